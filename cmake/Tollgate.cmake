@@ -1,0 +1,153 @@
+# The build's vocabulary: tollgate_library, tollgate_binary, tollgate_test, tollgate_proto.
+# One call of one of these per thing that is built; no globbing, no include or link settings elsewhere.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_package(Threads REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(Protobuf REQUIRED)        # module mode: Debian ships no protobuf CMake package
+find_package(gRPC CONFIG REQUIRED)
+find_package(prometheus-cpp CONFIG REQUIRED)
+find_package(yaml-cpp CONFIG REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_package(PostgreSQL REQUIRED)
+find_package(GTest CONFIG REQUIRED)
+find_package(Boost 1.81 REQUIRED)
+
+find_program(TOLLGATE_CCACHE ccache)
+if(TOLLGATE_CCACHE)
+  # The sloppiness is what ccache asks for with precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+                                  ${TOLLGATE_CCACHE})
+endif()
+
+# Compiled once in common/runtime/asio_impl.cc; every target sees the same definitions so that the
+# precompiled headers can be shared.
+add_compile_definitions(BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
+                        BOOST_ASIO_NO_DEPRECATED BOOST_ERROR_CODE_HEADER_ONLY _GLIBCXX_ASSERTIONS
+                        TOLLGATE_VERSION="${PROJECT_VERSION}")
+add_compile_options(-Wall -Wextra -Wpedantic -Wno-unused-parameter -Wno-missing-field-initializers
+                    -fstack-protector-strong)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # The attribute Debian's gRPC puts on templates is unknown to newer clangs in places of ours.
+  add_compile_options(-Wno-gnu-zero-variadic-macro-arguments)
+  add_link_options(-fuse-ld=lld)
+endif()
+option(TOLLGATE_WERROR "Treat warnings as errors" ON)
+if(TOLLGATE_WERROR)
+  add_compile_options(-Werror)
+endif()
+set(TOLLGATE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=")
+if(TOLLGATE_SANITIZE)
+  add_compile_options(-fsanitize=${TOLLGATE_SANITIZE} -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${TOLLGATE_SANITIZE})
+endif()
+
+# Precompiled headers, smallest that serves: NONE for pure domain code, ASIO for code with coroutines
+# and Beast, GRPC for code with both gRPC and coroutines.
+function(_tollgate_pch target kind)
+  if(NOT kind OR kind STREQUAL "NONE")
+    return()
+  endif()
+  string(TOLOWER ${kind} lower)
+  target_precompile_headers(${target} REUSE_FROM tollgate_pch_${lower})
+endfunction()
+
+function(_tollgate_includes target)
+  target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}")
+  target_include_directories(${target} SYSTEM PUBLIC ${Boost_INCLUDE_DIRS})
+endfunction()
+
+# tollgate_library(NAME common_base SRCS a.cc … DEPS tollgate::x … [PCH ASIO|GRPC])
+# Makes the target tollgate_<NAME> and its alias tollgate::<NAME>. Headers need not be listed.
+function(tollgate_library)
+  cmake_parse_arguments(A "" "NAME;PCH" "SRCS;DEPS" ${ARGN})
+  set(target tollgate_${A_NAME})
+  if(A_SRCS)
+    add_library(${target} STATIC ${A_SRCS})
+    _tollgate_includes(${target})
+    target_link_libraries(${target} PUBLIC ${A_DEPS})
+    _tollgate_pch(${target} "${A_PCH}")
+  else()
+    add_library(${target} INTERFACE)
+    target_include_directories(${target} INTERFACE "${PROJECT_SOURCE_DIR}")
+    target_link_libraries(${target} INTERFACE ${A_DEPS})
+  endif()
+  add_library(tollgate::${A_NAME} ALIAS ${target})
+endfunction()
+
+# tollgate_binary(NAME tollgate-gateway SRCS main.cc DEPS … [PCH …]): an executable in <build>/bin.
+function(tollgate_binary)
+  cmake_parse_arguments(A "" "NAME;PCH" "SRCS;DEPS" ${ARGN})
+  add_executable(${A_NAME} ${A_SRCS})
+  _tollgate_includes(${A_NAME})
+  target_link_libraries(${A_NAME} PRIVATE ${A_DEPS})
+  set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+  _tollgate_pch(${A_NAME} "${A_PCH}")
+endfunction()
+
+# tollgate_test(NAME common_base_tests SRCS a_test.cc … DEPS … [LABEL unit] [PCH …] [TIMEOUT s] [MAIN own])
+# One binary per folder, one ctest entry per binary.
+function(tollgate_test)
+  cmake_parse_arguments(A "OWN_MAIN" "NAME;PCH;LABEL;TIMEOUT" "SRCS;DEPS" ${ARGN})
+  add_executable(${A_NAME} ${A_SRCS})
+  _tollgate_includes(${A_NAME})
+  target_link_libraries(${A_NAME} PRIVATE ${A_DEPS} GTest::gtest GTest::gmock)
+  if(NOT A_OWN_MAIN)
+    target_link_libraries(${A_NAME} PRIVATE GTest::gtest_main)
+  endif()
+  set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  _tollgate_pch(${A_NAME} "${A_PCH}")
+  if(NOT A_LABEL)
+    set(A_LABEL unit)
+  endif()
+  if(NOT A_TIMEOUT)
+    set(A_TIMEOUT 120)
+  endif()
+  add_test(NAME ${A_NAME} COMMAND ${A_NAME})
+  set_tests_properties(${A_NAME} PROPERTIES LABELS "${A_LABEL}" TIMEOUT ${A_TIMEOUT}
+    ENVIRONMENT "TOLLGATE_BIN=${CMAKE_BINARY_DIR}/bin;TOLLGATE_SOURCE=${PROJECT_SOURCE_DIR};TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp;UBSAN_OPTIONS=print_stacktrace=1")
+endfunction()
+
+# tollgate_proto(AREA billing FILES tollgate/billing/v1/x.proto … DEPS tollgate::proto_common [GRPC])
+# Makes tollgate::proto_<area> (messages) and, with GRPC, tollgate::grpc_<area> (service stubs).
+function(tollgate_proto)
+  cmake_parse_arguments(A "GRPC" "AREA" "FILES;DEPS" ${ARGN})
+  set(out "${CMAKE_BINARY_DIR}/gen")
+  set(messages)
+  set(services)
+  foreach(file ${A_FILES})
+    string(REGEX REPLACE "\\.proto$" "" stem ${file})
+    set(outputs "${out}/${stem}.pb.cc" "${out}/${stem}.pb.h")
+    set(plugin)
+    if(A_GRPC)
+      list(APPEND outputs "${out}/${stem}.grpc.pb.cc" "${out}/${stem}.grpc.pb.h")
+      set(plugin --grpc_out=${out} --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin>)
+      list(APPEND services "${out}/${stem}.grpc.pb.cc")
+    endif()
+    list(APPEND messages "${out}/${stem}.pb.cc")
+    add_custom_command(
+      OUTPUT ${outputs}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${out}
+      COMMAND protobuf::protoc -I "${PROJECT_SOURCE_DIR}/proto" --cpp_out=${out} ${plugin} ${file}
+      DEPENDS "${PROJECT_SOURCE_DIR}/proto/${file}"
+      COMMENT "protoc ${file}" VERBATIM)
+  endforeach()
+  set(target tollgate_proto_${A_AREA})
+  add_library(${target} STATIC ${messages})
+  target_include_directories(${target} SYSTEM PUBLIC ${out})
+  target_compile_options(${target} PRIVATE -w)
+  target_link_libraries(${target} PUBLIC protobuf::libprotobuf ${A_DEPS})
+  add_library(tollgate::proto_${A_AREA} ALIAS ${target})
+  if(A_GRPC)
+    set(target tollgate_grpc_${A_AREA})
+    add_library(${target} STATIC ${services})
+    target_compile_options(${target} PRIVATE -w)
+    target_link_libraries(${target} PUBLIC tollgate_proto_${A_AREA} gRPC::grpc++)
+    add_library(tollgate::grpc_${A_AREA} ALIAS ${target})
+  endif()
+endfunction()

@@ -1,0 +1,97 @@
+#include "common/base/id.h"
+
+#include <chrono>
+#include <cstring>
+#include <random>
+
+#include "common/base/crypto.h"
+
+namespace tollgate {
+namespace {
+
+constexpr char kBase62[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+// Ids need to be unique, not secret, so a generator per thread seeded from the system is enough.
+std::mt19937_64& ThreadRandom() {
+  thread_local std::mt19937_64 random = [] {
+    std::random_device device;
+    std::seed_seq seed{device(), device(), device(), device(), device(), device()};
+    return std::mt19937_64(seed);
+  }();
+  return random;
+}
+
+int HexValue(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+}  // namespace
+
+Id Id::Make(int64_t unix_ms, uint64_t random_high, uint64_t random_low) {
+  Id id;
+  for (int i = 0; i < 6; ++i) id.bytes_[i] = static_cast<uint8_t>(unix_ms >> (40 - 8 * i));
+  for (int i = 0; i < 2; ++i) id.bytes_[6 + i] = static_cast<uint8_t>(random_high >> (8 * i));
+  for (int i = 0; i < 8; ++i) id.bytes_[8 + i] = static_cast<uint8_t>(random_low >> (8 * i));
+  return id;
+}
+
+Id Id::New() {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  auto& random = ThreadRandom();
+  return Make(std::chrono::duration_cast<std::chrono::milliseconds>(now).count(), random(), random());
+}
+
+std::optional<Id> Id::FromBytes(std::string_view bytes) {
+  if (bytes.size() != kBytes) return std::nullopt;
+  Id id;
+  std::memcpy(id.bytes_.data(), bytes.data(), kBytes);
+  return id;
+}
+
+std::optional<Id> Id::FromHex(std::string_view hex) {
+  if (hex.size() != 2 * kBytes) return std::nullopt;
+  Id id;
+  for (size_t i = 0; i < kBytes; ++i) {
+    int high = HexValue(hex[2 * i]);
+    int low = HexValue(hex[2 * i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    id.bytes_[i] = static_cast<uint8_t>(high << 4 | low);
+  }
+  return id;
+}
+
+std::string Id::ToBytes() const {
+  return std::string(reinterpret_cast<const char*>(bytes_.data()), kBytes);
+}
+
+std::string Id::ToHex() const { return HexEncode(ToBytes()); }
+
+int64_t Id::unix_ms() const {
+  int64_t ms = 0;
+  for (int i = 0; i < 6; ++i) ms = ms << 8 | bytes_[i];
+  return ms;
+}
+
+size_t IdHash::operator()(const Id& id) const {
+  uint64_t low;
+  std::memcpy(&low, id.bytes().data() + 8, sizeof low);  // the random half is already a hash
+  return low;
+}
+
+std::string RandomBase62(size_t length) {
+  std::string text;
+  text.reserve(length);
+  std::string bytes;
+  while (text.size() < length) {
+    bytes = RandomBytes(length + 8);
+    for (unsigned char byte : bytes) {
+      // 248 = 4 * 62: taking only lower values keeps every character equally likely.
+      if (byte < 248 && text.size() < length) text += kBase62[byte % 62];
+    }
+  }
+  return text;
+}
+
+}  // namespace tollgate

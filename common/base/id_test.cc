@@ -1,0 +1,50 @@
+#include "common/base/id.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "common/base/clock.h"
+
+namespace tollgate {
+namespace {
+
+TEST(IdTest, CarriesItsTimeAndSortsByIt) {
+  Id early = Id::Make(1'700'000'000'000, ~0ull, ~0ull);
+  Id late = Id::Make(1'700'000'000'001, 0, 0);
+  EXPECT_EQ(early.unix_ms(), 1'700'000'000'000);
+  EXPECT_LT(early, late);
+  EXPECT_LT(early.ToBytes(), late.ToBytes());
+}
+
+TEST(IdTest, SurvivesBytesAndHex) {
+  Id id = Id::New();
+  EXPECT_EQ(Id::FromBytes(id.ToBytes()), id);
+  EXPECT_EQ(Id::FromHex(id.ToHex()), id);
+  EXPECT_FALSE(Id::FromBytes("short").has_value());
+  EXPECT_FALSE(Id::FromHex(std::string(32, 'g')).has_value());
+  EXPECT_TRUE(Id().empty());
+}
+
+TEST(IdTest, NewIdsDiffer) {
+  std::set<Id> ids;
+  for (int i = 0; i < 10'000; ++i) ids.insert(Id::New());
+  EXPECT_EQ(ids.size(), 10'000u);
+}
+
+TEST(IdTest, Base62HasTheAskedLengthAndAlphabet) {
+  std::string text = RandomBase62(43);
+  EXPECT_EQ(text.size(), 43u);
+  for (char c : text) EXPECT_TRUE(isalnum(static_cast<unsigned char>(c)));
+}
+
+TEST(ClockTest, MonthAndDayAreUtc) {
+  EXPECT_EQ(UtcMonth(1'735'689'599'999'999), 202412);  // 2024-12-31T23:59:59.999999Z
+  EXPECT_EQ(UtcMonth(1'735'689'600'000'000), 202501);
+  EXPECT_EQ(UtcMonthStartUs(202501), 1'735'689'600'000'000);
+  EXPECT_EQ(UtcDay(0), 0);
+  EXPECT_EQ(UtcDay(-1), -1);
+}
+
+}  // namespace
+}  // namespace tollgate

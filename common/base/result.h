@@ -1,0 +1,94 @@
+// Result<T, E>: a value or the reason why there is none. Errors are values; exceptions do not cross a
+// module's edge. E is usually tollgate::Error (common/error/error.h); a plain std::string serves where
+// no caller ever tells errors apart.
+#pragma once
+
+#include <cassert>
+#include <optional>
+#include <utility>
+#include <variant>
+
+namespace tollgate {
+
+// Wraps an error on its way into a Result: `return Fail{Error::…}`.
+template <typename E>
+struct Fail {
+  E error;
+};
+template <typename E>
+Fail(E) -> Fail<E>;
+
+template <typename T, typename E>
+class [[nodiscard]] BasicResult {
+ public:
+  using value_type = T;
+  using error_type = E;
+
+  BasicResult(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit
+  template <typename U>
+  BasicResult(Fail<U> fail) : state_(std::in_place_index<1>, std::move(fail.error)) {}  // NOLINT
+
+  bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+
+  T& value() & {
+    assert(ok());
+    return *std::get_if<0>(&state_);
+  }
+  const T& value() const& {
+    assert(ok());
+    return *std::get_if<0>(&state_);
+  }
+  T&& value() && {
+    assert(ok());
+    return std::move(*std::get_if<0>(&state_));
+  }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  E& error() & {
+    assert(!ok());
+    return *std::get_if<1>(&state_);
+  }
+  const E& error() const& {
+    assert(!ok());
+    return *std::get_if<1>(&state_);
+  }
+  E&& error() && {
+    assert(!ok());
+    return std::move(*std::get_if<1>(&state_));
+  }
+
+ private:
+  std::variant<T, E> state_;
+};
+
+template <typename E>
+class [[nodiscard]] BasicResult<void, E> {
+ public:
+  using value_type = void;
+  using error_type = E;
+
+  BasicResult() = default;
+  template <typename U>
+  BasicResult(Fail<U> fail) : error_(std::move(fail.error)) {}  // NOLINT: implicit
+
+  bool ok() const { return !error_.has_value(); }
+  explicit operator bool() const { return ok(); }
+  const E& error() const& {
+    assert(!ok());
+    return *error_;
+  }
+  E&& error() && {
+    assert(!ok());
+    return std::move(*error_);
+  }
+
+ private:
+  std::optional<E> error_;
+};
+
+}  // namespace tollgate

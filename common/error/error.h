@@ -1,0 +1,77 @@
+// The error catalog and Result<T>. spec: gateway-spec.md "Errors", one row per line of its table.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/base/result.h"
+
+namespace tollgate {
+
+enum class ErrorId : uint8_t {
+  kBadRequest,            // 400 bad_request
+  kRequestTooLarge,       // 400 bad_request; the Messages family says request_too_large (decisions 19)
+  kContextLengthExceeded, // 400 context_length_exceeded
+  kInvalidApiKey,         // 401 invalid_api_key
+  kInsufficientCredits,   // 402 insufficient_credits
+  kVirtualKeyBlocked,     // 403 virtual_key_blocked
+  kModelBlocked,          // 403 model_blocked
+  kModelNotFound,         // 404 model_unavailable: not in the catalog
+  kModelNotServing,       // 503 model_unavailable: in the catalog, not serving now
+  kNotFound,              // 404 not_found: no such endpoint
+  kRateLimited,           // 429 rate_limited
+  kTokenLimited,          // 429 token_limited
+  kServerError,           // 500 server_error: our own failure
+  kUpstreamError,         // 502 server_error: the engine itself answered 502 or 504, or broke
+  kUpstreamUnreachable,   // 502 service_unavailable: the engine could not be reached
+  kServiceUnavailable,    // 503 service_unavailable: over capacity, starting, or a service of ours away
+};
+inline constexpr int kErrorIdCount = 16;
+
+// One line of the catalog.
+struct ErrorRow {
+  ErrorId id;
+  std::string_view name;           // in protos and logs, for example "model_not_serving"
+  int http_status;
+  std::string_view code;           // stable public slug
+  std::string_view openai_type;    // error.type of the OpenAI family
+  std::string_view messages_type;  // error.type of the Messages family
+  bool retryable;
+  std::string_view default_message;
+};
+
+const ErrorRow& RowOf(ErrorId id);
+std::optional<ErrorId> ErrorIdByName(std::string_view name);
+
+// Something went wrong for a caller. Cheap to move, safe to show but for `internal`.
+struct Error {
+  ErrorId id = ErrorId::kServerError;
+  // For people who call the API; the row's default when empty. Never engine text, never a secret.
+  std::string message;
+  // The request field at fault, when there is one.
+  std::string param;
+  // Milliseconds after which a retry makes sense; 0 when unknown.
+  int64_t retry_after_ms = 0;
+  // For our logs only.
+  std::string internal;
+
+  const ErrorRow& row() const { return RowOf(id); }
+  std::string_view public_message() const {
+    return message.empty() ? row().default_message : std::string_view(message);
+  }
+  // "rate_limited: too many requests [internal]" for logs.
+  std::string ToString() const;
+};
+
+template <typename T>
+using Result = BasicResult<T, Error>;
+
+// Makers for the common ones, so that call sites read as a sentence.
+Fail<Error> BadRequest(std::string message, std::string param = "");
+Fail<Error> FailWith(ErrorId id, std::string message = "", std::string internal = "");
+Fail<Error> Unavailable(std::string internal, int64_t retry_after_ms = 1000);
+Fail<Error> Internal(std::string internal);
+
+}  // namespace tollgate

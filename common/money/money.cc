@@ -1,0 +1,102 @@
+#include "common/money/money.h"
+
+#include <cassert>
+#include <limits>
+
+namespace tollgate {
+namespace {
+
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+
+int64_t Saturate(Int128 value) {
+  if (value > kMax) return kMax;
+  if (value < std::numeric_limits<int64_t>::min()) return std::numeric_limits<int64_t>::min();
+  return static_cast<int64_t>(value);
+}
+
+// value / 10^decimals as text, trailing zeros removed.
+std::string Decimal(Int128 value, int decimals) {
+  bool negative = value < 0;
+  if (negative) value = -value;
+  std::string digits;
+  do {
+    digits.insert(digits.begin(), static_cast<char>('0' + static_cast<int>(value % 10)));
+    value /= 10;
+  } while (value > 0);
+  if (static_cast<int>(digits.size()) <= decimals) {
+    digits.insert(0, decimals + 1 - digits.size(), '0');
+  }
+  std::string text = digits.substr(0, digits.size() - decimals);
+  std::string fraction = digits.substr(digits.size() - decimals);
+  while (!fraction.empty() && fraction.back() == '0') fraction.pop_back();
+  if (!fraction.empty()) text += "." + fraction;
+  return negative && text != "0" ? "-" + text : text;
+}
+
+// Reads text as an integer count of 10^-decimals. Empty when malformed, too precise or out of range.
+std::optional<int64_t> ParseScaled(std::string_view text, int decimals) {
+  bool negative = !text.empty() && text.front() == '-';
+  if (negative) text.remove_prefix(1);
+  Int128 value = 0;
+  int seen_decimals = -1;  // -1: still before the point
+  bool any_digit = false;
+  for (char c : text) {
+    if (c == '.') {
+      if (seen_decimals >= 0 || !any_digit) return std::nullopt;
+      seen_decimals = 0;
+      continue;
+    }
+    if (c < '0' || c > '9') return std::nullopt;
+    any_digit = true;
+    if (seen_decimals >= 0 && ++seen_decimals > decimals) {
+      if (c != '0') return std::nullopt;
+      continue;
+    }
+    value = value * 10 + (c - '0');
+    if (value > kMax) return std::nullopt;
+  }
+  if (!any_digit || (!text.empty() && text.back() == '.')) return std::nullopt;
+  for (int i = seen_decimals < 0 ? 0 : (seen_decimals > decimals ? decimals : seen_decimals);
+       i < decimals; ++i) {
+    value *= 10;
+  }
+  if (value > kMax) return std::nullopt;
+  return static_cast<int64_t>(negative ? -value : value);
+}
+
+}  // namespace
+
+Int128 CostPico(const Rates& rates, int64_t input_tokens, int64_t output_tokens) {
+  assert(input_tokens >= 0 && output_tokens >= 0);
+  return static_cast<Int128>(rates.input_pico_usd) * input_tokens +
+         static_cast<Int128>(rates.output_pico_usd) * output_tokens;
+}
+
+int64_t ChargeNano(Int128 cost_pico) { return Saturate(cost_pico / kPicoPerNano); }
+
+int64_t HoldNano(Int128 cost_pico) {
+  return Saturate((cost_pico + kPicoPerNano - 1) / kPicoPerNano);
+}
+
+int64_t OutputTokensAffordable(const Rates& rates, int64_t input_tokens,
+                               int64_t authorized_nano_usd) {
+  Int128 left = static_cast<Int128>(authorized_nano_usd) * kPicoPerNano -
+                CostPico(rates, input_tokens, 0);
+  if (left < 0) return 0;
+  if (rates.output_pico_usd == 0) return kMax;
+  return Saturate(left / rates.output_pico_usd);
+}
+
+std::string NanoToDecimalUsd(int64_t nano_usd) { return Decimal(nano_usd, 9); }
+std::string PicoPerTokenToUsdPerMillion(int64_t pico_usd) { return Decimal(pico_usd, 6); }
+std::string PicoPerTokenToUsdPerToken(int64_t pico_usd) { return Decimal(pico_usd, 12); }
+std::string PicoToDecimalUsd(Int128 pico_usd) { return Decimal(pico_usd, 12); }
+
+std::optional<int64_t> ParseDecimalUsdToNano(std::string_view text) { return ParseScaled(text, 9); }
+
+std::optional<int64_t> ParseUsdPerMillionToPico(std::string_view text) {
+  std::optional<int64_t> rate = ParseScaled(text, 6);
+  return rate && *rate >= 0 ? rate : std::nullopt;
+}
+
+}  // namespace tollgate

@@ -1,0 +1,52 @@
+// Money: integer nano-USD in the ledger, integer pico-USD per token in prices (decisions.md 10).
+// No floating point anywhere. spec: reliability.md 1.1.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tollgate {
+
+// Wide enough for any product of a token count and a rate.
+__extension__ typedef __int128 Int128;
+
+inline constexpr int64_t kNanoPerUsd = 1'000'000'000;
+inline constexpr int64_t kPicoPerNano = 1'000;
+
+// The rates of one model, pico-USD per token. Not negative.
+struct Rates {
+  int64_t input_pico_usd = 0;
+  int64_t output_pico_usd = 0;
+  friend bool operator==(const Rates&, const Rates&) = default;
+};
+
+// Exact price of these token counts in pico-USD. Counts must not be negative.
+Int128 CostPico(const Rates& rates, int64_t input_tokens, int64_t output_tokens);
+
+// What is charged for an exact cost: rounded down, once per request. Saturates at the int64 range.
+int64_t ChargeNano(Int128 cost_pico);
+// What must be held for an exact cost: rounded up. Saturates at the int64 range.
+int64_t HoldNano(Int128 cost_pico);
+
+// How many output tokens the money still pays for, once the input is paid. Never negative; with a free
+// output rate, INT64_MAX (if the input is covered).
+int64_t OutputTokensAffordable(const Rates& rates, int64_t input_tokens, int64_t authorized_nano_usd);
+
+// "12.5" for 12,500,000,000 nano-USD: exact, no trailing zeros, no exponent.
+std::string NanoToDecimalUsd(int64_t nano_usd);
+// "0.15" per million tokens for 150,000 pico-USD per token: exact, no trailing zeros.
+std::string PicoPerTokenToUsdPerMillion(int64_t pico_usd);
+// "0.00000015" per token for the same rate.
+std::string PicoPerTokenToUsdPerToken(int64_t pico_usd);
+// Exact decimal of a pico-USD amount of any size.
+std::string PicoToDecimalUsd(Int128 pico_usd);
+
+// Reads a decimal USD amount ("5", "0.25", "-3.1") with at most 9 decimals into nano-USD. Empty when
+// it is not one, or out of range.
+std::optional<int64_t> ParseDecimalUsdToNano(std::string_view text);
+// Reads a price in USD per million tokens with at most 6 decimals into pico-USD per token. Not negative.
+std::optional<int64_t> ParseUsdPerMillionToPico(std::string_view text);
+
+}  // namespace tollgate

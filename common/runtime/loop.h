@@ -1,0 +1,63 @@
+// Event loops: one thread each, one per processor. What a request owns lives on one loop and is
+// touched by that loop's thread only; other threads (gRPC's callbacks) may only Post.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "common/runtime/task.h"
+
+namespace tollgate {
+
+class Loop {
+ public:
+  using Callback = std::function<void()>;
+  // Names a timer; 0 is no timer.
+  using TimerId = uint64_t;
+
+  virtual ~Loop() = default;
+
+  virtual asio::io_context& context() = 0;
+  Executor executor() { return context().get_executor(); }
+  // Place of this loop in its pool.
+  virtual int index() const = 0;
+  // The loop whose thread this is; null on any other thread.
+  static Loop* Current();
+
+  // Runs the callback on this loop, from any thread, in order of posting.
+  virtual void Post(Callback callback) = 0;
+  // Runs the callback once everything that is ready now has run: gathers what belongs into one write.
+  // This loop's thread only.
+  virtual void AtEndOfTurn(Callback callback) = 0;
+  // Starts a coroutine on this loop. What it lets escape is a bug: the process stops with a message.
+  virtual void Spawn(Task<void> task) = 0;
+  // One coarse wheel for all timers of the loop (about 10 ms): cheap to set and to cancel. Never early.
+  // This loop's thread only.
+  virtual TimerId RunAfter(int64_t delay_ms, Callback callback) = 0;
+  virtual void CancelTimer(TimerId timer) = 0;
+  // Suspends the calling coroutine. This loop's thread only.
+  virtual Task<void> Sleep(int64_t delay_ms) = 0;
+};
+
+// Owns the loops and their threads.
+class LoopPool {
+ public:
+  // threads = 0: one per processor.
+  explicit LoopPool(int threads = 0);
+  ~LoopPool();  // stops and joins
+  int size() const { return static_cast<int>(loops_.size()); }
+  Loop& loop(int index) { return *loops_[index]; }
+  // The next loop, round-robin. Thread-safe.
+  Loop& Next();
+  void Start();
+  void Stop();
+
+ private:
+  struct State;
+  std::vector<std::unique_ptr<Loop>> loops_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tollgate
