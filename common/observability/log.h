@@ -1,0 +1,46 @@
+// Structured logs: one JSON object a line on standard error. Keys, prompts and outputs are never
+// logged; what looks like a virtual key is replaced before it is written.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace tollgate::log {
+
+enum class Level { kDebug, kInfo, kWarn, kError };
+
+struct Field {
+  Field(std::string_view key, std::string_view value) : key(key), value(value) {}
+  Field(std::string_view key, const char* value) : key(key), value(value) {}
+  Field(std::string_view key, const std::string& value) : key(key), value(value) {}
+  Field(std::string_view key, int64_t value) : key(key), value(std::to_string(value)), number(true) {}
+  Field(std::string_view key, int value) : Field(key, static_cast<int64_t>(value)) {}
+  Field(std::string_view key, size_t value) : Field(key, static_cast<int64_t>(value)) {}
+
+  std::string_view key;
+  std::string value;
+  bool number = false;
+};
+
+void SetLevel(Level level);
+bool Enabled(Level level);
+// Stands in every line, for example "gateway".
+void SetProcessName(std::string name);
+
+void Write(Level level, std::string_view message, std::initializer_list<Field> fields);
+inline void Debug(std::string_view message, std::initializer_list<Field> fields = {}) {
+  if (Enabled(Level::kDebug)) Write(Level::kDebug, message, fields);
+}
+inline void Info(std::string_view message, std::initializer_list<Field> fields = {}) {
+  if (Enabled(Level::kInfo)) Write(Level::kInfo, message, fields);
+}
+inline void Warn(std::string_view message, std::initializer_list<Field> fields = {}) {
+  if (Enabled(Level::kWarn)) Write(Level::kWarn, message, fields);
+}
+inline void Error(std::string_view message, std::initializer_list<Field> fields = {}) {
+  if (Enabled(Level::kError)) Write(Level::kError, message, fields);
+}
+
+}  // namespace tollgate::log

@@ -1,0 +1,30 @@
+// Prometheus metrics of this process. Names start with tollgate_ and carry their unit; label values
+// come from small closed sets (no key ids, no raw model strings).
+#pragma once
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tollgate::metrics {
+
+using Labels = std::map<std::string, std::string>;
+
+// The metric of that name and labels, made on first use. The reference stays valid: look it up once
+// and keep it, never on the path of a token.
+prometheus::Counter& Counter(const std::string& name, const std::string& help,
+                             const Labels& labels = {});
+prometheus::Gauge& Gauge(const std::string& name, const std::string& help,
+                         const Labels& labels = {});
+prometheus::Histogram& Histogram(const std::string& name, const std::string& help,
+                                 const std::vector<double>& bounds, const Labels& labels = {});
+// Upper bounds in seconds for latencies from 50 µs to 60 s.
+const std::vector<double>& LatencyBounds();
+// Everything in Prometheus' text format, for /metrics.
+std::string Render();
+
+}  // namespace tollgate::metrics
