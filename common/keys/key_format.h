@@ -1,0 +1,53 @@
+// The format of virtual keys: sk-<brand>-, a 12-character public id, a 43-character secret (256 bits) and
+// a 6-character CRC-32, all base62. The checksum lets the edge refuse typing mistakes and fakes without
+// asking anybody; it is no secret. spec: decisions.md 15, reliability.md section 3.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tollgate {
+
+inline constexpr size_t kKeyIdLength = 12;
+inline constexpr size_t kKeySecretLength = 43;
+inline constexpr size_t kKeyChecksumLength = 6;
+// Legacy keys have no fixed length; anything longer is refused before it is hashed (H44).
+inline constexpr size_t kMaxLegacyKeyLength = 256;
+inline constexpr size_t kMinLegacyKeyLength = 20;
+
+struct ParsedKey {
+  // The public id: safe to log and to show. Empty for a legacy key, whose id only auth knows.
+  std::string key_id;
+  // Has one of the configured older prefixes: no checksum, so only a look-up tells whether it exists.
+  bool legacy = false;
+};
+
+struct MadeKey {
+  // The whole key: shown once to its owner, never stored or logged.
+  std::string text;
+  std::string key_id;
+  // The last four characters of the secret.
+  std::string last_four;
+};
+
+// The key's parts when the text is well-formed: exact prefix, length, alphabet and checksum. Text that
+// starts with sk-<brand>- is never a legacy key, even when a legacy prefix would fit. Takes time in
+// proportion to the length of a key, not of the text.
+std::optional<ParsedKey> ParseKey(std::string_view text, std::string_view brand,
+                                  std::span<const std::string> legacy_prefixes = {});
+
+// A new key from the system's random source.
+MadeKey MakeKey(std::string_view brand);
+
+// SHA-256 of the key as the client sent it, 32 bytes: the only form in which a key leaves the edge.
+std::string KeyDigest(std::string_view text);
+
+// Whether the text is made like the public id of a key.
+bool IsKeyId(std::string_view text);
+
+// Whether the text may stand in the key prefix: 1 to 32 lower-case letters, digits and inner hyphens.
+bool IsBrand(std::string_view text);
+
+}  // namespace tollgate
