@@ -1,0 +1,237 @@
+#include <libpq-fe.h>
+
+#include <charconv>
+#include <unordered_map>
+
+#include "common/sql/drivers.h"
+
+namespace tollgate::sql {
+namespace {
+
+struct CloseConn {
+  void operator()(PGconn* connection) const { PQfinish(connection); }
+};
+struct ClearResult {
+  void operator()(PGresult* result) const { PQclear(result); }
+};
+using ResultPtr = std::unique_ptr<PGresult, ClearResult>;
+
+ErrorKind KindOf(std::string_view state) {
+  if (state == "23505") return ErrorKind::kUnique;
+  if (state.starts_with("23")) return ErrorKind::kConstraint;
+  // Serialization failure, deadlock, lock not available, cancelled by the statement's time limit.
+  if (state == "40001" || state == "40P01" || state == "55P03" || state == "57014") {
+    return ErrorKind::kRetry;
+  }
+  // Connection exceptions, the server is starting or stopping, too many connections, disk full. A
+  // server that turned into a standby (25006) is as good as away.
+  if (state.starts_with("08") || state.starts_with("57P") || state == "53300" ||
+      state == "53100" || state == "25006") {
+    return ErrorKind::kConnection;
+  }
+  return ErrorKind::kOther;
+}
+
+// Integers come in binary, big-endian, in their own width.
+class PostgresRow : public Row {
+ public:
+  explicit PostgresRow(const PGresult* result) : result_(result) {}
+  void set_row(int row) { row_ = row; }
+  bool IsNull(int column) const override { return PQgetisnull(result_, row_, column) != 0; }
+  int64_t Int(int column) const override {
+    const std::string_view bytes = Bytes(column);
+    if (bytes.empty() || bytes.size() > 8) return 0;
+    uint64_t value = (bytes[0] & 0x80) != 0 ? ~uint64_t{0} : 0;
+    for (const char byte : bytes) value = value << 8 | static_cast<uint8_t>(byte);
+    return static_cast<int64_t>(value);
+  }
+  std::string_view Bytes(int column) const override {
+    return {PQgetvalue(result_, row_, column),
+            static_cast<size_t>(PQgetlength(result_, row_, column))};
+  }
+
+ private:
+  const PGresult* result_;
+  int row_ = 0;
+};
+
+class PostgresConnection : public Connection {
+ public:
+  PostgresConnection(std::string url, const Database::Options& options)
+      : url_(std::move(url)), options_(options) {}
+
+  Dialect dialect() const override { return Dialect::kPostgres; }
+  bool healthy() const override { return connection_ && PQstatus(connection_.get()) == CONNECTION_OK; }
+
+  SqlResult<void> Reconnect() override {
+    statements_.clear();
+    connection_.reset();
+    const std::string seconds = std::to_string(std::max(2, options_.connect_timeout_ms / 1000));
+    // synchronous_commit=on also where the server's default was weakened; the URL goes last but one,
+    // so that it may not undo it.
+    const std::string settings =
+        "-c synchronous_commit=on -c client_min_messages=warning -c timezone=UTC"
+        " -c idle_in_transaction_session_timeout=30000 -c statement_timeout=" +
+        std::to_string(options_.statement_timeout_ms);
+    const char* keys[] = {"connect_timeout", "tcp_user_timeout", "keepalives_idle", "dbname",
+                          "options",         nullptr};
+    const char* values[] = {seconds.c_str(), "5000", "5", url_.c_str(), settings.c_str(), nullptr};
+    connection_.reset(PQconnectdbParams(keys, values, /*expand_dbname=*/1));
+    if (!healthy()) {
+      SqlError error{ErrorKind::kConnection, Trimmed("postgresql: connect: ")};
+      connection_.reset();
+      return Fail{std::move(error)};
+    }
+    PQsetNoticeProcessor(connection_.get(), [](void*, const char*) {}, nullptr);
+    return {};
+  }
+
+  SqlResult<void> Query(std::string_view sql, std::span<const Param> params,
+                        const RowFn& row) override {
+    auto result = Run(sql, params);
+    if (!result.ok()) return Fail{std::move(result).error()};
+    PostgresRow current(result->get());
+    const int rows = PQntuples(result->get());
+    for (int i = 0; i < rows; ++i) {
+      current.set_row(i);
+      row(current);
+    }
+    return {};
+  }
+  SqlResult<int64_t> Execute(std::string_view sql, std::span<const Param> params) override {
+    auto result = Run(sql, params);
+    if (!result.ok()) return Fail{std::move(result).error()};
+    const std::string_view count = PQcmdTuples(result->get());
+    int64_t changed = 0;
+    std::from_chars(count.data(), count.data() + count.size(), changed);
+    return changed;
+  }
+  SqlResult<void> ExecuteScript(const std::string& script) override {
+    if (!healthy()) return Fail{Lost()};
+    const ResultPtr result(PQexec(connection_.get(), script.c_str()));
+    return Check(result.get(), "script");
+  }
+
+  SqlResult<void> Begin(TxMode mode) override {
+    return ExecuteScript(mode == TxMode::kWrite ? "BEGIN"
+                                                : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+  }
+  SqlResult<void> Commit() override {
+    const bool was_healthy = healthy();
+    const ResultPtr result(was_healthy ? PQexec(connection_.get(), "COMMIT") : nullptr);
+    auto committed = was_healthy ? Check(result.get(), "commit") : SqlResult<void>(Fail{Lost()});
+    if (committed.ok()) {
+      // COMMIT of a failed transaction answers ROLLBACK.
+      if (std::string_view(PQcmdStatus(result.get())) == "COMMIT") return committed;
+      return Fail{SqlError{ErrorKind::kOther, "postgresql: the transaction had failed"}};
+    }
+    // The question went out and its answer was lost with the connection.
+    if (was_healthy && committed.error().kind == ErrorKind::kConnection) {
+      return Fail{SqlError{ErrorKind::kCommitUnknown, committed.error().message}};
+    }
+    return committed;
+  }
+  void Rollback() override {
+    if (healthy()) (void)ExecuteScript("ROLLBACK");
+  }
+
+ private:
+  SqlError Lost() const { return {ErrorKind::kConnection, "postgresql: the connection is lost"}; }
+  std::string Trimmed(std::string text) const {
+    text += PQerrorMessage(connection_.get());
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    return text;
+  }
+
+  SqlResult<void> Check(const PGresult* result, std::string_view what) {
+    const ExecStatusType status = result ? PQresultStatus(result) : PGRES_FATAL_ERROR;
+    if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY) {
+      return {};
+    }
+    const char* state = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : nullptr;
+    const char* primary = result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : nullptr;
+    SqlError error;
+    error.kind = healthy() && state ? KindOf(state) : ErrorKind::kConnection;
+    error.message = "postgresql: " + std::string(what) + ": ";
+    error.message = primary ? error.message + primary : Trimmed(error.message);
+    if (state) error.message += " (" + std::string(state) + ")";
+    // A server that shuts down or became a standby will not get better on this connection.
+    if (error.kind == ErrorKind::kConnection) connection_.reset();
+    return Fail{std::move(error)};
+  }
+
+  SqlResult<const char*> Prepared(std::string_view sql) {
+    if (!healthy()) return Fail{Lost()};
+    const auto found = statements_.find(sql);
+    if (found != statements_.end()) return found->second.c_str();
+    std::string name = "s" + std::to_string(statements_.size());
+    const std::string text(sql);
+    const ResultPtr result(PQprepare(connection_.get(), name.c_str(), text.c_str(), 0, nullptr));
+    if (auto ok = Check(result.get(), "prepare"); !ok.ok()) return Fail{std::move(ok).error()};
+    return statements_.emplace(text, std::move(name)).first->second.c_str();
+  }
+
+  SqlResult<ResultPtr> Run(std::string_view sql, std::span<const Param> params) {
+    auto name = Prepared(sql);
+    if (!name.ok()) return Fail{std::move(name).error()};
+    const size_t count = params.size();
+    values_.resize(count);
+    lengths_.resize(count);
+    formats_.resize(count);
+    // Texts need a terminating zero, integers their digits: both go into one buffer.
+    buffer_.clear();
+    offsets_.resize(count);
+    for (size_t i = 0; i < count; ++i) {
+      const Param& param = params[i];
+      offsets_[i] = buffer_.size();
+      formats_[i] = param.kind() == Param::Kind::kBlob ? 1 : 0;
+      if (param.kind() == Param::Kind::kInt) {
+        char digits[24];
+        const auto end = std::to_chars(digits, digits + sizeof digits, param.int_value()).ptr;
+        buffer_.append(digits, end);
+      } else {
+        buffer_.append(param.bytes());
+      }
+      lengths_[i] = static_cast<int>(buffer_.size() - offsets_[i]);
+      buffer_ += '\0';
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const bool null = params[i].kind() == Param::Kind::kNull;
+      values_[i] = null ? nullptr : buffer_.data() + offsets_[i];
+    }
+    ResultPtr result(PQexecPrepared(connection_.get(), *name, static_cast<int>(count),
+                                    values_.data(), lengths_.data(), formats_.data(),
+                                    /*resultFormat=*/1));
+    if (auto ok = Check(result.get(), "execute"); !ok.ok()) return Fail{std::move(ok).error()};
+    return result;
+  }
+
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+
+  const std::string url_;
+  const Database::Options options_;
+  std::unique_ptr<PGconn, CloseConn> connection_;
+  std::unordered_map<std::string, std::string, Hash, std::equal_to<>> statements_;
+  // Scratch of Run.
+  std::string buffer_;
+  std::vector<size_t> offsets_;
+  std::vector<const char*> values_;
+  std::vector<int> lengths_;
+  std::vector<int> formats_;
+};
+
+}  // namespace
+
+SqlResult<std::unique_ptr<Connection>> ConnectPostgres(const std::string& url,
+                                                       const Database::Options& options) {
+  auto connection = std::make_unique<PostgresConnection>(url, options);
+  if (auto opened = connection->Reconnect(); !opened.ok()) {
+    return Fail{std::move(opened).error()};
+  }
+  return std::unique_ptr<Connection>(std::move(connection));
+}
+
+}  // namespace tollgate::sql

@@ -1,0 +1,240 @@
+#include "common/sql/sql.h"
+
+#include <chrono>
+#include <thread>
+
+#include "common/base/clock.h"
+#include "common/sql/drivers.h"
+
+namespace tollgate::sql {
+namespace {
+
+// Appends "($1, $2), ($3, $4)" for rows of that many columns.
+void AppendTuples(std::string& text, int rows, int columns) {
+  int place = 1;
+  for (int row = 0; row < rows; ++row) {
+    text += row == 0 ? " (" : ", (";
+    for (int column = 0; column < columns; ++column) {
+      if (column > 0) text += ", ";
+      text += '$';
+      text += std::to_string(place++);
+    }
+    text += ')';
+  }
+}
+
+// Largest power of two up to 64 that fits: few distinct texts, so that each can stay prepared.
+int ChunkRows(Dialect dialect, size_t left) {
+  if (dialect == Dialect::kSqlite) return 1;  // no round trips to save
+  int rows = 64;
+  while (static_cast<size_t>(rows) > left) rows /= 2;
+  return rows;
+}
+
+bool ReplaceAll(std::string& text, std::string_view word, std::string_view with) {
+  bool any = false;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + with.size())) {
+    text.replace(at, word.size(), with);
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace
+
+Error ToError(const SqlError& error) {
+  if (error.retryable()) return Unavailable(error.message).error;
+  return Internal(error.message).error;
+}
+
+SqlResult<int64_t> Connection::ExecuteRows(std::string_view head, int columns,
+                                           std::span<const Param> cells, std::string_view tail) {
+  int64_t changed = 0;
+  while (!cells.empty()) {
+    const int rows = ChunkRows(dialect(), cells.size() / columns);
+    const size_t count = static_cast<size_t>(rows) * columns;
+    text_.assign(head);
+    AppendTuples(text_, rows, columns);
+    text_ += ' ';
+    text_ += tail;
+    auto done = Execute(text_, cells.first(count));
+    if (!done.ok()) return done;
+    changed += *done;
+    cells = cells.subspan(count);
+  }
+  return changed;
+}
+
+SqlResult<void> Connection::QueryIn(std::string_view head, std::span<const Param> keys,
+                                    std::string_view tail, const RowFn& row) {
+  // A chunk that is not full repeats its last key, which IN ignores.
+  std::vector<Param> padded;
+  while (!keys.empty()) {
+    size_t size = 1;
+    if (dialect() == Dialect::kPostgres) {
+      while (size < keys.size() && size < 256) size *= 4;
+    }
+    std::span<const Param> chunk = keys.first(std::min(size, keys.size()));
+    keys = keys.subspan(chunk.size());
+    if (chunk.size() < size) {
+      padded.assign(chunk.begin(), chunk.end());
+      padded.resize(size, chunk.back());
+      chunk = padded;
+    }
+    text_.assign(head);
+    AppendTuples(text_, 1, static_cast<int>(size));
+    text_ += ' ';
+    text_ += tail;
+    if (auto done = Query(text_, chunk, row); !done.ok()) return done;
+  }
+  return {};
+}
+
+SqlResult<Transaction> Transaction::Begin(Connection& connection, TxMode mode) {
+  if (auto begun = connection.Begin(mode); !begun.ok()) return Fail{std::move(begun).error()};
+  return Transaction(connection);
+}
+
+std::string ExpandScript(Dialect dialect, std::string_view script) {
+  const bool sqlite = dialect == Dialect::kSqlite;
+  std::string text(script);
+  ReplaceAll(text, "{int}", sqlite ? "INTEGER" : "BIGINT");
+  // Sorted by bytes in both, so that reports and lock order agree.
+  ReplaceAll(text, "{text}", sqlite ? "TEXT" : "TEXT COLLATE \"C\"");
+  ReplaceAll(text, "{blob}", sqlite ? "BLOB" : "BYTEA");
+  ReplaceAll(text, "{strict}", sqlite ? "STRICT" : "");
+  return text;
+}
+
+SqlResult<std::unique_ptr<Database>> Database::Open(Options options) {
+  const std::string_view url = options.url;
+  constexpr std::string_view kSqlite = "sqlite:";
+  if (url.starts_with(kSqlite) && url.size() > kSqlite.size()) {
+    std::string path(url.substr(kSqlite.size()));
+    return std::unique_ptr<Database>(
+        new Database(std::move(options), Dialect::kSqlite, std::move(path)));
+  }
+  if (url.starts_with("postgresql://") || url.starts_with("postgres://")) {
+    std::string target(url);
+    return std::unique_ptr<Database>(
+        new Database(std::move(options), Dialect::kPostgres, std::move(target)));
+  }
+  return Fail{SqlError{ErrorKind::kOther, "the storage URL must be sqlite:/path or postgresql://…"}};
+}
+
+SqlResult<std::unique_ptr<Connection>> Database::Connect() const {
+  return dialect_ == Dialect::kSqlite ? ConnectSqlite(target_, options_)
+                                      : ConnectPostgres(target_, options_);
+}
+
+Database::Lease::~Lease() {
+  if (connection_) database_->GiveBack(std::move(connection_));
+}
+
+SqlResult<Database::Lease> Database::Borrow() {
+  {
+    std::unique_lock lock(mutex_);
+    const auto wait = std::chrono::milliseconds(options_.connect_timeout_ms);
+    const bool free = free_.wait_for(
+        lock, wait, [this] { return !idle_.empty() || lent_ < options_.connections; });
+    if (!free) return Fail{SqlError{ErrorKind::kConnection, "sql: all connections are busy"}};
+    ++lent_;
+    if (!idle_.empty()) {
+      auto connection = std::move(idle_.back());
+      idle_.pop_back();
+      return Lease(*this, std::move(connection));
+    }
+  }
+  auto made = Connect();
+  if (!made.ok()) {
+    const std::lock_guard lock(mutex_);
+    --lent_;
+    free_.notify_one();
+    return Fail{std::move(made).error()};
+  }
+  return Lease(*this, std::move(*made));
+}
+
+void Database::GiveBack(std::unique_ptr<Connection> connection) {
+  const std::lock_guard lock(mutex_);
+  --lent_;
+  if (connection->healthy()) {
+    idle_.push_back(std::move(connection));
+  } else {
+    idle_.clear();  // its neighbours have most likely lost the same server
+  }
+  free_.notify_one();
+}
+
+SqlResult<void> Database::Transact(TxMode mode,
+                                   const std::function<SqlResult<void>(Connection&)>& body) {
+  for (int attempt = 1;; ++attempt) {
+    auto lease = Borrow();
+    if (!lease.ok()) return Fail{std::move(lease).error()};
+    SqlResult<void> result = (*lease)->Begin(mode);
+    if (result.ok()) {
+      result = body(**lease);
+      if (result.ok()) {
+        result = (*lease)->Commit();
+      } else {
+        (*lease)->Rollback();
+      }
+    }
+    if (result.ok()) return result;
+    const ErrorKind kind = result.error().kind;
+    const bool again = kind == ErrorKind::kRetry || kind == ErrorKind::kConnection;
+    if (!again || attempt == 3) return result;
+  }
+}
+
+SqlResult<void> Database::Migrate(std::string_view component,
+                                  std::span<const Migration> migrations) {
+  // Several processes may start at once: the loser of a race sees a duplicate or a deadlock, and on
+  // its next try a schema that is already there.
+  for (int attempt = 1;; ++attempt) {
+    auto done = TryMigrate(component, migrations);
+    if (done.ok() || attempt == 5) return done;
+    const ErrorKind kind = done.error().kind;
+    if (kind != ErrorKind::kRetry && kind != ErrorKind::kUnique) return done;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20 * attempt));
+  }
+}
+
+SqlResult<void> Database::TryMigrate(std::string_view component,
+                                     std::span<const Migration> migrations) {
+  auto lease = Borrow();
+  if (!lease.ok()) return Fail{std::move(lease).error()};
+  Connection& connection = **lease;
+  auto created = connection.ExecuteScript(ExpandScript(
+      dialect_,
+      "CREATE TABLE IF NOT EXISTS schema_migration (component {text} NOT NULL, version {int} NOT NULL,"
+      " name {text} NOT NULL, applied_us {int} NOT NULL, PRIMARY KEY (component, version)) {strict}"));
+  if (!created.ok()) return created;
+  auto tx = Transaction::Begin(connection);
+  if (!tx.ok()) return Fail{std::move(tx).error()};
+  if (dialect_ == Dialect::kPostgres) {
+    auto locked = connection.ExecuteScript("LOCK TABLE schema_migration IN ACCESS EXCLUSIVE MODE");
+    if (!locked.ok()) return locked;
+  }
+  int64_t current = 0;
+  auto read = connection.Query(
+      "SELECT CAST(coalesce(max(version), 0) AS BIGINT) FROM schema_migration WHERE component = $1",
+      {component}, [&](const Row& row) { current = row.Int(0); });
+  if (!read.ok()) return read;
+  if (current > static_cast<int64_t>(migrations.size())) {
+    return Fail{SqlError{ErrorKind::kOther, "sql: the schema of " + std::string(component) +
+                                                " is newer than this program"}};
+  }
+  for (const Migration& migration : migrations) {
+    if (migration.version <= current) continue;
+    auto applied = connection.ExecuteScript(ExpandScript(dialect_, migration.script));
+    if (!applied.ok()) return applied;
+    auto noted = connection.Execute(
+        "INSERT INTO schema_migration (component, version, name, applied_us) VALUES ($1, $2, $3, $4)",
+        {component, migration.version, migration.name, SystemClock::Get().WallUs()});
+    if (!noted.ok()) return Fail{std::move(noted).error()};
+  }
+  return tx->Commit();
+}
+
+}  // namespace tollgate::sql

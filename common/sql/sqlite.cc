@@ -1,0 +1,213 @@
+#include <sqlite3.h>
+
+#include <cstdlib>
+#include <unordered_map>
+
+#include "common/sql/drivers.h"
+
+namespace tollgate::sql {
+namespace {
+
+struct CloseDb {
+  void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
+};
+struct Finalize {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using DbPtr = std::unique_ptr<sqlite3, CloseDb>;
+using StatementPtr = std::unique_ptr<sqlite3_stmt, Finalize>;
+
+ErrorKind KindOf(int extended) {
+  switch (extended) {
+    case SQLITE_CONSTRAINT_UNIQUE:
+    case SQLITE_CONSTRAINT_PRIMARYKEY:
+    case SQLITE_CONSTRAINT_ROWID:
+      return ErrorKind::kUnique;
+    default:
+      break;
+  }
+  switch (extended & 0xff) {
+    case SQLITE_CONSTRAINT: return ErrorKind::kConstraint;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return ErrorKind::kRetry;
+    // The file or its disk is away for now.
+    case SQLITE_CANTOPEN:
+    case SQLITE_IOERR:
+    case SQLITE_FULL:
+    case SQLITE_PROTOCOL: return ErrorKind::kConnection;
+    default: return ErrorKind::kOther;
+  }
+}
+
+// Whether a failed fsync is behind the error. What the kernel then still holds of the file is unknown,
+// so nothing may be retried in this process (reliability.md 1.6): it stops and recovers from the log.
+bool IsLostSync(int extended) {
+  return extended == SQLITE_IOERR_FSYNC || extended == SQLITE_IOERR_DIR_FSYNC;
+}
+
+class SqliteRow : public Row {
+ public:
+  explicit SqliteRow(sqlite3_stmt* statement) : statement_(statement) {}
+  bool IsNull(int column) const override {
+    return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+  }
+  int64_t Int(int column) const override { return sqlite3_column_int64(statement_, column); }
+  std::string_view Bytes(int column) const override {
+    const void* data = sqlite3_column_blob(statement_, column);
+    const int size = sqlite3_column_bytes(statement_, column);
+    return data ? std::string_view(static_cast<const char*>(data), size) : std::string_view();
+  }
+
+ private:
+  sqlite3_stmt* statement_;
+};
+
+class SqliteConnection : public Connection {
+ public:
+  SqliteConnection(std::string path, int busy_timeout_ms)
+      : path_(std::move(path)), busy_timeout_ms_(busy_timeout_ms) {}
+
+  Dialect dialect() const override { return Dialect::kSqlite; }
+  bool healthy() const override { return db_ != nullptr; }
+
+  SqlResult<void> Reconnect() override {
+    statements_.clear();
+    sqlite3* raw = nullptr;
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    const int rc = sqlite3_open_v2(path_.c_str(), &raw, flags, nullptr);
+    db_.reset(raw);
+    if (rc != SQLITE_OK) {
+      SqlError error = MakeError("open");
+      db_.reset();
+      return Fail{std::move(error)};
+    }
+    sqlite3_extended_result_codes(raw, 1);
+    sqlite3_busy_timeout(raw, busy_timeout_ms_);
+    // FULL: an acknowledged commit survives a power cut. The log is copied back every 4,000 pages.
+    auto set = ExecuteScript(
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
+        "PRAGMA wal_autocheckpoint=4000; PRAGMA cache_size=-65536; PRAGMA temp_store=MEMORY;");
+    if (!set.ok()) db_.reset();
+    return set;
+  }
+
+  SqlResult<void> Query(std::string_view sql, std::span<const Param> params,
+                        const RowFn& row) override {
+    auto statement = Prepared(sql);
+    if (!statement.ok()) return Fail{std::move(statement).error()};
+    return Run(*statement, params, &row);
+  }
+  SqlResult<int64_t> Execute(std::string_view sql, std::span<const Param> params) override {
+    auto statement = Prepared(sql);
+    if (!statement.ok()) return Fail{std::move(statement).error()};
+    if (auto run = Run(*statement, params, nullptr); !run.ok()) return Fail{std::move(run).error()};
+    return static_cast<int64_t>(sqlite3_changes64(db_.get()));
+  }
+  SqlResult<void> ExecuteScript(const std::string& script) override {
+    if (!db_) return Fail{Lost()};
+    if (sqlite3_exec(db_.get(), script.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
+      return Fail{MakeError("script")};
+    }
+    return {};
+  }
+
+  SqlResult<void> Begin(TxMode mode) override {
+    return Plain(mode == TxMode::kWrite ? "BEGIN IMMEDIATE" : "BEGIN");
+  }
+  SqlResult<void> Commit() override {
+    auto committed = Plain("COMMIT");
+    if (!committed.ok()) {
+      const bool lost_sync = db_ && IsLostSync(sqlite3_extended_errcode(db_.get()));
+      Rollback();
+      if (lost_sync) std::abort();
+    }
+    return committed;
+  }
+  void Rollback() override {
+    if (db_ && !sqlite3_get_autocommit(db_.get())) (void)Plain("ROLLBACK");
+  }
+
+ private:
+  SqlError Lost() const { return {ErrorKind::kConnection, "sqlite: the file is not open"}; }
+  SqlError MakeError(std::string_view what) const {
+    const int code = db_ ? sqlite3_extended_errcode(db_.get()) : SQLITE_CANTOPEN;
+    return {KindOf(code), "sqlite: " + std::string(what) + ": " +
+                              (db_ ? sqlite3_errmsg(db_.get()) : "out of memory") + " (" +
+                              std::to_string(code) + ")"};
+  }
+
+  SqlResult<void> Plain(std::string_view sql) {
+    auto statement = Prepared(sql);
+    if (!statement.ok()) return Fail{std::move(statement).error()};
+    return Run(*statement, {}, nullptr);
+  }
+
+  SqlResult<sqlite3_stmt*> Prepared(std::string_view sql) {
+    if (!db_) return Fail{Lost()};
+    const auto found = statements_.find(sql);
+    if (found != statements_.end()) return found->second.get();
+    std::string_view text = sql;
+    constexpr std::string_view kLock = "FOR UPDATE";  // BEGIN IMMEDIATE has locked everything
+    if (text.ends_with(kLock)) text.remove_suffix(kLock.size());
+    sqlite3_stmt* raw = nullptr;
+    if (sqlite3_prepare_v3(db_.get(), text.data(), static_cast<int>(text.size()),
+                           SQLITE_PREPARE_PERSISTENT, &raw, nullptr) != SQLITE_OK) {
+      return Fail{MakeError("prepare")};
+    }
+    statements_.emplace(std::string(sql), StatementPtr(raw));
+    return raw;
+  }
+
+  SqlResult<void> Run(sqlite3_stmt* statement, std::span<const Param> params, const RowFn* row) {
+    for (size_t i = 0; i < params.size(); ++i) {
+      const Param& param = params[i];
+      const int place = static_cast<int>(i) + 1;
+      const std::string_view bytes = param.bytes();
+      const char* data = bytes.data() ? bytes.data() : "";  // a null pointer would bind NULL
+      const int size = static_cast<int>(bytes.size());
+      switch (param.kind()) {
+        case Param::Kind::kNull: sqlite3_bind_null(statement, place); break;
+        case Param::Kind::kInt: sqlite3_bind_int64(statement, place, param.int_value()); break;
+        case Param::Kind::kText:
+          sqlite3_bind_text(statement, place, data, size, SQLITE_STATIC);
+          break;
+        case Param::Kind::kBlob:
+          sqlite3_bind_blob(statement, place, data, size, SQLITE_STATIC);
+          break;
+      }
+    }
+    const SqliteRow current(statement);
+    int rc;
+    while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
+      if (row) (*row)(current);
+    }
+    SqlResult<void> result;
+    if (rc != SQLITE_DONE) result = Fail{MakeError("step")};
+    sqlite3_reset(statement);
+    return result;
+  }
+
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+
+  const std::string path_;
+  const int busy_timeout_ms_;
+  DbPtr db_;
+  // After db_: statements are finalized before the file is closed.
+  std::unordered_map<std::string, StatementPtr, Hash, std::equal_to<>> statements_;
+};
+
+}  // namespace
+
+SqlResult<std::unique_ptr<Connection>> ConnectSqlite(const std::string& path,
+                                                     const Database::Options& options) {
+  auto connection = std::make_unique<SqliteConnection>(path, options.busy_timeout_ms);
+  if (auto opened = connection->Reconnect(); !opened.ok()) {
+    return Fail{std::move(opened).error()};
+  }
+  return std::unique_ptr<Connection>(std::move(connection));
+}
+
+}  // namespace tollgate::sql
