@@ -105,6 +105,7 @@ class Document {
     uint32_t end;     // one past its last byte
     uint32_t next;    // node after this value and everything in it
     uint32_t key;     // first byte (the quote) of its key; kNoKey in arrays and at the root
+    uint32_t key_size; // bytes of the key as written, without its quotes
     uint32_t count;   // elements or members
     Type type;
     bool escaped;     // string: has escapes

@@ -1,0 +1,132 @@
+// String literals: writing, decoding, UTF-8.
+#include "common/json/json.h"
+#include "common/json/scan.h"
+
+namespace tollgate::json {
+
+using internal::Byte;
+
+namespace {
+
+void AppendUtf8(std::string& out, uint32_t code) {
+  if (code < 0x80) {
+    out.push_back(static_cast<char>(code));
+  } else if (code < 0x800) {
+    out.push_back(static_cast<char>(0xC0 | (code >> 6)));
+    out.push_back(static_cast<char>(0x80 | (code & 0x3F)));
+  } else if (code < 0x10000) {
+    out.push_back(static_cast<char>(0xE0 | (code >> 12)));
+    out.push_back(static_cast<char>(0x80 | ((code >> 6) & 0x3F)));
+    out.push_back(static_cast<char>(0x80 | (code & 0x3F)));
+  } else {
+    out.push_back(static_cast<char>(0xF0 | (code >> 18)));
+    out.push_back(static_cast<char>(0x80 | ((code >> 12) & 0x3F)));
+    out.push_back(static_cast<char>(0x80 | ((code >> 6) & 0x3F)));
+    out.push_back(static_cast<char>(0x80 | (code & 0x3F)));
+  }
+}
+
+// Decodes the \uXXXX at p (which points at the digits) and what belongs to it; returns what follows.
+const Byte* DecodeUnicode(std::string& out, const Byte* p, const Byte* end) {
+  constexpr uint32_t kReplacement = 0xFFFD;
+  const int32_t unit = end - p >= 4 ? internal::Hex4(p) : -1;
+  if (unit < 0) {  // the reader would have refused it
+    AppendUtf8(out, kReplacement);
+    return end;
+  }
+  p += 4;
+  if (internal::IsHighSurrogate(unit) && end - p >= 6 && p[0] == '\\' && p[1] == 'u') {
+    const int32_t low = internal::Hex4(p + 2);
+    if (internal::IsLowSurrogate(low)) {
+      AppendUtf8(out, 0x10000 + ((static_cast<uint32_t>(unit) - 0xD800) << 10) +
+                          (static_cast<uint32_t>(low) - 0xDC00));
+      return p + 6;
+    }
+  }
+  const bool lone = internal::IsHighSurrogate(unit) || internal::IsLowSurrogate(unit);
+  AppendUtf8(out, lone ? kReplacement : static_cast<uint32_t>(unit));
+  return p;
+}
+
+}  // namespace
+
+void AppendEscaped(std::string& out, std::string_view text) {
+  const Byte* p = reinterpret_cast<const Byte*>(text.data());
+  const Byte* const end = p + text.size();
+  while (p != end) {
+    const Byte* stop = internal::FindSpecial<false>(p, end);
+    out.append(reinterpret_cast<const char*>(p), static_cast<size_t>(stop - p));
+    if (stop == end) return;
+    p = stop + 1;
+    switch (*stop) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\b': out += "\\b"; break;
+      case '\f': out += "\\f"; break;
+      case '\n': out += "\\n"; break;
+      case '\r': out += "\\r"; break;
+      case '\t': out += "\\t"; break;
+      default: {
+        constexpr char kHex[] = "0123456789abcdef";
+        out += "\\u00";
+        out.push_back(kHex[*stop >> 4]);
+        out.push_back(kHex[*stop & 15]);
+      }
+    }
+  }
+}
+
+void AppendQuoted(std::string& out, std::string_view text) {
+  out.push_back('"');
+  AppendEscaped(out, text);
+  out.push_back('"');
+}
+
+std::string Quoted(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() + 2);
+  AppendQuoted(out, text);
+  return out;
+}
+
+std::string Unescape(std::string_view inside) {
+  std::string out;
+  out.reserve(inside.size());
+  const Byte* p = reinterpret_cast<const Byte*>(inside.data());
+  const Byte* const end = p + inside.size();
+  while (p != end) {
+    const Byte* stop = static_cast<const Byte*>(
+        __builtin_memchr(p, '\\', static_cast<size_t>(end - p)));
+    if (stop == nullptr) stop = end;
+    out.append(reinterpret_cast<const char*>(p), static_cast<size_t>(stop - p));
+    if (stop == end || stop + 1 == end) break;
+    p = stop + 2;
+    switch (stop[1]) {
+      case 'b': out.push_back('\b'); break;
+      case 'f': out.push_back('\f'); break;
+      case 'n': out.push_back('\n'); break;
+      case 'r': out.push_back('\r'); break;
+      case 't': out.push_back('\t'); break;
+      case 'u': p = DecodeUnicode(out, p, end); break;
+      default: out.push_back(static_cast<char>(stop[1]));
+    }
+  }
+  return out;
+}
+
+bool IsValidUtf8(std::string_view bytes) {
+  const Byte* p = reinterpret_cast<const Byte*>(bytes.data());
+  const Byte* const end = p + bytes.size();
+  while (p != end) {
+    if (*p < 0x80) {
+      ++p;
+      continue;
+    }
+    const Byte* bad = nullptr;
+    p = internal::SkipMultiByte(p, end, &bad);
+    if (p == nullptr) return false;
+  }
+  return true;
+}
+
+}  // namespace tollgate::json
