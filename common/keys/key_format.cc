@@ -8,7 +8,8 @@
 namespace tollgate {
 namespace {
 
-constexpr std::string_view kDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+constexpr std::string_view kDigits =
+    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 constexpr size_t kTailLength = kKeyIdLength + kKeySecretLength + kKeyChecksumLength;
 
 bool IsBase62(char c) {

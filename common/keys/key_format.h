@@ -1,6 +1,6 @@
-// The format of virtual keys: sk-<brand>-, a 12-character public id, a 43-character secret (256 bits) and
-// a 6-character CRC-32, all base62. The checksum lets the edge refuse typing mistakes and fakes without
-// asking anybody; it is no secret. spec: decisions.md 15, reliability.md section 3.
+// The format of virtual keys: sk-<brand>-, a 12-character public id, a 43-character secret (256
+// bits) and a 6-character CRC-32, all base62. The checksum lets the edge refuse typing mistakes and
+// fakes without asking anybody; it is no secret. spec: decisions.md 15, reliability.md section 3.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,8 @@ inline constexpr size_t kMinLegacyKeyLength = 20;
 struct ParsedKey {
   // The public id: safe to log and to show. Empty for a legacy key, whose id only auth knows.
   std::string key_id;
-  // Has one of the configured older prefixes: no checksum, so only a look-up tells whether it exists.
+  // Has one of the configured older prefixes: no checksum, so only a look-up tells whether it
+  // exists.
   bool legacy = false;
 };
 
@@ -32,9 +33,9 @@ struct MadeKey {
   std::string last_four;
 };
 
-// The key's parts when the text is well-formed: exact prefix, length, alphabet and checksum. Text that
-// starts with sk-<brand>- is never a legacy key, even when a legacy prefix would fit. Takes time in
-// proportion to the length of a key, not of the text.
+// The key's parts when the text is well-formed: exact prefix, length, alphabet and checksum. Text
+// that starts with sk-<brand>- is never a legacy key, even when a legacy prefix would fit. Takes
+// time in proportion to the length of a key, not of the text.
 std::optional<ParsedKey> ParseKey(std::string_view text, std::string_view brand,
                                   std::span<const std::string> legacy_prefixes = {});
 
@@ -47,7 +48,8 @@ std::string KeyDigest(std::string_view text);
 // Whether the text is made like the public id of a key.
 bool IsKeyId(std::string_view text);
 
-// Whether the text may stand in the key prefix: 1 to 32 lower-case letters, digits and inner hyphens.
+// Whether the text may stand in the key prefix: 1 to 32 lower-case letters, digits and inner
+// hyphens.
 bool IsBrand(std::string_view text);
 
 }  // namespace tollgate
