@@ -1,0 +1,275 @@
+// The same rules on both drivers.
+#include "common/sql/sql.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "tests/support/postgres.h"
+
+namespace tollgate::sql {
+namespace {
+
+constexpr Migration kMigrations[] = {
+    {1, "things",
+     "CREATE TABLE thing (id {blob} PRIMARY KEY, name {text} NOT NULL, amount {int} NOT NULL,"
+     " note {text}, CHECK (amount >= 0)) {strict};"},
+    {2, "more", "ALTER TABLE thing ADD COLUMN extra {int} NOT NULL DEFAULT 7;"},
+};
+constexpr std::string_view kInsert = "INSERT INTO thing (id, name, amount, note) VALUES";
+
+class SqlTest : public ::testing::TestWithParam<Dialect> {
+ protected:
+  void SetUp() override {
+    Database::Options options;
+    if (GetParam() == Dialect::kSqlite) {
+      file_ = (std::filesystem::temp_directory_path() /
+               ("tollgate-sql-" + std::to_string(getpid()) + ".db"))
+                  .string();
+      Remove();
+      options.url = "sqlite:" + file_;
+    } else {
+      auto* server = testing::TestPostgres::Shared();
+      if (!server) {
+        ASSERT_FALSE(testing::TestPostgres::Required());
+        GTEST_SKIP() << "PostgreSQL is not installed";
+      }
+      options.url = server->MakeDatabase("sqltest");
+    }
+    options.connections = 2;
+    auto opened = Database::Open(options);
+    ASSERT_TRUE(opened.ok());
+    database_ = std::move(*opened);
+    auto migrated = database_->Migrate("test", kMigrations);
+    ASSERT_TRUE(migrated.ok()) << migrated.error().message;
+  }
+  void TearDown() override {
+    database_.reset();
+    if (!file_.empty()) Remove();
+  }
+  void Remove() {
+    for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file_ + suffix);
+  }
+  std::unique_ptr<Connection> Connect() {
+    auto connection = database_->Connect();
+    EXPECT_TRUE(connection.ok());
+    return std::move(*connection);
+  }
+  static int64_t Count(Connection& connection) {
+    int64_t count = -1;
+    EXPECT_TRUE(connection
+                    .Query("SELECT count(*) FROM thing", {},
+                           [&](const Row& row) { count = row.Int(0); })
+                    .ok());
+    return count;
+  }
+
+  std::string file_;
+  std::unique_ptr<Database> database_;
+};
+
+TEST_P(SqlTest, KeepsEveryKindOfValue) {
+  auto connection = Connect();
+  const std::string id("\0\x01\xff'\\", 5);
+  const std::string name = "naïve 'quote' \\ $1";
+  auto done = connection->Execute(std::string(kInsert) + " ($1, $2, $3, $4)",
+                                  {Param::Blob(id), name, INT64_MAX, nullptr});
+  ASSERT_TRUE(done.ok()) << done.error().message;
+  EXPECT_EQ(*done, 1);
+  int rows = 0;
+  ASSERT_TRUE(connection
+                  ->Query("SELECT id, name, amount, note, extra, -amount FROM thing WHERE id = $1",
+                          {Param::Blob(id)},
+                          [&](const Row& row) {
+                            ++rows;
+                            EXPECT_EQ(row.Text(0), id);
+                            EXPECT_EQ(row.Text(1), name);
+                            EXPECT_EQ(row.Int(2), INT64_MAX);
+                            EXPECT_TRUE(row.IsNull(3));
+                            EXPECT_FALSE(row.OptionalInt(3).has_value());
+                            EXPECT_EQ(row.Int(4), 7);
+                            EXPECT_EQ(row.Int(5), -INT64_MAX);
+                          })
+                  .ok());
+  EXPECT_EQ(rows, 1);
+}
+
+TEST_P(SqlTest, AnEmptyTextIsNotNull) {
+  auto connection = Connect();
+  ASSERT_TRUE(connection->Execute(std::string(kInsert) + " ($1, $2, $3, $4)",
+                                  {Param::Blob(""), std::string_view(), 1, ""})
+                  .ok());
+  ASSERT_TRUE(connection
+                  ->Query("SELECT note FROM thing", {},
+                          [](const Row& row) { EXPECT_FALSE(row.IsNull(0)); })
+                  .ok());
+}
+
+TEST_P(SqlTest, ErrorsHaveTheirKind) {
+  auto connection = Connect();
+  const std::string insert = std::string(kInsert) + " ($1, $2, $3, $4)";
+  ASSERT_TRUE(connection->Execute(insert, {Param::Blob("a"), "n", 1, nullptr}).ok());
+  EXPECT_EQ(connection->Execute(insert, {Param::Blob("a"), "n", 1, nullptr}).error().kind,
+            ErrorKind::kUnique);
+  EXPECT_EQ(connection->Execute(insert, {Param::Blob("b"), "n", -1, nullptr}).error().kind,
+            ErrorKind::kConstraint);
+  EXPECT_EQ(connection->Execute("SELEKT 1").error().kind, ErrorKind::kOther);
+  EXPECT_TRUE(connection->healthy());
+}
+
+TEST_P(SqlTest, RowsAreWrittenAndReadInSets) {
+  auto connection = Connect();
+  constexpr int kRows = 211;  // no power of two
+  std::vector<std::string> ids;
+  for (int i = 0; i < kRows; ++i) ids.push_back("id" + std::to_string(1000 + i));
+  std::vector<Param> cells;
+  for (int i = 0; i < kRows; ++i) {
+    cells.insert(cells.end(), {Param::Blob(ids[i]), "first", i, nullptr});
+  }
+  auto written = connection->ExecuteRows(kInsert, 4, cells, "");
+  ASSERT_TRUE(written.ok()) << written.error().message;
+  EXPECT_EQ(*written, kRows);
+  for (size_t i = 1; i < cells.size(); i += 4) cells[i] = "second";
+  ASSERT_TRUE(connection
+                  ->ExecuteRows(kInsert, 4, cells, "ON CONFLICT (id) DO UPDATE SET name = excluded.name")
+                  .ok());
+  std::vector<Param> keys;
+  for (const std::string& id : ids) keys.push_back(Param::Blob(id));
+  std::vector<std::string> seen;
+  ASSERT_TRUE(connection->Begin(TxMode::kWrite).ok());
+  auto read = connection->QueryIn("SELECT id, name FROM thing WHERE id IN", keys,
+                                  "ORDER BY id FOR UPDATE", [&](const Row& row) {
+                                    seen.push_back(row.Text(0));
+                                    EXPECT_EQ(row.Text(1), "second");
+                                  });
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  ASSERT_TRUE(connection->Commit().ok());
+  EXPECT_EQ(seen, ids);
+  EXPECT_EQ(Count(*connection), kRows);
+}
+
+TEST_P(SqlTest, TransactionsKeepAllOrNothing) {
+  auto connection = Connect();
+  const std::string insert = std::string(kInsert) + " ($1, 'n', 1, NULL)";
+  {
+    auto tx = Transaction::Begin(*connection);
+    ASSERT_TRUE(tx.ok());
+    ASSERT_TRUE(connection->Execute(insert, {Param::Blob("a")}).ok());
+  }
+  EXPECT_EQ(Count(*connection), 0);
+  {
+    auto tx = Transaction::Begin(*connection);
+    ASSERT_TRUE(tx.ok());
+    ASSERT_TRUE(connection->Execute(insert, {Param::Blob("a")}).ok());
+    ASSERT_TRUE(tx->Commit().ok());
+  }
+  EXPECT_EQ(Count(*connection), 1);
+}
+
+TEST_P(SqlTest, CommitOfAFailedTransactionIsNoSuccess) {
+  auto connection = Connect();
+  const std::string insert = std::string(kInsert) + " ($1, 'n', $2, NULL)";
+  ASSERT_TRUE(connection->Begin(TxMode::kWrite).ok());
+  ASSERT_TRUE(connection->Execute(insert, {Param::Blob("a"), 1}).ok());
+  ASSERT_FALSE(connection->Execute(insert, {Param::Blob("a"), 1}).ok());
+  // SQLite undoes the failed statement alone; PostgreSQL spoils the whole transaction, and says so.
+  EXPECT_EQ(connection->Commit().ok(), GetParam() == Dialect::kSqlite);
+}
+
+TEST_P(SqlTest, ReadersSeeOneSnapshot) {
+  auto reader = Connect();
+  auto writer = Connect();
+  ASSERT_TRUE(reader->Begin(TxMode::kRead).ok());
+  EXPECT_EQ(Count(*reader), 0);
+  ASSERT_TRUE(writer->Execute(std::string(kInsert) + " ($1, 'n', 1, NULL)", {Param::Blob("a")}).ok());
+  EXPECT_EQ(Count(*reader), 0);
+  ASSERT_TRUE(reader->Commit().ok());
+  EXPECT_EQ(Count(*reader), 1);
+}
+
+TEST_P(SqlTest, RacingMigrationsApplyOnce) {
+  std::vector<std::thread> threads;
+  constexpr Migration kOther[] = {{1, "other", "CREATE TABLE other (id {int} PRIMARY KEY) {strict};"}};
+  std::atomic<int> good = 0;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      auto opened = Database::Open(database_->options());
+      auto done = (*opened)->Migrate("other", kOther);
+      EXPECT_TRUE(done.ok()) << done.error().message;
+      good += done.ok();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good, 4);
+  auto connection = Connect();
+  EXPECT_TRUE(connection->Query("SELECT version FROM schema_migration WHERE component = 'other'", {},
+                                [](const Row& row) { EXPECT_EQ(row.Int(0), 1); })
+                  .ok());
+}
+
+TEST_P(SqlTest, AProgramOlderThanTheSchemaRefuses) {
+  EXPECT_FALSE(database_->Migrate("test", std::span(kMigrations, 1)).ok());
+}
+
+TEST_P(SqlTest, ThePoolLendsAtMostItsSize) {
+  auto first = database_->Borrow();
+  auto second = database_->Borrow();
+  ASSERT_TRUE(first.ok() && second.ok());
+  std::thread giver([lease = std::move(*first)]() mutable { auto done = std::move(lease); });
+  auto third = database_->Borrow();  // waits for the giver
+  EXPECT_TRUE(third.ok());
+  giver.join();
+}
+
+TEST_P(SqlTest, TransactStartsAgainWhenAsked) {
+  int attempts = 0;
+  auto done = database_->Transact(TxMode::kWrite, [&](Connection& connection) -> SqlResult<void> {
+    auto put = connection.Execute(std::string(kInsert) + " ($1, 'n', 1, NULL)", {Param::Blob("a")});
+    EXPECT_TRUE(put.ok());
+    if (++attempts < 3) return Fail{SqlError{ErrorKind::kRetry, "again"}};
+    return {};
+  });
+  EXPECT_TRUE(done.ok());
+  EXPECT_EQ(attempts, 3);
+  EXPECT_EQ(Count(*Connect()), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, SqlTest, ::testing::Values(Dialect::kSqlite, Dialect::kPostgres),
+                         [](const auto& info) {
+                           return info.param == Dialect::kSqlite ? "sqlite" : "postgres";
+                         });
+
+TEST(Postgres, ALostServerIsAConnectionErrorAndComesBack) {
+  auto server = testing::TestPostgres::Start();
+  if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
+  Database::Options options;
+  options.url = server->Url("postgres");
+  auto database = Database::Open(options);
+  ASSERT_TRUE(database.ok());
+  auto connection = (*database)->Connect();
+  ASSERT_TRUE(connection.ok()) << connection.error().message;
+  ASSERT_TRUE((*connection)->Begin(TxMode::kWrite).ok());
+  server->Kill();
+  const auto committed = (*connection)->Commit();
+  ASSERT_FALSE(committed.ok());
+  EXPECT_EQ(committed.error().kind, ErrorKind::kCommitUnknown) << committed.error().message;
+  EXPECT_FALSE((*connection)->healthy());
+  EXPECT_EQ((*connection)->Begin(TxMode::kWrite).error().kind, ErrorKind::kConnection);
+  EXPECT_EQ((*connection)->Reconnect().error().kind, ErrorKind::kConnection);
+  ASSERT_TRUE(server->Run());
+  ASSERT_TRUE((*connection)->Reconnect().ok());
+  EXPECT_TRUE((*connection)->Execute("SELECT 1").ok());
+}
+
+TEST(Url, OnlyTheTwoSchemesAreKnown) {
+  for (const char* url : {"", "sqlite:", "mysql://x", "/tmp/x"}) {
+    Database::Options options;
+    options.url = url;
+    EXPECT_FALSE(Database::Open(options).ok()) << url;
+  }
+}
+
+}  // namespace
+}  // namespace tollgate::sql

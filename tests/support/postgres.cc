@@ -1,0 +1,158 @@
+#include "tests/support/postgres.h"
+
+#include <fcntl.h>
+#include <libpq-fe.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+namespace tollgate::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string FindBin() {
+  if (const char* given = std::getenv("TOLLGATE_PG_BIN")) return given;
+  std::string best;
+  std::error_code error;
+  for (const auto& version : fs::directory_iterator("/usr/lib/postgresql", error)) {
+    const fs::path bin = version.path() / "bin";
+    if (fs::exists(bin / "initdb", error) && bin.string() > best) best = bin.string();
+  }
+  return best;
+}
+
+// The server refuses to run as root: then it runs as nobody.
+std::vector<std::string> Unprivileged(std::vector<std::string> command) {
+  std::vector<std::string> full = {"/usr/bin/setpriv", "--pdeathsig", "QUIT"};
+  if (geteuid() == 0) {
+    full.insert(full.end(), {"--reuid", "nobody", "--regid", "nogroup", "--clear-groups"});
+  }
+  full.push_back("--");
+  full.insert(full.end(), command.begin(), command.end());
+  return full;
+}
+
+pid_t Spawn(const std::vector<std::string>& command, const std::string& log) {
+  std::vector<char*> argv;
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  const int out = open(log.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0644);
+  const int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  dup2(in, 0);
+  dup2(out, 1);
+  dup2(out, 2);
+  if (chdir("/") == 0) execv(argv[0], argv.data());
+  _exit(127);
+}
+
+bool WaitForSuccess(pid_t pid) {
+  int status = 0;
+  return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+}  // namespace
+
+bool TestPostgres::Required() { return std::getenv("TOLLGATE_REQUIRE_POSTGRES") != nullptr; }
+
+std::unique_ptr<TestPostgres> TestPostgres::Start() {
+  std::unique_ptr<TestPostgres> server(new TestPostgres);
+  server->bin_ = FindBin();
+  if (server->bin_.empty()) return nullptr;
+  std::string root = (fs::temp_directory_path() / "tollgate-pg-XXXXXX").string();
+  if (mkdtemp(root.data()) == nullptr) return nullptr;
+  server->root_ = root;
+  std::error_code error;
+  fs::permissions(root, fs::perms::all, error);
+  const std::string log = root + "/log";
+  if (!WaitForSuccess(Spawn(Unprivileged({server->bin_ + "/initdb", "-D", root + "/data", "-U",
+                                          "tollgate", "-A", "trust", "-E", "UTF8", "--locale",
+                                          "C.UTF-8", "--no-sync", "--no-instructions"}),
+                            log)) ||
+      !server->Run()) {
+    return nullptr;
+  }
+  return server;
+}
+
+TestPostgres* TestPostgres::Shared() {
+  static const std::unique_ptr<TestPostgres> server = Start();
+  return server.get();
+}
+
+TestPostgres::~TestPostgres() {
+  Kill();
+  std::error_code error;
+  if (!root_.empty()) fs::remove_all(root_, error);
+}
+
+std::string TestPostgres::Url(const std::string& database) const {
+  return "postgresql:///" + database + "?user=tollgate&host=" + root_;
+}
+
+std::string TestPostgres::MakeDatabase(const std::string& name) {
+  PGconn* connection = PQconnectdb(Url("postgres").c_str());
+  PQclear(PQexec(connection, ("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)").c_str()));
+  PQclear(PQexec(connection, ("CREATE DATABASE " + name).c_str()));
+  PQfinish(connection);
+  return Url(name);
+}
+
+bool TestPostgres::Run() {
+  pid_ = Spawn(Unprivileged({bin_ + "/postgres", "-D", root_ + "/data", "-k", root_, "-c",
+                             "listen_addresses=", "-c", "max_connections=50", "-c",
+                             "shared_buffers=64MB"}),
+               root_ + "/log");
+  const std::string url = Url("postgres");
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (std::chrono::steady_clock::now() < deadline) {
+    if (PQping(url.c_str()) == PQPING_OK) return true;
+    if (waitpid(pid_, nullptr, WNOHANG) == pid_) {
+      pid_ = -1;
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+void TestPostgres::Kill() {
+  if (pid_ <= 0) return;
+  // Each backend leads a session of its own, so they are found by their parent.
+  std::vector<pid_t> pids = {pid_};
+  kill(pid_, SIGSTOP);  // no new ones
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename();
+    const pid_t pid = std::atoi(name.c_str());
+    if (pid <= 0) continue;
+    if (FILE* file = std::fopen((entry.path() / "stat").c_str(), "re")) {
+      int read_pid = 0;
+      int parent = 0;
+      if (std::fscanf(file, "%d (%*[^)]) %*c %d", &read_pid, &parent) == 2 && parent == pid_) {
+        pids.push_back(pid);
+      }
+      std::fclose(file);
+    }
+  }
+  for (const pid_t pid : pids) kill(pid, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+void TestPostgres::Stop() {
+  if (pid_ <= 0) return;
+  kill(pid_, SIGINT);  // fast shutdown
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+}  // namespace tollgate::testing
