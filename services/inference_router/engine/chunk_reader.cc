@@ -1,0 +1,221 @@
+#include "services/inference_router/engine/chunk_reader.h"
+
+#include <algorithm>
+
+namespace tollgate::inference_router {
+namespace {
+
+using inference::v1::Delta;
+using inference::v1::Event;
+using inference::v1::FinishReason;
+
+constexpr int kMaxChoices = 128;
+
+json::Limits ChunkLimits() {
+  json::Limits limits;
+  limits.allow_lone_surrogates = true;  // an engine may cut a pair in two
+  limits.allow_nul = true;
+  return limits;
+}
+
+bool HasText(const json::Value& value) { return value.is_string() && !value.raw_string().empty(); }
+
+// Whether the escaped text ends in the escape of a high surrogate.
+bool EndsInHighSurrogate(std::string_view escaped) {
+  if (escaped.size() < 6) return false;
+  const char* tail = escaped.data() + escaped.size() - 6;
+  if (tail[0] != '\\' || tail[1] != 'u' || (tail[2] | 0x20) != 'd') return false;
+  const char digit = tail[3] | 0x20;  // high surrogates are D800 to DBFF
+  if (digit != '8' && digit != '9' && digit != 'a' && digit != 'b') return false;
+  size_t backslashes = 1;
+  while (backslashes < escaped.size() - 5 && escaped[escaped.size() - 6 - backslashes] == '\\') {
+    ++backslashes;
+  }
+  return backslashes % 2 == 1;
+}
+
+}  // namespace
+
+ChunkReader::ChunkReader(const Options& options) : options_(options) {
+  choices_.resize(std::clamp(options.choices, 1, kMaxChoices));
+}
+
+std::string ChunkReader::HeldText::Join(std::string_view piece) {
+  std::string text = std::move(high);
+  high.clear();
+  text += piece;
+  if (EndsInHighSurrogate(text)) {
+    high = text.substr(text.size() - 6);
+    text.resize(text.size() - 6);
+  }
+  return text;
+}
+
+ChunkReader::Status ChunkReader::Fail(EngineFailure failure) {
+  failure_ = std::move(failure);
+  return Status::kError;
+}
+
+ChunkReader::Status ChunkReader::Read(std::string_view data, std::vector<Event>& out) {
+  usage_.reset();
+  if (data == "[DONE]") return Status::kDone;
+  auto parsed = json::Document::ParseView(data, ChunkLimits());
+  if (!parsed.ok()) {
+    // Some engines put blanks around the end marker.
+    const size_t begin = data.find_first_not_of(" \t\r\n");
+    if (begin == std::string_view::npos) return Status::kMore;
+    if (data.substr(begin).starts_with("[DONE]")) return Status::kDone;
+    return Fail(Broken("chunk is not JSON"));
+  }
+  return ReadObject(parsed->root(), out);
+}
+
+ChunkReader::Status ChunkReader::ReadWhole(std::string_view body, std::vector<Event>& out) {
+  usage_.reset();
+  auto parsed = json::Document::ParseView(body, ChunkLimits());
+  if (!parsed.ok()) return Fail(Broken("answer is neither a stream nor JSON"));
+  const json::Value root = parsed->root();
+  if (!root.is_object() || (!root.Find("choices").is_array() && !IsErrorObject(root))) {
+    return Fail(Broken("answer has no choices"));
+  }
+  const Status status = ReadObject(root, out);
+  return status == Status::kMore ? Status::kDone : status;
+}
+
+ChunkReader::Status ChunkReader::ReadObject(const json::Value& root, std::vector<Event>& out) {
+  if (!root.is_object()) return Fail(Broken("chunk is not an object"));
+  const json::Value choices = root.Find("choices");
+  if (!choices.is_array() && IsErrorObject(root)) {
+    return Fail(ClassifyInStream(root, options_.window));
+  }
+  ReadUsage(root, choices);
+  if (!choices.is_array()) return Status::kMore;
+  for (json::Value item : choices) {
+    if (item.is_object() && !ReadChoice(item, out)) {
+      return Fail(Broken("engine aborted the generation"));
+    }
+  }
+  return Status::kMore;
+}
+
+bool ChunkReader::ReadChoice(const json::Value& item, std::vector<Event>& out) {
+  int64_t index = 0;
+  if (item.Find("index").is_number()) index = item.Find("index").Integer().value_or(-1);
+  if (index < 0 || index >= static_cast<int64_t>(choices_.size())) return true;
+  Choice& choice = choices_[index];
+  choice.seen = true;
+  if (choice.finished) return true;
+
+  Event event;
+  Delta& delta = *event.mutable_delta();
+  ReadBody(item, choice, delta);
+  if (!ReadFinish(item, choice, delta)) return false;
+  const bool news = !delta.content_json().empty() || !delta.reasoning_json().empty() ||
+                    !delta.refusal_json().empty() || delta.tool_calls_size() > 0 ||
+                    !delta.logprobs_json().empty() || choice.finished;
+  if (!news) return true;
+  if (index > 0) delta.set_choice(static_cast<int32_t>(index));
+  out.push_back(std::move(event));
+  return true;
+}
+
+void ChunkReader::ReadBody(const json::Value& item, Choice& choice, Delta& delta) {
+  if (options_.kind == inference::v1::REQUEST_KIND_COMPLETION) {
+    const json::Value text = item.Find("text");
+    if (HasText(text)) delta.set_content_json(choice.content.Join(text.raw_string()));
+  } else {
+    json::Value body = item.Find("delta");
+    if (!body.is_object()) body = item.Find("message");
+    if (body.is_object()) {
+      const json::Value content = body.Find("content");
+      if (HasText(content)) delta.set_content_json(choice.content.Join(content.raw_string()));
+      json::Value reasoning = body.Find("reasoning_content");
+      if (!HasText(reasoning)) reasoning = body.Find("reasoning");
+      if (HasText(reasoning))
+        delta.set_reasoning_json(choice.reasoning.Join(reasoning.raw_string()));
+      const json::Value refusal = body.Find("refusal");
+      if (HasText(refusal)) delta.set_refusal_json(std::string(refusal.raw_string()));
+      const json::Value calls = body.Find("tool_calls");
+      if (calls.is_array()) choice.tools.Read(calls, delta);
+    }
+  }
+  const json::Value logprobs = item.Find("logprobs");
+  if (logprobs.is_object()) {
+    const json::Value content = logprobs.Find("content");
+    const bool empty = content.is_array() && content.size() == 0;
+    if (!empty) delta.set_logprobs_json(std::string(logprobs.raw()));
+  }
+}
+
+bool ChunkReader::ReadFinish(const json::Value& item, Choice& choice, Delta& delta) {
+  const json::Value reason = item.Find("finish_reason");
+  if (!HasText(reason)) return true;
+  FinishReason finish = inference::v1::FINISH_REASON_STOP;
+  if (reason.StringEquals("abort") || reason.StringEquals("error")) return false;
+  if (reason.StringEquals("length")) {
+    finish = inference::v1::FINISH_REASON_LENGTH;
+  } else if (reason.StringEquals("content_filter")) {
+    finish = inference::v1::FINISH_REASON_CONTENT_FILTER;
+  } else if (choice.tools.any()) {  // decisions 31
+    finish = inference::v1::FINISH_REASON_TOOL_CALLS;
+  }
+  if (finish == inference::v1::FINISH_REASON_STOP) {
+    json::Value stop = item.Find("stop_reason");           // vLLM
+    if (!HasText(stop)) stop = item.Find("matched_stop");  // SGLang
+    if (HasText(stop)) delta.set_stop_sequence_json(std::string(stop.raw_string()));
+  }
+  if (!choice.content.high.empty()) delta.mutable_content_json()->append("\\ufffd");
+  if (!choice.reasoning.high.empty()) delta.mutable_reasoning_json()->append("\\ufffd");
+  delta.set_finish_reason(finish);
+  choice.finished = true;
+  return true;
+}
+
+void ChunkReader::ReadUsage(const json::Value& root, const json::Value& choices) {
+  const json::Value usage = root.Find("usage");
+  if (!usage.is_object()) return;
+  auto count = [](const json::Value& object, std::string_view name) -> int64_t {
+    if (!object.is_object() || !object.Find(name).is_number()) return 0;
+    return object.Find(name).Integer().value_or(-1);
+  };
+  EngineUsage& read = usage_.emplace();
+  if (usage.Find("prompt_tokens").is_number()) {
+    read.prompt_tokens = count(usage, "prompt_tokens");
+  }
+  if (usage.Find("completion_tokens").is_number()) {
+    read.completion_tokens = count(usage, "completion_tokens");
+  }
+  const json::Value prompt_details = usage.Find("prompt_tokens_details");
+  read.cached_tokens = count(prompt_details, "cached_tokens");
+  read.cache_write_tokens = count(prompt_details, "cache_write_tokens");
+  read.reasoning_tokens = count(usage.Find("completion_tokens_details"), "reasoning_tokens");
+  if (choices.is_array() && choices.size() == 1) {
+    const json::Value only = *choices.begin();
+    read.choice = 0;
+    if (only.is_object() && only.Find("index").is_number()) {
+      read.choice = static_cast<int>(only.Find("index").Integer().value_or(-1));
+    }
+  }
+}
+
+bool ChunkReader::finished() const {
+  bool any = false;
+  for (const Choice& choice : choices_) {
+    if (choice.seen && !choice.finished) return false;
+    any = any || choice.seen;
+  }
+  return any;
+}
+
+void ChunkReader::CloseOpenChoices(FinishReason reason, std::vector<Event>& out) {
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    Choice& choice = choices_[i];
+    if (choice.finished) continue;
+    choice.seen = choice.finished = true;
+    Delta& delta = *out.emplace_back().mutable_delta();
+    if (i > 0) delta.set_choice(static_cast<int32_t>(i));
+    delta.set_finish_reason(reason);
+  }
+}
+
+}  // namespace tollgate::inference_router

@@ -1,0 +1,114 @@
+#include "services/inference_router/engine/engine_error.h"
+
+#include <gtest/gtest.h>
+
+#include "services/inference_router/engine/engine_request.h"
+
+namespace tollgate::inference_router {
+namespace {
+
+Error Answer(int status, const std::string& body, const std::string& retry_after = "") {
+  EngineFailure failure = ClassifyAnswer(status, body, retry_after, 8192);
+  EXPECT_EQ(failure.error.ToString().find("SECRET"), std::string::npos)
+      << "engine text must reach neither caller nor log: " << failure.error.ToString();
+  return failure.error;
+}
+
+TEST(EngineError, MapsByStatusAsInTheTable) {
+  const std::pair<int, ErrorId> rows[] = {
+      {400, ErrorId::kBadRequest},          {422, ErrorId::kBadRequest},
+      {401, ErrorId::kUpstreamUnreachable}, {403, ErrorId::kUpstreamUnreachable},
+      {404, ErrorId::kUpstreamUnreachable}, {429, ErrorId::kRateLimited},
+      {500, ErrorId::kUpstreamError},       {501, ErrorId::kUpstreamError},
+      {502, ErrorId::kUpstreamError},       {503, ErrorId::kServiceUnavailable},
+      {504, ErrorId::kUpstreamError},       {418, ErrorId::kBadRequest}};
+  for (const auto& [status, id] : rows) {
+    for (const char* body :
+         {"", "<html>SECRET</html>", R"({"error":{"message":"SECRET","type":"SECRET text"}})",
+          R"({"object":"error","message":"SECRET"})", R"({"error":"SECRET"})",
+          R"({"detail":"SECRET"})", R"({"detail":[{"loc":["body"],"msg":"SECRET","type":"x"}]})",
+          "[]", "null"}) {
+      EXPECT_EQ(Answer(status, body).id, id) << status << ' ' << body;
+    }
+  }
+}
+
+TEST(EngineError, PassesRetryAfterOn) {
+  EXPECT_EQ(Answer(429, "", "7").retry_after_ms, 7000);
+  EXPECT_EQ(Answer(429, "", "0").retry_after_ms, 1000);
+  EXPECT_EQ(Answer(429, "", "").retry_after_ms, 1000);
+  EXPECT_EQ(Answer(429, "", "Wed, 21 Oct 2015 07:28:00 GMT").retry_after_ms, 1000);
+  EXPECT_EQ(Answer(503, "", "99999").retry_after_ms, 60'000);
+}
+
+TEST(EngineError, ContextLengthWinsOnAnyStatus) {
+  const std::string text = "Context size has been exceeded.";
+  for (int status : {400, 422, 500, 503, 404}) {
+    const Error error = Answer(status, R"({"error":{"message":")" + text + R"("}})");
+    EXPECT_EQ(error.id, ErrorId::kContextLengthExceeded) << status;
+    EXPECT_NE(error.message.find("maximum context length is 8192 tokens"), std::string::npos)
+        << "the catalog's window stands in when the engine gives none";
+  }
+  for (const char* body :
+       {R"({"object":"error","message":"context size has been exceeded"})",
+        R"({"error":"context size has been exceeded","error_type":"validation"})",
+        R"({"detail":"context size has been exceeded"})",
+        R"({"detail":[{"msg":"context size has been exceeded"}]})",
+        "context size has been exceeded"}) {
+    EXPECT_EQ(Answer(500, body).id, ErrorId::kContextLengthExceeded) << body;
+  }
+}
+
+TEST(EngineError, StructuredFieldsGiveNumbers) {
+  Error error = Answer(
+      400,
+      R"({"error":{"code":400,"message":"too long","type":"exceed_context_size_error","n_prompt_tokens":5000,"n_ctx":4096}})");
+  EXPECT_EQ(error.id, ErrorId::kContextLengthExceeded);
+  EXPECT_NE(error.message.find("maximum context length is 4096 tokens"), std::string::npos);
+  EXPECT_NE(error.message.find("5000"), std::string::npos);
+  error = Answer(
+      400,
+      R"({"error":{"code":"context_length_exceeded","message":"This model's maximum context length is 4097 tokens. However, your messages resulted in 5000 tokens."}})");
+  EXPECT_NE(error.message.find("4097"), std::string::npos);
+  EXPECT_EQ(Answer(400, R"({"error":{"param":"input_tokens","message":"x"}})").id,
+            ErrorId::kContextLengthExceeded);
+  EXPECT_EQ(Answer(500, R"({"error":{"param":"input_tokens","message":"x"}})").id,
+            ErrorId::kUpstreamError);
+}
+
+TEST(EngineError, EnginesThatHideTheRealStatus) {
+  EXPECT_EQ(
+      Answer(500,
+             R"({"error":{"code":400,"message":"bad grammar","type":"invalid_request_error"}})")
+          .id,
+      ErrorId::kBadRequest);
+  EXPECT_EQ(Answer(424, R"({"error":"x","error_type":"overloaded"})").id, ErrorId::kRateLimited);
+  EXPECT_EQ(Answer(424, R"({"error":"x","error_type":"generation"})").id, ErrorId::kUpstreamError);
+}
+
+TEST(EngineError, OnlyTheEnginesOwnFailuresAreTriedElsewhere) {
+  for (int status : {429, 500, 502, 503, 504, 401, 404}) {
+    EXPECT_TRUE(ClassifyAnswer(status, "", "", 0).try_elsewhere) << status;
+  }
+  for (int status : {400, 422})
+    EXPECT_FALSE(ClassifyAnswer(status, "", "", 0).try_elsewhere) << status;
+  EXPECT_FALSE(ClassifyAnswer(500, "context size has been exceeded", "", 0).try_elsewhere);
+  EXPECT_TRUE(Unreachable("x").try_elsewhere);
+  EXPECT_FALSE(Silent("x").try_elsewhere) << "the caller has waited long enough";
+}
+
+TEST(EngineRequest, SplicesTheCallersMembers) {
+  inference::v1::GenerateRequest request;
+  request.set_members_json(R"("messages":[{"role":"user","content":"hi"}],"top_k":3)");
+  request.set_max_tokens(7);
+  EXPECT_EQ(
+      BuildEngineBody(request, catalog::v1::ENGINE_KIND_VLLM, "a\"b"),
+      R"({"model":"a\"b","stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true},"max_tokens":7,"messages":[{"role":"user","content":"hi"}],"top_k":3})");
+  request.clear_members_json();
+  request.set_max_tokens(0);
+  EXPECT_EQ(BuildEngineBody(request, catalog::v1::ENGINE_KIND_LLAMACPP, "m"),
+            R"({"model":"m","stream":true,"stream_options":{"include_usage":true}})");
+}
+
+}  // namespace
+}  // namespace tollgate::inference_router

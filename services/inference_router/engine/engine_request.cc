@@ -1,0 +1,48 @@
+#include "services/inference_router/engine/engine_request.h"
+
+#include "common/json/json.h"
+
+namespace tollgate::inference_router {
+
+bool ReportsUsageOnEveryChunk(catalog::v1::EngineKind kind) {
+  return kind == catalog::v1::ENGINE_KIND_VLLM || kind == catalog::v1::ENGINE_KIND_SGLANG;
+}
+
+std::string_view EnginePath(inference::v1::RequestKind kind) {
+  return kind == inference::v1::REQUEST_KIND_COMPLETION ? "/v1/completions"
+                                                        : "/v1/chat/completions";
+}
+
+std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
+                            catalog::v1::EngineKind kind, std::string_view engine_model) {
+  std::string body;
+  body.reserve(request.members_json().size() + engine_model.size() + 160);
+  body += R"({"model":)";
+  json::AppendQuoted(body, engine_model);
+  body += R"(,"stream":true,"stream_options":{"include_usage":true)";
+  if (ReportsUsageOnEveryChunk(kind)) body += R"(,"continuous_usage_stats":true)";
+  body += '}';
+  if (request.max_tokens() > 0) {
+    body += R"(,"max_tokens":)";
+    body += std::to_string(request.max_tokens());
+  }
+  if (!request.members_json().empty()) {
+    body += ',';
+    body += request.members_json();
+  }
+  body += '}';
+  return body;
+}
+
+std::string_view HealthPath(catalog::v1::EngineKind kind) {
+  switch (kind) {
+    case catalog::v1::ENGINE_KIND_OLLAMA:
+      return "/api/version";
+    case catalog::v1::ENGINE_KIND_OPENAI:
+      return "/v1/models";
+    default:
+      return "/health";
+  }
+}
+
+}  // namespace tollgate::inference_router

@@ -1,0 +1,123 @@
+#include "services/inference_router/engine/tool_calls.h"
+
+#include "common/base/id.h"
+
+namespace tollgate::inference_router {
+
+namespace {
+// A model that emits more calls than this is broken; the rest is dropped to bound memory.
+constexpr size_t kMaxCalls = 256;
+}  // namespace
+
+void ArgumentsScanner::AddDecoded(char c) {
+  if (in_string_) {
+    if (string_escape_) {
+      string_escape_ = false;
+    } else if (c == '\\') {
+      string_escape_ = true;
+    } else if (c == '"') {
+      in_string_ = false;
+    }
+    return;
+  }
+  if (c == '"') {
+    in_string_ = true;
+  } else if (c == '{' || c == '[') {
+    ++depth_;
+    opened_ = true;
+  } else if (c == '}' || c == ']') {
+    --depth_;
+  }
+}
+
+void ArgumentsScanner::Add(std::string_view escaped) {
+  for (char c : escaped) {
+    if (skip_hex_ > 0) {  // the digits of \uXXXX: never structure that matters here
+      --skip_hex_;
+    } else if (pending_backslash_) {
+      pending_backslash_ = false;
+      if (c == 'u') {
+        skip_hex_ = 4;
+        string_escape_ = false;
+      } else {
+        AddDecoded(c == '"' || c == '\\' ? c : ' ');
+      }
+    } else if (c == '\\') {
+      pending_backslash_ = true;
+    } else {
+      AddDecoded(c);
+    }
+  }
+}
+
+ToolCalls::Call& ToolCalls::Find(const json::Value& item, size_t position, bool named) {
+  std::optional<int64_t> index;
+  if (item.Find("index").is_number()) index = item.Find("index").Integer();
+  const json::Value id = item.Find("id");
+  const bool has_id = id.is_string() && !id.raw_string().empty();
+  Call* found = nullptr;
+  if (index) {
+    for (auto call = calls_.rbegin(); call != calls_.rend() && !found; ++call) {
+      if (call->engine_index == index) found = &*call;
+    }
+  } else if (!calls_.empty() && position == 0) {
+    found = &calls_.back();
+  }
+  // A new id with a name begins a new call under an index that has been used, but only once the
+  // earlier call is whole: some engines repeat the name with a fresh id in every delta.
+  const bool another = found && found->shown && has_id && named && found->id != id.raw_string() &&
+                       found->arguments.complete();
+  if (found && !another) return *found;
+  if (calls_.size() >= kMaxCalls) return calls_.back();
+  calls_.emplace_back();
+  calls_.back().engine_index = index;
+  return calls_.back();
+}
+
+void ToolCalls::ReadOne(const json::Value& item, size_t position, inference::v1::Delta& delta) {
+  const json::Value function = item.Find("function");
+  const json::Value name = function.is_object() ? function.Find("name") : json::Value();
+  const bool named = name.is_string() && !name.raw_string().empty();
+  Call& call = Find(item, position, named);
+  const json::Value id = item.Find("id");
+  if (!call.shown && call.id.empty() && id.is_string()) call.id = id.raw_string();
+
+  std::string object_text;
+  std::string_view arguments;
+  const json::Value value = function.is_object() ? function.Find("arguments") : json::Value();
+  if (value.is_string()) {
+    arguments = value.raw_string();
+  } else if (value.is_object()) {
+    json::AppendEscaped(object_text, value.raw());
+    arguments = object_text;
+  }
+  call.arguments.Add(arguments);
+
+  if (!call.shown && !named) {
+    call.waiting += arguments;
+    return;
+  }
+  if (call.shown && arguments.empty()) return;
+  inference::v1::ToolCallDelta& out = *delta.add_tool_calls();
+  if (!call.shown) {
+    call.shown = any_ = true;
+    call.index = next_index_++;
+    if (call.id.empty()) call.id = "call_" + RandomBase62(24);
+    out.set_id_json(call.id);
+    out.set_name_json(std::string(name.raw_string()));
+    *out.mutable_arguments_json() = std::move(call.waiting);
+    call.waiting.clear();
+  }
+  out.set_index(call.index);
+  out.mutable_arguments_json()->append(arguments);
+}
+
+void ToolCalls::Read(const json::Value& calls, inference::v1::Delta& delta) {
+  size_t position = 0;
+  for (json::Value item : calls) {
+    if (item.is_object()) ReadOne(item, position, delta);
+    ++position;
+  }
+}
+
+}  // namespace tollgate::inference_router

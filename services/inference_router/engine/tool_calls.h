@@ -1,0 +1,58 @@
+// Brings the tool calls of one choice into one form: indices 0, 1, … in order of appearance, id and
+// name once and first. Engines differ: no index, every index 0, a fresh id in each delta, the name
+// in each delta or late, no id at all, arguments as an object.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/json/json.h"
+#include "tollgate/inference/v1/inference.pb.h"
+
+namespace tollgate::inference_router {
+
+// Follows the escaped pieces of a tool call's arguments and tells when they make one whole JSON
+// object.
+class ArgumentsScanner {
+ public:
+  void Add(std::string_view escaped);
+  bool complete() const { return depth_ == 0 && opened_; }
+
+ private:
+  void AddDecoded(char c);
+
+  int depth_ = 0;
+  bool opened_ = false;
+  bool in_string_ = false;
+  bool string_escape_ = false;
+  bool pending_backslash_ = false;
+  int skip_hex_ = 0;
+};
+
+class ToolCalls {
+ public:
+  // Reads the tool_calls array of a delta or of a whole message and adds what is news to the delta.
+  void Read(const json::Value& calls, inference::v1::Delta& delta);
+  // At least one call has been shown to the caller.
+  bool any() const { return any_; }
+
+ private:
+  struct Call {
+    std::optional<int64_t> engine_index;
+    std::string id;       // escaped
+    bool shown = false;   // id and name have been sent
+    int index = 0;        // ours, once shown
+    std::string waiting;  // arguments that came before the name
+    ArgumentsScanner arguments;
+  };
+  Call& Find(const json::Value& item, size_t position, bool named);
+  void ReadOne(const json::Value& item, size_t position, inference::v1::Delta& delta);
+
+  std::vector<Call> calls_;
+  bool any_ = false;
+  int next_index_ = 0;
+};
+
+}  // namespace tollgate::inference_router

@@ -1,0 +1,104 @@
+#include "services/inference_router/engine/tool_calls.h"
+
+#include <gtest/gtest.h>
+
+namespace tollgate::inference_router {
+namespace {
+
+// Feeds tool_calls arrays, one per delta, and shows what came out as "index|id|name|arguments"
+// lines.
+std::string Feed(const std::vector<std::string>& deltas, ToolCalls* keep = nullptr) {
+  ToolCalls own;
+  ToolCalls& calls = keep ? *keep : own;
+  std::string out;
+  for (const std::string& text : deltas) {
+    auto document = json::Document::Parse(text);
+    EXPECT_TRUE(document.ok()) << text;
+    if (!document.ok()) return out;
+    inference::v1::Delta delta;
+    calls.Read(document->root(), delta);
+    for (const auto& call : delta.tool_calls()) {
+      out += std::to_string(call.index()) + "|" + call.id_json() + "|" + call.name_json() + "|" +
+             call.arguments_json() + "\n";
+    }
+  }
+  return out;
+}
+
+TEST(ToolCalls, IdAndNameOnceThenFragments) {
+  EXPECT_EQ(
+      Feed({R"([{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}}])",
+            R"([{"index":0,"function":{"arguments":"{\"x\""}}])",
+            R"([{"index":0,"function":{"arguments":":1}"}}])"}),
+      "0|a|f|\n0|||{\\\"x\\\"\n0|||:1}\n");
+}
+
+TEST(ToolCalls, InterleavedCallsKeepTheirIndex) {
+  EXPECT_EQ(Feed({R"([{"index":0,"id":"a","function":{"name":"f","arguments":"1"}},
+                      {"index":1,"id":"b","function":{"name":"g","arguments":"2"}}])",
+                  R"([{"index":1,"function":{"arguments":"3"}}])",
+                  R"([{"index":0,"function":{"arguments":"4"}}])"}),
+            "0|a|f|1\n1|b|g|2\n1|||3\n0|||4\n");
+}
+
+TEST(ToolCalls, IndicesStartAtZeroInOrderOfAppearance) {
+  EXPECT_EQ(Feed({R"([{"index":5,"id":"a","function":{"name":"f","arguments":""}}])",
+                  R"([{"index":2,"id":"b","function":{"name":"g","arguments":""}}])"}),
+            "0|a|f|\n1|b|g|\n");
+}
+
+TEST(ToolCalls, ALateNameIsWaitedFor) {
+  EXPECT_EQ(Feed({R"([{"index":0,"id":"a","function":{"arguments":"{"}}])",
+                  R"([{"index":0,"function":{"arguments":"}"}}])",
+                  R"([{"index":0,"function":{"name":"f"}}])"}),
+            "0|a|f|{}\n");
+}
+
+TEST(ToolCalls, ACallWithoutAnyNameIsNeverShown) {
+  ToolCalls calls;
+  EXPECT_EQ(Feed({R"([{"index":0,"id":"a","function":{"arguments":"{}"}}])"}, &calls), "");
+  EXPECT_FALSE(calls.any());
+}
+
+TEST(ToolCalls, AnIdIsMadeWhenTheEngineGivesNone) {
+  const std::string out = Feed({R"([{"index":0,"function":{"name":"f","arguments":"{}"}}])"});
+  ASSERT_EQ(out.substr(0, 7), "0|call_");
+  EXPECT_EQ(out.size(), std::string("0|call_|f|{}\n").size() + 24);
+}
+
+TEST(ToolCalls, EveryIndexZeroWithWholeArgumentsMeansNewCalls) {
+  EXPECT_EQ(Feed({R"([{"index":0,"id":"a","function":{"name":"f","arguments":"{\"p\":\"}\"}"}}])",
+                  R"([{"index":0,"id":"b","function":{"name":"f","arguments":"{}"}}])"}),
+            "0|a|f|{\\\"p\\\":\\\"}\\\"}\n1|b|f|{}\n");
+}
+
+TEST(ToolCalls, AFreshIdAndTheNameInEachDeltaIsOneCall) {
+  EXPECT_EQ(Feed({R"([{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}])",
+                  R"([{"index":0,"id":"b","function":{"name":"f","arguments":"1}"}}])"}),
+            "0|a|f|{\\\"x\\\":\n0|||1}\n");
+}
+
+TEST(ToolCalls, WithoutAnIndexPositionAndIdTell) {
+  EXPECT_EQ(Feed({R"([{"id":"a","function":{"name":"f","arguments":"{}"}},
+                      {"id":"b","function":{"name":"g","arguments":"{}"}}])"}),
+            "0|a|f|{}\n1|b|g|{}\n");
+}
+
+TEST(ToolCalls, ArgumentsAsAnObjectBecomeText) {
+  EXPECT_EQ(Feed({R"([{"index":0,"id":"a","function":{"name":"f","arguments":{"x":"y"}}}])"}),
+            "0|a|f|{\\\"x\\\":\\\"y\\\"}\n");
+}
+
+TEST(ArgumentsScanner, KnowsAWholeObjectAtEveryCut) {
+  const std::string escaped = R"({\"a\":\"q\\\"}\u0022\\\\\",\"b\":[{}]})";
+  for (size_t cut = 0; cut <= escaped.size(); ++cut) {
+    ArgumentsScanner scanner;
+    scanner.Add(std::string_view(escaped).substr(0, cut));
+    EXPECT_EQ(scanner.complete(), cut == escaped.size()) << cut;
+    scanner.Add(std::string_view(escaped).substr(cut));
+    EXPECT_TRUE(scanner.complete()) << cut;
+  }
+}
+
+}  // namespace
+}  // namespace tollgate::inference_router

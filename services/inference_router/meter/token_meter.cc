@@ -1,0 +1,110 @@
+#include "services/inference_router/meter/token_meter.h"
+
+#include <algorithm>
+
+namespace tollgate::inference_router {
+namespace {
+
+// Text has about four bytes a token; the prompt's bound counts bytes. Used only when an engine
+// never tells its prompt count, and then in the caller's favour.
+constexpr int64_t kBytesPerPromptToken = 4;
+// decisions 9: what is more than 2 % above our own count is not believed.
+constexpr int64_t kTolerancePercent = 2;
+
+bool Positive(const std::optional<int64_t>& value) { return value && *value > 0; }
+
+}  // namespace
+
+TokenMeter::TokenMeter(const Options& options)
+    : options_(options), own_(options.choices), choices_(std::max(options.choices, 1)) {}
+
+void TokenMeter::OnDelta(const inference::v1::Delta& delta) {
+  const int64_t before = own_.chunks();
+  own_.Add(delta);
+  if (own_.chunks() == before) return;
+  ++since_total_;
+  const size_t choice = static_cast<size_t>(delta.choice());
+  if (choice < choices_.size()) ++choices_[choice].since;
+  completion_ = std::max(completion_, Sum());
+}
+
+void TokenMeter::OnUsage(const EngineUsage& usage) {
+  last_ = usage;
+  if (!usage.completion_tokens) return;
+  const int64_t reported = *usage.completion_tokens;
+  // A report can not be right before the bytes for it are there; wait for a better one, or for the
+  // verdict at the end.
+  if (reported < 0) {
+    absurd_ = true;
+    return;
+  }
+  reported_ = true;
+  const size_t choice = static_cast<size_t>(usage.choice);
+  if (options_.usage_per_choice && usage.choice >= 0 && choice < choices_.size()) {
+    choices_[choice] = PerChoice{std::max(reported, choices_[choice].reported), 0};
+    total_.reset();
+  } else {
+    total_ = reported;
+    since_total_ = 0;
+  }
+  completion_ = std::max(completion_, std::min(Sum(), own_.bound()));
+}
+
+int64_t TokenMeter::Sum() const {
+  if (total_) return *total_ + since_total_;
+  int64_t sum = 0;
+  for (const PerChoice& choice : choices_) {
+    const int64_t part = choice.reported + choice.since;
+    if (__builtin_add_overflow(sum, part, &sum)) return INT64_MAX;
+  }
+  return sum;
+}
+
+int64_t TokenMeter::prompt_tokens() const {
+  if (!last_ || !Positive(last_->prompt_tokens)) return 0;
+  return std::min(*last_->prompt_tokens, options_.prompt_tokens_bound);
+}
+
+int64_t TokenMeter::prompt_tokens_at_most() const {
+  const int64_t known = prompt_tokens();
+  return known > 0 ? known : options_.prompt_tokens_bound;
+}
+
+Measured TokenMeter::Measure() const {
+  Measured measured;
+  common::v1::Usage& usage = measured.usage;
+  measured.mismatch = absurd_;
+
+  int64_t completion = Sum();
+  if (!reported_ || (completion == 0 && own_.bytes() > 0)) {
+    completion = own_.chunks();
+    measured.estimated = true;
+  } else if (completion - own_.bound() > own_.bound() * kTolerancePercent / 100) {
+    completion = own_.bound();
+    measured.mismatch = measured.estimated = true;
+  }
+  usage.set_completion_tokens(completion);
+
+  if (prompt_tokens() == 0) {
+    const int64_t bound = options_.prompt_tokens_bound;
+    usage.set_prompt_tokens((bound + kBytesPerPromptToken - 1) / kBytesPerPromptToken);
+    measured.estimated = true;
+    if (last_ && last_->prompt_tokens && *last_->prompt_tokens < 0) measured.mismatch = true;
+  } else {
+    usage.set_prompt_tokens(prompt_tokens());
+    if (*last_->prompt_tokens > options_.prompt_tokens_bound) {
+      measured.mismatch = measured.estimated = true;
+    }
+  }
+  if (last_) {
+    const int64_t prompt = usage.prompt_tokens();
+    const int64_t cached = std::clamp<int64_t>(last_->cached_tokens, 0, prompt);
+    usage.set_cached_tokens(cached);
+    usage.set_cache_write_tokens(
+        std::clamp<int64_t>(last_->cache_write_tokens, 0, prompt - cached));
+    usage.set_reasoning_tokens(std::clamp<int64_t>(last_->reasoning_tokens, 0, completion));
+  }
+  return measured;
+}
+
+}  // namespace tollgate::inference_router

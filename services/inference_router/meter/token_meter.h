@@ -1,0 +1,69 @@
+// Counts one request's tokens while they arrive, from the engine's reports where it gives them and
+// from our own count where it does not, and decides at the end what is charged. spec: decisions
+// 8, 9.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "services/inference_router/meter/engine_usage.h"
+#include "services/inference_router/meter/own_count.h"
+#include "tollgate/common/v1/error.pb.h"
+#include "tollgate/inference/v1/inference.pb.h"
+
+namespace tollgate::inference_router {
+
+struct Measured {
+  common::v1::Usage usage;
+  // The engine gave no usable count: (part of) the numbers are our own.
+  bool estimated = false;
+  // The engine's numbers failed the sanity check; an alert metric counts these.
+  bool mismatch = false;
+};
+
+class TokenMeter {
+ public:
+  struct Options {
+    int choices = 1;
+    int64_t prompt_tokens_bound = 0;
+    // The engine puts usage on every chunk, each time for that chunk's choice alone (vLLM, SGLang).
+    bool usage_per_choice = false;
+  };
+  explicit TokenMeter(const Options& options);
+
+  // One chunk: first its deltas, then the usage it carried.
+  void OnDelta(const inference::v1::Delta& delta);
+  void OnUsage(const EngineUsage& usage);
+
+  // Best knowledge of the completion so far: last report plus one for each delta since. Grows.
+  int64_t completion_tokens() const { return completion_; }
+  // Known from the engine, and sane; 0 before.
+  int64_t prompt_tokens() const;
+  // For money decisions before the engine has told: the bound.
+  int64_t prompt_tokens_at_most() const;
+  bool anything_produced() const { return own_.bytes() > 0; }
+  const std::optional<EngineUsage>& last_report() const { return last_; }
+
+  Measured Measure() const;
+
+ private:
+  struct PerChoice {
+    int64_t reported = 0;
+    int64_t since = 0;  // deltas after the last report
+  };
+  int64_t Sum() const;
+
+  Options options_;
+  OwnCount own_;
+  std::vector<PerChoice> choices_;
+  // A report for all choices together, and the deltas after it.
+  std::optional<int64_t> total_;
+  int64_t since_total_ = 0;
+  std::optional<EngineUsage> last_;
+  bool reported_ = false;
+  bool absurd_ = false;
+  int64_t completion_ = 0;
+};
+
+}  // namespace tollgate::inference_router

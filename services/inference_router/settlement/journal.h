@@ -1,0 +1,86 @@
+// What is running now, in a memory-mapped file: one fixed slot per request, written with plain
+// stores on every token. It survives the death of the process (the page cache does); against the
+// loss of power the heartbeats to the ledger stand in. spec: reliability.md 1.5, 1.6.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/error/error.h"
+#include "tollgate/common/v1/error.pb.h"
+
+namespace tollgate::inference_router {
+
+struct JournalStart {
+  std::string_view request_id;  // 16 bytes
+  std::string_view workspace_id;
+  std::string_view key_id;
+  std::string_view model;
+};
+
+// One running request. Its dynamic half is written by the request's own thread only.
+class JournalSlot {
+ public:
+  // The engine that is being tried.
+  void SetEngine(std::string_view engine_id);
+  // The engine has taken the request: from here on the prompt is work done.
+  void SetAccepted();
+  void SetUsage(int64_t prompt, int64_t completion);
+  void SetDetails(int64_t cached, int64_t cache_write, int64_t reasoning);
+  // Counts an operation on the hold; returns its number.
+  int64_t NextSequence();
+
+ private:
+  friend class Journal;
+  struct Layout;
+  explicit JournalSlot(Layout* layout) : layout_(layout) {}
+  Layout* layout_;
+};
+
+// A request that was running when an earlier process ended.
+struct JournalEntry {
+  JournalSlot* slot = nullptr;
+  std::string request_id;
+  std::string workspace_id;
+  std::string key_id;
+  std::string model;
+  std::string engine_id;
+  int64_t sequence = 0;
+  bool accepted = false;
+  common::v1::Usage usage;
+};
+
+// Thread-safe but for the slots themselves.
+class Journal {
+ public:
+  // Names longer than this do not fit into a slot.
+  static constexpr size_t kMaxNameBytes = 120;
+
+  static Result<std::unique_ptr<Journal>> Open(const std::string& path);
+  ~Journal();
+
+  // What the file held when it was opened. Their slots stay taken until they are released.
+  const std::vector<JournalEntry>& recovered() const { return recovered_; }
+  // Null when a name is too long or the disk is full.
+  JournalSlot* Acquire(const JournalStart& start);
+  void Release(JournalSlot* slot);
+  int64_t in_use() const;
+
+ private:
+  struct Segment;
+  explicit Journal(int file);
+  bool AddSegment(bool scan);
+
+  const int file_;
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Segment>> segments_;
+  std::vector<JournalSlot*> free_;
+  std::vector<JournalEntry> recovered_;
+  int64_t in_use_ = 0;
+};
+
+}  // namespace tollgate::inference_router

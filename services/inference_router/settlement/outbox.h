@@ -1,0 +1,71 @@
+// The settlements that the ledger has not acknowledged yet: an append-only file with a checksum per
+// record, flushed in batches by its own thread. What is in it is never lost and never forgotten: it
+// is replayed at the next start. spec: reliability.md 1.6.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/error/error.h"
+
+namespace tollgate::inference_router {
+
+class Outbox {
+ public:
+  // Called on the outbox's thread. False: the record could not be written (disk full).
+  using OnDurable = std::function<void(bool durable)>;
+
+  // Reads what is there, drops a torn tail, starts the thread.
+  static Result<std::unique_ptr<Outbox>> Open(const std::string& path);
+  // Writes what waits, then ends.
+  ~Outbox();
+
+  // Records that were not acknowledged when the file was opened, by request id.
+  const std::map<std::string, std::string>& recovered() const { return recovered_; }
+
+  // Thread-safe. The id is 16 bytes; one record per id at a time. A flush that fails ends the
+  // process: after it nothing is known about the file (reliability.md 1.6, S16).
+  void Append(std::string id, std::string payload, OnDurable on_durable);
+  // The ledger has answered: the record may go. Not flushed; settling twice is harmless.
+  void Acknowledge(std::string id);
+
+  // Records not acknowledged.
+  int64_t depth() const;
+
+ private:
+  struct Item {
+    bool acknowledge = false;
+    std::string id;
+    std::string payload;
+    OnDurable on_durable;
+  };
+  Outbox(std::string path, int file) : path_(std::move(path)), file_(file) {}
+  bool Replay();
+  void Run();
+  void WriteBatch(std::vector<Item> batch);
+  bool WriteAll(const std::string& bytes);
+  void Compact();
+
+  const std::string path_;
+  int file_;
+  int64_t size_ = 0;
+  std::map<std::string, std::string> recovered_;
+  // Of the outbox's thread: what the file holds and the ledger has not answered.
+  std::map<std::string, std::string> pending_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Item> queue_;
+  int64_t depth_ = 0;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tollgate::inference_router
