@@ -1,0 +1,111 @@
+#include "common/observability/metrics.h"
+
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <exception>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "common/observability/log.h"
+
+namespace tollgate::metrics {
+namespace {
+
+// Never destroyed: other threads may still count while the process ends.
+prometheus::Registry& TheRegistry() {
+  static auto* registry = new prometheus::Registry();
+  return *registry;
+}
+
+std::string CacheKey(const std::string& name, const Labels& labels) {
+  std::string key = name;
+  for (const auto& [label, value] : labels) {
+    key += '\0';
+    key += label;
+    key += '\0';
+    key += value;
+  }
+  return key;
+}
+
+// Finds the metrics of one type by name and labels, so that the registry's one lock (and its hashing)
+// is taken only once per metric.
+template <typename Metric>
+class Cache {
+ public:
+  template <typename Make>
+  Metric& Get(const std::string& name, const Labels& labels, Make make, Metric& fallback) {
+    const std::string key = CacheKey(name, labels);
+    {
+      std::shared_lock lock(mutex_);
+      if (const auto found = metrics_.find(key); found != metrics_.end()) return *found->second;
+    }
+    std::unique_lock lock(mutex_);
+    Metric*& slot = metrics_[key];
+    if (slot == nullptr) {
+      // The library throws for a malformed name, or one that another type of metric already has.
+      try {
+        slot = &make();
+      } catch (const std::exception& error) {
+        log::Error("metric refused", {{"metric", name}, {"reason", error.what()}});
+        slot = &fallback;  // counts, and is shown nowhere
+      }
+    }
+    return *slot;
+  }
+
+ private:
+  std::shared_mutex mutex_;
+  std::unordered_map<std::string, Metric*> metrics_;
+};
+
+}  // namespace
+
+prometheus::Counter& Counter(const std::string& name, const std::string& help, const Labels& labels) {
+  static auto* cache = new Cache<prometheus::Counter>();
+  static auto* fallback = new prometheus::Counter();
+  return cache->Get(
+      name, labels,
+      [&]() -> prometheus::Counter& {
+        return prometheus::BuildCounter().Name(name).Help(help).Register(TheRegistry()).Add(labels);
+      },
+      *fallback);
+}
+
+prometheus::Gauge& Gauge(const std::string& name, const std::string& help, const Labels& labels) {
+  static auto* cache = new Cache<prometheus::Gauge>();
+  static auto* fallback = new prometheus::Gauge();
+  return cache->Get(
+      name, labels,
+      [&]() -> prometheus::Gauge& {
+        return prometheus::BuildGauge().Name(name).Help(help).Register(TheRegistry()).Add(labels);
+      },
+      *fallback);
+}
+
+prometheus::Histogram& Histogram(const std::string& name, const std::string& help,
+                                 const std::vector<double>& bounds, const Labels& labels) {
+  static auto* cache = new Cache<prometheus::Histogram>();
+  static auto* fallback = new prometheus::Histogram(std::vector<double>{1.0});
+  return cache->Get(
+      name, labels,
+      [&]() -> prometheus::Histogram& {
+        return prometheus::BuildHistogram().Name(name).Help(help).Register(TheRegistry()).Add(labels, bounds);
+      },
+      *fallback);
+}
+
+const std::vector<double>& LatencyBounds() {
+  static const auto* bounds = new std::vector<double>{
+      50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3,
+      0.1,   0.2,    0.5,    1,      2,    5,    10,   20,    60};
+  return *bounds;
+}
+
+std::string Render() {
+  return prometheus::TextSerializer().Serialize(TheRegistry().Collect());
+}
+
+}  // namespace tollgate::metrics
