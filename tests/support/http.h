@@ -1,0 +1,113 @@
+// A small blocking HTTP/1.1 client for tests: raw enough to send hostile bytes, with a
+// server-sent-event reader. Shares no code with the product.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tests/support/json.h"
+
+namespace tollgate::test {
+
+using HeaderList = std::vector<std::pair<std::string, std::string>>;
+
+struct HttpResponse {
+  int status = 0;      // 0: no answer (connection refused, cut or timed out before the head)
+  HeaderList headers;  // names in lower case
+  std::string body;
+  bool complete = false;  // the body came to its proper end
+  std::string error;      // why there is no answer, or none to the end
+
+  const std::string& header(std::string_view lower_name) const;
+  bool has_header(std::string_view lower_name) const;
+  Json json() const { return Json::Parse(body).value_or(Json()); }
+};
+
+// One event of a stream, with the time its last byte was read (monotonic microseconds).
+struct SseEvent {
+  std::string event;
+  std::string data;
+  int64_t at_us = 0;
+  Json json() const { return Json::Parse(data).value_or(Json()); }
+};
+
+// One TCP connection. Every call is bounded by the time-out.
+class HttpConnection {
+ public:
+  explicit HttpConnection(int port, int64_t timeout_ms = 20'000);
+  ~HttpConnection();
+  HttpConnection(const HttpConnection&) = delete;
+  HttpConnection& operator=(const HttpConnection&) = delete;
+
+  bool connected() const { return fd_ >= 0; }
+  bool Send(std::string_view bytes);
+  // Sends a request with Host and, when there is a body, Content-Length.
+  bool SendRequest(const std::string& method, const std::string& target,
+                   const HeaderList& headers = {}, const std::string& body = "");
+  // Reads the head (skipping 100 Continue).
+  HttpResponse ReadHead();
+  // Reads head and whole body.
+  HttpResponse ReadResponse();
+  HttpResponse Request(const std::string& method, const std::string& target,
+                       const HeaderList& headers = {}, const std::string& body = "");
+  // After ReadHead of a stream: the next event, comments skipped (and counted). Empty at the end.
+  std::optional<SseEvent> NextEvent();
+  // Decoded body bytes that have arrived, waiting for at least one. Empty at the end.
+  std::string ReadSome();
+  // True when the server closed the connection (waits for it up to the time-out).
+  bool ReadUntilClosed();
+  bool ended_properly() const { return body_complete_; }
+  int64_t comments() const { return comments_; }
+  const std::string& error() const { return error_; }
+  // Sends an end (FIN), or with reset a RST, and closes.
+  void Close(bool reset = false);
+  // A small receive buffer makes a slow reader felt soon. Before connecting nothing can be read.
+  static void SetReceiveBuffer(
+      int bytes);  // for connections made afterwards on this thread; 0: default
+  int fd() const { return fd_; }
+
+ private:
+  bool Fill();  // reads once into in_; false at end, error or time-out
+  bool FillUntil(std::string_view mark, size_t& at);
+  void StartBody(const HttpResponse& head);
+  bool MoreBody(std::string& out);
+
+  int fd_ = -1;
+  int64_t timeout_ms_;
+  std::string in_;
+  bool closed_ = false;
+  bool chunked_ = false;
+  bool until_close_ = false;
+  int64_t rest_ = 0;  // bytes left of the body or chunk
+  bool body_complete_ = false;
+  std::string events_;  // decoded, not yet cut into events
+  int64_t comments_ = 0;
+  std::string error_;
+};
+
+// One request on a connection of its own.
+HttpResponse Http(int port, const std::string& method, const std::string& target,
+                  const HeaderList& headers = {}, const std::string& body = "",
+                  int64_t timeout_ms = 20'000);
+
+// A whole stream.
+struct SseStream {
+  HttpResponse head;  // its body when the answer is not a stream
+  std::vector<SseEvent> events;
+  bool complete = false;  // the transfer ended properly
+  bool done() const;      // the last event is [DONE]
+  // Concatenation of choices[0].delta.<member> (or choices[0].text with member "text").
+  std::string Text(const std::string& member = "content", int choice = 0) const;
+  std::string FinishReason(int choice = 0) const;
+  Json Usage() const;  // of the last chunk that has one
+};
+SseStream HttpStream(int port, const std::string& target, const HeaderList& headers,
+                     const std::string& body, int64_t timeout_ms = 20'000);
+
+int64_t MonotonicUs();
+
+}  // namespace tollgate::test

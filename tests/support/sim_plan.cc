@@ -1,0 +1,349 @@
+#include "tests/support/sim_plan.h"
+
+#include <algorithm>
+
+#include "tests/support/sim_text.h"
+
+namespace tollgate::test {
+namespace {
+
+constexpr int64_t kTokensPerMessage = 4;
+constexpr int64_t kTokensPerChat = 3;
+constexpr int64_t kTokensPerImage = 85;
+
+SimError Bad(std::string message, std::string param = "") {
+  return {400, "BadRequestError", std::move(message), std::move(param)};
+}
+
+std::string TextOfContent(const Json& content) {
+  if (content.is_string()) return content.str();
+  std::string text;
+  for (const Json& part : content.elements()) text += part["text"].str();
+  return text;
+}
+
+int64_t CountContent(const Json& content) {
+  if (content.is_string()) return CountTokens(content.str());
+  int64_t count = 0;
+  for (const Json& part : content.elements()) {
+    count += part.has("text") ? CountTokens(part["text"].str()) : kTokensPerImage;
+  }
+  return count;
+}
+
+// "x_sim" of the body over the default script, member by member.
+class ScriptReader {
+ public:
+  ScriptReader(const Json& request, const Json& otherwise)
+      : request_(request), otherwise_(otherwise) {}
+  const Json& operator[](const char* key) const {
+    return request_.has(key) ? request_[key] : otherwise_[key];
+  }
+  bool has(const char* key) const { return !(*this)[key].is_null(); }
+  int64_t integer(const char* key, int64_t otherwise) const {
+    return (*this)[key].integer(otherwise);
+  }
+
+ private:
+  const Json& request_;
+  const Json& otherwise_;
+};
+
+std::string ScriptedUsage(const Json& usage) {
+  if (usage.is_object()) return usage.Dump();
+  if (usage.str() == "absurd") {
+    return R"({"prompt_tokens":900000000,"completion_tokens":900000000,"total_tokens":1800000000})";
+  }
+  if (usage.str() == "negative") {
+    return R"({"prompt_tokens":-7,"completion_tokens":-3,"total_tokens":-10})";
+  }
+  return usage.str();
+}
+
+void ReadScript(const ScriptReader& from, const EngineSimOptions& options, SimScript& script) {
+  script.delay_ms = from.integer("delay_ms", options.first_token_ms);
+  script.token_ms = from["token_ms"].number(options.token_ms);
+  script.status = static_cast<int>(from.integer("status", 0));
+  if (const Json& body = from["error_body"]; !body.is_null()) {
+    script.error_body = body.is_string() ? body.str() : body.Dump();
+  }
+  for (const Json::Member& header : from["headers"].members()) {
+    script.headers.emplace_back(
+        header.first, header.second.is_string() ? header.second.str() : header.second.Dump());
+  }
+  script.cut_after = from.integer("cut_after_tokens", -1);
+  script.hang_after = from.integer("hang_after_tokens", -1);
+  if (const Json& error = from["in_stream_error"]; !error.is_null()) {
+    script.error_event = error.is_object()
+                             ? error.Dump()
+                             : R"({"message":)" + JsonQuoted(error.str()) +
+                                   R"(,"type":"InternalServerError","param":null,"code":500})";
+    script.error_after = from.integer("in_stream_error_after", 1'000'000'000);
+  }
+  script.cut_before_headers = from["cut_before_headers"].boolean();
+  script.late_headers = from["late_headers"].boolean();
+  script.no_done = from["no_done"].boolean();
+  if (const Json& usage = from["usage"]; !usage.is_null()) {
+    if (usage.str() == "none")
+      script.no_usage = true;
+    else
+      script.usage = ScriptedUsage(usage);
+  }
+  script.cached_tokens = from.integer("cached_tokens", -1);
+  script.tag = from["tag"].str();
+  for (const Json& chunk : from["raw_chunks"].elements()) {
+    script.raw_chunks.push_back(chunk.is_string() ? chunk.str() : "data: " + chunk.Dump() + "\n\n");
+  }
+}
+
+struct WantedCall {
+  std::string name;
+  std::string arguments;
+};
+
+const Json& ToolNamed(const Json& tools, std::string_view name) {
+  for (const Json& tool : tools.elements()) {
+    if (tool["function"]["name"].str() == name) return tool["function"];
+  }
+  static const Json kNone;
+  return kNone;
+}
+
+WantedCall CallOf(const Json& function, uint64_t seed) {
+  return {function["name"].str(), InstanceOfSchema(function["parameters"], seed).Dump()};
+}
+
+// The rule for tools: scripted calls, else a forced choice, else (with "auto") the tools whose
+// names stand in the last message, if that is the user's.
+std::vector<WantedCall> WantedCalls(const Json& body, const ScriptReader& script, uint64_t seed) {
+  std::vector<WantedCall> calls;
+  for (const Json& call : script["tool_calls"].elements()) {
+    const Json& arguments = call["arguments"];
+    calls.push_back(
+        {call["name"].str(), arguments.is_string() ? arguments.str() : arguments.Dump()});
+  }
+  const Json& tools = body["tools"];
+  const Json& choice = body["tool_choice"];
+  if (!calls.empty() || tools.size() == 0 || choice.str() == "none") return calls;
+  if (choice.is_object()) {
+    calls.push_back(CallOf(ToolNamed(tools, choice["function"]["name"].str()), seed));
+    return calls;
+  }
+  const Json& messages = body["messages"];
+  const Json& last = messages[messages.size() - 1];
+  if (last["role"].str() == "user") {
+    const std::string text = TextOfContent(last["content"]);
+    for (const Json& tool : tools.elements()) {
+      const std::string& name = tool["function"]["name"].str();
+      if (text.find(name) != std::string::npos) calls.push_back(CallOf(tool["function"], seed));
+    }
+  }
+  if (calls.empty() && choice.str() == "required")
+    calls.push_back(CallOf(tools[0]["function"], seed));
+  return calls;
+}
+
+// The JSON that a structured-output request asks for; empty when it asks for none.
+std::string WantedJson(const Json& body, uint64_t seed) {
+  const Json& format = body["response_format"];
+  if (format["type"].str() == "json_schema") {
+    return InstanceOfSchema(format["json_schema"]["schema"], seed).Dump();
+  }
+  if (format["type"].str() == "json_object") return R"({"answer": "simulated", "ok": true})";
+  if (body["guided_json"].is_object()) return InstanceOfSchema(body["guided_json"], seed).Dump();
+  return "";
+}
+
+std::vector<std::string> StopStrings(const Json& stop) {
+  std::vector<std::string> strings;
+  if (stop.is_string() && !stop.str().empty()) strings.push_back(stop.str());
+  for (const Json& one : stop.elements()) {
+    if (!one.str().empty()) strings.push_back(one.str());
+  }
+  return strings;
+}
+
+// Cuts the segment before the first stop string; true when there was one.
+bool ApplyStop(const std::vector<std::string>& stops, SimSegment& segment) {
+  if (segment.pieces.empty()) {
+    for (int64_t i = 0; i < segment.count; ++i) {
+      segment.pieces.push_back(GeneratedToken(segment.seed, i).text);
+    }
+  }
+  std::string text;
+  for (const std::string& piece : segment.pieces) text += piece;
+  size_t cut = std::string::npos;
+  for (const std::string& stop : stops) cut = std::min(cut, text.find(stop));
+  if (cut == std::string::npos) return false;
+  segment.pieces = SplitTokens(std::string_view(text).substr(0, cut));
+  segment.count = static_cast<int64_t>(segment.pieces.size());
+  return true;
+}
+
+SimSegment PiecesSegment(SimSegment::Kind kind, std::string_view text) {
+  SimSegment segment;
+  segment.kind = kind;
+  segment.pieces = SplitTokens(text);
+  segment.count = static_cast<int64_t>(segment.pieces.size());
+  return segment;
+}
+
+SimSegment GeneratedSegment(SimSegment::Kind kind, uint64_t seed, int64_t count) {
+  SimSegment segment;
+  segment.kind = kind;
+  segment.seed = seed;
+  segment.count = count;
+  return segment;
+}
+
+SimChoice MakeChoice(const Json& body, const ScriptReader& script, const EngineSimOptions& options,
+                     uint64_t seed, int64_t budget) {
+  SimChoice choice;
+  choice.finish_reason = "stop";
+  const bool think = body["chat_template_kwargs"]["enable_thinking"].boolean(true);
+  const int64_t reasoning = script.integer("reasoning_tokens", options.reasoning_tokens);
+  if (reasoning > 0 && think) {
+    choice.segments.push_back(
+        GeneratedSegment(SimSegment::Kind::kReasoning, MixHash(7, seed), reasoning));
+  }
+  const std::vector<WantedCall> calls = WantedCalls(body, script, seed);
+  const std::string json = WantedJson(body, seed);
+  if (script.has("text")) {
+    choice.segments.push_back(PiecesSegment(SimSegment::Kind::kText, script["text"].str()));
+  } else if (calls.empty() && !json.empty()) {
+    choice.segments.push_back(PiecesSegment(SimSegment::Kind::kText, json));
+  } else if (calls.empty()) {
+    choice.segments.push_back(
+        GeneratedSegment(SimSegment::Kind::kText, seed, script.integer("tokens", options.tokens)));
+  }
+  for (size_t i = 0; i < calls.size(); ++i) {
+    SimSegment segment = PiecesSegment(SimSegment::Kind::kTool, calls[i].arguments);
+    segment.count += 1;  // the token that opens the call
+    segment.tool_index = static_cast<int>(i);
+    segment.tool_name = calls[i].name;
+    segment.tool_id = "call_" + std::to_string(MixHash(i, seed));
+    choice.segments.push_back(std::move(segment));
+    // vLLM says "stop" after a call that was forced by name.
+    choice.finish_reason = body["tool_choice"].is_object() ? "stop" : "tool_calls";
+  }
+  const std::vector<std::string> stops = StopStrings(body["stop"]);
+  for (SimSegment& segment : choice.segments) {
+    if (segment.kind == SimSegment::Kind::kText && !stops.empty()) ApplyStop(stops, segment);
+  }
+  for (SimSegment& segment : choice.segments) {
+    if (segment.count > budget) {
+      segment.count = std::max<int64_t>(budget, 0);
+      choice.finish_reason = "length";
+    }
+    budget -= segment.count;
+  }
+  std::erase_if(choice.segments, [](const SimSegment& segment) { return segment.count == 0; });
+  if (script.has("finish_reason")) choice.finish_reason = script["finish_reason"].str();
+  return choice;
+}
+
+// Only what means something counts, so that the same question gets the same answer, streamed or
+// not.
+uint64_t SeedOf(const Json& body, uint64_t seed) {
+  uint64_t hash = MixHash(static_cast<uint64_t>(body["seed"].integer(0)), seed);
+  hash = MixHash(body["model"].str(), hash);
+  if (body["prompt"].is_string()) hash = MixHash(body["prompt"].str(), hash);
+  for (const Json& message : body["messages"].elements()) {
+    hash = MixHash(message["role"].str(), hash);
+    hash = MixHash(TextOfContent(message["content"]), hash);
+  }
+  return hash;
+}
+
+std::optional<SimError> CheckWindow(int64_t window, int64_t prompt, const Json& wanted) {
+  const int64_t output = wanted.integer(0);
+  if (prompt + output <= window && prompt < window) return std::nullopt;
+  const std::string limit = std::to_string(window);
+  SimError error = Bad(
+      "This model's maximum context length is " + limit + " tokens. However, you requested " +
+          std::to_string(output) + " output tokens and your prompt contains at least " +
+          std::to_string(prompt) + " input tokens, for a total of at least " +
+          std::to_string(prompt + output) +
+          " tokens. Please reduce the length of the input prompt or the number of requested output "
+          "tokens.",
+      "input_tokens");
+  return error;
+}
+
+std::optional<SimError> CheckShape(const Json& body, bool chat, const EngineSimOptions& options) {
+  if (!body.is_object()) return Bad("the body is not a JSON object");
+  const std::string& model = body["model"].str();
+  if (std::find(options.models.begin(), options.models.end(), model) == options.models.end()) {
+    return SimError{404, "NotFoundError", "The model `" + model + "` does not exist.", "model"};
+  }
+  if (chat && (!body["messages"].is_array() || body["messages"].size() == 0)) {
+    return Bad("messages: Field required", "messages");
+  }
+  if (!chat && !body.has("prompt")) return Bad("prompt: Field required", "prompt");
+  return std::nullopt;
+}
+
+}  // namespace
+
+int64_t SimPlan::steps() const {
+  int64_t most = 0;
+  for (const SimChoice& choice : choices) {
+    int64_t count = 0;
+    for (const SimSegment& segment : choice.segments) count += segment.count;
+    most = std::max(most, count);
+  }
+  return most;
+}
+
+int64_t CountPrompt(const Json& body) {
+  int64_t count = 0;
+  const Json& prompt = body["prompt"];
+  if (prompt.is_string()) return std::max<int64_t>(1, CountTokens(prompt.str()));
+  if (prompt.is_array()) {
+    for (const Json& one : prompt.elements()) count += one.is_string() ? CountTokens(one.str()) : 1;
+    return std::max<int64_t>(1, count);
+  }
+  for (const Json& message : body["messages"].elements()) {
+    count += kTokensPerMessage + CountContent(message["content"]);
+    if (message["tool_calls"].size() > 0) count += CountTokens(message["tool_calls"].Dump());
+  }
+  if (body["tools"].size() > 0) count += CountTokens(body["tools"].Dump());
+  return count + kTokensPerChat;
+}
+
+std::optional<SimError> MakePlan(const Json& body, bool chat, const EngineSimOptions& options,
+                                 const Json& default_script, SimPlan& plan) {
+  if (auto error = CheckShape(body, chat, options)) return error;
+  const ScriptReader script(body["x_sim"], default_script);
+  plan.chat = chat;
+  plan.stream = body["stream"].boolean();
+  plan.include_usage = body["stream_options"]["include_usage"].boolean();
+  plan.continuous_usage =
+      plan.include_usage && body["stream_options"]["continuous_usage_stats"].boolean();
+  plan.logprobs = chat ? body["logprobs"].boolean() : body["logprobs"].is_number();
+  plan.flat_errors = options.flat_errors;
+  plan.reasoning_field = options.reasoning_field;
+  plan.model = body["model"].str();
+  plan.prompt_tokens = CountPrompt(body);
+  ReadScript(script, options, plan.script);
+  if (plan.script.status != 0) return std::nullopt;
+
+  const Json& wanted = body["max_completion_tokens"].is_number() ? body["max_completion_tokens"]
+                                                                 : body["max_tokens"];
+  if (wanted.is_number() && wanted.integer() < 1) {
+    return Bad("max_tokens must be at least 1, got " + wanted.number_text() + ".", "max_tokens");
+  }
+  if (auto error = CheckWindow(options.context_window, plan.prompt_tokens, wanted)) return error;
+  const int64_t rest = options.context_window - plan.prompt_tokens;
+  const int64_t budget =
+      wanted.is_number() ? wanted.integer() : (chat ? rest : std::min<int64_t>(rest, 16));
+  const int64_t n = std::clamp<int64_t>(body["n"].integer(1), 1, 128);
+  const uint64_t seed = SeedOf(body, options.seed);
+  for (int64_t i = 0; i < n; ++i) {
+    plan.choices.push_back(
+        MakeChoice(body, script, options, MixHash(static_cast<uint64_t>(i), seed), budget));
+  }
+  return std::nullopt;
+}
+
+}  // namespace tollgate::test

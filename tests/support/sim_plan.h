@@ -1,0 +1,86 @@
+// From a request's JSON to what the simulated engine will do with it. Pure: no sockets, no clock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/engine_sim.h"
+#include "tests/support/json.h"
+
+namespace tollgate::test {
+
+// An answer other than 200.
+struct SimError {
+  int status = 400;
+  std::string type;  // BadRequestError, NotFoundError, …
+  std::string message;
+  std::string param;
+};
+
+// A run of tokens of one kind within a choice.
+struct SimSegment {
+  enum class Kind { kReasoning, kText, kTool };
+  Kind kind = Kind::kText;
+  // Generated from the seed when `pieces` is empty.
+  uint64_t seed = 0;
+  int64_t count = 0;
+  std::vector<std::string> pieces;
+  // Tool calls: the first token opens the call, the others are its arguments.
+  int tool_index = 0;
+  std::string tool_id;
+  std::string tool_name;
+};
+
+struct SimChoice {
+  std::vector<SimSegment> segments;
+  std::string finish_reason;
+};
+
+// The script of one request: member "x_sim" of its body over the simulator's default script.
+struct SimScript {
+  int64_t delay_ms = 0;
+  double token_ms = 0;
+  int status = 0;  // not 0: answer this and nothing else
+  std::optional<std::string> error_body;
+  std::vector<std::pair<std::string, std::string>> headers;
+  int64_t cut_after = -1;  // tokens of a choice; the connection is closed there
+  int64_t hang_after = -1;
+  int64_t error_after = -1;
+  std::string error_event;  // JSON of the error object sent in the stream
+  bool cut_before_headers = false;
+  bool late_headers = false;
+  bool no_done = false;
+  bool no_usage = false;
+  std::optional<std::string> usage;  // JSON that stands for the final usage
+  int64_t cached_tokens = -1;
+  std::string tag;
+  std::vector<std::string> raw_chunks;  // ready bytes, sent instead of everything else
+};
+
+struct SimPlan {
+  bool chat = true;
+  bool stream = false;
+  bool include_usage = false;
+  bool continuous_usage = false;
+  bool logprobs = false;
+  bool flat_errors = false;
+  std::string reasoning_field;
+  std::string model;
+  int64_t prompt_tokens = 0;
+  std::vector<SimChoice> choices;
+  SimScript script;
+
+  int64_t steps() const;  // tokens of the longest choice
+};
+
+// Tokens of the prompt of a chat, completion or tokenize body.
+int64_t CountPrompt(const Json& body);
+
+// Fills the plan, or tells how the request is refused. default_script is an object or null.
+std::optional<SimError> MakePlan(const Json& body, bool chat, const EngineSimOptions& options,
+                                 const Json& default_script, SimPlan& plan);
+
+}  // namespace tollgate::test

@@ -1,0 +1,399 @@
+#include "tests/support/sim_service.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+#include "tests/support/sim_text.h"
+
+namespace tollgate::test {
+namespace {
+
+// Above this much unsent data the answer waits, so that a slow reader is felt by the engine.
+constexpr size_t kMaxUnsent = 64 << 10;
+constexpr char kServer[] = "server: tollgate-engine-sim (simulator)\r\n";
+
+const char* ReasonOf(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 404:
+      return "Not Found";
+    case 429:
+      return "Too Many Requests";
+    case 500:
+      return "Internal Server Error";
+    case 502:
+      return "Bad Gateway";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    default:
+      return "Simulated";
+  }
+}
+
+void AppendChunk(std::string& out, const std::string& data) {
+  char size[24];
+  const int length = std::snprintf(size, sizeof size, "%zx\r\n", data.size());
+  out.append(size, static_cast<size_t>(length));
+  out += data;
+  out += "\r\n";
+}
+
+}  // namespace
+
+// A generation that runs on a connection.
+struct SimService::Answer : SimAnswer {
+  SimPlan plan;
+  std::shared_ptr<SimRecord> record;
+  std::optional<SimRenderer> renderer;
+  std::vector<SimCursor> cursors;
+  int64_t step = 0;  // tokens of the longest choice that were emitted
+  int64_t steps = 0;
+  int64_t tokens = 0;
+  int64_t reasoning_tokens = 0;
+  int64_t next_us = 0;  // when the next token is due
+  int64_t token_us = 0;
+  bool begun = false;
+  bool hanging = false;
+  bool role_sent = false;
+  bool ended = false;
+  std::string events;  // waiting to be framed as one chunk
+};
+
+SimRequest SimRecord::Snapshot() const {
+  SimRequest request = fixed;
+  request.status = status.load();
+  request.running = running.load();
+  request.finished = finished.load();
+  request.aborted = aborted.load();
+  request.cut = cut.load();
+  request.tokens_generated = tokens.load();
+  request.first_token_us = first_token_us.load();
+  request.ended_us = ended_us.load();
+  return request;
+}
+
+SimService::SimService(EngineSimOptions options)
+    : options_(std::move(options)),
+      answer_prefix_(std::to_string(MixHash(static_cast<uint64_t>(SimNowUs()), options_.seed) %
+                                    1'000'000'000)) {}
+
+void SimService::OnRequest(SimConnection& connection, SimHttpRequest request) {
+  const std::string& path = request.path;
+  if (!options_.api_key.empty() && path.rfind("/v1/", 0) == 0 &&
+      request.Header("authorization") != "Bearer " + options_.api_key) {
+    return Respond(connection, 401, R"({"error":"Unauthorized"})");
+  }
+  if (request.method == "POST" && path == "/v1/chat/completions") {
+    return Generate(connection, std::move(request), true);
+  }
+  if (request.method == "POST" && path == "/v1/completions") {
+    return Generate(connection, std::move(request), false);
+  }
+  if (request.method == "POST" && path == "/tokenize") return Tokenize(connection, request);
+  if (path == "/health" || path == "/ping")
+    return Respond(connection, healthy_.load() ? 200 : 503, "");
+  if (path == "/v1/models") return Respond(connection, 200, Models());
+  if (path == "/metrics") return Respond(connection, 200, Metrics(), "text/plain; version=0.0.4");
+  if (path == "/sim/requests") return Respond(connection, 200, RequestList(false));
+  if (path == "/sim/bodies") return Respond(connection, 200, RequestList(true));
+  if (path == "/sim/forget") {
+    Forget();
+    return Respond(connection, 200, "{}");
+  }
+  if (path == "/sim/script" && request.method == "POST") {
+    SetDefaultScript(request.body);
+    return Respond(connection, 200, "{}");
+  }
+  Respond(connection, 404, R"({"detail":"Not Found"})");
+}
+
+void SimService::Generate(SimConnection& connection, SimHttpRequest request, bool chat) {
+  auto record = std::make_shared<SimRecord>();
+  record->fixed.number = next_number_++;
+  record->fixed.path = request.path;
+  record->fixed.received_us = SimNowUs();
+  const std::optional<Json> body = Json::Parse(request.body);
+  auto answer = std::make_unique<Answer>();
+  std::optional<SimError> error;
+  {
+    std::lock_guard lock(mutex_);
+    error = body ? MakePlan(*body, chat, options_, default_script_, answer->plan)
+                 : SimError{400, "BadRequestError", "the body is not JSON", ""};
+    record->fixed.stream = answer->plan.stream;
+    record->fixed.prompt_tokens = answer->plan.prompt_tokens;
+    record->fixed.tag = answer->plan.script.tag;
+    if (options_.keep_requests) {
+      record->fixed.body = std::move(request.body);
+      record->fixed.headers = std::move(request.headers);
+      records_.push_back(record);
+    }
+  }
+  requests_.fetch_add(1);
+  if (!error && options_.max_running > 0 && running_.load() >= options_.max_running) {
+    error = SimError{429, "TooManyRequestsError", "The engine is at capacity.", ""};
+  }
+  if (error) {
+    record->status = error->status;
+    return RespondError(connection, *error);
+  }
+  record->running = true;
+  running_.fetch_add(1);
+  prompt_tokens_.fetch_add(answer->plan.prompt_tokens);
+  Answer& it = *answer;
+  it.record = std::move(record);
+  it.steps = it.plan.steps();
+  it.token_us = static_cast<int64_t>(it.plan.script.token_ms * 1000);
+  for (const SimChoice& choice : it.plan.choices) it.cursors.emplace_back(&choice);
+  const std::string id =
+      (chat ? "chatcmpl-" : "cmpl-") + answer_prefix_ + std::to_string(it.record->fixed.number);
+  it.renderer.emplace(&it.plan, id, static_cast<int64_t>(std::time(nullptr)),
+                      options_.usage_details);
+  connection.answer = std::move(answer);
+  Begin(connection, it);
+}
+
+void SimService::Begin(SimConnection& connection, Answer& answer) {
+  const SimScript& script = answer.plan.script;
+  answer.next_us = SimNowUs() + script.delay_ms * 1000;
+  const bool plain = script.status != 0 || script.cut_before_headers || !answer.plan.stream;
+  if (!plain && !script.late_headers && script.delay_ms > 0) {
+    // The engine has accepted the request: the head leaves before the first token is there.
+    answer.begun = true;
+    connection.out +=
+        std::string("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n") +
+        kServer + "transfer-encoding: chunked\r\n\r\n";
+    answer.record->status = 200;
+    if (!loop_->Flush(connection)) return;
+  }
+  if (!answer.plan.stream)
+    answer.next_us += answer.token_us * std::max<int64_t>(answer.steps - 1, 0);
+  if (script.delay_ms > 0 || answer.next_us > SimNowUs())
+    return loop_->ScheduleAt(connection, answer.next_us);
+  Continue(connection, answer);
+}
+
+void SimService::OnDue(SimConnection& connection) {
+  if (connection.answer && !connection.blocked)
+    Continue(connection, static_cast<Answer&>(*connection.answer));
+}
+
+void SimService::OnDrained(SimConnection& connection) {
+  Answer& answer = static_cast<Answer&>(*connection.answer);
+  if (answer.ended) return;
+  answer.next_us = std::max(answer.next_us, SimNowUs());
+  Continue(connection, answer);
+}
+
+void SimService::Continue(SimConnection& connection, Answer& answer) {
+  const SimScript& script = answer.plan.script;
+  if (answer.hanging || answer.ended || connection.blocked) return;
+  if (script.cut_before_headers) {
+    answer.record->cut = true;
+    return loop_->Close(connection, true);
+  }
+  if (script.status != 0) {
+    answer.record->status = script.status;
+    const std::string body = script.error_body.value_or(RenderError(
+        {script.status, "InternalServerError", "scripted failure", ""}, answer.plan.flat_errors));
+    const auto headers = script.headers;
+    answer.record->cut = true;
+    Ended(answer);
+    connection.answer.reset();
+    return Respond(connection, script.status, body, "application/json", headers);
+  }
+  if (!answer.plan.stream) {
+    if (script.cut_after >= 0 || script.hang_after >= 0) {
+      Fault(connection, answer);
+      return;
+    }
+    while (answer.step < answer.steps) Step(answer);
+    const std::string body = answer.renderer->Whole(answer.tokens, answer.reasoning_tokens);
+    answer.record->status = 200;
+    answer.record->finished = true;
+    finished_.fetch_add(1);
+    Ended(answer);
+    connection.answer.reset();
+    return Respond(connection, 200, body);
+  }
+  if (!answer.begun) {
+    answer.begun = true;
+    answer.record->status = 200;
+    connection.out +=
+        std::string("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n") +
+        kServer + "transfer-encoding: chunked\r\n\r\n";
+  }
+  if (!script.raw_chunks.empty()) return SendRaw(connection, answer);
+  SendEvents(connection, answer);
+}
+
+// Everything that is due leaves in one write.
+void SimService::SendEvents(SimConnection& connection, Answer& answer) {
+  const int64_t now = SimNowUs();
+  while (true) {
+    answer.events.clear();
+    if (!answer.role_sent) {
+      answer.role_sent = true;
+      answer.record->first_token_us = now;
+      for (size_t i = 0; i < answer.cursors.size(); ++i)
+        answer.renderer->Role(answer.events, static_cast<int>(i));
+    }
+    bool faulted = false;
+    while (answer.step < answer.steps && answer.next_us <= now &&
+           answer.events.size() < kMaxUnsent) {
+      if (answer.step == answer.plan.script.cut_after ||
+          answer.step == answer.plan.script.hang_after ||
+          answer.step == answer.plan.script.error_after) {
+        faulted = true;
+        break;
+      }
+      Step(answer);
+      answer.next_us += answer.token_us;
+    }
+    if (!answer.events.empty()) AppendChunk(connection.out, answer.events);
+    if (answer.step == answer.steps && !faulted) return FinishStream(connection, answer);
+    if (!loop_->Flush(connection)) return;
+    if (faulted) {
+      Fault(connection, answer);
+      return;
+    }
+    if (connection.blocked) return;
+    if (answer.next_us > now) return loop_->ScheduleAt(connection, answer.next_us);
+  }
+}
+
+void SimService::Step(Answer& answer) {
+  int64_t emitted = 0;
+  for (size_t i = 0; i < answer.cursors.size(); ++i) {
+    SimCursor& cursor = answer.cursors[i];
+    if (cursor.at_end()) continue;
+    ++emitted;
+    ++answer.tokens;
+    if (cursor.segment().kind == SimSegment::Kind::kReasoning) ++answer.reasoning_tokens;
+    if (answer.plan.stream)
+      answer.renderer->Token(answer.events, static_cast<int>(i), cursor, answer.tokens);
+    cursor.Advance();
+    if (cursor.at_end() && answer.plan.stream) {
+      answer.renderer->Finish(answer.events, static_cast<int>(i), cursor.choice().finish_reason,
+                              answer.tokens);
+    }
+  }
+  ++answer.step;
+  answer.record->tokens.store(answer.tokens, std::memory_order_relaxed);
+  tokens_.fetch_add(emitted, std::memory_order_relaxed);
+}
+
+bool SimService::Fault(SimConnection& connection, Answer& answer) {
+  const SimScript& script = answer.plan.script;
+  if (answer.plan.stream && answer.step == script.error_after) {
+    FinishStream(connection, answer);
+    return true;
+  }
+  if (script.hang_after >= 0 && (!answer.plan.stream || answer.step == script.hang_after)) {
+    answer.hanging = true;  // until the caller goes away
+    return true;
+  }
+  answer.record->cut = true;
+  loop_->Close(connection, false);
+  return true;
+}
+
+void SimService::FinishStream(SimConnection& connection, Answer& answer) {
+  const SimScript& script = answer.plan.script;
+  answer.events.clear();
+  if (!script.error_event.empty()) {
+    answer.renderer->ErrorEvent(answer.events);
+    answer.record->cut = true;
+  } else if (script.cut_after == answer.steps || script.hang_after == answer.steps) {
+    // Everything was said but the end.
+    if (loop_->Flush(connection)) Fault(connection, answer);
+    return;
+  } else {
+    answer.renderer->FinalUsage(answer.events, answer.tokens, answer.reasoning_tokens);
+    answer.record->finished = true;
+    finished_.fetch_add(1);
+  }
+  if (!script.no_done) answer.events += "data: [DONE]\n\n";
+  if (!answer.events.empty()) AppendChunk(connection.out, answer.events);
+  connection.out += "0\r\n\r\n";
+  Ended(answer);
+  loop_->EndAnswer(connection);
+}
+
+void SimService::SendRaw(SimConnection& connection, Answer& answer) {
+  const std::vector<std::string>& chunks = answer.plan.script.raw_chunks;
+  answer.steps = static_cast<int64_t>(chunks.size());
+  if (answer.step == 0) answer.record->first_token_us = SimNowUs();
+  while (answer.step < answer.steps && answer.next_us <= SimNowUs()) {
+    if (answer.step == answer.plan.script.cut_after ||
+        answer.step == answer.plan.script.hang_after) {
+      if (loop_->Flush(connection)) Fault(connection, answer);
+      return;
+    }
+    AppendChunk(connection.out, chunks[static_cast<size_t>(answer.step++)]);
+    answer.next_us += answer.token_us;
+  }
+  if (answer.step < answer.steps) {
+    if (loop_->Flush(connection)) loop_->ScheduleAt(connection, answer.next_us);
+    return;
+  }
+  answer.record->finished = true;
+  finished_.fetch_add(1);
+  connection.out += "0\r\n\r\n";
+  Ended(answer);
+  loop_->EndAnswer(connection);
+}
+
+void SimService::Ended(Answer& answer) {
+  if (answer.ended) return;
+  answer.ended = true;
+  answer.record->ended_us = SimNowUs();
+  answer.record->running = false;
+  running_.fetch_sub(1);
+}
+
+void SimService::OnGone(SimConnection& connection) {
+  if (!connection.answer) return;
+  Answer& answer = static_cast<Answer&>(*connection.answer);
+  if (!answer.ended && !answer.record->cut) {
+    answer.record->aborted = true;
+    aborted_.fetch_add(1);
+  }
+  Ended(answer);
+}
+
+void SimService::Respond(SimConnection& connection, int status, const std::string& body,
+                         const char* type,
+                         const std::vector<std::pair<std::string, std::string>>& headers) {
+  std::string head =
+      "HTTP/1.1 " + std::to_string(status) + " " + ReasonOf(status) + "\r\n" + kServer;
+  if (!body.empty()) head += std::string("content-type: ") + type + "\r\n";
+  for (const auto& header : headers) head += header.first + ": " + header.second + "\r\n";
+  connection.out += head + "content-length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  loop_->EndAnswer(connection);
+}
+
+void SimService::RespondError(SimConnection& connection, const SimError& error) {
+  Respond(connection, error.status, RenderError(error, options_.flat_errors));
+}
+
+void SimService::Tokenize(SimConnection& connection, const SimHttpRequest& request) {
+  const std::optional<Json> body = Json::Parse(request.body);
+  if (!body) return RespondError(connection, {400, "BadRequestError", "the body is not JSON", ""});
+  const int64_t count = CountPrompt(*body);
+  std::string tokens;
+  for (int64_t i = 0; i < count; ++i) tokens += (i == 0 ? "" : ",") + std::to_string(i + 1);
+  Respond(connection, 200,
+          "{\"count\":" + std::to_string(count) +
+              ",\"max_model_len\":" + std::to_string(options_.context_window) + ",\"tokens\":[" +
+              tokens + "],\"token_strs\":null}");
+}
+
+}  // namespace tollgate::test
