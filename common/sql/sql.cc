@@ -31,13 +31,10 @@ int ChunkRows(Dialect dialect, size_t left) {
   return rows;
 }
 
-bool ReplaceAll(std::string& text, std::string_view word, std::string_view with) {
-  bool any = false;
+void ReplaceAll(std::string& text, std::string_view word, std::string_view with) {
   for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + with.size())) {
     text.replace(at, word.size(), with);
-    any = true;
   }
-  return any;
 }
 
 }  // namespace
@@ -103,6 +100,9 @@ std::string ExpandScript(Dialect dialect, std::string_view script) {
   ReplaceAll(text, "{text}", sqlite ? "TEXT" : "TEXT COLLATE \"C\"");
   ReplaceAll(text, "{blob}", sqlite ? "BLOB" : "BYTEA");
   ReplaceAll(text, "{strict}", sqlite ? "STRICT" : "");
+  ReplaceAll(text, "{keyed}", sqlite ? "STRICT, WITHOUT ROWID" : "");
+  // Room in each page, so that an update stays in its page.
+  ReplaceAll(text, "{hot}", sqlite ? "STRICT, WITHOUT ROWID" : "WITH (fillfactor = 60)");
   return text;
 }
 

@@ -162,7 +162,8 @@ class Transaction {
 
 // One step of a schema. Written once for both dialects with these words in it:
 // {int} INTEGER or BIGINT, {text} TEXT (sorted by bytes), {blob} BLOB or BYTEA, {strict} after the
-// closing parenthesis of CREATE TABLE.
+// closing parenthesis of CREATE TABLE. Instead of {strict}: {keyed} for tables that are looked up by
+// their primary key only, {hot} for those of them whose rows change often.
 struct Migration {
   int version = 0;  // from 1, without gaps
   std::string_view name;

@@ -1,0 +1,15 @@
+// The hash chain that makes a changed, missing or added entry evident.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "services/billing/domain/types.h"
+
+namespace tollgate::billing {
+
+// SHA-256 over the previous hash and a fixed binary form of every field but the hash. Changing the form
+// breaks all existing books.
+std::string EntryHash(std::string_view previous, const Entry& entry);
+
+}  // namespace tollgate::billing
