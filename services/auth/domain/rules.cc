@@ -1,0 +1,110 @@
+#include "services/auth/domain/rules.h"
+
+#include <algorithm>
+#include <set>
+
+#include "common/base/text.h"
+
+namespace tollgate::auth {
+namespace {
+
+constexpr size_t kMaxNameBytes = 100;
+constexpr size_t kMaxRemarkBytes = 500;
+constexpr size_t kMaxModels = 200;
+constexpr size_t kMaxModelBytes = 200;
+// Far above any real limit, far below what arithmetic could trip over.
+constexpr int64_t kMaxLimit = 1'000'000'000'000;
+
+bool IsPrintableUtf8(std::string_view text) {
+  return IsValidUtf8(text) && std::none_of(text.begin(), text.end(), [](char c) {
+           return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+         });
+}
+
+bool IsModelId(std::string_view id) {
+  const size_t slash = id.find('/');
+  return id.size() <= kMaxModelBytes && slash != std::string_view::npos && slash > 0 &&
+         slash + 1 < id.size() && id.find('/', slash + 1) == std::string_view::npos &&
+         std::all_of(id.begin(), id.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                  c == '.' || c == '_' || c == '-' || c == '/';
+         });
+}
+
+}  // namespace
+
+Result<void> CheckWorkspaceId(std::string_view id) {
+  const bool good = !id.empty() && id.size() <= 63 && id.front() != '-' && id.back() != '-' &&
+                    std::all_of(id.begin(), id.end(), [](char c) {
+                      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '-';
+                    });
+  if (good) return {};
+  return BadRequest("A workspace id is 1 to 63 lower-case letters, digits and inner hyphens.",
+                    "workspace_id");
+}
+
+Result<void> CheckName(std::string_view name) {
+  if (name.size() <= kMaxNameBytes && IsPrintableUtf8(name)) return {};
+  return BadRequest("A name is at most 100 bytes of text without control characters.", "name");
+}
+
+Result<void> CheckLimits(const LimitValues& limits) {
+  const auto check = [](int64_t value) { return value >= 0 && value <= kMaxLimit; };
+  if (check(limits.requests_per_minute) && check(limits.tokens_per_minute) &&
+      check(limits.concurrent_requests)) {
+    return {};
+  }
+  return BadRequest("Limits are numbers from 0 (no limit) to 1000000000000.", "limits");
+}
+
+Result<void> CheckExpiry(int64_t expires_at_us, int64_t now_us) {
+  if (expires_at_us == 0 || expires_at_us > now_us) return {};
+  return BadRequest("The time of expiry must lie in the future.", "expires_at");
+}
+
+Result<void> CheckAllowedModels(const std::vector<std::string>& models) {
+  std::set<std::string_view> seen;
+  for (const std::string& model : models) {
+    if (!IsModelId(model)) {
+      return BadRequest("Every allowed model is an id of the form <namespace>/<model>.",
+                        "allowed_models");
+    }
+    if (!seen.insert(model).second) {
+      return BadRequest("\"" + model + "\" stands twice among the allowed models.",
+                        "allowed_models");
+    }
+  }
+  if (models.size() <= kMaxModels) return {};
+  return BadRequest("A key may list at most 200 models.", "allowed_models");
+}
+
+Result<void> CheckRequestId(std::string_view request_id) {
+  if (!request_id.empty() && request_id.size() <= 64 && IsPrintableUtf8(request_id)) return {};
+  return BadRequest("A request id is 1 to 64 bytes of text.", "request_id");
+}
+
+Result<void> CheckRemark(std::string_view text, std::string_view field) {
+  if (text.size() <= kMaxRemarkBytes && IsPrintableUtf8(text)) return {};
+  return BadRequest("At most 500 bytes of text without control characters.", std::string(field));
+}
+
+Result<void> CheckTransition(State from, State to) {
+  if (from == State::kRevoked && to != State::kRevoked) {
+    return BadRequest("The key has been revoked, which is final. Make a new key instead.", "state");
+  }
+  return {};
+}
+
+std::string_view StateName(State state) {
+  switch (state) {
+    case State::kActive:
+      return "active";
+    case State::kDisabled:
+      return "disabled";
+    case State::kRevoked:
+      return "revoked";
+  }
+  return "unknown";
+}
+
+}  // namespace tollgate::auth

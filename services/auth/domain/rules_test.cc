@@ -1,0 +1,61 @@
+#include "services/auth/domain/rules.h"
+
+#include <gtest/gtest.h>
+
+namespace tollgate::auth {
+namespace {
+
+TEST(AuthRules, WorkspaceIds) {
+  for (const char* good : {"a", "team-a", "0", "a--b"}) EXPECT_TRUE(CheckWorkspaceId(good)) << good;
+  for (const char* bad : {"", "-a", "a-", "A", "a b", "a/b", "a_b", "\xc3\xa4"}) {
+    EXPECT_FALSE(CheckWorkspaceId(bad)) << bad;
+  }
+  EXPECT_TRUE(CheckWorkspaceId(std::string(63, 'a')));
+  EXPECT_FALSE(CheckWorkspaceId(std::string(64, 'a')));
+}
+
+TEST(AuthRules, NamesAndRemarksArePlainText) {
+  EXPECT_TRUE(CheckName("Größe 1"));
+  EXPECT_FALSE(CheckName("a\nb"));
+  EXPECT_FALSE(CheckName("\xff"));
+  EXPECT_FALSE(CheckName(std::string(101, 'a')));
+  EXPECT_FALSE(CheckRemark(std::string("a\0b", 3), "reason"));
+  EXPECT_EQ(CheckRemark(std::string(501, 'a'), "reason").error().param, "reason");
+}
+
+TEST(AuthRules, LimitsAreNotNegativeAndNotAbsurd) {
+  EXPECT_TRUE(CheckLimits({}));
+  EXPECT_FALSE(CheckLimits({.requests_per_minute = -1}));
+  EXPECT_FALSE(CheckLimits({.tokens_per_minute = INT64_MAX}));
+  EXPECT_FALSE(CheckLimits({.concurrent_requests = -1}));
+}
+
+TEST(AuthRules, ExpiryLiesAheadOrIsNever) {
+  EXPECT_TRUE(CheckExpiry(0, 1000));
+  EXPECT_TRUE(CheckExpiry(1001, 1000));
+  EXPECT_FALSE(CheckExpiry(1000, 1000));
+  EXPECT_FALSE(CheckExpiry(-1, 1000));
+}
+
+TEST(AuthRules, AllowedModels) {
+  EXPECT_TRUE(CheckAllowedModels({}));
+  EXPECT_TRUE(CheckAllowedModels({"a/b", "a/B"}));
+  for (const char* bad : {"", "a", "/b", "a/", "a/b/c", "a/b\n", "a b/c"}) {
+    EXPECT_FALSE(CheckAllowedModels({bad})) << bad;
+  }
+  EXPECT_FALSE(CheckAllowedModels({"a/b", "a/b"}));
+  std::vector<std::string> many;
+  for (int i = 0; i < 201; ++i) many.push_back("a/" + std::to_string(i));
+  EXPECT_FALSE(CheckAllowedModels(many));
+}
+
+TEST(AuthRules, RevokedIsFinal) {
+  for (const State from : {State::kActive, State::kDisabled, State::kRevoked}) {
+    for (const State to : {State::kActive, State::kDisabled, State::kRevoked}) {
+      EXPECT_EQ(CheckTransition(from, to).ok(), from != State::kRevoked || to == State::kRevoked);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tollgate::auth

@@ -1,0 +1,312 @@
+// The changes of AuthStore: each one transaction of the change itself, its version, its audit event
+// and the answer that a repeated call gets.
+#include "common/base/crypto.h"
+#include "common/base/id.h"
+#include "common/keys/key_format.h"
+#include "services/auth/domain/rules.h"
+#include "services/auth/storage/auth_store.h"
+#include "services/auth/storage/rows.h"
+
+namespace tollgate::auth {
+
+using sql::SqlResult;
+
+namespace {
+
+constexpr int kCommitAttempts = 3;
+// Far longer than anybody repeats a call.
+constexpr int64_t kKeepAnswersUs = int64_t{7} * 24 * 3600 * 1'000'000;
+
+LimitValues ToValues(const v1::Limits& limits) {
+  return {.requests_per_minute = limits.requests_per_minute(),
+          .tokens_per_minute = limits.tokens_per_minute(),
+          .concurrent_requests = limits.concurrent_requests()};
+}
+
+std::string LimitsText(const v1::Limits& limits) {
+  return "requests/min " + std::to_string(limits.requests_per_minute()) + ", tokens/min " +
+         std::to_string(limits.tokens_per_minute()) + ", concurrent " +
+         std::to_string(limits.concurrent_requests());
+}
+
+// The first check that fails.
+Result<void> All(std::initializer_list<Result<void>> checks) {
+  for (const Result<void>& check : checks) {
+    if (!check) return Fail{check.error()};
+  }
+  return {};
+}
+
+template <typename Message>
+Result<Message> Parse(const Result<std::string>& bytes) {
+  if (!bytes) return Fail{bytes.error()};
+  Message message;
+  if (!message.ParseFromString(*bytes)) return Internal("a kept answer can not be read");
+  return message;
+}
+
+SqlResult<void> Done(SqlResult<int64_t> result) {
+  if (!result) return Fail{std::move(result).error()};
+  return {};
+}
+
+// Gives the request the id that an unclear COMMIT is resolved by.
+template <typename Request>
+void EnsureRequestId(Request& request) {
+  if (request.request_id().empty()) request.set_request_id(Id::New().ToHex());
+}
+
+}  // namespace
+
+SqlResult<std::string> AuthStore::Change::Refuse(Error error) {
+  refusal = std::move(error);
+  return Fail{sql::SqlError{.kind = sql::ErrorKind::kOther, .message = "refused"}};
+}
+
+SqlResult<void> AuthStore::Change::Audit(AuditRecord record) {
+  record.sequence = ++head.audit_sequence;
+  record.at_us = now_us;
+  head.audit_hash = AuditHash(head.audit_hash, record);
+  return Done(connection.Execute(
+      "INSERT INTO audit_event (sequence, at_us, actor, action, workspace_id, subject, detail, "
+      "hash) "
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+      {record.sequence, record.at_us, record.actor, record.action, record.workspace_id,
+       record.subject, record.detail, sql::Param::Blob(head.audit_hash)}));
+}
+
+Result<std::string> AuthStore::Apply(const std::string& request_id, std::string_view kind,
+                                     const google::protobuf::MessageLite& request,
+                                     const Body& body) {
+  const std::string content = Sha256(std::string(kind) + '\n' + request.SerializeAsString());
+  for (int attempt = 1;; ++attempt) {
+    std::string answer;
+    std::optional<Error> refusal;
+    const auto done =
+        database_->Transact(sql::TxMode::kWrite, [&](sql::Connection& sql) -> SqlResult<void> {
+          Change change{.connection = sql};
+          auto applied = ApplyOnce(change, request_id, content, body);
+          refusal = std::move(change.refusal);
+          if (!applied) return Fail{applied.error()};
+          answer = std::move(*applied);
+          return {};
+        });
+    if (done) return answer;
+    if (refusal) return Fail{std::move(*refusal)};
+    // Whether an unclear COMMIT happened is told by the answer kept with it.
+    if (done.error().kind != sql::ErrorKind::kCommitUnknown || attempt == kCommitAttempts) {
+      return Fail{ToError(done.error())};
+    }
+  }
+}
+
+SqlResult<std::string> AuthStore::ApplyOnce(Change& change, const std::string& request_id,
+                                            const std::string& content, const Body& body) {
+  sql::Connection& sql = change.connection;
+  auto locked = sql.Query(
+      "SELECT version, audit_sequence, audit_hash FROM auth_head WHERE id = 1 FOR UPDATE", {},
+      [&](const sql::Row& row) { change.head = {row.Int(0), row.Int(1), row.Text(2)}; });
+  if (!locked) return Fail{locked.error()};
+  change.now_us = clock_.WallUs();
+
+  std::optional<std::string> kept_content;
+  std::string kept_answer;
+  auto looked = sql.Query("SELECT content, answer FROM admin_request WHERE request_id = $1",
+                          {request_id}, [&](const sql::Row& row) {
+                            kept_content = row.Text(0);
+                            kept_answer = row.Text(1);
+                          });
+  if (!looked) return Fail{looked.error()};
+  if (kept_content) {
+    if (*kept_content == content) return kept_answer;
+    return change.Refuse(
+        BadRequest("This request id has been used for another request.", "request_id").error);
+  }
+
+  const Head before = change.head;
+  auto answer = body(change);
+  if (!answer) return answer;
+  auto kept = Done(sql.Execute(
+      "INSERT INTO admin_request (request_id, content, answer, at_us) VALUES ($1, $2, $3, $4)",
+      {request_id, sql::Param::Blob(content), sql::Param::Blob(*answer), change.now_us}));
+  if (!kept) return Fail{kept.error()};
+  auto pruned = Done(
+      sql.Execute("DELETE FROM admin_request WHERE at_us < $1", {change.now_us - kKeepAnswersUs}));
+  if (!pruned) return Fail{pruned.error()};
+  if (change.head.version == before.version) return answer;  // nothing changed
+  auto moved = Done(sql.Execute(
+      "UPDATE auth_head SET version = $1, audit_sequence = $2, audit_hash = $3 WHERE id = 1",
+      {change.head.version, change.head.audit_sequence, sql::Param::Blob(change.head.audit_hash)}));
+  if (!moved) return Fail{moved.error()};
+  return answer;
+}
+
+Result<v1::CreateWorkspaceResponse> AuthStore::CreateWorkspace(v1::CreateWorkspaceRequest request) {
+  EnsureRequestId(request);
+  // As asked: a repeated call must be recognized before an id is made for it.
+  const v1::CreateWorkspaceRequest asked = request;
+  if (request.workspace_id().empty()) {
+    request.set_workspace_id("ws-" + HexEncode(RandomBytes(6)));
+  }
+  if (request.name().empty()) request.set_name(request.workspace_id());
+  const auto checked =
+      All({CheckRequestId(request.request_id()), CheckWorkspaceId(request.workspace_id()),
+           CheckName(request.name()), CheckLimits(ToValues(request.limits())),
+           CheckRemark(request.actor(), "actor")});
+  if (!checked) return Fail{checked.error()};
+  return Parse<v1::CreateWorkspaceResponse>(Apply(
+      request.request_id(), "CreateWorkspace", asked,
+      [&](Change& change) -> SqlResult<std::string> {
+        const v1::Limits& limits = request.limits();
+        auto added = change.connection.Execute(
+            "INSERT INTO workspace (workspace_id, name, requests_per_minute, tokens_per_minute, "
+            "concurrent_requests, created_at_us) VALUES ($1, $2, $3, $4, $5, $6) "
+            "ON CONFLICT (workspace_id) DO NOTHING",
+            {request.workspace_id(), request.name(), limits.requests_per_minute(),
+             limits.tokens_per_minute(), limits.concurrent_requests(), change.now_us});
+        if (!added) return Fail{added.error()};
+        if (*added == 0) {
+          return change.Refuse(
+              BadRequest("There is already a workspace \"" + request.workspace_id() + "\".",
+                         "workspace_id")
+                  .error);
+        }
+        ++change.head.version;
+        auto audited = change.Audit({.actor = request.actor(),
+                                     .action = "workspace.create",
+                                     .workspace_id = request.workspace_id(),
+                                     .subject = request.workspace_id(),
+                                     .detail = LimitsText(limits)});
+        if (!audited) return Fail{audited.error()};
+        v1::CreateWorkspaceResponse response;
+        v1::Workspace& workspace = *response.mutable_workspace();
+        workspace.set_workspace_id(request.workspace_id());
+        workspace.set_name(request.name());
+        *workspace.mutable_limits() = limits;
+        workspace.set_created_at_us(change.now_us);
+        return response.SerializeAsString();
+      }));
+}
+
+Result<v1::CreateKeyResponse> AuthStore::CreateKey(v1::CreateKeyRequest request) {
+  EnsureRequestId(request);
+  const std::vector<std::string> models(request.allowed_models().begin(),
+                                        request.allowed_models().end());
+  const auto checked =
+      All({CheckRequestId(request.request_id()), CheckWorkspaceId(request.workspace_id()),
+           CheckName(request.name()), CheckLimits(ToValues(request.limits())),
+           CheckAllowedModels(models), CheckRemark(request.actor(), "actor")});
+  if (!checked) return Fail{checked.error()};
+  const MadeKey made = MakeKey(options_.brand);
+  const std::string lookup = Lookup(KeyDigest(made.text));
+  const auto insert = [&](Change& change) -> SqlResult<std::string> {
+    // Here and not with the other checks: a repeated call gets its answer after the expiry too.
+    if (auto ahead = CheckExpiry(request.expires_at_us(), change.now_us); !ahead) {
+      return change.Refuse(ahead.error());
+    }
+    std::optional<v1::Workspace> workspace;
+    auto looked = change.connection.Query(
+        std::string(kSelectWorkspaces) + " WHERE workspace_id = $1", {request.workspace_id()},
+        [&](const sql::Row& row) { workspace = ReadWorkspace(row); });
+    if (!looked) return Fail{looked.error()};
+    if (!workspace) {
+      return change.Refuse(
+          Error{.id = ErrorId::kNotFound,
+                .message = "There is no workspace \"" + request.workspace_id() + "\".",
+                .param = "workspace_id"});
+    }
+    v1::CreateKeyResponse response;
+    v1::Key& key = *response.mutable_key();
+    key.set_key_id(made.key_id);
+    key.set_workspace_id(request.workspace_id());
+    key.set_name(request.name());
+    key.set_state(v1::KEY_STATE_ACTIVE);
+    key.set_expires_at_us(request.expires_at_us());
+    *key.mutable_allowed_models() = request.allowed_models();
+    *key.mutable_key_limits() = request.limits();
+    *key.mutable_workspace_limits() = workspace->limits();
+    key.set_version(++change.head.version);
+    key.set_created_at_us(change.now_us);
+    key.set_last_four(made.last_four);
+    const std::string allowed = JoinLines(key.allowed_models());
+    const v1::Limits& limits = request.limits();
+    auto added = change.connection.Execute(
+        "INSERT INTO virtual_key (key_id, lookup, workspace_id, name, state, expires_at_us, "
+        "allowed_models, requests_per_minute, tokens_per_minute, concurrent_requests, version, "
+        "created_at_us, last_four) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+        {key.key_id(), sql::Param::Blob(lookup), key.workspace_id(), key.name(),
+         static_cast<int64_t>(key.state()), key.expires_at_us(), allowed,
+         limits.requests_per_minute(), limits.tokens_per_minute(), limits.concurrent_requests(),
+         key.version(), key.created_at_us(), key.last_four()});
+    if (!added) return Fail{added.error()};
+    auto audited = change.Audit({.actor = request.actor(),
+                                 .action = "key.create",
+                                 .workspace_id = key.workspace_id(),
+                                 .subject = key.key_id(),
+                                 .detail = LimitsText(limits)});
+    if (!audited) return Fail{audited.error()};
+    return response.SerializeAsString();
+  };
+  auto response =
+      Parse<v1::CreateKeyResponse>(Apply(request.request_id(), "CreateKey", request, insert));
+  if (!response) return response;
+  if (response->key().key_id() != made.key_id) {
+    return BadRequest("This request has already made the key " + response->key().key_id() +
+                          ". Its secret was shown then and can not be shown again: revoke it and "
+                          "make another key under a new request id.",
+                      "request_id");
+  }
+  response->set_secret(made.text);
+  return response;
+}
+
+Result<v1::SetKeyStateResponse> AuthStore::SetKeyState(v1::SetKeyStateRequest request) {
+  EnsureRequestId(request);
+  const auto checked =
+      All({CheckRequestId(request.request_id()), CheckRemark(request.actor(), "actor"),
+           CheckRemark(request.reason(), "reason")});
+  if (!checked) return Fail{checked.error()};
+  if (request.state() != v1::KEY_STATE_ACTIVE && request.state() != v1::KEY_STATE_DISABLED &&
+      request.state() != v1::KEY_STATE_REVOKED) {
+    return BadRequest("The new state is active, disabled or revoked.", "state");
+  }
+  return Parse<v1::SetKeyStateResponse>(Apply(
+      request.request_id(), "SetKeyState", request, [&](Change& change) -> SqlResult<std::string> {
+        v1::SetKeyStateResponse response;
+        auto looked = change.connection.Query(
+            std::string(kSelectKeys) + " WHERE k.key_id = $1", {request.key_id()},
+            [&](const sql::Row& row) { *response.mutable_key() = ReadKey(row); });
+        if (!looked) return Fail{looked.error()};
+        if (!response.has_key()) {
+          return change.Refuse(
+              Error{.id = ErrorId::kNotFound,
+                    .message = IsKeyId(request.key_id())
+                                   ? "There is no key \"" + request.key_id() + "\"."
+                                   : "A key id is 12 letters and digits, the part after sk-" +
+                                         options_.brand + "-.",
+                    .param = "key_id"});
+        }
+        v1::Key& key = *response.mutable_key();
+        const auto from = static_cast<State>(key.state());
+        const auto to = static_cast<State>(request.state());
+        if (auto allowed = CheckTransition(from, to); !allowed) {
+          return change.Refuse(allowed.error());
+        }
+        if (from == to) return response.SerializeAsString();
+        key.set_state(request.state());
+        key.set_version(++change.head.version);
+        auto updated = change.connection.Execute(
+            "UPDATE virtual_key SET state = $1, version = $2 WHERE key_id = $3",
+            {static_cast<int64_t>(key.state()), key.version(), key.key_id()});
+        if (!updated) return Fail{updated.error()};
+        auto audited = change.Audit({.actor = request.actor(),
+                                     .action = "key." + std::string(StateName(to)),
+                                     .workspace_id = key.workspace_id(),
+                                     .subject = key.key_id(),
+                                     .detail = request.reason()});
+        if (!audited) return Fail{audited.error()};
+        return response.SerializeAsString();
+      }));
+}
+
+}  // namespace tollgate::auth

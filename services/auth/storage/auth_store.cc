@@ -1,0 +1,156 @@
+#include "services/auth/storage/auth_store.h"
+
+#include "common/base/crypto.h"
+#include "services/auth/storage/rows.h"
+#include "services/auth/storage/schema.h"
+
+namespace tollgate::auth {
+
+using sql::SqlResult;
+
+namespace {
+
+constexpr int kDefaultAuditEvents = 100;
+constexpr int kMaxAuditEvents = 1000;
+// Keeps an answer below the 4 MiB that a message may have.
+constexpr int kMaxListedKeys = 10'000;
+
+}  // namespace
+
+Result<std::unique_ptr<AuthStore>> AuthStore::Open(StoreOptions options, const Clock& clock) {
+  auto database = sql::Database::Open(options.database);
+  if (!database) return Fail{ToError(database.error())};
+  if (auto migrated = (*database)->Migrate("auth", kMigrations); !migrated) {
+    return Fail{ToError(migrated.error())};
+  }
+  const std::string start = AuditStart();
+  const auto made =
+      (*database)->Transact(sql::TxMode::kWrite, [&](sql::Connection& sql) -> SqlResult<void> {
+        auto done = sql.Execute(
+            "INSERT INTO auth_head (id, version, audit_sequence, audit_hash) "
+            "VALUES (1, 0, 0, $1) ON CONFLICT (id) DO NOTHING",
+            {sql::Param::Blob(start)});
+        if (!done) return Fail{done.error()};
+        return {};
+      });
+  if (!made) return Fail{ToError(made.error())};
+  return std::make_unique<AuthStore>(std::move(*database), std::move(options), clock);
+}
+
+std::string AuthStore::Lookup(std::string_view digest) const {
+  return HmacSha256(options_.pepper, digest);
+}
+
+Result<v1::VerifyKeyResponse> AuthStore::VerifyKey(const v1::VerifyKeyRequest& request) {
+  v1::VerifyKeyResponse response;
+  if (request.key_digest().size() != 32) return response;
+  const std::string lookup = Lookup(request.key_digest());
+  auto sql = database_->Borrow();
+  if (!sql) return Fail{ToError(sql.error())};
+  const auto done = (*sql)->Query(std::string(kSelectKeys) + " WHERE k.lookup = $1",
+                                  {sql::Param::Blob(lookup)}, [&](const sql::Row& row) {
+                                    response.set_found(true);
+                                    *response.mutable_key() = ReadKey(row);
+                                  });
+  if (!done) return Fail{ToError(done.error())};
+  return response;
+}
+
+Result<int64_t> AuthStore::Version() {
+  auto sql = database_->Borrow();
+  if (!sql) return Fail{ToError(sql.error())};
+  int64_t version = 0;
+  const auto done = (*sql)->Query("SELECT version FROM auth_head WHERE id = 1", {},
+                                  [&](const sql::Row& row) { version = row.Int(0); });
+  if (!done) return Fail{ToError(done.error())};
+  return version;
+}
+
+Result<std::vector<v1::Key>> AuthStore::ChangedAfter(int64_t version, int limit) {
+  auto sql = database_->Borrow();
+  if (!sql) return Fail{ToError(sql.error())};
+  std::vector<v1::Key> keys;
+  const auto done =
+      (*sql)->Query(std::string(kSelectKeys) + " WHERE k.version > $1 ORDER BY k.version LIMIT $2",
+                    {version, limit}, [&](const sql::Row& row) { keys.push_back(ReadKey(row)); });
+  if (!done) return Fail{ToError(done.error())};
+  return keys;
+}
+
+Result<v1::ListWorkspacesResponse> AuthStore::ListWorkspaces() {
+  auto sql = database_->Borrow();
+  if (!sql) return Fail{ToError(sql.error())};
+  v1::ListWorkspacesResponse response;
+  const auto done =
+      (*sql)->Query(std::string(kSelectWorkspaces) + " ORDER BY created_at_us, workspace_id", {},
+                    [&](const sql::Row& row) { *response.add_workspaces() = ReadWorkspace(row); });
+  if (!done) return Fail{ToError(done.error())};
+  return response;
+}
+
+Result<v1::ListKeysResponse> AuthStore::ListKeys(const v1::ListKeysRequest& request) {
+  auto sql = database_->Borrow();
+  if (!sql) return Fail{ToError(sql.error())};
+  v1::ListKeysResponse response;
+  const auto add = [&](const sql::Row& row) { *response.add_keys() = ReadKey(row); };
+  const std::string select(kSelectKeys);
+  const std::string order = " ORDER BY k.created_at_us, k.key_id LIMIT ";
+  const auto done = request.workspace_id().empty()
+                        ? (*sql)->Query(select + order + "$1", {kMaxListedKeys}, add)
+                        : (*sql)->Query(select + " WHERE k.workspace_id = $1" + order + "$2",
+                                        {request.workspace_id(), kMaxListedKeys}, add);
+  if (!done) return Fail{ToError(done.error())};
+  return response;
+}
+
+Result<v1::ListAuditEventsResponse> AuthStore::ListAuditEvents(
+    const v1::ListAuditEventsRequest& request) {
+  if (request.limit() < 0) return BadRequest("limit must not be negative.", "limit");
+  const int limit =
+      request.limit() == 0 ? kDefaultAuditEvents : std::min(request.limit(), kMaxAuditEvents);
+  auto sql = database_->Borrow();
+  if (!sql) return Fail{ToError(sql.error())};
+  v1::ListAuditEventsResponse response;
+  const auto add = [&](const sql::Row& row) {
+    AuditRecord record = ReadAudit(row);
+    v1::AuditEvent& event = *response.add_events();
+    event.set_sequence(record.sequence);
+    event.set_at_us(record.at_us);
+    event.set_actor(std::move(record.actor));
+    event.set_action(std::move(record.action));
+    event.set_workspace_id(std::move(record.workspace_id));
+    event.set_subject(std::move(record.subject));
+    event.set_detail(std::move(record.detail));
+  };
+  const std::string select(kSelectAudit);
+  const auto done =
+      request.workspace_id().empty()
+          ? (*sql)->Query(select + " ORDER BY sequence DESC LIMIT $1", {limit}, add)
+          : (*sql)->Query(select + " WHERE workspace_id = $1 ORDER BY sequence DESC LIMIT $2",
+                          {request.workspace_id(), limit}, add);
+  if (!done) return Fail{ToError(done.error())};
+  return response;
+}
+
+BasicResult<int64_t, std::string> AuthStore::VerifyAudit() {
+  AuditVerifier verifier;
+  int64_t sequence = 0;
+  std::string hash;
+  const auto done =
+      database_->Transact(sql::TxMode::kRead, [&](sql::Connection& sql) -> SqlResult<void> {
+        verifier = AuditVerifier();
+        auto read = sql.Query(std::string(kSelectAudit) + " ORDER BY sequence", {},
+                              [&](const sql::Row& row) { verifier.Add(ReadAudit(row)); });
+        if (!read) return read;
+        return sql.Query("SELECT audit_sequence, audit_hash FROM auth_head WHERE id = 1", {},
+                         [&](const sql::Row& row) {
+                           sequence = row.Int(0);
+                           hash = row.Text(1);
+                         });
+      });
+  if (!done) return Fail{done.error().message};
+  if (!verifier.Finish(sequence, hash)) return Fail{verifier.problem()};
+  return sequence;
+}
+
+}  // namespace tollgate::auth

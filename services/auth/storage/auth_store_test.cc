@@ -1,0 +1,350 @@
+#include "services/auth/storage/auth_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "common/base/crypto.h"
+#include "common/keys/key_format.h"
+#include "tests/support/postgres.h"
+
+namespace tollgate::auth {
+namespace {
+
+using ::testing::HasSubstr;
+using ::tollgate::testing::TestPostgres;
+
+enum class Kind { kSqlite, kPostgres };
+
+// Every test runs on both databases.
+class AuthStoreTest : public ::testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override {
+    static int databases = 0;
+    std::string folder = ::testing::TempDir() + "auth_XXXXXX";
+    folder_ = ::mkdtemp(folder.data());
+    if (GetParam() == Kind::kSqlite) {
+      url_ = "sqlite:" + folder_ + "/auth.db";
+    } else {
+      TestPostgres* server = TestPostgres::Shared();
+      if (!server && TestPostgres::Required()) FAIL() << "PostgreSQL is not installed";
+      if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
+      url_ = server->MakeDatabase("auth_" + std::to_string(++databases));
+    }
+    store_ = Open();
+    ASSERT_TRUE(store_);
+  }
+  void TearDown() override {
+    store_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  std::unique_ptr<AuthStore> Open(const std::string& pepper = std::string(32, 'p')) {
+    auto store =
+        AuthStore::Open({.database = {.url = url_}, .pepper = pepper, .brand = "tollgate"}, clock_);
+    if (!store) {
+      ADD_FAILURE() << store.error().ToString();
+      return nullptr;
+    }
+    return std::move(*store);
+  }
+
+  static v1::CreateWorkspaceRequest Workspace(const std::string& id,
+                                              const std::string& request = "") {
+    v1::CreateWorkspaceRequest message;
+    message.set_request_id(request);
+    message.set_workspace_id(id);
+    message.set_actor("tester");
+    message.mutable_limits()->set_requests_per_minute(60);
+    return message;
+  }
+  static v1::CreateKeyRequest KeyOf(const std::string& workspace, const std::string& request = "") {
+    v1::CreateKeyRequest message;
+    message.set_request_id(request);
+    message.set_workspace_id(workspace);
+    message.set_name("key");
+    message.set_actor("tester");
+    return message;
+  }
+  static v1::SetKeyStateRequest StateOf(const std::string& key, v1::KeyState state,
+                                        const std::string& request = "") {
+    v1::SetKeyStateRequest message;
+    message.set_request_id(request);
+    message.set_key_id(key);
+    message.set_state(state);
+    message.set_actor("tester");
+    message.set_reason("a test");
+    return message;
+  }
+  Result<v1::VerifyKeyResponse> Verify(const std::string& secret) {
+    v1::VerifyKeyRequest request;
+    request.set_key_digest(KeyDigest(secret));
+    return store_->VerifyKey(request);
+  }
+  // A workspace "w" with a key.
+  v1::CreateKeyResponse Prepare() {
+    EXPECT_TRUE(store_->CreateWorkspace(Workspace("w")));
+    auto key = store_->CreateKey(KeyOf("w"));
+    EXPECT_TRUE(key) << key.error().ToString();
+    return *key;
+  }
+
+  ManualClock clock_;
+  std::string folder_;
+  std::string url_;
+  std::unique_ptr<AuthStore> store_;
+};
+
+TEST_P(AuthStoreTest, ANewKeyIsFoundByItsDigestOnly) {
+  ASSERT_TRUE(store_->CreateWorkspace(Workspace("w")));
+  v1::CreateKeyRequest request = KeyOf("w");
+  request.add_allowed_models("a/b");
+  request.add_allowed_models("c/d");
+  request.mutable_limits()->set_tokens_per_minute(1000);
+  request.set_expires_at_us(clock_.WallUs() + 1);
+  const auto made = store_->CreateKey(request);
+  ASSERT_TRUE(made) << made.error().ToString();
+  const auto parsed = ParseKey(made->secret(), "tollgate");
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->key_id, made->key().key_id());
+
+  const auto found = Verify(made->secret());
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->found());
+  EXPECT_EQ(found->key().SerializeAsString(), made->key().SerializeAsString());
+  EXPECT_EQ(found->key().state(), v1::KEY_STATE_ACTIVE);
+  EXPECT_THAT(found->key().allowed_models(), ::testing::ElementsAre("a/b", "c/d"));
+  EXPECT_EQ(found->key().key_limits().tokens_per_minute(), 1000);
+  EXPECT_EQ(found->key().workspace_limits().requests_per_minute(), 60);
+  EXPECT_EQ(found->key().expires_at_us(), clock_.WallUs() + 1);
+}
+
+TEST_P(AuthStoreTest, AnUnknownKeyIsAnAnswerNotAnError) {
+  const auto found = Verify(MakeKey("tollgate").text);
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(found->found());
+  v1::VerifyKeyRequest odd;
+  odd.set_key_digest("short");
+  ASSERT_TRUE(store_->VerifyKey(odd));
+  EXPECT_FALSE(store_->VerifyKey(odd)->found());
+}
+
+// Whoever reads the database, its backups or its log can not use a key, nor test a guess without
+// the pepper.
+TEST_P(AuthStoreTest, NeitherKeyNorSecretNorPlainHashIsStored) {
+  const auto made = Prepare();
+  const std::string secret = made.secret().substr(made.secret().size() - 49, 43);
+  if (GetParam() == Kind::kSqlite) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      std::ifstream file(entry.path(), std::ios::binary);
+      const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+      EXPECT_THAT(bytes, ::testing::Not(HasSubstr(secret)));
+      EXPECT_THAT(bytes, ::testing::Not(HasSubstr(KeyDigest(made.secret()))));
+    }
+  }
+  // Under another pepper the same key is unknown.
+  store_ = Open(std::string(32, 'q'));
+  EXPECT_FALSE(Verify(made.secret())->found());
+}
+
+TEST_P(AuthStoreTest, StatesChangeAndRevokedIsFinal) {
+  const auto made = Prepare();
+  const std::string id = made.key().key_id();
+  const auto disabled = store_->SetKeyState(StateOf(id, v1::KEY_STATE_DISABLED));
+  ASSERT_TRUE(disabled);
+  EXPECT_EQ(disabled->key().state(), v1::KEY_STATE_DISABLED);
+  EXPECT_GT(disabled->key().version(), made.key().version());
+  EXPECT_EQ(Verify(made.secret())->key().state(), v1::KEY_STATE_DISABLED);
+  ASSERT_TRUE(store_->SetKeyState(StateOf(id, v1::KEY_STATE_ACTIVE)));
+  ASSERT_TRUE(store_->SetKeyState(StateOf(id, v1::KEY_STATE_REVOKED)));
+  const auto refused = store_->SetKeyState(StateOf(id, v1::KEY_STATE_ACTIVE));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().id, ErrorId::kBadRequest);
+  EXPECT_THAT(refused.error().message, HasSubstr("final"));
+  EXPECT_EQ(Verify(made.secret())->key().state(), v1::KEY_STATE_REVOKED);
+  EXPECT_TRUE(store_->SetKeyState(StateOf(id, v1::KEY_STATE_REVOKED)));  // again changes nothing
+}
+
+TEST_P(AuthStoreTest, RefusalsSayWhatIsWrongAndChangeNothing) {
+  Prepare();
+  const int64_t version = *store_->Version();
+  const auto no_workspace = store_->CreateKey(KeyOf("nowhere"));
+  ASSERT_FALSE(no_workspace);
+  EXPECT_EQ(no_workspace.error().id, ErrorId::kNotFound);
+  EXPECT_EQ(no_workspace.error().param, "workspace_id");
+  const auto no_key = store_->SetKeyState(StateOf("abcdefghijkl", v1::KEY_STATE_DISABLED));
+  ASSERT_FALSE(no_key);
+  EXPECT_EQ(no_key.error().id, ErrorId::kNotFound);
+  const auto bad_key = store_->SetKeyState(StateOf("x", v1::KEY_STATE_DISABLED));
+  EXPECT_THAT(bad_key.error().message, HasSubstr("sk-tollgate-"));
+  const auto no_state = store_->SetKeyState(StateOf("abcdefghijkl", v1::KEY_STATE_UNSPECIFIED));
+  EXPECT_EQ(no_state.error().param, "state");
+  const auto twice = store_->CreateWorkspace(Workspace("w"));
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().param, "workspace_id");
+  EXPECT_EQ(store_->CreateWorkspace(Workspace("Not Good")).error().param, "workspace_id");
+  v1::CreateKeyRequest expired = KeyOf("w");
+  expired.set_expires_at_us(clock_.WallUs());
+  EXPECT_EQ(store_->CreateKey(expired).error().param, "expires_at");
+  EXPECT_EQ(*store_->Version(), version);
+  EXPECT_EQ(*store_->VerifyAudit(), 2);
+}
+
+TEST_P(AuthStoreTest, ARepeatedRequestIsAnsweredAlikeAndDoneOnce) {
+  const auto first = store_->CreateWorkspace(Workspace("", "r1"));
+  const auto again = store_->CreateWorkspace(Workspace("", "r1"));
+  ASSERT_TRUE(first);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(first->workspace().workspace_id(), again->workspace().workspace_id());
+  EXPECT_EQ(store_->ListWorkspaces()->workspaces_size(), 1);
+
+  const std::string workspace = first->workspace().workspace_id();
+  const auto key = store_->CreateKey(KeyOf(workspace, "r2"));
+  ASSERT_TRUE(key);
+  const auto key_again = store_->CreateKey(KeyOf(workspace, "r2"));
+  ASSERT_FALSE(key_again);
+  EXPECT_THAT(key_again.error().message, HasSubstr(key->key().key_id()));
+  EXPECT_THAT(key_again.error().message, HasSubstr("can not be shown again"));
+  EXPECT_EQ(store_->ListKeys({})->keys_size(), 1);
+
+  const auto off = StateOf(key->key().key_id(), v1::KEY_STATE_DISABLED, "r3");
+  ASSERT_TRUE(store_->SetKeyState(off));
+  ASSERT_TRUE(store_->SetKeyState(StateOf(key->key().key_id(), v1::KEY_STATE_ACTIVE, "r4")));
+  // A late repetition of the first one does not take the second one back.
+  const auto late = store_->SetKeyState(off);
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->key().state(), v1::KEY_STATE_DISABLED);
+  EXPECT_EQ(Verify(key->secret())->key().state(), v1::KEY_STATE_ACTIVE);
+  EXPECT_EQ(*store_->VerifyAudit(), 4);
+}
+
+TEST_P(AuthStoreTest, ARequestIdOfAnotherRequestIsRefused) {
+  ASSERT_TRUE(store_->CreateWorkspace(Workspace("w", "r1")));
+  EXPECT_EQ(store_->CreateWorkspace(Workspace("v", "r1")).error().param, "request_id");
+  EXPECT_EQ(store_->CreateKey(KeyOf("w", "r1")).error().param, "request_id");
+  EXPECT_EQ(store_->CreateKey(KeyOf("w", std::string(65, 'x'))).error().param, "request_id");
+}
+
+TEST_P(AuthStoreTest, ChangesComeInOrderAndOnlyTheLatestOfEachKey) {
+  const auto one = Prepare();
+  const int64_t start = *store_->Version();
+  const auto two = store_->CreateKey(KeyOf("w"));
+  ASSERT_TRUE(store_->SetKeyState(StateOf(one.key().key_id(), v1::KEY_STATE_DISABLED)));
+  const auto changes = store_->ChangedAfter(start, 100);
+  ASSERT_TRUE(changes);
+  ASSERT_EQ(changes->size(), 2u);
+  EXPECT_EQ((*changes)[0].key_id(), two->key().key_id());
+  EXPECT_EQ((*changes)[1].key_id(), one.key().key_id());
+  EXPECT_EQ((*changes)[1].state(), v1::KEY_STATE_DISABLED);
+  EXPECT_EQ((*changes)[1].version(), *store_->Version());
+  EXPECT_EQ(store_->ChangedAfter(start, 1)->size(), 1u);
+  EXPECT_TRUE(store_->ChangedAfter(*store_->Version(), 100)->empty());
+}
+
+// Two stores on one database are two replicas: no version is given twice and none is skipped.
+TEST_P(AuthStoreTest, RacingReplicasGiveEveryChangeItsOwnVersion) {
+  ASSERT_TRUE(store_->CreateWorkspace(Workspace("w")));
+  const auto other = Open();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      AuthStore& store = i % 2 == 0 ? *store_ : *other;
+      for (int n = 0; n < 10; ++n) EXPECT_TRUE(store.CreateKey(KeyOf("w")));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const auto keys = store_->ListKeys({});
+  std::set<int64_t> versions;
+  for (const auto& key : keys->keys()) versions.insert(key.version());
+  EXPECT_EQ(versions.size(), 40u);
+  EXPECT_EQ(*versions.begin(), 2);
+  EXPECT_EQ(*versions.rbegin(), 41);
+  EXPECT_EQ(*store_->VerifyAudit(), 41);
+}
+
+TEST_P(AuthStoreTest, EverythingIsThereAfterARestart) {
+  const auto made = Prepare();
+  const int64_t version = *store_->Version();
+  store_.reset();
+  store_ = Open();
+  EXPECT_EQ(*store_->Version(), version);
+  EXPECT_TRUE(Verify(made.secret())->found());
+  EXPECT_TRUE(store_->VerifyAudit());
+}
+
+TEST_P(AuthStoreTest, TheAuditLogTellsWhoDidWhat) {
+  const auto made = Prepare();
+  ASSERT_TRUE(store_->SetKeyState(StateOf(made.key().key_id(), v1::KEY_STATE_DISABLED)));
+  const auto events = store_->ListAuditEvents({});
+  ASSERT_TRUE(events);
+  ASSERT_EQ(events->events_size(), 3);
+  EXPECT_EQ(events->events(0).action(), "key.disabled");
+  EXPECT_EQ(events->events(0).subject(), made.key().key_id());
+  EXPECT_EQ(events->events(0).actor(), "tester");
+  EXPECT_EQ(events->events(0).detail(), "a test");
+  EXPECT_EQ(events->events(2).action(), "workspace.create");
+  v1::ListAuditEventsRequest none;
+  none.set_workspace_id("other");
+  EXPECT_EQ(store_->ListAuditEvents(none)->events_size(), 0);
+}
+
+TEST_P(AuthStoreTest, EveryTamperingWithTheAuditLogIsFound) {
+  const auto made = Prepare();
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(store_->SetKeyState(
+        StateOf(made.key().key_id(), i % 2 == 0 ? v1::KEY_STATE_DISABLED : v1::KEY_STATE_ACTIVE)));
+  }
+  ASSERT_EQ(*store_->VerifyAudit(), 6);
+  auto database = sql::Database::Open({.url = url_});
+  ASSERT_TRUE(database);
+  const auto tampered = [&](const std::string& sql, const std::string& undo) {
+    auto connection = (*database)->Borrow();
+    ASSERT_TRUE((*connection)->ExecuteScript(sql)) << sql;
+    EXPECT_FALSE(store_->VerifyAudit()) << sql;
+    ASSERT_TRUE((*connection)->ExecuteScript(undo)) << undo;
+    EXPECT_TRUE(store_->VerifyAudit()) << undo;
+  };
+  tampered("UPDATE audit_event SET actor = 'nobody' WHERE sequence = 3",
+           "UPDATE audit_event SET actor = 'tester' WHERE sequence = 3");
+  tampered("UPDATE audit_event SET at_us = at_us + 1 WHERE sequence = 1",
+           "UPDATE audit_event SET at_us = at_us - 1 WHERE sequence = 1");
+  // A cut-off end, a hole, and two that changed places.
+  tampered("UPDATE audit_event SET sequence = 1000 WHERE sequence = 6",
+           "UPDATE audit_event SET sequence = 6 WHERE sequence = 1000");
+  tampered("UPDATE audit_event SET sequence = 1000 WHERE sequence = 2",
+           "UPDATE audit_event SET sequence = 2 WHERE sequence = 1000");
+  const std::string swap =
+      "UPDATE audit_event SET sequence = 1000 WHERE sequence = 4;"
+      "UPDATE audit_event SET sequence = 4 WHERE sequence = 5;"
+      "UPDATE audit_event SET sequence = 5 WHERE sequence = 1000";
+  tampered(swap, swap);
+  auto connection = (*database)->Borrow();
+  ASSERT_TRUE((*connection)->ExecuteScript("DELETE FROM audit_event WHERE sequence = 6"));
+  EXPECT_THAT(store_->VerifyAudit().error(), HasSubstr("ends with event 5"));
+}
+
+TEST_P(AuthStoreTest, ListsAreOfOneWorkspaceWhenAsked) {
+  ASSERT_TRUE(store_->CreateWorkspace(Workspace("a")));
+  ASSERT_TRUE(store_->CreateWorkspace(Workspace("b")));
+  ASSERT_TRUE(store_->CreateKey(KeyOf("a")));
+  ASSERT_TRUE(store_->CreateKey(KeyOf("b")));
+  ASSERT_TRUE(store_->CreateKey(KeyOf("b")));
+  v1::ListKeysRequest request;
+  EXPECT_EQ(store_->ListKeys(request)->keys_size(), 3);
+  request.set_workspace_id("b");
+  EXPECT_EQ(store_->ListKeys(request)->keys_size(), 2);
+  EXPECT_EQ(store_->ListWorkspaces()->workspaces_size(), 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Databases, AuthStoreTest,
+                         ::testing::Values(Kind::kSqlite, Kind::kPostgres), [](const auto& info) {
+                           return info.param == Kind::kSqlite ? "Sqlite" : "Postgres";
+                         });
+
+}  // namespace
+}  // namespace tollgate::auth

@@ -1,0 +1,64 @@
+#include "services/auth/storage/rows.h"
+
+namespace tollgate::auth {
+namespace {
+
+void ReadLimits(const sql::Row& row, int column, v1::Limits& limits) {
+  limits.set_requests_per_minute(row.Int(column));
+  limits.set_tokens_per_minute(row.Int(column + 1));
+  limits.set_concurrent_requests(row.Int(column + 2));
+}
+
+}  // namespace
+
+v1::Key ReadKey(const sql::Row& row) {
+  v1::Key key;
+  key.set_key_id(row.Text(0));
+  key.set_workspace_id(row.Text(1));
+  key.set_name(row.Text(2));
+  key.set_state(static_cast<v1::KeyState>(row.Int(3)));
+  key.set_expires_at_us(row.Int(4));
+  std::string_view models = row.Bytes(5);
+  while (!models.empty()) {
+    const size_t end = std::min(models.find('\n'), models.size());
+    key.add_allowed_models(std::string(models.substr(0, end)));
+    models.remove_prefix(std::min(end + 1, models.size()));
+  }
+  ReadLimits(row, 6, *key.mutable_key_limits());
+  ReadLimits(row, 9, *key.mutable_workspace_limits());
+  key.set_version(row.Int(12));
+  key.set_created_at_us(row.Int(13));
+  key.set_last_four(row.Text(14));
+  return key;
+}
+
+v1::Workspace ReadWorkspace(const sql::Row& row) {
+  v1::Workspace workspace;
+  workspace.set_workspace_id(row.Text(0));
+  workspace.set_name(row.Text(1));
+  ReadLimits(row, 2, *workspace.mutable_limits());
+  workspace.set_created_at_us(row.Int(5));
+  return workspace;
+}
+
+AuditRecord ReadAudit(const sql::Row& row) {
+  return {.sequence = row.Int(0),
+          .at_us = row.Int(1),
+          .actor = row.Text(2),
+          .action = row.Text(3),
+          .workspace_id = row.Text(4),
+          .subject = row.Text(5),
+          .detail = row.Text(6),
+          .hash = row.Text(7)};
+}
+
+std::string JoinLines(const google::protobuf::RepeatedPtrField<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) {
+    if (!text.empty()) text += '\n';
+    text += line;
+  }
+  return text;
+}
+
+}  // namespace tollgate::auth

@@ -1,0 +1,31 @@
+// Rows of the auth tables as the messages that they become.
+#pragma once
+
+#include <string_view>
+
+#include "common/sql/sql.h"
+#include "services/auth/domain/audit.h"
+#include "tollgate/auth/v1/auth.pb.h"
+
+namespace tollgate::auth {
+
+inline constexpr std::string_view kSelectKeys =
+    "SELECT k.key_id, k.workspace_id, k.name, k.state, k.expires_at_us, k.allowed_models, "
+    "k.requests_per_minute, k.tokens_per_minute, k.concurrent_requests, w.requests_per_minute, "
+    "w.tokens_per_minute, w.concurrent_requests, k.version, k.created_at_us, k.last_four "
+    "FROM virtual_key k JOIN workspace w ON w.workspace_id = k.workspace_id";
+v1::Key ReadKey(const sql::Row& row);
+
+inline constexpr std::string_view kSelectWorkspaces =
+    "SELECT workspace_id, name, requests_per_minute, tokens_per_minute, concurrent_requests, "
+    "created_at_us FROM workspace";
+v1::Workspace ReadWorkspace(const sql::Row& row);
+
+inline constexpr std::string_view kSelectAudit =
+    "SELECT sequence, at_us, actor, action, workspace_id, subject, detail, hash FROM audit_event";
+AuditRecord ReadAudit(const sql::Row& row);
+
+// Model ids have no line breaks (domain/rules.h), so a line each keeps a list.
+std::string JoinLines(const google::protobuf::RepeatedPtrField<std::string>& lines);
+
+}  // namespace tollgate::auth
