@@ -1,0 +1,164 @@
+#include "common/runtime/loop.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "common/base/clock.h"
+#include "common/runtime/notify.h"
+#include "common/runtime/timer_wheel.h"
+
+namespace tollgate {
+namespace {
+
+thread_local Loop* current_loop = nullptr;
+
+[[noreturn]] void DieOf(std::exception_ptr exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "{\"level\":\"error\",\"message\":\"exception escaped a coroutine: %s\"}\n",
+                 e.what());
+  } catch (...) {
+    std::fprintf(stderr, "{\"level\":\"error\",\"message\":\"exception escaped a coroutine\"}\n");
+  }
+  std::abort();
+}
+
+class LoopImpl : public Loop {
+ public:
+  explicit LoopImpl(int index)
+      : index_(index),
+        work_(asio::make_work_guard(io_)),
+        wheel_(SystemClock::Get().MonotonicUs()),
+        timer_(io_.get_executor()) {}
+
+  ~LoopImpl() override {
+    // Callbacks may own coroutines, and those timers; all of them die here, without running.
+    wheel_.Clear();
+    end_of_turn_.clear();
+  }
+
+  asio::io_context& context() override { return io_; }
+  int index() const override { return index_; }
+
+  void Post(Callback callback) override { asio::post(io_, std::move(callback)); }
+
+  void AtEndOfTurn(Callback callback) override {
+    // Asio queues a posted handler behind everything that the last poll of the sockets found ready, and
+    // polls them once more before it runs: exactly the end of the turn.
+    if (end_of_turn_.empty()) asio::post(io_, [this] { RunEndOfTurn(); });
+    end_of_turn_.push_back(std::move(callback));
+  }
+
+  void Spawn(Task<void> task) override {
+    asio::co_spawn(io_, std::move(task), [](std::exception_ptr exception) {
+      if (exception) DieOf(exception);
+    });
+  }
+
+  TimerId RunAfter(int64_t delay_ms, Callback callback) override {
+    TimerId id = wheel_.Add(SystemClock::Get().MonotonicUs(), delay_ms * 1000, std::move(callback));
+    Arm();
+    return id;
+  }
+
+  void CancelTimer(TimerId timer) override { wheel_.Cancel(timer); }
+
+  Task<void> Sleep(int64_t delay_ms) override {
+    Waiter waiter(*this);
+    TimerId timer = RunAfter(delay_ms, [&waiter] { waiter.Resume(true); });
+    // The coroutine can be destroyed while it sleeps; the timer must not outlive it.
+    struct Guard {
+      Loop& loop;
+      TimerId timer;
+      ~Guard() { loop.CancelTimer(timer); }
+    } guard{*this, timer};
+    co_await waiter.Suspend();
+  }
+
+  void Run() {
+    current_loop = this;
+    io_.run();
+    current_loop = nullptr;
+  }
+  void Stop() { io_.stop(); }
+
+ private:
+  void RunEndOfTurn() {
+    // What the callbacks register belongs to the next turn.
+    running_.swap(end_of_turn_);
+    for (Callback& callback : running_) callback();
+    running_.clear();
+  }
+
+  // Keeps the kernel's timer at the wheel's next stop. Moving it earlier is rare: most timers are set
+  // for later than what is already there.
+  void Arm() {
+    int64_t next_us = wheel_.NextUs();
+    if (next_us >= armed_us_) return;
+    armed_us_ = next_us;
+    timer_.expires_at(std::chrono::steady_clock::time_point(std::chrono::microseconds(next_us)));
+    timer_.async_wait([this](boost::system::error_code error) {
+      if (error) return;  // moved earlier
+      armed_us_ = TimerWheel::kNever;
+      wheel_.Advance(SystemClock::Get().MonotonicUs());
+      Arm();
+    });
+  }
+
+  asio::io_context io_{1};
+  int index_;
+  asio::executor_work_guard<Executor> work_;
+  std::vector<Callback> end_of_turn_;
+  std::vector<Callback> running_;
+  TimerWheel wheel_;
+  SteadyTimer timer_;
+  int64_t armed_us_ = TimerWheel::kNever;
+};
+
+}  // namespace
+
+Loop* Loop::Current() { return current_loop; }
+
+struct LoopPool::State {
+  std::vector<std::thread> threads;
+  std::atomic<uint32_t> next{0};
+};
+
+LoopPool::LoopPool(int threads) : state_(std::make_unique<State>()) {
+  if (threads <= 0) threads = static_cast<int>(std::thread::hardware_concurrency());
+  if (threads <= 0) threads = 1;
+  for (int i = 0; i < threads; ++i) loops_.push_back(std::make_unique<LoopImpl>(i));
+}
+
+LoopPool::~LoopPool() { Stop(); }
+
+Loop& LoopPool::Next() {
+  return *loops_[state_->next.fetch_add(1, std::memory_order_relaxed) % loops_.size()];
+}
+
+void LoopPool::Start() {
+  if (!state_->threads.empty()) return;
+  for (auto& loop : loops_) {
+    auto* impl = static_cast<LoopImpl*>(loop.get());
+    state_->threads.emplace_back([impl] {
+      pthread_setname_np(pthread_self(), ("loop-" + std::to_string(impl->index())).c_str());
+      impl->Run();
+    });
+  }
+}
+
+void LoopPool::Stop() {
+  for (auto& loop : loops_) static_cast<LoopImpl*>(loop.get())->Stop();
+  for (auto& thread : state_->threads) thread.join();
+  state_->threads.clear();
+}
+
+}  // namespace tollgate

@@ -1,0 +1,86 @@
+#include "common/runtime/notify.h"
+
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+namespace tollgate {
+
+Task<bool> Waiter::Suspend() {
+  return asio::async_initiate<const asio::use_awaitable_t<Executor>, void(bool)>(
+      [](auto&& handler, Waiter* self) {
+        auto slot = asio::get_associated_cancellation_slot(handler);
+        if (slot.is_connected()) {
+          slot.assign([self](asio::cancellation_type) { self->Resume(false); });
+        }
+        self->handler_.emplace(std::move(handler));
+      },
+      kUseTask, this);
+}
+
+void Waiter::Resume(bool value) {
+  if (!handler_) return;
+  auto slot = asio::get_associated_cancellation_slot(*handler_);
+  if (slot.is_connected()) slot.clear();
+  Handler handler = std::move(*handler_);
+  handler_.reset();
+  asio::post(loop_.executor(),
+             [handler = std::move(handler), value]() mutable { std::move(handler)(value); });
+}
+
+// In the frame of the waiting coroutine.
+struct Notify::Node {
+  explicit Node(Notify* owner) : owner(owner), waiter(owner->loop_), loop(owner->loop_) {}
+  ~Node() {
+    if (timer != 0) loop.CancelTimer(timer);
+    if (owner != nullptr) owner->Unlink(this);
+  }
+
+  Notify* owner;  // null once woken
+  Waiter waiter;
+  Loop& loop;
+  Loop::TimerId timer = 0;
+  Node* previous = nullptr;
+  Node* next = nullptr;
+};
+
+Notify::~Notify() {
+  while (first_ != nullptr) Wake(first_, false);
+}
+
+Task<bool> Notify::WaitFor(int64_t timeout_ms) {
+  Node node(this);
+  node.previous = last_;
+  (last_ != nullptr ? last_->next : first_) = &node;
+  last_ = &node;
+  if (timeout_ms >= 0) {
+    node.timer = loop_.RunAfter(timeout_ms, [&node] {
+      node.timer = 0;
+      if (node.owner != nullptr) node.owner->Wake(&node, false);
+    });
+  }
+  // `this` may be gone when the wait is over.
+  co_return co_await node.waiter.Suspend();
+}
+
+void Notify::Unlink(Node* node) {
+  (node->previous != nullptr ? node->previous->next : first_) = node->next;
+  (node->next != nullptr ? node->next->previous : last_) = node->previous;
+  node->owner = nullptr;
+}
+
+void Notify::Wake(Node* node, bool value) {
+  Unlink(node);
+  node->waiter.Resume(value);
+}
+
+void Notify::NotifyOne() {
+  if (first_ != nullptr) Wake(first_, true);
+}
+
+void Notify::NotifyAll() {
+  // Resumed coroutines run later, so nobody can join the queue meanwhile.
+  while (first_ != nullptr) Wake(first_, true);
+}
+
+}  // namespace tollgate
