@@ -1,0 +1,31 @@
+// From YAML nodes to the fields of a message, by reflection. Internal to common/config.
+#pragma once
+
+#include <yaml-cpp/mark.h>
+
+#include <string>
+
+#include "common/base/result.h"
+
+namespace YAML {
+class Node;
+}
+namespace google::protobuf {
+class Message;
+}
+
+namespace tollgate::config {
+
+struct Source {
+  std::string name;      // of the file, in errors
+  std::string base_dir;  // where ${file:…} starts
+};
+
+// "name:line:column: message", lines and columns counted from 1.
+std::string At(const std::string& name, const YAML::Mark& mark, const std::string& message);
+
+// Values never show up in errors: any of them may be a secret in the wrong place.
+BasicResult<void, std::string> ReadMessage(const YAML::Node& node, const Source& source,
+                                           google::protobuf::Message& into);
+
+}  // namespace tollgate::config
