@@ -55,6 +55,8 @@ function(_tollgate_pch target kind)
   endif()
   string(TOLOWER ${kind} lower)
   target_precompile_headers(${target} REUSE_FROM tollgate_pch_${lower})
+  # CMake compiles programs with -fPIE, which a header precompiled with -fPIC does not fit.
+  target_compile_options(${target} PRIVATE -fPIC)
 endfunction()
 
 function(_tollgate_includes target)

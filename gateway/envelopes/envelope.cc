@@ -1,0 +1,79 @@
+#include "gateway/envelopes/envelope.h"
+
+#include <algorithm>
+
+#include "common/json/json.h"
+#include "gateway/envelopes/stream_error.h"
+
+namespace tollgate::gateway {
+
+namespace {
+
+// Clients give up on longer waits, or sleep through them (wire.md 1.4).
+constexpr int64_t kMaxRetryAfterS = 60;
+
+void AppendMember(std::string& out, std::string_view name, std::string_view text) {
+  if (out.back() != '{') out.push_back(',');
+  json::AppendQuoted(out, name);
+  out.push_back(':');
+  // Messages may quote what a caller sent; whatever it was, the body stays valid.
+  json::AppendQuoted(out, json::IsValidUtf8(text) ? text : std::string_view("invalid text"));
+}
+
+// The object that stands under "error" in the OpenAI family.
+std::string OpenAiError(const Error& error) {
+  const ErrorRow& row = error.row();
+  std::string out = "{";
+  AppendMember(out, "message", error.public_message());
+  AppendMember(out, "type", row.openai_type);
+  if (!error.param.empty() && row.openai_type == "invalid_request_error") {
+    AppendMember(out, "param", error.param);
+  }
+  AppendMember(out, "code", row.code);
+  return out + "}";
+}
+
+std::string MessagesBody(const Error& error, std::string_view request_id) {
+  const ErrorRow& row = error.row();
+  std::string message(error.public_message());
+  // This family has no param: the message names the field.
+  if (!error.param.empty() && row.messages_type == "invalid_request_error" &&
+      message.find(error.param) == std::string::npos) {
+    message = error.param + ": " + message;
+  }
+  std::string inner = "{";
+  AppendMember(inner, "type", row.messages_type);
+  AppendMember(inner, "code", row.code);
+  AppendMember(inner, "message", message);
+  std::string out = "{\"type\":\"error\",\"error\":" + inner + "}";
+  if (!request_id.empty()) AppendMember(out, "request_id", request_id);
+  return out + "}";
+}
+
+}  // namespace
+
+std::string ErrorBody(Family family, const Error& error, std::string_view request_id) {
+  return family == Family::kMessages ? MessagesBody(error, request_id)
+                                     : "{\"error\":" + OpenAiError(error) + "}";
+}
+
+HttpResponse RenderError(Family family, const Error& error, const HttpRequest& request) {
+  HttpResponse response;
+  response.status = error.row().http_status;
+  response.headers.emplace_back("content-type", "application/json");
+  if (error.row().retryable && error.retry_after_ms > 0) {
+    const int64_t seconds = std::clamp<int64_t>((error.retry_after_ms + 999) / 1000, 1,
+                                                kMaxRetryAfterS);
+    response.headers.emplace_back("retry-after", std::to_string(seconds));
+  }
+  const std::string_view request_id =
+      request.x_request_id_was_sent ? std::string_view(request.x_request_id) : std::string_view();
+  response.body = ErrorBody(family, error, request_id);
+  return response;
+}
+
+std::string OpenAiStreamError(const Error& error) {
+  return "data: {\"error\":" + OpenAiError(error) + "}\n\n";
+}
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,131 @@
+#include "gateway/envelopes/envelope.h"
+
+#include <gtest/gtest.h>
+
+#include "common/json/json.h"
+#include "gateway/envelopes/stream_error.h"
+
+namespace tollgate::gateway {
+namespace {
+
+Error Make(ErrorId id, std::string message = "", std::string param = "", int64_t retry_ms = 0) {
+  return Error{id, std::move(message), std::move(param), retry_ms, "internal secret"};
+}
+
+std::string Header(const HttpResponse& response, std::string_view name) {
+  for (const auto& [key, value] : response.headers) {
+    if (key == name) return value;
+  }
+  return "";
+}
+
+// The specification's table, typed in again by hand.
+struct Row {
+  ErrorId id;
+  int status;
+  const char* code;
+  const char* openai;
+  const char* messages;
+  bool retryable;
+};
+const Row kTable[] = {
+    {ErrorId::kBadRequest, 400, "bad_request", "invalid_request_error", "invalid_request_error", false},
+    {ErrorId::kRequestTooLarge, 400, "bad_request", "invalid_request_error", "request_too_large", false},
+    {ErrorId::kContextLengthExceeded, 400, "context_length_exceeded", "invalid_request_error",
+     "invalid_request_error", false},
+    {ErrorId::kInvalidApiKey, 401, "invalid_api_key", "authentication_error", "authentication_error",
+     false},
+    {ErrorId::kInsufficientCredits, 402, "insufficient_credits", "permission_error",
+     "permission_error", false},
+    {ErrorId::kVirtualKeyBlocked, 403, "virtual_key_blocked", "permission_error", "permission_error",
+     false},
+    {ErrorId::kModelBlocked, 403, "model_blocked", "permission_error", "permission_error", false},
+    {ErrorId::kModelNotFound, 404, "model_unavailable", "not_found_error", "not_found_error", false},
+    {ErrorId::kModelNotServing, 503, "model_unavailable", "not_found_error", "not_found_error", true},
+    {ErrorId::kNotFound, 404, "not_found", "not_found_error", "not_found_error", false},
+    {ErrorId::kRateLimited, 429, "rate_limited", "rate_limit_error", "rate_limit_error", true},
+    {ErrorId::kTokenLimited, 429, "token_limited", "rate_limit_error", "rate_limit_error", true},
+    {ErrorId::kServerError, 500, "server_error", "server_error", "api_error", true},
+    {ErrorId::kUpstreamError, 502, "server_error", "server_error", "api_error", true},
+    {ErrorId::kUpstreamUnreachable, 502, "service_unavailable", "service_unavailable",
+     "overloaded_error", true},
+    {ErrorId::kServiceUnavailable, 503, "service_unavailable", "service_unavailable",
+     "overloaded_error", true},
+};
+
+TEST(Envelope, EveryRowOfTheTableInBothFamilies) {
+  ASSERT_EQ(std::size(kTable), static_cast<size_t>(kErrorIdCount));
+  HttpRequest request;
+  request.x_request_id = "made-by-us";
+  for (const Row& row : kTable) {
+    const Error error = Make(row.id, "Words.", "max_tokens", 2500);
+    for (const Family family : {Family::kOpenAi, Family::kMessages}) {
+      const HttpResponse response = RenderError(family, error, request);
+      EXPECT_EQ(response.status, row.status);
+      EXPECT_EQ(Header(response, "content-type"), "application/json");
+      EXPECT_EQ(Header(response, "retry-after"), row.retryable ? "3" : "") << row.code;
+      EXPECT_EQ(response.body.find("secret"), std::string::npos);
+      const auto document = json::Document::ParseView(response.body);
+      ASSERT_TRUE(document.ok()) << response.body;
+      const json::Value inner = document->root().Find("error");
+      EXPECT_EQ(inner.Find("code").string(), row.code);
+      EXPECT_EQ(inner.Find("type").string(),
+                family == Family::kOpenAi ? row.openai : row.messages);
+      EXPECT_NE(inner.Find("message").string().find("Words."), std::string::npos);
+      const bool has_param = static_cast<bool>(inner.Find("param"));
+      EXPECT_EQ(has_param, family == Family::kOpenAi &&
+                               std::string_view(row.openai) == "invalid_request_error");
+      EXPECT_FALSE(document->root().Find("request_id"));
+    }
+  }
+}
+
+TEST(Envelope, ExactBytes) {
+  HttpRequest request;
+  EXPECT_EQ(RenderError(Family::kOpenAi, Make(ErrorId::kBadRequest, "No \"model\".", "model"), request)
+                .body,
+            R"({"error":{"message":"No \"model\".","type":"invalid_request_error","param":"model",)"
+            R"("code":"bad_request"}})");
+  EXPECT_EQ(RenderError(Family::kOpenAi, Make(ErrorId::kRateLimited), request).body,
+            R"({"error":{"message":"Too many requests.","type":"rate_limit_error",)"
+            R"("code":"rate_limited"}})");
+  request.x_request_id = "abc";
+  request.x_request_id_was_sent = true;
+  EXPECT_EQ(RenderError(Family::kMessages, Make(ErrorId::kBadRequest, "Must be an integer.",
+                                                "max_tokens"), request).body,
+            R"({"type":"error","error":{"type":"invalid_request_error","code":"bad_request",)"
+            R"("message":"max_tokens: Must be an integer."},"request_id":"abc"})");
+}
+
+TEST(Envelope, MessagesNamesTheFieldOnlyOnce) {
+  const std::string body =
+      ErrorBody(Family::kMessages, Make(ErrorId::kBadRequest, "'max_tokens' is bad.", "max_tokens"));
+  EXPECT_NE(body.find("\"'max_tokens' is bad.\""), std::string::npos);
+}
+
+TEST(Envelope, RetryAfterIsWholeSecondsRoundedUp) {
+  HttpRequest request;
+  const auto seconds = [&](int64_t ms) {
+    return Header(RenderError(Family::kOpenAi, Make(ErrorId::kRateLimited, "", "", ms), request),
+                  "retry-after");
+  };
+  EXPECT_EQ(seconds(0), "");  // not known
+  EXPECT_EQ(seconds(1), "1");
+  EXPECT_EQ(seconds(1000), "1");
+  EXPECT_EQ(seconds(1001), "2");
+  EXPECT_EQ(seconds(3'600'000), "60");
+}
+
+TEST(Envelope, TextThatIsNotUtf8StaysOut) {
+  const std::string body = ErrorBody(Family::kOpenAi, Make(ErrorId::kBadRequest, "\xFF", "\x80"));
+  EXPECT_TRUE(json::Document::ParseView(body).ok()) << body;
+}
+
+TEST(Envelope, StreamErrorIsOneEvent) {
+  EXPECT_EQ(OpenAiStreamError(Make(ErrorId::kUpstreamError, "Two\n\nlines.")),
+            "data: {\"error\":{\"message\":\"Two\\n\\nlines.\",\"type\":\"server_error\","
+            "\"code\":\"server_error\"}}\n\n");
+}
+
+}  // namespace
+}  // namespace tollgate::gateway

@@ -1,0 +1,54 @@
+// What every surface turns its requests into: the chat-completions members that the engine will get, as
+// bytes, and the typed fields that the pipeline decides on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tollgate/inference/v1/inference.pb.h"
+
+namespace tollgate::gateway {
+
+// Whatever a surface has to remember of its request until the answer, for example the fields that the
+// responses surface echoes.
+struct SurfaceState {
+  virtual ~SurfaceState() = default;
+};
+
+// How large the prompt is, as far as anyone can tell without its tokenizer (reliability.md 1.4).
+struct PromptSize {
+  // Bytes of all text that the chat template can see, tool definitions included. Escapes count as they
+  // were written, which is never less than what they stand for.
+  int64_t text_bytes = 0;
+  int64_t messages = 0;
+  // Images and other parts that are not text.
+  int64_t media_parts = 0;
+};
+
+struct CanonicalRequest {
+  inference::v1::RequestKind kind = inference::v1::REQUEST_KIND_CHAT;
+  // As the caller wrote it; also the model that answers name.
+  std::string model;
+  bool stream = false;
+  // The caller wants the usage chunk at the end of a stream.
+  bool include_usage = false;
+  // As in inference.proto: members without braces, without nulls, without those that the router sets.
+  std::string members_json;
+  // As the caller sent it, and the field that it stood in.
+  std::optional<int64_t> max_tokens;
+  std::string_view max_tokens_field = "max_tokens";
+  // Answers that the caller gets.
+  int32_t choices = 1;
+  // Answers that the engine may generate for it; the output bound is multiplied by it.
+  int32_t samples = 1;
+  PromptSize prompt;
+  // The field that carries media parts, for the error of a text-only model (decisions.md 34).
+  std::string_view media_field = "messages";
+  bool has_tools = false;
+  std::shared_ptr<SurfaceState> state;
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,188 @@
+#include "gateway/surfaces/chat_completions/messages.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace tollgate::gateway {
+
+namespace {
+
+constexpr size_t kMaxMessages = 10'000;
+
+Fail<Error> Wrong(size_t index, std::string_view what) {
+  return BadRequest("messages[" + std::to_string(index) + "]" + std::string(what), "messages");
+}
+
+// Bytes [offset, offset + length) of the document are replaced by text.
+struct Edit {
+  size_t offset;
+  size_t length;
+  std::string text;
+};
+
+class Reader {
+ public:
+  Reader(const json::Document& document, json::Value messages)
+      : document_(document), messages_(messages) {}
+
+  Result<ReadMessages> Read();
+
+ private:
+  Result<void> ReadMessage(size_t index, json::Value message);
+  Result<void> ReadContent(size_t index, std::string_view role, json::Value content);
+  Result<void> ReadPart(size_t index, json::Value part);
+  Result<void> ReadToolCalls(size_t index, json::Value calls);
+  // Makes sure that an assistant turn's reasoning stands under this name too.
+  void MirrorReasoning(json::Value message, json::Value from, std::string_view to_name);
+  std::string Rewritten() const;
+
+  const json::Document& document_;
+  json::Value messages_;
+  PromptSize size_;
+  std::vector<Edit> edits_;
+};
+
+Result<ReadMessages> Reader::Read() {
+  if (!messages_.is_array() || messages_.size() == 0) {
+    return BadRequest("'messages' must be a non-empty array.", "messages");
+  }
+  if (messages_.size() > kMaxMessages) {
+    return BadRequest("'messages' may hold at most " + std::to_string(kMaxMessages) + " items.",
+                      "messages");
+  }
+  size_t index = 0;
+  for (const json::Value message : messages_) {
+    if (auto read = ReadMessage(index++, message); !read) return tollgate::Fail{read.error()};
+  }
+  size_.messages = static_cast<int64_t>(messages_.size());
+  return ReadMessages{Rewritten(), size_};
+}
+
+Result<void> Reader::ReadMessage(size_t index, json::Value message) {
+  if (!message.is_object()) return Wrong(index, " must be an object.");
+  static constexpr std::string_view kRoles[] = {"system", "developer", "user",
+                                                "assistant", "tool", "function"};
+  const json::Value role_value = message.Find("role");
+  std::string_view role;
+  for (const std::string_view known : kRoles) {
+    if (role_value.StringEquals(known)) role = known;
+  }
+  if (role.empty()) {
+    return Wrong(index, ".role must be system, developer, user, assistant or tool.");
+  }
+  if (role == "developer") {
+    edits_.push_back({role_value.offset(), role_value.raw().size(), "\"system\""});
+  }
+  if (auto content = ReadContent(index, role, message.Find("content")); !content) return content;
+  for (const json::Value member : message) {
+    if (member.is_null() || member.KeyEquals("role") || member.KeyEquals("content")) continue;
+    size_.text_bytes += static_cast<int64_t>(member.raw().size());
+    if ((member.KeyEquals("name") || member.KeyEquals("tool_call_id")) && !member.is_string()) {
+      return Wrong(index, "." + member.key() + " must be a string.");
+    }
+    if (member.KeyEquals("tool_calls")) {
+      if (auto calls = ReadToolCalls(index, member); !calls) return calls;
+    }
+  }
+  if (role == "assistant") {
+    const json::Value openai = message.Find("reasoning_content");
+    const json::Value vllm = message.Find("reasoning");
+    if (openai.is_string() && vllm.is_null()) {
+      MirrorReasoning(message, openai, "reasoning");
+    } else if (vllm.is_string() && openai.is_null()) {
+      MirrorReasoning(message, vllm, "reasoning_content");
+    }
+  }
+  return {};
+}
+
+void Reader::MirrorReasoning(json::Value message, json::Value from, std::string_view to_name) {
+  if (const json::Value null = message.Find(to_name)) {
+    edits_.push_back({null.offset(), null.raw().size(), std::string(from.raw())});
+    return;
+  }
+  edits_.push_back({from.offset() + from.raw().size(), 0,
+                    "," + json::Quoted(to_name) + ":" + std::string(from.raw())});
+}
+
+Result<void> Reader::ReadContent(size_t index, std::string_view role, json::Value content) {
+  if (content.is_string()) {
+    size_.text_bytes += static_cast<int64_t>(content.raw_string().size());
+    return {};
+  }
+  if (content.is_null()) {
+    if (role == "assistant" || role == "function") return {};
+    return Wrong(index, ".content is required.");
+  }
+  if (!content.is_array()) return Wrong(index, ".content must be a string or an array of parts.");
+  for (const json::Value part : content) {
+    if (auto read = ReadPart(index, part); !read) return read;
+  }
+  return {};
+}
+
+Result<void> Reader::ReadPart(size_t index, json::Value part) {
+  if (!part.is_object()) return Wrong(index, ".content parts must be objects.");
+  const json::Value type = part.Find("type");
+  // Engines guess the type of a part that names none; the capability check may not be by-passed so.
+  if (!type.is_string()) return Wrong(index, ".content parts must have a string 'type'.");
+  if (type.StringEquals("text") || type.StringEquals("refusal") || type.StringEquals("thinking")) {
+    const json::Value text = part.Find(type.raw_string());
+    if (!text.is_string()) {
+      return Wrong(index, ".content parts of type '" + type.string() + "' must have a string '" +
+                              type.string() + "'.");
+    }
+    size_.text_bytes += static_cast<int64_t>(text.raw_string().size());
+    // A typed text part that also carries a picture is not a text part.
+    if (part.Find("image_url").is_null() && part.Find("video_url").is_null() &&
+        part.Find("audio_url").is_null() && part.Find("input_audio").is_null()) {
+      return {};
+    }
+  }
+  ++size_.media_parts;
+  return {};
+}
+
+Result<void> Reader::ReadToolCalls(size_t index, json::Value calls) {
+  if (!calls.is_array()) return Wrong(index, ".tool_calls must be an array.");
+  for (const json::Value call : calls) {
+    const json::Value function = call.Find("function");
+    if (!call.is_object() || !function.is_object() || !function.Find("name").is_string()) {
+      return Wrong(index, ".tool_calls items must be functions with a name.");
+    }
+    const json::Value arguments = function.Find("arguments");
+    if (!arguments.is_null() && !arguments.is_string()) {
+      return Wrong(index, ".tool_calls arguments must be a string.");
+    }
+  }
+  return {};
+}
+
+std::string Reader::Rewritten() const {
+  if (edits_.empty()) return {};
+  const std::string_view text = document_.text();
+  size_t at = messages_.offset();
+  const size_t end = at + messages_.raw().size();
+  std::string out;
+  out.reserve(messages_.raw().size() + 64 * edits_.size());
+  // Members of one message may stand in any order, so its edits may too.
+  std::vector<const Edit*> order;
+  for (const Edit& edit : edits_) order.push_back(&edit);
+  std::sort(order.begin(), order.end(),
+            [](const Edit* a, const Edit* b) { return a->offset < b->offset; });
+  for (const Edit* edit : order) {
+    out += text.substr(at, edit->offset - at);
+    out += edit->text;
+    at = edit->offset + edit->length;
+  }
+  out += text.substr(at, end - at);
+  return out;
+}
+
+}  // namespace
+
+Result<ReadMessages> ReadChatMessages(const json::Document& document, json::Value messages) {
+  return Reader(document, messages).Read();
+}
+
+}  // namespace tollgate::gateway
