@@ -1,0 +1,12 @@
+// The address of an engine as the catalog writes it: http(s)://host:port, nothing after it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tollgate::catalog {
+
+// What is wrong with it, for people; empty when nothing is.
+std::string EngineUrlProblem(std::string_view url);
+
+}  // namespace tollgate::catalog

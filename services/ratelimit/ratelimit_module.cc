@@ -1,0 +1,95 @@
+#include "services/ratelimit/ratelimit_module.h"
+
+#include <grpcpp/server_builder.h>
+
+#include <atomic>
+
+#include "common/observability/metrics.h"
+#include "services/ratelimit/ratelimit_rpc.h"
+
+namespace tollgate {
+namespace {
+
+constexpr int64_t kDefaultLeaseSeconds = 30;
+constexpr int64_t kSweepMs = 1000;
+
+// Forgets what is idle once a second and keeps the gauges. Owned by its timer too, which may be on
+// its way when the module stops.
+class Sweeper : public std::enable_shared_from_this<Sweeper> {
+ public:
+  Sweeper(Loop& loop, const Clock& clock, int64_t lease_us)
+      : store(clock, lease_us),
+        loop_(loop),
+        leases_(metrics::Gauge("tollgate_ratelimit_leases", "Requests that hold a lease now.")),
+        subjects_(metrics::Gauge("tollgate_ratelimit_subjects",
+                                 "Keys and workspaces about which something is remembered.")),
+        expired_(metrics::Counter("tollgate_ratelimit_leases_expired_total",
+                                  "Leases that ended because nobody renewed them.")) {}
+
+  void Start() {
+    loop_.Post([self = shared_from_this()] { self->Arm(); });
+  }
+  void Stop() { stopped_ = true; }
+
+  ratelimit::LimiterStore store;
+
+ private:
+  void Arm() {
+    loop_.RunAfter(kSweepMs, [self = shared_from_this()] {
+      if (self->stopped_) return;
+      self->Sweep();
+      self->Arm();
+    });
+  }
+  void Sweep() {
+    const auto totals = store.Sweep();
+    leases_.Set(static_cast<double>(totals.leases));
+    subjects_.Set(static_cast<double>(totals.subjects));
+    expired_.Increment(static_cast<double>(totals.expired - counted_));
+    counted_ = totals.expired;
+  }
+
+  Loop& loop_;
+  prometheus::Gauge& leases_;
+  prometheus::Gauge& subjects_;
+  prometheus::Counter& expired_;
+  int64_t counted_ = 0;
+  std::atomic<bool> stopped_{false};
+};
+
+class RateLimitModule : public Module {
+ public:
+  RateLimitModule(HostContext& context, const config::v1::RateLimitSettings& settings)
+      : sweeper_(std::make_shared<Sweeper>(
+            context.loops.Next(), context.clock,
+            (settings.lease_seconds() > 0 ? settings.lease_seconds() : kDefaultLeaseSeconds) *
+                1'000'000)),
+        rpc_(sweeper_->store) {}
+
+  std::string_view name() const override { return "ratelimit"; }
+  void Register(grpc::ServerBuilder& builder) override { builder.RegisterService(&rpc_); }
+  Result<void> Start() override {
+    sweeper_->Start();
+    ready_ = true;
+    return {};
+  }
+  bool Ready() const override { return ready_; }
+  void Stop() override {
+    ready_ = false;
+    sweeper_->Stop();
+  }
+
+ private:
+  std::shared_ptr<Sweeper> sweeper_;
+  ratelimit::RateLimitRpc rpc_;
+  std::atomic<bool> ready_{false};
+};
+
+}  // namespace
+
+std::unique_ptr<Module> MakeRateLimitModule(HostContext& context,
+                                            const config::v1::RateLimitSettings& settings) {
+  return std::make_unique<RateLimitModule>(context, settings);
+}
+
+}  // namespace tollgate

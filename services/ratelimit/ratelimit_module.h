@@ -1,0 +1,14 @@
+// The rate limit service as a module of a process.
+#pragma once
+
+#include <memory>
+
+#include "common/host/host.h"
+#include "common/host/module.h"
+
+namespace tollgate {
+
+std::unique_ptr<Module> MakeRateLimitModule(HostContext& context,
+                                            const config::v1::RateLimitSettings& settings);
+
+}  // namespace tollgate
