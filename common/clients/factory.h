@@ -9,9 +9,6 @@
 
 namespace tollgate {
 
-class AuthAdminClient;
-class BillingAdminClient;
-
 // Usable from a module's Start on. Thread-safe; what it makes belongs to the loop it is made for.
 class ClientFactory {
  public:

@@ -1,0 +1,254 @@
+#include "common/host/host.h"
+
+#include <csignal>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "common/clients/make_factory.h"
+#include "common/host/admin_listener.h"
+#include "common/host/process_metrics.h"
+#include "common/json/json.h"
+#include "common/observability/log.h"
+#include "common/rpc/credentials.h"
+
+namespace tollgate::host {
+namespace {
+
+constexpr int kDefaultDrainSeconds = 30;
+constexpr int kMaxMessageBytes = 64 * 1024 * 1024;  // the body limit, with room for its envelope
+
+// Makes clients once the process's server runs, so that modules may keep a reference from the start.
+class LateFactory : public ClientFactory {
+ public:
+  void Set(std::unique_ptr<ClientFactory> factory) { factory_ = std::move(factory); }
+  std::unique_ptr<AuthClient> Auth(Loop& loop) override { return factory_->Auth(loop); }
+  std::unique_ptr<AuthAdminClient> AuthAdmin(Loop& loop) override { return factory_->AuthAdmin(loop); }
+  std::unique_ptr<CatalogClient> Catalog(Loop& loop) override { return factory_->Catalog(loop); }
+  std::unique_ptr<RateLimitClient> RateLimit(Loop& loop) override { return factory_->RateLimit(loop); }
+  std::unique_ptr<BillingClient> Billing(Loop& loop) override { return factory_->Billing(loop); }
+  std::unique_ptr<BillingAdminClient> BillingAdmin(Loop& loop) override {
+    return factory_->BillingAdmin(loop);
+  }
+  std::unique_ptr<MeteringClient> Metering(Loop& loop) override { return factory_->Metering(loop); }
+  std::unique_ptr<InferenceClient> Inference(Loop& loop) override { return factory_->Inference(loop); }
+
+ private:
+  std::unique_ptr<ClientFactory> factory_;
+};
+
+// What was really bound, by name; written to the address file for scripts and tests.
+class AddressBook {
+ public:
+  void Report(std::string_view name, std::string_view address) {
+    std::lock_guard lock(mutex_);
+    addresses_[std::string(name)] = address;
+  }
+
+  Result<void> WriteTo(const std::string& path) {
+    std::string text = "{";
+    {
+      std::lock_guard lock(mutex_);
+      for (const auto& [name, address] : addresses_) {
+        text += (text.size() > 1 ? "," : "") + json::Quoted(name) + ":" + json::Quoted(address);
+      }
+    }
+    text += "}\n";
+    // Readers wait for the file to appear, so it must appear whole.
+    std::string draft = path + ".new";
+    FILE* file = std::fopen(draft.c_str(), "we");
+    bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    if (file != nullptr) written = std::fclose(file) == 0 && written;
+    if (!written || std::rename(draft.c_str(), path.c_str()) != 0) {
+      return Internal("address_file \"" + path + "\": " + std::strerror(errno));
+    }
+    return {};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::string> addresses_;
+};
+
+log::Level LevelByName(const std::string& name) {
+  if (name == "debug") return log::Level::kDebug;
+  if (name == "warn") return log::Level::kWarn;
+  if (name == "error") return log::Level::kError;
+  return log::Level::kInfo;
+}
+
+sigset_t StopSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+// The gRPC server of the process: always there for in-process channels, on addresses when asked.
+Result<std::unique_ptr<grpc::Server>> StartServer(const config::v1::HostConfig& config,
+                                                  const Modules& modules, AddressBook& addresses) {
+  grpc::ServerBuilder builder;
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a taken port must be an error
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  auto credentials = rpc::MakeServerCredentials(config.tls());
+  if (!credentials) return Fail{credentials.error()};
+
+  std::vector<std::pair<std::string, std::unique_ptr<int>>> listening;
+  std::string rest = config.grpc_listen();
+  while (!rest.empty()) {
+    size_t comma = rest.find(',');
+    std::string address = rest.substr(0, comma);
+    rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
+    bool is_unix = address.starts_with("unix:");
+    if (is_unix) unlink(address.c_str() + 5);  // left behind by a process that was killed
+    listening.emplace_back(address, std::make_unique<int>(-1));
+    // A unix socket is guarded by its file mode; certificates are for the network.
+    builder.AddListeningPort(address, is_unix ? grpc::InsecureServerCredentials() : *credentials,
+                             listening.back().second.get());
+  }
+  for (const auto& module : modules) module->Register(builder);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr) return Internal("grpc_listen: can not listen on \"" + config.grpc_listen() + "\"");
+  for (const auto& [address, port] : listening) {
+    if (*port < 0) return Internal("grpc_listen: can not listen on \"" + address + "\"");
+    bool is_unix = address.starts_with("unix:");
+    std::string bound =
+        is_unix ? address : address.substr(0, address.rfind(':') + 1) + std::to_string(*port);
+    addresses.Report(is_unix ? "grpc_unix" : "grpc", bound);
+  }
+  return server;
+}
+
+// Waits for SIGTERM or SIGINT. A second one ends the process at once, whatever still runs.
+void WaitForStopSignal() {
+  sigset_t signals = StopSignals();
+  int signal = 0;
+  sigwait(&signals, &signal);
+  log::Info("stopping", {{"signal", signal}});
+  std::thread([] {
+    sigset_t signals = StopSignals();
+    int signal = 0;
+    sigwait(&signals, &signal);
+    _exit(128 + signal);
+  }).detach();
+}
+
+class Process {
+ public:
+  Process(std::string_view name, const config::v1::HostConfig& config)
+      : name_(name), config_(config), loops_(config.threads()) {}
+
+  Result<void> Start(const config::v1::TargetsConfig& targets,
+                     const std::function<Modules(HostContext&)>& make_modules) {
+    loops_.Start();
+    modules_ = make_modules(context_);
+    auto server = StartServer(config_, modules_, addresses_);
+    if (!server) return Fail{server.error()};
+    server_ = std::move(server).value();
+    auto factory = MakeClientFactory(targets, config_.tls(), [this] {
+      grpc::ChannelArguments arguments;
+      arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+      arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+      return server_->InProcessChannel(arguments);
+    });
+    if (!factory) return Fail{factory.error()};
+    clients_.Set(std::move(factory).value());
+
+    admin_ = std::make_unique<AdminListener>(loops_, name_, [this] { return ReadyReport(); });
+    auto listening = admin_->Listen(config_.admin_listen().empty() ? "127.0.0.1:0" : config_.admin_listen());
+    if (!listening) return listening;
+    addresses_.Report("admin", admin_->address());
+    for (const auto& module : modules_) {
+      auto started = module->Start();
+      if (!started) {
+        return Internal(std::string(module->name()) + ": " + started.error().ToString());
+      }
+      log::Info("started", {{"module", module->name()}});
+    }
+    running_ = true;
+    return config_.address_file().empty() ? Result<void>() : addresses_.WriteTo(config_.address_file());
+  }
+
+  // Takes no new work, lets the running work end, and releases everything in reverse order.
+  void Stop() {
+    running_ = false;
+    int seconds = config_.drain_seconds() > 0 ? config_.drain_seconds() : kDefaultDrainSeconds;
+    int64_t deadline_us = clock_.MonotonicUs() + seconds * int64_t{1'000'000};
+    for (auto module = modules_.rbegin(); module != modules_.rend(); ++module) {
+      (*module)->Drain(deadline_us);
+    }
+    for (auto module = modules_.rbegin(); module != modules_.rend(); ++module) (*module)->Stop();
+    if (admin_) admin_->Stop();
+    // Without a deadline it would wait for streams that neighbours keep open (docs: gRPC Shutdown).
+    if (server_) server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+    loops_.Stop();
+    while (!modules_.empty()) modules_.pop_back();
+    server_.reset();
+    if (!config_.address_file().empty()) unlink(config_.address_file().c_str());
+  }
+
+ private:
+  std::vector<std::pair<std::string, bool>> ReadyReport() {
+    std::vector<std::pair<std::string, bool>> report;
+    if (!running_) report.emplace_back("process", false);
+    for (const auto& module : modules_) report.emplace_back(module->name(), running_ && module->Ready());
+    return report;
+  }
+
+  const std::string name_;
+  const config::v1::HostConfig& config_;
+  Clock& clock_ = SystemClock::Get();
+  LoopPool loops_;
+  LateFactory clients_;
+  AddressBook addresses_;
+  HostContext context_{loops_, clock_, clients_, [this](std::string_view name, std::string_view address) {
+                         addresses_.Report(name, address);
+                       }};
+  Modules modules_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<AdminListener> admin_;
+  std::atomic<bool> running_{false};
+};
+
+}  // namespace
+
+int Run(std::string_view process_name, const config::v1::HostConfig& host,
+        const config::v1::TargetsConfig& targets,
+        const std::function<Modules(HostContext&)>& make_modules) {
+  // Every thread started from here on inherits the mask, so only sigwait sees the stop signals.
+  sigset_t signals = StopSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  log::SetProcessName(std::string(process_name));
+  log::SetLevel(LevelByName(host.log_level()));
+  RegisterProcessMetrics(process_name);
+
+  Process process(process_name, host);
+  auto started = process.Start(targets, make_modules);
+  if (!started) {
+    log::Error("can not start", {{"error", started.error().ToString()}});
+    process.Stop();
+    return 1;
+  }
+  log::Info("running", {{"version", TOLLGATE_VERSION}});
+  WaitForStopSignal();
+  process.Stop();
+  log::Info("stopped");
+  return 0;
+}
+
+}  // namespace tollgate::host
