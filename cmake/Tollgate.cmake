@@ -11,6 +11,9 @@ find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(Protobuf REQUIRED)        # module mode: Debian ships no protobuf CMake package
 find_package(gRPC CONFIG REQUIRED)
+# Debian's RE2, which gRPC pulls in, asks for -pthread at compile time. With it in some targets only, the
+# precompiled headers could not be shared.
+set_property(TARGET re2::re2 PROPERTY INTERFACE_COMPILE_OPTIONS "")
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(yaml-cpp CONFIG REQUIRED)
 find_package(SQLite3 REQUIRED)
