@@ -1,0 +1,291 @@
+#include "tests/support/cluster.h"
+
+#include <filesystem>
+
+#include "tests/support/cluster_member.h"
+
+namespace tollgate::test {
+namespace {
+
+std::string Or(const std::string& value, const std::string& otherwise) {
+  return value.empty() ? otherwise : value;
+}
+
+std::string Setting(const char* name, int64_t value) {
+  return value == 0 ? "" : std::string("  ") + name + ": " + std::to_string(value) + "\n";
+}
+
+}  // namespace
+
+int PortOf(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  return colon == std::string::npos ? 0 : std::atoi(address.c_str() + colon + 1);
+}
+
+std::string DefaultCatalog(const std::vector<std::string>& engine_urls,
+                           const std::string& input_price, const std::string& output_price,
+                           int64_t engine_concurrency) {
+  auto model = [&](const std::string& id, const std::string& capabilities,
+                   const std::string& more) {
+    return "  - id: " + id +
+           "\n    name: Simulated\n    context_window: 131072\n    max_output_tokens: 65536\n" +
+           "    input_usd_per_million: \"" + input_price + "\"\n    output_usd_per_million: \"" +
+           output_price + "\"\n    capabilities: [" + capabilities +
+           "]\n    documentation_url: https://example.test/sim\n" +
+           "    created: \"2026-01-02\"\n    engine_model: sim/model\n" + more;
+  };
+  std::string text = "models:\n";
+  text += model("sim/model", "chat, tools, reasoning", "    pool: main\n");
+  text += model("sim/text", "completion", "    pool: main\n");
+  text += model("sim/suspended", "chat", "    pool: main\n    suspended: true\n");
+  text += model("sim/empty", "chat", "    pool: nobody\n");
+  text += model("sim/private", "chat", "    pool: main\n    workspace: owner\n");
+  text += "pools:\n  - name: main\n    engines:\n";
+  int number = 0;
+  for (const std::string& url : engine_urls) {
+    text += "      - id: sim-" + std::to_string(++number) +
+            "\n        kind: vllm\n        base_url: " + url + "\n";
+    if (engine_concurrency > 0)
+      text += "        max_concurrency: " + std::to_string(engine_concurrency) + "\n";
+  }
+  // Port 1 answers nobody.
+  text +=
+      "  - name: nobody\n    engines:\n      - id: gone\n        kind: vllm\n        base_url: "
+      "http://127.0.0.1:1\n";
+  return text;
+}
+
+Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
+  WriteFile(dir_.path() + "/pepper", "a pepper for tests that is longer than 32 characters\n");
+  WriteFile(dir_.path() + "/login_token", "login-token-for-tests\n");
+  WriteCatalog(options_.catalog);
+  if (options_.all_in_one) {
+    Add("allinone", "tollgate-allinone", true);
+    return;
+  }
+  Add("auth", "tollgate-auth", true);
+  Add("ratelimit", "tollgate-ratelimit", true);
+  Add("billing", "tollgate-billing", true);
+  Add("catalog", "tollgate-catalog", true);
+  Add("inference-router", "tollgate-inference-router", true);
+  Add("gateway", "tollgate-gateway", false);
+  Add("dashboard", "tollgate-dashboard", false);
+}
+
+Cluster::~Cluster() = default;
+
+void Cluster::Add(const std::string& name, const std::string& binary, bool has_grpc) {
+  auto member = std::make_unique<Member>();
+  member->name = name;
+  member->binary = binary;
+  member->has_grpc = has_grpc;
+  std::vector<std::string> command = options_.wrapper;
+  command.insert(command.end(),
+                 {BinaryPath(binary), "--config", dir_.path() + "/" + name + ".yaml"});
+  member->process = std::make_unique<Process>(name, command, dir_.path() + "/" + name + ".log");
+  members_.push_back(std::move(member));
+}
+
+void Cluster::WriteCatalog(const std::string& text) {
+  WriteFile(dir_.path() + "/catalog.yaml", text);
+}
+
+std::string Cluster::Host(const Member& member) const {
+  return "host:\n  threads: " + std::to_string(options_.threads) +
+         "\n  admin_listen: " + Or(member.admin_address, "127.0.0.1:0") +
+         (member.has_grpc ? "\n  grpc_listen: " + Or(member.grpc_address, "127.0.0.1:0")
+                          : std::string()) +
+         "\n  address_file: " + dir_.path() + "/" + member.name + ".addresses" +
+         "\n  log_level: " + options_.log_level +
+         "\n  drain_seconds: " + std::to_string(options_.drain_seconds) + "\n";
+}
+
+std::string Cluster::GrpcOf(const std::string& name) const {
+  for (const auto& member : members_) {
+    if (member->name == name || member->name == "allinone") return member->grpc_address;
+  }
+  return "";
+}
+
+std::string Cluster::Targets(const std::string& for_whom) const {
+  std::string text =
+      "targets:\n  billing: " + GrpcOf("billing") + "\n  catalog: " + GrpcOf("catalog") + "\n";
+  if (for_whom == "inference-router") return text;
+  return text + "  auth: " + GrpcOf("auth") + "\n  ratelimit: " + GrpcOf("ratelimit") +
+         "\n  inference_routers:\n    - " + GrpcOf("inference-router") + "\n";
+}
+
+std::string Cluster::Section(const std::string& name) const {
+  const std::string& dir = dir_.path();
+  if (name == "auth") {
+    return "auth:\n  sql:\n    url: " + Or(options_.auth_sql, "sqlite:" + dir + "/auth.db") +
+           "\n  pepper: ${file:" + dir + "/pepper}\n";
+  }
+  if (name == "ratelimit")
+    return "ratelimit:\n  lease_seconds: " + std::to_string(options_.lease_seconds) + "\n";
+  if (name == "catalog") return "catalog:\n  file: " + dir + "/catalog.yaml\n";
+  if (name == "billing") {
+    return "billing:\n  sql:\n    url: " +
+           Or(options_.billing_sql, "sqlite:" + dir + "/billing.db") + "\n" +
+           Setting("hold_ttl_seconds", options_.hold_ttl_seconds) +
+           Setting("slice_tokens", options_.slice_tokens);
+  }
+  if (name == "router") {
+    return "router:\n  data_dir: " + dir + "/router\n" +
+           Setting("heartbeat_seconds", options_.heartbeat_seconds) +
+           Setting("connect_timeout_seconds", options_.connect_timeout_seconds) +
+           Setting("idle_timeout_seconds", options_.idle_timeout_seconds) +
+           Setting("health_check_seconds", options_.health_check_seconds);
+  }
+  if (name == "gateway") {
+    return "gateway:\n  listen: 127.0.0.1:" + std::to_string(http_port_) + "\n" +
+           Setting("keep_alive_seconds", options_.keep_alive_seconds);
+  }
+  return "dashboard:\n  listen: 127.0.0.1:" + std::to_string(dashboard_port_) +
+         "\n  login_token: ${file:" + dir + "/login_token}\n";
+}
+
+std::string Cluster::ConfigOf(const Member& member) const {
+  std::string text = Host(member);
+  if (member.name == "allinone") {
+    for (const char* name :
+         {"gateway", "auth", "ratelimit", "catalog", "billing", "router", "dashboard"}) {
+      text += Section(name);
+    }
+    return text;
+  }
+  if (member.name == "inference-router") return text + Targets(member.name) + Section("router");
+  if (member.name == "gateway" || member.name == "dashboard") text += Targets(member.name);
+  return text + Section(member.name);
+}
+
+bool Cluster::ReadAddresses(Member& member) {
+  const std::optional<Json> addresses =
+      Json::Parse(ReadFile(dir_.path() + "/" + member.name + ".addresses"));
+  if (!addresses || !addresses->is_object()) return false;
+  member.admin_address = (*addresses)["admin"].str();
+  member.grpc_address = (*addresses)["grpc"].str();
+  member.http_address = (*addresses)["http"].str();
+  member.dashboard_address = (*addresses)["dashboard"].str();
+  if (member.name == "dashboard" && member.dashboard_address.empty())
+    member.dashboard_address = member.http_address;
+  if (member.name != "dashboard" && !member.http_address.empty())
+    http_port_ = PortOf(member.http_address);
+  if (!member.dashboard_address.empty()) dashboard_port_ = PortOf(member.dashboard_address);
+  return !member.admin_address.empty();
+}
+
+std::string Cluster::StartMember(Member& member, int64_t deadline_us) {
+  const std::string config = dir_.path() + "/" + member.name + ".yaml";
+  WriteFile(config, ConfigOf(member));
+  std::error_code ignored;
+  std::filesystem::remove(dir_.path() + "/" + member.name + ".addresses", ignored);
+  if (!BinaryExists(member.binary)) return member.binary + " is not built";
+  if (!member.process->Start()) return member.name + ": cannot be started";
+  bool ended = false;
+  const bool bound = WaitUntil(
+      [&] {
+        ended = !member.process->Running();
+        return ended || ReadAddresses(member);
+      },
+      (deadline_us - MonotonicUs()) / 1000);
+  if (ended || !bound) {
+    return member.name +
+           (ended ? ": ended with " + std::to_string(member.process->exit_code())
+                  : ": no address file") +
+           "\n" + member.process->LogTail();
+  }
+  return "";
+}
+
+std::string Cluster::Start(int64_t timeout_ms) {
+  const int64_t deadline_us = MonotonicUs() + timeout_ms * 1000;
+  for (const auto& member : members_) {
+    if (std::string error = StartMember(*member, deadline_us); !error.empty()) return error;
+  }
+  return WaitReady((deadline_us - MonotonicUs()) / 1000);
+}
+
+std::string Cluster::WaitReady(int64_t timeout_ms) {
+  const int64_t deadline_us = MonotonicUs() + timeout_ms * 1000;
+  for (const auto& member : members_) {
+    HttpResponse last;
+    const bool ready = WaitUntil(
+        [&] {
+          last = Http(PortOf(member->admin_address), "GET", "/readyz", {}, "", 1000);
+          return last.status == 200 || !member->process->Running();
+        },
+        (deadline_us - MonotonicUs()) / 1000);
+    if (!ready || last.status != 200) {
+      return member->name + " is not ready: " + std::to_string(last.status) + " " + last.body +
+             "\n" + Logs();
+    }
+  }
+  return "";
+}
+
+std::string Cluster::Restart(const std::string& name, int64_t timeout_ms) {
+  const int64_t deadline_us = MonotonicUs() + timeout_ms * 1000;
+  for (const auto& member : members_) {
+    if (member->name != name) continue;
+    member->process->Kill();
+    if (std::string error = StartMember(*member, deadline_us); !error.empty()) return error;
+  }
+  return WaitReady((deadline_us - MonotonicUs()) / 1000);
+}
+
+std::string Cluster::StopOrderly() {
+  std::string wrong;
+  for (size_t i = members_.size(); i-- > 0;) {
+    const int code = members_[i]->process->Terminate();
+    if (code != 0)
+      wrong += members_[i]->name + " ended with " + std::to_string(code) + "\n" +
+               members_[i]->process->LogTail();
+  }
+  return wrong;
+}
+
+std::vector<std::string> Cluster::process_names() const {
+  std::vector<std::string> names;
+  for (const auto& member : members_) names.push_back(member->name);
+  return names;
+}
+
+Process& Cluster::process(const std::string& name) {
+  for (const auto& member : members_) {
+    if (member->name == name) return *member->process;
+  }
+  return *members_.front()->process;
+}
+
+int Cluster::admin_port(const std::string& name) const {
+  for (const auto& member : members_) {
+    if (member->name == name) return PortOf(member->admin_address);
+  }
+  return 0;
+}
+
+std::vector<pid_t> Cluster::pids() {
+  std::vector<pid_t> pids;
+  for (const auto& member : members_) {
+    if (member->process->Running()) pids.push_back(member->process->pid());
+  }
+  return pids;
+}
+
+std::string Cluster::Logs() {
+  std::string logs;
+  for (const auto& member : members_)
+    logs += "== " + member->name + "\n" + member->process->LogTail(6000) + "\n";
+  return logs;
+}
+
+HttpResponse Cluster::Post(const ApiKey& key, const std::string& path, const std::string& body) {
+  return Http(port(), "POST", path, key.headers(), body);
+}
+
+SseStream Cluster::Stream(const ApiKey& key, const std::string& body) {
+  return HttpStream(port(), "/v1/chat/completions", key.headers(), body);
+}
+
+}  // namespace tollgate::test

@@ -1,0 +1,147 @@
+// Tollgate as a whole, for tests: tollgate-allinone, or every service as a process of its own over
+// TCP, with configuration, catalog and data in a temporary folder and ports that the kernel chose.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/support/http.h"
+#include "tests/support/process.h"
+
+namespace tollgate::test {
+
+struct ClusterOptions {
+  bool all_in_one = true;
+  // catalog.yaml; see DefaultCatalog.
+  std::string catalog;
+  int threads = 2;
+  int lease_seconds = 5;
+  int hold_ttl_seconds = 6;
+  int heartbeat_seconds = 1;
+  int health_check_seconds = 1;
+  int idle_timeout_seconds = 20;
+  int connect_timeout_seconds = 1;
+  int64_t slice_tokens = 0;    // 0: the product's default
+  int keep_alive_seconds = 0;  // 0: the product's default
+  int drain_seconds = 5;
+  std::string log_level = "info";
+  // postgresql:// URLs instead of SQLite files.
+  std::string auth_sql;
+  std::string billing_sql;
+  // Put before each command, for example {"/usr/bin/taskset", "-c", "0"}.
+  std::vector<std::string> wrapper;
+};
+
+// A catalog with these engines: "sim/model" (chat, tools, reasoning; 1 and 3 USD per million
+// tokens), "sim/text" (completion), "sim/suspended", "sim/empty" (a pool whose engine is not there)
+// and "sim/private" (workspace "owner"). Prices are arguments so that a test can change them.
+std::string DefaultCatalog(const std::vector<std::string>& engine_urls,
+                           const std::string& input_price = "1",
+                           const std::string& output_price = "3", int64_t engine_concurrency = 0);
+
+struct Limits {
+  int64_t requests_per_minute = 0;
+  int64_t tokens_per_minute = 0;
+  int64_t concurrent_requests = 0;
+};
+
+struct KeyOptions {
+  Limits limits;
+  std::vector<std::string> allowed_models;
+  int64_t expires_at_us = 0;
+};
+
+struct ApiKey {
+  std::string workspace_id;
+  std::string key_id;
+  std::string secret;
+  HeaderList headers() const {
+    return {{"Authorization", "Bearer " + secret}, {"Content-Type", "application/json"}};
+  }
+};
+
+// Nano-USD, as billing tells it.
+struct BalanceView {
+  int64_t available = 0, posted = 0, held = 0, month_spent = 0, month_held = 0, open_holds = 0;
+};
+
+struct LedgerCheck {
+  bool ok = false;
+  int64_t entries = 0, holds = 0, usage_records = 0;
+  std::string violations;
+};
+
+class Cluster {
+ public:
+  explicit Cluster(ClusterOptions options);
+  ~Cluster();  // kills everything
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  // Starts everything and waits until each process says that it is ready. "" or what went wrong,
+  // with the logs' ends.
+  std::string Start(int64_t timeout_ms = 20'000);
+  // Orderly: SIGTERM in reverse order. The names of processes that did not exit with 0.
+  std::string StopOrderly();
+
+  int port() const { return http_port_; }  // of the gateway
+  int dashboard_port() const { return dashboard_port_; }
+  std::vector<std::string> process_names() const;
+  Process& process(const std::string& name);
+  int admin_port(const std::string& name) const;
+  std::vector<pid_t> pids();
+  // Starts a process that has ended, on the ports that it had. Waits until it is ready.
+  std::string Restart(const std::string& name, int64_t timeout_ms = 10'000);
+  // Whether every process answers 200 to /readyz within the time.
+  std::string WaitReady(int64_t timeout_ms);
+  void WriteCatalog(const std::string& text);
+  const std::string& dir() const { return dir_.path(); }
+  std::string Logs();
+
+  // Through the admin services. A workspace id that is empty makes a new one.
+  std::string NewWorkspace(const std::string& id = "", const Limits& limits = {});
+  ApiKey NewKey(const std::string& workspace_id, const KeyOptions& options = {});
+  // Workspace with credit and one key.
+  ApiKey NewCustomer(int64_t nano_usd, const KeyOptions& options = {});
+  bool AddCredit(const std::string& workspace_id, int64_t nano_usd);
+  bool SetCap(const std::string& workspace_id, std::optional<int64_t> nano_usd);
+  enum class KeyState { kActive = 1, kDisabled = 2, kRevoked = 3 };
+  bool SetKeyState(const std::string& key_id, KeyState state);
+  std::optional<BalanceView> Balance(const std::string& workspace_id);
+  LedgerCheck VerifyLedger();
+  // Waits until nothing of the workspace is held any more.
+  bool WaitIdle(const std::string& workspace_id, int64_t timeout_ms = 15'000);
+
+  // An OpenAI-style call on a connection of its own.
+  HttpResponse Post(const ApiKey& key, const std::string& path, const std::string& body);
+  SseStream Stream(const ApiKey& key, const std::string& body);
+
+ private:
+  struct Member;
+  struct Admin;
+  struct AdminDeleter {
+    void operator()(Admin* admin) const;  // where Admin is known
+  };
+  void Add(const std::string& name, const std::string& binary, bool has_grpc);
+  std::string StartMember(Member& member, int64_t deadline_us);
+  std::string ConfigOf(const Member& member) const;
+  std::string Host(const Member& member) const;
+  std::string Targets(const std::string& for_whom) const;
+  std::string Section(const std::string& name) const;
+  std::string GrpcOf(const std::string& name) const;
+  bool ReadAddresses(Member& member);
+  Admin& admin();
+
+  ClusterOptions options_;
+  TempDir dir_;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::unique_ptr<Admin, AdminDeleter> admin_;
+  int http_port_ = 0;
+  int dashboard_port_ = 0;
+};
+
+}  // namespace tollgate::test

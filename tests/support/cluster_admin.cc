@@ -1,0 +1,169 @@
+// What tests do through the admin services, as the operator's command line would.
+#include <grpcpp/grpcpp.h>
+
+#include "tests/support/cluster_member.h"
+#include "tollgate/auth/v1/auth.grpc.pb.h"
+#include "tollgate/billing/v1/billing.grpc.pb.h"
+
+namespace tollgate::test {
+namespace {
+
+namespace authpb = auth::v1;
+namespace billpb = billing::v1;
+
+std::string NextRequestId() {
+  static std::atomic<int64_t> next{0};
+  return "test-" + std::to_string(MonotonicUs()) + "-" + std::to_string(next.fetch_add(1));
+}
+
+// One call with a deadline that waits for a server that is just starting.
+template <typename Stub, typename Method, typename Request, typename Response>
+grpc::Status Call(Stub& stub, Method method, const Request& request, Response& response) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+  context.set_wait_for_ready(true);
+  const grpc::Status status = (stub.*method)(&context, request, &response);
+  if (!status.ok()) {
+    std::fprintf(stderr, "admin call failed: %d %s\n", static_cast<int>(status.error_code()),
+                 status.error_message().c_str());
+  }
+  return status;
+}
+
+void CopyLimits(const Limits& from, authpb::Limits* to) {
+  to->set_requests_per_minute(from.requests_per_minute);
+  to->set_tokens_per_minute(from.tokens_per_minute);
+  to->set_concurrent_requests(from.concurrent_requests);
+}
+
+std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  // Restarted servers are found again at once (pitfalls.md).
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+}  // namespace
+
+struct Cluster::Admin {
+  Admin(const std::string& auth_address, const std::string& billing_address)
+      : auth(authpb::AuthAdminService::NewStub(ChannelTo(auth_address))),
+        billing(billpb::BillingAdminService::NewStub(ChannelTo(billing_address))) {}
+  std::unique_ptr<authpb::AuthAdminService::Stub> auth;
+  std::unique_ptr<billpb::BillingAdminService::Stub> billing;
+};
+
+void Cluster::AdminDeleter::operator()(Admin* admin) const { delete admin; }
+
+Cluster::Admin& Cluster::admin() {
+  if (!admin_) admin_.reset(new Admin(GrpcOf("auth"), GrpcOf("billing")));
+  return *admin_;
+}
+
+std::string Cluster::NewWorkspace(const std::string& id, const Limits& limits) {
+  authpb::CreateWorkspaceRequest request;
+  request.set_request_id(NextRequestId());
+  request.set_workspace_id(id);
+  request.set_name(id.empty() ? "test" : id);
+  request.set_actor("test");
+  CopyLimits(limits, request.mutable_limits());
+  authpb::CreateWorkspaceResponse response;
+  Call(*admin().auth, &authpb::AuthAdminService::Stub::CreateWorkspace, request, response);
+  return response.workspace().workspace_id();
+}
+
+ApiKey Cluster::NewKey(const std::string& workspace_id, const KeyOptions& options) {
+  authpb::CreateKeyRequest request;
+  request.set_request_id(NextRequestId());
+  request.set_workspace_id(workspace_id);
+  request.set_name("test");
+  request.set_expires_at_us(options.expires_at_us);
+  for (const std::string& model : options.allowed_models) request.add_allowed_models(model);
+  CopyLimits(options.limits, request.mutable_limits());
+  request.set_actor("test");
+  authpb::CreateKeyResponse response;
+  Call(*admin().auth, &authpb::AuthAdminService::Stub::CreateKey, request, response);
+  return {workspace_id, response.key().key_id(), response.secret()};
+}
+
+ApiKey Cluster::NewCustomer(int64_t nano_usd, const KeyOptions& options) {
+  const std::string workspace = NewWorkspace();
+  if (nano_usd > 0) AddCredit(workspace, nano_usd);
+  return NewKey(workspace, options);
+}
+
+bool Cluster::AddCredit(const std::string& workspace_id, int64_t nano_usd) {
+  billpb::AddCreditRequest request;
+  request.set_request_id(NextRequestId());
+  request.set_workspace_id(workspace_id);
+  request.set_amount_nano_usd(nano_usd);
+  request.set_actor("test");
+  request.set_reason("test");
+  billpb::AddCreditResponse response;
+  return Call(*admin().billing, &billpb::BillingAdminService::Stub::AddCredit, request, response)
+      .ok();
+}
+
+bool Cluster::SetCap(const std::string& workspace_id, std::optional<int64_t> nano_usd) {
+  billpb::SetCapRequest request;
+  request.set_request_id(NextRequestId());
+  request.set_workspace_id(workspace_id);
+  if (nano_usd) request.set_cap_nano_usd(*nano_usd);
+  request.set_actor("test");
+  billpb::SetCapResponse response;
+  return Call(*admin().billing, &billpb::BillingAdminService::Stub::SetCap, request, response).ok();
+}
+
+bool Cluster::SetKeyState(const std::string& key_id, KeyState state) {
+  authpb::SetKeyStateRequest request;
+  request.set_request_id(NextRequestId());
+  request.set_key_id(key_id);
+  request.set_state(static_cast<authpb::KeyState>(state));
+  request.set_actor("test");
+  authpb::SetKeyStateResponse response;
+  return Call(*admin().auth, &authpb::AuthAdminService::Stub::SetKeyState, request, response).ok();
+}
+
+std::optional<BalanceView> Cluster::Balance(const std::string& workspace_id) {
+  billpb::GetBalanceRequest request;
+  request.set_workspace_id(workspace_id);
+  billpb::GetBalanceResponse response;
+  if (!Call(*admin().billing, &billpb::BillingAdminService::Stub::GetBalance, request, response)
+           .ok()) {
+    return std::nullopt;
+  }
+  const billpb::Balance& balance = response.balance();
+  return BalanceView{balance.available(),  balance.paid() + balance.granted(),
+                     balance.held(),       balance.month_spent(),
+                     balance.month_held(), balance.open_holds()};
+}
+
+LedgerCheck Cluster::VerifyLedger() {
+  billpb::VerifyLedgerRequest request;
+  billpb::VerifyLedgerResponse response;
+  LedgerCheck check;
+  if (!Call(*admin().billing, &billpb::BillingAdminService::Stub::VerifyLedger, request, response)
+           .ok()) {
+    check.violations = "the call failed";
+    return check;
+  }
+  check.ok = response.ok();
+  check.entries = response.entries();
+  check.holds = response.holds();
+  check.usage_records = response.usage_records();
+  for (const std::string& violation : response.violations()) check.violations += violation + "\n";
+  return check;
+}
+
+bool Cluster::WaitIdle(const std::string& workspace_id, int64_t timeout_ms) {
+  return WaitUntil(
+      [&] {
+        const std::optional<BalanceView> balance = Balance(workspace_id);
+        return balance && balance->held == 0 && balance->open_holds == 0;
+      },
+      timeout_ms, 10);
+}
+
+}  // namespace tollgate::test

@@ -1,0 +1,23 @@
+// Inside of Cluster.
+#pragma once
+
+#include "tests/support/cluster.h"
+
+namespace tollgate::test {
+
+struct Cluster::Member {
+  std::string name;
+  std::string binary;
+  bool has_grpc = false;
+  std::unique_ptr<Process> process;
+  // What it was really bound to; kept over a restart.
+  std::string admin_address;
+  std::string grpc_address;
+  std::string http_address;
+  std::string dashboard_address;
+};
+
+// "…:8080" → 8080; 0 when there is none.
+int PortOf(const std::string& address);
+
+}  // namespace tollgate::test
