@@ -3,33 +3,21 @@
 
 #include <atomic>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 
+#include "common/http/client.h"
 #include "tollgate/catalog/v1/catalog.pb.h"
 
 namespace tollgate::inference_router {
 
-struct EngineAddress {
-  bool tls = false;
-  std::string host;
-  std::string port;
-  // What stands before /v1, without a slash at its end; usually empty.
-  std::string path_prefix;
-  friend bool operator==(const EngineAddress&, const EngineAddress&) = default;
-};
-// From "http://host:port/prefix". Empty when it is not such an address.
-std::optional<EngineAddress> ParseBaseUrl(std::string_view url);
-
 // Thread-safe. Lives as long as a request holds it, also after it has left the catalog.
 class EngineState {
  public:
-  EngineState(catalog::v1::Engine engine, EngineAddress address);
+  EngineState(catalog::v1::Engine engine, http::BaseUrl base);
 
   const std::string& id() const { return engine_.id(); }
   const catalog::v1::Engine& engine() const { return engine_; }
-  const EngineAddress& address() const { return address_; }
+  const http::BaseUrl& base() const { return base_; }
 
   // Takes a place for one request. False when max_concurrency requests run.
   bool TryEnter();
@@ -50,7 +38,7 @@ class EngineState {
 
  private:
   const catalog::v1::Engine engine_;
-  const EngineAddress address_;
+  const http::BaseUrl base_;
   std::atomic<int64_t> running_{0};
   std::atomic<int> connect_failures_{0};
   std::atomic<int> health_failures_{0};

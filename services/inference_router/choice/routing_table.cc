@@ -28,12 +28,12 @@ RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingT
     for (const catalog::v1::Engine& engine : pool.engines()) {
       EnginePointer state = FindSame(before, engine);
       if (state == nullptr) {
-        std::optional<EngineAddress> address = ParseBaseUrl(engine.base_url());
-        if (!address) {
+        std::optional<http::BaseUrl> base = http::ParseBaseUrl(engine.base_url());
+        if (!base) {
           unusable_.push_back(engine.id());
           continue;
         }
-        state = std::make_shared<EngineState>(engine, *std::move(address));
+        state = std::make_shared<EngineState>(engine, *std::move(base));
       }
       engines.push_back(state);
       engines_.push_back(state);

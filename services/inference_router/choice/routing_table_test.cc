@@ -26,17 +26,6 @@ catalog::v1::Snapshot TwoEngines(int64_t max_concurrency = 0) {
   return snapshot;
 }
 
-TEST(BaseUrl, IsTakenApart) {
-  EXPECT_EQ(ParseBaseUrl("http://127.0.0.1:8000"), (EngineAddress{false, "127.0.0.1", "8000", ""}));
-  EXPECT_EQ(ParseBaseUrl("https://gpu.example/openai/"),
-            (EngineAddress{true, "gpu.example", "443", "/openai"}));
-  EXPECT_EQ(ParseBaseUrl("http://[::1]:9"), (EngineAddress{false, "::1", "9", ""}));
-  for (const char* bad : {"", "ftp://x", "http://", "http://x:0", "http://x:70000", "http://x:y",
-                          "http://user@x", "http://x/a b", "http://[::1"}) {
-    EXPECT_FALSE(ParseBaseUrl(bad)) << bad;
-  }
-}
-
 TEST(ChooseEngine, TakesTheLeastLoaded) {
   RoutingTable table(TwoEngines(), nullptr);
   const Route& route = *table.Find("ns/m");

@@ -207,15 +207,4 @@ bool ChunkReader::finished() const {
   return any;
 }
 
-void ChunkReader::CloseOpenChoices(FinishReason reason, std::vector<Event>& out) {
-  for (size_t i = 0; i < choices_.size(); ++i) {
-    Choice& choice = choices_[i];
-    if (choice.finished) continue;
-    choice.seen = choice.finished = true;
-    Delta& delta = *out.emplace_back().mutable_delta();
-    if (i > 0) delta.set_choice(static_cast<int32_t>(i));
-    delta.set_finish_reason(reason);
-  }
-}
-
 }  // namespace tollgate::inference_router

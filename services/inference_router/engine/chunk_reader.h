@@ -44,8 +44,6 @@ class ChunkReader {
   const EngineFailure& failure() const { return failure_; }
   // Every choice that has appeared has its finish reason, and at least one has appeared.
   bool finished() const;
-  // Ends every choice that is still open with this reason (money that ran out, decisions 4).
-  void CloseOpenChoices(inference::v1::FinishReason reason, std::vector<inference::v1::Event>& out);
 
  private:
   // Keeps back the first half of a surrogate pair that an engine cut in two, so that every piece is

@@ -34,15 +34,4 @@ std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
   return body;
 }
 
-std::string_view HealthPath(catalog::v1::EngineKind kind) {
-  switch (kind) {
-    case catalog::v1::ENGINE_KIND_OLLAMA:
-      return "/api/version";
-    case catalog::v1::ENGINE_KIND_OPENAI:
-      return "/v1/models";
-    default:
-      return "/health";
-  }
-}
-
 }  // namespace tollgate::inference_router

@@ -19,7 +19,4 @@ std::string_view EnginePath(inference::v1::RequestKind kind);
 std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
                             catalog::v1::EngineKind kind, std::string_view engine_model);
 
-// Where an engine of this kind says that it can serve.
-std::string_view HealthPath(catalog::v1::EngineKind kind);
-
 }  // namespace tollgate::inference_router

@@ -62,12 +62,12 @@ int64_t TokenMeter::Sum() const {
 
 int64_t TokenMeter::prompt_tokens() const {
   if (!last_ || !Positive(last_->prompt_tokens)) return 0;
-  return std::min(*last_->prompt_tokens, options_.prompt_tokens_bound);
+  const int64_t bound = options_.prompt_tokens_bound;
+  return bound > 0 ? std::min(*last_->prompt_tokens, bound) : *last_->prompt_tokens;
 }
 
-int64_t TokenMeter::prompt_tokens_at_most() const {
-  const int64_t known = prompt_tokens();
-  return known > 0 ? known : options_.prompt_tokens_bound;
+int64_t TokenMeter::prompt_tokens_estimate() const {
+  return (options_.prompt_tokens_bound + kBytesPerPromptToken - 1) / kBytesPerPromptToken;
 }
 
 Measured TokenMeter::Measure() const {
@@ -86,13 +86,12 @@ Measured TokenMeter::Measure() const {
   usage.set_completion_tokens(completion);
 
   if (prompt_tokens() == 0) {
-    const int64_t bound = options_.prompt_tokens_bound;
-    usage.set_prompt_tokens((bound + kBytesPerPromptToken - 1) / kBytesPerPromptToken);
+    usage.set_prompt_tokens(prompt_tokens_estimate());
     measured.estimated = true;
     if (last_ && last_->prompt_tokens && *last_->prompt_tokens < 0) measured.mismatch = true;
   } else {
     usage.set_prompt_tokens(prompt_tokens());
-    if (*last_->prompt_tokens > options_.prompt_tokens_bound) {
+    if (*last_->prompt_tokens > usage.prompt_tokens()) {
       measured.mismatch = measured.estimated = true;
     }
   }

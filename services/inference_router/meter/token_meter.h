@@ -26,6 +26,7 @@ class TokenMeter {
  public:
   struct Options {
     int choices = 1;
+    // 0 = unknown: the engine's count is taken as it is.
     int64_t prompt_tokens_bound = 0;
     // The engine puts usage on every chunk, each time for that chunk's choice alone (vLLM, SGLang).
     bool usage_per_choice = false;
@@ -40,8 +41,8 @@ class TokenMeter {
   int64_t completion_tokens() const { return completion_; }
   // Known from the engine, and sane; 0 before.
   int64_t prompt_tokens() const;
-  // For money decisions before the engine has told: the bound.
-  int64_t prompt_tokens_at_most() const;
+  // The prompt's size as far as the bound tells, for an engine that never counts it.
+  int64_t prompt_tokens_estimate() const;
   bool anything_produced() const { return own_.bytes() > 0; }
   const std::optional<EngineUsage>& last_report() const { return last_; }
 

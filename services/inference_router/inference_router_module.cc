@@ -1,0 +1,232 @@
+#include "services/inference_router/inference_router_module.h"
+
+#include <fcntl.h>
+#include <grpcpp/server_builder.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <future>
+#include <thread>
+#include <vector>
+
+#include "common/clients/link_server.h"
+#include "common/observability/log.h"
+#include "services/inference_router/choice/health_checker.h"
+#include "services/inference_router/session/worker.h"
+
+namespace tollgate {
+namespace {
+
+namespace router = inference_router;
+
+constexpr int64_t kGaugesMs = 1'000;
+// How long broken-off requests may take to settle when the process ends.
+constexpr int64_t kTerminateUs = 2'000'000;
+
+int64_t SecondsOr(int32_t seconds, int64_t fallback) {
+  return (seconds > 0 ? seconds : fallback) * 1000;
+}
+
+// Runs the callback on the loop and waits for it. Not on a loop's thread.
+void RunOn(Loop& loop, const std::function<void()>& callback) {
+  std::promise<void> done;
+  loop.Post([&] {
+    callback();
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+class InferenceRouterModule : public Module {
+ public:
+  InferenceRouterModule(HostContext& context, const config::v1::RouterSettings& settings)
+      : context_(context), settings_(settings) {
+    link_ = LinkServer::Make(context_.loops, [this](inference::v1::GenerateRequest request,
+                                                    std::shared_ptr<EventSink> sink) {
+      return Serve(std::move(request), std::move(sink));
+    });
+  }
+  ~InferenceRouterModule() override {
+    if (lock_file_ >= 0) ::close(lock_file_);
+  }
+
+  std::string_view name() const override { return "inference_router"; }
+  void Register(grpc::ServerBuilder& builder) override {
+    builder.RegisterService(link_->service());
+  }
+  Result<void> Start() override;
+  bool Ready() const override { return started_.load() && table_.Get() != nullptr; }
+  void Drain(int64_t deadline_us) override;
+  void Stop() override;
+
+ private:
+  Result<void> OpenFiles();
+  router::WorkerOptions Options() const;
+  Task<void> Serve(inference::v1::GenerateRequest request, std::shared_ptr<EventSink> sink);
+  void OnCatalog(const catalog::v1::Snapshot& snapshot);
+  void PlanGauges();
+
+  HostContext& context_;
+  const config::v1::RouterSettings settings_;
+  std::unique_ptr<LinkServer> link_;
+  int lock_file_ = -1;
+  std::unique_ptr<router::Journal> journal_;
+  std::unique_ptr<router::Outbox> outbox_;
+  router::TableHolder table_;
+  std::unique_ptr<router::RouterMetrics> metrics_;
+  std::vector<std::unique_ptr<router::Worker>> workers_;
+  // Of the first loop.
+  std::unique_ptr<CatalogClient> catalog_;
+  std::unique_ptr<Subscription> watch_;
+  std::unique_ptr<router::HealthChecker> health_;
+  Loop::TimerId gauges_timer_ = 0;
+  std::atomic<bool> started_{false};
+};
+
+Result<void> InferenceRouterModule::OpenFiles() {
+  const std::string folder = settings_.data_dir().empty() ? "." : settings_.data_dir();
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) return Internal("can not make " + folder + ": " + failed.message());
+  // Two routers on one folder would settle each other's running requests.
+  lock_file_ = ::open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock_file_ < 0 || ::flock(lock_file_, LOCK_EX | LOCK_NB) != 0) {
+    return Internal("the data folder " + folder +
+                    " is in use or can not be locked: " + std::strerror(errno));
+  }
+  auto journal = router::Journal::Open(folder + "/inflight");
+  if (!journal.ok()) return Fail{std::move(journal).error()};
+  journal_ = std::move(journal).value();
+  auto outbox = router::Outbox::Open(folder + "/outbox");
+  if (!outbox.ok()) return Fail{std::move(outbox).error()};
+  outbox_ = std::move(outbox).value();
+  return {};
+}
+
+router::WorkerOptions InferenceRouterModule::Options() const {
+  router::WorkerOptions options;
+  options.heartbeat_ms = SecondsOr(settings_.heartbeat_seconds(), 5);
+  options.http.connect_timeout_ms = SecondsOr(settings_.connect_timeout_seconds(), 3);
+  options.session.idle_timeout_ms = SecondsOr(settings_.idle_timeout_seconds(), 600);
+  return options;
+}
+
+Result<void> InferenceRouterModule::Start() {
+  if (auto opened = OpenFiles(); !opened.ok()) return opened;
+  metrics_ = std::make_unique<router::RouterMetrics>();
+  for (int i = 0; i < context_.loops.size(); ++i) {
+    Loop& loop = context_.loops.loop(i);
+    RunOn(loop, [&] {
+      workers_.push_back(
+          std::make_unique<router::Worker>(loop, context_.clock, context_.clients.Metering(loop),
+                                           *journal_, *outbox_, table_, *metrics_, Options()));
+      workers_.back()->Start();
+    });
+  }
+  Loop& first = context_.loops.loop(0);
+  RunOn(first, [&] {
+    workers_[0]->settler().Recover();
+    health_ = std::make_unique<router::HealthChecker>(
+        first, workers_[0]->http(), [this] { return table_.Get(); },
+        SecondsOr(settings_.health_check_seconds(), 5));
+    health_->Start();
+    catalog_ = context_.clients.Catalog(first);
+    watch_ = catalog_->WatchCatalog(
+        {[this](catalog::v1::WatchCatalogResponse message) { OnCatalog(message.snapshot()); },
+         [](const Error& error) {
+           log::Warn("lost the catalog's stream; going on with what is known",
+                     {{"error", error.ToString()}});
+         }});
+    PlanGauges();
+  });
+  started_ = true;
+  return {};
+}
+
+void InferenceRouterModule::OnCatalog(const catalog::v1::Snapshot& snapshot) {
+  std::shared_ptr<const router::RoutingTable> before = table_.Get();
+  auto table = std::make_shared<const router::RoutingTable>(snapshot, before.get());
+  for (const std::string& engine : table->unusable()) {
+    log::Error("an engine is left out: its base_url can not be used", {{"engine", engine}});
+  }
+  log::Info("catalog", {{"version", snapshot.version()},
+                        {"models", snapshot.models_size()},
+                        {"engines", table->engines().size()}});
+  table_.Set(std::move(table));
+  health_->CheckNow();
+}
+
+void InferenceRouterModule::PlanGauges() {
+  gauges_timer_ = context_.loops.loop(0).RunAfter(kGaugesMs, [this] {
+    metrics_->outbox_depth.Set(static_cast<double>(outbox_->depth()));
+    if (auto table = table_.Get()) {
+      const int64_t now_us = context_.clock.MonotonicUs();
+      int available = 0;
+      for (const auto& engine : table->engines()) available += engine->Available(now_us) ? 1 : 0;
+      metrics_->engines_available.Set(available);
+      metrics_->engines_known.Set(static_cast<double>(table->engines().size()));
+    }
+    PlanGauges();
+  });
+}
+
+Task<void> InferenceRouterModule::Serve(inference::v1::GenerateRequest request,
+                                        std::shared_ptr<EventSink> sink) {
+  Loop* loop = Loop::Current();
+  if (!started_ || loop == nullptr) {
+    inference::v1::Event event;
+    const ErrorRow& row = RowOf(ErrorId::kServiceUnavailable);
+    event.mutable_end()->mutable_error()->set_error(std::string(row.name));
+    event.mutable_end()->mutable_error()->set_message(std::string(row.default_message));
+    event.mutable_end()->mutable_error()->set_retry_after_ms(1000);
+    co_await sink->Send(std::move(event));
+    co_return;
+  }
+  co_await workers_[loop->index()]->Serve(std::move(request), std::move(sink));
+}
+
+void InferenceRouterModule::Drain(int64_t deadline_us) {
+  link_->Drain();
+  while (link_->running() > 0 && context_.clock.MonotonicUs() < deadline_us) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  if (link_->running() > 0) {
+    log::Warn("requests still run at the end of the drain and are broken off",
+              {{"requests", link_->running()}});
+  }
+}
+
+void InferenceRouterModule::Stop() {
+  if (!started_.exchange(false)) return;
+  for (int i = 0; i < context_.loops.size(); ++i) {
+    RunOn(context_.loops.loop(i), [&] { workers_[i]->TerminateAll(); });
+  }
+  auto running = [this] {
+    int sum = 0;
+    for (const auto& worker : workers_) sum += worker->running();
+    return sum;
+  };
+  const int64_t deadline_us = context_.clock.MonotonicUs() + kTerminateUs;
+  while (running() > 0 && context_.clock.MonotonicUs() < deadline_us) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  RunOn(context_.loops.loop(0), [this] {
+    context_.loops.loop(0).CancelTimer(gauges_timer_);
+    watch_.reset();
+    catalog_.reset();
+    health_.reset();
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Module> MakeInferenceRouterModule(HostContext& context,
+                                                  const config::v1::RouterSettings& settings) {
+  return std::make_unique<InferenceRouterModule>(context, settings);
+}
+
+}  // namespace tollgate

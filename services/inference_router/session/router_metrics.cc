@@ -1,0 +1,46 @@
+#include "services/inference_router/session/router_metrics.h"
+
+namespace tollgate::inference_router {
+
+RouterMetrics::RouterMetrics()
+    : time_to_first_token(
+          metrics::Histogram("tollgate_router_time_to_first_token_seconds",
+                             "From the request's arrival at the router to its first delta.",
+                             metrics::LatencyBounds())),
+      running(metrics::Gauge("tollgate_router_running_requests", "Requests running now.")),
+      prompt_tokens(metrics::Counter("tollgate_router_tokens_total", "Tokens settled.",
+                                     {{"kind", "prompt"}})),
+      completion_tokens(metrics::Counter("tollgate_router_tokens_total", "Tokens settled.",
+                                         {{"kind", "completion"}})),
+      retries(metrics::Counter("tollgate_router_retries_total",
+                               "Requests that were tried at a second engine.")),
+      usage_estimated(metrics::Counter("tollgate_router_usage_estimated_total",
+                                       "Settlements whose counts are (partly) our own.")),
+      usage_mismatches(metrics::Counter("tollgate_router_usage_mismatches_total",
+                                        "Engine reports that failed the sanity check.")),
+      cut_by_credit(metrics::Counter("tollgate_router_cut_by_credit_total",
+                                     "Answers ended early because the credit ran out.")),
+      settled_through_outbox(
+          metrics::Counter("tollgate_router_outbox_settlements_total",
+                           "Settlements that the ledger did not answer at once.")),
+      not_durable(
+          metrics::Counter("tollgate_router_not_durable_total",
+                           "Answers ended without a durable record: disk full, ledger away.")),
+      outbox_depth(metrics::Gauge("tollgate_router_outbox_depth",
+                                  "Settlements that the ledger has not acknowledged.")),
+      engines_available(metrics::Gauge("tollgate_router_engines_available",
+                                       "Engines that are up as far as the router knows.")),
+      engines_known(metrics::Gauge("tollgate_router_engines", "Engines in the catalog.")) {}
+
+void RouterMetrics::CountEngineRequest(const std::string& engine_id, const std::string& outcome) {
+  const std::string key = engine_id + '\n' + outcome;
+  std::lock_guard lock(mutex_);
+  prometheus::Counter*& counter = engine_requests_[key];
+  if (counter == nullptr) {
+    counter = &metrics::Counter("tollgate_router_engine_requests_total", "Tries at engines.",
+                                {{"engine", engine_id}, {"outcome", outcome}});
+  }
+  counter->Increment();
+}
+
+}  // namespace tollgate::inference_router

@@ -1,0 +1,38 @@
+// What the router tells Prometheus. Thread-safe; references are looked up once a request at most.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "common/observability/metrics.h"
+
+namespace tollgate::inference_router {
+
+class RouterMetrics {
+ public:
+  RouterMetrics();
+
+  // One try at one engine. outcome: ok, cut_by_credit, client_gone, or the name of the error's row.
+  void CountEngineRequest(const std::string& engine_id, const std::string& outcome);
+
+  prometheus::Histogram& time_to_first_token;
+  prometheus::Gauge& running;
+  prometheus::Counter& prompt_tokens;
+  prometheus::Counter& completion_tokens;
+  prometheus::Counter& retries;
+  prometheus::Counter& usage_estimated;
+  prometheus::Counter& usage_mismatches;
+  prometheus::Counter& cut_by_credit;
+  prometheus::Counter& settled_through_outbox;
+  prometheus::Counter& not_durable;
+  prometheus::Gauge& outbox_depth;
+  prometheus::Gauge& engines_available;
+  prometheus::Gauge& engines_known;
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::string, prometheus::Counter*> engine_requests_;
+};
+
+}  // namespace tollgate::inference_router

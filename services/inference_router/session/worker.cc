@@ -1,0 +1,41 @@
+#include "services/inference_router/session/worker.h"
+
+namespace tollgate::inference_router {
+
+Worker::Worker(Loop& loop, Clock& clock, std::unique_ptr<MeteringClient> metering, Journal& journal,
+               Outbox& outbox, TableHolder& table, RouterMetrics& metrics,
+               const WorkerOptions& options)
+    : loop_(loop),
+      metering_(std::move(metering)),
+      table_(table),
+      options_(options),
+      http_(loop, options.http),
+      settler_(loop, *metering_, journal, outbox, options.settler),
+      host_{loop, clock, http_, *metering_, journal, settler_, metrics, options.session} {}
+
+Worker::~Worker() { loop_.CancelTimer(timer_); }
+
+void Worker::Start() { PlanHeartbeat(); }
+
+void Worker::PlanHeartbeat() {
+  timer_ = loop_.RunAfter(options_.heartbeat_ms, [this] {
+    for (Session* session : sessions_) session->Heartbeat();
+    PlanHeartbeat();
+  });
+}
+
+Task<void> Worker::Serve(inference::v1::GenerateRequest request, std::shared_ptr<EventSink> sink) {
+  auto session =
+      std::make_shared<Session>(host_, table_.Get(), std::move(request), std::move(sink));
+  sessions_.insert(session.get());
+  ++running_;
+  co_await session->Run();
+  sessions_.erase(session.get());
+  --running_;
+}
+
+void Worker::TerminateAll() {
+  for (Session* session : sessions_) session->Terminate();
+}
+
+}  // namespace tollgate::inference_router

@@ -1,0 +1,58 @@
+// Everything the router has on one loop: its connections to engines, its line to the ledger, and
+// the sessions that run there.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <unordered_set>
+
+#include "common/clients/clients.h"
+#include "common/clients/link_server.h"
+#include "common/http/client.h"
+#include "services/inference_router/session/session.h"
+#include "services/inference_router/session/table_holder.h"
+
+namespace tollgate::inference_router {
+
+struct WorkerOptions {
+  SessionSettings session;
+  http::ClientOptions http;
+  SettlerOptions settler;
+  int64_t heartbeat_ms = 5'000;
+};
+
+class Worker {
+ public:
+  Worker(Loop& loop, Clock& clock, std::unique_ptr<MeteringClient> metering, Journal& journal,
+         Outbox& outbox, TableHolder& table, RouterMetrics& metrics, const WorkerOptions& options);
+  // On the loop, or when it no longer runs.
+  ~Worker();
+
+  // On the loop: starts the heartbeats.
+  void Start();
+  // Serves one request. On the loop.
+  Task<void> Serve(inference::v1::GenerateRequest request, std::shared_ptr<EventSink> sink);
+
+  Settler& settler() { return settler_; }
+  http::Client& http() { return http_; }
+  // Breaks off what runs (Session::Terminate). On the loop.
+  void TerminateAll();
+  // Thread-safe.
+  int running() const { return running_.load(); }
+
+ private:
+  void PlanHeartbeat();
+
+  Loop& loop_;
+  std::unique_ptr<MeteringClient> metering_;
+  TableHolder& table_;
+  const WorkerOptions options_;
+  http::Client http_;
+  Settler settler_;
+  SessionHost host_;
+  std::unordered_set<Session*> sessions_;
+  std::atomic<int> running_{0};
+  Loop::TimerId timer_ = 0;
+};
+
+}  // namespace tollgate::inference_router

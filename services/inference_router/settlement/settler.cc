@@ -1,0 +1,211 @@
+#include "services/inference_router/settlement/settler.h"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <random>
+#include <set>
+
+#include "common/base/clock.h"
+#include "common/base/crypto.h"
+#include "common/observability/log.h"
+#include "common/runtime/notify.h"
+
+namespace tollgate::inference_router {
+namespace {
+
+// A settle that the ledger never answers is given up after its late-settle window
+// (reliability 1.5).
+constexpr int64_t kGiveUpAfterUs = 24ll * 3600 * 1'000'000;
+// With neither ledger nor disk, the end of an answer is held back for this long.
+constexpr int64_t kWithoutDiskMs = 10'000;
+// The journal's sequence may be older than what the ledger saw if power was lost.
+constexpr int64_t kRecoveredSequenceGap = 1 << 20;
+
+int64_t Jittered(int64_t pause_ms) {
+  thread_local std::minstd_rand random{std::random_device{}()};
+  return std::uniform_int_distribution<int64_t>(pause_ms / 2, pause_ms)(random);
+}
+
+// One operation on its way. Lives until the ledger has answered.
+struct Job {
+  explicit Job(Loop& loop) : changed(loop) {}
+  billing::v1::MeterOp op;
+  JournalSlot* slot = nullptr;
+  std::optional<billing::v1::MeterResult> answer;
+  bool in_outbox = false;
+  std::optional<bool> written;
+  // Set when the answer or the outbox's word is there.
+  Event changed;
+  std::function<void()> on_answer;
+};
+using JobPointer = std::shared_ptr<Job>;
+
+}  // namespace
+
+struct Settler::Shared {
+  Shared(Loop& loop, MeteringClient& metering, Journal& journal, Outbox& outbox,
+         const SettlerOptions& options)
+      : loop(loop), metering(metering), journal(journal), outbox(outbox), options(options) {}
+
+  void DropSlot(Job& job) {
+    if (job.slot != nullptr) journal.Release(job.slot);
+    job.slot = nullptr;
+  }
+
+  void OnAnswer(Job& job, const billing::v1::MeterResult& answer) {
+    // Any answer is final: the ledger has booked it, or knows why it never will. After a crash it
+    // is normal that it had been booked before.
+    if (!answer.ok()) {
+      log::Warn("the ledger refused a settlement",
+                {{"request", HexEncode(job.op.request_id())},
+                 {"reason", billing::v1::DenyReason_Name(answer.denied_by())}});
+    }
+    job.answer = answer;
+    if (job.in_outbox) outbox.Acknowledge(job.op.request_id());
+    DropSlot(job);
+    if (job.on_answer) job.on_answer();
+    job.changed.Set();
+  }
+
+  // Tries until the ledger answers. Static, with its state as arguments: it outlives its caller.
+  static Task<void> Deliver(std::shared_ptr<Shared> shared, JobPointer job) {
+    const int64_t started_us = SystemClock::Get().MonotonicUs();
+    int64_t pause_ms = shared->options.first_pause_ms;
+    while (!shared->stopped) {
+      auto result = co_await shared->metering.Meter(job->op, shared->options.attempt_ms);
+      if (shared->stopped) co_return;
+      if (result.ok()) {
+        shared->OnAnswer(*job, *result);
+        co_return;
+      }
+      if (SystemClock::Get().MonotonicUs() - started_us > kGiveUpAfterUs) {
+        log::Error("giving up on a settlement after a day",
+                   {{"request", HexEncode(job->op.request_id())}});
+        billing::v1::MeterResult given_up;
+        shared->OnAnswer(*job, given_up);
+        co_return;
+      }
+      co_await shared->loop.Sleep(Jittered(pause_ms));
+      pause_ms = std::min(pause_ms * 2, shared->options.longest_pause_ms);
+    }
+  }
+
+  static void WriteToOutbox(const std::shared_ptr<Shared>& shared, const JobPointer& job) {
+    job->in_outbox = true;
+    job->changed.Reset();
+    Loop* loop = &shared->loop;
+    shared->outbox.Append(job->op.request_id(), job->op.SerializeAsString(),
+                          [loop, job](bool durable) {
+                            loop->Post([job, durable] {
+                              job->written = durable;
+                              job->changed.Set();
+                            });
+                          });
+  }
+
+  Loop& loop;
+  MeteringClient& metering;
+  Journal& journal;
+  Outbox& outbox;
+  const SettlerOptions options;
+  bool stopped = false;
+  std::atomic<int64_t> recovering{0};
+};
+
+Settler::Settler(Loop& loop, MeteringClient& metering, Journal& journal, Outbox& outbox,
+                 const SettlerOptions& options)
+    : shared_(std::make_shared<Shared>(loop, metering, journal, outbox, options)) {}
+
+Settler::~Settler() { shared_->stopped = true; }
+
+Task<Settled> Settler::Settle(billing::v1::MeterOp op, JournalSlot* slot) {
+  std::shared_ptr<Shared> shared = shared_;
+  auto job = std::make_shared<Job>(shared->loop);
+  job->op = std::move(op);
+  job->slot = slot;
+  shared->loop.Spawn(Shared::Deliver(shared, job));
+  co_await job->changed.WaitFor(shared->options.patience_ms);
+  if (!job->answer) {
+    Shared::WriteToOutbox(shared, job);
+    co_await job->changed.Wait();
+    if (!job->answer && job->written == true) {
+      shared->DropSlot(*job);
+      co_return Settled{Durability::kOutbox, std::nullopt};
+    }
+    if (!job->answer) {
+      job->in_outbox = false;
+      job->changed.Reset();
+      co_await job->changed.WaitFor(kWithoutDiskMs);
+    }
+  }
+  if (!job->answer) co_return Settled{Durability::kNone, std::nullopt};
+  Settled settled{Durability::kLedger, std::nullopt};
+  if (job->answer->ok()) settled.charged_nano_usd = job->answer->charged_nano_usd();
+  co_return settled;
+}
+
+Task<void> Settler::Release(billing::v1::MeterOp op, JournalSlot* slot) {
+  std::shared_ptr<Shared> shared = shared_;
+  auto job = std::make_shared<Job>(shared->loop);
+  job->op = std::move(op);
+  job->slot = slot;
+  shared->loop.Spawn(Shared::Deliver(shared, job));
+  co_await job->changed.WaitFor(shared->options.patience_ms);
+}
+
+void Settler::Recover() {
+  size_t count = 0;
+  auto start = [this, &count](billing::v1::MeterOp op, JournalSlot* slot, bool in_outbox) {
+    auto job = std::make_shared<Job>(shared_->loop);
+    job->op = std::move(op);
+    job->slot = slot;
+    job->in_outbox = in_outbox;
+    ++shared_->recovering;
+    ++count;
+    job->on_answer = [shared = shared_.get()] { --shared->recovering; };
+    shared_->loop.Spawn(Shared::Deliver(shared_, job));
+  };
+  std::set<std::string> in_outbox;
+  for (const auto& [id, payload] : shared_->outbox.recovered()) {
+    billing::v1::MeterOp op;
+    if (!op.ParseFromString(payload)) {
+      log::Error("an outbox record can not be read", {{"request", HexEncode(id)}});
+      shared_->outbox.Acknowledge(id);
+      continue;
+    }
+    in_outbox.insert(id);
+    start(std::move(op), nullptr, true);
+  }
+  for (const JournalEntry& entry : shared_->journal.recovered()) {
+    if (in_outbox.count(entry.request_id)) {  // it had ended; its settlement is already on its way
+      shared_->journal.Release(entry.slot);
+      continue;
+    }
+    start(RecoveredOp(entry), entry.slot, false);
+  }
+  if (count > 0) {
+    log::Info("settling what an earlier process left behind", {{"requests", count}});
+  }
+}
+
+bool Settler::recovered() const { return shared_->recovering == 0; }
+
+billing::v1::MeterOp RecoveredOp(const JournalEntry& entry) {
+  billing::v1::MeterOp op;
+  op.set_request_id(entry.request_id);
+  op.set_workspace_id(entry.workspace_id);
+  op.set_sequence(entry.sequence + kRecoveredSequenceGap);
+  billing::v1::SettleOp& settle = *op.mutable_settle();
+  settle.set_engine_id(entry.engine_id);
+  if (!entry.accepted && entry.usage.completion_tokens() == 0) {
+    settle.set_outcome(billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
+    return op;
+  }
+  settle.set_outcome(billing::v1::OUTCOME_RECOVERED);
+  *settle.mutable_usage() = entry.usage;
+  settle.set_estimated(true);
+  return op;
+}
+
+}  // namespace tollgate::inference_router

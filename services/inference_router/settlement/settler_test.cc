@@ -1,0 +1,193 @@
+#include "services/inference_router/settlement/settler.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <deque>
+#include <filesystem>
+
+#include "common/base/id.h"
+#include "common/runtime/testing.h"
+
+namespace tollgate::inference_router {
+namespace {
+
+// A ledger that answers, refuses to be reached, or never answers in time, as scripted.
+class FakeLedger : public MeteringClient {
+ public:
+  explicit FakeLedger(Loop& loop) : loop_(loop) {}
+  Task<Result<billing::v1::MeterResult>> Meter(billing::v1::MeterOp op, int64_t timeout_ms) override {
+    ++calls;
+    ops.push_back(op);
+    const int64_t delay = delays_ms.empty() ? 0 : delays_ms.front();
+    if (!delays_ms.empty()) delays_ms.pop_front();
+    if (delay < 0) co_return Unavailable("ledger away");
+    if (delay > 0) co_await loop_.Sleep(delay);
+    billing::v1::MeterResult result;
+    result.set_ok(ok);
+    result.set_charged_nano_usd(77);
+    co_return result;
+  }
+
+  std::deque<int64_t> delays_ms;  // per call; negative: not reachable
+  bool ok = true;
+  int calls = 0;
+  std::vector<billing::v1::MeterOp> ops;
+
+ private:
+  Loop& loop_;
+};
+
+class SettlerTest : public ::testing::Test {
+ protected:
+  SettlerTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "settlerXXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    Reopen();
+    options_.patience_ms = 30;
+    options_.first_pause_ms = 10;
+    options_.longest_pause_ms = 20;
+  }
+  ~SettlerTest() override {
+    outbox_.reset();
+    journal_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  void Reopen() {
+    outbox_.reset();
+    journal_.reset();
+    journal_ = std::move(Journal::Open(folder_ + "/journal")).value();
+    outbox_ = std::move(Outbox::Open(folder_ + "/outbox")).value();
+  }
+  JournalSlot* Slot(const std::string& id) { return journal_->Acquire({id, "ws", "key", "m"}); }
+  static billing::v1::MeterOp Op(const std::string& id) {
+    billing::v1::MeterOp op;
+    op.set_request_id(id);
+    op.set_workspace_id("ws");
+    op.mutable_settle()->set_outcome(billing::v1::OUTCOME_COMPLETED);
+    return op;
+  }
+  static Task<bool> Until(Loop& loop, std::function<bool()> condition) {
+    for (int i = 0; i < 500 && !condition(); ++i) co_await loop.Sleep(5);
+    co_return condition();
+  }
+
+  std::string folder_;
+  const std::string id_ = Id::New().ToBytes();
+  std::unique_ptr<Journal> journal_;
+  std::unique_ptr<Outbox> outbox_;
+  SettlerOptions options_;
+};
+
+TEST_F(SettlerTest, AQuickLedgerNeedsNoOutbox) {
+  const Settled settled = testing::RunTask([&](Loop& loop) -> Task<Settled> {
+    FakeLedger ledger(loop);
+    Settler settler(loop, ledger, *journal_, *outbox_, options_);
+    co_return co_await settler.Settle(Op(id_), Slot(id_));
+  });
+  EXPECT_EQ(settled.durability, Durability::kLedger);
+  EXPECT_EQ(settled.charged_nano_usd, 77);
+  EXPECT_EQ(journal_->in_use(), 0);
+  EXPECT_EQ(std::filesystem::file_size(folder_ + "/outbox"), 0u);
+}
+
+TEST_F(SettlerTest, ASlowLedgerIsReplacedByTheOutboxAndAcknowledgesItLater) {
+  testing::RunTask([&](Loop& loop) -> Task<bool> {
+    FakeLedger ledger(loop);
+    ledger.delays_ms = {150};
+    Settler settler(loop, ledger, *journal_, *outbox_, options_);
+    const Settled settled = co_await settler.Settle(Op(id_), Slot(id_));
+    EXPECT_EQ(settled.durability, Durability::kOutbox);
+    EXPECT_FALSE(settled.charged_nano_usd);
+    EXPECT_EQ(journal_->in_use(), 0) << "the outbox has it";
+    EXPECT_EQ(outbox_->depth(), 1);
+    EXPECT_TRUE(co_await Until(loop, [&] { return outbox_->depth() == 0; }));
+    EXPECT_EQ(ledger.calls, 1) << "the slow answer counts; nothing is asked twice";
+    co_return true;
+  });
+}
+
+TEST_F(SettlerTest, KeepsTryingWhileTheLedgerIsAway) {
+  testing::RunTask([&](Loop& loop) -> Task<bool> {
+    FakeLedger ledger(loop);
+    ledger.delays_ms = {-1, -1, -1, -1, -1, -1};
+    Settler settler(loop, ledger, *journal_, *outbox_, options_);
+    const Settled settled = co_await settler.Settle(Op(id_), Slot(id_));
+    EXPECT_EQ(settled.durability, Durability::kOutbox);
+    EXPECT_TRUE(co_await Until(loop, [&] { return outbox_->depth() == 0; }));
+    EXPECT_EQ(ledger.calls, 7);
+    for (const auto& op : ledger.ops) {
+      EXPECT_EQ(op.SerializeAsString(), Op(id_).SerializeAsString()) << "the very same operation";
+    }
+    co_return true;
+  });
+}
+
+TEST_F(SettlerTest, ARefusalIsAnAnswer) {
+  testing::RunTask([&](Loop& loop) -> Task<bool> {
+    FakeLedger ledger(loop);
+    ledger.ok = false;
+    Settler settler(loop, ledger, *journal_, *outbox_, options_);
+    const Settled settled = co_await settler.Settle(Op(id_), Slot(id_));
+    EXPECT_EQ(settled.durability, Durability::kLedger);
+    EXPECT_FALSE(settled.charged_nano_usd);
+    EXPECT_EQ(ledger.calls, 1);
+    co_return true;
+  });
+}
+
+TEST_F(SettlerTest, ReleaseWaitsAMomentOnlyAndKeepsTheSlotUntilTheAnswer) {
+  testing::RunTask([&](Loop& loop) -> Task<bool> {
+    FakeLedger ledger(loop);
+    ledger.delays_ms = {-1, -1, -1, -1, -1, -1, -1, -1};
+    Settler settler(loop, ledger, *journal_, *outbox_, options_);
+    co_await settler.Release(Op(id_), Slot(id_));
+    EXPECT_EQ(journal_->in_use(), 1);
+    EXPECT_EQ(outbox_->depth(), 0) << "nothing to charge needs no disk";
+    EXPECT_TRUE(co_await Until(loop, [&] { return journal_->in_use() == 0; }));
+    co_return true;
+  });
+}
+
+TEST_F(SettlerTest, AfterACrashTheOutboxAndTheJournalAreSettledOnce) {
+  const std::string ended = Id::New().ToBytes(), running = Id::New().ToBytes(),
+                    waiting = Id::New().ToBytes();
+  // A process that died: one request had ended (its slot not yet given back), one was streaming, one
+  // had no engine yet.
+  outbox_->Append(ended, Op(ended).SerializeAsString(), nullptr);
+  Slot(ended);
+  JournalSlot* slot = Slot(running);
+  slot->SetEngine("e1");
+  slot->SetAccepted();
+  slot->SetUsage(12, 34);
+  slot->NextSequence();
+  Slot(waiting);
+  Reopen();
+
+  testing::RunTask([&](Loop& loop) -> Task<bool> {
+    FakeLedger ledger(loop);
+    ledger.delays_ms = {-1};
+    Settler settler(loop, ledger, *journal_, *outbox_, options_);
+    EXPECT_TRUE(settler.recovered());
+    settler.Recover();
+    EXPECT_FALSE(settler.recovered());
+    EXPECT_TRUE(co_await Until(loop, [&] { return settler.recovered(); }));
+    EXPECT_TRUE(co_await Until(loop, [&] { return outbox_->depth() == 0; }));
+    EXPECT_EQ(journal_->in_use(), 0);
+    EXPECT_EQ(ledger.calls, 4) << "three operations, one of them twice";
+    std::map<std::string, billing::v1::MeterOp> by_id;
+    for (const auto& op : ledger.ops) by_id[op.request_id()] = op;
+    EXPECT_EQ(by_id.size(), 3u);
+    EXPECT_EQ(by_id[ended].settle().outcome(), billing::v1::OUTCOME_COMPLETED);
+    EXPECT_EQ(by_id[running].settle().outcome(), billing::v1::OUTCOME_RECOVERED);
+    EXPECT_EQ(by_id[running].settle().usage().prompt_tokens(), 12);
+    EXPECT_EQ(by_id[running].settle().usage().completion_tokens(), 34);
+    EXPECT_EQ(by_id[running].settle().engine_id(), "e1");
+    EXPECT_GT(by_id[running].sequence(), 1);
+    EXPECT_EQ(by_id[waiting].settle().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
+    co_return true;
+  });
+}
+
+}  // namespace
+}  // namespace tollgate::inference_router
