@@ -1,6 +1,10 @@
 // What tests do through the admin services, as the operator's command line would.
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+
 #include "tests/support/cluster_member.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"

@@ -1,0 +1,221 @@
+// Money through the whole product, to the nano-USD. decisions 1-10, reliability.md section 1.
+#include <atomic>
+#include <thread>
+
+#include "tests/integration/system_test.h"
+
+namespace tollgate::test {
+namespace {
+
+class MoneyTest : public SystemTest {};
+INSTANTIATE_TEST_SUITE_P(Systems, MoneyTest, ::testing::Values("allinone", "tcp"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(MoneyTest, ChargeIsTheFloorOfPriceTimesUsage) {
+  const ApiKey key = Customer();
+  int64_t expected = 0;
+  for (int tokens = 1; tokens <= 5; ++tokens) {
+    const Json usage =
+        Chat(key, ",\"x_sim\":{\"tokens\":" + std::to_string(tokens) + "}").json()["usage"];
+    EXPECT_EQ(usage["completion_tokens"].integer(), tokens);
+    expected += Charge(usage["prompt_tokens"].integer(), tokens);
+    const SseStream stream = ChatStream(
+        key, ",\"stream_options\":{\"include_usage\":true},\"x_sim\":{\"reasoning_tokens\":" +
+                 std::to_string(tokens) + "}");
+    const Json streamed = stream.Usage();
+    expected +=
+        Charge(streamed["prompt_tokens"].integer(), streamed["completion_tokens"].integer());
+  }
+  EXPECT_EQ(SpentOf(key), expected);
+}
+
+TEST_P(MoneyTest, UsageIsBookedBeforeTheEndIsSaid) {
+  const ApiKey key = Customer();
+  ASSERT_TRUE(ChatStream(key, R"(,"x_sim":{"tokens":5})").done());
+  const auto balance = cluster().Balance(key.workspace_id);
+  ASSERT_TRUE(balance);
+  EXPECT_EQ(balance->open_holds, 0) << "decision 24: the end is said once the usage is recorded";
+  EXPECT_LT(balance->available, kUsd);
+}
+
+TEST_P(MoneyTest, FiftyParallelRequestsOnMoneyForFour) {
+  constexpr int64_t kTokens = 1000;
+  // One hold: the bound of the prompt and a thousand tokens.
+  const int64_t credit = 4 * Charge(60, kTokens);
+  const ApiKey key = Customer(credit);
+  std::atomic<int> succeeded{0}, refused{0}, other{0};
+  std::atomic<int64_t> charged{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 50; ++i) {
+    threads.emplace_back([&] {
+      const HttpResponse answer =
+          Chat(key, R"(,"max_tokens":1000,"x_sim":{"tokens":1000,"delay_ms":2000})");
+      if (answer.status == 200) {
+        ++succeeded;
+        const Json usage = answer.json()["usage"];
+        charged += Charge(usage["prompt_tokens"].integer(), usage["completion_tokens"].integer());
+      } else if (answer.status == 402 || answer.status == 429) {
+        ++refused;
+        const std::string code = answer.json()["error"]["code"].str();
+        EXPECT_EQ(code, answer.status == 402 ? "insufficient_credits" : "rate_limited");
+        EXPECT_EQ(answer.has_header("retry-after"), answer.status == 429);
+      } else {
+        ++other;
+        ADD_FAILURE() << answer.status << answer.body << answer.error;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GE(succeeded.load(), 1);
+  EXPECT_LE(succeeded.load(), 4);
+  EXPECT_EQ(succeeded.load() + refused.load(), 50);
+  EXPECT_EQ(SpentOf(key, credit), charged.load());
+  EXPECT_TRUE(cluster().VerifyLedger().ok);
+}
+
+TEST_P(MoneyTest, NoCreditIs402AndFreshCreditActsAtOnce) {
+  const ApiKey key = Customer(0);
+  ExpectError(Chat(key), 402, "insufficient_credits", "permission_error");
+  const HttpResponse stream = cluster().Post(key, kChat, ChatBody(",\"stream\":true"));
+  ExpectError(stream, 402, "insufficient_credits", "permission_error");
+  cluster().AddCredit(key.workspace_id, kUsd);
+  EXPECT_EQ(Chat(key).status, 200);
+}
+
+TEST_P(MoneyTest, MonthlyCapStopsAndRaisingItActsOnTheNextRequest) {
+  const ApiKey key = Customer();
+  cluster().SetCap(key.workspace_id, 1);
+  ExpectError(Chat(key), 402, "insufficient_credits", "permission_error");
+  cluster().SetCap(key.workspace_id, kUsd);
+  EXPECT_EQ(Chat(key).status, 200);
+  cluster().SetCap(key.workspace_id, 1);
+  ExpectError(Chat(key), 402, "insufficient_credits", "permission_error");
+  cluster().SetCap(key.workspace_id, std::nullopt);
+  EXPECT_EQ(Chat(key).status, 200);
+}
+
+TEST_P(MoneyTest, CreditThatEndsInMidStreamEndsTheAnswerWithLength) {
+  const int64_t credit = Charge(80, 300);
+  const ApiKey key = Customer(credit);
+  const SseStream stream = ChatStream(
+      key, R"(,"stream_options":{"include_usage":true},"x_sim":{"tokens":3000,"token_ms":1})");
+  ASSERT_EQ(stream.head.status, 200) << stream.head.body;
+  EXPECT_TRUE(stream.done());
+  EXPECT_EQ(stream.FinishReason(), "length");
+  const Json usage = stream.Usage();
+  EXPECT_GT(usage["completion_tokens"].integer(), 200);
+  EXPECT_EQ(SpentOf(key, credit),
+            Charge(usage["prompt_tokens"].integer(), usage["completion_tokens"].integer()));
+  EXPECT_TRUE(WaitUntil([&] { return EnginesRunning() == 0; }, 1000))
+      << "the engine must be stopped";
+}
+
+TEST_P(MoneyTest, LongAnswersAreExtendedAndSettledExactly) {
+  const ApiKey key = Customer();
+  const SseStream stream =
+      ChatStream(key, R"(,"stream_options":{"include_usage":true},"x_sim":{"tokens":9000})");
+  ASSERT_TRUE(stream.done());
+  const Json usage = stream.Usage();
+  EXPECT_EQ(usage["completion_tokens"].integer(), 9000);
+  EXPECT_EQ(SpentOf(key), Charge(usage["prompt_tokens"].integer(), 9000));
+}
+
+TEST_P(MoneyTest, ClientThatGoesAwayStopsTheEngineWithin500MsAndPaysWhatWasProduced) {
+  const ApiKey key = Customer();
+  const std::string tag = NewTag();
+  int64_t gone_us = 0;
+  {
+    HttpConnection connection(cluster().port());
+    connection.SendRequest(
+        "POST", kChat, key.headers(),
+        ChatBody(R"(,"stream":true,"x_sim":{"tokens":5000,"token_ms":10,"tag":")" + tag + R"("})"));
+    ASSERT_EQ(connection.ReadHead().status, 200);
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(connection.NextEvent());
+    gone_us = MonotonicUs();
+  }
+  ASSERT_TRUE(WaitUntil([&] { return EnginesRunning() == 0; }, 3000));
+  const auto requests = EngineRequests(tag);
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_TRUE(requests[0].aborted);
+  EXPECT_LE(requests[0].ended_us - gone_us, 500'000);
+  const int64_t spent = SpentOf(key);
+  EXPECT_GE(spent, Charge(requests[0].prompt_tokens, 19));
+  EXPECT_LE(spent, Charge(requests[0].prompt_tokens, requests[0].tokens_generated));
+}
+
+TEST_P(MoneyTest, ClientThatGoesAwayBeforeTheFirstTokenStopsTheEngineToo) {
+  const ApiKey key = Customer();
+  const std::string tag = NewTag();
+  int64_t gone_us = 0;
+  {
+    HttpConnection connection(cluster().port());
+    connection.SendRequest(
+        "POST", kChat, key.headers(),
+        ChatBody(R"(,"stream":true,"x_sim":{"delay_ms":20000,"tag":")" + tag + R"("})"));
+    ASSERT_TRUE(WaitUntil([&] { return EngineRequests(tag).size() == 1; }, 5000));
+    gone_us = MonotonicUs();
+  }
+  ASSERT_TRUE(WaitUntil([&] { return EnginesRunning() == 0; }, 3000));
+  EXPECT_LE(EngineRequests(tag)[0].ended_us - gone_us, 500'000);
+  // Nothing was produced: nothing is charged.
+  EXPECT_EQ(SpentOf(key), 0);
+}
+
+TEST_P(MoneyTest, EngineUsageThatCanNotBeTrueIsNotCharged) {
+  for (const char* usage : {"\"absurd\"", "\"negative\"", "\"none\""}) {
+    const ApiKey key = Customer();
+    const HttpResponse answer =
+        Chat(key, std::string(R"(,"x_sim":{"tokens":10,"usage":)") + usage + "}");
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    const Json told = answer.json()["usage"];
+    EXPECT_LE(told["completion_tokens"].integer(), 10) << usage;
+    EXPECT_GE(told["completion_tokens"].integer(), 0) << usage;
+    EXPECT_EQ(SpentOf(key),
+              Charge(told["prompt_tokens"].integer(), told["completion_tokens"].integer()))
+        << usage;
+  }
+}
+
+TEST_P(MoneyTest, CachedTokensAreReportedAndPricedAsInput) {
+  const ApiKey key = Customer();
+  const Json usage = Chat(key, R"(,"x_sim":{"tokens":3,"cached_tokens":4})").json()["usage"];
+  EXPECT_EQ(usage["prompt_tokens_details"]["cached_tokens"].integer(), 4) << usage.Dump();
+  EXPECT_EQ(SpentOf(key), Charge(usage["prompt_tokens"].integer(), 3));
+}
+
+TEST_P(MoneyTest, PriceOfTheAdmissionHoldsWhenTheCatalogChanges) {
+  const ApiKey old_key = Customer();
+  const ApiKey new_key = Customer();
+  HttpConnection connection(cluster().port());
+  connection.SendRequest(
+      "POST", kChat, old_key.headers(),
+      ChatBody(
+          R"(,"stream":true,"stream_options":{"include_usage":true},"x_sim":{"tokens":300,"token_ms":10})"));
+  ASSERT_EQ(connection.ReadHead().status, 200);
+  const std::string before = ReadFile(cluster().dir() + "/catalog.yaml");
+  cluster().WriteCatalog(DefaultCatalog({engine(0).base_url(), engine(1).base_url()}, "1", "3"));
+  const bool changed = WaitUntil(
+      [&] {
+        return Http(cluster().port(), "GET", "/v1/models").body.find(kInputPrice) ==
+               std::string::npos;
+      },
+      10'000, 20);
+  EXPECT_TRUE(changed) << "the catalog is reloaded when its file changes";
+  const Json usage = Chat(new_key, R"(,"x_sim":{"tokens":7})").json()["usage"];
+  EXPECT_EQ(SpentOf(new_key), usage["prompt_tokens"].integer() * 1000 + 7 * 3000);
+  Json last;
+  while (auto event = connection.NextEvent()) {
+    if (event->json()["usage"].is_object()) last = event->json()["usage"];
+  }
+  EXPECT_EQ(SpentOf(old_key), Charge(last["prompt_tokens"].integer(), 300));
+  cluster().WriteCatalog(before);
+  EXPECT_TRUE(WaitUntil(
+      [&] {
+        return Http(cluster().port(), "GET", "/v1/models").body.find(kInputPrice) !=
+               std::string::npos;
+      },
+      10'000, 20));
+}
+
+}  // namespace
+}  // namespace tollgate::test

@@ -1,0 +1,63 @@
+// The fixture of all integration tests: the same cases against the all-in-one process and against a
+// cluster in which every service is its own process over TCP. Two simulated engines serve
+// "sim/model".
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/cluster.h"
+#include "tests/support/engine_sim.h"
+
+namespace tollgate::test {
+
+// USD per million tokens of the catalog here; picked so that charges are no whole nano-USD.
+inline constexpr char kInputPrice[] = "0.150101";
+inline constexpr char kOutputPrice[] = "0.600307";
+inline constexpr int64_t kInputPico = 150'101;
+inline constexpr int64_t kOutputPico = 600'307;
+inline constexpr int64_t kUsd = 1'000'000'000;
+
+// What the rules say: one floor per request (decisions 10).
+inline int64_t Charge(int64_t prompt_tokens, int64_t completion_tokens) {
+  return (prompt_tokens * kInputPico + completion_tokens * kOutputPico) / 1000;
+}
+
+// {"model":…,"messages":[{"role":"user","content":"hello there"}]<more>}
+std::string ChatBody(const std::string& more = "", const std::string& model = "sim/model");
+inline constexpr char kChat[] = "/v1/chat/completions";
+
+class SystemTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  Cluster& cluster() const;
+  EngineSim& engine(int index) const;
+  std::vector<SimRequest> EngineRequests(const std::string& tag) const;  // of both engines
+  int64_t EnginesRunning() const;
+
+  // A customer with this much credit.
+  ApiKey Customer(int64_t nano_usd = kUsd, const KeyOptions& options = {}) {
+    return cluster().NewCustomer(nano_usd, options);
+  }
+  HttpResponse Chat(const ApiKey& key, const std::string& more = "",
+                    const std::string& model = "sim/model") {
+    return cluster().Post(key, kChat, ChatBody(more, model));
+  }
+  SseStream ChatStream(const ApiKey& key, const std::string& more = "") {
+    return cluster().Stream(key, ChatBody(",\"stream\":true" + more));
+  }
+  // Credit spent so far, once nothing is held any more.
+  int64_t SpentOf(const ApiKey& key, int64_t credit = kUsd);
+  // A tag for x_sim that no other test uses.
+  std::string NewTag();
+};
+
+// Checks the OpenAI-style envelope to the letter.
+void ExpectError(const HttpResponse& answer, int status, const std::string& code,
+                 const std::string& type, const std::string& param = "");
+
+}  // namespace tollgate::test
