@@ -1,0 +1,51 @@
+#include "common/rpc/server.h"
+
+#include <pthread.h>
+
+namespace tollgate::rpc {
+
+WorkerPool::WorkerPool(int threads, size_t max_queued, const char* name) : max_queued_(max_queued) {
+  for (int i = 0; i < threads; ++i) {
+    threads_.emplace_back([this] { Run(); });
+    pthread_setname_np(threads_.back().native_handle(), std::string(name).substr(0, 15).c_str());
+  }
+}
+
+WorkerPool::~WorkerPool() { Stop(); }
+
+bool WorkerPool::Submit(std::function<void()> work) {
+  {
+    std::lock_guard lock(mutex_);
+    if (stopped_ || queue_.size() >= max_queued_) return false;
+    queue_.push_back(std::move(work));
+  }
+  wake_.notify_one();
+  return true;
+}
+
+void WorkerPool::Stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+void WorkerPool::Run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return stopped_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    std::function<void()> work = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    work();
+    work = nullptr;
+    lock.lock();
+  }
+}
+
+}  // namespace tollgate::rpc
