@@ -52,7 +52,8 @@ gateway:
   refuse_large_max_tokens: true
   legacy_key_prefixes: [tg-, "old-"]
 billing:
-)", "t.yaml", ".", config);
+)",
+                               "t.yaml", ".", config);
   ASSERT_TRUE(loaded.ok()) << loaded.error();
   EXPECT_EQ(config.host().threads(), 2);
   EXPECT_EQ(config.host().log_level(), "warn");
@@ -70,7 +71,8 @@ TEST(Config, EmptyFileIsAllDefaults) {
 
 TEST(Config, UnquotedPricesStayTheTextTheyAre) {
   CatalogFile file;
-  const auto loaded = LoadText("models: [{id: a/b, input_usd_per_million: 0.10, created: 2026-01-02}]", "c", ".", file);
+  const auto loaded = LoadText(
+      "models: [{id: a/b, input_usd_per_million: 0.10, created: 2026-01-02}]", "c", ".", file);
   ASSERT_TRUE(loaded.ok()) << loaded.error();
   EXPECT_EQ(file.models(0).input_usd_per_million(), "0.10");
   EXPECT_EQ(file.models(0).created(), "2026-01-02");
@@ -87,18 +89,23 @@ TEST(Config, ErrorsNameFileLineColumnAndTheLikelyField) {
 TEST(Config, RefusesWrongTypes) {
   EXPECT_EQ(ErrorOf("host: {threads: 1.5}"), "t.yaml:1:17: threads must be a whole number");
   EXPECT_EQ(ErrorOf("host: {threads: \"2\"}"), "t.yaml:1:17: threads must be a whole number");
-  EXPECT_EQ(ErrorOf("host: {threads: [2]}"), "t.yaml:1:17: threads must be a whole number, not a list");
+  EXPECT_EQ(ErrorOf("host: {threads: [2]}"),
+            "t.yaml:1:17: threads must be a whole number, not a list");
   EXPECT_EQ(ErrorOf("host: {threads: 2147483648}"), "t.yaml:1:17: threads is out of range");
-  EXPECT_EQ(ErrorOf("host: {log_level: {a: b}}"), "t.yaml:1:19: log_level must be text, not a mapping");
+  EXPECT_EQ(ErrorOf("host: {log_level: {a: b}}"),
+            "t.yaml:1:19: log_level must be text, not a mapping");
   EXPECT_EQ(ErrorOf("gateway: {refuse_large_max_tokens: yes}"),
             "t.yaml:1:36: refuse_large_max_tokens must be true or false");
   EXPECT_EQ(ErrorOf("gateway: {cors_origins: x}"), "t.yaml:1:25: cors_origins must be a list");
-  EXPECT_EQ(ErrorOf("gateway: [x]"), "t.yaml:1:10: GatewaySettings must be a mapping of field names to values");
-  EXPECT_EQ(ErrorOf("just text"), "t.yaml:1:1: AllInOneConfig must be a mapping of field names to values");
+  EXPECT_EQ(ErrorOf("gateway: [x]"),
+            "t.yaml:1:10: GatewaySettings must be a mapping of field names to values");
+  EXPECT_EQ(ErrorOf("just text"),
+            "t.yaml:1:1: AllInOneConfig must be a mapping of field names to values");
 }
 
 TEST(Config, RefusesDuplicateKeysSecondDocumentsAndMalformedYaml) {
-  EXPECT_EQ(ErrorOf("host:\n  threads: 1\n  threads: 2\n"), "t.yaml:3:3: duplicate key \"threads\"");
+  EXPECT_EQ(ErrorOf("host:\n  threads: 1\n  threads: 2\n"),
+            "t.yaml:3:3: duplicate key \"threads\"");
   EXPECT_NE(ErrorOf("host:\n---\nhost:\n").find("a second YAML document"), std::string::npos);
   EXPECT_EQ(ErrorOf("host: [1, 2\n").rfind("t.yaml:", 0), 0u);
   EXPECT_EQ(ErrorOf("a: *nothing\n").rfind("t.yaml:1:", 0), 0u);
@@ -117,7 +124,8 @@ TEST(Substitution, EnvironmentWithAndWithoutDefault) {
   ::unsetenv("TOLLGATE_CONFIG_TEST_UNSET");
   AllInOneConfig config;
   const auto loaded = LoadText(
-      "host:\n  threads: ${env:TOLLGATE_CONFIG_TEST_SET}\n  admin_listen: a${env:TOLLGATE_CONFIG_TEST_UNSET:-b:1}c\n"
+      "host:\n  threads: ${env:TOLLGATE_CONFIG_TEST_SET}\n  admin_listen: "
+      "a${env:TOLLGATE_CONFIG_TEST_UNSET:-b:1}c\n"
       "  log_level: ${env:TOLLGATE_CONFIG_TEST_EMPTY:-info}\n  grpc_listen: $${env:X}\n",
       "t.yaml", ".", config);
   ASSERT_TRUE(loaded.ok()) << loaded.error();
@@ -146,7 +154,8 @@ TEST(Substitution, ErrorsNeverShowWhatCameFromOutsideOrWhatWasWritten) {
   TempFolder folder;
   folder.Write("secret", "hunter2\xFF\n");
   ::setenv("TOLLGATE_CONFIG_TEST_SECRET", "hunter2", 1);
-  for (const char* text : {"host: {threads: \"${file:secret}\"}", "host: {threads: \"${env:TOLLGATE_CONFIG_TEST_SECRET}\"}",
+  for (const char* text : {"host: {threads: \"${file:secret}\"}",
+                           "host: {threads: \"${env:TOLLGATE_CONFIG_TEST_SECRET}\"}",
                            "auth: {pepper: \"${file:secret}\"}", "host: {threads: hunter2}"}) {
     AllInOneConfig config;
     const auto loaded = LoadText(text, "t.yaml", folder.path(), config);
@@ -168,24 +177,55 @@ class AnyMessage {
  public:
   AnyMessage() {
     google::protobuf::FileDescriptorProto file;
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(R"pb(
-      name: "any.proto" syntax: "proto3"
-      enum_type { name: "LogLevel"
-        value { name: "LOG_LEVEL_UNSPECIFIED" number: 0 } value { name: "LOG_LEVEL_DEBUG" number: 1 }
-        value { name: "LOG_LEVEL_VERY_LOUD" number: 2 } }
-      message_type { name: "Any"
-        field { name: "level" number: 1 type: TYPE_ENUM type_name: "LogLevel" label: LABEL_OPTIONAL }
-        field { name: "ratio" number: 2 type: TYPE_DOUBLE label: LABEL_OPTIONAL }
-        field { name: "count" number: 3 type: TYPE_UINT32 label: LABEL_OPTIONAL }
-        field { name: "a" number: 4 type: TYPE_STRING label: LABEL_OPTIONAL oneof_index: 0 }
-        field { name: "b" number: 5 type: TYPE_STRING label: LABEL_OPTIONAL oneof_index: 0 }
-        field { name: "limits" number: 6 type: TYPE_MESSAGE type_name: "Any.LimitsEntry" label: LABEL_REPEATED }
-        field { name: "maybe" number: 7 type: TYPE_INT64 label: LABEL_OPTIONAL oneof_index: 1 proto3_optional: true }
-        oneof_decl { name: "choice" } oneof_decl { name: "_maybe" }
-        nested_type { name: "LimitsEntry" options { map_entry: true }
-          field { name: "key" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL }
-          field { name: "value" number: 2 type: TYPE_INT64 label: LABEL_OPTIONAL } } }
-    )pb", &file));
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        R"pb(
+          name: "any.proto"
+          syntax: "proto3"
+          enum_type {
+            name: "LogLevel"
+            value { name: "LOG_LEVEL_UNSPECIFIED" number: 0 }
+            value { name: "LOG_LEVEL_DEBUG" number: 1 }
+            value { name: "LOG_LEVEL_VERY_LOUD" number: 2 }
+          }
+          message_type {
+            name: "Any"
+            field {
+              name: "level"
+              number: 1
+              type: TYPE_ENUM
+              type_name: "LogLevel"
+              label: LABEL_OPTIONAL
+            }
+            field { name: "ratio" number: 2 type: TYPE_DOUBLE label: LABEL_OPTIONAL }
+            field { name: "count" number: 3 type: TYPE_UINT32 label: LABEL_OPTIONAL }
+            field { name: "a" number: 4 type: TYPE_STRING label: LABEL_OPTIONAL oneof_index: 0 }
+            field { name: "b" number: 5 type: TYPE_STRING label: LABEL_OPTIONAL oneof_index: 0 }
+            field {
+              name: "limits"
+              number: 6
+              type: TYPE_MESSAGE
+              type_name: "Any.LimitsEntry"
+              label: LABEL_REPEATED
+            }
+            field {
+              name: "maybe"
+              number: 7
+              type: TYPE_INT64
+              label: LABEL_OPTIONAL
+              oneof_index: 1
+              proto3_optional: true
+            }
+            oneof_decl { name: "choice" }
+            oneof_decl { name: "_maybe" }
+            nested_type {
+              name: "LimitsEntry"
+              options { map_entry: true }
+              field { name: "key" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL }
+              field { name: "value" number: 2 type: TYPE_INT64 label: LABEL_OPTIONAL }
+            }
+          }
+        )pb",
+        &file));
     const auto* built = pool_.BuildFile(file);
     EXPECT_NE(built, nullptr);
     message_.reset(factory_.GetPrototype(built->message_type(0))->New());
@@ -211,7 +251,8 @@ TEST(Config, EnumsAreWrittenByTheirShortLowerCaseName) {
 
 TEST(Config, MapsOneofsOptionalsAndNumbers) {
   AnyMessage any;
-  EXPECT_EQ(any.Load("limits: {x: 1, y: 2}"), "limits { key: \"x\" value: 1 } limits { key: \"y\" value: 2 }");
+  EXPECT_EQ(any.Load("limits: {x: 1, y: 2}"),
+            "limits { key: \"x\" value: 1 } limits { key: \"y\" value: 2 }");
   EXPECT_EQ(any.Load("limits: {x: 1, x: 2}"), "t:1:16: duplicate key \"x\"");
   EXPECT_EQ(any.Load("limits: {x: z}"), "t:1:13: value must be a whole number");
   EXPECT_EQ(any.Load("{a: p, b: q}"), "t:1:8: only one field of choice may be set");

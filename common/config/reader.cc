@@ -41,9 +41,11 @@ struct Scalar {
 BasicResult<Scalar, std::string> ReadScalar(const YAML::Node& node, const FieldDescriptor& field,
                                             const Source& source, const std::string& expected) {
   if (!node.IsScalar()) {
-    return Wrong(source, node, field.name() + " must be " + expected + (node.IsMap() ? ", not a mapping"
-                                                                        : node.IsSequence() ? ", not a list"
-                                                                                            : ", not empty"));
+    return Wrong(source, node,
+                 field.name() + " must be " + expected +
+                     (node.IsMap()        ? ", not a mapping"
+                      : node.IsSequence() ? ", not a list"
+                                          : ", not empty"));
   }
   auto text = Substitute(node.Scalar(), source.base_dir);
   if (!text) return Wrong(source, node, text.error());
@@ -80,7 +82,8 @@ BasicResult<bool, std::string> ReadBool(const YAML::Node& node, const FieldDescr
   return Wrong(source, node, field.name() + " must be true or false");
 }
 
-BasicResult<std::string, std::string> ReadString(const YAML::Node& node, const FieldDescriptor& field,
+BasicResult<std::string, std::string> ReadString(const YAML::Node& node,
+                                                 const FieldDescriptor& field,
                                                  const Source& source) {
   auto scalar = ReadScalar(node, field, source, "text");
   if (!scalar) return Fail{std::move(scalar).error()};
@@ -124,7 +127,7 @@ BasicResult<const EnumValueDescriptor*, std::string> ReadEnum(const YAML::Node& 
 }
 
 // Sets a singular field, or adds to a repeated one.
-#define TOLLGATE_STORE(Kind, value)                          \
+#define TOLLGATE_STORE(Kind, value)                                 \
   (field.is_repeated() ? reflection.Add##Kind(&into, &field, value) \
                        : reflection.Set##Kind(&into, &field, value))
 
@@ -228,20 +231,23 @@ std::string UnknownField(const std::string& name, const Descriptor& type) {
 
 std::string At(const std::string& name, const YAML::Mark& mark, const std::string& message) {
   if (mark.is_null()) return name + ": " + message;
-  return name + ":" + std::to_string(mark.line + 1) + ":" + std::to_string(mark.column + 1) + ": " + message;
+  return name + ":" + std::to_string(mark.line + 1) + ":" + std::to_string(mark.column + 1) + ": " +
+         message;
 }
 
 Status ReadMessage(const YAML::Node& node, const Source& source, Message& into) {
   const Descriptor& type = *into.GetDescriptor();
   if (!node.IsDefined() || node.IsNull()) return {};
-  if (!node.IsMap()) return Wrong(source, node, type.name() + " must be a mapping of field names to values");
+  if (!node.IsMap())
+    return Wrong(source, node, type.name() + " must be a mapping of field names to values");
   std::set<std::string> seen;
   for (const auto& pair : node) {
     if (!pair.first.IsScalar()) return Wrong(source, pair.first, "a field name must be plain text");
     const std::string& name = pair.first.Scalar();
     const FieldDescriptor* field = type.FindFieldByName(name);
     if (field == nullptr) return Wrong(source, pair.first, UnknownField(name, type));
-    if (!seen.insert(name).second) return Wrong(source, pair.first, "duplicate key " + Quoted(name));
+    if (!seen.insert(name).second)
+      return Wrong(source, pair.first, "duplicate key " + Quoted(name));
     Status read = ReadField(pair.first, pair.second, *field, source, into);
     if (!read) return read;
   }

@@ -48,14 +48,16 @@ Text FromFile(std::string_view spec, const std::string& base_dir) {
 Text Expand(std::string_view inner, const std::string& base_dir) {
   if (inner.starts_with("env:")) return FromEnvironment(inner.substr(4));
   if (inner.starts_with("file:")) return FromFile(inner.substr(5), base_dir);
-  return Fail{std::string("\"${\" must be followed by env: or file: (write \"$${\" for a plain \"${\")")};
+  return Fail{
+      std::string("\"${\" must be followed by env: or file: (write \"$${\" for a plain \"${\")")};
 }
 
 }  // namespace
 
 Text ReadWholeFile(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return Fail{std::string("cannot be read: ") + std::strerror(errno)};
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0)
+    return Fail{std::string("cannot be read: ") + std::strerror(errno)};
   if (S_ISDIR(status.st_mode)) return Fail{std::string("is a folder, not a file")};
   if (status.st_size > kMaxFileBytes) return Fail{std::string("is larger than 4 MiB")};
   std::ifstream file(path, std::ios::binary);
@@ -66,7 +68,8 @@ Text ReadWholeFile(const std::string& path) {
   return std::move(content).str();
 }
 
-BasicResult<Substituted, std::string> Substitute(const std::string& text, const std::string& base_dir) {
+BasicResult<Substituted, std::string> Substitute(const std::string& text,
+                                                 const std::string& base_dir) {
   Substituted out;
   size_t at = 0;
   while (at < text.size()) {

@@ -13,9 +13,10 @@ struct Substituted {
   bool changed = false;
 };
 
-// "$${" stands for a plain "${". Relative file paths start at base_dir; one last line break of a file
-// is left out. Errors name the variable or the file, never their content.
-BasicResult<Substituted, std::string> Substitute(const std::string& text, const std::string& base_dir);
+// "$${" stands for a plain "${". Relative file paths start at base_dir; one last line break of a
+// file is left out. Errors name the variable or the file, never their content.
+BasicResult<Substituted, std::string> Substitute(const std::string& text,
+                                                 const std::string& base_dir);
 
 // A whole file of at most 4 MiB, or why it cannot be read.
 BasicResult<std::string, std::string> ReadWholeFile(const std::string& path);

@@ -16,7 +16,8 @@ std::atomic<Level> g_level{Level::kInfo};
 
 // Read by every record, set once at start: a shared pointer so that a late SetProcessName is safe.
 std::atomic<std::shared_ptr<const std::string>>& ProcessName() {
-  static std::atomic<std::shared_ptr<const std::string>> name{std::make_shared<const std::string>("tollgate")};
+  static std::atomic<std::shared_ptr<const std::string>> name{
+      std::make_shared<const std::string>("tollgate")};
   return name;
 }
 
@@ -33,7 +34,8 @@ void SetProcessName(std::string name) {
 void Write(Level level, std::string_view message, std::initializer_list<Field> fields) {
   const std::string line =
       FormatLine(level, SystemClock::Get().WallUs(), *ProcessName().load(), message, fields);
-  // One write(2) per record keeps the lines of threads and processes that share the descriptor whole.
+  // One write(2) per record keeps the lines of threads and processes that share the descriptor
+  // whole.
   std::string_view rest = line;
   while (!rest.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, rest.data(), rest.size());

@@ -15,7 +15,8 @@ struct Field {
   Field(std::string_view key, std::string_view value) : key(key), value(value) {}
   Field(std::string_view key, const char* value) : key(key), value(value) {}
   Field(std::string_view key, const std::string& value) : key(key), value(value) {}
-  Field(std::string_view key, int64_t value) : key(key), value(std::to_string(value)), number(true) {}
+  Field(std::string_view key, int64_t value)
+      : key(key), value(std::to_string(value)), number(true) {}
   Field(std::string_view key, int value) : Field(key, static_cast<int64_t>(value)) {}
   Field(std::string_view key, size_t value) : Field(key, static_cast<int64_t>(value)) {}
 

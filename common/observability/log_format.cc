@@ -15,8 +15,8 @@ constexpr size_t kMaxValueBytes = 1024;
 constexpr size_t kMinSecretChars = 6;
 
 bool IsTokenChar(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' || c == '~' ||
-         c == '+' || c == '/' || c == '=';
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' ||
+         c == '~' || c == '+' || c == '/' || c == '=';
 }
 bool IsKeyChar(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
@@ -55,7 +55,8 @@ Secret SecretAt(std::string_view text, bool at_word_start) {
     if (run >= kMinSecretChars) return {3, run};
   }
   if (at_word_start && StartsWithNoCase(text, "bearer")) {
-    const size_t gap = RunLength(text.substr(6), [](char c) { return c == ' ' || c == ':' || c == '='; });
+    const size_t gap =
+        RunLength(text.substr(6), [](char c) { return c == ' ' || c == ':' || c == '='; });
     const size_t run = gap > 0 ? RunLength(text.substr(6 + gap), IsTokenChar) : 0;
     if (run >= kMinSecretChars) return {6 + gap, run};
   }
@@ -107,10 +108,14 @@ void AppendString(std::string& out, std::string_view text) {
 
 std::string_view LevelName(Level level) {
   switch (level) {
-    case Level::kDebug: return "debug";
-    case Level::kInfo: return "info";
-    case Level::kWarn: return "warn";
-    case Level::kError: return "error";
+    case Level::kDebug:
+      return "debug";
+    case Level::kInfo:
+      return "info";
+    case Level::kWarn:
+      return "warn";
+    case Level::kError:
+      return "error";
   }
   return "error";
 }
@@ -144,10 +149,11 @@ std::string Rfc3339(int64_t wall_us) {
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(time - day);
   char text[48];
-  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
-                static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
+  std::snprintf(
+      text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()),
+      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+      static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+      static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
   return text;
 }
 

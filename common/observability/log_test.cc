@@ -13,14 +13,18 @@ namespace tollgate::log {
 namespace {
 
 TEST(FormatLine, IsOneJsonObjectWithUtcMicroseconds) {
-  EXPECT_EQ(FormatLine(Level::kWarn, 1'795'233'300'000'123, "gateway", "slow", {{"ms", 42}, {"stage", "admit"}}),
+  EXPECT_EQ(FormatLine(Level::kWarn, 1'795'233'300'000'123, "gateway", "slow",
+                       {{"ms", 42}, {"stage", "admit"}}),
             "{\"time\":\"2026-11-21T03:55:00.000123Z\",\"level\":\"warn\",\"process\":\"gateway\","
             "\"message\":\"slow\",\"ms\":42,\"stage\":\"admit\"}\n");
 }
 
 TEST(FormatLine, EscapesWhatJsonForbids) {
   const std::string line = FormatLine(Level::kInfo, 0, "p", "a\"b\\c\nd\te\x01g\xFFh\xC3\xA9", {});
-  EXPECT_NE(line.find(R"("message":"a\"b\\c\nd\te\u0001g\ufffdh)" "\xC3\xA9\""), std::string::npos) << line;
+  EXPECT_NE(line.find(R"("message":"a\"b\\c\nd\te\u0001g\ufffdh)"
+                      "\xC3\xA9\""),
+            std::string::npos)
+      << line;
   EXPECT_EQ(line.find('\n'), line.size() - 1);
 }
 
@@ -41,14 +45,15 @@ TEST(Redact, ReplacesKeysBearerTokensAndUrlPasswords) {
 }
 
 TEST(Redact, LeavesOrdinaryTextAlone) {
-  for (const char* text : {"task-force-of-ten", "sk-", "risk-assessment", "a bearer of news", "bearer",
-                           "http://127.0.0.1:8080/v1", "unix:/run/admin.sock", ""}) {
+  for (const char* text : {"task-force-of-ten", "sk-", "risk-assessment", "a bearer of news",
+                           "bearer", "http://127.0.0.1:8080/v1", "unix:/run/admin.sock", ""}) {
     EXPECT_EQ(Redact(text), text);
   }
 }
 
 TEST(Redact, ReachesFieldsToo) {
-  const std::string line = FormatLine(Level::kInfo, 0, "p", "m", {{"header", "Bearer sk-tollgate-secret99"}});
+  const std::string line =
+      FormatLine(Level::kInfo, 0, "p", "m", {{"header", "Bearer sk-tollgate-secret99"}});
   EXPECT_EQ(line.find("secret99"), std::string::npos) << line;
 }
 
@@ -62,7 +67,8 @@ TEST(Write, KeepsLinesOfManyThreadsWhole) {
   }
   for (std::thread& thread : threads) thread.join();
   std::istringstream captured(testing::internal::GetCapturedStderr());
-  const std::regex whole(R"(\{"time":"[^"]+","level":"info","process":"[^"]+","message":"line","thread":[0-3],"text":"x{300}"\})");
+  const std::regex whole(
+      R"(\{"time":"[^"]+","level":"info","process":"[^"]+","message":"line","thread":[0-3],"text":"x{300}"\})");
   std::string line;
   int lines = 0;
   while (std::getline(captured, line)) {

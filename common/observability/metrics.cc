@@ -30,8 +30,8 @@ std::string CacheKey(const std::string& name, const Labels& labels) {
   return key;
 }
 
-// Finds the metrics of one type by name and labels, so that the registry's one lock (and its hashing)
-// is taken only once per metric.
+// Finds the metrics of one type by name and labels, so that the registry's one lock (and its
+// hashing) is taken only once per metric.
 template <typename Metric>
 class Cache {
  public:
@@ -63,7 +63,8 @@ class Cache {
 
 }  // namespace
 
-prometheus::Counter& Counter(const std::string& name, const std::string& help, const Labels& labels) {
+prometheus::Counter& Counter(const std::string& name, const std::string& help,
+                             const Labels& labels) {
   static auto* cache = new Cache<prometheus::Counter>();
   static auto* fallback = new prometheus::Counter();
   return cache->Get(
@@ -92,20 +93,22 @@ prometheus::Histogram& Histogram(const std::string& name, const std::string& hel
   return cache->Get(
       name, labels,
       [&]() -> prometheus::Histogram& {
-        return prometheus::BuildHistogram().Name(name).Help(help).Register(TheRegistry()).Add(labels, bounds);
+        return prometheus::BuildHistogram()
+            .Name(name)
+            .Help(help)
+            .Register(TheRegistry())
+            .Add(labels, bounds);
       },
       *fallback);
 }
 
 const std::vector<double>& LatencyBounds() {
-  static const auto* bounds = new std::vector<double>{
-      50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3,
-      0.1,   0.2,    0.5,    1,      2,    5,    10,   20,    60};
+  static const auto* bounds =
+      new std::vector<double>{50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3,
+                              0.1,   0.2,    0.5,    1,      2,    5,    10,   20,    60};
   return *bounds;
 }
 
-std::string Render() {
-  return prometheus::TextSerializer().Serialize(TheRegistry().Collect());
-}
+std::string Render() { return prometheus::TextSerializer().Serialize(TheRegistry().Collect()); }
 
 }  // namespace tollgate::metrics

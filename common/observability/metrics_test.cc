@@ -43,7 +43,8 @@ TEST(Metrics, MalformedNameAndClashingTypeAreNoExceptions) {
 }
 
 TEST(Metrics, LatencyBoundsRise) {
-  for (size_t i = 1; i < LatencyBounds().size(); ++i) EXPECT_LT(LatencyBounds()[i - 1], LatencyBounds()[i]);
+  for (size_t i = 1; i < LatencyBounds().size(); ++i)
+    EXPECT_LT(LatencyBounds()[i - 1], LatencyBounds()[i]);
 }
 
 }  // namespace

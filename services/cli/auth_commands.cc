@@ -1,0 +1,269 @@
+#include <CLI/CLI.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "services/cli/commands.h"
+#include "services/cli/expiry.h"
+#include "services/cli/session.h"
+
+namespace tollgate::cli {
+namespace {
+
+namespace v1 = tollgate::auth::v1;
+
+std::vector<Column> WorkspaceColumns() {
+  return {{"workspace_id", "WORKSPACE"},       {"name", "NAME"},
+          {"requests_per_minute", "REQ/MIN"},  {"tokens_per_minute", "TOKENS/MIN"},
+          {"concurrent_requests", "PARALLEL"}, {"created_at", "CREATED (UTC)"}};
+}
+
+std::vector<Cell> WorkspaceRow(const v1::Workspace& workspace) {
+  return {Text(workspace.workspace_id()),
+          Text(workspace.name()),
+          Limit(workspace.limits().requests_per_minute()),
+          Limit(workspace.limits().tokens_per_minute()),
+          Limit(workspace.limits().concurrent_requests()),
+          Time(workspace.created_at_us(), "-")};
+}
+
+std::string StateName(v1::KeyState state) {
+  switch (state) {
+    case v1::KEY_STATE_ACTIVE:
+      return "active";
+    case v1::KEY_STATE_DISABLED:
+      return "disabled";
+    case v1::KEY_STATE_REVOKED:
+      return "revoked";
+    default:
+      return "unknown";
+  }
+}
+
+std::vector<Column> KeyColumns() {
+  return {{"key_id", "KEY"},         {"workspace_id", "WORKSPACE"},  {"name", "NAME"},
+          {"state", "STATE"},        {"last_four", "ENDS IN"},       {"models", "MODELS"},
+          {"expires_at", "EXPIRES"}, {"created_at", "CREATED (UTC)"}};
+}
+
+std::vector<Cell> KeyRow(const v1::Key& key) {
+  return {Text(key.key_id()),
+          Text(key.workspace_id()),
+          Text(key.name()),
+          Text(StateName(key.state())),
+          Text(key.last_four()),
+          List({key.allowed_models().begin(), key.allowed_models().end()}, "all"),
+          Time(key.expires_at_us(), "never"),
+          Time(key.created_at_us(), "-")};
+}
+
+void AddLimits(CLI::App& command, v1::Limits& limits) {
+  const auto add = [&command](const char* name, const char* help, auto set) {
+    command.add_option_function<int64_t>(name, set, help)->check(CLI::NonNegativeNumber);
+  };
+  add("--requests-per-minute", "Limit of requests a minute; 0 or left out: none",
+      [&limits](const int64_t& value) { limits.set_requests_per_minute(value); });
+  add("--tokens-per-minute", "Limit of tokens a minute; 0 or left out: none",
+      [&limits](const int64_t& value) { limits.set_tokens_per_minute(value); });
+  add("--concurrent-requests", "Limit of requests at a time; 0 or left out: none",
+      [&limits](const int64_t& value) { limits.set_concurrent_requests(value); });
+}
+
+void AddWorkspaceCommands(CLI::App& app, Session& session) {
+  CLI::App& group = *app.add_subcommand("workspace", "Workspaces: who owns keys and credit");
+  group.require_subcommand(1);
+
+  CLI::App& create = *group.add_subcommand("create", "Make a workspace");
+  auto request = std::make_shared<v1::CreateWorkspaceRequest>();
+  auto name = std::make_shared<std::string>();
+  auto id = std::make_shared<std::string>();
+  create.add_option("name", *name, "Name for people")->required();
+  create.add_option("--id", *id,
+                    "Id: lower-case letters, digits and hyphens; made by the server when left out");
+  AddLimits(create, *request->mutable_limits());
+  create.callback([&session, request, name, id] {
+    const auto stub = session.Auth();
+    if (!stub) return;
+    request->set_request_id(session.RequestId());
+    request->set_workspace_id(*id);
+    request->set_name(*name);
+    request->set_actor(session.options().actor);
+    v1::CreateWorkspaceResponse response;
+    if (!session.Call("auth", [&](auto& context) {
+          return stub->CreateWorkspace(&context, *request, &response);
+        })) {
+      return;
+    }
+    Table table(WorkspaceColumns());
+    table.Add(WorkspaceRow(response.workspace()));
+    session.ShowRecord(table);
+  });
+
+  CLI::App& list = *group.add_subcommand("list", "Show all workspaces");
+  list.callback([&session] {
+    const auto stub = session.Auth();
+    if (!stub) return;
+    v1::ListWorkspacesResponse response;
+    if (!session.Call("auth",
+                      [&](auto& context) { return stub->ListWorkspaces(&context, {}, &response); }))
+      return;
+    Table table(WorkspaceColumns());
+    for (const v1::Workspace& workspace : response.workspaces()) table.Add(WorkspaceRow(workspace));
+    session.ShowList(table, "workspaces", "No workspaces yet: tollgate workspace create NAME");
+  });
+}
+
+void CreateKey(Session& session, v1::CreateKeyRequest& request, const std::string& expires) {
+  const auto expires_at = ParseExpiry(expires, SystemClock::Get().WallUs());
+  if (!expires_at) {
+    session.Complain("bad_option",
+                     "--expires wants a time to come, such as 30d, 12h, 2027-01-31 or "
+                     "2027-01-31T12:00:00Z (UTC), or never");
+    return;
+  }
+  const auto stub = session.Auth();
+  if (!stub) return;
+  request.set_expires_at_us(*expires_at);
+  request.set_request_id(session.RequestId());
+  request.set_actor(session.options().actor);
+  v1::CreateKeyResponse response;
+  if (!session.Call("auth",
+                    [&](auto& context) { return stub->CreateKey(&context, request, &response); }))
+    return;
+  std::vector<Column> columns = KeyColumns();
+  std::vector<Cell> row = KeyRow(response.key());
+  columns.push_back({"secret", "SECRET"});
+  row.push_back(response.secret().empty()
+                    ? None("(shown once already: this request id was used before)")
+                    : Text(response.secret()));
+  Table table(columns);
+  table.Add(row);
+  session.ShowRecord(table);
+  if (!session.options().json && !response.secret().empty()) {
+    std::puts("\nKeep the secret now: it is not stored and cannot be shown again.");
+  }
+}
+
+void AddKeyState(CLI::App& group, Session& session, const char* verb, const char* help,
+                 v1::KeyState state) {
+  CLI::App& command = *group.add_subcommand(verb, help);
+  auto request = std::make_shared<v1::SetKeyStateRequest>();
+  request->set_state(state);
+  auto key_id = std::make_shared<std::string>();
+  auto reason = std::make_shared<std::string>();
+  command.add_option("key", *key_id, "Id of the key (see: tollgate key list)")->required();
+  command.add_option("--reason", *reason, "Why, for the audit log");
+  command.callback([&session, request, key_id, reason] {
+    const auto stub = session.Auth();
+    if (!stub) return;
+    request->set_request_id(session.RequestId());
+    request->set_key_id(*key_id);
+    request->set_reason(*reason);
+    request->set_actor(session.options().actor);
+    v1::SetKeyStateResponse response;
+    if (!session.Call("auth", [&](auto& context) {
+          return stub->SetKeyState(&context, *request, &response);
+        })) {
+      return;
+    }
+    Table table(KeyColumns());
+    table.Add(KeyRow(response.key()));
+    session.ShowRecord(table);
+  });
+}
+
+void AddKeyCommands(CLI::App& app, Session& session) {
+  CLI::App& group = *app.add_subcommand("key", "Virtual keys");
+  group.require_subcommand(1);
+
+  CLI::App& create = *group.add_subcommand("create", "Make a key and show its secret, once");
+  auto request = std::make_shared<v1::CreateKeyRequest>();
+  auto expires = std::make_shared<std::string>("never");
+  create
+      .add_option_function<std::string>(
+          "-w,--workspace", [request](const std::string& id) { request->set_workspace_id(id); },
+          "Workspace that the key belongs to")
+      ->required();
+  create.add_option_function<std::string>(
+      "--name", [request](const std::string& name) { request->set_name(name); }, "Name for people");
+  create.add_option_function<std::vector<std::string>>(
+      "--model",
+      [request](const std::vector<std::string>& models) {
+        request->mutable_allowed_models()->Assign(models.begin(), models.end());
+      },
+      "Allow this model only; may be given several times");
+  create.add_option("--expires", *expires,
+                    "30d, 12h, 2027-01-31, 2027-01-31T12:00:00Z (UTC) or never");
+  AddLimits(create, *request->mutable_limits());
+  create.callback([&session, request, expires] { CreateKey(session, *request, *expires); });
+
+  CLI::App& list = *group.add_subcommand("list", "Show keys, without their secrets");
+  auto workspace = std::make_shared<std::string>();
+  list.add_option("-w,--workspace", *workspace, "Only keys of this workspace");
+  list.callback([&session, workspace] {
+    const auto stub = session.Auth();
+    if (!stub) return;
+    v1::ListKeysRequest query;
+    query.set_workspace_id(*workspace);
+    v1::ListKeysResponse response;
+    if (!session.Call("auth",
+                      [&](auto& context) { return stub->ListKeys(&context, query, &response); }))
+      return;
+    Table table(KeyColumns());
+    for (const v1::Key& key : response.keys()) table.Add(KeyRow(key));
+    session.ShowList(table, "keys", "No keys yet: tollgate key create --workspace ID");
+  });
+
+  AddKeyState(group, session, "disable", "Refuse a key's requests until it is enabled again",
+              v1::KEY_STATE_DISABLED);
+  AddKeyState(group, session, "enable", "Let a disabled key work again", v1::KEY_STATE_ACTIVE);
+  AddKeyState(group, session, "revoke", "End a key for good", v1::KEY_STATE_REVOKED);
+}
+
+void AddAudit(CLI::App& app, Session& session) {
+  CLI::App& command = *app.add_subcommand("audit", "Who changed what and when, newest first");
+  auto query = std::make_shared<v1::ListAuditEventsRequest>();
+  command.add_option_function<std::string>(
+      "-w,--workspace", [query](const std::string& id) { query->set_workspace_id(id); },
+      "Only this workspace");
+  command
+      .add_option_function<int>(
+          "--limit", [query](const int& limit) { query->set_limit(limit); },
+          "At most this many; default 100")
+      ->check(CLI::PositiveNumber);
+  command.callback([&session, query] {
+    const auto stub = session.Auth();
+    if (!stub) return;
+    v1::ListAuditEventsResponse response;
+    if (!session.Call("auth", [&](auto& context) {
+          return stub->ListAuditEvents(&context, *query, &response);
+        })) {
+      return;
+    }
+    Table table({{"sequence", "NO."},
+                 {"at", "AT (UTC)"},
+                 {"actor", "WHO"},
+                 {"action", "WHAT"},
+                 {"workspace_id", "WORKSPACE"},
+                 {"subject", "SUBJECT"},
+                 {"detail", "DETAIL"}});
+    for (const v1::AuditEvent& event : response.events()) {
+      table.Add({Integer(event.sequence()), Time(event.at_us(), "-"), Text(event.actor()),
+                 Text(event.action()), Text(event.workspace_id()), Text(event.subject()),
+                 Text(event.detail())});
+    }
+    session.ShowList(table, "events", "Nothing has been changed yet.");
+  });
+}
+
+}  // namespace
+
+void AddAuthCommands(CLI::App& app, Session& session) {
+  AddWorkspaceCommands(app, session);
+  AddKeyCommands(app, session);
+  AddAudit(app, session);
+}
+
+}  // namespace tollgate::cli

@@ -1,0 +1,229 @@
+#include <CLI/CLI.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/base/crypto.h"
+#include "common/money/money.h"
+#include "services/cli/commands.h"
+#include "services/cli/session.h"
+
+namespace tollgate::cli {
+namespace {
+
+namespace v1 = tollgate::billing::v1;
+
+void ShowBalance(Session& session, const v1::Balance& balance) {
+  Table table({{"workspace_id", "Workspace"},
+               {"available_usd", "Available"},
+               {"paid_usd", "Paid credit"},
+               {"granted_usd", "Granted credit"},
+               {"held_usd", "Held by running requests"},
+               {"month", "Month"},
+               {"month_spent_usd", "Spent this month"},
+               {"month_held_usd", "Held this month"},
+               {"cap_usd", "Cap a month"},
+               {"open_holds", "Open holds"}});
+  table.Add({Text(balance.workspace_id()), Usd(balance.available()), Usd(balance.paid()),
+             Usd(balance.granted()), Usd(balance.held()), Integer(balance.month()),
+             Usd(balance.month_spent()), Usd(balance.month_held()),
+             balance.has_cap() ? Usd(balance.cap()) : None("none"), Integer(balance.open_holds())});
+  session.ShowRecord(table);
+}
+
+// Complains when the text is not an amount.
+std::optional<int64_t> Amount(Session& session, const std::string& text) {
+  const auto nano = ParseDecimalUsdToNano(text);
+  if (!nano) {
+    session.Complain("bad_option",
+                     "\"" + text +
+                         "\" is not an amount in USD: write for example 5 or 0.25, with at "
+                         "most 9 decimals");
+  }
+  return nano;
+}
+
+void AddCredit(CLI::App& app, Session& session) {
+  CLI::App& group = *app.add_subcommand("credit", "Prepaid credit");
+  group.require_subcommand(1);
+  CLI::App& add = *group.add_subcommand("add", "Add credit to a workspace");
+  auto request = std::make_shared<v1::AddCreditRequest>();
+  auto amount = std::make_shared<std::string>();
+  add.add_option_function<std::string>(
+         "-w,--workspace", [request](const std::string& id) { request->set_workspace_id(id); },
+         "Workspace")
+      ->required();
+  add.add_option("amount", *amount, "USD, for example 5 or 0.25")->required();
+  add.add_flag_callback(
+      "--granted", [request] { request->set_granted(true); },
+      "Given, not paid for: is used up first");
+  add.add_option_function<std::string>(
+      "--reason", [request](const std::string& reason) { request->set_reason(reason); },
+      "Why, for the books");
+  add.callback([&session, request, amount] {
+    const auto nano = Amount(session, *amount);
+    if (!nano) return;
+    const auto stub = session.Billing();
+    if (!stub) return;
+    request->set_amount_nano_usd(*nano);
+    request->set_request_id(session.RequestId());
+    request->set_actor(session.options().actor);
+    v1::AddCreditResponse response;
+    if (session.Call("billing", [&](auto& context) {
+          return stub->AddCredit(&context, *request, &response);
+        })) {
+      ShowBalance(session, response.balance());
+    }
+  });
+}
+
+void AddCap(CLI::App& app, Session& session) {
+  CLI::App& group = *app.add_subcommand("cap", "What a workspace may spend in a month");
+  group.require_subcommand(1);
+  CLI::App& set =
+      *group.add_subcommand("set", "Set or remove the cap; acts on the very next request");
+  auto request = std::make_shared<v1::SetCapRequest>();
+  auto amount = std::make_shared<std::string>();
+  set.add_option_function<std::string>(
+         "-w,--workspace", [request](const std::string& id) { request->set_workspace_id(id); },
+         "Workspace")
+      ->required();
+  set.add_option("amount", *amount, "USD a month, or none")->required();
+  set.callback([&session, request, amount] {
+    if (*amount != "none") {
+      const auto nano = Amount(session, *amount);
+      if (!nano) return;
+      request->set_cap_nano_usd(*nano);
+    }
+    const auto stub = session.Billing();
+    if (!stub) return;
+    request->set_request_id(session.RequestId());
+    request->set_actor(session.options().actor);
+    v1::SetCapResponse response;
+    if (session.Call("billing",
+                     [&](auto& context) { return stub->SetCap(&context, *request, &response); })) {
+      ShowBalance(session, response.balance());
+    }
+  });
+}
+
+void AddBalance(CLI::App& app, Session& session) {
+  CLI::App& command = *app.add_subcommand("balance", "Credit, holds and spending of a workspace");
+  auto query = std::make_shared<v1::GetBalanceRequest>();
+  command
+      .add_option_function<std::string>(
+          "workspace,-w,--workspace",
+          [query](const std::string& id) { query->set_workspace_id(id); }, "Workspace")
+      ->required();
+  command.callback([&session, query] {
+    const auto stub = session.Billing();
+    if (!stub) return;
+    v1::GetBalanceResponse response;
+    if (session.Call("billing", [&](auto& context) {
+          return stub->GetBalance(&context, *query, &response);
+        })) {
+      ShowBalance(session, response.balance());
+    }
+  });
+}
+
+void AddEntries(CLI::App& app, Session& session) {
+  CLI::App& command = *app.add_subcommand("entries", "Ledger entries of a workspace, newest first");
+  auto query = std::make_shared<v1::ListEntriesRequest>();
+  command
+      .add_option_function<std::string>(
+          "workspace,-w,--workspace",
+          [query](const std::string& id) { query->set_workspace_id(id); }, "Workspace")
+      ->required();
+  command
+      .add_option_function<int>(
+          "--limit", [query](const int& limit) { query->set_limit(limit); },
+          "At most this many; default 100")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option_function<int64_t>(
+          "--before", [query](const int64_t& number) { query->set_before_sequence(number); },
+          "Only entries before this number")
+      ->check(CLI::PositiveNumber);
+  command.callback([&session, query] {
+    const auto stub = session.Billing();
+    if (!stub) return;
+    v1::ListEntriesResponse response;
+    if (!session.Call("billing", [&](auto& context) {
+          return stub->ListEntries(&context, *query, &response);
+        })) {
+      return;
+    }
+    Table table({{"sequence", "NO."},
+                 {"at", "AT (UTC)"},
+                 {"kind", "KIND"},
+                 {"amount_usd", "AMOUNT"},
+                 {"debit", "DEBIT"},
+                 {"credit", "CREDIT"},
+                 {"month", "MONTH"},
+                 {"request_id", "REQUEST"},
+                 {"memo", "MEMO"}});
+    for (const v1::Entry& entry : response.entries()) {
+      table.Add({Integer(entry.sequence()), Time(entry.at_us(), "-"), Text(entry.kind()),
+                 Usd(entry.amount_nano_usd()), Text(entry.debit_account()),
+                 Text(entry.credit_account()), Integer(entry.month()),
+                 Text(HexEncode(entry.request_id())), Text(entry.memo())});
+    }
+    session.ShowList(table, "entries", "No entries yet.");
+  });
+}
+
+void AddVerify(CLI::App& app, Session& session) {
+  CLI::App& command = *app.add_subcommand(
+      "verify-ledger",
+      "Prove the books from the first entry on; exit code 1 when something is wrong");
+  auto query = std::make_shared<v1::VerifyLedgerRequest>();
+  command.add_option_function<std::string>(
+      "workspace,-w,--workspace", [query](const std::string& id) { query->set_workspace_id(id); },
+      "Only this workspace; all when left out");
+  command.callback([&session, query] {
+    const auto stub = session.Billing();
+    if (!stub) return;
+    v1::VerifyLedgerResponse response;
+    if (!session.Call("billing", [&](auto& context) {
+          return stub->VerifyLedger(&context, *query, &response);
+        })) {
+      return;
+    }
+    if (session.options().json) {
+      Table table({{"ok", ""},
+                   {"workspaces", ""},
+                   {"entries", ""},
+                   {"holds", ""},
+                   {"usage_records", ""},
+                   {"violations", ""}});
+      table.Add({Bool(response.ok()), Integer(response.workspaces()), Integer(response.entries()),
+                 Integer(response.holds()), Integer(response.usage_records()),
+                 List({response.violations().begin(), response.violations().end()}, "none")});
+      session.ShowRecord(table);
+    } else {
+      std::printf("%s: %lld entries, %lld holds and %lld usage records of %lld workspaces\n",
+                  response.ok() ? "The books are right" : "THE BOOKS ARE WRONG",
+                  static_cast<long long>(response.entries()),
+                  static_cast<long long>(response.holds()),
+                  static_cast<long long>(response.usage_records()),
+                  static_cast<long long>(response.workspaces()));
+      for (const std::string& violation : response.violations())
+        std::printf("  %s\n", violation.c_str());
+    }
+    if (!response.ok()) session.set_exit_code(1);
+  });
+}
+
+}  // namespace
+
+void AddBillingCommands(CLI::App& app, Session& session) {
+  AddCredit(app, session);
+  AddCap(app, session);
+  AddBalance(app, session);
+  AddEntries(app, session);
+  AddVerify(app, session);
+}
+
+}  // namespace tollgate::cli

@@ -1,0 +1,117 @@
+// tollgate: the operator's command line. Talks to the admin services of auth and billing.
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "common/base/text.h"
+#include "services/cli/commands.h"
+#include "services/cli/session.h"
+
+namespace {
+
+using tollgate::cli::Options;
+
+std::string FromEnvironment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string DefaultTarget() {
+  const std::string home = FromEnvironment("TOLLGATE_HOME");
+  return "unix:" + (home.empty() ? ".tollgate" : home) + "/run/admin.sock";
+}
+
+std::string DefaultActor() {
+  const std::string user = FromEnvironment("USER");
+  return "cli:" + (user.empty() ? "operator" : user);
+}
+
+void AddOptions(CLI::App& app, Options& options) {
+  options.target = DefaultTarget();
+  options.actor = DefaultActor();
+  app.add_flag("--json", options.json, "Print JSON for programs");
+  app.add_option("--target", options.target, "Where the services are: unix:/path or host:port")
+      ->envname("TOLLGATE_ADMIN")
+      ->capture_default_str();
+  app.add_option("--auth-target", options.auth_target,
+                 "Where auth is, when it is a process of its own")
+      ->envname("TOLLGATE_AUTH");
+  app.add_option("--billing-target", options.billing_target,
+                 "Where billing is, when it is a process of its own")
+      ->envname("TOLLGATE_BILLING");
+  app.add_option("--timeout", options.timeout_seconds, "Seconds to wait for an answer")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
+  app.add_option("--actor", options.actor, "Who asks, for the audit log")->capture_default_str();
+  app.add_option(
+      "--request-id", options.request_id,
+      "Makes a repeated command the same change (1-64 characters); a fresh one when left out");
+  app.add_option("--tls-ca", options.authority_file,
+                 "Certificate authority of the services: turns TLS on");
+  app.add_option("--tls-cert", options.certificate_file, "Own certificate")->needs("--tls-ca");
+  app.add_option("--tls-key", options.private_key_file, "Own private key")->needs("--tls-cert");
+}
+
+// The deepest command that was understood.
+CLI::App* Innermost(CLI::App* app) {
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  return app;
+}
+
+std::string PathOf(const CLI::App* app) {
+  std::string path = app->get_name();
+  for (app = app->get_parent(); app != nullptr; app = app->get_parent())
+    path = app->get_name() + " " + path;
+  return path;
+}
+
+// What was wrong with the arguments, and what to write instead.
+int ExplainMistake(CLI::App& app, const CLI::ParseError& error) {
+  CLI::App* at = Innermost(&app);
+  std::vector<std::string> commands;
+  for (const CLI::App* command : at->get_subcommands({})) commands.push_back(command->get_name());
+  const std::vector<std::string> rest = app.remaining(true);
+  std::string message = error.what();
+  if (!commands.empty()) {
+    std::string names;
+    for (const std::string& name : commands) names += (names.empty() ? "" : ", ") + name;
+    const auto word = std::find_if(rest.begin(), rest.end(),
+                                   [](const auto& text) { return !text.starts_with('-'); });
+    if (word != rest.end()) {
+      const std::string closest = tollgate::ClosestName(*word, commands);
+      message = PathOf(at) + " has no command \"" + *word + "\"" +
+                (closest.empty() ? "" : "; did you mean \"" + closest + "\"?") +
+                "\ncommands: " + names;
+    } else {
+      message = "say what to do: " + PathOf(at) + " COMMAND" + "\ncommands: " + names;
+    }
+  }
+  std::fprintf(stderr, "tollgate: %s\nhelp: %s --help\n", message.c_str(), PathOf(at).c_str());
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  tollgate::cli::Session session(options);
+  CLI::App app("tollgate: keys, workspaces, credit and the books of a Tollgate gateway",
+               "tollgate");
+  app.set_version_flag("--version", "tollgate " TOLLGATE_VERSION);
+  app.require_subcommand(1);
+  app.fallthrough();
+  AddOptions(app, options);
+  tollgate::cli::AddAuthCommands(app, session);
+  tollgate::cli::AddBillingCommands(app, session);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
+    return ExplainMistake(app, error);
+  }
+  return session.exit_code();
+}

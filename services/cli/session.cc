@@ -1,0 +1,136 @@
+#include "services/cli/session.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "common/base/id.h"
+#include "common/json/json.h"
+#include "tollgate/common/v1/error.pb.h"
+
+namespace tollgate::cli {
+namespace {
+
+bool ReadFile(const std::string& path, std::string& into) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return false;
+  into.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  return true;
+}
+
+std::string_view CodeName(grpc::StatusCode code) {
+  switch (code) {
+    case grpc::StatusCode::UNAVAILABLE:
+      return "unavailable";
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return "timeout";
+    case grpc::StatusCode::NOT_FOUND:
+      return "not_found";
+    case grpc::StatusCode::ALREADY_EXISTS:
+      return "already_exists";
+    case grpc::StatusCode::INVALID_ARGUMENT:
+      return "bad_request";
+    case grpc::StatusCode::PERMISSION_DENIED:
+      return "permission_denied";
+    default:
+      return "failed";
+  }
+}
+
+}  // namespace
+
+std::string Session::RequestId() const {
+  return options_.request_id.empty() ? Id::New().ToHex() : options_.request_id;
+}
+
+std::shared_ptr<grpc::Channel> Session::Connect(const std::string& own_target) {
+  std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
+  if (!options_.authority_file.empty()) {
+    grpc::SslCredentialsOptions tls;
+    for (const auto& [path, into] : {std::pair(&options_.authority_file, &tls.pem_root_certs),
+                                     std::pair(&options_.certificate_file, &tls.pem_cert_chain),
+                                     std::pair(&options_.private_key_file, &tls.pem_private_key)}) {
+      if (!path->empty() && !ReadFile(*path, *into)) {
+        Complain("bad_option", "cannot read " + *path);
+        return nullptr;
+      }
+    }
+    credentials = grpc::SslCredentials(tls);
+  }
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(64 << 20);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(TargetOf(own_target), credentials, arguments);
+}
+
+std::unique_ptr<auth::v1::AuthAdminService::Stub> Session::Auth() {
+  const auto channel = Connect(options_.auth_target);
+  return channel ? auth::v1::AuthAdminService::NewStub(channel) : nullptr;
+}
+
+std::unique_ptr<billing::v1::BillingAdminService::Stub> Session::Billing() {
+  const auto channel = Connect(options_.billing_target);
+  return channel ? billing::v1::BillingAdminService::NewStub(channel) : nullptr;
+}
+
+bool Session::Call(const char* service,
+                   const std::function<grpc::Status(grpc::ClientContext&)>& call) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::seconds(options_.timeout_seconds));
+  const grpc::Status status = call(context);
+  if (status.ok()) return true;
+  common::v1::ErrorDetail detail;
+  if (!status.error_details().empty() && detail.ParseFromString(status.error_details()) &&
+      !detail.message().empty()) {
+    std::string message = detail.message();
+    if (!detail.param().empty() && message.find(detail.param()) == std::string::npos) {
+      message += " (" + detail.param() + ")";
+    }
+    Complain(detail.error().empty() ? "failed" : detail.error(), message);
+    return false;
+  }
+  const std::string where = TargetOf(std::string_view(service) == "auth" ? options_.auth_target
+                                                                         : options_.billing_target);
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+    Complain("unavailable", std::string("cannot reach ") + service + " at " + where +
+                                ": is it running? --target or TOLLGATE_ADMIN names another place");
+  } else if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+    Complain("timeout", std::string(service) + " at " + where + " did not answer within " +
+                            std::to_string(options_.timeout_seconds) +
+                            " s; the change may have been made: repeat " +
+                            "the command with the same --request-id to be sure");
+  } else {
+    Complain(std::string(CodeName(status.error_code())),
+             status.error_message().empty() ? std::string(service) + " refused the call"
+                                            : status.error_message());
+  }
+  return false;
+}
+
+void Session::ShowRecord(const Table& table) const {
+  std::fputs((options_.json ? table.RecordAsJson() : table.RecordAsText()).c_str(), stdout);
+}
+
+void Session::ShowList(const Table& table, const std::string& name,
+                       const std::string& when_empty) const {
+  std::fputs((options_.json ? table.ListAsJson(name) : table.ListAsText(when_empty)).c_str(),
+             stdout);
+}
+
+void Session::Complain(const std::string& code, const std::string& message) {
+  if (options_.json) {
+    std::fprintf(stderr, "{\"error\":{\"code\":%s,\"message\":%s}}\n", json::Quoted(code).c_str(),
+                 json::Quoted(message).c_str());
+  } else {
+    std::fprintf(stderr, "tollgate: %s\n", message.c_str());
+  }
+  exit_code_ = code == "bad_option" ? 2 : 1;
+}
+
+}  // namespace tollgate::cli

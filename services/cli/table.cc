@@ -1,0 +1,144 @@
+#include "services/cli/table.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "common/json/json.h"
+#include "common/money/money.h"
+
+namespace tollgate::cli {
+namespace {
+
+// Columns on a terminal, counting code points: good enough for names.
+size_t Width(const std::string& text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+void AppendPadded(std::string& out, const std::string& text, size_t width, bool right) {
+  const std::string padding(width - std::min(width, Width(text)), ' ');
+  out += right ? padding + text : text + padding;
+}
+
+std::string FormatUtc(int64_t unix_us, const char* format) {
+  using std::chrono::floor;
+  const std::chrono::sys_time<std::chrono::microseconds> time{std::chrono::microseconds(unix_us)};
+  const auto day = floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(floor<std::chrono::seconds>(time - day));
+  char text[64];
+  std::snprintf(text, sizeof text, format, static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+                static_cast<int>(clock.seconds().count()));
+  return text;
+}
+
+// A terminal must not be steered by a name that someone else has chosen.
+std::string WithoutControls(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, '?');
+  return text;
+}
+
+}  // namespace
+
+Cell Text(const std::string& text) { return {json::Quoted(text), WithoutControls(text)}; }
+
+Cell Integer(int64_t number) { return {std::to_string(number), std::to_string(number), true}; }
+
+Cell Bool(bool value) { return {value ? "true" : "false", value ? "yes" : "no"}; }
+
+Cell Usd(int64_t nano_usd) {
+  const std::string exact = NanoToDecimalUsd(nano_usd);
+  // At least two decimals for people, and never fewer than there are.
+  std::string shown = exact.starts_with('-') ? "-$" + exact.substr(1) : "$" + exact;
+  const size_t point = shown.find('.');
+  if (point == std::string::npos) {
+    shown += ".00";
+  } else if (shown.size() - point == 2) {
+    shown += "0";
+  }
+  return {json::Quoted(exact), shown, true};
+}
+
+Cell None(const std::string& shown) { return {"null", shown}; }
+
+Cell Time(int64_t unix_us, const std::string& zero) {
+  if (unix_us == 0) return None(zero);
+  return {json::Quoted(FormatUtc(unix_us, "%04d-%02u-%02uT%02d:%02d:%02dZ")),
+          FormatUtc(unix_us, "%04d-%02u-%02u %02d:%02d:%02d")};
+}
+
+Cell List(const std::vector<std::string>& texts, const std::string& empty_shown) {
+  Cell cell{"[", ""};
+  for (const std::string& text : texts) {
+    cell.json += (cell.json.size() > 1 ? "," : "") + json::Quoted(text);
+    cell.shown += (cell.shown.empty() ? "" : ", ") + WithoutControls(text);
+  }
+  cell.json += "]";
+  if (texts.empty()) cell.shown = empty_shown;
+  return cell;
+}
+
+Cell Limit(int64_t number) { return number == 0 ? Cell{"null", "-", true} : Integer(number); }
+
+std::string Table::RowAsJson(const std::vector<Cell>& row) const {
+  std::string out = "{";
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    out += (i > 0 ? "," : "") + json::Quoted(columns_[i].name) + ":" + row[i].json;
+  }
+  return out + "}";
+}
+
+std::string Table::ListAsJson(const std::string& list) const {
+  std::string out = "{" + json::Quoted(list) + ":[";
+  for (size_t i = 0; i < rows_.size(); ++i) out += (i > 0 ? "," : "") + RowAsJson(rows_[i]);
+  return out + "]}\n";
+}
+
+std::string Table::ListAsText(const std::string& when_empty) const {
+  if (rows_.empty()) return when_empty + "\n";
+  std::vector<size_t> widths;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    size_t width = Width(columns_[i].title);
+    for (const auto& row : rows_) width = std::max(width, Width(row[i].shown));
+    widths.push_back(width);
+  }
+  std::string out;
+  const auto end_line = [&out] {
+    while (out.ends_with(' ')) out.pop_back();
+    out += '\n';
+  };
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (i > 0) out += "  ";
+    AppendPadded(out, columns_[i].title, widths[i], rows_[0][i].right);
+  }
+  end_line();
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      if (i > 0) out += "  ";
+      AppendPadded(out, row[i].shown, widths[i], row[i].right);
+    }
+    end_line();
+  }
+  return out;
+}
+
+std::string Table::RecordAsJson() const { return RowAsJson(rows_.at(0)) + "\n"; }
+
+std::string Table::RecordAsText() const {
+  size_t width = 0;
+  for (const Column& column : columns_) width = std::max(width, Width(column.title));
+  std::string out;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    AppendPadded(out, columns_[i].title, width, false);
+    out += "  " + rows_.at(0)[i].shown + "\n";
+  }
+  return out;
+}
+
+}  // namespace tollgate::cli
