@@ -1,0 +1,366 @@
+#include "common/clients/link_server.h"
+
+#include <grpcpp/support/server_callback.h>
+
+#include <atomic>
+#include <deque>
+#include <unordered_map>
+
+#include "common/clients/inbox.h"
+#include "common/clients/link_client.h"
+#include "common/error/error.h"
+#include "common/runtime/notify.h"
+#include "tollgate/inference/v1/inference.grpc.pb.h"
+
+namespace tollgate {
+namespace {
+
+using inference::v1::Event;
+using inference::v1::GenerateRequest;
+using inference::v1::GenerateResponse;
+using inference::v1::InferenceService;
+using inference::v1::LinkRequest;
+using inference::v1::LinkResponse;
+using inference::v1::LinkResponseFrame;
+
+constexpr size_t kMessageBytes = 1024 * 1024;
+
+// What every call shares with the service.
+struct Core {
+  Core(LoopPool& loops, GenerateHandler handler) : loops(loops), handler(std::move(handler)) {}
+  LoopPool& loops;
+  GenerateHandler handler;
+  std::atomic<bool> draining{false};
+  std::atomic<int> running{0};
+};
+
+Event Refusal() {
+  Event event;
+  auto& error = *event.mutable_end()->mutable_error();
+  error.set_error(std::string(RowOf(ErrorId::kServiceUnavailable).name));
+  error.set_retry_after_ms(1'000);
+  error.set_internal("the inference router is stopping");
+  return event;
+}
+
+// One running request's way back. The transport (a link or a call) takes what it sends.
+class Sink : public EventSink {
+ public:
+  // Queues the event; the sink has checked that there is room.
+  using Emit = std::function<void(Event)>;
+
+  Sink(Loop& loop, Emit emit) : emit_(std::move(emit)), room_(loop) {}
+
+  Task<bool> Send(Event event) override {
+    // The end must get out even to a receiver that has stopped granting: it frees the request.
+    if (!event.has_end()) {
+      while (credit_ <= 0 && !cancelled_) co_await room_.Wait();
+    }
+    if (cancelled_) co_return false;
+    credit_ -= static_cast<int64_t>(event.ByteSizeLong());
+    emit_(std::move(event));
+    co_return true;
+  }
+  bool cancelled() const override { return cancelled_; }
+  void OnCancel(std::function<void()> callback) override {
+    on_cancel_ = std::move(callback);
+    if (cancelled_) Tell();
+  }
+
+  void Grant(int64_t bytes) {
+    credit_ += bytes;
+    room_.NotifyAll();
+  }
+  void Cancel() {
+    if (cancelled_) return;
+    cancelled_ = true;
+    emit_ = nullptr;  // the transport may be gone from here on
+    room_.NotifyAll();
+    Tell();
+  }
+
+ private:
+  void Tell() {
+    auto callback = std::move(on_cancel_);
+    on_cancel_ = nullptr;
+    if (callback) callback();
+  }
+
+  Emit emit_;
+  Notify room_;
+  int64_t credit_ = kLinkWindowBytes;
+  bool cancelled_ = false;
+  std::function<void()> on_cancel_;
+};
+
+// Runs the handler to its end and keeps what it needs alive meanwhile. finished is told on the loop.
+Task<void> RunRequest(std::shared_ptr<Core> core, GenerateRequest request,
+                      std::shared_ptr<Sink> sink, std::function<void()> finished) {
+  ++core->running;
+  co_await core->handler(std::move(request), sink);
+  --core->running;
+  finished();
+}
+
+struct Signal {
+  enum Kind { kMessage, kWritten, kReadEnded, kDone } kind;
+  std::unique_ptr<LinkRequest> message;
+};
+
+// One Link call. gRPC's callbacks put signals into the inbox; all else happens on the loop. Keeps
+// itself alive until gRPC is done with it and the last request of the link has ended.
+class LinkCall : public grpc::ServerBidiReactor<LinkRequest, LinkResponse>,
+                 public std::enable_shared_from_this<LinkCall> {
+ public:
+  LinkCall(std::shared_ptr<Core> core, Loop& loop) : core_(std::move(core)), loop_(loop) {}
+
+  void Begin() {
+    self_ = shared_from_this();
+    inbox_ = std::make_shared<Inbox<Signal>>(
+        loop_, [this](std::vector<Signal> signals) { Take(std::move(signals)); });
+    StartSendInitialMetadata();  // tells the gateway that the link stands
+    message_ = std::make_unique<LinkRequest>();
+    StartRead(message_.get());
+  }
+
+ private:
+  // gRPC's threads.
+  void OnReadDone(bool ok) override {
+    if (!ok) return inbox_->Put({Signal::kReadEnded, nullptr});
+    inbox_->Put({Signal::kMessage, std::move(message_)});
+    message_ = std::make_unique<LinkRequest>();
+    StartRead(message_.get());
+  }
+  void OnWriteDone(bool) override { inbox_->Put({Signal::kWritten, nullptr}); }
+  void OnCancel() override { inbox_->Put({Signal::kReadEnded, nullptr}); }
+  void OnDone() override { inbox_->Put({Signal::kDone, nullptr}); }
+
+  // The loop.
+  void Take(std::vector<Signal> signals) {
+    auto keep = shared_from_this();
+    for (Signal& signal : signals) {
+      switch (signal.kind) {
+        case Signal::kMessage:
+          Handle(*signal.message);
+          break;
+        case Signal::kWritten:
+          writing_ = false;
+          Flush();
+          break;
+        case Signal::kReadEnded:
+          Close();
+          break;
+        case Signal::kDone:
+          inbox_->Close();
+          self_.reset();
+          break;
+      }
+    }
+  }
+
+  void Handle(LinkRequest& message) {
+    for (auto& frame : *message.mutable_frames()) {
+      uint64_t id = frame.stream_id();
+      if (frame.has_start()) {
+        Start(id, std::move(*frame.mutable_start()));
+        continue;
+      }
+      auto found = sinks_.find(id);
+      if (found == sinks_.end()) continue;  // its end is on the way to the gateway
+      if (frame.has_credit()) found->second->Grant(frame.credit().bytes());
+      if (frame.has_cancel()) {
+        auto sink = std::move(found->second);
+        sinks_.erase(found);
+        sink->Cancel();
+      }
+    }
+  }
+
+  void Start(uint64_t id, GenerateRequest request) {
+    if (closed_ || sinks_.count(id) > 0) return;
+    if (core_->draining) return Queue(id, Refusal());
+    auto sink = std::make_shared<Sink>(loop_, [this, id](Event event) { Queue(id, std::move(event)); });
+    sinks_[id] = sink;
+    std::function<void()> finished = [self = shared_from_this(), id] { self->sinks_.erase(id); };
+    loop_.Spawn(RunRequest(core_, std::move(request), std::move(sink), std::move(finished)));
+  }
+
+  void Queue(uint64_t id, Event event) {
+    if (closed_) return;
+    LinkResponseFrame& frame = queue_.emplace_back();
+    frame.set_stream_id(id);
+    *frame.mutable_event() = std::move(event);
+    if (flush_planned_) return;
+    flush_planned_ = true;
+    loop_.AtEndOfTurn([self = shared_from_this()] {
+      self->flush_planned_ = false;
+      self->Flush();
+    });
+  }
+
+  void Flush() {
+    if (writing_) return;
+    if (closed_) {
+      if (!finished_) Finish(grpc::Status::OK);
+      finished_ = true;
+      return;
+    }
+    if (queue_.empty()) return;
+    outgoing_.Clear();
+    for (size_t bytes = 0; !queue_.empty() && bytes < kMessageBytes; queue_.pop_front()) {
+      bytes += queue_.front().ByteSizeLong();
+      *outgoing_.add_frames() = std::move(queue_.front());
+    }
+    writing_ = true;
+    StartWrite(&outgoing_);
+  }
+
+  // The gateway has gone: every request of its learns so, aborts its engine and settles.
+  void Close() {
+    if (closed_) return;
+    closed_ = true;
+    queue_.clear();
+    auto sinks = std::move(sinks_);
+    sinks_.clear();
+    for (auto& [id, sink] : sinks) sink->Cancel();
+    Flush();
+  }
+
+  std::shared_ptr<Core> core_;
+  Loop& loop_;
+  std::shared_ptr<LinkCall> self_;
+  std::shared_ptr<Inbox<Signal>> inbox_;
+  std::unique_ptr<LinkRequest> message_;
+  LinkResponse outgoing_;  // stays untouched until it is written
+  std::deque<LinkResponseFrame> queue_;
+  std::unordered_map<uint64_t, std::shared_ptr<Sink>> sinks_;
+  bool writing_ = false;
+  bool flush_planned_ = false;
+  bool closed_ = false;
+  bool finished_ = false;
+};
+
+struct CallSignal {
+  enum Kind { kBegin, kWritten, kCancelled, kDone } kind;
+};
+
+// One Generate call: the same handler, a stream of its own.
+class GenerateCall : public grpc::ServerWriteReactor<GenerateResponse>,
+                     public std::enable_shared_from_this<GenerateCall> {
+ public:
+  GenerateCall(std::shared_ptr<Core> core, Loop& loop) : core_(std::move(core)), loop_(loop) {}
+
+  void Begin(GenerateRequest request) {
+    self_ = shared_from_this();
+    request_ = std::move(request);
+    inbox_ = std::make_shared<Inbox<CallSignal>>(
+        loop_, [this](std::vector<CallSignal> signals) { Take(std::move(signals)); });
+    inbox_->Put({CallSignal::kBegin});
+  }
+
+ private:
+  void OnWriteDone(bool) override { inbox_->Put({CallSignal::kWritten}); }
+  void OnCancel() override { inbox_->Put({CallSignal::kCancelled}); }
+  void OnDone() override { inbox_->Put({CallSignal::kDone}); }
+
+  void Take(std::vector<CallSignal> signals) {
+    auto keep = shared_from_this();
+    for (const CallSignal& signal : signals) {
+      switch (signal.kind) {
+        case CallSignal::kBegin:
+          Start();
+          break;
+        case CallSignal::kWritten:
+          writing_ = false;
+          // A call's own window is what gRPC has taken: grant it back as it goes out.
+          if (sink_) sink_->Grant(static_cast<int64_t>(outgoing_.event().ByteSizeLong()));
+          Flush();
+          break;
+        case CallSignal::kCancelled:
+          queue_.clear();
+          if (sink_) sink_->Cancel();
+          break;
+        case CallSignal::kDone:
+          inbox_->Close();
+          self_.reset();
+          break;
+      }
+    }
+  }
+
+  void Start() {
+    if (core_->draining) {
+      queue_.push_back(Refusal());
+      ended_ = true;
+      return Flush();
+    }
+    sink_ = std::make_shared<Sink>(loop_, [this](Event event) {
+      queue_.push_back(std::move(event));
+      Flush();
+    });
+    std::function<void()> finished = [self = shared_from_this()] {
+      self->ended_ = true;
+      self->sink_->Cancel();
+      self->Flush();
+    };
+    loop_.Spawn(RunRequest(core_, std::move(request_), sink_, std::move(finished)));
+  }
+
+  void Flush() {
+    if (writing_ || finished_) return;
+    if (queue_.empty()) {
+      if (!ended_) return;
+      finished_ = true;
+      return Finish(grpc::Status::OK);
+    }
+    *outgoing_.mutable_event() = std::move(queue_.front());
+    queue_.pop_front();
+    writing_ = true;
+    StartWrite(&outgoing_);
+  }
+
+  std::shared_ptr<Core> core_;
+  Loop& loop_;
+  std::shared_ptr<GenerateCall> self_;
+  std::shared_ptr<Inbox<CallSignal>> inbox_;
+  GenerateRequest request_;
+  GenerateResponse outgoing_;
+  std::deque<Event> queue_;
+  std::shared_ptr<Sink> sink_;
+  bool writing_ = false;
+  bool ended_ = false;
+  bool finished_ = false;
+};
+
+class LinkServerImpl : public LinkServer, public InferenceService::CallbackService {
+ public:
+  LinkServerImpl(LoopPool& loops, GenerateHandler handler)
+      : core_(std::make_shared<Core>(loops, std::move(handler))) {}
+
+  grpc::Service* service() override { return this; }
+  void Drain() override { core_->draining = true; }
+  int running() const override { return core_->running; }
+
+ private:
+  grpc::ServerBidiReactor<LinkRequest, LinkResponse>* Link(grpc::CallbackServerContext*) override {
+    auto call = std::make_shared<LinkCall>(core_, core_->loops.Next());
+    call->Begin();
+    return call.get();
+  }
+  grpc::ServerWriteReactor<GenerateResponse>* Generate(grpc::CallbackServerContext*,
+                                                       const GenerateRequest* request) override {
+    auto call = std::make_shared<GenerateCall>(core_, core_->loops.Next());
+    call->Begin(*request);
+    return call.get();
+  }
+
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace
+
+std::unique_ptr<LinkServer> LinkServer::Make(LoopPool& loops, GenerateHandler handler) {
+  return std::make_unique<LinkServerImpl>(loops, std::move(handler));
+}
+
+}  // namespace tollgate
