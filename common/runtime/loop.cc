@@ -41,8 +41,7 @@ class LoopImpl : public Loop {
 
   ~LoopImpl() override {
     // Callbacks may own coroutines, and those timers; all of them die here, without running.
-    wheel_.Clear();
-    end_of_turn_.clear();
+    DropWaiting();
   }
 
   asio::io_context& context() override { return io_; }
@@ -73,7 +72,7 @@ class LoopImpl : public Loop {
 
   Task<void> Sleep(int64_t delay_ms) override {
     Waiter waiter(*this);
-    TimerId timer = RunAfter(delay_ms, [&waiter] { waiter.Resume(true); });
+    TimerId timer = RunAfter(delay_ms, [&waiter] { waiter.ResumeNow(true); });
     // The coroutine can be destroyed while it sleeps; the timer must not outlive it.
     struct Guard {
       Loop& loop;
@@ -89,6 +88,10 @@ class LoopImpl : public Loop {
     current_loop = nullptr;
   }
   void Stop() { io_.stop(); }
+  void DropWaiting() {
+    wheel_.Clear();
+    end_of_turn_.clear();
+  }
 
  private:
   void RunEndOfTurn() {
@@ -138,7 +141,22 @@ LoopPool::LoopPool(int threads) : state_(std::make_unique<State>()) {
   for (int i = 0; i < threads; ++i) loops_.push_back(std::make_unique<LoopImpl>(i));
 }
 
-LoopPool::~LoopPool() { Stop(); }
+LoopPool::~LoopPool() {
+  Stop();
+  // Coroutines that still wait die first: they own what the outside works for, and cancel it.
+  for (auto& loop : loops_) static_cast<LoopImpl*>(loop.get())->DropWaiting();
+  for (int waited_ms = 0;; ++waited_ms) {
+    int64_t outside = 0;
+    for (auto& loop : loops_) outside += loop->outside_work_;
+    if (outside == 0) break;
+    if (waited_ms > 10'000) {
+      std::fprintf(stderr, "{\"level\":\"error\",\"message\":\"%d outside calls never ended\"}\n",
+                   static_cast<int>(outside));
+      std::abort();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
 
 Loop& LoopPool::Next() {
   return *loops_[state_->next.fetch_add(1, std::memory_order_relaxed) % loops_.size()];

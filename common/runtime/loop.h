@@ -2,6 +2,7 @@
 // touched by that loop's thread only; other threads (gRPC's callbacks) may only Post.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -39,6 +40,26 @@ class Loop {
   virtual void CancelTimer(TimerId timer) = 0;
   // Suspends the calling coroutine. This loop's thread only.
   virtual Task<void> Sleep(int64_t delay_ms) = 0;
+
+ private:
+  friend class OutsideWork;
+  friend class LoopPool;
+  // How many calls of other threads will still post here.
+  std::atomic<int64_t> outside_work_{0};
+};
+
+// Held by what runs elsewhere (a call that gRPC answers) and will post to a loop: the pool's destructor
+// waits for it, so that the loop is still there.
+class OutsideWork {
+ public:
+  explicit OutsideWork(Loop& loop) : loop_(loop) { ++loop.outside_work_; }
+  ~OutsideWork() { --loop_.outside_work_; }
+  OutsideWork(const OutsideWork&) = delete;
+  OutsideWork& operator=(const OutsideWork&) = delete;
+  Loop& loop() const { return loop_; }
+
+ private:
+  Loop& loop_;
 };
 
 // Owns the loops and their threads.
@@ -46,7 +67,8 @@ class LoopPool {
  public:
   // threads = 0: one per processor.
   explicit LoopPool(int threads = 0);
-  ~LoopPool();  // stops and joins
+  // Stops, and waits for outside work to end (at most 10 s, then the process stops with a message).
+  ~LoopPool();
   int size() const { return static_cast<int>(loops_.size()); }
   Loop& loop(int index) { return *loops_[index]; }
   // The next loop, round-robin. Thread-safe.

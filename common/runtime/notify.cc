@@ -18,6 +18,15 @@ Task<bool> Waiter::Suspend() {
       kUseTask, this);
 }
 
+void Waiter::ResumeNow(bool value) {
+  if (!handler_) return;
+  auto slot = asio::get_associated_cancellation_slot(*handler_);
+  if (slot.is_connected()) slot.clear();
+  Handler handler = std::move(*handler_);
+  handler_.reset();
+  std::move(handler)(value);
+}
+
 void Waiter::Resume(bool value) {
   if (!handler_) return;
   auto slot = asio::get_associated_cancellation_slot(*handler_);

@@ -24,6 +24,9 @@ class Waiter {
   Task<bool> Suspend();
   // Does nothing when nobody is suspended.
   void Resume(bool value);
+  // The same within this call. Only where no coroutine of the loop is running further up the stack: in
+  // a handler or a timer.
+  void ResumeNow(bool value);
   bool suspended() const { return handler_.has_value(); }
 
  private:
