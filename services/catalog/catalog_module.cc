@@ -20,9 +20,10 @@ constexpr auto kPollPeriod = std::chrono::milliseconds(250);
 
 class CatalogModule : public Module {
  public:
-  explicit CatalogModule(const config::v1::CatalogSettings& settings)
+  CatalogModule(HostContext& context, const config::v1::CatalogSettings& settings)
       : path_(settings.file()),
         source_(settings.file(), settings.brand().empty() ? "tollgate" : settings.brand()),
+        publisher_(context.loops.loop(0)),
         rpc_(publisher_),
         version_(metrics::Gauge("tollgate_catalog_version", "Version of the snapshot in force.")),
         models_(metrics::Gauge("tollgate_catalog_models", "Models in the snapshot in force.")),
@@ -120,7 +121,7 @@ class CatalogModule : public Module {
 
 std::unique_ptr<Module> MakeCatalogModule(HostContext& context,
                                           const config::v1::CatalogSettings& settings) {
-  return std::make_unique<CatalogModule>(settings);
+  return std::make_unique<CatalogModule>(context, settings);
 }
 
 }  // namespace tollgate

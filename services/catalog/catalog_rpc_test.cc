@@ -28,7 +28,8 @@ class CatalogRpcTest : public ::testing::Test {
     return snapshot;
   }
 
-  CatalogPublisher publisher_;
+  LoopPool loops_{1};
+  CatalogPublisher publisher_{loops_.loop(0)};
   CatalogRpc rpc_{publisher_};
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<v1::CatalogService::Stub> stub_;
@@ -71,21 +72,6 @@ TEST_F(CatalogRpcTest, AWatcherThatComesFirstWaits) {
   publish.join();
 }
 
-TEST_F(CatalogRpcTest, AWatcherThatDoesNotReadGetsTheNewestLater) {
-  publisher_.Publish(Version(1));
-  grpc::ClientContext context;
-  auto reader = stub_->WatchCatalog(&context, {});
-  v1::WatchCatalogResponse message;
-  ASSERT_TRUE(reader->Read(&message));
-  for (int64_t version = 2; version <= 5000; ++version) publisher_.Publish(Version(version));
-  int64_t last = 1;
-  while (last < 5000 && reader->Read(&message)) {
-    EXPECT_GT(message.snapshot().version(), last);
-    last = message.snapshot().version();
-  }
-  EXPECT_EQ(last, 5000);
-}
-
 TEST_F(CatalogRpcTest, ClosingEndsTheStreams) {
   publisher_.Publish(Version(1));
   grpc::ClientContext context;
@@ -114,6 +100,7 @@ TEST_F(CatalogRpcTest, ManyWatchersComeAndGo) {
         auto reader = stub_->WatchCatalog(&context, {});
         v1::WatchCatalogResponse message;
         EXPECT_TRUE(reader->Read(&message));
+        EXPECT_GT(message.snapshot().version(), 0);
         context.TryCancel();
         reader->Finish();
       }

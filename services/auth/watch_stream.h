@@ -1,5 +1,5 @@
-// A server stream that is fed from outside: other threads push messages, gRPC takes them one at a
-// time. For change feeds, where one message goes to many watchers.
+// One watcher's stream: the change feed's thread pushes messages, gRPC takes them one at a time.
+// (rpc::PushHub reads the first messages on gRPC's thread; here they come from the database.)
 #pragma once
 
 #include <grpcpp/support/server_callback.h>
@@ -10,18 +10,20 @@
 #include <mutex>
 #include <utility>
 
-namespace tollgate::rpc {
+#include "tollgate/auth/v1/auth.pb.h"
+
+namespace tollgate::auth {
 
 // Keeps itself alive until gRPC has finished with it. Thread-safe.
-template <typename Message>
-class PushStream : public grpc::ServerWriteReactor<Message> {
+class WatchStream : public grpc::ServerWriteReactor<v1::WatchKeysResponse> {
  public:
+  using Message = v1::WatchKeysResponse;
   using MessagePtr = std::shared_ptr<const Message>;
 
   // on_done runs once, on a gRPC thread, when the watcher has gone or the stream was closed: the
   // place to unsubscribe. It must not push.
-  static std::shared_ptr<PushStream> Make() {
-    std::shared_ptr<PushStream> stream(new PushStream());
+  static std::shared_ptr<WatchStream> Make() {
+    std::shared_ptr<WatchStream> stream(new WatchStream());
     stream->self_ = stream;
     return stream;
   }
@@ -36,14 +38,6 @@ class PushStream : public grpc::ServerWriteReactor<Message> {
     if (waiting_.size() >= kMaxWaiting) {
       return Finish(lock, grpc::Status(grpc::StatusCode::UNAVAILABLE, "the watcher is too slow"));
     }
-    waiting_.push_back(std::move(message));
-    WriteNext(lock);
-  }
-  // Sends the message instead of those that wait: for states, where only the newest counts.
-  void PushLatest(MessagePtr message) {
-    std::unique_lock lock(mutex_);
-    if (closing_) return;
-    waiting_.clear();
     waiting_.push_back(std::move(message));
     WriteNext(lock);
   }
@@ -75,7 +69,7 @@ class PushStream : public grpc::ServerWriteReactor<Message> {
 
  private:
   static constexpr size_t kMaxWaiting = 1024;
-  PushStream() = default;
+  WatchStream() = default;
 
   // Whoever sets writing_ starts the write, and nobody else calls gRPC until it is done: so gRPC is
   // called without the lock, and a finish waits for the write.
@@ -85,7 +79,7 @@ class PushStream : public grpc::ServerWriteReactor<Message> {
     waiting_.pop_front();
     const Message* message = writing_.get();
     lock.unlock();
-    this->StartWrite(message);
+    StartWrite(message);
   }
   void Finish(std::unique_lock<std::mutex>& lock, grpc::Status status) {
     if (closing_) return;
@@ -106,7 +100,7 @@ class PushStream : public grpc::ServerWriteReactor<Message> {
   bool closing_ = false;
   grpc::Status status_;
   std::function<void()> on_done_;
-  std::shared_ptr<PushStream> self_;
+  std::shared_ptr<WatchStream> self_;
 };
 
-}  // namespace tollgate::rpc
+}  // namespace tollgate::auth

@@ -1,0 +1,98 @@
+#include "services/auth/auth_module.h"
+
+#include <grpcpp/server_builder.h>
+
+#include <thread>
+
+#include "common/keys/key_format.h"
+#include "common/observability/log.h"
+#include "services/auth/auth_rpc.h"
+
+namespace tollgate {
+namespace {
+
+constexpr int kDefaultThreads = 4;
+constexpr size_t kMinPepper = 32;
+// A database that starts together with this process gets this long.
+constexpr int64_t kOpenWithinUs = 15'000'000;
+constexpr auto kOpenAgainAfter = std::chrono::milliseconds(250);
+
+class AuthModule : public Module {
+ public:
+  AuthModule(HostContext& context, const config::v1::AuthSettings& settings)
+      : clock_(context.clock),
+        threads_(settings.sql().connections() > 0 ? settings.sql().connections() : kDefaultThreads),
+        rpc_(slot_),
+        admin_rpc_(slot_) {
+    options_.database.url = settings.sql().url();
+    // One more for the change feed.
+    options_.database.connections = threads_ + 1;
+    options_.pepper = settings.pepper();
+    options_.brand = settings.brand().empty() ? "tollgate" : settings.brand();
+  }
+  ~AuthModule() override { Stop(); }
+
+  std::string_view name() const override { return "auth"; }
+  void Register(grpc::ServerBuilder& builder) override {
+    builder.RegisterService(&rpc_);
+    builder.RegisterService(&admin_rpc_);
+  }
+
+  Result<void> Start() override {
+    if (options_.pepper.size() < kMinPepper) {
+      return Internal("auth.pepper must have at least 32 characters");
+    }
+    if (!IsBrand(options_.brand)) {
+      return Internal("auth.brand must be lower-case letters, digits and inner hyphens");
+    }
+    auto store = Open();
+    if (!store) return Fail{store.error()};
+    core_ = std::make_unique<auth::AuthCore>(std::move(*store), threads_, clock_);
+    core_->Start();
+    slot_ = core_.get();
+    return {};
+  }
+  bool Ready() const override {
+    const auth::AuthCore* core = slot_.load();
+    return core && core_->feed().healthy();
+  }
+  // The watchers' streams would never end by themselves.
+  void Drain(int64_t deadline_us) override {
+    if (auth::AuthCore* core = slot_.load()) core->CloseStreams();
+  }
+  void Stop() override {
+    slot_ = nullptr;
+    if (core_) core_->Stop();
+  }
+
+ private:
+  Result<std::unique_ptr<auth::AuthStore>> Open() {
+    const int64_t deadline_us = clock_.MonotonicUs() + kOpenWithinUs;
+    while (true) {
+      auto store = auth::AuthStore::Open(options_, clock_);
+      if (store || store.error().id != ErrorId::kServiceUnavailable ||
+          clock_.MonotonicUs() >= deadline_us) {
+        return store;
+      }
+      log::Warn("the key database does not answer yet", {{"error", store.error().ToString()}});
+      std::this_thread::sleep_for(kOpenAgainAfter);
+    }
+  }
+
+  const Clock& clock_;
+  const int threads_;
+  auth::StoreOptions options_;
+  auth::CoreSlot slot_{nullptr};
+  auth::AuthRpc rpc_;
+  auth::AuthAdminRpc admin_rpc_;
+  std::unique_ptr<auth::AuthCore> core_;
+};
+
+}  // namespace
+
+std::unique_ptr<Module> MakeAuthModule(HostContext& context,
+                                       const config::v1::AuthSettings& settings) {
+  return std::make_unique<AuthModule>(context, settings);
+}
+
+}  // namespace tollgate

@@ -1,0 +1,14 @@
+// The auth service as a module of a process.
+#pragma once
+
+#include <memory>
+
+#include "common/host/host.h"
+#include "common/host/module.h"
+
+namespace tollgate {
+
+std::unique_ptr<Module> MakeAuthModule(HostContext& context,
+                                       const config::v1::AuthSettings& settings);
+
+}  // namespace tollgate
