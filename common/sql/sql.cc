@@ -47,13 +47,17 @@ Error ToError(const SqlError& error) {
 SqlResult<int64_t> Connection::ExecuteRows(std::string_view head, int columns,
                                            std::span<const Param> cells, std::string_view tail) {
   int64_t changed = 0;
+  int rows_in_text = 0;
   while (!cells.empty()) {
     const int rows = ChunkRows(dialect(), cells.size() / columns);
     const size_t count = static_cast<size_t>(rows) * columns;
-    text_.assign(head);
-    AppendTuples(text_, rows, columns);
-    text_ += ' ';
-    text_ += tail;
+    if (rows != rows_in_text) {
+      text_.assign(head);
+      AppendTuples(text_, rows, columns);
+      text_ += ' ';
+      text_ += tail;
+      rows_in_text = rows;
+    }
     auto done = Execute(text_, cells.first(count));
     if (!done.ok()) return done;
     changed += *done;

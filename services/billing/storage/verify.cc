@@ -146,7 +146,8 @@ void Replay::MoneyOf(const Entry& entry) {
       cap_ = cap;
     }
   }
-  if (entry.kind == EntryKind::kHold && cap_ && month.spent + month.held > *cap_) {
+  if (entry.kind == EntryKind::kHold && entry.amount > 0 && cap_ &&
+      month.spent + month.held > *cap_) {
     Wrong(name + " opened a hold beyond the cap");
   }
 }

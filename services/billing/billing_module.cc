@@ -1,0 +1,49 @@
+#include "services/billing/billing_module.h"
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/service_type.h>
+
+#include "services/billing/rpc/billing_rpc.h"
+#include "services/billing/service/ledger_service.h"
+
+namespace tollgate {
+namespace {
+
+billing::LedgerService::Options OptionsFrom(const config::v1::BillingSettings& settings) {
+  billing::LedgerService::Options options;
+  options.sql.url = settings.sql().url();
+  if (settings.sql().connections() > 0) options.sql.connections = settings.sql().connections();
+  if (settings.hold_ttl_seconds() > 0) {
+    options.policy.hold_ttl_us = int64_t{settings.hold_ttl_seconds()} * 1'000'000;
+  }
+  if (settings.slice_tokens() > 0) options.policy.slice_tokens = settings.slice_tokens();
+  options.policy.held_is_no_credit = settings.held_is_402();
+  return options;
+}
+
+class BillingModule : public Module {
+ public:
+  BillingModule(HostContext& context, const config::v1::BillingSettings& settings)
+      : ledger_(OptionsFrom(settings), context.clock), services_(billing::MakeRpcServices(ledger_)) {}
+
+  std::string_view name() const override { return "billing"; }
+  void Register(grpc::ServerBuilder& builder) override {
+    for (const auto& service : services_) builder.RegisterService(service.get());
+  }
+  Result<void> Start() override { return ledger_.Start(); }
+  bool Ready() const override { return ledger_.Ready(); }
+  void Stop() override { ledger_.Stop(); }
+
+ private:
+  billing::LedgerService ledger_;
+  std::vector<std::unique_ptr<grpc::Service>> services_;
+};
+
+}  // namespace
+
+std::unique_ptr<Module> MakeBillingModule(HostContext& context,
+                                          const config::v1::BillingSettings& settings) {
+  return std::make_unique<BillingModule>(context, settings);
+}
+
+}  // namespace tollgate

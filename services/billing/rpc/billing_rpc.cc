@@ -1,0 +1,188 @@
+#include "services/billing/rpc/billing_rpc.h"
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <utility>
+
+#include "common/rpc/server.h"
+#include "services/billing/rpc/convert.h"
+#include "tollgate/billing/v1/billing.grpc.pb.h"
+
+namespace tollgate::billing {
+namespace {
+
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+
+// Operations beyond this in one call are refused: a caller that gathers more has lost its mind.
+constexpr int kMaxOps = 4096;
+
+template <typename Items>
+std::vector<Op> ToOps(const Items& items) {
+  std::vector<Op> ops;
+  ops.reserve(items.size());
+  for (const auto& item : items) ops.push_back(ToOp(item));
+  return ops;
+}
+
+// Runs a call's operations; its results stand in their order.
+template <typename Items, typename Response>
+ServerUnaryReactor* RunAll(LedgerService& ledger, CallbackServerContext* context, const Items& items,
+                           Response* response) {
+  ServerUnaryReactor* reactor = context->DefaultReactor();
+  if (items.size() > kMaxOps) {
+    reactor->Finish(rpc::ToStatus(BadRequest("too many operations in one call").error));
+    return reactor;
+  }
+  ledger.Submit(ToOps(items), [reactor, response](Result<std::vector<Reply>> replies) {
+    if (!replies.ok()) return reactor->Finish(rpc::ToStatus(replies.error()));
+    for (const Reply& reply : *replies) FromReply(reply, *response->add_results());
+    reactor->Finish(grpc::Status::OK);
+  });
+  return reactor;
+}
+
+class BillingRpc : public v1::BillingService::CallbackService {
+ public:
+  explicit BillingRpc(LedgerService& ledger) : ledger_(ledger) {}
+
+  ServerUnaryReactor* Authorize(CallbackServerContext* context, const v1::AuthorizeRequest* request,
+                                v1::AuthorizeResponse* response) override {
+    return RunAll(ledger_, context, request->items(), response);
+  }
+  ServerUnaryReactor* Void(CallbackServerContext* context, const v1::VoidRequest* request,
+                           v1::VoidResponse* response) override {
+    return RunAll(ledger_, context, request->items(), response);
+  }
+  ServerUnaryReactor* GetUsage(CallbackServerContext* context, const v1::GetUsageRequest* request,
+                               v1::GetUsageResponse* response) override;
+
+ private:
+  LedgerService& ledger_;
+};
+
+class MeteringRpc : public v1::MeteringService::CallbackService {
+ public:
+  explicit MeteringRpc(LedgerService& ledger) : ledger_(ledger) {}
+
+  ServerUnaryReactor* Meter(CallbackServerContext* context, const v1::MeterRequest* request,
+                            v1::MeterResponse* response) override {
+    return RunAll(ledger_, context, request->ops(), response);
+  }
+
+ private:
+  LedgerService& ledger_;
+};
+
+// Answers a call from a blocking read: read gives a SqlResult<T>, fill puts the T into the response.
+template <typename ReadFn, typename FillFn>
+ServerUnaryReactor* RunRead(LedgerService& ledger, CallbackServerContext* context, ReadFn read,
+                            FillFn fill) {
+  ServerUnaryReactor* reactor = context->DefaultReactor();
+  ledger.Read(
+      [reactor, read = std::move(read), fill = std::move(fill)](sql::Database& database) {
+        auto result = read(database);
+        if (!result.ok()) return reactor->Finish(rpc::ToStatus(sql::ToError(result.error())));
+        fill(*result);
+        reactor->Finish(grpc::Status::OK);
+      },
+      [reactor](Error refused) { reactor->Finish(rpc::ToStatus(refused)); });
+  return reactor;
+}
+
+ServerUnaryReactor* BillingRpc::GetUsage(CallbackServerContext* context,
+                                         const v1::GetUsageRequest* request,
+                                         v1::GetUsageResponse* response) {
+  return RunRead(
+      ledger_, context,
+      [request, now_us = ledger_.Now()](sql::Database& database) {
+        return ReadUsage(database, request->workspace_id(), request->key_id(), request->start_us(),
+                         request->end_us(), now_us);
+      },
+      [response](const UsageReport& report) { FromUsage(report, *response); });
+}
+
+class AdminRpc : public v1::BillingAdminService::CallbackService {
+ public:
+  explicit AdminRpc(LedgerService& ledger) : ledger_(ledger) {}
+
+  ServerUnaryReactor* AddCredit(CallbackServerContext* context, const v1::AddCreditRequest* request,
+                                v1::AddCreditResponse* response) override {
+    return RunCommand(context, ToOp(*request), response);
+  }
+  ServerUnaryReactor* SetCap(CallbackServerContext* context, const v1::SetCapRequest* request,
+                             v1::SetCapResponse* response) override {
+    return RunCommand(context, ToOp(*request), response);
+  }
+  ServerUnaryReactor* GetBalance(CallbackServerContext* context,
+                                 const v1::GetBalanceRequest* request,
+                                 v1::GetBalanceResponse* response) override {
+    return RunRead(
+        ledger_, context,
+        [request, now_us = ledger_.Now()](sql::Database& database) {
+          return ReadBalance(database, request->workspace_id(), now_us);
+        },
+        [response](const Balance& balance) { FromBalance(balance, *response->mutable_balance()); });
+  }
+  ServerUnaryReactor* ListEntries(CallbackServerContext* context,
+                                  const v1::ListEntriesRequest* request,
+                                  v1::ListEntriesResponse* response) override {
+    const int limit = request->limit() <= 0 ? 100 : std::min(request->limit(), 1000);
+    return RunRead(
+        ledger_, context,
+        [request, limit](sql::Database& database) {
+          return ReadEntries(database, request->workspace_id(), limit, request->before_sequence());
+        },
+        [response](const std::vector<Entry>& entries) {
+          for (const Entry& entry : entries) FromEntry(entry, *response->add_entries());
+        });
+  }
+  ServerUnaryReactor* VerifyLedger(CallbackServerContext* context,
+                                   const v1::VerifyLedgerRequest* request,
+                                   v1::VerifyLedgerResponse* response) override {
+    return RunRead(
+        ledger_, context,
+        [request](sql::Database& database) {
+          return billing::VerifyLedger(database, request->workspace_id());
+        },
+        [response](const VerifyReport& report) { FromVerify(report, *response); });
+  }
+
+ private:
+  template <typename Response>
+  ServerUnaryReactor* RunCommand(CallbackServerContext* context, Op op, Response* response) {
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    std::vector<Op> ops;
+    ops.push_back(std::move(op));
+    ledger_.Submit(std::move(ops), [reactor, response](Result<std::vector<Reply>> replies) {
+      if (!replies.ok()) return reactor->Finish(rpc::ToStatus(replies.error()));
+      const Reply& reply = replies->front();
+      if (!reply.ok) {
+        const bool reused = reply.denied_by == Deny::kIdReuse;
+        return reactor->Finish(rpc::ToStatus(
+            BadRequest(reused ? "this request id was used before with other values"
+                              : "the workspace, the amount or the request id is not valid",
+                       reused ? "request_id" : "")
+                .error));
+      }
+      FromBalance(reply.balance, *response->mutable_balance());
+      reactor->Finish(grpc::Status::OK);
+    });
+    return reactor;
+  }
+
+  LedgerService& ledger_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<grpc::Service>> MakeRpcServices(LedgerService& ledger) {
+  std::vector<std::unique_ptr<grpc::Service>> services;
+  services.push_back(std::make_unique<BillingRpc>(ledger));
+  services.push_back(std::make_unique<MeteringRpc>(ledger));
+  services.push_back(std::make_unique<AdminRpc>(ledger));
+  return services;
+}
+
+}  // namespace tollgate::billing

@@ -1,0 +1,18 @@
+// The three gRPC services of the ledger. Handlers only queue; the ledger's threads answer.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "services/billing/service/ledger_service.h"
+
+namespace grpc {
+class Service;
+}
+
+namespace tollgate::billing {
+
+// BillingService, MeteringService, BillingAdminService over one ledger, which must outlive them.
+std::vector<std::unique_ptr<grpc::Service>> MakeRpcServices(LedgerService& ledger);
+
+}  // namespace tollgate::billing

@@ -1,0 +1,24 @@
+// Between protos and the ledger's plain values.
+#pragma once
+
+#include "services/billing/domain/types.h"
+#include "services/billing/storage/reports.h"
+#include "services/billing/storage/verify.h"
+#include "tollgate/billing/v1/billing.pb.h"
+
+namespace tollgate::billing {
+
+Op ToOp(const v1::AuthorizeItem& item);
+Op ToOp(const v1::VoidItem& item);
+Op ToOp(const v1::MeterOp& op);
+Op ToOp(const v1::AddCreditRequest& request);
+Op ToOp(const v1::SetCapRequest& request);
+
+void FromReply(const Reply& reply, v1::AuthorizeResult& into);
+void FromReply(const Reply& reply, v1::MeterResult& into);
+void FromBalance(const Balance& balance, v1::Balance& into);
+void FromEntry(const Entry& entry, v1::Entry& into);
+void FromUsage(const UsageReport& report, v1::GetUsageResponse& into);
+void FromVerify(const VerifyReport& report, v1::VerifyLedgerResponse& into);
+
+}  // namespace tollgate::billing
