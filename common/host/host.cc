@@ -13,6 +13,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "common/clients/make_factory.h"
@@ -20,32 +21,12 @@
 #include "common/host/process_metrics.h"
 #include "common/json/json.h"
 #include "common/observability/log.h"
-#include "common/rpc/credentials.h"
+#include "common/rpc/channel.h"
 
 namespace tollgate::host {
 namespace {
 
 constexpr int kDefaultDrainSeconds = 30;
-constexpr int kMaxMessageBytes = 64 * 1024 * 1024;  // the body limit, with room for its envelope
-
-// Makes clients once the process's server runs, so that modules may keep a reference from the start.
-class LateFactory : public ClientFactory {
- public:
-  void Set(std::unique_ptr<ClientFactory> factory) { factory_ = std::move(factory); }
-  std::unique_ptr<AuthClient> Auth(Loop& loop) override { return factory_->Auth(loop); }
-  std::unique_ptr<AuthAdminClient> AuthAdmin(Loop& loop) override { return factory_->AuthAdmin(loop); }
-  std::unique_ptr<CatalogClient> Catalog(Loop& loop) override { return factory_->Catalog(loop); }
-  std::unique_ptr<RateLimitClient> RateLimit(Loop& loop) override { return factory_->RateLimit(loop); }
-  std::unique_ptr<BillingClient> Billing(Loop& loop) override { return factory_->Billing(loop); }
-  std::unique_ptr<BillingAdminClient> BillingAdmin(Loop& loop) override {
-    return factory_->BillingAdmin(loop);
-  }
-  std::unique_ptr<MeteringClient> Metering(Loop& loop) override { return factory_->Metering(loop); }
-  std::unique_ptr<InferenceClient> Inference(Loop& loop) override { return factory_->Inference(loop); }
-
- private:
-  std::unique_ptr<ClientFactory> factory_;
-};
 
 // What was really bound, by name; written to the address file for scripts and tests.
 class AddressBook {
@@ -99,13 +80,10 @@ sigset_t StopSignals() {
 Result<std::unique_ptr<grpc::Server>> StartServer(const config::v1::HostConfig& config,
                                                   const Modules& modules, AddressBook& addresses) {
   grpc::ServerBuilder builder;
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  rpc::ConfigureServer(builder);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a taken port must be an error
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   auto credentials = rpc::MakeServerCredentials(config.tls());
-  if (!credentials) return Fail{credentials.error()};
+  if (!credentials) return Internal(credentials.error());
 
   std::vector<std::pair<std::string, std::unique_ptr<int>>> listening;
   std::string rest = config.grpc_listen();
@@ -154,19 +132,19 @@ class Process {
 
   Result<void> Start(const config::v1::TargetsConfig& targets,
                      const std::function<Modules(HostContext&)>& make_modules) {
+    auto channels = rpc::ChannelSource::Make(config_.tls());
+    if (!channels) return Internal(channels.error());
+    channels_ = std::move(channels).value();
+    clients_ = MakeClientFactory(targets, *channels_);
+    context_.emplace(HostContext{loops_, clock_, *clients_, [this](std::string_view name, std::string_view address) {
+                                   addresses_.Report(name, address);
+                                 }});
     loops_.Start();
-    modules_ = make_modules(context_);
+    modules_ = make_modules(*context_);
     auto server = StartServer(config_, modules_, addresses_);
     if (!server) return Fail{server.error()};
     server_ = std::move(server).value();
-    auto factory = MakeClientFactory(targets, config_.tls(), [this] {
-      grpc::ChannelArguments arguments;
-      arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-      arguments.SetMaxSendMessageSize(kMaxMessageBytes);
-      return server_->InProcessChannel(arguments);
-    });
-    if (!factory) return Fail{factory.error()};
-    clients_.Set(std::move(factory).value());
+    channels_->SetServer(server_.get());
 
     admin_ = std::make_unique<AdminListener>(loops_, name_, [this] { return ReadyReport(); });
     auto listening = admin_->Listen(config_.admin_listen().empty() ? "127.0.0.1:0" : config_.admin_listen());
@@ -195,6 +173,7 @@ class Process {
     if (admin_) admin_->Stop();
     // Without a deadline it would wait for streams that neighbours keep open (docs: gRPC Shutdown).
     if (server_) server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+    if (channels_) channels_->SetServer(nullptr);
     loops_.Stop();
     while (!modules_.empty()) modules_.pop_back();
     server_.reset();
@@ -213,11 +192,10 @@ class Process {
   const config::v1::HostConfig& config_;
   Clock& clock_ = SystemClock::Get();
   LoopPool loops_;
-  LateFactory clients_;
+  std::unique_ptr<rpc::ChannelSource> channels_;
+  std::unique_ptr<ClientFactory> clients_;
   AddressBook addresses_;
-  HostContext context_{loops_, clock_, clients_, [this](std::string_view name, std::string_view address) {
-                         addresses_.Report(name, address);
-                       }};
+  std::optional<HostContext> context_;
   Modules modules_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<AdminListener> admin_;
