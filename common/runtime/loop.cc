@@ -17,6 +17,9 @@
 namespace tollgate {
 namespace {
 
+// How long a stopping pool waits for calls of other threads; far above every deadline of ours.
+constexpr int kMaxOutsideWaitMs = 15'000;
+
 thread_local Loop* current_loop = nullptr;
 
 [[noreturn]] void DieOf(std::exception_ptr exception) {
@@ -41,7 +44,8 @@ class LoopImpl : public Loop {
 
   ~LoopImpl() override {
     // Callbacks may own coroutines, and those timers; all of them die here, without running.
-    DropWaiting();
+    wheel_.Clear();
+    end_of_turn_.clear();
   }
 
   asio::io_context& context() override { return io_; }
@@ -88,10 +92,6 @@ class LoopImpl : public Loop {
     current_loop = nullptr;
   }
   void Stop() { io_.stop(); }
-  void DropWaiting() {
-    wheel_.Clear();
-    end_of_turn_.clear();
-  }
 
  private:
   void RunEndOfTurn() {
@@ -141,22 +141,7 @@ LoopPool::LoopPool(int threads) : state_(std::make_unique<State>()) {
   for (int i = 0; i < threads; ++i) loops_.push_back(std::make_unique<LoopImpl>(i));
 }
 
-LoopPool::~LoopPool() {
-  Stop();
-  // Coroutines that still wait die first: they own what the outside works for, and cancel it.
-  for (auto& loop : loops_) static_cast<LoopImpl*>(loop.get())->DropWaiting();
-  for (int waited_ms = 0;; ++waited_ms) {
-    int64_t outside = 0;
-    for (auto& loop : loops_) outside += loop->outside_work_;
-    if (outside == 0) break;
-    if (waited_ms > 10'000) {
-      std::fprintf(stderr, "{\"level\":\"error\",\"message\":\"%d outside calls never ended\"}\n",
-                   static_cast<int>(outside));
-      std::abort();
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-}
+LoopPool::~LoopPool() { Stop(); }
 
 Loop& LoopPool::Next() {
   return *loops_[state_->next.fetch_add(1, std::memory_order_relaxed) % loops_.size()];
@@ -174,9 +159,25 @@ void LoopPool::Start() {
 }
 
 void LoopPool::Stop() {
+  if (state_->threads.empty()) return;
+  // The loops still run meanwhile, so that what the outside posts is handled and owners can end it.
+  for (int waited_ms = 0; OutsideWorkCount() > 0; ++waited_ms) {
+    if (waited_ms > kMaxOutsideWaitMs) {
+      std::fprintf(stderr, "{\"level\":\"error\",\"message\":\"calls that never end\",\"count\":%d}\n",
+                   static_cast<int>(OutsideWorkCount()));
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   for (auto& loop : loops_) static_cast<LoopImpl*>(loop.get())->Stop();
   for (auto& thread : state_->threads) thread.join();
   state_->threads.clear();
+}
+
+int64_t LoopPool::OutsideWorkCount() const {
+  int64_t count = 0;
+  for (const auto& loop : loops_) count += loop->outside_work_;
+  return count;
 }
 
 }  // namespace tollgate

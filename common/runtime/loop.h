@@ -48,8 +48,8 @@ class Loop {
   std::atomic<int64_t> outside_work_{0};
 };
 
-// Held by what runs elsewhere (a call that gRPC answers) and will post to a loop: the pool's destructor
-// waits for it, so that the loop is still there.
+// Held by what runs elsewhere (a call that gRPC answers) and will post to a loop: a pool that stops waits
+// for it. Let go after the last Post.
 class OutsideWork {
  public:
   explicit OutsideWork(Loop& loop) : loop_(loop) { ++loop.outside_work_; }
@@ -67,16 +67,18 @@ class LoopPool {
  public:
   // threads = 0: one per processor.
   explicit LoopPool(int threads = 0);
-  // Stops, and waits for outside work to end (at most 10 s, then the process stops with a message).
-  ~LoopPool();
+  ~LoopPool();  // Stop
   int size() const { return static_cast<int>(loops_.size()); }
   Loop& loop(int index) { return *loops_[index]; }
   // The next loop, round-robin. Thread-safe.
   Loop& Next();
   void Start();
+  // Waits for outside work to end (with a limit), then ends and joins the threads. What is still queued
+  // then is dropped when the pool is destroyed.
   void Stop();
 
  private:
+  int64_t OutsideWorkCount() const;
   struct State;
   std::vector<std::unique_ptr<Loop>> loops_;
   std::unique_ptr<State> state_;

@@ -1,0 +1,146 @@
+#include "common/rpc/channel.h"
+
+#include <arpa/inet.h>
+#include <grpcpp/grpcpp.h>
+#include <netdb.h>
+
+#include <mutex>
+#include <sstream>
+#include <vector>
+
+#include "common/rpc/tls.h"
+#include "tollgate/config/v1/config.pb.h"
+
+namespace tollgate::rpc {
+namespace {
+
+grpc::ChannelArguments Arguments() {
+  grpc::ChannelArguments arguments;
+  // pitfalls.md: with the default back-off a server that starts late is not found for another second.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
+  arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // Each channel has its own connections: one per loop, and no sharing between loops.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // Our own processes are never behind the proxy that the environment may name.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // retries are the clients' business
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  return arguments;
+}
+
+std::vector<std::string> SplitCommas(const std::string& list) {
+  std::vector<std::string> parts;
+  std::stringstream stream(list);
+  for (std::string part; std::getline(stream, part, ',');) {
+    size_t begin = part.find_first_not_of(' ');
+    if (begin == std::string::npos) continue;
+    parts.push_back(part.substr(begin, part.find_last_not_of(' ') - begin + 1));
+  }
+  return parts;
+}
+
+// "host:port" as IPv4 addresses; names are looked up now. Empty when there is none.
+std::vector<std::string> Resolve(const std::string& target) {
+  size_t colon = target.rfind(':');
+  if (colon == std::string::npos) return {};
+  std::string host = target.substr(0, colon);
+  std::string port = target.substr(colon + 1);
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) return {};
+  std::vector<std::string> addresses;
+  for (addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    char text[INET_ADDRSTRLEN];
+    inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in*>(at->ai_addr)->sin_addr, text, sizeof text);
+    addresses.push_back(std::string(text) + ":" + port);
+  }
+  freeaddrinfo(found);
+  return addresses;
+}
+
+// Several replicas as one target that gRPC spreads calls over. One name is left to gRPC's own resolver,
+// which follows changes of its addresses.
+std::string GrpcTarget(const std::vector<std::string>& parts) {
+  if (parts.size() == 1) return parts[0];
+  std::string target;
+  for (const std::string& part : parts) {
+    for (const std::string& address : Resolve(part)) {
+      target += (target.empty() ? "ipv4:" : ",") + address;
+    }
+  }
+  return target.empty() ? parts[0] : target;
+}
+
+}  // namespace
+
+struct ChannelSource::State {
+  std::mutex mutex;
+  grpc::Server* server = nullptr;
+};
+
+ChannelSource::ChannelSource() : state_(std::make_unique<State>()) {}
+ChannelSource::~ChannelSource() = default;
+
+BasicResult<std::unique_ptr<ChannelSource>, std::string> ChannelSource::Make(
+    const config::v1::TlsConfig& tls) {
+  auto source = std::make_unique<ChannelSource>();
+  if (TlsIsOn(tls)) {
+    auto credentials = MakeTlsChannelCredentials(tls);
+    if (!credentials.ok()) return Fail{credentials.error()};
+    source->credentials_ = *credentials;
+  }
+  return source;
+}
+
+void ChannelSource::SetServer(grpc::Server* server) {
+  std::lock_guard lock(state_->mutex);
+  state_->server = server;
+}
+
+std::shared_ptr<grpc::Channel> ChannelSource::Channel(const std::string& target) {
+  if (target.empty() || target == "inproc:") {
+    std::lock_guard lock(state_->mutex);
+    if (state_->server != nullptr) return state_->server->InProcessChannel(Arguments());
+    // An address that nothing ever listens at: calls fail as unavailable.
+    return grpc::CreateCustomChannel("unix:/dev/null/none", grpc::InsecureChannelCredentials(),
+                                     Arguments());
+  }
+  if (target.starts_with("unix:")) {
+    return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), Arguments());
+  }
+  grpc::ChannelArguments arguments = Arguments();
+  arguments.SetLoadBalancingPolicyName("round_robin");
+  return grpc::CreateCustomChannel(
+      GrpcTarget(SplitCommas(target)),
+      credentials_ ? credentials_ : grpc::InsecureChannelCredentials(), arguments);
+}
+
+BasicResult<std::shared_ptr<grpc::ServerCredentials>, std::string> MakeServerCredentials(
+    const config::v1::TlsConfig& tls) {
+  if (!TlsIsOn(tls)) return grpc::InsecureServerCredentials();
+  return MakeTlsServerCredentials(tls);
+}
+
+void ConfigureServer(grpc::ServerBuilder& builder) {
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  // Our clients ping every 10 s; without this they would be cut off for pinging too much.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
+  // Two processes on one port is a mistake, not load balancing.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+}
+
+}  // namespace tollgate::rpc
