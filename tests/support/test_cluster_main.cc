@@ -1,0 +1,119 @@
+// tollgate-test-cluster: starts the product for scripts (tests/clients, tests/bench), prints one
+// line of JSON with addresses, keys and process ids, and stops everything when its standard input
+// ends.
+//
+//   {"port":…,"dashboard_port":…,"engine_port":…,"pids":[…],"model":"sim/model","keys":{"good":…,"broke":…,
+//    "disabled":…,"narrow":…,"limited":…},"workspaces":{"good":…},"dir":…}
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tests/support/cluster.h"
+#include "tests/support/engine_sim.h"
+
+namespace {
+
+using namespace tollgate::test;
+
+constexpr char kUsage[] =
+    "tollgate-test-cluster [--tcp] [--engine URL]... [--threads N] [--credit-usd N] [--log-level "
+    "L] [-- WRAPPER...]\n";
+
+struct Flags {
+  ClusterOptions options;
+  std::vector<std::string> engines;
+  int64_t credit_usd = 1000;
+};
+
+Flags Read(int argc, char** argv) {
+  Flags flags;
+  flags.options.hold_ttl_seconds = 60;
+  flags.options.lease_seconds = 30;
+  flags.options.heartbeat_seconds = 5;
+  flags.options.health_check_seconds = 5;
+  for (int i = 1; i < argc; ++i) {
+    const std::string flag = argv[i];
+    const char* value = i + 1 < argc ? argv[i + 1] : "";
+    if (flag == "--tcp") {
+      flags.options.all_in_one = false;
+      continue;
+    }
+    if (flag == "--") {
+      flags.options.wrapper.assign(argv + i + 1, argv + argc);
+      break;
+    }
+    if (flag == "--engine")
+      flags.engines.emplace_back(value);
+    else if (flag == "--threads")
+      flags.options.threads = std::atoi(value);
+    else if (flag == "--credit-usd")
+      flags.credit_usd = std::atoll(value);
+    else if (flag == "--log-level")
+      flags.options.log_level = value;
+    else {
+      std::fputs(kUsage, stderr);
+      std::exit(2);
+    }
+    ++i;
+  }
+  return flags;
+}
+
+std::string Describe(Cluster& cluster, const EngineSim& engine, int64_t credit_usd) {
+  const ApiKey good = cluster.NewCustomer(credit_usd * 1'000'000'000);
+  const ApiKey broke = cluster.NewCustomer(0);
+  const ApiKey disabled = cluster.NewCustomer(1'000'000'000);
+  cluster.SetKeyState(disabled.key_id, Cluster::KeyState::kDisabled);
+  KeyOptions options;
+  options.allowed_models = {"sim/text"};
+  const ApiKey narrow = cluster.NewCustomer(1'000'000'000, options);
+  options = {};
+  options.limits.requests_per_minute = 30;
+  options.limits.concurrent_requests = 1;
+  const ApiKey limited = cluster.NewCustomer(1'000'000'000, options);
+  Json json = Json::Object();
+  json.Set("port", cluster.port())
+      .Set("dashboard_port", cluster.dashboard_port())
+      .Set("engine_port", engine.port());
+  Json pids = Json::Array();
+  for (const pid_t pid : cluster.pids()) pids.Add(static_cast<int64_t>(pid));
+  Json keys = Json::Object();
+  keys.Set("good", good.secret).Set("broke", broke.secret).Set("disabled", disabled.secret);
+  keys.Set("narrow", narrow.secret).Set("limited", limited.secret);
+  Json workspaces = Json::Object();
+  workspaces.Set("good", good.workspace_id);
+  json.Set("pids", pids).Set("model", "sim/model").Set("keys", keys).Set("workspaces", workspaces);
+  return json.Set("dir", cluster.dir()).Dump();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  Flags flags = Read(argc, argv);
+  EngineSimOptions engine_options;
+  engine_options.keep_requests = false;
+  EngineSim engine(engine_options);
+  if (flags.engines.empty()) {
+    if (!engine.Start()) return 1;
+    flags.engines.push_back(engine.base_url());
+  }
+  flags.options.catalog = DefaultCatalog(flags.engines);
+  Cluster cluster(flags.options);
+  if (const std::string error = cluster.Start(30'000); !error.empty()) {
+    std::fprintf(stderr, "%s\n", error.c_str());
+    return 1;
+  }
+  std::printf("%s\n", Describe(cluster, engine, flags.credit_usd).c_str());
+  std::fflush(stdout);
+  char buffer[256];
+  while (read(STDIN_FILENO, buffer, sizeof buffer) > 0) {
+  }
+  const std::string wrong = cluster.StopOrderly();
+  if (!wrong.empty()) std::fprintf(stderr, "%s\n", wrong.c_str());
+  return wrong.empty() ? 0 : 1;
+}
