@@ -5,6 +5,9 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <pthread.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -76,6 +79,17 @@ sigset_t StopSignals() {
   return signals;
 }
 
+bool SomebodyListens(const std::string& unix_path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (unix_path.size() >= sizeof address.sun_path) return false;  // the bind will say so
+  std::memcpy(address.sun_path, unix_path.c_str(), unix_path.size());
+  int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  bool answered = connect(probe, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  close(probe);
+  return answered;
+}
+
 // The gRPC server of the process: always there for in-process channels, on addresses when asked.
 Result<std::unique_ptr<grpc::Server>> StartServer(const config::v1::HostConfig& config,
                                                   const Modules& modules, AddressBook& addresses) {
@@ -92,6 +106,9 @@ Result<std::unique_ptr<grpc::Server>> StartServer(const config::v1::HostConfig& 
     std::string address = rest.substr(0, comma);
     rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
     bool is_unix = address.starts_with("unix:");
+    if (is_unix && SomebodyListens(address.substr(5))) {
+      return Internal("grpc_listen: another process listens on \"" + address + "\"");
+    }
     if (is_unix) unlink(address.c_str() + 5);  // left behind by a process that was killed
     listening.emplace_back(address, std::make_unique<int>(-1));
     // A unix socket is guarded by its file mode; certificates are for the network.
@@ -106,6 +123,7 @@ Result<std::unique_ptr<grpc::Server>> StartServer(const config::v1::HostConfig& 
     bool is_unix = address.starts_with("unix:");
     std::string bound =
         is_unix ? address : address.substr(0, address.rfind(':') + 1) + std::to_string(*port);
+    if (is_unix) chmod(address.c_str() + 5, 0600);
     addresses.Report(is_unix ? "grpc_unix" : "grpc", bound);
   }
   return server;
