@@ -1,0 +1,85 @@
+#include "gateway/gateway_module.h"
+
+#include "gateway/edge/edge.h"
+#include "gateway/endpoints.h"
+#include "gateway/envelopes/envelope.h"
+#include "gateway/worker_pool.h"
+
+namespace tollgate {
+
+namespace {
+
+using config::v1::GatewaySettings;
+
+gateway::PipelineOptions ReadPipelineOptions(const GatewaySettings& settings) {
+  gateway::PipelineOptions options;
+  if (!settings.brand().empty()) options.brand = settings.brand();
+  options.legacy_key_prefixes = {settings.legacy_key_prefixes().begin(),
+                                 settings.legacy_key_prefixes().end()};
+  options.refuse_large_max_tokens = settings.refuse_large_max_tokens();
+  if (settings.keep_alive_seconds() > 0) {
+    options.keep_alive_ms = int64_t{settings.keep_alive_seconds()} * 1000;
+  }
+  return options;
+}
+
+gateway::EdgeOptions ReadEdgeOptions(const GatewaySettings& settings) {
+  gateway::EdgeOptions options;
+  if (settings.max_body_bytes() > 0) {
+    options.server.max_body_bytes = static_cast<size_t>(settings.max_body_bytes());
+  }
+  if (settings.max_head_bytes() > 0) {
+    options.server.max_head_bytes = static_cast<size_t>(settings.max_head_bytes());
+  }
+  if (settings.max_connections() > 0) options.server.max_connections = settings.max_connections();
+  options.cors_origins = {settings.cors_origins().begin(), settings.cors_origins().end()};
+  return options;
+}
+
+class GatewayModule : public Module {
+ public:
+  GatewayModule(HostContext& host, const GatewaySettings& settings)
+      : host_(host), listen_(settings.listen().empty() ? "127.0.0.1:8080" : settings.listen()),
+        edge_options_(ReadEdgeOptions(settings)), workers_(host, ReadPipelineOptions(settings)) {}
+
+  std::string_view name() const override { return "gateway"; }
+
+  Result<void> Start() override {
+    workers_.Start();
+    edge_ = std::make_unique<gateway::Edge>(
+        host_.loops, edge_options_,
+        gateway::MakeEndpoints([this](Loop& loop) -> gateway::Worker& { return workers_.Of(loop); }),
+        gateway::RenderError);
+    if (auto listening = edge_->Listen(listen_); !listening) return listening;
+    host_.report_address("http", edge_->address());
+    return {};
+  }
+
+  bool Ready() const override { return workers_.Ready(); }
+
+  void Drain(int64_t deadline_us) override {
+    if (edge_) edge_->Drain(deadline_us);
+  }
+
+  // The edge first: its handlers use the workers.
+  void Stop() override {
+    if (edge_) edge_->Stop();
+    edge_.reset();
+    workers_.Stop();
+  }
+
+ private:
+  HostContext& host_;
+  const std::string listen_;
+  const gateway::EdgeOptions edge_options_;
+  gateway::WorkerPool workers_;
+  std::unique_ptr<gateway::Edge> edge_;
+};
+
+}  // namespace
+
+std::unique_ptr<Module> MakeGatewayModule(HostContext& host, const GatewaySettings& settings) {
+  return std::make_unique<GatewayModule>(host, settings);
+}
+
+}  // namespace tollgate

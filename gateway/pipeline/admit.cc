@@ -1,0 +1,90 @@
+#include <algorithm>
+
+#include "common/observability/log.h"
+#include "gateway/pipeline/stages.h"
+
+namespace tollgate::gateway {
+
+namespace {
+
+namespace pb = ratelimit::v1;
+
+// Output that a request is expected to make, until it has made it (reliability.md section 2).
+constexpr int64_t kExpectedOutput = 1024;
+// An outage is told once in a while, not once a request.
+constexpr int64_t kFallbackLogUs = 10'000'000;
+
+void CopyLimits(const auth::v1::Limits& from, pb::SubjectLimits& to) {
+  to.set_requests_per_minute(from.requests_per_minute());
+  to.set_tokens_per_minute(from.tokens_per_minute());
+  to.set_concurrent_requests(from.concurrent_requests());
+}
+
+bool Unlimited(const auth::v1::Limits& limits) {
+  return limits.requests_per_minute() == 0 && limits.tokens_per_minute() == 0 &&
+         limits.concurrent_requests() == 0;
+}
+
+Fail<Error> Denied(RequestContext& context, const pb::AcquireResult& result) {
+  Error error{ErrorId::kRateLimited};
+  error.retry_after_ms = std::max<int64_t>(result.retry_after_ms(), 1);
+  switch (result.denied_by()) {
+    case pb::LIMIT_KIND_TOKENS:
+      error.id = ErrorId::kTokenLimited;
+      error.message = "The token rate limit is exceeded.";
+      context.worker.metrics.CountDenial("tokens");
+      break;
+    case pb::LIMIT_KIND_CONCURRENCY:
+      error.message = "Too many requests run at the same time.";
+      context.worker.metrics.CountDenial("concurrency");
+      break;
+    default:
+      error.message = "The request rate limit is exceeded.";
+      context.worker.metrics.CountDenial("requests");
+  }
+  return Fail{std::move(error)};
+}
+
+}  // namespace
+
+Task<Result<void>> Admit(RequestContext& context) {
+  const auth::v1::Key& key = *context.key;
+  if (Unlimited(key.key_limits()) && Unlimited(key.workspace_limits())) co_return Result<void>();
+  Worker& worker = context.worker;
+  pb::AcquireItem item;
+  item.set_lease_id(context.id.ToBytes());
+  item.set_workspace_id(key.workspace_id());
+  item.set_key_id(key.key_id());
+  CopyLimits(key.key_limits(), *item.mutable_key_limits());
+  CopyLimits(key.workspace_limits(), *item.mutable_workspace_limits());
+  item.set_estimated_tokens(context.bounds.prompt_estimate +
+                            std::min(context.bounds.output_upper, kExpectedOutput));
+  pb::ReleaseItem release;
+  release.set_lease_id(item.lease_id());
+  release.set_workspace_id(key.workspace_id());
+  release.set_key_id(key.key_id());
+  // From here on it may have been taken, whatever becomes of the answer.
+  Lease lease(*worker.clients.limiter, *worker.leases, std::move(release));
+  auto answer = co_await worker.clients.limiter->Acquire(item);
+  if (answer) {
+    if (!answer->granted()) {
+      lease.Forget();
+      co_return Denied(context, *answer);
+    }
+    context.lease = std::move(lease);
+    co_return Result<void>();
+  }
+  // Neither open nor closed: this loop's share decides while the limiter is away.
+  worker.metrics.CountLimiterFallback();
+  const int64_t now = worker.clock.MonotonicUs();
+  if (now - worker.fallback_logged_us > kFallbackLogUs) {
+    worker.fallback_logged_us = now;
+    log::Warn("limiter away, the local share decides", {{"reason", answer.error().ToString()}});
+  }
+  const pb::AcquireResult local = worker.local_limiter.Acquire(item, now);
+  if (!local.granted()) co_return Denied(context, local);
+  context.local_slot = LocalSlot(worker.local_limiter, key.workspace_id(), key.key_id());
+  co_return Result<void>();
+}
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,70 @@
+#include <algorithm>
+
+#include "common/observability/log.h"
+#include "gateway/pipeline/stages.h"
+
+namespace tollgate::gateway {
+
+namespace {
+
+namespace pb = billing::v1;
+
+Fail<Error> Denied(RequestContext& context, const pb::AuthorizeResult& result) {
+  GatewayMetrics& metrics = context.worker.metrics;
+  switch (result.denied_by()) {
+    case pb::DENY_REASON_NO_CREDIT:
+      metrics.CountDenial("no_credit");
+      return FailWith(ErrorId::kInsufficientCredits,
+                      "The workspace has not enough credit left for this request.");
+    case pb::DENY_REASON_CAP:
+      metrics.CountDenial("cap");
+      return FailWith(ErrorId::kInsufficientCredits,
+                      "The workspace's monthly spend cap is reached.");
+    case pb::DENY_REASON_FROZEN:
+      metrics.CountDenial("frozen");
+      return FailWith(ErrorId::kInsufficientCredits, "The workspace's credit is frozen.");
+    case pb::DENY_REASON_HELD: {
+      metrics.CountDenial("held");
+      Error error{ErrorId::kRateLimited};
+      error.message = "The workspace's credit is held by requests that are still running.";
+      error.retry_after_ms = std::max<int64_t>(result.retry_after_ms(), 1);
+      return Fail{std::move(error)};
+    }
+    default:
+      return Internal("billing refused a hold: " + pb::DenyReason_Name(result.denied_by()));
+  }
+}
+
+}  // namespace
+
+Task<Result<void>> AuthorizeSpend(RequestContext& context) {
+  Worker& worker = context.worker;
+  const auth::v1::Key& key = *context.key;
+  pb::AuthorizeItem item;
+  item.set_request_id(context.id.ToBytes());
+  item.set_workspace_id(key.workspace_id());
+  item.set_key_id(key.key_id());
+  item.set_model(context.model->id());
+  *item.mutable_price() = context.model->price();
+  item.set_prompt_tokens_bound(context.bounds.prompt_upper);
+  item.set_output_tokens_bound(std::max<int64_t>(context.bounds.output_upper, 1));
+  // From here on it may have been taken; a void of a hold that never was does no harm.
+  HoldGuard hold(*worker.clients.billing, context.id, key.workspace_id());
+  auto answer = co_await worker.clients.billing->Authorize(std::move(item));
+  if (!answer) {
+    // Whatever billing says, an outage of ours is never a verdict about the caller's money.
+    Error error{ErrorId::kServiceUnavailable};
+    error.retry_after_ms = std::max<int64_t>(answer.error().retry_after_ms, 1000);
+    error.internal = "billing: " + answer.error().ToString();
+    co_return Fail{std::move(error)};
+  }
+  if (!answer->granted()) {
+    hold.Disarm();
+    co_return Denied(context, *answer);
+  }
+  context.granted = std::move(*answer);
+  context.hold = std::move(hold);
+  co_return Result<void>();
+}
+
+}  // namespace tollgate::gateway

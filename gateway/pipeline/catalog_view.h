@@ -1,0 +1,33 @@
+// The catalog as requests look at it: one immutable snapshot with an index. A request keeps the one it
+// began with, so its prices and limits can not change under it (decisions.md 5).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "tollgate/catalog/v1/catalog.pb.h"
+
+namespace tollgate::gateway {
+
+class CatalogView {
+ public:
+  explicit CatalogView(catalog::v1::Snapshot snapshot);
+  CatalogView(const CatalogView&) = delete;
+  CatalogView& operator=(const CatalogView&) = delete;
+
+  // Exact and case-sensitive; null when there is no such model.
+  const catalog::v1::Model* Find(std::string_view id) const;
+  const catalog::v1::Snapshot& snapshot() const { return snapshot_; }
+
+ private:
+  catalog::v1::Snapshot snapshot_;
+  std::unordered_map<std::string_view, const catalog::v1::Model*> by_id_;
+};
+
+using CatalogPtr = std::shared_ptr<const CatalogView>;
+
+bool HasCapability(const catalog::v1::Model& model, catalog::v1::Capability capability);
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,60 @@
+#include "gateway/pipeline/credentials.h"
+
+#include <vector>
+
+#include "common/keys/key_format.h"
+
+namespace tollgate::gateway {
+
+namespace {
+
+Fail<Error> NoKey(std::string message) {
+  return FailWith(ErrorId::kInvalidApiKey, std::move(message));
+}
+
+// What stands behind "Bearer " (in any case); empty when the header is of another kind.
+std::string_view BearerToken(std::string_view header) {
+  constexpr std::string_view kScheme = "bearer";
+  if (header.size() <= kScheme.size()) return {};
+  for (size_t i = 0; i < kScheme.size(); ++i) {
+    if ((header[i] | 0x20) != kScheme[i]) return {};
+  }
+  header.remove_prefix(kScheme.size());
+  if (header.front() != ' ') return {};
+  const size_t begin = header.find_first_not_of(' ');
+  if (begin == std::string_view::npos) return {};
+  const size_t end = header.find_last_not_of(' ');
+  return header.substr(begin, end - begin + 1);
+}
+
+}  // namespace
+
+Result<std::string_view> FindKey(const HttpRequest& request, CredentialRule rule,
+                                 std::string_view brand,
+                                 std::span<const std::string> legacy_prefixes) {
+  bool any = false;
+  int authorizations = 0;
+  std::string_view found;
+  for (const auto& [name, value] : request.headers) {
+    std::string_view token;
+    if (name == "authorization") {
+      any = true;
+      // Which of two would count is anybody's guess, so none does.
+      if (++authorizations > 1) return NoKey("More than one Authorization header was sent.");
+      token = BearerToken(value);
+    } else if (name == "x-api-key" && rule == CredentialRule::kBearerOrApiKey) {
+      any = true;
+      token = value;
+    }
+    if (token.empty() || !ParseKey(token, brand, legacy_prefixes)) continue;
+    if (!found.empty() && found != token) return NoKey("Two different API keys were sent.");
+    found = token;
+  }
+  if (!found.empty()) return found;
+  if (any) return NoKey("The API key is malformed or unknown.");
+  return NoKey(rule == CredentialRule::kBearerOrApiKey
+                   ? "No API key was sent: use the header x-api-key or Authorization: Bearer."
+                   : "No API key was sent: use the header Authorization: Bearer <API_KEY>.");
+}
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,19 @@
+// Where a request carries its virtual key. spec: gateway-spec.md "Authentication", decisions.md 12.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "common/error/error.h"
+#include "gateway/edge/endpoint.h"
+#include "gateway/edge/exchange.h"
+
+namespace tollgate::gateway {
+
+// The text of the one well-formed key, or 401 invalid_api_key. The view is into the request's headers.
+Result<std::string_view> FindKey(const HttpRequest& request, CredentialRule rule,
+                                 std::string_view brand,
+                                 std::span<const std::string> legacy_prefixes);
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,46 @@
+#include "gateway/pipeline/stages.h"
+
+namespace tollgate::gateway {
+
+namespace {
+
+// version-traceid-parentid-flags, all lower-case hexadecimal.
+bool IsTraceparent(std::string_view text) {
+  if (text.size() != 55) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool dash = i == 2 || i == 35 || i == 52;
+    const bool hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+    if (dash ? c != '-' : !hex) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void Dispatch(RequestContext& context) {
+  CanonicalRequest& canonical = context.canonical;
+  const HttpRequest& http = context.exchange.request();
+  inference::v1::GenerateRequest request;
+  request.set_request_id(context.id.ToBytes());
+  request.set_x_request_id(http.x_request_id);
+  request.set_workspace_id(context.key->workspace_id());
+  request.set_key_id(context.key->key_id());
+  request.set_model(context.model->id());
+  request.set_kind(canonical.kind);
+  request.set_members_json(std::move(canonical.members_json));
+  request.set_prompt_tokens_bound(context.bounds.prompt_upper);
+  request.set_max_tokens(context.bounds.max_tokens);
+  request.set_choices(canonical.choices);
+  inference::v1::Hold& hold = *request.mutable_hold();
+  hold.set_authorized_nano_usd(context.granted.authorized_nano_usd());
+  hold.set_slice_nano_usd(context.granted.slice_nano_usd());
+  *hold.mutable_price() = context.model->price();
+  request.set_catalog_version(context.catalog->snapshot().version());
+  if (const std::string_view trace = http.header("traceparent"); IsTraceparent(trace)) {
+    request.set_traceparent(std::string(trace));
+  }
+  context.generation = context.worker.clients.inference->Start(std::move(request));
+}
+
+}  // namespace tollgate::gateway
