@@ -214,6 +214,9 @@ void InferenceRouterModule::Stop() {
   while (running() > 0 && context_.clock.MonotonicUs() < deadline_us) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
+  for (int i = 0; i < context_.loops.size(); ++i) {
+    RunOn(context_.loops.loop(i), [&] { workers_[i]->Stop(); });
+  }
   RunOn(context_.loops.loop(0), [this] {
     context_.loops.loop(0).CancelTimer(gauges_timer_);
     watch_.reset();

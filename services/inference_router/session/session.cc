@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "common/base/crypto.h"
-#include "common/base/id.h"
 #include "common/observability/log.h"
+#include "common/rpc/error_detail.h"
 #include "services/inference_router/engine/engine_request.h"
 
 namespace tollgate::inference_router {
@@ -360,12 +360,7 @@ Task<void> Session::Settle(Ended ended) {
 Task<void> Session::SendEnd(End end, const Error* error) {
   if (sink_->cancelled()) co_return;
   if (error != nullptr) {
-    common::v1::ErrorDetail& detail = *end.mutable_error();
-    detail.set_error(std::string(error->row().name));
-    detail.set_message(std::string(error->public_message()));
-    detail.set_param(error->param);
-    detail.set_retry_after_ms(error->retry_after_ms);
-    detail.set_internal(error->internal);
+    rpc::ToDetail(*error, *end.mutable_error());
   }
   inference::v1::Event event;
   *event.mutable_end() = std::move(end);

@@ -15,6 +15,12 @@ Worker::Worker(Loop& loop, Clock& clock, std::unique_ptr<MeteringClient> meterin
 
 Worker::~Worker() { loop_.CancelTimer(timer_); }
 
+void Worker::Stop() {
+  loop_.CancelTimer(timer_);
+  timer_ = 0;
+  settler_.Stop();
+}
+
 void Worker::Start() { PlanHeartbeat(); }
 
 void Worker::PlanHeartbeat() {

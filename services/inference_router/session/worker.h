@@ -37,6 +37,8 @@ class Worker {
   http::Client& http() { return http_; }
   // Breaks off what runs (Session::Terminate). On the loop.
   void TerminateAll();
+  // No timer and no retry runs after this. On the loop.
+  void Stop();
   // Thread-safe.
   int running() const { return running_.load(); }
 

@@ -117,7 +117,9 @@ Settler::Settler(Loop& loop, MeteringClient& metering, Journal& journal, Outbox&
                  const SettlerOptions& options)
     : shared_(std::make_shared<Shared>(loop, metering, journal, outbox, options)) {}
 
-Settler::~Settler() { shared_->stopped = true; }
+Settler::~Settler() { Stop(); }
+
+void Settler::Stop() { shared_->stopped = true; }
 
 Task<Settled> Settler::Settle(billing::v1::MeterOp op, JournalSlot* slot) {
   std::shared_ptr<Shared> shared = shared_;

@@ -53,6 +53,8 @@ class Settler {
   // background; done() tells when the ledger has answered all of it.
   void Recover();
   bool recovered() const;
+  // Ends the retries: the process is about to stop. On the loop.
+  void Stop();
 
  private:
   struct Shared;

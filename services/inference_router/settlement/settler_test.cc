@@ -16,7 +16,8 @@ namespace {
 class FakeLedger : public MeteringClient {
  public:
   explicit FakeLedger(Loop& loop) : loop_(loop) {}
-  Task<Result<billing::v1::MeterResult>> Meter(billing::v1::MeterOp op, int64_t timeout_ms) override {
+  Task<Result<billing::v1::MeterResult>> Meter(billing::v1::MeterOp op,
+                                               int64_t timeout_ms) override {
     ++calls;
     ops.push_back(op);
     const int64_t delay = delays_ms.empty() ? 0 : delays_ms.front();
@@ -152,8 +153,8 @@ TEST_F(SettlerTest, ReleaseWaitsAMomentOnlyAndKeepsTheSlotUntilTheAnswer) {
 TEST_F(SettlerTest, AfterACrashTheOutboxAndTheJournalAreSettledOnce) {
   const std::string ended = Id::New().ToBytes(), running = Id::New().ToBytes(),
                     waiting = Id::New().ToBytes();
-  // A process that died: one request had ended (its slot not yet given back), one was streaming, one
-  // had no engine yet.
+  // A process that died: one request had ended (its slot not yet given back), one was streaming,
+  // one had no engine yet.
   outbox_->Append(ended, Op(ended).SerializeAsString(), nullptr);
   Slot(ended);
   JournalSlot* slot = Slot(running);

@@ -1,0 +1,162 @@
+#include "services/inference_router/session/session_testing.h"
+
+namespace tollgate::inference_router {
+namespace {
+
+using billing::v1::MeterOp;
+
+TEST_F(SessionTest, CreditThatRunsOutEndsTheAnswerLegally) {
+  ledger_.limit_nano_usd = 3000;  // no extension
+  Script(R"("tokens":5000)");
+  const Outcome outcome = Run();
+  ASSERT_TRUE(outcome.ended());
+  EXPECT_FALSE(outcome.end().has_error()) << "decisions 4: not an error";
+  EXPECT_TRUE(outcome.end().cut_by_credit());
+  EXPECT_EQ(outcome.finish(), inference::v1::FINISH_REASON_LENGTH);
+  const auto settles = ledger_.Settles();
+  ASSERT_EQ(settles.size(), 1u);
+  EXPECT_TRUE(settles[0].settle().cut_by_credit());
+  EXPECT_EQ(settles[0].settle().outcome(), billing::v1::OUTCOME_COMPLETED);
+  const auto& usage = outcome.end().usage();
+  EXPECT_LE(usage.prompt_tokens() + 2 * usage.completion_tokens(), 3000) << "never below zero";
+  EXPECT_GE(usage.prompt_tokens() + 2 * usage.completion_tokens(), 2990)
+      << "but all of it is usable";
+  EXPECT_LE(outcome.deltas(), usage.completion_tokens() + 1);
+  EXPECT_TRUE(first_.WaitFor([](const test::EngineSim& sim) { return sim.running() == 0; }, 500));
+  EXPECT_EQ(first_.requests()[0].finished, false) << "the engine was stopped";
+}
+
+TEST_F(SessionTest, EveryChoiceIsClosedWhenTheCreditRunsOut) {
+  ledger_.limit_nano_usd = 3000;
+  request_.set_choices(3);
+  Script(R"("tokens":5000)");
+  request_.set_members_json(request_.members_json() + R"(,"n":3)");
+  const Outcome outcome = Run();
+  for (int choice = 0; choice < 3; ++choice) {
+    EXPECT_EQ(outcome.finish(choice), inference::v1::FINISH_REASON_LENGTH) << choice;
+  }
+}
+
+TEST_F(SessionTest, TheHoldIsExtendedAheadOfNeed) {
+  Script(R"("tokens":6000)");
+  const Outcome outcome = Run();
+  EXPECT_FALSE(outcome.end().cut_by_credit());
+  EXPECT_EQ(outcome.end().usage().completion_tokens(), 6000);
+  EXPECT_GE(ledger_.Count(MeterOp::kExtend), 4);
+  EXPECT_LE(ledger_.Count(MeterOp::kExtend), 10);
+  int64_t sequence = 0;
+  for (const auto& op : ledger_.ops) {
+    EXPECT_EQ(op.sequence(), sequence + 1) << "each operation of a hold has the next number";
+    sequence = op.sequence();
+  }
+}
+
+TEST_F(SessionTest, ASlowLedgerHoldsTheStreamBackOnlyAtTheVeryEndOfTheMoney) {
+  ledger_.answer_ms = 30;
+  options_.settler.patience_ms = 500;
+  Script(R"("tokens":2500)");
+  const Outcome outcome = Run();
+  EXPECT_FALSE(outcome.end().cut_by_credit());
+  EXPECT_EQ(outcome.end().usage().completion_tokens(), 2500);
+}
+
+TEST_F(SessionTest, AKnownLengthIsNotExtendedBeyond) {
+  request_.set_max_tokens(1000);
+  Script(R"("tokens":1000)");
+  const Outcome outcome = Run();
+  EXPECT_EQ(outcome.end().usage().completion_tokens(), 1000);
+  EXPECT_EQ(ledger_.Count(MeterOp::kExtend), 0) << "the first slice pays for all that can come";
+}
+
+TEST_F(SessionTest, ADeadLedgerEndsTheStreamAtTheEndOfItsSlice) {
+  Script(R"("tokens":5000)");
+  const Outcome outcome = Run([&](Loop&, RecordingSink& sink) {
+    sink.on_event = [&](const inference::v1::Event& event) { ledger_.away = !event.has_end(); };
+  });
+  EXPECT_TRUE(outcome.end().cut_by_credit());
+  const auto& usage = outcome.end().usage();
+  EXPECT_LE(usage.prompt_tokens() + 2 * usage.completion_tokens(), 3000);
+}
+
+TEST_F(SessionTest, HeartbeatsReportProgress) {
+  options_.heartbeat_ms = 20;
+  Script(R"("tokens":30,"token_ms":10)");
+  const Outcome outcome = Run();
+  EXPECT_GE(ledger_.Count(MeterOp::kHeartbeat), 3);
+  int64_t last = 0;
+  for (const auto& op : ledger_.ops) {
+    if (!op.has_heartbeat()) continue;
+    EXPECT_GE(op.heartbeat().usage().completion_tokens(), last) << "cumulative";
+    EXPECT_GT(op.heartbeat().usage().prompt_tokens(), 0);
+    last = op.heartbeat().usage().completion_tokens();
+  }
+  EXPECT_TRUE(ledger_.ops.back().has_settle()) << "nothing after the settlement";
+}
+
+TEST_F(SessionTest, TheCallersLeavingAbortsTheEngineAndChargesWhatWasProduced) {
+  Script(R"("tokens":100000,"token_ms":2)");
+  const Outcome outcome = Run([&](Loop& loop, RecordingSink& sink) {
+    sink.on_event = [&loop, &sink, seen = 0](const inference::v1::Event&) mutable {
+      if (++seen == 10) loop.Post([&sink] { sink.Cancel(); });
+    };
+  });
+  EXPECT_FALSE(outcome.ended()) << "nobody is there to hear it";
+  EXPECT_TRUE(
+      first_.WaitFor([](const test::EngineSim& sim) { return sim.totals().aborted == 1; }, 500));
+  const auto settles = ledger_.Settles();
+  ASSERT_EQ(settles.size(), 1u);
+  EXPECT_EQ(settles[0].settle().outcome(), billing::v1::OUTCOME_CLIENT_GONE);
+  EXPECT_GE(settles[0].settle().usage().completion_tokens(), 9);
+  EXPECT_LE(settles[0].settle().usage().completion_tokens(), first_.requests()[0].tokens_generated);
+  EXPECT_GT(settles[0].settle().usage().prompt_tokens(), 0);
+}
+
+TEST_F(SessionTest, LeavingWhileTheEngineThinksChargesTheInputOnlyIfItWasTaken) {
+  // The head is sent with the first token: as far as anyone knows, the engine never took it.
+  Script(R"("tokens":5,"delay_ms":3000,"late_headers":true)");
+  Run([](Loop& loop, RecordingSink& sink) { loop.RunAfter(50, [&sink] { sink.Cancel(); }); });
+  ASSERT_EQ(ledger_.Settles().size(), 1u);
+  EXPECT_EQ(ledger_.Settles()[0].settle().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
+  EXPECT_TRUE(
+      first_.WaitFor([](const test::EngineSim& sim) { return sim.totals().aborted == 1; }, 500));
+
+  ledger_.ops.clear();
+  request_.set_request_id(Id::New().ToBytes());
+  Script(R"("tokens":5,"delay_ms":3000)");
+  Run([](Loop& loop, RecordingSink& sink) { loop.RunAfter(50, [&sink] { sink.Cancel(); }); });
+  ASSERT_EQ(ledger_.Settles().size(), 1u);
+  const auto& settle = ledger_.Settles()[0].settle();
+  EXPECT_EQ(settle.outcome(), billing::v1::OUTCOME_CLIENT_GONE);
+  EXPECT_GT(settle.usage().prompt_tokens(), 0);
+  EXPECT_EQ(settle.usage().completion_tokens(), 0);
+}
+
+TEST_F(SessionTest, ALeaverBeforeAnyEngineCostsNothing) {
+  Script("");
+  Run([](Loop&, RecordingSink& sink) { sink.Cancel(); });
+  ASSERT_EQ(ledger_.Settles().size(), 1u);
+  EXPECT_EQ(ledger_.Settles()[0].settle().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
+  EXPECT_EQ(first_.totals().requests, 0);
+}
+
+TEST_F(SessionTest, ASlowCallerHoldsTheEngineBack) {
+  Script(R"("tokens":200000)");
+  ledger_.limit_nano_usd = INT64_MAX;
+  request_.mutable_hold()->set_authorized_nano_usd(1'000'000'000);
+  int64_t while_blocked = 0;
+  Run([&](Loop& loop, RecordingSink& sink) {
+    sink.on_event = [&, seen = 0](const inference::v1::Event&) mutable {
+      if (++seen != 10) return;
+      sink.blocked = true;
+      loop.RunAfter(300, [&] {
+        while_blocked = first_.requests()[0].tokens_generated;
+        sink.Cancel();
+      });
+    };
+  });
+  EXPECT_GT(while_blocked, 0);
+  EXPECT_LT(while_blocked, 150'000) << "the engine must feel that nobody reads";
+}
+
+}  // namespace
+}  // namespace tollgate::inference_router

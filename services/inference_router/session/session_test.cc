@@ -1,0 +1,235 @@
+#include "services/inference_router/session/session_testing.h"
+
+namespace tollgate::inference_router {
+namespace {
+
+using inference::v1::FINISH_REASON_LENGTH;
+using inference::v1::FINISH_REASON_STOP;
+
+// The one settlement of the request; fails the test when there is another number of them.
+billing::v1::SettleOp OnlySettle(const LedgerScript& ledger) {
+  const auto settles = ledger.Settles();
+  EXPECT_EQ(settles.size(), 1u);
+  return settles.empty() ? billing::v1::SettleOp() : settles.back().settle();
+}
+
+TEST_F(SessionTest, StreamsCountsAndSettlesOnce) {
+  Script(R"("tokens":20)");
+  const Outcome outcome = Run();
+  ASSERT_TRUE(outcome.started());
+  ASSERT_TRUE(outcome.ended());
+  EXPECT_FALSE(outcome.end().has_error());
+  EXPECT_EQ(outcome.finish(), FINISH_REASON_STOP);
+  EXPECT_FALSE(outcome.text().empty());
+  EXPECT_EQ(outcome.end().usage().completion_tokens(), 20);
+  const auto seen = first_.requests();
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(outcome.end().usage().prompt_tokens(), seen[0].prompt_tokens);
+  EXPECT_EQ(outcome.events[0].started().prompt_tokens(), seen[0].prompt_tokens);
+  EXPECT_FALSE(outcome.end().estimated());
+  const auto settle = OnlySettle(ledger_);
+  EXPECT_EQ(settle.outcome(), billing::v1::OUTCOME_COMPLETED);
+  EXPECT_EQ(settle.usage().completion_tokens(), 20);
+  EXPECT_EQ(settle.engine_id(), "first");
+  EXPECT_EQ(outcome.end().charged_nano_usd(), seen[0].prompt_tokens + 20 * 2);
+  EXPECT_EQ(journal_->in_use(), 0);
+}
+
+TEST_F(SessionTest, AConnectionIsUsedAgain) {
+  Script(R"("tokens":3)");
+  UseEngines(1);
+  testing::RunOn(pool_.loop(0), [&](Loop& loop) -> Task<bool> {
+    Worker worker(loop, SystemClock::Get(),
+                  std::make_unique<ScriptedLedger>(loop, ledger_, 3000, Rates{1000, 2000}),
+                  *journal_, *outbox_, table_, metrics_, options_);
+    for (int i = 0; i < 5; ++i) {
+      request_.set_request_id(Id::New().ToBytes());
+      co_await worker.Serve(request_, std::make_shared<RecordingSink>(loop));
+      for (int wait = 0; wait < 100 && worker.http().idle_connections() == 0; ++wait) {
+        co_await loop.Sleep(1);
+      }
+    }
+    EXPECT_EQ(worker.http().idle_connections(), 1u);
+    EXPECT_EQ(first_.totals().connections, 1);
+    EXPECT_EQ(first_.totals().finished, 5);
+    co_return true;
+  });
+}
+
+TEST_F(SessionTest, TheEndLeavesOnlyAfterTheSettlement) {
+  Script(R"("tokens":3)");
+  bool settled_before_end = false;
+  Run([&](Loop&, RecordingSink& sink) {
+    sink.on_event = [&](const inference::v1::Event& event) {
+      if (event.has_end()) settled_before_end = ledger_.Settles().size() == 1;
+    };
+  });
+  EXPECT_TRUE(settled_before_end);
+}
+
+TEST_F(SessionTest, ALedgerThatIsAwayIsReplacedByTheOutbox) {
+  Script(R"("tokens":5)");
+  bool in_outbox = false;
+  const Outcome outcome = Run([&](Loop& loop, RecordingSink& sink) {
+    ledger_.away = true;
+    sink.on_event = [&](const inference::v1::Event& event) {
+      if (!event.has_end()) return;
+      in_outbox = outbox_->depth() == 1 && ledger_.ops.empty();
+      ledger_.away = false;
+    };
+  });
+  EXPECT_TRUE(in_outbox);
+  EXPECT_FALSE(outcome.end().has_error());
+  EXPECT_EQ(OnlySettle(ledger_).usage().completion_tokens(), 5) << "sent later";
+  EXPECT_GT(outcome.end().charged_nano_usd(), 10) << "known without the ledger";
+}
+
+TEST_F(SessionTest, EngineErrorsBeforeOutputCostNothing) {
+  const std::pair<int, const char*> rows[] = {
+      {400, "bad_request"},    {404, "upstream_unreachable"}, {429, "rate_limited"},
+      {500, "upstream_error"}, {502, "upstream_error"},       {503, "service_unavailable"},
+      {504, "upstream_error"}};
+  for (const auto& [status, name] : rows) {
+    ledger_.ops.clear();
+    request_.set_request_id(Id::New().ToBytes());
+    Script(R"("status":)" + std::to_string(status));
+    const Outcome outcome = Run();
+    ASSERT_EQ(outcome.events.size(), 1u) << status;
+    EXPECT_EQ(outcome.end().error().error(), name) << status;
+    EXPECT_EQ(outcome.end().charged_nano_usd(), 0);
+    EXPECT_EQ(OnlySettle(ledger_).outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
+  }
+}
+
+TEST_F(SessionTest, AContextErrorIsRecognisedOnAnyStatusAndInTheStream) {
+  const std::string text =
+      "This model's maximum context length is 4096 tokens. However, your request has 5000 input "
+      "tokens.";
+  for (const std::string& script :
+       {R"("status":400,"error_body":{"error":{"message":")" + text + R"("}})",
+        R"("status":500,"error_body":{"error":{"message":")" + text + R"("}})",
+        R"("in_stream_error":")" + text + R"(","in_stream_error_after":0)"}) {
+    ledger_.ops.clear();
+    Script(script);
+    const Outcome outcome = Run();
+    ASSERT_EQ(outcome.events.size(), 1u) << script;
+    EXPECT_EQ(outcome.end().error().error(), "context_length_exceeded") << script;
+    EXPECT_NE(outcome.end().error().message().find("maximum context length is 4096 tokens"),
+              std::string::npos);
+    EXPECT_EQ(OnlySettle(ledger_).outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
+  }
+}
+
+TEST_F(SessionTest, ADeadEngineIsReplacedByAnotherAndBilledOnce) {
+  UseEngines(2);
+  first_.SetListening(false);
+  for (int i = 0; i < 4; ++i) {  // whichever is chosen first
+    ledger_.ops.clear();
+    request_.set_request_id(Id::New().ToBytes());
+    Script(R"("tokens":4)");
+    const Outcome outcome = Run();
+    ASSERT_TRUE(outcome.ended());
+    EXPECT_FALSE(outcome.end().has_error()) << outcome.end().error().internal();
+    EXPECT_EQ(OnlySettle(ledger_).engine_id(), "second");
+  }
+}
+
+TEST_F(SessionTest, AnEngineThatBreaksBeforeItsFirstByteIsReplaced) {
+  UseEngines(2);
+  for (const char* fault : {R"("cut_before_headers":true)", R"("status":503)", R"("status":500)",
+                            R"("in_stream_error":"CUDA error","in_stream_error_after":0)"}) {
+    first_.SetDefaultScript(std::string("{") + fault + "}");
+    for (int i = 0; i < 2; ++i) {
+      ledger_.ops.clear();
+      request_.set_request_id(Id::New().ToBytes());
+      Script(R"("tokens":4)");
+      const Outcome outcome = Run();
+      ASSERT_TRUE(outcome.ended());
+      EXPECT_FALSE(outcome.end().has_error()) << fault << outcome.end().error().internal();
+      EXPECT_EQ(OnlySettle(ledger_).engine_id(), "second");
+    }
+  }
+}
+
+TEST_F(SessionTest, ARefusalOfTheRequestIsNotTriedElsewhere) {
+  UseEngines(2);
+  Script(R"("status":400)");
+  Run();
+  EXPECT_EQ(first_.totals().requests + second_.totals().requests, 1);
+}
+
+TEST_F(SessionTest, AllEnginesDown) {
+  UseEngines(2);
+  first_.SetListening(false);
+  second_.SetListening(false);
+  Script("");
+  EXPECT_EQ(Run().end().error().error(), "upstream_unreachable");
+  const Outcome known = Run();
+  EXPECT_EQ(known.end().error().error(), "model_not_serving");
+  EXPECT_GE(known.end().error().retry_after_ms(), 1000);
+}
+
+TEST_F(SessionTest, AFullPoolIsRateLimited) {
+  UseEngines(1, 1);
+  ASSERT_TRUE(table_.Get()->engines()[0]->TryEnter());
+  Script("");
+  EXPECT_EQ(Run().end().error().error(), "rate_limited");
+  table_.Get()->engines()[0]->Leave();
+  EXPECT_FALSE(Run().end().has_error());
+  EXPECT_EQ(table_.Get()->engines()[0]->running(), 0);
+}
+
+TEST_F(SessionTest, AnUnknownModelIsNotServing) {
+  request_.set_model("ns/other");
+  EXPECT_EQ(Run().end().error().error(), "model_not_serving");
+  EXPECT_EQ(OnlySettle(ledger_).outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
+}
+
+TEST_F(SessionTest, AStreamThatBreaksChargesWhatWasDelivered) {
+  UseEngines(2);
+  Script(R"("tokens":50,"cut_after_tokens":7)");
+  const Outcome outcome = Run();
+  EXPECT_TRUE(outcome.started());
+  EXPECT_EQ(outcome.end().error().error(), "upstream_error");
+  EXPECT_EQ(outcome.end().usage().completion_tokens(), 7);
+  EXPECT_EQ(OnlySettle(ledger_).outcome(), billing::v1::OUTCOME_FAILED_MID_STREAM);
+  EXPECT_EQ(first_.totals().requests + second_.totals().requests, 1) << "never after output";
+}
+
+TEST_F(SessionTest, ASilentEngineIsGivenUp) {
+  options_.session.idle_timeout_ms = 100;
+  Script(R"("tokens":50,"hang_after_tokens":3)");
+  const Outcome outcome = Run();
+  EXPECT_EQ(outcome.end().error().error(), "upstream_error");
+  EXPECT_EQ(outcome.end().usage().completion_tokens(), 3);
+}
+
+TEST_F(SessionTest, MissingAbsurdAndNegativeUsage) {
+  Script(R"("tokens":12,"usage":"none")");
+  Outcome outcome = Run();
+  EXPECT_FALSE(outcome.end().has_error());
+  EXPECT_EQ(outcome.end().usage().completion_tokens(), 12);
+  EXPECT_TRUE(outcome.end().estimated());
+
+  Script(R"("tokens":12,"usage":"absurd")");
+  outcome = Run();
+  EXPECT_LE(outcome.end().charged_nano_usd(), 3000);
+  EXPECT_LE(outcome.end().usage().prompt_tokens(), 1000);
+  EXPECT_LE(outcome.end().usage().completion_tokens(),
+            static_cast<int64_t>(outcome.text().size()) + OwnCount::kTokensPerChoice);
+
+  Script(R"("tokens":12,"usage":"negative")");
+  outcome = Run();
+  EXPECT_EQ(outcome.end().usage().completion_tokens(), 12);
+  EXPECT_TRUE(outcome.end().estimated());
+}
+
+TEST_F(SessionTest, NoEndMarkerIsNeeded) {
+  Script(R"("tokens":3,"no_done":true)");
+  const Outcome outcome = Run();
+  EXPECT_FALSE(outcome.end().has_error());
+  EXPECT_EQ(outcome.end().usage().completion_tokens(), 3);
+}
+
+}  // namespace
+}  // namespace tollgate::inference_router
