@@ -75,7 +75,8 @@ class Server {
   // Stops accepting, closes idle connections and waits until the running requests have ended or the
   // deadline (monotonic µs) has passed. Not on a loop's thread.
   void Drain(int64_t deadline_us);
-  // Closes everything and waits for the handlers to end. Not on a loop's thread.
+  // Closes everything and waits for the handlers to end. The loops must still run. Not on a loop's
+  // thread.
   void Stop();
 
  private:

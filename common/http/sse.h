@@ -28,6 +28,8 @@ class SseReader {
 
   // Bytes of one event, comments before it included.
   explicit SseReader(size_t max_event_bytes = 1 << 20) : max_event_bytes_(max_event_bytes) {}
+  SseReader(const SseReader&) = delete;
+  SseReader& operator=(const SseReader&) = delete;
 
   // Adds bytes. They are looked at in place when nothing was left over from before, so they must stay
   // where they are until Next has said kNeedMore.
@@ -35,28 +37,35 @@ class SseReader {
   // The next event; its views are valid until the next call of Next or Feed.
   Status Next(Event* event);
   // Whether part of an event has come whose end has not.
-  bool has_partial() const { return position_ < view_.size() || in_event_; }
+  bool has_partial() const { return in_event_ || position_ < view_.size(); }
   // As for a new stream.
   void Reset();
 
  private:
-  enum class LineResult { kLine, kNone };
-  LineResult NextLine(std::string_view* line);
+  struct Piece {
+    size_t begin = 0;
+    size_t size = 0;
+  };
+  bool NextLine(std::string_view* line);
+  void TakeLine(std::string_view line);
+  void AddData(size_t begin, size_t size);
+  void StartEvent();
   void Keep();
+  std::string_view At(const Piece& piece) const { return view_.substr(piece.begin, piece.size); }
 
   size_t max_event_bytes_;
-  std::string_view view_;     // what is being read: fed bytes, or buffer_
-  size_t position_ = 0;       // of the first byte not yet taken as a line
-  size_t event_start_ = 0;    // of the event being gathered
-  size_t scanned_ = 0;        // no line end before this place
-  std::string buffer_;        // left-overs, and what was fed after them
-  std::string joined_;        // data of several lines
-  size_t data_begin_ = 0, data_size_ = 0, data_lines_ = 0;
-  size_t name_begin_ = 0, name_size_ = 0;
-  size_t id_begin_ = 0, id_size_ = 0;
-  bool in_event_ = false;
+  std::string_view view_;   // what is being read: the bytes fed, or buffer_
+  std::string buffer_;      // what was left over, and what was fed after it
+  size_t position_ = 0;     // of the first byte not yet taken as a line
+  size_t scanned_ = 0;      // there is no line end before this place
+  size_t event_start_ = 0;  // of the event being gathered
+  // Places in view_ of the event being gathered.
+  Piece name_, id_, data_;
+  size_t data_lines_ = 0;
+  std::string joined_;      // the data, when it has several lines
+  bool in_event_ = false;   // a line of an event has been taken, its empty line has not
   bool at_start_ = true;
-  bool skip_lf_ = false;      // the last line ended with CR at the end of what had come
+  bool skip_lf_ = false;    // the last line ended with a CR that was the last byte there was
 };
 
 // "data: <line>\n\n". data must be one line, as compact JSON is.

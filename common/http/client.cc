@@ -1,0 +1,290 @@
+#include "common/http/client.h"
+
+#include "common/http/chunk_decoder.h"
+#include "common/http/client_connection.h"
+#include "common/http/head_writer.h"
+#include "common/http/response_parser.h"
+
+namespace tollgate::http {
+namespace {
+
+using Kind = ClientError::Kind;
+
+// Body bytes looked at in one go.
+constexpr size_t kBodyBuffer = 16 * 1024;
+
+std::string RequestHead(const ClientRequest& request) {
+  std::string head;
+  head.reserve(256);
+  head.append(request.method).append(" ").append(request.target).append(" HTTP/1.1\r\nhost: ");
+  bool v6 = request.origin.host.find(':') != std::string::npos;
+  head.append(v6 ? "[" : "").append(request.origin.host).append(v6 ? "]" : "");
+  if (request.origin.port != 80) {
+    head.push_back(':');
+    AppendNumber(head, request.origin.port);
+  }
+  head.append("\r\n");
+  for (const auto& [name, value] : request.headers) AppendField(head, name, value);
+  if (!request.body.empty() || (request.method != "GET" && request.method != "HEAD")) {
+    head.append("content-length: ");
+    AppendNumber(head, request.body.size());
+    head.append("\r\n");
+  }
+  head.append("\r\n");
+  return head;
+}
+
+}  // namespace
+
+std::optional<BaseUrl> ParseBaseUrl(std::string_view url) {
+  constexpr std::string_view kScheme = "http://";
+  if (!url.starts_with(kScheme)) return std::nullopt;
+  url.remove_prefix(kScheme.size());
+  size_t slash = url.find('/');
+  std::string_view authority = url.substr(0, slash);
+  BaseUrl base;
+  if (slash != std::string_view::npos) base.path = url.substr(slash);
+  while (!base.path.empty() && base.path.back() == '/') base.path.pop_back();
+  if (base.path.find_first_of(" ?#\r\n\t") != std::string::npos) return std::nullopt;
+
+  size_t colon = authority.rfind(':');
+  bool v6 = authority.starts_with("[");
+  size_t bracket = authority.find(']');
+  if (v6 && bracket == std::string_view::npos) return std::nullopt;
+  if (v6 && colon < bracket) colon = std::string_view::npos;
+  std::string_view host = authority.substr(0, colon);
+  if (v6) {
+    if (host.back() != ']') return std::nullopt;
+    host = host.substr(1, host.size() - 2);
+  }
+  if (host.empty() || host.find_first_of(" @\r\n\t") != std::string_view::npos) return std::nullopt;
+  base.origin.host = host;
+  if (colon != std::string_view::npos) {
+    std::string_view port = authority.substr(colon + 1);
+    if (port.empty() || port.size() > 5) return std::nullopt;
+    int number = 0;
+    for (char c : port) {
+      if (c < '0' || c > '9') return std::nullopt;
+      number = number * 10 + (c - '0');
+    }
+    if (number < 1 || number > 65535) return std::nullopt;
+    base.origin.port = static_cast<uint16_t>(number);
+  }
+  return base;
+}
+
+Client::Client(Loop& loop, ClientOptions options)
+    : pool_(std::make_shared<ClientPool>(loop, options)) {}
+Client::~Client() = default;
+
+size_t Client::idle_connections() const { return pool_->size(); }
+
+Task<ClientResult<WholeResponse>> Client::Fetch(ClientRequest request, size_t max_body_bytes) {
+  ClientCall call(*this);
+  auto head = co_await call.Send(std::move(request));
+  if (!head.ok()) co_return Fail{std::move(head).error()};
+  auto body = co_await call.ReadAll(max_body_bytes);
+  if (!body.ok()) co_return Fail{std::move(body).error()};
+  co_return WholeResponse{std::move(*head), std::move(*body)};
+}
+
+struct ClientCall::State {
+  std::shared_ptr<ClientPool> pool;
+  std::shared_ptr<ClientConnection> connection;
+  ResponseFraming framing;
+  ChunkDecoder chunks;
+  uint64_t remaining = 0;  // of a counted body
+  size_t handed_out = 0;   // bytes at the front of the input that the caller may still look at
+  size_t left_behind = 0;  // chunk framing after them, done with too
+  int64_t head_timeout_ms = 0;
+  int64_t idle_timeout_ms = 0;
+  bool answer_started = false;
+  bool aborted = false;
+  bool done = false;
+  std::optional<ClientError> failure;  // told again to whoever goes on reading
+
+  Fail<ClientError> Broken(Kind kind, std::string message) {
+    done = true;
+    if (aborted) kind = Kind::kAborted;
+    if (connection) connection->Reset();
+    if (!failure) failure = ClientError{kind, std::move(message), answer_started};
+    return Fail{*failure};
+  }
+  Fail<ClientError> Broken(error_code error) {
+    return Broken(error == asio::error::timed_out ? Kind::kTimeout : Kind::kBroken, error.message());
+  }
+  void Finish();
+  Task<error_code> Exchange(std::string_view head, std::string_view body);
+  Task<error_code> ReadHead();
+  Task<ClientResult<ResponseHead>> TakeHead(bool to_head_request);
+  ClientResult<std::string_view> TakeBody();
+};
+
+// The answer has been read to its end.
+void ClientCall::State::Finish() {
+  done = true;
+  if (!connection) return;
+  // Bytes after the end of an answer are none of ours: such a connection is not to be trusted.
+  bool clean = connection->input.size() == handed_out + left_behind;
+  if (framing.keep_alive && clean && connection->open()) {
+    connection->input.Consume(connection->input.size());
+    pool->Give(std::move(connection));
+  }
+  connection = nullptr;
+}
+
+// Sends and waits for the first bytes of the answer.
+Task<error_code> ClientCall::State::Exchange(std::string_view head, std::string_view body) {
+  error_code error = co_await connection->SendAll(head, body, idle_timeout_ms);
+  // Who does not want a body may answer before it has come and close: that answer counts.
+  if (error == asio::error::timed_out || aborted) co_return error;
+  error_code read_error = co_await connection->ReadSome(pool->options().max_head_bytes,
+                                                        head_timeout_ms);
+  if (!connection->input.empty()) answer_started = true;
+  if (answer_started) co_return error_code();
+  co_return error ? error : read_error;
+}
+
+Task<ClientResult<ResponseHead>> ClientCall::State::TakeHead(bool to_head_request) {
+  size_t limit = pool->options().max_head_bytes;
+  size_t searched = 0;
+  while (true) {
+    size_t size = FindHeadEnd(connection->input.view(), &searched);
+    if (size == 0) {
+      error_code error = co_await connection->ReadSome(limit, head_timeout_ms);
+      if (error == asio::error::no_buffer_space) {
+        co_return Broken(Kind::kProtocol, "the answer's head is too large");
+      }
+      if (error) co_return Broken(error);
+      continue;
+    }
+    ResponseHead head;
+    framing = {};
+    const char* wrong = ParseResponseHead(connection->input.view().substr(0, size), to_head_request,
+                                          &head, &framing);
+    if (wrong != nullptr) co_return Broken(Kind::kProtocol, wrong);
+    connection->input.Consume(size);
+    searched = 0;
+    if (head.status < 200) continue;  // interim
+    remaining = framing.content_length;
+    chunks = ChunkDecoder(ChunkDecoder::Limits{UINT64_MAX, 64 * 1024, 64 * 1024, true});
+    if (framing.body == ResponseFraming::Body::kNone) Finish();
+    co_return head;
+  }
+}
+
+// What the input holds of the body; empty when it holds nothing that can be handed out.
+ClientResult<std::string_view> ClientCall::State::TakeBody() {
+  InputBuffer& input = connection->input;
+  size_t size = input.size();
+  switch (framing.body) {
+    case ResponseFraming::Body::kNone:
+      return std::string_view();
+    case ResponseFraming::Body::kUntilClose:
+      handed_out = size;
+      return input.view();
+    case ResponseFraming::Body::kCounted: {
+      handed_out = static_cast<size_t>(std::min<uint64_t>(size, remaining));
+      remaining -= handed_out;
+      std::string_view bytes = input.view().substr(0, handed_out);
+      if (remaining == 0) done = true;
+      return bytes;
+    }
+    case ResponseFraming::Body::kChunked: {
+      ChunkDecoder::Step step = chunks.Decode(input.data(), size);
+      if (step.status == ChunkDecoder::Status::kBad || step.status == ChunkDecoder::Status::kTooLarge) {
+        return Broken(Kind::kProtocol, "malformed chunked body");
+      }
+      if (step.status == ChunkDecoder::Status::kDone) done = true;
+      handed_out = step.produced;
+      left_behind = step.consumed - step.produced;
+      return input.view().substr(0, handed_out);
+    }
+  }
+  return std::string_view();
+}
+
+ClientCall::ClientCall(Client& client) : state_(std::make_shared<State>()) {
+  state_->pool = client.pool_;
+}
+
+ClientCall::~ClientCall() {
+  if (state_->connection && state_->done) state_->Finish();
+  if (state_->connection) state_->connection->Reset();
+}
+
+void ClientCall::Abort() {
+  state_->aborted = true;
+  if (state_->connection) state_->connection->Reset();
+}
+
+Task<ClientResult<ResponseHead>> ClientCall::Send(ClientRequest request) {
+  auto state = state_;
+  const ClientOptions& options = state->pool->options();
+  state->head_timeout_ms = request.head_timeout_ms > 0 ? request.head_timeout_ms : options.head_timeout_ms;
+  state->idle_timeout_ms = request.idle_timeout_ms > 0 ? request.idle_timeout_ms : options.idle_timeout_ms;
+  std::string head = RequestHead(request);
+  bool fresh = false;
+  while (true) {
+    if (state->aborted) co_return state->Broken(Kind::kAborted, "aborted");
+    state->connection = fresh ? nullptr : state->pool->Take(request.origin);
+    fresh = state->connection == nullptr;
+    if (fresh) {
+      state->connection = std::make_shared<ClientConnection>(state->pool->loop(), request.origin);
+      error_code error = co_await state->connection->Connect(options.connect_timeout_ms);
+      if (error) co_return state->Broken(Kind::kConnect, error.message());
+    }
+    error_code error = co_await state->Exchange(head, request.body);
+    if (!error) break;
+    if (fresh || state->aborted || error == asio::error::timed_out) co_return state->Broken(error);
+    fresh = true;  // a kept connection that died unnoticed: once more, on a new one
+    state->connection->Reset();
+  }
+  co_return co_await state->TakeHead(request.method == "HEAD");
+}
+
+Task<ClientResult<std::string_view>> ClientCall::ReadSome() {
+  auto state = state_;
+  if (state->failure) co_return Fail{*state->failure};
+  if (state->connection) {
+    state->connection->input.Consume(state->handed_out + state->left_behind);
+    state->handed_out = state->left_behind = 0;
+  }
+  while (true) {
+    if (state->done) {
+      if (state->aborted) co_return state->Broken(Kind::kAborted, "aborted");
+      state->Finish();
+      co_return std::string_view();
+    }
+    if (!state->connection || state->aborted) co_return state->Broken(Kind::kAborted, "aborted");
+    if (!state->connection->input.empty()) {
+      auto bytes = state->TakeBody();
+      if (!bytes.ok() || !bytes->empty()) co_return bytes;
+      state->connection->input.Consume(state->left_behind);
+      state->left_behind = 0;
+      continue;
+    }
+    error_code error = co_await state->connection->ReadSome(kBodyBuffer, state->idle_timeout_ms);
+    if (error == asio::error::eof && state->framing.body == ResponseFraming::Body::kUntilClose &&
+        !state->aborted) {
+      state->done = true;
+    } else if (error) {
+      co_return state->Broken(error);
+    }
+  }
+}
+
+Task<ClientResult<std::string>> ClientCall::ReadAll(size_t max_bytes) {
+  std::string body;
+  while (true) {
+    auto bytes = co_await ReadSome();
+    if (!bytes.ok()) co_return Fail{std::move(bytes).error()};
+    if (bytes->empty()) co_return body;
+    if (bytes->size() > max_bytes - body.size()) {
+      co_return state_->Broken(Kind::kProtocol, "the answer is too large");
+    }
+    body.append(*bytes);
+  }
+}
+
+}  // namespace tollgate::http

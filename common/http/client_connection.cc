@@ -1,0 +1,199 @@
+#include "common/http/client_connection.h"
+
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <cerrno>
+
+#include "common/base/clock.h"
+
+namespace tollgate::http {
+namespace {
+
+using asio::ip::tcp;
+
+constexpr size_t kReadBytes = 8 * 1024;
+
+int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
+
+// Takes what the socket takes at once. Negative: the connection is broken.
+ssize_t SendNow(int fd, std::string_view head, std::string_view body) {
+  iovec vectors[2] = {{const_cast<char*>(head.data()), head.size()},
+                      {const_cast<char*>(body.data()), body.size()}};
+  msghdr message{};
+  message.msg_iov = vectors;
+  message.msg_iovlen = body.empty() ? 1 : 2;
+  ssize_t sent;
+  do {
+    sent = ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (sent < 0 && errno == EINTR);
+  if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
+  return sent;
+}
+
+}  // namespace
+
+ClientConnection::ClientConnection(Loop& loop, Origin origin)
+    : loop_(loop), origin_(std::move(origin)), socket_(loop.context()) {}
+
+ClientConnection::~ClientConnection() {
+  if (timer_ != 0) loop_.CancelTimer(timer_);
+}
+
+void ClientConnection::SetDeadline(int64_t timeout_ms) {
+  deadline_us_ = NowUs() + timeout_ms * 1000;
+  if (timer_ != 0 && timer_us_ <= deadline_us_) return;
+  if (timer_ != 0) loop_.CancelTimer(timer_);
+  ArmTimer();
+}
+
+void ClientConnection::ArmTimer() {
+  timer_us_ = deadline_us_;
+  int64_t delay_ms = (std::max<int64_t>(deadline_us_ - NowUs(), 0) + 999) / 1000;
+  timer_ = loop_.RunAfter(delay_ms, [this] {
+    timer_ = 0;
+    if (deadline_us_ == 0) return;
+    if (NowUs() < deadline_us_) return ArmTimer();
+    timed_out_ = true;
+    Reset();
+  });
+}
+
+error_code ClientConnection::Outcome(error_code error) {
+  ClearDeadline();
+  if (timed_out_) return asio::error::timed_out;
+  if (aborted_) return asio::error::operation_aborted;
+  return error;
+}
+
+void ClientConnection::Reset() {
+  aborted_ = true;
+  if (!socket_.is_open()) return;
+  open_ = false;
+  error_code ignored;
+  socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  socket_.close(ignored);
+}
+
+Task<error_code> ClientConnection::Connect(int64_t timeout_ms) {
+  auto self = shared_from_this();
+  SetDeadline(timeout_ms);
+  error_code error;
+  auto address = asio::ip::make_address(origin_.host, error);
+  std::vector<tcp::endpoint> endpoints;
+  if (!error) {
+    endpoints.emplace_back(address, origin_.port);
+  } else {
+    asio::ip::basic_resolver<tcp, Executor> resolver(loop_.context());
+    auto [failed, found] = co_await resolver.async_resolve(
+        origin_.host, std::to_string(origin_.port), asio::as_tuple(kUseTask));
+    if (failed || aborted_) co_return Outcome(failed);
+    for (const auto& entry : found) endpoints.push_back(entry.endpoint());
+  }
+  error = asio::error::host_not_found;
+  for (const tcp::endpoint& endpoint : endpoints) {
+    error_code ignored;
+    socket_.close(ignored);
+    auto [failed] = co_await socket_.async_connect(endpoint, asio::as_tuple(kUseTask));
+    error = failed;
+    if (!failed || aborted_) break;
+  }
+  error = Outcome(error);
+  if (error) co_return error;
+  open_ = true;
+  error_code ignored;
+  socket_.set_option(tcp::no_delay(true), ignored);
+  co_return error;
+}
+
+Task<error_code> ClientConnection::SendAll(std::string_view head, std::string_view body,
+                                           int64_t idle_timeout_ms) {
+  auto self = shared_from_this();
+  if (!open_) co_return Outcome(asio::error::not_connected);
+  ssize_t sent = SendNow(socket_.native_handle(), head, body);
+  if (sent < 0) co_return error_code(errno, boost::system::system_category());
+  size_t done = static_cast<size_t>(sent);
+  error_code error;
+  while (done < head.size() + body.size() && !error) {
+    std::string_view rest = done < head.size() ? head.substr(done) : body.substr(done - head.size());
+    SetDeadline(idle_timeout_ms);
+    auto [failed, count] = co_await socket_.async_write_some(asio::buffer(rest.data(), rest.size()),
+                                                             asio::as_tuple(kUseTask));
+    error = Outcome(failed);
+    done += count;
+  }
+  co_return error;
+}
+
+Task<error_code> ClientConnection::ReadSome(size_t limit, int64_t timeout_ms) {
+  auto self = shared_from_this();
+  if (!open_) co_return Outcome(asio::error::not_connected);
+  size_t room = input.MakeRoom(kReadBytes, limit);
+  if (room == 0) co_return error_code(asio::error::no_buffer_space);
+  SetDeadline(timeout_ms);
+  auto [failed, count] =
+      co_await socket_.async_read_some(asio::buffer(input.tail(), room), asio::as_tuple(kUseTask));
+  input.Added(count);
+  co_return Outcome(failed);
+}
+
+bool ClientConnection::LooksAlive() {
+  if (!open_) return false;
+  char byte;
+  ssize_t got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+std::shared_ptr<ClientConnection> ClientPool::Take(const Origin& origin) {
+  auto found = idle_.find(origin);
+  if (found == idle_.end()) return nullptr;
+  auto& connections = found->second;
+  int64_t oldest_us = NowUs() - options_.keep_alive_ms * 1000;
+  while (!connections.empty()) {
+    auto connection = std::move(connections.back());
+    connections.pop_back();
+    if (connection->idle_since_us < oldest_us) {
+      connections.clear();  // the others are older still
+      return nullptr;
+    }
+    if (connection->LooksAlive()) return connection;
+  }
+  return nullptr;
+}
+
+void ClientPool::Give(std::shared_ptr<ClientConnection> connection) {
+  auto& connections = idle_[connection->origin()];
+  if (connections.size() >= options_.max_idle_per_origin) connections.erase(connections.begin());
+  connection->idle_since_us = NowUs();
+  connection->used = true;
+  connections.push_back(std::move(connection));
+  if (!pruning_) PruneLater();
+}
+
+void ClientPool::PruneLater() {
+  pruning_ = true;
+  loop_.RunAfter(options_.keep_alive_ms, [weak = weak_from_this()] {
+    auto self = weak.lock();
+    if (!self) return;
+    self->pruning_ = false;
+    int64_t oldest_us = NowUs() - self->options_.keep_alive_ms * 1000;
+    std::erase_if(self->idle_, [oldest_us](auto& entry) {
+      std::erase_if(entry.second, [oldest_us](const auto& connection) {
+        return connection->idle_since_us < oldest_us;
+      });
+      return entry.second.empty();
+    });
+    if (!self->idle_.empty()) self->PruneLater();
+  });
+}
+
+size_t ClientPool::size() const {
+  size_t count = 0;
+  for (const auto& [origin, connections] : idle_) count += connections.size();
+  return count;
+}
+
+}  // namespace tollgate::http

@@ -1,0 +1,134 @@
+// One client's connection: reads requests one after the other, runs the handler, writes its answer and
+// keeps watching the client meanwhile. Internal to common/http. One loop's thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/http/chunk_decoder.h"
+#include "common/http/exchange.h"
+#include "common/http/head_parser.h"
+#include "common/http/input_buffer.h"
+#include "common/http/server_core.h"
+#include "common/runtime/loop.h"
+
+namespace tollgate::http {
+
+class Connection : public Exchange, public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(std::shared_ptr<ServerCore> core, Loop& loop, int shard, TcpSocket socket,
+             std::string peer_address);
+
+  void Start();
+  // For drain and stop.
+  void CloseIfIdle();
+  void CloseNow();
+  int shard() const { return shard_; }
+  const std::string& peer_address() const { return peer_address_; }
+
+  // Exchange.
+  const HttpRequest& request() const override { return request_; }
+  HttpRequest& mutable_request() override { return request_; }
+  Loop& loop() override { return loop_; }
+  Task<bool> Send(HttpResponse response) override;
+  Task<bool> BeginStream(int status, Headers headers) override;
+  Task<bool> Write(std::string bytes) override;
+  Task<void> EndStream() override;
+  void Abort() override;
+  void OnDisconnect(std::function<void()> callback) override;
+  bool disconnected() const override { return gone_; }
+
+ private:
+  enum class State { kHead, kBody, kHandling, kLinger, kClosed };
+  enum class Deadline { kNone, kIdle, kHead, kBody, kWrite, kLinger };
+  struct ReadDone;
+
+  // connection.cc: bytes in, requests out.
+  void StartRead();
+  void OnRead(boost::system::error_code error, size_t count);
+  void OnEnd();
+  void Process();
+  bool ProcessHead();
+  bool ProcessBody();
+  void BeginBody();
+  bool TakeChunks();
+  bool TakeCounted();
+  void StartHandler();
+  static Task<void> Run(std::shared_ptr<Connection> self);
+  void FinishRequest();
+  void ResetRequest();
+  void AssignRequestId();
+  void Refuse(Error error);
+  void Linger();
+  void Close();
+
+  // connection_watch.cc: time, and clients that leave.
+  void SetDeadline(Deadline kind, int64_t delay_ms);
+  void ClearDeadline() { deadline_ = Deadline::kNone; }
+  void ArmTimer();
+  void OnTimer();
+  void OnBodyWindow();
+  void MarkGone();
+  void StartProbes();
+  void Probe();
+  bool PeerIsDead();
+
+  // connection_write.cc: answers.
+  // Everything but the field that tells the body's length and the empty line.
+  void AppendHead(int status, const Headers& headers);
+  // content-length and the empty line.
+  void AppendLength(size_t length);
+  void FlushHeadAtEndOfTurn();
+  // Sends what the socket takes at once; the rest waits in out_. False: the client has gone.
+  bool TrySend(std::initializer_list<std::string_view> parts);
+  // Sends all of out_.
+  Task<bool> Flush();
+
+  std::shared_ptr<ServerCore> core_;
+  Loop& loop_;
+  const int shard_;
+  TcpSocket socket_;
+  const std::string peer_address_;
+
+  State state_ = State::kHead;
+  InputBuffer in_;
+  HeadScanner scanner_;
+  HeadLimits head_limits_;
+  Framing framing_;
+  ChunkDecoder chunks_;
+  HttpRequest request_;
+  size_t body_filled_ = 0;           // of request_.body, which may be sized ahead
+  uint64_t body_window_bytes_ = 0;   // of the body's wire bytes, in the current window
+  bool reading_ = false;
+  bool reading_body_ = false;        // the read under way goes into request_.body
+  bool end_of_input_ = false;        // the client has closed its side
+  bool gone_ = false;
+  bool keep_alive_ = true;
+
+  // The answer.
+  std::string head_;                 // reused; of a stream, until its first bytes go out with it
+  std::string out_;                  // taken from the handler, not yet by the socket
+  bool answered_ = false;            // Send or BeginStream was called
+  bool streaming_ = false;
+  bool chunked_ = false;
+  bool event_stream_ = false;
+  bool ended_ = false;
+  bool head_waits_ = false;          // a stream's head is still in head_
+  bool flushing_ = false;
+  int probes_ = 0;
+  std::function<void()> on_disconnect_;
+  RequestSummary summary_;
+  int64_t started_us_ = 0;
+
+  Deadline deadline_ = Deadline::kNone;
+  int64_t deadline_us_ = 0;
+  Loop::TimerId timer_ = 0;
+  int64_t timer_us_ = 0;
+  Loop::TimerId probe_timer_ = 0;
+};
+
+}  // namespace tollgate::http

@@ -1,0 +1,202 @@
+// Answers: formatted by hand and given to the kernel in one call, without a trip through the reactor
+// unless the socket's buffer is full.
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <cerrno>
+
+#include "common/base/clock.h"
+#include "common/http/connection.h"
+#include "common/http/head_writer.h"
+
+namespace tollgate::http {
+namespace {
+
+constexpr size_t kKeepCapacity = 64 * 1024;
+
+}  // namespace
+
+void Connection::AppendHead(int status, const Headers& headers) {
+  AppendStatusLine(head_, status);
+  AppendDate(head_);
+  for (const auto& [name, value] : headers) AppendField(head_, name, value);
+  AppendField(head_, "x-request-id", request_.x_request_id);
+  AppendField(head_, "request-id", request_.x_request_id);
+  if (core_->options().extra_headers) core_->options().extra_headers(request_, head_);
+  if (core_->draining()) keep_alive_ = false;
+  if (!keep_alive_) {
+    head_.append("connection: close\r\n");
+  } else if (framing_.http_1_0) {
+    head_.append("connection: keep-alive\r\n");
+  }
+}
+
+void Connection::AppendLength(size_t length) {
+  head_.append("content-length: ");
+  AppendNumber(head_, length);
+  head_.append("\r\n\r\n");
+}
+
+bool Connection::TrySend(std::initializer_list<std::string_view> parts) {
+  if (gone_) return false;
+  if (!out_.empty()) {
+    for (std::string_view part : parts) out_.append(part);
+    return true;
+  }
+  std::array<iovec, 4> vectors;
+  size_t count = 0;
+  for (std::string_view part : parts) {
+    if (part.empty()) continue;
+    vectors[count++] = {const_cast<char*>(part.data()), part.size()};
+  }
+  msghdr message{};
+  message.msg_iov = vectors.data();
+  message.msg_iovlen = count;
+  ssize_t sent;
+  do {
+    sent = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (sent < 0 && errno == EINTR);
+  if (sent < 0) {
+    if (errno != EAGAIN && errno != EWOULDBLOCK) {
+      MarkGone();
+      return false;
+    }
+    sent = 0;
+  }
+  size_t skip = static_cast<size_t>(sent);
+  for (std::string_view part : parts) {
+    size_t gone = std::min(skip, part.size());
+    skip -= gone;
+    out_.append(part.substr(gone));
+  }
+  return true;
+}
+
+Task<bool> Connection::Flush() {
+  flushing_ = true;
+  size_t done = 0;
+  while (done < out_.size() && !gone_) {
+    SetDeadline(Deadline::kWrite, core_->options().write_stall_ms);
+    auto [error, count] = co_await socket_.async_write_some(
+        asio::buffer(out_.data() + done, out_.size() - done), asio::as_tuple(kUseTask));
+    if (error) MarkGone();
+    done += count;
+  }
+  ClearDeadline();
+  flushing_ = false;
+  out_.clear();
+  if (out_.capacity() > kKeepCapacity) std::string().swap(out_);
+  co_return !gone_;
+}
+
+Task<bool> Connection::Send(HttpResponse response) {
+  if (answered_) co_return false;
+  answered_ = true;
+  if (gone_) co_return false;
+  head_.clear();
+  AppendHead(response.status, response.headers);
+  bool no_body = response.status == 204 || response.status == 304;
+  if (no_body) {
+    head_.append("\r\n");
+  } else {
+    AppendLength(response.body.size());
+  }
+  std::string_view body = response.body;
+  if (no_body || request_.method == "HEAD") body = {};
+  summary_.status = response.status;
+  summary_.first_byte_us = SystemClock::Get().MonotonicUs() - started_us_;
+  if (!TrySend({head_, body})) co_return false;
+  if (!out_.empty() && !co_await Flush()) co_return false;
+  summary_.body_bytes_out = body.size();
+  ended_ = true;
+  co_return true;
+}
+
+Task<bool> Connection::BeginStream(int status, Headers headers) {
+  if (answered_) co_return false;
+  answered_ = streaming_ = true;
+  if (gone_) co_return false;
+  chunked_ = !framing_.http_1_0;
+  if (!chunked_) keep_alive_ = false;
+  head_.clear();
+  AppendHead(status, headers);
+  head_.append(chunked_ ? "transfer-encoding: chunked\r\n\r\n" : "\r\n");
+  for (const auto& [name, value] : headers) {
+    if (EqualsIgnoreCase(name, "content-type")) event_stream_ = value.starts_with("text/event-stream");
+  }
+  summary_.status = status;
+  summary_.first_byte_us = SystemClock::Get().MonotonicUs() - started_us_;
+  // The first bytes nearly always follow in the same turn: they and the head leave in one write.
+  head_waits_ = true;
+  loop_.AtEndOfTurn([self = shared_from_this()] { self->FlushHeadAtEndOfTurn(); });
+  co_return true;
+}
+
+void Connection::FlushHeadAtEndOfTurn() {
+  if (!head_waits_ || flushing_ || state_ != State::kHandling) return;
+  head_waits_ = false;
+  TrySend({head_});
+}
+
+Task<bool> Connection::Write(std::string bytes) {
+  if (!streaming_ || ended_) co_return false;
+  if (gone_) co_return false;
+  if (bytes.empty() || request_.method == "HEAD") co_return true;
+  std::string_view head;
+  if (head_waits_) {
+    head_waits_ = false;
+    head = head_;
+  }
+  summary_.body_bytes_out += bytes.size();
+  if (chunked_) {
+    std::string size;  // small enough never to touch the heap
+    AppendHex(size, bytes.size());
+    size.append("\r\n");
+    if (!TrySend({head, size, bytes, "\r\n"})) co_return false;
+  } else if (!TrySend({head, bytes})) {
+    co_return false;
+  }
+  if (out_.empty()) co_return true;
+  co_return co_await Flush();
+}
+
+Task<void> Connection::EndStream() {
+  if (!streaming_ || ended_) co_return;
+  ended_ = true;
+  if (gone_) co_return;
+  std::string_view head;
+  if (head_waits_) {
+    head_waits_ = false;
+    head = head_;
+  }
+  std::string_view last = chunked_ && request_.method != "HEAD" ? "0\r\n\r\n" : "";
+  if (!head.empty() || !last.empty()) {
+    if (!TrySend({head, last})) co_return;
+  }
+  if (!out_.empty()) co_await Flush();
+}
+
+void Connection::Abort() {
+  if (state_ != State::kHandling || ended_) return;
+  answered_ = ended_ = true;
+  keep_alive_ = false;
+  // What was sent before must arrive, and the missing last chunk tells the client that it is not all.
+  if (head_waits_) {
+    head_waits_ = false;
+    TrySend({head_});
+  }
+  boost::system::error_code ignored;
+  if (!gone_) socket_.shutdown(TcpSocket::shutdown_send, ignored);
+}
+
+void Connection::OnDisconnect(std::function<void()> callback) {
+  if (gone_ && callback) {
+    callback();
+    return;
+  }
+  on_disconnect_ = std::move(callback);
+}
+
+}  // namespace tollgate::http

@@ -1,0 +1,241 @@
+#include "common/http/server.h"
+
+#include <sys/socket.h>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <netinet/tcp.h>
+
+#include "common/base/clock.h"
+#include "common/http/connection.h"
+#include "common/http/server_core.h"
+#include "common/observability/log.h"
+
+namespace tollgate::http {
+namespace {
+
+using asio::ip::tcp;
+
+// How much a client may leave untaken before its producer waits.
+constexpr int kUnsentBytes = 128 * 1024;
+constexpr int64_t kAcceptPauseMs = 100;
+constexpr int64_t kStopWaitUs = 10'000'000;
+
+int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
+
+Result<tcp::endpoint> ParseAddress(const std::string& address) {
+  size_t colon = address.rfind(':');
+  if (colon == std::string::npos) return Internal("listen address without a port: " + address);
+  std::string host = address.substr(0, colon);
+  std::string port = address.substr(colon + 1);
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  if (host.empty() || host == "*") host = "0.0.0.0";
+  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string::npos ||
+      std::stoi(port) > 65535) {
+    return Internal("listen address with a bad port: " + address);
+  }
+  uint16_t number = static_cast<uint16_t>(std::stoi(port));
+  boost::system::error_code error;
+  auto ip = asio::ip::make_address(host, error);
+  if (!error) return tcp::endpoint(ip, number);
+  asio::io_context context;
+  tcp::resolver resolver(context);
+  auto found = resolver.resolve(host, port, error);
+  if (error || found.empty()) return Internal("cannot resolve " + host + ": " + error.message());
+  return found.begin()->endpoint();
+}
+
+// Inherited by every accepted socket.
+void SetListenOptions(int fd) {
+  int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  int idle_s = 30;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+  int interval_s = 10;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+  int count = 3;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytes, sizeof kUnsentBytes);
+}
+
+}  // namespace
+
+ServerCore::ServerCore(LoopPool& loops, ServerOptions options, Server::Handler handler)
+    : loops_(loops), options_(std::move(options)), handler_(std::move(handler)) {
+  for (int i = 0; i < loops_.size(); ++i) {
+    shards_.push_back(std::make_unique<Shard>());
+    shards_.back()->loop = &loops_.loop(i);
+  }
+}
+
+Result<void> ServerCore::Listen(const std::string& address) {
+  auto endpoint = ParseAddress(address);
+  if (!endpoint.ok()) return Fail{std::move(endpoint).error()};
+  auto acceptor = std::make_unique<Acceptor>(shards_[0]->loop->context());
+  boost::system::error_code error;
+  acceptor->open(endpoint->protocol(), error);
+  if (!error) acceptor->set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) SetListenOptions(acceptor->native_handle());
+  if (!error) acceptor->bind(*endpoint, error);
+  if (!error) acceptor->listen(4096, error);
+  if (error) return Internal("cannot listen on " + address + ": " + error.message());
+  host_ = acceptor->local_endpoint().address().to_string();
+  if (acceptor->local_endpoint().address().is_v6()) host_ = "[" + host_ + "]";
+  port_ = acceptor->local_endpoint().port();
+  acceptor_ = std::move(acceptor);
+  listening_ = true;
+  shards_[0]->loop->Post([self = shared_from_this()] { self->Accept(); });
+  return {};
+}
+
+std::string ServerCore::address() const { return host_ + ":" + std::to_string(port_); }
+
+ServerCore::Shard& ServerCore::LeastLoaded() {
+  Shard* best = shards_[0].get();
+  for (auto& shard : shards_) {
+    if (shard->open.load() < best->open.load()) best = shard.get();
+  }
+  return *best;
+}
+
+void ServerCore::Accept() {
+  if (!acceptor_ || !acceptor_->is_open()) return;
+  Shard& shard = LeastLoaded();
+  acceptor_->async_accept(
+      shard.loop->context(),
+      [self = shared_from_this(), &shard](boost::system::error_code error, TcpSocket socket) {
+        if (error == asio::error::operation_aborted) return;
+        if (!error) {
+          self->Accepted(shard, std::move(socket));
+          return self->Accept();
+        }
+        // Out of descriptors, most likely: trying again at once would only burn the processor.
+        log::Warn("accept failed", {{"error", error.message()}});
+        self->accept_pause_ = self->shards_[0]->loop->RunAfter(kAcceptPauseMs, [self] {
+          self->accept_pause_ = 0;
+          self->Accept();
+        });
+      });
+}
+
+bool ServerCore::Admit(const std::string& address) {
+  int per_address = options_.max_connections_per_address;
+  if (per_address <= 0) per_address = std::max(1, options_.max_connections / 2);
+  std::lock_guard lock(mutex_);
+  if (open_.load() >= options_.max_connections) return false;
+  int& count = per_address_[address];
+  if (count >= per_address) return false;
+  ++count;
+  ++open_;
+  return true;
+}
+
+void ServerCore::Accepted(Shard& shard, TcpSocket socket) {
+  boost::system::error_code error;
+  auto peer = socket.remote_endpoint(error);
+  if (error) return;
+  std::string address = peer.address().to_string();
+  // Over a limit: closed without a word, which costs least.
+  if (!Admit(address)) return;
+  ++shard.open;
+  auto connection = std::make_shared<Connection>(shared_from_this(), *shard.loop, shard.loop->index(),
+                                                 std::move(socket), std::move(address));
+  shard.loop->Post([self = shared_from_this(), &shard, connection = std::move(connection)] {
+    shard.connections.insert(connection);
+    if (self->stopped_) return connection->CloseNow();
+    connection->Start();
+  });
+}
+
+void ServerCore::Closed(Connection& connection) {
+  Shard& shard = *shards_[static_cast<size_t>(connection.shard())];
+  {
+    std::lock_guard lock(mutex_);
+    auto found = per_address_.find(connection.peer_address());
+    if (found != per_address_.end() && --found->second == 0) per_address_.erase(found);
+    --open_;
+  }
+  --shard.open;
+  changed_.notify_all();
+  shard.connections.erase(connection.shared_from_this());
+}
+
+void ServerCore::RequestEnded() {
+  running_.fetch_sub(1);
+  if (draining()) Wake();
+}
+
+void ServerCore::Wake() {
+  { std::lock_guard lock(mutex_); }
+  changed_.notify_all();
+}
+
+HttpResponse ServerCore::RenderError(const Error& error, const HttpRequest& request) const {
+  if (options_.render_error) return options_.render_error(error, request);
+  return HttpResponse{error.row().http_status,
+                      {{"content-type", "text/plain; charset=utf-8"}},
+                      std::string(error.public_message()) + "\n"};
+}
+
+void ServerCore::ForEachShard(std::function<void(Shard&)> callback) {
+  for (auto& shard : shards_) {
+    shard->loop->Post([self = shared_from_this(), callback, &shard = *shard] { callback(shard); });
+  }
+}
+
+bool ServerCore::WaitUntil(int64_t deadline_us, const std::function<bool()>& done) {
+  std::unique_lock lock(mutex_);
+  int64_t left_us = std::max<int64_t>(0, deadline_us - NowUs());
+  return changed_.wait_for(lock, std::chrono::microseconds(left_us), done);
+}
+
+void ServerCore::CloseAcceptor() {
+  shards_[0]->loop->Post([self = shared_from_this()] {
+    if (self->accept_pause_ != 0) self->shards_[0]->loop->CancelTimer(self->accept_pause_);
+    boost::system::error_code ignored;
+    if (self->acceptor_) self->acceptor_->close(ignored);
+    self->listening_ = false;
+    self->Wake();
+  });
+}
+
+void ServerCore::Drain(int64_t deadline_us) {
+  if (!listening_ && open_.load() == 0) return;
+  draining_ = true;
+  CloseAcceptor();
+  ForEachShard([](Shard& shard) {
+    auto connections = shard.connections;
+    for (const auto& connection : connections) connection->CloseIfIdle();
+  });
+  WaitUntil(deadline_us, [this] { return !listening_ && open_.load() == 0; });
+}
+
+void ServerCore::Stop() {
+  if (stopped_.exchange(true)) return;
+  draining_ = true;
+  if (!listening_ && open_.load() == 0) return;
+  CloseAcceptor();
+  ForEachShard([](Shard& shard) {
+    auto connections = shard.connections;
+    for (const auto& connection : connections) connection->CloseNow();
+  });
+  bool ended = WaitUntil(NowUs() + kStopWaitUs, [this] {
+    return !listening_ && open_.load() == 0 && running_.load() == 0;
+  });
+  if (!ended) log::Error("HTTP handlers did not end", {{"running", running_.load()}});
+}
+
+Server::Server(LoopPool& loops, ServerOptions options, Handler handler)
+    : core_(std::make_shared<ServerCore>(loops, std::move(options), std::move(handler))) {}
+Server::~Server() { Stop(); }
+Result<void> Server::Listen(const std::string& address) { return core_->Listen(address); }
+std::string Server::address() const { return core_->address(); }
+uint16_t Server::port() const { return core_->port(); }
+int Server::connections() const { return core_->connections(); }
+int Server::running_requests() const { return core_->running(); }
+void Server::Drain(int64_t deadline_us) { core_->Drain(deadline_us); }
+void Server::Stop() { core_->Stop(); }
+
+}  // namespace tollgate::http
