@@ -190,10 +190,16 @@ void GroupCommit::RunWork(size_t index, Work& work) {
       Pause(std::min(attempt, 20));
       continue;
     }
-    SetAvailable(false);
-    // A file whose disk is full opens well and fails again: no tight loop.
-    if (attempt > 0) Pause(options_.reconnect_ms);
-    while (!Stopping() && !runner.Reconnect().ok()) Pause(options_.reconnect_ms);
+    // One lost connection is not yet a database that is away. A file whose disk is full opens well and
+    // fails again: no tight loop.
+    if (attempt > 0) {
+      SetAvailable(false);
+      Pause(options_.reconnect_ms);
+    }
+    while (!Stopping() && !runner.Reconnect().ok()) {
+      SetAvailable(false);
+      Pause(options_.reconnect_ms);
+    }
     // Those who have had their error ask again, with the same ids.
     if (Stopping() || !AnyoneWaits(work)) {
       SetAvailable(true);

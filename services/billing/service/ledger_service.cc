@@ -21,7 +21,9 @@ class SqlRunner : public BatchRunner {
       : database_(database), policy_(policy) {}
 
   sql::SqlResult<Applied> Run(std::span<const Op> ops, int64_t now_us) override {
-    if (!connection_) return Fail{sql::SqlError{sql::ErrorKind::kConnection, "not connected yet"}};
+    if (!connection_) {
+      if (auto connected = Reconnect(); !connected.ok()) return Fail{std::move(connected).error()};
+    }
     return RunBatch(*connection_, ops, now_us, policy_);
   }
 
