@@ -7,7 +7,7 @@ using billing::v1::MeterOp;
 
 TEST_F(SessionTest, CreditThatRunsOutEndsTheAnswerLegally) {
   ledger_.limit_nano_usd = 3000;  // no extension
-  Script(R"("tokens":5000)");
+  Script(R"("tokens":60000)");
   const Outcome outcome = Run();
   ASSERT_TRUE(outcome.ended());
   EXPECT_FALSE(outcome.end().has_error()) << "decisions 4: not an error";
