@@ -1,0 +1,241 @@
+// kill -9 of a random process of the TCP cluster in mid-stream under load, again and again;
+// afterwards the books must agree with what the simulated engine produced, request by request.
+// reliability.md 1.5 and 1.6.
+//
+// TOLLGATE_CHAOS_KILLS sets the number of kills (5 when not set, 50 for the full run),
+// TOLLGATE_CHAOS_SEED the seed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "tests/support/cluster.h"
+#include "tests/support/engine_sim.h"
+
+namespace tollgate::test {
+namespace {
+
+constexpr int64_t kCredit = 1'000'000'000;
+constexpr int64_t kInputPico = 150'101;
+constexpr int64_t kOutputPico = 600'307;
+constexpr int kWorkers = 6;
+
+int64_t Charge(int64_t prompt, int64_t completion) {
+  return (prompt * kInputPico + completion * kOutputPico) / 1000;
+}
+
+int64_t FromEnvironment(const char* name, int64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value ? std::atoll(value) : otherwise;
+}
+
+// One request of one customer of its own, so that its charge can be read from the balance.
+struct Attempt {
+  ApiKey key;
+  std::string tag;
+  int status = 0;
+  bool complete = false;  // the client saw [DONE]
+  int64_t prompt_tokens = 0;
+  int64_t completion_tokens = 0;
+  int64_t seen_tokens = 0;
+};
+
+class Load {
+ public:
+  Load(Cluster& cluster, std::vector<Attempt> attempts)
+      : cluster_(cluster), attempts_(std::move(attempts)) {
+    for (int i = 0; i < kWorkers; ++i) threads_.emplace_back([this] { Work(); });
+  }
+  ~Load() { Stop(); }
+  void Stop() {
+    stop_ = true;
+    for (std::thread& thread : threads_) {
+      if (thread.joinable()) thread.join();
+    }
+  }
+  // Those that were begun.
+  std::vector<Attempt> Begun() const {
+    return {attempts_.begin(),
+            attempts_.begin() + static_cast<int64_t>(std::min(next_.load(), attempts_.size()))};
+  }
+
+ private:
+  void Work() {
+    while (!stop_) {
+      const size_t index = next_.fetch_add(1);
+      if (index >= attempts_.size()) return;
+      Run(attempts_[index], 40 + static_cast<int>(index * 37 % 160));
+    }
+  }
+  void Run(Attempt& attempt, int tokens) {
+    const std::string body =
+        R"({"model":"sim/model","messages":[{"role":"user","content":"chaos"}],"stream":true,"stream_options":{"include_usage":true},"x_sim":{"token_ms":5,"tokens":)" +
+        std::to_string(tokens) + ",\"tag\":\"" + attempt.tag + "\"}}";
+    const SseStream stream =
+        HttpStream(cluster_.port(), "/v1/chat/completions", attempt.key.headers(), body, 15'000);
+    attempt.status = stream.head.status;
+    attempt.complete = stream.done();
+    const Json usage = stream.Usage();
+    attempt.prompt_tokens = usage["prompt_tokens"].integer();
+    attempt.completion_tokens = usage["completion_tokens"].integer();
+    for (const SseEvent& event : stream.events) {
+      const Json chunk = event.json();
+      attempt.seen_tokens += chunk["choices"][0]["delta"]["content"].str().empty() ? 0 : 1;
+    }
+    // A refused connection is answered at once: no busy loop while the gateway is away.
+    if (stream.head.status != 200) SleepMs(20);
+  }
+
+  Cluster& cluster_;
+  std::vector<Attempt> attempts_;
+  std::atomic<size_t> next_{0};
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> threads_;
+};
+
+class ChaosTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(engine_.Start());
+    ClusterOptions options;
+    options.all_in_one = false;
+    options.catalog = DefaultCatalog({engine_.base_url()}, "0.150101", "0.600307");
+    cluster_ = std::make_unique<Cluster>(options);
+    ASSERT_EQ(cluster_->Start(), "");
+  }
+  void TearDown() override {
+    if (HasFailure()) std::fprintf(stderr, "%s\n", cluster_->Logs().c_str());
+  }
+  bool Serves(const ApiKey& key) {
+    return cluster_
+               ->Post(
+                   key, "/v1/chat/completions",
+                   R"({"model":"sim/model","messages":[{"role":"user","content":"probe"}],"x_sim":{"tokens":1}})")
+               .status == 200;
+  }
+  // What the engine did for each tag.
+  std::map<std::string, std::vector<SimRequest>> EngineView() const {
+    std::map<std::string, std::vector<SimRequest>> view;
+    for (SimRequest& request : engine_.requests()) view[request.tag].push_back(std::move(request));
+    return view;
+  }
+  void CheckCharge(const Attempt& attempt, const std::vector<SimRequest>& produced);
+
+  EngineSim engine_;
+  std::unique_ptr<Cluster> cluster_;
+};
+
+void ChaosTest::CheckCharge(const Attempt& attempt, const std::vector<SimRequest>& produced) {
+  SCOPED_TRACE(attempt.tag + " status " + std::to_string(attempt.status));
+  ASSERT_TRUE(cluster_->WaitIdle(attempt.key.workspace_id, 30'000)) << "a hold is stuck";
+  const auto balance = cluster_->Balance(attempt.key.workspace_id);
+  ASSERT_TRUE(balance);
+  const int64_t charged = kCredit - balance->available;
+  EXPECT_LE(produced.size(), 2u) << "one retry at most";
+  int64_t most = 0;
+  for (const SimRequest& request : produced) {
+    most = std::max(most, Charge(request.prompt_tokens, request.tokens_generated));
+  }
+  EXPECT_GE(charged, 0);
+  EXPECT_LE(charged, most) << "charged more than was produced";
+  if (attempt.complete) {
+    EXPECT_EQ(charged, Charge(attempt.prompt_tokens, attempt.completion_tokens))
+        << "lost or doubled";
+  }
+  // While dependencies are away callers get retryable answers, never one that blames them.
+  const std::set<int> kExpected = {0, 200, 429, 500, 502, 503};
+  EXPECT_TRUE(kExpected.contains(attempt.status));
+}
+
+TEST_F(ChaosTest, KillsOfAnyProcessLoseAndDoubleNothing) {
+  const int64_t kills = FromEnvironment("TOLLGATE_CHAOS_KILLS", 5);
+  const auto seed = static_cast<uint32_t>(FromEnvironment("TOLLGATE_CHAOS_SEED", 1));
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const ApiKey probe = cluster_->NewCustomer(100 * kCredit);
+  std::vector<Attempt> attempts(static_cast<size_t>(kills) * 60 + 60);
+  for (size_t i = 0; i < attempts.size(); ++i) {
+    attempts[i].key = cluster_->NewCustomer(kCredit);
+    attempts[i].tag = "chaos-" + std::to_string(i);
+    ASSERT_FALSE(attempts[i].key.secret.empty());
+  }
+  ASSERT_TRUE(Serves(probe));
+  Load load(*cluster_, attempts);
+  const std::vector<std::string> names = cluster_->process_names();
+  for (int64_t kill = 0; kill < kills && !HasFailure(); ++kill) {
+    ASSERT_TRUE(WaitUntil([&] { return engine_.running() >= 2; }, 20'000))
+        << "the load does not run";
+    SleepMs(static_cast<int64_t>(random() % 200));
+    const std::string name = names[random() % names.size()];
+    SCOPED_TRACE("kill " + std::to_string(kill) + " of " + name);
+    cluster_->process(name).Kill();
+    SleepMs(static_cast<int64_t>(random() % 400));
+    ASSERT_EQ(cluster_->Restart(name), "");
+    const int64_t restarted = MonotonicUs();
+    EXPECT_TRUE(WaitUntil([&] { return Serves(probe); }, 10'000, 20)) << name;
+    std::fprintf(stderr, "kill %lld of %s: serves again %.2f s after its restart\n",
+                 static_cast<long long>(kill + 1), name.c_str(),
+                 static_cast<double>(MonotonicUs() - restarted) / 1e6);
+  }
+  load.Stop();
+  int64_t complete = 0;
+  int64_t broken = 0;
+  auto produced = EngineView();
+  for (const Attempt& attempt : load.Begun()) {
+    CheckCharge(attempt, produced[attempt.tag]);
+    (attempt.complete ? complete : broken) += 1;
+  }
+  std::fprintf(stderr, "%lld requests complete, %lld broken or refused\n",
+               static_cast<long long>(complete), static_cast<long long>(broken));
+  EXPECT_GT(complete, kills);
+  EXPECT_TRUE(WaitUntil([&] { return engine_.running() == 0; }, 5000))
+      << "an engine still runs for nobody";
+  const LedgerCheck check = cluster_->VerifyLedger();
+  EXPECT_TRUE(check.ok) << check.violations;
+  EXPECT_GT(check.entries, 0);
+}
+
+TEST_F(ChaosTest, LeasesOfAKilledGatewayEndWithTheirTime) {
+  KeyOptions options;
+  options.limits.concurrent_requests = 2;
+  const ApiKey key = cluster_->NewCustomer(kCredit, options);
+  const std::string body =
+      R"({"model":"sim/model","messages":[{"role":"user","content":"x"}],"stream":true,"x_sim":{"tokens":9,"hang_after_tokens":2}})";
+  HttpConnection one(cluster_->port());
+  HttpConnection two(cluster_->port());
+  for (HttpConnection* connection : {&one, &two}) {
+    connection->SendRequest("POST", "/v1/chat/completions", key.headers(), body);
+    ASSERT_EQ(connection->ReadHead().status, 200);
+  }
+  EXPECT_FALSE(Serves(key)) << "both slots are taken";
+  cluster_->process("gateway").Kill();
+  EXPECT_TRUE(WaitUntil([&] { return engine_.running() == 0; }, 5000))
+      << "the router aborts what nobody reads";
+  ASSERT_EQ(cluster_->Restart("gateway"), "");
+  EXPECT_TRUE(WaitUntil([&] { return Serves(key); }, 12'000, 50)) << "lease_seconds is 5";
+  EXPECT_TRUE(cluster_->WaitIdle(key.workspace_id));
+}
+
+TEST_F(ChaosTest, StoppedBillingRefusesNewWorkAndNothingIsLost) {
+  const ApiKey key = cluster_->NewCustomer(kCredit);
+  ASSERT_TRUE(Serves(key));
+  cluster_->process("billing").Signal(SIGSTOP);
+  const HttpResponse answer =
+      cluster_->Post(key, "/v1/chat/completions",
+                     R"({"model":"sim/model","messages":[{"role":"user","content":"x"}]})");
+  cluster_->process("billing").Signal(SIGCONT);
+  EXPECT_EQ(answer.status, 503) << answer.body << answer.error;
+  EXPECT_TRUE(WaitUntil([&] { return Serves(key); }, 10'000, 20));
+  EXPECT_TRUE(cluster_->WaitIdle(key.workspace_id)) << "the late hold is voided";
+  EXPECT_TRUE(cluster_->VerifyLedger().ok);
+}
+
+}  // namespace
+}  // namespace tollgate::test
