@@ -180,12 +180,12 @@ void ClientPool::PruneLater() {
     if (!self) return;
     self->pruning_ = false;
     int64_t oldest_us = NowUs() - self->options_.keep_alive_ms * 1000;
-    std::erase_if(self->idle_, [oldest_us](auto& entry) {
-      std::erase_if(entry.second, [oldest_us](const auto& connection) {
-        return connection->idle_since_us < oldest_us;
+    for (auto entry = self->idle_.begin(); entry != self->idle_.end();) {
+      std::erase_if(entry->second, [oldest_us](const std::shared_ptr<ClientConnection>& idle) {
+        return idle->idle_since_us < oldest_us;
       });
-      return entry.second.empty();
-    });
+      entry = entry->second.empty() ? self->idle_.erase(entry) : std::next(entry);
+    }
     if (!self->idle_.empty()) self->PruneLater();
   });
 }

@@ -36,7 +36,9 @@ class Edge {
 
  private:
   struct State;
-  std::shared_ptr<State> state_;
+  static Task<void> SendOnly(Exchange& exchange, HttpResponse response);
+  std::shared_ptr<State> state_;  // the server's callbacks hold it too
+  std::unique_ptr<http::Server> server_;
 };
 
 }  // namespace tollgate::gateway

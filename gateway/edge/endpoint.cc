@@ -1,0 +1,17 @@
+#include "gateway/edge/endpoint.h"
+
+namespace tollgate::gateway {
+
+int EndpointTable::Find(std::string_view method, std::string_view path) const {
+  // A dozen rows: comparing lengths first is as quick as any hash.
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    if (rows_[i].path == path && rows_[i].method == method) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+Family FamilyOfPath(std::string_view path) {
+  return path.starts_with("/v1/messages") ? Family::kMessages : Family::kOpenAi;
+}
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,61 @@
+#include "gateway/edge/request_log.h"
+
+#include "common/observability/log.h"
+
+namespace tollgate::gateway {
+
+RequestLog::RequestLog(const EndpointTable& table)
+    : in_flight_(metrics::Gauge("tollgate_http_requests_in_flight", "Requests being handled now")),
+      disconnects_(metrics::Counter("tollgate_http_client_disconnects_total",
+                                    "Requests whose client left before the end of the answer")) {
+  auto add = [this](const std::string& name) {
+    metrics::Labels labels{{"endpoint", name}};
+    rows_.push_back({name,
+                     &metrics::Histogram("tollgate_http_request_duration_seconds",
+                                         "From the request's last byte to the answer's last",
+                                         metrics::LatencyBounds(), labels),
+                     &metrics::Histogram("tollgate_http_first_byte_seconds",
+                                         "From the request's last byte to the answer's first",
+                                         metrics::LatencyBounds(), labels)});
+  };
+  for (const Endpoint& row : table.rows()) add(row.name);
+  add("unmatched");
+}
+
+prometheus::Counter& RequestLog::CounterOf(size_t row, int status) {
+  std::lock_guard lock(mutex_);
+  prometheus::Counter*& counter = counters_[static_cast<int64_t>(row) * 1000 + status];
+  if (counter == nullptr) {
+    counter = &metrics::Counter(
+        "tollgate_http_requests_total", "Requests answered",
+        {{"endpoint", rows_[row].name}, {"status", std::to_string(status)}});
+  }
+  return *counter;
+}
+
+void RequestLog::Done(const HttpRequest& request, const http::RequestSummary& summary) {
+  bool matched = request.route >= 0 && static_cast<size_t>(request.route) + 1 < rows_.size();
+  size_t index = matched ? static_cast<size_t>(request.route) : rows_.size() - 1;
+  const Row& row = rows_[index];
+  if (!summary.framing_error) in_flight_.Decrement();
+  CounterOf(index, summary.status).Increment();
+  row.duration->Observe(static_cast<double>(summary.duration_us) * 1e-6);
+  if (summary.first_byte_us >= 0) {
+    row.first_byte->Observe(static_cast<double>(summary.first_byte_us) * 1e-6);
+  }
+  if (summary.client_gone) disconnects_.Increment();
+  if (!log::Enabled(log::Level::kInfo)) return;
+  // The path of an unmatched request may hold anything, keys too: only the endpoint's name is logged.
+  log::Info("request", {{"request_id", request.x_request_id},
+                        {"endpoint", row.name},
+                        {"method", matched ? std::string_view(request.method) : "-"},
+                        {"status", summary.status},
+                        {"duration_us", summary.duration_us},
+                        {"first_byte_us", summary.first_byte_us},
+                        {"bytes_in", request.body.size()},
+                        {"bytes_out", static_cast<int64_t>(summary.body_bytes_out)},
+                        {"client_gone", static_cast<int>(summary.client_gone)},
+                        {"peer", request.peer_address}});
+}
+
+}  // namespace tollgate::gateway
