@@ -24,10 +24,10 @@ std::shared_ptr<AuthCore::Stream> AuthCore::Watch(int64_t after_version) {
   const uint64_t watcher = feed_.Subscribe(
       after_version, [stream](const Stream::MessagePtr& message) { stream->Push(message); });
   // gRPC ends a stream only after the handler has returned it, so this is not too late.
-  stream->set_on_done([this, watcher, raw = stream.get()] {
-    feed_.Unsubscribe(watcher);
-    std::lock_guard lock(mutex_);
-    streams_.remove_if([raw](const auto& entry) { return entry.get() == raw; });
+  stream->set_on_done([self = shared_from_this(), watcher, raw = stream.get()] {
+    self->feed_.Unsubscribe(watcher);
+    std::lock_guard lock(self->mutex_);
+    self->streams_.remove_if([raw](const auto& entry) { return entry.get() == raw; });
   });
   return stream;
 }

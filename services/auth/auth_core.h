@@ -13,7 +13,8 @@
 
 namespace tollgate::auth {
 
-class AuthCore {
+// Shared with its streams: gRPC may end the last of them after the module is gone.
+class AuthCore : public std::enable_shared_from_this<AuthCore> {
  public:
   using Stream = WatchStream;
 

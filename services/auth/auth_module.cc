@@ -47,7 +47,7 @@ class AuthModule : public Module {
     }
     auto store = Open();
     if (!store) return Fail{store.error()};
-    core_ = std::make_unique<auth::AuthCore>(std::move(*store), threads_, clock_);
+    core_ = std::make_shared<auth::AuthCore>(std::move(*store), threads_, clock_);
     core_->Start();
     slot_ = core_.get();
     return {};
@@ -85,7 +85,7 @@ class AuthModule : public Module {
   auth::CoreSlot slot_{nullptr};
   auth::AuthRpc rpc_;
   auth::AuthAdminRpc admin_rpc_;
-  std::unique_ptr<auth::AuthCore> core_;
+  std::shared_ptr<auth::AuthCore> core_;
 };
 
 }  // namespace

@@ -1,0 +1,134 @@
+#include "services/dashboard/dashboard_module.h"
+
+#include <atomic>
+#include <future>
+#include <vector>
+
+#include "common/http/server.h"
+#include "common/observability/log.h"
+#include "services/dashboard/site.h"
+
+namespace tollgate {
+namespace {
+
+constexpr std::string_view kDefaultListen = "127.0.0.1:8081";
+constexpr size_t kMinToken = 16;
+constexpr size_t kMaxBodyBytes = 1 << 20;
+constexpr int kMaxConnections = 500;
+
+// Runs the callback on the loop and waits for it. Not on a loop's thread.
+void RunOn(Loop& loop, const std::function<void()>& callback) {
+  std::promise<void> done;
+  loop.Post([&] {
+    callback();
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+class DashboardModule : public Module {
+ public:
+  DashboardModule(HostContext& context, const config::v1::DashboardSettings& settings)
+      : context_(context),
+        listen_(settings.listen().empty() ? kDefaultListen : settings.listen()),
+        token_(settings.login_token()),
+        site_({.login_token = settings.login_token(), .base_url = settings.base_url()}) {}
+  ~DashboardModule() override { Stop(); }
+
+  std::string_view name() const override { return "dashboard"; }
+
+  Result<void> Start() override {
+    if (!token_.empty() && token_.size() < kMinToken) {
+      return Internal("dashboard.login_token must have at least 16 characters");
+    }
+    if (token_.empty()) log::Warn("no login token is set: nobody can use the admin API");
+    clients_.resize(context_.loops.size());
+    for (int i = 0; i < context_.loops.size(); ++i) {
+      Loop& loop = context_.loops.loop(i);
+      RunOn(loop, [&] {
+        clients_[i].auth = context_.clients.AuthAdmin(loop);
+        clients_[i].billing = context_.clients.BillingAdmin(loop);
+      });
+    }
+    Loop& first = context_.loops.loop(0);
+    RunOn(first, [&] {
+      catalog_client_ = context_.clients.Catalog(first);
+      catalog_ = catalog_client_->WatchCatalog(
+          {.on_message =
+               [this](catalog::v1::WatchCatalogResponse message) {
+                 site_.SetCatalog(std::move(*message.mutable_snapshot()));
+               },
+           .on_lost =
+               [](const Error& error) {
+                 log::Warn("catalog stream lost", {{"error", error.ToString()}});
+               }});
+    });
+
+    http::ServerOptions options;
+    options.max_body_bytes = kMaxBodyBytes;
+    options.max_connections = kMaxConnections;
+    options.render_error = [](const Error& error, const http::HttpRequest&) {
+      return dashboard::Site::RenderError(error);
+    };
+    server_ = std::make_unique<http::Server>(
+        context_.loops, std::move(options),
+        [this](http::Exchange& exchange) { return Serve(exchange); });
+    if (auto listening = server_->Listen(listen_); !listening) return listening;
+    context_.report_address("dashboard", server_->address());
+    ready_ = true;
+    return {};
+  }
+  bool Ready() const override { return ready_; }
+  void Drain(int64_t deadline_us) override {
+    ready_ = false;
+    if (server_) server_->Drain(deadline_us);
+  }
+  void Stop() override {
+    ready_ = false;
+    if (server_) server_->Stop();
+    server_.reset();
+    if (catalog_client_) {
+      RunOn(context_.loops.loop(0), [&] {
+        catalog_.reset();
+        catalog_client_.reset();
+      });
+    }
+    // Each on the loop that it belongs to.
+    for (size_t i = 0; i < clients_.size(); ++i) {
+      RunOn(context_.loops.loop(static_cast<int>(i)), [&] { clients_[i] = {}; });
+    }
+    clients_.clear();
+  }
+
+ private:
+  struct LoopClients {
+    std::unique_ptr<AuthAdminClient> auth;
+    std::unique_ptr<BillingAdminClient> billing;
+  };
+
+  Task<void> Serve(http::Exchange& exchange) {
+    LoopClients& clients = clients_[exchange.loop().index()];
+    const dashboard::Backends backends{*clients.auth, *clients.billing};
+    http::HttpResponse response = co_await site_.Answer(exchange.request(), backends);
+    co_await exchange.Send(std::move(response));
+  }
+
+  HostContext& context_;
+  const std::string listen_;
+  const std::string token_;
+  dashboard::Site site_;
+  std::vector<LoopClients> clients_;  // by the loop's index
+  std::unique_ptr<CatalogClient> catalog_client_;
+  std::unique_ptr<Subscription> catalog_;
+  std::unique_ptr<http::Server> server_;
+  std::atomic<bool> ready_{false};
+};
+
+}  // namespace
+
+std::unique_ptr<Module> MakeDashboardModule(HostContext& context,
+                                            const config::v1::DashboardSettings& settings) {
+  return std::make_unique<DashboardModule>(context, settings);
+}
+
+}  // namespace tollgate
