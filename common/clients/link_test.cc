@@ -211,12 +211,12 @@ TEST_P(LinkTest, ACancelReachesTheProducer) {
   std::promise<void> cancelled;
   StartRouter([&](GenerateRequest request, std::shared_ptr<EventSink> sink) -> Task<void> {
     sink->OnCancel([&] { cancelled.set_value(); });
-    for (int i = 0; co_await sink->Send(TextEvent("x")); ++i) co_await router_loops_.loop(0).Sleep(0);
+    while (co_await sink->Send(TextEvent("x"))) co_await router_loops_.loop(0).Sleep(0);
     EXPECT_TRUE(sink->cancelled());
   });
   RunOn(loop(), [&](Loop&) -> Task<bool> {
     auto generation = client_->Start(Request("m", 1));
-    co_await generation->Next();
+    (void)co_await generation->Next();
     co_return true;  // dropping the generation cancels it
   });
   EXPECT_EQ(cancelled.get_future().wait_for(std::chrono::seconds(5)), std::future_status::ready);
@@ -233,7 +233,7 @@ TEST_P(LinkTest, ABrokenLinkEndsTheRequestOnBothSides) {
   std::thread stopper;
   Heard heard = RunOn(loop(), [&](Loop&) -> Task<Heard> {
     auto generation = client_->Start(Request("m", 1));
-    co_await generation->Next();
+    (void)co_await generation->Next();
     EXPECT_TRUE(generation->sent());
     stopper = std::thread([&] { router_->Stop(); });
     co_return co_await Listen(std::move(generation));

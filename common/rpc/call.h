@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "common/error/error.h"
@@ -30,15 +31,15 @@ struct PendingCall {
   std::optional<OutsideWork> outside;  // until gRPC has posted the answer
 };
 
-// co_await Unary(loop, *stub->async(), &Stub::async_interface::Verify, request, 500): on the loop's
-// thread. The method's type picks the right overload by itself:
-//   Unary(loop, stub->async(), &AuthService::StubInterface::async_interface::VerifyKey, request, 2000)
+// On the loop's thread. The method's type picks the right overload by itself:
+//   co_await Unary(loop, stub->async(), &AuthService::StubInterface::async_interface::VerifyKey,
+//                  request, 2000)
 // Destroying the coroutine cancels the call.
 template <typename Async, typename Request, typename Response>
-Task<Result<Response>> Unary(Loop& loop, Async* async,
+Task<Result<Response>> Unary(Loop& loop, std::type_identity_t<Async>* async,
                              void (Async::*method)(grpc::ClientContext*, const Request*, Response*,
                                                    std::function<void(grpc::Status)>),
-                             Request request, int64_t timeout_ms) {
+                             std::type_identity_t<Request> request, int64_t timeout_ms) {
   using Call = PendingCall<Request, Response>;
   auto call = std::make_shared<Call>(loop);
   Waiter waiter(loop);

@@ -1,0 +1,73 @@
+#include <grpcpp/channel.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "common/clients/link_client.h"
+#include "common/clients/make_clients.h"
+#include "common/clients/make_factory.h"
+#include "common/rpc/channel.h"
+
+namespace tollgate {
+namespace {
+
+class Factory : public ClientFactory {
+ public:
+  Factory(const config::v1::TargetsConfig& targets, rpc::ChannelSource& channels)
+      : targets_(targets), channels_(channels) {}
+
+  std::unique_ptr<AuthClient> Auth(Loop& loop) override {
+    return MakeAuthClient(loop, Channel(targets_.auth(), loop));
+  }
+  std::unique_ptr<AuthAdminClient> AuthAdmin(Loop& loop) override {
+    return MakeAuthAdminClient(loop, Channel(targets_.auth(), loop));
+  }
+  std::unique_ptr<CatalogClient> Catalog(Loop& loop) override {
+    return MakeCatalogClient(loop, Channel(targets_.catalog(), loop));
+  }
+  std::unique_ptr<RateLimitClient> RateLimit(Loop& loop) override {
+    return MakeRateLimitClient(loop, Channel(targets_.ratelimit(), loop));
+  }
+  std::unique_ptr<BillingClient> Billing(Loop& loop) override {
+    return MakeBillingClient(loop, Channel(targets_.billing(), loop));
+  }
+  std::unique_ptr<BillingAdminClient> BillingAdmin(Loop& loop) override {
+    return MakeBillingAdminClient(loop, Channel(targets_.billing(), loop));
+  }
+  std::unique_ptr<MeteringClient> Metering(Loop& loop) override {
+    return MakeMeteringClient(loop, Channel(targets_.billing(), loop));
+  }
+  std::unique_ptr<InferenceClient> Inference(Loop& loop) override {
+    std::vector<ChannelPtr> routers;
+    for (const std::string& target : targets_.inference_routers()) {
+      routers.push_back(Channel(target, loop));
+    }
+    if (routers.empty()) routers.push_back(Channel("", loop));
+    return MakeLinkClient(loop, std::move(routers));
+  }
+
+ private:
+  // One channel per target and loop, shared by the loop's clients.
+  ChannelPtr Channel(const std::string& target, Loop& loop) {
+    std::lock_guard lock(mutex_);
+    ChannelPtr& channel = open_[{target, loop.index()}];
+    if (!channel) channel = channels_.Channel(target);
+    return channel;
+  }
+
+  const config::v1::TargetsConfig targets_;
+  rpc::ChannelSource& channels_;
+  std::mutex mutex_;
+  std::map<std::pair<std::string, int>, ChannelPtr> open_;
+};
+
+}  // namespace
+
+std::unique_ptr<ClientFactory> MakeClientFactory(const config::v1::TargetsConfig& targets,
+                                                 rpc::ChannelSource& channels) {
+  return std::make_unique<Factory>(targets, channels);
+}
+
+}  // namespace tollgate

@@ -1,0 +1,115 @@
+#include <grpcpp/channel.h>
+
+#include "common/clients/backoff.h"
+#include "common/clients/batcher.h"
+#include "common/clients/make_clients.h"
+#include "common/rpc/call.h"
+#include "tollgate/ratelimit/v1/ratelimit.grpc.pb.h"
+
+namespace tollgate {
+namespace {
+
+using ratelimit::v1::AcquireItem;
+using ratelimit::v1::AcquireRequest;
+using ratelimit::v1::AcquireResponse;
+using ratelimit::v1::AcquireResult;
+using ratelimit::v1::RateLimitService;
+using ratelimit::v1::ReleaseItem;
+using ratelimit::v1::ReleaseRequest;
+using ratelimit::v1::RenewRequest;
+using Async = RateLimitService::StubInterface::async_interface;
+using StubPtr = std::shared_ptr<RateLimitService::Stub>;
+
+// Milliseconds. A caller falls back to its local share when Acquire takes longer (reliability.md 2).
+constexpr int64_t kAcquireTimeout = 500;
+constexpr int64_t kReleaseTimeout = 2'000;
+constexpr int kReleaseAttempts = 4;
+
+struct Done {};
+
+class RateLimitClientImpl : public RateLimitClient {
+ public:
+  RateLimitClientImpl(Loop& loop, const ChannelPtr& channel)
+      : loop_(loop), stub_(RateLimitService::NewStub(channel)) {
+    acquires_ = std::make_shared<Batcher<AcquireItem, AcquireResult>>(
+        loop, [&loop, stub = stub_](std::vector<AcquireItem> items, int64_t timeout_ms) {
+          return SendAcquire(loop, stub, std::move(items), timeout_ms);
+        });
+    releases_ = std::make_shared<Batcher<ReleaseItem, Done>>(
+        loop, [&loop, stub = stub_](std::vector<ReleaseItem> items, int64_t timeout_ms) {
+          return SendRelease(loop, stub, std::move(items), timeout_ms);
+        });
+  }
+
+  Task<Result<AcquireResult>> Acquire(AcquireItem item) override {
+    return acquires_->Call(std::move(item), kAcquireTimeout);
+  }
+  void Release(ReleaseItem item) override {
+    loop_.Spawn(ReleaseInBackground(loop_, releases_, std::move(item)));
+  }
+  void Renew(std::vector<std::string> lease_ids) override {
+    if (!lease_ids.empty()) loop_.Spawn(SendRenew(loop_, stub_, std::move(lease_ids)));
+  }
+
+ private:
+  static Task<Result<std::vector<AcquireResult>>> SendAcquire(Loop& loop, StubPtr stub,
+                                                              std::vector<AcquireItem> items,
+                                                              int64_t timeout_ms) {
+    AcquireRequest request;
+    for (AcquireItem& item : items) *request.add_items() = std::move(item);
+    auto response = co_await rpc::Unary(loop, stub->async(), &Async::Acquire, std::move(request),
+                                        timeout_ms);
+    if (!response.ok()) co_return Fail{std::move(response).error()};
+    auto& results = *response->mutable_results();
+    co_return std::vector<AcquireResult>(std::make_move_iterator(results.begin()),
+                                         std::make_move_iterator(results.end()));
+  }
+
+  static Task<Result<std::vector<Done>>> SendRelease(Loop& loop, StubPtr stub,
+                                                     std::vector<ReleaseItem> items,
+                                                     int64_t timeout_ms) {
+    ReleaseRequest request;
+    size_t count = items.size();
+    for (ReleaseItem& item : items) *request.add_items() = std::move(item);
+    auto response = co_await rpc::Unary(loop, stub->async(), &Async::Release, std::move(request),
+                                        timeout_ms);
+    if (!response.ok()) co_return Fail{std::move(response).error()};
+    co_return std::vector<Done>(count);
+  }
+
+  static Task<void> ReleaseInBackground(Loop& loop,
+                                        std::shared_ptr<Batcher<ReleaseItem, Done>> releases,
+                                        ReleaseItem item) {
+    Backoff backoff(100, 2'000);
+    for (int attempt = 1;; ++attempt) {
+      auto done = co_await releases->Call(item, kReleaseTimeout);
+      if (done.ok() || attempt == kReleaseAttempts) co_return;
+      co_await loop.Sleep(backoff.NextMs());
+    }
+  }
+
+  // The next renewal repairs a lost one.
+  static Task<void> SendRenew(Loop& loop, StubPtr stub, std::vector<std::string> lease_ids) {
+    RenewRequest request;
+    for (std::string& id : lease_ids) request.add_lease_ids(std::move(id));
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      auto response =
+          co_await rpc::Unary(loop, stub->async(), &Async::Renew, request, kReleaseTimeout);
+      if (response.ok()) co_return;
+      co_await loop.Sleep(200);
+    }
+  }
+
+  Loop& loop_;
+  StubPtr stub_;
+  std::shared_ptr<Batcher<AcquireItem, AcquireResult>> acquires_;
+  std::shared_ptr<Batcher<ReleaseItem, Done>> releases_;
+};
+
+}  // namespace
+
+std::unique_ptr<RateLimitClient> MakeRateLimitClient(Loop& loop, ChannelPtr channel) {
+  return std::make_unique<RateLimitClientImpl>(loop, channel);
+}
+
+}  // namespace tollgate
