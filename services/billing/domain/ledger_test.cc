@@ -340,6 +340,30 @@ TEST_F(LedgerTest, HoldsExpireAtTheirLastSignOfLife) {
   EXPECT_EQ(world.wallet().paid, 9860);
 }
 
+TEST_F(LedgerTest, AHoldExpiresAtItsTimeAndNotOneMicrosecondEarlier) {
+  Credit(1000);
+  const Id id = Open();
+  world.now_us += world.policy.hold_ttl_us - 1;
+  EXPECT_FALSE(world.Do(ExpireOp(id)).ok);
+  world.now_us += 1;
+  EXPECT_TRUE(world.Do(ExpireOp(id)).ok);
+}
+
+TEST_F(LedgerTest, PartsAreNoLargerThanTheirWhole) {
+  Credit(1000);
+  Op settle = SettleOp(Open(), 10, 5);
+  settle.usage.cached = 11;
+  settle.usage.cache_write = 12;
+  settle.usage.reasoning = 6;
+  const Reply first = world.Do(settle);
+  EXPECT_TRUE(first.ok);
+  const Usage& kept = world.hold(settle.id).usage;
+  EXPECT_EQ(kept.cached, 10);
+  EXPECT_EQ(kept.cache_write, 10);
+  EXPECT_EQ(kept.reasoning, 5);
+  EXPECT_EQ(world.Do(settle), first) << "and its repetition is known as the same";
+}
+
 TEST_F(LedgerTest, AHoldLivesADayAtMost) {
   Credit(10'000);
   const Id id = Open();

@@ -1,0 +1,217 @@
+// The three services over an in-process channel.
+#include "services/billing/rpc/billing_rpc.h"
+
+#include <gtest/gtest.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/service_type.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "common/rpc/error_status.h"
+#include "tollgate/billing/v1/billing.grpc.pb.h"
+
+namespace tollgate::billing {
+namespace {
+
+class RpcTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    file_ = (std::filesystem::temp_directory_path() /
+             ("tollgate-rpc-" + std::to_string(getpid()) + ".db"))
+                .string();
+    Remove();
+    LedgerService::Options options;
+    options.sql.url = "sqlite:" + file_;
+    ledger_ = std::make_unique<LedgerService>(options, SystemClock::Get());
+    services_ = MakeRpcServices(*ledger_);
+    grpc::ServerBuilder builder;
+    for (const auto& service : services_) builder.RegisterService(service.get());
+    server_ = builder.BuildAndStart();
+    auto channel = server_->InProcessChannel({});
+    billing_ = v1::BillingService::NewStub(channel);
+    metering_ = v1::MeteringService::NewStub(channel);
+    admin_ = v1::BillingAdminService::NewStub(channel);
+  }
+  void TearDown() override {
+    server_->Shutdown();
+    ledger_->Stop();
+    Remove();
+  }
+  void Remove() {
+    for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file_ + suffix);
+  }
+  v1::Balance Credit(int64_t amount) {
+    v1::AddCreditRequest request;
+    request.set_request_id("credit");
+    request.set_workspace_id("ws");
+    request.set_amount_nano_usd(amount);
+    request.set_actor("tester");
+    v1::AddCreditResponse response;
+    grpc::ClientContext context;
+    const grpc::Status status = admin_->AddCredit(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.balance();
+  }
+  static v1::AuthorizeRequest AuthorizeFor(const std::vector<Id>& ids) {
+    v1::AuthorizeRequest request;
+    for (const Id& id : ids) {
+      v1::AuthorizeItem* item = request.add_items();
+      item->set_request_id(id.ToBytes());
+      item->set_workspace_id("ws");
+      item->set_key_id("key");
+      item->set_model("model");
+      item->mutable_price()->set_input_pico_usd(1000);
+      item->mutable_price()->set_output_pico_usd(2000);
+      item->set_prompt_tokens_bound(100);
+      item->set_output_tokens_bound(50);
+    }
+    return request;
+  }
+
+  std::string file_;
+  std::unique_ptr<LedgerService> ledger_;
+  std::vector<std::unique_ptr<grpc::Service>> services_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<v1::BillingService::Stub> billing_;
+  std::unique_ptr<v1::MeteringService::Stub> metering_;
+  std::unique_ptr<v1::BillingAdminService::Stub> admin_;
+};
+
+TEST_F(RpcTest, CallsBeforeTheStartAreUnavailable) {
+  v1::AuthorizeResponse response;
+  grpc::ClientContext context;
+  const grpc::Status status = billing_->Authorize(&context, AuthorizeFor({Id::New()}), &response);
+  EXPECT_EQ(rpc::FromStatus(status).id, ErrorId::kServiceUnavailable);
+  v1::GetUsageResponse usage;
+  grpc::ClientContext second;
+  EXPECT_FALSE(billing_->GetUsage(&second, {}, &usage).ok());
+}
+
+TEST_F(RpcTest, ARequestFromHoldToUsageReport) {
+  ASSERT_TRUE(ledger_->Start().ok());
+  EXPECT_EQ(Credit(300).available(), 300);
+  const Id id = Id::New();
+  const Id other = Id::New();
+  v1::AuthorizeResponse holds;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(billing_->Authorize(&context, AuthorizeFor({id, other, Id::New()}), &holds).ok());
+  }
+  ASSERT_EQ(holds.results_size(), 3);
+  EXPECT_TRUE(holds.results(0).granted());
+  EXPECT_EQ(holds.results(0).authorized_nano_usd(), 200);
+  EXPECT_EQ(holds.results(0).slice_nano_usd(), 8192);
+  EXPECT_FALSE(holds.results(1).granted());
+  EXPECT_EQ(holds.results(1).denied_by(), v1::DENY_REASON_HELD);
+  EXPECT_EQ(holds.results(1).retry_after_ms(), 1000);
+
+  v1::MeterRequest meter;
+  for (int i = 0; i < 4; ++i) {
+    v1::MeterOp* op = meter.add_ops();
+    op->set_request_id(i == 3 ? std::string("short") : id.ToBytes());
+    op->set_workspace_id("ws");
+    op->set_sequence(i + 1);
+  }
+  meter.mutable_ops(0)->mutable_extend()->set_authorized_total_nano_usd(400);
+  meter.mutable_ops(1)->mutable_heartbeat()->mutable_usage()->set_prompt_tokens(100);
+  v1::SettleOp* settle = meter.mutable_ops(2)->mutable_settle();
+  settle->mutable_usage()->set_prompt_tokens(100);
+  settle->mutable_usage()->set_cached_tokens(40);
+  settle->mutable_usage()->set_completion_tokens(30);
+  settle->set_outcome(v1::OUTCOME_COMPLETED);
+  settle->set_engine_id("engine-1");
+  v1::MeterResponse metered;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(metering_->Meter(&context, meter, &metered).ok());
+  }
+  EXPECT_FALSE(metered.results(0).ok());
+  EXPECT_EQ(metered.results(0).authorized_nano_usd(), 300);
+  EXPECT_EQ(metered.results(0).denied_by(), v1::DENY_REASON_NO_CREDIT);
+  EXPECT_TRUE(metered.results(1).ok());
+  EXPECT_TRUE(metered.results(2).ok());
+  EXPECT_EQ(metered.results(2).charged_nano_usd(), 160);
+  EXPECT_EQ(metered.results(3).denied_by(), v1::DENY_REASON_INVALID);
+
+  v1::VoidRequest give_back;
+  give_back.add_items()->set_request_id(id.ToBytes());
+  give_back.mutable_items(0)->set_workspace_id("ws");
+  v1::VoidResponse voided;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(billing_->Void(&context, give_back, &voided).ok());
+  }
+  EXPECT_EQ(voided.results(0).denied_by(), v1::DENY_REASON_CLOSED);
+
+  v1::GetUsageRequest ask;
+  ask.set_workspace_id("ws");
+  ask.set_key_id("key");
+  ask.set_end_us(INT64_MAX);
+  v1::GetUsageResponse usage;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(billing_->GetUsage(&context, ask, &usage).ok());
+  }
+  EXPECT_EQ(usage.total().requests(), 1);
+  EXPECT_EQ(usage.total().usage().cached_tokens(), 40);
+  EXPECT_EQ(usage.total().charged_nano_usd(), 160);
+  ASSERT_EQ(usage.buckets_size(), 1);
+  EXPECT_EQ(usage.balance().paid(), 140);
+  EXPECT_EQ(usage.balance().held(), 0);
+}
+
+TEST_F(RpcTest, OwnersAndOperators) {
+  ASSERT_TRUE(ledger_->Start().ok());
+  Credit(1000);
+  EXPECT_EQ(Credit(1000).paid(), 1000) << "the same command counts once";
+  v1::SetCapRequest cap;
+  cap.set_request_id("cap");
+  cap.set_workspace_id("ws");
+  cap.set_cap_nano_usd(700);
+  v1::SetCapResponse capped;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(admin_->SetCap(&context, cap, &capped).ok());
+  }
+  EXPECT_EQ(capped.balance().cap(), 700);
+  cap.set_cap_nano_usd(800);
+  {
+    grpc::ClientContext context;
+    const Error error = rpc::FromStatus(admin_->SetCap(&context, cap, &capped));
+    EXPECT_EQ(error.id, ErrorId::kBadRequest);
+    EXPECT_EQ(error.param, "request_id");
+  }
+  v1::GetBalanceRequest whose;
+  whose.set_workspace_id("ws");
+  v1::GetBalanceResponse balance;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(admin_->GetBalance(&context, whose, &balance).ok());
+  }
+  EXPECT_EQ(balance.balance().available(), 1000);
+  EXPECT_TRUE(balance.balance().has_cap());
+  v1::ListEntriesRequest list;
+  list.set_workspace_id("ws");
+  v1::ListEntriesResponse entries;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(admin_->ListEntries(&context, list, &entries).ok());
+  }
+  ASSERT_EQ(entries.entries_size(), 2);
+  EXPECT_EQ(entries.entries(0).kind(), "cap_change");
+  EXPECT_EQ(entries.entries(1).kind(), "topup");
+  EXPECT_EQ(entries.entries(1).debit_account(), "funding");
+  EXPECT_EQ(entries.entries(1).credit_account(), "paid");
+  v1::VerifyLedgerResponse proof;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(admin_->VerifyLedger(&context, {}, &proof).ok());
+  }
+  EXPECT_TRUE(proof.ok());
+  EXPECT_EQ(proof.workspaces(), 1);
+  EXPECT_EQ(proof.entries(), 2);
+}
+
+}  // namespace
+}  // namespace tollgate::billing
