@@ -8,6 +8,8 @@ namespace {
 // Text has about four bytes a token; the prompt's bound counts bytes. Used only when an engine
 // never tells its prompt count, and then in the caller's favour.
 constexpr int64_t kBytesPerPromptToken = 4;
+// Beyond any context window: what is above it is not a count.
+constexpr int64_t kMostPromptTokens = 100'000'000;
 // decisions 9: what is more than 2 % above our own count is not believed.
 constexpr int64_t kTolerancePercent = 2;
 
@@ -63,7 +65,7 @@ int64_t TokenMeter::Sum() const {
 int64_t TokenMeter::prompt_tokens() const {
   if (!last_ || !Positive(last_->prompt_tokens)) return 0;
   const int64_t bound = options_.prompt_tokens_bound;
-  return bound > 0 ? std::min(*last_->prompt_tokens, bound) : *last_->prompt_tokens;
+  return std::min(*last_->prompt_tokens, bound > 0 ? bound : kMostPromptTokens);
 }
 
 int64_t TokenMeter::prompt_tokens_estimate() const {

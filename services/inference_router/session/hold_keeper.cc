@@ -64,15 +64,6 @@ Task<bool> HoldKeeper::Ensure(int64_t output_tokens, const common::v1::Usage& us
   co_return true;
 }
 
-Task<void> HoldKeeper::Cover(const common::v1::Usage& usage) {
-  const int64_t cost = spending_.ChargeNano(usage.prompt_tokens(), usage.completion_tokens());
-  if (spending_.asking() && cost > spending_.authorized_nano_usd()) co_await answered_.Wait();
-  if (cost <= spending_.authorized_nano_usd()) co_return;
-  auto self = shared_from_this();
-  billing::v1::MeterOp op = ExtendOp(cost, usage);
-  co_await Ask(std::move(self), std::move(op));
-}
-
 void HoldKeeper::Heartbeat(const common::v1::Usage& usage) {
   if (closed_) return;
   billing::v1::MeterOp op = NewOp();

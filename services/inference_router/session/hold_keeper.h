@@ -35,8 +35,6 @@ class HoldKeeper : public std::enable_shared_from_this<HoldKeeper> {
   void AskAhead(const common::v1::Usage& usage);
   // Whether the hold pays for this many output tokens, after asking for more if it must.
   Task<bool> Ensure(int64_t output_tokens, const common::v1::Usage& usage);
-  // One last question when the final usage costs more than what is held (reliability.md 1.4).
-  Task<void> Cover(const common::v1::Usage& usage);
   // Sends a progress report. Never waits.
   void Heartbeat(const common::v1::Usage& usage);
   // No operation leaves after this one; the slot is somebody else's.

@@ -229,10 +229,11 @@ void Session::KeepCount() {
                   meter_->completion_tokens());
 }
 
+// For the ledger, which believes only counts that grow: an estimate of the prompt that the engine's
+// own count may undercut is not reported while that count is still to come.
 common::v1::Usage Session::UsageNow() const {
   common::v1::Usage usage;
-  const int64_t prompt = meter_->prompt_tokens();
-  usage.set_prompt_tokens(prompt > 0 ? prompt : meter_->prompt_tokens_estimate());
+  usage.set_prompt_tokens(meter_->prompt_tokens());
   usage.set_completion_tokens(meter_->completion_tokens());
   return usage;
 }
@@ -309,8 +310,6 @@ Task<void> Session::Settle(Ended ended) {
         std::min(measured.usage.completion_tokens(), hold_->spending().affordable()));
     measured.usage.set_reasoning_tokens(
         std::min(measured.usage.reasoning_tokens(), measured.usage.completion_tokens()));
-  } else {
-    co_await hold_->Cover(measured.usage);
   }
   if (measured.mismatch) {
     host_.metrics.usage_mismatches.Increment();

@@ -56,7 +56,7 @@ struct Settler::Shared {
   void OnAnswer(Job& job, const billing::v1::MeterResult& answer) {
     // Any answer is final: the ledger has booked it, or knows why it never will. After a crash it
     // is normal that it had been booked before.
-    if (!answer.ok()) {
+    if (!answer.ok() && !job.on_answer) {
       log::Warn("the ledger refused a settlement",
                 {{"request", HexEncode(job.op.request_id())},
                  {"reason", billing::v1::DenyReason_Name(answer.denied_by())}});
