@@ -1,6 +1,7 @@
 #include "common/host/host.h"
 
 #include <csignal>
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -116,6 +117,10 @@ Result<std::unique_ptr<grpc::Server>> StartServer(const config::v1::HostConfig& 
                              listening.back().second.get());
   }
   for (const auto& module : modules) module->Register(builder);
+  // Answers what no module does with UNIMPLEMENTED; gRPC refuses to start a server that has no service
+  // at all, which the gateway's and the dashboard's would be.
+  static grpc::CallbackGenericService unimplemented;
+  builder.RegisterCallbackGenericService(&unimplemented);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) return Internal("grpc_listen: can not listen on \"" + config.grpc_listen() + "\"");
   for (const auto& [address, port] : listening) {
