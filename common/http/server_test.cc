@@ -1,0 +1,366 @@
+#include "common/http/server.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "common/base/clock.h"
+#include "common/http/raw_client.h"
+#include "common/http/server_fixture.h"
+
+namespace tollgate::http {
+namespace {
+
+using testing::Eventually;
+using testing::RawClient;
+using testing::TestServer;
+
+std::string Get(const std::string& path, const std::string& fields = "",
+                const std::string& version = "HTTP/1.1") {
+  return "GET " + path + " " + version + "\r\nHost: t\r\n" + fields + "\r\n";
+}
+
+int64_t NowMs() { return SystemClock::Get().MonotonicUs() / 1000; }
+
+TEST(Server, AnswersCarryDateLengthAndRequestIds) {
+  TestServer server;
+  RawClient client(server.port());
+  client.Write("POST /echo HTTP/1.1\r\nHost: t\r\nX-Request-Id: my.id_-9\r\nContent-Length: 2\r\n\r\nhi");
+  const std::string& answer = client.ReadUntil("\r\n\r\nhi");
+  EXPECT_NE(answer.find("\r\nx-request-id: my.id_-9\r\n"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("\r\nrequest-id: my.id_-9\r\n"), std::string::npos);
+  EXPECT_NE(answer.find("\r\ncontent-length: 2\r\n"), std::string::npos);
+  EXPECT_NE(answer.find("\r\ncontent-type: text/plain\r\n"), std::string::npos);
+  EXPECT_NE(answer.find(" GMT\r\n"), std::string::npos);
+}
+
+TEST(Server, IllFormedRequestIdsAreReplacedH47) {
+  TestServer server;
+  for (std::string id : {std::string(129, 'a'), std::string("a b"), std::string("\xf0\x9f\x98\x80"),
+                         std::string("a,b"), std::string(10'000, 'x')}) {
+    RawClient client(server.port());
+    client.Write(Get("/echo", "X-Request-Id: " + id + "\r\n"));
+    const std::string& answer = client.ReadUntil("\r\n\r\n");
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 200"));
+    EXPECT_NE(answer.find("\r\nx-request-id: req_"), std::string::npos) << answer;
+  }
+  EXPECT_TRUE(IsWellFormedRequestId(std::string(128, 'a')));
+  EXPECT_FALSE(IsWellFormedRequestId(""));
+  EXPECT_TRUE(IsWellFormedRequestId(NewRequestId()));
+  EXPECT_NE(NewRequestId(), NewRequestId());
+}
+
+TEST(Server, StreamsInChunks) {
+  TestServer server;
+  RawClient client(server.port());
+  client.Write(Get("/stream"));
+  const std::string& answer = client.ReadUntil("0\r\n\r\n");
+  EXPECT_NE(answer.find("\r\ntransfer-encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n9\r\ndata: 2\n\n\r\n0\r\n\r\n"),
+            std::string::npos) << answer;
+  EXPECT_EQ(answer.find("content-length"), std::string::npos);
+}
+
+TEST(Server, OneZeroGetsNoChunksAndItsEndIsTheClose) {
+  TestServer server;
+  RawClient client(server.port());
+  client.Write(Get("/stream", "", "HTTP/1.0"));
+  const std::string& answer = client.ReadToEnd();
+  EXPECT_EQ(answer.find("transfer-encoding"), std::string::npos);
+  EXPECT_TRUE(answer.ends_with("\r\n\r\ndata: 1\n\ndata: 2\n\n")) << answer;
+  EXPECT_NE(answer.find("connection: close"), std::string::npos);
+}
+
+TEST(Server, OneZeroKeepsAliveOnlyWhenAsked) {
+  TestServer server;
+  RawClient plain(server.port());
+  plain.Write(Get("/echo", "", "HTTP/1.0"));
+  plain.ReadToEnd();
+  EXPECT_TRUE(plain.closed());
+
+  RawClient kept(server.port());
+  kept.Write(Get("/echo", "Connection: keep-alive\r\n", "HTTP/1.0"));
+  EXPECT_NE(kept.ReadUntil("\r\n\r\n").find("connection: keep-alive"), std::string::npos);
+  kept.Forget();
+  kept.Write(Get("/echo", "Connection: keep-alive\r\n", "HTTP/1.0"));
+  EXPECT_TRUE(kept.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
+}
+
+TEST(Server, ConnectionCloseIsObeyed) {
+  TestServer server;
+  RawClient client(server.port());
+  client.Write(Get("/echo", "Connection: close\r\n") + Get("/echo"));
+  const std::string& answer = client.ReadToEnd();
+  EXPECT_TRUE(client.closed());
+  EXPECT_FALSE(client.reset());
+  EXPECT_EQ(testing::Count(answer, "HTTP/1.1 200"), 1);
+  EXPECT_NE(answer.find("connection: close"), std::string::npos);
+}
+
+TEST(Server, HeadGetsTheHeadAlone) {
+  TestServer server;
+  RawClient client(server.port());
+  client.Write("HEAD /nowhere HTTP/1.1\r\nHost: t\r\n\r\n" + Get("/echo"));
+  const std::string& answer = client.ReadUntil("content-length: 0\r\n\r\n");
+  EXPECT_NE(answer.find("\r\ncontent-length: 12\r\n"), std::string::npos);
+  EXPECT_EQ(answer.find("no such path"), std::string::npos) << answer;
+  EXPECT_EQ(testing::Count(answer, "HTTP/1.1 "), 2);
+}
+
+TEST(Server, ExpectContinueIsAnsweredBeforeTheBody) {
+  TestServer server;
+  RawClient client(server.port());
+  client.Write("POST /echo HTTP/1.1\r\nHost: t\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+  EXPECT_EQ(client.ReadUntil("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  client.Write("body");
+  EXPECT_TRUE(client.ReadUntil("\r\n\r\nbody").ends_with("\r\n\r\nbody"));
+}
+
+TEST(Server, LargeBodiesComeThroughWhole) {
+  TestServer server;
+  std::string body;
+  for (int i = 0; body.size() < (3 << 20); ++i) body += std::to_string(i) + ",";
+  for (bool chunked : {false, true}) {
+    RawClient client(server.port());
+    std::thread writer([&] {
+      std::string head = "POST /echo HTTP/1.1\r\nHost: t\r\nConnection: close\r\n";
+      if (!chunked) {
+        client.Write(head + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+        return;
+      }
+      client.Write(head + "Transfer-Encoding: chunked\r\n\r\n");
+      for (size_t at = 0; at < body.size(); at += 70'000) {
+        std::string chunk = body.substr(at, 70'000);
+        char size[20];
+        std::snprintf(size, sizeof size, "%zx\r\n", chunk.size());
+        client.Write(size + chunk + "\r\n");
+      }
+      client.Write("0\r\n\r\n");
+    });
+    const std::string& answer = client.ReadToEnd();
+    writer.join();
+    ASSERT_GT(answer.size(), body.size());
+    EXPECT_TRUE(answer.compare(answer.size() - body.size(), body.size(), body) == 0);
+  }
+}
+
+TEST(Server, TheBodyLimitCountsChunkedBodiesToo) {
+  ServerOptions options;
+  options.max_body_bytes = 1000;
+  TestServer server(options);
+  RawClient client(server.port());
+  std::string chunk = "1f4\r\n" + std::string(500, 'x') + "\r\n";
+  client.Write("POST /echo HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + chunk + "1\r\n");
+  EXPECT_TRUE(client.ReadToEnd().starts_with("HTTP/1.1 400 ")) << client.received();
+  EXPECT_EQ(server.handled(), 0);
+}
+
+TEST(Server, AHandlerWithoutAnAnswerGives500) {
+  TestServer server;
+  for (const char* path : {"/nothing", "/throw"}) {
+    RawClient client(server.port());
+    client.Write(Get(path));
+    EXPECT_TRUE(client.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 500 ")) << path;
+  }
+}
+
+TEST(Server, AnAbortedStreamHasNoLastChunk) {
+  TestServer server;
+  RawClient client(server.port());
+  client.Write(Get("/cut"));
+  const std::string& answer = client.ReadToEnd();
+  EXPECT_TRUE(client.closed());
+  EXPECT_TRUE(answer.ends_with("data: 1\n\n\r\n")) << answer;
+}
+
+TEST(Server, ErrorsAreRenderedByTheCallbackWithThePathIfKnown) {
+  ServerOptions options;
+  options.render_error = [](const Error& error, const HttpRequest& request) {
+    return HttpResponse{error.row().http_status, {{"x-code", std::string(error.row().code)}},
+                        "path=" + request.path};
+  };
+  TestServer server(options);
+  RawClient known(server.port());
+  known.Write("GET /v1/messages?x HTTP/1.1\r\nHost: t\r\nbad\r\n\r\n");
+  EXPECT_TRUE(known.ReadToEnd().ends_with("\r\n\r\npath=/v1/messages"));
+  EXPECT_NE(known.received().find("x-code: bad_request"), std::string::npos);
+  RawClient unknown(server.port());
+  unknown.Write("nonsense\r\n\r\n");
+  EXPECT_TRUE(unknown.ReadToEnd().ends_with("\r\n\r\npath="));
+}
+
+TEST(ServerTimeouts, SlowHeadsAreClosedH33) {
+  ServerOptions options;
+  options.head_timeout_ms = 100;
+  TestServer server(options);
+  RawClient client(server.port());
+  client.Write("GET /echo HT");
+  EXPECT_EQ(client.ReadToEnd(), "");
+  EXPECT_TRUE(client.closed());
+}
+
+TEST(ServerTimeouts, SlowBodiesAreRefusedH34) {
+  ServerOptions options;
+  options.body_window_ms = 100;
+  TestServer server(options);
+  RawClient client(server.port());
+  client.Write("POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 1000\r\n\r\nabc");
+  EXPECT_TRUE(client.ReadToEnd().starts_with("HTTP/1.1 400 "));
+  EXPECT_EQ(server.handled(), 0);
+}
+
+TEST(ServerTimeouts, ClientsThatReadNothingAreCutOffH35) {
+  ServerOptions options;
+  options.write_stall_ms = 200;
+  TestServer server(options);
+  RawClient client(server.port(), 4096);
+  client.Write(Get("/endless"));
+  EXPECT_TRUE(Eventually([&] { return server.disconnects() == 1; }));
+  // Back-pressure: no more was taken than socket buffers hold.
+  EXPECT_LT(server.chunks_taken() * 16, 8 * 1024);
+  EXPECT_TRUE(Eventually([&] { return server.server().connections() == 0; }));
+}
+
+TEST(ServerTimeouts, IdleConnectionsAreClosedH36) {
+  ServerOptions options;
+  options.idle_timeout_ms = 100;
+  TestServer server(options);
+  RawClient client(server.port());
+  client.Write(Get("/echo"));
+  client.ReadUntil("\r\n\r\n");
+  EXPECT_FALSE(client.closed());
+  client.ReadToEnd();
+  EXPECT_TRUE(client.closed());
+}
+
+TEST(ServerLimits, ConnectionsPerAddressAreCappedH37) {
+  ServerOptions options;
+  options.max_connections_per_address = 2;
+  TestServer server(options);
+  RawClient first(server.port());
+  RawClient second(server.port());
+  ASSERT_TRUE(Eventually([&] { return server.server().connections() == 2; }));
+  RawClient third(server.port());
+  third.ReadToEnd();
+  EXPECT_TRUE(third.closed());
+  first.Write(Get("/echo"));
+  EXPECT_TRUE(first.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
+  second.Close();
+  ASSERT_TRUE(Eventually([&] { return server.server().connections() == 1; }));
+  RawClient fourth(server.port());
+  fourth.Write(Get("/echo"));
+  EXPECT_TRUE(fourth.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
+}
+
+TEST(ServerDisconnect, AHalfClosedClientIsServedH38) {
+  TestServer server;
+  for (const char* path : {"/echo", "/slow", "/stream"}) {
+    RawClient client(server.port());
+    client.Write(Get(path));
+    client.HalfClose();
+    const std::string& answer = client.ReadToEnd();
+    EXPECT_NE(answer.find("HTTP/1.1 200 OK\r\n"), std::string::npos) << path << answer;
+    EXPECT_FALSE(client.reset());
+  }
+  EXPECT_EQ(server.disconnects(), 0);
+}
+
+TEST(ServerDisconnect, AResetIsNoticedAtOnceH39) {
+  TestServer server;
+  for (const char* path : {"/wait", "/wait-streaming"}) {
+    int before = server.disconnects();
+    RawClient client(server.port());
+    client.Write(Get(path));
+    ASSERT_TRUE(Eventually([&] { return server.server().running_requests() == 1; }));
+    int64_t start_ms = NowMs();
+    client.CloseWithReset();
+    EXPECT_TRUE(Eventually([&] { return server.disconnects() == before + 1; }));
+    EXPECT_LT(NowMs() - start_ms, 500) << path;
+    ASSERT_TRUE(Eventually([&] { return server.server().connections() == 0; }));
+  }
+}
+
+TEST(ServerDisconnect, AClosedClientIsNoticedWithin500MsThoughNoByteFlows) {
+  TestServer server;
+  for (const char* path : {"/wait", "/wait-streaming"}) {
+    int before = server.disconnects();
+    RawClient client(server.port());
+    client.Write(Get(path));
+    if (std::string(path) == "/wait-streaming") client.ReadUntil("data: first");
+    ASSERT_TRUE(Eventually([&] { return server.server().running_requests() == 1; }));
+    int64_t start_ms = NowMs();
+    client.Close();
+    EXPECT_TRUE(Eventually([&] { return server.disconnects() == before + 1; }));
+    EXPECT_LT(NowMs() - start_ms, 500) << path;
+    ASSERT_TRUE(Eventually([&] { return server.server().connections() == 0; }));
+  }
+}
+
+TEST(ServerDisconnect, AHalfClosedStreamThatDiesLaterIsNoticedToo) {
+  TestServer server;
+  RawClient client(server.port());
+  client.Write(Get("/wait-streaming"));
+  client.ReadUntil("data: first");
+  client.HalfClose();
+  client.ReadUntil(": \n\n");  // it is asked whether it is still there
+  EXPECT_EQ(server.disconnects(), 0);
+  int64_t start_ms = NowMs();
+  client.Close();
+  EXPECT_TRUE(Eventually([&] { return server.disconnects() == 1; }));
+  EXPECT_LT(NowMs() - start_ms, 700);
+}
+
+TEST(ServerDisconnect, PipelinedBytesAreNoDisconnect) {
+  TestServer server;
+  RawClient client(server.port());
+  client.Write(Get("/slow"));
+  ASSERT_TRUE(Eventually([&] { return server.server().running_requests() == 1; }));
+  client.Write(Get("/stream"));
+  const std::string& answer = client.ReadUntil("0\r\n\r\n");
+  EXPECT_LT(answer.find("slow"), answer.find("data: 1"));
+  EXPECT_EQ(testing::Count(answer, "HTTP/1.1 200 OK"), 2);
+}
+
+TEST(ServerDrain, LetsRunningRequestsEndAndClosesTheRest) {
+  TestServer server;
+  RawClient idle(server.port());
+  idle.Write(Get("/echo"));
+  idle.ReadUntil("\r\n\r\n");
+  RawClient busy(server.port());
+  busy.Write(Get("/slow"));
+  ASSERT_TRUE(Eventually([&] { return server.server().running_requests() == 1; }));
+  int64_t start_ms = NowMs();
+  server.server().Drain(SystemClock::Get().MonotonicUs() + 10'000'000);
+  EXPECT_LT(NowMs() - start_ms, 3000);
+  EXPECT_TRUE(busy.ReadToEnd().ends_with("\r\n\r\nslow"));
+  EXPECT_NE(busy.received().find("connection: close"), std::string::npos);
+  idle.ReadToEnd();
+  EXPECT_TRUE(idle.closed());
+  EXPECT_FALSE(RawClient(server.port()).connected());
+}
+
+TEST(ServerDrain, GivesUpAtTheDeadlineAndStopCutsOff) {
+  TestServer server;
+  RawClient client(server.port());
+  client.Write(Get("/wait"));
+  ASSERT_TRUE(Eventually([&] { return server.server().running_requests() == 1; }));
+  int64_t start_ms = NowMs();
+  server.server().Drain(SystemClock::Get().MonotonicUs() + 50'000);
+  EXPECT_GE(NowMs() - start_ms, 49);
+  EXPECT_EQ(server.server().running_requests(), 1);
+  server.server().Stop();
+  EXPECT_EQ(server.server().running_requests(), 0);
+  EXPECT_EQ(server.disconnects(), 1);
+}
+
+TEST(ServerListen, SaysWhyItCannotListen) {
+  TestServer server;
+  LoopPool pool(1);
+  Server second(pool, {}, [](Exchange&) -> Task<void> { co_return; });
+  EXPECT_FALSE(second.Listen("127.0.0.1:" + std::to_string(server.port())).ok());
+  EXPECT_FALSE(second.Listen("127.0.0.1").ok());
+  EXPECT_FALSE(second.Listen("127.0.0.1:70000").ok());
+  EXPECT_FALSE(second.Listen("127.0.0.1:http").ok());
+}
+
+}  // namespace
+}  // namespace tollgate::http
