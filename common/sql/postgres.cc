@@ -25,8 +25,8 @@ ErrorKind KindOf(std::string_view state) {
   }
   // Connection exceptions, the server is starting or stopping, too many connections, disk full. A
   // server that turned into a standby (25006) is as good as away.
-  if (state.starts_with("08") || state.starts_with("57P") || state == "53300" ||
-      state == "53100" || state == "25006") {
+  if (state.starts_with("08") || state.starts_with("57P") || state == "53300" || state == "53100" ||
+      state == "25006") {
     return ErrorKind::kConnection;
   }
   return ErrorKind::kOther;
@@ -61,20 +61,22 @@ class PostgresConnection : public Connection {
       : url_(std::move(url)), options_(options) {}
 
   Dialect dialect() const override { return Dialect::kPostgres; }
-  bool healthy() const override { return connection_ && PQstatus(connection_.get()) == CONNECTION_OK; }
+  bool healthy() const override {
+    return connection_ && PQstatus(connection_.get()) == CONNECTION_OK;
+  }
 
   SqlResult<void> Reconnect() override {
     statements_.clear();
     connection_.reset();
     const std::string seconds = std::to_string(std::max(2, options_.connect_timeout_ms / 1000));
-    // synchronous_commit=on also where the server's default was weakened; the URL goes last but one,
-    // so that it may not undo it.
+    // synchronous_commit=on also where the server's default was weakened; the URL goes last but
+    // one, so that it may not undo it.
     const std::string settings =
         "-c synchronous_commit=on -c client_min_messages=warning -c timezone=UTC"
         " -c idle_in_transaction_session_timeout=30000 -c statement_timeout=" +
         std::to_string(options_.statement_timeout_ms);
-    const char* keys[] = {"connect_timeout", "tcp_user_timeout", "keepalives_idle", "dbname",
-                          "options",         nullptr};
+    const char* keys[] = {"connect_timeout", "tcp_user_timeout", "keepalives_idle",
+                          "dbname",          "options",          nullptr};
     const char* values[] = {seconds.c_str(), "5000", "5", url_.c_str(), settings.c_str(), nullptr};
     connection_.reset(PQconnectdbParams(keys, values, /*expand_dbname=*/1));
     if (!healthy()) {
@@ -113,8 +115,8 @@ class PostgresConnection : public Connection {
   }
 
   SqlResult<void> Begin(TxMode mode) override {
-    return ExecuteScript(mode == TxMode::kWrite ? "BEGIN"
-                                                : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    return ExecuteScript(
+        mode == TxMode::kWrite ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   }
   SqlResult<void> Commit() override {
     const bool was_healthy = healthy();

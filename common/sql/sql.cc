@@ -32,7 +32,8 @@ int ChunkRows(Dialect dialect, size_t left) {
 }
 
 void ReplaceAll(std::string& text, std::string_view word, std::string_view with) {
-  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + with.size())) {
+  for (size_t at = text.find(word); at != std::string::npos;
+       at = text.find(word, at + with.size())) {
     text.replace(at, word.size(), with);
   }
 }
@@ -123,7 +124,8 @@ SqlResult<std::unique_ptr<Database>> Database::Open(Options options) {
     return std::unique_ptr<Database>(
         new Database(std::move(options), Dialect::kPostgres, std::move(target)));
   }
-  return Fail{SqlError{ErrorKind::kOther, "the storage URL must be sqlite:/path or postgresql://…"}};
+  return Fail{
+      SqlError{ErrorKind::kOther, "the storage URL must be sqlite:/path or postgresql://…"}};
 }
 
 SqlResult<std::unique_ptr<Connection>> Database::Connect() const {
@@ -209,10 +211,12 @@ SqlResult<void> Database::TryMigrate(std::string_view component,
   auto lease = Borrow();
   if (!lease.ok()) return Fail{std::move(lease).error()};
   Connection& connection = **lease;
-  auto created = connection.ExecuteScript(ExpandScript(
-      dialect_,
-      "CREATE TABLE IF NOT EXISTS schema_migration (component {text} NOT NULL, version {int} NOT NULL,"
-      " name {text} NOT NULL, applied_us {int} NOT NULL, PRIMARY KEY (component, version)) {strict}"));
+  auto created =
+      connection.ExecuteScript(ExpandScript(dialect_,
+                                            "CREATE TABLE IF NOT EXISTS schema_migration "
+                                            "(component {text} NOT NULL, version {int} NOT NULL,"
+                                            " name {text} NOT NULL, applied_us {int} NOT NULL, "
+                                            "PRIMARY KEY (component, version)) {strict}"));
   if (!created.ok()) return created;
   auto tx = Transaction::Begin(connection);
   if (!tx.ok()) return Fail{std::move(tx).error()};
@@ -234,7 +238,8 @@ SqlResult<void> Database::TryMigrate(std::string_view component,
     auto applied = connection.ExecuteScript(ExpandScript(dialect_, migration.script));
     if (!applied.ok()) return applied;
     auto noted = connection.Execute(
-        "INSERT INTO schema_migration (component, version, name, applied_us) VALUES ($1, $2, $3, $4)",
+        "INSERT INTO schema_migration (component, version, name, applied_us) VALUES ($1, $2, $3, "
+        "$4)",
         {component, migration.version, migration.name, SystemClock::Get().WallUs()});
     if (!noted.ok()) return Fail{std::move(noted).error()};
   }

@@ -1,10 +1,10 @@
-// SQL storage of a service: SQLite (sqlite:/path) or PostgreSQL (postgresql://…), one interface, one set
-// of SQL texts. Every call blocks, so call only from a thread that the service owns for its storage,
-// never from an event loop or a gRPC thread.
+// SQL storage of a service: SQLite (sqlite:/path) or PostgreSQL (postgresql://…), one interface,
+// one set of SQL texts. Every call blocks, so call only from a thread that the service owns for its
+// storage, never from an event loop or a gRPC thread.
 //
 // Texts that work on both: placeholders are $1, $2, …; ON CONFLICT … DO UPDATE SET x = excluded.x;
-// RETURNING; CAST(sum(x) AS BIGINT); a trailing FOR UPDATE, which SQLite does not need and never sees.
-// Scripts of migrations may hold {int}, {text}, {blob} and {strict} (see Migration).
+// RETURNING; CAST(sum(x) AS BIGINT); a trailing FOR UPDATE, which SQLite does not need and never
+// sees. Scripts of migrations may hold {int}, {text}, {blob} and {strict} (see Migration).
 #pragma once
 
 #include <concepts>
@@ -37,8 +37,8 @@ enum class ErrorKind : uint8_t {
 struct SqlError {
   ErrorKind kind = ErrorKind::kOther;
   std::string message;  // for logs, holds no row values
-  // Worth another attempt, on a new connection where needed. After kCommitUnknown the caller must be
-  // able to recognize its own earlier attempt.
+  // Worth another attempt, on a new connection where needed. After kCommitUnknown the caller must
+  // be able to recognize its own earlier attempt.
   bool retryable() const {
     return kind == ErrorKind::kRetry || kind == ErrorKind::kConnection ||
            kind == ErrorKind::kCommitUnknown;
@@ -56,13 +56,13 @@ class Param {
  public:
   enum class Kind : uint8_t { kNull, kInt, kText, kBlob };
 
-  Param(std::nullptr_t) {}                                                // NOLINT: implicit
+  Param(std::nullptr_t) {}  // NOLINT: implicit
   template <std::integral T>
   Param(T value) : kind_(Kind::kInt), int_(static_cast<int64_t>(value)) {}  // NOLINT
-  Param(std::string_view text) : kind_(Kind::kText), bytes_(text) {}      // NOLINT
-  Param(const std::string& text) : Param(std::string_view(text)) {}       // NOLINT
-  Param(const char* text) : Param(std::string_view(text)) {}              // NOLINT
-  Param(std::optional<int64_t> value)                                     // NOLINT
+  Param(std::string_view text) : kind_(Kind::kText), bytes_(text) {}        // NOLINT
+  Param(const std::string& text) : Param(std::string_view(text)) {}         // NOLINT
+  Param(const char* text) : Param(std::string_view(text)) {}                // NOLINT
+  Param(std::optional<int64_t> value)                                       // NOLINT
       : kind_(value ? Kind::kInt : Kind::kNull), int_(value.value_or(0)) {}
   static Param Blob(std::string_view bytes) {
     Param param(bytes);
@@ -85,7 +85,7 @@ class Row {
  public:
   virtual ~Row() = default;
   virtual bool IsNull(int column) const = 0;
-  virtual int64_t Int(int column) const = 0;  // 0 for NULL
+  virtual int64_t Int(int column) const = 0;             // 0 for NULL
   virtual std::string_view Bytes(int column) const = 0;  // text or blob; empty for NULL
   std::string Text(int column) const { return std::string(Bytes(column)); }
   std::optional<int64_t> OptionalInt(int column) const {
@@ -132,11 +132,13 @@ class Connection {
   }
 
   // Writes many rows: head "INSERT INTO t(a, b) VALUES", two columns, cells row by row, tail
-  // "ON CONFLICT (a) DO UPDATE SET b = excluded.b" or "". No row may be there twice. Number of changes.
+  // "ON CONFLICT (a) DO UPDATE SET b = excluded.b" or "". No row may be there twice. Number of
+  // changes.
   SqlResult<int64_t> ExecuteRows(std::string_view head, int columns, std::span<const Param> cells,
                                  std::string_view tail = "");
-  // Reads rows by many keys: head "SELECT a, b FROM t WHERE a IN", tail "ORDER BY a FOR UPDATE". Each
-  // row comes once if the keys are distinct; in the order of the keys if they are sorted and tail says so.
+  // Reads rows by many keys: head "SELECT a, b FROM t WHERE a IN", tail "ORDER BY a FOR UPDATE".
+  // Each row comes once if the keys are distinct; in the order of the keys if they are sorted and
+  // tail says so.
   SqlResult<void> QueryIn(std::string_view head, std::span<const Param> keys, std::string_view tail,
                           const RowFn& row);
 
@@ -148,7 +150,8 @@ class Connection {
 class Transaction {
  public:
   static SqlResult<Transaction> Begin(Connection& connection, TxMode mode = TxMode::kWrite);
-  Transaction(Transaction&& other) noexcept : connection_(std::exchange(other.connection_, nullptr)) {}
+  Transaction(Transaction&& other) noexcept
+      : connection_(std::exchange(other.connection_, nullptr)) {}
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction() {
     if (connection_) connection_->Rollback();
@@ -162,8 +165,8 @@ class Transaction {
 
 // One step of a schema. Written once for both dialects with these words in it:
 // {int} INTEGER or BIGINT, {text} TEXT (sorted by bytes), {blob} BLOB or BYTEA, {strict} after the
-// closing parenthesis of CREATE TABLE. Instead of {strict}: {keyed} for tables that are looked up by
-// their primary key only, {hot} for those of them whose rows change often.
+// closing parenthesis of CREATE TABLE. Instead of {strict}: {keyed} for tables that are looked up
+// by their primary key only, {hot} for those of them whose rows change often.
 struct Migration {
   int version = 0;  // from 1, without gaps
   std::string_view name;
@@ -176,9 +179,9 @@ class Database {
  public:
   struct Options {
     std::string url;
-    int connections = 4;            // most that the pool keeps open
-    int connect_timeout_ms = 2000;  // also the longest wait for a free connection
-    int busy_timeout_ms = 5000;     // SQLite: waiting for another writer
+    int connections = 4;                // most that the pool keeps open
+    int connect_timeout_ms = 2000;      // also the longest wait for a free connection
+    int busy_timeout_ms = 5000;         // SQLite: waiting for another writer
     int statement_timeout_ms = 10'000;  // PostgreSQL
   };
 
@@ -208,11 +211,12 @@ class Database {
   };
   SqlResult<Lease> Borrow();
 
-  // Runs body in a transaction of its own and commits it, again from the start (at most three times)
-  // when the database asks for that or the connection was lost before COMMIT.
+  // Runs body in a transaction of its own and commits it, again from the start (at most three
+  // times) when the database asks for that or the connection was lost before COMMIT.
   SqlResult<void> Transact(TxMode mode, const std::function<SqlResult<void>(Connection&)>& body);
 
-  // Brings the component's part of the schema up to date. Safe when several processes start at once.
+  // Brings the component's part of the schema up to date. Safe when several processes start at
+  // once.
   SqlResult<void> Migrate(std::string_view component, std::span<const Migration> migrations);
 
  private:

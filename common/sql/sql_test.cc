@@ -59,10 +59,10 @@ class SqlTest : public ::testing::TestWithParam<Dialect> {
   }
   static int64_t Count(Connection& connection) {
     int64_t count = -1;
-    EXPECT_TRUE(connection
-                    .Query("SELECT count(*) FROM thing", {},
-                           [&](const Row& row) { count = row.Int(0); })
-                    .ok());
+    EXPECT_TRUE(
+        connection
+            .Query("SELECT count(*) FROM thing", {}, [&](const Row& row) { count = row.Int(0); })
+            .ok());
     return count;
   }
 
@@ -98,13 +98,14 @@ TEST_P(SqlTest, KeepsEveryKindOfValue) {
 
 TEST_P(SqlTest, AnEmptyTextIsNotNull) {
   auto connection = Connect();
-  ASSERT_TRUE(connection->Execute(std::string(kInsert) + " ($1, $2, $3, $4)",
-                                  {Param::Blob(""), std::string_view(), 1, ""})
-                  .ok());
   ASSERT_TRUE(connection
-                  ->Query("SELECT note FROM thing", {},
-                          [](const Row& row) { EXPECT_FALSE(row.IsNull(0)); })
+                  ->Execute(std::string(kInsert) + " ($1, $2, $3, $4)",
+                            {Param::Blob(""), std::string_view(), 1, ""})
                   .ok());
+  ASSERT_TRUE(
+      connection
+          ->Query("SELECT note FROM thing", {}, [](const Row& row) { EXPECT_FALSE(row.IsNull(0)); })
+          .ok());
 }
 
 TEST_P(SqlTest, ErrorsHaveTheirKind) {
@@ -132,9 +133,10 @@ TEST_P(SqlTest, RowsAreWrittenAndReadInSets) {
   ASSERT_TRUE(written.ok()) << written.error().message;
   EXPECT_EQ(*written, kRows);
   for (size_t i = 1; i < cells.size(); i += 4) cells[i] = "second";
-  ASSERT_TRUE(connection
-                  ->ExecuteRows(kInsert, 4, cells, "ON CONFLICT (id) DO UPDATE SET name = excluded.name")
-                  .ok());
+  ASSERT_TRUE(
+      connection
+          ->ExecuteRows(kInsert, 4, cells, "ON CONFLICT (id) DO UPDATE SET name = excluded.name")
+          .ok());
   std::vector<Param> keys;
   for (const std::string& id : ids) keys.push_back(Param::Blob(id));
   std::vector<std::string> seen;
@@ -183,7 +185,8 @@ TEST_P(SqlTest, ReadersSeeOneSnapshot) {
   auto writer = Connect();
   ASSERT_TRUE(reader->Begin(TxMode::kRead).ok());
   EXPECT_EQ(Count(*reader), 0);
-  ASSERT_TRUE(writer->Execute(std::string(kInsert) + " ($1, 'n', 1, NULL)", {Param::Blob("a")}).ok());
+  ASSERT_TRUE(
+      writer->Execute(std::string(kInsert) + " ($1, 'n', 1, NULL)", {Param::Blob("a")}).ok());
   EXPECT_EQ(Count(*reader), 0);
   ASSERT_TRUE(reader->Commit().ok());
   EXPECT_EQ(Count(*reader), 1);
@@ -191,7 +194,8 @@ TEST_P(SqlTest, ReadersSeeOneSnapshot) {
 
 TEST_P(SqlTest, RacingMigrationsApplyOnce) {
   std::vector<std::thread> threads;
-  constexpr Migration kOther[] = {{1, "other", "CREATE TABLE other (id {int} PRIMARY KEY) {strict};"}};
+  constexpr Migration kOther[] = {
+      {1, "other", "CREATE TABLE other (id {int} PRIMARY KEY) {strict};"}};
   std::atomic<int> good = 0;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
@@ -204,8 +208,9 @@ TEST_P(SqlTest, RacingMigrationsApplyOnce) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(good, 4);
   auto connection = Connect();
-  EXPECT_TRUE(connection->Query("SELECT version FROM schema_migration WHERE component = 'other'", {},
-                                [](const Row& row) { EXPECT_EQ(row.Int(0), 1); })
+  EXPECT_TRUE(connection
+                  ->Query("SELECT version FROM schema_migration WHERE component = 'other'", {},
+                          [](const Row& row) { EXPECT_EQ(row.Int(0), 1); })
                   .ok());
 }
 

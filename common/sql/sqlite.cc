@@ -27,20 +27,25 @@ ErrorKind KindOf(int extended) {
       break;
   }
   switch (extended & 0xff) {
-    case SQLITE_CONSTRAINT: return ErrorKind::kConstraint;
+    case SQLITE_CONSTRAINT:
+      return ErrorKind::kConstraint;
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: return ErrorKind::kRetry;
+    case SQLITE_LOCKED:
+      return ErrorKind::kRetry;
     // The file or its disk is away for now.
     case SQLITE_CANTOPEN:
     case SQLITE_IOERR:
     case SQLITE_FULL:
-    case SQLITE_PROTOCOL: return ErrorKind::kConnection;
-    default: return ErrorKind::kOther;
+    case SQLITE_PROTOCOL:
+      return ErrorKind::kConnection;
+    default:
+      return ErrorKind::kOther;
   }
 }
 
-// Whether a failed fsync is behind the error. What the kernel then still holds of the file is unknown,
-// so nothing may be retried in this process (reliability.md 1.6): it stops and recovers from the log.
+// Whether a failed fsync is behind the error. What the kernel then still holds of the file is
+// unknown, so nothing may be retried in this process (reliability.md 1.6): it stops and recovers
+// from the log.
 bool IsLostSync(int extended) {
   return extended == SQLITE_IOERR_FSYNC || extended == SQLITE_IOERR_DIR_FSYNC;
 }
@@ -166,8 +171,12 @@ class SqliteConnection : public Connection {
       const char* data = bytes.data() ? bytes.data() : "";  // a null pointer would bind NULL
       const int size = static_cast<int>(bytes.size());
       switch (param.kind()) {
-        case Param::Kind::kNull: sqlite3_bind_null(statement, place); break;
-        case Param::Kind::kInt: sqlite3_bind_int64(statement, place, param.int_value()); break;
+        case Param::Kind::kNull:
+          sqlite3_bind_null(statement, place);
+          break;
+        case Param::Kind::kInt:
+          sqlite3_bind_int64(statement, place, param.int_value());
+          break;
         case Param::Kind::kText:
           sqlite3_bind_text(statement, place, data, size, SQLITE_STATIC);
           break;

@@ -24,7 +24,8 @@ billing::LedgerService::Options OptionsFrom(const config::v1::BillingSettings& s
 class BillingModule : public Module {
  public:
   BillingModule(HostContext& context, const config::v1::BillingSettings& settings)
-      : ledger_(OptionsFrom(settings), context.clock), services_(billing::MakeRpcServices(ledger_)) {}
+      : ledger_(OptionsFrom(settings), context.clock),
+        services_(billing::MakeRpcServices(ledger_)) {}
 
   std::string_view name() const override { return "billing"; }
   void Register(grpc::ServerBuilder& builder) override {

@@ -1,5 +1,6 @@
-// Random histories against the naive ledger: every reply and every balance must agree. A failure prints
-// its seed; TOLLGATE_SIM_SEED runs that one alone, TOLLGATE_SIM_SECONDS runs longer than a test should.
+// Random histories against the naive ledger: every reply and every balance must agree. A failure
+// prints its seed; TOLLGATE_SIM_SEED runs that one alone, TOLLGATE_SIM_SECONDS runs longer than a
+// test should.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -23,11 +24,11 @@ using billing::MonthKey;
 std::string Show(const Op& op, const Reply& reply) {
   static const char* const kKinds[] = {"authorize", "extend", "heartbeat",  "settle",
                                        "void",      "expire", "add_credit", "set_cap"};
-  return std::string(kKinds[static_cast<int>(op.kind)]) + " " + op.id.ToHex() + " ws " + op.workspace +
-         ": ok " + std::to_string(reply.ok) + " denied " +
+  return std::string(kKinds[static_cast<int>(op.kind)]) + " " + op.id.ToHex() + " ws " +
+         op.workspace + ": ok " + std::to_string(reply.ok) + " denied " +
          std::to_string(static_cast<int>(reply.denied_by)) + " authorized " +
-         std::to_string(reply.authorized) + " charged " + std::to_string(reply.charged) + " slice " +
-         std::to_string(reply.slice) + " retry " + std::to_string(reply.retry_after_ms);
+         std::to_string(reply.authorized) + " charged " + std::to_string(reply.charged) +
+         " slice " + std::to_string(reply.slice) + " retry " + std::to_string(reply.retry_after_ms);
 }
 
 class Simulation {
@@ -71,7 +72,8 @@ class Simulation {
     }
     for (const Entry& entry : applied.entries) {
       Chain& chain = chains_[entry.workspace];
-      if (entry.sequence != ++chain.sequence || entry.hash != billing::EntryHash(chain.head, entry)) {
+      if (entry.sequence != ++chain.sequence ||
+          entry.hash != billing::EntryHash(chain.head, entry)) {
         return Differ("the chain of " + entry.workspace + " is broken");
       }
       chain.head = entry.hash;
@@ -90,7 +92,8 @@ class Simulation {
       }
     }
     for (const auto& [key, month] : state_.months) {
-      if (month.spent != naive_.Spent(month.workspace, month.month)) return Differ("spend of " + key);
+      if (month.spent != naive_.Spent(month.workspace, month.month))
+        return Differ("spend of " + key);
     }
     if (overrun_ != naive_.overrun()) return Differ("overrun");
     return true;
@@ -138,7 +141,8 @@ TEST(LedgerSimulation, AgreesWithTheNaiveLedger) {
     return;
   }
   const char* given = std::getenv("TOLLGATE_SIM_SECONDS");
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(given ? std::atoi(given) : 15);
+  const auto end =
+      std::chrono::steady_clock::now() + std::chrono::seconds(given ? std::atoi(given) : 15);
   // A longer run takes other seeds than every test run does.
   const uint64_t first = given ? std::random_device()() * uint64_t{1'000'000} : 1;
   std::map<std::pair<OpKind, Deny>, int> seen;
@@ -151,20 +155,21 @@ TEST(LedgerSimulation, AgreesWithTheNaiveLedger) {
   std::printf("%llu histories of 1000 operations\n", static_cast<unsigned long long>(seed - first));
   // The histories must reach what they are there for.
   const std::set<std::pair<OpKind, Deny>> wanted = {
-      {OpKind::kAuthorize, Deny::kNone},     {OpKind::kAuthorize, Deny::kNoCredit},
-      {OpKind::kAuthorize, Deny::kCap},      {OpKind::kAuthorize, Deny::kHeld},
-      {OpKind::kAuthorize, Deny::kIdReuse},  {OpKind::kAuthorize, Deny::kClosed},
-      {OpKind::kAuthorize, Deny::kInvalid},  {OpKind::kExtend, Deny::kNone},
-      {OpKind::kExtend, Deny::kCap},         {OpKind::kExtend, Deny::kNoCredit},
-      {OpKind::kExtend, Deny::kHeld},        {OpKind::kExtend, Deny::kClosed},
-      {OpKind::kHeartbeat, Deny::kNone},     {OpKind::kSettle, Deny::kNone},
-      {OpKind::kSettle, Deny::kIdReuse},     {OpKind::kSettle, Deny::kClosed},
-      {OpKind::kVoid, Deny::kNone},          {OpKind::kVoid, Deny::kClosed},
-      {OpKind::kExpire, Deny::kNone},        {OpKind::kExpire, Deny::kInvalid},
-      {OpKind::kAddCredit, Deny::kIdReuse},  {OpKind::kSetCap, Deny::kNone},
+      {OpKind::kAuthorize, Deny::kNone},    {OpKind::kAuthorize, Deny::kNoCredit},
+      {OpKind::kAuthorize, Deny::kCap},     {OpKind::kAuthorize, Deny::kHeld},
+      {OpKind::kAuthorize, Deny::kIdReuse}, {OpKind::kAuthorize, Deny::kClosed},
+      {OpKind::kAuthorize, Deny::kInvalid}, {OpKind::kExtend, Deny::kNone},
+      {OpKind::kExtend, Deny::kCap},        {OpKind::kExtend, Deny::kNoCredit},
+      {OpKind::kExtend, Deny::kHeld},       {OpKind::kExtend, Deny::kClosed},
+      {OpKind::kHeartbeat, Deny::kNone},    {OpKind::kSettle, Deny::kNone},
+      {OpKind::kSettle, Deny::kIdReuse},    {OpKind::kSettle, Deny::kClosed},
+      {OpKind::kVoid, Deny::kNone},         {OpKind::kVoid, Deny::kClosed},
+      {OpKind::kExpire, Deny::kNone},       {OpKind::kExpire, Deny::kInvalid},
+      {OpKind::kAddCredit, Deny::kIdReuse}, {OpKind::kSetCap, Deny::kNone},
   };
   for (const auto& what : wanted) {
-    EXPECT_GT(seen[what], 0) << static_cast<int>(what.first) << "/" << static_cast<int>(what.second);
+    EXPECT_GT(seen[what], 0) << static_cast<int>(what.first) << "/"
+                             << static_cast<int>(what.second);
   }
 }
 

@@ -1,6 +1,7 @@
-// The rules of the ledger once more, as plainly as they can be said: no stored balances (every sum is
-// added up again from the requests), no entries, no batches. It was written from the rules (reliability.md
-// 1.2-1.7, decisions.md 1-10) and must never include anything of services/billing but its plain values.
+// The rules of the ledger once more, as plainly as they can be said: no stored balances (every sum
+// is added up again from the requests), no entries, no batches. It was written from the rules
+// (reliability.md 1.2-1.7, decisions.md 1-10) and must never include anything of services/billing
+// but its plain values.
 #pragma once
 
 #include <algorithm>
@@ -34,11 +35,16 @@ class NaiveLedger {
     // The books of a workspace never run backwards.
     now_ = std::max(now, clock_[op.workspace]);
     switch (op.kind) {
-      case OpKind::kAddCredit: return Credit(op);
-      case OpKind::kSetCap: return Cap(op);
-      case OpKind::kAuthorize: return Authorize(op);
-      case OpKind::kVoid: return Void(op);
-      default: break;
+      case OpKind::kAddCredit:
+        return Credit(op);
+      case OpKind::kSetCap:
+        return Cap(op);
+      case OpKind::kAuthorize:
+        return Authorize(op);
+      case OpKind::kVoid:
+        return Void(op);
+      default:
+        break;
     }
     if (op.kind != OpKind::kExpire && (Bad(op.usage) || op.authorized_total < 0)) {
       return No(Deny::kInvalid);
@@ -147,7 +153,8 @@ class NaiveLedger {
     return money_[workspace].paid + money_[workspace].granted;
   }
   int64_t Available(const std::string& workspace) { return Posted(workspace) - Held(workspace); }
-  int64_t Room(const std::string& workspace, const std::optional<int64_t>& cap, int32_t month) const {
+  int64_t Room(const std::string& workspace, const std::optional<int64_t>& cap,
+               int32_t month) const {
     if (!cap) return kUnlimited;
     return std::max<int64_t>(0, *cap - Spent(workspace, month) - Held(workspace, month));
   }
@@ -226,8 +233,7 @@ class NaiveLedger {
       const int64_t left = *cap - Spent(op.workspace, month);
       if (left <= 0 || left < least) return No(Deny::kCap);
     }
-    const int64_t get =
-        std::min({want, Available(op.workspace), Room(op.workspace, cap, month)});
+    const int64_t get = std::min({want, Available(op.workspace), Room(op.workspace, cap, month)});
     if (get < least) return No(Deny::kHeld);
     Request request;
     request.workspace = op.workspace;
@@ -244,9 +250,8 @@ class NaiveLedger {
   }
 
   int64_t Grow(Request& request, int64_t by) {
-    const int64_t take =
-        std::min({by, Available(request.workspace),
-                  Room(request.workspace, CapFor(request), request.month)});
+    const int64_t take = std::min({by, Available(request.workspace),
+                                   Room(request.workspace, CapFor(request), request.month)});
     if (take <= 0) return 0;
     request.authorized += take;
     Touch(request.workspace);
@@ -257,8 +262,8 @@ class NaiveLedger {
     if (request.state != State::kOpen) return Stands(request, Deny::kClosed);
     if (op.sequence > request.sequence) {
       request.sequence = op.sequence;
-      request.expires = std::max(request.expires,
-                                 std::min(now_ + 60 * kSecond, request.created + kDay));
+      request.expires =
+          std::max(request.expires, std::min(now_ + 60 * kSecond, request.created + kDay));
       if (op.usage.prompt >= request.prompt && op.usage.completion >= request.completion) {
         request.prompt = op.usage.prompt;
         request.completion = op.usage.completion;
@@ -332,11 +337,12 @@ class NaiveLedger {
         free ? 0 : Price(request.body.rates, op.usage.prompt, op.usage.completion, false);
     const int64_t delta = real - request.charged();
     const int32_t next = request.month % 100 == 12 ? request.month + 89 : request.month + 1;
-    const int32_t month = now_ < UtcMonthStartUs(next) + 26 * 3600 * kSecond ? request.month
-                                                                             : UtcMonth(now_);
+    const int32_t month =
+        now_ < UtcMonthStartUs(next) + 26 * 3600 * kSecond ? request.month : UtcMonth(now_);
     if (delta > 0) {
-      Take(request, std::min({delta, Available(request.workspace),
-                              Room(request.workspace, CapFor(request), month)}),
+      Take(request,
+           std::min({delta, Available(request.workspace),
+                     Room(request.workspace, CapFor(request), month)}),
            month);
     } else if (delta < 0) {
       Money& money = money_[request.workspace];

@@ -56,7 +56,8 @@ pid_t Spawn(const std::vector<std::string>& command, const std::string& log) {
 
 bool WaitForSuccess(pid_t pid) {
   int status = 0;
-  return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+         WEXITSTATUS(status) == 0;
 }
 
 }  // namespace
@@ -107,10 +108,10 @@ std::string TestPostgres::MakeDatabase(const std::string& name) {
 }
 
 bool TestPostgres::Run() {
-  pid_ = Spawn(Unprivileged({bin_ + "/postgres", "-D", root_ + "/data", "-k", root_, "-c",
-                             "listen_addresses=", "-c", "max_connections=50", "-c",
-                             "shared_buffers=64MB"}),
-               root_ + "/log");
+  pid_ = Spawn(
+      Unprivileged({bin_ + "/postgres", "-D", root_ + "/data", "-k", root_, "-c",
+                    "listen_addresses=", "-c", "max_connections=50", "-c", "shared_buffers=64MB"}),
+      root_ + "/log");
   const std::string url = Url("postgres");
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (std::chrono::steady_clock::now() < deadline) {

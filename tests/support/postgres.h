@@ -11,8 +11,8 @@ namespace tollgate::testing {
 
 class TestPostgres {
  public:
-  // Null when PostgreSQL is not installed; then tests skip, unless TOLLGATE_REQUIRE_POSTGRES is set.
-  // Takes about two seconds; a binary's tests should share one (Shared).
+  // Null when PostgreSQL is not installed; then tests skip, unless TOLLGATE_REQUIRE_POSTGRES is
+  // set. Takes about two seconds; a binary's tests should share one (Shared).
   static std::unique_ptr<TestPostgres> Start();
   // One for the whole test binary, started on first use and stopped at exit. May be null.
   static TestPostgres* Shared();

@@ -69,13 +69,18 @@ void Batch::Post(EntryKind kind, Account debit, Account credit, int64_t amount, 
 
 void Batch::Move(Account account, int64_t amount, Month& month) {
   switch (account) {
-    case Account::kPaid: wallet_->paid += amount; break;
-    case Account::kGranted: wallet_->granted += amount; break;
+    case Account::kPaid:
+      wallet_->paid += amount;
+      break;
+    case Account::kGranted:
+      wallet_->granted += amount;
+      break;
     case Account::kHeld:
       wallet_->held += amount;
       month.held += amount;
       break;
-    default: break;  // accounts without a live balance: their sums are in the entries
+    default:
+      break;  // accounts without a live balance: their sums are in the entries
   }
 }
 
@@ -91,8 +96,8 @@ std::optional<int64_t> Batch::RunningCap(const Wallet& wallet, const Hold& hold)
 }
 
 int64_t Batch::Grow(Hold& hold, int64_t amount) {
-  const int64_t take = std::min(
-      {amount, wallet_->available(), Room(RunningCap(*wallet_, hold), hold.month)});
+  const int64_t take =
+      std::min({amount, wallet_->available(), Room(RunningCap(*wallet_, hold), hold.month)});
   if (take <= 0) return 0;
   hold.authorized += take;
   Post(EntryKind::kExtend, Account::kFree, Account::kHeld, take, hold.month, hold.id.ToBytes());
@@ -102,7 +107,8 @@ int64_t Batch::Grow(Hold& hold, int64_t amount) {
 void Batch::Check(const Op& op, std::string& broken) const {
   if (wallet_) {
     if (wallet_->paid < 0 || wallet_->granted < 0) broken = "negative credit";
-    if (wallet_->held < 0 || wallet_->held > wallet_->posted()) broken = "held outside posted credit";
+    if (wallet_->held < 0 || wallet_->held > wallet_->posted())
+      broken = "held outside posted credit";
     if (wallet_->open_holds < 0 || (wallet_->open_holds == 0 && wallet_->held != 0)) {
       broken = "open holds do not match what is held";
     }
@@ -136,7 +142,8 @@ void Batch::Check(const Op& op, std::string& broken) const {
     const Entry& entry = out_.entries[i];
     if (entry.amount < 0) broken = "negative entry";
     const auto net = [&entry](Account account) {
-      return (entry.credit == account ? entry.amount : 0) - (entry.debit == account ? entry.amount : 0);
+      return (entry.credit == account ? entry.amount : 0) -
+             (entry.debit == account ? entry.amount : 0);
     };
     paid += net(Account::kPaid);
     granted += net(Account::kGranted);
@@ -146,7 +153,8 @@ void Batch::Check(const Op& op, std::string& broken) const {
   const Wallet none;
   const Wallet& was = before_.wallet ? *before_.wallet : none;
   const Wallet& is = wallet_ ? *wallet_ : none;
-  if (is.paid - was.paid != paid || is.granted - was.granted != granted || is.held - was.held != held) {
+  if (is.paid - was.paid != paid || is.granted - was.granted != granted ||
+      is.held - was.held != held) {
     broken = "balances moved without entries";
   }
 }

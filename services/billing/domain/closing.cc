@@ -72,8 +72,8 @@ void Batch::Burn(Hold& hold, EntryKind kind, int64_t amount, int32_t month) {
 }
 
 void Batch::Charge(Hold& hold, EntryKind terminal) {
-  const int64_t cost = ChargeNano(tollgate::CostPico(hold.rates, hold.usage.prompt,
-                                                     hold.usage.completion));
+  const int64_t cost =
+      ChargeNano(tollgate::CostPico(hold.rates, hold.usage.prompt, hold.usage.completion));
   // The engine may have gone past what was reserved: one last extension, and what does not fit is
   // the operator's loss (reliability.md 1.4).
   if (cost > hold.authorized) Grow(hold, cost - hold.authorized);
@@ -95,9 +95,11 @@ Reply Batch::Settle(const Op& op) {
   if (!hold) return Refuse(Deny::kInvalid);
   if (hold->workspace != op.workspace) return Refuse(Deny::kIdReuse);
   switch (hold->state) {
-    case HoldState::kOpen: return SettleOpen(op, *hold);
+    case HoldState::kOpen:
+      return SettleOpen(op, *hold);
     case HoldState::kExpiredCharged:
-    case HoldState::kExpiredVoid: return SettleLate(op, *hold);
+    case HoldState::kExpiredVoid:
+      return SettleLate(op, *hold);
     case HoldState::kVoided:
       // Voided by a void: nothing can be charged any more. By a settle: as every settled one.
       if (hold->outcome == Outcome::kNone) return Standing(*hold, Deny::kClosed);
@@ -124,19 +126,20 @@ Reply Batch::SettleOpen(const Op& op, Hold& hold) {
 Reply Batch::SettleLate(const Op& op, Hold& hold) {
   if (at_us_ - hold.closed_us > policy_.late_us) return Standing(hold, Deny::kClosed);
   TakeSettle(hold, op);
-  const int64_t cost = ForFree(op) ? 0 : ChargeNano(tollgate::CostPico(hold.rates, hold.usage.prompt,
-                                                                       hold.usage.completion));
+  const int64_t cost =
+      ForFree(op)
+          ? 0
+          : ChargeNano(tollgate::CostPico(hold.rates, hold.usage.prompt, hold.usage.completion));
   // A month that is closed takes no more corrections: the current one does.
-  const bool month_open =
-      at_us_ < UtcMonthStartUs(NextMonth(hold.month)) + policy_.month_grace_us;
+  const bool month_open = at_us_ < UtcMonthStartUs(NextMonth(hold.month)) + policy_.month_grace_us;
   const int32_t month = month_open ? hold.month : UtcMonth(at_us_);
   const std::string id = hold.id.ToBytes();
   const int64_t already = hold.charged;
   const int64_t borne = hold.overrun;
   if (cost > already) {
     // In the cap of the month that takes it; what does not fit is the operator's loss.
-    const int64_t take = std::min({cost - already, wallet_->available(),
-                                   Room(RunningCap(*wallet_, hold), month)});
+    const int64_t take =
+        std::min({cost - already, wallet_->available(), Room(RunningCap(*wallet_, hold), month)});
     Burn(hold, EntryKind::kLateCorrection, take, month);
   } else if (cost < already) {
     // The last sign of life claimed more than there was: paid credit comes back first, since it was
@@ -155,9 +158,11 @@ Reply Batch::SettleLate(const Op& op, Hold& hold) {
   }
   hold.overrun = cost - hold.charged;
   if (hold.overrun > borne) {
-    Post(EntryKind::kOverrun, Account::kOverrun, Account::kRevenue, hold.overrun - borne, month, id);
+    Post(EntryKind::kOverrun, Account::kOverrun, Account::kRevenue, hold.overrun - borne, month,
+         id);
   } else if (hold.overrun < borne) {
-    Post(EntryKind::kOverrun, Account::kRevenue, Account::kOverrun, borne - hold.overrun, month, id);
+    Post(EntryKind::kOverrun, Account::kRevenue, Account::kOverrun, borne - hold.overrun, month,
+         id);
   }
   hold.state = HoldState::kCorrected;
   Changed(hold);

@@ -117,14 +117,21 @@ void Batch::Run(const Op& op) {
 
 Reply Batch::Dispatch(const Op& op) {
   switch (op.kind) {
-    case OpKind::kAuthorize: return Authorize(op);
+    case OpKind::kAuthorize:
+      return Authorize(op);
     case OpKind::kExtend:
-    case OpKind::kHeartbeat: return Progress(op);
-    case OpKind::kSettle: return Settle(op);
-    case OpKind::kVoid: return Void(op);
-    case OpKind::kExpire: return Expire(op);
-    case OpKind::kAddCredit: return AddCredit(op);
-    case OpKind::kSetCap: return SetCap(op);
+    case OpKind::kHeartbeat:
+      return Progress(op);
+    case OpKind::kSettle:
+      return Settle(op);
+    case OpKind::kVoid:
+      return Void(op);
+    case OpKind::kExpire:
+      return Expire(op);
+    case OpKind::kAddCredit:
+      return AddCredit(op);
+    case OpKind::kSetCap:
+      return SetCap(op);
   }
   return Refuse(Deny::kInvalid);
 }
@@ -150,8 +157,8 @@ Reply Batch::Authorize(const Op& op) {
   if (!wallet_) return Refuse(Deny::kNoCredit);
   if (wallet_->frozen) return Refuse(Deny::kFrozen);
 
-  const int64_t least =
-      HoldNano(tollgate::CostPico(op.rates, op.prompt_bound, std::min<int64_t>(op.output_bound, 1)));
+  const int64_t least = HoldNano(
+      tollgate::CostPico(op.rates, op.prompt_bound, std::min<int64_t>(op.output_bound, 1)));
   const int64_t wanted = HoldNano(tollgate::CostPico(
       op.rates, op.prompt_bound, std::min(op.output_bound, policy_.slice_tokens)));
   const int32_t month = UtcMonth(at_us_);

@@ -12,7 +12,7 @@ namespace tollgate::billing {
 struct Policy {
   int64_t hold_ttl_us = 60'000'000;  // after the last sign of life
   int64_t slice_tokens = 4096;
-  bool held_is_no_credit = false;    // answer 402 instead of 429 for credit that is wholly held
+  bool held_is_no_credit = false;  // answer 402 instead of 429 for credit that is wholly held
   int64_t held_retry_ms = 1000;
   // A hold lives at most this long, whatever its signs of life say.
   int64_t hold_life_us = 24LL * 3600 * 1'000'000;
@@ -34,8 +34,8 @@ struct Applied {
   std::vector<Id> changed_holds;      // none of the new ones
   std::vector<Id> recorded_holds;     // whose usage record is to be written
   std::vector<std::string> commands;  // CommandKey; must not exist yet
-  // Broken invariants: the operation at fault was refused and changed nothing. Never empty silently:
-  // the caller must raise an alarm.
+  // Broken invariants: the operation at fault was refused and changed nothing. Never empty
+  // silently: the caller must raise an alarm.
   std::vector<std::string> violations;
 };
 
@@ -44,8 +44,9 @@ inline int64_t LedgerTime(const Wallet& wallet, int64_t now_us) {
   return now_us > wallet.clock_us ? now_us : wallet.clock_us;
 }
 
-// Months whose rows Apply may touch for this workspace at that time are: the current one, the month of
-// every hold that is named, and nothing else. The state must hold all rows that the operations name.
+// Months whose rows Apply may touch for this workspace at that time are: the current one, the month
+// of every hold that is named, and nothing else. The state must hold all rows that the operations
+// name.
 Applied Apply(State& state, std::span<const Op> ops, int64_t now_us, const Policy& policy);
 
 // The balance as it stands; month is that of the time given.

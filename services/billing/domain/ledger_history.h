@@ -1,5 +1,5 @@
-// Seeded random histories of ledger operations, for tests: duplicates, reordering, delays, reused ids,
-// month edges, clock steps. The same seed gives the same history on every machine.
+// Seeded random histories of ledger operations, for tests: duplicates, reordering, delays, reused
+// ids, month edges, clock steps. The same seed gives the same history on every machine.
 #pragma once
 
 #include <random>
@@ -12,18 +12,30 @@ namespace tollgate::billing {
 class History {
  public:
   explicit History(uint64_t seed)
-      : random_(seed), now_us_(UtcMonthStartUs(202512) - static_cast<int64_t>(Below(200'000'000))) {}
+      : random_(seed),
+        now_us_(UtcMonthStartUs(202512) - static_cast<int64_t>(Below(200'000'000))) {}
 
-  // The ledger's clock: moves on, stands still, leaps over month edges or a hold's life, steps back.
+  // The ledger's clock: moves on, stands still, leaps over month edges or a hold's life, steps
+  // back.
   int64_t NextTime() {
     switch (Below(40)) {
-      case 0: now_us_ += 61'000'000; break;
-      case 1: now_us_ += static_cast<int64_t>(Below(26)) * 3'600'000'000; break;
-      case 2: now_us_ = NextMonth() - 1'000'000 + static_cast<int64_t>(Below(2'000'000)); break;
-      case 3: now_us_ -= static_cast<int64_t>(Below(5'000'000)); break;
+      case 0:
+        now_us_ += 61'000'000;
+        break;
+      case 1:
+        now_us_ += static_cast<int64_t>(Below(26)) * 3'600'000'000;
+        break;
+      case 2:
+        now_us_ = NextMonth() - 1'000'000 + static_cast<int64_t>(Below(2'000'000));
+        break;
+      case 3:
+        now_us_ -= static_cast<int64_t>(Below(5'000'000));
+        break;
       case 4:
-      case 5: break;
-      default: now_us_ += static_cast<int64_t>(Below(3'000'000));
+      case 5:
+        break;
+      default:
+        now_us_ += static_cast<int64_t>(Below(3'000'000));
     }
     return now_us_;
   }
@@ -60,15 +72,17 @@ class History {
     if (Below(3) > 0) {
       op = CreditOp(command, 1 + static_cast<int64_t>(Below(60'000)), Below(3) == 0);
     } else {
-      op = CapOp(command, Below(4) == 0 ? std::nullopt
-                                        : std::optional<int64_t>(static_cast<int64_t>(Below(90'000))));
+      op = CapOp(command, Below(4) == 0
+                              ? std::nullopt
+                              : std::optional<int64_t>(static_cast<int64_t>(Below(90'000))));
     }
     op.workspace = Workspace();
     return op;
   }
 
   Op Authorize() {
-    static constexpr Rates kRates[] = {{1000, 2000}, {37, 41}, {0, 0}, {150'000, 600'000}, {999, 1001}};
+    static constexpr Rates kRates[] = {
+        {1000, 2000}, {37, 41}, {0, 0}, {150'000, 600'000}, {999, 1001}};
     const int64_t age = Below(50) == 0 ? 7LL * 24 * 3'600'000'000 + 1'000'000 : 0;
     const Id id = TestId(++ids_, now_us_ - age);
     const int64_t prompt = Below(10) == 0 ? 0 : static_cast<int64_t>(Below(3000));
@@ -91,18 +105,24 @@ class History {
     Op op;
     switch (Below(7)) {
       case 0:
-        op = ExtendOp(id, sequence, static_cast<int64_t>(Below(40'000)), tokens(3000), tokens(9000));
+        op =
+            ExtendOp(id, sequence, static_cast<int64_t>(Below(40'000)), tokens(3000), tokens(9000));
         break;
       case 1:
-      case 2: op = HeartbeatOp(id, sequence, tokens(3000), tokens(9000)); break;
+      case 2:
+        op = HeartbeatOp(id, sequence, tokens(3000), tokens(9000));
+        break;
       case 3:
         op = SettleOp(id, tokens(3000), tokens(9000), static_cast<Outcome>(1 + Below(5)));
         op.usage.cached = tokens(4000);
         op.cut_by_credit = Below(9) == 0;
         op.estimated = Below(9) == 0;
         break;
-      case 4: op = VoidOp(id); break;
-      default: op = ExpireOp(id);
+      case 4:
+        op = VoidOp(id);
+        break;
+      default:
+        op = ExpireOp(id);
     }
     op.workspace = workspace;
     return op;
@@ -112,11 +132,20 @@ class History {
   Op Mutated() {
     Op op = sent_[sent_.size() - 1 - Below(std::min<size_t>(sent_.size(), 60))];
     switch (Below(5)) {
-      case 0: op.workspace = Workspace(); break;
-      case 1: ++op.usage.completion; break;
-      case 2: ++op.prompt_bound; break;
-      case 3: op.usage.completion = -1; break;
-      default: op.amount += 1;
+      case 0:
+        op.workspace = Workspace();
+        break;
+      case 1:
+        ++op.usage.completion;
+        break;
+      case 2:
+        ++op.prompt_bound;
+        break;
+      case 3:
+        op.usage.completion = -1;
+        break;
+      default:
+        op.amount += 1;
     }
     return op;
   }

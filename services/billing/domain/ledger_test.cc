@@ -80,7 +80,8 @@ INSTANTIATE_TEST_SUITE_P(
         AuthorizeCase{"shrink to fit", 150, {}, 0, 100, 50, Deny::kNone, 150},
         AuthorizeCase{"input and one token just fit", 102, {}, 0, 100, 50, Deny::kNone, 102},
         AuthorizeCase{"below input and one token", 101, {}, 0, 100, 50, Deny::kNoCredit, 0},
-        AuthorizeCase{"input alone when no output is asked for", 100, {}, 0, 100, 0, Deny::kNone, 100},
+        AuthorizeCase{
+            "input alone when no output is asked for", 100, {}, 0, 100, 0, Deny::kNone, 100},
         AuthorizeCase{"held by others", 300, {}, 250, 100, 50, Deny::kHeld, 0},
         AuthorizeCase{"shrinks beside others", 400, {}, 250, 100, 50, Deny::kNone, 150},
         AuthorizeCase{"cap zero", 1000, 0, 0, 100, 50, Deny::kCap, 0},
@@ -411,7 +412,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(LateCase{"adds what was missing", 20, 50, kHour, Deny::kNone, 200},
                       LateCase{"charges what was voided", -1, 50, kHour, Deny::kNone, 200},
                       LateCase{"returns what was too much", 50, 20, kHour, Deny::kNone, 140},
-                      LateCase{"changes nothing when it was right", 50, 50, kHour, Deny::kNone, 200},
+                      LateCase{"changes nothing when it was right", 50, 50, kHour, Deny::kNone,
+                               200},
                       LateCase{"within a day", 20, 50, 24 * kHour, Deny::kNone, 200},
                       LateCase{"not after a day", 20, 50, 24 * kHour + 1, Deny::kClosed, 140}),
     [](const auto& info) {

@@ -37,7 +37,8 @@ inline Op MeterOp(OpKind kind, Id id, int64_t sequence, int64_t prompt, int64_t 
   op.usage = {prompt, 0, 0, completion, 0};
   return op;
 }
-inline Op ExtendOp(Id id, int64_t sequence, int64_t total, int64_t prompt = 0, int64_t completion = 0) {
+inline Op ExtendOp(Id id, int64_t sequence, int64_t total, int64_t prompt = 0,
+                   int64_t completion = 0) {
   Op op = MeterOp(OpKind::kExtend, id, sequence, prompt, completion);
   op.authorized_total = total;
   return op;
@@ -45,7 +46,8 @@ inline Op ExtendOp(Id id, int64_t sequence, int64_t total, int64_t prompt = 0, i
 inline Op HeartbeatOp(Id id, int64_t sequence, int64_t prompt, int64_t completion) {
   return MeterOp(OpKind::kHeartbeat, id, sequence, prompt, completion);
 }
-inline Op SettleOp(Id id, int64_t prompt, int64_t completion, Outcome outcome = Outcome::kCompleted) {
+inline Op SettleOp(Id id, int64_t prompt, int64_t completion,
+                   Outcome outcome = Outcome::kCompleted) {
   Op op = MeterOp(OpKind::kSettle, id, 100, prompt, completion);
   op.outcome = outcome;
   op.engine = "engine";

@@ -27,9 +27,9 @@ Reply Batch::Progress(const Op& op) {
   // An older sequence changes nothing, and is told how things stand.
   if (op.sequence > hold->sequence) {
     hold->sequence = op.sequence;
-    hold->expires_us = std::max(hold->expires_us,
-                                std::min(at_us_ + policy_.hold_ttl_us,
-                                         hold->created_us + policy_.hold_life_us));
+    hold->expires_us =
+        std::max(hold->expires_us,
+                 std::min(at_us_ + policy_.hold_ttl_us, hold->created_us + policy_.hold_life_us));
     if (AtLeast(op.usage, hold->usage)) hold->usage = op.usage;
     if (op.kind == OpKind::kExtend) Grow(*hold, op.authorized_total - hold->authorized);
     Changed(*hold);

@@ -23,33 +23,54 @@ Int128 Hold::CostPico() const {
 
 std::string_view AccountName(Account account) {
   switch (account) {
-    case Account::kControl: return "control";
-    case Account::kFunding: return "funding";
-    case Account::kPromo: return "promo";
-    case Account::kPaid: return "paid";
-    case Account::kGranted: return "granted";
-    case Account::kFree: return "free";
-    case Account::kHeld: return "held";
-    case Account::kRevenue: return "revenue";
-    case Account::kOverrun: return "operator_overrun";
+    case Account::kControl:
+      return "control";
+    case Account::kFunding:
+      return "funding";
+    case Account::kPromo:
+      return "promo";
+    case Account::kPaid:
+      return "paid";
+    case Account::kGranted:
+      return "granted";
+    case Account::kFree:
+      return "free";
+    case Account::kHeld:
+      return "held";
+    case Account::kRevenue:
+      return "revenue";
+    case Account::kOverrun:
+      return "operator_overrun";
   }
   return "unknown";
 }
 
 std::string_view EntryKindName(EntryKind kind) {
   switch (kind) {
-    case EntryKind::kTopup: return "topup";
-    case EntryKind::kGrant: return "grant";
-    case EntryKind::kHold: return "hold";
-    case EntryKind::kExtend: return "extend";
-    case EntryKind::kSettle: return "settle";
-    case EntryKind::kVoid: return "void";
-    case EntryKind::kExpireCharge: return "expire_charge";
-    case EntryKind::kExpireVoid: return "expire_void";
-    case EntryKind::kCharge: return "charge";
-    case EntryKind::kOverrun: return "overrun";
-    case EntryKind::kLateCorrection: return "late_correction";
-    case EntryKind::kCapChange: return "cap_change";
+    case EntryKind::kTopup:
+      return "topup";
+    case EntryKind::kGrant:
+      return "grant";
+    case EntryKind::kHold:
+      return "hold";
+    case EntryKind::kExtend:
+      return "extend";
+    case EntryKind::kSettle:
+      return "settle";
+    case EntryKind::kVoid:
+      return "void";
+    case EntryKind::kExpireCharge:
+      return "expire_charge";
+    case EntryKind::kExpireVoid:
+      return "expire_void";
+    case EntryKind::kCharge:
+      return "charge";
+    case EntryKind::kOverrun:
+      return "overrun";
+    case EntryKind::kLateCorrection:
+      return "late_correction";
+    case EntryKind::kCapChange:
+      return "cap_change";
   }
   return "unknown";
 }

@@ -1,5 +1,5 @@
-// Plain values of the ledger. No I/O, no protos. Amounts are integer nano-USD, times Unix microseconds
-// of the ledger's own clock. spec: reliability.md section 1, decisions.md "Money".
+// Plain values of the ledger. No I/O, no protos. Amounts are integer nano-USD, times Unix
+// microseconds of the ledger's own clock. spec: reliability.md section 1, decisions.md "Money".
 #pragma once
 
 #include <cstdint>
@@ -158,8 +158,8 @@ struct Hold {
   Int128 CostPico() const;
 };
 
-// Accounts of one workspace. free and held are a pair of control accounts: their sum is always zero,
-// and held is the part of the posted credit that running requests have reserved.
+// Accounts of one workspace. free and held are a pair of control accounts: their sum is always
+// zero, and held is the part of the posted credit that running requests have reserved.
 enum class Account : uint8_t {
   kControl = 0,  // for entries that move no money
   kFunding = 1,
@@ -247,8 +247,8 @@ struct Reply {
 
 // The rows that a batch touches; a row that is not here does not exist.
 struct State {
-  std::unordered_map<std::string, Wallet> wallets;    // by workspace
-  std::unordered_map<std::string, Month> months;      // by MonthKey
+  std::unordered_map<std::string, Wallet> wallets;  // by workspace
+  std::unordered_map<std::string, Month> months;    // by MonthKey
   std::unordered_map<Id, Hold, IdHash> holds;
   std::unordered_map<std::string, Command> commands;  // by CommandKey
 };

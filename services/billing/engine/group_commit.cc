@@ -21,7 +21,8 @@ struct GroupCommit::Work {
 };
 
 GroupCommit::GroupCommit(Options options, const Clock& clock,
-                         std::vector<std::unique_ptr<BatchRunner>> runners, EngineObserver* observer)
+                         std::vector<std::unique_ptr<BatchRunner>> runners,
+                         EngineObserver* observer)
     : options_(options), clock_(clock), runners_(std::move(runners)), observer_(observer) {}
 
 GroupCommit::~GroupCommit() { Stop(); }
@@ -78,9 +79,8 @@ void GroupCommit::Submit(std::vector<Op> ops, Done done) {
   call->left = call->ops.size();
   call->done = std::move(done);
   call->deadline_us = clock_.MonotonicUs() + options_.call_timeout_ms * 1000;
-  const bool authorizes =
-      std::any_of(call->ops.begin(), call->ops.end(),
-                  [](const Op& op) { return op.kind == OpKind::kAuthorize; });
+  const bool authorizes = std::any_of(call->ops.begin(), call->ops.end(),
+                                      [](const Op& op) { return op.kind == OpKind::kAuthorize; });
   std::string refused;
   {
     const int64_t wall = clock_.WallUs();
@@ -190,8 +190,8 @@ void GroupCommit::RunWork(size_t index, Work& work) {
       Pause(std::min(attempt, 20));
       continue;
     }
-    // One lost connection is not yet a database that is away. A file whose disk is full opens well and
-    // fails again: no tight loop.
+    // One lost connection is not yet a database that is away. A file whose disk is full opens well
+    // and fails again: no tight loop.
     if (attempt > 0) {
       SetAvailable(false);
       Pause(options_.reconnect_ms);
@@ -281,7 +281,8 @@ void GroupCommit::WatchdogMain() {
       waiting = urgent_.size() + normal_.size();
     }
     if (observer_) observer_->OnQueue(waiting);
-    for (const auto& call : late) Finish(*call, Unavailable("billing: the database does not answer"));
+    for (const auto& call : late)
+      Finish(*call, Unavailable("billing: the database does not answer"));
   }
 }
 

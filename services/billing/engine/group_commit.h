@@ -1,5 +1,5 @@
-// Group commit: operations of all callers wait in one queue; whatever waits when a commit ends is the
-// next batch. No timers: a lone operation runs at once. spec: reliability.md 1.10.
+// Group commit: operations of all callers wait in one queue; whatever waits when a commit ends is
+// the next batch. No timers: a lone operation runs at once. spec: reliability.md 1.10.
 #pragma once
 
 #include <condition_variable>
@@ -42,19 +42,20 @@ class EngineObserver {
 class GroupCommit {
  public:
   struct Options {
-    size_t queue_limit = 4096;         // authorizes beyond it are refused at once
-    size_t urgent_limit = 16384;       // the same for everything else
+    size_t queue_limit = 4096;    // authorizes beyond it are refused at once
+    size_t urgent_limit = 16384;  // the same for everything else
     size_t batch_limit = 256;
-    int64_t call_timeout_ms = 2000;    // after it a caller gets an error, whatever the database does
+    int64_t call_timeout_ms = 2000;  // after it a caller gets an error, whatever the database does
     int64_t reconnect_ms = 100;
     int64_t clock_back_us = 1'000'000;  // a clock that steps back further stops authorizes
   };
-  // The replies in the order of the operations, or why there are none (then their fate is unknown to the
-  // caller: it may ask again with the same ids). Called once, on a worker thread or, for refusals, on
-  // the caller's.
+  // The replies in the order of the operations, or why there are none (then their fate is unknown
+  // to the caller: it may ask again with the same ids). Called once, on a worker thread or, for
+  // refusals, on the caller's.
   using Done = std::function<void(Result<std::vector<Reply>>)>;
 
-  GroupCommit(Options options, const Clock& clock, std::vector<std::unique_ptr<BatchRunner>> runners,
+  GroupCommit(Options options, const Clock& clock,
+              std::vector<std::unique_ptr<BatchRunner>> runners,
               EngineObserver* observer = nullptr);
   ~GroupCommit();
 

@@ -25,7 +25,7 @@ struct FakeDatabase {
   std::vector<std::vector<Op>> batches;  // as they were run
   std::deque<ErrorKind> errors;          // of the next runs
   bool reachable = true;
-  std::multiset<std::string> running;    // workspaces
+  std::multiset<std::string> running;  // workspaces
   bool overlapped = false;
   std::atomic<int> reconnects = 0;
 
@@ -186,9 +186,8 @@ TEST_F(GroupCommitTest, NoTwoBatchesShareAWorkspace) {
   Start(4);
   std::vector<Answer> answers;
   for (int i = 0; i < 2000; ++i) {
-    answers.push_back(
-        Submit({Numbered(OpKind::kSettle, i, "ws" + std::to_string(i % 7)),
-                Numbered(OpKind::kAuthorize, i, "ws" + std::to_string(i % 5))}));
+    answers.push_back(Submit({Numbered(OpKind::kSettle, i, "ws" + std::to_string(i % 7)),
+                              Numbered(OpKind::kAuthorize, i, "ws" + std::to_string(i % 5))}));
   }
   for (Answer& answer : answers) EXPECT_TRUE(answer.get().ok());
   EXPECT_FALSE(db.overlapped);
@@ -243,7 +242,8 @@ TEST_F(GroupCommitTest, ADatabaseThatIsAwayFailsClosedAndComesBackByItself) {
     db.reachable = true;
   }
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  while (!engine->available() && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+  while (!engine->available() && std::chrono::steady_clock::now() < give_up)
+    std::this_thread::yield();
   EXPECT_TRUE(Submit({Numbered(OpKind::kAuthorize, 1)}).get().ok());
 }
 

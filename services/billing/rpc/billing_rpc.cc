@@ -28,8 +28,8 @@ std::vector<Op> ToOps(const Items& items) {
 
 // Runs a call's operations; its results stand in their order.
 template <typename Items, typename Response>
-ServerUnaryReactor* RunAll(LedgerService& ledger, CallbackServerContext* context, const Items& items,
-                           Response* response) {
+ServerUnaryReactor* RunAll(LedgerService& ledger, CallbackServerContext* context,
+                           const Items& items, Response* response) {
   ServerUnaryReactor* reactor = context->DefaultReactor();
   if (items.size() > kMaxOps) {
     reactor->Finish(rpc::ToStatus(BadRequest("too many operations in one call").error));
@@ -75,7 +75,8 @@ class MeteringRpc : public v1::MeteringService::CallbackService {
   LedgerService& ledger_;
 };
 
-// Answers a call from a blocking read: read gives a SqlResult<T>, fill puts the T into the response.
+// Answers a call from a blocking read: read gives a SqlResult<T>, fill puts the T into the
+// response.
 template <typename ReadFn, typename FillFn>
 ServerUnaryReactor* RunRead(LedgerService& ledger, CallbackServerContext* context, ReadFn read,
                             FillFn fill) {

@@ -1,9 +1,9 @@
 // The three services over an in-process channel.
 #include "services/billing/rpc/billing_rpc.h"
 
-#include <gtest/gtest.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/service_type.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>

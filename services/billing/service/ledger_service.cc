@@ -28,7 +28,8 @@ class SqlRunner : public BatchRunner {
   }
 
   sql::SqlResult<void> Reconnect() override {
-    if (connection_) return connection_->healthy() ? sql::SqlResult<void>() : connection_->Reconnect();
+    if (connection_)
+      return connection_->healthy() ? sql::SqlResult<void>() : connection_->Reconnect();
     auto made = database_.Connect();
     if (!made.ok()) return Fail{std::move(made).error()};
     connection_ = std::move(*made);

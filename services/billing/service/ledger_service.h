@@ -38,8 +38,8 @@ class LedgerService {
 
   // Never blocks; done runs on a thread of the ledger's (or at once, when refused). Thread-safe.
   void Submit(std::vector<Op> ops, Done done);
-  // Runs read on a thread that may block, or refused (with the reason) when there are too many. Exactly
-  // one of the two is called.
+  // Runs read on a thread that may block, or refused (with the reason) when there are too many.
+  // Exactly one of the two is called.
   void Read(std::function<void(sql::Database&)> read, std::function<void(Error)> refused);
   int64_t Now() { return open_ ? engine_->Now() : clock_.WallUs(); }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <future>
@@ -34,9 +35,8 @@ T Read(LedgerService& ledger, std::function<sql::SqlResult<T>(sql::Database&)> r
 }
 
 Balance BalanceOfWs(LedgerService& ledger) {
-  return Read<Balance>(ledger, [&](sql::Database& database) {
-    return ReadBalance(database, "ws", ledger.Now());
-  });
+  return Read<Balance>(
+      ledger, [&](sql::Database& database) { return ReadBalance(database, "ws", ledger.Now()); });
 }
 
 void ExpectProven(LedgerService& ledger) {
@@ -144,6 +144,54 @@ TEST_P(ServiceTest, HoldsExpireButNotBeforeEveryoneHadTimeForASignOfLife) {
   EXPECT_TRUE(Eventually([&] { return BalanceOfWs(ledger).open_holds == 0; }));
   EXPECT_EQ(BalanceOfWs(ledger).paid, 1000 - 120);
   ExpectProven(ledger);
+}
+
+// TOLLGATE_BENCH=1: callers that hold and settle one request after the other, each on one
+// workspace.
+TEST_P(ServiceTest, Throughput) {
+  if (!std::getenv("TOLLGATE_BENCH")) GTEST_SKIP() << "set TOLLGATE_BENCH=1";
+  SystemClock& clock = SystemClock::Get();
+  LedgerService ledger(options_, clock);
+  ASSERT_TRUE(ledger.Start().ok());
+  ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
+  ASSERT_TRUE((*Do(ledger, {CreditOp("c", 1'000'000'000'000'000)}))[0].ok);
+  static std::atomic<int> ids = 0;
+  for (const int callers : {1, 16, 64, 256}) {
+    std::atomic<int64_t> pairs = 0;
+    std::atomic<int> running = callers;
+    std::mutex mutex;
+    std::vector<int64_t> latencies;
+    const int64_t end = clock.MonotonicUs() + 2'000'000;
+    std::function<void()> next = [&] {
+      const int64_t begin = clock.MonotonicUs();
+      if (begin > end) {
+        --running;
+        return;
+      }
+      const Id id = TestId(++ids, clock.WallUs());
+      ledger.Submit({AuthorizeOp(id, 100, 50)}, [&, id, begin](Result<std::vector<Reply>> held) {
+        EXPECT_TRUE(held.ok() && held->front().ok);
+        {
+          const std::lock_guard lock(mutex);
+          latencies.push_back(clock.MonotonicUs() - begin);
+        }
+        ledger.Submit({SettleOp(id, 100, 50)}, [&](Result<std::vector<Reply>> settled) {
+          EXPECT_TRUE(settled.ok() && settled->front().ok);
+          ++pairs;
+          next();
+        });
+      });
+    };
+    for (int i = 0; i < callers; ++i) next();
+    ASSERT_TRUE(Eventually([&] { return running == 0; }));
+    std::sort(latencies.begin(), latencies.end());
+    const auto at = [&](double part) {
+      return static_cast<long>(latencies[static_cast<size_t>(part * (latencies.size() - 1))]);
+    };
+    std::printf("%s %3d callers: %7.0f pairs/s, authorize p50 %ld us, p99 %ld us\n",
+                GetParam() == sql::Dialect::kSqlite ? "sqlite  " : "postgres", callers,
+                static_cast<double>(pairs) / 2, at(0.5), at(0.99));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, ServiceTest,

@@ -20,20 +20,19 @@ constexpr std::array<const char*, 6> kErrors = {"unique",     "constraint",     
 struct MetricsObserver::Metrics {
   std::array<std::array<prometheus::Counter*, 8>, 8> operations{};
   std::array<prometheus::Counter*, 6> errors{};
-  prometheus::Histogram& batch = metrics::Histogram(
-      "tollgate_billing_batch_operations", "Operations in one commit of the ledger.",
-      {1, 2, 4, 8, 16, 32, 64, 128, 256});
-  prometheus::Histogram& commit =
-      metrics::Histogram("tollgate_billing_commit_seconds",
-                         "Time from the start of a batch to its durable end.",
-                         metrics::LatencyBounds());
+  prometheus::Histogram& batch = metrics::Histogram("tollgate_billing_batch_operations",
+                                                    "Operations in one commit of the ledger.",
+                                                    {1, 2, 4, 8, 16, 32, 64, 128, 256});
+  prometheus::Histogram& commit = metrics::Histogram(
+      "tollgate_billing_commit_seconds", "Time from the start of a batch to its durable end.",
+      metrics::LatencyBounds());
   prometheus::Gauge& queue =
       metrics::Gauge("tollgate_billing_queue_operations", "Operations that wait for a batch.");
   prometheus::Gauge& open_holds =
       metrics::Gauge("tollgate_billing_open_holds", "Holds that no request has ended yet.");
-  prometheus::Counter& overrun = metrics::Counter(
-      "tollgate_billing_overrun_nano_usd_total",
-      "Cost beyond what was authorized, borne by the operator, in nano-USD.");
+  prometheus::Counter& overrun =
+      metrics::Counter("tollgate_billing_overrun_nano_usd_total",
+                       "Cost beyond what was authorized, borne by the operator, in nano-USD.");
   prometheus::Counter& charged = metrics::Counter("tollgate_billing_charged_nano_usd_total",
                                                   "Charged to customers, in nano-USD.");
   prometheus::Counter& violations =
@@ -68,8 +67,9 @@ void MetricsObserver::OnBatch(std::span<const Op> ops, const Applied& applied, i
     const size_t result = static_cast<size_t>(applied.replies[i].denied_by);
     metrics_->operations[kind][result]->Increment();
     if (applied.replies[i].denied_by == Deny::kIdReuse) {
-      log::Warn("an id was used twice with different bodies",
-                {{"kind", kKinds[kind]}, {"request", ops[i].id.ToHex()}, {"workspace", ops[i].workspace}});
+      log::Warn("an id was used twice with different bodies", {{"kind", kKinds[kind]},
+                                                               {"request", ops[i].id.ToHex()},
+                                                               {"workspace", ops[i].workspace}});
     }
   }
   int64_t overrun = 0;

@@ -1,5 +1,5 @@
-// kill -9 in the middle of the work: what was acknowledged is there, the books prove, and asking again
-// changes nothing.
+// kill -9 in the middle of the work: what was acknowledged is there, the books prove, and asking
+// again changes nothing.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -81,7 +81,8 @@ class CrashTest : public ::testing::TestWithParam<sql::Dialect> {
     for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file_ + suffix);
   }
 
-  // Lets a child work for a while, ends it (or its database) with -9; the last batch it had acknowledged.
+  // Lets a child work for a while, ends it (or its database) with -9; the last batch it had
+  // acknowledged.
   int LifeAndDeath(int life, int64_t work_us, bool kill_database) {
     int ends[2];
     EXPECT_EQ(pipe(ends), 0);

@@ -23,8 +23,8 @@ struct UsageReport {
   Balance balance;
 };
 
-// What a key used in requests admitted within [start, end). Requests that cost nothing because nothing
-// was generated are not in it.
+// What a key used in requests admitted within [start, end). Requests that cost nothing because
+// nothing was generated are not in it.
 sql::SqlResult<UsageReport> ReadUsage(sql::Database& database, const std::string& workspace,
                                       const std::string& key_id, int64_t start_us, int64_t end_us,
                                       int64_t now_us);
@@ -32,15 +32,17 @@ sql::SqlResult<UsageReport> ReadUsage(sql::Database& database, const std::string
 sql::SqlResult<Balance> ReadBalance(sql::Database& database, const std::string& workspace,
                                     int64_t now_us);
 // Newest first; before 0 starts with the newest.
-sql::SqlResult<std::vector<Entry>> ReadEntries(sql::Database& database, const std::string& workspace,
-                                               int limit, int64_t before);
+sql::SqlResult<std::vector<Entry>> ReadEntries(sql::Database& database,
+                                               const std::string& workspace, int limit,
+                                               int64_t before);
 
 struct OpenHold {
   Id id;
   std::string workspace;
 };
 // Holds whose time is over, oldest first.
-sql::SqlResult<std::vector<OpenHold>> ReadExpired(sql::Database& database, int64_t now_us, int limit);
+sql::SqlResult<std::vector<OpenHold>> ReadExpired(sql::Database& database, int64_t now_us,
+                                                  int limit);
 sql::SqlResult<int64_t> CountOpenHolds(sql::Database& database);
 
 }  // namespace tollgate::billing

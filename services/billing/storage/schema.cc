@@ -196,8 +196,9 @@ Entry ReadEntry(const sql::Row& row) {
 }
 
 Command ReadCommand(const sql::Row& row) {
-  return {row.Text(1), row.Text(2),     static_cast<OpKind>(row.Int(3)), row.Int(4), row.Int(5) != 0,
-          row.OptionalInt(6), row.Int(7)};
+  return {row.Text(1), row.Text(2),     static_cast<OpKind>(row.Int(3)),
+          row.Int(4),  row.Int(5) != 0, row.OptionalInt(6),
+          row.Int(7)};
 }
 
 std::string_view Cells::Keep(std::string text) {
@@ -206,8 +207,8 @@ std::string_view Cells::Keep(std::string text) {
 }
 
 void Cells::Add(const Wallet& w) {
-  cells_.insert(cells_.end(), {w.workspace, w.paid, w.granted, w.held, w.open_holds, w.cap, w.frozen,
-                               w.sequence, sql::Param::Blob(w.head), w.clock_us});
+  cells_.insert(cells_.end(), {w.workspace, w.paid, w.granted, w.held, w.open_holds, w.cap,
+                               w.frozen, w.sequence, sql::Param::Blob(w.head), w.clock_us});
 }
 
 void Cells::Add(const Month& m) {
@@ -216,14 +217,36 @@ void Cells::Add(const Month& m) {
 }
 
 void Cells::Add(const Hold& h) {
-  cells_.insert(
-      cells_.end(),
-      {sql::Param::Blob(Keep(h.id.ToBytes())), h.workspace, static_cast<int>(h.state), h.key_id,
-       h.model, h.rates.input_pico_usd, h.rates.output_pico_usd, h.price_version, h.prompt_bound,
-       h.output_bound, h.month, h.cap, h.first_authorized, h.authorized, h.created_us, h.expires_us,
-       h.sequence, h.usage.prompt, h.usage.cached, h.usage.cache_write, h.usage.completion,
-       h.usage.reasoning, static_cast<int>(h.outcome), h.cut_by_credit, h.estimated, h.engine,
-       h.charged, h.charged_granted, h.overrun, h.closed_us});
+  cells_.insert(cells_.end(), {sql::Param::Blob(Keep(h.id.ToBytes())),
+                               h.workspace,
+                               static_cast<int>(h.state),
+                               h.key_id,
+                               h.model,
+                               h.rates.input_pico_usd,
+                               h.rates.output_pico_usd,
+                               h.price_version,
+                               h.prompt_bound,
+                               h.output_bound,
+                               h.month,
+                               h.cap,
+                               h.first_authorized,
+                               h.authorized,
+                               h.created_us,
+                               h.expires_us,
+                               h.sequence,
+                               h.usage.prompt,
+                               h.usage.cached,
+                               h.usage.cache_write,
+                               h.usage.completion,
+                               h.usage.reasoning,
+                               static_cast<int>(h.outcome),
+                               h.cut_by_credit,
+                               h.estimated,
+                               h.engine,
+                               h.charged,
+                               h.charged_granted,
+                               h.overrun,
+                               h.closed_us});
 }
 
 void Cells::Add(const Entry& e) {
@@ -240,13 +263,30 @@ void Cells::Add(const Command& c) {
 
 void Cells::AddUsage(const Hold& h) {
   const Usage usage = h.BillableUsage();
-  cells_.insert(
-      cells_.end(),
-      {sql::Param::Blob(Keep(h.id.ToBytes())), h.workspace, h.key_id, h.model, h.engine, h.month,
-       UtcDay(h.created_us), h.created_us, h.closed_us, usage.prompt, usage.cached,
-       usage.cache_write, usage.completion, usage.reasoning, h.rates.input_pico_usd,
-       h.rates.output_pico_usd, h.price_version, Keep(Digits(h.CostPico())), h.charged, h.overrun,
-       static_cast<int>(h.state), static_cast<int>(h.outcome), h.cut_by_credit, h.estimated});
+  cells_.insert(cells_.end(), {sql::Param::Blob(Keep(h.id.ToBytes())),
+                               h.workspace,
+                               h.key_id,
+                               h.model,
+                               h.engine,
+                               h.month,
+                               UtcDay(h.created_us),
+                               h.created_us,
+                               h.closed_us,
+                               usage.prompt,
+                               usage.cached,
+                               usage.cache_write,
+                               usage.completion,
+                               usage.reasoning,
+                               h.rates.input_pico_usd,
+                               h.rates.output_pico_usd,
+                               h.price_version,
+                               Keep(Digits(h.CostPico())),
+                               h.charged,
+                               h.overrun,
+                               static_cast<int>(h.state),
+                               static_cast<int>(h.outcome),
+                               h.cut_by_credit,
+                               h.estimated});
 }
 
 }  // namespace tollgate::billing

@@ -21,7 +21,8 @@ inline constexpr int kMonthCount = 5;
 inline constexpr std::string_view kHoldColumns =
     "id, workspace, state, key_id, model, input_pico, output_pico, price_version, prompt_bound, "
     "output_bound, month, cap, first_authorized, authorized, created_us, expires_us, sequence, "
-    "prompt, cached, cache_write, completion, reasoning, outcome, cut_by_credit, estimated, engine, "
+    "prompt, cached, cache_write, completion, reasoning, outcome, cut_by_credit, estimated, "
+    "engine, "
     "charged, charged_granted, overrun, closed_us";
 inline constexpr int kHoldCount = 30;
 inline constexpr std::string_view kEntryColumns =
@@ -32,7 +33,8 @@ inline constexpr std::string_view kCommandColumns =
 inline constexpr int kCommandCount = 8;
 inline constexpr std::string_view kUsageColumns =
     "id, workspace, key_id, model, engine, month, day, admitted_us, closed_us, prompt, cached, "
-    "cache_write, completion, reasoning, input_pico, output_pico, price_version, cost_pico, charged, "
+    "cache_write, completion, reasoning, input_pico, output_pico, price_version, cost_pico, "
+    "charged, "
     "overrun, state, outcome, cut_by_credit, estimated";
 inline constexpr int kUsageCount = 24;
 
@@ -42,8 +44,8 @@ Hold ReadHold(const sql::Row& row);
 Entry ReadEntry(const sql::Row& row);
 Command ReadCommand(const sql::Row& row);
 
-// Gathers rows for Connection::ExecuteRows. Keeps the texts that are made on the way (keys, ids) alive;
-// the rows given must stay alive by themselves.
+// Gathers rows for Connection::ExecuteRows. Keeps the texts that are made on the way (keys, ids)
+// alive; the rows given must stay alive by themselves.
 class Cells {
  public:
   explicit Cells(size_t rows, int columns) { cells_.reserve(rows * columns); }

@@ -84,9 +84,8 @@ SqlResult<void> LoadMonths(sql::Connection& db, int64_t now_us, State& state) {
   }
   SortUnique(ids);
   static const std::string kHead = Select(kMonthColumns, "cap_month", "id");
-  return db.QueryIn(kHead, Texts(ids), "", [&](const Row& row) {
-    state.months.emplace(row.Text(0), ReadMonth(row));
-  });
+  return db.QueryIn(kHead, Texts(ids), "",
+                    [&](const Row& row) { state.months.emplace(row.Text(0), ReadMonth(row)); });
 }
 
 SqlResult<void> LoadCommands(sql::Connection& db, std::span<const Op> ops, State& state) {
@@ -97,14 +96,13 @@ SqlResult<void> LoadCommands(sql::Connection& db, std::span<const Op> ops, State
   if (ids.empty()) return {};
   SortUnique(ids);
   static const std::string kHead = Select(kCommandColumns, "command", "id");
-  return db.QueryIn(kHead, Texts(ids), "", [&](const Row& row) {
-    state.commands.emplace(row.Text(0), ReadCommand(row));
-  });
+  return db.QueryIn(kHead, Texts(ids), "",
+                    [&](const Row& row) { state.commands.emplace(row.Text(0), ReadCommand(row)); });
 }
 
 SqlResult<void> Load(sql::Connection& db, std::span<const Op> ops, int64_t now_us, State& state) {
-  // Wallets first: their locks keep everything else of these workspaces still. What is read after them
-  // is read by later statements, which see all that earlier lock holders have committed.
+  // Wallets first: their locks keep everything else of these workspaces still. What is read after
+  // them is read by later statements, which see all that earlier lock holders have committed.
   if (auto done = LoadWallets(db, ops, state); !done.ok()) return done;
   if (auto done = LoadHolds(db, ops, state); !done.ok()) return done;
   if (auto done = LoadMonths(db, now_us, state); !done.ok()) return done;

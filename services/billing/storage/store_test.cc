@@ -1,5 +1,5 @@
-// The ledger on SQL: both databases give the same replies as the pure function, byte for byte, and the
-// books prove. TOLLGATE_BENCH=1 prints throughput.
+// The ledger on SQL: both databases give the same replies as the pure function, byte for byte, and
+// the books prove. TOLLGATE_BENCH=1 prints throughput.
 #include "services/billing/storage/store.h"
 
 #include <gtest/gtest.h>
@@ -125,6 +125,11 @@ TEST_P(StoreTest, EveryKindOfTamperingIsFound) {
       "UPDATE hold SET charged = charged - 1 WHERE state = 2",
       "UPDATE hold SET state = 2 WHERE state = 1",
       "DELETE FROM hold WHERE state = 2",
+      "UPDATE hold SET workspace = 'other' WHERE state = 2",
+      "INSERT INTO cap_month SELECT 'ws:202001', workspace, 202001, 0, 0 FROM wallet",
+      "INSERT INTO wallet SELECT 'thief', paid, granted, 0, 0, cap, frozen, sequence, head, "
+      "clock_us"
+      " FROM wallet",
       "DELETE FROM usage_record",
       "UPDATE usage_record SET completion = completion + 1",
       "UPDATE usage_record SET charged = charged + 1",
@@ -192,7 +197,8 @@ TEST_P(StoreTest, TheUsageReportAgreesWithTheBooks) {
 }
 
 TEST_P(StoreTest, HoldsWhoseTimeIsOverAreFound) {
-  Run({CreditOp("c", 100'000), AuthorizeOp(TestId(1, kNow), 1, 1), AuthorizeOp(TestId(2, kNow), 1, 1)});
+  Run({CreditOp("c", 100'000), AuthorizeOp(TestId(1, kNow), 1, 1),
+       AuthorizeOp(TestId(2, kNow), 1, 1)});
   Run({SettleOp(TestId(1, kNow), 1, 1)});
   EXPECT_TRUE(ReadExpired(*database_, kNow + policy_.hold_ttl_us - 1, 10)->empty());
   auto expired = ReadExpired(*database_, kNow + policy_.hold_ttl_us, 10);
@@ -268,7 +274,8 @@ TEST_P(StoreTest, Throughput) {
       }
       std::printf("%s %s batch %3d: %8.0f ops/s\n",
                   GetParam() == Dialect::kSqlite ? "sqlite  " : "postgres",
-                  spread ? "200 workspaces" : "one workspace ", batch, static_cast<double>(ops) / seconds);
+                  spread ? "200 workspaces" : "one workspace ", batch,
+                  static_cast<double>(ops) / seconds);
     }
   }
 }

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <map>
-#include <set>
 
 #include "services/billing/domain/chain.h"
 #include "services/billing/storage/schema.h"
@@ -32,11 +31,18 @@ struct MonthSums {
   int64_t held = 0;
 };
 
+// Rows of one workspace, counted in one pass over each table: those tables have no index by
+// workspace.
+struct Counts {
+  int64_t holds = 0;
+  int64_t months = 0;
+};
+
 // Replays one workspace.
 class Replay {
  public:
-  Replay(Connection& db, std::string workspace, VerifyReport& report)
-      : db_(db), workspace_(std::move(workspace)), report_(report) {}
+  Replay(Connection& db, std::string workspace, Counts counts, VerifyReport& report)
+      : db_(db), workspace_(std::move(workspace)), counts_(counts), report_(report) {}
 
   SqlResult<void> Run() {
     if (auto done = Entries(); !done.ok()) return done;
@@ -54,7 +60,8 @@ class Replay {
   }
   void Expect(int64_t stored, int64_t computed, const std::string& what) {
     if (stored != computed) {
-      Wrong(what + " is " + std::to_string(stored) + ", the entries say " + std::to_string(computed));
+      Wrong(what + " is " + std::to_string(stored) + ", the entries say " +
+            std::to_string(computed));
     }
   }
 
@@ -70,6 +77,7 @@ class Replay {
 
   Connection& db_;
   const std::string workspace_;
+  const Counts counts_;
   VerifyReport& report_;
 
   int64_t sequence_ = 0;
@@ -135,7 +143,8 @@ void Replay::MoneyOf(const Entry& entry) {
       sums_[Account::kHeld] > posted) {
     Wrong("after " + name + " credit is negative or more is held than there is");
   }
-  if (sums_[Account::kFree] != -sums_[Account::kHeld]) Wrong("after " + name + " free is not -held");
+  if (sums_[Account::kFree] != -sums_[Account::kHeld])
+    Wrong("after " + name + " free is not -held");
   if (entry.kind == EntryKind::kCapChange) {
     cap_.reset();
     int64_t cap = 0;
@@ -223,16 +232,24 @@ SqlResult<void> Replay::CheckWallet() {
 }
 
 SqlResult<void> Replay::CheckMonths() {
-  static const std::string kText =
-      "SELECT " + std::string(kMonthColumns) + " FROM cap_month WHERE workspace = $1";
-  auto read = db_.Query(kText, {workspace_}, [&](const Row& row) {
+  static const std::string kHead =
+      "SELECT " + std::string(kMonthColumns) + " FROM cap_month WHERE id IN";
+  std::vector<std::string> ids;
+  for (const auto& [month, sums] : months_) {
+    ids.push_back(MonthKey(workspace_, static_cast<int32_t>(month)));
+  }
+  const std::vector<sql::Param> keys(ids.begin(), ids.end());
+  int64_t seen = 0;
+  auto read = db_.QueryIn(kHead, keys, "", [&](const Row& row) {
     const Month month = ReadMonth(row);
     const std::string name = " of month " + std::to_string(month.month);
     Expect(month.spent, months_[month.month].spent, "spend" + name);
     Expect(month.held, months_[month.month].held, "what is held" + name);
     months_.erase(month.month);
+    ++seen;
   });
   if (!read.ok()) return read;
+  Expect(counts_.months, seen, "the number of months");
   for (const auto& [month, sums] : months_) {
     if (sums.spent != 0 || sums.held != 0) Wrong("no row for month " + std::to_string(month));
   }
@@ -240,10 +257,15 @@ SqlResult<void> Replay::CheckMonths() {
 }
 
 SqlResult<void> Replay::CheckHolds() {
-  static const std::string kText = "SELECT " + std::string(kHoldColumns) +
-                                   " FROM hold WHERE workspace = $1";
-  auto read = db_.Query(kText, {workspace_}, [&](const Row& row) { OneHold(ReadHold(row)); });
+  static const std::string kHead = "SELECT " + std::string(kHoldColumns) + " FROM hold WHERE id IN";
+  std::vector<std::string> ids;
+  for (const auto& [id, story] : stories_) ids.push_back(id);
+  std::vector<sql::Param> keys;
+  for (const std::string& id : ids) keys.push_back(sql::Param::Blob(id));
+  const int64_t before = report_.holds;
+  auto read = db_.QueryIn(kHead, keys, "", [&](const Row& row) { OneHold(ReadHold(row)); });
   if (!read.ok()) return read;
+  Expect(counts_.holds, report_.holds - before, "the number of holds");
   for (const auto& [id, story] : stories_) {
     const auto known = Id::FromBytes(id);
     Wrong("no hold for the entries of " + (known ? known->ToHex() : std::string("a bad id")));
@@ -256,11 +278,8 @@ void Replay::OneHold(const Hold& hold) {
   const std::string id = hold.id.ToBytes();
   const std::string name = "hold " + hold.id.ToHex();
   const auto found = stories_.find(id);
-  if (hold.month == 0) {
-    if (found != stories_.end()) Wrong(name + " is a tombstone with entries");
-    return;
-  }
-  if (found == stories_.end()) return Wrong(name + " has no entries");
+  if (hold.month == 0) return Wrong(name + " is a tombstone with entries");
+  if (hold.workspace != workspace_) return Wrong(name + " is of workspace " + hold.workspace);
   const Story story = found->second;
   stories_.erase(found);
   Expect(hold.authorized, story.authorized, name + " authorized");
@@ -269,12 +288,24 @@ void Replay::OneHold(const Hold& hold) {
   Expect(hold.month, story.month, name + " month");
   int wanted = 0;
   switch (hold.state) {
-    case HoldState::kOpen: wanted = 0; break;
-    case HoldState::kSettled: wanted = static_cast<int>(EntryKind::kSettle); break;
-    case HoldState::kVoided: wanted = static_cast<int>(EntryKind::kVoid); break;
-    case HoldState::kExpiredCharged: wanted = static_cast<int>(EntryKind::kExpireCharge); break;
-    case HoldState::kExpiredVoid: wanted = static_cast<int>(EntryKind::kExpireVoid); break;
-    case HoldState::kCorrected: wanted = story.terminal_kind; break;
+    case HoldState::kOpen:
+      wanted = 0;
+      break;
+    case HoldState::kSettled:
+      wanted = static_cast<int>(EntryKind::kSettle);
+      break;
+    case HoldState::kVoided:
+      wanted = static_cast<int>(EntryKind::kVoid);
+      break;
+    case HoldState::kExpiredCharged:
+      wanted = static_cast<int>(EntryKind::kExpireCharge);
+      break;
+    case HoldState::kExpiredVoid:
+      wanted = static_cast<int>(EntryKind::kExpireVoid);
+      break;
+    case HoldState::kCorrected:
+      wanted = story.terminal_kind;
+      break;
   }
   Expect(wanted, story.terminal_kind, name + " end");
   if (hold.state == HoldState::kCorrected && story.terminals != 1) Wrong(name + " never expired");
@@ -315,31 +346,52 @@ SqlResult<void> Replay::CheckUsage() {
 
 }  // namespace
 
+namespace {
+
+// Every workspace that has a row anywhere, so that none is missed because its wallet has gone.
+// Tombstones alone need no wallet.
+SqlResult<void> Collect(Connection& db, const std::string& workspace,
+                        std::map<std::string, Counts>& workspaces) {
+  const std::string all = workspace.empty() ? "1 = 1" : "workspace = $1";
+  std::vector<sql::Param> params;
+  if (!workspace.empty()) params.push_back(workspace);
+  auto read = db.Query(
+      "SELECT workspace, count(*) FROM hold WHERE month <> 0 AND " + all + " GROUP BY workspace",
+      params, [&](const Row& row) { workspaces[row.Text(0)].holds = row.Int(1); });
+  if (!read.ok()) return read;
+  read = db.Query("SELECT workspace, count(*) FROM cap_month WHERE " + all + " GROUP BY workspace",
+                  params, [&](const Row& row) { workspaces[row.Text(0)].months = row.Int(1); });
+  if (!read.ok()) return read;
+  if (!workspace.empty()) {
+    workspaces[workspace];
+    return {};
+  }
+  return db.Query(
+      "SELECT workspace FROM wallet UNION SELECT workspace FROM entry UNION"
+      " SELECT workspace FROM usage_record",
+      params, [&](const Row& row) { workspaces[row.Text(0)]; });
+}
+
+}  // namespace
+
 SqlResult<VerifyReport> VerifyLedger(sql::Database& database, const std::string& workspace) {
   VerifyReport report;
-  std::set<std::string> names;
-  if (!workspace.empty()) names.insert(workspace);
-  const auto collect = [&](Connection& db) -> SqlResult<void> {
-    if (!workspace.empty()) return {};
-    // Rows of a workspace whose wallet has gone must not be missed. Tombstones need no wallet.
-    return db.Query(
-        "SELECT workspace FROM wallet UNION SELECT workspace FROM entry UNION"
-        " SELECT workspace FROM cap_month UNION SELECT workspace FROM usage_record UNION"
-        " SELECT workspace FROM hold WHERE month <> 0",
-        {}, [&](const Row& row) { names.insert(row.Text(0)); });
-  };
-  if (auto done = database.Transact(sql::TxMode::kRead, collect); !done.ok()) {
-    return Fail{std::move(done).error()};
-  }
-  for (const std::string& name : names) {
-    const VerifyReport before = report;
-    auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) {
-      report = before;
-      return Replay(db, name, report).Run();
-    });
-    if (!done.ok()) return Fail{std::move(done).error()};
-    ++report.workspaces;
-  }
+  // One snapshot for everything: the ledger goes on working meanwhile.
+  auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) -> SqlResult<void> {
+    report = {};
+    if (db.dialect() == sql::Dialect::kPostgres) {
+      auto unlimited = db.ExecuteScript("SET LOCAL statement_timeout = 0");
+      if (!unlimited.ok()) return unlimited;
+    }
+    std::map<std::string, Counts> workspaces;
+    if (auto read = Collect(db, workspace, workspaces); !read.ok()) return read;
+    for (const auto& [name, counts] : workspaces) {
+      if (auto read = Replay(db, name, counts, report).Run(); !read.ok()) return read;
+      ++report.workspaces;
+    }
+    return {};
+  });
+  if (!done.ok()) return Fail{std::move(done).error()};
   return report;
 }
 
