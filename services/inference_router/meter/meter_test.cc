@@ -63,16 +63,33 @@ TEST(TokenMeter, MissingUsageIsTheCountOfChunksAndEstimated) {
   EXPECT_FALSE(measured.mismatch);
 }
 
-TEST(TokenMeter, AbsurdUsageIsChargedAtTheBound) {
+TEST(TokenMeter, AbsurdUsageIsReplacedByTheCountOfDeltasAndThePromptsBound) {
   TokenMeter meter(Plain());
   meter.OnDelta(Text("four"));
   meter.OnUsage(Report(1'000'000'000'000'000'000, 1'000'000'000'000'000'000));
   const Measured measured = meter.Measure();
-  EXPECT_EQ(measured.usage.completion_tokens(), 4 + OwnCount::kTokensPerChoice);
+  EXPECT_EQ(measured.usage.completion_tokens(), 1);
   EXPECT_EQ(measured.usage.prompt_tokens(), 100);
   EXPECT_TRUE(measured.mismatch);
-  EXPECT_LE(meter.completion_tokens(), 4 + OwnCount::kTokensPerChoice)
-      << "an absurd report must not use up the money while streaming";
+  EXPECT_TRUE(measured.estimated);
+  EXPECT_EQ(meter.completion_tokens(), 1) << "it must not use up the money while streaming";
+}
+
+TEST(TokenMeter, AnAbsurdReportAfterGoodOnesLeavesTheLastGoodOne) {
+  TokenMeter::Options options = Plain();
+  options.usage_per_choice = true;
+  TokenMeter meter(options);
+  meter.OnDelta(Text("one two three"));
+  meter.OnUsage(Report(10, 3, 0));
+  meter.OnDelta(Text(" four"));
+  for (int64_t absurd : {int64_t{5000}, int64_t{-1}, INT64_MAX}) {
+    meter.OnUsage(Report(10, absurd, 0));
+    meter.OnUsage(Report(10, absurd));
+    EXPECT_EQ(meter.Measure().usage.completion_tokens(), 4) << absurd;
+    EXPECT_TRUE(meter.Measure().mismatch);
+  }
+  meter.OnUsage(Report(10, 4));
+  EXPECT_FALSE(meter.Measure().mismatch) << "a good report heals it";
 }
 
 TEST(TokenMeter, TwoPercentAboveTheBoundIsTolerated) {
@@ -81,9 +98,11 @@ TEST(TokenMeter, TwoPercentAboveTheBoundIsTolerated) {
   meter.OnUsage(Report(10, 1020));
   EXPECT_EQ(meter.Measure().usage.completion_tokens(), 1020);
   EXPECT_FALSE(meter.Measure().mismatch);
-  meter.OnUsage(Report(10, 1021));
-  EXPECT_EQ(meter.Measure().usage.completion_tokens(), 1000);
-  EXPECT_TRUE(meter.Measure().mismatch);
+  TokenMeter other(Plain());
+  other.OnDelta(Text(std::string(968, 'x')));
+  other.OnUsage(Report(10, 1021));
+  EXPECT_EQ(other.Measure().usage.completion_tokens(), 1);
+  EXPECT_TRUE(other.Measure().mismatch);
 }
 
 TEST(TokenMeter, NegativeUsageIsNotBelieved) {

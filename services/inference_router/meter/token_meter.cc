@@ -34,30 +34,39 @@ void TokenMeter::OnUsage(const EngineUsage& usage) {
   last_ = usage;
   if (!usage.completion_tokens) return;
   const int64_t reported = *usage.completion_tokens;
-  // A report can not be right before the bytes for it are there; wait for a better one, or for the
-  // verdict at the end.
-  if (reported < 0) {
-    absurd_ = true;
-    return;
-  }
-  reported_ = true;
   const size_t choice = static_cast<size_t>(usage.choice);
-  if (options_.usage_per_choice && usage.choice >= 0 && choice < choices_.size()) {
-    choices_[choice] = PerChoice{std::max(reported, choices_[choice].reported), 0};
+  const bool of_one_choice =
+      options_.usage_per_choice && usage.choice >= 0 && choice < choices_.size();
+  // A report that is not believed changes nothing: the last good one and the deltas since stand.
+  absurd_ = reported < 0 || (!of_one_choice && reported == 0 && own_.bytes() > 0) ||
+            !Believable(reported);
+  if (absurd_) return;
+  if (of_one_choice) {
+    const PerChoice before = choices_[choice];
+    choices_[choice] = PerChoice{std::max(reported, before.reported), 0};
     total_.reset();
+    if (!Believable(Sum())) {
+      choices_[choice] = before;
+      absurd_ = true;
+      return;
+    }
   } else {
     total_ = reported;
     since_total_ = 0;
   }
-  completion_ = std::max(completion_, std::min(Sum(), own_.bound()));
+  reported_ = true;
+  completion_ = std::max(completion_, Sum());
+}
+
+bool TokenMeter::Believable(int64_t tokens) const {
+  return tokens - own_.bound() <= own_.bound() * kTolerancePercent / 100;
 }
 
 int64_t TokenMeter::Sum() const {
   if (total_) return *total_ + since_total_;
   int64_t sum = 0;
   for (const PerChoice& choice : choices_) {
-    const int64_t part = choice.reported + choice.since;
-    if (__builtin_add_overflow(sum, part, &sum)) return INT64_MAX;
+    sum += choice.reported + choice.since;
   }
   return sum;
 }
@@ -77,14 +86,9 @@ Measured TokenMeter::Measure() const {
   common::v1::Usage& usage = measured.usage;
   measured.mismatch = absurd_;
 
-  int64_t completion = Sum();
-  if (!reported_ || (completion == 0 && own_.bytes() > 0)) {
-    completion = own_.chunks();
-    measured.estimated = true;
-  } else if (completion - own_.bound() > own_.bound() * kTolerancePercent / 100) {
-    completion = own_.bound();
-    measured.mismatch = measured.estimated = true;
-  }
+  // Without any good report this is the number of deltas.
+  const int64_t completion = Sum();
+  measured.estimated = absurd_ || (!reported_ && completion > 0);
   usage.set_completion_tokens(completion);
 
   if (prompt_tokens() == 0) {

@@ -54,6 +54,8 @@ class TokenMeter {
     int64_t since = 0;  // deltas after the last report
   };
   int64_t Sum() const;
+  // Not more than 2 % above what can have been produced (decisions 9).
+  bool Believable(int64_t tokens) const;
 
   Options options_;
   OwnCount own_;
@@ -62,8 +64,8 @@ class TokenMeter {
   std::optional<int64_t> total_;
   int64_t since_total_ = 0;
   std::optional<EngineUsage> last_;
-  bool reported_ = false;
-  bool absurd_ = false;
+  bool reported_ = false;  // a good report has come
+  bool absurd_ = false;    // the last report was not believed
   int64_t completion_ = 0;
 };
 
