@@ -1,0 +1,355 @@
+#include "common/http/client.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+#include "common/http/raw_client.h"
+#include "common/http/server_fixture.h"
+#include "common/runtime/testing.h"
+
+namespace tollgate::http {
+namespace {
+
+using testing::Eventually;
+using testing::TestServer;
+using tollgate::testing::RunTask;
+using Kind = ClientError::Kind;
+
+ClientRequest To(uint16_t port, std::string target, std::string body = "") {
+  ClientRequest request;
+  request.method = body.empty() ? "GET" : "POST";
+  request.origin = {"127.0.0.1", port};
+  request.target = std::move(target);
+  request.body = std::move(body);
+  return request;
+}
+
+// Accepts connections one after the other and answers the first bytes of each with fixed bytes.
+class ScriptedServer {
+ public:
+  struct Turn {
+    std::string answer;
+    bool close = true;
+    bool byte_by_byte = false;
+    bool dies_on_next = false;  // takes one more request after the answer, and closes
+  };
+  explicit ScriptedServer(std::vector<Turn> turns) : turns_(std::move(turns)) {
+    fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    if (::bind(fd_, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(fd_, 16) != 0 ||
+        ::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+      std::abort();
+    }
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { Run(); });
+  }
+  ~ScriptedServer() {
+    ::shutdown(fd_, SHUT_RDWR);
+    thread_.join();
+    ::close(fd_);
+    for (int open : kept_) ::close(open);
+  }
+  uint16_t port() const { return port_; }
+  int accepted() const { return accepted_; }
+
+ private:
+  void Run() {
+    for (const Turn& turn : turns_) {
+      int connection = ::accept(fd_, nullptr, nullptr);
+      if (connection < 0) return;
+      ++accepted_;
+      int on = 1;
+      ::setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      char buffer[4096];
+      if (::recv(connection, buffer, sizeof buffer, 0) <= 0) {
+        ::close(connection);
+        continue;
+      }
+      size_t step = turn.byte_by_byte ? 1 : turn.answer.size();
+      for (size_t at = 0; at < turn.answer.size(); at += step) {
+        if (::send(connection, turn.answer.data() + at, step, MSG_NOSIGNAL) < 0) break;
+      }
+      if (turn.dies_on_next) (void)!::recv(connection, buffer, sizeof buffer, 0);
+      if (turn.close) {
+        ::close(connection);
+      } else {
+        kept_.push_back(connection);
+      }
+    }
+  }
+
+  std::vector<Turn> turns_;
+  int fd_ = -1;
+  uint16_t port_ = 0;
+  std::thread thread_;
+  std::atomic<int> accepted_{0};
+  std::vector<int> kept_;
+};
+
+struct Outcome {
+  int status = 0;
+  std::string body;
+  bool failed = false;
+  Kind kind = Kind::kConnect;
+  bool answer_started = false;
+};
+
+Task<Outcome> Fetch(Client& client, ClientRequest request) {
+  Outcome outcome;
+  auto answer = co_await client.Fetch(std::move(request));
+  if (answer.ok()) {
+    outcome.status = answer->head.status;
+    outcome.body = answer->body;
+  } else {
+    outcome.failed = true;
+    outcome.kind = answer.error().kind;
+    outcome.answer_started = answer.error().answer_started;
+  }
+  co_return outcome;
+}
+
+Outcome FetchOnce(ClientRequest request, ClientOptions options = {}) {
+  return RunTask([&](Loop& loop) -> Task<Outcome> {
+    Client client(loop, options);
+    co_return co_await Fetch(client, std::move(request));
+  });
+}
+
+TEST(Client, ReadsCountedAndChunkedAnswers) {
+  TestServer server;
+  Outcome echo = FetchOnce(To(server.port(), "/echo", "hello"));
+  EXPECT_EQ(echo.status, 200);
+  EXPECT_EQ(echo.body, "hello");
+  Outcome stream = FetchOnce(To(server.port(), "/stream"));
+  EXPECT_EQ(stream.status, 200);
+  EXPECT_EQ(stream.body, "data: 1\n\ndata: 2\n\n");
+}
+
+TEST(Client, SendsAndReadsLargeBodies) {
+  TestServer server;
+  std::string body;
+  while (body.size() < (4 << 20)) body += std::to_string(body.size());
+  Outcome echo = FetchOnce(To(server.port(), "/echo", body));
+  EXPECT_EQ(echo.status, 200);
+  EXPECT_TRUE(echo.body == body);
+}
+
+TEST(Client, KeepsConnectionsAndUsesThemAgain) {
+  TestServer server;
+  size_t idle = RunTask([&](Loop& loop) -> Task<size_t> {
+    Client client(loop);
+    for (int i = 0; i < 20; ++i) {
+      Outcome stream = co_await Fetch(client, To(server.port(), i % 2 == 0 ? "/stream" : "/echo"));
+      EXPECT_EQ(stream.status, 200);
+      EXPECT_EQ(server.server().connections(), 1);
+    }
+    co_return client.idle_connections();
+  });
+  EXPECT_EQ(idle, 1u);
+}
+
+TEST(Client, StreamsAsBytesCome) {
+  TestServer server;
+  int pieces = RunTask([&](Loop& loop) -> Task<int> {
+    Client client(loop);
+    ClientCall call(client);
+    auto head = co_await call.Send(To(server.port(), "/stream"));
+    EXPECT_TRUE(head.ok());
+    EXPECT_EQ(head->header("content-type"), "text/event-stream");
+    int count = 0;
+    while (true) {
+      auto bytes = co_await call.ReadSome();
+      EXPECT_TRUE(bytes.ok());
+      if (!bytes.ok() || bytes->empty()) break;
+      ++count;
+    }
+    co_return count;
+  });
+  EXPECT_EQ(pieces, 2);
+}
+
+TEST(Client, ARequestOnAKeptConnectionIsSentOnceMoreWhenItDiesUnanswered) {
+  // The first connection ends once it has taken a second request, the second before it gets another.
+  ScriptedServer server({{"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nab", true, false, true},
+                         {"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\ncd", true, false},
+                         {"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nef", true, false}});
+  RunTask([&](Loop& loop) -> Task<int> {
+    Client client(loop);
+    EXPECT_EQ((co_await Fetch(client, To(server.port(), "/"))).body, "ab");
+    EXPECT_EQ(client.idle_connections(), 1u);
+    EXPECT_EQ((co_await Fetch(client, To(server.port(), "/"))).body, "cd");
+    EXPECT_EQ((co_await Fetch(client, To(server.port(), "/"))).body, "ef");
+    co_return 0;
+  });
+  EXPECT_EQ(server.accepted(), 3);
+}
+
+TEST(Client, AFreshConnectionIsNeverRetried) {
+  ScriptedServer server({{"", true, false}, {"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", true, false}});
+  Outcome outcome = FetchOnce(To(server.port(), "/"));
+  EXPECT_TRUE(outcome.failed);
+  EXPECT_EQ(outcome.kind, Kind::kBroken);
+  EXPECT_FALSE(outcome.answer_started);
+  EXPECT_EQ(server.accepted(), 1);
+}
+
+struct AnswerRow {
+  const char* name;
+  std::string answer;
+  bool failed;
+  Kind kind;
+  int status;
+  std::string body;
+};
+
+TEST(Client, UnderstandsAnswersHoweverTheyAreCut) {
+  const std::vector<AnswerRow> rows = {
+      {"until close", "HTTP/1.1 200 OK\r\n\r\nall of it", false, {}, 200, "all of it"},
+      {"1.0", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", false, {}, 200, "ok"},
+      {"no reason", "HTTP/1.1 503\r\nContent-Length: 0\r\n\r\n", false, {}, 503, ""},
+      {"interim first", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
+       false, {}, 200, "x"},
+      {"padded chunk sizes, trailers",
+       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3  \r\nabc\r\n2;x\r\nde\r\n0\r\nT: x\r\n\r\n", false,
+       {}, 200, "abcde"},
+      {"204", "HTTP/1.1 204 No Content\r\n\r\n", false, {}, 204, ""},
+      {"counted, cut short", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", true, Kind::kBroken, 0, ""},
+      {"chunked, cut short", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", true,
+       Kind::kBroken, 0, ""},
+      {"head cut short", "HTTP/1.1 200 OK\r\nContent-Le", true, Kind::kBroken, 0, ""},
+      {"bad chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n", true,
+       Kind::kProtocol, 0, ""},
+      {"not HTTP", "SSH-2.0-OpenSSH_9.2\r\n\r\n", true, Kind::kProtocol, 0, ""},
+      {"both lengths", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+       true, Kind::kProtocol, 0, ""},
+      {"two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc", true,
+       Kind::kProtocol, 0, ""},
+      {"head bomb", "HTTP/1.1 200 OK\r\nA: " + std::string(70'000, 'a') + "\r\n\r\n", true,
+       Kind::kProtocol, 0, ""},
+  };
+  for (const AnswerRow& row : rows) {
+    for (bool byte_by_byte : {false, true}) {
+      if (byte_by_byte && row.answer.size() > 10'000) continue;
+      SCOPED_TRACE(row.name);
+      ScriptedServer server({{row.answer, true, byte_by_byte}});
+      Outcome outcome = FetchOnce(To(server.port(), "/"));
+      EXPECT_EQ(outcome.failed, row.failed);
+      EXPECT_EQ(outcome.status, row.status);
+      EXPECT_EQ(outcome.body, row.body);
+      if (row.failed) {
+        EXPECT_EQ(static_cast<int>(outcome.kind), static_cast<int>(row.kind));
+        EXPECT_TRUE(outcome.answer_started);
+      }
+    }
+  }
+}
+
+TEST(Client, BytesAfterAnAnswerSpoilTheConnection) {
+  ScriptedServer server({{"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxEXTRA", false, false}});
+  size_t idle = RunTask([&](Loop& loop) -> Task<size_t> {
+    Client client(loop);
+    EXPECT_EQ((co_await Fetch(client, To(server.port(), "/"))).body, "x");
+    co_return client.idle_connections();
+  });
+  EXPECT_EQ(idle, 0u);
+}
+
+TEST(Client, TellsARefusedConnectionFromABrokenOne) {
+  uint16_t port = 0;
+  { port = TestServer().port(); }
+  Outcome outcome = FetchOnce(To(port, "/"));
+  EXPECT_TRUE(outcome.failed);
+  EXPECT_EQ(outcome.kind, Kind::kConnect);
+}
+
+TEST(Client, HeadAndIdleTimeouts) {
+  ScriptedServer silent({{"", false, false}});
+  ClientOptions options;
+  options.head_timeout_ms = 50;
+  Outcome head = FetchOnce(To(silent.port(), "/"), options);
+  EXPECT_EQ(head.kind, Kind::kTimeout);
+  EXPECT_FALSE(head.answer_started);
+
+  ScriptedServer stalled({{"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", false, false}});
+  options = {};
+  options.idle_timeout_ms = 50;
+  Outcome idle = FetchOnce(To(stalled.port(), "/"), options);
+  EXPECT_EQ(idle.kind, Kind::kTimeout);
+  EXPECT_TRUE(idle.answer_started);
+}
+
+TEST(Client, TooLargeABodyIsAnError) {
+  TestServer server;
+  bool failed = RunTask([&](Loop& loop) -> Task<bool> {
+    Client client(loop);
+    auto answer = co_await client.Fetch(To(server.port(), "/big"), 1000);
+    co_return !answer.ok() && answer.error().kind == Kind::kProtocol;
+  });
+  EXPECT_TRUE(failed);
+}
+
+TEST(Client, AbortEndsAWaitAndThePeerNotices) {
+  TestServer server;
+  for (const char* path : {"/wait", "/wait-streaming"}) {
+    int before = server.disconnects();
+    bool streaming = std::string(path) == "/wait-streaming";
+    Kind kind = RunTask([&](Loop& loop) -> Task<Kind> {
+      Client client(loop);
+      ClientCall call(client);
+      loop.RunAfter(30, [&] { call.Abort(); });
+      auto head = co_await call.Send(To(server.port(), path));
+      if (!streaming) co_return head.ok() ? Kind::kConnect : head.error().kind;
+      EXPECT_TRUE(head.ok());
+      while (true) {
+        auto bytes = co_await call.ReadSome();
+        if (bytes.ok() && !bytes->empty()) continue;
+        EXPECT_FALSE((co_await call.ReadSome()).ok());  // and stays so
+        co_return bytes.ok() ? Kind::kConnect : bytes.error().kind;
+      }
+    });
+    EXPECT_EQ(kind, Kind::kAborted) << path;
+    EXPECT_TRUE(Eventually([&] { return server.disconnects() == before + 1; })) << path;
+  }
+}
+
+TEST(Client, ACallDroppedInMidAnswerClosesItsConnection) {
+  TestServer server;
+  RunTask([&](Loop& loop) -> Task<int> {
+    Client client(loop);
+    {
+      ClientCall call(client);
+      EXPECT_TRUE((co_await call.Send(To(server.port(), "/wait-streaming"))).ok());
+    }
+    EXPECT_EQ(client.idle_connections(), 0u);
+    co_return 0;
+  });
+  EXPECT_TRUE(Eventually([&] { return server.disconnects() == 1; }));
+}
+
+TEST(BaseUrl, Parses) {
+  auto plain = ParseBaseUrl("http://engine:8000");
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->origin.host, "engine");
+  EXPECT_EQ(plain->origin.port, 8000);
+  EXPECT_EQ(plain->path, "");
+  auto prefixed = ParseBaseUrl("http://10.0.0.1/v1/x//");
+  ASSERT_TRUE(prefixed);
+  EXPECT_EQ(prefixed->origin.port, 80);
+  EXPECT_EQ(prefixed->path, "/v1/x");
+  auto v6 = ParseBaseUrl("http://[::1]:81/");
+  ASSERT_TRUE(v6);
+  EXPECT_EQ(v6->origin.host, "::1");
+  EXPECT_EQ(v6->origin.port, 81);
+  for (const char* bad : {"https://x", "x:80", "http://", "http://:80", "http://x:0", "http://x:99999",
+                          "http://x:8a", "http://a b", "http://u@h", "http://[::1", "http://h/a?b"}) {
+    EXPECT_FALSE(ParseBaseUrl(bad)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace tollgate::http
