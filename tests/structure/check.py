@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Keeps the rules of the source tree that no compiler knows: who may include whom, lengths, banned calls, and what
 must not stand in a public repository. Prints one line per violation; exit code 1 when there is any."""
+import glob
 import os
 import re
 import subprocess
@@ -170,7 +171,7 @@ def check_calls(path, text, _):
                 yield number, "a banned C function"
         if re.search(r"\b(double|float)\b", line) and path.startswith(MONEY_FOLDERS) and not test:
             yield number, "no floating point where money is"
-        slept = re.search(r"\b(?:sleep_for|usleep|sleep)\s*\((?:.*milliseconds\((\d+)\))?", line)
+        slept = re.search(r"\b(?:sleep_for|usleep)\s*\((?:.*milliseconds\((\d+)\))?", line)
         # A short one may stand in a loop that polls, or before a look that nothing has happened.
         if slept and path.endswith("_test.cc") and "microseconds" not in line and int(slept.group(1) or 1000) > 100:
             yield number, "a test must wait for something, not sleep"
@@ -212,7 +213,21 @@ def check_envelope(path, text, _):
             yield number, "only gateway/envelopes turns an error into bytes"
 
 
-PER_FILE = [check_includes, check_lengths, check_calls, check_words, check_ports, check_cmake, check_envelope]
+def check_pages(path, text, exists):
+    """Paths that a page names are there: `common/http`, `services/auth/*_test.cc`, `a/{b,c}.cc`."""
+    if not path.endswith(".md"):
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        for name in re.findall(r"`((?:common|gateway|services|tests|proto|deploy|docs|cmake)/[\w./*{},-]+)`", line):
+            braces = re.match(r"(.*)\{(.*)\}(.*)", name)
+            names = [braces[1] + part + braces[3] for part in braces[2].split(",")] if braces else [name]
+            for one in names:
+                if not exists(one.rstrip("/")):
+                    yield number, f"there is no {one}"
+
+
+PER_FILE = [check_includes, check_lengths, check_calls, check_words, check_ports, check_cmake, check_envelope,
+            check_pages]
 
 
 def check_readmes(files):
@@ -278,13 +293,21 @@ def main():
     files = tracked_files()
     known = set(files)
     violations = []
+
+    def exists(name):
+        if name in known:
+            return True
+        if "*" in name:
+            return bool(glob.glob(os.path.join(ROOT, name), recursive=True))
+        return os.path.isdir(os.path.join(ROOT, name))
+
     for path in files:
         try:
             text = read(path)
         except UnicodeDecodeError:
             continue  # not text
         for rule in PER_FILE:
-            violations += [(path, number, message) for number, message in rule(path, text, known.__contains__)]
+            violations += [(path, number, message) for number, message in rule(path, text, exists)]
     violations += list(check_readmes(known))
     violations += list(check_error_table(read))
     for path, number, message in violations:

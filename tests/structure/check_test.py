@@ -113,6 +113,11 @@ class Pages(unittest.TestCase):
     def test_readmes(self):
         self.assertEqual([p for p, _, _ in check.check_readmes({"common/x/a.cc", "common/README.md"})], ["common/x"])
 
+    def test_pages_name_what_is_there(self):
+        there = {"common/http", "docs/a.md"}.__contains__
+        self.assertTrue(found(check.check_pages, "docs/b.md", "see `common/gone.cc`", there))
+        self.assertFalse(found(check.check_pages, "docs/b.md", "see `common/http` and `docs/{a}.md`, `x/y`", there))
+
     def test_error_table(self):
         code = '{ErrorId::kA, "a", 400, "bad", "t1", "t2", false, "x"}'
         right, wrong = "| a | 400 | `bad` | `t1` | `t2` | no | - |", "| a | 401 | `bad` | `t1` | `t2` | no | - |"
