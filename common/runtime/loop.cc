@@ -17,8 +17,9 @@
 namespace tollgate {
 namespace {
 
-// How long a stopping pool waits for calls of other threads; far above every deadline of ours.
-constexpr int kMaxOutsideWaitMs = 15'000;
+// How long a stopping pool waits for calls of other threads: above the deadlines of calls that are made
+// on the way of a request. Others end when their owner cancels them.
+constexpr int kMaxOutsideWaitMs = 3'000;
 
 thread_local Loop* current_loop = nullptr;
 
@@ -44,6 +45,7 @@ class LoopImpl : public Loop {
 
   ~LoopImpl() override {
     // Callbacks may own coroutines, and those timers; all of them die here, without running.
+    Waiter::DestroySuspended(*this);
     wheel_.Clear();
     end_of_turn_.clear();
   }
@@ -141,7 +143,11 @@ LoopPool::LoopPool(int threads) : state_(std::make_unique<State>()) {
   for (int i = 0; i < threads; ++i) loops_.push_back(std::make_unique<LoopImpl>(i));
 }
 
-LoopPool::~LoopPool() { Stop(); }
+LoopPool::~LoopPool() {
+  Stop();
+  // Whoever kept a call beyond Stop is gone by now and has cancelled it.
+  WaitForOutsideWork();
+}
 
 Loop& LoopPool::Next() {
   return *loops_[state_->next.fetch_add(1, std::memory_order_relaxed) % loops_.size()];
@@ -161,23 +167,24 @@ void LoopPool::Start() {
 void LoopPool::Stop() {
   if (state_->threads.empty()) return;
   // The loops still run meanwhile, so that what the outside posts is handled and owners can end it.
-  for (int waited_ms = 0; OutsideWorkCount() > 0; ++waited_ms) {
-    if (waited_ms > kMaxOutsideWaitMs) {
-      std::fprintf(stderr, "{\"level\":\"error\",\"message\":\"calls that never end\",\"count\":%d}\n",
-                   static_cast<int>(OutsideWorkCount()));
-      break;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  WaitForOutsideWork();
   for (auto& loop : loops_) static_cast<LoopImpl*>(loop.get())->Stop();
   for (auto& thread : state_->threads) thread.join();
   state_->threads.clear();
 }
 
-int64_t LoopPool::OutsideWorkCount() const {
-  int64_t count = 0;
-  for (const auto& loop : loops_) count += loop->outside_work_;
-  return count;
+void LoopPool::WaitForOutsideWork() const {
+  for (int waited_ms = 0;; ++waited_ms) {
+    int64_t count = 0;
+    for (const auto& loop : loops_) count += loop->outside_work_;
+    if (count == 0) return;
+    if (waited_ms >= kMaxOutsideWaitMs) {
+      std::fprintf(stderr, "{\"level\":\"warn\",\"message\":\"calls still run\",\"count\":%d}\n",
+                   static_cast<int>(count));
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 }  // namespace tollgate

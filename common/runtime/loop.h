@@ -12,6 +12,8 @@
 
 namespace tollgate {
 
+class Waiter;
+
 class Loop {
  public:
   using Callback = std::function<void()>;
@@ -44,6 +46,9 @@ class Loop {
  private:
   friend class OutsideWork;
   friend class LoopPool;
+  friend class Waiter;
+  // Every coroutine that is suspended in a Waiter of this loop, to be destroyed with the loop.
+  Waiter* suspended_ = nullptr;
   // How many calls of other threads will still post here.
   std::atomic<int64_t> outside_work_{0};
 };
@@ -78,7 +83,7 @@ class LoopPool {
   void Stop();
 
  private:
-  int64_t OutsideWorkCount() const;
+  void WaitForOutsideWork() const;
   struct State;
   std::vector<std::unique_ptr<Loop>> loops_;
   std::unique_ptr<State> state_;

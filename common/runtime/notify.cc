@@ -6,6 +6,28 @@
 
 namespace tollgate {
 
+void Waiter::Link() {
+  next_ = loop_.suspended_;
+  if (next_ != nullptr) next_->previous_ = this;
+  loop_.suspended_ = this;
+}
+
+void Waiter::Unlink() {
+  if (!handler_) return;
+  (previous_ != nullptr ? previous_->next_ : loop_.suspended_) = next_;
+  if (next_ != nullptr) next_->previous_ = previous_;
+  previous_ = next_ = nullptr;
+}
+
+Waiter::Handler Waiter::Take() {
+  Unlink();
+  Handler handler = std::move(*handler_);
+  handler_.reset();
+  auto slot = asio::get_associated_cancellation_slot(handler);
+  if (slot.is_connected()) slot.clear();
+  return handler;
+}
+
 Task<bool> Waiter::Suspend() {
   return asio::async_initiate<const asio::use_awaitable_t<Executor>, void(bool)>(
       [](auto&& handler, Waiter* self) {
@@ -14,27 +36,27 @@ Task<bool> Waiter::Suspend() {
           slot.assign([self](asio::cancellation_type) { self->Resume(false); });
         }
         self->handler_.emplace(std::move(handler));
+        self->Link();
       },
       kUseTask, this);
 }
 
 void Waiter::ResumeNow(bool value) {
   if (!handler_) return;
-  auto slot = asio::get_associated_cancellation_slot(*handler_);
-  if (slot.is_connected()) slot.clear();
-  Handler handler = std::move(*handler_);
-  handler_.reset();
-  std::move(handler)(value);
+  Take()(value);
 }
 
 void Waiter::Resume(bool value) {
   if (!handler_) return;
-  auto slot = asio::get_associated_cancellation_slot(*handler_);
-  if (slot.is_connected()) slot.clear();
-  Handler handler = std::move(*handler_);
-  handler_.reset();
   asio::post(loop_.executor(),
-             [handler = std::move(handler), value]() mutable { std::move(handler)(value); });
+             [handler = Take(), value]() mutable { std::move(handler)(value); });
+}
+
+void Waiter::DestroySuspended(Loop& loop) {
+  // Destroying one coroutine may destroy others, wake them, or (rarely) end a wait and begin another.
+  while (loop.suspended_ != nullptr) {
+    Handler dead = loop.suspended_->Take();
+  }
 }
 
 // In the frame of the waiting coroutine.

@@ -16,6 +16,7 @@ namespace tollgate {
 class Waiter {
  public:
   explicit Waiter(Loop& loop) : loop_(loop) {}
+  ~Waiter() { Unlink(); }
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
 
@@ -28,11 +29,20 @@ class Waiter {
   // a handler or a timer.
   void ResumeNow(bool value);
   bool suspended() const { return handler_.has_value(); }
+  // Destroys what is suspended on a loop that will not run again. Without it such coroutines would own
+  // themselves for ever: the handler stands in the frame that it keeps.
+  static void DestroySuspended(Loop& loop);
 
  private:
   using Handler = asio::async_result<asio::use_awaitable_t<Executor>, void(bool)>::handler_type;
+  void Link();
+  void Unlink();
+  Handler Take();
+
   Loop& loop_;
   std::optional<Handler> handler_;
+  Waiter* previous_ = nullptr;
+  Waiter* next_ = nullptr;
 };
 
 // Wakes coroutines. Remembers nothing: whoever is not waiting yet misses the call.
