@@ -8,8 +8,8 @@
 
 namespace tollgate {
 
-// Length of the UTF-8 sequence at the start of text (1-4), or 0 when there is none: empty, truncated,
-// overlong, a surrogate, or above U+10FFFF.
+// Length of the UTF-8 sequence at the start of text (1-4), or 0 when there is none: empty,
+// truncated, overlong, a surrogate, or above U+10FFFF.
 size_t Utf8SequenceLength(std::string_view text);
 bool IsValidUtf8(std::string_view text);
 
