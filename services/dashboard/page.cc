@@ -18,8 +18,8 @@ constexpr std::string_view kPage = R"html(<!doctype html>
 
 <section>
 <h2>Call the API</h2>
-<p>Official OpenAI clients work unchanged: set the base URL to <code>%BASE%/v1</code> and use a virtual
-key as the API key.</p>
+<p>Official OpenAI clients work unchanged: set the base URL to <code>%BASE%/v1</code> and use a
+virtual key as the API key.</p>
 <pre><code>curl %BASE%/v1/chat/completions \
   -H "Authorization: Bearer $TOLLGATE_API_KEY" \
   -H "Content-Type: application/json" \
@@ -45,7 +45,8 @@ tollgate verify-ledger</code></pre>
 <table>
 <tr><td><code>GET POST</code></td><td><code>workspaces</code></td></tr>
 <tr><td><code>GET POST</code></td><td><code>keys</code></td></tr>
-<tr><td><code>POST</code></td><td><code>keys/ID/disable &middot; enable &middot; revoke</code></td></tr>
+<tr><td><code>POST</code></td>
+<td><code>keys/ID/disable &middot; enable &middot; revoke</code></td></tr>
 <tr><td><code>GET</code></td><td><code>workspaces/ID/balance</code></td></tr>
 <tr><td><code>POST</code></td><td><code>workspaces/ID/credit</code></td></tr>
 <tr><td><code>PUT</code></td><td><code>workspaces/ID/cap</code></td></tr>
@@ -67,7 +68,8 @@ h1 { font-size: 2rem; margin: 0; letter-spacing: -0.02em; }
 h2 { font-size: 1.15rem; margin: 2.5rem 0 0.5rem; }
 .lead { font-size: 1.15rem; opacity: 0.8; margin: 0.25rem 0 0; }
 code { font: 0.9em ui-monospace, monospace; }
-pre { background: var(--soft); border: 1px solid var(--line); border-radius: 8px; padding: 1rem; overflow-x: auto; }
+pre { background: var(--soft); border: 1px solid var(--line); border-radius: 8px; }
+pre { padding: 1rem; overflow-x: auto; }
 table { border-collapse: collapse; }
 td { border-top: 1px solid var(--line); padding: 0.35rem 1rem 0.35rem 0; }
 )css";

@@ -56,6 +56,20 @@ void EnsureRequestId(Request& request) {
   if (request.request_id().empty()) request.set_request_id(Id::New().ToHex());
 }
 
+SqlResult<void> InsertKey(sql::Connection& connection, const v1::Key& key,
+                          const std::string& lookup) {
+  const std::string allowed = JoinLines(key.allowed_models());
+  const v1::Limits& limits = key.key_limits();
+  return Done(connection.Execute(
+      "INSERT INTO virtual_key (key_id, lookup, workspace_id, name, state, expires_at_us, "
+      "allowed_models, requests_per_minute, tokens_per_minute, concurrent_requests, version, "
+      "created_at_us, last_four) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+      {key.key_id(), sql::Param::Blob(lookup), key.workspace_id(), key.name(),
+       static_cast<int64_t>(key.state()), key.expires_at_us(), allowed,
+       limits.requests_per_minute(), limits.tokens_per_minute(), limits.concurrent_requests(),
+       key.version(), key.created_at_us(), key.last_four()}));
+}
+
 }  // namespace
 
 SqlResult<std::string> AuthStore::Change::Refuse(Error error) {
@@ -228,22 +242,13 @@ Result<v1::CreateKeyResponse> AuthStore::CreateKey(v1::CreateKeyRequest request)
     key.set_version(++change.head.version);
     key.set_created_at_us(change.now_us);
     key.set_last_four(made.last_four);
-    const std::string allowed = JoinLines(key.allowed_models());
-    const v1::Limits& limits = request.limits();
-    auto added = change.connection.Execute(
-        "INSERT INTO virtual_key (key_id, lookup, workspace_id, name, state, expires_at_us, "
-        "allowed_models, requests_per_minute, tokens_per_minute, concurrent_requests, version, "
-        "created_at_us, last_four) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
-        {key.key_id(), sql::Param::Blob(lookup), key.workspace_id(), key.name(),
-         static_cast<int64_t>(key.state()), key.expires_at_us(), allowed,
-         limits.requests_per_minute(), limits.tokens_per_minute(), limits.concurrent_requests(),
-         key.version(), key.created_at_us(), key.last_four()});
+    auto added = InsertKey(change.connection, key, lookup);
     if (!added) return Fail{added.error()};
     auto audited = change.Audit({.actor = request.actor(),
                                  .action = "key.create",
                                  .workspace_id = key.workspace_id(),
                                  .subject = key.key_id(),
-                                 .detail = LimitsText(limits)});
+                                 .detail = LimitsText(key.key_limits())});
     if (!audited) return Fail{audited.error()};
     return response.SerializeAsString();
   };

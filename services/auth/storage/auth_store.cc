@@ -10,10 +10,23 @@ using sql::SqlResult;
 
 namespace {
 
+constexpr int kReadAttempts = 3;
 constexpr int kDefaultAuditEvents = 100;
 constexpr int kMaxAuditEvents = 1000;
 // Keeps an answer below the 4 MiB that a message may have.
-constexpr int kMaxListedKeys = 10'000;
+constexpr int kMaxListed = 10'000;
+
+v1::AuditEvent ToEvent(AuditRecord record) {
+  v1::AuditEvent event;
+  event.set_sequence(record.sequence);
+  event.set_at_us(record.at_us);
+  event.set_actor(std::move(record.actor));
+  event.set_action(std::move(record.action));
+  event.set_workspace_id(std::move(record.workspace_id));
+  event.set_subject(std::move(record.subject));
+  event.set_detail(std::move(record.detail));
+  return event;
+}
 
 }  // namespace
 
@@ -41,94 +54,105 @@ std::string AuthStore::Lookup(std::string_view digest) const {
   return HmacSha256(options_.pepper, digest);
 }
 
+Result<void> AuthStore::Read(const std::function<SqlResult<void>(sql::Connection&)>& body) {
+  for (int attempt = 1;; ++attempt) {
+    auto connection = database_->Borrow();
+    auto done = connection ? body(**connection) : SqlResult<void>(Fail{connection.error()});
+    if (done) return {};
+    if (!done.error().retryable() || attempt == kReadAttempts) return Fail{ToError(done.error())};
+  }
+}
+
 Result<v1::VerifyKeyResponse> AuthStore::VerifyKey(const v1::VerifyKeyRequest& request) {
   v1::VerifyKeyResponse response;
   if (request.key_digest().size() != 32) return response;
   const std::string lookup = Lookup(request.key_digest());
-  auto sql = database_->Borrow();
-  if (!sql) return Fail{ToError(sql.error())};
-  const auto done = (*sql)->Query(std::string(kSelectKeys) + " WHERE k.lookup = $1",
-                                  {sql::Param::Blob(lookup)}, [&](const sql::Row& row) {
-                                    response.set_found(true);
-                                    *response.mutable_key() = ReadKey(row);
-                                  });
-  if (!done) return Fail{ToError(done.error())};
+  const std::string text = std::string(kSelectKeys) + " WHERE k.lookup = $1";
+  const auto done = Read([&](sql::Connection& sql) {
+    return sql.Query(text, {sql::Param::Blob(lookup)}, [&](const sql::Row& row) {
+      response.set_found(true);
+      *response.mutable_key() = ReadKey(row);
+    });
+  });
+  if (!done) return Fail{done.error()};
   return response;
 }
 
 Result<int64_t> AuthStore::Version() {
-  auto sql = database_->Borrow();
-  if (!sql) return Fail{ToError(sql.error())};
   int64_t version = 0;
-  const auto done = (*sql)->Query("SELECT version FROM auth_head WHERE id = 1", {},
-                                  [&](const sql::Row& row) { version = row.Int(0); });
-  if (!done) return Fail{ToError(done.error())};
+  const auto done = Read([&](sql::Connection& sql) {
+    return sql.Query("SELECT version FROM auth_head WHERE id = 1", {},
+                     [&](const sql::Row& row) { version = row.Int(0); });
+  });
+  if (!done) return Fail{done.error()};
   return version;
 }
 
 Result<std::vector<v1::Key>> AuthStore::ChangedAfter(int64_t version, int limit) {
-  auto sql = database_->Borrow();
-  if (!sql) return Fail{ToError(sql.error())};
   std::vector<v1::Key> keys;
-  const auto done =
-      (*sql)->Query(std::string(kSelectKeys) + " WHERE k.version > $1 ORDER BY k.version LIMIT $2",
-                    {version, limit}, [&](const sql::Row& row) { keys.push_back(ReadKey(row)); });
-  if (!done) return Fail{ToError(done.error())};
+  const std::string text =
+      std::string(kSelectKeys) + " WHERE k.version > $1 ORDER BY k.version LIMIT $2";
+  const auto done = Read([&](sql::Connection& sql) {
+    keys.clear();
+    return sql.Query(text, {version, limit},
+                     [&](const sql::Row& row) { keys.push_back(ReadKey(row)); });
+  });
+  if (!done) return Fail{done.error()};
   return keys;
 }
 
 Result<v1::ListWorkspacesResponse> AuthStore::ListWorkspaces() {
-  auto sql = database_->Borrow();
-  if (!sql) return Fail{ToError(sql.error())};
   v1::ListWorkspacesResponse response;
-  const auto done =
-      (*sql)->Query(std::string(kSelectWorkspaces) + " ORDER BY created_at_us, workspace_id", {},
-                    [&](const sql::Row& row) { *response.add_workspaces() = ReadWorkspace(row); });
-  if (!done) return Fail{ToError(done.error())};
+  const std::string text =
+      std::string(kSelectWorkspaces) + " ORDER BY created_at_us, workspace_id LIMIT $1";
+  const auto done = Read([&](sql::Connection& sql) {
+    response.Clear();
+    return sql.Query(text, {kMaxListed},
+                     [&](const sql::Row& row) { *response.add_workspaces() = ReadWorkspace(row); });
+  });
+  if (!done) return Fail{done.error()};
   return response;
 }
 
 Result<v1::ListKeysResponse> AuthStore::ListKeys(const v1::ListKeysRequest& request) {
-  auto sql = database_->Borrow();
-  if (!sql) return Fail{ToError(sql.error())};
   v1::ListKeysResponse response;
-  const auto add = [&](const sql::Row& row) { *response.add_keys() = ReadKey(row); };
-  const std::string select(kSelectKeys);
-  const std::string order = " ORDER BY k.created_at_us, k.key_id LIMIT ";
-  const auto done = request.workspace_id().empty()
-                        ? (*sql)->Query(select + order + "$1", {kMaxListedKeys}, add)
-                        : (*sql)->Query(select + " WHERE k.workspace_id = $1" + order + "$2",
-                                        {request.workspace_id(), kMaxListedKeys}, add);
-  if (!done) return Fail{ToError(done.error())};
+  std::string text(kSelectKeys);
+  std::vector<sql::Param> params;
+  if (!request.workspace_id().empty()) {
+    text += " WHERE k.workspace_id = $1";
+    params.emplace_back(request.workspace_id());
+  }
+  params.emplace_back(kMaxListed);
+  text += " ORDER BY k.created_at_us, k.key_id LIMIT $" + std::to_string(params.size());
+  const auto done = Read([&](sql::Connection& sql) {
+    response.Clear();
+    return sql.Query(text, params,
+                     [&](const sql::Row& row) { *response.add_keys() = ReadKey(row); });
+  });
+  if (!done) return Fail{done.error()};
   return response;
 }
 
 Result<v1::ListAuditEventsResponse> AuthStore::ListAuditEvents(
     const v1::ListAuditEventsRequest& request) {
   if (request.limit() < 0) return BadRequest("limit must not be negative.", "limit");
-  const int limit =
-      request.limit() == 0 ? kDefaultAuditEvents : std::min(request.limit(), kMaxAuditEvents);
-  auto sql = database_->Borrow();
-  if (!sql) return Fail{ToError(sql.error())};
   v1::ListAuditEventsResponse response;
-  const auto add = [&](const sql::Row& row) {
-    AuditRecord record = ReadAudit(row);
-    v1::AuditEvent& event = *response.add_events();
-    event.set_sequence(record.sequence);
-    event.set_at_us(record.at_us);
-    event.set_actor(std::move(record.actor));
-    event.set_action(std::move(record.action));
-    event.set_workspace_id(std::move(record.workspace_id));
-    event.set_subject(std::move(record.subject));
-    event.set_detail(std::move(record.detail));
-  };
-  const std::string select(kSelectAudit);
-  const auto done =
-      request.workspace_id().empty()
-          ? (*sql)->Query(select + " ORDER BY sequence DESC LIMIT $1", {limit}, add)
-          : (*sql)->Query(select + " WHERE workspace_id = $1 ORDER BY sequence DESC LIMIT $2",
-                          {request.workspace_id(), limit}, add);
-  if (!done) return Fail{ToError(done.error())};
+  std::string text(kSelectAudit);
+  std::vector<sql::Param> params;
+  if (!request.workspace_id().empty()) {
+    text += " WHERE workspace_id = $1";
+    params.emplace_back(request.workspace_id());
+  }
+  params.emplace_back(request.limit() == 0 ? kDefaultAuditEvents
+                                           : std::min(request.limit(), kMaxAuditEvents));
+  text += " ORDER BY sequence DESC LIMIT $" + std::to_string(params.size());
+  const auto done = Read([&](sql::Connection& sql) {
+    response.Clear();
+    return sql.Query(text, params, [&](const sql::Row& row) {
+      *response.add_events() = ToEvent(ReadAudit(row));
+    });
+  });
+  if (!done) return Fail{done.error()};
   return response;
 }
 

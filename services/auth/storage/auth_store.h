@@ -79,6 +79,9 @@ class AuthStore {
   sql::SqlResult<std::string> ApplyOnce(Change& change, const std::string& request_id,
                                         const std::string& content, const Body& body);
   std::string Lookup(std::string_view digest) const;
+  // Runs body, which must bear being run again, with a connection; again when the connection was
+  // lost: after a restart of the database every idle one is. body starts its answer anew each time.
+  Result<void> Read(const std::function<sql::SqlResult<void>(sql::Connection&)>& body);
 
   std::unique_ptr<sql::Database> database_;
   const StoreOptions options_;

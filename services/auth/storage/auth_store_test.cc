@@ -277,6 +277,35 @@ TEST_P(AuthStoreTest, EverythingIsThereAfterARestart) {
   EXPECT_TRUE(store_->VerifyAudit());
 }
 
+// Connections that a restart of the database has broken must not turn a good key into an error.
+TEST_P(AuthStoreTest, ARestartedDatabaseIsFoundAgain) {
+  if (GetParam() == Kind::kSqlite) GTEST_SKIP() << "SQLite has no server";
+  // One of its own: recovery takes long when all the other tests' databases are in it.
+  const auto server = TestPostgres::Start();
+  ASSERT_TRUE(server);
+  url_ = server->MakeDatabase("auth");
+  store_ = Open();
+  ASSERT_TRUE(store_);
+  const auto made = Prepare();
+  std::vector<std::thread> threads;  // fill the pool
+  for (int i = 0; i < 4; ++i) threads.emplace_back([&] { EXPECT_TRUE(Verify(made.secret())); });
+  for (std::thread& thread : threads) thread.join();
+  server->Kill();
+  const auto away = Verify(made.secret());
+  ASSERT_FALSE(away);
+  EXPECT_EQ(away.error().id, ErrorId::kServiceUnavailable);  // never "no such key"
+  const auto refused = store_->CreateKey(KeyOf("w", "during"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().id, ErrorId::kServiceUnavailable);
+  ASSERT_TRUE(server->Run());
+  const auto back = Verify(made.secret());
+  ASSERT_TRUE(back) << back.error().ToString();
+  EXPECT_TRUE(back->found());
+  EXPECT_TRUE(store_->CreateKey(KeyOf("w", "during")));
+  EXPECT_EQ(*store_->VerifyAudit(), 3);
+  store_.reset();
+}
+
 TEST_P(AuthStoreTest, TheAuditLogTellsWhoDidWhat) {
   const auto made = Prepare();
   ASSERT_TRUE(store_->SetKeyState(StateOf(made.key().key_id(), v1::KEY_STATE_DISABLED)));
