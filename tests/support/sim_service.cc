@@ -204,10 +204,11 @@ void SimService::Continue(SimConnection& connection, Answer& answer) {
     const std::string body = script.error_body.value_or(RenderError(
         {script.status, "InternalServerError", "scripted failure", ""}, answer.plan.flat_errors));
     const auto headers = script.headers;
+    const int status = script.status;
     answer.record->cut = true;
     Ended(answer);
-    connection.answer.reset();
-    return Respond(connection, script.status, body, "application/json", headers);
+    connection.answer.reset();  // the script goes with it
+    return Respond(connection, status, body, "application/json", headers);
   }
   if (!answer.plan.stream) {
     if (script.cut_after >= 0 || script.hang_after >= 0) {
