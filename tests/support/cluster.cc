@@ -87,7 +87,7 @@ void Cluster::Add(const std::string& name, const std::string& binary, bool has_g
 }
 
 void Cluster::WriteCatalog(const std::string& text) {
-  WriteFile(dir_.path() + "/catalog.yaml", text);
+  WriteFile(dir_.path() + "/models.yaml", text);
 }
 
 std::string Cluster::Host(const Member& member) const {
@@ -123,7 +123,7 @@ std::string Cluster::Section(const std::string& name) const {
   }
   if (name == "ratelimit")
     return "ratelimit:\n  lease_seconds: " + std::to_string(options_.lease_seconds) + "\n";
-  if (name == "catalog") return "catalog:\n  file: " + dir + "/catalog.yaml\n";
+  if (name == "catalog") return "catalog:\n  file: " + dir + "/models.yaml\n";
   if (name == "billing") {
     return "billing:\n  sql:\n    url: " +
            Or(options_.billing_sql, "sqlite:" + dir + "/billing.db") + "\n" +
