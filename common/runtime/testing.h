@@ -2,7 +2,6 @@
 // compile inside coroutines: return values and assert outside, or use EXPECT_*.
 #pragma once
 
-#include <boost/asio/co_spawn.hpp>
 #include <exception>
 #include <future>
 #include <type_traits>
@@ -12,6 +11,22 @@
 
 namespace tollgate::testing {
 
+namespace internal {
+template <typename T>
+Task<void> Deliver(Task<T> task, std::promise<T>& promise) {
+  try {
+    if constexpr (std::is_void_v<T>) {
+      co_await std::move(task);
+      promise.set_value();
+    } else {
+      promise.set_value(co_await std::move(task));
+    }
+  } catch (...) {
+    promise.set_exception(std::current_exception());
+  }
+}
+}  // namespace internal
+
 // Runs make(loop), which returns a Task<T>, on the given running loop and waits for it. The callable
 // lives until the coroutine has ended, so capturing lambdas are safe here. Not on the loop's thread.
 template <typename Make>
@@ -19,15 +34,7 @@ auto RunOn(Loop& loop, Make make) {
   using T = typename decltype(make(loop))::value_type;
   std::promise<T> promise;
   auto future = promise.get_future();
-  loop.Post([&] {
-    asio::co_spawn(loop.context(), make(loop), [&promise](std::exception_ptr exception, auto... value) {
-      if (exception) {
-        promise.set_exception(exception);
-      } else {
-        promise.set_value(std::move(value)...);
-      }
-    });
-  });
+  loop.Post([&] { loop.Spawn(internal::Deliver<T>(make(loop), promise)); });
   return future.get();
 }
 

@@ -1,0 +1,56 @@
+// Only a present detail selects a public row; everything else is our own outage or fault.
+#include "common/rpc/error_status.h"
+
+#include <gtest/gtest.h>
+
+namespace tollgate::rpc {
+namespace {
+
+TEST(ErrorStatus, EveryRowSurvivesTheTrip) {
+  for (int i = 0; i < kErrorIdCount; ++i) {
+    Error error{.id = static_cast<ErrorId>(i), .message = "m", .retry_after_ms = i};
+    grpc::Status status = ToStatus(error);
+    EXPECT_FALSE(status.ok());
+    Error back = FromStatus(status);
+    EXPECT_EQ(back.id, error.id);
+    EXPECT_EQ(back.message, "m");
+    EXPECT_EQ(back.retry_after_ms, i);
+  }
+}
+
+TEST(ErrorStatus, WithoutDetailTheTransportsCodesMeanAnOutage) {
+  using enum grpc::StatusCode;
+  for (auto code : {UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, RESOURCE_EXHAUSTED}) {
+    EXPECT_EQ(FromStatus({code, "x"}).id, ErrorId::kServiceUnavailable) << code;
+  }
+  for (auto code : {INVALID_ARGUMENT, UNAUTHENTICATED, PERMISSION_DENIED, NOT_FOUND, INTERNAL, UNKNOWN,
+                    UNIMPLEMENTED, FAILED_PRECONDITION}) {
+    EXPECT_EQ(FromStatus({code, "x"}).id, ErrorId::kServerError) << code;
+  }
+}
+
+TEST(ErrorStatus, BrokenOrUnknownDetailsCountAsAbsent) {
+  EXPECT_EQ(FromStatus({grpc::StatusCode::UNAVAILABLE, "x", "\xff\xff garbage"}).id,
+            ErrorId::kServiceUnavailable);
+  common::v1::ErrorDetail detail;
+  detail.set_error("a_row_of_the_future");
+  EXPECT_EQ(FromStatus({grpc::StatusCode::RESOURCE_EXHAUSTED, "x", detail.SerializeAsString()}).id,
+            ErrorId::kServiceUnavailable);
+}
+
+TEST(ErrorStatus, DetailsStayBelowTwoKibibytesAndAreValidUtf8) {
+  std::string euro;
+  for (int i = 0; i < 5'000; ++i) euro += "€";
+  Error error{.id = ErrorId::kBadRequest, .message = euro, .param = euro,
+              .internal = "\xff\xc0\xaf ok \xed\xa0\x80 " + euro};
+  grpc::Status status = ToStatus(error);
+  EXPECT_LE(status.error_details().size(), 2'048u);
+  Error back = FromStatus(status);
+  EXPECT_EQ(back.id, ErrorId::kBadRequest);
+  EXPECT_EQ(back.message, euro.substr(0, back.message.size()));
+  EXPECT_EQ(back.message.size() % 3, 0u);
+  EXPECT_EQ(back.internal.substr(0, 11), "??? ok ??? ");
+}
+
+}  // namespace
+}  // namespace tollgate::rpc
