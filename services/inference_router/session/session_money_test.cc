@@ -127,7 +127,7 @@ TEST_F(SessionTest, LeavingWhileTheEngineThinksChargesTheInputOnlyIfItWasTaken) 
   Script(R"("tokens":5,"delay_ms":3000)");
   Run([](Loop& loop, RecordingSink& sink) { loop.RunAfter(50, [&sink] { sink.Cancel(); }); });
   ASSERT_EQ(ledger_.Settles().size(), 1u);
-  const auto& settle = ledger_.Settles()[0].settle();
+  const billing::v1::SettleOp settle = ledger_.Settles()[0].settle();
   EXPECT_EQ(settle.outcome(), billing::v1::OUTCOME_CLIENT_GONE);
   EXPECT_GT(settle.usage().prompt_tokens(), 0);
   EXPECT_EQ(settle.usage().completion_tokens(), 0);
