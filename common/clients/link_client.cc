@@ -121,7 +121,8 @@ class Link {
     Disconnect();
   }
 
-  bool connected() const { return connected_; }
+  // Whether it can take a request.
+  bool open() const { return connected_ && !stopping_; }
 
   void Connect() {
     inbox_ = std::make_shared<Inbox<Signal>>(
@@ -200,12 +201,14 @@ class Link {
 
   void Deliver(LinkResponse& message) {
     for (auto& frame : *message.mutable_frames()) {
+      if (frame.stream_id() == 0) stopping_ = true;
       auto found = streams_.find(frame.stream_id());
       if (found == streams_.end()) continue;  // cancelled; its last events were under way
       Stream& stream = *found->second;
       if (frame.event().has_end()) {
         stream.over = true;
         stream.link = nullptr;
+        if (frame.event().end().error().internal() == kLinkRefusal) stream.sent = false;
       }
       stream.events.push_back(std::move(*frame.mutable_event()));
       stream.arrived.NotifyAll();
@@ -216,6 +219,11 @@ class Link {
   // Every running request learns that its link is gone; the router settles what it produced.
   void Broken() {
     connected_ = false;
+    for (const LinkRequestFrame& frame : queue_) {
+      auto found = streams_.find(frame.stream_id());
+      // Never written: the router does not know it, so its money must be given back from here.
+      if (frame.has_start() && found != streams_.end()) found->second->sent = false;
+    }
     queue_.clear();
     auto streams = std::move(streams_);
     streams_.clear();
@@ -239,6 +247,7 @@ class Link {
 
   void Disconnect() {
     connected_ = false;
+    stopping_ = false;
     writing_ = false;
     if (!reactor_) return;
     inbox_->Close();
@@ -258,6 +267,7 @@ class Link {
   LinkRequest outgoing_;  // stays untouched until it is written
   std::unordered_map<uint64_t, StreamPtr> streams_;
   bool connected_ = false;
+  bool stopping_ = false;  // the router takes no new requests; those that run go on
   bool writing_ = false;
   bool flush_planned_ = false;
 };
@@ -330,7 +340,7 @@ class LinkClient : public InferenceClient {
   Link* NextConnected() {
     for (size_t i = 0; i < links_.size(); ++i) {
       Link* link = links_[next_++ % links_.size()].get();
-      if (link->connected()) return link;
+      if (link->open()) return link;
     }
     return nullptr;
   }

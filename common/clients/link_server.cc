@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <deque>
+#include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "common/clients/inbox.h"
 #include "common/clients/link_client.h"
@@ -25,6 +27,8 @@ using inference::v1::LinkResponseFrame;
 
 constexpr size_t kMessageBytes = 1024 * 1024;
 
+class LinkCall;
+
 // What every call shares with the service.
 struct Core {
   Core(LoopPool& loops, GenerateHandler handler) : loops(loops), handler(std::move(handler)) {}
@@ -32,6 +36,8 @@ struct Core {
   GenerateHandler handler;
   std::atomic<bool> draining{false};
   std::atomic<int> running{0};
+  std::mutex mutex;
+  std::vector<std::weak_ptr<LinkCall>> links;  // under the mutex
 };
 
 Event Refusal() {
@@ -39,7 +45,7 @@ Event Refusal() {
   auto& error = *event.mutable_end()->mutable_error();
   error.set_error(std::string(RowOf(ErrorId::kServiceUnavailable).name));
   error.set_retry_after_ms(1'000);
-  error.set_internal("the inference router is stopping");
+  error.set_internal(kLinkRefusal);
   return event;
 }
 
@@ -116,11 +122,22 @@ class LinkCall : public grpc::ServerBidiReactor<LinkRequest, LinkResponse>,
 
   void Begin() {
     self_ = shared_from_this();
+    {
+      std::lock_guard lock(core_->mutex);
+      std::erase_if(core_->links, [](const auto& link) { return link.expired(); });
+      core_->links.push_back(self_);
+    }
     inbox_ = std::make_shared<Inbox<Signal>>(
         loop_, [this](std::vector<Signal> signals) { Take(std::move(signals)); });
     StartSendInitialMetadata();  // tells the gateway that the link stands
     message_ = std::make_unique<LinkRequest>();
     StartRead(message_.get());
+    if (core_->draining) TellStopping();
+  }
+
+  // Any thread: the gateway shall take another router from now on.
+  void TellStopping() {
+    loop_.Post([self = shared_from_this()] { self->Queue(0, Refusal()); });
   }
 
  private:
@@ -338,7 +355,13 @@ class LinkServerImpl : public LinkServer, public InferenceService::CallbackServi
       : core_(std::make_shared<Core>(loops, std::move(handler))) {}
 
   grpc::Service* service() override { return this; }
-  void Drain() override { core_->draining = true; }
+  void Drain() override {
+    core_->draining = true;
+    std::lock_guard lock(core_->mutex);
+    for (const auto& weak : core_->links) {
+      if (auto link = weak.lock()) link->TellStopping();
+    }
+  }
   int running() const override { return core_->running; }
 
  private:

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <future>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include "common/base/clock.h"
 #include "common/rpc/call.h"
@@ -267,20 +267,22 @@ TEST_P(RpcTest, AClosedHubEndsItsStreams) {
 INSTANTIATE_TEST_SUITE_P(Transport, RpcTest, ::testing::Values(false, true),
                          [](const auto& info) { return info.param ? "Tcp" : "InProcess"; });
 
-TEST(Rpc, ADestroyedCallIsCancelledAtTheServer) {
-  LoopPool server_loops(1);
-  server_loops.Start();
-  Server server(server_loops);
+Task<void> CallForAMinute(Loop& loop, AuthService::Stub& stub) {
+  auto result = co_await Verify(loop, stub, "never", 60'000);
+  EXPECT_FALSE(result.ok());
+}
+
+TEST(Rpc, ACancelledCallIsCancelledAtTheServer) {
+  using asio::experimental::awaitable_operators::operator||;
+  LoopPool loops(1);
+  loops.Start();
+  Server server(loops);
   auto stub = AuthService::NewStub(server.channels.Channel("inproc:"));
-  {
-    LoopPool loops(1);
-    loops.Start();
-    auto call = [](Loop& loop, AuthService::Stub& stub) -> Task<void> {
-      (void)co_await Verify(loop, stub, "never", 1'000);
-    };
-    loops.loop(0).Spawn(call(loops.loop(0), *stub));
-    while (!server.service->never_started) std::this_thread::yield();
-  }
+  RunOn(loops.loop(0), [&](Loop& loop) -> Task<int> {
+    auto first = co_await (CallForAMinute(loop, *stub) || loop.Sleep(30));
+    EXPECT_EQ(first.index(), 1u);
+    co_return 0;
+  });
   while (!server.service->never_cancelled) std::this_thread::yield();
 }
 

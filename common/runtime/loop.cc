@@ -168,7 +168,11 @@ void LoopPool::Stop() {
   if (state_->threads.empty()) return;
   // The loops still run meanwhile, so that what the outside posts is handled and owners can end it.
   WaitForOutsideWork();
-  for (auto& loop : loops_) static_cast<LoopImpl*>(loop.get())->Stop();
+  // Behind what is queued already: whoever ended in order gets its last callback.
+  for (auto& loop : loops_) {
+    auto* impl = static_cast<LoopImpl*>(loop.get());
+    impl->Post([impl] { impl->Stop(); });
+  }
   for (auto& thread : state_->threads) thread.join();
   state_->threads.clear();
 }
