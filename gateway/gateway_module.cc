@@ -39,16 +39,19 @@ gateway::EdgeOptions ReadEdgeOptions(const GatewaySettings& settings) {
 class GatewayModule : public Module {
  public:
   GatewayModule(HostContext& host, const GatewaySettings& settings)
-      : host_(host), listen_(settings.listen().empty() ? "127.0.0.1:8080" : settings.listen()),
-        edge_options_(ReadEdgeOptions(settings)), workers_(host, ReadPipelineOptions(settings)) {}
+      : host_(host),
+        listen_(settings.listen().empty() ? "127.0.0.1:8080" : settings.listen()),
+        edge_options_(ReadEdgeOptions(settings)),
+        workers_(host, ReadPipelineOptions(settings)) {}
 
   std::string_view name() const override { return "gateway"; }
 
   Result<void> Start() override {
     workers_.Start();
     edge_ = std::make_unique<gateway::Edge>(
-        host_.loops, edge_options_,
-        gateway::MakeEndpoints([this](Loop& loop) -> gateway::Worker& { return workers_.Of(loop); }),
+        host_.loops, edge_options_, gateway::MakeEndpoints([this](Loop& loop) -> gateway::Worker& {
+          return workers_.Of(loop);
+        }),
         gateway::RenderError);
     if (auto listening = edge_->Listen(listen_); !listening) return listening;
     host_.report_address("http", edge_->address());

@@ -15,7 +15,8 @@ Task<void> ListModels(Worker& worker, Exchange& exchange, const Endpoint& endpoi
     (void)co_await exchange.Send(RenderError(endpoint.family, error, request));
     co_return;
   }
-  // The list is public: a key that is bad, or can not be checked, is as good as none (decisions.md 13).
+  // The list is public: a key that is bad, or can not be checked, is as good as none (decisions.md
+  // 13).
   KeyPtr key;
   if (!request.header("authorization").empty()) {
     if (auto found = co_await AuthenticateRequest(worker, request, endpoint.credential)) {

@@ -23,8 +23,8 @@ class Models : public ::testing::Test {
 
   std::shared_ptr<FakeExchange> Get(Headers headers = {}) {
     std::shared_ptr<FakeExchange> exchange;
-    const Endpoint endpoint{"GET", "/v1/models", "models", Family::kOpenAi,
-                            CredentialRule::kOptionalBearer, {}};
+    const Endpoint endpoint{
+        "GET", "/v1/models", "models", Family::kOpenAi, CredentialRule::kOptionalBearer, {}};
     tollgate::testing::RunOn(rig.pool.loop(0), [&](Loop& loop) -> Task<int> {
       HttpRequest request;
       request.headers = std::move(headers);
@@ -98,8 +98,8 @@ TEST_F(Models, EveryRowOfTheTableIsFoundAndNothingElse) {
   EXPECT_GE(table.Find("POST", "/v1/chat/completions"), 0);
   EXPECT_GE(table.Find("GET", "/v1/models"), 0);
   EXPECT_GE(table.Find("GET", "/openai/v1/models"), 0);
-  for (const char* path : {"/v1/models/x", "//v1/models", "/v1/models/", "/v1/Models", "/v1/%6dodels",
-                           "/v1/../v1/models", ""}) {  // H26
+  for (const char* path : {"/v1/models/x", "//v1/models", "/v1/models/", "/v1/Models",
+                           "/v1/%6dodels", "/v1/../v1/models", ""}) {  // H26
     EXPECT_LT(table.Find("GET", path), 0) << path;
   }
   EXPECT_LT(table.Find("GET", "/v1/chat/completions"), 0);

@@ -92,7 +92,8 @@ void WorkerPool::OpenStreams() {
 
 bool WorkerPool::Ready() const {
   return has_catalog_.load(std::memory_order_acquire) &&
-         host_.clock.MonotonicUs() - auth_heard_us_.load(std::memory_order_relaxed) <= kAuthContactUs;
+         host_.clock.MonotonicUs() - auth_heard_us_.load(std::memory_order_relaxed) <=
+             kAuthContactUs;
 }
 
 void WorkerPool::Stop() {

@@ -1,4 +1,5 @@
-// The same bytes before another reader: what both accept must mean the same, and ours is never laxer.
+// The same bytes before another reader: what both accept must mean the same, and ours is never
+// laxer.
 #include <gtest/gtest.h>
 
 #include <boost/json/src.hpp>
@@ -11,9 +12,15 @@ namespace {
 
 void ExpectSame(const Value ours, const boost::json::value& theirs) {
   switch (ours.type()) {
-    case Type::kNull: EXPECT_TRUE(theirs.is_null()); break;
-    case Type::kBool: EXPECT_EQ(ours.boolean(), theirs.as_bool()); break;
-    case Type::kString: EXPECT_EQ(ours.string(), std::string(theirs.as_string())); break;
+    case Type::kNull:
+      EXPECT_TRUE(theirs.is_null());
+      break;
+    case Type::kBool:
+      EXPECT_EQ(ours.boolean(), theirs.as_bool());
+      break;
+    case Type::kString:
+      EXPECT_EQ(ours.string(), std::string(theirs.as_string()));
+      break;
     case Type::kNumber:
       if (theirs.is_int64()) EXPECT_EQ(ours.Integer(), theirs.as_int64());
       break;
@@ -50,9 +57,14 @@ TEST(JsonDifferential, AgreesWithAnotherReaderOnMutations) {
       const size_t at = random() % text.size();
       const char c = alphabet[random() % alphabet.size()];
       switch (random() % 3) {
-        case 0: text[at] = c; break;
-        case 1: text.insert(at, 1, c); break;
-        default: text.erase(at, 1);
+        case 0:
+          text[at] = c;
+          break;
+        case 1:
+          text.insert(at, 1, c);
+          break;
+        default:
+          text.erase(at, 1);
       }
     }
     const auto ours = Document::ParseView(text);

@@ -1,6 +1,6 @@
-// The strict JSON reader: checks a whole text once (RFC 8259, UTF-8, duplicate keys, depth, size) and
-// leaves a flat index of it. Values are looked at in place and can be handed on as the very bytes that
-// came; nothing is copied or written out again (performance.md, "Large prompts").
+// The strict JSON reader: checks a whole text once (RFC 8259, UTF-8, duplicate keys, depth, size)
+// and leaves a flat index of it. Values are looked at in place and can be handed on as the very
+// bytes that came; nothing is copied or written out again (performance.md, "Large prompts").
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,11 @@ namespace tollgate::json {
 enum class Type : uint8_t { kNull, kBool, kNumber, kString, kArray, kObject };
 
 struct Limits {
-  int max_depth = 64;          // H52
-  size_t max_members = 10'000; // members of one object
+  int max_depth = 64;           // H52
+  size_t max_members = 10'000;  // members of one object
   size_t max_values = 1'000'000;
-  // Engines' streams may cut a surrogate pair in two; callers' bodies may not hold a lone one (H55).
+  // Engines' streams may cut a surrogate pair in two; callers' bodies may not hold a lone one
+  // (H55).
   bool allow_lone_surrogates = false;
   // U+0000 in strings (H55).
   bool allow_nul = false;
@@ -27,8 +28,8 @@ struct Limits {
 
 class Document;
 
-// A place in a document. Cheap to copy; valid while the document lives and is not moved. A value that
-// is not there (`Find` of an absent member) is false in a condition and answers like null.
+// A place in a document. Cheap to copy; valid while the document lives and is not moved. A value
+// that is not there (`Find` of an absent member) is false in a condition and answers like null.
 class Value {
  public:
   Value() = default;
@@ -64,8 +65,8 @@ class Value {
   Value Find(std::string_view key) const;
 
   class Iterator;
-  // for (Value element : value) over an array, or over the member values of an object; member values
-  // know their key.
+  // for (Value element : value) over an array, or over the member values of an object; member
+  // values know their key.
   Iterator begin() const;
   Iterator end() const;
   // Of a member's value: its key, decoded, and the offset where the key's quote stands in the text.
@@ -91,7 +92,8 @@ class Document {
   // Takes the text over. Fails with the first thing wrong.
   static BasicResult<Document, ParseError> Parse(std::string text, const Limits& limits = {});
   // The same without taking the text over: it must outlive the document.
-  static BasicResult<Document, ParseError> ParseView(std::string_view text, const Limits& limits = {});
+  static BasicResult<Document, ParseError> ParseView(std::string_view text,
+                                                     const Limits& limits = {});
 
   Value root() const { return Value(this, 0); }
   std::string_view text() const { return owned_ ? std::string_view(*owned_) : view_; }
@@ -101,15 +103,15 @@ class Document {
   friend class Value::Iterator;
   friend class Parser;
   struct Node {
-    uint32_t begin;   // first byte of the value
-    uint32_t end;     // one past its last byte
-    uint32_t next;    // node after this value and everything in it
-    uint32_t key;     // first byte (the quote) of its key; kNoKey in arrays and at the root
-    uint32_t key_size; // bytes of the key as written, without its quotes
-    uint32_t count;   // elements or members
+    uint32_t begin;     // first byte of the value
+    uint32_t end;       // one past its last byte
+    uint32_t next;      // node after this value and everything in it
+    uint32_t key;       // first byte (the quote) of its key; kNoKey in arrays and at the root
+    uint32_t key_size;  // bytes of the key as written, without its quotes
+    uint32_t count;     // elements or members
     Type type;
-    bool escaped;     // string: has escapes
-    bool key_escaped; // its key has escapes
+    bool escaped;      // string: has escapes
+    bool key_escaped;  // its key has escapes
   };
   static constexpr uint32_t kNoKey = ~0u;
 

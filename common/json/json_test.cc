@@ -52,12 +52,62 @@ TEST(JsonReader, MembersKnowTheirKeys) {
 
 TEST(JsonReader, RefusesWhatIsNotJson) {  // H50, H51
   const char* const kBad[] = {
-      "", " ", "{", "}", "[", "]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "[1,]", "[,1]", "{,}",
-      "{a:1}", "{'a':1}", "nul", "nulll", "truefalse", "True", "NaN", "Infinity", "-Infinity",
-      "[1 2]", "{\"a\":1 \"b\":2}", "{} {}", "{}x", "// c\n{}", "{}// c", "/* */1", "\"abc",
-      "\"a\\\"", "\"\\x41\"", "\"\\u12\"", "\"\\u12G4\"", "\"\t\"", "\"\n\"", "01", "-", "-01", "+1",
-      "1.", ".5", "1e", "1e+", "0x10", "1_000", "--1", "1.e3", "\xEF\xBB\xBF{}", "{\"a\":1]",
-      "[1}", "\"\\", "\"\\u", "[\"a\" \"b\"]", "{\"a\":1,,\"b\":2}", "{1:2}", "\x01",
+      "",
+      " ",
+      "{",
+      "}",
+      "[",
+      "]",
+      "{\"a\"}",
+      "{\"a\":}",
+      "{\"a\":1,}",
+      "[1,]",
+      "[,1]",
+      "{,}",
+      "{a:1}",
+      "{'a':1}",
+      "nul",
+      "nulll",
+      "truefalse",
+      "True",
+      "NaN",
+      "Infinity",
+      "-Infinity",
+      "[1 2]",
+      "{\"a\":1 \"b\":2}",
+      "{} {}",
+      "{}x",
+      "// c\n{}",
+      "{}// c",
+      "/* */1",
+      "\"abc",
+      "\"a\\\"",
+      "\"\\x41\"",
+      "\"\\u12\"",
+      "\"\\u12G4\"",
+      "\"\t\"",
+      "\"\n\"",
+      "01",
+      "-",
+      "-01",
+      "+1",
+      "1.",
+      ".5",
+      "1e",
+      "1e+",
+      "0x10",
+      "1_000",
+      "--1",
+      "1.e3",
+      "\xEF\xBB\xBF{}",
+      "{\"a\":1]",
+      "[1}",
+      "\"\\",
+      "\"\\u",
+      "[\"a\" \"b\"]",
+      "{\"a\":1,,\"b\":2}",
+      "{1:2}",
+      "\x01",
   };
   for (const char* text : kBad) EXPECT_FALSE(Accepts(text)) << text;
   EXPECT_FALSE(Accepts(std::string_view("{}\0", 3)));
@@ -65,9 +115,26 @@ TEST(JsonReader, RefusesWhatIsNotJson) {  // H50, H51
 
 TEST(JsonReader, AcceptsWhatTheGrammarAllows) {
   const char* const kGood[] = {
-      "null", "true", "0", "-0", "-0.0", "1e5", "1E+5", "1e-5", "0.1", "\"\"", "[]", "{}",
-      "\t\r\n [ ] ", "\"\\/\\b\\f\\n\\r\\t\\\"\\\\\"", "\"\\uD83D\\uDE00\"", "[[],[[]]]",
-      "1e400", "123456789012345678901234567890", "\"\x7f\"", "{\"\":1}",
+      "null",
+      "true",
+      "0",
+      "-0",
+      "-0.0",
+      "1e5",
+      "1E+5",
+      "1e-5",
+      "0.1",
+      "\"\"",
+      "[]",
+      "{}",
+      "\t\r\n [ ] ",
+      "\"\\/\\b\\f\\n\\r\\t\\\"\\\\\"",
+      "\"\\uD83D\\uDE00\"",
+      "[[],[[]]]",
+      "1e400",
+      "123456789012345678901234567890",
+      "\"\x7f\"",
+      "{\"\":1}",
   };
   for (const char* text : kGood) EXPECT_TRUE(Accepts(text)) << text;
 }
@@ -86,7 +153,8 @@ TEST(JsonReader, RefusesDuplicateKeysAlsoHiddenByEscapes) {  // H53, H54
 TEST(JsonReader, FindsDuplicatesInLargeObjects) {
   for (const int count : {15, 16, 17, 18, 1000}) {
     std::string text = "{";
-    for (int i = 0; i < count; ++i) text += "\"key" + std::to_string(i) + "\":{\"n\":" + std::to_string(i) + "},";
+    for (int i = 0; i < count; ++i)
+      text += "\"key" + std::to_string(i) + "\":{\"n\":" + std::to_string(i) + "},";
     EXPECT_TRUE(Accepts(text + "\"last\":1}")) << count;
     EXPECT_FALSE(Accepts(text + "\"key0\":1}")) << count;
     EXPECT_FALSE(Accepts(text + "\"\\u006bey" + std::to_string(count - 1) + "\":1}")) << count;
@@ -109,9 +177,22 @@ TEST(JsonReader, LimitsDepthAndCounts) {  // H52
 
 TEST(JsonReader, RefusesBadUtf8EverywhereInAString) {  // H55
   const std::string kBad[] = {
-      "\x80", "\xC0\x80", "\xC1\xBF", "\xC2", "\xE0\x80\x80", "\xE0\x9F\xBF", "\xED\xA0\x80",
-      "\xED\xBF\xBF", "\xF0\x80\x80\x80", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80",
-      "\xFF", "\xE2\x82", "\xF0\x9F\x98", "\xE2\x28\xA1",
+      "\x80",
+      "\xC0\x80",
+      "\xC1\xBF",
+      "\xC2",
+      "\xE0\x80\x80",
+      "\xE0\x9F\xBF",
+      "\xED\xA0\x80",
+      "\xED\xBF\xBF",
+      "\xF0\x80\x80\x80",
+      "\xF0\x8F\xBF\xBF",
+      "\xF4\x90\x80\x80",
+      "\xF5\x80\x80\x80",
+      "\xFF",
+      "\xE2\x82",
+      "\xF0\x9F\x98",
+      "\xE2\x28\xA1",
   };
   for (const std::string& bad : kBad) {
     EXPECT_FALSE(IsValidUtf8(bad));
@@ -144,7 +225,9 @@ TEST(JsonReader, RefusesLoneSurrogatesAndNulUnlessAllowed) {  // H55
     EXPECT_FALSE(Accepts(text)) << text;
     EXPECT_TRUE(Accepts(text, lax)) << text;
   }
-  EXPECT_EQ(MustParse(R"("a\uD800b")", lax).root().string(), "a\xEF\xBF\xBD" "b");
+  EXPECT_EQ(MustParse(R"("a\uD800b")", lax).root().string(),
+            "a\xEF\xBF\xBD"
+            "b");
   EXPECT_FALSE(Accepts(R"("\u0000")"));
   Limits nul;
   nul.allow_nul = true;
@@ -166,9 +249,9 @@ TEST(JsonNumbers, IntegerValuedFormsAreIntegers) {  // H56, H57
   EXPECT_EQ(integer("9223372036854775807"), INT64_MAX);
   EXPECT_EQ(integer("-9223372036854775808"), INT64_MIN);
   EXPECT_EQ(integer("9.223372036854775807e18"), INT64_MAX);
-  for (const char* text : {"1.5", "1e-1", "1e400", "9223372036854775808", "-9223372036854775809",
-                           "9.3e18", "1e19", "0.1e-99999999999999999999", "\"5\"", "true", "[]",
-                           "1e99999999999999999999", "null"}) {
+  for (const char* text :
+       {"1.5", "1e-1", "1e400", "9223372036854775808", "-9223372036854775809", "9.3e18", "1e19",
+        "0.1e-99999999999999999999", "\"5\"", "true", "[]", "1e99999999999999999999", "null"}) {
     EXPECT_EQ(integer(text), std::nullopt) << text;
   }
 }
@@ -206,13 +289,20 @@ class Writer {
 
   std::string Make(int depth, std::string& canonical) {
     switch (Next(depth > 4 ? 5 : 7)) {
-      case 0: return Both("null", canonical);
-      case 1: return Both("true", canonical);
-      case 2: return Both("false", canonical);
-      case 3: return Both(std::to_string(static_cast<int>(Next(2'000'000)) - 1'000'000), canonical);
-      case 4: return String(canonical);
-      case 5: return Sequence('[', ']', depth, canonical);
-      default: return Sequence('{', '}', depth, canonical);
+      case 0:
+        return Both("null", canonical);
+      case 1:
+        return Both("true", canonical);
+      case 2:
+        return Both("false", canonical);
+      case 3:
+        return Both(std::to_string(static_cast<int>(Next(2'000'000)) - 1'000'000), canonical);
+      case 4:
+        return String(canonical);
+      case 5:
+        return Sequence('[', ']', depth, canonical);
+      default:
+        return Sequence('{', '}', depth, canonical);
     }
   }
 
@@ -225,8 +315,18 @@ class Writer {
   std::string Space() { return std::string(Next(3), " \n\t\r"[Next(4)]); }
 
   std::string String(std::string& canonical) {
-    static const char* const kPieces[] = {"a", "Z", " ", "\"", "\\", "/", "\n", "\x1f", "\xC3\xA9",
-                                          "\xE6\x97\xA5", "\xF0\x9F\x98\x80", "0123456789abcdefghi"};
+    static const char* const kPieces[] = {"a",
+                                          "Z",
+                                          " ",
+                                          "\"",
+                                          "\\",
+                                          "/",
+                                          "\n",
+                                          "\x1f",
+                                          "\xC3\xA9",
+                                          "\xE6\x97\xA5",
+                                          "\xF0\x9F\x98\x80",
+                                          "0123456789abcdefghi"};
     std::string plain, written = "\"";
     for (uint32_t n = Next(12); n > 0; --n) {
       const std::string piece = kPieces[Next(std::size(kPieces))];

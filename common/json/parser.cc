@@ -49,8 +49,12 @@ bool IsDigit(Byte c) { return c >= '0' && c <= '9'; }
 class Parser {
  public:
   Parser(Document& document, const Limits& limits)
-      : nodes_(document.nodes_), limits_(limits), text_(document.text()),
-        begin_(reinterpret_cast<const Byte*>(text_.data())), p_(begin_), end_(begin_ + text_.size()) {}
+      : nodes_(document.nodes_),
+        limits_(limits),
+        text_(document.text()),
+        begin_(reinterpret_cast<const Byte*>(text_.data())),
+        p_(begin_),
+        end_(begin_ + text_.size()) {}
 
   bool Run();
   ParseError error() const { return {message_ + " at byte " + std::to_string(offset_), offset_}; }
@@ -69,7 +73,9 @@ class Parser {
     offset_ = static_cast<size_t>(at - begin_);
     return false;
   }
-  bool FailHere() { return p_ == end_ ? Fail("unexpected end", p_) : Fail("unexpected character", p_); }
+  bool FailHere() {
+    return p_ == end_ ? Fail("unexpected end", p_) : Fail("unexpected character", p_);
+  }
 
   void SkipSpace() {
     while (p_ != end_ && IsSpace(*p_)) ++p_;
@@ -157,7 +163,8 @@ bool Parser::ReadValue(bool& opened) {
     case '{':
     case '[': {
       const bool object = *p_ == '{';
-      if (open_.size() >= static_cast<size_t>(limits_.max_depth)) return Fail("nested too deep", p_);
+      if (open_.size() >= static_cast<size_t>(limits_.max_depth))
+        return Fail("nested too deep", p_);
       if (!AddNode(object ? Type::kObject : Type::kArray, from)) return false;
       open_.push_back(static_cast<uint32_t>(nodes_.size()) - 1);
       ++p_;

@@ -1,5 +1,5 @@
-// Byte scanning shared by the reader and the writer of string literals: sixteen bytes a step where the
-// processor has SSE2 (every x86-64 has), one byte a step otherwise and at the end.
+// Byte scanning shared by the reader and the writer of string literals: sixteen bytes a step where
+// the processor has SSE2 (every x86-64 has), one byte a step otherwise and at the end.
 #pragma once
 
 #include <bit>
@@ -13,7 +13,8 @@
 
 namespace tollgate::json::internal {
 
-static_assert(std::endian::native == std::endian::little, "the word tricks below read bytes in order");
+static_assert(std::endian::native == std::endian::little,
+              "the word tricks below read bytes in order");
 
 using Byte = unsigned char;
 
@@ -67,8 +68,8 @@ inline int Utf8Length(const Byte* p, const Byte* end) {
   return 0;
 }
 
-// Walks over the multi-byte characters at p, up to the next ASCII byte. Null when one is invalid, which
-// then stands at `bad`.
+// Walks over the multi-byte characters at p, up to the next ASCII byte. Null when one is invalid,
+// which then stands at `bad`.
 inline const Byte* SkipMultiByte(const Byte* p, const Byte* end, const Byte** bad) {
   while (p != end && *p >= 0x80) {
     // Three-byte characters, two at a time: most text that is neither Latin nor Greek nor Cyrillic.

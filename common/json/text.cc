@@ -26,7 +26,8 @@ void AppendUtf8(std::string& out, uint32_t code) {
   }
 }
 
-// Decodes the \uXXXX at p (which points at the digits) and what belongs to it; returns what follows.
+// Decodes the \uXXXX at p (which points at the digits) and what belongs to it; returns what
+// follows.
 const Byte* DecodeUnicode(std::string& out, const Byte* p, const Byte* end) {
   constexpr uint32_t kReplacement = 0xFFFD;
   const int32_t unit = end - p >= 4 ? internal::Hex4(p) : -1;
@@ -59,13 +60,27 @@ void AppendEscaped(std::string& out, std::string_view text) {
     if (stop == end) return;
     p = stop + 1;
     switch (*stop) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
       default: {
         constexpr char kHex[] = "0123456789abcdef";
         out += "\\u00";
@@ -95,20 +110,33 @@ std::string Unescape(std::string_view inside) {
   const Byte* p = reinterpret_cast<const Byte*>(inside.data());
   const Byte* const end = p + inside.size();
   while (p != end) {
-    const Byte* stop = static_cast<const Byte*>(
-        __builtin_memchr(p, '\\', static_cast<size_t>(end - p)));
+    const Byte* stop =
+        static_cast<const Byte*>(__builtin_memchr(p, '\\', static_cast<size_t>(end - p)));
     if (stop == nullptr) stop = end;
     out.append(reinterpret_cast<const char*>(p), static_cast<size_t>(stop - p));
     if (stop == end || stop + 1 == end) break;
     p = stop + 2;
     switch (stop[1]) {
-      case 'b': out.push_back('\b'); break;
-      case 'f': out.push_back('\f'); break;
-      case 'n': out.push_back('\n'); break;
-      case 'r': out.push_back('\r'); break;
-      case 't': out.push_back('\t'); break;
-      case 'u': p = DecodeUnicode(out, p, end); break;
-      default: out.push_back(static_cast<char>(stop[1]));
+      case 'b':
+        out.push_back('\b');
+        break;
+      case 'f':
+        out.push_back('\f');
+        break;
+      case 'n':
+        out.push_back('\n');
+        break;
+      case 'r':
+        out.push_back('\r');
+        break;
+      case 't':
+        out.push_back('\t');
+        break;
+      case 'u':
+        p = DecodeUnicode(out, p, end);
+        break;
+      default:
+        out.push_back(static_cast<char>(stop[1]));
     }
   }
   return out;

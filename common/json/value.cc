@@ -122,9 +122,7 @@ Value Value::Find(std::string_view key) const {
   return {};
 }
 
-Value::Iterator Value::begin() const {
-  return Iterator(document_, document_ ? node_ + 1 : 0);
-}
+Value::Iterator Value::begin() const { return Iterator(document_, document_ ? node_ + 1 : 0); }
 Value::Iterator Value::end() const {
   return Iterator(document_, document_ ? document_->nodes_[node_].next : 0);
 }

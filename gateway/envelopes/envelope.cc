@@ -62,8 +62,8 @@ HttpResponse RenderError(Family family, const Error& error, const HttpRequest& r
   response.status = error.row().http_status;
   response.headers.emplace_back("content-type", "application/json");
   if (error.row().retryable && error.retry_after_ms > 0) {
-    const int64_t seconds = std::clamp<int64_t>((error.retry_after_ms + 999) / 1000, 1,
-                                                kMaxRetryAfterS);
+    const int64_t seconds =
+        std::clamp<int64_t>((error.retry_after_ms + 999) / 1000, 1, kMaxRetryAfterS);
     response.headers.emplace_back("retry-after", std::to_string(seconds));
   }
   const std::string_view request_id =

@@ -29,19 +29,23 @@ struct Row {
   bool retryable;
 };
 const Row kTable[] = {
-    {ErrorId::kBadRequest, 400, "bad_request", "invalid_request_error", "invalid_request_error", false},
-    {ErrorId::kRequestTooLarge, 400, "bad_request", "invalid_request_error", "request_too_large", false},
+    {ErrorId::kBadRequest, 400, "bad_request", "invalid_request_error", "invalid_request_error",
+     false},
+    {ErrorId::kRequestTooLarge, 400, "bad_request", "invalid_request_error", "request_too_large",
+     false},
     {ErrorId::kContextLengthExceeded, 400, "context_length_exceeded", "invalid_request_error",
      "invalid_request_error", false},
-    {ErrorId::kInvalidApiKey, 401, "invalid_api_key", "authentication_error", "authentication_error",
-     false},
+    {ErrorId::kInvalidApiKey, 401, "invalid_api_key", "authentication_error",
+     "authentication_error", false},
     {ErrorId::kInsufficientCredits, 402, "insufficient_credits", "permission_error",
      "permission_error", false},
-    {ErrorId::kVirtualKeyBlocked, 403, "virtual_key_blocked", "permission_error", "permission_error",
-     false},
+    {ErrorId::kVirtualKeyBlocked, 403, "virtual_key_blocked", "permission_error",
+     "permission_error", false},
     {ErrorId::kModelBlocked, 403, "model_blocked", "permission_error", "permission_error", false},
-    {ErrorId::kModelNotFound, 404, "model_unavailable", "not_found_error", "not_found_error", false},
-    {ErrorId::kModelNotServing, 503, "model_unavailable", "not_found_error", "not_found_error", true},
+    {ErrorId::kModelNotFound, 404, "model_unavailable", "not_found_error", "not_found_error",
+     false},
+    {ErrorId::kModelNotServing, 503, "model_unavailable", "not_found_error", "not_found_error",
+     true},
     {ErrorId::kNotFound, 404, "not_found", "not_found_error", "not_found_error", false},
     {ErrorId::kRateLimited, 429, "rate_limited", "rate_limit_error", "rate_limit_error", true},
     {ErrorId::kTokenLimited, 429, "token_limited", "rate_limit_error", "rate_limit_error", true},
@@ -69,8 +73,7 @@ TEST(Envelope, EveryRowOfTheTableInBothFamilies) {
       ASSERT_TRUE(document.ok()) << response.body;
       const json::Value inner = document->root().Find("error");
       EXPECT_EQ(inner.Find("code").string(), row.code);
-      EXPECT_EQ(inner.Find("type").string(),
-                family == Family::kOpenAi ? row.openai : row.messages);
+      EXPECT_EQ(inner.Find("type").string(), family == Family::kOpenAi ? row.openai : row.messages);
       EXPECT_NE(inner.Find("message").string().find("Words."), std::string::npos);
       const bool has_param = static_cast<bool>(inner.Find("param"));
       EXPECT_EQ(has_param, family == Family::kOpenAi &&
@@ -82,24 +85,26 @@ TEST(Envelope, EveryRowOfTheTableInBothFamilies) {
 
 TEST(Envelope, ExactBytes) {
   HttpRequest request;
-  EXPECT_EQ(RenderError(Family::kOpenAi, Make(ErrorId::kBadRequest, "No \"model\".", "model"), request)
-                .body,
-            R"({"error":{"message":"No \"model\".","type":"invalid_request_error","param":"model",)"
-            R"("code":"bad_request"}})");
+  EXPECT_EQ(
+      RenderError(Family::kOpenAi, Make(ErrorId::kBadRequest, "No \"model\".", "model"), request)
+          .body,
+      R"({"error":{"message":"No \"model\".","type":"invalid_request_error","param":"model",)"
+      R"("code":"bad_request"}})");
   EXPECT_EQ(RenderError(Family::kOpenAi, Make(ErrorId::kRateLimited), request).body,
             R"({"error":{"message":"Too many requests.","type":"rate_limit_error",)"
             R"("code":"rate_limited"}})");
   request.x_request_id = "abc";
   request.x_request_id_was_sent = true;
-  EXPECT_EQ(RenderError(Family::kMessages, Make(ErrorId::kBadRequest, "Must be an integer.",
-                                                "max_tokens"), request).body,
+  EXPECT_EQ(RenderError(Family::kMessages,
+                        Make(ErrorId::kBadRequest, "Must be an integer.", "max_tokens"), request)
+                .body,
             R"({"type":"error","error":{"type":"invalid_request_error","code":"bad_request",)"
             R"("message":"max_tokens: Must be an integer."},"request_id":"abc"})");
 }
 
 TEST(Envelope, MessagesNamesTheFieldOnlyOnce) {
-  const std::string body =
-      ErrorBody(Family::kMessages, Make(ErrorId::kBadRequest, "'max_tokens' is bad.", "max_tokens"));
+  const std::string body = ErrorBody(
+      Family::kMessages, Make(ErrorId::kBadRequest, "'max_tokens' is bad.", "max_tokens"));
   EXPECT_NE(body.find("\"'max_tokens' is bad.\""), std::string::npos);
 }
 

@@ -23,12 +23,14 @@ Result<void> CheckKeyState(const auth::v1::Key& key, int64_t now_us) {
 
 Task<Result<KeyPtr>> AuthenticateRequest(Worker& worker, const HttpRequest& request,
                                          CredentialRule rule) {
-  const auto text = FindKey(request, rule, worker.options.brand, worker.options.legacy_key_prefixes);
+  const auto text =
+      FindKey(request, rule, worker.options.brand, worker.options.legacy_key_prefixes);
   if (!text) co_return Fail{text.error()};
   auto key = co_await worker.keys->Look(KeyDigest(*text));
   if (!key) co_return Fail{key.error()};
   if (*key == nullptr) co_return FailWith(ErrorId::kInvalidApiKey);
-  if (auto state = CheckKeyState(**key, worker.clock.WallUs()); !state) co_return Fail{state.error()};
+  if (auto state = CheckKeyState(**key, worker.clock.WallUs()); !state)
+    co_return Fail{state.error()};
   co_return std::move(*key);
 }
 

@@ -18,8 +18,9 @@ Fail<Error> DoesNotFit(const RequestContext& context, int64_t asked) {
   Error error{ErrorId::kContextLengthExceeded};
   // The words "maximum context length is L tokens" are what agents look for (decisions.md 32).
   error.message = "This model's maximum context length is " +
-                  std::to_string(context.model->context_window()) + " tokens. However, you requested " +
-                  std::to_string(asked) + " output tokens besides your input. Please reduce '" +
+                  std::to_string(context.model->context_window()) +
+                  " tokens. However, you requested " + std::to_string(asked) +
+                  " output tokens besides your input. Please reduce '" +
                   std::string(context.canonical.max_tokens_field) + "' or the input.";
   error.param = context.canonical.max_tokens_field;
   return Fail{std::move(error)};
@@ -31,9 +32,9 @@ Result<void> BoundTokens(RequestContext& context) {
   const CanonicalRequest& request = context.canonical;
   const PromptSize& prompt = request.prompt;
   const int64_t window = context.model->context_window();
-  const int64_t model_cap =
-      context.model->max_output_tokens() > 0 ? std::min(context.model->max_output_tokens(), window)
-                                             : window;
+  const int64_t model_cap = context.model->max_output_tokens() > 0
+                                ? std::min(context.model->max_output_tokens(), window)
+                                : window;
   TokenBounds& bounds = context.bounds;
   const int64_t media = prompt.media_parts * kTokensPerMedium;
   bounds.prompt_lower = std::clamp<int64_t>(prompt.messages, 1, window);
@@ -56,8 +57,8 @@ Result<void> BoundTokens(RequestContext& context) {
     output = std::min(asked, model_cap);
     bounds.max_tokens = output;
   } else if (model_cap <= window - bounds.prompt_upper) {
-    // The cap is the model's own rule, not the caller's wish: an engine that adds it to the prompt may
-    // not refuse the request for it, so it is only sent where both surely fit.
+    // The cap is the model's own rule, not the caller's wish: an engine that adds it to the prompt
+    // may not refuse the request for it, so it is only sent where both surely fit.
     bounds.max_tokens = model_cap;
   }
   bounds.output_upper = request.samples * std::min(output, window - bounds.prompt_lower);

@@ -30,7 +30,8 @@ class Bound : public ::testing::Test {
       context.canonical.max_tokens = asked.max_tokens;
       context.canonical.samples = asked.samples;
       const auto done = BoundTokens(context);
-      result = done.ok() ? Result<TokenBounds>(context.bounds) : Result<TokenBounds>(Fail{done.error()});
+      result =
+          done.ok() ? Result<TokenBounds>(context.bounds) : Result<TokenBounds>(Fail{done.error()});
     });
     return result;
   }

@@ -1,5 +1,5 @@
-// What every surface turns its requests into: the chat-completions members that the engine will get, as
-// bytes, and the typed fields that the pipeline decides on.
+// What every surface turns its requests into: the chat-completions members that the engine will
+// get, as bytes, and the typed fields that the pipeline decides on.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace tollgate::gateway {
 
-// Whatever a surface has to remember of its request until the answer, for example the fields that the
-// responses surface echoes.
+// Whatever a surface has to remember of its request until the answer, for example the fields that
+// the responses surface echoes.
 struct SurfaceState {
   virtual ~SurfaceState() = default;
 };
 
 // How large the prompt is, as far as anyone can tell without its tokenizer (reliability.md 1.4).
 struct PromptSize {
-  // Bytes of all text that the chat template can see, tool definitions included. Escapes count as they
-  // were written, which is never less than what they stand for.
+  // Bytes of all text that the chat template can see, tool definitions included. Escapes count as
+  // they were written, which is never less than what they stand for.
   int64_t text_bytes = 0;
   int64_t messages = 0;
   // Images and other parts that are not text.
@@ -35,7 +35,8 @@ struct CanonicalRequest {
   bool stream = false;
   // The caller wants the usage chunk at the end of a stream.
   bool include_usage = false;
-  // As in inference.proto: members without braces, without nulls, without those that the router sets.
+  // As in inference.proto: members without braces, without nulls, without those that the router
+  // sets.
   std::string members_json;
   // As the caller sent it, and the field that it stood in.
   std::optional<int64_t> max_tokens;

@@ -1,5 +1,5 @@
-// The catalog as requests look at it: one immutable snapshot with an index. A request keeps the one it
-// began with, so its prices and limits can not change under it (decisions.md 5).
+// The catalog as requests look at it: one immutable snapshot with an index. A request keeps the one
+// it began with, so its prices and limits can not change under it (decisions.md 5).
 #pragma once
 
 #include <memory>

@@ -9,9 +9,12 @@ using catalog::v1::Capability;
 // A chat model answers completions only when it says so, and the other way round.
 Capability Needed(inference::v1::RequestKind kind) {
   switch (kind) {
-    case inference::v1::REQUEST_KIND_COMPLETION: return catalog::v1::CAPABILITY_COMPLETION;
-    case inference::v1::REQUEST_KIND_EMBEDDING: return catalog::v1::CAPABILITY_EMBEDDING;
-    default: return catalog::v1::CAPABILITY_CHAT;
+    case inference::v1::REQUEST_KIND_COMPLETION:
+      return catalog::v1::CAPABILITY_COMPLETION;
+    case inference::v1::REQUEST_KIND_EMBEDDING:
+      return catalog::v1::CAPABILITY_EMBEDDING;
+    default:
+      return catalog::v1::CAPABILITY_CHAT;
   }
 }
 

@@ -6,8 +6,8 @@
 
 namespace tollgate::gateway {
 
-// 400 for another media type, a charset other than UTF-8, or any content encoding: nothing is inflated.
-// No Content-Type at all is fine.
+// 400 for another media type, a charset other than UTF-8, or any content encoding: nothing is
+// inflated. No Content-Type at all is fine.
 Result<void> CheckContentType(const HttpRequest& request);
 
 }  // namespace tollgate::gateway

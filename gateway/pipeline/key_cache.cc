@@ -24,7 +24,9 @@ constexpr int64_t kBackOffUs = 1 * kSecond;
 }  // namespace
 
 KeyCache::KeyCache(Loop& loop, const Clock& clock, AuthClient& auth)
-    : loop_(loop), clock_(clock), auth_(auth),
+    : loop_(loop),
+      clock_(clock),
+      auth_(auth),
       known_(kMaxKeys, [this](const Known& known) { digest_of_.erase(known.key->key_id()); }),
       unknown_(kMaxKeys / 4) {
   // Nothing has been heard yet.
@@ -131,13 +133,13 @@ void KeyCache::Land(const std::string& digest, int64_t changes_before, int64_t r
     return;
   }
   heard_us_ = now;
-  // What was pushed meanwhile is newer than the answer may be; if too much was, the answer serves this
-  // once and is not kept.
+  // What was pushed meanwhile is newer than the answer may be; if too much was, the answer serves
+  // this once and is not kept.
   const bool certain = reset_count_ == resets_before &&
                        change_count_ - changes_before <= static_cast<int64_t>(changes_.size());
   if (answer->found()) {
-    const KeyPtr key = Newest(std::make_shared<const auth::v1::Key>(answer->key()), digest,
-                              changes_before);
+    const KeyPtr key =
+        Newest(std::make_shared<const auth::v1::Key>(answer->key()), digest, changes_before);
     if (certain) {
       unknown_.Erase(digest);
       known_.Insert(digest, {key, now});

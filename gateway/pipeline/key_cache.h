@@ -1,10 +1,12 @@
-// The virtual keys that one loop knows: filled by look-ups at auth, corrected by auth's change stream.
-// spec: reliability.md section 3, decisions.md 14.
+// The virtual keys that one loop knows: filled by look-ups at auth, corrected by auth's change
+// stream. spec: reliability.md section 3, decisions.md 14.
 //
 //  - A known key is good for 30 s, an unknown one for 5 s. Keys in use are looked up again in the
 //    background before that, so that nobody waits for it.
-//  - Changes are pushed. While the stream has been silent for more than 3 s a key is looked up on each
-//    use, and when auth can not be reached it is served for at most 30 s after auth was last heard of.
+//  - Changes are pushed. While the stream has been silent for more than 3 s a key is looked up on
+//  each
+//    use, and when auth can not be reached it is served for at most 30 s after auth was last heard
+//    of.
 //  - What can not be decided is an outage of ours (503), never the caller's fault.
 #pragma once
 

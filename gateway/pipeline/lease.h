@@ -1,5 +1,5 @@
-// What a request has taken and must give back on every way out: its lease on the rate limits, and its
-// hold on the workspace's credit. Both are guards: letting them die gives back. One loop only.
+// What a request has taken and must give back on every way out: its lease on the rate limits, and
+// its hold on the workspace's credit. Both are guards: letting them die gives back. One loop only.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,8 @@ namespace pb = ratelimit::v1;
 namespace {
 
 constexpr int64_t kMinuteUs = 60'000'000;
-// A gateway does not know how many others serve the same keys. With two of them this is 1.2 times the
-// limit over both.
+// A gateway does not know how many others serve the same keys. With two of them this is 1.2 times
+// the limit over both.
 constexpr int64_t kShareNumerator = 6;
 constexpr int64_t kShareDenominator = 10;
 
@@ -27,8 +27,7 @@ bool LocalLimiter::Check(int64_t limit, int64_t cost, int64_t tat_us, int64_t no
                          int64_t* next_tat_us, int64_t* wait_us) {
   // More than the whole burst passes when nothing is used up, else it never could.
   const double interval = static_cast<double>(kMinuteUs) / static_cast<double>(limit);
-  const auto cost_us = static_cast<int64_t>(
-      interval * static_cast<double>(std::min(cost, limit)));
+  const auto cost_us = static_cast<int64_t>(interval * static_cast<double>(std::min(cost, limit)));
   const int64_t next = std::max(tat_us, now_us) + cost_us;
   if (next - now_us > kMinuteUs) {
     *wait_us = std::max(*wait_us, next - now_us - kMinuteUs);
@@ -87,7 +86,8 @@ pb::AcquireResult LocalLimiter::Acquire(const pb::AcquireItem& item, int64_t now
 
 void LocalLimiter::Release(const std::string& workspace_id, const std::string& key_id) {
   for (const std::string& name : {"k" + key_id, "w" + workspace_id}) {
-    if (Subject* subject = subjects_.Find(name)) subject->running = std::max<int64_t>(0, subject->running - 1);
+    if (Subject* subject = subjects_.Find(name))
+      subject->running = std::max<int64_t>(0, subject->running - 1);
   }
 }
 

@@ -1,5 +1,5 @@
-// Limits while the limiter can not be reached: this loop's share of each, so that an outage neither opens
-// the door nor turns paying callers away (reliability.md section 2). One loop only.
+// Limits while the limiter can not be reached: this loop's share of each, so that an outage neither
+// opens the door nor turns paying callers away (reliability.md section 2). One loop only.
 #pragma once
 
 #include <cstdint>

@@ -12,21 +12,23 @@ constexpr const char* kKeyHelp = "Virtual keys looked at, by what the loop's cac
 }  // namespace
 
 GatewayMetrics::GatewayMetrics()
-    : first_token_(metrics::Histogram(
-          "tollgate_gateway_first_token_seconds",
-          "Time from a request's arrival to its first token.", metrics::LatencyBounds())),
+    : first_token_(metrics::Histogram("tollgate_gateway_first_token_seconds",
+                                      "Time from a request's arrival to its first token.",
+                                      metrics::LatencyBounds())),
       prompt_tokens_(metrics::Counter("tollgate_gateway_tokens_total", "Tokens of ended requests.",
                                       {{"kind", "prompt"}})),
       completion_tokens_(metrics::Counter("tollgate_gateway_tokens_total",
                                           "Tokens of ended requests.", {{"kind", "completion"}})),
-      fallback_(metrics::Counter("tollgate_gateway_limiter_fallback_total",
-                                 "Requests judged by the local share because the limiter was away.")),
+      fallback_(
+          metrics::Counter("tollgate_gateway_limiter_fallback_total",
+                           "Requests judged by the local share because the limiter was away.")),
       client_gone_(metrics::Counter("tollgate_gateway_client_gone_total",
                                     "Requests whose client went away before the end.")) {
-  static constexpr const char* kResults[5] = {"hit", "negative_hit", "lookup", "stale", "unavailable"};
+  static constexpr const char* kResults[5] = {"hit", "negative_hit", "lookup", "stale",
+                                              "unavailable"};
   for (int i = 0; i < 5; ++i) {
-    key_results_[i] = &metrics::Counter("tollgate_gateway_key_cache_total", kKeyHelp,
-                                        {{"result", kResults[i]}});
+    key_results_[i] =
+        &metrics::Counter("tollgate_gateway_key_cache_total", kKeyHelp, {{"result", kResults[i]}});
   }
 }
 
@@ -61,8 +63,8 @@ void GatewayMetrics::CountDenial(std::string_view by) {
     }
   }
   prometheus::Counter& counter =
-      metrics::Counter("tollgate_gateway_denials_total", "Requests refused by a limit or for money.",
-                       {{"by", std::string(by)}});
+      metrics::Counter("tollgate_gateway_denials_total",
+                       "Requests refused by a limit or for money.", {{"by", std::string(by)}});
   counter.Increment();
   denials_.push_back({{}, by, 0, &counter});
 }

@@ -18,8 +18,8 @@ class GatewayMetrics {
  public:
   GatewayMetrics();
 
-  // A request that has been answered. code is empty when it went well. All three texts are constants of
-  // small closed sets.
+  // A request that has been answered. code is empty when it went well. All three texts are
+  // constants of small closed sets.
   void CountRequest(std::string_view endpoint, int status, std::string_view code);
   void ObserveFirstToken(double seconds);
   void CountTokens(const tollgate::common::v1::Usage& usage);

@@ -81,7 +81,8 @@ TEST(LocalLimiter, EnforcesAShareOfEveryLimit) {
 TEST(LocalLimiter, TokensAndHugeRequests) {
   LocalLimiter limiter(1);
   EXPECT_TRUE(limiter.Acquire(Item(0, 1000, 0, 400), 0).granted());
-  EXPECT_EQ(limiter.Acquire(Item(0, 1000, 0, 400), 0).denied_by(), ratelimit::v1::LIMIT_KIND_TOKENS);
+  EXPECT_EQ(limiter.Acquire(Item(0, 1000, 0, 400), 0).denied_by(),
+            ratelimit::v1::LIMIT_KIND_TOKENS);
   LocalLimiter fresh(1);
   EXPECT_TRUE(fresh.Acquire(Item(0, 1000, 0, INT64_MAX), 0).granted()) << "else it never could";
   EXPECT_FALSE(fresh.Acquire(Item(0, 1000, 0, 1), 0).granted());
@@ -106,7 +107,9 @@ TEST(Lease, EveryWayOutGivesBack) {
       item.set_lease_id(id);
       return Lease(*rig.limiter, *rig.worker->leases, std::move(item));
     };
-    { Lease dropped = make("dropped"); }
+    {
+      Lease dropped = make("dropped");
+    }
     {
       Lease finished = make("finished");
       finished.Finish(12);
@@ -133,7 +136,9 @@ TEST(HoldGuard, VoidsUnlessTheRouterHasIt) {
   testing::Rig rig;
   rig.On([&](Loop&) {
     const Id id = Id::New();
-    { HoldGuard dropped(*rig.billing, id, "ws1"); }
+    {
+      HoldGuard dropped(*rig.billing, id, "ws1");
+    }
     {
       HoldGuard taken(*rig.billing, Id::New(), "ws1");
       taken.Disarm();

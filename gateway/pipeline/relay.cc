@@ -38,8 +38,8 @@ void NoteEnd(const pb::End& end, Progress& progress) {
   if (end.has_error()) progress.error = rpc::FromDetail(end.error());
 }
 
-// Gives back what the request has taken, once. The money is the router's affair as soon as it has heard
-// of the request.
+// Gives back what the request has taken, once. The money is the router's affair as soon as it has
+// heard of the request.
 void Conclude(RequestContext& context, Progress& progress) {
   if (std::exchange(progress.concluded, true)) return;
   if (context.generation->sent()) context.hold.Disarm();
@@ -104,6 +104,7 @@ Task<void> RelayFolded(RequestContext& context, Progress& progress) {
 std::string Encode(RequestContext& context, const std::vector<pb::Event>& batch,
                    StreamEncoder& encoder, Progress& progress) {
   std::string out;
+  out.reserve(256 * batch.size());  // a chunk's frame and a token or two
   for (const pb::Event& event : batch) {
     if (event.has_delta()) {
       NoteDelta(context, progress);

@@ -27,8 +27,13 @@ struct TokenBounds {
 
 struct RequestContext {
   RequestContext(Worker& on, Exchange& with, const Endpoint& at, const Surface& in)
-      : worker(on), exchange(with), endpoint(at), surface(in), catalog(on.catalog),
-        id(Id::New()), arrived_us(on.clock.MonotonicUs()) {}
+      : worker(on),
+        exchange(with),
+        endpoint(at),
+        surface(in),
+        catalog(on.catalog),
+        id(Id::New()),
+        arrived_us(on.clock.MonotonicUs()) {}
 
   Worker& worker;
   Exchange& exchange;
@@ -39,16 +44,16 @@ struct RequestContext {
   const Id id;
   const int64_t arrived_us;
 
-  KeyPtr key;                                // authenticate
-  CanonicalRequest canonical;                // parse
-  const catalog::v1::Model* model = nullptr; // resolve_model; lives in catalog
-  TokenBounds bounds;                        // bound
+  KeyPtr key;                                 // authenticate
+  CanonicalRequest canonical;                 // parse
+  const catalog::v1::Model* model = nullptr;  // resolve_model; lives in catalog
+  TokenBounds bounds;                         // bound
   // The order matters: what was taken last is given back first.
-  LocalSlot local_slot;                      // admit
-  Lease lease;                               // admit
-  HoldGuard hold;                            // authorize
-  billing::v1::AuthorizeResult granted;      // authorize
-  std::unique_ptr<Generation> generation;    // dispatch
+  LocalSlot local_slot;                    // admit
+  Lease lease;                             // admit
+  HoldGuard hold;                          // authorize
+  billing::v1::AuthorizeResult granted;    // authorize
+  std::unique_ptr<Generation> generation;  // dispatch
 };
 
 }  // namespace tollgate::gateway

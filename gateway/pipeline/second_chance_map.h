@@ -1,5 +1,5 @@
-// A bounded map that forgets what has not been looked at for longest, nearly: second-chance eviction
-// (CLOCK). One thread only.
+// A bounded map that forgets what has not been looked at for longest, nearly: second-chance
+// eviction (CLOCK). One thread only.
 #pragma once
 
 #include <deque>

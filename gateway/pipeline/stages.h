@@ -1,6 +1,6 @@
-// The stages of an inference request, in their order (decisions.md 16). Each looks at the context, adds
-// to it, and fails with the error that the caller gets. What a stage takes hangs on the context and is
-// given back when the context goes.
+// The stages of an inference request, in their order (decisions.md 16). Each looks at the context,
+// adds to it, and fails with the error that the caller gets. What a stage takes hangs on the
+// context and is given back when the context goes.
 #pragma once
 
 #include "common/error/error.h"

@@ -1,5 +1,5 @@
-// The caller's end of a streamed answer: begins it when the first bytes are there, and keeps it alive
-// with comments while the engine is silent (decisions.md 25). One loop only.
+// The caller's end of a streamed answer: begins it when the first bytes are there, and keeps it
+// alive with comments while the engine is silent (decisions.md 25). One loop only.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,9 @@ class StreamWriter : public std::enable_shared_from_this<StreamWriter> {
  public:
   // Both must outlive the last call; Close comes before either goes.
   StreamWriter(Exchange& exchange, StreamEncoder& encoder, int64_t keep_alive_ms)
-      : exchange_(exchange), encoder_(encoder), keep_alive_ms_(keep_alive_ms),
+      : exchange_(exchange),
+        encoder_(encoder),
+        keep_alive_ms_(keep_alive_ms),
         written_(exchange.loop()) {}
 
   // Starts to watch for silence.

@@ -1,5 +1,6 @@
-// The interface of a surface: a public wire API, as pure translation. It reads a body into the canonical
-// request, and canonical events into the bytes that the caller gets; it knows no clients and no sockets.
+// The interface of a surface: a public wire API, as pure translation. It reads a body into the
+// canonical request, and canonical events into the bytes that the caller gets; it knows no clients
+// and no sockets.
 #pragma once
 
 #include <cstdint>

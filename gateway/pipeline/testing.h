@@ -1,5 +1,5 @@
-// Fakes of everything around the pipeline, for its tests: an exchange that records, clients that do as
-// they are told. All of it on one loop.
+// Fakes of everything around the pipeline, for its tests: an exchange that records, clients that do
+// as they are told. All of it on one loop.
 #pragma once
 
 #include <deque>
@@ -234,8 +234,8 @@ inline pb::Event Failed(std::string name, int64_t retry_after_ms = 0, std::strin
   return event;
 }
 
-// A worker with its fakes. One key (`key_text`) of workspace ws1 that every limit applies to; one model
-// "ns/model".
+// A worker with its fakes. One key (`key_text`) of workspace ws1 that every limit applies to; one
+// model "ns/model".
 class Rig {
  public:
   explicit Rig(PipelineOptions options = {}) {
@@ -299,7 +299,8 @@ class Rig {
     HttpRequest request;
     request.method = "POST";
     request.path = "/v1/chat/completions";
-    request.headers = {{"authorization", "Bearer " + key_text}, {"content-type", "application/json"}};
+    request.headers = {{"authorization", "Bearer " + key_text},
+                       {"content-type", "application/json"}};
     request.body = std::move(body);
     request.x_request_id = "x-1";
     return request;
@@ -323,8 +324,8 @@ class Rig {
   std::string key_text;
   auth::v1::Key key;
   catalog::v1::Snapshot snapshot;
-  Endpoint endpoint{"POST", "/v1/chat/completions", "chat_completions", Family::kOpenAi,
-                    CredentialRule::kBearer, {}};
+  Endpoint endpoint{"POST",          "/v1/chat/completions",  "chat_completions",
+                    Family::kOpenAi, CredentialRule::kBearer, {}};
   // Owned by the worker.
   FakeAuth* auth = nullptr;
   FakeLimiter* limiter = nullptr;

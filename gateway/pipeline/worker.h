@@ -1,4 +1,5 @@
-// What the requests of one loop share: clients, caches, settings. Touched by that loop's thread only.
+// What the requests of one loop share: clients, caches, settings. Touched by that loop's thread
+// only.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,10 @@ struct WorkerClients {
 
 struct Worker {
   Worker(Loop& on, const Clock& with, PipelineOptions settings, WorkerClients connections)
-      : loop(on), clock(with), options(std::move(settings)), clients(std::move(connections)),
+      : loop(on),
+        clock(with),
+        options(std::move(settings)),
+        clients(std::move(connections)),
         keys(std::make_shared<KeyCache>(loop, clock, *clients.auth)),
         leases(std::make_shared<LeaseKeeper>(loop, *clients.limiter)),
         local_limiter(options.loops) {}

@@ -83,10 +83,11 @@ std::string Chunk(const std::string& delta, const std::string& finish = "null") 
 const std::string kRole = Chunk(R"("role":"assistant","content":"")");
 
 TEST(ChatStream, PlainText) {
-  EXPECT_EQ(Stream(Request(), {Text("Hel"), Text(R"(lo \"you\"\n)"), Finish(pb::FINISH_REASON_STOP)},
-                   End(5, 2)),
-            kRole + Chunk(R"("content":"Hel")") + Chunk(R"("content":"lo \"you\"\n")") +
-                Chunk("", "\"stop\"") + "data: [DONE]\n\n");
+  EXPECT_EQ(
+      Stream(Request(), {Text("Hel"), Text(R"(lo \"you\"\n)"), Finish(pb::FINISH_REASON_STOP)},
+             End(5, 2)),
+      kRole + Chunk(R"("content":"Hel")") + Chunk(R"("content":"lo \"you\"\n")") +
+          Chunk("", "\"stop\"") + "data: [DONE]\n\n");
 }
 
 TEST(ChatStream, TextAndFinishInOneDeltaAreTwoChunks) {
@@ -103,11 +104,10 @@ TEST(ChatStream, UsageChunkOnlyWhenAskedAndNullBefore) {
     changed.erase(changed.size() - 4);
     expected += changed + "],\"usage\":null}\n\n";
   }
-  expected += kStem +
-              R"(],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10,)"
-              R"("prompt_tokens_details":{"cached_tokens":4},)"
-              R"("completion_tokens_details":{"reasoning_tokens":2}}})"
-              "\n\ndata: [DONE]\n\n";
+  expected += kStem + R"(],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10,)"
+                      R"("prompt_tokens_details":{"cached_tokens":4},)"
+                      R"("completion_tokens_details":{"reasoning_tokens":2}}})"
+                      "\n\ndata: [DONE]\n\n";
   EXPECT_EQ(Stream(Request(true), {Text("a"), Finish(pb::FINISH_REASON_STOP)}, End(7, 3, 4, 2)),
             expected);
 }
@@ -177,9 +177,10 @@ TEST(ChatStream, LogprobsHaveBothKeysAndNoExtras) {
   pb::Delta delta = Text("a");
   delta.set_logprobs_json(R"({"content":[{"token":"a","logprob":-0.1}],"engine_extra":1})");
   const std::string out = Stream(Request(), {delta}, End(1, 1));
-  EXPECT_NE(out.find(R"("delta":{"content":"a"},"logprobs":{"content":[{"token":"a","logprob":-0.1}],)"
-                     R"("refusal":null},"finish_reason":null)"),
-            std::string::npos)
+  EXPECT_NE(
+      out.find(R"("delta":{"content":"a"},"logprobs":{"content":[{"token":"a","logprob":-0.1}],)"
+               R"("refusal":null},"finish_reason":null)"),
+      std::string::npos)
       << out;
 }
 
@@ -187,8 +188,9 @@ TEST(ChatStream, AnErrorEndsItWithoutDone) {
   const auto encoder = MakeChatStreamEncoder(Request(), kStamp);
   std::string out;
   encoder->OnError(Error{ErrorId::kUpstreamError}, out);
-  EXPECT_EQ(out, "data: {\"error\":{\"message\":\"The model backend failed.\","
-                 "\"type\":\"server_error\",\"code\":\"server_error\"}}\n\n");
+  EXPECT_EQ(out,
+            "data: {\"error\":{\"message\":\"The model backend failed.\","
+            "\"type\":\"server_error\",\"code\":\"server_error\"}}\n\n");
   out.clear();
   encoder->KeepAlive(out);
   EXPECT_EQ(out, ": keep-alive\n\n");
@@ -210,11 +212,10 @@ TEST(ChatFolded, PlainText) {
 }
 
 TEST(ChatFolded, ToolCallsWithoutTextHaveNullContent) {
-  const std::string body = Fold(
-      Request(),
-      {Call(0, "call_a", "f", "{"), Call(0, "", "", "}"), Call(1, "call_b", "g", ""),
-       Finish(pb::FINISH_REASON_STOP)},
-      End(1, 1));
+  const std::string body = Fold(Request(),
+                                {Call(0, "call_a", "f", "{"), Call(0, "", "", "}"),
+                                 Call(1, "call_b", "g", ""), Finish(pb::FINISH_REASON_STOP)},
+                                End(1, 1));
   EXPECT_NE(body.find(R"("message":{"role":"assistant","content":null,"refusal":null,)"
                       R"("tool_calls":[{"id":"call_a","type":"function",)"
                       R"("function":{"name":"f","arguments":"{}"}},{"id":"call_b",)"
@@ -239,8 +240,8 @@ TEST(ChatFolded, SeveralChoicesAndJoinedLogprobs) {
   pb::Delta first = Text("a"), second = Text("b");
   first.set_logprobs_json(R"({"content":[{"token":"a"}]})");
   second.set_logprobs_json(R"({"content":[{"token":"b"}],"refusal":null})");
-  const std::string body = Fold(Request(false, 2),
-                                {first, second, Text("x", 1), Text("dropped", 2)}, End(1, 3));
+  const std::string body =
+      Fold(Request(false, 2), {first, second, Text("x", 1), Text("dropped", 2)}, End(1, 3));
   EXPECT_NE(body.find(R"("logprobs":{"content":[{"token":"a"},{"token":"b"}],"refusal":null})"),
             std::string::npos)
       << body;

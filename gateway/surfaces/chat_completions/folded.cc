@@ -107,11 +107,13 @@ void ChatFoldedAnswer::AppendLogprobs(const Choice& choice, std::string& out) {
 
 std::string ChatFoldedAnswer::Finish(const pb::End& end) {
   size_t size = 512;
-  for (const Choice& choice : choices_) size += choice.content.size() + choice.reasoning.size() + 256;
+  for (const Choice& choice : choices_)
+    size += choice.content.size() + choice.reasoning.size() + 256;
   std::string out;
   out.reserve(size);
-  out += "{\"id\":\"chatcmpl-" + stamp_.id + "\",\"object\":\"chat.completion\",\"created\":" +
-         std::to_string(stamp_.created_s) + ",\"model\":" + json::Quoted(model_) + ",\"choices\":[";
+  out += "{\"id\":\"chatcmpl-" + stamp_.id +
+         "\",\"object\":\"chat.completion\",\"created\":" + std::to_string(stamp_.created_s) +
+         ",\"model\":" + json::Quoted(model_) + ",\"choices\":[";
   for (size_t i = 0; i < choices_.size(); ++i) {
     const Choice& choice = choices_[i];
     if (i > 0) out += ",";

@@ -60,8 +60,8 @@ Result<ReadMessages> Reader::Read() {
 
 Result<void> Reader::ReadMessage(size_t index, json::Value message) {
   if (!message.is_object()) return Wrong(index, " must be an object.");
-  static constexpr std::string_view kRoles[] = {"system", "developer", "user",
-                                                "assistant", "tool", "function"};
+  static constexpr std::string_view kRoles[] = {"system",    "developer", "user",
+                                                "assistant", "tool",      "function"};
   const json::Value role_value = message.Find("role");
   std::string_view role;
   for (const std::string_view known : kRoles) {

@@ -9,10 +9,14 @@ namespace pb = inference::v1;
 
 std::string_view ChatFinishReason(pb::FinishReason reason, bool called_tools) {
   switch (reason) {
-    case pb::FINISH_REASON_LENGTH: return "length";
-    case pb::FINISH_REASON_CONTENT_FILTER: return "content_filter";
-    case pb::FINISH_REASON_TOOL_CALLS: return "tool_calls";
-    default: return called_tools ? "tool_calls" : "stop";
+    case pb::FINISH_REASON_LENGTH:
+      return "length";
+    case pb::FINISH_REASON_CONTENT_FILTER:
+      return "content_filter";
+    case pb::FINISH_REASON_TOOL_CALLS:
+      return "tool_calls";
+    default:
+      return called_tools ? "tool_calls" : "stop";
   }
 }
 

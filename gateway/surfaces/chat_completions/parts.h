@@ -8,18 +8,19 @@
 
 namespace tollgate::gateway {
 
-// "stop", "length", "tool_calls" or "content_filter". A choice that called a tool ends with tool_calls
-// however it was made to (decisions.md 31); an unknown end is a stop.
+// "stop", "length", "tool_calls" or "content_filter". A choice that called a tool ends with
+// tool_calls however it was made to (decisions.md 31); an unknown end is a stop.
 std::string_view ChatFinishReason(inference::v1::FinishReason reason, bool called_tools);
 
-// The reason of a choice that the engine never ended: the money ran out, or nothing was left to say.
+// The reason of a choice that the engine never ended: the money ran out, or nothing was left to
+// say.
 inference::v1::FinishReason UnsaidFinish(const inference::v1::End& end);
 
 // {"prompt_tokens":…}
 void AppendChatUsage(std::string& out, const tollgate::common::v1::Usage& usage);
 
-// An engine's logprobs value with the two keys that the public format has, and no others. `null` when
-// it is not an object.
+// An engine's logprobs value with the two keys that the public format has, and no others. `null`
+// when it is not an object.
 std::string PublicLogprobs(const std::string& engine_json);
 
 // A call's id for an engine that sent none.

@@ -58,7 +58,8 @@ constexpr FieldRule kRules[] = {
     {"prompt_cache_key", kAny, kDrop},
     {"prompt_cache_retention", kAny, kDrop},
     {"web_search_options", kAny, kDrop},
-    // Engine fields that reach beyond the caller's own request: they pick queues, slots, adapters or
+    // Engine fields that reach beyond the caller's own request: they pick queues, slots, adapters
+    // or
     // request ids that tenants share, load code, open connections, or go around max_tokens.
     {"priority", kAny, kDrop},
     {"request_id", kAny, kDrop},
@@ -93,7 +94,8 @@ constexpr size_t kMaxLogitBias = 1024;
 
 Result<void> CheckStop(json::Value stop) {
   if (stop.is_string()) return {};
-  if (!stop.is_array()) return BadRequest("'stop' must be a string or an array of strings.", "stop");
+  if (!stop.is_array())
+    return BadRequest("'stop' must be a string or an array of strings.", "stop");
   if (stop.size() > kMaxStops) {
     return BadRequest("'stop' may hold at most " + std::to_string(kMaxStops) + " strings.", "stop");
   }
@@ -259,6 +261,8 @@ Result<CanonicalRequest> Reader::Read() {
 
 }  // namespace
 
-Result<CanonicalRequest> ParseChatRequest(const json::Document& body) { return Reader(body).Read(); }
+Result<CanonicalRequest> ParseChatRequest(const json::Document& body) {
+  return Reader(body).Read();
+}
 
 }  // namespace tollgate::gateway

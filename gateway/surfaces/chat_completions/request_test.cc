@@ -65,7 +65,8 @@ TEST(ChatRequest, WhatTheRouterSetsAndNullsAreLeftOut) {
   const CanonicalRequest request = Good(
       R"({"stream":true, "stream_options":{"include_usage":true,"other":1}, "max_tokens":5,
           "top_p":null, "temperature" : 0.5, "model":"ns/m",)" +
-      kMessages + R"(,"top_k":20,"chat_template_kwargs":{"enable_thinking":false},"guided_json":{"a":1},"user":"u","workspace_id":"evil"})");
+      kMessages +
+      R"(,"top_k":20,"chat_template_kwargs":{"enable_thinking":false},"guided_json":{"a":1},"user":"u","workspace_id":"evil"})");
   EXPECT_EQ(request.members_json,
             kMessages + R"(,"temperature" : 0.5,"top_k":20,)"
                         R"("chat_template_kwargs":{"enable_thinking":false},"guided_json":{"a":1},)"
@@ -78,11 +79,29 @@ TEST(ChatRequest, WhatTheRouterSetsAndNullsAreLeftOut) {
 
 TEST(ChatRequest, NullMeansAbsentForEveryOptionalField) {  // decisions.md 17
   std::string nulls;
-  for (const char* name :
-       {"stream", "stream_options", "max_tokens", "max_completion_tokens", "temperature", "top_p",
-        "frequency_penalty", "presence_penalty", "n", "seed", "top_logprobs", "logprobs",
-        "logit_bias", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format",
-        "reasoning_effort", "user", "metadata", "store", "unknown_thing"}) {
+  for (const char* name : {"stream",
+                           "stream_options",
+                           "max_tokens",
+                           "max_completion_tokens",
+                           "temperature",
+                           "top_p",
+                           "frequency_penalty",
+                           "presence_penalty",
+                           "n",
+                           "seed",
+                           "top_logprobs",
+                           "logprobs",
+                           "logit_bias",
+                           "stop",
+                           "tools",
+                           "tool_choice",
+                           "parallel_tool_calls",
+                           "response_format",
+                           "reasoning_effort",
+                           "user",
+                           "metadata",
+                           "store",
+                           "unknown_thing"}) {
     nulls += (nulls.empty() ? "\"" : ",\"") + std::string(name) + "\":null";
   }
   EXPECT_EQ(Good(Body(nulls)).members_json, kMessages);
@@ -93,7 +112,8 @@ TEST(ChatRequest, IntegersTakeIntegerValuedFloatsOnly) {  // H56, H57
     const auto with = [&](const std::string& value) {
       return Body("\"" + std::string(field) + "\":" + value);
     };
-    for (const char* bad : {"-1", "1.5", "\"5\"", "true", "[]", "{}", "1e400", "9223372036854775808"}) {
+    for (const char* bad :
+         {"-1", "1.5", "\"5\"", "true", "[]", "{}", "1e400", "9223372036854775808"}) {
       EXPECT_EQ(Refused(with(bad)), field) << bad;
     }
     EXPECT_EQ(Good(with("5.0")).max_tokens, 5);
@@ -132,7 +152,9 @@ TEST(ChatRequest, EveryCheckedFieldHasItsRange) {  // H60-H62, H69
       {"stop", {"\"x\"", "[]", R"(["a","b"])"}, {"5", "[1]", "{}", "[null]"}},
       {"parallel_tool_calls", {"true"}, {"\"true\"", "1"}},
       {"stream", {"true", "false"}, {"\"true\"", "1", "0"}},
-      {"stream_options", {"{}", R"({"include_usage":null})"}, {"[]", "true", R"({"include_usage":1})"}},
+      {"stream_options",
+       {"{}", R"({"include_usage":null})"},
+       {"[]", "true", R"({"include_usage":1})"}},
       {"response_format",
        {R"({"type":"text"})", R"({"type":"json_object"})",
         R"({"type":"json_schema","json_schema":{"name":"s","schema":{"type":"object"}}})"},
@@ -167,7 +189,8 @@ TEST(ChatRequest, CountsOfListsAreBounded) {  // H63, H69
     stops += (i ? ",\"" : "\"") + std::to_string(i) + "\"";
     biases += (i ? ",\"" : "\"") + std::to_string(i) + "\":1";
   }
-  for (int i = 0; i < 20'000; ++i) messages += i ? R"(,{"role":"user","content":""})" : R"({"role":"user","content":""})";
+  for (int i = 0; i < 20'000; ++i)
+    messages += i ? R"(,{"role":"user","content":""})" : R"({"role":"user","content":""})";
   EXPECT_EQ(Refused(Body("\"stop\":[" + stops + "]")), "stop");
   EXPECT_EQ(Refused(Body("\"logit_bias\":{" + biases + "}")), "logit_bias");
   EXPECT_EQ(Refused(R"({"model":"m","messages":[)" + messages + "]}"), "messages");
@@ -187,15 +210,26 @@ std::string Turns(const std::string& messages) {
 
 TEST(ChatMessages, ShapesThatAreRefused) {  // H63
   for (const char* bad : {
-           "5", "\"x\"", "[]", "null", "{}", R"({"content":"x"})", R"({"role":5,"content":"x"})",
-           R"({"role":"bot","content":"x"})", R"({"role":"user"})", R"({"role":"user","content":null})",
-           R"({"role":"user","content":5})", R"({"role":"user","content":{}})",
-           R"({"role":"system","content":null})", R"({"role":"user","content":["x"]})",
+           "5",
+           "\"x\"",
+           "[]",
+           "null",
+           "{}",
+           R"({"content":"x"})",
+           R"({"role":5,"content":"x"})",
+           R"({"role":"bot","content":"x"})",
+           R"({"role":"user"})",
+           R"({"role":"user","content":null})",
+           R"({"role":"user","content":5})",
+           R"({"role":"user","content":{}})",
+           R"({"role":"system","content":null})",
+           R"({"role":"user","content":["x"]})",
            R"({"role":"user","content":[{"text":"x"}]})",
            R"({"role":"user","content":[{"image_url":{"url":"http://x"}}]})",
            R"({"role":"user","content":[{"type":"text"}]})",
            R"({"role":"user","content":[{"type":"text","text":5}]})",
-           R"({"role":"assistant","tool_calls":{}})", R"({"role":"assistant","tool_calls":["x"]})",
+           R"({"role":"assistant","tool_calls":{}})",
+           R"({"role":"assistant","tool_calls":["x"]})",
            R"({"role":"assistant","tool_calls":[{"id":"a","function":{"arguments":"{}"}}]})",
            R"({"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{}}}]})",
            R"({"role":"tool","content":"x","tool_call_id":5})",
@@ -205,41 +239,62 @@ TEST(ChatMessages, ShapesThatAreRefused) {  // H63
 }
 
 TEST(ChatMessages, ShapesThatPassUntouched) {
-  for (const char* good : {
-           R"({"role":"user","content":[]})", R"({"role":"user","content":[{"type":"text","text":"x"}]})",
-           R"({"role":"assistant","content":null})", R"({"role":"assistant"})",
-           R"({"role":"assistant","content":"x","refusal":null,"audio":null,"annotations":[]})",
-           R"({"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]})",
-           R"({"role":"tool","content":"x","tool_call_id":"a"})",
-           R"({"role":"user","name":"joe","content":"x"})",
-       }) {
+  for (
+      const char* good : {
+          R"({"role":"user","content":[]})",
+          R"({"role":"user","content":[{"type":"text","text":"x"}]})",
+          R"({"role":"assistant","content":null})",
+          R"({"role":"assistant"})",
+          R"({"role":"assistant","content":"x","refusal":null,"audio":null,"annotations":[]})",
+          R"({"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]})",
+          R"({"role":"tool","content":"x","tool_call_id":"a"})",
+          R"({"role":"user","name":"joe","content":"x"})",
+      }) {
     EXPECT_EQ(Good(Turns(good)).members_json, "\"messages\":[" + std::string(good) + "]");
   }
 }
 
 TEST(ChatMessages, DeveloperBecomesSystem) {
-  EXPECT_EQ(Good(Turns(R"({"content":"x","role":"developer"},{"role":"user","content":"y"})")).members_json,
+  EXPECT_EQ(Good(Turns(R"({"content":"x","role":"developer"},{"role":"user","content":"y"})"))
+                .members_json,
             R"("messages":[{"content":"x","role":"system"},{"role":"user","content":"y"}])");
 }
 
 TEST(ChatMessages, HistoryReasoningGoesOutUnderBothNames) {  // wire.md 2.4
-  EXPECT_EQ(Good(Turns(R"({"role":"assistant","reasoning_content":"r\n","content":"x"})")).members_json,
-            R"("messages":[{"role":"assistant","reasoning_content":"r\n","reasoning":"r\n","content":"x"}])");
-  EXPECT_EQ(Good(Turns(R"({"reasoning":"r","role":"assistant","content":"x"})")).members_json,
-            R"("messages":[{"reasoning":"r","reasoning_content":"r","role":"assistant","content":"x"}])");
-  EXPECT_EQ(Good(Turns(R"({"role":"assistant","reasoning":null,"reasoning_content":"r","content":"x"})")).members_json,
-            R"("messages":[{"role":"assistant","reasoning":"r","reasoning_content":"r","content":"x"}])");
-  const char* const both = R"({"role":"assistant","reasoning":"a","reasoning_content":"b","content":"x"})";
+  EXPECT_EQ(
+      Good(Turns(R"({"role":"assistant","reasoning_content":"r\n","content":"x"})")).members_json,
+      R"("messages":[{"role":"assistant","reasoning_content":"r\n","reasoning":"r\n","content":"x"}])");
+  EXPECT_EQ(
+      Good(Turns(R"({"reasoning":"r","role":"assistant","content":"x"})")).members_json,
+      R"("messages":[{"reasoning":"r","reasoning_content":"r","role":"assistant","content":"x"}])");
+  EXPECT_EQ(
+      Good(Turns(R"({"role":"assistant","reasoning":null,"reasoning_content":"r","content":"x"})"))
+          .members_json,
+      R"("messages":[{"role":"assistant","reasoning":"r","reasoning_content":"r","content":"x"}])");
+  const char* const both =
+      R"({"role":"assistant","reasoning":"a","reasoning_content":"b","content":"x"})";
   EXPECT_EQ(Good(Turns(both)).members_json, "\"messages\":[" + std::string(both) + "]");
   const char* const user = R"({"role":"user","reasoning":"a","content":"x"})";
   EXPECT_EQ(Good(Turns(user)).members_json, "\"messages\":[" + std::string(user) + "]");
 }
 
 TEST(ChatMessages, MediaPartsAreCounted) {  // H67
-  EXPECT_EQ(Good(Turns(R"({"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"http://169.254.169.254/"}}]})")).prompt.media_parts, 1);
-  EXPECT_EQ(Good(Turns(R"({"role":"user","content":[{"type":"input_audio","input_audio":{}}]})")).prompt.media_parts, 1);
+  EXPECT_EQ(
+      Good(
+          Turns(
+              R"({"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"http://169.254.169.254/"}}]})"))
+          .prompt.media_parts,
+      1);
+  EXPECT_EQ(Good(Turns(R"({"role":"user","content":[{"type":"input_audio","input_audio":{}}]})"))
+                .prompt.media_parts,
+            1);
   // A text part can not smuggle a picture past the capability check.
-  EXPECT_EQ(Good(Turns(R"({"role":"user","content":[{"type":"text","text":"x","image_url":{"url":"http://x"}}]})")).prompt.media_parts, 1);
+  EXPECT_EQ(
+      Good(
+          Turns(
+              R"({"role":"user","content":[{"type":"text","text":"x","image_url":{"url":"http://x"}}]})"))
+          .prompt.media_parts,
+      1);
 }
 
 TEST(ChatMessages, TheSizeBoundsTheText) {
@@ -255,35 +310,39 @@ const std::string kTool =
 const std::string kOther = R"({"type":"function","function":{"name":"g"}})";
 
 TEST(ChatTools, PassThroughAndCount) {
-  const CanonicalRequest request = Good(Body("\"tools\":[" + kTool + "],\"tool_choice\":\"required\""));
+  const CanonicalRequest request =
+      Good(Body("\"tools\":[" + kTool + "],\"tool_choice\":\"required\""));
   EXPECT_TRUE(request.has_tools);
-  EXPECT_EQ(request.members_json, kMessages + ",\"tools\":[" + kTool + "],\"tool_choice\":\"required\"");
+  EXPECT_EQ(request.members_json,
+            kMessages + ",\"tools\":[" + kTool + "],\"tool_choice\":\"required\"");
   EXPECT_GE(request.prompt.text_bytes, static_cast<int64_t>(kTool.size()));
 }
 
 TEST(ChatTools, BadDefinitionsNameTools) {
-  for (const char* bad : {"{}", "5", "[5]", "[{}]", R"([{"type":"function"}])",
-                          R"([{"type":"function","function":{}}])",
-                          R"([{"type":"function","function":{"name":5}}])",
-                          R"([{"type":"function","function":{"name":"f","parameters":[]}}])",
-                          R"([{"type":"function","function":{"name":"f","description":5}}])",
-                          R"([{"type":"custom","custom":{"name":"f"}}])"}) {
+  for (const char* bad :
+       {"{}", "5", "[5]", "[{}]", R"([{"type":"function"}])",
+        R"([{"type":"function","function":{}}])", R"([{"type":"function","function":{"name":5}}])",
+        R"([{"type":"function","function":{"name":"f","parameters":[]}}])",
+        R"([{"type":"function","function":{"name":"f","description":5}}])",
+        R"([{"type":"custom","custom":{"name":"f"}}])"}) {
     EXPECT_EQ(Refused(Body("\"tools\":" + std::string(bad))), "tools") << bad;
   }
 }
 
 TEST(ChatTools, ChoicesAreCheckedAgainstTheTools) {
   const std::string tools = "\"tools\":[" + kTool + "," + kOther + "],\"tool_choice\":";
-  for (const char* good : {"\"none\"", "\"auto\"", "\"required\"",
-                           R"({"type":"function","function":{"name":"g"}})"}) {
+  for (const char* good :
+       {"\"none\"", "\"auto\"", "\"required\"", R"({"type":"function","function":{"name":"g"}})"}) {
     const std::string members = Good(Body(tools + good)).members_json;
     EXPECT_NE(members.find("\"tool_choice\":" + std::string(good)), std::string::npos) << members;
   }
-  for (const char* bad : {"\"some\"", "5", "[]", "{}", R"({"type":"function"})",
-                          R"({"type":"function","function":{"name":"h"}})",
-                          R"({"type":"custom","custom":{"name":"f"}})",
-                          R"({"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[]}})",
-                          R"({"type":"allowed_tools","allowed_tools":{"mode":"x","tools":[{"type":"function","function":{"name":"f"}}]}})"}) {
+  for (
+      const char* bad :
+      {"\"some\"", "5", "[]", "{}", R"({"type":"function"})",
+       R"({"type":"function","function":{"name":"h"}})",
+       R"({"type":"custom","custom":{"name":"f"}})",
+       R"({"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[]}})",
+       R"({"type":"allowed_tools","allowed_tools":{"mode":"x","tools":[{"type":"function","function":{"name":"f"}}]}})"}) {
     EXPECT_EQ(Refused(Body(tools + bad)), "tool_choice") << bad;
   }
   EXPECT_EQ(Refused(Body(R"("tool_choice":"required")")), "tool_choice");
@@ -299,12 +358,17 @@ TEST(ChatTools, AllowedToolsBecomeAShorterList) {
 }
 
 TEST(ChatRequest, FieldsThatReachBeyondTheRequestAreDropped) {
-  EXPECT_EQ(Good(Body(R"("priority":-10,"request_id":"x","kv_transfer_params":{"remote_host":"h"},"custom_logit_processor":"x","n_predict":100000,"id_slot":1)")).members_json,
-            kMessages);
+  EXPECT_EQ(
+      Good(
+          Body(
+              R"("priority":-10,"request_id":"x","kv_transfer_params":{"remote_host":"h"},"custom_logit_processor":"x","n_predict":100000,"id_slot":1)"))
+          .members_json,
+      kMessages);
 }
 
 TEST(ChatRequest, EscapedKeysAreTheSameKeys) {  // H54
-  const CanonicalRequest request = Good(R"({"mo\u0064el":"ns/m",)" + kMessages + R"(,"strea\u006d":true,"\u006dax_tokens":7})");
+  const CanonicalRequest request =
+      Good(R"({"mo\u0064el":"ns/m",)" + kMessages + R"(,"strea\u006d":true,"\u006dax_tokens":7})");
   EXPECT_EQ(request.model, "ns/m");
   EXPECT_TRUE(request.stream);
   EXPECT_EQ(request.max_tokens, 7);

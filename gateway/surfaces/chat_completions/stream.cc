@@ -15,9 +15,10 @@ class ChatStreamEncoder : public StreamEncoder {
  public:
   ChatStreamEncoder(const CanonicalRequest& request, const AnswerStamp& stamp)
       : include_usage_(request.include_usage), choices_(static_cast<size_t>(request.choices)) {
-    stem_ = "data: {\"id\":\"chatcmpl-" + stamp.id +
-            "\",\"object\":\"chat.completion.chunk\",\"created\":" + std::to_string(stamp.created_s) +
-            ",\"model\":" + json::Quoted(request.model) + ",\"choices\":[";
+    stem_ =
+        "data: {\"id\":\"chatcmpl-" + stamp.id +
+        "\",\"object\":\"chat.completion.chunk\",\"created\":" + std::to_string(stamp.created_s) +
+        ",\"model\":" + json::Quoted(request.model) + ",\"choices\":[";
     // With include_usage the live service says "usage":null in every chunk but the last.
     tail_ = include_usage_ ? "],\"usage\":null}\n\n" : "]}\n\n";
     content_head_ = stem_ + "{\"index\":0,\"delta\":{\"content\":\"";

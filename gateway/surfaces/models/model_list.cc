@@ -16,13 +16,20 @@ namespace pb = catalog::v1;
 
 std::string_view CapabilityName(int capability) {
   switch (capability) {
-    case pb::CAPABILITY_CHAT: return "chat";
-    case pb::CAPABILITY_COMPLETION: return "completion";
-    case pb::CAPABILITY_EMBEDDING: return "embedding";
-    case pb::CAPABILITY_VISION: return "vision";
-    case pb::CAPABILITY_TOOLS: return "tools";
-    case pb::CAPABILITY_REASONING: return "reasoning";
-    default: return {};
+    case pb::CAPABILITY_CHAT:
+      return "chat";
+    case pb::CAPABILITY_COMPLETION:
+      return "completion";
+    case pb::CAPABILITY_EMBEDDING:
+      return "embedding";
+    case pb::CAPABILITY_VISION:
+      return "vision";
+    case pb::CAPABILITY_TOOLS:
+      return "tools";
+    case pb::CAPABILITY_REASONING:
+      return "reasoning";
+    default:
+      return {};
   }
 }
 

@@ -21,7 +21,8 @@ std::vector<std::string> Ids(const catalog::v1::Snapshot& snapshot, const auth::
   const auto document = json::Document::ParseView(body);
   EXPECT_TRUE(document.ok()) << body;
   std::vector<std::string> ids;
-  for (const json::Value entry : document->root().Find("data")) ids.push_back(entry.Find("id").string());
+  for (const json::Value entry : document->root().Find("data"))
+    ids.push_back(entry.Find("id").string());
   return ids;
 }
 
@@ -37,15 +38,16 @@ TEST(ModelList, ExactBytes) {
   model->add_capabilities(catalog::v1::CAPABILITY_TOOLS);
   model->set_documentation_url("https://example.com/m");
   model->set_created_at_s(1735689600);
-  EXPECT_EQ(RenderModelList(snapshot, nullptr),
-            R"({"object":"list","data":[{"id":"deep/model-1","object":"model","created":1735689600,)"
-            R"("owned_by":"deep","type":"model","display_name":"Model \"1\"",)"
-            R"("created_at":"2025-01-01T00:00:00Z","context_window":131072,"context_length":131072,)"
-            R"("max_output_tokens":32768,"max_input_tokens":98304,)"
-            R"("pricing":{"input":0.15,"output":2.2,"currency":"USD","unit":"per_million_tokens",)"
-            R"("prompt":"0.00000015","completion":"0.0000022"},"capabilities":["chat","tools"],)"
-            R"("links":{"documentation":"https://example.com/m"}}],"has_more":false,)"
-            R"("first_id":"deep/model-1","last_id":"deep/model-1"})");
+  EXPECT_EQ(
+      RenderModelList(snapshot, nullptr),
+      R"({"object":"list","data":[{"id":"deep/model-1","object":"model","created":1735689600,)"
+      R"("owned_by":"deep","type":"model","display_name":"Model \"1\"",)"
+      R"("created_at":"2025-01-01T00:00:00Z","context_window":131072,"context_length":131072,)"
+      R"("max_output_tokens":32768,"max_input_tokens":98304,)"
+      R"("pricing":{"input":0.15,"output":2.2,"currency":"USD","unit":"per_million_tokens",)"
+      R"("prompt":"0.00000015","completion":"0.0000022"},"capabilities":["chat","tools"],)"
+      R"("links":{"documentation":"https://example.com/m"}}],"has_more":false,)"
+      R"("first_id":"deep/model-1","last_id":"deep/model-1"})");
 }
 
 TEST(ModelList, MaxInputTokensOnlyWhenTheOutputCapIsBelowTheWindow) {

@@ -1,5 +1,5 @@
-// Checking and forwarding of top-level request members by a table of rules. Shared by the surfaces whose
-// requests are close to what the engine gets.
+// Checking and forwarding of top-level request members by a table of rules. Shared by the surfaces
+// whose requests are close to what the engine gets.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,8 @@ class MemberWriter {
 
   // The member as it was written, key and all.
   void Forward(json::Value member);
-  // An integer in its plain form: 5.0 and 1e3 are legal from callers, but not every engine takes them.
+  // An integer in its plain form: 5.0 and 1e3 are legal from callers, but not every engine takes
+  // them.
   void ForwardInteger(json::Value member);
   void Add(std::string_view name, std::string_view raw_value);
   std::string Take() { return std::move(out_); }

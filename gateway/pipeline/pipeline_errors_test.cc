@@ -1,0 +1,314 @@
+// Every error that an inference request can end with: status, code, type, param and Retry-After,
+// what was given back, and which of several faults is told.
+#include "gateway/pipeline/pipeline_fixture.h"
+
+namespace tollgate::gateway {
+namespace {
+
+using namespace testing;  // NOLINT: the fakes
+
+using PipelineErrors = PipelineFixture;
+
+TEST_F(PipelineErrors, CredentialErrors) {
+  const std::string wrong = "401 invalid_api_key authentication_error";
+  const auto with = [&](Headers headers) {
+    HttpRequest request = rig.ChatRequest(Body());
+    request.headers = std::move(headers);
+    return Told(rig.Run(ChatSurface(), std::move(request)));
+  };
+  const std::string good = "Bearer " + rig.key_text;
+  std::string flipped = good;
+  flipped[20] = flipped[20] == 'a' ? 'b' : 'a';
+  EXPECT_EQ(with({}), wrong);
+  EXPECT_EQ(with({{"authorization", "Bearer"}}), wrong);
+  EXPECT_EQ(with({{"authorization", "Bearer "}}), wrong);
+  EXPECT_EQ(with({{"authorization", "Basic dTpw"}}), wrong);
+  EXPECT_EQ(with({{"authorization", rig.key_text}}), wrong);
+  EXPECT_EQ(with({{"authorization", good}, {"authorization", good}}), wrong);
+  EXPECT_EQ(with({{"x-api-key", rig.key_text}}), wrong);
+  EXPECT_EQ(with({{"authorization", "Bearer " + std::string(10'000, 'a')}}), wrong);
+  const int calls = rig.auth->calls;
+  EXPECT_EQ(with({{"authorization", flipped}}), wrong);
+  EXPECT_EQ(rig.auth->calls, calls) << "a bad checksum needs no look-up";  // H44
+  EXPECT_EQ(with({{"authorization", "Bearer " + MakeKey("tollgate").text}}), wrong);
+  EXPECT_EQ(rig.auth->calls, calls + 1);
+  EXPECT_TRUE(rig.limiter->acquired.empty());
+}
+
+TEST_F(PipelineErrors, KeyStateErrors) {
+  rig.key.set_state(auth::v1::KEY_STATE_DISABLED);
+  rig.Publish();
+  EXPECT_EQ(Told(Send()), "403 virtual_key_blocked permission_error");
+  rig.key.set_state(auth::v1::KEY_STATE_REVOKED);
+  rig.Publish();
+  EXPECT_EQ(Told(Send()), "401 invalid_api_key authentication_error");
+  rig.key.set_state(auth::v1::KEY_STATE_ACTIVE);
+  rig.key.set_expires_at_us(rig.clock.WallUs());
+  rig.Publish();
+  EXPECT_EQ(Told(Send()), "401 invalid_api_key authentication_error");
+}
+
+TEST_F(PipelineErrors, AuthOutageIsNeverTheCallersFault) {  // decisions.md 14
+  rig.auth->down = true;
+  EXPECT_EQ(Told(Send()), "503 service_unavailable service_unavailable retry=1");
+}
+
+TEST_F(PipelineErrors, BodyErrors) {
+  const std::string bad = "400 bad_request invalid_request_error";
+  for (const char* body : {"", "null", "[]", "\"x\"", "{", "{}x", "{'a':1}", "\xEF\xBB\xBF{}",
+                           "{\"model\":\"a\",\"model\":\"b\"}", "{\"a\":NaN}"}) {
+    EXPECT_EQ(Told(Send(body)), bad) << body;
+  }
+  EXPECT_EQ(Told(Send("{}")), bad + " param=model");
+  EXPECT_EQ(Told(Send(R"({"model":"ns/model"})")), bad + " param=messages");
+  EXPECT_EQ(Told(Send(Body("\"max_tokens\":-1"))), bad + " param=max_tokens");
+  EXPECT_EQ(Told(Send(Body("\"max_tokens\":1.5"))), bad + " param=max_tokens");
+  EXPECT_EQ(Told(Send(Body("\"temperature\":3"))), bad + " param=temperature");
+  EXPECT_EQ(
+      Told(Send(
+          R"({"model":"ns/model","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:x"}}]}]})")),
+      bad + " param=messages");
+  EXPECT_TRUE(rig.limiter->acquired.empty());
+  EXPECT_TRUE(rig.billing->authorized.empty());
+}
+
+TEST_F(PipelineErrors, StreamRequestsFailAsJsonBeforeTheStream) {  // gateway-spec, general rule 2
+  EXPECT_EQ(Told(Send(Body("\"stream\":true,\"n\":0"))),
+            "400 bad_request invalid_request_error param=n");
+  Say({Failed("service_unavailable", 3000)});
+  EXPECT_EQ(Told(Send(Body("\"stream\":true"))),
+            "503 service_unavailable service_unavailable retry=3");
+}
+
+TEST_F(PipelineErrors, BodiesThatSayTheyAreNotJson) {  // H72, H73
+  const auto with = [&](const char* name, const char* value) {
+    HttpRequest request = rig.ChatRequest(Body());
+    request.headers[1] = {name, value};
+    return rig.Run(ChatSurface(), std::move(request))->status;
+  };
+  EXPECT_EQ(with("content-type", "text/plain"), 400);
+  EXPECT_EQ(with("content-type", "application/x-www-form-urlencoded"), 400);
+  EXPECT_EQ(with("content-type", "application/json; charset=utf-16"), 400);
+  EXPECT_EQ(with("content-encoding", "gzip"), 400);
+}
+
+TEST_F(PipelineErrors, ModelErrors) {
+  const auto of = [&](const std::string& model) {
+    return Told(Send("{\"model\":" + json::Quoted(model) +
+                     R"(,"messages":[{"role":"user","content":"hi"}]})"));
+  };
+  for (const char* id :
+       {"", "ns/other", "NS/model", "ns/model ", "../ns/model", "tollgate/ns/model", "a\"b\\c"}) {
+    EXPECT_EQ(of(id), "404 model_unavailable not_found_error") << id;
+  }
+  EXPECT_EQ(of(std::string(10'000, 'x')), "404 model_unavailable not_found_error");
+  rig.snapshot.mutable_models(0)->set_serving(false);
+  rig.Publish();
+  EXPECT_EQ(of("ns/model"), "503 model_unavailable not_found_error");
+  rig.snapshot.mutable_models(0)->set_workspace_id("ws2");
+  rig.Publish();
+  EXPECT_EQ(of("ns/model"), "401 invalid_api_key authentication_error");
+  EXPECT_TRUE(rig.limiter->acquired.empty());
+}
+
+TEST_F(PipelineErrors, AllowList) {
+  rig.key.add_allowed_models("ns/other");
+  rig.Publish();
+  EXPECT_EQ(Told(Send()), "403 model_blocked permission_error");
+}
+
+TEST_F(PipelineErrors, AModelThatOnlyEmbedsDoesNotChat) {
+  rig.snapshot.mutable_models(0)->set_capabilities(0, catalog::v1::CAPABILITY_EMBEDDING);
+  rig.Publish();
+  EXPECT_EQ(Told(Send()), "400 bad_request invalid_request_error param=model");
+}
+
+TEST_F(PipelineErrors, WhatCanNotFitIsRefusedWithRealNumbers) {  // decisions.md 18, 32
+  const Answer answer = Send(Body("\"max_completion_tokens\":1000"));
+  EXPECT_EQ(Told(answer),
+            "400 context_length_exceeded invalid_request_error param=max_completion_tokens");
+  EXPECT_NE(answer->body.find("maximum context length is 1000 tokens"), std::string::npos);
+}
+
+TEST_F(PipelineErrors, LimitErrors) {
+  ratelimit::v1::AcquireResult denied;
+  denied.set_retry_after_ms(1500);
+  const auto by = [&](ratelimit::v1::LimitKind kind) {
+    denied.set_denied_by(kind);
+    rig.limiter->answer = denied;
+    return Told(Send());
+  };
+  EXPECT_EQ(by(ratelimit::v1::LIMIT_KIND_REQUESTS), "429 rate_limited rate_limit_error retry=2");
+  EXPECT_EQ(by(ratelimit::v1::LIMIT_KIND_CONCURRENCY), "429 rate_limited rate_limit_error retry=2");
+  EXPECT_EQ(by(ratelimit::v1::LIMIT_KIND_TOKENS), "429 token_limited rate_limit_error retry=2");
+  EXPECT_TRUE(rig.billing->authorized.empty());
+  EXPECT_TRUE(rig.limiter->released.empty()) << "nothing was taken";
+  ExpectNoLeases();
+}
+
+TEST_F(PipelineErrors, MoneyErrorsGiveTheLimitsBack) {  // decisions.md 3, 16
+  billing::v1::AuthorizeResult denied;
+  denied.set_retry_after_ms(800);
+  const auto by = [&](billing::v1::DenyReason reason) {
+    denied.set_denied_by(reason);
+    rig.billing->answer = denied;
+    return Told(Send());
+  };
+  EXPECT_EQ(by(billing::v1::DENY_REASON_NO_CREDIT), "402 insufficient_credits permission_error");
+  EXPECT_EQ(by(billing::v1::DENY_REASON_CAP), "402 insufficient_credits permission_error");
+  EXPECT_EQ(by(billing::v1::DENY_REASON_FROZEN), "402 insufficient_credits permission_error");
+  EXPECT_EQ(by(billing::v1::DENY_REASON_HELD), "429 rate_limited rate_limit_error retry=1");
+  EXPECT_EQ(by(billing::v1::DENY_REASON_ID_REUSE), "500 server_error server_error");
+  EXPECT_TRUE(rig.inference->started.empty());
+  EXPECT_TRUE(rig.billing->voided.empty());
+  ExpectAllRefunded();
+}
+
+TEST_F(PipelineErrors, BillingOutageFailsClosedAndVoids) {
+  rig.billing->answer = Fail{Error{ErrorId::kInsufficientCredits}};  // not a verdict, only an error
+  EXPECT_EQ(Told(Send()), "503 service_unavailable service_unavailable retry=1");
+  ASSERT_EQ(rig.billing->voided.size(), 1u);
+  EXPECT_EQ(rig.billing->voided[0].request_id(), rig.billing->authorized[0].request_id());
+  EXPECT_TRUE(rig.inference->started.empty());
+  ExpectAllRefunded();
+}
+
+TEST_F(PipelineErrors, LimiterOutageUsesTheLocalShare) {
+  rig.key.mutable_key_limits()->set_requests_per_minute(5);
+  rig.Publish();
+  rig.limiter->answer = Unavailable("limiter is down");
+  int served = 0, limited = 0;
+  for (int i = 0; i < 10; ++i) {
+    Say({Started(), Text("a"), Finish(), End(1, 1)});
+    const Answer answer = Send();
+    if (answer->status == 200) {
+      ++served;
+    } else {
+      EXPECT_TRUE(Told(answer).starts_with("429 rate_limited rate_limit_error retry="));
+      ++limited;
+      rig.On([&](Loop&) { rig.inference->script->batches.clear(); });
+    }
+  }
+  EXPECT_EQ(served, 3);  // 60 % of five
+  EXPECT_EQ(limited, 7);
+  ExpectAllRefunded();  // in case it had heard of them
+}
+
+TEST_F(PipelineErrors, KeysWithoutLimitsNeedNoLimiter) {
+  rig.key.clear_key_limits();
+  rig.Publish();
+  Say({Started(), Text("a"), Finish(), End(1, 1)});
+  EXPECT_EQ(Send()->status, 200);
+  EXPECT_TRUE(rig.limiter->acquired.empty());
+  EXPECT_TRUE(rig.limiter->released.empty());
+}
+
+TEST_F(PipelineErrors, EngineErrorsBeforeOutput) {
+  struct Case {
+    const char* name;
+    const char* told;
+  };
+  const Case kCases[] = {
+      {"bad_request", "400 bad_request invalid_request_error"},
+      {"context_length_exceeded", "400 context_length_exceeded invalid_request_error"},
+      {"rate_limited", "429 rate_limited rate_limit_error retry=4"},
+      {"upstream_error", "502 server_error server_error retry=4"},
+      {"upstream_unreachable", "502 service_unavailable service_unavailable retry=4"},
+      {"service_unavailable", "503 service_unavailable service_unavailable retry=4"},
+      {"model_not_serving", "503 model_unavailable not_found_error retry=4"},
+      {"server_error", "500 server_error server_error retry=4"},
+      {"a_row_of_a_later_version", "500 server_error server_error retry=4"},
+  };
+  for (const Case& c : kCases) {
+    for (const char* body : {"\"stream\":true", "\"stream\":false"}) {
+      Say({Failed(c.name, 3500)});
+      EXPECT_EQ(Told(Send(Body(body))), c.told);
+    }
+  }
+  EXPECT_TRUE(rig.billing->voided.empty()) << "the router has settled it";
+  ExpectAllRefunded();
+}
+
+TEST_F(PipelineErrors, ARequestThatNeverLeftIsVoided) {
+  rig.inference->script->sent = false;
+  rig.inference->script->broken = Error{ErrorId::kServiceUnavailable, "", "", 1000};
+  EXPECT_EQ(Told(Send()), "503 service_unavailable service_unavailable retry=1");
+  ASSERT_EQ(rig.billing->voided.size(), 1u);
+  ExpectAllRefunded();
+}
+
+TEST_F(PipelineErrors, ABrokenLinkIsNotVoided) {
+  rig.inference->script->broken = Error{ErrorId::kServiceUnavailable, "", "", 1000};
+  EXPECT_EQ(Told(Send()), "503 service_unavailable service_unavailable retry=1");
+  EXPECT_TRUE(rig.billing->voided.empty()) << "the router may be running it";
+}
+
+TEST_F(PipelineErrors, AFailureAfterOutputEndsTheStreamWithoutDone) {  // decisions.md 23
+  Say({Started(), Text("a")});
+  Say({Failed("upstream_error")});
+  const Answer answer = Send(Body("\"stream\":true"));
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_TRUE(answer->body.ends_with(
+      "data: {\"error\":{\"message\":\"The model backend failed.\",\"type\":\"server_error\","
+      "\"code\":\"server_error\"}}\n\n"))
+      << answer->body;
+  EXPECT_EQ(answer->body.find("[DONE]"), std::string::npos);
+  EXPECT_TRUE(answer->ended);
+  EXPECT_FALSE(rig.limiter->released.at(0).refund());
+}
+
+TEST_F(PipelineErrors, ABrokenLinkInMidStreamIsNotSilent) {
+  Say({Started(), Text("a")});
+  rig.inference->script->broken = Error{ErrorId::kUpstreamUnreachable};
+  const Answer answer = Send(Body("\"stream\":true"));
+  EXPECT_NE(answer->body.find("data: {\"error\":"), std::string::npos);
+  EXPECT_EQ(answer->body.find("[DONE]"), std::string::npos);
+}
+
+TEST_F(PipelineErrors, AFailureAfterOutputFailsAFoldedAnswer) {
+  Say({Started(), Text("a")});
+  Say({Failed("upstream_error")});
+  EXPECT_EQ(Told(Send()), "502 server_error server_error");
+}
+
+// ---- order of checks (decisions.md 16): of several faults, the first one is told ----
+
+TEST_F(PipelineErrors, TheFirstFaultIsTold) {
+  rig.key.set_state(auth::v1::KEY_STATE_DISABLED);
+  rig.key.add_allowed_models("ns/other");
+  rig.snapshot.mutable_models(0)->set_serving(false);
+  billing::v1::AuthorizeResult broke;
+  broke.set_denied_by(billing::v1::DENY_REASON_NO_CREDIT);
+  rig.billing->answer = broke;
+  ratelimit::v1::AcquireResult limited;
+  limited.set_denied_by(ratelimit::v1::LIMIT_KIND_REQUESTS);
+  limited.set_retry_after_ms(1);
+  rig.limiter->answer = limited;
+  rig.Publish();
+  EXPECT_TRUE(Told(Send("{")).starts_with("403 virtual_key_blocked"));
+  rig.key.set_state(auth::v1::KEY_STATE_ACTIVE);
+  rig.Publish();
+  const auto forget_keys = [&] {
+    auth::v1::WatchKeysResponse reset;
+    reset.set_reset(true);
+    rig.On([&](Loop&) { rig.worker->keys->OnChanges(reset); });
+  };
+  forget_keys();
+  EXPECT_TRUE(Told(Send("{")).starts_with("400 bad_request"));
+  EXPECT_TRUE(Told(Send(R"({"model":"no","messages":[{"role":"user","content":"x"}]})"))
+                  .starts_with("404 model_unavailable"));
+  EXPECT_TRUE(Told(Send()).starts_with("403 model_blocked"));
+  rig.key.clear_allowed_models();
+  rig.Publish();
+  forget_keys();
+  EXPECT_TRUE(Told(Send()).starts_with("503 model_unavailable"));
+  rig.snapshot.mutable_models(0)->set_serving(true);
+  rig.Publish();
+  EXPECT_TRUE(Told(Send()).starts_with("429 rate_limited"));
+  limited.set_granted(true);
+  rig.limiter->answer = limited;
+  EXPECT_TRUE(Told(Send()).starts_with("402 insufficient_credits"));
+}
+
+}  // namespace
+}  // namespace tollgate::gateway
