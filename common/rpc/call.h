@@ -8,7 +8,6 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -22,13 +21,13 @@ namespace tollgate::rpc {
 // because either may be gone first.
 template <typename Request, typename Response>
 struct PendingCall {
-  explicit PendingCall(Loop& loop) : outside(std::in_place, loop) {}
+  explicit PendingCall(Loop& loop) : outside(std::make_unique<OutsideWork>(loop)) {}
   grpc::ClientContext context;
   Request request;
   Response response;
   grpc::Status status;
   Waiter* waiter = nullptr;  // loop's thread only; null once the coroutine is gone
-  std::optional<OutsideWork> outside;  // until gRPC has posted the answer
+  std::unique_ptr<OutsideWork> outside;  // until gRPC has posted the answer
 };
 
 // On the loop's thread. The method's type picks the right overload by itself:
@@ -55,13 +54,16 @@ Task<Result<Response>> Unary(Loop& loop, std::type_identity_t<Async>* async,
   call->request = std::move(request);
   call->context.set_deadline(std::chrono::system_clock::now() +
                              std::chrono::milliseconds(std::max<int64_t>(timeout_ms, 1)));
-  (async->*method)(&call->context, &call->request, &call->response, [call](grpc::Status status) {
-    call->status = std::move(status);
-    call->outside->loop().Post([call] {
-      if (call->waiter != nullptr) call->waiter->ResumeNow(true);
-    });
-    call->outside.reset();
-  });
+  (async->*method)(&call->context, &call->request, &call->response,
+                   [call](grpc::Status status) mutable {
+                     call->status = std::move(status);
+                     // This thread keeps nothing of the call: its context holds the channel, whose end
+                     // on a thread of gRPC's would be the end of the process (pitfalls.md).
+                     std::unique_ptr<OutsideWork> outside = std::move(call->outside);
+                     outside->loop().Post([call = std::move(call)] {
+                       if (call->waiter != nullptr) call->waiter->ResumeNow(true);
+                     });
+                   });
   bool answered = co_await waiter.Suspend();
   guard.done = answered;
   if (!answered) co_return FailWith(ErrorId::kServiceUnavailable, "", "the call was cancelled");
