@@ -184,6 +184,7 @@ TEST_F(Keys, AHangingAuthDelaysAKnownKeyOnlyBriefly) {
   EXPECT_TRUE(Look().ok());
   EXPECT_EQ(rig.worker->keys->counters().stale, 1);
   rig.On([&](Loop&) { rig.auth->gate.Set(); });
+  while (rig.auth->running > 0) rig.On([](Loop&) {});
 }
 
 TEST(SecondChanceMap, KeepsWhatIsUsed) {

@@ -2,6 +2,8 @@
 // as they are told. All of it on one loop.
 #pragma once
 
+#include <atomic>
+#include <cassert>
 #include <deque>
 #include <functional>
 #include <map>
@@ -89,6 +91,8 @@ class FakeSubscription : public Subscription {};
 class FakeAuth : public AuthClient {
  public:
   explicit FakeAuth(Loop& loop) : gate(loop) { gate.Set(); }
+  // The clients bear it when they are destroyed while a call runs; this fake must not be.
+  ~FakeAuth() override { assert(running == 0); }
   Task<Result<auth::v1::VerifyKeyResponse>> VerifyKey(auth::v1::VerifyKeyRequest request) override {
     ++calls;
     auth::v1::VerifyKeyResponse response;
@@ -97,7 +101,9 @@ class FakeAuth : public AuthClient {
       *response.mutable_key() = found->second;
     }
     // Answers what was true when it was asked.
+    ++running;
     (void)co_await gate.Wait();
+    --running;
     if (down) co_return Unavailable("auth is down");
     co_return response;
   }
@@ -107,6 +113,7 @@ class FakeAuth : public AuthClient {
   std::map<std::string, auth::v1::Key> keys;  // by digest
   bool down = false;
   int calls = 0;
+  std::atomic<int> running = 0;
   Event gate;  // answers wait for it
 };
 
