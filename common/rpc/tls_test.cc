@@ -1,0 +1,158 @@
+// Mutual TLS: only certificates of our own authority get in, and of those only the names on the list.
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "common/rpc/call.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/server.h"
+#include "common/runtime/testing.h"
+#include "tollgate/auth/v1/auth.grpc.pb.h"
+#include "tollgate/config/v1/config.pb.h"
+
+namespace tollgate::rpc {
+namespace {
+
+using auth::v1::AuthService;
+
+// A certificate with its key, signed by another one or by itself.
+struct Certificate {
+  Certificate(const std::string& uri, const Certificate* authority) : key(EVP_EC_gen("P-256")) {
+    x509 = X509_new();
+    X509_set_version(x509, 2);
+    ASN1_INTEGER_set(X509_get_serialNumber(x509), ++serial);
+    X509_gmtime_adj(X509_getm_notBefore(x509), -3600);
+    X509_gmtime_adj(X509_getm_notAfter(x509), 3600);
+    X509_NAME_add_entry_by_txt(X509_get_subject_name(x509), "CN", MBSTRING_ASC,
+                               reinterpret_cast<const unsigned char*>(uri.c_str()), -1, -1, 0);
+    X509_set_pubkey(x509, key);
+    const Certificate* issuer = authority != nullptr ? authority : this;
+    X509_set_issuer_name(x509, X509_get_subject_name(issuer->x509));
+    Extend(NID_basic_constraints, authority == nullptr ? "critical,CA:TRUE" : "CA:FALSE", issuer);
+    if (authority != nullptr) Extend(NID_subject_alt_name, "URI:" + uri, issuer);
+    X509_sign(x509, issuer->key, EVP_sha256());
+  }
+  ~Certificate() {
+    X509_free(x509);
+    EVP_PKEY_free(key);
+  }
+  void Extend(int nid, const std::string& value, const Certificate* issuer) {
+    X509V3_CTX context;
+    X509V3_set_ctx(&context, issuer->x509, x509, nullptr, nullptr, 0);
+    X509_EXTENSION* extension = X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str());
+    ASSERT_NE(extension, nullptr);
+    X509_add_ext(x509, extension, -1);
+    X509_EXTENSION_free(extension);
+  }
+  void Write(const std::string& certificate_file, const std::string& key_file) const {
+    FILE* file = std::fopen(certificate_file.c_str(), "w");
+    PEM_write_X509(file, x509);
+    std::fclose(file);
+    file = std::fopen(key_file.c_str(), "w");
+    PEM_write_PrivateKey(file, key, nullptr, nullptr, 0, nullptr, nullptr);
+    std::fclose(file);
+  }
+  static inline long serial = 0;
+  EVP_PKEY* key;
+  X509* x509;
+};
+
+class Auth : public AuthService::CallbackService {
+  grpc::ServerUnaryReactor* VerifyKey(grpc::CallbackServerContext* context,
+                                      const auth::v1::VerifyKeyRequest*,
+                                      auth::v1::VerifyKeyResponse*) override {
+    return Answer(context, Result<void>());
+  }
+};
+
+class TlsTest : public ::testing::Test {
+ protected:
+  TlsTest() : folder_(::testing::TempDir() + "/tls_" + std::to_string(getpid())) {
+    std::filesystem::create_directories(folder_);
+    loops_.Start();
+    authority_.Write(folder_ + "/ca.pem", folder_ + "/ca.key");
+    stranger_.Write(folder_ + "/other.pem", folder_ + "/other.key");
+    grpc::ServerBuilder builder;
+    ConfigureServer(builder);
+    auto config = Issue("spiffe://tollgate/svc/auth", authority_);
+    config.add_allowed_callers("spiffe://tollgate/svc/gateway");
+    auto credentials = MakeServerCredentials(config);
+    EXPECT_TRUE(credentials.ok());
+    builder.AddListeningPort("127.0.0.1:0", *credentials, &port_);
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+  }
+  ~TlsTest() override {
+    server_->Shutdown(std::chrono::system_clock::now());
+    server_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  config::v1::TlsConfig Issue(const std::string& uri, const Certificate& authority) {
+    std::string stem = folder_ + "/" + std::to_string(++issued_);
+    Certificate(uri, &authority).Write(stem + ".pem", stem + ".key");
+    config::v1::TlsConfig config;
+    config.set_certificate_file(stem + ".pem");
+    config.set_private_key_file(stem + ".key");
+    config.set_authority_file(folder_ + "/ca.pem");
+    return config;
+  }
+
+  // Whether a caller with that configuration is served.
+  bool Served(const config::v1::TlsConfig& config) {
+    auto source = ChannelSource::Make(config);
+    EXPECT_TRUE(source.ok());
+    auto stub = AuthService::NewStub((*source)->Channel("127.0.0.1:" + std::to_string(port_)));
+    return testing::RunOn(loops_.loop(0), [&](Loop& loop) -> Task<bool> {
+      auto result = co_await Unary(loop, stub->async(),
+                                   &AuthService::StubInterface::async_interface::VerifyKey,
+                                   auth::v1::VerifyKeyRequest(), 3'000);
+      co_return result.ok();
+    });
+  }
+
+  const std::string folder_;
+  int issued_ = 0;
+  Certificate authority_{"authority", nullptr};
+  Certificate stranger_{"stranger", nullptr};
+  LoopPool loops_{1};
+  Auth service_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST_F(TlsTest, ANameOnTheListIsServed) {
+  EXPECT_TRUE(Served(Issue("spiffe://tollgate/svc/gateway", authority_)));
+}
+
+TEST_F(TlsTest, AnotherNameIsRefused) {
+  EXPECT_FALSE(Served(Issue("spiffe://tollgate/svc/dashboard", authority_)));
+}
+
+TEST_F(TlsTest, ACertificateOfAnotherAuthorityIsRefused) {
+  EXPECT_FALSE(Served(Issue("spiffe://tollgate/svc/gateway", stranger_)));
+}
+
+TEST_F(TlsTest, AServerOfAnotherAuthorityIsNotTrusted) {
+  auto config = Issue("spiffe://tollgate/svc/gateway", authority_);
+  config.set_authority_file(folder_ + "/other.pem");
+  EXPECT_FALSE(Served(config));
+}
+
+TEST_F(TlsTest, PlainTextIsRefused) { EXPECT_FALSE(Served({})); }
+
+TEST_F(TlsTest, AMissingFileIsNamed) {
+  auto config = Issue("spiffe://tollgate/svc/gateway", authority_);
+  config.set_private_key_file("/nowhere/key.pem");
+  auto source = ChannelSource::Make(config);
+  ASSERT_FALSE(source.ok());
+  EXPECT_NE(source.error().find("/nowhere/key.pem"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tollgate::rpc
