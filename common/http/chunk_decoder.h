@@ -25,8 +25,8 @@ class ChunkDecoder {
   ChunkDecoder() = default;
   explicit ChunkDecoder(const Limits& limits) : limits_(limits) {}
 
-  // Takes bytes and moves the payload in them to their beginning. Consumes everything unless the body
-  // ends (kDone) or is found wrong. kTooLarge: the body would go beyond its limit.
+  // Takes bytes and moves the payload in them to their beginning. Consumes everything unless the
+  // body ends (kDone) or is found wrong. kTooLarge: the body would go beyond its limit.
   Step Decode(char* bytes, size_t size);
 
  private:

@@ -111,7 +111,8 @@ struct ClientCall::State {
     return Fail{*failure};
   }
   Fail<ClientError> Broken(error_code error) {
-    return Broken(error == asio::error::timed_out ? Kind::kTimeout : Kind::kBroken, error.message());
+    return Broken(error == asio::error::timed_out ? Kind::kTimeout : Kind::kBroken,
+                  error.message());
   }
   void Finish();
   Task<error_code> Exchange(std::string_view head, std::string_view body);
@@ -138,8 +139,8 @@ Task<error_code> ClientCall::State::Exchange(std::string_view head, std::string_
   error_code error = co_await connection->SendAll(head, body, idle_timeout_ms);
   // Who does not want a body may answer before it has come and close: that answer counts.
   if (error == asio::error::timed_out || aborted) co_return error;
-  error_code read_error = co_await connection->ReadSome(pool->options().max_head_bytes,
-                                                        head_timeout_ms);
+  error_code read_error =
+      co_await connection->ReadSome(pool->options().max_head_bytes, head_timeout_ms);
   if (!connection->input.empty()) answer_started = true;
   if (answer_started) co_return error_code();
   co_return error ? error : read_error;
@@ -192,7 +193,8 @@ ClientResult<std::string_view> ClientCall::State::TakeBody() {
     }
     case ResponseFraming::Body::kChunked: {
       ChunkDecoder::Step step = chunks.Decode(input.data(), size);
-      if (step.status == ChunkDecoder::Status::kBad || step.status == ChunkDecoder::Status::kTooLarge) {
+      if (step.status == ChunkDecoder::Status::kBad ||
+          step.status == ChunkDecoder::Status::kTooLarge) {
         return Broken(Kind::kProtocol, "malformed chunked body");
       }
       if (step.status == ChunkDecoder::Status::kDone) done = true;
@@ -221,8 +223,10 @@ void ClientCall::Abort() {
 Task<ClientResult<ResponseHead>> ClientCall::Send(ClientRequest request) {
   auto state = state_;
   const ClientOptions& options = state->pool->options();
-  state->head_timeout_ms = request.head_timeout_ms > 0 ? request.head_timeout_ms : options.head_timeout_ms;
-  state->idle_timeout_ms = request.idle_timeout_ms > 0 ? request.idle_timeout_ms : options.idle_timeout_ms;
+  state->head_timeout_ms =
+      request.head_timeout_ms > 0 ? request.head_timeout_ms : options.head_timeout_ms;
+  state->idle_timeout_ms =
+      request.idle_timeout_ms > 0 ? request.idle_timeout_ms : options.idle_timeout_ms;
   std::string head = RequestHead(request);
   bool fresh = false;
   while (true) {

@@ -1,5 +1,5 @@
-// HTTP/1.1 client for engines, operators' tools and tests: keep-alive connections per loop and origin,
-// answers read as they stream. Everything lives on one loop.
+// HTTP/1.1 client for engines, operators' tools and tests: keep-alive connections per loop and
+// origin, answers read as they stream. Everything lives on one loop.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,8 @@ struct ClientRequest {
   std::string method = "GET";
   Origin origin;
   std::string target = "/";
-  // Besides host, content-length and connection, which the client adds. Values must hold no CR or LF.
+  // Besides host, content-length and connection, which the client adds. Values must hold no CR or
+  // LF.
   Headers headers;
   std::string body;
   // 0: as in ClientOptions.
@@ -44,12 +45,12 @@ struct ClientRequest {
 };
 
 struct ClientOptions {
-  int64_t connect_timeout_ms = 3'000;   // name resolution included
-  int64_t head_timeout_ms = 600'000;    // from the request's last byte to the answer's head
-  int64_t idle_timeout_ms = 600'000;    // silence within an answer, or within a request not taken
+  int64_t connect_timeout_ms = 3'000;  // name resolution included
+  int64_t head_timeout_ms = 600'000;   // from the request's last byte to the answer's head
+  int64_t idle_timeout_ms = 600'000;   // silence within an answer, or within a request not taken
   size_t max_head_bytes = 64 * 1024;
   size_t max_idle_per_origin = 256;
-  int64_t keep_alive_ms = 30'000;       // idle connections older than this are not used again
+  int64_t keep_alive_ms = 30'000;  // idle connections older than this are not used again
 };
 
 struct ClientError {
@@ -102,10 +103,10 @@ class Client {
   std::shared_ptr<class ClientPool> pool_;
 };
 
-// One request and its answer. Send once, then ReadSome until it gives an empty view. A connection whose
-// answer was read to its end goes back to the pool; any other is closed when the call is destroyed.
-// Must not be destroyed while one of its coroutines is suspended, unless that coroutine's owner is
-// destroyed with it.
+// One request and its answer. Send once, then ReadSome until it gives an empty view. A connection
+// whose answer was read to its end goes back to the pool; any other is closed when the call is
+// destroyed. Must not be destroyed while one of its coroutines is suspended, unless that
+// coroutine's owner is destroyed with it.
 class ClientCall {
  public:
   explicit ClientCall(Client& client);
@@ -116,13 +117,13 @@ class ClientCall {
   // A request on a kept connection that dies without any answer byte is sent once more, on a fresh
   // connection; nothing else is ever retried here.
   Task<ClientResult<ResponseHead>> Send(ClientRequest request);
-  // The next bytes of the body, whatever one read of the socket brought, chunk framing taken out; valid
-  // until the next call. Empty at the end.
+  // The next bytes of the body, whatever one read of the socket brought, chunk framing taken out;
+  // valid until the next call. Empty at the end.
   Task<ClientResult<std::string_view>> ReadSome();
   // The rest of the body; an error when it is longer than the limit.
   Task<ClientResult<std::string>> ReadAll(size_t max_bytes);
-  // Closes at once (a reset, so that the peer notices too); a coroutine that waits in Send or ReadSome
-  // resumes with kAborted. Any time, on the loop.
+  // Closes at once (a reset, so that the peer notices too); a coroutine that waits in Send or
+  // ReadSome resumes with kAborted. Any time, on the loop.
   void Abort();
 
  private:

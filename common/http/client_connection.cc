@@ -118,7 +118,8 @@ Task<error_code> ClientConnection::SendAll(std::string_view head, std::string_vi
   size_t done = static_cast<size_t>(sent);
   error_code error;
   while (done < head.size() + body.size() && !error) {
-    std::string_view rest = done < head.size() ? head.substr(done) : body.substr(done - head.size());
+    std::string_view rest =
+        done < head.size() ? head.substr(done) : body.substr(done - head.size());
     SetDeadline(idle_timeout_ms);
     auto [failed, count] = co_await socket_.async_write_some(asio::buffer(rest.data(), rest.size()),
                                                              asio::as_tuple(kUseTask));

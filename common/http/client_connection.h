@@ -22,7 +22,8 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   ClientConnection(Loop& loop, Origin origin);
   ~ClientConnection();
 
-  // Each of these ends with operation_aborted after Close, and with timed_out when its time is over.
+  // Each of these ends with operation_aborted after Close, and with timed_out when its time is
+  // over.
   Task<error_code> Connect(int64_t timeout_ms);
   Task<error_code> SendAll(std::string_view head, std::string_view body, int64_t idle_timeout_ms);
   // One read of the socket into input, at most limit bytes there in all.
@@ -36,7 +37,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
 
   const Origin& origin() const { return origin_; }
   InputBuffer input;
-  bool used = false;        // has carried a whole request and answer
+  bool used = false;  // has carried a whole request and answer
   int64_t idle_since_us = 0;
 
  private:

@@ -174,7 +174,8 @@ TEST(Client, StreamsAsBytesCome) {
 }
 
 TEST(Client, ARequestOnAKeptConnectionIsSentOnceMoreWhenItDiesUnanswered) {
-  // The first connection ends once it has taken a second request, the second before it gets another.
+  // The first connection ends once it has taken a second request, the second before it gets
+  // another.
   ScriptedServer server({{"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nab", true, false, true},
                          {"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\ncd", true, false},
                          {"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nef", true, false}});
@@ -190,7 +191,8 @@ TEST(Client, ARequestOnAKeptConnectionIsSentOnceMoreWhenItDiesUnanswered) {
 }
 
 TEST(Client, AFreshConnectionIsNeverRetried) {
-  ScriptedServer server({{"", true, false}, {"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", true, false}});
+  ScriptedServer server(
+      {{"", true, false}, {"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", true, false}});
   Outcome outcome = FetchOnce(To(server.port(), "/"));
   EXPECT_TRUE(outcome.failed);
   EXPECT_EQ(outcome.kind, Kind::kBroken);
@@ -212,21 +214,31 @@ TEST(Client, UnderstandsAnswersHoweverTheyAreCut) {
       {"until close", "HTTP/1.1 200 OK\r\n\r\nall of it", false, {}, 200, "all of it"},
       {"1.0", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", false, {}, 200, "ok"},
       {"no reason", "HTTP/1.1 503\r\nContent-Length: 0\r\n\r\n", false, {}, 503, ""},
-      {"interim first", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
-       false, {}, 200, "x"},
+      {"interim first",
+       "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
+       false,
+       {},
+       200,
+       "x"},
       {"padded chunk sizes, trailers",
-       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3  \r\nabc\r\n2;x\r\nde\r\n0\r\nT: x\r\n\r\n", false,
-       {}, 200, "abcde"},
+       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3  \r\nabc\r\n2;x\r\nde\r\n0\r\nT: "
+       "x\r\n\r\n",
+       false,
+       {},
+       200,
+       "abcde"},
       {"204", "HTTP/1.1 204 No Content\r\n\r\n", false, {}, 204, ""},
-      {"counted, cut short", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", true, Kind::kBroken, 0, ""},
-      {"chunked, cut short", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", true,
+      {"counted, cut short", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", true,
        Kind::kBroken, 0, ""},
+      {"chunked, cut short", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+       true, Kind::kBroken, 0, ""},
       {"head cut short", "HTTP/1.1 200 OK\r\nContent-Le", true, Kind::kBroken, 0, ""},
       {"bad chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n", true,
        Kind::kProtocol, 0, ""},
       {"not HTTP", "SSH-2.0-OpenSSH_9.2\r\n\r\n", true, Kind::kProtocol, 0, ""},
-      {"both lengths", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-       true, Kind::kProtocol, 0, ""},
+      {"both lengths",
+       "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", true,
+       Kind::kProtocol, 0, ""},
       {"two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc", true,
        Kind::kProtocol, 0, ""},
       {"head bomb", "HTTP/1.1 200 OK\r\nA: " + std::string(70'000, 'a') + "\r\n\r\n", true,
@@ -261,7 +273,9 @@ TEST(Client, BytesAfterAnAnswerSpoilTheConnection) {
 
 TEST(Client, TellsARefusedConnectionFromABrokenOne) {
   uint16_t port = 0;
-  { port = TestServer().port(); }
+  {
+    port = TestServer().port();
+  }
   Outcome outcome = FetchOnce(To(port, "/"));
   EXPECT_TRUE(outcome.failed);
   EXPECT_EQ(outcome.kind, Kind::kConnect);
@@ -345,8 +359,9 @@ TEST(BaseUrl, Parses) {
   ASSERT_TRUE(v6);
   EXPECT_EQ(v6->origin.host, "::1");
   EXPECT_EQ(v6->origin.port, 81);
-  for (const char* bad : {"https://x", "x:80", "http://", "http://:80", "http://x:0", "http://x:99999",
-                          "http://x:8a", "http://a b", "http://u@h", "http://[::1", "http://h/a?b"}) {
+  for (const char* bad :
+       {"https://x", "x:80", "http://", "http://:80", "http://x:0", "http://x:99999", "http://x:8a",
+        "http://a b", "http://u@h", "http://[::1", "http://h/a?b"}) {
     EXPECT_FALSE(ParseBaseUrl(bad)) << bad;
   }
 }

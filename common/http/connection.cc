@@ -1,5 +1,7 @@
 #include "common/http/connection.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -15,6 +17,8 @@ constexpr size_t kHeadSlack = 4 * 1024;
 constexpr size_t kBodyStep = 64 * 1024;
 constexpr int64_t kLingerMs = 2'000;
 constexpr int64_t kDrainLingerMs = 200;
+// For the first request of a connection that came in the last moment.
+constexpr int64_t kDrainIdleMs = 500;
 
 int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
 
@@ -39,7 +43,8 @@ Connection::Connection(std::shared_ptr<ServerCore> core, Loop& loop, int shard, 
 }
 
 void Connection::Start() {
-  SetDeadline(Deadline::kIdle, core_->options().idle_timeout_ms);
+  int64_t idle_ms = core_->options().idle_timeout_ms;
+  SetDeadline(Deadline::kIdle, core_->draining() ? std::min(idle_ms, kDrainIdleMs) : idle_ms);
   StartRead();
 }
 
@@ -48,7 +53,8 @@ void Connection::StartRead() {
   char* target = nullptr;
   size_t room = 0;
   if (state_ == State::kBody && !framing_.chunked && in_.empty()) {
-    // Counted bodies go where they belong at once. The string grows as bytes come, not as announced.
+    // Counted bodies go where they belong at once. The string grows as bytes come, not as
+    // announced.
     size_t length = static_cast<size_t>(framing_.content_length);
     if (body_filled_ == request_.body.size()) {
       request_.body.resize(std::min(length, std::max(kBodyStep, body_filled_ * 2)));
@@ -152,8 +158,8 @@ bool Connection::ProcessHead() {
     case HeadScanner::Status::kComplete:
       break;
   }
-  const char* wrong = ParseRequestHead(in_.view().substr(0, scanner_.size()), head_limits_, &request_,
-                                       &framing_);
+  const char* wrong =
+      ParseRequestHead(in_.view().substr(0, scanner_.size()), head_limits_, &request_, &framing_);
   if (wrong != nullptr) {
     Refuse(Error{ErrorId::kBadRequest, wrong});
     return false;
@@ -177,9 +183,9 @@ void Connection::BeginBody() {
   state_ = State::kBody;
   if (framing_.chunked) {
     const ServerOptions& options = core_->options();
-    chunks_ = ChunkDecoder(ChunkDecoder::Limits{options.max_body_bytes,
-                                                options.max_chunk_extension_bytes,
-                                                options.max_trailer_bytes, false});
+    chunks_ =
+        ChunkDecoder(ChunkDecoder::Limits{options.max_body_bytes, options.max_chunk_extension_bytes,
+                                          options.max_trailer_bytes, false});
   }
   body_window_bytes_ = 0;
   SetDeadline(Deadline::kBody, core_->options().body_window_ms);
@@ -250,12 +256,13 @@ Task<void> Connection::Run(std::shared_ptr<Connection> self) {
   try {
     co_await connection.core_->handler()(connection);
   } catch (const std::exception& exception) {
-    log::Error("a request handler threw", {{"request_id", connection.request_.x_request_id},
-                                           {"what", exception.what()}});
+    log::Error("a request handler threw",
+               {{"request_id", connection.request_.x_request_id}, {"what", exception.what()}});
   }
   if (!connection.answered_) {
     co_await connection.Send(connection.core_->RenderError(
-        Error{ErrorId::kServerError, "", "", 0, "the handler gave no answer"}, connection.request_));
+        Error{ErrorId::kServerError, "", "", 0, "the handler gave no answer"},
+        connection.request_));
   } else if (connection.streaming_ && !connection.ended_) {
     connection.Abort();
   }
@@ -274,9 +281,9 @@ void Connection::FinishRequest() {
   if (!keep_alive_ || (end_of_input_ && in_.empty())) return Linger();
   ResetRequest();
   state_ = State::kHead;
-  if (core_->draining() && in_.empty()) return Close();
   SetDeadline(Deadline::kIdle, core_->options().idle_timeout_ms);
   if (in_.empty()) {
+    if (core_->draining()) CloseIfIdle();
     StartRead();
   } else {
     // Not from here: a thousand pipelined requests must not nest a thousand calls.
@@ -340,8 +347,15 @@ void Connection::Close() {
   core_->Closed(*this);
 }
 
+// A request that has come is still served, whether it waits in the kernel or was read a moment ago:
+// a read that has done its work is not cancelled any more, and one that is ends in Close.
 void Connection::CloseIfIdle() {
-  if (state_ == State::kHead && in_.empty()) Close();
+  if (state_ != State::kHead || !in_.empty()) return;
+  char byte;
+  if (::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) return;
+  if (!reading_) return Close();
+  boost::system::error_code ignored;
+  socket_.cancel(ignored);
 }
 
 void Connection::CloseNow() {

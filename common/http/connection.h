@@ -1,5 +1,5 @@
-// One client's connection: reads requests one after the other, runs the handler, writes its answer and
-// keeps watching the client meanwhile. Internal to common/http. One loop's thread only.
+// One client's connection: reads requests one after the other, runs the handler, writes its answer
+// and keeps watching the client meanwhile. Internal to common/http. One loop's thread only.
 #pragma once
 
 #include <cstdint>
@@ -101,23 +101,23 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
   Framing framing_;
   ChunkDecoder chunks_;
   HttpRequest request_;
-  size_t body_filled_ = 0;           // of request_.body, which may be sized ahead
-  uint64_t body_window_bytes_ = 0;   // of the body's wire bytes, in the current window
+  size_t body_filled_ = 0;          // of request_.body, which may be sized ahead
+  uint64_t body_window_bytes_ = 0;  // of the body's wire bytes, in the current window
   bool reading_ = false;
-  bool reading_body_ = false;        // the read under way goes into request_.body
-  bool end_of_input_ = false;        // the client has closed its side
+  bool reading_body_ = false;  // the read under way goes into request_.body
+  bool end_of_input_ = false;  // the client has closed its side
   bool gone_ = false;
   bool keep_alive_ = true;
 
   // The answer.
-  std::string head_;                 // reused; of a stream, until its first bytes go out with it
-  std::string out_;                  // taken from the handler, not yet by the socket
-  bool answered_ = false;            // Send or BeginStream was called
+  std::string head_;       // reused; of a stream, until its first bytes go out with it
+  std::string out_;        // taken from the handler, not yet by the socket
+  bool answered_ = false;  // Send or BeginStream was called
   bool streaming_ = false;
   bool chunked_ = false;
   bool event_stream_ = false;
   bool ended_ = false;
-  bool head_waits_ = false;          // a stream's head is still in head_
+  bool head_waits_ = false;  // a stream's head is still in head_
   bool flushing_ = false;
   int probes_ = 0;
   std::function<void()> on_disconnect_;

@@ -9,9 +9,10 @@
 namespace tollgate::http {
 namespace {
 
-// A client that has closed its side is either gone, or has only said that it has nothing more to send.
-// It is asked by a few bytes that mean nothing: who is gone answers with a reset. The first questions
-// follow each other closely, so that the engine of a client that left is stopped within 500 ms.
+// A client that has closed its side is either gone, or has only said that it has nothing more to
+// send. It is asked by a few bytes that mean nothing: who is gone answers with a reset. The first
+// questions follow each other closely, so that the engine of a client that left is stopped within
+// 500 ms.
 constexpr int64_t kProbeDelaysMs[] = {30, 70, 150, 150};
 constexpr int64_t kLateProbeDelayMs = 400;
 // Some clients take no more than five interim answers.
@@ -19,8 +20,8 @@ constexpr int kMaxInterimProbes = 4;
 
 }  // namespace
 
-// One timer of the loop per connection: it is moved only when it would come too late, and looks when it
-// comes whether its deadline still stands.
+// One timer of the loop per connection: it is moved only when it would come too late, and looks
+// when it comes whether its deadline still stands.
 void Connection::SetDeadline(Deadline kind, int64_t delay_ms) {
   deadline_ = kind;
   deadline_us_ = SystemClock::Get().MonotonicUs() + delay_ms * 1000;
@@ -89,7 +90,8 @@ void Connection::Probe() {
   if (PeerIsDead()) return MarkGone();
   if (out_.empty() && !flushing_) {
     if (!answered_) {
-      if (!framing_.http_1_0 && probes_ < kMaxInterimProbes) TrySend({"HTTP/1.1 100 Continue\r\n\r\n"});
+      if (!framing_.http_1_0 && probes_ < kMaxInterimProbes)
+        TrySend({"HTTP/1.1 100 Continue\r\n\r\n"});
     } else if (streaming_ && event_stream_ && !head_waits_ && request_.method != "HEAD") {
       TrySend({chunked_ ? std::string_view("4\r\n: \n\n\r\n") : std::string_view(": \n\n")});
     }

@@ -1,5 +1,5 @@
-// Answers: formatted by hand and given to the kernel in one call, without a trip through the reactor
-// unless the socket's buffer is full.
+// Answers: formatted by hand and given to the kernel in one call, without a trip through the
+// reactor unless the socket's buffer is full.
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -124,7 +124,8 @@ Task<bool> Connection::BeginStream(int status, Headers headers) {
   AppendHead(status, headers);
   head_.append(chunked_ ? "transfer-encoding: chunked\r\n\r\n" : "\r\n");
   for (const auto& [name, value] : headers) {
-    if (EqualsIgnoreCase(name, "content-type")) event_stream_ = value.starts_with("text/event-stream");
+    if (EqualsIgnoreCase(name, "content-type"))
+      event_stream_ = value.starts_with("text/event-stream");
   }
   summary_.status = status;
   summary_.first_byte_us = SystemClock::Get().MonotonicUs() - started_us_;
@@ -182,7 +183,8 @@ void Connection::Abort() {
   if (state_ != State::kHandling || ended_) return;
   answered_ = ended_ = true;
   keep_alive_ = false;
-  // What was sent before must arrive, and the missing last chunk tells the client that it is not all.
+  // What was sent before must arrive, and the missing last chunk tells the client that it is not
+  // all.
   if (head_waits_) {
     head_waits_ = false;
     TrySend({head_});

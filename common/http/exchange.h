@@ -44,7 +44,8 @@ struct HttpResponse {
   std::string body;
 };
 
-// Lives on one loop until its handler returns. Exactly one of Send, or BeginStream … EndStream/Abort.
+// Lives on one loop until its handler returns. Exactly one of Send, or BeginStream …
+// EndStream/Abort.
 class Exchange {
  public:
   virtual ~Exchange() = default;

@@ -97,8 +97,8 @@ const char* ApplySingleton(uint32_t field, std::string_view value, Framing* fram
   }
 }
 
-// Two credentials of one kind must never count as one of them: joined they are the list that HTTP says
-// they are, and no key (H42).
+// Two credentials of one kind must never count as one of them: joined they are the list that HTTP
+// says they are, and no key (H42).
 bool JoinCredential(std::string_view name, std::string_view value, Headers* headers) {
   if (name != "authorization" && name != "x-api-key") return false;
   for (auto& [existing, text] : *headers) {
@@ -167,9 +167,8 @@ bool ListHasToken(std::string_view list, std::string_view token) {
 HeadScanner::Status HeadScanner::Scan(std::string_view head, const HeadLimits& limits) {
   while (true) {
     size_t from = searched_;
-    const void* found = from < head.size()
-                            ? std::memchr(head.data() + from, '\n', head.size() - from)
-                            : nullptr;
+    const void* found =
+        from < head.size() ? std::memchr(head.data() + from, '\n', head.size() - from) : nullptr;
     if (found == nullptr) {
       searched_ = head.size();
       // 15 covers the method's and the version's part of a request line that is still to end.

@@ -1,5 +1,5 @@
-// Reads request heads under strict rules: whatever two parsers could understand differently is refused
-// (reliability.md section 5, H1-H30). Pure: bytes in, fields out.
+// Reads request heads under strict rules: whatever two parsers could understand differently is
+// refused (reliability.md section 5, H1-H30). Pure: bytes in, fields out.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ struct Framing {
   bool expect_continue = false;
 };
 
-// Looks for the end of a head in bytes that come in pieces, and refuses at the first byte that cannot
-// be right, without waiting for the rest.
+// Looks for the end of a head in bytes that come in pieces, and refuses at the first byte that
+// cannot be right, without waiting for the rest.
 class HeadScanner {
  public:
   enum class Status { kNeedMore, kComplete, kBad };
@@ -45,14 +45,14 @@ class HeadScanner {
     reason_ = reason;
     return Status::kBad;
   }
-  size_t scanned_ = 0;     // after the last line end seen
-  size_t searched_ = 0;    // no line end before this place
+  size_t scanned_ = 0;   // after the last line end seen
+  size_t searched_ = 0;  // no line end before this place
   size_t lines_ = 0;
   const char* reason_ = nullptr;
 };
 
-// head: a whole head as delimited by HeadScanner. Null when it is good, else what is wrong with it. What
-// was understood before the fault (method, path) is filled in.
+// head: a whole head as delimited by HeadScanner. Null when it is good, else what is wrong with it.
+// What was understood before the fault (method, path) is filled in.
 const char* ParseRequestHead(std::string_view head, const HeadLimits& limits, HttpRequest* request,
                              Framing* framing);
 // The request line alone, without its line end. The same result.

@@ -1,6 +1,6 @@
-// Hostile framing, row by row of reliability.md section 5. Every row goes over a real socket, in one
-// write and byte by byte; wherever a request is refused, a well-formed one stands behind it, and its
-// handler must never run.
+// Hostile framing, row by row of reliability.md section 5. Every row goes over a real socket, in
+// one write and byte by byte; wherever a request is refused, a well-formed one stands behind it,
+// and its handler must never run.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -23,8 +23,12 @@ struct Row {
 std::string Head(const std::string& fields, const std::string& line = "POST /echo HTTP/1.1") {
   return line + "\r\nHost: t\r\n" + fields + "\r\n";
 }
-std::string Chunked(const std::string& body) { return Head("Transfer-Encoding: chunked\r\n") + body; }
-std::string Get(const std::string& target) { return "GET " + target + " HTTP/1.1\r\nHost: t\r\n\r\n"; }
+std::string Chunked(const std::string& body) {
+  return Head("Transfer-Encoding: chunked\r\n") + body;
+}
+std::string Get(const std::string& target) {
+  return "GET " + target + " HTTP/1.1\r\nHost: t\r\n\r\n";
+}
 std::string Repeat(const std::string& text, size_t times) {
   std::string out;
   for (size_t i = 0; i < times; ++i) out += text;
@@ -47,11 +51,16 @@ const std::vector<Row>& RefusedRows() {
       {"H2 TE xchunked", Head("Transfer-Encoding: xchunked\r\n")},
       {"H2 TE chunked, identity", Head("Transfer-Encoding: chunked, identity\r\n")},
       {"H3 TE gzip, chunked", Head("Transfer-Encoding: gzip, chunked\r\n") + "0\r\n\r\n"},
-      {"H4 TE twice", Head("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n") + "0\r\n\r\n"},
+      {"H4 TE twice",
+       Head("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n") + "0\r\n\r\n"},
       {"H5 TE on 1.0", Head("Transfer-Encoding: chunked\r\n", "POST /echo HTTP/1.0") + "0\r\n\r\n"},
       {"H6 TE folded", Head("Transfer-Encoding:\r\n chunked\r\n") + "0\r\n\r\n"},
-      {"H7 TE with VT", Head("Transfer-Encoding: \x0b" "chunked\r\n") + "0\r\n\r\n"},
-      {"H7 TE with NBSP", Head("Transfer-Encoding: \xa0" "chunked\r\n") + "0\r\n\r\n"},
+      {"H7 TE with VT", Head("Transfer-Encoding: \x0b"
+                             "chunked\r\n") +
+                            "0\r\n\r\n"},
+      {"H7 TE with NBSP", Head("Transfer-Encoding: \xa0"
+                               "chunked\r\n") +
+                              "0\r\n\r\n"},
       {"H7 TE quoted", Head("Transfer-Encoding: \"chunked\"\r\n") + "0\r\n\r\n"},
       {"H7 TE empty", Head("Transfer-Encoding:\r\n")},
       {"H8 CL same twice", Head("Content-Length: 1\r\nContent-Length: 1\r\n") + "x"},
@@ -83,9 +92,11 @@ const std::vector<Row>& RefusedRows() {
       {"H13 data without CRLF", Chunked("1\r\nxy\r\n0\r\n\r\n")},
       {"H13 data with LF", Chunked("1\r\nx\n0\r\n\r\n")},
       {"H14 long extension", Chunked("1;" + std::string(5000, 'e') + "\r\nx\r\n0\r\n\r\n")},
-      {"H14 many extensions", Chunked(Repeat("1;" + std::string(100, 'e') + "\r\nx\r\n", 50) + "0\r\n\r\n")},
+      {"H14 many extensions",
+       Chunked(Repeat("1;" + std::string(100, 'e') + "\r\nx\r\n", 50) + "0\r\n\r\n")},
       {"H14 control in extension", Chunked("1;a\x01\r\nx\r\n0\r\n\r\n")},
-      {"H16 long trailers", Chunked("1\r\nx\r\n0\r\n" + Repeat("T: " + std::string(100, 't') + "\r\n", 90) + "\r\n")},
+      {"H16 long trailers",
+       Chunked("1\r\nx\r\n0\r\n" + Repeat("T: " + std::string(100, 't') + "\r\n", 90) + "\r\n")},
       {"H16 bad trailer", Chunked("1\r\nx\r\n0\r\nT: a\nb\r\n\r\n")},
       {"H16 folded trailer", Chunked("1\r\nx\r\n0\r\n T: a\r\n\r\n")},
       {"H17 bare LF", "GET /echo HTTP/1.1\nHost: t\n\n"},
@@ -95,7 +106,8 @@ const std::vector<Row>& RefusedRows() {
       {"H17 CR in the line", "GET /echo\r HTTP/1.1\r\nHost: t\r\n\r\n"},
       {"H18 NUL in value", Head("A: b" + Bytes({0}) + "c\r\n")},
       {"H18 NUL in name", Head("A" + Bytes({0}) + ": b\r\n")},
-      {"H18 0x01 in value", Head("A: b\x01" "c\r\n")},
+      {"H18 0x01 in value", Head("A: b\x01"
+                                 "c\r\n")},
       {"H18 DEL in value", Head("A: b\x7f\r\n")},
       {"H18 DEL in name", Head("A\x7f: b\r\n")},
       {"H18 non-ASCII name", Head("A\xc3\xa9: b\r\n")},
@@ -138,7 +150,8 @@ const std::vector<Row>& RefusedRows() {
       {"H28 TLS hello", Bytes({0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x0a, 0x01})},
       {"H30 Expect and oversize", Head("Content-Length: 99999999\r\nExpect: 100-continue\r\n")},
       {"H30 unknown Expect", Head("Content-Length: 1\r\nExpect: 200-maybe\r\n") + "x"},
-      {"two Content-Types", Head("Content-Type: a/b\r\nContent-Type: a/b\r\nContent-Length: 0\r\n")},
+      {"two Content-Types",
+       Head("Content-Type: a/b\r\nContent-Type: a/b\r\nContent-Length: 0\r\n")},
       {"two X-Request-Ids", Head("X-Request-Id: a\r\nX-Request-Id: b\r\nContent-Length: 0\r\n")},
       {"empty line first", "\r\nGET /echo HTTP/1.1\r\nHost: t\r\n\r\n"},
   };
@@ -188,19 +201,26 @@ TEST(HostileFraming, AcceptedForms) {
   const std::vector<Accepted> rows = {
       {"counted", Head("Content-Length: 3\r\n") + "abc", "abc"},
       {"chunked", Chunked("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"), "abcde"},
-      {"H13 sizes in either case, zeros before", Chunked("00A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n"),
-       "01234567890123456789"},
+      {"H13 sizes in either case, zeros before",
+       Chunked("00A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n"), "01234567890123456789"},
       {"H14 short extension", Chunked("3;a=b;c=\"d e\"\r\nabc\r\n0;last\r\n\r\n"), "abc"},
-      {"H15 trailers", Chunked("3\r\nabc\r\n0\r\nAuthorization: Bearer x\r\nHost: y\r\nContent-Length: 9\r\n\r\n"),
+      {"H15 trailers",
+       Chunked("3\r\nabc\r\n0\r\nAuthorization: Bearer x\r\nHost: y\r\nContent-Length: 9\r\n\r\n"),
        "abc"},
-      {"H29 upgrade ignored", Head("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\nContent-Length: 1\r\n") + "u",
+      {"H29 upgrade ignored",
+       Head("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: "
+            "x\r\nContent-Length: 1\r\n") +
+           "u",
        "u"},
-      {"H32 a request inside a body", Head("Content-Length: 37\r\n") + "GET /smuggled HTTP/1.1\r\nHost: t\r\n\r\nxx",
+      {"H32 a request inside a body",
+       Head("Content-Length: 37\r\n") + "GET /smuggled HTTP/1.1\r\nHost: t\r\n\r\nxx",
        "GET /smuggled HTTP/1.1\r\nHost: t\r\n\r\nxx"},
       {"space around values", Head("Content-Length: \t 3 \t\r\nA:b\r\n") + "abc", "abc"},
       {"obs-text in a value", Head("A: \xf0\x9f\x98\x80\r\nContent-Length: 1\r\n") + "x", "x"},
       {"no body", Get("/echo?a=b|c[]"), ""},
-      {"100 fields", "POST /echo HTTP/1.1\r\nHost: t\r\n" + Repeat("a: b\r\n", 98) + "Content-Length: 1\r\n\r\nx", "x"},
+      {"100 fields",
+       "POST /echo HTTP/1.1\r\nHost: t\r\n" + Repeat("a: b\r\n", 98) + "Content-Length: 1\r\n\r\nx",
+       "x"},
   };
   TestServer server;
   for (const Accepted& row : rows) {
@@ -228,7 +248,8 @@ TEST(HostileFraming, AcceptedForms) {
 TEST(HostileFraming, TwoCredentialsAreNoCredentialH42) {
   TestServer server;
   RawClient client(server.port());
-  client.Write(Head("Authorization: Bearer a\r\nAuthorization: Bearer b\r\n", "GET /authorization HTTP/1.1"));
+  client.Write(Head("Authorization: Bearer a\r\nAuthorization: Bearer b\r\n",
+                    "GET /authorization HTTP/1.1"));
   EXPECT_NE(client.ReadUntil("]").find("[Bearer a, Bearer b]"), std::string::npos);
 }
 
@@ -242,7 +263,8 @@ TEST(HostileFraming, TrailersNeverAuthenticateH15) {
 
 TEST(HostileFraming, PathsAreNotNormalisedH26) {
   TestServer server;
-  for (const char* path : {"//echo", "/%65cho", "/x/../echo", "/echo%00", "/echo/", "/ECHO", "/echo/."}) {
+  for (const char* path :
+       {"//echo", "/%65cho", "/x/../echo", "/echo%00", "/echo/", "/ECHO", "/echo/."}) {
     RawClient client(server.port());
     client.Write(Get(path));
     EXPECT_TRUE(client.ReadUntil("no such path").starts_with("HTTP/1.1 404 ")) << path;

@@ -23,7 +23,8 @@ std::string NewRequestId() {
     std::memcpy(&seed, RandomBytes(sizeof seed).data(), sizeof seed);
     return std::mt19937_64(seed);
   }();
-  static constexpr char kDigits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  static constexpr char kDigits[] =
+      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   std::string id = "req_";
   for (int word = 0; word < 2; ++word) {
     uint64_t random = generator();

@@ -7,7 +7,8 @@ namespace {
 
 constexpr size_t kMaxFields = 256;
 
-const char* ParseStatusLine(std::string_view line, ResponseHead* response, ResponseFraming* framing) {
+const char* ParseStatusLine(std::string_view line, ResponseHead* response,
+                            ResponseFraming* framing) {
   bool http_1_0 = line.starts_with("HTTP/1.0 ");
   if (!http_1_0 && !line.starts_with("HTTP/1.1 ")) return "not an HTTP/1 answer";
   framing->keep_alive = !http_1_0;
@@ -65,7 +66,8 @@ const char* ParseResponseHead(std::string_view head, bool to_head_request, Respo
       return "control character in a header";
     }
     if (name == "content-length") {
-      if (const char* wrong = ParseLength(value, &has_length, &framing->content_length)) return wrong;
+      if (const char* wrong = ParseLength(value, &has_length, &framing->content_length))
+        return wrong;
     } else if (name == "transfer-encoding") {
       if (chunked || !EqualsIgnoreCase(value, "chunked")) return "unsupported Transfer-Encoding";
       chunked = true;

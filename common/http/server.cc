@@ -2,8 +2,8 @@
 
 #include <sys/socket.h>
 
-#include <boost/asio/ip/tcp.hpp>
 #include <netinet/tcp.h>
+#include <boost/asio/ip/tcp.hpp>
 
 #include "common/base/clock.h"
 #include "common/http/connection.h"
@@ -31,8 +31,8 @@ Result<tcp::endpoint> ParseAddress(const std::string& address) {
     host = host.substr(1, host.size() - 2);
   }
   if (host.empty() || host == "*") host = "0.0.0.0";
-  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string::npos ||
-      std::stoi(port) > 65535) {
+  if (port.empty() || port.size() > 5 ||
+      port.find_first_not_of("0123456789") != std::string::npos || std::stoi(port) > 65535) {
     return Internal("listen address with a bad port: " + address);
   }
   uint16_t number = static_cast<uint16_t>(std::stoi(port));
@@ -140,8 +140,8 @@ void ServerCore::Accepted(Shard& shard, TcpSocket socket) {
   // Over a limit: closed without a word, which costs least.
   if (!Admit(address)) return;
   ++shard.open;
-  auto connection = std::make_shared<Connection>(shared_from_this(), *shard.loop, shard.loop->index(),
-                                                 std::move(socket), std::move(address));
+  auto connection = std::make_shared<Connection>(
+      shared_from_this(), *shard.loop, shard.loop->index(), std::move(socket), std::move(address));
   shard.loop->Post([self = shared_from_this(), &shard, connection = std::move(connection)] {
     shard.connections.insert(connection);
     if (self->stopped_) return connection->CloseNow();
@@ -168,7 +168,9 @@ void ServerCore::RequestEnded() {
 }
 
 void ServerCore::Wake() {
-  { std::lock_guard lock(mutex_); }
+  {
+    std::lock_guard lock(mutex_);
+  }
   changed_.notify_all();
 }
 
@@ -194,8 +196,18 @@ bool ServerCore::WaitUntil(int64_t deadline_us, const std::function<bool()>& don
 void ServerCore::CloseAcceptor() {
   shards_[0]->loop->Post([self = shared_from_this()] {
     if (self->accept_pause_ != 0) self->shards_[0]->loop->CancelTimer(self->accept_pause_);
-    boost::system::error_code ignored;
-    if (self->acceptor_) self->acceptor_->close(ignored);
+    boost::system::error_code error;
+    if (self->acceptor_ && self->acceptor_->is_open()) {
+      // Who is connected already, as far as they know, must not be turned away.
+      self->acceptor_->non_blocking(true, error);
+      while (!error && !self->stopped_) {
+        Shard& shard = self->LeastLoaded();
+        TcpSocket socket(shard.loop->context());
+        self->acceptor_->accept(socket, error);
+        if (!error) self->Accepted(shard, std::move(socket));
+      }
+      self->acceptor_->close(error);
+    }
     self->listening_ = false;
     self->Wake();
   });

@@ -57,8 +57,8 @@ class Server {
  public:
   using Handler = std::function<Task<void>(Exchange&)>;
 
-  // Connections are spread over the loops of the pool. The handler runs on the connection's loop; one
-  // that returns without an answer gives a 500, or cuts the stream it has begun.
+  // Connections are spread over the loops of the pool. The handler runs on the connection's loop;
+  // one that returns without an answer gives a 500, or cuts the stream it has begun.
   Server(LoopPool& loops, ServerOptions options, Handler handler);
   ~Server();  // Stop
   Server(const Server&) = delete;

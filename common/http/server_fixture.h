@@ -14,8 +14,8 @@ namespace tollgate::http::testing {
 class TestServer {
  public:
   explicit TestServer(ServerOptions options = {}, int loops = 2) : pool_(loops) {
-    server_ = std::make_unique<Server>(
-        pool_, std::move(options), [this](Exchange& exchange) { return Handle(exchange); });
+    server_ = std::make_unique<Server>(pool_, std::move(options),
+                                       [this](Exchange& exchange) { return Handle(exchange); });
     pool_.Start();
     auto listening = server_->Listen("127.0.0.1:0");
     if (!listening.ok()) std::abort();
@@ -37,7 +37,8 @@ class TestServer {
     if (path == "/echo") {
       co_await exchange.Send({200, {{"content-type", "text/plain"}}, exchange.request().body});
     } else if (path == "/authorization") {
-      co_await exchange.Send({200, {}, "[" + std::string(exchange.request().header("authorization")) + "]"});
+      co_await exchange.Send(
+          {200, {}, "[" + std::string(exchange.request().header("authorization")) + "]"});
     } else if (path == "/big") {
       co_await exchange.Send({200, {}, std::string(8 << 20, 'b')});
     } else if (path == "/stream") {

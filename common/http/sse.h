@@ -7,9 +7,9 @@
 
 namespace tollgate::http {
 
-// Takes bytes cut anywhere and gives complete events. Follows the HTML standard: LF, CRLF and CR line
-// ends, a leading byte order mark, comments skipped, several data lines joined with LF, an event left
-// unfinished at the end of the stream dropped. Events without data are skipped.
+// Takes bytes cut anywhere and gives complete events. Follows the HTML standard: LF, CRLF and CR
+// line ends, a leading byte order mark, comments skipped, several data lines joined with LF, an
+// event left unfinished at the end of the stream dropped. Events without data are skipped.
 //
 //   reader.Feed(bytes);
 //   while (reader.Next(&event) == SseReader::Status::kEvent) …
@@ -31,8 +31,8 @@ class SseReader {
   SseReader(const SseReader&) = delete;
   SseReader& operator=(const SseReader&) = delete;
 
-  // Adds bytes. They are looked at in place when nothing was left over from before, so they must stay
-  // where they are until Next has said kNeedMore.
+  // Adds bytes. They are looked at in place when nothing was left over from before, so they must
+  // stay where they are until Next has said kNeedMore.
   void Feed(std::string_view bytes);
   // The next event; its views are valid until the next call of Next or Feed.
   Status Next(Event* event);
@@ -62,10 +62,10 @@ class SseReader {
   // Places in view_ of the event being gathered.
   Piece name_, id_, data_;
   size_t data_lines_ = 0;
-  std::string joined_;      // the data, when it has several lines
-  bool in_event_ = false;   // a line of an event has been taken, its empty line has not
+  std::string joined_;     // the data, when it has several lines
+  bool in_event_ = false;  // a line of an event has been taken, its empty line has not
   bool at_start_ = true;
-  bool skip_lf_ = false;    // the last line ended with a CR that was the last byte there was
+  bool skip_lf_ = false;  // the last line ended with a CR that was the last byte there was
 };
 
 // "data: <line>\n\n". data must be one line, as compact JSON is.

@@ -47,7 +47,10 @@ const std::vector<Case>& Cases() {
       {"mixed ends", "data: 1\r\n\rdata: 2\n\r\ndata: 3\r\n\n", {"||1", "||2", "||3"}},
       {"several lines", "data: a\ndata:b\ndata\ndata:  c\n\n", {"||a\nb\n\n c"}},
       {"comments", ": hello\n\n:\ndata: 1\n: in between\n\n: end\n\n", {"||1"}},
-      {"byte order mark", "\xEF\xBB\xBF" "data: 1\n\n", {"||1"}},
+      {"byte order mark",
+       "\xEF\xBB\xBF"
+       "data: 1\n\n",
+       {"||1"}},
       {"no data, no event", "event: ping\n\nid: 4\n\ndata: 1\n\n", {"||1"}},
       {"empty data", "data:\n\ndata\n\n", {"||", "||"}},
       {"id and name", "id: 7\nevent: e\ndata: 1\nretry: 10\nother: x\n\n", {"e|7|1"}},

@@ -6,8 +6,9 @@ namespace tollgate::gateway {
 
 bool Cors::Allows(std::string_view origin) const {
   if (origin.empty()) return false;
-  return std::any_of(origins_.begin(), origins_.end(),
-                     [origin](const std::string& allowed) { return allowed == "*" || allowed == origin; });
+  return std::any_of(origins_.begin(), origins_.end(), [origin](const std::string& allowed) {
+    return allowed == "*" || allowed == origin;
+  });
 }
 
 bool Cors::IsPreflight(const HttpRequest& request) const {

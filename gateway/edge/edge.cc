@@ -38,7 +38,8 @@ Edge::Edge(LoopPool& loops, EdgeOptions options, EndpointTable table, ErrorRende
       state->cors.AppendHeaders(request, head);
     };
   }
-  options.server.on_done = [state](const HttpRequest& request, const http::RequestSummary& summary) {
+  options.server.on_done = [state](const HttpRequest& request,
+                                   const http::RequestSummary& summary) {
     state->request_log.Done(request, summary);
   };
   auto handler = [state](Exchange& exchange) -> Task<void> {

@@ -19,25 +19,30 @@ class EdgeTest : public ::testing::Test {
  protected:
   void Start(EdgeOptions options = {}) {
     EndpointTable table;
-    table.Add({"GET", "/v1/models", "models", Family::kOpenAi, CredentialRule::kOptionalBearer, AnswerName});
+    table.Add({"GET", "/v1/models", "models", Family::kOpenAi, CredentialRule::kOptionalBearer,
+               AnswerName});
     table.Add({"POST", "/v1/chat/completions", "chat_completions", Family::kOpenAi,
                CredentialRule::kBearer, AnswerName});
-    table.Add({"POST", "/v1/messages", "messages", Family::kMessages, CredentialRule::kBearerOrApiKey,
-               AnswerName});
+    table.Add({"POST", "/v1/messages", "messages", Family::kMessages,
+               CredentialRule::kBearerOrApiKey, AnswerName});
     edge_ = std::make_unique<Edge>(
         pool_, std::move(options), std::move(table),
         [](Family family, const Error& error, const HttpRequest&) {
           std::string name = family == Family::kMessages ? "messages" : "openai";
-          return HttpResponse{error.row().http_status, {}, name + " " + std::string(error.row().code)};
+          return HttpResponse{
+              error.row().http_status, {}, name + " " + std::string(error.row().code)};
         });
     pool_.Start();
     ASSERT_TRUE(edge_->Listen("127.0.0.1:0").ok());
   }
   // The answer to one request, whole.
-  std::string Ask(const std::string& line, const std::string& fields = "", const std::string& body = "") {
+  std::string Ask(const std::string& line, const std::string& fields = "",
+                  const std::string& body = "") {
     RawClient client(edge_->port());
-    std::string length = body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n";
-    client.Write(line + " HTTP/1.1\r\nHost: t\r\nConnection: close\r\n" + length + fields + "\r\n" + body);
+    std::string length =
+        body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n";
+    client.Write(line + " HTTP/1.1\r\nHost: t\r\nConnection: close\r\n" + length + fields + "\r\n" +
+                 body);
     return client.ReadToEnd();
   }
   ~EdgeTest() override { edge_.reset(); }
@@ -57,10 +62,10 @@ TEST_F(EdgeTest, MatchesMethodAndPathExactlyAndIgnoresTheQuery) {
 TEST_F(EdgeTest, AnythingElseIsNotFoundInItsFamilysWordsH26H27) {
   Start();
   for (const char* line :
-       {"GET /", "GET //v1//models", "GET /v1/%6dodels", "GET /v1/../v1/models", "GET /v1/models%00",
-        "GET /v1/models/x", "GET /v1/models/", "GET /V1/models", "GET /v1/chat/completions",
-        "POST /v1/models", "OPTIONS /v1/models", "TRACE /v1/models", "post /v1/chat/completions",
-        "DELETE /v1/models", "GET /openai/v1/nothing"}) {
+       {"GET /", "GET //v1//models", "GET /v1/%6dodels", "GET /v1/../v1/models",
+        "GET /v1/models%00", "GET /v1/models/x", "GET /v1/models/", "GET /V1/models",
+        "GET /v1/chat/completions", "POST /v1/models", "OPTIONS /v1/models", "TRACE /v1/models",
+        "post /v1/chat/completions", "DELETE /v1/models", "GET /openai/v1/nothing"}) {
     std::string answer = Ask(line);
     EXPECT_TRUE(answer.starts_with("HTTP/1.1 404 ")) << line;
     EXPECT_TRUE(answer.ends_with("openai not_found")) << line << answer;
@@ -73,7 +78,8 @@ TEST_F(EdgeTest, AnythingElseIsNotFoundInItsFamilysWordsH26H27) {
 
 TEST_F(EdgeTest, FramingErrorsAreToldInTheFamilyOfThePath) {
   Start();
-  EXPECT_TRUE(Ask("POST /v1/messages", "Transfer-Encoding: identity\r\n").ends_with("messages bad_request"));
+  EXPECT_TRUE(Ask("POST /v1/messages", "Transfer-Encoding: identity\r\n")
+                  .ends_with("messages bad_request"));
   EXPECT_TRUE(Ask("POST /v1/chat/completions", "Bad\r\n").ends_with("openai bad_request"));
   EXPECT_TRUE(Ask("nonsense").ends_with("openai bad_request"));
 }
@@ -85,14 +91,16 @@ TEST_F(EdgeTest, EveryAnswerCarriesBothIds) {
     EXPECT_EQ(Count(answer, "x-request-id: "), 1) << answer;
     EXPECT_EQ(Count(answer, "\r\nrequest-id: "), 1) << answer;
   }
-  EXPECT_NE(Ask("GET /nowhere", "X-Request-Id: abc-1\r\n").find("x-request-id: abc-1\r\n"), std::string::npos);
+  EXPECT_NE(Ask("GET /nowhere", "X-Request-Id: abc-1\r\n").find("x-request-id: abc-1\r\n"),
+            std::string::npos);
 }
 
 TEST_F(EdgeTest, CorsIsOffByDefault) {
   Start();
   std::string answer = Ask("GET /v1/models", "Origin: https://a.example\r\n");
   EXPECT_EQ(answer.find("access-control"), std::string::npos);
-  EXPECT_TRUE(Ask("OPTIONS /v1/models", "Origin: https://a.example\r\nAccess-Control-Request-Method: GET\r\n")
+  EXPECT_TRUE(Ask("OPTIONS /v1/models",
+                  "Origin: https://a.example\r\nAccess-Control-Request-Method: GET\r\n")
                   .starts_with("HTTP/1.1 404 "));
 }
 
@@ -100,17 +108,21 @@ TEST_F(EdgeTest, CorsOpensListedOriginsOnly) {
   EdgeOptions options;
   options.cors_origins = {"https://a.example"};
   Start(std::move(options));
-  std::string preflight = "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization\r\n";
-  std::string asked = Ask("OPTIONS /v1/chat/completions", "Origin: https://a.example\r\n" + preflight);
+  std::string preflight =
+      "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization\r\n";
+  std::string asked =
+      Ask("OPTIONS /v1/chat/completions", "Origin: https://a.example\r\n" + preflight);
   EXPECT_TRUE(asked.starts_with("HTTP/1.1 204 ")) << asked;
   EXPECT_NE(asked.find("access-control-allow-origin: https://a.example\r\n"), std::string::npos);
   EXPECT_NE(asked.find("access-control-allow-headers: authorization\r\n"), std::string::npos);
-  std::string refused = Ask("OPTIONS /v1/chat/completions", "Origin: https://b.example\r\n" + preflight);
+  std::string refused =
+      Ask("OPTIONS /v1/chat/completions", "Origin: https://b.example\r\n" + preflight);
   EXPECT_TRUE(refused.starts_with("HTTP/1.1 404 "));
   EXPECT_EQ(refused.find("access-control-allow-origin"), std::string::npos);
   for (const char* line : {"GET /v1/models", "GET /nowhere"}) {
-    EXPECT_NE(Ask(line, "Origin: https://a.example\r\n").find("allow-origin: https://a.example\r\n"),
-              std::string::npos);
+    EXPECT_NE(
+        Ask(line, "Origin: https://a.example\r\n").find("allow-origin: https://a.example\r\n"),
+        std::string::npos);
     EXPECT_EQ(Ask(line, "Origin: https://b.example\r\n").find("allow-origin"), std::string::npos);
   }
 }
@@ -132,7 +144,8 @@ TEST_F(EdgeTest, CountsRequestsByEndpointAndStatus) {
   EXPECT_EQ(count("models", "200"), models + 1);
   EXPECT_EQ(count("unmatched", "404"), unmatched + 1);
   EXPECT_EQ(count("unmatched", "400"), refused + 1);
-  EXPECT_EQ(metrics::Gauge("tollgate_http_requests_in_flight", "Requests being handled now").Value(), 0);
+  EXPECT_EQ(
+      metrics::Gauge("tollgate_http_requests_in_flight", "Requests being handled now").Value(), 0);
   EXPECT_EQ(metrics::Render().find("sk-secret"), std::string::npos);
 }
 

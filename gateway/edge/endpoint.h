@@ -1,5 +1,5 @@
-// The public endpoints: which surface answers what, and in whose manner errors are told. Paths match
-// exactly as sent; anything else is 404 not_found (decisions.md 16).
+// The public endpoints: which surface answers what, and in whose manner errors are told. Paths
+// match exactly as sent; anything else is 404 not_found (decisions.md 16).
 #pragma once
 
 #include <cstdint>

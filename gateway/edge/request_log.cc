@@ -26,9 +26,9 @@ prometheus::Counter& RequestLog::CounterOf(size_t row, int status) {
   std::lock_guard lock(mutex_);
   prometheus::Counter*& counter = counters_[static_cast<int64_t>(row) * 1000 + status];
   if (counter == nullptr) {
-    counter = &metrics::Counter(
-        "tollgate_http_requests_total", "Requests answered",
-        {{"endpoint", rows_[row].name}, {"status", std::to_string(status)}});
+    counter =
+        &metrics::Counter("tollgate_http_requests_total", "Requests answered",
+                          {{"endpoint", rows_[row].name}, {"status", std::to_string(status)}});
   }
   return *counter;
 }
@@ -45,7 +45,8 @@ void RequestLog::Done(const HttpRequest& request, const http::RequestSummary& su
   }
   if (summary.client_gone) disconnects_.Increment();
   if (!log::Enabled(log::Level::kInfo)) return;
-  // The path of an unmatched request may hold anything, keys too: only the endpoint's name is logged.
+  // The path of an unmatched request may hold anything, keys too: only the endpoint's name is
+  // logged.
   log::Info("request", {{"request_id", request.x_request_id},
                         {"endpoint", row.name},
                         {"method", matched ? std::string_view(request.method) : "-"},
