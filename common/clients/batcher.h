@@ -1,5 +1,5 @@
-// Calls of one loop to one service that wait share a message. A lone call leaves at the end of the turn
-// it was made in; while batches are under way, later calls gather and travel together.
+// Calls of one loop to one service that wait share a message. A lone call leaves at the end of the
+// turn it was made in; while batches are under way, later calls gather and travel together.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,8 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
   using Send =
       std::function<Task<Result<std::vector<Reply>>>(std::vector<Item> items, int64_t timeout_ms)>;
   static constexpr size_t kMaxItems = 256;
-  // More than one, so that a slow batch does not hold up everybody; few, so that calls gather at load.
+  // More than one, so that a slow batch does not hold up everybody; few, so that calls gather at
+  // load.
   static constexpr int kMaxInFlight = 2;
   // Calls that may wait; more are refused at once.
   static constexpr size_t kMaxWaiting = 16'384;
@@ -85,7 +86,8 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
     Result<std::vector<Reply>> replies = co_await self->send_(std::move(items), timeout_ms);
     --self->in_flight_;
     if (replies.ok() && replies->size() != batch.size()) {
-      replies = FailWith(ErrorId::kServerError, "", "a batch came back with another count of results");
+      replies =
+          FailWith(ErrorId::kServerError, "", "a batch came back with another count of results");
     }
     for (size_t i = 0; i < batch.size(); ++i) {
       if (replies.ok()) {

@@ -1,7 +1,8 @@
 // Every call between our processes: one interface per service. An instance belongs to one loop (its
 // methods are called there and complete there); calls of one loop to one service that wait share a
-// message. Errors are catalog rows: an unreachable service is kServiceUnavailable, never anything that
-// blames the caller. Deadlines and retries are the client's; retried calls are idempotent by id.
+// message. Errors are catalog rows: an unreachable service is kServiceUnavailable, never anything
+// that blames the caller. Deadlines and retries are the client's; retried calls are idempotent by
+// id.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ namespace tollgate {
 class AuthClient {
  public:
   virtual ~AuthClient() = default;
-  virtual Task<Result<auth::v1::VerifyKeyResponse>> VerifyKey(auth::v1::VerifyKeyRequest request) = 0;
+  virtual Task<Result<auth::v1::VerifyKeyResponse>> VerifyKey(
+      auth::v1::VerifyKeyRequest request) = 0;
   virtual std::unique_ptr<Subscription> WatchKeys(
       WatchHandler<auth::v1::WatchKeysResponse> handler) = 0;
 };
@@ -50,14 +52,17 @@ class BillingClient {
   virtual Task<Result<billing::v1::AuthorizeResult>> Authorize(billing::v1::AuthorizeItem item) = 0;
   // Sent in the background and retried until it is answered or the hold has expired anyway.
   virtual void Void(billing::v1::VoidItem item) = 0;
-  virtual Task<Result<billing::v1::GetUsageResponse>> GetUsage(billing::v1::GetUsageRequest request) = 0;
+  virtual Task<Result<billing::v1::GetUsageResponse>> GetUsage(
+      billing::v1::GetUsageRequest request) = 0;
 };
 
 class MeteringClient {
  public:
   virtual ~MeteringClient() = default;
-  // One attempt within the deadline; the caller decides about retries (its outbox keeps what is lost).
-  virtual Task<Result<billing::v1::MeterResult>> Meter(billing::v1::MeterOp op, int64_t timeout_ms) = 0;
+  // One attempt within the deadline; the caller decides about retries (its outbox keeps what is
+  // lost).
+  virtual Task<Result<billing::v1::MeterResult>> Meter(billing::v1::MeterOp op,
+                                                       int64_t timeout_ms) = 0;
 };
 
 // What people and scripts may do to keys and workspaces: the dashboard.
@@ -68,7 +73,8 @@ class AuthAdminClient {
       auth::v1::CreateWorkspaceRequest request) = 0;
   virtual Task<Result<auth::v1::ListWorkspacesResponse>> ListWorkspaces(
       auth::v1::ListWorkspacesRequest request) = 0;
-  virtual Task<Result<auth::v1::CreateKeyResponse>> CreateKey(auth::v1::CreateKeyRequest request) = 0;
+  virtual Task<Result<auth::v1::CreateKeyResponse>> CreateKey(
+      auth::v1::CreateKeyRequest request) = 0;
   virtual Task<Result<auth::v1::ListKeysResponse>> ListKeys(auth::v1::ListKeysRequest request) = 0;
   virtual Task<Result<auth::v1::SetKeyStateResponse>> SetKeyState(
       auth::v1::SetKeyStateRequest request) = 0;
@@ -108,8 +114,8 @@ class Generation {
 class InferenceClient {
  public:
   virtual ~InferenceClient() = default;
-  // Picks a connected router (round-robin) and starts. With no router reachable the generation's first
-  // Next() fails with kServiceUnavailable and sent() is false.
+  // Picks a connected router (round-robin) and starts. With no router reachable the generation's
+  // first Next() fails with kServiceUnavailable and sent() is false.
   virtual std::unique_ptr<Generation> Start(inference::v1::GenerateRequest request) = 0;
 };
 

@@ -1,5 +1,5 @@
-// Makes the clients of one process. Where each service is comes from the process's TargetsConfig; in
-// the all-in-one every target is the process's own gRPC server, in process.
+// Makes the clients of one process. Where each service is comes from the process's TargetsConfig;
+// in the all-in-one every target is the process's own gRPC server, in process.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Hands messages from gRPC's threads to a loop: in order, with one Post for all that wait, so that a
-// burst costs one wake-up.
+// Hands messages from gRPC's threads to a loop: in order, with one Post for all that wait, so that
+// a burst costs one wake-up.
 #pragma once
 
 #include <functional>

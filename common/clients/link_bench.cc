@@ -1,5 +1,6 @@
-// What one token costs on the shared stream: CPU of both halves, in one process, without engines and
-// clients. Usage: tollgate-link-bench [streams] [tokens per stream] [tokens per second and stream]
+// What one token costs on the shared stream: CPU of both halves, in one process, without engines
+// and clients. Usage: tollgate-link-bench [streams] [tokens per stream] [tokens per second and
+// stream]
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -52,7 +53,8 @@ struct Totals {
   int open = 0;
 };
 
-Task<void> Consume(std::unique_ptr<Generation> generation, Totals& totals, ::tollgate::Event& done) {
+Task<void> Consume(std::unique_ptr<Generation> generation, Totals& totals,
+                   ::tollgate::Event& done) {
   for (bool ended = false; !ended;) {
     auto events = co_await generation->Next();
     if (!events.ok()) {
@@ -88,9 +90,11 @@ void Measure(const char* name, std::shared_ptr<grpc::Channel> channel, Loop& gat
     double cpu_us = static_cast<double>(CpuUs() - start_cpu);
     double wall_us = static_cast<double>(SystemClock::Get().MonotonicUs() - start_us);
     double count = static_cast<double>(totals.tokens);
-    std::printf("%-10s %5d streams %9.0f tokens  %9.0f tokens/s  %6.2f us CPU/token  %5.2f tokens/wake-up\n",
-                name, streams, count, count / wall_us * 1e6, cpu_us / count,
-                count / static_cast<double>(totals.wakeups));
+    std::printf(
+        "%-10s %5d streams %9.0f tokens  %9.0f tokens/s  %6.2f us CPU/token  %5.2f "
+        "tokens/wake-up\n",
+        name, streams, count, count / wall_us * 1e6, cpu_us / count,
+        count / static_cast<double>(totals.wakeups));
     co_return 0;
   });
 }
@@ -122,7 +126,8 @@ int main(int argc, char** argv) {
   Measure("TCP", channels.Channel(tcp), gateway.loop(0), streams, tokens, 0);
   std::printf("%d tokens/s a stream\n", per_second);
   int64_t paced = std::min<int64_t>(tokens, per_second * 5);
-  Measure("in process", channels.Channel("inproc:"), gateway.loop(0), streams, paced, 1000 / per_second);
+  Measure("in process", channels.Channel("inproc:"), gateway.loop(0), streams, paced,
+          1000 / per_second);
   Measure("TCP", channels.Channel(tcp), gateway.loop(0), streams, paced, 1000 / per_second);
   server->Shutdown(std::chrono::system_clock::now());
 }

@@ -316,7 +316,8 @@ class LinkClient : public InferenceClient {
  public:
   LinkClient(Loop& loop, std::vector<std::shared_ptr<grpc::Channel>> routers) : loop_(loop) {
     for (auto& channel : routers) {
-      links_.push_back(std::make_unique<Link>(loop, std::move(channel), [this] { StartWaiting(); }));
+      links_.push_back(
+          std::make_unique<Link>(loop, std::move(channel), [this] { StartWaiting(); }));
     }
     loop_.Post([this, alive = alive_] {
       if (!*alive) return;

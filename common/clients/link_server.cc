@@ -99,7 +99,8 @@ class Sink : public EventSink {
   std::function<void()> on_cancel_;
 };
 
-// Runs the handler to its end and keeps what it needs alive meanwhile. finished is told on the loop.
+// Runs the handler to its end and keeps what it needs alive meanwhile. finished is told on the
+// loop.
 Task<void> RunRequest(std::shared_ptr<Core> core, GenerateRequest request,
                       std::shared_ptr<Sink> sink, std::function<void()> finished) {
   ++core->running;
@@ -196,7 +197,8 @@ class LinkCall : public grpc::ServerBidiReactor<LinkRequest, LinkResponse>,
   void Start(uint64_t id, GenerateRequest request) {
     if (closed_ || sinks_.count(id) > 0) return;
     if (core_->draining) return Queue(id, Refusal());
-    auto sink = std::make_shared<Sink>(loop_, [this, id](Event event) { Queue(id, std::move(event)); });
+    auto sink =
+        std::make_shared<Sink>(loop_, [this, id](Event event) { Queue(id, std::move(event)); });
     sinks_[id] = sink;
     std::function<void()> finished = [self = shared_from_this(), id] { self->sinks_.erase(id); };
     loop_.Spawn(RunRequest(core_, std::move(request), std::move(sink), std::move(finished)));

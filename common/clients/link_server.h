@@ -1,5 +1,6 @@
-// The router's half of InferenceService: takes Link and Generate calls, shows each request to a handler
-// as a coroutine on a loop, and gathers the events of all requests of a link into one message per turn.
+// The router's half of InferenceService: takes Link and Generate calls, shows each request to a
+// handler as a coroutine on a loop, and gathers the events of all requests of a link into one
+// message per turn.
 #pragma once
 
 #include <functional>
@@ -19,8 +20,8 @@ namespace tollgate {
 class EventSink {
  public:
   virtual ~EventSink() = default;
-  // Queues the event for this turn's message. Suspends while the receiver has no room (credit), so a
-  // slow client holds back the engine. False: the receiver has gone or cancelled; send no more.
+  // Queues the event for this turn's message. Suspends while the receiver has no room (credit), so
+  // a slow client holds back the engine. False: the receiver has gone or cancelled; send no more.
   virtual Task<bool> Send(inference::v1::Event event) = 0;
   // The receiver has gone or cancelled.
   virtual bool cancelled() const = 0;

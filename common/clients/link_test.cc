@@ -1,6 +1,6 @@
-// Rules of the shared token stream (architecture.md, "dispatch" and "relay"; performance.md, point 2):
-// events arrive whole and in order, a slow receiver holds its producer back, a cancel reaches the
-// producer, a broken link ends every request on both sides, and links come back by themselves.
+// Rules of the shared token stream (architecture.md, "dispatch" and "relay"; performance.md, point
+// 2): events arrive whole and in order, a slow receiver holds its producer back, a cancel reaches
+// the producer, a broken link ends every request on both sides, and links come back by themselves.
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>
@@ -155,7 +155,8 @@ TEST_P(LinkTest, EventsArriveInOrderAndOnce) {
   Heard heard = Ask("m", 5'000);
   ASSERT_TRUE(heard.ended);
   ASSERT_EQ(heard.texts.size(), 5'000u);
-  for (size_t i = 0; i < heard.texts.size(); ++i) EXPECT_EQ(heard.texts[i], "m:" + std::to_string(i));
+  for (size_t i = 0; i < heard.texts.size(); ++i)
+    EXPECT_EQ(heard.texts[i], "m:" + std::to_string(i));
 }
 
 TEST_P(LinkTest, ManyRequestsShareTheLinkAndKeepTheirEventsApart) {
@@ -166,12 +167,13 @@ TEST_P(LinkTest, ManyRequestsShareTheLinkAndKeepTheirEventsApart) {
   std::promise<void> all;
   loop().Post([&] {
     for (int i = 0; i < kRequests; ++i) {
-      auto listen = [](InferenceClient& client, int i, std::atomic<int>& good, std::atomic<int>& done,
-                       std::promise<void>& all) -> Task<void> {
+      auto listen = [](InferenceClient& client, int i, std::atomic<int>& good,
+                       std::atomic<int>& done, std::promise<void>& all) -> Task<void> {
         std::string name = "r" + std::to_string(i);
         Heard heard = co_await Listen(client.Start(Request(name, 20)));
         bool whole = heard.ended && heard.texts.size() == 20;
-        for (size_t t = 0; whole && t < 20; ++t) whole = heard.texts[t] == name + ":" + std::to_string(t);
+        for (size_t t = 0; whole && t < 20; ++t)
+          whole = heard.texts[t] == name + ":" + std::to_string(t);
         if (whole) ++good;
         if (++done == kRequests) all.set_value();
       };
@@ -255,7 +257,8 @@ TEST_P(LinkTest, ADrainingRouterGetsNoNewRequestsAndEndsTheRunningOnes) {
     router_->link().Drain();
     auto refused = client_->Start(Request("m", 1));
     auto events = co_await refused->Next();
-    // On the way when the router stopped, or not sent any more: the gateway must give the money back.
+    // On the way when the router stopped, or not sent any more: the gateway must give the money
+    // back.
     EXPECT_EQ(events ? events->front().end().error().error() : events.error().row().name,
               "service_unavailable");
     EXPECT_FALSE(refused->sent());

@@ -12,7 +12,8 @@ namespace rpc {
 class ChannelSource;
 }
 
-// channels must outlive the factory, and "inproc:" must lead somewhere once the first client is made.
+// channels must outlive the factory, and "inproc:" must lead somewhere once the first client is
+// made.
 std::unique_ptr<ClientFactory> MakeClientFactory(const config::v1::TargetsConfig& targets,
                                                  rpc::ChannelSource& channels);
 

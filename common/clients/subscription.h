@@ -8,7 +8,8 @@
 
 namespace tollgate {
 
-// Destroying it ends the stream; no callback runs afterwards if destroyed on the loop it reports to.
+// Destroying it ends the stream; no callback runs afterwards if destroyed on the loop it reports
+// to.
 class Subscription {
  public:
   virtual ~Subscription() = default;

@@ -9,7 +9,8 @@ namespace tollgate::host {
 namespace {
 
 http::HttpResponse Text(int status, std::string_view type, std::string body) {
-  return {.status = status, .headers = {{"content-type", std::string(type)}}, .body = std::move(body)};
+  return {
+      .status = status, .headers = {{"content-type", std::string(type)}}, .body = std::move(body)};
 }
 
 http::HttpResponse Readiness(const AdminListener::ReadyReport& report) {
@@ -20,7 +21,8 @@ http::HttpResponse Readiness(const AdminListener::ReadyReport& report) {
     parts += (parts.empty() ? "" : ",") + json::Quoted(name) + (ready ? ":true" : ":false");
   }
   return Text(all_ready ? 200 : 503, "application/json",
-              std::string("{\"ready\":") + (all_ready ? "true" : "false") + ",\"parts\":{" + parts + "}}\n");
+              std::string("{\"ready\":") + (all_ready ? "true" : "false") + ",\"parts\":{" + parts +
+                  "}}\n");
 }
 
 http::HttpResponse Answer(const http::HttpRequest& request, const std::string& process_name,

@@ -1,6 +1,5 @@
 #include "common/host/host.h"
 
-#include <csignal>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
@@ -10,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <atomic>
 #include <cerrno>
@@ -117,12 +117,13 @@ Result<std::unique_ptr<grpc::Server>> StartServer(const config::v1::HostConfig& 
                              listening.back().second.get());
   }
   for (const auto& module : modules) module->Register(builder);
-  // Answers what no module does with UNIMPLEMENTED; gRPC refuses to start a server that has no service
-  // at all, which the gateway's and the dashboard's would be.
+  // Answers what no module does with UNIMPLEMENTED; gRPC refuses to start a server that has no
+  // service at all, which the gateway's and the dashboard's would be.
   static grpc::CallbackGenericService unimplemented;
   builder.RegisterCallbackGenericService(&unimplemented);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr) return Internal("grpc_listen: can not listen on \"" + config.grpc_listen() + "\"");
+  if (server == nullptr)
+    return Internal("grpc_listen: can not listen on \"" + config.grpc_listen() + "\"");
   for (const auto& [address, port] : listening) {
     if (*port < 0) return Internal("grpc_listen: can not listen on \"" + address + "\"");
     bool is_unix = address.starts_with("unix:");
@@ -159,7 +160,8 @@ class Process {
     if (!channels) return Internal(channels.error());
     channels_ = std::move(channels).value();
     clients_ = MakeClientFactory(targets, *channels_);
-    context_.emplace(HostContext{loops_, clock_, *clients_, [this](std::string_view name, std::string_view address) {
+    context_.emplace(HostContext{loops_, clock_, *clients_,
+                                 [this](std::string_view name, std::string_view address) {
                                    addresses_.Report(name, address);
                                  }});
     loops_.Start();
@@ -170,7 +172,8 @@ class Process {
     channels_->SetServer(server_.get());
 
     admin_ = std::make_unique<AdminListener>(loops_, name_, [this] { return ReadyReport(); });
-    auto listening = admin_->Listen(config_.admin_listen().empty() ? "127.0.0.1:0" : config_.admin_listen());
+    auto listening =
+        admin_->Listen(config_.admin_listen().empty() ? "127.0.0.1:0" : config_.admin_listen());
     if (!listening) return listening;
     addresses_.Report("admin", admin_->address());
     for (const auto& module : modules_) {
@@ -181,7 +184,8 @@ class Process {
       log::Info("started", {{"module", module->name()}});
     }
     running_ = true;
-    return config_.address_file().empty() ? Result<void>() : addresses_.WriteTo(config_.address_file());
+    return config_.address_file().empty() ? Result<void>()
+                                          : addresses_.WriteTo(config_.address_file());
   }
 
   // Takes no new work, lets the running work end, and releases everything in reverse order.
@@ -207,7 +211,8 @@ class Process {
   std::vector<std::pair<std::string, bool>> ReadyReport() {
     std::vector<std::pair<std::string, bool>> report;
     if (!running_) report.emplace_back("process", false);
-    for (const auto& module : modules_) report.emplace_back(module->name(), running_ && module->Ready());
+    for (const auto& module : modules_)
+      report.emplace_back(module->name(), running_ && module->Ready());
     return report;
   }
 

@@ -1,5 +1,5 @@
-// The process around modules: configuration, logs, event loops, gRPC server, admin listener, signals,
-// start and drain. Every main.cc is one call of host::Main:
+// The process around modules: configuration, logs, event loops, gRPC server, admin listener,
+// signals, start and drain. Every main.cc is one call of host::Main:
 //
 //   int main(int argc, char** argv) {
 //     return tollgate::host::Main<tollgate::config::v1::BillingConfig>(
@@ -40,14 +40,15 @@ namespace host {
 
 using Modules = std::vector<std::unique_ptr<Module>>;
 
-// What Main does with a configuration that is read: runs until SIGTERM or SIGINT, returns the process's
-// exit code. Modules start in order and stop in reverse.
+// What Main does with a configuration that is read: runs until SIGTERM or SIGINT, returns the
+// process's exit code. Modules start in order and stop in reverse.
 int Run(std::string_view process_name, const config::v1::HostConfig& host,
         const config::v1::TargetsConfig& targets,
         const std::function<Modules(HostContext&)>& make_modules);
 
 // Reads --config FILE into config (exit code 2 and a message with file and line when it is wrong);
-// handles --check-config, --version and --help. Returns false when the process should end with *exit_code.
+// handles --check-config, --version and --help. Returns false when the process should end with
+// *exit_code.
 bool ReadArguments(int argc, char** argv, std::string_view process_name,
                    google::protobuf::Message& config, int* exit_code);
 

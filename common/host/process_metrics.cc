@@ -64,8 +64,8 @@ void UpdateProcessMetrics() {
 }
 
 std::string BuildInformationJson(std::string_view process_name) {
-  return "{\"name\":" + json::Quoted(process_name) + ",\"version\":\"" TOLLGATE_VERSION
-         "\",\"compiler\":" + json::Quoted(__VERSION__) + "}";
+  return "{\"name\":" + json::Quoted(process_name) +
+         ",\"version\":\"" TOLLGATE_VERSION "\",\"compiler\":" + json::Quoted(__VERSION__) + "}";
 }
 
 }  // namespace tollgate::host

@@ -11,11 +11,15 @@
 int main(int argc, char** argv) {
   return tollgate::host::Main<tollgate::config::v1::AllInOneConfig>(
       argc, argv, "allinone", [](tollgate::HostContext& context, const auto& config) {
-        tollgate::host::Modules modules;  // in order of dependence: what comes later calls what comes earlier
+        tollgate::host::Modules
+            modules;  // in order of dependence: what comes later calls what comes earlier
         modules.push_back(tollgate::MakeCatalogModule(context, config.catalog()));
         modules.push_back(tollgate::MakeAuthModule(context, config.auth()));
         modules.push_back(tollgate::MakeRateLimitModule(context, config.ratelimit()));
-        modules.push_back(tollgate::MakeBillingModule(context, config.billing()));
+        auto billing = config.billing();
+        billing.set_holds_before_disk(
+            true);  // router and ledger share one fate here (docs/adr/0005)
+        modules.push_back(tollgate::MakeBillingModule(context, billing));
         modules.push_back(tollgate::MakeInferenceRouterModule(context, config.router()));
         modules.push_back(tollgate::MakeGatewayModule(context, config.gateway()));
         modules.push_back(tollgate::MakeDashboardModule(context, config.dashboard()));
