@@ -174,6 +174,18 @@ struct Migration {
 };
 std::string ExpandScript(Dialect dialect, std::string_view script);
 
+// Makes every commit before it durable, on any thread. A failed sync is final: what the file holds
+// is unknown from then on, so the process stops (reliability.md 1.6, "fsync error").
+class LogSync {
+ public:
+  explicit LogSync(std::string log_path) : log_path_(std::move(log_path)) {}
+  virtual ~LogSync() = default;
+  virtual void Sync();
+
+ private:
+  const std::string log_path_;
+};
+
 // A database with a pool of connections. Thread-safe.
 class Database {
  public:
@@ -183,6 +195,9 @@ class Database {
     int connect_timeout_ms = 2000;      // also the longest wait for a free connection
     int busy_timeout_ms = 5000;         // SQLite: waiting for another writer
     int statement_timeout_ms = 10'000;  // PostgreSQL
+    // SQLite: a commit is in the log, and survives the death of the process, at once; it survives a
+    // power cut once LogSync::Sync has returned. For callers that sync in a thread of their own.
+    bool deferred_sync = false;
   };
 
   // Checks the URL only; the first connection is made by the first call that needs one.
@@ -190,6 +205,9 @@ class Database {
 
   Dialect dialect() const { return dialect_; }
   const Options& options() const { return options_; }
+
+  // For a database with deferred_sync; null where every commit is durable by itself.
+  std::unique_ptr<class LogSync> MakeLogSync() const;
 
   // A connection of one's own, outside the pool.
   SqlResult<std::unique_ptr<Connection>> Connect() const;

@@ -13,6 +13,7 @@ billing::LedgerService::Options OptionsFrom(const config::v1::BillingSettings& s
   billing::LedgerService::Options options;
   options.sql.url = settings.sql().url();
   if (settings.sql().connections() > 0) options.sql.connections = settings.sql().connections();
+  options.sql.deferred_sync = settings.holds_before_disk();
   if (settings.hold_ttl_seconds() > 0) {
     options.policy.hold_ttl_us = int64_t{settings.hold_ttl_seconds()} * 1'000'000;
   }

@@ -22,8 +22,12 @@ struct GroupCommit::Work {
 
 GroupCommit::GroupCommit(Options options, const Clock& clock,
                          std::vector<std::unique_ptr<BatchRunner>> runners,
-                         EngineObserver* observer)
-    : options_(options), clock_(clock), runners_(std::move(runners)), observer_(observer) {}
+                         EngineObserver* observer, std::unique_ptr<sql::LogSync> sync)
+    : options_(options),
+      clock_(clock),
+      runners_(std::move(runners)),
+      observer_(observer),
+      sync_(std::move(sync)) {}
 
 GroupCommit::~GroupCommit() { Stop(); }
 
@@ -33,6 +37,7 @@ void GroupCommit::Start() {
   available_since_us_ = clock_.MonotonicUs();
   for (size_t i = 0; i < runners_.size(); ++i) threads_.emplace_back([this, i] { WorkerMain(i); });
   threads_.emplace_back([this] { WatchdogMain(); });
+  if (sync_) sync_thread_ = std::thread([this] { SyncMain(); });
 }
 
 void GroupCommit::Stop() {
@@ -51,6 +56,14 @@ void GroupCommit::Stop() {
   stop_wake_.notify_all();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
+  if (sync_thread_.joinable()) {
+    {
+      const std::lock_guard lock(sync_mutex_);
+      sync_stopping_ = true;
+    }
+    sync_wake_.notify_one();
+    sync_thread_.join();
+  }
   for (const Item& item : left) Finish(*item.call, Unavailable("billing: stopping"));
 }
 
@@ -223,18 +236,56 @@ void GroupCommit::RunOneByOne(size_t index, Work& work) {
 }
 
 void GroupCommit::Complete(Work& work, Applied applied) {
-  for (size_t i = 0; i < work.items.size(); ++i) {
-    Call& call = *work.items[i].call;
+  if (!sync_) return Answer(work.items, applied.replies);
+  // A hold promises nothing to anybody outside: losing one in a power cut loses the request with
+  // it.
+  std::vector<Item> now;
+  std::vector<Reply> now_replies;
+  bool wake = false;
+  {
+    const std::lock_guard lock(sync_mutex_);
+    for (size_t i = 0; i < work.items.size(); ++i) {
+      const bool hold = work.ops[i].kind == OpKind::kAuthorize;
+      (hold ? now : unsynced_items_).push_back(std::move(work.items[i]));
+      (hold ? now_replies : unsynced_replies_).push_back(std::move(applied.replies[i]));
+      wake = wake || !hold;
+    }
+  }
+  if (wake) sync_wake_.notify_one();
+  Answer(now, now_replies);
+}
+
+void GroupCommit::SyncMain() {
+  while (true) {
+    std::vector<Item> items;
     std::vector<Reply> replies;
+    {
+      std::unique_lock lock(sync_mutex_);
+      sync_wake_.wait(lock, [this] { return sync_stopping_ || !unsynced_items_.empty(); });
+      if (unsynced_items_.empty()) return;
+      items.swap(unsynced_items_);
+      replies.swap(unsynced_replies_);
+    }
+    const int64_t started = clock_.MonotonicUs();
+    sync_->Sync();
+    if (observer_) observer_->OnSync(clock_.MonotonicUs() - started);
+    Answer(items, replies);
+  }
+}
+
+void GroupCommit::Answer(std::vector<Item>& items, std::vector<Reply>& replies) {
+  for (size_t i = 0; i < items.size(); ++i) {
+    Call& call = *items[i].call;
+    std::vector<Reply> all;
     Done done;
     {
       const std::lock_guard lock(call.mutex);
-      call.replies[work.items[i].index] = std::move(applied.replies[i]);
+      call.replies[items[i].index] = std::move(replies[i]);
       if (--call.left > 0 || !call.done) continue;
-      replies = std::move(call.replies);
+      all = std::move(call.replies);
       done = std::exchange(call.done, nullptr);
     }
-    done(std::move(replies));
+    done(std::move(all));
   }
 }
 

@@ -1,5 +1,7 @@
 // Group commit: operations of all callers wait in one queue; whatever waits when a commit ends is
 // the next batch. No timers: a lone operation runs at once. spec: reliability.md 1.10.
+// Where the database defers its syncs, a second thread syncs while the next batches run: answers
+// that promise something (settled, credit added) wait for it, holds do not (docs/adr/0005).
 #pragma once
 
 #include <condition_variable>
@@ -34,6 +36,7 @@ class EngineObserver {
  public:
   virtual ~EngineObserver() = default;
   virtual void OnBatch(std::span<const Op> ops, const Applied& applied, int64_t took_us) {}
+  virtual void OnSync(int64_t took_us) {}
   virtual void OnQueue(size_t waiting) {}
   virtual void OnError(const sql::SqlError& error) {}
   virtual void OnRefused() {}
@@ -55,8 +58,8 @@ class GroupCommit {
   using Done = std::function<void(Result<std::vector<Reply>>)>;
 
   GroupCommit(Options options, const Clock& clock,
-              std::vector<std::unique_ptr<BatchRunner>> runners,
-              EngineObserver* observer = nullptr);
+              std::vector<std::unique_ptr<BatchRunner>> runners, EngineObserver* observer = nullptr,
+              std::unique_ptr<sql::LogSync> sync = nullptr);
   ~GroupCommit();
 
   void Start();
@@ -88,7 +91,10 @@ class GroupCommit {
   static bool Waits(Call& call);
   bool AnyoneWaits(const Work& work) const;
   bool Stopping() const;
+  void SyncMain();
   void Complete(Work& work, Applied applied);
+  // Gives these operations' replies to their calls.
+  void Answer(std::vector<Item>& items, std::vector<Reply>& replies);
   void FailWork(Work& work, const Error& error);
   void SetAvailable(bool available);
   // Sleeps unless stopped.
@@ -99,6 +105,7 @@ class GroupCommit {
   const Clock& clock_;
   std::vector<std::unique_ptr<BatchRunner>> runners_;
   EngineObserver* const observer_;
+  const std::unique_ptr<sql::LogSync> sync_;  // null: what has run is durable
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
@@ -113,6 +120,14 @@ class GroupCommit {
   std::unordered_set<std::string> busy_;  // workspaces in a running batch; no two batches share one
   std::deque<std::weak_ptr<Call>> calls_;  // by deadline
   std::vector<std::thread> threads_;
+
+  // Committed, not yet synced.
+  std::mutex sync_mutex_;
+  std::condition_variable sync_wake_;
+  bool sync_stopping_ = false;
+  std::vector<Item> unsynced_items_;
+  std::vector<Reply> unsynced_replies_;
+  std::thread sync_thread_;
 };
 
 }  // namespace tollgate::billing

@@ -83,6 +83,16 @@ class FakeRunner : public BatchRunner {
   FakeDatabase& db_;
 };
 
+// A disk that flushes when the test lets it.
+class FakeSync : public sql::LogSync {
+ public:
+  explicit FakeSync(std::shared_future<void> go) : LogSync(""), go_(std::move(go)) {}
+  void Sync() override { go_.wait(); }
+
+ private:
+  std::shared_future<void> go_;
+};
+
 using Answer = std::future<Result<std::vector<Reply>>>;
 
 class GroupCommitTest : public ::testing::Test {
@@ -91,10 +101,11 @@ class GroupCommitTest : public ::testing::Test {
     db.Block(false);
     engine.reset();
   }
-  void Start(int workers = 1) {
+  void Start(int workers = 1, std::unique_ptr<sql::LogSync> sync = nullptr) {
     std::vector<std::unique_ptr<BatchRunner>> runners;
     for (int i = 0; i < workers; ++i) runners.push_back(std::make_unique<FakeRunner>(db));
-    engine = std::make_unique<GroupCommit>(options, clock, std::move(runners));
+    engine =
+        std::make_unique<GroupCommit>(options, clock, std::move(runners), nullptr, std::move(sync));
     engine->Start();
   }
   Answer Submit(std::vector<Op> ops) {
@@ -120,6 +131,26 @@ class GroupCommitTest : public ::testing::Test {
   SystemClock& clock = SystemClock::Get();
   std::unique_ptr<GroupCommit> engine;
 };
+
+// docs/adr/0005: a hold is told at once; what promises something waits for the disk, and the next
+// batches do not wait for either.
+TEST_F(GroupCommitTest, SettlementsWaitForTheSyncAndHoldsDoNot) {
+  std::promise<void> disk;
+  Start(1, std::make_unique<FakeSync>(disk.get_future().share()));
+  Answer settle = Submit({Numbered(OpKind::kSettle, 1)});
+  Answer hold = Submit({Numbered(OpKind::kAuthorize, 2)});
+  EXPECT_TRUE(hold.get().ok());
+  Answer mixed = Submit({Numbered(OpKind::kAuthorize, 3), Numbered(OpKind::kAddCredit, 4)});
+  EXPECT_TRUE(Submit({Numbered(OpKind::kAuthorize, 5)}).get().ok());
+  EXPECT_EQ(settle.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  EXPECT_EQ(mixed.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  disk.set_value();
+  EXPECT_TRUE(settle.get().ok());
+  auto both = mixed.get();
+  ASSERT_TRUE(both.ok());
+  EXPECT_EQ((*both)[0].authorized, 3);
+  EXPECT_EQ((*both)[1].authorized, 4);
+}
 
 TEST_F(GroupCommitTest, RepliesStandInTheOrderOfTheOperations) {
   Start();

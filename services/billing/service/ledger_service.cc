@@ -65,7 +65,8 @@ Result<void> LedgerService::Start() {
       }
     }
   }
-  engine_ = std::make_unique<GroupCommit>(options_.engine, clock_, std::move(runners), &observer_);
+  engine_ = std::make_unique<GroupCommit>(options_.engine, clock_, std::move(runners), &observer_,
+                                          database_->MakeLogSync());
   if (sqlite) {
     if (auto opened = Open(); !opened.ok()) return opened;
   }

@@ -24,8 +24,11 @@ struct MetricsObserver::Metrics {
                                                     "Operations in one commit of the ledger.",
                                                     {1, 2, 4, 8, 16, 32, 64, 128, 256});
   prometheus::Histogram& commit = metrics::Histogram(
-      "tollgate_billing_commit_seconds", "Time from the start of a batch to its durable end.",
+      "tollgate_billing_commit_seconds", "Time from the start of a batch to the end of its commit.",
       metrics::LatencyBounds());
+  prometheus::Histogram& sync = metrics::Histogram(
+      "tollgate_billing_sync_seconds",
+      "Time of one sync of the ledger's log, where it is deferred.", metrics::LatencyBounds());
   prometheus::Gauge& queue =
       metrics::Gauge("tollgate_billing_queue_operations", "Operations that wait for a batch.");
   prometheus::Gauge& open_holds =
@@ -84,6 +87,10 @@ void MetricsObserver::OnBatch(std::span<const Op> ops, const Applied& applied, i
     metrics_->violations.Increment();
     log::Error("the ledger refused an operation that breaks an invariant", {{"what", violation}});
   }
+}
+
+void MetricsObserver::OnSync(int64_t took_us) {
+  metrics_->sync.Observe(static_cast<double>(took_us) / 1e6);
 }
 
 void MetricsObserver::OnQueue(size_t waiting) { metrics_->queue.Set(static_cast<double>(waiting)); }

@@ -12,6 +12,7 @@ class MetricsObserver : public EngineObserver {
   MetricsObserver();
   ~MetricsObserver() override;
   void OnBatch(std::span<const Op> ops, const Applied& applied, int64_t took_us) override;
+  void OnSync(int64_t took_us) override;
   void OnQueue(size_t waiting) override;
   void OnError(const sql::SqlError& error) override;
   void OnRefused() override;

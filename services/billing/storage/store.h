@@ -12,9 +12,9 @@ namespace tollgate::billing {
 sql::SqlResult<void> MigrateLedger(sql::Database& database);
 
 // Loads the rows that the operations name (locking their wallets, in the order of their names),
-// applies them and commits. When it returns a value, everything in it is durable; on an error
-// nothing may be told to anybody, and the same operations can be run again: each is recognized by
-// its id.
+// applies them and commits. When it returns a value, everything in it is committed (and durable,
+// where the database does not defer its syncs); on an error nothing may be told to anybody, and the
+// same operations can be run again: each is recognized by its id.
 sql::SqlResult<Applied> RunBatch(sql::Connection& connection, std::span<const Op> ops,
                                  int64_t now_us, const Policy& policy);
 
