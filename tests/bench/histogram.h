@@ -1,4 +1,5 @@
-// Counts of microseconds with about 1.5 % precision at every size: 64 steps per power of two.
+// Counts of microseconds with 0.1 % precision at every size (1,024 steps per power of two): a change of 0.02 ms
+// shows in a gap of 20 ms.
 #pragma once
 
 #include <bit>
@@ -35,7 +36,7 @@ class Histogram {
   }
 
  private:
-  static constexpr int kBits = 6;
+  static constexpr int kBits = 10;
   static size_t IndexOf(uint64_t value) {
     if (value < (1u << kBits)) return value;
     const int shift = std::bit_width(value) - kBits - 1;
