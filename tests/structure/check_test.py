@@ -58,6 +58,8 @@ class Lengths(unittest.TestCase):
         self.assertTrue(found(check.check_lengths, "common/base/a.cc", "x;\n" * (check.MAX_LINES + 1)))
         self.assertFalse(found(check.check_lengths, "common/base/a_test.cc", "x;\n" * (check.MAX_LINES + 1)))
         self.assertTrue(found(check.check_lengths, "common/base/a.cc", "x" * 101))
+        self.assertFalse(found(check.check_lengths, "common/base/a.cc", 'auto s = R"(\n' + "x" * 101 + '\n)";'))
+        self.assertTrue(found(check.check_lengths, "common/base/a.cc", 'auto s = R"(x)";\n' + "x" * 101))
 
     def test_functions_also_with_long_signatures(self):
         body = "  x();\n" * check.MAX_FUNCTION_LINES
