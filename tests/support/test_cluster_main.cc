@@ -2,8 +2,8 @@
 // line of JSON with addresses, keys and process ids, and stops everything when its standard input
 // ends.
 //
-//   {"port":…,"dashboard_port":…,"engine_port":…,"pids":[…],"model":"sim/model","keys":{"good":…,"broke":…,
-//    "disabled":…,"narrow":…,"limited":…},"workspaces":{"good":…},"dir":…}
+//   {"port":…,"dashboard_port":…,"engine_port":…,"pids":[…],"model":"sim/model",
+//    "keys":{"good":…,"broke":…,"disabled":…,"narrow":…,"limited":…},"workspaces":{"good":…},"dir":…}
 #include <unistd.h>
 
 #include <csignal>
