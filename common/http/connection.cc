@@ -273,6 +273,7 @@ void Connection::FinishRequest() {
   on_disconnect_ = nullptr;
   if (probe_timer_ != 0) loop_.CancelTimer(std::exchange(probe_timer_, 0));
   summary_.duration_us = NowUs() - started_us_;
+  summary_.body_bytes_in = body_filled_;  // the body itself may have been moved out
   summary_.client_gone = gone_;
   if (core_->options().on_done) core_->options().on_done(request_, summary_);
   core_->RequestEnded();
@@ -319,6 +320,7 @@ void Connection::Refuse(Error error) {
     summary_.body_bytes_out = response.body.size();
   }
   summary_.duration_us = NowUs() - started_us_;
+  summary_.body_bytes_in = body_filled_;  // the body itself may have been moved out
   summary_.client_gone = gone_;
   if (core_->options().on_done) core_->options().on_done(request_, summary_);
   if (gone_) return Close();

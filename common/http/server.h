@@ -19,6 +19,7 @@ struct RequestSummary {
   int status = 0;              // 0: nothing was sent
   int64_t duration_us = 0;     // from the last byte of the request
   int64_t first_byte_us = -1;  // the same, to the first byte of the answer; -1: none
+  uint64_t body_bytes_in = 0;  // of the request, as far as it was read, without framing
   uint64_t body_bytes_out = 0;
   bool client_gone = false;    // the client left before the end of the answer
   bool framing_error = false;  // refused before any handler saw it

@@ -35,7 +35,8 @@ class TestServer {
     ++handled_;
     const std::string path = exchange.request().path;
     if (path == "/echo") {
-      co_await exchange.Send({200, {{"content-type", "text/plain"}}, exchange.request().body});
+      co_await exchange.Send(
+          {200, {{"content-type", "text/plain"}}, std::move(exchange.mutable_request().body)});
     } else if (path == "/authorization") {
       co_await exchange.Send(
           {200, {}, "[" + std::string(exchange.request().header("authorization")) + "]"});

@@ -159,6 +159,30 @@ TEST(Server, TheBodyLimitCountsChunkedBodiesToo) {
   EXPECT_EQ(server.handled(), 0);
 }
 
+// Although the handler has moved it out.
+TEST(Server, TheSummaryTellsHowLongTheBodyWas) {
+  std::atomic<uint64_t> bytes{0};
+  std::atomic<int> done{0};
+  ServerOptions options;
+  options.on_done = [&](const HttpRequest&, const RequestSummary& summary) {
+    bytes = summary.body_bytes_in;
+    ++done;
+  };
+  TestServer server(options);
+  RawClient client(server.port());
+  client.Write("POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\nhello");
+  ASSERT_TRUE(Eventually([&] { return done == 1; }));
+  EXPECT_EQ(bytes, 5u);
+  client.Write(
+      "POST /echo HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n");
+  ASSERT_TRUE(Eventually([&] { return done == 2; }));
+  EXPECT_EQ(bytes, 7u);
+  client.Write("GET /slow HTTP/1.1\r\nHost: t\r\n\r\n");
+  ASSERT_TRUE(Eventually([&] { return done == 3; }));
+  EXPECT_EQ(bytes, 0u);
+}
+
 TEST(Server, AHandlerWithoutAnAnswerGives500) {
   TestServer server;
   for (const char* path : {"/nothing", "/throw"}) {

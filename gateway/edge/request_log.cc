@@ -53,7 +53,7 @@ void RequestLog::Done(const HttpRequest& request, const http::RequestSummary& su
                         {"status", summary.status},
                         {"duration_us", summary.duration_us},
                         {"first_byte_us", summary.first_byte_us},
-                        {"bytes_in", request.body.size()},
+                        {"bytes_in", static_cast<int64_t>(summary.body_bytes_in)},
                         {"bytes_out", static_cast<int64_t>(summary.body_bytes_out)},
                         {"client_gone", static_cast<int>(summary.client_gone)},
                         {"peer", request.peer_address}});
