@@ -56,14 +56,11 @@ http::HttpResponse ToAnswer(int status, const Result<Response>& result) {
   return ErrorAnswer(result.error());
 }
 
-void CountLogin(bool good) {
-  static auto& accepted = metrics::Counter(
-      "tollgate_dashboard_logins_total",
-      "Requests to the admin API, by whether their token was right.", {{"result", "accepted"}});
-  static auto& refused = metrics::Counter(
-      "tollgate_dashboard_logins_total",
-      "Requests to the admin API, by whether their token was right.", {{"result", "refused"}});
-  (good ? accepted : refused).Increment();
+void CountLogin(const std::string& result) {
+  metrics::Counter("tollgate_dashboard_logins_total",
+                   "Requests to the admin API, by what became of their token.",
+                   {{"result", result}})
+      .Increment();
 }
 
 // One overload per call. Free functions with parameters by value: a coroutine must own what it
@@ -136,9 +133,20 @@ Task<http::HttpResponse> Site::Answer(const http::HttpRequest& request, Backends
 
 Task<http::HttpResponse> Site::AnswerAdmin(const http::HttpRequest& request, Backends backends) {
   // Before anything else is looked at: a stranger learns nothing about paths.
-  const bool logged_in = LoggedIn(request);
-  CountLogin(logged_in);
-  if (!logged_in) co_return LoginAnswer();
+  const int64_t now_us = options_.clock->MonotonicUs();
+  if (const int64_t wait_us = guesses_.Wait(request.peer_address, now_us); wait_us > 0) {
+    CountLogin("throttled");
+    co_return ErrorAnswer(Error{.id = ErrorId::kRateLimited,
+                                .message = "Too many attempts to log in with a wrong token.",
+                                .retry_after_ms = (wait_us + 999) / 1000});
+  }
+  if (!LoggedIn(request)) {
+    CountLogin("refused");
+    // Without any token nothing was guessed.
+    if (!request.header("authorization").empty()) guesses_.Take(request.peer_address, now_us);
+    co_return LoginAnswer();
+  }
+  CountLogin("accepted");
   auto call = ParseAdminCall(request);
   if (!call) co_return ErrorAnswer(call.error());
   if (std::holds_alternative<catalog::v1::GetCatalogRequest>(*call)) {

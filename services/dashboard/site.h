@@ -5,6 +5,8 @@
 #include <mutex>
 #include <string>
 
+#include "common/base/address_limiter.h"
+#include "common/base/clock.h"
 #include "common/clients/clients.h"
 #include "common/http/exchange.h"
 
@@ -22,6 +24,7 @@ class Site {
     // Empty: nobody can log in.
     std::string login_token;
     std::string base_url;
+    const Clock* clock = &SystemClock::Get();
   };
   explicit Site(Options options);
 
@@ -42,6 +45,9 @@ class Site {
 
   const Options options_;
   const std::string token_digest_;
+  // Of wrong tokens. An address that has guessed too often is not listened to at all, else its next
+  // guess could still be right.
+  AddressLimiter guesses_{{.interval_us = 6'000'000, .burst = 10}};
   const std::string page_;
   mutable std::mutex mutex_;
   std::shared_ptr<const catalog::v1::Snapshot> catalog_;

@@ -134,7 +134,9 @@ class SiteTest : public ::testing::Test {
 
   FakeAuth auth_;
   FakeBilling billing_;
-  Site site_{{.login_token = std::string(kToken), .base_url = "http://127.0.0.1:8080/"}};
+  ManualClock clock_;
+  Site site_{
+      {.login_token = std::string(kToken), .base_url = "http://127.0.0.1:8080/", .clock = &clock_}};
 };
 
 TEST_F(SiteTest, ThePageIsForEverybodyAndShowsTheBaseUrl) {
@@ -169,6 +171,30 @@ TEST_F(SiteTest, WithoutTheTokenThereIsNoAdminApi) {
   http::HttpRequest basic{.method = "GET", .path = "/api/admin/workspaces"};
   basic.headers.emplace_back("authorization", "Basic " + std::string(kToken));
   EXPECT_EQ(Ask(std::move(basic)).status, 401);
+}
+
+TEST_F(SiteTest, WhoGuessesTokensIsNotListenedTo) {
+  const auto ask = [&](std::string_view token, const std::string& peer) {
+    http::HttpRequest request{.method = "GET", .path = "/api/admin/workspaces"};
+    if (!token.empty())
+      request.headers.emplace_back("authorization", "Bearer " + std::string(token));
+    request.peer_address = peer;
+    return Ask(std::move(request));
+  };
+  // No token is no guess, and a right one neither.
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(ask("", "10.6.6.6").status, 401);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(ask(kToken, "10.6.6.6").status, 200);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(ask("a-guess", "10.6.6.6").status, 401);
+  const auto refused = ask("a-guess", "10.6.6.6");
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(Header(refused, "retry-after"), "6");
+  EXPECT_EQ(ask(kToken, "10.6.6.6").status, 429) << "a good guess must not show";
+  EXPECT_EQ(ask(kToken, "10.0.0.1").status, 200) << "others notice nothing";
+  clock_.Advance(6'000'000);
+  EXPECT_EQ(ask("a-guess", "10.6.6.6").status, 401);
+  EXPECT_EQ(ask("a-guess", "10.6.6.6").status, 429);
+  clock_.Advance(60'000'000);
+  EXPECT_EQ(ask(kToken, "10.6.6.6").status, 200);
 }
 
 TEST_F(SiteTest, WithoutAConfiguredTokenNobodyGetsIn) {
