@@ -1,0 +1,138 @@
+#include "common/clients/catalog_cache.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace tollgate {
+namespace {
+
+using Message = catalog::v1::WatchCatalogResponse;
+
+// Hands the handler out to the test, which plays the service.
+class FakeCatalog : public CatalogClient {
+ public:
+  std::unique_ptr<Subscription> WatchCatalog(WatchHandler<Message> with) override {
+    handler = std::move(with);
+    return std::make_unique<Subscription>();
+  }
+  WatchHandler<Message> handler;
+};
+
+Message Catalog(int64_t version) {
+  Message message;
+  message.mutable_snapshot()->set_version(version);
+  message.mutable_snapshot()->add_models()->set_id("a/b");
+  message.mutable_snapshot()->add_pools()->add_engines()->set_api_key("engine-secret");
+  return message;
+}
+
+class CatalogCacheTest : public ::testing::Test {
+ protected:
+  CatalogCacheTest() {
+    std::string pattern = ::testing::TempDir() + "catalog-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    file_ = folder_ + "/deep/catalog";
+  }
+  ~CatalogCacheTest() override { std::filesystem::remove_all(folder_); }
+
+  // A start of the process: what it gets from the disk alone.
+  void Start(bool with_engines = false) {
+    got_.clear();
+    subscription_ = WatchCatalogCached(
+        client_, {.file = file_, .with_engines = with_engines},
+        {[this](Message message) { got_.push_back(std::move(*message.mutable_snapshot())); }, {}});
+  }
+  std::string Bytes() const {
+    std::ifstream in(file_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  FakeCatalog client_;
+  std::string folder_, file_;
+  std::vector<catalog::v1::Snapshot> got_;
+  std::unique_ptr<Subscription> subscription_;
+};
+
+TEST_F(CatalogCacheTest, TheLastSnapshotComesFirstAtTheNextStart) {
+  Start();
+  EXPECT_TRUE(got_.empty());
+  client_.handler.on_message(Catalog(7));
+  client_.handler.on_message(Catalog(8));
+  client_.handler.on_message(Message());  // says nothing, so nothing is forgotten
+  EXPECT_EQ(got_.size(), 3u);
+  Start();
+  ASSERT_EQ(got_.size(), 1u);
+  EXPECT_EQ(got_[0].version(), 8);
+  EXPECT_EQ(got_[0].models(0).id(), "a/b");
+  // The service's own word replaces it.
+  client_.handler.on_message(Catalog(9));
+  EXPECT_EQ(got_.back().version(), 9);
+}
+
+TEST_F(CatalogCacheTest, EnginesAreKeptOnlyWhereTheyAreUsed) {
+  Start();
+  client_.handler.on_message(Catalog(7));
+  EXPECT_EQ(got_[0].pools_size(), 1);
+  EXPECT_EQ(Bytes().find("engine-secret"), std::string::npos);
+  Start(true);
+  client_.handler.on_message(Catalog(7));
+  Start(true);
+  ASSERT_EQ(got_.size(), 1u);
+  EXPECT_EQ(got_[0].pools(0).engines(0).api_key(), "engine-secret");
+  struct stat info{};
+  ASSERT_EQ(stat(file_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST_F(CatalogCacheTest, ADamagedFileIsNoCatalog) {
+  Start();
+  client_.handler.on_message(Catalog(7));
+  const std::string good = Bytes();
+  ASSERT_GT(good.size(), 40u);
+  for (const std::string& bad :
+       {std::string(), good.substr(0, 10), good.substr(0, good.size() - 1), good + "x", [&] {
+          std::string flipped = good;
+          flipped.back() ^= 1;
+          return flipped;
+        }()}) {
+    std::ofstream(file_, std::ios::binary | std::ios::trunc) << bad;
+    EXPECT_FALSE(LoadCatalog(file_)) << bad.size();
+  }
+  Start();
+  EXPECT_TRUE(got_.empty());
+  client_.handler.on_message(Catalog(8));
+  EXPECT_EQ(LoadCatalog(file_)->version(), 8);
+}
+
+TEST_F(CatalogCacheTest, LeavesNothingBesideTheFile) {
+  Start();
+  client_.handler.on_message(Catalog(7));
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/deep")) {
+    (void)entry;
+    ++files;
+  }
+  EXPECT_EQ(files, 1);
+}
+
+TEST_F(CatalogCacheTest, AFolderThatCanNotBeWrittenIsNoObstacle) {
+  file_ = "/proc/no-such-folder/catalog";
+  Start();
+  client_.handler.on_message(Catalog(7));
+  ASSERT_EQ(got_.size(), 1u);
+  EXPECT_FALSE(StoreCatalog(file_, got_[0]).ok());
+}
+
+TEST_F(CatalogCacheTest, WithoutAFileNothingIsKept) {
+  file_.clear();
+  Start();
+  client_.handler.on_message(Catalog(7));
+  Start();
+  EXPECT_TRUE(got_.empty());
+}
+
+}  // namespace
+}  // namespace tollgate
