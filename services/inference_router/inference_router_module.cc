@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/clients/catalog_cache.h"
 #include "common/clients/link_server.h"
 #include "common/observability/log.h"
 #include "services/inference_router/choice/health_checker.h"
@@ -135,7 +136,8 @@ Result<void> InferenceRouterModule::Start() {
         SecondsOr(settings_.health_check_seconds(), 5));
     health_->Start();
     catalog_ = context_.clients.Catalog(first);
-    watch_ = catalog_->WatchCatalog(
+    watch_ = WatchCatalogCached(
+        *catalog_, {.file = settings_.catalog_cache_file(), .with_engines = true},
         {[this](catalog::v1::WatchCatalogResponse message) { OnCatalog(message.snapshot()); },
          [](const Error& error) {
            log::Warn("lost the catalog's stream; going on with what is known",
