@@ -361,7 +361,7 @@ TEST(ChatRequest, FieldsThatReachBeyondTheRequestAreDropped) {
   EXPECT_EQ(
       Good(
           Body(
-              R"("priority":-10,"request_id":"x","kv_transfer_params":{"remote_host":"h"},"custom_logit_processor":"x","n_predict":100000,"id_slot":1)"))
+              R"("priority":-10,"request_id":"x","kv_transfer_params":{"remote_host":"h"},"custom_logit_processor":"x","n_predict":100000,"id_slot":1,"include_reasoning":false)"))
           .members_json,
       kMessages);
 }
