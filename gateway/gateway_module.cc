@@ -42,7 +42,7 @@ class GatewayModule : public Module {
       : host_(host),
         listen_(settings.listen().empty() ? "127.0.0.1:8080" : settings.listen()),
         edge_options_(ReadEdgeOptions(settings)),
-        workers_(host, ReadPipelineOptions(settings)) {}
+        workers_(host, ReadPipelineOptions(settings), settings.catalog_cache_file()) {}
 
   std::string_view name() const override { return "gateway"; }
 

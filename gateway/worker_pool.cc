@@ -2,6 +2,7 @@
 
 #include <future>
 
+#include "common/clients/catalog_cache.h"
 #include "common/observability/log.h"
 
 namespace tollgate::gateway {
@@ -13,11 +14,13 @@ constexpr int64_t kAuthContactUs = 30'000'000;
 
 }  // namespace
 
-WorkerPool::WorkerPool(HostContext& host, PipelineOptions options)
-    : host_(host), options_([&] {
+WorkerPool::WorkerPool(HostContext& host, PipelineOptions options, std::string catalog_file)
+    : host_(host),
+      options_([&] {
         options.loops = host.loops.size();
         return std::move(options);
-      }()) {}
+      }()),
+      catalog_file_(std::move(catalog_file)) {}
 
 WorkerPool::~WorkerPool() { Stop(); }
 
@@ -34,15 +37,16 @@ void WorkerPool::RunOnEachLoop(const std::function<void(Loop&)>& callback) {
 }
 
 void WorkerPool::Start() {
+  const auto lookups = std::make_shared<AddressLimiter>(KeyCache::kLookupsPerAddress);
   workers_.resize(static_cast<size_t>(host_.loops.size()));
-  RunOnEachLoop([this](Loop& loop) {
+  RunOnEachLoop([this, &lookups](Loop& loop) {
     WorkerClients clients;
     clients.auth = host_.clients.Auth(loop);
     clients.limiter = host_.clients.RateLimit(loop);
     clients.billing = host_.clients.Billing(loop);
     clients.inference = host_.clients.Inference(loop);
     workers_[static_cast<size_t>(loop.index())] =
-        std::make_shared<Worker>(loop, host_.clock, options_, std::move(clients));
+        std::make_shared<Worker>(loop, host_.clock, options_, std::move(clients), lookups);
   });
   RunOnEachLoop([this](Loop& loop) {
     if (loop.index() == 0) OpenStreams();
@@ -87,7 +91,7 @@ void WorkerPool::OpenStreams() {
   catalog.on_lost = [](const Error& error) {
     log::Warn("catalog stream lost", {{"reason", error.ToString()}});
   };
-  catalog_stream_ = catalog_->WatchCatalog(std::move(catalog));
+  catalog_stream_ = WatchCatalogCached(*catalog_, {.file = catalog_file_}, std::move(catalog));
 }
 
 bool WorkerPool::Ready() const {

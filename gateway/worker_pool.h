@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common/host/host.h"
@@ -12,7 +13,8 @@ namespace tollgate::gateway {
 
 class WorkerPool {
  public:
-  WorkerPool(HostContext& host, PipelineOptions options);
+  // catalog_file: where the last catalog is kept; empty: nowhere.
+  WorkerPool(HostContext& host, PipelineOptions options, std::string catalog_file);
   ~WorkerPool();
 
   // Makes the workers, each on its own loop, and opens the streams. Not on a loop's thread.
@@ -33,6 +35,7 @@ class WorkerPool {
 
   HostContext& host_;
   const PipelineOptions options_;
+  const std::string catalog_file_;
   std::vector<std::shared_ptr<Worker>> workers_;  // by loop index; each written by its loop only
   // Of the streams, on loop 0.
   std::unique_ptr<AuthClient> auth_;

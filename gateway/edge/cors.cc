@@ -34,7 +34,10 @@ void Cors::AppendHeaders(const HttpRequest& request, std::string& head) const {
   std::string_view origin = request.header("origin");
   if (!Allows(origin)) return;
   head.append("access-control-allow-origin: ").append(origin).append("\r\n");
-  head.append("access-control-expose-headers: x-request-id, request-id, retry-after\r\n");
+  head.append(
+      "access-control-expose-headers: x-request-id, request-id, retry-after, "
+      "x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, "
+      "x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens\r\n");
 }
 
 }  // namespace tollgate::gateway

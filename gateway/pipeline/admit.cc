@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "common/observability/log.h"
+#include "gateway/pipeline/limit_headers.h"
 #include "gateway/pipeline/stages.h"
 
 namespace tollgate::gateway {
@@ -67,6 +68,7 @@ Task<Result<void>> Admit(RequestContext& context) {
   Lease lease(*worker.clients.limiter, *worker.leases, std::move(release));
   auto answer = co_await worker.clients.limiter->Acquire(item);
   if (answer) {
+    context.limit_headers = LimitHeaders(context.endpoint.family, *answer);
     if (!answer->granted()) {
       lease.Forget();
       co_return Denied(context, *answer);

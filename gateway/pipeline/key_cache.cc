@@ -23,10 +23,12 @@ constexpr int64_t kBackOffUs = 1 * kSecond;
 
 }  // namespace
 
-KeyCache::KeyCache(Loop& loop, const Clock& clock, AuthClient& auth)
+KeyCache::KeyCache(Loop& loop, const Clock& clock, AuthClient& auth,
+                   std::shared_ptr<AddressLimiter> lookups)
     : loop_(loop),
       clock_(clock),
       auth_(auth),
+      lookups_(std::move(lookups)),
       known_(kMaxKeys, [this](const Known& known) { digest_of_.erase(known.key->key_id()); }),
       unknown_(kMaxKeys / 4) {
   // Nothing has been heard yet.
@@ -37,7 +39,7 @@ bool KeyCache::InContact() const { return clock_.MonotonicUs() - heard_us_ <= kO
 
 bool KeyCache::Streaming(int64_t now_us) const { return now_us - stream_heard_us_ <= kSilenceUs; }
 
-Task<Result<KeyPtr>> KeyCache::Look(std::string digest) {
+Task<Result<KeyPtr>> KeyCache::Look(std::string digest, std::string_view peer) {
   const int64_t now = clock_.MonotonicUs();
   if (const Known* known = known_.Find(digest)) {
     const int64_t age = now - known->verified_us;
@@ -55,7 +57,21 @@ Task<Result<KeyPtr>> KeyCache::Look(std::string digest) {
       co_return KeyPtr();
     }
   }
-  const std::shared_ptr<Flight> flight = StartFlight(digest);
+  co_return co_await LookUp(std::move(digest), peer);
+}
+
+// Of a key that may be anything.
+Task<Result<KeyPtr>> KeyCache::LookUp(std::string digest, std::string_view peer) {
+  std::shared_ptr<Flight> flight;
+  if (const auto found = flights_.find(digest); found != flights_.end()) {
+    flight = found->second;
+  } else {
+    if (const int64_t wait_us = lookups_->Take(peer, clock_.MonotonicUs()); wait_us > 0) {
+      ++counters_.throttled;
+      co_return Unavailable("too many unknown keys from this address", wait_us / 1000 + 1);
+    }
+    flight = StartFlight(digest, peer);
+  }
   co_await flight->done.Wait();
   if (!flight->result) ++counters_.unavailable;
   co_return flight->result;
@@ -85,10 +101,12 @@ Task<Result<KeyPtr>> KeyCache::Revalidate(std::string digest, Known known) {
   co_return landed ? flight->result : Result<KeyPtr>(Unavailable("auth does not answer"));
 }
 
-std::shared_ptr<KeyCache::Flight> KeyCache::StartFlight(const std::string& digest) {
+std::shared_ptr<KeyCache::Flight> KeyCache::StartFlight(const std::string& digest,
+                                                        std::string_view peer) {
   std::shared_ptr<Flight>& flight = flights_[digest];
   if (flight) return flight;
   flight = std::make_shared<Flight>(loop_);
+  flight->peer = peer;
   ++counters_.lookups;
   std::shared_ptr<Flight> started = flight;
   loop_.Spawn(Fly(shared_from_this(), digest, started));
@@ -124,6 +142,8 @@ void KeyCache::Land(const std::string& digest, int64_t changes_before, int64_t r
                     Flight& flight, Result<auth::v1::VerifyKeyResponse> answer) {
   const int64_t now = clock_.MonotonicUs();
   flights_.erase(digest);
+  const bool found_nothing = answer.ok() && !answer->found();
+  if (!flight.peer.empty() && !found_nothing) lookups_->GiveBack(flight.peer);
   if (!answer) {
     failed_us_ = now;
     flight.result = Fail{Error{ErrorId::kServiceUnavailable, "", "",

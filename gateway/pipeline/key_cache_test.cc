@@ -15,10 +15,10 @@ class Keys : public ::testing::Test {
   Keys() : digest(KeyDigest(rig.key_text)) { Ping(); }
 
   Result<KeyPtr> Look() { return Look(digest); }
-  Result<KeyPtr> Look(const std::string& which) {
+  Result<KeyPtr> Look(const std::string& which, const std::string& peer = "10.0.0.1") {
     Result<KeyPtr> found = KeyPtr();
     tollgate::testing::RunOn(rig.pool.loop(0), [&](Loop&) -> Task<int> {
-      found = co_await rig.worker->keys->Look(which);
+      found = co_await rig.worker->keys->Look(which, peer);
       co_return 0;
     });
     return found;
@@ -61,13 +61,54 @@ TEST_F(Keys, UnknownOnesAreRememberedForFiveSeconds) {
   EXPECT_EQ(rig.auth->calls, 2);
 }
 
+// H49.
+TEST_F(Keys, AFloodOfUnknownOnesReachesAuthFiftyTimesASecond) {
+  EXPECT_TRUE(Look().ok());
+  const int before = rig.auth->calls;
+  int refused = 0;
+  const auto flood = [&](int from) {
+    for (int i = 0; i < 300; ++i) {
+      const auto result = Look("fake " + std::to_string(from + i), "10.6.6.6");
+      if (result.ok()) {
+        EXPECT_EQ(*result, nullptr);
+        continue;
+      }
+      ++refused;  // nobody has looked, so it is not called unknown
+      EXPECT_EQ(result.error().id, ErrorId::kServiceUnavailable);
+      EXPECT_GT(result.error().retry_after_ms, 0);
+    }
+  };
+  flood(0);
+  EXPECT_EQ(rig.auth->calls - before, 200) << "the burst";
+  Live(1);
+  flood(1000);
+  EXPECT_EQ(rig.auth->calls - before, 250);
+  EXPECT_EQ(refused, 350);
+  EXPECT_EQ(rig.worker->keys->counters().throttled, 350);
+  // Known keys are served to the same peer, and other peers notice nothing.
+  EXPECT_NE(*Look(digest, "10.6.6.6"), nullptr);
+  EXPECT_EQ(*Look("another fake", "10.0.0.2"), nullptr);
+}
+
+TEST_F(Keys, LookUpsThatFindAKeyAreNotCounted) {
+  for (int i = 0; i < 500; ++i) {
+    const std::string good = "good " + std::to_string(i);
+    rig.key.set_key_id(good);
+    rig.On([&](Loop&) { rig.auth->keys[good] = rig.key; });
+    const auto found = Look(good);
+    ASSERT_TRUE(found.ok()) << i;
+    ASSERT_NE(*found, nullptr);
+  }
+  EXPECT_EQ(rig.worker->keys->counters().throttled, 0);
+}
+
 TEST_F(Keys, ManyRequestsShareOneLookUp) {
   int found = 0;
   rig.On([&](Loop& loop) {
     rig.auth->gate.Reset();
     for (int i = 0; i < 10; ++i) {
       loop.Spawn([](std::shared_ptr<KeyCache> keys, std::string digest, int& found) -> Task<void> {
-        const auto key = co_await keys->Look(digest);
+        const auto key = co_await keys->Look(digest, "10.0.0.1");
         if (key.ok() && *key != nullptr) ++found;
       }(rig.worker->keys, digest, found));
     }
@@ -98,7 +139,7 @@ TEST_F(Keys, AChangeDuringTheLookUpIsNotUndoneByIt) {
   rig.On([&](Loop& loop) {
     loop.Spawn([](std::shared_ptr<KeyCache> keys, std::string digest, Result<KeyPtr>& found,
                   bool& done) -> Task<void> {
-      found = co_await keys->Look(digest);
+      found = co_await keys->Look(digest, "10.0.0.1");
       done = true;
     }(rig.worker->keys, digest, found, done));
   });

@@ -24,9 +24,9 @@ GatewayMetrics::GatewayMetrics()
                            "Requests judged by the local share because the limiter was away.")),
       client_gone_(metrics::Counter("tollgate_gateway_client_gone_total",
                                     "Requests whose client went away before the end.")) {
-  static constexpr const char* kResults[5] = {"hit", "negative_hit", "lookup", "stale",
-                                              "unavailable"};
-  for (int i = 0; i < 5; ++i) {
+  static constexpr const char* kResults[kKeyResults] = {"hit",   "negative_hit", "lookup",
+                                                        "stale", "unavailable",  "throttled"};
+  for (int i = 0; i < kKeyResults; ++i) {
     key_results_[i] =
         &metrics::Counter("tollgate_gateway_key_cache_total", kKeyHelp, {{"result", kResults[i]}});
   }
@@ -70,9 +70,9 @@ void GatewayMetrics::CountDenial(std::string_view by) {
 }
 
 void GatewayMetrics::TakeKeyCache(const KeyCacheCounters& counters) {
-  const int64_t now[5] = {counters.hits, counters.negative_hits, counters.lookups, counters.stale,
-                          counters.unavailable};
-  for (int i = 0; i < 5; ++i) {
+  const int64_t now[kKeyResults] = {counters.hits,  counters.negative_hits, counters.lookups,
+                                    counters.stale, counters.unavailable,   counters.throttled};
+  for (int i = 0; i < kKeyResults; ++i) {
     if (now[i] == key_last_[i]) continue;
     key_results_[i]->Increment(static_cast<double>(now[i] - key_last_[i]));
     key_last_[i] = now[i];

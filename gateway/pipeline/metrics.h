@@ -43,8 +43,9 @@ class GatewayMetrics {
   prometheus::Counter& completion_tokens_;
   prometheus::Counter& fallback_;
   prometheus::Counter& client_gone_;
-  prometheus::Counter* key_results_[5];
-  int64_t key_last_[5] = {};
+  static constexpr int kKeyResults = 6;
+  prometheus::Counter* key_results_[kKeyResults];
+  int64_t key_last_[kKeyResults] = {};
 };
 
 }  // namespace tollgate::gateway

@@ -58,6 +58,36 @@ TEST_F(Pipeline, AnswersInOneBody) {
   ExpectNoLeases();
 }
 
+TEST_F(Pipeline, TellsTheRateLimitsWithEveryAnswer) {  // wire.md 1.2
+  auto& limits = *rig.limiter->answer;
+  limits.mutable_requests()->set_limit(100);
+  limits.mutable_requests()->set_remaining(99);
+  limits.mutable_requests()->set_reset_ms(600);
+  limits.mutable_tokens()->set_limit(5000);
+  limits.mutable_tokens()->set_remaining(4000);
+  limits.mutable_tokens()->set_reset_ms(12'000);
+  const auto expect_told = [](const Answer& answer, int status) {
+    EXPECT_EQ(answer->status, status);
+    EXPECT_EQ(answer->header("x-ratelimit-limit-requests"), "100");
+    EXPECT_EQ(answer->header("x-ratelimit-remaining-requests"), "99");
+    EXPECT_EQ(answer->header("x-ratelimit-reset-requests"), "600ms");
+    EXPECT_EQ(answer->header("x-ratelimit-limit-tokens"), "5000");
+    EXPECT_EQ(answer->header("x-ratelimit-remaining-tokens"), "4000");
+    EXPECT_EQ(answer->header("x-ratelimit-reset-tokens"), "12s");
+  };
+  Say({Started(), Text("a"), Finish(), End(5, 1)});
+  expect_told(Send(), 200);
+  Say({Started(), Text("a"), Finish(), End(5, 1)});
+  const Answer stream = Send(Body("\"stream\":true"));
+  expect_told(stream, 200);
+  EXPECT_EQ(stream->header("content-type"), "text/event-stream");
+  expect_told(Send(Body("\"max_tokens\":0")), 200);
+  expect_told(Send(Body("\"max_tokens\":0,\"stream\":true")), 200);
+  limits.set_granted(false);
+  limits.set_denied_by(ratelimit::v1::LIMIT_KIND_REQUESTS);
+  expect_told(Send(), 429);
+}
+
 TEST_F(Pipeline, StreamsOneWritePerBatch) {
   Say({Started()});
   Say({Text("a"), Text("b")});

@@ -3,6 +3,7 @@
 #include "common/observability/log.h"
 #include "common/rpc/error_detail.h"
 #include "gateway/envelopes/envelope.h"
+#include "gateway/pipeline/limit_headers.h"
 #include "gateway/pipeline/stages.h"
 #include "gateway/pipeline/stream_writer.h"
 
@@ -95,6 +96,7 @@ Task<void> RelayFolded(RequestContext& context, Progress& progress) {
   if (progress.error) co_return co_await Refuse(context, *progress.error);
   HttpResponse response;
   response.headers.emplace_back("content-type", "application/json");
+  AddHeaders(context.limit_headers, response.headers);
   response.body = folded->Finish(progress.end);
   CountOk(context);
   (void)co_await context.exchange.Send(std::move(response));
@@ -122,8 +124,8 @@ std::string Encode(RequestContext& context, const std::vector<pb::Event>& batch,
 
 Task<void> RelayStream(RequestContext& context, Progress& progress) {
   const auto encoder = context.surface.MakeStreamEncoder(context.canonical, MakeStamp(context));
-  const auto writer = std::make_shared<StreamWriter>(context.exchange, *encoder,
-                                                     context.worker.options.keep_alive_ms);
+  const auto writer = std::make_shared<StreamWriter>(
+      context.exchange, *encoder, context.worker.options.keep_alive_ms, context.limit_headers);
   writer->Open();
   bool here = true;
   while (here && !progress.ended && !progress.error) {
@@ -206,7 +208,8 @@ Task<void> AnswerWithoutEngine(RequestContext& context) {
     encoder->OnStarted({}, out);
     for (const pb::Delta& delta : deltas) encoder->OnDelta(delta, out);
     encoder->OnEnd(end, out);
-    const auto writer = std::make_shared<StreamWriter>(context.exchange, *encoder, 0);
+    const auto writer =
+        std::make_shared<StreamWriter>(context.exchange, *encoder, 0, context.limit_headers);
     if (co_await writer->Write(std::move(out))) co_await context.exchange.EndStream();
     co_return;
   }
@@ -214,6 +217,7 @@ Task<void> AnswerWithoutEngine(RequestContext& context) {
   for (const pb::Delta& delta : deltas) folded->OnDelta(delta);
   HttpResponse response;
   response.headers.emplace_back("content-type", "application/json");
+  AddHeaders(context.limit_headers, response.headers);
   response.body = folded->Finish(end);
   (void)co_await context.exchange.Send(std::move(response));
 }

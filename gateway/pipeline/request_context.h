@@ -48,6 +48,8 @@ struct RequestContext {
   CanonicalRequest canonical;                 // parse
   const catalog::v1::Model* model = nullptr;  // resolve_model; lives in catalog
   TokenBounds bounds;                         // bound
+  // What the caller is told about its limits.
+  Headers limit_headers;  // admit
   // The order matters: what was taken last is given back first.
   LocalSlot local_slot;                    // admit
   Lease lease;                             // admit

@@ -1,6 +1,7 @@
 // The order of the stages.
 #include "common/observability/log.h"
 #include "gateway/envelopes/envelope.h"
+#include "gateway/pipeline/limit_headers.h"
 #include "gateway/pipeline/stages.h"
 
 namespace tollgate::gateway {
@@ -13,8 +14,9 @@ Task<void> Refuse(RequestContext& context, const Error& error) {
                                  {"error", error.ToString()}});
   }
   context.worker.metrics.CountRequest(context.endpoint.name, row.http_status, row.code);
-  (void)co_await context.exchange.Send(
-      RenderError(context.endpoint.family, error, context.exchange.request()));
+  HttpResponse response = RenderError(context.endpoint.family, error, context.exchange.request());
+  if (row.http_status == 429) AddHeaders(context.limit_headers, response.headers);
+  (void)co_await context.exchange.Send(std::move(response));
 }
 
 namespace {

@@ -34,9 +34,10 @@ Task<void> StreamWriter::EndWait() {
 Task<bool> StreamWriter::Write(std::string bytes) {
   if (!begun_ && !gone_) {
     begun_ = true;
-    gone_ = !co_await exchange_.BeginStream(200, {{"content-type", "text/event-stream"},
-                                                  {"cache-control", "no-cache"},
-                                                  {"x-accel-buffering", "no"}});
+    headers_.insert(headers_.begin(), {{"content-type", "text/event-stream"},
+                                       {"cache-control", "no-cache"},
+                                       {"x-accel-buffering", "no"}});
+    gone_ = !co_await exchange_.BeginStream(200, std::move(headers_));
   }
   if (gone_) co_return false;
   wrote_ = true;

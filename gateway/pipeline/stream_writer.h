@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "common/runtime/notify.h"
 #include "gateway/edge/exchange.h"
@@ -14,11 +15,13 @@ namespace tollgate::gateway {
 
 class StreamWriter : public std::enable_shared_from_this<StreamWriter> {
  public:
-  // Both must outlive the last call; Close comes before either goes.
-  StreamWriter(Exchange& exchange, StreamEncoder& encoder, int64_t keep_alive_ms)
+  // Both must outlive the last call; Close comes before either goes. headers: besides those of
+  // every event stream.
+  StreamWriter(Exchange& exchange, StreamEncoder& encoder, int64_t keep_alive_ms, Headers headers)
       : exchange_(exchange),
         encoder_(encoder),
         keep_alive_ms_(keep_alive_ms),
+        headers_(std::move(headers)),
         written_(exchange.loop()) {}
 
   // Starts to watch for silence.
@@ -40,6 +43,7 @@ class StreamWriter : public std::enable_shared_from_this<StreamWriter> {
   Exchange& exchange_;
   StreamEncoder& encoder_;
   const int64_t keep_alive_ms_;
+  Headers headers_;  // until the answer begins
   Notify written_;
   Loop::TimerId timer_ = 0;
   bool begun_ = false;

@@ -259,7 +259,9 @@ class Rig {
       clients.inference.reset(inference);
       inference->script = std::make_shared<Script>();
       inference->script->more = std::make_unique<Notify>(loop);
-      worker = std::make_unique<Worker>(loop, clock, std::move(options), std::move(clients));
+      worker =
+          std::make_unique<Worker>(loop, clock, std::move(options), std::move(clients),
+                                   std::make_shared<AddressLimiter>(KeyCache::kLookupsPerAddress));
     });
     const MadeKey made = MakeKey("tollgate");
     key_text = made.text;

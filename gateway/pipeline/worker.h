@@ -35,12 +35,14 @@ struct WorkerClients {
 };
 
 struct Worker {
-  Worker(Loop& on, const Clock& with, PipelineOptions settings, WorkerClients connections)
+  // lookups: shared by the workers of a process.
+  Worker(Loop& on, const Clock& with, PipelineOptions settings, WorkerClients connections,
+         std::shared_ptr<AddressLimiter> lookups)
       : loop(on),
         clock(with),
         options(std::move(settings)),
         clients(std::move(connections)),
-        keys(std::make_shared<KeyCache>(loop, clock, *clients.auth)),
+        keys(std::make_shared<KeyCache>(loop, clock, *clients.auth, std::move(lookups))),
         leases(std::make_shared<LeaseKeeper>(loop, *clients.limiter)),
         local_limiter(options.loops) {}
   ~Worker() { leases->Stop(); }

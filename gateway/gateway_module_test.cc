@@ -1,0 +1,100 @@
+// The module against services that are all away. spec: reliability.md section 2.
+#include "gateway/gateway_module.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "common/clients/catalog_cache.h"
+#include "common/http/client.h"
+#include "common/runtime/testing.h"
+#include "gateway/pipeline/testing.h"
+
+namespace tollgate {
+namespace {
+
+class AwayCatalog : public CatalogClient {
+ public:
+  std::unique_ptr<Subscription> WatchCatalog(
+      WatchHandler<catalog::v1::WatchCatalogResponse> handler) override {
+    if (handler.on_lost) handler.on_lost(Error{ErrorId::kServiceUnavailable});
+    return std::make_unique<Subscription>();
+  }
+};
+
+class AwayServices : public ClientFactory {
+ public:
+  std::unique_ptr<AuthClient> Auth(Loop& loop) override {
+    auto auth = std::make_unique<gateway::testing::FakeAuth>(loop);
+    auth->down = true;
+    return auth;
+  }
+  std::unique_ptr<CatalogClient> Catalog(Loop&) override { return std::make_unique<AwayCatalog>(); }
+  std::unique_ptr<RateLimitClient> RateLimit(Loop&) override {
+    return std::make_unique<gateway::testing::FakeLimiter>();
+  }
+  std::unique_ptr<BillingClient> Billing(Loop&) override {
+    return std::make_unique<gateway::testing::FakeBilling>();
+  }
+  std::unique_ptr<InferenceClient> Inference(Loop&) override {
+    return std::make_unique<gateway::testing::FakeInference>();
+  }
+  std::unique_ptr<AuthAdminClient> AuthAdmin(Loop&) override { return nullptr; }
+  std::unique_ptr<BillingAdminClient> BillingAdmin(Loop&) override { return nullptr; }
+  std::unique_ptr<MeteringClient> Metering(Loop&) override { return nullptr; }
+};
+
+class GatewayModuleTest : public ::testing::Test {
+ protected:
+  GatewayModuleTest() {
+    std::string pattern = ::testing::TempDir() + "gateway-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    settings_.set_listen("127.0.0.1:0");
+    settings_.set_catalog_cache_file(folder_ + "/catalog");
+    pool_.Start();
+  }
+  ~GatewayModuleTest() override { std::filesystem::remove_all(folder_); }
+
+  // Starts a gateway, asks it for its models, and stops it.
+  http::WholeResponse Models() {
+    const std::unique_ptr<Module> module = MakeGatewayModule(context_, settings_);
+    EXPECT_TRUE(module->Start().ok());
+    http::WholeResponse answer;
+    tollgate::testing::RunOn(pool_.loop(0), [&](Loop& loop) -> Task<int> {
+      http::Client client(loop, {});
+      http::ClientRequest request;
+      request.method = "GET";
+      request.origin = http::ParseBaseUrl("http://" + address_)->origin;
+      request.target = "/v1/models";
+      auto got = co_await client.Fetch(std::move(request));
+      EXPECT_TRUE(got.ok());
+      if (got.ok()) answer = std::move(*got);
+      co_return 0;
+    });
+    // Nobody has heard of auth: it takes no traffic from a balancer yet.
+    EXPECT_FALSE(module->Ready());
+    module->Stop();
+    return answer;
+  }
+
+  std::string folder_, address_;
+  config::v1::GatewaySettings settings_;
+  LoopPool pool_{2};
+  AwayServices services_;
+  DirectServices direct_;
+  HostContext context_{pool_, SystemClock::Get(), services_, direct_,
+                       [this](std::string_view, std::string_view address) { address_ = address; }};
+};
+
+TEST_F(GatewayModuleTest, ServesTheCatalogOfItsLastLifeWhileTheServiceIsAway) {
+  EXPECT_EQ(Models().head.status, 503);
+  catalog::v1::Snapshot snapshot;
+  snapshot.add_models()->set_id("a/b");
+  ASSERT_TRUE(StoreCatalog(settings_.catalog_cache_file(), snapshot).ok());
+  const http::WholeResponse answer = Models();
+  EXPECT_EQ(answer.head.status, 200);
+  EXPECT_NE(answer.body.find(R"("id":"a/b")"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tollgate
