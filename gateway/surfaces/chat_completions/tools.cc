@@ -51,8 +51,8 @@ Result<Names> CheckTools(json::Value tools) {
   return names;
 }
 
-// {"type":"allowed_tools","allowed_tools":{"mode":…,"tools":[…]}}, each tool as in tool_choice; some
-// clients put mode and tools beside the type.
+// {"type":"allowed_tools","allowed_tools":{"mode":…,"tools":[…]}}, each tool as in tool_choice;
+// some clients put mode and tools beside the type.
 Result<ReadTools> ReadAllowed(json::Value tools, json::Value choice, const Names& names) {
   json::Value allowed = choice.Find("allowed_tools");
   if (!allowed.is_object()) allowed = choice;
