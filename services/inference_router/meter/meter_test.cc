@@ -92,6 +92,25 @@ TEST(TokenMeter, AnAbsurdReportAfterGoodOnesLeavesTheLastGoodOne) {
   EXPECT_FALSE(meter.Measure().mismatch) << "a good report heals it";
 }
 
+TEST(TokenMeter, AnAbsurdFinalReportLeavesTheRunningOnesToTheToken) {
+  for (int64_t absurd : {int64_t{900'000'000}, int64_t{-3}}) {
+    SCOPED_TRACE(absurd);
+    TokenMeter::Options options = Plain();
+    options.usage_per_choice = true;
+    TokenMeter meter(options);
+    for (int i = 1; i <= 10; ++i) {
+      meter.OnDelta(Text("token of many bytes "));
+      meter.OnUsage(Report(40, i, 0));
+    }
+    meter.OnUsage(Report(absurd, absurd));
+    const Measured measured = meter.Measure();
+    EXPECT_EQ(measured.usage.completion_tokens(), 10);
+    EXPECT_EQ(measured.usage.prompt_tokens(), 40);
+    EXPECT_TRUE(measured.mismatch);
+    EXPECT_TRUE(measured.estimated);
+  }
+}
+
 TEST(TokenMeter, TwoPercentAboveTheBoundIsTolerated) {
   TokenMeter meter(Plain());
   meter.OnDelta(Text(std::string(968, 'x')));  // bound: 968 + 32 = 1000

@@ -13,8 +13,6 @@ constexpr int64_t kMostPromptTokens = 100'000'000;
 // decisions 9: what is more than 2 % above our own count is not believed.
 constexpr int64_t kTolerancePercent = 2;
 
-bool Positive(const std::optional<int64_t>& value) { return value && *value > 0; }
-
 }  // namespace
 
 TokenMeter::TokenMeter(const Options& options)
@@ -32,6 +30,7 @@ void TokenMeter::OnDelta(const inference::v1::Delta& delta) {
 
 void TokenMeter::OnUsage(const EngineUsage& usage) {
   last_ = usage;
+  if (usage.prompt_tokens) OnPrompt(*usage.prompt_tokens);
   if (!usage.completion_tokens) return;
   const int64_t reported = *usage.completion_tokens;
   const size_t choice = static_cast<size_t>(usage.choice);
@@ -71,10 +70,19 @@ int64_t TokenMeter::Sum() const {
   return sum;
 }
 
+int64_t TokenMeter::MostPromptTokens() const {
+  return options_.prompt_tokens_bound > 0 ? options_.prompt_tokens_bound : kMostPromptTokens;
+}
+
+void TokenMeter::OnPrompt(int64_t reported) {
+  prompt_absurd_ = reported < 0 || reported > MostPromptTokens();
+  if (!prompt_absurd_ && reported > 0) prompt_ = reported;
+}
+
 int64_t TokenMeter::prompt_tokens() const {
-  if (!last_ || !Positive(last_->prompt_tokens)) return 0;
-  const int64_t bound = options_.prompt_tokens_bound;
-  return std::min(*last_->prompt_tokens, bound > 0 ? bound : kMostPromptTokens);
+  if (prompt_ > 0) return prompt_;
+  const bool above = last_ && last_->prompt_tokens && *last_->prompt_tokens > MostPromptTokens();
+  return above ? MostPromptTokens() : 0;
 }
 
 int64_t TokenMeter::prompt_tokens_estimate() const {
@@ -84,22 +92,18 @@ int64_t TokenMeter::prompt_tokens_estimate() const {
 Measured TokenMeter::Measure() const {
   Measured measured;
   common::v1::Usage& usage = measured.usage;
-  measured.mismatch = absurd_;
+  measured.mismatch = absurd_ || prompt_absurd_;
 
   // Without any good report this is the number of deltas.
   const int64_t completion = Sum();
-  measured.estimated = absurd_ || (!reported_ && completion > 0);
+  measured.estimated = measured.mismatch || (!reported_ && completion > 0);
   usage.set_completion_tokens(completion);
 
   if (prompt_tokens() == 0) {
     usage.set_prompt_tokens(prompt_tokens_estimate());
     measured.estimated = true;
-    if (last_ && last_->prompt_tokens && *last_->prompt_tokens < 0) measured.mismatch = true;
   } else {
     usage.set_prompt_tokens(prompt_tokens());
-    if (*last_->prompt_tokens > usage.prompt_tokens()) {
-      measured.mismatch = measured.estimated = true;
-    }
   }
   if (last_) {
     const int64_t prompt = usage.prompt_tokens();

@@ -39,7 +39,7 @@ class TokenMeter {
 
   // Best knowledge of the completion so far: last report plus one for each delta since. Grows.
   int64_t completion_tokens() const { return completion_; }
-  // Known from the engine, and sane; 0 before.
+  // The last sane report's; the bound when only what is above it came; 0 before.
   int64_t prompt_tokens() const;
   // The prompt's size as far as the bound tells, for an engine that never counts it.
   int64_t prompt_tokens_estimate() const;
@@ -54,6 +54,8 @@ class TokenMeter {
     int64_t since = 0;  // deltas after the last report
   };
   int64_t Sum() const;
+  int64_t MostPromptTokens() const;
+  void OnPrompt(int64_t reported);
   // Not more than 2 % above what can have been produced (decisions 9).
   bool Believable(int64_t tokens) const;
 
@@ -66,6 +68,8 @@ class TokenMeter {
   std::optional<EngineUsage> last_;
   bool reported_ = false;  // a good report has come
   bool absurd_ = false;    // the last report was not believed
+  int64_t prompt_ = 0;     // of the last report whose prompt was believed
+  bool prompt_absurd_ = false;
   int64_t completion_ = 0;
 };
 
