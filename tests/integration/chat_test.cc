@@ -5,8 +5,7 @@ namespace tollgate::test {
 namespace {
 
 class ChatTest : public SystemTest {};
-INSTANTIATE_TEST_SUITE_P(Systems, ChatTest, ::testing::Values("allinone", "tcp"),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Systems, ChatTest, kSystems, [](const auto& info) { return info.param; });
 
 constexpr char kTools[] =
     R"(,"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}},

@@ -9,7 +9,7 @@ namespace tollgate::test {
 namespace {
 
 class FaultsTest : public SystemTest {};
-INSTANTIATE_TEST_SUITE_P(Systems, FaultsTest, ::testing::Values("allinone", "tcp"),
+INSTANTIATE_TEST_SUITE_P(Systems, FaultsTest, kSystems,
                          [](const auto& info) { return info.param; });
 
 struct Row {

@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "tests/support/postgres.h"
+
 namespace tollgate::test {
 namespace {
 
@@ -9,12 +11,26 @@ struct System {
   EngineSim engines[2];
   std::unique_ptr<Cluster> cluster;
   std::string failure;
+  bool skipped = false;  // PostgreSQL is not installed
 };
 
 EngineSimOptions EngineOptions() {
   EngineSimOptions options;
   options.tokens = 10;
   return options;
+}
+
+// Auth and billing each get a database of their own.
+bool UsePostgres(ClusterOptions& options, System& system) {
+  testing::TestPostgres* server = testing::TestPostgres::Shared();
+  if (server == nullptr) {
+    system.skipped = !testing::TestPostgres::Required();
+    system.failure = "PostgreSQL is not installed";
+    return false;
+  }
+  options.auth_sql = server->MakeDatabase("auth");
+  options.billing_sql = server->MakeDatabase("billing");
+  return true;
 }
 
 // One of each kind for the whole binary; stopped in order at its end, which must go well.
@@ -33,6 +49,7 @@ class Systems : public ::testing::Environment {
       options.catalog =
           DefaultCatalog({system->engines[0].base_url(), system->engines[1].base_url()},
                          kInputPrice, kOutputPrice);
+      if (kind == "tcp_postgres" && !UsePostgres(options, *system)) return *system;
       system->cluster = std::make_unique<Cluster>(options);
       system->failure = system->cluster->Start();
     }
@@ -52,7 +69,7 @@ class Systems : public ::testing::Environment {
   std::map<std::string, std::unique_ptr<System>> systems_;
 };
 
-Systems* const kSystems = static_cast<Systems*>(::testing::AddGlobalTestEnvironment(new Systems));
+Systems* const kRunning = static_cast<Systems*>(::testing::AddGlobalTestEnvironment(new Systems));
 
 }  // namespace
 
@@ -62,18 +79,19 @@ std::string ChatBody(const std::string& more, const std::string& model) {
 }
 
 void SystemTest::SetUp() {
-  System& system = kSystems->Of(GetParam());
+  System& system = kRunning->Of(GetParam());
+  if (system.skipped) GTEST_SKIP() << system.failure;
   ASSERT_EQ(system.failure, "");
   for (EngineSim& engine : system.engines) engine.SetDefaultScript("{}");
 }
 
 void SystemTest::TearDown() {
-  System& system = kSystems->Of(GetParam());
+  System& system = kRunning->Of(GetParam());
   if (HasFailure() && system.cluster) std::fprintf(stderr, "%s\n", system.cluster->Logs().c_str());
 }
 
-Cluster& SystemTest::cluster() const { return *kSystems->Of(GetParam()).cluster; }
-EngineSim& SystemTest::engine(int index) const { return kSystems->Of(GetParam()).engines[index]; }
+Cluster& SystemTest::cluster() const { return *kRunning->Of(GetParam()).cluster; }
+EngineSim& SystemTest::engine(int index) const { return kRunning->Of(GetParam()).engines[index]; }
 
 std::vector<SimRequest> SystemTest::EngineRequests(const std::string& tag) const {
   std::vector<SimRequest> found;

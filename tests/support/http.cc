@@ -1,6 +1,7 @@
 #include "tests/support/http.h"
 
 #include <arpa/inet.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -46,7 +47,11 @@ bool HttpResponse::has_header(std::string_view lower_name) const {
 
 void HttpConnection::SetReceiveBuffer(int bytes) { receive_buffer = bytes; }
 
-HttpConnection::HttpConnection(int port, int64_t timeout_ms) : timeout_ms_(timeout_ms) {
+HttpConnection::HttpConnection(int port, int64_t timeout_ms)
+    : HttpConnection("127.0.0.1", port, timeout_ms) {}
+
+HttpConnection::HttpConnection(const std::string& host, int port, int64_t timeout_ms)
+    : timeout_ms_(timeout_ms) {
   fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (receive_buffer > 0)
     setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
@@ -57,7 +62,13 @@ HttpConnection::HttpConnection(int port, int64_t timeout_ms) : timeout_ms_(timeo
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), nullptr, &hints, &found) == 0) {
+    address.sin_addr = reinterpret_cast<sockaddr_in*>(found->ai_addr)->sin_addr;
+    freeaddrinfo(found);
+  }
   if (connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
     error_ = std::string("connect: ") + std::strerror(errno);
     close(fd_);

@@ -39,6 +39,7 @@ struct SseEvent {
 class HttpConnection {
  public:
   explicit HttpConnection(int port, int64_t timeout_ms = 20'000);
+  HttpConnection(const std::string& host, int port, int64_t timeout_ms);
   ~HttpConnection();
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;

@@ -2,31 +2,38 @@
 // line of JSON with addresses, keys and process ids, and stops everything when its standard input
 // ends.
 //
-//   {"port":…,"dashboard_port":…,"engine_port":…,"pids":[…],"model":"sim/model",
-//    "keys":{"good":…,"broke":…,"disabled":…,"narrow":…,"limited":…},"workspaces":{"good":…},"dir":…}
+//   {"port":…,"dashboard_port":…,"engine_port":…,"pids":[…],"dir":…,…}    the rest: facts.h
+//
+// With --postgres auth and billing keep their data in a PostgreSQL server of its own; where that is
+// not installed it ends with 77.
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "tests/support/cluster.h"
 #include "tests/support/engine_sim.h"
+#include "tests/support/facts.h"
+#include "tests/support/postgres.h"
 
 namespace {
 
 using namespace tollgate::test;
 
 constexpr char kUsage[] =
-    "tollgate-test-cluster [--tcp] [--engine URL]... [--threads N] [--credit-usd N] [--log-level "
+    "tollgate-test-cluster [--tcp] [--postgres] [--engine URL]... [--threads N] [--credit-usd N] "
+    "[--log-level "
     "L] [-- WRAPPER...]\n";
 
 struct Flags {
   ClusterOptions options;
   std::vector<std::string> engines;
   int64_t credit_usd = 1000;
+  bool postgres = false;
 };
 
 Flags Read(int argc, char** argv) {
@@ -40,6 +47,10 @@ Flags Read(int argc, char** argv) {
     const char* value = i + 1 < argc ? argv[i + 1] : "";
     if (flag == "--tcp") {
       flags.options.all_in_one = false;
+      continue;
+    }
+    if (flag == "--postgres") {
+      flags.postgres = true;
       continue;
     }
     if (flag == "--") {
@@ -64,30 +75,10 @@ Flags Read(int argc, char** argv) {
 }
 
 std::string Describe(Cluster& cluster, const EngineSim& engine, int64_t credit_usd) {
-  const ApiKey good = cluster.NewCustomer(credit_usd * 1'000'000'000);
-  const ApiKey broke = cluster.NewCustomer(0);
-  const ApiKey disabled = cluster.NewCustomer(1'000'000'000);
-  cluster.SetKeyState(disabled.key_id, Cluster::KeyState::kDisabled);
-  KeyOptions options;
-  options.allowed_models = {"sim/text"};
-  const ApiKey narrow = cluster.NewCustomer(1'000'000'000, options);
-  options = {};
-  options.limits.requests_per_minute = 30;
-  options.limits.concurrent_requests = 1;
-  const ApiKey limited = cluster.NewCustomer(1'000'000'000, options);
-  Json json = Json::Object();
-  json.Set("port", cluster.port())
-      .Set("dashboard_port", cluster.dashboard_port())
-      .Set("engine_port", engine.port());
+  Json facts = MakeFacts(cluster, credit_usd);
   Json pids = Json::Array();
   for (const pid_t pid : cluster.pids()) pids.Add(static_cast<int64_t>(pid));
-  Json keys = Json::Object();
-  keys.Set("good", good.secret).Set("broke", broke.secret).Set("disabled", disabled.secret);
-  keys.Set("narrow", narrow.secret).Set("limited", limited.secret);
-  Json workspaces = Json::Object();
-  workspaces.Set("good", good.workspace_id);
-  json.Set("pids", pids).Set("model", "sim/model").Set("keys", keys).Set("workspaces", workspaces);
-  return json.Set("dir", cluster.dir()).Dump();
+  return facts.Set("engine_port", engine.port()).Set("pids", pids).Set("dir", cluster.dir()).Dump();
 }
 
 }  // namespace
@@ -103,6 +94,16 @@ int main(int argc, char** argv) {
     flags.engines.push_back(engine.base_url());
   }
   flags.options.catalog = DefaultCatalog(flags.engines);
+  std::unique_ptr<tollgate::testing::TestPostgres> postgres;
+  if (flags.postgres) {
+    postgres = tollgate::testing::TestPostgres::Start();
+    if (!postgres) {
+      std::fputs("PostgreSQL is not installed\n", stderr);
+      return tollgate::testing::TestPostgres::Required() ? 1 : 77;
+    }
+    flags.options.auth_sql = postgres->MakeDatabase("auth");
+    flags.options.billing_sql = postgres->MakeDatabase("billing");
+  }
   Cluster cluster(flags.options);
   if (const std::string error = cluster.Start(30'000); !error.empty()) {
     std::fprintf(stderr, "%s\n", error.c_str());
