@@ -72,8 +72,8 @@ class AuthClientImpl : public AuthClient {
       request.set_after_version(*version);
       return request;
     };
-    options.on_message = [version, on_message = std::move(handler.on_message)](
-                             WatchKeysResponse message) {
+    options.on_message = [version,
+                          on_message = std::move(handler.on_message)](WatchKeysResponse message) {
       *version = message.reset() ? message.version() : std::max(*version, message.version());
       on_message(std::move(message));
     };

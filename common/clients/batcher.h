@@ -28,10 +28,13 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
   // More than one, so that a slow batch does not hold up everybody; few, so that calls gather at
   // load.
   static constexpr int kMaxInFlight = 2;
+  // Within the process a message costs nothing, and the service gathers by itself.
+  static constexpr int kMaxInFlightDirect = 64;
   // Calls that may wait; more are refused at once.
   static constexpr size_t kMaxWaiting = 16'384;
 
-  Batcher(Loop& loop, Send send) : loop_(loop), send_(std::move(send)) {}
+  Batcher(Loop& loop, Send send, int max_in_flight = kMaxInFlight)
+      : loop_(loop), send_(std::move(send)), max_in_flight_(max_in_flight) {}
 
   // The reply to one item, or why there is none. The time-out starts when its batch leaves; a batch
   // leaves with the shortest time-out of its items.
@@ -66,7 +69,7 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
   using Batch = std::vector<std::shared_ptr<Pending>>;
 
   void Flush() {
-    while (!waiting_.empty() && in_flight_ < kMaxInFlight) {
+    while (!waiting_.empty() && in_flight_ < max_in_flight_) {
       size_t count = std::min(waiting_.size(), kMaxItems);
       Batch batch(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(count));
       waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(count));
@@ -102,6 +105,7 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
 
   Loop& loop_;
   const Send send_;
+  const int max_in_flight_;
   std::deque<std::shared_ptr<Pending>> waiting_;
   int in_flight_ = 0;
   bool flush_planned_ = false;

@@ -6,7 +6,7 @@
 #include "common/clients/backoff.h"
 #include "common/clients/batcher.h"
 #include "common/clients/make_clients.h"
-#include "common/rpc/call.h"
+#include "common/clients/transport.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 
 namespace tollgate {
@@ -14,6 +14,7 @@ namespace {
 
 using billing::v1::AuthorizeItem;
 using billing::v1::AuthorizeRequest;
+using billing::v1::AuthorizeResponse;
 using billing::v1::AuthorizeResult;
 using billing::v1::BillingService;
 using billing::v1::GetUsageRequest;
@@ -21,9 +22,11 @@ using billing::v1::GetUsageResponse;
 using billing::v1::MeteringService;
 using billing::v1::MeterOp;
 using billing::v1::MeterRequest;
+using billing::v1::MeterResponse;
 using billing::v1::MeterResult;
 using billing::v1::VoidItem;
 using billing::v1::VoidRequest;
+using billing::v1::VoidResponse;
 using BillingAsync = BillingService::StubInterface::async_interface;
 using MeteringAsync = MeteringService::StubInterface::async_interface;
 
@@ -44,22 +47,45 @@ Result<std::vector<Reply>> TakeResults(Result<Response> response) {
                             std::make_move_iterator(results.end()));
 }
 
+// One batch of items as one message, and its results.
+template <typename Request, typename Response, typename Item, typename Reply>
+Task<Result<std::vector<Reply>>> SendBatch(
+    Transport<Request, Response> transport,
+    google::protobuf::RepeatedPtrField<Item>* (Request::*field)(), std::vector<Item> items,
+    int64_t timeout_ms) {
+  Request request;
+  (request.*field)()->Reserve(static_cast<int>(items.size()));
+  for (Item& item : items) *(request.*field)()->Add() = std::move(item);
+  co_return TakeResults<Response, Reply>(co_await transport(std::move(request), timeout_ms));
+}
+
+using AuthorizeTransport = Transport<AuthorizeRequest, AuthorizeResponse>;
+using VoidTransport = Transport<VoidRequest, VoidResponse>;
+using MeterTransport = Transport<MeterRequest, MeterResponse>;
+using UsageTransport = Transport<GetUsageRequest, GetUsageResponse>;
+
 class BillingClientImpl : public BillingClient {
  public:
-  using StubPtr = std::shared_ptr<BillingService::Stub>;
   using Authorizes = Batcher<AuthorizeItem, AuthorizeResult>;
   using Voids = Batcher<VoidItem, MeterResult>;
 
-  BillingClientImpl(Loop& loop, const ChannelPtr& channel)
-      : loop_(loop), stub_(BillingService::NewStub(channel)) {
+  BillingClientImpl(Loop& loop, AuthorizeTransport authorize, VoidTransport void_holds,
+                    UsageTransport usage, int in_flight)
+      : loop_(loop), usage_(std::move(usage)) {
     authorizes_ = std::make_shared<Authorizes>(
-        loop, [&loop, stub = stub_](std::vector<AuthorizeItem> items, int64_t timeout_ms) {
-          return SendAuthorize(loop, stub, std::move(items), timeout_ms);
-        });
+        loop,
+        [authorize](std::vector<AuthorizeItem> items, int64_t timeout_ms) {
+          return SendBatch<AuthorizeRequest, AuthorizeResponse, AuthorizeItem, AuthorizeResult>(
+              authorize, &AuthorizeRequest::mutable_items, std::move(items), timeout_ms);
+        },
+        in_flight);
     voids_ = std::make_shared<Voids>(
-        loop, [&loop, stub = stub_](std::vector<VoidItem> items, int64_t timeout_ms) {
-          return SendVoid(loop, stub, std::move(items), timeout_ms);
-        });
+        loop,
+        [void_holds](std::vector<VoidItem> items, int64_t timeout_ms) {
+          return SendBatch<VoidRequest, VoidResponse, VoidItem, MeterResult>(
+              void_holds, &VoidRequest::mutable_items, std::move(items), timeout_ms);
+        },
+        in_flight);
   }
 
   Task<Result<AuthorizeResult>> Authorize(AuthorizeItem item) override {
@@ -69,30 +95,10 @@ class BillingClientImpl : public BillingClient {
     loop_.Spawn(VoidInBackground(loop_, voids_, std::move(item)));
   }
   Task<Result<GetUsageResponse>> GetUsage(GetUsageRequest request) override {
-    auto stub = stub_;
-    co_return co_await rpc::Unary(loop_, stub->async(), &BillingAsync::GetUsage,
-                                  std::move(request), kUsageTimeout);
+    return usage_(std::move(request), kUsageTimeout);
   }
 
  private:
-  static Task<Result<std::vector<AuthorizeResult>>> SendAuthorize(Loop& loop, StubPtr stub,
-                                                                  std::vector<AuthorizeItem> items,
-                                                                  int64_t timeout_ms) {
-    AuthorizeRequest request;
-    for (AuthorizeItem& item : items) *request.add_items() = std::move(item);
-    co_return TakeResults<billing::v1::AuthorizeResponse, AuthorizeResult>(co_await rpc::Unary(
-        loop, stub->async(), &BillingAsync::Authorize, std::move(request), timeout_ms));
-  }
-
-  static Task<Result<std::vector<MeterResult>>> SendVoid(Loop& loop, StubPtr stub,
-                                                         std::vector<VoidItem> items,
-                                                         int64_t timeout_ms) {
-    VoidRequest request;
-    for (VoidItem& item : items) *request.add_items() = std::move(item);
-    co_return TakeResults<billing::v1::VoidResponse, MeterResult>(co_await rpc::Unary(
-        loop, stub->async(), &BillingAsync::Void, std::move(request), timeout_ms));
-  }
-
   // The same id each time: an answer that was lost is given again, nothing is held twice.
   static Task<Result<AuthorizeResult>> AuthorizeWithRetries(Loop& loop,
                                                             std::shared_ptr<Authorizes> authorizes,
@@ -120,21 +126,23 @@ class BillingClientImpl : public BillingClient {
   }
 
   Loop& loop_;
-  StubPtr stub_;
+  UsageTransport usage_;
   std::shared_ptr<Authorizes> authorizes_;
   std::shared_ptr<Voids> voids_;
 };
 
 class MeteringClientImpl : public MeteringClient {
  public:
-  using StubPtr = std::shared_ptr<MeteringService::Stub>;
+  using Meters = Batcher<MeterOp, MeterResult>;
 
-  MeteringClientImpl(Loop& loop, const ChannelPtr& channel)
-      : stub_(MeteringService::NewStub(channel)) {
-    meters_ = std::make_shared<Batcher<MeterOp, MeterResult>>(
-        loop, [&loop, stub = stub_](std::vector<MeterOp> ops, int64_t timeout_ms) {
-          return SendMeter(loop, stub, std::move(ops), timeout_ms);
-        });
+  MeteringClientImpl(Loop& loop, MeterTransport meter, int in_flight) {
+    meters_ = std::make_shared<Meters>(
+        loop,
+        [meter](std::vector<MeterOp> ops, int64_t timeout_ms) {
+          return SendBatch<MeterRequest, MeterResponse, MeterOp, MeterResult>(
+              meter, &MeterRequest::mutable_ops, std::move(ops), timeout_ms);
+        },
+        in_flight);
   }
 
   Task<Result<MeterResult>> Meter(MeterOp op, int64_t timeout_ms) override {
@@ -142,27 +150,34 @@ class MeteringClientImpl : public MeteringClient {
   }
 
  private:
-  static Task<Result<std::vector<MeterResult>>> SendMeter(Loop& loop, StubPtr stub,
-                                                          std::vector<MeterOp> ops,
-                                                          int64_t timeout_ms) {
-    MeterRequest request;
-    for (MeterOp& op : ops) *request.add_ops() = std::move(op);
-    co_return TakeResults<billing::v1::MeterResponse, MeterResult>(co_await rpc::Unary(
-        loop, stub->async(), &MeteringAsync::Meter, std::move(request), timeout_ms));
-  }
-
-  StubPtr stub_;
-  std::shared_ptr<Batcher<MeterOp, MeterResult>> meters_;
+  std::shared_ptr<Meters> meters_;
 };
 
 }  // namespace
 
-std::unique_ptr<BillingClient> MakeBillingClient(Loop& loop, ChannelPtr channel) {
-  return std::make_unique<BillingClientImpl>(loop, channel);
+std::unique_ptr<BillingClient> MakeBillingClient(Loop& loop, ChannelPtr channel,
+                                                 const DirectServices* direct) {
+  std::shared_ptr<BillingService::Stub> stub = BillingService::NewStub(channel);
+  auto usage = Over(loop, stub, &BillingAsync::GetUsage);
+  if (direct != nullptr && direct->authorize && direct->void_holds) {
+    return std::make_unique<BillingClientImpl>(loop, Over(loop, direct->authorize),
+                                               Over(loop, direct->void_holds), std::move(usage),
+                                               Batcher<int, int>::kMaxInFlightDirect);
+  }
+  return std::make_unique<BillingClientImpl>(loop, Over(loop, stub, &BillingAsync::Authorize),
+                                             Over(loop, stub, &BillingAsync::Void),
+                                             std::move(usage), Batcher<int, int>::kMaxInFlight);
 }
 
-std::unique_ptr<MeteringClient> MakeMeteringClient(Loop& loop, ChannelPtr channel) {
-  return std::make_unique<MeteringClientImpl>(loop, channel);
+std::unique_ptr<MeteringClient> MakeMeteringClient(Loop& loop, ChannelPtr channel,
+                                                   const DirectServices* direct) {
+  if (direct != nullptr && direct->meter) {
+    return std::make_unique<MeteringClientImpl>(loop, Over(loop, direct->meter),
+                                                Batcher<int, int>::kMaxInFlightDirect);
+  }
+  std::shared_ptr<MeteringService::Stub> stub = MeteringService::NewStub(channel);
+  return std::make_unique<MeteringClientImpl>(loop, Over(loop, stub, &MeteringAsync::Meter),
+                                              Batcher<int, int>::kMaxInFlight);
 }
 
 }  // namespace tollgate

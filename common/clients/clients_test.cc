@@ -157,7 +157,7 @@ class BillingClientTest : public ::testing::Test {
     builder.RegisterService(&billing_);
     server_ = builder.BuildAndStart();
     channels_.SetServer(server_.get());
-    factory_ = MakeClientFactory({}, channels_);
+    factory_ = MakeClientFactory({}, channels_, direct_);
   }
   ~BillingClientTest() override { server_->Shutdown(std::chrono::system_clock::now()); }
 
@@ -173,6 +173,7 @@ class BillingClientTest : public ::testing::Test {
   FlakyBilling billing_;
   std::unique_ptr<grpc::Server> server_;
   rpc::ChannelSource channels_;
+  DirectServices direct_;
   std::unique_ptr<ClientFactory> factory_;
 };
 

@@ -13,10 +13,23 @@
 namespace tollgate {
 namespace {
 
+class DirectInferenceClient : public InferenceClient {
+ public:
+  DirectInferenceClient(Loop& loop, const DirectServices& direct) : loop_(loop), direct_(direct) {}
+  std::unique_ptr<Generation> Start(inference::v1::GenerateRequest request) override {
+    return direct_.generate(loop_, std::move(request));
+  }
+
+ private:
+  Loop& loop_;
+  const DirectServices& direct_;
+};
+
 class Factory : public ClientFactory {
  public:
-  Factory(const config::v1::TargetsConfig& targets, rpc::ChannelSource& channels)
-      : targets_(targets), channels_(channels) {}
+  Factory(const config::v1::TargetsConfig& targets, rpc::ChannelSource& channels,
+          const DirectServices& direct)
+      : targets_(targets), channels_(channels), direct_(direct) {}
 
   std::unique_ptr<AuthClient> Auth(Loop& loop) override {
     return MakeAuthClient(loop, Channel(targets_.auth(), loop));
@@ -28,27 +41,35 @@ class Factory : public ClientFactory {
     return MakeCatalogClient(loop, Channel(targets_.catalog(), loop));
   }
   std::unique_ptr<RateLimitClient> RateLimit(Loop& loop) override {
-    return MakeRateLimitClient(loop, Channel(targets_.ratelimit(), loop));
+    return MakeRateLimitClient(loop, Channel(targets_.ratelimit(), loop),
+                               Direct(targets_.ratelimit()));
   }
   std::unique_ptr<BillingClient> Billing(Loop& loop) override {
-    return MakeBillingClient(loop, Channel(targets_.billing(), loop));
+    return MakeBillingClient(loop, Channel(targets_.billing(), loop), Direct(targets_.billing()));
   }
   std::unique_ptr<BillingAdminClient> BillingAdmin(Loop& loop) override {
     return MakeBillingAdminClient(loop, Channel(targets_.billing(), loop));
   }
   std::unique_ptr<MeteringClient> Metering(Loop& loop) override {
-    return MakeMeteringClient(loop, Channel(targets_.billing(), loop));
+    return MakeMeteringClient(loop, Channel(targets_.billing(), loop), Direct(targets_.billing()));
   }
   std::unique_ptr<InferenceClient> Inference(Loop& loop) override {
     std::vector<ChannelPtr> routers;
     for (const std::string& target : targets_.inference_routers()) {
       routers.push_back(Channel(target, loop));
     }
+    if (routers.empty() && direct_.generate)
+      return std::make_unique<DirectInferenceClient>(loop, direct_);
     if (routers.empty()) routers.push_back(Channel("", loop));
     return MakeLinkClient(loop, std::move(routers));
   }
 
  private:
+  // A target that names a place is reached over gRPC, "inproc:" too.
+  const DirectServices* Direct(const std::string& target) const {
+    return target.empty() ? &direct_ : nullptr;
+  }
+
   // One channel per target and loop, shared by the loop's clients.
   ChannelPtr Channel(const std::string& target, Loop& loop) {
     std::lock_guard lock(mutex_);
@@ -59,6 +80,7 @@ class Factory : public ClientFactory {
 
   const config::v1::TargetsConfig targets_;
   rpc::ChannelSource& channels_;
+  const DirectServices& direct_;
   std::mutex mutex_;
   std::map<std::pair<std::string, int>, ChannelPtr> open_;
 };
@@ -66,8 +88,9 @@ class Factory : public ClientFactory {
 }  // namespace
 
 std::unique_ptr<ClientFactory> MakeClientFactory(const config::v1::TargetsConfig& targets,
-                                                 rpc::ChannelSource& channels) {
-  return std::make_unique<Factory>(targets, channels);
+                                                 rpc::ChannelSource& channels,
+                                                 const DirectServices& direct) {
+  return std::make_unique<Factory>(targets, channels, direct);
 }
 
 }  // namespace tollgate

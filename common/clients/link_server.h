@@ -39,6 +39,9 @@ class LinkServer {
   virtual ~LinkServer() = default;
   // The gRPC service to register.
   virtual grpc::Service* service() = 0;
+  // Runs a request on the loop that asks, without gRPC: for a gateway in the same process.
+  virtual std::unique_ptr<class Generation> StartDirect(Loop& loop,
+                                                        inference::v1::GenerateRequest request) = 0;
   // Refuses new requests with kServiceUnavailable; running ones go on.
   virtual void Drain() = 0;
   // Requests that are running now.

@@ -3,7 +3,7 @@
 #include "common/clients/backoff.h"
 #include "common/clients/batcher.h"
 #include "common/clients/make_clients.h"
-#include "common/rpc/call.h"
+#include "common/clients/transport.h"
 #include "tollgate/ratelimit/v1/ratelimit.grpc.pb.h"
 
 namespace tollgate {
@@ -16,29 +16,39 @@ using ratelimit::v1::AcquireResult;
 using ratelimit::v1::RateLimitService;
 using ratelimit::v1::ReleaseItem;
 using ratelimit::v1::ReleaseRequest;
+using ratelimit::v1::ReleaseResponse;
 using ratelimit::v1::RenewRequest;
 using Async = RateLimitService::StubInterface::async_interface;
 using StubPtr = std::shared_ptr<RateLimitService::Stub>;
 
-// Milliseconds. A caller falls back to its local share when Acquire takes longer (reliability.md 2).
+// Milliseconds. A caller falls back to its local share when Acquire takes longer (reliability.md
+// 2).
 constexpr int64_t kAcquireTimeout = 500;
 constexpr int64_t kReleaseTimeout = 2'000;
 constexpr int kReleaseAttempts = 4;
 
 struct Done {};
 
+using AcquireTransport = Transport<AcquireRequest, AcquireResponse>;
+using ReleaseTransport = Transport<ReleaseRequest, ReleaseResponse>;
+
 class RateLimitClientImpl : public RateLimitClient {
  public:
-  RateLimitClientImpl(Loop& loop, const ChannelPtr& channel)
+  RateLimitClientImpl(Loop& loop, const ChannelPtr& channel, AcquireTransport acquire,
+                      ReleaseTransport release, int in_flight)
       : loop_(loop), stub_(RateLimitService::NewStub(channel)) {
     acquires_ = std::make_shared<Batcher<AcquireItem, AcquireResult>>(
-        loop, [&loop, stub = stub_](std::vector<AcquireItem> items, int64_t timeout_ms) {
-          return SendAcquire(loop, stub, std::move(items), timeout_ms);
-        });
+        loop,
+        [acquire](std::vector<AcquireItem> items, int64_t timeout_ms) {
+          return SendAcquire(acquire, std::move(items), timeout_ms);
+        },
+        in_flight);
     releases_ = std::make_shared<Batcher<ReleaseItem, Done>>(
-        loop, [&loop, stub = stub_](std::vector<ReleaseItem> items, int64_t timeout_ms) {
-          return SendRelease(loop, stub, std::move(items), timeout_ms);
-        });
+        loop,
+        [release](std::vector<ReleaseItem> items, int64_t timeout_ms) {
+          return SendRelease(release, std::move(items), timeout_ms);
+        },
+        in_flight);
   }
 
   Task<Result<AcquireResult>> Acquire(AcquireItem item) override {
@@ -52,27 +62,25 @@ class RateLimitClientImpl : public RateLimitClient {
   }
 
  private:
-  static Task<Result<std::vector<AcquireResult>>> SendAcquire(Loop& loop, StubPtr stub,
+  static Task<Result<std::vector<AcquireResult>>> SendAcquire(AcquireTransport acquire,
                                                               std::vector<AcquireItem> items,
                                                               int64_t timeout_ms) {
     AcquireRequest request;
     for (AcquireItem& item : items) *request.add_items() = std::move(item);
-    auto response = co_await rpc::Unary(loop, stub->async(), &Async::Acquire, std::move(request),
-                                        timeout_ms);
+    auto response = co_await acquire(std::move(request), timeout_ms);
     if (!response.ok()) co_return Fail{std::move(response).error()};
     auto& results = *response->mutable_results();
     co_return std::vector<AcquireResult>(std::make_move_iterator(results.begin()),
                                          std::make_move_iterator(results.end()));
   }
 
-  static Task<Result<std::vector<Done>>> SendRelease(Loop& loop, StubPtr stub,
+  static Task<Result<std::vector<Done>>> SendRelease(ReleaseTransport release,
                                                      std::vector<ReleaseItem> items,
                                                      int64_t timeout_ms) {
     ReleaseRequest request;
     size_t count = items.size();
     for (ReleaseItem& item : items) *request.add_items() = std::move(item);
-    auto response = co_await rpc::Unary(loop, stub->async(), &Async::Release, std::move(request),
-                                        timeout_ms);
+    auto response = co_await release(std::move(request), timeout_ms);
     if (!response.ok()) co_return Fail{std::move(response).error()};
     co_return std::vector<Done>(count);
   }
@@ -108,8 +116,18 @@ class RateLimitClientImpl : public RateLimitClient {
 
 }  // namespace
 
-std::unique_ptr<RateLimitClient> MakeRateLimitClient(Loop& loop, ChannelPtr channel) {
-  return std::make_unique<RateLimitClientImpl>(loop, channel);
+std::unique_ptr<RateLimitClient> MakeRateLimitClient(Loop& loop, ChannelPtr channel,
+                                                     const DirectServices* direct) {
+  using Batches = Batcher<AcquireItem, AcquireResult>;
+  if (direct != nullptr && direct->acquire && direct->release) {
+    return std::make_unique<RateLimitClientImpl>(loop, channel, Over(loop, direct->acquire),
+                                                 Over(loop, direct->release),
+                                                 Batches::kMaxInFlightDirect);
+  }
+  std::shared_ptr<RateLimitService::Stub> stub = RateLimitService::NewStub(channel);
+  return std::make_unique<RateLimitClientImpl>(loop, channel, Over(loop, stub, &Async::Acquire),
+                                               Over(loop, stub, &Async::Release),
+                                               Batches::kMaxInFlight);
 }
 
 }  // namespace tollgate

@@ -159,8 +159,8 @@ class Process {
     auto channels = rpc::ChannelSource::Make(config_.tls());
     if (!channels) return Internal(channels.error());
     channels_ = std::move(channels).value();
-    clients_ = MakeClientFactory(targets, *channels_);
-    context_.emplace(HostContext{loops_, clock_, *clients_,
+    clients_ = MakeClientFactory(targets, *channels_, direct_);
+    context_.emplace(HostContext{loops_, clock_, *clients_, direct_,
                                  [this](std::string_view name, std::string_view address) {
                                    addresses_.Report(name, address);
                                  }});
@@ -221,6 +221,7 @@ class Process {
   Clock& clock_ = SystemClock::Get();
   LoopPool loops_;
   std::unique_ptr<rpc::ChannelSource> channels_;
+  DirectServices direct_;
   std::unique_ptr<ClientFactory> clients_;
   AddressBook addresses_;
   std::optional<HostContext> context_;

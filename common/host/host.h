@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/clients/direct.h"
 #include "common/clients/factory.h"
 #include "common/host/module.h"
 #include "common/runtime/loop.h"
@@ -31,6 +32,8 @@ struct HostContext {
   Clock& clock;
   // Usable from Start on.
   ClientFactory& clients;
+  // Where a module offers its neighbours in this process what they need on each request.
+  DirectServices& direct;
   // A module that listens by itself reports where, for the address file and the log: ("http",
   // "127.0.0.1:8080"). Thread-safe.
   std::function<void(std::string_view name, std::string_view address)> report_address;

@@ -26,7 +26,9 @@ class BillingModule : public Module {
  public:
   BillingModule(HostContext& context, const config::v1::BillingSettings& settings)
       : ledger_(OptionsFrom(settings), context.clock),
-        services_(billing::MakeRpcServices(ledger_)) {}
+        services_(billing::MakeRpcServices(ledger_)) {
+    billing::OfferDirect(ledger_, context.direct);
+  }
 
   std::string_view name() const override { return "billing"; }
   void Register(grpc::ServerBuilder& builder) override {

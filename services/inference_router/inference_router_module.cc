@@ -50,6 +50,9 @@ class InferenceRouterModule : public Module {
                                                     std::shared_ptr<EventSink> sink) {
       return Serve(std::move(request), std::move(sink));
     });
+    context_.direct.generate = [this](Loop& loop, inference::v1::GenerateRequest request) {
+      return link_->StartDirect(loop, std::move(request));
+    };
   }
   ~InferenceRouterModule() override {
     if (lock_file_ >= 0) ::close(lock_file_);

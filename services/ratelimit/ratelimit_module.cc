@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "common/observability/metrics.h"
+#include "common/rpc/error_status.h"
 #include "services/ratelimit/ratelimit_rpc.h"
 
 namespace tollgate {
@@ -64,7 +65,19 @@ class RateLimitModule : public Module {
             context.loops.Next(), context.clock,
             (settings.lease_seconds() > 0 ? settings.lease_seconds() : kDefaultLeaseSeconds) *
                 1'000'000)),
-        rpc_(sweeper_->store) {}
+        rpc_(sweeper_->store) {
+    context.direct.acquire = [this](const ratelimit::v1::AcquireRequest& request, auto done) {
+      ratelimit::v1::AcquireResponse response;
+      const grpc::Status status = rpc_.DoAcquire(request, response);
+      if (!status.ok()) return done(Fail{rpc::FromStatus(status)});
+      done(std::move(response));
+    };
+    context.direct.release = [this](const ratelimit::v1::ReleaseRequest& request, auto done) {
+      const grpc::Status status = rpc_.DoRelease(request);
+      if (!status.ok()) return done(Fail{rpc::FromStatus(status)});
+      done(ratelimit::v1::ReleaseResponse());
+    };
+  }
 
   std::string_view name() const override { return "ratelimit"; }
   void Register(grpc::ServerBuilder& builder) override { builder.RegisterService(&rpc_); }

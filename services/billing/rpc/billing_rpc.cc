@@ -178,6 +178,33 @@ class AdminRpc : public v1::BillingAdminService::CallbackService {
 
 }  // namespace
 
+namespace {
+
+template <typename Response, typename Items>
+void RunDirect(LedgerService& ledger, const Items& items,
+               std::function<void(Result<Response>)> done) {
+  ledger.Submit(ToOps(items), [done = std::move(done)](Result<std::vector<Reply>> replies) {
+    if (!replies.ok()) return done(Fail{std::move(replies).error()});
+    Response response;
+    for (const Reply& reply : *replies) FromReply(reply, *response.add_results());
+    done(std::move(response));
+  });
+}
+
+}  // namespace
+
+void OfferDirect(LedgerService& ledger, DirectServices& direct) {
+  direct.authorize = [&ledger](const v1::AuthorizeRequest& request, auto done) {
+    RunDirect<v1::AuthorizeResponse>(ledger, request.items(), std::move(done));
+  };
+  direct.void_holds = [&ledger](const v1::VoidRequest& request, auto done) {
+    RunDirect<v1::VoidResponse>(ledger, request.items(), std::move(done));
+  };
+  direct.meter = [&ledger](const v1::MeterRequest& request, auto done) {
+    RunDirect<v1::MeterResponse>(ledger, request.ops(), std::move(done));
+  };
+}
+
 std::vector<std::unique_ptr<grpc::Service>> MakeRpcServices(LedgerService& ledger) {
   std::vector<std::unique_ptr<grpc::Service>> services;
   services.push_back(std::make_unique<BillingRpc>(ledger));

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/clients/direct.h"
 #include "services/billing/service/ledger_service.h"
 
 namespace grpc {
@@ -14,5 +15,8 @@ namespace tollgate::billing {
 
 // BillingService, MeteringService, BillingAdminService over one ledger, which must outlive them.
 std::vector<std::unique_ptr<grpc::Service>> MakeRpcServices(LedgerService& ledger);
+
+// The calls of each request, for neighbours in the same process.
+void OfferDirect(LedgerService& ledger, DirectServices& direct);
 
 }  // namespace tollgate::billing

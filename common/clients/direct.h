@@ -1,0 +1,66 @@
+// What the modules of one process offer each other without gRPC (docs/adr/0006): the same requests
+// and replies, handed over as they are. A module fills in its part when it is made; the client
+// factory uses what is there for targets that name no other place. No module can tell the
+// difference.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "common/clients/clients.h"
+#include "common/runtime/notify.h"
+
+namespace tollgate {
+
+// May be called on any thread and must not block. done is called once, on any thread, possibly
+// before the call returns.
+template <typename Request, typename Response>
+using DirectCall = std::function<void(Request, std::function<void(Result<Response>)> done)>;
+
+struct DirectServices {
+  DirectCall<ratelimit::v1::AcquireRequest, ratelimit::v1::AcquireResponse> acquire;
+  DirectCall<ratelimit::v1::ReleaseRequest, ratelimit::v1::ReleaseResponse> release;
+  DirectCall<billing::v1::AuthorizeRequest, billing::v1::AuthorizeResponse> authorize;
+  DirectCall<billing::v1::VoidRequest, billing::v1::VoidResponse> void_holds;
+  DirectCall<billing::v1::MeterRequest, billing::v1::MeterResponse> meter;
+  // Runs the request on the loop that asks: no event changes threads.
+  std::function<std::unique_ptr<Generation>(Loop&, inference::v1::GenerateRequest)> generate;
+};
+
+// The call as a coroutine of the given loop.
+template <typename Request, typename Response>
+Task<Result<Response>> CallDirect(Loop& loop, DirectCall<Request, Response> call, Request request) {
+  struct Pending {
+    explicit Pending(Loop& loop) : outside(loop) {}
+    std::optional<Result<Response>> result;
+    Waiter* waiter = nullptr;  // loop's thread only; null once the coroutine is gone
+    OutsideWork outside;
+  };
+  auto pending = std::make_shared<Pending>(loop);
+  Waiter waiter(loop);
+  struct Guard {
+    Pending& pending;
+    ~Guard() { pending.waiter = nullptr; }
+  } guard{*pending};
+  pending->waiter = &waiter;
+  std::function<void(Result<Response>)> done = [pending, &loop](Result<Response> result) {
+    if (Loop::Current() == &loop && pending->waiter != nullptr && !pending->waiter->suspended()) {
+      pending->result.emplace(std::move(result));  // answered within the call
+      return;
+    }
+    loop.Post([pending, result = std::move(result)]() mutable {
+      pending->result.emplace(std::move(result));
+      if (pending->waiter != nullptr) pending->waiter->ResumeNow(true);
+    });
+  };
+  call(std::move(request), std::move(done));
+  if (!pending->result) co_await waiter.Suspend();
+  if (!pending->result) {
+    co_return FailWith(ErrorId::kServiceUnavailable, "", "the call was cancelled");
+  }
+  co_return std::move(*pending->result);
+}
+
+}  // namespace tollgate
