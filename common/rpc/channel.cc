@@ -30,6 +30,9 @@ grpc::ChannelArguments Arguments() {
   // Our own processes are never behind the proxy that the environment may name.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // retries are the clients' business
+  // No look-ups of SRV and TXT records: a name server that does not answer them costs seconds.
+  arguments.SetInt(GRPC_ARG_DNS_ENABLE_SRV_QUERIES, 0);
+  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
   return arguments;

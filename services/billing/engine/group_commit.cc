@@ -125,6 +125,8 @@ void GroupCommit::Submit(std::vector<Op> ops, Done done) {
 }
 
 void GroupCommit::WorkerMain(size_t index) {
+  // The first batch shall not wait for a connection (a slow name server can take ten seconds).
+  (void)runners_[index]->Reconnect();
   while (true) {
     Work work;
     {
