@@ -177,6 +177,11 @@ void ChaosTest::CheckCharge(const Attempt& attempt, const std::vector<SimRequest
   }
   EXPECT_GE(charged, 0);
   EXPECT_LE(charged, most) << "charged more than was produced";
+  // What reached the caller is paid, whoever was killed (decisions 7).
+  if (attempt.seen_tokens > 0 && !produced.empty()) {
+    EXPECT_GE(charged, Charge(produced.front().prompt_tokens, attempt.seen_tokens))
+        << "what was delivered is lost: " << attempt.seen_tokens << " tokens";
+  }
   if (attempt.complete) {
     EXPECT_EQ(charged, Charge(attempt.prompt_tokens, attempt.completion_tokens))
         << "lost or doubled";
@@ -215,11 +220,12 @@ void ChaosTest::OneKill(int64_t kill, Load& load, const ApiKey& probe, std::mt19
   // The time runs from the restart itself, start-up included.
   const int64_t begun = MonotonicUs();
   ASSERT_EQ(Restart(name), "");
+  const double started = static_cast<double>(MonotonicUs() - begun) / 1e6;
   EXPECT_TRUE(WaitUntil([&] { return Serves(probe); }, 10'000, 20)) << name;
   seconds_.push_back(static_cast<double>(MonotonicUs() - begun) / 1e6);
   EXPECT_LE(seconds_.back(), 10.0) << name;
-  std::fprintf(stderr, "kill %lld of %s: serves again %.2f s after its restart\n",
-               static_cast<long long>(kill + 1), name.c_str(), seconds_.back());
+  std::fprintf(stderr, "kill %lld of %s: serves again %.2f s after its restart (start-up %.2f s)\n",
+               static_cast<long long>(kill + 1), name.c_str(), seconds_.back(), started);
 }
 
 void ChaosTest::CheckBooks(Load& load, int64_t kills) {
