@@ -39,8 +39,8 @@ class LoopImpl : public Loop {
  public:
   explicit LoopImpl(int index)
       : index_(index),
-        work_(asio::make_work_guard(io_)),
         wheel_(SystemClock::Get().MonotonicUs()),
+        work_(asio::make_work_guard(io_)),
         timer_(io_.get_executor()) {}
 
   ~LoopImpl() override {
@@ -118,12 +118,14 @@ class LoopImpl : public Loop {
     });
   }
 
-  asio::io_context io_{1};
   int index_;
-  asio::executor_work_guard<Executor> work_;
+  // What the destructors of coroutines use stands before the context, whose end destroys those that
+  // are left.
   std::vector<Callback> end_of_turn_;
   std::vector<Callback> running_;
   TimerWheel wheel_;
+  asio::io_context io_{1};
+  asio::executor_work_guard<Executor> work_;
   SteadyTimer timer_;
   int64_t armed_us_ = TimerWheel::kNever;
 };

@@ -45,7 +45,7 @@ void GatewayMetrics::CountRequest(std::string_view endpoint, int status, std::st
                         {"status", std::to_string(status)},
                         {"code", std::string(code)}});
   counter.Increment();
-  requests_.push_back({endpoint, code, status, &counter});
+  requests_.push_back({std::string(endpoint), std::string(code), status, &counter});
 }
 
 void GatewayMetrics::ObserveFirstToken(double seconds) { first_token_.Observe(seconds); }
@@ -66,7 +66,7 @@ void GatewayMetrics::CountDenial(std::string_view by) {
       metrics::Counter("tollgate_gateway_denials_total",
                        "Requests refused by a limit or for money.", {{"by", std::string(by)}});
   counter.Increment();
-  denials_.push_back({{}, by, 0, &counter});
+  denials_.push_back({"", std::string(by), 0, &counter});
 }
 
 void GatewayMetrics::TakeKeyCache(const KeyCacheCounters& counters) {

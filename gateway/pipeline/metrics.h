@@ -5,6 +5,7 @@
 #include <prometheus/histogram.h>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,8 +19,8 @@ class GatewayMetrics {
  public:
   GatewayMetrics();
 
-  // A request that has been answered. code is empty when it went well. All three texts are
-  // constants of small closed sets.
+  // A request that has been answered. code is empty when it went well. Both texts are of small
+  // closed sets.
   void CountRequest(std::string_view endpoint, int status, std::string_view code);
   void ObserveFirstToken(double seconds);
   void CountTokens(const tollgate::common::v1::Usage& usage);
@@ -32,7 +33,7 @@ class GatewayMetrics {
 
  private:
   struct Seen {
-    std::string_view endpoint, code;
+    std::string endpoint, code;
     int status;
     prometheus::Counter* counter;
   };
