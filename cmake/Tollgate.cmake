@@ -95,10 +95,10 @@ function(tollgate_binary)
   _tollgate_pch(${A_NAME} "${A_PCH}")
 endfunction()
 
-# tollgate_test(NAME common_base_tests SRCS a_test.cc … DEPS … [LABEL unit] [PCH …] [TIMEOUT s] [MAIN own])
+# tollgate_test(NAME common_base_tests SRCS a_test.cc … DEPS … [LABEL unit] [PCH …] [TIMEOUT s] [ARGS …] [OWN_MAIN])
 # One binary per folder, one ctest entry per binary.
 function(tollgate_test)
-  cmake_parse_arguments(A "OWN_MAIN" "NAME;PCH;LABEL;TIMEOUT" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(A "OWN_MAIN" "NAME;PCH;LABEL;TIMEOUT" "SRCS;DEPS;ARGS" ${ARGN})
   add_executable(${A_NAME} ${A_SRCS})
   _tollgate_includes(${A_NAME})
   target_link_libraries(${A_NAME} PRIVATE ${A_DEPS} GTest::gtest GTest::gmock)
@@ -113,9 +113,26 @@ function(tollgate_test)
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 120)
   endif()
-  add_test(NAME ${A_NAME} COMMAND ${A_NAME})
+  add_test(NAME ${A_NAME} COMMAND ${A_NAME} ${A_ARGS})
   set_tests_properties(${A_NAME} PROPERTIES LABELS "${A_LABEL}" TIMEOUT ${A_TIMEOUT}
-    ENVIRONMENT "TOLLGATE_BIN=${CMAKE_BINARY_DIR}/bin;TOLLGATE_SOURCE=${PROJECT_SOURCE_DIR};TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp;UBSAN_OPTIONS=print_stacktrace=1")
+    ENVIRONMENT "TOLLGATE_BIN=${CMAKE_BINARY_DIR}/bin;TOLLGATE_SOURCE=${PROJECT_SOURCE_DIR};TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp;ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0;UBSAN_OPTIONS=print_stacktrace=1")
+endfunction()
+
+# tollgate_fuzz(NAME json DEPS … UNDER_TEST common/json/parser.cc …), from <NAME>_fuzz.cc and corpus/<NAME>:
+# the test fuzz_<NAME>_tests, and with AddressSanitizer also the libFuzzer program fuzz_<NAME>.
+function(tollgate_fuzz)
+  cmake_parse_arguments(A "" "NAME" "DEPS;UNDER_TEST" ${ARGN})
+  tollgate_test(NAME fuzz_${A_NAME}_tests SRCS ${A_NAME}_fuzz.cc replay_main.cc DEPS ${A_DEPS} LABEL fuzz OWN_MAIN
+    ARGS "${CMAKE_CURRENT_SOURCE_DIR}/corpus/${A_NAME}")
+  if(TOLLGATE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    list(TRANSFORM A_UNDER_TEST PREPEND "${PROJECT_SOURCE_DIR}/")
+    add_executable(fuzz_${A_NAME} ${A_NAME}_fuzz.cc ${A_UNDER_TEST})
+    _tollgate_includes(fuzz_${A_NAME})
+    target_compile_options(fuzz_${A_NAME} PRIVATE -fsanitize=fuzzer)
+    target_link_options(fuzz_${A_NAME} PRIVATE -fsanitize=fuzzer)
+    target_link_libraries(fuzz_${A_NAME} PRIVATE ${A_DEPS})
+    set_target_properties(fuzz_${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  endif()
 endfunction()
 
 # tollgate_proto(AREA billing FILES tollgate/billing/v1/x.proto … DEPS tollgate::proto_common [GRPC])

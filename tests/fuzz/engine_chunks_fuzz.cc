@@ -1,0 +1,77 @@
+// What an engine may send: each line of the input is the data of one event; then the whole input as
+// an answer that was not streamed. Whatever comes out can be put between quotes and is JSON.
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/inference_router/engine/chunk_reader.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace tollgate::inference_router {
+namespace {
+
+using inference::v1::Event;
+
+bool IsJson(const std::string& text) {
+  return json::Document::ParseView(text, {.allow_lone_surrogates = true, .allow_nul = true}).ok();
+}
+
+bool IsInside(const std::string& escaped) { return IsJson("\"" + escaped + "\""); }
+
+void Check(const std::vector<Event>& events, int choices) {
+  std::set<int> finished;
+  std::set<std::pair<int, int>> named;
+  for (const Event& event : events) {
+    FUZZ_CHECK(event.has_delta());
+    const inference::v1::Delta& delta = event.delta();
+    FUZZ_CHECK(delta.choice() >= 0 && delta.choice() < choices);
+    FUZZ_CHECK(!finished.contains(delta.choice()));
+    if (delta.finish_reason() != inference::v1::FINISH_REASON_UNSPECIFIED)
+      finished.insert(delta.choice());
+    FUZZ_CHECK(IsInside(delta.content_json()));
+    FUZZ_CHECK(IsInside(delta.reasoning_json()));
+    FUZZ_CHECK(IsInside(delta.refusal_json()));
+    FUZZ_CHECK(IsInside(delta.stop_sequence_json()));
+    if (!delta.logprobs_json().empty()) FUZZ_CHECK(IsJson(delta.logprobs_json()));
+    for (const inference::v1::ToolCallDelta& call : delta.tool_calls()) {
+      FUZZ_CHECK(IsInside(call.id_json()));
+      FUZZ_CHECK(IsInside(call.name_json()));
+      FUZZ_CHECK(IsInside(call.arguments_json()));
+      // Id and name stand in the first delta of a call, and only there.
+      const bool first = named.emplace(delta.choice(), call.index()).second;
+      FUZZ_CHECK(first == !call.name_json().empty());
+      FUZZ_CHECK(first == !call.id_json().empty());
+    }
+  }
+}
+
+void Read(std::string_view input, inference::v1::RequestKind kind) {
+  const ChunkReader::Options options{.kind = kind, .choices = 2, .window = 4096};
+  ChunkReader reader(options);
+  std::vector<Event> events;
+  ChunkReader::Status status = ChunkReader::Status::kMore;
+  for (size_t begin = 0; begin <= input.size() && status == ChunkReader::Status::kMore;) {
+    const size_t end = std::min(input.find('\n', begin), input.size());
+    const std::string line(input.substr(begin, end - begin));
+    status = reader.Read(line, events);
+    begin = end + 1;
+  }
+  reader.finished();
+  Check(events, options.choices);
+  ChunkReader whole(options);
+  events.clear();
+  FUZZ_CHECK(whole.ReadWhole(input, events) != ChunkReader::Status::kMore);
+  Check(events, options.choices);
+}
+
+}  // namespace
+}  // namespace tollgate::inference_router
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view input = tollgate::fuzz::Text(data, size);
+  using namespace tollgate;
+  inference_router::Read(input, inference::v1::REQUEST_KIND_CHAT);
+  inference_router::Read(input, inference::v1::REQUEST_KIND_COMPLETION);
+  return 0;
+}
