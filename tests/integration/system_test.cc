@@ -87,6 +87,7 @@ void SystemTest::SetUp() {
 
 void SystemTest::TearDown() {
   System& system = kRunning->Of(GetParam());
+  if (system.cluster) EXPECT_EQ(system.cluster->Crashes(), "");
   if (HasFailure() && system.cluster) std::fprintf(stderr, "%s\n", system.cluster->Logs().c_str());
 }
 

@@ -228,6 +228,7 @@ std::string Cluster::Restart(const std::string& name, int64_t timeout_ms) {
   const int64_t deadline_us = MonotonicUs() + timeout_ms * 1000;
   for (const auto& member : members_) {
     if (member->name != name) continue;
+    if (std::string crash = member->process->Crash(); !crash.empty()) return crash;
     member->process->Kill();
     if (std::string error = StartMember(*member, deadline_us); !error.empty()) return error;
   }
@@ -237,12 +238,20 @@ std::string Cluster::Restart(const std::string& name, int64_t timeout_ms) {
 std::string Cluster::StopOrderly() {
   std::string wrong;
   for (size_t i = members_.size(); i-- > 0;) {
-    const int code = members_[i]->process->Terminate();
-    if (code != 0)
-      wrong += members_[i]->name + " ended with " + std::to_string(code) + "\n" +
-               members_[i]->process->LogTail();
+    Process& process = *members_[i]->process;
+    const int code = process.Terminate();
+    if (const std::string crash = process.Crash(); !crash.empty())
+      wrong += crash;
+    else if (code != 0)
+      wrong += members_[i]->name + " ended with " + std::to_string(code) + "\n" + process.LogTail();
   }
   return wrong;
+}
+
+std::string Cluster::Crashes() {
+  std::string crashes;
+  for (const auto& member : members_) crashes += member->process->Crash();
+  return crashes;
 }
 
 std::vector<std::string> Cluster::process_names() const {

@@ -85,8 +85,12 @@ class Cluster {
   // Starts everything and waits until each process says that it is ready. "" or what went wrong,
   // with the logs' ends.
   std::string Start(int64_t timeout_ms = 20'000);
-  // Orderly: SIGTERM in reverse order. The names of processes that did not exit with 0.
+  // Orderly: SIGTERM in reverse order. The names of processes that did not exit with 0, and what
+  // sanitizers found in any of them.
   std::string StopOrderly();
+
+  // What sanitizers found, and processes that have ended by themselves; "" when all is well.
+  std::string Crashes();
 
   int port() const { return http_port_; }  // of the gateway
   int dashboard_port() const { return dashboard_port_; }

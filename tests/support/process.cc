@@ -97,6 +97,20 @@ int Process::Terminate(int64_t timeout_ms) {
   return exit_code_;
 }
 
+std::string Process::Crash() {
+  constexpr size_t kShown = 8000;
+  const std::string log = ReadFile(log_file_);
+  for (const char* mark : {"ERROR: AddressSanitizer", "ERROR: LeakSanitizer", ": runtime error: ",
+                           "WARNING: ThreadSanitizer"}) {
+    const size_t at = log.find(mark);
+    if (at == std::string::npos) continue;
+    const size_t line = log.rfind('\n', at) + 1;  // npos + 1 is the beginning
+    return name_ + ": " + log.substr(line, kShown) + "\n";
+  }
+  if (Running() || exit_code_ == 0 || exit_code_ == -SIGKILL) return "";
+  return name_ + " ended with " + std::to_string(exit_code_) + "\n" + LogTail() + "\n";
+}
+
 std::string Process::LogTail(size_t bytes) const {
   const std::string log = ReadFile(log_file_);
   return log.size() <= bytes ? log : log.substr(log.size() - bytes);

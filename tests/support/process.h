@@ -44,6 +44,9 @@ class Process {
   int exit_code() const { return exit_code_; }
   pid_t pid() const { return pid_; }
   const std::string& name() const { return name_; }
+  // What a sanitizer found in the process, or how it ended by itself and not well; "" when neither.
+  // What the test itself killed is well.
+  std::string Crash();
   // The last bytes of the log.
   std::string LogTail(size_t bytes = 8000) const;
 
