@@ -6,6 +6,7 @@
 // TOLLGATE_CHAOS_KILLS sets the number of kills of each (a few when not set, 50 for the full run),
 // TOLLGATE_CHAOS_SEED the seed.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -283,6 +284,8 @@ class ChaosOnPostgresTest : public ChaosTest {
     ClusterOptions options;
     options.auth_sql = postgres_->MakeDatabase("auth");
     options.billing_sql = postgres_->MakeDatabase("billing");
+    // The data folder was made without syncing: else the first recovery would have to.
+    sync();
     Start(options);
   }
   void TearDown() override {
