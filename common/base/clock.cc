@@ -33,7 +33,8 @@ int64_t SystemClock::MonotonicUs() const {
 
 int32_t UtcMonth(int64_t wall_us) {
   std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{FloorDays(wall_us)}}};
-  return static_cast<int>(date.year()) * 100 + static_cast<int>(static_cast<unsigned>(date.month()));
+  return static_cast<int>(date.year()) * 100 +
+         static_cast<int>(static_cast<unsigned>(date.month()));
 }
 
 int32_t UtcDay(int64_t wall_us) { return static_cast<int32_t>(FloorDays(wall_us)); }

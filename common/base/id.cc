@@ -40,7 +40,8 @@ Id Id::Make(int64_t unix_ms, uint64_t random_high, uint64_t random_low) {
 Id Id::New() {
   auto now = std::chrono::system_clock::now().time_since_epoch();
   auto& random = ThreadRandom();
-  return Make(std::chrono::duration_cast<std::chrono::milliseconds>(now).count(), random(), random());
+  return Make(std::chrono::duration_cast<std::chrono::milliseconds>(now).count(), random(),
+              random());
 }
 
 std::optional<Id> Id::FromBytes(std::string_view bytes) {

@@ -1,6 +1,7 @@
 // 128-bit ids that sort by the time they were made: 48 bits of Unix milliseconds, 80 random bits
 // (the layout of UUID version 7 without its fixed bits). The id that money hangs on is one of these
-// (decisions.md 26); the ledger reads the time back to refuse ids that are too old (reliability 1.3).
+// (decisions.md 26); the ledger reads the time back to refuse ids that are too old
+// (reliability 1.3).
 #pragma once
 
 #include <array>
@@ -44,7 +45,8 @@ struct IdHash {
   size_t operator()(const Id& id) const;
 };
 
-// length characters of [0-9A-Za-z] from the system's random source: for public ids such as chatcmpl-….
+// length characters of [0-9A-Za-z] from the system's random source: for public ids such as
+// chatcmpl-….
 std::string RandomBase62(size_t length);
 
 }  // namespace tollgate

@@ -1,6 +1,6 @@
-// Result<T, E>: a value or the reason why there is none. Errors are values; exceptions do not cross a
-// module's edge. E is usually tollgate::Error (common/error/error.h); a plain std::string serves where
-// no caller ever tells errors apart.
+// Result<T, E>: a value or the reason why there is none. Errors are values; exceptions do not cross
+// a module's edge. E is usually tollgate::Error (common/error/error.h); a plain std::string serves
+// where no caller ever tells errors apart.
 #pragma once
 
 #include <cassert>

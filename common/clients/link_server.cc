@@ -8,11 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "common/clients/clients.h"
 #include "common/clients/inbox.h"
-#include "common/clients/link_client.h"
-#include "common/error/error.h"
-#include "common/runtime/notify.h"
+#include "common/clients/link_request.h"
 #include "tollgate/inference/v1/inference.grpc.pb.h"
 
 namespace tollgate {
@@ -29,14 +26,12 @@ using inference::v1::LinkResponseFrame;
 constexpr size_t kMessageBytes = 1024 * 1024;
 
 class LinkCall;
+using Sink = RequestSink;
 
 // What every call shares with the service.
-struct Core {
-  Core(LoopPool& loops, GenerateHandler handler) : loops(loops), handler(std::move(handler)) {}
+struct Core : RequestCore {
+  Core(LoopPool& loops, GenerateHandler handler) : RequestCore(std::move(handler)), loops(loops) {}
   LoopPool& loops;
-  GenerateHandler handler;
-  std::atomic<bool> draining{false};
-  std::atomic<int> running{0};
   std::mutex mutex;
   std::vector<std::weak_ptr<LinkCall>> links;  // under the mutex
 };
@@ -48,66 +43,6 @@ Event Refusal() {
   error.set_retry_after_ms(1'000);
   error.set_internal(kLinkRefusal);
   return event;
-}
-
-// One running request's way back. The transport (a link or a call) takes what it sends.
-class Sink : public EventSink {
- public:
-  // Queues the event; the sink has checked that there is room.
-  using Emit = std::function<void(Event)>;
-
-  Sink(Loop& loop, Emit emit) : emit_(std::move(emit)), room_(loop) {}
-
-  Task<bool> Send(Event event) override {
-    // The end must get out even to a receiver that has stopped granting: it frees the request.
-    if (!event.has_end()) {
-      while (credit_ <= 0 && !cancelled_) co_await room_.Wait();
-    }
-    if (cancelled_) co_return false;
-    credit_ -= static_cast<int64_t>(event.ByteSizeLong());
-    emit_(std::move(event));
-    co_return true;
-  }
-  bool cancelled() const override { return cancelled_; }
-  void OnCancel(std::function<void()> callback) override {
-    on_cancel_ = std::move(callback);
-    if (cancelled_) Tell();
-  }
-
-  void Grant(int64_t bytes) {
-    credit_ += bytes;
-    room_.NotifyAll();
-  }
-  void Cancel() {
-    if (cancelled_) return;
-    cancelled_ = true;
-    emit_ = nullptr;  // the transport may be gone from here on
-    room_.NotifyAll();
-    Tell();
-  }
-
- private:
-  void Tell() {
-    auto callback = std::move(on_cancel_);
-    on_cancel_ = nullptr;
-    if (callback) callback();
-  }
-
-  Emit emit_;
-  Notify room_;
-  int64_t credit_ = kLinkWindowBytes;
-  bool cancelled_ = false;
-  std::function<void()> on_cancel_;
-};
-
-// Runs the handler to its end and keeps what it needs alive meanwhile. finished is told on the
-// loop.
-Task<void> RunRequest(std::shared_ptr<Core> core, GenerateRequest request,
-                      std::shared_ptr<Sink> sink, std::function<void()> finished) {
-  ++core->running;
-  co_await core->handler(std::move(request), sink);
-  --core->running;
-  finished();
 }
 
 struct Signal {
@@ -352,70 +287,6 @@ class GenerateCall : public grpc::ServerWriteReactor<GenerateResponse>,
   bool finished_ = false;
 };
 
-// A request of the same loop: events lie in a list until they are taken.
-class DirectGeneration : public Generation {
- public:
-  DirectGeneration(const std::shared_ptr<Core>& core, Loop& loop, GenerateRequest request)
-      : stream_(std::make_shared<Stream>(loop)) {
-    if (core->draining) {
-      stream_->refused = true;
-      return;
-    }
-    stream_->sink =
-        std::make_shared<Sink>(loop, [stream = std::weak_ptr<Stream>(stream_)](Event event) {
-          if (auto open = stream.lock()) open->Put(std::move(event));
-        });
-    loop.Spawn(RunRequest(core, std::move(request), stream_->sink, [] {}));
-  }
-  ~DirectGeneration() override { Cancel(); }
-
-  Task<Result<std::vector<Event>>> Next() override {
-    auto stream = stream_;  // survives this object while it waits
-    while (stream->events.empty()) {
-      if (stream->refused) {
-        co_return Fail{Error{
-            .id = ErrorId::kServiceUnavailable, .retry_after_ms = 1'000, .internal = kLinkRefusal}};
-      }
-      if (stream->over) {
-        co_return FailWith(ErrorId::kServerError, "", "Next after the end of a generation");
-      }
-      co_await stream->arrived.Wait();
-    }
-    std::vector<Event> events;
-    events.swap(stream->events);
-    if (!stream->over) {
-      int64_t bytes = 0;
-      for (const Event& event : events) bytes += static_cast<int64_t>(event.ByteSizeLong());
-      stream->sink->Grant(bytes);
-    }
-    co_return events;
-  }
-  void Cancel() override {
-    if (stream_->over || stream_->refused) return;
-    stream_->over = true;
-    stream_->arrived.NotifyAll();
-    stream_->sink->Cancel();
-  }
-  bool sent() const override { return !stream_->refused; }
-
- private:
-  struct Stream {
-    explicit Stream(Loop& loop) : arrived(loop) {}
-    void Put(Event event) {
-      over = over || event.has_end();
-      events.push_back(std::move(event));
-      arrived.NotifyAll();
-    }
-    std::shared_ptr<Sink> sink;
-    std::vector<Event> events;
-    bool over = false;     // End has come, or it was cancelled
-    bool refused = false;  // the router is stopping
-    Notify arrived;
-  };
-
-  std::shared_ptr<Stream> stream_;
-};
-
 class LinkServerImpl : public LinkServer, public InferenceService::CallbackService {
  public:
   LinkServerImpl(LoopPool& loops, GenerateHandler handler)
@@ -423,7 +294,7 @@ class LinkServerImpl : public LinkServer, public InferenceService::CallbackServi
 
   grpc::Service* service() override { return this; }
   std::unique_ptr<Generation> StartDirect(Loop& loop, GenerateRequest request) override {
-    return std::make_unique<DirectGeneration>(core_, loop, std::move(request));
+    return StartDirectGeneration(core_, loop, std::move(request));
   }
   void Drain() override {
     core_->draining = true;

@@ -71,7 +71,8 @@ std::string Error::ToString() const {
 }
 
 Fail<Error> BadRequest(std::string message, std::string param) {
-  return {Error{.id = ErrorId::kBadRequest, .message = std::move(message), .param = std::move(param)}};
+  return {
+      Error{.id = ErrorId::kBadRequest, .message = std::move(message), .param = std::move(param)}};
 }
 
 Fail<Error> FailWith(ErrorId id, std::string message, std::string internal) {

@@ -11,29 +11,30 @@
 namespace tollgate {
 
 enum class ErrorId : uint8_t {
-  kBadRequest,            // 400 bad_request
-  kRequestTooLarge,       // 400 bad_request; the Messages family says request_too_large (decisions 19)
-  kContextLengthExceeded, // 400 context_length_exceeded
-  kInvalidApiKey,         // 401 invalid_api_key
-  kInsufficientCredits,   // 402 insufficient_credits
-  kVirtualKeyBlocked,     // 403 virtual_key_blocked
-  kModelBlocked,          // 403 model_blocked
-  kModelNotFound,         // 404 model_unavailable: not in the catalog
-  kModelNotServing,       // 503 model_unavailable: in the catalog, not serving now
-  kNotFound,              // 404 not_found: no such endpoint
-  kRateLimited,           // 429 rate_limited
-  kTokenLimited,          // 429 token_limited
-  kServerError,           // 500 server_error: our own failure
-  kUpstreamError,         // 502 server_error: the engine itself answered 502 or 504, or broke
-  kUpstreamUnreachable,   // 502 service_unavailable: the engine could not be reached
-  kServiceUnavailable,    // 503 service_unavailable: over capacity, starting, or a service of ours away
+  kBadRequest,       // 400 bad_request
+  kRequestTooLarge,  // 400 bad_request; the Messages family says request_too_large (decisions 19)
+  kContextLengthExceeded,  // 400 context_length_exceeded
+  kInvalidApiKey,          // 401 invalid_api_key
+  kInsufficientCredits,    // 402 insufficient_credits
+  kVirtualKeyBlocked,      // 403 virtual_key_blocked
+  kModelBlocked,           // 403 model_blocked
+  kModelNotFound,          // 404 model_unavailable: not in the catalog
+  kModelNotServing,        // 503 model_unavailable: in the catalog, not serving now
+  kNotFound,               // 404 not_found: no such endpoint
+  kRateLimited,            // 429 rate_limited
+  kTokenLimited,           // 429 token_limited
+  kServerError,            // 500 server_error: our own failure
+  kUpstreamError,          // 502 server_error: the engine itself answered 502 or 504, or broke
+  kUpstreamUnreachable,    // 502 service_unavailable: the engine could not be reached
+  kServiceUnavailable,     // 503 service_unavailable: over capacity, starting, or a service of ours
+                           // away
 };
 inline constexpr int kErrorIdCount = 16;
 
 // One line of the catalog.
 struct ErrorRow {
   ErrorId id;
-  std::string_view name;           // in protos and logs, for example "model_not_serving"
+  std::string_view name;  // in protos and logs, for example "model_not_serving"
   int http_status;
   std::string_view code;           // stable public slug
   std::string_view openai_type;    // error.type of the OpenAI family

@@ -33,7 +33,8 @@ std::string Decimal(Int128 value, int decimals) {
   return negative && text != "0" ? "-" + text : text;
 }
 
-// Reads text as an integer count of 10^-decimals. Empty when malformed, too precise or out of range.
+// Reads text as an integer count of 10^-decimals. Empty when malformed, too precise or out of
+// range.
 std::optional<int64_t> ParseScaled(std::string_view text, int decimals) {
   bool negative = !text.empty() && text.front() == '-';
   if (negative) text.remove_prefix(1);
@@ -80,8 +81,8 @@ int64_t HoldNano(Int128 cost_pico) {
 
 int64_t OutputTokensAffordable(const Rates& rates, int64_t input_tokens,
                                int64_t authorized_nano_usd) {
-  Int128 left = static_cast<Int128>(authorized_nano_usd) * kPicoPerNano -
-                CostPico(rates, input_tokens, 0);
+  Int128 left =
+      static_cast<Int128>(authorized_nano_usd) * kPicoPerNano - CostPico(rates, input_tokens, 0);
   if (left < 0) return 0;
   if (rates.output_pico_usd == 0) return kMax;
   return Saturate(left / rates.output_pico_usd);

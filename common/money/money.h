@@ -30,9 +30,10 @@ int64_t ChargeNano(Int128 cost_pico);
 // What must be held for an exact cost: rounded up. Saturates at the int64 range.
 int64_t HoldNano(Int128 cost_pico);
 
-// How many output tokens the money still pays for, once the input is paid. Never negative; with a free
-// output rate, INT64_MAX (if the input is covered).
-int64_t OutputTokensAffordable(const Rates& rates, int64_t input_tokens, int64_t authorized_nano_usd);
+// How many output tokens the money still pays for, once the input is paid. Never negative; with a
+// free output rate, INT64_MAX (if the input is covered).
+int64_t OutputTokensAffordable(const Rates& rates, int64_t input_tokens,
+                               int64_t authorized_nano_usd);
 
 // "12.5" for 12,500,000,000 nano-USD: exact, no trailing zeros, no exponent.
 std::string NanoToDecimalUsd(int64_t nano_usd);
@@ -43,10 +44,11 @@ std::string PicoPerTokenToUsdPerToken(int64_t pico_usd);
 // Exact decimal of a pico-USD amount of any size.
 std::string PicoToDecimalUsd(Int128 pico_usd);
 
-// Reads a decimal USD amount ("5", "0.25", "-3.1") with at most 9 decimals into nano-USD. Empty when
-// it is not one, or out of range.
+// Reads a decimal USD amount ("5", "0.25", "-3.1") with at most 9 decimals into nano-USD. Empty
+// when it is not one, or out of range.
 std::optional<int64_t> ParseDecimalUsdToNano(std::string_view text);
-// Reads a price in USD per million tokens with at most 6 decimals into pico-USD per token. Not negative.
+// Reads a price in USD per million tokens with at most 6 decimals into pico-USD per token. Not
+// negative.
 std::optional<int64_t> ParseUsdPerMillionToPico(std::string_view text);
 
 }  // namespace tollgate

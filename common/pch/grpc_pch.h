@@ -19,9 +19,9 @@
 #include <variant>
 #include <vector>
 
-#include <boost/asio.hpp>
 #include <google/protobuf/arena.h>
 #include <google/protobuf/message.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/support/client_callback.h>
 #include <grpcpp/support/server_callback.h>
+#include <boost/asio.hpp>

@@ -26,7 +26,7 @@ struct PendingCall {
   Request request;
   Response response;
   grpc::Status status;
-  Waiter* waiter = nullptr;  // loop's thread only; null once the coroutine is gone
+  Waiter* waiter = nullptr;              // loop's thread only; null once the coroutine is gone
   std::unique_ptr<OutsideWork> outside;  // until gRPC has posted the answer
 };
 
@@ -57,8 +57,8 @@ Task<Result<Response>> Unary(Loop& loop, std::type_identity_t<Async>* async,
   (async->*method)(&call->context, &call->request, &call->response,
                    [call](grpc::Status status) mutable {
                      call->status = std::move(status);
-                     // This thread keeps nothing of the call: its context holds the channel, whose end
-                     // on a thread of gRPC's would be the end of the process (pitfalls.md).
+                     // This thread keeps nothing of the call: its context holds the channel, whose
+                     // end on a thread of gRPC's would be the end of the process (pitfalls.md).
                      std::unique_ptr<OutsideWork> outside = std::move(call->outside);
                      outside->loop().Post([call = std::move(call)] {
                        if (call->waiter != nullptr) call->waiter->ResumeNow(true);

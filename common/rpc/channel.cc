@@ -16,7 +16,8 @@ namespace {
 
 grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
-  // pitfalls.md: with the default back-off a server that starts late is not found for another second.
+  // pitfalls.md: with the default back-off a server that starts late is not found for another
+  // second.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
@@ -70,8 +71,8 @@ std::vector<std::string> Resolve(const std::string& target) {
   return addresses;
 }
 
-// Several replicas as one target that gRPC spreads calls over. One name is left to gRPC's own resolver,
-// which follows changes of its addresses.
+// Several replicas as one target that gRPC spreads calls over. One name is left to gRPC's own
+// resolver, which follows changes of its addresses.
 std::string GrpcTarget(const std::vector<std::string>& parts) {
   if (parts.size() == 1) return parts[0];
   std::string target;
@@ -122,9 +123,9 @@ std::shared_ptr<grpc::Channel> ChannelSource::Channel(const std::string& target)
   }
   grpc::ChannelArguments arguments = Arguments();
   arguments.SetLoadBalancingPolicyName("round_robin");
-  return grpc::CreateCustomChannel(
-      GrpcTarget(SplitCommas(target)),
-      credentials_ ? credentials_ : grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(GrpcTarget(SplitCommas(target)),
+                                   credentials_ ? credentials_ : grpc::InsecureChannelCredentials(),
+                                   arguments);
 }
 
 BasicResult<std::shared_ptr<grpc::ServerCredentials>, std::string> MakeServerCredentials(

@@ -28,7 +28,8 @@ inline constexpr int kMaxMessageBytes = 64 << 20;
 class ChannelSource {
  public:
   // With TLS configured, "host:port" targets use it; in-process and unix targets never do.
-  static BasicResult<std::unique_ptr<ChannelSource>, std::string> Make(const config::v1::TlsConfig& tls);
+  static BasicResult<std::unique_ptr<ChannelSource>, std::string> Make(
+      const config::v1::TlsConfig& tls);
   // Plain text.
   ChannelSource();
   ~ChannelSource();
@@ -46,8 +47,8 @@ class ChannelSource {
   std::unique_ptr<State> state_;
 };
 
-// Credentials of a server: plain text without TLS configured. The callers' names are checked against
-// tls.allowed_callers.
+// Credentials of a server: plain text without TLS configured. The callers' names are checked
+// against tls.allowed_callers.
 BasicResult<std::shared_ptr<grpc::ServerCredentials>, std::string> MakeServerCredentials(
     const config::v1::TlsConfig& tls);
 // Limits and keepalive of a server.

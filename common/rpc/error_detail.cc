@@ -16,8 +16,10 @@ constexpr size_t kMaxInternal = 500;
 size_t CharacterLength(std::string_view text) {
   auto byte = static_cast<uint8_t>(text[0]);
   if (byte < 0x80) return 1;
-  size_t length = byte >= 0xC2 && byte <= 0xDF ? 2 : byte >= 0xE0 && byte <= 0xEF ? 3
-                  : byte >= 0xF0 && byte <= 0xF4 ? 4 : 0;
+  size_t length = byte >= 0xC2 && byte <= 0xDF   ? 2
+                  : byte >= 0xE0 && byte <= 0xEF ? 3
+                  : byte >= 0xF0 && byte <= 0xF4 ? 4
+                                                 : 0;
   if (length == 0 || text.size() < length) return 0;
   for (size_t i = 1; i < length; ++i) {
     if ((static_cast<uint8_t>(text[i]) & 0xC0) != 0x80) return 0;

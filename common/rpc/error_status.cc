@@ -7,15 +7,23 @@ constexpr size_t kMaxDetails = 2048;
 
 grpc::StatusCode CodeOf(const Error& error) {
   switch (error.row().http_status) {
-    case 400: return grpc::StatusCode::INVALID_ARGUMENT;
-    case 401: return grpc::StatusCode::UNAUTHENTICATED;
-    case 402: return grpc::StatusCode::FAILED_PRECONDITION;
-    case 403: return grpc::StatusCode::PERMISSION_DENIED;
-    case 404: return grpc::StatusCode::NOT_FOUND;
-    case 429: return grpc::StatusCode::RESOURCE_EXHAUSTED;
+    case 400:
+      return grpc::StatusCode::INVALID_ARGUMENT;
+    case 401:
+      return grpc::StatusCode::UNAUTHENTICATED;
+    case 402:
+      return grpc::StatusCode::FAILED_PRECONDITION;
+    case 403:
+      return grpc::StatusCode::PERMISSION_DENIED;
+    case 404:
+      return grpc::StatusCode::NOT_FOUND;
+    case 429:
+      return grpc::StatusCode::RESOURCE_EXHAUSTED;
     case 502:
-    case 503: return grpc::StatusCode::UNAVAILABLE;
-    default: return grpc::StatusCode::INTERNAL;
+    case 503:
+      return grpc::StatusCode::UNAVAILABLE;
+    default:
+      return grpc::StatusCode::INTERNAL;
   }
 }
 
@@ -47,7 +55,8 @@ Error FromStatus(const grpc::Status& status) {
     default:
       error.id = ErrorId::kServerError;
   }
-  error.internal = "rpc status " + std::to_string(status.error_code()) + ": " + status.error_message();
+  error.internal =
+      "rpc status " + std::to_string(status.error_code()) + ": " + status.error_message();
   return error;
 }
 

@@ -1,5 +1,6 @@
-// Errors of the catalog as gRPC statuses and back. The row travels as an ErrorDetail in the status's
-// details, at most 2 KiB of them: beyond 8 KiB of metadata the peer sees RESOURCE_EXHAUSTED and no detail.
+// Errors of the catalog as gRPC statuses and back. The row travels as an ErrorDetail in the
+// status's details, at most 2 KiB of them: beyond 8 KiB of metadata the peer sees
+// RESOURCE_EXHAUSTED and no detail.
 #pragma once
 
 #include <grpcpp/support/status.h>

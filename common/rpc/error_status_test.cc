@@ -23,8 +23,8 @@ TEST(ErrorStatus, WithoutDetailTheTransportsCodesMeanAnOutage) {
   for (auto code : {UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, RESOURCE_EXHAUSTED}) {
     EXPECT_EQ(FromStatus({code, "x"}).id, ErrorId::kServiceUnavailable) << code;
   }
-  for (auto code : {INVALID_ARGUMENT, UNAUTHENTICATED, PERMISSION_DENIED, NOT_FOUND, INTERNAL, UNKNOWN,
-                    UNIMPLEMENTED, FAILED_PRECONDITION}) {
+  for (auto code : {INVALID_ARGUMENT, UNAUTHENTICATED, PERMISSION_DENIED, NOT_FOUND, INTERNAL,
+                    UNKNOWN, UNIMPLEMENTED, FAILED_PRECONDITION}) {
     EXPECT_EQ(FromStatus({code, "x"}).id, ErrorId::kServerError) << code;
   }
 }
@@ -41,7 +41,9 @@ TEST(ErrorStatus, BrokenOrUnknownDetailsCountAsAbsent) {
 TEST(ErrorStatus, DetailsStayBelowTwoKibibytesAndAreValidUtf8) {
   std::string euro;
   for (int i = 0; i < 5'000; ++i) euro += "€";
-  Error error{.id = ErrorId::kBadRequest, .message = euro, .param = euro,
+  Error error{.id = ErrorId::kBadRequest,
+              .message = euro,
+              .param = euro,
               .internal = "\xff\xc0\xaf ok \xed\xa0\x80 " + euro};
   grpc::Status status = ToStatus(error);
   EXPECT_LE(status.error_details().size(), 2'048u);

@@ -1,15 +1,17 @@
-// Server streams that push changes: each subscriber gets a first message (the state now), then every
-// published message in order, and a ping when nothing else was sent for a while.
+// Server streams that push changes: each subscriber gets a first message (the state now), then
+// every published message in order, and a ping when nothing else was sent for a while.
 //
 //   rpc::PushHub<WatchKeysResponse> hub_(loop, {.ping_ms = 1000, .make_ping = [this] { … }});
 //   grpc::ServerWriteReactor<WatchKeysResponse>* WatchKeys(grpc::CallbackServerContext*,
-//                                                          const WatchKeysRequest* request) override {
+//                                                          const WatchKeysRequest* request)
+//                                                          override {
 //     return hub_.Open([&] { return FirstMessages(*request); });
 //   }
 //   … change the state, then: hub_.Publish(message);
 //
-// Nothing is lost between the first message and the changes: `first` runs while publishing waits, so a
-// change is in the state that it reads or is published after it (or both: give messages versions).
+// Nothing is lost between the first message and the changes: `first` runs while publishing waits,
+// so a change is in the state that it reads or is published after it (or both: give messages
+// versions).
 #pragma once
 
 #include <grpcpp/support/server_callback.h>
@@ -36,7 +38,8 @@ class PushHub {
     // 0: no pings.
     int64_t ping_ms = 1000;
     std::function<Message()> make_ping;
-    // Messages that may wait for a slow subscriber; one more and its stream is ended, to begin anew.
+    // Messages that may wait for a slow subscriber; one more and its stream is ended, to begin
+    // anew.
     size_t max_queued = 1024;
   };
 
@@ -69,7 +72,9 @@ class PushHub {
     return stream;
   }
 
-  void Publish(Message message) { state_->Publish(std::make_shared<const Message>(std::move(message))); }
+  void Publish(Message message) {
+    state_->Publish(std::make_shared<const Message>(std::move(message)));
+  }
 
   // Ends all streams; new ones are refused.
   void Close() {

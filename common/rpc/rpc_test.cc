@@ -1,5 +1,5 @@
-// The bridge between gRPC and coroutines: calls, errors over both transports, streams that push, late
-// servers. The services are those of our own protos, played by small fakes.
+// The bridge between gRPC and coroutines: calls, errors over both transports, streams that push,
+// late servers. The services are those of our own protos, played by small fakes.
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
@@ -33,7 +33,8 @@ using testing::RunOn;
 class FakeAuth : public AuthService::CallbackService {
  public:
   explicit FakeAuth(LoopPool& loops)
-      : loops_(loops), hub(loops.loop(0), {.ping_ms = 30, .make_ping = [] { return Message(-1); }}) {}
+      : loops_(loops),
+        hub(loops.loop(0), {.ping_ms = 30, .make_ping = [] { return Message(-1); }}) {}
   ~FakeAuth() override { workers_.Stop(); }
 
   static WatchKeysResponse Message(int64_t version) {
@@ -72,7 +73,10 @@ class FakeAuth : public AuthService::CallbackService {
       reactor->Finish({grpc::StatusCode::PERMISSION_DENIED, "no"});
       return reactor;
     }
-    Error error{.id = ErrorId::kTokenLimited, .message = what, .param = "p", .retry_after_ms = 1234,
+    Error error{.id = ErrorId::kTokenLimited,
+                .message = what,
+                .param = "p",
+                .retry_after_ms = 1234,
                 .internal = what};
     return Answer(context, Fail{error});
   }
@@ -291,7 +295,9 @@ TEST(Rpc, AServerThatStartsLateIsFoundSoon) {
   LoopPool loops(1);
   loops.Start();
   int port = 0;
-  { port = Server(loops).port; }
+  {
+    port = Server(loops).port;
+  }
   ChannelSource source;
   auto stub = AuthService::NewStub(source.Channel("127.0.0.1:" + std::to_string(port)));
   auto call = [&](Loop& loop) { return Verify(loop, *stub, "worker", 1'000); };
@@ -320,7 +326,8 @@ TEST(Rpc, AListOfAddressesSpreadsCallsAndSurvivesTheLossOfOne) {
 TEST(Rpc, UnixSocketsCarryCalls) {
   LoopPool loops(1);
   loops.Start();
-  std::string address = "unix:" + ::testing::TempDir() + "/rpc_" + std::to_string(getpid()) + ".sock";
+  std::string address =
+      "unix:" + ::testing::TempDir() + "/rpc_" + std::to_string(getpid()) + ".sock";
   Server server(loops, address);
   ChannelSource source;
   auto stub = AuthService::NewStub(source.Channel(address));
@@ -332,7 +339,8 @@ TEST(Rpc, InProcessWithoutAServerIsUnavailable) {
   loops.Start();
   ChannelSource source;
   auto stub = AuthService::NewStub(source.Channel("inproc:"));
-  auto result = RunOn(loops.loop(0), [&](Loop& loop) { return Verify(loop, *stub, "worker", 500); });
+  auto result =
+      RunOn(loops.loop(0), [&](Loop& loop) { return Verify(loop, *stub, "worker", 500); });
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().id, ErrorId::kServiceUnavailable);
 }

@@ -1,5 +1,6 @@
-// Server side: gRPC callback handlers that never block gRPC's few threads. A handler hops to a loop (as
-// a coroutine) or to a worker thread (as a blocking function) and the call is answered from there.
+// Server side: gRPC callback handlers that never block gRPC's few threads. A handler hops to a loop
+// (as a coroutine) or to a worker thread (as a blocking function) and the call is answered from
+// there.
 //
 //   class AuthRpc : public auth::v1::AuthService::CallbackService {
 //     grpc::ServerUnaryReactor* VerifyKey(grpc::CallbackServerContext* context,

@@ -66,12 +66,11 @@ BasicResult<std::shared_ptr<grpc::ChannelCredentials>, std::string> MakeTlsChann
   options.set_certificate_provider(*provider);
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
-  // Our certificates bear names of services, not of hosts: the authority is ours alone, so its signature
-  // is what tells that the peer is one of our processes.
+  // Our certificates bear names of services, not of hosts: the authority is ours alone, so its
+  // signature is what tells that the peer is one of our processes.
   options.set_verify_server_certs(true);
   options.set_check_call_host(false);
-  options.set_certificate_verifier(
-      std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
+  options.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
   return grpc::experimental::TlsCredentials(options);
 }
 

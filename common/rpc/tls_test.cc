@@ -1,4 +1,5 @@
-// Mutual TLS: only certificates of our own authority get in, and of those only the names on the list.
+// Mutual TLS: only certificates of our own authority get in, and of those only the names on the
+// list.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <openssl/evp.h>

@@ -1,6 +1,6 @@
 // A server stream that is kept open (common/clients/subscription.h): it begins anew 100 ms after it
-// broke, until its owner goes. gRPC's callbacks only post to the loop; the next message is read when the
-// last one has been handled, so a slow receiver holds the sender back.
+// broke, until its owner goes. gRPC's callbacks only post to the loop; the next message is read
+// when the last one has been handled, so a slow receiver holds the sender back.
 #pragma once
 
 #include <grpcpp/client_context.h>
@@ -19,7 +19,8 @@ namespace tollgate::rpc {
 template <typename Request, typename Message>
 struct WatchOptions {
   // Starts a stream, for example
-  //   [stub](auto* context, auto* request, auto* reactor) { stub->async()->WatchKeys(context, request, reactor); }
+  //   [stub](auto* context, auto* request, auto* reactor) { stub->async()->WatchKeys(context,
+  //   request, reactor); }
   std::function<void(grpc::ClientContext*, const Request*, grpc::ClientReadReactor<Message>*)> open;
   // The request of each new stream.
   std::function<Request()> make_request;
@@ -62,7 +63,8 @@ class Watch {
       if (silence_timer != 0) loop.CancelTimer(silence_timer);
       if (stream != nullptr) stream->Cancel();
     }
-    // May be the end of the owner: nothing of this is touched after the callback unless still wanted.
+    // May be the end of the owner: nothing of this is touched after the callback unless still
+    // wanted.
     void OnMessage(Message message) {
       if (stopped) return;
       heard = true;
@@ -125,8 +127,7 @@ class Watch {
     }
     void OnDone(const grpc::Status& status) override {
       auto outside = std::move(outside_);
-      outside->loop().Post(
-          [self = std::move(self_), status] { self->core_->OnEnd(status); });
+      outside->loop().Post([self = std::move(self_), status] { self->core_->OnEnd(status); });
     }
 
    private:

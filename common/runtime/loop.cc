@@ -17,8 +17,8 @@
 namespace tollgate {
 namespace {
 
-// How long a stopping pool waits for calls of other threads: above the deadlines of calls that are made
-// on the way of a request. Others end when their owner cancels them.
+// How long a stopping pool waits for calls of other threads: above the deadlines of calls that are
+// made on the way of a request. Others end when their owner cancels them.
 constexpr int kMaxOutsideWaitMs = 3'000;
 
 thread_local Loop* current_loop = nullptr;
@@ -27,7 +27,8 @@ thread_local Loop* current_loop = nullptr;
   try {
     std::rethrow_exception(exception);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "{\"level\":\"error\",\"message\":\"exception escaped a coroutine: %s\"}\n",
+    std::fprintf(stderr,
+                 "{\"level\":\"error\",\"message\":\"exception escaped a coroutine: %s\"}\n",
                  e.what());
   } catch (...) {
     std::fprintf(stderr, "{\"level\":\"error\",\"message\":\"exception escaped a coroutine\"}\n");
@@ -56,8 +57,8 @@ class LoopImpl : public Loop {
   void Post(Callback callback) override { asio::post(io_, std::move(callback)); }
 
   void AtEndOfTurn(Callback callback) override {
-    // Asio queues a posted handler behind everything that the last poll of the sockets found ready, and
-    // polls them once more before it runs: exactly the end of the turn.
+    // Asio queues a posted handler behind everything that the last poll of the sockets found ready,
+    // and polls them once more before it runs: exactly the end of the turn.
     if (end_of_turn_.empty()) asio::post(io_, [this] { RunEndOfTurn(); });
     end_of_turn_.push_back(std::move(callback));
   }
@@ -103,8 +104,8 @@ class LoopImpl : public Loop {
     running_.clear();
   }
 
-  // Keeps the kernel's timer at the wheel's next stop. Moving it earlier is rare: most timers are set
-  // for later than what is already there.
+  // Keeps the kernel's timer at the wheel's next stop. Moving it earlier is rare: most timers are
+  // set for later than what is already there.
   void Arm() {
     int64_t next_us = wheel_.NextUs();
     if (next_us >= armed_us_) return;

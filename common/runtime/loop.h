@@ -31,13 +31,14 @@ class Loop {
 
   // Runs the callback on this loop, from any thread, in order of posting.
   virtual void Post(Callback callback) = 0;
-  // Runs the callback once everything that is ready now has run: gathers what belongs into one write.
-  // This loop's thread only.
+  // Runs the callback once everything that is ready now has run: gathers what belongs into one
+  // write. This loop's thread only.
   virtual void AtEndOfTurn(Callback callback) = 0;
-  // Starts a coroutine on this loop. What it lets escape is a bug: the process stops with a message.
+  // Starts a coroutine on this loop. What it lets escape is a bug: the process stops with a
+  // message.
   virtual void Spawn(Task<void> task) = 0;
-  // One coarse wheel for all timers of the loop (about 10 ms): cheap to set and to cancel. Never early.
-  // This loop's thread only.
+  // One coarse wheel for all timers of the loop (about 10 ms): cheap to set and to cancel. Never
+  // early. This loop's thread only.
   virtual TimerId RunAfter(int64_t delay_ms, Callback callback) = 0;
   virtual void CancelTimer(TimerId timer) = 0;
   // Suspends the calling coroutine. This loop's thread only.
@@ -53,8 +54,8 @@ class Loop {
   std::atomic<int64_t> outside_work_{0};
 };
 
-// Held by what runs elsewhere (a call that gRPC answers) and will post to a loop: a pool that stops waits
-// for it. Let go after the last Post.
+// Held by what runs elsewhere (a call that gRPC answers) and will post to a loop: a pool that stops
+// waits for it. Let go after the last Post.
 class OutsideWork {
  public:
   explicit OutsideWork(Loop& loop) : loop_(loop) { ++loop.outside_work_; }
@@ -78,8 +79,8 @@ class LoopPool {
   // The next loop, round-robin. Thread-safe.
   Loop& Next();
   void Start();
-  // Waits for outside work to end (with a limit), then ends and joins the threads. What is still queued
-  // then is dropped when the pool is destroyed.
+  // Waits for outside work to end (with a limit), then ends and joins the threads. What is still
+  // queued then is dropped when the pool is destroyed.
   void Stop();
 
  private:

@@ -48,12 +48,12 @@ void Waiter::ResumeNow(bool value) {
 
 void Waiter::Resume(bool value) {
   if (!handler_) return;
-  asio::post(loop_.executor(),
-             [handler = Take(), value]() mutable { std::move(handler)(value); });
+  asio::post(loop_.executor(), [handler = Take(), value]() mutable { std::move(handler)(value); });
 }
 
 void Waiter::DestroySuspended(Loop& loop) {
-  // Destroying one coroutine may destroy others, wake them, or (rarely) end a wait and begin another.
+  // Destroying one coroutine may destroy others, wake them, or (rarely) end a wait and begin
+  // another.
   while (loop.suspended_ != nullptr) {
     Handler dead = loop.suspended_->Take();
   }

@@ -1,6 +1,6 @@
 // Waiting of coroutines for each other, within one loop. Nothing here may be touched from another
-// thread: Post to the loop first. Whoever is woken resumes in a handler of its own, never inside the
-// call that wakes it.
+// thread: Post to the loop first. Whoever is woken resumes in a handler of its own, never inside
+// the call that wakes it.
 #pragma once
 
 #include <boost/asio/async_result.hpp>
@@ -25,12 +25,12 @@ class Waiter {
   Task<bool> Suspend();
   // Does nothing when nobody is suspended.
   void Resume(bool value);
-  // The same within this call. Only where no coroutine of the loop is running further up the stack: in
-  // a handler or a timer.
+  // The same within this call. Only where no coroutine of the loop is running further up the stack:
+  // in a handler or a timer.
   void ResumeNow(bool value);
   bool suspended() const { return handler_.has_value(); }
-  // Destroys what is suspended on a loop that will not run again. Without it such coroutines would own
-  // themselves for ever: the handler stands in the frame that it keeps.
+  // Destroys what is suspended on a loop that will not run again. Without it such coroutines would
+  // own themselves for ever: the handler stands in the frame that it keeps.
   static void DestroySuspended(Loop& loop);
 
  private:

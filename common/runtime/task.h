@@ -1,5 +1,5 @@
-// The coroutine type of the product and the socket and timer types that go with it. All of them name
-// the event loop's executor type outright: a type-erased executor costs on every token.
+// The coroutine type of the product and the socket and timer types that go with it. All of them
+// name the event loop's executor type outright: a type-erased executor costs on every token.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

@@ -1,5 +1,5 @@
-// For tests: runs a coroutine to its end and gives back what it returned. GoogleTest's ASSERT_* do not
-// compile inside coroutines: return values and assert outside, or use EXPECT_*.
+// For tests: runs a coroutine to its end and gives back what it returned. GoogleTest's ASSERT_* do
+// not compile inside coroutines: return values and assert outside, or use EXPECT_*.
 #pragma once
 
 #include <exception>
@@ -27,8 +27,9 @@ Task<void> Deliver(Task<T> task, std::promise<T>& promise) {
 }
 }  // namespace internal
 
-// Runs make(loop), which returns a Task<T>, on the given running loop and waits for it. The callable
-// lives until the coroutine has ended, so capturing lambdas are safe here. Not on the loop's thread.
+// Runs make(loop), which returns a Task<T>, on the given running loop and waits for it. The
+// callable lives until the coroutine has ended, so capturing lambdas are safe here. Not on the
+// loop's thread.
 template <typename Make>
 auto RunOn(Loop& loop, Make make) {
   using T = typename decltype(make(loop))::value_type;

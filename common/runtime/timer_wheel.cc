@@ -66,8 +66,8 @@ void TimerWheel::Cancel(Id id) {
 }
 
 void TimerWheel::RunSlot(int64_t tick) {
-  // A callback may change the slot's list, so look from its head again after each one. What callbacks
-  // add is due at a later tick and is passed over.
+  // A callback may change the slot's list, so look from its head again after each one. What
+  // callbacks add is due at a later tick and is passed over.
   for (;;) {
     uint32_t index = heads_[tick % kSlots];
     while (index != kNone && nodes_[index].tick > tick) index = nodes_[index].next;

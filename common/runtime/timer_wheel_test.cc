@@ -1,4 +1,5 @@
-// The wheel's rules: never early, late by at most one tick, cancelled means never, in any order of turns.
+// The wheel's rules: never early, late by at most one tick, cancelled means never, in any order of
+// turns.
 #include "common/runtime/timer_wheel.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Counts of microseconds with 0.1 % precision at every size (1,024 steps per power of two): a change of 0.02 ms
-// shows in a gap of 20 ms.
+// Counts of microseconds with 0.1 % precision at every size (1,024 steps per power of two): a
+// change of 0.02 ms shows in a gap of 20 ms.
 #pragma once
 
 #include <bit>

@@ -45,7 +45,8 @@ class Systems : public ::testing::Environment {
         if (!engine.Start(&system->failure)) return *system;
       }
       ClusterOptions options;
-      options.all_in_one = kind == "allinone";
+      options.all_in_one = kind != "tcp" && kind != "tcp_postgres";
+      options.grpc_in_process = kind == "allinone_grpc";
       options.catalog =
           DefaultCatalog({system->engines[0].base_url(), system->engines[1].base_url()},
                          kInputPrice, kOutputPrice);

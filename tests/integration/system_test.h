@@ -1,7 +1,7 @@
-// The fixture of all integration tests: the same cases against the all-in-one process, against a
-// cluster in which every service is its own process over TCP, and what concerns keys, limits and
-// money also against such a cluster whose services keep their data in PostgreSQL. Two simulated
-// engines serve "sim/model".
+// The fixture of all integration tests: the same cases against the all-in-one process (with direct
+// calls, and over in-process gRPC, docs/adr/0006), against a cluster in which every service is its
+// own process over TCP, and what concerns keys, limits and money also against such a cluster whose
+// services keep their data in PostgreSQL. Two simulated engines serve "sim/model".
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,8 +30,9 @@ inline int64_t Charge(int64_t prompt_tokens, int64_t completion_tokens) {
 std::string ChatBody(const std::string& more = "", const std::string& model = "sim/model");
 inline constexpr char kChat[] = "/v1/chat/completions";
 
-inline const auto kSystems = ::testing::Values("allinone", "tcp");
-inline const auto kSystemsAndStores = ::testing::Values("allinone", "tcp", "tcp_postgres");
+inline const auto kSystems = ::testing::Values("allinone", "allinone_grpc", "tcp");
+inline const auto kSystemsAndStores =
+    ::testing::Values("allinone", "allinone_grpc", "tcp", "tcp_postgres");
 
 class SystemTest : public ::testing::TestWithParam<std::string> {
  protected:

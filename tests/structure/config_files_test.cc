@@ -60,8 +60,7 @@ std::string WithSecretsIn(const std::string& folder, std::string text) {
 TEST(ConfigFiles, EachIsReadByTheMessageOfItsProcess) {
   char name[] = "/tmp/tollgate-structure-XXXXXX";
   const std::string folder = mkdtemp(name);
-  for (const char* secret :
-       {"pepper", "dashboard-token", "postgres_password", "dashboard_token"}) {
+  for (const char* secret : {"pepper", "dashboard-token", "postgres_password", "dashboard_token"}) {
     std::ofstream(folder + "/" + secret) << "0123456789abcdef0123456789abcdef\n";
   }
   for (const char* variable : {"TOLLGATE_HOME", "TOLLGATE_ADMIN_SOCKET"}) {

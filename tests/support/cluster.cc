@@ -128,7 +128,8 @@ std::string Cluster::Section(const std::string& name) const {
     return "billing:\n  sql:\n    url: " +
            Or(options_.billing_sql, "sqlite:" + dir + "/billing.db") + "\n" +
            Setting("hold_ttl_seconds", options_.hold_ttl_seconds) +
-           Setting("slice_tokens", options_.slice_tokens);
+           Setting("slice_tokens", options_.slice_tokens) +
+           (options_.holds_before_disk ? "  holds_before_disk: true\n" : "");
   }
   if (name == "router") {
     return "router:\n  data_dir: " + dir + "/router\n" +
@@ -151,6 +152,13 @@ std::string Cluster::ConfigOf(const Member& member) const {
     for (const char* name :
          {"gateway", "auth", "ratelimit", "catalog", "billing", "router", "dashboard"}) {
       text += Section(name);
+    }
+    if (options_.grpc_in_process) {
+      text += "targets:\n";
+      for (const char* name : {"auth", "ratelimit", "billing", "catalog"}) {
+        text += std::string("  ") + name + ": \"inproc:\"\n";
+      }
+      text += "  inference_routers: [\"inproc:\"]\n";
     }
     return text;
   }

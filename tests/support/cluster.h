@@ -32,6 +32,11 @@ struct ClusterOptions {
   // postgresql:// URLs instead of SQLite files.
   std::string auth_sql;
   std::string billing_sql;
+  // All-in-one only: its modules call each other over gRPC even so (targets "inproc:").
+  bool grpc_in_process = false;
+  // The SQLite ledger grants holds before the disk has them (docs/adr/0005), as the all-in-one
+  // does.
+  bool holds_before_disk = false;
   // Put before each command, for example {"/usr/bin/taskset", "-c", "0"}.
   std::vector<std::string> wrapper;
 };

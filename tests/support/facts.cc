@@ -22,6 +22,11 @@ Json MakeFacts(Cluster& cluster, int64_t credit_usd) {
   keys.Set("limited", cluster.NewCustomer(kUsd, {.limits = limited}).secret);
   keys.Set("one_a_minute",
            cluster.NewCustomer(kUsd, {.limits = {.requests_per_minute = 1}}).secret);
+  // Every kind of limit, so high that it refuses nobody: what it costs to have them.
+  const Limits roomy = {.requests_per_minute = 100'000'000,
+                        .tokens_per_minute = 100'000'000'000,
+                        .concurrent_requests = 1'000'000};
+  keys.Set("roomy", cluster.NewCustomer(credit_usd * kUsd, {.limits = roomy}).secret);
   keys.Set("few_tokens", cluster.NewCustomer(kUsd, {.limits = {.tokens_per_minute = 500}}).secret);
   Json workspaces = Json::Object();
   workspaces.Set("good", good.workspace_id);

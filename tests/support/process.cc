@@ -100,8 +100,8 @@ int Process::Terminate(int64_t timeout_ms) {
 std::string Process::Crash() {
   constexpr size_t kShown = 8000;
   const std::string log = ReadFile(log_file_);
-  for (const char* mark : {"ERROR: AddressSanitizer", "ERROR: LeakSanitizer", ": runtime error: ",
-                           "WARNING: ThreadSanitizer"}) {
+  for (const char* mark : {"ERROR: AddressSanitizer", "ERROR: LeakSanitizer",
+                           ": runtime error: ", "WARNING: ThreadSanitizer"}) {
     const size_t at = log.find(mark);
     if (at == std::string::npos) continue;
     const size_t line = log.rfind('\n', at) + 1;  // npos + 1 is the beginning

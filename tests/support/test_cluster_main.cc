@@ -42,6 +42,7 @@ Flags Read(int argc, char** argv) {
   flags.options.lease_seconds = 30;
   flags.options.heartbeat_seconds = 5;
   flags.options.health_check_seconds = 5;
+  flags.options.holds_before_disk = true;  // everything is on this machine
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
     const char* value = i + 1 < argc ? argv[i + 1] : "";
