@@ -46,6 +46,15 @@ struct ErrorRow {
 const ErrorRow& RowOf(ErrorId id);
 std::optional<ErrorId> ErrorIdByName(std::string_view name);
 
+// A request that does not fit the context window, in tokens. 0: nobody said.
+struct TokenAccounting {
+  int64_t limit = 0;
+  int64_t prompt = 0;
+  int64_t output = 0;
+  // The engine stopped counting: prompt is a lower bound.
+  bool prompt_is_lower_bound = false;
+};
+
 // Something went wrong for a caller. Cheap to move, safe to show but for `internal`.
 struct Error {
   ErrorId id = ErrorId::kServerError;
@@ -57,6 +66,8 @@ struct Error {
   int64_t retry_after_ms = 0;
   // For our logs only.
   std::string internal;
+  // Of kContextLengthExceeded: the envelope of each family words it (decisions.md 32).
+  TokenAccounting tokens = {};
 
   const ErrorRow& row() const { return RowOf(id); }
   std::string_view public_message() const {

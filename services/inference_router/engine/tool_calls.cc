@@ -9,47 +9,6 @@ namespace {
 constexpr size_t kMaxCalls = 256;
 }  // namespace
 
-void ArgumentsScanner::AddDecoded(char c) {
-  if (in_string_) {
-    if (string_escape_) {
-      string_escape_ = false;
-    } else if (c == '\\') {
-      string_escape_ = true;
-    } else if (c == '"') {
-      in_string_ = false;
-    }
-    return;
-  }
-  if (c == '"') {
-    in_string_ = true;
-  } else if (c == '{' || c == '[') {
-    ++depth_;
-    opened_ = true;
-  } else if (c == '}' || c == ']') {
-    --depth_;
-  }
-}
-
-void ArgumentsScanner::Add(std::string_view escaped) {
-  for (char c : escaped) {
-    if (skip_hex_ > 0) {  // the digits of \uXXXX: never structure that matters here
-      --skip_hex_;
-    } else if (pending_backslash_) {
-      pending_backslash_ = false;
-      if (c == 'u') {
-        skip_hex_ = 4;
-        string_escape_ = false;
-      } else {
-        AddDecoded(c == '"' || c == '\\' ? c : ' ');
-      }
-    } else if (c == '\\') {
-      pending_backslash_ = true;
-    } else {
-      AddDecoded(c);
-    }
-  }
-}
-
 ToolCalls::Call& ToolCalls::Find(const json::Value& item, size_t position, bool named) {
   std::optional<int64_t> index;
   if (item.Find("index").is_number()) index = item.Find("index").Integer();

@@ -9,27 +9,10 @@
 #include <vector>
 
 #include "common/json/json.h"
+#include "common/json/object_scanner.h"
 #include "tollgate/inference/v1/inference.pb.h"
 
 namespace tollgate::inference_router {
-
-// Follows the escaped pieces of a tool call's arguments and tells when they make one whole JSON
-// object.
-class ArgumentsScanner {
- public:
-  void Add(std::string_view escaped);
-  bool complete() const { return depth_ == 0 && opened_; }
-
- private:
-  void AddDecoded(char c);
-
-  int depth_ = 0;
-  bool opened_ = false;
-  bool in_string_ = false;
-  bool string_escape_ = false;
-  bool pending_backslash_ = false;
-  int skip_hex_ = 0;
-};
 
 class ToolCalls {
  public:
@@ -45,7 +28,7 @@ class ToolCalls {
     bool shown = false;   // id and name have been sent
     int index = 0;        // ours, once shown
     std::string waiting;  // arguments that came before the name
-    ArgumentsScanner arguments;
+    json::ObjectScanner arguments;
   };
   Call& Find(const json::Value& item, size_t position, bool named);
   void ReadOne(const json::Value& item, size_t position, inference::v1::Delta& delta);

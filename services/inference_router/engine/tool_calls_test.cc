@@ -89,16 +89,5 @@ TEST(ToolCalls, ArgumentsAsAnObjectBecomeText) {
             "0|a|f|{\\\"x\\\":\\\"y\\\"}\n");
 }
 
-TEST(ArgumentsScanner, KnowsAWholeObjectAtEveryCut) {
-  const std::string escaped = R"({\"a\":\"q\\\"}\u0022\\\\\",\"b\":[{}]})";
-  for (size_t cut = 0; cut <= escaped.size(); ++cut) {
-    ArgumentsScanner scanner;
-    scanner.Add(std::string_view(escaped).substr(0, cut));
-    EXPECT_EQ(scanner.complete(), cut == escaped.size()) << cut;
-    scanner.Add(std::string_view(escaped).substr(cut));
-    EXPECT_TRUE(scanner.complete()) << cut;
-  }
-}
-
 }  // namespace
 }  // namespace tollgate::inference_router

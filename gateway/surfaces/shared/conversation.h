@@ -1,0 +1,59 @@
+// Writes the `messages` of an engine request for the surfaces whose own form is another: texts are
+// spliced in as the escaped bytes that came, and counted on the way (reliability.md 1.4).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/pipeline/canonical_request.h"
+
+namespace tollgate::gateway {
+
+// All texts are insides of JSON literals.
+class ConversationWriter {
+ public:
+  enum class Role : uint8_t { kSystem, kUser, kAssistant };
+
+  // Begins a message of that role; one that holds nothing at the end is not written. A message that
+  // is open goes on only when `join` is set and it has the same role.
+  void Begin(Role role, bool join = false);
+  // Parts of the open message. System texts are joined by a blank line and an assistant's are put
+  // one behind the other; a user's stay parts when there are several.
+  void Text(std::string_view text);
+  // An image_url part; detail may be empty. Counts as a media part.
+  void Image(std::string_view url, std::string_view detail = {});
+  // A part of another medium (audio, a file): counted, not written; the capability check refuses it
+  // before any engine hears of it.
+  void OtherMedium();
+  // Of an assistant's message.
+  void Reasoning(std::string_view text);
+  void ToolCall(std::string_view id, std::string_view name, std::string_view arguments);
+  // A message of role tool; ends the open one.
+  void ToolResult(std::string_view call_id, std::string_view text);
+
+  // Ends the open message.
+  void End();
+  bool empty() const { return size_.messages == 0; }
+  // The JSON array. Ends the open message.
+  std::string Take();
+  // After Take. Texts that engines see twice count once.
+  const PromptSize& size() const { return size_; }
+
+ private:
+  void Add(std::string_view message);
+  void Count(std::string_view text) { size_.text_bytes += static_cast<int64_t>(text.size()); }
+
+  std::string out_;
+  PromptSize size_;
+  bool open_ = false;
+  Role role_ = Role::kUser;
+  std::vector<std::string> texts_;  // of the open message
+  std::vector<std::string> parts_;  // the same as parts, images among them
+  bool media_ = false;
+  std::string reasoning_;
+  std::string calls_;
+};
+
+}  // namespace tollgate::gateway
