@@ -31,7 +31,28 @@ int64_t CountContent(const Json& content) {
   return count;
 }
 
-// "x_sim" of the body over the default script, member by member.
+// The script that a request brings: its member "x_sim", or, for surfaces that hand no unknown member
+// on to the engine, the JSON behind "x_sim:" that its last message consists of.
+Json OwnScript(const Json& body) {
+  if (body.has("x_sim")) return body["x_sim"];
+  constexpr std::string_view kMark = "x_sim:";
+  const Json& messages = body["messages"];
+  if (messages.size() == 0) return Json();
+  const std::string text = TextOfContent(messages[messages.size() - 1]["content"]);
+  if (text.rfind(kMark, 0) != 0) return Json();
+  return Json::Parse(text.substr(kMark.size())).value_or(Json());
+}
+
+// The same bytes in pieces of so many, wherever they cut an event, a line or a character.
+std::vector<std::string> CutEvery(size_t bytes, const std::vector<std::string>& chunks) {
+  std::string all;
+  for (const std::string& chunk : chunks) all += chunk;
+  std::vector<std::string> pieces;
+  for (size_t at = 0; at < all.size(); at += bytes) pieces.push_back(all.substr(at, bytes));
+  return pieces;
+}
+
+// The request's own script over the default script, member by member.
 class ScriptReader {
  public:
   ScriptReader(const Json& request, const Json& otherwise)
@@ -64,6 +85,7 @@ void ReadScript(const ScriptReader& from, const EngineSimOptions& options, SimSc
   script.delay_ms = from.integer("delay_ms", options.first_token_ms);
   script.token_ms = from["token_ms"].number(options.token_ms);
   script.status = static_cast<int>(from.integer("status", 0));
+  script.status_times = from.integer("status_times", -1);
   if (const Json& body = from["error_body"]; !body.is_null()) {
     script.error_body = body.is_string() ? body.str() : body.Dump();
   }
@@ -94,6 +116,8 @@ void ReadScript(const ScriptReader& from, const EngineSimOptions& options, SimSc
   for (const Json& chunk : from["raw_chunks"].elements()) {
     script.raw_chunks.push_back(chunk.is_string() ? chunk.str() : "data: " + chunk.Dump() + "\n\n");
   }
+  if (const int64_t bytes = from.integer("split_bytes", 0); bytes > 0)
+    script.raw_chunks = CutEvery(static_cast<size_t>(bytes), script.raw_chunks);
 }
 
 struct WantedCall {
@@ -312,9 +336,11 @@ int64_t CountPrompt(const Json& body) {
 }
 
 std::optional<SimError> MakePlan(const Json& body, bool chat, const EngineSimOptions& options,
-                                 const Json& default_script, SimPlan& plan) {
+                                 const Json& default_script, SimPlan& plan,
+                                 std::map<std::string, int64_t>* refused) {
   if (auto error = CheckShape(body, chat, options)) return error;
-  const ScriptReader script(body["x_sim"], default_script);
+  const Json own_script = OwnScript(body);
+  const ScriptReader script(own_script, default_script);
   plan.chat = chat;
   plan.stream = body["stream"].boolean();
   plan.include_usage = body["stream_options"]["include_usage"].boolean();
@@ -326,6 +352,10 @@ std::optional<SimError> MakePlan(const Json& body, bool chat, const EngineSimOpt
   plan.model = body["model"].str();
   plan.prompt_tokens = CountPrompt(body);
   ReadScript(script, options, plan.script);
+  if (refused != nullptr && plan.script.status_times >= 0 &&
+      (*refused)[plan.script.tag]++ >= plan.script.status_times) {
+    plan.script.status = 0;
+  }
   if (plan.script.status != 0) return std::nullopt;
 
   const Json& wanted = body["max_completion_tokens"].is_number() ? body["max_completion_tokens"]

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -43,7 +44,8 @@ struct SimChoice {
 struct SimScript {
   int64_t delay_ms = 0;
   double token_ms = 0;
-  int status = 0;  // not 0: answer this and nothing else
+  int status = 0;             // not 0: answer this and nothing else
+  int64_t status_times = -1;  // only to so many requests with this tag; -1: to all
   std::optional<std::string> error_body;
   std::vector<std::pair<std::string, std::string>> headers;
   int64_t cut_after = -1;  // tokens of a choice; the connection is closed there
@@ -80,7 +82,9 @@ struct SimPlan {
 int64_t CountPrompt(const Json& body);
 
 // Fills the plan, or tells how the request is refused. default_script is an object or null.
+// `refused` counts, by tag, the requests that a script with status_times has refused so far.
 std::optional<SimError> MakePlan(const Json& body, bool chat, const EngineSimOptions& options,
-                                 const Json& default_script, SimPlan& plan);
+                                 const Json& default_script, SimPlan& plan,
+                                 std::map<std::string, int64_t>* refused = nullptr);
 
 }  // namespace tollgate::test

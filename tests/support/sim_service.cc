@@ -125,7 +125,7 @@ void SimService::Generate(SimConnection& connection, SimHttpRequest request, boo
   std::optional<SimError> error;
   {
     std::lock_guard lock(mutex_);
-    error = body ? MakePlan(*body, chat, options_, default_script_, answer->plan)
+    error = body ? MakePlan(*body, chat, options_, default_script_, answer->plan, &refused_)
                  : SimError{400, "BadRequestError", "the body is not JSON", ""};
     record->fixed.stream = answer->plan.stream;
     record->fixed.prompt_tokens = answer->plan.prompt_tokens;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -71,6 +72,7 @@ class SimService : public SimLoop::Handler {
 
   mutable std::mutex mutex_;  // guards what follows
   Json default_script_;
+  std::map<std::string, int64_t> refused_;  // by tag; see MakePlan
   std::vector<std::shared_ptr<SimRecord>> records_;
   std::atomic<int64_t> requests_{0}, running_{0}, finished_{0}, aborted_{0}, prompt_tokens_{0},
       tokens_{0};

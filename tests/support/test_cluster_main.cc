@@ -25,15 +25,15 @@ namespace {
 using namespace tollgate::test;
 
 constexpr char kUsage[] =
-    "tollgate-test-cluster [--tcp] [--postgres] [--engine URL]... [--threads N] [--credit-usd N] "
-    "[--log-level "
-    "L] [-- WRAPPER...]\n";
+    "tollgate-test-cluster [--tcp] [--postgres] [--engine URL]... [--keep-requests] [--threads N] "
+    "[--credit-usd N] [--log-level L] [-- WRAPPER...]\n";
 
 struct Flags {
   ClusterOptions options;
   std::vector<std::string> engines;
   int64_t credit_usd = 1000;
   bool postgres = false;
+  bool keep_requests = false;  // the simulated engine lists what it got: /sim/requests, /sim/bodies
 };
 
 Flags Read(int argc, char** argv) {
@@ -52,6 +52,10 @@ Flags Read(int argc, char** argv) {
     }
     if (flag == "--postgres") {
       flags.postgres = true;
+      continue;
+    }
+    if (flag == "--keep-requests") {
+      flags.keep_requests = true;
       continue;
     }
     if (flag == "--") {
@@ -88,7 +92,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   Flags flags = Read(argc, argv);
   EngineSimOptions engine_options;
-  engine_options.keep_requests = false;
+  engine_options.keep_requests = flags.keep_requests;
   EngineSim engine(engine_options);
   if (flags.engines.empty()) {
     if (!engine.Start()) return 1;
