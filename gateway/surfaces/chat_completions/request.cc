@@ -4,7 +4,7 @@
 
 #include "gateway/surfaces/chat_completions/messages.h"
 #include "gateway/surfaces/chat_completions/tools.h"
-#include "gateway/surfaces/shared/fields.h"
+#include "gateway/surfaces/shared/engine_fields.h"
 
 namespace tollgate::gateway {
 
@@ -13,7 +13,8 @@ namespace {
 using enum FieldKind;
 using enum FieldFate;
 
-// Absent from this table: forwarded as it came (decisions.md 17).
+// Absent from this table and from that of all endpoints (engine_fields.h): forwarded as it came
+// (decisions.md 17).
 constexpr FieldRule kRules[] = {
     // What the gateway reads itself.
     {"model", kString, kOwn},
@@ -25,104 +26,20 @@ constexpr FieldRule kRules[] = {
     {"tools", kArray, kOwn},
     {"tool_choice", kAny, kOwn},
     // Checked, then forwarded.
-    {"temperature", kNumber, kForward, 0, 2},
-    {"top_p", kNumber, kForward, 0, 1},
-    {"frequency_penalty", kNumber, kForward, -2, 2},
-    {"presence_penalty", kNumber, kForward, -2, 2},
     {"n", kInteger, kForward, 1, 128},
     {"best_of", kInteger, kForward, 1, 128},
-    {"seed", kInteger, kForward},
     {"logprobs", kBool, kForward},
     {"top_logprobs", kInteger, kForward, 0, 20},
-    {"logit_bias", kObject, kForward},
-    {"stop", kAny, kForward},
     {"parallel_tool_calls", kBool, kForward},
     {"response_format", kObject, kForward},
     {"reasoning_effort", kString, kForward},
-    // Numbers that engines understand beyond the public format.
-    {"top_k", kInteger, kForward, -1},
-    {"min_p", kNumber, kForward, 0, 1},
-    {"repetition_penalty", kNumber, kForward, 0},
-    {"length_penalty", kNumber, kForward},
-    {"min_tokens", kInteger, kForward, 0},
     // Of the public format, but without meaning here (wire.md 2.1: accept and ignore).
-    {"user", kAny, kDrop},
-    {"metadata", kAny, kDrop},
-    {"store", kAny, kDrop},
-    {"service_tier", kAny, kDrop},
     {"verbosity", kAny, kDrop},
     {"prediction", kAny, kDrop},
     {"modalities", kAny, kDrop},
     {"audio", kAny, kDrop},
-    {"safety_identifier", kAny, kDrop},
-    {"prompt_cache_key", kAny, kDrop},
-    {"prompt_cache_retention", kAny, kDrop},
     {"web_search_options", kAny, kDrop},
-    // Engine fields that reach beyond the caller's own request: they pick queues, slots, adapters
-    // or
-    // request ids that tenants share, load code, open connections, or go around max_tokens.
-    {"priority", kAny, kDrop},
-    {"request_id", kAny, kDrop},
-    {"rid", kAny, kDrop},
-    {"kv_transfer_params", kAny, kDrop},
-    {"bootstrap_host", kAny, kDrop},
-    {"bootstrap_port", kAny, kDrop},
-    {"bootstrap_room", kAny, kDrop},
-    {"data_parallel_rank", kAny, kDrop},
-    {"session_params", kAny, kDrop},
-    {"custom_logit_processor", kAny, kDrop},
-    {"logits_processors", kAny, kDrop},
-    {"lora_path", kAny, kDrop},
-    {"lora", kAny, kDrop},
-    {"adapter_id", kAny, kDrop},
-    {"id_slot", kAny, kDrop},
-    {"n_predict", kAny, kDrop},
-    {"max_new_tokens", kAny, kDrop},
-    {"n_probs", kAny, kDrop},
-    {"prompt_logprobs", kAny, kDrop},
-    {"return_token_ids", kAny, kDrop},
-    {"return_hidden_states", kAny, kDrop},
-    {"vllm_xargs", kAny, kDrop},
-    // Set to false it makes an engine keep its reasoning to itself: tokens that nothing bears
-    // witness to, so that honest usage could not be believed (docs/adr/0004).
-    {"include_reasoning", kAny, kDrop},
 };
-
-// Forwarded fields that a chat template may write into the prompt.
-constexpr std::string_view kPromptFields[] = {"documents", "chat_template", "chat_template_kwargs",
-                                              "functions", "response_format"};
-
-constexpr size_t kMaxStops = 64;
-constexpr size_t kMaxLogitBias = 1024;
-
-Result<void> CheckStop(json::Value stop) {
-  if (stop.is_string()) return {};
-  if (!stop.is_array())
-    return BadRequest("'stop' must be a string or an array of strings.", "stop");
-  if (stop.size() > kMaxStops) {
-    return BadRequest("'stop' may hold at most " + std::to_string(kMaxStops) + " strings.", "stop");
-  }
-  for (const json::Value item : stop) {
-    if (!item.is_string()) {
-      return BadRequest("'stop' must be a string or an array of strings.", "stop");
-    }
-  }
-  return {};
-}
-
-Result<void> CheckLogitBias(json::Value bias) {
-  if (bias.size() > kMaxLogitBias) {
-    return BadRequest("'logit_bias' may hold at most " + std::to_string(kMaxLogitBias) + " tokens.",
-                      "logit_bias");
-  }
-  for (const json::Value item : bias) {
-    const auto number = item.Number();
-    if (!number || *number < -100 || *number > 100) {
-      return BadRequest("'logit_bias' values must be numbers between -100 and 100.", "logit_bias");
-    }
-  }
-  return {};
-}
 
 Result<void> CheckResponseFormat(json::Value format) {
   const json::Value type = format.Find("type");
@@ -140,15 +57,6 @@ Result<void> CheckResponseFormat(json::Value format) {
     return BadRequest("'response_format.json_schema.schema' must be an object.", "response_format");
   }
   return {};
-}
-
-Result<void> CheckReasoningEffort(json::Value effort) {
-  for (const char* known : {"none", "minimal", "low", "medium", "high", "xhigh", "max"}) {
-    if (effort.StringEquals(known)) return {};
-  }
-  return BadRequest(
-      "'reasoning_effort' must be one of none, minimal, low, medium, high, xhigh and max.",
-      "reasoning_effort");
 }
 
 class Reader {
@@ -172,10 +80,8 @@ class Reader {
 };
 
 Result<void> Reader::CheckForwarded(const FieldRule& rule, json::Value member) {
-  if (rule.name == "stop") return CheckStop(member);
-  if (rule.name == "logit_bias") return CheckLogitBias(member);
   if (rule.name == "response_format") return CheckResponseFormat(member);
-  if (rule.name == "reasoning_effort") return CheckReasoningEffort(member);
+  if (rule.name == "reasoning_effort") return CheckReasoningEffort(member, rule.name);
   if (rule.name == "n") request_.choices = static_cast<int32_t>(*member.Integer());
   if (rule.name == "n" || rule.name == "best_of") {
     request_.samples = std::max(request_.samples, static_cast<int32_t>(*member.Integer()));
@@ -198,19 +104,18 @@ void Reader::ReadOwn(const FieldRule& rule, json::Value member) {
 Result<void> Reader::ReadMember(json::Value member) {
   if (member.is_null()) return {};  // absent (decisions.md 17)
   const FieldRule* rule = FindRule(kRules, member);
+  if (rule == nullptr) rule = FindEngineField(member);
   if (rule != nullptr) {
     if (rule->fate == kDrop) return {};
-    if (auto checked = CheckField(*rule, member); !checked) return checked;
+    if (auto checked = CheckEngineField(*rule, member); !checked) return checked;
     if (rule->fate == kOwn) {
       ReadOwn(*rule, member);
       return {};
     }
     if (auto checked = CheckForwarded(*rule, member); !checked) return checked;
   }
-  for (const std::string_view name : kPromptFields) {
-    if (member.KeyEquals(name)) {
-      request_.prompt.text_bytes += static_cast<int64_t>(member.raw().size());
-    }
+  if (IsPromptField(member)) {
+    request_.prompt.text_bytes += static_cast<int64_t>(member.raw().size());
   }
   if (rule != nullptr && rule->kind == kInteger) {
     writer_.ForwardInteger(member);
