@@ -191,11 +191,16 @@ class JsonParser {
     uint32_t code = 0;
     if (!Hex4(code)) return false;
     if (code >= 0xD800 && code < 0xDC00 && end_ - at_ >= 6 && at_[0] == '\\' && at_[1] == 'u') {
+      const char* after_high = at_;
       at_ += 2;
       uint32_t low = 0;
       if (!Hex4(low)) return false;
-      code = low >= 0xDC00 && low < 0xE000 ? 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
-                                           : 0xFFFD;
+      if (low >= 0xDC00 && low < 0xE000) {
+        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+      } else {
+        at_ = after_high;  // a half for itself; what follows counts too
+        code = 0xFFFD;
+      }
     } else if (code >= 0xD800 && code < 0xE000) {
       code = 0xFFFD;
     }

@@ -1,0 +1,93 @@
+#include "tests/support/protocol/assembled.h"
+
+#include <algorithm>
+
+namespace tollgate::test {
+
+bool Findings::Expect(bool holds, std::string_view rule) {
+  if (!holds) violations_.push_back("event " + std::to_string(event_) + ": " + std::string(rule));
+  return holds;
+}
+
+bool Findings::Keys(const Json& object, std::string_view what,
+                    const std::vector<std::string_view>& required,
+                    const std::vector<std::string_view>& optional) {
+  const std::string name(what);
+  if (!Expect(object.is_object(), name + " is an object")) return false;
+  bool good = true;
+  for (const std::string_view key : required) {
+    good = Expect(object.has(key), name + " has " + std::string(key)) && good;
+  }
+  const std::vector<Json::Member>& members = object.members();
+  for (size_t i = 0; i < members.size(); ++i) {
+    const std::string& key = members[i].first;
+    good = Expect(OneOf(key, required) || OneOf(key, optional), name + " has no " + key) && good;
+    for (size_t k = 0; k < i; ++k) {
+      good = Expect(members[k].first != key, name + " has " + key + " once") && good;
+    }
+  }
+  return good;
+}
+
+bool Findings::String(const Json& value, std::string_view what) {
+  return Expect(value.is_string(), std::string(what) + " is a string");
+}
+
+bool Findings::NonEmptyString(const Json& value, std::string_view what) {
+  return Expect(!value.str().empty(), std::string(what) + " is a string that is not empty");
+}
+
+bool Findings::Integer(const Json& value, std::string_view what, int64_t low) {
+  return Expect(IsInteger(value) && value.integer() >= low,
+                std::string(what) + " is an integer of at least " + std::to_string(low));
+}
+
+bool IsInteger(const Json& value) {
+  return value.is_number() && value.number_text().find_first_of(".eE") == std::string::npos;
+}
+
+bool OneOf(std::string_view text, const std::vector<std::string_view>& allowed) {
+  return std::find(allowed.begin(), allowed.end(), text) != allowed.end();
+}
+
+AssembledUsage CheckChatUsage(const Json& usage, Findings& find) {
+  find.Keys(usage, "usage", {"prompt_tokens", "completion_tokens", "total_tokens"},
+            {"prompt_tokens_details", "completion_tokens_details"});
+  for (const char* name : {"prompt_tokens", "completion_tokens", "total_tokens"}) {
+    find.Integer(usage[name], name);
+  }
+  AssembledUsage read;
+  read.prompt = usage["prompt_tokens"].integer();
+  read.completion = usage["completion_tokens"].integer();
+  find.Expect(usage["total_tokens"].integer() == read.prompt + read.completion,
+              "total_tokens is the sum");
+  if (usage.has("prompt_tokens_details")) {
+    const Json& details = usage["prompt_tokens_details"];
+    find.Keys(details, "prompt_tokens_details", {}, {"cached_tokens", "cache_write_tokens"});
+    read.cached = details["cached_tokens"].integer();
+    read.cache_write = details["cache_write_tokens"].integer();
+  }
+  if (usage.has("completion_tokens_details")) {
+    const Json& details = usage["completion_tokens_details"];
+    find.Keys(details, "completion_tokens_details", {}, {"reasoning_tokens"});
+    read.reasoning = details["reasoning_tokens"].integer();
+  }
+  find.Expect(
+      read.cached >= 0 && read.cache_write >= 0 && read.cached + read.cache_write <= read.prompt,
+      "cached tokens are part of the prompt");
+  find.Expect(read.reasoning >= 0 && read.reasoning <= read.completion,
+              "reasoning tokens are part of the completion");
+  return read;
+}
+
+std::string CheckOpenAiError(const Json& event, Findings& find) {
+  find.Keys(event, "the error event", {"error"});
+  const Json& error = event["error"];
+  find.Keys(error, "error", {"message", "type", "code"}, {"param"});
+  for (const char* name : {"message", "type", "code"}) find.NonEmptyString(error[name], name);
+  find.Expect(!error.has("param") || error["type"].str() == "invalid_request_error",
+              "only invalid_request_error has a param");
+  return error["code"].str();
+}
+
+}  // namespace tollgate::test

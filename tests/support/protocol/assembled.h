@@ -1,0 +1,92 @@
+// What a client makes of an answer, whichever protocol it came in, and the list of rules that its
+// bytes broke. Each checker reads the bytes with readers of its own (no code of the product), so
+// that a rule is not checked by the code that should keep it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/support/json.h"
+
+namespace tollgate::test {
+
+struct AssembledCall {
+  std::string id;
+  std::string name;
+  std::string arguments;  // JSON text
+  friend bool operator==(const AssembledCall&, const AssembledCall&) = default;
+};
+
+// All texts are decoded UTF-8; half a surrogate pair counts as U+FFFD.
+struct AssembledChoice {
+  std::string text;
+  std::string reasoning;
+  std::string refusal;
+  std::vector<AssembledCall> calls;
+  // As the protocol words it: finish_reason, stop_reason, or for responses "completed",
+  // "max_output_tokens" or "content_filter".
+  std::string finish;
+  std::string stop_sequence;
+  std::vector<std::string> logprob_tokens;
+  friend bool operator==(const AssembledChoice&, const AssembledChoice&) = default;
+};
+
+// Counted the chat way: the whole prompt, cached parts included.
+struct AssembledUsage {
+  int64_t prompt = 0;
+  int64_t completion = 0;
+  int64_t cached = 0;
+  int64_t cache_write = 0;
+  int64_t reasoning = 0;
+  friend bool operator==(const AssembledUsage&, const AssembledUsage&) = default;
+};
+
+enum class Ending {
+  kNone,   // the bytes stop without an end, which is never legal
+  kWell,   // the protocol's terminal event
+  kError,  // an error in the stream
+};
+
+struct Checked {
+  std::string id;
+  std::string model;
+  std::vector<AssembledChoice> choices;
+  std::optional<AssembledUsage> usage;
+  Ending ending = Ending::kNone;
+  std::string error_code;
+  // "event 3: what is wrong", in order; empty when all rules hold.
+  std::vector<std::string> violations;
+};
+
+// Collects violations with the place they stand at.
+class Findings {
+ public:
+  explicit Findings(std::vector<std::string>& violations) : violations_(violations) {}
+  void At(size_t event) { event_ = event; }
+  // Returns whether it holds.
+  bool Expect(bool holds, std::string_view rule);
+  // The value has exactly the keys in `required`, and perhaps some of `optional`.
+  bool Keys(const Json& object, std::string_view what,
+            const std::vector<std::string_view>& required,
+            const std::vector<std::string_view>& optional = {});
+  bool NonEmptyString(const Json& value, std::string_view what);
+  bool String(const Json& value, std::string_view what);
+  // An integer written as one, of at least `low`.
+  bool Integer(const Json& value, std::string_view what, int64_t low = 0);
+
+ private:
+  std::vector<std::string>& violations_;
+  size_t event_ = 0;
+};
+
+bool IsInteger(const Json& value);
+bool OneOf(std::string_view text, const std::vector<std::string_view>& allowed);
+// The chat family's usage object (wire.md 2.5).
+AssembledUsage CheckChatUsage(const Json& usage, Findings& find);
+// The OpenAI family's error object, as the last event of a stream (wire.md 1.1). Returns its code.
+std::string CheckOpenAiError(const Json& event, Findings& find);
+
+}  // namespace tollgate::test
