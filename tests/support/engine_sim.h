@@ -11,6 +11,10 @@
 
 namespace tollgate::test {
 
+// Whose tokenizer endpoints it has (wire.md 10.3); everything else is vLLM's. kSglangOld takes no
+// messages, kNone has no tokenizer.
+enum class SimDialect { kVllm, kSglang, kSglangOld, kLlamaCpp, kTgi, kNone };
+
 struct EngineSimOptions {
   std::string host = "127.0.0.1";
   int port = 0;  // 0: any free one
@@ -34,6 +38,7 @@ struct EngineSimOptions {
   bool usage_details = false;
   // At most this many requests run at a time; more get 429. 0: no bound.
   int64_t max_running = 0;
+  SimDialect dialect = SimDialect::kVllm;
 };
 
 // One request to a generating endpoint, as it stands now. Times are monotonic microseconds
@@ -62,6 +67,7 @@ struct SimRequest {
 
 struct SimTotals {
   int64_t requests = 0;
+  int64_t tokenizer_requests = 0;
   int64_t running = 0;
   int64_t finished = 0;
   int64_t aborted = 0;

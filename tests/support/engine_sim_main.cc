@@ -31,6 +31,8 @@ constexpr char kUsage[] =
   --keep-requests          remember bodies for GET /sim/bodies
   --usage-details          report cached and reasoning tokens
   --flat-errors            errors in the older form
+  --dialect NAME           whose tokenizer endpoints: vllm (default), sglang, sglang-old, llamacpp,
+                           tgi or none
 )";
 
 enum Option {
@@ -50,6 +52,7 @@ enum Option {
   kKeep,
   kDetails,
   kFlat,
+  kDialect,
   kHelp
 };
 
@@ -68,6 +71,17 @@ void SetListen(const std::string& text, Flags& flags) {
   if (colon == std::string::npos) Fail("--listen wants HOST:PORT");
   flags.options.host = text.substr(0, colon);
   flags.options.port = std::atoi(text.c_str() + colon + 1);
+}
+
+tollgate::test::SimDialect DialectNamed(const std::string& name) {
+  using enum tollgate::test::SimDialect;
+  if (name == "vllm") return kVllm;
+  if (name == "sglang") return kSglang;
+  if (name == "sglang-old") return kSglangOld;
+  if (name == "llamacpp") return kLlamaCpp;
+  if (name == "tgi") return kTgi;
+  if (name != "none") Fail("unknown dialect " + name);
+  return kNone;
 }
 
 void Apply(int option, const char* value, Flags& flags) {
@@ -120,6 +134,9 @@ void Apply(int option, const char* value, Flags& flags) {
     case kFlat:
       options.flat_errors = true;
       return;
+    case kDialect:
+      options.dialect = DialectNamed(value);
+      return;
     case kHelp:
       std::fputs(kUsage, stdout);
       std::exit(0);
@@ -145,6 +162,7 @@ Flags Read(int argc, char** argv) {
                                     {"keep-requests", 0, nullptr, kKeep},
                                     {"usage-details", 0, nullptr, kDetails},
                                     {"flat-errors", 0, nullptr, kFlat},
+                                    {"dialect", 1, nullptr, kDialect},
                                     {"help", 0, nullptr, kHelp},
                                     {nullptr, 0, nullptr, 0}};
   Flags flags;

@@ -70,6 +70,35 @@ TEST_F(EngineSimTest, UsageAgreesWithTokenizeAndWithTheTextsOwnCount) {
   EXPECT_EQ(count["tokens"].size(), static_cast<size_t>(count["count"].integer()));
 }
 
+// Whatever the dialect, the tokenizer counts what the chat is billed.
+TEST(SimTokenizer, CountsWhatTheChatIsTold) {
+  const std::string members =
+      R"("messages":[{"role":"system","content":"Be  brief."},)"
+      R"({"role":"user","content":[{"type":"text","text":"Grüße 東京東京東京 "},{"type":"text","text":""}]},)"
+      R"({"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{ \"a\": 1 }"}}]},)"
+      R"({"role":"tool","tool_call_id":"c","content":"42"}],)"
+      R"("tools":[{"type":"function","function":{"name":"f","description":"does this and that","parameters":{}}}])";
+  const auto sum = [](const Json& answer, SimDialect dialect) -> int64_t {
+    if (dialect == SimDialect::kTgi) {
+      return static_cast<int64_t>(answer["tokenize_response"].size());
+    }
+    if (dialect == SimDialect::kLlamaCpp) return CountTokens(answer["prompt"].str());
+    return answer["count"].integer(-1);
+  };
+  for (const auto& [dialect, path] :
+       {std::pair(SimDialect::kVllm, "/tokenize"), std::pair(SimDialect::kSglang, "/tokenize"),
+        std::pair(SimDialect::kLlamaCpp, "/apply-template"),
+        std::pair(SimDialect::kTgi, "/chat_tokenize")}) {
+    EngineSim sim({.dialect = dialect});
+    ASSERT_TRUE(sim.Start());
+    const std::string body = R"({"model":"sim/model",)" + members + "}";
+    const Json chat = Http(sim.port(), "POST", kChat, {}, body).json();
+    const Json count = Http(sim.port(), "POST", path, {}, body).json();
+    EXPECT_GT(chat["usage"]["prompt_tokens"].integer(), 20);
+    EXPECT_EQ(sum(count, dialect), chat["usage"]["prompt_tokens"].integer()) << path;
+  }
+}
+
 TEST_F(EngineSimTest, ContinuousUsageGrowsByOnePerTokenAndTheLastChunkHasNoChoices) {
   const SseStream good = Stream(
       R"(,"stream_options":{"include_usage":true,"continuous_usage_stats":true},"x_sim":{"tokens":5})");

@@ -3,13 +3,10 @@
 #include <algorithm>
 
 #include "tests/support/sim_text.h"
+#include "tests/support/sim_tokenizer.h"
 
 namespace tollgate::test {
 namespace {
-
-constexpr int64_t kTokensPerMessage = 4;
-constexpr int64_t kTokensPerChat = 3;
-constexpr int64_t kTokensPerImage = 85;
 
 SimError Bad(std::string message, std::string param = "") {
   return {400, "BadRequestError", std::move(message), std::move(param)};
@@ -20,15 +17,6 @@ std::string TextOfContent(const Json& content) {
   std::string text;
   for (const Json& part : content.elements()) text += part["text"].str();
   return text;
-}
-
-int64_t CountContent(const Json& content) {
-  if (content.is_string()) return CountTokens(content.str());
-  int64_t count = 0;
-  for (const Json& part : content.elements()) {
-    count += part.has("text") ? CountTokens(part["text"].str()) : kTokensPerImage;
-  }
-  return count;
 }
 
 // The script that a request brings: its member "x_sim", or, for surfaces that hand no unknown member
@@ -317,22 +305,6 @@ int64_t SimPlan::steps() const {
     most = std::max(most, count);
   }
   return most;
-}
-
-int64_t CountPrompt(const Json& body) {
-  int64_t count = 0;
-  const Json& prompt = body["prompt"];
-  if (prompt.is_string()) return std::max<int64_t>(1, CountTokens(prompt.str()));
-  if (prompt.is_array()) {
-    for (const Json& one : prompt.elements()) count += one.is_string() ? CountTokens(one.str()) : 1;
-    return std::max<int64_t>(1, count);
-  }
-  for (const Json& message : body["messages"].elements()) {
-    count += kTokensPerMessage + CountContent(message["content"]);
-    if (message["tool_calls"].size() > 0) count += CountTokens(message["tool_calls"].Dump());
-  }
-  if (body["tools"].size() > 0) count += CountTokens(body["tools"].Dump());
-  return count + kTokensPerChat;
 }
 
 std::optional<SimError> MakePlan(const Json& body, bool chat, const EngineSimOptions& options,

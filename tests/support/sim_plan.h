@@ -78,9 +78,6 @@ struct SimPlan {
   int64_t steps() const;  // tokens of the longest choice
 };
 
-// Tokens of the prompt of a chat, completion or tokenize body.
-int64_t CountPrompt(const Json& body);
-
 // Fills the plan, or tells how the request is refused. default_script is an object or null.
 // `refused` counts, by tag, the requests that a script with status_times has refused so far.
 std::optional<SimError> MakePlan(const Json& body, bool chat, const EngineSimOptions& options,

@@ -14,6 +14,7 @@ std::vector<SimRequest> SimService::Requests() const {
 SimTotals SimService::Totals() const {
   SimTotals totals;
   totals.requests = requests_.load();
+  totals.tokenizer_requests = tokenizer_requests_.load();
   totals.running = running_.load();
   totals.finished = finished_.load();
   totals.aborted = aborted_.load();

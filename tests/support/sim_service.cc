@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "tests/support/sim_text.h"
+#include "tests/support/sim_tokenizer.h"
 
 namespace tollgate::test {
 namespace {
@@ -97,7 +98,7 @@ void SimService::OnRequest(SimConnection& connection, SimHttpRequest request) {
   if (request.method == "POST" && path == "/v1/completions") {
     return Generate(connection, std::move(request), false);
   }
-  if (request.method == "POST" && path == "/tokenize") return Tokenize(connection, request);
+  if (request.method == "POST" && Tokenize(connection, request)) return;
   if (path == "/health" || path == "/ping")
     return Respond(connection, healthy_.load() ? 200 : 503, "");
   if (path == "/v1/models") return Respond(connection, 200, Models());
@@ -385,16 +386,22 @@ void SimService::RespondError(SimConnection& connection, const SimError& error) 
   Respond(connection, error.status, RenderError(error, options_.flat_errors));
 }
 
-void SimService::Tokenize(SimConnection& connection, const SimHttpRequest& request) {
-  const std::optional<Json> body = Json::Parse(request.body);
-  if (!body) return RespondError(connection, {400, "BadRequestError", "the body is not JSON", ""});
-  const int64_t count = CountPrompt(*body);
-  std::string tokens;
-  for (int64_t i = 0; i < count; ++i) tokens += (i == 0 ? "" : ",") + std::to_string(i + 1);
-  Respond(connection, 200,
-          "{\"count\":" + std::to_string(count) +
-              ",\"max_model_len\":" + std::to_string(options_.context_window) + ",\"tokens\":[" +
-              tokens + "],\"token_strs\":null}");
+bool SimService::Tokenize(SimConnection& connection, const SimHttpRequest& request) {
+  const Json body = Json::Parse(request.body).value_or(Json());
+  const std::optional<SimTokenizerAnswer> answer = AnswerTokenizer(options_, request.path, body);
+  if (!answer) return false;
+  tokenizer_requests_.fetch_add(1);
+  int64_t status = 0;
+  {
+    std::lock_guard lock(mutex_);
+    status = default_script_["tokenizer_status"].integer(0);
+  }
+  if (status != 0) {
+    Respond(connection, static_cast<int>(status), R"({"error":{"message":"scripted failure"}})");
+  } else {
+    Respond(connection, answer->status, answer->body);
+  }
+  return true;
 }
 
 }  // namespace tollgate::test

@@ -59,7 +59,8 @@ class SimService : public SimLoop::Handler {
                const char* type = "application/json",
                const std::vector<std::pair<std::string, std::string>>& headers = {});
   void RespondError(SimConnection& connection, const SimError& error);
-  void Tokenize(SimConnection& connection, const SimHttpRequest& request);
+  // Answers a call of the tokenizer; false when it is none.
+  bool Tokenize(SimConnection& connection, const SimHttpRequest& request);
   std::string Metrics() const;
   std::string Models() const;
   std::string RequestList(bool bodies) const;
@@ -74,7 +75,7 @@ class SimService : public SimLoop::Handler {
   Json default_script_;
   std::map<std::string, int64_t> refused_;  // by tag; see MakePlan
   std::vector<std::shared_ptr<SimRecord>> records_;
-  std::atomic<int64_t> requests_{0}, running_{0}, finished_{0}, aborted_{0}, prompt_tokens_{0},
+  std::atomic<int64_t> tokenizer_requests_{0}, requests_{0}, running_{0}, finished_{0}, aborted_{0}, prompt_tokens_{0},
       tokens_{0};
 };
 
