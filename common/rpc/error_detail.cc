@@ -57,6 +57,12 @@ void ToDetail(const Error& error, common::v1::ErrorDetail& detail) {
   detail.set_param(Clean(error.param, kMaxParam));
   detail.set_retry_after_ms(error.retry_after_ms);
   detail.set_internal(Clean(error.internal, kMaxInternal));
+  const TokenAccounting& tokens = error.tokens;
+  if (tokens.limit == 0 && tokens.prompt == 0 && tokens.output == 0) return;
+  detail.mutable_tokens()->set_limit(tokens.limit);
+  detail.mutable_tokens()->set_prompt(tokens.prompt);
+  detail.mutable_tokens()->set_output(tokens.output);
+  detail.mutable_tokens()->set_prompt_is_lower_bound(tokens.prompt_is_lower_bound);
 }
 
 Error FromDetail(const common::v1::ErrorDetail& detail) {
@@ -65,6 +71,10 @@ Error FromDetail(const common::v1::ErrorDetail& detail) {
     error.id = *id;
     error.message = detail.message();
     error.param = detail.param();
+    error.tokens = {.limit = detail.tokens().limit(),
+                    .prompt = detail.tokens().prompt(),
+                    .output = detail.tokens().output(),
+                    .prompt_is_lower_bound = detail.tokens().prompt_is_lower_bound()};
   }
   error.retry_after_ms = detail.retry_after_ms();
   error.internal = detail.internal();

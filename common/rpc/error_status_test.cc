@@ -18,6 +18,19 @@ TEST(ErrorStatus, EveryRowSurvivesTheTrip) {
   }
 }
 
+TEST(ErrorStatus, TheNumbersOfAnOverflowSurviveTheTrip) {
+  Error error{.id = ErrorId::kContextLengthExceeded};
+  error.tokens = {.limit = INT64_MAX, .prompt = 4097, .output = 12, .prompt_is_lower_bound = true};
+  const TokenAccounting back = FromStatus(ToStatus(error)).tokens;
+  EXPECT_EQ(back.limit, INT64_MAX);
+  EXPECT_EQ(back.prompt, 4097);
+  EXPECT_EQ(back.output, 12);
+  EXPECT_TRUE(back.prompt_is_lower_bound);
+  common::v1::ErrorDetail detail;
+  ToDetail({.id = ErrorId::kContextLengthExceeded}, detail);
+  EXPECT_FALSE(detail.has_tokens()) << "nothing is known";
+}
+
 TEST(ErrorStatus, WithoutDetailTheTransportsCodesMeanAnOutage) {
   using enum grpc::StatusCode;
   for (auto code : {UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, RESOURCE_EXHAUSTED}) {
@@ -44,11 +57,13 @@ TEST(ErrorStatus, DetailsStayBelowTwoKibibytesAndAreValidUtf8) {
   Error error{.id = ErrorId::kBadRequest,
               .message = euro,
               .param = euro,
-              .internal = "\xff\xc0\xaf ok \xed\xa0\x80 " + euro};
+              .internal = "\xff\xc0\xaf ok \xed\xa0\x80 " + euro,
+              .tokens = {INT64_MAX, INT64_MAX, INT64_MAX, true}};
   grpc::Status status = ToStatus(error);
   EXPECT_LE(status.error_details().size(), 2'048u);
   Error back = FromStatus(status);
   EXPECT_EQ(back.id, ErrorId::kBadRequest);
+  EXPECT_EQ(back.tokens.prompt, INT64_MAX);
   EXPECT_EQ(back.message, euro.substr(0, back.message.size()));
   EXPECT_EQ(back.message.size() % 3, 0u);
   EXPECT_EQ(back.internal.substr(0, 11), "??? ok ??? ");

@@ -20,11 +20,26 @@ void AppendMember(std::string& out, std::string_view name, std::string_view text
   json::AppendQuoted(out, json::IsValidUtf8(text) ? text : std::string_view("invalid text"));
 }
 
+// What agents of the Messages family look for (decisions.md 32): the two forms of the public
+// service, each only when its numbers are known and true. Empty: neither.
+std::string MessagesOverflow(const TokenAccounting& tokens) {
+  const auto [limit, prompt, output, at_least] = tokens;
+  if (limit <= 0 || prompt <= 0) return "";
+  if (prompt > limit) {
+    return "prompt is too long: " + std::to_string(prompt) + " tokens > " + std::to_string(limit) +
+           " maximum";
+  }
+  // Who reads this form computes the max_tokens that would fit: a lower bound would mislead.
+  if (at_least || output <= limit - prompt) return "";
+  return "input length and `max_tokens` exceed context limit: " + std::to_string(prompt) + " + " +
+         std::to_string(output) + " > " + std::to_string(limit);
+}
+
 // The object that stands under "error" in the OpenAI family.
 std::string OpenAiError(const Error& error) {
   const ErrorRow& row = error.row();
   std::string out = "{";
-  AppendMember(out, "message", error.public_message());
+  AppendMember(out, "message", PublicMessage(Family::kOpenAi, error));
   AppendMember(out, "type", row.openai_type);
   if (!error.param.empty() && row.openai_type == "invalid_request_error") {
     AppendMember(out, "param", error.param);
@@ -35,7 +50,7 @@ std::string OpenAiError(const Error& error) {
 
 std::string MessagesBody(const Error& error, std::string_view request_id) {
   const ErrorRow& row = error.row();
-  std::string message(error.public_message());
+  std::string message = PublicMessage(Family::kMessages, error);
   // This family has no param: the message names the field.
   if (!error.param.empty() && row.messages_type == "invalid_request_error" &&
       message.find(error.param) == std::string::npos) {
@@ -51,6 +66,13 @@ std::string MessagesBody(const Error& error, std::string_view request_id) {
 }
 
 }  // namespace
+
+std::string PublicMessage(Family family, const Error& error) {
+  if (family == Family::kMessages && error.id == ErrorId::kContextLengthExceeded) {
+    if (std::string text = MessagesOverflow(error.tokens); !text.empty()) return text;
+  }
+  return std::string(error.public_message());
+}
 
 std::string ErrorBody(Family family, const Error& error, std::string_view request_id) {
   return family == Family::kMessages ? MessagesBody(error, request_id)

@@ -14,6 +14,9 @@ namespace tollgate::gateway {
 // where a retry makes sense and the time is known.
 HttpResponse RenderError(Family family, const Error& error, const HttpRequest& request);
 
+// What the caller reads of the error, in the family's words (decisions.md 32).
+std::string PublicMessage(Family family, const Error& error);
+
 // The body alone. request_id is for the Messages family: the caller's own X-Request-Id, or empty.
 std::string ErrorBody(Family family, const Error& error, std::string_view request_id = {});
 

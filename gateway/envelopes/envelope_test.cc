@@ -126,6 +126,42 @@ TEST(Envelope, TextThatIsNotUtf8StaysOut) {
   EXPECT_TRUE(json::Document::ParseView(body).ok()) << body;
 }
 
+// decisions.md 32; the second form is the public service's own for a max_tokens that is too large.
+TEST(Envelope, MessagesNamesTheNumbersOfAnOverflowInItsOwnWords) {
+  struct Case {
+    TokenAccounting tokens;
+    const char* text;
+  };
+  const Case cases[] = {
+      {{.limit = 4096, .prompt = 5000}, "prompt is too long: 5000 tokens > 4096 maximum"},
+      {{.limit = 4096, .prompt = 5000, .output = 100},
+       "prompt is too long: 5000 tokens > 4096 maximum"},
+      {{.limit = 4096, .prompt = 4097, .prompt_is_lower_bound = true},
+       "prompt is too long: 4097 tokens > 4096 maximum"},
+      {{.limit = 4096, .prompt = 4000, .output = 100},
+       "input length and `max_tokens` exceed context limit: 4000 + 100 > 4096"},
+      // What is not known, or not true, is not said.
+      {{.limit = 4096, .prompt = 4000, .output = 100, .prompt_is_lower_bound = true}, "Plain."},
+      {{.limit = 4096, .prompt = 4000, .output = 96}, "Plain."},
+      {{.limit = 4096, .prompt = 4096}, "Plain."},
+      {{.limit = 4096, .output = 5000}, "Plain."},
+      {{.limit = 4096}, "Plain."},
+      {{.prompt = 5000}, "Plain."},
+      {{}, "Plain."},
+  };
+  for (const Case& one : cases) {
+    Error error = Make(ErrorId::kContextLengthExceeded, "Plain.");
+    error.tokens = one.tokens;
+    EXPECT_EQ(PublicMessage(Family::kMessages, error), one.text);
+    EXPECT_EQ(PublicMessage(Family::kOpenAi, error), "Plain.");
+    const std::string body = ErrorBody(Family::kMessages, error);
+    EXPECT_NE(body.find("\"" + std::string(one.text) + "\""), std::string::npos) << body;
+  }
+  Error other = Make(ErrorId::kBadRequest, "Plain.");
+  other.tokens = {.limit = 1, .prompt = 2};
+  EXPECT_EQ(PublicMessage(Family::kMessages, other), "Plain.");
+}
+
 TEST(Envelope, StreamErrorIsOneEvent) {
   EXPECT_EQ(OpenAiStreamError(Make(ErrorId::kUpstreamError, "Two\n\nlines.")),
             "data: {\"error\":{\"message\":\"Two\\n\\nlines.\",\"type\":\"server_error\","

@@ -54,6 +54,17 @@ std::optional<int64_t> Number(const re2::StringPiece& digits) {
   return value;
 }
 
+// 0 for what is absent, and for what no text can be.
+int64_t Plausible(std::optional<int64_t> tokens) {
+  constexpr int64_t kMost = 1'000'000'000'000;
+  return tokens && *tokens > 0 && *tokens <= kMost ? *tokens : 0;
+}
+
+// The number in these texts bounds the output alone, or what the engine takes in at once.
+bool LimitsSomethingElse(std::string_view pattern) {
+  return pattern == "tgi-output" || pattern == "llamacpp-batch";
+}
+
 }  // namespace
 
 std::optional<ContextLength> MatchContextLength(std::string_view text, int status) {
@@ -81,25 +92,40 @@ std::optional<ContextLength> MatchContextLength(std::string_view text, int statu
   return std::nullopt;
 }
 
-std::string ContextLengthMessage(const ContextLength& found) {
-  if (!found.limit) return "The request is longer than the model's context window.";
-  const char* at_least = found.prompt_is_lower_bound ? "at least " : "";
+TokenAccounting AccountTokens(const ContextLength& found, int64_t window) {
+  TokenAccounting tokens;
+  tokens.prompt = Plausible(found.prompt);
+  tokens.output = Plausible(found.output);
+  tokens.prompt_is_lower_bound = found.prompt_is_lower_bound && tokens.prompt > 0;
+  const int64_t total = found.total ? Plausible(found.total) : tokens.prompt + tokens.output;
+  if (!found.prompt && found.output && total > tokens.output) tokens.prompt = total - tokens.output;
+  if (!found.output && found.prompt && total > tokens.prompt) tokens.output = total - tokens.prompt;
+  if (Plausible(found.limit) > 0 && !LimitsSomethingElse(found.matched_by)) {
+    tokens.limit = *found.limit;
+  } else if (total == 0 || total > window) {
+    tokens.limit = window;
+  }
+  return tokens;
+}
+
+std::string ContextLengthMessage(const TokenAccounting& tokens, int64_t total) {
+  if (tokens.limit == 0) return "The request is longer than the model's context window.";
+  const char* at_least = tokens.prompt_is_lower_bound ? "at least " : "";
   std::string text =
-      "This model's maximum context length is " + std::to_string(*found.limit) + " tokens.";
-  if (found.prompt && found.output && *found.output > 0) {
-    const int64_t total = found.total.value_or(*found.prompt + *found.output);
-    text += " However, you requested " + std::string(at_least) + std::to_string(total) +
-            " tokens (" + at_least + std::to_string(*found.prompt) + " in the prompt, " +
-            std::to_string(*found.output) + " for the completion).";
-  } else if (found.prompt) {
-    text += " However, your prompt has " + std::string(at_least) + std::to_string(*found.prompt) +
+      "This model's maximum context length is " + std::to_string(tokens.limit) + " tokens.";
+  if (tokens.prompt > 0 && tokens.output > 0) {
+    text += " However, you requested " + std::string(at_least) +
+            std::to_string(tokens.prompt + tokens.output) + " tokens (" + at_least +
+            std::to_string(tokens.prompt) + " in the prompt, " + std::to_string(tokens.output) +
+            " for the completion).";
+  } else if (tokens.prompt > 0) {
+    text += " However, your prompt has " + std::string(at_least) + std::to_string(tokens.prompt) +
             " tokens.";
-  } else if (found.total) {
-    text += " However, you requested " + std::string(at_least) + std::to_string(*found.total) +
-            " tokens.";
-  } else if (found.output) {
+  } else if (tokens.output > 0) {
     text +=
-        " However, you requested " + std::to_string(*found.output) + " tokens for the completion.";
+        " However, you requested " + std::to_string(tokens.output) + " tokens for the completion.";
+  } else if (total > 0) {
+    text += " However, you requested " + std::to_string(total) + " tokens.";
   }
   text += " Please shorten the prompt or ask for fewer output tokens.";
   return text;

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/error/error.h"
+
 namespace tollgate::inference_router {
 
 struct ContextLengthPattern {
@@ -33,7 +35,13 @@ struct ContextLength {
 // status 0 stands for an error inside a stream.
 std::optional<ContextLength> MatchContextLength(std::string_view text, int status);
 
-// The public text, with the fragment that agents look for when the window is known (decisions 32).
-std::string ContextLengthMessage(const ContextLength& found);
+// The numbers for the caller. What the engine did not say is taken from what it said, or from the
+// catalog: window is the model's context window there (0: unknown), which stands in for the limit
+// unless the other numbers show that another limit was hit.
+TokenAccounting AccountTokens(const ContextLength& found, int64_t window);
+
+// The plain public text, with the fragment that agents look for when the window is known (decisions
+// 32). total: of prompt and output, for when nobody told the parts; 0: unknown.
+std::string ContextLengthMessage(const TokenAccounting& tokens, int64_t total = 0);
 
 }  // namespace tollgate::inference_router

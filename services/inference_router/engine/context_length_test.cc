@@ -199,26 +199,57 @@ TEST(ContextLength, AHugeTextAndAHugeNumberAreHarmless) {
 }
 
 TEST(ContextLengthMessage, HasTheFragmentAndOnlyRealNumbers) {
-  ContextLength found;
-  EXPECT_EQ(ContextLengthMessage(found), "The request is longer than the model's context window.");
-  found.limit = 4096;
-  EXPECT_NE(ContextLengthMessage(found).find("maximum context length is 4096 tokens"),
+  TokenAccounting tokens;
+  EXPECT_EQ(ContextLengthMessage(tokens), "The request is longer than the model's context window.");
+  tokens.limit = 4096;
+  EXPECT_EQ(ContextLengthMessage(tokens),
+            "This model's maximum context length is 4096 tokens. Please shorten the prompt or ask "
+            "for fewer output tokens.");
+  EXPECT_NE(ContextLengthMessage(tokens, 5000).find("you requested 5000 tokens."),
             std::string::npos);
-  found.prompt = 5000;
+  tokens.prompt = 5000;
   EXPECT_EQ(
-      ContextLengthMessage(found),
+      ContextLengthMessage(tokens),
       "This model's maximum context length is 4096 tokens. However, your prompt has 5000 tokens. "
       "Please shorten the prompt or ask for fewer output tokens.");
-  found.output = 100;
+  tokens.output = 100;
   EXPECT_EQ(
-      ContextLengthMessage(found),
+      ContextLengthMessage(tokens),
       "This model's maximum context length is 4096 tokens. However, you requested 5100 tokens "
-      "(5000 "
-      "in the prompt, 100 for the completion). Please shorten the prompt or ask for fewer output "
-      "tokens.");
-  found.prompt_is_lower_bound = true;
-  EXPECT_NE(ContextLengthMessage(found).find("at least 5100 tokens (at least 5000 in"),
+      "(5000 in the prompt, 100 for the completion). Please shorten the prompt or ask for fewer "
+      "output tokens.");
+  tokens.prompt_is_lower_bound = true;
+  EXPECT_NE(ContextLengthMessage(tokens).find("at least 5100 tokens (at least 5000 in"),
             std::string::npos);
+}
+
+TEST(AccountTokens, EveryFormKeepsItsNumbers) {
+  for (const Form& form : kForms) {
+    const auto found = MatchContextLength(form.text, 400);
+    ASSERT_TRUE(found) << form.text;
+    const TokenAccounting tokens = AccountTokens(*found, 0);
+    const std::string_view id = form.id;
+    const bool other_limit = id == "tgi-output" || id == "llamacpp-batch";
+    EXPECT_EQ(tokens.limit, other_limit ? 0 : form.limit.value_or(0)) << form.text;
+    EXPECT_EQ(tokens.prompt, form.prompt.value_or(0)) << form.text;
+    EXPECT_EQ(tokens.output, form.output.value_or(0)) << form.text;
+  }
+}
+
+TEST(AccountTokens, WhatIsMissingFollowsFromTheRest) {
+  EXPECT_EQ(AccountTokens({.prompt = 30, .total = 50}, 0).output, 20);
+  EXPECT_EQ(AccountTokens({.output = 20, .total = 50}, 0).prompt, 30);
+  EXPECT_EQ(AccountTokens({.total = 50}, 0).prompt, 0);
+}
+
+TEST(AccountTokens, TheCatalogsWindowStandsInWhereItCanBeTrue) {
+  EXPECT_EQ(AccountTokens({}, 4096).limit, 4096);
+  EXPECT_EQ(AccountTokens({.prompt = 5000}, 4096).limit, 4096);
+  EXPECT_EQ(AccountTokens({.prompt = 4000, .output = 97}, 4096).limit, 4096);
+  EXPECT_EQ(AccountTokens({.total = 5000}, 4096).limit, 4096);
+  // The engine's own window is smaller: which one, nobody said.
+  EXPECT_EQ(AccountTokens({.prompt = 4000}, 4096).limit, 0);
+  EXPECT_EQ(AccountTokens({.limit = 2048, .prompt = 4000}, 4096).limit, 2048);
 }
 
 }  // namespace

@@ -173,9 +173,13 @@ EngineFailure Classify(const json::Value& object, std::string_view text, int sta
     if (!slug.empty()) internal += ", type " + slug;
   }
   if (auto found = FindContextLength(object, text, status_meant)) {
-    if (!found->limit && window > 0) found->limit = window;
+    const TokenAccounting tokens = AccountTokens(*found, window);
     internal += ", context length by " + std::string(found->matched_by);
-    return Make(ErrorId::kContextLengthExceeded, ContextLengthMessage(*found), std::move(internal));
+    EngineFailure failure =
+        Make(ErrorId::kContextLengthExceeded,
+             ContextLengthMessage(tokens, found->total.value_or(0)), std::move(internal));
+    failure.error.tokens = tokens;
+    return failure;
   }
   return ByStatus(status_meant, retry_after, std::move(internal));
 }

@@ -76,6 +76,24 @@ TEST(EngineError, StructuredFieldsGiveNumbers) {
             ErrorId::kUpstreamError);
 }
 
+TEST(EngineError, AnOverflowTellsItsNumbersAlsoInAStream) {
+  const std::string text =
+      "This model's maximum context length is 4096 tokens. However, you requested 100 output "
+      "tokens and your prompt contains at least 3997 input tokens, for a total of at least 4097 "
+      "tokens.";
+  const std::string body = R"({"error":{"message":")" + text + R"("}})";
+  const auto document = json::Document::ParseView(body);
+  ASSERT_TRUE(document.ok());
+  for (const Error& error :
+       {Answer(400, body), Answer(500, body), ClassifyInStream(document->root(), 8192).error}) {
+    EXPECT_EQ(error.tokens.limit, 4096);
+    EXPECT_EQ(error.tokens.prompt, 3997);
+    EXPECT_EQ(error.tokens.output, 100);
+    EXPECT_TRUE(error.tokens.prompt_is_lower_bound);
+    EXPECT_EQ(error.param, "") << "which field is at fault, the gateway knows";
+  }
+}
+
 TEST(EngineError, EnginesThatHideTheRealStatus) {
   EXPECT_EQ(
       Answer(500,
