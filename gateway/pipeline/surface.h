@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "common/base/clock.h"
 #include "common/error/error.h"
 #include "common/json/json.h"
 #include "gateway/pipeline/canonical_request.h"
@@ -19,6 +20,10 @@ struct AnswerStamp {
   std::string id;
   // Unix time in seconds.
   int64_t created_s = 0;
+  // For answers that say when they ended; none: the moment that they were created.
+  const Clock* clock = nullptr;
+
+  int64_t NowS() const { return clock != nullptr ? clock->WallUs() / 1'000'000 : created_s; }
 };
 
 // One answer as an event stream. Calls come in the order of the events; everything that one call of

@@ -1,0 +1,207 @@
+// Input items to engine messages, byte for byte. spec: wire.md 5.1, 7.3.
+#include "gateway/surfaces/responses/input.h"
+
+#include <gtest/gtest.h>
+
+namespace tollgate::gateway {
+namespace {
+
+Result<ReadInput> Read(const std::string& input, const std::string& instructions = "null") {
+  const std::string text = R"({"input":)" + input + R"(,"instructions":)" + instructions + "}";
+  const auto document = json::Document::ParseView(text);
+  EXPECT_TRUE(document.ok()) << text;
+  return ReadResponsesInput(document->root().Find("instructions"), document->root().Find("input"));
+}
+
+std::string Messages(const std::string& input, const std::string& instructions = "null") {
+  const auto read = Read(input, instructions);
+  if (!read.ok()) return read.error().param + ": " + read.error().message;
+  EXPECT_TRUE(json::Document::ParseView(read->messages).ok()) << read->messages;
+  return read->messages;
+}
+
+std::string User(const std::string& text) { return R"({"role":"user","content":")" + text + "\"}"; }
+std::string System(const std::string& text) {
+  return R"({"role":"system","content":")" + text + "\"}";
+}
+std::string Assistant(const std::string& text) {
+  return R"({"role":"assistant","content":")" + text + "\"}";
+}
+const std::string kAsk = R"({"role":"user","content":"ask"})";
+std::string Call(const std::string& id, const std::string& arguments = "{}") {
+  return R"({"type":"function_call","call_id":")" + id + R"(","name":"f","arguments":")" +
+         arguments + "\"}";
+}
+std::string EngineCall(const std::string& id, const std::string& arguments = "{}") {
+  return R"({"id":")" + id + R"(","type":"function","function":{"name":"f","arguments":")" +
+         arguments + "\"}}";
+}
+std::string Output(const std::string& id, const std::string& output) {
+  return R"({"type":"function_call_output","call_id":")" + id + R"(","output":)" + output + "}";
+}
+std::string ToolMessage(const std::string& id, const std::string& text) {
+  return R"({"role":"tool","tool_call_id":")" + id + R"(","content":")" + text + "\"}";
+}
+std::string Thought(const std::string& text) {
+  return R"({"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":")" + text +
+         "\"}]}";
+}
+
+TEST(ResponsesInput, StringsAndInstructions) {
+  EXPECT_EQ(Messages(R"("say \"hi\"\n")"), "[" + User(R"(say \"hi\"\n)") + "]");
+  EXPECT_EQ(Messages("\"hi\"", "\"be kind\""), "[" + System("be kind") + "," + User("hi") + "]");
+  EXPECT_EQ(Messages("\"hi\"", "[]"), "instructions: 'instructions' must be a string.");
+}
+
+TEST(ResponsesInput, MessagesOfEachRole) {
+  EXPECT_EQ(Messages(R"([{"role":"user","content":"a"},
+                         {"type":"message","role":"assistant","content":"b","id":"m","phase":"x"},
+                         {"role":"developer","content":"c"},{"role":"user","content":"d"}])"),
+            "[" + User("a") + "," + Assistant("b") + "," + System("c") + "," + User("d") + "]");
+  // Two messages of the assistant stay two.
+  EXPECT_EQ(Messages("[" + Assistant("a") + "," + Assistant("b") + "]"),
+            "[" + Assistant("a") + "," + Assistant("b") + "]");
+}
+
+TEST(ResponsesInput, SystemTextsInARowBecomeOne) {
+  EXPECT_EQ(Messages(R"([{"role":"developer","content":"b"},{"role":"system","content":"c"},)" +
+                         kAsk + "]",
+                     "\"a\""),
+            "[" + System(R"(a\n\nb\n\nc)") + "," + kAsk + "]");
+}
+
+TEST(ResponsesInput, PartsOfEachKind) {
+  EXPECT_EQ(Messages(R"([{"role":"user","content":[{"type":"input_text","text":"a"}]}])"),
+            "[" + User("a") + "]");
+  EXPECT_EQ(
+      Messages(R"([{"role":"user","content":[{"type":"input_text","text":"a"},
+                                                   {"type":"text","text":"b"}]}])"),
+      R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}])");
+  EXPECT_EQ(Messages(R"([{"role":"assistant","content":[
+                {"type":"output_text","text":"a","annotations":[],"logprobs":[]},
+                {"type":"refusal","refusal":"no"}]}])"),
+            "[" + Assistant("ano") + "]");
+}
+
+TEST(ResponsesInput, ImagesAreMedia) {
+  const auto read = Read(R"([{"role":"user","content":[{"type":"input_text","text":"a"},
+      {"type":"input_image","image_url":"https://x/y.png","detail":"high"},
+      {"type":"input_image","image_url":"data:image/png;base64,AA==","detail":"auto"}]}])");
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->messages,
+            R"([{"role":"user","content":[{"type":"text","text":"a"},)"
+            R"({"type":"image_url","image_url":{"url":"https://x/y.png","detail":"high"}},)"
+            R"({"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}])");
+  EXPECT_EQ(read->size.media_parts, 2);
+  EXPECT_EQ(read->size.messages, 1);
+}
+
+TEST(ResponsesInput, OneTurnOfTheAssistantIsOneMessage) {
+  // reasoning, message and calls in a row
+  EXPECT_EQ(Messages("[" + kAsk + "," + Thought("hm") + "," + Assistant("let me see") + "," +
+                     Call("c1", R"({\"x\":1})") + "," + Call("c2") + "," + Output("c1", "\"1\"") +
+                     "," + Output("c2", "\"2\"") + "]"),
+            "[" + kAsk +
+                R"(,{"role":"assistant","content":"let me see","reasoning_content":"hm",)"
+                R"("reasoning":"hm","tool_calls":[)" +
+                EngineCall("c1", R"({\"x\":1})") + "," + EngineCall("c2") + "]}," +
+                ToolMessage("c1", "1") + "," + ToolMessage("c2", "2") + "]");
+  // reasoning between parallel calls
+  EXPECT_EQ(
+      Messages("[" + Thought("a") + "," + Call("c1") + "," + Thought("b") + "," + Call("c2") + "]"),
+      R"([{"role":"assistant","content":null,"reasoning_content":"ab","reasoning":"ab",)"
+      R"("tool_calls":[)" +
+          EngineCall("c1") + "," + EngineCall("c2") + "]}]");
+  // the next round is a new turn
+  EXPECT_EQ(Messages("[" + Call("c1") + "," + Output("c1", "\"1\"") + "," + Call("c2") + "," +
+                     Output("c2", "\"2\"") + "," + Assistant("done") + "]"),
+            R"([{"role":"assistant","content":null,"tool_calls":[)" + EngineCall("c1") + "]}," +
+                ToolMessage("c1", "1") + R"(,{"role":"assistant","content":null,"tool_calls":[)" +
+                EngineCall("c2") + "]}," + ToolMessage("c2", "2") + "," + Assistant("done") + "]");
+}
+
+TEST(ResponsesInput, ReasoningGoesToWhatFollowsOrAway) {
+  EXPECT_EQ(Messages("[" + Thought("hm") + "," + Assistant("b") + "]"),
+            R"([{"role":"assistant","content":"b","reasoning_content":"hm","reasoning":"hm"}])");
+  // the text itself before its summary
+  EXPECT_EQ(Messages(R"([{"type":"reasoning","summary":[{"type":"summary_text","text":"s"}],
+                          "content":[{"type":"reasoning_text","text":"t"},
+                                     {"type":"reasoning_text","text":"u"}]},)" +
+                     Assistant("b") + "]"),
+            R"([{"role":"assistant","content":"b","reasoning_content":"t\n\nu",)"
+            R"("reasoning":"t\n\nu"}])");
+  // nothing of the assistant follows, or nothing can be read
+  EXPECT_EQ(Messages("[" + Thought("hm") + "," + kAsk + "]"), "[" + kAsk + "]");
+  EXPECT_EQ(Messages(R"([{"type":"reasoning","summary":[],"encrypted_content":"xyz"},)" +
+                     Assistant("b") + "]"),
+            "[" + Assistant("b") + "]");
+}
+
+TEST(ResponsesInput, OutputsOfCalls) {
+  const std::string call =
+      R"({"role":"assistant","content":null,"tool_calls":[)" + EngineCall("c") + "]},";
+  EXPECT_EQ(Messages("[" + Call("c") + "," + Output("c", R"([{"type":"input_text","text":"a"},
+                                     {"type":"input_text","text":"b"}])") +
+                     "]"),
+            "[" + call + ToolMessage("c", R"(a\n\nb)") + "]");
+  EXPECT_EQ(Messages("[" + Call("c") + "," + Output("c", "[]") + "]"),
+            "[" + call + ToolMessage("c", "") + "]");
+  // Tool messages hold text only: images follow as the user's, after all the outputs.
+  const auto read = Read("[" + Call("c") + "," + Call("d") + "," +
+                         Output("c", R"([{"type":"input_image","image_url":"u"}])") + "," +
+                         Output("d", "\"x\"") + "," + kAsk + "]");
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->messages,
+            R"([{"role":"assistant","content":null,"tool_calls":[)" + EngineCall("c") + "," +
+                EngineCall("d") + "]}," + ToolMessage("c", "") + "," + ToolMessage("d", "x") +
+                R"(,{"role":"user","content":[{"type":"image_url","image_url":{"url":"u"}}]},)" +
+                kAsk + "]");
+  EXPECT_EQ(read->size.media_parts, 1);
+}
+
+TEST(ResponsesInput, WhatIsNotUnderstoodIsSkipped) {
+  EXPECT_EQ(Messages("[" + kAsk +
+                     R"(,{"type":"web_search_call","id":"ws","status":"completed"},
+                         {"type":"custom_tool_call","call_id":"k","name":"n","input":"i"},
+                         {"type":"custom_tool_call_output","call_id":"k","output":"o"},
+                         {"type":"compaction","encrypted_content":"x"},)" +
+                     Call("c") + R"(,{"type":"local_shell_call"},)" + Call("d") + "]"),
+            "[" + kAsk + R"(,{"role":"assistant","content":null,"tool_calls":[)" + EngineCall("c") +
+                "," + EngineCall("d") + "]}]");
+}
+
+TEST(ResponsesInput, WrongItemsAreRefused) {
+  for (const char* wrong : {
+           R"([5])",
+           R"(["hi"])",
+           R"([{}])",
+           R"([{"type":5}])",
+           R"([{"role":"tool","content":"x"}])",
+           R"([{"role":"user"}])",
+           R"([{"role":"user","content":5}])",
+           R"([{"role":"user","content":["x"]}])",
+           R"([{"role":"user","content":[{"text":"x"}]}])",
+           R"([{"role":"user","content":[{"type":"input_text"}]}])",
+           R"([{"role":"user","content":[{"type":"input_file","file_id":"f"}]}])",
+           R"([{"role":"user","content":[{"type":"input_audio"}]}])",
+           R"([{"role":"user","content":[{"type":"input_image","file_id":"f"}]}])",
+           R"([{"role":"system","content":[{"type":"input_image","image_url":"u"}]}])",
+           R"([{"type":"item_reference","id":"msg_1"}])",
+           R"([{"type":"function_call","name":"f","arguments":"{}"}])",
+           R"([{"type":"function_call","call_id":"c","name":"f","arguments":{}}])",
+           R"([{"type":"function_call_output","call_id":"c","output":"x"}])",
+           R"([{"type":"function_call_output","output":"x"}])",
+       }) {
+    const auto read = Read(wrong);
+    ASSERT_FALSE(read.ok()) << wrong << read->messages;
+    EXPECT_EQ(read.error().id, ErrorId::kBadRequest);
+    EXPECT_EQ(read.error().param, "input") << wrong;
+  }
+  // An output before its call has none.
+  EXPECT_FALSE(Read("[" + Output("c", "\"x\"") + "," + Call("c") + "]").ok());
+  EXPECT_FALSE(Read("[" + Call("c") + "," + Output("c", "5") + "]").ok());
+  EXPECT_FALSE(Read("[" + Call("c") + "," + Output("c", R"([{"type":"input_file"}])") + "]").ok());
+}
+
+}  // namespace
+}  // namespace tollgate::gateway

@@ -1,0 +1,24 @@
+// POST /v1/responses: the request.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "common/error/error.h"
+#include "common/json/json.h"
+#include "gateway/pipeline/canonical_request.h"
+
+namespace tollgate::gateway {
+
+// What the response object says again of its request.
+struct ResponsesState : SurfaceState {
+  // Members of the object, without braces: those of wire.md 5.2 that the request decides.
+  std::string echo_json;
+  // See ReadResponsesTools.
+  std::map<std::string, std::string> namespaces;
+};
+
+// spec: wire.md 5.1, 7.3, decisions.md 17, 18, 27, 33. The state is a ResponsesState.
+Result<CanonicalRequest> ParseResponsesRequest(const json::Document& body);
+
+}  // namespace tollgate::gateway

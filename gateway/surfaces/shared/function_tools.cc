@@ -1,0 +1,42 @@
+#include "gateway/surfaces/shared/function_tools.h"
+
+#include <string>
+
+namespace tollgate::gateway {
+
+Result<void> CheckToolList(json::Value tools) {
+  if (tools.is_null()) return {};
+  if (!tools.is_array()) return BadRequest("'tools' must be an array.", "tools");
+  if (tools.size() > kMaxTools) {
+    return BadRequest("'tools' may hold at most " + std::to_string(kMaxTools) + " items.", "tools");
+  }
+  size_t index = 0;
+  for (const json::Value tool : tools) {
+    if (!tool.is_object()) {
+      return BadRequest("tools[" + std::to_string(index) + "] must be an object.", "tools");
+    }
+    ++index;
+  }
+  return {};
+}
+
+Result<void> CheckFunction(json::Value function, std::string_view where) {
+  const auto wrong = [where](std::string_view what) {
+    return BadRequest(std::string(where) + std::string(what), "tools");
+  };
+  const json::Value name = function.Find("name");
+  if (!function.is_object() || !name.is_string() || name.raw_string().empty()) {
+    return wrong(" must be an object with a name.");
+  }
+  const json::Value description = function.Find("description");
+  if (!description.is_null() && !description.is_string()) {
+    return wrong(".description must be a string.");
+  }
+  const json::Value parameters = function.Find("parameters");
+  if (!parameters.is_null() && !parameters.is_object()) {
+    return wrong(".parameters must be an object.");
+  }
+  return {};
+}
+
+}  // namespace tollgate::gateway
