@@ -1,0 +1,192 @@
+// Against simulated engines, one for each dialect: what is counted equals what they bill.
+#include "services/inference_router/count/token_counter.h"
+
+#include <gtest/gtest.h>
+
+#include "common/runtime/testing.h"
+#include "tests/support/engine_sim.h"
+#include "tests/support/http.h"
+
+namespace tollgate::inference_router {
+namespace {
+
+using namespace catalog::v1;  // NOLINT: the kinds of engines
+using test::EngineSim;
+using test::SimDialect;
+
+constexpr char kModel[] = "ns/model";
+
+struct Member {
+  EngineKind kind;
+  SimDialect dialect;
+};
+
+// A pool of simulated engines that call the model "sim/model".
+class Pool {
+ public:
+  explicit Pool(const std::vector<Member>& members) {
+    loops_.Start();
+    snapshot_.set_version(1);
+    Model* model = snapshot_.add_models();
+    model->set_id(kModel);
+    model->set_engine_model("sim/model");
+    model->set_pool("p");
+    snapshot_.add_pools()->set_name("p");
+    for (const Member& member : members) {
+      sims_.push_back(std::make_unique<EngineSim>(
+          test::EngineSimOptions{.api_key = "secret", .dialect = member.dialect}));
+      EXPECT_TRUE(sims_.back()->Start());
+      Engine* engine = snapshot_.mutable_pools(0)->add_engines();
+      engine->set_id("engine" + std::to_string(sims_.size()));
+      engine->set_kind(member.kind);
+      engine->set_base_url(sims_.back()->base_url());
+      engine->set_api_key("secret");
+    }
+    table_ = std::make_shared<const RoutingTable>(snapshot_, nullptr);
+  }
+
+  inference::v1::CountTokensResponse Count(
+      const std::string& members,
+      inference::v1::RequestKind kind = inference::v1::REQUEST_KIND_CHAT,
+      const std::string& model = kModel) {
+    inference::v1::CountTokensRequest request;
+    request.set_model(model);
+    request.set_kind(kind);
+    request.set_members_json(members);
+    return testing::RunOn(loops_.loop(0), [&](Loop& loop) -> Task<CountTokensResponse> {
+      if (!counter_) {
+        http_ = std::make_unique<http::Client>(loop);
+        counter_ = std::make_unique<TokenCounter>(*http_, clock);
+      }
+      co_return co_await counter_->Count(table_, request);
+    });
+  }
+  // What the engine reports for the real request.
+  int64_t Billed(const std::string& path, const std::string& members) {
+    return test::Http(sims_[0]->port(), "POST", path, {{"Authorization", "Bearer secret"}},
+                      R"({"model":"sim/model",)" + members + "}")
+        .json()["usage"]["prompt_tokens"]
+        .integer(-1);
+  }
+  EngineSim& sim(size_t index) { return *sims_[index]; }
+  int64_t Asked(size_t index) { return sims_[index]->totals().tokenizer_requests; }
+
+  ManualClock clock;
+
+ private:
+  using CountTokensResponse = inference::v1::CountTokensResponse;
+  std::vector<std::unique_ptr<EngineSim>> sims_;
+  Snapshot snapshot_;
+  std::shared_ptr<const RoutingTable> table_;
+  LoopPool loops_{1};
+  std::unique_ptr<http::Client> http_;
+  std::unique_ptr<TokenCounter> counter_;
+};
+
+constexpr char kHello[] = R"("messages":[{"role":"user","content":"hello there"}])";
+
+const std::string kChats[] = {
+    kHello,
+    R"("messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Grüße 東京東京東京 \ud83d\ude42 \u00e9\u00e9"}])",
+    R"("messages":[{"role":"user","content":[{"type":"text","text":"one two"},{"type":"text","text":"three"}]}])",
+    R"("messages":[{"role":"user","content":"2+2?"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\": 2}"}}]},{"role":"tool","tool_call_id":"c1","content":"4"}],"tools":[{"type":"function","function":{"name":"add","description":"adds two numbers","parameters":{"type":"object"}}}])",
+    std::string(kHello) + R"(,"reasoning_effort":"high","documents":[{"text":"a b c"}])",
+    std::string(kHello) + R"(,"chat_template_kwargs":{"documents":[{"text":"a b c"}]})",
+};
+
+const Member kKinds[] = {{ENGINE_KIND_VLLM, SimDialect::kVllm},
+                         {ENGINE_KIND_OPENAI, SimDialect::kVllm},
+                         {ENGINE_KIND_SGLANG, SimDialect::kSglang},
+                         {ENGINE_KIND_LLAMACPP, SimDialect::kLlamaCpp},
+                         {ENGINE_KIND_TGI, SimDialect::kTgi}};
+
+TEST(TokenCounter, EveryKindCountsWhatItBills) {
+  for (const Member& member : kKinds) {
+    Pool pool({member});
+    for (const std::string& chat : kChats) {
+      SCOPED_TRACE(EngineKind_Name(member.kind) + " " + chat);
+      const auto counted = pool.Count(chat);
+      EXPECT_TRUE(counted.counted());
+      EXPECT_EQ(counted.prompt_tokens(), pool.Billed("/v1/chat/completions", chat));
+    }
+    for (const std::string prompt :
+         {R"("one two three")", R"(["one two","three"])", "[1,2,3]", "[[1,2],[3,4]]"}) {
+      SCOPED_TRACE(EngineKind_Name(member.kind) + " " + prompt);
+      const std::string members = "\"prompt\":" + prompt;
+      const auto counted = pool.Count(members, inference::v1::REQUEST_KIND_COMPLETION);
+      EXPECT_TRUE(counted.counted());
+      if (prompt[1] != '[') {  // the simulator counts a list of lists otherwise
+        EXPECT_EQ(counted.prompt_tokens(), pool.Billed("/v1/completions", members));
+      }
+    }
+  }
+}
+
+TEST(TokenCounter, WhoHasNoTokenizerIsNotAskedAgainForSomeMinutes) {
+  Pool pool({{ENGINE_KIND_OPENAI, SimDialect::kNone}});
+  EXPECT_FALSE(pool.Count(kHello).counted());
+  pool.sim(0).Stop();  // it would be noticed: a connection that fails is a failure
+  EXPECT_FALSE(pool.Count(kHello).counted());
+  ASSERT_TRUE(pool.sim(0).Start());
+
+  // One engine with and one without, whatever their order: the one with is always found.
+  Pool two({{ENGINE_KIND_OPENAI, SimDialect::kNone}, {ENGINE_KIND_VLLM, SimDialect::kVllm}});
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(two.Count(kHello).counted());
+  EXPECT_EQ(two.Asked(1), 4);
+}
+
+TEST(TokenCounter, ATokenizerThatAppearsIsFoundLater) {
+  Pool pool({{ENGINE_KIND_OPENAI, SimDialect::kVllm}});
+  pool.sim(0).SetDefaultScript(R"({"tokenizer_status":404})");
+  EXPECT_FALSE(pool.Count(kHello).counted());
+  pool.sim(0).SetDefaultScript("{}");
+  EXPECT_FALSE(pool.Count(kHello).counted());
+  EXPECT_EQ(pool.Asked(0), 1) << "remembered";
+  pool.clock.Advance(10 * 60 * 1'000'000LL);
+  EXPECT_TRUE(pool.Count(kHello).counted());
+}
+
+TEST(TokenCounter, AFailureIsTriedOnceElsewhere) {
+  const Member vllm{ENGINE_KIND_VLLM, SimDialect::kVllm};
+  Pool pool({vllm, vllm, vllm});
+  pool.sim(0).SetDefaultScript(R"({"tokenizer_status":500})");
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(pool.Count(kHello).counted());
+  EXPECT_GT(pool.Asked(0), 0);
+  for (size_t i = 0; i < 3; ++i) pool.sim(i).SetDefaultScript(R"({"tokenizer_status":503})");
+  const int64_t before = pool.Asked(0) + pool.Asked(1) + pool.Asked(2);
+  EXPECT_FALSE(pool.Count(kHello).counted());
+  EXPECT_EQ(pool.Asked(0) + pool.Asked(1) + pool.Asked(2), before + 2) << "two tries, not more";
+}
+
+TEST(TokenCounter, ARefusedPromptIsNotTriedElsewhere) {
+  const Member old{ENGINE_KIND_SGLANG, SimDialect::kSglangOld};
+  Pool pool({old, old});
+  EXPECT_FALSE(pool.Count(kHello).counted()) << "it takes no messages";
+  EXPECT_EQ(pool.Asked(0) + pool.Asked(1), 1);
+  EXPECT_TRUE(pool.Count(R"("prompt":"hi")", inference::v1::REQUEST_KIND_COMPLETION).counted());
+}
+
+TEST(TokenCounter, EnginesThatAreDownAreLeftOut) {
+  const Member vllm{ENGINE_KIND_VLLM, SimDialect::kVllm};
+  Pool pool({vllm, vllm});
+  pool.sim(0).Stop();
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(pool.Count(kHello).counted());
+  pool.sim(1).Stop();
+  EXPECT_FALSE(pool.Count(kHello).counted());
+  EXPECT_FALSE(pool.Count(kHello).counted()) << "both rest now";
+}
+
+TEST(TokenCounter, WhatCanNotBeCountedIsNot) {
+  Pool pool({{ENGINE_KIND_OLLAMA, SimDialect::kNone}, {ENGINE_KIND_VLLM, SimDialect::kVllm}});
+  EXPECT_FALSE(pool.Count(kHello, inference::v1::REQUEST_KIND_CHAT, "ns/other").counted());
+  EXPECT_FALSE(pool.Count(R"("input":"x")", inference::v1::REQUEST_KIND_EMBEDDING).counted());
+  EXPECT_FALSE(pool.Count(R"("no":"prompt")", inference::v1::REQUEST_KIND_COMPLETION).counted());
+  std::string many = R"("prompt":["x")";
+  for (int i = 0; i < 50; ++i) many += R"(,"x")";
+  EXPECT_FALSE(pool.Count(many + "]", inference::v1::REQUEST_KIND_COMPLETION).counted());
+  EXPECT_EQ(pool.Asked(1), 0);
+  EXPECT_TRUE(pool.Count(kHello).counted()) << "Ollama is passed over";
+}
+
+}  // namespace
+}  // namespace tollgate::inference_router

@@ -1,0 +1,182 @@
+#include "services/inference_router/count/tokenizer_call.h"
+
+#include "common/json/json.h"
+
+namespace tollgate::inference_router {
+namespace {
+
+using catalog::v1::EngineKind;
+
+// Answers hold a value or five for each token.
+json::Limits AnswerLimits() {
+  json::Limits limits;
+  limits.max_values = 2'000'000;
+  limits.allow_lone_surrogates = true;
+  limits.allow_nul = true;
+  return limits;
+}
+
+std::string Braced(std::string_view members) {
+  std::string object;
+  object.reserve(members.size() + 2);
+  object += '{';
+  object += members;
+  object += '}';
+  return object;
+}
+
+std::string BodyOf(std::string_view engine_model, std::string_view members) {
+  std::string body;
+  body.reserve(members.size() + engine_model.size() + 16);
+  body += R"({"model":)";
+  json::AppendQuoted(body, engine_model);
+  if (!members.empty()) {
+    body += ',';
+    body += members;
+  }
+  body += '}';
+  return body;
+}
+
+// A member as it was written, key included.
+std::string_view RawMember(std::string_view text, const json::Value& value) {
+  return text.substr(value.key_offset(), value.offset() + value.raw().size() - value.key_offset());
+}
+
+void AppendMember(std::string& out, std::string_view member) {
+  if (!out.empty() && out.back() != '{') out += ',';
+  out += member;
+}
+
+// vLLM hands these two to the chat template, but its tokenizer takes them only where all other
+// arguments of the template stand. There they win over arguments of the same name.
+constexpr std::string_view kTemplateMembers[] = {"reasoning_effort", "documents"};
+constexpr std::string_view kTemplateArguments = "chat_template_kwargs";
+
+std::string MoveTemplateMembers(std::string_view members) {
+  bool may_hold = false;
+  for (const std::string_view name : kTemplateMembers) {
+    may_hold = may_hold || members.find(name) != std::string_view::npos;
+  }
+  if (!may_hold) return std::string(members);
+  const auto document = json::Document::Parse(Braced(members), AnswerLimits());
+  if (!document.ok()) return std::string(members);
+  const json::Value root = document->root();
+  const std::string_view text = document->text();
+  const auto moves = [&](const json::Value& member) {
+    for (const std::string_view name : kTemplateMembers) {
+      if (member.KeyEquals(name) && root.Find(name)) return true;
+    }
+    return false;
+  };
+  std::string rest, arguments = "{";
+  for (const json::Value argument : root.Find(kTemplateArguments)) {
+    if (!moves(argument)) AppendMember(arguments, RawMember(text, argument));
+  }
+  for (const json::Value member : root) {
+    if (moves(member)) {
+      AppendMember(arguments, RawMember(text, member));
+    } else if (!member.KeyEquals(kTemplateArguments)) {
+      AppendMember(rest, RawMember(text, member));
+    }
+  }
+  if (arguments.size() == 1) return rest;
+  AppendMember(rest, json::Quoted(kTemplateArguments) + ":" + arguments + "}");
+  return rest;
+}
+
+}  // namespace
+
+bool MayTokenize(EngineKind kind) {
+  switch (kind) {
+    case catalog::v1::ENGINE_KIND_VLLM:
+    case catalog::v1::ENGINE_KIND_SGLANG:
+    case catalog::v1::ENGINE_KIND_LLAMACPP:
+    case catalog::v1::ENGINE_KIND_TGI:
+    case catalog::v1::ENGINE_KIND_OPENAI:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool NeedsTemplateFirst(EngineKind kind) { return kind == catalog::v1::ENGINE_KIND_LLAMACPP; }
+
+TokenizerCall ChatCall(EngineKind kind, std::string_view engine_model, std::string_view members) {
+  switch (kind) {
+    case catalog::v1::ENGINE_KIND_LLAMACPP:
+      return {"/apply-template", BodyOf(engine_model, members)};
+    case catalog::v1::ENGINE_KIND_TGI:
+      return {"/chat_tokenize", BodyOf(engine_model, members)};
+    case catalog::v1::ENGINE_KIND_SGLANG:
+      return {"/tokenize", BodyOf(engine_model, members)};
+    default:
+      return {"/tokenize", BodyOf(engine_model, MoveTemplateMembers(members))};
+  }
+}
+
+TokenizerCall PromptCall(EngineKind kind, std::string_view engine_model,
+                         std::string_view prompt_json) {
+  const std::string prompt(prompt_json);
+  switch (kind) {
+    case catalog::v1::ENGINE_KIND_LLAMACPP:
+      return {"/tokenize",
+              R"({"content":)" + prompt + R"(,"add_special":true,"parse_special":true})"};
+    case catalog::v1::ENGINE_KIND_TGI:
+      return {"/tokenize", R"({"inputs":)" + prompt + "}"};
+    default:
+      return {"/tokenize", BodyOf(engine_model, R"("prompt":)" + prompt)};
+  }
+}
+
+std::optional<int64_t> ReadCount(EngineKind kind, std::string_view body) {
+  const auto document = json::Document::ParseView(body, AnswerLimits());
+  if (!document.ok()) return std::nullopt;
+  json::Value tokens = document->root();
+  switch (kind) {
+    case catalog::v1::ENGINE_KIND_LLAMACPP:
+      tokens = tokens.Find("tokens");
+      break;
+    case catalog::v1::ENGINE_KIND_TGI:
+      if (tokens.is_object()) tokens = tokens.Find("tokenize_response");
+      break;
+    default: {
+      const std::optional<int64_t> count = tokens.Find("count").Integer();
+      return count && *count >= 0 ? count : std::nullopt;
+    }
+  }
+  if (!tokens.is_array()) return std::nullopt;
+  return static_cast<int64_t>(tokens.size());
+}
+
+std::optional<std::string> ReadTemplated(std::string_view body) {
+  const auto document = json::Document::ParseView(body, AnswerLimits());
+  if (!document.ok() || !document->root().Find("prompt").is_string()) return std::nullopt;
+  return std::string(document->root().Find("prompt").raw());
+}
+
+std::optional<Prompts> ReadPrompts(std::string_view members) {
+  const auto document = json::Document::Parse(Braced(members), AnswerLimits());
+  if (!document.ok()) return std::nullopt;
+  const json::Value prompt = document->root().Find("prompt");
+  Prompts prompts;
+  if (prompt.is_string()) {
+    prompts.texts.emplace_back(prompt.raw());
+    return prompts;
+  }
+  if (!prompt.is_array()) return std::nullopt;
+  for (const json::Value one : prompt) {
+    if (one.is_string()) {
+      prompts.texts.emplace_back(one.raw());
+    } else if (one.is_array()) {
+      prompts.tokens += static_cast<int64_t>(one.size());
+    } else if (one.is_number()) {
+      ++prompts.tokens;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return prompts;
+}
+
+}  // namespace tollgate::inference_router
