@@ -1,5 +1,6 @@
 #include "gateway/gateway_module.h"
 
+#include "common/http/tls.h"
 #include "gateway/edge/edge.h"
 #include "gateway/endpoints.h"
 #include "gateway/envelopes/envelope.h"
@@ -42,11 +43,14 @@ class GatewayModule : public Module {
       : host_(host),
         listen_(settings.listen().empty() ? "127.0.0.1:8080" : settings.listen()),
         edge_options_(ReadEdgeOptions(settings)),
+        tls_(settings.edge_tls()),
+        trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
         workers_(host, ReadPipelineOptions(settings), settings.catalog_cache_file()) {}
 
   std::string_view name() const override { return "gateway"; }
 
   Result<void> Start() override {
+    if (auto read = ReadSecurity(); !read) return read;
     workers_.Start();
     edge_ = std::make_unique<gateway::Edge>(
         host_.loops, edge_options_, gateway::MakeEndpoints([this](Loop& loop) -> gateway::Worker& {
@@ -72,9 +76,22 @@ class GatewayModule : public Module {
   }
 
  private:
+  Result<void> ReadSecurity() {
+    auto proxies = http::TrustedProxies::Parse(trusted_proxies_);
+    if (!proxies.ok()) return Internal("gateway." + proxies.error().internal);
+    edge_options_.server.trusted_proxies = std::move(*proxies);
+    if (tls_.certificate_file().empty() && tls_.private_key_file().empty()) return {};
+    auto tls = http::TlsServerContext::Load(tls_.certificate_file(), tls_.private_key_file());
+    if (!tls.ok()) return Internal("gateway.edge_tls: " + tls.error().internal);
+    edge_options_.server.tls = std::move(*tls);
+    return {};
+  }
+
   HostContext& host_;
   const std::string listen_;
-  const gateway::EdgeOptions edge_options_;
+  gateway::EdgeOptions edge_options_;
+  const config::v1::EdgeTls tls_;
+  const std::vector<std::string> trusted_proxies_;
   gateway::WorkerPool workers_;
   std::unique_ptr<gateway::Edge> edge_;
 };

@@ -19,7 +19,7 @@ std::string RequestHead(const ClientRequest& request) {
   head.append(request.method).append(" ").append(request.target).append(" HTTP/1.1\r\nhost: ");
   bool v6 = request.origin.host.find(':') != std::string::npos;
   head.append(v6 ? "[" : "").append(request.origin.host).append(v6 ? "]" : "");
-  if (request.origin.port != 80) {
+  if (request.origin.port != (request.origin.tls ? 443 : 80)) {
     head.push_back(':');
     AppendNumber(head, request.origin.port);
   }
@@ -37,12 +37,13 @@ std::string RequestHead(const ClientRequest& request) {
 }  // namespace
 
 std::optional<BaseUrl> ParseBaseUrl(std::string_view url) {
-  constexpr std::string_view kScheme = "http://";
-  if (!url.starts_with(kScheme)) return std::nullopt;
-  url.remove_prefix(kScheme.size());
+  BaseUrl base;
+  base.origin.tls = url.starts_with("https://");
+  if (!base.origin.tls && !url.starts_with("http://")) return std::nullopt;
+  base.origin.port = base.origin.tls ? 443 : 80;
+  url.remove_prefix(url.find("//") + 2);
   size_t slash = url.find('/');
   std::string_view authority = url.substr(0, slash);
-  BaseUrl base;
   if (slash != std::string_view::npos) base.path = url.substr(slash);
   while (!base.path.empty() && base.path.back() == '/') base.path.pop_back();
   if (base.path.find_first_of(" ?#\r\n\t") != std::string::npos) return std::nullopt;
@@ -235,8 +236,11 @@ Task<ClientResult<ResponseHead>> ClientCall::Send(ClientRequest request) {
     fresh = state->connection == nullptr;
     if (fresh) {
       state->connection = std::make_shared<ClientConnection>(state->pool->loop(), request.origin);
-      error_code error = co_await state->connection->Connect(options.connect_timeout_ms);
-      if (error) co_return state->Broken(Kind::kConnect, error.message());
+      error_code error = co_await state->connection->Connect(options);
+      if (error) {
+        const std::string& why = state->connection->tls_failure();
+        co_return state->Broken(Kind::kConnect, why.empty() ? error.message() : "TLS: " + why);
+      }
     }
     error_code error = co_await state->Exchange(head, request.body);
     if (!error) break;

@@ -15,10 +15,13 @@
 
 namespace tollgate::http {
 
-// Where requests go. Plain http only.
+class TlsClientContext;
+
+// Where requests go.
 struct Origin {
   std::string host;  // name or address, IPv6 without brackets
   uint16_t port = 80;
+  bool tls = false;
 
   friend bool operator==(const Origin&, const Origin&) = default;
 };
@@ -28,7 +31,7 @@ struct BaseUrl {
   Origin origin;
   std::string path;
 };
-// "http://host:port/prefix". Empty on anything else, https included.
+// "http://host:port/prefix" or the same with https. Empty on anything else.
 std::optional<BaseUrl> ParseBaseUrl(std::string_view url);
 
 struct ClientRequest {
@@ -45,17 +48,19 @@ struct ClientRequest {
 };
 
 struct ClientOptions {
-  int64_t connect_timeout_ms = 3'000;  // name resolution included
+  int64_t connect_timeout_ms = 3'000;  // name resolution and TLS handshake included
   int64_t head_timeout_ms = 600'000;   // from the request's last byte to the answer's head
   int64_t idle_timeout_ms = 600'000;   // silence within an answer, or within a request not taken
   size_t max_head_bytes = 64 * 1024;
   size_t max_idle_per_origin = 256;
   int64_t keep_alive_ms = 30'000;  // idle connections older than this are not used again
+  // What is trusted of origins with TLS. Null: they cannot be reached.
+  std::shared_ptr<const TlsClientContext> tls;
 };
 
 struct ClientError {
   enum class Kind {
-    kConnect,   // no connection: nothing of the request was sent
+    kConnect,   // no connection, or no TLS on it: nothing of the request was sent
     kBroken,    // the connection broke, or the answer ended early
     kTimeout,   // head or idle time-out
     kProtocol,  // not HTTP/1.x as we accept it, or over a limit

@@ -6,6 +6,7 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <cerrno>
 
 #include "common/base/clock.h"
@@ -18,21 +19,6 @@ using asio::ip::tcp;
 constexpr size_t kReadBytes = 8 * 1024;
 
 int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
-
-// Takes what the socket takes at once. Negative: the connection is broken.
-ssize_t SendNow(int fd, std::string_view head, std::string_view body) {
-  iovec vectors[2] = {{const_cast<char*>(head.data()), head.size()},
-                      {const_cast<char*>(body.data()), body.size()}};
-  msghdr message{};
-  message.msg_iov = vectors;
-  message.msg_iovlen = body.empty() ? 1 : 2;
-  ssize_t sent;
-  do {
-    sent = ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-  } while (sent < 0 && errno == EINTR);
-  if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
-  return sent;
-}
 
 }  // namespace
 
@@ -78,9 +64,17 @@ void ClientConnection::Reset() {
   socket_.close(ignored);
 }
 
-Task<error_code> ClientConnection::Connect(int64_t timeout_ms) {
+Task<error_code> ClientConnection::Connect(const ClientOptions& options) {
   auto self = shared_from_this();
-  SetDeadline(timeout_ms);
+  SetDeadline(options.connect_timeout_ms);
+  error_code error = co_await ConnectSocket();
+  if (!error && !aborted_ && origin_.tls) error = co_await StartTls(options);
+  error = Outcome(error);
+  open_ = !error;
+  co_return error;
+}
+
+Task<error_code> ClientConnection::ConnectSocket() {
   error_code error;
   auto address = asio::ip::make_address(origin_.host, error);
   std::vector<tcp::endpoint> endpoints;
@@ -90,7 +84,7 @@ Task<error_code> ClientConnection::Connect(int64_t timeout_ms) {
     asio::ip::basic_resolver<tcp, Executor> resolver(loop_.context());
     auto [failed, found] = co_await resolver.async_resolve(
         origin_.host, std::to_string(origin_.port), asio::as_tuple(kUseTask));
-    if (failed || aborted_) co_return Outcome(failed);
+    if (failed || aborted_) co_return failed;
     for (const auto& entry : found) endpoints.push_back(entry.endpoint());
   }
   error = asio::error::host_not_found;
@@ -101,19 +95,63 @@ Task<error_code> ClientConnection::Connect(int64_t timeout_ms) {
     error = failed;
     if (!failed || aborted_) break;
   }
-  error = Outcome(error);
-  if (error) co_return error;
-  open_ = true;
   error_code ignored;
-  socket_.set_option(tcp::no_delay(true), ignored);
+  if (!error) socket_.set_option(tcp::no_delay(true), ignored);
   co_return error;
+}
+
+Task<error_code> ClientConnection::StartTls(const ClientOptions& options) {
+  if (options.tls != nullptr) tls_ = options.tls->Connect(socket_.native_handle(), origin_.host);
+  if (tls_ == nullptr) {
+    tls_failure_ = "not set up for this host";
+    co_return asio::error::operation_not_supported;
+  }
+  while (true) {
+    const TlsSession::Status status = tls_->Handshake();
+    if (status == TlsSession::Status::kOk) co_return error_code();
+    if (error_code error = co_await WaitFor(status)) {
+      tls_failure_ = tls_->failure();
+      co_return error;
+    }
+  }
+}
+
+Task<error_code> ClientConnection::WaitFor(TlsSession::Status wanted) {
+  if (wanted == TlsSession::Status::kEnd) co_return asio::error::eof;
+  if (wanted == TlsSession::Status::kBroken) co_return asio::error::connection_reset;
+  auto [error] = co_await socket_.async_wait(
+      wanted == TlsSession::Status::kWantRead ? TcpSocket::wait_read : TcpSocket::wait_write,
+      asio::as_tuple(kUseTask));
+  // Closed by the timer or by Abort meanwhile, although the wait had ended well.
+  if (!error && !socket_.is_open()) co_return asio::error::operation_aborted;
+  co_return error;
+}
+
+ssize_t ClientConnection::SendNow(std::string_view head, std::string_view body) {
+  if (tls_ != nullptr) {
+    const TlsSession::Step step = tls_->Write({head, body});
+    if (step.status != TlsSession::Status::kBroken) return static_cast<ssize_t>(step.bytes);
+    errno = EPIPE;
+    return -1;
+  }
+  iovec vectors[2] = {{const_cast<char*>(head.data()), head.size()},
+                      {const_cast<char*>(body.data()), body.size()}};
+  msghdr message{};
+  message.msg_iov = vectors;
+  message.msg_iovlen = body.empty() ? 1 : 2;
+  ssize_t sent;
+  do {
+    sent = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (sent < 0 && errno == EINTR);
+  if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
+  return sent;
 }
 
 Task<error_code> ClientConnection::SendAll(std::string_view head, std::string_view body,
                                            int64_t idle_timeout_ms) {
   auto self = shared_from_this();
   if (!open_) co_return Outcome(asio::error::not_connected);
-  ssize_t sent = SendNow(socket_.native_handle(), head, body);
+  ssize_t sent = SendNow(head, body);
   if (sent < 0) co_return error_code(errno, boost::system::system_category());
   size_t done = static_cast<size_t>(sent);
   error_code error;
@@ -121,6 +159,16 @@ Task<error_code> ClientConnection::SendAll(std::string_view head, std::string_vi
     std::string_view rest =
         done < head.size() ? head.substr(done) : body.substr(done - head.size());
     SetDeadline(idle_timeout_ms);
+    if (tls_ != nullptr) {
+      error = Outcome(co_await WaitFor(TlsSession::Status::kWantWrite));
+      if (error) break;
+      // The same bytes again, as Write wants it.
+      const size_t in_head = std::min(done, head.size());
+      sent = SendNow(head.substr(in_head), body.substr(done - in_head));
+      if (sent < 0) error = asio::error::broken_pipe;
+      done += static_cast<size_t>(std::max<ssize_t>(sent, 0));
+      continue;
+    }
     auto [failed, count] = co_await socket_.async_write_some(asio::buffer(rest.data(), rest.size()),
                                                              asio::as_tuple(kUseTask));
     error = Outcome(failed);
@@ -135,14 +183,30 @@ Task<error_code> ClientConnection::ReadSome(size_t limit, int64_t timeout_ms) {
   size_t room = input.MakeRoom(kReadBytes, limit);
   if (room == 0) co_return error_code(asio::error::no_buffer_space);
   SetDeadline(timeout_ms);
+  if (tls_ != nullptr) co_return Outcome(co_await ReadTls(room));
   auto [failed, count] =
       co_await socket_.async_read_some(asio::buffer(input.tail(), room), asio::as_tuple(kUseTask));
   input.Added(count);
   co_return Outcome(failed);
 }
 
+Task<error_code> ClientConnection::ReadTls(size_t room) {
+  while (true) {
+    const TlsSession::Step step = tls_->Read(input.tail(), room);
+    if (step.status == TlsSession::Status::kOk) {
+      input.Added(step.bytes);
+      // An engine that is always ahead must not keep the loop from others.
+      co_await asio::post(loop_.executor(), kUseTask);
+      co_return error_code();
+    }
+    if (error_code error = co_await WaitFor(step.status)) co_return error;
+  }
+}
+
 bool ClientConnection::LooksAlive() {
   if (!open_) return false;
+  // Under TLS the peer may have sent what is no data, such as a ticket.
+  if (tls_ != nullptr) return tls_->Quiet();
   char byte;
   ssize_t got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);

@@ -11,6 +11,7 @@
 
 #include "common/http/client.h"
 #include "common/http/input_buffer.h"
+#include "common/http/tls.h"
 #include "common/runtime/loop.h"
 
 namespace tollgate::http {
@@ -24,7 +25,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
 
   // Each of these ends with operation_aborted after Close, and with timed_out when its time is
   // over.
-  Task<error_code> Connect(int64_t timeout_ms);
+  Task<error_code> Connect(const ClientOptions& options);
   Task<error_code> SendAll(std::string_view head, std::string_view body, int64_t idle_timeout_ms);
   // One read of the socket into input, at most limit bytes there in all.
   Task<error_code> ReadSome(size_t limit, int64_t timeout_ms);
@@ -36,6 +37,8 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   bool LooksAlive();
 
   const Origin& origin() const { return origin_; }
+  // Why Connect failed, when TLS was the reason.
+  const std::string& tls_failure() const { return tls_failure_; }
   InputBuffer input;
   bool used = false;  // has carried a whole request and answer
   int64_t idle_since_us = 0;
@@ -44,12 +47,21 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   void SetDeadline(int64_t timeout_ms);
   void ClearDeadline() { deadline_us_ = 0; }
   void ArmTimer();
+  Task<error_code> ConnectSocket();
+  Task<error_code> StartTls(const ClientOptions& options);
+  Task<error_code> ReadTls(size_t room);
+  // Waits until TLS can go on, or fails.
+  Task<error_code> WaitFor(TlsSession::Status wanted);
+  // Takes what the socket takes at once. Negative: the connection is broken.
+  ssize_t SendNow(std::string_view head, std::string_view body);
   // What an operation that ended with this really ended with.
   error_code Outcome(error_code error);
 
   Loop& loop_;
   const Origin origin_;
   TcpSocket socket_;
+  std::unique_ptr<TlsSession> tls_;  // null: plain text
+  std::string tls_failure_;
   bool open_ = false;
   bool timed_out_ = false;
   bool aborted_ = false;
@@ -73,7 +85,7 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
  private:
   struct OriginHash {
     size_t operator()(const Origin& origin) const {
-      return std::hash<std::string>()(origin.host) * 31 + origin.port;
+      return std::hash<std::string>()(origin.host) * 31 + origin.port + (origin.tls ? 1 : 0);
     }
   };
   void PruneLater();

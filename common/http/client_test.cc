@@ -359,9 +359,14 @@ TEST(BaseUrl, Parses) {
   ASSERT_TRUE(v6);
   EXPECT_EQ(v6->origin.host, "::1");
   EXPECT_EQ(v6->origin.port, 81);
+  auto tls = ParseBaseUrl("https://engine.example/x");
+  ASSERT_TRUE(tls);
+  EXPECT_TRUE(tls->origin.tls);
+  EXPECT_EQ(tls->origin.port, 443);
+  EXPECT_FALSE(plain->origin.tls);
   for (const char* bad :
-       {"https://x", "x:80", "http://", "http://:80", "http://x:0", "http://x:99999", "http://x:8a",
-        "http://a b", "http://u@h", "http://[::1", "http://h/a?b"}) {
+       {"ftp://x", "x:80", "https://", "http://", "http://:80", "http://x:0", "http://x:99999",
+        "http://x:8a", "http://a b", "http://u@h", "http://[::1", "http://h/a?b"}) {
     EXPECT_FALSE(ParseBaseUrl(bad)) << bad;
   }
 }

@@ -15,10 +15,11 @@ namespace {
 // What may follow a head in the same buffer.
 constexpr size_t kHeadSlack = 4 * 1024;
 constexpr size_t kBodyStep = 64 * 1024;
-constexpr int64_t kLingerMs = 2'000;
+// How long a client that is still sending what nobody wants is borne: between two of its bytes, and
+// in all. Many clients read no answer before they have sent their whole request.
+constexpr int64_t kLingerIdleMs = 2'000;
+constexpr int64_t kLingerMs = 30'000;
 constexpr int64_t kDrainLingerMs = 200;
-// For the first request of a connection that came in the last moment.
-constexpr int64_t kDrainIdleMs = 500;
 
 int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
 
@@ -31,11 +32,12 @@ struct Connection::ReadDone {
 };
 
 Connection::Connection(std::shared_ptr<ServerCore> core, Loop& loop, int shard, TcpSocket socket,
-                       std::string peer_address)
+                       std::unique_ptr<TlsSession> tls, std::string peer_address)
     : core_(std::move(core)),
       loop_(loop),
       shard_(shard),
       socket_(std::move(socket)),
+      tls_(std::move(tls)),
       peer_address_(std::move(peer_address)) {
   const ServerOptions& options = core_->options();
   head_limits_ = {options.max_head_bytes, options.max_target_bytes, options.max_fields};
@@ -43,8 +45,7 @@ Connection::Connection(std::shared_ptr<ServerCore> core, Loop& loop, int shard, 
 }
 
 void Connection::Start() {
-  int64_t idle_ms = core_->options().idle_timeout_ms;
-  SetDeadline(Deadline::kIdle, core_->draining() ? std::min(idle_ms, kDrainIdleMs) : idle_ms);
+  SetIdleDeadline();
   StartRead();
 }
 
@@ -72,6 +73,7 @@ void Connection::StartRead() {
     reading_body_ = false;
   }
   reading_ = true;
+  if (tls_ != nullptr) return ReadTls(target, room);
   socket_.async_read_some(asio::buffer(target, room), ReadDone{shared_from_this()});
 }
 
@@ -79,7 +81,9 @@ void Connection::OnRead(boost::system::error_code error, size_t count) {
   reading_ = false;
   if (state_ == State::kClosed) return;
   if (error) {
-    if (error == asio::error::eof) {
+    if (tls_ != nullptr && !tls_->established()) {
+      OnHandshakeFailed();
+    } else if (error == asio::error::eof) {
       end_of_input_ = true;
       OnEnd();
     } else if (state_ == State::kHandling) {
@@ -96,11 +100,12 @@ void Connection::OnRead(boost::system::error_code error, size_t count) {
     in_.Added(count);
     if (state_ == State::kBody) body_window_bytes_ += count;
   }
-  if (state_ == State::kHead || state_ == State::kBody) {
-    Process();
-  } else {
-    StartRead();
+  if (state_ == State::kHead || state_ == State::kBody) return Process();
+  if (state_ == State::kLinger) {
+    int64_t left_ms = (linger_until_us_ - NowUs()) / 1000;
+    SetDeadline(Deadline::kLinger, std::clamp<int64_t>(left_ms, 0, kLingerIdleMs));
   }
+  StartRead();
 }
 
 // The client has closed its side; it may still read.
@@ -239,7 +244,8 @@ void Connection::AssignRequestId() {
     if (name == "x-request-id") request_.x_request_id_was_sent = true;
   }
   request_.x_request_id = IsWellFormedRequestId(sent) ? std::string(sent) : NewRequestId();
-  request_.peer_address = peer_address_;
+  request_.peer_address =
+      core_->options().trusted_proxies.CallerOf(peer_address_, request_.headers);
 }
 
 void Connection::StartHandler() {
@@ -282,7 +288,7 @@ void Connection::FinishRequest() {
   if (!keep_alive_ || (end_of_input_ && in_.empty())) return Linger();
   ResetRequest();
   state_ = State::kHead;
-  SetDeadline(Deadline::kIdle, core_->options().idle_timeout_ms);
+  SetIdleDeadline();
   if (in_.empty()) {
     if (core_->draining()) CloseIfIdle();
     StartRead();
@@ -331,10 +337,11 @@ void Connection::Refuse(Error error) {
 // take the answer with it.
 void Connection::Linger() {
   state_ = State::kLinger;
-  boost::system::error_code ignored;
-  socket_.shutdown(TcpSocket::shutdown_send, ignored);
+  ShutdownSend();
   if (end_of_input_) return Close();
-  SetDeadline(Deadline::kLinger, core_->draining() ? kDrainLingerMs : kLingerMs);
+  const int64_t linger_ms = core_->draining() ? kDrainLingerMs : kLingerMs;
+  linger_until_us_ = NowUs() + linger_ms * 1000;
+  SetDeadline(Deadline::kLinger, std::min(linger_ms, kLingerIdleMs));
   StartRead();
 }
 
@@ -344,6 +351,7 @@ void Connection::Close() {
   ClearDeadline();
   if (timer_ != 0) loop_.CancelTimer(std::exchange(timer_, 0));
   if (probe_timer_ != 0) loop_.CancelTimer(std::exchange(probe_timer_, 0));
+  if (tls_ != nullptr && !gone_) tls_->SendClose();
   boost::system::error_code ignored;
   socket_.close(ignored);
   core_->Closed(*this);
@@ -353,6 +361,7 @@ void Connection::Close() {
 // a read that has done its work is not cancelled any more, and one that is ends in Close.
 void Connection::CloseIfIdle() {
   if (state_ != State::kHead || !in_.empty()) return;
+  if (deadline_ == Deadline::kHandshake) return SetIdleDeadline();
   char byte;
   if (::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) return;
   if (!reading_) return Close();

@@ -14,6 +14,7 @@
 #include "common/http/head_parser.h"
 #include "common/http/input_buffer.h"
 #include "common/http/server_core.h"
+#include "common/http/tls.h"
 #include "common/runtime/loop.h"
 
 namespace tollgate::http {
@@ -21,7 +22,7 @@ namespace tollgate::http {
 class Connection : public Exchange, public std::enable_shared_from_this<Connection> {
  public:
   Connection(std::shared_ptr<ServerCore> core, Loop& loop, int shard, TcpSocket socket,
-             std::string peer_address);
+             std::unique_ptr<TlsSession> tls, std::string peer_address);
 
   void Start();
   // For drain and stop.
@@ -44,8 +45,9 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
 
  private:
   enum class State { kHead, kBody, kHandling, kLinger, kClosed };
-  enum class Deadline { kNone, kIdle, kHead, kBody, kWrite, kLinger };
+  enum class Deadline { kNone, kHandshake, kIdle, kHead, kBody, kWrite, kLinger };
   struct ReadDone;
+  struct ReadReady;
 
   // connection.cc: bytes in, requests out.
   void StartRead();
@@ -66,8 +68,15 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
   void Linger();
   void Close();
 
+  // connection_tls.cc: the same over TLS.
+  void ReadTls(char* target, size_t room);
+  void OnHandshakeFailed();
+  // Tells the client that no more will come.
+  void ShutdownSend();
+
   // connection_watch.cc: time, and clients that leave.
   void SetDeadline(Deadline kind, int64_t delay_ms);
+  void SetIdleDeadline();
   void ClearDeadline() { deadline_ = Deadline::kNone; }
   void ArmTimer();
   void OnTimer();
@@ -85,6 +94,8 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
   void FlushHeadAtEndOfTurn();
   // Sends what the socket takes at once; the rest waits in out_. False: the client has gone.
   bool TrySend(std::initializer_list<std::string_view> parts);
+  // The same, without keeping the rest: how many bytes were taken; negative: the client has gone.
+  ssize_t SendNow(std::initializer_list<std::string_view> parts);
   // Sends all of out_.
   Task<bool> Flush();
 
@@ -92,6 +103,7 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
   Loop& loop_;
   const int shard_;
   TcpSocket socket_;
+  std::unique_ptr<TlsSession> tls_;  // null: plain text
   const std::string peer_address_;
 
   State state_ = State::kHead;
@@ -128,6 +140,7 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
   int64_t deadline_us_ = 0;
   Loop::TimerId timer_ = 0;
   int64_t timer_us_ = 0;
+  int64_t linger_until_us_ = 0;
   Loop::TimerId probe_timer_ = 0;
 };
 

@@ -17,6 +17,8 @@ constexpr int64_t kProbeDelaysMs[] = {30, 70, 150, 150};
 constexpr int64_t kLateProbeDelayMs = 400;
 // Some clients take no more than five interim answers.
 constexpr int kMaxInterimProbes = 4;
+// For the first request of a connection that came in the last moment.
+constexpr int64_t kDrainIdleMs = 500;
 
 }  // namespace
 
@@ -28,6 +30,15 @@ void Connection::SetDeadline(Deadline kind, int64_t delay_ms) {
   if (timer_ != 0 && timer_us_ <= deadline_us_) return;
   if (timer_ != 0) loop_.CancelTimer(timer_);
   ArmTimer();
+}
+
+// Until the next request begins, or the first can.
+void Connection::SetIdleDeadline() {
+  const ServerOptions& options = core_->options();
+  const bool handshake = tls_ != nullptr && !tls_->established();
+  int64_t delay_ms = handshake ? options.handshake_timeout_ms : options.idle_timeout_ms;
+  if (core_->draining()) delay_ms = std::min(delay_ms, kDrainIdleMs);
+  SetDeadline(handshake ? Deadline::kHandshake : Deadline::kIdle, delay_ms);
 }
 
 void Connection::ArmTimer() {
@@ -43,6 +54,7 @@ void Connection::OnTimer() {
   if (deadline_ == Deadline::kNone) return;
   if (SystemClock::Get().MonotonicUs() < deadline_us_) return ArmTimer();
   switch (std::exchange(deadline_, Deadline::kNone)) {
+    case Deadline::kHandshake:
     case Deadline::kIdle:
     case Deadline::kHead:
     case Deadline::kLinger:

@@ -39,11 +39,10 @@ void Connection::AppendLength(size_t length) {
   head_.append("\r\n\r\n");
 }
 
-bool Connection::TrySend(std::initializer_list<std::string_view> parts) {
-  if (gone_) return false;
-  if (!out_.empty()) {
-    for (std::string_view part : parts) out_.append(part);
-    return true;
+ssize_t Connection::SendNow(std::initializer_list<std::string_view> parts) {
+  if (tls_ != nullptr) {
+    const TlsSession::Step step = tls_->Write(parts);
+    return step.status == TlsSession::Status::kBroken ? -1 : static_cast<ssize_t>(step.bytes);
   }
   std::array<iovec, 4> vectors;
   size_t count = 0;
@@ -58,12 +57,20 @@ bool Connection::TrySend(std::initializer_list<std::string_view> parts) {
   do {
     sent = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (sent < 0 && errno == EINTR);
+  if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
+  return sent;
+}
+
+bool Connection::TrySend(std::initializer_list<std::string_view> parts) {
+  if (gone_) return false;
+  if (!out_.empty()) {
+    for (std::string_view part : parts) out_.append(part);
+    return true;
+  }
+  const ssize_t sent = SendNow(parts);
   if (sent < 0) {
-    if (errno != EAGAIN && errno != EWOULDBLOCK) {
-      MarkGone();
-      return false;
-    }
-    sent = 0;
+    MarkGone();
+    return false;
   }
   size_t skip = static_cast<size_t>(sent);
   for (std::string_view part : parts) {
@@ -79,6 +86,16 @@ Task<bool> Connection::Flush() {
   size_t done = 0;
   while (done < out_.size() && !gone_) {
     SetDeadline(Deadline::kWrite, core_->options().write_stall_ms);
+    if (tls_ != nullptr) {
+      const ssize_t sent = SendNow({std::string_view(out_).substr(done)});
+      if (sent < 0) MarkGone();
+      if (sent <= 0 && !gone_) {
+        auto [error] = co_await socket_.async_wait(TcpSocket::wait_write, asio::as_tuple(kUseTask));
+        if (error) MarkGone();
+      }
+      done += static_cast<size_t>(std::max<ssize_t>(sent, 0));
+      continue;
+    }
     auto [error, count] = co_await socket_.async_write_some(
         asio::buffer(out_.data() + done, out_.size() - done), asio::as_tuple(kUseTask));
     if (error) MarkGone();
@@ -189,8 +206,7 @@ void Connection::Abort() {
     head_waits_ = false;
     TrySend({head_});
   }
-  boost::system::error_code ignored;
-  if (!gone_) socket_.shutdown(TcpSocket::shutdown_send, ignored);
+  if (!gone_) ShutdownSend();
 }
 
 void Connection::OnDisconnect(std::function<void()> callback) {

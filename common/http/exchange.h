@@ -24,6 +24,7 @@ struct HttpRequest {
   std::string x_request_id;
   // Whether the request had an X-Request-Id header (Messages errors echo it only then).
   bool x_request_id_was_sent = false;
+  // Where it came from: the connection's peer, or who stands behind a trusted proxy.
   std::string peer_address;
   // Free for the code that routes requests: -1 until it writes here.
   int route = -1;

@@ -12,8 +12,11 @@
 namespace tollgate::http {
 namespace {
 
-using testing::RawClient;
+using testing::TestClient;
 using testing::TestServer;
+
+class HostileFraming : public testing::OnBoth {};
+INSTANTIATE_TEST_SUITE_P(Transports, HostileFraming, testing::kBoth, testing::TransportName);
 
 struct Row {
   const char* name;
@@ -161,7 +164,7 @@ const std::vector<Row>& RefusedRows() {
 void ExpectRefused(const Row& row, bool byte_by_byte, TestServer& server) {
   SCOPED_TRACE(std::string(row.name) + (byte_by_byte ? ", byte by byte" : ""));
   int handled = server.handled();
-  RawClient client(server.port());
+  TestClient client(server);
   ASSERT_TRUE(client.connected());
   if (byte_by_byte) {
     client.WriteByteByByte(row.bytes + kSmuggled);
@@ -178,13 +181,13 @@ void ExpectRefused(const Row& row, bool byte_by_byte, TestServer& server) {
   EXPECT_EQ(server.handled(), handled);
 }
 
-TEST(HostileFraming, RefusedInOneWrite) {
-  TestServer server;
+TEST_P(HostileFraming, RefusedInOneWrite) {
+  TestServer server(GetParam());
   for (const Row& row : RefusedRows()) ExpectRefused(row, false, server);
 }
 
-TEST(HostileFraming, RefusedByteByByte) {
-  TestServer server;
+TEST_P(HostileFraming, RefusedByteByByte) {
+  TestServer server(GetParam());
   for (const Row& row : RefusedRows()) {
     // Tens of thousands of writes of one byte each would only test the patience of whoever waits.
     if (row.bytes.size() < 20'000) ExpectRefused(row, true, server);
@@ -197,7 +200,7 @@ struct Accepted {
   std::string body;  // of the echo
 };
 
-TEST(HostileFraming, AcceptedForms) {
+TEST_P(HostileFraming, AcceptedForms) {
   const std::vector<Accepted> rows = {
       {"counted", Head("Content-Length: 3\r\n") + "abc", "abc"},
       {"chunked", Chunked("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"), "abcde"},
@@ -222,11 +225,11 @@ TEST(HostileFraming, AcceptedForms) {
        "POST /echo HTTP/1.1\r\nHost: t\r\n" + Repeat("a: b\r\n", 98) + "Content-Length: 1\r\n\r\nx",
        "x"},
   };
-  TestServer server;
+  TestServer server(GetParam());
   for (const Accepted& row : rows) {
     for (bool byte_by_byte : {false, true}) {
       SCOPED_TRACE(row.name);
-      RawClient client(server.port());
+      TestClient client(server);
       if (byte_by_byte) {
         client.WriteByteByByte(row.bytes);
       } else {
@@ -245,35 +248,35 @@ TEST(HostileFraming, AcceptedForms) {
   }
 }
 
-TEST(HostileFraming, TwoCredentialsAreNoCredentialH42) {
-  TestServer server;
-  RawClient client(server.port());
+TEST_P(HostileFraming, TwoCredentialsAreNoCredentialH42) {
+  TestServer server(GetParam());
+  TestClient client(server);
   client.Write(Head("Authorization: Bearer a\r\nAuthorization: Bearer b\r\n",
                     "GET /authorization HTTP/1.1"));
   EXPECT_NE(client.ReadUntil("]").find("[Bearer a, Bearer b]"), std::string::npos);
 }
 
-TEST(HostileFraming, TrailersNeverAuthenticateH15) {
-  TestServer server;
-  RawClient client(server.port());
+TEST_P(HostileFraming, TrailersNeverAuthenticateH15) {
+  TestServer server(GetParam());
+  TestClient client(server);
   client.Write(Head("Transfer-Encoding: chunked\r\n", "POST /authorization HTTP/1.1") +
                "1\r\nx\r\n0\r\nAuthorization: Bearer a\r\n\r\n");
   EXPECT_NE(client.ReadUntil("]").find("\r\n\r\n[]"), std::string::npos);
 }
 
-TEST(HostileFraming, PathsAreNotNormalisedH26) {
-  TestServer server;
+TEST_P(HostileFraming, PathsAreNotNormalisedH26) {
+  TestServer server(GetParam());
   for (const char* path :
        {"//echo", "/%65cho", "/x/../echo", "/echo%00", "/echo/", "/ECHO", "/echo/."}) {
-    RawClient client(server.port());
+    TestClient client(server);
     client.Write(Get(path));
     EXPECT_TRUE(client.ReadUntil("no such path").starts_with("HTTP/1.1 404 ")) << path;
   }
 }
 
-TEST(HostileFraming, ManyPipelinedRequestsAreAnsweredInOrderH31) {
-  TestServer server;
-  RawClient client(server.port());
+TEST_P(HostileFraming, ManyPipelinedRequestsAreAnsweredInOrderH31) {
+  TestServer server(GetParam());
+  TestClient client(server);
   std::string all;
   for (int i = 0; i < 1000; ++i) {
     std::string body = "<" + std::to_string(i) + ">";

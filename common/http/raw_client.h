@@ -1,15 +1,20 @@
-// For tests: a plain blocking socket, so that a test says byte for byte what goes over the wire.
+// For tests: a plain blocking socket, so that a test says byte for byte what goes over the wire; or
+// the same inside TLS.
 #pragma once
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -17,7 +22,10 @@ namespace tollgate::http::testing {
 
 class RawClient {
  public:
-  explicit RawClient(uint16_t port, int receive_buffer = 0) {
+  enum class Transport { kPlain, kTls };
+
+  explicit RawClient(uint16_t port, int receive_buffer = 0,
+                     Transport transport = Transport::kPlain) {
     fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (receive_buffer > 0) {
       ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
@@ -29,25 +37,38 @@ class RawClient {
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     connected_ = ::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    if (transport == Transport::kTls && connected_) StartTls();
   }
   ~RawClient() { Close(); }
   RawClient(const RawClient&) = delete;
   RawClient& operator=(const RawClient&) = delete;
 
   bool connected() const { return connected_; }
+  int fd() const { return fd_; }
+  // Without a word, as a program that is killed does.
   void Close() {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;
+    SSL_free(ssl_);
+    ssl_ = nullptr;
   }
   void CloseWithReset() {
     linger now{1, 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
     Close();
   }
-  void HalfClose() { ::shutdown(fd_, SHUT_WR); }
+  void HalfClose() {
+    if (ssl_ != nullptr) SSL_shutdown(ssl_);
+    ::shutdown(fd_, SHUT_WR);
+  }
+  // What was agreed on, for example "TLSv1.3"; "" in plain text.
+  std::string tls_version() const { return ssl_ == nullptr ? "" : SSL_get_version(ssl_); }
+  // TLS said that this is the end, before the connection ended.
+  bool closed_by_tls() const { return closed_by_tls_; }
 
   // False when the peer no longer takes bytes.
   bool Write(std::string_view bytes) {
+    if (ssl_ != nullptr) return WriteTls(bytes);
     while (!bytes.empty()) {
       ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (sent <= 0) return false;
@@ -67,10 +88,14 @@ class RawClient {
     while (!closed_ && (text.empty() || received_.find(text) == std::string::npos)) {
       auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
           end - std::chrono::steady_clock::now());
-      pollfd wanted{fd_, POLLIN, 0};
-      if (left.count() <= 0 || ::poll(&wanted, 1, static_cast<int>(left.count())) <= 0) break;
       char buffer[16 * 1024];
-      ssize_t got = ::recv(fd_, buffer, sizeof buffer, 0);
+      ssize_t got = ssl_ != nullptr ? ReadTls(buffer, sizeof buffer) : kNothingYet;
+      if (got == kNothingYet) {
+        pollfd wanted{fd_, POLLIN, 0};
+        if (left.count() <= 0 || ::poll(&wanted, 1, static_cast<int>(left.count())) <= 0) break;
+        if (ssl_ != nullptr) continue;
+        got = ::recv(fd_, buffer, sizeof buffer, 0);
+      }
       if (got <= 0) {
         closed_ = true;
         reset_ = got < 0;
@@ -89,7 +114,50 @@ class RawClient {
   bool reset() const { return reset_; }
 
  private:
+  static constexpr ssize_t kNothingYet = -2;
+
+  void StartTls() {
+    static SSL_CTX* const context = [] {
+      std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without asking for no signal
+      SSL_CTX* made = SSL_CTX_new(TLS_client_method());
+      SSL_CTX_set_mode(made, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+      return made;
+    }();
+    ssl_ = SSL_new(context);
+    SSL_set_fd(ssl_, fd_);
+    connected_ = SSL_connect(ssl_) == 1;
+    ::fcntl(fd_, F_SETFL, O_NONBLOCK);  // so that one thread may read while another writes
+  }
+  bool WriteTls(std::string_view bytes) {
+    while (!bytes.empty()) {
+      size_t sent = 0;
+      {
+        std::lock_guard lock(mutex_);
+        if (SSL_write_ex(ssl_, bytes.data(), bytes.size(), &sent) != 1 &&
+            SSL_get_error(ssl_, 0) != SSL_ERROR_WANT_WRITE) {
+          return false;
+        }
+      }
+      bytes.remove_prefix(sent);
+      pollfd wanted{fd_, POLLOUT, 0};
+      if (sent == 0 && ::poll(&wanted, 1, 5000) <= 0) return false;
+    }
+    return true;
+  }
+  ssize_t ReadTls(char* buffer, size_t size) {
+    std::lock_guard lock(mutex_);
+    size_t got = 0;
+    if (SSL_read_ex(ssl_, buffer, size, &got) == 1) return static_cast<ssize_t>(got);
+    const int error = SSL_get_error(ssl_, 0);
+    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return kNothingYet;
+    closed_by_tls_ = error == SSL_ERROR_ZERO_RETURN;
+    return error == SSL_ERROR_SYSCALL ? -1 : 0;
+  }
+
   int fd_ = -1;
+  SSL* ssl_ = nullptr;
+  std::mutex mutex_;  // of ssl_
+  bool closed_by_tls_ = false;
   bool connected_ = false;
   bool closed_ = false;
   bool reset_ = false;

@@ -126,7 +126,7 @@ bool ServerCore::Admit(const std::string& address) {
   std::lock_guard lock(mutex_);
   if (open_.load() >= options_.max_connections) return false;
   int& count = per_address_[address];
-  if (count >= per_address) return false;
+  if (count >= per_address && !options_.trusted_proxies.Has(address)) return false;
   ++count;
   ++open_;
   return true;
@@ -140,8 +140,10 @@ void ServerCore::Accepted(Shard& shard, TcpSocket socket) {
   // Over a limit: closed without a word, which costs least.
   if (!Admit(address)) return;
   ++shard.open;
-  auto connection = std::make_shared<Connection>(
-      shared_from_this(), *shard.loop, shard.loop->index(), std::move(socket), std::move(address));
+  auto tls = options_.tls != nullptr ? options_.tls->Accept(socket.native_handle()) : nullptr;
+  auto connection =
+      std::make_shared<Connection>(shared_from_this(), *shard.loop, shard.loop->index(),
+                                   std::move(socket), std::move(tls), std::move(address));
   shard.loop->Post([self = shared_from_this(), &shard, connection = std::move(connection)] {
     shard.connections.insert(connection);
     if (self->stopped_) return connection->CloseNow();

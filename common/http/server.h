@@ -10,9 +10,12 @@
 
 #include "common/error/error.h"
 #include "common/http/exchange.h"
+#include "common/http/trusted_proxies.h"
 #include "common/runtime/loop.h"
 
 namespace tollgate::http {
+
+class TlsServerContext;
 
 // What a request came to, for logs and metrics.
 struct RequestSummary {
@@ -35,6 +38,7 @@ struct ServerOptions {
   size_t max_trailer_bytes = 8 * 1024;
   // Of bytes that arrive while a request runs.
   size_t max_pipelined_bytes = 32 * 1024;
+  int64_t handshake_timeout_ms = 10'000;  // of TLS
   int64_t head_timeout_ms = 10'000;
   // Bodies that come slower than min_body_bytes_per_second over this window are refused.
   int64_t body_window_ms = 20'000;
@@ -42,8 +46,13 @@ struct ServerOptions {
   int64_t write_stall_ms = 30'000;
   int64_t idle_timeout_ms = 75'000;
   int max_connections = 20'000;
-  // 0: half of max_connections.
+  // 0: half of max_connections. Trusted proxies may have all.
   int max_connections_per_address = 0;
+
+  // Who may say in X-Forwarded-For for whom a request is (HttpRequest::peer_address).
+  TrustedProxies trusted_proxies;
+  // Null: plain text.
+  std::shared_ptr<TlsServerContext> tls;
 
   // Makes the answer to a request that could not be read. path is empty when it is not known. Plain
   // text when not set.

@@ -1,19 +1,67 @@
 // For tests: a server on a free port with handlers that echo, stream and wait.
 #pragma once
 
+#include <gtest/gtest.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <string>
 
+#include "common/base/test_certificate.h"
+#include "common/http/raw_client.h"
 #include "common/http/server.h"
+#include "common/http/tls.h"
 #include "common/runtime/loop.h"
 #include "common/runtime/notify.h"
 
 namespace tollgate::http::testing {
 
+// An authority and certificates of its on disk, for as long as the process lives.
+class TestPki {
+ public:
+  TestPki() : folder_(::testing::TempDir() + "/pki_" + std::to_string(::getpid())) {
+    std::filesystem::create_directories(folder_);
+    authority.WriteCertificate(authority_file());
+    Issue("server", "DNS:localhost,IP:127.0.0.1");
+  }
+  ~TestPki() { std::filesystem::remove_all(folder_); }
+  static TestPki& Get() {
+    static TestPki pki;
+    return pki;
+  }
+
+  void Issue(const std::string& name, const std::string& alternative_name) {
+    TestCertificate(name, alternative_name, &authority).Write(certificate(name), key(name));
+  }
+  std::string authority_file() const { return folder_ + "/authority.pem"; }
+  std::string certificate(const std::string& name = "server") const {
+    return folder_ + "/" + name + ".pem";
+  }
+  std::string key(const std::string& name = "server") const {
+    return folder_ + "/" + name + ".key";
+  }
+
+  using TestCertificate = tollgate::testing::TestCertificate;
+  TestCertificate authority{"authority"};
+
+ private:
+  const std::string folder_;
+};
+
+using Transport = RawClient::Transport;
+
 class TestServer {
  public:
-  explicit TestServer(ServerOptions options = {}, int loops = 2) : pool_(loops) {
+  explicit TestServer(ServerOptions options = {}, int loops = 2)
+      : TestServer(Transport::kPlain, std::move(options), loops) {}
+  explicit TestServer(Transport transport, ServerOptions options = {}, int loops = 2)
+      : transport_(transport), pool_(loops) {
+    if (transport == Transport::kTls && options.tls == nullptr) {
+      TestPki& pki = TestPki::Get();
+      options.tls = TlsServerContext::Load(pki.certificate(), pki.key()).value();
+    }
     server_ = std::make_unique<Server>(pool_, std::move(options),
                                        [this](Exchange& exchange) { return Handle(exchange); });
     pool_.Start();
@@ -23,6 +71,7 @@ class TestServer {
   ~TestServer() { server_->Stop(); }
 
   uint16_t port() const { return server_->port(); }
+  Transport transport() const { return transport_; }
   Server& server() { return *server_; }
   LoopPool& pool() { return pool_; }
   int handled() const { return handled_; }
@@ -84,12 +133,27 @@ class TestServer {
     co_await left.WaitFor(20'000);
   }
 
+  const Transport transport_;
   LoopPool pool_;
   std::unique_ptr<Server> server_;
   std::atomic<int> handled_{0};
   std::atomic<int> disconnects_{0};
   std::atomic<int> chunks_taken_{0};
 };
+
+// A connection to it, in the way it speaks.
+class TestClient : public RawClient {
+ public:
+  explicit TestClient(const TestServer& server, int receive_buffer = 0)
+      : RawClient(server.port(), receive_buffer, server.transport()) {}
+};
+
+// For tests that hold over plain text and over TLS (reliability.md section 5).
+class OnBoth : public ::testing::TestWithParam<Transport> {};
+inline const auto kBoth = ::testing::Values(Transport::kPlain, Transport::kTls);
+inline std::string TransportName(const ::testing::TestParamInfo<Transport>& info) {
+  return info.param == Transport::kTls ? "Tls" : "Plain";
+}
 
 // Waits for a condition that another thread brings about.
 template <typename Condition>

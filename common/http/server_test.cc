@@ -12,8 +12,19 @@ namespace tollgate::http {
 namespace {
 
 using testing::Eventually;
-using testing::RawClient;
+using testing::TestClient;
 using testing::TestServer;
+
+class ServerTest : public testing::OnBoth {};
+INSTANTIATE_TEST_SUITE_P(Transports, ServerTest, testing::kBoth, testing::TransportName);
+class ServerTimeouts : public testing::OnBoth {};
+INSTANTIATE_TEST_SUITE_P(Transports, ServerTimeouts, testing::kBoth, testing::TransportName);
+class ServerLimits : public testing::OnBoth {};
+INSTANTIATE_TEST_SUITE_P(Transports, ServerLimits, testing::kBoth, testing::TransportName);
+class ServerDisconnect : public testing::OnBoth {};
+INSTANTIATE_TEST_SUITE_P(Transports, ServerDisconnect, testing::kBoth, testing::TransportName);
+class ServerDrain : public testing::OnBoth {};
+INSTANTIATE_TEST_SUITE_P(Transports, ServerDrain, testing::kBoth, testing::TransportName);
 
 std::string Get(const std::string& path, const std::string& fields = "",
                 const std::string& version = "HTTP/1.1") {
@@ -22,9 +33,9 @@ std::string Get(const std::string& path, const std::string& fields = "",
 
 int64_t NowMs() { return SystemClock::Get().MonotonicUs() / 1000; }
 
-TEST(Server, AnswersCarryDateLengthAndRequestIds) {
-  TestServer server;
-  RawClient client(server.port());
+TEST_P(ServerTest, AnswersCarryDateLengthAndRequestIds) {
+  TestServer server(GetParam());
+  TestClient client(server);
   client.Write(
       "POST /echo HTTP/1.1\r\nHost: t\r\nX-Request-Id: my.id_-9\r\nContent-Length: 2\r\n\r\nhi");
   const std::string& answer = client.ReadUntil("\r\n\r\nhi");
@@ -35,11 +46,11 @@ TEST(Server, AnswersCarryDateLengthAndRequestIds) {
   EXPECT_NE(answer.find(" GMT\r\n"), std::string::npos);
 }
 
-TEST(Server, IllFormedRequestIdsAreReplacedH47) {
-  TestServer server;
+TEST_P(ServerTest, IllFormedRequestIdsAreReplacedH47) {
+  TestServer server(GetParam());
   for (std::string id : {std::string(129, 'a'), std::string("a b"), std::string("\xf0\x9f\x98\x80"),
                          std::string("a,b"), std::string(10'000, 'x')}) {
-    RawClient client(server.port());
+    TestClient client(server);
     client.Write(Get("/echo", "X-Request-Id: " + id + "\r\n"));
     const std::string& answer = client.ReadUntil("\r\n\r\n");
     EXPECT_TRUE(answer.starts_with("HTTP/1.1 200"));
@@ -51,9 +62,9 @@ TEST(Server, IllFormedRequestIdsAreReplacedH47) {
   EXPECT_NE(NewRequestId(), NewRequestId());
 }
 
-TEST(Server, StreamsInChunks) {
-  TestServer server;
-  RawClient client(server.port());
+TEST_P(ServerTest, StreamsInChunks) {
+  TestServer server(GetParam());
+  TestClient client(server);
   client.Write(Get("/stream"));
   const std::string& answer = client.ReadUntil("0\r\n\r\n");
   EXPECT_NE(answer.find("\r\ntransfer-encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n9\r\ndata: "
@@ -63,9 +74,9 @@ TEST(Server, StreamsInChunks) {
   EXPECT_EQ(answer.find("content-length"), std::string::npos);
 }
 
-TEST(Server, OneZeroGetsNoChunksAndItsEndIsTheClose) {
-  TestServer server;
-  RawClient client(server.port());
+TEST_P(ServerTest, OneZeroGetsNoChunksAndItsEndIsTheClose) {
+  TestServer server(GetParam());
+  TestClient client(server);
   client.Write(Get("/stream", "", "HTTP/1.0"));
   const std::string& answer = client.ReadToEnd();
   EXPECT_EQ(answer.find("transfer-encoding"), std::string::npos);
@@ -73,14 +84,14 @@ TEST(Server, OneZeroGetsNoChunksAndItsEndIsTheClose) {
   EXPECT_NE(answer.find("connection: close"), std::string::npos);
 }
 
-TEST(Server, OneZeroKeepsAliveOnlyWhenAsked) {
-  TestServer server;
-  RawClient plain(server.port());
+TEST_P(ServerTest, OneZeroKeepsAliveOnlyWhenAsked) {
+  TestServer server(GetParam());
+  TestClient plain(server);
   plain.Write(Get("/echo", "", "HTTP/1.0"));
   plain.ReadToEnd();
   EXPECT_TRUE(plain.closed());
 
-  RawClient kept(server.port());
+  TestClient kept(server);
   kept.Write(Get("/echo", "Connection: keep-alive\r\n", "HTTP/1.0"));
   EXPECT_NE(kept.ReadUntil("\r\n\r\n").find("connection: keep-alive"), std::string::npos);
   kept.Forget();
@@ -88,9 +99,9 @@ TEST(Server, OneZeroKeepsAliveOnlyWhenAsked) {
   EXPECT_TRUE(kept.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
 }
 
-TEST(Server, ConnectionCloseIsObeyed) {
-  TestServer server;
-  RawClient client(server.port());
+TEST_P(ServerTest, ConnectionCloseIsObeyed) {
+  TestServer server(GetParam());
+  TestClient client(server);
   client.Write(Get("/echo", "Connection: close\r\n") + Get("/echo"));
   const std::string& answer = client.ReadToEnd();
   EXPECT_TRUE(client.closed());
@@ -99,9 +110,9 @@ TEST(Server, ConnectionCloseIsObeyed) {
   EXPECT_NE(answer.find("connection: close"), std::string::npos);
 }
 
-TEST(Server, HeadGetsTheHeadAlone) {
-  TestServer server;
-  RawClient client(server.port());
+TEST_P(ServerTest, HeadGetsTheHeadAlone) {
+  TestServer server(GetParam());
+  TestClient client(server);
   client.Write("HEAD /nowhere HTTP/1.1\r\nHost: t\r\n\r\n" + Get("/echo"));
   const std::string& answer = client.ReadUntil("content-length: 0\r\n\r\n");
   EXPECT_NE(answer.find("\r\ncontent-length: 12\r\n"), std::string::npos);
@@ -109,9 +120,9 @@ TEST(Server, HeadGetsTheHeadAlone) {
   EXPECT_EQ(testing::Count(answer, "HTTP/1.1 "), 2);
 }
 
-TEST(Server, ExpectContinueIsAnsweredBeforeTheBody) {
-  TestServer server;
-  RawClient client(server.port());
+TEST_P(ServerTest, ExpectContinueIsAnsweredBeforeTheBody) {
+  TestServer server(GetParam());
+  TestClient client(server);
   client.Write(
       "POST /echo HTTP/1.1\r\nHost: t\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
   EXPECT_EQ(client.ReadUntil("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
@@ -119,12 +130,12 @@ TEST(Server, ExpectContinueIsAnsweredBeforeTheBody) {
   EXPECT_TRUE(client.ReadUntil("\r\n\r\nbody").ends_with("\r\n\r\nbody"));
 }
 
-TEST(Server, LargeBodiesComeThroughWhole) {
-  TestServer server;
+TEST_P(ServerTest, LargeBodiesComeThroughWhole) {
+  TestServer server(GetParam());
   std::string body;
   for (int i = 0; body.size() < (3 << 20); ++i) body += std::to_string(i) + ",";
   for (bool chunked : {false, true}) {
-    RawClient client(server.port());
+    TestClient client(server);
     std::thread writer([&] {
       std::string head = "POST /echo HTTP/1.1\r\nHost: t\r\nConnection: close\r\n";
       if (!chunked) {
@@ -147,11 +158,11 @@ TEST(Server, LargeBodiesComeThroughWhole) {
   }
 }
 
-TEST(Server, TheBodyLimitCountsChunkedBodiesToo) {
+TEST_P(ServerTest, TheBodyLimitCountsChunkedBodiesToo) {
   ServerOptions options;
   options.max_body_bytes = 1000;
-  TestServer server(options);
-  RawClient client(server.port());
+  TestServer server(GetParam(), options);
+  TestClient client(server);
   std::string chunk = "1f4\r\n" + std::string(500, 'x') + "\r\n";
   client.Write("POST /echo HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk +
                chunk + "1\r\n");
@@ -160,7 +171,7 @@ TEST(Server, TheBodyLimitCountsChunkedBodiesToo) {
 }
 
 // Although the handler has moved it out.
-TEST(Server, TheSummaryTellsHowLongTheBodyWas) {
+TEST_P(ServerTest, TheSummaryTellsHowLongTheBodyWas) {
   std::atomic<uint64_t> bytes{0};
   std::atomic<int> done{0};
   ServerOptions options;
@@ -168,8 +179,8 @@ TEST(Server, TheSummaryTellsHowLongTheBodyWas) {
     bytes = summary.body_bytes_in;
     ++done;
   };
-  TestServer server(options);
-  RawClient client(server.port());
+  TestServer server(GetParam(), options);
+  TestClient client(server);
   client.Write("POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\nhello");
   ASSERT_TRUE(Eventually([&] { return done == 1; }));
   EXPECT_EQ(bytes, 5u);
@@ -183,66 +194,66 @@ TEST(Server, TheSummaryTellsHowLongTheBodyWas) {
   EXPECT_EQ(bytes, 0u);
 }
 
-TEST(Server, AHandlerWithoutAnAnswerGives500) {
-  TestServer server;
+TEST_P(ServerTest, AHandlerWithoutAnAnswerGives500) {
+  TestServer server(GetParam());
   for (const char* path : {"/nothing", "/throw"}) {
-    RawClient client(server.port());
+    TestClient client(server);
     client.Write(Get(path));
     EXPECT_TRUE(client.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 500 ")) << path;
   }
 }
 
-TEST(Server, AnAbortedStreamHasNoLastChunk) {
-  TestServer server;
-  RawClient client(server.port());
+TEST_P(ServerTest, AnAbortedStreamHasNoLastChunk) {
+  TestServer server(GetParam());
+  TestClient client(server);
   client.Write(Get("/cut"));
   const std::string& answer = client.ReadToEnd();
   EXPECT_TRUE(client.closed());
   EXPECT_TRUE(answer.ends_with("data: 1\n\n\r\n")) << answer;
 }
 
-TEST(Server, ErrorsAreRenderedByTheCallbackWithThePathIfKnown) {
+TEST_P(ServerTest, ErrorsAreRenderedByTheCallbackWithThePathIfKnown) {
   ServerOptions options;
   options.render_error = [](const Error& error, const HttpRequest& request) {
     return HttpResponse{error.row().http_status,
                         {{"x-code", std::string(error.row().code)}},
                         "path=" + request.path};
   };
-  TestServer server(options);
-  RawClient known(server.port());
+  TestServer server(GetParam(), options);
+  TestClient known(server);
   known.Write("GET /v1/messages?x HTTP/1.1\r\nHost: t\r\nbad\r\n\r\n");
   EXPECT_TRUE(known.ReadToEnd().ends_with("\r\n\r\npath=/v1/messages"));
   EXPECT_NE(known.received().find("x-code: bad_request"), std::string::npos);
-  RawClient unknown(server.port());
+  TestClient unknown(server);
   unknown.Write("nonsense\r\n\r\n");
   EXPECT_TRUE(unknown.ReadToEnd().ends_with("\r\n\r\npath="));
 }
 
-TEST(ServerTimeouts, SlowHeadsAreClosedH33) {
+TEST_P(ServerTimeouts, SlowHeadsAreClosedH33) {
   ServerOptions options;
   options.head_timeout_ms = 100;
-  TestServer server(options);
-  RawClient client(server.port());
+  TestServer server(GetParam(), options);
+  TestClient client(server);
   client.Write("GET /echo HT");
   EXPECT_EQ(client.ReadToEnd(), "");
   EXPECT_TRUE(client.closed());
 }
 
-TEST(ServerTimeouts, SlowBodiesAreRefusedH34) {
+TEST_P(ServerTimeouts, SlowBodiesAreRefusedH34) {
   ServerOptions options;
   options.body_window_ms = 100;
-  TestServer server(options);
-  RawClient client(server.port());
+  TestServer server(GetParam(), options);
+  TestClient client(server);
   client.Write("POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 1000\r\n\r\nabc");
   EXPECT_TRUE(client.ReadToEnd().starts_with("HTTP/1.1 400 "));
   EXPECT_EQ(server.handled(), 0);
 }
 
-TEST(ServerTimeouts, ClientsThatReadNothingAreCutOffH35) {
+TEST_P(ServerTimeouts, ClientsThatReadNothingAreCutOffH35) {
   ServerOptions options;
   options.write_stall_ms = 200;
-  TestServer server(options);
-  RawClient client(server.port(), 4096);
+  TestServer server(GetParam(), options);
+  TestClient client(server, 4096);
   client.Write(Get("/endless"));
   EXPECT_TRUE(Eventually([&] { return server.disconnects() == 1; }));
   // Back-pressure: no more was taken than socket buffers hold.
@@ -250,11 +261,11 @@ TEST(ServerTimeouts, ClientsThatReadNothingAreCutOffH35) {
   EXPECT_TRUE(Eventually([&] { return server.server().connections() == 0; }));
 }
 
-TEST(ServerTimeouts, IdleConnectionsAreClosedH36) {
+TEST_P(ServerTimeouts, IdleConnectionsAreClosedH36) {
   ServerOptions options;
   options.idle_timeout_ms = 100;
-  TestServer server(options);
-  RawClient client(server.port());
+  TestServer server(GetParam(), options);
+  TestClient client(server);
   client.Write(Get("/echo"));
   client.ReadUntil("\r\n\r\n");
   EXPECT_FALSE(client.closed());
@@ -262,29 +273,29 @@ TEST(ServerTimeouts, IdleConnectionsAreClosedH36) {
   EXPECT_TRUE(client.closed());
 }
 
-TEST(ServerLimits, ConnectionsPerAddressAreCappedH37) {
+TEST_P(ServerLimits, ConnectionsPerAddressAreCappedH37) {
   ServerOptions options;
   options.max_connections_per_address = 2;
-  TestServer server(options);
-  RawClient first(server.port());
-  RawClient second(server.port());
+  TestServer server(GetParam(), options);
+  TestClient first(server);
+  TestClient second(server);
   ASSERT_TRUE(Eventually([&] { return server.server().connections() == 2; }));
-  RawClient third(server.port());
+  TestClient third(server);
   third.ReadToEnd();
   EXPECT_TRUE(third.closed());
   first.Write(Get("/echo"));
   EXPECT_TRUE(first.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
   second.Close();
   ASSERT_TRUE(Eventually([&] { return server.server().connections() == 1; }));
-  RawClient fourth(server.port());
+  TestClient fourth(server);
   fourth.Write(Get("/echo"));
   EXPECT_TRUE(fourth.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
 }
 
-TEST(ServerDisconnect, AHalfClosedClientIsServedH38) {
-  TestServer server;
+TEST_P(ServerDisconnect, AHalfClosedClientIsServedH38) {
+  TestServer server(GetParam());
   for (const char* path : {"/echo", "/slow", "/stream"}) {
-    RawClient client(server.port());
+    TestClient client(server);
     client.Write(Get(path));
     client.HalfClose();
     const std::string& answer = client.ReadToEnd();
@@ -294,11 +305,11 @@ TEST(ServerDisconnect, AHalfClosedClientIsServedH38) {
   EXPECT_EQ(server.disconnects(), 0);
 }
 
-TEST(ServerDisconnect, AResetIsNoticedAtOnceH39) {
-  TestServer server;
+TEST_P(ServerDisconnect, AResetIsNoticedAtOnceH39) {
+  TestServer server(GetParam());
   for (const char* path : {"/wait", "/wait-streaming"}) {
     int before = server.disconnects();
-    RawClient client(server.port());
+    TestClient client(server);
     client.Write(Get(path));
     ASSERT_TRUE(Eventually([&] { return server.server().running_requests() == 1; }));
     int64_t start_ms = NowMs();
@@ -309,11 +320,11 @@ TEST(ServerDisconnect, AResetIsNoticedAtOnceH39) {
   }
 }
 
-TEST(ServerDisconnect, AClosedClientIsNoticedWithin500MsThoughNoByteFlows) {
-  TestServer server;
+TEST_P(ServerDisconnect, AClosedClientIsNoticedWithin500MsThoughNoByteFlows) {
+  TestServer server(GetParam());
   for (const char* path : {"/wait", "/wait-streaming"}) {
     int before = server.disconnects();
-    RawClient client(server.port());
+    TestClient client(server);
     client.Write(Get(path));
     if (std::string(path) == "/wait-streaming") client.ReadUntil("data: first");
     ASSERT_TRUE(Eventually([&] { return server.server().running_requests() == 1; }));
@@ -325,9 +336,9 @@ TEST(ServerDisconnect, AClosedClientIsNoticedWithin500MsThoughNoByteFlows) {
   }
 }
 
-TEST(ServerDisconnect, AHalfClosedStreamThatDiesLaterIsNoticedToo) {
-  TestServer server;
-  RawClient client(server.port());
+TEST_P(ServerDisconnect, AHalfClosedStreamThatDiesLaterIsNoticedToo) {
+  TestServer server(GetParam());
+  TestClient client(server);
   client.Write(Get("/wait-streaming"));
   client.ReadUntil("data: first");
   client.HalfClose();
@@ -339,9 +350,9 @@ TEST(ServerDisconnect, AHalfClosedStreamThatDiesLaterIsNoticedToo) {
   EXPECT_LT(NowMs() - start_ms, 700);
 }
 
-TEST(ServerDisconnect, PipelinedBytesAreNoDisconnect) {
-  TestServer server;
-  RawClient client(server.port());
+TEST_P(ServerDisconnect, PipelinedBytesAreNoDisconnect) {
+  TestServer server(GetParam());
+  TestClient client(server);
   client.Write(Get("/slow"));
   ASSERT_TRUE(Eventually([&] { return server.server().running_requests() == 1; }));
   client.Write(Get("/stream"));
@@ -350,12 +361,12 @@ TEST(ServerDisconnect, PipelinedBytesAreNoDisconnect) {
   EXPECT_EQ(testing::Count(answer, "HTTP/1.1 200 OK"), 2);
 }
 
-TEST(ServerDrain, LetsRunningRequestsEndAndClosesTheRest) {
-  TestServer server;
-  RawClient idle(server.port());
+TEST_P(ServerDrain, LetsRunningRequestsEndAndClosesTheRest) {
+  TestServer server(GetParam());
+  TestClient idle(server);
   idle.Write(Get("/echo"));
   idle.ReadUntil("\r\n\r\n");
-  RawClient busy(server.port());
+  TestClient busy(server);
   busy.Write(Get("/slow"));
   // Read by the server or not: what has reached it is served.
   int64_t start_ms = NowMs();
@@ -365,12 +376,12 @@ TEST(ServerDrain, LetsRunningRequestsEndAndClosesTheRest) {
   EXPECT_NE(busy.received().find("connection: close"), std::string::npos);
   idle.ReadToEnd();
   EXPECT_TRUE(idle.closed());
-  EXPECT_FALSE(RawClient(server.port()).connected());
+  EXPECT_FALSE(TestClient(server).connected());
 }
 
-TEST(ServerDrain, GivesUpAtTheDeadlineAndStopCutsOff) {
-  TestServer server;
-  RawClient client(server.port());
+TEST_P(ServerDrain, GivesUpAtTheDeadlineAndStopCutsOff) {
+  TestServer server(GetParam());
+  TestClient client(server);
   client.Write(Get("/wait"));
   ASSERT_TRUE(Eventually([&] { return server.server().running_requests() == 1; }));
   int64_t start_ms = NowMs();

@@ -2,13 +2,10 @@
 // list.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
 
-#include <cstdio>
 #include <filesystem>
 
+#include "common/base/test_certificate.h"
 #include "common/rpc/call.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/server.h"
@@ -21,47 +18,7 @@ namespace {
 
 using auth::v1::AuthService;
 
-// A certificate with its key, signed by another one or by itself.
-struct Certificate {
-  Certificate(const std::string& uri, const Certificate* authority) : key(EVP_EC_gen("P-256")) {
-    x509 = X509_new();
-    X509_set_version(x509, 2);
-    ASN1_INTEGER_set(X509_get_serialNumber(x509), ++serial);
-    X509_gmtime_adj(X509_getm_notBefore(x509), -3600);
-    X509_gmtime_adj(X509_getm_notAfter(x509), 3600);
-    X509_NAME_add_entry_by_txt(X509_get_subject_name(x509), "CN", MBSTRING_ASC,
-                               reinterpret_cast<const unsigned char*>(uri.c_str()), -1, -1, 0);
-    X509_set_pubkey(x509, key);
-    const Certificate* issuer = authority != nullptr ? authority : this;
-    X509_set_issuer_name(x509, X509_get_subject_name(issuer->x509));
-    Extend(NID_basic_constraints, authority == nullptr ? "critical,CA:TRUE" : "CA:FALSE", issuer);
-    if (authority != nullptr) Extend(NID_subject_alt_name, "URI:" + uri, issuer);
-    X509_sign(x509, issuer->key, EVP_sha256());
-  }
-  ~Certificate() {
-    X509_free(x509);
-    EVP_PKEY_free(key);
-  }
-  void Extend(int nid, const std::string& value, const Certificate* issuer) {
-    X509V3_CTX context;
-    X509V3_set_ctx(&context, issuer->x509, x509, nullptr, nullptr, 0);
-    X509_EXTENSION* extension = X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str());
-    ASSERT_NE(extension, nullptr);
-    X509_add_ext(x509, extension, -1);
-    X509_EXTENSION_free(extension);
-  }
-  void Write(const std::string& certificate_file, const std::string& key_file) const {
-    FILE* file = std::fopen(certificate_file.c_str(), "w");
-    PEM_write_X509(file, x509);
-    std::fclose(file);
-    file = std::fopen(key_file.c_str(), "w");
-    PEM_write_PrivateKey(file, key, nullptr, nullptr, 0, nullptr, nullptr);
-    std::fclose(file);
-  }
-  static inline long serial = 0;
-  EVP_PKEY* key;
-  X509* x509;
-};
+using tollgate::testing::TestCertificate;
 
 class Auth : public AuthService::CallbackService {
   grpc::ServerUnaryReactor* VerifyKey(grpc::CallbackServerContext* context,
@@ -94,9 +51,9 @@ class TlsTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  config::v1::TlsConfig Issue(const std::string& uri, const Certificate& authority) {
+  config::v1::TlsConfig Issue(const std::string& uri, const TestCertificate& authority) {
     std::string stem = folder_ + "/" + std::to_string(++issued_);
-    Certificate(uri, &authority).Write(stem + ".pem", stem + ".key");
+    TestCertificate(uri, "URI:" + uri, &authority).Write(stem + ".pem", stem + ".key");
     config::v1::TlsConfig config;
     config.set_certificate_file(stem + ".pem");
     config.set_private_key_file(stem + ".key");
@@ -119,8 +76,8 @@ class TlsTest : public ::testing::Test {
 
   const std::string folder_;
   int issued_ = 0;
-  Certificate authority_{"authority", nullptr};
-  Certificate stranger_{"stranger", nullptr};
+  TestCertificate authority_{"authority"};
+  TestCertificate stranger_{"stranger"};
   LoopPool loops_{1};
   Auth service_;
   int port_ = 0;

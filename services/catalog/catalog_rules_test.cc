@@ -144,6 +144,48 @@ TEST(CatalogRules, PoolsAndEngines) {
               HasSubstr("documentation_url"));
 }
 
+const std::string kUnlisted = R"(unlisted:
+  pool: main
+  context_window: 32768
+  input_usd_per_million: "0.5"
+  output_usd_per_million: "1.5"
+)";
+
+TEST(CatalogRules, TermsForIdsOutsideTheCatalog) {  // decisions.md 20
+  EXPECT_FALSE(Read(kGoodCatalog)->has_unlisted());
+  auto snapshot = *Read(kGoodCatalog + kUnlisted);
+  SetVersion(snapshot, 42);
+  ASSERT_TRUE(snapshot.has_unlisted());
+  const v1::Model& unlisted = snapshot.unlisted();
+  EXPECT_EQ(unlisted.id(), "");
+  EXPECT_EQ(unlisted.engine_model(), "");
+  EXPECT_EQ(unlisted.pool(), "main");
+  EXPECT_EQ(unlisted.context_window(), 32'768);
+  EXPECT_EQ(unlisted.max_output_tokens(), 32'768);
+  EXPECT_EQ(unlisted.price().input_pico_usd(), 500'000);
+  EXPECT_EQ(unlisted.price().output_pico_usd(), 1'500'000);
+  EXPECT_EQ(unlisted.price().version(), 42);
+  EXPECT_TRUE(unlisted.serving());
+  ASSERT_EQ(unlisted.capabilities_size(), 1);
+  EXPECT_EQ(unlisted.capabilities(0), v1::CAPABILITY_COMPLETION);
+  EXPECT_NE(snapshot.digest(), Read(kGoodCatalog)->digest());
+}
+
+TEST(CatalogRules, TheTermsForOtherIdsAreCheckedLikeAModel) {
+  const auto bent = [](const std::string& from, const std::string& to) {
+    std::string text = kUnlisted;
+    text.replace(text.find(from), from.size(), to);
+    return Complaint(kGoodCatalog + text);
+  };
+  EXPECT_EQ(bent("main", "mian"),
+            "catalog.yaml:33: unlisted: pool: \"mian\" is not the name of a pool in this file");
+  EXPECT_THAT(bent("32768", "0"), HasSubstr("unlisted: context_window:"));
+  EXPECT_THAT(bent("0.5", "free"), HasSubstr("unlisted: input_usd_per_million:"));
+  EXPECT_THAT(bent("  output_usd_per_million: \"1.5\"\n", ""),
+              HasSubstr("unlisted: output_usd_per_million: is missing"));
+  EXPECT_THAT(bent("pool:", "id: a/b\n  pool:"), HasSubstr("id"));
+}
+
 TEST(CatalogRules, TheFileIsReadStrictly) {
   EXPECT_THAT(Complaint(Bent("pool: main", "pol: main")), HasSubstr("pol"));
   EXPECT_THAT(Complaint("models: 5"), StartsWith("catalog.yaml"));
@@ -151,15 +193,17 @@ TEST(CatalogRules, TheFileIsReadStrictly) {
 }
 
 TEST(EngineUrl, OnlySchemeHostAndPort) {
-  for (const char* good : {"http://127.0.0.1:8000", "https://gpu.example.com:443",
-                           "http://[::1]:8000", "http://engine_1:8000"}) {
+  for (const char* good :
+       {"http://127.0.0.1:8000", "https://gpu.example.com:443", "https://gpu.example.com",
+        "https://[::1]", "http://[::1]:8000", "http://engine_1:8000"}) {
     EXPECT_EQ(EngineUrlProblem(good), "") << good;
   }
   EXPECT_THAT(EngineUrlProblem("http://h:8000/v1"), HasSubstr("without /v1"));
   for (const char* bad :
-       {"", "h:8000", "ftp://h:8000", "http://h", "http://h:0", "http://h:65536", "http://:8000",
-        "http://h:8000/", "http://h:8000/path", "http://u:p@h:8000", "http://h:8000?x",
-        "http://h:80 ", "http://h\r\n:80", "http://[::1:80", "http://h:-1", "HTTP://h:1"}) {
+       {"", "h:8000", "ftp://h:8000", "http://h", "http://[::1]", "https://h:", "http://h:0",
+        "http://h:65536", "http://:8000", "http://h:8000/", "http://h:8000/path",
+        "http://u:p@h:8000", "http://h:8000?x", "http://h:80 ", "http://h\r\n:80", "http://[::1:80",
+        "http://h:-1", "HTTP://h:1"}) {
     EXPECT_NE(EngineUrlProblem(bad), "") << bad;
   }
 }

@@ -50,10 +50,11 @@ std::string EngineUrlProblem(std::string_view url) {
     return "must not hold a user name or password: use api_key";
   }
   const size_t colon = rest.rfind(':');
-  if (colon == std::string_view::npos || !IsPort(rest.substr(colon + 1))) {
+  const bool has_port = colon != std::string_view::npos && !rest.substr(colon).ends_with(']');
+  if (has_port ? !IsPort(rest.substr(colon + 1)) : url.starts_with("http://")) {
     return "must name a port between 1 and 65535, for example http://127.0.0.1:8000";
   }
-  const std::string_view host = rest.substr(0, colon);
+  const std::string_view host = has_port ? rest.substr(0, colon) : rest;
   if (!IsHostName(host) && !IsIpv6Literal(host)) return "has no valid host name";
   return "";
 }

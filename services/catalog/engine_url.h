@@ -1,4 +1,5 @@
-// The address of an engine as the catalog writes it: http(s)://host:port, nothing after it.
+// The address of an engine as the catalog writes it: http://host:port or https://host[:port],
+// nothing after it.
 #pragma once
 
 #include <string>

@@ -32,6 +32,7 @@ class DashboardModule : public Module {
       : context_(context),
         listen_(settings.listen().empty() ? kDefaultListen : settings.listen()),
         token_(settings.login_token()),
+        trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
         site_({.login_token = settings.login_token(), .base_url = settings.base_url()}) {}
   ~DashboardModule() override { Stop(); }
 
@@ -41,6 +42,8 @@ class DashboardModule : public Module {
     if (!token_.empty() && token_.size() < kMinToken) {
       return Internal("dashboard.login_token must have at least 16 characters");
     }
+    auto proxies = http::TrustedProxies::Parse(trusted_proxies_);
+    if (!proxies.ok()) return Internal("dashboard." + proxies.error().internal);
     if (token_.empty()) log::Warn("no login token is set: nobody can use the admin API");
     clients_.resize(context_.loops.size());
     for (int i = 0; i < context_.loops.size(); ++i) {
@@ -67,6 +70,7 @@ class DashboardModule : public Module {
     http::ServerOptions options;
     options.max_body_bytes = kMaxBodyBytes;
     options.max_connections = kMaxConnections;
+    options.trusted_proxies = std::move(*proxies);
     options.render_error = [](const Error& error, const http::HttpRequest&) {
       return dashboard::Site::RenderError(error);
     };
@@ -116,6 +120,7 @@ class DashboardModule : public Module {
   HostContext& context_;
   const std::string listen_;
   const std::string token_;
+  const std::vector<std::string> trusted_proxies_;
   dashboard::Site site_;
   std::vector<LoopClients> clients_;  // by the loop's index
   std::unique_ptr<CatalogClient> catalog_client_;

@@ -1,0 +1,413 @@
+// What TLS adds: who is let in and who is not, certificates that are renewed, and what a client
+// trusts. That everything else is as in plain text, server_test and hostile_test check.
+#include "common/http/tls.h"
+
+#include <gtest/gtest.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <fstream>
+#include <thread>
+
+#include "common/base/clock.h"
+#include "common/http/client.h"
+#include "common/http/raw_client.h"
+#include "common/http/server_fixture.h"
+#include "common/runtime/testing.h"
+
+namespace tollgate::http {
+namespace {
+
+using testing::Eventually;
+using testing::RawClient;
+using testing::TestPki;
+using testing::TestServer;
+using testing::Transport;
+using tollgate::testing::RunTask;
+using tollgate::testing::TestCertificate;
+
+// A client of OpenSSL's own, for what RawClient hides.
+class BareClient {
+ public:
+  explicit BareClient(uint16_t port) : socket_(port), context_(SSL_CTX_new(TLS_client_method())) {
+    SSL_CTX_set_security_level(context_, 0);  // so that old versions are offered at all
+    SSL_CTX_set_cipher_list(context_, "ALL:@SECLEVEL=0");
+  }
+  ~BareClient() {
+    SSL_free(ssl_);
+    SSL_CTX_free(context_);
+  }
+  SSL_CTX* context() { return context_; }
+  SSL* ssl() { return ssl_; }
+  bool Connect() {
+    ssl_ = SSL_new(context_);
+    SSL_set_fd(ssl_, socket_.fd());
+    return SSL_connect(ssl_) == 1;
+  }
+  std::string protocol() const {
+    const unsigned char* name = nullptr;
+    unsigned size = 0;
+    SSL_get0_alpn_selected(ssl_, &name, &size);
+    return {reinterpret_cast<const char*>(name), size};
+  }
+
+ private:
+  RawClient socket_;
+  SSL_CTX* context_;
+  SSL* ssl_ = nullptr;
+};
+
+std::string Get(const std::string& path, const std::string& fields = "") {
+  return "GET " + path + " HTTP/1.1\r\nHost: t\r\n" + fields + "\r\n";
+}
+
+int64_t NowMs() { return SystemClock::Get().MonotonicUs() / 1000; }
+
+// Which certificate a new connection is shown.
+long SerialOf(uint16_t port) {
+  BareClient client(port);
+  if (!client.Connect()) return -1;
+  X509* shown = SSL_get1_peer_certificate(client.ssl());
+  const long serial = ASN1_INTEGER_get(X509_get0_serialNumber(shown));
+  X509_free(shown);
+  return serial;
+}
+
+TEST(TlsServer, Speaks12And13AndNothingOlderH40) {
+  TestServer server(Transport::kTls);
+  for (int version : {TLS1_VERSION, TLS1_1_VERSION, TLS1_2_VERSION, TLS1_3_VERSION}) {
+    BareClient client(server.port());
+    SSL_CTX_set_min_proto_version(client.context(), version);
+    SSL_CTX_set_max_proto_version(client.context(), version);
+    EXPECT_EQ(client.Connect(), version >= TLS1_2_VERSION) << version;
+  }
+}
+
+TEST(TlsServer, AgreesOnHttp11Only) {
+  TestServer server(Transport::kTls);
+  const auto connect = [&](const std::string& offered, std::string* chosen) {
+    BareClient client(server.port());
+    SSL_CTX_set_alpn_protos(client.context(),
+                            reinterpret_cast<const unsigned char*>(offered.data()),
+                            static_cast<unsigned>(offered.size()));
+    const bool connected = client.Connect();
+    if (connected) *chosen = client.protocol();
+    return connected;
+  };
+  std::string chosen;
+  EXPECT_TRUE(connect("\x02h2\x08http/1.1", &chosen));
+  EXPECT_EQ(chosen, "http/1.1");
+  EXPECT_TRUE(connect("", &chosen));
+  EXPECT_EQ(chosen, "");
+  EXPECT_FALSE(connect("\x02h2", &chosen));
+}
+
+TEST(TlsServer, PlainHttpIsToldSoAndClosed) {
+  TestServer server(Transport::kTls);
+  RawClient client(server.port());
+  client.Write(Get("/echo"));
+  EXPECT_TRUE(client.ReadToEnd().starts_with("HTTP/1.1 400 ")) << client.received();
+  EXPECT_NE(client.received().find("https"), std::string::npos);
+  EXPECT_TRUE(client.closed());
+  EXPECT_EQ(server.handled(), 0);
+}
+
+TEST(TlsServer, NonsenseIsClosedAndHindersNobody) {
+  TestServer server(Transport::kTls);
+  for (const std::string& bytes :
+       {std::string(1, '\0'), std::string("\x16\x03\x01\xff\xff", 5) + std::string(70'000, 'x'),
+        std::string("\x80\x2e\x01\x03\x01", 5) + std::string(100, 'y'), std::string("\r\n\r\n\r\n"),
+        std::string("\x15\x03\x01\x00\x02\x02\x28", 7)}) {
+    RawClient client(server.port());
+    client.Write(bytes);
+    client.HalfClose();
+    client.ReadToEnd();
+    EXPECT_TRUE(client.closed());
+  }
+  EXPECT_TRUE(Eventually([&] { return server.server().connections() == 0; }));
+  testing::TestClient good(server);
+  good.Write(Get("/echo"));
+  EXPECT_TRUE(good.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
+}
+
+TEST(TlsServer, AHandshakeThatStallsIsClosedInTimeAndHindersNobodyH40) {
+  ServerOptions options;
+  options.handshake_timeout_ms = 300;
+  TestServer server(Transport::kTls, options, 1);
+  const int64_t start_ms = NowMs();
+  RawClient silent(server.port());
+  RawClient slow(server.port());
+  slow.Write(std::string("\x16\x03\x01\x02\x00\x01", 6));  // the beginning of a hello
+  testing::TestClient good(server);
+  good.Write(Get("/echo"));
+  EXPECT_TRUE(good.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
+  EXPECT_LT(NowMs() - start_ms, 300);
+  // A byte now and then is no reason to wait longer.
+  for (int i = 0; i < 100 && !slow.closed(); ++i) {
+    slow.Write(std::string(1, '\0'));
+    slow.ReadUntil("never", 20);
+  }
+  EXPECT_TRUE(slow.closed());
+  silent.ReadToEnd();
+  EXPECT_TRUE(silent.closed());
+  EXPECT_LT(NowMs() - start_ms, 1500);
+  // Whoever has shaken hands may be idle for longer.
+  good.Forget();
+  good.Write(Get("/echo"));
+  EXPECT_TRUE(good.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
+}
+
+TEST(TlsServer, AClientCannotAskForAnotherHandshakeH40) {
+  TestServer server(Transport::kTls);
+  BareClient client(server.port());
+  SSL_CTX_set_max_proto_version(client.context(), TLS1_2_VERSION);
+  ASSERT_TRUE(client.Connect());
+  SSL_renegotiate(client.ssl());
+  EXPECT_NE(SSL_do_handshake(client.ssl()), 1);
+  EXPECT_TRUE(Eventually([&] { return server.server().connections() <= 1; }));
+}
+
+TEST(TlsServer, SaysThatTheConnectionEnds) {
+  TestServer server(Transport::kTls);
+  testing::TestClient client(server);
+  client.Write(Get("/echo", "Connection: close\r\n"));
+  client.ReadToEnd();
+  EXPECT_TRUE(client.closed_by_tls());
+}
+
+TEST(TlsServer, AnEventOfAStreamIsOneRecord) {
+  TestServer server(Transport::kTls);
+  BareClient client(server.port());
+  ASSERT_TRUE(client.Connect());
+  const std::string request = Get("/stream");
+  SSL_write(client.ssl(), request.data(), static_cast<int>(request.size()));
+  std::vector<std::string> records;
+  char buffer[16 * 1024];
+  while (records.empty() || !records.back().ends_with("0\r\n\r\n")) {
+    const int got = SSL_read(client.ssl(), buffer, sizeof buffer);
+    ASSERT_GT(got, 0);
+    records.emplace_back(buffer, static_cast<size_t>(got));
+  }
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_TRUE(records[0].ends_with("\r\n\r\n9\r\ndata: 1\n\n\r\n")) << records[0];
+  EXPECT_EQ(records[1], "9\r\ndata: 2\n\n\r\n");
+}
+
+TEST(TlsServer, RenewedFilesAreTakenIntoUseAndHalfOfThemAreNot) {
+  TestPki& pki = TestPki::Get();
+  pki.Issue("renewed", "DNS:localhost");
+  ServerOptions options;
+  options.tls = TlsServerContext::Load(pki.certificate("renewed"), pki.key("renewed")).value();
+  TestServer server(Transport::kTls, options);
+  testing::TestClient before(server);
+  const long first = SerialOf(server.port());
+  ASSERT_GT(first, 0);
+
+  const TestCertificate next("next", "DNS:localhost", &pki.authority);
+  next.WriteCertificate(pki.certificate("renewed"));  // its key is not there yet
+  const int64_t half_ms = NowMs();
+  while (NowMs() - half_ms < 1'200) ASSERT_EQ(SerialOf(server.port()), first);
+  next.Write(pki.certificate("renewed"), pki.key("renewed"));
+  EXPECT_TRUE(Eventually([&] { return SerialOf(server.port()) == next.serial(); }));
+
+  before.Write(Get("/echo"));
+  EXPECT_TRUE(before.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
+}
+
+TEST(TlsServer, WrongFilesAreNamedAtTheStart) {
+  TestPki& pki = TestPki::Get();
+  const auto problem = [](const std::string& certificate, const std::string& key) {
+    auto loaded = TlsServerContext::Load(certificate, key);
+    return loaded.ok() ? std::string() : loaded.error().internal;
+  };
+  pki.Issue("other", "DNS:localhost");
+  EXPECT_EQ(problem(pki.certificate(), pki.key()), "");
+  EXPECT_NE(
+      problem("/nowhere/c.pem", pki.key()).find("certificate_file: cannot read /nowhere/c.pem"),
+      std::string::npos);
+  EXPECT_NE(
+      problem(pki.certificate(), "/nowhere/k.pem").find("private_key_file: cannot read /nowh"),
+      std::string::npos);
+  EXPECT_NE(problem(pki.certificate(), pki.key("other")).find("does not belong to"),
+            std::string::npos);
+  EXPECT_NE(problem(pki.key(), pki.key()).find("certificate_file: " + pki.key()),
+            std::string::npos);
+  EXPECT_NE(problem(pki.certificate(), "").find("both"), std::string::npos);
+}
+
+ClientRequest To(const std::string& host, uint16_t port, std::string target,
+                 std::string body = "") {
+  ClientRequest request;
+  request.method = body.empty() ? "GET" : "POST";
+  request.origin = {host, port, true};
+  request.target = std::move(target);
+  request.body = std::move(body);
+  return request;
+}
+
+ClientOptions Trusting(const std::string& authority_file) {
+  ClientOptions options;
+  options.tls = TlsClientContext::Make(authority_file).value();
+  return options;
+}
+
+ClientResult<WholeResponse> Fetch(const ClientOptions& options, ClientRequest request) {
+  return RunTask([&](Loop& loop) -> Task<ClientResult<WholeResponse>> {
+    Client client(loop, options);
+    co_return co_await client.Fetch(std::move(request));
+  });
+}
+
+TEST(TlsClient, FetchesFromWhomItsAuthoritiesSignedByNameAndByAddress) {
+  TestServer server(Transport::kTls);
+  const ClientOptions options = Trusting(TestPki::Get().authority_file());
+  std::string body;
+  while (body.size() < (2 << 20)) body += std::to_string(body.size());
+  for (const char* host : {"localhost", "127.0.0.1"}) {
+    auto answer = Fetch(options, To(host, server.port(), "/echo", body));
+    ASSERT_TRUE(answer.ok()) << answer.error().message;
+    EXPECT_TRUE(answer->body == body);
+  }
+}
+
+TEST(TlsClient, KeepsConnectionsAndUsesThemAgain) {
+  TestServer server(Transport::kTls);
+  const ClientOptions options = Trusting(TestPki::Get().authority_file());
+  const size_t idle = RunTask([&](Loop& loop) -> Task<size_t> {
+    Client client(loop, options);
+    for (int i = 0; i < 20; ++i) {
+      auto answer =
+          co_await client.Fetch(To("localhost", server.port(), i % 2 == 0 ? "/stream" : "/echo"));
+      EXPECT_TRUE(answer.ok());
+      EXPECT_EQ(server.server().connections(), 1);
+    }
+    co_return client.idle_connections();
+  });
+  EXPECT_EQ(idle, 1u);
+}
+
+TEST(TlsClient, TrustsNoOtherAuthorityAndNoOtherName) {
+  TestPki& pki = TestPki::Get();
+  TestServer server(Transport::kTls);
+  pki.Issue("elsewhere", "DNS:elsewhere.example");
+  ServerOptions elsewhere_options;
+  elsewhere_options.tls =
+      TlsServerContext::Load(pki.certificate("elsewhere"), pki.key("elsewhere")).value();
+  TestServer elsewhere(Transport::kTls, elsewhere_options);
+
+  auto unknown = Fetch(Trusting(""), To("localhost", server.port(), "/echo"));
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().kind, ClientError::Kind::kConnect);
+  EXPECT_NE(unknown.error().message.find("certificate"), std::string::npos);
+
+  for (const char* host : {"localhost", "127.0.0.1"}) {
+    auto misnamed = Fetch(Trusting(pki.authority_file()), To(host, elsewhere.port(), "/echo"));
+    ASSERT_FALSE(misnamed.ok());
+    EXPECT_EQ(misnamed.error().kind, ClientError::Kind::kConnect);
+    EXPECT_NE(misnamed.error().message.find("mismatch"), std::string::npos)
+        << misnamed.error().message;
+  }
+  auto not_set_up = Fetch({}, To("localhost", server.port(), "/echo"));
+  ASSERT_FALSE(not_set_up.ok());
+  EXPECT_EQ(not_set_up.error().kind, ClientError::Kind::kConnect);
+  EXPECT_EQ(server.handled() + elsewhere.handled(), 0);
+}
+
+TEST(TlsClient, AServerThatSpeaksNoTlsIsOutOfReach) {
+  TestServer plain;
+  auto answer =
+      Fetch(Trusting(TestPki::Get().authority_file()), To("localhost", plain.port(), "/echo"));
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.error().kind, ClientError::Kind::kConnect);
+}
+
+// A server of OpenSSL's own, for one connection: what it does is the test's.
+class OneTurn {
+ public:
+  explicit OneTurn(std::function<void(int)> turn) {
+    fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    if (::bind(fd_, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(fd_, 4) != 0 ||
+        ::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+      std::abort();
+    }
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this, turn = std::move(turn)] {
+      const int connection = ::accept(fd_, nullptr, nullptr);
+      if (connection < 0) return;
+      turn(connection);
+      ::close(connection);
+    });
+  }
+  ~OneTurn() {
+    ::shutdown(fd_, SHUT_RDWR);
+    thread_.join();
+    ::close(fd_);
+  }
+  uint16_t port() const { return port_; }
+
+ private:
+  int fd_ = -1;
+  uint16_t port_ = 0;
+  std::thread thread_;
+};
+
+TEST(TlsClient, NamesTheHostItWantsAndWaitsForTheHandshakeNoLongerThanToConnect) {
+  std::string hello;
+  {
+    OneTurn server([&](int connection) {
+      char buffer[4096];
+      ssize_t got;
+      while ((got = ::recv(connection, buffer, sizeof buffer, 0)) > 0) {
+        hello.append(buffer, static_cast<size_t>(got));
+      }
+    });
+    ClientOptions options = Trusting("");
+    options.connect_timeout_ms = 200;
+    const int64_t start_ms = NowMs();
+    auto answer = Fetch(options, To("localhost", server.port(), "/echo"));
+    ASSERT_FALSE(answer.ok());
+    EXPECT_EQ(answer.error().kind, ClientError::Kind::kConnect);
+    EXPECT_GE(NowMs() - start_ms, 200);
+    EXPECT_LT(NowMs() - start_ms, 2'000);
+  }
+  EXPECT_NE(hello.find("localhost"), std::string::npos);
+}
+
+TEST(TlsClient, AnAnswerThatEndsWithoutAWordIsNotWhole) {
+  for (bool says_so : {true, false}) {
+    OneTurn server([&](int connection) {
+      SSL_CTX* context = SSL_CTX_new(TLS_server_method());
+      SSL_CTX_use_certificate_chain_file(context, TestPki::Get().certificate().c_str());
+      SSL_CTX_use_PrivateKey_file(context, TestPki::Get().key().c_str(), SSL_FILETYPE_PEM);
+      SSL* ssl = SSL_new(context);
+      SSL_set_fd(ssl, connection);
+      EXPECT_EQ(SSL_accept(ssl), 1);
+      char buffer[4096];
+      EXPECT_GT(SSL_read(ssl, buffer, sizeof buffer), 0);
+      const std::string answer = "HTTP/1.1 200 OK\r\n\r\nto the end";
+      SSL_write(ssl, answer.data(), static_cast<int>(answer.size()));
+      if (says_so) SSL_shutdown(ssl);
+      ::shutdown(connection, SHUT_WR);
+      while (::recv(connection, buffer, sizeof buffer, 0) > 0) continue;
+      SSL_free(ssl);
+      SSL_CTX_free(context);
+    });
+    auto answer =
+        Fetch(Trusting(TestPki::Get().authority_file()), To("localhost", server.port(), "/"));
+    EXPECT_EQ(answer.ok(), says_so);
+    if (answer.ok()) EXPECT_EQ(answer->body, "to the end");
+  }
+}
+
+TEST(TlsClient, AFileOfAuthoritiesThatIsNoneIsNamed) {
+  auto made = TlsClientContext::Make("/nowhere/ca.pem");
+  ASSERT_FALSE(made.ok());
+  EXPECT_NE(made.error().internal.find("/nowhere/ca.pem"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tollgate::http
