@@ -21,7 +21,8 @@ class Lines {
 
   int Find(const Place& place) const {
     try {
-      YAML::Node item = root_[place.list][place.index];
+      YAML::Node item = root_[place.list];
+      if (item.IsSequence()) item.reset(item[place.index]);
       if (place.engine >= 0) item.reset(item["engines"][place.engine]);
       if (!item.IsDefined()) return 0;
       if (!item.IsMap()) return item.Mark().line + 1;

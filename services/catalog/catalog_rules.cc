@@ -88,6 +88,7 @@ class Builder {
     // Pools first: models refer to them.
     for (int i = 0; i < file_.pools_size(); ++i) AddPool(i);
     for (int i = 0; i < file_.models_size(); ++i) AddModel(i);
+    if (file_.has_unlisted()) AddUnlisted();
     if (!complaints_.empty()) return Fail{std::move(complaints_)};
     // The same messages always serialize alike here: there are no maps in them.
     snapshot_.set_digest(HexEncode(Sha256(snapshot_.SerializeAsString())));
@@ -169,6 +170,26 @@ class Builder {
     SetPlaces(from, model, complain);
     model.set_serving(!from.suspended());
     model.set_engine_model(from.engine_model());
+  }
+
+  // The terms for ids that the file does not list: a model without an id.
+  void AddUnlisted() {
+    config::v1::CatalogModel from;
+    from.set_pool(file_.unlisted().pool());
+    from.set_context_window(file_.unlisted().context_window());
+    from.set_max_output_tokens(file_.unlisted().max_output_tokens());
+    from.set_input_usd_per_million(file_.unlisted().input_usd_per_million());
+    from.set_output_usd_per_million(file_.unlisted().output_usd_per_million());
+    from.add_capabilities("completion");
+    const ComplainFn complain = [&](const std::string& field, const std::string& message) {
+      Complain({.list = "unlisted", .field = field}, "unlisted", message);
+    };
+    v1::Model& model = *snapshot_.mutable_unlisted();
+    SetSizes(from, model, complain);
+    SetPrices(from, model, complain);
+    SetCapabilities(from, model, complain);
+    SetPlaces(from, model, complain);
+    model.set_serving(true);
   }
 
   void CheckId(const config::v1::CatalogModel& from, const ComplainFn& complain) {
@@ -282,6 +303,9 @@ BasicResult<v1::Snapshot, Complaints> BuildSnapshot(const config::v1::CatalogFil
 void SetVersion(v1::Snapshot& snapshot, int64_t version) {
   snapshot.set_version(version);
   for (v1::Model& model : *snapshot.mutable_models()) model.mutable_price()->set_version(version);
+  if (snapshot.has_unlisted()) {
+    snapshot.mutable_unlisted()->mutable_price()->set_version(version);
+  }
 }
 
 }  // namespace tollgate::catalog

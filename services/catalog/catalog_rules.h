@@ -14,9 +14,10 @@
 namespace tollgate::catalog {
 
 // Where things stand in the file, for complaints: the line of a field of models[i] or
-// pools[i].engines[j], of the whole item when the field is not written there, 0 when unknown.
+// pools[i].engines[j], or of unlisted; of the whole item when the field is not written there, 0
+// when unknown.
 struct Place {
-  std::string list;  // "models" or "pools"
+  std::string list;  // "models", "pools" or "unlisted", which is no list
   int index = 0;
   int engine = -1;  // of a pool's engines; -1: not an engine
   std::string field;
