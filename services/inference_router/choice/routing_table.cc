@@ -39,13 +39,19 @@ RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingT
       engines_.push_back(state);
     }
   }
-  for (const catalog::v1::Model& model : snapshot.models()) {
-    Route& route = routes_[model.id()];
+  const auto route_of = [&pools](const catalog::v1::Model& model) {
+    Route route;
     route.engine_model = model.engine_model().empty() ? model.id() : model.engine_model();
     route.context_window = model.context_window();
     route.serving = model.serving();
     auto pool = pools.find(model.pool());
     if (pool != pools.end()) route.engines = pool->second;
+    return route;
+  };
+  for (const catalog::v1::Model& model : snapshot.models()) routes_[model.id()] = route_of(model);
+  if (snapshot.has_unlisted()) {
+    unlisted_ = route_of(snapshot.unlisted());
+    unlisted_->unlisted = true;
   }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,10 +18,12 @@ namespace tollgate::inference_router {
 using EnginePointer = std::shared_ptr<EngineState>;
 
 struct Route {
-  // The model's name at its engines.
+  // The model's name at its engines; empty: the id that was asked for.
   std::string engine_model;
   int64_t context_window = 0;
   bool serving = false;
+  // For ids that are not in the catalog (decisions 20): the engines may know them or not.
+  bool unlisted = false;
   // May be empty: the pool is missing or has no usable engine.
   std::vector<EnginePointer> engines;
 };
@@ -31,6 +34,8 @@ class RoutingTable {
   RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingTable* before);
 
   const Route* Find(std::string_view model) const;
+  // Where completions of ids that Find does not find may go; null: nowhere.
+  const Route* unlisted() const { return unlisted_ ? &*unlisted_ : nullptr; }
   const std::vector<EnginePointer>& engines() const { return engines_; }
   int64_t version() const { return version_; }
   // Engines that were left out because their address can not be understood.
@@ -39,6 +44,7 @@ class RoutingTable {
  private:
   int64_t version_;
   std::unordered_map<std::string, Route> routes_;
+  std::optional<Route> unlisted_;
   std::vector<EnginePointer> engines_;
   std::vector<std::string> unusable_;
 };

@@ -111,5 +111,21 @@ TEST(RoutingTable, LeavesOutAnEngineWithABadAddress) {
   EXPECT_EQ(table.Find("ns/M"), nullptr) << "ids are case-sensitive";
 }
 
+TEST(RoutingTable, OtherIdsHaveARouteOnlyWhenTheCatalogSaysSo) {  // decisions 20
+  catalog::v1::Snapshot snapshot = TwoEngines();
+  EXPECT_EQ(RoutingTable(snapshot, nullptr).unlisted(), nullptr);
+  snapshot.mutable_unlisted()->set_pool("p");
+  snapshot.mutable_unlisted()->set_context_window(512);
+  snapshot.mutable_unlisted()->set_serving(true);
+  const RoutingTable table(snapshot, nullptr);
+  ASSERT_NE(table.unlisted(), nullptr);
+  EXPECT_TRUE(table.unlisted()->unlisted);
+  EXPECT_EQ(table.unlisted()->engine_model, "") << "the id that was asked for";
+  EXPECT_EQ(table.unlisted()->context_window, 512);
+  EXPECT_EQ(table.unlisted()->engines.size(), 2u);
+  EXPECT_FALSE(table.Find("ns/m")->unlisted);
+  EXPECT_EQ(table.Find(""), nullptr) << "it is not a model";
+}
+
 }  // namespace
 }  // namespace tollgate::inference_router

@@ -141,8 +141,9 @@ void ChunkReader::ReadBody(const json::Value& item, Choice& choice, Delta& delta
   }
   const json::Value logprobs = item.Find("logprobs");
   if (logprobs.is_object()) {
-    const json::Value content = logprobs.Find("content");
-    const bool empty = content.is_array() && content.size() == 0;
+    json::Value tokens = logprobs.Find("content");
+    if (!tokens) tokens = logprobs.Find("tokens");  // the legacy form
+    const bool empty = tokens.is_array() && tokens.size() == 0;
     if (!empty) delta.set_logprobs_json(std::string(logprobs.raw()));
   }
 }

@@ -33,7 +33,11 @@ EngineAttempt::EngineAttempt(Loop& loop, http::Client& client, const ChunkReader
       call_(std::make_unique<http::ClientCall>(client)),
       sse_(kMaxEvent),
       reader_(options),
-      window_(options.window) {}
+      window_(options.window) {
+  if (options.kind == inference::v1::REQUEST_KIND_EMBEDDING) {
+    vectors_.emplace(EmbeddingReader::Options{.inputs = options.choices, .window = options.window});
+  }
+}
 
 EngineAttempt::~EngineAttempt() {
   loop_.CancelTimer(tail_timer_);
@@ -79,7 +83,18 @@ Task<bool> EngineAttempt::Open(http::ClientRequest request) {
   co_return false;
 }
 
+Task<EngineAttempt::Got> EngineAttempt::NextVectors(EngineBatch& batch) {
+  const auto read = co_await call_->ReadSome();
+  if (!read.ok()) co_return OnTransportError(read.error());
+  body_read_ = read->empty();
+  const bool good = body_read_ ? vectors_->End() : vectors_->Feed(*read, batch.events);
+  batch.chunks.push_back({batch.events.size(), vectors_->usage()});
+  if (!good) co_return Fail(vectors_->failure());
+  co_return body_read_ ? Got::kEnd : Got::kMore;
+}
+
 Task<EngineAttempt::Got> EngineAttempt::Next(EngineBatch& batch) {
+  if (vectors_) co_return co_await NextVectors(batch);
   if (whole_) {
     auto body = co_await call_->ReadAll(kMaxWholeAnswer);
     if (!body.ok()) co_return OnTransportError(body.error());

@@ -9,6 +9,7 @@
 #include "common/http/client.h"
 #include "common/http/sse.h"
 #include "services/inference_router/engine/chunk_reader.h"
+#include "services/inference_router/engine/embedding_reader.h"
 
 namespace tollgate::inference_router {
 
@@ -52,6 +53,7 @@ class EngineAttempt {
 
  private:
   Got Fail(EngineFailure failure);
+  Task<Got> NextVectors(EngineBatch& batch);
   Got OnTransportError(const http::ClientError& error);
   Got OnBodyEnd();
   Got ReadEvents(std::string_view bytes, EngineBatch& batch);
@@ -62,6 +64,7 @@ class EngineAttempt {
   std::unique_ptr<http::ClientCall> call_;
   http::SseReader sse_;
   ChunkReader reader_;
+  std::optional<EmbeddingReader> vectors_;  // of an embedding request, instead of reader_
   int64_t window_;
   bool whole_ = false;
   bool at_end_marker_ = false;

@@ -115,6 +115,7 @@ EngineFailure ByStatus(int status, std::string_view retry_after, std::string int
                      std::move(internal));
       failure.error.retry_after_ms = 1000;
       failure.try_elsewhere = true;
+      failure.not_found = status == 404;
       return failure;
     case 429:
       failure = Make(ErrorId::kRateLimited, "The model is temporarily at capacity. Please retry.",

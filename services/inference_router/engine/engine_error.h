@@ -18,6 +18,8 @@ struct EngineFailure {
   bool try_elsewhere = false;
   // The engine itself is in trouble (not merely busy): it should rest.
   bool engine_down = false;
+  // The engine knows no such model (or path).
+  bool not_found = false;
 };
 
 // The HTTP answer of an engine with a status other than 2xx. retry_after is the header's value, may

@@ -9,8 +9,14 @@ bool ReportsUsageOnEveryChunk(catalog::v1::EngineKind kind) {
 }
 
 std::string_view EnginePath(inference::v1::RequestKind kind) {
-  return kind == inference::v1::REQUEST_KIND_COMPLETION ? "/v1/completions"
-                                                        : "/v1/chat/completions";
+  switch (kind) {
+    case inference::v1::REQUEST_KIND_COMPLETION:
+      return "/v1/completions";
+    case inference::v1::REQUEST_KIND_EMBEDDING:
+      return "/v1/embeddings";
+    default:
+      return "/v1/chat/completions";
+  }
 }
 
 std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
@@ -19,9 +25,14 @@ std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
   body.reserve(request.members_json().size() + engine_model.size() + 160);
   body += R"({"model":)";
   json::AppendQuoted(body, engine_model);
-  body += R"(,"stream":true,"stream_options":{"include_usage":true)";
-  if (ReportsUsageOnEveryChunk(kind)) body += R"(,"continuous_usage_stats":true)";
-  body += '}';
+  if (request.kind() == inference::v1::REQUEST_KIND_EMBEDDING) {
+    // Exact, and a half to a quarter of the bytes. Engines that do not know it send numbers.
+    body += R"(,"encoding_format":"base64")";
+  } else {
+    body += R"(,"stream":true,"stream_options":{"include_usage":true)";
+    if (ReportsUsageOnEveryChunk(kind)) body += R"(,"continuous_usage_stats":true)";
+    body += '}';
+  }
   if (request.max_tokens() > 0) {
     body += R"(,"max_tokens":)";
     body += std::to_string(request.max_tokens());

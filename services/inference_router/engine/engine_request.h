@@ -13,7 +13,7 @@ namespace tollgate::inference_router {
 // The engine puts usage on every chunk when asked, for that chunk's choice (vLLM, SGLang).
 bool ReportsUsageOnEveryChunk(catalog::v1::EngineKind kind);
 
-// "/v1/chat/completions" or "/v1/completions".
+// "/v1/chat/completions", "/v1/completions" or "/v1/embeddings".
 std::string_view EnginePath(inference::v1::RequestKind kind);
 
 std::string BuildEngineBody(const inference::v1::GenerateRequest& request,

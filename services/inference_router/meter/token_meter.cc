@@ -58,7 +58,8 @@ void TokenMeter::OnUsage(const EngineUsage& usage) {
 }
 
 bool TokenMeter::Believable(int64_t tokens) const {
-  return tokens - own_.bound() <= own_.bound() * kTolerancePercent / 100;
+  const int64_t bound = own_.bound() + options_.unseen_tokens;
+  return tokens - bound <= bound * kTolerancePercent / 100;
 }
 
 int64_t TokenMeter::Sum() const {
@@ -86,6 +87,7 @@ int64_t TokenMeter::prompt_tokens() const {
 }
 
 int64_t TokenMeter::prompt_tokens_estimate() const {
+  if (options_.prompt_tokens_estimate > 0) return options_.prompt_tokens_estimate;
   return (options_.prompt_tokens_bound + kBytesPerPromptToken - 1) / kBytesPerPromptToken;
 }
 

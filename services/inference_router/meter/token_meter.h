@@ -28,6 +28,10 @@ class TokenMeter {
     int choices = 1;
     // 0 = unknown: the engine's count is taken as it is.
     int64_t prompt_tokens_bound = 0;
+    // The likeliest size; 0 = a quarter of the bound.
+    int64_t prompt_tokens_estimate = 0;
+    // Output that is paid for but never shown (best_of), at most.
+    int64_t unseen_tokens = 0;
     // The engine puts usage on every chunk, each time for that chunk's choice alone (vLLM, SGLang).
     bool usage_per_choice = false;
   };

@@ -2,20 +2,24 @@
 
 #include <algorithm>
 
-#include "common/base/crypto.h"
-#include "common/observability/log.h"
-#include "common/rpc/error_detail.h"
 #include "services/inference_router/engine/engine_request.h"
 
 namespace tollgate::inference_router {
 namespace {
 
-using inference::v1::Delta;
-using inference::v1::End;
+// As the gateway bounds them (inference.proto).
+constexpr int32_t kMaxChoices = 128;
+constexpr int32_t kMaxInputs = 2048;
 
-Rates RatesOf(const inference::v1::Hold& hold) {
-  return Rates{std::max<int64_t>(hold.price().input_pico_usd(), 0),
-               std::max<int64_t>(hold.price().output_pico_usd(), 0)};
+bool IsEmbedding(const inference::v1::GenerateRequest& request) {
+  return request.kind() == inference::v1::REQUEST_KIND_EMBEDDING;
+}
+
+// An embedding has no output: only its input is held and charged.
+Rates RatesOf(const inference::v1::GenerateRequest& request) {
+  const auto& price = request.hold().price();
+  return Rates{std::max<int64_t>(price.input_pico_usd(), 0),
+               IsEmbedding(request) ? 0 : std::max<int64_t>(price.output_pico_usd(), 0)};
 }
 
 EngineFailure Refusal(ErrorId id, std::string message, std::string internal,
@@ -37,7 +41,9 @@ Session::Session(SessionHost& host, std::shared_ptr<const RoutingTable> table,
       request_(std::move(request)),
       sink_(std::move(sink)),
       arrived_us_(host.clock.MonotonicUs()) {
-  request_.set_choices(std::clamp(request_.choices(), 1, 128));
+  request_.set_choices(
+      std::clamp(request_.choices(), 1, IsEmbedding(request_) ? kMaxInputs : kMaxChoices));
+  request_.set_samples(std::max(request_.samples(), request_.choices()));
   closed_choices_.resize(request_.choices());
   host_.metrics.running.Increment();
 }
@@ -50,11 +56,11 @@ bool Session::Prepare() {
   HoldKeeper::Options options;
   options.request_id = request_.request_id();
   options.workspace_id = request_.workspace_id();
-  options.spending.rates = RatesOf(request_.hold());
+  options.spending.rates = RatesOf(request_);
   options.spending.authorized_nano_usd = request_.hold().authorized_nano_usd();
   options.spending.slice_nano_usd = request_.hold().slice_nano_usd();
   options.spending.prompt_tokens_bound = request_.prompt_tokens_bound();
-  options.spending.max_output_tokens = request_.max_tokens() * request_.choices();
+  options.spending.max_output_tokens = request_.max_tokens() * request_.samples();
   hold_ = std::make_shared<HoldKeeper>(host_.loop, host_.metering, host_.clock, slot_,
                                        std::move(options));
   meter_.emplace(MeterOptions(nullptr));
@@ -62,12 +68,11 @@ bool Session::Prepare() {
     failure_ = Refusal(ErrorId::kServerError, "", "no journal slot: bad id or name, or disk full");
     return false;
   }
-  if (request_.kind() != inference::v1::REQUEST_KIND_CHAT &&
-      request_.kind() != inference::v1::REQUEST_KIND_COMPLETION) {
+  if (request_.kind() == inference::v1::REQUEST_KIND_UNSPECIFIED) {
     failure_ = Refusal(ErrorId::kServerError, "", "kind of request not supported by the router");
     return false;
   }
-  route_ = table_ ? table_->Find(request_.model()) : nullptr;
+  route_ = FindRoute();
   if (route_ == nullptr || !route_->serving || route_->engines.empty()) {
     failure_ =
         Refusal(ErrorId::kModelNotServing, "",
@@ -77,10 +82,37 @@ bool Session::Prepare() {
   return true;
 }
 
+const Route* Session::FindRoute() const {
+  if (table_ == nullptr) return nullptr;
+  const Route* route = table_->Find(request_.model());
+  const bool completion = request_.kind() == inference::v1::REQUEST_KIND_COMPLETION;
+  return route == nullptr && completion ? table_->unlisted() : route;
+}
+
+// At most, of the answers that the engine generates and keeps to itself (best_of).
+int64_t Session::UnseenTokens() const {
+  const int64_t each = request_.max_tokens() > 0 ? request_.max_tokens()
+                       : route_ != nullptr       ? route_->context_window
+                                                 : 0;
+  return (request_.samples() - request_.choices()) * each;
+}
+
+// Their count comes when all is done, so what they may cost is held before they begin (decisions
+// 1).
+Task<bool> Session::HoldUnseen() {
+  const int64_t unseen = UnseenTokens();
+  if (unseen == 0 || co_await hold_->Ensure(unseen, UsageNow())) co_return true;
+  failure_ = Refusal(ErrorId::kInsufficientCredits,
+                     "The workspace has not enough credit left for this 'best_of'.", "");
+  co_return false;
+}
+
 TokenMeter::Options Session::MeterOptions(const EngineState* engine) const {
   TokenMeter::Options options;
   options.choices = request_.choices();
   options.prompt_tokens_bound = request_.prompt_tokens_bound();
+  options.prompt_tokens_estimate = request_.prompt_tokens_estimate();
+  options.unseen_tokens = UnseenTokens();
   options.usage_per_choice = engine && ReportsUsageOnEveryChunk(engine->engine().kind());
   return options;
 }
@@ -89,7 +121,7 @@ Task<void> Session::Run() {
   Ended ended = Ended::kFailed;
   if (Prepare()) {
     sink_->OnCancel([self = this] { self->OnCancel(); });
-    ended = co_await TryEngines();
+    if (co_await HoldUnseen()) ended = co_await TryEngines();
     sink_->OnCancel({});
   }
   if (sink_->cancelled()) ended = Ended::kGone;
@@ -143,7 +175,8 @@ http::ClientRequest Session::EngineCall(const EngineState& engine) const {
   call.method = "POST";
   call.origin = engine.base().origin;
   call.target = engine.base().path + std::string(EnginePath(request_.kind()));
-  call.headers = {{"content-type", "application/json"}, {"accept", "text/event-stream"}};
+  call.headers = {{"content-type", "application/json"},
+                  {"accept", IsEmbedding(request_) ? "application/json" : "text/event-stream"}};
   if (!engine.engine().api_key().empty()) {
     call.headers.emplace_back("authorization", "Bearer " + engine.engine().api_key());
   }
@@ -153,7 +186,9 @@ http::ClientRequest Session::EngineCall(const EngineState& engine) const {
   if (!request_.traceparent().empty()) {
     call.headers.emplace_back("traceparent", request_.traceparent());
   }
-  call.body = BuildEngineBody(request_, engine.engine().kind(), route_->engine_model);
+  call.body =
+      BuildEngineBody(request_, engine.engine().kind(),
+                      route_->engine_model.empty() ? request_.model() : route_->engine_model);
   call.head_timeout_ms = call.idle_timeout_ms = host_.settings.idle_timeout_ms;
   return call;
 }
@@ -181,6 +216,11 @@ Task<Session::Ended> Session::TryEngine(EngineState& engine) {
   if (sink_->cancelled()) ended = Ended::kGone;
   if (ended == Ended::kFailed) {
     failure_ = attempt.failure();
+    if (failure_.not_found && route_->unlisted) {  // decisions 20
+      failure_.error = {.id = ErrorId::kModelNotFound,
+                        .message = "The model '" + request_.model() + "' is not available.",
+                        .internal = std::move(failure_.error.internal)};
+    }
     if (terminated_) failure_ = Refusal(ErrorId::kServiceUnavailable, "", "shutting down", 1000);
     if (!started_) accepted_ = false;  // it has failed before any output: nothing is charged for it
   } else if (ended != Ended::kWell) {
@@ -269,101 +309,6 @@ Task<Session::Ended> Session::Forward() {
     if (!co_await sink_->Send(std::move(event))) co_return Ended::kGone;
   }
   co_return Ended::kWell;
-}
-
-// The legal end of an answer whose money ran out (decisions 4).
-Task<void> Session::CloseChoices() {
-  for (size_t i = 0; i < closed_choices_.size(); ++i) {
-    if (closed_choices_[i]) continue;
-    inference::v1::Event event;
-    Delta& delta = *event.mutable_delta();
-    delta.set_choice(static_cast<int32_t>(i));
-    delta.set_finish_reason(inference::v1::FINISH_REASON_LENGTH);
-    if (!co_await sink_->Send(std::move(event))) co_return;
-  }
-}
-
-Task<void> Session::Finish(Ended ended) {
-  if (ended == Ended::kCut) {
-    cut_ = true;
-    host_.metrics.cut_by_credit.Increment();
-    co_await CloseChoices();
-  }
-  // Who pays when something breaks: reliability.md 1.5.
-  const bool charge = accepted_ && (ended != Ended::kFailed || meter_->anything_produced());
-  if (charge) {
-    co_await Settle(ended);
-    co_return;
-  }
-  billing::v1::MeterOp op = hold_->NewOp();
-  op.mutable_settle()->set_outcome(billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
-  op.mutable_settle()->set_engine_id(engine_id_);
-  hold_->Close();
-  co_await host_.settler.Release(std::move(op), slot_);
-  if (ended == Ended::kFailed) co_await SendEnd(End(), &failure_.error);
-}
-
-Task<void> Session::Settle(Ended ended) {
-  Measured measured = meter_->Measure();
-  if (cut_) {
-    measured.usage.set_completion_tokens(
-        std::min(measured.usage.completion_tokens(), hold_->spending().affordable()));
-    measured.usage.set_reasoning_tokens(
-        std::min(measured.usage.reasoning_tokens(), measured.usage.completion_tokens()));
-  }
-  if (measured.mismatch) {
-    host_.metrics.usage_mismatches.Increment();
-    log::Warn("an engine's usage failed the sanity check",
-              {{"engine", engine_id_}, {"request", HexEncode(request_.request_id())}});
-  }
-  if (measured.estimated) host_.metrics.usage_estimated.Increment();
-  host_.metrics.prompt_tokens.Increment(static_cast<double>(measured.usage.prompt_tokens()));
-  host_.metrics.completion_tokens.Increment(
-      static_cast<double>(measured.usage.completion_tokens()));
-
-  billing::v1::MeterOp op = hold_->NewOp();
-  billing::v1::SettleOp& settle = *op.mutable_settle();
-  *settle.mutable_usage() = measured.usage;
-  settle.set_outcome(ended == Ended::kGone     ? billing::v1::OUTCOME_CLIENT_GONE
-                     : ended == Ended::kFailed ? billing::v1::OUTCOME_FAILED_MID_STREAM
-                                               : billing::v1::OUTCOME_COMPLETED);
-  settle.set_cut_by_credit(cut_);
-  settle.set_estimated(measured.estimated);
-  settle.set_engine_id(engine_id_);
-  slot_->SetUsage(measured.usage.prompt_tokens(), measured.usage.completion_tokens());
-  slot_->SetDetails(measured.usage.cached_tokens(), measured.usage.cache_write_tokens(),
-                    measured.usage.reasoning_tokens());
-  hold_->Close();
-  const Settled settled = co_await host_.settler.Settle(std::move(op), slot_);
-  slot_ = nullptr;
-  if (settled.durability == Durability::kOutbox) host_.metrics.settled_through_outbox.Increment();
-
-  End end;
-  *end.mutable_usage() = measured.usage;
-  end.set_cut_by_credit(cut_);
-  end.set_estimated(measured.estimated);
-  const Spending& spending = hold_->spending();
-  end.set_charged_nano_usd(settled.charged_nano_usd.value_or(std::min(
-      spending.ChargeNano(measured.usage.prompt_tokens(), measured.usage.completion_tokens()),
-      spending.authorized_nano_usd())));
-  if (settled.durability == Durability::kNone) {
-    host_.metrics.not_durable.Increment();
-    if (ended != Ended::kFailed) {
-      failure_ = Refusal(ErrorId::kServiceUnavailable, "", "usage could not be recorded", 1000);
-      ended = Ended::kFailed;
-    }
-  }
-  co_await SendEnd(std::move(end), ended == Ended::kFailed ? &failure_.error : nullptr);
-}
-
-Task<void> Session::SendEnd(End end, const Error* error) {
-  if (sink_->cancelled()) co_return;
-  if (error != nullptr) {
-    rpc::ToDetail(*error, *end.mutable_error());
-  }
-  inference::v1::Event event;
-  *event.mutable_end() = std::move(end);
-  co_await sink_->Send(std::move(event));
 }
 
 void Session::Heartbeat() {

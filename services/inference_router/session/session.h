@@ -60,6 +60,8 @@ class Session : public std::enable_shared_from_this<Session> {
     kFailed,  // see failure_
   };
   bool Prepare();
+  const Route* FindRoute() const;
+  Task<bool> HoldUnseen();
   Task<Ended> TryEngines();
   Task<Ended> TryEngine(EngineState& engine);
   Task<Ended> Relay(EngineAttempt& attempt);
@@ -76,6 +78,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void KeepCount();
   http::ClientRequest EngineCall(const EngineState& engine) const;
   TokenMeter::Options MeterOptions(const EngineState* engine) const;
+  int64_t UnseenTokens() const;
   common::v1::Usage UsageNow() const;
 
   SessionHost& host_;

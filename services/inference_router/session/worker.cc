@@ -11,7 +11,8 @@ Worker::Worker(Loop& loop, Clock& clock, std::unique_ptr<MeteringClient> meterin
       options_(options),
       http_(loop, options.http),
       settler_(loop, *metering_, journal, outbox, options.settler),
-      host_{loop, clock, http_, *metering_, journal, settler_, metrics, options.session} {}
+      host_{loop, clock, http_, *metering_, journal, settler_, metrics, options.session},
+      counter_(http_, clock) {}
 
 Worker::~Worker() { loop_.CancelTimer(timer_); }
 

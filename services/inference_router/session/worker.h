@@ -9,6 +9,7 @@
 #include "common/clients/clients.h"
 #include "common/clients/link_server.h"
 #include "common/http/client.h"
+#include "services/inference_router/count/token_counter.h"
 #include "services/inference_router/session/session.h"
 #include "services/inference_router/session/table_holder.h"
 
@@ -33,6 +34,11 @@ class Worker {
   // Serves one request. On the loop.
   Task<void> Serve(inference::v1::GenerateRequest request, std::shared_ptr<EventSink> sink);
 
+  // Counts one prompt. On the loop.
+  Task<inference::v1::CountTokensResponse> Count(inference::v1::CountTokensRequest request) {
+    return counter_.Count(table_.Get(), std::move(request));
+  }
+
   Settler& settler() { return settler_; }
   http::Client& http() { return http_; }
   // Breaks off what runs (Session::Terminate). On the loop.
@@ -52,6 +58,7 @@ class Worker {
   http::Client http_;
   Settler settler_;
   SessionHost host_;
+  TokenCounter counter_;
   std::unordered_set<Session*> sessions_;
   std::atomic<int> running_{0};
   Loop::TimerId timer_ = 0;

@@ -1,0 +1,172 @@
+#include "services/inference_router/engine/embedding_reader.h"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "common/base/base64.h"
+#include "common/json/json.h"
+
+namespace tollgate::inference_router {
+namespace {
+
+static_assert(std::endian::native == std::endian::little && sizeof(float) == 4);
+
+// One vector: 65,536 numbers of 25 digits.
+constexpr size_t kMaxElement = 2 << 20;
+constexpr size_t kMaxRest = 1 << 20;
+constexpr size_t kMaxKey = 16;
+
+// Infinities and NaN can not be told in JSON, and no search can use them.
+bool AreFiniteFloats(std::string_view bytes) {
+  if (bytes.empty() || bytes.size() % sizeof(float) != 0) return false;
+  for (size_t at = 0; at < bytes.size(); at += sizeof(float)) {
+    float value = 0;
+    std::memcpy(&value, bytes.data() + at, sizeof value);
+    if (!std::isfinite(value)) return false;
+  }
+  return true;
+}
+
+bool FitsFloat(json::Value number) {
+  if (!number.is_number()) return false;
+  const std::string_view text = number.raw();
+  float value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ec == std::errc()) return true;
+  const auto exact = number.Number();  // too small is as good as zero
+  return exact && std::abs(*exact) < 1;
+}
+
+// The vector as Delta.embedding_json; empty when it is none.
+std::string VectorJson(json::Value vector) {
+  if (vector.is_string()) {
+    const std::string base64 = vector.string();  // some writers escape the slash
+    const auto bytes = Base64Decode(base64);
+    return bytes && AreFiniteFloats(*bytes) ? '"' + base64 + '"' : "";
+  }
+  if (!vector.is_array() || vector.size() == 0) return "";
+  for (const json::Value number : vector) {
+    if (!FitsFloat(number)) return "";
+  }
+  return std::string(vector.raw());
+}
+
+}  // namespace
+
+bool EmbeddingReader::Broke(std::string_view internal) {
+  failure_ = Broken(internal);
+  return false;
+}
+
+bool EmbeddingReader::Feed(std::string_view bytes, std::vector<inference::v1::Event>& out) {
+  bytes_ += static_cast<int64_t>(bytes.size());
+  if (bytes_ > options_.most_bytes) {
+    failure_ = EngineFailure();
+    failure_.error = {.id = ErrorId::kBadRequest,
+                      .message = "The answer would be too large: send fewer inputs at a time.",
+                      .param = "input",
+                      .internal = "embeddings above the limit"};
+    return false;
+  }
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    at += PutPlain(bytes.substr(at));
+    if (at == bytes.size()) break;
+    const char c = bytes[at];
+    if (in_string_) {
+      if (depth_ == 1 && c != '"' && key_.size() < kMaxKey) key_.push_back(c);
+      in_string_ = escaped_ || c != '"';
+      escaped_ = !escaped_ && c == '\\';
+      Put(c);
+    } else if (c == '"') {
+      OnQuote();
+    } else if (c == '{' || c == '[') {
+      OnOpen(c);
+    } else if (c == '}' || c == ']') {
+      if (!OnClose(c, out)) return false;
+    } else if (where_ != Where::kBetween || c != ',') {
+      Put(c);
+    }
+  }
+  if (element_.size() > kMaxElement) return Broke("an embedding is too large");
+  if (rest_.size() > kMaxRest) return Broke("too much around the embeddings");
+  return true;
+}
+
+// Most of an answer is the inside of base64 strings: taken at once up to the next quote. Returns
+// how much that was.
+size_t EmbeddingReader::PutPlain(std::string_view bytes) {
+  if (!in_string_ || escaped_ || where_ != Where::kElement) return 0;
+  std::string_view plain = bytes.substr(0, bytes.find('"'));
+  plain = plain.substr(0, plain.find('\\'));
+  element_ += plain;
+  return plain.size();
+}
+
+void EmbeddingReader::OnQuote() {
+  in_string_ = true;
+  if (depth_ == 1) key_.clear();
+  Put('"');
+}
+
+void EmbeddingReader::OnOpen(char bracket) {
+  if (where_ == Where::kBetween) where_ = Where::kElement;
+  Put(bracket);
+  // The string before a list in the outermost object is that list's name.
+  if (++depth_ == 2 && bracket == '[' && key_ == "data") where_ = Where::kBetween;
+}
+
+bool EmbeddingReader::OnClose(char bracket, std::vector<inference::v1::Event>& out) {
+  --depth_;
+  if (where_ == Where::kBetween) where_ = Where::kOutside;
+  Put(bracket);
+  if (where_ != Where::kElement || depth_ > 2) return true;
+  where_ = Where::kBetween;
+  const bool read = ReadElement(out);
+  element_.clear();
+  return read;
+}
+
+bool EmbeddingReader::ReadElement(std::vector<inference::v1::Event>& out) {
+  const auto document = json::Document::ParseView(element_);
+  if (!document || !document->root().is_object()) return Broke("an embedding is not an object");
+  const json::Value index = document->root().Find("index");
+  const int64_t input = index.is_number() ? index.Integer().value_or(-1) : next_;
+  if (input < 0 || input >= options_.inputs) return Broke("an embedding of no input");
+  const auto place = static_cast<size_t>(input);
+  next_ = static_cast<int>(input) + 1;
+  if (seen_[place]) return Broke("two embeddings of one input");
+  std::string vector = VectorJson(document->root().Find("embedding"));
+  if (vector.empty()) return Broke("an embedding is not a vector of finite numbers");
+  seen_[place] = true;
+  ++found_;
+  inference::v1::Delta& delta = *out.emplace_back().mutable_delta();
+  delta.set_choice(static_cast<int32_t>(input));
+  delta.set_embedding_json(std::move(vector));
+  return true;
+}
+
+bool EmbeddingReader::End() {
+  json::Limits limits;
+  limits.allow_lone_surrogates = true;
+  limits.allow_nul = true;
+  const auto document = json::Document::ParseView(rest_, limits);
+  if (!document || !document->root().is_object()) return Broke("answer is not a JSON object");
+  const json::Value root = document->root();
+  if (IsErrorObject(root)) {
+    failure_ = ClassifyInStream(root, options_.window);
+    return false;
+  }
+  if (found_ != options_.inputs) {
+    return Broke(std::to_string(found_) + " embeddings for " + std::to_string(options_.inputs) +
+                 " inputs");
+  }
+  const json::Value usage = root.Find("usage");
+  json::Value tokens = usage.Find("prompt_tokens");
+  if (!tokens.is_number()) tokens = usage.Find("total_tokens");
+  if (tokens.is_number()) usage_.emplace().prompt_tokens = tokens.Integer().value_or(-1);
+  return true;
+}
+
+}  // namespace tollgate::inference_router
