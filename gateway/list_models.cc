@@ -1,7 +1,9 @@
 #include "gateway/list_models.h"
 
-#include "gateway/envelopes/envelope.h"
+#include <algorithm>
+
 #include "gateway/pipeline/authenticate.h"
+#include "gateway/refuse.h"
 #include "gateway/surfaces/models/model_list.h"
 
 namespace tollgate::gateway {
@@ -10,10 +12,7 @@ Task<void> ListModels(Worker& worker, Exchange& exchange, const Endpoint& endpoi
   const HttpRequest& request = exchange.request();
   const CatalogPtr catalog = worker.catalog;
   if (catalog == nullptr) {
-    const Error error{ErrorId::kServiceUnavailable, "", "", 1000, "no catalog yet"};
-    worker.metrics.CountRequest(endpoint.name, 503, error.row().code);
-    (void)co_await exchange.Send(RenderError(endpoint.family, error, request));
-    co_return;
+    co_return co_await RefusePlain(worker, exchange, endpoint, Unavailable("no catalog yet").error);
   }
   // The list is public: a key that is bad, or can not be checked, is as good as none (decisions.md
   // 13).
@@ -30,7 +29,11 @@ Task<void> ListModels(Worker& worker, Exchange& exchange, const Endpoint& endpoi
                       {"etag", tag},
                       {"cache-control", "no-cache"},
                       {"vary", "authorization"}};
-  if (MatchesTag(request.header("if-none-match"), tag)) {
+  const bool known =
+      std::any_of(request.headers.begin(), request.headers.end(), [&tag](const auto& header) {
+        return header.first == "if-none-match" && MatchesTag(header.second, tag);
+      });
+  if (known) {
     response.status = 304;
     response.body.clear();
     response.headers.erase(response.headers.begin());

@@ -80,6 +80,9 @@ TEST_F(Models, AKnownTagGetsNoBody) {
   EXPECT_EQ(same->status, 304);
   EXPECT_EQ(same->body, "");
   EXPECT_EQ(same->header("etag"), tag);
+  EXPECT_EQ(same->header("content-type"), "");
+  EXPECT_EQ(Get({{"if-none-match", "\"x\""}, {"if-none-match", "W/" + tag}})->status, 304);
+  EXPECT_EQ(Get({{"if-none-match", "\"x\""}})->status, 200);
   rig.snapshot.mutable_models(0)->mutable_price()->set_input_pico_usd(5);
   rig.Publish();
   EXPECT_EQ(Get({{"if-none-match", tag}})->status, 200);

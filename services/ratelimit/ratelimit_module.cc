@@ -77,6 +77,12 @@ class RateLimitModule : public Module {
       if (!status.ok()) return done(Fail{rpc::FromStatus(status)});
       done(ratelimit::v1::ReleaseResponse());
     };
+    context.direct.peek = [this](const ratelimit::v1::PeekRequest& request, auto done) {
+      ratelimit::v1::PeekResponse response;
+      const grpc::Status status = rpc_.DoPeek(request, response);
+      if (!status.ok()) return done(Fail{rpc::FromStatus(status)});
+      done(std::move(response));
+    };
   }
 
   std::string_view name() const override { return "ratelimit"; }
