@@ -37,6 +37,7 @@ std::string DefaultCatalog(const std::vector<std::string>& engine_urls,
   std::string text = "models:\n";
   text += model("sim/model", "chat, tools, reasoning", "    pool: main\n");
   text += model("sim/text", "completion", "    pool: main\n");
+  text += model("sim/vision", "chat, vision", "    pool: main\n");
   text += model("sim/suspended", "chat", "    pool: main\n    suspended: true\n");
   text += model("sim/empty", "chat", "    pool: nobody\n");
   text += model("sim/private", "chat", "    pool: main\n    workspace: owner\n");

@@ -148,7 +148,7 @@ void CheckResponseItem(const Json& item, AssembledChoice& choice, Findings& find
     }
   } else if (type == "function_call") {
     find.Keys(item, "a function_call item",
-              {"id", "type", "status", "call_id", "name", "arguments"});
+              {"id", "type", "status", "call_id", "name", "arguments"}, {"namespace"});
     find.Expect(item["id"].str().starts_with("fc_"), "a function_call item's id is fc_…");
     find.NonEmptyString(item["call_id"], "call_id");
     find.NonEmptyString(item["name"], "name");
