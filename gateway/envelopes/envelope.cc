@@ -98,4 +98,8 @@ std::string OpenAiStreamError(const Error& error) {
   return "data: {\"error\":" + OpenAiError(error) + "}\n\n";
 }
 
+std::string MessagesStreamError(const Error& error) {
+  return "event: error\ndata: " + MessagesBody(error, {}) + "\n\n";
+}
+
 }  // namespace tollgate::gateway

@@ -1,33 +1,41 @@
 #include "gateway/surfaces/messages/messages_surface.h"
 
+#include "gateway/surfaces/messages/answer.h"
+#include "gateway/surfaces/messages/request.h"
+
 namespace tollgate::gateway {
 
 namespace {
 
 class MessagesSurfaceImpl : public Surface {
  public:
-  Result<CanonicalRequest> ParseRequest(const json::Document&) const override {
-    return Internal("the Messages surface is not there yet");
+  explicit MessagesSurfaceImpl(bool needs_max_tokens) : needs_max_tokens_(needs_max_tokens) {}
+
+  Result<CanonicalRequest> ParseRequest(const json::Document& body) const override {
+    return ParseMessagesRequest(body, needs_max_tokens_);
   }
-  std::unique_ptr<StreamEncoder> MakeStreamEncoder(const CanonicalRequest&,
-                                                   const AnswerStamp&) const override {
-    return nullptr;
+  std::unique_ptr<StreamEncoder> MakeStreamEncoder(const CanonicalRequest& request,
+                                                   const AnswerStamp& stamp) const override {
+    return MakeMessagesStreamEncoder(request, stamp);
   }
-  std::unique_ptr<FoldedAnswer> MakeFoldedAnswer(const CanonicalRequest&,
-                                                 const AnswerStamp&) const override {
-    return nullptr;
+  std::unique_ptr<FoldedAnswer> MakeFoldedAnswer(const CanonicalRequest& request,
+                                                 const AnswerStamp& stamp) const override {
+    return MakeMessagesFoldedAnswer(request, stamp);
   }
+
+ private:
+  const bool needs_max_tokens_;
 };
 
 }  // namespace
 
 const Surface& MessagesSurface() {
-  static const MessagesSurfaceImpl surface;
+  static const MessagesSurfaceImpl surface(/*needs_max_tokens=*/true);
   return surface;
 }
 
 const Surface& CountTokensSurface() {
-  static const MessagesSurfaceImpl surface;
+  static const MessagesSurfaceImpl surface(/*needs_max_tokens=*/false);
   return surface;
 }
 

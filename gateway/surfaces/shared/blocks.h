@@ -54,14 +54,21 @@ class BlockSequencer {
   const std::string& stop_sequence_json() const { return stop_sequence_json_; }
 
  private:
+  // A part of a delta: tool is -1 but for calls, the rest are insides of JSON literals.
+  struct Piece {
+    BlockKind kind;
+    int32_t tool;
+    std::string_view id, name, text, logprobs;
+  };
   struct Waiting {
     BlockKind kind;
-    int32_t tool = -1;
+    int32_t tool;
     std::string id, name, text, logprobs;
   };
 
-  void Take(Waiting piece);
-  void Show(const Waiting& piece);
+  void Take(const Piece& piece);
+  void Show(const Piece& piece);
+  // Lets what waits out as far as it may leave, or all of it.
   void LetOut(bool all);
   void EndBlock();
   bool MayLeave() const;
@@ -69,8 +76,8 @@ class BlockSequencer {
   BlockHandler& handler_;
   bool open_ = false;
   BlockKind kind_ = BlockKind::kText;
-  int32_t tool_ = -1;       // the open block's, or the last one's
-  int32_t next_tool_ = 0;   // tools below have been shown
+  int32_t tool_ = -1;      // the open block's, or the last one's
+  int32_t next_tool_ = 0;  // tools below have been shown
   json::ObjectScanner arguments_;
   std::deque<Waiting> waiting_;
   bool said_anything_ = false;

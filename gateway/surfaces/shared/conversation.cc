@@ -4,14 +4,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-std::string Joined(const std::vector<std::string>& texts, std::string_view between) {
-  std::string out;
-  for (const std::string& text : texts) {
-    if (!out.empty()) out += between;
-    out += text;
-  }
-  return out;
-}
+constexpr std::string_view kBlankLine = "\\n\\n";
 
 }  // namespace
 
@@ -23,17 +16,22 @@ void ConversationWriter::Begin(Role role, bool join) {
 }
 
 void ConversationWriter::Text(std::string_view text) {
+  // What stands between two texts, here or in what a chat template makes of the parts, counts too.
+  if (!parts_.empty()) Count(kBlankLine);
   Count(text);
-  texts_.emplace_back(text);
-  parts_.push_back("{\"type\":\"text\",\"text\":\"" + std::string(text) + "\"}");
+  parts_.push_back({true, std::string(text)});
 }
 
 void ConversationWriter::Image(std::string_view url, std::string_view detail) {
   ++size_.media_parts;
-  media_ = true;
-  std::string part = "{\"type\":\"image_url\",\"image_url\":{\"url\":\"" + std::string(url) + "\"";
-  if (!detail.empty()) part += ",\"detail\":\"" + std::string(detail) + "\"";
-  parts_.push_back(part + "}}");
+  std::string part = R"({"type":"image_url","image_url":{"url":")";
+  part += url;
+  if (!detail.empty()) {
+    part += R"(","detail":")";
+    part += detail;
+  }
+  part += "\"}}";
+  parts_.push_back({false, std::move(part)});
 }
 
 void ConversationWriter::OtherMedium() { ++size_.media_parts; }
@@ -45,66 +43,120 @@ void ConversationWriter::Reasoning(std::string_view text) {
 
 void ConversationWriter::ToolCall(std::string_view id, std::string_view name,
                                   std::string_view arguments) {
-  Count(id);
-  Count(name);
-  Count(arguments);
-  calls_ += calls_.empty() ? "" : ",";
-  calls_ += "{\"id\":\"" + std::string(id) + "\",\"type\":\"function\",\"function\":{\"name\":\"" +
-            std::string(name) + "\",\"arguments\":\"" + std::string(arguments) + "\"}}";
+  if (!calls_.empty()) calls_ += ",";
+  const size_t begin = calls_.size();
+  calls_ += R"({"id":")";
+  calls_ += id;
+  calls_ += R"(","type":"function","function":{"name":")";
+  calls_ += name;
+  calls_ += R"(","arguments":")";
+  calls_ += arguments;
+  calls_ += "\"}}";
+  // All of it: a chat template puts marks of its own around each call.
+  Count(std::string_view(calls_).substr(begin));
 }
 
 void ConversationWriter::ToolResult(std::string_view call_id, std::string_view text) {
   End();
   Count(call_id);
   Count(text);
-  Add("{\"role\":\"tool\",\"tool_call_id\":\"" + std::string(call_id) + "\",\"content\":\"" +
-      std::string(text) + "\"}");
+  BeginMessage();
+  out_ += R"({"role":"tool","tool_call_id":")";
+  out_ += call_id;
+  out_ += R"(","content":")";
+  out_ += text;
+  out_ += "\"}";
 }
 
-void ConversationWriter::Add(std::string_view message) {
+void ConversationWriter::BeginMessage() {
+  if (size_.messages > 0) out_ += ",";
   ++size_.messages;
-  out_ += out_.empty() ? "" : ",";
-  out_ += message;
+}
+
+void ConversationWriter::AppendTexts(std::string_view between) {
+  bool first = true;
+  for (const Part& part : parts_) {
+    if (!part.is_text) continue;
+    if (!first) out_ += between;
+    first = false;
+    out_ += part.json;
+  }
+}
+
+void ConversationWriter::AppendUserContent() {
+  if (parts_.size() == 1 && parts_[0].is_text) {
+    out_ += "\"";
+    AppendTexts({});
+    out_ += "\"";
+    return;
+  }
+  char separator = '[';
+  for (const Part& part : parts_) {
+    out_ += separator;
+    separator = ',';
+    if (part.is_text) out_ += R"({"type":"text","text":")";
+    out_ += part.json;
+    if (part.is_text) out_ += "\"}";
+  }
+  out_ += "]";
+}
+
+void ConversationWriter::AppendAssistant() {
+  if (parts_.empty() && !calls_.empty()) {
+    out_ += "null";
+  } else {
+    out_ += "\"";
+    AppendTexts({});
+    out_ += "\"";
+  }
+  // Each engine reads one of the names (wire.md 2.4).
+  if (!reasoning_.empty()) {
+    out_ += R"(,"reasoning_content":")";
+    out_ += reasoning_;
+    out_ += R"(","reasoning":")";
+    out_ += reasoning_;
+    out_ += "\"";
+  }
+  if (!calls_.empty()) {
+    out_ += R"(,"tool_calls":[)";
+    out_ += calls_;
+    out_ += "]";
+  }
 }
 
 void ConversationWriter::End() {
   if (!open_) return;
   open_ = false;
-  const bool something = !parts_.empty() || !reasoning_.empty() || !calls_.empty();
-  std::string message;
+  if (parts_.empty() && reasoning_.empty() && calls_.empty()) return;
+  BeginMessage();
   switch (role_) {
     case Role::kSystem:
-      message = "{\"role\":\"system\",\"content\":\"" + Joined(texts_, "\\n\\n") + "\"}";
+      out_ += R"({"role":"system","content":")";
+      AppendTexts(kBlankLine);
+      out_ += "\"";
       break;
     case Role::kUser:
-      message = "{\"role\":\"user\",\"content\":";
-      message += media_ || texts_.size() > 1 ? "[" + Joined(parts_, ",") + "]"
-                                             : "\"" + Joined(texts_, "") + "\"";
-      message += "}";
+      out_ += R"({"role":"user","content":)";
+      AppendUserContent();
       break;
     case Role::kAssistant:
-      message = "{\"role\":\"assistant\",\"content\":";
-      message += texts_.empty() && !calls_.empty() ? "null" : "\"" + Joined(texts_, "") + "\"";
-      // Each engine reads one of the names (wire.md 2.4).
-      if (!reasoning_.empty()) {
-        message += ",\"reasoning_content\":\"" + reasoning_ + "\",\"reasoning\":\"" + reasoning_ +
-                   "\"";
-      }
-      if (!calls_.empty()) message += ",\"tool_calls\":[" + calls_ + "]";
-      message += "}";
+      out_ += R"({"role":"assistant","content":)";
+      AppendAssistant();
       break;
   }
-  if (something) Add(message);
-  texts_.clear();
+  out_ += "}";
   parts_.clear();
-  media_ = false;
   reasoning_.clear();
   calls_.clear();
 }
 
 std::string ConversationWriter::Take() {
   End();
-  return "[" + std::move(out_) + "]";
+  std::string array = "[";
+  array += out_;
+  array += "]";
+  out_.clear();
+  return array;
 }
 
 }  // namespace tollgate::gateway

@@ -16,13 +16,13 @@ class ConversationWriter {
  public:
   enum class Role : uint8_t { kSystem, kUser, kAssistant };
 
-  // Begins a message of that role; one that holds nothing at the end is not written. A message that
-  // is open goes on only when `join` is set and it has the same role.
+  // Begins a message of that role; one that holds nothing at the end is not written. With `join` a
+  // message of the same role that is still open goes on instead.
   void Begin(Role role, bool join = false);
   // Parts of the open message. System texts are joined by a blank line and an assistant's are put
   // one behind the other; a user's stay parts when there are several.
   void Text(std::string_view text);
-  // An image_url part; detail may be empty. Counts as a media part.
+  // An image_url part of a user's message; detail may be empty. Counts as a media part.
   void Image(std::string_view url, std::string_view detail = {});
   // A part of another medium (audio, a file): counted, not written; the capability check refuses it
   // before any engine hears of it.
@@ -42,16 +42,24 @@ class ConversationWriter {
   const PromptSize& size() const { return size_; }
 
  private:
-  void Add(std::string_view message);
+  struct Part {
+    bool is_text;
+    std::string json;  // inside of a text's literal; of a medium, the whole part
+  };
+
+  void BeginMessage();
+  // The open message's texts, as the inside of one literal.
+  void AppendTexts(std::string_view between);
+  void AppendUserContent();
+  void AppendAssistant();
   void Count(std::string_view text) { size_.text_bytes += static_cast<int64_t>(text.size()); }
 
   std::string out_;
   PromptSize size_;
   bool open_ = false;
   Role role_ = Role::kUser;
-  std::vector<std::string> texts_;  // of the open message
-  std::vector<std::string> parts_;  // the same as parts, images among them
-  bool media_ = false;
+  // Of the open message.
+  std::vector<Part> parts_;
   std::string reasoning_;
   std::string calls_;
 };

@@ -8,6 +8,21 @@ using enum FieldKind;
 using enum FieldFate;
 
 constexpr FieldRule kRules[] = {
+    {"temperature", kNumber, kForward, 0, 2},
+    {"top_p", kNumber, kForward, 0, 1},
+    {"frequency_penalty", kNumber, kForward, -2, 2},
+    {"presence_penalty", kNumber, kForward, -2, 2},
+    {"seed", kInteger, kForward},
+    {"logit_bias", kObject, kForward},
+    {"stop", kAny, kForward},
+    // Of the public formats, but without meaning here (wire.md 2.1: accept and ignore).
+    {"user", kAny, kDrop},
+    {"metadata", kAny, kDrop},
+    {"store", kAny, kDrop},
+    {"service_tier", kAny, kDrop},
+    {"safety_identifier", kAny, kDrop},
+    {"prompt_cache_key", kAny, kDrop},
+    {"prompt_cache_retention", kAny, kDrop},
     // Numbers that engines understand beyond the public formats.
     {"top_k", kInteger, kForward, -1},
     {"min_p", kNumber, kForward, 0, 1},
@@ -46,11 +61,60 @@ constexpr FieldRule kRules[] = {
 constexpr std::string_view kPromptFields[] = {"documents", "chat_template", "chat_template_kwargs",
                                               "functions", "response_format"};
 
+constexpr size_t kMaxStops = 64;
+constexpr size_t kMaxLogitBias = 1024;
+
+Result<void> CheckStop(json::Value stop) {
+  if (stop.is_string()) return {};
+  if (!stop.is_array()) {
+    return BadRequest("'stop' must be a string or an array of strings.", "stop");
+  }
+  if (stop.size() > kMaxStops) {
+    return BadRequest("'stop' may hold at most " + std::to_string(kMaxStops) + " strings.", "stop");
+  }
+  for (const json::Value item : stop) {
+    if (!item.is_string()) {
+      return BadRequest("'stop' must be a string or an array of strings.", "stop");
+    }
+  }
+  return {};
+}
+
+Result<void> CheckLogitBias(json::Value bias) {
+  if (bias.size() > kMaxLogitBias) {
+    return BadRequest("'logit_bias' may hold at most " + std::to_string(kMaxLogitBias) + " tokens.",
+                      "logit_bias");
+  }
+  for (const json::Value item : bias) {
+    const auto number = item.Number();
+    if (!number || *number < -100 || *number > 100) {
+      return BadRequest("'logit_bias' values must be numbers between -100 and 100.", "logit_bias");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
-const FieldRule* FindEngineRule(json::Value member) { return FindRule(kRules, member); }
+const FieldRule* FindEngineField(json::Value member) { return FindRule(kRules, member); }
 
-bool StandsInPrompt(json::Value member) {
+Result<void> CheckEngineField(const FieldRule& rule, json::Value value) {
+  if (auto checked = CheckField(rule, value); !checked) return checked;
+  if (rule.name == "stop") return CheckStop(value);
+  if (rule.name == "logit_bias") return CheckLogitBias(value);
+  return {};
+}
+
+Result<void> CheckReasoningEffort(json::Value effort, std::string_view field) {
+  for (const char* known : {"none", "minimal", "low", "medium", "high", "xhigh", "max"}) {
+    if (effort.StringEquals(known)) return {};
+  }
+  return BadRequest("'" + std::string(field) +
+                        "' must be one of none, minimal, low, medium, high, xhigh and max.",
+                    std::string(field));
+}
+
+bool IsPromptField(json::Value member) {
   for (const std::string_view name : kPromptFields) {
     if (member.KeyEquals(name)) return true;
   }

@@ -1,0 +1,247 @@
+#include "gateway/surfaces/messages/request.h"
+
+#include "gateway/surfaces/messages/tools.h"
+#include "gateway/surfaces/messages/turns.h"
+#include "gateway/surfaces/shared/engine_fields.h"
+
+namespace tollgate::gateway {
+
+namespace {
+
+using enum FieldKind;
+using enum FieldFate;
+
+// Absent from this table and from that of all endpoints (engine_fields.h): forwarded as it came.
+constexpr FieldRule kRules[] = {
+    // What the gateway reads itself.
+    {"model", kString, kOwn},
+    {"messages", kArray, kOwn},
+    {"system", kAny, kOwn},
+    {"max_tokens", kInteger, kOwn, 0},
+    {"stream", kBool, kOwn},
+    {"tools", kArray, kOwn},
+    {"tool_choice", kObject, kOwn},
+    {"stop_sequences", kArray, kOwn},
+    {"top_k", kInteger, kOwn, 0},
+    {"metadata", kObject, kOwn},
+    {"thinking", kObject, kOwn},
+    {"output_config", kObject, kOwn},
+    {"output_format", kObject, kOwn},
+    // Checked, then forwarded.
+    {"temperature", kNumber, kForward, 0, 1},
+    {"top_p", kNumber, kForward, 0, 1},
+    {"chat_template_kwargs", kObject, kForward},
+    // Of the public format, but without meaning here (wire.md 6.1: accept and ignore).
+    {"cache_control", kAny, kDrop},
+    {"context_management", kAny, kDrop},
+    {"container", kAny, kDrop},
+    {"mcp_servers", kAny, kDrop},
+    {"service_tier", kAny, kDrop},
+    {"inference_geo", kAny, kDrop},
+    {"speed", kAny, kDrop},
+    {"betas", kAny, kDrop},
+    {"anthropic_beta", kAny, kDrop},
+    {"anthropic_version", kAny, kDrop},
+    {"diagnostics", kAny, kDrop},
+    {"fallbacks", kAny, kDrop},
+    {"user_profile_id", kAny, kDrop},
+    // Of the chat format: what this one says in words of its own, what the router sets, and what
+    // has no place in the answer (decisions.md 33).
+    {"stop", kAny, kDrop},
+    {"max_completion_tokens", kAny, kDrop},
+    {"stream_options", kAny, kDrop},
+    {"parallel_tool_calls", kAny, kDrop},
+    {"functions", kAny, kDrop},
+    {"function_call", kAny, kDrop},
+    {"response_format", kAny, kDrop},
+    {"reasoning_effort", kAny, kDrop},
+    {"n", kAny, kDrop},
+    {"best_of", kAny, kDrop},
+    {"logprobs", kAny, kDrop},
+    {"top_logprobs", kAny, kDrop},
+};
+
+constexpr size_t kMaxStops = 64;
+
+class Reader {
+ public:
+  explicit Reader(const json::Document& body) : root_(body.root()), writer_(body.text()) {}
+
+  Result<CanonicalRequest> Read(bool needs_max_tokens);
+
+ private:
+  Result<void> ReadRequired(bool needs_max_tokens);
+  Result<void> ReadMember(json::Value member);
+  Result<void> ReadOwn(const FieldRule& rule, json::Value member);
+  Result<void> ReadStops(json::Value stops);
+  Result<void> ReadMetadata(json::Value metadata);
+  Result<void> ReadThinking(json::Value thinking);
+  Result<void> ReadOutputConfig(json::Value config);
+  Result<void> ReadFormat(json::Value format);
+  Result<void> ReadTools();
+
+  json::Value root_;
+  MemberWriter writer_;
+  CanonicalRequest request_;
+};
+
+Result<void> Reader::ReadRequired(bool needs_max_tokens) {
+  if (!root_.is_object()) return BadRequest("The request body must be a JSON object.");
+  const json::Value model = root_.Find("model");
+  if (model.is_null()) return BadRequest("Missing required parameter: 'model'.", "model");
+  if (!model.is_string()) return BadRequest("'model' must be a string.", "model");
+  request_.model = model.string();
+  const json::Value messages = root_.Find("messages");
+  if (messages.is_null()) return BadRequest("Missing required parameter: 'messages'.", "messages");
+  if (needs_max_tokens && root_.Find("max_tokens").is_null()) {
+    return BadRequest("Missing required parameter: 'max_tokens'.", "max_tokens");
+  }
+  auto turns = ReadMessagesTurns(root_.Find("system"), messages);
+  if (!turns) return Fail{turns.error()};
+  request_.prompt = turns->size;
+  writer_.Add("messages", turns->messages);
+  return {};
+}
+
+Result<void> Reader::ReadMember(json::Value member) {
+  if (member.is_null()) return {};  // absent (decisions.md 17)
+  const FieldRule* rule = FindRule(kRules, member);
+  if (rule == nullptr) rule = FindEngineField(member);
+  if (rule != nullptr) {
+    if (rule->fate == kDrop) return {};
+    if (auto checked = CheckEngineField(*rule, member); !checked) return checked;
+    if (rule->fate == kOwn) return ReadOwn(*rule, member);
+  }
+  if (IsPromptField(member)) {
+    request_.prompt.text_bytes += static_cast<int64_t>(member.raw().size());
+  }
+  if (rule != nullptr && rule->kind == kInteger) {
+    writer_.ForwardInteger(member);
+  } else {
+    writer_.Forward(member);
+  }
+  return {};
+}
+
+Result<void> Reader::ReadOwn(const FieldRule& rule, json::Value member) {
+  if (rule.name == "stream") request_.stream = member.boolean();
+  if (rule.name == "max_tokens") request_.max_tokens = member.Integer();
+  if (rule.name == "stop_sequences") return ReadStops(member);
+  if (rule.name == "metadata") return ReadMetadata(member);
+  if (rule.name == "thinking") return ReadThinking(member);
+  if (rule.name == "output_config") return ReadOutputConfig(member);
+  // The older name; the newer one wins.
+  if (rule.name == "output_format" && root_.Find("output_config").Find("format").is_null()) {
+    return ReadFormat(member);
+  }
+  // 0 is no limit, which some engines only know as the absence of the member.
+  if (rule.name == "top_k" && *member.Integer() > 0) writer_.ForwardInteger(member);
+  return {};
+}
+
+Result<void> Reader::ReadStops(json::Value stops) {
+  if (stops.size() > kMaxStops) {
+    return BadRequest(
+        "'stop_sequences' may hold at most " + std::to_string(kMaxStops) + " strings.",
+        "stop_sequences");
+  }
+  if (stops.size() == 0) return {};
+  auto state = std::make_shared<MessagesState>();
+  for (const json::Value stop : stops) {
+    if (!stop.is_string() || stop.raw_string().empty()) {
+      return BadRequest("'stop_sequences' must be an array of non-empty strings.",
+                        "stop_sequences");
+    }
+    state->stop_sequences.push_back(stop.string());
+  }
+  request_.state = std::move(state);
+  writer_.Add("stop", stops.raw());
+  return {};
+}
+
+Result<void> Reader::ReadMetadata(json::Value metadata) {
+  const json::Value user = metadata.Find("user_id");
+  if (user.is_null()) return {};
+  if (!user.is_string()) return BadRequest("'metadata.user_id' must be a string.", "metadata");
+  writer_.Add("user", user.raw());
+  return {};
+}
+
+// Chat templates know two names for the switch; adaptive is what they do when nobody asks. Kinds
+// that no template has a switch for are left to the model.
+Result<void> Reader::ReadThinking(json::Value thinking) {
+  const json::Value type = thinking.Find("type");
+  if (!type.is_string()) return BadRequest("'thinking.type' must be a string.", "thinking");
+  const json::Value budget = thinking.Find("budget_tokens");
+  if (!budget.is_null() && budget.Integer().value_or(-1) < 0) {
+    return BadRequest("'thinking.budget_tokens' must be a non-negative integer.", "thinking");
+  }
+  const bool on = type.StringEquals("enabled");
+  const bool off = type.StringEquals("disabled");
+  if (!on && !off && !type.StringEquals("adaptive") && !type.StringEquals("between_tools")) {
+    return BadRequest("'thinking.type' must be enabled, adaptive, disabled or between_tools.",
+                      "thinking");
+  }
+  // Whoever speaks to the template directly knows it better.
+  if ((on || off) && root_.Find("chat_template_kwargs").is_null()) {
+    writer_.Add("chat_template_kwargs", on ? R"({"enable_thinking":true,"thinking":true})"
+                                           : R"({"enable_thinking":false,"thinking":false})");
+  }
+  return {};
+}
+
+Result<void> Reader::ReadOutputConfig(json::Value config) {
+  const json::Value effort = config.Find("effort");
+  if (!effort.is_null()) {
+    if (auto checked = CheckReasoningEffort(effort, "output_config.effort"); !checked) {
+      return checked;
+    }
+    writer_.Add("reasoning_effort", effort.raw());
+  }
+  const json::Value format = config.Find("format");
+  return format.is_null() ? Result<void>() : ReadFormat(format);
+}
+
+Result<void> Reader::ReadFormat(json::Value format) {
+  const json::Value schema = format.Find("schema");
+  if (!format.Find("type").StringEquals("json_schema") || !schema.is_object()) {
+    return BadRequest("'output_config.format' must be of type json_schema, with a schema.",
+                      "output_config");
+  }
+  std::string out = R"({"type":"json_schema","json_schema":{"name":"output","schema":)";
+  out += schema.raw();
+  out += R"(,"strict":true}})";
+  request_.prompt.text_bytes += static_cast<int64_t>(out.size());
+  writer_.Add("response_format", out);
+  return {};
+}
+
+Result<void> Reader::ReadTools() {
+  auto tools = ReadMessagesTools(root_.Find("tools"), root_.Find("tool_choice"));
+  if (!tools) return Fail{tools.error()};
+  if (tools->tools.empty()) return {};
+  request_.has_tools = true;
+  request_.prompt.text_bytes += static_cast<int64_t>(tools->tools.size());
+  writer_.Add("tools", tools->tools);
+  if (!tools->tool_choice.empty()) writer_.Add("tool_choice", tools->tool_choice);
+  if (tools->one_at_a_time) writer_.Add("parallel_tool_calls", "false");
+  return {};
+}
+
+Result<CanonicalRequest> Reader::Read(bool needs_max_tokens) {
+  if (auto read = ReadRequired(needs_max_tokens); !read) return Fail{read.error()};
+  for (const json::Value member : root_) {
+    if (auto read = ReadMember(member); !read) return Fail{read.error()};
+  }
+  if (auto read = ReadTools(); !read) return Fail{read.error()};
+  request_.members_json = writer_.Take();
+  return std::move(request_);
+}
+
+}  // namespace
+
+Result<CanonicalRequest> ParseMessagesRequest(const json::Document& body, bool needs_max_tokens) {
+  return Reader(body).Read(needs_max_tokens);
+}
+
+}  // namespace tollgate::gateway
