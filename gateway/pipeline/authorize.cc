@@ -47,7 +47,9 @@ Task<Result<void>> AuthorizeSpend(RequestContext& context) {
   item.set_model(context.model->id());
   *item.mutable_price() = context.model->price();
   item.set_prompt_tokens_bound(context.bounds.prompt_upper);
-  item.set_output_tokens_bound(std::max<int64_t>(context.bounds.output_upper, 1));
+  // An answer needs the price of one output token, an embedding that of its input only.
+  const bool answers = context.canonical.kind != inference::v1::REQUEST_KIND_EMBEDDING;
+  item.set_output_tokens_bound(std::max<int64_t>(context.bounds.output_upper, answers ? 1 : 0));
   // From here on it may have been taken; a void of a hold that never was does no harm.
   HoldGuard hold(*worker.clients.billing, context.id, key.workspace_id());
   auto answer = co_await worker.clients.billing->Authorize(std::move(item));

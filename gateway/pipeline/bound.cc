@@ -23,10 +23,23 @@ Fail<Error> DoesNotFit(const RequestContext& context, int64_t asked) {
                   " output tokens besides your input. Please reduce '" +
                   std::string(context.canonical.max_tokens_field) + "' or the input.";
   error.param = context.canonical.max_tokens_field;
+  error.tokens.limit = context.model->context_window();
+  error.tokens.output = asked;
   return Fail{std::move(error)};
 }
 
 }  // namespace
+
+void NameFieldAtFault(const CanonicalRequest& request, Error& error) {
+  const auto [limit, prompt, output, at_least] = error.tokens;
+  if (error.id != ErrorId::kContextLengthExceeded || !error.param.empty() || !request.max_tokens ||
+      limit <= 0 || output <= 0) {
+    return;
+  }
+  const bool alone = output >= limit;
+  const bool input_fits = prompt > 0 && !at_least && prompt < limit;
+  if (alone || (input_fits && output > limit - prompt)) error.param = request.max_tokens_field;
+}
 
 Result<void> BoundTokens(RequestContext& context) {
   const CanonicalRequest& request = context.canonical;
@@ -37,18 +50,25 @@ Result<void> BoundTokens(RequestContext& context) {
                                 : window;
   TokenBounds& bounds = context.bounds;
   const int64_t media = prompt.media_parts * kTokensPerMedium;
-  bounds.prompt_lower = std::clamp<int64_t>(prompt.messages, 1, window);
+  const int64_t windows = prompt.prompts * window;
+  bounds.prompt_lower = std::clamp<int64_t>(prompt.messages + prompt.tokens, 1, windows);
   // A byte-level tokenizer makes no more tokens than there are bytes.
   bounds.prompt_upper = std::clamp<int64_t>(
-      prompt.text_bytes + kTokensPerMessage * prompt.messages + media, bounds.prompt_lower, window);
-  bounds.prompt_estimate = std::clamp<int64_t>(
-      prompt.text_bytes / kBytesPerToken + kUsualTokensPerMessage * prompt.messages + media,
-      bounds.prompt_lower, bounds.prompt_upper);
+      prompt.text_bytes + kTokensPerMessage * prompt.messages + prompt.tokens + media,
+      bounds.prompt_lower, windows);
+  bounds.prompt_estimate =
+      std::clamp<int64_t>(prompt.text_bytes / kBytesPerToken +
+                              kUsualTokensPerMessage * prompt.messages + prompt.tokens + media,
+                          bounds.prompt_lower, bounds.prompt_upper);
+  if (request.kind == inference::v1::REQUEST_KIND_EMBEDDING) return {};  // it has no output
+  // Of one window, what the prompt leaves at most.
+  const int64_t taken = prompt.prompts == 1 ? bounds.prompt_lower
+                                            : std::clamp<int64_t>(prompt.longest_tokens, 1, window);
   int64_t output = model_cap;
   if (request.max_tokens) {
     const int64_t asked = *request.max_tokens;
     // Only what is certain is refused here; the engine counts the real prompt (decisions.md 18).
-    if (asked > window - bounds.prompt_lower) return DoesNotFit(context, asked);
+    if (asked > window - taken) return DoesNotFit(context, asked);
     if (asked > model_cap && context.worker.options.refuse_large_max_tokens) {
       return BadRequest("'" + std::string(request.max_tokens_field) + "' may be at most " +
                             std::to_string(model_cap) + " for this model.",
@@ -61,7 +81,7 @@ Result<void> BoundTokens(RequestContext& context) {
     // may not refuse the request for it, so it is only sent where both surely fit.
     bounds.max_tokens = model_cap;
   }
-  bounds.output_upper = request.samples * std::min(output, window - bounds.prompt_lower);
+  bounds.output_upper = request.samples * std::min(output, window - taken);
   return {};
 }
 

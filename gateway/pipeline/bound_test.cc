@@ -15,6 +15,12 @@ struct Asked {
   std::optional<int64_t> max_tokens;
   int32_t samples = 1;
   int64_t media = 0;
+  // Side by side; their tokens, and those of the longest.
+  int64_t prompts = 1;
+  int64_t tokens = 0;
+  int64_t longest = 0;
+  int64_t messages = 2;
+  inference::v1::RequestKind kind = inference::v1::REQUEST_KIND_CHAT;
 };
 
 class Bound : public ::testing::Test {
@@ -26,7 +32,13 @@ class Bound : public ::testing::Test {
       FakeExchange exchange(loop, rig.ChatRequest(""));
       RequestContext context(*rig.worker, exchange, rig.endpoint, ChatSurface());
       context.model = context.catalog->Find("ns/model");
-      context.canonical.prompt = {asked.text_bytes, 2, asked.media};
+      context.canonical.kind = asked.kind;
+      context.canonical.prompt = {.text_bytes = asked.text_bytes,
+                                  .messages = asked.messages,
+                                  .media_parts = asked.media,
+                                  .tokens = asked.tokens,
+                                  .longest_tokens = asked.longest,
+                                  .prompts = asked.prompts};
       context.canonical.max_tokens = asked.max_tokens;
       context.canonical.samples = asked.samples;
       const auto done = BoundTokens(context);
@@ -80,6 +92,48 @@ TEST_F(Bound, SamplesMultiplyTheOutput) {  // H62
   EXPECT_EQ(Of({.max_tokens = 50, .samples = 128})->output_upper, 128 * 50);
   EXPECT_EQ(Of({.samples = 3})->output_upper, 3 * 400);
   EXPECT_EQ(Of({.max_tokens = 0})->output_upper, 0);
+}
+
+TEST_F(Bound, TokenIdsAreExact) {
+  const auto exact =
+      Of({.text_bytes = 0, .max_tokens = 16, .tokens = 900, .longest = 900, .messages = 0});
+  ASSERT_TRUE(exact.ok());
+  EXPECT_EQ(exact->prompt_lower, 900);
+  EXPECT_EQ(exact->prompt_upper, 900);
+  EXPECT_EQ(exact->prompt_estimate, 900);
+  const Asked fits = {
+      .text_bytes = 0, .max_tokens = 100, .tokens = 900, .longest = 900, .messages = 0};
+  EXPECT_TRUE(Of(fits).ok());
+  Asked above = fits;
+  above.max_tokens = 101;
+  EXPECT_EQ(Of(above).error().id, ErrorId::kContextLengthExceeded);
+}
+
+TEST_F(Bound, PromptsSideBySideHaveAWindowEach) {
+  const auto several =
+      Of({.text_bytes = 2500, .max_tokens = 300, .samples = 6, .prompts = 3, .messages = 3});
+  ASSERT_TRUE(several.ok());
+  EXPECT_EQ(several->prompt_upper, 2500 + 3 * 16) << "above one window, below three";
+  EXPECT_EQ(several->output_upper, 6 * 300);
+  EXPECT_EQ(Of({.text_bytes = 1'000'000, .prompts = 3, .messages = 3})->prompt_upper, 3000);
+  // What does not fit beside the longest one does not fit.
+  Asked tokens = {.text_bytes = 0,
+                  .max_tokens = 300,
+                  .prompts = 2,
+                  .tokens = 1400,
+                  .longest = 700,
+                  .messages = 0};
+  EXPECT_TRUE(Of(tokens).ok());
+  tokens.longest = 701;
+  EXPECT_EQ(Of(tokens).error().id, ErrorId::kContextLengthExceeded);
+}
+
+TEST_F(Bound, AnEmbeddingHasNoOutput) {
+  const auto bounds = Of({.text_bytes = 100, .kind = inference::v1::REQUEST_KIND_EMBEDDING});
+  ASSERT_TRUE(bounds.ok());
+  EXPECT_EQ(bounds->prompt_upper, 100 + 2 * 16);
+  EXPECT_EQ(bounds->output_upper, 0);
+  EXPECT_EQ(bounds->max_tokens, 0);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tollgate/inference/v1/inference.pb.h"
 
@@ -26,6 +27,11 @@ struct PromptSize {
   int64_t messages = 0;
   // Images and other parts that are not text.
   int64_t media_parts = 0;
+  // Token ids, which are counted exactly; of all prompts, and of the longest one.
+  int64_t tokens = 0;
+  int64_t longest_tokens = 0;
+  // Prompts that stand side by side, each with a window of its own.
+  int64_t prompts = 1;
 };
 
 struct CanonicalRequest {
@@ -49,6 +55,9 @@ struct CanonicalRequest {
   // The field that carries media parts, for the error of a text-only model (decisions.md 34).
   std::string_view media_field = "messages";
   bool has_tools = false;
+  // What the choices say when nothing is generated (max_tokens: 0): the prompts that a completion
+  // echoes, each the inside of a JSON literal. Usually empty.
+  std::vector<std::string> echo_json;
   std::shared_ptr<SurfaceState> state;
 };
 

@@ -18,10 +18,15 @@ Capability Needed(inference::v1::RequestKind kind) {
   }
 }
 
-std::string WrongEndpoint(inference::v1::RequestKind kind, const std::string& model) {
-  const std::string subject = "The model '" + model + "' ";
+std::string WrongEndpoint(inference::v1::RequestKind kind, const catalog::v1::Model& model) {
+  const std::string subject = "The model '" + model.id() + "' ";
   switch (kind) {
     case inference::v1::REQUEST_KIND_COMPLETION:
+      if (!HasCapability(model, catalog::v1::CAPABILITY_CHAT)) {
+        return subject +
+               "makes embeddings only: use /v1/embeddings, or /v1/chat/completions with a chat "
+               "model.";
+      }
       return subject + "does not do text completions: use /v1/chat/completions.";
     case inference::v1::REQUEST_KIND_EMBEDDING:
       return subject + "is not an embedding model.";
@@ -35,7 +40,7 @@ std::string WrongEndpoint(inference::v1::RequestKind kind, const std::string& mo
 Result<void> CheckCapability(RequestContext& context) {
   const CanonicalRequest& request = context.canonical;
   if (!HasCapability(*context.model, Needed(request.kind))) {
-    return BadRequest(WrongEndpoint(request.kind, context.model->id()), "model");
+    return BadRequest(WrongEndpoint(request.kind, *context.model), "model");
   }
   if (request.prompt.media_parts > 0 &&
       !HasCapability(*context.model, catalog::v1::CAPABILITY_VISION)) {

@@ -32,6 +32,8 @@ void Dispatch(RequestContext& context) {
   request.set_prompt_tokens_bound(context.bounds.prompt_upper);
   request.set_max_tokens(context.bounds.max_tokens);
   request.set_choices(canonical.choices);
+  request.set_samples(canonical.samples);
+  request.set_prompt_tokens_estimate(context.bounds.prompt_estimate);
   inference::v1::Hold& hold = *request.mutable_hold();
   hold.set_authorized_nano_usd(context.granted.authorized_nano_usd());
   hold.set_slice_nano_usd(context.granted.slice_nano_usd());

@@ -46,7 +46,8 @@ struct RequestContext {
 
   KeyPtr key;                                 // authenticate
   CanonicalRequest canonical;                 // parse
-  const catalog::v1::Model* model = nullptr;  // resolve_model; lives in catalog
+  const catalog::v1::Model* model = nullptr;  // resolve_model; lives in catalog, or is unlisted
+  catalog::v1::Model unlisted;                // resolve_model
   TokenBounds bounds;                         // bound
   // What the caller is told about its limits.
   Headers limit_headers;  // admit

@@ -1,0 +1,158 @@
+#include "gateway/surfaces/completions/request.h"
+
+#include <algorithm>
+
+#include "gateway/surfaces/shared/engine_fields.h"
+#include "gateway/surfaces/shared/fields.h"
+#include "gateway/surfaces/shared/text_inputs.h"
+
+namespace tollgate::gateway {
+
+namespace {
+
+using enum FieldKind;
+using enum FieldFate;
+
+// Also the most that a router takes (inference.proto).
+constexpr int64_t kMaxChoices = 128;
+// What the public format means when max_tokens is absent.
+constexpr int64_t kDefaultMaxTokens = 16;
+
+// Absent from this table and from that of all endpoints (engine_fields.h): forwarded as it came
+// (decisions.md 17).
+constexpr FieldRule kRules[] = {
+    // What the gateway reads itself.
+    {"model", kString, kOwn},
+    {"prompt", kAny, kOwn},
+    {"stream", kBool, kOwn},
+    {"stream_options", kObject, kOwn},
+    {"max_tokens", kInteger, kOwn, 0},
+    // Checked, then forwarded.
+    {"n", kInteger, kForward, 1, kMaxChoices},
+    {"best_of", kInteger, kForward, 1, kMaxChoices},
+    {"echo", kBool, kForward},
+    {"logprobs", kInteger, kForward, 0, 5},
+    {"suffix", kString, kForward},
+    // Not of this endpoint; an engine that knows them would go by them instead of max_tokens and
+    // prompt.
+    {"max_completion_tokens", kAny, kDrop},
+    {"messages", kAny, kDrop},
+    {"prompt_embeds", kAny, kDrop},
+};
+
+class Reader {
+ public:
+  explicit Reader(const json::Document& body) : root_(body.root()), writer_(body.text()) {}
+
+  Result<CanonicalRequest> Read();
+
+ private:
+  Result<void> ReadModel();
+  Result<void> ReadMember(json::Value member);
+  Result<void> ReadStreamOptions();
+  Result<void> CountAnswers(const TextInputs& prompts);
+  void PrepareEcho(const TextInputs& prompts);
+
+  json::Value root_;
+  MemberWriter writer_;
+  CanonicalRequest request_;
+};
+
+Result<void> Reader::ReadModel() {
+  const json::Value model = root_.Find("model");
+  if (model.is_null()) return BadRequest("Missing required parameter: 'model'.", "model");
+  if (!model.is_string()) return BadRequest("'model' must be a string.", "model");
+  request_.model = model.string();
+  return {};
+}
+
+Result<void> Reader::ReadMember(json::Value member) {
+  if (member.is_null()) return {};  // absent (decisions.md 17)
+  const FieldRule* rule = FindRule(kRules, member);
+  if (rule == nullptr) rule = FindEngineField(member);
+  if (rule == nullptr) {
+    writer_.Forward(member);
+    return {};
+  }
+  if (rule->fate == kDrop) return {};
+  if (auto checked = CheckEngineField(*rule, member); !checked) return checked;
+  if (rule->fate == kOwn) return {};
+  if (rule->kind == kInteger) {
+    writer_.ForwardInteger(member);
+  } else {
+    writer_.Forward(member);
+  }
+  return {};
+}
+
+Result<void> Reader::ReadStreamOptions() {
+  request_.stream = root_.Find("stream").boolean();
+  const json::Value include = root_.Find("stream_options").Find("include_usage");
+  if (include.is_null()) return {};
+  if (!include.is_bool()) {
+    return BadRequest("'stream_options.include_usage' must be true or false.", "stream_options");
+  }
+  request_.include_usage = request_.stream && include.boolean();
+  return {};
+}
+
+// One choice per prompt and n; the engine may generate more than it shows (best_of).
+Result<void> Reader::CountAnswers(const TextInputs& prompts) {
+  const int64_t n = root_.Find("n").Integer().value_or(1);
+  const int64_t best_of = root_.Find("best_of").Integer().value_or(n);
+  if (best_of < n) return BadRequest("'best_of' must not be below 'n'.", "best_of");
+  if (best_of > n && request_.stream) {
+    return BadRequest("'best_of' above 'n' can not be streamed.", "best_of");
+  }
+  const int64_t choices = prompts.size.prompts * n;
+  if (choices > kMaxChoices) {
+    return BadRequest("The number of prompts times 'n' may be at most " +
+                          std::to_string(kMaxChoices) + ", not " + std::to_string(choices) + ".",
+                      n > 1 ? "n" : "prompt");
+  }
+  request_.choices = static_cast<int32_t>(choices);
+  request_.samples = static_cast<int32_t>(prompts.size.prompts * best_of);
+  return {};
+}
+
+// Nothing is generated for max_tokens: 0 (decisions.md 30), but what is echoed can still be told,
+// unless it is token ids.
+void Reader::PrepareEcho(const TextInputs& prompts) {
+  if (request_.max_tokens != 0 || !root_.Find("echo").boolean()) return;
+  const int64_t n = request_.choices / prompts.size.prompts;
+  for (const std::string_view text : prompts.texts) {
+    request_.echo_json.insert(request_.echo_json.end(), static_cast<size_t>(n), std::string(text));
+  }
+}
+
+Result<CanonicalRequest> Reader::Read() {
+  if (!root_.is_object()) return BadRequest("The request body must be a JSON object.");
+  request_.kind = inference::v1::REQUEST_KIND_COMPLETION;
+  request_.media_field = "prompt";
+  if (auto read = ReadModel(); !read) return Fail{read.error()};
+  const json::Value prompt = root_.Find("prompt");
+  auto prompts = ReadTextInputs(prompt, {.name = "prompt", .most = kMaxChoices});
+  if (!prompts) return Fail{prompts.error()};
+  writer_.Add("prompt", prompt.raw());
+  for (const json::Value member : root_) {
+    if (auto read = ReadMember(member); !read) return Fail{read.error()};
+  }
+  if (auto read = ReadStreamOptions(); !read) return Fail{read.error()};
+  if (auto counted = CountAnswers(*prompts); !counted) return Fail{counted.error()};
+  request_.max_tokens = root_.Find("max_tokens").Integer().value_or(kDefaultMaxTokens);
+  PrepareEcho(*prompts);
+  request_.prompt = prompts->size;
+  // What stands behind the gap is part of each prompt.
+  request_.prompt.text_bytes +=
+      static_cast<int64_t>(root_.Find("suffix").raw_string().size()) * request_.prompt.prompts;
+  request_.members_json = writer_.Take();
+  return std::move(request_);
+}
+
+}  // namespace
+
+Result<CanonicalRequest> ParseCompletionRequest(const json::Document& body) {
+  return Reader(body).Read();
+}
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,11 @@
+// POST /v1/embeddings. spec: wire.md 4.
+#pragma once
+
+#include "gateway/pipeline/surface.h"
+
+namespace tollgate::gateway {
+
+// Lives as long as the program.
+const Surface& EmbeddingsSurface();
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,87 @@
+#include "gateway/surfaces/shared/text_inputs.h"
+
+#include <algorithm>
+#include <string>
+
+namespace tollgate::gateway {
+
+namespace {
+
+class Reader {
+ public:
+  explicit Reader(const TextInputsRule& rule) : rule_(rule) {}
+
+  Result<TextInputs> Read(json::Value value) {
+    if (value.is_null()) return Bad("Missing required parameter: " + Name() + ".");
+    if (value.is_string()) {
+      if (auto read = ReadText(value); !read) return Fail{read.error()};
+      return std::move(inputs_);
+    }
+    if (!value.is_array()) return WrongForm();
+    if (value.size() == 0) return Bad(Name() + " must not be empty.");
+    const json::Value first = *value.begin();
+    if (first.is_number()) {
+      if (auto read = ReadTokens(value); !read) return Fail{read.error()};
+      return std::move(inputs_);
+    }
+    const auto count = static_cast<int64_t>(value.size());
+    if (count > rule_.most) {
+      return Bad(Name() + " may hold at most " + std::to_string(rule_.most) + " inputs.");
+    }
+    inputs_.size.prompts = count;
+    const bool texts = first.is_string();
+    for (const json::Value item : value) {
+      if (texts != item.is_string()) return WrongForm();
+      auto read = texts ? ReadText(item) : ReadTokens(item);
+      if (!read) return Fail{read.error()};
+    }
+    return std::move(inputs_);
+  }
+
+ private:
+  std::string Name() const { return "'" + std::string(rule_.name) + "'"; }
+  Fail<Error> Bad(std::string message) const {
+    return BadRequest(std::move(message), std::string(rule_.name));
+  }
+  Fail<Error> WrongForm() const {
+    return Bad(Name() +
+               " must be a string, an array of strings, an array of token ids, or an array of "
+               "arrays of token ids.");
+  }
+
+  Result<void> ReadText(json::Value text) {
+    const std::string_view inside = text.raw_string();
+    if (inside.empty() && !rule_.empty_text) return Bad(Name() + " must not hold empty strings.");
+    inputs_.texts.push_back(inside);
+    inputs_.size.text_bytes += static_cast<int64_t>(inside.size());
+    ++inputs_.size.messages;  // a text gets its begin and end marks like a message
+    return {};
+  }
+
+  Result<void> ReadTokens(json::Value list) {
+    if (!list.is_array()) return WrongForm();
+    if (list.size() == 0) return Bad(Name() + " must not hold empty arrays.");
+    for (const json::Value token : list) {
+      if (!token.is_number()) return WrongForm();
+      // Not 5.0: a token id is no parameter, and engines tell a list of ids by its integers.
+      const bool plain = token.raw().find_first_of(".eE") == std::string_view::npos;
+      const int64_t id = plain ? token.Integer().value_or(-1) : -1;
+      if (id < 0 || id > INT32_MAX) return Bad("Token ids must be non-negative integers.");
+    }
+    const auto count = static_cast<int64_t>(list.size());
+    inputs_.size.tokens += count;
+    inputs_.size.longest_tokens = std::max(inputs_.size.longest_tokens, count);
+    return {};
+  }
+
+  const TextInputsRule& rule_;
+  TextInputs inputs_;
+};
+
+}  // namespace
+
+Result<TextInputs> ReadTextInputs(json::Value value, const TextInputsRule& rule) {
+  return Reader(rule).Read(value);
+}
+
+}  // namespace tollgate::gateway
