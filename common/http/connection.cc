@@ -15,10 +15,6 @@ namespace {
 // What may follow a head in the same buffer.
 constexpr size_t kHeadSlack = 4 * 1024;
 constexpr size_t kBodyStep = 64 * 1024;
-// How long a client that is still sending what nobody wants is borne: between two of its bytes, and
-// in all. Many clients read no answer before they have sent their whole request.
-constexpr int64_t kLingerIdleMs = 2'000;
-constexpr int64_t kLingerMs = 30'000;
 constexpr int64_t kDrainLingerMs = 200;
 
 int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
@@ -103,7 +99,8 @@ void Connection::OnRead(boost::system::error_code error, size_t count) {
   if (state_ == State::kHead || state_ == State::kBody) return Process();
   if (state_ == State::kLinger) {
     int64_t left_ms = (linger_until_us_ - NowUs()) / 1000;
-    SetDeadline(Deadline::kLinger, std::clamp<int64_t>(left_ms, 0, kLingerIdleMs));
+    SetDeadline(Deadline::kLinger,
+                std::clamp<int64_t>(left_ms, 0, core_->options().linger_idle_ms));
   }
   StartRead();
 }
@@ -194,7 +191,11 @@ void Connection::BeginBody() {
   }
   body_window_bytes_ = 0;
   SetDeadline(Deadline::kBody, core_->options().body_window_ms);
-  if (framing_.expect_continue && in_.empty()) TrySend({"HTTP/1.1 100 Continue\r\n\r\n"});
+  if (!framing_.expect_continue || !in_.empty()) return;
+  if (core_->options().refuse_unread) {
+    if (auto refusal = core_->options().refuse_unread(request_)) return Refuse(*refusal);
+  }
+  TrySend({"HTTP/1.1 100 Continue\r\n\r\n"});
 }
 
 bool Connection::ProcessBody() { return framing_.chunked ? TakeChunks() : TakeCounted(); }
@@ -309,13 +310,16 @@ void Connection::ResetRequest() {
   started_us_ = 0;
 }
 
-// Answers what no handler may see, and reads nothing more as a request.
-void Connection::Refuse(Error error) {
-  keep_alive_ = false;
+void Connection::Refuse(const Error& error) {
   AssignRequestId();
+  Refuse(core_->RenderError(error, request_));
+}
+
+// Answers what no handler may see, and reads nothing more as a request.
+void Connection::Refuse(const HttpResponse& response) {
+  keep_alive_ = false;
   if (started_us_ == 0) started_us_ = NowUs();
   summary_.framing_error = true;
-  HttpResponse response = core_->RenderError(error, request_);
   summary_.status = response.status;
   head_.clear();
   AppendHead(response.status, response.headers);
@@ -339,9 +343,10 @@ void Connection::Linger() {
   state_ = State::kLinger;
   ShutdownSend();
   if (end_of_input_) return Close();
-  const int64_t linger_ms = core_->draining() ? kDrainLingerMs : kLingerMs;
+  const ServerOptions& options = core_->options();
+  const int64_t linger_ms = core_->draining() ? kDrainLingerMs : options.linger_ms;
   linger_until_us_ = NowUs() + linger_ms * 1000;
-  SetDeadline(Deadline::kLinger, std::min(linger_ms, kLingerIdleMs));
+  SetDeadline(Deadline::kLinger, std::min(linger_ms, options.linger_idle_ms));
   StartRead();
 }
 

@@ -64,7 +64,8 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
   void FinishRequest();
   void ResetRequest();
   void AssignRequestId();
-  void Refuse(Error error);
+  void Refuse(const Error& error);
+  void Refuse(const HttpResponse& response);
   void Linger();
   void Close();
 

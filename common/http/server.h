@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -45,6 +46,10 @@ struct ServerOptions {
   int64_t min_body_bytes_per_second = 1024;
   int64_t write_stall_ms = 30'000;
   int64_t idle_timeout_ms = 75'000;
+  // How long a client that still sends what nobody wants is borne, so that its refusal arrives:
+  // between two of its bytes, and in all. Many read no answer before they have sent everything.
+  int64_t linger_idle_ms = 2'000;
+  int64_t linger_ms = 30'000;
   int max_connections = 20'000;
   // 0: half of max_connections. Trusted proxies may have all.
   int max_connections_per_address = 0;
@@ -57,6 +62,8 @@ struct ServerOptions {
   // Makes the answer to a request that could not be read. path is empty when it is not known. Plain
   // text when not set.
   std::function<HttpResponse(const Error&, const HttpRequest&)> render_error;
+  // Asked with a head whose body waits for 100 Continue: the refusal, if the head suffices for one.
+  std::function<std::optional<HttpResponse>(const HttpRequest&)> refuse_unread;
   // Appends header lines ("name: value\r\n") to the head of every answer.
   std::function<void(const HttpRequest&, std::string& head)> extra_headers;
   // After the last byte of every answer, on its loop.

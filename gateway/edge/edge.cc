@@ -33,6 +33,14 @@ Edge::Edge(LoopPool& loops, EdgeOptions options, EndpointTable table, ErrorRende
   options.server.render_error = [state](const Error& error, const HttpRequest& request) {
     return state->render_error(FamilyOfPath(request.path), error, request);
   };
+  // Whoever asks before sending a body is not asked for one that nobody will read.
+  options.server.refuse_unread = [state](const HttpRequest& request) {
+    std::optional<HttpResponse> refusal;
+    if (state->table.Find(request.method, request.path) < 0) {
+      refusal = NotFound(state->render_error, request);
+    }
+    return refusal;
+  };
   if (state->cors.enabled()) {
     options.server.extra_headers = [state](const HttpRequest& request, std::string& head) {
       state->cors.AppendHeaders(request, head);

@@ -76,6 +76,16 @@ TEST_F(EdgeTest, AnythingElseIsNotFoundInItsFamilysWordsH26H27) {
   }
 }
 
+TEST_F(EdgeTest, NobodyIsAskedForTheBodyOfAnUnmatchedRequest) {
+  Start();
+  const std::string expect = "Expect: 100-continue\r\nContent-Length: 5\r\n";
+  EXPECT_TRUE(Ask("POST /v1/nothing", expect).starts_with("HTTP/1.1 404 "));
+  EXPECT_TRUE(Ask("PUT /v1/messages", expect).ends_with("messages not_found"));
+  RawClient client(edge_->port());
+  client.Write("POST /v1/messages HTTP/1.1\r\nHost: t\r\n" + expect + "\r\n");
+  EXPECT_EQ(client.ReadUntil("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+}
+
 TEST_F(EdgeTest, FramingErrorsAreToldInTheFamilyOfThePath) {
   Start();
   EXPECT_TRUE(Ask("POST /v1/messages", "Transfer-Encoding: identity\r\n")

@@ -1,0 +1,152 @@
+// What clients may rely on beyond one request and its answer: order, interim answers, ends that
+// come from either side, refusals that arrive. Over plain text and over TLS.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+#include "common/base/clock.h"
+#include "common/http/raw_client.h"
+#include "common/http/server_fixture.h"
+
+namespace tollgate::http {
+namespace {
+
+using testing::Count;
+using testing::Eventually;
+using testing::TestClient;
+using testing::TestServer;
+
+class Manners : public testing::OnBoth {};
+INSTANTIATE_TEST_SUITE_P(Transports, Manners, testing::kBoth, testing::TransportName);
+
+std::string Get(const std::string& path, const std::string& fields = "") {
+  return "GET " + path + " HTTP/1.1\r\nHost: t\r\n" + fields + "\r\n";
+}
+std::string Post(const std::string& fields, const std::string& body = "",
+                 const std::string& version = "HTTP/1.1") {
+  return "POST /echo " + version + "\r\nHost: t\r\n" + fields + "\r\n" + body;
+}
+
+TEST_P(Manners, PipelinedRequestsAreAnsweredInOrderBehindAStreamToo) {
+  TestServer server(GetParam());
+  TestClient client(server);
+  client.Write(Get("/stream") + Post("Content-Length: 5\r\n", "first") + Get("/slow") +
+               Get("/stream") + Post("Content-Length: 4\r\n", "last"));
+  const std::string& answers = client.ReadUntil("\r\n\r\nlast");
+  size_t at = 0;
+  for (const char* next : {"data: 1", "data: 2", "0\r\n\r\n", "first", "slow", "data: 1", "data: 2",
+                           "0\r\n\r\n", "last"}) {
+    at = answers.find(next, at);
+    ASSERT_NE(at, std::string::npos) << next << answers;
+    at += std::string(next).size();
+  }
+  EXPECT_EQ(Count(answers, "HTTP/1.1 200 OK\r\n"), 5);
+}
+
+TEST_P(Manners, ContinueIsSaidOnlyToWhomItTellsSomething) {
+  ServerOptions options;
+  options.max_body_bytes = 1000;
+  options.refuse_unread = [](const HttpRequest& request) {
+    return request.path == "/nowhere" ? std::optional(HttpResponse{404, {}, "not here"})
+                                      : std::nullopt;
+  };
+  TestServer server(GetParam(), options);
+  const auto answer = [&](const std::string& request, const std::string& end) {
+    TestClient client(server);
+    client.Write(request);
+    return client.ReadUntil(end);
+  };
+  const std::string expect = "Expect: 100-continue\r\n";
+  // The body is there already, or there is none, or HTTP/1.0 knows no interim answers.
+  EXPECT_TRUE(answer(Post(expect + "Content-Length: 2\r\n", "ab"), "\r\n\r\nab")
+                  .starts_with("HTTP/1.1 200 "));
+  EXPECT_TRUE(answer(Post(expect), "\r\n\r\n").starts_with("HTTP/1.1 200 "));
+  EXPECT_TRUE(answer(Post(expect + "Content-Length: 2\r\n", "ab", "HTTP/1.0"), "\r\n\r\nab")
+                  .starts_with("HTTP/1.1 200 "));
+  // The head suffices to refuse it.
+  EXPECT_TRUE(
+      answer(Post(expect + "Content-Length: 1001\r\n"), "\r\n\r\n").starts_with("HTTP/1.1 400 "));
+  EXPECT_TRUE(answer("POST /nowhere HTTP/1.1\r\nHost: t\r\nContent-Length: 9\r\n" + expect + "\r\n",
+                     "not here")
+                  .starts_with("HTTP/1.1 404 "));
+  EXPECT_EQ(answer(Post(expect + "Transfer-Encoding: chunked\r\n"), "\r\n\r\n"),
+            "HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+TEST_P(Manners, AHalfClosedClientGetsAnAnswerOfAnySizeInFull) {
+  TestServer server(GetParam());
+  TestClient client(server, 4096);
+  client.Write(Get("/big"));
+  client.HalfClose();
+  const std::string& answer = client.ReadToEnd(20'000);
+  EXPECT_TRUE(client.closed());
+  EXPECT_FALSE(client.reset());
+  EXPECT_EQ(answer.size() - answer.find("\r\n\r\n") - 4, size_t{8} << 20);
+}
+
+// A write into a connection that the server has reset would lose the answer.
+TEST_P(Manners, WhoSendsEverythingBeforeReadingHearsTheRefusal) {
+  ServerOptions options;
+  options.max_body_bytes = 100'000;
+  TestServer server(GetParam(), options);
+  const std::string body(20 << 20, 'x');
+  for (const std::string& request :
+       {Post("Content-Length: " + std::to_string(body.size()) + "\r\n", body),
+        Post("Transfer-Encoding: chunked\r\n", "1400000\r\n" + body + "\r\n0\r\n\r\n"),
+        "NONSENSE\r\n\r\n" + body}) {
+    TestClient client(server);
+    EXPECT_TRUE(client.Write(request));
+    EXPECT_TRUE(client.ReadToEnd().starts_with("HTTP/1.1 400 "));
+    EXPECT_FALSE(client.reset());
+  }
+  EXPECT_EQ(server.handled(), 0);
+}
+
+TEST_P(Manners, ARefusedClientIsBorneWhileItSendsAndNotForEver) {
+  ServerOptions options;
+  options.max_body_bytes = 1000;
+  options.linger_idle_ms = 100;
+  options.linger_ms = 600;
+  TestServer server(GetParam(), options);
+  const auto now_ms = [] { return SystemClock::Get().MonotonicUs() / 1000; };
+  TestClient sending(server);
+  const int64_t start_ms = now_ms();
+  sending.Write(Post("Content-Length: 100000\r\n", "x"));
+  while (sending.Write("more") && now_ms() - start_ms < 5'000) {
+    sending.ReadUntil("never", 10);
+    if (sending.closed()) std::this_thread::yield();
+  }
+  EXPECT_TRUE(sending.received().starts_with("HTTP/1.1 400 "));
+  EXPECT_GE(now_ms() - start_ms, 590);
+  EXPECT_LT(now_ms() - start_ms, 3'000);
+
+  TestClient silent(server);
+  silent.Write(Post("Content-Length: 100000\r\n", "x"));
+  EXPECT_TRUE(silent.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 400 "));
+  EXPECT_TRUE(Eventually([&] { return server.server().connections() == 0; }, 550));
+}
+
+TEST_P(Manners, WhoIsBehindATrustedProxyIsWhoThatProxySays) {
+  std::string peer;
+  ServerOptions options;
+  options.on_done = [&](const HttpRequest& request, const RequestSummary&) {
+    peer = request.peer_address;
+  };
+  const auto peer_of = [&](const std::string& fields) {
+    TestServer server(GetParam(), options);
+    TestClient client(server);
+    client.Write(Get("/echo", fields));
+    client.ReadUntil("\r\n\r\n");
+    server.server().Stop();  // what is told of a request comes a moment after its answer
+    return peer;
+  };
+  const std::string spoofed =
+      "X-Forwarded-For: 6.6.6.6\r\nForwarded: for=6.6.6.6\r\nX-Real-IP: 6.6.6.6\r\nVia: 1.1 x\r\n";
+  EXPECT_EQ(peer_of(spoofed), "127.0.0.1");
+  options.trusted_proxies = TrustedProxies::Parse({"127.0.0.0/8"}).value();
+  EXPECT_EQ(peer_of(spoofed + "X-Forwarded-For: 1.2.3.4\r\n"), "1.2.3.4");
+}
+
+}  // namespace
+}  // namespace tollgate::http
