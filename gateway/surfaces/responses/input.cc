@@ -209,7 +209,12 @@ Result<void> Reader::ReadItem(size_t index, json::Value item) {
   if (type.StringEquals("function_call_output")) return ReadOutput(index, item);
   if (type.StringEquals("reasoning")) ReadReasoning(item);
   if (type.StringEquals("item_reference")) {
-    return Wrong(index, " refers to a stored item, and nothing is stored here: send the item.");
+    // Reasoning may be left out of a history (wire reference 7.3), so a reference to it may as
+    // well: the AI SDK sends one with each round of tool calls unless it is told not to store.
+    if (item.Find("id").is_string() && item.Find("id").string().starts_with("rs_")) return {};
+    return Wrong(index,
+                 " refers to a stored item, and nothing is stored here: send the item itself, as "
+                 "clients do with 'store: false'.");
   }
   return {};
 }

@@ -135,6 +135,11 @@ TEST(ResponsesInput, ReasoningGoesToWhatFollowsOrAway) {
   EXPECT_EQ(Messages(R"([{"type":"reasoning","summary":[],"encrypted_content":"xyz"},)" +
                      Assistant("b") + "]"),
             "[" + Assistant("b") + "]");
+  // a reference to it, to nowhere
+  EXPECT_EQ(Messages("[" + kAsk + R"(,{"type":"item_reference","id":"rs_1"},)" + Call("c1") + "," +
+                     Output("c1", "\"1\"") + "]"),
+            "[" + kAsk + R"(,{"role":"assistant","content":null,"tool_calls":[)" +
+                EngineCall("c1") + "]}," + ToolMessage("c1", "1") + "]");
 }
 
 TEST(ResponsesInput, OutputsOfCalls) {
@@ -187,6 +192,7 @@ TEST(ResponsesInput, WrongItemsAreRefused) {
            R"([{"role":"user","content":[{"type":"input_image","file_id":"f"}]}])",
            R"([{"role":"system","content":[{"type":"input_image","image_url":"u"}]}])",
            R"([{"type":"item_reference","id":"msg_1"}])",
+           R"([{"type":"item_reference"}])",
            R"([{"type":"function_call","name":"f","arguments":"{}"}])",
            R"([{"type":"function_call","call_id":"c","name":"f","arguments":{}}])",
            R"([{"type":"function_call_output","call_id":"c","output":"x"}])",
