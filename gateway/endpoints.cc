@@ -1,8 +1,14 @@
 #include "gateway/endpoints.h"
 
+#include "gateway/count_tokens.h"
 #include "gateway/list_models.h"
 #include "gateway/pipeline/stages.h"
+#include "gateway/report_usage.h"
 #include "gateway/surfaces/chat_completions/chat_surface.h"
+#include "gateway/surfaces/completions/completions_surface.h"
+#include "gateway/surfaces/embeddings/embeddings_surface.h"
+#include "gateway/surfaces/messages/messages_surface.h"
+#include "gateway/surfaces/responses/responses_surface.h"
 
 namespace tollgate::gateway {
 
@@ -17,9 +23,21 @@ Handler Inference(const WorkerOf& worker_of, const Surface& surface) {
   };
 }
 
+Handler Count(const WorkerOf& worker_of) {
+  return [worker_of](Exchange& exchange, const Endpoint& endpoint) {
+    return CountTokens(worker_of(exchange.loop()), CountTokensSurface(), exchange, endpoint);
+  };
+}
+
 Handler Models(const WorkerOf& worker_of) {
   return [worker_of](Exchange& exchange, const Endpoint& endpoint) {
     return ListModels(worker_of(exchange.loop()), exchange, endpoint);
+  };
+}
+
+Handler Usage(const WorkerOf& worker_of) {
+  return [worker_of](Exchange& exchange, const Endpoint& endpoint) {
+    return ReportUsage(worker_of(exchange.loop()), exchange, endpoint);
   };
 }
 
@@ -31,8 +49,19 @@ EndpointTable MakeEndpoints(WorkerOf worker_of) {
   EndpointTable table;
   table.Add({"POST", "/v1/chat/completions", "chat_completions", kChat, kBearer,
              Inference(worker_of, ChatSurface())});
+  table.Add({"POST", "/v1/completions", "completions", kChat, kBearer,
+             Inference(worker_of, CompletionsSurface())});
+  table.Add({"POST", "/v1/embeddings", "embeddings", kChat, kBearer,
+             Inference(worker_of, EmbeddingsSurface())});
+  table.Add({"POST", "/v1/messages", "messages", Family::kMessages, kBearerOrApiKey,
+             Inference(worker_of, MessagesSurface())});
+  table.Add({"POST", "/v1/messages/count_tokens", "count_tokens", Family::kMessages,
+             kBearerOrApiKey, Count(worker_of)});
+  table.Add({"POST", "/v1/responses", "responses", kChat, kBearer,
+             Inference(worker_of, ResponsesSurface())});
   table.Add({"GET", "/v1/models", "models", kChat, kOptionalBearer, Models(worker_of)});
   table.Add({"GET", "/openai/v1/models", "models", kChat, kOptionalBearer, Models(worker_of)});
+  table.Add({"GET", "/api/v1/usage", "usage", kChat, kBearer, Usage(worker_of)});
   return table;
 }
 

@@ -41,9 +41,12 @@ class RateLimitClient {
  public:
   virtual ~RateLimitClient() = default;
   virtual Task<Result<ratelimit::v1::AcquireResult>> Acquire(ratelimit::v1::AcquireItem item) = 0;
-  // Sent in the background; a lost release is repaired by the lease's time-out.
-  virtual void Release(ratelimit::v1::ReleaseItem item) = 0;
+  // Ends when the limiter has applied it. Tried a few times; a lost release is repaired by the
+  // lease's time-out.
+  virtual Task<void> Release(ratelimit::v1::ReleaseItem item) = 0;
   virtual void Renew(std::vector<std::string> lease_ids) = 0;
+  // What the given limits have left, without taking anything.
+  virtual Task<Result<ratelimit::v1::PeekResponse>> Peek(ratelimit::v1::PeekRequest request) = 0;
 };
 
 class BillingClient {
@@ -117,6 +120,9 @@ class InferenceClient {
   // Picks a connected router (round-robin) and starts. With no router reachable the generation's
   // first Next() fails with kServiceUnavailable and sent() is false.
   virtual std::unique_ptr<Generation> Start(inference::v1::GenerateRequest request) = 0;
+  // Asks one connected router. Not retried: who asks has an estimate.
+  virtual Task<Result<inference::v1::CountTokensResponse>> CountTokens(
+      inference::v1::CountTokensRequest request) = 0;
 };
 
 }  // namespace tollgate

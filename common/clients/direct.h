@@ -22,11 +22,15 @@ using DirectCall = std::function<void(Request, std::function<void(Result<Respons
 struct DirectServices {
   DirectCall<ratelimit::v1::AcquireRequest, ratelimit::v1::AcquireResponse> acquire;
   DirectCall<ratelimit::v1::ReleaseRequest, ratelimit::v1::ReleaseResponse> release;
+  DirectCall<ratelimit::v1::PeekRequest, ratelimit::v1::PeekResponse> peek;
   DirectCall<billing::v1::AuthorizeRequest, billing::v1::AuthorizeResponse> authorize;
   DirectCall<billing::v1::VoidRequest, billing::v1::VoidResponse> void_holds;
   DirectCall<billing::v1::MeterRequest, billing::v1::MeterResponse> meter;
   // Runs the request on the loop that asks: no event changes threads.
   std::function<std::unique_ptr<Generation>(Loop&, inference::v1::GenerateRequest)> generate;
+  // On the loop that asks, which is the current one.
+  std::function<Task<Result<inference::v1::CountTokensResponse>>(inference::v1::CountTokensRequest)>
+      count_tokens;
 };
 
 // The call as a coroutine of the given loop.

@@ -19,6 +19,10 @@ class DirectInferenceClient : public InferenceClient {
   std::unique_ptr<Generation> Start(inference::v1::GenerateRequest request) override {
     return direct_.generate(loop_, std::move(request));
   }
+  Task<Result<inference::v1::CountTokensResponse>> CountTokens(
+      inference::v1::CountTokensRequest request) override {
+    return direct_.count_tokens(std::move(request));
+  }
 
  private:
   Loop& loop_;
@@ -58,7 +62,7 @@ class Factory : public ClientFactory {
     for (const std::string& target : targets_.inference_routers()) {
       routers.push_back(Channel(target, loop));
     }
-    if (routers.empty() && direct_.generate)
+    if (routers.empty() && direct_.generate && direct_.count_tokens)
       return std::make_unique<DirectInferenceClient>(loop, direct_);
     if (routers.empty()) routers.push_back(Channel("", loop));
     return MakeLinkClient(loop, std::move(routers));

@@ -12,12 +12,15 @@
 
 #include "common/clients/inbox.h"
 #include "common/observability/log.h"
+#include "common/rpc/call.h"
 #include "common/runtime/notify.h"
 #include "tollgate/inference/v1/inference.grpc.pb.h"
 
 namespace tollgate {
 namespace {
 
+using inference::v1::CountTokensRequest;
+using inference::v1::CountTokensResponse;
 using inference::v1::Event;
 using inference::v1::GenerateRequest;
 using inference::v1::InferenceService;
@@ -27,6 +30,8 @@ using inference::v1::LinkResponse;
 
 constexpr int64_t kReconnectMs = 100;
 constexpr int64_t kStartWaitMs = 1'000;
+// Two engines may be asked within it.
+constexpr int64_t kCountTimeoutMs = 8'000;
 // One message is closed when it has grown to this size; what waits goes into the next.
 constexpr size_t kMessageBytes = 1024 * 1024;
 
@@ -123,6 +128,7 @@ class Link {
 
   // Whether it can take a request.
   bool open() const { return connected_ && !stopping_; }
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
 
   void Connect() {
     inbox_ = std::make_shared<Inbox<Signal>>(
@@ -314,7 +320,8 @@ class LinkGeneration : public Generation {
 
 class LinkClient : public InferenceClient {
  public:
-  LinkClient(Loop& loop, std::vector<std::shared_ptr<grpc::Channel>> routers) : loop_(loop) {
+  LinkClient(Loop& loop, std::vector<std::shared_ptr<grpc::Channel>> routers)
+      : loop_(loop), connected_(loop) {
     for (auto& channel : routers) {
       links_.push_back(
           std::make_unique<Link>(loop, std::move(channel), [this] { StartWaiting(); }));
@@ -335,6 +342,18 @@ class LinkClient : public InferenceClient {
       Wait(stream);
     }
     return std::make_unique<LinkGeneration>(stream);
+  }
+
+  Task<Result<CountTokensResponse>> CountTokens(CountTokensRequest request) override {
+    Link* link = NextConnected();
+    if (link == nullptr && co_await connected_.WaitFor(kStartWaitMs)) link = NextConnected();
+    if (link == nullptr) {
+      co_return FailWith(ErrorId::kServiceUnavailable, "", "no inference router is connected");
+    }
+    const auto stub = InferenceService::NewStub(link->channel());
+    using Async = InferenceService::StubInterface::async_interface;
+    co_return co_await rpc::Unary(loop_, stub->async(), &Async::CountTokens, std::move(request),
+                                  kCountTimeoutMs);
   }
 
  private:
@@ -360,6 +379,7 @@ class LinkClient : public InferenceClient {
   }
 
   void StartWaiting() {
+    connected_.NotifyAll();
     auto waiting = std::move(waiting_);
     waiting_.clear();
     for (const StreamPtr& stream : waiting) {
@@ -375,6 +395,7 @@ class LinkClient : public InferenceClient {
   Loop& loop_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::vector<std::unique_ptr<Link>> links_;
+  Notify connected_;
   size_t next_ = 0;
   uint64_t last_id_ = 0;
   std::vector<StreamPtr> waiting_;

@@ -10,6 +10,7 @@
 
 #include "common/clients/inbox.h"
 #include "common/clients/link_request.h"
+#include "common/rpc/server.h"
 #include "tollgate/inference/v1/inference.grpc.pb.h"
 
 namespace tollgate {
@@ -289,8 +290,8 @@ class GenerateCall : public grpc::ServerWriteReactor<GenerateResponse>,
 
 class LinkServerImpl : public LinkServer, public InferenceService::CallbackService {
  public:
-  LinkServerImpl(LoopPool& loops, GenerateHandler handler)
-      : core_(std::make_shared<Core>(loops, std::move(handler))) {}
+  LinkServerImpl(LoopPool& loops, GenerateHandler handler, CountHandler count)
+      : core_(std::make_shared<Core>(loops, std::move(handler))), count_(std::move(count)) {}
 
   grpc::Service* service() override { return this; }
   std::unique_ptr<Generation> StartDirect(Loop& loop, GenerateRequest request) override {
@@ -318,13 +319,27 @@ class LinkServerImpl : public LinkServer, public InferenceService::CallbackServi
     return call.get();
   }
 
+  grpc::ServerUnaryReactor* CountTokens(grpc::CallbackServerContext* context,
+                                        const inference::v1::CountTokensRequest* request,
+                                        inference::v1::CountTokensResponse* response) override {
+    if (!count_) return InferenceService::CallbackService::CountTokens(context, request, response);
+    return rpc::ServeOnLoop(context, core_->loops.Next(), [=, this]() -> Task<Result<void>> {
+      auto counted = co_await count_(*request);
+      if (!counted) co_return Fail{std::move(counted).error()};
+      *response = std::move(*counted);
+      co_return Result<void>();
+    });
+  }
+
   std::shared_ptr<Core> core_;
+  const CountHandler count_;
 };
 
 }  // namespace
 
-std::unique_ptr<LinkServer> LinkServer::Make(LoopPool& loops, GenerateHandler handler) {
-  return std::make_unique<LinkServerImpl>(loops, std::move(handler));
+std::unique_ptr<LinkServer> LinkServer::Make(LoopPool& loops, GenerateHandler handler,
+                                             CountHandler count) {
+  return std::make_unique<LinkServerImpl>(loops, std::move(handler), std::move(count));
 }
 
 }  // namespace tollgate

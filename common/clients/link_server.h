@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 
+#include "common/error/error.h"
 #include "common/runtime/loop.h"
 #include "common/runtime/task.h"
 #include "tollgate/inference/v1/inference.pb.h"
@@ -32,10 +33,16 @@ class EventSink {
 using GenerateHandler =
     std::function<Task<void>(inference::v1::GenerateRequest, std::shared_ptr<EventSink>)>;
 
+// Runs on a loop.
+using CountHandler = std::function<Task<Result<inference::v1::CountTokensResponse>>(
+    inference::v1::CountTokensRequest)>;
+
 class LinkServer {
  public:
-  // Each new link (and each Generate call) is given the pool's next loop.
-  static std::unique_ptr<LinkServer> Make(LoopPool& loops, GenerateHandler handler);
+  // Each new link (and each other call) is given the pool's next loop. Without a count handler
+  // CountTokens is unimplemented.
+  static std::unique_ptr<LinkServer> Make(LoopPool& loops, GenerateHandler handler,
+                                          CountHandler count = {});
   virtual ~LinkServer() = default;
   // The gRPC service to register.
   virtual grpc::Service* service() = 0;

@@ -45,10 +45,19 @@ Task<void> Count(GenerateRequest request, std::shared_ptr<EventSink> sink) {
   co_await sink->Send(EndEvent());
 }
 
+Task<Result<inference::v1::CountTokensResponse>> CountLetters(
+    inference::v1::CountTokensRequest request) {
+  if (request.members_json().empty()) co_return Unavailable("nothing to count");
+  inference::v1::CountTokensResponse response;
+  response.set_counted(true);
+  response.set_prompt_tokens(static_cast<int64_t>(request.members_json().size()));
+  co_return response;
+}
+
 class Router {
  public:
   Router(LoopPool& loops, GenerateHandler handler, int port = 0)
-      : link_(LinkServer::Make(loops, std::move(handler))) {
+      : link_(LinkServer::Make(loops, std::move(handler), CountLetters)) {
     grpc::ServerBuilder builder;
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.AddListeningPort("127.0.0.1:" + std::to_string(port), grpc::InsecureServerCredentials(),
@@ -149,6 +158,26 @@ class LinkTest : public ::testing::TestWithParam<bool> {
   std::unique_ptr<Router> router_;
   std::unique_ptr<InferenceClient> client_;
 };
+
+TEST_P(LinkTest, TokensAreCountedByAConnectedRouter) {
+  StartRouter(Count);
+  const auto count = [&](std::string members) {
+    inference::v1::CountTokensRequest request;
+    request.set_members_json(std::move(members));
+    return RunOn(loop(), [&](Loop&) -> Task<Result<inference::v1::CountTokensResponse>> {
+      co_return co_await client_->CountTokens(request);
+    });
+  };
+  const auto counted = count("four");  // at once: the link is still being made
+  ASSERT_TRUE(counted.ok()) << counted.error().ToString();
+  EXPECT_EQ(counted->prompt_tokens(), 4);
+  const auto refused = count("");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().id, ErrorId::kServiceUnavailable);
+  if (!GetParam()) return;  // a channel within the process must not outlive its server
+  router_->Stop();
+  EXPECT_EQ(count("four").error().id, ErrorId::kServiceUnavailable);
+}
 
 TEST_P(LinkTest, EventsArriveInOrderAndOnce) {
   StartRouter(Count);

@@ -13,6 +13,8 @@ using ratelimit::v1::AcquireItem;
 using ratelimit::v1::AcquireRequest;
 using ratelimit::v1::AcquireResponse;
 using ratelimit::v1::AcquireResult;
+using ratelimit::v1::PeekRequest;
+using ratelimit::v1::PeekResponse;
 using ratelimit::v1::RateLimitService;
 using ratelimit::v1::ReleaseItem;
 using ratelimit::v1::ReleaseRequest;
@@ -26,17 +28,19 @@ using StubPtr = std::shared_ptr<RateLimitService::Stub>;
 constexpr int64_t kAcquireTimeout = 500;
 constexpr int64_t kReleaseTimeout = 2'000;
 constexpr int kReleaseAttempts = 4;
+constexpr int64_t kPeekTimeout = 500;
 
 struct Done {};
 
 using AcquireTransport = Transport<AcquireRequest, AcquireResponse>;
 using ReleaseTransport = Transport<ReleaseRequest, ReleaseResponse>;
+using PeekTransport = Transport<PeekRequest, PeekResponse>;
 
 class RateLimitClientImpl : public RateLimitClient {
  public:
   RateLimitClientImpl(Loop& loop, const ChannelPtr& channel, AcquireTransport acquire,
-                      ReleaseTransport release, int in_flight)
-      : loop_(loop), stub_(RateLimitService::NewStub(channel)) {
+                      ReleaseTransport release, PeekTransport peek, int in_flight)
+      : loop_(loop), stub_(RateLimitService::NewStub(channel)), peek_(std::move(peek)) {
     acquires_ = std::make_shared<Batcher<AcquireItem, AcquireResult>>(
         loop,
         [acquire](std::vector<AcquireItem> items, int64_t timeout_ms) {
@@ -54,11 +58,14 @@ class RateLimitClientImpl : public RateLimitClient {
   Task<Result<AcquireResult>> Acquire(AcquireItem item) override {
     return acquires_->Call(std::move(item), kAcquireTimeout);
   }
-  void Release(ReleaseItem item) override {
-    loop_.Spawn(ReleaseInBackground(loop_, releases_, std::move(item)));
+  Task<void> Release(ReleaseItem item) override {
+    return SendUntilHeard(loop_, releases_, std::move(item));
   }
   void Renew(std::vector<std::string> lease_ids) override {
     if (!lease_ids.empty()) loop_.Spawn(SendRenew(loop_, stub_, std::move(lease_ids)));
+  }
+  Task<Result<PeekResponse>> Peek(PeekRequest request) override {
+    return peek_(std::move(request), kPeekTimeout);
   }
 
  private:
@@ -85,9 +92,8 @@ class RateLimitClientImpl : public RateLimitClient {
     co_return std::vector<Done>(count);
   }
 
-  static Task<void> ReleaseInBackground(Loop& loop,
-                                        std::shared_ptr<Batcher<ReleaseItem, Done>> releases,
-                                        ReleaseItem item) {
+  static Task<void> SendUntilHeard(Loop& loop, std::shared_ptr<Batcher<ReleaseItem, Done>> releases,
+                                   ReleaseItem item) {
     Backoff backoff(100, 2'000);
     for (int attempt = 1;; ++attempt) {
       auto done = co_await releases->Call(item, kReleaseTimeout);
@@ -110,6 +116,7 @@ class RateLimitClientImpl : public RateLimitClient {
 
   Loop& loop_;
   StubPtr stub_;
+  PeekTransport peek_;
   std::shared_ptr<Batcher<AcquireItem, AcquireResult>> acquires_;
   std::shared_ptr<Batcher<ReleaseItem, Done>> releases_;
 };
@@ -119,14 +126,15 @@ class RateLimitClientImpl : public RateLimitClient {
 std::unique_ptr<RateLimitClient> MakeRateLimitClient(Loop& loop, ChannelPtr channel,
                                                      const DirectServices* direct) {
   using Batches = Batcher<AcquireItem, AcquireResult>;
-  if (direct != nullptr && direct->acquire && direct->release) {
-    return std::make_unique<RateLimitClientImpl>(loop, channel, Over(loop, direct->acquire),
-                                                 Over(loop, direct->release),
-                                                 Batches::kMaxInFlightDirect);
+  if (direct != nullptr && direct->acquire && direct->release && direct->peek) {
+    return std::make_unique<RateLimitClientImpl>(
+        loop, channel, Over(loop, direct->acquire), Over(loop, direct->release),
+        Over(loop, direct->peek), Batches::kMaxInFlightDirect);
   }
   std::shared_ptr<RateLimitService::Stub> stub = RateLimitService::NewStub(channel);
   return std::make_unique<RateLimitClientImpl>(loop, channel, Over(loop, stub, &Async::Acquire),
                                                Over(loop, stub, &Async::Release),
+                                               Over(loop, stub, &Async::Peek),
                                                Batches::kMaxInFlight);
 }
 

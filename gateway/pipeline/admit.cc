@@ -2,6 +2,7 @@
 
 #include "common/observability/log.h"
 #include "gateway/pipeline/limit_headers.h"
+#include "gateway/pipeline/limits.h"
 #include "gateway/pipeline/stages.h"
 
 namespace tollgate::gateway {
@@ -14,17 +15,6 @@ namespace pb = ratelimit::v1;
 constexpr int64_t kExpectedOutput = 1024;
 // An outage is told once in a while, not once a request.
 constexpr int64_t kFallbackLogUs = 10'000'000;
-
-void CopyLimits(const auth::v1::Limits& from, pb::SubjectLimits& to) {
-  to.set_requests_per_minute(from.requests_per_minute());
-  to.set_tokens_per_minute(from.tokens_per_minute());
-  to.set_concurrent_requests(from.concurrent_requests());
-}
-
-bool Unlimited(const auth::v1::Limits& limits) {
-  return limits.requests_per_minute() == 0 && limits.tokens_per_minute() == 0 &&
-         limits.concurrent_requests() == 0;
-}
 
 Fail<Error> Denied(RequestContext& context, const pb::AcquireResult& result) {
   Error error{ErrorId::kRateLimited};
@@ -48,7 +38,11 @@ Fail<Error> Denied(RequestContext& context, const pb::AcquireResult& result) {
 
 }  // namespace
 
-Task<Result<void>> Admit(RequestContext& context) {
+int64_t ExpectedTokens(const TokenBounds& bounds) {
+  return bounds.prompt_estimate + std::min(bounds.output_upper, kExpectedOutput);
+}
+
+Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
   const auth::v1::Key& key = *context.key;
   if (Unlimited(key.key_limits()) && Unlimited(key.workspace_limits())) co_return Result<void>();
   Worker& worker = context.worker;
@@ -58,14 +52,19 @@ Task<Result<void>> Admit(RequestContext& context) {
   item.set_key_id(key.key_id());
   CopyLimits(key.key_limits(), *item.mutable_key_limits());
   CopyLimits(key.workspace_limits(), *item.mutable_workspace_limits());
-  item.set_estimated_tokens(context.bounds.prompt_estimate +
-                            std::min(context.bounds.output_upper, kExpectedOutput));
+  item.set_estimated_tokens(tokens);
+  if (tokens == 0) {  // others' debts are no reason to refuse what takes none
+    item.mutable_key_limits()->clear_tokens_per_minute();
+    item.mutable_workspace_limits()->clear_tokens_per_minute();
+  }
   pb::ReleaseItem release;
   release.set_lease_id(item.lease_id());
   release.set_workspace_id(key.workspace_id());
   release.set_key_id(key.key_id());
   // From here on it may have been taken, whatever becomes of the answer.
-  Lease lease(*worker.clients.limiter, *worker.leases, std::move(release));
+  const bool slots = key.key_limits().concurrent_requests() > 0 ||
+                     key.workspace_limits().concurrent_requests() > 0;
+  Lease lease(*worker.leases, std::move(release), slots);
   auto answer = co_await worker.clients.limiter->Acquire(item);
   if (answer) {
     context.limit_headers = LimitHeaders(context.endpoint.family, *answer);

@@ -12,6 +12,7 @@
 #include "common/base/id.h"
 #include "common/clients/clients.h"
 #include "common/runtime/loop.h"
+#include "common/runtime/task.h"
 
 namespace tollgate::gateway {
 
@@ -26,6 +27,11 @@ class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
   void Remove(const std::string& lease_id);
   size_t size() const { return leases_.size(); }
 
+  // Sends it in the background.
+  void Release(ratelimit::v1::ReleaseItem item);
+  // The same, and waits until the limiter has applied it; not for long, should it be away.
+  Task<void> ReleaseAndWait(ratelimit::v1::ReleaseItem item);
+
  private:
   void Arm();
   Loop& loop_;
@@ -34,43 +40,48 @@ class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
   Loop::TimerId timer_ = 0;
 };
 
-// A place within the limits. Until Finish, its end refunds everything that was taken.
+// A place within the limits. Its end refunds everything that was taken.
 class Lease {
  public:
   Lease() = default;
-  // Of the limiter service, which may or may not have heard of it yet.
-  Lease(RateLimitClient& limiter, LeaseKeeper& keeper, ratelimit::v1::ReleaseItem item)
-      : limiter_(&limiter), keeper_(&keeper), item_(std::move(item)) {
+  // Of the limiter service, which may or may not have heard of it yet. slots: it takes one of a
+  // bounded number of requests at a time.
+  Lease(LeaseKeeper& keeper, ratelimit::v1::ReleaseItem item, bool slots)
+      : keeper_(&keeper), item_(std::move(item)), slots_(slots) {
     keeper_->Add(item_.lease_id());
   }
   Lease(Lease&& other) noexcept { *this = std::move(other); }
   Lease& operator=(Lease&& other) noexcept {
-    GiveBack();
-    limiter_ = std::exchange(other.limiter_, nullptr);
-    keeper_ = other.keeper_;
+    if (held()) keeper_->Release(TakeItem(true));
+    keeper_ = std::exchange(other.keeper_, nullptr);
     item_ = std::move(other.item_);
+    slots_ = other.slots_;
     return *this;
   }
-  ~Lease() { GiveBack(); }
-
-  // The request ran: only what it did not use is given back.
-  void Finish(int64_t actual_tokens) {
-    item_.set_actual_tokens(actual_tokens);
-    finished_ = true;
-    GiveBack();
+  ~Lease() {
+    if (held()) keeper_->Release(TakeItem(true));
   }
+
+  bool held() const { return keeper_ != nullptr; }
+  // Refunds everything. Ends when the limiter has heard of it: the caller's next request, on
+  // whatever connection, finds it free.
+  Task<void> Refund();
+  // The request ran: gives back what it did not use. Waits only where somebody may wait for its
+  // slot.
+  Task<void> Finish(int64_t actual_tokens);
   // The limiter refused: nothing was taken.
   void Forget() {
-    if (limiter_ != nullptr) keeper_->Remove(item_.lease_id());
-    limiter_ = nullptr;
+    if (held()) keeper_->Remove(item_.lease_id());
+    keeper_ = nullptr;
   }
 
  private:
-  void GiveBack();
-  RateLimitClient* limiter_ = nullptr;
+  // Lets go of it.
+  ratelimit::v1::ReleaseItem TakeItem(bool refund);
+
   LeaseKeeper* keeper_ = nullptr;
   ratelimit::v1::ReleaseItem item_;
-  bool finished_ = false;
+  bool slots_ = false;
 };
 
 // Reserved money. Voided at its end unless the router has taken charge of it.

@@ -100,37 +100,74 @@ TEST(LocalLimiter, ConcurrencySlotsComeBack) {
   EXPECT_TRUE(limiter.Acquire(item, 0).granted());
 }
 
+Lease MakeLease(testing::Rig& rig, const char* id, bool slots = true) {
+  ratelimit::v1::ReleaseItem item;
+  item.set_lease_id(id);
+  return Lease(*rig.worker->leases, std::move(item), slots);
+}
+
 TEST(Lease, EveryWayOutGivesBack) {
   testing::Rig rig;
-  rig.On([&](Loop&) {
-    const auto make = [&](const char* id) {
-      ratelimit::v1::ReleaseItem item;
-      item.set_lease_id(id);
-      return Lease(*rig.limiter, *rig.worker->leases, std::move(item));
-    };
+  tollgate::testing::RunOn(rig.pool.loop(0), [&](Loop&) -> Task<int> {
     {
-      Lease dropped = make("dropped");
+      Lease dropped = MakeLease(rig, "dropped");
     }
     {
-      Lease finished = make("finished");
-      finished.Finish(12);
+      Lease finished = MakeLease(rig, "finished");
+      co_await finished.Finish(12);
+      co_await finished.Refund();  // too late to mean anything
     }
     {
-      Lease denied = make("denied");
+      Lease refunded = MakeLease(rig, "refunded");
+      co_await refunded.Refund();
+    }
+    {
+      Lease denied = MakeLease(rig, "denied");
       denied.Forget();
     }
     {
-      Lease first = make("moved");
+      Lease first = MakeLease(rig, "moved");
       Lease second = std::move(first);
       EXPECT_EQ(rig.worker->leases->size(), 1u);
     }
-    ASSERT_EQ(rig.limiter->released.size(), 3u);
-    EXPECT_TRUE(rig.limiter->released[0].refund());
-    EXPECT_FALSE(rig.limiter->released[1].refund());
-    EXPECT_EQ(rig.limiter->released[1].actual_tokens(), 12);
-    EXPECT_EQ(rig.limiter->released[2].lease_id(), "moved");
-    EXPECT_EQ(rig.worker->leases->size(), 0u);
+    co_return 0;
   });
+  ASSERT_EQ(rig.limiter->released.size(), 4u);
+  EXPECT_TRUE(rig.limiter->released[0].refund());
+  EXPECT_FALSE(rig.limiter->released[1].refund());
+  EXPECT_EQ(rig.limiter->released[1].actual_tokens(), 12);
+  EXPECT_EQ(rig.limiter->released[2].lease_id(), "refunded");
+  EXPECT_TRUE(rig.limiter->released[2].refund());
+  EXPECT_EQ(rig.limiter->released[3].lease_id(), "moved");
+  EXPECT_EQ(rig.worker->leases->size(), 0u);
+}
+
+TEST(Lease, WaitsForTheLimiterWhereTheNextRequestMayDependOnIt) {
+  testing::Rig rig;
+  tollgate::testing::RunOn(rig.pool.loop(0), [&](Loop& loop) -> Task<int> {
+    rig.limiter->hears_release = std::make_shared<Event>(loop);
+    const auto applied = rig.limiter->hears_release;
+    Lease unbounded = MakeLease(rig, "unbounded", false);
+    co_await unbounded.Finish(1);  // nobody waits for a slot
+
+    const auto told = std::make_shared<bool>(false);
+    loop.RunAfter(20, [applied, told] {
+      *told = true;
+      applied->Set();
+    });
+    Lease slot = MakeLease(rig, "slot");
+    co_await slot.Finish(1);
+    EXPECT_TRUE(*told) << "the end waits until the slot is free";
+
+    // A limiter that is away holds nobody up for long.
+    applied->Reset();
+    Lease refused = MakeLease(rig, "refused", false);
+    co_await refused.Refund();
+    applied->Set();
+    rig.limiter->hears_release.reset();
+    co_return 0;
+  });
+  EXPECT_EQ(rig.limiter->released.size(), 3u);
 }
 
 TEST(HoldGuard, VoidsUnlessTheRouterHasIt) {

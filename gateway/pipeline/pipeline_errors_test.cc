@@ -130,6 +130,56 @@ TEST_F(PipelineErrors, WhatCanNotFitIsRefusedWithRealNumbers) {  // decisions.md
   EXPECT_NE(answer->body.find("maximum context length is 1000 tokens"), std::string::npos);
 }
 
+// The field for the output is named where it, and not the input, is what does not fit.
+TEST_F(PipelineErrors, AnEnginesOverflowNamesTheFieldAtFault) {
+  const auto told = [&](const TokenAccounting& tokens, const std::string& more) {
+    pb::Event event = Failed("context_length_exceeded");
+    auto& sent = *event.mutable_end()->mutable_error()->mutable_tokens();
+    sent.set_limit(tokens.limit);
+    sent.set_prompt(tokens.prompt);
+    sent.set_output(tokens.output);
+    sent.set_prompt_is_lower_bound(tokens.prompt_is_lower_bound);
+    Say({event});
+    return Told(Send(Body(more)));
+  };
+  const std::string plain = "400 context_length_exceeded invalid_request_error";
+  const std::string asked = R"("max_completion_tokens":90)";
+  const std::string named = plain + " param=max_completion_tokens";
+  EXPECT_EQ(told({.limit = 100, .prompt = 20, .output = 90}, asked), named);
+  EXPECT_EQ(told({.limit = 100, .output = 100}, asked), named) << "it leaves no room for any input";
+  EXPECT_EQ(told({.limit = 100, .prompt = 120, .output = 90}, asked), plain);
+  EXPECT_EQ(told({.limit = 100, .prompt = 20, .output = 90, .prompt_is_lower_bound = true}, asked),
+            plain);
+  EXPECT_EQ(told({.limit = 100, .prompt = 20, .output = 80}, asked), plain);
+  EXPECT_EQ(told({.limit = 100, .output = 90}, asked), plain);
+  EXPECT_EQ(told({.limit = 100, .prompt = 20, .output = 90}, ""), plain) << "the caller set none";
+  ExpectAllRefunded();
+}
+
+// decisions.md 16: a refusal that comes later gives back what was taken, before it is told.
+TEST_F(PipelineErrors, TheNextRequestFindsFreeWhatARefusalGaveBack) {
+  billing::v1::AuthorizeResult denied;
+  denied.set_denied_by(billing::v1::DENY_REASON_HELD);
+  rig.billing->answer = denied;
+  rig.limiter->answer->mutable_requests()->set_limit(100);
+  rig.limiter->answer->mutable_requests()->set_remaining(41);
+  rig.On([&](Loop& loop) { rig.limiter->hears_release = std::make_shared<Event>(loop); });
+  bool applied = false;
+  const Answer answer = Send(Body(), [&](FakeExchange& exchange) {
+    exchange.loop().RunAfter(30, [&] {
+      EXPECT_EQ(exchange.answers, 0) << "told before the limiter has heard";
+      applied = true;
+      rig.limiter->hears_release->Set();
+    });
+  });
+  EXPECT_TRUE(applied);
+  EXPECT_EQ(Told(answer), "429 rate_limited rate_limit_error retry=1");
+  EXPECT_EQ(answer->header("x-ratelimit-remaining-requests"), "")
+      << "41 left is what it was before the refund";
+  rig.On([&](Loop&) { rig.limiter->hears_release.reset(); });
+  ExpectAllRefunded();
+}
+
 TEST_F(PipelineErrors, LimitErrors) {
   ratelimit::v1::AcquireResult denied;
   denied.set_retry_after_ms(1500);

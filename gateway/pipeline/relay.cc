@@ -33,37 +33,33 @@ void NoteDelta(RequestContext& context, Progress& progress) {
   context.worker.metrics.ObserveFirstToken(static_cast<double>(waited_us) / 1e6);
 }
 
-void NoteEnd(const pb::End& end, Progress& progress) {
+void NoteEnd(RequestContext& context, const pb::End& end, Progress& progress) {
   progress.ended = true;
   progress.end = end;
-  if (end.has_error()) progress.error = rpc::FromDetail(end.error());
+  if (!end.has_error()) return;
+  progress.error = rpc::FromDetail(end.error());
+  NameFieldAtFault(context.canonical, *progress.error);
 }
 
 // Gives back what the request has taken, once. The money is the router's affair as soon as it has
 // heard of the request.
-void Conclude(RequestContext& context, Progress& progress) {
-  if (std::exchange(progress.concluded, true)) return;
+Task<void> Conclude(RequestContext& context, Progress& progress) {
+  if (std::exchange(progress.concluded, true)) co_return;
   if (context.generation->sent()) context.hold.Disarm();
   const bool refused = progress.error && !progress.started;
   if (refused || !context.generation->sent()) {
-    context.lease = Lease();  // refunds
+    // The limits' headers told of a request that counts; it does not.
+    if (context.lease.held()) context.limit_headers.clear();
+    co_await context.lease.Refund();
   } else if (progress.ended && progress.end.has_usage()) {
     const auto& usage = progress.end.usage();
-    context.lease.Finish(usage.prompt_tokens() + usage.completion_tokens());
     context.worker.metrics.CountTokens(usage);
+    co_await context.lease.Finish(usage.prompt_tokens() + usage.completion_tokens());
   } else {
     // Cut off: as much as is known of it.
-    context.lease.Finish(context.bounds.prompt_estimate + progress.deltas);
+    co_await context.lease.Finish(context.bounds.prompt_estimate + progress.deltas);
   }
   context.local_slot = LocalSlot();
-}
-
-AnswerStamp MakeStamp(const RequestContext& context) {
-  return {RandomBase62(24), context.worker.clock.WallUs() / 1'000'000};
-}
-
-void CountOk(RequestContext& context) {
-  context.worker.metrics.CountRequest(context.endpoint.name, 200, "");
 }
 
 // A failure after the status 200 has gone out.
@@ -89,17 +85,12 @@ Task<void> RelayFolded(RequestContext& context, Progress& progress) {
         NoteDelta(context, progress);
         folded->OnDelta(event.delta());
       }
-      if (event.has_end()) NoteEnd(event.end(), progress);
+      if (event.has_end()) NoteEnd(context, event.end(), progress);
     }
   }
-  Conclude(context, progress);
+  co_await Conclude(context, progress);
   if (progress.error) co_return co_await Refuse(context, *progress.error);
-  HttpResponse response;
-  response.headers.emplace_back("content-type", "application/json");
-  AddHeaders(context.limit_headers, response.headers);
-  response.body = folded->Finish(progress.end);
-  CountOk(context);
-  (void)co_await context.exchange.Send(std::move(response));
+  co_await SendJson(context, folded->Finish(progress.end));
 }
 
 // The bytes for one batch. Events that came together leave together.
@@ -115,7 +106,7 @@ std::string Encode(RequestContext& context, const std::vector<pb::Event>& batch,
       progress.started = true;
       encoder.OnStarted(event.started(), out);
     } else if (event.has_end()) {
-      NoteEnd(event.end(), progress);
+      NoteEnd(context, event.end(), progress);
       if (!progress.error) encoder.OnEnd(event.end(), out);
     }
   }
@@ -146,22 +137,22 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
       encoder->OnError(*progress.error, out);
     }
     // The limits and the credit are free before the caller hears that it is over.
-    if (progress.ended || progress.error) Conclude(context, progress);
+    if (progress.ended || progress.error) co_await Conclude(context, progress);
     if (!out.empty()) here = co_await writer->Write(std::move(out));
   }
   writer->Close();
   if (!here) {
     context.generation->Cancel();
     if (!progress.concluded) context.worker.metrics.CountClientGone();
-    Conclude(context, progress);
+    co_await Conclude(context, progress);
   } else if (progress.error && !writer->begun()) {
-    Conclude(context, progress);
+    co_await Conclude(context, progress);
     co_await Refuse(context, *progress.error);
   } else {
     if (progress.error) {
       CountBroken(context, *progress.error);
     } else {
-      CountOk(context);
+      context.worker.metrics.CountRequest(context.endpoint.name, 200, "");
     }
     co_await context.exchange.EndStream();
   }
@@ -181,45 +172,11 @@ Task<void> Relay(RequestContext& context) {
   } else {
     co_await RelayFolded(context, progress);
     if (!progress.concluded) {
-      Conclude(context, progress);
+      co_await Conclude(context, progress);
       context.worker.metrics.CountClientGone();
     }
   }
   *running = nullptr;
-}
-
-Task<void> AnswerWithoutEngine(RequestContext& context) {
-  // Nothing is charged: the hold has only shown that there is credit.
-  context.hold.Void("max_tokens is 0");
-  context.lease.Finish(0);
-  context.local_slot = LocalSlot();
-  pb::End end;
-  end.mutable_usage()->set_prompt_tokens(context.bounds.prompt_estimate);
-  end.set_estimated(true);
-  std::vector<pb::Delta> deltas(static_cast<size_t>(context.canonical.choices));
-  for (size_t i = 0; i < deltas.size(); ++i) {
-    deltas[i].set_choice(static_cast<int32_t>(i));
-    deltas[i].set_finish_reason(pb::FINISH_REASON_LENGTH);
-  }
-  CountOk(context);
-  if (context.canonical.stream) {
-    const auto encoder = context.surface.MakeStreamEncoder(context.canonical, MakeStamp(context));
-    std::string out;
-    encoder->OnStarted({}, out);
-    for (const pb::Delta& delta : deltas) encoder->OnDelta(delta, out);
-    encoder->OnEnd(end, out);
-    const auto writer =
-        std::make_shared<StreamWriter>(context.exchange, *encoder, 0, context.limit_headers);
-    if (co_await writer->Write(std::move(out))) co_await context.exchange.EndStream();
-    co_return;
-  }
-  const auto folded = context.surface.MakeFoldedAnswer(context.canonical, MakeStamp(context));
-  for (const pb::Delta& delta : deltas) folded->OnDelta(delta);
-  HttpResponse response;
-  response.headers.emplace_back("content-type", "application/json");
-  AddHeaders(context.limit_headers, response.headers);
-  response.body = folded->Finish(end);
-  (void)co_await context.exchange.Send(std::move(response));
 }
 
 }  // namespace tollgate::gateway

@@ -124,8 +124,18 @@ class FakeLimiter : public RateLimitClient {
     if (during) during();
     co_return answer;
   }
-  void Release(ratelimit::v1::ReleaseItem item) override { released.push_back(std::move(item)); }
+  Task<void> Release(ratelimit::v1::ReleaseItem item) override {
+    released.push_back(std::move(item));
+    return WaitFor(hears_release);
+  }
+  static Task<void> WaitFor(std::shared_ptr<Event> event) {
+    if (event) (void)co_await event->Wait();
+  }
   void Renew(std::vector<std::string> ids) override { renewed.push_back(std::move(ids)); }
+  Task<Result<ratelimit::v1::PeekResponse>> Peek(ratelimit::v1::PeekRequest request) override {
+    peeked.push_back(std::move(request));
+    co_return left;
+  }
 
   Result<ratelimit::v1::AcquireResult> answer = [] {
     ratelimit::v1::AcquireResult granted;
@@ -133,9 +143,13 @@ class FakeLimiter : public RateLimitClient {
     return granted;
   }();
   std::function<void()> during;
+  // When set, a release counts as applied only after this.
+  std::shared_ptr<Event> hears_release;
   std::vector<ratelimit::v1::AcquireItem> acquired;
   std::vector<ratelimit::v1::ReleaseItem> released;
   std::vector<std::vector<std::string>> renewed;
+  std::vector<ratelimit::v1::PeekRequest> peeked;
+  Result<ratelimit::v1::PeekResponse> left = ratelimit::v1::PeekResponse();
 };
 
 class FakeBilling : public BillingClient {
@@ -146,8 +160,10 @@ class FakeBilling : public BillingClient {
     co_return answer;
   }
   void Void(billing::v1::VoidItem item) override { voided.push_back(std::move(item)); }
-  Task<Result<billing::v1::GetUsageResponse>> GetUsage(billing::v1::GetUsageRequest) override {
-    co_return Unavailable("not here");
+  Task<Result<billing::v1::GetUsageResponse>> GetUsage(
+      billing::v1::GetUsageRequest request) override {
+    reported.push_back(std::move(request));
+    co_return usage;
   }
 
   Result<billing::v1::AuthorizeResult> answer = [] {
@@ -160,6 +176,8 @@ class FakeBilling : public BillingClient {
   std::function<void()> during;
   std::vector<billing::v1::AuthorizeItem> authorized;
   std::vector<billing::v1::VoidItem> voided;
+  std::vector<billing::v1::GetUsageRequest> reported;
+  Result<billing::v1::GetUsageResponse> usage = billing::v1::GetUsageResponse();
 };
 
 // What a router does: batches of events, then maybe silence or a broken link.
@@ -207,8 +225,17 @@ class FakeInference : public InferenceClient {
     started.push_back(std::move(request));
     return std::make_unique<FakeGeneration>(script);
   }
+  Task<Result<pb::CountTokensResponse>> CountTokens(pb::CountTokensRequest request) override {
+    counted.push_back(std::move(request));
+    if (during_count) during_count();
+    co_return count;
+  }
   std::shared_ptr<Script> script;
   std::vector<pb::GenerateRequest> started;
+  std::vector<pb::CountTokensRequest> counted;
+  // By default no engine can count.
+  Result<pb::CountTokensResponse> count = pb::CountTokensResponse();
+  std::function<void()> during_count;
 };
 
 inline pb::Event Started() {

@@ -15,6 +15,7 @@
 #include "gateway/pipeline/lease.h"
 #include "gateway/pipeline/local_limiter.h"
 #include "gateway/pipeline/metrics.h"
+#include "gateway/pipeline/turns.h"
 
 namespace tollgate::gateway {
 
@@ -44,6 +45,7 @@ struct Worker {
         clients(std::move(connections)),
         keys(std::make_shared<KeyCache>(loop, clock, *clients.auth, std::move(lookups))),
         leases(std::make_shared<LeaseKeeper>(loop, *clients.limiter)),
+        usage_turns(std::make_shared<Turns>(loop, kMostWaitingReports)),
         local_limiter(options.loops) {}
   ~Worker() { leases->Stop(); }
 
@@ -53,6 +55,9 @@ struct Worker {
   WorkerClients clients;
   const std::shared_ptr<KeyCache> keys;
   const std::shared_ptr<LeaseKeeper> leases;
+  // Of usage reports, by workspace: they are free and read the ledger's database.
+  static constexpr int kMostWaitingReports = 8;
+  const std::shared_ptr<Turns> usage_turns;
   LocalLimiter local_limiter;
   GatewayMetrics metrics;
   // Monotonic µs of the last log line about the limiter's absence.

@@ -15,6 +15,7 @@
 
 #include "common/clients/catalog_cache.h"
 #include "common/clients/link_server.h"
+#include "common/http/tls.h"
 #include "common/observability/log.h"
 #include "services/inference_router/choice/health_checker.h"
 #include "services/inference_router/session/worker.h"
@@ -46,10 +47,15 @@ class InferenceRouterModule : public Module {
  public:
   InferenceRouterModule(HostContext& context, const config::v1::RouterSettings& settings)
       : context_(context), settings_(settings) {
-    link_ = LinkServer::Make(context_.loops, [this](inference::v1::GenerateRequest request,
-                                                    std::shared_ptr<EventSink> sink) {
-      return Serve(std::move(request), std::move(sink));
-    });
+    link_ = LinkServer::Make(
+        context_.loops,
+        [this](inference::v1::GenerateRequest request, std::shared_ptr<EventSink> sink) {
+          return Serve(std::move(request), std::move(sink));
+        },
+        [this](inference::v1::CountTokensRequest request) { return Count(std::move(request)); });
+    context_.direct.count_tokens = [this](inference::v1::CountTokensRequest request) {
+      return Count(std::move(request));
+    };
     context_.direct.generate = [this](Loop& loop, inference::v1::GenerateRequest request) {
       return link_->StartDirect(loop, std::move(request));
     };
@@ -71,12 +77,14 @@ class InferenceRouterModule : public Module {
   Result<void> OpenFiles();
   router::WorkerOptions Options() const;
   Task<void> Serve(inference::v1::GenerateRequest request, std::shared_ptr<EventSink> sink);
+  Task<Result<inference::v1::CountTokensResponse>> Count(inference::v1::CountTokensRequest request);
   void OnCatalog(const catalog::v1::Snapshot& snapshot);
   void PlanGauges();
 
   HostContext& context_;
   const config::v1::RouterSettings settings_;
   std::unique_ptr<LinkServer> link_;
+  std::shared_ptr<const http::TlsClientContext> engine_tls_;
   int lock_file_ = -1;
   std::unique_ptr<router::Journal> journal_;
   std::unique_ptr<router::Outbox> outbox_;
@@ -114,6 +122,7 @@ Result<void> InferenceRouterModule::OpenFiles() {
 router::WorkerOptions InferenceRouterModule::Options() const {
   router::WorkerOptions options;
   options.heartbeat_ms = SecondsOr(settings_.heartbeat_seconds(), 5);
+  options.http.tls = engine_tls_;
   options.http.connect_timeout_ms = SecondsOr(settings_.connect_timeout_seconds(), 3);
   options.session.idle_timeout_ms = SecondsOr(settings_.idle_timeout_seconds(), 600);
   return options;
@@ -121,6 +130,9 @@ router::WorkerOptions InferenceRouterModule::Options() const {
 
 Result<void> InferenceRouterModule::Start() {
   if (auto opened = OpenFiles(); !opened.ok()) return opened;
+  auto tls = http::TlsClientContext::Make(settings_.engine_authority_file());
+  if (!tls.ok()) return Internal("router.engine_authority_file: " + tls.error().internal);
+  engine_tls_ = std::move(*tls);
   metrics_ = std::make_unique<router::RouterMetrics>();
   for (int i = 0; i < context_.loops.size(); ++i) {
     Loop& loop = context_.loops.loop(i);
@@ -192,6 +204,13 @@ Task<void> InferenceRouterModule::Serve(inference::v1::GenerateRequest request,
     co_return;
   }
   co_await workers_[loop->index()]->Serve(std::move(request), std::move(sink));
+}
+
+Task<Result<inference::v1::CountTokensResponse>> InferenceRouterModule::Count(
+    inference::v1::CountTokensRequest request) {
+  Loop* loop = Loop::Current();
+  if (!started_ || loop == nullptr) co_return Unavailable("the inference router is not running");
+  co_return co_await workers_[loop->index()]->Count(std::move(request));
 }
 
 void InferenceRouterModule::Drain(int64_t deadline_us) {

@@ -1,0 +1,57 @@
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "gateway/pipeline/stages.h"
+#include "gateway/pipeline/stream_writer.h"
+
+namespace tollgate::gateway {
+
+namespace {
+
+namespace pb = inference::v1;
+
+std::vector<pb::Delta> EmptyChoices(CanonicalRequest& canonical) {
+  std::vector<pb::Delta> deltas(static_cast<size_t>(canonical.choices));
+  for (size_t i = 0; i < deltas.size(); ++i) {
+    deltas[i].set_choice(static_cast<int32_t>(i));
+    if (i < canonical.echo_json.size()) {
+      deltas[i].set_content_json(std::move(canonical.echo_json[i]));
+    }
+    deltas[i].set_finish_reason(pb::FINISH_REASON_LENGTH);
+  }
+  return deltas;
+}
+
+}  // namespace
+
+Task<void> AnswerWithoutEngine(RequestContext& context) {
+  // Nothing is charged: the hold has only shown that there is credit.
+  context.hold.Void("max_tokens is 0");
+  const PromptCount prompt = co_await CountPrompt(context);
+  co_await context.lease.Finish(0);
+  context.local_slot = LocalSlot();
+  pb::Started started;
+  started.set_prompt_tokens(prompt.tokens);
+  pb::End end;
+  end.mutable_usage()->set_prompt_tokens(prompt.tokens);
+  end.set_estimated(prompt.estimated);
+  const std::vector<pb::Delta> deltas = EmptyChoices(context.canonical);
+  if (context.canonical.stream) {
+    const auto encoder = context.surface.MakeStreamEncoder(context.canonical, MakeStamp(context));
+    std::string out;
+    encoder->OnStarted(started, out);
+    for (const pb::Delta& delta : deltas) encoder->OnDelta(delta, out);
+    encoder->OnEnd(end, out);
+    context.worker.metrics.CountRequest(context.endpoint.name, 200, "");
+    const auto writer =
+        std::make_shared<StreamWriter>(context.exchange, *encoder, 0, context.limit_headers);
+    if (co_await writer->Write(std::move(out))) co_await context.exchange.EndStream();
+    co_return;
+  }
+  const auto folded = context.surface.MakeFoldedAnswer(context.canonical, MakeStamp(context));
+  for (const pb::Delta& delta : deltas) folded->OnDelta(delta);
+  co_await SendJson(context, folded->Finish(end));
+}
+
+}  // namespace tollgate::gateway
