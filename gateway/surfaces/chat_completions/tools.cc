@@ -2,15 +2,11 @@
 
 #include <unordered_set>
 
+#include "gateway/surfaces/shared/function_tools.h"
+
 namespace tollgate::gateway {
 
 namespace {
-
-constexpr size_t kMaxTools = 1024;
-
-Fail<Error> WrongTool(size_t index, std::string_view what) {
-  return BadRequest("tools[" + std::to_string(index) + "]" + std::string(what), "tools");
-}
 
 Fail<Error> WrongChoice(std::string message) {
   return BadRequest(std::move(message), "tool_choice");
@@ -19,34 +15,21 @@ Fail<Error> WrongChoice(std::string message) {
 using Names = std::unordered_set<std::string>;
 
 Result<Names> CheckTools(json::Value tools) {
+  if (auto list = CheckToolList(tools); !list) return Fail{list.error()};
   Names names;
-  if (tools.is_null()) return names;
-  if (!tools.is_array()) return BadRequest("'tools' must be an array.", "tools");
-  if (tools.size() > kMaxTools) {
-    return BadRequest("'tools' may hold at most " + std::to_string(kMaxTools) + " items.", "tools");
-  }
   size_t index = 0;
   for (const json::Value tool : tools) {
-    if (!tool.is_object()) return WrongTool(index, " must be an object.");
+    const std::string where = "tools[" + std::to_string(index++) + "]";
     const json::Value type = tool.Find("type");
     if (!type.is_null() && !type.StringEquals("function")) {
-      return WrongTool(index, ".type must be 'function': other kinds of tools are not supported.");
+      return BadRequest(where + ".type must be 'function': other kinds of tools are not supported.",
+                        "tools");
     }
     const json::Value function = tool.Find("function");
-    const json::Value name = function.Find("name");
-    if (!function.is_object() || !name.is_string() || name.raw_string().empty()) {
-      return WrongTool(index, ".function must be an object with a name.");
+    if (auto checked = CheckFunction(function, where + ".function"); !checked) {
+      return Fail{checked.error()};
     }
-    const json::Value description = function.Find("description");
-    if (!description.is_null() && !description.is_string()) {
-      return WrongTool(index, ".function.description must be a string.");
-    }
-    const json::Value parameters = function.Find("parameters");
-    if (!parameters.is_null() && !parameters.is_object()) {
-      return WrongTool(index, ".function.parameters must be an object.");
-    }
-    names.insert(name.string());
-    ++index;
+    names.insert(function.Find("name").string());
   }
   return names;
 }

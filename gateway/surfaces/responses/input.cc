@@ -46,6 +46,7 @@ class Reader {
   bool calling_ = false;    // the open message has calls
   bool assistant_ = false;  // the open message is the assistant's
   std::unordered_set<std::string> calls_;
+  std::unordered_set<std::string> skipped_calls_;  // of kinds that are not understood
   std::vector<Image> images_;
 };
 
@@ -152,8 +153,9 @@ Result<void> Reader::ReadCall(size_t index, json::Value item) {
 Result<void> Reader::ReadOutput(size_t index, json::Value item) {
   const json::Value id = item.Find("call_id");
   if (!id.is_string()) return Wrong(index, ".call_id must be a string.");
-  // Chat templates fail on it, each in its own way.
   if (!calls_.contains(id.string())) {
+    if (skipped_calls_.contains(id.string())) return {};
+    // Chat templates fail on it, each in its own way.
     return Wrong(index, " is the output of a function call that is not in 'input'.");
   }
   EndTurn();
@@ -207,7 +209,10 @@ Result<void> Reader::ReadItem(size_t index, json::Value item) {
   if (type.is_null() || type.StringEquals("message")) return ReadMessage(index, item);
   if (type.StringEquals("function_call")) return ReadCall(index, item);
   if (type.StringEquals("function_call_output")) return ReadOutput(index, item);
-  if (type.StringEquals("reasoning")) ReadReasoning(item);
+  if (type.StringEquals("reasoning")) {
+    ReadReasoning(item);
+    return {};
+  }
   if (type.StringEquals("item_reference")) {
     // Reasoning may be left out of a history (wire reference 7.3), so a reference to it may as
     // well: the AI SDK sends one with each round of tool calls unless it is told not to store.
@@ -215,6 +220,9 @@ Result<void> Reader::ReadItem(size_t index, json::Value item) {
     return Wrong(index,
                  " refers to a stored item, and nothing is stored here: send the item itself, as "
                  "clients do with 'store: false'.");
+  }
+  if (const json::Value id = item.Find("call_id"); id.is_string()) {
+    skipped_calls_.insert(id.string());
   }
   return {};
 }

@@ -170,7 +170,8 @@ TEST(ResponsesInput, WhatIsNotUnderstoodIsSkipped) {
                          {"type":"custom_tool_call","call_id":"k","name":"n","input":"i"},
                          {"type":"custom_tool_call_output","call_id":"k","output":"o"},
                          {"type":"compaction","encrypted_content":"x"},)" +
-                     Call("c") + R"(,{"type":"local_shell_call"},)" + Call("d") + "]"),
+                     Call("c") + R"(,{"type":"local_shell_call","call_id":"l"},)" + Call("d") +
+                     "," + Output("l", "\"the output of a call that was skipped\"") + "]"),
             "[" + kAsk + R"(,{"role":"assistant","content":null,"tool_calls":[)" + EngineCall("c") +
                 "," + EngineCall("d") + "]}]");
 }
