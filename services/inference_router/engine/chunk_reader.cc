@@ -20,35 +20,10 @@ json::Limits ChunkLimits() {
 
 bool HasText(const json::Value& value) { return value.is_string() && !value.raw_string().empty(); }
 
-// Whether the escaped text ends in the escape of a high surrogate.
-bool EndsInHighSurrogate(std::string_view escaped) {
-  if (escaped.size() < 6) return false;
-  const char* tail = escaped.data() + escaped.size() - 6;
-  if (tail[0] != '\\' || tail[1] != 'u' || (tail[2] | 0x20) != 'd') return false;
-  const char digit = tail[3] | 0x20;  // high surrogates are D800 to DBFF
-  if (digit != '8' && digit != '9' && digit != 'a' && digit != 'b') return false;
-  size_t backslashes = 1;
-  while (backslashes < escaped.size() - 5 && escaped[escaped.size() - 6 - backslashes] == '\\') {
-    ++backslashes;
-  }
-  return backslashes % 2 == 1;
-}
-
 }  // namespace
 
 ChunkReader::ChunkReader(const Options& options) : options_(options) {
   choices_.resize(std::clamp(options.choices, 1, kMaxChoices));
-}
-
-std::string ChunkReader::HeldText::Join(std::string_view piece) {
-  std::string text = std::move(high);
-  high.clear();
-  text += piece;
-  if (EndsInHighSurrogate(text)) {
-    high = text.substr(text.size() - 6);
-    text.resize(text.size() - 6);
-  }
-  return text;
 }
 
 ChunkReader::Status ChunkReader::Fail(EngineFailure failure) {
@@ -134,7 +109,7 @@ void ChunkReader::ReadBody(const json::Value& item, Choice& choice, Delta& delta
       if (HasText(reasoning))
         delta.set_reasoning_json(choice.reasoning.Join(reasoning.raw_string()));
       const json::Value refusal = body.Find("refusal");
-      if (HasText(refusal)) delta.set_refusal_json(std::string(refusal.raw_string()));
+      if (HasText(refusal)) delta.set_refusal_json(choice.refusal.Join(refusal.raw_string()));
       const json::Value calls = body.Find("tool_calls");
       if (calls.is_array()) choice.tools.Read(calls, delta);
     }
@@ -165,8 +140,9 @@ bool ChunkReader::ReadFinish(const json::Value& item, Choice& choice, Delta& del
     if (!HasText(stop)) stop = item.Find("matched_stop");  // SGLang
     if (HasText(stop)) delta.set_stop_sequence_json(std::string(stop.raw_string()));
   }
-  if (!choice.content.high.empty()) delta.mutable_content_json()->append("\\ufffd");
-  if (!choice.reasoning.high.empty()) delta.mutable_reasoning_json()->append("\\ufffd");
+  if (choice.content.pending()) delta.mutable_content_json()->append("\\ufffd");
+  if (choice.reasoning.pending()) delta.mutable_reasoning_json()->append("\\ufffd");
+  if (choice.refusal.pending()) delta.mutable_refusal_json()->append("\\ufffd");
   delta.set_finish_reason(finish);
   choice.finished = true;
   return true;
@@ -200,6 +176,11 @@ void ChunkReader::ReadUsage(const json::Value& root, const json::Value& choices)
 }
 
 bool ChunkReader::finished() const {
+  return std::all_of(choices_.begin(), choices_.end(),
+                     [](const Choice& choice) { return choice.finished; });
+}
+
+bool ChunkReader::may_be_all() const {
   bool any = false;
   for (const Choice& choice : choices_) {
     if (choice.seen && !choice.finished) return false;

@@ -11,6 +11,7 @@
 
 #include "common/json/json.h"
 #include "services/inference_router/engine/engine_error.h"
+#include "services/inference_router/engine/held_text.h"
 #include "services/inference_router/engine/tool_calls.h"
 #include "services/inference_router/meter/engine_usage.h"
 #include "tollgate/inference/v1/inference.pb.h"
@@ -42,22 +43,21 @@ class ChunkReader {
   // The usage object of the last chunk read, if it had one.
   const std::optional<EngineUsage>& usage() const { return usage_; }
   const EngineFailure& failure() const { return failure_; }
-  // Every choice that has appeared has its finish reason, and at least one has appeared.
+  // Every choice that was asked for has its finish reason: whatever follows is no part of the
+  // answer.
   bool finished() const;
+  // Every choice that has appeared has its finish reason, and at least one has appeared. Some
+  // engines give fewer than were asked for; whether that was all, only their end marker tells.
+  bool may_be_all() const;
 
  private:
-  // Keeps back the first half of a surrogate pair that an engine cut in two, so that every piece is
-  // whole for itself.
-  struct HeldText {
-    std::string high;
-    std::string Join(std::string_view piece);
-  };
   struct Choice {
     bool seen = false;
     bool finished = false;
     ToolCalls tools;
     HeldText content;
     HeldText reasoning;
+    HeldText refusal;
   };
 
   Status ReadObject(const json::Value& root, std::vector<inference::v1::Event>& out);

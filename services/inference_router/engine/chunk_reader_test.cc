@@ -151,6 +151,25 @@ TEST(ChunkReader, KeepsChoicesApartAndDropsThoseNotAskedFor) {
   EXPECT_TRUE(reader.finished());
 }
 
+TEST(ChunkReader, AChoiceThatHasNotAppearedYetIsNotFinished) {
+  ChunkReader reader(Chat(2));
+  ReadOne(reader, R"({"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]})");
+  EXPECT_FALSE(reader.finished()) << "an engine may write one choice after the other";
+  EXPECT_TRUE(reader.may_be_all()) << "or know no n";
+  ReadOne(reader, R"({"choices":[{"index":1,"delta":{"content":"b"},"finish_reason":"stop"}]})");
+  EXPECT_TRUE(reader.finished());
+}
+
+TEST(ChunkReader, ARefusalIsTextToo) {
+  ChunkReader reader(Chat());
+  std::vector<Event> events;
+  reader.Read(Delta(R"({"refusal":"no \ud83d"})"), events);
+  reader.Read(Delta(R"({"refusal":"\ude00"})"), events);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].delta().refusal_json(), "no ");
+  EXPECT_EQ(events[1].delta().refusal_json(), "\\ud83d\\ude00");
+}
+
 TEST(ChunkReader, ReadsUsageOnAnyChunkAndNone) {
   ChunkReader reader(Chat());
   ReadOne(reader, Delta(R"({"content":"a"})"));

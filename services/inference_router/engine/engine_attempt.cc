@@ -118,7 +118,7 @@ EngineAttempt::Got EngineAttempt::OnTransportError(const http::ClientError& erro
 }
 
 EngineAttempt::Got EngineAttempt::OnBodyEnd() {
-  if (reader_.finished()) return Got::kEnd;
+  if (at_end_marker_ ? reader_.may_be_all() : reader_.finished()) return Got::kEnd;
   return Fail(Broken("the answer ended without a finish reason"));
 }
 

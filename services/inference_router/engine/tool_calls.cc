@@ -41,14 +41,12 @@ void ToolCalls::ReadOne(const json::Value& item, size_t position, inference::v1:
   const json::Value id = item.Find("id");
   if (!call.shown && call.id.empty() && id.is_string()) call.id = id.raw_string();
 
-  std::string object_text;
-  std::string_view arguments;
+  std::string arguments;
   const json::Value value = function.is_object() ? function.Find("arguments") : json::Value();
   if (value.is_string()) {
-    arguments = value.raw_string();
+    arguments = call.held.Join(value.raw_string());
   } else if (value.is_object()) {
-    json::AppendEscaped(object_text, value.raw());
-    arguments = object_text;
+    json::AppendEscaped(arguments, value.raw());
   }
   call.arguments.Add(arguments);
 

@@ -10,6 +10,7 @@
 
 #include "common/json/json.h"
 #include "common/json/object_scanner.h"
+#include "services/inference_router/engine/held_text.h"
 #include "tollgate/inference/v1/inference.pb.h"
 
 namespace tollgate::inference_router {
@@ -29,6 +30,7 @@ class ToolCalls {
     int index = 0;        // ours, once shown
     std::string waiting;  // arguments that came before the name
     json::ObjectScanner arguments;
+    HeldText held;
   };
   Call& Find(const json::Value& item, size_t position, bool named);
   void ReadOne(const json::Value& item, size_t position, inference::v1::Delta& delta);

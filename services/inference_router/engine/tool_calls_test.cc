@@ -12,7 +12,7 @@ std::string Feed(const std::vector<std::string>& deltas, ToolCalls* keep = nullp
   ToolCalls& calls = keep ? *keep : own;
   std::string out;
   for (const std::string& text : deltas) {
-    auto document = json::Document::Parse(text);
+    auto document = json::Document::Parse(text, {.allow_lone_surrogates = true});
     EXPECT_TRUE(document.ok()) << text;
     if (!document.ok()) return out;
     inference::v1::Delta delta;
@@ -39,6 +39,12 @@ TEST(ToolCalls, InterleavedCallsKeepTheirIndex) {
                   R"([{"index":1,"function":{"arguments":"3"}}])",
                   R"([{"index":0,"function":{"arguments":"4"}}])"}),
             "0|a|f|1\n1|b|g|2\n1|||3\n0|||4\n");
+}
+
+TEST(ToolCalls, ASurrogatePairCutInTwoLeavesInOnePiece) {
+  EXPECT_EQ(Feed({R"([{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":\"\ud83d"}}])",
+                  R"([{"index":0,"function":{"arguments":"\ude00\"}"}}])"}),
+            "0|a|f|{\\\"x\\\":\\\"\n0|||\\ud83d\\ude00\\\"}\n");
 }
 
 TEST(ToolCalls, IndicesStartAtZeroInOrderOfAppearance) {
