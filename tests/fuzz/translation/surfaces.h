@@ -1,0 +1,44 @@
+// The surfaces that are fuzzed: one row each.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/pipeline/surface.h"
+#include "tests/fuzz/translation/answer.h"
+#include "tests/support/protocol/assembled.h"
+
+namespace tollgate::fuzz {
+
+struct Asked {
+  int choices = 1;
+  bool stream = true;
+  bool include_usage = false;
+};
+
+struct SurfaceRow {
+  const char* name;
+  const gateway::Surface& (*surface)();
+  inference::v1::RequestKind kind;
+  Abilities abilities;
+  std::string (*request)(const Asked& asked);
+  test::Checked (*check_stream)(std::string_view bytes, const Asked& asked);
+  test::Checked (*check_body)(std::string_view body, const Asked& asked);
+  // How the protocol words the end of this choice.
+  std::string (*finish)(const Choice& choice);
+  // Its answers are blocks or items in a row: what arrives interleaved waits for its turn, and is
+  // lost with an error.
+  bool blocks = false;
+  // Arguments become objects; the text may be written differently.
+  bool arguments_are_objects = false;
+  bool refusal_is_text = false;
+  bool tells_stop_sequence = false;
+  bool tells_logprobs = false;
+  // Usage in every stream, asked for or not.
+  bool always_usage = false;
+};
+
+const std::vector<SurfaceRow>& SurfaceRows();
+
+}  // namespace tollgate::fuzz

@@ -1,0 +1,24 @@
+// Text as UTF-16 units, as JSON's escapes see it: halves of surrogate pairs can be parted.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tests/fuzz/translation/random.h"
+
+namespace tollgate::fuzz {
+
+// Any unicode, control characters, quotes and backslashes; with lone halves when asked.
+std::u16string RandomText(Random& random, size_t max_units, bool lone_halves);
+// The text of a JSON object: nested, with escapes and unicode in its strings, large numbers.
+std::u16string RandomObject(Random& random);
+
+// A lone half becomes U+FFFD.
+std::string ToUtf8(std::u16string_view units);
+// As the inside of a JSON literal, each character raw or escaped as chance has it.
+std::string Escape(Random& random, std::u16string_view units, size_t escaped_percent);
+
+inline bool IsHigh(char16_t unit) { return unit >= 0xD800 && unit < 0xDC00; }
+inline bool IsLow(char16_t unit) { return unit >= 0xDC00 && unit < 0xE000; }
+
+}  // namespace tollgate::fuzz
