@@ -352,5 +352,26 @@ TEST(MessagesToolInput, IsAlwaysAnObject) {  // wire.md 7.2: never a string
   EXPECT_EQ(ToolInput(deep), json::Unescape(deep));
 }
 
+// What the pieces join to, decoded.
+std::string Joined(const std::vector<std::string>& pieces) {
+  ToolInputPieces input;
+  std::string out;
+  for (const std::string& piece : pieces) input.Add(piece, out);
+  input.End(out);
+  return json::Unescape(out);
+}
+
+TEST(MessagesToolInput, PieceByPieceToo) {
+  EXPECT_EQ(Joined({}), "");
+  EXPECT_EQ(Joined({" ", R"(\n)"}), "") << "no delta at all means {}";
+  EXPECT_EQ(Joined({" ", R"(\n{)", R"(\"a\":\"\\n)", R"(\"})"}), R"( )"
+                                                                 "\n"
+                                                                 R"({"a":"\n"})");
+  EXPECT_EQ(Joined({R"({\"city\":\"Os)"}), R"({"city":"Os)") << "as the engine left it";
+  for (const char* other : {"[1,2]", R"(\"text\")", "null", "5", "x"}) {
+    EXPECT_EQ(Joined({" ", std::string(other)}), ToolInput(" " + std::string(other)));
+  }
+}
+
 }  // namespace
 }  // namespace tollgate::gateway

@@ -14,6 +14,10 @@ namespace {
 // Deeper than what callers may send: models write it, and it is only handed on.
 constexpr int kMaxInputDepth = 1000;
 
+constexpr std::string_view kBlanks = " \t\r\n";
+constexpr std::string_view kWrapped = R"({"INVALID_JSON":")";
+constexpr std::string_view kWrappedEnd = R"("})";
+
 pb::FinishReason FinishReasonOf(const BlockSequencer& blocks, const pb::End& end) {
   if (blocks.finish_reason() != pb::FINISH_REASON_UNSPECIFIED) return blocks.finish_reason();
   return end.cut_by_credit() ? pb::FINISH_REASON_LENGTH : pb::FINISH_REASON_STOP;
@@ -86,16 +90,40 @@ void AppendMessagesUsage(std::string& out, const tollgate::common::v1::Usage& us
 
 std::string ToolInput(std::string_view arguments) {
   std::string text = json::Unescape(arguments);
-  if (text.find_first_not_of(" \t\r\n") == std::string::npos) return "{}";
+  if (text.find_first_not_of(kBlanks) == std::string::npos) return "{}";
   json::Limits limits;
   limits.max_depth = kMaxInputDepth;
   limits.allow_lone_surrogates = true;
   limits.allow_nul = true;
   const auto document = json::Document::ParseView(text, limits);
   if (document && document->root().is_object()) return text;
-  std::string wrapped = R"({"INVALID_JSON":")";
+  std::string wrapped(kWrapped);
   wrapped += arguments;
-  return wrapped + "\"}";
+  wrapped += kWrappedEnd;
+  return wrapped;
+}
+
+void ToolInputPieces::Add(std::string_view piece, std::string& out) {
+  std::string joined;
+  if (form_ == Form::kUnknown) {
+    blanks_ += piece;
+    const std::string text = json::Unescape(blanks_);
+    const size_t first = text.find_first_not_of(kBlanks);
+    if (first == std::string::npos) return;
+    form_ = text[first] == '{' ? Form::kObject : Form::kOther;
+    if (form_ == Form::kOther) json::AppendEscaped(out, kWrapped);
+    joined.swap(blanks_);
+    piece = joined;
+  }
+  if (form_ == Form::kObject) {
+    out += piece;
+  } else {
+    json::AppendEscaped(out, piece);
+  }
+}
+
+void ToolInputPieces::End(std::string& out) {
+  if (form_ == Form::kOther) json::AppendEscaped(out, kWrappedEnd);
 }
 
 }  // namespace tollgate::gateway

@@ -41,10 +41,25 @@ class MessageFrame {
 // was neither read from nor written to a cache (decisions.md 8).
 void AppendMessagesUsage(std::string& out, const tollgate::common::v1::Usage& usage);
 
-// A tool_use block's input, which must be an object, from the arguments that the engine sent (the
-// inside of a JSON literal): nothing is {}, an object is spliced in as it is, and anything else,
-// for example half an object when the budget ended in it, is {"INVALID_JSON": text}, the public
-// form of such a thing.
+// A tool_use block's input must be an object, whatever the engine sent for arguments: nothing is
+// {}, an object is handed on as it is, and anything else becomes {"INVALID_JSON": text}, the public
+// form of such a thing. Arguments are insides of JSON literals.
+
+// Of the whole arguments. Half an object, where the budget ended in it, is no object.
 std::string ToolInput(std::string_view arguments);
+
+// The same piece by piece. Whether an object ends well is not known when it begins, so that one is
+// always handed on.
+class ToolInputPieces {
+ public:
+  // Each appends what is to go out now, as the inside of a JSON literal; perhaps nothing.
+  void Add(std::string_view piece, std::string& out);
+  void End(std::string& out);
+
+ private:
+  enum class Form : uint8_t { kUnknown, kObject, kOther };
+  Form form_ = Form::kUnknown;
+  std::string blanks_;  // until the form is known
+};
 
 }  // namespace tollgate::gateway

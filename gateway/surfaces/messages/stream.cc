@@ -25,6 +25,7 @@ class MessagesStreamEncoder : public StreamEncoder, private BlockHandler {
   void OnBlockEnd() override;
 
   void StartBlock(std::string_view content_block);
+  void AppendDelta(std::string_view inside);
   // Everything of a delta up to what it brings.
   std::string DeltaHead(std::string_view kind_and_member) const;
 
@@ -34,6 +35,7 @@ class MessagesStreamEncoder : public StreamEncoder, private BlockHandler {
   int index_ = -1;  // the open block's, or the last one's
   BlockKind kind_ = BlockKind::kText;
   std::string delta_head_;      // of the open block
+  ToolInputPieces input_;       // of an open tool_use block
   std::string* out_ = nullptr;  // of the call that runs
 };
 
@@ -97,23 +99,34 @@ void MessagesStreamEncoder::OnBlockStart(const BlockStart& start) {
       block += start.name_json;
       block += R"(","input":{})";
       StartBlock(block);
+      input_ = ToolInputPieces();
       delta_head_ = DeltaHead(R"(input_json_delta","partial_json)");
       break;
     }
   }
 }
 
-void MessagesStreamEncoder::OnBlockPiece(std::string_view inside, std::string_view) {
+void MessagesStreamEncoder::AppendDelta(std::string_view inside) {
   *out_ += delta_head_;
   *out_ += inside;
   *out_ += "\"}}\n\n";
 }
 
+void MessagesStreamEncoder::OnBlockPiece(std::string_view inside, std::string_view) {
+  if (kind_ != BlockKind::kToolCall) return AppendDelta(inside);
+  std::string piece;
+  input_.Add(inside, piece);
+  if (!piece.empty()) AppendDelta(piece);
+}
+
 void MessagesStreamEncoder::OnBlockEnd() {
   if (kind_ == BlockKind::kReasoning) {
-    *out_ += DeltaHead(R"(signature_delta","signature)");
-    *out_ += frame_.Signature(index_);
-    *out_ += "\"}}\n\n";
+    delta_head_ = DeltaHead(R"(signature_delta","signature)");
+    AppendDelta(frame_.Signature(index_));
+  } else if (kind_ == BlockKind::kToolCall) {
+    std::string piece;
+    input_.End(piece);
+    if (!piece.empty()) AppendDelta(piece);
   }
   *out_ += "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":";
   *out_ += std::to_string(index_);
