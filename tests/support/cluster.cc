@@ -15,6 +15,12 @@ std::string Setting(const char* name, int64_t value) {
   return value == 0 ? "" : std::string("  ") + name + ": " + std::to_string(value) + "\n";
 }
 
+std::string Lines(const std::vector<std::string>& settings) {
+  std::string text;
+  for (const std::string& setting : settings) text += "  " + setting + "\n";
+  return text;
+}
+
 }  // namespace
 
 int PortOf(const std::string& address) {
@@ -41,6 +47,8 @@ std::string DefaultCatalog(const std::vector<std::string>& engine_urls,
   text += model("sim/suspended", "chat", "    pool: main\n    suspended: true\n");
   text += model("sim/empty", "chat", "    pool: nobody\n");
   text += model("sim/private", "chat", "    pool: main\n    workspace: owner\n");
+  text += model("sim/embed", "embedding", "    pool: main\n");
+  text += model("sim/dual", "chat, embedding", "    pool: main\n");
   text += "pools:\n  - name: main\n    engines:\n";
   int number = 0;
   for (const std::string& url : engine_urls) {
@@ -137,11 +145,13 @@ std::string Cluster::Section(const std::string& name) const {
            Setting("heartbeat_seconds", options_.heartbeat_seconds) +
            Setting("connect_timeout_seconds", options_.connect_timeout_seconds) +
            Setting("idle_timeout_seconds", options_.idle_timeout_seconds) +
-           Setting("health_check_seconds", options_.health_check_seconds);
+           Setting("health_check_seconds", options_.health_check_seconds) +
+           Lines(options_.router_settings);
   }
   if (name == "gateway") {
     return "gateway:\n  listen: 127.0.0.1:" + std::to_string(http_port_) + "\n" +
-           Setting("keep_alive_seconds", options_.keep_alive_seconds);
+           Setting("keep_alive_seconds", options_.keep_alive_seconds) +
+           Lines(options_.gateway_settings);
   }
   return "dashboard:\n  listen: 127.0.0.1:" + std::to_string(dashboard_port_) +
          "\n  login_token: ${file:" + dir + "/login_token}\n";
