@@ -328,6 +328,34 @@ TEST(ResponsesStream, AFailureComesAfterCreatedAndTellsWhatThereWas) {  // decis
                                           "}"));
 }
 
+TEST(ResponsesStream, FailuresHaveThePublishedCodes) {  // wire.md 5.3
+  const struct {
+    ErrorId id;
+    const char* code;
+  } kCases[] = {
+      {ErrorId::kServerError, "server_error"},
+      {ErrorId::kUpstreamError, "server_error"},
+      {ErrorId::kUpstreamUnreachable, "server_error"},
+      {ErrorId::kServiceUnavailable, "server_error"},
+      {ErrorId::kModelNotServing, "server_error"},
+      {ErrorId::kRateLimited, "rate_limit_exceeded"},
+      {ErrorId::kTokenLimited, "rate_limit_exceeded"},
+      {ErrorId::kBadRequest, "invalid_prompt"},
+      // Agents shorten their history when they read it.
+      {ErrorId::kContextLengthExceeded, "context_length_exceeded"},
+      {ErrorId::kInsufficientCredits, "insufficient_credits"},
+  };
+  for (const auto& c : kCases) {
+    const auto encoder = MakeResponsesStreamEncoder(Request(), kStamp);
+    std::string out;
+    encoder->OnError(Error{c.id, "what \"it\" was"}, out);
+    EXPECT_NE(out.find(R"("status":"failed","error":{"code":")" + std::string(c.code) +
+                       R"(","message":"what \"it\" was"})"),
+              std::string::npos)
+        << out;
+  }
+}
+
 TEST(ResponsesStream, LogprobsInTheirPublicForm) {
   const std::string engine =
       R"({"content":[{"token":"a","logprob":-0.5,"bytes":[97],"extra":1,)"

@@ -243,7 +243,7 @@ Result<CanonicalRequest> Reader::Read() {
   auto conversation = ReadResponsesInput(root_.Find("instructions"), input);
   if (!conversation) return Fail{conversation.error()};
   request_.prompt = conversation->size;
-  request_.media_field = "input";
+  request_.prompt_field = "input";
   writer_.Add("messages", conversation->messages);
   for (const json::Value member : root_) {
     if (auto read = ReadMember(member); !read) return Fail{read.error()};

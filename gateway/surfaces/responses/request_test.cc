@@ -66,7 +66,7 @@ TEST(ResponsesRequest, TheSmallestOne) {
   EXPECT_FALSE(request.stream);
   EXPECT_FALSE(request.max_tokens.has_value());
   EXPECT_EQ(request.max_tokens_field, "max_output_tokens");
-  EXPECT_EQ(request.media_field, "input");
+  EXPECT_EQ(request.prompt_field, "input");
   EXPECT_EQ(request.prompt.messages, 1);
   EXPECT_EQ(request.prompt.text_bytes, 2);
   EXPECT_FALSE(request.has_tools);
