@@ -74,6 +74,68 @@ TEST_P(FaultsTest, ContextLengthIsRecognisedUnderAnyStatusAndGivesTheNumbers) {
   EXPECT_EQ(SpentOf(key), 0);
 }
 
+// decisions 32: each family in the words that its agents look for, with real numbers only.
+TEST_P(FaultsTest, OverflowsAreWordedForEachFamily) {
+  struct Case {
+    const char* engine;  // its error's message
+    const char* messages;
+    const char* chat;
+    const char* chat_param;
+  };
+  const Case cases[] = {
+      {"The input (5000 tokens) is longer than the model's context length (4096 tokens).",
+       "prompt is too long: 5000 tokens > 4096 maximum",
+       "This model's maximum context length is 4096 tokens. However, your prompt has 5000 tokens.",
+       ""},
+      {"This model's maximum context length is 4096 tokens. However, you requested 100 output "
+       "tokens and your prompt contains at least 4097 input tokens, for a total of at least 4197 "
+       "tokens.",
+       "prompt is too long: 4097 tokens > 4096 maximum", "at least 4097 in the prompt", ""},
+      {"This model's maximum context length is 4096 tokens. However, you requested 4100 tokens "
+       "(4000 in the messages, 100 in the completion).",
+       "input length and `max_tokens` exceed context limit: 4000 + 100 > 4096",
+       "you requested 4100 tokens (4000 in the prompt, 100 for the completion)", "max_tokens"},
+      // A lower bound in a sum would make a caller compute the wrong max_tokens.
+      {"This model's maximum context length is 4096 tokens. However, you requested 100 output "
+       "tokens and your prompt contains at least 3997 input tokens, for a total of at least 4097 "
+       "tokens.",
+       "maximum context length is 4096 tokens. However, you requested at least 4097 tokens",
+       "maximum context length is 4096 tokens. However, you requested at least 4097 tokens", ""},
+  };
+  const ApiKey key = Customer();
+  for (const Case& one : cases) {
+    for (const bool in_stream : {false, true}) {
+      SCOPED_TRACE(std::string(one.messages) + (in_stream ? ", in the stream" : ""));
+      Json error = Json::Object();
+      error.Set("message", one.engine);
+      Json script = Json::Object();
+      Json body = Json::Object();
+      body.Set("error", error);
+      if (in_stream) {
+        script.Set("raw_chunks", Json::Array().Add("data: " + body.Dump() + "\n\n"));
+      } else {
+        script.Set("status", 400).Set("error_body", body);
+      }
+      Json message = Json::Object();
+      message.Set("role", "user").Set("content", "x_sim:" + script.Dump());
+      Json request = Json::Object();
+      request.Set("model", "sim/model").Set("max_tokens", 100).Set("stream", in_stream);
+      request.Set("messages", Json::Array().Add(message));
+      const HttpResponse chat = cluster().Post(key, kChat, request.Dump());
+      ExpectError(chat, 400, "context_length_exceeded", "invalid_request_error", one.chat_param);
+      EXPECT_NE(chat.json()["error"]["message"].str().find(one.chat), std::string::npos)
+          << chat.body;
+      const HttpResponse answer = cluster().Post(key, "/v1/messages", request.Dump());
+      EXPECT_EQ(answer.status, 400) << answer.body;
+      EXPECT_EQ(answer.json()["error"]["type"].str(), "invalid_request_error");
+      EXPECT_EQ(answer.json()["error"]["code"].str(), "context_length_exceeded");
+      EXPECT_NE(answer.json()["error"]["message"].str().find(one.messages), std::string::npos)
+          << answer.body;
+    }
+  }
+  EXPECT_EQ(SpentOf(key), 0);
+}
+
 TEST_P(FaultsTest, ModelWhoseEnginesAreAwayIsRetryable) {
   const HttpResponse answer = Chat(Customer(), "", "sim/empty");
   EXPECT_TRUE(answer.status == 502 || answer.status == 503) << answer.status << answer.body;
