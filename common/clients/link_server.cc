@@ -323,8 +323,11 @@ class LinkServerImpl : public LinkServer, public InferenceService::CallbackServi
                                         const inference::v1::CountTokensRequest* request,
                                         inference::v1::CountTokensResponse* response) override {
     if (!count_) return InferenceService::CallbackService::CountTokens(context, request, response);
+    if (core_->draining) return rpc::Answer(context, Unavailable(kLinkRefusal));
     return rpc::ServeOnLoop(context, core_->loops.Next(), [=, this]() -> Task<Result<void>> {
+      ++core_->running;
       auto counted = co_await count_(*request);
+      --core_->running;
       if (!counted) co_return Fail{std::move(counted).error()};
       *response = std::move(*counted);
       co_return Result<void>();

@@ -11,6 +11,8 @@ constexpr size_t kMaxAnswer = 32 << 20;
 // After so long an engine may have been replaced by one with a tokenizer.
 constexpr int64_t kRememberUs = 5 * 60 * 1'000'000LL;
 constexpr size_t kMostRemembered = 1'000;
+// On one loop.
+constexpr int kMostAtOnce = 16;
 // A tokenizer takes them one by one.
 constexpr size_t kMostPrompts = 16;
 
@@ -28,20 +30,36 @@ struct TokenCounter::Job {
 
 Task<inference::v1::CountTokensResponse> TokenCounter::Count(
     std::shared_ptr<const RoutingTable> table, inference::v1::CountTokensRequest request) {
-  inference::v1::CountTokensResponse response;
-  const Route* route = table == nullptr ? nullptr : table->Find(request.model());
-  if (route == nullptr || route->engines.empty()) co_return response;
+  inference::v1::CountTokensResponse not_counted;
+  if (table == nullptr) co_return not_counted;
+  const bool completion = request.kind() == inference::v1::REQUEST_KIND_COMPLETION;
+  if (!completion && request.kind() != inference::v1::REQUEST_KIND_CHAT) co_return not_counted;
+  const Route* route = table->Find(request.model());
+  if (route == nullptr && completion) route = table->unlisted();
+  if (route == nullptr || route->engines.empty()) co_return not_counted;
   Job job{std::move(request), route->engine_model, {}};
-  if (job.request.kind() == inference::v1::REQUEST_KIND_COMPLETION) {
+  if (job.engine_model.empty()) job.engine_model = job.request.model();
+  if (completion) {
     std::optional<Prompts> prompts = ReadPrompts(job.request.members_json());
-    if (!prompts || prompts->texts.size() > kMostPrompts) co_return response;
+    if (!prompts || prompts->texts.size() > kMostPrompts) co_return not_counted;
     job.prompts = *std::move(prompts);
-  } else if (job.request.kind() != inference::v1::REQUEST_KIND_CHAT) {
-    co_return response;
   }
+  while (running_ >= kMostAtOnce) {
+    if (!co_await free_.WaitFor(kTimeoutMs)) co_return not_counted;
+  }
+  ++running_;
+  auto response = co_await CountAtEngines(*route, job);
+  --running_;
+  free_.NotifyOne();
+  co_return response;
+}
+
+Task<inference::v1::CountTokensResponse> TokenCounter::CountAtEngines(const Route& route,
+                                                                      const Job& job) {
+  inference::v1::CountTokensResponse response;
   EnginePointer tried;
   for (int tries = 0; tries < 2;) {
-    const EnginePointer engine = Choose(*route, tried.get());
+    const EnginePointer engine = Choose(route, job, tried.get());
     if (engine == nullptr) break;
     const Told told = co_await Ask(job, *engine);
     if (told.kind == Told::kCounted) {
@@ -59,13 +77,13 @@ Task<inference::v1::CountTokensResponse> TokenCounter::Count(
   co_return response;
 }
 
-EnginePointer TokenCounter::Choose(const Route& route, const EngineState* but) {
+EnginePointer TokenCounter::Choose(const Route& route, const Job& job, const EngineState* but) {
   const int64_t now_us = clock_.MonotonicUs();
   ++turn_;
   for (size_t i = 0; i < route.engines.size(); ++i) {
     const EnginePointer& engine = route.engines[(i + turn_) % route.engines.size()];
     if (engine.get() != but && MayTokenize(engine->engine().kind()) && engine->Available(now_us) &&
-        !KnownWithout(*engine, route.engine_model)) {
+        !KnownWithout(*engine, job.engine_model)) {
       return engine;
     }
   }

@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/http/client.h"
+#include "common/runtime/notify.h"
 #include "services/inference_router/choice/routing_table.h"
 #include "services/inference_router/count/tokenizer_call.h"
 #include "tollgate/inference/v1/inference.pb.h"
@@ -15,13 +16,15 @@ namespace tollgate::inference_router {
 
 class TokenCounter {
  public:
-  // Both must outlive it, and it must outlive its counts.
-  TokenCounter(http::Client& http, const Clock& clock) : http_(http), clock_(clock) {}
+  // All must outlive it, and it must outlive its counts.
+  TokenCounter(Loop& loop, http::Client& http, const Clock& clock)
+      : http_(http), clock_(clock), free_(loop) {}
 
   // By an available engine of the model, and by one other if that fails: an engine that can not be
   // reached, is slow or breaks. `counted` is false when none has a tokenizer, none can be reached,
   // or the prompt is refused there. table may be null. Takes no place at the engine: a tokenizer
-  // answers also where no request fits in any more.
+  // answers also where no request fits in any more. Since counting is free for callers, only some
+  // run at a time; who has waited for too long is not counted.
   Task<inference::v1::CountTokensResponse> Count(std::shared_ptr<const RoutingTable> table,
                                                  inference::v1::CountTokensRequest request);
 
@@ -37,7 +40,8 @@ class TokenCounter {
     std::string body;
   };
   struct Job;
-  EnginePointer Choose(const Route& route, const EngineState* but);
+  Task<inference::v1::CountTokensResponse> CountAtEngines(const Route& route, const Job& job);
+  EnginePointer Choose(const Route& route, const Job& job, const EngineState* but);
   Task<Told> Ask(const Job& job, EngineState& engine);
   Task<Told> AskChat(const Job& job, EngineState& engine);
   Task<Told> AskPrompts(const Job& job, EngineState& engine);
@@ -48,6 +52,8 @@ class TokenCounter {
 
   http::Client& http_;
   const Clock& clock_;
+  Notify free_;
+  int running_ = 0;
   uint64_t turn_ = 0;
   // Until when (monotonic µs) an engine is taken to have no tokenizer for a model.
   std::unordered_map<std::string, int64_t> without_until_us_;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "common/runtime/testing.h"
 #include "tests/support/engine_sim.h"
 #include "tests/support/http.h"
@@ -56,10 +58,35 @@ class Pool {
     return testing::RunOn(loops_.loop(0), [&](Loop& loop) -> Task<CountTokensResponse> {
       if (!counter_) {
         http_ = std::make_unique<http::Client>(loop);
-        counter_ = std::make_unique<TokenCounter>(*http_, clock);
+        counter_ = std::make_unique<TokenCounter>(loop, *http_, clock);
       }
       co_return co_await counter_->Count(table_, request);
     });
+  }
+  // So many at the same time; how many were counted.
+  int CountAtOnce(int count, const std::string& members) {
+    EXPECT_TRUE(Count(members).counted());  // makes the counter
+    inference::v1::CountTokensRequest request;
+    request.set_model(kModel);
+    request.set_kind(inference::v1::REQUEST_KIND_CHAT);
+    request.set_members_json(members);
+    const int64_t before = Asked(0);
+    std::atomic<int> counted{0}, ended{0};
+    const auto one = [](TokenCounter& counter, std::shared_ptr<const RoutingTable> table,
+                        inference::v1::CountTokensRequest request, std::atomic<int>& counted,
+                        std::atomic<int>& ended) -> Task<void> {
+      const auto response = co_await counter.Count(std::move(table), std::move(request));
+      counted += response.counted() ? 1 : 0;
+      ++ended;
+    };
+    loops_.loop(0).Post([&] {
+      for (int i = 0; i < count; ++i) {
+        loops_.loop(0).Spawn(one(*counter_, table_, request, counted, ended));
+      }
+    });
+    EXPECT_TRUE(sims_[0]->WaitFor([&](const EngineSim&) { return ended == count; }, 20'000));
+    EXPECT_EQ(Asked(0) - before, count);
+    return counted;
   }
   // What the engine reports for the real request.
   int64_t Billed(const std::string& path, const std::string& members) {
@@ -174,6 +201,11 @@ TEST(TokenCounter, EnginesThatAreDownAreLeftOut) {
   pool.sim(1).Stop();
   EXPECT_FALSE(pool.Count(kHello).counted());
   EXPECT_FALSE(pool.Count(kHello).counted()) << "both rest now";
+}
+
+TEST(TokenCounter, ManyAtOnceStandInLineAndAreAllCounted) {
+  Pool pool({{ENGINE_KIND_VLLM, SimDialect::kVllm}});
+  EXPECT_EQ(pool.CountAtOnce(100, kHello), 100);
 }
 
 TEST(TokenCounter, WhatCanNotBeCountedIsNot) {
