@@ -17,9 +17,13 @@ namespace {
 // How often accepting looks whether the files have changed.
 constexpr int64_t kLookEveryUs = 1'000'000;
 
-// In the wire form of ALPN. HTTP/2 is not spoken here.
-constexpr unsigned char kProtocols[] = "\x08http/1.1";
+// In the wire form of ALPN, the better one first: what the server chooses from. HTTP/2 is not spoken
+// here, and the client asks for the first only.
+constexpr unsigned char kProtocols[] =
+    "\x08http/1.1"
+    "\x08http/1.0";
 constexpr unsigned kProtocolsSize = sizeof kProtocols - 1;
+constexpr unsigned kFirstProtocolSize = 9;
 
 std::string LastProblem() {
   const unsigned long code = ERR_peek_last_error();
@@ -165,7 +169,7 @@ Result<std::shared_ptr<const TlsClientContext>> TlsClientContext::Make(
   }
   ERR_clear_error();
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_alpn_protos(context.get(), kProtocols, kProtocolsSize);
+  SSL_CTX_set_alpn_protos(context.get(), kProtocols, kFirstProtocolSize);
   return std::shared_ptr<const TlsClientContext>(new TlsClientContext(std::move(context)));
 }
 

@@ -83,7 +83,7 @@ TEST(TlsServer, Speaks12And13AndNothingOlderH40) {
   }
 }
 
-TEST(TlsServer, AgreesOnHttp11Only) {
+TEST(TlsServer, AgreesOnHttp1Only) {
   TestServer server(Transport::kTls);
   const auto connect = [&](const std::string& offered, std::string* chosen) {
     BareClient client(server.port());
@@ -97,6 +97,8 @@ TEST(TlsServer, AgreesOnHttp11Only) {
   std::string chosen;
   EXPECT_TRUE(connect("\x02h2\x08http/1.1", &chosen));
   EXPECT_EQ(chosen, "http/1.1");
+  EXPECT_TRUE(connect("\x08http/1.0", &chosen));
+  EXPECT_EQ(chosen, "http/1.0");
   EXPECT_TRUE(connect("", &chosen));
   EXPECT_EQ(chosen, "");
   EXPECT_FALSE(connect("\x02h2", &chosen));

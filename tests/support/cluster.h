@@ -29,6 +29,10 @@ struct ClusterOptions {
   int keep_alive_seconds = 0;  // 0: the product's default
   int drain_seconds = 5;
   std::string log_level = "info";
+  // More lines of YAML for the gateway's and the router's section, for example
+  // "edge_tls: {certificate_file: a, private_key_file: b}".
+  std::vector<std::string> gateway_settings;
+  std::vector<std::string> router_settings;
   // postgresql:// URLs instead of SQLite files.
   std::string auth_sql;
   std::string billing_sql;
@@ -42,9 +46,9 @@ struct ClusterOptions {
 };
 
 // A catalog with these engines: "sim/model" (chat, tools, reasoning; 1 and 3 USD per million
-// tokens), "sim/text" (completion), "sim/vision" (chat, vision), "sim/suspended", "sim/empty" (a
-// pool whose engine is not there) and "sim/private" (workspace "owner"). Prices are arguments so
-// that a test can change them.
+// tokens), "sim/text" (completion), "sim/vision" (chat, vision), "sim/embed" (embedding), "sim/dual"
+// (chat, embedding), "sim/suspended", "sim/empty" (a pool whose engine is not there) and
+// "sim/private" (workspace "owner"). Prices are arguments so that a test can change them.
 std::string DefaultCatalog(const std::vector<std::string>& engine_urls,
                            const std::string& input_price = "1",
                            const std::string& output_price = "3", int64_t engine_concurrency = 0);

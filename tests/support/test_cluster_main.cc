@@ -5,7 +5,8 @@
 //   {"port":…,"dashboard_port":…,"engine_port":…,"pids":[…],"dir":…,…}    the rest: facts.h
 //
 // With --postgres auth and billing keep their data in a PostgreSQL server of its own; where that is
-// not installed it ends with 77.
+// not installed it ends with 77. --gateway and --router add a line of YAML to those sections of the
+// configuration.
 #include <unistd.h>
 
 #include <csignal>
@@ -26,7 +27,7 @@ using namespace tollgate::test;
 
 constexpr char kUsage[] =
     "tollgate-test-cluster [--tcp] [--postgres] [--engine URL]... [--keep-requests] [--threads N] "
-    "[--credit-usd N] [--log-level L] [-- WRAPPER...]\n";
+    "[--credit-usd N] [--log-level L] [--gateway YAML]... [--router YAML]... [-- WRAPPER...]\n";
 
 struct Flags {
   ClusterOptions options;
@@ -70,6 +71,10 @@ Flags Read(int argc, char** argv) {
       flags.credit_usd = std::atoll(value);
     else if (flag == "--log-level")
       flags.options.log_level = value;
+    else if (flag == "--gateway")
+      flags.options.gateway_settings.emplace_back(value);
+    else if (flag == "--router")
+      flags.options.router_settings.emplace_back(value);
     else {
       std::fputs(kUsage, stderr);
       std::exit(2);
