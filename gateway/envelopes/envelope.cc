@@ -51,8 +51,10 @@ std::string OpenAiError(const Error& error) {
 std::string MessagesBody(const Error& error, std::string_view request_id) {
   const ErrorRow& row = error.row();
   std::string message = PublicMessage(Family::kMessages, error);
-  // This family has no param: the message names the field.
+  // This family has no param: the message names the field. What does not fit says so in words that
+  // agents know, and those it keeps.
   if (!error.param.empty() && row.messages_type == "invalid_request_error" &&
+      error.id != ErrorId::kContextLengthExceeded &&
       message.find(error.param) == std::string::npos) {
     message = error.param + ": " + message;
   }

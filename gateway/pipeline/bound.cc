@@ -32,10 +32,13 @@ Fail<Error> DoesNotFit(const RequestContext& context, int64_t asked) {
 
 void NameFieldAtFault(const CanonicalRequest& request, Error& error) {
   const auto [limit, prompt, output, at_least] = error.tokens;
-  if (error.id != ErrorId::kContextLengthExceeded || !error.param.empty() || !request.max_tokens ||
-      limit <= 0 || output <= 0) {
+  if (error.id != ErrorId::kContextLengthExceeded || !error.param.empty()) return;
+  const bool only_a_prompt = request.kind == inference::v1::REQUEST_KIND_EMBEDDING;
+  if (only_a_prompt || (limit > 0 && prompt > limit)) {
+    error.param = request.prompt_field;
     return;
   }
+  if (!request.max_tokens || limit <= 0 || output <= 0) return;
   const bool alone = output >= limit;
   const bool input_fits = prompt > 0 && !at_least && prompt < limit;
   if (alone || (input_fits && output > limit - prompt)) error.param = request.max_tokens_field;

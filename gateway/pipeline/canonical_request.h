@@ -52,8 +52,9 @@ struct CanonicalRequest {
   // Answers that the engine may generate for it; the output bound is multiplied by it.
   int32_t samples = 1;
   PromptSize prompt;
-  // The field that carries media parts, for the error of a text-only model (decisions.md 34).
-  std::string_view media_field = "messages";
+  // The field that carries the prompt: at fault when a text-only model gets an image (decisions.md
+  // 34), and when the prompt alone does not fit.
+  std::string_view prompt_field = "messages";
   bool has_tools = false;
   // What the choices say when nothing is generated (max_tokens: 0): the prompts that a completion
   // echoes, each the inside of a JSON literal. Usually empty.

@@ -45,8 +45,8 @@ Result<void> CheckCapability(RequestContext& context) {
   if (request.prompt.media_parts > 0 &&
       !HasCapability(*context.model, catalog::v1::CAPABILITY_VISION)) {
     return BadRequest("The model '" + context.model->id() + "' takes text only, but '" +
-                          std::string(request.media_field) + "' holds an image or another medium.",
-                      std::string(request.media_field));
+                          std::string(request.prompt_field) + "' holds an image or another medium.",
+                      std::string(request.prompt_field));
   }
   return {};
 }

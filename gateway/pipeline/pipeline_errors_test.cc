@@ -130,7 +130,7 @@ TEST_F(PipelineErrors, WhatCanNotFitIsRefusedWithRealNumbers) {  // decisions.md
   EXPECT_NE(answer->body.find("maximum context length is 1000 tokens"), std::string::npos);
 }
 
-// The field for the output is named where it, and not the input, is what does not fit.
+// The prompt's field where the prompt alone does not fit; the output's where that is at fault.
 TEST_F(PipelineErrors, AnEnginesOverflowNamesTheFieldAtFault) {
   const auto told = [&](const TokenAccounting& tokens, const std::string& more) {
     pb::Event event = Failed("context_length_exceeded");
@@ -147,7 +147,9 @@ TEST_F(PipelineErrors, AnEnginesOverflowNamesTheFieldAtFault) {
   const std::string named = plain + " param=max_completion_tokens";
   EXPECT_EQ(told({.limit = 100, .prompt = 20, .output = 90}, asked), named);
   EXPECT_EQ(told({.limit = 100, .output = 100}, asked), named) << "it leaves no room for any input";
-  EXPECT_EQ(told({.limit = 100, .prompt = 120, .output = 90}, asked), plain);
+  const std::string prompt = plain + " param=messages";
+  EXPECT_EQ(told({.limit = 100, .prompt = 120, .output = 90}, asked), prompt);
+  EXPECT_EQ(told({.limit = 100, .prompt = 101, .prompt_is_lower_bound = true}, ""), prompt);
   EXPECT_EQ(told({.limit = 100, .prompt = 20, .output = 90, .prompt_is_lower_bound = true}, asked),
             plain);
   EXPECT_EQ(told({.limit = 100, .prompt = 20, .output = 80}, asked), plain);

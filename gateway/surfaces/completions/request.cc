@@ -128,7 +128,7 @@ void Reader::PrepareEcho(const TextInputs& prompts) {
 Result<CanonicalRequest> Reader::Read() {
   if (!root_.is_object()) return BadRequest("The request body must be a JSON object.");
   request_.kind = inference::v1::REQUEST_KIND_COMPLETION;
-  request_.media_field = "prompt";
+  request_.prompt_field = "prompt";
   if (auto read = ReadModel(); !read) return Fail{read.error()};
   const json::Value prompt = root_.Find("prompt");
   auto prompts = ReadTextInputs(prompt, {.name = "prompt", .most = kMaxChoices});

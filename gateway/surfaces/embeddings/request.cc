@@ -61,7 +61,7 @@ Result<CanonicalRequest> ParseEmbeddingRequest(const json::Document& body) {
   if (!root.is_object()) return BadRequest("The request body must be a JSON object.");
   CanonicalRequest request;
   request.kind = inference::v1::REQUEST_KIND_EMBEDDING;
-  request.media_field = "input";
+  request.prompt_field = "input";
   const json::Value model = root.Find("model");
   if (model.is_null()) return BadRequest("Missing required parameter: 'model'.", "model");
   if (!model.is_string()) return BadRequest("'model' must be a string.", "model");

@@ -59,7 +59,7 @@ TEST(MessagesRequest, TheSmallestOne) {
   EXPECT_EQ(request.samples, 1);
   EXPECT_EQ(request.prompt.messages, 1);
   EXPECT_EQ(request.prompt.text_bytes, 2);
-  EXPECT_EQ(request.media_field, "messages");
+  EXPECT_EQ(request.prompt_field, "messages");
   EXPECT_FALSE(request.has_tools);
   EXPECT_EQ(request.kind, inference::v1::REQUEST_KIND_CHAT);
 }

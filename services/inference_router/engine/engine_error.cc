@@ -194,7 +194,7 @@ EngineFailure ClassifyAnswer(int status, std::string_view body, std::string_view
   const json::Value root = parsed->root();
   // The HTTP status decides; only where it says nothing (500 and the like) is the body believed.
   int meant = status;
-  if (status >= 500 && status != 503) {
+  if (status >= 500 && (status < 502 || status > 504)) {
     const int inside = StatusInside(root, status);
     if (inside < 500) meant = inside == 400 || inside == 422 || inside == 429 ? inside : status;
   } else if (status == 424 || status == 400) {

@@ -100,6 +100,11 @@ TEST(EngineError, EnginesThatHideTheRealStatus) {
              R"({"error":{"code":400,"message":"bad grammar","type":"invalid_request_error"}})")
           .id,
       ErrorId::kBadRequest);
+  // These say what they mean (gateway-spec.md "Envelopes").
+  for (const int status : {502, 504}) {
+    EXPECT_EQ(Answer(status, R"({"error":{"code":400,"type":"invalid_request_error"}})").id,
+              ErrorId::kUpstreamError);
+  }
   EXPECT_EQ(Answer(424, R"({"error":"x","error_type":"overloaded"})").id, ErrorId::kRateLimited);
   EXPECT_EQ(Answer(424, R"({"error":"x","error_type":"generation"})").id, ErrorId::kUpstreamError);
 }
