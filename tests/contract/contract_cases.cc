@@ -260,6 +260,7 @@ std::vector<Case> Engines() {
     const char* code;
     const char* type;
     const char* retry_after;
+    const char* param = "";
   };
   const Row rows[] = {
       {"Engine500", R"({"status":500})", 502, "server_error", "server_error", "?"},
@@ -275,10 +276,10 @@ std::vector<Case> Engines() {
        "service_unavailable", "?"},
       {"EngineSaysContextLength",
        R"({"status":400,"error_body":{"error":{"message":"This model's maximum context length is 4096 tokens. However, your request has 5000 input tokens.","code":400}}})",
-       400, "context_length_exceeded", kInvalid, ""},
+       400, "context_length_exceeded", kInvalid, "", "messages"},
       {"EngineSaysContextLengthUnder500",
        R"({"status":500,"error_body":{"object":"error","message":"The input (5000 tokens) is longer than the model's context length (4096 tokens).","code":500}})",
-       400, "context_length_exceeded", kInvalid, ""},
+       400, "context_length_exceeded", kInvalid, "", "messages"},
   };
   std::vector<Case> cases;
   for (const Row& row : rows) {
@@ -289,6 +290,7 @@ std::vector<Case> Engines() {
                      .status = row.status,
                      .code = row.code,
                      .type = row.type,
+                     .param = row.param,
                      .retry_after = row.retry_after});
   }
   return cases;

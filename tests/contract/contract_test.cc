@@ -1,85 +1,20 @@
-// The table of contract_cases.cc against the all-in-one process and the cluster over TCP, or
-// against what TOLLGATE_CONTRACT_URL (http://host:port) names; then TOLLGATE_FACTS holds what
-// tests/support/facts.h describes, and cases that need more than it says are skipped.
+// The table of contract_cases.cc against each target (target.h). Cases that need more than its
+// facts say are skipped.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
-#include <memory>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <tuple>
 
 #include "tests/contract/contract_cases.h"
-#include "tests/support/engine_sim.h"
-#include "tests/support/facts.h"
+#include "tests/contract/published_errors.h"
+#include "tests/contract/target.h"
 
 namespace tollgate::test {
 namespace {
-
-struct Target {
-  EngineSim engines[2];
-  std::unique_ptr<Cluster> cluster;
-  std::string host = "127.0.0.1";
-  int port = 0;
-  Json facts;
-  std::string failure;
-};
-
-const char* ExternalUrl() { return std::getenv("TOLLGATE_CONTRACT_URL"); }
-
-void UseExternal(Target& target) {
-  const std::string url = ExternalUrl();
-  const size_t host = url.find("://") == std::string::npos ? 0 : url.find("://") + 3;
-  const size_t colon = url.find(':', host);
-  target.host = url.substr(host, colon - host);
-  target.port = colon == std::string::npos ? 80 : std::atoi(url.c_str() + colon + 1);
-  const char* facts = std::getenv("TOLLGATE_FACTS");
-  target.facts = Json::Parse(facts ? facts : "{}").value_or(Json());
-  if (url.starts_with("https")) target.failure = "only http:// can be asked";
-  if (!target.facts["model"].is_string()) target.failure = "TOLLGATE_FACTS must name a model";
-}
-
-void StartOwn(Target& target, const std::string& kind) {
-  for (EngineSim& engine : target.engines) {
-    if (!engine.Start(&target.failure)) return;
-  }
-  ClusterOptions options;
-  options.all_in_one = kind == "allinone";
-  options.catalog = DefaultCatalog({target.engines[0].base_url(), target.engines[1].base_url()});
-  target.cluster = std::make_unique<Cluster>(options);
-  target.failure = target.cluster->Start();
-  if (!target.failure.empty()) return;
-  target.port = target.cluster->port();
-  target.facts = MakeFacts(*target.cluster, 1000);
-}
-
-class Targets : public ::testing::Environment {
- public:
-  Target& Of(const std::string& kind) {
-    std::unique_ptr<Target>& target = targets_[kind];
-    if (!target) {
-      target = std::make_unique<Target>();
-      kind == "url" ? UseExternal(*target) : StartOwn(*target, kind);
-    }
-    return *target;
-  }
-  void TearDown() override {
-    for (auto& [kind, target] : targets_) {
-      if (!target->cluster || !target->failure.empty()) continue;
-      EXPECT_TRUE(target->cluster->VerifyLedger().ok) << kind;
-      EXPECT_EQ(target->cluster->StopOrderly(), "") << kind;
-    }
-    targets_.clear();
-  }
-
- private:
-  std::map<std::string, std::unique_ptr<Target>> targets_;
-};
-
-Targets* const kTargets = static_cast<Targets*>(::testing::AddGlobalTestEnvironment(new Targets));
 
 std::string Replace(std::string text, const std::string& mark, const std::string& by) {
   for (size_t at = 0; (at = text.find(mark, at)) != std::string::npos; at += by.size()) {
@@ -157,7 +92,7 @@ using Parameter = std::tuple<std::string, size_t>;
 class ContractTest : public ::testing::TestWithParam<Parameter> {
  protected:
   const Case& one() const { return Cases()[std::get<1>(GetParam())]; }
-  Target& target() const { return kTargets->Of(std::get<0>(GetParam())); }
+  Target& target() const { return TargetOf(std::get<0>(GetParam())); }
   std::string Fill(const std::string& text, bool stream) const {
     return Replace(Replace(text, "$M", target().facts["model"].str()), "$S",
                    stream ? ",\"stream\":true" : "");
@@ -218,13 +153,8 @@ TEST_P(ContractTest, AnswersAsPublished) {
   Ask(true);
 }
 
-std::vector<std::string> Kinds() {
-  if (ExternalUrl() != nullptr) return {"url"};
-  return {"allinone", "tcp"};
-}
-
 INSTANTIATE_TEST_SUITE_P(Wire, ContractTest,
-                         ::testing::Combine(::testing::ValuesIn(Kinds()),
+                         ::testing::Combine(::testing::ValuesIn(TargetKinds()),
                                             ::testing::Range<size_t>(0, Cases().size())),
                          [](const auto& info) {
                            return std::get<0>(info.param) + "_" +
@@ -232,11 +162,11 @@ INSTANTIATE_TEST_SUITE_P(Wire, ContractTest,
                          });
 
 class RequestIdTest : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Wire, RequestIdTest, ::testing::ValuesIn(Kinds()),
+INSTANTIATE_TEST_SUITE_P(Wire, RequestIdTest, ::testing::ValuesIn(TargetKinds()),
                          [](const auto& info) { return info.param; });
 
 TEST_P(RequestIdTest, MadeWhereNoneWasSentOrItIsMalformed) {
-  Target& target = kTargets->Of(GetParam());
+  Target& target = TargetOf(GetParam());
   ASSERT_EQ(target.failure, "");
   std::set<std::string> seen;
   const HeaderList sent[] = {
@@ -257,32 +187,20 @@ TEST_P(RequestIdTest, MadeWhereNoneWasSentOrItIsMalformed) {
       longest);
 }
 
-// docs/errors.md is the published catalog (tests/structure holds it against the code).
 TEST(Catalog, EveryRowHasACase) {
-  const char* source = std::getenv("TOLLGATE_SOURCE");
-  const std::string text = ReadFile(std::string(source ? source : ".") + "/docs/errors.md");
   // Our own failure is not to be had from outside.
   const std::set<std::string> unreachable = {"server_error"};
   std::set<std::string> covered;
   for (const Case& one : Cases()) {
-    covered.insert(std::to_string(one.status) + " `" + one.code + "` `" + one.type + "`");
+    covered.insert(std::to_string(one.status) + " " + one.code + " " + one.type);
   }
-  int rows = 0;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    std::vector<std::string> cells;
-    std::istringstream parts(line);
-    for (std::string cell; std::getline(parts, cell, '|');) {
-      const size_t begin = cell.find_first_not_of(' ');
-      const size_t end = cell.find_last_not_of(' ');
-      cells.push_back(begin == std::string::npos ? "" : cell.substr(begin, end - begin + 1));
-    }
-    if (cells.size() < 6 || std::atoi(cells[2].c_str()) < 400) continue;
-    ++rows;
-    if (unreachable.contains(cells[1])) continue;
-    EXPECT_TRUE(covered.contains(cells[2] + " " + cells[3] + " " + cells[4])) << line;
+  EXPECT_GE(PublishedErrors().size(), 16u);
+  for (const auto& [name, row] : PublishedErrors()) {
+    if (unreachable.contains(name)) continue;
+    EXPECT_TRUE(
+        covered.contains(std::to_string(row.status) + " " + row.code + " " + row.openai_type))
+        << name;
   }
-  EXPECT_GE(rows, 16);
 }
 
 }  // namespace
