@@ -17,6 +17,7 @@ struct System {
 EngineSimOptions EngineOptions() {
   EngineSimOptions options;
   options.tokens = 10;
+  options.models = {"sim/model", "outside/model"};
   return options;
 }
 

@@ -1,7 +1,8 @@
 // The fixture of all integration tests: the same cases against the all-in-one process (with direct
 // calls, and over in-process gRPC, docs/adr/0006), against a cluster in which every service is its
 // own process over TCP, and what concerns keys, limits and money also against such a cluster whose
-// services keep their data in PostgreSQL. Two simulated engines serve "sim/model".
+// services keep their data in PostgreSQL. Two simulated engines serve "sim/model" and
+// "outside/model", which no catalog lists.
 #pragma once
 
 #include <gtest/gtest.h>

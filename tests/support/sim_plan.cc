@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tests/support/sim_completions.h"
+#include "tests/support/sim_embeddings.h"
 #include "tests/support/sim_text.h"
 #include "tests/support/sim_tokenizer.h"
 
@@ -19,8 +21,8 @@ std::string TextOfContent(const Json& content) {
   return text;
 }
 
-// The script that a request brings: its member "x_sim", or, for surfaces that hand no unknown member
-// on to the engine, the JSON behind "x_sim:" that its last message consists of.
+// The script that a request brings: its member "x_sim", or, for surfaces that hand no unknown
+// member on to the engine, the JSON behind "x_sim:" that its last message consists of.
 Json OwnScript(const Json& body) {
   if (body.has("x_sim")) return body["x_sim"];
   constexpr std::string_view kMark = "x_sim:";
@@ -49,6 +51,11 @@ class ScriptReader {
     return request_.has(key) ? request_[key] : otherwise_[key];
   }
   bool has(const char* key) const { return !(*this)[key].is_null(); }
+  Json Pick(std::initializer_list<const char*> keys) const {
+    Json picked = Json::Object();
+    for (const char* key : keys) picked.Set(key, (*this)[key]);
+    return picked;
+  }
   int64_t integer(const char* key, int64_t otherwise) const {
     return (*this)[key].integer(otherwise);
   }
@@ -259,7 +266,7 @@ SimChoice MakeChoice(const Json& body, const ScriptReader& script, const EngineS
 uint64_t SeedOf(const Json& body, uint64_t seed) {
   uint64_t hash = MixHash(static_cast<uint64_t>(body["seed"].integer(0)), seed);
   hash = MixHash(body["model"].str(), hash);
-  if (body["prompt"].is_string()) hash = MixHash(body["prompt"].str(), hash);
+  if (body.has("suffix")) hash = MixHash(body["suffix"].str(), hash);
   for (const Json& message : body["messages"].elements()) {
     hash = MixHash(message["role"].str(), hash);
     hash = MixHash(TextOfContent(message["content"]), hash);
@@ -282,16 +289,67 @@ std::optional<SimError> CheckWindow(int64_t window, int64_t prompt, const Json& 
   return error;
 }
 
-std::optional<SimError> CheckShape(const Json& body, bool chat, const EngineSimOptions& options) {
+// A choice per prompt and n; as older vLLM does it, answers that best_of leaves out count.
+void CompletePrompts(const Json& body, const ScriptReader& script, const EngineSimOptions& options,
+                     int64_t budget, SimPlan& plan) {
+  const int64_t n = std::clamp<int64_t>(body["n"].integer(1), 1, 128);
+  const int64_t best_of = std::max(body["best_of"].integer(n), n);
+  for (const Json& prompt : InputsOf(body["prompt"])) {
+    const std::string text = TextOfPrompt(prompt);
+    const uint64_t seed = MixHash(text, SeedOf(body, options.seed));
+    for (int64_t i = 0; i < best_of; ++i) {
+      SimChoice choice =
+          MakeChoice(body, script, options, MixHash(static_cast<uint64_t>(i), seed), budget);
+      if (i < n) {
+        if (body["echo"].boolean()) choice.echo = text;
+        plan.choices.push_back(std::move(choice));
+      } else {
+        for (const SimSegment& segment : choice.segments) plan.unseen_tokens += segment.count;
+      }
+    }
+  }
+}
+
+// Tokens of the longest prompt: each has a window of its own.
+int64_t LongestPrompt(const Json& body, int64_t all) {
+  const std::vector<Json> prompts = InputsOf(body["prompt"]);
+  if (prompts.size() < 2) return all;
+  int64_t longest = 0;
+  for (const Json& prompt : prompts) {
+    longest = std::max(longest, CountPrompt(Json::Object().Set("prompt", prompt)));
+  }
+  return longest;
+}
+
+std::optional<SimError> CheckShape(const Json& body, SimKind kind,
+                                   const EngineSimOptions& options) {
   if (!body.is_object()) return Bad("the body is not a JSON object");
   const std::string& model = body["model"].str();
   if (std::find(options.models.begin(), options.models.end(), model) == options.models.end()) {
     return SimError{404, "NotFoundError", "The model `" + model + "` does not exist.", "model"};
   }
-  if (chat && (!body["messages"].is_array() || body["messages"].size() == 0)) {
+  if (kind == SimKind::kChat && (!body["messages"].is_array() || body["messages"].size() == 0)) {
     return Bad("messages: Field required", "messages");
   }
-  if (!chat && !body.has("prompt")) return Bad("prompt: Field required", "prompt");
+  if (kind == SimKind::kCompletion && !body.has("prompt")) {
+    return Bad("prompt: Field required", "prompt");
+  }
+  if (kind == SimKind::kEmbedding && !body.has("input")) {
+    return Bad("input: Field required", "input");
+  }
+  return std::nullopt;
+}
+
+std::optional<SimError> PlanEmbedding(const Json& body, const ScriptReader& script,
+                                      const EngineSimOptions& options, SimPlan& plan) {
+  if (auto error = CheckEmbedding(body, options.context_window)) return error;
+  const std::string tokens = std::to_string(plan.prompt_tokens);
+  std::string usage = plan.script.usage.value_or(
+      "{\"prompt_tokens\":" + tokens + ",\"total_tokens\":" + tokens + ",\"completion_tokens\":0}");
+  if (plan.script.no_usage) usage.clear();
+  plan.stream = false;
+  plan.body = EmbeddingBody(
+      body, script.Pick({"embedding_format", "embedding_order", "embedding_missing"}), usage);
   return std::nullopt;
 }
 
@@ -307,12 +365,13 @@ int64_t SimPlan::steps() const {
   return most;
 }
 
-std::optional<SimError> MakePlan(const Json& body, bool chat, const EngineSimOptions& options,
+std::optional<SimError> MakePlan(const Json& body, SimKind kind, const EngineSimOptions& options,
                                  const Json& default_script, SimPlan& plan,
                                  std::map<std::string, int64_t>* refused) {
-  if (auto error = CheckShape(body, chat, options)) return error;
+  if (auto error = CheckShape(body, kind, options)) return error;
   const Json own_script = OwnScript(body);
   const ScriptReader script(own_script, default_script);
+  const bool chat = kind == SimKind::kChat;
   plan.chat = chat;
   plan.stream = body["stream"].boolean();
   plan.include_usage = body["stream_options"]["include_usage"].boolean();
@@ -322,23 +381,29 @@ std::optional<SimError> MakePlan(const Json& body, bool chat, const EngineSimOpt
   plan.flat_errors = options.flat_errors;
   plan.reasoning_field = options.reasoning_field;
   plan.model = body["model"].str();
-  plan.prompt_tokens = CountPrompt(body);
+  plan.prompt_tokens = kind == SimKind::kEmbedding ? CountInput(body) : CountPrompt(body);
   ReadScript(script, options, plan.script);
   if (refused != nullptr && plan.script.status_times >= 0 &&
       (*refused)[plan.script.tag]++ >= plan.script.status_times) {
     plan.script.status = 0;
   }
   if (plan.script.status != 0) return std::nullopt;
+  if (kind == SimKind::kEmbedding) return PlanEmbedding(body, script, options, plan);
 
   const Json& wanted = body["max_completion_tokens"].is_number() ? body["max_completion_tokens"]
                                                                  : body["max_tokens"];
   if (wanted.is_number() && wanted.integer() < 1) {
     return Bad("max_tokens must be at least 1, got " + wanted.number_text() + ".", "max_tokens");
   }
-  if (auto error = CheckWindow(options.context_window, plan.prompt_tokens, wanted)) return error;
-  const int64_t rest = options.context_window - plan.prompt_tokens;
+  const int64_t prompt = LongestPrompt(body, plan.prompt_tokens);
+  if (auto error = CheckWindow(options.context_window, prompt, wanted)) return error;
+  const int64_t rest = options.context_window - prompt;
   const int64_t budget =
       wanted.is_number() ? wanted.integer() : (chat ? rest : std::min<int64_t>(rest, 16));
+  if (!chat) {
+    CompletePrompts(body, script, options, budget, plan);
+    return std::nullopt;
+  }
   const int64_t n = std::clamp<int64_t>(body["n"].integer(1), 1, 128);
   const uint64_t seed = SeedOf(body, options.seed);
   for (int64_t i = 0; i < n; ++i) {

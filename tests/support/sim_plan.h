@@ -37,6 +37,7 @@ struct SimSegment {
 
 struct SimChoice {
   std::vector<SimSegment> segments;
+  std::string echo;  // the prompt, which stands before the first token
   std::string finish_reason;
 };
 
@@ -62,6 +63,8 @@ struct SimScript {
   std::vector<std::string> raw_chunks;  // ready bytes, sent instead of everything else
 };
 
+enum class SimKind { kChat, kCompletion, kEmbedding };
+
 struct SimPlan {
   bool chat = true;
   bool stream = false;
@@ -73,6 +76,8 @@ struct SimPlan {
   std::string model;
   int64_t prompt_tokens = 0;
   std::vector<SimChoice> choices;
+  int64_t unseen_tokens = 0;  // of the samples that best_of leaves out
+  std::string body;           // the ready answer of an embedding request
   SimScript script;
 
   int64_t steps() const;  // tokens of the longest choice
@@ -80,7 +85,7 @@ struct SimPlan {
 
 // Fills the plan, or tells how the request is refused. default_script is an object or null.
 // `refused` counts, by tag, the requests that a script with status_times has refused so far.
-std::optional<SimError> MakePlan(const Json& body, bool chat, const EngineSimOptions& options,
+std::optional<SimError> MakePlan(const Json& body, SimKind kind, const EngineSimOptions& options,
                                  const Json& default_script, SimPlan& plan,
                                  std::map<std::string, int64_t>* refused = nullptr);
 

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "tests/support/sim_completions.h"
 #include "tests/support/sim_text.h"
 
 namespace tollgate::test {
@@ -66,6 +67,26 @@ Folded Fold(const SimChoice& choice) {
   return folded;
 }
 
+// The legacy log probabilities of this token, and of the prompt before the first one.
+std::string LegacyPiece(const SimCursor& cursor) {
+  const std::string& echo = cursor.choice().echo;
+  std::vector<std::string> prompt;
+  if (cursor.emitted() == 0) prompt = SplitTokens(echo);
+  std::vector<std::string_view> tokens(prompt.begin(), prompt.end());
+  tokens.push_back(cursor.text());
+  return LegacyLogprobs(tokens,
+                        cursor.emitted() == 0 ? 0 : CountCharacters(echo) + cursor.characters());
+}
+
+std::string LegacyWhole(const SimChoice& choice) {
+  const std::vector<std::string> prompt = SplitTokens(choice.echo);
+  std::vector<std::string_view> tokens(prompt.begin(), prompt.end());
+  for (SimCursor cursor(&choice); !cursor.at_end(); cursor.Advance()) {
+    tokens.push_back(cursor.text());
+  }
+  return LegacyLogprobs(tokens, 0);
+}
+
 }  // namespace
 
 std::string_view SimCursor::text() const {
@@ -89,6 +110,8 @@ std::string_view SimCursor::escaped() {
 }
 
 void SimCursor::Advance() {
+  ++emitted_;
+  characters_ += CountCharacters(text());
   if (++offset_ < segment().count) return;
   offset_ = 0;
   ++segment_;
@@ -118,6 +141,7 @@ void SimRenderer::UsageMember(std::string& out, int64_t completion_tokens) const
 std::string SimRenderer::Usage(int64_t completion_tokens, int64_t reasoning_tokens) const {
   const SimScript& script = plan_->script;
   if (script.usage) return *script.usage;
+  completion_tokens += plan_->unseen_tokens;
   std::string out =
       "{\"prompt_tokens\":" + std::to_string(plan_->prompt_tokens) +
       ",\"total_tokens\":" + std::to_string(plan_->prompt_tokens + completion_tokens) +
@@ -147,14 +171,14 @@ void SimRenderer::Role(std::string& out, int choice) const {
   out += "}\n\n";
 }
 
-void SimRenderer::Token(std::string& out, int choice, SimCursor& cursor,
-                        int64_t completion_tokens) const {
+void SimRenderer::Token(std::string& out, int choice, SimCursor& cursor) const {
   out += head_;
   out += "\"choices\":[{\"index\":";
   AppendInteger(out, choice);
   const SimSegment& segment = cursor.segment();
   if (!plan_->chat) {
     out += ",\"text\":\"";
+    if (cursor.emitted() == 0) AppendJsonEscaped(out, cursor.choice().echo);
     out += cursor.escaped();
     out += '"';
   } else if (segment.kind == SimSegment::Kind::kTool) {
@@ -176,22 +200,24 @@ void SimRenderer::Token(std::string& out, int choice, SimCursor& cursor,
   }
   if (plan_->logprobs && plan_->chat && segment.kind == SimSegment::Kind::kText) {
     out += ",\"logprobs\":{\"content\":[" + Logprob(cursor.text()) + "]}";
+  } else if (plan_->logprobs && !plan_->chat) {
+    out += ",\"logprobs\":" + LegacyPiece(cursor);
   } else {
     out += ",\"logprobs\":null";
   }
   out += ",\"finish_reason\":null}]";
-  UsageMember(out, completion_tokens);
+  UsageMember(out, cursor.emitted() + 1);
   out += "}\n\n";
 }
 
-void SimRenderer::Finish(std::string& out, int choice, const std::string& reason,
-                         int64_t completion_tokens) const {
+void SimRenderer::Finish(std::string& out, int choice, const SimCursor& cursor) const {
   out += head_;
   out += "\"choices\":[{\"index\":";
   AppendInteger(out, choice);
   out += plan_->chat ? ",\"delta\":{}" : ",\"text\":\"\"";
-  out += ",\"logprobs\":null,\"finish_reason\":" + JsonQuoted(reason) + ",\"stop_reason\":null}]";
-  UsageMember(out, completion_tokens);
+  out += ",\"logprobs\":null,\"finish_reason\":" + JsonQuoted(cursor.choice().finish_reason) +
+         ",\"stop_reason\":null}]";
+  UsageMember(out, cursor.emitted());
   out += "}\n\n";
 }
 
@@ -214,7 +240,7 @@ std::string SimRenderer::Whole(int64_t completion_tokens, int64_t reasoning_toke
     if (i != 0) out += ',';
     out += "{\"index\":" + std::to_string(i);
     if (!plan_->chat) {
-      out += ",\"text\":" + JsonQuoted(folded.content);
+      out += ",\"text\":" + JsonQuoted(choice.echo + folded.content);
     } else {
       const bool no_content =
           folded.content.empty() && (!folded.tool_calls.empty() || !folded.reasoning.empty());
@@ -225,7 +251,11 @@ std::string SimRenderer::Whole(int64_t completion_tokens, int64_t reasoning_toke
              "\":" + (folded.reasoning.empty() ? "null" : JsonQuoted(folded.reasoning)) + "}";
     }
     out += ",\"logprobs\":";
-    out += plan_->logprobs && plan_->chat ? "{\"content\":[" + folded.logprobs + "]}" : "null";
+    if (plan_->logprobs) {
+      out += plan_->chat ? "{\"content\":[" + folded.logprobs + "]}" : LegacyWhole(choice);
+    } else {
+      out += "null";
+    }
     out += ",\"finish_reason\":" + JsonQuoted(choice.finish_reason) + ",\"stop_reason\":null}";
   }
   out += "],\"service_tier\":null,\"system_fingerprint\":null";

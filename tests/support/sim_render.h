@@ -24,11 +24,16 @@ class SimCursor {
   // The same as the inside of a JSON string literal; valid until the next call.
   std::string_view escaped();
   void Advance();
+  // Tokens and characters before this one.
+  int64_t emitted() const { return emitted_; }
+  int64_t characters() const { return characters_; }
 
  private:
   const SimChoice* choice_;
   size_t segment_ = 0;
   int64_t offset_ = 0;
+  int64_t emitted_ = 0;
+  int64_t characters_ = 0;
   std::string scratch_;
 };
 
@@ -38,9 +43,8 @@ class SimRenderer {
 
   // Appends whole events ("data: …\n\n").
   void Role(std::string& out, int choice) const;
-  void Token(std::string& out, int choice, SimCursor& cursor, int64_t completion_tokens) const;
-  void Finish(std::string& out, int choice, const std::string& reason,
-              int64_t completion_tokens) const;
+  void Token(std::string& out, int choice, SimCursor& cursor) const;
+  void Finish(std::string& out, int choice, const SimCursor& cursor) const;
   void FinalUsage(std::string& out, int64_t completion_tokens, int64_t reasoning_tokens) const;
   void ErrorEvent(std::string& out) const;
 

@@ -93,10 +93,13 @@ void SimService::OnRequest(SimConnection& connection, SimHttpRequest request) {
     return Respond(connection, 401, R"({"error":"Unauthorized"})");
   }
   if (request.method == "POST" && path == "/v1/chat/completions") {
-    return Generate(connection, std::move(request), true);
+    return Generate(connection, std::move(request), SimKind::kChat);
   }
   if (request.method == "POST" && path == "/v1/completions") {
-    return Generate(connection, std::move(request), false);
+    return Generate(connection, std::move(request), SimKind::kCompletion);
+  }
+  if (request.method == "POST" && path == "/v1/embeddings") {
+    return Generate(connection, std::move(request), SimKind::kEmbedding);
   }
   if (request.method == "POST" && Tokenize(connection, request)) return;
   if (path == "/health" || path == "/ping")
@@ -116,7 +119,7 @@ void SimService::OnRequest(SimConnection& connection, SimHttpRequest request) {
   Respond(connection, 404, R"({"detail":"Not Found"})");
 }
 
-void SimService::Generate(SimConnection& connection, SimHttpRequest request, bool chat) {
+void SimService::Generate(SimConnection& connection, SimHttpRequest request, SimKind kind) {
   auto record = std::make_shared<SimRecord>();
   record->fixed.number = next_number_++;
   record->fixed.path = request.path;
@@ -126,7 +129,7 @@ void SimService::Generate(SimConnection& connection, SimHttpRequest request, boo
   std::optional<SimError> error;
   {
     std::lock_guard lock(mutex_);
-    error = body ? MakePlan(*body, chat, options_, default_script_, answer->plan, &refused_)
+    error = body ? MakePlan(*body, kind, options_, default_script_, answer->plan, &refused_)
                  : SimError{400, "BadRequestError", "the body is not JSON", ""};
     record->fixed.stream = answer->plan.stream;
     record->fixed.prompt_tokens = answer->plan.prompt_tokens;
@@ -153,8 +156,8 @@ void SimService::Generate(SimConnection& connection, SimHttpRequest request, boo
   it.steps = it.plan.steps();
   it.token_us = static_cast<int64_t>(it.plan.script.token_ms * 1000);
   for (const SimChoice& choice : it.plan.choices) it.cursors.emplace_back(&choice);
-  const std::string id =
-      (chat ? "chatcmpl-" : "cmpl-") + answer_prefix_ + std::to_string(it.record->fixed.number);
+  const std::string id = (kind == SimKind::kChat ? "chatcmpl-" : "cmpl-") + answer_prefix_ +
+                         std::to_string(it.record->fixed.number);
   it.renderer.emplace(&it.plan, id, static_cast<int64_t>(std::time(nullptr)),
                       options_.usage_details);
   connection.answer = std::move(answer);
@@ -213,11 +216,14 @@ void SimService::Continue(SimConnection& connection, Answer& answer) {
   }
   if (!answer.plan.stream) {
     if (script.cut_after >= 0 || script.hang_after >= 0) {
+      if (!answer.plan.body.empty()) SendHalf(connection, answer.plan.body);
       Fault(connection, answer);
       return;
     }
     while (answer.step < answer.steps) Step(answer);
-    const std::string body = answer.renderer->Whole(answer.tokens, answer.reasoning_tokens);
+    const std::string body = answer.plan.body.empty()
+                                 ? answer.renderer->Whole(answer.tokens, answer.reasoning_tokens)
+                                 : answer.plan.body;
     answer.record->status = 200;
     answer.record->finished = true;
     finished_.fetch_add(1);
@@ -234,6 +240,14 @@ void SimService::Continue(SimConnection& connection, Answer& answer) {
   }
   if (!script.raw_chunks.empty()) return SendRaw(connection, answer);
   SendEvents(connection, answer);
+}
+
+// The head and the first half of an answer that is not streamed.
+void SimService::SendHalf(SimConnection& connection, const std::string& body) {
+  connection.out += std::string("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n") + kServer +
+                    "content-length: " + std::to_string(body.size()) + "\r\n\r\n" +
+                    body.substr(0, body.size() / 2);
+  loop_->Flush(connection);
 }
 
 // Everything that is due leaves in one write.
@@ -279,12 +293,10 @@ void SimService::Step(Answer& answer) {
     ++emitted;
     ++answer.tokens;
     if (cursor.segment().kind == SimSegment::Kind::kReasoning) ++answer.reasoning_tokens;
-    if (answer.plan.stream)
-      answer.renderer->Token(answer.events, static_cast<int>(i), cursor, answer.tokens);
+    if (answer.plan.stream) answer.renderer->Token(answer.events, static_cast<int>(i), cursor);
     cursor.Advance();
     if (cursor.at_end() && answer.plan.stream) {
-      answer.renderer->Finish(answer.events, static_cast<int>(i), cursor.choice().finish_reason,
-                              answer.tokens);
+      answer.renderer->Finish(answer.events, static_cast<int>(i), cursor);
     }
   }
   ++answer.step;

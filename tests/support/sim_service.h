@@ -45,7 +45,7 @@ class SimService : public SimLoop::Handler {
 
  private:
   struct Answer;
-  void Generate(SimConnection& connection, SimHttpRequest request, bool chat);
+  void Generate(SimConnection& connection, SimHttpRequest request, SimKind kind);
   void Begin(SimConnection& connection, Answer& answer);
   // Emits what is due; ends the answer when nothing is left.
   void Continue(SimConnection& connection, Answer& answer);
@@ -53,6 +53,7 @@ class SimService : public SimLoop::Handler {
   bool Fault(SimConnection& connection, Answer& answer);
   void FinishStream(SimConnection& connection, Answer& answer);
   void SendRaw(SimConnection& connection, Answer& answer);
+  void SendHalf(SimConnection& connection, const std::string& body);
   void SendEvents(SimConnection& connection, Answer& answer);
   void Ended(Answer& answer);
   void Respond(SimConnection& connection, int status, const std::string& body,
@@ -75,8 +76,8 @@ class SimService : public SimLoop::Handler {
   Json default_script_;
   std::map<std::string, int64_t> refused_;  // by tag; see MakePlan
   std::vector<std::shared_ptr<SimRecord>> records_;
-  std::atomic<int64_t> tokenizer_requests_{0}, requests_{0}, running_{0}, finished_{0}, aborted_{0}, prompt_tokens_{0},
-      tokens_{0};
+  std::atomic<int64_t> tokenizer_requests_{0}, requests_{0}, running_{0}, finished_{0}, aborted_{0},
+      prompt_tokens_{0}, tokens_{0};
 };
 
 }  // namespace tollgate::test

@@ -112,7 +112,10 @@ int64_t CountPrompt(const Json& body) {
   const Json& prompt = body["prompt"];
   if (prompt.is_string()) return std::max<int64_t>(1, CountTokens(prompt.str()));
   if (prompt.is_array()) {
-    for (const Json& one : prompt.elements()) count += one.is_string() ? CountTokens(one.str()) : 1;
+    for (const Json& one : prompt.elements()) {
+      const auto ids = static_cast<int64_t>(one.is_array() ? one.size() : 1);
+      count += one.is_string() ? CountTokens(one.str()) : ids;
+    }
     return std::max<int64_t>(1, count);
   }
   for (const Json& message : body["messages"].elements()) {

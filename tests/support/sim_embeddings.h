@@ -1,0 +1,28 @@
+// The simulated engine's embeddings: made-up vectors, the same for the same input. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/support/json.h"
+#include "tests/support/sim_plan.h"
+
+namespace tollgate::test {
+
+// What tests hold answers against. `input` is one of InputsOf (sim_completions.h).
+std::vector<float> EmbeddingOf(const Json& input, int64_t dimensions);
+inline constexpr int64_t kEmbeddingDimensions = 64;
+
+// Tokens of the input, with two marks around each text.
+int64_t CountInput(const Json& body);
+
+// Why the request is refused, if it is.
+std::optional<SimError> CheckEmbedding(const Json& body, int64_t window);
+
+// How an answer differs from a good one, from x_sim: `embedding_format` ("float" or "base64",
+// whatever was asked for), `embedding_order` ("reversed"), `embedding_missing` (so many vectors).
+std::string EmbeddingBody(const Json& body, const Json& script, const std::string& usage);
+
+}  // namespace tollgate::test
