@@ -1,5 +1,7 @@
 #include "tests/fuzz/translation/answer.h"
 
+#include <algorithm>
+
 #include "tests/fuzz/translation/text.h"
 
 namespace tollgate::fuzz {
@@ -75,12 +77,16 @@ void AddCalls(Random& random, int index, Choice& choice, Steps& steps) {
 }
 
 void AddText(Random& random, int index, Kind kind, bool logprobs, Steps& steps) {
+  const std::u16string text =
+      RandomText(random, random.Pick<size_t>({3, 12, 40}), random.Percent(10));
   Step like;
   like.choice = index;
   like.kind = kind;
-  like.logprob = logprobs && kind == Kind::kText;
-  CutInto(random, RandomText(random, random.Pick<size_t>({3, 12, 40}), random.Percent(10)), like,
-          steps);
+  // Half a character may leave with the next piece, and then nobody can say whose token it is.
+  const bool halves = std::any_of(text.begin(), text.end(),
+                                  [](char16_t unit) { return IsHigh(unit) || IsLow(unit); });
+  like.logprob = logprobs && kind == Kind::kText && !halves;
+  CutInto(random, text, like, steps);
 }
 
 Steps RandomSteps(Random& random, int index, const Abilities& abilities, Choice& choice) {
@@ -88,7 +94,8 @@ Steps RandomSteps(Random& random, int index, const Abilities& abilities, Choice&
   const bool logprobs = random.Percent(15);
   if (abilities.chat) {
     if (random.Percent(50)) AddText(random, index, Kind::kReasoning, false, steps);
-    if (random.Percent(5)) {
+    choice.refused = random.Percent(5);
+    if (choice.refused) {
       AddText(random, index, Kind::kRefusal, false, steps);
     } else if (random.Percent(65)) {
       AddText(random, index, Kind::kText, logprobs, steps);
@@ -97,8 +104,10 @@ Steps RandomSteps(Random& random, int index, const Abilities& abilities, Choice&
         AddText(random, index, Kind::kText, logprobs, steps);
       }
     }
-    if (random.Percent(35)) AddCalls(random, index, choice, steps);
-    if (random.Percent(5)) AddText(random, index, Kind::kText, logprobs, steps);
+    if (!choice.refused && random.Percent(35)) AddCalls(random, index, choice, steps);
+    if (!choice.refused && random.Percent(5)) {
+      AddText(random, index, Kind::kText, logprobs, steps);
+    }
   } else if (random.Percent(95)) {
     AddText(random, index, Kind::kText, logprobs, steps);
   }
@@ -106,6 +115,7 @@ Steps RandomSteps(Random& random, int index, const Abilities& abilities, Choice&
       random.Percent(70) ? Finish::kStop : random.Pick({Finish::kLength, Finish::kFilter});
   if (choice.finish == Finish::kStop && choice.calls.empty() && random.Percent(25)) {
     choice.stop_sequence = RandomText(random, 5, false);
+    std::erase(choice.stop_sequence, u'\0');  // which no request may hold
   }
   Step finish;
   finish.choice = index;

@@ -37,6 +37,7 @@ struct Call {
 
 struct Choice {
   std::vector<Call> calls;
+  bool refused = false;      // it holds a refusal, and neither text nor calls
   bool interleaved = false;  // its calls' pieces are mixed
   Finish finish = Finish::kStop;
   std::u16string stop_sequence;  // only with kStop and without calls

@@ -10,7 +10,8 @@ namespace tollgate::fuzz {
 
 class Random {
  public:
-  explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15 + 0x2545f4914f6cdd1d) {}
+  // The seed is mixed first: neighbours would otherwise share all but one of their numbers.
+  explicit Random(uint64_t seed) : state_(seed) { state_ = Next() ^ (seed << 32); }
 
   uint64_t Next() {  // splitmix64
     uint64_t z = (state_ += 0x9e3779b97f4a7c15);

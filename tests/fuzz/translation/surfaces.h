@@ -15,6 +15,7 @@ struct Asked {
   int choices = 1;
   bool stream = true;
   bool include_usage = false;
+  std::string stop;  // a stop string; empty: none
 };
 
 struct SurfaceRow {
@@ -35,6 +36,7 @@ struct SurfaceRow {
   bool refusal_is_text = false;
   bool tells_stop_sequence = false;
   bool tells_logprobs = false;
+  bool tells_usage_details = true;
   // Usage in every stream, asked for or not.
   bool always_usage = false;
 };

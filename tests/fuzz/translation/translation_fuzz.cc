@@ -12,6 +12,7 @@
 #include <string>
 
 #include "tests/fuzz/translation/compare.h"
+#include "tests/fuzz/translation/text.h"
 
 // Of AddressSanitizer, when it is there.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
@@ -91,6 +92,7 @@ bool RunOne(const SurfaceRow& row, uint64_t seed, Counts& counts) {
   run.engine = RandomEngineBytes(random, run.answer, row.abilities);
   run.asked.choices = static_cast<int>(run.answer.choices.size());
   run.asked.include_usage = random.Percent(50);
+  run.asked.stop = ToUtf8(run.answer.choices[0].stop_sequence);
   run.generation = Translate(random, run.engine, row.kind, run.asked.choices, random.Percent(4));
 
   std::vector<std::string> wrong;
