@@ -4,10 +4,10 @@
 #include <cctype>
 #include <cstdint>
 
+#include "common/base/utf8.h"
+
 namespace tollgate {
 namespace {
-
-bool IsContinuation(char c) { return (static_cast<uint8_t>(c) & 0xC0) == 0x80; }
 
 std::string Fold(std::string_view name) {
   std::string folded;
@@ -41,26 +41,21 @@ size_t EditDistance(const std::string& a, const std::string& b) {
 
 size_t Utf8SequenceLength(std::string_view text) {
   if (text.empty()) return 0;
-  const auto lead = static_cast<uint8_t>(text[0]);
-  if (lead < 0x80) return 1;
-  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if (!IsContinuation(text[i])) return 0;
-  }
-  const auto second = static_cast<uint8_t>(text[1]);
-  if (lead == 0xE0 && second < 0xA0) return 0;  // overlong
-  if (lead == 0xED && second > 0x9F) return 0;  // surrogate
-  if (lead == 0xF0 && second < 0x90) return 0;  // overlong
-  if (lead == 0xF4 && second > 0x8F) return 0;  // above U+10FFFF
-  return length;
+  const auto* begin = reinterpret_cast<const utf8::Byte*>(text.data());
+  return *begin < 0x80 ? 1 : static_cast<size_t>(utf8::LengthAt(begin, begin + text.size()));
 }
 
 bool IsValidUtf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t length = Utf8SequenceLength(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
+  const auto* p = reinterpret_cast<const utf8::Byte*>(text.data());
+  const auto* const end = p + text.size();
+  while (p != end) {
+    if (*p < 0x80) {
+      ++p;
+      continue;
+    }
+    const utf8::Byte* bad = nullptr;
+    p = utf8::SkipMultiByte(p, end, &bad);
+    if (p == nullptr) return false;
   }
   return true;
 }

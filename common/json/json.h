@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/base/result.h"
+#include "common/base/text.h"
 
 namespace tollgate::json {
 
@@ -141,7 +142,6 @@ std::string Quoted(std::string_view text);
 // Decodes the inside of a JSON string literal that the reader has accepted. Lone surrogates become
 // U+FFFD.
 std::string Unescape(std::string_view inside);
-// Whether these bytes are valid UTF-8 (no overlong forms, no surrogates).
-bool IsValidUtf8(std::string_view bytes);
+using tollgate::IsValidUtf8;
 
 }  // namespace tollgate::json

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "common/base/crypto.h"
+#include "common/base/utf8.h"
 #include "common/json/json.h"
 #include "common/json/scan.h"
 
@@ -247,7 +248,7 @@ bool Parser::ReadString(bool& escaped) {
     } else {
       // Text in other scripts does not pay a wide look for each character.
       const Byte* bad = nullptr;
-      const Byte* const next = internal::SkipMultiByte(p_, end_, &bad);
+      const Byte* const next = utf8::SkipMultiByte(p_, end_, &bad);
       if (next == nullptr) return Fail("invalid UTF-8", bad);
       p_ = next;
     }

@@ -1,4 +1,4 @@
-// String literals: writing, decoding, UTF-8.
+// String literals: writing and decoding.
 #include "common/json/json.h"
 #include "common/json/scan.h"
 
@@ -140,21 +140,6 @@ std::string Unescape(std::string_view inside) {
     }
   }
   return out;
-}
-
-bool IsValidUtf8(std::string_view bytes) {
-  const Byte* p = reinterpret_cast<const Byte*>(bytes.data());
-  const Byte* const end = p + bytes.size();
-  while (p != end) {
-    if (*p < 0x80) {
-      ++p;
-      continue;
-    }
-    const Byte* bad = nullptr;
-    p = internal::SkipMultiByte(p, end, &bad);
-    if (p == nullptr) return false;
-  }
-  return true;
 }
 
 }  // namespace tollgate::json
