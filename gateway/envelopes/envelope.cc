@@ -48,6 +48,13 @@ std::string OpenAiError(const Error& error) {
   return out + "}";
 }
 
+// What the official clients of the Messages family act upon by themselves (wire.md section 9): told
+// that no threads are kept here, they send the whole conversation instead. Empty: nothing.
+std::string_view MessagesDetails(const Error& error) {
+  if (error.id != ErrorId::kBadRequest || error.param != "thread") return "";
+  return R"({"error_code":"thread_unsupported_request","unsupported":["thread"]})";
+}
+
 std::string MessagesBody(const Error& error, std::string_view request_id) {
   const ErrorRow& row = error.row();
   std::string message = PublicMessage(Family::kMessages, error);
@@ -62,6 +69,9 @@ std::string MessagesBody(const Error& error, std::string_view request_id) {
   AppendMember(inner, "type", row.messages_type);
   AppendMember(inner, "code", row.code);
   AppendMember(inner, "message", message);
+  if (const std::string_view details = MessagesDetails(error); !details.empty()) {
+    inner.append(",\"details\":").append(details);
+  }
   std::string out = "{\"type\":\"error\",\"error\":" + inner + "}";
   if (!request_id.empty()) AppendMember(out, "request_id", request_id);
   return out + "}";

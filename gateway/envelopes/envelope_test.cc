@@ -108,6 +108,15 @@ TEST(Envelope, MessagesNamesTheFieldOnlyOnce) {
   EXPECT_NE(body.find("\"'max_tokens' is bad.\""), std::string::npos);
 }
 
+TEST(Envelope, MessagesTellsItsClientsThatNoThreadsAreKept) {
+  const Error error = BadRequest("No 'thread' is kept here.", "thread").error;
+  EXPECT_EQ(ErrorBody(Family::kMessages, error),
+            R"({"type":"error","error":{"type":"invalid_request_error","code":"bad_request",)"
+            R"("message":"No 'thread' is kept here.","details":)"
+            R"({"error_code":"thread_unsupported_request","unsupported":["thread"]}}})");
+  EXPECT_EQ(ErrorBody(Family::kOpenAi, error).find("details"), std::string::npos);
+}
+
 TEST(Envelope, RetryAfterIsWholeSecondsRoundedUp) {
   HttpRequest request;
   const auto seconds = [&](int64_t ms) {

@@ -100,11 +100,13 @@ TEST(MessagesRequest, CountingNeedsNoMaxTokens) {  // wire.md 6.4
 
 TEST(MessagesRequest, NullMeansAbsentForEveryOptionalField) {  // decisions.md 17
   std::string nulls;
-  for (const char* name :
-       {"system", "stream", "tools", "tool_choice", "stop_sequences", "temperature", "top_p",
-        "top_k", "metadata", "thinking", "output_config", "output_format", "cache_control",
-        "container", "context_management", "mcp_servers", "service_tier", "chat_template_kwargs",
-        "never_heard_of"}) {
+  for (const char* name : {"system",        "stream",         "tools",
+                           "tool_choice",   "stop_sequences", "temperature",
+                           "top_p",         "top_k",          "metadata",
+                           "thinking",      "output_config",  "output_format",
+                           "cache_control", "container",      "context_management",
+                           "mcp_servers",   "service_tier",   "chat_template_kwargs",
+                           "thread",        "never_heard_of"}) {
     nulls += (nulls.empty() ? "\"" : ",\"") + std::string(name) + "\":null";
   }
   EXPECT_EQ(Sent(nulls), "");
@@ -192,6 +194,8 @@ INSTANTIATE_TEST_SUITE_P(
         Row{R"("output_config":{"format":{"type":"json_schema"}})", "output_config"},
         Row{R"("output_format":5)", "output_format"}, Row{R"("tools":{})", "tools"},
         Row{R"("tool_choice":"auto")", "tool_choice"}, Row{R"("system":5)", "system"},
+        Row{R"("thread":{"type":"create"})", "thread"},
+        Row{R"("thread":{"type":"continue","previous_message_id":"msg_1"})", "thread"},
         Row{R"("min_p":2)", "min_p"}, Row{R"("seed":1.5)", "seed"},
         Row{R"("chat_template_kwargs":5)", "chat_template_kwargs"}));
 

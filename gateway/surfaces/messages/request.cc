@@ -91,6 +91,12 @@ Result<void> Reader::ReadRequired(bool needs_max_tokens) {
   if (model.is_null()) return BadRequest("Missing required parameter: 'model'.", "model");
   if (!model.is_string()) return BadRequest("'model' must be a string.", "model");
   request_.model = model.string();
+  // A request that goes on with a thread holds only what is new. The envelope says it in the words
+  // on which the official client sends everything.
+  if (!root_.Find("thread").is_null()) {
+    return BadRequest("Conversations are not kept here: send all messages, without 'thread'.",
+                      "thread");
+  }
   const json::Value messages = root_.Find("messages");
   if (messages.is_null()) return BadRequest("Missing required parameter: 'messages'.", "messages");
   if (needs_max_tokens && root_.Find("max_tokens").is_null()) {
