@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "common/clients/inbox.h"
+#include "common/clients/link_queue.h"
 #include "common/observability/log.h"
 #include "common/rpc/call.h"
 #include "common/runtime/notify.h"
@@ -32,8 +33,6 @@ constexpr int64_t kReconnectMs = 100;
 constexpr int64_t kStartWaitMs = 1'000;
 // Two engines may be asked within it.
 constexpr int64_t kCountTimeoutMs = 8'000;
-// One message is closed when it has grown to this size; what waits goes into the next.
-constexpr size_t kMessageBytes = 1024 * 1024;
 
 // What gRPC's threads tell the loop.
 struct Signal {
@@ -154,8 +153,6 @@ class Link {
 
  private:
   LinkRequestFrame& Queue(uint64_t id) {
-    LinkRequestFrame& frame = queue_.emplace_back();
-    frame.set_stream_id(id);
     if (!flush_planned_) {
       flush_planned_ = true;
       loop_.AtEndOfTurn([this, alive = alive_] {
@@ -164,18 +161,12 @@ class Link {
         Flush();
       });
     }
-    return frame;
+    return queue_.Add(id);
   }
 
   void Flush() {
-    if (writing_ || !connected_ || queue_.empty()) return;
-    outgoing_.Clear();
-    for (size_t bytes = 0; !queue_.empty() && bytes < kMessageBytes; queue_.pop_front()) {
-      bytes += queue_.front().ByteSizeLong();
-      *outgoing_.add_frames() = std::move(queue_.front());
-    }
-    writing_ = true;
-    reactor_->Write(&outgoing_);
+    if (!connected_) return;
+    if (const LinkRequest* message = queue_.Next()) reactor_->Write(message);
   }
 
   void Take(std::vector<Signal> signals) {
@@ -190,7 +181,7 @@ class Link {
           Deliver(*signal.message);
           break;
         case Signal::kWritten:
-          writing_ = false;
+          queue_.Written();
           Flush();
           break;
         case Signal::kReadEnded:
@@ -225,12 +216,12 @@ class Link {
   // Every running request learns that its link is gone; the router settles what it produced.
   void Broken() {
     connected_ = false;
-    for (const LinkRequestFrame& frame : queue_) {
+    for (const LinkRequestFrame& frame : queue_.waiting()) {
       auto found = streams_.find(frame.stream_id());
       // Never written: the router does not know it, so its money must be given back from here.
       if (frame.has_start() && found != streams_.end()) found->second->sent = false;
     }
-    queue_.clear();
+    queue_.Clear();
     auto streams = std::move(streams_);
     streams_.clear();
     for (auto& [id, stream] : streams) {
@@ -254,7 +245,7 @@ class Link {
   void Disconnect() {
     connected_ = false;
     stopping_ = false;
-    writing_ = false;
+    queue_.Written();  // or never
     if (!reactor_) return;
     inbox_->Close();
     reactor_->Cancel();
@@ -269,12 +260,10 @@ class Link {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::shared_ptr<Inbox<Signal>> inbox_;
   std::unique_ptr<Reactor> reactor_;
-  std::deque<LinkRequestFrame> queue_;
-  LinkRequest outgoing_;  // stays untouched until it is written
+  LinkQueue<LinkRequest, LinkRequestFrame> queue_;
   std::unordered_map<uint64_t, StreamPtr> streams_;
   bool connected_ = false;
   bool stopping_ = false;  // the router takes no new requests; those that run go on
-  bool writing_ = false;
   bool flush_planned_ = false;
 };
 

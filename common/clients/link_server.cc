@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/clients/inbox.h"
+#include "common/clients/link_queue.h"
 #include "common/clients/link_request.h"
 #include "common/rpc/server.h"
 #include "tollgate/inference/v1/inference.grpc.pb.h"
@@ -23,8 +24,6 @@ using inference::v1::InferenceService;
 using inference::v1::LinkRequest;
 using inference::v1::LinkResponse;
 using inference::v1::LinkResponseFrame;
-
-constexpr size_t kMessageBytes = 1024 * 1024;
 
 class LinkCall;
 using Sink = RequestSink;
@@ -99,7 +98,7 @@ class LinkCall : public grpc::ServerBidiReactor<LinkRequest, LinkResponse>,
           Handle(*signal.message);
           break;
         case Signal::kWritten:
-          writing_ = false;
+          queue_.Written();
           Flush();
           break;
         case Signal::kReadEnded:
@@ -143,9 +142,7 @@ class LinkCall : public grpc::ServerBidiReactor<LinkRequest, LinkResponse>,
 
   void Queue(uint64_t id, Event event) {
     if (closed_) return;
-    LinkResponseFrame& frame = queue_.emplace_back();
-    frame.set_stream_id(id);
-    *frame.mutable_event() = std::move(event);
+    *queue_.Add(id).mutable_event() = std::move(event);
     if (flush_planned_) return;
     flush_planned_ = true;
     loop_.AtEndOfTurn([self = shared_from_this()] {
@@ -155,27 +152,20 @@ class LinkCall : public grpc::ServerBidiReactor<LinkRequest, LinkResponse>,
   }
 
   void Flush() {
-    if (writing_) return;
+    if (queue_.writing()) return;
     if (closed_) {
       if (!finished_) Finish(grpc::Status::OK);
       finished_ = true;
       return;
     }
-    if (queue_.empty()) return;
-    outgoing_.Clear();
-    for (size_t bytes = 0; !queue_.empty() && bytes < kMessageBytes; queue_.pop_front()) {
-      bytes += queue_.front().ByteSizeLong();
-      *outgoing_.add_frames() = std::move(queue_.front());
-    }
-    writing_ = true;
-    StartWrite(&outgoing_);
+    if (const LinkResponse* message = queue_.Next()) StartWrite(message);
   }
 
   // The gateway has gone: every request of its learns so, aborts its engine and settles.
   void Close() {
     if (closed_) return;
     closed_ = true;
-    queue_.clear();
+    queue_.Clear();
     auto sinks = std::move(sinks_);
     sinks_.clear();
     for (auto& [id, sink] : sinks) sink->Cancel();
@@ -187,10 +177,8 @@ class LinkCall : public grpc::ServerBidiReactor<LinkRequest, LinkResponse>,
   std::shared_ptr<LinkCall> self_;
   std::shared_ptr<Inbox<Signal>> inbox_;
   std::unique_ptr<LinkRequest> message_;
-  LinkResponse outgoing_;  // stays untouched until it is written
-  std::deque<LinkResponseFrame> queue_;
+  LinkQueue<LinkResponse, LinkResponseFrame> queue_;
   std::unordered_map<uint64_t, std::shared_ptr<Sink>> sinks_;
-  bool writing_ = false;
   bool flush_planned_ = false;
   bool closed_ = false;
   bool finished_ = false;

@@ -153,9 +153,7 @@ TlsSession::Step TlsSession::Write(std::initializer_list<std::string_view> parts
       size_t filled = 0;
       auto from = part;
       for (size_t skip = at; from != parts.end() && filled < kRecordBytes; ++from, skip = 0) {
-        std::string_view more = from->substr(skip, kRecordBytes - filled);
-        std::memcpy(record + filled, more.data(), more.size());
-        filled += more.size();
+        filled += from->copy(record + filled, kRecordBytes - filled, skip);
       }
       piece = {record, filled};
     }
