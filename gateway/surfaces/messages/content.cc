@@ -12,7 +12,7 @@ Result<Said> ReadText(json::Value block, const Place& place) {
   return Said{{text.raw_string()}, {}};
 }
 
-// data: or https: for engines; they fetch nothing else.
+// As the address that engines take: the data itself, or http and https, nothing else to be fetched.
 Result<Said> ReadImage(json::Value block, const Place& place) {
   const json::Value source = block.Find("source");
   const json::Value type = source.Find("type");
