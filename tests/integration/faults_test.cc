@@ -86,11 +86,11 @@ TEST_P(FaultsTest, OverflowsAreWordedForEachFamily) {
       {"The input (5000 tokens) is longer than the model's context length (4096 tokens).",
        "prompt is too long: 5000 tokens > 4096 maximum",
        "This model's maximum context length is 4096 tokens. However, your prompt has 5000 tokens.",
-       ""},
+       "messages"},
       {"This model's maximum context length is 4096 tokens. However, you requested 100 output "
        "tokens and your prompt contains at least 4097 input tokens, for a total of at least 4197 "
        "tokens.",
-       "prompt is too long: 4097 tokens > 4096 maximum", "at least 4097 in the prompt", ""},
+       "prompt is too long: 4097 tokens > 4096 maximum", "at least 4097 in the prompt", "messages"},
       {"This model's maximum context length is 4096 tokens. However, you requested 4100 tokens "
        "(4000 in the messages, 100 in the completion).",
        "input length and `max_tokens` exceed context limit: 4000 + 100 > 4096",
@@ -133,6 +133,14 @@ TEST_P(FaultsTest, OverflowsAreWordedForEachFamily) {
           << answer.body;
     }
   }
+  // The simulator, as vLLM, names a lower bound of a prompt; its tokenizer knows the whole.
+  std::string words;
+  for (int i = 0; i < 131'000; ++i) words += "word ";
+  const std::string prompt =
+      R"("messages":[{"role":"user","content":")" + words + R"("}],"model":"sim/model"})";
+  const HttpResponse sum = cluster().Post(key, "/v1/messages", R"({"max_tokens":5000,)" + prompt);
+  EXPECT_EQ(sum.json()["error"]["message"].str(),
+            "input length and `max_tokens` exceed context limit: 131007 + 5000 > 131072");
   EXPECT_EQ(SpentOf(key), 0);
 }
 

@@ -12,6 +12,7 @@
 #include "common/clients/link_server.h"
 #include "common/http/client.h"
 #include "services/inference_router/choice/routing_table.h"
+#include "services/inference_router/count/token_counter.h"
 #include "services/inference_router/engine/engine_attempt.h"
 #include "services/inference_router/meter/token_meter.h"
 #include "services/inference_router/session/hold_keeper.h"
@@ -38,6 +39,7 @@ struct SessionHost {
   SessionSettings settings;
   // Breaks ties between engines.
   uint64_t turn = 0;
+  TokenCounter* counter = nullptr;
 };
 
 class Session : public std::enable_shared_from_this<Session> {
@@ -69,6 +71,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Task<bool> SendStarted();
   Task<void> CloseChoices();
   Task<void> Finish(Ended ended);
+  Task<void> CountOverflow();
   Task<void> Settle(Ended ended);
   Task<void> SendEnd(inference::v1::End end, const Error* error);
 

@@ -4,6 +4,7 @@
 #include "common/base/crypto.h"
 #include "common/observability/log.h"
 #include "common/rpc/error_detail.h"
+#include "services/inference_router/engine/context_length.h"
 #include "services/inference_router/session/session.h"
 
 namespace tollgate::inference_router {
@@ -40,7 +41,30 @@ Task<void> Session::Finish(Ended ended) {
   op.mutable_settle()->set_engine_id(engine_id_);
   hold_->Close();
   co_await host_.settler.Release(std::move(op), slot_);
-  if (ended == Ended::kFailed) co_await SendEnd(End(), &failure_.error);
+  if (ended != Ended::kFailed) co_return;
+  if (failure_.error.tokens.prompt_is_lower_bound) co_await CountOverflow();
+  co_await SendEnd(End(), &failure_.error);
+}
+
+// Engines may stop counting a prompt where it no longer fits. Agents shorten by what is too much,
+// so they are told the whole (decisions 32).
+Task<void> Session::CountOverflow() {
+  const std::string& members = request_.members_json();
+  // What tokenizers see is not all of a prompt with media.
+  for (const char* medium : {R"("image_url")", R"("input_audio")", R"("video_url")"}) {
+    if (members.find(medium) != std::string::npos) co_return;
+  }
+  inference::v1::CountTokensRequest request;
+  request.set_x_request_id(request_.x_request_id());
+  request.set_model(request_.model());
+  request.set_kind(request_.kind());
+  request.set_members_json(members);
+  const auto counted = co_await host_.counter->Count(table_, std::move(request));
+  TokenAccounting& tokens = failure_.error.tokens;
+  if (!counted.counted() || counted.prompt_tokens() < tokens.prompt) co_return;
+  tokens.prompt = counted.prompt_tokens();
+  tokens.prompt_is_lower_bound = false;
+  failure_.error.message = ContextLengthMessage(tokens);
 }
 
 Task<void> Session::Settle(Ended ended) {

@@ -120,6 +120,31 @@ TEST_F(SessionTest, AContextErrorIsRecognisedOnAnyStatusAndInTheStream) {
   }
 }
 
+TEST_F(SessionTest, APromptThatTheEngineDidNotCountToItsEndIsCounted) {
+  const auto overflow = [](int at_least) {
+    return R"("status":400,"error_body":{"error":{"message":"This model's maximum context length )"
+           R"(is 8 tokens. However, you requested 5 output tokens and your prompt contains at )"
+           R"(least )" +
+           std::to_string(at_least) + R"( input tokens."}})";
+  };
+  const auto told = [&](int at_least) {
+    Script(overflow(at_least));
+    return Run().end().error();
+  };
+  const common::v1::ErrorDetail whole = told(4);  // "hello there" is 9 tokens there
+  EXPECT_EQ(whole.tokens().prompt(), 9);
+  EXPECT_EQ(whole.tokens().output(), 5);
+  EXPECT_FALSE(whole.tokens().prompt_is_lower_bound());
+  EXPECT_NE(whole.message().find("you requested 14 tokens (9 in the prompt"), std::string::npos)
+      << whole.message();
+  // A tokenizer that contradicts its engine is not believed.
+  EXPECT_EQ(told(4711).tokens().prompt(), 4711);
+  EXPECT_TRUE(told(4711).tokens().prompt_is_lower_bound());
+  first_.SetDefaultScript(R"({"tokenizer_status":500})");
+  EXPECT_EQ(told(4).tokens().prompt(), 4);
+  EXPECT_TRUE(told(4).tokens().prompt_is_lower_bound());
+}
+
 TEST_F(SessionTest, ADeadEngineIsReplacedByAnotherAndBilledOnce) {
   UseEngines(2);
   first_.SetListening(false);
