@@ -67,9 +67,10 @@ std::string SimService::Metrics() const {
   return out;
 }
 
-std::string SimService::RequestList(bool bodies) const {
+std::string SimService::RequestList(bool bodies, const std::string& tag) const {
   std::string list;
   for (const SimRequest& request : Requests()) {
+    if (!tag.empty() && request.tag != tag) continue;
     if (!list.empty()) list += ',';
     auto flag = [](bool value) { return value ? "true" : "false"; };
     list += "{\"number\":" + std::to_string(request.number) +

@@ -106,8 +106,12 @@ void SimService::OnRequest(SimConnection& connection, SimHttpRequest request) {
     return Respond(connection, healthy_.load() ? 200 : 503, "");
   if (path == "/v1/models") return Respond(connection, 200, Models());
   if (path == "/metrics") return Respond(connection, 200, Metrics(), "text/plain; version=0.0.4");
-  if (path == "/sim/requests") return Respond(connection, 200, RequestList(false));
-  if (path == "/sim/bodies") return Respond(connection, 200, RequestList(true));
+  for (const std::string list : {"/sim/requests", "/sim/bodies"}) {
+    // The list of all, or, a level deeper, of those with a tag.
+    if (path.rfind(list, 0) != 0) continue;
+    const std::string tag = path.size() > list.size() ? path.substr(list.size() + 1) : "";
+    return Respond(connection, 200, RequestList(list == "/sim/bodies", tag));
+  }
   if (path == "/sim/forget") {
     Forget();
     return Respond(connection, 200, "{}");

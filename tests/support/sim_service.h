@@ -64,7 +64,7 @@ class SimService : public SimLoop::Handler {
   bool Tokenize(SimConnection& connection, const SimHttpRequest& request);
   std::string Metrics() const;
   std::string Models() const;
-  std::string RequestList(bool bodies) const;
+  std::string RequestList(bool bodies, const std::string& tag) const;
 
   EngineSimOptions options_;
   SimLoop* loop_ = nullptr;
