@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tests/fuzz/translation/text.h"
+#include "tests/fuzz/random_text.h"
 
 namespace tollgate::fuzz {
 namespace {

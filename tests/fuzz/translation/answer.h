@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/fuzz/translation/random.h"
+#include "tests/fuzz/random.h"
 
 namespace tollgate::fuzz {
 

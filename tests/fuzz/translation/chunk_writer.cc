@@ -1,7 +1,7 @@
 #include "tests/fuzz/translation/chunk_writer.h"
 
+#include "tests/fuzz/random_text.h"
 #include "tests/fuzz/translation/engine_bytes.h"
-#include "tests/fuzz/translation/text.h"
 
 namespace tollgate::fuzz {
 

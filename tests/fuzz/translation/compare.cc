@@ -1,6 +1,6 @@
 #include "tests/fuzz/translation/compare.h"
 
-#include "tests/fuzz/translation/text.h"
+#include "tests/fuzz/random_text.h"
 #include "tests/support/json.h"
 
 namespace tollgate::fuzz {

@@ -2,36 +2,22 @@
 // place, through the product's readers and each surface: no illegal sequence, nothing lost, nothing
 // doubled, nothing of the engine's own told.
 //
-//   translation_fuzz_tests [--runs=N] [--surface=NAME] [--seed=FIRST]
+//   translation_fuzz_tests [--runs=N] [--only=SURFACE] [--seed=FIRST]
 //
 // A failure prints its seed and both streams; --seed=S --runs=1 repeats it.
-#include <chrono>
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
+#include "tests/fuzz/random_text.h"
+#include "tests/fuzz/seeded.h"
 #include "tests/fuzz/translation/compare.h"
-#include "tests/fuzz/translation/text.h"
-
-// Of AddressSanitizer, when it is there.
-extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
 namespace tollgate::fuzz {
 namespace {
 
 struct Counts {
-  uint64_t runs = 0, streams = 0, errors = 0, bodies = 0, refused = 0, engine_bytes = 0;
+  uint64_t streams = 0, errors = 0, bodies = 0, refused = 0, engine_bytes = 0;
 };
-
-// For a crash's report.
-const char* current_surface = "";
-uint64_t current_seed = 0;
-
-void PrintCurrent() {
-  std::fprintf(stderr, "\n--surface=%s --seed=%llu --runs=1\n", current_surface,
-               static_cast<unsigned long long>(current_seed));
-}
 
 // The pipeline's relay: one buffer per batch of events, each event whole.
 std::string Encode(Random& random, gateway::StreamEncoder& encoder, const Generation& generation,
@@ -128,61 +114,32 @@ bool RunOne(const SurfaceRow& row, uint64_t seed, Counts& counts) {
   return wrong.empty();
 }
 
-bool RunSurface(const SurfaceRow& row, uint64_t first_seed, uint64_t runs) {
+bool RunSurface(const SurfaceRow& row, const Seeded& asked) {
   Counts counts;
-  current_surface = row.name;
-  const auto start = std::chrono::steady_clock::now();
-  uint64_t failures = 0;
-  for (; counts.runs < runs && failures < 3; ++counts.runs) {
-    current_seed = first_seed + counts.runs;
-    if (!RunOne(row, current_seed, counts)) ++failures;
-  }
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  const bool good =
+      RunSeeds(row.name, asked, [&](uint64_t seed) { return RunOne(row, seed, counts); });
   std::printf(
-      "%s: %llu runs in %.1f s: %llu streams, %llu bodies, %llu errors (%llu before the stream), "
-      "%llu bytes of engines\n",
-      row.name, static_cast<unsigned long long>(counts.runs), took.count(),
+      "  %llu streams, %llu bodies, %llu errors (%llu before the stream), %llu bytes of engines\n",
       static_cast<unsigned long long>(counts.streams),
       static_cast<unsigned long long>(counts.bodies),
       static_cast<unsigned long long>(counts.errors),
       static_cast<unsigned long long>(counts.refused),
       static_cast<unsigned long long>(counts.engine_bytes));
-  return failures == 0;
+  return good;
 }
 
 }  // namespace
 
 int Main(int argc, char** argv) {
-  uint64_t runs = 1000, seed = 1;
-  std::string surface;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    const size_t equals = argument.find('=');
-    const std::string name = argument.substr(0, equals);
-    const std::string value = equals == std::string::npos ? "" : argument.substr(equals + 1);
-    if (name == "--runs") {
-      runs = std::strtoull(value.c_str(), nullptr, 10);
-    } else if (name == "--seed") {
-      seed = std::strtoull(value.c_str(), nullptr, 10);
-    } else if (name == "--surface") {
-      surface = value;
-    } else {
-      std::fprintf(stderr, "unknown argument %s\n", argument.c_str());
-      return 2;
-    }
-  }
-  if (&__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(PrintCurrent);
-  std::signal(SIGABRT, [](int) {
-    PrintCurrent();
-    std::signal(SIGABRT, SIG_DFL);
-  });
+  Seeded asked;
+  if (!ReadArguments(argc, argv, asked)) return 2;
   bool good = true, any = false;
   for (const SurfaceRow& row : SurfaceRows()) {
-    if (!surface.empty() && surface != row.name) continue;
+    if (!asked.only.empty() && asked.only != row.name) continue;
     any = true;
-    good = RunSurface(row, seed, runs) && good;
+    good = RunSurface(row, asked) && good;
   }
-  if (!any) std::fprintf(stderr, "no surface is called %s\n", surface.c_str());
+  if (!any) std::fprintf(stderr, "no surface is called %s\n", asked.only.c_str());
   return good && any ? 0 : 1;
 }
 

@@ -1,4 +1,4 @@
-#include "tests/fuzz/translation/text.h"
+#include "tests/fuzz/random_text.h"
 
 #include <cstdint>
 #include <cstdio>
@@ -136,6 +136,23 @@ std::string ToUtf8(std::u16string_view units) {
       code = 0xFFFD;
     }
     AppendUtf8(out, code);
+  }
+  return out;
+}
+
+std::u16string ToUtf16(std::string_view utf8) {
+  std::u16string out;
+  for (size_t i = 0; i < utf8.size();) {
+    const unsigned char lead = static_cast<unsigned char>(utf8[i++]);
+    const int more = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : lead >= 0xC0 ? 1 : 0;
+    uint32_t code = more == 3   ? lead & 0x07u
+                    : more == 2 ? lead & 0x0Fu
+                    : more == 1 ? lead & 0x1Fu
+                                : lead;
+    for (int k = 0; k < more && i < utf8.size(); ++k) {
+      code = (code << 6) | (static_cast<unsigned char>(utf8[i++]) & 0x3Fu);
+    }
+    AppendCode(out, code);
   }
   return out;
 }

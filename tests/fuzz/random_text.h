@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "tests/fuzz/translation/random.h"
+#include "tests/fuzz/random.h"
 
 namespace tollgate::fuzz {
 
@@ -15,6 +15,8 @@ std::u16string RandomObject(Random& random);
 
 // A lone half becomes U+FFFD.
 std::string ToUtf8(std::u16string_view units);
+// Of valid UTF-8.
+std::u16string ToUtf16(std::string_view utf8);
 // As the inside of a JSON literal, each character raw or escaped as chance has it.
 std::string Escape(Random& random, std::u16string_view units, size_t escaped_percent);
 
