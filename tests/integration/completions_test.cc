@@ -269,6 +269,14 @@ TEST_P(CompletionsTest, ABrokenStreamEndsWithAnErrorAndWithoutDone) {  // decisi
   EXPECT_EQ(stream.events.back().json()["error"]["code"].str(), "server_error");
 }
 
+TEST_P(CompletionsTest, SeveralPromptsThatBreakOffAreAllPaidFor) {  // decisions 7
+  const ApiKey key = Customer();
+  const SseStream stream = Stream(key, R"(,"x_sim":{"tokens":9,"token_ms":5,"cut_after_tokens":4})",
+                                  "[[1,2,3],[4,5,6,7]]");
+  EXPECT_FALSE(stream.done());
+  EXPECT_EQ(SpentOf(key), Charge(7, 8)) << "each prompt, though the engine told of one at a time";
+}
+
 TEST_P(CompletionsTest, WhatDoesNotFitIsToldWithNumbers) {
   const ApiKey key = Customer();
   const HttpResponse answer = Complete(key, R"(,"max_tokens":200000)");

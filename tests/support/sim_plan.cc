@@ -302,6 +302,7 @@ void CompletePrompts(const Json& body, const ScriptReader& script, const EngineS
           MakeChoice(body, script, options, MixHash(static_cast<uint64_t>(i), seed), budget);
       if (i < n) {
         if (body["echo"].boolean()) choice.echo = text;
+        choice.prompt_tokens = CountPrompt(Json::Object().Set("prompt", prompt));
         plan.choices.push_back(std::move(choice));
       } else {
         for (const SimSegment& segment : choice.segments) plan.unseen_tokens += segment.count;
@@ -409,6 +410,7 @@ std::optional<SimError> MakePlan(const Json& body, SimKind kind, const EngineSim
   for (int64_t i = 0; i < n; ++i) {
     plan.choices.push_back(
         MakeChoice(body, script, options, MixHash(static_cast<uint64_t>(i), seed), budget));
+    plan.choices.back().prompt_tokens = plan.prompt_tokens;
   }
   return std::nullopt;
 }

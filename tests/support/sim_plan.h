@@ -38,6 +38,7 @@ struct SimSegment {
 struct SimChoice {
   std::vector<SimSegment> segments;
   std::string echo;  // the prompt, which stands before the first token
+  int64_t prompt_tokens = 0;
   std::string finish_reason;
 };
 

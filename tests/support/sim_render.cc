@@ -127,12 +127,13 @@ SimRenderer::SimRenderer(const SimPlan* plan, const std::string& id, int64_t cre
   whole_head_ = start + (plan->chat ? "chat.completion\"" : "text_completion\"") + tail;
 }
 
-void SimRenderer::UsageMember(std::string& out, int64_t completion_tokens) const {
+void SimRenderer::UsageMember(std::string& out, int choice, int64_t completion_tokens) const {
   if (!plan_->continuous_usage || plan_->script.no_usage) return;
+  const int64_t prompt_tokens = plan_->choices[static_cast<size_t>(choice)].prompt_tokens;
   out += ",\"usage\":{\"prompt_tokens\":";
-  AppendInteger(out, plan_->prompt_tokens);
+  AppendInteger(out, prompt_tokens);
   out += ",\"total_tokens\":";
-  AppendInteger(out, plan_->prompt_tokens + completion_tokens);
+  AppendInteger(out, prompt_tokens + completion_tokens);
   out += ",\"completion_tokens\":";
   AppendInteger(out, completion_tokens);
   out += '}';
@@ -167,7 +168,7 @@ void SimRenderer::Role(std::string& out, int choice) const {
   out +=
       ",\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"logprobs\":null,\"finish_reason\":"
       "null}]";
-  UsageMember(out, 0);
+  UsageMember(out, choice, 0);
   out += "}\n\n";
 }
 
@@ -206,7 +207,7 @@ void SimRenderer::Token(std::string& out, int choice, SimCursor& cursor) const {
     out += ",\"logprobs\":null";
   }
   out += ",\"finish_reason\":null}]";
-  UsageMember(out, cursor.emitted() + 1);
+  UsageMember(out, choice, cursor.emitted() + 1);
   out += "}\n\n";
 }
 
@@ -217,7 +218,7 @@ void SimRenderer::Finish(std::string& out, int choice, const SimCursor& cursor) 
   out += plan_->chat ? ",\"delta\":{}" : ",\"text\":\"\"";
   out += ",\"logprobs\":null,\"finish_reason\":" + JsonQuoted(cursor.choice().finish_reason) +
          ",\"stop_reason\":null}]";
-  UsageMember(out, cursor.emitted());
+  UsageMember(out, choice, cursor.emitted());
   out += "}\n\n";
 }
 

@@ -52,7 +52,8 @@ class SimRenderer {
   std::string Whole(int64_t completion_tokens, int64_t reasoning_tokens) const;
 
  private:
-  void UsageMember(std::string& out, int64_t completion_tokens) const;
+  // As vLLM tells it: of this choice and its prompt alone.
+  void UsageMember(std::string& out, int choice, int64_t completion_tokens) const;
   std::string Usage(int64_t completion_tokens, int64_t reasoning_tokens) const;
 
   const SimPlan* plan_;

@@ -171,6 +171,38 @@ TEST(TokenMeter, PerChoiceReportsAddUpAndTheTotalReplacesThem) {
   EXPECT_EQ(meter.Measure().usage.completion_tokens(), 6);
 }
 
+TEST(TokenMeter, TheLastReportTellsAllOfSeveralPrompts) {
+  TokenMeter::Options options = Plain();
+  options.choices = 2;
+  options.usage_per_choice = true;
+  options.prompt_per_choice = true;
+  options.prompt_tokens_estimate = 30;
+  TokenMeter meter(options);
+  meter.OnDelta(Text("one two three", 0));
+  meter.OnUsage(Report(10, 3, 0));
+  EXPECT_EQ(meter.prompt_tokens(), 0) << "that was the prompt of one choice";
+  EXPECT_EQ(meter.Measure().usage.prompt_tokens(), 30) << "the stream broke here";
+  EXPECT_TRUE(meter.Measure().estimated);
+  meter.OnDelta(Text("four five", 1));
+  meter.OnUsage(Report(12, 2, 1));
+  meter.OnUsage(Report(22, 5));
+  EXPECT_EQ(meter.Measure().usage.prompt_tokens(), 22);
+  EXPECT_EQ(meter.Measure().usage.completion_tokens(), 5);
+  EXPECT_FALSE(meter.Measure().estimated);
+}
+
+TEST(TokenMeter, TokensThatAreNeverShownAreBelieved) {
+  TokenMeter::Options options = Plain();
+  options.unseen_tokens = 100;
+  TokenMeter meter(options);
+  meter.OnDelta(Text("abc"));
+  meter.OnUsage(Report(10, 130));
+  EXPECT_EQ(meter.Measure().usage.completion_tokens(), 130);
+  EXPECT_FALSE(meter.Measure().mismatch);
+  meter.OnUsage(Report(10, 150));
+  EXPECT_TRUE(meter.Measure().mismatch);
+}
+
 TEST(TokenMeter, OneTotalOnAChoicesChunkIsNotAddedUpForOtherEngines) {
   TokenMeter::Options options = Plain();
   options.choices = 2;

@@ -29,13 +29,14 @@ void TokenMeter::OnDelta(const inference::v1::Delta& delta) {
 }
 
 void TokenMeter::OnUsage(const EngineUsage& usage) {
-  last_ = usage;
-  if (usage.prompt_tokens) OnPrompt(*usage.prompt_tokens);
-  if (!usage.completion_tokens) return;
-  const int64_t reported = *usage.completion_tokens;
   const size_t choice = static_cast<size_t>(usage.choice);
   const bool of_one_choice =
       options_.usage_per_choice && usage.choice >= 0 && choice < choices_.size();
+  last_ = usage;
+  if (of_one_choice && options_.prompt_per_choice) last_->prompt_tokens.reset();
+  if (last_->prompt_tokens) OnPrompt(*last_->prompt_tokens);
+  if (!usage.completion_tokens) return;
+  const int64_t reported = *usage.completion_tokens;
   // A report that is not believed changes nothing: the last good one and the deltas since stand.
   absurd_ = reported < 0 || (!of_one_choice && reported == 0 && own_.bytes() > 0) ||
             !Believable(reported);

@@ -34,6 +34,8 @@ class TokenMeter {
     int64_t unseen_tokens = 0;
     // The engine puts usage on every chunk, each time for that chunk's choice alone (vLLM, SGLang).
     bool usage_per_choice = false;
+    // Such a report tells the prompt of that choice, too, which may be one of several.
+    bool prompt_per_choice = false;
   };
   explicit TokenMeter(const Options& options);
 

@@ -114,6 +114,8 @@ TokenMeter::Options Session::MeterOptions(const EngineState* engine) const {
   options.prompt_tokens_estimate = request_.prompt_tokens_estimate();
   options.unseen_tokens = UnseenTokens();
   options.usage_per_choice = engine && ReportsUsageOnEveryChunk(engine->engine().kind());
+  options.prompt_per_choice =
+      request_.kind() == inference::v1::REQUEST_KIND_COMPLETION && request_.choices() > 1;
   return options;
 }
 
