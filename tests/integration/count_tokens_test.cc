@@ -159,6 +159,21 @@ TEST_P(CountTokensTest, IsEstimatedWhenNoEngineCanTell) {
   }
 }
 
+TEST_P(CountTokensTest, IsEstimatedWhileTheRouterOrTheLimiterIsAway) {
+  if (GetParam() != "tcp") GTEST_SKIP() << "its services can not go away one by one";
+  const ApiKey key = Customer(kUsd, {.limits = {.concurrent_requests = 8}});
+  const int64_t counted = CountOf(Count(key, Body(kRequests[0])));
+  const int64_t estimate = CountOf(Count(key, Body(kRequests[0], "sim/empty")));
+  cluster().process("inference-router").Kill();
+  EXPECT_EQ(CountOf(Count(key, Body(kRequests[0]))), estimate);
+  EXPECT_EQ(cluster().Restart("inference-router"), "");
+  EXPECT_TRUE(WaitUntil([&] { return CountOf(Count(key, Body(kRequests[0]))) == counted; }, 5000));
+  cluster().process("ratelimit").Kill();
+  EXPECT_EQ(CountOf(Count(key, Body(kRequests[0]))), counted) << "the local share decides";
+  EXPECT_EQ(Chat(key).status, 200) << "nobody waits for a limiter that is away";
+  EXPECT_EQ(cluster().Restart("ratelimit"), "");
+}
+
 TEST_P(CountTokensTest, MaxTokensZeroTellsTheSameCount) {
   const ApiKey key = Customer();
   const int64_t counted = CountOf(Count(key, Body(kRequests[0])));
