@@ -46,8 +46,8 @@ struct ClusterOptions {
 };
 
 // A catalog with these engines: "sim/model" (chat, tools, reasoning; 1 and 3 USD per million
-// tokens), "sim/text" (completion), "sim/vision" (chat, vision), "sim/embed" (embedding), "sim/dual"
-// (chat, embedding), "sim/suspended", "sim/empty" (a pool whose engine is not there) and
+// tokens), "sim/text" (completion), "sim/vision" (chat, vision), "sim/embed" (embedding),
+// "sim/dual" (chat, embedding), "sim/suspended", "sim/empty" (a pool whose engine is not there) and
 // "sim/private" (workspace "owner"). Prices are arguments so that a test can change them.
 std::string DefaultCatalog(const std::vector<std::string>& engine_urls,
                            const std::string& input_price = "1",

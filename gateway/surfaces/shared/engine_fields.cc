@@ -30,7 +30,7 @@ constexpr FieldRule kRules[] = {
     {"length_penalty", kNumber, kForward},
     {"min_tokens", kInteger, kForward, 0},
     // They reach beyond the caller's own request: they pick queues, slots, adapters or request ids
-    // that tenants share, load code, open connections, or go around max_tokens.
+    // that tenants share, load code, open connections, or go around max_tokens and n.
     {"priority", kAny, kDrop},
     {"request_id", kAny, kDrop},
     {"rid", kAny, kDrop},
@@ -47,6 +47,7 @@ constexpr FieldRule kRules[] = {
     {"adapter_id", kAny, kDrop},
     {"id_slot", kAny, kDrop},
     {"n_predict", kAny, kDrop},
+    {"n_cmpl", kAny, kDrop},
     {"max_new_tokens", kAny, kDrop},
     {"n_probs", kAny, kDrop},
     {"prompt_logprobs", kAny, kDrop},
