@@ -17,8 +17,8 @@ namespace {
 // How often accepting looks whether the files have changed.
 constexpr int64_t kLookEveryUs = 1'000'000;
 
-// In the wire form of ALPN, the better one first: what the server chooses from. HTTP/2 is not spoken
-// here, and the client asks for the first only.
+// In the wire form of ALPN, the better one first: what the server chooses from. HTTP/2 is not
+// spoken here, and the client asks for the first only.
 constexpr unsigned char kProtocols[] =
     "\x08http/1.1"
     "\x08http/1.0";
