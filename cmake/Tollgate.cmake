@@ -95,6 +95,17 @@ function(tollgate_binary)
   _tollgate_pch(${A_NAME} "${A_PCH}")
 endfunction()
 
+# tollgate_folders(SOURCES TESTS): the sources and the tests in the folders below, for where a new folder need not be
+# listed.
+function(tollgate_folders sources_var tests_var)
+  file(GLOB sources RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS */*.cc)
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(REMOVE_ITEM sources ${tests})
+  set(${sources_var} ${sources} PARENT_SCOPE)
+  set(${tests_var} ${tests} PARENT_SCOPE)
+endfunction()
+
 # tollgate_test(NAME common_base_tests SRCS a_test.cc … DEPS … [LABEL unit] [PCH …] [TIMEOUT s] [ARGS …] [OWN_MAIN])
 # One binary per folder, one ctest entry per binary.
 function(tollgate_test)

@@ -4,6 +4,7 @@
 
 #include "gateway/surfaces/chat_completions/messages.h"
 #include "gateway/surfaces/chat_completions/tools.h"
+#include "gateway/surfaces/shared/body.h"
 #include "gateway/surfaces/shared/engine_fields.h"
 
 namespace tollgate::gateway {
@@ -67,10 +68,7 @@ class Reader {
   Result<CanonicalRequest> Read();
 
  private:
-  Result<void> ReadMember(json::Value member);
-  Result<void> CheckForwarded(const FieldRule& rule, json::Value member);
-  void ReadOwn(const FieldRule& rule, json::Value member);
-  Result<void> ReadStreamOptions(json::Value options);
+  Result<void> ReadKnown(const FieldRule& rule, json::Value member);
 
   const json::Document& body_;
   json::Value root_;
@@ -79,68 +77,29 @@ class Reader {
   json::Value tools_, tool_choice_;
 };
 
-Result<void> Reader::CheckForwarded(const FieldRule& rule, json::Value member) {
+Result<void> Reader::ReadKnown(const FieldRule& rule, json::Value member) {
   if (rule.name == "response_format") return CheckResponseFormat(member);
   if (rule.name == "reasoning_effort") return CheckReasoningEffort(member, rule.name);
+  if (rule.name == "stream") request_.stream = member.boolean();
+  if (rule.name == "tools") tools_ = member;
+  if (rule.name == "tool_choice") tool_choice_ = member;
   if (rule.name == "n") request_.choices = static_cast<int32_t>(*member.Integer());
   if (rule.name == "n" || rule.name == "best_of") {
     request_.samples = std::max(request_.samples, static_cast<int32_t>(*member.Integer()));
   }
-  return {};
-}
-
-void Reader::ReadOwn(const FieldRule& rule, json::Value member) {
-  if (rule.name == "stream") request_.stream = member.boolean();
-  if (rule.name == "tools") tools_ = member;
-  if (rule.name == "tool_choice") tool_choice_ = member;
   // max_completion_tokens wins, wherever it stands (decisions.md 18).
   if (rule.name == "max_completion_tokens" ||
       (rule.name == "max_tokens" && request_.max_tokens_field != "max_completion_tokens")) {
     request_.max_tokens = member.Integer();
     request_.max_tokens_field = rule.name;
   }
-}
-
-Result<void> Reader::ReadMember(json::Value member) {
-  if (member.is_null()) return {};  // absent (decisions.md 17)
-  const FieldRule* rule = FindRule(kRules, member);
-  if (rule == nullptr) rule = FindEngineField(member);
-  if (rule != nullptr) {
-    if (rule->fate == kDrop) return {};
-    if (auto checked = CheckEngineField(*rule, member); !checked) return checked;
-    if (rule->fate == kOwn) {
-      ReadOwn(*rule, member);
-      return {};
-    }
-    if (auto checked = CheckForwarded(*rule, member); !checked) return checked;
-  }
-  if (IsPromptField(member)) {
-    request_.prompt.text_bytes += static_cast<int64_t>(member.raw().size());
-  }
-  if (rule != nullptr && rule->kind == kInteger) {
-    writer_.ForwardInteger(member);
-  } else {
-    writer_.Forward(member);
-  }
-  return {};
-}
-
-Result<void> Reader::ReadStreamOptions(json::Value options) {
-  const json::Value include = options.Find("include_usage");
-  if (include.is_null()) return {};
-  if (!include.is_bool()) {
-    return BadRequest("'stream_options.include_usage' must be true or false.", "stream_options");
-  }
-  request_.include_usage = request_.stream && include.boolean();
   return {};
 }
 
 Result<CanonicalRequest> Reader::Read() {
-  if (!root_.is_object()) return BadRequest("The request body must be a JSON object.");
-  const json::Value model = root_.Find("model");
-  if (model.is_null()) return BadRequest("Missing required parameter: 'model'.", "model");
-  if (!model.is_string()) return BadRequest("'model' must be a string.", "model");
-  request_.model = model.string();
+  auto model = ReadModel(root_);
+  if (!model) return Fail{model.error()};
+  request_.model = std::move(*model);
   const json::Value messages = root_.Find("messages");
   if (messages.is_null()) return BadRequest("Missing required parameter: 'messages'.", "messages");
   auto conversation = ReadChatMessages(body_, messages);
@@ -148,10 +107,15 @@ Result<CanonicalRequest> Reader::Read() {
   request_.prompt = conversation->size;
   writer_.Add("messages",
               conversation->rewritten.empty() ? messages.raw() : conversation->rewritten);
-  for (const json::Value member : root_) {
-    if (auto read = ReadMember(member); !read) return Fail{read.error()};
+  const auto on_known = [this](const FieldRule& rule, json::Value member) {
+    return ReadKnown(rule, member);
+  };
+  if (auto read = ReadMembers(root_, kRules, writer_, request_.prompt, on_known); !read) {
+    return Fail{read.error()};
   }
-  if (auto read = ReadStreamOptions(root_.Find("stream_options")); !read) return Fail{read.error()};
+  const auto usage = WantsUsageChunk(root_);
+  if (!usage) return Fail{usage.error()};
+  request_.include_usage = *usage;
   if (root_.Find("top_logprobs").Integer().value_or(0) > 0 && !root_.Find("logprobs").boolean()) {
     return BadRequest("'top_logprobs' needs 'logprobs' to be true.", "top_logprobs");
   }

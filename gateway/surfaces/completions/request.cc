@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "gateway/surfaces/shared/engine_fields.h"
-#include "gateway/surfaces/shared/fields.h"
+#include "gateway/surfaces/shared/body.h"
 #include "gateway/surfaces/shared/text_inputs.h"
 
 namespace tollgate::gateway {
@@ -47,9 +46,6 @@ class Reader {
   Result<CanonicalRequest> Read();
 
  private:
-  Result<void> ReadModel();
-  Result<void> ReadMember(json::Value member);
-  Result<void> ReadStreamOptions();
   Result<void> CountAnswers(const TextInputs& prompts);
   void PrepareEcho(const TextInputs& prompts);
 
@@ -57,44 +53,6 @@ class Reader {
   MemberWriter writer_;
   CanonicalRequest request_;
 };
-
-Result<void> Reader::ReadModel() {
-  const json::Value model = root_.Find("model");
-  if (model.is_null()) return BadRequest("Missing required parameter: 'model'.", "model");
-  if (!model.is_string()) return BadRequest("'model' must be a string.", "model");
-  request_.model = model.string();
-  return {};
-}
-
-Result<void> Reader::ReadMember(json::Value member) {
-  if (member.is_null()) return {};  // absent (decisions.md 17)
-  const FieldRule* rule = FindRule(kRules, member);
-  if (rule == nullptr) rule = FindEngineField(member);
-  if (rule == nullptr) {
-    writer_.Forward(member);
-    return {};
-  }
-  if (rule->fate == kDrop) return {};
-  if (auto checked = CheckEngineField(*rule, member); !checked) return checked;
-  if (rule->fate == kOwn) return {};
-  if (rule->kind == kInteger) {
-    writer_.ForwardInteger(member);
-  } else {
-    writer_.Forward(member);
-  }
-  return {};
-}
-
-Result<void> Reader::ReadStreamOptions() {
-  request_.stream = root_.Find("stream").boolean();
-  const json::Value include = root_.Find("stream_options").Find("include_usage");
-  if (include.is_null()) return {};
-  if (!include.is_bool()) {
-    return BadRequest("'stream_options.include_usage' must be true or false.", "stream_options");
-  }
-  request_.include_usage = request_.stream && include.boolean();
-  return {};
-}
 
 // One choice per prompt and n; the engine may generate more than it shows (best_of).
 Result<void> Reader::CountAnswers(const TextInputs& prompts) {
@@ -126,22 +84,26 @@ void Reader::PrepareEcho(const TextInputs& prompts) {
 }
 
 Result<CanonicalRequest> Reader::Read() {
-  if (!root_.is_object()) return BadRequest("The request body must be a JSON object.");
   request_.kind = inference::v1::REQUEST_KIND_COMPLETION;
   request_.prompt_field = "prompt";
-  if (auto read = ReadModel(); !read) return Fail{read.error()};
+  auto model = ReadModel(root_);
+  if (!model) return Fail{model.error()};
+  request_.model = std::move(*model);
   const json::Value prompt = root_.Find("prompt");
   auto prompts = ReadTextInputs(prompt, {.name = "prompt", .most = kMaxChoices});
   if (!prompts) return Fail{prompts.error()};
   writer_.Add("prompt", prompt.raw());
-  for (const json::Value member : root_) {
-    if (auto read = ReadMember(member); !read) return Fail{read.error()};
+  request_.prompt = prompts->size;
+  if (auto read = ReadMembers(root_, kRules, writer_, request_.prompt); !read) {
+    return Fail{read.error()};
   }
-  if (auto read = ReadStreamOptions(); !read) return Fail{read.error()};
+  request_.stream = root_.Find("stream").boolean();
+  const auto usage = WantsUsageChunk(root_);
+  if (!usage) return Fail{usage.error()};
+  request_.include_usage = *usage;
   if (auto counted = CountAnswers(*prompts); !counted) return Fail{counted.error()};
   request_.max_tokens = root_.Find("max_tokens").Integer().value_or(kDefaultMaxTokens);
   PrepareEcho(*prompts);
-  request_.prompt = prompts->size;
   // What stands behind the gap is part of each prompt.
   request_.prompt.text_bytes +=
       static_cast<int64_t>(root_.Find("suffix").raw_string().size()) * request_.prompt.prompts;

@@ -1,7 +1,6 @@
 #include "gateway/surfaces/embeddings/request.h"
 
-#include "gateway/surfaces/shared/engine_fields.h"
-#include "gateway/surfaces/shared/fields.h"
+#include "gateway/surfaces/shared/body.h"
 #include "gateway/surfaces/shared/text_inputs.h"
 
 namespace tollgate::gateway {
@@ -35,37 +34,16 @@ constexpr FieldRule kRules[] = {
     {"endianness", kAny, kDrop},
 };
 
-Result<void> ReadMember(json::Value member, MemberWriter& writer) {
-  if (member.is_null()) return {};  // absent (decisions.md 17)
-  const FieldRule* rule = FindRule(kRules, member);
-  if (rule == nullptr) rule = FindEngineField(member);
-  if (rule == nullptr) {
-    writer.Forward(member);
-    return {};
-  }
-  if (rule->fate == kDrop) return {};
-  if (auto checked = CheckEngineField(*rule, member); !checked) return checked;
-  if (rule->fate == kOwn) return {};
-  if (rule->kind == kInteger) {
-    writer.ForwardInteger(member);
-  } else {
-    writer.Forward(member);
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<CanonicalRequest> ParseEmbeddingRequest(const json::Document& body) {
   const json::Value root = body.root();
-  if (!root.is_object()) return BadRequest("The request body must be a JSON object.");
   CanonicalRequest request;
   request.kind = inference::v1::REQUEST_KIND_EMBEDDING;
   request.prompt_field = "input";
-  const json::Value model = root.Find("model");
-  if (model.is_null()) return BadRequest("Missing required parameter: 'model'.", "model");
-  if (!model.is_string()) return BadRequest("'model' must be a string.", "model");
-  request.model = model.string();
+  auto model = ReadModel(root);
+  if (!model) return Fail{model.error()};
+  request.model = std::move(*model);
   const json::Value input = root.Find("input");
   const auto inputs =
       ReadTextInputs(input, {.name = "input", .most = kMaxInputs, .empty_text = false});
@@ -74,8 +52,8 @@ Result<CanonicalRequest> ParseEmbeddingRequest(const json::Document& body) {
   request.choices = static_cast<int32_t>(inputs->size.prompts);
   MemberWriter writer(body.text());
   writer.Add("input", input.raw());
-  for (const json::Value member : root) {
-    if (auto read = ReadMember(member, writer); !read) return Fail{read.error()};
+  if (auto read = ReadMembers(root, kRules, writer, request.prompt); !read) {
+    return Fail{read.error()};
   }
   request.members_json = writer.Take();
   auto state = std::make_shared<EmbeddingState>();

@@ -2,6 +2,7 @@
 
 #include "gateway/surfaces/messages/tools.h"
 #include "gateway/surfaces/messages/turns.h"
+#include "gateway/surfaces/shared/body.h"
 #include "gateway/surfaces/shared/engine_fields.h"
 
 namespace tollgate::gateway {
@@ -71,7 +72,6 @@ class Reader {
 
  private:
   Result<void> ReadRequired(bool needs_max_tokens);
-  Result<void> ReadMember(json::Value member);
   Result<void> ReadOwn(const FieldRule& rule, json::Value member);
   Result<void> ReadStops(json::Value stops);
   Result<void> ReadMetadata(json::Value metadata);
@@ -86,11 +86,9 @@ class Reader {
 };
 
 Result<void> Reader::ReadRequired(bool needs_max_tokens) {
-  if (!root_.is_object()) return BadRequest("The request body must be a JSON object.");
-  const json::Value model = root_.Find("model");
-  if (model.is_null()) return BadRequest("Missing required parameter: 'model'.", "model");
-  if (!model.is_string()) return BadRequest("'model' must be a string.", "model");
-  request_.model = model.string();
+  auto model = ReadModel(root_);
+  if (!model) return Fail{model.error()};
+  request_.model = std::move(*model);
   // A request that goes on with a thread holds only what is new. The envelope says it in the words
   // on which the official client sends everything.
   if (!root_.Find("thread").is_null()) {
@@ -106,26 +104,6 @@ Result<void> Reader::ReadRequired(bool needs_max_tokens) {
   if (!turns) return Fail{turns.error()};
   request_.prompt = turns->size;
   writer_.Add("messages", turns->messages);
-  return {};
-}
-
-Result<void> Reader::ReadMember(json::Value member) {
-  if (member.is_null()) return {};  // absent (decisions.md 17)
-  const FieldRule* rule = FindRule(kRules, member);
-  if (rule == nullptr) rule = FindEngineField(member);
-  if (rule != nullptr) {
-    if (rule->fate == kDrop) return {};
-    if (auto checked = CheckEngineField(*rule, member); !checked) return checked;
-    if (rule->fate == kOwn) return ReadOwn(*rule, member);
-  }
-  if (IsPromptField(member)) {
-    request_.prompt.text_bytes += static_cast<int64_t>(member.raw().size());
-  }
-  if (rule != nullptr && rule->kind == kInteger) {
-    writer_.ForwardInteger(member);
-  } else {
-    writer_.Forward(member);
-  }
   return {};
 }
 
@@ -236,8 +214,11 @@ Result<void> Reader::ReadTools() {
 
 Result<CanonicalRequest> Reader::Read(bool needs_max_tokens) {
   if (auto read = ReadRequired(needs_max_tokens); !read) return Fail{read.error()};
-  for (const json::Value member : root_) {
-    if (auto read = ReadMember(member); !read) return Fail{read.error()};
+  const auto on_known = [this](const FieldRule& rule, json::Value member) {
+    return rule.fate == kOwn ? ReadOwn(rule, member) : Result<void>();
+  };
+  if (auto read = ReadMembers(root_, kRules, writer_, request_.prompt, on_known); !read) {
+    return Fail{read.error()};
   }
   if (auto read = ReadTools(); !read) return Fail{read.error()};
   request_.members_json = writer_.Take();

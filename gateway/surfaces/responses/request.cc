@@ -2,6 +2,7 @@
 
 #include "gateway/surfaces/responses/input.h"
 #include "gateway/surfaces/responses/tools.h"
+#include "gateway/surfaces/shared/body.h"
 #include "gateway/surfaces/shared/engine_fields.h"
 
 namespace tollgate::gateway {
@@ -109,7 +110,6 @@ class Reader {
   Result<CanonicalRequest> Read();
 
  private:
-  Result<void> ReadMember(json::Value member);
   Result<void> ReadReasoning(json::Value reasoning);
   Result<void> ReadText(json::Value text);
   void ReadLogprobs();
@@ -121,26 +121,6 @@ class Reader {
   MemberWriter writer_;
   CanonicalRequest request_;
 };
-
-Result<void> Reader::ReadMember(json::Value member) {
-  if (member.is_null()) return {};  // absent (decisions.md 17)
-  const FieldRule* rule = FindRule(kRules, member);
-  if (rule == nullptr) rule = FindEngineField(member);
-  if (rule != nullptr) {
-    if (rule->fate == kDrop) return {};
-    if (auto checked = CheckEngineField(*rule, member); !checked) return checked;
-    if (rule->fate == kOwn) return {};
-  }
-  if (IsPromptField(member)) {
-    request_.prompt.text_bytes += static_cast<int64_t>(member.raw().size());
-  }
-  if (rule != nullptr && rule->kind == kInteger) {
-    writer_.ForwardInteger(member);
-  } else {
-    writer_.Forward(member);
-  }
-  return {};
-}
 
 void Reader::AddPromptField(std::string_view name, const std::string& value) {
   if (value.empty()) return;
@@ -232,11 +212,9 @@ std::string Reader::Echo(const ReadResponsesTools& tools) const {
 }
 
 Result<CanonicalRequest> Reader::Read() {
-  if (!root_.is_object()) return BadRequest("The request body must be a JSON object.");
-  const json::Value model = root_.Find("model");
-  if (model.is_null()) return BadRequest("Missing required parameter: 'model'.", "model");
-  if (!model.is_string()) return BadRequest("'model' must be a string.", "model");
-  request_.model = model.string();
+  auto model = ReadModel(root_);
+  if (!model) return Fail{model.error()};
+  request_.model = std::move(*model);
   const json::Value input = root_.Find("input");
   if (input.is_null()) return BadRequest("Missing required parameter: 'input'.", "input");
   if (auto state = RefuseState(root_); !state) return Fail{state.error()};
@@ -245,8 +223,8 @@ Result<CanonicalRequest> Reader::Read() {
   request_.prompt = conversation->size;
   request_.prompt_field = "input";
   writer_.Add("messages", conversation->messages);
-  for (const json::Value member : root_) {
-    if (auto read = ReadMember(member); !read) return Fail{read.error()};
+  if (auto read = ReadMembers(root_, kRules, writer_, request_.prompt); !read) {
+    return Fail{read.error()};
   }
   request_.stream = root_.Find("stream").boolean();
   request_.max_tokens = root_.Find("max_output_tokens").Integer();

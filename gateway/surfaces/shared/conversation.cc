@@ -34,8 +34,6 @@ void ConversationWriter::Image(std::string_view url, std::string_view detail) {
   parts_.push_back({false, std::move(part)});
 }
 
-void ConversationWriter::OtherMedium() { ++size_.media_parts; }
-
 void ConversationWriter::Reasoning(std::string_view text) {
   Count(text);
   reasoning_ += text;

@@ -24,9 +24,6 @@ class ConversationWriter {
   void Text(std::string_view text);
   // An image_url part of a user's message; detail may be empty. Counts as a media part.
   void Image(std::string_view url, std::string_view detail = {});
-  // A part of another medium (audio, a file): counted, not written; the capability check refuses it
-  // before any engine hears of it.
-  void OtherMedium();
   // Of an assistant's message.
   void Reasoning(std::string_view text);
   void ToolCall(std::string_view id, std::string_view name, std::string_view arguments);

@@ -78,15 +78,6 @@ TEST(Conversation, ImagesMakePartsAndCountAsMedia) {
   EXPECT_EQ(writer.size().text_bytes, 4);
 }
 
-TEST(Conversation, OtherMediaAreCountedOnly) {
-  ConversationWriter writer;
-  writer.Begin(Role::kUser);
-  writer.OtherMedium();
-  writer.Text("listen");
-  EXPECT_EQ(Taken(writer), R"([{"role":"user","content":"listen"}])");
-  EXPECT_EQ(writer.size().media_parts, 1);
-}
-
 TEST(Conversation, AnAssistantReasonsUnderBothNamesAndCalls) {
   ConversationWriter writer;
   writer.Begin(Role::kAssistant);
