@@ -132,10 +132,9 @@ std::unique_ptr<RateLimitClient> MakeRateLimitClient(Loop& loop, ChannelPtr chan
         Over(loop, direct->peek), Batches::kMaxInFlightDirect);
   }
   std::shared_ptr<RateLimitService::Stub> stub = RateLimitService::NewStub(channel);
-  return std::make_unique<RateLimitClientImpl>(loop, channel, Over(loop, stub, &Async::Acquire),
-                                               Over(loop, stub, &Async::Release),
-                                               Over(loop, stub, &Async::Peek),
-                                               Batches::kMaxInFlight);
+  return std::make_unique<RateLimitClientImpl>(
+      loop, channel, Over(loop, stub, &Async::Acquire), Over(loop, stub, &Async::Release),
+      Over(loop, stub, &Async::Peek), Batches::kMaxInFlight);
 }
 
 }  // namespace tollgate
