@@ -20,10 +20,12 @@ Error TooManyReports() {
           .retry_after_ms = 1000};
 }
 
-Task<Result<billing::v1::GetUsageResponse>> ReadLedger(Worker& worker, const auth::v1::Key& key,
+Task<Result<billing::v1::GetUsageResponse>> ReadLedger(Worker& worker, const Exchange& exchange,
+                                                       const auth::v1::Key& key,
                                                        const UsagePeriod& period) {
   const Turns::Turn turn = co_await worker.usage_turns->Take(key.workspace_id());
   if (!turn) co_return Fail{TooManyReports()};
+  if (exchange.disconnected()) co_return Unavailable("nobody waits for the report any more");
   billing::v1::GetUsageRequest request;
   request.set_workspace_id(key.workspace_id());
   request.set_key_id(key.key_id());
@@ -54,13 +56,14 @@ Task<std::optional<rl::PeekResponse>> Left(Worker& worker, const auth::v1::Key& 
   co_return std::move(*answer);
 }
 
-Task<Result<std::string>> Report(Worker& worker, const HttpRequest& request,
+Task<Result<std::string>> Report(Worker& worker, const Exchange& exchange,
                                  CredentialRule credential) {
+  const HttpRequest& request = exchange.request();
   const auto key = co_await AuthenticateRequest(worker, request, credential);
   if (!key) co_return Fail{key.error()};
   const auto period = ParseUsageQuery(request.query, worker.clock.WallUs());
   if (!period) co_return Fail{period.error()};
-  auto usage = co_await ReadLedger(worker, **key, *period);
+  auto usage = co_await ReadLedger(worker, exchange, **key, *period);
   if (!usage) co_return Fail{usage.error()};
   UsageReport report;
   report.period = *period;
@@ -73,7 +76,8 @@ Task<Result<std::string>> Report(Worker& worker, const HttpRequest& request,
 }  // namespace
 
 Task<void> ReportUsage(Worker& worker, Exchange& exchange, const Endpoint& endpoint) {
-  auto body = co_await Report(worker, exchange.request(), endpoint.credential);
+  auto body = co_await Report(worker, exchange, endpoint.credential);
+  if (exchange.disconnected()) co_return worker.metrics.CountClientGone();
   if (!body) co_return co_await RefusePlain(worker, exchange, endpoint, std::move(body).error());
   HttpResponse response;
   response.headers = {{"content-type", "application/json"}, {"cache-control", "no-store"}};

@@ -103,5 +103,28 @@ TEST_F(ReportUsageTest, ABadQueryNamesItsParameter) {
   EXPECT_TRUE(rig.billing->reported.empty());
 }
 
+Task<void> WaitForTurn(std::shared_ptr<Turns> turns) { (void)co_await turns->Take("ws1"); }
+
+TEST_F(ReportUsageTest, TooManyAtATimeAreTurnedAwayBeforeTheLedgerHearsOfThem) {
+  std::shared_ptr<FakeExchange> exchange;
+  tollgate::testing::RunOn(rig.pool.loop(0), [&](Loop& loop) -> Task<int> {
+    const auto turns = rig.worker->usage_turns;
+    const Turns::Turn running = co_await turns->Take("ws1");
+    for (int i = 0; i < Worker::kMostWaitingReports; ++i) loop.Spawn(WaitForTurn(turns));
+    co_await loop.Sleep(0);
+    HttpRequest request;
+    request.headers = {{"authorization", "Bearer " + rig.key_text}};
+    exchange = std::make_shared<FakeExchange>(loop, std::move(request));
+    co_await ReportUsage(*rig.worker, *exchange, endpoint);
+    co_return 0;
+  });
+  EXPECT_EQ(exchange->status, 429);
+  EXPECT_TRUE(Has(exchange, R"("code":"rate_limited")"));
+  EXPECT_EQ(exchange->header("retry-after"), "1");
+  EXPECT_TRUE(rig.billing->reported.empty());
+  while (rig.worker->usage_turns->size() > 0) rig.On([](Loop&) {});
+  EXPECT_EQ(Get()->status, 200);
+}
+
 }  // namespace
 }  // namespace tollgate::gateway

@@ -56,7 +56,7 @@ struct Worker {
   const std::shared_ptr<KeyCache> keys;
   const std::shared_ptr<LeaseKeeper> leases;
   // Of usage reports, by workspace: they are free and read the ledger's database.
-  static constexpr int kMostWaitingReports = 8;
+  static constexpr int kMostWaitingReports = 64;
   const std::shared_ptr<Turns> usage_turns;
   LocalLimiter local_limiter;
   GatewayMetrics metrics;
