@@ -127,7 +127,7 @@ Result<void> Reader::ReadPart(size_t index, json::Value part) {
   // Engines guess the type of a part that names none; the capability check may not be by-passed so.
   if (!type.is_string()) return Wrong(index, ".content parts must have a string 'type'.");
   if (type.StringEquals("text") || type.StringEquals("refusal") || type.StringEquals("thinking")) {
-    const json::Value text = part.Find(type.raw_string());
+    const json::Value text = part.Find(type.string());
     if (!text.is_string()) {
       return Wrong(index, ".content parts of type '" + type.string() + "' must have a string '" +
                               type.string() + "'.");

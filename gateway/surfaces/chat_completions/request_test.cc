@@ -278,6 +278,13 @@ TEST(ChatMessages, HistoryReasoningGoesOutUnderBothNames) {  // wire.md 2.4
   EXPECT_EQ(Good(Turns(user)).members_json, "\"messages\":[" + std::string(user) + "]");
 }
 
+TEST(ChatMessages, TheTypeOfAPartMayBeWrittenWithEscapes) {
+  const CanonicalRequest request = Good(
+      R"({"model":"m","messages":[{"role":"user","content":[{"type":"t\u0065xt","text":"hello"}]}]})");
+  EXPECT_EQ(request.prompt.text_bytes, 5);
+  EXPECT_EQ(request.prompt.media_parts, 0);
+}
+
 TEST(ChatMessages, MediaPartsAreCounted) {  // H67
   EXPECT_EQ(
       Good(

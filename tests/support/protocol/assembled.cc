@@ -9,37 +9,41 @@ bool Findings::Expect(bool holds, std::string_view rule) {
   return holds;
 }
 
+// The words are put together only when they are needed: fuzzing checks millions of objects.
 bool Findings::Keys(const Json& object, std::string_view what,
                     const std::vector<std::string_view>& required,
                     const std::vector<std::string_view>& optional) {
-  const std::string name(what);
-  if (!Expect(object.is_object(), name + " is an object")) return false;
+  const auto wrong = [&](std::string_view verb, std::string_view key) {
+    return Expect(false, std::string(what) + std::string(verb) + std::string(key));
+  };
+  if (!object.is_object()) return wrong(" is an object", "");
   bool good = true;
   for (const std::string_view key : required) {
-    good = Expect(object.has(key), name + " has " + std::string(key)) && good;
+    if (!object.has(key)) good = wrong(" has ", key);
   }
   const std::vector<Json::Member>& members = object.members();
   for (size_t i = 0; i < members.size(); ++i) {
     const std::string& key = members[i].first;
-    good = Expect(OneOf(key, required) || OneOf(key, optional), name + " has no " + key) && good;
+    if (!OneOf(key, required) && !OneOf(key, optional)) good = wrong(" has no ", key);
     for (size_t k = 0; k < i; ++k) {
-      good = Expect(members[k].first != key, name + " has " + key + " once") && good;
+      if (members[k].first == key) good = wrong(" has once ", key);
     }
   }
   return good;
 }
 
 bool Findings::String(const Json& value, std::string_view what) {
-  return Expect(value.is_string(), std::string(what) + " is a string");
+  return value.is_string() || Expect(false, std::string(what) + " is a string");
 }
 
 bool Findings::NonEmptyString(const Json& value, std::string_view what) {
-  return Expect(!value.str().empty(), std::string(what) + " is a string that is not empty");
+  return !value.str().empty() ||
+         Expect(false, std::string(what) + " is a string that is not empty");
 }
 
 bool Findings::Integer(const Json& value, std::string_view what, int64_t low) {
-  return Expect(IsInteger(value) && value.integer() >= low,
-                std::string(what) + " is an integer of at least " + std::to_string(low));
+  return (IsInteger(value) && value.integer() >= low) ||
+         Expect(false, std::string(what) + " is an integer of at least " + std::to_string(low));
 }
 
 bool IsInteger(const Json& value) {

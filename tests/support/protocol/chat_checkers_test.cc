@@ -89,7 +89,7 @@ TEST(ChatChecker, EachRuleCanBreak) {
       {"the stream ends in [DONE] or an error", Drop(12)},
       {"a chunk has choices", Change(1, "\"choices\"", "\"choice\"")},
       {"a chunk has no extra", Change(1, "\"model\"", "\"extra\":1,\"model\"")},
-      {"a delta has content once", Change(2, "\"content\"", "\"content\":\"\",\"content\"")},
+      {"a delta has once content", Change(2, "\"content\"", "\"content\":\"\",\"content\"")},
       {"object is chat.completion.chunk", Change(1, ".chunk", "")},
       {"id is chatcmpl-", Change(1, "chatcmpl", "cmpl")},
       {"created is an integer", Change(1, ":7", ":7.0")},

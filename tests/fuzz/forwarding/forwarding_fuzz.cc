@@ -1,0 +1,111 @@
+// Random requests through a surface and the router's engine request: what the caller sent reaches
+// the engine with the same meaning, numbers to the last digit, keys in their order, but for the
+// rewritings that are documented.
+//
+//   forwarding_fuzz_tests [--runs=N] [--only=chat] [--seed=FIRST]
+#include <cstdio>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gateway/surfaces/chat_completions/chat_surface.h"
+#include "gateway/surfaces/completions/completions_surface.h"
+#include "services/inference_router/engine/engine_request.h"
+#include "tests/fuzz/forwarding/requests.h"
+#include "tests/fuzz/seeded.h"
+
+namespace tollgate::fuzz {
+namespace {
+
+using test::Json;
+
+struct Row {
+  const char* name;
+  const gateway::Surface& (*surface)();
+  ForwardCase (*make)(Random& random);
+};
+
+// What the router adds, and nobody else may have put there.
+void AddRoutersOwn(const ForwardCase& made, catalog::v1::EngineKind kind, const std::string& model,
+                   Json& expected) {
+  expected.Set("model", Json(model)).Set("stream", true);
+  Json options = Json::Object();
+  options.Set("include_usage", true);
+  if (inference_router::ReportsUsageOnEveryChunk(kind)) options.Set("continuous_usage_stats", true);
+  expected.Set("stream_options", std::move(options));
+  if (made.max_tokens) expected.Set("max_tokens", Json(*made.max_tokens));
+}
+
+std::vector<std::string> Differences(const Json& got, const Json& expected) {
+  std::vector<std::string> wrong;
+  std::set<std::string> seen;
+  for (const Json::Member& member : got.members()) {
+    if (!seen.insert(member.first).second) wrong.push_back("twice: " + member.first);
+    if (!expected.has(member.first)) {
+      wrong.push_back("must not be there: " + member.first);
+    } else if (expected[member.first] != member.second) {
+      wrong.push_back(member.first + " is\n    " + member.second.Dump() +
+                      "\n  and should be\n    " + expected[member.first].Dump());
+    }
+  }
+  for (const Json::Member& member : expected.members()) {
+    if (!seen.contains(member.first)) wrong.push_back("is not there: " + member.first);
+  }
+  return wrong;
+}
+
+bool RunOne(const Row& row, uint64_t seed) {
+  Random random(seed);
+  ForwardCase made = row.make(random);
+  const std::string text = Write(random, made.request);
+  std::string body;
+  std::vector<std::string> wrong;
+  const auto document = json::Document::ParseView(text);
+  if (!document.ok()) {
+    wrong.push_back("not accepted as JSON: " + document.error().message);
+  } else if (auto canonical = row.surface().ParseRequest(*document); !canonical.ok()) {
+    wrong.push_back("refused: " + canonical.error().ToString());
+  } else {
+    if (canonical->model != made.request["model"].str()) wrong.emplace_back("the model");
+    if (canonical->choices != made.choices) wrong.emplace_back("the number of choices");
+    if (canonical->max_tokens != made.max_tokens) wrong.emplace_back("max_tokens");
+    inference::v1::GenerateRequest request;
+    request.set_kind(canonical->kind);
+    request.set_members_json(canonical->members_json);
+    request.set_max_tokens(canonical->max_tokens.value_or(0));
+    const auto kind = random.Pick({catalog::v1::ENGINE_KIND_VLLM, catalog::v1::ENGINE_KIND_SGLANG,
+                                   catalog::v1::ENGINE_KIND_LLAMACPP});
+    const std::string model = RandomString(random).str();
+    body = inference_router::BuildEngineBody(request, kind, model);
+    const std::optional<Json> got = Json::Parse(body);
+    AddRoutersOwn(made, kind, model, made.expected);
+    if (!got) {
+      wrong.emplace_back("the engine's body is not JSON");
+    } else {
+      wrong = Differences(*got, made.expected);
+    }
+  }
+  if (wrong.empty()) return true;
+  PrintCurrent();
+  for (const std::string& line : wrong) std::fprintf(stderr, "  %s\n", line.c_str());
+  std::fprintf(stderr, "request:\n%s\nengine body:\n%s\n", text.c_str(), body.c_str());
+  return false;
+}
+
+}  // namespace
+
+int Main(int argc, char** argv) {
+  Seeded asked;
+  if (!ReadArguments(argc, argv, asked)) return 2;
+  const Row rows[] = {{"chat", gateway::ChatSurface, RandomChatRequest},
+                      {"completions", gateway::CompletionsSurface, RandomCompletionsRequest}};
+  bool good = true;
+  for (const Row& row : rows) {
+    good = RunSeeds(row.name, asked, [&](uint64_t seed) { return RunOne(row, seed); }) && good;
+  }
+  return good ? 0 : 1;
+}
+
+}  // namespace tollgate::fuzz
+
+int main(int argc, char** argv) { return tollgate::fuzz::Main(argc, argv); }

@@ -1,0 +1,25 @@
+// Random requests, and what an engine must get of them: the rules of forwarding, written from the
+// documents without looking at the product's tables. spec: wire.md 2.1, 2.4, 3, 10.2; decisions 17,
+// 18, 31.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "tests/fuzz/forwarding/values.h"
+
+namespace tollgate::fuzz {
+
+struct ForwardCase {
+  test::Json request;
+  // The members that the engine must get besides those that the router sets itself, in any order;
+  // inside of each the order counts.
+  test::Json expected = test::Json::Object();
+  std::optional<int64_t> max_tokens;
+  int choices = 1;
+};
+
+ForwardCase RandomChatRequest(Random& random);
+ForwardCase RandomCompletionsRequest(Random& random);
+
+}  // namespace tollgate::fuzz
