@@ -96,5 +96,23 @@ TEST_F(GatewayModuleTest, ServesTheCatalogOfItsLastLifeWhileTheServiceIsAway) {
   EXPECT_NE(answer.body.find(R"("id":"a/b")"), std::string::npos);
 }
 
+TEST_F(GatewayModuleTest, SettingsThatCannotBeMeantStopTheStart) {
+  const auto problem = [this] {
+    const std::unique_ptr<Module> module = MakeGatewayModule(context_, settings_);
+    const Result<void> started = module->Start();
+    module->Stop();
+    return started.ok() ? std::string() : started.error().internal;
+  };
+  EXPECT_EQ(problem(), "");
+  settings_.add_trusted_proxies("10.0.0.0/99");
+  EXPECT_NE(problem().find("gateway.trusted_proxies: \"10.0.0.0/99\""), std::string::npos);
+  settings_.clear_trusted_proxies();
+  settings_.mutable_edge_tls()->set_certificate_file(folder_ + "/certificate.pem");
+  EXPECT_NE(problem().find("gateway.edge_tls: TLS needs both"), std::string::npos);
+  settings_.mutable_edge_tls()->set_private_key_file(folder_ + "/key.pem");
+  EXPECT_NE(problem().find("gateway.edge_tls: certificate_file: cannot read " + folder_),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace tollgate

@@ -368,7 +368,9 @@ void Connection::CloseIfIdle() {
   if (state_ != State::kHead || !in_.empty()) return;
   if (deadline_ == Deadline::kHandshake) return SetIdleDeadline();
   char byte;
-  if (::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) return;
+  if (::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
+    return SetIdleDeadline();  // under TLS it may turn out to be no request
+  }
   if (!reading_) return Close();
   boost::system::error_code ignored;
   socket_.cancel(ignored);
