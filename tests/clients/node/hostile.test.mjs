@@ -15,7 +15,7 @@ import { baseURL, collect, facts, model, root, sim } from "./support/facts.mjs";
 import { makeRandom, randomSpeech, unkindStream } from "./support/hostile.mjs";
 
 globalThis.AI_SDK_LOG_WARNINGS = false;
-const kStreams = Number(process.env.STREAMS ?? 40);
+const kStreams = Number(process.env.STREAMS ?? 30);
 const apiKey = facts.keys.good;
 const call = (id, name, text) => ({ id, name, arguments: JSON.parse(text || "{}") });
 const names = ["tool_0", "tool_1", "tool_2"];
