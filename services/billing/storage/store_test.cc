@@ -135,6 +135,10 @@ TEST_P(StoreTest, EveryKindOfTamperingIsFound) {
       "UPDATE usage_record SET charged = charged + 1",
       "UPDATE usage_record SET cost_pico = '1'",
       "UPDATE usage_record SET key_id = 'other'",
+      "UPDATE usage_record SET day = day + 1",
+      "UPDATE usage_record SET admitted_us = admitted_us - 1",
+      "UPDATE usage_record SET cached = cached + 1",
+      "UPDATE usage_record SET reasoning = reasoning + 1",
   };
   for (const char* change : tampering) {
     auto saved = connection_->ExecuteScript(
@@ -186,6 +190,24 @@ TEST_P(StoreTest, TheUsageReportAgreesWithTheBooks) {
   EXPECT_EQ(report->buckets[1].day, report->buckets[0].day + 1);
   EXPECT_EQ(report->balance.paid, 100'000 - 420);
   EXPECT_EQ(report->balance.month_spent, 420);
+  // A day that is cut holds what lies inside; each model and each UTC day has a bucket of its own.
+  const int64_t midnight = (kNow / day + 3) * day;
+  for (const auto& [at, model] : {std::pair(midnight - 1, "model"), std::pair(midnight, "model"),
+                                  std::pair(midnight + 1, "other")}) {
+    const Id id = TestId(++n, at);
+    Op authorize = AuthorizeOp(id, 100, 50);
+    authorize.model = model;
+    Run({authorize, SettleOp(id, 100, 1)}, at);
+  }
+  auto cut = ReadUsage(*database_, "ws", "key", midnight - 1, midnight + 2, midnight + day);
+  ASSERT_TRUE(cut.ok());
+  ASSERT_EQ(cut->buckets.size(), 3U);
+  EXPECT_EQ(cut->buckets[0].day + 1, cut->buckets[1].day);
+  EXPECT_EQ(cut->buckets[1].day, cut->buckets[2].day);
+  EXPECT_EQ(cut->buckets[1].day, midnight / day);
+  EXPECT_EQ(cut->buckets[2].model, "other");
+  EXPECT_EQ(ReadUsage(*database_, "ws", "key", midnight, midnight + 1, kNow)->total.requests, 1);
+  ExpectProven();
   // The end is exclusive, other keys see nothing.
   EXPECT_EQ(ReadUsage(*database_, "ws", "key", kNow, kNow + 1, kNow)->total.requests, 1);
   EXPECT_EQ(ReadUsage(*database_, "ws", "other", 0, INT64_MAX, kNow)->total.requests, 0);

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <map>
 
+#include "common/base/clock.h"
 #include "services/billing/domain/chain.h"
 #include "services/billing/storage/schema.h"
 
@@ -315,7 +316,8 @@ void Replay::OneHold(const Hold& hold) {
 SqlResult<void> Replay::CheckUsage() {
   auto read = db_.Query(
       "SELECT id, prompt, completion, input_pico, output_pico, cost_pico, charged, overrun, key_id,"
-      " model, month FROM usage_record WHERE workspace = $1",
+      " model, month, day, admitted_us, cached, cache_write, reasoning FROM usage_record"
+      " WHERE workspace = $1",
       {workspace_}, [&](const Row& row) {
         ++report_.usage_records;
         const std::string id = row.Text(0);
@@ -327,6 +329,14 @@ SqlResult<void> Replay::CheckUsage() {
         Expect(row.Int(6), hold.charged, name + " charged");
         Expect(row.Int(7), hold.overrun, name + " overrun");
         Expect(row.Int(10), hold.month, name + " month");
+        Expect(row.Int(11), UtcDay(hold.created_us), name + " day");
+        Expect(row.Int(12), hold.created_us, name + " time");
+        const Usage used = hold.BillableUsage();
+        Expect(row.Int(1), used.prompt, name + " prompt");
+        Expect(row.Int(2), used.completion, name + " completion");
+        Expect(row.Int(13), used.cached, name + " cached tokens");
+        Expect(row.Int(14), used.cache_write, name + " cached tokens written");
+        Expect(row.Int(15), used.reasoning, name + " reasoning tokens");
         if (row.Bytes(8) != hold.key_id || row.Bytes(9) != hold.model) {
           Wrong(name + " names another key or model");
         }
