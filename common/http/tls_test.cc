@@ -134,7 +134,7 @@ TEST(TlsServer, NonsenseIsClosedAndHindersNobody) {
 
 TEST(TlsServer, AHandshakeThatStallsIsClosedInTimeAndHindersNobodyH40) {
   ServerOptions options;
-  options.handshake_timeout_ms = 300;
+  options.handshake_timeout_ms = 1'000;
   TestServer server(Transport::kTls, options, 1);
   const int64_t start_ms = NowMs();
   RawClient silent(server.port());
@@ -143,16 +143,16 @@ TEST(TlsServer, AHandshakeThatStallsIsClosedInTimeAndHindersNobodyH40) {
   testing::TestClient good(server);
   good.Write(Get("/echo"));
   EXPECT_TRUE(good.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
-  EXPECT_LT(NowMs() - start_ms, 300);
+  EXPECT_LT(NowMs() - start_ms, 1'000);
   // A byte now and then is no reason to wait longer.
-  for (int i = 0; i < 100 && !slow.closed(); ++i) {
+  for (int i = 0; i < 300 && !slow.closed(); ++i) {
     slow.Write(std::string(1, '\0'));
     slow.ReadUntil("never", 20);
   }
   EXPECT_TRUE(slow.closed());
   silent.ReadToEnd();
   EXPECT_TRUE(silent.closed());
-  EXPECT_LT(NowMs() - start_ms, 1500);
+  EXPECT_LT(NowMs() - start_ms, 4'000);
   // Whoever has shaken hands may be idle for longer.
   good.Forget();
   good.Write(Get("/echo"));
