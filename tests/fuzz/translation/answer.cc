@@ -11,7 +11,7 @@ using Steps = std::vector<Step>;
 
 // Cut between any two units, also between the halves of a pair.
 void CutInto(Random& random, const std::u16string& text, Step like, Steps& out) {
-  const size_t longest = random.Pick<size_t>({1, 3, 12, 1000});
+  const size_t longest = random.Pick<size_t>({1, 3, 6, 12, 1000, 1000});
   like.first = true;
   size_t at = 0;
   do {
@@ -77,8 +77,8 @@ void AddCalls(Random& random, int index, Choice& choice, Steps& steps) {
 }
 
 void AddText(Random& random, int index, Kind kind, bool logprobs, Steps& steps) {
-  const std::u16string text =
-      RandomText(random, random.Pick<size_t>({3, 12, 40}), random.Percent(10));
+  const std::u16string text = RandomText(
+      random, random.Percent(4) ? 100 : random.Pick<size_t>({2, 4, 8, 20}), random.Percent(10));
   Step like;
   like.choice = index;
   like.kind = kind;
