@@ -154,7 +154,7 @@ void BadRequests(const EndpointForm& form, Cases& cases) {
   } else {
     cases.push_back({.name = "ModelOfAnotherKind",
                      .row = "bad_request",
-                     .ask = {.model = "sim/embedding-main"},
+                     .ask = {.model = "sim/embed"},
                      .param = "model"});
   }
   if (!form.limit.empty()) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
 #include <tuple>
@@ -54,7 +55,7 @@ class Callers {
       case Caller::kNarrow:
         return keys["narrow"].str();
       case Caller::kExpired:
-        if (expired_.empty()) expired_ = New(kUsd, {.expires_at_us = 1}).secret;
+        if (expired_.empty()) expired_ = MakeExpired();
         return expired_;
       default:
         return keys["good"].str();
@@ -65,6 +66,19 @@ class Callers {
   }
 
  private:
+  static int64_t WallUs() {
+    return std::chrono::duration_cast<std::chrono::microseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+  }
+  std::string MakeExpired() {
+    const int64_t at_us = WallUs() + 300'000;
+    const std::string secret = New(kUsd, {.expires_at_us = at_us}).secret;
+    EXPECT_NE(secret, "");
+    EXPECT_TRUE(WaitUntil([&] { return WallUs() > at_us; }, 3000));
+    return secret;
+  }
+
   Target& target_;
   std::string expired_;
 };

@@ -24,21 +24,15 @@ void UseExternal(Target& target) {
   if (!target.facts["model"].is_string()) target.failure = "TOLLGATE_FACTS must name a model";
 }
 
-// One more model for each endpoint that chat models do not serve: one whose engines are there, and
-// one whose engine is away.
+// With a model for each endpoint that chat models do not serve, whose engine is away.
 std::string Catalog(const Target& target) {
   std::string text = DefaultCatalog({target.engines[0].base_url(), target.engines[1].base_url()});
   std::string more;
   for (const char* capability : {"completion", "embedding"}) {
-    for (const char* pool : {"main", "nobody"}) {
-      more += "  - id: sim/" + std::string(capability) + "-" + pool +
-              "\n    name: Simulated\n    context_window: 131072\n    max_output_tokens: 65536\n"
-              "    input_usd_per_million: \"1\"\n    output_usd_per_million: \"3\"\n"
-              "    capabilities: [" +
-              capability +
-              "]\n    created: \"2026-01-02\"\n    engine_model: sim/model\n    pool: " + pool +
-              "\n";
-    }
+    more += "  - id: sim/away-" + std::string(capability) +
+            "\n    context_window: 131072\n    input_usd_per_million: \"1\"\n"
+            "    output_usd_per_million: \"3\"\n    pool: nobody\n    capabilities: [" +
+            capability + "]\n";
   }
   return text.insert(text.find("pools:\n"), more);
 }
