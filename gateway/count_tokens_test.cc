@@ -103,6 +103,17 @@ TEST_F(CountTokensTest, EstimatesWhenNoEngineCanTellOrTheRoutersAreAway) {
   EXPECT_EQ(away->body, R"({"input_tokens":8})");
 }
 
+TEST_F(CountTokensTest, TellsWhatDoesNotFit) {  // or nobody could find out by how much
+  const std::string long_text(40'000, 'x');
+  const std::string body =
+      R"({"model":"ns/model","max_tokens":999999,"messages":[{"role":"user","content":")" +
+      long_text + "\"}]}";
+  EXPECT_EQ(Post(body)->body, R"({"input_tokens":10004})")
+      << "an estimate has no end at the window";
+  EngineSays(12'345);
+  EXPECT_EQ(Post(body)->body, R"({"input_tokens":12345})");
+}
+
 TEST_F(CountTokensTest, LooksAtTheKeyFirst) {
   rig.key.set_state(auth::v1::KEY_STATE_DISABLED);
   rig.Publish();

@@ -1,4 +1,6 @@
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,12 +25,31 @@ std::vector<pb::Delta> EmptyChoices(CanonicalRequest& canonical) {
   return deltas;
 }
 
+// No engine will find out that the prompt alone does not fit (decisions.md 18). An estimate proves
+// nothing; of prompts side by side only the sum is known.
+std::optional<Error> FindOverflow(const RequestContext& context, const PromptCount& prompt) {
+  const int64_t window = context.model->context_window();
+  if (prompt.estimated || prompt.tokens <= window * context.canonical.prompt.prompts) {
+    return std::nullopt;
+  }
+  Error error{ErrorId::kContextLengthExceeded};
+  error.message = "This model's maximum context length is " + std::to_string(window) +
+                  " tokens. However, your input has " + std::to_string(prompt.tokens) + " tokens.";
+  error.param = context.canonical.prompt_field;
+  error.tokens.limit = window;
+  error.tokens.prompt = prompt.tokens;
+  return error;
+}
+
 }  // namespace
 
 Task<void> AnswerWithoutEngine(RequestContext& context) {
   // Nothing is charged: the hold has only shown that there is credit.
   context.hold.Void("max_tokens is 0");
   const PromptCount prompt = co_await CountPrompt(context);
+  if (auto overflow = FindOverflow(context, prompt)) {
+    co_return co_await GiveBackAndRefuse(context, std::move(*overflow));
+  }
   co_await context.lease.Finish(0);
   context.local_slot = LocalSlot();
   pb::Started started;

@@ -14,6 +14,8 @@ constexpr int64_t kTokensPerMedium = 8192;
 constexpr int64_t kBytesPerToken = 4;
 constexpr int64_t kUsualTokensPerMessage = 4;
 
+int64_t TokensOfMedia(const PromptSize& prompt) { return prompt.media_parts * kTokensPerMedium; }
+
 Fail<Error> DoesNotFit(const RequestContext& context, int64_t asked) {
   Error error{ErrorId::kContextLengthExceeded};
   // The words "maximum context length is L tokens" are what agents look for (decisions.md 32).
@@ -44,6 +46,13 @@ void NameFieldAtFault(const CanonicalRequest& request, Error& error) {
   if (alone || (input_fits && output > limit - prompt)) error.param = request.max_tokens_field;
 }
 
+int64_t LikelyTokens(const PromptSize& prompt) {
+  return std::max<int64_t>(prompt.text_bytes / kBytesPerToken +
+                               kUsualTokensPerMessage * prompt.messages + prompt.tokens +
+                               TokensOfMedia(prompt),
+                           1);
+}
+
 Result<void> BoundTokens(RequestContext& context) {
   const CanonicalRequest& request = context.canonical;
   const PromptSize& prompt = request.prompt;
@@ -52,17 +61,15 @@ Result<void> BoundTokens(RequestContext& context) {
                                 ? std::min(context.model->max_output_tokens(), window)
                                 : window;
   TokenBounds& bounds = context.bounds;
-  const int64_t media = prompt.media_parts * kTokensPerMedium;
   const int64_t windows = prompt.prompts * window;
   bounds.prompt_lower = std::clamp<int64_t>(prompt.messages + prompt.tokens, 1, windows);
   // A byte-level tokenizer makes no more tokens than there are bytes.
-  bounds.prompt_upper = std::clamp<int64_t>(
-      prompt.text_bytes + kTokensPerMessage * prompt.messages + prompt.tokens + media,
-      bounds.prompt_lower, windows);
+  bounds.prompt_upper =
+      std::clamp<int64_t>(prompt.text_bytes + kTokensPerMessage * prompt.messages + prompt.tokens +
+                              TokensOfMedia(prompt),
+                          bounds.prompt_lower, windows);
   bounds.prompt_estimate =
-      std::clamp<int64_t>(prompt.text_bytes / kBytesPerToken +
-                              kUsualTokensPerMessage * prompt.messages + prompt.tokens + media,
-                          bounds.prompt_lower, bounds.prompt_upper);
+      std::clamp(LikelyTokens(prompt), bounds.prompt_lower, bounds.prompt_upper);
   if (request.kind == inference::v1::REQUEST_KIND_EMBEDDING) return {};  // it has no output
   // Of one window, what the prompt leaves at most.
   const int64_t taken = prompt.prompts == 1 ? bounds.prompt_lower

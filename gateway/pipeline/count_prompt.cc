@@ -5,7 +5,7 @@ namespace tollgate::gateway {
 
 Task<PromptCount> CountPrompt(RequestContext& context) {
   CanonicalRequest& canonical = context.canonical;
-  PromptCount count{context.bounds.prompt_estimate, true};
+  PromptCount count{LikelyTokens(canonical.prompt), true};
   // Tokenizers see text: what an engine makes of an image, it tells after it has seen it.
   if (canonical.prompt.media_parts > 0) co_return count;
   inference::v1::CountTokensRequest request;

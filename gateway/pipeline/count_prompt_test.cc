@@ -50,6 +50,22 @@ TEST_F(MaxTokensZero, NothingIsChargedAndTheSlotIsKeptWhileItCounts) {
   ExpectNoLeases();
 }
 
+TEST_F(MaxTokensZero, APromptAboveTheWindowIsRefused) {  // decisions.md 18 and 32
+  rig.inference->count->set_counted(true);
+  rig.inference->count->set_prompt_tokens(1000);
+  EXPECT_EQ(Ask()->status, 200) << "as large as the window";
+  rig.inference->count->set_prompt_tokens(1001);
+  for (const char* more : {"", R"(,"stream":true)"}) {
+    const Answer answer = Ask(more);
+    EXPECT_EQ(Told(answer), "400 context_length_exceeded invalid_request_error param=messages");
+    EXPECT_NE(answer->body.find("maximum context length is 1000 tokens"), std::string::npos)
+        << answer->body;
+    EXPECT_TRUE(rig.limiter->released.back().refund());
+  }
+  EXPECT_EQ(rig.billing->voided.size(), 3u);
+  ExpectNoLeases();
+}
+
 TEST_F(MaxTokensZero, ImagesAreNotCountedAsText) {
   rig.snapshot.mutable_models(0)->add_capabilities(catalog::v1::CAPABILITY_VISION);
   rig.snapshot.mutable_models(0)->set_context_window(100'000);

@@ -22,6 +22,8 @@ Result<void> ResolveModel(RequestContext& context);
 Result<void> CheckCapability(RequestContext& context);
 // How large it may become: 400 context_length_exceeded when it can not fit.
 Result<void> BoundTokens(RequestContext& context);
+// The likeliest size of a prompt that no tokenizer has seen. It may be above the window.
+int64_t LikelyTokens(const PromptSize& prompt);
 // All of the above: whatever the request itself can get wrong.
 Task<Result<void>> Understand(RequestContext& context);
 // Whether the limits have room for a request of so many tokens (0: the token limits have no say):
@@ -43,7 +45,7 @@ struct PromptCount {
   bool estimated = true;
 };
 // The size of the prompt by the tokenizer of one of the model's engines, which is what the engine
-// would bill; the likeliest size of its bounds when none can tell.
+// would bill; its likeliest size when none can tell.
 Task<PromptCount> CountPrompt(RequestContext& context);
 
 // Of a context-length error that an engine found: names the field for the output where that is

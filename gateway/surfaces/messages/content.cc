@@ -79,6 +79,14 @@ Result<Said> ReadSearchResult(json::Value block, const Place& place) {
   return said;
 }
 
+// The answer of a search among the caller's own tools. Engines have been given all of them, so the
+// name says which one is meant.
+Result<Said> ReadToolReference(json::Value block, const Place& place) {
+  const json::Value name = block.Find("tool_name");
+  if (!HasText(name)) return WrongAt(place, ".tool_name must be a non-empty string.");
+  return Said{{name.raw_string()}, {}};
+}
+
 }  // namespace
 
 Fail<Error> WrongAt(const Place& place, std::string_view what) {
@@ -98,6 +106,7 @@ Result<Said> ReadSaying(json::Value block, const Place& place) {
   if (type.StringEquals("image")) return ReadImage(block, place);
   if (type.StringEquals("document")) return ReadDocument(block, place);
   if (type.StringEquals("search_result")) return ReadSearchResult(block, place);
+  if (type.StringEquals("tool_reference")) return ReadToolReference(block, place);
   return WrongAt(place, ".type '" + type.string() + "' is not supported here.");
 }
 

@@ -1,4 +1,4 @@
-// Content blocks that say something: text, documents, search results, images.
+// Content blocks that say something: text, documents, search results, references to tools, images.
 #pragma once
 
 #include <cstddef>

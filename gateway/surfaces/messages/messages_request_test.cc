@@ -96,6 +96,11 @@ TEST(MessagesRequest, CountingNeedsNoMaxTokens) {  // wire.md 6.4
   EXPECT_EQ(Refused(R"({"model":"m"})", CountTokensSurface()), "messages");
   EXPECT_EQ(Refused(R"({"model":"m","max_tokens":-1,)" + kMessages + "}", CountTokensSurface()),
             "max_tokens");
+  // No answer is made that could be too large, or none at all.
+  for (const char* size : {"0", "999999999"}) {
+    const std::string sent = R"({"model":"m","max_tokens":)" + std::string(size) + "," + kMessages;
+    EXPECT_FALSE(Good(sent + "}", CountTokensSurface()).max_tokens.has_value()) << size;
+  }
 }
 
 TEST(MessagesRequest, NullMeansAbsentForEveryOptionalField) {  // decisions.md 17

@@ -9,10 +9,10 @@ namespace {
 
 class MessagesSurfaceImpl : public Surface {
  public:
-  explicit MessagesSurfaceImpl(bool needs_max_tokens) : needs_max_tokens_(needs_max_tokens) {}
+  explicit MessagesSurfaceImpl(MessagesPurpose purpose) : purpose_(purpose) {}
 
   Result<CanonicalRequest> ParseRequest(const json::Document& body) const override {
-    return ParseMessagesRequest(body, needs_max_tokens_);
+    return ParseMessagesRequest(body, purpose_);
   }
   std::unique_ptr<StreamEncoder> MakeStreamEncoder(const CanonicalRequest& request,
                                                    const AnswerStamp& stamp) const override {
@@ -24,18 +24,18 @@ class MessagesSurfaceImpl : public Surface {
   }
 
  private:
-  const bool needs_max_tokens_;
+  const MessagesPurpose purpose_;
 };
 
 }  // namespace
 
 const Surface& MessagesSurface() {
-  static const MessagesSurfaceImpl surface(/*needs_max_tokens=*/true);
+  static const MessagesSurfaceImpl surface(MessagesPurpose::kAnswer);
   return surface;
 }
 
 const Surface& CountTokensSurface() {
-  static const MessagesSurfaceImpl surface(/*needs_max_tokens=*/false);
+  static const MessagesSurfaceImpl surface(MessagesPurpose::kCount);
   return surface;
 }
 

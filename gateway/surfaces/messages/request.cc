@@ -66,12 +66,13 @@ constexpr size_t kMaxStops = 64;
 
 class Reader {
  public:
-  explicit Reader(const json::Document& body) : root_(body.root()), writer_(body.text()) {}
+  Reader(const json::Document& body, MessagesPurpose purpose)
+      : purpose_(purpose), root_(body.root()), writer_(body.text()) {}
 
-  Result<CanonicalRequest> Read(bool needs_max_tokens);
+  Result<CanonicalRequest> Read();
 
  private:
-  Result<void> ReadRequired(bool needs_max_tokens);
+  Result<void> ReadRequired();
   Result<void> ReadOwn(const FieldRule& rule, json::Value member);
   Result<void> ReadStops(json::Value stops);
   Result<void> ReadMetadata(json::Value metadata);
@@ -80,12 +81,13 @@ class Reader {
   Result<void> ReadFormat(json::Value format);
   Result<void> ReadTools();
 
+  const MessagesPurpose purpose_;
   json::Value root_;
   MemberWriter writer_;
   CanonicalRequest request_;
 };
 
-Result<void> Reader::ReadRequired(bool needs_max_tokens) {
+Result<void> Reader::ReadRequired() {
   auto model = ReadModel(root_);
   if (!model) return Fail{model.error()};
   request_.model = std::move(*model);
@@ -97,7 +99,7 @@ Result<void> Reader::ReadRequired(bool needs_max_tokens) {
   }
   const json::Value messages = root_.Find("messages");
   if (messages.is_null()) return BadRequest("Missing required parameter: 'messages'.", "messages");
-  if (needs_max_tokens && root_.Find("max_tokens").is_null()) {
+  if (purpose_ == MessagesPurpose::kAnswer && root_.Find("max_tokens").is_null()) {
     return BadRequest("Missing required parameter: 'max_tokens'.", "max_tokens");
   }
   auto turns = ReadMessagesTurns(root_.Find("system"), messages);
@@ -109,7 +111,10 @@ Result<void> Reader::ReadRequired(bool needs_max_tokens) {
 
 Result<void> Reader::ReadOwn(const FieldRule& rule, json::Value member) {
   if (rule.name == "stream") request_.stream = member.boolean();
-  if (rule.name == "max_tokens") request_.max_tokens = member.Integer();
+  // Who counts has no answer that could be too large: it is how callers find out what fits.
+  if (rule.name == "max_tokens" && purpose_ == MessagesPurpose::kAnswer) {
+    request_.max_tokens = member.Integer();
+  }
   if (rule.name == "stop_sequences") return ReadStops(member);
   if (rule.name == "metadata") return ReadMetadata(member);
   if (rule.name == "thinking") return ReadThinking(member);
@@ -212,8 +217,8 @@ Result<void> Reader::ReadTools() {
   return {};
 }
 
-Result<CanonicalRequest> Reader::Read(bool needs_max_tokens) {
-  if (auto read = ReadRequired(needs_max_tokens); !read) return Fail{read.error()};
+Result<CanonicalRequest> Reader::Read() {
+  if (auto read = ReadRequired(); !read) return Fail{read.error()};
   const auto on_known = [this](const FieldRule& rule, json::Value member) {
     return rule.fate == kOwn ? ReadOwn(rule, member) : Result<void>();
   };
@@ -227,8 +232,8 @@ Result<CanonicalRequest> Reader::Read(bool needs_max_tokens) {
 
 }  // namespace
 
-Result<CanonicalRequest> ParseMessagesRequest(const json::Document& body, bool needs_max_tokens) {
-  return Reader(body).Read(needs_max_tokens);
+Result<CanonicalRequest> ParseMessagesRequest(const json::Document& body, MessagesPurpose purpose) {
+  return Reader(body, purpose).Read();
 }
 
 }  // namespace tollgate::gateway

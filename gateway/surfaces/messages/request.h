@@ -1,6 +1,7 @@
 // POST /v1/messages and POST /v1/messages/count_tokens: the request.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,11 @@ struct MessagesState : SurfaceState {
   std::vector<std::string> stop_sequences;
 };
 
+// What is wanted of a request. An answer needs max_tokens; a count checks its form only.
+enum class MessagesPurpose : uint8_t { kAnswer, kCount };
+
 // spec: wire.md 6.1, 6.4 and 7.1, decisions.md 17, 18 and 33. Members that are not of the public
 // format go on to the engine as they came, like on the OpenAI-style endpoints.
-Result<CanonicalRequest> ParseMessagesRequest(const json::Document& body, bool needs_max_tokens);
+Result<CanonicalRequest> ParseMessagesRequest(const json::Document& body, MessagesPurpose purpose);
 
 }  // namespace tollgate::gateway
