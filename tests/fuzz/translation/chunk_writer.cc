@@ -94,8 +94,8 @@ ToolStyle ChunkWriter::StyleOf(const Step& step) const {
   const Choice& choice = answer_.choices[static_cast<size_t>(step.choice)];
   bool orderly = !choice.interleaved;
   for (const Call& call : choice.calls) orderly = orderly && !call.arguments.empty();
-  const bool picky =
-      style_ == ToolStyle::kNoIndex || style_ == ToolStyle::kAllZero || style_ == ToolStyle::kFresh;
+  const bool picky = style_ == ToolStyle::kNoIndex || style_ == ToolStyle::kBare ||
+                     style_ == ToolStyle::kAllZero || style_ == ToolStyle::kFresh;
   if (picky && !orderly) return ToolStyle::kPlain;
   // A call appears with its name, and calls are numbered as they appear.
   if (style_ == ToolStyle::kLateName && choice.interleaved) return ToolStyle::kPlain;
@@ -129,10 +129,11 @@ std::string ChunkWriter::ToolDelta(const Step& step) {
     function.emplace_back("arguments", random_.Percent(70) ? "\"\"" : "null");
   }
   Members call;
-  if (style != ToolStyle::kNoIndex) call.emplace_back("index", IndexOf(step, style));
+  if (style != ToolStyle::kNoIndex && style != ToolStyle::kBare)
+    call.emplace_back("index", IndexOf(step, style));
   if (style == ToolStyle::kFresh && !step.first) {
     call.emplace_back("id", "\"fresh_" + std::to_string(fresh_++) + "\"");
-  } else if (style_ == ToolStyle::kNoIds) {
+  } else if (ids_are_made_up()) {
     if (random_.Percent(30)) call.emplace_back("id", random_.Percent(50) ? "null" : "\"\"");
   } else if (step.first || every) {
     call.emplace_back("id", ids_[choice][step.call]);
@@ -187,6 +188,7 @@ void ChunkWriter::AddFinish(int index, Members& members) {
 
 void ChunkWriter::AddTexts(const Part& part, Members& delta) {
   bool content = false;
+  size_t count = 0;
   std::string calls;
   for (const Step* step : part.steps) {
     if (step->kind == Kind::kReasoning) {
@@ -200,12 +202,14 @@ void ChunkWriter::AddTexts(const Part& part, Members& delta) {
       delta.emplace_back("refusal", Text(step->text));
     } else if (step->kind == Kind::kCall) {
       calls += (calls.empty() ? "" : ",") + ToolDelta(*step);
+      ++count;
     }
   }
   if (!content && null_content_)
     delta.emplace_back("content", random_.Percent(50) ? "null" : "\"\"");
   if (!calls.empty()) {
-    delta.emplace_back("tool_calls", "[" + calls + "]");
+    const bool bare = style_ == ToolStyle::kSingle && count == 1;
+    delta.emplace_back("tool_calls", bare ? calls : "[" + calls + "]");
   } else if (random_.Percent(10)) {
     delta.emplace_back("tool_calls", random_.Percent(50) ? "[]" : "null");
   }
@@ -315,7 +319,7 @@ std::string ChunkWriter::WholeMessage(int choice) {
         {"type", "\"function\""},
         {"function", Object({{"name", names_[at][i]},
                              {"arguments", Text(answer_.choices[at].calls[i].arguments)}})}};
-    if (style_ != ToolStyle::kNoIds) call.emplace_back("id", ids_[at][i]);
+    if (!ids_are_made_up()) call.emplace_back("id", ids_[at][i]);
     calls += (calls.empty() ? "" : ",") + Object(std::move(call));
   }
   if (!calls.empty() || random_.Percent(50)) message.emplace_back("tool_calls", "[" + calls + "]");

@@ -24,6 +24,8 @@ enum class ToolStyle {
   kLateName,  // the name comes with the second delta
   kNoIds,     // no id at all
   kNoIndex,   // no index
+  kBare,      // neither index nor id
+  kSingle,    // one call stands for itself, without a list around it
   kAllZero,   // every index is 0
   kFresh,     // a fresh id, and the name, in every delta
   kObject,    // arguments are an object where a call comes whole
@@ -36,7 +38,7 @@ class ChunkWriter {
 
   bool roles_first() const { return roles_ == Roles_::kFirst; }
   size_t empty_percent() const { return empty_percent_; }
-  bool ids_are_made_up() const { return style_ == ToolStyle::kNoIds; }
+  bool ids_are_made_up() const { return style_ == ToolStyle::kNoIds || style_ == ToolStyle::kBare; }
 
   // usage: the object's text, or empty.
   std::string Write(const Chunk& chunk, const std::string& usage);
