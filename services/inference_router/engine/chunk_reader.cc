@@ -111,7 +111,7 @@ void ChunkReader::ReadBody(const json::Value& item, Choice& choice, Delta& delta
       const json::Value refusal = body.Find("refusal");
       if (HasText(refusal)) delta.set_refusal_json(choice.refusal.Join(refusal.raw_string()));
       const json::Value calls = body.Find("tool_calls");
-      if (calls.is_array()) choice.tools.Read(calls, delta);
+      if (calls.is_array() || calls.is_object()) choice.tools.Read(calls, delta);
     }
   }
   const json::Value logprobs = item.Find("logprobs");

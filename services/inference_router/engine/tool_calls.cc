@@ -7,6 +7,11 @@ namespace tollgate::inference_router {
 namespace {
 // A model that emits more calls than this is broken; the rest is dropped to bound memory.
 constexpr size_t kMaxCalls = 256;
+
+bool HasArguments(const json::Value& item) {
+  const json::Value arguments = item.Find("function").Find("arguments");
+  return arguments.is_object() || (arguments.is_string() && !arguments.raw_string().empty());
+}
 }  // namespace
 
 ToolCalls::Call& ToolCalls::Find(const json::Value& item, size_t position, bool named) {
@@ -22,10 +27,11 @@ ToolCalls::Call& ToolCalls::Find(const json::Value& item, size_t position, bool 
   } else if (!calls_.empty() && position == 0) {
     found = &calls_.back();
   }
-  // A new id with a name begins a new call under an index that has been used, but only once the
-  // earlier call is whole: some engines repeat the name with a fresh id in every delta.
-  const bool another = found && found->shown && has_id && named && found->id != id.raw_string() &&
-                       found->arguments.complete();
+  // A name begins a new call under an index that has been used, or under none, but only once the
+  // earlier call is whole, and with an id or arguments of its own: some engines repeat the name,
+  // with a fresh id or none, in every delta.
+  const bool news = has_id ? found && found->id != id.raw_string() : HasArguments(item);
+  const bool another = found && found->shown && named && news && found->arguments.complete();
   if (found && !another) return *found;
   if (calls_.size() >= kMaxCalls) return calls_.back();
   calls_.emplace_back();
@@ -70,6 +76,7 @@ void ToolCalls::ReadOne(const json::Value& item, size_t position, inference::v1:
 }
 
 void ToolCalls::Read(const json::Value& calls, inference::v1::Delta& delta) {
+  if (calls.is_object()) return ReadOne(calls, 0, delta);  // older TGI: one call, no list
   size_t position = 0;
   for (json::Value item : calls) {
     if (item.is_object()) ReadOne(item, position, delta);

@@ -1,6 +1,6 @@
 // Brings the tool calls of one choice into one form: indices 0, 1, … in order of appearance, id and
 // name once and first. Engines differ: no index, every index 0, a fresh id in each delta, the name
-// in each delta or late, no id at all, arguments as an object.
+// in each delta or late, no id at all, arguments as an object, one call instead of a list.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace tollgate::inference_router {
 
 class ToolCalls {
  public:
-  // Reads the tool_calls array of a delta or of a whole message and adds what is news to the delta.
+  // Reads the tool_calls of a delta or of a whole message and adds what is news to the delta.
   void Read(const json::Value& calls, inference::v1::Delta& delta);
   // At least one call has been shown to the caller.
   bool any() const { return any_; }

@@ -41,6 +41,22 @@ TEST(ToolCalls, InterleavedCallsKeepTheirIndex) {
             "0|a|f|1\n1|b|g|2\n1|||3\n0|||4\n");
 }
 
+TEST(ToolCalls, OneCallInsteadOfAList) {
+  EXPECT_EQ(Feed({R"({"index":0,"id":"a","function":{"name":"f","arguments":"{"}})",
+                  R"({"index":0,"id":"","function":{"name":null,"arguments":"}"}})"}),
+            "0|a|f|{\n0|||}\n");
+}
+
+TEST(ToolCalls, WithoutIdsANameAfterAWholeCallBeginsAnother) {
+  ToolCalls calls;
+  Feed({R"([{"function":{"name":"f","arguments":"{"}}])",
+        R"([{"function":{"name":"f","arguments":"}"}}])", R"([{"function":{"name":"f"}}])"},
+       &calls);
+  const std::string second = Feed({R"([{"function":{"name":"f","arguments":"{}"}}])"}, &calls);
+  EXPECT_EQ(second.substr(0, 2), "1|") << second;
+  EXPECT_TRUE(second.ends_with("|f|{}\n")) << second;
+}
+
 TEST(ToolCalls, ASurrogatePairCutInTwoLeavesInOnePiece) {
   EXPECT_EQ(Feed({R"([{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":\"\ud83d"}}])",
                   R"([{"index":0,"function":{"arguments":"\ude00\"}"}}])"}),
