@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "gateway/pipeline/authenticate.h"
-#include "gateway/refuse.h"
+#include "gateway/pipeline/refuse.h"
 #include "gateway/surfaces/models/model_list.h"
 
 namespace tollgate::gateway {
@@ -12,7 +12,8 @@ Task<void> ListModels(Worker& worker, Exchange& exchange, const Endpoint& endpoi
   const HttpRequest& request = exchange.request();
   const CatalogPtr catalog = worker.catalog;
   if (catalog == nullptr) {
-    co_return co_await RefusePlain(worker, exchange, endpoint, Unavailable("no catalog yet").error);
+    co_return co_await RefuseRequest(worker, exchange, endpoint,
+                                     Unavailable("no catalog yet").error);
   }
   // The list is public: a key that is bad, or can not be checked, is as good as none (decisions.md
   // 13).

@@ -5,7 +5,7 @@
 
 #include "gateway/pipeline/authenticate.h"
 #include "gateway/pipeline/limits.h"
-#include "gateway/refuse.h"
+#include "gateway/pipeline/refuse.h"
 #include "gateway/surfaces/usage/usage_report.h"
 
 namespace tollgate::gateway {
@@ -78,7 +78,7 @@ Task<Result<std::string>> Report(Worker& worker, const Exchange& exchange,
 Task<void> ReportUsage(Worker& worker, Exchange& exchange, const Endpoint& endpoint) {
   auto body = co_await Report(worker, exchange, endpoint.credential);
   if (exchange.disconnected()) co_return worker.metrics.CountClientGone();
-  if (!body) co_return co_await RefusePlain(worker, exchange, endpoint, std::move(body).error());
+  if (!body) co_return co_await RefuseRequest(worker, exchange, endpoint, std::move(body).error());
   HttpResponse response;
   response.headers = {{"content-type", "application/json"}, {"cache-control", "no-store"}};
   response.body = std::move(*body);

@@ -1,22 +1,13 @@
 // The order of the stages.
-#include "common/observability/log.h"
-#include "gateway/envelopes/envelope.h"
 #include "gateway/pipeline/limit_headers.h"
+#include "gateway/pipeline/refuse.h"
 #include "gateway/pipeline/stages.h"
 
 namespace tollgate::gateway {
 
 Task<void> Refuse(RequestContext& context, const Error& error) {
-  const ErrorRow& row = error.row();
-  if (row.http_status >= 500) {
-    log::Warn("request failed", {{"x_request_id", context.exchange.request().x_request_id},
-                                 {"endpoint", context.endpoint.name},
-                                 {"error", error.ToString()}});
-  }
-  context.worker.metrics.CountRequest(context.endpoint.name, row.http_status, row.code);
-  HttpResponse response = RenderError(context.endpoint.family, error, context.exchange.request());
-  if (row.http_status == 429) AddHeaders(context.limit_headers, response.headers);
-  (void)co_await context.exchange.Send(std::move(response));
+  return RefuseRequest(context.worker, context.exchange, context.endpoint, error,
+                       context.limit_headers);
 }
 
 AnswerStamp MakeStamp(const RequestContext& context) {

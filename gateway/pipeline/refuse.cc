@@ -1,11 +1,13 @@
-#include "gateway/refuse.h"
+#include "gateway/pipeline/refuse.h"
 
 #include "common/observability/log.h"
 #include "gateway/envelopes/envelope.h"
+#include "gateway/pipeline/limit_headers.h"
 
 namespace tollgate::gateway {
 
-Task<void> RefusePlain(Worker& worker, Exchange& exchange, const Endpoint& endpoint, Error error) {
+Task<void> RefuseRequest(Worker& worker, Exchange& exchange, const Endpoint& endpoint, Error error,
+                         Headers limit_headers) {
   const ErrorRow& row = error.row();
   if (row.http_status >= 500) {
     log::Warn("request failed", {{"x_request_id", exchange.request().x_request_id},
@@ -13,7 +15,9 @@ Task<void> RefusePlain(Worker& worker, Exchange& exchange, const Endpoint& endpo
                                  {"error", error.ToString()}});
   }
   worker.metrics.CountRequest(endpoint.name, row.http_status, row.code);
-  (void)co_await exchange.Send(RenderError(endpoint.family, error, exchange.request()));
+  HttpResponse response = RenderError(endpoint.family, error, exchange.request());
+  if (row.http_status == 429) AddHeaders(limit_headers, response.headers);
+  (void)co_await exchange.Send(std::move(response));
 }
 
 }  // namespace tollgate::gateway
