@@ -173,14 +173,18 @@ TEST(ChatStream, CutByCreditEndsWithLength) {  // decisions.md 4
             kRole + Chunk(R"("content":"a")") + Chunk("", "\"length\"") + "data: [DONE]\n\n");
 }
 
-TEST(ChatStream, LogprobsHaveBothKeysAndNoExtras) {
+TEST(ChatStream, LogprobsHaveAllTheirKeysAndNoExtras) {  // decisions.md 31
   pb::Delta delta = Text("a");
-  delta.set_logprobs_json(R"({"content":[{"token":"a","logprob":-0.1}],"engine_extra":1})");
+  delta.set_logprobs_json(
+      R"({"content":[{"id":5,"token":"a","logprob":-0.1,"top_logprobs":)"
+      R"([{"id":5,"token":"a","logprob":-0.1,"bytes":[97]}]},{"token":"b","logprob":-2}],"x":1})");
   const std::string out = Stream(Request(), {delta}, End(1, 1));
-  EXPECT_NE(
-      out.find(R"("delta":{"content":"a"},"logprobs":{"content":[{"token":"a","logprob":-0.1}],)"
-               R"("refusal":null},"finish_reason":null)"),
-      std::string::npos)
+  EXPECT_NE(out.find(R"("delta":{"content":"a"},"logprobs":{"content":[)"
+                     R"({"token":"a","logprob":-0.1,"bytes":null,"top_logprobs":)"
+                     R"([{"token":"a","logprob":-0.1,"bytes":[97]}]},)"
+                     R"({"token":"b","logprob":-2,"bytes":null,"top_logprobs":[]}],)"
+                     R"("refusal":null},"finish_reason":null)"),
+            std::string::npos)
       << out;
 }
 
@@ -238,11 +242,14 @@ TEST(ChatFolded, BudgetGoneInTheReasoningLeavesEmptyContent) {
 
 TEST(ChatFolded, SeveralChoicesAndJoinedLogprobs) {
   pb::Delta first = Text("a"), second = Text("b");
-  first.set_logprobs_json(R"({"content":[{"token":"a"}]})");
-  second.set_logprobs_json(R"({"content":[{"token":"b"}],"refusal":null})");
+  first.set_logprobs_json(R"({"content":[{"token":"a","logprob":-1}]})");
+  second.set_logprobs_json(R"({"content":[{"token":"b","logprob":-2}],"refusal":null})");
   const std::string body =
       Fold(Request(false, 2), {first, second, Text("x", 1), Text("dropped", 2)}, End(1, 3));
-  EXPECT_NE(body.find(R"("logprobs":{"content":[{"token":"a"},{"token":"b"}],"refusal":null})"),
+  EXPECT_NE(body.find(R"("logprobs":{"content":[)"
+                      R"({"token":"a","logprob":-1,"bytes":null,"top_logprobs":[]},)"
+                      R"({"token":"b","logprob":-2,"bytes":null,"top_logprobs":[]}],)"
+                      R"("refusal":null})"),
             std::string::npos)
       << body;
   EXPECT_NE(body.find(R"({"index":1,"message":{"role":"assistant","content":"x")"),

@@ -2,6 +2,7 @@
 
 #include "common/base/id.h"
 #include "common/json/json.h"
+#include "gateway/surfaces/shared/token_logprobs.h"
 
 namespace tollgate::gateway {
 
@@ -47,16 +48,12 @@ std::string PublicLogprobs(const std::string& engine_json) {
   limits.allow_nul = true;
   const auto document = json::Document::ParseView(engine_json, limits);
   if (!document || !document->root().is_object()) return "null";
-  const auto member = [&](std::string_view name) {
-    const json::Value value = document->root().Find(name);
-    return value ? value.raw() : std::string_view("null");
+  const auto list = [&](std::string_view name) {
+    const json::Value tokens = document->root().Find(name);
+    if (!tokens.is_array()) return std::string("null");
+    return "[" + PublicTokens(tokens, UntoldBytes::kNull) + "]";
   };
-  std::string out = "{\"content\":";
-  out += member("content");
-  out += ",\"refusal\":";
-  out += member("refusal");
-  out += "}";
-  return out;
+  return "{\"content\":" + list("content") + ",\"refusal\":" + list("refusal") + "}";
 }
 
 std::string MakeToolCallId() { return "call_" + RandomBase62(24); }

@@ -19,8 +19,8 @@ inference::v1::FinishReason UnsaidFinish(const inference::v1::End& end);
 // {"prompt_tokens":…}
 void AppendChatUsage(std::string& out, const tollgate::common::v1::Usage& usage);
 
-// An engine's logprobs value with the two keys that the public format has, and no others. `null`
-// when it is not an object.
+// An engine's logprobs value with the keys that the public format has, in it and in its tokens, and
+// no others. `null` when it is not an object.
 std::string PublicLogprobs(const std::string& engine_json);
 
 // A call's id for an engine that sent none.

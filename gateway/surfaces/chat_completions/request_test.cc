@@ -175,6 +175,24 @@ TEST(ChatRequest, EveryCheckedFieldHasItsRange) {  // H60-H62, H69
   }
 }
 
+// Legal in the public format, but one engine or another refuses it or takes it for something else.
+TEST(ChatRequest, WhatNotEveryEngineTakesGoesOutInAnotherForm) {
+  const auto sent = [](const std::string& member) {
+    const std::string members = Good(Body(member)).members_json;
+    return members == kMessages ? "" : members.substr(kMessages.size() + 1);
+  };
+  EXPECT_EQ(sent(R"("top_p":0)"), R"("top_p":1e-6)");
+  EXPECT_EQ(sent(R"("top_p":-0.0)"), R"("top_p":1e-6)");
+  EXPECT_EQ(sent(R"("top_p" : 0.5)"), R"("top_p" : 0.5)");
+  EXPECT_EQ(sent(R"("top_k":0)"), R"("top_k":-1)");
+  EXPECT_EQ(sent(R"("stop":"")"), "");
+  EXPECT_EQ(sent(R"("stop":["",""])"), "");
+  EXPECT_EQ(sent(R"("stop":["","a", "", "b"])"), R"("stop":["a","b"])");
+  EXPECT_EQ(sent(R"("stop": ["a", "b"])"), R"("stop": ["a", "b"])");
+  EXPECT_EQ(sent(R"("stop":"a")"), R"("stop":"a")");
+  EXPECT_EQ(sent(R"("stop":[])"), R"("stop":[])");
+}
+
 TEST(ChatRequest, LogprobsGoTogether) {
   EXPECT_EQ(Refused(Body(R"("top_logprobs":2)")), "top_logprobs");
   EXPECT_EQ(Refused(Body(R"("top_logprobs":2,"logprobs":false)")), "top_logprobs");

@@ -28,8 +28,8 @@ Result<void> ReadMembers(
       if (rule->fate == FieldFate::kOwn) continue;
     }
     if (IsPromptField(member)) prompt.text_bytes += static_cast<int64_t>(member.raw().size());
-    if (rule != nullptr && rule->kind == FieldKind::kInteger) {
-      writer.ForwardInteger(member);
+    if (rule != nullptr) {
+      ForwardEngineField(*rule, member, writer);
     } else {
       writer.Forward(member);
     }

@@ -1,5 +1,7 @@
 #include "gateway/surfaces/shared/engine_fields.h"
 
+#include <string>
+
 namespace tollgate::gateway {
 
 namespace {
@@ -62,6 +64,9 @@ constexpr FieldRule kRules[] = {
 constexpr std::string_view kPromptFields[] = {"documents", "chat_template", "chat_template_kwargs",
                                               "functions", "response_format"};
 
+// Engines want it above 0, where it means the same: the likeliest token only.
+constexpr std::string_view kLeastTopP = "1e-6";
+
 constexpr size_t kMaxStops = 64;
 constexpr size_t kMaxLogitBias = 1024;
 
@@ -95,6 +100,24 @@ Result<void> CheckLogitBias(json::Value bias) {
   return {};
 }
 
+// An empty string ends nothing: one engine refuses it, another ends every answer at once.
+void ForwardStop(json::Value stop, MemberWriter& writer) {
+  if (stop.is_string()) {
+    if (!stop.raw_string().empty()) writer.Forward(stop);
+    return;
+  }
+  size_t count = 0;
+  std::string kept;
+  for (const json::Value text : stop) {
+    if (text.raw_string().empty()) continue;
+    ++count;
+    kept += kept.empty() ? "[" : ",";
+    kept += text.raw();
+  }
+  if (count == stop.size()) return writer.Forward(stop);
+  if (count > 0) writer.Add("stop", kept + "]");
+}
+
 }  // namespace
 
 const FieldRule* FindEngineField(json::Value member) { return FindRule(kRules, member); }
@@ -104,6 +127,14 @@ Result<void> CheckEngineField(const FieldRule& rule, json::Value value) {
   if (rule.name == "stop") return CheckStop(value);
   if (rule.name == "logit_bias") return CheckLogitBias(value);
   return {};
+}
+
+void ForwardEngineField(const FieldRule& rule, json::Value member, MemberWriter& writer) {
+  if (rule.name == "stop") return ForwardStop(member, writer);
+  if (rule.name == "top_p" && *member.Number() == 0) return writer.Add("top_p", kLeastTopP);
+  if (rule.name == "top_k" && *member.Integer() == 0) return writer.Add("top_k", "-1");
+  if (rule.kind == FieldKind::kInteger) return writer.ForwardInteger(member);
+  writer.Forward(member);
 }
 
 Result<void> CheckReasoningEffort(json::Value effort, std::string_view field) {

@@ -14,6 +14,11 @@ const FieldRule* FindEngineField(json::Value member);
 // CheckField, and what cannot be said by a rule: the items of `stop` and of `logit_bias`.
 Result<void> CheckEngineField(const FieldRule& rule, json::Value value);
 
+// Forwards a checked member. What is legal in the public formats but refused, or taken for
+// something else, by some engines goes out in a form with the same meaning that all of them take:
+// integers without a fraction, a top_p or top_k of 0, empty stop strings.
+void ForwardEngineField(const FieldRule& rule, json::Value member, MemberWriter& writer);
+
 // 400 with `field` unless the string is one of the public levels of reasoning effort.
 Result<void> CheckReasoningEffort(json::Value effort, std::string_view field);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/base/id.h"
 #include "services/inference_router/engine/engine_request.h"
 
 namespace tollgate::inference_router {
@@ -172,6 +173,13 @@ Task<Session::Ended> Session::TryEngines() {
   co_return Ended::kFailed;
 }
 
+// Engines may file a request under this header (vLLM does), and two requests of one id there break
+// each other. Callers choose x_request_id as they like, so it is made unique (decisions 26).
+std::string Session::EngineRequestId() const {
+  const auto id = Id::FromBytes(request_.request_id());
+  return request_.x_request_id() + (id ? "." + id->ToHex() : "");
+}
+
 http::ClientRequest Session::EngineCall(const EngineState& engine) const {
   http::ClientRequest call;
   call.method = "POST";
@@ -183,7 +191,7 @@ http::ClientRequest Session::EngineCall(const EngineState& engine) const {
     call.headers.emplace_back("authorization", "Bearer " + engine.engine().api_key());
   }
   if (!request_.x_request_id().empty()) {
-    call.headers.emplace_back("x-request-id", request_.x_request_id());
+    call.headers.emplace_back("x-request-id", EngineRequestId());
   }
   if (!request_.traceparent().empty()) {
     call.headers.emplace_back("traceparent", request_.traceparent());

@@ -79,6 +79,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void FailChoice(const Choice& choice);
   void Measure();
   void KeepCount();
+  std::string EngineRequestId() const;
   http::ClientRequest EngineCall(const EngineState& engine) const;
   TokenMeter::Options MeterOptions(const EngineState* engine) const;
   int64_t UnseenTokens() const;

@@ -35,6 +35,20 @@ TEST_F(SessionTest, StreamsCountsAndSettlesOnce) {
   EXPECT_EQ(journal_->in_use(), 0);
 }
 
+// decisions 26: an engine may file requests under this header.
+TEST_F(SessionTest, TwoRequestsOfOneXRequestIdAreTwoAtTheEngine) {
+  request_.set_x_request_id("mine");
+  std::vector<std::string> ids;
+  for (int i = 0; i < 2; ++i) {
+    request_.set_request_id(Id::New().ToBytes());
+    Script(R"("tokens":1)");
+    Run();
+    ids.push_back(first_.requests().back().header("x-request-id"));
+    EXPECT_EQ(ids.back(), "mine." + Id::FromBytes(request_.request_id())->ToHex());
+  }
+  EXPECT_NE(ids[0], ids[1]);
+}
+
 TEST_F(SessionTest, AConnectionIsUsedAgain) {
   Script(R"("tokens":3)");
   UseEngines(1);
