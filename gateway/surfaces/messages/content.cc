@@ -113,7 +113,8 @@ Result<Said> ReadSaying(json::Value block, const Place& place) {
 bool IsServerBlock(json::Value type) {
   if (type.StringEquals("tool_result") || type.StringEquals("tool_use")) return false;
   const std::string name = type.string();
-  return name.ends_with("_tool_use") || name.ends_with("_tool_result") || name == "compaction";
+  return name.ends_with("_tool_use") || name.ends_with("_tool_result") || name == "compaction" ||
+         name == "fallback" || name == "mcp_tool_listing";
 }
 
 }  // namespace tollgate::gateway

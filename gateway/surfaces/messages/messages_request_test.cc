@@ -160,6 +160,8 @@ INSTANTIATE_TEST_SUITE_P(
         // Of the public format, without meaning here.
         Row{R"("cache_control":{"type":"ephemeral"},"container":"c","service_tier":"auto")", ""},
         Row{R"("context_management":{"edits":[]},"mcp_servers":[],"betas":["x"])", ""},
+        Row{R"("compaction":{},"billing_policy":{},"fallback_credit_token":"t","fallbacks":[])",
+            ""},
         // Members that no public format has go on to the engine.
         Row{R"("x_sim":{"tokens":5},"min_p":0.1,"seed":7,"guided_json":{"b":1,"a":2})",
             R"("x_sim":{"tokens":5},"min_p":0.1,"seed":7,"guided_json":{"b":1,"a":2})"},

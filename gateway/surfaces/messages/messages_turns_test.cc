@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
                 R"("messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"search","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"tool_reference","tool_name":"f"},{"type":"tool_reference","tool_name":"g"}]}]}])",
                 R"({"role":"assistant","content":null,"tool_calls":[{"id":"t","type":"function","function":{"name":"search","arguments":"{}"}}]},{"role":"tool","tool_call_id":"t","content":"f\ng"})"},
             Row{"what the vendor's servers did is left out",
-                R"("messages":[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"s","content":[]},{"type":"mcp_tool_use","id":"m"},{"type":"mcp_tool_result","tool_use_id":"m"},{"type":"text","text":"a","citations":[{}]}]},{"role":"user","content":[{"type":"text","text":"b"}]}])",
+                R"("messages":[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"s","content":[]},{"type":"mcp_tool_use","id":"m"},{"type":"mcp_tool_result","tool_use_id":"m"},{"type":"mcp_tool_listing","mcp_server_name":"n","tools":[]},{"type":"fallback","from":{},"to":{}},{"type":"text","text":"a","citations":[{}]}]},{"role":"user","content":[{"type":"text","text":"b"}]}])",
                 R"({"role":"user","content":"q"},{"role":"assistant","content":"a"},{"role":"user","content":"b"})"},
             Row{"an empty turn is none",
                 R"("messages":[{"role":"user","content":"q"},{"role":"assistant","content":[]}])",
@@ -245,6 +245,7 @@ INSTANTIATE_TEST_SUITE_P(
         ToolsRow{R"([{"type":"computer_20250124","name":"computer","display_width_px":1}])", "null",
                  "tools"},
         ToolsRow{R"([{"type":"memory_20250818","name":"memory"}])", "null", "tools"},
+        ToolsRow{R"([{"type":"browser_toolset_20260801"}])", "null", "tools"},
         // Malformed.
         ToolsRow{"{}", "null", "tools"}, ToolsRow{"[5]", "null", "tools"},
         ToolsRow{R"([{"name":"f"}])", "null", "tools"},

@@ -45,6 +45,9 @@ constexpr FieldRule kRules[] = {
     {"anthropic_version", kAny, kDrop},
     {"diagnostics", kAny, kDrop},
     {"fallbacks", kAny, kDrop},
+    {"fallback_credit_token", kAny, kDrop},
+    {"billing_policy", kAny, kDrop},
+    {"compaction", kAny, kDrop},
     {"user_profile_id", kAny, kDrop},
     // Of the chat format: what this one says in words of its own, what the router sets, and what
     // has no place in the answer (decisions.md 33).

@@ -10,7 +10,8 @@ namespace {
 
 // By the start of their types: how they are called and what they take is known to the vendor's
 // models only.
-constexpr std::string_view kRunByTheCaller[] = {"bash_", "text_editor_", "computer_", "memory_"};
+constexpr std::string_view kRunByTheCaller[] = {"bash_", "text_editor_", "computer_", "memory_",
+                                                "browser_"};
 
 Fail<Error> WrongTool(size_t index, const std::string& what) {
   return BadRequest("tools[" + std::to_string(index) + "]" + what, "tools");
