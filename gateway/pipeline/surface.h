@@ -50,15 +50,16 @@ class FoldedAnswer {
   virtual std::string Finish(const inference::v1::End& end) = 0;
 };
 
-class Surface {
- public:
-  virtual ~Surface() = default;
+// Three functions without a state of their own.
+struct Surface {
   // Checks the shape of the body and translates it. The document lives no longer than the call.
-  virtual Result<CanonicalRequest> ParseRequest(const json::Document& body) const = 0;
-  virtual std::unique_ptr<StreamEncoder> MakeStreamEncoder(const CanonicalRequest& request,
-                                                           const AnswerStamp& stamp) const = 0;
-  virtual std::unique_ptr<FoldedAnswer> MakeFoldedAnswer(const CanonicalRequest& request,
-                                                         const AnswerStamp& stamp) const = 0;
+  Result<CanonicalRequest> (*ParseRequest)(const json::Document& body);
+  // Null where no request streams.
+  std::unique_ptr<StreamEncoder> (*MakeStreamEncoder)(const CanonicalRequest& request,
+                                                      const AnswerStamp& stamp);
+  // Null where no request is answered.
+  std::unique_ptr<FoldedAnswer> (*MakeFoldedAnswer)(const CanonicalRequest& request,
+                                                    const AnswerStamp& stamp);
 };
 
 }  // namespace tollgate::gateway

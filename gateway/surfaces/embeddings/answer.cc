@@ -62,7 +62,8 @@ class EmbeddingAnswer : public FoldedAnswer {
 
 }  // namespace
 
-std::unique_ptr<FoldedAnswer> MakeEmbeddingAnswer(const CanonicalRequest& request) {
+std::unique_ptr<FoldedAnswer> MakeEmbeddingAnswer(const CanonicalRequest& request,
+                                                  const AnswerStamp&) {
   return std::make_unique<EmbeddingAnswer>(request);
 }
 

@@ -8,6 +8,7 @@
 namespace tollgate::gateway {
 
 // spec: wire.md 4.
-std::unique_ptr<FoldedAnswer> MakeEmbeddingAnswer(const CanonicalRequest& request);
+std::unique_ptr<FoldedAnswer> MakeEmbeddingAnswer(const CanonicalRequest& request,
+                                                  const AnswerStamp& stamp);
 
 }  // namespace tollgate::gateway

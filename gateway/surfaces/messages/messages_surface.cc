@@ -7,35 +7,21 @@ namespace tollgate::gateway {
 
 namespace {
 
-class MessagesSurfaceImpl : public Surface {
- public:
-  explicit MessagesSurfaceImpl(MessagesPurpose purpose) : purpose_(purpose) {}
-
-  Result<CanonicalRequest> ParseRequest(const json::Document& body) const override {
-    return ParseMessagesRequest(body, purpose_);
-  }
-  std::unique_ptr<StreamEncoder> MakeStreamEncoder(const CanonicalRequest& request,
-                                                   const AnswerStamp& stamp) const override {
-    return MakeMessagesStreamEncoder(request, stamp);
-  }
-  std::unique_ptr<FoldedAnswer> MakeFoldedAnswer(const CanonicalRequest& request,
-                                                 const AnswerStamp& stamp) const override {
-    return MakeMessagesFoldedAnswer(request, stamp);
-  }
-
- private:
-  const MessagesPurpose purpose_;
-};
+template <MessagesPurpose kPurpose>
+Result<CanonicalRequest> Parse(const json::Document& body) {
+  return ParseMessagesRequest(body, kPurpose);
+}
 
 }  // namespace
 
 const Surface& MessagesSurface() {
-  static const MessagesSurfaceImpl surface(MessagesPurpose::kAnswer);
+  static constexpr Surface surface{Parse<MessagesPurpose::kAnswer>, MakeMessagesStreamEncoder,
+                                   MakeMessagesFoldedAnswer};
   return surface;
 }
 
 const Surface& CountTokensSurface() {
-  static const MessagesSurfaceImpl surface(MessagesPurpose::kCount);
+  static constexpr Surface surface{Parse<MessagesPurpose::kCount>, nullptr, nullptr};
   return surface;
 }
 
