@@ -188,6 +188,20 @@ TEST(ChatStream, LogprobsHaveAllTheirKeysAndNoExtras) {  // decisions.md 31
       << out;
 }
 
+TEST(ChatStream, ACallWithoutArgumentsHasAnEmptyObject) {
+  const std::string begin =
+      kRole + Chunk(R"("tool_calls":[{"index":0,"id":"call_a","type":"function",)"
+                    R"("function":{"name":"f","arguments":""}}])");
+  EXPECT_EQ(
+      Stream(Request(), {Call(0, "call_a", "f", ""), Finish(pb::FINISH_REASON_STOP)}, End(1, 1)),
+      begin + Chunk(R"("tool_calls":[{"index":0,"function":{"arguments":"{}"}}])") +
+          Chunk("", "\"tool_calls\"") + "data: [DONE]\n\n");
+  EXPECT_EQ(
+      Stream(Request(), {Call(0, "call_a", "f", ""), Finish(pb::FINISH_REASON_LENGTH)}, End(1, 1)),
+      begin + Chunk("", "\"length\"") + "data: [DONE]\n\n")
+      << "what was cut off has no end";
+}
+
 TEST(ChatStream, AnErrorEndsItWithoutDone) {
   const auto encoder = MakeChatStreamEncoder(Request(), kStamp);
   std::string out;
@@ -223,10 +237,16 @@ TEST(ChatFolded, ToolCallsWithoutTextHaveNullContent) {
   EXPECT_NE(body.find(R"("message":{"role":"assistant","content":null,"refusal":null,)"
                       R"("tool_calls":[{"id":"call_a","type":"function",)"
                       R"("function":{"name":"f","arguments":"{}"}},{"id":"call_b",)"
-                      R"("type":"function","function":{"name":"g","arguments":""}}]},)"
+                      R"("type":"function","function":{"name":"g","arguments":"{}"}}]},)"
                       R"("logprobs":null,"finish_reason":"tool_calls")"),
             std::string::npos)
       << body;
+}
+
+TEST(ChatFolded, ArgumentsThatWereCutOffStayAsTheyAre) {
+  const std::string body =
+      Fold(Request(), {Call(0, "call_a", "f", ""), Finish(pb::FINISH_REASON_LENGTH)}, End(1, 1));
+  EXPECT_NE(body.find(R"("function":{"name":"f","arguments":""}}]})"), std::string::npos) << body;
 }
 
 TEST(ChatFolded, BudgetGoneInTheReasoningLeavesEmptyContent) {

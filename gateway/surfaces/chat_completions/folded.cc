@@ -30,7 +30,7 @@ class ChatFoldedAnswer : public FoldedAnswer {
     pb::FinishReason finish = pb::FINISH_REASON_UNSPECIFIED;
   };
 
-  void AppendMessage(const Choice& choice, std::string& out) const;
+  static void AppendMessage(const Choice& choice, pb::FinishReason finish, std::string& out);
   static void AppendLogprobs(const Choice& choice, std::string& out);
 
   const std::string model_;
@@ -54,7 +54,8 @@ void ChatFoldedAnswer::OnDelta(const pb::Delta& delta) {
   if (delta.finish_reason() != pb::FINISH_REASON_UNSPECIFIED) choice.finish = delta.finish_reason();
 }
 
-void ChatFoldedAnswer::AppendMessage(const Choice& choice, std::string& out) const {
+void ChatFoldedAnswer::AppendMessage(const Choice& choice, pb::FinishReason finish,
+                                     std::string& out) {
   out += "{\"role\":\"assistant\",\"content\":";
   // Null only beside tool calls; "" when the budget ended inside the reasoning (wire.md 2.2).
   if (choice.content.empty() && !choice.calls.empty()) {
@@ -68,11 +69,12 @@ void ChatFoldedAnswer::AppendMessage(const Choice& choice, std::string& out) con
     out += ",\"tool_calls\":";
     char separator = '[';
     for (const auto& [index, call] : choice.calls) {
+      const bool none = call.arguments.empty() && CallsAreWhole(finish);
       out += separator;
       separator = ',';
       out += "{\"id\":\"" + (call.id.empty() ? MakeToolCallId() : call.id) +
              "\",\"type\":\"function\",\"function\":{\"name\":\"" + call.name +
-             "\",\"arguments\":\"" + call.arguments + "\"}}";
+             "\",\"arguments\":\"" + (none ? std::string(kNoArguments) : call.arguments) + "\"}}";
     }
     out += "]";
   }
@@ -118,11 +120,11 @@ std::string ChatFoldedAnswer::Finish(const pb::End& end) {
     const Choice& choice = choices_[i];
     if (i > 0) out += ",";
     out += "{\"index\":" + std::to_string(i) + ",\"message\":";
-    AppendMessage(choice, out);
-    out += ",\"logprobs\":";
-    AppendLogprobs(choice, out);
     const pb::FinishReason finish =
         choice.finish == pb::FINISH_REASON_UNSPECIFIED ? UnsaidFinish(end) : choice.finish;
+    AppendMessage(choice, finish, out);
+    out += ",\"logprobs\":";
+    AppendLogprobs(choice, out);
     out += ",\"finish_reason\":\"";
     out += ChatFinishReason(finish, !choice.calls.empty());
     out += "\"}";

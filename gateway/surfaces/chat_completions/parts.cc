@@ -25,6 +25,10 @@ pb::FinishReason UnsaidFinish(const pb::End& end) {
   return end.cut_by_credit() ? pb::FINISH_REASON_LENGTH : pb::FINISH_REASON_STOP;
 }
 
+bool CallsAreWhole(pb::FinishReason reason) {
+  return reason == pb::FINISH_REASON_STOP || reason == pb::FINISH_REASON_TOOL_CALLS;
+}
+
 void AppendChatUsage(std::string& out, const tollgate::common::v1::Usage& usage) {
   out += "{\"prompt_tokens\":" + std::to_string(usage.prompt_tokens());
   out += ",\"completion_tokens\":" + std::to_string(usage.completion_tokens());

@@ -16,6 +16,11 @@ std::string_view ChatFinishReason(inference::v1::FinishReason reason, bool calle
 // say.
 inference::v1::FinishReason UnsaidFinish(const inference::v1::End& end);
 
+// Whether a choice that ended so has said its tool calls to their end. Then a call without any
+// arguments has kNoArguments: clients parse them, and some models leave them out.
+bool CallsAreWhole(inference::v1::FinishReason reason);
+inline constexpr std::string_view kNoArguments = "{}";
+
 // {"prompt_tokens":…}
 void AppendChatUsage(std::string& out, const tollgate::common::v1::Usage& usage);
 

@@ -1,4 +1,4 @@
-#include <set>
+#include <map>
 #include <vector>
 
 #include "gateway/envelopes/stream_error.h"
@@ -34,7 +34,7 @@ class ChatStreamEncoder : public StreamEncoder {
   struct Choice {
     bool introduced = false;
     bool finished = false;
-    std::set<int32_t> tools;  // indexes whose first delta has gone out
+    std::map<int32_t, bool> tools;  // index of a call that has begun -> whether it has arguments
   };
 
   // Each choice's first chunk carries the role.
@@ -42,6 +42,7 @@ class ChatStreamEncoder : public StreamEncoder {
   void Chunk(int32_t index, std::string_view delta, std::string_view logprobs,
              std::string_view finish, std::string& out);
   void ToolCall(Choice& choice, const pb::ToolCallDelta& call, std::string& fields);
+  void Finish(int32_t index, pb::FinishReason reason, std::string& out);
 
   const bool include_usage_;
   std::string stem_, tail_;
@@ -82,14 +83,31 @@ void ChatStreamEncoder::Chunk(int32_t index, std::string_view delta, std::string
 void ChatStreamEncoder::ToolCall(Choice& choice, const pb::ToolCallDelta& call,
                                  std::string& fields) {
   fields += "{\"index\":" + std::to_string(call.index());
+  const auto [place, begins] = choice.tools.try_emplace(call.index(), false);
+  place->second = place->second || !call.arguments_json().empty();
   // Id, type and name stand in the first delta of a call and only there.
-  if (choice.tools.insert(call.index()).second) {
+  if (begins) {
     fields += ",\"id\":\"" + (call.id_json().empty() ? MakeToolCallId() : call.id_json()) +
               "\",\"type\":\"function\",\"function\":{\"name\":\"" + call.name_json() +
               "\",\"arguments\":\"" + call.arguments_json() + "\"}}";
   } else {
     fields += ",\"function\":{\"arguments\":\"" + call.arguments_json() + "\"}}";
   }
+}
+
+void ChatStreamEncoder::Finish(int32_t index, pb::FinishReason reason, std::string& out) {
+  Choice& choice = choices_[static_cast<size_t>(index)];
+  choice.finished = true;
+  if (CallsAreWhole(reason)) {
+    for (const auto& [tool, has_arguments] : choice.tools) {
+      if (has_arguments) continue;
+      Chunk(index,
+            "\"tool_calls\":[{\"index\":" + std::to_string(tool) +
+                ",\"function\":{\"arguments\":\"" + std::string(kNoArguments) + "\"}}]",
+            {}, {}, out);
+    }
+  }
+  Chunk(index, {}, {}, ChatFinishReason(reason, !choice.tools.empty()), out);
 }
 
 void ChatStreamEncoder::OnDelta(const pb::Delta& delta, std::string& out) {
@@ -131,9 +149,7 @@ void ChatStreamEncoder::OnDelta(const pb::Delta& delta, std::string& out) {
           delta.logprobs_json().empty() ? "" : PublicLogprobs(delta.logprobs_json()), {}, out);
   }
   if (delta.finish_reason() != pb::FINISH_REASON_UNSPECIFIED) {
-    choice.finished = true;
-    Chunk(delta.choice(), {}, {}, ChatFinishReason(delta.finish_reason(), !choice.tools.empty()),
-          out);
+    Finish(delta.choice(), delta.finish_reason(), out);
   }
 }
 
@@ -141,8 +157,7 @@ void ChatStreamEncoder::OnEnd(const pb::End& end, std::string& out) {
   for (size_t i = 0; i < choices_.size(); ++i) {
     const auto index = static_cast<int32_t>(i);
     Introduce(index, out);
-    if (choices_[i].finished) continue;
-    Chunk(index, {}, {}, ChatFinishReason(UnsaidFinish(end), !choices_[i].tools.empty()), out);
+    if (!choices_[i].finished) Finish(index, UnsaidFinish(end), out);
   }
   if (include_usage_) {
     out += stem_;

@@ -66,7 +66,7 @@ void Builder::Common() {
     if (random_.Percent(30)) Same(name, Number(random_.Pick(texts)));
   };
   number("temperature", {"0", "0.70", "1", "1.0e0", "2E0", "2", "null"});
-  number("top_p", {"0.10", "1", "1.0", "0"});
+  number("top_p", {"0.10", "1", "1.0"});
   number("frequency_penalty", {"-2", "2.0", "1e-3"});
   number("presence_penalty", {"-0.0", "0.5"});
   number("min_p", {"0.05"});
@@ -78,14 +78,27 @@ void Builder::Common() {
                      {"1e3", 1000},
                      {"5.0", 5}});
   }
-  if (random_.Percent(20)) Integer("top_k", {{"-1", -1}, {"40", 40}, {"4e1", 40}, {"4.00e1", 40}});
+  // Not every engine takes a zero.
+  if (!Has("top_p") && random_.Percent(10)) Becomes("top_p", Number("0"), Number("1e-6"));
+  if (random_.Percent(20)) {
+    Integer("top_k", {{"-1", -1}, {"0", -1}, {"40", 40}, {"4e1", 40}, {"4.00e1", 40}});
+  }
   if (random_.Percent(10)) {
     Same("logit_bias", *Json::Parse(R"({"123":-100,"7":1.50,"9":1e2})"));
   }
   if (random_.Percent(20)) {
-    Json stops = Json::Array();
-    stops.Add(RandomString(random_)).Add(RandomString(random_));
-    Same("stop", random_.Percent(50) ? RandomString(random_) : std::move(stops));
+    // An empty string stops nothing, or everything: engines do not hear of it.
+    Json stops = Json::Array(), heard = Json::Array();
+    for (int i = 0; i < 2; ++i) {
+      Json stop = random_.Percent(20) ? Json("") : RandomString(random_);
+      if (!stop.str().empty()) heard.Add(stop);
+      stops.Add(std::move(stop));
+    }
+    if (heard.size() == 0) {
+      Gone("stop", std::move(stops));
+    } else {
+      Becomes("stop", std::move(stops), std::move(heard));
+    }
   }
   for (const char* name :
        {"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"}) {
