@@ -119,6 +119,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{R"("messages":[{"role":"user","content":null}])", "messages[0].content must be"},
         Wrong{R"("messages":[{"role":"user","content":{}}])", "messages[0].content must be"},
         Wrong{R"("messages":[{"role":"user","content":[]}])", "'messages' says nothing."},
+        Wrong{R"("messages":[{"role":"user","content":[]}],"system":"s")",
+              "'messages' says nothing."},
         Wrong{USER(R"("a")"), "messages[0].content[0] must be an object with a string 'type'."},
         Wrong{USER(R"({"text":"a"})"), "messages[0].content[0] must be an object with"},
         Wrong{USER(R"({"type":"text"})"), "messages[0].content[0].text must be a string."},

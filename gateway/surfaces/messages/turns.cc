@@ -19,6 +19,8 @@ struct Turn {
   json::Value content;
 };
 
+Fail<Error> SaysNothing() { return BadRequest("'messages' says nothing.", "messages"); }
+
 class Reader {
  public:
   Reader(json::Value system, json::Value messages) : system_(system), messages_(messages) {}
@@ -51,6 +53,7 @@ Result<void> Reader::CollectTurns() {
                       "messages");
   }
   turns_.reserve(messages_.size());
+  bool anything = false;
   Place place{"messages", 0, -1};
   for (const json::Value message : messages_) {
     if (!message.is_object()) return WrongAt(place, " must be an object.");
@@ -66,6 +69,7 @@ Result<void> Reader::CollectTurns() {
     if (!turn.content.is_string() && !turn.content.is_array()) {
       return WrongAt(place, ".content must be a string or an array of content blocks.");
     }
+    anything = anything || turn.content.is_string() || turn.content.size() > 0;
     place.block = 0;
     if (turn.content.is_array()) {
       for (const json::Value block : turn.content) {
@@ -79,7 +83,8 @@ Result<void> Reader::CollectTurns() {
     ++place.turn;
     turns_.push_back(turn);
   }
-  return {};
+  // Not even where there is a system prompt: chat templates want somebody to answer to.
+  return anything ? Result<void>() : SaysNothing();
 }
 
 Result<void> Reader::ReadSystem(json::Value content, Place place) {
@@ -245,7 +250,7 @@ Result<ReadTurns> Reader::Read() {
     i = end;
   }
   std::string messages = writer_.Take();
-  if (writer_.empty()) return BadRequest("'messages' says nothing.", "messages");
+  if (writer_.empty()) return SaysNothing();
   return ReadTurns{std::move(messages), writer_.size()};
 }
 
