@@ -191,6 +191,7 @@ TEST(ChatRequest, WhatNotEveryEngineTakesGoesOutInAnotherForm) {
   EXPECT_EQ(sent(R"("stop": ["a", "b"])"), R"("stop": ["a", "b"])");
   EXPECT_EQ(sent(R"("stop":"a")"), R"("stop":"a")");
   EXPECT_EQ(sent(R"("stop":[])"), R"("stop":[])");
+  EXPECT_EQ(sent(R"("response_format":{"type":"text"})"), "");
 }
 
 TEST(ChatRequest, LogprobsGoTogether) {

@@ -131,6 +131,7 @@ Result<void> CheckEngineField(const FieldRule& rule, json::Value value) {
 
 void ForwardEngineField(const FieldRule& rule, json::Value member, MemberWriter& writer) {
   if (rule.name == "stop") return ForwardStop(member, writer);
+  if (rule.name == "response_format" && member.Find("type").StringEquals("text")) return;
   if (rule.name == "top_p" && *member.Number() == 0) return writer.Add("top_p", kLeastTopP);
   if (rule.name == "top_k" && *member.Integer() == 0) return writer.Add("top_k", "-1");
   if (rule.kind == FieldKind::kInteger) return writer.ForwardInteger(member);

@@ -16,7 +16,7 @@ Result<void> CheckEngineField(const FieldRule& rule, json::Value value);
 
 // Forwards a checked member. What is legal in the public formats but refused, or taken for
 // something else, by some engines goes out in a form with the same meaning that all of them take:
-// integers without a fraction, a top_p or top_k of 0, empty stop strings.
+// integers without a fraction, a top_p or top_k of 0, empty stop strings, the wish for plain text.
 void ForwardEngineField(const FieldRule& rule, json::Value member, MemberWriter& writer);
 
 // 400 with `field` unless the string is one of the public levels of reasoning effort.
