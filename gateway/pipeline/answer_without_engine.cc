@@ -1,5 +1,4 @@
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,22 +22,6 @@ std::vector<pb::Delta> EmptyChoices(CanonicalRequest& canonical) {
     deltas[i].set_finish_reason(pb::FINISH_REASON_LENGTH);
   }
   return deltas;
-}
-
-// No engine will find out that the prompt alone does not fit (decisions.md 18). An estimate proves
-// nothing; of prompts side by side only the sum is known.
-std::optional<Error> FindOverflow(const RequestContext& context, const PromptCount& prompt) {
-  const int64_t window = context.model->context_window();
-  if (prompt.estimated || prompt.tokens <= window * context.canonical.prompt.prompts) {
-    return std::nullopt;
-  }
-  Error error{ErrorId::kContextLengthExceeded};
-  error.message = "This model's maximum context length is " + std::to_string(window) +
-                  " tokens. However, your input has " + std::to_string(prompt.tokens) + " tokens.";
-  error.param = context.canonical.prompt_field;
-  error.tokens.limit = window;
-  error.tokens.prompt = prompt.tokens;
-  return error;
 }
 
 }  // namespace

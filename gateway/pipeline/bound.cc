@@ -86,6 +86,8 @@ Result<void> BoundTokens(RequestContext& context) {
     }
     output = std::min(asked, model_cap);
     bounds.max_tokens = output;
+    bounds.count_decides =
+        asked > model_cap && prompt.prompts == 1 && asked > window - bounds.prompt_upper;
   } else if (model_cap <= window - bounds.prompt_upper) {
     // The cap is the model's own rule, not the caller's wish: an engine that adds it to the prompt
     // may not refuse the request for it, so it is only sent where both surely fit.

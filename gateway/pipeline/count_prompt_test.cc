@@ -78,5 +78,51 @@ TEST_F(MaxTokensZero, ImagesAreNotCountedAsText) {
   EXPECT_TRUE(rig.inference->counted.empty()) << "no tokenizer knows what an image comes to";
 }
 
+// Input and max_tokens above the window is refused also where the cap hides max_tokens from the
+// engine. spec: decisions.md 18, H59.
+class MaxTokensAboveTheCap : public PipelineFixture {
+ protected:
+  Answer AskAnEngine(const std::string& more) {
+    Say({Started(), Text("ok"), Finish(), End(1, 1)});
+    return Send(Body(more));
+  }
+  void Count(int64_t tokens) {
+    rig.inference->count->set_counted(true);
+    rig.inference->count->set_prompt_tokens(tokens);
+  }
+};
+
+TEST_F(MaxTokensAboveTheCap, IsRefusedWhenTheCountedPromptLeavesNoRoomForIt) {
+  Count(2);
+  const Answer answer = Send(Body(R"("max_tokens":999)"));
+  EXPECT_EQ(Told(answer), "400 context_length_exceeded invalid_request_error param=max_tokens");
+  EXPECT_NE(answer->body.find("maximum context length is 1000 tokens. However, you requested 1001 "
+                              "tokens (2 in the prompt, 999 for the completion)"),
+            std::string::npos)
+      << answer->body;
+  EXPECT_TRUE(rig.inference->started.empty());
+  EXPECT_TRUE(rig.limiter->released.back().refund());
+  ExpectNoLeases();
+}
+
+TEST_F(MaxTokensAboveTheCap, IsLoweredWhenItFits) {
+  Count(1);
+  EXPECT_EQ(AskAnEngine(R"("max_tokens":999)")->status, 200);
+  ASSERT_EQ(rig.inference->started.size(), 1u);
+  EXPECT_EQ(rig.inference->started[0].max_tokens(), 400);
+  EXPECT_FALSE(rig.inference->started[0].members_json().empty());
+}
+
+TEST_F(MaxTokensAboveTheCap, IsLoweredWhenNobodyCanCount) {
+  EXPECT_EQ(AskAnEngine(R"("max_tokens":999)")->status, 200);
+  EXPECT_EQ(rig.inference->started.size(), 1u);
+}
+
+TEST_F(MaxTokensAboveTheCap, IsCountedOnlyWhereThatDecides) {
+  EXPECT_EQ(AskAnEngine(R"("max_tokens":900)")->status, 200) << "fits whatever the prompt is";
+  EXPECT_EQ(AskAnEngine(R"("max_tokens":400)")->status, 200) << "the engine is told all of it";
+  EXPECT_TRUE(rig.inference->counted.empty());
+}
+
 }  // namespace
 }  // namespace tollgate::gateway

@@ -23,6 +23,9 @@ struct TokenBounds {
   int64_t output_upper = 0;
   // What the engine is told per sample; 0: nothing.
   int64_t max_tokens = 0;
+  // The engine is told less than the caller asked for, so it can not find out that this does not
+  // fit beside the prompt: only a count can.
+  bool count_decides = false;
 };
 
 struct RequestContext {

@@ -63,6 +63,14 @@ Task<Result<void>> Prepare(RequestContext& context) {
   co_return co_await AuthorizeSpend(context);
 }
 
+// As MayGoOn, for max_tokens beside the counted prompt.
+Task<bool> Fits(RequestContext& context) {
+  auto overflow = FindOverflow(context, co_await CountPrompt(context));
+  Result<void> fits;
+  if (overflow) fits = Fail{std::move(*overflow)};
+  co_return co_await MayGoOn(context, fits);
+}
+
 }  // namespace
 
 Task<void> RunInference(Worker& worker, const Surface& surface, Exchange& exchange,
@@ -71,6 +79,7 @@ Task<void> RunInference(Worker& worker, const Surface& surface, Exchange& exchan
   const auto prepared = co_await Prepare(context);
   if (!co_await MayGoOn(context, prepared)) co_return;
   if (context.canonical.max_tokens == 0) co_return co_await AnswerWithoutEngine(context);
+  if (context.bounds.count_decides && !co_await Fits(context)) co_return;
   Dispatch(context);
   co_await Relay(context);
 }

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include <optional>
+
 #include "common/error/error.h"
 #include "common/runtime/task.h"
 #include "gateway/pipeline/request_context.h"
@@ -47,6 +49,9 @@ struct PromptCount {
 // The size of the prompt by the tokenizer of one of the model's engines, which is what the engine
 // would bill; its likeliest size when none can tell.
 Task<PromptCount> CountPrompt(RequestContext& context);
+// The error of a prompt that does not fit, or not together with max_tokens, where no engine would
+// find that out (decisions.md 18). An estimate proves nothing.
+std::optional<Error> FindOverflow(const RequestContext& context, const PromptCount& prompt);
 
 // Of a context-length error that an engine found: names the field for the output where that is
 // what does not fit.
