@@ -36,7 +36,6 @@ constexpr FieldRule kRules[] = {
     // prompt.
     {"max_completion_tokens", kAny, kDrop},
     {"messages", kAny, kDrop},
-    {"prompt_embeds", kAny, kDrop},
 };
 
 class Reader {

@@ -28,7 +28,6 @@ constexpr FieldRule kRules[] = {
     // An engine that knows them would take them instead of the input, or send vectors in another
     // form than the one that the router reads.
     {"messages", kAny, kDrop},
-    {"prompt_embeds", kAny, kDrop},
     {"embed_dtype", kAny, kDrop},
     {"embedding_format", kAny, kDrop},
     {"endianness", kAny, kDrop},

@@ -56,6 +56,10 @@ constexpr FieldRule kRules[] = {
     {"return_token_ids", kAny, kDrop},
     {"return_hidden_states", kAny, kDrop},
     {"vllm_xargs", kAny, kDrop},
+    // A second prompt, in forms that nothing here measures.
+    {"prompt_embeds", kAny, kDrop},
+    {"input_embeds", kAny, kDrop},
+    {"input_ids", kAny, kDrop},
     // Set to false it makes an engine keep its reasoning to itself: tokens that nothing bears
     // witness to, so that honest usage could not be believed (docs/adr/0004).
     {"include_reasoning", kAny, kDrop},
