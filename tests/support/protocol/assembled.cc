@@ -46,6 +46,32 @@ bool Findings::Integer(const Json& value, std::string_view what, int64_t low) {
          Expect(false, std::string(what) + " is an integer of at least " + std::to_string(low));
 }
 
+void ForEachEvent(std::string_view bytes, Checked& checked, Findings& find,
+                  const std::function<void(const PublicEvent&)>& event) {
+  const PublicStream stream = ReadPublicStream(bytes);
+  checked.violations = stream.violations;
+  size_t number = 0;
+  for (const PublicEvent& next : stream.events) {
+    find.At(number++);
+    event(next);
+  }
+}
+
+void ChunkStamp::Check(const Json& answer, std::string_view object, std::string_view id_prefix,
+                       Checked& checked, Findings& find) {
+  const std::string& id = answer["id"].str();
+  find.Expect(answer["object"].str() == object, "object is " + std::string(object));
+  find.Expect(id.starts_with(id_prefix) && id.size() > id_prefix.size(),
+              "id is " + std::string(id_prefix) + "…");
+  find.Integer(answer["created"], "created", 1);
+  find.NonEmptyString(answer["model"], "model");
+  const std::string stamp = answer["id"].Dump() + answer["created"].Dump() + answer["model"].Dump();
+  if (first_.empty()) first_ = stamp;
+  find.Expect(stamp == first_, "id, created and model stay the same");
+  checked.id = id;
+  checked.model = answer["model"].str();
+}
+
 bool IsInteger(const Json& value) {
   return value.is_number() && value.number_text().find_first_of(".eE") == std::string::npos;
 }

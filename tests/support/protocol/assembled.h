@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tests/support/json.h"
+#include "tests/support/protocol/public_stream.h"
 
 namespace tollgate::test {
 
@@ -80,6 +82,20 @@ class Findings {
  private:
   std::vector<std::string>& violations_;
   size_t event_ = 0;
+};
+
+// Reads a stream's frame and hands on its events, each with its place in the findings.
+void ForEachEvent(std::string_view bytes, Checked& checked, Findings& find,
+                  const std::function<void(const PublicEvent&)>& event);
+
+// The four values that every chunk of a chat or completion stream repeats, and its body has too.
+class ChunkStamp {
+ public:
+  void Check(const Json& answer, std::string_view object, std::string_view id_prefix,
+             Checked& checked, Findings& find);
+
+ private:
+  std::string first_;  // id, created and model
 };
 
 bool IsInteger(const Json& value);

@@ -26,7 +26,6 @@ class ChatChecker {
 
   void Event(const PublicEvent& event);
   void Chunk(const Json& chunk);
-  void Stamp(const Json& answer, std::string_view object);
   void Choice(const Json& choice);
   void Delta(const Json& delta, Seen& seen, AssembledChoice& choice);
   void ToolDelta(const Json& call, AssembledChoice& choice);
@@ -40,17 +39,11 @@ class ChatChecker {
   Findings find_;
   const ChatExpectations expected_;
   std::vector<Seen> choices_;
-  std::string stamp_;  // the first chunk's id, object, created and model
+  ChunkStamp stamp_;
 };
 
 void ChatChecker::Stream(std::string_view bytes) {
-  const PublicStream stream = ReadPublicStream(bytes);
-  out_.violations = stream.violations;
-  size_t number = 0;
-  for (const PublicEvent& event : stream.events) {
-    find_.At(number++);
-    Event(event);
-  }
+  ForEachEvent(bytes, out_, find_, [this](const PublicEvent& event) { Event(event); });
   find_.Expect(out_.ending != Ending::kNone, "the stream ends in [DONE] or an error");
 }
 
@@ -66,23 +59,9 @@ void ChatChecker::Event(const PublicEvent& event) {
   Chunk(event.json);
 }
 
-// The same four values in the whole stream.
-void ChatChecker::Stamp(const Json& answer, std::string_view object) {
-  find_.Expect(answer["object"].str() == object, "object is " + std::string(object));
-  find_.Expect(answer["id"].str().starts_with("chatcmpl-") && answer["id"].str().size() > 9,
-               "id is chatcmpl-…");
-  find_.Integer(answer["created"], "created", 1);
-  find_.NonEmptyString(answer["model"], "model");
-  const std::string stamp = answer["id"].Dump() + answer["created"].Dump() + answer["model"].Dump();
-  if (stamp_.empty()) stamp_ = stamp;
-  find_.Expect(stamp == stamp_, "id, created and model stay the same");
-  out_.id = answer["id"].str();
-  out_.model = answer["model"].str();
-}
-
 void ChatChecker::Chunk(const Json& chunk) {
   find_.Keys(chunk, "a chunk", {"id", "object", "created", "model", "choices"}, {"usage"});
-  Stamp(chunk, "chat.completion.chunk");
+  stamp_.Check(chunk, "chat.completion.chunk", "chatcmpl-", out_, find_);
   find_.Expect(chunk["choices"].is_array(), "choices is an array");
   find_.Expect(!out_.usage, "the usage chunk is the last one");
   if (chunk["choices"].size() == 0) {
@@ -234,7 +213,7 @@ void ChatChecker::Body(std::string_view body) {
   const std::optional<Json> json = Json::Parse(body);
   if (!find_.Expect(json && json->is_object(), "the body is a JSON object")) return;
   find_.Keys(*json, "the body", {"id", "object", "created", "model", "choices", "usage"});
-  Stamp(*json, "chat.completion");
+  stamp_.Check(*json, "chat.completion", "chatcmpl-", out_, find_);
   const Json& choices = (*json)["choices"];
   if (!find_.Expect(choices.size() == choices_.size(), "there are n choices")) return;
   for (size_t i = 0; i < choices.size(); ++i) WholeChoice(choices[i], i);

@@ -20,7 +20,6 @@ class CompletionsChecker {
 
  private:
   void Event(const PublicEvent& event);
-  void Stamp(const Json& answer);
   void Chunk(const Json& chunk);
   void Choice(const Json& choice);
   void Done();
@@ -29,17 +28,11 @@ class CompletionsChecker {
   Findings find_;
   const CompletionsExpectations expected_;
   std::vector<bool> finished_;
-  std::string stamp_;
+  ChunkStamp stamp_;
 };
 
 void CompletionsChecker::Stream(std::string_view bytes) {
-  const PublicStream stream = ReadPublicStream(bytes);
-  out_.violations = stream.violations;
-  size_t number = 0;
-  for (const PublicEvent& event : stream.events) {
-    find_.At(number++);
-    Event(event);
-  }
+  ForEachEvent(bytes, out_, find_, [this](const PublicEvent& event) { Event(event); });
   find_.Expect(out_.ending != Ending::kNone, "the stream ends in [DONE] or an error");
 }
 
@@ -55,22 +48,9 @@ void CompletionsChecker::Event(const PublicEvent& event) {
   Chunk(event.json);
 }
 
-void CompletionsChecker::Stamp(const Json& answer) {
-  find_.Expect(answer["object"].str() == "text_completion", "object is text_completion");
-  find_.Expect(answer["id"].str().starts_with("cmpl-") && answer["id"].str().size() > 5,
-               "id is cmpl-…");
-  find_.Integer(answer["created"], "created", 1);
-  find_.NonEmptyString(answer["model"], "model");
-  const std::string stamp = answer["id"].Dump() + answer["created"].Dump() + answer["model"].Dump();
-  if (stamp_.empty()) stamp_ = stamp;
-  find_.Expect(stamp == stamp_, "id, created and model stay the same");
-  out_.id = answer["id"].str();
-  out_.model = answer["model"].str();
-}
-
 void CompletionsChecker::Chunk(const Json& chunk) {
   find_.Keys(chunk, "a chunk", {"id", "object", "created", "model", "choices"}, {"usage"});
-  Stamp(chunk);
+  stamp_.Check(chunk, "text_completion", "cmpl-", out_, find_);
   find_.Expect(chunk["choices"].is_array(), "choices is an array");
   find_.Expect(!out_.usage, "the usage chunk is the last one");
   if (chunk["choices"].size() == 0) {
@@ -120,7 +100,7 @@ void CompletionsChecker::Body(std::string_view body) {
   const std::optional<Json> json = Json::Parse(body);
   if (!find_.Expect(json && json->is_object(), "the body is a JSON object")) return;
   find_.Keys(*json, "the body", {"id", "object", "created", "model", "choices", "usage"});
-  Stamp(*json);
+  stamp_.Check(*json, "text_completion", "cmpl-", out_, find_);
   const Json& choices = (*json)["choices"];
   find_.Expect(choices.size() == finished_.size(), "there is a choice per prompt and n");
   for (size_t i = 0; i < choices.size(); ++i) {

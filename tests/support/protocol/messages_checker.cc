@@ -50,13 +50,7 @@ class MessagesChecker {
 };
 
 void MessagesChecker::Stream(std::string_view bytes) {
-  const PublicStream stream = ReadPublicStream(bytes);
-  out_.violations = stream.violations;
-  size_t number = 0;
-  for (const PublicEvent& event : stream.events) {
-    find_.At(number++);
-    Event(event);
-  }
+  ForEachEvent(bytes, out_, find_, [this](const PublicEvent& event) { Event(event); });
   find_.Expect(out_.ending != Ending::kNone, "the stream ends in message_stop or an error");
 }
 

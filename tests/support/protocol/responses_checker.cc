@@ -69,13 +69,7 @@ class ResponsesChecker {
 };
 
 void ResponsesChecker::Stream(std::string_view bytes) {
-  const PublicStream stream = ReadPublicStream(bytes);
-  out_.violations = stream.violations;
-  size_t number = 0;
-  for (const PublicEvent& event : stream.events) {
-    find_.At(number++);
-    Event(event);
-  }
+  ForEachEvent(bytes, out_, find_, [this](const PublicEvent& event) { Event(event); });
   find_.Expect(out_.ending != Ending::kNone, "the stream ends in a terminal event");
   find_.Expect(done_marker_, "[DONE] follows the terminal event");
 }
