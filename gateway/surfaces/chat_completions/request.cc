@@ -34,12 +34,6 @@ constexpr FieldRule kRules[] = {
     {"parallel_tool_calls", kBool, kForward},
     {"response_format", kObject, kForward},
     {"reasoning_effort", kString, kForward},
-    // Of the public format, but without meaning here (wire.md 2.1: accept and ignore).
-    {"verbosity", kAny, kDrop},
-    {"prediction", kAny, kDrop},
-    {"modalities", kAny, kDrop},
-    {"audio", kAny, kDrop},
-    {"web_search_options", kAny, kDrop},
 };
 
 Result<void> CheckResponseFormat(json::Value format) {

@@ -55,11 +55,6 @@ constexpr FieldRule kRules[] = {
     {"best_of", kAny, kDrop},
     {"functions", kAny, kDrop},
     {"function_call", kAny, kDrop},
-    {"verbosity", kAny, kDrop},
-    {"prediction", kAny, kDrop},
-    {"modalities", kAny, kDrop},
-    {"audio", kAny, kDrop},
-    {"web_search_options", kAny, kDrop},
 };
 
 Result<void> RefuseState(json::Value root) {

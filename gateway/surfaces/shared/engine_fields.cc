@@ -25,6 +25,11 @@ constexpr FieldRule kRules[] = {
     {"safety_identifier", kAny, kDrop},
     {"prompt_cache_key", kAny, kDrop},
     {"prompt_cache_retention", kAny, kDrop},
+    {"verbosity", kAny, kDrop},
+    {"prediction", kAny, kDrop},
+    {"modalities", kAny, kDrop},
+    {"audio", kAny, kDrop},
+    {"web_search_options", kAny, kDrop},
     // Numbers that engines understand beyond the public formats.
     {"top_k", kInteger, kForward, -1},
     {"min_p", kNumber, kForward, 0, 1},
