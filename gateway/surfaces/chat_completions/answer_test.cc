@@ -4,7 +4,7 @@
 #include <map>
 
 #include "common/json/json.h"
-#include "gateway/surfaces/chat_completions/chunks.h"
+#include "gateway/surfaces/chat_completions/answer.h"
 
 namespace tollgate::gateway {
 namespace {

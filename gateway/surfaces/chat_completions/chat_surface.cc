@@ -1,6 +1,6 @@
 #include "gateway/surfaces/chat_completions/chat_surface.h"
 
-#include "gateway/surfaces/chat_completions/chunks.h"
+#include "gateway/surfaces/chat_completions/answer.h"
 #include "gateway/surfaces/chat_completions/request.h"
 
 namespace tollgate::gateway {

@@ -1,8 +1,9 @@
 #include <map>
 #include <vector>
 
-#include "gateway/surfaces/chat_completions/chunks.h"
+#include "gateway/surfaces/chat_completions/answer.h"
 #include "gateway/surfaces/chat_completions/parts.h"
+#include "gateway/surfaces/shared/function_tools.h"
 
 namespace tollgate::gateway {
 

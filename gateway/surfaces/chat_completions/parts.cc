@@ -1,6 +1,5 @@
 #include "gateway/surfaces/chat_completions/parts.h"
 
-#include "common/base/id.h"
 #include "common/json/json.h"
 #include "gateway/surfaces/shared/token_logprobs.h"
 
@@ -59,7 +58,5 @@ std::string PublicLogprobs(const std::string& engine_json) {
   };
   return "{\"content\":" + list("content") + ",\"refusal\":" + list("refusal") + "}";
 }
-
-std::string MakeToolCallId() { return "call_" + RandomBase62(24); }
 
 }  // namespace tollgate::gateway

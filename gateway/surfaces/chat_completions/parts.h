@@ -28,7 +28,4 @@ void AppendChatUsage(std::string& out, const tollgate::common::v1::Usage& usage)
 // no others. `null` when it is not an object.
 std::string PublicLogprobs(const std::string& engine_json);
 
-// A call's id for an engine that sent none.
-std::string MakeToolCallId();
-
 }  // namespace tollgate::gateway

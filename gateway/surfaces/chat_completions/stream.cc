@@ -2,8 +2,9 @@
 #include <vector>
 
 #include "gateway/envelopes/stream_error.h"
-#include "gateway/surfaces/chat_completions/chunks.h"
+#include "gateway/surfaces/chat_completions/answer.h"
 #include "gateway/surfaces/chat_completions/parts.h"
+#include "gateway/surfaces/shared/function_tools.h"
 
 namespace tollgate::gateway {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/base/id.h"
+#include "gateway/surfaces/shared/function_tools.h"
 
 namespace tollgate::gateway {
 
@@ -31,7 +31,7 @@ void BlockSequencer::Show(const Piece& piece) {
       next_tool_ = piece.tool + 1;
       arguments_ = json::ObjectScanner();
       if (piece.id.empty()) {
-        made_up = "call_" + RandomBase62(24);
+        made_up = MakeToolCallId();
         start.id_json = made_up;
       }
     }

@@ -1,5 +1,7 @@
 #include "gateway/surfaces/shared/function_tools.h"
 
+#include "common/base/id.h"
+
 #include <string>
 
 namespace tollgate::gateway {
@@ -38,5 +40,7 @@ Result<void> CheckFunction(json::Value function, std::string_view where) {
   }
   return {};
 }
+
+std::string MakeToolCallId() { return "call_" + RandomBase62(24); }
 
 }  // namespace tollgate::gateway
