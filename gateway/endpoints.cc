@@ -1,9 +1,9 @@
 #include "gateway/endpoints.h"
 
-#include "gateway/count_tokens.h"
-#include "gateway/list_models.h"
+#include "gateway/handlers/count_tokens.h"
+#include "gateway/handlers/list_models.h"
+#include "gateway/handlers/report_usage.h"
 #include "gateway/pipeline/stages.h"
-#include "gateway/report_usage.h"
 #include "gateway/surfaces/chat_completions/chat_surface.h"
 #include "gateway/surfaces/completions/completions_surface.h"
 #include "gateway/surfaces/embeddings/embeddings_surface.h"

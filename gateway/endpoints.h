@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "gateway/edge/endpoint.h"
-#include "gateway/pipeline/worker.h"
+#include "gateway/worker/worker.h"
 
 namespace tollgate::gateway {
 

@@ -4,7 +4,7 @@
 #include "gateway/edge/edge.h"
 #include "gateway/endpoints.h"
 #include "gateway/envelopes/envelope.h"
-#include "gateway/worker_pool.h"
+#include "gateway/worker/worker_pool.h"
 
 namespace tollgate {
 

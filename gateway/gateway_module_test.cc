@@ -7,8 +7,8 @@
 
 #include "common/clients/catalog_cache.h"
 #include "common/http/client.h"
-#include "common/runtime/testing.h"
-#include "gateway/pipeline/testing.h"
+#include "common/runtime/testing/run_coro.h"
+#include "gateway/testing/pipeline_fakes.h"
 
 namespace tollgate {
 namespace {

@@ -7,12 +7,13 @@
 #include <atomic>
 
 #include "common/clients/batcher.h"
+#include "common/clients/factory.h"
 #include "common/clients/make_clients.h"
-#include "common/clients/make_factory.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/server.h"
-#include "common/runtime/testing.h"
+#include "common/runtime/testing/run_coro.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
+#include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate {
 namespace {

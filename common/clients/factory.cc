@@ -1,3 +1,5 @@
+#include "common/clients/factory.h"
+
 #include <grpcpp/channel.h>
 
 #include <map>
@@ -7,8 +9,8 @@
 
 #include "common/clients/link_client.h"
 #include "common/clients/make_clients.h"
-#include "common/clients/make_factory.h"
 #include "common/rpc/channel.h"
+#include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate {
 namespace {

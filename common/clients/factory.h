@@ -5,9 +5,17 @@
 #include <memory>
 
 #include "common/clients/clients.h"
+#include "common/clients/direct.h"
 #include "common/runtime/loop.h"
 
 namespace tollgate {
+
+namespace config::v1 {
+class TargetsConfig;
+}
+namespace rpc {
+class ChannelSource;
+}
 
 // Usable from a module's Start on. Thread-safe; what it makes belongs to the loop it is made for.
 class ClientFactory {
@@ -22,5 +30,12 @@ class ClientFactory {
   virtual std::unique_ptr<MeteringClient> Metering(Loop& loop) = 0;
   virtual std::unique_ptr<InferenceClient> Inference(Loop& loop) = 0;
 };
+
+// direct is what modules of this process offer: it serves empty targets, as far as it is filled in
+// when a client is made. Both must outlive the factory, and "inproc:" must lead somewhere once the
+// first client is made.
+std::unique_ptr<ClientFactory> MakeClientFactory(const config::v1::TargetsConfig& targets,
+                                                 rpc::ChannelSource& channels,
+                                                 const DirectServices& direct);
 
 }  // namespace tollgate

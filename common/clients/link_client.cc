@@ -1,4 +1,5 @@
 #include "common/clients/link_client.h"
+#include "common/rpc/link_protocol.h"
 
 #include <grpcpp/channel.h>
 #include <grpcpp/support/client_callback.h>
@@ -10,10 +11,10 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "common/clients/inbox.h"
-#include "common/clients/link_queue.h"
 #include "common/observability/log.h"
 #include "common/rpc/call.h"
+#include "common/rpc/inbox.h"
+#include "common/rpc/link_queue.h"
 #include "common/runtime/notify.h"
 #include "tollgate/inference/v1/inference.grpc.pb.h"
 

@@ -20,7 +20,6 @@
 #include <optional>
 #include <thread>
 
-#include "common/clients/make_factory.h"
 #include "common/host/admin_listener.h"
 #include "common/host/process_metrics.h"
 #include "common/json/json.h"

@@ -5,9 +5,9 @@
 #include <string>
 #include <thread>
 
-#include "common/http/raw_client.h"
-#include "common/http/server_fixture.h"
-#include "common/runtime/testing.h"
+#include "common/http/testing/raw_client.h"
+#include "common/http/testing/server_fixture.h"
+#include "common/runtime/testing/run_coro.h"
 
 namespace tollgate::http {
 namespace {

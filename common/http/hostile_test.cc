@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/http/raw_client.h"
-#include "common/http/server_fixture.h"
+#include "common/http/testing/raw_client.h"
+#include "common/http/testing/server_fixture.h"
 
 namespace tollgate::http {
 namespace {

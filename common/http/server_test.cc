@@ -5,8 +5,8 @@
 #include <string>
 
 #include "common/base/clock.h"
-#include "common/http/raw_client.h"
-#include "common/http/server_fixture.h"
+#include "common/http/testing/raw_client.h"
+#include "common/http/testing/server_fixture.h"
 
 namespace tollgate::http {
 namespace {

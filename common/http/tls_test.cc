@@ -11,9 +11,9 @@
 
 #include "common/base/clock.h"
 #include "common/http/client.h"
-#include "common/http/raw_client.h"
-#include "common/http/server_fixture.h"
-#include "common/runtime/testing.h"
+#include "common/http/testing/raw_client.h"
+#include "common/http/testing/server_fixture.h"
+#include "common/runtime/testing/run_coro.h"
 
 namespace tollgate::http {
 namespace {

@@ -15,7 +15,7 @@
 #include "common/rpc/push_hub.h"
 #include "common/rpc/server.h"
 #include "common/rpc/watch.h"
-#include "common/runtime/testing.h"
+#include "common/runtime/testing/run_coro.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 
 namespace tollgate::rpc {

@@ -5,11 +5,11 @@
 
 #include <filesystem>
 
-#include "common/base/test_certificate.h"
+#include "common/base/testing/certificate.h"
 #include "common/rpc/call.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/server.h"
-#include "common/runtime/testing.h"
+#include "common/runtime/testing/run_coro.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 #include "tollgate/config/v1/config.pb.h"
 

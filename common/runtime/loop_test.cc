@@ -8,7 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/runtime/notify.h"
-#include "common/runtime/testing.h"
+#include "common/runtime/testing/run_coro.h"
 
 namespace tollgate {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/http/raw_client.h"
+#include "common/http/testing/raw_client.h"
 #include "common/observability/metrics.h"
 
 namespace tollgate::gateway {

@@ -4,7 +4,7 @@
 #include "common/error/error.h"
 #include "gateway/edge/endpoint.h"
 #include "gateway/edge/exchange.h"
-#include "gateway/pipeline/worker.h"
+#include "gateway/worker/worker.h"
 
 namespace tollgate::gateway {
 

@@ -1,8 +1,8 @@
 // spec: decisions.md 18, reliability.md 1.4.
 #include <gtest/gtest.h>
 
-#include "gateway/pipeline/testing.h"
 #include "gateway/surfaces/chat_completions/chat_surface.h"
+#include "gateway/testing/pipeline_fakes.h"
 
 namespace tollgate::gateway {
 namespace {

@@ -1,5 +1,5 @@
 // max_tokens: 0 answers with the prompt's size and without an engine. spec: decisions.md 30.
-#include "gateway/pipeline/pipeline_fixture.h"
+#include "gateway/testing/pipeline_fixture.h"
 
 namespace tollgate::gateway {
 namespace {

@@ -1,8 +1,8 @@
 // What the stages do differently for completions and embeddings: capabilities, ids outside the
 // catalog, what is held. spec: gateway-spec.md "Endpoints", decisions.md 16, 20, 21, 30.
-#include "gateway/pipeline/pipeline_fixture.h"
 #include "gateway/surfaces/completions/completions_surface.h"
 #include "gateway/surfaces/embeddings/embeddings_surface.h"
+#include "gateway/testing/pipeline_fixture.h"
 
 namespace tollgate::gateway {
 namespace {

@@ -4,7 +4,7 @@
 #include "gateway/pipeline/content_type.h"
 #include "gateway/pipeline/credentials.h"
 #include "gateway/pipeline/limit_headers.h"
-#include "gateway/pipeline/testing.h"
+#include "gateway/testing/pipeline_fakes.h"
 
 namespace tollgate::gateway {
 namespace {

@@ -1,6 +1,6 @@
 // Every error that an inference request can end with: status, code, type, param and Retry-After,
 // what was given back, and which of several faults is told.
-#include "gateway/pipeline/pipeline_fixture.h"
+#include "gateway/testing/pipeline_fixture.h"
 
 namespace tollgate::gateway {
 namespace {

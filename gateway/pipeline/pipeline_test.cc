@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "common/json/json.h"
-#include "gateway/pipeline/pipeline_fixture.h"
+#include "gateway/testing/pipeline_fixture.h"
 
 namespace tollgate::gateway {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gateway/edge/endpoint.h"
-#include "gateway/pipeline/worker.h"
+#include "gateway/worker/worker.h"
 
 namespace tollgate::gateway {
 

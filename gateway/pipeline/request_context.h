@@ -9,7 +9,7 @@
 #include "gateway/edge/exchange.h"
 #include "gateway/pipeline/canonical_request.h"
 #include "gateway/pipeline/surface.h"
-#include "gateway/pipeline/worker.h"
+#include "gateway/worker/worker.h"
 
 namespace tollgate::gateway {
 

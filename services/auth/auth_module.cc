@@ -6,7 +6,7 @@
 
 #include "common/keys/key_format.h"
 #include "common/observability/log.h"
-#include "services/auth/auth_rpc.h"
+#include "services/auth/rpc/auth_rpc.h"
 
 namespace tollgate {
 namespace {

@@ -3,8 +3,8 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/service_type.h>
 
+#include "services/billing/commit/ledger_service.h"
 #include "services/billing/rpc/billing_rpc.h"
-#include "services/billing/service/ledger_service.h"
 
 namespace tollgate {
 namespace {

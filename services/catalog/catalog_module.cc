@@ -9,8 +9,8 @@
 
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
-#include "services/catalog/catalog_rpc.h"
-#include "services/catalog/catalog_source.h"
+#include "services/catalog/rpc/catalog_rpc.h"
+#include "services/catalog/storage/catalog_source.h"
 
 namespace tollgate {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "common/http/server.h"
 #include "common/observability/log.h"
-#include "services/dashboard/site.h"
+#include "services/dashboard/http/site.h"
 
 namespace tollgate {
 namespace {

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "common/clients/catalog_cache.h"
-#include "common/clients/link_server.h"
 #include "common/http/tls.h"
 #include "common/observability/log.h"
-#include "services/inference_router/choice/health_checker.h"
+#include "services/inference_router/balancer/health_checker.h"
+#include "services/inference_router/rpc/link_server.h"
 #include "services/inference_router/session/worker.h"
 
 namespace tollgate {

@@ -6,7 +6,7 @@
 
 #include "common/observability/metrics.h"
 #include "common/rpc/error_status.h"
-#include "services/ratelimit/ratelimit_rpc.h"
+#include "services/ratelimit/rpc/ratelimit_rpc.h"
 
 namespace tollgate {
 namespace {

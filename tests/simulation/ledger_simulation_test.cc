@@ -9,7 +9,7 @@
 
 #include "services/billing/domain/chain.h"
 #include "services/billing/domain/ledger.h"
-#include "services/billing/domain/ledger_history.h"
+#include "services/billing/domain/testing/ledger_history.h"
 #include "tests/simulation/naive_ledger.h"
 
 namespace tollgate::simulation {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "services/billing/domain/chain.h"
-#include "services/billing/domain/ledger_world.h"
+#include "services/billing/domain/testing/ledger_world.h"
 
 namespace tollgate::billing {
 namespace {

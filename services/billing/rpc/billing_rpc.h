@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/clients/direct.h"
-#include "services/billing/service/ledger_service.h"
+#include "services/billing/commit/ledger_service.h"
 
 namespace grpc {
 class Service;

@@ -9,7 +9,7 @@
 #include <random>
 #include <thread>
 
-#include "services/billing/domain/ledger_world.h"
+#include "services/billing/domain/testing/ledger_world.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/store.h"
 #include "services/billing/storage/verify.h"

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "services/billing/domain/ledger_history.h"
+#include "services/billing/domain/testing/ledger_history.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/verify.h"
 #include "tests/support/postgres.h"

@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "common/http/client.h"
 #include "common/runtime/notify.h"
-#include "services/inference_router/choice/routing_table.h"
+#include "services/inference_router/balancer/routing_table.h"
 #include "services/inference_router/count/tokenizer_call.h"
 #include "tollgate/inference/v1/inference.pb.h"
 

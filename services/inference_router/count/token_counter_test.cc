@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "common/runtime/testing.h"
+#include "common/runtime/testing/run_coro.h"
 #include "tests/support/engine_sim.h"
 #include "tests/support/http.h"
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "common/json/json.h"
+#include "services/inference_router/domain/engine_usage.h"
 #include "services/inference_router/engine/engine_error.h"
 #include "services/inference_router/engine/held_text.h"
 #include "services/inference_router/engine/tool_calls.h"
-#include "services/inference_router/meter/engine_usage.h"
 #include "tollgate/inference/v1/inference.pb.h"
 
 namespace tollgate::inference_router {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "services/inference_router/domain/engine_usage.h"
 #include "services/inference_router/engine/engine_error.h"
-#include "services/inference_router/meter/engine_usage.h"
 #include "tollgate/inference/v1/inference.pb.h"
 
 namespace tollgate::inference_router {

@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 #include "common/clients/clients.h"
 #include "common/runtime/notify.h"
-#include "services/inference_router/meter/spending.h"
+#include "services/inference_router/domain/spending.h"
 #include "services/inference_router/settlement/journal.h"
 
 namespace tollgate::inference_router {

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/clients/link_server.h"
 #include "common/http/client.h"
-#include "services/inference_router/choice/routing_table.h"
+#include "services/inference_router/balancer/routing_table.h"
 #include "services/inference_router/count/token_counter.h"
+#include "services/inference_router/domain/token_meter.h"
 #include "services/inference_router/engine/engine_attempt.h"
-#include "services/inference_router/meter/token_meter.h"
+#include "services/inference_router/rpc/link_server.h"
 #include "services/inference_router/session/hold_keeper.h"
 #include "services/inference_router/session/router_metrics.h"
 #include "services/inference_router/settlement/settler.h"

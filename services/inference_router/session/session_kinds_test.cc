@@ -1,6 +1,6 @@
 // Sessions of completions and embeddings: what is held, counted and charged there. spec: wire.md 3,
 // 4, decisions 1, 7, 9, 20.
-#include "services/inference_router/session/session_testing.h"
+#include "services/inference_router/session/testing/session_fixture.h"
 
 namespace tollgate::inference_router {
 namespace {

@@ -1,4 +1,4 @@
-#include "services/inference_router/session/session_testing.h"
+#include "services/inference_router/session/testing/session_fixture.h"
 
 namespace tollgate::inference_router {
 namespace {

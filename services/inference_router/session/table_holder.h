@@ -4,7 +4,7 @@
 #include <memory>
 #include <mutex>
 
-#include "services/inference_router/choice/routing_table.h"
+#include "services/inference_router/balancer/routing_table.h"
 
 namespace tollgate::inference_router {
 

@@ -7,9 +7,9 @@
 #include <unordered_set>
 
 #include "common/clients/clients.h"
-#include "common/clients/link_server.h"
 #include "common/http/client.h"
 #include "services/inference_router/count/token_counter.h"
+#include "services/inference_router/rpc/link_server.h"
 #include "services/inference_router/session/session.h"
 #include "services/inference_router/session/table_holder.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/error/error.h"
-#include "tollgate/common/v1/error.pb.h"
+#include "tollgate/common/v1/usage.pb.h"
 
 namespace tollgate::inference_router {
 

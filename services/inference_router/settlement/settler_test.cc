@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "common/base/id.h"
-#include "common/runtime/testing.h"
+#include "common/runtime/testing/run_coro.h"
 
 namespace tollgate::inference_router {
 namespace {

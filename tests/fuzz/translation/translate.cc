@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "common/http/sse.h"
+#include "services/inference_router/domain/token_meter.h"
 #include "services/inference_router/engine/chunk_reader.h"
-#include "services/inference_router/meter/token_meter.h"
 
 namespace tollgate::fuzz {
 namespace {

@@ -1,0 +1,89 @@
+#include "gateway/handlers/report_usage.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "gateway/handlers/usage_report.h"
+#include "gateway/pipeline/authenticate.h"
+#include "gateway/pipeline/limits.h"
+#include "gateway/pipeline/refuse.h"
+
+namespace tollgate::gateway {
+
+namespace {
+
+namespace rl = ratelimit::v1;
+
+Error TooManyReports() {
+  return {.id = ErrorId::kRateLimited,
+          .message = "Too many usage reports of this workspace are waiting.",
+          .retry_after_ms = 1000};
+}
+
+Task<Result<billing::v1::GetUsageResponse>> ReadLedger(Worker& worker, const Exchange& exchange,
+                                                       const auth::v1::Key& key,
+                                                       const UsagePeriod& period) {
+  const Turns::Turn turn = co_await worker.usage_turns->Take(key.workspace_id());
+  if (!turn) co_return Fail{TooManyReports()};
+  if (exchange.disconnected()) co_return Unavailable("nobody waits for the report any more");
+  billing::v1::GetUsageRequest request;
+  request.set_workspace_id(key.workspace_id());
+  request.set_key_id(key.key_id());
+  request.set_start_us(period.start_us);
+  // The ledger's clock may be ahead of ours.
+  request.set_end_us(period.until_now ? std::numeric_limits<int64_t>::max() : period.end_us);
+  auto answer = co_await worker.clients.billing->GetUsage(std::move(request));
+  if (answer) co_return std::move(*answer);
+  Error error{.id = ErrorId::kServiceUnavailable};
+  error.retry_after_ms = std::max<int64_t>(answer.error().retry_after_ms, 1000);
+  error.internal = "billing: " + answer.error().ToString();
+  co_return Fail{std::move(error)};
+}
+
+// What is left of the limits of the key, or of its workspace. Empty when there are none, and when
+// the limiter is away: the report does without.
+Task<std::optional<rl::PeekResponse>> Left(Worker& worker, const auth::v1::Key& key,
+                                           bool of_workspace) {
+  const auth::v1::Limits& limits = of_workspace ? key.workspace_limits() : key.key_limits();
+  if (Unlimited(limits)) co_return std::nullopt;
+  rl::PeekRequest request;
+  request.set_workspace_id(key.workspace_id());
+  request.set_key_id(key.key_id());
+  CopyLimits(limits,
+             of_workspace ? *request.mutable_workspace_limits() : *request.mutable_key_limits());
+  auto answer = co_await worker.clients.limiter->Peek(std::move(request));
+  if (!answer) co_return std::nullopt;
+  co_return std::move(*answer);
+}
+
+Task<Result<std::string>> Report(Worker& worker, const Exchange& exchange,
+                                 CredentialRule credential) {
+  const HttpRequest& request = exchange.request();
+  const auto key = co_await AuthenticateRequest(worker, request, credential);
+  if (!key) co_return Fail{key.error()};
+  const auto period = ParseUsageQuery(request.query, worker.clock.WallUs());
+  if (!period) co_return Fail{period.error()};
+  auto usage = co_await ReadLedger(worker, exchange, **key, *period);
+  if (!usage) co_return Fail{usage.error()};
+  UsageReport report;
+  report.period = *period;
+  report.usage = std::move(*usage);
+  report.key_left = co_await Left(worker, **key, false);
+  report.workspace_left = co_await Left(worker, **key, true);
+  co_return RenderUsageReport(**key, report);
+}
+
+}  // namespace
+
+Task<void> ReportUsage(Worker& worker, Exchange& exchange, const Endpoint& endpoint) {
+  auto body = co_await Report(worker, exchange, endpoint.credential);
+  if (exchange.disconnected()) co_return worker.metrics.CountClientGone();
+  if (!body) co_return co_await RefuseRequest(worker, exchange, endpoint, std::move(body).error());
+  HttpResponse response;
+  response.headers = {{"content-type", "application/json"}, {"cache-control", "no-store"}};
+  response.body = std::move(*body);
+  worker.metrics.CountRequest(endpoint.name, response.status, "");
+  (void)co_await exchange.Send(std::move(response));
+}
+
+}  // namespace tollgate::gateway

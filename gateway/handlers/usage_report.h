@@ -1,0 +1,26 @@
+// GET /api/v1/usage: what a key has used and what it has left. docs/usage-report.md describes the
+// body; amounts are exact decimals of USD, printed from integers (decisions.md 10, 29).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "gateway/handlers/usage_period.h"
+#include "tollgate/auth/v1/auth.pb.h"
+#include "tollgate/billing/v1/billing.pb.h"
+#include "tollgate/ratelimit/v1/ratelimit.pb.h"
+
+namespace tollgate::gateway {
+
+struct UsageReport {
+  UsagePeriod period;
+  billing::v1::GetUsageResponse usage;
+  // What is left of the limits of the key and of its workspace; empty when nobody could say.
+  std::optional<ratelimit::v1::PeekResponse> key_left;
+  std::optional<ratelimit::v1::PeekResponse> workspace_left;
+};
+
+// The body.
+std::string RenderUsageReport(const auth::v1::Key& key, const UsageReport& report);
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,51 @@
+// What the tests of whole requests start from.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "common/json/json.h"
+#include "gateway/surfaces/chat_completions/chat_surface.h"
+#include "gateway/testing/pipeline_fakes.h"
+
+namespace tollgate::gateway::testing {
+
+inline std::string Body(const std::string& more = "") {
+  return R"({"model":"ns/model","messages":[{"role":"user","content":"hi"}])" +
+         (more.empty() ? "" : "," + more) + "}";
+}
+
+class PipelineFixture : public ::testing::Test {
+ protected:
+  using Answer = std::shared_ptr<FakeExchange>;
+
+  Answer Send(const std::string& body = Body(), std::function<void(FakeExchange&)> prepare = {}) {
+    return rig.Run(ChatSurface(), rig.ChatRequest(body), std::move(prepare));
+  }
+  void Say(std::vector<pb::Event> batch) {
+    rig.On([&](Loop&) { rig.inference->script->Push(std::move(batch)); });
+  }
+  // "401 invalid_api_key authentication_error param=… retry=…"
+  static std::string Told(const Answer& answer) {
+    const auto document = json::Document::ParseView(answer->body);
+    if (!document) return "not JSON: " + answer->body;
+    const json::Value error = document->root().Find("error");
+    std::string told = std::to_string(answer->status) + " " + error.Find("code").string() + " " +
+                       error.Find("type").string();
+    if (error.Find("param")) told += " param=" + error.Find("param").string();
+    if (!answer->header("retry-after").empty()) told += " retry=" + answer->header("retry-after");
+    EXPECT_EQ(answer->header("content-type"), "application/json");
+    EXPECT_EQ(answer->answers, 1);
+    return told;
+  }
+  // Nothing that was taken is still taken.
+  void ExpectAllRefunded() {
+    ASSERT_EQ(rig.limiter->released.size(), rig.limiter->acquired.size());
+    for (const auto& item : rig.limiter->released) EXPECT_TRUE(item.refund());
+    ExpectNoLeases();
+  }
+  void ExpectNoLeases() { EXPECT_EQ(rig.worker->leases->size(), 0u); }
+
+  Rig rig;
+};
+
+}  // namespace tollgate::gateway::testing

@@ -1,0 +1,67 @@
+// Limits while the limiter can not be reached: this loop's share of each, so that an outage neither
+// opens the door nor turns paying callers away (reliability.md section 2). One loop only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "gateway/worker/second_chance_map.h"
+#include "tollgate/ratelimit/v1/ratelimit.pb.h"
+
+namespace tollgate::gateway {
+
+class LocalLimiter {
+ public:
+  // loops: how many share this process's part.
+  explicit LocalLimiter(int loops) : loops_(loops), subjects_(20'000) {}
+
+  // All or nothing. A granted item must be released.
+  ratelimit::v1::AcquireResult Acquire(const ratelimit::v1::AcquireItem& item, int64_t now_us);
+  // Frees the concurrency slots; rates are left to run off by themselves.
+  void Release(const std::string& workspace_id, const std::string& key_id);
+
+ private:
+  // Each rate as the time at which it will have recovered (GCRA), µs.
+  struct Subject {
+    int64_t requests_tat_us = 0;
+    int64_t tokens_tat_us = 0;
+    int64_t running = 0;
+  };
+
+  int64_t Share(int64_t limit) const;
+  static bool Check(int64_t limit, int64_t cost, int64_t tat_us, int64_t now_us,
+                    int64_t* next_tat_us, int64_t* wait_us);
+  bool CheckSubject(Subject& subject, const ratelimit::v1::SubjectLimits& limits, int64_t tokens,
+                    int64_t now_us, Subject* next, ratelimit::v1::AcquireResult* result) const;
+
+  const int loops_;
+  SecondChanceMap<Subject> subjects_;
+};
+
+// A granted item's concurrency slots; freed at its end.
+class LocalSlot {
+ public:
+  LocalSlot() = default;
+  LocalSlot(LocalLimiter& limiter, std::string workspace_id, std::string key_id)
+      : limiter_(&limiter), workspace_id_(std::move(workspace_id)), key_id_(std::move(key_id)) {}
+  LocalSlot(LocalSlot&& other) noexcept { *this = std::move(other); }
+  LocalSlot& operator=(LocalSlot&& other) noexcept {
+    Free();
+    limiter_ = std::exchange(other.limiter_, nullptr);
+    workspace_id_ = std::move(other.workspace_id_);
+    key_id_ = std::move(other.key_id_);
+    return *this;
+  }
+  ~LocalSlot() { Free(); }
+
+ private:
+  void Free() {
+    if (limiter_ != nullptr) limiter_->Release(workspace_id_, key_id_);
+    limiter_ = nullptr;
+  }
+  LocalLimiter* limiter_ = nullptr;
+  std::string workspace_id_, key_id_;
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,82 @@
+#include "gateway/worker/metrics.h"
+
+#include "common/observability/metrics.h"
+#include "gateway/worker/key_cache.h"
+
+namespace tollgate::gateway {
+
+namespace {
+
+constexpr const char* kKeyHelp = "Virtual keys looked at, by what the loop's cache knew.";
+
+}  // namespace
+
+GatewayMetrics::GatewayMetrics()
+    : first_token_(metrics::Histogram("tollgate_gateway_first_token_seconds",
+                                      "Time from a request's arrival to its first token.",
+                                      metrics::LatencyBounds())),
+      prompt_tokens_(metrics::Counter("tollgate_gateway_tokens_total", "Tokens of ended requests.",
+                                      {{"kind", "prompt"}})),
+      completion_tokens_(metrics::Counter("tollgate_gateway_tokens_total",
+                                          "Tokens of ended requests.", {{"kind", "completion"}})),
+      fallback_(
+          metrics::Counter("tollgate_gateway_limiter_fallback_total",
+                           "Requests judged by the local share because the limiter was away.")),
+      client_gone_(metrics::Counter("tollgate_gateway_client_gone_total",
+                                    "Requests whose client went away before the end.")) {
+  static constexpr const char* kResults[kKeyResults] = {"hit",   "negative_hit", "lookup",
+                                                        "stale", "unavailable",  "throttled"};
+  for (int i = 0; i < kKeyResults; ++i) {
+    key_results_[i] =
+        &metrics::Counter("tollgate_gateway_key_cache_total", kKeyHelp, {{"result", kResults[i]}});
+  }
+}
+
+void GatewayMetrics::CountRequest(std::string_view endpoint, int status, std::string_view code) {
+  for (const Seen& seen : requests_) {
+    if (seen.status == status && seen.endpoint == endpoint && seen.code == code) {
+      seen.counter->Increment();
+      return;
+    }
+  }
+  prometheus::Counter& counter =
+      metrics::Counter("tollgate_gateway_requests_total", "Requests by endpoint and outcome.",
+                       {{"endpoint", std::string(endpoint)},
+                        {"status", std::to_string(status)},
+                        {"code", std::string(code)}});
+  counter.Increment();
+  requests_.push_back({std::string(endpoint), std::string(code), status, &counter});
+}
+
+void GatewayMetrics::ObserveFirstToken(double seconds) { first_token_.Observe(seconds); }
+
+void GatewayMetrics::CountTokens(const tollgate::common::v1::Usage& usage) {
+  prompt_tokens_.Increment(static_cast<double>(usage.prompt_tokens()));
+  completion_tokens_.Increment(static_cast<double>(usage.completion_tokens()));
+}
+
+void GatewayMetrics::CountDenial(std::string_view by) {
+  for (const Seen& seen : denials_) {
+    if (seen.code == by) {
+      seen.counter->Increment();
+      return;
+    }
+  }
+  prometheus::Counter& counter =
+      metrics::Counter("tollgate_gateway_denials_total",
+                       "Requests refused by a limit or for money.", {{"by", std::string(by)}});
+  counter.Increment();
+  denials_.push_back({"", std::string(by), 0, &counter});
+}
+
+void GatewayMetrics::TakeKeyCache(const KeyCacheCounters& counters) {
+  const int64_t now[kKeyResults] = {counters.hits,  counters.negative_hits, counters.lookups,
+                                    counters.stale, counters.unavailable,   counters.throttled};
+  for (int i = 0; i < kKeyResults; ++i) {
+    if (now[i] == key_last_[i]) continue;
+    key_results_[i]->Increment(static_cast<double>(now[i] - key_last_[i]));
+    key_last_[i] = now[i];
+  }
+}
+
+}  // namespace tollgate::gateway

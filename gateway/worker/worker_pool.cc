@@ -1,0 +1,117 @@
+#include "gateway/worker/worker_pool.h"
+
+#include <future>
+
+#include "common/clients/catalog_cache.h"
+#include "common/observability/log.h"
+
+namespace tollgate::gateway {
+
+namespace {
+
+// As long as keys may be served without auth (decisions.md 14).
+constexpr int64_t kAuthContactUs = 30'000'000;
+
+}  // namespace
+
+WorkerPool::WorkerPool(HostContext& host, PipelineOptions options, std::string catalog_file)
+    : host_(host),
+      options_([&] {
+        options.loops = host.loops.size();
+        return std::move(options);
+      }()),
+      catalog_file_(std::move(catalog_file)) {}
+
+WorkerPool::~WorkerPool() { Stop(); }
+
+void WorkerPool::RunOnEachLoop(const std::function<void(Loop&)>& callback) {
+  for (int i = 0; i < host_.loops.size(); ++i) {
+    Loop& loop = host_.loops.loop(i);
+    std::promise<void> done;
+    loop.Post([&] {
+      callback(loop);
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
+}
+
+void WorkerPool::Start() {
+  const auto lookups = std::make_shared<AddressLimiter>(KeyCache::kLookupsPerAddress);
+  workers_.resize(static_cast<size_t>(host_.loops.size()));
+  RunOnEachLoop([this, &lookups](Loop& loop) {
+    WorkerClients clients;
+    clients.auth = host_.clients.Auth(loop);
+    clients.limiter = host_.clients.RateLimit(loop);
+    clients.billing = host_.clients.Billing(loop);
+    clients.inference = host_.clients.Inference(loop);
+    workers_[static_cast<size_t>(loop.index())] =
+        std::make_shared<Worker>(loop, host_.clock, options_, std::move(clients), lookups);
+  });
+  RunOnEachLoop([this](Loop& loop) {
+    if (loop.index() == 0) OpenStreams();
+  });
+}
+
+void WorkerPool::ForEach(std::function<void(Worker&)> callback) {
+  for (const std::shared_ptr<Worker>& worker : workers_) {
+    worker->loop.Post([weak = std::weak_ptr<Worker>(worker), callback] {
+      if (const auto there = weak.lock()) callback(*there);
+    });
+  }
+}
+
+// One stream each for the whole process; what they bring is immutable and shared by all loops.
+void WorkerPool::OpenStreams() {
+  Loop& loop = host_.loops.loop(0);
+  auth_ = host_.clients.Auth(loop);
+  catalog_ = host_.clients.Catalog(loop);
+  WatchHandler<auth::v1::WatchKeysResponse> keys;
+  keys.on_message = [this](auth::v1::WatchKeysResponse message) {
+    auth_heard_us_.store(host_.clock.MonotonicUs(), std::memory_order_relaxed);
+    const auto shared = std::make_shared<const auth::v1::WatchKeysResponse>(std::move(message));
+    ForEach([shared](Worker& worker) { worker.keys->OnChanges(*shared); });
+  };
+  keys.on_lost = [](const Error& error) {
+    log::Warn("key change stream lost", {{"reason", error.ToString()}});
+  };
+  keys_stream_ = auth_->WatchKeys(std::move(keys));
+
+  WatchHandler<catalog::v1::WatchCatalogResponse> catalog;
+  catalog.on_message = [this](catalog::v1::WatchCatalogResponse message) {
+    if (!message.has_snapshot()) return;
+    const CatalogPtr view =
+        std::make_shared<const CatalogView>(std::move(*message.mutable_snapshot()));
+    log::Info("catalog", {{"version", view->snapshot().version()},
+                          {"models", view->snapshot().models_size()}});
+    ForEach([view](Worker& worker) { worker.catalog = view; });
+    has_catalog_.store(true, std::memory_order_release);
+  };
+  // The last one goes on serving for as long as it takes (reliability.md section 2).
+  catalog.on_lost = [](const Error& error) {
+    log::Warn("catalog stream lost", {{"reason", error.ToString()}});
+  };
+  catalog_stream_ = WatchCatalogCached(*catalog_, {.file = catalog_file_}, std::move(catalog));
+}
+
+bool WorkerPool::Ready() const {
+  return has_catalog_.load(std::memory_order_acquire) &&
+         host_.clock.MonotonicUs() - auth_heard_us_.load(std::memory_order_relaxed) <=
+             kAuthContactUs;
+}
+
+void WorkerPool::Stop() {
+  if (workers_.empty()) return;
+  RunOnEachLoop([this](Loop& loop) {
+    if (loop.index() == 0) {
+      keys_stream_.reset();
+      catalog_stream_.reset();
+      auth_.reset();
+      catalog_.reset();
+    }
+    workers_[static_cast<size_t>(loop.index())].reset();
+  });
+  workers_.clear();
+}
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,51 @@
+#include "services/auth/rpc/auth_core.h"
+
+namespace tollgate::auth {
+namespace {
+
+constexpr size_t kMaxWaiting = 4096;
+
+grpc::Status Stopping() { return {grpc::StatusCode::UNAVAILABLE, "auth is stopping"}; }
+
+}  // namespace
+
+AuthCore::AuthCore(std::unique_ptr<AuthStore> store, int threads, const Clock& clock)
+    : store_(std::move(store)), workers_(threads, kMaxWaiting, "auth-sql"), feed_(*store_, clock) {}
+
+std::shared_ptr<AuthCore::Stream> AuthCore::Watch(int64_t after_version) {
+  const auto stream = Stream::Make();
+  std::unique_lock lock(mutex_);
+  if (closed_) {
+    stream->Close(Stopping());
+    return stream;
+  }
+  streams_.push_back(stream);
+  lock.unlock();
+  const uint64_t watcher = feed_.Subscribe(
+      after_version, [stream](const Stream::MessagePtr& message) { stream->Push(message); });
+  // gRPC ends a stream only after the handler has returned it, so this is not too late.
+  stream->set_on_done([self = shared_from_this(), watcher, raw = stream.get()] {
+    self->feed_.Unsubscribe(watcher);
+    std::lock_guard lock(self->mutex_);
+    self->streams_.remove_if([raw](const auto& entry) { return entry.get() == raw; });
+  });
+  return stream;
+}
+
+void AuthCore::CloseStreams() {
+  std::list<std::shared_ptr<Stream>> streams;
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    streams = streams_;
+  }
+  for (const auto& stream : streams) stream->Close(Stopping());
+}
+
+void AuthCore::Stop() {
+  CloseStreams();
+  workers_.Stop();
+  feed_.Stop();
+}
+
+}  // namespace tollgate::auth

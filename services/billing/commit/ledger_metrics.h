@@ -1,0 +1,26 @@
+// The ledger's metrics and alarms.
+#pragma once
+
+#include <memory>
+
+#include "services/billing/commit/group_commit.h"
+
+namespace tollgate::billing {
+
+class MetricsObserver : public EngineObserver {
+ public:
+  MetricsObserver();
+  ~MetricsObserver() override;
+  void OnBatch(std::span<const Op> ops, const Applied& applied, int64_t took_us) override;
+  void OnSync(int64_t took_us) override;
+  void OnQueue(size_t waiting) override;
+  void OnError(const sql::SqlError& error) override;
+  void OnRefused() override;
+  void SetOpenHolds(int64_t count);
+
+ private:
+  struct Metrics;
+  std::unique_ptr<Metrics> metrics_;
+};
+
+}  // namespace tollgate::billing

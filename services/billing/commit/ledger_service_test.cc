@@ -1,0 +1,239 @@
+// The running ledger on real databases: parallel callers, expiry, learning, outages.
+#include "services/billing/commit/ledger_service.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <future>
+
+#include "services/billing/domain/testing/ledger_world.h"
+#include "services/billing/storage/reports.h"
+#include "services/billing/storage/verify.h"
+#include "tests/support/postgres.h"
+
+namespace tollgate::billing {
+namespace {
+
+Result<std::vector<Reply>> Do(LedgerService& ledger, std::vector<Op> ops) {
+  std::promise<Result<std::vector<Reply>>> promise;
+  ledger.Submit(std::move(ops), [&promise](Result<std::vector<Reply>> replies) {
+    promise.set_value(std::move(replies));
+  });
+  return promise.get_future().get();
+}
+
+// A report on a thread of the ledger's.
+template <typename T>
+T Read(LedgerService& ledger, std::function<sql::SqlResult<T>(sql::Database&)> read) {
+  std::promise<T> promise;
+  ledger.Read([&](sql::Database& database) { promise.set_value(std::move(*read(database))); },
+              [&](Error error) { promise.set_value(T()); });
+  return promise.get_future().get();
+}
+
+Balance BalanceOfWs(LedgerService& ledger) {
+  return Read<Balance>(
+      ledger, [&](sql::Database& database) { return ReadBalance(database, "ws", ledger.Now()); });
+}
+
+void ExpectProven(LedgerService& ledger) {
+  const auto report =
+      Read<VerifyReport>(ledger, [](sql::Database& database) { return VerifyLedger(database); });
+  EXPECT_TRUE(report.ok()) << report.violations.front();
+  EXPECT_GT(report.entries, 0);
+}
+
+// Polls, since expiry runs on a thread of its own.
+template <typename Condition>
+bool Eventually(Condition condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (std::chrono::steady_clock::now() < end) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
+class ServiceTest : public ::testing::TestWithParam<sql::Dialect> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == sql::Dialect::kSqlite) {
+      file_ = (std::filesystem::temp_directory_path() /
+               ("tollgate-service-" + std::to_string(getpid()) + ".db"))
+                  .string();
+      Remove();
+      options_.sql.url = "sqlite:" + file_;
+    } else {
+      auto* server = testing::TestPostgres::Shared();
+      if (!server) {
+        ASSERT_FALSE(testing::TestPostgres::Required());
+        GTEST_SKIP() << "PostgreSQL is not installed";
+      }
+      options_.sql.url = server->MakeDatabase("service");
+    }
+    options_.sweep_ms = 5;
+  }
+  void TearDown() override {
+    if (!file_.empty()) Remove();
+  }
+  void Remove() {
+    for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file_ + suffix);
+  }
+  std::string file_;
+  LedgerService::Options options_;
+};
+
+// Many requests race for credit that pays for four.
+TEST_P(ServiceTest, FiftyParallelRequestsOnCreditForFourNeverOverspend) {
+  SystemClock& clock = SystemClock::Get();
+  LedgerService ledger(options_, clock);
+  ASSERT_TRUE(ledger.Start().ok());
+  ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
+  ASSERT_TRUE((*Do(ledger, {CreditOp("c", 4 * 200)}))[0].ok);
+  std::atomic<int> succeeded = 0;
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 50; ++i) {
+    callers.emplace_back([&, i] {
+      const Id id = TestId(i, clock.WallUs());
+      const Reply hold = (*Do(ledger, {AuthorizeOp(id, 100, 50)}))[0];
+      if (!hold.ok) {
+        EXPECT_TRUE(hold.denied_by == Deny::kHeld || hold.denied_by == Deny::kNoCredit);
+        ++refused;
+        return;
+      }
+      const Reply settled = (*Do(ledger, {SettleOp(id, 100, 50)}))[0];
+      EXPECT_EQ(settled.charged, 200);
+      ++succeeded;
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(succeeded, 4);
+  EXPECT_EQ(refused, 46);
+  const Balance balance = BalanceOfWs(ledger);
+  EXPECT_EQ(balance.paid, 0);
+  EXPECT_EQ(balance.held, 0);
+  ExpectProven(ledger);
+}
+
+TEST_P(ServiceTest, HoldsExpireButNotBeforeEveryoneHadTimeForASignOfLife) {
+  ManualClock clock;
+  options_.policy.hold_ttl_us = 60'000'000;
+  const Id id = TestId(1, clock.WallUs());
+  {
+    LedgerService ledger(options_, clock);
+    ASSERT_TRUE(ledger.Start().ok());
+    ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
+    ASSERT_TRUE((*Do(ledger, {CreditOp("c", 1000), AuthorizeOp(id, 100, 50)}))[1].ok);
+  }
+  clock.Advance(3600'000'000LL);  // the ledger was away for an hour
+  LedgerService ledger(options_, clock);
+  ASSERT_TRUE(ledger.Start().ok());
+  ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
+  // Many looks of the sweeper later it is still open, so that its request can report.
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  EXPECT_EQ(BalanceOfWs(ledger).open_holds, 1);
+  ASSERT_TRUE((*Do(ledger, {HeartbeatOp(id, 1, 100, 10)}))[0].ok);
+  clock.Advance(59'000'000);
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  EXPECT_EQ(BalanceOfWs(ledger).open_holds, 1);
+  clock.Advance(2'000'000);
+  EXPECT_TRUE(Eventually([&] { return BalanceOfWs(ledger).open_holds == 0; }));
+  EXPECT_EQ(BalanceOfWs(ledger).paid, 1000 - 120);
+  ExpectProven(ledger);
+}
+
+// TOLLGATE_BENCH=1: callers that hold and settle one request after the other, each on one
+// workspace.
+TEST_P(ServiceTest, Throughput) {
+  if (!std::getenv("TOLLGATE_BENCH")) GTEST_SKIP() << "set TOLLGATE_BENCH=1";
+  SystemClock& clock = SystemClock::Get();
+  LedgerService ledger(options_, clock);
+  ASSERT_TRUE(ledger.Start().ok());
+  ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
+  ASSERT_TRUE((*Do(ledger, {CreditOp("c", 1'000'000'000'000'000)}))[0].ok);
+  static std::atomic<int> ids = 0;
+  for (const int callers : {1, 16, 64, 256}) {
+    std::atomic<int64_t> pairs = 0;
+    std::atomic<int> running = callers;
+    std::mutex mutex;
+    std::vector<int64_t> latencies;
+    const int64_t end = clock.MonotonicUs() + 2'000'000;
+    std::function<void()> next = [&] {
+      const int64_t begin = clock.MonotonicUs();
+      if (begin > end) {
+        --running;
+        return;
+      }
+      const Id id = TestId(++ids, clock.WallUs());
+      ledger.Submit({AuthorizeOp(id, 100, 50)}, [&, id, begin](Result<std::vector<Reply>> held) {
+        EXPECT_TRUE(held.ok() && held->front().ok);
+        {
+          const std::lock_guard lock(mutex);
+          latencies.push_back(clock.MonotonicUs() - begin);
+        }
+        ledger.Submit({SettleOp(id, 100, 50)}, [&](Result<std::vector<Reply>> settled) {
+          EXPECT_TRUE(settled.ok() && settled->front().ok);
+          ++pairs;
+          next();
+        });
+      });
+    };
+    for (int i = 0; i < callers; ++i) next();
+    ASSERT_TRUE(Eventually([&] { return running == 0; }));
+    std::sort(latencies.begin(), latencies.end());
+    const auto at = [&](double part) {
+      return static_cast<long>(latencies[static_cast<size_t>(part * (latencies.size() - 1))]);
+    };
+    std::printf("%s %3d callers: %7.0f pairs/s, authorize p50 %ld us, p99 %ld us\n",
+                GetParam() == sql::Dialect::kSqlite ? "sqlite  " : "postgres", callers,
+                static_cast<double>(pairs) / 2, at(0.5), at(0.99));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, ServiceTest,
+                         ::testing::Values(sql::Dialect::kSqlite, sql::Dialect::kPostgres),
+                         [](const auto& info) {
+                           return info.param == sql::Dialect::kSqlite ? "sqlite" : "postgres";
+                         });
+
+TEST(ServiceOutage, FailsClosedWhileTheDatabaseIsAwayAndRecoversByItself) {
+  auto server = testing::TestPostgres::Start();
+  if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
+  LedgerService::Options options;
+  options.sql.url = server->Url("postgres");
+  SystemClock& clock = SystemClock::Get();
+  LedgerService ledger(options, clock);
+  server->Kill();
+  ASSERT_TRUE(ledger.Start().ok()) << "a server that is away is waited for";
+  EXPECT_FALSE(ledger.Ready());
+  EXPECT_FALSE(Do(ledger, {CreditOp("c", 1000)}).ok());
+  ASSERT_TRUE(server->Run());
+  ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
+  ASSERT_TRUE(Do(ledger, {CreditOp("c", 1000)}).ok());
+  server->Kill();
+  const auto asked = std::chrono::steady_clock::now();
+  const auto denied = Do(ledger, {AuthorizeOp(TestId(1, clock.WallUs()), 100, 50)});
+  ASSERT_FALSE(denied.ok());
+  EXPECT_EQ(denied.error().id, ErrorId::kServiceUnavailable);
+  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::milliseconds(2500));
+  EXPECT_FALSE(ledger.Ready());
+  ASSERT_TRUE(server->Run());
+  ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
+  EXPECT_TRUE((*Do(ledger, {AuthorizeOp(TestId(2, clock.WallUs()), 100, 50)}))[0].ok);
+  EXPECT_EQ(BalanceOfWs(ledger).held, 200);
+  ExpectProven(ledger);
+}
+
+TEST(ServiceStart, AFileThatCanNotBeOpenedIsAnError) {
+  LedgerService::Options options;
+  options.sql.url = "sqlite:/nonexistent/folder/ledger.db";
+  LedgerService ledger(options, SystemClock::Get());
+  EXPECT_FALSE(ledger.Start().ok());
+}
+
+}  // namespace
+}  // namespace tollgate::billing

@@ -1,0 +1,21 @@
+#include "services/catalog/rpc/catalog_rpc.h"
+
+#include "common/rpc/server.h"
+
+namespace tollgate::catalog {
+
+grpc::ServerWriteReactor<v1::WatchCatalogResponse>* CatalogRpc::WatchCatalog(
+    grpc::CallbackServerContext* context, const v1::WatchCatalogRequest* request) {
+  return publisher_.Watch();
+}
+
+grpc::ServerUnaryReactor* CatalogRpc::GetCatalog(grpc::CallbackServerContext* context,
+                                                 const v1::GetCatalogRequest* request,
+                                                 v1::GetCatalogResponse* response) {
+  const auto current = publisher_.current();
+  if (!current) return rpc::Answer(context, Unavailable("the catalog is starting"));
+  *response->mutable_snapshot() = current->snapshot();
+  return rpc::Answer(context, {});
+}
+
+}  // namespace tollgate::catalog

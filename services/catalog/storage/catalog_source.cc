@@ -1,0 +1,74 @@
+#include "services/catalog/storage/catalog_source.h"
+
+#include "services/catalog/storage/catalog_reader.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace tollgate::catalog {
+namespace {
+
+constexpr int kPollsBetweenReads = 40;
+
+BasicResult<std::string, std::string> ReadText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (!file || file.bad()) {
+    return Fail{path + ": can not be read: " + std::strerror(errno)};
+  }
+  return std::move(text).str();
+}
+
+}  // namespace
+
+CatalogSource::Signature CatalogSource::Look() const {
+  struct stat status{};
+  if (::stat(path_.c_str(), &status) != 0) return {};
+  return {.modified_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec,
+          .size = status.st_size,
+          .inode = status.st_ino};
+}
+
+BasicResult<CatalogSource::SnapshotPtr, Complaints> CatalogSource::Load() {
+  // Looked at before it is read: a change in between is found by the next look.
+  loaded_ = seen_ = Look();
+  auto text = ReadText(path_);
+  if (!text) return Fail{Complaints{text.error()}};
+  const std::filesystem::path path(path_);
+  auto built = ReadCatalog(*text, path.filename().string(),
+                           path.has_parent_path() ? path.parent_path().string() : ".", brand_);
+  if (!built) return Fail{std::move(built).error()};
+  if (current_ && current_->digest() == built->digest()) return current_;
+  // The file's own time, so that replicas and restarts agree about it; never backwards here.
+  const int64_t version =
+      std::max(loaded_.modified_ns / 1000, current_ ? current_->version() + 1 : 1);
+  auto snapshot = std::make_shared<v1::Snapshot>(std::move(*built));
+  SetVersion(*snapshot, version);
+  current_ = std::move(snapshot);
+  return current_;
+}
+
+CatalogSource::Change CatalogSource::Poll(Complaints& complaints) {
+  const Signature now = Look();
+  const bool rested = now == std::exchange(seen_, now);
+  const bool due = ++polls_ >= kPollsBetweenReads;
+  if (!rested || (now == loaded_ && !due)) return Change::kNone;
+  polls_ = 0;
+  const SnapshotPtr before = current_;
+  if (auto loaded = Load(); !loaded) {
+    if (loaded.error() == reported_) return Change::kNone;
+    reported_ = complaints = loaded.error();
+    return Change::kBad;
+  }
+  reported_.clear();
+  return current_ == before ? Change::kNone : Change::kNew;
+}
+
+}  // namespace tollgate::catalog

@@ -1,0 +1,53 @@
+#include "services/inference_router/balancer/engine_state.h"
+
+#include <algorithm>
+
+namespace tollgate::inference_router {
+namespace {
+
+constexpr int64_t kFirstRestUs = 1'000'000;
+constexpr int64_t kLongestRestUs = 15'000'000;
+
+}  // namespace
+
+EngineState::EngineState(catalog::v1::Engine engine, http::BaseUrl base)
+    : engine_(std::move(engine)), base_(std::move(base)) {}
+
+bool EngineState::TryEnter() {
+  const int64_t most = engine_.max_concurrency();
+  int64_t running = running_.load(std::memory_order_relaxed);
+  do {
+    if (most > 0 && running >= most) return false;
+  } while (!running_.compare_exchange_weak(running, running + 1, std::memory_order_relaxed));
+  return true;
+}
+
+bool EngineState::Available(int64_t now_us) const {
+  return !down_.load(std::memory_order_relaxed) &&
+         rests_until_us_.load(std::memory_order_relaxed) <= now_us;
+}
+
+int64_t EngineState::RetryAfterMs(int64_t now_us) const {
+  const int64_t left_us = rests_until_us_.load(std::memory_order_relaxed) - now_us;
+  return std::clamp<int64_t>(left_us / 1000, 1000, kLongestRestUs / 1000);
+}
+
+void EngineState::OnConnectFailure(int64_t now_us) {
+  const int failures = std::min(connect_failures_.fetch_add(1, std::memory_order_relaxed), 10);
+  const int64_t rest = std::min(kFirstRestUs << failures, kLongestRestUs);
+  rests_until_us_.store(now_us + rest, std::memory_order_relaxed);
+}
+
+void EngineState::OnSuccess() {
+  connect_failures_.store(0, std::memory_order_relaxed);
+  health_failures_.store(0, std::memory_order_relaxed);
+  rests_until_us_.store(0, std::memory_order_relaxed);
+  down_.store(false, std::memory_order_relaxed);
+}
+
+void EngineState::OnHealthFailure(bool definite) {
+  const int failures = health_failures_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (definite || failures >= 2) down_.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace tollgate::inference_router

@@ -1,0 +1,29 @@
+// Asks every engine of the catalog from time to time whether it can serve. Lives on one loop.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "common/http/client.h"
+#include "common/runtime/loop.h"
+#include "services/inference_router/balancer/routing_table.h"
+
+namespace tollgate::inference_router {
+
+class HealthChecker {
+ public:
+  using TableSource = std::function<std::shared_ptr<const RoutingTable>()>;
+  // The client must outlive it. Both calls on the loop.
+  HealthChecker(Loop& loop, http::Client& client, TableSource table, int64_t interval_ms);
+  ~HealthChecker();
+
+  void Start();
+  // Checks all engines now, besides the regular rounds.
+  void CheckNow();
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace tollgate::inference_router

@@ -1,0 +1,122 @@
+#include "services/inference_router/domain/token_meter.h"
+
+#include <algorithm>
+
+namespace tollgate::inference_router {
+namespace {
+
+// Text has about four bytes a token; the prompt's bound counts bytes. Used only when an engine
+// never tells its prompt count, and then in the caller's favour.
+constexpr int64_t kBytesPerPromptToken = 4;
+// Beyond any context window: what is above it is not a count.
+constexpr int64_t kMostPromptTokens = 100'000'000;
+// decisions 9: what is more than 2 % above our own count is not believed.
+constexpr int64_t kTolerancePercent = 2;
+
+}  // namespace
+
+TokenMeter::TokenMeter(const Options& options)
+    : options_(options), own_(options.choices), choices_(std::max(options.choices, 1)) {}
+
+void TokenMeter::OnDelta(const inference::v1::Delta& delta) {
+  const int64_t before = own_.chunks();
+  own_.Add(delta);
+  if (own_.chunks() == before) return;
+  ++since_total_;
+  const size_t choice = static_cast<size_t>(delta.choice());
+  if (choice < choices_.size()) ++choices_[choice].since;
+  completion_ = std::max(completion_, Sum());
+}
+
+void TokenMeter::OnUsage(const EngineUsage& usage) {
+  const size_t choice = static_cast<size_t>(usage.choice);
+  const bool of_one_choice =
+      options_.usage_per_choice && usage.choice >= 0 && choice < choices_.size();
+  last_ = usage;
+  if (of_one_choice && options_.prompt_per_choice) last_->prompt_tokens.reset();
+  if (last_->prompt_tokens) OnPrompt(*last_->prompt_tokens);
+  if (!usage.completion_tokens) return;
+  const int64_t reported = *usage.completion_tokens;
+  // A report that is not believed changes nothing: the last good one and the deltas since stand.
+  absurd_ = reported < 0 || (!of_one_choice && reported == 0 && own_.bytes() > 0) ||
+            !Believable(reported);
+  if (absurd_) return;
+  if (of_one_choice) {
+    const PerChoice before = choices_[choice];
+    choices_[choice] = PerChoice{std::max(reported, before.reported), 0};
+    total_.reset();
+    if (!Believable(Sum())) {
+      choices_[choice] = before;
+      absurd_ = true;
+      return;
+    }
+  } else {
+    total_ = reported;
+    since_total_ = 0;
+  }
+  reported_ = true;
+  completion_ = std::max(completion_, Sum());
+}
+
+bool TokenMeter::Believable(int64_t tokens) const {
+  const int64_t bound = own_.bound() + options_.unseen_tokens;
+  return tokens - bound <= bound * kTolerancePercent / 100;
+}
+
+int64_t TokenMeter::Sum() const {
+  if (total_) return *total_ + since_total_;
+  int64_t sum = 0;
+  for (const PerChoice& choice : choices_) {
+    sum += choice.reported + choice.since;
+  }
+  return sum;
+}
+
+int64_t TokenMeter::MostPromptTokens() const {
+  return options_.prompt_tokens_bound > 0 ? options_.prompt_tokens_bound : kMostPromptTokens;
+}
+
+void TokenMeter::OnPrompt(int64_t reported) {
+  prompt_absurd_ = reported < 0 || reported > MostPromptTokens();
+  if (!prompt_absurd_ && reported > 0) prompt_ = reported;
+}
+
+int64_t TokenMeter::prompt_tokens() const {
+  if (prompt_ > 0) return prompt_;
+  const bool above = last_ && last_->prompt_tokens && *last_->prompt_tokens > MostPromptTokens();
+  return above ? MostPromptTokens() : 0;
+}
+
+int64_t TokenMeter::prompt_tokens_estimate() const {
+  if (options_.prompt_tokens_estimate > 0) return options_.prompt_tokens_estimate;
+  return (options_.prompt_tokens_bound + kBytesPerPromptToken - 1) / kBytesPerPromptToken;
+}
+
+Measured TokenMeter::Measure() const {
+  Measured measured;
+  common::v1::Usage& usage = measured.usage;
+  measured.mismatch = absurd_ || prompt_absurd_;
+
+  // Without any good report this is the number of deltas.
+  const int64_t completion = Sum();
+  measured.estimated = measured.mismatch || (!reported_ && completion > 0);
+  usage.set_completion_tokens(completion);
+
+  if (prompt_tokens() == 0) {
+    usage.set_prompt_tokens(prompt_tokens_estimate());
+    measured.estimated = true;
+  } else {
+    usage.set_prompt_tokens(prompt_tokens());
+  }
+  if (last_) {
+    const int64_t prompt = usage.prompt_tokens();
+    const int64_t cached = std::clamp<int64_t>(last_->cached_tokens, 0, prompt);
+    usage.set_cached_tokens(cached);
+    usage.set_cache_write_tokens(
+        std::clamp<int64_t>(last_->cache_write_tokens, 0, prompt - cached));
+    usage.set_reasoning_tokens(std::clamp<int64_t>(last_->reasoning_tokens, 0, completion));
+  }
+  return measured;
+}
+
+}  // namespace tollgate::inference_router

@@ -1,0 +1,83 @@
+#include <utility>
+#include <vector>
+
+#include "services/inference_router/rpc/link_request.h"
+
+namespace tollgate {
+namespace {
+
+using inference::v1::Event;
+using inference::v1::GenerateRequest;
+
+// A request of the same loop: events lie in a list until they are taken.
+class DirectGeneration : public Generation {
+ public:
+  DirectGeneration(const std::shared_ptr<RequestCore>& core, Loop& loop, GenerateRequest request)
+      : stream_(std::make_shared<Stream>(loop)) {
+    if (core->draining) {
+      stream_->refused = true;
+      return;
+    }
+    stream_->sink =
+        std::make_shared<RequestSink>(loop, [stream = std::weak_ptr<Stream>(stream_)](Event event) {
+          if (auto open = stream.lock()) open->Put(std::move(event));
+        });
+    loop.Spawn(RunRequest(core, std::move(request), stream_->sink, [] {}));
+  }
+  ~DirectGeneration() override { Cancel(); }
+
+  Task<Result<std::vector<Event>>> Next() override {
+    auto stream = stream_;  // survives this object while it waits
+    while (stream->events.empty()) {
+      if (stream->refused) {
+        co_return Fail{Error{
+            .id = ErrorId::kServiceUnavailable, .retry_after_ms = 1'000, .internal = kLinkRefusal}};
+      }
+      if (stream->over) {
+        co_return FailWith(ErrorId::kServerError, "", "Next after the end of a generation");
+      }
+      co_await stream->arrived.Wait();
+    }
+    std::vector<Event> events;
+    events.swap(stream->events);
+    if (!stream->over) {
+      int64_t bytes = 0;
+      for (const Event& event : events) bytes += static_cast<int64_t>(event.ByteSizeLong());
+      stream->sink->Grant(bytes);
+    }
+    co_return events;
+  }
+  void Cancel() override {
+    if (stream_->over || stream_->refused) return;
+    stream_->over = true;
+    stream_->arrived.NotifyAll();
+    stream_->sink->Cancel();
+  }
+  bool sent() const override { return !stream_->refused; }
+
+ private:
+  struct Stream {
+    explicit Stream(Loop& loop) : arrived(loop) {}
+    void Put(Event event) {
+      over = over || event.has_end();
+      events.push_back(std::move(event));
+      arrived.NotifyAll();
+    }
+    std::shared_ptr<RequestSink> sink;
+    std::vector<Event> events;
+    bool over = false;     // End has come, or it was cancelled
+    bool refused = false;  // the router is stopping
+    Notify arrived;
+  };
+
+  std::shared_ptr<Stream> stream_;
+};
+
+}  // namespace
+
+std::unique_ptr<Generation> StartDirectGeneration(const std::shared_ptr<RequestCore>& core,
+                                                  Loop& loop, GenerateRequest request) {
+  return std::make_unique<DirectGeneration>(core, loop, std::move(request));
+}
+
+}  // namespace tollgate

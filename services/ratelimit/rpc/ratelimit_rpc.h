@@ -1,0 +1,45 @@
+// RateLimitService over the store. The handlers do a few hash look-ups each, so they run on gRPC's
+// own threads.
+#pragma once
+
+#include "services/ratelimit/storage/limiter_store.h"
+#include "tollgate/ratelimit/v1/ratelimit.grpc.pb.h"
+
+namespace prometheus {
+class Counter;
+}
+
+namespace tollgate::ratelimit {
+
+class RateLimitRpc : public v1::RateLimitService::CallbackService {
+ public:
+  explicit RateLimitRpc(LimiterStore& store);
+
+  grpc::ServerUnaryReactor* Acquire(grpc::CallbackServerContext* context,
+                                    const v1::AcquireRequest* request,
+                                    v1::AcquireResponse* response) override;
+  grpc::ServerUnaryReactor* Release(grpc::CallbackServerContext* context,
+                                    const v1::ReleaseRequest* request,
+                                    v1::ReleaseResponse* response) override;
+  grpc::ServerUnaryReactor* Renew(grpc::CallbackServerContext* context,
+                                  const v1::RenewRequest* request,
+                                  v1::RenewResponse* response) override;
+  grpc::ServerUnaryReactor* Peek(grpc::CallbackServerContext* context,
+                                 const v1::PeekRequest* request,
+                                 v1::PeekResponse* response) override;
+
+  // The calls' meaning, without gRPC.
+  grpc::Status DoAcquire(const v1::AcquireRequest& request, v1::AcquireResponse& response);
+  grpc::Status DoRelease(const v1::ReleaseRequest& request);
+  grpc::Status DoRenew(const v1::RenewRequest& request);
+  grpc::Status DoPeek(const v1::PeekRequest& request, v1::PeekResponse& response);
+
+ private:
+  LimiterStore& store_;
+  prometheus::Counter* acquired_[4];  // by Kind
+  prometheus::Counter& settled_;
+  prometheus::Counter& refunded_;
+  prometheus::Counter& unknown_;
+};
+
+}  // namespace tollgate::ratelimit
