@@ -12,10 +12,10 @@ namespace tollgate {
 namespace {
 
 constexpr int kDefaultThreads = 4;
-constexpr size_t kMinPepper = 32;
-// A database that starts together with this process gets this long.
-constexpr int64_t kOpenWithinUs = 15'000'000;
-constexpr auto kOpenAgainAfter = std::chrono::milliseconds(250);
+constexpr size_t kMinPepperBytes = 32;
+// How long to retry a database that is still starting.
+constexpr int64_t kOpenTimeoutUs = 15'000'000;
+constexpr auto kOpenRetryPeriod = std::chrono::milliseconds(250);
 
 class AuthModule : public Module {
  public:
@@ -39,7 +39,7 @@ class AuthModule : public Module {
   }
 
   Result<void> Start() override {
-    if (options_.pepper.size() < kMinPepper) {
+    if (options_.pepper.size() < kMinPepperBytes) {
       return Internal("auth.pepper must have at least 32 characters");
     }
     if (!IsBrand(options_.brand)) {
@@ -47,45 +47,45 @@ class AuthModule : public Module {
     }
     auto store = Open();
     if (!store) return Fail{store.error()};
-    core_ = std::make_shared<auth::AuthCore>(std::move(*store), threads_, clock_);
-    core_->Start();
-    slot_ = core_.get();
+    backend_ = std::make_shared<auth::AuthBackend>(std::move(*store), threads_, clock_);
+    backend_->Start();
+    slot_ = backend_.get();
     return {};
   }
   bool Ready() const override {
-    const auth::AuthCore* core = slot_.load();
-    return core && core_->feed().healthy();
+    const auth::AuthBackend* backend = slot_.load();
+    return backend && backend_->feed().healthy();
   }
-  // The watchers' streams would never end by themselves.
+  // Watch streams have no end of their own.
   void Drain(int64_t deadline_us) override {
-    if (auth::AuthCore* core = slot_.load()) core->CloseStreams();
+    if (auth::AuthBackend* backend = slot_.load()) backend->CloseStreams();
   }
   void Stop() override {
     slot_ = nullptr;
-    if (core_) core_->Stop();
+    if (backend_) backend_->Stop();
   }
 
  private:
   Result<std::unique_ptr<auth::AuthStore>> Open() {
-    const int64_t deadline_us = clock_.MonotonicUs() + kOpenWithinUs;
+    const int64_t deadline_us = clock_.MonotonicUs() + kOpenTimeoutUs;
     while (true) {
       auto store = auth::AuthStore::Open(options_, clock_);
       if (store || store.error().id != ErrorId::kServiceUnavailable ||
           clock_.MonotonicUs() >= deadline_us) {
         return store;
       }
-      log::Warn("the key database does not answer yet", {{"error", store.error().ToString()}});
-      std::this_thread::sleep_for(kOpenAgainAfter);
+      log::Warn("key database unreachable; retrying", {{"error", store.error().ToString()}});
+      std::this_thread::sleep_for(kOpenRetryPeriod);
     }
   }
 
   const Clock& clock_;
   const int threads_;
   auth::StoreOptions options_;
-  auth::CoreSlot slot_{nullptr};
+  auth::BackendSlot slot_{nullptr};
   auth::AuthRpc rpc_;
   auth::AuthAdminRpc admin_rpc_;
-  std::shared_ptr<auth::AuthCore> core_;
+  std::shared_ptr<auth::AuthBackend> backend_;  // null before Start
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The auth service as a module of a process.
+// The auth service as a module: it runs in tollgate-auth or in tollgate-allinone.
 #pragma once
 
 #include <memory>

@@ -1,3 +1,4 @@
+// tollgate-auth: workspaces, virtual keys and the audit log as a process of its own.
 #include "common/host/host.h"
 #include "services/auth/auth_module.h"
 

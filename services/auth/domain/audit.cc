@@ -5,7 +5,7 @@
 namespace tollgate::auth {
 namespace {
 
-// Eight bytes, so that no two different events give the same text.
+// Fixed width and length prefixes: no two different events have the same encoding.
 void AppendNumber(std::string& out, int64_t number) {
   for (int shift = 56; shift >= 0; shift -= 8) {
     out.push_back(static_cast<char>(static_cast<uint64_t>(number) >> shift));
@@ -19,7 +19,7 @@ void AppendText(std::string& out, const std::string& text) {
 
 }  // namespace
 
-std::string AuditStart() { return std::string(32, '\0'); }
+std::string AuditGenesisHash() { return std::string(32, '\0'); }
 
 std::string AuditHash(const std::string& previous, const AuditRecord& record) {
   std::string text;
@@ -52,7 +52,7 @@ bool AuditVerifier::Finish(int64_t sequence, const std::string& hash) {
     return Fail("the log ends with event " + std::to_string(sequence_) + " instead of " +
                 std::to_string(sequence));
   }
-  if (hash != hash_) return Fail("the last event does not have the hash of the log's head");
+  if (hash != hash_) return Fail("the hash of the last event differs from the stored head");
   return true;
 }
 

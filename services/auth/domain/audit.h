@@ -1,5 +1,5 @@
-// The audit log's chain: every event carries a hash over itself and the event before it, so that a
-// changed, missing or moved event is found. Pure. spec: reliability.md section 3.
+// The hash chain of the audit log: every event carries a hash over itself and the hash of the event
+// before it, so a changed, missing or reordered event is detected. Pure. spec: docs/design/keys.md.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,24 @@ struct AuditRecord {
   std::string hash;  // 32 bytes
 };
 
-// What the first event follows: 32 zero bytes.
-std::string AuditStart();
-// The hash of an event (its own hash field aside) after the one with this hash.
+// The hash that the first event follows: 32 zero bytes.
+std::string AuditGenesisHash();
+// The hash of a record that follows the event with the hash `previous`. Ignores record.hash.
 std::string AuditHash(const std::string& previous, const AuditRecord& record);
 
-// Walks a log in the order of its sequence.
+// Verifies a log: Add for each event in sequence order, then Finish.
 class AuditVerifier {
  public:
-  // False with the reason in problem() at the first event that does not follow.
+  // False at the first event that does not continue the chain; problem() gives the reason.
   bool Add(const AuditRecord& record);
-  // Whether the log ends where its head says that it must: finds a cut-off end.
+  // Compares the end of the log with the stored head: detects a truncated log.
   bool Finish(int64_t sequence, const std::string& hash);
   const std::string& problem() const { return problem_; }
 
  private:
   bool Fail(std::string problem);
   int64_t sequence_ = 0;
-  std::string hash_ = AuditStart();
+  std::string hash_ = AuditGenesisHash();
   std::string problem_;
 };
 

@@ -12,7 +12,7 @@ constexpr size_t kMaxNameBytes = 100;
 constexpr size_t kMaxRemarkBytes = 500;
 constexpr size_t kMaxModels = 200;
 constexpr size_t kMaxModelBytes = 200;
-// Far above any real limit, far below what arithmetic could trip over.
+// Far above any real limit, and small enough that no arithmetic on it overflows.
 constexpr int64_t kMaxLimit = 1'000'000'000'000;
 
 bool IsPrintableUtf8(std::string_view text) {
@@ -59,19 +59,18 @@ Result<void> CheckLimits(const LimitValues& limits) {
 
 Result<void> CheckExpiry(int64_t expires_at_us, int64_t now_us) {
   if (expires_at_us == 0 || expires_at_us > now_us) return {};
-  return BadRequest("The time of expiry must lie in the future.", "expires_at");
+  return BadRequest("The expiry must be in the future.", "expires_at");
 }
 
 Result<void> CheckAllowedModels(const std::vector<std::string>& models) {
   std::set<std::string_view> seen;
   for (const std::string& model : models) {
     if (!IsModelId(model)) {
-      return BadRequest("Every allowed model is an id of the form <namespace>/<model>.",
+      return BadRequest("Every entry of allowed_models must have the form <namespace>/<model>.",
                         "allowed_models");
     }
     if (!seen.insert(model).second) {
-      return BadRequest("\"" + model + "\" stands twice among the allowed models.",
-                        "allowed_models");
+      return BadRequest("\"" + model + "\" is listed twice in allowed_models.", "allowed_models");
     }
   }
   if (models.size() <= kMaxModels) return {};
@@ -90,7 +89,8 @@ Result<void> CheckRemark(std::string_view text, std::string_view field) {
 
 Result<void> CheckTransition(State from, State to) {
   if (from == State::kRevoked && to != State::kRevoked) {
-    return BadRequest("The key has been revoked, which is final. Make a new key instead.", "state");
+    return BadRequest("The key has been revoked, which is final. Create a new key instead.",
+                      "state");
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// What workspaces and keys may look like and what may happen to them. Pure. spec: gateway-spec.md
-// "Virtual key", reliability.md section 3.
+// Validation of workspaces and virtual keys, and the states that a key may change to. Pure.
+// spec: docs/contract.md "Virtual key", docs/design/keys.md.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,18 @@ struct LimitValues {
   int64_t concurrent_requests = 0;
 };
 
-// Each fails with bad_request and the field in param.
+// Each check fails with bad_request and names the field in param.
 Result<void> CheckWorkspaceId(std::string_view id);
 Result<void> CheckName(std::string_view name);
 Result<void> CheckLimits(const LimitValues& limits);
-// 0 is never; anything else must still lie ahead.
+// 0 means never; any other time must be in the future.
 Result<void> CheckExpiry(int64_t expires_at_us, int64_t now_us);
 Result<void> CheckAllowedModels(const std::vector<std::string>& models);
 Result<void> CheckRequestId(std::string_view request_id);
-// Free text of people in the audit log: who and why.
+// Free text for the audit log: the actor and the reason.
 Result<void> CheckRemark(std::string_view text, std::string_view field);
 
-// Whether a key may go from one state to the other: revoked is final. The same state again is
-// allowed and changes nothing.
+// Revoked is final. A transition to the same state is allowed and changes nothing.
 Result<void> CheckTransition(State from, State to);
 std::string_view StateName(State state);
 

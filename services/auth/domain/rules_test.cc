@@ -14,7 +14,7 @@ TEST(AuthRules, WorkspaceIds) {
   EXPECT_FALSE(CheckWorkspaceId(std::string(64, 'a')));
 }
 
-TEST(AuthRules, NamesAndRemarksArePlainText) {
+TEST(AuthRules, NamesAndRemarksHaveNoControlCharacters) {
   EXPECT_TRUE(CheckName("Größe 1"));
   EXPECT_FALSE(CheckName("a\nb"));
   EXPECT_FALSE(CheckName("\xff"));
@@ -23,14 +23,14 @@ TEST(AuthRules, NamesAndRemarksArePlainText) {
   EXPECT_EQ(CheckRemark(std::string(501, 'a'), "reason").error().param, "reason");
 }
 
-TEST(AuthRules, LimitsAreNotNegativeAndNotAbsurd) {
+TEST(AuthRules, LimitsAreNotNegativeAndBounded) {
   EXPECT_TRUE(CheckLimits({}));
   EXPECT_FALSE(CheckLimits({.requests_per_minute = -1}));
   EXPECT_FALSE(CheckLimits({.tokens_per_minute = INT64_MAX}));
   EXPECT_FALSE(CheckLimits({.concurrent_requests = -1}));
 }
 
-TEST(AuthRules, ExpiryLiesAheadOrIsNever) {
+TEST(AuthRules, ExpiryIsInTheFutureOrNever) {
   EXPECT_TRUE(CheckExpiry(0, 1000));
   EXPECT_TRUE(CheckExpiry(1001, 1000));
   EXPECT_FALSE(CheckExpiry(1000, 1000));

@@ -9,78 +9,80 @@
 namespace tollgate::auth {
 namespace {
 
-// Runs call(store) on a storage thread and answers with its result; done sees it first.
+// Runs call(store) on a storage thread and responds with its result. done gets the result first.
 template <typename Response, typename Call, typename Done>
-grpc::ServerUnaryReactor* OnStorage(const CoreSlot& slot, grpc::CallbackServerContext* context,
-                                    Response* response, Call call, Done done) {
-  AuthCore* const core = slot.load();
-  if (!core) return rpc::Answer(context, Unavailable("auth is not running"));
+grpc::ServerUnaryReactor* RunOnStore(const BackendSlot& slot, grpc::CallbackServerContext* context,
+                                     Response* response, Call call, Done done) {
+  AuthBackend* const backend = slot.load();
+  if (!backend) return rpc::Answer(context, Unavailable("auth is not running"));
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const bool posted = core->workers().Submit(
-      [core, context, reactor, response, call = std::move(call), done = std::move(done)] {
+  const bool posted = backend->workers().Submit(
+      [backend, context, reactor, response, call = std::move(call), done = std::move(done)] {
         if (context->IsCancelled()) {
-          // Nobody waits any more: the time is better spent on the next one.
-          return reactor->Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the caller has gone"));
+          // The deadline passed or the client disconnected while the call was queued.
+          return reactor->Finish(
+              grpc::Status(grpc::StatusCode::CANCELLED, "the call was cancelled by the client"));
         }
-        Result<Response> result = call(core->store());
-        done(*core, result);
+        Result<Response> result = call(backend->store());
+        done(*backend, result);
         if (result) *response = std::move(*result);
         reactor->Finish(result ? grpc::Status::OK : rpc::ToStatus(result.error()));
       });
-  if (!posted) reactor->Finish(rpc::ToStatus(Unavailable("too many calls wait").error));
+  if (!posted) reactor->Finish(rpc::ToStatus(Unavailable("too many calls are queued").error));
   return reactor;
 }
 
 // A call that only reads.
 template <typename Response, typename Call>
-grpc::ServerUnaryReactor* Read(const CoreSlot& slot, grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* Read(const BackendSlot& slot, grpc::CallbackServerContext* context,
                                Response* response, Call call) {
-  return OnStorage(slot, context, response, std::move(call),
-                   [](AuthCore&, const Result<Response>&) {});
+  return RunOnStore(slot, context, response, std::move(call),
+                    [](AuthBackend&, const Result<Response>&) {});
 }
 
-// A call that changes something: counted, and watchers are told at once.
+// A call that changes something: counted, and a success wakes the change feed.
 template <typename Response, typename Call>
-grpc::ServerUnaryReactor* Write(const CoreSlot& slot, grpc::CallbackServerContext* context,
+grpc::ServerUnaryReactor* Write(const BackendSlot& slot, grpc::CallbackServerContext* context,
                                 Response* response, const char* kind, Call call) {
-  return OnStorage(slot, context, response, std::move(call),
-                   [kind](AuthCore& core, const Result<Response>& result) {
-                     metrics::Counter("tollgate_auth_changes_total",
-                                      "Admin calls that change something, by result.",
-                                      {{"kind", kind}, {"result", result ? "done" : "refused"}})
-                         .Increment();
-                     if (result) {
-                       core.feed().Nudge();
-                     } else if (result.error().id == ErrorId::kServerError) {
-                       log::Error("admin call failed",
-                                  {{"kind", kind}, {"error", result.error().ToString()}});
-                     }
-                   });
+  return RunOnStore(slot, context, response, std::move(call),
+                    [kind](AuthBackend& backend, const Result<Response>& result) {
+                      metrics::Counter("tollgate_auth_changes_total",
+                                       "Admin calls that change something, by result.",
+                                       {{"kind", kind}, {"result", result ? "done" : "refused"}})
+                          .Increment();
+                      if (result) {
+                        backend.feed().Wake();
+                      } else if (result.error().id == ErrorId::kServerError) {
+                        log::Error("admin call failed",
+                                   {{"kind", kind}, {"error", result.error().ToString()}});
+                      }
+                    });
 }
 
 prometheus::Counter& VerifyCounter(const char* result) {
-  return metrics::Counter("tollgate_auth_verify_total", "Key look-ups, by result.",
+  return metrics::Counter("tollgate_auth_verify_total", "Key lookups, by result.",
                           {{"result", result}});
 }
 
 }  // namespace
 
-AuthRpc::AuthRpc(const CoreSlot& core)
-    : core_(core),
+AuthRpc::AuthRpc(const BackendSlot& backend)
+    : backend_(backend),
       found_(VerifyCounter("found")),
       unknown_(VerifyCounter("unknown")),
       failed_(VerifyCounter("failed")),
       seconds_(metrics::Histogram("tollgate_auth_verify_seconds",
-                                  "Time of a key look-up, waiting included.",
+                                  "Duration of a key lookup, including time in the queue.",
                                   metrics::LatencyBounds())) {}
 
 grpc::ServerUnaryReactor* AuthRpc::VerifyKey(grpc::CallbackServerContext* context,
                                              const v1::VerifyKeyRequest* request,
                                              v1::VerifyKeyResponse* response) {
   const auto begin = std::chrono::steady_clock::now();
-  return OnStorage(
-      core_, context, response, [request](AuthStore& store) { return store.VerifyKey(*request); },
-      [this, begin](AuthCore&, const Result<v1::VerifyKeyResponse>& result) {
+  return RunOnStore(
+      backend_, context, response,
+      [request](AuthStore& store) { return store.VerifyKey(*request); },
+      [this, begin](AuthBackend&, const Result<v1::VerifyKeyResponse>& result) {
         (!result ? failed_ : result->found() ? found_ : unknown_).Increment();
         seconds_.Observe(
             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
@@ -89,10 +91,10 @@ grpc::ServerUnaryReactor* AuthRpc::VerifyKey(grpc::CallbackServerContext* contex
 
 grpc::ServerWriteReactor<v1::WatchKeysResponse>* AuthRpc::WatchKeys(
     grpc::CallbackServerContext* context, const v1::WatchKeysRequest* request) {
-  if (AuthCore* const core = core_.load()) {
-    return core->Watch(request->after_version()).get();  // keeps itself alive
+  if (AuthBackend* const backend = backend_.load()) {
+    return backend->Watch(request->after_version()).get();  // owns itself until OnDone
   }
-  const auto stream = AuthCore::Stream::Make();
+  const auto stream = WatchStream::Make();
   stream->Close(grpc::Status(grpc::StatusCode::UNAVAILABLE, "auth is not running"));
   return stream.get();
 }
@@ -100,41 +102,41 @@ grpc::ServerWriteReactor<v1::WatchKeysResponse>* AuthRpc::WatchKeys(
 grpc::ServerUnaryReactor* AuthAdminRpc::CreateWorkspace(grpc::CallbackServerContext* context,
                                                         const v1::CreateWorkspaceRequest* request,
                                                         v1::CreateWorkspaceResponse* response) {
-  return Write(core_, context, response, "workspace_create",
+  return Write(backend_, context, response, "workspace_create",
                [request](AuthStore& store) { return store.CreateWorkspace(*request); });
 }
 
 grpc::ServerUnaryReactor* AuthAdminRpc::ListWorkspaces(grpc::CallbackServerContext* context,
                                                        const v1::ListWorkspacesRequest* request,
                                                        v1::ListWorkspacesResponse* response) {
-  return Read(core_, context, response, [](AuthStore& store) { return store.ListWorkspaces(); });
+  return Read(backend_, context, response, [](AuthStore& store) { return store.ListWorkspaces(); });
 }
 
 grpc::ServerUnaryReactor* AuthAdminRpc::CreateKey(grpc::CallbackServerContext* context,
                                                   const v1::CreateKeyRequest* request,
                                                   v1::CreateKeyResponse* response) {
-  return Write(core_, context, response, "key_create",
+  return Write(backend_, context, response, "key_create",
                [request](AuthStore& store) { return store.CreateKey(*request); });
 }
 
 grpc::ServerUnaryReactor* AuthAdminRpc::ListKeys(grpc::CallbackServerContext* context,
                                                  const v1::ListKeysRequest* request,
                                                  v1::ListKeysResponse* response) {
-  return Read(core_, context, response,
+  return Read(backend_, context, response,
               [request](AuthStore& store) { return store.ListKeys(*request); });
 }
 
 grpc::ServerUnaryReactor* AuthAdminRpc::SetKeyState(grpc::CallbackServerContext* context,
                                                     const v1::SetKeyStateRequest* request,
                                                     v1::SetKeyStateResponse* response) {
-  return Write(core_, context, response, "key_state",
+  return Write(backend_, context, response, "key_state",
                [request](AuthStore& store) { return store.SetKeyState(*request); });
 }
 
 grpc::ServerUnaryReactor* AuthAdminRpc::ListAuditEvents(grpc::CallbackServerContext* context,
                                                         const v1::ListAuditEventsRequest* request,
                                                         v1::ListAuditEventsResponse* response) {
-  return Read(core_, context, response,
+  return Read(backend_, context, response,
               [request](AuthStore& store) { return store.ListAuditEvents(*request); });
 }
 

@@ -1,10 +1,11 @@
-// AuthService and AuthAdminService. Handlers only hand over to the storage threads.
+// AuthService (key lookups and the change stream, for gateways) and AuthAdminService (for the CLI
+// and the dashboard). Handlers only submit work to the storage threads.
 #pragma once
 
 #include <atomic>
 #include <memory>
 
-#include "services/auth/rpc/auth_core.h"
+#include "services/auth/rpc/auth_backend.h"
 
 namespace prometheus {
 class Counter;
@@ -13,12 +14,12 @@ class Histogram;
 
 namespace tollgate::auth {
 
-// Null until the service has started and after it has stopped: calls are unavailable then.
-using CoreSlot = std::atomic<AuthCore*>;
+// Null before Start and after Stop: calls fail with UNAVAILABLE then.
+using BackendSlot = std::atomic<AuthBackend*>;
 
 class AuthRpc : public v1::AuthService::CallbackService {
  public:
-  explicit AuthRpc(const CoreSlot& core);
+  explicit AuthRpc(const BackendSlot& backend);
 
   grpc::ServerUnaryReactor* VerifyKey(grpc::CallbackServerContext* context,
                                       const v1::VerifyKeyRequest* request,
@@ -27,7 +28,7 @@ class AuthRpc : public v1::AuthService::CallbackService {
       grpc::CallbackServerContext* context, const v1::WatchKeysRequest* request) override;
 
  private:
-  const CoreSlot& core_;
+  const BackendSlot& backend_;
   prometheus::Counter& found_;
   prometheus::Counter& unknown_;
   prometheus::Counter& failed_;
@@ -36,7 +37,7 @@ class AuthRpc : public v1::AuthService::CallbackService {
 
 class AuthAdminRpc : public v1::AuthAdminService::CallbackService {
  public:
-  explicit AuthAdminRpc(const CoreSlot& core) : core_(core) {}
+  explicit AuthAdminRpc(const BackendSlot& backend) : backend_(backend) {}
 
   grpc::ServerUnaryReactor* CreateWorkspace(grpc::CallbackServerContext* context,
                                             const v1::CreateWorkspaceRequest* request,
@@ -58,7 +59,7 @@ class AuthAdminRpc : public v1::AuthAdminService::CallbackService {
                                             v1::ListAuditEventsResponse* response) override;
 
  private:
-  const CoreSlot& core_;
+  const BackendSlot& backend_;
 };
 
 }  // namespace tollgate::auth

@@ -25,10 +25,10 @@ class AuthRpcTest : public ::testing::Test {
   }
   ~AuthRpcTest() override {
     slot_ = nullptr;
-    if (core_) core_->Stop();
+    if (backend_) backend_->Stop();
     server_->Shutdown();
     server_.reset();
-    core_.reset();
+    backend_.reset();
     std::filesystem::remove_all(folder_);
   }
   void Start() {
@@ -37,16 +37,16 @@ class AuthRpcTest : public ::testing::Test {
                                   .brand = "tollgate"},
                                  SystemClock::Get());
     ASSERT_TRUE(store);
-    core_ = std::make_shared<AuthCore>(std::move(*store), 2, SystemClock::Get());
-    core_->Start();
-    slot_ = core_.get();
+    backend_ = std::make_shared<AuthBackend>(std::move(*store), 2, SystemClock::Get());
+    backend_->Start();
+    slot_ = backend_.get();
   }
-  v1::CreateKeyResponse MakeKey() {
+  v1::CreateKeyResponse CreateKey() {
     v1::CreateWorkspaceRequest workspace;
     workspace.set_workspace_id("w");
-    v1::CreateWorkspaceResponse made;
+    v1::CreateWorkspaceResponse created;
     grpc::ClientContext first;
-    EXPECT_TRUE(admin_->CreateWorkspace(&first, workspace, &made).ok());
+    EXPECT_TRUE(admin_->CreateWorkspace(&first, workspace, &created).ok());
     v1::CreateKeyRequest request;
     request.set_workspace_id("w");
     v1::CreateKeyResponse response;
@@ -64,16 +64,16 @@ class AuthRpcTest : public ::testing::Test {
   }
 
   std::string folder_;
-  CoreSlot slot_{nullptr};
+  BackendSlot slot_{nullptr};
   AuthRpc rpc_{slot_};
   AuthAdminRpc admin_rpc_{slot_};
-  std::shared_ptr<AuthCore> core_;
+  std::shared_ptr<AuthBackend> backend_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<v1::AuthService::Stub> stub_;
   std::unique_ptr<v1::AuthAdminService::Stub> admin_;
 };
 
-TEST_F(AuthRpcTest, BeforeTheStartEverythingIsUnavailable) {
+TEST_F(AuthRpcTest, CallsFailWithUnavailableBeforeTheStart) {
   grpc::ClientContext context;
   v1::VerifyKeyResponse response;
   EXPECT_EQ(stub_->VerifyKey(&context, {}, &response).error_code(), grpc::StatusCode::UNAVAILABLE);
@@ -85,16 +85,16 @@ TEST_F(AuthRpcTest, BeforeTheStartEverythingIsUnavailable) {
   EXPECT_EQ(Disable("abcdefghijkl").error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_F(AuthRpcTest, AKeyIsMadeFoundAndListed) {
+TEST_F(AuthRpcTest, ACreatedKeyIsFoundAndListed) {
   Start();
-  const auto made = MakeKey();
+  const auto created = CreateKey();
   v1::VerifyKeyRequest request;
-  request.set_key_digest(KeyDigest(made.secret()));
+  request.set_key_digest(KeyDigest(created.secret()));
   v1::VerifyKeyResponse response;
   grpc::ClientContext context;
   ASSERT_TRUE(stub_->VerifyKey(&context, request, &response).ok());
   EXPECT_TRUE(response.found());
-  EXPECT_EQ(response.key().key_id(), made.key().key_id());
+  EXPECT_EQ(response.key().key_id(), created.key().key_id());
   v1::ListKeysResponse keys;
   grpc::ClientContext list;
   ASSERT_TRUE(admin_->ListKeys(&list, {}, &keys).ok());
@@ -109,16 +109,16 @@ TEST_F(AuthRpcTest, AKeyIsMadeFoundAndListed) {
   EXPECT_EQ(events.events_size(), 2);
 }
 
-TEST_F(AuthRpcTest, RefusalsCarryTheRowOfTheErrorCatalog) {
+TEST_F(AuthRpcTest, RefusalsCarryErrorIdAndParam) {
   Start();
   const Error error = rpc::FromStatus(Disable("abcdefghijkl"));
   EXPECT_EQ(error.id, ErrorId::kNotFound);
   EXPECT_EQ(error.param, "key_id");
 }
 
-TEST_F(AuthRpcTest, WatchersHearOfChangesAtOnceAndOfSilenceEachSecond) {
+TEST_F(AuthRpcTest, WatchersGetChangesAtOnceAndAPingEachSecond) {
   Start();
-  const auto made = MakeKey();
+  const auto created = CreateKey();
   grpc::ClientContext context;
   auto reader = stub_->WatchKeys(&context, {});
   v1::WatchKeysResponse message;
@@ -126,7 +126,7 @@ TEST_F(AuthRpcTest, WatchersHearOfChangesAtOnceAndOfSilenceEachSecond) {
   EXPECT_EQ(message.version(), 2);
   EXPECT_EQ(message.changes_size(), 0);
   const auto begin = std::chrono::steady_clock::now();
-  ASSERT_TRUE(Disable(made.key().key_id()).ok());
+  ASSERT_TRUE(Disable(created.key().key_id()).ok());
   ASSERT_TRUE(reader->Read(&message));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
   ASSERT_EQ(message.changes_size(), 1);
@@ -140,28 +140,28 @@ TEST_F(AuthRpcTest, WatchersHearOfChangesAtOnceAndOfSilenceEachSecond) {
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
-TEST_F(AuthRpcTest, StoppingEndsTheStreams) {
+TEST_F(AuthRpcTest, StopEndsTheStreams) {
   Start();
   grpc::ClientContext context;
   auto reader = stub_->WatchKeys(&context, {});
   v1::WatchKeysResponse message;
   ASSERT_TRUE(reader->Read(&message));
-  core_->Stop();
+  backend_->Stop();
   while (reader->Read(&message)) {
   }
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(Disable("abcdefghijkl").error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_F(AuthRpcTest, ManyWatchersComeAndGoWhileKeysChange) {
+TEST_F(AuthRpcTest, ManyWatchersConnectAndDisconnectWhileKeysChange) {
   Start();
-  const auto made = MakeKey();
+  const auto created = CreateKey();
   std::atomic<bool> stop{false};
   std::thread changes([&] {
     while (!stop) {
       for (const auto state : {v1::KEY_STATE_DISABLED, v1::KEY_STATE_ACTIVE}) {
         v1::SetKeyStateRequest request;
-        request.set_key_id(made.key().key_id());
+        request.set_key_id(created.key().key_id());
         request.set_state(state);
         v1::SetKeyStateResponse response;
         grpc::ClientContext context;
@@ -192,7 +192,7 @@ TEST_F(AuthRpcTest, ManyWatchersComeAndGoWhileKeysChange) {
   for (std::thread& thread : threads) thread.join();
   stop = true;
   changes.join();
-  EXPECT_TRUE(core_->store().VerifyAudit());
+  EXPECT_TRUE(backend_->store().VerifyAudit());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// One watcher's stream: the change feed's thread pushes messages, gRPC takes them one at a time.
-// (rpc::PushHub reads the first messages on gRPC's thread; here they come from the database.)
+// The stream of one watcher. The change feed's thread queues messages; they are written one at a
+// time, as gRPC requires. (rpc::PushHub gets a stream's first messages on a gRPC thread. Here they
+// come from the database, which would block that thread.)
 #pragma once
 
 #include <grpcpp/support/server_callback.h>
@@ -14,34 +15,34 @@
 
 namespace tollgate::auth {
 
-// Keeps itself alive until gRPC has finished with it. Thread-safe.
+// Owns itself until gRPC calls OnDone. Thread-safe.
 class WatchStream : public grpc::ServerWriteReactor<v1::WatchKeysResponse> {
  public:
   using Message = v1::WatchKeysResponse;
   using MessagePtr = std::shared_ptr<const Message>;
 
-  // on_done runs once, on a gRPC thread, when the watcher has gone or the stream was closed: the
-  // place to unsubscribe. It must not push.
   static std::shared_ptr<WatchStream> Make() {
     std::shared_ptr<WatchStream> stream(new WatchStream());
     stream->self_ = stream;
     return stream;
   }
-  // Before the stream is handed to gRPC.
+  // Runs once, on a gRPC thread, after the watcher disconnected or the stream was closed. Must not
+  // call Push. Set it before the handler returns the stream.
   void set_on_done(std::function<void()> on_done) { on_done_ = std::move(on_done); }
 
-  // Sends the message after those that wait. A watcher that lets too many wait is cut off: it can
-  // come back and say what it has seen.
+  // Queues the message. A watcher with a full queue is disconnected; it reconnects with the last
+  // version that it has applied.
   void Push(MessagePtr message) {
     std::unique_lock lock(mutex_);
     if (closing_) return;
-    if (waiting_.size() >= kMaxWaiting) {
-      return Finish(lock, grpc::Status(grpc::StatusCode::UNAVAILABLE, "the watcher is too slow"));
+    if (queue_.size() >= kMaxQueued) {
+      return Finish(lock,
+                    grpc::Status(grpc::StatusCode::UNAVAILABLE, "the watcher reads too slowly"));
     }
-    waiting_.push_back(std::move(message));
+    queue_.push_back(std::move(message));
     WriteNext(lock);
   }
-  // Ends the stream; what waits is not sent.
+  // Ends the stream. Queued messages are dropped.
   void Close(grpc::Status status) {
     std::unique_lock lock(mutex_);
     Finish(lock, std::move(status));
@@ -52,31 +53,31 @@ class WatchStream : public grpc::ServerWriteReactor<v1::WatchKeysResponse> {
     writing_.reset();
     if (!ok && !closing_) {
       closing_ = true;
-      status_ = grpc::Status(grpc::StatusCode::CANCELLED, "the watcher has gone");
+      status_ = grpc::Status(grpc::StatusCode::CANCELLED, "the watcher disconnected");
     }
     if (closing_) return FinishNow(lock);
     WriteNext(lock);
   }
   void OnCancel() override {
-    Close(grpc::Status(grpc::StatusCode::CANCELLED, "the watcher has gone"));
+    Close(grpc::Status(grpc::StatusCode::CANCELLED, "the watcher disconnected"));
   }
   void OnDone() override {
     const auto on_done = std::move(on_done_);
     if (on_done) on_done();
-    // Last: this may be the end of this object.
+    // Last: this may destroy the object.
     const auto self = std::move(self_);
   }
 
  private:
-  static constexpr size_t kMaxWaiting = 1024;
+  static constexpr size_t kMaxQueued = 1024;
   WatchStream() = default;
 
-  // Whoever sets writing_ starts the write, and nobody else calls gRPC until it is done: so gRPC is
-  // called without the lock, and a finish waits for the write.
+  // The thread that sets writing_ starts the write, and no other thread calls gRPC until
+  // OnWriteDone. So gRPC is called without the lock, and Finish waits for a running write.
   void WriteNext(std::unique_lock<std::mutex>& lock) {
-    if (writing_ || waiting_.empty()) return;
-    writing_ = std::move(waiting_.front());
-    waiting_.pop_front();
+    if (writing_ || queue_.empty()) return;
+    writing_ = std::move(queue_.front());
+    queue_.pop_front();
     const Message* message = writing_.get();
     lock.unlock();
     StartWrite(message);
@@ -88,14 +89,14 @@ class WatchStream : public grpc::ServerWriteReactor<v1::WatchKeysResponse> {
     if (!writing_) FinishNow(lock);
   }
   void FinishNow(std::unique_lock<std::mutex>& lock) {
-    waiting_.clear();
+    queue_.clear();
     const grpc::Status status = status_;
     lock.unlock();
     grpc::ServerWriteReactor<Message>::Finish(status);
   }
 
   std::mutex mutex_;
-  std::deque<MessagePtr> waiting_;
+  std::deque<MessagePtr> queue_;
   MessagePtr writing_;
   bool closing_ = false;
   grpc::Status status_;

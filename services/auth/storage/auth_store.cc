@@ -13,7 +13,7 @@ namespace {
 constexpr int kReadAttempts = 3;
 constexpr int kDefaultAuditEvents = 100;
 constexpr int kMaxAuditEvents = 1000;
-// Keeps an answer below the 4 MiB that a message may have.
+// Keeps a response below the 4 MiB limit of a gRPC message.
 constexpr int kMaxListed = 10'000;
 
 v1::AuditEvent ToEvent(AuditRecord record) {
@@ -36,17 +36,17 @@ Result<std::unique_ptr<AuthStore>> AuthStore::Open(StoreOptions options, const C
   if (auto migrated = (*database)->Migrate("auth", kMigrations); !migrated) {
     return Fail{ToError(migrated.error())};
   }
-  const std::string start = AuditStart();
-  const auto made =
+  const std::string genesis = AuditGenesisHash();
+  const auto initialized =
       (*database)->Transact(sql::TxMode::kWrite, [&](sql::Connection& sql) -> SqlResult<void> {
         auto done = sql.Execute(
             "INSERT INTO auth_head (id, version, audit_sequence, audit_hash) "
             "VALUES (1, 0, 0, $1) ON CONFLICT (id) DO NOTHING",
-            {sql::Param::Blob(start)});
+            {sql::Param::Blob(genesis)});
         if (!done) return Fail{done.error()};
         return {};
       });
-  if (!made) return Fail{ToError(made.error())};
+  if (!initialized) return Fail{ToError(initialized.error())};
   return std::make_unique<AuthStore>(std::move(*database), std::move(options), clock);
 }
 

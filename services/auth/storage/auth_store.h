@@ -1,6 +1,7 @@
-// Workspaces, keys and the audit log in SQL (SQLite or PostgreSQL). Every call blocks: storage
-// threads only. Thread-safe. Keys are stored as HMAC-SHA-256(pepper, SHA-256(key)), never
-// themselves (decisions.md 15). Every change, its version and its audit event are one transaction.
+// Workspaces, keys and the audit log in SQLite or PostgreSQL. Thread-safe; every call blocks on the
+// database, so only storage threads may make one. A key is stored as HMAC-SHA-256(pepper,
+// SHA-256(key)), never in clear text (decision 15). A change, its version, its audit event and its
+// response are written in one transaction.
 #pragma once
 
 #include <cstdint>
@@ -28,19 +29,19 @@ class AuthStore {
   AuthStore(std::unique_ptr<sql::Database> database, StoreOptions options, const Clock& clock)
       : database_(std::move(database)), options_(std::move(options)), clock_(clock) {}
 
-  // Opens the database and brings its schema up to date.
+  // Opens the database and migrates its schema.
   static Result<std::unique_ptr<AuthStore>> Open(StoreOptions options, const Clock& clock);
 
-  // The key with this digest; found = false when there is none.
+  // The key with this SHA-256 digest; found = false when there is none.
   Result<v1::VerifyKeyResponse> VerifyKey(const v1::VerifyKeyRequest& request);
 
-  // Version of the newest change.
+  // The version of the latest change.
   Result<int64_t> Version();
-  // Keys that changed after the version, oldest change first, at most limit.
+  // Keys that changed after the version, oldest change first, at most `limit` of them.
   Result<std::vector<v1::Key>> ChangedAfter(int64_t version, int limit);
 
-  // The admin calls; each change is safe to repeat with its request_id. Without one the call gets
-  // an id of its own, so that an unclear COMMIT is resolved all the same.
+  // The admin calls. A change may be repeated with the same request_id: it is applied once. A
+  // request without an id gets a random one, so that a COMMIT with unknown outcome can be retried.
   Result<v1::CreateWorkspaceResponse> CreateWorkspace(v1::CreateWorkspaceRequest request);
   Result<v1::ListWorkspacesResponse> ListWorkspaces();
   Result<v1::CreateKeyResponse> CreateKey(v1::CreateKeyRequest request);
@@ -48,39 +49,39 @@ class AuthStore {
   Result<v1::SetKeyStateResponse> SetKeyState(v1::SetKeyStateRequest request);
   Result<v1::ListAuditEventsResponse> ListAuditEvents(const v1::ListAuditEventsRequest& request);
 
-  // Proves the whole audit log; the error says what is wrong first.
+  // Verifies the whole audit log: the number of events, or the first violation.
   BasicResult<int64_t, std::string> VerifyAudit();
 
  private:
-  // The one row that orders all changes. Locked for the length of a change, so that versions and
-  // audit sequences have no gaps and become visible in their order.
+  // The single row that orders all changes. Each change locks it, so versions and audit sequences
+  // have no gaps and become visible in order.
   struct Head {
     int64_t version = 0;
     int64_t audit_sequence = 0;
     std::string audit_hash;
   };
-  // One change that is being made.
+  // A change within its transaction.
   struct Change {
     sql::Connection& connection;
     Head head;
     int64_t now_us = 0;
-    // Set to refuse: the transaction is rolled back and this is the answer.
+    // When set, the transaction is rolled back and the call fails with this error.
     std::optional<Error> refusal;
 
-    // Refuses with the error of a failed check; for `return`.
+    // Sets refusal; returns the failure that ends the body.
     sql::SqlResult<std::string> Refuse(Error error);
     sql::SqlResult<void> Audit(AuditRecord record);
   };
-  // Runs body once for this request_id and keeps the answer that it gives; a repeated call with the
-  // same content gets the kept answer. body returns the answer's bytes.
+  // Applies body once per request_id and stores the serialized response that it returns. A repeated
+  // call with the same content gets the stored response.
   using Body = std::function<sql::SqlResult<std::string>(Change&)>;
   Result<std::string> Apply(const std::string& request_id, std::string_view kind,
                             const google::protobuf::MessageLite& request, const Body& body);
   sql::SqlResult<std::string> ApplyOnce(Change& change, const std::string& request_id,
                                         const std::string& content, const Body& body);
   std::string Lookup(std::string_view digest) const;
-  // Runs body, which must bear being run again, with a connection; again when the connection was
-  // lost: after a restart of the database every idle one is. body starts its answer anew each time.
+  // Runs body with a connection, and retries when the connection was lost: after a restart of the
+  // database every idle connection is. body must reset its output at the start of each attempt.
   Result<void> Read(const std::function<sql::SqlResult<void>(sql::Connection&)>& body);
 
   std::unique_ptr<sql::Database> database_;

@@ -124,18 +124,18 @@ TEST_P(AuthStoreTest, ANewKeyIsFoundByItsDigestOnly) {
   EXPECT_EQ(found->key().expires_at_us(), clock_.WallUs() + 1);
 }
 
-TEST_P(AuthStoreTest, AnUnknownKeyIsAnAnswerNotAnError) {
+TEST_P(AuthStoreTest, AnUnknownKeyIsNotAnError) {
   const auto found = Verify(MakeKey("tollgate").text);
   ASSERT_TRUE(found);
   EXPECT_FALSE(found->found());
-  v1::VerifyKeyRequest odd;
-  odd.set_key_digest("short");
-  ASSERT_TRUE(store_->VerifyKey(odd));
-  EXPECT_FALSE(store_->VerifyKey(odd)->found());
+  v1::VerifyKeyRequest malformed;
+  malformed.set_key_digest("short");
+  ASSERT_TRUE(store_->VerifyKey(malformed));
+  EXPECT_FALSE(store_->VerifyKey(malformed)->found());
 }
 
-// Whoever reads the database, its backups or its log can not use a key, nor test a guess without
-// the pepper.
+// A leaked database, backup or log gives no usable key and no way to test a guess without the
+// pepper.
 TEST_P(AuthStoreTest, NeitherKeyNorSecretNorPlainHashIsStored) {
   const auto made = Prepare();
   const std::string secret = made.secret().substr(made.secret().size() - 49, 43);
@@ -170,7 +170,7 @@ TEST_P(AuthStoreTest, StatesChangeAndRevokedIsFinal) {
   EXPECT_TRUE(store_->SetKeyState(StateOf(id, v1::KEY_STATE_REVOKED)));  // again changes nothing
 }
 
-TEST_P(AuthStoreTest, RefusalsSayWhatIsWrongAndChangeNothing) {
+TEST_P(AuthStoreTest, RefusalsNameTheFieldAndChangeNothing) {
   Prepare();
   const int64_t version = *store_->Version();
   const auto no_workspace = store_->CreateKey(KeyOf("nowhere"));
@@ -195,7 +195,7 @@ TEST_P(AuthStoreTest, RefusalsSayWhatIsWrongAndChangeNothing) {
   EXPECT_EQ(*store_->VerifyAudit(), 2);
 }
 
-TEST_P(AuthStoreTest, ARepeatedRequestIsAnsweredAlikeAndDoneOnce) {
+TEST_P(AuthStoreTest, ARepeatedRequestIsAppliedOnceAndGetsTheSameResponse) {
   const auto first = store_->CreateWorkspace(Workspace("", "r1"));
   const auto again = store_->CreateWorkspace(Workspace("", "r1"));
   ASSERT_TRUE(first);
@@ -209,13 +209,13 @@ TEST_P(AuthStoreTest, ARepeatedRequestIsAnsweredAlikeAndDoneOnce) {
   const auto key_again = store_->CreateKey(KeyOf(workspace, "r2"));
   ASSERT_FALSE(key_again);
   EXPECT_THAT(key_again.error().message, HasSubstr(key->key().key_id()));
-  EXPECT_THAT(key_again.error().message, HasSubstr("can not be shown again"));
+  EXPECT_THAT(key_again.error().message, HasSubstr("cannot be shown again"));
   EXPECT_EQ(store_->ListKeys({})->keys_size(), 1);
 
   const auto off = StateOf(key->key().key_id(), v1::KEY_STATE_DISABLED, "r3");
   ASSERT_TRUE(store_->SetKeyState(off));
   ASSERT_TRUE(store_->SetKeyState(StateOf(key->key().key_id(), v1::KEY_STATE_ACTIVE, "r4")));
-  // A late repetition of the first one does not take the second one back.
+  // A late retry of the first change does not undo the second.
   const auto late = store_->SetKeyState(off);
   ASSERT_TRUE(late);
   EXPECT_EQ(late->key().state(), v1::KEY_STATE_DISABLED);
@@ -223,7 +223,7 @@ TEST_P(AuthStoreTest, ARepeatedRequestIsAnsweredAlikeAndDoneOnce) {
   EXPECT_EQ(*store_->VerifyAudit(), 4);
 }
 
-TEST_P(AuthStoreTest, ARequestIdOfAnotherRequestIsRefused) {
+TEST_P(AuthStoreTest, AReusedRequestIdIsRefused) {
   ASSERT_TRUE(store_->CreateWorkspace(Workspace("w", "r1")));
   EXPECT_EQ(store_->CreateWorkspace(Workspace("v", "r1")).error().param, "request_id");
   EXPECT_EQ(store_->CreateKey(KeyOf("w", "r1")).error().param, "request_id");
@@ -246,8 +246,8 @@ TEST_P(AuthStoreTest, ChangesComeInOrderAndOnlyTheLatestOfEachKey) {
   EXPECT_TRUE(store_->ChangedAfter(*store_->Version(), 100)->empty());
 }
 
-// Two stores on one database are two replicas: no version is given twice and none is skipped.
-TEST_P(AuthStoreTest, RacingReplicasGiveEveryChangeItsOwnVersion) {
+// Two stores on one database are two replicas: no version is used twice and none is skipped.
+TEST_P(AuthStoreTest, ConcurrentReplicasGiveEveryChangeItsOwnVersion) {
   ASSERT_TRUE(store_->CreateWorkspace(Workspace("w")));
   const auto other = Open();
   std::vector<std::thread> threads;
@@ -267,7 +267,7 @@ TEST_P(AuthStoreTest, RacingReplicasGiveEveryChangeItsOwnVersion) {
   EXPECT_EQ(*store_->VerifyAudit(), 41);
 }
 
-TEST_P(AuthStoreTest, EverythingIsThereAfterARestart) {
+TEST_P(AuthStoreTest, StateSurvivesARestart) {
   const auto made = Prepare();
   const int64_t version = *store_->Version();
   store_.reset();
@@ -277,10 +277,10 @@ TEST_P(AuthStoreTest, EverythingIsThereAfterARestart) {
   EXPECT_TRUE(store_->VerifyAudit());
 }
 
-// Connections that a restart of the database has broken must not turn a good key into an error.
-TEST_P(AuthStoreTest, ARestartedDatabaseIsFoundAgain) {
+// Connections broken by a restart of the database must not fail the lookup of a valid key.
+TEST_P(AuthStoreTest, ReconnectsAfterADatabaseRestart) {
   if (GetParam() == Kind::kSqlite) GTEST_SKIP() << "SQLite has no server";
-  // One of its own: recovery takes long when all the other tests' databases are in it.
+  // Not the shared server: recovery takes long with the databases of all other tests in it.
   const auto server = TestPostgres::Start();
   ASSERT_TRUE(server);
   url_ = server->MakeDatabase("auth");
@@ -291,9 +291,9 @@ TEST_P(AuthStoreTest, ARestartedDatabaseIsFoundAgain) {
   for (int i = 0; i < 4; ++i) threads.emplace_back([&] { EXPECT_TRUE(Verify(made.secret())); });
   for (std::thread& thread : threads) thread.join();
   server->Kill();
-  const auto away = Verify(made.secret());
-  ASSERT_FALSE(away);
-  EXPECT_EQ(away.error().id, ErrorId::kServiceUnavailable);  // never "no such key"
+  const auto unreachable = Verify(made.secret());
+  ASSERT_FALSE(unreachable);
+  EXPECT_EQ(unreachable.error().id, ErrorId::kServiceUnavailable);  // never "no such key"
   const auto refused = store_->CreateKey(KeyOf("w", "during"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().id, ErrorId::kServiceUnavailable);
@@ -306,7 +306,7 @@ TEST_P(AuthStoreTest, ARestartedDatabaseIsFoundAgain) {
   store_.reset();
 }
 
-TEST_P(AuthStoreTest, TheAuditLogTellsWhoDidWhat) {
+TEST_P(AuthStoreTest, TheAuditLogRecordsActorActionAndReason) {
   const auto made = Prepare();
   ASSERT_TRUE(store_->SetKeyState(StateOf(made.key().key_id(), v1::KEY_STATE_DISABLED)));
   const auto events = store_->ListAuditEvents({});
@@ -322,7 +322,7 @@ TEST_P(AuthStoreTest, TheAuditLogTellsWhoDidWhat) {
   EXPECT_EQ(store_->ListAuditEvents(none)->events_size(), 0);
 }
 
-TEST_P(AuthStoreTest, EveryTamperingWithTheAuditLogIsFound) {
+TEST_P(AuthStoreTest, TamperingWithTheAuditLogIsDetected) {
   const auto made = Prepare();
   for (int i = 0; i < 4; ++i) {
     ASSERT_TRUE(store_->SetKeyState(
@@ -342,7 +342,7 @@ TEST_P(AuthStoreTest, EveryTamperingWithTheAuditLogIsFound) {
            "UPDATE audit_event SET actor = 'tester' WHERE sequence = 3");
   tampered("UPDATE audit_event SET at_us = at_us + 1 WHERE sequence = 1",
            "UPDATE audit_event SET at_us = at_us - 1 WHERE sequence = 1");
-  // A cut-off end, a hole, and two that changed places.
+  // A truncated end, a gap, and two swapped events.
   tampered("UPDATE audit_event SET sequence = 1000 WHERE sequence = 6",
            "UPDATE audit_event SET sequence = 6 WHERE sequence = 1000");
   tampered("UPDATE audit_event SET sequence = 1000 WHERE sequence = 2",
@@ -357,7 +357,7 @@ TEST_P(AuthStoreTest, EveryTamperingWithTheAuditLogIsFound) {
   EXPECT_THAT(store_->VerifyAudit().error(), HasSubstr("ends with event 5"));
 }
 
-TEST_P(AuthStoreTest, ListsAreOfOneWorkspaceWhenAsked) {
+TEST_P(AuthStoreTest, ListsFilterByWorkspace) {
   ASSERT_TRUE(store_->CreateWorkspace(Workspace("a")));
   ASSERT_TRUE(store_->CreateWorkspace(Workspace("b")));
   ASSERT_TRUE(store_->CreateKey(KeyOf("a")));

@@ -8,11 +8,11 @@ namespace tollgate::auth {
 namespace {
 
 constexpr auto kPeriod = std::chrono::milliseconds(250);
-// A little less than the promised second, so that a period that ends late does not miss it.
+// Slightly below the promised second: a Step that runs late must not miss it.
 constexpr int64_t kPingUs = 900'000;
-// Keys in one message: far below the 4 MiB that a message may have.
-constexpr int kPage = 1000;
-// Beyond this many changes a watcher forgets its cache instead of mending it.
+// Keys per message: far below the 4 MiB limit of a gRPC message.
+constexpr int kPageSize = 1000;
+// A watcher that missed more changes than this must drop its cache.
 constexpr int kMaxMissed = 10'000;
 
 v1::WatchKeysResponse ChangesOf(std::vector<v1::Key> keys, int64_t version) {
@@ -28,11 +28,11 @@ void ChangeFeed::Start() {
   thread_ = std::thread([this] {
     std::unique_lock lock(wake_mutex_);
     while (!stopping_) {
-      nudged_ = false;
+      woken_ = false;
       lock.unlock();
       Step();
       lock.lock();
-      wake_.wait_for(lock, kPeriod, [this] { return nudged_ || stopping_; });
+      wake_.wait_for(lock, kPeriod, [this] { return woken_ || stopping_; });
     }
   });
 }
@@ -46,10 +46,10 @@ void ChangeFeed::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void ChangeFeed::Nudge() {
+void ChangeFeed::Wake() {
   {
     std::lock_guard lock(wake_mutex_);
-    nudged_ = true;
+    woken_ = true;
   }
   wake_.notify_all();
 }
@@ -62,7 +62,7 @@ uint64_t ChangeFeed::Subscribe(int64_t after_version, Sink sink) {
     watchers_.push_back({.id = id, .after_version = after_version, .sink = std::move(sink)});
     watcher_count_ = static_cast<int>(watchers_.size());
   }
-  Nudge();
+  Wake();
   return id;
 }
 
@@ -73,25 +73,25 @@ void ChangeFeed::Unsubscribe(uint64_t watcher) {
 }
 
 void ChangeFeed::Step() {
-  const auto looked = Look();
-  if (healthy_.exchange(looked.ok()) && !looked) {
-    log::Warn("the key database does not answer", {{"error", looked.error().ToString()}});
+  const auto polled = Poll();
+  if (healthy_.exchange(polled.ok()) && !polled) {
+    log::Warn("key database unreachable", {{"error", polled.error().ToString()}});
   }
 }
 
-Result<void> ChangeFeed::Look() {
+Result<void> ChangeFeed::Poll() {
   auto version = store_.Version();
   if (!version) return Fail{version.error()};
-  if (auto advanced = Advance(*version); !advanced) return advanced;
-  if (auto greeted = Greet(); !greeted) return greeted;
+  if (auto sent = BroadcastUpTo(*version); !sent) return sent;
+  if (auto caught_up = CatchUpNewWatchers(); !caught_up) return caught_up;
   Ping();
   return {};
 }
 
-Result<void> ChangeFeed::Advance(int64_t version) {
+Result<void> ChangeFeed::BroadcastUpTo(int64_t version) {
   if (version_ < 0) version_ = version;
   if (version < version_) {
-    // Restored from a backup: what watchers have may never have happened.
+    // The database was restored from a backup: watchers may have changes that are not in it.
     version_ = version;
     v1::WatchKeysResponse message;
     message.set_version(version);
@@ -99,10 +99,10 @@ Result<void> ChangeFeed::Advance(int64_t version) {
     Broadcast(message);
   }
   while (version_ < version) {
-    auto keys = store_.ChangedAfter(version_, kPage);
+    auto keys = store_.ChangedAfter(version_, kPageSize);
     if (!keys) return Fail{keys.error()};
-    const bool last = static_cast<int>(keys->size()) < kPage;
-    // Not every change is one of a key, and there may be newer ones than the version that was read.
+    const bool last = static_cast<int>(keys->size()) < kPageSize;
+    // Some changes affect no key, and some may be newer than the version that was read.
     const int64_t newest = keys->empty() ? 0 : keys->back().version();
     version_ = last ? std::max(version, newest) : newest;
     Broadcast(ChangesOf(std::move(*keys), version_));
@@ -110,22 +110,22 @@ Result<void> ChangeFeed::Advance(int64_t version) {
   return {};
 }
 
-Result<void> ChangeFeed::Greet() {
+Result<void> ChangeFeed::CatchUpNewWatchers() {
   std::vector<std::pair<uint64_t, int64_t>> waiting;
   {
     std::lock_guard lock(mutex_);
     for (const Watcher& watcher : watchers_) {
-      if (!watcher.greeted) waiting.emplace_back(watcher.id, watcher.after_version);
+      if (!watcher.caught_up) waiting.emplace_back(watcher.id, watcher.after_version);
     }
   }
   for (const auto& [id, after_version] : waiting) {
-    // Without the lock: this reads the database.
-    auto missed = MissedBy(after_version);
+    // Without the lock: this blocks on the database.
+    auto missed = MessagesAfter(after_version);
     if (!missed) return Fail{missed.error()};
     std::lock_guard lock(mutex_);
     for (Watcher& watcher : watchers_) {
       if (watcher.id != id) continue;
-      watcher.greeted = true;
+      watcher.caught_up = true;
       watcher.last_sent_us = clock_.MonotonicUs();
       for (const auto& message : *missed) watcher.sink(message);
     }
@@ -133,7 +133,7 @@ Result<void> ChangeFeed::Greet() {
   return {};
 }
 
-Result<ChangeFeed::Messages> ChangeFeed::MissedBy(int64_t after_version) {
+Result<ChangeFeed::Messages> ChangeFeed::MessagesAfter(int64_t after_version) {
   Messages messages;
   const auto add = [&](v1::WatchKeysResponse message) {
     messages.push_back(std::make_shared<const v1::WatchKeysResponse>(std::move(message)));
@@ -148,7 +148,7 @@ Result<ChangeFeed::Messages> ChangeFeed::MissedBy(int64_t after_version) {
   if (after_version == 0) after_version = version_;
   int missed = 0;
   while (after_version < version_) {
-    auto keys = store_.ChangedAfter(after_version, kPage);
+    auto keys = store_.ChangedAfter(after_version, kPageSize);
     if (!keys) return Fail{keys.error()};
     missed += static_cast<int>(keys->size());
     if (missed > kMaxMissed) {
@@ -158,7 +158,7 @@ Result<ChangeFeed::Messages> ChangeFeed::MissedBy(int64_t after_version) {
     }
     if (keys->empty()) break;
     after_version = keys->back().version();
-    // Never beyond what all watchers know: newer changes come to everybody in a moment.
+    // Not above version_: newer changes follow with the next broadcast.
     add(ChangesOf(std::move(*keys), std::min(after_version, version_)));
   }
   add(ChangesOf({}, version_));
@@ -169,7 +169,7 @@ void ChangeFeed::Broadcast(const v1::WatchKeysResponse& message) {
   const auto shared = std::make_shared<const v1::WatchKeysResponse>(message);
   std::lock_guard lock(mutex_);
   for (Watcher& watcher : watchers_) {
-    if (!watcher.greeted) continue;
+    if (!watcher.caught_up) continue;
     watcher.last_sent_us = clock_.MonotonicUs();
     watcher.sink(shared);
   }
@@ -180,7 +180,7 @@ void ChangeFeed::Ping() {
   const auto ping = std::make_shared<const v1::WatchKeysResponse>(ChangesOf({}, version_));
   std::lock_guard lock(mutex_);
   for (Watcher& watcher : watchers_) {
-    if (!watcher.greeted || now_us - watcher.last_sent_us < kPingUs) continue;
+    if (!watcher.caught_up || now_us - watcher.last_sent_us < kPingUs) continue;
     watcher.last_sent_us = now_us;
     watcher.sink(ping);
   }

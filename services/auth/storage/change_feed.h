@@ -1,8 +1,7 @@
-// The stream of key changes that gateways watch. Every replica reads the database's version four
-// times a second, so a change made at one is known at all within that time; a ping each second
-// tells a watcher that what it has cached still stands. While the database does not answer there
-// are no pings: this replica does not know then. spec: decisions.md 14, reliability.md section 3
-// "Push".
+// The stream of key changes that gateways watch. Every replica reads the version in the database
+// every 250 ms, so each replica sees the changes made through the others. A ping each second tells
+// watchers that their cached keys are current. While the database is unreachable no ping is sent.
+// spec: decision 14, docs/design/keys.md "Push".
 #pragma once
 
 #include <atomic>
@@ -22,26 +21,28 @@ namespace tollgate::auth {
 
 class ChangeFeed {
  public:
-  // Gets each message, in order, on the feed's thread. Must not block nor call the feed.
+  // Receives the messages in order, on the feed's thread. Must not block, and must not call the
+  // feed.
   using Sink = std::function<void(std::shared_ptr<const v1::WatchKeysResponse>)>;
 
   ChangeFeed(AuthStore& store, const Clock& clock) : store_(store), clock_(clock) {}
   ~ChangeFeed() { Stop(); }
 
-  // The thread that runs Step every 250 ms. Without it a test runs Step itself.
+  // Starts the thread that runs Step every 250 ms. Tests call Step without it.
   void Start();
   void Stop();
-  // There is a change: look at once. From any thread.
-  void Nudge();
+  // Runs the next Step at once. Thread-safe.
+  void Wake();
 
-  // The watcher's first message says what it missed: nothing, some changes, or too much (reset).
+  // The first messages bring the watcher up to date: the changes after after_version if there are
+  // any, or a reset when there are too many. Thread-safe.
   uint64_t Subscribe(int64_t after_version, Sink sink);
-  // After it returns the sink is not called any more.
+  // The sink is not called after this returns. Thread-safe.
   void Unsubscribe(uint64_t watcher);
 
-  // Looks for changes and tells the watchers. One thread at a time.
+  // Reads new changes from the database and sends them. One thread at a time.
   void Step();
-  // Whether the last look succeeded.
+  // Whether the last Step could read the database.
   bool healthy() const { return healthy_; }
   int watchers() const { return watcher_count_; }
 
@@ -50,21 +51,22 @@ class ChangeFeed {
     uint64_t id = 0;
     int64_t after_version = 0;
     Sink sink;
-    bool greeted = false;
+    bool caught_up = false;  // has got its first messages
     int64_t last_sent_us = 0;
   };
   using Messages = std::vector<std::shared_ptr<const v1::WatchKeysResponse>>;
 
-  Result<void> Look();
-  Result<void> Advance(int64_t version);
-  Result<void> Greet();
-  Result<Messages> MissedBy(int64_t after_version);
+  Result<void> Poll();
+  Result<void> BroadcastUpTo(int64_t version);
+  Result<void> CatchUpNewWatchers();
+  Result<Messages> MessagesAfter(int64_t after_version);
   void Broadcast(const v1::WatchKeysResponse& message);
   void Ping();
 
   AuthStore& store_;
   const Clock& clock_;
-  // Of the feed's thread: the version that watchers know.
+  // The version that all caught-up watchers have got; -1 before the first read. Used by the thread
+  // of Step only.
   int64_t version_ = -1;
 
   std::mutex mutex_;
@@ -73,7 +75,7 @@ class ChangeFeed {
 
   std::mutex wake_mutex_;
   std::condition_variable wake_;
-  bool nudged_ = false;
+  bool woken_ = false;
   bool stopping_ = false;
   std::thread thread_;
   std::atomic<bool> healthy_{false};

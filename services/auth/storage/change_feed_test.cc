@@ -16,11 +16,11 @@ class ChangeFeedTest : public ::testing::Test {
   ChangeFeedTest() {
     std::string folder = ::testing::TempDir() + "feed_XXXXXX";
     folder_ = ::mkdtemp(folder.data());
-    here_ = Open();
-    there_ = Open();
+    store_a_ = Open();
+    store_b_ = Open();
     v1::CreateWorkspaceRequest request;
     request.set_workspace_id("w");
-    EXPECT_TRUE(here_->CreateWorkspace(request));
+    EXPECT_TRUE(store_a_->CreateWorkspace(request));
   }
   ~ChangeFeedTest() override { std::filesystem::remove_all(folder_); }
 
@@ -32,12 +32,12 @@ class ChangeFeedTest : public ::testing::Test {
     EXPECT_TRUE(store);
     return std::move(*store);
   }
-  std::string MakeKeyAt(AuthStore& store) {
+  std::string CreateKeyIn(AuthStore& store) {
     v1::CreateKeyRequest request;
     request.set_workspace_id("w");
-    auto made = store.CreateKey(request);
-    EXPECT_TRUE(made);
-    return made->key().key_id();
+    auto created = store.CreateKey(request);
+    EXPECT_TRUE(created);
+    return created->key().key_id();
   }
   void Disable(AuthStore& store, const std::string& key) {
     v1::SetKeyStateRequest request;
@@ -45,150 +45,150 @@ class ChangeFeedTest : public ::testing::Test {
     request.set_state(v1::KEY_STATE_DISABLED);
     EXPECT_TRUE(store.SetKeyState(request));
   }
-  static ChangeFeed::Sink Into(std::vector<Message>& messages) {
+  static ChangeFeed::Sink AppendTo(std::vector<Message>& messages) {
     return [&messages](Message message) { messages.push_back(std::move(message)); };
   }
 
   ManualClock clock_;
   std::string folder_;
   // Two replicas on one database.
-  std::unique_ptr<AuthStore> here_;
-  std::unique_ptr<AuthStore> there_;
+  std::unique_ptr<AuthStore> store_a_;
+  std::unique_ptr<AuthStore> store_b_;
 };
 
 TEST_F(ChangeFeedTest, ANewWatcherGetsAPingWithTheVersion) {
-  MakeKeyAt(*here_);
-  ChangeFeed feed(*here_, clock_);
-  std::vector<Message> got;
-  feed.Subscribe(0, Into(got));
+  CreateKeyIn(*store_a_);
+  ChangeFeed feed(*store_a_, clock_);
+  std::vector<Message> received;
+  feed.Subscribe(0, AppendTo(received));
   feed.Step();
-  ASSERT_EQ(got.size(), 1u);
-  EXPECT_EQ(got[0]->version(), 2);
-  EXPECT_EQ(got[0]->changes_size(), 0);
-  EXPECT_FALSE(got[0]->reset());
+  ASSERT_EQ(received.size(), 1u);
+  EXPECT_EQ(received[0]->version(), 2);
+  EXPECT_EQ(received[0]->changes_size(), 0);
+  EXPECT_FALSE(received[0]->reset());
   EXPECT_TRUE(feed.healthy());
 }
 
-TEST_F(ChangeFeedTest, AChangeAtAnotherReplicaComesWithTheNextLook) {
-  const std::string key = MakeKeyAt(*here_);
-  ChangeFeed feed(*here_, clock_);
-  std::vector<Message> got;
-  feed.Subscribe(0, Into(got));
+TEST_F(ChangeFeedTest, AChangeByAnotherReplicaComesWithTheNextStep) {
+  const std::string key = CreateKeyIn(*store_a_);
+  ChangeFeed feed(*store_a_, clock_);
+  std::vector<Message> received;
+  feed.Subscribe(0, AppendTo(received));
   feed.Step();
-  Disable(*there_, key);
+  Disable(*store_b_, key);
   feed.Step();
-  ASSERT_EQ(got.size(), 2u);
-  ASSERT_EQ(got[1]->changes_size(), 1);
-  EXPECT_EQ(got[1]->changes(0).key().key_id(), key);
-  EXPECT_EQ(got[1]->changes(0).key().state(), v1::KEY_STATE_DISABLED);
-  EXPECT_EQ(got[1]->version(), 3);
+  ASSERT_EQ(received.size(), 2u);
+  ASSERT_EQ(received[1]->changes_size(), 1);
+  EXPECT_EQ(received[1]->changes(0).key().key_id(), key);
+  EXPECT_EQ(received[1]->changes(0).key().state(), v1::KEY_STATE_DISABLED);
+  EXPECT_EQ(received[1]->version(), 3);
 }
 
 TEST_F(ChangeFeedTest, AReturningWatcherGetsWhatItMissed) {
-  const std::string one = MakeKeyAt(*here_);
-  const std::string two = MakeKeyAt(*here_);
-  Disable(*here_, one);
-  ChangeFeed feed(*here_, clock_);
-  std::vector<Message> got;
-  feed.Subscribe(2, Into(got));
+  const std::string one = CreateKeyIn(*store_a_);
+  const std::string two = CreateKeyIn(*store_a_);
+  Disable(*store_a_, one);
+  ChangeFeed feed(*store_a_, clock_);
+  std::vector<Message> received;
+  feed.Subscribe(2, AppendTo(received));
   feed.Step();
-  ASSERT_EQ(got.size(), 2u);
-  ASSERT_EQ(got[0]->changes_size(), 2);
-  EXPECT_EQ(got[0]->changes(0).key().key_id(), two);
-  EXPECT_EQ(got[0]->changes(1).key().key_id(), one);
-  EXPECT_EQ(got[1]->version(), 4);
+  ASSERT_EQ(received.size(), 2u);
+  ASSERT_EQ(received[0]->changes_size(), 2);
+  EXPECT_EQ(received[0]->changes(0).key().key_id(), two);
+  EXPECT_EQ(received[0]->changes(1).key().key_id(), one);
+  EXPECT_EQ(received[1]->version(), 4);
 }
 
-TEST_F(ChangeFeedTest, AWatcherFromTheFutureMustForgetEverything) {
-  ChangeFeed feed(*here_, clock_);
-  std::vector<Message> got;
-  feed.Subscribe(1000, Into(got));
+TEST_F(ChangeFeedTest, AWatcherAheadOfTheDatabaseIsReset) {
+  ChangeFeed feed(*store_a_, clock_);
+  std::vector<Message> received;
+  feed.Subscribe(1000, AppendTo(received));
   feed.Step();
-  ASSERT_EQ(got.size(), 1u);
-  EXPECT_TRUE(got[0]->reset());
-  EXPECT_EQ(got[0]->version(), 1);
+  ASSERT_EQ(received.size(), 1u);
+  EXPECT_TRUE(received[0]->reset());
+  EXPECT_EQ(received[0]->version(), 1);
 }
 
 TEST_F(ChangeFeedTest, APingComesEachSecondUnlessThereWasAMessage) {
-  ChangeFeed feed(*here_, clock_);
-  std::vector<Message> got;
-  feed.Subscribe(0, Into(got));
+  ChangeFeed feed(*store_a_, clock_);
+  std::vector<Message> received;
+  feed.Subscribe(0, AppendTo(received));
   feed.Step();
   for (int i = 0; i < 3; ++i) {
     clock_.Advance(250'000);
     feed.Step();
   }
-  EXPECT_EQ(got.size(), 1u);
+  EXPECT_EQ(received.size(), 1u);
   clock_.Advance(250'000);
   feed.Step();
-  ASSERT_EQ(got.size(), 2u);
-  EXPECT_EQ(got[1]->changes_size(), 0);
+  ASSERT_EQ(received.size(), 2u);
+  EXPECT_EQ(received[1]->changes_size(), 0);
 }
 
-TEST_F(ChangeFeedTest, WithoutTheDatabaseThereAreNoPings) {
-  ChangeFeed feed(*here_, clock_);
-  std::vector<Message> got;
-  feed.Subscribe(0, Into(got));
+TEST_F(ChangeFeedTest, NoPingsWhileTheDatabaseIsUnreachable) {
+  ChangeFeed feed(*store_a_, clock_);
+  std::vector<Message> received;
+  feed.Subscribe(0, AppendTo(received));
   feed.Step();
   auto database = sql::Database::Open({.url = "sqlite:" + folder_ + "/auth.db"});
   auto connection = (*database)->Borrow();
-  ASSERT_TRUE((*connection)->ExecuteScript("ALTER TABLE auth_head RENAME TO away"));
+  ASSERT_TRUE((*connection)->ExecuteScript("ALTER TABLE auth_head RENAME TO hidden"));
   clock_.Advance(2'000'000);
   feed.Step();
-  EXPECT_EQ(got.size(), 1u);
+  EXPECT_EQ(received.size(), 1u);
   EXPECT_FALSE(feed.healthy());
-  ASSERT_TRUE((*connection)->ExecuteScript("ALTER TABLE away RENAME TO auth_head"));
+  ASSERT_TRUE((*connection)->ExecuteScript("ALTER TABLE hidden RENAME TO auth_head"));
   feed.Step();
-  EXPECT_EQ(got.size(), 2u);
+  EXPECT_EQ(received.size(), 2u);
   EXPECT_TRUE(feed.healthy());
 }
 
 TEST_F(ChangeFeedTest, ARestoredDatabaseResetsTheWatchers) {
-  MakeKeyAt(*here_);
-  ChangeFeed feed(*here_, clock_);
-  std::vector<Message> got;
-  feed.Subscribe(0, Into(got));
+  CreateKeyIn(*store_a_);
+  ChangeFeed feed(*store_a_, clock_);
+  std::vector<Message> received;
+  feed.Subscribe(0, AppendTo(received));
   feed.Step();
   auto database = sql::Database::Open({.url = "sqlite:" + folder_ + "/auth.db"});
   ASSERT_TRUE((*(*database)->Borrow())->ExecuteScript("UPDATE auth_head SET version = 1"));
   feed.Step();
-  ASSERT_EQ(got.size(), 2u);
-  EXPECT_TRUE(got[1]->reset());
-  EXPECT_EQ(got[1]->version(), 1);
+  ASSERT_EQ(received.size(), 2u);
+  EXPECT_TRUE(received[1]->reset());
+  EXPECT_EQ(received[1]->version(), 1);
 }
 
-TEST_F(ChangeFeedTest, AnUnsubscribedWatcherHearsNothingMore) {
-  ChangeFeed feed(*here_, clock_);
+TEST_F(ChangeFeedTest, AnUnsubscribedWatcherGetsNoMoreMessages) {
+  ChangeFeed feed(*store_a_, clock_);
   std::vector<Message> one;
   std::vector<Message> two;
-  const uint64_t watcher = feed.Subscribe(0, Into(one));
-  feed.Subscribe(0, Into(two));
+  const uint64_t watcher = feed.Subscribe(0, AppendTo(one));
+  feed.Subscribe(0, AppendTo(two));
   feed.Step();
   feed.Unsubscribe(watcher);
-  MakeKeyAt(*here_);
+  CreateKeyIn(*store_a_);
   feed.Step();
   EXPECT_EQ(one.size(), 1u);
   EXPECT_EQ(two.size(), 2u);
   EXPECT_EQ(feed.watchers(), 1);
 }
 
-// On its own thread: well within the second that decisions.md 14 gives.
-TEST_F(ChangeFeedTest, TheThreadFindsAForeignChangeWithinASecond) {
-  const std::string key = MakeKeyAt(*here_);
-  ChangeFeed feed(*here_, clock_);
-  std::promise<void> greeted;
+// Decision 14: a change reaches every gateway within a second.
+TEST_F(ChangeFeedTest, TheThreadFindsAnotherReplicasChangeWithinASecond) {
+  const std::string key = CreateKeyIn(*store_a_);
+  ChangeFeed feed(*store_a_, clock_);
+  std::promise<void> caught_up;
   std::promise<Message> changed;
   feed.Subscribe(0, [&](Message message) {
     if (message->changes_size() == 0) {
-      greeted.set_value();
+      caught_up.set_value();
     } else {
       changed.set_value(std::move(message));
     }
   });
   feed.Start();
-  greeted.get_future().wait();
+  caught_up.get_future().wait();
   const auto begin = std::chrono::steady_clock::now();
-  Disable(*there_, key);
+  Disable(*store_b_, key);
   auto future = changed.get_future();
   ASSERT_EQ(future.wait_for(std::chrono::seconds(5)), std::future_status::ready);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));

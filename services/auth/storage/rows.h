@@ -1,4 +1,4 @@
-// Rows of the auth tables as the messages that they become.
+// Converts rows of the auth tables to protos. Each Read* expects the columns of its kSelect*.
 #pragma once
 
 #include <string_view>
@@ -25,7 +25,7 @@ inline constexpr std::string_view kSelectAudit =
     "SELECT sequence, at_us, actor, action, workspace_id, subject, detail, hash FROM audit_event";
 AuditRecord ReadAudit(const sql::Row& row);
 
-// Model ids have no line breaks (domain/rules.h), so a line each keeps a list.
+// The column format of a list: one entry per line. Model ids have no line breaks (domain/rules.h).
 std::string JoinLines(const google::protobuf::RepeatedPtrField<std::string>& lines);
 
 }  // namespace tollgate::auth

@@ -1,4 +1,4 @@
-// The auth service's part of the database schema, one text for both dialects.
+// The schema of the auth database, for SQLite and PostgreSQL.
 #pragma once
 
 #include <array>

@@ -1,19 +1,21 @@
-#include "services/auth/rpc/auth_core.h"
+#include "services/auth/rpc/auth_backend.h"
 
 namespace tollgate::auth {
 namespace {
 
-constexpr size_t kMaxWaiting = 4096;
+constexpr size_t kMaxQueuedCalls = 4096;
 
 grpc::Status Stopping() { return {grpc::StatusCode::UNAVAILABLE, "auth is stopping"}; }
 
 }  // namespace
 
-AuthCore::AuthCore(std::unique_ptr<AuthStore> store, int threads, const Clock& clock)
-    : store_(std::move(store)), workers_(threads, kMaxWaiting, "auth-sql"), feed_(*store_, clock) {}
+AuthBackend::AuthBackend(std::unique_ptr<AuthStore> store, int threads, const Clock& clock)
+    : store_(std::move(store)),
+      workers_(threads, kMaxQueuedCalls, "auth-sql"),
+      feed_(*store_, clock) {}
 
-std::shared_ptr<AuthCore::Stream> AuthCore::Watch(int64_t after_version) {
-  const auto stream = Stream::Make();
+std::shared_ptr<WatchStream> AuthBackend::Watch(int64_t after_version) {
+  const auto stream = WatchStream::Make();
   std::unique_lock lock(mutex_);
   if (closed_) {
     stream->Close(Stopping());
@@ -22,8 +24,8 @@ std::shared_ptr<AuthCore::Stream> AuthCore::Watch(int64_t after_version) {
   streams_.push_back(stream);
   lock.unlock();
   const uint64_t watcher = feed_.Subscribe(
-      after_version, [stream](const Stream::MessagePtr& message) { stream->Push(message); });
-  // gRPC ends a stream only after the handler has returned it, so this is not too late.
+      after_version, [stream](const WatchStream::MessagePtr& message) { stream->Push(message); });
+  // Not too late: gRPC ends a stream only after the handler has returned it.
   stream->set_on_done([self = shared_from_this(), watcher, raw = stream.get()] {
     self->feed_.Unsubscribe(watcher);
     std::lock_guard lock(self->mutex_);
@@ -32,8 +34,8 @@ std::shared_ptr<AuthCore::Stream> AuthCore::Watch(int64_t after_version) {
   return stream;
 }
 
-void AuthCore::CloseStreams() {
-  std::list<std::shared_ptr<Stream>> streams;
+void AuthBackend::CloseStreams() {
+  std::list<std::shared_ptr<WatchStream>> streams;
   {
     std::lock_guard lock(mutex_);
     closed_ = true;
@@ -42,7 +44,7 @@ void AuthCore::CloseStreams() {
   for (const auto& stream : streams) stream->Close(Stopping());
 }
 
-void AuthCore::Stop() {
+void AuthBackend::Stop() {
   CloseStreams();
   workers_.Stop();
   feed_.Stop();

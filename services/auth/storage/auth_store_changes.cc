@@ -1,5 +1,5 @@
-// The changes of AuthStore: each one transaction of the change itself, its version, its audit event
-// and the answer that a repeated call gets.
+// The mutations of AuthStore. Each writes the change, its version, its audit event and the response
+// for a repeated call in one transaction.
 #include "common/base/crypto.h"
 #include "common/base/id.h"
 #include "common/keys/key_format.h"
@@ -14,8 +14,8 @@ using sql::SqlResult;
 namespace {
 
 constexpr int kCommitAttempts = 3;
-// Far longer than anybody repeats a call.
-constexpr int64_t kKeepAnswersUs = int64_t{7} * 24 * 3600 * 1'000'000;
+// Far longer than a client retries.
+constexpr int64_t kKeepResponsesUs = int64_t{7} * 24 * 3600 * 1'000'000;
 
 LimitValues ToValues(const v1::Limits& limits) {
   return {.requests_per_minute = limits.requests_per_minute(),
@@ -29,8 +29,8 @@ std::string LimitsText(const v1::Limits& limits) {
          std::to_string(limits.concurrent_requests());
 }
 
-// The first check that fails.
-Result<void> All(std::initializer_list<Result<void>> checks) {
+// The error of the first check that failed.
+Result<void> FirstFailure(std::initializer_list<Result<void>> checks) {
   for (const Result<void>& check : checks) {
     if (!check) return Fail{check.error()};
   }
@@ -41,16 +41,16 @@ template <typename Message>
 Result<Message> Parse(const Result<std::string>& bytes) {
   if (!bytes) return Fail{bytes.error()};
   Message message;
-  if (!message.ParseFromString(*bytes)) return Internal("a kept answer can not be read");
+  if (!message.ParseFromString(*bytes)) return Internal("a stored response cannot be parsed");
   return message;
 }
 
-SqlResult<void> Done(SqlResult<int64_t> result) {
+SqlResult<void> WithoutCount(SqlResult<int64_t> result) {
   if (!result) return Fail{std::move(result).error()};
   return {};
 }
 
-// Gives the request the id that an unclear COMMIT is resolved by.
+// Without an id a COMMIT with unknown outcome could not be retried.
 template <typename Request>
 void EnsureRequestId(Request& request) {
   if (request.request_id().empty()) request.set_request_id(Id::New().ToHex());
@@ -60,7 +60,7 @@ SqlResult<void> InsertKey(sql::Connection& connection, const v1::Key& key,
                           const std::string& lookup) {
   const std::string allowed = JoinLines(key.allowed_models());
   const v1::Limits& limits = key.key_limits();
-  return Done(connection.Execute(
+  return WithoutCount(connection.Execute(
       "INSERT INTO virtual_key (key_id, lookup, workspace_id, name, state, expires_at_us, "
       "allowed_models, requests_per_minute, tokens_per_minute, concurrent_requests, version, "
       "created_at_us, last_four) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
@@ -81,7 +81,7 @@ SqlResult<void> AuthStore::Change::Audit(AuditRecord record) {
   record.sequence = ++head.audit_sequence;
   record.at_us = now_us;
   head.audit_hash = AuditHash(head.audit_hash, record);
-  return Done(connection.Execute(
+  return WithoutCount(connection.Execute(
       "INSERT INTO audit_event (sequence, at_us, actor, action, workspace_id, subject, detail, "
       "hash) "
       "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -94,7 +94,7 @@ Result<std::string> AuthStore::Apply(const std::string& request_id, std::string_
                                      const Body& body) {
   const std::string content = Sha256(std::string(kind) + '\n' + request.SerializeAsString());
   for (int attempt = 1;; ++attempt) {
-    std::string answer;
+    std::string response;
     std::optional<Error> refusal;
     const auto done =
         database_->Transact(sql::TxMode::kWrite, [&](sql::Connection& sql) -> SqlResult<void> {
@@ -102,12 +102,13 @@ Result<std::string> AuthStore::Apply(const std::string& request_id, std::string_
           auto applied = ApplyOnce(change, request_id, content, body);
           refusal = std::move(change.refusal);
           if (!applied) return Fail{applied.error()};
-          answer = std::move(*applied);
+          response = std::move(*applied);
           return {};
         });
-    if (done) return answer;
+    if (done) return response;
     if (refusal) return Fail{std::move(*refusal)};
-    // Whether an unclear COMMIT happened is told by the answer kept with it.
+    // Unknown whether the COMMIT took effect: if it did, the next attempt finds the stored
+    // response.
     if (done.error().kind != sql::ErrorKind::kCommitUnknown || attempt == kCommitAttempts) {
       return Fail{ToError(done.error())};
     }
@@ -123,53 +124,53 @@ SqlResult<std::string> AuthStore::ApplyOnce(Change& change, const std::string& r
   if (!locked) return Fail{locked.error()};
   change.now_us = clock_.WallUs();
 
-  std::optional<std::string> kept_content;
-  std::string kept_answer;
-  auto looked = sql.Query("SELECT content, answer FROM admin_request WHERE request_id = $1",
-                          {request_id}, [&](const sql::Row& row) {
-                            kept_content = row.Text(0);
-                            kept_answer = row.Text(1);
-                          });
-  if (!looked) return Fail{looked.error()};
-  if (kept_content) {
-    if (*kept_content == content) return kept_answer;
+  std::optional<std::string> stored_content;
+  std::string stored_response;
+  auto read = sql.Query("SELECT content, answer FROM admin_request WHERE request_id = $1",
+                        {request_id}, [&](const sql::Row& row) {
+                          stored_content = row.Text(0);
+                          stored_response = row.Text(1);
+                        });
+  if (!read) return Fail{read.error()};
+  if (stored_content) {
+    if (*stored_content == content) return stored_response;
     return change.Refuse(
-        BadRequest("This request id has been used for another request.", "request_id").error);
+        BadRequest("This request_id was used for a different request.", "request_id").error);
   }
 
   const Head before = change.head;
-  auto answer = body(change);
-  if (!answer) return answer;
-  auto kept = Done(sql.Execute(
+  auto response = body(change);
+  if (!response) return response;
+  auto stored = WithoutCount(sql.Execute(
       "INSERT INTO admin_request (request_id, content, answer, at_us) VALUES ($1, $2, $3, $4)",
-      {request_id, sql::Param::Blob(content), sql::Param::Blob(*answer), change.now_us}));
-  if (!kept) return Fail{kept.error()};
-  auto pruned = Done(
-      sql.Execute("DELETE FROM admin_request WHERE at_us < $1", {change.now_us - kKeepAnswersUs}));
+      {request_id, sql::Param::Blob(content), sql::Param::Blob(*response), change.now_us}));
+  if (!stored) return Fail{stored.error()};
+  auto pruned = WithoutCount(sql.Execute("DELETE FROM admin_request WHERE at_us < $1",
+                                         {change.now_us - kKeepResponsesUs}));
   if (!pruned) return Fail{pruned.error()};
-  if (change.head.version == before.version) return answer;  // nothing changed
-  auto moved = Done(sql.Execute(
+  if (change.head.version == before.version) return response;  // nothing changed
+  auto advanced = WithoutCount(sql.Execute(
       "UPDATE auth_head SET version = $1, audit_sequence = $2, audit_hash = $3 WHERE id = 1",
       {change.head.version, change.head.audit_sequence, sql::Param::Blob(change.head.audit_hash)}));
-  if (!moved) return Fail{moved.error()};
-  return answer;
+  if (!advanced) return Fail{advanced.error()};
+  return response;
 }
 
 Result<v1::CreateWorkspaceResponse> AuthStore::CreateWorkspace(v1::CreateWorkspaceRequest request) {
   EnsureRequestId(request);
-  // As asked: a repeated call must be recognized before an id is made for it.
-  const v1::CreateWorkspaceRequest asked = request;
+  // Without the defaults below: the random id must not make a repeated request look like another.
+  const v1::CreateWorkspaceRequest original = request;
   if (request.workspace_id().empty()) {
     request.set_workspace_id("ws-" + HexEncode(RandomBytes(6)));
   }
   if (request.name().empty()) request.set_name(request.workspace_id());
   const auto checked =
-      All({CheckRequestId(request.request_id()), CheckWorkspaceId(request.workspace_id()),
-           CheckName(request.name()), CheckLimits(ToValues(request.limits())),
-           CheckRemark(request.actor(), "actor")});
+      FirstFailure({CheckRequestId(request.request_id()), CheckWorkspaceId(request.workspace_id()),
+                    CheckName(request.name()), CheckLimits(ToValues(request.limits())),
+                    CheckRemark(request.actor(), "actor")});
   if (!checked) return Fail{checked.error()};
   return Parse<v1::CreateWorkspaceResponse>(Apply(
-      request.request_id(), "CreateWorkspace", asked,
+      request.request_id(), "CreateWorkspace", original,
       [&](Change& change) -> SqlResult<std::string> {
         const v1::Limits& limits = request.limits();
         auto added = change.connection.Execute(
@@ -181,7 +182,7 @@ Result<v1::CreateWorkspaceResponse> AuthStore::CreateWorkspace(v1::CreateWorkspa
         if (!added) return Fail{added.error()};
         if (*added == 0) {
           return change.Refuse(
-              BadRequest("There is already a workspace \"" + request.workspace_id() + "\".",
+              BadRequest("Workspace \"" + request.workspace_id() + "\" already exists.",
                          "workspace_id")
                   .error);
         }
@@ -207,22 +208,22 @@ Result<v1::CreateKeyResponse> AuthStore::CreateKey(v1::CreateKeyRequest request)
   const std::vector<std::string> models(request.allowed_models().begin(),
                                         request.allowed_models().end());
   const auto checked =
-      All({CheckRequestId(request.request_id()), CheckWorkspaceId(request.workspace_id()),
-           CheckName(request.name()), CheckLimits(ToValues(request.limits())),
-           CheckAllowedModels(models), CheckRemark(request.actor(), "actor")});
+      FirstFailure({CheckRequestId(request.request_id()), CheckWorkspaceId(request.workspace_id()),
+                    CheckName(request.name()), CheckLimits(ToValues(request.limits())),
+                    CheckAllowedModels(models), CheckRemark(request.actor(), "actor")});
   if (!checked) return Fail{checked.error()};
   const MadeKey made = MakeKey(options_.brand);
   const std::string lookup = Lookup(KeyDigest(made.text));
   const auto insert = [&](Change& change) -> SqlResult<std::string> {
-    // Here and not with the other checks: a repeated call gets its answer after the expiry too.
+    // Not with the other checks: a repeated request gets its stored response even after the expiry.
     if (auto ahead = CheckExpiry(request.expires_at_us(), change.now_us); !ahead) {
       return change.Refuse(ahead.error());
     }
     std::optional<v1::Workspace> workspace;
-    auto looked = change.connection.Query(
+    auto read = change.connection.Query(
         std::string(kSelectWorkspaces) + " WHERE workspace_id = $1", {request.workspace_id()},
         [&](const sql::Row& row) { workspace = ReadWorkspace(row); });
-    if (!looked) return Fail{looked.error()};
+    if (!read) return Fail{read.error()};
     if (!workspace) {
       return change.Refuse(
           Error{.id = ErrorId::kNotFound,
@@ -256,9 +257,9 @@ Result<v1::CreateKeyResponse> AuthStore::CreateKey(v1::CreateKeyRequest request)
       Parse<v1::CreateKeyResponse>(Apply(request.request_id(), "CreateKey", request, insert));
   if (!response) return response;
   if (response->key().key_id() != made.key_id) {
-    return BadRequest("This request has already made the key " + response->key().key_id() +
-                          ". Its secret was shown then and can not be shown again: revoke it and "
-                          "make another key under a new request id.",
+    return BadRequest("This request already created the key " + response->key().key_id() +
+                          ". Its secret was shown then and cannot be shown again: revoke it and "
+                          "create another key with a new request_id.",
                       "request_id");
   }
   response->set_secret(made.text);
@@ -268,8 +269,8 @@ Result<v1::CreateKeyResponse> AuthStore::CreateKey(v1::CreateKeyRequest request)
 Result<v1::SetKeyStateResponse> AuthStore::SetKeyState(v1::SetKeyStateRequest request) {
   EnsureRequestId(request);
   const auto checked =
-      All({CheckRequestId(request.request_id()), CheckRemark(request.actor(), "actor"),
-           CheckRemark(request.reason(), "reason")});
+      FirstFailure({CheckRequestId(request.request_id()), CheckRemark(request.actor(), "actor"),
+                    CheckRemark(request.reason(), "reason")});
   if (!checked) return Fail{checked.error()};
   if (request.state() != v1::KEY_STATE_ACTIVE && request.state() != v1::KEY_STATE_DISABLED &&
       request.state() != v1::KEY_STATE_REVOKED) {
@@ -278,10 +279,10 @@ Result<v1::SetKeyStateResponse> AuthStore::SetKeyState(v1::SetKeyStateRequest re
   return Parse<v1::SetKeyStateResponse>(Apply(
       request.request_id(), "SetKeyState", request, [&](Change& change) -> SqlResult<std::string> {
         v1::SetKeyStateResponse response;
-        auto looked = change.connection.Query(
+        auto read = change.connection.Query(
             std::string(kSelectKeys) + " WHERE k.key_id = $1", {request.key_id()},
             [&](const sql::Row& row) { *response.mutable_key() = ReadKey(row); });
-        if (!looked) return Fail{looked.error()};
+        if (!read) return Fail{read.error()};
         if (!response.has_key()) {
           return change.Refuse(
               Error{.id = ErrorId::kNotFound,
