@@ -15,7 +15,7 @@
 namespace tollgate {
 namespace {
 
-// Twice until a changed file counts as finished: half a second in all.
+// A changed file is read after two periods (CatalogSource::Poll): half a second.
 constexpr auto kPollPeriod = std::chrono::milliseconds(250);
 
 class CatalogModule : public Module {
@@ -25,8 +25,8 @@ class CatalogModule : public Module {
         source_(settings.file(), settings.brand().empty() ? "tollgate" : settings.brand()),
         publisher_(context.loops.loop(0)),
         rpc_(publisher_),
-        version_(metrics::Gauge("tollgate_catalog_version", "Version of the snapshot in force.")),
-        models_(metrics::Gauge("tollgate_catalog_models", "Models in the snapshot in force.")),
+        version_(metrics::Gauge("tollgate_catalog_version", "Version of the current snapshot.")),
+        models_(metrics::Gauge("tollgate_catalog_models", "Models in the current snapshot.")),
         good_(Reloads("good")),
         bad_(Reloads("bad")) {}
   ~CatalogModule() override { Stop(); }
@@ -38,8 +38,8 @@ class CatalogModule : public Module {
     if (path_.empty()) return Internal("catalog.file is not set");
     if (auto loaded = source_.Load(); !loaded) {
       std::string all;
-      for (const std::string& complaint : loaded.error()) all += "\n  " + complaint;
-      return Internal("the catalog file can not be used:" + all);
+      for (const std::string& problem : loaded.error()) all += "\n  " + problem;
+      return Internal("the catalog file is invalid:" + all);
     }
     Publish();
     thread_ = std::thread([this] { Watch(); });
@@ -47,7 +47,7 @@ class CatalogModule : public Module {
     return {};
   }
   bool Ready() const override { return ready_; }
-  // The watchers' streams would never end by themselves.
+  // Watch streams have no end of their own.
   void Drain(int64_t deadline_us) override { publisher_.Close(); }
   void Stop() override {
     ready_ = false;
@@ -63,11 +63,10 @@ class CatalogModule : public Module {
  private:
   static prometheus::Counter& Reloads(const char* result) {
     return metrics::Counter("tollgate_catalog_reloads_total",
-                            "Changed catalog files that were read, by result.",
-                            {{"result", result}});
+                            "Reads of a changed catalog file, by result.", {{"result", result}});
   }
 
-  // A thread of its own: it reads files, which may take their time.
+  // Polls on its own thread: file reads may block.
   void Watch() {
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, kPollPeriod, [this] { return stopping_; })) {
@@ -77,17 +76,18 @@ class CatalogModule : public Module {
     }
   }
   void Poll() {
-    catalog::Complaints complaints;
-    switch (source_.Poll(complaints)) {
+    catalog::Problems problems;
+    switch (source_.Poll(problems)) {
       case catalog::CatalogSource::Change::kNone:
         return;
       case catalog::CatalogSource::Change::kNew:
         good_.Increment();
         return Publish();
-      case catalog::CatalogSource::Change::kBad:
+      case catalog::CatalogSource::Change::kInvalid:
         bad_.Increment();
-        for (const std::string& complaint : complaints) {
-          log::Error("catalog file refused, the last good one stays", {{"complaint", complaint}});
+        for (const std::string& problem : problems) {
+          log::Error("catalog file refused; keeping the last valid catalog",
+                     {{"problem", problem}});
         }
     }
   }
@@ -96,14 +96,14 @@ class CatalogModule : public Module {
     publisher_.Publish(snapshot);
     version_.Set(static_cast<double>(snapshot.version()));
     models_.Set(snapshot.models_size());
-    log::Info("catalog in force", {{"version", snapshot.version()},
-                                   {"digest", snapshot.digest()},
-                                   {"models", snapshot.models_size()},
-                                   {"pools", snapshot.pools_size()}});
+    log::Info("catalog loaded", {{"version", snapshot.version()},
+                                 {"digest", snapshot.digest()},
+                                 {"models", snapshot.models_size()},
+                                 {"pools", snapshot.pools_size()}});
   }
 
   const std::string path_;
-  catalog::CatalogSource source_;  // of Start and then of the thread
+  catalog::CatalogSource source_;  // used by Start, then by the thread only
   catalog::CatalogPublisher publisher_;
   catalog::CatalogRpc rpc_;
   prometheus::Gauge& version_;

@@ -1,4 +1,4 @@
-// The catalog service as a module of a process.
+// The catalog service as a module: it runs in tollgate-catalog or in tollgate-allinone.
 #pragma once
 
 #include <memory>

@@ -1,3 +1,4 @@
+// tollgate-catalog: models, prices and engine pools as a process of its own.
 #include "common/host/host.h"
 #include "services/catalog/catalog_module.h"
 

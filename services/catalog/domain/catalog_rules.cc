@@ -30,7 +30,7 @@ bool IsAlnum(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-// A part of a hub id, a pool's or an engine's name.
+// One half of a model id, or the name of a pool or an engine.
 bool IsName(std::string_view text) {
   if (text.empty() || text.size() > 96 || !IsAlnum(text.front())) return false;
   return std::all_of(text.begin(), text.end(),
@@ -62,18 +62,18 @@ std::optional<int64_t> ParseDate(std::string_view text) {
 }
 
 template <typename Map>
-std::string Known(const Map& map) {
+std::string Names(const Map& map) {
   std::string names;
   for (const auto& entry : map) names += (names.empty() ? "" : ", ") + entry.first;
   return names;
 }
 
 template <typename Map>
-std::string Unknown(const Map& map, const std::string& text) {
+std::string NotOneOf(const Map& map, const std::string& text) {
   std::vector<std::string> names;
   for (const auto& entry : map) names.push_back(entry.first);
   const std::string close = ClosestName(text, names);
-  std::string message = "\"" + text + "\" is not one of " + Known(map);
+  std::string message = "\"" + text + "\" is not one of " + Names(map);
   if (!close.empty()) message += " (did you mean \"" + close + "\"?)";
   return message;
 }
@@ -84,39 +84,39 @@ class Builder {
           const LineOf& line_of)
       : file_(file), brand_(brand), name_(name), line_of_(line_of) {}
 
-  BasicResult<v1::Snapshot, Complaints> Build() {
+  BasicResult<v1::Snapshot, Problems> Build() {
     // Pools first: models refer to them.
     for (int i = 0; i < file_.pools_size(); ++i) AddPool(i);
     for (int i = 0; i < file_.models_size(); ++i) AddModel(i);
     if (file_.has_unlisted()) AddUnlisted();
-    if (!complaints_.empty()) return Fail{std::move(complaints_)};
-    // The same messages always serialize alike here: there are no maps in them.
+    if (!problems_.empty()) return Fail{std::move(problems_)};
+    // Deterministic: the messages have no map fields.
     snapshot_.set_digest(HexEncode(Sha256(snapshot_.SerializeAsString())));
     return std::move(snapshot_);
   }
 
  private:
-  void Complain(const Place& place, const std::string& what, const std::string& message) {
+  void AddProblem(const Location& location, const std::string& what, const std::string& message) {
     std::string text = name_;
-    if (const int line = line_of_(place); line > 0) text += ":" + std::to_string(line);
+    if (const int line = line_of_(location); line > 0) text += ":" + std::to_string(line);
     text += ": " + what + ": ";
-    if (!place.field.empty()) text += place.field + ": ";
-    complaints_.push_back(text + message);
+    if (!location.field.empty()) text += location.field + ": ";
+    problems_.push_back(text + message);
   }
 
   void AddPool(int index) {
     const config::v1::CatalogPool& from = file_.pools(index);
     const std::string what = from.name().empty() ? "pool number " + std::to_string(index + 1)
                                                  : "pool \"" + from.name() + "\"";
-    const auto complain = [&](const std::string& field, const std::string& message) {
-      Complain({.list = "pools", .index = index, .field = field}, what, message);
+    const auto report = [&](const std::string& field, const std::string& message) {
+      AddProblem({.list = "pools", .index = index, .field = field}, what, message);
     };
     if (!IsName(from.name())) {
-      complain("name", "must be 1 to 96 letters, digits, dots, hyphens or underscores");
+      report("name", "must be 1 to 96 letters, digits, dots, hyphens or underscores");
     } else if (!pools_.insert(from.name()).second) {
-      complain("name", "is used by two pools");
+      report("name", "is used by two pools");
     }
-    if (from.engines_size() == 0) complain("engines", "must list at least one engine");
+    if (from.engines_size() == 0) report("engines", "must list at least one engine");
     v1::Pool& pool = *snapshot_.add_pools();
     pool.set_name(from.name());
     for (int i = 0; i < from.engines_size(); ++i) AddEngine(pool, index, i);
@@ -127,21 +127,21 @@ class Builder {
     const std::string what = from.id().empty() ? "engine number " + std::to_string(index + 1) +
                                                      " of pool \"" + pool.name() + "\""
                                                : "engine \"" + from.id() + "\"";
-    const auto complain = [&](const std::string& field, const std::string& message) {
-      Complain({.list = "pools", .index = pool_index, .engine = index, .field = field}, what,
-               message);
+    const auto report = [&](const std::string& field, const std::string& message) {
+      AddProblem({.list = "pools", .index = pool_index, .engine = index, .field = field}, what,
+                 message);
     };
     if (!IsName(from.id())) {
-      complain("id", "must be 1 to 96 letters, digits, dots, hyphens or underscores");
+      report("id", "must be 1 to 96 letters, digits, dots, hyphens or underscores");
     } else if (!engines_.insert(from.id()).second) {
-      complain("id", "is used by two engines");
+      report("id", "is used by two engines");
     }
     const auto kind = kEngineKinds.find(from.kind().empty() ? "openai" : from.kind());
-    if (kind == kEngineKinds.end()) complain("kind", Unknown(kEngineKinds, from.kind()));
+    if (kind == kEngineKinds.end()) report("kind", NotOneOf(kEngineKinds, from.kind()));
     if (const std::string bad = EngineUrlProblem(from.base_url()); !bad.empty()) {
-      complain("base_url", bad);
+      report("base_url", bad);
     }
-    if (from.max_concurrency() < 0) complain("max_concurrency", "must not be negative");
+    if (from.max_concurrency() < 0) report("max_concurrency", "must not be negative");
     v1::Engine& engine = *pool.add_engines();
     engine.set_id(from.id());
     if (kind != kEngineKinds.end()) engine.set_kind(kind->second);
@@ -150,29 +150,30 @@ class Builder {
     engine.set_max_concurrency(from.max_concurrency());
   }
 
-  using ComplainFn = std::function<void(const std::string& field, const std::string& message)>;
+  using ReportFn = std::function<void(const std::string& field, const std::string& message)>;
 
   void AddModel(int index) {
     const config::v1::CatalogModel& from = file_.models(index);
     const std::string what = from.id().empty() ? "model number " + std::to_string(index + 1)
                                                : "model \"" + from.id() + "\"";
-    const ComplainFn complain = [&](const std::string& field, const std::string& message) {
-      Complain({.list = "models", .index = index, .field = field}, what, message);
+    const ReportFn report = [&](const std::string& field, const std::string& message) {
+      AddProblem({.list = "models", .index = index, .field = field}, what, message);
     };
     v1::Model& model = *snapshot_.add_models();
-    CheckId(from, complain);
+    CheckId(from, report);
     model.set_id(from.id());
     model.set_display_name(from.name().empty() ? from.id() : from.name());
     model.set_description(from.description());
-    SetSizes(from, model, complain);
-    SetPrices(from, model, complain);
-    SetCapabilities(from, model, complain);
-    SetPlaces(from, model, complain);
+    SetTokenLimits(from, model, report);
+    SetPrices(from, model, report);
+    SetCapabilities(from, model, report);
+    SetMetadata(from, model, report);
+    SetPoolAndWorkspace(from, model, report);
     model.set_serving(!from.suspended());
     model.set_engine_model(from.engine_model());
   }
 
-  // The terms for ids that the file does not list: a model without an id.
+  // The terms for ids that the file does not list, as a model without an id.
   void AddUnlisted() {
     config::v1::CatalogModel from;
     from.set_pool(file_.unlisted().pool());
@@ -181,39 +182,37 @@ class Builder {
     from.set_input_usd_per_million(file_.unlisted().input_usd_per_million());
     from.set_output_usd_per_million(file_.unlisted().output_usd_per_million());
     from.add_capabilities("completion");
-    const ComplainFn complain = [&](const std::string& field, const std::string& message) {
-      Complain({.list = "unlisted", .field = field}, "unlisted", message);
+    const ReportFn report = [&](const std::string& field, const std::string& message) {
+      AddProblem({.list = "unlisted", .field = field}, "unlisted", message);
     };
     v1::Model& model = *snapshot_.mutable_unlisted();
-    SetSizes(from, model, complain);
-    SetPrices(from, model, complain);
-    SetCapabilities(from, model, complain);
-    SetPlaces(from, model, complain);
+    SetTokenLimits(from, model, report);
+    SetPrices(from, model, report);
+    SetCapabilities(from, model, report);
+    SetPoolAndWorkspace(from, model, report);
     model.set_serving(true);
   }
 
-  void CheckId(const config::v1::CatalogModel& from, const ComplainFn& complain) {
+  void CheckId(const config::v1::CatalogModel& from, const ReportFn& report) {
     const std::string& id = from.id();
     const size_t slash = id.find('/');
     if (slash == std::string::npos || !IsName(id.substr(0, slash)) ||
         !IsName(id.substr(slash + 1))) {
-      complain("id",
-               "must be <namespace>/<model> of letters, digits, dots, hyphens and underscores");
+      report("id", "must be <namespace>/<model> of letters, digits, dots, hyphens and underscores");
     } else if (id.substr(0, slash) == brand_) {
-      complain("id", "must not start with \"" + brand_ + "/\": that is the refused legacy form");
+      report("id", "must not start with \"" + brand_ + "/\": that is the refused legacy form");
     } else if (!models_.insert(id).second) {
-      complain("id", "is used by two models");
+      report("id", "is used by two models");
     }
   }
 
-  static void SetSizes(const config::v1::CatalogModel& from, v1::Model& model,
-                       const ComplainFn& complain) {
-    if (from.context_window() <= 0)
-      complain("context_window", "must be a number of tokens above 0");
-    if (from.max_output_tokens() < 0) complain("max_output_tokens", "must not be negative");
+  static void SetTokenLimits(const config::v1::CatalogModel& from, v1::Model& model,
+                             const ReportFn& report) {
+    if (from.context_window() <= 0) report("context_window", "must be a number of tokens above 0");
+    if (from.max_output_tokens() < 0) report("max_output_tokens", "must not be negative");
     if (from.context_window() > 0 && from.max_output_tokens() > from.context_window()) {
-      complain("max_output_tokens",
-               "must not be above context_window (" + std::to_string(from.context_window()) + ")");
+      report("max_output_tokens",
+             "must not be above context_window (" + std::to_string(from.context_window()) + ")");
     }
     model.set_context_window(from.context_window());
     model.set_max_output_tokens(from.max_output_tokens() > 0 ? from.max_output_tokens()
@@ -221,14 +220,14 @@ class Builder {
   }
 
   static void SetPrices(const config::v1::CatalogModel& from, v1::Model& model,
-                        const ComplainFn& complain) {
+                        const ReportFn& report) {
     const auto price = [&](const std::string& field, const std::string& text) -> int64_t {
       const auto pico = ParseUsdPerMillionToPico(text);
       if (!pico) {
-        complain(field, text.empty() ? "is missing (write \"0\" for a free model)"
-                                     : "\"" + text +
-                                           "\" is not a price in USD per million tokens with at "
-                                           "most 6 decimals, such as \"0.15\"");
+        report(field, text.empty() ? "is missing (write \"0\" for a free model)"
+                                   : "\"" + text +
+                                         "\" is not a price in USD per million tokens with at "
+                                         "most 6 decimals, such as \"0.15\"");
       }
       return pico.value_or(0);
     };
@@ -238,44 +237,48 @@ class Builder {
   }
 
   static void SetCapabilities(const config::v1::CatalogModel& from, v1::Model& model,
-                              const ComplainFn& complain) {
+                              const ReportFn& report) {
     std::set<v1::Capability> seen;
     for (const std::string& text : from.capabilities()) {
       const auto found = kCapabilities.find(text);
       if (found == kCapabilities.end()) {
-        complain("capabilities", Unknown(kCapabilities, text));
+        report("capabilities", NotOneOf(kCapabilities, text));
       } else if (!seen.insert(found->second).second) {
-        complain("capabilities", "\"" + text + "\" stands there twice");
+        report("capabilities", "\"" + text + "\" is listed twice");
       } else {
         model.add_capabilities(found->second);
       }
     }
     if (!seen.contains(v1::CAPABILITY_CHAT) && !seen.contains(v1::CAPABILITY_COMPLETION) &&
         !seen.contains(v1::CAPABILITY_EMBEDDING)) {
-      complain("capabilities", "must hold at least one of chat, completion, embedding");
+      report("capabilities", "must hold at least one of chat, completion, embedding");
     }
   }
 
-  void SetPlaces(const config::v1::CatalogModel& from, v1::Model& model,
-                 const ComplainFn& complain) {
+  static void SetMetadata(const config::v1::CatalogModel& from, v1::Model& model,
+                          const ReportFn& report) {
     const std::string& url = from.documentation_url();
     if (!url.empty() && !url.starts_with("https://") && !url.starts_with("http://")) {
-      complain("documentation_url", "must start with https:// or http://");
+      report("documentation_url", "must start with https:// or http://");
     }
     model.set_documentation_url(url);
     if (!from.created().empty()) {
       const auto created = ParseDate(from.created());
-      if (!created) complain("created", "\"" + from.created() + "\" is not a date YYYY-MM-DD");
+      if (!created) report("created", "\"" + from.created() + "\" is not a date YYYY-MM-DD");
       model.set_created_at_s(created.value_or(0));
     }
+  }
+
+  void SetPoolAndWorkspace(const config::v1::CatalogModel& from, v1::Model& model,
+                           const ReportFn& report) {
     if (from.pool().empty()) {
-      complain("pool", "is missing");
+      report("pool", "is missing");
     } else if (!pools_.contains(from.pool())) {
-      complain("pool", "\"" + from.pool() + "\" is not the name of a pool in this file");
+      report("pool", "\"" + from.pool() + "\" is not the name of a pool in this file");
     }
     model.set_pool(from.pool());
     if (!from.workspace().empty() && !IsWorkspaceId(from.workspace())) {
-      complain("workspace", "\"" + from.workspace() + "\" is not a workspace id");
+      report("workspace", "\"" + from.workspace() + "\" is not a workspace id");
     }
     model.set_workspace_id(from.workspace());
   }
@@ -285,7 +288,7 @@ class Builder {
   const std::string& name_;
   const LineOf& line_of_;
   v1::Snapshot snapshot_;
-  Complaints complaints_;
+  Problems problems_;
   std::set<std::string> pools_;
   std::set<std::string> engines_;
   std::set<std::string> models_;
@@ -293,10 +296,9 @@ class Builder {
 
 }  // namespace
 
-BasicResult<v1::Snapshot, Complaints> BuildSnapshot(const config::v1::CatalogFile& file,
-                                                    const std::string& brand,
-                                                    const std::string& name,
-                                                    const LineOf& line_of) {
+BasicResult<v1::Snapshot, Problems> BuildSnapshot(const config::v1::CatalogFile& file,
+                                                  const std::string& brand, const std::string& name,
+                                                  const LineOf& line_of) {
   return Builder(file, brand, name, line_of).Build();
 }
 

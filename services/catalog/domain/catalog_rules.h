@@ -1,6 +1,6 @@
-// From the operator's catalog.yaml to the snapshot that everybody gets: every rule that a catalog
-// must keep stands here. Pure: text in, snapshot or complaints out. spec: gateway-spec.md "Model
-// catalog entry".
+// Validates the operator's catalog.yaml and builds the snapshot that gateways, routers and
+// dashboards get: model ids, prices, limits, capabilities, pools and engines. Pure. spec:
+// docs/contract.md "Model catalog entry".
 #pragma once
 
 #include <functional>
@@ -13,27 +13,27 @@
 
 namespace tollgate::catalog {
 
-// Where things stand in the file, for complaints: the line of a field of models[i] or
-// pools[i].engines[j], or of unlisted; of the whole item when the field is not written there, 0
-// when unknown.
-struct Place {
-  std::string list;  // "models", "pools" or "unlisted", which is no list
-  int index = 0;
-  int engine = -1;  // of a pool's engines; -1: not an engine
+// An item and a field of the file, to find the line of a problem.
+struct Location {
+  std::string list;  // "models", "pools" or "unlisted" (a single item)
+  int index = 0;     // in the list
+  int engine = -1;   // index in the engines of a pool; -1: the item is not an engine
   std::string field;
 };
-using LineOf = std::function<int(const Place&)>;
+// The line of the field, or of its item when the field is absent; 0 when unknown.
+using LineOf = std::function<int(const Location&)>;
 
-// All complaints at once, one line each: "catalog.yaml:12: model \"a/b\": pool: …".
-using Complaints = std::vector<std::string>;
+// All problems of a file, one line each: "catalog.yaml:12: model \"a/b\": pool: …".
+using Problems = std::vector<std::string>;
 
-// Checks the file's content and builds its snapshot; version is still 0 and the digest covers
-// everything else. brand: model ids <brand>/… are the refused legacy form.
-BasicResult<v1::Snapshot, Complaints> BuildSnapshot(const config::v1::CatalogFile& file,
-                                                    const std::string& brand,
-                                                    const std::string& name, const LineOf& line_of);
+// Validates the content of a file and builds its snapshot, with version 0 and a digest over
+// everything else. name: the file, for problems. brand: model ids <brand>/… are refused, they are
+// the legacy form.
+BasicResult<v1::Snapshot, Problems> BuildSnapshot(const config::v1::CatalogFile& file,
+                                                  const std::string& brand, const std::string& name,
+                                                  const LineOf& line_of);
 
-// Puts the version in: on the snapshot and on every price.
+// Sets the version of the snapshot and of every price in it.
 void SetVersion(v1::Snapshot& snapshot, int64_t version);
 
 }  // namespace tollgate::catalog

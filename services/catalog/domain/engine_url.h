@@ -1,5 +1,4 @@
-// The address of an engine as the catalog writes it: http://host:port or https://host[:port],
-// nothing after it.
+// Validates the base_url of an engine: http://host:port or https://host[:port], without a path.
 #pragma once
 
 #include <string>
@@ -7,7 +6,7 @@
 
 namespace tollgate::catalog {
 
-// What is wrong with it, for people; empty when nothing is.
+// A description of the first problem; empty when the URL is valid.
 std::string EngineUrlProblem(std::string_view url);
 
 }  // namespace tollgate::catalog

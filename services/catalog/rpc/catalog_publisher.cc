@@ -5,8 +5,8 @@
 
 namespace tollgate::catalog {
 
-// No pings: an unchanged catalog has nothing to say, and a broken connection is gRPC's to find. A
-// watcher that is several catalogs behind begins anew.
+// No pings: watchers keep the last snapshot anyway, and gRPC detects broken connections. A watcher
+// with a full queue is disconnected and starts with the latest snapshot.
 CatalogPublisher::CatalogPublisher(Loop& loop) : hub_(loop, {.ping_ms = 0, .max_queued = 16}) {}
 
 void CatalogPublisher::Publish(const v1::Snapshot& snapshot) {
@@ -16,7 +16,7 @@ void CatalogPublisher::Publish(const v1::Snapshot& snapshot) {
     std::lock_guard lock(mutex_);
     current_ = std::make_shared<const v1::WatchCatalogResponse>(message);
   }
-  // A watcher that comes in between gets it twice, which its version shows.
+  // A watcher that connects here gets the same version twice, which is harmless.
   hub_.Publish(std::move(message));
 }
 
@@ -28,7 +28,7 @@ std::shared_ptr<const v1::WatchCatalogResponse> CatalogPublisher::current() cons
 grpc::ServerWriteReactor<v1::WatchCatalogResponse>* CatalogPublisher::Watch() {
   return hub_.Open([this] {
     std::vector<v1::WatchCatalogResponse> first;
-    if (const auto newest = current()) first.push_back(*newest);
+    if (const auto latest = current()) first.push_back(*latest);
     return first;
   });
 }

@@ -1,4 +1,4 @@
-// Hands the newest snapshot to everybody who watches. Thread-safe.
+// Pushes the latest snapshot to all watchers. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,13 @@ class CatalogPublisher {
  public:
   explicit CatalogPublisher(Loop& loop);
 
-  // To all watchers now, and to every new one.
+  // Sends the snapshot to all watchers, and to every later one first.
   void Publish(const v1::Snapshot& snapshot);
-  // The newest answer; null before the first.
+  // The latest snapshot; null before the first Publish.
   std::shared_ptr<const v1::WatchCatalogResponse> current() const;
-  // A new watcher's stream: begins with the newest snapshot.
+  // The stream of a new watcher: starts with the latest snapshot.
   grpc::ServerWriteReactor<v1::WatchCatalogResponse>* Watch();
-  // Ends all streams; watchers come back, to another replica if there is one.
+  // Ends all streams. Watchers reconnect, to another replica if there is one.
   void Close() { hub_.Close(); }
 
  private:

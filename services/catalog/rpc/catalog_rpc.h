@@ -1,4 +1,4 @@
-// CatalogService over the publisher.
+// CatalogService: serves what the publisher has.
 #pragma once
 
 #include "services/catalog/rpc/catalog_publisher.h"

@@ -35,7 +35,7 @@ class CatalogRpcTest : public ::testing::Test {
   std::unique_ptr<v1::CatalogService::Stub> stub_;
 };
 
-TEST_F(CatalogRpcTest, BeforeTheFirstSnapshotItIsUnavailable) {
+TEST_F(CatalogRpcTest, CallsFailWithUnavailableBeforeTheFirstSnapshot) {
   grpc::ClientContext context;
   v1::GetCatalogResponse response;
   EXPECT_EQ(stub_->GetCatalog(&context, {}, &response).error_code(), grpc::StatusCode::UNAVAILABLE);
@@ -45,7 +45,7 @@ TEST_F(CatalogRpcTest, BeforeTheFirstSnapshotItIsUnavailable) {
   EXPECT_EQ(response.snapshot().version(), 1);
 }
 
-TEST_F(CatalogRpcTest, AWatcherGetsTheNewestAndThenEachChange) {
+TEST_F(CatalogRpcTest, AWatcherGetsTheLatestSnapshotAndThenEachChange) {
   publisher_.Publish(Version(1));
   publisher_.Publish(Version(2));
   grpc::ClientContext context;
@@ -62,7 +62,7 @@ TEST_F(CatalogRpcTest, AWatcherGetsTheNewestAndThenEachChange) {
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
-TEST_F(CatalogRpcTest, AWatcherThatComesFirstWaits) {
+TEST_F(CatalogRpcTest, AWatcherBeforeTheFirstSnapshotWaits) {
   grpc::ClientContext context;
   auto reader = stub_->WatchCatalog(&context, {});
   std::thread publish([this] { publisher_.Publish(Version(7)); });
@@ -72,7 +72,7 @@ TEST_F(CatalogRpcTest, AWatcherThatComesFirstWaits) {
   publish.join();
 }
 
-TEST_F(CatalogRpcTest, ClosingEndsTheStreams) {
+TEST_F(CatalogRpcTest, CloseEndsTheStreams) {
   publisher_.Publish(Version(1));
   grpc::ClientContext context;
   auto reader = stub_->WatchCatalog(&context, {});
@@ -87,7 +87,7 @@ TEST_F(CatalogRpcTest, ClosingEndsTheStreams) {
   EXPECT_EQ(refused->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_F(CatalogRpcTest, ManyWatchersComeAndGo) {
+TEST_F(CatalogRpcTest, ManyWatchersConnectAndDisconnect) {
   std::atomic<bool> stop{false};
   std::thread publish([&] {
     for (int64_t version = 1; !stop; ++version) publisher_.Publish(Version(version));

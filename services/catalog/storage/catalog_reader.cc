@@ -7,27 +7,27 @@
 namespace tollgate::catalog {
 namespace {
 
-// Finds lines in the text once more with yaml-cpp: the proto that was read from it has none.
-class Lines {
+// Parses the text a second time to find line numbers, which the config proto does not have.
+class LineFinder {
  public:
-  explicit Lines(const std::string& text) {
+  explicit LineFinder(const std::string& text) {
     try {
       root_ = YAML::Load(text);
     } catch (const YAML::Exception&) {
-      // The strict reader has accepted this text, so this is about the line numbers only.
+      // The strict reader has accepted this text: without a tree there are only no line numbers.
       root_ = YAML::Node();
     }
   }
 
-  int Find(const Place& place) const {
+  int Find(const Location& location) const {
     try {
-      YAML::Node item = root_[place.list];
-      if (item.IsSequence()) item.reset(item[place.index]);
-      if (place.engine >= 0) item.reset(item["engines"][place.engine]);
+      YAML::Node item = root_[location.list];
+      if (item.IsSequence()) item.reset(item[location.index]);
+      if (location.engine >= 0) item.reset(item["engines"][location.engine]);
       if (!item.IsDefined()) return 0;
       if (!item.IsMap()) return item.Mark().line + 1;
       for (const auto& member : item) {
-        if (member.first.Scalar() == place.field) return member.first.Mark().line + 1;
+        if (member.first.Scalar() == location.field) return member.first.Mark().line + 1;
       }
       return item.Mark().line + 1;
     } catch (const YAML::Exception&) {
@@ -41,15 +41,16 @@ class Lines {
 
 }  // namespace
 
-BasicResult<v1::Snapshot, Complaints> ReadCatalog(const std::string& text, const std::string& name,
-                                                  const std::string& base_dir,
-                                                  const std::string& brand) {
+BasicResult<v1::Snapshot, Problems> ReadCatalog(const std::string& text, const std::string& name,
+                                                const std::string& base_dir,
+                                                const std::string& brand) {
   config::v1::CatalogFile file;
   if (auto loaded = config::LoadText(text, name, base_dir, file); !loaded) {
-    return Fail{Complaints{loaded.error()}};
+    return Fail{Problems{loaded.error()}};
   }
-  const Lines lines(text);
-  return BuildSnapshot(file, brand, name, [&](const Place& place) { return lines.Find(place); });
+  const LineFinder lines(text);
+  return BuildSnapshot(file, brand, name,
+                       [&](const Location& location) { return lines.Find(location); });
 }
 
 }  // namespace tollgate::catalog

@@ -1,5 +1,5 @@
-// Reads the operator's catalog file: strict YAML, then the rules of catalog_rules.h, with the line
-// of every complaint.
+// Parses the catalog file as strict YAML and applies the rules of domain/catalog_rules.h. Every
+// problem has its line number.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace tollgate::catalog {
 
-// Reads and checks a file. text is its content, base_dir where ${file:…} starts.
-BasicResult<v1::Snapshot, Complaints> ReadCatalog(const std::string& text, const std::string& name,
-                                                  const std::string& base_dir,
-                                                  const std::string& brand);
+// text: the content of the file. name: for problems. base_dir: what ${file:…} is relative to.
+BasicResult<v1::Snapshot, Problems> ReadCatalog(const std::string& text, const std::string& name,
+                                                const std::string& base_dir,
+                                                const std::string& brand);
 
 }  // namespace tollgate::catalog

@@ -1,7 +1,5 @@
 #include "services/catalog/storage/catalog_source.h"
 
-#include "services/catalog/storage/catalog_reader.h"
-
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -10,6 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
+
+#include "services/catalog/storage/catalog_reader.h"
 
 namespace tollgate::catalog {
 namespace {
@@ -21,14 +22,14 @@ BasicResult<std::string, std::string> ReadText(const std::string& path) {
   std::ostringstream text;
   if (file) text << file.rdbuf();
   if (!file || file.bad()) {
-    return Fail{path + ": can not be read: " + std::strerror(errno)};
+    return Fail{path + ": cannot be read: " + std::strerror(errno)};
   }
   return std::move(text).str();
 }
 
 }  // namespace
 
-CatalogSource::Signature CatalogSource::Look() const {
+CatalogSource::Signature CatalogSource::ReadSignature() const {
   struct stat status{};
   if (::stat(path_.c_str(), &status) != 0) return {};
   return {.modified_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec,
@@ -36,17 +37,18 @@ CatalogSource::Signature CatalogSource::Look() const {
           .inode = status.st_ino};
 }
 
-BasicResult<CatalogSource::SnapshotPtr, Complaints> CatalogSource::Load() {
-  // Looked at before it is read: a change in between is found by the next look.
-  loaded_ = seen_ = Look();
+BasicResult<CatalogSource::SnapshotPtr, Problems> CatalogSource::Load() {
+  // Before the content: a change during the read is found by the next call.
+  loaded_ = seen_ = ReadSignature();
   auto text = ReadText(path_);
-  if (!text) return Fail{Complaints{text.error()}};
+  if (!text) return Fail{Problems{text.error()}};
   const std::filesystem::path path(path_);
   auto built = ReadCatalog(*text, path.filename().string(),
                            path.has_parent_path() ? path.parent_path().string() : ".", brand_);
   if (!built) return Fail{std::move(built).error()};
   if (current_ && current_->digest() == built->digest()) return current_;
-  // The file's own time, so that replicas and restarts agree about it; never backwards here.
+  // The modification time of the file, so that replicas and restarts agree on the version. Always
+  // above the version before.
   const int64_t version =
       std::max(loaded_.modified_ns / 1000, current_ ? current_->version() + 1 : 1);
   auto snapshot = std::make_shared<v1::Snapshot>(std::move(*built));
@@ -55,17 +57,17 @@ BasicResult<CatalogSource::SnapshotPtr, Complaints> CatalogSource::Load() {
   return current_;
 }
 
-CatalogSource::Change CatalogSource::Poll(Complaints& complaints) {
-  const Signature now = Look();
-  const bool rested = now == std::exchange(seen_, now);
+CatalogSource::Change CatalogSource::Poll(Problems& problems) {
+  const Signature now = ReadSignature();
+  const bool stable = now == std::exchange(seen_, now);
   const bool due = ++polls_ >= kPollsBetweenReads;
-  if (!rested || (now == loaded_ && !due)) return Change::kNone;
+  if (!stable || (now == loaded_ && !due)) return Change::kNone;
   polls_ = 0;
   const SnapshotPtr before = current_;
   if (auto loaded = Load(); !loaded) {
     if (loaded.error() == reported_) return Change::kNone;
-    reported_ = complaints = loaded.error();
-    return Change::kBad;
+    reported_ = problems = loaded.error();
+    return Change::kInvalid;
   }
   reported_.clear();
   return current_ == before ? Change::kNone : Change::kNew;

@@ -1,5 +1,6 @@
-// The catalog file on disk and the last good snapshot of it. A file that breaks a rule changes
-// nothing: the last good snapshot stays. spec: reliability.md section 2, "Dependency lost".
+// Watches the catalog file and keeps the last valid snapshot of it. An invalid file is reported and
+// ignored. Not thread-safe, but the snapshots may be shared between threads.
+// spec: docs/design/limits.md "Dependency lost".
 #pragma once
 
 #include <cstdint>
@@ -17,36 +18,34 @@ class CatalogSource {
   CatalogSource(std::string path, std::string brand)
       : path_(std::move(path)), brand_(std::move(brand)) {}
 
-  // Reads the file now. Fails with the complaints; the last good snapshot stays.
-  BasicResult<SnapshotPtr, Complaints> Load();
+  // Reads the file now. On failure current() stays.
+  BasicResult<SnapshotPtr, Problems> Load();
 
-  enum class Change { kNone, kNew, kBad };
-  // Call a few times a second. A changed file is read once it has rested for a whole period, so
-  // that one that is still being written is not. Every fortieth call reads in any case: the secrets
-  // that the file refers to may have changed. kBad is reported once per change, with its
-  // complaints.
-  Change Poll(Complaints& complaints);
+  enum class Change { kNone, kNew, kInvalid };
+  // Call a few times a second. A changed file is read when it was the same for two calls in a row:
+  // it may still be written until then. Every 40th call reads it in any case, since the secrets
+  // that it refers to may have changed. kInvalid is returned once per change, with its problems.
+  Change Poll(Problems& problems);
 
-  // The last good one; null before the first. One thread at a time may use this class; what it
-  // hands out may go anywhere.
+  // The last valid snapshot; null before the first.
   const SnapshotPtr& current() const { return current_; }
 
  private:
-  // What tells one state of the file from another without reading it.
+  // Detects a change of the file without reading it.
   struct Signature {
     int64_t modified_ns = 0;
     int64_t size = -1;  // -1: no file
     uint64_t inode = 0;
     friend bool operator==(const Signature&, const Signature&) = default;
   };
-  Signature Look() const;
+  Signature ReadSignature() const;
 
   const std::string path_;
   const std::string brand_;
   SnapshotPtr current_;
   Signature loaded_;
   Signature seen_;
-  Complaints reported_;
+  Problems reported_;
   int polls_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// A small good catalog that tests bend.
+// A small valid catalog, and variants of it.
 #pragma once
 
 #include <string>
@@ -38,11 +38,11 @@ pools:
         api_key: secret
 )";
 
-// The catalog with one text replaced by another.
-inline std::string Bent(const std::string& from, const std::string& to) {
+// The catalog with `from` replaced by `to`.
+inline std::string CatalogWith(const std::string& from, const std::string& to) {
   std::string text = kGoodCatalog;
   const size_t at = text.find(from);
-  if (at == std::string::npos) return "the text to replace is not there: " + from;
+  if (at == std::string::npos) return "the sample catalog does not contain: " + from;
   return text.replace(at, from.size(), to);
 }
 
