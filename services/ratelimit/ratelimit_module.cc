@@ -14,18 +14,18 @@ namespace {
 constexpr int64_t kDefaultLeaseSeconds = 30;
 constexpr int64_t kSweepMs = 1000;
 
-// Forgets what is idle once a second and keeps the gauges. Owned by its timer too, which may be on
-// its way when the module stops.
+// Sweeps the store once a second and updates the gauges. Shared with its timer, which may still
+// fire after the module has stopped.
 class Sweeper : public std::enable_shared_from_this<Sweeper> {
  public:
   Sweeper(Loop& loop, const Clock& clock, int64_t lease_us)
       : store(clock, lease_us),
         loop_(loop),
-        leases_(metrics::Gauge("tollgate_ratelimit_leases", "Requests that hold a lease now.")),
+        leases_(metrics::Gauge("tollgate_ratelimit_leases", "Requests that hold a lease.")),
         subjects_(metrics::Gauge("tollgate_ratelimit_subjects",
-                                 "Keys and workspaces about which something is remembered.")),
+                                 "Keys and workspaces with state in memory.")),
         expired_(metrics::Counter("tollgate_ratelimit_leases_expired_total",
-                                  "Leases that ended because nobody renewed them.")) {}
+                                  "Leases that expired without a release.")) {}
 
   void Start() {
     loop_.Post([self = shared_from_this()] { self->Arm(); });
@@ -46,15 +46,15 @@ class Sweeper : public std::enable_shared_from_this<Sweeper> {
     const auto totals = store.Sweep();
     leases_.Set(static_cast<double>(totals.leases));
     subjects_.Set(static_cast<double>(totals.subjects));
-    expired_.Increment(static_cast<double>(totals.expired - counted_));
-    counted_ = totals.expired;
+    expired_.Increment(static_cast<double>(totals.expired - expired_counted_));
+    expired_counted_ = totals.expired;
   }
 
   Loop& loop_;
   prometheus::Gauge& leases_;
   prometheus::Gauge& subjects_;
   prometheus::Counter& expired_;
-  int64_t counted_ = 0;
+  int64_t expired_counted_ = 0;  // already in the counter
   std::atomic<bool> stopped_{false};
 };
 

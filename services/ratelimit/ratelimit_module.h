@@ -1,4 +1,4 @@
-// The rate limit service as a module of a process.
+// The rate limit service as a module: it runs in tollgate-ratelimit or in tollgate-allinone.
 #pragma once
 
 #include <memory>

@@ -12,17 +12,17 @@ int64_t CostNs(int64_t n, int64_t limit) {
 }
 
 int64_t Bucket::WaitNs(int64_t cost_ns, int64_t now_ns) const {
-  const int64_t used = std::max<int64_t>(whole_at_ns_ - now_ns, 0);
+  const int64_t used = std::max<int64_t>(full_at_ns_ - now_ns, 0);
   return std::max<int64_t>(used + std::min(cost_ns, kWindowNs) - kWindowNs, 0);
 }
 
 void Bucket::Charge(int64_t cost_ns, int64_t now_ns) {
-  const int64_t used = std::max<int64_t>(whole_at_ns_ - now_ns, 0);
-  whole_at_ns_ = now_ns + std::min(used + cost_ns, kMaxDebtNs);
+  const int64_t used = std::max<int64_t>(full_at_ns_ - now_ns, 0);
+  full_at_ns_ = now_ns + std::min(used + cost_ns, kMaxDebtNs);
 }
 
 void Bucket::Refund(int64_t cost_ns, int64_t now_ns) {
-  whole_at_ns_ = std::max(whole_at_ns_ - cost_ns, now_ns);
+  full_at_ns_ = std::max(full_at_ns_ - cost_ns, now_ns);
 }
 
 int64_t Bucket::Remaining(int64_t limit, int64_t now_ns) const {
@@ -30,8 +30,6 @@ int64_t Bucket::Remaining(int64_t limit, int64_t now_ns) const {
   return static_cast<int64_t>(Wide{free} * limit / kWindowNs);
 }
 
-int64_t Bucket::ResetNs(int64_t now_ns) const {
-  return std::max<int64_t>(whole_at_ns_ - now_ns, 0);
-}
+int64_t Bucket::ResetNs(int64_t now_ns) const { return std::max<int64_t>(full_at_ns_ - now_ns, 0); }
 
 }  // namespace tollgate::ratelimit

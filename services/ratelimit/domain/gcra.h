@@ -1,10 +1,10 @@
-// The generic cell rate algorithm: one number per limit and subject. spec: reliability.md
-// section 2.
+// The generic cell rate algorithm (GCRA): one number per limit and subject. spec:
+// docs/design/limits.md.
 //
-// The burst of a limit is one minute's worth, so the tolerance is the same window for every limit
-// and a bucket needs no unit of its own: it holds the time at which it will be whole again. When a
-// limit is changed, the used share of the bucket stays. Time is kept in nanoseconds: with
-// microseconds, rounding would bend limits of a million a minute by per cents.
+// The burst of a limit is one minute's worth, so all limits share one window, and a bucket is
+// independent of its limit: it holds the time at which it will be full again. When a limit changes,
+// the used share of the bucket stays. Time is in nanoseconds: with microseconds, rounding would
+// distort limits of a million a minute by several per cent.
 #pragma once
 
 #include <cstdint>
@@ -12,32 +12,33 @@
 namespace tollgate::ratelimit {
 
 inline constexpr int64_t kWindowNs = 60'000'000'000;
-// However much more than its estimate a request uses, its subject is blocked no longer than this.
+// A request may use more than its estimate; the resulting debt blocks its subject no longer than
+// this.
 inline constexpr int64_t kMaxDebtNs = 2 * kWindowNs;
 
-// What n units cost at this many units a minute (more than 0), at most kMaxDebtNs. Rounded down:
-// the error is below a nanosecond per call, and so a burst admits exactly `limit` single units.
+// The cost of n units at `limit` units a minute (above 0), at most kMaxDebtNs. Rounded down, so
+// that a burst admits exactly `limit` single units; the error is below a nanosecond per call.
 int64_t CostNs(int64_t n, int64_t limit);
 
 class Bucket {
  public:
-  // How long until this cost is admitted; 0 when it is now. A cost beyond the whole window is
-  // admitted when the bucket is whole, else it never could be.
+  // The time until this cost is admitted; 0: now. A cost above the window is admitted when the
+  // bucket is full: otherwise it never could be.
   int64_t WaitNs(int64_t cost_ns, int64_t now_ns) const;
-  // Takes, whether admitted or not: the result may be debt.
+  // Takes the cost without a check. The bucket may go into debt.
   void Charge(int64_t cost_ns, int64_t now_ns);
-  // Gives back; never to more than whole.
+  // Returns the cost. The bucket never becomes more than full.
   void Refund(int64_t cost_ns, int64_t now_ns);
 
-  // Units that would be admitted now, at this limit.
+  // The units that would be admitted now.
   int64_t Remaining(int64_t limit, int64_t now_ns) const;
-  // How long until the bucket is whole.
+  // The time until the bucket is full.
   int64_t ResetNs(int64_t now_ns) const;
-  bool Whole(int64_t now_ns) const { return whole_at_ns_ <= now_ns; }
+  bool Full(int64_t now_ns) const { return full_at_ns_ <= now_ns; }
 
  private:
-  // The "theoretical arrival time" of the literature.
-  int64_t whole_at_ns_ = 0;
+  // The "theoretical arrival time" of the GCRA literature.
+  int64_t full_at_ns_ = 0;
 };
 
 }  // namespace tollgate::ratelimit

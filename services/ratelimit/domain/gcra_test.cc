@@ -24,7 +24,7 @@ TEST(Gcra, ABurstAdmitsExactlyTheLimit) {
   }
 }
 
-TEST(Gcra, TheWaitIsExactlyWhatIsNeeded) {
+TEST(Gcra, TheWaitIsExact) {
   Bucket bucket;
   const int64_t cost = CostNs(1, 60);
   EXPECT_EQ(cost, kSecond);
@@ -35,8 +35,8 @@ TEST(Gcra, TheWaitIsExactlyWhatIsNeeded) {
   EXPECT_EQ(bucket.WaitNs(cost, kStart + wait), 0);
 }
 
-// Remaining is a promise: so many units are admitted now and one more is not.
-TEST(Gcra, RemainingIsWhatIsAdmitted) {
+// Exactly `remaining` units are admitted now, and one more is not.
+TEST(Gcra, RemainingUnitsAreAdmitted) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 20'000; ++round) {
     const int64_t limit = 1 + static_cast<int64_t>(random() % 1'000'000);
@@ -45,13 +45,13 @@ TEST(Gcra, RemainingIsWhatIsAdmitted) {
     const int64_t remaining = bucket.Remaining(limit, kStart);
     EXPECT_EQ(bucket.WaitNs(CostNs(remaining, limit), kStart), 0);
     if (remaining < limit) {
-      // One unit more does not fit but for the nanosecond that the cost is rounded down by.
+      // One more unit does not fit, apart from the nanosecond by which the cost is rounded down.
       EXPECT_GE(CostNs(remaining + 1, limit) + bucket.ResetNs(kStart), kWindowNs);
     }
   }
 }
 
-// The property that a limit is for: over any run, no more than burst + rate x time is admitted.
+// The purpose of a limit: any run admits at most burst + rate x time.
 TEST(Gcra, NeverAdmitsMoreThanBurstPlusRateTimesTime) {
   std::mt19937_64 random(11);
   for (int run = 0; run < 200; ++run) {
@@ -76,7 +76,7 @@ TEST(Gcra, NeverAdmitsMoreThanBurstPlusRateTimesTime) {
   }
 }
 
-TEST(Gcra, RefundsNeverGiveMoreThanAWholeBucket) {
+TEST(Gcra, RefundsNeverExceedAFullBucket) {
   std::mt19937_64 random(13);
   Bucket bucket;
   const int64_t limit = 1000;
@@ -108,10 +108,10 @@ TEST(Gcra, DebtIsCappedAtTwoWindows) {
   for (int i = 0; i < 10; ++i) bucket.Charge(CostNs(1'000'000, 100), kStart);
   EXPECT_EQ(bucket.ResetNs(kStart), kMaxDebtNs);
   EXPECT_EQ(bucket.Remaining(100, kStart), 0);
-  EXPECT_TRUE(bucket.Whole(kStart + kMaxDebtNs));
+  EXPECT_TRUE(bucket.Full(kStart + kMaxDebtNs));
 }
 
-TEST(Gcra, ARequestBeyondTheBurstRunsOnlyWhenTheBucketIsWhole) {
+TEST(Gcra, ARequestAboveTheBurstIsAdmittedWhenTheBucketIsFull) {
   Bucket bucket;
   const int64_t cost = CostNs(500, 100);
   EXPECT_EQ(bucket.WaitNs(cost, kStart), 0);
@@ -121,7 +121,7 @@ TEST(Gcra, ARequestBeyondTheBurstRunsOnlyWhenTheBucketIsWhole) {
   EXPECT_EQ(bucket.WaitNs(cost, kStart + wait), 0);
 }
 
-TEST(Gcra, HugeAndSenselessAmountsDoNotOverflow) {
+TEST(Gcra, HugeAndNegativeAmountsDoNotOverflow) {
   EXPECT_EQ(CostNs(INT64_MAX, 1), kMaxDebtNs);
   EXPECT_EQ(CostNs(INT64_MAX, INT64_MAX), kWindowNs);
   EXPECT_EQ(CostNs(0, 1), 0);

@@ -16,7 +16,7 @@ Status StatusOf(const Bucket& bucket, int64_t limit, int64_t now_ns) {
   return {limit, bucket.Remaining(limit, now_ns), CeilMs(bucket.ResetNs(now_ns))};
 }
 
-// The one with less left; without a limit there is nothing to show.
+// The status with less left. A subject without this limit does not count.
 const Status& Tighter(const Status& a, const Status& b) {
   if (a.limit == 0) return b;
   if (b.limit == 0) return a;
@@ -24,13 +24,13 @@ const Status& Tighter(const Status& a, const Status& b) {
   return a.reset_ms >= b.reset_ms ? a : b;
 }
 
-// Up to 3 % more, so that callers refused at one moment do not come back at one moment. The lease's
-// id is random, which makes this a pure function.
+// Up to 3 % more, so that clients refused at the same time do not retry at the same time. The
+// jitter comes from the random lease id, so this is a pure function.
 int64_t WithJitter(int64_t ms, const Id& lease) {
   return ms + ms * static_cast<int64_t>(lease.bytes()[15] % 31) / 1000;
 }
 
-// Gathers refusals: the first in the order of checks is named, the longest wait is told.
+// Combines refusals: the kind with the highest precedence and the longest wait.
 class Verdict {
  public:
   void Refuse(Kind kind, int64_t wait_ms) {
@@ -46,8 +46,8 @@ class Verdict {
 };
 
 template <typename Subject>
-void Judge(Verdict& verdict, const Subject& subject, const Limits& limits, int64_t tokens,
-           int64_t now_us) {
+void CheckLimits(Verdict& verdict, const Subject& subject, const Limits& limits, int64_t tokens,
+                 int64_t now_us) {
   const int64_t now_ns = now_us * kNsPerUs;
   if (limits.requests_per_minute > 0) {
     const int64_t wait = subject.requests.WaitNs(CostNs(1, limits.requests_per_minute), now_ns);
@@ -65,7 +65,7 @@ void Judge(Verdict& verdict, const Subject& subject, const Limits& limits, int64
 
 }  // namespace
 
-Limiter::Subject& Limiter::Touch(Subjects& subjects, std::string_view name) {
+Limiter::Subject& Limiter::FindOrAdd(Subjects& subjects, std::string_view name) {
   const auto found = subjects.find(name);
   if (found != subjects.end()) return found->second;
   return subjects.emplace(std::string(name), Subject()).first->second;
@@ -76,8 +76,8 @@ AcquireOutcome Limiter::Acquire(const AcquireArgs& args, int64_t now_us) {
   if (subjects() >= sweep_at_) Sweep(now_us);
   const int64_t now_ns = now_us * kNsPerUs;
   const int64_t tokens = std::max<int64_t>(args.estimated_tokens, 0);
-  Subject& key = Touch(keys_, args.key_id);
-  Subject& workspace = Touch(workspaces_, args.workspace_id);
+  Subject& key = FindOrAdd(keys_, args.key_id);
+  Subject& workspace = FindOrAdd(workspaces_, args.workspace_id);
 
   AcquireOutcome outcome;
   const auto held = leases_.find(args.lease);
@@ -85,8 +85,8 @@ AcquireOutcome Limiter::Acquire(const AcquireArgs& args, int64_t now_us) {
     Renew(args.lease, now_us);
   } else {
     Verdict verdict;
-    Judge(verdict, key, args.key_limits, tokens, now_us);
-    Judge(verdict, workspace, args.workspace_limits, tokens, now_us);
+    CheckLimits(verdict, key, args.key_limits, tokens, now_us);
+    CheckLimits(verdict, workspace, args.workspace_limits, tokens, now_us);
     outcome.denied_by = verdict.kind();
     if (outcome.granted()) {
       Lease& lease = leases_[args.lease];
@@ -178,17 +178,17 @@ PeekOutcome Limiter::Peek(std::string_view workspace_id, std::string_view key_id
                           int64_t now_us) {
   EndExpired(now_us);
   const int64_t now_ns = now_us * kNsPerUs;
-  static const Subject kUntouched;
-  const auto look = [](const Subjects& subjects, std::string_view name) -> const Subject& {
+  static const Subject kUnused;
+  const auto find = [](const Subjects& subjects, std::string_view name) -> const Subject& {
     const auto found = subjects.find(name);
-    return found == subjects.end() ? kUntouched : found->second;
+    return found == subjects.end() ? kUnused : found->second;
   };
   const auto slots = [](const Subject& subject, int64_t limit) -> Status {
     if (limit <= 0) return {};
     return {limit, std::max<int64_t>(limit - subject.running, 0), 0};
   };
-  const Subject& key = look(keys_, key_id);
-  const Subject& workspace = look(workspaces_, workspace_id);
+  const Subject& key = find(keys_, key_id);
+  const Subject& workspace = find(workspaces_, workspace_id);
   return {
       .requests =
           Tighter(StatusOf(key.requests, key_limits.requests_per_minute, now_ns),
@@ -210,7 +210,7 @@ void Limiter::Sweep(int64_t now_us) {
 void Limiter::DropIdle(Subjects& subjects, int64_t now_ns) {
   std::erase_if(subjects, [&](const auto& entry) {
     const Subject& subject = entry.second;
-    return subject.running == 0 && subject.requests.Whole(now_ns) && subject.tokens.Whole(now_ns);
+    return subject.running == 0 && subject.requests.Full(now_ns) && subject.tokens.Full(now_ns);
   });
 }
 

@@ -1,7 +1,7 @@
-// All limits of a set of workspaces: request rate, token rate and concurrency of each key and of
-// its workspace, taken in one step or not at all. Time is an argument (monotonic microseconds); not
-// thread-safe: limiter_store.h puts a lock in front. spec: reliability.md section 2,
-// decisions.md 16.
+// The limits of a set of workspaces: request rate, token rate and concurrency of each key and of
+// its workspace. A request takes from all of them or from none. Time is an argument (monotonic
+// microseconds). Not thread-safe: storage/limiter_store.h adds the locks.
+// spec: docs/design/limits.md, decision 16.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Limits {
   int64_t concurrent_requests = 0;
 };
 
-// In the order of decisions.md 16: when several refuse, the first is named.
+// In order of precedence (decision 16): when several limits refuse, the first is reported.
 enum class Kind : uint8_t { kNone, kRequests, kConcurrency, kTokens };
 
 struct Status {
@@ -42,7 +42,7 @@ struct AcquireArgs {
 struct AcquireOutcome {
   Kind denied_by = Kind::kNone;
   int64_t retry_after_ms = 0;
-  // Of key and workspace the one with less left.
+  // Of the key or of its workspace, whichever has less left.
   Status requests;
   Status tokens;
   bool granted() const { return denied_by == Kind::kNone; }
@@ -60,24 +60,24 @@ class Limiter {
   Limiter(const Limiter&) = delete;
   Limiter& operator=(const Limiter&) = delete;
 
-  // Takes from every limit or from none. A lease that is already held is granted again at no cost,
-  // so that a caller may repeat the call.
+  // Takes from every limit or from none. Idempotent: a lease that is already held is granted again
+  // at no cost.
   AcquireOutcome Acquire(const AcquireArgs& args, int64_t now_us);
-  // Ends a lease: with refund everything that it took is given back, else its token estimate is
-  // replaced by the actual count. False: this workspace has no such lease (ended, expired or never
+  // Ends a lease. With refund, everything that it took is returned; otherwise its token estimate is
+  // replaced by the actual count. False: the workspace has no such lease (ended, expired or never
   // granted).
   bool Release(std::string_view workspace_id, const Id& lease, int64_t actual_tokens, bool refund,
                int64_t now_us);
-  // Gives a lease its whole life again. False: there is no such lease.
+  // Extends a lease to its full lifetime from now. False: there is no such lease.
   bool Renew(const Id& lease, int64_t now_us);
   PeekOutcome Peek(std::string_view workspace_id, std::string_view key_id, const Limits& key_limits,
                    const Limits& workspace_limits, int64_t now_us);
-  // Ends expired leases and forgets subjects about which there is nothing to remember.
+  // Ends expired leases and drops idle subjects: those with full buckets and no lease.
   void Sweep(int64_t now_us);
 
   size_t leases() const { return leases_.size(); }
   size_t subjects() const { return keys_.size() + workspaces_.size(); }
-  // Leases that ended because nobody renewed them.
+  // The number of leases that expired without a release.
   int64_t expired() const { return expired_; }
 
  private:
@@ -85,8 +85,8 @@ class Limiter {
     Bucket requests;
     Bucket tokens;
     int64_t running = 0;
-    // Median of how long leases are held, roughly (a frugal estimate: one step towards each
-    // sample).
+    // Estimated median of how long leases are held: moves one step towards each sample. Gives
+    // retry_after_ms when all slots are in use.
     int64_t median_hold_us = 2'000'000;
   };
   // What a lease took from one subject.
@@ -102,7 +102,7 @@ class Limiter {
     Share workspace;
     int64_t since_us = 0;
     int64_t expires_us = 0;
-    // Every lease lives equally long, so the order of renewal is the order of expiry.
+    // A list in the order of renewal, which is the order of expiry: all lifetimes are equal.
     Lease* older = nullptr;
     Lease* newer = nullptr;
   };
@@ -112,7 +112,7 @@ class Limiter {
   };
   using Subjects = std::unordered_map<std::string, Subject, NameHash, std::equal_to<>>;
 
-  static Subject& Touch(Subjects& subjects, std::string_view name);
+  static Subject& FindOrAdd(Subjects& subjects, std::string_view name);
   static void Charge(Share& share, Subject& subject, const Limits& limits, int64_t tokens,
                      int64_t now_us);
   static void Settle(Share& share, int64_t actual_tokens, bool refund, int64_t held_us,
@@ -128,7 +128,7 @@ class Limiter {
   std::unordered_map<Id, Lease, IdHash> leases_;
   Lease* oldest_ = nullptr;
   Lease* newest_ = nullptr;
-  // Sweeping when this many subjects are known keeps memory in proportion to those in use.
+  // A sweep at this number of subjects keeps memory proportional to the subjects in use.
   size_t sweep_at_ = 1024;
   int64_t expired_ = 0;
 };

@@ -23,7 +23,7 @@ struct Call {
   std::string workspace_id = "w";
 };
 
-AcquireOutcome Take(Limiter& limiter, uint64_t lease, const Call& call, int64_t now = kStart) {
+AcquireOutcome Acquire(Limiter& limiter, uint64_t lease, const Call& call, int64_t now = kStart) {
   return limiter.Acquire({.lease = LeaseId(lease),
                           .workspace_id = call.workspace_id,
                           .key_id = call.key_id,
@@ -33,51 +33,51 @@ AcquireOutcome Take(Limiter& limiter, uint64_t lease, const Call& call, int64_t 
                          now);
 }
 
-PeekOutcome Look(Limiter& limiter, const Call& call, int64_t now = kStart) {
+PeekOutcome Peek(Limiter& limiter, const Call& call, int64_t now = kStart) {
   return limiter.Peek(call.workspace_id, call.key_id, call.key, call.workspace, now);
 }
 
 TEST(Limiter, WithoutLimitsEverythingIsGranted) {
   Limiter limiter(kLease);
   for (uint64_t i = 0; i < 1000; ++i) {
-    const AcquireOutcome outcome = Take(limiter, i, {.tokens = 1'000'000'000});
+    const AcquireOutcome outcome = Acquire(limiter, i, {.tokens = 1'000'000'000});
     EXPECT_TRUE(outcome.granted());
     EXPECT_EQ(outcome.requests.limit, 0);
     EXPECT_EQ(outcome.tokens.limit, 0);
   }
 }
 
-TEST(Limiter, TheRequestLimitRefusesWithTheTimeToWait) {
+TEST(Limiter, TheRequestLimitRefusesWithRetryAfter) {
   Limiter limiter(kLease);
   const Call call{.key = {.requests_per_minute = 3}};
   for (uint64_t i = 0; i < 3; ++i) {
-    const AcquireOutcome outcome = Take(limiter, i, call);
+    const AcquireOutcome outcome = Acquire(limiter, i, call);
     EXPECT_TRUE(outcome.granted());
     EXPECT_EQ(outcome.requests.limit, 3);
     EXPECT_EQ(outcome.requests.remaining, 2 - static_cast<int64_t>(i));
   }
-  const AcquireOutcome refused = Take(limiter, 3, call);
+  const AcquireOutcome refused = Acquire(limiter, 3, call);
   EXPECT_EQ(refused.denied_by, Kind::kRequests);
   EXPECT_GE(refused.retry_after_ms, 20'000);
   EXPECT_LE(refused.retry_after_ms, 20'600);  // at most 3 % jitter
   EXPECT_EQ(refused.requests.remaining, 0);
   EXPECT_EQ(refused.requests.reset_ms, 60'000);
-  EXPECT_TRUE(Take(limiter, 4, call, kStart + 20 * kSecond).granted());
-  EXPECT_FALSE(Take(limiter, 5, call, kStart + 20 * kSecond).granted());
+  EXPECT_TRUE(Acquire(limiter, 4, call, kStart + 20 * kSecond).granted());
+  EXPECT_FALSE(Acquire(limiter, 5, call, kStart + 20 * kSecond).granted());
 }
 
-TEST(Limiter, AllOrNone) {
+TEST(Limiter, AcquireTakesAllOrNothing) {
   Limiter limiter(kLease);
-  // The workspace's tokens refuse; requests and slots of both must be left alone.
+  // The token limit of the workspace refuses: requests and slots must not change.
   const Call call{
       .key = {.requests_per_minute = 10, .tokens_per_minute = 1000, .concurrent_requests = 5},
       .workspace = {.requests_per_minute = 20, .tokens_per_minute = 100, .concurrent_requests = 5},
       .tokens = 60};
-  ASSERT_TRUE(Take(limiter, 1, call).granted());
-  const PeekOutcome before = Look(limiter, call);
-  const AcquireOutcome refused = Take(limiter, 2, call);
+  ASSERT_TRUE(Acquire(limiter, 1, call).granted());
+  const PeekOutcome before = Peek(limiter, call);
+  const AcquireOutcome refused = Acquire(limiter, 2, call);
   EXPECT_EQ(refused.denied_by, Kind::kTokens);
-  const PeekOutcome after = Look(limiter, call);
+  const PeekOutcome after = Peek(limiter, call);
   EXPECT_EQ(before.requests.remaining, after.requests.remaining);
   EXPECT_EQ(before.tokens.remaining, after.tokens.remaining);
   EXPECT_EQ(before.concurrency.remaining, after.concurrency.remaining);
@@ -87,66 +87,67 @@ TEST(Limiter, AllOrNone) {
   EXPECT_EQ(limiter.leases(), 1u);
 }
 
-TEST(Limiter, TheWorkspaceLimitHoldsOverAllItsKeys) {
+TEST(Limiter, TheWorkspaceLimitCoversAllItsKeys) {
   Limiter limiter(kLease);
   Call call{.key = {.requests_per_minute = 100}, .workspace = {.requests_per_minute = 4}};
   for (uint64_t i = 0; i < 4; ++i) {
     call.key_id = "k" + std::to_string(i);
-    EXPECT_TRUE(Take(limiter, i, call).granted());
+    EXPECT_TRUE(Acquire(limiter, i, call).granted());
   }
   call.key_id = "k9";
-  const AcquireOutcome refused = Take(limiter, 9, call);
+  const AcquireOutcome refused = Acquire(limiter, 9, call);
   EXPECT_EQ(refused.denied_by, Kind::kRequests);
   EXPECT_EQ(refused.requests.limit, 4);  // the tighter of the two
   call.workspace_id = "another";
-  EXPECT_TRUE(Take(limiter, 10, call).granted());
+  EXPECT_TRUE(Acquire(limiter, 10, call).granted());
 }
 
-TEST(Limiter, SeveralRefusalsNameTheFirstAndTellTheLongestWait) {
+TEST(Limiter, SeveralRefusalsReportTheFirstKindAndTheLongestWait) {
   Limiter limiter(kLease);
   const Call call{
       .key = {.requests_per_minute = 60, .tokens_per_minute = 60, .concurrent_requests = 1},
       .tokens = 60};
-  ASSERT_TRUE(Take(limiter, 1, call).granted());
-  const AcquireOutcome slot = Take(limiter, 2, call);
+  ASSERT_TRUE(Acquire(limiter, 1, call).granted());
+  const AcquireOutcome slot = Acquire(limiter, 2, call);
   EXPECT_EQ(slot.denied_by, Kind::kConcurrency);
   EXPECT_GE(slot.retry_after_ms, 60'000);  // of the tokens
 }
 
-TEST(Limiter, ConcurrencySlotsComeBackOnRelease) {
+TEST(Limiter, ReleaseReturnsTheConcurrencySlot) {
   Limiter limiter(kLease);
   const Call call{.key = {.concurrent_requests = 2}};
-  ASSERT_TRUE(Take(limiter, 1, call).granted());
-  ASSERT_TRUE(Take(limiter, 2, call).granted());
-  const AcquireOutcome refused = Take(limiter, 3, call);
+  ASSERT_TRUE(Acquire(limiter, 1, call).granted());
+  ASSERT_TRUE(Acquire(limiter, 2, call).granted());
+  const AcquireOutcome refused = Acquire(limiter, 3, call);
   EXPECT_EQ(refused.denied_by, Kind::kConcurrency);
   EXPECT_GE(refused.retry_after_ms, 1000);
   EXPECT_LE(refused.retry_after_ms, 10'300);
   EXPECT_TRUE(limiter.Release("w", LeaseId(1), 0, false, kStart));
-  EXPECT_FALSE(limiter.Release("w", LeaseId(1), 0, false, kStart));  // a second time frees nothing
-  EXPECT_TRUE(Take(limiter, 4, call).granted());
-  EXPECT_FALSE(Take(limiter, 5, call).granted());
+  EXPECT_FALSE(
+      limiter.Release("w", LeaseId(1), 0, false, kStart));  // a second release frees nothing
+  EXPECT_TRUE(Acquire(limiter, 4, call).granted());
+  EXPECT_FALSE(Acquire(limiter, 5, call).granted());
 }
 
-TEST(Limiter, AWorkspaceCanNotReleaseAnothersLease) {
+TEST(Limiter, AWorkspaceCannotReleaseTheLeaseOfAnother) {
   Limiter limiter(kLease);
-  ASSERT_TRUE(Take(limiter, 1, {}).granted());
-  ASSERT_TRUE(Take(limiter, 2, {.workspace_id = "v"}).granted());
+  ASSERT_TRUE(Acquire(limiter, 1, {}).granted());
+  ASSERT_TRUE(Acquire(limiter, 2, {.workspace_id = "v"}).granted());
   EXPECT_FALSE(limiter.Release("v", LeaseId(1), 0, true, kStart));
   EXPECT_FALSE(limiter.Release("unknown", LeaseId(1), 0, true, kStart));
   EXPECT_TRUE(limiter.Release("w", LeaseId(1), 0, true, kStart));
   EXPECT_EQ(limiter.leases(), 1u);
 }
 
-TEST(Limiter, AbandonedLeasesEndAfterThirtySecondsAndRenewedOnesDoNot) {
+TEST(Limiter, LeasesExpireUnlessRenewed) {
   Limiter limiter(kLease);
   const Call call{.key = {.concurrent_requests = 2}};
-  ASSERT_TRUE(Take(limiter, 1, call).granted());
-  ASSERT_TRUE(Take(limiter, 2, call).granted());
+  ASSERT_TRUE(Acquire(limiter, 1, call).granted());
+  ASSERT_TRUE(Acquire(limiter, 2, call).granted());
   EXPECT_TRUE(limiter.Renew(LeaseId(1), kStart + 20 * kSecond));
-  EXPECT_FALSE(Take(limiter, 3, call, kStart + kLease - 1).granted());
-  EXPECT_TRUE(Take(limiter, 4, call, kStart + kLease).granted());
-  EXPECT_FALSE(Take(limiter, 5, call, kStart + kLease).granted());
+  EXPECT_FALSE(Acquire(limiter, 3, call, kStart + kLease - 1).granted());
+  EXPECT_TRUE(Acquire(limiter, 4, call, kStart + kLease).granted());
+  EXPECT_FALSE(Acquire(limiter, 5, call, kStart + kLease).granted());
   EXPECT_EQ(limiter.expired(), 1);
   EXPECT_FALSE(limiter.Renew(LeaseId(2), kStart + kLease));
   EXPECT_TRUE(limiter.Renew(LeaseId(1), kStart + kLease));
@@ -157,23 +158,23 @@ TEST(Limiter, ARepeatedAcquireCostsNothing) {
   const Call call{
       .key = {.requests_per_minute = 10, .tokens_per_minute = 100, .concurrent_requests = 1},
       .tokens = 10};
-  ASSERT_TRUE(Take(limiter, 1, call).granted());
-  const AcquireOutcome again = Take(limiter, 1, call);
+  ASSERT_TRUE(Acquire(limiter, 1, call).granted());
+  const AcquireOutcome again = Acquire(limiter, 1, call);
   EXPECT_TRUE(again.granted());
   EXPECT_EQ(again.requests.remaining, 9);
   EXPECT_EQ(again.tokens.remaining, 90);
   EXPECT_EQ(limiter.leases(), 1u);
 }
 
-TEST(Limiter, RefundGivesEverythingBack) {
+TEST(Limiter, RefundReturnsEverything) {
   Limiter limiter(kLease);
   const Call call{
       .key = {.requests_per_minute = 10, .tokens_per_minute = 100, .concurrent_requests = 1},
       .workspace = {.requests_per_minute = 10, .tokens_per_minute = 100, .concurrent_requests = 1},
       .tokens = 70};
-  ASSERT_TRUE(Take(limiter, 1, call).granted());
+  ASSERT_TRUE(Acquire(limiter, 1, call).granted());
   EXPECT_TRUE(limiter.Release("w", LeaseId(1), 0, true, kStart));
-  const PeekOutcome left = Look(limiter, call);
+  const PeekOutcome left = Peek(limiter, call);
   EXPECT_EQ(left.requests.remaining, 10);
   EXPECT_EQ(left.tokens.remaining, 100);
   EXPECT_EQ(left.concurrency.remaining, 1);
@@ -182,14 +183,14 @@ TEST(Limiter, RefundGivesEverythingBack) {
 TEST(Limiter, ReleaseReplacesTheEstimateByTheActualCount) {
   Limiter limiter(kLease);
   const Call call{.key = {.requests_per_minute = 10, .tokens_per_minute = 1000}, .tokens = 500};
-  ASSERT_TRUE(Take(limiter, 1, call).granted());
+  ASSERT_TRUE(Acquire(limiter, 1, call).granted());
   limiter.Release("w", LeaseId(1), 100, false, kStart);
-  EXPECT_EQ(Look(limiter, call).tokens.remaining, 900);
-  EXPECT_EQ(Look(limiter, call).requests.remaining, 9);  // the request has been made
-  ASSERT_TRUE(Take(limiter, 2, call).granted());
+  EXPECT_EQ(Peek(limiter, call).tokens.remaining, 900);
+  EXPECT_EQ(Peek(limiter, call).requests.remaining, 9);  // the request has been made
+  ASSERT_TRUE(Acquire(limiter, 2, call).granted());
   limiter.Release("w", LeaseId(2), 1600, false, kStart);
-  EXPECT_EQ(Look(limiter, call).tokens.remaining, 0);  // 700 in debt
-  const AcquireOutcome refused = Take(limiter, 3, call);
+  EXPECT_EQ(Peek(limiter, call).tokens.remaining, 0);  // 700 in debt
+  const AcquireOutcome refused = Acquire(limiter, 3, call);
   EXPECT_EQ(refused.denied_by, Kind::kTokens);
   EXPECT_GE(refused.retry_after_ms, 72'000);  // 700 of debt and 500 to take, at 1000 a minute
 }
@@ -197,33 +198,32 @@ TEST(Limiter, ReleaseReplacesTheEstimateByTheActualCount) {
 TEST(Limiter, AChangedLimitAppliesToTheNextRequest) {
   Limiter limiter(kLease);
   Call call{.key = {.requests_per_minute = 2}};
-  ASSERT_TRUE(Take(limiter, 1, call).granted());
-  ASSERT_TRUE(Take(limiter, 2, call).granted());
-  ASSERT_FALSE(Take(limiter, 3, call).granted());
+  ASSERT_TRUE(Acquire(limiter, 1, call).granted());
+  ASSERT_TRUE(Acquire(limiter, 2, call).granted());
+  ASSERT_FALSE(Acquire(limiter, 3, call).granted());
   call.key.requests_per_minute = 0;
-  EXPECT_TRUE(Take(limiter, 4, call).granted());
+  EXPECT_TRUE(Acquire(limiter, 4, call).granted());
   call.key.requests_per_minute = 10;
-  EXPECT_FALSE(Take(limiter, 5, call).granted());  // the used share of the bucket stays
-  EXPECT_TRUE(Take(limiter, 6, call, kStart + 6 * kSecond).granted());
+  EXPECT_FALSE(Acquire(limiter, 5, call).granted());  // the used share of the bucket stays
+  EXPECT_TRUE(Acquire(limiter, 6, call, kStart + 6 * kSecond).granted());
 }
 
-TEST(Limiter, IdleSubjectsAreForgotten) {
+TEST(Limiter, IdleSubjectsAreDropped) {
   Limiter limiter(kLease);
   Call call{.key = {.requests_per_minute = 100, .tokens_per_minute = 1000}, .tokens = 1};
   for (uint64_t i = 0; i < 20'000; ++i) {
     const int64_t now = kStart + static_cast<int64_t>(i) * 10'000;
     call.key_id = "k" + std::to_string(i);
-    ASSERT_TRUE(Take(limiter, i, call, now).granted());
+    ASSERT_TRUE(Acquire(limiter, i, call, now).granted());
     limiter.Release("w", LeaseId(i), 1, false, now);
   }
-  // Of 20,000 keys only those of the last 60 ms are not whole again; the rest goes with the sweeps.
+  // Only the buckets of the last 600 ms are not full; the sweeps drop all other subjects.
   EXPECT_LE(limiter.subjects(), 1100u);
   limiter.Sweep(kStart + 1000 * kSecond);
   EXPECT_EQ(limiter.subjects(), 0u);
 }
 
-// Against a naive model: the slots in use are never more than the limit, and equal to the leases
-// that are held and have not expired.
+// Against a naive model: the slots in use equal the live leases and never exceed the limit.
 TEST(Limiter, SlotsInUseEqualLiveLeasesInAnyOrderOfCalls) {
   std::mt19937_64 random(3);
   Limiter limiter(kLease);
@@ -239,7 +239,7 @@ TEST(Limiter, SlotsInUseEqualLiveLeasesInAnyOrderOfCalls) {
       case 0:
       case 1: {
         const bool expected = live.contains(lease) || static_cast<int64_t>(live.size()) < limit;
-        ASSERT_EQ(Take(limiter, lease, call, now).granted(), expected);
+        ASSERT_EQ(Acquire(limiter, lease, call, now).granted(), expected);
         if (expected) live[lease] = now + kLease;
         break;
       }
@@ -252,20 +252,20 @@ TEST(Limiter, SlotsInUseEqualLiveLeasesInAnyOrderOfCalls) {
         if (live.contains(lease)) live[lease] = now + kLease;
     }
     ASSERT_EQ(limiter.leases(), live.size());
-    ASSERT_EQ(Look(limiter, call, now).concurrency.remaining,
+    ASSERT_EQ(Peek(limiter, call, now).concurrency.remaining,
               limit - static_cast<int64_t>(live.size()));
   }
 }
 
-TEST(Limiter, NegativeAmountsTakeAndGiveNothing) {
+TEST(Limiter, NegativeAmountsChangeNothing) {
   Limiter limiter(kLease);
   const Call call{
       .key = {.requests_per_minute = -5, .tokens_per_minute = 100, .concurrent_requests = -1},
       .tokens = -1000};
-  ASSERT_TRUE(Take(limiter, 1, call).granted());
-  EXPECT_EQ(Look(limiter, call).tokens.remaining, 100);
+  ASSERT_TRUE(Acquire(limiter, 1, call).granted());
+  EXPECT_EQ(Peek(limiter, call).tokens.remaining, 100);
   limiter.Release("w", LeaseId(1), -1000, false, kStart);
-  EXPECT_EQ(Look(limiter, call).tokens.remaining, 100);
+  EXPECT_EQ(Peek(limiter, call).tokens.remaining, 100);
 }
 
 }  // namespace

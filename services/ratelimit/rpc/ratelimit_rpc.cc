@@ -20,7 +20,7 @@ void ToProto(const Status& status, v1::LimitStatus& into) {
 }
 
 grpc::Status BadLease() {
-  return {grpc::StatusCode::INVALID_ARGUMENT, "a lease id has 16 bytes and is not zero"};
+  return {grpc::StatusCode::INVALID_ARGUMENT, "a lease id must be 16 bytes and not zero"};
 }
 
 std::optional<Id> LeaseOf(const std::string& bytes) {
@@ -30,12 +30,12 @@ std::optional<Id> LeaseOf(const std::string& bytes) {
 }
 
 prometheus::Counter& AcquireCounter(const char* result) {
-  return metrics::Counter("tollgate_ratelimit_acquires_total",
-                          "Requests that asked for admission, by result.", {{"result", result}});
+  return metrics::Counter("tollgate_ratelimit_acquires_total", "Admission requests, by result.",
+                          {{"result", result}});
 }
 
 prometheus::Counter& ReleaseCounter(const char* kind) {
-  return metrics::Counter("tollgate_ratelimit_releases_total", "Leases given back, by kind.",
+  return metrics::Counter("tollgate_ratelimit_releases_total", "Released leases, by kind.",
                           {{"kind", kind}});
 }
 
@@ -57,7 +57,7 @@ RateLimitRpc::RateLimitRpc(LimiterStore& store)
 
 grpc::Status RateLimitRpc::DoAcquire(const v1::AcquireRequest& request,
                                      v1::AcquireResponse& response) {
-  // First, so that a bad message takes nothing.
+  // Validated first: an invalid message must take nothing.
   for (const v1::AcquireItem& item : request.items()) {
     if (!LeaseOf(item.lease_id())) return BadLease();
   }
@@ -72,7 +72,7 @@ grpc::Status RateLimitRpc::DoAcquire(const v1::AcquireRequest& request,
     acquired_[static_cast<int>(outcome.denied_by)]->Increment();
     v1::AcquireResult& result = *response.add_results();
     result.set_granted(outcome.granted());
-    // The two enumerations name the same kinds by the same numbers.
+    // Kind and v1::LimitKind have the same values.
     result.set_denied_by(static_cast<v1::LimitKind>(outcome.denied_by));
     result.set_retry_after_ms(outcome.retry_after_ms);
     ToProto(outcome.requests, *result.mutable_requests());

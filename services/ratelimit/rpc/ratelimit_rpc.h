@@ -1,5 +1,5 @@
-// RateLimitService over the store. The handlers do a few hash look-ups each, so they run on gRPC's
-// own threads.
+// RateLimitService over the store. Handlers run on gRPC's threads: each does a few hash lookups and
+// never blocks on I/O.
 #pragma once
 
 #include "services/ratelimit/storage/limiter_store.h"
@@ -28,7 +28,7 @@ class RateLimitRpc : public v1::RateLimitService::CallbackService {
                                  const v1::PeekRequest* request,
                                  v1::PeekResponse* response) override;
 
-  // The calls' meaning, without gRPC.
+  // The calls without a gRPC context, also used directly within one process.
   grpc::Status DoAcquire(const v1::AcquireRequest& request, v1::AcquireResponse& response);
   grpc::Status DoRelease(const v1::ReleaseRequest& request);
   grpc::Status DoRenew(const v1::RenewRequest& request);

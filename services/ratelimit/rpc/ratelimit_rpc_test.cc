@@ -22,7 +22,7 @@ class RateLimitRpcTest : public ::testing::Test {
   RateLimitRpc rpc_{store_};
 };
 
-TEST_F(RateLimitRpcTest, AnswersStandInTheOrderOfTheBatch) {
+TEST_F(RateLimitRpcTest, ResultsAreInTheOrderOfTheRequest) {
   v1::AcquireRequest request;
   for (uint64_t i = 0; i < 4; ++i) Add(request, i + 1, 2);
   Add(request, 9, 0).set_key_id("other");
@@ -40,7 +40,7 @@ TEST_F(RateLimitRpcTest, AnswersStandInTheOrderOfTheBatch) {
   EXPECT_TRUE(response.results(4).granted());
 }
 
-TEST_F(RateLimitRpcTest, EveryKindOfRefusalHasItsName) {
+TEST_F(RateLimitRpcTest, EveryRefusalReportsItsKind) {
   v1::AcquireRequest request;
   Add(request, 1, 0).mutable_workspace_limits()->set_concurrent_requests(1);
   Add(request, 2, 0).mutable_workspace_limits()->set_concurrent_requests(1);
@@ -55,7 +55,7 @@ TEST_F(RateLimitRpcTest, EveryKindOfRefusalHasItsName) {
   EXPECT_EQ(response.results(3).denied_by(), v1::LIMIT_KIND_TOKENS);
 }
 
-TEST_F(RateLimitRpcTest, ABadMessageTakesNothing) {
+TEST_F(RateLimitRpcTest, AnInvalidMessageTakesNothing) {
   v1::AcquireRequest request;
   Add(request, 1, 10);
   Add(request, 2, 10).set_lease_id("short");
@@ -74,7 +74,7 @@ TEST_F(RateLimitRpcTest, ReleaseRenewAndPeek) {
   ASSERT_TRUE(rpc_.DoAcquire(request, response).ok());
 
   v1::ReleaseRequest release;
-  for (const std::string& lease : {Lease(1), Lease(7), std::string("odd")}) {
+  for (const std::string& lease : {Lease(1), Lease(7), std::string("malformed")}) {
     v1::ReleaseItem& item = *release.add_items();
     item.set_lease_id(lease);
     item.set_workspace_id("w");
@@ -97,7 +97,7 @@ TEST_F(RateLimitRpcTest, ReleaseRenewAndPeek) {
   clock_.Advance(20'000'000);
   v1::RenewRequest renew;
   renew.add_lease_ids(Lease(2));
-  renew.add_lease_ids("odd");
+  renew.add_lease_ids("malformed");
   ASSERT_TRUE(rpc_.DoRenew(renew).ok());
   clock_.Advance(20'000'000);
   EXPECT_EQ(store_.Sweep().leases, 1u);

@@ -9,14 +9,14 @@ LimiterStore::LimiterStore(const Clock& clock, int64_t lease_us) : clock_(clock)
 }
 
 LimiterStore::Shard& LimiterStore::ShardOf(std::string_view workspace_id) {
-  // The upper bits: the shard's own hash table goes by the lower ones.
+  // The upper bits: the hash table inside the shard uses the lower ones.
   return *shards_[(std::hash<std::string_view>()(workspace_id) >> 40) % kShards];
 }
 
 AcquireOutcome LimiterStore::Acquire(const AcquireArgs& args) {
   Shard& shard = ShardOf(args.workspace_id);
   std::lock_guard lock(shard.mutex);
-  // Read under the lock, so that time does not go back within a shard.
+  // Read under the lock, so that time never goes back within a shard.
   return shard.limiter.Acquire(args, clock_.MonotonicUs());
 }
 

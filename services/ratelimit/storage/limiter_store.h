@@ -1,5 +1,5 @@
-// The limits of all workspaces, for any number of threads. Everything of one workspace lives in one
-// shard, so one short lock makes an Acquire atomic over the limits of key and workspace.
+// The in-memory store of all limits: thread-safe, sharded by workspace. A workspace and its keys
+// are in one shard, so a single lock makes Acquire atomic over the limits of both.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,8 @@ class LimiterStore {
   AcquireOutcome Acquire(const AcquireArgs& args);
   // False: there is no such lease in this workspace.
   bool Release(std::string_view workspace_id, const Id& lease, int64_t actual_tokens, bool refund);
-  // How many of these leases are held. Takes every shard's lock once, however many ids there are.
+  // Returns how many of these leases are held. Lease ids do not name their shard: this locks each
+  // shard once.
   size_t Renew(std::span<const Id> leases);
   PeekOutcome Peek(std::string_view workspace_id, std::string_view key_id, const Limits& key_limits,
                    const Limits& workspace_limits);
@@ -29,12 +30,12 @@ class LimiterStore {
     size_t subjects = 0;
     int64_t expired = 0;
   };
-  // Ends what has expired, forgets what is idle, and counts what is left.
+  // Ends expired leases, drops idle subjects and counts the rest.
   Totals Sweep();
 
  private:
   static constexpr size_t kShards = 32;
-  // On a cache line of its own: neighbours' locks must not slow each other down.
+  // On its own cache line, against false sharing of the locks.
   struct alignas(64) Shard {
     explicit Shard(int64_t lease_us) : limiter(lease_us) {}
     std::mutex mutex;

@@ -17,8 +17,8 @@ void OnThreads(int count, Body body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// However many ask at once, no limit is exceeded by one and none is left unused.
-TEST(LimiterStore, RacingCallersGetExactlyTheLimit) {
+// Concurrent callers never exceed a limit and leave none of it unused.
+TEST(LimiterStore, ConcurrentCallersGetExactlyTheLimit) {
   ManualClock clock;
   LimiterStore store(clock, kLease);
   std::atomic<int> granted{0};
@@ -36,7 +36,7 @@ TEST(LimiterStore, RacingCallersGetExactlyTheLimit) {
   EXPECT_EQ(store.Sweep().leases, 1000u);
 }
 
-TEST(LimiterStore, SlotsAreNeverOversoldWhileTheyComeAndGo) {
+TEST(LimiterStore, ConcurrencyNeverExceedsTheLimit) {
   ManualClock clock;
   LimiterStore store(clock, kLease);
   std::atomic<int> running{0};
@@ -68,7 +68,7 @@ TEST(LimiterStore, SlotsAreNeverOversoldWhileTheyComeAndGo) {
   EXPECT_EQ(store.Peek("w", "k", {.concurrent_requests = 3}, {}).concurrency.remaining, 3);
 }
 
-TEST(LimiterStore, LeasesOfManyWorkspacesAreRenewedByIdAlone) {
+TEST(LimiterStore, RenewNeedsOnlyTheLeaseIds) {
   ManualClock clock;
   LimiterStore store(clock, kLease);
   std::vector<Id> leases;
