@@ -12,7 +12,7 @@ namespace tollgate {
 namespace {
 
 constexpr std::string_view kDefaultListen = "127.0.0.1:8081";
-constexpr size_t kMinToken = 16;
+constexpr size_t kMinTokenBytes = 16;
 constexpr size_t kMaxBodyBytes = 1 << 20;
 constexpr int kMaxConnections = 500;
 
@@ -39,12 +39,13 @@ class DashboardModule : public Module {
   std::string_view name() const override { return "dashboard"; }
 
   Result<void> Start() override {
-    if (!token_.empty() && token_.size() < kMinToken) {
+    if (!token_.empty() && token_.size() < kMinTokenBytes) {
       return Internal("dashboard.login_token must have at least 16 characters");
     }
     auto proxies = http::TrustedProxies::Parse(trusted_proxies_);
     if (!proxies.ok()) return Internal("dashboard." + proxies.error().internal);
-    if (token_.empty()) log::Warn("no login token is set: nobody can use the admin API");
+    if (token_.empty())
+      log::Warn("dashboard.login_token is not set: the admin API refuses all requests");
     clients_.resize(context_.loops.size());
     for (int i = 0; i < context_.loops.size(); ++i) {
       Loop& loop = context_.loops.loop(i);
@@ -97,7 +98,7 @@ class DashboardModule : public Module {
         catalog_client_.reset();
       });
     }
-    // Each on the loop that it belongs to.
+    // Clients must be destroyed on their own loop.
     for (size_t i = 0; i < clients_.size(); ++i) {
       RunOn(context_.loops.loop(static_cast<int>(i)), [&] { clients_[i] = {}; });
     }
@@ -113,7 +114,7 @@ class DashboardModule : public Module {
   Task<void> Serve(http::Exchange& exchange) {
     LoopClients& clients = clients_[exchange.loop().index()];
     const dashboard::Backends backends{*clients.auth, *clients.billing};
-    http::HttpResponse response = co_await site_.Answer(exchange.request(), backends);
+    http::HttpResponse response = co_await site_.Handle(exchange.request(), backends);
     co_await exchange.Send(std::move(response));
   }
 
@@ -122,7 +123,7 @@ class DashboardModule : public Module {
   const std::string token_;
   const std::vector<std::string> trusted_proxies_;
   dashboard::Site site_;
-  std::vector<LoopClients> clients_;  // by the loop's index
+  std::vector<LoopClients> clients_;  // by loop index
   std::unique_ptr<CatalogClient> catalog_client_;
   std::unique_ptr<Subscription> catalog_;
   std::unique_ptr<http::Server> server_;

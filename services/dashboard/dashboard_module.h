@@ -1,4 +1,5 @@
-// The dashboard as a module of a process. It listens by itself and reports where ("dashboard").
+// The dashboard as a module: it runs in tollgate-dashboard or in tollgate-allinone. It has a
+// listener of its own and reports its address as "dashboard".
 #pragma once
 
 #include <memory>

@@ -1,3 +1,4 @@
+// tollgate-dashboard: the admin API and its page as a process of its own.
 #include "common/host/host.h"
 #include "services/dashboard/dashboard_module.h"
 

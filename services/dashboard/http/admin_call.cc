@@ -10,12 +10,12 @@
 namespace tollgate::dashboard {
 namespace {
 
-// Stands in audit log and ledger entries.
+// The actor in audit events and ledger entries.
 constexpr std::string_view kActor = "dashboard";
 
-// The parts of the path after kAdminPath. Ids are letters, digits and hyphens, so nothing is ever
-// decoded, and an odd part is simply no path of ours.
-std::vector<std::string_view> PartsOf(std::string_view path) {
+// The segments of the path after kAdminPath. Never percent-decoded: ids are letters, digits and
+// hyphens, and any other segment is not found.
+std::vector<std::string_view> SplitPath(std::string_view path) {
   std::vector<std::string_view> parts;
   path.remove_prefix(kAdminPath.size());
   while (true) {
@@ -32,7 +32,7 @@ bool IsId(std::string_view text) {
   });
 }
 
-// The only parameter that there is besides limit; both need no decoding.
+// The query parameters that exist. Their values need no percent-decoding.
 struct Query {
   std::string workspace_id;
   int32_t limit = 0;
@@ -54,7 +54,7 @@ Result<Query> ParseQuery(std::string_view text, bool with_limit) {
         return BadRequest("limit must be a number above 0.", "limit");
       }
     } else {
-      return BadRequest("There is no such query parameter here, or its value is not valid.",
+      return BadRequest("Unknown query parameter, or its value is not valid.",
                         std::string(name.substr(0, 64)));
     }
     text.remove_prefix(std::min(end + 1, text.size()));
@@ -62,7 +62,7 @@ Result<Query> ParseQuery(std::string_view text, bool with_limit) {
   return query;
 }
 
-// The request_id of the body, or one of our own: what happens below may be repeated by our clients.
+// The request_id of the body, or a random one: the service client may retry the call.
 std::string RequestId(Fields& fields) {
   std::string id = fields.Text("request_id");
   return id.empty() ? Id::New().ToHex() : id;
@@ -75,7 +75,7 @@ void ReadLimits(Fields& outer, Limits& into) {
   into.set_requests_per_minute(limits.Number("requests_per_minute"));
   into.set_tokens_per_minute(limits.Number("tokens_per_minute"));
   into.set_concurrent_requests(limits.Number("concurrent_requests"));
-  outer.Take(limits);
+  outer.Merge(limits);
 }
 
 template <typename Message>
@@ -143,7 +143,7 @@ Result<AdminCall> SetCap(json::Value body, std::string_view workspace_id) {
   billing::v1::SetCapRequest message;
   message.set_request_id(RequestId(fields));
   message.set_workspace_id(std::string(workspace_id));
-  // Null removes the cap, so leaving it out must not.
+  // Null removes the cap. An absent member must not.
   if (!fields.Has("cap_usd")) fields.Refuse("cap_usd", "is required; null removes the cap.");
   if (const auto cap = fields.Usd("cap_usd")) {
     if (*cap < 0) fields.Refuse("cap_usd", "must not be negative.");
@@ -208,11 +208,11 @@ Result<AdminCall> ParsePost(const std::vector<std::string_view>& parts, json::Va
 }  // namespace
 
 Result<AdminCall> ParseAdminCall(const http::HttpRequest& request) {
-  const auto parts = PartsOf(request.path);
+  const auto parts = SplitPath(request.path);
   if (request.method == "GET") return ParseGet(parts, request.query);
   if (request.method != "POST" && request.method != "PUT") return NotFound();
   if (!request.query.empty()) return BadRequest("This path takes no query parameters.", "");
-  // Some calls need nothing; an empty body is an empty object.
+  // An empty body counts as an empty object: some calls have no fields.
   const std::string_view text = request.body.empty() ? std::string_view("{}") : request.body;
   const auto document = json::Document::ParseView(text);
   if (!document) return BadRequest("The body is not valid JSON: " + document.error().message);

@@ -1,5 +1,5 @@
-// The admin API's requests: from HTTP to the message that a service gets. Strict: an unknown field,
-// an amount that is not decimal text or an odd id is refused here. Pure.
+// Parses requests to the admin API: from HTTP to the proto of the service call. Strict: unknown
+// fields, amounts that are not decimal text and malformed ids are refused. Pure.
 #pragma once
 
 #include <variant>
@@ -18,10 +18,10 @@ using AdminCall = std::variant<
     billing::v1::AddCreditRequest, billing::v1::SetCapRequest, billing::v1::GetBalanceRequest,
     billing::v1::VerifyLedgerRequest, catalog::v1::GetCatalogRequest>;
 
-// Everything under this path is the admin API.
+// The path prefix of the admin API.
 inline constexpr std::string_view kAdminPath = "/api/admin/";
 
-// The call that a request under kAdminPath means.
+// request.path must start with kAdminPath.
 Result<AdminCall> ParseAdminCall(const http::HttpRequest& request);
 
 }  // namespace tollgate::dashboard

@@ -23,7 +23,7 @@ Message Parsed(const http::HttpRequest& request) {
     return {};
   }
   const Message* message = std::get_if<Message>(&*call);
-  if (!message) ADD_FAILURE() << "another kind of call";
+  if (!message) ADD_FAILURE() << "the call has another type";
   return message ? *message : Message();
 }
 
@@ -55,7 +55,7 @@ TEST(AdminCall, CreateKey) {
   EXPECT_THAT(call.allowed_models(), ElementsAre("a/b"));
   EXPECT_EQ(call.limits().tokens_per_minute(), 1000);
   EXPECT_EQ(call.limits().concurrent_requests(), 5);
-  EXPECT_EQ(call.request_id().size(), 32u);  // made here: our own clients repeat calls
+  EXPECT_EQ(call.request_id().size(), 32u);  // generated: the service client may retry the call
 }
 
 TEST(AdminCall, KeyStates) {
@@ -78,7 +78,7 @@ TEST(AdminCall, Credit) {
   EXPECT_TRUE(call.granted());
 }
 
-// Money is text: a JSON number would already have passed through somebody's floating point.
+// Amounts are text: a JSON number may already have lost digits to floating point.
 TEST(AdminCall, AmountsAreDecimalTextAboveZero) {
   for (const char* bad : {"5", "5.0", "\"0\"", "\"-1\"", "\"1e3\"", "\"1.0000000001\"", "\"\"",
                           "\" 1\"", "\"9999999999999\"", "null", "true", "[\"1\"]"}) {
@@ -123,7 +123,7 @@ TEST(AdminCall, Reads) {
   Parsed<billing::v1::VerifyLedgerRequest>(Request("POST", "ledger/verify"));
 }
 
-TEST(AdminCall, UnknownFieldsAndWrongTypesAreNamed) {
+TEST(AdminCall, UnknownFieldsAndWrongTypesAreRefusedByName) {
   EXPECT_EQ(Refused(Request("POST", "keys", R"({"workspace_id":"w","expire":1})")), "expire");
   EXPECT_EQ(Refused(Request("POST", "keys", R"({"workspace_id":5})")), "workspace_id");
   EXPECT_EQ(Refused(Request("POST", "keys", "{}")), "workspace_id");
@@ -147,7 +147,7 @@ TEST(AdminCall, UnknownFieldsAndWrongTypesAreNamed) {
   }
 }
 
-TEST(AdminCall, QueriesAreStrictToo) {
+TEST(AdminCall, QueryParametersAreStrict) {
   EXPECT_EQ(Refused(Request("GET", "keys", "", "limit=5")), "limit");
   EXPECT_EQ(Refused(Request("GET", "keys", "", "workspace_id=a%2fb")), "workspace_id");
   EXPECT_EQ(Refused(Request("GET", "keys", "", "workspace_id")), "workspace_id");
@@ -167,7 +167,7 @@ TEST(AdminCall, OtherPathsAndMethodsAreNotFound) {
   EXPECT_EQ(Refused(Request("DELETE", "workspaces")), "not found");
   EXPECT_EQ(Refused(Request("PUT", "workspaces", "{}")), "not found");
   EXPECT_EQ(Refused(Request("GET", "keys/a/revoke")),
-            "not found");  // a link must not change anything
+            "not found");  // a GET must not change anything
   EXPECT_EQ(Refused(Request("GET", "workspaces/" + std::string(64, 'a') + "/balance")),
             "not found");
 }

@@ -22,7 +22,7 @@ Fields::Fields(json::Value object, std::string name, std::initializer_list<std::
   for (const json::Value member : object_) {
     const std::string key = member.key();
     if (std::find(known.begin(), known.end(), key) == known.end()) {
-      Refuse(key, "There is no such field here.");
+      Refuse(key, "unknown field.");
     }
   }
 }
@@ -33,11 +33,11 @@ void Fields::Refuse(std::string_view field, std::string message) {
   problem_ = BadRequest(param + ": " + message, param).error;
 }
 
-void Fields::Take(const Fields& inner) {
+void Fields::Merge(const Fields& inner) {
   if (!problem_) problem_ = inner.problem_;
 }
 
-json::Value Fields::Of(std::string_view field, json::Type type, std::string_view what) {
+json::Value Fields::Get(std::string_view field, json::Type type, std::string_view what) {
   const json::Value value = object_ ? object_.Find(field) : json::Value();
   if (value.is_null()) return {};
   if (value.type() != type) {
@@ -48,12 +48,12 @@ json::Value Fields::Of(std::string_view field, json::Type type, std::string_view
 }
 
 std::string Fields::Text(std::string_view field) {
-  const json::Value value = Of(field, json::Type::kString, "a string");
+  const json::Value value = Get(field, json::Type::kString, "a string");
   return value ? value.string() : "";
 }
 
 int64_t Fields::Number(std::string_view field) {
-  const json::Value value = Of(field, json::Type::kNumber, "a whole number");
+  const json::Value value = Get(field, json::Type::kNumber, "a whole number");
   if (!value) return 0;
   const auto number = value.Integer();
   if (!number) Refuse(field, "must be a whole number.");
@@ -61,13 +61,13 @@ int64_t Fields::Number(std::string_view field) {
 }
 
 bool Fields::Flag(std::string_view field) {
-  const json::Value value = Of(field, json::Type::kBool, "true or false");
+  const json::Value value = Get(field, json::Type::kBool, "true or false");
   return value && value.boolean();
 }
 
 std::vector<std::string> Fields::Texts(std::string_view field) {
   std::vector<std::string> texts;
-  const json::Value value = Of(field, json::Type::kArray, "an array of strings");
+  const json::Value value = Get(field, json::Type::kArray, "an array of strings");
   if (!value) return texts;
   for (const json::Value element : value) {
     if (!element.is_string()) {
@@ -89,7 +89,7 @@ int64_t Fields::Time(std::string_view field) {
 
 std::optional<int64_t> Fields::Usd(std::string_view field) {
   const json::Value value =
-      Of(field, json::Type::kString, "an amount in USD as text, like \"12.50\"");
+      Get(field, json::Type::kString, "an amount in USD as text, like \"12.50\"");
   if (!value) return std::nullopt;
   const auto nano = ParseDecimalUsdToNano(value.string());
   if (!nano) Refuse(field, "must be an amount in USD with at most 9 decimals, like \"12.50\".");

@@ -22,8 +22,8 @@ std::string_view StateName(auth::v1::KeyState state) {
   }
 }
 
-// "vllm" of ENGINE_KIND_VLLM, "chat" of CAPABILITY_CHAT.
-std::string LowerTail(const std::string& name, size_t prefix) {
+// "vllm" for ENGINE_KIND_VLLM, "chat" for CAPABILITY_CHAT: drops the prefix, lower case.
+std::string EnumText(const std::string& name, size_t prefix) {
   std::string text = name.substr(std::min(prefix, name.size()));
   for (char& c : text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -31,7 +31,7 @@ std::string LowerTail(const std::string& name, size_t prefix) {
   return text;
 }
 
-std::string LimitsOut(const auth::v1::Limits& limits) {
+std::string LimitsJson(const auth::v1::Limits& limits) {
   return json::Writer()
       .Number("requests_per_minute", limits.requests_per_minute())
       .Number("tokens_per_minute", limits.tokens_per_minute())
@@ -39,16 +39,16 @@ std::string LimitsOut(const auth::v1::Limits& limits) {
       .Done();
 }
 
-std::string WorkspaceOut(const auth::v1::Workspace& workspace) {
+std::string WorkspaceJson(const auth::v1::Workspace& workspace) {
   return json::Writer()
       .Text("workspace_id", workspace.workspace_id())
       .Text("name", workspace.name())
-      .Raw("limits", LimitsOut(workspace.limits()))
+      .Raw("limits", LimitsJson(workspace.limits()))
       .Text("created_at", FormatTime(workspace.created_at_us()))
       .Done();
 }
 
-std::string KeyOut(const auth::v1::Key& key) {
+std::string KeyJson(const auth::v1::Key& key) {
   json::Writer out;
   out.Text("key_id", key.key_id())
       .Text("workspace_id", key.workspace_id())
@@ -61,12 +61,12 @@ std::string KeyOut(const auth::v1::Key& key) {
     out.Text("expires_at", FormatTime(key.expires_at_us()));
   }
   return out.Raw("allowed_models", json::WriteArray(key.allowed_models(), Quote))
-      .Raw("limits", LimitsOut(key.key_limits()))
+      .Raw("limits", LimitsJson(key.key_limits()))
       .Text("created_at", FormatTime(key.created_at_us()))
       .Done();
 }
 
-std::string BalanceOut(const billing::v1::Balance& balance) {
+std::string BalanceJson(const billing::v1::Balance& balance) {
   json::Writer out;
   out.Text("workspace_id", balance.workspace_id())
       .Text("paid_usd", NanoToDecimalUsd(balance.paid()))
@@ -86,14 +86,14 @@ std::string BalanceOut(const billing::v1::Balance& balance) {
 }
 
 template <typename Response>
-std::string BalanceAnswer(const Response& response) {
-  return json::Writer().Raw("balance", BalanceOut(response.balance())).Done();
+std::string BalanceResponse(const Response& response) {
+  return json::Writer().Raw("balance", BalanceJson(response.balance())).Done();
 }
 
-std::string ModelOut(const catalog::v1::Model& model) {
+std::string ModelJson(const catalog::v1::Model& model) {
   const auto capability = [](int value) {
     return json::Quoted(
-        LowerTail(catalog::v1::Capability_Name(static_cast<catalog::v1::Capability>(value)), 11));
+        EnumText(catalog::v1::Capability_Name(static_cast<catalog::v1::Capability>(value)), 11));
   };
   return json::Writer()
       .Text("id", model.id())
@@ -109,11 +109,11 @@ std::string ModelOut(const catalog::v1::Model& model) {
       .Done();
 }
 
-std::string PoolOut(const catalog::v1::Pool& pool) {
+std::string PoolJson(const catalog::v1::Pool& pool) {
   const auto engine = [](const catalog::v1::Engine& engine) {
     return json::Writer()
         .Text("id", engine.id())
-        .Text("kind", LowerTail(catalog::v1::EngineKind_Name(engine.kind()), 12))
+        .Text("kind", EnumText(catalog::v1::EngineKind_Name(engine.kind()), 12))
         .Text("base_url", engine.base_url())
         .Flag("has_api_key", !engine.api_key().empty())
         .Number("max_concurrency", engine.max_concurrency())
@@ -129,24 +129,27 @@ std::string PoolOut(const catalog::v1::Pool& pool) {
 
 std::string Render(const auth::v1::ListWorkspacesResponse& response) {
   return json::Writer()
-      .Raw("workspaces", json::WriteArray(response.workspaces(), WorkspaceOut))
+      .Raw("workspaces", json::WriteArray(response.workspaces(), WorkspaceJson))
       .Done();
 }
 
 std::string Render(const auth::v1::CreateWorkspaceResponse& response) {
-  return json::Writer().Raw("workspace", WorkspaceOut(response.workspace())).Done();
+  return json::Writer().Raw("workspace", WorkspaceJson(response.workspace())).Done();
 }
 
 std::string Render(const auth::v1::ListKeysResponse& response) {
-  return json::Writer().Raw("keys", json::WriteArray(response.keys(), KeyOut)).Done();
+  return json::Writer().Raw("keys", json::WriteArray(response.keys(), KeyJson)).Done();
 }
 
 std::string Render(const auth::v1::CreateKeyResponse& response) {
-  return json::Writer().Raw("key", KeyOut(response.key())).Text("secret", response.secret()).Done();
+  return json::Writer()
+      .Raw("key", KeyJson(response.key()))
+      .Text("secret", response.secret())
+      .Done();
 }
 
 std::string Render(const auth::v1::SetKeyStateResponse& response) {
-  return json::Writer().Raw("key", KeyOut(response.key())).Done();
+  return json::Writer().Raw("key", KeyJson(response.key())).Done();
 }
 
 std::string Render(const auth::v1::ListAuditEventsResponse& response) {
@@ -165,13 +168,15 @@ std::string Render(const auth::v1::ListAuditEventsResponse& response) {
 }
 
 std::string Render(const billing::v1::AddCreditResponse& response) {
-  return BalanceAnswer(response);
+  return BalanceResponse(response);
 }
 
-std::string Render(const billing::v1::SetCapResponse& response) { return BalanceAnswer(response); }
+std::string Render(const billing::v1::SetCapResponse& response) {
+  return BalanceResponse(response);
+}
 
 std::string Render(const billing::v1::GetBalanceResponse& response) {
-  return BalanceAnswer(response);
+  return BalanceResponse(response);
 }
 
 std::string Render(const billing::v1::VerifyLedgerResponse& response) {
@@ -189,8 +194,8 @@ std::string Render(const catalog::v1::Snapshot& snapshot) {
   return json::Writer()
       .Number("version", snapshot.version())
       .Text("digest", snapshot.digest())
-      .Raw("models", json::WriteArray(snapshot.models(), ModelOut))
-      .Raw("pools", json::WriteArray(snapshot.pools(), PoolOut))
+      .Raw("models", json::WriteArray(snapshot.models(), ModelJson))
+      .Raw("pools", json::WriteArray(snapshot.pools(), PoolJson))
       .Done();
 }
 

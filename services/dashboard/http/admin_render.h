@@ -1,4 +1,4 @@
-// The services' answers as the JSON of the admin API. Money is decimal text, times are RFC 3339.
+// Renders service responses as the JSON of the admin API. Amounts are decimal text, times RFC 3339.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ std::string Render(const billing::v1::AddCreditResponse& response);
 std::string Render(const billing::v1::SetCapResponse& response);
 std::string Render(const billing::v1::GetBalanceResponse& response);
 std::string Render(const billing::v1::VerifyLedgerResponse& response);
-// Without the engines' own keys: only whether there is one.
+// Engine API keys are left out: has_api_key tells whether one is set.
 std::string Render(const catalog::v1::Snapshot& snapshot);
 std::string Render(const Error& error);
 

@@ -29,7 +29,7 @@ virtual key as the API key.</p>
 
 <section>
 <h2>Run it</h2>
-<p>Keys, credit, spend caps and the books, on the command line:</p>
+<p>Keys, credit, spend caps and the ledger, on the command line:</p>
 <pre><code>tollgate workspace create
 tollgate key create
 tollgate credit add
@@ -105,15 +105,15 @@ std::string EscapeHtml(std::string_view text) {
 std::string PageHtml(std::string_view base_url) {
   while (base_url.ends_with('/')) base_url.remove_suffix(1);
   const std::string base = base_url.empty() ? "https://GATEWAY" : EscapeHtml(base_url);
-  constexpr std::string_view kMark = "%BASE%";
+  constexpr std::string_view kPlaceholder = "%BASE%";
   std::string out;
   std::string_view rest = kPage;
   while (true) {
-    const size_t at = rest.find(kMark);
+    const size_t at = rest.find(kPlaceholder);
     out += rest.substr(0, at);
     if (at == std::string_view::npos) return out;
     out += base;
-    rest.remove_prefix(at + kMark.size());
+    rest.remove_prefix(at + kPlaceholder.size());
   }
 }
 

@@ -1,4 +1,4 @@
-// The one page that there is for now, and the headers that guard every answer.
+// The only HTML page, and the security headers of every response.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace tollgate::dashboard {
 
-// base_url of the public API; may be empty.
+// base_url: of the public API; empty shows a placeholder.
 std::string PageHtml(std::string_view base_url);
 std::string_view PageCss();
 
 // Content policy, no sniffing, no framing, no caching.
 void AddSecurityHeaders(http::Headers& headers);
 
-// As text inside HTML.
+// Escapes text for HTML content and attributes.
 std::string EscapeHtml(std::string_view text);
 
 }  // namespace tollgate::dashboard

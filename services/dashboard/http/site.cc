@@ -1,5 +1,7 @@
 #include "services/dashboard/http/site.h"
 
+#include <variant>
+
 #include "common/base/crypto.h"
 #include "common/json/writer.h"
 #include "common/observability/log.h"
@@ -18,12 +20,12 @@ http::HttpResponse Make(int status, std::string_view type, std::string body) {
   return response;
 }
 
-http::HttpResponse JsonAnswer(int status, std::string body) {
+http::HttpResponse JsonResponse(int status, std::string body) {
   return Make(status, "application/json", std::move(body) + "\n");
 }
 
-http::HttpResponse ErrorAnswer(const Error& error) {
-  http::HttpResponse response = JsonAnswer(error.row().http_status, Render(error));
+http::HttpResponse ErrorResponse(const Error& error) {
+  http::HttpResponse response = JsonResponse(error.row().http_status, Render(error));
   if (error.retry_after_ms > 0) {
     response.headers.emplace_back("retry-after",
                                   std::to_string((error.retry_after_ms + 999) / 1000));
@@ -31,8 +33,8 @@ http::HttpResponse ErrorAnswer(const Error& error) {
   return response;
 }
 
-// Not a row of the public catalog: that one is about virtual keys.
-http::HttpResponse LoginAnswer() {
+// Not a row of the error catalog: its 401 is about virtual keys.
+http::HttpResponse LoginRequired() {
   const std::string error = json::Writer()
                                 .Text("message",
                                       "Log in with the header \"Authorization: Bearer "
@@ -42,59 +44,46 @@ http::HttpResponse LoginAnswer() {
                                 .Text("code", "login_required")
                                 .Null("param")
                                 .Done();
-  http::HttpResponse response = JsonAnswer(401, json::Writer().Raw("error", error).Done());
+  http::HttpResponse response = JsonResponse(401, json::Writer().Raw("error", error).Done());
   response.headers.emplace_back("www-authenticate", "Bearer realm=\"tollgate-admin\"");
   return response;
 }
 
 template <typename Response>
-http::HttpResponse ToAnswer(int status, const Result<Response>& result) {
-  if (result) return JsonAnswer(status, Render(*result));
+http::HttpResponse ToResponse(int status, const Result<Response>& result) {
+  if (result) return JsonResponse(status, Render(*result));
   if (result.error().id == ErrorId::kServerError) {
     log::Error("admin call failed", {{"error", result.error().ToString()}});
   }
-  return ErrorAnswer(result.error());
+  return ErrorResponse(result.error());
 }
 
 void CountLogin(const std::string& result) {
   metrics::Counter("tollgate_dashboard_logins_total",
-                   "Requests to the admin API, by what became of their token.",
-                   {{"result", result}})
+                   "Requests to the admin API, by result of the login.", {{"result", result}})
       .Increment();
 }
 
-// One overload per call. Free functions with parameters by value: a coroutine must own what it
-// uses.
-Task<http::HttpResponse> Run(auth::v1::ListWorkspacesRequest call, Backends backends) {
-  co_return ToAnswer(200, co_await backends.auth.ListWorkspaces(std::move(call)));
+// One service call. By value: a coroutine must own what it uses.
+template <typename Client, typename Request, typename Response>
+Task<http::HttpResponse> Forward(int status, Client& client,
+                                 Task<Result<Response>> (Client::*method)(Request),
+                                 Request request) {
+  co_return ToResponse(status, co_await (client.*method)(std::move(request)));
 }
-Task<http::HttpResponse> Run(auth::v1::CreateWorkspaceRequest call, Backends backends) {
-  co_return ToAnswer(201, co_await backends.auth.CreateWorkspace(std::move(call)));
+
+// A row of the table of admin calls: which method serves a request type, and the status of success.
+template <typename Client, typename Request, typename Response>
+auto Row(int status, Client& client, Task<Result<Response>> (Client::*method)(Request)) {
+  return [=, &client](Request& request) {
+    return Forward(status, client, method, std::move(request));
+  };
 }
-Task<http::HttpResponse> Run(auth::v1::ListKeysRequest call, Backends backends) {
-  co_return ToAnswer(200, co_await backends.auth.ListKeys(std::move(call)));
-}
-Task<http::HttpResponse> Run(auth::v1::CreateKeyRequest call, Backends backends) {
-  co_return ToAnswer(201, co_await backends.auth.CreateKey(std::move(call)));
-}
-Task<http::HttpResponse> Run(auth::v1::SetKeyStateRequest call, Backends backends) {
-  co_return ToAnswer(200, co_await backends.auth.SetKeyState(std::move(call)));
-}
-Task<http::HttpResponse> Run(auth::v1::ListAuditEventsRequest call, Backends backends) {
-  co_return ToAnswer(200, co_await backends.auth.ListAuditEvents(std::move(call)));
-}
-Task<http::HttpResponse> Run(billing::v1::AddCreditRequest call, Backends backends) {
-  co_return ToAnswer(200, co_await backends.billing.AddCredit(std::move(call)));
-}
-Task<http::HttpResponse> Run(billing::v1::SetCapRequest call, Backends backends) {
-  co_return ToAnswer(200, co_await backends.billing.SetCap(std::move(call)));
-}
-Task<http::HttpResponse> Run(billing::v1::GetBalanceRequest call, Backends backends) {
-  co_return ToAnswer(200, co_await backends.billing.GetBalance(std::move(call)));
-}
-Task<http::HttpResponse> Run(billing::v1::VerifyLedgerRequest call, Backends backends) {
-  co_return ToAnswer(200, co_await backends.billing.VerifyLedger(std::move(call)));
-}
+
+template <typename... Rows>
+struct Table : Rows... {
+  using Rows::operator()...;
+};
 
 }  // namespace
 
@@ -103,7 +92,7 @@ Site::Site(Options options)
       token_digest_(Sha256(options_.login_token)),
       page_(PageHtml(options_.base_url)) {}
 
-http::HttpResponse Site::RenderError(const Error& error) { return ErrorAnswer(error); }
+http::HttpResponse Site::RenderError(const Error& error) { return ErrorResponse(error); }
 
 void Site::SetCatalog(catalog::v1::Snapshot snapshot) {
   auto shared = std::make_shared<const catalog::v1::Snapshot>(std::move(snapshot));
@@ -116,58 +105,68 @@ bool Site::LoggedIn(const http::HttpRequest& request) const {
   std::string_view token = request.header("authorization");
   const bool bearer = token.starts_with(kScheme);
   if (bearer) token.remove_prefix(kScheme.size());
-  // Hashes have one length, so the comparison tells nothing about the token's.
+  // Hashes have equal lengths, so the timing does not depend on the length of the token.
   const bool equal = ConstantTimeEquals(Sha256(token), token_digest_);
   return bearer && equal && !options_.login_token.empty();
 }
 
-Task<http::HttpResponse> Site::Answer(const http::HttpRequest& request, Backends backends) {
-  if (request.path.starts_with(kAdminPath)) co_return co_await AnswerAdmin(request, backends);
+Task<http::HttpResponse> Site::Handle(const http::HttpRequest& request, Backends backends) {
+  if (request.path.starts_with(kAdminPath)) co_return co_await HandleAdmin(request, backends);
   const bool get = request.method == "GET";
   if (get && request.path == "/") co_return Make(200, "text/html; charset=utf-8", page_);
   if (get && request.path == "/style.css") {
     co_return Make(200, "text/css; charset=utf-8", std::string(PageCss()));
   }
-  co_return ErrorAnswer(Error{.id = ErrorId::kNotFound, .message = "There is no such page."});
+  co_return ErrorResponse(Error{.id = ErrorId::kNotFound, .message = "There is no such page."});
 }
 
-Task<http::HttpResponse> Site::AnswerAdmin(const http::HttpRequest& request, Backends backends) {
-  // Before anything else is looked at: a stranger learns nothing about paths.
+Task<http::HttpResponse> Site::HandleAdmin(const http::HttpRequest& request, Backends backends) {
+  // Before the path is looked at: without a login every path gets the same response.
   const int64_t now_us = options_.clock->MonotonicUs();
   if (const int64_t wait_us = guesses_.Wait(request.peer_address, now_us); wait_us > 0) {
     CountLogin("throttled");
-    co_return ErrorAnswer(Error{.id = ErrorId::kRateLimited,
-                                .message = "Too many attempts to log in with a wrong token.",
-                                .retry_after_ms = (wait_us + 999) / 1000});
+    co_return ErrorResponse(Error{.id = ErrorId::kRateLimited,
+                                  .message = "Too many logins with a wrong token.",
+                                  .retry_after_ms = (wait_us + 999) / 1000});
   }
   if (!LoggedIn(request)) {
     CountLogin("refused");
-    // Without any token nothing was guessed.
+    // A request without a token is no guess.
     if (!request.header("authorization").empty()) guesses_.Take(request.peer_address, now_us);
-    co_return LoginAnswer();
+    co_return LoginRequired();
   }
   CountLogin("accepted");
   auto call = ParseAdminCall(request);
-  if (!call) co_return ErrorAnswer(call.error());
-  if (std::holds_alternative<catalog::v1::GetCatalogRequest>(*call)) {
-    std::unique_lock lock(mutex_);
-    const auto snapshot = catalog_;
-    lock.unlock();
-    if (!snapshot) co_return ErrorAnswer(Unavailable("no catalog yet").error);
-    co_return JsonAnswer(200, Render(*snapshot));
-  }
-  // The task is made first and awaited on its own: the visitor's temporaries are gone by then.
+  if (!call) co_return ErrorResponse(call.error());
+  using Auth = AuthAdminClient;
+  using Billing = BillingAdminClient;
+  // Awaited in its own statement, after the temporaries of the visit are gone.
   Task<http::HttpResponse> task = std::visit(
-      [&backends](auto& message) -> Task<http::HttpResponse> {
-        using Message = std::decay_t<decltype(message)>;
-        if constexpr (std::is_same_v<Message, catalog::v1::GetCatalogRequest>) {
-          return {};
-        } else {
-          return Run(std::move(message), backends);
-        }
+      Table{
+          Row(200, backends.auth, &Auth::ListWorkspaces),
+          Row(201, backends.auth, &Auth::CreateWorkspace),
+          Row(200, backends.auth, &Auth::ListKeys),
+          Row(201, backends.auth, &Auth::CreateKey),
+          Row(200, backends.auth, &Auth::SetKeyState),
+          Row(200, backends.auth, &Auth::ListAuditEvents),
+          Row(200, backends.billing, &Billing::AddCredit),
+          Row(200, backends.billing, &Billing::SetCap),
+          Row(200, backends.billing, &Billing::GetBalance),
+          Row(200, backends.billing, &Billing::VerifyLedger),
+          [this](catalog::v1::GetCatalogRequest&) { return HandleGetCatalog(); },
       },
       *call);
   co_return co_await std::move(task);
+}
+
+Task<http::HttpResponse> Site::HandleGetCatalog() {
+  std::shared_ptr<const catalog::v1::Snapshot> snapshot;
+  {
+    std::lock_guard lock(mutex_);
+    snapshot = catalog_;
+  }
+  if (!snapshot) co_return ErrorResponse(Unavailable("no catalog yet").error);
+  co_return JsonResponse(200, Render(*snapshot));
 }
 
 }  // namespace tollgate::dashboard

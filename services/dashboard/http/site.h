@@ -1,4 +1,4 @@
-// Everything that the dashboard answers: the page, and the admin API behind the login token.
+// The HTTP handler of the dashboard: the page, and the admin API behind the login token.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace tollgate::dashboard {
 
-// The services, for one loop.
+// The clients of one loop.
 struct Backends {
   AuthAdminClient& auth;
   BillingAdminClient& billing;
@@ -21,35 +21,36 @@ struct Backends {
 class Site {
  public:
   struct Options {
-    // Empty: nobody can log in.
+    // Empty: every login is refused.
     std::string login_token;
     std::string base_url;
     const Clock* clock = &SystemClock::Get();
   };
   explicit Site(Options options);
 
-  // The catalog as it was last pushed. Thread-safe.
+  // Sets the latest catalog. Thread-safe.
   void SetCatalog(catalog::v1::Snapshot snapshot);
 
-  // Answers a request. The request must live until the task has ended.
-  Task<http::HttpResponse> Answer(const http::HttpRequest& request, Backends backends);
+  // Handles a request, which must outlive the task.
+  Task<http::HttpResponse> Handle(const http::HttpRequest& request, Backends backends);
 
-  // The answer to a request that could not even be read.
+  // The response to a request that could not be read, or that failed.
   static http::HttpResponse RenderError(const Error& error);
 
-  // Whether the request shows the login token. Takes the same time whatever is wrong with it.
+  // Whether the request has the login token. The comparison takes constant time.
   bool LoggedIn(const http::HttpRequest& request) const;
 
  private:
-  Task<http::HttpResponse> AnswerAdmin(const http::HttpRequest& request, Backends backends);
+  Task<http::HttpResponse> HandleAdmin(const http::HttpRequest& request, Backends backends);
+  Task<http::HttpResponse> HandleGetCatalog();
 
   const Options options_;
   const std::string token_digest_;
-  // Of wrong tokens. An address that has guessed too often is not listened to at all, else its next
-  // guess could still be right.
+  // Counts wrong tokens by address. Above the limit every request of the address is refused, even
+  // one with the right token: otherwise guessing could go on.
   AddressLimiter guesses_{{.interval_us = 6'000'000, .burst = 10}};
   const std::string page_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::shared_ptr<const catalog::v1::Snapshot> catalog_;
 };
 
