@@ -1,4 +1,5 @@
-// tollgate-allinone: every module in one process, over in-process gRPC channels.
+// tollgate-allinone: all seven modules in one process. Calls on the path of a request are plain
+// function calls, the others use in-process gRPC (docs/adr/0006).
 #include "common/host/host.h"
 #include "gateway/gateway_module.h"
 #include "services/auth/auth_module.h"
@@ -11,14 +12,14 @@
 int main(int argc, char** argv) {
   return tollgate::host::Main<tollgate::config::v1::AllInOneConfig>(
       argc, argv, "allinone", [](tollgate::HostContext& context, const auto& config) {
-        tollgate::host::Modules
-            modules;  // in order of dependence: what comes later calls what comes earlier
+        // The router and the ledger fail together here (docs/adr/0005).
+        auto billing = config.billing();
+        billing.set_holds_before_disk(true);
+        // In order of dependency: a module calls only those before it.
+        tollgate::host::Modules modules;
         modules.push_back(tollgate::MakeCatalogModule(context, config.catalog()));
         modules.push_back(tollgate::MakeAuthModule(context, config.auth()));
         modules.push_back(tollgate::MakeRateLimitModule(context, config.ratelimit()));
-        auto billing = config.billing();
-        billing.set_holds_before_disk(
-            true);  // router and ledger share one fate here (docs/adr/0005)
         modules.push_back(tollgate::MakeBillingModule(context, billing));
         modules.push_back(tollgate::MakeInferenceRouterModule(context, config.router()));
         modules.push_back(tollgate::MakeGatewayModule(context, config.gateway()));

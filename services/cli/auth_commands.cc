@@ -63,25 +63,24 @@ void AddLimits(CLI::App& command, v1::Limits& limits) {
   const auto add = [&command](const char* name, const char* help, auto set) {
     command.add_option_function<int64_t>(name, set, help)->check(CLI::NonNegativeNumber);
   };
-  add("--requests-per-minute", "Limit of requests a minute; 0 or left out: none",
+  add("--requests-per-minute", "Requests per minute; 0 (default): no limit",
       [&limits](const int64_t& value) { limits.set_requests_per_minute(value); });
-  add("--tokens-per-minute", "Limit of tokens a minute; 0 or left out: none",
+  add("--tokens-per-minute", "Tokens per minute; 0 (default): no limit",
       [&limits](const int64_t& value) { limits.set_tokens_per_minute(value); });
-  add("--concurrent-requests", "Limit of requests at a time; 0 or left out: none",
+  add("--concurrent-requests", "Concurrent requests; 0 (default): no limit",
       [&limits](const int64_t& value) { limits.set_concurrent_requests(value); });
 }
 
 void AddWorkspaceCommands(CLI::App& app, Session& session) {
-  CLI::App& group = *app.add_subcommand("workspace", "Workspaces: who owns keys and credit");
+  CLI::App& group = *app.add_subcommand("workspace", "Workspaces, which own keys and credit");
   group.require_subcommand(1);
 
-  CLI::App& create = *group.add_subcommand("create", "Make a workspace");
+  CLI::App& create = *group.add_subcommand("create", "Create a workspace");
   auto request = std::make_shared<v1::CreateWorkspaceRequest>();
   auto name = std::make_shared<std::string>();
   auto id = std::make_shared<std::string>();
-  create.add_option("name", *name, "Name for people")->required();
-  create.add_option("--id", *id,
-                    "Id: lower-case letters, digits and hyphens; made by the server when left out");
+  create.add_option("name", *name, "Display name")->required();
+  create.add_option("--id", *id, "Id: lower-case letters, digits and hyphens; default: generated");
   AddLimits(create, *request->mutable_limits());
   create.callback([&session, request, name, id] {
     const auto stub = session.Auth();
@@ -101,7 +100,7 @@ void AddWorkspaceCommands(CLI::App& app, Session& session) {
     session.ShowRecord(table);
   });
 
-  CLI::App& list = *group.add_subcommand("list", "Show all workspaces");
+  CLI::App& list = *group.add_subcommand("list", "List all workspaces");
   list.callback([&session] {
     const auto stub = session.Auth();
     if (!stub) return;
@@ -118,9 +117,9 @@ void AddWorkspaceCommands(CLI::App& app, Session& session) {
 void CreateKey(Session& session, v1::CreateKeyRequest& request, const std::string& expires) {
   const auto expires_at = ParseExpiry(expires, SystemClock::Get().WallUs());
   if (!expires_at) {
-    session.Complain("bad_option",
-                     "--expires wants a time to come, such as 30d, 12h, 2027-01-31 or "
-                     "2027-01-31T12:00:00Z (UTC), or never");
+    session.ReportError("bad_option",
+                        "--expires must be a time in the future, such as 30d, 12h, 2027-01-31 or "
+                        "2027-01-31T12:00:00Z (UTC), or never");
     return;
   }
   const auto stub = session.Auth();
@@ -136,13 +135,13 @@ void CreateKey(Session& session, v1::CreateKeyRequest& request, const std::strin
   std::vector<Cell> row = KeyRow(response.key());
   columns.push_back({"secret", "SECRET"});
   row.push_back(response.secret().empty()
-                    ? None("(shown once already: this request id was used before)")
+                    ? None("(shown only once; this request id was used before)")
                     : Text(response.secret()));
   Table table(columns);
   table.Add(row);
   session.ShowRecord(table);
   if (!session.options().json && !response.secret().empty()) {
-    std::puts("\nKeep the secret now: it is not stored and cannot be shown again.");
+    std::puts("\nSave the secret now: it is not stored and cannot be shown again.");
   }
 }
 
@@ -153,8 +152,8 @@ void AddKeyState(CLI::App& group, Session& session, const char* verb, const char
   request->set_state(state);
   auto key_id = std::make_shared<std::string>();
   auto reason = std::make_shared<std::string>();
-  command.add_option("key", *key_id, "Id of the key (see: tollgate key list)")->required();
-  command.add_option("--reason", *reason, "Why, for the audit log");
+  command.add_option("key", *key_id, "Key id (see: tollgate key list)")->required();
+  command.add_option("--reason", *reason, "Reason, for the audit log");
   command.callback([&session, request, key_id, reason] {
     const auto stub = session.Auth();
     if (!stub) return;
@@ -178,7 +177,7 @@ void AddKeyCommands(CLI::App& app, Session& session) {
   CLI::App& group = *app.add_subcommand("key", "Virtual keys");
   group.require_subcommand(1);
 
-  CLI::App& create = *group.add_subcommand("create", "Make a key and show its secret, once");
+  CLI::App& create = *group.add_subcommand("create", "Create a key and show its secret once");
   auto request = std::make_shared<v1::CreateKeyRequest>();
   auto expires = std::make_shared<std::string>("never");
   create
@@ -187,19 +186,19 @@ void AddKeyCommands(CLI::App& app, Session& session) {
           "Workspace that the key belongs to")
       ->required();
   create.add_option_function<std::string>(
-      "--name", [request](const std::string& name) { request->set_name(name); }, "Name for people");
+      "--name", [request](const std::string& name) { request->set_name(name); }, "Display name");
   create.add_option_function<std::vector<std::string>>(
       "--model",
       [request](const std::vector<std::string>& models) {
         request->mutable_allowed_models()->Assign(models.begin(), models.end());
       },
-      "Allow this model only; may be given several times");
+      "Allow only this model; repeatable");
   create.add_option("--expires", *expires,
                     "30d, 12h, 2027-01-31, 2027-01-31T12:00:00Z (UTC) or never");
   AddLimits(create, *request->mutable_limits());
   create.callback([&session, request, expires] { CreateKey(session, *request, *expires); });
 
-  CLI::App& list = *group.add_subcommand("list", "Show keys, without their secrets");
+  CLI::App& list = *group.add_subcommand("list", "List keys, without their secrets");
   auto workspace = std::make_shared<std::string>();
   list.add_option("-w,--workspace", *workspace, "Only keys of this workspace");
   list.callback([&session, workspace] {
@@ -216,14 +215,14 @@ void AddKeyCommands(CLI::App& app, Session& session) {
     session.ShowList(table, "keys", "No keys yet: tollgate key create --workspace ID");
   });
 
-  AddKeyState(group, session, "disable", "Refuse a key's requests until it is enabled again",
+  AddKeyState(group, session, "disable", "Refuse the requests of a key until it is enabled again",
               v1::KEY_STATE_DISABLED);
-  AddKeyState(group, session, "enable", "Let a disabled key work again", v1::KEY_STATE_ACTIVE);
-  AddKeyState(group, session, "revoke", "End a key for good", v1::KEY_STATE_REVOKED);
+  AddKeyState(group, session, "enable", "Enable a disabled key", v1::KEY_STATE_ACTIVE);
+  AddKeyState(group, session, "revoke", "Revoke a key permanently", v1::KEY_STATE_REVOKED);
 }
 
 void AddAudit(CLI::App& app, Session& session) {
-  CLI::App& command = *app.add_subcommand("audit", "Who changed what and when, newest first");
+  CLI::App& command = *app.add_subcommand("audit", "The audit log, newest first");
   auto query = std::make_shared<v1::ListAuditEventsRequest>();
   command.add_option_function<std::string>(
       "-w,--workspace", [query](const std::string& id) { query->set_workspace_id(id); },
@@ -254,7 +253,7 @@ void AddAudit(CLI::App& app, Session& session) {
                  Text(event.action()), Text(event.workspace_id()), Text(event.subject()),
                  Text(event.detail())});
     }
-    session.ShowList(table, "events", "Nothing has been changed yet.");
+    session.ShowList(table, "events", "No changes yet.");
   });
 }
 

@@ -32,14 +32,13 @@ void ShowBalance(Session& session, const v1::Balance& balance) {
   session.ShowRecord(table);
 }
 
-// Complains when the text is not an amount.
-std::optional<int64_t> Amount(Session& session, const std::string& text) {
+// Nano-USD. Reports an error when the text is not an amount.
+std::optional<int64_t> ParseAmount(Session& session, const std::string& text) {
   const auto nano = ParseDecimalUsdToNano(text);
   if (!nano) {
-    session.Complain("bad_option",
-                     "\"" + text +
-                         "\" is not an amount in USD: write for example 5 or 0.25, with at "
-                         "most 9 decimals");
+    session.ReportError("bad_option", "\"" + text +
+                                          "\" is not an amount in USD such as 5 or 0.25, with at "
+                                          "most 9 decimals");
   }
   return nano;
 }
@@ -57,12 +56,12 @@ void AddCredit(CLI::App& app, Session& session) {
   add.add_option("amount", *amount, "USD, for example 5 or 0.25")->required();
   add.add_flag_callback(
       "--granted", [request] { request->set_granted(true); },
-      "Given, not paid for: is used up first");
+      "Granted free of charge; spent before paid credit");
   add.add_option_function<std::string>(
       "--reason", [request](const std::string& reason) { request->set_reason(reason); },
-      "Why, for the books");
+      "Reason, for the ledger");
   add.callback([&session, request, amount] {
-    const auto nano = Amount(session, *amount);
+    const auto nano = ParseAmount(session, *amount);
     if (!nano) return;
     const auto stub = session.Billing();
     if (!stub) return;
@@ -79,20 +78,20 @@ void AddCredit(CLI::App& app, Session& session) {
 }
 
 void AddCap(CLI::App& app, Session& session) {
-  CLI::App& group = *app.add_subcommand("cap", "What a workspace may spend in a month");
+  CLI::App& group = *app.add_subcommand("cap", "Monthly spend cap of a workspace");
   group.require_subcommand(1);
   CLI::App& set =
-      *group.add_subcommand("set", "Set or remove the cap; acts on the very next request");
+      *group.add_subcommand("set", "Set or remove the cap; takes effect with the next request");
   auto request = std::make_shared<v1::SetCapRequest>();
   auto amount = std::make_shared<std::string>();
   set.add_option_function<std::string>(
          "-w,--workspace", [request](const std::string& id) { request->set_workspace_id(id); },
          "Workspace")
       ->required();
-  set.add_option("amount", *amount, "USD a month, or none")->required();
+  set.add_option("amount", *amount, "USD per month, or none")->required();
   set.callback([&session, request, amount] {
     if (*amount != "none") {
-      const auto nano = Amount(session, *amount);
+      const auto nano = ParseAmount(session, *amount);
       if (!nano) return;
       request->set_cap_nano_usd(*nano);
     }
@@ -175,13 +174,12 @@ void AddEntries(CLI::App& app, Session& session) {
 }
 
 void AddVerify(CLI::App& app, Session& session) {
-  CLI::App& command = *app.add_subcommand(
-      "verify-ledger",
-      "Prove the books from the first entry on; exit code 1 when something is wrong");
+  CLI::App& command =
+      *app.add_subcommand("verify-ledger", "Verify the whole ledger; exit code 1 on any violation");
   auto query = std::make_shared<v1::VerifyLedgerRequest>();
   command.add_option_function<std::string>(
       "workspace,-w,--workspace", [query](const std::string& id) { query->set_workspace_id(id); },
-      "Only this workspace; all when left out");
+      "Only this workspace; default: all");
   command.callback([&session, query] {
     const auto stub = session.Billing();
     if (!stub) return;
@@ -204,7 +202,7 @@ void AddVerify(CLI::App& app, Session& session) {
       session.ShowRecord(table);
     } else {
       std::printf("%s: %lld entries, %lld holds and %lld usage records of %lld workspaces\n",
-                  response.ok() ? "The books are right" : "THE BOOKS ARE WRONG",
+                  response.ok() ? "The ledger is consistent" : "LEDGER VIOLATIONS FOUND",
                   static_cast<long long>(response.entries()),
                   static_cast<long long>(response.holds()),
                   static_cast<long long>(response.usage_records()),

@@ -1,4 +1,4 @@
-// The commands, added to the parser: each runs when the parser has chosen it.
+// Adds the commands to the parser. The parser runs the callback of the selected one.
 #pragma once
 
 namespace CLI {

@@ -1,4 +1,4 @@
-// tollgate: the operator's command line. Talks to the admin services of auth and billing.
+// tollgate: the operator's command line, a client of the admin services of auth and billing.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -33,30 +33,31 @@ std::string DefaultActor() {
 void AddOptions(CLI::App& app, Options& options) {
   options.target = DefaultTarget();
   options.actor = DefaultActor();
-  app.add_flag("--json", options.json, "Print JSON for programs");
-  app.add_option("--target", options.target, "Where the services are: unix:/path or host:port")
+  app.add_flag("--json", options.json, "Print JSON");
+  app.add_option("--target", options.target, "Address of the services: unix:/path or host:port")
       ->envname("TOLLGATE_ADMIN")
       ->capture_default_str();
   app.add_option("--auth-target", options.auth_target,
-                 "Where auth is, when it is a process of its own")
+                 "Address of auth, if it is a separate process")
       ->envname("TOLLGATE_AUTH");
   app.add_option("--billing-target", options.billing_target,
-                 "Where billing is, when it is a process of its own")
+                 "Address of billing, if it is a separate process")
       ->envname("TOLLGATE_BILLING");
-  app.add_option("--timeout", options.timeout_seconds, "Seconds to wait for an answer")
+  app.add_option("--timeout", options.timeout_seconds, "Seconds to wait for a response")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
-  app.add_option("--actor", options.actor, "Who asks, for the audit log")->capture_default_str();
+  app.add_option("--actor", options.actor, "Your name, for the audit log")->capture_default_str();
   app.add_option(
       "--request-id", options.request_id,
-      "Makes a repeated command the same change (1-64 characters); a fresh one when left out");
+      "Idempotency key (1-64 characters): repeated with the same key, a change is applied once; "
+      "default: random");
   app.add_option("--tls-ca", options.authority_file,
-                 "Certificate authority of the services: turns TLS on");
-  app.add_option("--tls-cert", options.certificate_file, "Own certificate")->needs("--tls-ca");
-  app.add_option("--tls-key", options.private_key_file, "Own private key")->needs("--tls-cert");
+                 "Certificate authority of the services; enables TLS");
+  app.add_option("--tls-cert", options.certificate_file, "Client certificate")->needs("--tls-ca");
+  app.add_option("--tls-key", options.private_key_file, "Client private key")->needs("--tls-cert");
 }
 
-// The deepest command that was understood.
+// The innermost subcommand that was parsed.
 CLI::App* Innermost(CLI::App* app) {
   while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
   return app;
@@ -69,8 +70,8 @@ std::string PathOf(const CLI::App* app) {
   return path;
 }
 
-// What was wrong with the arguments, and what to write instead.
-int ExplainMistake(CLI::App& app, const CLI::ParseError& error) {
+// Prints what is wrong with the arguments and which commands exist.
+int ReportUsageError(CLI::App& app, const CLI::ParseError& error) {
   CLI::App* at = Innermost(&app);
   std::vector<std::string> commands;
   for (const CLI::App* command : at->get_subcommands({})) commands.push_back(command->get_name());
@@ -87,7 +88,7 @@ int ExplainMistake(CLI::App& app, const CLI::ParseError& error) {
                 (closest.empty() ? "" : "; did you mean \"" + closest + "\"?") +
                 "\ncommands: " + names;
     } else {
-      message = "say what to do: " + PathOf(at) + " COMMAND" + "\ncommands: " + names;
+      message = "a command is required: " + PathOf(at) + " COMMAND\ncommands: " + names;
     }
   }
   std::fprintf(stderr, "tollgate: %s\nhelp: %s --help\n", message.c_str(), PathOf(at).c_str());
@@ -99,7 +100,7 @@ int ExplainMistake(CLI::App& app, const CLI::ParseError& error) {
 int main(int argc, char** argv) {
   Options options;
   tollgate::cli::Session session(options);
-  CLI::App app("tollgate: keys, workspaces, credit and the books of a Tollgate gateway",
+  CLI::App app("tollgate: keys, workspaces, credit and the ledger of a Tollgate gateway",
                "tollgate");
   app.set_version_flag("--version", "tollgate " TOLLGATE_VERSION);
   app.require_subcommand(1);
@@ -111,7 +112,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
-    return ExplainMistake(app, error);
+    return ReportUsageError(app, error);
   }
   return session.exit_code();
 }

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "common/base/id.h"
-#include "common/json/json.h"
+#include "common/json/writer.h"
 #include "tollgate/common/v1/error.pb.h"
 
 namespace tollgate::cli {
@@ -56,7 +56,7 @@ std::shared_ptr<grpc::Channel> Session::Connect(const std::string& own_target) {
                                      std::pair(&options_.certificate_file, &tls.pem_cert_chain),
                                      std::pair(&options_.private_key_file, &tls.pem_private_key)}) {
       if (!path->empty() && !ReadFile(*path, *into)) {
-        Complain("bad_option", "cannot read " + *path);
+        ReportError("bad_option", "cannot read " + *path);
         return nullptr;
       }
     }
@@ -65,7 +65,7 @@ std::shared_ptr<grpc::Channel> Session::Connect(const std::string& own_target) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(64 << 20);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  // Else the resolver also asks for a TXT record and waits for it, however slow that answer is.
+  // Otherwise the resolver also queries a TXT record and waits for it.
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
   return grpc::CreateCustomChannel(TargetOf(own_target), credentials, arguments);
 }
@@ -94,23 +94,24 @@ bool Session::Call(const char* service,
     if (!detail.param().empty() && message.find(detail.param()) == std::string::npos) {
       message += " (" + detail.param() + ")";
     }
-    Complain(detail.error().empty() ? "failed" : detail.error(), message);
+    ReportError(detail.error().empty() ? "failed" : detail.error(), message);
     return false;
   }
   const std::string where = TargetOf(std::string_view(service) == "auth" ? options_.auth_target
                                                                          : options_.billing_target);
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-    Complain("unavailable", std::string("cannot reach ") + service + " at " + where +
-                                ": is it running? --target or TOLLGATE_ADMIN names another place");
+    ReportError("unavailable",
+                std::string("cannot reach ") + service + " at " + where +
+                    ": is it running? Set another address with --target or TOLLGATE_ADMIN");
   } else if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
-    Complain("timeout", std::string(service) + " at " + where + " did not answer within " +
-                            std::to_string(options_.timeout_seconds) +
-                            " s; the change may have been made: repeat " +
-                            "the command with the same --request-id to be sure");
+    ReportError("timeout", std::string(service) + " at " + where + " did not respond within " +
+                               std::to_string(options_.timeout_seconds) +
+                               " s; a change may have been applied: repeat " +
+                               "the command with the same --request-id");
   } else {
-    Complain(std::string(CodeName(status.error_code())),
-             status.error_message().empty() ? std::string(service) + " refused the call"
-                                            : status.error_message());
+    ReportError(std::string(CodeName(status.error_code())),
+                status.error_message().empty() ? std::string(service) + " refused the call"
+                                               : status.error_message());
   }
   return false;
 }
@@ -125,10 +126,10 @@ void Session::ShowList(const Table& table, const std::string& name,
              stdout);
 }
 
-void Session::Complain(const std::string& code, const std::string& message) {
+void Session::ReportError(const std::string& code, const std::string& message) {
   if (options_.json) {
-    std::fprintf(stderr, "{\"error\":{\"code\":%s,\"message\":%s}}\n", json::Quoted(code).c_str(),
-                 json::Quoted(message).c_str());
+    const std::string error = json::Writer().Text("code", code).Text("message", message).Done();
+    std::fprintf(stderr, "%s\n", json::Writer().Raw("error", error).Done().c_str());
   } else {
     std::fprintf(stderr, "tollgate: %s\n", message.c_str());
   }

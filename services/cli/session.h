@@ -1,4 +1,4 @@
-// One run of the command line: where the services are, how to show results, how to report failures.
+// One run of the command line: connects to the services, prints results, reports failures.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace tollgate::cli {
 
 struct Options {
   bool json = false;
-  std::string target;  // of everything, unless one of the next two is set
+  std::string target;  // address of both services, unless one of the next two is set
   std::string auth_target;
   std::string billing_target;
   std::string actor;       // for the audit log
-  std::string request_id;  // makes a repeated command the same change; a fresh one when empty
+  std::string request_id;  // idempotency key of a change; empty: a random one
   int timeout_seconds = 10;
-  // Mutual TLS; all empty: plain text.
+  // Mutual TLS; all empty: plaintext.
   std::string certificate_file, private_key_file, authority_file;
 };
 
@@ -30,16 +30,18 @@ class Session {
 
   const Options& options() const { return options_; }
   std::string RequestId() const;
-  // Null after a complaint on standard error.
+  // Null when the TLS files cannot be read; the error has been reported.
   std::unique_ptr<auth::v1::AuthAdminService::Stub> Auth();
   std::unique_ptr<billing::v1::BillingAdminService::Stub> Billing();
 
-  // Runs one call within the time limit; complains and sets the exit code when it fails.
+  // Makes one call with the timeout. On failure reports the error, sets the exit code and returns
+  // false.
   bool Call(const char* service, const std::function<grpc::Status(grpc::ClientContext&)>& call);
 
   void ShowRecord(const Table& table) const;
   void ShowList(const Table& table, const std::string& name, const std::string& when_empty) const;
-  void Complain(const std::string& code, const std::string& message);
+  // Prints the error to standard error and sets the exit code: 2 for bad_option, else 1.
+  void ReportError(const std::string& code, const std::string& message);
   int exit_code() const { return exit_code_; }
   void set_exit_code(int code) { exit_code_ = code; }
 

@@ -4,13 +4,13 @@
 #include <chrono>
 #include <cstdio>
 
-#include "common/json/json.h"
+#include "common/json/writer.h"
 #include "common/money/money.h"
 
 namespace tollgate::cli {
 namespace {
 
-// Columns on a terminal, counting code points: good enough for names.
+// Display width, approximated by the number of code points.
 size_t Width(const std::string& text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
@@ -36,7 +36,7 @@ std::string FormatUtc(int64_t unix_us, const char* format) {
   return text;
 }
 
-// A terminal must not be steered by a name that someone else has chosen.
+// Names may hold escape sequences, which must not reach the terminal.
 std::string WithoutControls(std::string text) {
   std::replace_if(
       text.begin(), text.end(),
@@ -54,7 +54,7 @@ Cell Bool(bool value) { return {value ? "true" : "false", value ? "yes" : "no"};
 
 Cell Usd(int64_t nano_usd) {
   const std::string exact = NanoToDecimalUsd(nano_usd);
-  // At least two decimals for people, and never fewer than there are.
+  // The text form has at least two decimals and never drops one.
   std::string shown = exact.starts_with('-') ? "-$" + exact.substr(1) : "$" + exact;
   const size_t point = shown.find('.');
   if (point == std::string::npos) {
@@ -74,30 +74,25 @@ Cell Time(int64_t unix_us, const std::string& zero) {
 }
 
 Cell List(const std::vector<std::string>& texts, const std::string& empty_shown) {
-  Cell cell{"[", ""};
+  std::string shown;
   for (const std::string& text : texts) {
-    cell.json += (cell.json.size() > 1 ? "," : "") + json::Quoted(text);
-    cell.shown += (cell.shown.empty() ? "" : ", ") + WithoutControls(text);
+    shown += (shown.empty() ? "" : ", ") + WithoutControls(text);
   }
-  cell.json += "]";
-  if (texts.empty()) cell.shown = empty_shown;
-  return cell;
+  const auto quote = [](const std::string& text) { return json::Quoted(text); };
+  return {json::WriteArray(texts, quote), texts.empty() ? empty_shown : shown};
 }
 
 Cell Limit(int64_t number) { return number == 0 ? Cell{"null", "-", true} : Integer(number); }
 
 std::string Table::RowAsJson(const std::vector<Cell>& row) const {
-  std::string out = "{";
-  for (size_t i = 0; i < columns_.size(); ++i) {
-    out += (i > 0 ? "," : "") + json::Quoted(columns_[i].name) + ":" + row[i].json;
-  }
-  return out + "}";
+  json::Writer writer;
+  for (size_t i = 0; i < columns_.size(); ++i) writer.Raw(columns_[i].name, row[i].json);
+  return writer.Done();
 }
 
 std::string Table::ListAsJson(const std::string& list) const {
-  std::string out = "{" + json::Quoted(list) + ":[";
-  for (size_t i = 0; i < rows_.size(); ++i) out += (i > 0 ? "," : "") + RowAsJson(rows_[i]);
-  return out + "]}\n";
+  const auto row_json = [this](const std::vector<Cell>& row) { return RowAsJson(row); };
+  return json::Writer().Raw(list, json::WriteArray(rows_, row_json)).Done() + "\n";
 }
 
 std::string Table::ListAsText(const std::string& when_empty) const {

@@ -1,4 +1,4 @@
-// What a command found out, shown either as text for people or as JSON for programs.
+// The result of a command, printed as text or (--json) as JSON.
 #pragma once
 
 #include <cstdint>
@@ -7,30 +7,30 @@
 
 namespace tollgate::cli {
 
-// One value: what programs read (JSON) and what people read may differ.
+// One value, with separate JSON and text forms.
 struct Cell {
-  std::string json;    // already JSON
-  std::string shown;   // text for people
-  bool right = false;  // numbers stand to the right
+  std::string json;    // a JSON value
+  std::string shown;   // the text form
+  bool right = false;  // right-aligned: numbers
 };
 
 Cell Text(const std::string& text);
 Cell Integer(int64_t number);
 Cell Bool(bool value);
-// A decimal string in JSON, "$12.50" for people.
+// JSON: a decimal string; text: "$12.50".
 Cell Usd(int64_t nano_usd);
-// null and the given words.
+// JSON: null; text: `shown`.
 Cell None(const std::string& shown);
-// RFC 3339 in JSON, to the second for people; 0 is None(zero).
+// JSON: RFC 3339; text: "2027-01-31 12:00:00"; 0 is None(zero).
 Cell Time(int64_t unix_us, const std::string& zero);
-// A list of texts; people see empty_shown when there is none.
+// JSON: an array of strings; text: empty_shown for an empty list.
 Cell List(const std::vector<std::string>& texts, const std::string& empty_shown);
-// A number where 0 means that there is no limit.
+// A limit; 0 means none: null in JSON, "-" in text.
 Cell Limit(int64_t number);
 
 struct Column {
-  std::string name;   // JSON member
-  std::string title;  // heading for people
+  std::string name;   // JSON member name
+  std::string title;  // heading of the text form
 };
 
 class Table {
@@ -41,9 +41,9 @@ class Table {
 
   // {"<list>": [ {…}, … ]}
   std::string ListAsJson(const std::string& list) const;
-  // Aligned columns with headings, or the given sentence when there are no rows.
+  // Aligned columns with headings, or when_empty without rows.
   std::string ListAsText(const std::string& when_empty) const;
-  // The first row: one JSON object; one "title  value" line per column.
+  // The first row only: a JSON object, or one "title  value" line per column.
   std::string RecordAsJson() const;
   std::string RecordAsText() const;
 

@@ -2,12 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "services/cli/expiry.h"
-
 namespace tollgate::cli {
 namespace {
 
-TEST(Table, ListsAlignForPeopleAndAreJsonForPrograms) {
+TEST(Table, ListsAsTextAndAsJson) {
   Table table({{"id", "ID"}, {"usd", "USD"}});
   table.Add({Text("a"), Usd(12'500'000'000)});
   table.Add({Text("é\"x"), Usd(1)});
@@ -17,7 +15,7 @@ TEST(Table, ListsAlignForPeopleAndAreJsonForPrograms) {
       "{\"rows\":[{\"id\":\"a\",\"usd\":\"12.5\"},{\"id\":\"é\\\"x\",\"usd\":\"0.000000001\"}]}\n");
 }
 
-TEST(Table, EmptyListSaysWhatToDoAndIsAnEmptyJsonList) {
+TEST(Table, AnEmptyListIsAHintOrAnEmptyArray) {
   Table table({{"id", "ID"}});
   EXPECT_EQ(table.ListAsText("Nothing."), "Nothing.\n");
   EXPECT_EQ(table.ListAsJson("rows"), "{\"rows\":[]}\n");
@@ -30,7 +28,7 @@ TEST(Table, RecordsShowAbsentTimesAndLists) {
   EXPECT_EQ(table.RecordAsJson(), "{\"at\":null,\"models\":[],\"limit\":null,\"ok\":true}\n");
 }
 
-TEST(Cells, MoneyKeepsEveryDigitAndItsSign) {
+TEST(Cells, AmountsKeepEveryDigitAndTheSign) {
   EXPECT_EQ(Usd(0).shown, "$0.00");
   EXPECT_EQ(Usd(-5'100'000'000).shown, "-$5.10");
   EXPECT_EQ(Usd(-5'100'000'000).json, "\"-5.1\"");
@@ -38,25 +36,8 @@ TEST(Cells, MoneyKeepsEveryDigitAndItsSign) {
   EXPECT_EQ(Usd(123'456'789).shown, "$0.123456789");
 }
 
-TEST(Cells, NamesCannotSteerTheTerminal) { EXPECT_EQ(Text("a\x1b[31m\n").shown, "a?[31m?"); }
-
-TEST(Expiry, SpansDatesAndMoments) {
-  constexpr int64_t kNow = 1'795'233'300'000'000;  // 2026-11-21T03:55:00Z
-  EXPECT_EQ(ParseExpiry("never", kNow), 0);
-  EXPECT_EQ(ParseExpiry("30d", kNow), kNow + int64_t{30} * 86'400'000'000);
-  EXPECT_EQ(ParseExpiry("12h", kNow), kNow + int64_t{12} * 3'600'000'000);
-  EXPECT_EQ(ParseExpiry("45m", kNow), kNow + int64_t{45} * 60'000'000);
-  EXPECT_EQ(ParseExpiry("2026-11-22", kNow), 1'795'305'600'000'000);
-  EXPECT_EQ(ParseExpiry("2026-11-21T03:55:01Z", kNow), kNow + 1'000'000);
-}
-
-TEST(Expiry, RefusesThePastAndWhatIsNoTime) {
-  constexpr int64_t kNow = 1'795'233'300'000'000;
-  for (const char* text : {"", "30", "-3d", "0d", "3y", "d", "2020-01-01", "2027-02-30", "2027-1-1",
-                           "2027-01-01T25:00:00Z", "2027-01-01T10:00:00", "2027-01-01T10:00:00Zx",
-                           "99999999999999999d", "2026-11-21T03:55:00Z"}) {
-    EXPECT_EQ(ParseExpiry(text, kNow), std::nullopt) << text;
-  }
+TEST(Cells, ControlCharactersDoNotReachTheTerminal) {
+  EXPECT_EQ(Text("a\x1b[31m\n").shown, "a?[31m?");
 }
 
 }  // namespace
