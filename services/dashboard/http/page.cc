@@ -14,7 +14,8 @@ constexpr std::string_view kPage = R"html(<!doctype html>
 <body>
 <main>
 <h1>Tollgate</h1>
-<p class="lead">The dashboard is being built. The gateway itself works today.</p>
+<p class="lead">An inference gateway. It is managed with the command line or the admin API; there
+are no other pages yet.</p>
 
 <section>
 <h2>Call the API</h2>
@@ -40,7 +41,7 @@ tollgate verify-ledger</code></pre>
 
 <section>
 <h2>Admin API</h2>
-<p>The same for programs, here under <code>/api/admin/</code>, with
+<p>The same over HTTP, under <code>/api/admin/</code>, with
 <code>Authorization: Bearer LOGIN_TOKEN</code>. Amounts are decimal text in USD.</p>
 <table>
 <tr><td><code>GET POST</code></td><td><code>workspaces</code></td></tr>

@@ -1,5 +1,5 @@
 // The generic cell rate algorithm (GCRA): one number per limit and subject. spec:
-// docs/design/limits.md.
+// docs/design/limits.md 1.
 //
 // The burst of a limit is one minute's worth, so all limits share one window, and a bucket is
 // independent of its limit: it holds the time at which it will be full again. When a limit changes,
