@@ -7,7 +7,7 @@
 #include "common/base/clock.h"
 #include "services/cli/commands.h"
 #include "services/cli/expiry.h"
-#include "services/cli/session.h"
+#include "services/cli/invocation.h"
 
 namespace tollgate::cli {
 namespace {
@@ -71,7 +71,7 @@ void AddLimits(CLI::App& command, v1::Limits& limits) {
       [&limits](const int64_t& value) { limits.set_concurrent_requests(value); });
 }
 
-void AddWorkspaceCommands(CLI::App& app, Session& session) {
+void AddWorkspaceCommands(CLI::App& app, Invocation& invocation) {
   CLI::App& group = *app.add_subcommand("workspace", "Workspaces, which own keys and credit");
   group.require_subcommand(1);
 
@@ -82,54 +82,55 @@ void AddWorkspaceCommands(CLI::App& app, Session& session) {
   create.add_option("name", *name, "Display name")->required();
   create.add_option("--id", *id, "Id: lower-case letters, digits and hyphens; default: generated");
   AddLimits(create, *request->mutable_limits());
-  create.callback([&session, request, name, id] {
-    const auto stub = session.Auth();
+  create.callback([&invocation, request, name, id] {
+    const auto stub = invocation.Auth();
     if (!stub) return;
-    request->set_request_id(session.RequestId());
+    request->set_request_id(invocation.RequestId());
     request->set_workspace_id(*id);
     request->set_name(*name);
-    request->set_actor(session.options().actor);
+    request->set_actor(invocation.options().actor);
     v1::CreateWorkspaceResponse response;
-    if (!session.Call("auth", [&](auto& context) {
+    if (!invocation.Call("auth", [&](auto& context) {
           return stub->CreateWorkspace(&context, *request, &response);
         })) {
       return;
     }
     Table table(WorkspaceColumns());
     table.Add(WorkspaceRow(response.workspace()));
-    session.ShowRecord(table);
+    invocation.ShowRecord(table);
   });
 
   CLI::App& list = *group.add_subcommand("list", "List all workspaces");
-  list.callback([&session] {
-    const auto stub = session.Auth();
+  list.callback([&invocation] {
+    const auto stub = invocation.Auth();
     if (!stub) return;
     v1::ListWorkspacesResponse response;
-    if (!session.Call("auth",
-                      [&](auto& context) { return stub->ListWorkspaces(&context, {}, &response); }))
+    if (!invocation.Call(
+            "auth", [&](auto& context) { return stub->ListWorkspaces(&context, {}, &response); }))
       return;
     Table table(WorkspaceColumns());
     for (const v1::Workspace& workspace : response.workspaces()) table.Add(WorkspaceRow(workspace));
-    session.ShowList(table, "workspaces", "No workspaces yet: tollgate workspace create NAME");
+    invocation.ShowList(table, "workspaces", "No workspaces yet: tollgate workspace create NAME");
   });
 }
 
-void CreateKey(Session& session, v1::CreateKeyRequest& request, const std::string& expires) {
+void CreateKey(Invocation& invocation, v1::CreateKeyRequest& request, const std::string& expires) {
   const auto expires_at = ParseExpiry(expires, SystemClock::Get().WallUs());
   if (!expires_at) {
-    session.ReportError("bad_option",
-                        "--expires must be a time in the future, such as 30d, 12h, 2027-01-31 or "
-                        "2027-01-31T12:00:00Z (UTC), or never");
+    invocation.ReportError(
+        "bad_option",
+        "--expires must be a time in the future, such as 30d, 12h, 2027-01-31 or "
+        "2027-01-31T12:00:00Z (UTC), or never");
     return;
   }
-  const auto stub = session.Auth();
+  const auto stub = invocation.Auth();
   if (!stub) return;
   request.set_expires_at_us(*expires_at);
-  request.set_request_id(session.RequestId());
-  request.set_actor(session.options().actor);
+  request.set_request_id(invocation.RequestId());
+  request.set_actor(invocation.options().actor);
   v1::CreateKeyResponse response;
-  if (!session.Call("auth",
-                    [&](auto& context) { return stub->CreateKey(&context, request, &response); }))
+  if (!invocation.Call(
+          "auth", [&](auto& context) { return stub->CreateKey(&context, request, &response); }))
     return;
   std::vector<Column> columns = KeyColumns();
   std::vector<Cell> row = KeyRow(response.key());
@@ -139,13 +140,13 @@ void CreateKey(Session& session, v1::CreateKeyRequest& request, const std::strin
                     : Text(response.secret()));
   Table table(columns);
   table.Add(row);
-  session.ShowRecord(table);
-  if (!session.options().json && !response.secret().empty()) {
+  invocation.ShowRecord(table);
+  if (!invocation.options().json && !response.secret().empty()) {
     std::puts("\nSave the secret now: it is not stored and cannot be shown again.");
   }
 }
 
-void AddKeyState(CLI::App& group, Session& session, const char* verb, const char* help,
+void AddKeyState(CLI::App& group, Invocation& invocation, const char* verb, const char* help,
                  v1::KeyState state) {
   CLI::App& command = *group.add_subcommand(verb, help);
   auto request = std::make_shared<v1::SetKeyStateRequest>();
@@ -154,26 +155,26 @@ void AddKeyState(CLI::App& group, Session& session, const char* verb, const char
   auto reason = std::make_shared<std::string>();
   command.add_option("key", *key_id, "Key id (see: tollgate key list)")->required();
   command.add_option("--reason", *reason, "Reason, for the audit log");
-  command.callback([&session, request, key_id, reason] {
-    const auto stub = session.Auth();
+  command.callback([&invocation, request, key_id, reason] {
+    const auto stub = invocation.Auth();
     if (!stub) return;
-    request->set_request_id(session.RequestId());
+    request->set_request_id(invocation.RequestId());
     request->set_key_id(*key_id);
     request->set_reason(*reason);
-    request->set_actor(session.options().actor);
+    request->set_actor(invocation.options().actor);
     v1::SetKeyStateResponse response;
-    if (!session.Call("auth", [&](auto& context) {
+    if (!invocation.Call("auth", [&](auto& context) {
           return stub->SetKeyState(&context, *request, &response);
         })) {
       return;
     }
     Table table(KeyColumns());
     table.Add(KeyRow(response.key()));
-    session.ShowRecord(table);
+    invocation.ShowRecord(table);
   });
 }
 
-void AddKeyCommands(CLI::App& app, Session& session) {
+void AddKeyCommands(CLI::App& app, Invocation& invocation) {
   CLI::App& group = *app.add_subcommand("key", "Virtual keys");
   group.require_subcommand(1);
 
@@ -196,32 +197,32 @@ void AddKeyCommands(CLI::App& app, Session& session) {
   create.add_option("--expires", *expires,
                     "30d, 12h, 2027-01-31, 2027-01-31T12:00:00Z (UTC) or never");
   AddLimits(create, *request->mutable_limits());
-  create.callback([&session, request, expires] { CreateKey(session, *request, *expires); });
+  create.callback([&invocation, request, expires] { CreateKey(invocation, *request, *expires); });
 
   CLI::App& list = *group.add_subcommand("list", "List keys, without their secrets");
   auto workspace = std::make_shared<std::string>();
   list.add_option("-w,--workspace", *workspace, "Only keys of this workspace");
-  list.callback([&session, workspace] {
-    const auto stub = session.Auth();
+  list.callback([&invocation, workspace] {
+    const auto stub = invocation.Auth();
     if (!stub) return;
     v1::ListKeysRequest query;
     query.set_workspace_id(*workspace);
     v1::ListKeysResponse response;
-    if (!session.Call("auth",
-                      [&](auto& context) { return stub->ListKeys(&context, query, &response); }))
+    if (!invocation.Call("auth",
+                         [&](auto& context) { return stub->ListKeys(&context, query, &response); }))
       return;
     Table table(KeyColumns());
     for (const v1::Key& key : response.keys()) table.Add(KeyRow(key));
-    session.ShowList(table, "keys", "No keys yet: tollgate key create --workspace ID");
+    invocation.ShowList(table, "keys", "No keys yet: tollgate key create --workspace ID");
   });
 
-  AddKeyState(group, session, "disable", "Refuse the requests of a key until it is enabled again",
-              v1::KEY_STATE_DISABLED);
-  AddKeyState(group, session, "enable", "Enable a disabled key", v1::KEY_STATE_ACTIVE);
-  AddKeyState(group, session, "revoke", "Revoke a key permanently", v1::KEY_STATE_REVOKED);
+  AddKeyState(group, invocation, "disable",
+              "Refuse the requests of a key until it is enabled again", v1::KEY_STATE_DISABLED);
+  AddKeyState(group, invocation, "enable", "Enable a disabled key", v1::KEY_STATE_ACTIVE);
+  AddKeyState(group, invocation, "revoke", "Revoke a key permanently", v1::KEY_STATE_REVOKED);
 }
 
-void AddAudit(CLI::App& app, Session& session) {
+void AddAudit(CLI::App& app, Invocation& invocation) {
   CLI::App& command = *app.add_subcommand("audit", "The audit log, newest first");
   auto query = std::make_shared<v1::ListAuditEventsRequest>();
   command.add_option_function<std::string>(
@@ -232,11 +233,11 @@ void AddAudit(CLI::App& app, Session& session) {
           "--limit", [query](const int& limit) { query->set_limit(limit); },
           "At most this many; default 100")
       ->check(CLI::PositiveNumber);
-  command.callback([&session, query] {
-    const auto stub = session.Auth();
+  command.callback([&invocation, query] {
+    const auto stub = invocation.Auth();
     if (!stub) return;
     v1::ListAuditEventsResponse response;
-    if (!session.Call("auth", [&](auto& context) {
+    if (!invocation.Call("auth", [&](auto& context) {
           return stub->ListAuditEvents(&context, *query, &response);
         })) {
       return;
@@ -253,16 +254,16 @@ void AddAudit(CLI::App& app, Session& session) {
                  Text(event.action()), Text(event.workspace_id()), Text(event.subject()),
                  Text(event.detail())});
     }
-    session.ShowList(table, "events", "No changes yet.");
+    invocation.ShowList(table, "events", "No changes yet.");
   });
 }
 
 }  // namespace
 
-void AddAuthCommands(CLI::App& app, Session& session) {
-  AddWorkspaceCommands(app, session);
-  AddKeyCommands(app, session);
-  AddAudit(app, session);
+void AddAuthCommands(CLI::App& app, Invocation& invocation) {
+  AddWorkspaceCommands(app, invocation);
+  AddKeyCommands(app, invocation);
+  AddAudit(app, invocation);
 }
 
 }  // namespace tollgate::cli

@@ -7,14 +7,14 @@
 #include "common/base/crypto.h"
 #include "common/money/money.h"
 #include "services/cli/commands.h"
-#include "services/cli/session.h"
+#include "services/cli/invocation.h"
 
 namespace tollgate::cli {
 namespace {
 
 namespace v1 = tollgate::billing::v1;
 
-void ShowBalance(Session& session, const v1::Balance& balance) {
+void ShowBalance(Invocation& invocation, const v1::Balance& balance) {
   Table table({{"workspace_id", "Workspace"},
                {"available_usd", "Available"},
                {"paid_usd", "Paid credit"},
@@ -29,21 +29,22 @@ void ShowBalance(Session& session, const v1::Balance& balance) {
              Usd(balance.granted()), Usd(balance.held()), Integer(balance.month()),
              Usd(balance.month_spent()), Usd(balance.month_held()),
              balance.has_cap() ? Usd(balance.cap()) : None("none"), Integer(balance.open_holds())});
-  session.ShowRecord(table);
+  invocation.ShowRecord(table);
 }
 
 // Nano-USD. Reports an error when the text is not an amount.
-std::optional<int64_t> ParseAmount(Session& session, const std::string& text) {
+std::optional<int64_t> ParseAmount(Invocation& invocation, const std::string& text) {
   const auto nano = ParseDecimalUsdToNano(text);
   if (!nano) {
-    session.ReportError("bad_option", "\"" + text +
-                                          "\" is not an amount in USD such as 5 or 0.25, with at "
-                                          "most 9 decimals");
+    invocation.ReportError("bad_option",
+                           "\"" + text +
+                               "\" is not an amount in USD such as 5 or 0.25, with at "
+                               "most 9 decimals");
   }
   return nano;
 }
 
-void AddCredit(CLI::App& app, Session& session) {
+void AddCredit(CLI::App& app, Invocation& invocation) {
   CLI::App& group = *app.add_subcommand("credit", "Prepaid credit");
   group.require_subcommand(1);
   CLI::App& add = *group.add_subcommand("add", "Add credit to a workspace");
@@ -60,24 +61,24 @@ void AddCredit(CLI::App& app, Session& session) {
   add.add_option_function<std::string>(
       "--reason", [request](const std::string& reason) { request->set_reason(reason); },
       "Reason, for the ledger");
-  add.callback([&session, request, amount] {
-    const auto nano = ParseAmount(session, *amount);
+  add.callback([&invocation, request, amount] {
+    const auto nano = ParseAmount(invocation, *amount);
     if (!nano) return;
-    const auto stub = session.Billing();
+    const auto stub = invocation.Billing();
     if (!stub) return;
     request->set_amount_nano_usd(*nano);
-    request->set_request_id(session.RequestId());
-    request->set_actor(session.options().actor);
+    request->set_request_id(invocation.RequestId());
+    request->set_actor(invocation.options().actor);
     v1::AddCreditResponse response;
-    if (session.Call("billing", [&](auto& context) {
+    if (invocation.Call("billing", [&](auto& context) {
           return stub->AddCredit(&context, *request, &response);
         })) {
-      ShowBalance(session, response.balance());
+      ShowBalance(invocation, response.balance());
     }
   });
 }
 
-void AddCap(CLI::App& app, Session& session) {
+void AddCap(CLI::App& app, Invocation& invocation) {
   CLI::App& group = *app.add_subcommand("cap", "Monthly spend cap of a workspace");
   group.require_subcommand(1);
   CLI::App& set =
@@ -89,25 +90,26 @@ void AddCap(CLI::App& app, Session& session) {
          "Workspace")
       ->required();
   set.add_option("amount", *amount, "USD per month, or none")->required();
-  set.callback([&session, request, amount] {
+  set.callback([&invocation, request, amount] {
     if (*amount != "none") {
-      const auto nano = ParseAmount(session, *amount);
+      const auto nano = ParseAmount(invocation, *amount);
       if (!nano) return;
       request->set_cap_nano_usd(*nano);
     }
-    const auto stub = session.Billing();
+    const auto stub = invocation.Billing();
     if (!stub) return;
-    request->set_request_id(session.RequestId());
-    request->set_actor(session.options().actor);
+    request->set_request_id(invocation.RequestId());
+    request->set_actor(invocation.options().actor);
     v1::SetCapResponse response;
-    if (session.Call("billing",
-                     [&](auto& context) { return stub->SetCap(&context, *request, &response); })) {
-      ShowBalance(session, response.balance());
+    if (invocation.Call("billing", [&](auto& context) {
+          return stub->SetCap(&context, *request, &response);
+        })) {
+      ShowBalance(invocation, response.balance());
     }
   });
 }
 
-void AddBalance(CLI::App& app, Session& session) {
+void AddBalance(CLI::App& app, Invocation& invocation) {
   CLI::App& command = *app.add_subcommand("balance", "Credit, holds and spending of a workspace");
   auto query = std::make_shared<v1::GetBalanceRequest>();
   command
@@ -115,19 +117,19 @@ void AddBalance(CLI::App& app, Session& session) {
           "workspace,-w,--workspace",
           [query](const std::string& id) { query->set_workspace_id(id); }, "Workspace")
       ->required();
-  command.callback([&session, query] {
-    const auto stub = session.Billing();
+  command.callback([&invocation, query] {
+    const auto stub = invocation.Billing();
     if (!stub) return;
     v1::GetBalanceResponse response;
-    if (session.Call("billing", [&](auto& context) {
+    if (invocation.Call("billing", [&](auto& context) {
           return stub->GetBalance(&context, *query, &response);
         })) {
-      ShowBalance(session, response.balance());
+      ShowBalance(invocation, response.balance());
     }
   });
 }
 
-void AddEntries(CLI::App& app, Session& session) {
+void AddEntries(CLI::App& app, Invocation& invocation) {
   CLI::App& command = *app.add_subcommand("entries", "Ledger entries of a workspace, newest first");
   auto query = std::make_shared<v1::ListEntriesRequest>();
   command
@@ -145,11 +147,11 @@ void AddEntries(CLI::App& app, Session& session) {
           "--before", [query](const int64_t& number) { query->set_before_sequence(number); },
           "Only entries before this number")
       ->check(CLI::PositiveNumber);
-  command.callback([&session, query] {
-    const auto stub = session.Billing();
+  command.callback([&invocation, query] {
+    const auto stub = invocation.Billing();
     if (!stub) return;
     v1::ListEntriesResponse response;
-    if (!session.Call("billing", [&](auto& context) {
+    if (!invocation.Call("billing", [&](auto& context) {
           return stub->ListEntries(&context, *query, &response);
         })) {
       return;
@@ -169,27 +171,27 @@ void AddEntries(CLI::App& app, Session& session) {
                  Text(entry.credit_account()), Integer(entry.month()),
                  Text(HexEncode(entry.request_id())), Text(entry.memo())});
     }
-    session.ShowList(table, "entries", "No entries yet.");
+    invocation.ShowList(table, "entries", "No entries yet.");
   });
 }
 
-void AddVerify(CLI::App& app, Session& session) {
+void AddVerify(CLI::App& app, Invocation& invocation) {
   CLI::App& command =
       *app.add_subcommand("verify-ledger", "Verify the whole ledger; exit code 1 on any violation");
   auto query = std::make_shared<v1::VerifyLedgerRequest>();
   command.add_option_function<std::string>(
       "workspace,-w,--workspace", [query](const std::string& id) { query->set_workspace_id(id); },
       "Only this workspace; default: all");
-  command.callback([&session, query] {
-    const auto stub = session.Billing();
+  command.callback([&invocation, query] {
+    const auto stub = invocation.Billing();
     if (!stub) return;
     v1::VerifyLedgerResponse response;
-    if (!session.Call("billing", [&](auto& context) {
+    if (!invocation.Call("billing", [&](auto& context) {
           return stub->VerifyLedger(&context, *query, &response);
         })) {
       return;
     }
-    if (session.options().json) {
+    if (invocation.options().json) {
       Table table({{"ok", ""},
                    {"workspaces", ""},
                    {"entries", ""},
@@ -199,7 +201,7 @@ void AddVerify(CLI::App& app, Session& session) {
       table.Add({Bool(response.ok()), Integer(response.workspaces()), Integer(response.entries()),
                  Integer(response.holds()), Integer(response.usage_records()),
                  List({response.violations().begin(), response.violations().end()}, "none")});
-      session.ShowRecord(table);
+      invocation.ShowRecord(table);
     } else {
       std::printf("%s: %lld entries, %lld holds and %lld usage records of %lld workspaces\n",
                   response.ok() ? "The ledger is consistent" : "LEDGER VIOLATIONS FOUND",
@@ -210,18 +212,18 @@ void AddVerify(CLI::App& app, Session& session) {
       for (const std::string& violation : response.violations())
         std::printf("  %s\n", violation.c_str());
     }
-    if (!response.ok()) session.set_exit_code(1);
+    if (!response.ok()) invocation.set_exit_code(1);
   });
 }
 
 }  // namespace
 
-void AddBillingCommands(CLI::App& app, Session& session) {
-  AddCredit(app, session);
-  AddCap(app, session);
-  AddBalance(app, session);
-  AddEntries(app, session);
-  AddVerify(app, session);
+void AddBillingCommands(CLI::App& app, Invocation& invocation) {
+  AddCredit(app, invocation);
+  AddCap(app, invocation);
+  AddBalance(app, invocation);
+  AddEntries(app, invocation);
+  AddVerify(app, invocation);
 }
 
 }  // namespace tollgate::cli

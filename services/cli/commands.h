@@ -7,11 +7,11 @@ class App;
 
 namespace tollgate::cli {
 
-class Session;
+class Invocation;
 
 // workspace create|list, key create|list|disable|enable|revoke, audit.
-void AddAuthCommands(CLI::App& app, Session& session);
+void AddAuthCommands(CLI::App& app, Invocation& invocation);
 // credit add, cap set, balance, entries, verify-ledger.
-void AddBillingCommands(CLI::App& app, Session& session);
+void AddBillingCommands(CLI::App& app, Invocation& invocation);
 
 }  // namespace tollgate::cli

@@ -9,7 +9,7 @@
 
 #include "common/base/text.h"
 #include "services/cli/commands.h"
-#include "services/cli/session.h"
+#include "services/cli/invocation.h"
 
 namespace {
 
@@ -99,20 +99,20 @@ int ReportUsageError(CLI::App& app, const CLI::ParseError& error) {
 
 int main(int argc, char** argv) {
   Options options;
-  tollgate::cli::Session session(options);
+  tollgate::cli::Invocation invocation(options);
   CLI::App app("tollgate: keys, workspaces, credit and the ledger of a Tollgate gateway",
                "tollgate");
   app.set_version_flag("--version", "tollgate " TOLLGATE_VERSION);
   app.require_subcommand(1);
   app.fallthrough();
   AddOptions(app, options);
-  tollgate::cli::AddAuthCommands(app, session);
-  tollgate::cli::AddBillingCommands(app, session);
+  tollgate::cli::AddAuthCommands(app, invocation);
+  tollgate::cli::AddBillingCommands(app, invocation);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
     return ReportUsageError(app, error);
   }
-  return session.exit_code();
+  return invocation.exit_code();
 }

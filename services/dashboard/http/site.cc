@@ -72,7 +72,8 @@ Task<http::HttpResponse> Forward(int status, Client& client,
   co_return ToResponse(status, co_await (client.*method)(std::move(request)));
 }
 
-// A row of the table of admin calls: which method serves a request type, and the status of success.
+// A row of the table of admin calls below: which method serves a request type, and the status of
+// success.
 template <typename Client, typename Request, typename Response>
 auto Row(int status, Client& client, Task<Result<Response>> (Client::*method)(Request)) {
   return [=, &client](Request& request) {
@@ -81,7 +82,7 @@ auto Row(int status, Client& client, Task<Result<Response>> (Client::*method)(Re
 }
 
 template <typename... Rows>
-struct Table : Rows... {
+struct Overloaded : Rows... {
   using Rows::operator()...;
 };
 
@@ -142,7 +143,7 @@ Task<http::HttpResponse> Site::HandleAdmin(const http::HttpRequest& request, Bac
   using Billing = BillingAdminClient;
   // Awaited in its own statement, after the temporaries of the visit are gone.
   Task<http::HttpResponse> task = std::visit(
-      Table{
+      Overloaded{
           Row(200, backends.auth, &Auth::ListWorkspaces),
           Row(201, backends.auth, &Auth::CreateWorkspace),
           Row(200, backends.auth, &Auth::ListKeys),

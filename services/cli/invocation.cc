@@ -1,4 +1,4 @@
-#include "services/cli/session.h"
+#include "services/cli/invocation.h"
 
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
@@ -44,11 +44,11 @@ std::string_view CodeName(grpc::StatusCode code) {
 
 }  // namespace
 
-std::string Session::RequestId() const {
+std::string Invocation::RequestId() const {
   return options_.request_id.empty() ? Id::New().ToHex() : options_.request_id;
 }
 
-std::shared_ptr<grpc::Channel> Session::Connect(const std::string& own_target) {
+std::shared_ptr<grpc::Channel> Invocation::Connect(const std::string& own_target) {
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   if (!options_.authority_file.empty()) {
     grpc::SslCredentialsOptions tls;
@@ -70,18 +70,18 @@ std::shared_ptr<grpc::Channel> Session::Connect(const std::string& own_target) {
   return grpc::CreateCustomChannel(TargetOf(own_target), credentials, arguments);
 }
 
-std::unique_ptr<auth::v1::AuthAdminService::Stub> Session::Auth() {
+std::unique_ptr<auth::v1::AuthAdminService::Stub> Invocation::Auth() {
   const auto channel = Connect(options_.auth_target);
   return channel ? auth::v1::AuthAdminService::NewStub(channel) : nullptr;
 }
 
-std::unique_ptr<billing::v1::BillingAdminService::Stub> Session::Billing() {
+std::unique_ptr<billing::v1::BillingAdminService::Stub> Invocation::Billing() {
   const auto channel = Connect(options_.billing_target);
   return channel ? billing::v1::BillingAdminService::NewStub(channel) : nullptr;
 }
 
-bool Session::Call(const char* service,
-                   const std::function<grpc::Status(grpc::ClientContext&)>& call) {
+bool Invocation::Call(const char* service,
+                      const std::function<grpc::Status(grpc::ClientContext&)>& call) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() +
                        std::chrono::seconds(options_.timeout_seconds));
@@ -116,17 +116,17 @@ bool Session::Call(const char* service,
   return false;
 }
 
-void Session::ShowRecord(const Table& table) const {
+void Invocation::ShowRecord(const Table& table) const {
   std::fputs((options_.json ? table.RecordAsJson() : table.RecordAsText()).c_str(), stdout);
 }
 
-void Session::ShowList(const Table& table, const std::string& name,
-                       const std::string& when_empty) const {
+void Invocation::ShowList(const Table& table, const std::string& name,
+                          const std::string& when_empty) const {
   std::fputs((options_.json ? table.ListAsJson(name) : table.ListAsText(when_empty)).c_str(),
              stdout);
 }
 
-void Session::ReportError(const std::string& code, const std::string& message) {
+void Invocation::ReportError(const std::string& code, const std::string& message) {
   if (options_.json) {
     const std::string error = json::Writer().Text("code", code).Text("message", message).Done();
     std::fprintf(stderr, "%s\n", json::Writer().Raw("error", error).Done().c_str());

@@ -24,9 +24,9 @@ struct Options {
   std::string certificate_file, private_key_file, authority_file;
 };
 
-class Session {
+class Invocation {
  public:
-  explicit Session(const Options& options) : options_(options) {}
+  explicit Invocation(const Options& options) : options_(options) {}
 
   const Options& options() const { return options_; }
   std::string RequestId() const;
