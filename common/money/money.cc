@@ -33,13 +33,13 @@ std::string Decimal(Int128 value, int decimals) {
   return negative && text != "0" ? "-" + text : text;
 }
 
-// Reads text as an integer count of 10^-decimals. Empty when malformed, too precise or out of
+// Parses text as an integer count of 10^-decimals. Empty when malformed, too precise or out of
 // range.
 std::optional<int64_t> ParseScaled(std::string_view text, int decimals) {
   bool negative = !text.empty() && text.front() == '-';
   if (negative) text.remove_prefix(1);
   Int128 value = 0;
-  int seen_decimals = -1;  // -1: still before the point
+  int seen_decimals = -1;  // -1: before the point
   bool any_digit = false;
   for (char c : text) {
     if (c == '.') {
@@ -67,22 +67,22 @@ std::optional<int64_t> ParseScaled(std::string_view text, int decimals) {
 
 }  // namespace
 
-Int128 CostPico(const Rates& rates, int64_t input_tokens, int64_t output_tokens) {
+Int128 CostPicoUsd(const Rates& rates, int64_t input_tokens, int64_t output_tokens) {
   assert(input_tokens >= 0 && output_tokens >= 0);
   return static_cast<Int128>(rates.input_pico_usd) * input_tokens +
          static_cast<Int128>(rates.output_pico_usd) * output_tokens;
 }
 
-int64_t ChargeNano(Int128 cost_pico) { return Saturate(cost_pico / kPicoPerNano); }
+int64_t ChargeNanoUsd(Int128 cost_pico_usd) { return Saturate(cost_pico_usd / kPicoPerNano); }
 
-int64_t HoldNano(Int128 cost_pico) {
-  return Saturate((cost_pico + kPicoPerNano - 1) / kPicoPerNano);
+int64_t HoldNanoUsd(Int128 cost_pico_usd) {
+  return Saturate((cost_pico_usd + kPicoPerNano - 1) / kPicoPerNano);
 }
 
 int64_t OutputTokensAffordable(const Rates& rates, int64_t input_tokens,
                                int64_t authorized_nano_usd) {
   Int128 left =
-      static_cast<Int128>(authorized_nano_usd) * kPicoPerNano - CostPico(rates, input_tokens, 0);
+      static_cast<Int128>(authorized_nano_usd) * kPicoPerNano - CostPicoUsd(rates, input_tokens, 0);
   if (left < 0) return 0;
   if (rates.output_pico_usd == 0) return kMax;
   return Saturate(left / rates.output_pico_usd);

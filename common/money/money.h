@@ -1,5 +1,5 @@
 // Money: integer nano-USD in the ledger, integer pico-USD per token in prices (decisions.md 10).
-// No floating point anywhere. spec: reliability.md 1.1.
+// No floating point.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,15 @@ struct Rates {
 };
 
 // Exact price of these token counts in pico-USD. Counts must not be negative.
-Int128 CostPico(const Rates& rates, int64_t input_tokens, int64_t output_tokens);
+Int128 CostPicoUsd(const Rates& rates, int64_t input_tokens, int64_t output_tokens);
 
-// What is charged for an exact cost: rounded down, once per request. Saturates at the int64 range.
-int64_t ChargeNano(Int128 cost_pico);
-// What must be held for an exact cost: rounded up. Saturates at the int64 range.
-int64_t HoldNano(Int128 cost_pico);
+// The charge for an exact cost: rounded down, once per request. Saturates at the int64 range.
+int64_t ChargeNanoUsd(Int128 cost_pico_usd);
+// The hold for an exact cost: rounded up. Saturates at the int64 range.
+int64_t HoldNanoUsd(Int128 cost_pico_usd);
 
-// How many output tokens the money still pays for, once the input is paid. Never negative; with a
-// free output rate, INT64_MAX (if the input is covered).
+// How many output tokens the authorized amount covers besides the input. Never negative; INT64_MAX
+// when output is free and the input is covered.
 int64_t OutputTokensAffordable(const Rates& rates, int64_t input_tokens,
                                int64_t authorized_nano_usd);
 
@@ -44,11 +44,11 @@ std::string PicoPerTokenToUsdPerToken(int64_t pico_usd);
 // Exact decimal of a pico-USD amount of any size.
 std::string PicoToDecimalUsd(Int128 pico_usd);
 
-// Reads a decimal USD amount ("5", "0.25", "-3.1") with at most 9 decimals into nano-USD. Empty
-// when it is not one, or out of range.
+// Parses a decimal USD amount ("5", "0.25", "-3.1") with at most 9 decimals. Empty when the text is
+// malformed or out of range.
 std::optional<int64_t> ParseDecimalUsdToNano(std::string_view text);
-// Reads a price in USD per million tokens with at most 6 decimals into pico-USD per token. Not
-// negative.
+// Parses a price in USD per million tokens with at most 6 decimals into pico-USD per token. Empty
+// also when it is negative.
 std::optional<int64_t> ParseUsdPerMillionToPico(std::string_view text);
 
 }  // namespace tollgate

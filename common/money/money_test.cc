@@ -12,17 +12,17 @@ constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 // decisions.md 10: one floor per request; holds round up.
 TEST(MoneyTest, ChargeRoundsDownHoldRoundsUp) {
   Rates rates{.input_pico_usd = 37'500, .output_pico_usd = 1};
-  EXPECT_EQ(ChargeNano(CostPico(rates, 1, 0)), 37);
-  EXPECT_EQ(HoldNano(CostPico(rates, 1, 0)), 38);
-  EXPECT_EQ(ChargeNano(CostPico(rates, 2, 0)), 75);
-  EXPECT_EQ(HoldNano(CostPico(rates, 2, 0)), 75);
-  EXPECT_EQ(HoldNano(CostPico(rates, 0, 1)), 1);
+  EXPECT_EQ(ChargeNanoUsd(CostPicoUsd(rates, 1, 0)), 37);
+  EXPECT_EQ(HoldNanoUsd(CostPicoUsd(rates, 1, 0)), 38);
+  EXPECT_EQ(ChargeNanoUsd(CostPicoUsd(rates, 2, 0)), 75);
+  EXPECT_EQ(HoldNanoUsd(CostPicoUsd(rates, 2, 0)), 75);
+  EXPECT_EQ(HoldNanoUsd(CostPicoUsd(rates, 0, 1)), 1);
 }
 
 TEST(MoneyTest, ProductsAreWide) {
   Rates rates{.input_pico_usd = 1'000'000'000, .output_pico_usd = 0};
-  EXPECT_EQ(ChargeNano(CostPico(rates, 1'000'000'000'000, 0)), 1'000'000'000'000'000'000);
-  EXPECT_EQ(ChargeNano(CostPico(rates, kMax, 0)), kMax);  // saturates instead of wrapping
+  EXPECT_EQ(ChargeNanoUsd(CostPicoUsd(rates, 1'000'000'000'000, 0)), 1'000'000'000'000'000'000);
+  EXPECT_EQ(ChargeNanoUsd(CostPicoUsd(rates, kMax, 0)), kMax);  // saturates instead of wrapping
 }
 
 TEST(MoneyTest, OutputTokensAffordable) {
@@ -45,7 +45,7 @@ TEST(MoneyTest, PrintsExactDecimals) {
   EXPECT_EQ(PicoToDecimalUsd(static_cast<Int128>(kMax) * 1000), "9223372036.854775807");
 }
 
-TEST(MoneyTest, ParsesWhatItPrints) {
+TEST(MoneyTest, ParsesItsOwnOutput) {
   for (int64_t nano : {int64_t{0}, int64_t{1}, int64_t{37}, int64_t{12'500'000'000}, kMax, -kMax}) {
     EXPECT_EQ(ParseDecimalUsdToNano(NanoToDecimalUsd(nano)), nano);
   }
@@ -53,7 +53,7 @@ TEST(MoneyTest, ParsesWhatItPrints) {
   EXPECT_EQ(ParseUsdPerMillionToPico("0.0375"), 37'500);
 }
 
-TEST(MoneyTest, RefusesWhatIsNotAnAmount) {
+TEST(MoneyTest, RefusesMalformedAmounts) {
   for (const char* text : {"", ".", "1.", ".5", "1e3", "1,5", "+1", "--1", "abc", " 1", "1 ",
                            "0.0000000001", "9223372036.854775808", "99999999999999999999"}) {
     EXPECT_FALSE(ParseDecimalUsdToNano(text).has_value()) << text;

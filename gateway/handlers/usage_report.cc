@@ -67,9 +67,9 @@ std::string Buckets(const bv::GetUsageResponse& usage) {
 
 std::string BalanceObject(const bv::Balance& balance) {
   MemberWriter out({});
-  out.Add("total", Usd(balance.paid() + balance.granted()));
-  out.Add("held", Usd(balance.held()));
-  out.Add("available", Usd(balance.available()));
+  out.Add("total", Usd(balance.paid_nano_usd() + balance.granted_nano_usd()));
+  out.Add("held", Usd(balance.held_nano_usd()));
+  out.Add("available", Usd(balance.available_nano_usd()));
   return Object(out);
 }
 
@@ -79,9 +79,9 @@ std::string MonthObject(const bv::Balance& balance) {
                 balance.month() % 100);
   MemberWriter out({});
   out.Add("month", month);
-  out.Add("spent", Usd(balance.month_spent()));
-  out.Add("held", Usd(balance.month_held()));
-  out.Add("cap", balance.has_cap() ? Usd(balance.cap()) : "null");
+  out.Add("spent", Usd(balance.month_spent_nano_usd()));
+  out.Add("held", Usd(balance.month_held_nano_usd()));
+  out.Add("cap", balance.has_cap_nano_usd() ? Usd(balance.cap_nano_usd()) : "null");
   return Object(out);
 }
 

@@ -27,13 +27,13 @@ UsageReport Example() {
   bucket.set_model("a/\"b\"");
   bucket.set_day(19782);  // 2024-02-29
   billing::v1::Balance& balance = *report.usage.mutable_balance();
-  balance.set_paid(5'000'000'000);
-  balance.set_granted(250'000'000);
-  balance.set_held(7);
-  balance.set_available(5'249'999'993);
+  balance.set_paid_nano_usd(5'000'000'000);
+  balance.set_granted_nano_usd(250'000'000);
+  balance.set_held_nano_usd(7);
+  balance.set_available_nano_usd(5'249'999'993);
   balance.set_month(202403);
-  balance.set_month_spent(1);
-  balance.set_month_held(7);
+  balance.set_month_spent_nano_usd(1);
+  balance.set_month_held_nano_usd(7);
   return report;
 }
 
@@ -71,7 +71,7 @@ TEST(UsageReport, LimitsAndWhatIsLeftOfThem) {
   key.mutable_key_limits()->set_concurrent_requests(5);
   key.mutable_workspace_limits()->set_tokens_per_minute(9'000);
   UsageReport report = Example();
-  report.usage.mutable_balance()->set_cap(12'500'000'000);
+  report.usage.mutable_balance()->set_cap_nano_usd(12'500'000'000);
   report.key_left.emplace().mutable_requests()->set_remaining(97);
   report.key_left->mutable_concurrency()->set_remaining(0);
   const std::string body = RenderUsageReport(key, report);

@@ -25,10 +25,12 @@ void ShowBalance(Invocation& invocation, const v1::Balance& balance) {
                {"month_held_usd", "Held this month"},
                {"cap_usd", "Cap a month"},
                {"open_holds", "Open holds"}});
-  table.Add({Text(balance.workspace_id()), Usd(balance.available()), Usd(balance.paid()),
-             Usd(balance.granted()), Usd(balance.held()), Integer(balance.month()),
-             Usd(balance.month_spent()), Usd(balance.month_held()),
-             balance.has_cap() ? Usd(balance.cap()) : None("none"), Integer(balance.open_holds())});
+  table.Add({Text(balance.workspace_id()), Usd(balance.available_nano_usd()),
+             Usd(balance.paid_nano_usd()), Usd(balance.granted_nano_usd()),
+             Usd(balance.held_nano_usd()), Integer(balance.month()),
+             Usd(balance.month_spent_nano_usd()), Usd(balance.month_held_nano_usd()),
+             balance.has_cap_nano_usd() ? Usd(balance.cap_nano_usd()) : None("none"),
+             Integer(balance.open_holds())});
   invocation.ShowRecord(table);
 }
 

@@ -1,7 +1,6 @@
-// The rules of the ledger once more, as plainly as they can be said: no stored balances (every sum
-// is added up again from the requests), no entries, no batches. It was written from the rules
-// (reliability.md 1.2-1.7, decisions.md 1-10) and must never include anything of services/billing
-// but its plain values.
+// A second implementation of the ledger's rules, as simple as possible: no stored balances (every
+// sum is computed again from the requests), no entries, no batches. Written from
+// docs/design/ledger.md alone; it must include nothing of services/billing except its plain values.
 #pragma once
 
 #include <algorithm>
@@ -10,71 +9,50 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "services/billing/domain/types.h"
+#include "services/billing/domain/operations.h"
 
 namespace tollgate::simulation {
 
 using billing::Deny;
-using billing::Op;
-using billing::OpKind;
 using billing::Outcome;
 using billing::Reply;
 
 class NaiveLedger {
  public:
   struct Sums {
-    int64_t paid = 0, granted = 0, held = 0, open = 0;
+    int64_t paid_nano_usd = 0, granted_nano_usd = 0, held_nano_usd = 0, open = 0;
   };
 
-  Reply Do(const Op& op, int64_t now) {
-    static const std::string kAllowed =
-        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-";
-    if (op.workspace.empty() || op.workspace.find_first_not_of(kAllowed) != std::string::npos) {
-      return No(Deny::kInvalid);
-    }
-    // The books of a workspace never run backwards.
-    now_ = std::max(now, clock_[op.workspace]);
-    switch (op.kind) {
-      case OpKind::kAddCredit:
-        return Credit(op);
-      case OpKind::kSetCap:
-        return Cap(op);
-      case OpKind::kAuthorize:
-        return Authorize(op);
-      case OpKind::kVoid:
-        return Void(op);
-      default:
-        break;
-    }
-    if (op.kind != OpKind::kExpire && (Bad(op.usage) || op.authorized_total < 0)) {
-      return No(Deny::kInvalid);
-    }
-    if (op.kind == OpKind::kSettle && op.outcome == Outcome::kNone) return No(Deny::kInvalid);
-    const auto found = requests_.find(op.id.ToHex());
-    if (found == requests_.end()) return No(Deny::kInvalid);
-    Request& request = found->second;
-    if (request.workspace != op.workspace) {
-      return No(op.kind == OpKind::kExpire ? Deny::kInvalid : Deny::kIdReuse);
-    }
-    if (op.kind == OpKind::kSettle) return Settle(op, request);
-    if (op.kind == OpKind::kExpire) return Expire(request);
-    return Progress(op, request);
+  Reply Do(const billing::Operation& operation, int64_t now_us) {
+    return std::visit(
+        [&](const auto& op) {
+          static const std::string kAllowed =
+              "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-";
+          if (op.workspace.empty() ||
+              op.workspace.find_first_not_of(kAllowed) != std::string::npos) {
+            return No(Deny::kInvalid);
+          }
+          // Entries of a workspace never go back in time.
+          now_us_ = std::max(now_us, clock_us_[op.workspace]);
+          return Execute(op);
+        },
+        operation);
   }
 
   Sums SumsOf(const std::string& workspace) const {
     Sums sums;
     if (const auto money = money_.find(workspace); money != money_.end()) {
-      sums.paid = money->second.paid;
-      sums.granted = money->second.granted;
+      sums.paid_nano_usd = money->second.paid;
+      sums.granted_nano_usd = money->second.granted;
     }
     for (const auto& [id, request] : requests_) {
       if (request.workspace != workspace || request.state != State::kOpen) continue;
-      sums.held += request.authorized;
+      sums.held_nano_usd += request.authorized;
       ++sums.open;
     }
     return sums;
   }
-  int64_t Spent(const std::string& workspace, int32_t month) const {
+  int64_t SpentNanoUsd(const std::string& workspace, int32_t month) const {
     int64_t spent = 0;
     for (const auto& [id, request] : requests_) {
       if (request.workspace != workspace) continue;
@@ -82,7 +60,7 @@ class NaiveLedger {
     }
     return spent;
   }
-  int64_t overrun() const {
+  int64_t overrun_nano_usd() const {
     int64_t sum = 0;
     for (const auto& [id, request] : requests_) sum += request.overrun;
     return sum;
@@ -93,13 +71,14 @@ class NaiveLedger {
   struct Request {
     std::string workspace;
     State state = State::kOpen;
-    Op body;
-    Op settle;
-    bool settled = false;
+    billing::Authorize body;
+    std::optional<billing::Settle> settle;
     int32_t month = 0;
     std::optional<int64_t> cap;
-    int64_t first = 0, authorized = 0, created = 0, expires = 0, closed = 0, sequence = 0;
-    int64_t prompt = 0, completion = 0;  // last sign of life
+    int64_t first = 0, authorized = 0;  // nano-USD, as every amount here
+    int64_t created_us = 0, expires_us = 0, closed_us = 0;
+    int64_t sequence = 0;
+    int64_t prompt = 0, completion = 0;  // of the last heartbeat
     std::map<int32_t, int64_t> charges;  // by month
     int64_t from_granted = 0;
     int64_t overrun = 0;
@@ -114,7 +93,7 @@ class NaiveLedger {
     std::optional<int64_t> cap;
   };
 
-  static constexpr int64_t kSecond = 1'000'000, kDay = 86'400 * kSecond;
+  static constexpr int64_t kSecondUs = 1'000'000, kDayUs = 86'400 * kSecondUs;
   static constexpr int64_t kUnlimited = INT64_MAX;
 
   static bool Bad(const billing::Usage& u) {
@@ -128,12 +107,17 @@ class NaiveLedger {
     if (reason == Deny::kHeld) reply.retry_after_ms = 1000;
     return reply;
   }
-  static Reply Stands(const Request& request, Deny reason = Deny::kNone) {
+  static Reply Yes() {
+    Reply reply;
+    reply.ok = true;
+    return reply;
+  }
+  static Reply ReplyFor(const Request& request, Deny reason = Deny::kNone) {
     Reply reply;
     reply.ok = reason == Deny::kNone;
     reply.denied_by = reason;
-    reply.authorized = request.authorized;
-    reply.charged = request.charged();
+    reply.authorized_nano_usd = request.authorized;
+    reply.charged_nano_usd = request.charged();
     return reply;
   }
   // Exact in 128 bits; up for what is reserved, down for what is charged.
@@ -156,61 +140,55 @@ class NaiveLedger {
   int64_t Room(const std::string& workspace, const std::optional<int64_t>& cap,
                int32_t month) const {
     if (!cap) return kUnlimited;
-    return std::max<int64_t>(0, *cap - Spent(workspace, month) - Held(workspace, month));
+    return std::max<int64_t>(0, *cap - SpentNanoUsd(workspace, month) - Held(workspace, month));
   }
-  // A lowered cap lets running requests end: theirs is the larger of then and now.
+  // A lowered cap does not affect running requests: the larger of the cap at admission and the
+  // current one applies.
   std::optional<int64_t> CapFor(const Request& request) {
     const std::optional<int64_t> now = money_[request.workspace].cap;
     if (!now || !request.cap) return std::nullopt;
     return std::max(*now, *request.cap);
   }
-  void Touch(const std::string& workspace) { clock_[workspace] = now_; }
+  void Touch(const std::string& workspace) { clock_us_[workspace] = now_us_; }
 
-  Reply Credit(const Op& op) {
-    if (op.command.empty() || op.amount <= 0) return No(Deny::kInvalid);
-    const std::string key = op.workspace + "/" + op.command;
-    Reply reply;
-    reply.ok = true;
-    if (commands_.contains(key)) {
-      const Op& earlier = commands_[key];
-      if (earlier.kind != op.kind || earlier.amount != op.amount || earlier.granted != op.granted) {
-        return No(Deny::kIdReuse);
-      }
-    } else {
-      commands_[key] = op;
-      (op.granted ? money_[op.workspace].granted : money_[op.workspace].paid) += op.amount;
+  Reply Execute(const billing::AddCredit& op) {
+    if (op.command_id.empty() || op.amount_nano_usd <= 0) return No(Deny::kInvalid);
+    const auto [stored, is_new] = commands_.try_emplace(op.workspace + "/" + op.command_id, op);
+    if (is_new) {
+      Money& money = money_[op.workspace];
+      (op.granted ? money.granted : money.paid) += op.amount_nano_usd;
       Touch(op.workspace);
+      return Yes();
     }
-    return reply;
+    const auto* earlier = std::get_if<billing::AddCredit>(&stored->second);
+    const bool same =
+        earlier && earlier->amount_nano_usd == op.amount_nano_usd && earlier->granted == op.granted;
+    return same ? Yes() : No(Deny::kIdReuse);
   }
 
-  Reply Cap(const Op& op) {
-    if (op.command.empty() || op.cap.value_or(0) < 0) return No(Deny::kInvalid);
-    const std::string key = op.workspace + "/" + op.command;
-    Reply reply;
-    reply.ok = true;
-    if (commands_.contains(key)) {
-      if (commands_[key].kind != op.kind || commands_[key].cap != op.cap) return No(Deny::kIdReuse);
-    } else {
-      commands_[key] = op;
-      money_[op.workspace].cap = op.cap;
+  Reply Execute(const billing::SetCap& op) {
+    if (op.command_id.empty() || op.cap_nano_usd.value_or(0) < 0) return No(Deny::kInvalid);
+    const auto [stored, is_new] = commands_.try_emplace(op.workspace + "/" + op.command_id, op);
+    if (is_new) {
+      money_[op.workspace].cap = op.cap_nano_usd;
       Touch(op.workspace);
+      return Yes();
     }
-    return reply;
+    const auto* earlier = std::get_if<billing::SetCap>(&stored->second);
+    return earlier && earlier->cap_nano_usd == op.cap_nano_usd ? Yes() : No(Deny::kIdReuse);
   }
 
-  Reply Authorize(const Op& op) {
-    const int64_t made = op.id.unix_ms() * 1000;
-    if (op.id.empty() || op.prompt_bound < 0 || op.output_bound < 0 || now_ - made > 7 * kDay ||
-        made - now_ > kDay) {
+  Reply Execute(const billing::Authorize& op) {
+    const int64_t created_us = op.request_id.unix_ms() * 1000;
+    if (op.request_id.empty() || op.prompt_bound < 0 || op.output_bound < 0 ||
+        now_us_ - created_us > 7 * kDayUs || created_us - now_us_ > kDayUs) {
       return No(Deny::kInvalid);
     }
-    Reply yes;
-    yes.ok = true;
-    yes.slice = Price(op.rates, 0, 4096, true);
-    if (const auto found = requests_.find(op.id.ToHex()); found != requests_.end()) {
+    Reply yes = Yes();
+    yes.slice_nano_usd = Price(op.rates, 0, 4096, true);
+    if (const auto found = requests_.find(op.request_id.ToHex()); found != requests_.end()) {
       const Request& request = found->second;
-      const Op& body = request.body;
+      const billing::Authorize& body = request.body;
       if (request.workspace != op.workspace) return No(Deny::kIdReuse);
       if (request.state == State::kTombstone) return No(Deny::kClosed);
       if (body.key_id != op.key_id || body.model != op.model || body.rates != op.rates ||
@@ -219,18 +197,18 @@ class NaiveLedger {
         return No(Deny::kIdReuse);
       }
       if (request.state != State::kOpen) return No(Deny::kClosed);
-      yes.authorized = request.first;
+      yes.authorized_nano_usd = request.first;
       return yes;
     }
     if (!money_.contains(op.workspace)) return No(Deny::kNoCredit);
     const std::optional<int64_t> cap = money_[op.workspace].cap;
-    const int32_t month = UtcMonth(now_);
+    const int32_t month = UtcMonth(now_us_);
     const int64_t least = Price(op.rates, op.prompt_bound, op.output_bound > 0 ? 1 : 0, true);
     const int64_t want =
         Price(op.rates, op.prompt_bound, std::min<int64_t>(op.output_bound, 4096), true);
     if (Posted(op.workspace) == 0 || Posted(op.workspace) < least) return No(Deny::kNoCredit);
     if (cap) {
-      const int64_t left = *cap - Spent(op.workspace, month);
+      const int64_t left = *cap - SpentNanoUsd(op.workspace, month);
       if (left <= 0 || left < least) return No(Deny::kCap);
     }
     const int64_t get = std::min({want, Available(op.workspace), Room(op.workspace, cap, month)});
@@ -241,50 +219,67 @@ class NaiveLedger {
     request.month = month;
     request.cap = cap;
     request.first = request.authorized = get;
-    request.created = now_;
-    request.expires = now_ + 60 * kSecond;
-    requests_[op.id.ToHex()] = request;
+    request.created_us = now_us_;
+    request.expires_us = now_us_ + 60 * kSecondUs;
+    requests_[op.request_id.ToHex()] = request;
     Touch(op.workspace);
-    yes.authorized = get;
+    yes.authorized_nano_usd = get;
     return yes;
   }
 
-  int64_t Grow(Request& request, int64_t by) {
+  void Raise(Request& request, int64_t by) {
     const int64_t take = std::min({by, Available(request.workspace),
                                    Room(request.workspace, CapFor(request), request.month)});
-    if (take <= 0) return 0;
+    if (take <= 0) return;
     request.authorized += take;
     Touch(request.workspace);
-    return take;
   }
 
-  Reply Progress(const Op& op, Request& request) {
-    if (request.state != State::kOpen) return Stands(request, Deny::kClosed);
-    if (op.sequence > request.sequence) {
-      request.sequence = op.sequence;
-      request.expires =
-          std::max(request.expires, std::min(now_ + 60 * kSecond, request.created + kDay));
-      if (op.usage.prompt >= request.prompt && op.usage.completion >= request.completion) {
-        request.prompt = op.usage.prompt;
-        request.completion = op.usage.completion;
-      }
-      if (op.kind == OpKind::kExtend) Grow(request, op.authorized_total - request.authorized);
+  Reply Execute(const billing::Extend& op) {
+    if (op.authorized_total_nano_usd < 0) return No(Deny::kInvalid);
+    const Reply reported = Report(op, op.authorized_total_nano_usd);
+    if (!reported.ok || reported.authorized_nano_usd >= op.authorized_total_nano_usd) {
+      return reported;
     }
-    Reply reply;
-    reply.authorized = request.authorized;
-    reply.ok = op.kind == OpKind::kHeartbeat || request.authorized >= op.authorized_total;
-    if (reply.ok) return reply;
+    Reply reply = reported;
+    reply.ok = false;
+    const int64_t total = op.authorized_total_nano_usd;
+    const Request& request = requests_.at(op.request_id.ToHex());
     const std::optional<int64_t> cap = CapFor(request);
     reply.denied_by = Deny::kHeld;
-    if (Posted(request.workspace) < op.authorized_total) reply.denied_by = Deny::kNoCredit;
-    if (cap && *cap - Spent(request.workspace, request.month) < op.authorized_total) {
+    if (Posted(request.workspace) < total) reply.denied_by = Deny::kNoCredit;
+    if (cap && *cap - SpentNanoUsd(request.workspace, request.month) < total) {
       reply.denied_by = Deny::kCap;
     }
     if (reply.denied_by == Deny::kHeld) reply.retry_after_ms = 1000;
     return reply;
   }
 
-  // Granted credit burns first.
+  Reply Execute(const billing::Heartbeat& op) { return Report(op, 0); }
+
+  // What extend and heartbeat share; total 0 extends nothing.
+  template <typename Op>
+  Reply Report(const Op& op, int64_t total) {
+    if (Bad(op.usage)) return No(Deny::kInvalid);
+    const auto found = requests_.find(op.request_id.ToHex());
+    if (found == requests_.end()) return No(Deny::kInvalid);
+    Request& request = found->second;
+    if (request.workspace != op.workspace) return No(Deny::kIdReuse);
+    if (request.state != State::kOpen) return ReplyFor(request, Deny::kClosed);
+    if (op.sequence > request.sequence) {
+      request.sequence = op.sequence;
+      request.expires_us = std::max(
+          request.expires_us, std::min(now_us_ + 60 * kSecondUs, request.created_us + kDayUs));
+      if (op.usage.prompt >= request.prompt && op.usage.completion >= request.completion) {
+        request.prompt = op.usage.prompt;
+        request.completion = op.usage.completion;
+      }
+      Raise(request, total - request.authorized);
+    }
+    return ReplyFor(request);
+  }
+
+  // Charges granted credit first.
   void Take(Request& request, int64_t amount, int32_t month) {
     Money& money = money_[request.workspace];
     const int64_t granted = std::min(amount, money.granted);
@@ -297,48 +292,54 @@ class NaiveLedger {
 
   void Close(Request& request, State state, int64_t in, int64_t out) {
     const int64_t cost = Price(request.body.rates, in, out, false);
-    Grow(request, cost - request.authorized);
-    request.state = state;  // its reservation is free from here on
-    request.closed = now_;
+    Raise(request, cost - request.authorized);
+    request.state = state;  // releases its reservation
+    request.closed_us = now_us_;
     const int64_t pays = std::min(cost, request.authorized);
     request.overrun = cost - pays;
     Take(request, pays, request.month);
     Touch(request.workspace);
   }
 
-  static bool SameSettle(const Op& a, const Op& b) {
-    const auto cached = [](const Op& op) { return std::min(op.usage.cached, op.usage.prompt); };
+  static bool SameSettle(const billing::Settle& a, const billing::Settle& b) {
+    const auto cached = [](const billing::Settle& op) {
+      return std::min(op.usage.cached, op.usage.prompt);
+    };
     return a.outcome == b.outcome && a.usage.prompt == b.usage.prompt &&
            a.usage.completion == b.usage.completion && cached(a) == cached(b) &&
            a.cut_by_credit == b.cut_by_credit && a.estimated == b.estimated && a.engine == b.engine;
   }
 
-  Reply Settle(const Op& op, Request& request) {
+  Reply Execute(const billing::Settle& op) {
+    if (Bad(op.usage) || op.outcome == Outcome::kNone) return No(Deny::kInvalid);
+    const auto found = requests_.find(op.request_id.ToHex());
+    if (found == requests_.end()) return No(Deny::kInvalid);
+    Request& request = found->second;
+    if (request.workspace != op.workspace) return No(Deny::kIdReuse);
     const bool free = op.outcome == Outcome::kFailedBeforeOutput ||
                       (op.usage.prompt == 0 && op.usage.completion == 0);
     if (request.state == State::kOpen) {
       request.settle = op;
-      request.settled = true;
       if (free) {
         Close(request, State::kVoided, 0, 0);
       } else {
         Close(request, State::kSettled, op.usage.prompt, op.usage.completion);
       }
-      return Stands(request);
+      return ReplyFor(request);
     }
-    if (request.state == State::kExpired) return Late(op, request, free);
-    if (!request.settled) return Stands(request, Deny::kClosed);
-    return Stands(request, SameSettle(request.settle, op) ? Deny::kNone : Deny::kIdReuse);
+    if (request.state == State::kExpired) return SettleLate(op, request, free);
+    if (!request.settle) return ReplyFor(request, Deny::kClosed);
+    return ReplyFor(request, SameSettle(*request.settle, op) ? Deny::kNone : Deny::kIdReuse);
   }
 
-  Reply Late(const Op& op, Request& request, bool free) {
-    if (now_ - request.closed > kDay) return Stands(request, Deny::kClosed);
+  Reply SettleLate(const billing::Settle& op, Request& request, bool free) {
+    if (now_us_ - request.closed_us > kDayUs) return ReplyFor(request, Deny::kClosed);
     const int64_t real =
         free ? 0 : Price(request.body.rates, op.usage.prompt, op.usage.completion, false);
     const int64_t delta = real - request.charged();
     const int32_t next = request.month % 100 == 12 ? request.month + 89 : request.month + 1;
     const int32_t month =
-        now_ < UtcMonthStartUs(next) + 26 * 3600 * kSecond ? request.month : UtcMonth(now_);
+        now_us_ < UtcMonthStartUs(next) + 26 * 3600 * kSecondUs ? request.month : UtcMonth(now_us_);
     if (delta > 0) {
       Take(request,
            std::min({delta, Available(request.workspace),
@@ -357,19 +358,18 @@ class NaiveLedger {
     request.overrun = real - request.charged();
     request.state = State::kCorrected;
     request.settle = op;
-    request.settled = true;
-    return Stands(request);
+    return ReplyFor(request);
   }
 
-  Reply Void(const Op& op) {
-    if (op.id.empty()) return No(Deny::kInvalid);
-    const auto found = requests_.find(op.id.ToHex());
+  Reply Execute(const billing::Void& op) {
+    if (op.request_id.empty()) return No(Deny::kInvalid);
+    const auto found = requests_.find(op.request_id.ToHex());
     if (found == requests_.end()) {
-      if (now_ - op.id.unix_ms() * 1000 > 7 * kDay) return No(Deny::kInvalid);
-      Request& tombstone = requests_[op.id.ToHex()];
+      if (now_us_ - op.request_id.unix_ms() * 1000 > 7 * kDayUs) return No(Deny::kInvalid);
+      Request& tombstone = requests_[op.request_id.ToHex()];
       tombstone.workspace = op.workspace;
       tombstone.state = State::kTombstone;
-      return Stands(tombstone);
+      return ReplyFor(tombstone);
     }
     Request& request = found->second;
     if (request.workspace != op.workspace) return No(Deny::kIdReuse);
@@ -377,21 +377,25 @@ class NaiveLedger {
     const bool nothing_was_used =
         request.state == State::kVoided || request.state == State::kTombstone ||
         (request.state == State::kExpired && request.prompt == 0 && request.completion == 0);
-    return Stands(request, nothing_was_used ? Deny::kNone : Deny::kClosed);
+    return ReplyFor(request, nothing_was_used ? Deny::kNone : Deny::kClosed);
   }
 
-  Reply Expire(Request& request) {
-    if (request.state != State::kOpen) return Stands(request, Deny::kClosed);
-    if (request.expires > now_) return Stands(request, Deny::kInvalid);
+  Reply Execute(const billing::Expire& op) {
+    const auto found = requests_.find(op.request_id.ToHex());
+    if (found == requests_.end()) return No(Deny::kInvalid);
+    Request& request = found->second;
+    if (request.workspace != op.workspace) return No(Deny::kInvalid);
+    if (request.state != State::kOpen) return ReplyFor(request, Deny::kClosed);
+    if (request.expires_us > now_us_) return ReplyFor(request, Deny::kInvalid);
     Close(request, State::kExpired, request.prompt, request.completion);
-    return Stands(request);
+    return ReplyFor(request);
   }
 
-  int64_t now_ = 0;
-  std::map<std::string, int64_t> clock_;
+  int64_t now_us_ = 0;
+  std::map<std::string, int64_t> clock_us_;
   std::map<std::string, Money> money_;
-  std::map<std::string, Op> commands_;
-  std::map<std::string, Request> requests_;  // by id
+  std::map<std::string, billing::Operation> commands_;
+  std::map<std::string, Request> requests_;  // by hexadecimal id
 };
 
 }  // namespace tollgate::simulation

@@ -139,9 +139,10 @@ std::optional<BalanceView> Cluster::Balance(const std::string& workspace_id) {
     return std::nullopt;
   }
   const billpb::Balance& balance = response.balance();
-  return BalanceView{balance.available(),  balance.paid() + balance.granted(),
-                     balance.held(),       balance.month_spent(),
-                     balance.month_held(), balance.open_holds()};
+  return BalanceView{
+      balance.available_nano_usd(),  balance.paid_nano_usd() + balance.granted_nano_usd(),
+      balance.held_nano_usd(),       balance.month_spent_nano_usd(),
+      balance.month_held_nano_usd(), balance.open_holds()};
 }
 
 LedgerCheck Cluster::VerifyLedger() {

@@ -6,23 +6,23 @@
 namespace tollgate::billing {
 
 struct GroupCommit::Call {
-  std::vector<Op> ops;  // moved out as they enter a batch
+  std::vector<Operation> operations;  // moved out as they enter a batch
   int64_t deadline_us = 0;
   std::mutex mutex;
   std::vector<Reply> replies;
   size_t left = 0;
-  Done done;  // empty once answered
+  Done done;  // empty once called
 };
 
-struct GroupCommit::Work {
-  std::vector<Item> items;
-  std::vector<Op> ops;
-  std::vector<std::string> workspaces;  // marked busy for it
+struct GroupCommit::PendingBatch {
+  std::vector<QueuedOperation> sources;  // of the operations, in the same order
+  std::vector<Operation> operations;
+  std::vector<std::string> workspaces;  // marked busy for this batch
 };
 
 GroupCommit::GroupCommit(Options options, const Clock& clock,
                          std::vector<std::unique_ptr<BatchRunner>> runners,
-                         EngineObserver* observer, std::unique_ptr<sql::LogSync> sync)
+                         GroupCommitObserver* observer, std::unique_ptr<sql::LogSync> sync)
     : options_(options),
       clock_(clock),
       runners_(std::move(runners)),
@@ -41,7 +41,7 @@ void GroupCommit::Start() {
 }
 
 void GroupCommit::Stop() {
-  std::vector<Item> left;
+  std::vector<QueuedOperation> left;
   {
     const std::lock_guard lock(mutex_);
     if (!running_) return;
@@ -64,7 +64,7 @@ void GroupCommit::Stop() {
     sync_wake_.notify_one();
     sync_thread_.join();
   }
-  for (const Item& item : left) Finish(*item.call, Unavailable("billing: stopping"));
+  for (const QueuedOperation& queued : left) Finish(*queued.call, Unavailable("billing: stopping"));
 }
 
 bool GroupCommit::available() const {
@@ -77,32 +77,32 @@ int64_t GroupCommit::available_since_us() const {
   return available_since_us_;
 }
 
-int64_t GroupCommit::Now() {
+int64_t GroupCommit::NowUs() {
   const int64_t wall = clock_.WallUs();
   const std::lock_guard lock(mutex_);
   last_now_us_ = std::max(last_now_us_, wall);
   return last_now_us_;
 }
 
-void GroupCommit::Submit(std::vector<Op> ops, Done done) {
-  if (ops.empty()) return done(std::vector<Reply>());
+void GroupCommit::Submit(std::vector<Operation> operations, Done done) {
+  if (operations.empty()) return done(std::vector<Reply>());
   auto call = std::make_shared<Call>();
-  call->ops = std::move(ops);
-  call->replies.resize(call->ops.size());
-  call->left = call->ops.size();
+  call->operations = std::move(operations);
+  call->replies.resize(call->operations.size());
+  call->left = call->operations.size();
   call->done = std::move(done);
   call->deadline_us = clock_.MonotonicUs() + options_.call_timeout_ms * 1000;
-  const bool authorizes = std::any_of(call->ops.begin(), call->ops.end(),
-                                      [](const Op& op) { return op.kind == OpKind::kAuthorize; });
+  const bool authorizes =
+      std::any_of(call->operations.begin(), call->operations.end(), IsAuthorize);
   std::string refused;
   {
     const int64_t wall = clock_.WallUs();
     const std::lock_guard lock(mutex_);
-    const size_t count = call->ops.size();
+    const size_t count = call->operations.size();
     if (!running_) {
       refused = "billing: not running";
     } else if (!available_) {
-      refused = "billing: the database is away";
+      refused = "billing: the database is unreachable";
     } else if (authorizes && normal_.size() + urgent_.size() + count > options_.queue_limit) {
       refused = "billing: the queue is full";
     } else if (urgent_.size() + count > options_.urgent_limit) {
@@ -111,7 +111,7 @@ void GroupCommit::Submit(std::vector<Op> ops, Done done) {
       refused = "billing: the clock has stepped back";
     } else {
       for (size_t i = 0; i < count; ++i) {
-        auto& queue = call->ops[i].kind == OpKind::kAuthorize ? normal_ : urgent_;
+        auto& queue = IsAuthorize(call->operations[i]) ? normal_ : urgent_;
         queue.push_back({call, i});
       }
       calls_.push_back(call);
@@ -125,88 +125,89 @@ void GroupCommit::Submit(std::vector<Op> ops, Done done) {
 }
 
 void GroupCommit::WorkerMain(size_t index) {
-  // The first batch shall not wait for a connection (a slow name server can take ten seconds).
+  // Connect before the first batch arrives: a slow name server can take ten seconds.
   (void)runners_[index]->Reconnect();
   while (true) {
-    Work work;
+    PendingBatch batch;
     {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return stopping_ || Pick(work); });
-      if (stopping_ && work.items.empty()) return;
+      wake_.wait(lock, [&] { return stopping_ || FillBatch(batch); });
+      if (stopping_ && batch.sources.empty()) return;
     }
-    RunWork(index, work);
+    Execute(index, batch);
     bool more;
     {
       const std::lock_guard lock(mutex_);
-      for (const std::string& workspace : work.workspaces) busy_.erase(workspace);
+      for (const std::string& workspace : batch.workspaces) busy_.erase(workspace);
       more = !urgent_.empty() || !normal_.empty();
     }
-    // What waited for these workspaces may go to any worker now.
+    // Any worker may take operations that waited for these workspaces.
     if (more && runners_.size() > 1) wake_.notify_all();
   }
 }
 
-bool GroupCommit::Pick(Work& work) {
-  Take(urgent_, work);
-  Take(normal_, work);
+bool GroupCommit::FillBatch(PendingBatch& batch) {
+  TakeFrom(urgent_, batch);
+  TakeFrom(normal_, batch);
   if (runners_.size() > 1) {
-    for (const Op& op : work.ops) {
-      if (busy_.insert(op.workspace).second) work.workspaces.push_back(op.workspace);
+    for (const Operation& op : batch.operations) {
+      const std::string& workspace = WorkspaceOf(op);
+      if (busy_.insert(workspace).second) batch.workspaces.push_back(workspace);
     }
   }
-  return !work.items.empty();
+  return !batch.sources.empty();
 }
 
-void GroupCommit::Take(std::deque<Item>& queue, Work& work) {
-  std::deque<Item> stay;
-  while (!queue.empty() && work.items.size() < options_.batch_limit) {
-    Item item = std::move(queue.front());
+void GroupCommit::TakeFrom(std::deque<QueuedOperation>& queue, PendingBatch& batch) {
+  std::deque<QueuedOperation> stay;
+  while (!queue.empty() && batch.sources.size() < options_.batch_limit) {
+    QueuedOperation queued = std::move(queue.front());
     queue.pop_front();
-    Op& op = item.call->ops[item.index];
-    if (busy_.contains(op.workspace)) {
-      stay.push_back(std::move(item));
-    } else if (op.kind != OpKind::kAuthorize || Waits(*item.call)) {
-      work.ops.push_back(std::move(op));
-      work.items.push_back(std::move(item));
-    }  // else: a hold that nobody would use
+    Operation& op = queued.call->operations[queued.index];
+    if (busy_.contains(WorkspaceOf(op))) {
+      stay.push_back(std::move(queued));
+    } else if (!IsAuthorize(op) || IsPending(*queued.call)) {
+      batch.operations.push_back(std::move(op));
+      batch.sources.push_back(std::move(queued));
+    }  // else: the call has timed out, and its hold would be unused
   }
   queue.insert(queue.begin(), std::make_move_iterator(stay.begin()),
                std::make_move_iterator(stay.end()));
 }
 
-bool GroupCommit::Waits(Call& call) {
+bool GroupCommit::IsPending(Call& call) {
   const std::lock_guard lock(call.mutex);
   return static_cast<bool>(call.done);
 }
 
-bool GroupCommit::AnyoneWaits(const Work& work) const {
-  return std::any_of(work.items.begin(), work.items.end(),
-                     [](const Item& item) { return Waits(*item.call); });
+bool GroupCommit::HasPendingCall(const PendingBatch& batch) {
+  return std::any_of(batch.sources.begin(), batch.sources.end(),
+                     [](const QueuedOperation& queued) { return IsPending(*queued.call); });
 }
 
-void GroupCommit::RunWork(size_t index, Work& work) {
+void GroupCommit::Execute(size_t index, PendingBatch& batch) {
   BatchRunner& runner = *runners_[index];
   for (int attempt = 0;; ++attempt) {
     const int64_t started = clock_.MonotonicUs();
-    auto result = runner.Run(work.ops, Now());
+    auto result = runner.Run(batch.operations, NowUs());
     if (result.ok()) {
       SetAvailable(true);
-      if (observer_) observer_->OnBatch(work.ops, *result, clock_.MonotonicUs() - started);
-      return Complete(work, std::move(*result));
+      if (observer_) observer_->OnBatch(batch.operations, *result, clock_.MonotonicUs() - started);
+      return Complete(batch, std::move(*result));
     }
     if (observer_) observer_->OnError(result.error());
     const sql::SqlError error = result.error();
     if (!error.retryable()) {
-      if (work.ops.size() > 1) return RunOneByOne(index, work);
-      return FailWork(work, sql::ToError(error));
+      if (batch.operations.size() > 1) return ExecuteOneByOne(index, batch);
+      return FailBatch(batch, sql::ToError(error));
     }
     if (error.kind == sql::ErrorKind::kRetry) {
-      if (Stopping() || !AnyoneWaits(work)) return FailWork(work, sql::ToError(error));
+      if (Stopping() || !HasPendingCall(batch)) return FailBatch(batch, sql::ToError(error));
       Pause(std::min(attempt, 20));
       continue;
     }
-    // One lost connection is not yet a database that is away. A file whose disk is full opens well
-    // and fails again: no tight loop.
+    // One lost connection does not mean that the database is unreachable. On a full disk SQLite
+    // reconnects and then fails again: the pause avoids a tight loop.
     if (attempt > 0) {
       SetAvailable(false);
       Pause(options_.reconnect_ms);
@@ -215,10 +216,10 @@ void GroupCommit::RunWork(size_t index, Work& work) {
       SetAvailable(false);
       Pause(options_.reconnect_ms);
     }
-    // Those who have had their error ask again, with the same ids.
-    if (Stopping() || !AnyoneWaits(work)) {
+    // Calls that have timed out are retried by their callers, with the same ids.
+    if (Stopping() || !HasPendingCall(batch)) {
       SetAvailable(true);
-      return FailWork(work, sql::ToError(error));
+      return FailBatch(batch, sql::ToError(error));
     }
   }
 }
@@ -228,61 +229,61 @@ bool GroupCommit::Stopping() const {
   return stopping_;
 }
 
-void GroupCommit::RunOneByOne(size_t index, Work& work) {
-  for (size_t i = 0; i < work.items.size(); ++i) {
-    Work one;
-    one.items.push_back(std::move(work.items[i]));
-    one.ops.push_back(std::move(work.ops[i]));
-    RunWork(index, one);
+void GroupCommit::ExecuteOneByOne(size_t index, PendingBatch& batch) {
+  for (size_t i = 0; i < batch.sources.size(); ++i) {
+    PendingBatch one;
+    one.sources.push_back(std::move(batch.sources[i]));
+    one.operations.push_back(std::move(batch.operations[i]));
+    Execute(index, one);
   }
 }
 
-void GroupCommit::Complete(Work& work, Applied applied) {
-  if (!sync_) return Answer(work.items, applied.replies);
-  // A hold promises nothing to anybody outside: losing one in a power cut loses the request with
-  // it.
-  std::vector<Item> now;
-  std::vector<Reply> now_replies;
+void GroupCommit::Complete(PendingBatch& batch, Applied applied) {
+  if (!sync_) return SetReplies(batch.sources, applied.replies);
+  // A hold needs no durability: a power cut that loses it also ends its request.
+  std::vector<QueuedOperation> holds;
+  std::vector<Reply> hold_replies;
   bool wake = false;
   {
     const std::lock_guard lock(sync_mutex_);
-    for (size_t i = 0; i < work.items.size(); ++i) {
-      const bool hold = work.ops[i].kind == OpKind::kAuthorize;
-      (hold ? now : unsynced_items_).push_back(std::move(work.items[i]));
-      (hold ? now_replies : unsynced_replies_).push_back(std::move(applied.replies[i]));
+    for (size_t i = 0; i < batch.sources.size(); ++i) {
+      const bool hold = IsAuthorize(batch.operations[i]);
+      (hold ? holds : unsynced_operations_).push_back(std::move(batch.sources[i]));
+      (hold ? hold_replies : unsynced_replies_).push_back(std::move(applied.replies[i]));
       wake = wake || !hold;
     }
   }
   if (wake) sync_wake_.notify_one();
-  Answer(now, now_replies);
+  SetReplies(holds, hold_replies);
 }
 
 void GroupCommit::SyncMain() {
   while (true) {
-    std::vector<Item> items;
+    std::vector<QueuedOperation> operations;
     std::vector<Reply> replies;
     {
       std::unique_lock lock(sync_mutex_);
-      sync_wake_.wait(lock, [this] { return sync_stopping_ || !unsynced_items_.empty(); });
-      if (unsynced_items_.empty()) return;
-      items.swap(unsynced_items_);
+      sync_wake_.wait(lock, [this] { return sync_stopping_ || !unsynced_operations_.empty(); });
+      if (unsynced_operations_.empty()) return;
+      operations.swap(unsynced_operations_);
       replies.swap(unsynced_replies_);
     }
     const int64_t started = clock_.MonotonicUs();
     sync_->Sync();
     if (observer_) observer_->OnSync(clock_.MonotonicUs() - started);
-    Answer(items, replies);
+    SetReplies(operations, replies);
   }
 }
 
-void GroupCommit::Answer(std::vector<Item>& items, std::vector<Reply>& replies) {
-  for (size_t i = 0; i < items.size(); ++i) {
-    Call& call = *items[i].call;
+void GroupCommit::SetReplies(std::vector<QueuedOperation>& operations,
+                             std::vector<Reply>& replies) {
+  for (size_t i = 0; i < operations.size(); ++i) {
+    Call& call = *operations[i].call;
     std::vector<Reply> all;
     Done done;
     {
       const std::lock_guard lock(call.mutex);
-      call.replies[items[i].index] = std::move(replies[i]);
+      call.replies[operations[i].index] = std::move(replies[i]);
       if (--call.left > 0 || !call.done) continue;
       all = std::move(call.replies);
       done = std::exchange(call.done, nullptr);
@@ -291,8 +292,8 @@ void GroupCommit::Answer(std::vector<Item>& items, std::vector<Reply>& replies) 
   }
 }
 
-void GroupCommit::FailWork(Work& work, const Error& error) {
-  for (const Item& item : work.items) Finish(*item.call, Fail{error});
+void GroupCommit::FailBatch(PendingBatch& batch, const Error& error) {
+  for (const QueuedOperation& queued : batch.sources) Finish(*queued.call, Fail{error});
 }
 
 void GroupCommit::Finish(Call& call, Result<std::vector<Reply>> result) {
@@ -334,8 +335,9 @@ void GroupCommit::WatchdogMain() {
       waiting = urgent_.size() + normal_.size();
     }
     if (observer_) observer_->OnQueue(waiting);
-    for (const auto& call : late)
-      Finish(*call, Unavailable("billing: the database does not answer"));
+    for (const auto& call : late) {
+      Finish(*call, Unavailable("billing: the database did not respond in time"));
+    }
   }
 }
 

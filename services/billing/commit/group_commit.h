@@ -1,7 +1,7 @@
-// Group commit: operations of all callers wait in one queue; whatever waits when a commit ends is
-// the next batch. No timers: a lone operation runs at once. spec: reliability.md 1.10.
-// Where the database defers its syncs, a second thread syncs while the next batches run: answers
-// that promise something (settled, credit added) wait for it, holds do not (docs/adr/0005).
+// Group commit: the operations of all calls wait in one queue, and whatever waits when a commit
+// ends is the next batch. No timers: a lone operation runs at once (docs/design/ledger.md 10).
+// Where the database defers its syncs, a second thread syncs while the next batches run: replies
+// that promise durability (settled, credit added) wait for the sync, holds do not (docs/adr/0005).
 #pragma once
 
 #include <condition_variable>
@@ -22,20 +22,21 @@
 
 namespace tollgate::billing {
 
-// Where batches go: one per worker thread, used by that thread only.
+// Runs batches in transactions: one per worker thread, used by that thread only.
 class BatchRunner {
  public:
   virtual ~BatchRunner() = default;
-  virtual sql::SqlResult<Applied> Run(std::span<const Op> ops, int64_t now_us) = 0;
+  virtual sql::SqlResult<Applied> Run(std::span<const Operation> operations, int64_t now_us) = 0;
   // Makes the connection usable again after an error.
   virtual sql::SqlResult<void> Reconnect() = 0;
 };
 
-// What the engine tells about itself, for metrics. Called on worker threads.
-class EngineObserver {
+// Events for metrics and logs. Called on worker threads.
+class GroupCommitObserver {
  public:
-  virtual ~EngineObserver() = default;
-  virtual void OnBatch(std::span<const Op> ops, const Applied& applied, int64_t took_us) {}
+  virtual ~GroupCommitObserver() = default;
+  virtual void OnBatch(std::span<const Operation> operations, const Applied& applied,
+                       int64_t took_us) {}
   virtual void OnSync(int64_t took_us) {}
   virtual void OnQueue(size_t waiting) {}
   virtual void OnError(const sql::SqlError& error) {}
@@ -46,56 +47,60 @@ class GroupCommit {
  public:
   struct Options {
     size_t queue_limit = 4096;    // authorizes beyond it are refused at once
-    size_t urgent_limit = 16384;  // the same for everything else
+    size_t urgent_limit = 16384;  // the same for all other operations
     size_t batch_limit = 256;
-    int64_t call_timeout_ms = 2000;  // after it a caller gets an error, whatever the database does
+    int64_t call_timeout_ms = 2000;  // a call fails after this, whatever the database does
     int64_t reconnect_ms = 100;
-    int64_t clock_back_us = 1'000'000;  // a clock that steps back further stops authorizes
+    int64_t clock_back_us = 1'000'000;  // authorizes are refused after a larger step back
   };
-  // The replies in the order of the operations, or why there are none (then their fate is unknown
-  // to the caller: it may ask again with the same ids). Called once, on a worker thread or, for
-  // refusals, on the caller's.
+  // The replies in the order of the operations, or an error. After an error the outcome is unknown:
+  // the caller may retry with the same ids. Called once, on a worker thread, or on the caller's
+  // thread for a call that is refused at once.
   using Done = std::function<void(Result<std::vector<Reply>>)>;
 
   GroupCommit(Options options, const Clock& clock,
-              std::vector<std::unique_ptr<BatchRunner>> runners, EngineObserver* observer = nullptr,
+              std::vector<std::unique_ptr<BatchRunner>> runners,
+              GroupCommitObserver* observer = nullptr,
               std::unique_ptr<sql::LogSync> sync = nullptr);
   ~GroupCommit();
 
   void Start();
-  // Fails what still waits, lets running batches end.
+  // Fails the queued calls and lets running batches finish.
   void Stop();
   // Never blocks. Thread-safe.
-  void Submit(std::vector<Op> ops, Done done);
-  // Whether the database answered last time.
+  void Submit(std::vector<Operation> operations, Done done);
+  // Whether the last batch reached the database.
   bool available() const;
-  // Microseconds of the monotonic clock since when the database has answered without a break.
+  // Monotonic time since when the database has been available without interruption.
   int64_t available_since_us() const;
-  // The ledger's time: the wall clock, but never running back.
-  int64_t Now();
+  // The ledger's time: the wall clock, but never decreasing.
+  int64_t NowUs();
 
  private:
   struct Call;
-  struct Item {
+  struct QueuedOperation {
     std::shared_ptr<Call> call;
-    size_t index = 0;
+    size_t index = 0;  // in the call
   };
-  struct Work;  // a batch on its way
+  struct PendingBatch;
 
   void WorkerMain(size_t index);
   void WatchdogMain();
-  bool Pick(Work& work);
-  void Take(std::deque<Item>& queue, Work& work);
-  void RunWork(size_t index, Work& work);
-  void RunOneByOne(size_t index, Work& work);
-  static bool Waits(Call& call);
-  bool AnyoneWaits(const Work& work) const;
+  // Moves queued operations into the batch; false when there are none.
+  bool FillBatch(PendingBatch& batch);
+  void TakeFrom(std::deque<QueuedOperation>& queue, PendingBatch& batch);
+  // Runs the batch until it is committed or its calls have failed.
+  void Execute(size_t index, PendingBatch& batch);
+  void ExecuteOneByOne(size_t index, PendingBatch& batch);
+  // Whether the call has no result yet.
+  static bool IsPending(Call& call);
+  static bool HasPendingCall(const PendingBatch& batch);
   bool Stopping() const;
   void SyncMain();
-  void Complete(Work& work, Applied applied);
-  // Gives these operations' replies to their calls.
-  void Answer(std::vector<Item>& items, std::vector<Reply>& replies);
-  void FailWork(Work& work, const Error& error);
+  void Complete(PendingBatch& batch, Applied applied);
+  // Stores the replies in their calls and finishes the calls that have all of theirs.
+  void SetReplies(std::vector<QueuedOperation>& operations, std::vector<Reply>& replies);
+  void FailBatch(PendingBatch& batch, const Error& error);
   void SetAvailable(bool available);
   // Sleeps unless stopped.
   void Pause(int64_t ms);
@@ -104,8 +109,8 @@ class GroupCommit {
   const Options options_;
   const Clock& clock_;
   std::vector<std::unique_ptr<BatchRunner>> runners_;
-  EngineObserver* const observer_;
-  const std::unique_ptr<sql::LogSync> sync_;  // null: what has run is durable
+  GroupCommitObserver* const observer_;
+  const std::unique_ptr<sql::LogSync> sync_;  // null: every commit is durable
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
@@ -115,8 +120,9 @@ class GroupCommit {
   bool available_ = true;
   int64_t available_since_us_ = 0;
   int64_t last_now_us_ = 0;
-  std::deque<Item> urgent_;  // everything that frees credit or follows a running request
-  std::deque<Item> normal_;  // authorizes
+  std::deque<QueuedOperation>
+      urgent_;  // operations that release credit or follow a running request
+  std::deque<QueuedOperation> normal_;    // authorizes
   std::unordered_set<std::string> busy_;  // workspaces in a running batch; no two batches share one
   std::deque<std::weak_ptr<Call>> calls_;  // by deadline
   std::vector<std::thread> threads_;
@@ -125,7 +131,7 @@ class GroupCommit {
   std::mutex sync_mutex_;
   std::condition_variable sync_wake_;
   bool sync_stopping_ = false;
-  std::vector<Item> unsynced_items_;
+  std::vector<QueuedOperation> unsynced_operations_;
   std::vector<Reply> unsynced_replies_;
   std::thread sync_thread_;
 };

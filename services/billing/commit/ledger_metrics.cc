@@ -8,18 +8,19 @@
 namespace tollgate::billing {
 namespace {
 
-constexpr std::array<const char*, 8> kKinds = {"authorize", "extend", "heartbeat",  "settle",
-                                               "void",      "expire", "add_credit", "set_cap"};
+constexpr size_t kKinds = kOperationNames.size();
+// By Deny.
 constexpr std::array<const char*, 8> kResults = {"ok",     "no_credit", "cap",    "held",
                                                  "frozen", "id_reuse",  "closed", "invalid"};
+// By sql::ErrorKind.
 constexpr std::array<const char*, 6> kErrors = {"unique",     "constraint",     "retry",
                                                 "connection", "commit_unknown", "other"};
 
 }  // namespace
 
-struct MetricsObserver::Metrics {
-  std::array<std::array<prometheus::Counter*, 8>, 8> operations{};
-  std::array<prometheus::Counter*, 6> errors{};
+struct LedgerMetrics::Metrics {
+  std::array<std::array<prometheus::Counter*, kResults.size()>, kKinds> operations{};
+  std::array<prometheus::Counter*, kErrors.size()> errors{};
   prometheus::Histogram& batch = metrics::Histogram("tollgate_billing_batch_operations",
                                                     "Operations in one commit of the ledger.",
                                                     {1, 2, 4, 8, 16, 32, 64, 128, 256});
@@ -27,31 +28,30 @@ struct MetricsObserver::Metrics {
       "tollgate_billing_commit_seconds", "Time from the start of a batch to the end of its commit.",
       metrics::LatencyBounds());
   prometheus::Histogram& sync = metrics::Histogram(
-      "tollgate_billing_sync_seconds",
-      "Time of one sync of the ledger's log, where it is deferred.", metrics::LatencyBounds());
+      "tollgate_billing_sync_seconds", "Time of one deferred sync of the database's log.",
+      metrics::LatencyBounds());
   prometheus::Gauge& queue =
-      metrics::Gauge("tollgate_billing_queue_operations", "Operations that wait for a batch.");
-  prometheus::Gauge& open_holds =
-      metrics::Gauge("tollgate_billing_open_holds", "Holds that no request has ended yet.");
+      metrics::Gauge("tollgate_billing_queue_operations", "Operations waiting for a batch.");
+  prometheus::Gauge& open_holds = metrics::Gauge("tollgate_billing_open_holds", "Open holds.");
   prometheus::Counter& overrun =
       metrics::Counter("tollgate_billing_overrun_nano_usd_total",
-                       "Cost beyond what was authorized, borne by the operator, in nano-USD.");
+                       "Cost above the authorized amount, paid by the operator, in nano-USD.");
   prometheus::Counter& charged = metrics::Counter("tollgate_billing_charged_nano_usd_total",
                                                   "Charged to customers, in nano-USD.");
   prometheus::Counter& violations =
       metrics::Counter("tollgate_billing_invariant_violations_total",
-                       "Operations refused because they would have broken an invariant. Page.");
-  prometheus::Counter& refused =
-      metrics::Counter("tollgate_billing_refused_calls_total",
-                       "Calls refused at once: queue full, database away, or clock stepped back.");
+                       "Operations refused because they would break an invariant. Page.");
+  prometheus::Counter& refused = metrics::Counter(
+      "tollgate_billing_refused_calls_total",
+      "Calls refused at once: queue full, database unreachable, or clock stepped back.");
 };
 
-MetricsObserver::MetricsObserver() : metrics_(std::make_unique<Metrics>()) {
-  for (size_t kind = 0; kind < kKinds.size(); ++kind) {
+LedgerMetrics::LedgerMetrics() : metrics_(std::make_unique<Metrics>()) {
+  for (size_t kind = 0; kind < kKinds; ++kind) {
     for (size_t result = 0; result < kResults.size(); ++result) {
       metrics_->operations[kind][result] =
           &metrics::Counter("tollgate_billing_operations_total", "Operations by kind and result.",
-                            {{"kind", kKinds[kind]}, {"result", kResults[result]}});
+                            {{"kind", kOperationNames[kind]}, {"result", kResults[result]}});
     }
   }
   for (size_t i = 0; i < kErrors.size(); ++i) {
@@ -60,50 +60,57 @@ MetricsObserver::MetricsObserver() : metrics_(std::make_unique<Metrics>()) {
   }
 }
 
-MetricsObserver::~MetricsObserver() = default;
+LedgerMetrics::~LedgerMetrics() = default;
 
-void MetricsObserver::OnBatch(std::span<const Op> ops, const Applied& applied, int64_t took_us) {
-  metrics_->batch.Observe(static_cast<double>(ops.size()));
+void LedgerMetrics::OnBatch(std::span<const Operation> operations, const Applied& applied,
+                            int64_t took_us) {
+  metrics_->batch.Observe(static_cast<double>(operations.size()));
   metrics_->commit.Observe(static_cast<double>(took_us) / 1e6);
-  for (size_t i = 0; i < ops.size(); ++i) {
-    const size_t kind = static_cast<size_t>(ops[i].kind);
+  for (size_t i = 0; i < operations.size(); ++i) {
+    const size_t kind = operations[i].index();
     const size_t result = static_cast<size_t>(applied.replies[i].denied_by);
     metrics_->operations[kind][result]->Increment();
     if (applied.replies[i].denied_by == Deny::kIdReuse) {
-      log::Warn("an id was used twice with different bodies", {{"kind", kKinds[kind]},
-                                                               {"request", ops[i].id.ToHex()},
-                                                               {"workspace", ops[i].workspace}});
+      log::Warn("a request id was reused with another body",
+                {{"kind", kOperationNames[kind]},
+                 {"request", RequestIdOf(operations[i]).ToHex()},
+                 {"workspace", WorkspaceOf(operations[i])}});
     }
   }
-  int64_t overrun = 0;
-  int64_t charged = 0;
+  int64_t overrun_nano_usd = 0;
+  int64_t charged_nano_usd = 0;
   for (const Entry& entry : applied.entries) {
     if (entry.credit != Account::kRevenue) continue;
-    (entry.debit == Account::kOverrun ? overrun : charged) += entry.amount;
+    (entry.debit == Account::kOverrun ? overrun_nano_usd : charged_nano_usd) +=
+        entry.amount_nano_usd;
   }
-  if (overrun > 0) metrics_->overrun.Increment(static_cast<double>(overrun));
-  if (charged > 0) metrics_->charged.Increment(static_cast<double>(charged));
+  if (overrun_nano_usd > 0) {
+    metrics_->overrun.Increment(static_cast<double>(overrun_nano_usd));
+  }
+  if (charged_nano_usd > 0) {
+    metrics_->charged.Increment(static_cast<double>(charged_nano_usd));
+  }
   for (const std::string& violation : applied.violations) {
     metrics_->violations.Increment();
     log::Error("the ledger refused an operation that breaks an invariant", {{"what", violation}});
   }
 }
 
-void MetricsObserver::OnSync(int64_t took_us) {
+void LedgerMetrics::OnSync(int64_t took_us) {
   metrics_->sync.Observe(static_cast<double>(took_us) / 1e6);
 }
 
-void MetricsObserver::OnQueue(size_t waiting) { metrics_->queue.Set(static_cast<double>(waiting)); }
+void LedgerMetrics::OnQueue(size_t waiting) { metrics_->queue.Set(static_cast<double>(waiting)); }
 
-void MetricsObserver::OnError(const sql::SqlError& error) {
+void LedgerMetrics::OnError(const sql::SqlError& error) {
   metrics_->errors[static_cast<size_t>(error.kind)]->Increment();
   if (error.kind == sql::ErrorKind::kRetry) return;
   log::Warn("a ledger batch failed", {{"error", error.message}});
 }
 
-void MetricsObserver::OnRefused() { metrics_->refused.Increment(); }
+void LedgerMetrics::OnRefused() { metrics_->refused.Increment(); }
 
-void MetricsObserver::SetOpenHolds(int64_t count) {
+void LedgerMetrics::SetOpenHolds(int64_t count) {
   metrics_->open_holds.Set(static_cast<double>(count));
 }
 

@@ -1,4 +1,4 @@
-// The ledger's metrics and alarms.
+// Metrics and logs of the running ledger.
 #pragma once
 
 #include <memory>
@@ -7,11 +7,12 @@
 
 namespace tollgate::billing {
 
-class MetricsObserver : public EngineObserver {
+class LedgerMetrics : public GroupCommitObserver {
  public:
-  MetricsObserver();
-  ~MetricsObserver() override;
-  void OnBatch(std::span<const Op> ops, const Applied& applied, int64_t took_us) override;
+  LedgerMetrics();
+  ~LedgerMetrics() override;
+  void OnBatch(std::span<const Operation> operations, const Applied& applied,
+               int64_t took_us) override;
   void OnSync(int64_t took_us) override;
   void OnQueue(size_t waiting) override;
   void OnError(const sql::SqlError& error) override;

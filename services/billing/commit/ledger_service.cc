@@ -13,26 +13,27 @@ namespace {
 
 constexpr int kReaders = 2;
 constexpr size_t kMaxReads = 256;
-constexpr int kSweepBatch = 256;
+constexpr int kExpiryBatch = 256;
 
 class SqlRunner : public BatchRunner {
  public:
   SqlRunner(const sql::Database& database, const Policy& policy)
       : database_(database), policy_(policy) {}
 
-  sql::SqlResult<Applied> Run(std::span<const Op> ops, int64_t now_us) override {
+  sql::SqlResult<Applied> Run(std::span<const Operation> operations, int64_t now_us) override {
     if (!connection_) {
       if (auto connected = Reconnect(); !connected.ok()) return Fail{std::move(connected).error()};
     }
-    return RunBatch(*connection_, ops, now_us, policy_);
+    return RunBatch(*connection_, operations, now_us, policy_);
   }
 
   sql::SqlResult<void> Reconnect() override {
-    if (connection_)
+    if (connection_) {
       return connection_->healthy() ? sql::SqlResult<void>() : connection_->Reconnect();
-    auto made = database_.Connect();
-    if (!made.ok()) return Fail{std::move(made).error()};
-    connection_ = std::move(*made);
+    }
+    auto connected = database_.Connect();
+    if (!connected.ok()) return Fail{std::move(connected).error()};
+    connection_ = std::move(*connected);
     return {};
   }
 
@@ -55,7 +56,7 @@ Result<void> LedgerService::Start() {
   database_ = std::move(*database);
   const bool sqlite = database_->dialect() == sql::Dialect::kSqlite;
   std::vector<std::unique_ptr<BatchRunner>> runners;
-  // SQLite has one writer; more connections would only wait for each other.
+  // SQLite allows one writer: more connections would wait for each other.
   const int workers = sqlite ? 1 : std::max(1, options_.sql.connections);
   for (int i = 0; i < workers; ++i) {
     runners.push_back(std::make_unique<SqlRunner>(*database_, options_.policy));
@@ -65,12 +66,12 @@ Result<void> LedgerService::Start() {
       }
     }
   }
-  engine_ = std::make_unique<GroupCommit>(options_.engine, clock_, std::move(runners), &observer_,
-                                          database_->MakeLogSync());
+  group_commit_ = std::make_unique<GroupCommit>(options_.group_commit, clock_, std::move(runners),
+                                                &metrics_, database_->MakeLogSync());
   if (sqlite) {
     if (auto opened = Open(); !opened.ok()) return opened;
   }
-  threads_.emplace_back([this] { KeeperMain(); });
+  threads_.emplace_back([this] { MaintenanceMain(); });
   for (int i = 0; i < kReaders; ++i) threads_.emplace_back([this] { ReaderMain(); });
   return {};
 }
@@ -79,7 +80,7 @@ Result<void> LedgerService::Open() {
   if (auto migrated = MigrateLedger(*database_); !migrated.ok()) {
     return Fail{sql::ToError(migrated.error())};
   }
-  engine_->Start();
+  group_commit_->Start();
   open_ = true;
   return {};
 }
@@ -90,10 +91,11 @@ void LedgerService::Stop() {
     stopping_ = true;
   }
   wake_.notify_all();
-  if (engine_) engine_->Stop();
+  if (group_commit_) group_commit_->Stop();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
-  if (engine_) engine_->Stop();  // the keeper may have started it in between
+  // The maintenance thread may have started it in between.
+  if (group_commit_) group_commit_->Stop();
   std::deque<ReadJob> left;
   {
     const std::lock_guard lock(mutex_);
@@ -103,11 +105,11 @@ void LedgerService::Stop() {
   open_ = false;
 }
 
-bool LedgerService::Ready() const { return open_ && engine_->available(); }
+bool LedgerService::Ready() const { return open_ && group_commit_->available(); }
 
-void LedgerService::Submit(std::vector<Op> ops, Done done) {
+void LedgerService::Submit(std::vector<Operation> operations, Done done) {
   if (!open_) return done(Unavailable("billing: the database is not open yet"));
-  engine_->Submit(std::move(ops), std::move(done));
+  group_commit_->Submit(std::move(operations), std::move(done));
 }
 
 void LedgerService::Read(std::function<void(sql::Database&)> read,
@@ -120,7 +122,7 @@ void LedgerService::Read(std::function<void(sql::Database&)> read,
       return;
     }
   }
-  refused(Unavailable("billing: not open, stopping, or too many reports at a time").error);
+  refused(Unavailable("billing: not open, stopping, or too many reads at once").error);
 }
 
 void LedgerService::ReaderMain() {
@@ -142,49 +144,47 @@ bool LedgerService::Sleep(int64_t ms) {
   return !wake_.wait_for(lock, std::chrono::milliseconds(ms), [this] { return stopping_; });
 }
 
-void LedgerService::KeeperMain() {
+void LedgerService::MaintenanceMain() {
   while (!open_) {
     const auto opened = Open();
     if (opened.ok()) break;
-    log::Warn("the ledger waits for its database", {{"error", opened.error().ToString()}});
+    log::Warn("the ledger cannot open its database, retrying",
+              {{"error", opened.error().ToString()}});
     if (!Sleep(200)) return;
   }
   log::Info("the ledger is open");
-  while (Sleep(options_.sweep_ms)) Sweep();
+  while (Sleep(options_.expiry_interval_ms)) ExpireHolds();
 }
 
-void LedgerService::Sweep() {
-  // Learning: after a start or an outage every running request gets the time to give a sign of life
-  // before anything expires, so an outage cannot end live streams (reliability.md 1.6).
-  if (!engine_->available() ||
-      clock_.MonotonicUs() - engine_->available_since_us() < options_.policy.hold_ttl_us) {
+void LedgerService::ExpireHolds() {
+  // After a start or an outage nothing expires for one hold TTL: the running requests can send a
+  // heartbeat first, so that an outage does not end live streams (docs/design/ledger.md 6).
+  if (!group_commit_->available() ||
+      clock_.MonotonicUs() - group_commit_->available_since_us() < options_.policy.hold_ttl_us) {
     return;
   }
-  if (auto open = CountOpenHolds(*database_); open.ok()) observer_.SetOpenHolds(*open);
+  if (auto open = CountOpenHolds(*database_); open.ok()) metrics_.SetOpenHolds(*open);
   while (true) {
-    auto expired = ReadExpired(*database_, engine_->Now(), kSweepBatch);
+    auto expired = ReadExpiredHolds(*database_, group_commit_->NowUs(), kExpiryBatch);
     if (!expired.ok() || expired->empty()) return;
-    std::vector<Op> ops;
-    for (const OpenHold& hold : *expired) {
-      Op op;
-      op.kind = OpKind::kExpire;
-      op.id = hold.id;
-      op.workspace = hold.workspace;
-      ops.push_back(std::move(op));
+    std::vector<Operation> operations;
+    operations.reserve(expired->size());
+    for (ExpiredHold& hold : *expired) {
+      operations.push_back(Expire{hold.id, std::move(hold.workspace)});
     }
-    auto ended = std::make_shared<std::promise<int64_t>>();
-    auto future = ended->get_future();
-    engine_->Submit(std::move(ops), [ended](Result<std::vector<Reply>> replies) {
+    auto closed = std::make_shared<std::promise<int64_t>>();
+    auto future = closed->get_future();
+    group_commit_->Submit(std::move(operations), [closed](Result<std::vector<Reply>> replies) {
       int64_t count = 0;
       if (replies.ok()) {
         count = std::count_if(replies->begin(), replies->end(),
                               [](const Reply& reply) { return reply.ok; });
       }
-      ended->set_value(count);
+      closed->set_value(count);
     });
     const int64_t count = future.get();
     if (count > 0) log::Warn("holds expired without a settle", {{"count", count}});
-    if (count == 0 || expired->size() < kSweepBatch) return;
+    if (count == 0 || expired->size() < kExpiryBatch) return;
   }
 }
 

@@ -1,4 +1,4 @@
-// The running ledger: database, group commit, expiry and reading, without any RPC.
+// The running ledger: database, group commit, expiry and reads. Independent of the RPC layer.
 #pragma once
 
 #include <atomic>
@@ -23,39 +23,41 @@ class LedgerService {
   struct Options {
     sql::Database::Options sql;
     Policy policy;
-    GroupCommit::Options engine;
-    int64_t sweep_ms = 1000;  // between looks for holds whose time is over
+    GroupCommit::Options group_commit;
+    int64_t expiry_interval_ms = 1000;  // between searches for expired holds
   };
   using Done = GroupCommit::Done;
 
   LedgerService(Options options, const Clock& clock);
   ~LedgerService();
 
-  // SQLite: opens the file. PostgreSQL: a server that is away is waited for in the background.
+  // SQLite: opens the file, or fails. PostgreSQL: returns at once; while the server is unreachable
+  // Ready is false, and a thread retries.
   Result<void> Start();
   void Stop();
   bool Ready() const;
 
-  // Never blocks; done runs on a thread of the ledger's (or at once, when refused). Thread-safe.
-  void Submit(std::vector<Op> ops, Done done);
-  // Runs read on a thread that may block, or refused (with the reason) when there are too many.
-  // Exactly one of the two is called.
+  // Never blocks. done runs on one of the ledger's threads, or at once when refused. Thread-safe.
+  void Submit(std::vector<Operation> operations, Done done);
+  // Runs read on a thread that may block, or refused at once when the ledger is not open or too
+  // many reads wait. Exactly one of the two is called.
   void Read(std::function<void(sql::Database&)> read, std::function<void(Error)> refused);
-  int64_t Now() { return open_ ? engine_->Now() : clock_.WallUs(); }
+  int64_t NowUs() { return open_ ? group_commit_->NowUs() : clock_.WallUs(); }
 
  private:
   Result<void> Open();
-  void KeeperMain();
+  // Opens the database when Start has not, then expires holds.
+  void MaintenanceMain();
   void ReaderMain();
-  void Sweep();
-  // Waits; false when it is time to end.
+  void ExpireHolds();
+  // False when the ledger stops meanwhile.
   bool Sleep(int64_t ms);
 
   const Options options_;
   const Clock& clock_;
   std::unique_ptr<sql::Database> database_;
-  MetricsObserver observer_;
-  std::unique_ptr<GroupCommit> engine_;
+  LedgerMetrics metrics_;
+  std::unique_ptr<GroupCommit> group_commit_;
 
   std::atomic<bool> open_ = false;
   std::mutex mutex_;

@@ -1,4 +1,5 @@
-// The running ledger on real databases: parallel callers, expiry, learning, outages.
+// On real databases: parallel callers, expiry, restart, outages. TOLLGATE_BENCH=1 prints
+// throughput.
 #include "services/billing/commit/ledger_service.h"
 
 #include <gtest/gtest.h>
@@ -17,15 +18,15 @@
 namespace tollgate::billing {
 namespace {
 
-Result<std::vector<Reply>> Do(LedgerService& ledger, std::vector<Op> ops) {
+Result<std::vector<Reply>> Do(LedgerService& ledger, std::vector<Operation> operations) {
   std::promise<Result<std::vector<Reply>>> promise;
-  ledger.Submit(std::move(ops), [&promise](Result<std::vector<Reply>> replies) {
+  ledger.Submit(std::move(operations), [&promise](Result<std::vector<Reply>> replies) {
     promise.set_value(std::move(replies));
   });
   return promise.get_future().get();
 }
 
-// A report on a thread of the ledger's.
+// A read on a thread of the ledger.
 template <typename T>
 T Read(LedgerService& ledger, std::function<sql::SqlResult<T>(sql::Database&)> read) {
   std::promise<T> promise;
@@ -36,17 +37,17 @@ T Read(LedgerService& ledger, std::function<sql::SqlResult<T>(sql::Database&)> r
 
 Balance BalanceOfWs(LedgerService& ledger) {
   return Read<Balance>(
-      ledger, [&](sql::Database& database) { return ReadBalance(database, "ws", ledger.Now()); });
+      ledger, [&](sql::Database& database) { return ReadBalance(database, "ws", ledger.NowUs()); });
 }
 
-void ExpectProven(LedgerService& ledger) {
+void ExpectVerified(LedgerService& ledger) {
   const auto report =
       Read<VerifyReport>(ledger, [](sql::Database& database) { return VerifyLedger(database); });
   EXPECT_TRUE(report.ok()) << report.violations.front();
   EXPECT_GT(report.entries, 0);
 }
 
-// Polls, since expiry runs on a thread of its own.
+// Polls, since expiry runs on another thread.
 template <typename Condition>
 bool Eventually(Condition condition) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -57,7 +58,7 @@ bool Eventually(Condition condition) {
   return false;
 }
 
-class ServiceTest : public ::testing::TestWithParam<sql::Dialect> {
+class LedgerServiceTest : public ::testing::TestWithParam<sql::Dialect> {
  protected:
   void SetUp() override {
     if (GetParam() == sql::Dialect::kSqlite) {
@@ -74,7 +75,7 @@ class ServiceTest : public ::testing::TestWithParam<sql::Dialect> {
       }
       options_.sql.url = server->MakeDatabase("service");
     }
-    options_.sweep_ms = 5;
+    options_.expiry_interval_ms = 5;
   }
   void TearDown() override {
     if (!file_.empty()) Remove();
@@ -86,27 +87,27 @@ class ServiceTest : public ::testing::TestWithParam<sql::Dialect> {
   LedgerService::Options options_;
 };
 
-// Many requests race for credit that pays for four.
-TEST_P(ServiceTest, FiftyParallelRequestsOnCreditForFourNeverOverspend) {
+// 50 requests race for credit that covers four.
+TEST_P(LedgerServiceTest, ParallelRequestsNeverOverspend) {
   SystemClock& clock = SystemClock::Get();
   LedgerService ledger(options_, clock);
   ASSERT_TRUE(ledger.Start().ok());
   ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
-  ASSERT_TRUE((*Do(ledger, {CreditOp("c", 4 * 200)}))[0].ok);
+  ASSERT_TRUE((*Do(ledger, {MakeAddCredit("c", 4 * 200)}))[0].ok);
   std::atomic<int> succeeded = 0;
   std::atomic<int> refused = 0;
   std::vector<std::thread> callers;
   for (int i = 0; i < 50; ++i) {
     callers.emplace_back([&, i] {
       const Id id = TestId(i, clock.WallUs());
-      const Reply hold = (*Do(ledger, {AuthorizeOp(id, 100, 50)}))[0];
+      const Reply hold = (*Do(ledger, {MakeAuthorize(id, 100, 50)}))[0];
       if (!hold.ok) {
         EXPECT_TRUE(hold.denied_by == Deny::kHeld || hold.denied_by == Deny::kNoCredit);
         ++refused;
         return;
       }
-      const Reply settled = (*Do(ledger, {SettleOp(id, 100, 50)}))[0];
-      EXPECT_EQ(settled.charged, 200);
+      const Reply settled = (*Do(ledger, {MakeSettle(id, 100, 50)}))[0];
+      EXPECT_EQ(settled.charged_nano_usd, 200);
       ++succeeded;
     });
   }
@@ -114,12 +115,12 @@ TEST_P(ServiceTest, FiftyParallelRequestsOnCreditForFourNeverOverspend) {
   EXPECT_EQ(succeeded, 4);
   EXPECT_EQ(refused, 46);
   const Balance balance = BalanceOfWs(ledger);
-  EXPECT_EQ(balance.paid, 0);
-  EXPECT_EQ(balance.held, 0);
-  ExpectProven(ledger);
+  EXPECT_EQ(balance.paid_nano_usd, 0);
+  EXPECT_EQ(balance.held_nano_usd, 0);
+  ExpectVerified(ledger);
 }
 
-TEST_P(ServiceTest, HoldsExpireButNotBeforeEveryoneHadTimeForASignOfLife) {
+TEST_P(LedgerServiceTest, AfterARestartHoldsExpireOnlyAfterOneTtl) {
   ManualClock clock;
   options_.policy.hold_ttl_us = 60'000'000;
   const Id id = TestId(1, clock.WallUs());
@@ -127,34 +128,33 @@ TEST_P(ServiceTest, HoldsExpireButNotBeforeEveryoneHadTimeForASignOfLife) {
     LedgerService ledger(options_, clock);
     ASSERT_TRUE(ledger.Start().ok());
     ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
-    ASSERT_TRUE((*Do(ledger, {CreditOp("c", 1000), AuthorizeOp(id, 100, 50)}))[1].ok);
+    ASSERT_TRUE((*Do(ledger, {MakeAddCredit("c", 1000), MakeAuthorize(id, 100, 50)}))[1].ok);
   }
-  clock.Advance(3600'000'000LL);  // the ledger was away for an hour
+  clock.Advance(3600'000'000LL);  // the ledger was stopped for an hour
   LedgerService ledger(options_, clock);
   ASSERT_TRUE(ledger.Start().ok());
   ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
-  // Many looks of the sweeper later it is still open, so that its request can report.
+  // Many searches for expired holds later it is still open, so that its request can report.
   std::this_thread::sleep_for(std::chrono::milliseconds(60));
   EXPECT_EQ(BalanceOfWs(ledger).open_holds, 1);
-  ASSERT_TRUE((*Do(ledger, {HeartbeatOp(id, 1, 100, 10)}))[0].ok);
+  ASSERT_TRUE((*Do(ledger, {MakeHeartbeat(id, 1, 100, 10)}))[0].ok);
   clock.Advance(59'000'000);
   std::this_thread::sleep_for(std::chrono::milliseconds(60));
   EXPECT_EQ(BalanceOfWs(ledger).open_holds, 1);
   clock.Advance(2'000'000);
   EXPECT_TRUE(Eventually([&] { return BalanceOfWs(ledger).open_holds == 0; }));
-  EXPECT_EQ(BalanceOfWs(ledger).paid, 1000 - 120);
-  ExpectProven(ledger);
+  EXPECT_EQ(BalanceOfWs(ledger).paid_nano_usd, 1000 - 120);
+  ExpectVerified(ledger);
 }
 
-// TOLLGATE_BENCH=1: callers that hold and settle one request after the other, each on one
-// workspace.
-TEST_P(ServiceTest, Throughput) {
+// Each caller authorizes and settles one request after the other, all in one workspace.
+TEST_P(LedgerServiceTest, Throughput) {
   if (!std::getenv("TOLLGATE_BENCH")) GTEST_SKIP() << "set TOLLGATE_BENCH=1";
   SystemClock& clock = SystemClock::Get();
   LedgerService ledger(options_, clock);
   ASSERT_TRUE(ledger.Start().ok());
   ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
-  ASSERT_TRUE((*Do(ledger, {CreditOp("c", 1'000'000'000'000'000)}))[0].ok);
+  ASSERT_TRUE((*Do(ledger, {MakeAddCredit("c", 1'000'000'000'000'000)}))[0].ok);
   static std::atomic<int> ids = 0;
   for (const int callers : {1, 16, 64, 256}) {
     std::atomic<int64_t> pairs = 0;
@@ -169,13 +169,13 @@ TEST_P(ServiceTest, Throughput) {
         return;
       }
       const Id id = TestId(++ids, clock.WallUs());
-      ledger.Submit({AuthorizeOp(id, 100, 50)}, [&, id, begin](Result<std::vector<Reply>> held) {
+      ledger.Submit({MakeAuthorize(id, 100, 50)}, [&, id, begin](Result<std::vector<Reply>> held) {
         EXPECT_TRUE(held.ok() && held->front().ok);
         {
           const std::lock_guard lock(mutex);
           latencies.push_back(clock.MonotonicUs() - begin);
         }
-        ledger.Submit({SettleOp(id, 100, 50)}, [&](Result<std::vector<Reply>> settled) {
+        ledger.Submit({MakeSettle(id, 100, 50)}, [&](Result<std::vector<Reply>> settled) {
           EXPECT_TRUE(settled.ok() && settled->front().ok);
           ++pairs;
           next();
@@ -194,13 +194,13 @@ TEST_P(ServiceTest, Throughput) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, ServiceTest,
+INSTANTIATE_TEST_SUITE_P(Both, LedgerServiceTest,
                          ::testing::Values(sql::Dialect::kSqlite, sql::Dialect::kPostgres),
                          [](const auto& info) {
                            return info.param == sql::Dialect::kSqlite ? "sqlite" : "postgres";
                          });
 
-TEST(ServiceOutage, FailsClosedWhileTheDatabaseIsAwayAndRecoversByItself) {
+TEST(LedgerServiceOutageTest, FailsClosedWhileTheDatabaseIsUnreachableAndRecovers) {
   auto server = testing::TestPostgres::Start();
   if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
   LedgerService::Options options;
@@ -208,27 +208,27 @@ TEST(ServiceOutage, FailsClosedWhileTheDatabaseIsAwayAndRecoversByItself) {
   SystemClock& clock = SystemClock::Get();
   LedgerService ledger(options, clock);
   server->Kill();
-  ASSERT_TRUE(ledger.Start().ok()) << "a server that is away is waited for";
+  ASSERT_TRUE(ledger.Start().ok()) << "an unreachable server is retried";
   EXPECT_FALSE(ledger.Ready());
-  EXPECT_FALSE(Do(ledger, {CreditOp("c", 1000)}).ok());
+  EXPECT_FALSE(Do(ledger, {MakeAddCredit("c", 1000)}).ok());
   ASSERT_TRUE(server->Run());
   ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
-  ASSERT_TRUE(Do(ledger, {CreditOp("c", 1000)}).ok());
+  ASSERT_TRUE(Do(ledger, {MakeAddCredit("c", 1000)}).ok());
   server->Kill();
   const auto asked = std::chrono::steady_clock::now();
-  const auto denied = Do(ledger, {AuthorizeOp(TestId(1, clock.WallUs()), 100, 50)});
+  const auto denied = Do(ledger, {MakeAuthorize(TestId(1, clock.WallUs()), 100, 50)});
   ASSERT_FALSE(denied.ok());
   EXPECT_EQ(denied.error().id, ErrorId::kServiceUnavailable);
   EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::milliseconds(2500));
   EXPECT_FALSE(ledger.Ready());
   ASSERT_TRUE(server->Run());
   ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
-  EXPECT_TRUE((*Do(ledger, {AuthorizeOp(TestId(2, clock.WallUs()), 100, 50)}))[0].ok);
-  EXPECT_EQ(BalanceOfWs(ledger).held, 200);
-  ExpectProven(ledger);
+  EXPECT_TRUE((*Do(ledger, {MakeAuthorize(TestId(2, clock.WallUs()), 100, 50)}))[0].ok);
+  EXPECT_EQ(BalanceOfWs(ledger).held_nano_usd, 200);
+  ExpectVerified(ledger);
 }
 
-TEST(ServiceStart, AFileThatCanNotBeOpenedIsAnError) {
+TEST(LedgerServiceStartTest, AFileThatCannotBeOpenedIsAnError) {
   LedgerService::Options options;
   options.sql.url = "sqlite:/nonexistent/folder/ledger.db";
   LedgerService ledger(options, SystemClock::Get());

@@ -1,4 +1,4 @@
-// Books and balances of a batch: entries, their effect, invariants, undoing.
+// What the operations share: rows, entries and their effect on balances, invariants, undo.
 #include "services/billing/domain/batch.h"
 
 #include <algorithm>
@@ -9,9 +9,35 @@
 namespace tollgate::billing {
 namespace {
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+// Above any request; with the largest rate every cost in nano-USD still fits 64 bits.
+constexpr int64_t kMaxTokens = int64_t{1} << 33;
+}  // namespace
+
+bool IsTokenCount(int64_t tokens) { return tokens >= 0 && tokens <= kMaxTokens; }
+
+bool IsValidUsage(const Usage& usage) {
+  return IsTokenCount(usage.prompt) && IsTokenCount(usage.completion) &&
+         IsTokenCount(usage.cached) && IsTokenCount(usage.cache_write) &&
+         IsTokenCount(usage.reasoning);
 }
 
-Wallet& Batch::WalletOf(const std::string& workspace) {
+Usage Clamped(Usage usage) {
+  usage.cached = std::min(usage.cached, usage.prompt);
+  usage.cache_write = std::min(usage.cache_write, usage.prompt);
+  usage.reasoning = std::min(usage.reasoning, usage.completion);
+  return usage;
+}
+
+Reply ReplyFor(const Hold& hold, Deny denied_by) {
+  Reply reply;
+  reply.ok = denied_by == Deny::kNone;
+  reply.denied_by = denied_by;
+  reply.authorized_nano_usd = hold.authorized_nano_usd;
+  reply.charged_nano_usd = hold.charged_nano_usd;
+  return reply;
+}
+
+Wallet& Batch::FindOrCreateWallet(const std::string& workspace) {
   if (!wallet_) {
     wallet_ = &state_.wallets[workspace];
     wallet_->workspace = workspace;
@@ -19,7 +45,7 @@ Wallet& Batch::WalletOf(const std::string& workspace) {
   return *wallet_;
 }
 
-Month& Batch::MonthOf(int32_t month) {
+Month& Batch::FindOrCreateMonth(int32_t month) {
   const std::string key = MonthKey(wallet_->workspace, month);
   const auto found = state_.months.find(key);
   if (!before_.months.contains(key)) {
@@ -35,10 +61,42 @@ Hold* Batch::FindHold(const Id& id) {
   return found == state_.holds.end() ? nullptr : &found->second;
 }
 
-void Batch::Changed(Hold& hold) { out_.changed_holds.push_back(hold.id); }
+void Batch::MarkChanged(const Hold& hold) { out_.changed_holds.push_back(hold.id); }
 
-void Batch::Post(EntryKind kind, Account debit, Account credit, int64_t amount, int32_t month,
-                 const std::string& request, const std::string& memo) {
+void Batch::Close(Hold& hold, HoldState state) {
+  hold.state = state;
+  hold.closed_us = at_us_;
+  --wallet_->open_holds;
+  MarkChanged(hold);
+  out_.recorded_holds.push_back(hold.id);
+}
+
+void Batch::Release(Hold& hold, EntryKind terminal, const std::string& memo) {
+  Post(terminal, Account::kHeld, Account::kFree, hold.authorized_nano_usd, hold.month,
+       hold.id.ToBytes(), memo.substr(0, 256));
+}
+
+void Batch::Raise(Hold& hold, int64_t amount_nano_usd) {
+  const int64_t raised = std::min({amount_nano_usd, wallet_->available_nano_usd(),
+                                   CapHeadroom(EffectiveCap(*wallet_, hold), hold.month)});
+  if (raised <= 0) return;
+  hold.authorized_nano_usd += raised;
+  Post(EntryKind::kExtend, Account::kFree, Account::kHeld, raised, hold.month, hold.id.ToBytes());
+}
+
+int64_t Batch::CapHeadroom(const std::optional<int64_t>& cap_nano_usd, int32_t month) {
+  if (!cap_nano_usd) return kMax;
+  const Month& row = FindOrCreateMonth(month);
+  return std::max<int64_t>(0, *cap_nano_usd - row.spent_nano_usd - row.held_nano_usd);
+}
+
+std::optional<int64_t> Batch::EffectiveCap(const Wallet& wallet, const Hold& hold) {
+  if (!wallet.cap_nano_usd || !hold.cap_nano_usd) return std::nullopt;
+  return std::max(*wallet.cap_nano_usd, *hold.cap_nano_usd);
+}
+
+void Batch::Post(EntryKind kind, Account debit, Account credit, int64_t amount_nano_usd,
+                 int32_t month, const std::string& request, const std::string& memo) {
   Entry entry;
   entry.workspace = wallet_->workspace;
   entry.sequence = ++wallet_->sequence;
@@ -46,149 +104,157 @@ void Batch::Post(EntryKind kind, Account debit, Account credit, int64_t amount, 
   entry.request = request;
   entry.debit = debit;
   entry.credit = credit;
-  entry.amount = amount;
+  entry.amount_nano_usd = amount_nano_usd;
   entry.month = month;
   entry.at_us = at_us_;
   entry.memo = memo;
   entry.hash = EntryHash(wallet_->head, entry);
   wallet_->head = entry.hash;
   wallet_->clock_us = at_us_;
-  Month& row = MonthOf(month);
-  Move(debit, -amount, row);
-  Move(credit, amount, row);
-  // What customers pay counts against the month; what the operator bears does not.
+  Month& row = FindOrCreateMonth(month);
+  Move(debit, -amount_nano_usd, row);
+  Move(credit, amount_nano_usd, row);
+  // What the customer pays counts as spent in the month; an overrun, which the operator pays, does
+  // not.
   const auto posted = [](Account account) {
     return account == Account::kPaid || account == Account::kGranted;
   };
-  if (credit == Account::kRevenue && posted(debit)) row.spent += amount;
-  if (debit == Account::kRevenue && posted(credit)) row.spent -= amount;
+  if (credit == Account::kRevenue && posted(debit)) row.spent_nano_usd += amount_nano_usd;
+  if (debit == Account::kRevenue && posted(credit)) row.spent_nano_usd -= amount_nano_usd;
   out_.wallets.push_back(wallet_->workspace);
   out_.months.push_back(MonthKey(wallet_->workspace, month));
   out_.entries.push_back(std::move(entry));
 }
 
-void Batch::Move(Account account, int64_t amount, Month& month) {
+void Batch::Move(Account account, int64_t amount_nano_usd, Month& month) {
   switch (account) {
     case Account::kPaid:
-      wallet_->paid += amount;
+      wallet_->paid_nano_usd += amount_nano_usd;
       break;
     case Account::kGranted:
-      wallet_->granted += amount;
+      wallet_->granted_nano_usd += amount_nano_usd;
       break;
     case Account::kHeld:
-      wallet_->held += amount;
-      month.held += amount;
+      wallet_->held_nano_usd += amount_nano_usd;
+      month.held_nano_usd += amount_nano_usd;
       break;
     default:
-      break;  // accounts without a live balance: their sums are in the entries
+      break;  // accounts without a stored balance: their sums follow from the entries
   }
 }
 
-int64_t Batch::Room(const std::optional<int64_t>& cap, int32_t month) {
-  if (!cap) return kMax;
-  const Month& row = MonthOf(month);
-  return std::max<int64_t>(0, *cap - row.spent - row.held);
+void Batch::SaveBefore(const Id& request_id) {
+  before_ = {};
+  if (wallet_) before_.wallet = *wallet_;
+  if (const Hold* hold = FindHold(request_id)) before_.hold = *hold;
+  before_.entries = out_.entries.size();
+  before_.wallets = out_.wallets.size();
+  before_.month_keys = out_.months.size();
+  before_.new_holds = out_.new_holds.size();
+  before_.changed_holds = out_.changed_holds.size();
+  before_.recorded = out_.recorded_holds.size();
+  before_.commands = out_.commands.size();
 }
 
-std::optional<int64_t> Batch::RunningCap(const Wallet& wallet, const Hold& hold) {
-  if (!wallet.cap || !hold.cap) return std::nullopt;
-  return std::max(*wallet.cap, *hold.cap);
-}
-
-int64_t Batch::Grow(Hold& hold, int64_t amount) {
-  const int64_t take =
-      std::min({amount, wallet_->available(), Room(RunningCap(*wallet_, hold), hold.month)});
-  if (take <= 0) return 0;
-  hold.authorized += take;
-  Post(EntryKind::kExtend, Account::kFree, Account::kHeld, take, hold.month, hold.id.ToBytes());
-  return take;
-}
-
-void Batch::Check(const Op& op, std::string& broken) const {
+std::string Batch::BrokenInvariant(const Id& request_id) const {
   if (wallet_) {
-    if (wallet_->paid < 0 || wallet_->granted < 0) broken = "negative credit";
-    if (wallet_->held < 0 || wallet_->held > wallet_->posted())
-      broken = "held outside posted credit";
-    if (wallet_->open_holds < 0 || (wallet_->open_holds == 0 && wallet_->held != 0)) {
-      broken = "open holds do not match what is held";
+    if (wallet_->paid_nano_usd < 0 || wallet_->granted_nano_usd < 0) return "negative credit";
+    if (wallet_->held_nano_usd < 0 || wallet_->held_nano_usd > wallet_->posted_nano_usd()) {
+      return "held outside posted credit";
+    }
+    if (wallet_->open_holds < 0 || (wallet_->open_holds == 0 && wallet_->held_nano_usd != 0)) {
+      return "open holds do not match the held amount";
     }
     for (const auto& [key, before] : before_.months) {
       const Month& month = state_.months.at(key);
-      if (month.held < 0 || month.spent < 0) broken = "negative month";
+      if (month.held_nano_usd < 0 || month.spent_nano_usd < 0) return "negative month";
     }
   }
-  const auto found = state_.holds.find(op.id);
-  if (found != state_.holds.end() && !op.id.empty()) {
-    const Hold& hold = found->second;
-    const bool corrected = hold.state == HoldState::kCorrected;
-    if (hold.charged < 0 || hold.overrun < 0 || hold.charged_granted < 0 ||
-        hold.charged_granted > hold.charged) {
-      broken = "negative charge";
-    }
-    if (!corrected && hold.charged > hold.authorized) broken = "charged above what was authorized";
-    if (before_.hold && before_.hold->state != HoldState::kOpen && hold.state == HoldState::kOpen) {
-      broken = "a closed hold opened again";
-    }
-    if (hold.state != HoldState::kOpen) {
-      const Int128 rest = hold.CostPico() - Int128{kPicoPerNano} * (hold.charged + hold.overrun);
-      if (rest < 0 || rest >= kPicoPerNano) broken = "charge does not match the price of the usage";
-    }
+  if (const auto found = state_.holds.find(request_id);
+      found != state_.holds.end() && !request_id.empty()) {
+    if (std::string broken = BrokenHoldInvariant(found->second); !broken.empty()) return broken;
   }
-  // Double entry: what the balances moved is what the entries say.
+  return BrokenEntryInvariant();
+}
+
+std::string Batch::BrokenHoldInvariant(const Hold& hold) const {
+  if (hold.charged_nano_usd < 0 || hold.overrun_nano_usd < 0 || hold.charged_granted_nano_usd < 0 ||
+      hold.charged_granted_nano_usd > hold.charged_nano_usd) {
+    return "negative charge";
+  }
+  if (hold.state != HoldState::kCorrected && hold.charged_nano_usd > hold.authorized_nano_usd) {
+    return "charged above the authorized amount";
+  }
+  if (hold.state == HoldState::kOpen) {
+    const bool reopened = before_.hold && before_.hold->state != HoldState::kOpen;
+    return reopened ? "a closed hold was opened again" : "";
+  }
+  const Int128 remainder =
+      hold.CostPicoUsd() - Int128{kPicoPerNano} * (hold.charged_nano_usd + hold.overrun_nano_usd);
+  if (remainder < 0 || remainder >= kPicoPerNano) {
+    return "charge does not match the price of the usage";
+  }
+  return "";
+}
+
+// Double entry: each balance changed by the sum of its entries.
+std::string Batch::BrokenEntryInvariant() const {
   int64_t paid = 0;
   int64_t granted = 0;
   int64_t held = 0;
   for (size_t i = before_.entries; i < out_.entries.size(); ++i) {
     const Entry& entry = out_.entries[i];
-    if (entry.amount < 0) broken = "negative entry";
+    if (entry.amount_nano_usd < 0) return "negative entry";
     const auto net = [&entry](Account account) {
-      return (entry.credit == account ? entry.amount : 0) -
-             (entry.debit == account ? entry.amount : 0);
+      return (entry.credit == account ? entry.amount_nano_usd : 0) -
+             (entry.debit == account ? entry.amount_nano_usd : 0);
     };
     paid += net(Account::kPaid);
     granted += net(Account::kGranted);
     held += net(Account::kHeld);
-    if (net(Account::kFree) != -net(Account::kHeld)) broken = "control accounts out of balance";
+    if (net(Account::kFree) != -net(Account::kHeld)) return "control accounts out of balance";
   }
   const Wallet none;
   const Wallet& was = before_.wallet ? *before_.wallet : none;
   const Wallet& is = wallet_ ? *wallet_ : none;
-  if (is.paid - was.paid != paid || is.granted - was.granted != granted ||
-      is.held - was.held != held) {
-    broken = "balances moved without entries";
+  if (is.paid_nano_usd - was.paid_nano_usd != paid ||
+      is.granted_nano_usd - was.granted_nano_usd != granted ||
+      is.held_nano_usd - was.held_nano_usd != held) {
+    return "balances changed without entries";
   }
+  return "";
 }
 
-void Batch::Undo(const Op& op, Before& before) {
+void Batch::Undo(const std::string& workspace, const Id& request_id) {
   if (wallet_) {
-    if (before.wallet) {
-      *wallet_ = std::move(*before.wallet);
+    if (before_.wallet) {
+      *wallet_ = std::move(*before_.wallet);
     } else {
-      state_.wallets.erase(op.workspace);
+      state_.wallets.erase(workspace);
     }
   }
-  for (auto& [key, month] : before.months) {
+  for (auto& [key, month] : before_.months) {
     if (month) {
       state_.months[key] = *month;
     } else {
       state_.months.erase(key);
     }
   }
-  if (before.hold) {
-    state_.holds[op.id] = std::move(*before.hold);
-  } else if (!op.id.empty()) {
-    state_.holds.erase(op.id);
+  if (before_.hold) {
+    state_.holds[request_id] = std::move(*before_.hold);
+  } else if (!request_id.empty()) {
+    state_.holds.erase(request_id);
   }
-  for (size_t i = before.commands; i < out_.commands.size(); ++i) {
+  for (size_t i = before_.commands; i < out_.commands.size(); ++i) {
     state_.commands.erase(out_.commands[i]);
   }
-  out_.entries.resize(before.entries);
-  out_.wallets.resize(before.wallets);
-  out_.months.resize(before.month_keys);
-  out_.new_holds.resize(before.new_holds);
-  out_.changed_holds.resize(before.changed_holds);
-  out_.recorded_holds.resize(before.recorded);
-  out_.commands.resize(before.commands);
+  out_.entries.resize(before_.entries);
+  out_.wallets.resize(before_.wallets);
+  out_.months.resize(before_.month_keys);
+  out_.new_holds.resize(before_.new_holds);
+  out_.changed_holds.resize(before_.changed_holds);
+  out_.recorded_holds.resize(before_.recorded);
+  out_.commands.resize(before_.commands);
 }
 
 }  // namespace tollgate::billing

@@ -1,4 +1,6 @@
-// One run of Apply. Internal to this folder.
+// One run of Apply. Internal to this folder: each operation is in the file of its name
+// (authorize.cc, extend.cc, settle.cc, void.cc, expire.cc, commands.cc), what they share in
+// batch.cc.
 #pragma once
 
 #include "services/billing/domain/ledger.h"
@@ -10,11 +12,12 @@ class Batch {
   Batch(State& state, int64_t now_us, const Policy& policy)
       : state_(state), now_us_(now_us), policy_(policy) {}
 
-  void Run(const Op& op);
+  void Run(const Operation& operation);
   Applied Finish();
 
  private:
-  // What an operation may change, as it was before, to undo it when it breaks an invariant.
+  // The rows that an operation may change, as they were before it, to undo it when it breaks an
+  // invariant.
   struct Before {
     std::optional<Wallet> wallet;
     std::optional<Hold> hold;
@@ -28,50 +31,59 @@ class Batch {
     size_t commands = 0;
   };
 
-  Reply Dispatch(const Op& op);
-  // ledger.cc
-  Reply Authorize(const Op& op);
-  Reply AddCredit(const Op& op);
-  Reply SetCap(const Op& op);
-  // metering.cc
-  Reply Progress(const Op& op);  // kExtend and kHeartbeat
-  // closing.cc
-  Reply Settle(const Op& op);
-  Reply SettleOpen(const Op& op, Hold& hold);
-  Reply SettleLate(const Op& op, Hold& hold);
-  Reply Void(const Op& op);
-  Reply Expire(const Op& op);
-  // Takes the hold's cost from the wallet and releases the rest.
+  Reply Execute(const Authorize& authorize);  // authorize.cc
+  Reply Execute(const Extend& extend);        // extend.cc
+  Reply Execute(const Heartbeat& heartbeat);  // extend.cc
+  Reply Execute(const Settle& settle);        // settle.cc
+  Reply Execute(const Void& op);              // void.cc
+  Reply Execute(const Expire& expire);        // expire.cc
+  Reply Execute(const AddCredit& command);    // commands.cc
+  Reply Execute(const SetCap& command);       // commands.cc
+
+  // extend.cc. Both kinds report the usage so far; a heartbeat asks for no new total.
+  template <typename Op>
+  Reply ReportProgress(const Op& op, std::optional<int64_t> authorized_total_nano_usd);
+  // settle.cc
+  Reply SettleOpen(const Settle& settle, Hold& hold);
+  Reply SettleLate(const Settle& settle, Hold& hold);
+  // Charges the cost of the hold's usage and releases the rest.
   void Charge(Hold& hold, EntryKind terminal);
-  void GiveBack(Hold& hold, EntryKind terminal, const std::string& reason);
+  // Moves the amount from the posted credit to revenue, granted credit first.
+  void Capture(Hold& hold, EntryKind kind, int64_t amount_nano_usd, int32_t month);
+
+  // Reserves up to this much more for an open hold, as far as credit and cap allow.
+  void Raise(Hold& hold, int64_t amount_nano_usd);
+  // Releases the whole authorized amount.
+  void Release(Hold& hold, EntryKind terminal, const std::string& memo);
   void Close(Hold& hold, HoldState state);
-  // Moves at most amount from the posted credit to revenue, granted first; how much it was.
-  void Burn(Hold& hold, EntryKind kind, int64_t amount, int32_t month);
 
   // The only place where balances change: writes the entry and moves its amount.
-  void Post(EntryKind kind, Account debit, Account credit, int64_t amount, int32_t month,
+  void Post(EntryKind kind, Account debit, Account credit, int64_t amount_nano_usd, int32_t month,
             const std::string& request, const std::string& memo = "");
-  void Move(Account account, int64_t amount, Month& month);
-  // What the month still lets the workspace hold. cap empty: no limit.
-  int64_t Room(const std::optional<int64_t>& cap, int32_t month);
-  // The hold's own cap or the one of now, whichever lets it go further (decisions.md 6).
-  static std::optional<int64_t> RunningCap(const Wallet& wallet, const Hold& hold);
-  // Reserves up to amount more for a running hold; how much it was.
-  int64_t Grow(Hold& hold, int64_t amount);
+  void Move(Account account, int64_t amount_nano_usd, Month& month);
+  // What the cap leaves for new holds in this month. No cap: no limit.
+  int64_t CapHeadroom(const std::optional<int64_t>& cap_nano_usd, int32_t month);
+  // The larger of the cap at admission and the current one (decisions.md 6).
+  static std::optional<int64_t> EffectiveCap(const Wallet& wallet, const Hold& hold);
 
-  Wallet& WalletOf(const std::string& workspace);  // made when it is not there
-  Month& MonthOf(int32_t month);                   // of wallet_; made when it is not there
+  Wallet& FindOrCreateWallet(const std::string& workspace);
+  Month& FindOrCreateMonth(int32_t month);  // of wallet_
   Hold* FindHold(const Id& id);
-  void Changed(Hold& hold);
+  void MarkChanged(const Hold& hold);
+  Balance CurrentBalance();  // of wallet_
 
-  void Check(const Op& op, std::string& broken) const;
-  void Undo(const Op& op, Before& before);
+  void SaveBefore(const Id& request_id);
+  // The invariant that the operation has broken, or empty.
+  std::string BrokenInvariant(const Id& request_id) const;
+  std::string BrokenHoldInvariant(const Hold& hold) const;
+  std::string BrokenEntryInvariant() const;
+  void Undo(const std::string& workspace, const Id& request_id);
 
   State& state_;
   const int64_t now_us_;
   const Policy& policy_;
   Applied out_;
-  // Of the operation that runs now.
+  // Of the current operation.
   Before before_;
   Wallet* wallet_ = nullptr;  // null: the workspace has none
   int64_t at_us_ = 0;
@@ -82,7 +94,12 @@ inline Reply Refuse(Deny reason) {
   reply.denied_by = reason;
   return reply;
 }
-// Counters that make no sense: negative, or beyond any engine.
-bool Sane(const Usage& usage);
+// A reply with the hold's amounts as they are now.
+Reply ReplyFor(const Hold& hold, Deny denied_by = Deny::kNone);
+// False for negative token counts and for counts beyond any engine.
+bool IsTokenCount(int64_t tokens);
+bool IsValidUsage(const Usage& usage);
+// Limits the parts to their whole, whatever an engine reports.
+Usage Clamped(Usage usage);
 
 }  // namespace tollgate::billing

@@ -11,7 +11,7 @@ void AppendInt(std::string& out, int64_t value) {
   }
 }
 
-// With its length in front, so that no two different entries have one form.
+// Prefixed with its length, so that no two different entries have the same encoding.
 void AppendText(std::string& out, std::string_view text) {
   AppendInt(out, static_cast<int64_t>(text.size()));
   out += text;
@@ -20,20 +20,20 @@ void AppendText(std::string& out, std::string_view text) {
 }  // namespace
 
 std::string EntryHash(std::string_view previous, const Entry& entry) {
-  std::string form;
-  form.reserve(192 + entry.memo.size());
-  AppendText(form, previous);
-  AppendText(form, entry.workspace);
-  AppendInt(form, entry.sequence);
-  AppendInt(form, static_cast<int64_t>(entry.kind));
-  AppendText(form, entry.request);
-  AppendInt(form, static_cast<int64_t>(entry.debit));
-  AppendInt(form, static_cast<int64_t>(entry.credit));
-  AppendInt(form, entry.amount);
-  AppendInt(form, entry.month);
-  AppendInt(form, entry.at_us);
-  AppendText(form, entry.memo);
-  return Sha256(form);
+  std::string encoded;
+  encoded.reserve(192 + entry.memo.size());
+  AppendText(encoded, previous);
+  AppendText(encoded, entry.workspace);
+  AppendInt(encoded, entry.sequence);
+  AppendInt(encoded, static_cast<int64_t>(entry.kind));
+  AppendText(encoded, entry.request);
+  AppendInt(encoded, static_cast<int64_t>(entry.debit));
+  AppendInt(encoded, static_cast<int64_t>(entry.credit));
+  AppendInt(encoded, entry.amount_nano_usd);
+  AppendInt(encoded, entry.month);
+  AppendInt(encoded, entry.at_us);
+  AppendText(encoded, entry.memo);
+  return Sha256(encoded);
 }
 
 }  // namespace tollgate::billing

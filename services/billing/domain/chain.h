@@ -8,8 +8,8 @@
 
 namespace tollgate::billing {
 
-// SHA-256 over the previous hash and a fixed binary form of every field but the hash. Changing the
-// form breaks all existing books.
+// SHA-256 over the previous hash and a fixed binary encoding of every field but the hash. Changing
+// the encoding invalidates every existing ledger.
 std::string EntryHash(std::string_view previous, const Entry& entry);
 
 }  // namespace tollgate::billing

@@ -6,19 +6,23 @@ std::string MonthKey(const std::string& workspace, int32_t month) {
   return workspace + ':' + std::to_string(month);
 }
 
-std::string CommandKey(const std::string& workspace, const std::string& command) {
-  return workspace + ':' + command;  // a workspace's name holds no colon
+std::string CommandKey(std::string_view workspace, std::string_view command_id) {
+  // Unambiguous: the name of a workspace contains no colon.
+  std::string key(workspace);
+  key += ':';
+  key += command_id;
+  return key;
 }
 
 Usage Hold::BillableUsage() const {
-  const bool given_back = state == HoldState::kVoided || state == HoldState::kExpiredVoid ||
-                          outcome == Outcome::kFailedBeforeOutput;
-  return given_back ? Usage() : usage;
+  const bool free = state == HoldState::kVoided || state == HoldState::kExpiredVoid ||
+                    outcome == Outcome::kFailedBeforeOutput;
+  return free ? Usage() : usage;
 }
 
-Int128 Hold::CostPico() const {
+Int128 Hold::CostPicoUsd() const {
   const Usage billable = BillableUsage();
-  return tollgate::CostPico(rates, billable.prompt, billable.completion);
+  return tollgate::CostPicoUsd(rates, billable.prompt, billable.completion);
 }
 
 std::string_view AccountName(Account account) {

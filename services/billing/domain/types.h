@@ -1,10 +1,11 @@
-// Plain values of the ledger. No I/O, no protos. Amounts are integer nano-USD, times Unix
-// microseconds of the ledger's own clock. spec: reliability.md section 1, decisions.md "Money".
+// Plain values of the ledger: its rows and its replies. No I/O, no protos. Amounts are integer
+// nano-USD, times Unix microseconds of the ledger's own clock.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -37,7 +38,7 @@ enum class Deny : uint8_t {
 
 // How a generation ended. The numbers are those of the proto and of the database.
 enum class Outcome : uint8_t {
-  kNone = 0,  // not ended by a settle
+  kNone = 0,  // not closed by a settle
   kCompleted = 1,
   kFailedBeforeOutput = 2,
   kFailedMidStream = 3,
@@ -54,114 +55,74 @@ enum class HoldState : uint8_t {
   kCorrected = 6,  // expired, then settled late, once
 };
 
-enum class OpKind : uint8_t {
-  kAuthorize,
-  kExtend,
-  kHeartbeat,
-  kSettle,
-  kVoid,
-  kExpire,
-  kAddCredit,
-  kSetCap,
-};
-
-// One operation. Only the fields of its kind count.
-struct Op {
-  OpKind kind = OpKind::kAuthorize;
-  Id id;  // of the request; empty for the last two kinds
-  std::string workspace;
-  // kAuthorize
-  std::string key_id;
-  std::string model;
-  Rates rates;
-  int64_t price_version = 0;
-  int64_t prompt_bound = 0;
-  int64_t output_bound = 0;
-  // kExtend, kHeartbeat, kSettle
-  int64_t sequence = 0;
-  int64_t authorized_total = 0;
-  Usage usage;
-  Outcome outcome = Outcome::kNone;
-  bool cut_by_credit = false;
-  bool estimated = false;
-  std::string engine;
-  // kAddCredit, kSetCap
-  std::string command;  // makes the operation safe to repeat, within its workspace
-  int64_t amount = 0;
-  bool granted = false;
-  std::optional<int64_t> cap;
-  std::string actor;
-  // kVoid, kAddCredit: why
-  std::string reason;
-};
-
 struct Wallet {
   std::string workspace;
-  int64_t paid = 0;  // posted, before what is held
-  int64_t granted = 0;
-  int64_t held = 0;
+  int64_t paid_nano_usd = 0;     // posted: includes what is held
+  int64_t granted_nano_usd = 0;  // the same, given by the operator
+  int64_t held_nano_usd = 0;
   int64_t open_holds = 0;
-  std::optional<int64_t> cap;  // a month
+  std::optional<int64_t> cap_nano_usd;  // per UTC month
   bool frozen = false;
-  // End of this workspace's hash chain (docs/adr/0003).
+  // The newest entry of this workspace's hash chain (docs/adr/0003).
   int64_t sequence = 0;
   std::string head = std::string(32, '\0');
-  int64_t clock_us = 0;  // time of the newest entry: the books never run backwards
+  int64_t clock_us = 0;  // time of the newest entry; never decreases
 
-  int64_t posted() const { return paid + granted; }
-  int64_t available() const { return posted() - held; }
+  int64_t posted_nano_usd() const { return paid_nano_usd + granted_nano_usd; }
+  int64_t available_nano_usd() const { return posted_nano_usd() - held_nano_usd; }
 };
 
-// What one workspace spent in one UTC month, and holds of that month.
+// What one workspace spent in one UTC month, and what holds of that month reserve.
 struct Month {
   std::string workspace;
   int32_t month = 0;  // YYYYMM
-  int64_t spent = 0;
-  int64_t held = 0;
+  int64_t spent_nano_usd = 0;
+  int64_t held_nano_usd = 0;
 };
-// The key of a month's row.
+// The primary key of a month's row.
 std::string MonthKey(const std::string& workspace, int32_t month);
 
+// Money reserved for one request, and how it ended.
 struct Hold {
-  Id id;
+  Id id;  // of the request
   std::string workspace;
   HoldState state = HoldState::kOpen;
-  // The body of the authorize. A tombstone (voided before it was ever opened) has month 0 and none.
+  // The body of the authorize. A tombstone (voided before it was opened) has month 0 and no body.
   std::string key_id;
   std::string model;
   Rates rates;
   int64_t price_version = 0;
   int64_t prompt_bound = 0;
   int64_t output_bound = 0;
-  int32_t month = 0;
-  std::optional<int64_t> cap;  // in force at admission
-  int64_t first_authorized = 0;
-  int64_t authorized = 0;
+  int32_t month = 0;                    // of the admission
+  std::optional<int64_t> cap_nano_usd;  // in force at admission
+  int64_t first_authorized_nano_usd = 0;
+  int64_t authorized_nano_usd = 0;
   int64_t created_us = 0;
   int64_t expires_us = 0;
-  // Progress.
+  // From the newest extend or heartbeat.
   int64_t sequence = 0;
   Usage usage;
-  // The end.
+  // Set when the hold closes.
   Outcome outcome = Outcome::kNone;
   bool cut_by_credit = false;
   bool estimated = false;
   std::string engine;
-  int64_t charged = 0;
-  int64_t charged_granted = 0;  // the part of it that burned granted credit
-  int64_t overrun = 0;
+  int64_t charged_nano_usd = 0;
+  int64_t charged_granted_nano_usd = 0;  // the part of it taken from granted credit
+  int64_t overrun_nano_usd = 0;
   int64_t closed_us = 0;
 
   bool tombstone() const { return month == 0; }
-  // What the price is computed from: nothing when the request was given back.
+  // The usage that is priced: zero when the request was free.
   Usage BillableUsage() const;
-  Int128 CostPico() const;
+  Int128 CostPicoUsd() const;
 };
 
 // Accounts of one workspace. free and held are a pair of control accounts: their sum is always
-// zero, and held is the part of the posted credit that running requests have reserved.
+// zero, and held is the part of the posted credit that open holds reserve.
 enum class Account : uint8_t {
-  kControl = 0,  // for entries that move no money
+  kControl = 0,  // for entries without an amount
   kFunding = 1,
   kPromo = 2,
   kPaid = 3,
@@ -178,12 +139,12 @@ enum class EntryKind : uint8_t {
   kGrant = 2,
   kHold = 3,
   kExtend = 4,
-  // The terminal ones: exactly one per hold, of the whole authorized amount, from held to free.
+  // Terminal entries: exactly one per hold, of the whole authorized amount, from held to free.
   kSettle = 5,
   kVoid = 6,
   kExpireCharge = 7,
   kExpireVoid = 8,
-  // Follow their terminal entry.
+  // Follow the terminal entry of their hold.
   kCharge = 9,
   kOverrun = 10,
   kLateCorrection = 11,
@@ -194,42 +155,49 @@ inline bool IsTerminal(EntryKind kind) {
   return kind >= EntryKind::kSettle && kind <= EntryKind::kExpireVoid;
 }
 
-// Moves amount from the debit account to the credit account. Never changed once written.
+// Moves the amount from the debit account to the credit account. Immutable once written.
 struct Entry {
   std::string workspace;
   int64_t sequence = 0;  // gapless within the workspace, from 1
   EntryKind kind = EntryKind::kCapChange;
-  std::string request;  // 16 bytes of the request id, or the command
+  std::string request;  // 16 bytes of the request id, or the id of the command
   Account debit = Account::kControl;
   Account credit = Account::kControl;
-  int64_t amount = 0;
+  int64_t amount_nano_usd = 0;
   int32_t month = 0;
   int64_t at_us = 0;
   std::string memo;
   std::string hash;  // SHA-256 over the previous hash and everything above
 };
 
-// A repeatable command of an owner or operator, remembered.
+// The numbers are those of the database.
+enum class CommandKind : uint8_t {
+  kAddCredit = 6,
+  kSetCap = 7,
+};
+
+// A command of an owner or operator, stored so that its repetition changes nothing.
 struct Command {
   std::string workspace;
-  std::string command;
-  OpKind kind = OpKind::kAddCredit;
-  int64_t amount = 0;
+  std::string command_id;
+  CommandKind kind = CommandKind::kAddCredit;
+  int64_t amount_nano_usd = 0;
   bool granted = false;
-  std::optional<int64_t> cap;
+  std::optional<int64_t> cap_nano_usd;
   int64_t at_us = 0;
 };
-std::string CommandKey(const std::string& workspace, const std::string& command);
+// The primary key of a command's row.
+std::string CommandKey(std::string_view workspace, std::string_view command_id);
 
 struct Balance {
   std::string workspace;
-  int64_t paid = 0;
-  int64_t granted = 0;
-  int64_t held = 0;
-  std::optional<int64_t> cap;
+  int64_t paid_nano_usd = 0;
+  int64_t granted_nano_usd = 0;
+  int64_t held_nano_usd = 0;
+  std::optional<int64_t> cap_nano_usd;
   int32_t month = 0;
-  int64_t month_spent = 0;
-  int64_t month_held = 0;
+  int64_t month_spent_nano_usd = 0;
+  int64_t month_held_nano_usd = 0;
   int64_t open_holds = 0;
   friend bool operator==(const Balance&, const Balance&) = default;
 };
@@ -238,10 +206,10 @@ struct Reply {
   bool ok = false;
   Deny denied_by = Deny::kNone;
   int64_t retry_after_ms = 0;
-  int64_t authorized = 0;
-  int64_t slice = 0;
-  int64_t charged = 0;
-  Balance balance;  // kAddCredit and kSetCap only
+  int64_t authorized_nano_usd = 0;
+  int64_t slice_nano_usd = 0;
+  int64_t charged_nano_usd = 0;
+  Balance balance;  // AddCredit and SetCap only
   friend bool operator==(const Reply&, const Reply&) = default;
 };
 

@@ -15,27 +15,27 @@ namespace {
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
-// Operations beyond this in one call are refused: a caller that gathers more has lost its mind.
-constexpr int kMaxOps = 4096;
+// Far above what any caller batches; a larger call is refused.
+constexpr int kMaxOperations = 4096;
 
 template <typename Items>
-std::vector<Op> ToOps(const Items& items) {
-  std::vector<Op> ops;
-  ops.reserve(items.size());
-  for (const auto& item : items) ops.push_back(ToOp(item));
-  return ops;
+std::vector<Operation> ToOperations(const Items& items) {
+  std::vector<Operation> operations;
+  operations.reserve(items.size());
+  for (const auto& item : items) operations.push_back(ToOperation(item));
+  return operations;
 }
 
-// Runs a call's operations; its results stand in their order.
+// Replies to a call with the results of its operations, in their order.
 template <typename Items, typename Response>
 ServerUnaryReactor* RunAll(LedgerService& ledger, CallbackServerContext* context,
                            const Items& items, Response* response) {
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  if (items.size() > kMaxOps) {
+  if (items.size() > kMaxOperations) {
     reactor->Finish(rpc::ToStatus(BadRequest("too many operations in one call").error));
     return reactor;
   }
-  ledger.Submit(ToOps(items), [reactor, response](Result<std::vector<Reply>> replies) {
+  ledger.Submit(ToOperations(items), [reactor, response](Result<std::vector<Reply>> replies) {
     if (!replies.ok()) return reactor->Finish(rpc::ToStatus(replies.error()));
     for (const Reply& reply : *replies) FromReply(reply, *response->add_results());
     reactor->Finish(grpc::Status::OK);
@@ -75,7 +75,7 @@ class MeteringRpc : public v1::MeteringService::CallbackService {
   LedgerService& ledger_;
 };
 
-// Answers a call from a blocking read: read gives a SqlResult<T>, fill puts the T into the
+// Replies to a call from a blocking read: read returns a SqlResult<T>, fill writes the T into the
 // response.
 template <typename ReadFn, typename FillFn>
 ServerUnaryReactor* RunRead(LedgerService& ledger, CallbackServerContext* context, ReadFn read,
@@ -97,7 +97,7 @@ ServerUnaryReactor* BillingRpc::GetUsage(CallbackServerContext* context,
                                          v1::GetUsageResponse* response) {
   return RunRead(
       ledger_, context,
-      [request, now_us = ledger_.Now()](sql::Database& database) {
+      [request, now_us = ledger_.NowUs()](sql::Database& database) {
         return ReadUsage(database, request->workspace_id(), request->key_id(), request->start_us(),
                          request->end_us(), now_us);
       },
@@ -110,18 +110,18 @@ class AdminRpc : public v1::BillingAdminService::CallbackService {
 
   ServerUnaryReactor* AddCredit(CallbackServerContext* context, const v1::AddCreditRequest* request,
                                 v1::AddCreditResponse* response) override {
-    return RunCommand(context, ToOp(*request), response);
+    return RunCommand(context, ToOperation(*request), response);
   }
   ServerUnaryReactor* SetCap(CallbackServerContext* context, const v1::SetCapRequest* request,
                              v1::SetCapResponse* response) override {
-    return RunCommand(context, ToOp(*request), response);
+    return RunCommand(context, ToOperation(*request), response);
   }
   ServerUnaryReactor* GetBalance(CallbackServerContext* context,
                                  const v1::GetBalanceRequest* request,
                                  v1::GetBalanceResponse* response) override {
     return RunRead(
         ledger_, context,
-        [request, now_us = ledger_.Now()](sql::Database& database) {
+        [request, now_us = ledger_.NowUs()](sql::Database& database) {
           return ReadBalance(database, request->workspace_id(), now_us);
         },
         [response](const Balance& balance) { FromBalance(balance, *response->mutable_balance()); });
@@ -152,11 +152,12 @@ class AdminRpc : public v1::BillingAdminService::CallbackService {
 
  private:
   template <typename Response>
-  ServerUnaryReactor* RunCommand(CallbackServerContext* context, Op op, Response* response) {
+  ServerUnaryReactor* RunCommand(CallbackServerContext* context, Operation operation,
+                                 Response* response) {
     ServerUnaryReactor* reactor = context->DefaultReactor();
-    std::vector<Op> ops;
-    ops.push_back(std::move(op));
-    ledger_.Submit(std::move(ops), [reactor, response](Result<std::vector<Reply>> replies) {
+    std::vector<Operation> operations;
+    operations.push_back(std::move(operation));
+    ledger_.Submit(std::move(operations), [reactor, response](Result<std::vector<Reply>> replies) {
       if (!replies.ok()) return reactor->Finish(rpc::ToStatus(replies.error()));
       const Reply& reply = replies->front();
       if (!reply.ok) {
@@ -176,14 +177,10 @@ class AdminRpc : public v1::BillingAdminService::CallbackService {
   LedgerService& ledger_;
 };
 
-}  // namespace
-
-namespace {
-
 template <typename Response, typename Items>
 void RunDirect(LedgerService& ledger, const Items& items,
                std::function<void(Result<Response>)> done) {
-  ledger.Submit(ToOps(items), [done = std::move(done)](Result<std::vector<Reply>> replies) {
+  ledger.Submit(ToOperations(items), [done = std::move(done)](Result<std::vector<Reply>> replies) {
     if (!replies.ok()) return done(Fail{std::move(replies).error()});
     Response response;
     for (const Reply& reply : *replies) FromReply(reply, *response.add_results());

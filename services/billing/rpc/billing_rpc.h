@@ -1,4 +1,4 @@
-// The three gRPC services of the ledger. Handlers only queue; the ledger's threads answer.
+// The three gRPC services of the ledger. Handlers only enqueue; the ledger's threads reply.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace tollgate::billing {
 // BillingService, MeteringService, BillingAdminService over one ledger, which must outlive them.
 std::vector<std::unique_ptr<grpc::Service>> MakeRpcServices(LedgerService& ledger);
 
-// The calls of each request, for neighbours in the same process.
+// The calls on the request path, without gRPC, for modules of the same process.
 void OfferDirect(LedgerService& ledger, DirectServices& direct);
 
 }  // namespace tollgate::billing

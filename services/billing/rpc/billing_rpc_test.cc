@@ -1,4 +1,3 @@
-// The three services over an in-process channel.
 #include "services/billing/rpc/billing_rpc.h"
 
 #include <grpcpp/grpcpp.h>
@@ -14,7 +13,7 @@
 namespace tollgate::billing {
 namespace {
 
-class RpcTest : public ::testing::Test {
+class BillingRpcTest : public ::testing::Test {
  protected:
   void SetUp() override {
     file_ = (std::filesystem::temp_directory_path() /
@@ -78,7 +77,7 @@ class RpcTest : public ::testing::Test {
   std::unique_ptr<v1::BillingAdminService::Stub> admin_;
 };
 
-TEST_F(RpcTest, CallsBeforeTheStartAreUnavailable) {
+TEST_F(BillingRpcTest, CallsBeforeStartAreUnavailable) {
   v1::AuthorizeResponse response;
   grpc::ClientContext context;
   const grpc::Status status = billing_->Authorize(&context, AuthorizeFor({Id::New()}), &response);
@@ -88,9 +87,9 @@ TEST_F(RpcTest, CallsBeforeTheStartAreUnavailable) {
   EXPECT_FALSE(billing_->GetUsage(&second, {}, &usage).ok());
 }
 
-TEST_F(RpcTest, ARequestFromHoldToUsageReport) {
+TEST_F(BillingRpcTest, FromAuthorizeToUsageReport) {
   ASSERT_TRUE(ledger_->Start().ok());
-  EXPECT_EQ(Credit(300).available(), 300);
+  EXPECT_EQ(Credit(300).available_nano_usd(), 300);
   const Id id = Id::New();
   const Id other = Id::New();
   v1::AuthorizeResponse holds;
@@ -134,37 +133,37 @@ TEST_F(RpcTest, ARequestFromHoldToUsageReport) {
   EXPECT_EQ(metered.results(2).charged_nano_usd(), 160);
   EXPECT_EQ(metered.results(3).denied_by(), v1::DENY_REASON_INVALID);
 
-  v1::VoidRequest give_back;
-  give_back.add_items()->set_request_id(id.ToBytes());
-  give_back.mutable_items(0)->set_workspace_id("ws");
+  v1::VoidRequest void_request;
+  void_request.add_items()->set_request_id(id.ToBytes());
+  void_request.mutable_items(0)->set_workspace_id("ws");
   v1::VoidResponse voided;
   {
     grpc::ClientContext context;
-    ASSERT_TRUE(billing_->Void(&context, give_back, &voided).ok());
+    ASSERT_TRUE(billing_->Void(&context, void_request, &voided).ok());
   }
   EXPECT_EQ(voided.results(0).denied_by(), v1::DENY_REASON_CLOSED);
 
-  v1::GetUsageRequest ask;
-  ask.set_workspace_id("ws");
-  ask.set_key_id("key");
-  ask.set_end_us(INT64_MAX);
+  v1::GetUsageRequest get_usage;
+  get_usage.set_workspace_id("ws");
+  get_usage.set_key_id("key");
+  get_usage.set_end_us(INT64_MAX);
   v1::GetUsageResponse usage;
   {
     grpc::ClientContext context;
-    ASSERT_TRUE(billing_->GetUsage(&context, ask, &usage).ok());
+    ASSERT_TRUE(billing_->GetUsage(&context, get_usage, &usage).ok());
   }
   EXPECT_EQ(usage.total().requests(), 1);
   EXPECT_EQ(usage.total().usage().cached_tokens(), 40);
   EXPECT_EQ(usage.total().charged_nano_usd(), 160);
   ASSERT_EQ(usage.buckets_size(), 1);
-  EXPECT_EQ(usage.balance().paid(), 140);
-  EXPECT_EQ(usage.balance().held(), 0);
+  EXPECT_EQ(usage.balance().paid_nano_usd(), 140);
+  EXPECT_EQ(usage.balance().held_nano_usd(), 0);
 }
 
-TEST_F(RpcTest, OwnersAndOperators) {
+TEST_F(BillingRpcTest, AdminCalls) {
   ASSERT_TRUE(ledger_->Start().ok());
   Credit(1000);
-  EXPECT_EQ(Credit(1000).paid(), 1000) << "the same command counts once";
+  EXPECT_EQ(Credit(1000).paid_nano_usd(), 1000) << "the same command counts once";
   v1::SetCapRequest cap;
   cap.set_request_id("cap");
   cap.set_workspace_id("ws");
@@ -174,7 +173,7 @@ TEST_F(RpcTest, OwnersAndOperators) {
     grpc::ClientContext context;
     ASSERT_TRUE(admin_->SetCap(&context, cap, &capped).ok());
   }
-  EXPECT_EQ(capped.balance().cap(), 700);
+  EXPECT_EQ(capped.balance().cap_nano_usd(), 700);
   cap.set_cap_nano_usd(800);
   {
     grpc::ClientContext context;
@@ -182,15 +181,15 @@ TEST_F(RpcTest, OwnersAndOperators) {
     EXPECT_EQ(error.id, ErrorId::kBadRequest);
     EXPECT_EQ(error.param, "request_id");
   }
-  v1::GetBalanceRequest whose;
-  whose.set_workspace_id("ws");
+  v1::GetBalanceRequest get_balance;
+  get_balance.set_workspace_id("ws");
   v1::GetBalanceResponse balance;
   {
     grpc::ClientContext context;
-    ASSERT_TRUE(admin_->GetBalance(&context, whose, &balance).ok());
+    ASSERT_TRUE(admin_->GetBalance(&context, get_balance, &balance).ok());
   }
-  EXPECT_EQ(balance.balance().available(), 1000);
-  EXPECT_TRUE(balance.balance().has_cap());
+  EXPECT_EQ(balance.balance().available_nano_usd(), 1000);
+  EXPECT_TRUE(balance.balance().has_cap_nano_usd());
   v1::ListEntriesRequest list;
   list.set_workspace_id("ws");
   v1::ListEntriesResponse entries;
@@ -203,14 +202,14 @@ TEST_F(RpcTest, OwnersAndOperators) {
   EXPECT_EQ(entries.entries(1).kind(), "topup");
   EXPECT_EQ(entries.entries(1).debit_account(), "funding");
   EXPECT_EQ(entries.entries(1).credit_account(), "paid");
-  v1::VerifyLedgerResponse proof;
+  v1::VerifyLedgerResponse verified;
   {
     grpc::ClientContext context;
-    ASSERT_TRUE(admin_->VerifyLedger(&context, {}, &proof).ok());
+    ASSERT_TRUE(admin_->VerifyLedger(&context, {}, &verified).ok());
   }
-  EXPECT_TRUE(proof.ok());
-  EXPECT_EQ(proof.workspaces(), 1);
-  EXPECT_EQ(proof.entries(), 2);
+  EXPECT_TRUE(verified.ok());
+  EXPECT_EQ(verified.workspaces(), 1);
+  EXPECT_EQ(verified.entries(), 2);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 namespace tollgate::billing {
 namespace {
 
-// A wrong length gives the empty id, which the ledger refuses as invalid.
+// A wrong length becomes the empty id, which the ledger refuses as invalid.
 Id ToId(const std::string& bytes) { return Id::FromBytes(bytes).value_or(Id()); }
 
 Usage ToUsage(const common::v1::Usage& usage) {
@@ -29,112 +29,103 @@ void FromBucket(const UsageBucket& bucket, v1::UsageBucket& into) {
   into.set_day(bucket.day);
   into.set_requests(bucket.requests);
   FromUsage(bucket.usage, *into.mutable_usage());
-  into.set_charged_nano_usd(bucket.charged);
+  into.set_charged_nano_usd(bucket.charged_nano_usd);
 }
 
 }  // namespace
 
-Op ToOp(const v1::AuthorizeItem& item) {
-  Op op;
-  op.kind = OpKind::kAuthorize;
-  op.id = ToId(item.request_id());
-  op.workspace = item.workspace_id();
-  op.key_id = item.key_id();
-  op.model = item.model();
-  op.rates = {item.price().input_pico_usd(), item.price().output_pico_usd()};
-  op.price_version = item.price().version();
-  op.prompt_bound = item.prompt_tokens_bound();
-  op.output_bound = item.output_tokens_bound();
-  return op;
+Operation ToOperation(const v1::AuthorizeItem& item) {
+  Authorize authorize;
+  authorize.request_id = ToId(item.request_id());
+  authorize.workspace = item.workspace_id();
+  authorize.key_id = item.key_id();
+  authorize.model = item.model();
+  authorize.rates = {item.price().input_pico_usd(), item.price().output_pico_usd()};
+  authorize.price_version = item.price().version();
+  authorize.prompt_bound = item.prompt_tokens_bound();
+  authorize.output_bound = item.output_tokens_bound();
+  return authorize;
 }
 
-Op ToOp(const v1::VoidItem& item) {
-  Op op;
-  op.kind = OpKind::kVoid;
-  op.id = ToId(item.request_id());
-  op.workspace = item.workspace_id();
-  op.reason = item.reason();
-  return op;
+Operation ToOperation(const v1::VoidItem& item) {
+  return Void{ToId(item.request_id()), item.workspace_id(), item.reason()};
 }
 
-Op ToOp(const v1::MeterOp& meter) {
-  Op op;
-  op.id = ToId(meter.request_id());
-  op.workspace = meter.workspace_id();
-  op.sequence = meter.sequence();
+Operation ToOperation(const v1::MeterOp& meter) {
+  const Id id = ToId(meter.request_id());
   switch (meter.op_case()) {
     case v1::MeterOp::kExtend:
-      op.kind = OpKind::kExtend;
-      op.authorized_total = meter.extend().authorized_total_nano_usd();
-      op.usage = ToUsage(meter.extend().usage());
-      break;
+      return Extend{id, meter.workspace_id(), meter.sequence(), ToUsage(meter.extend().usage()),
+                    meter.extend().authorized_total_nano_usd()};
     case v1::MeterOp::kHeartbeat:
-      op.kind = OpKind::kHeartbeat;
-      op.usage = ToUsage(meter.heartbeat().usage());
-      break;
-    case v1::MeterOp::kSettle:
-      op.kind = OpKind::kSettle;
-      op.usage = ToUsage(meter.settle().usage());
-      op.outcome = ToOutcome(meter.settle().outcome());
-      op.cut_by_credit = meter.settle().cut_by_credit();
-      op.estimated = meter.settle().estimated();
-      op.engine = meter.settle().engine_id();
-      break;
+      return Heartbeat{id, meter.workspace_id(), meter.sequence(),
+                       ToUsage(meter.heartbeat().usage())};
+    case v1::MeterOp::kSettle: {
+      const v1::SettleOp& op = meter.settle();
+      Settle settle;
+      settle.request_id = id;
+      settle.workspace = meter.workspace_id();
+      settle.sequence = meter.sequence();
+      settle.usage = ToUsage(op.usage());
+      settle.outcome = ToOutcome(op.outcome());
+      settle.cut_by_credit = op.cut_by_credit();
+      settle.estimated = op.estimated();
+      settle.engine = op.engine_id();
+      return settle;
+    }
     case v1::MeterOp::OP_NOT_SET:
-      op.kind = OpKind::kHeartbeat;
-      op.id = Id();  // refused as invalid
       break;
   }
-  return op;
+  // The empty id is refused as invalid.
+  return Heartbeat{Id(), meter.workspace_id(), meter.sequence(), Usage()};
 }
 
-Op ToOp(const v1::AddCreditRequest& request) {
-  Op op;
-  op.kind = OpKind::kAddCredit;
-  op.workspace = request.workspace_id();
-  op.command = request.request_id();
-  op.amount = request.amount_nano_usd();
-  op.granted = request.granted();
-  op.actor = request.actor();
-  op.reason = request.reason();
-  return op;
+Operation ToOperation(const v1::AddCreditRequest& request) {
+  AddCredit command;
+  command.workspace = request.workspace_id();
+  command.command_id = request.request_id();
+  command.amount_nano_usd = request.amount_nano_usd();
+  command.granted = request.granted();
+  command.actor = request.actor();
+  command.reason = request.reason();
+  return command;
 }
 
-Op ToOp(const v1::SetCapRequest& request) {
-  Op op;
-  op.kind = OpKind::kSetCap;
-  op.workspace = request.workspace_id();
-  op.command = request.request_id();
-  if (request.has_cap_nano_usd()) op.cap = request.cap_nano_usd();
-  op.actor = request.actor();
-  return op;
+Operation ToOperation(const v1::SetCapRequest& request) {
+  SetCap command;
+  command.workspace = request.workspace_id();
+  command.command_id = request.request_id();
+  if (request.has_cap_nano_usd()) command.cap_nano_usd = request.cap_nano_usd();
+  command.actor = request.actor();
+  return command;
 }
 
 void FromReply(const Reply& reply, v1::AuthorizeResult& into) {
   into.set_granted(reply.ok);
   into.set_denied_by(static_cast<v1::DenyReason>(reply.denied_by));
   into.set_retry_after_ms(reply.retry_after_ms);
-  into.set_authorized_nano_usd(reply.authorized);
-  into.set_slice_nano_usd(reply.slice);
+  into.set_authorized_nano_usd(reply.authorized_nano_usd);
+  into.set_slice_nano_usd(reply.slice_nano_usd);
 }
 
 void FromReply(const Reply& reply, v1::MeterResult& into) {
   into.set_ok(reply.ok);
   into.set_denied_by(static_cast<v1::DenyReason>(reply.denied_by));
-  into.set_authorized_nano_usd(reply.authorized);
-  into.set_charged_nano_usd(reply.charged);
+  into.set_authorized_nano_usd(reply.authorized_nano_usd);
+  into.set_charged_nano_usd(reply.charged_nano_usd);
 }
 
 void FromBalance(const Balance& balance, v1::Balance& into) {
   into.set_workspace_id(balance.workspace);
-  into.set_paid(balance.paid);
-  into.set_granted(balance.granted);
-  into.set_held(balance.held);
-  into.set_available(balance.paid + balance.granted - balance.held);
-  if (balance.cap) into.set_cap(*balance.cap);
+  into.set_paid_nano_usd(balance.paid_nano_usd);
+  into.set_granted_nano_usd(balance.granted_nano_usd);
+  into.set_held_nano_usd(balance.held_nano_usd);
+  into.set_available_nano_usd(balance.paid_nano_usd + balance.granted_nano_usd -
+                              balance.held_nano_usd);
+  if (balance.cap_nano_usd) into.set_cap_nano_usd(*balance.cap_nano_usd);
   into.set_month(balance.month);
-  into.set_month_spent(balance.month_spent);
-  into.set_month_held(balance.month_held);
+  into.set_month_spent_nano_usd(balance.month_spent_nano_usd);
+  into.set_month_held_nano_usd(balance.month_held_nano_usd);
   into.set_open_holds(balance.open_holds);
 }
 
@@ -145,7 +136,7 @@ void FromEntry(const Entry& entry, v1::Entry& into) {
   into.set_request_id(entry.request);
   into.set_debit_account(std::string(AccountName(entry.debit)));
   into.set_credit_account(std::string(AccountName(entry.credit)));
-  into.set_amount_nano_usd(entry.amount);
+  into.set_amount_nano_usd(entry.amount_nano_usd);
   into.set_month(entry.month);
   into.set_at_us(entry.at_us);
   into.set_memo(entry.memo);

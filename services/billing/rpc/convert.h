@@ -1,18 +1,18 @@
-// Between protos and the ledger's plain values.
+// Conversions between protos and the plain values of the ledger.
 #pragma once
 
-#include "services/billing/domain/types.h"
+#include "services/billing/domain/operations.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/verify.h"
 #include "tollgate/billing/v1/billing.pb.h"
 
 namespace tollgate::billing {
 
-Op ToOp(const v1::AuthorizeItem& item);
-Op ToOp(const v1::VoidItem& item);
-Op ToOp(const v1::MeterOp& op);
-Op ToOp(const v1::AddCreditRequest& request);
-Op ToOp(const v1::SetCapRequest& request);
+Operation ToOperation(const v1::AuthorizeItem& item);
+Operation ToOperation(const v1::VoidItem& item);
+Operation ToOperation(const v1::MeterOp& meter);
+Operation ToOperation(const v1::AddCreditRequest& request);
+Operation ToOperation(const v1::SetCapRequest& request);
 
 void FromReply(const Reply& reply, v1::AuthorizeResult& into);
 void FromReply(const Reply& reply, v1::MeterResult& into);

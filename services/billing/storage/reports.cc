@@ -11,8 +11,8 @@ using sql::Connection;
 using sql::Row;
 using sql::SqlResult;
 
-SqlResult<void> BalanceIn(Connection& db, const std::string& workspace, int64_t now_us,
-                          Balance& balance) {
+SqlResult<void> QueryBalance(Connection& db, const std::string& workspace, int64_t now_us,
+                             Balance& balance) {
   Wallet wallet;
   wallet.workspace = workspace;
   static const std::string kWallet =
@@ -36,11 +36,11 @@ void AddTo(UsageBucket& total, const UsageBucket& bucket) {
   total.usage.cache_write += bucket.usage.cache_write;
   total.usage.completion += bucket.usage.completion;
   total.usage.reasoning += bucket.usage.reasoning;
-  total.charged += bucket.charged;
+  total.charged_nano_usd += bucket.charged_nano_usd;
 }
 
 template <typename T>
-SqlResult<T> Or(SqlResult<void> done, T value) {
+SqlResult<T> ValueOrError(SqlResult<void> done, T value) {
   if (!done.ok()) return Fail{std::move(done).error()};
   return value;
 }
@@ -65,23 +65,23 @@ SqlResult<UsageReport> ReadUsage(sql::Database& database, const std::string& wor
           bucket.day = static_cast<int32_t>(row.Int(1));
           bucket.requests = row.Int(2);
           bucket.usage = {row.Int(3), row.Int(4), row.Int(5), row.Int(6), row.Int(7)};
-          bucket.charged = row.Int(8);
+          bucket.charged_nano_usd = row.Int(8);
           AddTo(report.total, bucket);
           report.buckets.push_back(std::move(bucket));
         });
     if (!read.ok()) return read;
-    return BalanceIn(db, workspace, now_us, report.balance);
+    return QueryBalance(db, workspace, now_us, report.balance);
   });
-  return Or(std::move(done), std::move(report));
+  return ValueOrError(std::move(done), std::move(report));
 }
 
 SqlResult<Balance> ReadBalance(sql::Database& database, const std::string& workspace,
                                int64_t now_us) {
   Balance balance;
   auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) {
-    return BalanceIn(db, workspace, now_us, balance);
+    return QueryBalance(db, workspace, now_us, balance);
   });
-  return Or(std::move(done), std::move(balance));
+  return ValueOrError(std::move(done), std::move(balance));
 }
 
 SqlResult<std::vector<Entry>> ReadEntries(sql::Database& database, const std::string& workspace,
@@ -95,11 +95,12 @@ SqlResult<std::vector<Entry>> ReadEntries(sql::Database& database, const std::st
     return db.Query(kText, {workspace, before > 0 ? before : INT64_MAX, limit},
                     [&](const Row& row) { entries.push_back(ReadEntry(row)); });
   });
-  return Or(std::move(done), std::move(entries));
+  return ValueOrError(std::move(done), std::move(entries));
 }
 
-SqlResult<std::vector<OpenHold>> ReadExpired(sql::Database& database, int64_t now_us, int limit) {
-  std::vector<OpenHold> holds;
+SqlResult<std::vector<ExpiredHold>> ReadExpiredHolds(sql::Database& database, int64_t now_us,
+                                                     int limit) {
+  std::vector<ExpiredHold> holds;
   auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) {
     holds.clear();
     return db.Query(
@@ -109,17 +110,17 @@ SqlResult<std::vector<OpenHold>> ReadExpired(sql::Database& database, int64_t no
           holds.push_back({Id::FromBytes(row.Bytes(0)).value_or(Id()), row.Text(1)});
         });
   });
-  return Or(std::move(done), std::move(holds));
+  return ValueOrError(std::move(done), std::move(holds));
 }
 
 SqlResult<int64_t> CountOpenHolds(sql::Database& database) {
-  // There is an index of just these rows.
+  // Fast: the index hold_open contains exactly these rows.
   int64_t count = 0;
   auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) {
     return db.Query("SELECT count(*) FROM hold WHERE state = 1", {},
                     [&](const Row& row) { count = row.Int(0); });
   });
-  return Or(std::move(done), count);
+  return ValueOrError(std::move(done), count);
 }
 
 }  // namespace tollgate::billing

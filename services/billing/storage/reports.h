@@ -1,4 +1,4 @@
-// What can be read from the ledger's own tables. Reads run beside the writer, each in one snapshot.
+// Reads of the ledger's tables. Each runs in one snapshot and does not block the writer.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct UsageBucket {
   int32_t day = 0;    // days since the epoch, UTC; 0 in the total
   int64_t requests = 0;
   Usage usage;
-  int64_t charged = 0;
+  int64_t charged_nano_usd = 0;
 };
 
 struct UsageReport {
@@ -23,26 +23,26 @@ struct UsageReport {
   Balance balance;
 };
 
-// What a key used in requests admitted within [start, end). Requests that cost nothing because
-// nothing was generated are not in it.
+// The usage of a key in requests admitted within [start, end). Requests that generated nothing, and
+// so are free, are left out.
 sql::SqlResult<UsageReport> ReadUsage(sql::Database& database, const std::string& workspace,
                                       const std::string& key_id, int64_t start_us, int64_t end_us,
                                       int64_t now_us);
-// Zero for a workspace that never had credit.
+// Zero for an unknown workspace.
 sql::SqlResult<Balance> ReadBalance(sql::Database& database, const std::string& workspace,
                                     int64_t now_us);
-// Newest first; before 0 starts with the newest.
+// Newest first, with a sequence below before; 0 starts with the newest.
 sql::SqlResult<std::vector<Entry>> ReadEntries(sql::Database& database,
                                                const std::string& workspace, int limit,
                                                int64_t before);
 
-struct OpenHold {
+struct ExpiredHold {
   Id id;
   std::string workspace;
 };
-// Holds whose time is over, oldest first.
-sql::SqlResult<std::vector<OpenHold>> ReadExpired(sql::Database& database, int64_t now_us,
-                                                  int limit);
+// Open holds past their expiry, oldest first.
+sql::SqlResult<std::vector<ExpiredHold>> ReadExpiredHolds(sql::Database& database, int64_t now_us,
+                                                          int limit);
 sql::SqlResult<int64_t> CountOpenHolds(sql::Database& database);
 
 }  // namespace tollgate::billing

@@ -133,11 +133,11 @@ std::span<const sql::Migration> Migrations() { return kMigrations; }
 Wallet ReadWallet(const sql::Row& row) {
   Wallet wallet;
   wallet.workspace = row.Text(0);
-  wallet.paid = row.Int(1);
-  wallet.granted = row.Int(2);
-  wallet.held = row.Int(3);
+  wallet.paid_nano_usd = row.Int(1);
+  wallet.granted_nano_usd = row.Int(2);
+  wallet.held_nano_usd = row.Int(3);
   wallet.open_holds = row.Int(4);
-  wallet.cap = row.OptionalInt(5);
+  wallet.cap_nano_usd = row.OptionalInt(5);
   wallet.frozen = row.Int(6) != 0;
   wallet.sequence = row.Int(7);
   wallet.head = row.Text(8);
@@ -161,9 +161,9 @@ Hold ReadHold(const sql::Row& row) {
   hold.prompt_bound = row.Int(8);
   hold.output_bound = row.Int(9);
   hold.month = static_cast<int32_t>(row.Int(10));
-  hold.cap = row.OptionalInt(11);
-  hold.first_authorized = row.Int(12);
-  hold.authorized = row.Int(13);
+  hold.cap_nano_usd = row.OptionalInt(11);
+  hold.first_authorized_nano_usd = row.Int(12);
+  hold.authorized_nano_usd = row.Int(13);
   hold.created_us = row.Int(14);
   hold.expires_us = row.Int(15);
   hold.sequence = row.Int(16);
@@ -172,9 +172,9 @@ Hold ReadHold(const sql::Row& row) {
   hold.cut_by_credit = row.Int(23) != 0;
   hold.estimated = row.Int(24) != 0;
   hold.engine = row.Text(25);
-  hold.charged = row.Int(26);
-  hold.charged_granted = row.Int(27);
-  hold.overrun = row.Int(28);
+  hold.charged_nano_usd = row.Int(26);
+  hold.charged_granted_nano_usd = row.Int(27);
+  hold.overrun_nano_usd = row.Int(28);
   hold.closed_us = row.Int(29);
   return hold;
 }
@@ -187,7 +187,7 @@ Entry ReadEntry(const sql::Row& row) {
   entry.request = row.Text(3);
   entry.debit = static_cast<Account>(row.Int(4));
   entry.credit = static_cast<Account>(row.Int(5));
-  entry.amount = row.Int(6);
+  entry.amount_nano_usd = row.Int(6);
   entry.month = static_cast<int32_t>(row.Int(7));
   entry.at_us = row.Int(8);
   entry.memo = row.Text(9);
@@ -196,7 +196,7 @@ Entry ReadEntry(const sql::Row& row) {
 }
 
 Command ReadCommand(const sql::Row& row) {
-  return {row.Text(1), row.Text(2),     static_cast<OpKind>(row.Int(3)),
+  return {row.Text(1), row.Text(2),     static_cast<CommandKind>(row.Int(3)),
           row.Int(4),  row.Int(5) != 0, row.OptionalInt(6),
           row.Int(7)};
 }
@@ -207,13 +207,14 @@ std::string_view Cells::Keep(std::string text) {
 }
 
 void Cells::Add(const Wallet& w) {
-  cells_.insert(cells_.end(), {w.workspace, w.paid, w.granted, w.held, w.open_holds, w.cap,
-                               w.frozen, w.sequence, sql::Param::Blob(w.head), w.clock_us});
+  cells_.insert(cells_.end(),
+                {w.workspace, w.paid_nano_usd, w.granted_nano_usd, w.held_nano_usd, w.open_holds,
+                 w.cap_nano_usd, w.frozen, w.sequence, sql::Param::Blob(w.head), w.clock_us});
 }
 
 void Cells::Add(const Month& m) {
-  cells_.insert(cells_.end(),
-                {Keep(MonthKey(m.workspace, m.month)), m.workspace, m.month, m.spent, m.held});
+  cells_.insert(cells_.end(), {Keep(MonthKey(m.workspace, m.month)), m.workspace, m.month,
+                               m.spent_nano_usd, m.held_nano_usd});
 }
 
 void Cells::Add(const Hold& h) {
@@ -228,9 +229,9 @@ void Cells::Add(const Hold& h) {
                                h.prompt_bound,
                                h.output_bound,
                                h.month,
-                               h.cap,
-                               h.first_authorized,
-                               h.authorized,
+                               h.cap_nano_usd,
+                               h.first_authorized_nano_usd,
+                               h.authorized_nano_usd,
                                h.created_us,
                                h.expires_us,
                                h.sequence,
@@ -243,22 +244,23 @@ void Cells::Add(const Hold& h) {
                                h.cut_by_credit,
                                h.estimated,
                                h.engine,
-                               h.charged,
-                               h.charged_granted,
-                               h.overrun,
+                               h.charged_nano_usd,
+                               h.charged_granted_nano_usd,
+                               h.overrun_nano_usd,
                                h.closed_us});
 }
 
 void Cells::Add(const Entry& e) {
   cells_.insert(cells_.end(),
                 {e.workspace, e.sequence, static_cast<int>(e.kind), sql::Param::Blob(e.request),
-                 static_cast<int>(e.debit), static_cast<int>(e.credit), e.amount, e.month, e.at_us,
-                 e.memo, sql::Param::Blob(e.hash)});
+                 static_cast<int>(e.debit), static_cast<int>(e.credit), e.amount_nano_usd, e.month,
+                 e.at_us, e.memo, sql::Param::Blob(e.hash)});
 }
 
 void Cells::Add(const Command& c) {
-  cells_.insert(cells_.end(), {Keep(CommandKey(c.workspace, c.command)), c.workspace, c.command,
-                               static_cast<int>(c.kind), c.amount, c.granted, c.cap, c.at_us});
+  cells_.insert(cells_.end(),
+                {Keep(CommandKey(c.workspace, c.command_id)), c.workspace, c.command_id,
+                 static_cast<int>(c.kind), c.amount_nano_usd, c.granted, c.cap_nano_usd, c.at_us});
 }
 
 void Cells::AddUsage(const Hold& h) {
@@ -280,9 +282,9 @@ void Cells::AddUsage(const Hold& h) {
                                h.rates.input_pico_usd,
                                h.rates.output_pico_usd,
                                h.price_version,
-                               Keep(Digits(h.CostPico())),
-                               h.charged,
-                               h.overrun,
+                               Keep(Digits(h.CostPicoUsd())),
+                               h.charged_nano_usd,
+                               h.overrun_nano_usd,
                                static_cast<int>(h.state),
                                static_cast<int>(h.outcome),
                                h.cut_by_credit,

@@ -44,8 +44,8 @@ Hold ReadHold(const sql::Row& row);
 Entry ReadEntry(const sql::Row& row);
 Command ReadCommand(const sql::Row& row);
 
-// Gathers rows for Connection::ExecuteRows. Keeps the texts that are made on the way (keys, ids)
-// alive; the rows given must stay alive by themselves.
+// The rows of one Connection::ExecuteRows. Owns the strings that it makes (keys, ids); the caller
+// must keep the added rows alive.
 class Cells {
  public:
   explicit Cells(size_t rows, int columns) { cells_.reserve(rows * columns); }

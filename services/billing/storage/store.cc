@@ -46,9 +46,10 @@ std::vector<Param> Texts(const std::vector<std::string>& keys) {
   return std::vector<Param>(keys.begin(), keys.end());
 }
 
-SqlResult<void> LoadWallets(sql::Connection& db, std::span<const Op> ops, State& state) {
+SqlResult<void> LoadWallets(sql::Connection& db, std::span<const Operation> operations,
+                            State& state) {
   std::vector<std::string> names;
-  for (const Op& op : ops) names.push_back(op.workspace);
+  for (const Operation& op : operations) names.push_back(WorkspaceOf(op));
   SortUnique(names);
   static const std::string kHead = Select(kWalletColumns, "wallet", "workspace");
   return db.QueryIn(kHead, Texts(names), "ORDER BY workspace FOR UPDATE", [&](const Row& row) {
@@ -58,10 +59,11 @@ SqlResult<void> LoadWallets(sql::Connection& db, std::span<const Op> ops, State&
   });
 }
 
-SqlResult<void> LoadHolds(sql::Connection& db, std::span<const Op> ops, State& state) {
+SqlResult<void> LoadHolds(sql::Connection& db, std::span<const Operation> operations,
+                          State& state) {
   std::vector<std::string> ids;
-  for (const Op& op : ops) {
-    if (!op.id.empty()) ids.push_back(op.id.ToBytes());
+  for (const Operation& op : operations) {
+    if (const Id id = RequestIdOf(op); !id.empty()) ids.push_back(id.ToBytes());
   }
   SortUnique(ids);
   std::vector<Param> keys;
@@ -88,10 +90,12 @@ SqlResult<void> LoadMonths(sql::Connection& db, int64_t now_us, State& state) {
                     [&](const Row& row) { state.months.emplace(row.Text(0), ReadMonth(row)); });
 }
 
-SqlResult<void> LoadCommands(sql::Connection& db, std::span<const Op> ops, State& state) {
+SqlResult<void> LoadCommands(sql::Connection& db, std::span<const Operation> operations,
+                             State& state) {
   std::vector<std::string> ids;
-  for (const Op& op : ops) {
-    if (!op.command.empty()) ids.push_back(CommandKey(op.workspace, op.command));
+  for (const Operation& op : operations) {
+    const std::string_view id = CommandIdOf(op);
+    if (!id.empty()) ids.push_back(CommandKey(WorkspaceOf(op), id));
   }
   if (ids.empty()) return {};
   SortUnique(ids);
@@ -100,13 +104,14 @@ SqlResult<void> LoadCommands(sql::Connection& db, std::span<const Op> ops, State
                     [&](const Row& row) { state.commands.emplace(row.Text(0), ReadCommand(row)); });
 }
 
-SqlResult<void> Load(sql::Connection& db, std::span<const Op> ops, int64_t now_us, State& state) {
-  // Wallets first: their locks keep everything else of these workspaces still. What is read after
-  // them is read by later statements, which see all that earlier lock holders have committed.
-  if (auto done = LoadWallets(db, ops, state); !done.ok()) return done;
-  if (auto done = LoadHolds(db, ops, state); !done.ok()) return done;
+SqlResult<void> Load(sql::Connection& db, std::span<const Operation> operations, int64_t now_us,
+                     State& state) {
+  // Wallets first: their locks keep other replicas from changing any row of these workspaces. The
+  // later statements see all that earlier lock holders have committed.
+  if (auto done = LoadWallets(db, operations, state); !done.ok()) return done;
+  if (auto done = LoadHolds(db, operations, state); !done.ok()) return done;
   if (auto done = LoadMonths(db, now_us, state); !done.ok()) return done;
-  return LoadCommands(db, ops, state);
+  return LoadCommands(db, operations, state);
 }
 
 SqlResult<void> Write(sql::Connection& db, const Cells& cells, const std::string& head, int columns,
@@ -126,7 +131,7 @@ SqlResult<void> SaveHolds(sql::Connection& db, const State& state, const Applied
              "overrun, closed_us");
   Cells fresh(applied.new_holds.size(), kHoldCount);
   for (const Id& id : applied.new_holds) fresh.Add(state.holds.at(id));
-  // No ON CONFLICT: a hold that another replica made meanwhile must stop this batch.
+  // No ON CONFLICT: a hold that another replica has inserted meanwhile must fail this batch.
   if (auto done = Write(db, fresh, kHead, kHoldCount, ""); !done.ok()) return done;
   Cells changed(applied.changed_holds.size(), kHoldCount);
   for (const Id& id : applied.changed_holds) changed.Add(state.holds.at(id));
@@ -150,8 +155,8 @@ SqlResult<void> Save(sql::Connection& db, const State& state, const Applied& app
   static const std::string kWalletHead = Insert(kWalletColumns, "wallet");
   static const std::string kWalletUpdate =
       Update("workspace", "paid, granted, held, open_holds, cap, frozen, sequence, head, clock_us");
-  // Entries first: their gapless numbers stop a batch that worked on a wallet nobody had locked,
-  // because it did not exist yet.
+  // Entries first: two replicas that create the same wallet at once have no row to lock; the unique
+  // sequence of its first entry fails the second one.
   Cells entries(applied.entries.size(), kEntryCount);
   for (const Entry& entry : applied.entries) entries.Add(entry);
   if (auto done = Write(db, entries, kEntryHead, kEntryCount, ""); !done.ok()) return done;
@@ -173,18 +178,18 @@ SqlResult<void> MigrateLedger(sql::Database& database) {
   return database.Migrate(kSchemaComponent, Migrations());
 }
 
-SqlResult<Applied> RunBatch(sql::Connection& connection, std::span<const Op> ops, int64_t now_us,
-                            const Policy& policy) {
+SqlResult<Applied> RunBatch(sql::Connection& connection, std::span<const Operation> operations,
+                            int64_t now_us, const Policy& policy) {
   auto tx = sql::Transaction::Begin(connection);
   if (!tx.ok()) return Fail{std::move(tx).error()};
   State state;
-  if (auto done = Load(connection, ops, now_us, state); !done.ok()) {
+  if (auto done = Load(connection, operations, now_us, state); !done.ok()) {
     return Fail{std::move(done).error()};
   }
-  Applied applied = Apply(state, ops, now_us, policy);
+  Applied applied = Apply(state, operations, now_us, policy);
   if (auto done = Save(connection, state, applied); !done.ok()) {
     sql::SqlError error = std::move(done).error();
-    // Another replica wrote the same wallet or hold first: everything must be read again.
+    // Another replica wrote the same wallet or hold first: load again and retry.
     if (error.kind == sql::ErrorKind::kUnique) error.kind = sql::ErrorKind::kRetry;
     return Fail{std::move(error)};
   }

@@ -11,11 +11,11 @@ namespace tollgate::billing {
 // Brings the tables up to date.
 sql::SqlResult<void> MigrateLedger(sql::Database& database);
 
-// Loads the rows that the operations name (locking their wallets, in the order of their names),
-// applies them and commits. When it returns a value, everything in it is committed (and durable,
-// where the database does not defer its syncs); on an error nothing may be told to anybody, and the
-// same operations can be run again: each is recognized by its id.
-sql::SqlResult<Applied> RunBatch(sql::Connection& connection, std::span<const Op> ops,
+// Loads the rows that the operations concern (locking their wallets in the order of their names),
+// applies the operations and commits. A returned value is committed, and durable unless the
+// database defers its syncs. After an error the outcome is unknown and no reply may be sent;
+// running the same operations again is safe, since each is recognized by its id.
+sql::SqlResult<Applied> RunBatch(sql::Connection& connection, std::span<const Operation> operations,
                                  int64_t now_us, const Policy& policy);
 
 }  // namespace tollgate::billing

@@ -1,5 +1,5 @@
-// Proves the books: recomputes everything that is stored from the entries alone. Shares no code
-// with the ledger but the hash of an entry and the reading of rows.
+// Verifies the ledger: recomputes every stored balance, hold and usage record from the entries.
+// Shares no code with the ledger except the hash of an entry and the reading of rows.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct VerifyReport {
 };
 inline constexpr size_t kMaxViolations = 100;
 
-// Every workspace, or the one named. Reads one snapshot, beside the running ledger.
+// Checks every workspace, or the given one. Reads one snapshot and does not block the ledger.
 sql::SqlResult<VerifyReport> VerifyLedger(sql::Database& database,
                                           const std::string& workspace = "");
 

@@ -69,18 +69,18 @@ std::string KeyJson(const auth::v1::Key& key) {
 std::string BalanceJson(const billing::v1::Balance& balance) {
   json::Writer out;
   out.Text("workspace_id", balance.workspace_id())
-      .Text("paid_usd", NanoToDecimalUsd(balance.paid()))
-      .Text("granted_usd", NanoToDecimalUsd(balance.granted()))
-      .Text("held_usd", NanoToDecimalUsd(balance.held()))
-      .Text("available_usd", NanoToDecimalUsd(balance.available()));
-  if (balance.has_cap()) {
-    out.Text("cap_usd", NanoToDecimalUsd(balance.cap()));
+      .Text("paid_usd", NanoToDecimalUsd(balance.paid_nano_usd()))
+      .Text("granted_usd", NanoToDecimalUsd(balance.granted_nano_usd()))
+      .Text("held_usd", NanoToDecimalUsd(balance.held_nano_usd()))
+      .Text("available_usd", NanoToDecimalUsd(balance.available_nano_usd()));
+  if (balance.has_cap_nano_usd()) {
+    out.Text("cap_usd", NanoToDecimalUsd(balance.cap_nano_usd()));
   } else {
     out.Null("cap_usd");
   }
   return out.Text("month", FormatMonth(balance.month()))
-      .Text("month_spent_usd", NanoToDecimalUsd(balance.month_spent()))
-      .Text("month_held_usd", NanoToDecimalUsd(balance.month_held()))
+      .Text("month_spent_usd", NanoToDecimalUsd(balance.month_spent_nano_usd()))
+      .Text("month_held_usd", NanoToDecimalUsd(balance.month_held_nano_usd()))
       .Number("open_holds", balance.open_holds())
       .Done();
 }

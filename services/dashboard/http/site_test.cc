@@ -72,7 +72,8 @@ class FakeBilling : public BillingAdminClient {
   Task<Result<billing::v1::SetCapResponse>> SetCap(billing::v1::SetCapRequest request) override {
     billing::v1::SetCapResponse response;
     Fill(*response.mutable_balance(), 0);
-    if (request.has_cap_nano_usd()) response.mutable_balance()->set_cap(request.cap_nano_usd());
+    if (request.has_cap_nano_usd())
+      response.mutable_balance()->set_cap_nano_usd(request.cap_nano_usd());
     co_return response;
   }
   Task<Result<billing::v1::GetBalanceResponse>> GetBalance(
@@ -95,8 +96,8 @@ class FakeBilling : public BillingAdminClient {
  private:
   static void Fill(billing::v1::Balance& balance, int64_t paid) {
     balance.set_workspace_id("w");
-    balance.set_paid(paid);
-    balance.set_available(paid);
+    balance.set_paid_nano_usd(paid);
+    balance.set_available_nano_usd(paid);
     balance.set_month(202611);
   }
 };

@@ -76,11 +76,11 @@ void Spending::OnNoAnswer(int64_t now_us) {
 }
 
 int64_t Spending::ChargeNano(int64_t prompt_tokens, int64_t output_tokens) const {
-  return tollgate::ChargeNano(CostPico(options_.rates, prompt_tokens, output_tokens));
+  return tollgate::ChargeNanoUsd(CostPicoUsd(options_.rates, prompt_tokens, output_tokens));
 }
 
 int64_t Spending::HoldNanoFor(int64_t prompt_tokens, int64_t output_tokens) const {
-  return HoldNano(CostPico(options_.rates, prompt_tokens, output_tokens));
+  return HoldNanoUsd(CostPicoUsd(options_.rates, prompt_tokens, output_tokens));
 }
 
 }  // namespace tollgate::inference_router

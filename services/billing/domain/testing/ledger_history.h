@@ -1,5 +1,5 @@
-// Seeded random histories of ledger operations, for tests: duplicates, reordering, delays, reused
-// ids, month edges, clock steps. The same seed gives the same history on every machine.
+// Seeded random histories of ledger operations for tests: duplicates, reordering, delays, reused
+// ids, month boundaries, clock steps. A seed gives the same history on every machine.
 #pragma once
 
 #include <random>
@@ -15,8 +15,8 @@ class History {
       : random_(seed),
         now_us_(UtcMonthStartUs(202512) - static_cast<int64_t>(Below(200'000'000))) {}
 
-  // The ledger's clock: moves on, stands still, leaps over month edges or a hold's life, steps
-  // back.
+  // The ledger's clock: advances, stands still, jumps across month boundaries or the expiry of
+  // holds, steps back.
   int64_t NextTime() {
     switch (Below(40)) {
       case 0:
@@ -40,11 +40,11 @@ class History {
     return now_us_;
   }
 
-  Op NextOp() {
-    Op op = Make();
-    sent_.push_back(op);
+  Operation NextOperation() {
+    Operation operation = Make();
+    sent_.push_back(operation);
     if (sent_.size() > 400) sent_.erase(sent_.begin(), sent_.begin() + 200);
-    return op;
+    return operation;
   }
 
   uint64_t Below(uint64_t bound) { return random_() % bound; }
@@ -56,38 +56,38 @@ class History {
   }
   std::string Workspace() { return "ws" + std::to_string(Below(3)); }
 
-  Op Make() {
+  Operation Make() {
     const uint64_t dice = Below(100);
-    if (sent_.empty() || dice < 6) return Admin();
-    if (dice < 30) return Authorize();
+    if (sent_.empty() || dice < 6) return NewCommand();
+    if (dice < 30) return NewAuthorize();
     // Delivered again, late, or out of order.
     if (dice < 42) return sent_[sent_.size() - 1 - Below(std::min<size_t>(sent_.size(), 60))];
-    if (dice < 46) return Mutated();
-    return Meter();
+    if (dice < 46) return Changed();
+    return ForKnownHold();
   }
 
-  Op Admin() {
-    const std::string command = "cmd" + std::to_string(Below(10) == 0 ? Below(50) : ++commands_);
-    Op op;
+  Operation NewCommand() {
+    const std::string id = "cmd" + std::to_string(Below(10) == 0 ? Below(50) : ++commands_);
     if (Below(3) > 0) {
-      op = CreditOp(command, 1 + static_cast<int64_t>(Below(60'000)), Below(3) == 0);
-    } else {
-      op = CapOp(command, Below(4) == 0
-                              ? std::nullopt
-                              : std::optional<int64_t>(static_cast<int64_t>(Below(90'000))));
+      const int64_t amount = 1 + static_cast<int64_t>(Below(60'000));
+      AddCredit op = MakeAddCredit(id, amount, Below(3) == 0);
+      op.workspace = Workspace();
+      return op;
     }
+    SetCap op = MakeSetCap(id, std::nullopt);
+    if (Below(4) != 0) op.cap_nano_usd = static_cast<int64_t>(Below(90'000));
     op.workspace = Workspace();
     return op;
   }
 
-  Op Authorize() {
+  Operation NewAuthorize() {
     static constexpr Rates kRates[] = {
         {1000, 2000}, {37, 41}, {0, 0}, {150'000, 600'000}, {999, 1001}};
     const int64_t age = Below(50) == 0 ? 7LL * 24 * 3'600'000'000 + 1'000'000 : 0;
     const Id id = TestId(++ids_, now_us_ - age);
     const int64_t prompt = Below(10) == 0 ? 0 : static_cast<int64_t>(Below(3000));
     const int64_t output = Below(10) == 0 ? 0 : static_cast<int64_t>(Below(9000));
-    Op op = AuthorizeOp(id, prompt, output, Workspace());
+    Authorize op = MakeAuthorize(id, prompt, output, Workspace());
     op.rates = kRates[Below(5)];
     op.price_version = static_cast<int64_t>(Below(3));
     known_.push_back({id, op.workspace});
@@ -95,67 +95,70 @@ class History {
     return op;
   }
 
-  Op Meter() {
+  // Any operation of a request, on a hold that may be open, closed or unknown.
+  Operation ForKnownHold() {
     if (known_.empty() || Below(60) == 0) known_.push_back({TestId(++ids_, now_us_), Workspace()});
     const auto& [id, workspace] = known_[Below(known_.size())];
     const auto tokens = [this](uint64_t bound) {
       return Below(8) == 0 ? 0 : static_cast<int64_t>(Below(bound));
     };
     const int64_t sequence = static_cast<int64_t>(Below(12));
-    Op op;
     switch (Below(7)) {
-      case 0:
-        op =
-            ExtendOp(id, sequence, static_cast<int64_t>(Below(40'000)), tokens(3000), tokens(9000));
-        break;
+      case 0: {
+        const int64_t total_nano_usd = static_cast<int64_t>(Below(40'000));
+        const int64_t prompt = tokens(3000);
+        return Extend{id, workspace, sequence, {prompt, 0, 0, tokens(9000), 0}, total_nano_usd};
+      }
       case 1:
-      case 2:
-        op = HeartbeatOp(id, sequence, tokens(3000), tokens(9000));
-        break;
-      case 3:
-        op = SettleOp(id, tokens(3000), tokens(9000), static_cast<Outcome>(1 + Below(5)));
+      case 2: {
+        const int64_t prompt = tokens(3000);
+        return Heartbeat{id, workspace, sequence, {prompt, 0, 0, tokens(9000), 0}};
+      }
+      case 3: {
+        const int64_t prompt = tokens(3000);
+        const int64_t completion = tokens(9000);
+        Settle op =
+            MakeSettle(id, prompt, completion, static_cast<Outcome>(1 + Below(5)), workspace);
         op.usage.cached = tokens(4000);
         op.cut_by_credit = Below(9) == 0;
         op.estimated = Below(9) == 0;
-        break;
+        return op;
+      }
       case 4:
-        op = VoidOp(id);
-        break;
+        return Void{id, workspace, "test"};
       default:
-        op = ExpireOp(id);
+        return Expire{id, workspace};
     }
-    op.workspace = workspace;
-    return op;
   }
 
-  // An earlier operation with another body, or of another workspace, or with nonsense in it.
-  Op Mutated() {
-    Op op = sent_[sent_.size() - 1 - Below(std::min<size_t>(sent_.size(), 60))];
-    switch (Below(5)) {
-      case 0:
-        op.workspace = Workspace();
-        break;
-      case 1:
-        ++op.usage.completion;
-        break;
-      case 2:
-        ++op.prompt_bound;
-        break;
-      case 3:
-        op.usage.completion = -1;
-        break;
-      default:
-        op.amount += 1;
-    }
-    return op;
+  // An earlier operation with another body, of another workspace, or malformed.
+  Operation Changed() {
+    Operation operation = sent_[sent_.size() - 1 - Below(std::min<size_t>(sent_.size(), 60))];
+    const uint64_t change = Below(5);
+    std::visit(
+        [&](auto& op) {
+          if (change == 0) op.workspace = Workspace();
+          if constexpr (requires { op.usage; }) {
+            if (change == 1) ++op.usage.completion;
+            if (change == 3) op.usage.completion = -1;
+          }
+          if constexpr (requires { op.prompt_bound; }) {
+            if (change == 2) ++op.prompt_bound;
+          }
+          if constexpr (requires { op.amount_nano_usd; }) {
+            if (change == 4) ++op.amount_nano_usd;
+          }
+        },
+        operation);
+    return operation;
   }
 
   std::mt19937_64 random_;
   int64_t now_us_;
   int ids_ = 0;
   int commands_ = 0;
-  std::vector<Op> sent_;
-  std::vector<std::pair<Id, std::string>> known_;  // recent requests
+  std::vector<Operation> sent_;
+  std::vector<std::pair<Id, std::string>> known_;  // recent requests and their workspaces
 };
 
 }  // namespace tollgate::billing

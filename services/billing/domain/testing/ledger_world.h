@@ -1,5 +1,7 @@
-// A whole ledger in memory, for tests: short words for the operations.
+// A ledger in memory for tests, and short constructors of operations.
 #pragma once
+
+#include <gtest/gtest.h>
 
 #include <string>
 
@@ -8,17 +10,20 @@
 
 namespace tollgate::billing {
 
-inline Id TestId(int n, int64_t made_us) {
-  return Id::Make(made_us / 1000, 0, static_cast<uint64_t>(n));
+inline constexpr int64_t kSecondUs = 1'000'000;
+inline constexpr int64_t kHourUs = 3600 * kSecondUs;
+
+inline Id TestId(int n, int64_t created_us) {
+  return Id::Make(created_us / 1000, 0, static_cast<uint64_t>(n));
 }
 
-// One nano-USD an input token, two an output token.
+// One nano-USD per input token, two per output token.
 inline constexpr Rates kTestRates = {1000, 2000};
 
-inline Op AuthorizeOp(Id id, int64_t prompt, int64_t output, std::string workspace = "ws") {
-  Op op;
-  op.kind = OpKind::kAuthorize;
-  op.id = id;
+inline Authorize MakeAuthorize(Id id, int64_t prompt, int64_t output,
+                               std::string workspace = "ws") {
+  Authorize op;
+  op.request_id = id;
   op.workspace = std::move(workspace);
   op.key_id = "key";
   op.model = "model";
@@ -28,73 +33,49 @@ inline Op AuthorizeOp(Id id, int64_t prompt, int64_t output, std::string workspa
   op.output_bound = output;
   return op;
 }
-inline Op MeterOp(OpKind kind, Id id, int64_t sequence, int64_t prompt, int64_t completion) {
-  Op op;
-  op.kind = kind;
-  op.id = id;
-  op.workspace = "ws";
-  op.sequence = sequence;
+inline Extend MakeExtend(Id id, int64_t sequence, int64_t total_nano_usd, int64_t prompt = 0,
+                         int64_t completion = 0) {
+  return {id, "ws", sequence, {prompt, 0, 0, completion, 0}, total_nano_usd};
+}
+inline Heartbeat MakeHeartbeat(Id id, int64_t sequence, int64_t prompt, int64_t completion) {
+  return {id, "ws", sequence, {prompt, 0, 0, completion, 0}};
+}
+inline Settle MakeSettle(Id id, int64_t prompt, int64_t completion,
+                         Outcome outcome = Outcome::kCompleted, std::string workspace = "ws") {
+  Settle op;
+  op.request_id = id;
+  op.workspace = std::move(workspace);
+  op.sequence = 100;
   op.usage = {prompt, 0, 0, completion, 0};
-  return op;
-}
-inline Op ExtendOp(Id id, int64_t sequence, int64_t total, int64_t prompt = 0,
-                   int64_t completion = 0) {
-  Op op = MeterOp(OpKind::kExtend, id, sequence, prompt, completion);
-  op.authorized_total = total;
-  return op;
-}
-inline Op HeartbeatOp(Id id, int64_t sequence, int64_t prompt, int64_t completion) {
-  return MeterOp(OpKind::kHeartbeat, id, sequence, prompt, completion);
-}
-inline Op SettleOp(Id id, int64_t prompt, int64_t completion,
-                   Outcome outcome = Outcome::kCompleted) {
-  Op op = MeterOp(OpKind::kSettle, id, 100, prompt, completion);
   op.outcome = outcome;
   op.engine = "engine";
   return op;
 }
-inline Op VoidOp(Id id) {
-  Op op;
-  op.kind = OpKind::kVoid;
-  op.id = id;
+inline Void MakeVoid(Id id) { return {id, "ws", "test"}; }
+inline Expire MakeExpire(Id id) { return {id, "ws"}; }
+inline AddCredit MakeAddCredit(std::string command_id, int64_t amount_nano_usd,
+                               bool granted = false) {
+  AddCredit op;
   op.workspace = "ws";
-  op.reason = "test";
-  return op;
-}
-inline Op ExpireOp(Id id) {
-  Op op = VoidOp(id);
-  op.kind = OpKind::kExpire;
-  return op;
-}
-inline Op CreditOp(std::string command, int64_t amount, bool granted = false) {
-  Op op;
-  op.kind = OpKind::kAddCredit;
-  op.workspace = "ws";
-  op.command = std::move(command);
-  op.amount = amount;
+  op.command_id = std::move(command_id);
+  op.amount_nano_usd = amount_nano_usd;
   op.granted = granted;
   op.actor = "tester";
   return op;
 }
-inline Op CapOp(std::string command, std::optional<int64_t> cap) {
-  Op op;
-  op.kind = OpKind::kSetCap;
-  op.workspace = "ws";
-  op.command = std::move(command);
-  op.cap = cap;
-  op.actor = "tester";
-  return op;
+inline SetCap MakeSetCap(std::string command_id, std::optional<int64_t> cap_nano_usd) {
+  return {"ws", std::move(command_id), cap_nano_usd, "tester"};
 }
 
-// State and time together.
+// A ledger and its clock.
 struct World {
   State state;
   Policy policy;
   int64_t now_us = 1'763'700'000'000'000;  // 2025-11-21
   Applied last;
 
-  Reply Do(const Op& op) {
-    last = Apply(state, {&op, 1}, now_us, policy);
+  Reply Do(const Operation& operation) {
+    last = Apply(state, {&operation, 1}, now_us, policy);
     return last.replies.front();
   }
   Id NewId() { return TestId(++ids, now_us); }
@@ -102,6 +83,34 @@ struct World {
   const Hold& hold(const Id& id) { return state.holds.at(id); }
   Month month() { return state.months[MonthKey("ws", UtcMonth(now_us))]; }
   int ids = 0;
+};
+
+// After each test the wallet must agree with the open holds.
+class LedgerTest : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    EXPECT_TRUE(world.last.violations.empty());
+    int64_t held_nano_usd = 0;
+    int64_t open = 0;
+    for (const auto& [id, hold] : world.state.holds) {
+      if (hold.state != HoldState::kOpen) continue;
+      held_nano_usd += hold.authorized_nano_usd;
+      ++open;
+    }
+    EXPECT_EQ(world.wallet().held_nano_usd, held_nano_usd);
+    EXPECT_EQ(world.wallet().open_holds, open);
+  }
+  void Credit(int64_t amount_nano_usd, bool granted = false) {
+    const std::string command_id = "c" + std::to_string(++commands);
+    ASSERT_TRUE(world.Do(MakeAddCredit(command_id, amount_nano_usd, granted)).ok);
+  }
+  Id Open(int64_t prompt = 100, int64_t output = 100) {
+    const Id id = world.NewId();
+    EXPECT_TRUE(world.Do(MakeAuthorize(id, prompt, output)).ok);
+    return id;
+  }
+  World world;
+  int commands = 0;
 };
 
 }  // namespace tollgate::billing

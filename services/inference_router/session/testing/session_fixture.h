@@ -57,9 +57,9 @@ class ScriptedLedger : public MeteringClient {
     }
     if (op.has_settle()) {
       const auto& usage = op.settle().usage();
-      result.set_charged_nano_usd(
-          std::min(ChargeNano(CostPico(rates_, usage.prompt_tokens(), usage.completion_tokens())),
-                   authorized_));
+      result.set_charged_nano_usd(std::min(
+          ChargeNanoUsd(CostPicoUsd(rates_, usage.prompt_tokens(), usage.completion_tokens())),
+          authorized_));
     }
     result.set_authorized_nano_usd(authorized_);
     co_return result;

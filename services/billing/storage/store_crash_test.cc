@@ -1,5 +1,5 @@
-// kill -9 in the middle of the work: what was acknowledged is there, the books prove, and asking
-// again changes nothing.
+// Kills the process or its database with SIGKILL: acknowledged batches are kept, the ledger
+// verifies, and repeating them changes nothing. TOLLGATE_CRASHES sets the number of rounds.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -18,17 +18,21 @@
 namespace tollgate::billing {
 namespace {
 
-constexpr int64_t kNow = 1'763'700'000'000'000;
+constexpr int64_t kNowUs = 1'763'700'000'000'000;
 constexpr int kPerBatch = 8;
 
-// The work of one life: batch 2n opens eight holds, batch 2n + 1 settles them.
-std::vector<Op> BatchOf(int life, int batch) {
-  std::vector<Op> ops;
+// The batches of one round: batch 2n opens eight holds, batch 2n + 1 settles them.
+std::vector<Operation> BatchOf(int round, int batch) {
+  std::vector<Operation> operations;
   for (int i = 0; i < kPerBatch; ++i) {
-    const Id id = TestId(life * 10'000'000 + batch / 2 * kPerBatch + i, kNow);
-    ops.push_back(batch % 2 == 0 ? AuthorizeOp(id, 100, 50) : SettleOp(id, 100, i));
+    const Id id = TestId(round * 10'000'000 + batch / 2 * kPerBatch + i, kNowUs);
+    if (batch % 2 == 0) {
+      operations.push_back(MakeAuthorize(id, 100, 50));
+    } else {
+      operations.push_back(MakeSettle(id, 100, i));
+    }
   }
-  return ops;
+  return operations;
 }
 
 std::unique_ptr<sql::Connection> Connect(const std::string& url) {
@@ -38,19 +42,19 @@ std::unique_ptr<sql::Connection> Connect(const std::string& url) {
   return connection.ok() ? std::move(*connection) : nullptr;
 }
 
-// Works until it is killed; says each batch that is durable.
-[[noreturn]] void Work(const std::string& url, int life, int out) {
+// Runs batches until it is killed; writes the number of each durable batch to out.
+[[noreturn]] void RunBatches(const std::string& url, int round, int out) {
   auto connection = Connect(url);
   if (!connection) _exit(1);
   for (int batch = 0;; ++batch) {
-    const std::vector<Op> ops = BatchOf(life, batch);
-    auto applied = RunBatch(*connection, ops, kNow, Policy());
+    const std::vector<Operation> operations = BatchOf(round, batch);
+    auto applied = RunBatch(*connection, operations, kNowUs, Policy());
     if (!applied.ok()) _exit(1);
     if (write(out, &batch, sizeof batch) != sizeof batch) _exit(1);
   }
 }
 
-class CrashTest : public ::testing::TestWithParam<sql::Dialect> {
+class StoreCrashTest : public ::testing::TestWithParam<sql::Dialect> {
  protected:
   void SetUp() override {
     if (GetParam() == sql::Dialect::kSqlite) {
@@ -71,8 +75,8 @@ class CrashTest : public ::testing::TestWithParam<sql::Dialect> {
     options.url = url_;
     database_ = std::move(*sql::Database::Open(options));
     ASSERT_TRUE(MigrateLedger(*database_).ok());
-    const std::vector<Op> credit = {CreditOp("c", 1'000'000'000'000)};
-    ASSERT_TRUE(RunBatch(*Connect(url_), credit, kNow, Policy()).ok());
+    const std::vector<Operation> credit = {MakeAddCredit("c", 1'000'000'000'000)};
+    ASSERT_TRUE(RunBatch(*Connect(url_), credit, kNowUs, Policy()).ok());
   }
   void TearDown() override {
     if (!file_.empty()) Remove();
@@ -81,19 +85,19 @@ class CrashTest : public ::testing::TestWithParam<sql::Dialect> {
     for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file_ + suffix);
   }
 
-  // Lets a child work for a while, ends it (or its database) with -9; the last batch it had
-  // acknowledged.
-  int LifeAndDeath(int life, int64_t work_us, bool kill_database) {
+  // Runs batches in a child process for this long, then kills it or its database. Returns the last
+  // acknowledged batch.
+  int RunAndKill(int round, int64_t work_us, bool kill_database) {
     int ends[2];
     EXPECT_EQ(pipe(ends), 0);
     const pid_t child = fork();
     if (child == 0) {
       close(ends[0]);
-      Work(url_, life, ends[1]);
+      RunBatches(url_, round, ends[1]);
     }
     close(ends[1]);
     int last = -1;
-    // Its time counts from its first sign of life.
+    // The time starts with the first acknowledged batch.
     int batch = 0;
     bool reading = read(ends[0], &batch, sizeof batch) == sizeof batch;
     if (reading) last = batch;
@@ -113,16 +117,16 @@ class CrashTest : public ::testing::TestWithParam<sql::Dialect> {
     return last;
   }
 
-  void ExpectKept(int life, int last) {
+  void ExpectKept(int round, int last) {
     auto connection = Connect(url_);
     ASSERT_NE(connection, nullptr);
     for (int batch = 1; batch <= last; batch += 2) {
-      auto again = RunBatch(*connection, BatchOf(life, batch), kNow, Policy());
+      auto again = RunBatch(*connection, BatchOf(round, batch), kNowUs, Policy());
       ASSERT_TRUE(again.ok()) << again.error().message;
       ASSERT_TRUE(again->entries.empty()) << "batch " << batch << " was acknowledged and lost";
       for (int i = 0; i < kPerBatch; ++i) {
         ASSERT_TRUE(again->replies[i].ok);
-        ASSERT_EQ(again->replies[i].charged, 100 + 2 * i);
+        ASSERT_EQ(again->replies[i].charged_nano_usd, 100 + 2 * i);
       }
     }
     auto report = VerifyLedger(*database_);
@@ -136,24 +140,24 @@ class CrashTest : public ::testing::TestWithParam<sql::Dialect> {
   std::unique_ptr<sql::Database> database_;
 };
 
-TEST_P(CrashTest, NothingThatWasAcknowledgedIsLost) {
+TEST_P(StoreCrashTest, NoAcknowledgedBatchIsLost) {
   std::mt19937_64 random(99);
   const bool postgres = GetParam() == sql::Dialect::kPostgres;
-  const char* rounds = std::getenv("TOLLGATE_CRASHES");
-  const int lives = rounds ? std::atoi(rounds) : 8;
+  const char* given = std::getenv("TOLLGATE_CRASHES");
+  const int rounds = given ? std::atoi(given) : 8;
   int total = 0;
-  for (int life = 1; life <= lives; ++life) {
+  for (int round = 1; round <= rounds; ++round) {
     const int64_t work_us = 1000 + static_cast<int64_t>(random() % 80'000);
-    const int last = LifeAndDeath(life, work_us, postgres && life % 4 == 0);
-    ASSERT_GE(last, 0) << "the child did not work";
-    ExpectKept(life, last);
+    const int last = RunAndKill(round, work_us, postgres && round % 4 == 0);
+    ASSERT_GE(last, 0) << "the child acknowledged no batch";
+    ExpectKept(round, last);
     if (HasFatalFailure()) return;
     total += last + 1;
   }
-  std::printf("%d lives, %d acknowledged batches\n", lives, total);
+  std::printf("%d rounds, %d acknowledged batches\n", rounds, total);
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, CrashTest,
+INSTANTIATE_TEST_SUITE_P(Both, StoreCrashTest,
                          ::testing::Values(sql::Dialect::kSqlite, sql::Dialect::kPostgres),
                          [](const auto& info) {
                            return info.param == sql::Dialect::kSqlite ? "sqlite" : "postgres";

@@ -1,0 +1,107 @@
+// Authorize: opens a hold of the input bound and a first slice of output (decisions.md 1-3).
+#include <algorithm>
+#include <limits>
+
+#include "common/base/clock.h"
+#include "services/billing/domain/batch.h"
+
+namespace tollgate::billing {
+namespace {
+
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+// Above any price (0.1 USD per token); with the largest token count every cost in nano-USD still
+// fits 64 bits.
+constexpr int64_t kMaxRatePicoUsd = 100'000'000'000;
+constexpr int64_t kMaxClockSkewUs = 24LL * 3600 * 1'000'000;
+
+bool SameBody(const Hold& hold, const Authorize& authorize) {
+  return hold.workspace == authorize.workspace && hold.key_id == authorize.key_id &&
+         hold.model == authorize.model && hold.rates == authorize.rates &&
+         hold.price_version == authorize.price_version &&
+         hold.prompt_bound == authorize.prompt_bound && hold.output_bound == authorize.output_bound;
+}
+
+bool IsValid(const Authorize& authorize) {
+  const auto rate = [](int64_t pico_usd) { return pico_usd >= 0 && pico_usd <= kMaxRatePicoUsd; };
+  return !authorize.request_id.empty() && IsTokenCount(authorize.prompt_bound) &&
+         IsTokenCount(authorize.output_bound) && rate(authorize.rates.input_pico_usd) &&
+         rate(authorize.rates.output_pico_usd) && authorize.model.size() <= 256 &&
+         authorize.key_id.size() <= 128;
+}
+
+// What must be held for the whole prompt and this much output.
+int64_t Price(const Authorize& authorize, int64_t output_tokens) {
+  return HoldNanoUsd(CostPicoUsd(authorize.rates, authorize.prompt_bound,
+                                 std::min(authorize.output_bound, output_tokens)));
+}
+
+Hold MakeHold(const Authorize& authorize) {
+  Hold hold;
+  hold.id = authorize.request_id;
+  hold.workspace = authorize.workspace;
+  hold.key_id = authorize.key_id;
+  hold.model = authorize.model;
+  hold.rates = authorize.rates;
+  hold.price_version = authorize.price_version;
+  hold.prompt_bound = authorize.prompt_bound;
+  hold.output_bound = authorize.output_bound;
+  return hold;
+}
+
+}  // namespace
+
+Reply Batch::Execute(const Authorize& authorize) {
+  const int64_t created_us = authorize.request_id.unix_ms() * 1000;
+  if (!IsValid(authorize) || at_us_ - created_us > policy_.id_max_age_us ||
+      created_us - at_us_ > kMaxClockSkewUs) {
+    return Refuse(Deny::kInvalid);
+  }
+  Reply granted;
+  granted.ok = true;
+  granted.slice_nano_usd = HoldNanoUsd(CostPicoUsd(authorize.rates, 0, policy_.slice_tokens));
+  if (const Hold* hold = FindHold(authorize.request_id)) {
+    if (hold->tombstone()) {
+      return Refuse(hold->workspace == authorize.workspace ? Deny::kClosed : Deny::kIdReuse);
+    }
+    if (!SameBody(*hold, authorize)) return Refuse(Deny::kIdReuse);
+    if (hold->state != HoldState::kOpen) return Refuse(Deny::kClosed);
+    granted.authorized_nano_usd = hold->first_authorized_nano_usd;
+    return granted;
+  }
+  if (!wallet_) return Refuse(Deny::kNoCredit);
+  if (wallet_->frozen) return Refuse(Deny::kFrozen);
+
+  const int64_t least = Price(authorize, 1);
+  const int64_t wanted = Price(authorize, policy_.slice_tokens);
+  const int32_t month = UtcMonth(at_us_);
+  const int64_t posted = wallet_->posted_nano_usd();
+  if (posted <= 0 || posted < least) return Refuse(Deny::kNoCredit);
+  const std::optional<int64_t>& cap = wallet_->cap_nano_usd;
+  const int64_t left_of_cap = cap ? *cap - FindOrCreateMonth(month).spent_nano_usd : kMax;
+  if (left_of_cap <= 0 || left_of_cap < least) return Refuse(Deny::kCap);
+  const int64_t authorized =
+      std::min({wanted, wallet_->available_nano_usd(), CapHeadroom(cap, month)});
+  if (authorized < least) {
+    if (policy_.held_is_no_credit) return Refuse(Deny::kNoCredit);
+    Reply held = Refuse(Deny::kHeld);
+    held.retry_after_ms = policy_.held_retry_ms;
+    return held;
+  }
+
+  Hold hold = MakeHold(authorize);
+  hold.month = month;
+  hold.cap_nano_usd = cap;
+  hold.first_authorized_nano_usd = authorized;
+  hold.authorized_nano_usd = authorized;
+  hold.created_us = at_us_;
+  hold.expires_us = at_us_ + policy_.hold_ttl_us;
+  state_.holds.emplace(hold.id, std::move(hold));
+  out_.new_holds.push_back(authorize.request_id);
+  ++wallet_->open_holds;
+  Post(EntryKind::kHold, Account::kFree, Account::kHeld, authorized, month,
+       authorize.request_id.ToBytes());
+  granted.authorized_nano_usd = authorized;
+  return granted;
+}
+
+}  // namespace tollgate::billing

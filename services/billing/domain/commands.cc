@@ -1,0 +1,83 @@
+// Commands of owners and operators: add credit, set the cap.
+#include "common/base/clock.h"
+#include "services/billing/domain/batch.h"
+
+namespace tollgate::billing {
+namespace {
+
+// 10^9 USD: sums of posted credit stay far below 64 bits.
+constexpr int64_t kMaxCreditNanoUsd = 1'000'000'000 * kNanoPerUsd;
+
+bool IsCommandId(std::string_view text) { return !text.empty() && text.size() <= 64; }
+
+bool IsValid(const AddCredit& command) {
+  return IsCommandId(command.command_id) && command.amount_nano_usd > 0 &&
+         command.amount_nano_usd <= kMaxCreditNanoUsd && command.reason.size() <= 512 &&
+         command.actor.size() <= 128;
+}
+
+bool IsValid(const SetCap& command) {
+  return IsCommandId(command.command_id) && command.cap_nano_usd.value_or(0) >= 0 &&
+         command.actor.size() <= 128;
+}
+
+}  // namespace
+
+Balance Batch::CurrentBalance() {
+  return BalanceOf(*wallet_, &FindOrCreateMonth(UtcMonth(at_us_)), at_us_);
+}
+
+Reply Batch::Execute(const AddCredit& command) {
+  if (!IsValid(command)) return Refuse(Deny::kInvalid);
+  const int64_t amount = command.amount_nano_usd;
+  const std::string key = CommandKey(command.workspace, command.command_id);
+  if (const auto stored = state_.commands.find(key); stored != state_.commands.end()) {
+    const Command& earlier = stored->second;
+    if (earlier.kind != CommandKind::kAddCredit || earlier.amount_nano_usd != amount ||
+        earlier.granted != command.granted) {
+      return Refuse(Deny::kIdReuse);
+    }
+  } else {
+    const Wallet& wallet = FindOrCreateWallet(command.workspace);
+    if (wallet.posted_nano_usd() > kMaxCreditNanoUsd - amount) return Refuse(Deny::kInvalid);
+    state_.commands.emplace(
+        key, Command{command.workspace, command.command_id, CommandKind::kAddCredit, amount,
+                     command.granted, std::nullopt, at_us_});
+    out_.commands.push_back(key);
+    Post(command.granted ? EntryKind::kGrant : EntryKind::kTopup,
+         command.granted ? Account::kPromo : Account::kFunding,
+         command.granted ? Account::kGranted : Account::kPaid, amount, UtcMonth(at_us_),
+         command.command_id, command.actor + ": " + command.reason);
+  }
+  Reply reply;
+  reply.ok = true;
+  reply.balance = CurrentBalance();
+  return reply;
+}
+
+Reply Batch::Execute(const SetCap& command) {
+  if (!IsValid(command)) return Refuse(Deny::kInvalid);
+  const std::optional<int64_t>& cap = command.cap_nano_usd;
+  const std::string key = CommandKey(command.workspace, command.command_id);
+  if (const auto stored = state_.commands.find(key); stored != state_.commands.end()) {
+    const Command& earlier = stored->second;
+    if (earlier.kind != CommandKind::kSetCap || earlier.cap_nano_usd != cap) {
+      return Refuse(Deny::kIdReuse);
+    }
+  } else {
+    FindOrCreateWallet(command.workspace).cap_nano_usd = cap;
+    state_.commands.emplace(key, Command{command.workspace, command.command_id,
+                                         CommandKind::kSetCap, 0, false, cap, at_us_});
+    out_.commands.push_back(key);
+    // verify.cc reads the cap back from this memo.
+    const std::string memo = "cap=" + (cap ? std::to_string(*cap) : "none") + " " + command.actor;
+    Post(EntryKind::kCapChange, Account::kControl, Account::kControl, 0, UtcMonth(at_us_),
+         command.command_id, memo);
+  }
+  Reply reply;
+  reply.ok = true;
+  reply.balance = CurrentBalance();
+  return reply;
+}
+
+}  // namespace tollgate::billing

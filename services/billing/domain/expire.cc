@@ -1,0 +1,24 @@
+// Expire: closes a hold without a heartbeat for too long, charged by its last reported usage.
+#include "services/billing/domain/batch.h"
+
+namespace tollgate::billing {
+
+Reply Batch::Execute(const Expire& expire) {
+  Hold* hold = FindHold(expire.request_id);
+  if (!hold || hold->workspace != expire.workspace) return Refuse(Deny::kInvalid);
+  if (hold->state != HoldState::kOpen) return ReplyFor(*hold, Deny::kClosed);
+  // A heartbeat has postponed it since it was listed.
+  if (hold->expires_us > at_us_) return ReplyFor(*hold, Deny::kInvalid);
+  if (hold->usage.prompt == 0 && hold->usage.completion == 0) {
+    Release(*hold, EntryKind::kExpireVoid, "");
+    Close(*hold, HoldState::kExpiredVoid);
+  } else {
+    hold->usage = Clamped(hold->usage);
+    hold->estimated = true;
+    Charge(*hold, EntryKind::kExpireCharge);
+    Close(*hold, HoldState::kExpiredCharged);
+  }
+  return ReplyFor(*hold);
+}
+
+}  // namespace tollgate::billing

@@ -1,0 +1,146 @@
+// Settle: charges the usage of a hold and closes it, or corrects an expired one. This is where a
+// price becomes a charge.
+#include <algorithm>
+
+#include "common/base/clock.h"
+#include "services/billing/domain/batch.h"
+
+namespace tollgate::billing {
+namespace {
+
+// A request that generated nothing is free.
+bool IsFree(const Settle& settle) {
+  return settle.outcome == Outcome::kFailedBeforeOutput ||
+         (settle.usage.prompt == 0 && settle.usage.completion == 0);
+}
+
+int64_t CostNanoUsd(const Hold& hold) {
+  return ChargeNanoUsd(CostPicoUsd(hold.rates, hold.usage.prompt, hold.usage.completion));
+}
+
+bool SameSettle(const Hold& hold, const Settle& settle) {
+  return hold.outcome == settle.outcome && hold.usage == Clamped(settle.usage) &&
+         hold.cut_by_credit == settle.cut_by_credit && hold.estimated == settle.estimated &&
+         hold.engine == settle.engine;
+}
+
+void CopySettle(const Settle& settle, Hold& hold) {
+  hold.outcome = settle.outcome;
+  hold.usage = Clamped(settle.usage);
+  hold.cut_by_credit = settle.cut_by_credit;
+  hold.estimated = settle.estimated;
+  hold.engine = settle.engine;
+  hold.sequence = std::max(hold.sequence, settle.sequence);
+}
+
+int32_t NextMonth(int32_t month) { return month % 100 == 12 ? month + 89 : month + 1; }
+
+}  // namespace
+
+Reply Batch::Execute(const Settle& settle) {
+  if (!IsValidUsage(settle.usage) || settle.outcome == Outcome::kNone ||
+      settle.engine.size() > 128) {
+    return Refuse(Deny::kInvalid);
+  }
+  Hold* hold = FindHold(settle.request_id);
+  if (!hold) return Refuse(Deny::kInvalid);
+  if (hold->workspace != settle.workspace) return Refuse(Deny::kIdReuse);
+  switch (hold->state) {
+    case HoldState::kOpen:
+      return SettleOpen(settle, *hold);
+    case HoldState::kExpiredCharged:
+    case HoldState::kExpiredVoid:
+      return SettleLate(settle, *hold);
+    case HoldState::kVoided:
+      // Closed by a void: nothing can be charged any more. Closed by a settle: as any settled hold.
+      if (hold->outcome == Outcome::kNone) return ReplyFor(*hold, Deny::kClosed);
+      [[fallthrough]];
+    case HoldState::kSettled:
+    case HoldState::kCorrected:
+      return ReplyFor(*hold, SameSettle(*hold, settle) ? Deny::kNone : Deny::kIdReuse);
+  }
+  return Refuse(Deny::kInvalid);
+}
+
+Reply Batch::SettleOpen(const Settle& settle, Hold& hold) {
+  CopySettle(settle, hold);
+  if (IsFree(settle)) {
+    Release(hold, EntryKind::kVoid, "nothing was generated");
+    Close(hold, HoldState::kVoided);
+  } else {
+    Charge(hold, EntryKind::kSettle);
+    Close(hold, HoldState::kSettled);
+  }
+  return ReplyFor(hold);
+}
+
+void Batch::Charge(Hold& hold, EntryKind terminal) {
+  const int64_t cost = CostNanoUsd(hold);
+  // The engine may have generated more than the hold covers: raise it once more; what the credit
+  // does not cover is the operator's overrun (docs/design/ledger.md 4).
+  if (cost > hold.authorized_nano_usd) Raise(hold, cost - hold.authorized_nano_usd);
+  const int64_t charged = std::min(cost, hold.authorized_nano_usd);
+  Release(hold, terminal, "");
+  Capture(hold, EntryKind::kCharge, charged, hold.month);
+  hold.overrun_nano_usd = cost - charged;
+  if (hold.overrun_nano_usd > 0) {
+    Post(EntryKind::kOverrun, Account::kOverrun, Account::kRevenue, hold.overrun_nano_usd,
+         hold.month, hold.id.ToBytes());
+  }
+}
+
+void Batch::Capture(Hold& hold, EntryKind kind, int64_t amount_nano_usd, int32_t month) {
+  const int64_t granted = std::min(amount_nano_usd, wallet_->granted_nano_usd);
+  const int64_t paid = amount_nano_usd - granted;
+  const std::string id = hold.id.ToBytes();
+  if (granted > 0) Post(kind, Account::kGranted, Account::kRevenue, granted, month, id);
+  if (paid > 0) Post(kind, Account::kPaid, Account::kRevenue, paid, month, id);
+  hold.charged_nano_usd += amount_nano_usd;
+  hold.charged_granted_nano_usd += granted;
+}
+
+Reply Batch::SettleLate(const Settle& settle, Hold& hold) {
+  if (at_us_ - hold.closed_us > policy_.late_settle_us) return ReplyFor(hold, Deny::kClosed);
+  CopySettle(settle, hold);
+  const int64_t cost = IsFree(settle) ? 0 : CostNanoUsd(hold);
+  // A closed month takes no more charges: they count towards the current one.
+  const bool month_open = at_us_ < UtcMonthStartUs(NextMonth(hold.month)) + policy_.month_grace_us;
+  const int32_t month = month_open ? hold.month : UtcMonth(at_us_);
+  const std::string id = hold.id.ToBytes();
+  const int64_t charged_before = hold.charged_nano_usd;
+  const int64_t overrun_before = hold.overrun_nano_usd;
+  if (cost > charged_before) {
+    // Within the cap of that month; what credit and cap do not cover is the operator's overrun.
+    const int64_t more = std::min({cost - charged_before, wallet_->available_nano_usd(),
+                                   CapHeadroom(EffectiveCap(*wallet_, hold), month)});
+    Capture(hold, EntryKind::kLateCorrection, more, month);
+  } else if (cost < charged_before) {
+    // The last heartbeat reported more than the settle: refund. Paid credit first, since it was
+    // charged last.
+    const int64_t refund = charged_before - cost;
+    const int64_t to_paid = std::min(refund, charged_before - hold.charged_granted_nano_usd);
+    const int64_t to_granted = refund - to_paid;
+    if (to_paid > 0) {
+      Post(EntryKind::kLateCorrection, Account::kRevenue, Account::kPaid, to_paid, hold.month, id);
+    }
+    if (to_granted > 0) {
+      Post(EntryKind::kLateCorrection, Account::kRevenue, Account::kGranted, to_granted, hold.month,
+           id);
+    }
+    hold.charged_nano_usd -= refund;
+    hold.charged_granted_nano_usd -= to_granted;
+  }
+  hold.overrun_nano_usd = cost - hold.charged_nano_usd;
+  const int64_t overrun_change = hold.overrun_nano_usd - overrun_before;
+  if (overrun_change > 0) {
+    Post(EntryKind::kOverrun, Account::kOverrun, Account::kRevenue, overrun_change, month, id);
+  } else if (overrun_change < 0) {
+    Post(EntryKind::kOverrun, Account::kRevenue, Account::kOverrun, -overrun_change, month, id);
+  }
+  hold.state = HoldState::kCorrected;
+  MarkChanged(hold);
+  out_.recorded_holds.push_back(hold.id);
+  return ReplyFor(hold);
+}
+
+}  // namespace tollgate::billing

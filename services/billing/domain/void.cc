@@ -1,0 +1,34 @@
+// Void: closes a hold without a charge, since its request reached no engine.
+#include "services/billing/domain/batch.h"
+
+namespace tollgate::billing {
+
+Reply Batch::Execute(const Void& op) {
+  if (op.request_id.empty()) return Refuse(Deny::kInvalid);
+  if (Hold* hold = FindHold(op.request_id)) {
+    if (hold->workspace != op.workspace) return Refuse(Deny::kIdReuse);
+    if (hold->state == HoldState::kOpen) {
+      Release(*hold, EntryKind::kVoid, op.reason);
+      Close(*hold, HoldState::kVoided);
+      return ReplyFor(*hold);
+    }
+    const bool nothing_charged =
+        hold->state == HoldState::kVoided || hold->state == HoldState::kExpiredVoid;
+    return ReplyFor(*hold, nothing_charged ? Deny::kNone : Deny::kClosed);
+  }
+  if (at_us_ - op.request_id.unix_ms() * 1000 > policy_.id_max_age_us) {
+    return Refuse(Deny::kInvalid);
+  }
+  // A tombstone: a delayed authorize of this id must not open a hold any more.
+  Hold tombstone;
+  tombstone.id = op.request_id;
+  tombstone.workspace = op.workspace;
+  tombstone.state = HoldState::kVoided;
+  tombstone.created_us = at_us_;
+  tombstone.closed_us = at_us_;
+  const Hold& stored = state_.holds.emplace(op.request_id, std::move(tombstone)).first->second;
+  out_.new_holds.push_back(op.request_id);
+  return ReplyFor(stored);
+}
+
+}  // namespace tollgate::billing
