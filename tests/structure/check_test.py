@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Each rule of check.py finds what it is there for, and leaves its neighbours alone."""
+"""Each rule of check.py fires on a bad sample and stays silent on a good one."""
 import os
 import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import check  # noqa: E402
+import rules_citations  # noqa: E402
+import rules_layout  # noqa: E402
+import rules_text  # noqa: E402
 
 
 def found(rule, path, text, known=lambda name: True):
@@ -17,13 +20,13 @@ def include(path, name):
 
 
 class Includes(unittest.TestCase):
-    def test_a_lower_row_does_not_see_a_higher_one(self):
+    def test_a_lower_layer_does_not_include_a_higher_one(self):
         self.assertTrue(include("common/base/a.h", "common/http/b.h"))
         self.assertTrue(include("common/rpc/a.h", "common/host/b.h"))
         self.assertFalse(include("common/http/a.h", "common/base/b.h"))
         self.assertFalse(include("common/http/a.cc", "common/http/b.h"))
 
-    def test_nobody_reaches_into_a_neighbour(self):
+    def test_services_and_gateway_do_not_include_each_other(self):
         self.assertTrue(include("common/host/a.cc", "services/auth/a.h"))
         self.assertTrue(include("common/host/a.cc", "gateway/edge/a.h"))
         self.assertTrue(include("gateway/gateway_module.cc", "services/auth/a.h"))
@@ -35,6 +38,12 @@ class Includes(unittest.TestCase):
     def test_product_does_not_include_tests(self):
         self.assertTrue(include("common/http/a.cc", "tests/support/http.h"))
         self.assertFalse(include("common/http/a_test.cc", "tests/support/http.h"))
+
+    def test_product_does_not_include_helpers_of_tests(self):
+        self.assertTrue(include("common/rpc/a.cc", "common/runtime/testing/loops.h"))
+        self.assertTrue(include("gateway/gateway_module.cc", "gateway/testing/fakes.h"))
+        self.assertFalse(include("common/rpc/a_test.cc", "common/runtime/testing/loops.h"))
+        self.assertFalse(include("common/rpc/testing/b.cc", "common/runtime/testing/loops.h"))
 
     def test_domain_is_pure(self):
         self.assertTrue(include("services/billing/domain/ledger.h", "common/sql/sql.h"))
@@ -50,24 +59,24 @@ class Includes(unittest.TestCase):
 
     def test_paths_start_at_the_top(self):
         self.assertTrue(found(check.check_includes, "common/base/a.cc", '#include "a.h"'))
-        self.assertTrue(found(check.check_includes, "common/base/a.cc", '#include "common/base/gone.h"', lambda _: False))
+        self.assertTrue(found(check.check_includes, "common/base/a.cc", '#include "common/base/no.h"', lambda _: False))
 
 
 class Lengths(unittest.TestCase):
     def test_files_and_lines(self):
-        self.assertTrue(found(check.check_lengths, "common/base/a.cc", "x;\n" * (check.MAX_LINES + 1)))
-        self.assertFalse(found(check.check_lengths, "common/base/a_test.cc", "x;\n" * (check.MAX_LINES + 1)))
+        self.assertTrue(found(check.check_lengths, "common/base/a.cc", "x;\n" * (rules_text.MAX_LINES + 1)))
+        self.assertFalse(found(check.check_lengths, "common/base/a_test.cc", "x;\n" * (rules_text.MAX_LINES + 1)))
         self.assertTrue(found(check.check_lengths, "common/base/a.cc", "x" * 101))
         self.assertFalse(found(check.check_lengths, "common/base/a.cc", 'auto s = R"(\n' + "x" * 101 + '\n)";'))
         self.assertTrue(found(check.check_lengths, "common/base/a.cc", 'auto s = R"(x)";\n' + "x" * 101))
 
     def test_functions_also_with_long_signatures(self):
-        body = "  x();\n" * check.MAX_FUNCTION_LINES
+        body = "  x();\n" * rules_text.MAX_FUNCTION_LINES
         self.assertTrue(found(check.check_lengths, "common/base/a.cc", "void F() {\n" + body + "}\n"))
         self.assertTrue(found(check.check_lengths, "common/base/a.cc", "void F(int a,\n       int b) {\n" + body + "}\n"))
         self.assertTrue(found(check.check_lengths, "common/base/a.h", "class A {\n  void F() {\n" + body + "  }\n};\n"))
 
-    def test_many_short_functions_are_fine(self):
+    def test_many_short_functions_are_allowed(self):
         text = "class A {\n" + "  void F() {\n    x();\n  }\n" * 60 + "};\n"
         self.assertFalse(found(check.check_lengths, "common/base/a.cc", text))
 
@@ -115,7 +124,7 @@ class Pages(unittest.TestCase):
     def test_readmes(self):
         self.assertEqual([p for p, _, _ in check.check_readmes({"common/x/a.cc", "common/README.md"})], ["common/x"])
 
-    def test_pages_name_what_is_there(self):
+    def test_pages_name_paths_that_exist(self):
         there = {"common/http", "docs/a.md"}.__contains__
         self.assertTrue(found(check.check_pages, "docs/b.md", "see `common/gone.cc`", there))
         self.assertFalse(found(check.check_pages, "docs/b.md", "see `common/http` and `docs/{a}.md`, `x/y`", there))
@@ -126,6 +135,128 @@ class Pages(unittest.TestCase):
         for docs, count in ((right, 0), (wrong, 1), ("", 1)):
             pages = {"common/error/error.cc": code, "docs/errors.md": docs}
             self.assertEqual(len(list(check.check_error_table(pages.__getitem__))), count)
+
+
+class Phrases(unittest.TestCase):
+    def test_refused_phrases_name_their_replacement(self):
+        for text, instead in (("a key that can not be checked", "cannot"), ("while auth is away", "unreachable"),
+                              ("the client has gone", "disconnected"), ("never unheard", "receives"),
+                              ("if (!MayGoOn(x))", "ContinueOrRefuse"), ("cache.Fly(key)", "Start")):
+            self.assertIn(instead, "".join(found(check.check_phrases, "gateway/a.cc", text)), text)
+
+    def test_plain_text_passes(self):
+        for text in ("cannot", "the limiter is unreachable", "a right-away answer", "on the fly", "Understanding("):
+            self.assertFalse(found(check.check_phrases, "gateway/a.cc", text), text)
+        self.assertFalse(found(check.check_phrases, "tests/clients/package-lock.json", "can not"))
+
+
+class MoneyNames(unittest.TestCase):
+    def test_protos(self):
+        for bad in ("int64 paid = 2;", "optional int64 cap = 6;", "  int64 month_spent = 8;"):
+            self.assertTrue(found(check.check_money_names, "proto/tollgate/billing/v1/billing.proto", bad), bad)
+        for good in ("int64 paid_nano_usd = 2;", "int64 open_holds = 3;", "int64 held_retry_ms = 4;", "int32 cap = 5;"):
+            self.assertFalse(found(check.check_money_names, "proto/tollgate/billing/v1/billing.proto", good), good)
+
+    def test_domain_headers(self):
+        for bad in ("int64_t amount = 0;", "void Grow(Hold& hold, int64_t amount);", "std::optional<int64_t> cap;",
+                    "int64_t Room(const std::optional<int64_t>& cap, int32_t month);"):
+            self.assertTrue(found(check.check_money_names, "services/billing/domain/a.h", bad), bad)
+        for good in ("int64_t amount_nano_usd = 0;", "int64_t now_us;  // held", "int64_t available() const;"):
+            self.assertFalse(found(check.check_money_names, "services/billing/domain/a.h", good), good)
+        self.assertFalse(found(check.check_money_names, "gateway/a.h", "int64_t amount = 0;"))
+
+
+class Layout(unittest.TestCase):
+    def test_a_test_is_named_after_a_source_beside_it(self):
+        there = {"common/a/inbox.cc", "common/a/link_queue.h"}.__contains__
+        for good in ("inbox_test.cc", "inbox_full_test.cc", "link_queue_test.cc", "link_queue_two_loops_test.cc"):
+            self.assertFalse(found(check.check_test_name, "common/a/" + good, "", there), good)
+        for bad in ("rpc_test.cc", "link_test.cc", "full_inbox_test.cc"):
+            self.assertTrue(found(check.check_test_name, "common/a/" + bad, "", there), bad)
+        self.assertFalse(found(check.check_test_name, "tests/contract/contract_test.cc", "", there))
+
+    def test_every_service_has_the_same_shape(self):
+        def service(name, folders):
+            top = ("CMakeLists.txt", "README.md", "main.cc", f"{name}_module.cc", f"{name}_module.h")
+            return {f"services/{name}/{file}" for file in top} | {f"services/{name}/{f}/a.cc" for f in folders}
+
+        files = set().union(*(service(name, {"domain", "rpc", "storage"}) for name in rules_layout.SERVICES
+                              if name != "dashboard"), service("dashboard", {"http"}))
+        self.assertFalse(list(check.check_services(files)))
+        self.assertFalse(list(check.check_services(files | {"services/billing/commit/a.cc"})))
+        for wrong in (files - {"services/auth/main.cc"}, files - {"services/auth/rpc/a.cc"},
+                      files - {"services/dashboard/http/a.cc"}, files | {"services/auth/keys.cc"},
+                      files | {"services/auth/commit/a.cc"}):
+            self.assertEqual(len(list(check.check_services(wrong))), 1)
+
+
+class Citations(unittest.TestCase):
+    TREE = {
+        "README.md": "# Tollgate\n",
+        "docs/contract.md": "# Contract\n## Errors\n### Cases of 400 `bad_request`\n## Limits\n",
+        "docs/decisions.md": "# Decisions\n## Money\n1. **One.** x\n2. **Two.** x\n3. **Three.** x\n",
+        "docs/design/wire.md": "# Wire\n## 2. Chat\n### 2.4 Reasoning text\n## 8. Catalog: `GET /v1/models`\n",
+        "docs/design/ledger.md": "# Ledger\n## 1. Unit\n| **I6** Ids unique | x |\n",
+        "docs/design/hostile-inputs.md": "# Hostile\n| # | x |\n| H49 | x |\n| H50 | x |\n",
+        "docs/design/performance.md": "# Performance\n## Large prompts\n1. First\n2. Second\n",
+        "docs/adr/0003-hash-chain.md": "# 3. Chain\n",
+        "common/a/README.md": "# a\n",
+    }
+
+    def messages(self, path, text):
+        pages = rules_citations.Pages(self.TREE, self.TREE.__getitem__)
+        return [message for _, message in check.check_citations(path, text, pages)]
+
+    def check_all(self, path, good, bad):
+        for text in good:
+            self.assertEqual(self.messages(path, text), [], text)
+        for text in bad:
+            self.assertTrue(self.messages(path, text), text)
+
+    def test_pages_are_named_by_their_path(self):
+        self.check_all("common/a/a.cc", ["// docs/design/wire.md", "// README.md", "// CONTRIBUTING.md",
+                                         "// https://x.org/a/guide.md", 'x = "/README.md"'],
+                       ["// wire.md", "// docs/wire.md", "// decisions.md", "// reliability.md", "// reliability 1.4",
+                        "// docs/design/gone.md", "// gateway-spec, rule 3", "// spec: docs/contract.md"])
+        self.check_all("docs/design/ledger.md", ["wire.md", "[decisions.md](../decisions.md)", "see ../contract.md"],
+                       ["decisions.md", "../wire.md"])
+
+    def test_sections_exist(self):
+        self.check_all("common/a/a.cc",
+                       ["// docs/design/wire.md 2.4", "// docs/design/wire.md 2, 2.4 and 8.",
+                        "// docs/design/wire.md 2-8", "// docs/design/wire.md section 8", "// docs/design/wire.md\n// 2.4", "// docs/design/wire.md",
+                        "// docs/design/ledger.md 1, docs/design/wire.md 8", "// docs/design/performance.md, point 2"],
+                       ["// docs/design/wire.md 9", "// docs/design/wire.md 2, 2.5", "// docs/design/wire.md\n// 2.5",
+                        "// docs/design/wire.md section 3", "// docs/contract.md 3", "// docs/design/wire.md 2 to 7",
+                        "// docs/design/performance.md, point 3"])
+        self.check_all("docs/contract.md", ["[design/wire.md](design/wire.md) 2.4"], ["[wire](design/wire.md) 2.5"])
+
+    def test_titles_exist(self):
+        self.check_all("common/a/a.cc",
+                       ['// docs/contract.md "Errors"', '// docs/contract.md "Errors" and "Limits".',
+                        '// docs/contract.md "Cases of 400 bad_request" 1', '// docs/decisions.md "Money"',
+                        '// docs/design/performance.md, "Large\n// prompts"',
+                        '// docs/design/wire.md "Reasoning text"'],
+                       ['// docs/contract.md "Error"', '// docs/contract.md "Errors" and "Limit"'])
+
+    def test_decisions_exist(self):
+        self.check_all("common/a/a.cc", ["// decision 3", "// decisions 1, 2 and 3.", "// decisions 1-3",
+                                         "// Decision 2:", "// decisions 1 to 3;", "// docs/decisions.md 3", "// a decision",
+                                         "// (decision\n// 2)"],
+                       ["// decision 4", "// decisions 1, 4", "// decisions 2 to 5", "// docs/decisions.md 7",
+                        "// (decision\n// 9)"])
+
+    def test_rows_invariants_and_records_exist(self):
+        self.check_all("common/a/a_test.cc", ["// H49, H50", "// invariant I6", "// ADR 0003", "// docs/adr/0003"],
+                       ["// H51", "// invariant I7", "// invariants I6 and I8", "// ADR 0004", "// docs/adr/0009"])
+        self.check_all("docs/a.md", ["an H1 heading"], [])
+
+    def test_links_resolve(self):
+        self.check_all("docs/README.md",
+                       ["[x](contract.md#errors)", "[x](contract.md#cases-of-400-bad_request)", "[x](adr/)",
+                        "[x](design/wire.md#8-catalog-get-v1models)", "[x](https://x.org/a.md)",
+                        "[x](../README.md)"],
+                       ["[x](gone.md)", "[x](contract.md#error)", "[x](#errors)", "[x](gone/)"])
 
 
 if __name__ == "__main__":
