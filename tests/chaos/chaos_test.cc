@@ -1,7 +1,7 @@
 // kill -9 of a random process of the TCP cluster in mid-stream under load, again and again;
 // afterwards the books must agree with what the simulated engine produced, request by request.
-// reliability.md 1.5 and 1.6. Once with SQLite as the store, once with PostgreSQL, whose whole
-// server is killed as well.
+// See docs/design/ledger.md 5 and 6. Once with SQLite as the store, once with PostgreSQL, whose
+// whole server is killed as well.
 //
 // TOLLGATE_CHAOS_KILLS sets the number of kills of each (a few when not set, 50 for the full run),
 // TOLLGATE_CHAOS_SEED the seed.
@@ -178,7 +178,7 @@ void ChaosTest::CheckCharge(const Attempt& attempt, const std::vector<SimRequest
   }
   EXPECT_GE(charged, 0);
   EXPECT_LE(charged, most) << "charged more than was produced";
-  // What reached the caller is paid, whoever was killed (decisions 7).
+  // What reached the caller is paid, whoever was killed (decision 7).
   if (attempt.seen_tokens > 0 && !produced.empty()) {
     EXPECT_GE(charged, Charge(produced.front().prompt_tokens, attempt.seen_tokens))
         << "what was delivered is lost: " << attempt.seen_tokens << " tokens";

@@ -251,7 +251,7 @@ std::vector<Case> Refusals() {
   };
 }
 
-// What engines do, and what callers are told: wire.md 10.1, decisions 22.
+// What engines do, and what callers are told: docs/design/wire.md 10.1, decision 22.
 std::vector<Case> Engines() {
   struct Row {
     const char* what;
@@ -296,7 +296,7 @@ std::vector<Case> Engines() {
   return cases;
 }
 
-// Framing comes before everything (decisions 16); the table of all forms is
+// Framing comes before everything (decision 16); the table of all forms is
 // common/http/hostile_test.cc.
 std::vector<Case> Framing() {
   const std::string post = "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n";

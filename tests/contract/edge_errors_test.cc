@@ -51,7 +51,7 @@ class EdgeErrorTest : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Errors, EdgeErrorTest, ::testing::Values("allinone", "tcp"),
                          [](const auto& info) { return info.param; });
 
-TEST_P(EdgeErrorTest, BodiesAboveTheLimit) {  // decisions 19
+TEST_P(EdgeErrorTest, BodiesAboveTheLimit) {  // decision 19
   for (const EndpointForm& form : EndpointForms()) {
     for (const char* id : {"", "too.large"}) {
       SCOPED_TRACE(form.path + " " + id);
@@ -132,7 +132,7 @@ TEST_P(EdgeErrorTest, Models) {
       SCOPED_TRACE(std::string(method) + " " + path);
       Expect(Http(target().port, method, path), "not_found", Family::kOpenAi);
     }
-    // Public: no key is bad enough (decisions 13), and x-api-key is nothing here (decisions 12).
+    // Public: no key is bad enough (decision 13), and x-api-key is nothing here (decision 12).
     const std::string all = Http(target().port, "GET", path).body;
     EXPECT_NE(all.find("sim/model"), std::string::npos);
     for (const char* key : {"disabled", "revoked", "broke", "nobody"}) {

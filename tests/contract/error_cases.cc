@@ -11,7 +11,7 @@ using Cases = std::vector<ErrorCase>;
 
 std::string Marked(const std::string& text) { return std::string(kEngineMark) + " " + text; }
 
-// "Authentication", decisions 11-13 and 16.
+// "Authentication", decisions 11 to 13 and 16.
 void Credentials(const EndpointForm& form, Cases& cases) {
   const bool messages = form.family == Family::kMessages;
   const std::pair<const char*, HeaderList> rows[] = {
@@ -44,7 +44,7 @@ void Credentials(const EndpointForm& form, Cases& cases) {
                    .caller = Caller::kNarrow,
                    .ask = {.model = "sim/model"}});
   if (messages) return;
-  // Elsewhere x-api-key is as good as nothing (decisions 12): "$key" is the caller's.
+  // Elsewhere x-api-key is as good as nothing (decision 12): "$key" is the caller's.
   cases.push_back({.name = "ApiKeyHeaderIsIgnored",
                    .row = "invalid_api_key",
                    .caller = Caller::kNobody,
@@ -79,7 +79,7 @@ struct BadBody {
   std::string param;
 };
 
-// "Cases of 400 bad_request", "Endpoints" rules 3 and 4, decisions 17-19.
+// "Cases of 400 bad_request", "Endpoints" rules 3 and 4, decisions 17 to 19.
 std::vector<BadBody> BadBodies(const EndpointForm& form) {
   const std::string model = R"({"model":)" + JsonQuoted(form.model);
   const std::string fine = form.Body({});
@@ -172,7 +172,7 @@ void BadRequests(const EndpointForm& form, Cases& cases) {
   if (!form.generates) cases.pop_back();  // counting is there to find that out
 }
 
-// decisions 3, and "Limits".
+// See decision 3, and "Limits".
 void MoneyAndLimits(const EndpointForm& form, Cases& cases) {
   const auto add = [&](const char* name, const char* row, Caller caller) {
     const std::string wait = std::string(row) == "insufficient_credits" ? "" : "*";
@@ -187,7 +187,7 @@ void MoneyAndLimits(const EndpointForm& form, Cases& cases) {
   add("CapReached", "insufficient_credits", Caller::kCapped);
 }
 
-// What an engine does: wire.md 10.1, decisions 22.
+// What an engine does: docs/design/wire.md 10.1, decision 22.
 void Engines(const EndpointForm& form, Cases& cases) {
   if (!form.generates) return;
   struct Row {
@@ -246,7 +246,7 @@ void Engines(const EndpointForm& form, Cases& cases) {
                    .retry_after = "?"});
 }
 
-// In a stream, before the first token: still a JSON error with its status (decisions 25).
+// In a stream, before the first token: still a JSON error with its status (decision 25).
 void EngineStreams(const EndpointForm& form, Cases& cases) {
   if (!form.generates || !form.streams) return;
   const std::pair<const char*, const char*> rows[] = {
@@ -267,7 +267,7 @@ void EngineStreams(const EndpointForm& form, Cases& cases) {
 }
 
 // "context_length_exceeded": whatever status the engine gives it, and in the words that agents look
-// for (decisions 32).
+// for (decision 32).
 void ContextLengths(const EndpointForm& form, Cases& cases) {
   if (!form.generates) return;
   const std::string vllm =

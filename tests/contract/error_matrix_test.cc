@@ -1,6 +1,6 @@
 // Every row of the error catalog over every inference endpoint, produced for real and held to the
 // letter: status, code, type, param, headers, Retry-After, request_id, and that nothing of what the
-// engine said gets out. spec: gateway-spec.md "Errors", docs/errors.md.
+// engine said gets out. See docs/contract.md "Errors", docs/errors.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -145,7 +145,7 @@ std::vector<Spelling> SpellingsOf(const NumericParameter& parameter) {
       {parameter.low, true}, {"1", true},      {"1.0", true},    {"1e0", true}, {"10.00E-1", true},
       {"\"1\"", false},      {"\"\"", false},  {"true", false},  {"[]", false}, {"[1]", false},
       {"{}", false},         {"1e400", false}, {"-1e400", false}};
-  // Absent (decisions 17).
+  // Absent (decision 17).
   list.push_back({"null", !parameter.required});
   if (!parameter.high.empty()) list.push_back({parameter.high, true});
   if (!parameter.below.empty()) list.push_back({parameter.below, false});

@@ -1,5 +1,5 @@
-// Every numeric parameter of every endpoint, with what it may be. spec: gateway-spec.md, general
-// rule 3; wire.md 2.1, 3, 4, 5.1, 6.1; decisions 17, 18.
+// Every numeric parameter of every endpoint, with what it may be. See docs/contract.md, general
+// rule 3; docs/design/wire.md 2.1, 3, 4, 5.1, 6.1; decisions 17, 18.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Numbers and JSON as callers may send them, over every endpoint and for real: what is good runs,
-// what is not is a 400 bad_request that names the parameter. spec: gateway-spec.md general rule 3
+// what is not is a 400 bad_request that names the parameter. See docs/contract.md, general rule 3
 // and "Cases of 400"; decisions 16 to 19.
 #include <gtest/gtest.h>
 

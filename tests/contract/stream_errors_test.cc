@@ -1,5 +1,5 @@
 // Failures after the stream has started, in each family's manner: an error event, no normal end,
-// and nothing of the engine's words. spec: decisions.md 23, wire.md 1.1.
+// and nothing of the engine's words. See decision 23, docs/design/wire.md 1.1.
 #include <gtest/gtest.h>
 
 #include <functional>

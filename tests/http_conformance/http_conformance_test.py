@@ -175,7 +175,7 @@ class Manners:
         return found[0] if found else None
 
     def expect_abort(self, tag, leave):
-        """The engine must stop within 500 ms of the client's leaving (decisions 7)."""
+        """The engine must stop within 500 ms of the client's leaving (decision 7)."""
         deadline = time.monotonic() + 10
         while not (self.engine_request(tag) or {}).get("running"):
             self.assertLess(time.monotonic(), deadline)

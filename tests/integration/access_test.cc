@@ -1,4 +1,4 @@
-// Keys, limits and refusals before any engine. decisions 11-22.
+// Keys, limits and refusals before any engine. See decisions 11 to 22.
 #include <chrono>
 #include <cstdlib>
 

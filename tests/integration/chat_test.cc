@@ -1,4 +1,5 @@
-// Chat completions through the whole product: shapes, tools, reasoning, usage. wire.md section 2.
+// Chat completions through the whole product: shapes, tools, reasoning, usage. See
+// docs/design/wire.md 2.
 #include "tests/integration/system_test.h"
 
 namespace tollgate::test {

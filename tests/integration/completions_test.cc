@@ -1,5 +1,5 @@
 // Legacy completions through the whole product: shapes, several prompts, echo, log probabilities,
-// best_of, ids outside the catalog. wire.md section 3, decisions 18, 20, 23, 30.
+// best_of, ids outside the catalog. See docs/design/wire.md 3, decisions 18, 20, 23, 30.
 #include <set>
 
 #include "tests/integration/system_test.h"
@@ -137,7 +137,7 @@ TEST_P(CompletionsTest, TokenIdsAreCountedExactly) {
   EXPECT_EQ(
       Complete(key, R"(,"max_tokens":1)", "[5,6,7]").json()["usage"]["prompt_tokens"].integer(), 3);
   EXPECT_EQ(SpentOf(key), Charge(3, 1));
-  // The engine says nothing, or nonsense: the own count is charged (decisions 9).
+  // The engine says nothing, or nonsense: the own count is charged (decision 9).
   for (const char* usage : {"none", "absurd"}) {
     const ApiKey own = Customer();
     const Json body =
@@ -220,7 +220,7 @@ TEST_P(CompletionsTest, BestOfIsPaidForThoughNotShown) {
               "best_of");
 }
 
-TEST_P(CompletionsTest, WithoutCreditForBestOfNoEngineHearsOfIt) {  // decisions 1
+TEST_P(CompletionsTest, WithoutCreditForBestOfNoEngineHearsOfIt) {  // decision 1
   // Enough for the input and one slice of 4096 tokens, not for 128 answers of 1000.
   const int64_t credit = Charge(100, 10'000);
   const ApiKey key = Customer(credit);
@@ -243,7 +243,7 @@ TEST_P(CompletionsTest, OtherModelsPointToChat) {
               "invalid_request_error", "prompt");
 }
 
-TEST_P(CompletionsTest, MaxTokensZeroEchoesForFree) {  // decisions 30
+TEST_P(CompletionsTest, MaxTokensZeroEchoesForFree) {  // decision 30
   const ApiKey key = Customer();
   const std::string tag = NewTag();
   const Json body = Complete(key, R"(,"max_tokens":0,"echo":true,"x_sim":{"tag":")" + tag + "\"}",
@@ -261,7 +261,7 @@ TEST_P(CompletionsTest, MaxTokensZeroEchoesForFree) {  // decisions 30
   EXPECT_EQ(SpentOf(key), 0);
 }
 
-TEST_P(CompletionsTest, ABrokenStreamEndsWithAnErrorAndWithoutDone) {  // decisions 23
+TEST_P(CompletionsTest, ABrokenStreamEndsWithAnErrorAndWithoutDone) {  // decision 23
   const SseStream stream =
       Stream(Customer(), R"(,"x_sim":{"tokens":9,"token_ms":5,"cut_after_tokens":4})");
   ASSERT_EQ(stream.head.status, 200);
@@ -269,7 +269,7 @@ TEST_P(CompletionsTest, ABrokenStreamEndsWithAnErrorAndWithoutDone) {  // decisi
   EXPECT_EQ(stream.events.back().json()["error"]["code"].str(), "server_error");
 }
 
-TEST_P(CompletionsTest, SeveralPromptsThatBreakOffAreAllPaidFor) {  // decisions 7
+TEST_P(CompletionsTest, SeveralPromptsThatBreakOffAreAllPaidFor) {  // decision 7
   const ApiKey key = Customer();
   const SseStream stream = Stream(key, R"(,"x_sim":{"tokens":9,"token_ms":5,"cut_after_tokens":4})",
                                   "[[1,2,3],[4,5,6,7]]");
@@ -284,7 +284,7 @@ TEST_P(CompletionsTest, WhatDoesNotFitIsToldWithNumbers) {
   EXPECT_NE(answer.body.find("maximum context length is 131072 tokens"), std::string::npos);
 }
 
-TEST_P(CompletionsTest, IdsOutsideTheCatalogNeedTerms) {  // decisions 20
+TEST_P(CompletionsTest, IdsOutsideTheCatalogNeedTerms) {  // decision 20
   const ApiKey key = Customer();
   ExpectError(Complete(key, "", "\"x\"", "outside/model"), 404, "model_unavailable",
               "not_found_error");

@@ -1,5 +1,5 @@
 // POST /v1/messages/count_tokens through the whole product: what it says is what the request is
-// billed for. wire.md 6.4 and 10.3, decisions 7, 16, 30.
+// billed for. See docs/design/wire.md 6.4 and 10.3, decisions 7, 16, 30.
 #include <array>
 #include <cstdlib>
 

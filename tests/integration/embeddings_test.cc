@@ -1,5 +1,5 @@
 // Embeddings through the whole product: both forms to the last bit, whatever the engine sends, and
-// the price of the input alone. wire.md section 4, decisions 8-10.
+// the price of the input alone. See docs/design/wire.md 4, decisions 8 to 10.
 #include <cstring>
 
 #include "tests/integration/system_test.h"
@@ -130,7 +130,7 @@ TEST_P(EmbeddingsTest, CreditForTheInputIsEnough) {
               "insufficient_credits", "permission_error");
 }
 
-TEST_P(EmbeddingsTest, UsageThatCanNotBeTrueIsNotCharged) {  // decisions 9
+TEST_P(EmbeddingsTest, UsageThatCanNotBeTrueIsNotCharged) {  // decision 9
   // The gateway's own count: exact for token ids, an estimate for text.
   const ApiKey ids = Customer();
   EXPECT_EQ(Embed(ids, "[1,2,3,4,5]", R"(,"x_sim":{"usage":"none"})").json()["usage"].Dump(),

@@ -1,4 +1,5 @@
-// Engines that fail, and what the caller sees and pays. wire.md 10.1, decisions 7, 22-25.
+// Engines that fail, and what the caller sees and pays. See docs/design/wire.md 10.1, decisions 7,
+// 22 to 25.
 #include <unistd.h>
 
 #include <sstream>
@@ -74,7 +75,7 @@ TEST_P(FaultsTest, ContextLengthIsRecognisedUnderAnyStatusAndGivesTheNumbers) {
   EXPECT_EQ(SpentOf(key), 0);
 }
 
-// decisions 32: each family in the words that its agents look for, with real numbers only.
+// Decision 32: each family in the words that its agents look for, with real numbers only.
 TEST_P(FaultsTest, OverflowsAreWordedForEachFamily) {
   struct Case {
     const char* engine;  // its error's message

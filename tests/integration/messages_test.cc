@@ -1,5 +1,5 @@
-// The Messages surface through the whole product: shapes, streams, tools, endings, errors. wire.md
-// section 6; decisions 4, 8, 12, 23, 25, 26, 30, 33.
+// The Messages surface through the whole product: shapes, streams, tools, endings, errors. See
+// docs/design/wire.md 6; decisions 4, 8, 12, 23, 25, 26, 30, 33.
 #include "tests/integration/system_test.h"
 #include "tests/support/protocol/messages_checker.h"
 
@@ -94,7 +94,7 @@ TEST_P(MessagesTest, MessageStartTellsThePromptAndCacheReadsAreCountedApart) {
   EXPECT_NE(bytes.find(counters, start + 1), std::string::npos) << "and again in message_delta";
 }
 
-TEST_P(MessagesTest, EveryFormOfTheKeyAndNoNeedOfAVersion) {  // decisions 12
+TEST_P(MessagesTest, EveryFormOfTheKeyAndNoNeedOfAVersion) {  // decision 12
   const ApiKey key = Customer();
   const std::string body = Body(R"(,"x_sim":{"tokens":2})");
   const std::pair<const char*, HeaderList> forms[] = {
@@ -214,14 +214,14 @@ TEST_P(MessagesTest, AStopSequenceIsTold) {
 
 TEST_P(MessagesTest, BudgetsThatEnd) {
   const ApiKey key = Customer();
-  // Inside the reasoning: only the thinking block (wire.md 6.2).
+  // Inside the reasoning: only the thinking block (docs/design/wire.md 6.2).
   const HttpResponse thought = cluster().Post(
       key, kPath,
       R"({"model":"sim/model","max_tokens":3,"messages":[{"role":"user","content":"q"}],"x_sim":{"tokens":4,"reasoning_tokens":6}})");
   EXPECT_EQ(thought.json()["content"].size(), 1u) << thought.body;
   EXPECT_EQ(thought.json()["content"][0]["type"].str(), "thinking");
   EXPECT_EQ(thought.json()["stop_reason"].str(), "max_tokens");
-  // Nothing asked for: no engine, no charge (decisions 30).
+  // Nothing asked for: no engine, no charge (decision 30).
   const ApiKey idle = Customer();
   for (const char* stream : {"false", "true"}) {
     const HttpResponse nothing = cluster().Post(
@@ -237,7 +237,7 @@ TEST_P(MessagesTest, BudgetsThatEnd) {
   EXPECT_EQ(SpentOf(idle), 0);
 }
 
-TEST_P(MessagesTest, CreditThatEndsInMidStreamEndsTheAnswerWithMaxTokens) {  // decisions 4
+TEST_P(MessagesTest, CreditThatEndsInMidStreamEndsTheAnswerWithMaxTokens) {  // decision 4
   const int64_t credit = Charge(80, 300);
   const ApiKey key = Customer(credit);
   const Checked stream = Stream(key, R"(,"x_sim":{"tokens":3000,"token_ms":1})");
@@ -248,7 +248,7 @@ TEST_P(MessagesTest, CreditThatEndsInMidStreamEndsTheAnswerWithMaxTokens) {  // 
   EXPECT_EQ(SpentOf(key, credit), Charge(stream.usage->prompt, stream.usage->completion));
 }
 
-TEST_P(MessagesTest, EnginesThatBreakEndTheStreamWithAnErrorEvent) {  // decisions 23
+TEST_P(MessagesTest, EnginesThatBreakEndTheStreamWithAnErrorEvent) {  // decision 23
   const char* const kScripts[] = {
       R"(,"x_sim":{"tokens":50,"cut_after_tokens":7,"token_ms":2})",
       R"(,"x_sim":{"tokens":50,"in_stream_error":"secret words","in_stream_error_after":7})",
@@ -291,7 +291,7 @@ TEST_P(MessagesTest, ErrorsBeforeTheStreamAreTheFamilysEnvelope) {
   EXPECT_EQ(SpentOf(key), 0);
 }
 
-TEST_P(MessagesTest, ErrorsEchoTheRequestIdThatCame) {  // gateway-spec.md "Envelopes"
+TEST_P(MessagesTest, ErrorsEchoTheRequestIdThatCame) {  // docs/contract.md "Envelopes"
   const ApiKey key = Customer();
   HeaderList headers = key.headers();
   HttpResponse answer = Http(cluster().port(), "POST", kPath, headers, "{}");
@@ -302,7 +302,7 @@ TEST_P(MessagesTest, ErrorsEchoTheRequestIdThatCame) {  // gateway-spec.md "Enve
   EXPECT_EQ(answer.header("request-id"), "mine-1");
 }
 
-TEST_P(MessagesTest, ImagesNeedAModelThatSees) {  // gateway-spec.md, general rule 4
+TEST_P(MessagesTest, ImagesNeedAModelThatSees) {  // docs/contract.md, general rule 4
   const ApiKey key = Customer();
   const std::string tag = NewTag();
   const std::string image =
@@ -315,8 +315,7 @@ TEST_P(MessagesTest, ImagesNeedAModelThatSees) {  // gateway-spec.md, general ru
   EXPECT_NE(requests[0].body.find("data:image/png;base64,AA=="), std::string::npos);
 }
 
-// An engine that is silent: pings keep the stream alive, also before its first event (decisions
-// 25).
+// An engine that is silent: pings keep the stream alive, also before its first event (decision 25).
 TEST(MessagesPing, ComesWhileTheEngineIsSilent) {
   EngineSim engine(EngineSimOptions{});
   std::string failure;

@@ -1,4 +1,4 @@
-// Money through the whole product, to the nano-USD. decisions 1-10, reliability.md section 1.
+// Money through the whole product, to the nano-USD. See decisions 1 to 10, docs/design/ledger.md.
 #include <atomic>
 #include <thread>
 

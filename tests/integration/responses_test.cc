@@ -1,6 +1,6 @@
 // Responses through the whole product: the cases of the public Open Responses suite that concern a
-// server without memory, endings, faults and money. wire.md section 5, decisions.md 4, 7, 23, 27,
-// 30, 33, 34.
+// server without memory, endings, faults and money. See docs/design/wire.md 5, decisions 4, 7, 23,
+// 27, 30, 33, 34.
 #include "tests/integration/system_test.h"
 #include "tests/support/protocol/responses_checker.h"
 
@@ -127,7 +127,7 @@ TEST_P(ResponsesTest, ToolCallingThereAndBack) {
   EXPECT_EQ(messages[2]["content"].str(), "foggy");
 }
 
-TEST_P(ResponsesTest, ImagesNeedAModelThatSees) {  // decisions.md 34
+TEST_P(ResponsesTest, ImagesNeedAModelThatSees) {  // decision 34
   const ApiKey key = Customer();
   const std::string input = R"([{"type":"message","role":"user","content":[)"
                             R"({"type":"input_text","text":"What do you see?"},)" +
@@ -163,7 +163,7 @@ TEST_P(ResponsesTest, TheBudgetsEndIsIncomplete) {
   }
 }
 
-TEST_P(ResponsesTest, TheCreditsEndIsIncompleteAndPaid) {  // decisions.md 4
+TEST_P(ResponsesTest, TheCreditsEndIsIncompleteAndPaid) {  // decision 4
   const int64_t credit = Charge(60, 40);
   const ApiKey key = Customer(credit);
   const Checked streamed = Streamed(key, "\"hi\"", R"(,"x_sim":{"tokens":2000,"token_ms":0.2})");
@@ -173,7 +173,7 @@ TEST_P(ResponsesTest, TheCreditsEndIsIncompleteAndPaid) {  // decisions.md 4
   EXPECT_EQ(SpentOf(key, credit), Charge(streamed.usage->prompt, streamed.usage->completion));
 }
 
-TEST_P(ResponsesTest, ZeroTokensAnswerWithoutTheEngineAndForFree) {  // decisions.md 30
+TEST_P(ResponsesTest, ZeroTokensAnswerWithoutTheEngineAndForFree) {  // decision 30
   const ApiKey key = Customer();
   const std::string tag = NewTag();
   const std::string more = R"(,"max_output_tokens":0,"x_sim":{"tag":")" + tag + "\"}";
@@ -186,7 +186,7 @@ TEST_P(ResponsesTest, ZeroTokensAnswerWithoutTheEngineAndForFree) {  // decision
   EXPECT_EQ(SpentOf(key), 0);
 }
 
-TEST_P(ResponsesTest, AnEngineThatBreaksMidStreamFailsTheResponse) {  // decisions.md 7, 23
+TEST_P(ResponsesTest, AnEngineThatBreaksMidStreamFailsTheResponse) {  // decisions 7, 23
   const Checked streamed =
       Streamed(Customer(), "\"hi\"", R"(,"x_sim":{"tokens":9,"cut_after_tokens":3})");
   EXPECT_EQ(streamed.ending, Ending::kError);

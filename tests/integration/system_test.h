@@ -22,7 +22,7 @@ inline constexpr int64_t kInputPico = 150'101;
 inline constexpr int64_t kOutputPico = 600'307;
 inline constexpr int64_t kUsd = 1'000'000'000;
 
-// What the rules say: one floor per request (decisions 10).
+// What the rules say: one floor per request (decision 10).
 inline int64_t Charge(int64_t prompt_tokens, int64_t completion_tokens) {
   return (prompt_tokens * kInputPico + completion_tokens * kOutputPico) / 1000;
 }

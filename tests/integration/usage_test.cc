@@ -1,5 +1,5 @@
-// GET /api/v1/usage against requests that were really made, to the nano-USD. decisions 29, "Usage
-// record".
+// GET /api/v1/usage against requests that were really made, to the nano-USD. See decision 29,
+// "Usage record".
 #include <chrono>
 #include <map>
 

@@ -42,7 +42,7 @@ void CopyLimits(const Limits& from, authpb::Limits* to) {
 
 std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
   grpc::ChannelArguments arguments;
-  // Restarted servers are found again at once (pitfalls.md).
+  // Restarted servers are found again at once (docs/design/toolchain.md 2).
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);

@@ -11,8 +11,8 @@
 
 namespace tollgate::test {
 
-// Whose tokenizer endpoints it has (wire.md 10.3); everything else is vLLM's. kSglangOld takes no
-// messages, kNone has no tokenizer.
+// Whose tokenizer endpoints it has (docs/design/wire.md 10.3); everything else is vLLM's.
+// kSglangOld takes no messages, kNone has no tokenizer.
 enum class SimDialect { kVllm, kSglang, kSglangOld, kLlamaCpp, kTgi, kNone };
 
 struct EngineSimOptions {

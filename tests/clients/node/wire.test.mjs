@@ -1,5 +1,5 @@
 // Raw bodies and events against the published components (schemas/openai-subset.json) and the
-// framing rules of wire reference 1.1. Where the published file is stricter than the service that
+// framing rules of docs/design/wire.md 1.1. Where the published file is stricter than the service that
 // it describes, the test says so.
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -20,7 +20,7 @@ const chatTurns = {
   "cut by an engine without usage": [sim({ usage: "none", tokens: 3 })],
 };
 
-// A usage that is not known yet is null, as in the live service (wire reference 2.3, 5.2); the
+// A usage that is not known yet is null, as in the live service (docs/design/wire.md 2.3, 5.2); the
 // published file knows objects only.
 function withoutNullUsage(object) {
   if (object.response) return { ...object, response: withoutNullUsage(object.response) };
@@ -158,7 +158,7 @@ test("wire, embeddings: both formats are as published", async () => {
     const { data } = await bodyOf(
       await post("/v1/embeddings", { ...request, encoding_format: "base64" }));
     for (const [i, { embedding }] of data.entries()) {
-      const bytes = Buffer.from(embedding, "base64"); // little-endian float32 (wire reference 4)
+      const bytes = Buffer.from(embedding, "base64"); // little-endian float32 (docs/design/wire.md 4)
       const numbers = body.data[i].embedding.map((_, at) => bytes.readFloatLE(4 * at));
       assert.equal(bytes.length, 4 * numbers.length);
       assert.deepEqual(numbers, body.data[i].embedding.map(Math.fround));

@@ -155,7 +155,7 @@ Json PlainMessage(const Json& message) {
                   {"name", function["name"]},
                   {"arguments", Json::Parse(function["arguments"].str()).value_or(Json())}}));
   }
-  // Engines read one or the other (wire.md 2.4).
+  // Engines read one or the other (docs/design/wire.md 2.4).
   const bool both = message["reasoning"] == message["reasoning_content"];
   return Said(message["role"].str().c_str(), std::move(texts),
               both ? message["reasoning"] : Json("under one name only"), std::move(calls),

@@ -1,5 +1,5 @@
 // Random conversations, asked in the words of the Messages and the Responses surface, and what an
-// engine must hear of them. spec: wire.md 7.1, 7.3.
+// engine must hear of them. See docs/design/wire.md 7.1, 7.3.
 #pragma once
 
 #include "tests/fuzz/forwarding/requests.h"

@@ -1,6 +1,6 @@
 // Random requests, and what an engine must get of them: the rules of forwarding, written from the
-// documents without looking at the product's tables. spec: wire.md 2.1, 2.4, 3, 10.2; decisions 17,
-// 18, 31.
+// documents without looking at the product's tables. See docs/design/wire.md 2.1, 2.4, 3, 10.2;
+// decisions 17, 18, 31.
 #pragma once
 
 #include <cstdint>

@@ -100,9 +100,10 @@ class ChunkStamp {
 
 bool IsInteger(const Json& value);
 bool OneOf(std::string_view text, const std::vector<std::string_view>& allowed);
-// The chat family's usage object (wire.md 2.5).
+// The chat family's usage object (docs/design/wire.md 2.5).
 AssembledUsage CheckChatUsage(const Json& usage, Findings& find);
-// The OpenAI family's error object, as the last event of a stream (wire.md 1.1). Returns its code.
+// The OpenAI family's error object, as the last event of a stream (docs/design/wire.md 1.1).
+// Returns its code.
 std::string CheckOpenAiError(const Json& event, Findings& find);
 
 }  // namespace tollgate::test

@@ -1,5 +1,5 @@
-// Chat completions: the stream of chunks and the single body. spec: wire.md 1.1, 2.2 to 2.5,
-// decisions 23, 31. Reasoning may come after content: a model may think again.
+// Chat completions: the stream of chunks and the single body. See docs/design/wire.md 1.1, 2.2 to
+// 2.5, decisions 23, 31. Reasoning may come after content: a model may think again.
 #pragma once
 
 #include "tests/support/protocol/assembled.h"

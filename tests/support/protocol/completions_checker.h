@@ -1,4 +1,4 @@
-// Legacy completions: the stream and the single body. spec: wire.md 1.1, 3.
+// Legacy completions: the stream and the single body. See docs/design/wire.md 1.1, 3.
 #pragma once
 
 #include "tests/support/protocol/assembled.h"

@@ -118,7 +118,7 @@ void MessagesChecker::Message(const Json& message, bool whole) {
   }
 }
 
-// What is there overwrites what was said before (wire.md 6.3).
+// What is there overwrites what was said before (docs/design/wire.md 6.3).
 void MessagesChecker::Usage(const Json& usage, bool all) {
   static const std::vector<std::string_view> kInput = {
       "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"};

@@ -1,5 +1,5 @@
-// Messages: the event stream and the single body. spec: wire.md 1.1, 6.2, 6.3, 7.2; gateway-spec.md
-// "Messages-style response" and "Events"; decisions 23, 28, 33.
+// Messages: the event stream and the single body. See docs/design/wire.md 1.1, 6.2, 6.3, 7.2;
+// docs/contract.md "Messages-style response" and "Events"; decisions 23, 28, 33.
 #pragma once
 
 #include "tests/support/protocol/assembled.h"

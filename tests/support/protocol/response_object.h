@@ -1,5 +1,5 @@
-// The response object and its items, as they stand in bodies and in stream events. spec: wire.md
-// 5.2.
+// The response object and its items, as they stand in bodies and in stream events. See
+// docs/design/wire.md 5.2.
 #pragma once
 
 #include "tests/support/protocol/assembled.h"

@@ -1,4 +1,5 @@
-// Responses: the event stream and the single body. spec: wire.md 1.1, 5.2, 5.3; decisions 23, 27.
+// Responses: the event stream and the single body. See docs/design/wire.md 1.1, 5.2, 5.3;
+// decisions 23, 27.
 #pragma once
 
 #include "tests/support/protocol/assembled.h"

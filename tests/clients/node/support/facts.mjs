@@ -67,7 +67,7 @@ export const breaks = [
 ];
 
 // What the gateway answers, and what is asked to get it. A `script` is the engine's: its words stay
-// unheard. `overflow`: agents recognize the message as a prompt that is too long (decisions 32).
+// unheard. `overflow`: agents recognize the message as a prompt that is too long (decision 32).
 export const refusals = [
   { code: "invalid_api_key", status: 401, key: "sk-tollgate-nonsense" },
   { code: "insufficient_credits", status: 402, key: facts.keys.broke },

@@ -27,7 +27,7 @@ export const post = (path, body, headers = {}) => fetch(root + path, {
   },
 });
 
-// The events of a stream as {event, data}. Framing as wire reference 1.1 has it: LF alone, one line
+// The events of a stream as {event, data}. Framing as docs/design/wire.md 1.1 has it: LF alone, one line
 // of data, each event closed by an empty line.
 export async function eventsOf(answer) {
   assert.equal(answer.status, 200);
