@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kDone = "[DONE]\n\n";
 constexpr size_t kKeptForFirstToken = 16 << 10;
 
-// Whether some event carries text: a content member that is not the empty one of the role event.
+// Whether an event carries text: a non-empty content member (the role event has an empty one).
 bool HasText(const std::string& events) {
   constexpr std::string_view kContent = "\"content\":\"";
   for (size_t at = events.find(kContent); at != std::string::npos;

@@ -1,5 +1,5 @@
-// Reads one HTTP answer as it comes, counts the events of a stream and notes when they came. Looks
-// at every byte once and keeps next to none.
+// Reads one HTTP response incrementally, counts the events of a stream and records their times.
+// Visits every byte once and buffers only a few.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class AnswerReader {
  public:
   enum class State { kMore, kDone, kBroken };
   void Start(int64_t due_us);
-  // The next bytes. `counts` tells whether the time now lies within the window.
+  // Consumes the next bytes. `counts`: the current time is within the measurement window.
   State Take(std::string_view data, int64_t now_us, bool counts, LoadReport& report);
   bool ok() const { return status_ == 200 && (!stream_ || finished_); }
   int status() const { return status_; }
@@ -29,9 +29,9 @@ class AnswerReader {
   enum class Part { kHead, kSized, kSize, kData, kDataEnd, kTrailer };
   Part part_ = Part::kHead;
   std::string head_;
-  std::string line_;   // of a chunk's size
-  std::string first_;  // what came before the first token
-  std::string tail_;   // last bytes of the body, to see [DONE]
+  std::string line_;   // of a chunk size
+  std::string first_;  // body before the first token
+  std::string tail_;   // last bytes of the body, to find [DONE]
   int64_t rest_ = 0;
   int64_t due_us_ = 0;
   int64_t last_event_us_ = 0;

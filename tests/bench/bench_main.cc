@@ -1,5 +1,5 @@
 // tollgate-bench: one run of the load generator against one address; prints one JSON object.
-// tests/bench/run.py runs it against everything that is compared.
+// tests/bench/run runs it against every peer of the comparison.
 #include <getopt.h>
 #include <sys/resource.h>
 
@@ -26,11 +26,11 @@ constexpr char kUsage[] =
   --header 'Name: value' may be given several times
   --body-file FILE       the request's JSON body
   --mode M               closed (default), open or streams
-  --connections N        default 32; with open: most at a time
+  --connections N        default 32; with open: the maximum at a time
   --rate R               requests per second, open
   --warmup-ms N          default 500
-  --window-ms N          default 3000: what is counted
-  --pids A,B,…           processes whose CPU time and memory are read
+  --window-ms N          default 3000: the measurement window
+  --pids A,B,…           processes whose CPU time and memory are sampled
 )";
 
 struct Flags {

@@ -63,7 +63,7 @@ Connection* Generator::Open() {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(options_.port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  // Blocking: on the loopback it costs nothing and happens before anything is counted.
+  // Blocking: on loopback it costs nothing and happens before the measurement window.
   if (connect(connection->fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
     if (report_.first_error.empty())
       report_.first_error = std::string("connect: ") + std::strerror(errno);
@@ -94,8 +94,8 @@ bool Generator::Start(Connection& connection, int64_t due_us) {
 }
 
 bool Generator::Send(Connection& connection) {
-  // The request fits the socket's buffer or the server reads it while we wait: sending blocks
-  // shortly.
+  // The request fits the socket buffer or the server reads it meanwhile: sending blocks only
+  // briefly.
   while (connection.sent < options_.request.size()) {
     const ssize_t put = send(connection.fd, options_.request.data() + connection.sent,
                              options_.request.size() - connection.sent, MSG_NOSIGNAL);
@@ -114,7 +114,8 @@ void Generator::Readable(Connection& connection) {
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   const int64_t now = NowUs();
   if (got <= 0) {
-    if (connection.busy) return Finished(connection, false, "connection closed in the answer");
+    if (connection.busy)
+      return Finished(connection, false, "connection closed within the response");
     Drop(connection);
     idle_.erase(std::remove(idle_.begin(), idle_.end(), &connection), idle_.end());
     return;
@@ -152,8 +153,8 @@ void Generator::Finished(Connection& connection, bool ok, const std::string& why
 
 void Generator::StartWhatIsDue(int64_t now_us) {
   if (options_.mode == Mode::kStreams) {
-    // Spread over the warm-up's first half, so that tokens of different streams do not beat
-    // together.
+    // Spread over the first half of the warm-up, so that tokens of different streams do not
+    // coincide.
     const int64_t ramp = std::max<int64_t>(options_.warmup_ms * 1000 / 2, 1);
     while (started_ < options_.connections &&
            now_us >= begin_ + started_ * ramp / options_.connections) {

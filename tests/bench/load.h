@@ -1,5 +1,5 @@
-// The load generator: one thread, epoll, HTTP/1.1 keep-alive connections that all send one and the
-// same request. Closed loop, open loop, or a number of streams that are held open.
+// The load generator: one thread, epoll, HTTP/1.1 keep-alive connections that all send the same
+// request. Closed loop, open loop, or a number of streams that are held open.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 namespace tollgate::bench {
 
 enum class Mode {
-  kClosed,   // every connection asks again as soon as it is answered
-  kOpen,     // requests start at a rate, whatever the answers do
+  kClosed,   // every connection sends its next request after each response
+  kOpen,     // requests start at a fixed rate, independent of responses
   kStreams,  // every connection keeps one long stream; starts are spread over the ramp
 };
 
@@ -20,18 +20,18 @@ struct LoadOptions {
   Mode mode = Mode::kClosed;
   int port = 0;
   std::string request;   // the exact bytes of one request
-  int connections = 32;  // closed and streams; most at a time when open
+  int connections = 32;  // closed, streams; open: the maximum at a time
   double rate = 100;     // requests per second, open
   int64_t warmup_ms = 500;
-  int64_t window_ms = 3000;  // what is counted
-  std::vector<int> pids;     // processes whose CPU time and memory are read at the window's edges
+  int64_t window_ms = 3000;  // the measurement window
+  std::vector<int> pids;     // CPU time and memory are sampled at both ends of the window
 };
 
 struct LoadReport {
   double seconds = 0;
   int64_t requests = 0;  // completed within the window
-  int64_t errors = 0;    // not 200, broken, or a stream without its end
-  int64_t late = 0;      // open loop: could not start for want of a connection
+  int64_t errors = 0;    // not 200, broken off, or a stream without its end
+  int64_t late = 0;      // open loop: not started in time because no connection was free
   int64_t events = 0;    // stream events within the window
   int64_t bytes = 0;
   Histogram latency;        // whole request; open loop: from the time it was due
@@ -40,7 +40,7 @@ struct LoadReport {
   int64_t cpu_us = 0;       // of all pids together within the window
   int64_t rss_before = 0;   // bytes, before the first connection
   int64_t rss_after = 0;    // at the window's end
-  int64_t open_at_end = 0;  // answers that were running at the window's end
+  int64_t open_at_end = 0;  // responses in progress at the window's end
   std::string first_error;
 };
 

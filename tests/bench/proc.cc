@@ -1,4 +1,4 @@
-// What the kernel tells about the processes that are measured.
+// CPU time and memory of the measured processes, from /proc.
 #include <time.h>
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ int64_t CpuUsOf(const std::vector<int>& pids) {
   int64_t ticks = 0;
   for (const int pid : pids) {
     const std::string stat = ReadFile("/proc/" + std::to_string(pid) + "/stat");
-    const size_t name_end = stat.rfind(')');  // the name may hold anything
+    const size_t name_end = stat.rfind(')');  // the name may contain any character
     if (name_end == std::string::npos) continue;
     std::istringstream fields(stat.substr(name_end + 2));
     std::string skipped;

@@ -1,7 +1,7 @@
-// kill -9 of a random process of the TCP cluster in mid-stream under load, again and again;
-// afterwards the books must agree with what the simulated engine produced, request by request.
-// See docs/design/ledger.md 5 and 6. Once with SQLite as the store, once with PostgreSQL, whose
-// whole server is killed as well.
+// Repeated kill -9 of a random process of the TCP cluster, in mid-stream under load; afterwards the
+// ledger must agree with what the simulated engine produced, request by request. Once with SQLite
+// as the store, once with PostgreSQL, whose whole server is killed as well. See
+// docs/design/ledger.md 5 and 6.
 //
 // TOLLGATE_CHAOS_KILLS sets the number of kills of each (a few when not set, 50 for the full run),
 // TOLLGATE_CHAOS_SEED the seed.
@@ -39,7 +39,7 @@ int64_t FromEnvironment(const char* name, int64_t otherwise) {
   return value ? std::atoll(value) : otherwise;
 }
 
-// One request of one customer of its own, so that its charge can be read from the balance.
+// One request by a customer of its own, so that its charge can be read from the balance.
 struct Attempt {
   ApiKey key;
   std::string tag;
@@ -64,7 +64,7 @@ class Load {
     }
   }
   int64_t complete() const { return complete_; }
-  // Those that were begun.
+  // Requests that were sent.
   std::vector<Attempt> Begun() const {
     return {attempts_.begin(),
             attempts_.begin() + static_cast<int64_t>(std::min(next_.load(), attempts_.size()))};
@@ -86,8 +86,8 @@ class Load {
     while (true) {
       stream =
           HttpStream(cluster_.port(), "/v1/chat/completions", attempt.key.headers(), body, 15'000);
-      // Nobody listens while the gateway is away: nothing was sent, so this attempt is still to be
-      // made.
+      // Connection refused while the gateway restarts: nothing was sent, so this attempt is
+      // repeated.
       if (!stream.head.error.starts_with("connect:") || stop_) break;
       SleepMs(10);
     }
@@ -100,7 +100,7 @@ class Load {
       const Json chunk = event.json();
       attempt.seen_tokens += chunk["choices"][0]["delta"]["content"].str().empty() ? 0 : 1;
     }
-    // Refusals come at once: no busy loop while a service is away.
+    // Refusals are immediate: avoid a busy loop while a service is unreachable.
     if (stream.head.status != 200) SleepMs(50);
     if (attempt.complete) ++complete_;
   }
@@ -124,7 +124,7 @@ class ChaosTest : public ::testing::Test {
     ASSERT_EQ(cluster_->Start(), "");
   }
   void TearDown() override {
-    EXPECT_EQ(cluster_->StopOrderly(), "") << "nothing may crash but what was killed";
+    EXPECT_EQ(cluster_->StopOrderly(), "") << "no process may crash except those killed";
     if (HasFailure() && cluster_) std::fprintf(stderr, "%s\n", cluster_->Logs().c_str());
   }
   bool Serves(const ApiKey& key) {
@@ -134,16 +134,16 @@ class ChaosTest : public ::testing::Test {
                    R"({"model":"sim/model","messages":[{"role":"user","content":"probe"}],"x_sim":{"tokens":1}})")
                .status == 200;
   }
-  // What the engine did for each tag.
+  // The engine's requests by tag.
   std::map<std::string, std::vector<SimRequest>> EngineView() const {
     std::map<std::string, std::vector<SimRequest>> view;
     for (SimRequest& request : engine_.requests()) view[request.tag].push_back(std::move(request));
     return view;
   }
   void CheckCharge(const Attempt& attempt, const std::vector<SimRequest>& produced);
-  // Each of its own customer.
+  // Each with its own customer.
   std::vector<Attempt> MakeAttempts(size_t count);
-  // Every process once, in a random order, before one has its second turn.
+  // Every process once, in random order, before any is killed a second time.
   virtual std::string Victim(int64_t kill, std::mt19937& random) {
     if (deck_.empty()) {
       deck_ = cluster_->process_names();
@@ -157,7 +157,7 @@ class ChaosTest : public ::testing::Test {
   virtual std::string Restart(const std::string& name) { return cluster_->Restart(name); }
   void KillUnderLoad(int64_t kills);
   void OneKill(int64_t kill, Load& load, const ApiKey& probe, std::mt19937& random);
-  void CheckBooks(Load& load, int64_t kills);
+  void CheckLedger(Load& load, int64_t kills);
 
   std::vector<std::string> deck_;
   std::vector<double> seconds_;  // from each restart until the cluster served again
@@ -167,7 +167,7 @@ class ChaosTest : public ::testing::Test {
 
 void ChaosTest::CheckCharge(const Attempt& attempt, const std::vector<SimRequest>& produced) {
   SCOPED_TRACE(attempt.tag + " status " + std::to_string(attempt.status));
-  ASSERT_TRUE(cluster_->WaitIdle(attempt.key.workspace_id, 30'000)) << "a hold is stuck";
+  ASSERT_TRUE(cluster_->WaitIdle(attempt.key.workspace_id, 30'000)) << "a hold was not released";
   const auto balance = cluster_->Balance(attempt.key.workspace_id);
   ASSERT_TRUE(balance);
   const int64_t charged = kCredit - balance->available;
@@ -177,17 +177,17 @@ void ChaosTest::CheckCharge(const Attempt& attempt, const std::vector<SimRequest
     most = std::max(most, Charge(request.prompt_tokens, request.tokens_generated));
   }
   EXPECT_GE(charged, 0);
-  EXPECT_LE(charged, most) << "charged more than was produced";
-  // What reached the caller is paid, whoever was killed (decision 7).
+  EXPECT_LE(charged, most) << "charged more than the engine produced";
+  // Output that reached the client is charged, whichever process was killed (decision 7).
   if (attempt.seen_tokens > 0 && !produced.empty()) {
     EXPECT_GE(charged, Charge(produced.front().prompt_tokens, attempt.seen_tokens))
-        << "what was delivered is lost: " << attempt.seen_tokens << " tokens";
+        << "delivered output was not charged: " << attempt.seen_tokens << " tokens";
   }
   if (attempt.complete) {
     EXPECT_EQ(charged, Charge(attempt.prompt_tokens, attempt.completion_tokens))
-        << "lost or doubled";
+        << "lost or charged twice";
   }
-  // While dependencies are away callers get retryable answers, never one that blames them.
+  // While dependencies are unreachable clients get retryable errors, never a client error.
   const std::set<int> kExpected = {0, 200, 429, 500, 502, 503};
   EXPECT_TRUE(kExpected.contains(attempt.status));
 }
@@ -212,13 +212,14 @@ std::vector<Attempt> ChaosTest::MakeAttempts(size_t count) {
 void ChaosTest::OneKill(int64_t kill, Load& load, const ApiKey& probe, std::mt19937& random) {
   const int64_t before = load.complete();
   EXPECT_TRUE(WaitUntil([&] { return load.complete() >= before + 3; }, 20'000));
-  ASSERT_TRUE(WaitUntil([&] { return engine_.running() >= 2; }, 20'000)) << "the load does not run";
+  ASSERT_TRUE(WaitUntil([&] { return engine_.running() >= 2; }, 20'000))
+      << "the load did not start";
   SleepMs(static_cast<int64_t>(random() % 200));
   const std::string name = Victim(kill, random);
   SCOPED_TRACE("kill " + std::to_string(kill) + " of " + name);
   Kill(name);
   SleepMs(static_cast<int64_t>(random() % 400));
-  // The time runs from the restart itself, start-up included.
+  // Measured from the restart, start-up included.
   const int64_t begun = MonotonicUs();
   ASSERT_EQ(Restart(name), "");
   const double started = static_cast<double>(MonotonicUs() - begun) / 1e6;
@@ -229,7 +230,7 @@ void ChaosTest::OneKill(int64_t kill, Load& load, const ApiKey& probe, std::mt19
                static_cast<long long>(kill + 1), name.c_str(), seconds_.back(), started);
 }
 
-void ChaosTest::CheckBooks(Load& load, int64_t kills) {
+void ChaosTest::CheckLedger(Load& load, int64_t kills) {
   int64_t complete = 0;
   int64_t broken = 0;
   auto produced = EngineView();
@@ -239,7 +240,7 @@ void ChaosTest::CheckBooks(Load& load, int64_t kills) {
   }
   EXPECT_GT(complete, kills);
   EXPECT_TRUE(WaitUntil([&] { return engine_.running() == 0; }, 5000))
-      << "an engine still runs for nobody";
+      << "an engine request outlived its client";
   const LedgerCheck check = cluster_->VerifyLedger();
   EXPECT_TRUE(check.ok) << check.violations;
   EXPECT_GT(check.entries, 0);
@@ -265,10 +266,10 @@ void ChaosTest::KillUnderLoad(int64_t kills) {
   for (int64_t kill = 0; kill < kills && !HasFailure(); ++kill) OneKill(kill, load, probe, random);
   load.Stop();
   ASSERT_FALSE(seconds_.empty());
-  CheckBooks(load, kills);
+  CheckLedger(load, kills);
 }
 
-TEST_F(ChaosTest, KillsOfAnyProcessLoseAndDoubleNothing) {
+TEST_F(ChaosTest, KillsOfAnyProcessNeitherLoseNorDuplicateCharges) {
   KillUnderLoad(FromEnvironment("TOLLGATE_CHAOS_KILLS", 7));
 }
 
@@ -284,7 +285,7 @@ class ChaosOnPostgresTest : public ChaosTest {
     ClusterOptions options;
     options.auth_sql = postgres_->MakeDatabase("auth");
     options.billing_sql = postgres_->MakeDatabase("billing");
-    // The data folder was made without syncing: else the first recovery would have to.
+    // The data folder was created without fsync; sync now, or the first recovery would have to.
     sync();
     Start(options);
   }
@@ -299,17 +300,17 @@ class ChaosOnPostgresTest : public ChaosTest {
   }
   std::string Restart(const std::string& name) override {
     if (name != "postgres") return ChaosTest::Restart(name);
-    return postgres_->Run() ? "" : "PostgreSQL does not come up";
+    return postgres_->Run() ? "" : "PostgreSQL does not start";
   }
 
   std::unique_ptr<testing::TestPostgres> postgres_;
 };
 
-TEST_F(ChaosOnPostgresTest, KillsOfAnyProcessAndOfTheDatabaseLoseAndDoubleNothing) {
+TEST_F(ChaosOnPostgresTest, KillsOfAnyProcessOrTheDatabaseNeitherLoseNorDuplicateCharges) {
   KillUnderLoad(FromEnvironment("TOLLGATE_CHAOS_KILLS", 6));
 }
 
-TEST_F(ChaosTest, LeasesOfAKilledGatewayEndWithTheirTime) {
+TEST_F(ChaosTest, LeasesOfAKilledGatewayExpire) {
   KeyOptions options;
   options.limits.concurrent_requests = 2;
   const ApiKey key = cluster_->NewCustomer(kCredit, options);
@@ -321,16 +322,16 @@ TEST_F(ChaosTest, LeasesOfAKilledGatewayEndWithTheirTime) {
     connection->SendRequest("POST", "/v1/chat/completions", key.headers(), body);
     ASSERT_EQ(connection->ReadHead().status, 200);
   }
-  EXPECT_FALSE(Serves(key)) << "both slots are taken";
+  EXPECT_FALSE(Serves(key)) << "both slots are in use";
   cluster_->process("gateway").Kill();
   EXPECT_TRUE(WaitUntil([&] { return engine_.running() == 0; }, 5000))
-      << "the router aborts what nobody reads";
+      << "the router aborts requests without a gateway";
   ASSERT_EQ(cluster_->Restart("gateway"), "");
   EXPECT_TRUE(WaitUntil([&] { return Serves(key); }, 12'000, 50)) << "lease_seconds is 5";
   EXPECT_TRUE(cluster_->WaitIdle(key.workspace_id));
 }
 
-TEST_F(ChaosTest, StoppedBillingRefusesNewWorkAndNothingIsLost) {
+TEST_F(ChaosTest, WithBillingStoppedNewWorkIsRefusedAndNoChargeIsLost) {
   const ApiKey key = cluster_->NewCustomer(kCredit);
   ASSERT_TRUE(Serves(key));
   cluster_->process("billing").Signal(SIGSTOP);

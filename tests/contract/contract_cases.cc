@@ -15,7 +15,7 @@ std::string Chat(const std::string& more = "", const std::string& model = "$M") 
 }
 std::string Sim(const std::string& script) { return Chat(R"(,"x_sim":)" + script); }
 
-// decisions 11 and 16, "Authentication".
+// docs/contract.md "Authentication", decisions 11 and 16.
 std::vector<Case> Credentials() {
   auto refused = [](const char* what, HeaderList headers) {
     return Case{.name = std::string("Authentication__") + what,
@@ -71,7 +71,7 @@ std::vector<Case> Credentials() {
   };
 }
 
-// "Cases of 400 bad_request", "Endpoints" rules 3 and 4, decisions 17 and 18.
+// docs/contract.md "Cases of 400 bad_request" and "Endpoints", rules 3 and 4; decisions 17 and 18.
 std::vector<Case> BadRequests() {
   struct Row {
     const char* what;
@@ -251,7 +251,7 @@ std::vector<Case> Refusals() {
   };
 }
 
-// What engines do, and what callers are told: docs/design/wire.md 10.1, decision 22.
+// Engine failures and the responses to them: docs/design/wire.md 10.1, decision 22.
 std::vector<Case> Engines() {
   struct Row {
     const char* what;
@@ -296,7 +296,7 @@ std::vector<Case> Engines() {
   return cases;
 }
 
-// Framing comes before everything (decision 16); the table of all forms is
+// Framing is checked first (decision 16); the table of all forms is
 // common/http/hostile_test.cc.
 std::vector<Case> Framing() {
   const std::string post = "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n";

@@ -1,5 +1,5 @@
-// The table of contract_cases.cc against each target (target.h). Cases that need more than its
-// facts say are skipped.
+// Runs the table of contract_cases.cc against each target (target.h). Cases that need a key or a
+// model that the target's facts lack are skipped.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -149,7 +149,7 @@ TEST_P(ContractTest, AnswersAsPublished) {
   }
   Ask(false);
   if (one().body.find("$S") == std::string::npos) return;
-  SCOPED_TRACE("streamed: before a stream starts, errors are JSON with their status");
+  SCOPED_TRACE("stream: true: before a stream starts, errors are JSON with their status");
   Ask(true);
 }
 
@@ -165,7 +165,7 @@ class RequestIdTest : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Wire, RequestIdTest, ::testing::ValuesIn(TargetKinds()),
                          [](const auto& info) { return info.param; });
 
-TEST_P(RequestIdTest, MadeWhereNoneWasSentOrItIsMalformed) {
+TEST_P(RequestIdTest, IsMadeWhenMissingOrMalformed) {
   Target& target = TargetOf(GetParam());
   ASSERT_EQ(target.failure, "");
   std::set<std::string> seen;
@@ -188,7 +188,7 @@ TEST_P(RequestIdTest, MadeWhereNoneWasSentOrItIsMalformed) {
 }
 
 TEST(Catalog, EveryRowHasACase) {
-  // Our own failure is not to be had from outside.
+  // An internal failure cannot be caused from outside.
   const std::set<std::string> unreachable = {"server_error"};
   std::set<std::string> covered;
   for (const Case& one : Cases()) {

@@ -1,5 +1,5 @@
-// Errors of the endpoints without a model behind them, and those that are told before anybody looks
-// at an endpoint, in the manner of the family whose path it is.
+// Errors of the endpoints without a model, and errors before an endpoint is chosen, in the envelope
+// of the path's API family.
 #include <gtest/gtest.h>
 
 #include "tests/contract/endpoint_forms.h"
@@ -20,7 +20,7 @@ class EdgeErrorTest : public ::testing::TestWithParam<std::string> {
     return "Bearer " + target().facts["keys"][name].str();
   }
 
-  // id: the caller's X-Request-Id; "" it sent none.
+  // id: the caller's X-Request-Id; "": not sent.
   static void Expect(const HttpResponse& answer, const std::string& row_name, Family family,
                      const std::string& param = "", const std::string& id = "") {
     const PublishedError& row = PublishedErrors().at(row_name);
@@ -51,7 +51,7 @@ class EdgeErrorTest : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Errors, EdgeErrorTest, ::testing::Values("allinone", "tcp"),
                          [](const auto& info) { return info.param; });
 
-TEST_P(EdgeErrorTest, BodiesAboveTheLimit) {  // decision 19
+TEST_P(EdgeErrorTest, BodiesAboveTheLimitAreRefused) {  // decision 19
   for (const EndpointForm& form : EndpointForms()) {
     for (const char* id : {"", "too.large"}) {
       SCOPED_TRACE(form.path + " " + id);
@@ -65,7 +65,7 @@ TEST_P(EdgeErrorTest, BodiesAboveTheLimit) {  // decision 19
   }
 }
 
-TEST_P(EdgeErrorTest, FramingThatCanNotBeTrusted) {
+TEST_P(EdgeErrorTest, AmbiguousFramingIsRefused) {
   for (const EndpointForm& form : EndpointForms()) {
     SCOPED_TRACE(form.path);
     HttpConnection connection(target().port);
@@ -77,7 +77,7 @@ TEST_P(EdgeErrorTest, FramingThatCanNotBeTrusted) {
   }
 }
 
-TEST_P(EdgeErrorTest, PathsThatAreNotThere) {
+TEST_P(EdgeErrorTest, UnknownPathsAreNotFound) {
   const std::pair<const char*, Family> paths[] = {
       {"/", Family::kOpenAi},
       {"/v1", Family::kOpenAi},
@@ -95,14 +95,14 @@ TEST_P(EdgeErrorTest, PathsThatAreNotThere) {
       SCOPED_TRACE(std::string(method) + " " + path);
       Expect(Http(target().port, method, path, {{"Authorization", Key("good")}}), "not_found",
              family);
-      // No key is needed to hear it.
+      // No key is needed.
       Expect(Http(target().port, method, path, {{"X-Request-Id", "no.such"}}), "not_found", family,
              "", "no.such");
     }
   }
 }
 
-TEST_P(EdgeErrorTest, Usage) {
+TEST_P(EdgeErrorTest, UsageNeedsAKeyAndAValidRange) {
   const std::string path = "/api/v1/usage";
   const auto get = [&](const HeaderList& headers, const std::string& query = "") {
     return Http(target().port, "GET", path + query, headers);
@@ -126,13 +126,13 @@ TEST_P(EdgeErrorTest, Usage) {
   }
 }
 
-TEST_P(EdgeErrorTest, Models) {
+TEST_P(EdgeErrorTest, ModelsArePublicWithAnyKey) {
   for (const char* path : {"/v1/models", "/openai/v1/models"}) {
     for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS"}) {
       SCOPED_TRACE(std::string(method) + " " + path);
       Expect(Http(target().port, method, path), "not_found", Family::kOpenAi);
     }
-    // Public: no key is bad enough (decision 13), and x-api-key is nothing here (decision 12).
+    // Public: an invalid key is ignored (decision 13), and x-api-key is not read (decision 12).
     const std::string all = Http(target().port, "GET", path).body;
     EXPECT_NE(all.find("sim/model"), std::string::npos);
     for (const char* key : {"disabled", "revoked", "broke", "nobody"}) {
@@ -150,7 +150,7 @@ TEST_P(EdgeErrorTest, Models) {
   }
 }
 
-TEST_P(EdgeErrorTest, ModelsThatAreKnownAlreadyAreNotSentAgain) {
+TEST_P(EdgeErrorTest, ModelsWithAMatchingETagAreNotModified) {
   const HttpResponse first = Http(target().port, "GET", "/v1/models");
   const std::string tag = first.header("etag");
   ASSERT_EQ(tag.front(), '"');
@@ -162,7 +162,7 @@ TEST_P(EdgeErrorTest, ModelsThatAreKnownAlreadyAreNotSentAgain) {
     EXPECT_EQ(same.header("etag"), tag);
     EXPECT_FALSE(same.has_header("content-type"));
     EXPECT_FALSE(same.header("x-request-id").empty());
-    // The connection goes on.
+    // The connection stays open.
     EXPECT_EQ(connection.Request("GET", "/v1/models").body, first.body);
   }
   EXPECT_EQ(Http(target().port, "GET", "/v1/models", {{"If-None-Match", "\"other\""}}).status, 200);

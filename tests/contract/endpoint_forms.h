@@ -1,5 +1,5 @@
-// How each inference endpoint is asked for the same things: what every one of them must do is told
-// once, over all of them.
+// How to make the same request on each inference endpoint, so that a rule common to all of them is
+// written once.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace tollgate::test {
 enum class Family { kOpenAi, kMessages };
 
 struct Ask {
-  std::string model;   // "" the form's own
+  std::string model;   // "": the form's own
   std::string script;  // x_sim, as JSON
   bool stream = false;
   std::string limit;  // of output tokens, as JSON
@@ -22,16 +22,16 @@ struct EndpointForm {
   std::string name;
   std::string path;
   Family family = Family::kOpenAi;
-  std::string model;  // that answers here
-  std::string away;   // that would, if its engine were there
-  std::string limit;  // name of the member that limits the output; "" has none
-  std::string input;  // name of the member that holds the prompt
-  // Scripts reach the engine as a member of the body; else as the text of the message.
+  std::string model;              // served by this endpoint
+  std::string unreachable_model;  // served by this endpoint; its engine is down
+  std::string limit;              // name of the member that limits the output; "": none
+  std::string input;              // name of the member that holds the prompt
+  // Scripts reach the engine as a member of the body; otherwise as the text of the message.
   bool forwards = false;
   bool streams = true;
-  // Runs an engine, and is paid for. Counting is neither.
+  // Runs an engine and is charged. Counting tokens does neither.
   bool generates = true;
-  // How an image is asked about; "" can not be.
+  // How to send an image; "": not possible.
   std::string image;
 
   std::string Body(const Ask& ask) const;

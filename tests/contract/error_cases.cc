@@ -11,7 +11,7 @@ using Cases = std::vector<ErrorCase>;
 
 std::string Marked(const std::string& text) { return std::string(kEngineMark) + " " + text; }
 
-// "Authentication", decisions 11 to 13 and 16.
+// docs/contract.md "Authentication", decisions 11 to 13 and 16.
 void Credentials(const EndpointForm& form, Cases& cases) {
   const bool messages = form.family == Family::kMessages;
   const std::pair<const char*, HeaderList> rows[] = {
@@ -44,14 +44,14 @@ void Credentials(const EndpointForm& form, Cases& cases) {
                    .caller = Caller::kNarrow,
                    .ask = {.model = "sim/model"}});
   if (messages) return;
-  // Elsewhere x-api-key is as good as nothing (decision 12): "$key" is the caller's.
+  // Elsewhere x-api-key is ignored (decision 12): "$key" is the caller's.
   cases.push_back({.name = "ApiKeyHeaderIsIgnored",
                    .row = "invalid_api_key",
                    .caller = Caller::kNobody,
                    .headers = {{"x-api-key", "$good"}}});
 }
 
-// decisions 16, 20 and 21.
+// See decisions 16, 20 and 21.
 void Models(const EndpointForm& form, Cases& cases) {
   const std::pair<const char*, const char*> unknown[] = {
       {"UnknownModel", "nobody/nothing"},
@@ -79,7 +79,7 @@ struct BadBody {
   std::string param;
 };
 
-// "Cases of 400 bad_request", "Endpoints" rules 3 and 4, decisions 17 to 19.
+// docs/contract.md "Cases of 400 bad_request" and "Endpoints", rules 3 and 4; decisions 17 to 19.
 std::vector<BadBody> BadBodies(const EndpointForm& form) {
   const std::string model = R"({"model":)" + JsonQuoted(form.model);
   const std::string fine = form.Body({});
@@ -137,7 +137,7 @@ void BadRequests(const EndpointForm& form, Cases& cases) {
                      .row = "bad_request",
                      .body = std::move(bad.body),
                      .param = std::move(bad.param)});
-    // Nothing was sent where a body is expected: the runner must not put in the form's own.
+    // An empty body where one is expected: the runner must not use the form's own.
     if (cases.back().body.empty()) cases.back().body = " ";
   }
   cases.push_back({.name = "OtherContentType",
@@ -150,7 +150,7 @@ void BadRequests(const EndpointForm& form, Cases& cases) {
                      .row = "bad_request",
                      .ask = {.model = "sim/model"},
                      .param = "model",
-                     .openai_words = form.name == "completions" ? "/v1/chat/completions" : ""});
+                     .openai_text = form.name == "completions" ? "/v1/chat/completions" : ""});
   } else {
     cases.push_back({.name = "ModelOfAnotherKind",
                      .row = "bad_request",
@@ -162,17 +162,17 @@ void BadRequests(const EndpointForm& form, Cases& cases) {
                      .row = "context_length_exceeded",
                      .ask = {.limit = "99999999"},
                      .param = form.limit,
-                     .openai_words = "maximum context length is 131072 tokens"});
+                     .openai_text = "maximum context length is 131072 tokens"});
   }
   cases.push_back({.name = "PromptAboveTheWindow",
                    .row = form.generates ? "context_length_exceeded" : "",
                    .ask = {.words = 600'000},
                    .param = form.input,
-                   .openai_words = "maximum context length is 131072 tokens"});
-  if (!form.generates) cases.pop_back();  // counting is there to find that out
+                   .openai_text = "maximum context length is 131072 tokens"});
+  if (!form.generates) cases.pop_back();  // counting accepts any size
 }
 
-// See decision 3, and "Limits".
+// Decision 3 and docs/contract.md "Limits".
 void MoneyAndLimits(const EndpointForm& form, Cases& cases) {
   const auto add = [&](const char* name, const char* row, Caller caller) {
     const std::string wait = std::string(row) == "insufficient_credits" ? "" : "*";
@@ -187,7 +187,7 @@ void MoneyAndLimits(const EndpointForm& form, Cases& cases) {
   add("CapReached", "insufficient_credits", Caller::kCapped);
 }
 
-// What an engine does: docs/design/wire.md 10.1, decision 22.
+// Engine failures: docs/design/wire.md 10.1, decision 22.
 void Engines(const EndpointForm& form, Cases& cases) {
   if (!form.generates) return;
   struct Row {
@@ -239,14 +239,14 @@ void Engines(const EndpointForm& form, Cases& cases) {
                      .ask = {.script = std::move(script)},
                      .retry_after = row.retry_after});
   }
-  // Known to be away once its health was looked at.
+  // Known to be unreachable once its health was checked.
   cases.push_back({.name = "EngineIsAway",
                    .row = "model_not_serving",
-                   .ask = {.model = form.away},
+                   .ask = {.model = form.unreachable_model},
                    .retry_after = "?"});
 }
 
-// In a stream, before the first token: still a JSON error with its status (decision 25).
+// In a stream, before the first token: a JSON error with its status (decision 25).
 void EngineStreams(const EndpointForm& form, Cases& cases) {
   if (!form.generates || !form.streams) return;
   const std::pair<const char*, const char*> rows[] = {
@@ -266,8 +266,8 @@ void EngineStreams(const EndpointForm& form, Cases& cases) {
   }
 }
 
-// "context_length_exceeded": whatever status the engine gives it, and in the words that agents look
-// for (decision 32).
+// "context_length_exceeded": for any status of the engine, with the text that agents look for
+// (decision 32).
 void ContextLengths(const EndpointForm& form, Cases& cases) {
   if (!form.generates) return;
   const std::string vllm =
@@ -291,8 +291,8 @@ void ContextLengths(const EndpointForm& form, Cases& cases) {
                      .row = "context_length_exceeded",
                      .ask = {.script = std::move(script)},
                      .param = form.input,
-                     .openai_words = "maximum context length is 4096 tokens",
-                     .messages_words = "prompt is too long: 5000 tokens > 4096 maximum"});
+                     .openai_text = "maximum context length is 4096 tokens",
+                     .messages_text = "prompt is too long: 5000 tokens > 4096 maximum"});
   };
   for (const auto& [name, script] : rows) add(name, script);
   if (!form.streams) return;
@@ -315,7 +315,7 @@ std::vector<ErrorCase> ErrorCases(const EndpointForm& form) {
 }
 
 std::string WhyNoCase(const EndpointForm& form, const std::string& row) {
-  if (row == "server_error") return "our own failure is not to be had from outside";
+  if (row == "server_error") return "an internal failure cannot be caused from outside";
   if (row == "request_too_large") return "has a test of its own, with its bytes";
   if (form.generates) return "";
   for (const char* costs :

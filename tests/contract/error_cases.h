@@ -1,5 +1,5 @@
-// Every row of the error catalog over every endpoint that can give it: how it is brought about, and
-// what else must hold of it.
+// Every row of the error catalog on every endpoint that can return it: how to cause it, and what
+// else must hold.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace tollgate::test {
 
-// Stands in everything that an engine says about a failure. No caller may ever see it.
+// Part of every error text of the simulated engine. No caller may ever see it.
 inline constexpr char kEngineMark[] = "Zq7EngineWords";
 
-// Whose key is sent. The last four are made anew for each case.
+// The key that is sent. The last four are created for each case.
 enum class Caller {
   kNobody,
   kGood,
@@ -22,39 +22,39 @@ enum class Caller {
   kDisabled,
   kRevoked,
   kExpired,
-  kNarrow,      // may use sim/text only
-  kOneAMinute,  // has used it up
-  kFewTokens,   // has used them up
-  kOneAtATime,  // has one running
-  kAllHeld,     // whose credit is held by a running request
+  kNarrow,      // allowed to use sim/text only
+  kOneAMinute,  // one request a minute, already used
+  kFewTokens,   // few tokens a minute, already used
+  kOneAtATime,  // one concurrent request, already running
+  kAllHeld,     // all credit held by a running request
 };
 
 struct ErrorCase {
   std::string name;
   std::string row;  // of docs/errors.md
   Caller caller = Caller::kGood;
-  // Of the credential, instead of the caller's; or of the body.
+  // Headers that replace the credential, or describe the body.
   HeaderList headers = {};
   Ask ask = {};
-  // Instead of what ask says.
+  // Replaces the body of `ask`.
   std::string body = "";
-  // Instead of the form's own method.
+  // Replaces the form's method.
   std::string method = "POST";
-  // Added to the path.
+  // Appended to the path.
   std::string path_end = "";
   // The field at fault: in `param` (OpenAI family) or named by the message (Messages family).
   std::string param = "";
-  // Fragments that the message must hold, by family; "" nothing in particular.
-  std::string openai_words = "";
-  std::string messages_words = "";
-  // Of Retry-After: "" absent, "*" whole seconds from 1 to 60, "?" absent or such, else exactly it.
+  // Fragments that the message must contain, by family; "": none.
+  std::string openai_text = "";
+  std::string messages_text = "";
+  // Retry-After: "" absent, "*" whole seconds from 1 to 60, "?" either, else exactly this value.
   std::string retry_after = "";
 };
 
 // All cases of one endpoint.
 std::vector<ErrorCase> ErrorCases(const EndpointForm& form);
 
-// Why this row can not be had from this endpoint from outside; "" it can, and has a case.
+// Why this row cannot be caused from outside on this endpoint; "": it can, and has a case.
 std::string WhyNoCase(const EndpointForm& form, const std::string& row);
 
 }  // namespace tollgate::test

@@ -1,6 +1,6 @@
-// Every row of the error catalog over every inference endpoint, produced for real and held to the
-// letter: status, code, type, param, headers, Retry-After, request_id, and that nothing of what the
-// engine said gets out. See docs/contract.md "Errors", docs/errors.md.
+// Every row of the error catalog on every inference endpoint, caused by a real request and compared
+// exactly: status, code, type, param, headers, Retry-After, request_id; no engine text may get out.
+// See docs/contract.md "Errors", docs/errors.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ const std::vector<Point>& Points() {
   return points;
 }
 
-// The keys that any number of cases may share.
+// Keys shared by any number of cases.
 class Callers {
  public:
   explicit Callers(Target& target) : target_(target) {}
@@ -96,7 +96,7 @@ class ErrorMatrixTest : public ::testing::TestWithParam<std::tuple<std::string, 
   const PublishedError& row() const { return PublishedErrors().at(one().row); }
   Target& target() const { return TargetOf(std::get<0>(GetParam())); }
 
-  // Brings the caller into the state that the case wants.
+  // Creates a caller in the state that the case needs.
   void MeetCaller() {
     static std::map<std::string, Callers> callers;
     Callers& known = callers.try_emplace(std::get<0>(GetParam()), target()).first->second;
@@ -116,15 +116,15 @@ class ErrorMatrixTest : public ::testing::TestWithParam<std::tuple<std::string, 
         StartEndless();
         break;
       case Caller::kAllHeld:
-        // Less than one slice of output: the running request takes it all.
+        // Less than one slice of output: the running request holds all of it.
         secret_ = known.New(200'000, {}).secret;
         StartEndless();
         break;
       default:
         break;
     }
-    // An engine that is away is known to be once its health was looked at.
-    if (!form().away.empty() && one().ask.model == form().away) {
+    // An engine is known to be unreachable once its health was checked.
+    if (!form().unreachable_model.empty() && one().ask.model == form().unreachable_model) {
       const std::string body = form().Body(one().ask);
       (void)WaitUntil(
           [&] {
@@ -150,7 +150,7 @@ class ErrorMatrixTest : public ::testing::TestWithParam<std::tuple<std::string, 
     ASSERT_EQ(running_->ReadHead().status, 200);
   }
 
-  // name: of the request, for x-request-id; "" sends none.
+  // name: sent as x-request-id; "": not sent.
   HeaderList Headers(const std::string& name) const {
     HeaderList headers = one().headers;
     for (auto& [field, value] : headers) {
@@ -205,7 +205,7 @@ class ErrorMatrixTest : public ::testing::TestWithParam<std::tuple<std::string, 
   static std::set<std::string> Names(const Json& object) {
     std::set<std::string> names;
     for (const Json::Member& member : object.members()) names.insert(member.first);
-    EXPECT_EQ(names.size(), object.size()) << "a name twice: " << object.Dump();
+    EXPECT_EQ(names.size(), object.size()) << "a member twice: " << object.Dump();
     return names;
   }
 
@@ -219,7 +219,7 @@ class ErrorMatrixTest : public ::testing::TestWithParam<std::tuple<std::string, 
     EXPECT_EQ(error["code"].str(), row().code);
     EXPECT_EQ(error["type"].str(), row().openai_type);
     EXPECT_EQ(error["param"].str(), one().param);
-    ExpectMessage(error["message"], one().openai_words);
+    ExpectMessage(error["message"], one().openai_text);
   }
 
   void ExpectMessages(const HttpResponse& answer, const std::string& name) const {
@@ -233,16 +233,16 @@ class ErrorMatrixTest : public ::testing::TestWithParam<std::tuple<std::string, 
     EXPECT_EQ(Names(error), (std::set<std::string>{"code", "message", "type"})) << answer.body;
     EXPECT_EQ(error["code"].str(), row().code);
     EXPECT_EQ(error["type"].str(), row().messages_type);
-    ExpectMessage(error["message"], one().messages_words);
+    ExpectMessage(error["message"], one().messages_text);
     if (row().code == "bad_request") ExpectMessage(error["message"], one().param);
   }
 
-  static void ExpectMessage(const Json& message, const std::string& words) {
+  static void ExpectMessage(const Json& message, const std::string& fragment) {
     EXPECT_FALSE(message.str().empty());
-    EXPECT_NE(message.str().find(words), std::string::npos) << message.Dump();
+    EXPECT_NE(message.str().find(fragment), std::string::npos) << message.Dump();
   }
 
-  // Neither the engine's words nor where it lives.
+  // Neither the engine's text nor its address.
   void ExpectNoLeak(const HttpResponse& answer) const {
     std::string all = answer.body;
     for (const auto& [field, value] : answer.headers) all += "\n" + field + ": " + value;
@@ -277,7 +277,7 @@ INSTANTIATE_TEST_SUITE_P(Errors, ErrorMatrixTest,
                                   point.one.name;
                          });
 
-TEST(ErrorMatrix, HasEveryRowOfEveryEndpointOrSaysWhyNot) {
+TEST(ErrorMatrix, CoversEveryRowOnEveryEndpointOrGivesAReason) {
   std::set<std::pair<std::string, std::string>> covered;
   for (const Point& point : Points()) {
     EXPECT_TRUE(PublishedErrors().contains(point.one.row)) << point.one.row;

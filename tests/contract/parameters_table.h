@@ -1,4 +1,4 @@
-// Every numeric parameter of every endpoint, with what it may be. See docs/contract.md, general
+// Every numeric parameter of every endpoint, with its range. See docs/contract.md, general
 // rule 3; docs/design/wire.md 2.1, 3, 4, 5.1, 6.1; decisions 17, 18.
 #pragma once
 
@@ -11,17 +11,17 @@ struct NumericParameter {
   std::string endpoint;  // name of its EndpointForm
   std::string name;
   bool integer = true;
-  // The ends of the range, as JSON; empty: there is none.
+  // The ends of the range, as JSON; empty: no limit.
   std::string low = {};
   std::string high = {};
-  // Values just outside of it.
+  // Values just outside the range.
   std::string below = {};
   std::string above = {};
-  // Other members that it needs: ,"logprobs":true
+  // Other members that it requires: ,"logprobs":true
   std::string with = {};
-  // Null is not the same as absent.
+  // Null differs from absent.
   bool required = false;
-  // How it is written, with $V as the value; empty: a member of its own.
+  // How it is written, with $V as the value; empty: as a top-level member.
   std::string member = {};
 
   std::string Write(const std::string& value) const;
@@ -34,14 +34,14 @@ struct Spelling {
   std::string text;
   bool good = false;
 };
-// What every parameter must make of: its ends, values outside, other spellings of good numbers,
-// other types, numbers beyond every machine type.
+// Values for a parameter: its ends, values outside, other spellings of valid numbers, other types,
+// numbers beyond every machine type.
 std::vector<Spelling> SpellingsOf(const NumericParameter& parameter);
 
-// Whole bodies, or what stands behind the members of a good one, that are no JSON of ours.
+// Bodies, or text after the members of a valid one, that are not acceptable JSON.
 struct BadBody {
   std::string name;
-  std::string body;  // the whole body; with $B in it, the good one's members stand there
+  std::string body;  // the whole body; $B stands for the members of a valid one
 };
 const std::vector<BadBody>& BadBodies();
 

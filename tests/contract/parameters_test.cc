@@ -1,6 +1,6 @@
-// Numbers and JSON as callers may send them, over every endpoint and for real: what is good runs,
-// what is not is a 400 bad_request that names the parameter. See docs/contract.md, general rule 3
-// and "Cases of 400"; decisions 16 to 19.
+// Numbers and JSON in every form, on every endpoint: valid requests run, others get a 400
+// bad_request that names the parameter. See docs/contract.md "Endpoints" and "Cases of 400
+// bad_request"; decisions 16 to 19.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class Caller {
   HttpConnection connection_;
 };
 
-// A 400 bad_request in the family's envelope; param empty: it names none.
+// A 400 bad_request in the family's envelope; param empty: it names no field.
 void ExpectRefused(const HttpResponse& answer, const EndpointForm& form, const std::string& param) {
   EXPECT_EQ(answer.status, 400) << answer.body << answer.error;
   const Json body = answer.json();
@@ -50,10 +50,10 @@ void ExpectRefused(const HttpResponse& answer, const EndpointForm& form, const s
   }
 }
 
-// One word is answered, or the test would be long.
+// The response is one token, to keep the test short.
 Ask ShortAnswer() { return {.script = R"({"tokens":1})"}; }
 
-// Without the member of that name, if the form puts one.
+// Without the member of that name, if the form has it.
 std::string BodyWith(const EndpointForm& form, const std::string& more, const std::string& name) {
   Ask ask = ShortAnswer();
   ask.more = more;
@@ -77,7 +77,7 @@ class NumericParameterTest : public ::testing::TestWithParam<Parameter> {
   const NumericParameter& one() const { return NumericParameters()[std::get<1>(GetParam())]; }
 };
 
-TEST_P(NumericParameterTest, TakesWhatIsInRangeAndNamesItselfOtherwise) {
+TEST_P(NumericParameterTest, AcceptsItsRangeAndIsNamedInEveryRefusal) {
   const EndpointForm& form = FormOf(one().endpoint);
   Caller caller(target());
   bool stream = false;
@@ -95,7 +95,7 @@ TEST_P(NumericParameterTest, TakesWhatIsInRangeAndNamesItselfOtherwise) {
   }
 }
 
-TEST_P(NumericParameterTest, WhatIsNoNumberIsNoJson) {
+TEST_P(NumericParameterTest, MalformedNumbersAreMalformedJson) {
   const EndpointForm& form = FormOf(one().endpoint);
   Caller caller(target());
   for (const char* text : {"NaN", "Infinity", "-Infinity", "01", "+1", ".5", "1.", "0x1", "1e"}) {
@@ -123,25 +123,25 @@ class BodyTest : public ::testing::TestWithParam<std::tuple<std::string, size_t>
   }
   Target& target() const { return TargetOf(std::get<0>(GetParam())); }
   const EndpointForm& form() const { return EndpointForms()[std::get<1>(GetParam())]; }
-  // The members of a good body, without the braces.
+  // The members of a valid body, without the braces.
   std::string Members() const {
     const std::string body = form().Body(ShortAnswer());
     return body.substr(1, body.size() - 2);
   }
 };
 
-TEST_P(BodyTest, WhatIsNoJsonOfOursIsABadRequest) {
+TEST_P(BodyTest, MalformedJsonIsABadRequest) {
   Caller caller(target());
   for (const BadBody& bad : BadBodies()) {
     SCOPED_TRACE(bad.name);
     std::string body = bad.body;
     for (size_t at; (at = body.find("$B")) != std::string::npos;) body.replace(at, 2, Members());
-    // All on one connection: a bad body does not cost it.
+    // All on one connection: a bad body does not close it.
     ExpectRefused(caller.Ask(form(), body), form(), "");
   }
 }
 
-TEST_P(BodyTest, OddButLegalJsonRuns) {
+TEST_P(BodyTest, UnusualButLegalJsonIsAccepted) {
   std::string deep = "1";
   for (int i = 0; i < 60; ++i) deep = "[" + deep + "]";
   Caller caller(target());

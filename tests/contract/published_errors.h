@@ -1,4 +1,4 @@
-// The published catalog of errors: docs/errors.md, which tests/structure holds against the code.
+// The published catalog of errors: docs/errors.md, which tests/structure compares with the code.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// Failures after the stream has started, in each family's manner: an error event, no normal end,
-// and nothing of the engine's words. See decision 23, docs/design/wire.md 1.1.
+// Failures after the stream has started, in each family's format: an error event, no normal end, no
+// engine text. See decision 23, docs/design/wire.md 1.1.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -66,7 +66,7 @@ class StreamErrorTest : public ::testing::TestWithParam<Parameter> {
   }
 };
 
-TEST_P(StreamErrorTest, EndsWithAnErrorInTheFamilysManner) {
+TEST_P(StreamErrorTest, EndsWithTheErrorEventOfTheFamily) {
   HttpConnection connection(target().port);
   connection.SendRequest("POST", form().path, headers(),
                          form().Body({.script = script(), .stream = true}));
@@ -87,8 +87,8 @@ TEST_P(StreamErrorTest, EndsWithAnErrorInTheFamilysManner) {
   EXPECT_EQ(bytes.find(kEngineMark), std::string::npos) << bytes;
 }
 
-// Who did not ask for a stream gets no half answer.
-TEST_P(StreamErrorTest, IsAStatusForWhoDoesNotStream) {
+// Without stream: true the response is never partial.
+TEST_P(StreamErrorTest, IsAnErrorStatusWithoutStreaming) {
   const HttpResponse answer =
       Http(target().port, "POST", form().path, headers(), form().Body({.script = script()}));
   const PublishedError& row =

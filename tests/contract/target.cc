@@ -20,18 +20,18 @@ void UseExternal(Target& target) {
   target.port = colon == std::string::npos ? 80 : std::atoi(url.c_str() + colon + 1);
   const char* facts = std::getenv("TOLLGATE_FACTS");
   target.facts = Json::Parse(facts ? facts : "{}").value_or(Json());
-  if (url.starts_with("https")) target.failure = "only http:// can be asked";
+  if (url.starts_with("https")) target.failure = "only http:// is supported";
   if (!target.facts["model"].is_string()) target.failure = "TOLLGATE_FACTS must name a model";
 }
 
-// With a model for each endpoint that chat models do not serve, whose engine is away.
+// With a model for each endpoint that chat models do not serve, whose engine is unreachable.
 std::string Catalog(const Target& target) {
   std::string text = DefaultCatalog({target.engines[0].base_url(), target.engines[1].base_url()});
   std::string more;
   for (const char* capability : {"completion", "embedding"}) {
-    more += "  - id: sim/away-" + std::string(capability) +
+    more += "  - id: sim/unreachable-" + std::string(capability) +
             "\n    context_window: 131072\n    input_usd_per_million: \"1\"\n"
-            "    output_usd_per_million: \"3\"\n    pool: nobody\n    capabilities: [" +
+            "    output_usd_per_million: \"3\"\n    pool: unreachable\n    capabilities: [" +
             capability + "]\n";
   }
   return text.insert(text.find("pools:\n"), more);

@@ -1,5 +1,5 @@
-// What the contract is held against: the all-in-one process, the cluster over TCP, or what
-// TOLLGATE_CONTRACT_URL (http://host:port) names; then TOLLGATE_FACTS holds what
+// The system under test: the all-in-one process, the cluster over TCP, or the address in
+// TOLLGATE_CONTRACT_URL (http://host:port); then TOLLGATE_FACTS holds the JSON that
 // tests/support/facts.h describes.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace tollgate::test {
 
 struct Target {
   EngineSim engines[2];
-  // Null for an address of somebody else's.
+  // Null for an external address.
   std::unique_ptr<Cluster> cluster;
   std::string host = "127.0.0.1";
   int port = 0;
@@ -25,8 +25,8 @@ struct Target {
 
 // "url", or "allinone" and "tcp".
 std::vector<std::string> TargetKinds();
-// Started when it is first asked for, one of each kind for the whole binary; at its end the books
-// must be right and everything must stop cleanly.
+// Started at first use, one of each kind for the whole binary; at the end the ledger must verify
+// and every process must stop cleanly.
 Target& TargetOf(const std::string& kind);
 
 }  // namespace tollgate::test

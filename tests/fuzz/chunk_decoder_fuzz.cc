@@ -1,4 +1,4 @@
-// The chunked coding: however the bytes are cut, the same payload and the same verdict come out.
+// The chunked coding: every split of the bytes gives the same payload and the same result.
 #include <string>
 
 #include "common/http/chunk_decoder.h"

@@ -1,5 +1,5 @@
-// What an engine may answer to an embedding request: cut anywhere it gives the same vectors, each
-// input has at most one, and both surfaces' forms of a vector carry the same bits.
+// Engine responses to an embedding request: every split of the bytes gives the same vectors, each
+// input has at most one, and both public encodings of a vector carry the same bits.
 #include <set>
 #include <string>
 #include <utility>

@@ -1,5 +1,5 @@
-// What an engine may send: each line of the input is the data of one event; then the whole input as
-// an answer that was not streamed. Whatever comes out can be put between quotes and is JSON.
+// Engine output: each line of the input is the data of one event; then the whole input as a
+// response that is not streamed. All text that comes out is valid as the inside of a JSON string.
 #include <set>
 #include <string>
 #include <utility>
@@ -38,7 +38,7 @@ void Check(const std::vector<Event>& events, int choices) {
       FUZZ_CHECK(IsInside(call.id_json()));
       FUZZ_CHECK(IsInside(call.name_json()));
       FUZZ_CHECK(IsInside(call.arguments_json()));
-      // Id and name stand in the first delta of a call, and only there.
+      // Id and name are in the first delta of a call, and only there.
       const bool first = named.emplace(delta.choice(), call.index()).second;
       FUZZ_CHECK(first == !call.name_json().empty());
       FUZZ_CHECK(first == !call.id_json().empty());

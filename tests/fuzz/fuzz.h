@@ -1,5 +1,5 @@
-// What the fuzz harnesses share. Each is one file with the function that libFuzzer calls; what must
-// hold of every input stands in it as FUZZ_CHECK.
+// Shared by the fuzz harnesses. Each harness is one file with the function that libFuzzer calls;
+// its invariants are FUZZ_CHECKs.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
-#define FUZZ_CHECK(condition)                                                             \
-  do {                                                                                    \
-    if (!(condition)) {                                                                   \
-      std::fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                                       \
-    }                                                                                     \
+#define FUZZ_CHECK(condition)                                                            \
+  do {                                                                                   \
+    if (!(condition)) {                                                                  \
+      std::fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, #condition); \
+      std::abort();                                                                      \
+    }                                                                                    \
   } while (false)
 
 namespace tollgate::fuzz {
@@ -24,7 +24,7 @@ inline std::string_view Text(const uint8_t* data, size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-// Sizes for cutting an input into pieces, the same ones each time for the same input.
+// Sizes for splitting an input into pieces, deterministic for each input.
 class Cuts {
  public:
   explicit Cuts(std::string_view input) {

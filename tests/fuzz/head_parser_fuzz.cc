@@ -1,5 +1,5 @@
-// Heads of requests and answers: however the bytes come in, the same head is found, and what is
-// accepted leaves nothing that two parsers could read differently.
+// Heads of requests and responses: every split of the bytes gives the same head, and an accepted
+// head has nothing that two parsers could read differently.
 #include <algorithm>
 #include <string>
 

@@ -1,4 +1,4 @@
-// The JSON reader: every value of an accepted text can be read, and stands for itself.
+// The JSON reader: every value of an accepted text can be read, and is itself valid JSON.
 #include <string>
 
 #include "common/json/json.h"
@@ -7,7 +7,7 @@
 namespace tollgate::json {
 namespace {
 
-constexpr size_t kReadAgainBelow = 2000;  // bytes; above, it would cost the square
+constexpr size_t kReadAgainBelow = 2000;  // bytes; above, the cost is quadratic
 
 void CheckString(const Value value) {
   const std::string text = value.string();
@@ -49,7 +49,7 @@ void Walk(const Value value, const Limits& limits, std::string_view text) {
         const std::string key = inner.key();
         FUZZ_CHECK(inner.KeyEquals(key));
         FUZZ_CHECK(text[inner.key_offset()] == '"');
-        // Keys are unique, so it is this one that is found.
+        // Keys are unique, so the lookup finds this one.
         FUZZ_CHECK(value.Find(key) && value.Find(key).offset() == inner.offset());
       }
       FUZZ_CHECK(count == value.size());

@@ -1,4 +1,4 @@
-// Virtual keys: what is well-formed has its parts, and no change of one character goes unseen.
+// Virtual keys: a well-formed key has its parts, and every change of one character is detected.
 #include <string>
 
 #include "common/keys/key_format.h"

@@ -1,4 +1,4 @@
-// Random decisions from a seed: the same ones for the same seed, everywhere.
+// Random choices from a seed, the same on every machine.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace tollgate::fuzz {
 
 class Random {
  public:
-  // The seed is mixed first: neighbours would otherwise share all but one of their numbers.
+  // Mix the seed: neighbouring seeds would otherwise share all but one of their numbers.
   explicit Random(uint64_t seed) : state_(seed) { state_ = Next() ^ (seed << 32); }
 
   uint64_t Next() {  // splitmix64
@@ -19,7 +19,7 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
   }
-  // In [0, limit); 0 when there is no room.
+  // In [0, limit); 0 when limit is 0.
   size_t Below(size_t limit) { return limit == 0 ? 0 : Next() % limit; }
   size_t Between(size_t low, size_t high) { return low + Below(high - low + 1); }
   bool Percent(size_t chance) { return Below(100) < chance; }

@@ -1,4 +1,4 @@
-// Text as UTF-16 units, as JSON's escapes see it: halves of surrogate pairs can be parted.
+// Text as UTF-16 units, as in JSON escapes: surrogate pairs can be split.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace tollgate::fuzz {
 
-// Any unicode, control characters, quotes and backslashes; with lone halves when asked.
+// Any Unicode, control characters, quotes and backslashes; optionally with lone surrogates.
 std::u16string RandomText(Random& random, size_t max_units, bool lone_halves);
-// The text of a JSON object: nested, with escapes and unicode in its strings, large numbers.
+// The text of a JSON object: nested, with escapes and Unicode in its strings, large numbers.
 std::u16string RandomObject(Random& random);
 
-// A lone half becomes U+FFFD.
+// A lone surrogate becomes U+FFFD.
 std::string ToUtf8(std::u16string_view units);
 // Of valid UTF-8.
 std::u16string ToUtf16(std::string_view utf8);
-// As the inside of a JSON literal, each character raw or escaped as chance has it.
+// As the inside of a JSON string literal, each character randomly raw or escaped.
 std::string Escape(Random& random, std::u16string_view units, size_t escaped_percent);
 
 inline bool IsHigh(char16_t unit) { return unit >= 0xD800 && unit < 0xDC00; }

@@ -1,5 +1,5 @@
 // Runs a harness without libFuzzer: all files of a corpus folder, then mutations of them from a
-// fixed seed, until 20000 are done or 1.5 s are over. What crashes is printed as a C string.
+// fixed seed, up to 20000 or 1.5 s. An input that crashes is printed as a C string.
 //
 //   replay CORPUS_FOLDER
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 #include "tests/fuzz/fuzz.h"
 
-// Of AddressSanitizer, when it is there.
+// Of AddressSanitizer, when built with it.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
 namespace {
@@ -39,7 +39,7 @@ void OnAbort(int) {
 
 void Run(const std::string& input) {
   current = input;
-  // Exactly as large as the input, so that a read beyond its end is seen.
+  // Exactly as large as the input, so that a read beyond its end is detected.
   const std::unique_ptr<uint8_t[]> bytes(new uint8_t[input.size()]);
   std::copy(input.begin(), input.end(), bytes.get());
   LLVMFuzzerTestOneInput(bytes.get(), input.size());
@@ -75,7 +75,7 @@ class Mutator {
   size_t Below(size_t limit) { return limit == 0 ? 0 : random_() % limit; }
   const std::string& Any() { return corpus_[Below(corpus_.size())]; }
   char Byte() {
-    // What means something to the formats, half of the time; the NUL at the end is part of it.
+    // Half of the time a token of the formats; the NUL at the end is part of it.
     static constexpr char kTelling[] = "\r\n\t :;,{}[]\"\\/u0d18fF-.+eE\x7f\x80\xc3\xef\xff";
     return Below(2) == 0 ? kTelling[Below(sizeof kTelling)] : static_cast<char>(random_());
   }

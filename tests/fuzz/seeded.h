@@ -1,6 +1,6 @@
-// The command line of the fuzz programs whose runs depend on a seed:
+// The command line of the fuzz programs that run by seed:
 //   [--runs=N] [--seed=FIRST] [--only=NAME]
-// A failure prints the arguments that repeat it, also when it is a crash.
+// A failure or crash prints the arguments that reproduce it.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 #include <functional>
 #include <string>
 
-// Of AddressSanitizer, when it is there.
+// Of AddressSanitizer, when built with it.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
 namespace tollgate::fuzz {
@@ -31,7 +31,7 @@ inline void PrintCurrent() {
                static_cast<unsigned long long>(current_seed));
 }
 
-// False: an argument was not understood.
+// False: an unknown argument.
 inline bool ReadArguments(int argc, char** argv, Seeded& into) {
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -57,7 +57,7 @@ inline bool ReadArguments(int argc, char** argv, Seeded& into) {
   return true;
 }
 
-// Calls run(seed) for each seed, until three have failed. Whether none has.
+// Calls run(seed) for each seed, until three have failed. Returns whether none has.
 inline bool RunSeeds(const char* name, const Seeded& asked,
                      const std::function<bool(uint64_t seed)>& run) {
   if (!asked.only.empty() && asked.only != name) return true;

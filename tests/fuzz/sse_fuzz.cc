@@ -1,4 +1,4 @@
-// The reader of event streams: however the bytes are cut, the same events come out.
+// The event stream reader: every split of the bytes gives the same events.
 #include <string>
 
 #include "common/http/sse.h"

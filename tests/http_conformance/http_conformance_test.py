@@ -1,7 +1,8 @@
-"""HTTP manners towards real clients and raw sockets, in plain text and over TLS: http_conformance_test.py TEST-CLUSTER ENGINE-SIM.
+"""HTTP conformance towards real clients and raw sockets, in plain text and over TLS:
 
-curl, Python's http.client and Node's fetch (undici) speak for the clients that cannot be asked; the sockets say byte for
-byte what no client says.
+    http_conformance_test.py TEST-CLUSTER ENGINE-SIM
+
+The clients are curl, Python's http.client and Node's fetch (undici); raw sockets send bytes that no client sends.
 """
 import asyncio
 import http.client
@@ -41,7 +42,7 @@ def openssl(*arguments):
 
 
 def certify(name):
-    """A new certificate and key for localhost, in place of those of that name."""
+    """Writes a new certificate and key for localhost, replacing those of that name."""
     openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=" + name,
             "-keyout", folder + "/new.key", "-out", folder + "/new.csr")
     with open(folder + "/names", "w", encoding="utf-8") as file:
@@ -82,7 +83,7 @@ def question(stream=False, sim=None, **more):
 
 
 class Raw:
-    """One connection, read in the pieces in which it comes: over TLS, record by record."""
+    """One connection, read in pieces as received: over TLS, record by record."""
 
     def __init__(self, port, tls, receive_buffer=0):
         plain = socket.socket()
@@ -98,7 +99,7 @@ class Raw:
         self.socket.sendall(text.encode())
 
     def until(self, mark):
-        """Reads until the text has come, or the end; with "" to the end."""
+        """Reads until the text was received, or to the end; with "" to the end."""
         while not mark or mark not in self.text:
             piece = self.socket.recv(65536).decode()
             if not piece:
@@ -111,7 +112,7 @@ class Raw:
         self.socket.close()
 
 
-class Manners:
+class Conformance:
     tls = None  # the client's, of a cluster with TLS
     flags = ()
 
@@ -156,7 +157,7 @@ class Manners:
         return done
 
     def node(self, script):
-        """Runs the script with `ask(path, body, more)` in reach; what it prints."""
+        """Runs the script, which may call `ask(path, body, more)`; returns its output."""
         start = f"""
             const headers = {{authorization: "Bearer {self.key}", "content-type": "application/json"}};
             const ask = (path, body, more) => fetch("{self.url}" + path, {{method: "POST", headers, body, ...more}});
@@ -175,7 +176,7 @@ class Manners:
         return found[0] if found else None
 
     def expect_abort(self, tag, leave):
-        """The engine must stop within 500 ms of the client's leaving (decision 7)."""
+        """The engine request must be aborted within 500 ms after the client disconnected (decision 7)."""
         deadline = time.monotonic() + 10
         while not (self.engine_request(tag) or {}).get("running"):
             self.assertLess(time.monotonic(), deadline)
@@ -190,7 +191,7 @@ class Manners:
 
     # Raw sockets.
 
-    def test_stream_has_its_headers_and_every_event_comes_whole(self):
+    def test_stream_has_its_headers_and_every_event_arrives_in_one_piece(self):
         raw = self.raw()
         raw.send(self.ask(question(stream=True, sim={"tokens": 20, "token_ms": 10})))
         head = raw.until("0\r\n\r\n").split("\r\n\r\n")[0].lower()
@@ -213,7 +214,7 @@ class Manners:
             places.append(text.index(mark, places[-1] + 1))
         self.assertEqual(text.count("HTTP/1.1 200 OK\r\n"), 4)
 
-    def test_half_closed_client_gets_its_whole_answer(self):
+    def test_half_closed_client_gets_the_whole_response(self):
         for stream in (True, False):
             raw = self.raw()
             raw.send(self.ask(question(stream=stream, sim={"tokens": 30, "token_ms": 20})))
@@ -265,7 +266,7 @@ class Manners:
             self.assertNotIn("content-length: 0", first)
             self.assertIn('"not_found"', options)
 
-    def test_headers_of_proxies_change_nothing(self):
+    def test_forwarded_headers_of_clients_are_ignored(self):
         fields = ("X-Forwarded-For: 6.6.6.6, nonsense\r\nX-Forwarded-For: ::1\r\nForwarded: for=6.6.6.6;proto=http\r\n"
                   "Via: 1.0 x, 1.1 y\r\nX-Forwarded-Proto: gopher\r\nX-Forwarded-Host: evil\r\nX-Real-IP: 6.6.6.6\r\n"
                   "Max-Forwards: 0\r\nProxy-Connection: close\r\nX-HTTP-Method-Override: DELETE\r\n")
@@ -278,7 +279,7 @@ class Manners:
         raw.send(self.ask(question(stream=True, sim={"tokens": 2, "delay_ms": 2500})))
         self.assertIn("\r\n: ", raw.until("[DONE]"))
 
-    def test_client_that_leaves_stops_the_engine(self):
+    def test_client_disconnect_aborts_the_engine_request(self):
         for how in ("close", "reset", "before the first token"):
             tag = f"{self.scheme} {how}"
             sim = {"tokens": 1000, "token_ms": 20, "tag": tag}
@@ -292,7 +293,7 @@ class Manners:
                 raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             self.expect_abort(tag, raw.close)
 
-    def test_bodies_to_the_limit_and_beyond(self):
+    def test_bodies_at_and_above_the_limit(self):
         for size, path, kind in ((LIMIT, CHAT, "context_length_exceeded"), (LIMIT + 1, CHAT, "bad_request"),
                                  (LIMIT + 1, "/v1/messages", "request_too_large")):
             start = question()
@@ -303,9 +304,9 @@ class Manners:
             self.assertEqual(answer.status, 400)
             self.assertIn(f'"{kind}"', answer.read().decode())
 
-    # Clients as they are.
+    # Unmodified clients.
 
-    def test_python_keeps_its_connection(self):
+    def test_python_reuses_its_connection(self):
         connection = self.http()
         for i in range(4):
             connection.request("POST", CHAT, question(stream=i % 2 == 0), {"Authorization": "Bearer " + self.key})
@@ -316,7 +317,7 @@ class Manners:
             answer.read()
             self.assertIs(connection.sock, used)
 
-    def test_curl_streams_asks_and_uploads(self):
+    def test_curl_streams_gets_and_uploads(self):
         stream = self.curl("-N", "-d", question(stream=True, sim={"tokens": 5})).stdout
         self.assertTrue(stream.endswith("data: [DONE]\n\n"), stream)
         self.assertIn('"usage"', self.curl("-d", question()).stdout)
@@ -330,7 +331,7 @@ class Manners:
         reused = self.curl("-d", question(), "-o", os.devnull, "-w", "%{num_connects}", self.url + CHAT, "-o", os.devnull)
         self.assertEqual(reused.stdout, "10")
 
-    def test_curl_hears_that_its_body_is_too_large(self):
+    def test_curl_gets_the_refusal_of_a_too_large_body(self):
         large = folder + "/large"
         with open(large, "wb") as file:
             file.write(b"x" * (LIMIT + 1_000_000))
@@ -341,7 +342,7 @@ class Manners:
                 self.assertIn("bad_request", answer)
 
     @unittest.skipUnless(NODE, "Node is not installed")
-    def test_node_streams_and_hears_that_its_body_is_too_large(self):
+    def test_node_streams_and_gets_the_refusal_of_a_too_large_body(self):
         printed = self.node(f"""
             const stream = await ask("{CHAT}", JSON.stringify({question(stream=True)}));
             let text = "";
@@ -355,7 +356,7 @@ class Manners:
         self.assertEqual(printed.split("\n")[:4], ["200 true"] + ["400 bad_request"] * 3)
 
     @unittest.skipUnless(NODE, "Node is not installed")
-    def test_node_that_aborts_stops_the_engine(self):
+    def test_abort_in_node_aborts_the_engine_request(self):
         tag = self.scheme + " undici"
         body = question(stream=True, sim={"tokens": 1000, "token_ms": 20, "tag": tag})
         script = f"""
@@ -369,11 +370,11 @@ class Manners:
         self.expect_stopped(tag)
 
 
-class Plain(Manners, unittest.TestCase):
+class Plain(Conformance, unittest.TestCase):
     scheme = "http"
 
 
-class Tls(Manners, unittest.TestCase):
+class Tls(Conformance, unittest.TestCase):
     scheme = "https"
 
     @classmethod
@@ -382,14 +383,14 @@ class Tls(Manners, unittest.TestCase):
         cls.flags = ("--gateway", edge_tls())
         super().setUpClass()
 
-    def test_plain_text_is_told_to_use_tls(self):
+    def test_plain_text_on_a_tls_port_is_refused(self):
         raw = Raw(self.port, None)
         self.addCleanup(raw.close)
         raw.send(self.ask(question()))
         self.assertIn("https", raw.until(""))
         self.assertTrue(raw.text.startswith("HTTP/1.1 400 "))
 
-    def test_a_renewed_certificate_is_taken_into_use_while_streams_run(self):
+    def test_a_renewed_certificate_is_used_without_breaking_streams(self):
         def serial():
             raw = Raw(self.port, self.tls)
             self.addCleanup(raw.close)
@@ -404,15 +405,15 @@ class Tls(Manners, unittest.TestCase):
             self.assertLess(time.monotonic(), deadline)
         self.assertIn("[DONE]", raw.until("0\r\n\r\n"))
 
-    def test_a_wrong_file_stops_the_start_and_is_named(self):
-        failed = subprocess.run([CLUSTER, "--gateway", edge_tls("nobody")], stdin=subprocess.DEVNULL,
+    def test_start_fails_and_names_an_unreadable_certificate_file(self):
+        failed = subprocess.run([CLUSTER, "--gateway", edge_tls("missing")], stdin=subprocess.DEVNULL,
                                 capture_output=True, text=True, timeout=60, check=False)
         self.assertNotEqual(failed.returncode, 0)
-        self.assertIn("gateway.edge_tls: certificate_file: cannot read " + folder + "/nobody.pem", failed.stderr)
+        self.assertIn("gateway.edge_tls: certificate_file: cannot read " + folder + "/missing.pem", failed.stderr)
 
 
 class TlsFront:
-    """Speaks TLS in front of a plain engine, and counts connections."""
+    """Terminates TLS in front of a plain engine, and counts connections."""
 
     def __init__(self, engine_port):
         self.engine_port = engine_port
@@ -473,7 +474,7 @@ class HttpsEngine(unittest.TestCase):
         connection.close()
         return answer.status, text
 
-    def test_engines_behind_tls_answer_and_connections_are_kept(self):
+    def test_engines_behind_tls_work_and_connections_are_reused(self):
         cluster = Cluster("--engine", f"https://localhost:{self.front.port}", "--router",
                           f"engine_authority_file: {authority}", "--threads", "1")
         self.addCleanup(cluster.stop)
@@ -483,7 +484,7 @@ class HttpsEngine(unittest.TestCase):
             self.assertIn("[DONE]" if i % 2 == 0 else '"completion_tokens":50', text)
         self.assertLess(self.front.handshakes, 10)
 
-    def test_an_engine_that_nobody_vouches_for_is_out_of_reach(self):
+    def test_an_engine_with_an_untrusted_certificate_is_unreachable(self):
         before = self.front.handshakes
         cluster = Cluster("--engine", f"https://localhost:{self.front.port}")
         self.addCleanup(cluster.stop)

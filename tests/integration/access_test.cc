@@ -9,7 +9,7 @@ namespace {
 
 class AccessTest : public SystemTest {
  protected:
-  // On each of the gateway's loops, most likely: they hear of a change one after the other.
+  // Enough calls to reach every loop of the gateway: each gets a change separately.
   bool Always(const ApiKey& key, int status) {
     for (int i = 0; i < 8; ++i) {
       if (Chat(key).status != status) return false;
@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(Systems, AccessTest, kSystemsAndStores,
 
 constexpr char kAuthType[] = "authentication_error";
 
-TEST_P(AccessTest, KeyWithOneLetterChangedIs401) {
+TEST_P(AccessTest, KeyWithOneCharacterChangedIs401) {
   const ApiKey key = Customer();
   std::string wrong = key.secret;
   wrong[wrong.size() / 2] = wrong[wrong.size() / 2] == 'a' ? 'b' : 'a';
@@ -54,7 +54,7 @@ TEST_P(AccessTest, ExpiredKeyIs401) {
   ExpectError(Chat(key), 401, "invalid_api_key", kAuthType);
 }
 
-TEST_P(AccessTest, ModelsThatAreNotThereNotServingOrNotAllowed) {
+TEST_P(AccessTest, ModelsThatAreUnknownUnavailableOrNotAllowedAreRefused) {
   const ApiKey key = Customer();
   ExpectError(Chat(key, "", "sim/nothing"), 404, "model_unavailable", "not_found_error");
   ExpectError(Chat(key, "", "SIM/model"), 404, "model_unavailable", "not_found_error");
@@ -79,7 +79,7 @@ TEST_P(AccessTest, RequestRateIs429WithHeadersAndRetryAfter) {
   EXPECT_GE(refused, 2);
 }
 
-TEST_P(AccessTest, LimitsAreToldInHeaders) {
+TEST_P(AccessTest, LimitsAreReportedInHeaders) {
   const ApiKey key =
       Customer(kUsd, {.limits = {.requests_per_minute = 5, .tokens_per_minute = 100'000}});
   for (int answered = 1; answered <= 2; ++answered) {
@@ -111,7 +111,7 @@ TEST_P(AccessTest, ConcurrencyIs429UntilTheRunningRequestEnds) {
     ExpectError(Chat(key), 429, "rate_limited", "rate_limit_error");
   }
   EXPECT_TRUE(WaitUntil([&] { return Chat(key).status == 200; }, 2000))
-      << "the slot comes back when the client goes";
+      << "the slot is released when the client disconnects";
 }
 
 TEST_P(AccessTest, TokenRateIs429TokenLimited) {
@@ -120,11 +120,11 @@ TEST_P(AccessTest, TokenRateIs429TokenLimited) {
   ExpectError(Chat(key, R"(,"max_tokens":400)"), 429, "token_limited", "rate_limit_error");
 }
 
-TEST_P(AccessTest, LaterRefusalGivesBackWhatTheLimitTook) {
+TEST_P(AccessTest, LaterRefusalRestoresTheRateLimits) {
   const ApiKey key = Customer(0, {.limits = {.requests_per_minute = 2, .concurrent_requests = 1}});
   for (int i = 0; i < 6; ++i) {
-    // The slot is given back in the background, so that no answer waits for it: a caller on the
-    // same machine can be faster.
+    // The slot is released in the background, not before the response: a caller on the same machine
+    // can be faster.
     HttpResponse answer;
     EXPECT_TRUE(WaitUntil(
         [&] {

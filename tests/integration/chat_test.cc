@@ -12,7 +12,7 @@ constexpr char kTools[] =
     R"(,"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}},
       {"type":"function","function":{"name":"get_time","parameters":{"type":"object","properties":{"zone":{"type":"string"}}}}}])";
 
-TEST_P(ChatTest, WholeAnswerHasThePublishedShapeAndNoEngineExtras) {
+TEST_P(ChatTest, ResponseHasThePublishedShapeAndNoEngineExtras) {
   const ApiKey key = Customer();
   const HttpResponse answer = Chat(key, R"(,"x_sim":{"tokens":12})");
   ASSERT_EQ(answer.status, 200) << answer.body;
@@ -39,7 +39,7 @@ TEST_P(ChatTest, WholeAnswerHasThePublishedShapeAndNoEngineExtras) {
   EXPECT_FALSE(answer.header("x-request-id").empty());
 }
 
-TEST_P(ChatTest, StreamHasRoleTextFinishAndEndAndSaysWhatTheWholeAnswerSays) {
+TEST_P(ChatTest, StreamHasRoleTextFinishAndDoneAndEqualsTheUnstreamedResponse) {
   const ApiKey key = Customer();
   const SseStream stream = ChatStream(key, R"(,"x_sim":{"tokens":12})");
   ASSERT_EQ(stream.head.status, 200) << stream.head.body;
@@ -57,7 +57,7 @@ TEST_P(ChatTest, StreamHasRoleTextFinishAndEndAndSaysWhatTheWholeAnswerSays) {
     EXPECT_EQ(chunk["id"].str(), first["id"].str());
     EXPECT_EQ(chunk["created"].integer(), first["created"].integer());
     EXPECT_EQ(chunk["model"].str(), "sim/model");
-    EXPECT_EQ(chunk["choices"].size(), 1u) << "no empty choices and no usage unless asked for";
+    EXPECT_EQ(chunk["choices"].size(), 1u) << "no empty choices and no usage unless requested";
     EXPECT_FALSE(chunk["usage"].is_object());
     EXPECT_EQ(event.data.find('\n'), std::string::npos);
     finishes += chunk["choices"][0]["finish_reason"].is_string() ? 1 : 0;
@@ -68,7 +68,7 @@ TEST_P(ChatTest, StreamHasRoleTextFinishAndEndAndSaysWhatTheWholeAnswerSays) {
       Chat(key, R"(,"x_sim":{"tokens":12})").json()["choices"][0]["message"]["content"].str());
 }
 
-TEST_P(ChatTest, IncludeUsageGivesOneLastChunkWithoutChoices) {
+TEST_P(ChatTest, IncludeUsageAddsOneLastChunkWithoutChoices) {
   const SseStream stream =
       ChatStream(Customer(), R"(,"stream_options":{"include_usage":true},"x_sim":{"tokens":9})");
   ASSERT_TRUE(stream.done()) << stream.head.body;
@@ -80,7 +80,7 @@ TEST_P(ChatTest, IncludeUsageGivesOneLastChunkWithoutChoices) {
   }
 }
 
-TEST_P(ChatTest, ParallelToolCallsWholeAndStreamed) {
+TEST_P(ChatTest, ParallelToolCallsStreamedOrNot) {
   const ApiKey key = Customer();
   const std::string calls =
       R"(,"x_sim":{"tool_calls":[{"name":"get_weather","arguments":{"city":"Oslo"}},{"name":"get_time","arguments":{"zone":"UTC"}}]})";
@@ -100,7 +100,7 @@ TEST_P(ChatTest, ParallelToolCallsWholeAndStreamed) {
       ASSERT_TRUE(index == 0 || index == 1);
       arguments[index] += call["function"]["arguments"].str();
       if (call["function"].has("name")) {
-        EXPECT_EQ(names[index], "") << "the name comes once";
+        EXPECT_EQ(names[index], "") << "the name is sent once";
         EXPECT_FALSE(call["id"].str().empty());
         EXPECT_EQ(call["type"].str(), "function");
         names[index] = call["function"]["name"].str();
@@ -113,7 +113,7 @@ TEST_P(ChatTest, ParallelToolCallsWholeAndStreamed) {
   EXPECT_EQ(stream.FinishReason(), "tool_calls");
 }
 
-TEST_P(ChatTest, ForcedToolCallFinishesWithToolCallsThoughTheEngineSaysStop) {
+TEST_P(ChatTest, ForcedToolCallFinishesWithToolCallsWhenTheEngineSendsStop) {
   const ApiKey key = Customer();
   const std::string forced =
       std::string(kTools) +
@@ -122,7 +122,7 @@ TEST_P(ChatTest, ForcedToolCallFinishesWithToolCallsThoughTheEngineSaysStop) {
   EXPECT_EQ(ChatStream(key, forced).FinishReason(), "tool_calls");
 }
 
-TEST_P(ChatTest, ReasoningGoesOutAsReasoningContentAndIsCounted) {
+TEST_P(ChatTest, ReasoningIsReturnedAsReasoningContentAndCounted) {
   const ApiKey key = Customer();
   const std::string more =
       R"(,"stream_options":{"include_usage":true},"x_sim":{"tokens":4,"reasoning_tokens":6})";
@@ -137,7 +137,7 @@ TEST_P(ChatTest, ReasoningGoesOutAsReasoningContentAndIsCounted) {
   EXPECT_EQ(message["content"].str(), stream.Text());
 }
 
-TEST_P(ChatTest, BudgetThatEndsInsideTheReasoningGivesEmptyContentAndLength) {
+TEST_P(ChatTest, MaxTokensReachedInsideTheReasoningGivesEmptyContentAndLength) {
   const Json answer =
       Chat(Customer(), R"(,"max_tokens":3,"x_sim":{"tokens":4,"reasoning_tokens":6})").json();
   EXPECT_TRUE(answer["choices"][0]["message"]["content"].is_string()) << answer.Dump();
@@ -145,7 +145,7 @@ TEST_P(ChatTest, BudgetThatEndsInsideTheReasoningGivesEmptyContentAndLength) {
   EXPECT_EQ(answer["choices"][0]["finish_reason"].str(), "length");
 }
 
-TEST_P(ChatTest, SeveralChoicesKeepApart) {
+TEST_P(ChatTest, SeveralChoicesAreSeparate) {
   const ApiKey key = Customer();
   const Json answer = Chat(key, R"(,"n":3,"x_sim":{"tokens":5})").json();
   ASSERT_EQ(answer["choices"].size(), 3u) << answer.Dump();
@@ -157,7 +157,7 @@ TEST_P(ChatTest, SeveralChoicesKeepApart) {
   }
 }
 
-TEST_P(ChatTest, FieldsThatEnginesKnowArePassedOnUntouched) {
+TEST_P(ChatTest, EngineFieldsAreForwardedUnchanged) {
   const std::string tag = NewTag();
   ASSERT_EQ(
       Chat(
@@ -181,7 +181,7 @@ TEST_P(ChatTest, FieldsThatEnginesKnowArePassedOnUntouched) {
   }
 }
 
-TEST_P(ChatTest, MaxTokensZeroAnswersWithoutTheEngineAndForFree) {
+TEST_P(ChatTest, MaxTokensZeroIsAnsweredWithoutTheEngineAndForFree) {
   const ApiKey key = Customer();
   const std::string tag = NewTag();
   const Json answer = Chat(key, R"(,"max_tokens":0,"x_sim":{"tag":")" + tag + R"("})").json();
@@ -192,7 +192,7 @@ TEST_P(ChatTest, MaxTokensZeroAnswersWithoutTheEngineAndForFree) {
   EXPECT_EQ(SpentOf(key), 0);
 }
 
-TEST_P(ChatTest, UnicodeAndStructuredOutputComeThroughWhole) {
+TEST_P(ChatTest, UnicodeAndStructuredOutputAreUnchanged) {
   const ApiKey key = Customer();
   const std::string text = "Grüße 東京 👩‍💻 \"quoted\" \\ back\tslash\n";
   const std::string more = ",\"x_sim\":{\"text\":" + JsonQuoted(text) + "}";

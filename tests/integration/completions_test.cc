@@ -50,7 +50,7 @@ class CompletionsTest : public SystemTest {
 INSTANTIATE_TEST_SUITE_P(Systems, CompletionsTest, kSystems,
                          [](const auto& info) { return info.param; });
 
-TEST_P(CompletionsTest, TheWholeAnswerHasThePublishedShape) {
+TEST_P(CompletionsTest, TheResponseHasThePublishedShape) {
   const ApiKey key = Customer();
   const HttpResponse answer = Complete(key, R"(,"x_sim":{"tokens":12})");
   ASSERT_EQ(answer.status, 200) << answer.body;
@@ -72,7 +72,7 @@ TEST_P(CompletionsTest, TheWholeAnswerHasThePublishedShape) {
   EXPECT_EQ(SpentOf(key), Charge(2, 12));
 }
 
-TEST_P(CompletionsTest, TheStreamSaysWhatTheWholeAnswerSays) {
+TEST_P(CompletionsTest, TheStreamEqualsTheUnstreamedResponse) {
   const ApiKey key = Customer();
   const SseStream stream =
       Stream(key, R"(,"stream_options":{"include_usage":true},"x_sim":{"tokens":9})");
@@ -82,7 +82,7 @@ TEST_P(CompletionsTest, TheStreamSaysWhatTheWholeAnswerSays) {
   int finishes = 0;
   for (size_t i = 0; i + 2 < stream.events.size(); ++i) {
     const Json chunk = stream.events[i].json();
-    EXPECT_EQ(chunk["object"].str(), "text_completion") << "there is no name for chunks";
+    EXPECT_EQ(chunk["object"].str(), "text_completion") << "chunks have the same object name";
     EXPECT_EQ(chunk["id"].str(), id);
     EXPECT_TRUE(chunk.has("usage") && chunk["usage"].is_null());
     const Json& choice = chunk["choices"][0];
@@ -103,7 +103,7 @@ TEST_P(CompletionsTest, TheStreamSaysWhatTheWholeAnswerSays) {
   }
 }
 
-TEST_P(CompletionsTest, SixteenTokensWhenNobodySaysHowMany) {
+TEST_P(CompletionsTest, MaxTokensDefaultsToSixteen) {
   const ApiKey key = Customer();
   const std::string tag = NewTag();
   const Json body = Complete(key, R"(,"x_sim":{"tokens":40,"tag":")" + tag + "\"}").json();
@@ -132,12 +132,12 @@ TEST_P(CompletionsTest, OneChoicePerPromptAndN) {
   }
 }
 
-TEST_P(CompletionsTest, TokenIdsAreCountedExactly) {
+TEST_P(CompletionsTest, TokenIdsInThePromptAreCountedExactly) {
   const ApiKey key = Customer();
   EXPECT_EQ(
       Complete(key, R"(,"max_tokens":1)", "[5,6,7]").json()["usage"]["prompt_tokens"].integer(), 3);
   EXPECT_EQ(SpentOf(key), Charge(3, 1));
-  // The engine says nothing, or nonsense: the own count is charged (decision 9).
+  // The engine sends no usage, or an implausible one: the gateway's count is charged (decision 9).
   for (const char* usage : {"none", "absurd"}) {
     const ApiKey own = Customer();
     const Json body =
@@ -151,7 +151,7 @@ TEST_P(CompletionsTest, TokenIdsAreCountedExactly) {
   }
 }
 
-TEST_P(CompletionsTest, TheMostChoicesThatOneRequestMayHave) {
+TEST_P(CompletionsTest, TheMaximumNumberOfChoices) {
   std::string prompts = "[\"0\"";
   for (int i = 1; i < 128; ++i) prompts += ",\"" + std::to_string(i) + "\"";
   const ApiKey key = Customer();
@@ -167,7 +167,7 @@ TEST_P(CompletionsTest, TheMostChoicesThatOneRequestMayHave) {
               "invalid_request_error", "n");
 }
 
-TEST_P(CompletionsTest, EchoAndLogprobs) {
+TEST_P(CompletionsTest, EchoWithLogprobsIncludesThePrompt) {
   const ApiKey key = Customer();
   const std::string more = R"(,"echo":true,"logprobs":1,"x_sim":{"text":" in Größe"})";
   const Json choice = Complete(key, more).json()["choices"][0];
@@ -187,10 +187,10 @@ TEST_P(CompletionsTest, EchoAndLogprobs) {
     }
   }
   EXPECT_EQ(tokens, "Once upon in Größe");
-  EXPECT_EQ(SpentOf(key), 2 * Charge(2, 2)) << "what is echoed is no output";
+  EXPECT_EQ(SpentOf(key), 2 * Charge(2, 2)) << "the echo is not charged as output";
 }
 
-TEST_P(CompletionsTest, FieldsGoToTheEngine) {
+TEST_P(CompletionsTest, FieldsAreForwardedToTheEngine) {
   const std::string tag = NewTag();
   ASSERT_EQ(
       Complete(Customer(),
@@ -209,7 +209,7 @@ TEST_P(CompletionsTest, FieldsGoToTheEngine) {
   EXPECT_FALSE(sent.has("user"));
 }
 
-TEST_P(CompletionsTest, BestOfIsPaidForThoughNotShown) {
+TEST_P(CompletionsTest, HiddenCandidatesOfBestOfAreCharged) {
   const ApiKey key = Customer();
   const Json body =
       Complete(key, R"(,"n":2,"best_of":5,"max_tokens":7,"x_sim":{"tokens":7})").json();
@@ -220,7 +220,7 @@ TEST_P(CompletionsTest, BestOfIsPaidForThoughNotShown) {
               "best_of");
 }
 
-TEST_P(CompletionsTest, WithoutCreditForBestOfNoEngineHearsOfIt) {  // decision 1
+TEST_P(CompletionsTest, WithoutCreditForBestOfTheEngineIsNotCalled) {  // decision 1
   // Enough for the input and one slice of 4096 tokens, not for 128 answers of 1000.
   const int64_t credit = Charge(100, 10'000);
   const ApiKey key = Customer(credit);
@@ -232,7 +232,7 @@ TEST_P(CompletionsTest, WithoutCreditForBestOfNoEngineHearsOfIt) {  // decision 
   EXPECT_EQ(Complete(key, R"(,"best_of":2,"max_tokens":1000)").status, 200);
 }
 
-TEST_P(CompletionsTest, OtherModelsPointToChat) {
+TEST_P(CompletionsTest, RefusalOfOtherModelsNamesChatCompletions) {
   const ApiKey key = Customer();
   for (const char* model : {"sim/model", "sim/vision", "sim/embed", "sim/dual"}) {
     const HttpResponse answer = Complete(key, "", "\"x\"", model);
@@ -261,7 +261,7 @@ TEST_P(CompletionsTest, MaxTokensZeroEchoesForFree) {  // decision 30
   EXPECT_EQ(SpentOf(key), 0);
 }
 
-TEST_P(CompletionsTest, ABrokenStreamEndsWithAnErrorAndWithoutDone) {  // decision 23
+TEST_P(CompletionsTest, ABrokenStreamEndsWithAnErrorWithoutDone) {  // decision 23
   const SseStream stream =
       Stream(Customer(), R"(,"x_sim":{"tokens":9,"token_ms":5,"cut_after_tokens":4})");
   ASSERT_EQ(stream.head.status, 200);
@@ -269,15 +269,16 @@ TEST_P(CompletionsTest, ABrokenStreamEndsWithAnErrorAndWithoutDone) {  // decisi
   EXPECT_EQ(stream.events.back().json()["error"]["code"].str(), "server_error");
 }
 
-TEST_P(CompletionsTest, SeveralPromptsThatBreakOffAreAllPaidFor) {  // decision 7
+TEST_P(CompletionsTest, AfterABreakEveryPromptIsCharged) {  // decision 7
   const ApiKey key = Customer();
   const SseStream stream = Stream(key, R"(,"x_sim":{"tokens":9,"token_ms":5,"cut_after_tokens":4})",
                                   "[[1,2,3],[4,5,6,7]]");
   EXPECT_FALSE(stream.done());
-  EXPECT_EQ(SpentOf(key), Charge(7, 8)) << "each prompt, though the engine told of one at a time";
+  EXPECT_EQ(SpentOf(key), Charge(7, 8))
+      << "each prompt, although the engine reported one at a time";
 }
 
-TEST_P(CompletionsTest, WhatDoesNotFitIsToldWithNumbers) {
+TEST_P(CompletionsTest, ContextOverflowNamesTheNumbers) {
   const ApiKey key = Customer();
   const HttpResponse answer = Complete(key, R"(,"max_tokens":200000)");
   ExpectError(answer, 400, "context_length_exceeded", "invalid_request_error", "max_tokens");
@@ -299,8 +300,8 @@ TEST_P(CompletionsTest, IdsOutsideTheCatalogNeedTerms) {  // decision 20
   EXPECT_EQ(answer.json()["model"].str(), "outside/model");
   EXPECT_EQ(Json::Parse(EngineRequests(tag).at(0).body)->operator[]("model").str(),
             "outside/model");
-  EXPECT_EQ(SpentOf(key), 3 * 1500 + 4 * 2000) << "at the price of unlisted ids";
-  // What no engine knows is not there; nor are the old ids, nor is it a model of the list.
+  EXPECT_EQ(SpentOf(key), 3 * 1500 + 4 * 2000) << "at the price for unlisted ids";
+  // An id that no engine knows is not found, nor are legacy ids; unlisted ids are not in the list.
   ExpectError(Complete(key, "", "\"x\"", "unknown/model"), 404, "model_unavailable",
               "not_found_error");
   ExpectError(Complete(key, "", "\"x\"", "tollgate/model"), 404, "model_unavailable",

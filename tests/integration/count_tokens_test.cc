@@ -1,5 +1,5 @@
-// POST /v1/messages/count_tokens through the whole product: what it says is what the request is
-// billed for. See docs/design/wire.md 6.4 and 10.3, decisions 7, 16, 30.
+// POST /v1/messages/count_tokens through the whole product: its count equals the input tokens that
+// the request is charged. See docs/design/wire.md 6.4 and 10.3, decisions 7, 16, 30.
 #include <array>
 #include <cstdlib>
 
@@ -11,7 +11,7 @@ namespace {
 constexpr char kMessages[] = "/v1/messages";
 constexpr char kCount[] = "/v1/messages/count_tokens";
 
-// Members of a request, model and max_tokens aside, of every form that a template sees.
+// Members of a request, without model and max_tokens, in every form that reaches a chat template.
 const char* const kRequests[] = {
     R"("messages":[{"role":"user","content":"hello there"}])",
     R"("messages":[{"role":"user","content":"Grüße aus 東京東京東京東京 \ud83d\ude42\ud83d\ude42 na\u00efve\n\n  end"}])",
@@ -41,7 +41,7 @@ int64_t CountOf(const HttpResponse& answer) {
   return body["input_tokens"].integer(-1);
 }
 
-// The Messages envelope to the letter.
+// Compares the Messages envelope exactly.
 void ExpectMessagesError(const HttpResponse& answer, int status, const std::string& code,
                          const std::string& type) {
   EXPECT_EQ(answer.status, status) << answer.body << answer.error;
@@ -64,13 +64,13 @@ class CountTokensTest : public SystemTest {
 INSTANTIATE_TEST_SUITE_P(Systems, CountTokensTest, kSystems,
                          [](const auto& info) { return info.param; });
 
-TEST_P(CountTokensTest, IsWhatTheRequestIsBilledFor) {
+TEST_P(CountTokensTest, EqualsTheInputTokensBilled) {
   for (const char* members : kRequests) {
     SCOPED_TRACE(members);
     const ApiKey key = Customer();
     const int64_t before = TokenizerCalls();
     const int64_t counted = CountOf(Count(key, Body(members)));
-    EXPECT_EQ(TokenizerCalls(), before + 1) << "by the engine's own tokenizer";
+    EXPECT_EQ(TokenizerCalls(), before + 1) << "counted by the engine's tokenizer";
     EXPECT_EQ(SpentOf(key), 0) << "counting is free";
     const HttpResponse answer = Http(cluster().port(), "POST", kMessages, ApiKeyHeaders(key),
                                      Body("\"max_tokens\":2000," + std::string(members)));
@@ -81,7 +81,7 @@ TEST_P(CountTokensTest, IsWhatTheRequestIsBilledFor) {
   }
 }
 
-TEST_P(CountTokensTest, NeedsNoCreditButAKey) {
+TEST_P(CountTokensTest, NeedsAKeyButNoCredit) {
   EXPECT_GT(CountOf(Count(Customer(0), Body(kRequests[0]))), 0) << "decision 7";
   ApiKey wrong = Customer(0);
   ExpectMessagesError(Http(cluster().port(), "POST", kCount, {}, Body(kRequests[0])), 401,
@@ -104,7 +104,7 @@ TEST_P(CountTokensTest, NeedsNoCreditButAKey) {
                       "permission_error");
 }
 
-TEST_P(CountTokensTest, ChecksShapeAndModelLikeTheRealRequest) {
+TEST_P(CountTokensTest, ChecksShapeAndModelLikeAMessage) {
   const ApiKey key = Customer();
   for (
       const char* body :
@@ -125,7 +125,7 @@ TEST_P(CountTokensTest, ChecksShapeAndModelLikeTheRealRequest) {
   ExpectMessagesError(Count(limited, Body(kRequests[0])), 403, "model_blocked", "permission_error");
 }
 
-TEST_P(CountTokensTest, TakesARequestButNoTokensFromTheLimits) {
+TEST_P(CountTokensTest, CountsAsARequestButTakesNoTokensFromTheLimits) {
   const ApiKey key = Customer(kUsd, {.limits = {.requests_per_minute = 3, .tokens_per_minute = 1}});
   for (int i = 0; i < 3; ++i) EXPECT_GT(CountOf(Count(key, Body(kRequests[0]))), 1);
   const HttpResponse fourth = Count(key, Body(kRequests[0]));
@@ -133,34 +133,34 @@ TEST_P(CountTokensTest, TakesARequestButNoTokensFromTheLimits) {
   EXPECT_GE(std::atoi(fourth.header("retry-after").c_str()), 1);
 }
 
-TEST_P(CountTokensTest, ASlotIsFreeWhenTheAnswerIsThere) {
+TEST_P(CountTokensTest, TheSlotIsReleasedBeforeTheResponse) {
   const ApiKey key = Customer(kUsd, {.limits = {.concurrent_requests = 1}});
   const ApiKey poor = Customer(0, {.limits = {.concurrent_requests = 1}});
   for (int i = 0; i < 40; ++i) {
     ASSERT_EQ(Count(key, Body(kRequests[0])).status, 200) << i;
     ASSERT_EQ(Chat(key, R"(,"x_sim":{"tokens":1})").status, 200) << i;
     ASSERT_TRUE(ChatStream(key, R"(,"x_sim":{"tokens":1})").done()) << i;
-    ASSERT_EQ(Chat(poor).status, 402) << "a refusal, too, gives its slot back first: " << i;
+    ASSERT_EQ(Chat(poor).status, 402) << "a refusal also releases its slot first: " << i;
   }
 }
 
-TEST_P(CountTokensTest, IsEstimatedWhenNoEngineCanTell) {
+TEST_P(CountTokensTest, IsEstimatedWhenNoEngineCanCount) {
   const ApiKey key = Customer();
-  // sim/empty: nobody listens there.
-  const int64_t away = CountOf(Count(key, Body(kRequests[0], "sim/empty")));
-  EXPECT_GT(away, 0);
+  // sim/empty: its engine refuses connections.
+  const int64_t estimated = CountOf(Count(key, Body(kRequests[0], "sim/empty")));
+  EXPECT_GT(estimated, 0);
   for (int i = 0; i < 2; ++i) engine(i).SetDefaultScript(R"({"tokenizer_status":500})");
-  EXPECT_EQ(CountOf(Count(key, Body(kRequests[0]))), away) << "the same documented estimate";
+  EXPECT_EQ(CountOf(Count(key, Body(kRequests[0]))), estimated) << "the same documented estimate";
   engine(1).SetDefaultScript("{}");
   const int64_t counted = Chat(key).json()["usage"]["prompt_tokens"].integer();
-  ASSERT_NE(counted, away) << "or this test shows nothing";
+  ASSERT_NE(counted, estimated) << "estimate and count must differ for this test";
   for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(CountOf(Count(key, Body(kRequests[0]))), counted) << "the other engine is asked";
+    EXPECT_EQ(CountOf(Count(key, Body(kRequests[0]))), counted) << "the other engine counts";
   }
 }
 
-TEST_P(CountTokensTest, IsEstimatedWhileTheRouterOrTheLimiterIsAway) {
-  if (GetParam() != "tcp") GTEST_SKIP() << "its services can not go away one by one";
+TEST_P(CountTokensTest, IsEstimatedWhileTheRouterOrTheLimiterIsUnreachable) {
+  if (GetParam() != "tcp") GTEST_SKIP() << "its services cannot be stopped separately";
   const ApiKey key = Customer(kUsd, {.limits = {.concurrent_requests = 8}});
   const int64_t counted = CountOf(Count(key, Body(kRequests[0])));
   const int64_t estimate = CountOf(Count(key, Body(kRequests[0], "sim/empty")));
@@ -169,12 +169,13 @@ TEST_P(CountTokensTest, IsEstimatedWhileTheRouterOrTheLimiterIsAway) {
   EXPECT_EQ(cluster().Restart("inference-router"), "");
   EXPECT_TRUE(WaitUntil([&] { return CountOf(Count(key, Body(kRequests[0]))) == counted; }, 5000));
   cluster().process("ratelimit").Kill();
-  EXPECT_EQ(CountOf(Count(key, Body(kRequests[0]))), counted) << "the local share decides";
-  EXPECT_EQ(Chat(key).status, 200) << "nobody waits for a limiter that is away";
+  EXPECT_EQ(CountOf(Count(key, Body(kRequests[0]))), counted)
+      << "rate limiter unreachable: local limits apply";
+  EXPECT_EQ(Chat(key).status, 200) << "no request waits for an unreachable limiter";
   EXPECT_EQ(cluster().Restart("ratelimit"), "");
 }
 
-TEST_P(CountTokensTest, MaxTokensZeroTellsTheSameCount) {
+TEST_P(CountTokensTest, MaxTokensZeroReportsTheSameCount) {
   const ApiKey key = Customer();
   const int64_t counted = CountOf(Count(key, Body(kRequests[0])));
   const Json chat = Chat(key, ",\"max_tokens\":0").json();
@@ -187,7 +188,7 @@ TEST_P(CountTokensTest, MaxTokensZeroTellsTheSameCount) {
   EXPECT_EQ(SpentOf(key), 0);
 }
 
-// Engines of every other kind, each behind a model of its own.
+// Engines of every other kind, each behind its own model.
 struct Kind {
   const char* name;
   SimDialect dialect;
@@ -201,7 +202,7 @@ constexpr std::array<Kind, 7> kKinds = {{{"vllm", SimDialect::kVllm, true},
                                          {"openai", SimDialect::kNone, false},
                                          {"ollama", SimDialect::kNone, false}}};
 
-TEST(CountTokensKinds, EveryKindOfEngineCountsWhatItBills) {
+TEST(CountTokensKinds, EveryKindOfEngineCountsAsItBills) {
   std::vector<std::unique_ptr<EngineSim>> engines;
   std::string models = "models:\n", pools = "pools:\n";
   for (size_t i = 0; i < kKinds.size(); ++i) {

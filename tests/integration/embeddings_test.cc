@@ -1,5 +1,5 @@
-// Embeddings through the whole product: both forms to the last bit, whatever the engine sends, and
-// the price of the input alone. See docs/design/wire.md 4, decisions 8 to 10.
+// Embeddings through the whole product: both encodings are exact, whichever the engine sends, and
+// only the input is charged. See docs/design/wire.md 4, decisions 8 to 10.
 #include <cstring>
 
 #include "tests/integration/system_test.h"
@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(Systems, EmbeddingsTest, kSystems,
 
 constexpr char kBase64[] = R"(,"encoding_format":"base64")";
 
-// Written apart from the product's.
+// Independent of the product's decoder.
 std::vector<float> DecodeBase64(const std::string& text) {
   std::string bytes;
   uint32_t bits = 0;
@@ -54,7 +54,7 @@ std::vector<float> VectorOf(const Json& embedding) {
   return vector;
 }
 
-TEST_P(EmbeddingsTest, TheAnswerHasThePublishedShape) {
+TEST_P(EmbeddingsTest, TheResponseHasThePublishedShape) {
   const HttpResponse answer = Embed(Customer(), "\"hello there\"");
   ASSERT_EQ(answer.status, 200) << answer.body;
   const Json body = answer.json();
@@ -68,7 +68,7 @@ TEST_P(EmbeddingsTest, TheAnswerHasThePublishedShape) {
   EXPECT_EQ(body.size(), 4u) << "no engine extras: " << answer.body.substr(0, 200);
 }
 
-TEST_P(EmbeddingsTest, EveryBitArrivesWhateverFormTheEngineSends) {
+TEST_P(EmbeddingsTest, VectorsAreExactInEveryEncodingOfTheEngine) {
   const ApiKey key = Customer();
   const std::string inputs[] = {"\"hello\"", R"(["one","two words","Gr\u00fc\u00dfe"])", "[5,6,7]",
                                 "[[1,2],[3]]"};
@@ -93,7 +93,7 @@ TEST_P(EmbeddingsTest, EveryBitArrivesWhateverFormTheEngineSends) {
   }
 }
 
-TEST_P(EmbeddingsTest, WhatTheEngineGets) {
+TEST_P(EmbeddingsTest, TheEngineGetsBase64AndTheForwardedMembers) {
   const std::string tag = NewTag();
   const HttpResponse answer = Embed(
       Customer(), R"(["a","b"])",
@@ -110,7 +110,7 @@ TEST_P(EmbeddingsTest, WhatTheEngineGets) {
                 tag + "\"}}");
 }
 
-TEST_P(EmbeddingsTest, InputIsChargedAndNothingElse) {
+TEST_P(EmbeddingsTest, OnlyTheInputIsCharged) {
   const ApiKey key = Customer();
   const Json usage = Embed(key, R"(["hello there","general kenobi"])").json()["usage"];
   EXPECT_EQ(usage["prompt_tokens"].integer(), 8);
@@ -119,8 +119,8 @@ TEST_P(EmbeddingsTest, InputIsChargedAndNothingElse) {
   EXPECT_EQ(SpentOf(key), Charge(8, 0) + Charge(4, 0));
 }
 
-TEST_P(EmbeddingsTest, CreditForTheInputIsEnough) {
-  // 36 bytes of text and 16 marks at most: nothing is left for an output token.
+TEST_P(EmbeddingsTest, CreditForTheInputSuffices) {
+  // 36 bytes of text and at most 16 tokens around it: no credit is left for an output token.
   const int64_t bound = 36 + 16;
   const int64_t credit = (bound * kInputPico + 999) / 1000;
   const ApiKey key = Customer(credit);
@@ -130,7 +130,7 @@ TEST_P(EmbeddingsTest, CreditForTheInputIsEnough) {
               "insufficient_credits", "permission_error");
 }
 
-TEST_P(EmbeddingsTest, UsageThatCanNotBeTrueIsNotCharged) {  // decision 9
+TEST_P(EmbeddingsTest, ImplausibleUsageIsNotCharged) {  // decision 9
   // The gateway's own count: exact for token ids, an estimate for text.
   const ApiKey ids = Customer();
   EXPECT_EQ(Embed(ids, "[1,2,3,4,5]", R"(,"x_sim":{"usage":"none"})").json()["usage"].Dump(),
@@ -146,7 +146,7 @@ TEST_P(EmbeddingsTest, UsageThatCanNotBeTrueIsNotCharged) {  // decision 9
             8 / 4 + 4);
 }
 
-TEST_P(EmbeddingsTest, OnlyEmbeddingModelsDualOnesToo) {
+TEST_P(EmbeddingsTest, OnlyEmbeddingAndDualModelsAreAccepted) {
   const ApiKey key = Customer();
   for (const char* model : {"sim/model", "sim/text", "sim/vision"}) {
     ExpectError(Embed(key, "\"x\"", "", model), 400, "bad_request", "invalid_request_error",
@@ -170,7 +170,7 @@ TEST_P(EmbeddingsTest, BadInputsAreRefused) {
   EXPECT_EQ(SpentOf(key), 0);
 }
 
-TEST_P(EmbeddingsTest, EnginesThatFailCostNothing) {
+TEST_P(EmbeddingsTest, EngineFailuresCostNothing) {
   const ApiKey key = Customer();
   const auto failing = [&](const std::string& script) {
     return Embed(key, R"(["a","b"])", ",\"x_sim\":{" + script + "}");
@@ -189,7 +189,7 @@ TEST_P(EmbeddingsTest, EnginesThatFailCostNothing) {
   EXPECT_EQ(SpentOf(key), 0);
 }
 
-TEST_P(EmbeddingsTest, ALargeBatchComesThroughWhole) {
+TEST_P(EmbeddingsTest, ALargeBatchIsComplete) {
   std::string inputs = "[";
   for (int i = 0; i < 2048; ++i) inputs += (i > 0 ? ",\"" : "\"") + std::to_string(i) + "\"";
   inputs += "]";

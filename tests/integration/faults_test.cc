@@ -1,4 +1,4 @@
-// Engines that fail, and what the caller sees and pays. See docs/design/wire.md 10.1, decisions 7,
+// Engine failures: the response and the charge. See docs/design/wire.md 10.1, decisions 7,
 // 22 to 25.
 #include <unistd.h>
 
@@ -20,13 +20,13 @@ struct Row {
   const char* type;
 };
 
-TEST_P(FaultsTest, EngineErrorsBecomeTheirRowsAndCostNothing) {
+TEST_P(FaultsTest, EngineErrorsMapToTheErrorCatalogAndCostNothing) {
   const Row rows[] = {
       {R"({"status":502})", 502, "server_error", "server_error"},
       {R"({"status":504})", 502, "server_error", "server_error"},
       {R"({"status":503})", 503, "service_unavailable", "service_unavailable"},
       {R"({"status":429,"headers":{"Retry-After":"7"}})", 429, "rate_limited", "rate_limit_error"},
-      {R"({"status":400,"error_body":{"error":{"message":"secret engine words","code":400}}})", 400,
+      {R"({"status":400,"error_body":{"error":{"message":"secret engine text","code":400}}})", 400,
        "bad_request", "invalid_request_error"},
       {R"({"status":422,"error_body":{"detail":"nope"}})", 400, "bad_request",
        "invalid_request_error"},
@@ -42,8 +42,8 @@ TEST_P(FaultsTest, EngineErrorsBecomeTheirRowsAndCostNothing) {
       const ApiKey key = Customer();
       const HttpResponse answer = Chat(key, std::string(stream) + ",\"x_sim\":" + row.script);
       ExpectError(answer, row.status, row.code, row.type);
-      EXPECT_EQ(answer.body.find("secret engine words"), std::string::npos)
-          << "raw engine text is never shown";
+      EXPECT_EQ(answer.body.find("secret engine text"), std::string::npos)
+          << "engine text must not reach the caller";
       if (row.status == 429) EXPECT_EQ(answer.header("retry-after"), "7");
       EXPECT_EQ(SpentOf(key), 0);
     }
@@ -53,7 +53,7 @@ TEST_P(FaultsTest, EngineErrorsBecomeTheirRowsAndCostNothing) {
   EXPECT_EQ(failed.json()["error"]["code"].str(), "server_error");
 }
 
-TEST_P(FaultsTest, ContextLengthIsRecognisedUnderAnyStatusAndGivesTheNumbers) {
+TEST_P(FaultsTest, ContextLengthIsRecognizedWithAnyStatusAndNamesTheNumbers) {
   const ApiKey key = Customer();
   const char* const kScripts[] = {
       R"({"status":400,"error_body":{"error":{"message":"This model's maximum context length is 4096 tokens. However, you requested 100 output tokens and your prompt contains at least 5000 input tokens, for a total of at least 5100 tokens.","type":"BadRequestError","param":"input_tokens","code":400}}})",
@@ -75,10 +75,10 @@ TEST_P(FaultsTest, ContextLengthIsRecognisedUnderAnyStatusAndGivesTheNumbers) {
   EXPECT_EQ(SpentOf(key), 0);
 }
 
-// Decision 32: each family in the words that its agents look for, with real numbers only.
-TEST_P(FaultsTest, OverflowsAreWordedForEachFamily) {
+// Decision 32: each family gets the text that its agents look for, with real numbers only.
+TEST_P(FaultsTest, ContextOverflowHasTheTextOfEachFamily) {
   struct Case {
-    const char* engine;  // its error's message
+    const char* engine;  // message of its error
     const char* messages;
     const char* chat;
     const char* chat_param;
@@ -134,7 +134,8 @@ TEST_P(FaultsTest, OverflowsAreWordedForEachFamily) {
           << answer.body;
     }
   }
-  // The simulator, as vLLM, names a lower bound of a prompt; its tokenizer knows the whole.
+  // The simulator, like vLLM, names a lower bound of the prompt; its tokenizer gives the exact
+  // size.
   std::string words;
   for (int i = 0; i < 131'000; ++i) words += "word ";
   const std::string prompt =
@@ -145,14 +146,14 @@ TEST_P(FaultsTest, OverflowsAreWordedForEachFamily) {
   EXPECT_EQ(SpentOf(key), 0);
 }
 
-TEST_P(FaultsTest, ModelWhoseEnginesAreAwayIsRetryable) {
+TEST_P(FaultsTest, ModelWithUnreachableEnginesIsRetryable) {
   const HttpResponse answer = Chat(Customer(), "", "sim/empty");
   EXPECT_TRUE(answer.status == 502 || answer.status == 503) << answer.status << answer.body;
   const std::string code = answer.json()["error"]["code"].str();
   EXPECT_TRUE(code == "service_unavailable" || code == "model_unavailable") << answer.body;
 }
 
-TEST_P(FaultsTest, AnotherEngineIsTriedBeforeTheFirstByteAndBilledOnce) {
+TEST_P(FaultsTest, BeforeTheFirstByteAnotherEngineIsTriedAndBilledOnce) {
   engine(0).SetDefaultScript(R"({"cut_before_headers":true})");
   const ApiKey key = Customer();
   int64_t expected = 0;
@@ -165,7 +166,7 @@ TEST_P(FaultsTest, AnotherEngineIsTriedBeforeTheFirstByteAndBilledOnce) {
   EXPECT_EQ(SpentOf(key), expected);
 }
 
-TEST_P(FaultsTest, EngineThatBreaksInMidStreamGivesAnErrorEventAndChargesWhatWasDelivered) {
+TEST_P(FaultsTest, FailureInMidStreamSendsAnErrorEventAndChargesDeliveredOutput) {
   const char* const kScripts[] = {
       R"({"tokens":50,"cut_after_tokens":7,"token_ms":2})",
       R"({"tokens":50,"in_stream_error":"CUDA error of secret engine","in_stream_error_after":7,"token_ms":2})",
@@ -191,7 +192,7 @@ TEST_P(FaultsTest, EngineThatBreaksInMidStreamGivesAnErrorEventAndChargesWhatWas
   }
 }
 
-TEST_P(FaultsTest, BrokenStreamIsAnErrorStatusForACallerThatDoesNotStream) {
+TEST_P(FaultsTest, BrokenEngineStreamIsAnErrorStatusWithoutStreaming) {
   const HttpResponse answer = Chat(Customer(), R"(,"x_sim":{"tokens":50,"cut_after_tokens":7})");
   EXPECT_EQ(answer.status, 502) << answer.body;
   EXPECT_EQ(answer.json()["error"]["code"].str(), "server_error");
@@ -209,14 +210,14 @@ int64_t RssOf(const std::vector<pid_t>& pids) {
   return pages * sysconf(_SC_PAGESIZE);
 }
 
-// Sanitizers keep freed memory for a while, to notice its use.
+// Sanitizers delay the reuse of freed memory.
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 constexpr int64_t kMoreMemory = 512 << 20;
 #else
 constexpr int64_t kMoreMemory = 16 << 20;
 #endif
 
-TEST_P(FaultsTest, SlowReaderIsFeltByTheEngineAndCostsNoMemory) {
+TEST_P(FaultsTest, BackpressureOfASlowReaderReachesTheEngineAndBoundsMemory) {
   const ApiKey key = Customer();
   ASSERT_EQ(Chat(key).status, 200);
   const int64_t before = RssOf(cluster().pids());
@@ -238,7 +239,7 @@ TEST_P(FaultsTest, SlowReaderIsFeltByTheEngineAndCostsNoMemory) {
         return still;
       },
       15'000, 300));
-  EXPECT_LT(last - generated_before, 55'000) << "the engine must be held back";
+  EXPECT_LT(last - generated_before, 55'000) << "the engine must be slowed down";
   EXPECT_LT(RssOf(cluster().pids()) - before, kMoreMemory);
   int64_t tokens = 0;
   bool done = false;
@@ -250,7 +251,7 @@ TEST_P(FaultsTest, SlowReaderIsFeltByTheEngineAndCostsNoMemory) {
   EXPECT_GE(tokens, 60'000);
 }
 
-TEST_P(FaultsTest, WaitingStreamGetsItsFirstTokenLateWithoutHarm) {
+TEST_P(FaultsTest, StreamSurvivesALateFirstToken) {
   const SseStream stream = ChatStream(Customer(), R"(,"x_sim":{"delay_ms":1500,"tokens":3})");
   EXPECT_EQ(stream.head.status, 200);
   EXPECT_TRUE(stream.done());

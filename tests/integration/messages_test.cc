@@ -14,7 +14,7 @@ class MessagesTest : public SystemTest {
                     const std::string& model = "sim/model") {
     return cluster().Post(key, kPath, Body(more, model));
   }
-  // A whole stream, checked for every rule of the protocol.
+  // A complete stream, checked for every rule of the protocol.
   Checked Stream(const ApiKey& key, const std::string& more, std::string* bytes = nullptr) {
     const HttpResponse answer = Send(key, ",\"stream\":true" + more);
     EXPECT_EQ(answer.status, 200) << answer.body;
@@ -45,7 +45,7 @@ class MessagesTest : public SystemTest {
 INSTANTIATE_TEST_SUITE_P(Systems, MessagesTest, kSystems,
                          [](const auto& info) { return info.param; });
 
-// Checks the Messages envelope to the letter.
+// Compares the Messages envelope exactly.
 void ExpectMessagesError(const HttpResponse& answer, int status, const std::string& code,
                          const std::string& type, const std::string& names = "") {
   EXPECT_EQ(answer.status, status) << answer.body << answer.error;
@@ -61,7 +61,7 @@ void ExpectMessagesError(const HttpResponse& answer, int status, const std::stri
   EXPECT_FALSE(answer.header("x-request-id").empty());
 }
 
-TEST_P(MessagesTest, ThinkingTextAndUsageWholeAndStreamedAlike) {
+TEST_P(MessagesTest, ThinkingTextAndUsageAreEqualStreamedOrNot) {
   const ApiKey key = Customer();
   const std::string script = R"(,"x_sim":{"tokens":12,"reasoning_tokens":6})";
   const Checked whole = Whole(key, script);
@@ -74,13 +74,13 @@ TEST_P(MessagesTest, ThinkingTextAndUsageWholeAndStreamedAlike) {
   ASSERT_TRUE(whole.usage && stream.usage);
   EXPECT_EQ(*stream.usage, *whole.usage);
   EXPECT_EQ(whole.usage->completion, 18);
-  // The same conversation as chat: the same prompt, and both are paid for.
+  // The same conversation as chat: the same prompt size, and both are charged.
   const Json chat = Chat(key, R"(,"x_sim":{"tokens":1})").json()["usage"];
   EXPECT_EQ(whole.usage->prompt, chat["prompt_tokens"].integer());
   EXPECT_EQ(SpentOf(key), 2 * Charge(whole.usage->prompt, 18) + Charge(whole.usage->prompt, 1));
 }
 
-TEST_P(MessagesTest, MessageStartTellsThePromptAndCacheReadsAreCountedApart) {
+TEST_P(MessagesTest, MessageStartHasThePromptAndCacheReadsAreSeparate) {
   std::string bytes;
   const Checked stream = Stream(Customer(), R"(,"x_sim":{"tokens":3,"cached_tokens":2})", &bytes);
   ASSERT_TRUE(stream.usage);
@@ -94,7 +94,7 @@ TEST_P(MessagesTest, MessageStartTellsThePromptAndCacheReadsAreCountedApart) {
   EXPECT_NE(bytes.find(counters, start + 1), std::string::npos) << "and again in message_delta";
 }
 
-TEST_P(MessagesTest, EveryFormOfTheKeyAndNoNeedOfAVersion) {  // decision 12
+TEST_P(MessagesTest, BothKeyHeadersAreAcceptedAndNoVersionIsRequired) {  // decision 12
   const ApiKey key = Customer();
   const std::string body = Body(R"(,"x_sim":{"tokens":2})");
   const std::pair<const char*, HeaderList> forms[] = {
@@ -123,7 +123,7 @@ constexpr char kTools[] =
       {"type":"web_search_20250305","name":"web_search","max_uses":5},
       {"name":"get_time","input_schema":{"type":"object","properties":{"zone":{"type":"string"}}}}])";
 
-TEST_P(MessagesTest, ToolsThereAndBackAgain) {
+TEST_P(MessagesTest, ToolsRoundTrip) {
   const ApiKey key = Customer();
   const std::string calls =
       R"(,"x_sim":{"reasoning_tokens":2,"tool_calls":[{"name":"get_weather","arguments":{"city":"Oslo"}},{"name":"get_time","arguments":{"zone":"UTC"}}]})";
@@ -135,7 +135,7 @@ TEST_P(MessagesTest, ToolsThereAndBackAgain) {
   const HttpResponse answer = Send(key, kTools + calls);
   EXPECT_EQ(CheckMessagesBody(answer.body).choices[0].calls.size(), 2u) << answer.body;
 
-  // The whole answer goes back as it came, and the results in the other order.
+  // The answer is sent back unchanged, and the results in the other order.
   const Json content = answer.json()["content"];
   const std::string first = content[1]["id"].str(), second = content[2]["id"].str();
   const std::string tag = NewTag();
@@ -151,7 +151,7 @@ TEST_P(MessagesTest, ToolsThereAndBackAgain) {
   const auto requests = EngineRequests(tag);
   ASSERT_EQ(requests.size(), 1u);
   const Json sent = Json::Parse(requests[0].body).value();
-  EXPECT_EQ(sent["tools"].size(), 2u) << "what the vendor would host is left out";
+  EXPECT_EQ(sent["tools"].size(), 2u) << "tools hosted by the vendor are left out";
   const Json& messages = sent["messages"];
   ASSERT_EQ(messages.size(), 5u) << requests[0].body;
   EXPECT_EQ(messages[1]["tool_calls"][0]["id"].str(), first);
@@ -163,7 +163,7 @@ TEST_P(MessagesTest, ToolsThereAndBackAgain) {
   EXPECT_EQ(messages[4]["content"].str(), "well?");
 }
 
-TEST_P(MessagesTest, TheChoiceOfAToolReachesTheEngine) {
+TEST_P(MessagesTest, ToolChoiceReachesTheEngine) {
   const ApiKey key = Customer();
   EXPECT_EQ(Whole(key, std::string(kTools) + R"(,"tool_choice":{"type":"tool","name":"get_time"})")
                 .choices[0]
@@ -177,7 +177,7 @@ TEST_P(MessagesTest, TheChoiceOfAToolReachesTheEngine) {
                   .calls.empty());
 }
 
-TEST_P(MessagesTest, SettingsReachTheEngineInItsOwnWords) {
+TEST_P(MessagesTest, SettingsReachTheEngineInTheChatFormat) {
   const std::string tag = NewTag();
   Whole(
       Customer(),
@@ -197,11 +197,12 @@ TEST_P(MessagesTest, SettingsReachTheEngineInItsOwnWords) {
   EXPECT_FALSE(sent.has("service_tier"));
   EXPECT_FALSE(sent.has("system"));
   for (const auto& header : requests[0].headers) {
-    EXPECT_EQ(header.second.find("sk-"), std::string::npos) << "the caller's key stays here";
+    EXPECT_EQ(header.second.find("sk-"), std::string::npos)
+        << "the caller's key must not reach the engine";
   }
 }
 
-TEST_P(MessagesTest, AStopSequenceIsTold) {
+TEST_P(MessagesTest, AStopSequenceIsReported) {
   const ApiKey key = Customer();
   const std::string chunks =
       R"(,"stop_sequences":["END"],"x_sim":{"raw_chunks":[{"choices":[{"index":0,"delta":{"role":"assistant","content":"a"}}]},{"choices":[{"index":0,"delta":{},"finish_reason":"stop","stop_reason":"END"}]},{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2}},"data: [DONE]\n\n"]})";
@@ -212,7 +213,7 @@ TEST_P(MessagesTest, AStopSequenceIsTold) {
   }
 }
 
-TEST_P(MessagesTest, BudgetsThatEnd) {
+TEST_P(MessagesTest, MaxTokensEndsTheMessage) {
   const ApiKey key = Customer();
   // Inside the reasoning: only the thinking block (docs/design/wire.md 6.2).
   const HttpResponse thought = cluster().Post(
@@ -221,7 +222,7 @@ TEST_P(MessagesTest, BudgetsThatEnd) {
   EXPECT_EQ(thought.json()["content"].size(), 1u) << thought.body;
   EXPECT_EQ(thought.json()["content"][0]["type"].str(), "thinking");
   EXPECT_EQ(thought.json()["stop_reason"].str(), "max_tokens");
-  // Nothing asked for: no engine, no charge (decision 30).
+  // max_tokens: 0: no engine, no charge (decision 30).
   const ApiKey idle = Customer();
   for (const char* stream : {"false", "true"}) {
     const HttpResponse nothing = cluster().Post(
@@ -237,7 +238,7 @@ TEST_P(MessagesTest, BudgetsThatEnd) {
   EXPECT_EQ(SpentOf(idle), 0);
 }
 
-TEST_P(MessagesTest, CreditThatEndsInMidStreamEndsTheAnswerWithMaxTokens) {  // decision 4
+TEST_P(MessagesTest, CreditExhaustedInMidStreamEndsWithMaxTokens) {  // decision 4
   const int64_t credit = Charge(80, 300);
   const ApiKey key = Customer(credit);
   const Checked stream = Stream(key, R"(,"x_sim":{"tokens":3000,"token_ms":1})");
@@ -248,10 +249,10 @@ TEST_P(MessagesTest, CreditThatEndsInMidStreamEndsTheAnswerWithMaxTokens) {  // 
   EXPECT_EQ(SpentOf(key, credit), Charge(stream.usage->prompt, stream.usage->completion));
 }
 
-TEST_P(MessagesTest, EnginesThatBreakEndTheStreamWithAnErrorEvent) {  // decision 23
+TEST_P(MessagesTest, EngineFailuresEndTheStreamWithAnErrorEvent) {  // decision 23
   const char* const kScripts[] = {
       R"(,"x_sim":{"tokens":50,"cut_after_tokens":7,"token_ms":2})",
-      R"(,"x_sim":{"tokens":50,"in_stream_error":"secret words","in_stream_error_after":7})",
+      R"(,"x_sim":{"tokens":50,"in_stream_error":"secret text","in_stream_error_after":7})",
   };
   for (const char* script : kScripts) {
     std::string bytes;
@@ -263,7 +264,7 @@ TEST_P(MessagesTest, EnginesThatBreakEndTheStreamWithAnErrorEvent) {  // decisio
   }
 }
 
-TEST_P(MessagesTest, ErrorsBeforeTheStreamAreTheFamilysEnvelope) {
+TEST_P(MessagesTest, ErrorsBeforeTheStreamUseTheMessagesEnvelope) {
   const ApiKey key = Customer();
   for (const char* stream : {"", ",\"stream\":true"}) {
     const std::string more = stream;
@@ -291,7 +292,7 @@ TEST_P(MessagesTest, ErrorsBeforeTheStreamAreTheFamilysEnvelope) {
   EXPECT_EQ(SpentOf(key), 0);
 }
 
-TEST_P(MessagesTest, ErrorsEchoTheRequestIdThatCame) {  // docs/contract.md "Envelopes"
+TEST_P(MessagesTest, ErrorsEchoTheRequestId) {  // docs/contract.md "Envelopes"
   const ApiKey key = Customer();
   HeaderList headers = key.headers();
   HttpResponse answer = Http(cluster().port(), "POST", kPath, headers, "{}");
@@ -302,7 +303,7 @@ TEST_P(MessagesTest, ErrorsEchoTheRequestIdThatCame) {  // docs/contract.md "Env
   EXPECT_EQ(answer.header("request-id"), "mine-1");
 }
 
-TEST_P(MessagesTest, ImagesNeedAModelThatSees) {  // docs/contract.md, general rule 4
+TEST_P(MessagesTest, ImagesNeedAVisionModel) {  // docs/contract.md, general rule 4
   const ApiKey key = Customer();
   const std::string tag = NewTag();
   const std::string image =
@@ -315,8 +316,9 @@ TEST_P(MessagesTest, ImagesNeedAModelThatSees) {  // docs/contract.md, general r
   EXPECT_NE(requests[0].body.find("data:image/png;base64,AA=="), std::string::npos);
 }
 
-// An engine that is silent: pings keep the stream alive, also before its first event (decision 25).
-TEST(MessagesPing, ComesWhileTheEngineIsSilent) {
+// While the engine is silent pings keep the stream alive, also before its first event (decision
+// 25).
+TEST(MessagesPing, IsSentWhileTheEngineIsSilent) {
   EngineSim engine(EngineSimOptions{});
   std::string failure;
   ASSERT_TRUE(engine.Start(&failure)) << failure;

@@ -29,22 +29,22 @@ TEST_P(MoneyTest, ChargeIsTheFloorOfPriceTimesUsage) {
   EXPECT_EQ(SpentOf(key), expected);
 }
 
-TEST_P(MoneyTest, UsageIsBookedBeforeTheEndIsSaid) {
+TEST_P(MoneyTest, UsageIsRecordedBeforeTheStreamEnds) {
   const ApiKey key = Customer();
-  // A ledger that takes longer than the router's patience (a slow disk) finds the usage on the
-  // router's disk instead, which nobody sees from here: so not each end needs a closed hold.
-  bool booked = false;
-  for (int i = 0; i < 10 && !booked; ++i) {
+  // When the ledger is slower than the router's timeout (a slow disk), the usage is in the router's
+  // outbox instead, which this test cannot see: so not each end needs a closed hold.
+  bool recorded = false;
+  for (int i = 0; i < 10 && !recorded; ++i) {
     ASSERT_TRUE(ChatStream(key, R"(,"x_sim":{"tokens":5})").done());
     const auto balance = cluster().Balance(key.workspace_id);
     ASSERT_TRUE(balance);
-    booked = balance->open_holds == 0 && balance->available < kUsd;
-    EXPECT_TRUE(booked || cluster().WaitIdle(key.workspace_id));
+    recorded = balance->open_holds == 0 && balance->available < kUsd;
+    EXPECT_TRUE(recorded || cluster().WaitIdle(key.workspace_id));
   }
-  EXPECT_TRUE(booked) << "decision 24: the end is said once the usage is recorded";
+  EXPECT_TRUE(recorded) << "decision 24: the end is sent once the usage is recorded";
 }
 
-TEST_P(MoneyTest, FiftyParallelRequestsOnMoneyForFour) {
+TEST_P(MoneyTest, FiftyParallelRequestsOnCreditForFour) {
   constexpr int64_t kTokens = 1000;
   // Exactly the price of four answers. Holds bound the prompt from above, so a fourth takes what is
   // left.
@@ -82,7 +82,7 @@ TEST_P(MoneyTest, FiftyParallelRequestsOnMoneyForFour) {
   EXPECT_TRUE(cluster().VerifyLedger().ok);
 }
 
-TEST_P(MoneyTest, NoCreditIs402AndFreshCreditActsAtOnce) {
+TEST_P(MoneyTest, NoCreditIs402AndACreditActsAtOnce) {
   const ApiKey key = Customer(0);
   ExpectError(Chat(key), 402, "insufficient_credits", "permission_error");
   const HttpResponse stream = cluster().Post(key, kChat, ChatBody(",\"stream\":true"));
@@ -91,7 +91,7 @@ TEST_P(MoneyTest, NoCreditIs402AndFreshCreditActsAtOnce) {
   EXPECT_EQ(Chat(key).status, 200);
 }
 
-TEST_P(MoneyTest, MonthlyCapStopsAndRaisingItActsOnTheNextRequest) {
+TEST_P(MoneyTest, MonthlyCapRefusesAndRaisingItActsOnTheNextRequest) {
   const ApiKey key = Customer();
   cluster().SetCap(key.workspace_id, 1);
   ExpectError(Chat(key), 402, "insufficient_credits", "permission_error");
@@ -103,7 +103,7 @@ TEST_P(MoneyTest, MonthlyCapStopsAndRaisingItActsOnTheNextRequest) {
   EXPECT_EQ(Chat(key).status, 200);
 }
 
-TEST_P(MoneyTest, CreditThatEndsInMidStreamEndsTheAnswerWithLength) {
+TEST_P(MoneyTest, CreditExhaustedInMidStreamEndsWithLength) {
   const int64_t credit = Charge(80, 300);
   const ApiKey key = Customer(credit);
   const SseStream stream = ChatStream(
@@ -119,7 +119,7 @@ TEST_P(MoneyTest, CreditThatEndsInMidStreamEndsTheAnswerWithLength) {
       << "the engine must be stopped";
 }
 
-TEST_P(MoneyTest, LongAnswersAreExtendedAndSettledExactly) {
+TEST_P(MoneyTest, HoldsOfLongAnswersAreExtendedAndSettledExactly) {
   const ApiKey key = Customer();
   const SseStream stream =
       ChatStream(key, R"(,"stream_options":{"include_usage":true},"x_sim":{"tokens":9000})");
@@ -129,7 +129,7 @@ TEST_P(MoneyTest, LongAnswersAreExtendedAndSettledExactly) {
   EXPECT_EQ(SpentOf(key), Charge(usage["prompt_tokens"].integer(), 9000));
 }
 
-TEST_P(MoneyTest, ClientThatGoesAwayStopsTheEngineWithin500MsAndPaysWhatWasProduced) {
+TEST_P(MoneyTest, ClientDisconnectAbortsTheEngineWithin500MsAndChargesWhatWasProduced) {
   const ApiKey key = Customer();
   const std::string tag = NewTag();
   int64_t gone_us = 0;
@@ -152,7 +152,7 @@ TEST_P(MoneyTest, ClientThatGoesAwayStopsTheEngineWithin500MsAndPaysWhatWasProdu
   EXPECT_LE(spent, Charge(requests[0].prompt_tokens, requests[0].tokens_generated));
 }
 
-TEST_P(MoneyTest, ClientThatGoesAwayBeforeTheFirstTokenStopsTheEngineToo) {
+TEST_P(MoneyTest, ClientDisconnectBeforeTheFirstTokenAbortsTheEngine) {
   const ApiKey key = Customer();
   const std::string tag = NewTag();
   int64_t gone_us = 0;
@@ -166,13 +166,13 @@ TEST_P(MoneyTest, ClientThatGoesAwayBeforeTheFirstTokenStopsTheEngineToo) {
   }
   ASSERT_TRUE(WaitUntil([&] { return EnginesRunning() == 0; }, 3000));
   EXPECT_LE(EngineRequests(tag)[0].ended_us - gone_us, 500'000);
-  // Decision 7: a client that is gone pays the input and what was produced, here nothing.
+  // Decision 7: after a disconnect the input and the output produced are charged, here no output.
   EXPECT_LE(SpentOf(key), Charge(EngineRequests(tag)[0].prompt_tokens, 0));
 }
 
-TEST_P(MoneyTest, EngineUsageThatCanNotBeTrueIsNotCharged) {
-  // The engine counts sanely while it streams, and says nonsense at the end: the last sane figures
-  // stand. One that never counts is charged one token a delta (docs/adr/0004-own-token-count.md).
+TEST_P(MoneyTest, ImplausibleEngineUsageIsNotCharged) {
+  // The engine reports plausible usage while it streams and an implausible one at the end: the last
+  // plausible figures are charged. Without any, one token per delta is charged (ADR 0004).
   const int64_t prompt = Chat(Customer()).json()["usage"]["prompt_tokens"].integer();
   ASSERT_GT(prompt, 0);
   for (const char* usage : {"absurd", "negative", "none"}) {
@@ -180,13 +180,13 @@ TEST_P(MoneyTest, EngineUsageThatCanNotBeTrueIsNotCharged) {
       SCOPED_TRACE(std::string(usage) + (stream ? ", streamed" : ""));
       const ApiKey key = Customer();
       const std::string more = std::string(R"(,"x_sim":{"tokens":10,"usage":")") + usage + R"("})";
-      const Json told =
+      const Json reported =
           stream ? ChatStream(key, R"(,"stream_options":{"include_usage":true})" + more).Usage()
                  : Chat(key, more).json()["usage"];
-      EXPECT_EQ(told["completion_tokens"].integer(), 10) << told.Dump();
-      if (std::string(usage) != "none") EXPECT_EQ(told["prompt_tokens"].integer(), prompt);
-      EXPECT_GT(told["prompt_tokens"].integer(), 0);
-      EXPECT_EQ(SpentOf(key), Charge(told["prompt_tokens"].integer(), 10));
+      EXPECT_EQ(reported["completion_tokens"].integer(), 10) << reported.Dump();
+      if (std::string(usage) != "none") EXPECT_EQ(reported["prompt_tokens"].integer(), prompt);
+      EXPECT_GT(reported["prompt_tokens"].integer(), 0);
+      EXPECT_EQ(SpentOf(key), Charge(reported["prompt_tokens"].integer(), 10));
     }
   }
 }
@@ -198,7 +198,7 @@ TEST_P(MoneyTest, CachedTokensAreReportedAndPricedAsInput) {
   EXPECT_EQ(SpentOf(key), Charge(usage["prompt_tokens"].integer(), 3));
 }
 
-TEST_P(MoneyTest, PriceOfTheAdmissionHoldsWhenTheCatalogChanges) {
+TEST_P(MoneyTest, PriceAtAdmissionAppliesWhenTheCatalogChanges) {
   const ApiKey old_key = Customer();
   const ApiKey new_key = Customer();
   HttpConnection connection(cluster().port());

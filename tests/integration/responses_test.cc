@@ -1,5 +1,5 @@
-// Responses through the whole product: the cases of the public Open Responses suite that concern a
-// server without memory, endings, faults and money. See docs/design/wire.md 5, decisions 4, 7, 23,
+// Responses through the whole product: the cases of the public Open Responses suite for a stateless
+// server, endings, failures and charges. See docs/design/wire.md 5, decisions 4, 7, 23,
 // 27, 30, 33, 34.
 #include "tests/integration/system_test.h"
 #include "tests/support/protocol/responses_checker.h"
@@ -28,7 +28,7 @@ class ResponsesTest : public SystemTest {
   HttpResponse Ask(const ApiKey& key, const std::string& body) {
     return cluster().Post(key, kResponses, body);
   }
-  // The whole answer; every rule of the protocol holds.
+  // A response that is not streamed, checked for every rule of the protocol.
   Json Whole(const ApiKey& key, const std::string& input, const std::string& more = "",
              const std::string& model = "sim/model") {
     const HttpResponse answer = Ask(key, Body(input, more, model));
@@ -37,7 +37,7 @@ class ResponsesTest : public SystemTest {
         << answer.body;
     return answer.json();
   }
-  // The same of a stream.
+  // The same for a stream.
   Checked Streamed(const ApiKey& key, const std::string& input, const std::string& more = "") {
     HttpConnection connection(cluster().port());
     connection.SendRequest("POST", kResponses, key.headers(),
@@ -54,7 +54,7 @@ class ResponsesTest : public SystemTest {
     EXPECT_EQ(checked.violations, std::vector<std::string>()) << bytes;
     return checked;
   }
-  // What the engine was asked, of the request with this tag.
+  // The engine request with this tag.
   Json EngineBody(const std::string& tag) {
     const auto requests = EngineRequests(tag);
     EXPECT_EQ(requests.size(), 1u);
@@ -64,7 +64,7 @@ class ResponsesTest : public SystemTest {
 INSTANTIATE_TEST_SUITE_P(Systems, ResponsesTest, kSystems,
                          [](const auto& info) { return info.param; });
 
-TEST_P(ResponsesTest, BasicText) {
+TEST_P(ResponsesTest, TextHasThePublishedShape) {
   const Json answer = Whole(Customer(), "[" + Item("user", "Say hello in exactly 3 words.") + "]");
   EXPECT_EQ(answer["status"].str(), "completed");
   EXPECT_EQ(answer["model"].str(), "sim/model");
@@ -74,7 +74,7 @@ TEST_P(ResponsesTest, BasicText) {
   EXPECT_GE(answer["completed_at"].integer(), answer["created_at"].integer());
 }
 
-TEST_P(ResponsesTest, StreamingSaysWhatTheWholeAnswerSays) {
+TEST_P(ResponsesTest, StreamEqualsTheUnstreamedResponse) {
   const ApiKey key = Customer();
   const std::string input = "[" + Item("user", "Count from 1 to 5.") + "]";
   const std::string more = R"(,"x_sim":{"reasoning_tokens":4,"tokens":6})";
@@ -87,7 +87,7 @@ TEST_P(ResponsesTest, StreamingSaysWhatTheWholeAnswerSays) {
   EXPECT_EQ(whole.usage->completion, 10);
 }
 
-TEST_P(ResponsesTest, SystemPrompt) {
+TEST_P(ResponsesTest, SystemItemsJoinTheInstructions) {
   const std::string tag = NewTag();
   const Json answer =
       Whole(Customer(), "[" + Item("system", "You are a pirate.") + "," + Item("user", "Hi") + "]",
@@ -100,7 +100,7 @@ TEST_P(ResponsesTest, SystemPrompt) {
   EXPECT_EQ(messages[0]["content"].str(), "Be brief.\n\nYou are a pirate.");
 }
 
-TEST_P(ResponsesTest, ToolCallingThereAndBack) {
+TEST_P(ResponsesTest, ToolsRoundTrip) {
   const ApiKey key = Customer();
   const std::string question = Item("user", "What does get_weather say about San Francisco?");
   const Json answer = Whole(key, "[" + question + "]", kWeather);
@@ -127,7 +127,7 @@ TEST_P(ResponsesTest, ToolCallingThereAndBack) {
   EXPECT_EQ(messages[2]["content"].str(), "foggy");
 }
 
-TEST_P(ResponsesTest, ImagesNeedAModelThatSees) {  // decision 34
+TEST_P(ResponsesTest, ImagesNeedAVisionModel) {  // decision 34
   const ApiKey key = Customer();
   const std::string input = R"([{"type":"message","role":"user","content":[)"
                             R"({"type":"input_text","text":"What do you see?"},)" +
@@ -139,7 +139,7 @@ TEST_P(ResponsesTest, ImagesNeedAModelThatSees) {  // decision 34
   EXPECT_EQ(EngineBody(tag)["messages"][0]["content"][1]["type"].str(), "image_url");
 }
 
-TEST_P(ResponsesTest, MultiTurn) {
+TEST_P(ResponsesTest, EarlierTurnsReachTheEngine) {
   const std::string tag = NewTag();
   const Json answer =
       Whole(Customer(),
@@ -150,7 +150,7 @@ TEST_P(ResponsesTest, MultiTurn) {
   EXPECT_EQ(EngineBody(tag)["messages"].size(), 3u);
 }
 
-TEST_P(ResponsesTest, TheBudgetsEndIsIncomplete) {
+TEST_P(ResponsesTest, AResponseCutByMaxOutputTokensIsIncomplete) {
   const ApiKey key = Customer();
   for (const char* script : {R"({"tokens":9})", R"({"reasoning_tokens":9})"}) {
     const std::string more = R"(,"max_output_tokens":4,"x_sim":)" + std::string(script);
@@ -163,7 +163,7 @@ TEST_P(ResponsesTest, TheBudgetsEndIsIncomplete) {
   }
 }
 
-TEST_P(ResponsesTest, TheCreditsEndIsIncompleteAndPaid) {  // decision 4
+TEST_P(ResponsesTest, AResponseCutByCreditIsIncompleteAndCharged) {  // decision 4
   const int64_t credit = Charge(60, 40);
   const ApiKey key = Customer(credit);
   const Checked streamed = Streamed(key, "\"hi\"", R"(,"x_sim":{"tokens":2000,"token_ms":0.2})");
@@ -173,7 +173,7 @@ TEST_P(ResponsesTest, TheCreditsEndIsIncompleteAndPaid) {  // decision 4
   EXPECT_EQ(SpentOf(key, credit), Charge(streamed.usage->prompt, streamed.usage->completion));
 }
 
-TEST_P(ResponsesTest, ZeroTokensAnswerWithoutTheEngineAndForFree) {  // decision 30
+TEST_P(ResponsesTest, ZeroTokensAreAnsweredWithoutTheEngineAndForFree) {  // decision 30
   const ApiKey key = Customer();
   const std::string tag = NewTag();
   const std::string more = R"(,"max_output_tokens":0,"x_sim":{"tag":")" + tag + "\"}";
@@ -186,15 +186,15 @@ TEST_P(ResponsesTest, ZeroTokensAnswerWithoutTheEngineAndForFree) {  // decision
   EXPECT_EQ(SpentOf(key), 0);
 }
 
-TEST_P(ResponsesTest, AnEngineThatBreaksMidStreamFailsTheResponse) {  // decisions 7, 23
+TEST_P(ResponsesTest, EngineFailureInMidStreamFailsTheResponse) {  // decisions 7, 23
   const Checked streamed =
       Streamed(Customer(), "\"hi\"", R"(,"x_sim":{"tokens":9,"cut_after_tokens":3})");
   EXPECT_EQ(streamed.ending, Ending::kError);
   EXPECT_EQ(streamed.error_code, "server_error");
-  EXPECT_FALSE(streamed.choices[0].text.empty()) << "what there was is told";
+  EXPECT_FALSE(streamed.choices[0].text.empty()) << "the output so far is delivered";
 }
 
-TEST_P(ResponsesTest, ErrorsBeforeTheStreamAreTheEnvelope) {
+TEST_P(ResponsesTest, ErrorsBeforeTheStreamUseTheOpenAiEnvelope) {
   const ApiKey key = Customer();
   const auto refused = [&](const std::string& body, const std::string& param) {
     ExpectError(Ask(key, body), 400, "bad_request", "invalid_request_error", param);
@@ -216,7 +216,7 @@ TEST_P(ResponsesTest, ErrorsBeforeTheStreamAreTheEnvelope) {
               "not_found_error");
 }
 
-TEST_P(ResponsesTest, CostsWhatChatCosts) {
+TEST_P(ResponsesTest, CostsTheSameAsChat) {
   const ApiKey responses = Customer(), chat = Customer();
   const Json answer = Whole(responses, "\"hello there\"", R"(,"x_sim":{"tokens":12})");
   EXPECT_EQ(Chat(chat, R"(,"x_sim":{"tokens":12})").status, 200);
@@ -224,7 +224,7 @@ TEST_P(ResponsesTest, CostsWhatChatCosts) {
   EXPECT_EQ(SpentOf(responses), Charge(answer["usage"]["input_tokens"].integer(), 12));
 }
 
-TEST_P(ResponsesTest, LogprobsInThePublicForm) {
+TEST_P(ResponsesTest, LogprobsHaveThePublishedShape) {
   const std::string more =
       R"(,"include":["message.output_text.logprobs"],"top_logprobs":2,"x_sim":{"tokens":3})";
   const ApiKey key = Customer();

@@ -21,7 +21,7 @@ EngineSimOptions EngineOptions() {
   return options;
 }
 
-// Auth and billing each get a database of their own.
+// Auth and billing each get their own database.
 bool UsePostgres(ClusterOptions& options, System& system) {
   testing::TestPostgres* server = testing::TestPostgres::Shared();
   if (server == nullptr) {
@@ -34,7 +34,8 @@ bool UsePostgres(ClusterOptions& options, System& system) {
   return true;
 }
 
-// One of each kind for the whole binary; stopped in order at its end, which must go well.
+// One of each kind for the whole binary; at the end the ledger must verify and each must stop
+// cleanly.
 class Systems : public ::testing::Environment {
  public:
   System& Of(const std::string& kind) {
@@ -109,7 +110,7 @@ std::vector<SimRequest> SystemTest::EngineRequests(const std::string& tag) const
 int64_t SystemTest::EnginesRunning() const { return engine(0).running() + engine(1).running(); }
 
 int64_t SystemTest::SpentOf(const ApiKey& key, int64_t credit) {
-  EXPECT_TRUE(cluster().WaitIdle(key.workspace_id)) << "something stays held";
+  EXPECT_TRUE(cluster().WaitIdle(key.workspace_id)) << "a hold was not released";
   const std::optional<BalanceView> balance = cluster().Balance(key.workspace_id);
   if (!balance) return -1;
   EXPECT_GE(balance->available, 0);

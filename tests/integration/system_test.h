@@ -1,8 +1,7 @@
 // The fixture of all integration tests: the same cases against the all-in-one process (with direct
-// calls, and over in-process gRPC, docs/adr/0006), against a cluster in which every service is its
-// own process over TCP, and what concerns keys, limits and money also against such a cluster whose
-// services keep their data in PostgreSQL. Two simulated engines serve "sim/model" and
-// "outside/model", which no catalog lists.
+// calls, and over in-process gRPC, ADR 0006) and against a cluster over TCP with one process per
+// service; cases of keys, limits and money also against such a cluster on PostgreSQL. Two simulated
+// engines serve "sim/model" and "outside/model", which no catalog lists.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,14 +14,14 @@
 
 namespace tollgate::test {
 
-// USD per million tokens of the catalog here; picked so that charges are no whole nano-USD.
+// USD per million tokens of the catalog here; chosen so that exact costs are not whole nano-USD.
 inline constexpr char kInputPrice[] = "0.150101";
 inline constexpr char kOutputPrice[] = "0.600307";
 inline constexpr int64_t kInputPico = 150'101;
 inline constexpr int64_t kOutputPico = 600'307;
 inline constexpr int64_t kUsd = 1'000'000'000;
 
-// What the rules say: one floor per request (decision 10).
+// The expected charge: one floor per request (decision 10).
 inline int64_t Charge(int64_t prompt_tokens, int64_t completion_tokens) {
   return (prompt_tokens * kInputPico + completion_tokens * kOutputPico) / 1000;
 }
@@ -56,13 +55,13 @@ class SystemTest : public ::testing::TestWithParam<std::string> {
   SseStream ChatStream(const ApiKey& key, const std::string& more = "") {
     return cluster().Stream(key, ChatBody(",\"stream\":true" + more));
   }
-  // Credit spent so far, once nothing is held any more.
+  // Credit spent so far, after waiting until nothing is held.
   int64_t SpentOf(const ApiKey& key, int64_t credit = kUsd);
   // A tag for x_sim that no other test uses.
   std::string NewTag();
 };
 
-// Checks the OpenAI-style envelope to the letter.
+// Compares the OpenAI-style envelope exactly.
 void ExpectError(const HttpResponse& answer, int status, const std::string& code,
                  const std::string& type, const std::string& param = "");
 

@@ -1,5 +1,5 @@
-// GET /api/v1/usage against requests that were really made, to the nano-USD. See decision 29,
-// "Usage record".
+// GET /api/v1/usage against the charges of real requests, to the nano-USD. See decision 29,
+// docs/contract.md "Usage record".
 #include <chrono>
 #include <map>
 
@@ -29,8 +29,7 @@ std::string Utc(int64_t us, bool date_only = false) {
   return text;
 }
 
-// Exactly what "0.000000001" says, in nano-USD; -1 for anything but a decimal without needless
-// digits.
+// The value of "0.000000001" in nano-USD; -1 unless the text is a decimal without redundant digits.
 int64_t Nano(const Json& amount) {
   const std::string& text = amount.str();
   const size_t point = text.find('.');
@@ -87,14 +86,14 @@ class UsageTest : public SystemTest {
     EXPECT_EQ(sum, ReadUsed(report["totals"])) << "buckets must add up: " << answer.body;
     return report;
   }
-  // Whether every loop of every gateway says so: new connections go from one to the next.
+  // Whether every loop of every gateway reports it: new connections are distributed round robin.
   bool Always(const ApiKey& key, int status) {
     for (int i = 0; i < 6; ++i) {
       if (Get(key).status != status) return false;
     }
     return true;
   }
-  // One request, and what it is in the books.
+  // One request and its entry in the ledger.
   Used Use(const ApiKey& key, const std::string& script, bool stream = false) {
     const std::string more = R"(,"x_sim":)" + script;
     const Json usage =
@@ -121,7 +120,7 @@ TEST_P(UsageTest, IsTheSumOfTheRequestsAndTheDifferenceOfTheBalance) {
     const std::string count = std::to_string(tokens);
     const Used one = Use(key, R"({"tokens":)" + count + R"(,"cached_tokens":3})");
     expected.Add(one);
-    // The engine tells how much of it was reasoning.
+    // The engine reports how many of them were reasoning tokens.
     const std::string usage = R"({"prompt_tokens":)" + std::to_string(one.input) +
                               R"(,"completion_tokens":)" + std::to_string(4 + tokens) +
                               R"(,"completion_tokens_details":{"reasoning_tokens":)" + count + "}}";
@@ -151,7 +150,7 @@ TEST_P(UsageTest, IsTheSumOfTheRequestsAndTheDifferenceOfTheBalance) {
   }
 }
 
-TEST_P(UsageTest, EveryEndpointIsInItUnderItsModel) {
+TEST_P(UsageTest, EveryEndpointIsReportedUnderItsModel) {
   const ApiKey key = Customer();
   const std::string user = R"(,"messages":[{"role":"user","content":"hello there"}]})";
   struct Call {
@@ -197,7 +196,7 @@ TEST_P(UsageTest, EveryEndpointIsInItUnderItsModel) {
   EXPECT_EQ(found, expected);
 }
 
-TEST_P(UsageTest, EachKeyHasItsOwnAndTheyAddUpToTheWorkspaces) {
+TEST_P(UsageTest, KeysAreSeparateAndAddUpToTheWorkspace) {
   const ApiKey one = Customer();
   const ApiKey two = cluster().NewKey(one.workspace_id);
   const Used first = Use(one, R"({"tokens":7})");
@@ -213,7 +212,7 @@ TEST_P(UsageTest, EachKeyHasItsOwnAndTheyAddUpToTheWorkspaces) {
   EXPECT_EQ(Nano(a["month"]["spent"]), spent);
 }
 
-TEST_P(UsageTest, PeriodsCutBetweenRequestsToTheMicrosecond) {
+TEST_P(UsageTest, PeriodsSplitRequestsToTheMicrosecond) {
   const ApiKey key = Customer();
   const Used before = Use(key, R"({"tokens":3})");
   ASSERT_TRUE(cluster().WaitIdle(key.workspace_id));
@@ -225,8 +224,9 @@ TEST_P(UsageTest, PeriodsCutBetweenRequestsToTheMicrosecond) {
   EXPECT_EQ(
       ReadUsed(Report(key, "?start=" + Utc(cut_us - 3'600'000'000) + "&end=" + cut)["totals"]),
       before);
-  const Json told = Report(key, "?end=" + cut + "&start=" + Utc(cut_us - 3'600'000'000))["period"];
-  EXPECT_EQ(told["end"].str(), cut);
+  const Json period =
+      Report(key, "?end=" + cut + "&start=" + Utc(cut_us - 3'600'000'000))["period"];
+  EXPECT_EQ(period["end"].str(), cut);
   Used both = before;
   both.Add(after);
   // A whole day is the sum of its parts.
@@ -237,7 +237,7 @@ TEST_P(UsageTest, PeriodsCutBetweenRequestsToTheMicrosecond) {
   EXPECT_EQ(ReadUsed(Report(key, "?end=" + today + "&start=2026-01-01")["totals"]), Used());
 }
 
-TEST_P(UsageTest, WhatCostNothingIsNotCounted) {
+TEST_P(UsageTest, FreeRequestsAreNotCounted) {
   const ApiKey key = Customer();
   EXPECT_EQ(Chat(key, R"(,"x_sim":{"status":422})").status, 400);
   EXPECT_EQ(Chat(key, R"(,"max_tokens":0)").status, 200);
@@ -246,7 +246,7 @@ TEST_P(UsageTest, WhatCostNothingIsNotCounted) {
   EXPECT_EQ(ReadUsed(Report(key)["totals"]), Used());
 }
 
-TEST_P(UsageTest, ShowsWhatIsHeldWhileARequestRunsAndTheCap) {
+TEST_P(UsageTest, ShowsTheHoldOfARunningRequestAndTheCap) {
   const ApiKey key = Customer(kUsd, {.limits = {.concurrent_requests = 3}});
   EXPECT_TRUE(Report(key)["month"]["cap"].is_null());
   cluster().SetCap(key.workspace_id, 250'000'001);
@@ -268,7 +268,7 @@ TEST_P(UsageTest, ShowsWhatIsHeldWhileARequestRunsAndTheCap) {
   EXPECT_EQ(Nano(Report(key)["totals"]["cost"]), spent);
 }
 
-TEST_P(UsageTest, LimitsOfKeyAndWorkspaceApartAndTakesNothingFromThem) {
+TEST_P(UsageTest, ShowsLimitsOfKeyAndWorkspaceAndTakesNothingFromThem) {
   const std::string workspace = cluster().NewWorkspace("", {.tokens_per_minute = 600});
   cluster().AddCredit(workspace, kUsd);
   const ApiKey key =
@@ -287,7 +287,7 @@ TEST_P(UsageTest, LimitsOfKeyAndWorkspaceApartAndTakesNothingFromThem) {
   EXPECT_LT(limits["workspace"]["tokens_per_minute"]["remaining"].integer(), 600);
 }
 
-TEST_P(UsageTest, NeedsNoCreditButAKey) {
+TEST_P(UsageTest, NeedsAKeyButNoCredit) {
   EXPECT_EQ(Nano(Report(Customer(0))["balance"]["available"]), 0);
   const ApiKey key = Customer();
   cluster().SetCap(key.workspace_id, 0);
@@ -326,8 +326,8 @@ TEST_P(UsageTest, BadParametersAreNamed) {
   EXPECT_EQ(Get(key, "?limit=5&unknown=%zz").status, 200);
 }
 
-TEST_P(UsageTest, ServicesThatAreAway) {
-  if (GetParam() != "tcp") GTEST_SKIP() << "its services can not go away one by one";
+TEST_P(UsageTest, WithoutTheLimiterRemainingIsNullAndWithoutBillingItIs503) {
+  if (GetParam() != "tcp") GTEST_SKIP() << "its services cannot be stopped separately";
   const ApiKey key = Customer(kUsd, {.limits = {.requests_per_minute = 9}});
   ASSERT_EQ(Get(key).status, 200);
   cluster().process("ratelimit").Kill();
@@ -339,7 +339,7 @@ TEST_P(UsageTest, ServicesThatAreAway) {
   ExpectError(answer, 503, "service_unavailable", "service_unavailable");
   EXPECT_EQ(answer.header("retry-after"), "1");
   EXPECT_EQ(cluster().Restart("billing"), "");
-  // Every loop finds them again.
+  // Every loop reconnects.
   const auto whole = [&] {
     for (int i = 0; i < 6; ++i) {
       const Json limits = Get(key).json()["limits"]["key"];

@@ -1,4 +1,4 @@
-"""docs/openapi.yaml against answers of a running Tollgate: openapi_test.py TEST-CLUSTER OPENAPI-FILE."""
+"""docs/openapi.yaml against responses of a running Tollgate: openapi_test.py TEST-CLUSTER OPENAPI-FILE."""
 import http.client
 import json
 import subprocess
@@ -46,7 +46,7 @@ class OpenApi(unittest.TestCase):
             self.fail(f"{error.message} at {list(error.absolute_path)}, of {json.dumps(value)[:2000]}")
 
     def call(self, method, path, body=None, key="good", query=""):
-        """Makes the call, checks what comes back, and returns (status, body or list of events)."""
+        """Makes the call, checks the response, and returns (status, body or list of events)."""
         connection = http.client.HTTPConnection("127.0.0.1", self.facts["port"], timeout=30)
         self.addCleanup(connection.close)
         headers = {"content-type": "application/json"} if body is not None else {}
@@ -77,7 +77,7 @@ class OpenApi(unittest.TestCase):
         return answer.status, events
 
     def both(self, path, body):
-        """Asks plainly and as a stream."""
+        """Makes the call without and with streaming."""
         for stream in (False, True):
             status, _ = self.call("POST", path, {**body, "stream": stream})
             self.assertEqual(status, 200)
@@ -147,14 +147,14 @@ class OpenApi(unittest.TestCase):
         self.assertEqual(self.call("GET", "/api/v1/usage", query="?range=1y")[0], 400)
 
     def test_zz_everything_described_was_seen(self):
-        """Last by its name: what no call has shown may be described wrongly."""
+        """Runs last by its name: a description without a call that checks it may be wrong."""
         missing = []
         for path, item in self.document["paths"].items():
             for method, operation in item.items():
                 for media in operation["responses"]["200"]["content"]:
                     if (method.upper(), path, "ok", media) not in self.seen:
                         missing.append(f"{method} {path} 200 {media}")
-                # The catalog is public, and there is nothing to get wrong.
+                # The catalog is public and takes no parameters: it has no errors.
                 if path.endswith("/models"):
                     continue
                 if (method.upper(), path, "error", "application/json") not in self.seen:
@@ -165,7 +165,7 @@ class OpenApi(unittest.TestCase):
                 for value in kind.get("enum", [kind.get("const")]):
                     if ("event", value) not in self.seen:
                         missing.append(f"event {value}")
-        # A ping needs an engine that is silent for long; refusals one that refuses.
+        # A ping needs an engine that is silent for long; refusals an engine that refuses.
         self.assertEqual(set(missing) - {"event ping", "event response.refusal.delta", "event response.refusal.done"},
                          set())
 

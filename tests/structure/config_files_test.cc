@@ -1,4 +1,4 @@
-// Every configuration that is shipped is one that its process reads.
+// Every shipped configuration file is valid for its process.
 #include <google/protobuf/message.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ std::string Read(const fs::path& path) {
   return text.str();
 }
 
-// The file's text with the secrets' places moved to where this test has put some.
+// The file's text with the paths of secrets replaced by this test's folder.
 std::string WithSecretsIn(const std::string& folder, std::string text) {
   for (const std::string place : {"../secrets", "/run/secrets"}) {
     for (size_t at; (at = text.find("${file:" + place + "/")) != std::string::npos;) {
@@ -57,7 +57,7 @@ std::string WithSecretsIn(const std::string& folder, std::string text) {
   return text;
 }
 
-TEST(ConfigFiles, EachIsReadByTheMessageOfItsProcess) {
+TEST(ConfigFiles, EachIsValidForItsProcess) {
   char name[] = "/tmp/tollgate-structure-XXXXXX";
   const std::string folder = mkdtemp(name);
   for (const char* secret : {"pepper", "dashboard-token", "postgres_password", "dashboard_token"}) {
@@ -76,7 +76,7 @@ TEST(ConfigFiles, EachIsReadByTheMessageOfItsProcess) {
   fs::remove_all(folder);
 }
 
-TEST(ConfigFiles, NoneIsForgottenHere) {
+TEST(ConfigFiles, EachIsInThisTest) {
   std::set<std::string> found;
   for (const auto& entry : fs::recursive_directory_iterator(ConfigFolder())) {
     if (entry.path().extension() == ".yaml") {

@@ -45,7 +45,7 @@ std::string DefaultCatalog(const std::vector<std::string>& engine_urls,
   text += model("sim/text", "completion", "    pool: main\n");
   text += model("sim/vision", "chat, vision", "    pool: main\n");
   text += model("sim/suspended", "chat", "    pool: main\n    suspended: true\n");
-  text += model("sim/empty", "chat", "    pool: nobody\n");
+  text += model("sim/empty", "chat", "    pool: unreachable\n");
   text += model("sim/private", "chat", "    pool: main\n    workspace: owner\n");
   text += model("sim/embed", "embedding", "    pool: main\n");
   text += model("sim/dual", "chat, embedding", "    pool: main\n");
@@ -57,9 +57,10 @@ std::string DefaultCatalog(const std::vector<std::string>& engine_urls,
     if (engine_concurrency > 0)
       text += "        max_concurrency: " + std::to_string(engine_concurrency) + "\n";
   }
-  // Port 1 answers nobody.
+  // Port 1: connections are refused.
   text +=
-      "  - name: nobody\n    engines:\n      - id: gone\n        kind: vllm\n        base_url: "
+      "  - name: unreachable\n    engines:\n      - id: down\n        kind: vllm\n        "
+      "base_url: "
       "http://127.0.0.1:1\n";
   return text;
 }

@@ -1,5 +1,5 @@
-// Tollgate as a whole, for tests: tollgate-allinone, or every service as a process of its own over
-// TCP, with configuration, catalog and data in a temporary folder and ports that the kernel chose.
+// The whole of Tollgate, for tests: tollgate-allinone, or one process per service over TCP, with
+// configuration, catalog and data in a temporary folder and ports chosen by the kernel.
 #pragma once
 
 #include <cstdint>
@@ -36,19 +36,18 @@ struct ClusterOptions {
   // postgresql:// URLs instead of SQLite files.
   std::string auth_sql;
   std::string billing_sql;
-  // All-in-one only: its modules call each other over gRPC even so (targets "inproc:").
+  // All-in-one only: its modules call each other over in-process gRPC (targets "inproc:").
   bool grpc_in_process = false;
-  // The SQLite ledger grants holds before the disk has them (docs/adr/0005), as the all-in-one
-  // does.
+  // The SQLite ledger grants holds before they are flushed (ADR 0005), as the all-in-one does.
   bool holds_before_disk = false;
-  // Put before each command, for example {"/usr/bin/taskset", "-c", "0"}.
+  // Prefix of each command, for example {"/usr/bin/taskset", "-c", "0"}.
   std::vector<std::string> wrapper;
 };
 
 // A catalog with these engines: "sim/model" (chat, tools, reasoning; 1 and 3 USD per million
 // tokens), "sim/text" (completion), "sim/vision" (chat, vision), "sim/embed" (embedding),
-// "sim/dual" (chat, embedding), "sim/suspended", "sim/empty" (a pool whose engine is not there) and
-// "sim/private" (workspace "owner"). Prices are arguments so that a test can change them.
+// "sim/dual" (chat, embedding), "sim/suspended", "sim/empty" (a pool whose engine is unreachable)
+// and "sim/private" (workspace "owner"). Prices are arguments so that a test can change them.
 std::string DefaultCatalog(const std::vector<std::string>& engine_urls,
                            const std::string& input_price = "1",
                            const std::string& output_price = "3", int64_t engine_concurrency = 0);
@@ -74,7 +73,7 @@ struct ApiKey {
   }
 };
 
-// Nano-USD, as billing tells it.
+// Nano-USD, as reported by billing.
 struct BalanceView {
   int64_t available = 0, posted = 0, held = 0, month_spent = 0, month_held = 0, open_holds = 0;
 };
@@ -88,18 +87,18 @@ struct LedgerCheck {
 class Cluster {
  public:
   explicit Cluster(ClusterOptions options);
-  ~Cluster();  // kills everything
+  ~Cluster();  // kills all processes
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
-  // Starts everything and waits until each process says that it is ready. "" or what went wrong,
-  // with the logs' ends.
+  // Starts all processes and waits until each is ready. Returns "" or the failure, with the ends of
+  // the logs.
   std::string Start(int64_t timeout_ms = 20'000);
-  // Orderly: SIGTERM in reverse order. The names of processes that did not exit with 0, and what
-  // sanitizers found in any of them.
+  // SIGTERM in reverse order. Returns the names of processes that did not exit with 0, and
+  // sanitizer reports of any of them.
   std::string StopOrderly();
 
-  // What sanitizers found, and processes that have ended by themselves; "" when all is well.
+  // Sanitizer reports and processes that crashed; "" when there are none.
   std::string Crashes();
 
   int port() const { return http_port_; }  // of the gateway
@@ -108,15 +107,15 @@ class Cluster {
   Process& process(const std::string& name);
   int admin_port(const std::string& name) const;
   std::vector<pid_t> pids();
-  // Starts a process that has ended, on the ports that it had. Waits until it is ready.
+  // Starts a process that has exited again, on the same ports. Waits until it is ready.
   std::string Restart(const std::string& name, int64_t timeout_ms = 10'000);
-  // Whether every process answers 200 to /readyz within the time.
+  // Whether /readyz of every process returns 200 within the time.
   std::string WaitReady(int64_t timeout_ms);
   void WriteCatalog(const std::string& text);
   const std::string& dir() const { return dir_.path(); }
   std::string Logs();
 
-  // Through the admin services. A workspace id that is empty makes a new one.
+  // Through the admin services. An empty workspace id creates a workspace.
   std::string NewWorkspace(const std::string& id = "", const Limits& limits = {});
   ApiKey NewKey(const std::string& workspace_id, const KeyOptions& options = {});
   // Workspace with credit and one key.
@@ -127,10 +126,10 @@ class Cluster {
   bool SetKeyState(const std::string& key_id, KeyState state);
   std::optional<BalanceView> Balance(const std::string& workspace_id);
   LedgerCheck VerifyLedger();
-  // Waits until nothing of the workspace is held any more.
+  // Waits until the workspace has no open hold.
   bool WaitIdle(const std::string& workspace_id, int64_t timeout_ms = 15'000);
 
-  // An OpenAI-style call on a connection of its own.
+  // An OpenAI-style call on a new connection.
   HttpResponse Post(const ApiKey& key, const std::string& path, const std::string& body);
   SseStream Stream(const ApiKey& key, const std::string& body);
 
@@ -138,7 +137,7 @@ class Cluster {
   struct Member;
   struct Admin;
   struct AdminDeleter {
-    void operator()(Admin* admin) const;  // where Admin is known
+    void operator()(Admin* admin) const;  // defined where Admin is complete
   };
   void Add(const std::string& name, const std::string& binary, bool has_grpc);
   std::string StartMember(Member& member, int64_t deadline_us);

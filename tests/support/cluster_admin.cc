@@ -1,4 +1,4 @@
-// What tests do through the admin services, as the operator's command line would.
+// Admin calls of tests, the same as those of the command line.
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
@@ -20,7 +20,7 @@ std::string NextRequestId() {
   return "test-" + std::to_string(MonotonicUs()) + "-" + std::to_string(next.fetch_add(1));
 }
 
-// One call with a deadline that waits for a server that is just starting.
+// One call with a deadline; waits for a server that is starting.
 template <typename Stub, typename Method, typename Request, typename Response>
 grpc::Status Call(Stub& stub, Method method, const Request& request, Response& response) {
   grpc::ClientContext context;
@@ -42,7 +42,7 @@ void CopyLimits(const Limits& from, authpb::Limits* to) {
 
 std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
   grpc::ChannelArguments arguments;
-  // Restarted servers are found again at once (docs/design/toolchain.md 2).
+  // Reconnect to restarted servers at once (docs/design/toolchain.md 2).
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);

@@ -1,4 +1,4 @@
-// Inside of Cluster.
+// One process of a Cluster.
 #pragma once
 
 #include "tests/support/cluster.h"
@@ -10,7 +10,7 @@ struct Cluster::Member {
   std::string binary;
   bool has_grpc = false;
   std::unique_ptr<Process> process;
-  // What it was really bound to; kept over a restart.
+  // The addresses it is bound to; kept across restarts.
   std::string admin_address;
   std::string grpc_address;
   std::string http_address;

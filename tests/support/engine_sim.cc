@@ -14,7 +14,7 @@ struct EngineSim::Impl {
     service.Attach(&loop);
     port = options.port;
   }
-  // Runs the task on the loop's thread and waits for it; at once when the loop does not run.
+  // Runs the task on the loop's thread and waits for it; directly when the loop is not running.
   void OnLoop(std::function<void()> task) {
     if (!thread.joinable()) return task();
     std::promise<void> done;

@@ -1,5 +1,5 @@
-// A SIMULATED inference engine for tests, the benchmark and the demonstration. It speaks vLLM's
-// HTTP dialect and answers with made-up text: there is no model in it. README.md lists what can be
+// A SIMULATED inference engine for tests, the benchmark and the demonstration. It implements
+// vLLM's HTTP dialect and answers with generated text, without a model. README.md lists what can be
 // scripted.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace tollgate::test {
 
-// Whose tokenizer endpoints it has (docs/design/wire.md 10.3); everything else is vLLM's.
-// kSglangOld takes no messages, kNone has no tokenizer.
+// The engine whose tokenizer endpoints it has (docs/design/wire.md 10.3); all else is vLLM's.
+// kSglangOld accepts no messages, kNone has no tokenizer.
 enum class SimDialect { kVllm, kSglang, kSglangOld, kLlamaCpp, kTgi, kNone };
 
 struct EngineSimOptions {
@@ -20,13 +20,13 @@ struct EngineSimOptions {
   int port = 0;  // 0: any free one
   std::vector<std::string> models = {"sim/model"};
   int64_t context_window = 131'072;
-  // Output tokens of an answer whose length nobody sets.
+  // Output tokens when neither request nor script sets a length.
   int64_t tokens = 32;
   int64_t reasoning_tokens = 0;
   // Name of the reasoning member: "reasoning" (vLLM since late 2025) or "reasoning_content".
   std::string reasoning_field = "reasoning";
   int64_t first_token_ms = 0;
-  double token_ms = 0;  // between tokens; 0: as fast as the socket takes them
+  double token_ms = 0;  // between tokens; 0: as fast as the socket allows
   uint64_t seed = 1;
   // When set, requests need "Authorization: Bearer <api_key>".
   std::string api_key;
@@ -34,15 +34,15 @@ struct EngineSimOptions {
   bool keep_requests = true;
   // Old error form {"object":"error",…} instead of {"error":{…}}.
   bool flat_errors = false;
-  // Usage as vLLM gives it with its details flag: reasoning and cached tokens.
+  // Usage as vLLM sends it with its details flag: reasoning and cached tokens.
   bool usage_details = false;
-  // At most this many requests run at a time; more get 429. 0: no bound.
+  // At most this many requests run at a time; more get 429. 0: no limit.
   int64_t max_running = 0;
   SimDialect dialect = SimDialect::kVllm;
 };
 
-// One request to a generating endpoint, as it stands now. Times are monotonic microseconds
-// (SystemClock); 0: has not happened.
+// A snapshot of one request to a generating endpoint. Times are monotonic microseconds
+// (SystemClock); 0: not happened yet.
 struct SimRequest {
   int64_t number = 0;  // from 1, in order of arrival
   std::string path;
@@ -53,10 +53,10 @@ struct SimRequest {
   bool stream = false;
   bool running = false;
   bool finished = false;  // the whole answer was written
-  bool aborted = false;   // the caller went away before that
+  bool aborted = false;   // the client disconnected before that
   bool cut = false;       // a scripted fault ended it
   int64_t prompt_tokens = 0;
-  // Output tokens, reasoning and tool calls included, that were handed to the connection.
+  // Output tokens written to the connection, reasoning and tool calls included.
   int64_t tokens_generated = 0;
   int64_t received_us = 0;
   int64_t first_token_us = 0;
@@ -76,7 +76,7 @@ struct SimTotals {
   int64_t connections = 0;  // open now
 };
 
-// Runs on a thread of its own. All functions are thread-safe.
+// Runs on its own thread. All functions are thread-safe.
 class EngineSim {
  public:
   explicit EngineSim(EngineSimOptions options = {});
@@ -84,9 +84,9 @@ class EngineSim {
   EngineSim(const EngineSim&) = delete;
   EngineSim& operator=(const EngineSim&) = delete;
 
-  // Binds and starts. False, with the reason in *error when given, if the port can not be had.
+  // Binds and starts. False, with the reason in *error when given, if the port is not available.
   bool Start(std::string* error = nullptr);
-  // Closes everything. Start may follow: it takes the same port again.
+  // Closes all sockets. Start may follow, on the same port.
   void Stop();
 
   int port() const;
@@ -96,7 +96,7 @@ class EngineSim {
   SimTotals totals() const;
   int64_t running() const { return totals().running; }
   void ForgetRequests();
-  // Waits until done() of some snapshot is true; false when the time is over.
+  // Waits until done() of a snapshot is true; false on timeout.
   template <typename Done>
   bool WaitFor(Done done, int64_t timeout_ms = 5000) const {
     for (int64_t waited = 0; !done(*this); ++waited) {
@@ -106,13 +106,13 @@ class EngineSim {
     return true;
   }
 
-  // The script of requests that bring none ("x_sim" of the body wins member by member): JSON text.
+  // The default script as JSON text ("x_sim" of a body overrides it member by member).
   void SetDefaultScript(const std::string& json_object);
-  // /health answers 200 or 503.
+  // /health returns 200 or 503.
   void SetHealthy(bool healthy);
-  // While paused nothing is read, accepted or answered, as if the process were stopped.
+  // While paused it neither accepts, reads nor writes, as if the process were stopped.
   void SetPaused(bool paused);
-  // Refuses new connections, and closes the open ones; listens again on the same port.
+  // While down it refuses new connections and closes open ones; up, it listens on the same port.
   void SetListening(bool listening);
 
  private:

@@ -1,4 +1,4 @@
-// tollgate-engine-sim: the simulated engine as a program. It answers with made-up text.
+// tollgate-engine-sim: the simulated engine as a program. It answers with generated text.
 #include <getopt.h>
 #include <sys/resource.h>
 
@@ -13,7 +13,7 @@
 namespace {
 
 constexpr char kUsage[] =
-    R"(tollgate-engine-sim: a SIMULATED inference engine (vLLM's HTTP dialect, made-up answers)
+    R"(tollgate-engine-sim: a SIMULATED inference engine (vLLM's HTTP dialect, generated answers)
 
   --listen HOST:PORT       default 127.0.0.1:8000; port 0 takes any free one
   --address-file FILE      write {"http":"HOST:PORT"} there once it listens
@@ -24,14 +24,14 @@ constexpr char kUsage[] =
   --reasoning-field NAME   reasoning (default) or reasoning_content
   --first-token-ms N       default 0
   --token-ms X             between tokens; default 0
-  --tokens-per-second X    the same the other way round
+  --tokens-per-second X    the inverse of --token-ms
   --seed N                 default 1
-  --api-key KEY            ask for this bearer key
-  --max-running N          more get 429; default 0: no bound
-  --keep-requests          remember bodies for GET /sim/bodies
+  --api-key KEY            require this bearer key
+  --max-running N          more get 429; default 0: no limit
+  --keep-requests          keep bodies for GET /sim/bodies
   --usage-details          report cached and reasoning tokens
-  --flat-errors            errors in the older form
-  --dialect NAME           whose tokenizer endpoints: vllm (default), sglang, sglang-old, llamacpp,
+  --flat-errors            errors in the old form of vLLM
+  --dialect NAME           tokenizer endpoints of: vllm (default), sglang, sglang-old, llamacpp,
                            tgi or none
 )";
 
@@ -68,7 +68,7 @@ struct Flags {
 
 void SetListen(const std::string& text, Flags& flags) {
   const size_t colon = text.rfind(':');
-  if (colon == std::string::npos) Fail("--listen wants HOST:PORT");
+  if (colon == std::string::npos) Fail("--listen needs HOST:PORT");
   flags.options.host = text.substr(0, colon);
   flags.options.port = std::atoi(text.c_str() + colon + 1);
 }
@@ -197,7 +197,7 @@ int main(int argc, char** argv) {
   if (!sim.Start(&error)) Fail(error);
   const std::string address = flags.options.host + ":" + std::to_string(sim.port());
   if (!flags.address_file.empty()) {
-    // Renamed into place: a reader never sees half a file.
+    // Renamed into place, so that a reader never sees a partial file.
     const std::string half = flags.address_file + ".new";
     std::ofstream(half) << "{\"http\":\"" << address << "\"}\n";
     if (std::rename(half.c_str(), flags.address_file.c_str()) != 0)

@@ -22,7 +22,7 @@ Json MakeFacts(Cluster& cluster, int64_t credit_usd) {
   keys.Set("limited", cluster.NewCustomer(kUsd, {.limits = limited}).secret);
   keys.Set("one_a_minute",
            cluster.NewCustomer(kUsd, {.limits = {.requests_per_minute = 1}}).secret);
-  // Every kind of limit, so high that it refuses nobody: what it costs to have them.
+  // Every kind of limit, too high to refuse: for measuring the cost of limits.
   const Limits roomy = {.requests_per_minute = 100'000'000,
                         .tokens_per_minute = 100'000'000'000,
                         .concurrent_requests = 1'000'000};

@@ -1,4 +1,4 @@
-// What a script, or a test that only knows an address, must know of a Tollgate: keys in every
+// The description of a running Tollgate for scripts and for tests against an address: keys in every
 // state.
 #pragma once
 
@@ -7,12 +7,12 @@
 
 namespace tollgate::test {
 
-// Makes the customers and returns
+// Creates the customers and returns
 //   {"port":…,"dashboard_port":…,"model":"sim/model","simulated":true,"keys":{"good":…,…},
 //    "workspaces":{"good":…}}
 // Keys: good; broke (no credit); capped (the month's cap is reached); disabled; revoked; narrow
-// (may use sim/text only); limited (30 requests a minute, one at a time); one_a_minute (requests);
-// few_tokens (500 a minute).
+// (allowed to use sim/text only); limited (30 requests a minute, one at a time); one_a_minute
+// (requests); few_tokens (500 a minute).
 Json MakeFacts(Cluster& cluster, int64_t credit_usd);
 
 }  // namespace tollgate::test

@@ -183,7 +183,7 @@ void HttpConnection::StartBody(const HttpResponse& head) {
   body_complete_ = !chunked_ && !until_close_ && rest_ == 0;
 }
 
-// Appends decoded bytes, at least one unless the body is over. False at its end.
+// Appends decoded bytes, at least one unless the body has ended. False at its end.
 bool HttpConnection::MoreBody(std::string& out) {
   while (!body_complete_) {
     if (chunked_ && rest_ == 0) {
@@ -237,7 +237,7 @@ HttpResponse HttpConnection::ReadResponse() {
 HttpResponse HttpConnection::Request(const std::string& method, const std::string& target,
                                      const HeaderList& headers, const std::string& body) {
   if (!SendRequest(method, target, headers, body)) {
-    // The answer may be there already: a server may refuse before it has read everything.
+    // A response may have arrived: a server may refuse before it has read the whole body.
     HttpResponse early = ReadResponse();
     if (early.status == 0) early.error = error_;
     return early;

@@ -1,4 +1,4 @@
-// A small blocking HTTP/1.1 client for tests: raw enough to send hostile bytes, with a
+// A small blocking HTTP/1.1 client for tests that can also send hostile bytes, with a
 // server-sent-event reader. Shares no code with the product.
 #pragma once
 
@@ -16,11 +16,11 @@ namespace tollgate::test {
 using HeaderList = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpResponse {
-  int status = 0;      // 0: no answer (connection refused, cut or timed out before the head)
+  int status = 0;      // 0: no response (connection refused, closed or timed out before the head)
   HeaderList headers;  // names in lower case
   std::string body;
-  bool complete = false;  // the body came to its proper end
-  std::string error;      // why there is no answer, or none to the end
+  bool complete = false;  // the body ended properly
+  std::string error;      // why there is no response, or no complete one
 
   const std::string& header(std::string_view lower_name) const;
   bool has_header(std::string_view lower_name) const;
@@ -35,7 +35,7 @@ struct SseEvent {
   Json json() const { return Json::Parse(data).value_or(Json()); }
 };
 
-// One TCP connection. Every call is bounded by the time-out.
+// One TCP connection. Every call is bounded by the timeout.
 class HttpConnection {
  public:
   explicit HttpConnection(int port, int64_t timeout_ms = 20'000);
@@ -59,20 +59,20 @@ class HttpConnection {
   std::optional<SseEvent> NextEvent();
   // Decoded body bytes that have arrived, waiting for at least one. Empty at the end.
   std::string ReadSome();
-  // True when the server closed the connection (waits for it up to the time-out).
+  // True when the server closed the connection (waits for it up to the timeout).
   bool ReadUntilClosed();
   bool ended_properly() const { return body_complete_; }
   int64_t comments() const { return comments_; }
   const std::string& error() const { return error_; }
-  // Sends an end (FIN), or with reset a RST, and closes.
+  // Closes with a FIN, or with reset with a RST.
   void Close(bool reset = false);
-  // A small receive buffer makes a slow reader felt soon. Before connecting nothing can be read.
+  // A small receive buffer makes backpressure of a slow reader effective early.
   static void SetReceiveBuffer(
       int bytes);  // for connections made afterwards on this thread; 0: default
   int fd() const { return fd_; }
 
  private:
-  bool Fill();  // reads once into in_; false at end, error or time-out
+  bool Fill();  // reads once into in_; false at end, error or timeout
   bool FillUntil(std::string_view mark, size_t& at);
   void StartBody(const HttpResponse& head);
   bool MoreBody(std::string& out);
@@ -85,19 +85,19 @@ class HttpConnection {
   bool until_close_ = false;
   int64_t rest_ = 0;  // bytes left of the body or chunk
   bool body_complete_ = false;
-  std::string events_;  // decoded, not yet cut into events
+  std::string events_;  // decoded, not yet split into events
   int64_t comments_ = 0;
   std::string error_;
 };
 
-// One request on a connection of its own.
+// One request on a new connection.
 HttpResponse Http(int port, const std::string& method, const std::string& target,
                   const HeaderList& headers = {}, const std::string& body = "",
                   int64_t timeout_ms = 20'000);
 
 // A whole stream.
 struct SseStream {
-  HttpResponse head;  // its body when the answer is not a stream
+  HttpResponse head;  // its body when the response is not a stream
   std::vector<SseEvent> events;
   bool complete = false;  // the transfer ended properly
   bool done() const;      // the last event is [DONE]

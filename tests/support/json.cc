@@ -198,7 +198,7 @@ class JsonParser {
       if (low >= 0xDC00 && low < 0xE000) {
         code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
       } else {
-        at_ = after_high;  // a half for itself; what follows counts too
+        at_ = after_high;  // a lone surrogate; the next escape is separate
         code = 0xFFFD;
       }
     } else if (code >= 0xD800 && code < 0xE000) {

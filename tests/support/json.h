@@ -1,5 +1,5 @@
-// A small JSON tree for tests and the engine simulator. Written apart from common/json on purpose:
-// what the product reads and writes is checked by a reader that shares no code with it.
+// A small JSON tree for tests and the engine simulator. Independent of common/json, so that
+// the product's JSON is checked by a reader that shares no code with it.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class Json {
   bool is_array() const { return type_ == Type::kArray; }
   bool is_object() const { return type_ == Type::kObject; }
 
-  // A null for what is not there, so that look-ups can be chained.
+  // Null for an absent member, so that look-ups can be chained.
   const Json& operator[](std::string_view key) const;
   const Json& operator[](const char* key) const { return (*this)[std::string_view(key)]; }
   const Json& operator[](size_t index) const;
@@ -73,7 +73,7 @@ class Json {
   friend class JsonParser;
   Type type_ = Type::kNull;
   bool bool_ = false;
-  std::string text_;  // of a string, decoded; of a number, as it stood
+  std::string text_;  // of a string, decoded; of a number, its source text
   std::vector<Json> elements_;
   std::vector<Member> members_;
 };

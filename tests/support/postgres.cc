@@ -28,7 +28,7 @@ std::string FindBin() {
   return best;
 }
 
-// The server refuses to run as root: then it runs as nobody.
+// PostgreSQL refuses to run as root: then it runs as user nobody.
 std::vector<std::string> Unprivileged(std::vector<std::string> command) {
   std::vector<std::string> full = {"/usr/bin/setpriv", "--pdeathsig", "QUIT"};
   if (geteuid() == 0) {
@@ -127,7 +127,7 @@ bool TestPostgres::Run() {
 
 void TestPostgres::Kill() {
   if (pid_ <= 0) return;
-  // Each backend leads a session of its own, so they are found by their parent.
+  // Each backend leads its own session, so they are found by their parent.
   std::vector<pid_t> pids = {pid_};
   kill(pid_, SIGSTOP);  // no new ones
   std::error_code error;

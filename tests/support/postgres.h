@@ -1,5 +1,5 @@
-// A private PostgreSQL server for tests, from Debian's package: its own data folder in a temporary
-// place, a unix socket, no TCP port. It dies with the process that started it.
+// A private PostgreSQL server for tests, from Debian's package: a data folder in a temporary
+// place, a unix socket, no TCP port. It is killed with the process that started it.
 #pragma once
 
 #include <sys/types.h>
@@ -23,15 +23,15 @@ class TestPostgres {
   TestPostgres(const TestPostgres&) = delete;
   TestPostgres& operator=(const TestPostgres&) = delete;
 
-  // Makes an empty database of that name (letters, digits, _) and returns its connection URL.
+  // Creates an empty database of that name (letters, digits, _) and returns its connection URL.
   std::string MakeDatabase(const std::string& name);
   std::string Url(const std::string& database) const;
 
-  // Kills every process of the server with -9. Run brings it up again (with crash recovery).
+  // Kills every process of the server with -9. Run starts it again (with crash recovery).
   void Kill();
-  // Stops it in order, dropping connections.
+  // Fast shutdown, closing connections.
   void Stop();
-  // False when the server does not answer within ten seconds.
+  // False when the server is not ready within ten seconds.
   bool Run();
 
  private:

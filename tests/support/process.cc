@@ -47,7 +47,7 @@ bool Process::Start() {
   pid_ = fork();
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(126);  // the parent died in between
+    if (getppid() != parent) _exit(126);  // the parent exited in between
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);

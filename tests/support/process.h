@@ -1,4 +1,4 @@
-// A child process of a test: started with a log file, killed with its parent, never left behind.
+// A child process of a test: has a log file and is killed with its parent.
 #pragma once
 
 #include <sys/types.h>
@@ -9,7 +9,7 @@
 
 namespace tollgate::test {
 
-// A folder that is removed with everything in it, unless TOLLGATE_KEEP_TMP is set.
+// A folder that is removed with its contents, unless TOLLGATE_KEEP_TMP is set.
 class TempDir {
  public:
   TempDir();
@@ -24,28 +24,28 @@ class TempDir {
 
 class Process {
  public:
-  // Nothing runs until Start. Output of both kinds is appended to the log file.
+  // Does not start the process. Standard output and error are appended to the log file.
   Process(std::string name, std::vector<std::string> command, std::string log_file);
   ~Process();  // kills
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // From a thread that lives as long as the process shall: the kernel kills the child when the
-  // thread that started it ends (PR_SET_PDEATHSIG).
+  // Call it on a thread that outlives the process: the kernel kills the child when the thread that
+  // started it exits (PR_SET_PDEATHSIG).
   bool Start();
-  // Signals reach a process that has not been waited for yet, and nothing else.
+  // Signals are sent only while the process has not been waited for.
   void Signal(int signal);
   void Kill();  // SIGKILL, and waits
-  // SIGTERM, waits up to the time-out, then SIGKILL. The exit code, or -signal.
+  // SIGTERM, waits up to the timeout, then SIGKILL. Returns the exit code, or -signal.
   int Terminate(int64_t timeout_ms = 20'000);
-  // False once it has ended (and was collected).
+  // False once it has exited (and was waited for).
   bool Running();
   // Exit code, or -signal; meaningful when not running.
   int exit_code() const { return exit_code_; }
   pid_t pid() const { return pid_; }
   const std::string& name() const { return name_; }
-  // What a sanitizer found in the process, or how it ended by itself and not well; "" when neither.
-  // What the test itself killed is well.
+  // The sanitizer report of the process, or how it crashed; "" when neither.
+  // A kill by the test is not a crash.
   std::string Crash();
   // The last bytes of the log.
   std::string LogTail(size_t bytes = 8000) const;
@@ -67,7 +67,7 @@ void WriteFile(const std::string& path, const std::string& text);  // replaces i
 std::string ReadFile(const std::string& path);                     // "" when there is none
 void SleepMs(int64_t ms);
 
-// Polls until done() is true; false when the time is over.
+// Polls until done() is true; false on timeout.
 template <typename Done>
 bool WaitUntil(Done done, int64_t timeout_ms, int64_t step_ms = 5);
 

@@ -1,4 +1,4 @@
-// A child that crashes, or in which a sanitizer finds something, must not go unseen.
+// A crash or a sanitizer report of a child process is detected.
 #include "tests/support/process.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace tollgate::test {
 namespace {
 
-// What Crash says of a shell that has run this.
+// The result of Crash for a shell that has run this script.
 std::string CrashOf(const std::string& script) {
   const TempDir dir;
   Process process("child", {"/bin/sh", "-c", script}, dir.path() + "/log");
@@ -15,9 +15,9 @@ std::string CrashOf(const std::string& script) {
   return process.Crash();
 }
 
-TEST(Crash, IsNothingForAProcessThatEndsWell) { EXPECT_EQ(CrashOf("echo fine"), ""); }
+TEST(Crash, IsEmptyForAProcessThatExitsWithZero) { EXPECT_EQ(CrashOf("echo fine"), ""); }
 
-TEST(Crash, IsNothingForAProcessThatTheTestKills) {
+TEST(Crash, IsEmptyForAProcessKilledByTheTest) {
   const TempDir dir;
   Process process("child", {"/bin/sh", "-c", "exec sleep 60"}, dir.path() + "/log");
   ASSERT_TRUE(process.Start());
@@ -31,7 +31,7 @@ TEST(Crash, IsTheExitCodeOrTheSignal) {
   EXPECT_NE(CrashOf("kill -SEGV $$").find("ended with -11"), std::string::npos);
 }
 
-TEST(Crash, IsASanitizersReportWhateverTheExitCode) {
+TEST(Crash, IsTheSanitizerReportWithAnyExitCode) {
   for (const char* report :
        {"==1==ERROR: AddressSanitizer: heap-use-after-free", "==1==ERROR: LeakSanitizer: detected",
         "a.cc:1:2: runtime error: signed integer overflow",

@@ -1,5 +1,5 @@
-// What the simulated engine does for legacy completions only: several prompts, echo, log
-// probabilities in their old form. Pure.
+// The simulated engine's legacy completions: several prompts, echo, log probabilities in their old
+// form. Pure.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ std::vector<Json> InputsOf(const Json& value);
 std::string TextOfPrompt(const Json& prompt);
 
 // {"text_offset":…,"token_logprobs":…,"tokens":…,"top_logprobs":…} of these tokens, the first of
-// which stands at that character of the text. As engines tell it, nothing precedes the first token
-// of a text, so that it has no probability.
+// which starts at that character of the text. As in engines, the first token of a text has no
+// probability.
 std::string LegacyLogprobs(const std::vector<std::string_view>& tokens, int64_t offset);
 
 // Unicode characters.

@@ -1,4 +1,4 @@
-// The simulated engine's embeddings: made-up vectors, the same for the same input. Pure.
+// The simulated engine's embeddings: generated vectors, the same for the same input. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace tollgate::test {
 
-// What tests hold answers against. `input` is one of InputsOf (sim_completions.h).
+// The reference for tests. `input` is one of InputsOf (sim_completions.h).
 std::vector<float> EmbeddingOf(const Json& input, int64_t dimensions);
 inline constexpr int64_t kEmbeddingDimensions = 64;
 
-// Tokens of the input, with two marks around each text.
+// Tokens of the input, with two special tokens around each text.
 int64_t CountInput(const Json& body);
 
-// Why the request is refused, if it is.
+// Why the request is refused, if so.
 std::optional<SimError> CheckEmbedding(const Json& body, int64_t window);
 
-// How an answer differs from a good one, from x_sim: `embedding_format` ("float" or "base64",
-// whatever was asked for), `embedding_order` ("reversed"), `embedding_missing` (so many vectors).
+// Faults of the response, from x_sim: `embedding_format` ("float" or "base64",
+// whatever was asked for), `embedding_order` ("reversed"), `embedding_missing` (that many vectors).
 std::string EmbeddingBody(const Json& body, const Json& script, const std::string& usage);
 
 }  // namespace tollgate::test

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kMaxBody = 64u << 20;
 constexpr size_t kMaxHead = 64u << 10;
-// Due times are met in steps of this, so that one turn serves every stream that is nearly due.
+// Granularity of due times, so that one turn serves every stream that is nearly due.
 constexpr int64_t kTickUs = 1000;
 
 std::string Lower(std::string_view text) {
@@ -56,7 +56,7 @@ bool ParseHead(std::string_view head, SimHttpRequest& request) {
   return true;
 }
 
-// The length of a chunked body that stands at the start of `in`, decoded into `body`; 0: not
+// The length of a chunked body at the start of `in`, decoded into `body`; 0: not
 // complete. npos: malformed.
 size_t DecodeChunked(std::string_view in, std::string& body) {
   size_t at = 0;
@@ -117,7 +117,7 @@ SimLoop::~SimLoop() {
 }
 
 bool SimLoop::Listen(const std::string& host, int port, std::string* error) {
-  stop_.store(false);  // here and not in Run: a stop right after the start must not be lost
+  stop_.store(false);  // not in Run: a stop right after the start must not be lost
   host_ = host;
   port_ = port;
   return ListenAgain(error);
@@ -288,7 +288,7 @@ void SimLoop::OnReadable(SimConnection& connection) {
       continue;
     }
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) break;
-    // An end of input counts as gone: the callers of an engine do not half-close.
+    // End of input counts as a disconnect: clients of an engine do not half-close.
     return Close(connection, false);
   }
   if (!connection.answer) ParseRequests(connection);

@@ -1,6 +1,6 @@
-// The simulated engine's own small HTTP server: one thread, epoll, HTTP/1.1 with keep-alive. It
-// shares its cores with the program that is measured, so it does nothing that it need not: one
-// write per batch of tokens, one heap of due times, no allocation per token.
+// The simulated engine's small HTTP server: one thread, epoll, HTTP/1.1 with keep-alive. It shares
+// its cores with the measured program, so it is cheap: one write per batch of tokens, one heap of
+// due times, no allocation per token.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ struct SimHttpRequest {
   std::string_view Header(std::string_view lower_name) const;
 };
 
-// What a handler hangs on a connection while it answers.
+// A handler's state on a connection while it answers.
 class SimAnswer {
  public:
   virtual ~SimAnswer() = default;
@@ -34,11 +34,11 @@ class SimAnswer {
 
 struct SimConnection {
   int fd = -1;
-  uint64_t serial = 0;  // tells a connection from a later one with the same descriptor
+  uint64_t serial = 0;  // distinguishes a connection from a later one with the same descriptor
   std::string in;
   std::string out;
   size_t sent = 0;       // of out
-  bool blocked = false;  // the socket took less than we had
+  bool blocked = false;  // the socket's buffer is full
   bool close_when_sent = false;
   bool close_after_answer = false;
   std::unique_ptr<SimAnswer> answer;
@@ -50,18 +50,18 @@ class SimLoop {
   class Handler {
    public:
     virtual ~Handler() = default;
-    // A whole request has come. Later requests of the connection wait until EndAnswer.
+    // A complete request has arrived. Later requests of the connection wait until EndAnswer.
     virtual void OnRequest(SimConnection& connection, SimHttpRequest request) = 0;
     virtual void OnDue(SimConnection& connection) = 0;
     virtual void OnDrained(SimConnection& connection) = 0;
-    // The peer went away, or the loop stops. The connection is freed afterwards.
+    // The peer disconnected, or the loop stops. The connection is freed afterwards.
     virtual void OnGone(SimConnection& connection) = 0;
   };
 
   explicit SimLoop(Handler* handler);
   ~SimLoop();
 
-  // Any thread, while the loop does not run.
+  // Any thread, while the loop is not running.
   bool Listen(const std::string& host, int port, std::string* error);
   int port() const { return port_; }
   void Run();
@@ -74,8 +74,7 @@ class SimLoop {
   void StopListening();
   void CloseAll();
   void ScheduleAt(SimConnection& connection, int64_t due_us);
-  // Writes what stands in out as far as the socket takes it. False: the connection is gone (and
-  // freed).
+  // Writes as much of out as the socket accepts. False: the connection was closed and freed.
   bool Flush(SimConnection& connection);
   // The answer is complete: the next request may be read.
   bool EndAnswer(SimConnection& connection);

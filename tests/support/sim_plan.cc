@@ -21,8 +21,8 @@ std::string TextOfContent(const Json& content) {
   return text;
 }
 
-// The script that a request brings: its member "x_sim", or, for surfaces that hand no unknown
-// member on to the engine, the JSON behind "x_sim:" that its last message consists of.
+// The script in a request: its member "x_sim", or, for surfaces that forward no unknown member to
+// the engine, the JSON after "x_sim:" when its last message is that.
 Json OwnScript(const Json& body) {
   if (body.has("x_sim")) return body["x_sim"];
   constexpr std::string_view kMark = "x_sim:";
@@ -33,7 +33,7 @@ Json OwnScript(const Json& body) {
   return Json::Parse(text.substr(kMark.size())).value_or(Json());
 }
 
-// The same bytes in pieces of so many, wherever they cut an event, a line or a character.
+// The same bytes in pieces of that size, also within an event, a line or a character.
 std::vector<std::string> CutEvery(size_t bytes, const std::vector<std::string>& chunks) {
   std::string all;
   for (const std::string& chunk : chunks) all += chunk;
@@ -133,7 +133,7 @@ WantedCall CallOf(const Json& function, uint64_t seed) {
 }
 
 // The rule for tools: scripted calls, else a forced choice, else (with "auto") the tools whose
-// names stand in the last message, if that is the user's.
+// names are in the last message, if that is the user's.
 std::vector<WantedCall> WantedCalls(const Json& body, const ScriptReader& script, uint64_t seed) {
   std::vector<WantedCall> calls;
   for (const Json& call : script["tool_calls"].elements()) {
@@ -162,7 +162,7 @@ std::vector<WantedCall> WantedCalls(const Json& body, const ScriptReader& script
   return calls;
 }
 
-// The JSON that a structured-output request asks for; empty when it asks for none.
+// The JSON that a structured-output request requires; empty when it requires none.
 std::string WantedJson(const Json& body, uint64_t seed) {
   const Json& format = body["response_format"];
   if (format["type"].str() == "json_schema") {
@@ -242,7 +242,7 @@ SimChoice MakeChoice(const Json& body, const ScriptReader& script, const EngineS
     segment.tool_name = calls[i].name;
     segment.tool_id = "call_" + std::to_string(MixHash(i, seed));
     choice.segments.push_back(std::move(segment));
-    // vLLM says "stop" after a call that was forced by name.
+    // vLLM sends "stop" after a call forced by name.
     choice.finish_reason = body["tool_choice"].is_object() ? "stop" : "tool_calls";
   }
   const std::vector<std::string> stops = StopStrings(body["stop"]);
@@ -261,8 +261,8 @@ SimChoice MakeChoice(const Json& body, const ScriptReader& script, const EngineS
   return choice;
 }
 
-// Only what means something counts, so that the same question gets the same answer, streamed or
-// not.
+// Only members that affect the answer count, so that the same request gets the same answer,
+// streamed or not.
 uint64_t SeedOf(const Json& body, uint64_t seed) {
   uint64_t hash = MixHash(static_cast<uint64_t>(body["seed"].integer(0)), seed);
   hash = MixHash(body["model"].str(), hash);
@@ -289,7 +289,7 @@ std::optional<SimError> CheckWindow(int64_t window, int64_t prompt, const Json& 
   return error;
 }
 
-// A choice per prompt and n; as older vLLM does it, answers that best_of leaves out count.
+// A choice per prompt and n; as in older vLLM, candidates that best_of discards count.
 void CompletePrompts(const Json& body, const ScriptReader& script, const EngineSimOptions& options,
                      int64_t budget, SimPlan& plan) {
   const int64_t n = std::clamp<int64_t>(body["n"].integer(1), 1, 128);
@@ -311,7 +311,7 @@ void CompletePrompts(const Json& body, const ScriptReader& script, const EngineS
   }
 }
 
-// Tokens of the longest prompt: each has a window of its own.
+// Tokens of the longest prompt: the window applies to each.
 int64_t LongestPrompt(const Json& body, int64_t all) {
   const std::vector<Json> prompts = InputsOf(body["prompt"]);
   if (prompts.size() < 2) return all;

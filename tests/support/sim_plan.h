@@ -1,4 +1,4 @@
-// From a request's JSON to what the simulated engine will do with it. Pure: no sockets, no clock.
+// From a request's JSON to the simulated engine's response plan. Pure: no sockets, no clock.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tollgate::test {
 
-// An answer other than 200.
+// A response other than 200.
 struct SimError {
   int status = 400;
   std::string type;  // BadRequestError, NotFoundError, …
@@ -37,7 +37,7 @@ struct SimSegment {
 
 struct SimChoice {
   std::vector<SimSegment> segments;
-  std::string echo;  // the prompt, which stands before the first token
+  std::string echo;  // the prompt, sent before the first token
   int64_t prompt_tokens = 0;
   std::string finish_reason;
 };
@@ -46,8 +46,8 @@ struct SimChoice {
 struct SimScript {
   int64_t delay_ms = 0;
   double token_ms = 0;
-  int status = 0;             // not 0: answer this and nothing else
-  int64_t status_times = -1;  // only to so many requests with this tag; -1: to all
+  int status = 0;             // not 0: respond with this status only
+  int64_t status_times = -1;  // only for that many requests with this tag; -1: for all
   std::optional<std::string> error_body;
   std::vector<std::pair<std::string, std::string>> headers;
   int64_t cut_after = -1;  // tokens of a choice; the connection is closed there
@@ -58,10 +58,10 @@ struct SimScript {
   bool late_headers = false;
   bool no_done = false;
   bool no_usage = false;
-  std::optional<std::string> usage;  // JSON that stands for the final usage
+  std::optional<std::string> usage;  // JSON that replaces the final usage
   int64_t cached_tokens = -1;
   std::string tag;
-  std::vector<std::string> raw_chunks;  // ready bytes, sent instead of everything else
+  std::vector<std::string> raw_chunks;  // raw bytes, sent instead of the answer
 };
 
 enum class SimKind { kChat, kCompletion, kEmbedding };
@@ -77,14 +77,14 @@ struct SimPlan {
   std::string model;
   int64_t prompt_tokens = 0;
   std::vector<SimChoice> choices;
-  int64_t unseen_tokens = 0;  // of the samples that best_of leaves out
-  std::string body;           // the ready answer of an embedding request
+  int64_t unseen_tokens = 0;  // of the candidates that best_of discards
+  std::string body;           // the response to an embedding request
   SimScript script;
 
   int64_t steps() const;  // tokens of the longest choice
 };
 
-// Fills the plan, or tells how the request is refused. default_script is an object or null.
+// Fills the plan, or returns the refusal. default_script is an object or null.
 // `refused` counts, by tag, the requests that a script with status_times has refused so far.
 std::optional<SimError> MakePlan(const Json& body, SimKind kind, const EngineSimOptions& options,
                                  const Json& default_script, SimPlan& plan,

@@ -24,7 +24,7 @@ std::string Logprob(std::string_view token) {
          "],\"top_logprobs\":[]}";
 }
 
-// What a whole answer is made of, per choice.
+// The parts of an answer that is not streamed, per choice.
 struct Folded {
   std::string reasoning;
   std::string content;

@@ -1,5 +1,5 @@
-// The simulated engine's JSON: stream events, whole answers, errors. Cheap per token: what does not
-// change within a stream is put together once.
+// The simulated engine's JSON: stream events, bodies, errors. Cheap per token: the constant part of
+// a stream's events is built once.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tollgate::test {
 
-// Walks through the tokens of one choice.
+// Iterates over the tokens of one choice.
 class SimCursor {
  public:
   explicit SimCursor(const SimChoice* choice) : choice_(choice) {}
@@ -52,7 +52,7 @@ class SimRenderer {
   std::string Whole(int64_t completion_tokens, int64_t reasoning_tokens) const;
 
  private:
-  // As vLLM tells it: of this choice and its prompt alone.
+  // As in vLLM: of this choice and its prompt only.
   void UsageMember(std::string& out, int choice, int64_t completion_tokens) const;
   std::string Usage(int64_t completion_tokens, int64_t reasoning_tokens) const;
 

@@ -1,4 +1,4 @@
-// What the simulated engine tells about itself: counts, metrics, the list of what it received.
+// The simulated engine's reports: counts, metrics, the list of received requests.
 #include "tests/support/sim_service.h"
 
 namespace tollgate::test {

@@ -10,7 +10,7 @@
 namespace tollgate::test {
 namespace {
 
-// Above this much unsent data the answer waits, so that a slow reader is felt by the engine.
+// Above this much unsent data the generation pauses, so that backpressure reaches the engine.
 constexpr size_t kMaxUnsent = 64 << 10;
 constexpr char kServer[] = "server: tollgate-engine-sim (simulator)\r\n";
 
@@ -49,7 +49,7 @@ void AppendChunk(std::string& out, const std::string& data) {
 
 }  // namespace
 
-// A generation that runs on a connection.
+// A running generation on a connection.
 struct SimService::Answer : SimAnswer {
   SimPlan plan;
   std::shared_ptr<SimRecord> record;
@@ -65,7 +65,7 @@ struct SimService::Answer : SimAnswer {
   bool hanging = false;
   bool role_sent = false;
   bool ended = false;
-  std::string events;  // waiting to be framed as one chunk
+  std::string events;  // to be framed as one chunk
 };
 
 SimRequest SimRecord::Snapshot() const {
@@ -107,7 +107,7 @@ void SimService::OnRequest(SimConnection& connection, SimHttpRequest request) {
   if (path == "/v1/models") return Respond(connection, 200, Models());
   if (path == "/metrics") return Respond(connection, 200, Metrics(), "text/plain; version=0.0.4");
   for (const std::string list : {"/sim/requests", "/sim/bodies"}) {
-    // The list of all, or, a level deeper, of those with a tag.
+    // The list of all requests, or below it of those with a tag.
     if (path.rfind(list, 0) != 0) continue;
     const std::string tag = path.size() > list.size() ? path.substr(list.size() + 1) : "";
     return Respond(connection, 200, RequestList(list == "/sim/bodies", tag));
@@ -173,7 +173,7 @@ void SimService::Begin(SimConnection& connection, Answer& answer) {
   answer.next_us = SimNowUs() + script.delay_ms * 1000;
   const bool plain = script.status != 0 || script.cut_before_headers || !answer.plan.stream;
   if (!plain && !script.late_headers && script.delay_ms > 0) {
-    // The engine has accepted the request: the head leaves before the first token is there.
+    // As engines do, send the head before the first token.
     answer.begun = true;
     connection.out +=
         std::string("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n") +
@@ -215,7 +215,7 @@ void SimService::Continue(SimConnection& connection, Answer& answer) {
     const int status = script.status;
     answer.record->cut = true;
     Ended(answer);
-    connection.answer.reset();  // the script goes with it
+    connection.answer.reset();  // frees the script too
     return Respond(connection, status, body, "application/json", headers);
   }
   if (!answer.plan.stream) {
@@ -254,7 +254,7 @@ void SimService::SendHalf(SimConnection& connection, const std::string& body) {
   loop_->Flush(connection);
 }
 
-// Everything that is due leaves in one write.
+// Everything due is sent in one write.
 void SimService::SendEvents(SimConnection& connection, Answer& answer) {
   const int64_t now = SimNowUs();
   while (true) {
@@ -315,7 +315,7 @@ bool SimService::Fault(SimConnection& connection, Answer& answer) {
     return true;
   }
   if (script.hang_after >= 0 && (!answer.plan.stream || answer.step == script.hang_after)) {
-    answer.hanging = true;  // until the caller goes away
+    answer.hanging = true;  // until the client disconnects
     return true;
   }
   answer.record->cut = true;
@@ -330,7 +330,7 @@ void SimService::FinishStream(SimConnection& connection, Answer& answer) {
     answer.renderer->ErrorEvent(answer.events);
     answer.record->cut = true;
   } else if (script.cut_after == answer.steps || script.hang_after == answer.steps) {
-    // Everything was said but the end.
+    // Only the end is left to send.
     if (loop_->Flush(connection)) Fault(connection, answer);
     return;
   } else {

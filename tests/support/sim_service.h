@@ -17,9 +17,9 @@
 
 namespace tollgate::test {
 
-// One request as it is counted. The loop writes, any thread reads.
+// The record of one request. The loop writes, any thread reads.
 struct SimRecord {
-  SimRequest fixed;  // what is known from the start; not changed afterwards
+  SimRequest fixed;  // set at the start, constant afterwards
   std::atomic<int> status{0};
   std::atomic<bool> running{false}, finished{false}, aborted{false}, cut{false};
   std::atomic<int64_t> tokens{0}, first_token_us{0}, ended_us{0};
@@ -47,7 +47,7 @@ class SimService : public SimLoop::Handler {
   struct Answer;
   void Generate(SimConnection& connection, SimHttpRequest request, SimKind kind);
   void Begin(SimConnection& connection, Answer& answer);
-  // Emits what is due; ends the answer when nothing is left.
+  // Emits what is due; ends the answer after the last token.
   void Continue(SimConnection& connection, Answer& answer);
   void Step(Answer& answer);
   bool Fault(SimConnection& connection, Answer& answer);
@@ -60,7 +60,7 @@ class SimService : public SimLoop::Handler {
                const char* type = "application/json",
                const std::vector<std::pair<std::string, std::string>>& headers = {});
   void RespondError(SimConnection& connection, const SimError& error);
-  // Answers a call of the tokenizer; false when it is none.
+  // Answers a tokenizer call; false when the request is not one.
   bool Tokenize(SimConnection& connection, const SimHttpRequest& request);
   std::string Metrics() const;
   std::string Models() const;
@@ -72,7 +72,7 @@ class SimService : public SimLoop::Handler {
   std::string answer_prefix_;
   int64_t next_number_ = 1;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   Json default_script_;
   std::map<std::string, int64_t> refused_;  // by tag; see MakePlan
   std::vector<std::shared_ptr<SimRecord>> records_;

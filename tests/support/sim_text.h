@@ -1,5 +1,5 @@
-// What the simulated engine says and how it counts: a vocabulary, the token rule, instances of JSON
-// schemas. All pure functions of their arguments.
+// The simulated engine's text and token count: a vocabulary, the token rule, instances of JSON
+// schemas. Pure functions of their arguments.
 //
 // The token rule: white space separates words and belongs to the word that follows it; a word
 // longer than kMaxTokenBytes is cut into pieces of at most that many bytes (never inside a UTF-8
@@ -19,17 +19,17 @@ namespace tollgate::test {
 inline constexpr size_t kMaxTokenBytes = 12;
 
 int64_t CountTokens(std::string_view text);
-// The tokens of the text, in order; together they are the text.
+// The tokens of the text, in order; joined they equal the text.
 std::vector<std::string> SplitTokens(std::string_view text);
 
 struct VocabularyToken {
   std::string text;
   std::string escaped;  // as the inside of a JSON string
 };
-// Token number `index` of the answer that this seed stands for. One token by the rule above.
+// Token number `index` of the answer with this seed. One token by the rule above.
 const VocabularyToken& GeneratedToken(uint64_t seed, int64_t index);
 
-// A 64-bit hash for seeds; not for anything hostile.
+// A 64-bit hash for seeds; not collision-resistant.
 uint64_t MixHash(std::string_view text, uint64_t seed);
 uint64_t MixHash(uint64_t value, uint64_t seed);
 

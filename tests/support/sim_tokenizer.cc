@@ -7,15 +7,14 @@
 namespace tollgate::test {
 namespace {
 
-// What the made-up chat template puts around a message, around the chat, and for an image.
+// Tokens that the simulated chat template adds per message, per chat and per image.
 constexpr char kBeforeMessage[] = " <|im|> role : >";
 constexpr char kAfterChat[] = " <|im|> assistant :";
 constexpr int64_t kTokensPerMessage = 4;
 constexpr int64_t kTokensPerChat = 3;
 constexpr int64_t kTokensPerImage = 85;
 
-// The other members that the template sees: an argument of the template may stand among its
-// arguments as well.
+// Other members that the template reads; they may also be among the template's arguments.
 const Json& TemplateArgument(const Json& body, const char* name) {
   const Json& own = body[name];
   return own.is_null() ? body["chat_template_kwargs"][name] : own;
@@ -75,7 +74,7 @@ SimTokenizerAnswer Counted(const EngineSimOptions& options, int64_t count) {
                    ",\"tokens\":" + TokenIds(count) + ",\"token_strs\":null}"};
 }
 
-// vLLM: its tokenizer knows template members only as arguments of the template.
+// vLLM: its tokenizer takes template members only as template arguments.
 SimTokenizerAnswer AskVllm(const EngineSimOptions& options, const Json& body) {
   if (!body["messages"].is_array() && !body["prompt"].is_string()) return Bad("Field required");
   Json seen = Json::Object();
@@ -145,7 +144,7 @@ std::optional<SimTokenizerAnswer> AnswerTokenizer(const EngineSimOptions& option
         return SimTokenizerAnswer{200, R"({"prompt":)" + JsonQuoted(ApplyTemplate(body)) + "}"};
       }
       if (tokenizes) {
-        // Without its special tokens a template's text is not what the model sees.
+        // Without special tokens the template's text differs from the model's prompt.
         if (!body["add_special"].boolean() || !body["parse_special"].boolean()) {
           return SimTokenizerAnswer{200, R"({"tokens":[]})"};
         }

@@ -1,5 +1,5 @@
-// The tokenizer endpoints of the simulated engine, in the dialects of the engines that it can stand
-// for. Pure. Whatever the dialect, a count equals the prompt_tokens that the same request is told.
+// The tokenizer endpoints of the simulated engine, in the dialects of several engines. Pure. In
+// every dialect a count equals the prompt_tokens of the same request.
 #pragma once
 
 #include <optional>

@@ -4,9 +4,9 @@
 //
 //   {"port":…,"dashboard_port":…,"engine_port":…,"pids":[…],"dir":…,…}    the rest: facts.h
 //
-// With --postgres auth and billing keep their data in a PostgreSQL server of its own; where that is
-// not installed it ends with 77. --gateway and --router add a line of YAML to those sections of the
-// configuration.
+// With --postgres auth and billing keep their data in a private PostgreSQL server; where PostgreSQL
+// is not installed it exits with 77. --gateway and --router add a line of YAML to those sections of
+// the configuration.
 #include <unistd.h>
 
 #include <csignal>
@@ -34,7 +34,7 @@ struct Flags {
   std::vector<std::string> engines;
   int64_t credit_usd = 1000;
   bool postgres = false;
-  bool keep_requests = false;  // the simulated engine lists what it got: /sim/requests, /sim/bodies
+  bool keep_requests = false;  // served at /sim/requests and /sim/bodies
 };
 
 Flags Read(int argc, char** argv) {
@@ -43,7 +43,7 @@ Flags Read(int argc, char** argv) {
   flags.options.lease_seconds = 30;
   flags.options.heartbeat_seconds = 5;
   flags.options.health_check_seconds = 5;
-  flags.options.holds_before_disk = true;  // everything is on this machine
+  flags.options.holds_before_disk = true;  // all processes are on this machine
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
     const char* value = i + 1 < argc ? argv[i + 1] : "";

@@ -1,4 +1,4 @@
-// The AI SDK, two major versions, through every provider that can speak to Tollgate.
+// The AI SDK, two major versions, through every provider that supports Tollgate's APIs.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { z } from "zod";
@@ -10,7 +10,7 @@ import {
 globalThis.AI_SDK_LOG_WARNINGS = false;
 const city = z.object({ city: z.string() });
 
-// Providers by name: what makes a model for a key, and what is different about them.
+// Providers by name: how a model is made for a key, and their differences.
 async function providersOf(version) {
   const of = (name) => import(version === 7 ? `@ai-sdk/${name}` : `ai${version}-${name}`);
   const { createOpenAI } = await of("openai");
@@ -19,10 +19,10 @@ async function providersOf(version) {
   const rows = [
     { name: "openai.chat", make: (key, id) => createOpenAI({ apiKey: key, baseURL }).chat(id),
       reasons: false },
-    // It refers to what it believes to be stored unless it is told that nothing is.
+    // Refers to earlier responses as stored unless store is false.
     { name: "openai.responses", providerOptions: { openai: { store: false } },
       make: (key, id) => createOpenAI({ apiKey: key, baseURL }).responses(id) },
-    // It asks for usage in a stream only when it is told to.
+    // Requests usage in a stream only when configured to.
     { name: "openai-compatible", countsStreams: false,
       make: (key, id) => createOpenAICompatible(
         { name: "tollgate", apiKey: key, baseURL, supportsStructuredOutputs: true })(id) },
@@ -32,7 +32,7 @@ async function providersOf(version) {
   if (version === 7) {
     const { createOpenResponses } = await of("open-responses");
     rows.push({
-      // Its schema of errors wants a "param" in each.
+      // Its error schema requires a "param".
       name: "open-responses", readsMessages: false,
       make: (key, id) =>
         createOpenResponses({ name: "tollgate", url: `${baseURL}/responses`, apiKey: key })(id),
@@ -47,13 +47,13 @@ for (const [version, ai] of [[5, await import("ai5")], [7, await import("ai")]])
     const label = `ai ${version}, ${name}`;
     const good = make(facts.keys.good, model);
     const once = { model: good, maxRetries: 0, providerOptions: provider.providerOptions };
-    // streamText reports errors in the stream; silence is for its own report on stderr.
+    // streamText reports errors in the stream; this silences its own report on stderr.
     const stream = (options) => ai.streamText({ ...once, onError: () => {}, ...options });
     const textOf = (parts) => parts.filter((part) => part.type === "text-delta")
       .map((part) => part.text).join("");
 
     describe(label, { concurrency: 4 }, () => {
-      test(`${label}: text, whole and streamed`, async () => {
+      test(`${label}: text, streamed or not`, async () => {
         const prompt = "tell me more";
         const whole = await ai.generateText({ ...once, prompt, system: "be short" });
         assert.equal(whole.finishReason, "stop");
@@ -69,7 +69,7 @@ for (const [version, ai] of [[5, await import("ai5")], [7, await import("ai")]])
         assert.equal(usage.outputTokens, whole.usage.outputTokens);
       });
 
-      test(`${label}: a budget that ends early`, async () => {
+      test(`${label}: max_tokens reached`, async () => {
         const answer = await ai.generateText(
           { ...once, prompt: sim({ tokens: 9 }), maxOutputTokens: 4 });
         assert.equal(answer.finishReason, "length");
@@ -85,7 +85,7 @@ for (const [version, ai] of [[5, await import("ai5")], [7, await import("ai")]])
         assert.equal(parts.filter((part) => part.type === "reasoning-delta")
           .map((part) => part.text).join(""), whole.reasoningText ?? "");
         assert.equal(textOf(parts), whole.text);
-        // What was thought goes back with the history.
+        // The reasoning is sent back with the history.
         const next = await ai.generateText({
           ...once,
           messages: [{ role: "user", content: prompt }, ...whole.response.messages,
@@ -95,7 +95,7 @@ for (const [version, ai] of [[5, await import("ai5")], [7, await import("ai")]])
       });
 
       for (const streamed of [false, true]) {
-        test(`${label}: parallel tool calls, there and back, stream ${streamed}`, async () => {
+        test(`${label}: parallel tool calls, round trip, stream ${streamed}`, async () => {
           const asked = [];
           const tool = (called) => ai.tool({
             description: called, inputSchema: city,
@@ -124,7 +124,7 @@ for (const [version, ai] of [[5, await import("ai5")], [7, await import("ai")]])
         assert.equal(typeof answer.toolCalls[0].input.city, "string");
       });
 
-      test(`${label}: structured output, whole and streamed`, async () => {
+      test(`${label}: structured output, streamed or not`, async () => {
         const schema = z.object({ name: z.string(), age: z.number().int() });
         const whole = await ai.generateObject({ ...once, schema, prompt: "a person" });
         assert.ok(Number.isInteger(whole.object.age));
@@ -143,9 +143,9 @@ for (const [version, ai] of [[5, await import("ai5")], [7, await import("ai")]])
           assert.ok(ai.APICallError.isInstance(error), `${row.code}: ${error}`);
           assert.equal(error.statusCode, row.status);
           assert.equal(error.isRetryable, row.status === 429 || row.status >= 500, row.code);
-          const { error: told } = JSON.parse(error.responseBody);
-          assert.equal(told.code, row.code);
-          if (readsMessages) assert.equal(error.message, told.message);
+          const { error: sent } = JSON.parse(error.responseBody);
+          assert.equal(sent.code, row.code);
+          if (readsMessages) assert.equal(error.message, sent.message);
           assert.ok(error.responseHeaders["x-request-id"]);
           const parts = await collect(ai.streamText({ ...options, onError: () => {} }).fullStream);
           const failed = parts.find((part) => part.type === "error");
@@ -157,27 +157,27 @@ for (const [version, ai] of [[5, await import("ai5")], [7, await import("ai")]])
         const result = stream({ prompt: sim({ tokens: 20, cut_after_tokens: 4 }) });
         const parts = await collect(result.fullStream);
         assert.equal(parts.filter((part) => part.type === "text-delta").length, 4);
-        // Version 5 knows no response.failed: there the reason alone tells.
+        // Version 5 ignores response.failed: only the finish reason shows the failure.
         const end = parts.find((part) => part.type === "finish")?.finishReason;
         assert.notEqual(end, "stop");
         assert.ok(version === 5 && name === "openai.responses"
           ? end === "unknown" : parts.some((part) => part.type === "error"), end);
       });
 
-      test(`${label}: 429 of an engine is tried again, when it says so; 402 is not`, async () => {
+      test(`${label}: 429 of an engine is retried after Retry-After; 402 is not`, async () => {
         const headers = { "retry-after": "1" };
         const script = { status: 429, status_times: 1, headers, tag: newTag() };
         const begun = Date.now();
         const answer = await ai.generateText({ model: good, prompt: sim(script), maxRetries: 2 });
         assert.equal(answer.finishReason, "stop");
         assert.equal((await engineRequests(script.tag)).length, 2);
-        assert.ok(Date.now() - begun >= 950, "Retry-After was a second");
+        assert.ok(Date.now() - begun >= 950, "Retry-After was one second");
         const error = await failure(
           ai.generateText({ model: make(facts.keys.broke, model), prompt: "x", maxRetries: 2 }));
         assert.ok(ai.APICallError.isInstance(error), "tried once, so not a RetryError");
       });
 
-      test(`${label}: aborting a stream ends the engine's request`, async () => {
+      test(`${label}: aborting a stream aborts the engine request`, async () => {
         const tag = newTag();
         const controller = new AbortController();
         const result = stream({
@@ -194,7 +194,7 @@ for (const [version, ai] of [[5, await import("ai5")], [7, await import("ai")]])
   const { createOpenAI } = await import(version === 7 ? "@ai-sdk/openai" : "ai5-openai");
   const openai = createOpenAI({ apiKey: facts.keys.good, baseURL });
 
-  test(`ai ${version}: what is referred to and not stored is refused with the cure`, async () => {
+  test(`ai ${version}: a reference to a response that is not stored is refused, with advice`, async () => {
     const options = { model: openai.responses(model), maxRetries: 0 };
     const first = await ai.generateText({ ...options, prompt: "hello" });
     const messages = [{ role: "user", content: "hello" }, ...first.response.messages,

@@ -28,7 +28,7 @@ for (const name of ["anthropic0", "anthropic1"]) {
       assert.ok(entries.some((entry) => entry.id === model));
     });
 
-    test(`${name}: a whole message`, async () => {
+    test(`${name}: a message that is not streamed`, async () => {
       const message = await good.messages.create(ask(sim({ tokens: 6 }), {
         system: [{ type: "text", text: "be short", cache_control: { type: "ephemeral" } }],
       }));
@@ -45,7 +45,7 @@ for (const name of ["anthropic0", "anthropic1"]) {
       assert.ok(message._request_id);
     });
 
-    test(`${name}: streamed, says the same`, async () => {
+    test(`${name}: streamed, has the same content`, async () => {
       const whole = await good.messages.create(ask("tell me more"));
       const events = await collect(
         await good.messages.create(ask("tell me more", { stream: true })));
@@ -61,7 +61,7 @@ for (const name of ["anthropic0", "anthropic1"]) {
       }
     });
 
-    test(`${name}: thinking comes first, signed, and may be sent back`, async () => {
+    test(`${name}: thinking comes first, is signed and can be sent back`, async () => {
       const request = ask(sim({ reasoning_tokens: 5, tokens: 3 }),
         { max_tokens: 2000, thinking: { type: "enabled", budget_tokens: 1024 } });
       const whole = await good.messages.create(request);
@@ -82,7 +82,7 @@ for (const name of ["anthropic0", "anthropic1"]) {
       assert.equal(next.stop_reason, "end_turn");
     });
 
-    test(`${name}: budget and stop sequences end a message`, async () => {
+    test(`${name}: max_tokens and stop sequences end a message`, async () => {
       const short = await good.messages.create(ask(sim({ tokens: 9 }), { max_tokens: 4 }));
       assert.equal(short.stop_reason, "max_tokens");
       const thought = await good.messages.create(
@@ -94,7 +94,7 @@ for (const name of ["anthropic0", "anthropic1"]) {
       assert.equal(none.usage.output_tokens, 0);
     });
 
-    test(`${name}: parallel tool calls, there and back, whole and streamed`, async () => {
+    test(`${name}: parallel tool calls, round trip, streamed or not`, async () => {
       const question = ask("use get_weather and get_time", { tools: [weather, clock] });
       const call = await good.messages.create(question);
       assert.equal(call.stop_reason, "tool_use");
@@ -120,7 +120,7 @@ for (const name of ["anthropic0", "anthropic1"]) {
     });
 
     for (const stream of [false, true]) {
-      test(`${name}: the tool runner goes round by itself, stream ${stream}`, async () => {
+      test(`${name}: the tool runner completes its loop, stream ${stream}`, async () => {
         const asked = [];
         const tool = (definition) => ({
           ...definition, type: "custom", parse: (input) => input,
@@ -154,14 +154,14 @@ for (const name of ["anthropic0", "anthropic1"]) {
       assert.ok(Number.isInteger(message.parsed_output.age));
     });
 
-    test(`${name}: counted tokens are the ones a message is billed for`, async () => {
+    test(`${name}: count_tokens equals the input tokens billed`, async () => {
       const request = ask("how long is this?", { system: "be short", tools: [weather] });
       const { max_tokens: _, ...counted } = request;
       const { input_tokens: tokens } = await good.messages.countTokens(counted);
       assert.equal(tokens, (await good.messages.create(request)).usage.input_tokens);
     });
 
-    test(`${name}: the engine gets the conversation in its own form`, async () => {
+    test(`${name}: the engine gets the conversation in the chat format`, async () => {
       const tag = newTag();
       await good.messages.create({
         ...ask(""), system: [{ type: "text", text: "one" }, { type: "text", text: "two" }],
@@ -199,7 +199,7 @@ for (const name of ["anthropic0", "anthropic1"]) {
       assert.equal(message.stop_reason, "end_turn");
     });
 
-    test(`${name}: both kinds of key header are understood`, async () => {
+    test(`${name}: both key headers are accepted`, async () => {
       const bearer = new Anthropic(
         { apiKey: null, authToken: facts.keys.good, baseURL: root, maxRetries: 0 });
       assert.equal((await bearer.messages.create(ask("x"))).stop_reason, "end_turn");
@@ -225,7 +225,7 @@ for (const name of ["anthropic0", "anthropic1"]) {
       for (const row of refusals) {
         for (const stream of [false, true]) {
           const request = ask(sim(row.script), { model: row.model, max_tokens: row.maxTokens });
-          // The client itself refuses large budgets that are not streamed unless a time is given.
+          // The client refuses a large max_tokens without streaming unless a timeout is set.
           const error = await failure(
             client(row.key).messages.create({ ...request, stream }, { timeout: 30_000 }));
           const [kind, usual] = kinds[row.status];
@@ -262,7 +262,7 @@ for (const name of ["anthropic0", "anthropic1"]) {
       }
     });
 
-    test(`${name}: 429 and 503 of an engine are tried again, as late as it says`, async () => {
+    test(`${name}: 429 and 503 of an engine are retried after Retry-After`, async () => {
       for (const status of [429, 503]) {
         const script = { status, status_times: 1, headers: { "retry-after": "1" }, tag: newTag() };
         const begun = Date.now();
@@ -270,11 +270,11 @@ for (const name of ["anthropic0", "anthropic1"]) {
           ask(sim(script)));
         assert.equal(message.stop_reason, "end_turn");
         assert.equal((await engineRequests(script.tag)).length, 2);
-        if (status === 429) assert.ok(Date.now() - begun >= 950, "Retry-After was a second");
+        if (status === 429) assert.ok(Date.now() - begun >= 950, "Retry-After was one second");
       }
     });
 
-    test(`${name}: 400, 402, 403 and 404 are not tried again`, async () => {
+    test(`${name}: 400, 402, 403 and 404 are not retried`, async () => {
       for (const row of refusals.filter(({ status }) => [400, 402, 403, 404].includes(status))) {
         let calls = 0;
         const counted = (...args) => (++calls, fetch(...args));
@@ -285,7 +285,7 @@ for (const name of ["anthropic0", "anthropic1"]) {
       }
     });
 
-    test(`${name}: leaving a stream ends the engine's request`, async () => {
+    test(`${name}: closing a stream aborts the engine request`, async () => {
       const tag = newTag();
       const stream = await good.messages.create(
         ask(sim({ tokens: 100_000, token_ms: 5, tag }), { stream: true }));

@@ -1,6 +1,6 @@
-// What a client puts together is what the engine said, however the engine wrote it: characters cut
+// What a client assembles equals what the engine sent, in every legal form: characters split
 // anywhere, CRLF, data over several lines, comments, empty deltas, usage first, twice or never,
-// tool calls interleaved. Wire reference 7.4; the streams are repeatable by their number.
+// tool calls interleaved. See docs/design/wire.md 7.4; a stream is reproduced by its number.
 import { ChatAnthropic } from "@langchain/anthropic";
 import { ChatOpenAI } from "@langchain/openai";
 import { createAnthropic } from "@ai-sdk/anthropic";
@@ -41,7 +41,7 @@ const ofMessage = ({ content }) => ({
     .map((block) => ({ id: block.id, name: block.name, arguments: block.input })),
 });
 
-// Readers by name: from the message that scripts the engine to what the client assembled.
+// Readers by name: from the message that scripts the engine to the client's result.
 const readers = {};
 for (const name of ["openai6", "openai7"]) {
   const { default: OpenAI } = await import(name);
@@ -53,7 +53,7 @@ for (const name of ["openai6", "openai7"]) {
     const stream = client.chat.completions.stream(ask(text));
     let reasoning = "";
     for await (const chunk of stream) reasoning += chunk.choices[0]?.delta.reasoning_content ?? "";
-    // The helper keeps only the last fragment of members that it does not know.
+    // The helper keeps only the last fragment of members unknown to it.
     return { ...ofChat(await stream.finalChatCompletion()), reasoning };
   };
   readers[`${name} responses, whole`] = async (text) =>
@@ -105,7 +105,7 @@ for (const [name, of] of [
 }
 
 for (const [name, read] of Object.entries(readers)) {
-  test(`${name}: puts together what the engine said, ${kStreams} times`, async () => {
+  test(`${name}: assembles what the engine sent, ${kStreams} streams`, async () => {
     for (let seed = 1; seed <= kStreams; ++seed) {
       const random = makeRandom(seed);
       const speech = randomSpeech(random);

@@ -12,7 +12,7 @@ import {
   baseURL, collect, engineRequests, facts, failure, model, newTag, refusals, root, sim, untilEngine,
 } from "./support/facts.mjs";
 
-// fetch stands for the network where a test counts the calls.
+// fetch replaces the network where a test counts the calls.
 const openai = (apiKey, more, fetch) => new ChatOpenAI(
   { model, apiKey, maxRetries: 0, configuration: { baseURL, fetch }, ...more });
 const providers = {
@@ -34,7 +34,7 @@ for (const [name, make] of Object.entries(providers)) {
   const good = make(facts.keys.good);
 
   describe(name, { concurrency: 4 }, () => {
-    test(`${name}: text, whole and streamed`, async () => {
+    test(`${name}: text, streamed or not`, async () => {
       const messages = [new SystemMessage("be short"), new HumanMessage("tell me more")];
       const whole = await good.invoke(messages);
       assert.ok(whole instanceof AIMessage);
@@ -48,7 +48,7 @@ for (const [name, make] of Object.entries(providers)) {
         [whole.usage_metadata.input_tokens, whole.usage_metadata.output_tokens]);
     });
 
-    test(`${name}: parallel tool calls, there and back`, async () => {
+    test(`${name}: parallel tool calls, round trip`, async () => {
       const bound = good.bindTools([getWeather, getTime]);
       const messages = [new HumanMessage("use get_weather and get_time")];
       const call = await bound.invoke(messages);
@@ -79,7 +79,7 @@ for (const [name, make] of Object.entries(providers)) {
 
     test(`${name}: errors have their status and code`, async () => {
       for (const row of refusals) {
-        // The Anthropic client asks for a stream when the budget is large.
+        // The Anthropic client requests a stream when max_tokens is large.
         const streaming = row.maxTokens > 20_000;
         let error = await failure(
           make(row.key, { model: row.model, maxTokens: row.maxTokens, streaming })
@@ -87,8 +87,8 @@ for (const [name, make] of Object.entries(providers)) {
         if (row.overflow) assert.ok(ContextOverflowError.isInstance(error), String(error));
         error = ContextOverflowError.isInstance(error) ? error.cause : error;
         assert.equal(error.status, row.status, `${row.code}: ${error}`);
-        const told = error.error.error ?? error.error; // the Anthropic client keeps the whole body
-        assert.equal(told.code, row.code);
+        const body = error.error.error ?? error.error; // the Anthropic client returns the whole body
+        assert.equal(body.code, row.code);
       }
     });
 
@@ -98,13 +98,13 @@ for (const [name, make] of Object.entries(providers)) {
         assert.ok(await failure(collect(stream)) instanceof Error);
         return;
       }
-      // It knows no response.failed: only the status and the missing usage tell.
+      // It ignores response.failed: only the status and the missing usage show the failure.
       const sum = (await collect(stream)).reduce((all, chunk) => all.concat(chunk));
       assert.notEqual(sum.response_metadata.status, "completed");
       assert.equal(sum.usage_metadata, undefined);
     });
 
-    test(`${name}: 429 of an engine is tried again; 402 is not`, async () => {
+    test(`${name}: 429 of an engine is retried; 402 is not`, async () => {
       const tag = newTag();
       const script = { status: 429, status_times: 1, headers: { "retry-after": "1" }, tag };
       const answer = await make(facts.keys.good, { maxRetries: 2 }).invoke(sim(script));
@@ -116,7 +116,7 @@ for (const [name, make] of Object.entries(providers)) {
       assert.equal(calls, 1);
     });
 
-    test(`${name}: leaving a stream ends the engine's request`, async () => {
+    test(`${name}: closing a stream aborts the engine request`, async () => {
       const tag = newTag();
       const controller = new AbortController();
       const stream = await good.stream(
@@ -136,7 +136,7 @@ test("langchain openai: reasoning is shown", async () => {
   assert.ok(answer.contentBlocks.some((block) => block.type === "reasoning" && block.reasoning));
 });
 
-test("langchain anthropic: thinking is shown, and goes back", async () => {
+test("langchain anthropic: thinking is shown and sent back", async () => {
   const good = providers["langchain anthropic"](facts.keys.good);
   const question = new HumanMessage(sim({ reasoning_tokens: 5, tokens: 3 }));
   const answer = await good.invoke([question]);

@@ -20,7 +20,7 @@ for (const name of ["openai6", "openai7"]) {
   const chat = good.chat.completions;
 
   describe(`${name}`, { concurrency: 4 }, () => {
-    test(`${name}: models are listed, and one alone is not an endpoint`, async () => {
+    test(`${name}: models are listed; there is no endpoint for a single one`, async () => {
       const entries = await collect(good.models.list());
       const entry = entries.find((one) => one.id === model);
       assert.equal(entry.object, "model");
@@ -31,7 +31,7 @@ for (const name of ["openai6", "openai7"]) {
       assert.equal(error.code, "not_found");
     });
 
-    test(`${name}: chat, whole`, async () => {
+    test(`${name}: chat, not streamed`, async () => {
       const answer = await chat.create(ask(sim({ tokens: 7 })));
       assert.equal(answer.object, "chat.completion");
       assert.equal(answer.model, model);
@@ -42,7 +42,7 @@ for (const name of ["openai6", "openai7"]) {
       assert.ok(answer._request_id);
     });
 
-    test(`${name}: chat, streamed, says the same`, async () => {
+    test(`${name}: chat, streamed, has the same content`, async () => {
       const whole = await chat.create(ask("tell me more"));
       const chunks = await collect(await chat.create(
         ask("tell me more", { stream: true, stream_options: { include_usage: true } })));
@@ -61,7 +61,7 @@ for (const name of ["openai6", "openai7"]) {
       }
     });
 
-    test(`${name}: the stream helper ends well, with several choices too`, async () => {
+    test(`${name}: the stream helper completes, also with several choices`, async () => {
       const runner = chat.stream(ask("with the helper", { n: 3 }));
       const answer = await runner.finalChatCompletion();
       assert.deepEqual(answer.choices.map((choice) => choice.index), [0, 1, 2]);
@@ -72,7 +72,7 @@ for (const name of ["openai6", "openai7"]) {
       }
     });
 
-    test(`${name}: log probabilities, whole and streamed`, async () => {
+    test(`${name}: log probabilities, streamed or not`, async () => {
       const request = ask("how sure", { logprobs: true, top_logprobs: 1, max_tokens: 4 });
       const answer = await chat.create(request);
       assert.equal(answer.choices[0].logprobs.content.length, 4);
@@ -80,7 +80,7 @@ for (const name of ["openai6", "openai7"]) {
       assert.deepEqual(streamed.choices[0].logprobs.content, answer.choices[0].logprobs.content);
     });
 
-    test(`${name}: reasoning text is there and apart from the content`, async () => {
+    test(`${name}: reasoning text is separate from the content`, async () => {
       const request = ask(sim({ reasoning_tokens: 5, tokens: 3 }));
       const answer = await chat.create(request);
       const { content, reasoning_content: reasoning } = answer.choices[0].message;
@@ -93,13 +93,13 @@ for (const name of ["openai6", "openai7"]) {
       assert.ok(deltas.every((delta) => delta.reasoning === undefined));
     });
 
-    test(`${name}: a budget that ends in the reasoning leaves an empty content`, async () => {
+    test(`${name}: max_tokens reached within the reasoning leaves an empty content`, async () => {
       const answer = await chat.create(ask(sim({ reasoning_tokens: 9 }), { max_tokens: 4 }));
       assert.equal(answer.choices[0].finish_reason, "length");
       assert.equal(answer.choices[0].message.content, "");
     });
 
-    test(`${name}: tools, there and back, whole and streamed`, async () => {
+    test(`${name}: tools, round trip, streamed or not`, async () => {
       const question = ask("please use get_weather for me", { tools: [weather] });
       const call = await chat.create(question);
       assert.equal(call.choices[0].finish_reason, "tool_calls");
@@ -127,7 +127,7 @@ for (const name of ["openai6", "openai7"]) {
     });
 
     for (const stream of [false, true]) {
-      test(`${name}: runTools answers parallel calls by itself, stream ${stream}`, async () => {
+      test(`${name}: runTools answers parallel calls, stream ${stream}`, async () => {
         const asked = [];
         const tool = ({ function: { name: called, parameters } }) => ({
           type: "function",
@@ -146,7 +146,7 @@ for (const name of ["openai6", "openai7"]) {
       });
     }
 
-    test(`${name}: structured output by the parse helper, whole and streamed`, async () => {
+    test(`${name}: structured output by the parse helper, streamed or not`, async () => {
       const person = z.object({ name: z.string(), age: z.number().int() });
       const request = ask("a person", { response_format: zodResponseFormat(person, "person") });
       const answer = await chat.parse(request);
@@ -155,11 +155,11 @@ for (const name of ["openai6", "openai7"]) {
       assert.deepEqual(streamed.choices[0].message.parsed, answer.choices[0].message.parsed);
     });
 
-    test(`${name}: what is asked reaches the engine as it was asked`, async () => {
+    test(`${name}: request members reach the engine unchanged`, async () => {
       const tag = newTag();
       await chat.create({
         model, temperature: 0.25, top_p: 0.5, seed: 9007199254740991, stop: ["\u2028 stop"],
-        top_k: 5, chat_template_kwargs: { enable_thinking: false }, user: "somebody", store: true,
+        top_k: 5, chat_template_kwargs: { enable_thinking: false }, user: "user-1", store: true,
         messages: [
           { role: "developer", content: "be short" },
           { role: "user", content: [{ type: "text", text: "héllo \u{1F642} \t\u007f" }] },
@@ -172,8 +172,8 @@ for (const name of ["openai6", "openai7"]) {
       assert.deepEqual(body.stop, ["\u2028 stop"]);
       assert.equal(body.top_k, 5);
       assert.deepEqual(body.chat_template_kwargs, { enable_thinking: false });
-      const said = body.messages[1].content;
-      assert.equal(typeof said === "string" ? said : said[0].text, "héllo \u{1F642} \t\u007f");
+      const content = body.messages[1].content;
+      assert.equal(typeof content === "string" ? content : content[0].text, "héllo \u{1F642} \t\u007f");
     });
 
     test(`${name}: errors have their classes, codes and ids`, async () => {
@@ -213,7 +213,7 @@ for (const name of ["openai6", "openai7"]) {
       }
     });
 
-    test(`${name}: 429 and 503 of an engine are tried again, as late as it says`, async () => {
+    test(`${name}: 429 and 503 of an engine are retried after Retry-After`, async () => {
       for (const status of [429, 503]) {
         const script = { status, status_times: 1, headers: { "retry-after": "1" }, tag: newTag() };
         const begun = Date.now();
@@ -221,11 +221,11 @@ for (const name of ["openai6", "openai7"]) {
           .chat.completions.create(ask(sim(script)));
         assert.equal(answer.choices[0].finish_reason, "stop");
         assert.equal((await engineRequests(script.tag)).length, 2);
-        if (status === 429) assert.ok(Date.now() - begun >= 950, "Retry-After was a second");
+        if (status === 429) assert.ok(Date.now() - begun >= 950, "Retry-After was one second");
       }
     });
 
-    test(`${name}: 400, 402, 403 and 404 are not tried again`, async () => {
+    test(`${name}: 400, 402, 403 and 404 are not retried`, async () => {
       for (const row of refusals.filter(({ status }) => [400, 402, 403, 404].includes(status))) {
         let calls = 0;
         const counted = (...args) => (++calls, fetch(...args));
@@ -235,7 +235,7 @@ for (const name of ["openai6", "openai7"]) {
       }
     });
 
-    test(`${name}: a key's own limit is waited for`, async () => {
+    test(`${name}: a request over the key's rate limit is retried after Retry-After`, async () => {
       const limited = client(facts.keys.limited, { maxRetries: 3 });
       const running = await client(facts.keys.limited).chat.completions.create(
         ask("x", { stream: true, x_sim: { tokens: 100000, token_ms: 10 } }));
@@ -243,10 +243,10 @@ for (const name of ["openai6", "openai7"]) {
       setTimeout(() => running.controller.abort(), 300);
       const answer = await limited.chat.completions.create(ask("x"));
       assert.equal(answer.choices[0].finish_reason, "stop");
-      assert.ok(Date.now() - begun >= 900, "Retry-After is at least a second");
+      assert.ok(Date.now() - begun >= 900, "Retry-After is at least one second");
     });
 
-    test(`${name}: leaving a stream ends the engine's request`, async () => {
+    test(`${name}: closing a stream aborts the engine request`, async () => {
       const tag = newTag();
       const stream = await chat.create(
         ask(sim({ tokens: 100_000, token_ms: 5, tag }), { stream: true }));
@@ -254,7 +254,7 @@ for (const name of ["openai6", "openai7"]) {
       await untilEngine(tag, (request) => request.aborted);
     });
 
-    test(`${name}: aborting a call that is not streamed ends the engine's request`, async () => {
+    test(`${name}: aborting a call that is not streamed aborts the engine request`, async () => {
       const tag = newTag();
       const controller = new AbortController();
       const call = chat.create(ask(sim({ tokens: 100_000, token_ms: 5, tag })),
@@ -265,7 +265,7 @@ for (const name of ["openai6", "openai7"]) {
       await untilEngine(tag, (request) => request.aborted);
     });
 
-    test(`${name}: completions, whole and streamed`, async () => {
+    test(`${name}: completions, streamed or not`, async () => {
       const request = { model: "sim/text", prompt: "once upon a time", max_tokens: 9 };
       const answer = await good.completions.create(request);
       assert.equal(answer.object, "text_completion");
@@ -280,7 +280,7 @@ for (const name of ["openai6", "openai7"]) {
       assert.deepEqual(chunks.at(-1).usage, answer.usage);
     });
 
-    test(`${name}: completions, several prompts and answers`, async () => {
+    test(`${name}: completions, several prompts and choices`, async () => {
       const request = { model: "sim/text", prompt: ["one", "two"], n: 2, max_tokens: 4 };
       const answer = await good.completions.create(request);
       assert.deepEqual(answer.choices.map((choice) => choice.index).sort(), [0, 1, 2, 3]);
@@ -298,9 +298,9 @@ for (const name of ["openai6", "openai7"]) {
       assert.match(error.message, /\/v1\/chat\/completions/);
     });
 
-    test(`${name}: embeddings, as numbers and, by default, as bytes`, async () => {
+    test(`${name}: embeddings, as numbers and, by default, as base64`, async () => {
       const request = { model: "sim/embed", input: ["one", "two", "one"] };
-      const bytes = await good.embeddings.create(request); // asks for base64 and decodes
+      const bytes = await good.embeddings.create(request); // requests base64 and decodes it
       const numbers = await good.embeddings.create({ ...request, encoding_format: "float" });
       assert.equal(bytes.object, "list");
       assert.deepEqual(bytes.data.map((one) => one.index), [0, 1, 2]);

@@ -20,7 +20,7 @@ for (const name of ["openai6", "openai7"]) {
   const ask = (input, more = {}) => ({ model, input, ...more });
 
   describe(`${name} responses`, { concurrency: 4 }, () => {
-    test(`${name} responses: a whole answer`, async () => {
+    test(`${name} responses: a response that is not streamed`, async () => {
       const answer = await responses.create(
         ask(sim({ tokens: 6 }), { instructions: "be short", metadata: { a: "b" } }));
       assert.equal(answer.object, "response");
@@ -37,7 +37,7 @@ for (const name of ["openai6", "openai7"]) {
       assert.ok(answer._request_id);
     });
 
-    test(`${name} responses: streamed, says the same`, async () => {
+    test(`${name} responses: streamed, has the same content`, async () => {
       const input = [{ role: "user", content: [{ type: "input_text", text: "tell me more" }] }];
       const whole = await responses.create(ask(input));
       const events = await collect(await responses.create(ask(input, { stream: true })));
@@ -61,16 +61,16 @@ for (const name of ["openai6", "openai7"]) {
         sim({ reasoning_tokens: 5, tokens: 3 }), { reasoning: { effort: "low" } });
       const answer = await responses.create(request);
       assert.deepEqual(kinds(answer), ["reasoning", "message"]);
-      const said = answer.output[0].summary.map((part) => part.text).join("");
-      assert.ok(said.length > 0);
+      const summary = answer.output[0].summary.map((part) => part.text).join("");
+      assert.ok(summary.length > 0);
       assert.equal(answer.usage.output_tokens, 8);
       assert.equal(answer.reasoning.effort, "low");
       const events = await collect(await responses.create({ ...request, stream: true }));
       assert.equal(events.filter((event) => event.type === "response.reasoning_summary_text.delta")
-        .map((event) => event.delta).join(""), said);
+        .map((event) => event.delta).join(""), summary);
     });
 
-    test(`${name} responses: a budget that ends early is incomplete`, async () => {
+    test(`${name} responses: a response cut by max_output_tokens is incomplete`, async () => {
       for (const [script, items] of [[{ tokens: 9 }, ["message"]],
         [{ reasoning_tokens: 9 }, ["reasoning"]]]) {
         const request = ask(sim(script), { max_output_tokens: 4 });
@@ -84,7 +84,7 @@ for (const name of ["openai6", "openai7"]) {
       }
     });
 
-    test(`${name} responses: parallel tool calls, there and back, whole and streamed`, async () => {
+    test(`${name} responses: parallel tool calls, round trip, streamed or not`, async () => {
       const question = ask([{ role: "user", content: "use get_weather and get_time" }],
         { tools: [weather, clock] });
       const call = await responses.create(question);
@@ -104,7 +104,7 @@ for (const name of ["openai6", "openai7"]) {
       assert.ok(end.output_text.length > 0);
     });
 
-    test(`${name} responses: the engine gets the conversation in its own form`, async () => {
+    test(`${name} responses: the engine gets the conversation in the chat format`, async () => {
       const tag = newTag();
       await responses.create(ask([
         { type: "message", role: "developer", content: "be kind" },
@@ -137,7 +137,7 @@ for (const name of ["openai6", "openai7"]) {
       assert.deepEqual(streamed.output_parsed, answer.output_parsed);
     });
 
-    test(`${name} responses: tools that nobody here can run are left out`, async () => {
+    test(`${name} responses: hosted tools are left out`, async () => {
       const tag = newTag();
       await responses.create(ask(sim({ tag, tokens: 2 }),
         { tools: [{ type: "web_search" }, weather], include: ["reasoning.encrypted_content"] }));
@@ -145,7 +145,7 @@ for (const name of ["openai6", "openai7"]) {
         ["get_weather"]);
     });
 
-    test(`${name} responses: what needs memory is refused by name`, async () => {
+    test(`${name} responses: parameters that need stored state are refused by name`, async () => {
       for (const [param, value] of [["previous_response_id", "resp_1"], ["conversation", "conv_1"],
         ["background", true]]) {
         const error = await failure(responses.create(ask("x", { [param]: value })));
@@ -175,7 +175,7 @@ for (const name of ["openai6", "openai7"]) {
       assert.equal(error.param, "max_output_tokens");
     });
 
-    test(`${name} responses: what breaks in a stream is response.failed`, async () => {
+    test(`${name} responses: a failure within a stream is response.failed`, async () => {
       const events = await collect(await responses.create(
         ask(sim({ tokens: 20, cut_after_tokens: 4 }), { stream: true })));
       const end = events.at(-1);
@@ -186,7 +186,7 @@ for (const name of ["openai6", "openai7"]) {
       assert.equal(events.filter((event) => event.type === "response.output_text.delta").length, 4);
     });
 
-    test(`${name} responses: 429 of an engine is tried again`, async () => {
+    test(`${name} responses: 429 of an engine is retried`, async () => {
       const tag = newTag();
       const script = { status: 429, status_times: 1, headers: { "retry-after": "1" }, tag };
       const answer = await client(facts.keys.good, { maxRetries: 2 }).responses.create(
@@ -195,7 +195,7 @@ for (const name of ["openai6", "openai7"]) {
       assert.equal((await engineRequests(tag)).length, 2);
     });
 
-    test(`${name} responses: leaving a stream ends the engine's request`, async () => {
+    test(`${name} responses: closing a stream aborts the engine request`, async () => {
       const tag = newTag();
       const stream = await responses.create(
         ask(sim({ tokens: 100_000, token_ms: 5, tag }), { stream: true }));

@@ -1,6 +1,6 @@
 // Raw bodies and events against the published components (schemas/openai-subset.json) and the
-// framing rules of docs/design/wire.md 1.1. Where the published file is stricter than the service that
-// it describes, the test says so.
+// framing rules of docs/design/wire.md 1.1. Where the published file is stricter than the service
+// that it describes, a comment notes it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -16,12 +16,12 @@ const chatTurns = {
   tools: ["use get_weather", { tools }],
   logprobs: ["how sure", { logprobs: true, top_logprobs: 2, max_tokens: 3 }],
   "several choices": ["x", { n: 3, max_tokens: 3 }],
-  "nothing at all": ["x", { max_tokens: 0 }],
+  "no output": ["x", { max_tokens: 0 }],
   "cut by an engine without usage": [sim({ usage: "none", tokens: 3 })],
 };
 
 // A usage that is not known yet is null, as in the live service (docs/design/wire.md 2.3, 5.2); the
-// published file knows objects only.
+// published file allows objects only.
 function withoutNullUsage(object) {
   if (object.response) return { ...object, response: withoutNullUsage(object.response) };
   const { usage, ...rest } = object;
@@ -107,22 +107,22 @@ for (const [name, [input, more = {}]] of Object.entries(responseTurns)) {
   });
 }
 
-test("wire, responses: what breaks in a stream is response.failed, as published", async () => {
+test("wire, responses: a failure within a stream is response.failed, as published", async () => {
   const events = await eventsOf(await post("/v1/responses",
     { model, input: sim({ tokens: 9, cut_after_tokens: 3 }), stream: true }));
   assert.equal(events.pop().data, "[DONE]");
   const { event, data } = events.at(-1);
   assert.equal(event, "response.failed");
   assert.equal(data.response.usage, null);
-  // The codes of the published file are the first party's own; any string is read.
+  // The codes of the published file are those of the original service; clients accept any string.
   const { error, ...rest } = data.response;
   assert.deepEqual(Object.keys(error).sort(), ["code", "message"]);
   checkComponent("ResponseFailedEvent",
     withoutNullUsage({ ...data, response: { ...rest, error: null } }));
 });
 
-// The published file has no null for a finish_reason that is not there yet, nor for the first token
-// of a text, which has no probability; the service has.
+// The published file allows no null for a finish_reason that is not yet set, nor for the first token
+// of a text, which has no probability; the service sends null.
 function withoutGaps(completion) {
   const choices = completion.choices.map(({ finish_reason, logprobs, ...rest }) => ({
     ...rest, finish_reason: finish_reason ?? "stop",
@@ -196,13 +196,13 @@ test("wire: every endpoint's refusal is JSON with a request id, never a stream",
     assert.equal(answer.status, 404, path);
     assert.equal(answer.headers.get("content-type"), "application/json");
     checkIds(answer);
-    const told = await answer.json();
-    assert.equal(told.error.code, "model_unavailable");
-    assert.equal(told.type, path.startsWith("/v1/messages") ? "error" : undefined);
+    const refusal = await answer.json();
+    assert.equal(refusal.error.code, "model_unavailable");
+    assert.equal(refusal.type, path.startsWith("/v1/messages") ? "error" : undefined);
   }
 });
 
-test("wire, usage: the report of a key grows by what it asks, to the last unit", async () => {
+test("wire, usage: the report of a key grows by exactly the charge of each request", async () => {
   const authorization = `Bearer ${facts.keys.narrow}`;
   const report = async (query) =>
     bodyOf(await fetch(`${root}/api/v1/usage${query}`, { headers: { authorization } }));
@@ -211,7 +211,7 @@ test("wire, usage: the report of a key grows by what it asks, to the last unit",
     "/v1/completions", { model: "sim/text", prompt: "once upon a time", max_tokens: 7 },
     { authorization }));
   let after;
-  const deadline = Date.now() + 5_000; // it may be a second behind (decision 29)
+  const deadline = Date.now() + 5_000; // it may lag by a second (decision 29)
   do {
     after = await report("?range=24h");
   } while (after.totals.requests === before.totals.requests && Date.now() < deadline);

@@ -1,5 +1,5 @@
-"""What the tests know of the running Tollgate (facts.h; tollgate-test-cluster prints it) and of the simulated engine
-behind it. Imported first: from then on a connection to anything but this machine is a failed test."""
+"""Addresses, keys and models of the running Tollgate (facts.h; tollgate-test-cluster prints them) and access to the
+simulated engine behind it. Imported first: from then on a connection to anything but this machine fails the test."""
 import json
 import os
 import socket
@@ -18,7 +18,7 @@ _connect = socket.socket.connect
 
 def _loopback_only(self, address):
     if self.family != socket.AF_UNIX and address[0] not in ("127.0.0.1", "::1"):
-        raise AssertionError(f"a client wanted to connect to {address}")
+        raise AssertionError(f"a client tried to connect to {address}")
     return _connect(self, address)
 
 
@@ -38,7 +38,7 @@ _tags = iter(range(1_000_000))
 
 
 def new_tag():
-    """Marks one request, so that the engine can be asked about it."""
+    """Tags one request, so that it can be looked up at the engine."""
     return f"python-{os.getpid()}-{next(_tags)}"
 
 
@@ -48,14 +48,14 @@ def engine_requests(tag):
 
 
 def until_aborted(tag):
-    """Waits until the engine has seen its only request with this tag broken off."""
+    """Waits until the engine's only request with this tag was aborted."""
     deadline = time.monotonic() + 10
     while True:
         requests = engine_requests(tag)
-        assert len(requests) <= 1, "the engine was asked twice"
+        assert len(requests) <= 1, "the engine got two requests"
         if requests and requests[0]["aborted"]:
             return
-        assert time.monotonic() < deadline, f"the engine's request stays {requests}"
+        assert time.monotonic() < deadline, f"the engine request was not aborted: {requests}"
         time.sleep(0.005)
 
 

@@ -31,7 +31,7 @@ class Messages(unittest.TestCase):
     def test_models_are_listed(self):
         self.assertIn(MODEL, [entry.id for entry in self.good.models.list()])
 
-    def test_whole_and_streamed_say_the_same(self):
+    def test_streamed_and_not_streamed_are_equal(self):
         whole = self.create(sim(reasoning_tokens=4, tokens=5))
         self.assertEqual([block.type for block in whole.content], ["thinking", "text"])
         self.assertEqual(whole.stop_reason, "end_turn")
@@ -44,7 +44,7 @@ class Messages(unittest.TestCase):
         self.assertEqual(streamed.content[1].text, whole.content[1].text)
         self.assertEqual(streamed.usage.input_tokens, whole.usage.input_tokens)
 
-    def test_tools_there_and_back(self):
+    def test_tools_round_trip(self):
         question = ask("use get_weather", tools=[WEATHER])
         call = self.good.messages.create(**question)
         self.assertEqual(call.stop_reason, "tool_use")
@@ -56,7 +56,7 @@ class Messages(unittest.TestCase):
         end = self.good.messages.create(**question)
         self.assertEqual(end.stop_reason, "end_turn")
 
-    def test_counted_tokens_are_the_ones_a_message_is_billed_for(self):
+    def test_count_tokens_equals_the_input_tokens_billed(self):
         request = ask("how long is this?", system="be short", tools=[WEATHER])
         billed = self.good.messages.create(**request).usage.input_tokens
         del request["max_tokens"]
@@ -78,13 +78,13 @@ class Messages(unittest.TestCase):
             for _ in self.create(sim(tokens=20, cut_after_tokens=4), stream=True):
                 pass
 
-    def test_an_engine_s_429_is_tried_again(self):
+    def test_429_of_an_engine_is_retried(self):
         tag = new_tag()
         script = sim(status=429, status_times=1, headers={"retry-after": "1"}, tag=tag)
         self.assertEqual(client(retries=2).messages.create(**ask(script)).stop_reason, "end_turn")
         self.assertEqual(len(engine_requests(tag)), 2)
 
-    def test_leaving_a_stream_ends_the_engine_s_request(self):
+    def test_closing_a_stream_aborts_the_engine_request(self):
         tag = new_tag()
         with self.create(sim(tokens=100000, token_ms=5, tag=tag), stream=True) as stream:
             next(iter(stream))

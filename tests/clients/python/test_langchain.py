@@ -35,7 +35,7 @@ class LangChain(unittest.TestCase):
             with self.subTest(provider=name):
                 check(name, chat)
 
-    def test_whole_and_streamed_say_the_same(self):
+    def test_streamed_and_not_streamed_are_equal(self):
         def check(_, chat):
             whole = chat.invoke("tell me more")
             self.assertTrue(whole.text)
@@ -45,7 +45,7 @@ class LangChain(unittest.TestCase):
 
         self.each(check)
 
-    def test_tools_there_and_back(self):
+    def test_tools_round_trip(self):
         def check(_, chat):
             bound = chat.bind_tools([get_weather])
             question = HumanMessage("use get_weather")

@@ -45,7 +45,7 @@ class Chat(unittest.TestCase):
         with self.assertRaises(openai.NotFoundError):
             self.good.models.retrieve("sim")
 
-    def test_chat_whole_and_streamed_say_the_same(self):
+    def test_chat_streamed_and_not_streamed_are_equal(self):
         whole = self.create(sim(tokens=9))
         self.assertEqual(whole.choices[0].finish_reason, "stop")
         self.assertEqual(whole.usage.completion_tokens, 9)
@@ -57,12 +57,12 @@ class Chat(unittest.TestCase):
         self.assertEqual(text, whole.choices[0].message.content)
         self.assertEqual(usage, whole.usage)
 
-    def test_reasoning_is_apart(self):
+    def test_reasoning_is_separate(self):
         message = self.create(sim(reasoning_tokens=5, tokens=3)).choices[0].message
         self.assertTrue(message.reasoning_content)
         self.assertTrue(message.content)
 
-    def test_tools_there_and_back(self):
+    def test_tools_round_trip(self):
         question = ask("please use get_weather now", tools=[WEATHER])
         call = self.good.chat.completions.create(**question)
         self.assertEqual(call.choices[0].finish_reason, "tool_calls")
@@ -102,7 +102,7 @@ class Chat(unittest.TestCase):
                 chunks.append(chunk)
         self.assertGreaterEqual(len(chunks), 4)
 
-    def test_an_engine_s_429_is_tried_again_as_late_as_it_says(self):
+    def test_429_of_an_engine_is_retried_after_retry_after(self):
         tag = new_tag()
         begun = time.monotonic()
         script = sim(status=429, status_times=1, headers={"retry-after": "1"}, tag=tag)
@@ -111,7 +111,7 @@ class Chat(unittest.TestCase):
         self.assertEqual(len(engine_requests(tag)), 2)
         self.assertGreaterEqual(time.monotonic() - begun, 0.95)
 
-    def test_a_key_s_own_limit_is_waited_for(self):
+    def test_over_the_rate_limit_is_retried_after_retry_after(self):
         running = client("limited").chat.completions.create(
             **ask("x", extra_body={"x_sim": {"tokens": 100000, "token_ms": 10}}), stream=True)
         begun = time.monotonic()
@@ -122,7 +122,7 @@ class Chat(unittest.TestCase):
         self.assertEqual(answer.choices[0].finish_reason, "stop")
         self.assertGreaterEqual(time.monotonic() - begun, 0.9)
 
-    def test_leaving_a_stream_ends_the_engine_s_request(self):
+    def test_closing_a_stream_aborts_the_engine_request(self):
         tag = new_tag()
         with self.create(sim(tokens=100000, token_ms=5, tag=tag), stream=True) as stream:
             next(iter(stream))
@@ -161,7 +161,7 @@ class Responses(unittest.TestCase):
     def create(self, content, **more):
         return self.good.responses.create(model=MODEL, input=content, **more)
 
-    def test_whole_and_streamed_say_the_same(self):
+    def test_streamed_and_not_streamed_are_equal(self):
         whole = self.create(sim(reasoning_tokens=4, tokens=5))
         self.assertEqual(whole.status, "completed")
         self.assertEqual([item.type for item in whole.output], ["reasoning", "message"])
@@ -173,7 +173,7 @@ class Responses(unittest.TestCase):
         self.assertEqual(streamed.output[0].summary, whole.output[0].summary)
         self.assertEqual(streamed.usage, whole.usage)
 
-    def test_tools_there_and_back(self):
+    def test_tools_round_trip(self):
         question = [{"role": "user", "content": "use get_weather"}]
         call = self.create(question, tools=[FLAT])
         (item,) = [one for one in call.output if one.type == "function_call"]
@@ -186,12 +186,12 @@ class Responses(unittest.TestCase):
         answer = self.good.responses.parse(model=MODEL, input="a person", text_format=Person)
         self.assertIsInstance(answer.output_parsed, Person)
 
-    def test_a_budget_that_ends_early_is_incomplete(self):
+    def test_a_response_cut_by_max_output_tokens_is_incomplete(self):
         answer = self.create(sim(tokens=9), max_output_tokens=4)
         self.assertEqual(answer.status, "incomplete")
         self.assertEqual(answer.incomplete_details.reason, "max_output_tokens")
 
-    def test_what_breaks_in_a_stream_is_response_failed(self):
+    def test_a_failure_within_a_stream_is_response_failed(self):
         *_, end = self.create(sim(tokens=20, cut_after_tokens=4), stream=True)
         self.assertEqual(end.type, "response.failed")
         self.assertTrue(end.response.error.code)

@@ -23,7 +23,7 @@ struct ToolUse {
   Json result;
 };
 
-// What the assistant said and did, and what came of it.
+// One turn: the user's texts, the assistant's output, its tool calls and their results.
 struct Round {
   std::vector<Json> asked;  // the user's texts
   Json reasoning;           // null: none
@@ -53,7 +53,7 @@ Conversation RandomConversation(Random& random) {
         round.calls.push_back({"id\"" + std::to_string(++ids), RandomObject(random), Text(random)});
       }
     }
-    // Reasoning alone is no turn of its own.
+    // Reasoning alone does not make a message.
     if (round.answer.is_null() && round.calls.empty()) round.answer = Text(random);
   }
   for (size_t i = 0; i < random.Below(3); ++i) {
@@ -73,8 +73,8 @@ Json List(const std::vector<Json>& items) {
   return list;
 }
 
-Json Said(const char* role, Json texts, Json reasoning = {}, Json calls = Json::Array(),
-          Json id = {}) {
+Json MakeMessage(const char* role, Json texts, Json reasoning = {}, Json calls = Json::Array(),
+                 Json id = {}) {
   return Of({{"role", Json(role)},
              {"texts", std::move(texts)},
              {"reasoning", std::move(reasoning)},
@@ -82,20 +82,22 @@ Json Said(const char* role, Json texts, Json reasoning = {}, Json calls = Json::
              {"id", std::move(id)}});
 }
 
-// What the engine must hear, in the plain form.
-Json Heard(const Conversation& conversation) {
+// The messages that the engine must get, in the plain form.
+Json ExpectedMessages(const Conversation& conversation) {
   Json messages = Json::Array();
-  if (!conversation.system.is_null()) messages.Add(Said("system", List({conversation.system})));
+  if (!conversation.system.is_null())
+    messages.Add(MakeMessage("system", List({conversation.system})));
   for (const Round& round : conversation.rounds) {
-    messages.Add(Said("user", List(round.asked)));
+    messages.Add(MakeMessage("user", List(round.asked)));
     Json calls = Json::Array();
     for (const ToolUse& call : round.calls) {
       calls.Add(Of({{"id", Json(call.id)}, {"name", "f"}, {"arguments", call.arguments}}));
     }
-    messages.Add(Said("assistant", round.answer.is_null() ? Json::Array() : List({round.answer}),
-                      round.reasoning, std::move(calls)));
+    messages.Add(MakeMessage("assistant",
+                             round.answer.is_null() ? Json::Array() : List({round.answer}),
+                             round.reasoning, std::move(calls)));
     for (const ToolUse& call : round.calls) {
-      messages.Add(Said("tool", List({call.result}), {}, Json::Array(), Json(call.id)));
+      messages.Add(MakeMessage("tool", List({call.result}), {}, Json::Array(), Json(call.id)));
     }
   }
   return messages;
@@ -116,7 +118,7 @@ class Request {
   void Expect(const char* name, Json value) { made_.expected.Set(name, std::move(value)); }
   void Common(const Conversation& conversation, const char* limit) {
     Add("model", RandomString(random_));
-    Expect("messages", Heard(conversation));
+    Expect("messages", ExpectedMessages(conversation));
     if (conversation.tools.size() > 0) Expect("tools", conversation.tools);
     Number("temperature", {"0", "0.70", "1.0e0", "1"});
     Number("top_p", {"0.10", "1", "1.0"});
@@ -132,7 +134,7 @@ class Request {
   ForwardCase made_ = {.request = Json::Object()};
 };
 
-// Only what a surface says of it in its own way.
+// Members that each surface writes in its own form.
 void SetUnlessNull(Json& object, const char* name, const Json& value) {
   if (!value.is_null()) object.Set(name, value);
 }
@@ -155,11 +157,11 @@ Json PlainMessage(const Json& message) {
                   {"name", function["name"]},
                   {"arguments", Json::Parse(function["arguments"].str()).value_or(Json())}}));
   }
-  // Engines read one or the other (docs/design/wire.md 2.4).
+  // An engine reads one of the two names (docs/design/wire.md 2.4).
   const bool both = message["reasoning"] == message["reasoning_content"];
-  return Said(message["role"].str().c_str(), std::move(texts),
-              both ? message["reasoning"] : Json("under one name only"), std::move(calls),
-              message["tool_call_id"]);
+  return MakeMessage(message["role"].str().c_str(), std::move(texts),
+                     both ? message["reasoning"] : Json("under one name only"), std::move(calls),
+                     message["tool_call_id"]);
 }
 
 }  // namespace
@@ -192,7 +194,7 @@ ForwardCase RandomMessagesRequest(Random& random) {
                                              : List({TextBlock(random, conversation.system)}));
   }
   Json messages = Json::Array();
-  Json turn = Json::Array();  // the user's, begun with results
+  Json turn = Json::Array();  // the user's; starts with results
   for (const Round& round : conversation.rounds) {
     for (const Json& text : round.asked) turn.Add(TextBlock(random, text));
     messages.Add(Of({{"role", "user"}, {"content", std::exchange(turn, Json::Array())}}));

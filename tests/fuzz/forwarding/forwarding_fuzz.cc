@@ -1,6 +1,6 @@
-// Random requests through a surface and the router's engine request: what the caller sent reaches
-// the engine with the same meaning, numbers to the last digit, keys in their order, but for the
-// rewritings that are documented.
+// Random requests through a surface and the router's engine request: the caller's request reaches
+// the engine unchanged in meaning, numbers digit by digit, keys in their order, except for the
+// documented rewrites.
 //
 //   forwarding_fuzz_tests [--runs=N] [--only=chat] [--seed=FIRST]
 #include <cstdio>
@@ -25,11 +25,11 @@ struct Row {
   const char* name;
   const gateway::Surface& (*surface)();
   ForwardCase (*make)(Random& random);
-  // Before it is held against what is expected; null: as it is.
+  // Applied before the comparison with the expected body; null: none.
   Json (*plain)(const Json& body) = nullptr;
 };
 
-// What the router adds, and nobody else may have put there.
+// Members that the router adds, and no other component may add.
 void AddRoutersOwn(const ForwardCase& made, catalog::v1::EngineKind kind, const std::string& model,
                    Json& expected) {
   expected.Set("model", Json(model)).Set("stream", true);
@@ -46,14 +46,14 @@ std::vector<std::string> Differences(const Json& got, const Json& expected) {
   for (const Json::Member& member : got.members()) {
     if (!seen.insert(member.first).second) wrong.push_back("twice: " + member.first);
     if (!expected.has(member.first)) {
-      wrong.push_back("must not be there: " + member.first);
+      wrong.push_back("unexpected: " + member.first);
     } else if (expected[member.first] != member.second) {
-      wrong.push_back(member.first + " is\n    " + member.second.Dump() +
-                      "\n  and should be\n    " + expected[member.first].Dump());
+      wrong.push_back(member.first + " is\n    " + member.second.Dump() + "\n  but expected\n    " +
+                      expected[member.first].Dump());
     }
   }
   for (const Json::Member& member : expected.members()) {
-    if (!seen.contains(member.first)) wrong.push_back("is not there: " + member.first);
+    if (!seen.contains(member.first)) wrong.push_back("missing: " + member.first);
   }
   return wrong;
 }

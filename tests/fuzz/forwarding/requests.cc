@@ -10,7 +10,7 @@ namespace {
 using test::Json;
 
 struct Spelled {
-  const char* text;  // as the caller writes it
+  const char* text;  // in the request
   int64_t value;
 };
 
@@ -18,7 +18,7 @@ class Builder {
  public:
   explicit Builder(Random& random) : random_(random) {}
 
-  // The member as it is.
+  // The member unchanged.
   void Same(std::string name, Json value) {
     if (!value.is_null()) made_.expected.Set(name, value);
     members_.emplace_back(std::move(name), std::move(value));
@@ -27,13 +27,13 @@ class Builder {
     made_.expected.Set(name, std::move(expected));
     members_.emplace_back(std::move(name), std::move(value));
   }
-  void Gone(std::string name, Json value) {
+  void Dropped(std::string name, Json value) {
     members_.emplace_back(std::move(name), std::move(value));
   }
   // An integer of any legal spelling reaches the engine in its plain form.
   int64_t Integer(const std::string& name, std::initializer_list<Spelled> list) {
     const Spelled chosen = random_.Pick(list);
-    // A plain one is not rewritten, not even -0.
+    // A plain integer is not rewritten, not even -0.
     Becomes(name, Number(chosen.text), Json(chosen.value));
     return chosen.value;
   }
@@ -60,7 +60,7 @@ class Builder {
   std::vector<std::pair<std::string, Json>> members_;
 };
 
-// What chat and completions have in common.
+// Members that chat and completions share.
 void Builder::Common() {
   const auto number = [&](const char* name, std::initializer_list<const char*> texts) {
     if (random_.Percent(30)) Same(name, Number(random_.Pick(texts)));
@@ -78,7 +78,7 @@ void Builder::Common() {
                      {"1e3", 1000},
                      {"5.0", 5}});
   }
-  // Not every engine takes a zero.
+  // Not every engine accepts zero.
   if (!Has("top_p") && random_.Percent(10)) Becomes("top_p", Number("0"), Number("1e-6"));
   if (random_.Percent(20)) {
     Integer("top_k", {{"-1", -1}, {"0", -1}, {"40", 40}, {"4e1", 40}, {"4.00e1", 40}});
@@ -87,33 +87,34 @@ void Builder::Common() {
     Same("logit_bias", *Json::Parse(R"({"123":-100,"7":1.50,"9":1e2})"));
   }
   if (random_.Percent(20)) {
-    // An empty string stops nothing, or everything: engines do not hear of it.
-    Json stops = Json::Array(), heard = Json::Array();
+    // Engines treat an empty stop string differently: it is not forwarded.
+    Json stops = Json::Array(), kept = Json::Array();
     for (int i = 0; i < 2; ++i) {
       Json stop = random_.Percent(20) ? Json("") : RandomString(random_);
-      if (!stop.str().empty()) heard.Add(stop);
+      if (!stop.str().empty()) kept.Add(stop);
       stops.Add(std::move(stop));
     }
-    if (heard.size() == 0) {
-      Gone("stop", std::move(stops));
+    if (kept.size() == 0) {
+      Dropped("stop", std::move(stops));
     } else {
-      Becomes("stop", std::move(stops), std::move(heard));
+      Becomes("stop", std::move(stops), std::move(kept));
     }
   }
   for (const char* name :
        {"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"}) {
-    if (random_.Percent(8)) Gone(name, RandomValue(random_));
+    if (random_.Percent(8)) Dropped(name, RandomValue(random_));
   }
   for (const char* name : {"guided_json", "chat_template_kwargs", "top_a", "x", "\xc3\xa9", "Model",
                            "streams", "ignore_eos"}) {
     if (random_.Percent(12)) Same(name, RandomValue(random_));
   }
-  if (random_.Percent(50)) Gone("stream", random_.Percent(20) ? Json() : Json(random_.Percent(50)));
+  if (random_.Percent(50))
+    Dropped("stream", random_.Percent(20) ? Json() : Json(random_.Percent(50)));
   if (random_.Percent(30)) {
     Json options = Json::Object();
     options.Set("include_usage", random_.Percent(20) ? Json() : Json(true));
     options.Set("continuous_usage_stats", RandomValue(random_));
-    Gone("stream_options", std::move(options));
+    Dropped("stream_options", std::move(options));
   }
 }
 
@@ -143,8 +144,8 @@ Json ToolCalls(Random& random) {
   return calls;
 }
 
-// Reasoning stands under both names, the copy right behind the one that came, or in the place of
-// the other one's null.
+// Reasoning is sent under both names, the copy right after the original, or in place of the other
+// name's null.
 Json Mirrored(const Json& message) {
   const Json& openai = message["reasoning_content"];
   const Json& vllm = message["reasoning"];
@@ -222,8 +223,8 @@ void AddTools(Builder& to) {
   Json tools = Json::Array();
   for (size_t i = 0; i < count; ++i) tools.Add(Tool(random, "tool_" + std::to_string(i)));
   if (count == 0) {  // engines refuse an empty list, and a choice without one
-    to.Gone("tools", std::move(tools));
-    if (random.Percent(50)) to.Gone("tool_choice", random.Pick<const char*>({"auto", "none"}));
+    to.Dropped("tools", std::move(tools));
+    if (random.Percent(50)) to.Dropped("tool_choice", random.Pick<const char*>({"auto", "none"}));
     return;
   }
   switch (random.Below(4)) {
@@ -256,23 +257,23 @@ void AddTools(Builder& to) {
   }
 }
 
-// max_completion_tokens wins over max_tokens, wherever each stands.
+// max_completion_tokens wins over max_tokens, in any order.
 void AddBudget(Builder& to, bool chat) {
   static constexpr std::initializer_list<Spelled> kSpellings = {
       {"1", 1}, {"7.0", 7}, {"1e1", 10}, {"250E-1", 25}, {"100000000000", 100000000000}};
   Random& random = to.random_;
   if (random.Percent(40)) {
     const Spelled chosen = random.Pick(kSpellings);
-    to.Gone("max_tokens", Number(chosen.text));
+    to.Dropped("max_tokens", Number(chosen.text));
     to.made_.max_tokens = chosen.value;
   } else if (random.Percent(20)) {
-    to.Gone("max_tokens", Json());
+    to.Dropped("max_tokens", Json());
   }
-  // Completions do not know the second name.
+  // Completions have no max_completion_tokens.
   if (!random.Percent(30)) return;
   const Spelled chosen = random.Pick(kSpellings);
   const bool null = random.Percent(20);
-  to.Gone("max_completion_tokens", null ? Json() : Number(chosen.text));
+  to.Dropped("max_completion_tokens", null ? Json() : Number(chosen.text));
   if (chat && !null) to.made_.max_tokens = chosen.value;
 }
 
@@ -280,7 +281,7 @@ void AddBudget(Builder& to, bool chat) {
 
 ForwardCase RandomChatRequest(Random& random) {
   Builder to(random);
-  to.Gone("model", RandomString(random));
+  to.Dropped("model", RandomString(random));
   AddMessages(to);
   to.Common();
   AddBudget(to, true);
@@ -302,14 +303,14 @@ ForwardCase RandomChatRequest(Random& random) {
     to.Same("response_format", std::move(format));
   }
   for (const char* name : {"verbosity", "prediction", "modalities"}) {
-    if (random.Percent(8)) to.Gone(name, RandomValue(random));
+    if (random.Percent(8)) to.Dropped(name, RandomValue(random));
   }
   return to.Take();
 }
 
 ForwardCase RandomCompletionsRequest(Random& random) {
   Builder to(random);
-  to.Gone("model", RandomString(random));
+  to.Dropped("model", RandomString(random));
   Json prompt;
   int prompts = 1;
   switch (random.Below(4)) {
@@ -330,7 +331,7 @@ ForwardCase RandomCompletionsRequest(Random& random) {
   }
   to.Same("prompt", std::move(prompt));
   to.Common();
-  to.made_.max_tokens = 16;  // what the public format means when it says nothing
+  to.made_.max_tokens = 16;  // the public format's default
   AddBudget(to, false);
   int n = 1;
   if (random.Percent(20))

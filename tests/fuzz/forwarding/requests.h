@@ -1,5 +1,5 @@
-// Random requests, and what an engine must get of them: the rules of forwarding, written from the
-// documents without looking at the product's tables. See docs/design/wire.md 2.1, 2.4, 3, 10.2;
+// Random requests, and the engine requests expected for them: the forwarding rules, written from
+// the documents, independent of the product's tables. See docs/design/wire.md 2.1, 2.4, 3, 10.2;
 // decisions 17, 18, 31.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace tollgate::fuzz {
 struct ForwardCase {
   test::Json request;
   // The members that the engine must get besides those that the router sets itself, in any order;
-  // inside of each the order counts.
+  // within each the order matters.
   test::Json expected = test::Json::Object();
   std::optional<int64_t> max_tokens;
   int choices = 1;

@@ -109,7 +109,7 @@ Json RandomValue(Random& random, int depth) {
         array.Add(RandomValue(random, depth + 1));
       return array;
     }
-    case 6: {  // deep, but not beyond what is allowed
+    case 6: {  // deep, but within the depth limit
       Json value = RandomValue(random, depth + 1);
       if (depth > 0) return value;
       for (size_t left = random.Below(30); left > 0; --left) {

@@ -1,4 +1,4 @@
-// Random JSON values, and random ways to write one and the same value.
+// Random JSON values, and random ways to write the same value.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace tollgate::fuzz {
 
-// A number of this very text.
+// A number with exactly this text.
 test::Json Number(std::string_view text);
-// Any unicode but NUL, which no request may hold.
+// Any Unicode but NUL, which requests must not contain.
 test::Json RandomString(Random& random);
 // Anything: nested, with nulls, empty objects, numbers beyond every machine type, unique keys.
 test::Json RandomValue(Random& random, int depth = 0);
 test::Json RandomObject(Random& random, int depth = 0);
 
-// The value as text: blanks between tokens and escapes in strings and keys as chance has it.
+// The value as text, with random white space between tokens and random escapes.
 std::string Write(Random& random, const test::Json& value);
 
 }  // namespace tollgate::fuzz

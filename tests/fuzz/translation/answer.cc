@@ -9,7 +9,7 @@ namespace {
 
 using Steps = std::vector<Step>;
 
-// Cut between any two units, also between the halves of a pair.
+// Split between any two units, also within a surrogate pair.
 void CutInto(Random& random, const std::u16string& text, Step like, Steps& out) {
   const size_t longest = random.Pick<size_t>({1, 3, 6, 12, 1000, 1000});
   like.first = true;
@@ -24,7 +24,7 @@ void CutInto(Random& random, const std::u16string& text, Step like, Steps& out) 
   } while (at < text.size());
 }
 
-// Takes from the lists in turn, each list in its own order.
+// Interleaves the lists at random, each list in its own order.
 Steps Merge(Random& random, std::vector<Steps> lists) {
   Steps out;
   std::vector<size_t> at(lists.size());
@@ -64,7 +64,7 @@ void AddCalls(Random& random, int index, Choice& choice, Steps& steps) {
   }
   choice.interleaved = count > 1 && random.Percent(40);
   if (choice.interleaved) {
-    // The first deltas in order, or calls would be numbered otherwise by their appearance.
+    // The first deltas stay in order, because calls are numbered by their appearance.
     for (Steps& list : lists) {
       steps.push_back(std::move(list.front()));
       list.erase(list.begin());
@@ -82,7 +82,7 @@ void AddText(Random& random, int index, Kind kind, bool logprobs, Steps& steps) 
   Step like;
   like.choice = index;
   like.kind = kind;
-  // Half a character may leave with the next piece, and then nobody can say whose token it is.
+  // Half a character may be sent with the next piece, so that its token cannot be attributed.
   const bool halves = std::any_of(text.begin(), text.end(),
                                   [](char16_t unit) { return IsHigh(unit) || IsLow(unit); });
   like.logprob = logprobs && kind == Kind::kText && !halves;
@@ -115,7 +115,7 @@ Steps RandomSteps(Random& random, int index, const Abilities& abilities, Choice&
       random.Percent(70) ? Finish::kStop : random.Pick({Finish::kLength, Finish::kFilter});
   if (choice.finish == Finish::kStop && choice.calls.empty() && random.Percent(25)) {
     choice.stop_sequence = RandomText(random, 5, false);
-    std::erase(choice.stop_sequence, u'\0');  // which no request may hold
+    std::erase(choice.stop_sequence, u'\0');  // not allowed in requests
   }
   Step finish;
   finish.choice = index;

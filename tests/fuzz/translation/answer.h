@@ -1,4 +1,4 @@
-// What an engine says, before anybody has put it into bytes: the truth that callers must hear.
+// An engine's output, independent of its encoding: the reference for what callers must receive.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tollgate::fuzz {
 
-// What a surface lets through; the generator says nothing else.
+// What a surface can represent; the generator produces nothing else.
 struct Abilities {
   bool chat = true;  // reasoning, refusals, tool calls; else plain completions
   int max_choices = 1;
@@ -18,27 +18,27 @@ struct Abilities {
 enum class Kind { kReasoning, kText, kRefusal, kCall, kFinish };
 enum class Finish { kStop, kLength, kFilter };
 
-// The smallest thing an engine says at once.
+// The smallest unit of an engine's output.
 struct Step {
   int choice = 0;
   Kind kind = Kind::kText;
-  size_t call = 0;      // of a kCall: which of the choice's
-  bool first = false;   // the call's first
-  bool last = false;    // the call's last
+  size_t call = 0;      // of a kCall: its index in the choice
+  bool first = false;   // the call's first delta
+  bool last = false;    // the call's last delta
   std::u16string text;  // a piece of text or arguments; may be empty in calls only
   bool logprob = false;
 };
 
 struct Call {
-  std::u16string id;  // empty: the engine gives none
+  std::u16string id;  // empty: the engine sends none
   std::u16string name;
   std::u16string arguments;  // the text of a JSON object, or empty
 };
 
 struct Choice {
   std::vector<Call> calls;
-  bool refused = false;      // it holds a refusal, and neither text nor calls
-  bool interleaved = false;  // its calls' pieces are mixed
+  bool refused = false;      // it has a refusal, and neither text nor calls
+  bool interleaved = false;  // deltas of its calls are interleaved
   Finish finish = Finish::kStop;
   std::u16string stop_sequence;  // only with kStop and without calls
 };

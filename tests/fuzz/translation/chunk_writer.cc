@@ -88,8 +88,7 @@ std::string ChunkWriter::Usage(int64_t completion_tokens, int64_t reasoning_toke
   return Object(std::move(usage));
 }
 
-// Dialects that need to see whole calls one after the other fall back to the plain one where an
-// answer has them otherwise.
+// Dialects that cannot interleave calls fall back to the plain one for an answer that does.
 ToolStyle ChunkWriter::StyleOf(const Step& step) const {
   const Choice& choice = answer_.choices[static_cast<size_t>(step.choice)];
   bool orderly = !choice.interleaved;
@@ -117,7 +116,7 @@ std::string ChunkWriter::ToolDelta(const Step& step) {
   const bool every = style == ToolStyle::kRepeat || style == ToolStyle::kFresh;
   bool name = step.first || every;
   if (style == ToolStyle::kLateName && step.first && !step.last) name = false;
-  // Said with each later delta, since nothing tells here which is the second one.
+  // Sent with each later delta, since the second one is not distinguished here.
   if (style == ToolStyle::kLateName && !step.first) name = true;
   Members function;
   if (name) function.emplace_back("name", names_[choice][step.call]);
@@ -171,13 +170,13 @@ std::string ChunkWriter::Logprobs(const std::vector<const Step*>& steps) {
 
 void ChunkWriter::AddFinish(int index, Members& members) {
   const Choice& choice = answer_.choices[static_cast<size_t>(index)];
-  std::string word = "stop";
-  if (choice.finish == Finish::kLength) word = "length";
-  if (choice.finish == Finish::kFilter) word = "content_filter";
+  std::string reason = "stop";
+  if (choice.finish == Finish::kLength) reason = "length";
+  if (choice.finish == Finish::kFilter) reason = "content_filter";
   if (choice.finish == Finish::kStop && !choice.calls.empty()) {
-    word = random_.Pick<const char*>({"tool_calls", "stop", "function_call"});
+    reason = random_.Pick<const char*>({"tool_calls", "stop", "function_call"});
   }
-  members.emplace_back("finish_reason", "\"" + word + "\"");
+  members.emplace_back("finish_reason", "\"" + reason + "\"");
   const std::string member = matched_stop_ ? "matched_stop" : "stop_reason";
   if (!choice.stop_sequence.empty()) {
     members.emplace_back(member, Text(choice.stop_sequence));
@@ -282,7 +281,7 @@ std::string ChunkWriter::Nothing(size_t steps) {
       return Envelope("[]", "");
     case 3:
       return R"({"object":"ping"})";
-    case 4:  // a choice that nobody asked for
+    case 4:  // a choice that was not requested
       return Envelope(R"([{"index":130,)" + body + "}]", "");
     default:
       return Envelope(R"([{"index":)" + finished + "," + body + "}]", "");
@@ -290,10 +289,10 @@ std::string ChunkWriter::Nothing(size_t steps) {
 }
 
 std::string ChunkWriter::Abort(int choice) {
-  const char* word = random_.Percent(50) ? "abort" : "error";
-  return Envelope(
-      R"([{"index":)" + std::to_string(choice) + R"(,"delta":{},"finish_reason":")" + word + "\"}]",
-      "");
+  const char* reason = random_.Percent(50) ? "abort" : "error";
+  return Envelope(R"([{"index":)" + std::to_string(choice) + R"(,"delta":{},"finish_reason":")" +
+                      reason + "\"}]",
+                  "");
 }
 
 std::string ChunkWriter::WholeMessage(int choice) {

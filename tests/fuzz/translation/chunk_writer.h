@@ -1,4 +1,4 @@
-// The JSON that an engine of some dialect sends.
+// The JSON that an engine of a dialect sends.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace tollgate::fuzz {
 
-// What one chunk says of one choice.
+// One chunk's content for one choice.
 struct Part {
   int choice = 0;
   std::vector<const Step*> steps;
 };
 using Chunk = std::vector<Part>;
 
-// How tool calls come; see services/inference_router/engine/tool_calls.h for what engines do.
+// Forms of tool calls; services/inference_router/engine/tool_calls.h describes what engines do.
 enum class ToolStyle {
   kPlain,     // index; id and name first
   kSparse,    // indexes with gaps
@@ -25,10 +25,10 @@ enum class ToolStyle {
   kNoIds,     // no id at all
   kNoIndex,   // no index
   kBare,      // neither index nor id
-  kSingle,    // one call stands for itself, without a list around it
+  kSingle,    // one call without a list around it
   kAllZero,   // every index is 0
   kFresh,     // a fresh id, and the name, in every delta
-  kObject,    // arguments are an object where a call comes whole
+  kObject,    // arguments are an object where a call is sent at once
 };
 
 class ChunkWriter {
@@ -44,7 +44,7 @@ class ChunkWriter {
   std::string Write(const Chunk& chunk, const std::string& usage);
   std::string Roles();
   std::string Empty(const std::string& usage);
-  // A chunk that says nothing of what is asked, after so many steps.
+  // A chunk without relevant content, after so many steps.
   std::string Nothing(size_t steps);
   std::string Abort(int choice);
   std::string Whole(const std::string& usage);
@@ -75,7 +75,7 @@ class ChunkWriter {
   size_t escaped_percent_;
   size_t empty_percent_;
   bool null_content_, null_usage_, extras_, shuffle_, lines_, matched_stop_;
-  int no_finish_;  // how a chunk says that it is not the last: null, nothing, ""
+  int no_finish_;  // finish_reason of all chunks but the last: null, absent, ""
   std::vector<std::vector<std::string>> ids_, names_;
   size_t fresh_ = 0;
 };

@@ -10,32 +10,32 @@ using test::AssembledChoice;
 using test::Checked;
 using test::Ending;
 
-// How exactly callers must have heard the engine.
+// How much of the engine's output callers must have received.
 enum class Measure {
   kWhole,   // everything, and the end
-  kSoFar,   // all text that had come when the stream broke
-  kPrefix,  // not more than that, and nothing else
+  kSoFar,   // all text that was sent before the stream broke
+  kPrefix,  // a prefix of that, and nothing else
 };
 
-// Half a pair at the end is held back until its other half comes.
+// Half a surrogate pair at the end is held back until its other half arrives.
 void DropHalf(std::u16string& text) {
   if (!text.empty() && IsHigh(text.back())) text.pop_back();
 }
 
-// What was said in the first `steps` steps.
-std::vector<AssembledChoice> Said(const SurfaceRow& row, const Run& run, size_t steps,
-                                  Measure measure) {
+// The output of the first `steps` steps.
+std::vector<AssembledChoice> ExpectedChoices(const SurfaceRow& row, const Run& run, size_t steps,
+                                             Measure measure) {
   struct Texts {
     bool finished = false;
     std::u16string text, reasoning, refusal;
     std::vector<std::u16string> arguments;
   };
   std::vector<Texts> texts(run.answer.choices.size());
-  std::vector<AssembledChoice> said(run.answer.choices.size());
+  std::vector<AssembledChoice> want(run.answer.choices.size());
   for (size_t i = 0; i < steps; ++i) {
     const Step& step = run.answer.steps[i];
     Texts& to = texts[static_cast<size_t>(step.choice)];
-    AssembledChoice& choice = said[static_cast<size_t>(step.choice)];
+    AssembledChoice& choice = want[static_cast<size_t>(step.choice)];
     switch (step.kind) {
       case Kind::kReasoning:
         to.reasoning += step.text;
@@ -56,26 +56,26 @@ std::vector<AssembledChoice> Said(const SurfaceRow& row, const Run& run, size_t 
     }
     if (step.logprob && row.tells_logprobs) choice.logprob_tokens.push_back(ToUtf8(step.text));
   }
-  for (size_t i = 0; i < said.size(); ++i) {
+  for (size_t i = 0; i < want.size(); ++i) {
     const Choice& choice = run.answer.choices[i];
     const bool broken = measure == Measure::kSoFar && !texts[i].finished;
     for (std::u16string* text : {&texts[i].text, &texts[i].reasoning, &texts[i].refusal}) {
       if (broken) DropHalf(*text);
     }
-    said[i].text = ToUtf8(texts[i].text);
-    said[i].reasoning = ToUtf8(texts[i].reasoning);
-    said[i].refusal = ToUtf8(texts[i].refusal);
+    want[i].text = ToUtf8(texts[i].text);
+    want[i].reasoning = ToUtf8(texts[i].reasoning);
+    want[i].refusal = ToUtf8(texts[i].refusal);
     for (size_t k = 0; k < texts[i].arguments.size(); ++k) {
       if (broken) DropHalf(texts[i].arguments[k]);
       const std::string id = run.engine.ids_are_made_up ? "" : ToUtf8(choice.calls[k].id);
-      said[i].calls.push_back({id, ToUtf8(choice.calls[k].name), ToUtf8(texts[i].arguments[k])});
+      want[i].calls.push_back({id, ToUtf8(choice.calls[k].name), ToUtf8(texts[i].arguments[k])});
     }
     if (measure != Measure::kWhole) continue;
-    said[i].finish = row.finish(choice);
+    want[i].finish = row.finish(choice);
     if (row.tells_stop_sequence && !choice.refused)
-      said[i].stop_sequence = ToUtf8(choice.stop_sequence);
+      want[i].stop_sequence = ToUtf8(choice.stop_sequence);
   }
-  return said;
+  return want;
 }
 
 class Comparison {
@@ -90,8 +90,8 @@ class Comparison {
   void Check(bool holds, const std::string& what) {
     if (!holds) wrong_.push_back(where_ + ": " + what);
   }
-  void Text(const std::string& got, const std::string& said, const std::string& what);
-  void Calls(const AssembledChoice& got, const AssembledChoice& said, bool truncated);
+  void Text(const std::string& got, const std::string& want, const std::string& what);
+  void Calls(const AssembledChoice& got, const AssembledChoice& want, bool truncated);
   void Choices(const Checked& checked);
   void Usage(const Checked& checked);
   void Violations(const Checked& checked);
@@ -113,38 +113,38 @@ size_t Comparison::StepsThatCame(bool& all) const {
   return steps;
 }
 
-void Comparison::Text(const std::string& got, const std::string& said, const std::string& what) {
+void Comparison::Text(const std::string& got, const std::string& want, const std::string& what) {
   const bool exact = measure_ == Measure::kWhole || (measure_ == Measure::kSoFar && !row_.blocks);
-  Check(exact ? got == said : said.starts_with(got),
-        what + " is " + test::JsonQuoted(got) + ", said was " + test::JsonQuoted(said));
+  Check(exact ? got == want : want.starts_with(got),
+        what + " is " + test::JsonQuoted(got) + ", expected " + test::JsonQuoted(want));
 }
 
-void Comparison::Calls(const AssembledChoice& got, const AssembledChoice& said, bool truncated) {
+void Comparison::Calls(const AssembledChoice& got, const AssembledChoice& want, bool truncated) {
   if (measure_ == Measure::kWhole) {
-    Check(got.calls.size() == said.calls.size(), "the number of calls");
+    Check(got.calls.size() == want.calls.size(), "the number of calls");
   } else {
-    Check(got.calls.size() <= said.calls.size(), "calls that nobody made");
+    Check(got.calls.size() <= want.calls.size(), "calls that the engine did not send");
   }
-  for (size_t i = 0; i < got.calls.size() && i < said.calls.size(); ++i) {
+  for (size_t i = 0; i < got.calls.size() && i < want.calls.size(); ++i) {
     const test::AssembledCall& call = got.calls[i];
-    const test::AssembledCall& expected = said.calls[i];
+    const test::AssembledCall& expected = want.calls[i];
     Check(expected.id.empty() ? !call.id.empty() : call.id == expected.id, "a call's id");
     Check(call.name == expected.name, "a call's name");
     if (row_.arguments_are_objects && (truncated || where_ == "body")) {
-      if (truncated) continue;  // what was cut off within is no object
+      if (truncated) continue;  // a truncated input is not an object
       const std::string text = expected.arguments.empty() ? "{}" : expected.arguments;
       const std::optional<test::Json> input = test::Json::Parse(text);
       Check(input && input->Dump() == call.arguments,
-            "a call's input is " + call.arguments + ", said was " + text);
+            "a call's input is " + call.arguments + ", expected " + text);
     } else if (expected.arguments.empty()) {
       Check(call.arguments == "{}" || call.arguments.empty(), "empty arguments");
     } else if (measure_ == Measure::kWhole) {
       Check(call.arguments == expected.arguments,
-            "a call's arguments are " + call.arguments + ", said was " + expected.arguments);
+            "a call's arguments are " + call.arguments + ", expected " + expected.arguments);
     } else {
       Check(
           expected.arguments.starts_with(call.arguments) || (row_.blocks && call.arguments == "{}"),
-          "a call's arguments are " + call.arguments + ", said was " + expected.arguments);
+          "a call's arguments are " + call.arguments + ", expected " + expected.arguments);
     }
   }
 }
@@ -152,23 +152,23 @@ void Comparison::Calls(const AssembledChoice& got, const AssembledChoice& said, 
 void Comparison::Choices(const Checked& checked) {
   bool all = false;
   const size_t steps = StepsThatCame(all);
-  const std::vector<AssembledChoice> said = Said(row_, run_, steps, measure_);
-  if (checked.choices.size() != said.size()) return Check(false, "the number of choices");
-  for (size_t i = 0; i < said.size(); ++i) {
+  const std::vector<AssembledChoice> want = ExpectedChoices(row_, run_, steps, measure_);
+  if (checked.choices.size() != want.size()) return Check(false, "the number of choices");
+  for (size_t i = 0; i < want.size(); ++i) {
     const AssembledChoice& got = checked.choices[i];
-    Text(got.text, said[i].text, "the text");
-    Text(got.reasoning, said[i].reasoning, "the reasoning");
-    Text(got.refusal, said[i].refusal, "the refusal");
-    Calls(got, said[i], measure_ != Measure::kWhole);
+    Text(got.text, want[i].text, "the text");
+    Text(got.reasoning, want[i].reasoning, "the reasoning");
+    Text(got.refusal, want[i].refusal, "the refusal");
+    Calls(got, want[i], measure_ != Measure::kWhole);
     if (measure_ != Measure::kWhole) continue;
-    Check(got.finish == said[i].finish, "the finish is " + got.finish + ", not " + said[i].finish);
-    Check(got.stop_sequence == said[i].stop_sequence, "the stop sequence");
-    Check(got.logprob_tokens == said[i].logprob_tokens, "the log probabilities");
+    Check(got.finish == want[i].finish, "the finish is " + got.finish + ", not " + want[i].finish);
+    Check(got.stop_sequence == want[i].stop_sequence, "the stop sequence");
+    Check(got.logprob_tokens == want[i].logprob_tokens, "the log probabilities");
   }
 }
 
 void Comparison::Usage(const Checked& checked) {
-  if (!checked.usage) return Check(false, "there is no usage");
+  if (!checked.usage) return Check(false, "usage is missing");
   const auto& usage = run_.generation.end.usage();
   const test::AssembledUsage& got = *checked.usage;
   Check(got.prompt == usage.prompt_tokens(), "the prompt's tokens");
@@ -182,12 +182,13 @@ void Comparison::Usage(const Checked& checked) {
   if (measure_ != Measure::kWhole || habit == UsageHabit::kNever || habit == UsageHabit::kFirst) {
     return;
   }
-  if (run_.engine.breakage == Breakage::kCut) return;  // perhaps it came, perhaps it did not
-  Check(got.prompt == run_.answer.prompt_tokens, "the prompt's tokens as the engine counts them");
-  Check(got.completion == run_.engine.completion_tokens, "the completion as the engine counts it");
+  if (run_.engine.breakage == Breakage::kCut) return;  // it may or may not have arrived
+  Check(got.prompt == run_.answer.prompt_tokens, "prompt tokens differ from the engine's");
+  Check(got.completion == run_.engine.completion_tokens,
+        "completion tokens differ from the engine's");
   if (!row_.tells_usage_details) return;
-  Check(got.cached == run_.answer.cached_tokens, "the cached tokens as the engine counts them");
-  Check(got.reasoning == run_.engine.reasoning_tokens, "the reasoning as the engine counts it");
+  Check(got.cached == run_.answer.cached_tokens, "cached tokens differ from the engine's");
+  Check(got.reasoning == run_.engine.reasoning_tokens, "reasoning tokens differ from the engine's");
 }
 
 void Comparison::Violations(const Checked& checked) {
@@ -205,10 +206,10 @@ void Comparison::Stream() {
     measure_ = Measure::kPrefix;
   } else {
     measure_ = well ? Measure::kWhole : Measure::kSoFar;
-    Check(generation.error.has_value() != well, well ? "it must end well" : "it must fail");
+    Check(generation.error.has_value() != well, well ? "it must succeed" : "it must fail");
   }
-  if (run_.stream.empty()) return;  // refused before it began
-  Check(run_.stream.find(kSecret) == std::string::npos, "the engine's own affairs are told");
+  if (run_.stream.empty()) return;  // refused before the stream started
+  Check(run_.stream.find(kSecret) == std::string::npos, "engine-internal text reached the caller");
   const Checked checked = row_.check_stream(run_.stream, run_.asked);
   Violations(checked);
   Check(checked.ending == (generation.error ? Ending::kError : Ending::kWell), "the ending");
@@ -217,14 +218,14 @@ void Comparison::Stream() {
   if (run_.asked.include_usage || row_.always_usage) {
     Usage(checked);
   } else {
-    Check(!checked.usage, "usage that nobody asked for");
+    Check(!checked.usage, "usage that was not requested");
   }
 }
 
 void Comparison::Body() {
   where_ = "body";
   if (run_.body.empty()) return;
-  Check(run_.body.find(kSecret) == std::string::npos, "the engine's own affairs are told");
+  Check(run_.body.find(kSecret) == std::string::npos, "engine-internal text reached the caller");
   const Checked checked = row_.check_body(run_.body, run_.asked);
   Violations(checked);
   Choices(checked);

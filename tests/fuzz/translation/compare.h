@@ -1,4 +1,4 @@
-// What the engine said against what callers got.
+// Compares the engine's output with what callers received.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tollgate::fuzz {
 
-// One run of one surface: everything that was decided by the seed, and what came of it.
+// One run of one surface: everything derived from the seed, and the result.
 struct Run {
   Answer answer;
   EngineBytes engine;
@@ -19,7 +19,7 @@ struct Run {
   std::string body;
 };
 
-// What does not hold, one line each; empty when all is well.
+// Violations, one line each; empty on success.
 std::vector<std::string> Compare(const SurfaceRow& row, const Run& run);
 
 }  // namespace tollgate::fuzz

@@ -21,7 +21,7 @@ int Rank(Kind kind) {
   return 4;
 }
 
-// Whether a step may stand in the same chunk behind those that are there already.
+// Whether a step may join the chunk that holds the steps before it.
 bool Fits(const Chunk& chunk, const Step& step, bool one_choice) {
   for (const Part& part : chunk) {
     if (part.choice != step.choice) {
@@ -55,7 +55,7 @@ std::vector<Chunk> Group(Random& random, const Answer& answer, bool one_choice) 
   return chunks;
 }
 
-// The frame of one event, as loosely as the standard allows.
+// The framing of one event, in any form that the standard allows.
 class Framer {
  public:
   explicit Framer(Random& random) : random_(random) {
@@ -78,7 +78,7 @@ class Framer {
     }
     Line(colon_ + data.substr(at));
     Line("");
-    // The last byte of a CRLF tells nothing new.
+    // The last byte of a CRLF adds nothing.
     events_.push_back({out_.size() - (end_.size() - 1), steps, marker});
   }
   void Line(const std::string& text) { out_ += text + end_; }
@@ -135,7 +135,7 @@ class Renderer {
   ChunkWriter writer_;
   Framer framer_;
   size_t steps_ = 0;
-  std::vector<int64_t> tokens_;  // said so far, by choice
+  std::vector<int64_t> tokens_;  // sent so far, by choice
   int64_t reasoning_ = 0;
   size_t break_at_ = 0;
 };
@@ -172,7 +172,7 @@ std::string Renderer::UsageFor(const Chunk& chunk, bool last) {
   return "";
 }
 
-// One that has not finished yet.
+// A choice that has not finished yet.
 std::optional<int> Renderer::OpenChoice() const {
   for (size_t i = steps_; i < answer_.steps.size(); ++i) {
     if (answer_.steps[i].kind == Kind::kFinish) return answer_.steps[i].choice;
@@ -180,7 +180,7 @@ std::optional<int> Renderer::OpenChoice() const {
   return std::nullopt;
 }
 
-// Instead of this chunk something else comes that ends the stream.
+// Replaces this chunk by something that ends the stream.
 bool Renderer::Broken(size_t chunk) {
   if (chunk != break_at_) return false;
   if (out_.breakage == Breakage::kErrorEvent) {

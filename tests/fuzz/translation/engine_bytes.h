@@ -1,4 +1,4 @@
-// Puts an answer into the bytes of some engine's dialect, and breaks them if chance wants it.
+// Encodes an answer in the dialect of an engine, with random breakage.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace tollgate::fuzz {
 
-// Stands in everything that callers must never see: engines' extras and error texts.
+// Part of everything that callers must never see: engines' extras and error texts.
 inline constexpr char kSecret[] = "ENGINE-SECRET";
 
 enum class Breakage {
@@ -17,7 +17,7 @@ enum class Breakage {
   kErrorEvent,  // an error in the stream
   kAbort,       // finish_reason "abort" or "error"
   kGarbage,     // an event that is not JSON
-  kCut,         // the connection ends at some byte
+  kCut,         // the connection is closed at a random byte
 };
 
 enum class UsageHabit { kNever, kLast, kTwice, kWithFinish, kEveryChunk, kFirst };
@@ -25,20 +25,20 @@ enum class UsageHabit { kNever, kLast, kTwice, kWithFinish, kEveryChunk, kFirst 
 struct EngineBytes {
   bool whole = false;  // one JSON body instead of a stream
   std::string bytes;
-  // For each complete event, where its bytes end: an event counts when all before here has come.
+  // For each complete event, the offset of its end.
   struct Event {
     size_t end = 0;
-    size_t steps = 0;     // how many of the answer's steps have been said with it
+    size_t steps = 0;     // the answer's steps up to and with this event
     bool marker = false;  // [DONE]
   };
   std::vector<Event> events;
   Breakage breakage = Breakage::kNone;
   UsageHabit usage = UsageHabit::kNever;
   bool usage_per_choice = false;
-  // What the last usage object said, if any was sent.
+  // The last usage object, if any was sent.
   std::optional<int64_t> completion_tokens;
   int64_t reasoning_tokens = 0;
-  // Calls whose id the engine does not give: any will do.
+  // Calls without an id of the engine: any id is accepted.
   bool ids_are_made_up = false;
 };
 

@@ -26,18 +26,18 @@ struct SurfaceRow {
   std::string (*request)(const Asked& asked);
   test::Checked (*check_stream)(std::string_view bytes, const Asked& asked);
   test::Checked (*check_body)(std::string_view body, const Asked& asked);
-  // How the protocol words the end of this choice.
+  // The protocol's finish reason of this choice.
   std::string (*finish)(const Choice& choice);
-  // Its answers are blocks or items in a row: what arrives interleaved waits for its turn, and is
-  // lost with an error.
+  // Its answers are a sequence of blocks or items: interleaved output is buffered, and lost with an
+  // error.
   bool blocks = false;
-  // Arguments become objects; the text may be written differently.
+  // Arguments become objects; their text may change.
   bool arguments_are_objects = false;
   bool refusal_is_text = false;
   bool tells_stop_sequence = false;
   bool tells_logprobs = false;
   bool tells_usage_details = true;
-  // Usage in every stream, asked for or not.
+  // Usage in every stream, requested or not.
   bool always_usage = false;
 };
 

@@ -44,7 +44,7 @@ class Router {
   void Finish(Got got, Generation& out);
 
  private:
-  // What Session::Measure and Session::Forward do with one chunk.
+  // As Session::Measure and Session::Forward process one chunk.
   Got Take(ChunkReader::Status status) {
     for (const Event& event : batch_) meter_.OnDelta(event.delta());
     if (reader_.usage()) meter_.OnUsage(*reader_.usage());
@@ -88,7 +88,7 @@ void Router::Finish(Got got, Generation& out) {
   out.events = std::move(events_);
 }
 
-// The legal end of an answer whose money ran out (Session::CloseChoices).
+// The end of an answer that was cut by credit (Session::CloseChoices).
 void CutByCredit(Random& random, int choices, Generation& out) {
   if (out.events.size() < 2) return;
   out.cut_by_credit = true;
@@ -128,7 +128,7 @@ Generation Translate(Random& random, const EngineBytes& engine, inference::v1::R
     const size_t longest = random.Pick<size_t>({1, 7, 60, 1'000'000});
     for (size_t at = 0; at < engine.bytes.size() && got == Router::Got::kMore;) {
       const size_t size = std::min(random.Between(1, longest), engine.bytes.size() - at);
-      // A buffer of its own for each piece, as of a socket read: nothing may refer to it later.
+      // Each piece has its own buffer, as a socket read: no code may refer to it later.
       const std::unique_ptr<char[]> piece(new char[size]);
       std::copy_n(engine.bytes.data() + at, size, piece.get());
       got = router.Bytes({piece.get(), size});

@@ -1,6 +1,6 @@
-// The product's way from an engine's bytes to canonical events: event stream reader, chunk reader
-// and meter, put together as the inference router does it (services/inference_router/engine and
-// session), without its sockets, money and clocks.
+// The product's path from an engine's bytes to canonical events: event stream reader, chunk reader
+// and meter, connected as in the inference router (services/inference_router/engine and session),
+// without sockets, ledger and clocks.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ struct Generation {
   bool cut_by_credit = false;
 };
 
-// The bytes arrive in random pieces. With cut_by_credit the money ends somewhere on the way, if the
-// engine says enough.
+// The bytes arrive in random pieces. With cut_by_credit the credit is exhausted at a random point,
+// if the output is long enough.
 Generation Translate(Random& random, const EngineBytes& engine, inference::v1::RequestKind kind,
                      int choices, bool cut_by_credit);
 

@@ -1,6 +1,6 @@
-// Random engine answers, put into random bytes of a random dialect, cut anywhere and broken at any
-// place, through the product's readers and each surface: no illegal sequence, nothing lost, nothing
-// doubled, nothing of the engine's own told.
+// Random engine answers, encoded in a random dialect, split and broken at random places, through
+// the product's readers and each surface: no illegal sequence, no loss, no duplicate, no
+// engine-internal text.
 //
 //   translation_fuzz_tests [--runs=N] [--only=SURFACE] [--seed=FIRST]
 //
@@ -25,7 +25,8 @@ std::string Encode(Random& random, gateway::StreamEncoder& encoder, const Genera
   std::string stream;
   const size_t pings = random.Pick<size_t>({0, 0, 20});
   const auto take = [&](std::string& out) {
-    if (!out.empty() && !out.ends_with("\n\n")) wrong.emplace_back("an event leaves in pieces");
+    if (!out.empty() && !out.ends_with("\n\n"))
+      wrong.emplace_back("an event was written in pieces");
     stream += out;
     out.clear();
   };
@@ -139,7 +140,7 @@ int Main(int argc, char** argv) {
     any = true;
     good = RunSurface(row, asked) && good;
   }
-  if (!any) std::fprintf(stderr, "no surface is called %s\n", asked.only.c_str());
+  if (!any) std::fprintf(stderr, "unknown surface %s\n", asked.only.c_str());
   return good && any ? 0 : 1;
 }
 

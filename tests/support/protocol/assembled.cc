@@ -9,7 +9,7 @@ bool Findings::Expect(bool holds, std::string_view rule) {
   return holds;
 }
 
-// The words are put together only when they are needed: fuzzing checks millions of objects.
+// Messages are built only for violations: fuzzing checks millions of objects.
 bool Findings::Keys(const Json& object, std::string_view what,
                     const std::vector<std::string_view>& required,
                     const std::vector<std::string_view>& optional) {

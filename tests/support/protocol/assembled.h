@@ -1,6 +1,6 @@
-// What a client makes of an answer, whichever protocol it came in, and the list of rules that its
-// bytes broke. Each checker reads the bytes with readers of its own (no code of the product), so
-// that a rule is not checked by the code that should keep it.
+// What a client assembles from an answer of any public protocol, and the rules that its bytes
+// broke. Each checker has its own readers (no code of the product), so that a rule is not checked
+// by the code that implements it.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ struct AssembledCall {
   friend bool operator==(const AssembledCall&, const AssembledCall&) = default;
 };
 
-// All texts are decoded UTF-8; half a surrogate pair counts as U+FFFD.
+// All texts are decoded UTF-8; a lone surrogate counts as U+FFFD.
 struct AssembledChoice {
   std::string text;
   std::string reasoning;
   std::string refusal;
   std::vector<AssembledCall> calls;
-  // As the protocol words it: finish_reason, stop_reason, or for responses "completed",
+  // In the protocol's terms: finish_reason, stop_reason, or for responses "completed",
   // "max_output_tokens" or "content_filter".
   std::string finish;
   std::string stop_sequence;
@@ -36,7 +36,7 @@ struct AssembledChoice {
   friend bool operator==(const AssembledChoice&, const AssembledChoice&) = default;
 };
 
-// Counted the chat way: the whole prompt, cached parts included.
+// As in chat: the whole prompt, cached parts included.
 struct AssembledUsage {
   int64_t prompt = 0;
   int64_t completion = 0;
@@ -47,7 +47,7 @@ struct AssembledUsage {
 };
 
 enum class Ending {
-  kNone,   // the bytes stop without an end, which is never legal
+  kNone,   // no terminal event, which is never legal
   kWell,   // the protocol's terminal event
   kError,  // an error in the stream
 };
@@ -63,14 +63,14 @@ struct Checked {
   std::vector<std::string> violations;
 };
 
-// Collects violations with the place they stand at.
+// Collects violations with their position.
 class Findings {
  public:
   explicit Findings(std::vector<std::string>& violations) : violations_(violations) {}
   void At(size_t event) { event_ = event; }
-  // Returns whether it holds.
+  // Returns the condition.
   bool Expect(bool holds, std::string_view rule);
-  // The value has exactly the keys in `required`, and perhaps some of `optional`.
+  // The value has exactly the keys in `required`, and any of `optional`.
   bool Keys(const Json& object, std::string_view what,
             const std::vector<std::string_view>& required,
             const std::vector<std::string_view>& optional = {});
@@ -84,11 +84,11 @@ class Findings {
   size_t event_ = 0;
 };
 
-// Reads a stream's frame and hands on its events, each with its place in the findings.
+// Reads a stream's framing and iterates over its events, with their position for violations.
 void ForEachEvent(std::string_view bytes, Checked& checked, Findings& find,
                   const std::function<void(const PublicEvent&)>& event);
 
-// The four values that every chunk of a chat or completion stream repeats, and its body has too.
+// The four members common to every chunk and to the body of chat and completions.
 class ChunkStamp {
  public:
   void Check(const Json& answer, std::string_view object, std::string_view id_prefix,

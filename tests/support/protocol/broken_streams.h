@@ -1,5 +1,5 @@
-// For the checkers' own tests: a legal stream, and what must be found when one of its events is
-// changed, left out or doubled.
+// For tests of the checkers: a legal stream, and the violation that must be found when one of its
+// events is changed, left out or duplicated.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace tollgate::test {
 using Events = std::vector<std::string>;
 
 inline std::string Data(const std::string& json) { return "data: " + json + "\n\n"; }
-// With its type as the event line.
+// An event whose name is its type.
 inline std::string Named(const std::string& json) {
   return "event: " + Json::Parse(json).value_or(Json())["type"].str() + "\n" + Data(json);
 }
@@ -59,7 +59,7 @@ inline std::string Violations(const Checked& checked) {
   return text;
 }
 
-// The legal stream has no violation; each broken one has the one it is there for.
+// The legal stream has no violation; each broken one has the violation in its row.
 inline void ExpectFound(const Events& legal, const std::vector<Broken>& table, const Check& check) {
   EXPECT_EQ(Violations(check(Join(legal))), "");
   for (const Broken& broken : table) {

@@ -5,10 +5,10 @@
 namespace tollgate::test {
 namespace {
 
-// The block that is open.
+// The open block.
 struct Block {
   std::string type;
-  bool signed_off = false;  // its signature has come
+  bool signed_off = false;  // its signature was received
   AssembledCall call;
 };
 
@@ -43,7 +43,7 @@ class MessagesChecker {
   bool started_ = false;
   std::optional<Block> block_;
   int64_t blocks_ = 0;
-  bool said_something_ = false;  // a text block or a call
+  bool has_output_ = false;  // a text block or a call
   bool delta_seen_ = false;
   bool whole_inputs_ = true;  // every call's input is a JSON object
   int64_t input_ = 0, cache_read_ = 0, cache_write_ = 0;
@@ -118,7 +118,7 @@ void MessagesChecker::Message(const Json& message, bool whole) {
   }
 }
 
-// What is there overwrites what was said before (docs/design/wire.md 6.3).
+// Members overwrite those of message_start (docs/design/wire.md 6.3).
 void MessagesChecker::Usage(const Json& usage, bool all) {
   static const std::vector<std::string_view> kInput = {
       "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"};
@@ -150,7 +150,7 @@ void MessagesChecker::Usage(const Json& usage, bool all) {
 
 void MessagesChecker::NoteBlock(const std::string& type) {
   ++blocks_;
-  said_something_ = said_something_ || type == "text" || type == "tool_use";
+  has_output_ = has_output_ || type == "text" || type == "tool_use";
 }
 
 void MessagesChecker::BlockStart(const Json& data) {
@@ -238,14 +238,14 @@ void MessagesChecker::StopReason(const Json& from) {
   const Json& sequence = from["stop_sequence"];
   find_.Expect(sequence.is_null() || sequence.is_string(), "stop_sequence is a string or null");
   find_.Expect((answer().finish == "stop_sequence") == sequence.is_string(),
-               "stop_sequence is told when it is the reason, and only then");
+               "stop_sequence is set when it is the reason, and only then");
   answer().stop_sequence = sequence.str();
   find_.Expect((answer().finish != "tool_use") || !answer().calls.empty(), "tool_use needs a call");
   find_.Expect(answer().finish != "end_turn" || answer().calls.empty(),
                "an answer with calls does not end with end_turn");
-  find_.Expect(answer().finish != "end_turn" || said_something_,
+  find_.Expect(answer().finish != "end_turn" || has_output_,
                "an answer with neither text nor call has an empty text block");
-  // A budget that ends inside a call leaves it unfinished.
+  // max_tokens reached inside a call leaves it unfinished.
   find_.Expect(whole_inputs_ || OneOf(answer().finish, {"max_tokens", "refusal"}),
                "a call's pieces are one JSON object");
 }

@@ -5,7 +5,7 @@
 namespace tollgate::test {
 namespace {
 
-// Blanks outside of strings.
+// White space outside strings.
 bool IsCompact(std::string_view json) {
   bool inside = false;
   for (size_t i = 0; i < json.size(); ++i) {

@@ -1,4 +1,4 @@
-// The frame of the public event streams (docs/design/wire.md 1.1), stricter than what clients
+// The framing of the public event streams (docs/design/wire.md 1.1), stricter than what clients
 // accept: LF only, one `data:` line of compact JSON per event, an `event:` line before it or none,
 // comments between events.
 #pragma once

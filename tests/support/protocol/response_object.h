@@ -1,4 +1,4 @@
-// The response object and its items, as they stand in bodies and in stream events. See
+// The response object and its items, in bodies and in stream events. See
 // docs/design/wire.md 5.2.
 #pragma once
 
@@ -6,11 +6,12 @@
 
 namespace tollgate::test {
 
-// Every key that the public schemas require, of the right type, and what goes with the status.
+// Checks every key that the public schemas require, its type, and the members that depend on
+// status.
 void CheckResponseObject(const Json& response, Findings& find);
-// One item of `output`, whole; adds it to the choice.
+// Checks one complete item of `output` and adds it to the choice.
 void CheckResponseItem(const Json& item, AssembledChoice& choice, Findings& find);
-// The items of a response that has ended.
+// Checks the items of a response that has ended.
 void CheckResponseOutput(const Json& response, AssembledChoice& choice, Findings& find);
 AssembledUsage CheckResponseUsage(const Json& usage, Findings& find);
 // "completed", or why it is incomplete.

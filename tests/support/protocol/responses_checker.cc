@@ -28,7 +28,7 @@ class ResponsesChecker {
     std::string arguments;
     bool arguments_done = false;
   };
-  // The five events of a part, by the kind of part: what they are called and how they count.
+  // The five events of a part, by the kind of part: their names and index members.
   struct PartKind {
     const char* item_type;
     const char* part_type;
@@ -338,7 +338,7 @@ void ResponsesChecker::Terminal(const std::string& type, const Json& data) {
   find_.Expect(output.size() == items_.size(), "output has exactly the announced items");
   for (size_t i = 0; i < items_.size(); ++i) {
     find_.Expect(output[i]["id"].str() == items_[i].id, "output has the items in their order");
-    // What a failure cut off is not done, and stands there as it was.
+    // An item cut off by a failure is not done, and is listed unchanged.
     if (type == "response.failed" && i + 1 == items_.size() && items_[i].done.is_null()) {
       find_.Expect(output[i]["status"].str() == "incomplete", "what was cut off is incomplete");
       continue;

@@ -1,5 +1,5 @@
-// What the tests know of the running Tollgate (facts.h; tollgate-test-cluster prints it) and of the
-// simulated engine behind it.
+// Addresses, keys and models of the running Tollgate (facts.h; tollgate-test-cluster prints them) and
+// access to the simulated engine behind it.
 import assert from "node:assert/strict";
 
 export const facts = JSON.parse(process.env.TOLLGATE_FACTS);
@@ -12,32 +12,32 @@ const engine = `http://127.0.0.1:${facts.engine_port}`;
 export const sim = (script) => `x_sim:${JSON.stringify(script)}`;
 
 let tags = 0;
-// Marks one request, so that the engine can be asked about it.
+// Tags one request, so that it can be looked up at the engine.
 export const newTag = () => `node-${process.pid}-${++tags}`;
 
 export async function engineRequests(tag) {
   return (await (await fetch(`${engine}/sim/requests/${tag}`)).json()).requests;
 }
 
-// The body of the newest request with this tag, as the engine got it.
+// The body of the newest request with this tag, as the engine received it.
 export async function engineBody(tag) {
   const { requests } = await (await fetch(`${engine}/sim/bodies/${tag}`)).json();
   return JSON.parse(requests.at(-1).body);
 }
 
-// Waits until the engine's only request with this tag is as wanted.
+// Waits until the engine's only request with this tag satisfies the predicate.
 export async function untilEngine(tag, wanted) {
   const deadline = Date.now() + 10_000;
   for (;;) {
     const [request, second] = await engineRequests(tag);
-    assert.equal(second, undefined, "the engine was asked twice");
+    assert.equal(second, undefined, "the engine got two requests");
     if (request && wanted(request)) return request;
     assert.ok(Date.now() < deadline, `the engine's request stays ${JSON.stringify(request)}`);
     await new Promise((wake) => setTimeout(wake, 5));
   }
 }
 
-// What the call failed with.
+// The error of a call that must fail.
 export async function failure(promise) {
   try {
     await promise;
@@ -63,11 +63,12 @@ export const citySchema = {
 // Ways in which an engine's stream ends after four tokens.
 export const breaks = [
   { tokens: 20, cut_after_tokens: 4 },
-  { tokens: 20, in_stream_error: "engine's own words", in_stream_error_after: 4 },
+  { tokens: 20, in_stream_error: "engine's own text", in_stream_error_after: 4 },
 ];
 
-// What the gateway answers, and what is asked to get it. A `script` is the engine's: its words stay
-// unheard. `overflow`: agents recognize the message as a prompt that is too long (decision 32).
+// Errors of the gateway, and the request that causes each. A `script` is the engine's: its text must
+// not reach the client. `overflow`: agents recognize the message as a prompt that is too long
+// (decision 32).
 export const refusals = [
   { code: "invalid_api_key", status: 401, key: "sk-tollgate-nonsense" },
   { code: "insufficient_credits", status: 402, key: facts.keys.broke },

@@ -1,7 +1,7 @@
-// Engine streams that are legal and unkind: what an engine says, written down as server-sent events
-// in every way that a reader must cope with.
+// Engine streams that are legal but hostile: one conversation turn, written as server-sent events in
+// every form that a reader must accept.
 
-// A small generator of repeatable random numbers (mulberry32).
+// A small seeded random number generator (mulberry32).
 export function makeRandom(seed) {
   let state = seed >>> 0;
   const next = () => {
@@ -22,7 +22,7 @@ const kPieces = [
 export const randomText = (random, most) =>
   Array.from({ length: 1 + random.below(most) }, () => random.one(kPieces)).join("");
 
-// What the engine says: {reasoning, text, calls}, and how unkindly.
+// The engine's output {reasoning, text, calls}, and how it is written.
 export function randomSpeech(random) {
   const calls = Array.from({ length: random.below(4) }, (_, i) => ({
     id: `call_${i}_${random.below(1e9)}`,
@@ -60,7 +60,7 @@ function deltas(random, speech, reasoningName) {
     ...fragments(random, call.arguments).map((part) => ({ index, function: { arguments: part } })),
   ]);
   const interleaved = random.chance(0.5);
-  let begun = 0; // calls begin in the order of their indexes
+  let begun = 0; // calls start in the order of their indexes
   for (;;) {
     const open = queues.filter((queue, i) => queue.length > 0 && i <= begun);
     if (open.length === 0) break;

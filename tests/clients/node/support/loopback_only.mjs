@@ -1,5 +1,5 @@
 // Loaded before each test file: a connection to anything but this machine fails, so that a client
-// which reports home, or ignores its base URL, is a failed test.
+// which sends telemetry, or ignores its base URL, fails the test.
 import net from "node:net";
 
 const connect = net.Socket.prototype.connect;

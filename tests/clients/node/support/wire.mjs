@@ -1,4 +1,4 @@
-// Raw answers: what is on the wire before any client has looked at it.
+// Raw responses, without a client library.
 import Ajv from "ajv";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -27,8 +27,8 @@ export const post = (path, body, headers = {}) => fetch(root + path, {
   },
 });
 
-// The events of a stream as {event, data}. Framing as docs/design/wire.md 1.1 has it: LF alone, one line
-// of data, each event closed by an empty line.
+// The events of a stream as {event, data}. Framing of docs/design/wire.md 1.1: LF only, one line
+// of data, each event ended by an empty line.
 export async function eventsOf(answer) {
   assert.equal(answer.status, 200);
   assert.match(answer.headers.get("content-type"), /^text\/event-stream/);

@@ -1,49 +1,12 @@
-// The instruments before the measurement.
+// The three load shapes against the simulated engine.
+#include "tests/bench/load.h"
+
 #include <gtest/gtest.h>
 
-#include "tests/bench/answer_reader.h"
-#include "tests/bench/histogram.h"
-#include "tests/bench/load.h"
 #include "tests/support/engine_sim.h"
 
 namespace tollgate::bench {
 namespace {
-
-TEST(HistogramTest, PercentilesAreWithinTwoPercent) {
-  Histogram histogram;
-  for (int64_t i = 1; i <= 100'000; ++i) histogram.Add(i);
-  EXPECT_NEAR(static_cast<double>(histogram.Percentile(0.5)), 50'000, 1000);
-  EXPECT_NEAR(static_cast<double>(histogram.Percentile(0.99)), 99'000, 2000);
-  EXPECT_EQ(histogram.Percentile(1), 100'000);
-  EXPECT_EQ(Histogram().Percentile(0.5), 0);
-}
-
-TEST(AnswerReaderTest, CountsEventsHoweverTheBytesAreCut) {
-  const std::string body[] = {"data: {\"delta\":{\"content\":\"\"}}\n\n",
-                              "data: {\"delta\":{\"content\":\"a\"}}\n\n", "data: [DONE]\n\n"};
-  std::string answer =
-      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
-  for (const std::string& event : body) {
-    char size[16];
-    std::snprintf(size, sizeof size, "%zx\r\n", event.size());
-    answer += size + event + "\r\n";
-  }
-  answer += "0\r\n\r\n";
-  for (size_t step = 1; step < answer.size(); ++step) {
-    LoadReport report;
-    AnswerReader reader;
-    reader.Start(0);
-    auto state = AnswerReader::State::kMore;
-    for (size_t at = 0; at < answer.size(); at += step) {
-      ASSERT_EQ(state, AnswerReader::State::kMore);
-      state = reader.Take(std::string_view(answer).substr(at, step), 1000, true, report);
-    }
-    EXPECT_EQ(state, AnswerReader::State::kDone) << step;
-    EXPECT_EQ(report.events, 3);
-    EXPECT_EQ(report.first_token.count(), 1);
-    EXPECT_TRUE(reader.ok());
-  }
-}
 
 class LoadTest : public ::testing::Test {
  protected:
@@ -73,7 +36,7 @@ TEST_F(LoadTest, ClosedLoopCountsWholeRequests) {
   EXPECT_EQ(report.latency.count(), report.requests);
 }
 
-TEST_F(LoadTest, StreamsSeeThePaceOfTheEngine) {
+TEST_F(LoadTest, StreamGapsMatchThePaceOfTheEngine) {
   options_.mode = Mode::kStreams;
   Ask(R"(,"stream":true,"x_sim":{"tokens":1000})");
   const LoadReport report = RunLoad(options_);
