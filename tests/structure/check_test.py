@@ -224,7 +224,8 @@ class Citations(unittest.TestCase):
     def test_sections_exist(self):
         self.check_all("common/a/a.cc",
                        ["// docs/design/wire.md 2.4", "// docs/design/wire.md 2, 2.4 and 8.",
-                        "// docs/design/wire.md 2-8", "// docs/design/wire.md section 8", "// docs/design/wire.md\n// 2.4", "// docs/design/wire.md",
+                        "// docs/design/wire.md 2-8", "// docs/design/wire.md section 8", "// docs/design/wire.md\n// 2.4",
+                        "// docs/design/wire.md",
                         "// docs/design/ledger.md 1, docs/design/wire.md 8", "// docs/design/performance.md, point 2"],
                        ["// docs/design/wire.md 9", "// docs/design/wire.md 2, 2.5", "// docs/design/wire.md\n// 2.5",
                         "// docs/design/wire.md section 3", "// docs/contract.md 3", "// docs/design/wire.md 2 to 7",
@@ -241,8 +242,8 @@ class Citations(unittest.TestCase):
 
     def test_decisions_exist(self):
         self.check_all("common/a/a.cc", ["// decision 3", "// decisions 1, 2 and 3.", "// decisions 1-3",
-                                         "// Decision 2:", "// decisions 1 to 3;", "// docs/decisions.md 3", "// a decision",
-                                         "// (decision\n// 2)"],
+                                         "// Decision 2:", "// decisions 1 to 3;", "// docs/decisions.md 3",
+                                         "// a decision", "// (decision\n// 2)"],
                        ["// decision 4", "// decisions 1, 4", "// decisions 2 to 5", "// docs/decisions.md 7",
                         "// (decision\n// 9)"])
 
