@@ -23,7 +23,7 @@ enum class ErrorId : uint8_t {
   kNotFound,               // 404 not_found: no such endpoint
   kRateLimited,            // 429 rate_limited
   kTokenLimited,           // 429 token_limited
-  kServerError,            // 500 server_error: our own failure
+  kServerError,            // 500 server_error: our own failure, or the engine answered 500
   kUpstreamError,          // 502 server_error: the engine itself answered 502 or 504, or broke
   kUpstreamUnreachable,    // 502 service_unavailable: the engine could not be reached
   kServiceUnavailable,     // 503 service_unavailable: over capacity, starting, or a service of ours

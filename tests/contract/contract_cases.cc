@@ -263,7 +263,7 @@ std::vector<Case> Engines() {
     const char* param = "";
   };
   const Row rows[] = {
-      {"Engine500", R"({"status":500})", 502, "server_error", "server_error", "?"},
+      {"Engine500", R"({"status":500})", 500, "server_error", "server_error", "?"},
       {"Engine502", R"({"status":502})", 502, "server_error", "server_error", "?"},
       {"Engine504", R"({"status":504})", 502, "server_error", "server_error", "?"},
       {"Engine503", R"({"status":503,"headers":{"Retry-After":"9"}})", 503, "service_unavailable",

@@ -197,7 +197,7 @@ void Engines(const EndpointForm& form, Cases& cases) {
     const char* retry_after = "";
   };
   const Row rows[] = {
-      {"Engine500", "upstream_error", R"({"status":500,$})", "?"},
+      {"Engine500", "server_error", R"({"status":500,$})", "?"},
       // llama.cpp of 2025 put the real status into the body.
       {"Engine500Means400", "bad_request",
        R"({"status":500,"error_body":{"error":{"message":"Zq7EngineWords","code":400}}})"},
@@ -205,7 +205,7 @@ void Engines(const EndpointForm& form, Cases& cases) {
        R"({"status":502,"error_body":{"error":{"message":"Zq7EngineWords","code":400}}})", "?"},
       {"Engine502", "upstream_error", R"({"status":502,$})", "?"},
       {"Engine504", "upstream_error", R"({"status":504,$})", "?"},
-      {"Engine501", "upstream_error", R"({"status":501,$})", "?"},
+      {"Engine501", "server_error", R"({"status":501,$})", "?"},
       {"Engine503", "service_unavailable", R"({"status":503,$})", "?"},
       {"Engine503Wait", "service_unavailable", R"({"status":503,$,"headers":{"Retry-After":"9"}})",
        "9"},
@@ -222,7 +222,7 @@ void Engines(const EndpointForm& form, Cases& cases) {
        "?"},
       {"EngineText503", "service_unavailable",
        R"({"status":503,"error_body":"Zq7EngineWords upstream connect error"})", "?"},
-      {"EngineMisleads", "upstream_error",
+      {"EngineMisleads", "server_error",
        R"({"status":500,"error_body":{"error":{"message":"Zq7EngineWords","type":"authentication_error","code":"invalid_api_key","param":"Zq7EngineWords"}}})",
        "?"},
       {"EngineCutsBeforeItsAnswer", "upstream_unreachable", R"({"cut_before_headers":true})", "?"},
@@ -249,20 +249,28 @@ void Engines(const EndpointForm& form, Cases& cases) {
 // In a stream, before the first token: a JSON error with its status (decision 25).
 void EngineStreams(const EndpointForm& form, Cases& cases) {
   if (!form.generates || !form.streams) return;
-  const std::pair<const char*, const char*> rows[] = {
+  struct Row {
+    const char* name;
+    const char* script;
+    const char* row = "upstream_error";
+  };
+  const Row rows[] = {
       {"StreamGarbage", R"({"raw_chunks":["Zq7EngineWords <<< not an event >>>\n\n"]})"},
       {"StreamBrokenJson", R"({"raw_chunks":["data: {\"Zq7EngineWords\":\n\n"]})"},
       {"StreamHtml", R"({"raw_chunks":["<html>Zq7EngineWords</html>"]})"},
       {"StreamEmpty", R"({"raw_chunks":["data: [DONE]\n\n"]})"},
       {"StreamErrorFirst",
-       R"({"raw_chunks":["data: {\"error\":{\"message\":\"Zq7EngineWords\",\"code\":500}}\n\n","data: [DONE]\n\n"]})"},
+       R"({"raw_chunks":["data: {\"error\":{\"message\":\"Zq7EngineWords\",\"code\":500}}\n\n","data: [DONE]\n\n"]})",
+       "server_error"},
+      {"StreamErrorWithoutStatusFirst",
+       R"({"raw_chunks":["data: {\"error\":{\"message\":\"Zq7EngineWords\"}}\n\n","data: [DONE]\n\n"]})"},
       {"StreamFlatErrorFirst",
-       R"({"raw_chunks":["data: {\"object\":\"error\",\"message\":\"Zq7EngineWords\",\"code\":500}\n\n"]})"},
+       R"({"raw_chunks":["data: {\"object\":\"error\",\"message\":\"Zq7EngineWords\",\"code\":500}\n\n"]})",
+       "server_error"},
       {"StreamCutFirst", R"({"tokens":9,"cut_after_tokens":0})"},
   };
-  for (const auto& [name, script] : rows) {
-    cases.push_back(
-        {.name = name, .row = "upstream_error", .ask = {.script = script}, .retry_after = "?"});
+  for (const auto& [name, script, row] : rows) {
+    cases.push_back({.name = name, .row = row, .ask = {.script = script}, .retry_after = "?"});
   }
 }
 
@@ -315,12 +323,11 @@ std::vector<ErrorCase> ErrorCases(const EndpointForm& form) {
 }
 
 std::string WhyNoCase(const EndpointForm& form, const std::string& row) {
-  if (row == "server_error") return "an internal failure cannot be caused from outside";
   if (row == "request_too_large") return "has a test of its own, with its bytes";
   if (form.generates) return "";
   for (const char* costs :
-       {"insufficient_credits", "token_limited", "upstream_error", "upstream_unreachable",
-        "service_unavailable", "context_length_exceeded"}) {
+       {"insufficient_credits", "token_limited", "server_error", "upstream_error",
+        "upstream_unreachable", "service_unavailable", "context_length_exceeded"}) {
     if (row == costs)
       return "counting costs no credit and no tokens, and estimates where no engine answers";
   }

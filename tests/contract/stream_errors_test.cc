@@ -20,6 +20,7 @@ namespace {
 struct Fault {
   const char* name;
   const char* script;
+  const char* row = "upstream_error";  // of docs/errors.md
 };
 
 // All of them after three tokens.
@@ -27,7 +28,11 @@ constexpr Fault kFaults[] = {
     {"Cut", R"({"text":"one two three four","cut_after_tokens":3})"},
     {"ErrorEvent", R"({"tokens":9,"in_stream_error":"Zq7EngineWords","in_stream_error_after":3})"},
     {"ErrorEventWithCode",
-     R"({"tokens":9,"in_stream_error":{"message":"Zq7EngineWords","type":"Zq7EngineWords","code":503},"in_stream_error_after":3})"},
+     R"({"tokens":9,"in_stream_error":{"message":"Zq7EngineWords","type":"Zq7EngineWords","code":503},"in_stream_error_after":3})",
+     "service_unavailable"},
+    {"ErrorEventWithCode500",
+     R"({"tokens":9,"in_stream_error":{"message":"Zq7EngineWords","type":"Zq7EngineWords","code":500},"in_stream_error_after":3})",
+     "server_error"},
     {"CutInReasoning", R"({"reasoning_tokens":9,"cut_after_tokens":3})"},
     {"CutInToolCall",
      R"({"tool_calls":[{"name":"look","arguments":{"place":"a b c d e f g h"}}],"cut_after_tokens":3})"},
@@ -91,8 +96,7 @@ TEST_P(StreamErrorTest, EndsWithTheErrorEventOfTheFamily) {
 TEST_P(StreamErrorTest, IsAnErrorStatusWithoutStreaming) {
   const HttpResponse answer =
       Http(target().port, "POST", form().path, headers(), form().Body({.script = script()}));
-  const PublishedError& row =
-      PublishedErrors().at(answer.status == 503 ? "service_unavailable" : "upstream_error");
+  const PublishedError& row = PublishedErrors().at(std::get<2>(GetParam()).row);
   EXPECT_EQ(answer.status, row.status) << answer.body;
   EXPECT_EQ(answer.header("content-type"), "application/json");
   const Json error = answer.json()["error"];

@@ -105,6 +105,7 @@ int64_t RetryAfterMs(std::string_view header, int64_t fallback_ms) {
   return std::clamp<int64_t>(seconds, 1, kMaxRetryAfterMs / 1000) * 1000;
 }
 
+// status 0: unknown.
 EngineFailure ByStatus(int status, std::string_view retry_after, std::string internal) {
   EngineFailure failure;
   switch (status) {
@@ -139,8 +140,10 @@ EngineFailure ByStatus(int status, std::string_view retry_after, std::string int
         "this model.",
         std::move(internal));
   }
-  failure = Make(ErrorId::kUpstreamError, "The model failed to answer. Please retry.",
-                 std::move(internal));
+  // 502 and 504 come from a proxy in front of the engine, other 5xx from the engine itself.
+  const bool internal_error = status >= 500 && status != 502 && status != 504;
+  failure = Make(internal_error ? ErrorId::kServerError : ErrorId::kUpstreamError,
+                 "The model failed to answer. Please retry.", std::move(internal));
   failure.try_elsewhere = true;
   failure.engine_down = status == 502 || status == 504;
   return failure;
@@ -206,7 +209,7 @@ EngineFailure ClassifyAnswer(int status, std::string_view body, std::string_view
 }
 
 EngineFailure ClassifyInStream(const json::Value& object, int64_t window) {
-  return Classify(object, TextOf(object), 0, StatusInside(object, 500), "", window);
+  return Classify(object, TextOf(object), 0, StatusInside(object, 0), "", window);
 }
 
 bool IsErrorObject(const json::Value& object) {

@@ -19,7 +19,8 @@ TEST(EngineError, MapsByStatusAsInTheTable) {
       {400, ErrorId::kBadRequest},          {422, ErrorId::kBadRequest},
       {401, ErrorId::kUpstreamUnreachable}, {403, ErrorId::kUpstreamUnreachable},
       {404, ErrorId::kUpstreamUnreachable}, {429, ErrorId::kRateLimited},
-      {500, ErrorId::kUpstreamError},       {501, ErrorId::kUpstreamError},
+      {500, ErrorId::kServerError},         {501, ErrorId::kServerError},
+      {505, ErrorId::kServerError},         {599, ErrorId::kServerError},
       {502, ErrorId::kUpstreamError},       {503, ErrorId::kServiceUnavailable},
       {504, ErrorId::kUpstreamError},       {418, ErrorId::kBadRequest}};
   for (const auto& [status, id] : rows) {
@@ -73,7 +74,7 @@ TEST(EngineError, StructuredFieldsGiveNumbers) {
   EXPECT_EQ(Answer(400, R"({"error":{"param":"input_tokens","message":"x"}})").id,
             ErrorId::kContextLengthExceeded);
   EXPECT_EQ(Answer(500, R"({"error":{"param":"input_tokens","message":"x"}})").id,
-            ErrorId::kUpstreamError);
+            ErrorId::kServerError);
 }
 
 TEST(EngineError, AnOverflowTellsItsNumbersAlsoInAStream) {
@@ -106,7 +107,25 @@ TEST(EngineError, EnginesThatHideTheRealStatus) {
               ErrorId::kUpstreamError);
   }
   EXPECT_EQ(Answer(424, R"({"error":"x","error_type":"overloaded"})").id, ErrorId::kRateLimited);
-  EXPECT_EQ(Answer(424, R"({"error":"x","error_type":"generation"})").id, ErrorId::kUpstreamError);
+  EXPECT_EQ(Answer(424, R"({"error":"x","error_type":"generation"})").id, ErrorId::kServerError);
+}
+
+TEST(EngineError, AnErrorInTheStreamIsMappedByItsStatusIfKnown) {
+  const std::pair<const char*, ErrorId> rows[] = {
+      {R"({"error":{"message":"x","code":500}})", ErrorId::kServerError},
+      {R"({"object":"error","message":"x","code":500})", ErrorId::kServerError},
+      {R"({"error":{"message":"x","code":501}})", ErrorId::kServerError},
+      {R"({"error":{"message":"x","code":502}})", ErrorId::kUpstreamError},
+      {R"({"error":{"message":"x","code":504}})", ErrorId::kUpstreamError},
+      {R"({"error":{"message":"x","code":503}})", ErrorId::kServiceUnavailable},
+      {R"({"error":{"message":"x","code":400}})", ErrorId::kBadRequest},
+      {R"({"error":{"message":"x"}})", ErrorId::kUpstreamError},
+      {R"({"error":"x","error_type":"generation"})", ErrorId::kUpstreamError}};
+  for (const auto& [body, id] : rows) {
+    const auto document = json::Document::ParseView(body);
+    ASSERT_TRUE(document.ok()) << body;
+    EXPECT_EQ(ClassifyInStream(document->root(), 8192).error.id, id) << body;
+  }
 }
 
 TEST(EngineError, OnlyTheEnginesOwnFailuresAreTriedElsewhere) {

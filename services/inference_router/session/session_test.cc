@@ -100,8 +100,8 @@ TEST_F(SessionTest, ALedgerThatIsAwayIsReplacedByTheOutbox) {
 
 TEST_F(SessionTest, EngineErrorsBeforeOutputCostNothing) {
   const std::pair<int, const char*> rows[] = {
-      {400, "bad_request"},    {404, "upstream_unreachable"}, {429, "rate_limited"},
-      {500, "upstream_error"}, {502, "upstream_error"},       {503, "service_unavailable"},
+      {400, "bad_request"},   {404, "upstream_unreachable"}, {429, "rate_limited"},
+      {500, "server_error"},  {502, "upstream_error"},       {503, "service_unavailable"},
       {504, "upstream_error"}};
   for (const auto& [status, name] : rows) {
     ledger_.ops.clear();

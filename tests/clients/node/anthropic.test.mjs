@@ -218,6 +218,7 @@ for (const name of ["anthropic0", "anthropic1"]) {
         403: [Anthropic.PermissionDeniedError, "permission_error"],
         404: [Anthropic.NotFoundError, "not_found_error"],
         429: [Anthropic.RateLimitError, "rate_limit_error"],
+        500: [Anthropic.InternalServerError, "api_error"],
         502: [Anthropic.InternalServerError, "api_error"],
         503: [Anthropic.ServiceUnavailableError ?? Anthropic.InternalServerError,
           "overloaded_error"],

@@ -180,7 +180,8 @@ for (const name of ["openai6", "openai7"]) {
       const kinds = {
         400: OpenAI.BadRequestError, 401: OpenAI.AuthenticationError, 402: OpenAI.APIError,
         403: OpenAI.PermissionDeniedError, 404: OpenAI.NotFoundError, 429: OpenAI.RateLimitError,
-        502: OpenAI.InternalServerError, 503: OpenAI.InternalServerError,
+        500: OpenAI.InternalServerError, 502: OpenAI.InternalServerError,
+        503: OpenAI.InternalServerError,
       };
       for (const row of refusals) {
         for (const stream of [false, true]) {

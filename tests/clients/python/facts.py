@@ -70,6 +70,7 @@ REFUSALS = [
     (503, "model_unavailable", "good", "sim/suspended", 100, {}),
     (400, "context_length_exceeded", "good", MODEL, 131_072, {}),
     (429, "rate_limited", "good", MODEL, 100, {"status": 429}),
+    (500, "server_error", "good", MODEL, 100, {"status": 500}),
     (502, "server_error", "good", MODEL, 100, {"status": 502}),
     (503, "service_unavailable", "good", MODEL, 100, {"status": 503}),
 ]

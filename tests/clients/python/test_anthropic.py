@@ -8,7 +8,8 @@ WEATHER = {"name": "get_weather", "description": "weather", "input_schema": CITY
 CLASSES = {
     400: anthropic.BadRequestError, 401: anthropic.AuthenticationError, 402: anthropic.APIStatusError,
     403: anthropic.PermissionDeniedError, 404: anthropic.NotFoundError, 429: anthropic.RateLimitError,
-    502: anthropic.InternalServerError, 503: anthropic.InternalServerError,
+    500: anthropic.InternalServerError, 502: anthropic.InternalServerError,
+    503: anthropic.InternalServerError,
 }
 
 

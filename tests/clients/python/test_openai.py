@@ -28,7 +28,8 @@ def ask(content, **more):
 CLASSES = {
     400: openai.BadRequestError, 401: openai.AuthenticationError, 402: openai.APIStatusError,
     403: openai.PermissionDeniedError, 404: openai.NotFoundError, 429: openai.RateLimitError,
-    502: openai.InternalServerError, 503: openai.InternalServerError,
+    500: openai.InternalServerError, 502: openai.InternalServerError,
+    503: openai.InternalServerError,
 }
 
 

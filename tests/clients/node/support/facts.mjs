@@ -83,6 +83,7 @@ export const refusals = [
       "The input (140000 tokens) is longer than the model's context length (131072 tokens).",
   } }, overflow: true },
   { code: "rate_limited", status: 429, script: { status: 429 } },
+  { code: "server_error", status: 500, script: { status: 500 } },
   { code: "server_error", status: 502, script: { status: 502 } },
   { code: "service_unavailable", status: 503, script: { status: 503 } },
 ].map((row) => ({ key: facts.keys.good, model, maxTokens: 100, script: {}, ...row }));
