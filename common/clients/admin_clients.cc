@@ -11,7 +11,7 @@ namespace {
 namespace av = auth::v1;
 namespace bv = billing::v1;
 
-// Milliseconds. Admin calls are made by people, who repeat them by hand.
+// Milliseconds. Admin calls are interactive: long deadline, no retries.
 constexpr int64_t kTimeout = 10'000;
 // Reads every entry of the ledger.
 constexpr int64_t kVerifyLedgerTimeout = 300'000;

@@ -24,7 +24,7 @@ using catalog::v1::WatchCatalogResponse;
 // Milliseconds.
 constexpr int64_t kVerifyTimeout = 2'000;
 constexpr int64_t kVerifyAttemptTimeout = 1'000;
-// The key stream pings each second; auth that says nothing for so long is taken for lost.
+// Auth pings the key stream every second; without a message for this long the stream is lost.
 constexpr int64_t kKeysSilence = 4'000;
 
 template <typename Request, typename Message>
@@ -43,7 +43,7 @@ class AuthClientImpl : public AuthClient {
       : loop_(loop), stub_(AuthService::NewStub(channel)) {}
 
   Task<Result<VerifyKeyResponse>> VerifyKey(VerifyKeyRequest request) override {
-    // The client object may go while a call runs; the stub must not.
+    // The client may be destroyed while a call runs; the stub must stay alive.
     auto stub = stub_;
     Loop& loop = loop_;
     int64_t deadline_us = SystemClock::Get().MonotonicUs() + kVerifyTimeout * 1000;
@@ -51,7 +51,7 @@ class AuthClientImpl : public AuthClient {
                                      &AuthService::StubInterface::async_interface::VerifyKey,
                                      request, kVerifyAttemptTimeout);
     if (first.ok() || first.error().id != ErrorId::kServiceUnavailable) co_return first;
-    // Long enough for a lost connection to be made anew.
+    // Long enough to reconnect.
     co_await loop.Sleep(150);
     int64_t left_ms = (deadline_us - SystemClock::Get().MonotonicUs()) / 1000;
     co_return co_await rpc::Unary(loop, stub->async(),
@@ -60,7 +60,7 @@ class AuthClientImpl : public AuthClient {
   }
 
   std::unique_ptr<Subscription> WatchKeys(WatchHandler<WatchKeysResponse> handler) override {
-    // A new stream goes on behind the last version that came.
+    // A reopened stream continues after the last version received.
     auto version = std::make_shared<int64_t>(0);
     rpc::WatchOptions<WatchKeysRequest, WatchKeysResponse> options;
     options.open = [stub = stub_](grpc::ClientContext* context, const WatchKeysRequest* request,

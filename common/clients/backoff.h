@@ -1,4 +1,4 @@
-// Waiting between attempts of one call.
+// Delays between the attempts of one call.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace tollgate {
 
-// First at least half of first_ms, then about twice as long each time, up to max_ms; each with full
-// jitter over its upper half, so that callers that failed together do not come back together.
+// Exponential back-off from first_ms up to max_ms. Each delay is random between half of its nominal
+// value and the whole, so that callers that failed together do not retry together.
 class Backoff {
  public:
   Backoff(int64_t first_ms, int64_t max_ms) : next_ms_(first_ms), max_ms_(max_ms) {}

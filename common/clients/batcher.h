@@ -1,5 +1,6 @@
-// Calls of one loop to one service that wait share a message. A lone call leaves at the end of the
-// turn it was made in; while batches are under way, later calls gather and travel together.
+// Batches the calls of one loop to one service: waiting calls share a message. A call is sent at
+// the end of the loop's turn; while the maximum number of batches is in flight, further calls wait
+// and form the next batch.
 #pragma once
 
 #include <algorithm>
@@ -17,30 +18,31 @@
 
 namespace tollgate {
 
-// Lives on one loop, held by shared_ptr: batches under way keep it.
+// Lives on one loop, held by shared_ptr: batches in flight keep it alive.
 template <typename Item, typename Reply>
 class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
  public:
-  // Sends one batch; as many replies as items, in their order.
+  // Sends one batch; returns one reply per item, in order.
   using Send =
       std::function<Task<Result<std::vector<Reply>>>(std::vector<Item> items, int64_t timeout_ms)>;
   static constexpr size_t kMaxItems = 256;
-  // More than one, so that a slow batch does not hold up everybody; few, so that calls gather at
+  // More than one, so that a slow batch does not block all calls; few, so that batches grow under
   // load.
   static constexpr int kMaxInFlight = 2;
-  // Within the process a message costs nothing, and the service gathers by itself.
+  // In process a message is cheap, and the service does its own batching.
   static constexpr int kMaxInFlightDirect = 64;
-  // Calls that may wait; more are refused at once.
+  // Further calls are refused at once.
   static constexpr size_t kMaxWaiting = 16'384;
 
   Batcher(Loop& loop, Send send, int max_in_flight = kMaxInFlight)
       : loop_(loop), send_(std::move(send)), max_in_flight_(max_in_flight) {}
 
-  // The reply to one item, or why there is none. The time-out starts when its batch leaves; a batch
-  // leaves with the shortest time-out of its items.
+  // Returns the reply to one item. The timeout starts when its batch is sent; a batch has the
+  // shortest timeout of its items.
   Task<Result<Reply>> Call(Item item, int64_t timeout_ms) {
     if (waiting_.size() >= kMaxWaiting) {
-      co_return FailWith(ErrorId::kServiceUnavailable, "", "too many calls wait for one service");
+      co_return FailWith(ErrorId::kServiceUnavailable, "",
+                         "too many calls are waiting for one service");
     }
     auto self = this->shared_from_this();
     auto call = std::make_shared<Pending>(loop_, std::move(item), timeout_ms);
@@ -89,8 +91,7 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
     Result<std::vector<Reply>> replies = co_await self->send_(std::move(items), timeout_ms);
     --self->in_flight_;
     if (replies.ok() && replies->size() != batch.size()) {
-      replies =
-          FailWith(ErrorId::kServerError, "", "a batch came back with another count of results");
+      replies = FailWith(ErrorId::kServerError, "", "a batch returned a wrong number of results");
     }
     for (size_t i = 0; i < batch.size(); ++i) {
       if (replies.ok()) {

@@ -34,11 +34,11 @@ using MeteringAsync = MeteringService::StubInterface::async_interface;
 constexpr int64_t kAuthorizeTimeout = 2'000;
 constexpr int64_t kAuthorizeAttemptTimeout = 1'000;
 constexpr int64_t kVoidAttemptTimeout = 2'000;
-// By then the hold has expired by itself.
+// By then the hold has expired.
 constexpr int64_t kVoidPatience = 90'000;
 constexpr int64_t kUsageTimeout = 5'000;
 
-// Moves the results of a batch out of its response.
+// Moves the results out of the response to a batch.
 template <typename Response, typename Reply>
 Result<std::vector<Reply>> TakeResults(Result<Response> response) {
   if (!response.ok()) return Fail{std::move(response).error()};
@@ -47,7 +47,7 @@ Result<std::vector<Reply>> TakeResults(Result<Response> response) {
                             std::make_move_iterator(results.end()));
 }
 
-// One batch of items as one message, and its results.
+// Sends one batch of items as one message; returns its results.
 template <typename Request, typename Response, typename Item, typename Reply>
 Task<Result<std::vector<Reply>>> SendBatch(
     Transport<Request, Response> transport,
@@ -99,7 +99,7 @@ class BillingClientImpl : public BillingClient {
   }
 
  private:
-  // The same id each time: an answer that was lost is given again, nothing is held twice.
+  // Idempotent by the item's id: a retry returns the lost answer and holds nothing twice.
   static Task<Result<AuthorizeResult>> AuthorizeWithRetries(Loop& loop,
                                                             std::shared_ptr<Authorizes> authorizes,
                                                             AuthorizeItem item) {

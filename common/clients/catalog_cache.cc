@@ -30,7 +30,7 @@ bool WriteAll(int file, std::string_view bytes) {
   return true;
 }
 
-void Keep(const CatalogCache& cache, const catalog::v1::Snapshot& snapshot) {
+void Store(const CatalogCache& cache, const catalog::v1::Snapshot& snapshot) {
   Result<void> stored;
   if (cache.with_engines) {
     stored = StoreCatalog(cache.file, snapshot);
@@ -39,20 +39,20 @@ void Keep(const CatalogCache& cache, const catalog::v1::Snapshot& snapshot) {
     plain.clear_pools();
     stored = StoreCatalog(cache.file, plain);
   }
-  if (!stored) log::Warn("catalog not kept on disk", {{"reason", stored.error().ToString()}});
+  if (!stored) log::Warn("catalog not cached on disk", {{"reason", stored.error().ToString()}});
 }
 
 }  // namespace
 
 Result<void> StoreCatalog(const std::string& file, const catalog::v1::Snapshot& snapshot) {
   const std::string content = snapshot.SerializeAsString();
-  // Two processes that share a file by mistake do not write into each other's.
+  // Processes that share a file by mistake do not share the temporary file.
   const std::string temporary = file + "." + std::to_string(::getpid()) + ".tmp";
   std::error_code ignored;
   const auto folder = std::filesystem::path(file).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
   const int out = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (out < 0) return Internal("can not write " + temporary + ": " + std::strerror(errno));
+  if (out < 0) return Internal("cannot write " + temporary + ": " + std::strerror(errno));
   const bool written = WriteAll(out, kMagic) && WriteAll(out, Sha256(content)) &&
                        WriteAll(out, content) && ::fdatasync(out) == 0;
   const int reason = errno;
@@ -60,7 +60,7 @@ Result<void> StoreCatalog(const std::string& file, const catalog::v1::Snapshot& 
   if (!written || std::rename(temporary.c_str(), file.c_str()) != 0) {
     const int why = written ? errno : reason;
     ::unlink(temporary.c_str());
-    return Internal("can not write " + file + ": " + std::strerror(why));
+    return Internal("cannot write " + file + ": " + std::strerror(why));
   }
   return {};
 }
@@ -74,7 +74,7 @@ std::optional<catalog::v1::Snapshot> LoadCatalog(const std::string& file) {
   if (!bytes.starts_with(kMagic) || bytes.size() < head ||
       Sha256(std::string_view(bytes).substr(head)) != bytes.substr(kMagic.size(), kDigestBytes) ||
       !snapshot.ParseFromString(bytes.substr(head))) {
-    log::Warn("the catalog kept on disk is damaged and not used", {{"file", file}});
+    log::Warn("the cached catalog is damaged; ignoring it", {{"file", file}});
     return std::nullopt;
   }
   return snapshot;
@@ -85,7 +85,7 @@ std::unique_ptr<Subscription> WatchCatalogCached(
     WatchHandler<catalog::v1::WatchCatalogResponse> handler) {
   if (cache.file.empty()) return client.WatchCatalog(std::move(handler));
   if (auto kept = LoadCatalog(cache.file)) {
-    log::Info("catalog from disk until the service is heard of",
+    log::Info("using the cached catalog until the service is reachable",
               {{"file", cache.file}, {"version", kept->version()}});
     catalog::v1::WatchCatalogResponse message;
     *message.mutable_snapshot() = std::move(*kept);
@@ -93,12 +93,12 @@ std::unique_ptr<Subscription> WatchCatalogCached(
   }
   handler.on_message = [cache = std::move(cache), on_message = std::move(handler.on_message)](
                            catalog::v1::WatchCatalogResponse message) {
-    // Written after it acts; changes are rare, so the loop may wait for the disk.
+    // Written after the handler has run. Changes are rare, so blocking the loop is acceptable.
     const bool has_snapshot = message.has_snapshot();
     const catalog::v1::Snapshot snapshot =
         has_snapshot ? message.snapshot() : catalog::v1::Snapshot();
     on_message(std::move(message));
-    if (has_snapshot) Keep(cache, snapshot);
+    if (has_snapshot) Store(cache, snapshot);
   };
   return client.WatchCatalog(std::move(handler));
 }

@@ -1,6 +1,5 @@
-// The catalog's stream with a memory: the last good snapshot is kept on disk, so that a process
-// that starts while the catalog is away serves what it served before (reliability.md section 2).
-// It has no expiry.
+// The catalog's stream with an on-disk cache of the last snapshot: a process that starts while the
+// catalog is unreachable serves from the cache (reliability.md section 2). It does not expire.
 #pragma once
 
 #include <memory>
@@ -12,23 +11,22 @@
 namespace tollgate {
 
 struct CatalogCache {
-  // Empty: nothing is kept.
+  // Empty: no cache.
   std::string file;
-  // Whether the engines, with their keys, are written too: only where they are used.
+  // Whether engines with their API keys are written, too. Only for processes that call engines.
   bool with_engines = false;
 };
 
-// As CatalogClient::WatchCatalog. What the file holds comes first, before this returns; each
-// snapshot that is pushed is written. A file that can not be read or written is logged and no
-// obstacle.
+// Like CatalogClient::WatchCatalog, but delivers the cached snapshot first, before this returns,
+// and writes each received snapshot to the file. Failures to read or write the file are logged
+// only.
 std::unique_ptr<Subscription> WatchCatalogCached(
     CatalogClient& client, CatalogCache cache,
     WatchHandler<catalog::v1::WatchCatalogResponse> handler);
 
-// The file alone. Written to a temporary file that then takes its place: a reader, and a crash,
-// find the old or the new one whole. Readable by its owner only.
+// Writes the file atomically (temporary file and rename), with permissions for its owner only.
 Result<void> StoreCatalog(const std::string& file, const catalog::v1::Snapshot& snapshot);
-// None when there is no file, or not a whole one.
+// Empty if the file is missing or damaged.
 std::optional<catalog::v1::Snapshot> LoadCatalog(const std::string& file);
 
 }  // namespace tollgate

@@ -11,7 +11,7 @@ namespace {
 
 using Message = catalog::v1::WatchCatalogResponse;
 
-// Hands the handler out to the test, which plays the service.
+// Exposes the handler, so that the test can send messages.
 class FakeCatalog : public CatalogClient {
  public:
   std::unique_ptr<Subscription> WatchCatalog(WatchHandler<Message> with) override {
@@ -38,12 +38,13 @@ class CatalogCacheTest : public ::testing::Test {
   }
   ~CatalogCacheTest() override { std::filesystem::remove_all(folder_); }
 
-  // A start of the process: what it gets from the disk alone.
+  // Starts the process; received_ then holds the cached snapshot, if any.
   void Start(bool with_engines = false) {
-    got_.clear();
+    received_.clear();
     subscription_ = WatchCatalogCached(
         client_, {.file = file_, .with_engines = with_engines},
-        {[this](Message message) { got_.push_back(std::move(*message.mutable_snapshot())); }, {}});
+        {[this](Message message) { received_.push_back(std::move(*message.mutable_snapshot())); },
+         {}});
   }
   std::string Bytes() const {
     std::ifstream in(file_, std::ios::binary);
@@ -52,42 +53,42 @@ class CatalogCacheTest : public ::testing::Test {
 
   FakeCatalog client_;
   std::string folder_, file_;
-  std::vector<catalog::v1::Snapshot> got_;
+  std::vector<catalog::v1::Snapshot> received_;
   std::unique_ptr<Subscription> subscription_;
 };
 
-TEST_F(CatalogCacheTest, TheLastSnapshotComesFirstAtTheNextStart) {
+TEST_F(CatalogCacheTest, TheLastSnapshotIsDeliveredFirstAtTheNextStart) {
   Start();
-  EXPECT_TRUE(got_.empty());
+  EXPECT_TRUE(received_.empty());
   client_.handler.on_message(Catalog(7));
   client_.handler.on_message(Catalog(8));
-  client_.handler.on_message(Message());  // says nothing, so nothing is forgotten
-  EXPECT_EQ(got_.size(), 3u);
+  client_.handler.on_message(Message());  // without a snapshot: the cache stays
+  EXPECT_EQ(received_.size(), 3u);
   Start();
-  ASSERT_EQ(got_.size(), 1u);
-  EXPECT_EQ(got_[0].version(), 8);
-  EXPECT_EQ(got_[0].models(0).id(), "a/b");
-  // The service's own word replaces it.
+  ASSERT_EQ(received_.size(), 1u);
+  EXPECT_EQ(received_[0].version(), 8);
+  EXPECT_EQ(received_[0].models(0).id(), "a/b");
+  // A received snapshot replaces it.
   client_.handler.on_message(Catalog(9));
-  EXPECT_EQ(got_.back().version(), 9);
+  EXPECT_EQ(received_.back().version(), 9);
 }
 
-TEST_F(CatalogCacheTest, EnginesAreKeptOnlyWhereTheyAreUsed) {
+TEST_F(CatalogCacheTest, EnginesAreCachedOnlyIfRequested) {
   Start();
   client_.handler.on_message(Catalog(7));
-  EXPECT_EQ(got_[0].pools_size(), 1);
+  EXPECT_EQ(received_[0].pools_size(), 1);
   EXPECT_EQ(Bytes().find("engine-secret"), std::string::npos);
   Start(true);
   client_.handler.on_message(Catalog(7));
   Start(true);
-  ASSERT_EQ(got_.size(), 1u);
-  EXPECT_EQ(got_[0].pools(0).engines(0).api_key(), "engine-secret");
+  ASSERT_EQ(received_.size(), 1u);
+  EXPECT_EQ(received_[0].pools(0).engines(0).api_key(), "engine-secret");
   struct stat info{};
   ASSERT_EQ(stat(file_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
-TEST_F(CatalogCacheTest, ADamagedFileIsNoCatalog) {
+TEST_F(CatalogCacheTest, ADamagedFileIsIgnored) {
   Start();
   client_.handler.on_message(Catalog(7));
   const std::string good = Bytes();
@@ -102,12 +103,12 @@ TEST_F(CatalogCacheTest, ADamagedFileIsNoCatalog) {
     EXPECT_FALSE(LoadCatalog(file_)) << bad.size();
   }
   Start();
-  EXPECT_TRUE(got_.empty());
+  EXPECT_TRUE(received_.empty());
   client_.handler.on_message(Catalog(8));
   EXPECT_EQ(LoadCatalog(file_)->version(), 8);
 }
 
-TEST_F(CatalogCacheTest, LeavesNothingBesideTheFile) {
+TEST_F(CatalogCacheTest, LeavesNoTemporaryFile) {
   Start();
   client_.handler.on_message(Catalog(7));
   int files = 0;
@@ -118,20 +119,20 @@ TEST_F(CatalogCacheTest, LeavesNothingBesideTheFile) {
   EXPECT_EQ(files, 1);
 }
 
-TEST_F(CatalogCacheTest, AFolderThatCanNotBeWrittenIsNoObstacle) {
+TEST_F(CatalogCacheTest, AnUnwritableFolderIsNotAnError) {
   file_ = "/proc/no-such-folder/catalog";
   Start();
   client_.handler.on_message(Catalog(7));
-  ASSERT_EQ(got_.size(), 1u);
-  EXPECT_FALSE(StoreCatalog(file_, got_[0]).ok());
+  ASSERT_EQ(received_.size(), 1u);
+  EXPECT_FALSE(StoreCatalog(file_, received_[0]).ok());
 }
 
-TEST_F(CatalogCacheTest, WithoutAFileNothingIsKept) {
+TEST_F(CatalogCacheTest, WithoutAFileNothingIsCached) {
   file_.clear();
   Start();
   client_.handler.on_message(Catalog(7));
   Start();
-  EXPECT_TRUE(got_.empty());
+  EXPECT_TRUE(received_.empty());
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
-// Every call between our processes: one interface per service. An instance belongs to one loop (its
-// methods are called there and complete there); calls of one loop to one service that wait share a
-// message. Errors are catalog rows: an unreachable service is kServiceUnavailable, never anything
-// that blames the caller. Deadlines and retries are the client's; retried calls are idempotent by
-// id.
+// The interfaces of all internal services, one per service. An instance belongs to one loop: its
+// methods are called and complete there. Waiting calls to one service are batched. Errors are rows
+// of the catalog; an unreachable service is kServiceUnavailable, never an error of the end client.
+// Deadlines and retries are up to the implementation; retried calls are idempotent by id.
 #pragma once
 
 #include <cstdint>
@@ -41,11 +40,11 @@ class RateLimitClient {
  public:
   virtual ~RateLimitClient() = default;
   virtual Task<Result<ratelimit::v1::AcquireResult>> Acquire(ratelimit::v1::AcquireItem item) = 0;
-  // Ends when the limiter has applied it. Tried a few times; a lost release is repaired by the
-  // lease's time-out.
+  // Returns when the limiter has applied it, or after a few attempts; a lost release is made up for
+  // by the expiry of the lease.
   virtual Task<void> Release(ratelimit::v1::ReleaseItem item) = 0;
   virtual void Renew(std::vector<std::string> lease_ids) = 0;
-  // What the given limits have left, without taking anything.
+  // Reads what is left of the given limits.
   virtual Task<Result<ratelimit::v1::PeekResponse>> Peek(ratelimit::v1::PeekRequest request) = 0;
 };
 
@@ -53,7 +52,7 @@ class BillingClient {
  public:
   virtual ~BillingClient() = default;
   virtual Task<Result<billing::v1::AuthorizeResult>> Authorize(billing::v1::AuthorizeItem item) = 0;
-  // Sent in the background and retried until it is answered or the hold has expired anyway.
+  // Sent in the background, and retried until it is answered or the hold has expired.
   virtual void Void(billing::v1::VoidItem item) = 0;
   virtual Task<Result<billing::v1::GetUsageResponse>> GetUsage(
       billing::v1::GetUsageRequest request) = 0;
@@ -62,13 +61,12 @@ class BillingClient {
 class MeteringClient {
  public:
   virtual ~MeteringClient() = default;
-  // One attempt within the deadline; the caller decides about retries (its outbox keeps what is
-  // lost).
+  // One attempt within the deadline; the caller retries (see the router's outbox).
   virtual Task<Result<billing::v1::MeterResult>> Meter(billing::v1::MeterOp op,
                                                        int64_t timeout_ms) = 0;
 };
 
-// What people and scripts may do to keys and workspaces: the dashboard.
+// Administration of keys and workspaces, for the dashboard.
 class AuthAdminClient {
  public:
   virtual ~AuthAdminClient() = default;
@@ -85,7 +83,7 @@ class AuthAdminClient {
       auth::v1::ListAuditEventsRequest request) = 0;
 };
 
-// What people and scripts may do to credit and caps: the dashboard.
+// Administration of credit and caps, for the dashboard.
 class BillingAdminClient {
  public:
   virtual ~BillingAdminClient() = default;
@@ -100,27 +98,27 @@ class BillingAdminClient {
       billing::v1::VerifyLedgerRequest request) = 0;
 };
 
-// One running generation, seen from the gateway. Lives on one loop. Destroying it cancels.
+// The gateway's handle of one running generation. Lives on one loop. Destroying it cancels.
 class Generation {
  public:
   virtual ~Generation() = default;
-  // All events that have arrived since the last call, at least one; waits when there is none. After
-  // the End event, or after an error, there are no more. An error means that the link broke: the
-  // router settles what was produced by itself. Taking events grants the router new credit.
+  // Returns all events received since the last call, at least one; waits if there is none. After
+  // End or an error there are no more. An error means that the link was lost; the router settles
+  // what was produced. Taking events grants the router new credit.
   virtual Task<Result<std::vector<inference::v1::Event>>> Next() = 0;
-  // Aborts the engine; no more events come. The router settles what was produced.
+  // Aborts the engine; no more events follow. The router settles what was produced.
   virtual void Cancel() = 0;
-  // Whether the request may have reached a router: if not, the caller must void the hold.
+  // Whether the request may have reached a router. If not, the caller must void the hold.
   virtual bool sent() const = 0;
 };
 
 class InferenceClient {
  public:
   virtual ~InferenceClient() = default;
-  // Picks a connected router (round-robin) and starts. With no router reachable the generation's
-  // first Next() fails with kServiceUnavailable and sent() is false.
+  // Starts on a connected router (round-robin). If none is reachable, the first Next() fails with
+  // kServiceUnavailable and sent() is false.
   virtual std::unique_ptr<Generation> Start(inference::v1::GenerateRequest request) = 0;
-  // Asks one connected router. Not retried: who asks has an estimate.
+  // Sent to one connected router. Not retried, since the caller has an estimate.
   virtual Task<Result<inference::v1::CountTokensResponse>> CountTokens(
       inference::v1::CountTokensRequest request) = 0;
 };

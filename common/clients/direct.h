@@ -1,7 +1,6 @@
-// What the modules of one process offer each other without gRPC (docs/adr/0006): the same requests
-// and replies, handed over as they are. A module fills in its part when it is made; the client
-// factory uses what is there for targets that name no other place. No module can tell the
-// difference.
+// Direct calls between the modules of one process, without gRPC (docs/adr/0006): the same requests
+// and replies, passed as objects. A module fills in its part in its constructor; the client factory
+// uses it for empty targets. The clients' interfaces are the same either way.
 #pragma once
 
 #include <functional>
@@ -14,7 +13,7 @@
 
 namespace tollgate {
 
-// May be called on any thread and must not block. done is called once, on any thread, possibly
+// May be called on any thread and must not block. `done` is called once, on any thread, possibly
 // before the call returns.
 template <typename Request, typename Response>
 using DirectCall = std::function<void(Request, std::function<void(Result<Response>)> done)>;
@@ -26,9 +25,9 @@ struct DirectServices {
   DirectCall<billing::v1::AuthorizeRequest, billing::v1::AuthorizeResponse> authorize;
   DirectCall<billing::v1::VoidRequest, billing::v1::VoidResponse> void_holds;
   DirectCall<billing::v1::MeterRequest, billing::v1::MeterResponse> meter;
-  // Runs the request on the loop that asks: no event changes threads.
+  // Runs the request on the given loop, the caller's; its events do not change threads.
   std::function<std::unique_ptr<Generation>(Loop&, inference::v1::GenerateRequest)> generate;
-  // On the loop that asks, which is the current one.
+  // Runs on the current loop.
   std::function<Task<Result<inference::v1::CountTokensResponse>>(inference::v1::CountTokensRequest)>
       count_tokens;
 };
@@ -39,7 +38,7 @@ Task<Result<Response>> CallDirect(Loop& loop, DirectCall<Request, Response> call
   struct Pending {
     explicit Pending(Loop& loop) : outside(loop) {}
     std::optional<Result<Response>> result;
-    Waiter* waiter = nullptr;  // loop's thread only; null once the coroutine is gone
+    Waiter* waiter = nullptr;  // on the loop only; null after the coroutine ends
     OutsideWork outside;
   };
   auto pending = std::make_shared<Pending>(loop);
@@ -51,7 +50,7 @@ Task<Result<Response>> CallDirect(Loop& loop, DirectCall<Request, Response> call
   pending->waiter = &waiter;
   std::function<void(Result<Response>)> done = [pending, &loop](Result<Response> result) {
     if (Loop::Current() == &loop && pending->waiter != nullptr && !pending->waiter->suspended()) {
-      pending->result.emplace(std::move(result));  // answered within the call
+      pending->result.emplace(std::move(result));  // answered before the call returned
       return;
     }
     loop.Post([pending, result = std::move(result)]() mutable {

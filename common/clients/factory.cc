@@ -71,7 +71,7 @@ class Factory : public ClientFactory {
   }
 
  private:
-  // A target that names a place is reached over gRPC, "inproc:" too.
+  // Direct calls are for empty targets only; "inproc:" is gRPC.
   const DirectServices* Direct(const std::string& target) const {
     return target.empty() ? &direct_ : nullptr;
   }

@@ -1,5 +1,6 @@
-// Makes the clients of one process. Where each service is comes from the process's TargetsConfig;
-// in the all-in-one every target is the process's own gRPC server, in process.
+// Creates the clients that a module of this process uses, for the targets of its TargetsConfig.
+// Each is a gRPC client, or a direct one for a service in the same process. Modules use this
+// header; make_clients.h is the layer below it.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,7 @@ namespace rpc {
 class ChannelSource;
 }
 
-// Usable from a module's Start on. Thread-safe; what it makes belongs to the loop it is made for.
+// Thread-safe. Usable from a module's Start on. A client belongs to the loop it is created for.
 class ClientFactory {
  public:
   virtual ~ClientFactory() = default;
@@ -31,9 +32,9 @@ class ClientFactory {
   virtual std::unique_ptr<InferenceClient> Inference(Loop& loop) = 0;
 };
 
-// direct is what modules of this process offer: it serves empty targets, as far as it is filled in
-// when a client is made. Both must outlive the factory, and "inproc:" must lead somewhere once the
-// first client is made.
+// direct: the direct services of this process. A client for an empty target uses it if the service
+// is filled in when the client is created. channels and direct must outlive the factory, and the
+// target "inproc:" must be set before the first client is created.
 std::unique_ptr<ClientFactory> MakeClientFactory(const config::v1::TargetsConfig& targets,
                                                  rpc::ChannelSource& channels,
                                                  const DirectServices& direct);

@@ -32,30 +32,30 @@ using inference::v1::LinkResponse;
 
 constexpr int64_t kReconnectMs = 100;
 constexpr int64_t kStartWaitMs = 1'000;
-// Two engines may be asked within it.
+// Long enough for two engines.
 constexpr int64_t kCountTimeoutMs = 8'000;
 
-// What gRPC's threads tell the loop.
+// From gRPC's threads to the loop.
 struct Signal {
   enum Kind { kConnected, kMessage, kWritten, kReadEnded, kDone } kind;
   std::unique_ptr<LinkResponse> message;
   grpc::Status status;
 };
 
-// The gRPC side of one connection attempt. Its callbacks only put signals into the loop's inbox.
+// The gRPC side of one connection attempt. Its callbacks only put signals into the inbox.
 class Reactor : public grpc::ClientBidiReactor<LinkRequest, LinkResponse> {
  public:
   Reactor(grpc::ChannelInterface* channel, std::shared_ptr<Inbox<Signal>> inbox)
       : inbox_(std::move(inbox)) {
     InferenceService::Stub stub(std::shared_ptr<grpc::ChannelInterface>(channel, [](auto*) {}));
     stub.async()->Link(&context_, this);
-    AddHold();  // writes are started from the loop, outside of reactions
+    AddHold();  // the loop starts writes outside of gRPC's callbacks
     message_ = std::make_unique<LinkResponse>();
     StartRead(message_.get());
     StartCall();
   }
 
-  // The loop's thread, or none at all: one write at a time, none after Release.
+  // On the loop, or after it has stopped. One write at a time, none after Release.
   void Write(const LinkRequest* request) { StartWrite(request); }
   void Release() {
     if (!released_) RemoveHold();
@@ -79,7 +79,7 @@ class Reactor : public grpc::ClientBidiReactor<LinkRequest, LinkResponse> {
     StartRead(message_.get());
   }
   void OnWriteDone(bool ok) override {
-    if (ok) inbox_->Put({Signal::kWritten, nullptr, {}});  // a failed write ends the read as well
+    if (ok) inbox_->Put({Signal::kWritten, nullptr, {}});  // a failed write also ends the read
   }
   void OnDone(const grpc::Status& status) override {
     inbox_->Put({Signal::kDone, nullptr, status});
@@ -99,35 +99,35 @@ class Reactor : public grpc::ClientBidiReactor<LinkRequest, LinkResponse> {
 
 class LinkClient;
 
-// One request as its link sees it. Shared by the Generation and the tables of the client.
+// One request. Shared by its Generation and the client.
 struct Stream {
   explicit Stream(Loop& loop) : arrived(loop) {}
   uint64_t id = 0;
-  class Link* link = nullptr;  // null: waiting for one, or over
+  class Link* link = nullptr;  // null before it is sent and after it is over
   GenerateRequest request;     // until it is sent
   std::vector<Event> events;
   int64_t ungranted_bytes = 0;
   bool sent = false;
-  bool over = false;  // End has come, or the link broke, or it was cancelled
+  bool over = false;  // End received, link broken, or cancelled
   std::optional<Error> error;
   Notify arrived;
 };
 using StreamPtr = std::shared_ptr<Stream>;
 
-// One router target: its current connection, what waits to be written, and the running requests.
+// One router target: its current connection, the write queue, and the running requests.
 class Link {
  public:
   Link(Loop& loop, std::shared_ptr<grpc::Channel> channel, std::function<void()> on_connected)
       : loop_(loop), channel_(std::move(channel)), on_connected_(std::move(on_connected)) {}
 
-  // When no callback of the loop can run: the loop's own thread, or a stopped loop.
+  // On the loop, or after it has stopped.
   ~Link() {
     *alive_ = false;
     Disconnect();
   }
 
-  // Whether it can take a request.
-  bool open() const { return connected_ && !stopping_; }
+  // Whether it accepts requests.
+  bool open() const { return connected_ && !draining_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
 
   void Connect() {
@@ -186,22 +186,22 @@ class Link {
           Flush();
           break;
         case Signal::kReadEnded:
-          Broken();
+          FailStreams();
           reactor_->Release();
           break;
         case Signal::kDone:
-          Broken();
+          FailStreams();
           Reconnect(signal.status);
-          return;  // the inbox that these signals came from is gone
+          return;  // the inbox of these signals is closed
       }
     }
   }
 
   void Deliver(LinkResponse& message) {
     for (auto& frame : *message.mutable_frames()) {
-      if (frame.stream_id() == 0) stopping_ = true;
+      if (frame.stream_id() == 0) draining_ = true;
       auto found = streams_.find(frame.stream_id());
-      if (found == streams_.end()) continue;  // cancelled; its last events were under way
+      if (found == streams_.end()) continue;  // cancelled; its last events were in flight
       Stream& stream = *found->second;
       if (frame.event().has_end()) {
         stream.over = true;
@@ -214,12 +214,12 @@ class Link {
     }
   }
 
-  // Every running request learns that its link is gone; the router settles what it produced.
-  void Broken() {
+  // Fails every running request; the router settles what they produced.
+  void FailStreams() {
     connected_ = false;
     for (const LinkRequestFrame& frame : queue_.waiting()) {
       auto found = streams_.find(frame.stream_id());
-      // Never written: the router does not know it, so its money must be given back from here.
+      // Never written: the router does not know the request, so the gateway must void its hold.
       if (frame.has_start() && found != streams_.end()) found->second->sent = false;
     }
     queue_.Clear();
@@ -230,7 +230,7 @@ class Link {
       stream->link = nullptr;
       stream->error = Error{.id = ErrorId::kServiceUnavailable,
                             .retry_after_ms = 1'000,
-                            .internal = "the link to the inference router broke"};
+                            .internal = "the link to the inference router was lost"};
       stream->arrived.NotifyAll();
     }
   }
@@ -245,8 +245,8 @@ class Link {
 
   void Disconnect() {
     connected_ = false;
-    stopping_ = false;
-    queue_.Written();  // or never
+    draining_ = false;
+    queue_.Written();  // no write is pending on the next connection
     if (!reactor_) return;
     inbox_->Close();
     reactor_->Cancel();
@@ -264,22 +264,23 @@ class Link {
   LinkQueue<LinkRequest, LinkRequestFrame> queue_;
   std::unordered_map<uint64_t, StreamPtr> streams_;
   bool connected_ = false;
-  bool stopping_ = false;  // the router takes no new requests; those that run go on
+  bool draining_ = false;  // the router refuses new requests; running ones continue
   bool flush_planned_ = false;
 };
 
-// What the caller holds.
+// The caller's handle of one request.
 class LinkGeneration : public Generation {
  public:
   LinkGeneration(StreamPtr stream) : stream_(std::move(stream)) {}
   ~LinkGeneration() override { Cancel(); }
 
   Task<Result<std::vector<Event>>> Next() override {
-    StreamPtr stream = stream_;  // survives this object while it waits
+    StreamPtr stream = stream_;  // this object may be destroyed while it waits
     while (stream->events.empty()) {
       if (stream->error) co_return Fail{*stream->error};
       if (stream->over) {
-        co_return FailWith(ErrorId::kServerError, "", "Next after the end of a generation");
+        co_return FailWith(ErrorId::kServerError, "",
+                           "Next was called after the end of a generation");
       }
       co_await stream->arrived.Wait();
     }

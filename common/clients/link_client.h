@@ -1,5 +1,5 @@
-// The gateway's half of the shared token stream: one long-lived Link per router target and loop,
-// which carries the events of all requests that run between the two (performance.md, point 2).
+// Client of the shared token stream: one long-lived Link per router target and loop carries the
+// events of all requests between the two (performance.md, point 2).
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@ class Channel;
 
 namespace tollgate {
 
-// One channel per router target. Links connect at once and reconnect by themselves. Made and
-// destroyed on any thread, but destroyed only when no Generation of it is left.
+// One channel per router target. Links connect at once and reconnect automatically. May be created
+// and destroyed on any thread, but must outlive its Generations.
 std::unique_ptr<InferenceClient> MakeLinkClient(
     Loop& loop, std::vector<std::shared_ptr<grpc::Channel>> routers);
 

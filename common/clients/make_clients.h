@@ -1,6 +1,6 @@
-// The clients of one service each, from a channel: for the factory, for tests and for programs that
-// talk to one service only. Each lives on the given loop. direct is what the process offers itself
-// instead of the channel, or null.
+// Creates one client of one service from a channel: for ClientFactory (factory.h), for tests and
+// for tools that use one service. The client lives on the given loop. direct: the direct services
+// of the process, used instead of the channel; may be null.
 #pragma once
 
 #include <memory>

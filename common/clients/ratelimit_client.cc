@@ -23,8 +23,7 @@ using ratelimit::v1::RenewRequest;
 using Async = RateLimitService::StubInterface::async_interface;
 using StubPtr = std::shared_ptr<RateLimitService::Stub>;
 
-// Milliseconds. A caller falls back to its local share when Acquire takes longer (reliability.md
-// 2).
+// Milliseconds. If Acquire takes longer, the caller uses its local limits (reliability.md 2).
 constexpr int64_t kAcquireTimeout = 500;
 constexpr int64_t kReleaseTimeout = 2'000;
 constexpr int kReleaseAttempts = 4;
@@ -59,7 +58,7 @@ class RateLimitClientImpl : public RateLimitClient {
     return acquires_->Call(std::move(item), kAcquireTimeout);
   }
   Task<void> Release(ReleaseItem item) override {
-    return SendUntilHeard(loop_, releases_, std::move(item));
+    return ReleaseWithRetries(loop_, releases_, std::move(item));
   }
   void Renew(std::vector<std::string> lease_ids) override {
     if (!lease_ids.empty()) loop_.Spawn(SendRenew(loop_, stub_, std::move(lease_ids)));
@@ -92,8 +91,9 @@ class RateLimitClientImpl : public RateLimitClient {
     co_return std::vector<Done>(count);
   }
 
-  static Task<void> SendUntilHeard(Loop& loop, std::shared_ptr<Batcher<ReleaseItem, Done>> releases,
-                                   ReleaseItem item) {
+  static Task<void> ReleaseWithRetries(Loop& loop,
+                                       std::shared_ptr<Batcher<ReleaseItem, Done>> releases,
+                                       ReleaseItem item) {
     Backoff backoff(100, 2'000);
     for (int attempt = 1;; ++attempt) {
       auto done = co_await releases->Call(item, kReleaseTimeout);
@@ -102,7 +102,7 @@ class RateLimitClientImpl : public RateLimitClient {
     }
   }
 
-  // The next renewal repairs a lost one.
+  // The next renewal makes up for a lost one.
   static Task<void> SendRenew(Loop& loop, StubPtr stub, std::vector<std::string> lease_ids) {
     RenewRequest request;
     for (std::string& id : lease_ids) request.add_lease_ids(std::move(id));

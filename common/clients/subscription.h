@@ -1,4 +1,4 @@
-// A server stream that is kept open: it reconnects by itself with back-off until it is destroyed.
+// A server stream that stays open: it reconnects with back-off until it is destroyed.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,7 @@
 
 namespace tollgate {
 
-// Destroying it ends the stream; no callback runs afterwards if destroyed on the loop it reports
-// to.
+// Destroying it ends the stream. If destroyed on the loop of its callbacks, none runs afterwards.
 class Subscription {
  public:
   virtual ~Subscription() = default;
@@ -19,7 +18,7 @@ template <typename Message>
 struct WatchHandler {
   // Each message, in order, on the client's loop.
   std::function<void(Message)> on_message;
-  // The stream broke; a new one is being opened.
+  // The stream was lost; it is being reopened.
   std::function<void(const Error&)> on_lost;
 };
 

@@ -1,4 +1,4 @@
-// How a client's messages get to their service: a gRPC call, or a direct one within the process.
+// How a client reaches its service: by a gRPC call, or by a direct call within the process.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ Transport<Request, Response> Over(Loop& loop, std::shared_ptr<Stub> stub,
   };
 }
 
-// Within the process. The service itself answers in time.
+// Within the process; has no timeout, since the service answers in bounded time.
 template <typename Request, typename Response>
 Transport<Request, Response> Over(Loop& loop, DirectCall<Request, Response> call) {
   return [&loop, call = std::move(call)](Request request, int64_t) {

@@ -1,4 +1,4 @@
-// Hands messages from gRPC's threads to a loop: in order, with one Post for all that wait, so that
+// Passes messages from gRPC's threads to a loop, in order. All waiting messages share one Post, so
 // a burst costs one wake-up.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace tollgate {
 template <typename Item>
 class Inbox : public std::enable_shared_from_this<Inbox<Item>> {
  public:
-  // take runs on the loop with everything that has come, in order; never again after Close.
+  // `take` runs on the loop with all waiting messages, in order; never after Close.
   using Take = std::function<void(std::vector<Item>)>;
 
   Inbox(Loop& loop, Take take) : loop_(loop), take_(std::move(take)) {}
@@ -25,12 +25,12 @@ class Inbox : public std::enable_shared_from_this<Inbox<Item>> {
     {
       std::lock_guard lock(mutex_);
       items_.push_back(std::move(item));
-      if (items_.size() > 1) return;  // the Post of the first one is under way
+      if (items_.size() > 1) return;  // the first one has been posted
     }
     loop_.Post([self = this->shared_from_this()] { self->Deliver(); });
   }
 
-  // The loop's thread, or once the loop has stopped.
+  // On the loop, or after it has stopped.
   void Close() { take_ = nullptr; }
 
  private:
@@ -40,7 +40,7 @@ class Inbox : public std::enable_shared_from_this<Inbox<Item>> {
       std::lock_guard lock(mutex_);
       items.swap(items_);
     }
-    Take take = take_;  // Close may be called from within
+    Take take = take_;  // `take` may call Close
     if (take) take(std::move(items));
   }
 

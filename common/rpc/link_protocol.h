@@ -1,17 +1,16 @@
-// What both ends of the shared token stream (InferenceService.Link) agree on.
+// Constants shared by client and server of the token stream (InferenceService.Link).
 #pragma once
 
 #include <cstdint>
 
 namespace tollgate {
 
-// What a router's End says in `internal` when it has not taken a request at all: nothing will be
-// settled, so for the gateway the request counts as not sent. In a frame of stream 0 it tells that
-// the router is stopping: no more requests, please.
+// `internal` of the End of a request that the router refused because it is draining. The router
+// does not settle it, so the gateway treats the request as not sent. In a frame of stream 0 it asks
+// the gateway to send no more requests on the link.
 inline constexpr char kLinkRefusal[] = "the inference router is stopping";
 
-// Bytes of events that a router may send ahead of its receiver, per request. Both halves start with
-// it.
+// Initial credit per request: bytes of events that a router may send ahead of the receiver.
 inline constexpr int64_t kLinkWindowBytes = 256 * 1024;
 
 }  // namespace tollgate

@@ -1,5 +1,5 @@
-// What waits to be written on one side of a link: frames of all its requests, gathered into
-// messages of which one at a time is with gRPC.
+// The write queue of one side of a link: batches the frames of all its requests into messages. gRPC
+// writes one message at a time.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ class LinkQueue {
     return frame;
   }
 
-  // The next message to write; null while one is being written, or when nothing waits. Stays
-  // untouched until Written.
+  // The next message to write; null while one is being written or if no frame waits. Not changed
+  // before Written is called.
   const Message* Next() {
     if (writing_ || frames_.empty()) return nullptr;
     message_.Clear();
@@ -34,12 +34,12 @@ class LinkQueue {
   void Written() { writing_ = false; }
   bool writing() const { return writing_; }
 
-  // Not yet in a message.
+  // Frames not yet in a message.
   const std::deque<Frame>& waiting() const { return frames_; }
   void Clear() { frames_.clear(); }
 
  private:
-  // One message is closed when it has grown to this size; what waits goes into the next.
+  // A message gets no more frames once it has this size.
   static constexpr size_t kMessageBytes = 1024 * 1024;
 
   std::deque<Frame> frames_;

@@ -1,4 +1,4 @@
-// Coalescing and retries: what shares a message, what leaves at once, what is tried again.
+// Retries of the billing client.
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -6,9 +6,7 @@
 
 #include <atomic>
 
-#include "common/clients/batcher.h"
 #include "common/clients/factory.h"
-#include "common/clients/make_clients.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/server.h"
 #include "common/runtime/testing/run_coro.h"
@@ -20,100 +18,9 @@ namespace {
 
 using testing::RunTask;
 
-// A service that answers when it is told to.
-struct Gate {
-  explicit Gate(Loop& loop) : opened(loop) {}
-  std::vector<size_t> batches;
-  Event opened;
-  std::optional<Error> failure;
-  bool lose_one = false;
-};
-using IntBatcher = Batcher<int, int>;
-
-Task<Result<std::vector<int>>> Answer(Gate& gate, std::vector<int> items) {
-  gate.batches.push_back(items.size());
-  co_await gate.opened.Wait();
-  if (gate.failure) co_return Fail{*gate.failure};
-  for (int& item : items) item *= 2;
-  if (gate.lose_one) items.pop_back();
-  co_return items;
-}
-
-std::shared_ptr<IntBatcher> MakeBatcher(Loop& loop, Gate& gate) {
-  return std::make_shared<IntBatcher>(
-      loop, [&gate](std::vector<int> items, int64_t) { return Answer(gate, std::move(items)); });
-}
-
-Task<void> CallOne(std::shared_ptr<IntBatcher> batcher, int item, int& right, int& failed) {
-  auto reply = co_await batcher->Call(item, 1'000);
-  if (!reply.ok()) {
-    ++failed;
-  } else if (*reply == item * 2) {
-    ++right;
-  }
-}
-
-TEST(Batcher, CallsThatWaitTravelTogetherAndGetTheirOwnReplies) {
-  RunTask([](Loop& loop) -> Task<int> {
-    Gate gate(loop);
-    auto batcher = MakeBatcher(loop, gate);
-    int right = 0;
-    int failed = 0;
-    // Each alone in its turn: they leave at once, as far as batches may be under way.
-    for (int i = 0; i < 2; ++i) {
-      loop.Spawn(CallOne(batcher, i, right, failed));
-      co_await loop.Sleep(0);
-    }
-    EXPECT_EQ(gate.batches, (std::vector<size_t>{1, 1}));
-    for (int i = 0; i < 600; ++i) loop.Spawn(CallOne(batcher, i, right, failed));
-    co_await loop.Sleep(0);
-    EXPECT_EQ(gate.batches.size(), 2u);
-    gate.opened.Set();
-    while (right + failed < 602) co_await loop.Sleep(0);
-    EXPECT_EQ(right, 602);
-    EXPECT_EQ(gate.batches, (std::vector<size_t>{1, 1, 256, 256, 88}));
-    co_return 0;
-  });
-}
-
-TEST(Batcher, CallsOfOneTurnShareAMessage) {
-  RunTask([](Loop& loop) -> Task<int> {
-    Gate gate(loop);
-    gate.opened.Set();
-    auto batcher = MakeBatcher(loop, gate);
-    int right = 0;
-    int failed = 0;
-    for (int i = 0; i < 10; ++i) loop.Spawn(CallOne(batcher, i, right, failed));
-    while (right + failed < 10) co_await loop.Sleep(0);
-    EXPECT_EQ(gate.batches, (std::vector<size_t>{10}));
-    co_return 0;
-  });
-}
-
-TEST(Batcher, AFailedBatchFailsEachOfItsCalls) {
-  RunTask([](Loop& loop) -> Task<int> {
-    Gate gate(loop);
-    gate.opened.Set();
-    gate.failure = Error{.id = ErrorId::kServiceUnavailable};
-    auto batcher = MakeBatcher(loop, gate);
-    int right = 0;
-    int failed = 0;
-    for (int i = 0; i < 3; ++i) loop.Spawn(CallOne(batcher, i, right, failed));
-    while (right + failed < 3) co_await loop.Sleep(0);
-    EXPECT_EQ(failed, 3);
-    // Replies that can not be told apart are worth nothing.
-    gate.failure.reset();
-    gate.lose_one = true;
-    for (int i = 0; i < 3; ++i) loop.Spawn(CallOne(batcher, i, right, failed));
-    while (right + failed < 6) co_await loop.Sleep(0);
-    EXPECT_EQ(failed, 6);
-    co_return 0;
-  });
-}
-
 namespace bv = billing::v1;
 
-// Fails the first calls, then grants.
+// Fails the first calls, then grants all.
 class FlakyBilling : public bv::BillingService::CallbackService {
  public:
   grpc::ServerUnaryReactor* Authorize(grpc::CallbackServerContext* context,
@@ -178,7 +85,7 @@ class BillingClientTest : public ::testing::Test {
   std::unique_ptr<ClientFactory> factory_;
 };
 
-TEST_F(BillingClientTest, AuthorizeIsTriedAgainWhenTheServiceIsAway) {
+TEST_F(BillingClientTest, AuthorizeIsRetriedIfTheServiceIsUnavailable) {
   billing_.failures = 3;
   auto result = Authorize();
   ASSERT_TRUE(result.ok());
@@ -186,7 +93,7 @@ TEST_F(BillingClientTest, AuthorizeIsTriedAgainWhenTheServiceIsAway) {
   EXPECT_EQ(billing_.authorizes, 4);
 }
 
-TEST_F(BillingClientTest, ARefusalIsNotTriedAgain) {
+TEST_F(BillingClientTest, ARefusalIsNotRetried) {
   billing_.refuse = true;
   auto result = Authorize();
   ASSERT_FALSE(result.ok());
@@ -203,7 +110,7 @@ TEST_F(BillingClientTest, AuthorizeGivesUpWithinTwoSeconds) {
   EXPECT_LE(billing_.authorizes, 50);
 }
 
-TEST_F(BillingClientTest, AVoidIsRetriedInTheBackgroundEvenAfterItsClientHasGone) {
+TEST_F(BillingClientTest, AVoidIsRetriedInTheBackgroundAfterItsClientIsDestroyed) {
   billing_.failures = 2;
   RunTask([&](Loop& loop) -> Task<int> {
     auto client = factory_->Billing(loop);
