@@ -34,6 +34,7 @@ void Dispatch(RequestContext& context) {
   request.set_choices(canonical.choices);
   request.set_samples(canonical.samples);
   request.set_prompt_tokens_estimate(context.bounds.prompt_estimate);
+  request.set_prompt_media_parts(static_cast<int32_t>(canonical.prompt.media_parts));
   inference::v1::Hold& hold = *request.mutable_hold();
   hold.set_authorized_nano_usd(context.granted.authorized_nano_usd());
   hold.set_slice_nano_usd(context.granted.slice_nano_usd());

@@ -58,6 +58,21 @@ TEST_F(Pipeline, AnswersInOneBody) {
   ExpectNoLeases();
 }
 
+TEST_F(Pipeline, SendsTheNumberOfMediaPartsToTheRouter) {
+  rig.snapshot.mutable_models(0)->add_capabilities(catalog::v1::CAPABILITY_VISION);
+  rig.snapshot.mutable_models(0)->set_context_window(100'000);
+  rig.Publish();
+  const std::string image = R"({"type":"image_url","image_url":{"url":"data:x"}})";
+  const std::pair<std::string, int> rows[] = {{R"("\"image_url\"")", 0},
+                                              {"[" + image + "," + image + "]", 2}};
+  for (const auto& [content, media] : rows) {
+    Say({Started(), Text("ok"), Finish(), End(1, 1)});
+    const std::string messages = R"([{"role":"user","content":)" + content + "}]";
+    EXPECT_EQ(Send(R"({"model":"ns/model","messages":)" + messages + "}")->status, 200);
+    EXPECT_EQ(rig.inference->started.back().prompt_media_parts(), media);
+  }
+}
+
 TEST_F(Pipeline, TellsTheRateLimitsWithEveryAnswer) {  // wire.md 1.2
   auto& limits = *rig.limiter->answer;
   limits.mutable_requests()->set_limit(100);
