@@ -7,16 +7,16 @@ namespace tollgate::inference_router {
 namespace {
 
 constexpr int64_t kTimeoutMs = 3'000;
-constexpr size_t kMaxAnswer = 32 << 20;
-// After so long an engine may have been replaced by one with a tokenizer.
-constexpr int64_t kRememberUs = 5 * 60 * 1'000'000LL;
-constexpr size_t kMostRemembered = 1'000;
-// On one loop.
-constexpr int kMostAtOnce = 16;
-// A tokenizer takes them one by one.
-constexpr size_t kMostPrompts = 16;
+constexpr size_t kMaxResponse = 32 << 20;
+// How long to remember that an engine has no tokenizer; it may be replaced by one that has.
+constexpr int64_t kNoTokenizerUs = 5 * 60 * 1'000'000LL;
+constexpr size_t kMaxRemembered = 1'000;
+// Per loop.
+constexpr int kMaxConcurrent = 16;
+// Each prompt of a completion is one call.
+constexpr size_t kMaxPrompts = 16;
 
-std::string NameOf(const EngineState& engine, const std::string& engine_model) {
+std::string KeyOf(const EngineState& engine, const std::string& engine_model) {
   return engine.id() + '\n' + engine_model;
 }
 
@@ -41,107 +41,111 @@ Task<inference::v1::CountTokensResponse> TokenCounter::Count(
   if (job.engine_model.empty()) job.engine_model = job.request.model();
   if (completion) {
     std::optional<Prompts> prompts = ReadPrompts(job.request.members_json());
-    if (!prompts || prompts->texts.size() > kMostPrompts) co_return not_counted;
+    if (!prompts || prompts->texts.size() > kMaxPrompts) co_return not_counted;
     job.prompts = *std::move(prompts);
   }
-  while (running_ >= kMostAtOnce) {
-    if (!co_await free_.WaitFor(kTimeoutMs)) co_return not_counted;
+  while (running_ >= kMaxConcurrent) {
+    if (!co_await slot_free_.WaitFor(kTimeoutMs)) co_return not_counted;
   }
   ++running_;
-  auto response = co_await CountAtEngines(*route, job);
+  auto response = co_await CountOnEngines(*route, job);
   --running_;
-  free_.NotifyOne();
+  slot_free_.NotifyOne();
   co_return response;
 }
 
-Task<inference::v1::CountTokensResponse> TokenCounter::CountAtEngines(const Route& route,
+Task<inference::v1::CountTokensResponse> TokenCounter::CountOnEngines(const Route& route,
                                                                       const Job& job) {
   inference::v1::CountTokensResponse response;
   EnginePointer tried;
   for (int tries = 0; tries < 2;) {
-    const EnginePointer engine = Choose(route, job, tried.get());
+    const EnginePointer engine = Select(route, job, tried.get());
     if (engine == nullptr) break;
-    const Told told = co_await Ask(job, *engine);
-    if (told.kind == Told::kCounted) {
+    const EngineCount count = co_await CountOn(job, *engine);
+    if (count.kind == EngineCount::kCounted) {
       response.set_counted(true);
-      response.set_prompt_tokens(told.tokens);
+      response.set_prompt_tokens(count.tokens);
     }
-    if (told.kind == Told::kNoTokenizer) {
-      Remember(*engine, job.engine_model);
-      continue;  // it is not chosen again, and was no failure
+    if (count.kind == EngineCount::kNoTokenizer) {
+      RememberNoTokenizer(*engine, job.engine_model);
+      continue;  // it is not selected again; does not count as a failure
     }
-    if (told.kind != Told::kFailed) break;
+    if (count.kind != EngineCount::kFailed) break;
     tried = engine;
     ++tries;
   }
   co_return response;
 }
 
-EnginePointer TokenCounter::Choose(const Route& route, const Job& job, const EngineState* but) {
+EnginePointer TokenCounter::Select(const Route& route, const Job& job,
+                                   const EngineState* excluded) {
   const int64_t now_us = clock_.MonotonicUs();
-  ++turn_;
+  ++rotation_;
   for (size_t i = 0; i < route.engines.size(); ++i) {
-    const EnginePointer& engine = route.engines[(i + turn_) % route.engines.size()];
-    if (engine.get() != but && MayTokenize(engine->engine().kind()) && engine->Available(now_us) &&
-        !KnownWithout(*engine, job.engine_model)) {
+    const EnginePointer& engine = route.engines[(i + rotation_) % route.engines.size()];
+    if (engine.get() != excluded && MayTokenize(engine->engine().kind()) &&
+        engine->Available(now_us) && !LacksTokenizer(*engine, job.engine_model)) {
       return engine;
     }
   }
   return nullptr;
 }
 
-bool TokenCounter::KnownWithout(const EngineState& engine, const std::string& engine_model) const {
-  const auto found = without_until_us_.find(NameOf(engine, engine_model));
-  return found != without_until_us_.end() && clock_.MonotonicUs() < found->second;
+bool TokenCounter::LacksTokenizer(const EngineState& engine,
+                                  const std::string& engine_model) const {
+  const auto found = no_tokenizer_until_us_.find(KeyOf(engine, engine_model));
+  return found != no_tokenizer_until_us_.end() && clock_.MonotonicUs() < found->second;
 }
 
-void TokenCounter::Remember(const EngineState& engine, const std::string& engine_model) {
-  if (without_until_us_.size() >= kMostRemembered) without_until_us_.clear();
-  without_until_us_[NameOf(engine, engine_model)] = clock_.MonotonicUs() + kRememberUs;
+void TokenCounter::RememberNoTokenizer(const EngineState& engine, const std::string& engine_model) {
+  if (no_tokenizer_until_us_.size() >= kMaxRemembered) no_tokenizer_until_us_.clear();
+  no_tokenizer_until_us_[KeyOf(engine, engine_model)] = clock_.MonotonicUs() + kNoTokenizerUs;
 }
 
-Task<TokenCounter::Told> TokenCounter::Ask(const Job& job, EngineState& engine) {
+Task<TokenCounter::EngineCount> TokenCounter::CountOn(const Job& job, EngineState& engine) {
   if (job.request.kind() == inference::v1::REQUEST_KIND_CHAT) {
-    co_return co_await AskChat(job, engine);
+    co_return co_await CountChat(job, engine);
   }
-  co_return co_await AskPrompts(job, engine);
+  co_return co_await CountPrompts(job, engine);
 }
 
-Task<TokenCounter::Told> TokenCounter::AskChat(const Job& job, EngineState& engine) {
+Task<TokenCounter::EngineCount> TokenCounter::CountChat(const Job& job, EngineState& engine) {
   const catalog::v1::EngineKind kind = engine.engine().kind();
-  Told told =
+  EngineCount count =
       co_await Post(job, engine, ChatCall(kind, job.engine_model, job.request.members_json()));
-  if (told.kind != Told::kCounted) co_return told;
+  if (count.kind != EngineCount::kCounted) co_return count;
   if (NeedsTemplateFirst(kind)) {
-    const std::optional<std::string> prompt = ReadTemplated(told.body);
-    if (!prompt) co_return Told{Told::kFailed};
-    co_return co_await AskPrompt(job, engine, *prompt);
+    const std::optional<std::string> prompt = ReadTemplated(count.body);
+    if (!prompt) co_return EngineCount{EngineCount::kFailed};
+    co_return co_await CountPrompt(job, engine, *prompt);
   }
-  const std::optional<int64_t> tokens = ReadCount(kind, told.body);
-  co_return tokens ? Told{Told::kCounted, *tokens} : Told{Told::kFailed};
+  const std::optional<int64_t> tokens = ReadCount(kind, count.body);
+  co_return tokens ? EngineCount{EngineCount::kCounted, *tokens}
+                   : EngineCount{EngineCount::kFailed};
 }
 
-Task<TokenCounter::Told> TokenCounter::AskPrompts(const Job& job, EngineState& engine) {
-  Told sum{Told::kCounted, job.prompts.tokens};
+Task<TokenCounter::EngineCount> TokenCounter::CountPrompts(const Job& job, EngineState& engine) {
+  EngineCount sum{EngineCount::kCounted, job.prompts.tokens};
   for (const std::string& text : job.prompts.texts) {
-    Told told = co_await AskPrompt(job, engine, text);
-    if (told.kind != Told::kCounted) co_return told;
-    sum.tokens += told.tokens;
+    EngineCount count = co_await CountPrompt(job, engine, text);
+    if (count.kind != EngineCount::kCounted) co_return count;
+    sum.tokens += count.tokens;
   }
   co_return sum;
 }
 
-Task<TokenCounter::Told> TokenCounter::AskPrompt(const Job& job, EngineState& engine,
-                                                 const std::string& prompt_json) {
+Task<TokenCounter::EngineCount> TokenCounter::CountPrompt(const Job& job, EngineState& engine,
+                                                          const std::string& prompt_json) {
   const catalog::v1::EngineKind kind = engine.engine().kind();
-  Told told = co_await Post(job, engine, PromptCall(kind, job.engine_model, prompt_json));
-  if (told.kind != Told::kCounted) co_return told;
-  const std::optional<int64_t> tokens = ReadCount(kind, told.body);
-  co_return tokens ? Told{Told::kCounted, *tokens} : Told{Told::kFailed};
+  EngineCount count = co_await Post(job, engine, PromptCall(kind, job.engine_model, prompt_json));
+  if (count.kind != EngineCount::kCounted) co_return count;
+  const std::optional<int64_t> tokens = ReadCount(kind, count.body);
+  co_return tokens ? EngineCount{EngineCount::kCounted, *tokens}
+                   : EngineCount{EngineCount::kFailed};
 }
 
-Task<TokenCounter::Told> TokenCounter::Post(const Job& job, EngineState& engine,
-                                            TokenizerCall call) {
+Task<TokenCounter::EngineCount> TokenCounter::Post(const Job& job, EngineState& engine,
+                                                   TokenizerCall call) {
   http::ClientRequest request;
   request.method = "POST";
   request.origin = engine.base().origin;
@@ -155,20 +159,21 @@ Task<TokenCounter::Told> TokenCounter::Post(const Job& job, EngineState& engine,
   }
   request.body = std::move(call.body);
   request.head_timeout_ms = request.idle_timeout_ms = kTimeoutMs;
-  auto answer = co_await http_.Fetch(std::move(request), kMaxAnswer);
+  auto answer = co_await http_.Fetch(std::move(request), kMaxResponse);
   if (!answer.ok()) {
     if (answer.error().kind == http::ClientError::Kind::kConnect) {
       engine.OnConnectFailure(clock_.MonotonicUs());
     }
-    co_return Told{Told::kFailed};
+    co_return EngineCount{EngineCount::kFailed};
   }
   const int status = answer->head.status;
   if (status >= 200 && status < 300) {
-    co_return Told{Told::kCounted, 0, std::move(answer->body)};
+    co_return EngineCount{EngineCount::kCounted, 0, std::move(answer->body)};
   }
-  if (status == 404 || status == 405 || status == 501) co_return Told{Told::kNoTokenizer};
-  if (status == 429 || status >= 500) co_return Told{Told::kFailed};
-  co_return Told{Told::kRefused};
+  if (status == 404 || status == 405 || status == 501)
+    co_return EngineCount{EngineCount::kNoTokenizer};
+  if (status == 429 || status >= 500) co_return EngineCount{EngineCount::kFailed};
+  co_return EngineCount{EngineCount::kRefused};
 }
 
 }  // namespace tollgate::inference_router

@@ -1,4 +1,4 @@
-// Against simulated engines, one for each dialect: what is counted equals what they bill.
+// Against simulated engines of each dialect: the count equals the prompt_tokens that they report.
 #include "services/inference_router/count/token_counter.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace tollgate::inference_router {
 namespace {
 
-using namespace catalog::v1;  // NOLINT: the kinds of engines
+using namespace catalog::v1;  // NOLINT: engine kinds
 using test::EngineSim;
 using test::SimDialect;
 
@@ -23,7 +23,7 @@ struct Member {
   SimDialect dialect;
 };
 
-// A pool of simulated engines that call the model "sim/model".
+// A pool of simulated engines that serve "sim/model".
 class Pool {
  public:
   explicit Pool(const std::vector<Member>& members) {
@@ -63,9 +63,9 @@ class Pool {
       co_return co_await counter_->Count(table_, request);
     });
   }
-  // So many at the same time; how many were counted.
+  // Starts `count` calls at once; returns how many were counted.
   int CountAtOnce(int count, const std::string& members) {
-    EXPECT_TRUE(Count(members).counted());  // makes the counter
+    EXPECT_TRUE(Count(members).counted());  // creates the counter
     inference::v1::CountTokensRequest request;
     request.set_model(kModel);
     request.set_kind(inference::v1::REQUEST_KIND_CHAT);
@@ -88,8 +88,8 @@ class Pool {
     EXPECT_EQ(Asked(0) - before, count);
     return counted;
   }
-  // What the engine reports for the real request.
-  int64_t Billed(const std::string& path, const std::string& members) {
+  // The prompt_tokens that the engine reports for the request.
+  int64_t ReportedBy(const std::string& path, const std::string& members) {
     return test::Http(sims_[0]->port(), "POST", path, {{"Authorization", "Bearer secret"}},
                       R"({"model":"sim/model",)" + members + "}")
         .json()["usage"]["prompt_tokens"]
@@ -127,14 +127,14 @@ const Member kKinds[] = {{ENGINE_KIND_VLLM, SimDialect::kVllm},
                          {ENGINE_KIND_LLAMACPP, SimDialect::kLlamaCpp},
                          {ENGINE_KIND_TGI, SimDialect::kTgi}};
 
-TEST(TokenCounter, EveryKindCountsWhatItBills) {
+TEST(TokenCounter, EveryKindsCountEqualsItsReportedUsage) {
   for (const Member& member : kKinds) {
     Pool pool({member});
     for (const std::string& chat : kChats) {
       SCOPED_TRACE(EngineKind_Name(member.kind) + " " + chat);
       const auto counted = pool.Count(chat);
       EXPECT_TRUE(counted.counted());
-      EXPECT_EQ(counted.prompt_tokens(), pool.Billed("/v1/chat/completions", chat));
+      EXPECT_EQ(counted.prompt_tokens(), pool.ReportedBy("/v1/chat/completions", chat));
     }
     for (const std::string prompt :
          {R"("one two three")", R"(["one two","three"])", "[1,2,3]", "[[1,2],[3,4]]"}) {
@@ -143,26 +143,26 @@ TEST(TokenCounter, EveryKindCountsWhatItBills) {
       const auto counted = pool.Count(members, inference::v1::REQUEST_KIND_COMPLETION);
       EXPECT_TRUE(counted.counted());
       if (prompt[1] != '[') {  // the simulator counts a list of lists otherwise
-        EXPECT_EQ(counted.prompt_tokens(), pool.Billed("/v1/completions", members));
+        EXPECT_EQ(counted.prompt_tokens(), pool.ReportedBy("/v1/completions", members));
       }
     }
   }
 }
 
-TEST(TokenCounter, WhoHasNoTokenizerIsNotAskedAgainForSomeMinutes) {
+TEST(TokenCounter, AnEngineWithoutATokenizerIsSkippedForSomeMinutes) {
   Pool pool({{ENGINE_KIND_OPENAI, SimDialect::kNone}});
   EXPECT_FALSE(pool.Count(kHello).counted());
-  pool.sim(0).Stop();  // it would be noticed: a connection that fails is a failure
+  pool.sim(0).Stop();  // a call to it would fail
   EXPECT_FALSE(pool.Count(kHello).counted());
   ASSERT_TRUE(pool.sim(0).Start());
 
-  // One engine with and one without, whatever their order: the one with is always found.
+  // One engine with a tokenizer and one without, in either order: the tokenizer is found.
   Pool two({{ENGINE_KIND_OPENAI, SimDialect::kNone}, {ENGINE_KIND_VLLM, SimDialect::kVllm}});
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(two.Count(kHello).counted());
   EXPECT_EQ(two.Asked(1), 4);
 }
 
-TEST(TokenCounter, ATokenizerThatAppearsIsFoundLater) {
+TEST(TokenCounter, ATokenizerIsFoundAfterTheSkipTime) {
   Pool pool({{ENGINE_KIND_OPENAI, SimDialect::kVllm}});
   pool.sim(0).SetDefaultScript(R"({"tokenizer_status":404})");
   EXPECT_FALSE(pool.Count(kHello).counted());
@@ -173,7 +173,7 @@ TEST(TokenCounter, ATokenizerThatAppearsIsFoundLater) {
   EXPECT_TRUE(pool.Count(kHello).counted());
 }
 
-TEST(TokenCounter, AFailureIsTriedOnceElsewhere) {
+TEST(TokenCounter, AFailureIsRetriedOnceOnAnotherEngine) {
   const Member vllm{ENGINE_KIND_VLLM, SimDialect::kVllm};
   Pool pool({vllm, vllm, vllm});
   pool.sim(0).SetDefaultScript(R"({"tokenizer_status":500})");
@@ -182,33 +182,33 @@ TEST(TokenCounter, AFailureIsTriedOnceElsewhere) {
   for (size_t i = 0; i < 3; ++i) pool.sim(i).SetDefaultScript(R"({"tokenizer_status":503})");
   const int64_t before = pool.Asked(0) + pool.Asked(1) + pool.Asked(2);
   EXPECT_FALSE(pool.Count(kHello).counted());
-  EXPECT_EQ(pool.Asked(0) + pool.Asked(1) + pool.Asked(2), before + 2) << "two tries, not more";
+  EXPECT_EQ(pool.Asked(0) + pool.Asked(1) + pool.Asked(2), before + 2) << "at most two engines";
 }
 
-TEST(TokenCounter, ARefusedPromptIsNotTriedElsewhere) {
+TEST(TokenCounter, ARefusedPromptIsNotRetried) {
   const Member old{ENGINE_KIND_SGLANG, SimDialect::kSglangOld};
   Pool pool({old, old});
-  EXPECT_FALSE(pool.Count(kHello).counted()) << "it takes no messages";
+  EXPECT_FALSE(pool.Count(kHello).counted()) << "this dialect takes no messages";
   EXPECT_EQ(pool.Asked(0) + pool.Asked(1), 1);
   EXPECT_TRUE(pool.Count(R"("prompt":"hi")", inference::v1::REQUEST_KIND_COMPLETION).counted());
 }
 
-TEST(TokenCounter, EnginesThatAreDownAreLeftOut) {
+TEST(TokenCounter, EnginesThatAreDownAreSkipped) {
   const Member vllm{ENGINE_KIND_VLLM, SimDialect::kVllm};
   Pool pool({vllm, vllm});
   pool.sim(0).Stop();
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(pool.Count(kHello).counted());
   pool.sim(1).Stop();
   EXPECT_FALSE(pool.Count(kHello).counted());
-  EXPECT_FALSE(pool.Count(kHello).counted()) << "both rest now";
+  EXPECT_FALSE(pool.Count(kHello).counted()) << "both are in back-off";
 }
 
-TEST(TokenCounter, ManyAtOnceStandInLineAndAreAllCounted) {
+TEST(TokenCounter, ManyConcurrentCallsAreQueuedAndAllCounted) {
   Pool pool({{ENGINE_KIND_VLLM, SimDialect::kVllm}});
   EXPECT_EQ(pool.CountAtOnce(100, kHello), 100);
 }
 
-TEST(TokenCounter, WhatCanNotBeCountedIsNot) {
+TEST(TokenCounter, UnsupportedRequestsAreNotCounted) {
   Pool pool({{ENGINE_KIND_OLLAMA, SimDialect::kNone}, {ENGINE_KIND_VLLM, SimDialect::kVllm}});
   EXPECT_FALSE(pool.Count(kHello, inference::v1::REQUEST_KIND_CHAT, "ns/other").counted());
   EXPECT_FALSE(pool.Count(R"("input":"x")", inference::v1::REQUEST_KIND_EMBEDDING).counted());
@@ -217,7 +217,7 @@ TEST(TokenCounter, WhatCanNotBeCountedIsNot) {
   for (int i = 0; i < 50; ++i) many += R"(,"x")";
   EXPECT_FALSE(pool.Count(many + "]", inference::v1::REQUEST_KIND_COMPLETION).counted());
   EXPECT_EQ(pool.Asked(1), 0);
-  EXPECT_TRUE(pool.Count(kHello).counted()) << "Ollama is passed over";
+  EXPECT_TRUE(pool.Count(kHello).counted()) << "Ollama is skipped";
 }
 
 }  // namespace

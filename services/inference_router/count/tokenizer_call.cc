@@ -7,8 +7,8 @@ namespace {
 
 using catalog::v1::EngineKind;
 
-// Answers hold a value or five for each token.
-json::Limits AnswerLimits() {
+// Responses hold one to five values per token.
+json::Limits ResponseLimits() {
   json::Limits limits;
   limits.max_values = 2'000'000;
   limits.allow_lone_surrogates = true;
@@ -38,7 +38,7 @@ std::string BodyOf(std::string_view engine_model, std::string_view members) {
   return body;
 }
 
-// A member as it was written, key included.
+// The source text of a member, key included.
 std::string_view RawMember(std::string_view text, const json::Value& value) {
   return text.substr(value.key_offset(), value.offset() + value.raw().size() - value.key_offset());
 }
@@ -48,8 +48,8 @@ void AppendMember(std::string& out, std::string_view member) {
   out += member;
 }
 
-// vLLM hands these two to the chat template, but its tokenizer takes them only where all other
-// arguments of the template stand. There they win over arguments of the same name.
+// vLLM passes these members to the chat template, but its tokenizer endpoint accepts them only in
+// chat_template_kwargs. They take precedence over arguments of the same name there.
 constexpr std::string_view kTemplateMembers[] = {"reasoning_effort", "documents"};
 constexpr std::string_view kTemplateArguments = "chat_template_kwargs";
 
@@ -59,7 +59,7 @@ std::string MoveTemplateMembers(std::string_view members) {
     may_hold = may_hold || members.find(name) != std::string_view::npos;
   }
   if (!may_hold) return std::string(members);
-  const auto document = json::Document::Parse(Braced(members), AnswerLimits());
+  const auto document = json::Document::Parse(Braced(members), ResponseLimits());
   if (!document.ok()) return std::string(members);
   const json::Value root = document->root();
   const std::string_view text = document->text();
@@ -130,7 +130,7 @@ TokenizerCall PromptCall(EngineKind kind, std::string_view engine_model,
 }
 
 std::optional<int64_t> ReadCount(EngineKind kind, std::string_view body) {
-  const auto document = json::Document::ParseView(body, AnswerLimits());
+  const auto document = json::Document::ParseView(body, ResponseLimits());
   if (!document.ok()) return std::nullopt;
   json::Value tokens = document->root();
   switch (kind) {
@@ -150,13 +150,13 @@ std::optional<int64_t> ReadCount(EngineKind kind, std::string_view body) {
 }
 
 std::optional<std::string> ReadTemplated(std::string_view body) {
-  const auto document = json::Document::ParseView(body, AnswerLimits());
+  const auto document = json::Document::ParseView(body, ResponseLimits());
   if (!document.ok() || !document->root().Find("prompt").is_string()) return std::nullopt;
   return std::string(document->root().Find("prompt").raw());
 }
 
 std::optional<Prompts> ReadPrompts(std::string_view members) {
-  const auto document = json::Document::Parse(Braced(members), AnswerLimits());
+  const auto document = json::Document::Parse(Braced(members), ResponseLimits());
   if (!document.ok()) return std::nullopt;
   const json::Value prompt = document->root().Find("prompt");
   Prompts prompts;

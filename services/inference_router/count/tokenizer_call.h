@@ -1,4 +1,5 @@
-// The engines' tokenizer endpoints, each in its own dialect. Pure. spec: wire.md 10.3.
+// Requests to the engines' tokenizer endpoints, in the dialect of each engine, and their responses.
+// Pure. spec: wire.md 10.3.
 #pragma once
 
 #include <cstdint>
@@ -11,39 +12,39 @@
 
 namespace tollgate::inference_router {
 
-// A POST to an engine. The target stands below the engine's base path.
+// A POST to an engine. The target is relative to the engine's base path.
 struct TokenizerCall {
   std::string target;
   std::string body;
 };
 
-// Whether engines of this kind have a tokenizer to ask. ENGINE_KIND_OPENAI may: many speak vLLM's
-// dialect, and the others answer 404.
+// Whether engines of this kind may have a tokenizer endpoint. Engines of ENGINE_KIND_OPENAI are
+// tried with vLLM's dialect; those without the endpoint answer 404.
 bool MayTokenize(catalog::v1::EngineKind kind);
 
-// Counts a chat, members being those of GenerateRequest. Of llama.cpp it applies the template only:
-// ReadTemplated gives the prompt for PromptCall.
+// Counts a chat; members as in GenerateRequest. For llama.cpp it only applies the chat template:
+// ReadTemplated returns the prompt for PromptCall.
 TokenizerCall ChatCall(catalog::v1::EngineKind kind, std::string_view engine_model,
                        std::string_view members);
 bool NeedsTemplateFirst(catalog::v1::EngineKind kind);
 
-// Counts one prompt, given as a JSON string literal, as /v1/completions would.
+// Counts one prompt, given as a JSON string literal, like /v1/completions.
 TokenizerCall PromptCall(catalog::v1::EngineKind kind, std::string_view engine_model,
                          std::string_view prompt_json);
 
-// The count in the answer to a call. Empty when there is none.
+// The count in the response to a call; empty if there is none.
 std::optional<int64_t> ReadCount(catalog::v1::EngineKind kind, std::string_view body);
-// The prompt in an answer of /apply-template, as a JSON string literal.
+// The prompt in a response of /apply-template, as a JSON string literal.
 std::optional<std::string> ReadTemplated(std::string_view body);
 
-// What a completion's `prompt` consists of.
+// The parts of a completion's `prompt`.
 struct Prompts {
-  // Tokens that were given as ids: they need no tokenizer.
+  // Tokens given as ids, which need no tokenizer.
   int64_t tokens = 0;
   // JSON string literals.
   std::vector<std::string> texts;
 };
-// Empty when the members hold no prompt of a known form.
+// Empty if the members have no prompt of a known form.
 std::optional<Prompts> ReadPrompts(std::string_view members);
 
 }  // namespace tollgate::inference_router

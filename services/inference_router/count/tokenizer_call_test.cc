@@ -5,12 +5,12 @@
 namespace tollgate::inference_router {
 namespace {
 
-using namespace catalog::v1;  // NOLINT: the kinds of engines
+using namespace catalog::v1;  // NOLINT: engine kinds
 
 constexpr char kMembers[] = R"("messages":[{"role":"user","content":"hi"}],"top_k":3)";
 
 // wire.md 10.3.
-TEST(TokenizerCall, ChatsGoToEachKindsOwnEndpointWithTheMembersOfTheRealRequest) {
+TEST(TokenizerCall, AChatCallUsesTheKindsEndpointWithTheMembersOfTheRequest) {
   const std::string body = std::string(R"({"model":"a\"b",)") + kMembers + "}";
   for (const auto& [kind, target] :
        {std::pair(ENGINE_KIND_VLLM, "/tokenize"), std::pair(ENGINE_KIND_OPENAI, "/tokenize"),
@@ -25,7 +25,7 @@ TEST(TokenizerCall, ChatsGoToEachKindsOwnEndpointWithTheMembersOfTheRealRequest)
   EXPECT_FALSE(MayTokenize(ENGINE_KIND_UNSPECIFIED));
 }
 
-TEST(TokenizerCall, VllmGetsTemplateMembersAsArgumentsOfTheTemplate) {
+TEST(TokenizerCall, VllmGetsTemplateMembersAsTemplateArguments) {
   const auto moved = [](const std::string& members) {
     return ChatCall(ENGINE_KIND_VLLM, "m", members).body;
   };
@@ -35,7 +35,7 @@ TEST(TokenizerCall, VllmGetsTemplateMembersAsArgumentsOfTheTemplate) {
       moved(
           R"("documents":[{"text":"d"}],"chat_template_kwargs":{"a":1.50,"reasoning_effort":"x"},"reasoning_effort":"low","messages":[])"),
       R"({"model":"m","messages":[],"chat_template_kwargs":{"a":1.50,"documents":[{"text":"d"}],"reasoning_effort":"low"}})");
-  // The words alone, inside a message, move nothing.
+  // The same words inside a message have no effect.
   const std::string plain = R"("messages":[{"role":"user","content":"reasoning_effort"}],"x": 1e2)";
   EXPECT_EQ(moved(plain), R"({"model":"m",)" + plain + "}");
   const std::string arguments = R"("chat_template_kwargs":{"documents":[]},"messages":[])";
@@ -43,7 +43,7 @@ TEST(TokenizerCall, VllmGetsTemplateMembersAsArgumentsOfTheTemplate) {
             R"({"model":"m","messages":[],"chat_template_kwargs":{"documents":[]}})");
 }
 
-TEST(TokenizerCall, PromptsAreSplicedAsTheyAre) {
+TEST(TokenizerCall, PromptsAreInsertedUnchanged) {
   const std::string prompt = R"("a\u0062 \"c\"")";
   EXPECT_EQ(PromptCall(ENGINE_KIND_VLLM, "m", prompt).body,
             R"({"model":"m","prompt":)" + prompt + "}");
@@ -55,7 +55,7 @@ TEST(TokenizerCall, PromptsAreSplicedAsTheyAre) {
   }
 }
 
-TEST(TokenizerCall, ReadsEachKindsAnswer) {
+TEST(TokenizerCall, ReadsTheResponseOfEachKind) {
   EXPECT_EQ(ReadCount(ENGINE_KIND_VLLM, R"({"count":3,"max_model_len":9,"tokens":[1,2,3]})"), 3);
   EXPECT_EQ(ReadCount(ENGINE_KIND_SGLANG, R"({"tokens":[],"count":0})"), 0);
   EXPECT_EQ(ReadCount(ENGINE_KIND_LLAMACPP, R"({"tokens":[5,6]})"), 2);
@@ -74,7 +74,7 @@ TEST(TokenizerCall, ReadsEachKindsAnswer) {
   EXPECT_EQ(ReadTemplated("busy"), std::nullopt);
 }
 
-TEST(ReadPrompts, KnowsEveryFormOfPrompt) {
+TEST(ReadPrompts, AcceptsEveryFormOfPrompt) {
   const auto read = [](const std::string& prompt) { return ReadPrompts("\"prompt\":" + prompt); };
   EXPECT_EQ(read(R"("a")")->texts, std::vector<std::string>{R"("a")"});
   EXPECT_EQ(read(R"(["a","b"])")->texts.size(), 2u);

@@ -16,7 +16,7 @@ namespace tollgate::inference_router {
 namespace {
 
 constexpr uint32_t kFree = 0;
-constexpr uint32_t kTaken = 0x544b4731;  // "TKG1": also the version of the layout
+constexpr uint32_t kInUse = 0x544b4731;  // "TKG1"; identifies the version of the layout
 constexpr size_t kSlotsPerSegment = 1024;
 
 struct Name {
@@ -93,15 +93,15 @@ int64_t JournalSlot::NextSequence() {
 
 Result<std::unique_ptr<Journal>> Journal::Open(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (file < 0) return Internal("can not open " + path + ": " + std::strerror(errno));
+  if (file < 0) return Internal("cannot open " + path + ": " + std::strerror(errno));
   std::unique_ptr<Journal> journal(new Journal(file));
   struct stat status{};
-  if (::fstat(file, &status) != 0) return Internal("can not stat " + path);
+  if (::fstat(file, &status) != 0) return Internal("cannot stat " + path);
   const size_t segments =
       (static_cast<size_t>(status.st_size) + Segment::kBytes - 1) / Segment::kBytes;
   for (size_t i = 0; i < std::max<size_t>(segments, 1); ++i) {
     if (!journal->AddSegment(i < segments)) {
-      return Internal("can not map " + path + ": " + std::strerror(errno));
+      return Internal("cannot map " + path + ": " + std::strerror(errno));
     }
   }
   return journal;
@@ -116,7 +116,7 @@ Journal::~Journal() {
 
 bool Journal::AddSegment(bool scan) {
   const off_t offset = static_cast<off_t>(segments_.size() * Segment::kBytes);
-  // Real blocks, so that a full disk shows here and not as a fault while a token is counted.
+  // Allocates blocks, so that a full disk fails here and not as SIGBUS on a store to the mapping.
   if (::posix_fallocate(file_, offset, Segment::kBytes) != 0) return false;
   void* memory =
       ::mmap(nullptr, Segment::kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, offset);
@@ -129,8 +129,8 @@ bool Journal::AddSegment(bool scan) {
                                                           i * Segment::kSlotBytes);
     segment->slots.push_back(JournalSlot(layout));
     JournalSlot* slot = &segment->slots.back();
-    const bool taken = scan && layout->state.load() == kTaken && layout->crc == layout->Crc();
-    if (!taken) {
+    const bool in_use = scan && layout->state.load() == kInUse && layout->crc == layout->Crc();
+    if (!in_use) {
       layout->state.store(kFree);
       free_.push_back(slot);
       continue;
@@ -179,7 +179,7 @@ JournalSlot* Journal::Acquire(const JournalStart& start) {
     counter->store(0, std::memory_order_relaxed);
   }
   layout.crc = layout.Crc();
-  layout.state.store(kTaken, std::memory_order_release);
+  layout.state.store(kInUse, std::memory_order_release);
   return slot;
 }
 

@@ -1,6 +1,7 @@
-// What is running now, in a memory-mapped file: one fixed slot per request, written with plain
-// stores on every token. It survives the death of the process (the page cache does); against the
-// loss of power the heartbeats to the ledger stand in. spec: reliability.md 1.5, 1.6.
+// The running requests in a memory-mapped file: one fixed slot per request, updated with plain
+// stores on every token. It survives a crash of the process, since the page cache does. It may be
+// lost in a power failure; then the last heartbeat at the ledger is charged. spec:
+// reliability.md 1.5, 1.6.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +23,16 @@ struct JournalStart {
   std::string_view model;
 };
 
-// One running request. Its dynamic half is written by the request's own thread only.
+// One running request. Updated only by the request's own thread.
 class JournalSlot {
  public:
-  // The engine that is being tried.
+  // The engine of the current run.
   void SetEngine(std::string_view engine_id);
-  // The engine has taken the request: from here on the prompt is work done.
+  // The engine accepted the request: from here on the prompt is charged.
   void SetAccepted();
   void SetUsage(int64_t prompt, int64_t completion);
   void SetDetails(int64_t cached, int64_t cache_write, int64_t reasoning);
-  // Counts an operation on the hold; returns its number.
+  // Returns the next sequence number of an operation on the hold.
   int64_t NextSequence();
 
  private:
@@ -41,7 +42,7 @@ class JournalSlot {
   Layout* layout_;
 };
 
-// A request that was running when an earlier process ended.
+// A request that was running when a previous process exited.
 struct JournalEntry {
   JournalSlot* slot = nullptr;
   std::string request_id;
@@ -54,18 +55,18 @@ struct JournalEntry {
   common::v1::Usage usage;
 };
 
-// Thread-safe but for the slots themselves.
+// Thread-safe, except the slots.
 class Journal {
  public:
-  // Names longer than this do not fit into a slot.
+  // Limit for the names in a slot.
   static constexpr size_t kMaxNameBytes = 120;
 
   static Result<std::unique_ptr<Journal>> Open(const std::string& path);
   ~Journal();
 
-  // What the file held when it was opened. Their slots stay taken until they are released.
+  // The requests in the file when it was opened. Their slots stay in use until released.
   const std::vector<JournalEntry>& recovered() const { return recovered_; }
-  // Null when a name is too long or the disk is full.
+  // Null if the id is invalid, a name is too long, or the disk is full.
   JournalSlot* Acquire(const JournalStart& start);
   void Release(JournalSlot* slot);
   int64_t in_use() const;

@@ -32,7 +32,7 @@ class JournalTest : public ::testing::Test {
   std::string folder_, path_;
 };
 
-TEST_F(JournalTest, GivesBackWhatWasRunning) {
+TEST_F(JournalTest, RecoversRunningRequests) {
   const std::string id = Id::New().ToBytes();
   {
     auto journal = Open();
@@ -64,7 +64,7 @@ TEST_F(JournalTest, GivesBackWhatWasRunning) {
   EXPECT_TRUE(Open()->recovered().empty());
 }
 
-TEST_F(JournalTest, SurvivesKillNineWithoutAnyFlush) {
+TEST_F(JournalTest, SurvivesSigkillWithoutAFlush) {
   const std::string id = Id::New().ToBytes();
   const pid_t child = ::fork();
   if (child == 0) {
@@ -97,7 +97,7 @@ TEST_F(JournalTest, ReleasedSlotsAreReusedAndStartEmpty) {
   EXPECT_FALSE(again->recovered()[0].accepted);
 }
 
-TEST_F(JournalTest, GrowsBeyondOneSegmentAndFindsAllAgain) {
+TEST_F(JournalTest, GrowsBeyondOneSegmentAndRecoversAll) {
   auto journal = Open();
   for (int i = 0; i < 2500; ++i) {
     ASSERT_NE(journal->Acquire(Start(Id::New().ToBytes())), nullptr);
@@ -106,12 +106,12 @@ TEST_F(JournalTest, GrowsBeyondOneSegmentAndFindsAllAgain) {
   EXPECT_EQ(Open()->recovered().size(), 2500u);
 }
 
-TEST_F(JournalTest, ADamagedSlotIsNotBelieved) {
+TEST_F(JournalTest, ADamagedSlotIsIgnored) {
   {
     auto journal = Open();
     journal->Acquire(Start(Id::New().ToBytes()));
   }
-  // The first slot that is given out is the last of the segment; damage its id wherever it stands.
+  // Damages the slot by its content, since its position in the segment is unspecified.
   std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
   const std::string content((std::istreambuf_iterator<char>(file)), {});
   const size_t at = content.find("ws-1");

@@ -15,15 +15,16 @@
 namespace tollgate::inference_router {
 namespace {
 
-// A record: length of the rest, CRC-32 of the rest, kind, id, payload. Little-endian, as the
-// machine.
+// A record: length of the rest, CRC-32 of the rest, kind, id, payload. Native byte order
+// (little-endian).
 constexpr char kSettle = 1;
 constexpr char kAcknowledge = 2;
 constexpr size_t kHeader = 8;
 constexpr size_t kMaxRecord = 64 * 1024;
-// An all-acknowledged file is emptied from this size on; a partly acknowledged one is rewritten.
-constexpr int64_t kEmptyFrom = 256 * 1024;
-constexpr int64_t kRewriteFrom = 16 * 1024 * 1024;
+// Compaction: a file without pending records is truncated from the first size on, one with pending
+// records is rewritten from the second size on.
+constexpr int64_t kTruncateBytes = 256 * 1024;
+constexpr int64_t kRewriteBytes = 16 * 1024 * 1024;
 
 void AppendRecord(std::string& out, char kind, const std::string& id, const std::string& payload) {
   std::string rest(1, kind);
@@ -39,22 +40,22 @@ void AppendRecord(std::string& out, char kind, const std::string& id, const std:
 bool ReadFile(int file, std::string& into) {
   char buffer[64 * 1024];
   for (;;) {
-    const ssize_t got = ::read(file, buffer, sizeof(buffer));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return false;
-    if (got == 0) return true;
-    into.append(buffer, static_cast<size_t>(got));
+    const ssize_t count = ::read(file, buffer, sizeof(buffer));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    if (count == 0) return true;
+    into.append(buffer, static_cast<size_t>(count));
   }
 }
 
-void FlushOrDie(int file) {
+void FlushOrAbort(int file) {
   if (::fdatasync(file) == 0) return;
-  log::Error("outbox flush failed; ending the process to recover from the file",
+  log::Error("outbox flush failed; aborting, the next start recovers from the file",
              {{"errno", std::strerror(errno)}});
   std::abort();
 }
 
-void FlushFolderOf(const std::string& path) {
+void FlushDirectoryOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -67,10 +68,10 @@ void FlushFolderOf(const std::string& path) {
 
 Result<std::unique_ptr<Outbox>> Outbox::Open(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (file < 0) return Internal("can not open " + path + ": " + std::strerror(errno));
+  if (file < 0) return Internal("cannot open " + path + ": " + std::strerror(errno));
   std::unique_ptr<Outbox> outbox(new Outbox(path, file));
-  if (!outbox->Replay()) return Internal("can not read " + path + ": " + std::strerror(errno));
-  FlushFolderOf(path);
+  if (!outbox->Replay()) return Internal("cannot read " + path + ": " + std::strerror(errno));
+  FlushDirectoryOf(path);
   outbox->recovered_ = outbox->pending_;
   outbox->depth_ = static_cast<int64_t>(outbox->pending_.size());
   outbox->thread_ = std::thread([raw = outbox.get()] { raw->Run(); });
@@ -108,7 +109,7 @@ bool Outbox::Replay() {
     at += kHeader + length;
   }
   if (at < content.size()) {
-    log::Warn("outbox has a torn tail, which is dropped", {{"bytes", content.size() - at}});
+    log::Warn("outbox has a torn tail; truncating it", {{"bytes", content.size() - at}});
     if (::ftruncate(file_, static_cast<off_t>(at)) != 0) return false;
   }
   size_ = static_cast<int64_t>(at);
@@ -155,14 +156,14 @@ void Outbox::Run() {
 bool Outbox::WriteAll(const std::string& bytes) {
   size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t wrote = ::write(file_, bytes.data() + done, bytes.size() - done);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) {
+    const ssize_t count = ::write(file_, bytes.data() + done, bytes.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
       log::Error("outbox write failed", {{"errno", std::strerror(errno)}});
       if (::ftruncate(file_, size_) != 0) std::abort();
       return false;
     }
-    done += static_cast<size_t>(wrote);
+    done += static_cast<size_t>(count);
   }
   size_ += static_cast<int64_t>(bytes.size());
   return true;
@@ -174,10 +175,12 @@ void Outbox::WriteBatch(std::vector<Item> batch) {
   for (const Item& item : batch) {
     if (item.acknowledge) {
       if (pending_.count(item.id) == 0) {
-        // Its record stands in this very batch, or failed to be written.
-        bool here = false;
-        for (const Item& other : batch) here = here || (!other.acknowledge && other.id == item.id);
-        if (!here) continue;
+        // Its record is in this batch, or was never written.
+        bool in_batch = false;
+        for (const Item& other : batch) {
+          in_batch = in_batch || (!other.acknowledge && other.id == item.id);
+        }
+        if (!in_batch) continue;
       }
       AppendRecord(bytes, kAcknowledge, item.id, "");
     } else {
@@ -186,7 +189,7 @@ void Outbox::WriteBatch(std::vector<Item> batch) {
     }
   }
   const bool written = bytes.empty() || WriteAll(bytes);
-  if (written && settles) FlushOrDie(file_);
+  if (written && settles) FlushOrAbort(file_);
   for (Item& item : batch) {
     if (item.acknowledge) {
       pending_.erase(item.id);
@@ -199,36 +202,36 @@ void Outbox::WriteBatch(std::vector<Item> batch) {
 }
 
 void Outbox::Compact() {
-  if (pending_.empty() && size_ >= kEmptyFrom) {
+  if (pending_.empty() && size_ >= kTruncateBytes) {
     if (::ftruncate(file_, 0) == 0) size_ = 0;
     return;
   }
-  int64_t live = 0;
-  if (size_ < kRewriteFrom) return;
+  if (size_ < kRewriteBytes) return;
   std::string bytes;
   for (const auto& [id, payload] : pending_) AppendRecord(bytes, kSettle, id, payload);
-  live = static_cast<int64_t>(bytes.size());
+  const int64_t live = static_cast<int64_t>(bytes.size());
   if (live * 2 > size_) return;
-  const std::string fresh = path_ + ".new";
-  const int file = ::open(fresh.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+  const std::string rewritten = path_ + ".new";
+  const int file =
+      ::open(rewritten.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
   if (file < 0) return;
   size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t wrote = ::write(file, bytes.data() + done, bytes.size() - done);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) {
+    const ssize_t count = ::write(file, bytes.data() + done, bytes.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
       ::close(file);
-      ::unlink(fresh.c_str());
+      ::unlink(rewritten.c_str());
       return;
     }
-    done += static_cast<size_t>(wrote);
+    done += static_cast<size_t>(count);
   }
-  FlushOrDie(file);
-  if (::rename(fresh.c_str(), path_.c_str()) != 0) {
+  FlushOrAbort(file);
+  if (::rename(rewritten.c_str(), path_.c_str()) != 0) {
     ::close(file);
     return;
   }
-  FlushFolderOf(path_);
+  FlushDirectoryOf(path_);
   ::close(file_);
   file_ = file;
   size_ = live;

@@ -1,6 +1,6 @@
-// The settlements that the ledger has not acknowledged yet: an append-only file with a checksum per
-// record, flushed in batches by its own thread. What is in it is never lost and never forgotten: it
-// is replayed at the next start. spec: reliability.md 1.6.
+// The settlements that the ledger has not acknowledged: an append-only file with a checksum per
+// record, flushed in batches by its own thread and replayed at the next start. spec: reliability.md
+// 1.6.
 #pragma once
 
 #include <condition_variable>
@@ -22,21 +22,21 @@ class Outbox {
   // Called on the outbox's thread. False: the record could not be written (disk full).
   using OnDurable = std::function<void(bool durable)>;
 
-  // Reads what is there, drops a torn tail, starts the thread.
+  // Replays the file, truncates a torn tail, and starts the thread.
   static Result<std::unique_ptr<Outbox>> Open(const std::string& path);
-  // Writes what waits, then ends.
+  // Writes the queued records, then stops the thread.
   ~Outbox();
 
-  // Records that were not acknowledged when the file was opened, by request id.
+  // The unacknowledged records when the file was opened, by request id.
   const std::map<std::string, std::string>& recovered() const { return recovered_; }
 
-  // Thread-safe. The id is 16 bytes; one record per id at a time. A flush that fails ends the
-  // process: after it nothing is known about the file (reliability.md 1.6, S16).
+  // Thread-safe. The id is 16 bytes; at most one record per id. A failed flush aborts the process,
+  // since the state of the file is unknown after it (reliability.md 1.6, S16).
   void Append(std::string id, std::string payload, OnDurable on_durable);
-  // The ledger has answered: the record may go. Not flushed; settling twice is harmless.
+  // The ledger answered: the record may be dropped. Not flushed, since settling twice is harmless.
   void Acknowledge(std::string id);
 
-  // Records not acknowledged.
+  // Number of unacknowledged records.
   int64_t depth() const;
 
  private:
@@ -57,7 +57,7 @@ class Outbox {
   int file_;
   int64_t size_ = 0;
   std::map<std::string, std::string> recovered_;
-  // Of the outbox's thread: what the file holds and the ledger has not answered.
+  // Used by the outbox's thread only: the unacknowledged records in the file.
   std::map<std::string, std::string> pending_;
 
   mutable std::mutex mutex_;

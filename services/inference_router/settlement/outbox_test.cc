@@ -35,7 +35,7 @@ class OutboxTest : public ::testing::Test {
   std::string folder_, path_;
 };
 
-TEST_F(OutboxTest, ReplaysWhatWasNotAcknowledged) {
+TEST_F(OutboxTest, ReplaysUnacknowledgedRecords) {
   const std::string a = Id::New().ToBytes(), b = Id::New().ToBytes();
   {
     auto outbox = Open();
@@ -60,7 +60,7 @@ TEST_F(OutboxTest, IsOnDiskWhenTheCallbackRuns) {
   EXPECT_NE(content.find("the payload"), std::string::npos);
 }
 
-TEST_F(OutboxTest, DropsATornTailAtEveryByteAndKeepsWhatIsWhole) {
+TEST_F(OutboxTest, TruncatesATornTailAtEveryByteAndKeepsCompleteRecords) {
   const std::string a = Id::New().ToBytes(), b = Id::New().ToBytes();
   size_t first = 0, both = 0;
   {
@@ -97,7 +97,7 @@ TEST_F(OutboxTest, AFlippedBitEndsTheReplayThere) {
   EXPECT_EQ(Open()->recovered(), (std::map<std::string, std::string>{{a, "op a"}}));
 }
 
-TEST_F(OutboxTest, IsEmptiedOnceEverythingIsAcknowledged) {
+TEST_F(OutboxTest, IsTruncatedOnceAllIsAcknowledged) {
   auto outbox = Open();
   const std::string payload(1000, 'p');
   std::vector<std::string> ids;

@@ -14,12 +14,12 @@
 namespace tollgate::inference_router {
 namespace {
 
-// A settle that the ledger never answers is given up after its late-settle window
-// (reliability 1.5).
+// A settlement that the ledger never answers is dropped after the ledger's window for late
+// settlements (reliability.md 1.5).
 constexpr int64_t kGiveUpAfterUs = 24ll * 3600 * 1'000'000;
-// With neither ledger nor disk, the end of an answer is held back for this long.
+// Without ledger and disk, End is delayed for this long.
 constexpr int64_t kWithoutDiskMs = 10'000;
-// The journal's sequence may be older than what the ledger saw if power was lost.
+// After a power failure the journal's sequence may be below the ledger's.
 constexpr int64_t kRecoveredSequenceGap = 1 << 20;
 
 int64_t Jittered(int64_t pause_ms) {
@@ -27,7 +27,7 @@ int64_t Jittered(int64_t pause_ms) {
   return std::uniform_int_distribution<int64_t>(pause_ms / 2, pause_ms)(random);
 }
 
-// One operation on its way. Lives until the ledger has answered.
+// One operation being delivered. Lives until the ledger has answered.
 struct Job {
   explicit Job(Loop& loop) : changed(loop) {}
   billing::v1::MeterOp op;
@@ -35,7 +35,7 @@ struct Job {
   std::optional<billing::v1::MeterResult> answer;
   bool in_outbox = false;
   std::optional<bool> written;
-  // Set when the answer or the outbox's word is there.
+  // Set when the ledger or the outbox has answered.
   Event changed;
   std::function<void()> on_answer;
 };
@@ -54,8 +54,8 @@ struct Settler::Shared {
   }
 
   void OnAnswer(Job& job, const billing::v1::MeterResult& answer) {
-    // Any answer is final: the ledger has booked it, or knows why it never will. After a crash it
-    // is normal that it had been booked before.
+    // Any answer is final: the ledger applied the settlement or refused it for good. A refusal
+    // during recovery is normal, since the settlement may have been applied before the crash.
     if (!answer.ok() && !job.on_answer) {
       log::Warn("the ledger refused a settlement",
                 {{"request", HexEncode(job.op.request_id())},
@@ -68,7 +68,7 @@ struct Settler::Shared {
     job.changed.Set();
   }
 
-  // Tries until the ledger answers. Static, with its state as arguments: it outlives its caller.
+  // Retries until the ledger answers. Static, since it outlives its caller.
   static Task<void> Deliver(std::shared_ptr<Shared> shared, JobPointer job) {
     const int64_t started_us = SystemClock::Get().MonotonicUs();
     int64_t pause_ms = shared->options.first_pause_ms;
@@ -80,7 +80,7 @@ struct Settler::Shared {
         co_return;
       }
       if (SystemClock::Get().MonotonicUs() - started_us > kGiveUpAfterUs) {
-        log::Error("giving up on a settlement after a day",
+        log::Error("dropping a settlement that the ledger did not answer for a day",
                    {{"request", HexEncode(job->op.request_id())}});
         billing::v1::MeterResult given_up;
         shared->OnAnswer(*job, given_up);
@@ -172,7 +172,7 @@ void Settler::Recover() {
   for (const auto& [id, payload] : shared_->outbox.recovered()) {
     billing::v1::MeterOp op;
     if (!op.ParseFromString(payload)) {
-      log::Error("an outbox record can not be read", {{"request", HexEncode(id)}});
+      log::Error("an outbox record cannot be parsed", {{"request", HexEncode(id)}});
       shared_->outbox.Acknowledge(id);
       continue;
     }
@@ -180,14 +180,14 @@ void Settler::Recover() {
     start(std::move(op), nullptr, true);
   }
   for (const JournalEntry& entry : shared_->journal.recovered()) {
-    if (in_outbox.count(entry.request_id)) {  // it had ended; its settlement is already on its way
+    if (in_outbox.count(entry.request_id)) {  // it had ended; its settlement is in the outbox
       shared_->journal.Release(entry.slot);
       continue;
     }
     start(RecoveredOp(entry), entry.slot, false);
   }
   if (count > 0) {
-    log::Info("settling what an earlier process left behind", {{"requests", count}});
+    log::Info("settling the requests of a previous process", {{"requests", count}});
   }
 }
 

@@ -1,6 +1,6 @@
-// Brings the end of each request to the ledger, exactly once as the ledger sees it: try, and when
-// the answer does not come at once, write it to the outbox and keep trying until it does. One per
-// loop. spec: reliability.md 1.6, decisions 24.
+// Delivers the settlement of each request to the ledger, which applies it exactly once. If the
+// ledger does not answer at once, the settlement is written to the outbox and retried until it
+// answers. One per loop. spec: reliability.md 1.6, decisions 24.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@
 namespace tollgate::inference_router {
 
 enum class Durability {
-  kLedger,  // the ledger has answered
-  kOutbox,  // on this machine's disk; the ledger gets it when it can
-  kNone,    // neither, after a long wait: disk full and ledger away. It is still being tried.
+  kLedger,  // the ledger answered
+  kOutbox,  // on the local disk; delivered to the ledger later
+  kNone,    // neither, after a long wait: disk full and ledger unreachable. Still being retried.
 };
 
 struct Settled {
   Durability durability = Durability::kNone;
-  // What was charged, when the ledger has answered.
+  // The charge, if the ledger accepted the settlement.
   std::optional<int64_t> charged_nano_usd;
 };
 
 struct SettlerOptions {
-  // How long the ledger may take before the outbox is written.
+  // How long to wait for the ledger before the outbox is written.
   int64_t patience_ms = 50;
-  // Deadline of one attempt; then pauses between the attempts, doubling.
+  // Deadline of one attempt; then the range of the delay between attempts, which doubles.
   int64_t attempt_ms = 2000;
   int64_t first_pause_ms = 50;
   int64_t longest_pause_ms = 2000;
@@ -42,18 +42,19 @@ class Settler {
           const SettlerOptions& options = {});
   ~Settler();
 
-  // Settles what was used. Returns when the record is durable. The slot is given back once nothing
-  // can be lost any more; the caller must not touch it after the call.
+  // Settles the usage in `op`. Returns when the settlement is durable. Takes the slot over and
+  // releases it once the settlement cannot be lost.
   Task<Settled> Settle(billing::v1::MeterOp op, JournalSlot* slot);
-  // Gives the hold back: nothing is charged. Waits for the ledger for a moment only, so that the
-  // caller's next request finds its credit free; the journal's slot is what survives a crash.
+  // Releases the hold; nothing is charged. Waits for the ledger at most patience_ms, so that
+  // usually the credit is free for the client's next request. Takes the slot over and keeps
+  // it until the ledger answers, so that after a crash the next start repeats the release.
   Task<void> Release(billing::v1::MeterOp op, JournalSlot* slot);
 
-  // What an earlier process left behind: the outbox first, then what was in flight. Runs in the
-  // background; done() tells when the ledger has answered all of it.
+  // Settles the requests of a previous process: the outbox first, then the journal. Runs in the
+  // background until recovered().
   void Recover();
   bool recovered() const;
-  // Ends the retries: the process is about to stop. On the loop.
+  // Stops the retries, at the end of the process. On the loop.
   void Stop();
 
  private:
@@ -61,8 +62,8 @@ class Settler {
   std::shared_ptr<Shared> shared_;
 };
 
-// The settlement of a request that a crash cut off: its counted usage, or nothing when no engine
-// had taken it.
+// The settlement of a request that was interrupted by a crash: its counted usage, or a release if
+// no engine had accepted it.
 billing::v1::MeterOp RecoveredOp(const JournalEntry& entry);
 
 }  // namespace tollgate::inference_router

@@ -12,7 +12,7 @@
 namespace tollgate::inference_router {
 namespace {
 
-// A ledger that answers, refuses to be reached, or never answers in time, as scripted.
+// A ledger that answers, is unreachable, or answers late, as scripted.
 class FakeLedger : public MeteringClient {
  public:
   explicit FakeLedger(Loop& loop) : loop_(loop) {}
@@ -22,7 +22,7 @@ class FakeLedger : public MeteringClient {
     ops.push_back(op);
     const int64_t delay = delays_ms.empty() ? 0 : delays_ms.front();
     if (!delays_ms.empty()) delays_ms.pop_front();
-    if (delay < 0) co_return Unavailable("ledger away");
+    if (delay < 0) co_return Unavailable("ledger unreachable");
     if (delay > 0) co_await loop_.Sleep(delay);
     billing::v1::MeterResult result;
     result.set_ok(ok);
@@ -30,7 +30,7 @@ class FakeLedger : public MeteringClient {
     co_return result;
   }
 
-  std::deque<int64_t> delays_ms;  // per call; negative: not reachable
+  std::deque<int64_t> delays_ms;  // per call; negative: unreachable
   bool ok = true;
   int calls = 0;
   std::vector<billing::v1::MeterOp> ops;
@@ -80,7 +80,7 @@ class SettlerTest : public ::testing::Test {
   SettlerOptions options_;
 };
 
-TEST_F(SettlerTest, AQuickLedgerNeedsNoOutbox) {
+TEST_F(SettlerTest, AFastLedgerNeedsNoOutbox) {
   const Settled settled = testing::RunTask([&](Loop& loop) -> Task<Settled> {
     FakeLedger ledger(loop);
     Settler settler(loop, ledger, *journal_, *outbox_, options_);
@@ -103,12 +103,12 @@ TEST_F(SettlerTest, ASlowLedgerIsReplacedByTheOutboxAndAcknowledgesItLater) {
     EXPECT_EQ(journal_->in_use(), 0) << "the outbox has it";
     EXPECT_EQ(outbox_->depth(), 1);
     EXPECT_TRUE(co_await Until(loop, [&] { return outbox_->depth() == 0; }));
-    EXPECT_EQ(ledger.calls, 1) << "the slow answer counts; nothing is asked twice";
+    EXPECT_EQ(ledger.calls, 1) << "the late answer counts; no retry";
     co_return true;
   });
 }
 
-TEST_F(SettlerTest, KeepsTryingWhileTheLedgerIsAway) {
+TEST_F(SettlerTest, RetriesWhileTheLedgerIsUnreachable) {
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     FakeLedger ledger(loop);
     ledger.delays_ms = {-1, -1, -1, -1, -1, -1};
@@ -118,7 +118,7 @@ TEST_F(SettlerTest, KeepsTryingWhileTheLedgerIsAway) {
     EXPECT_TRUE(co_await Until(loop, [&] { return outbox_->depth() == 0; }));
     EXPECT_EQ(ledger.calls, 7);
     for (const auto& op : ledger.ops) {
-      EXPECT_EQ(op.SerializeAsString(), Op(id_).SerializeAsString()) << "the very same operation";
+      EXPECT_EQ(op.SerializeAsString(), Op(id_).SerializeAsString()) << "the identical operation";
     }
     co_return true;
   });
@@ -137,14 +137,14 @@ TEST_F(SettlerTest, ARefusalIsAnAnswer) {
   });
 }
 
-TEST_F(SettlerTest, ReleaseWaitsAMomentOnlyAndKeepsTheSlotUntilTheAnswer) {
+TEST_F(SettlerTest, ReleaseReturnsEarlyAndKeepsTheSlotUntilTheAnswer) {
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     FakeLedger ledger(loop);
     ledger.delays_ms = {-1, -1, -1, -1, -1, -1, -1, -1};
     Settler settler(loop, ledger, *journal_, *outbox_, options_);
     co_await settler.Release(Op(id_), Slot(id_));
     EXPECT_EQ(journal_->in_use(), 1);
-    EXPECT_EQ(outbox_->depth(), 0) << "nothing to charge needs no disk";
+    EXPECT_EQ(outbox_->depth(), 0) << "a release is not written to disk";
     EXPECT_TRUE(co_await Until(loop, [&] { return journal_->in_use() == 0; }));
     co_return true;
   });
@@ -153,8 +153,8 @@ TEST_F(SettlerTest, ReleaseWaitsAMomentOnlyAndKeepsTheSlotUntilTheAnswer) {
 TEST_F(SettlerTest, AfterACrashTheOutboxAndTheJournalAreSettledOnce) {
   const std::string ended = Id::New().ToBytes(), running = Id::New().ToBytes(),
                     waiting = Id::New().ToBytes();
-  // A process that died: one request had ended (its slot not yet given back), one was streaming,
-  // one had no engine yet.
+  // A process crashed: one request had ended (its slot not yet released), one was streaming, one
+  // had no engine yet.
   outbox_->Append(ended, Op(ended).SerializeAsString(), nullptr);
   Slot(ended);
   JournalSlot* slot = Slot(running);
