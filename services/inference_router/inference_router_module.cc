@@ -26,14 +26,14 @@ namespace {
 namespace router = inference_router;
 
 constexpr int64_t kGaugesMs = 1'000;
-// How long broken-off requests may take to settle when the process ends.
+// How long terminated requests may take to settle when the process exits.
 constexpr int64_t kTerminateUs = 2'000'000;
 
 int64_t SecondsOr(int32_t seconds, int64_t fallback) {
   return (seconds > 0 ? seconds : fallback) * 1000;
 }
 
-// Runs the callback on the loop and waits for it. Not on a loop's thread.
+// Runs the callback on the loop and waits for it. Must not be called on a loop.
 void RunOn(Loop& loop, const std::function<void()>& callback) {
   std::promise<void> done;
   loop.Post([&] {
@@ -47,9 +47,9 @@ class InferenceRouterModule : public Module {
  public:
   InferenceRouterModule(HostContext& context, const config::v1::RouterSettings& settings)
       : context_(context), settings_(settings) {
-    link_ = LinkServer::Make(
+    link_ = router::LinkServer::Make(
         context_.loops,
-        [this](inference::v1::GenerateRequest request, std::shared_ptr<EventSink> sink) {
+        [this](inference::v1::GenerateRequest request, std::shared_ptr<router::EventSink> sink) {
           return Serve(std::move(request), std::move(sink));
         },
         [this](inference::v1::CountTokensRequest request) { return Count(std::move(request)); });
@@ -76,14 +76,14 @@ class InferenceRouterModule : public Module {
  private:
   Result<void> OpenFiles();
   router::WorkerOptions Options() const;
-  Task<void> Serve(inference::v1::GenerateRequest request, std::shared_ptr<EventSink> sink);
+  Task<void> Serve(inference::v1::GenerateRequest request, std::shared_ptr<router::EventSink> sink);
   Task<Result<inference::v1::CountTokensResponse>> Count(inference::v1::CountTokensRequest request);
   void OnCatalog(const catalog::v1::Snapshot& snapshot);
-  void PlanGauges();
+  void ScheduleGauges();
 
   HostContext& context_;
   const config::v1::RouterSettings settings_;
-  std::unique_ptr<LinkServer> link_;
+  std::unique_ptr<router::LinkServer> link_;
   std::shared_ptr<const http::TlsClientContext> engine_tls_;
   int lock_file_ = -1;
   std::unique_ptr<router::Journal> journal_;
@@ -91,7 +91,7 @@ class InferenceRouterModule : public Module {
   router::TableHolder table_;
   std::unique_ptr<router::RouterMetrics> metrics_;
   std::vector<std::unique_ptr<router::Worker>> workers_;
-  // Of the first loop.
+  // These live on the first loop.
   std::unique_ptr<CatalogClient> catalog_;
   std::unique_ptr<Subscription> watch_;
   std::unique_ptr<router::HealthChecker> health_;
@@ -103,12 +103,12 @@ Result<void> InferenceRouterModule::OpenFiles() {
   const std::string folder = settings_.data_dir().empty() ? "." : settings_.data_dir();
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
-  if (failed) return Internal("can not make " + folder + ": " + failed.message());
-  // Two routers on one folder would settle each other's running requests.
+  if (failed) return Internal("cannot create " + folder + ": " + failed.message());
+  // Two routers with one data directory would settle each other's running requests.
   lock_file_ = ::open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock_file_ < 0 || ::flock(lock_file_, LOCK_EX | LOCK_NB) != 0) {
-    return Internal("the data folder " + folder +
-                    " is in use or can not be locked: " + std::strerror(errno));
+    return Internal("the data directory " + folder +
+                    " is in use or cannot be locked: " + std::strerror(errno));
   }
   auto journal = router::Journal::Open(folder + "/inflight");
   if (!journal.ok()) return Fail{std::move(journal).error()};
@@ -155,10 +155,10 @@ Result<void> InferenceRouterModule::Start() {
         *catalog_, {.file = settings_.catalog_cache_file(), .with_engines = true},
         {[this](catalog::v1::WatchCatalogResponse message) { OnCatalog(message.snapshot()); },
          [](const Error& error) {
-           log::Warn("lost the catalog's stream; going on with what is known",
+           log::Warn("catalog stream lost; keeping the last snapshot",
                      {{"error", error.ToString()}});
          }});
-    PlanGauges();
+    ScheduleGauges();
   });
   started_ = true;
   return {};
@@ -168,16 +168,16 @@ void InferenceRouterModule::OnCatalog(const catalog::v1::Snapshot& snapshot) {
   std::shared_ptr<const router::RoutingTable> before = table_.Get();
   auto table = std::make_shared<const router::RoutingTable>(snapshot, before.get());
   for (const std::string& engine : table->unusable()) {
-    log::Error("an engine is left out: its base_url can not be used", {{"engine", engine}});
+    log::Error("engine left out: invalid base_url", {{"engine", engine}});
   }
-  log::Info("catalog", {{"version", snapshot.version()},
-                        {"models", snapshot.models_size()},
-                        {"engines", table->engines().size()}});
+  log::Info("catalog updated", {{"version", snapshot.version()},
+                                {"models", snapshot.models_size()},
+                                {"engines", table->engines().size()}});
   table_.Set(std::move(table));
   health_->CheckNow();
 }
 
-void InferenceRouterModule::PlanGauges() {
+void InferenceRouterModule::ScheduleGauges() {
   gauges_timer_ = context_.loops.loop(0).RunAfter(kGaugesMs, [this] {
     metrics_->outbox_depth.Set(static_cast<double>(outbox_->depth()));
     if (auto table = table_.Get()) {
@@ -187,12 +187,12 @@ void InferenceRouterModule::PlanGauges() {
       metrics_->engines_available.Set(available);
       metrics_->engines_known.Set(static_cast<double>(table->engines().size()));
     }
-    PlanGauges();
+    ScheduleGauges();
   });
 }
 
 Task<void> InferenceRouterModule::Serve(inference::v1::GenerateRequest request,
-                                        std::shared_ptr<EventSink> sink) {
+                                        std::shared_ptr<router::EventSink> sink) {
   Loop* loop = Loop::Current();
   if (!started_ || loop == nullptr) {
     inference::v1::Event event;
@@ -219,7 +219,7 @@ void InferenceRouterModule::Drain(int64_t deadline_us) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   if (link_->running() > 0) {
-    log::Warn("requests still run at the end of the drain and are broken off",
+    log::Warn("drain deadline reached; terminating the running requests",
               {{"requests", link_->running()}});
   }
 }

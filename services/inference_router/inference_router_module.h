@@ -1,5 +1,5 @@
-// The inference router as a module of a process: takes Generate and Link calls, runs them at the
-// engines of the catalog, and settles them.
+// The inference router as a module of a process: serves Generate and Link calls, runs the requests
+// on the engines of the catalog, and settles them.
 #pragma once
 
 #include <memory>

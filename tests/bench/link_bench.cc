@@ -1,6 +1,6 @@
-// What one token costs on the shared stream: CPU of both halves, in one process, without engines
-// and clients. Usage: tollgate-link-bench [streams] [tokens per stream] [tokens per second and
-// stream]
+// CPU cost of one token on the shared token stream: client and server in one process, without
+// engines and clients. Usage: tollgate-link-bench [streams] [tokens per stream] [tokens per second
+// and stream]
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -21,7 +21,7 @@ namespace tollgate {
 namespace {
 
 using inference::v1::GenerateRequest;
-// Not `Event`: that is the flag to wait for.
+// `Event` is the synchronization primitive of common/runtime/notify.h.
 using TokenEvent = inference::v1::Event;
 
 int64_t CpuUs() {
@@ -31,8 +31,8 @@ int64_t CpuUs() {
          usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
 }
 
-// Sends max_tokens tokens; every choices milliseconds, or flat out when that is 0.
-Task<void> Produce(GenerateRequest request, std::shared_ptr<EventSink> sink) {
+// Sends max_tokens tokens, one every `choices` milliseconds; as fast as possible if that is 0.
+Task<void> Produce(GenerateRequest request, std::shared_ptr<inference_router::EventSink> sink) {
   Loop& loop = *Loop::Current();
   int64_t gap_ms = request.choices();
   if (gap_ms > 0) co_await loop.Sleep(std::rand() % gap_ms);
@@ -58,7 +58,7 @@ Task<void> Consume(std::unique_ptr<Generation> generation, Totals& totals,
   for (bool ended = false; !ended;) {
     auto events = co_await generation->Next();
     if (!events.ok()) {
-      std::fprintf(stderr, "broken: %s\n", events.error().ToString().c_str());
+      std::fprintf(stderr, "link failed: %s\n", events.error().ToString().c_str());
       std::exit(1);
     }
     ++totals.wakeups;
@@ -111,7 +111,7 @@ int main(int argc, char** argv) {
   LoopPool gateway(1);
   router.Start();
   gateway.Start();
-  auto link = LinkServer::Make(router, Produce);
+  auto link = inference_router::LinkServer::Make(router, Produce);
   grpc::ServerBuilder builder;
   rpc::ConfigureServer(builder);
   int port = 0;
@@ -121,10 +121,10 @@ int main(int argc, char** argv) {
   rpc::ChannelSource channels;
   channels.SetServer(server.get());
   std::string tcp = "127.0.0.1:" + std::to_string(port);
-  std::printf("flat out\n");
+  std::printf("unpaced\n");
   Measure("in process", channels.Channel("inproc:"), gateway.loop(0), streams, tokens, 0);
   Measure("TCP", channels.Channel(tcp), gateway.loop(0), streams, tokens, 0);
-  std::printf("%d tokens/s a stream\n", per_second);
+  std::printf("%d tokens/s per stream\n", per_second);
   int64_t paced = std::min<int64_t>(tokens, per_second * 5);
   Measure("in process", channels.Channel("inproc:"), gateway.loop(0), streams, paced,
           1000 / per_second);

@@ -5,8 +5,8 @@
 namespace tollgate::inference_router {
 namespace {
 
-constexpr int64_t kFirstRestUs = 1'000'000;
-constexpr int64_t kLongestRestUs = 15'000'000;
+constexpr int64_t kFirstBackoffUs = 1'000'000;
+constexpr int64_t kMaxBackoffUs = 15'000'000;
 
 }  // namespace
 
@@ -14,34 +14,34 @@ EngineState::EngineState(catalog::v1::Engine engine, http::BaseUrl base)
     : engine_(std::move(engine)), base_(std::move(base)) {}
 
 bool EngineState::TryEnter() {
-  const int64_t most = engine_.max_concurrency();
+  const int64_t limit = engine_.max_concurrency();
   int64_t running = running_.load(std::memory_order_relaxed);
   do {
-    if (most > 0 && running >= most) return false;
+    if (limit > 0 && running >= limit) return false;
   } while (!running_.compare_exchange_weak(running, running + 1, std::memory_order_relaxed));
   return true;
 }
 
 bool EngineState::Available(int64_t now_us) const {
   return !down_.load(std::memory_order_relaxed) &&
-         rests_until_us_.load(std::memory_order_relaxed) <= now_us;
+         backoff_until_us_.load(std::memory_order_relaxed) <= now_us;
 }
 
 int64_t EngineState::RetryAfterMs(int64_t now_us) const {
-  const int64_t left_us = rests_until_us_.load(std::memory_order_relaxed) - now_us;
-  return std::clamp<int64_t>(left_us / 1000, 1000, kLongestRestUs / 1000);
+  const int64_t left_us = backoff_until_us_.load(std::memory_order_relaxed) - now_us;
+  return std::clamp<int64_t>(left_us / 1000, 1000, kMaxBackoffUs / 1000);
 }
 
 void EngineState::OnConnectFailure(int64_t now_us) {
   const int failures = std::min(connect_failures_.fetch_add(1, std::memory_order_relaxed), 10);
-  const int64_t rest = std::min(kFirstRestUs << failures, kLongestRestUs);
-  rests_until_us_.store(now_us + rest, std::memory_order_relaxed);
+  const int64_t backoff_us = std::min(kFirstBackoffUs << failures, kMaxBackoffUs);
+  backoff_until_us_.store(now_us + backoff_us, std::memory_order_relaxed);
 }
 
 void EngineState::OnSuccess() {
   connect_failures_.store(0, std::memory_order_relaxed);
   health_failures_.store(0, std::memory_order_relaxed);
-  rests_until_us_.store(0, std::memory_order_relaxed);
+  backoff_until_us_.store(0, std::memory_order_relaxed);
   down_.store(false, std::memory_order_relaxed);
 }
 

@@ -1,4 +1,4 @@
-// One engine as every request of this process sees it: how much runs there and whether it is up.
+// The state of one engine, shared by all requests of this process: running requests and health.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace tollgate::inference_router {
 
-// Thread-safe. Lives as long as a request holds it, also after it has left the catalog.
+// Thread-safe. Shared: stays alive while a request uses it, even after the catalog drops it.
 class EngineState {
  public:
   EngineState(catalog::v1::Engine engine, http::BaseUrl base);
@@ -19,21 +19,22 @@ class EngineState {
   const catalog::v1::Engine& engine() const { return engine_; }
   const http::BaseUrl& base() const { return base_; }
 
-  // Takes a place for one request. False when max_concurrency requests run.
+  // Counts one more request. False if max_concurrency requests are running.
   bool TryEnter();
   void Leave() { running_.fetch_sub(1, std::memory_order_relaxed); }
   int64_t running() const { return running_.load(std::memory_order_relaxed); }
 
-  // Up as far as anyone knows: not found down by a health check and not resting.
+  // Not marked down by health checks, and not in back-off after a connect failure.
   bool Available(int64_t now_us) const;
-  // Milliseconds until it makes sense to try again; at least 1000.
+  // Milliseconds until the back-off ends; at least 1000.
   int64_t RetryAfterMs(int64_t now_us) const;
 
-  // A connection could not be made: rests 1 s, then 2, 4 … up to 15 s.
+  // Backs off for 1 s, then 2, 4 … up to 15 s.
   void OnConnectFailure(int64_t now_us);
-  // It answered a request or a health check.
+  // The engine answered a request or a health check.
   void OnSuccess();
-  // A health check failed. definite: nobody listens there; else two in a row are needed.
+  // A health check failed. definite: connection refused, which marks the engine down at once; any
+  // other failure must happen twice in a row.
   void OnHealthFailure(bool definite);
 
  private:
@@ -43,7 +44,7 @@ class EngineState {
   std::atomic<int> connect_failures_{0};
   std::atomic<int> health_failures_{0};
   std::atomic<bool> down_{false};
-  std::atomic<int64_t> rests_until_us_{0};
+  std::atomic<int64_t> backoff_until_us_{0};
 };
 
 }  // namespace tollgate::inference_router

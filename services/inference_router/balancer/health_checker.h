@@ -1,4 +1,4 @@
-// Asks every engine of the catalog from time to time whether it can serve. Lives on one loop.
+// Sends health checks to every engine of the catalog. Lives on one loop.
 #pragma once
 
 #include <functional>
@@ -13,12 +13,12 @@ namespace tollgate::inference_router {
 class HealthChecker {
  public:
   using TableSource = std::function<std::shared_ptr<const RoutingTable>()>;
-  // The client must outlive it. Both calls on the loop.
+  // The client must outlive it. Methods are called on the loop.
   HealthChecker(Loop& loop, http::Client& client, TableSource table, int64_t interval_ms);
   ~HealthChecker();
 
   void Start();
-  // Checks all engines now, besides the regular rounds.
+  // Checks all engines now, in addition to the regular rounds.
   void CheckNow();
 
  private:

@@ -20,7 +20,7 @@ class HealthCheckerTest : public ::testing::Test {
     table_ = std::make_shared<const RoutingTable>(snapshot, nullptr);
   }
   bool Up() const { return table_->engines()[0]->Available(SystemClock::Get().MonotonicUs()); }
-  // Lets the checker run until the engine is seen up (or down).
+  // Runs the checker until the engine is up, or down; false on timeout.
   Task<bool> Until(Loop& loop, bool up) {
     for (int i = 0; i < 400 && Up() != up; ++i) co_await loop.Sleep(5);
     co_return Up() == up;
@@ -30,12 +30,12 @@ class HealthCheckerTest : public ::testing::Test {
   std::shared_ptr<const RoutingTable> table_;
 };
 
-TEST_F(HealthCheckerTest, SeesAnEngineGoAndComeBack) {
+TEST_F(HealthCheckerTest, DetectsAnEngineGoingDownAndUp) {
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     http::Client client(loop);
     HealthChecker checker(loop, client, [this] { return table_; }, 100);
     checker.Start();
-    EXPECT_TRUE(Up()) << "an engine is taken to be up until it is found down";
+    EXPECT_TRUE(Up()) << "up until a check fails";
     sim_.SetListening(false);
     EXPECT_TRUE(co_await Until(loop, false));
     sim_.SetListening(true);
@@ -48,7 +48,7 @@ TEST_F(HealthCheckerTest, SeesAnEngineGoAndComeBack) {
   });
 }
 
-TEST_F(HealthCheckerTest, AGoodCheckEndsTheRestAfterAConnectFailure) {
+TEST_F(HealthCheckerTest, ASuccessfulCheckEndsTheBackoff) {
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     http::Client client(loop);
     HealthChecker checker(loop, client, [this] { return table_; }, 60'000);

@@ -1,7 +1,5 @@
 #include "services/inference_router/balancer/routing_table.h"
 
-#include <algorithm>
-
 namespace tollgate::inference_router {
 namespace {
 
@@ -10,9 +8,9 @@ bool Same(const catalog::v1::Engine& a, const catalog::v1::Engine& b) {
          a.api_key() == b.api_key() && a.max_concurrency() == b.max_concurrency();
 }
 
-EnginePointer FindSame(const RoutingTable* before, const catalog::v1::Engine& engine) {
-  if (before == nullptr) return nullptr;
-  for (const EnginePointer& known : before->engines()) {
+EnginePointer FindSame(const RoutingTable* previous, const catalog::v1::Engine& engine) {
+  if (previous == nullptr) return nullptr;
+  for (const EnginePointer& known : previous->engines()) {
     if (Same(known->engine(), engine)) return known;
   }
   return nullptr;
@@ -20,13 +18,13 @@ EnginePointer FindSame(const RoutingTable* before, const catalog::v1::Engine& en
 
 }  // namespace
 
-RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingTable* before)
+RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingTable* previous)
     : version_(snapshot.version()) {
   std::unordered_map<std::string, std::vector<EnginePointer>> pools;
   for (const catalog::v1::Pool& pool : snapshot.pools()) {
     std::vector<EnginePointer>& engines = pools[pool.name()];
     for (const catalog::v1::Engine& engine : pool.engines()) {
-      EnginePointer state = FindSame(before, engine);
+      EnginePointer state = FindSame(previous, engine);
       if (state == nullptr) {
         std::optional<http::BaseUrl> base = http::ParseBaseUrl(engine.base_url());
         if (!base) {
@@ -58,40 +56,6 @@ RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingT
 const Route* RoutingTable::Find(std::string_view model) const {
   auto found = routes_.find(std::string(model));
   return found == routes_.end() ? nullptr : &found->second;
-}
-
-Choice ChooseEngine(const std::vector<EnginePointer>& engines,
-                    const std::vector<EnginePointer>& tried, int64_t now_us, uint64_t turn) {
-  Choice choice;
-  bool saturated = false;
-  // An engine may fill up between the look and the step in; then the next best is taken.
-  std::vector<EnginePointer> full;
-  for (size_t round = 0; round <= engines.size(); ++round) {
-    EnginePointer best;
-    for (size_t i = 0; i < engines.size(); ++i) {
-      const EnginePointer& engine = engines[(i + turn) % engines.size()];
-      if (!engine->Available(now_us)) continue;
-      if (std::find(tried.begin(), tried.end(), engine) != tried.end()) continue;
-      if (std::find(full.begin(), full.end(), engine) != full.end()) continue;
-      if (best == nullptr || engine->running() < best->running()) best = engine;
-    }
-    if (best == nullptr) break;
-    if (best->TryEnter()) {
-      choice.engine = std::move(best);
-      return choice;
-    }
-    saturated = true;
-    full.push_back(std::move(best));
-  }
-  choice.why_not = saturated ? NoEngine::kSaturated : NoEngine::kDown;
-  choice.retry_after_ms = 1000;
-  if (!saturated && !engines.empty()) {
-    choice.retry_after_ms = INT64_MAX;
-    for (const EnginePointer& engine : engines) {
-      choice.retry_after_ms = std::min(choice.retry_after_ms, engine->RetryAfterMs(now_us));
-    }
-  }
-  return choice;
 }
 
 }  // namespace tollgate::inference_router

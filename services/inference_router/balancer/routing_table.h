@@ -1,6 +1,6 @@
-// From a model's id to the engine that gets the request: the catalog's pools with what this process
-// knows of each engine. A table never changes; a new catalog makes a new table over the same
-// engines.
+// Maps a model's id to the engines that serve it: the catalog's pools, with the state this process
+// keeps of each engine. Immutable; a new catalog snapshot makes a new table that shares the
+// unchanged engines.
 #pragma once
 
 #include <memory>
@@ -18,27 +18,27 @@ namespace tollgate::inference_router {
 using EnginePointer = std::shared_ptr<EngineState>;
 
 struct Route {
-  // The model's name at its engines; empty: the id that was asked for.
+  // The model's name on its engines; empty: the requested id.
   std::string engine_model;
-  int64_t context_window = 0;
+  int64_t context_window = 0;  // tokens
   bool serving = false;
-  // For ids that are not in the catalog (decisions 20): the engines may know them or not.
+  // The route of ids that are not in the catalog (decisions 20); the engines may not know the id.
   bool unlisted = false;
-  // May be empty: the pool is missing or has no usable engine.
+  // Empty if the pool is missing or has no usable engine.
   std::vector<EnginePointer> engines;
 };
 
 class RoutingTable {
  public:
-  // Keeps the engines of the earlier table (may be null) that have not changed.
-  RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingTable* before);
+  // Shares the unchanged engines of the previous table, which may be null.
+  RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingTable* previous);
 
   const Route* Find(std::string_view model) const;
-  // Where completions of ids that Find does not find may go; null: nowhere.
+  // The route of completions whose id Find does not know; null if the catalog has none.
   const Route* unlisted() const { return unlisted_ ? &*unlisted_ : nullptr; }
   const std::vector<EnginePointer>& engines() const { return engines_; }
   int64_t version() const { return version_; }
-  // Engines that were left out because their address can not be understood.
+  // Ids of engines left out because their base_url is invalid.
   const std::vector<std::string>& unusable() const { return unusable_; }
 
  private:
@@ -48,20 +48,5 @@ class RoutingTable {
   std::vector<EnginePointer> engines_;
   std::vector<std::string> unusable_;
 };
-
-enum class NoEngine { kNone, kDown, kSaturated };
-
-struct Choice {
-  // A place has been taken there (EngineState::TryEnter); the caller gives it back with Leave.
-  EnginePointer engine;
-  // Why there is none.
-  NoEngine why_not = NoEngine::kNone;
-  int64_t retry_after_ms = 0;
-};
-
-// The available engine with the fewest running requests of this process, other than those tried.
-// turn breaks ties evenly: any number that grows.
-Choice ChooseEngine(const std::vector<EnginePointer>& engines,
-                    const std::vector<EnginePointer>& tried, int64_t now_us, uint64_t turn);
 
 }  // namespace tollgate::inference_router

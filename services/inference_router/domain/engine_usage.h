@@ -1,4 +1,4 @@
-// The token counters that an engine reports, as it says them: not believed yet (usage_check.h).
+// Token counts as the engine reports them, not yet checked (token_meter.h).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct EngineUsage {
   int64_t cached_tokens = 0;
   int64_t cache_write_tokens = 0;
   int64_t reasoning_tokens = 0;
-  // The choice of the chunk that carried it; -1 when the chunk had none or several.
+  // The choice of the chunk that carried it; -1 if the chunk had none or several.
   int choice = -1;
 };
 

@@ -12,7 +12,8 @@ int HexValue(char c) {
   return 0;
 }
 
-// UTF-8 bytes of one \uXXXX escape; half of a surrogate pair counts half of the pair's four.
+// UTF-8 bytes of one \uXXXX escape. Each half of a surrogate pair counts two of the pair's four
+// bytes.
 int64_t BytesOfUnit(unsigned unit) {
   if (unit < 0x80) return 1;
   if (unit < 0x800) return 2;

@@ -1,5 +1,5 @@
-// The router's own count of what an engine produced, against which the engine's usage is checked.
-// Why it is an upper bound and not a tokenizer: docs/adr/0004-own-token-count.md.
+// The router's own count of an engine's output; the engine's usage is checked against it. It is an
+// upper bound, not a tokenizer: docs/adr/0004-own-token-count.md.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,25 @@
 
 namespace tollgate::inference_router {
 
-// Length in UTF-8 bytes of the text whose escaped form (inside of a JSON literal) this is.
+// Length in UTF-8 bytes of a text, given as the inside of a JSON string literal.
 int64_t DecodedBytes(std::string_view escaped);
 
 class OwnCount {
  public:
-  // Tokens that leave no byte: end of text, the marks around reasoning and channels.
+  // Tokens without visible bytes: end of text, delimiters of reasoning and channels.
   static constexpr int64_t kTokensPerChoice = 32;
-  // The marks and names around one tool call, which engines turn into JSON of their own.
+  // The delimiters around one tool call, which engines convert to JSON.
   static constexpr int64_t kTokensPerToolCall = 64;
 
   explicit OwnCount(int choices);
 
   void Add(const inference::v1::Delta& delta);
 
-  // Deltas that carried text: the estimate when the engine gives no usage. Most engines send a
-  // delta a token, so it is near, and never above, the truth.
+  // Deltas with text: the estimate if the engine reports no usage. Most engines send one delta per
+  // token, so this is close to the real count and never above it.
   int64_t chunks() const { return chunks_; }
   int64_t bytes() const { return bytes_; }
-  // No tokenizer can have made more tokens than this: a token that shows carries at least a byte.
+  // Upper bound in tokens: a visible token has at least one byte.
   int64_t bound() const;
 
  private:

@@ -6,7 +6,7 @@ namespace tollgate::inference_router {
 namespace {
 
 constexpr int64_t kDefaultSliceTokens = 4096;
-constexpr int64_t kRefusalHoldsUs = 1'000'000;
+constexpr int64_t kRefusalMemoryUs = 1'000'000;
 
 }  // namespace
 
@@ -38,30 +38,30 @@ bool Spending::CoversAll() const {
 }
 
 bool Spending::RefusedRecently(int64_t now_us) const {
-  return refused_at_us_ != INT64_MIN && now_us - refused_at_us_ < kRefusalHoldsUs;
+  return refused_at_us_ != INT64_MIN && now_us - refused_at_us_ < kRefusalMemoryUs;
 }
 
 bool Spending::WantsExtension(int64_t output_tokens, int64_t now_us) const {
-  if (asking_ || CoversAll()) return false;
+  if (pending_ || CoversAll()) return false;
   return affordable_ - output_tokens < (slice_tokens_ + 1) / 2 && !RefusedRecently(now_us);
 }
 
-int64_t Spending::NextTotal(int64_t output_tokens) const {
+int64_t Spending::NextTotalNanoUsd(int64_t output_tokens) const {
   int64_t output = output_tokens;
   output = std::max(output, affordable_);
   if (__builtin_add_overflow(output, slice_tokens_, &output)) output = INT64_MAX;
   if (options_.max_output_tokens > 0) output = std::min(output, options_.max_output_tokens);
   output = std::max(output, output_tokens);
-  return HoldNanoFor(prompt_tokens_, output);
+  return HoldNanoUsd(prompt_tokens_, output);
 }
 
 void Spending::OnAnswer(int64_t authorized_nano_usd, int64_t now_us) {
-  asking_ = false;
+  pending_ = false;
   if (authorized_nano_usd > options_.authorized_nano_usd) {
     options_.authorized_nano_usd = authorized_nano_usd;
     const int64_t before = affordable_;
     Recompute();
-    // A grant that buys less than a quarter of a slice is the end of the money.
+    // A grant of less than a quarter of a slice means that the credit is used up.
     if (CoversAll() || affordable_ - before >= (slice_tokens_ + 3) / 4) {
       refused_at_us_ = INT64_MIN;
       return;
@@ -71,16 +71,16 @@ void Spending::OnAnswer(int64_t authorized_nano_usd, int64_t now_us) {
 }
 
 void Spending::OnNoAnswer(int64_t now_us) {
-  asking_ = false;
+  pending_ = false;
   refused_at_us_ = now_us;
 }
 
-int64_t Spending::ChargeNano(int64_t prompt_tokens, int64_t output_tokens) const {
+int64_t Spending::ChargeNanoUsd(int64_t prompt_tokens, int64_t output_tokens) const {
   return tollgate::ChargeNanoUsd(CostPicoUsd(options_.rates, prompt_tokens, output_tokens));
 }
 
-int64_t Spending::HoldNanoFor(int64_t prompt_tokens, int64_t output_tokens) const {
-  return HoldNanoUsd(CostPicoUsd(options_.rates, prompt_tokens, output_tokens));
+int64_t Spending::HoldNanoUsd(int64_t prompt_tokens, int64_t output_tokens) const {
+  return tollgate::HoldNanoUsd(CostPicoUsd(options_.rates, prompt_tokens, output_tokens));
 }
 
 }  // namespace tollgate::inference_router

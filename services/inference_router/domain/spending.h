@@ -1,4 +1,4 @@
-// How far the held money goes, and when to ask for more. Pure: time is an argument.
+// How many tokens the hold pays for, and when to extend it. Pure: time is an argument.
 // spec: decisions 1-4, reliability.md 1.4.
 #pragma once
 
@@ -15,36 +15,36 @@ class Spending {
     int64_t authorized_nano_usd = 0;
     int64_t slice_nano_usd = 0;
     int64_t prompt_tokens_bound = 0;
-    // Most output the request can make over all choices; 0 = no limit known.
+    // Upper bound of the output over all choices; 0 = unknown.
     int64_t max_output_tokens = 0;
   };
   explicit Spending(const Options& options);
 
-  // The engine's own prompt count replaces the bound.
+  // Replaces the bound by the engine's prompt count.
   void SetPromptTokens(int64_t tokens);
 
-  // Output tokens that the hold pays for.
+  // Number of output tokens that the hold pays for.
   int64_t affordable() const { return affordable_; }
   int64_t authorized_nano_usd() const { return options_.authorized_nano_usd; }
 
-  // True when less than half a slice is left, more could be needed, no request for more is on its
-  // way, and the last refusal is not fresh.
+  // True if less than half a slice is left, more may be needed, no extension is pending, and none
+  // was refused recently.
   bool WantsExtension(int64_t output_tokens, int64_t now_us) const;
-  // The new total to ask for.
-  int64_t NextTotal(int64_t output_tokens) const;
-  void OnAsked() { asking_ = true; }
-  // The ledger's answer: the hold's total now.
+  // The total to request from the ledger, in nano-USD.
+  int64_t NextTotalNanoUsd(int64_t output_tokens) const;
+  void OnExtensionSent() { pending_ = true; }
+  // The ledger's answer: the new total of the hold.
   void OnAnswer(int64_t authorized_nano_usd, int64_t now_us);
-  // No answer came; what was asked may or may not have been granted.
+  // The ledger did not answer; the extension may or may not have been granted.
   void OnNoAnswer(int64_t now_us);
-  bool asking() const { return asking_; }
-  // A refusal (or a dead ledger) is so fresh that asking again makes no sense yet.
+  bool extension_pending() const { return pending_; }
+  // An extension was refused, or not answered, within the last second.
   bool RefusedRecently(int64_t now_us) const;
 
-  // Exact price of this usage, as it is charged at most.
-  int64_t ChargeNano(int64_t prompt_tokens, int64_t output_tokens) const;
-  // What must be held for it.
-  int64_t HoldNanoFor(int64_t prompt_tokens, int64_t output_tokens) const;
+  // The charge for this usage, rounded down; may exceed the hold.
+  int64_t ChargeNanoUsd(int64_t prompt_tokens, int64_t output_tokens) const;
+  // The hold that this usage needs, rounded up.
+  int64_t HoldNanoUsd(int64_t prompt_tokens, int64_t output_tokens) const;
 
  private:
   void Recompute();
@@ -54,7 +54,7 @@ class Spending {
   int64_t prompt_tokens_;
   int64_t slice_tokens_;
   int64_t affordable_ = 0;
-  bool asking_ = false;
+  bool pending_ = false;  // an extension was sent and not answered
   int64_t refused_at_us_ = INT64_MIN;
 };
 

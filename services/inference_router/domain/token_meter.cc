@@ -5,12 +5,12 @@
 namespace tollgate::inference_router {
 namespace {
 
-// Text has about four bytes a token; the prompt's bound counts bytes. Used only when an engine
-// never tells its prompt count, and then in the caller's favour.
+// Text has about four bytes per token; the prompt's bound counts bytes. Used only if the engine
+// reports no prompt count; rounds in the client's favor.
 constexpr int64_t kBytesPerPromptToken = 4;
-// Beyond any context window: what is above it is not a count.
-constexpr int64_t kMostPromptTokens = 100'000'000;
-// decisions 9: what is more than 2 % above our own count is not believed.
+// Above any context window.
+constexpr int64_t kMaxPromptTokens = 100'000'000;
+// decisions 9: a count more than 2 % above the router's own bound is rejected.
 constexpr int64_t kTolerancePercent = 2;
 
 }  // namespace
@@ -37,17 +37,17 @@ void TokenMeter::OnUsage(const EngineUsage& usage) {
   if (last_->prompt_tokens) OnPrompt(*last_->prompt_tokens);
   if (!usage.completion_tokens) return;
   const int64_t reported = *usage.completion_tokens;
-  // A report that is not believed changes nothing: the last good one and the deltas since stand.
-  absurd_ = reported < 0 || (!of_one_choice && reported == 0 && own_.bytes() > 0) ||
-            !Believable(reported);
-  if (absurd_) return;
+  // A rejected report changes nothing: the last plausible one and the deltas since remain.
+  implausible_ = reported < 0 || (!of_one_choice && reported == 0 && own_.bytes() > 0) ||
+                 !IsPlausible(reported);
+  if (implausible_) return;
   if (of_one_choice) {
     const PerChoice before = choices_[choice];
     choices_[choice] = PerChoice{std::max(reported, before.reported), 0};
     total_.reset();
-    if (!Believable(Sum())) {
+    if (!IsPlausible(Sum())) {
       choices_[choice] = before;
-      absurd_ = true;
+      implausible_ = true;
       return;
     }
   } else {
@@ -58,7 +58,7 @@ void TokenMeter::OnUsage(const EngineUsage& usage) {
   completion_ = std::max(completion_, Sum());
 }
 
-bool TokenMeter::Believable(int64_t tokens) const {
+bool TokenMeter::IsPlausible(int64_t tokens) const {
   const int64_t bound = own_.bound() + options_.unseen_tokens;
   return tokens - bound <= bound * kTolerancePercent / 100;
 }
@@ -72,19 +72,20 @@ int64_t TokenMeter::Sum() const {
   return sum;
 }
 
-int64_t TokenMeter::MostPromptTokens() const {
-  return options_.prompt_tokens_bound > 0 ? options_.prompt_tokens_bound : kMostPromptTokens;
+int64_t TokenMeter::MaxPromptTokens() const {
+  return options_.prompt_tokens_bound > 0 ? options_.prompt_tokens_bound : kMaxPromptTokens;
 }
 
 void TokenMeter::OnPrompt(int64_t reported) {
-  prompt_absurd_ = reported < 0 || reported > MostPromptTokens();
-  if (!prompt_absurd_ && reported > 0) prompt_ = reported;
+  prompt_implausible_ = reported < 0 || reported > MaxPromptTokens();
+  if (!prompt_implausible_ && reported > 0) prompt_ = reported;
 }
 
 int64_t TokenMeter::prompt_tokens() const {
   if (prompt_ > 0) return prompt_;
-  const bool above = last_ && last_->prompt_tokens && *last_->prompt_tokens > MostPromptTokens();
-  return above ? MostPromptTokens() : 0;
+  const bool above_bound =
+      last_ && last_->prompt_tokens && *last_->prompt_tokens > MaxPromptTokens();
+  return above_bound ? MaxPromptTokens() : 0;
 }
 
 int64_t TokenMeter::prompt_tokens_estimate() const {
@@ -95,9 +96,9 @@ int64_t TokenMeter::prompt_tokens_estimate() const {
 Measured TokenMeter::Measure() const {
   Measured measured;
   common::v1::Usage& usage = measured.usage;
-  measured.mismatch = absurd_ || prompt_absurd_;
+  measured.mismatch = implausible_ || prompt_implausible_;
 
-  // Without any good report this is the number of deltas.
+  // Without a plausible report this is the number of deltas.
   const int64_t completion = Sum();
   measured.estimated = measured.mismatch || (!reported_ && completion > 0);
   usage.set_completion_tokens(completion);

@@ -13,7 +13,7 @@ constexpr int kMaxChoices = 128;
 
 json::Limits ChunkLimits() {
   json::Limits limits;
-  limits.allow_lone_surrogates = true;  // an engine may cut a pair in two
+  limits.allow_lone_surrogates = true;  // an engine may split a pair over two chunks
   limits.allow_nul = true;
   return limits;
 }
@@ -36,11 +36,11 @@ ChunkReader::Status ChunkReader::Read(std::string_view data, std::vector<Event>&
   if (data == "[DONE]") return Status::kDone;
   auto parsed = json::Document::ParseView(data, ChunkLimits());
   if (!parsed.ok()) {
-    // Some engines put blanks around the end marker.
+    // Some engines put white space around the end marker.
     const size_t begin = data.find_first_not_of(" \t\r\n");
     if (begin == std::string_view::npos) return Status::kMore;
     if (data.substr(begin).starts_with("[DONE]")) return Status::kDone;
-    return Fail(Broken("chunk is not JSON"));
+    return Fail(BrokenResponse("chunk is not JSON"));
   }
   return ReadObject(parsed->root(), out);
 }
@@ -48,17 +48,17 @@ ChunkReader::Status ChunkReader::Read(std::string_view data, std::vector<Event>&
 ChunkReader::Status ChunkReader::ReadWhole(std::string_view body, std::vector<Event>& out) {
   usage_.reset();
   auto parsed = json::Document::ParseView(body, ChunkLimits());
-  if (!parsed.ok()) return Fail(Broken("answer is neither a stream nor JSON"));
+  if (!parsed.ok()) return Fail(BrokenResponse("response is neither a stream nor JSON"));
   const json::Value root = parsed->root();
   if (!root.is_object() || (!root.Find("choices").is_array() && !IsErrorObject(root))) {
-    return Fail(Broken("answer has no choices"));
+    return Fail(BrokenResponse("response has no choices"));
   }
   const Status status = ReadObject(root, out);
   return status == Status::kMore ? Status::kDone : status;
 }
 
 ChunkReader::Status ChunkReader::ReadObject(const json::Value& root, std::vector<Event>& out) {
-  if (!root.is_object()) return Fail(Broken("chunk is not an object"));
+  if (!root.is_object()) return Fail(BrokenResponse("chunk is not an object"));
   const json::Value choices = root.Find("choices");
   if (!choices.is_array() && IsErrorObject(root)) {
     return Fail(ClassifyInStream(root, options_.window));
@@ -67,7 +67,7 @@ ChunkReader::Status ChunkReader::ReadObject(const json::Value& root, std::vector
   if (!choices.is_array()) return Status::kMore;
   for (json::Value item : choices) {
     if (item.is_object() && !ReadChoice(item, out)) {
-      return Fail(Broken("engine aborted the generation"));
+      return Fail(BrokenResponse("engine aborted the generation"));
     }
   }
   return Status::kMore;
@@ -85,10 +85,10 @@ bool ChunkReader::ReadChoice(const json::Value& item, std::vector<Event>& out) {
   Delta& delta = *event.mutable_delta();
   ReadBody(item, choice, delta);
   if (!ReadFinish(item, choice, delta)) return false;
-  const bool news = !delta.content_json().empty() || !delta.reasoning_json().empty() ||
-                    !delta.refusal_json().empty() || delta.tool_calls_size() > 0 ||
-                    !delta.logprobs_json().empty() || choice.finished;
-  if (!news) return true;
+  const bool has_output = !delta.content_json().empty() || !delta.reasoning_json().empty() ||
+                          !delta.refusal_json().empty() || delta.tool_calls_size() > 0 ||
+                          !delta.logprobs_json().empty() || choice.finished;
+  if (!has_output) return true;
   if (index > 0) delta.set_choice(static_cast<int32_t>(index));
   out.push_back(std::move(event));
   return true;
@@ -117,7 +117,7 @@ void ChunkReader::ReadBody(const json::Value& item, Choice& choice, Delta& delta
   const json::Value logprobs = item.Find("logprobs");
   if (logprobs.is_object()) {
     json::Value tokens = logprobs.Find("content");
-    if (!tokens) tokens = logprobs.Find("tokens");  // the legacy form
+    if (!tokens) tokens = logprobs.Find("tokens");  // completions
     const bool empty = tokens.is_array() && tokens.size() == 0;
     if (!empty) delta.set_logprobs_json(std::string(logprobs.raw()));
   }
@@ -180,7 +180,7 @@ bool ChunkReader::finished() const {
                      [](const Choice& choice) { return choice.finished; });
 }
 
-bool ChunkReader::may_be_all() const {
+bool ChunkReader::seen_choices_finished() const {
   bool any = false;
   for (const Choice& choice : choices_) {
     if (choice.seen && !choice.finished) return false;

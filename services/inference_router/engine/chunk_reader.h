@@ -1,7 +1,6 @@
-// Translates what an OpenAI-compatible engine sends — the chunks of a stream, or one whole answer —
-// into canonical events. Text is copied as the escaped bytes that came: nothing is decoded and
-// encoded again. Engines' extras, role markers and empty deltas are left out. spec: wire.md
-// 2, 10.2.
+// Translates the response of an OpenAI-compatible engine (the chunks of a stream, or one complete
+// response) into canonical events. Text is copied as the escaped bytes received, without decoding.
+// Engine-specific members, role markers and empty deltas are dropped. spec: wire.md 2, 10.2.
 #pragma once
 
 #include <optional>
@@ -12,7 +11,7 @@
 #include "common/json/json.h"
 #include "services/inference_router/domain/engine_usage.h"
 #include "services/inference_router/engine/engine_error.h"
-#include "services/inference_router/engine/held_text.h"
+#include "services/inference_router/engine/surrogate_joiner.h"
 #include "services/inference_router/engine/tool_calls.h"
 #include "tollgate/inference/v1/inference.pb.h"
 
@@ -22,14 +21,14 @@ class ChunkReader {
  public:
   struct Options {
     inference::v1::RequestKind kind = inference::v1::REQUEST_KIND_CHAT;
-    // Choices with an index outside are dropped.
+    // Choices with an index outside [0, choices) are dropped.
     int choices = 1;
-    // Context window of the model, for error texts; 0 = unknown.
+    // Context window of the model in tokens, for error messages; 0 = unknown.
     int64_t window = 0;
   };
   enum class Status {
-    kMore,   // the stream goes on
-    kDone,   // the engine's end marker
+    kMore,   // the stream continues
+    kDone,   // end marker ([DONE]), or the complete response was read
     kError,  // see failure()
   };
 
@@ -37,27 +36,26 @@ class ChunkReader {
 
   // Reads the data of one server-sent event; appends the deltas in it.
   Status Read(std::string_view data, std::vector<inference::v1::Event>& out);
-  // Reads the whole answer of an engine that did not stream.
+  // Reads the complete response of an engine that did not stream.
   Status ReadWhole(std::string_view body, std::vector<inference::v1::Event>& out);
 
-  // The usage object of the last chunk read, if it had one.
+  // The usage object of the last chunk read, if it has one.
   const std::optional<EngineUsage>& usage() const { return usage_; }
   const EngineFailure& failure() const { return failure_; }
-  // Every choice that was asked for has its finish reason: whatever follows is no part of the
-  // answer.
+  // Every requested choice has its finish reason: the answer is complete.
   bool finished() const;
-  // Every choice that has appeared has its finish reason, and at least one has appeared. Some
-  // engines give fewer than were asked for; whether that was all, only their end marker tells.
-  bool may_be_all() const;
+  // Every choice seen so far has its finish reason, and at least one has been seen. Some engines
+  // send fewer choices than requested; only the end marker shows that no more follow.
+  bool seen_choices_finished() const;
 
  private:
   struct Choice {
     bool seen = false;
     bool finished = false;
     ToolCalls tools;
-    HeldText content;
-    HeldText reasoning;
-    HeldText refusal;
+    SurrogateJoiner content;
+    SurrogateJoiner reasoning;
+    SurrogateJoiner refusal;
   };
 
   Status ReadObject(const json::Value& root, std::vector<inference::v1::Event>& out);

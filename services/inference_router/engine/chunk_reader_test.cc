@@ -14,7 +14,7 @@ ChunkReader::Options Chat(int choices = 1) {
   return options;
 }
 
-// The deltas of one chunk, written down shortly.
+// Renders the deltas of one chunk in a short form.
 std::string Show(const std::vector<Event>& events) {
   std::string out;
   for (const Event& event : events) {
@@ -45,7 +45,7 @@ std::string Delta(const std::string& delta, const std::string& rest = R"("finish
          "," + rest + "}]}";
 }
 
-TEST(ChunkReader, CopiesTextAsTheEscapedBytesThatCame) {
+TEST(ChunkReader, CopiesTextAsTheEscapedBytesReceived) {
   ChunkReader reader(Chat());
   EXPECT_EQ(ReadOne(reader, Delta(R"({"role":"assistant","content":""})")), "");
   EXPECT_EQ(ReadOne(reader, Delta(R"({"content":null})")), "");
@@ -55,7 +55,7 @@ TEST(ChunkReader, CopiesTextAsTheEscapedBytesThatCame) {
   EXPECT_EQ(ReadOne(reader, "[DONE]", Status::kDone), "");
 }
 
-TEST(ChunkReader, TextCannotForgeAnEvent) {
+TEST(ChunkReader, TextCannotInjectAnEvent) {
   ChunkReader reader(Chat());
   EXPECT_EQ(ReadOne(reader, Delta(R"({"content":"\n\ndata: [DONE]\n\n"})")),
             "c(\\n\\ndata: [DONE]\\n\\n);");
@@ -66,7 +66,7 @@ TEST(ChunkReader, ReadsBothNamesOfReasoning) {
   EXPECT_EQ(ReadOne(reader, Delta(R"({"reasoning_content":"a"})")), "r(a);");
   EXPECT_EQ(ReadOne(reader, Delta(R"({"reasoning":"b"})")), "r(b);");
   EXPECT_EQ(ReadOne(reader, Delta(R"({"reasoning":"b","reasoning_content":"b"})")), "r(b);")
-      << "both names are the same text once";
+      << "the same text under both names counts once";
   EXPECT_EQ(ReadOne(reader, Delta(R"({"reasoning":{"x":1},"content":"c"})")), "c(c);");
 }
 
@@ -74,7 +74,7 @@ TEST(ChunkReader, MapsFinishReasons) {
   const std::pair<const char*, const char*> cases[] = {
       {"stop", "[1];"},           {"length", "[2];"},
       {"content_filter", "[4];"}, {"stop_sequence", "[1];"},
-      {"eos_token", "[1];"},      {"tool_calls", "[1];"}};  // without any tool call there is none
+      {"eos_token", "[1];"},      {"tool_calls", "[1];"}};  // without a tool call: stop
   for (const auto& [reason, want] : cases) {
     ChunkReader reader(Chat());
     EXPECT_EQ(ReadOne(reader, Delta("{}", R"("finish_reason":")" + std::string(reason) + '"')),
@@ -88,7 +88,7 @@ TEST(ChunkReader, MapsFinishReasons) {
   }
 }
 
-TEST(ChunkReader, AnyToolCallMakesStopIntoToolCallsButNotLength) {
+TEST(ChunkReader, AToolCallTurnsStopIntoToolCallsButNotLength) {
   for (const auto& [reason, want] :
        {std::pair{"stop", "[3];"}, {"tool_calls", "[3];"}, {"length", "[2];"}}) {
     ChunkReader reader(Chat());
@@ -103,7 +103,7 @@ TEST(ChunkReader, AnyToolCallMakesStopIntoToolCallsButNotLength) {
   }
 }
 
-TEST(ChunkReader, NamesTheStopStringOfBothEngines) {
+TEST(ChunkReader, ReadsTheStopStringOfVllmAndSglang) {
   for (const char* name : {"stop_reason", "matched_stop"}) {
     ChunkReader reader(Chat());
     EXPECT_EQ(ReadOne(reader, Delta("{}", R"("finish_reason":"stop",")" + std::string(name) +
@@ -113,11 +113,11 @@ TEST(ChunkReader, NamesTheStopStringOfBothEngines) {
     EXPECT_EQ(ReadOne(by_id, Delta("{}", R"("finish_reason":"stop",")" + std::string(name) +
                                              R"(":128001)")),
               "[1];")
-        << "a token id is no stop string";
+        << "a token id is not a stop string";
   }
 }
 
-TEST(ChunkReader, StripsExtrasAndKeepsLogprobsRaw) {
+TEST(ChunkReader, DropsEngineMembersAndKeepsLogprobsRaw) {
   ChunkReader reader(Chat());
   EXPECT_EQ(
       ReadOne(
@@ -132,10 +132,11 @@ TEST(ChunkReader, ContentAfterTheFinishIsDropped) {
   ChunkReader reader(Chat());
   ReadOne(reader, Delta("{}", R"("finish_reason":"stop")"));
   EXPECT_EQ(ReadOne(reader, Delta(R"({"content":"late"})")), "");
-  EXPECT_EQ(ReadOne(reader, Delta("{}", R"("finish_reason":"stop")")), "") << "one finish a choice";
+  EXPECT_EQ(ReadOne(reader, Delta("{}", R"("finish_reason":"stop")")), "")
+      << "one finish reason per choice";
 }
 
-TEST(ChunkReader, KeepsChoicesApartAndDropsThoseNotAskedFor) {
+TEST(ChunkReader, SeparatesChoicesAndDropsThoseNotRequested) {
   ChunkReader reader(Chat(2));
   EXPECT_EQ(
       ReadOne(
@@ -151,16 +152,16 @@ TEST(ChunkReader, KeepsChoicesApartAndDropsThoseNotAskedFor) {
   EXPECT_TRUE(reader.finished());
 }
 
-TEST(ChunkReader, AChoiceThatHasNotAppearedYetIsNotFinished) {
+TEST(ChunkReader, AChoiceNotYetSeenIsNotFinished) {
   ChunkReader reader(Chat(2));
   ReadOne(reader, R"({"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]})");
-  EXPECT_FALSE(reader.finished()) << "an engine may write one choice after the other";
-  EXPECT_TRUE(reader.may_be_all()) << "or know no n";
+  EXPECT_FALSE(reader.finished()) << "an engine may send one choice after the other";
+  EXPECT_TRUE(reader.seen_choices_finished()) << "an engine may ignore n";
   ReadOne(reader, R"({"choices":[{"index":1,"delta":{"content":"b"},"finish_reason":"stop"}]})");
   EXPECT_TRUE(reader.finished());
 }
 
-TEST(ChunkReader, ARefusalIsTextToo) {
+TEST(ChunkReader, RefusalsAreText) {
   ChunkReader reader(Chat());
   std::vector<Event> events;
   reader.Read(Delta(R"({"refusal":"no \ud83d"})"), events);
@@ -170,7 +171,7 @@ TEST(ChunkReader, ARefusalIsTextToo) {
   EXPECT_EQ(events[1].delta().refusal_json(), "\\ud83d\\ude00");
 }
 
-TEST(ChunkReader, ReadsUsageOnAnyChunkAndNone) {
+TEST(ChunkReader, ReadsUsageOnAnyChunk) {
   ChunkReader reader(Chat());
   ReadOne(reader, Delta(R"({"content":"a"})"));
   EXPECT_FALSE(reader.usage());
@@ -193,11 +194,11 @@ TEST(ChunkReader, ReadsUsageOnAnyChunkAndNone) {
   EXPECT_FALSE(reader.usage());
   ReadOne(reader, R"({"choices":[],"usage":{"prompt_tokens":1e30,"completion_tokens":-3}})");
   EXPECT_EQ(reader.usage()->prompt_tokens, -1)
-      << "beyond 64 bits is as absurd as a negative number";
+      << "a number beyond 64 bits is invalid, like a negative one";
   EXPECT_EQ(reader.usage()->completion_tokens, -3);
 }
 
-TEST(ChunkReader, AnErrorInTheStreamIsClassifiedAndNeverQuoted) {
+TEST(ChunkReader, AnErrorInTheStreamIsClassifiedAndItsTextDropped) {
   const std::pair<const char*, ErrorId> rows[] = {
       {R"({"error":{"message":"CUDA out of memory: secret","type":"InternalServerError","code":500}})",
        ErrorId::kServerError},
@@ -212,13 +213,13 @@ TEST(ChunkReader, AnErrorInTheStreamIsClassifiedAndNeverQuoted) {
   }
 }
 
-TEST(ChunkReader, ANullErrorMemberIsNoError) {
+TEST(ChunkReader, ANullErrorMemberIsNotAnError) {
   ChunkReader reader(Chat());
   EXPECT_EQ(ReadOne(reader, R"({"error":null,"choices":[{"index":0,"delta":{"content":"a"}}]})"),
             "c(a);");
 }
 
-TEST(ChunkReader, GarbageIsABrokenEngine) {
+TEST(ChunkReader, InvalidChunksAreUpstreamErrors) {
   for (const char* data :
        {"{", "[]", "\"x\"", "nonsense", "{\"choices\":[{\"delta\":{\"content\":\"\xff\"}}]}"}) {
     ChunkReader reader(Chat());
@@ -230,7 +231,7 @@ TEST(ChunkReader, GarbageIsABrokenEngine) {
   ReadOne(reader, " [DONE] ", Status::kDone);
 }
 
-TEST(ChunkReader, ReadsTheTextOfCompletions) {
+TEST(ChunkReader, ReadsCompletionText) {
   ChunkReader::Options options = Chat();
   options.kind = inference::v1::REQUEST_KIND_COMPLETION;
   ChunkReader reader(options);
@@ -241,7 +242,7 @@ TEST(ChunkReader, ReadsTheTextOfCompletions) {
       "c(abc)[2];");
 }
 
-TEST(ChunkReader, AcceptsAWholeAnswerFromAnEngineThatDoesNotStream) {
+TEST(ChunkReader, AcceptsACompleteResponseFromAnEngineThatDoesNotStream) {
   ChunkReader reader(Chat());
   std::vector<Event> events;
   EXPECT_EQ(
@@ -260,7 +261,7 @@ TEST(ChunkReader, AcceptsAWholeAnswerFromAnEngineThatDoesNotStream) {
   }
 }
 
-TEST(ChunkReader, JoinsASurrogatePairThatWasCutInTwo) {
+TEST(ChunkReader, JoinsASplitSurrogatePair) {
   ChunkReader reader(Chat());
   EXPECT_EQ(ReadOne(reader, Delta(R"({"content":"a\uD83D"})")), "c(a);");
   EXPECT_EQ(ReadOne(reader, Delta(R"({"content":"\uDE00b"})")), R"(c(\uD83D\uDE00b);)");

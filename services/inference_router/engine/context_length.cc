@@ -10,7 +10,7 @@
 namespace tollgate::inference_router {
 namespace {
 
-// Engines' messages are short; what is longer is looked at no further.
+// Only the first kilobytes are matched; engines' messages are short.
 constexpr size_t kMaxText = 8192;
 constexpr int kMaxGroups = 8;
 
@@ -54,13 +54,13 @@ std::optional<int64_t> Number(const re2::StringPiece& digits) {
   return value;
 }
 
-// 0 for what is absent, and for what no text can be.
+// 0 if absent or too large to be a token count.
 int64_t Plausible(std::optional<int64_t> tokens) {
   constexpr int64_t kMost = 1'000'000'000'000;
   return tokens && *tokens > 0 && *tokens <= kMost ? *tokens : 0;
 }
 
-// The number in these texts bounds the output alone, or what the engine takes in at once.
+// The limit in these texts is not the context window: it bounds the output, or the batch size.
 bool LimitsSomethingElse(std::string_view pattern) {
   return pattern == "tgi-output" || pattern == "llamacpp-batch";
 }

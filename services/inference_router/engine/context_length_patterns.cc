@@ -1,4 +1,4 @@
-// Texts by which engines say that a request is longer than the model's context window (wire.md 11).
+// Error texts of engines for a request that exceeds the model's context window (wire.md 11).
 // Ordered: the first match wins. Case-insensitive, RE2 syntax. Groups: limit, prompt, output,
 // total, chars, deficit.
 #include "services/inference_router/engine/context_length.h"

@@ -149,7 +149,7 @@ const Form kForms[] = {
      none},
 };
 
-TEST(ContextLength, KnowsEveryFormAndItsNumbers) {
+TEST(ContextLength, RecognizesEveryFormAndItsNumbers) {
   std::set<std::string_view> seen;
   for (const Form& form : kForms) {
     auto found = MatchContextLength(form.text, 400);
@@ -164,10 +164,10 @@ TEST(ContextLength, KnowsEveryFormAndItsNumbers) {
   std::set<std::string_view> all;
   for (const auto& pattern : ContextLengthPatterns()) all.insert(pattern.id);
   EXPECT_EQ(all.size(), 37u);
-  EXPECT_EQ(seen, all) << "every pattern has a form that proves it";
+  EXPECT_EQ(seen, all) << "every pattern needs an example";
 }
 
-TEST(ContextLength, TheStatusDoesNotMatterButForTheWeakOne) {
+TEST(ContextLength, OnlyWeakPatternsDependOnTheStatus) {
   const char* text = "Context size has been exceeded.";
   for (int status : {0, 400, 422, 500, 503})
     EXPECT_TRUE(MatchContextLength(text, status)) << status;
@@ -177,7 +177,7 @@ TEST(ContextLength, TheStatusDoesNotMatterButForTheWeakOne) {
   EXPECT_FALSE(MatchContextLength(weak, 0));
 }
 
-TEST(ContextLength, NearMissesAreNot) {
+TEST(ContextLength, NearMissesDoNotMatch) {
   for (const char* text :
        {"", "this model supports at most 4096 completion tokens",
         "max_tokens must be at least 1, got 0",
@@ -198,7 +198,7 @@ TEST(ContextLength, AHugeTextAndAHugeNumberAreHarmless) {
   EXPECT_EQ(found->limit, 4096);
 }
 
-TEST(ContextLengthMessage, HasTheFragmentAndOnlyRealNumbers) {
+TEST(ContextLengthMessage, HasThePhraseAndOnlyKnownNumbers) {
   TokenAccounting tokens;
   EXPECT_EQ(ContextLengthMessage(tokens), "The request is longer than the model's context window.");
   tokens.limit = 4096;
@@ -236,18 +236,18 @@ TEST(AccountTokens, EveryFormKeepsItsNumbers) {
   }
 }
 
-TEST(AccountTokens, WhatIsMissingFollowsFromTheRest) {
+TEST(AccountTokens, MissingNumbersAreDerivedFromTheOthers) {
   EXPECT_EQ(AccountTokens({.prompt = 30, .total = 50}, 0).output, 20);
   EXPECT_EQ(AccountTokens({.output = 20, .total = 50}, 0).prompt, 30);
   EXPECT_EQ(AccountTokens({.total = 50}, 0).prompt, 0);
 }
 
-TEST(AccountTokens, TheCatalogsWindowStandsInWhereItCanBeTrue) {
+TEST(AccountTokens, TheCatalogsWindowReplacesAMissingLimitIfPlausible) {
   EXPECT_EQ(AccountTokens({}, 4096).limit, 4096);
   EXPECT_EQ(AccountTokens({.prompt = 5000}, 4096).limit, 4096);
   EXPECT_EQ(AccountTokens({.prompt = 4000, .output = 97}, 4096).limit, 4096);
   EXPECT_EQ(AccountTokens({.total = 5000}, 4096).limit, 4096);
-  // The engine's own window is smaller: which one, nobody said.
+  // The engine's window is smaller than the catalog's, and the engine does not state it.
   EXPECT_EQ(AccountTokens({.prompt = 4000}, 4096).limit, 0);
   EXPECT_EQ(AccountTokens({.limit = 2048, .prompt = 4000}, 4096).limit, 2048);
 }

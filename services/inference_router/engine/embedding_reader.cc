@@ -18,7 +18,7 @@ constexpr size_t kMaxElement = 2 << 20;
 constexpr size_t kMaxRest = 1 << 20;
 constexpr size_t kMaxKey = 16;
 
-// Infinities and NaN can not be told in JSON, and no search can use them.
+// JSON has no infinity or NaN, and a vector with one is useless for search.
 bool AreFiniteFloats(std::string_view bytes) {
   if (bytes.empty() || bytes.size() % sizeof(float) != 0) return false;
   for (size_t at = 0; at < bytes.size(); at += sizeof(float)) {
@@ -35,14 +35,14 @@ bool FitsFloat(json::Value number) {
   float value = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
   if (read.ec == std::errc()) return true;
-  const auto exact = number.Number();  // too small is as good as zero
+  const auto exact = number.Number();  // underflow rounds to zero
   return exact && std::abs(*exact) < 1;
 }
 
-// The vector as Delta.embedding_json; empty when it is none.
+// The vector as Delta.embedding_json; empty if invalid.
 std::string VectorJson(json::Value vector) {
   if (vector.is_string()) {
-    const std::string base64 = vector.string();  // some writers escape the slash
+    const std::string base64 = vector.string();  // the slash may be escaped
     const auto bytes = Base64Decode(base64);
     return bytes && AreFiniteFloats(*bytes) ? '"' + base64 + '"' : "";
   }
@@ -55,14 +55,14 @@ std::string VectorJson(json::Value vector) {
 
 }  // namespace
 
-bool EmbeddingReader::Broke(std::string_view internal) {
-  failure_ = Broken(internal);
+bool EmbeddingReader::Fail(std::string_view internal) {
+  failure_ = BrokenResponse(internal);
   return false;
 }
 
 bool EmbeddingReader::Feed(std::string_view bytes, std::vector<inference::v1::Event>& out) {
   bytes_ += static_cast<int64_t>(bytes.size());
-  if (bytes_ > options_.most_bytes) {
+  if (bytes_ > options_.max_bytes) {
     failure_ = EngineFailure();
     failure_.error = {.id = ErrorId::kBadRequest,
                       .message = "The answer would be too large: send fewer inputs at a time.",
@@ -71,33 +71,33 @@ bool EmbeddingReader::Feed(std::string_view bytes, std::vector<inference::v1::Ev
     return false;
   }
   for (size_t at = 0; at < bytes.size(); ++at) {
-    at += PutPlain(bytes.substr(at));
+    at += AppendStringContent(bytes.substr(at));
     if (at == bytes.size()) break;
     const char c = bytes[at];
     if (in_string_) {
       if (depth_ == 1 && c != '"' && key_.size() < kMaxKey) key_.push_back(c);
       in_string_ = escaped_ || c != '"';
       escaped_ = !escaped_ && c == '\\';
-      Put(c);
+      Append(c);
     } else if (c == '"') {
       OnQuote();
     } else if (c == '{' || c == '[') {
       OnOpen(c);
     } else if (c == '}' || c == ']') {
       if (!OnClose(c, out)) return false;
-    } else if (where_ != Where::kBetween || c != ',') {
-      Put(c);
+    } else if (position_ != Position::kBetween || c != ',') {
+      Append(c);
     }
   }
-  if (element_.size() > kMaxElement) return Broke("an embedding is too large");
-  if (rest_.size() > kMaxRest) return Broke("too much around the embeddings");
+  if (element_.size() > kMaxElement) return Fail("an embedding is too large");
+  if (rest_.size() > kMaxRest) return Fail("too many bytes beside the embeddings");
   return true;
 }
 
-// Most of an answer is the inside of base64 strings: taken at once up to the next quote. Returns
-// how much that was.
-size_t EmbeddingReader::PutPlain(std::string_view bytes) {
-  if (!in_string_ || escaped_ || where_ != Where::kElement) return 0;
+// Fast path: most of a response is the inside of base64 strings. Appends up to the next quote or
+// escape; returns the number of bytes appended.
+size_t EmbeddingReader::AppendStringContent(std::string_view bytes) {
+  if (!in_string_ || escaped_ || position_ != Position::kElement) return 0;
   std::string_view plain = bytes.substr(0, bytes.find('"'));
   plain = plain.substr(0, plain.find('\\'));
   element_ += plain;
@@ -107,22 +107,22 @@ size_t EmbeddingReader::PutPlain(std::string_view bytes) {
 void EmbeddingReader::OnQuote() {
   in_string_ = true;
   if (depth_ == 1) key_.clear();
-  Put('"');
+  Append('"');
 }
 
 void EmbeddingReader::OnOpen(char bracket) {
-  if (where_ == Where::kBetween) where_ = Where::kElement;
-  Put(bracket);
-  // The string before a list in the outermost object is that list's name.
-  if (++depth_ == 2 && bracket == '[' && key_ == "data") where_ = Where::kBetween;
+  if (position_ == Position::kBetween) position_ = Position::kElement;
+  Append(bracket);
+  // The string before a list in the outermost object is the name of that member.
+  if (++depth_ == 2 && bracket == '[' && key_ == "data") position_ = Position::kBetween;
 }
 
 bool EmbeddingReader::OnClose(char bracket, std::vector<inference::v1::Event>& out) {
   --depth_;
-  if (where_ == Where::kBetween) where_ = Where::kOutside;
-  Put(bracket);
-  if (where_ != Where::kElement || depth_ > 2) return true;
-  where_ = Where::kBetween;
+  if (position_ == Position::kBetween) position_ = Position::kOutside;
+  Append(bracket);
+  if (position_ != Position::kElement || depth_ > 2) return true;
+  position_ = Position::kBetween;
   const bool read = ReadElement(out);
   element_.clear();
   return read;
@@ -130,15 +130,16 @@ bool EmbeddingReader::OnClose(char bracket, std::vector<inference::v1::Event>& o
 
 bool EmbeddingReader::ReadElement(std::vector<inference::v1::Event>& out) {
   const auto document = json::Document::ParseView(element_);
-  if (!document || !document->root().is_object()) return Broke("an embedding is not an object");
+  if (!document || !document->root().is_object()) return Fail("an embedding is not an object");
   const json::Value index = document->root().Find("index");
   const int64_t input = index.is_number() ? index.Integer().value_or(-1) : next_;
-  if (input < 0 || input >= options_.inputs) return Broke("an embedding of no input");
+  if (input < 0 || input >= options_.inputs)
+    return Fail("an embedding with an index outside the inputs");
   const auto place = static_cast<size_t>(input);
   next_ = static_cast<int>(input) + 1;
-  if (seen_[place]) return Broke("two embeddings of one input");
+  if (seen_[place]) return Fail("two embeddings for one input");
   std::string vector = VectorJson(document->root().Find("embedding"));
-  if (vector.empty()) return Broke("an embedding is not a vector of finite numbers");
+  if (vector.empty()) return Fail("an embedding is not a vector of finite numbers");
   seen_[place] = true;
   ++found_;
   inference::v1::Delta& delta = *out.emplace_back().mutable_delta();
@@ -152,15 +153,15 @@ bool EmbeddingReader::End() {
   limits.allow_lone_surrogates = true;
   limits.allow_nul = true;
   const auto document = json::Document::ParseView(rest_, limits);
-  if (!document || !document->root().is_object()) return Broke("answer is not a JSON object");
+  if (!document || !document->root().is_object()) return Fail("response is not a JSON object");
   const json::Value root = document->root();
   if (IsErrorObject(root)) {
     failure_ = ClassifyInStream(root, options_.window);
     return false;
   }
   if (found_ != options_.inputs) {
-    return Broke(std::to_string(found_) + " embeddings for " + std::to_string(options_.inputs) +
-                 " inputs");
+    return Fail(std::to_string(found_) + " embeddings for " + std::to_string(options_.inputs) +
+                " inputs");
   }
   const json::Value usage = root.Find("usage");
   json::Value tokens = usage.Find("prompt_tokens");

@@ -1,5 +1,5 @@
-// Reads an engine's answer to an embedding request as it arrives: each vector becomes an event as
-// soon as it is whole, so that an answer of many megabytes is never held as one. spec: wire.md 4.
+// Reads an engine's embedding response incrementally: each vector becomes an event as soon as it is
+// complete, so a response of many megabytes is never buffered as a whole. spec: wire.md 4.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@ class EmbeddingReader {
  public:
   struct Options {
     int inputs = 1;
-    // Context window of the model, for error texts; 0 = unknown.
+    // Context window of the model in tokens, for error messages; 0 = unknown.
     int64_t window = 0;
-    // Bytes of the whole answer. 2048 vectors of 4096 numbers are 45 MB as base64; as decimals they
-    // may be 180 MB, and then the caller is told to send fewer inputs.
-    int64_t most_bytes = 128 << 20;
+    // Size limit of the response. 2048 vectors of 4096 numbers are 45 MB as base64 and up to 180 MB
+    // as decimals; above the limit the client must send fewer inputs.
+    int64_t max_bytes = 128 << 20;
   };
   explicit EmbeddingReader(const Options& options) : options_(options) {
     seen_.resize(static_cast<size_t>(options.inputs));
   }
 
-  // The next bytes of the body; appends the vectors that they complete. False: see failure().
+  // Reads the next bytes of the body; appends the vectors they complete. False: see failure().
   bool Feed(std::string_view bytes, std::vector<inference::v1::Event>& out);
-  // The body has come to its end. False: see failure().
+  // Call at the end of the body. False: see failure().
   bool End();
 
   // After End.
@@ -38,28 +38,29 @@ class EmbeddingReader {
   const EngineFailure& failure() const { return failure_; }
 
  private:
-  // Whether a top-level member with a list of vectors is being read, and how far.
-  enum class Where : uint8_t { kOutside, kBetween, kElement };
+  // Position relative to the top-level member `data`: outside, between two of its elements, or
+  // inside an element.
+  enum class Position : uint8_t { kOutside, kBetween, kElement };
 
-  size_t PutPlain(std::string_view bytes);
+  size_t AppendStringContent(std::string_view bytes);
   void OnQuote();
   void OnOpen(char bracket);
   bool OnClose(char bracket, std::vector<inference::v1::Event>& out);
-  void Put(char c) { (where_ == Where::kElement ? element_ : rest_).push_back(c); }
+  void Append(char c) { (position_ == Position::kElement ? element_ : rest_).push_back(c); }
   bool ReadElement(std::vector<inference::v1::Event>& out);
-  bool Broke(std::string_view internal);
+  bool Fail(std::string_view internal);
 
   const Options options_;
-  Where where_ = Where::kOutside;
+  Position position_ = Position::kOutside;
   int depth_ = 0;
   bool in_string_ = false;
   bool escaped_ = false;
-  std::string key_;      // the last string of the outermost object
-  std::string element_;  // of `data`, as far as it has come
-  std::string rest_;     // the answer without the elements of `data`
+  std::string key_;      // last string of the outermost object
+  std::string element_;  // current element of `data`, as far as received
+  std::string rest_;     // the response without the elements of `data`
   int64_t bytes_ = 0;
   std::vector<bool> seen_;  // by input
-  int next_ = 0;            // index of an element that tells none
+  int next_ = 0;            // index of an element without `index`
   int found_ = 0;
   std::optional<EngineUsage> usage_;
   EngineFailure failure_;

@@ -1,4 +1,4 @@
-// Embedding answers of engines, whole and cut at every byte. spec: wire.md 4, decisions 9.
+// Embedding responses of engines, whole and split at every byte. spec: wire.md 4, decisions 9.
 #include "services/inference_router/engine/embedding_reader.h"
 
 #include <gtest/gtest.h>
@@ -15,10 +15,10 @@ struct Read {
   std::optional<EngineUsage> usage;
 };
 
-// Fed in two pieces, the second from `cut` on.
+// Feeds the body in two pieces; the second starts at `cut`.
 Read ReadIt(std::string_view body, int inputs, size_t cut = std::string_view::npos,
-            int64_t most_bytes = 1 << 20) {
-  EmbeddingReader reader({.inputs = inputs, .window = 512, .most_bytes = most_bytes});
+            int64_t max_bytes = 1 << 20) {
+  EmbeddingReader reader({.inputs = inputs, .window = 512, .max_bytes = max_bytes});
   std::vector<inference::v1::Event> events;
   Read read;
   read.good = reader.Feed(body.substr(0, cut), events);
@@ -38,7 +38,7 @@ std::string Answer(const std::string& data,
          R"(,"usage":)" + usage + "}";
 }
 
-TEST(EmbeddingReader, BothFormsCutAtEveryByte) {
+TEST(EmbeddingReader, BothFormsSplitAtEveryByte) {
   const std::string body = Answer(R"([{"object":"embedding","index":0,"embedding":[0.5, -2e-3]}, )"
                                   R"({"embedding":"AAAAPwAAAMA=","index":1,"note":"[{\"}"}])");
   const Vectors expected = {{0, "[0.5, -2e-3]"}, {1, "\"AAAAPwAAAMA=\""}};
@@ -62,7 +62,7 @@ TEST(EmbeddingReader, AnyOrderOfInputsAndMembers) {
   EXPECT_EQ(read.usage->prompt_tokens, 3);
 }
 
-TEST(EmbeddingReader, WithoutAnIndexTheOrderCounts) {
+TEST(EmbeddingReader, WithoutAnIndexTheOrderDecides) {
   EXPECT_EQ(ReadIt(Answer(R"([{"embedding":[1]},{"embedding":[2]}])"), 2).vectors,
             (Vectors{{0, "[1]"}, {1, "[2]"}}));
 }
@@ -93,7 +93,7 @@ TEST(EmbeddingReader, NumbersAreFiniteFloats) {
   }
 }
 
-TEST(EmbeddingReader, WhatIsNoAnswerIsAnEnginesFailure) {
+TEST(EmbeddingReader, AnInvalidResponseIsAnUpstreamError) {
   for (const std::string& bad :
        {std::string(), std::string("null"), std::string("[]"), std::string("<html>"),
         std::string("]]}}"), std::string(R"({"data":[{"embedding":[1]})"),
@@ -108,7 +108,7 @@ TEST(EmbeddingReader, WhatIsNoAnswerIsAnEnginesFailure) {
   }
 }
 
-TEST(EmbeddingReader, AnErrorInsideAGoodStatus) {
+TEST(EmbeddingReader, AnErrorObjectUnderStatus200) {
   const Read read = ReadIt(
       R"({"error":{"message":"This model's maximum context length is 512 tokens. However, your )"
       R"(request has 600 input tokens.","type":"BadRequestError","code":400}})",
@@ -117,14 +117,14 @@ TEST(EmbeddingReader, AnErrorInsideAGoodStatus) {
   EXPECT_EQ(read.failure.error.id, ErrorId::kContextLengthExceeded);
 }
 
-TEST(EmbeddingReader, AnAnswerThatIsTooLargeAsksForFewerInputs) {
+TEST(EmbeddingReader, AResponseThatIsTooLargeAsksForFewerInputs) {
   const Read read = ReadIt(Answer(R"([{"embedding":[1]}])"), 1, 20, 60);
   EXPECT_FALSE(read.good);
   EXPECT_EQ(read.failure.error.id, ErrorId::kBadRequest);
   EXPECT_EQ(read.failure.error.param, "input");
 }
 
-TEST(EmbeddingReader, WhatGrowsWithoutEndIsCutOff) {
+TEST(EmbeddingReader, UnboundedMembersFail) {
   const std::string long_text(3 << 20, 'a');
   EXPECT_FALSE(ReadIt(Answer("[{\"x\":\"" + long_text), 1, 100, 1 << 30).good);
   EXPECT_FALSE(ReadIt("{\"x\":\"" + long_text, 1, 100, 1 << 30).good);

@@ -6,16 +6,16 @@ namespace tollgate::inference_router {
 namespace {
 
 constexpr size_t kMaxErrorBody = 64 * 1024;
-constexpr size_t kMaxWholeAnswer = 32 * 1024 * 1024;
-// Of one event; an engine that sends more is broken (H75).
+constexpr size_t kMaxUnstreamedBody = 32 * 1024 * 1024;
+// Size limit of one event (H75).
 constexpr size_t kMaxEvent = 4 * 1024 * 1024;
-// How long usage and end marker may take once every choice has its finish reason.
+// Time limit for usage and end marker once every choice has its finish reason.
 constexpr int64_t kTailMs = 5'000;
-// How long the bytes after the end marker may take, for the connection to be used again.
+// Time limit for the bytes after the end marker, before the connection is closed instead of reused.
 constexpr int64_t kKeepAliveTailMs = 1'000;
 
-// Reads what follows the end marker (the last chunk's framing, mostly), so that the connection can
-// be used again. Nobody waits for it.
+// Reads the bytes after the end marker (usually the framing of the last chunk), so that the
+// connection can be reused. Runs in the background.
 Task<void> ReadToEnd(Loop* loop, std::unique_ptr<http::ClientCall> call) {
   http::ClientCall* raw = call.get();
   const Loop::TimerId timer = loop->RunAfter(kKeepAliveTailMs, [raw] { raw->Abort(); });
@@ -35,7 +35,8 @@ EngineAttempt::EngineAttempt(Loop& loop, http::Client& client, const ChunkReader
       reader_(options),
       window_(options.window) {
   if (options.kind == inference::v1::REQUEST_KIND_EMBEDDING) {
-    vectors_.emplace(EmbeddingReader::Options{.inputs = options.choices, .window = options.window});
+    embeddings_.emplace(
+        EmbeddingReader::Options{.inputs = options.choices, .window = options.window});
   }
 }
 
@@ -51,9 +52,9 @@ void EngineAttempt::Abort() {
   call_->Abort();
 }
 
-EngineAttempt::Got EngineAttempt::Fail(EngineFailure failure) {
+EngineAttempt::ReadResult EngineAttempt::Fail(EngineFailure failure) {
   failure_ = std::move(failure);
-  return Got::kFailed;
+  return ReadResult::kFailed;
 }
 
 Task<bool> EngineAttempt::Open(http::ClientRequest request) {
@@ -62,44 +63,44 @@ Task<bool> EngineAttempt::Open(http::ClientRequest request) {
     const http::ClientError& error = head.error();
     connect_failed_ = error.kind == http::ClientError::Kind::kConnect;
     if (error.kind == http::ClientError::Kind::kTimeout) {
-      Fail(Silent("no answer head: " + error.message));
+      Fail(TimedOut("no response head: " + error.message));
     } else if (error.kind == http::ClientError::Kind::kProtocol) {
-      Fail(Broken("bad answer head: " + error.message));
+      Fail(BrokenResponse("bad response head: " + error.message));
     } else {
       Fail(Unreachable(error.message));
     }
     co_return false;
   }
   if (head->status >= 200 && head->status < 300) {
-    whole_ = head->header("content-type").find("json") != std::string_view::npos;
+    unstreamed_ = head->header("content-type").find("json") != std::string_view::npos;
     co_return true;
   }
   const int status = head->status;
   const std::string retry_after(head->header("retry-after"));
   auto body = co_await call_->ReadAll(kMaxErrorBody);
-  // A redirect or the like is no answer of an engine.
-  Fail(status < 400 ? Broken("engine status " + std::to_string(status))
-                    : ClassifyAnswer(status, body.ok() ? *body : "", retry_after, window_));
+  // Engines do not redirect.
+  Fail(status < 400 ? BrokenResponse("engine status " + std::to_string(status))
+                    : ClassifyResponse(status, body.ok() ? *body : "", retry_after, window_));
   co_return false;
 }
 
-Task<EngineAttempt::Got> EngineAttempt::NextVectors(EngineBatch& batch) {
+Task<EngineAttempt::ReadResult> EngineAttempt::NextEmbeddings(EngineBatch& batch) {
   const auto read = co_await call_->ReadSome();
   if (!read.ok()) co_return OnTransportError(read.error());
   body_read_ = read->empty();
-  const bool good = body_read_ ? vectors_->End() : vectors_->Feed(*read, batch.events);
-  batch.chunks.push_back({batch.events.size(), vectors_->usage()});
-  if (!good) co_return Fail(vectors_->failure());
-  co_return body_read_ ? Got::kEnd : Got::kMore;
+  const bool ok = body_read_ ? embeddings_->End() : embeddings_->Feed(*read, batch.events);
+  batch.chunks.push_back({batch.events.size(), embeddings_->usage()});
+  if (!ok) co_return Fail(embeddings_->failure());
+  co_return body_read_ ? ReadResult::kEnd : ReadResult::kMore;
 }
 
-Task<EngineAttempt::Got> EngineAttempt::Next(EngineBatch& batch) {
-  if (vectors_) co_return co_await NextVectors(batch);
-  if (whole_) {
-    auto body = co_await call_->ReadAll(kMaxWholeAnswer);
+Task<EngineAttempt::ReadResult> EngineAttempt::Next(EngineBatch& batch) {
+  if (embeddings_) co_return co_await NextEmbeddings(batch);
+  if (unstreamed_) {
+    auto body = co_await call_->ReadAll(kMaxUnstreamedBody);
     if (!body.ok()) co_return OnTransportError(body.error());
     body_read_ = true;
-    co_return Take(reader_.ReadWhole(*body, batch.events), batch);
+    co_return AddChunk(reader_.ReadWhole(*body, batch.events), batch);
   }
   auto read = co_await call_->ReadSome();
   if (!read.ok()) co_return OnTransportError(read.error());
@@ -110,41 +111,42 @@ Task<EngineAttempt::Got> EngineAttempt::Next(EngineBatch& batch) {
   co_return ReadEvents(*read, batch);
 }
 
-EngineAttempt::Got EngineAttempt::OnTransportError(const http::ClientError& error) {
-  // Everything that matters had come: only usage or the end marker are missing.
-  if (reader_.finished() && (tail_over_ || !aborted_)) return Got::kEnd;
-  if (error.kind == http::ClientError::Kind::kTimeout) return Fail(Silent(error.message));
-  return Fail(Broken(error.message));
+EngineAttempt::ReadResult EngineAttempt::OnTransportError(const http::ClientError& error) {
+  // The answer is complete: only usage or the end marker is missing.
+  if (reader_.finished() && (tail_over_ || !aborted_)) return ReadResult::kEnd;
+  if (error.kind == http::ClientError::Kind::kTimeout) return Fail(TimedOut(error.message));
+  return Fail(BrokenResponse(error.message));
 }
 
-EngineAttempt::Got EngineAttempt::OnBodyEnd() {
-  if (at_end_marker_ ? reader_.may_be_all() : reader_.finished()) return Got::kEnd;
-  return Fail(Broken("the answer ended without a finish reason"));
+EngineAttempt::ReadResult EngineAttempt::OnBodyEnd() {
+  if (at_end_marker_ ? reader_.seen_choices_finished() : reader_.finished())
+    return ReadResult::kEnd;
+  return Fail(BrokenResponse("the response ended without a finish reason"));
 }
 
-EngineAttempt::Got EngineAttempt::ReadEvents(std::string_view bytes, EngineBatch& batch) {
+EngineAttempt::ReadResult EngineAttempt::ReadEvents(std::string_view bytes, EngineBatch& batch) {
   sse_.Feed(bytes);
   http::SseReader::Event event;
   for (;;) {
     switch (sse_.Next(&event)) {
       case http::SseReader::Status::kNeedMore:
-        if (reader_.finished()) LimitTheTail();
-        return Got::kMore;
+        if (reader_.finished()) StartTailTimer();
+        return ReadResult::kMore;
       case http::SseReader::Status::kTooLarge:
-        return Fail(Broken("an event is too large"));
+        return Fail(BrokenResponse("an event is too large"));
       case http::SseReader::Status::kEvent:
         break;
     }
-    const Got got = Take(reader_.Read(event.data, batch.events), batch);
-    if (got != Got::kMore) return got;
+    const ReadResult result = AddChunk(reader_.Read(event.data, batch.events), batch);
+    if (result != ReadResult::kMore) return result;
   }
 }
 
-EngineAttempt::Got EngineAttempt::Take(ChunkReader::Status status, EngineBatch& batch) {
+EngineAttempt::ReadResult EngineAttempt::AddChunk(ChunkReader::Status status, EngineBatch& batch) {
   batch.chunks.push_back({batch.events.size(), reader_.usage()});
   switch (status) {
     case ChunkReader::Status::kMore:
-      return Got::kMore;
+      return ReadResult::kMore;
     case ChunkReader::Status::kDone:
       at_end_marker_ = true;
       return OnBodyEnd();
@@ -154,7 +156,7 @@ EngineAttempt::Got EngineAttempt::Take(ChunkReader::Status status, EngineBatch& 
   return Fail(reader_.failure());
 }
 
-void EngineAttempt::LimitTheTail() {
+void EngineAttempt::StartTailTimer() {
   if (tail_timer_ != 0) return;
   tail_timer_ = loop_.RunAfter(kTailMs, [this] {
     tail_over_ = true;

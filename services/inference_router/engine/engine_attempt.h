@@ -1,5 +1,5 @@
-// One try of one request at one engine: the HTTP call, the event stream in its answer, and what
-// went wrong, if anything. Lives on one loop.
+// One attempt to run one request on one engine: the HTTP call, the events in its response, and the
+// failure, if any. Lives on one loop.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@
 
 namespace tollgate::inference_router {
 
-// What one read of the engine's socket brought.
+// The events of one read of the engine's socket.
 struct EngineBatch {
   struct Chunk {
-    size_t events_end = 0;  // its events are those from the previous chunk's end to here
+    size_t events_end = 0;  // one past its last event; it starts where the previous chunk ends
     std::optional<EngineUsage> usage;
   };
   std::vector<inference::v1::Event> events;
@@ -31,42 +31,43 @@ struct EngineBatch {
 class EngineAttempt {
  public:
   EngineAttempt(Loop& loop, http::Client& client, const ChunkReader::Options& options);
-  // A connection whose answer is all but read to its end is kept for the next request.
+  // After the end marker, reads the rest of the body in the background, so that the connection can
+  // be reused.
   ~EngineAttempt();
 
-  // Sends the request and waits for the answer's head. False: see failure().
+  // Sends the request and waits for the response head. False: see failure().
   Task<bool> Open(http::ClientRequest request);
 
-  enum class Got {
-    kMore,    // the batch holds what arrived; it may hold no event
-    kEnd,     // the engine has ended well; the batch may hold the last events
-    kFailed,  // the batch may hold events from before the failure; see failure()
+  enum class ReadResult {
+    kMore,    // the batch holds the events received, possibly none
+    kEnd,     // the response is complete; the batch may hold the last events
+    kFailed,  // the batch may hold events received before the failure; see failure()
   };
-  Task<Got> Next(EngineBatch& batch);
+  Task<ReadResult> Next(EngineBatch& batch);
 
-  // Closes the connection at once. Open or Next, if suspended, come back with a failure.
+  // Closes the connection at once. A suspended Open or Next returns a failure.
   void Abort();
 
   const EngineFailure& failure() const { return failure_; }
-  // The connection could not even be made.
+  // No connection could be opened.
   bool connect_failed() const { return connect_failed_; }
 
  private:
-  Got Fail(EngineFailure failure);
-  Task<Got> NextVectors(EngineBatch& batch);
-  Got OnTransportError(const http::ClientError& error);
-  Got OnBodyEnd();
-  Got ReadEvents(std::string_view bytes, EngineBatch& batch);
-  Got Take(ChunkReader::Status status, EngineBatch& batch);
-  void LimitTheTail();
+  ReadResult Fail(EngineFailure failure);
+  Task<ReadResult> NextEmbeddings(EngineBatch& batch);
+  ReadResult OnTransportError(const http::ClientError& error);
+  ReadResult OnBodyEnd();
+  ReadResult ReadEvents(std::string_view bytes, EngineBatch& batch);
+  ReadResult AddChunk(ChunkReader::Status status, EngineBatch& batch);
+  void StartTailTimer();
 
   Loop& loop_;
   std::unique_ptr<http::ClientCall> call_;
   http::SseReader sse_;
   ChunkReader reader_;
-  std::optional<EmbeddingReader> vectors_;  // of an embedding request, instead of reader_
+  std::optional<EmbeddingReader> embeddings_;  // for embedding requests, instead of reader_
   int64_t window_;
-  bool whole_ = false;
+  bool unstreamed_ = false;  // the engine sends one JSON response
   bool at_end_marker_ = false;
   bool body_read_ = false;
   bool aborted_ = false;

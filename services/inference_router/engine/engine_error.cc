@@ -26,7 +26,7 @@ json::Limits EngineLimits() {
   return limits;
 }
 
-// A slug such as "BadRequestError" is safe to log; anything that could be prose is not.
+// An identifier such as "BadRequestError" is safe to log; free text is not.
 std::string SafeSlug(const json::Value& value) {
   if (!value.is_string()) return "";
   std::string text = value.string();
@@ -37,7 +37,7 @@ std::string SafeSlug(const json::Value& value) {
   return safe ? text : "";
 }
 
-// The object that holds message and type: the inner one if there is one.
+// The object that holds message and type: the inner `error` object if there is one.
 json::Value Inner(const json::Value& object) {
   json::Value error = object.Find("error");
   return error.is_object() ? error : object;
@@ -111,7 +111,7 @@ EngineFailure ByStatus(int status, std::string_view retry_after, std::string int
   switch (status) {
     case 401:
     case 403:
-    case 404:  // our credential or model name is wrong there: decisions 22
+    case 404:  // the catalog's credential or model name is wrong for this engine: decisions 22
       failure = Make(ErrorId::kUpstreamUnreachable, "The model is temporarily unreachable.",
                      std::move(internal));
       failure.error.retry_after_ms = 1000;
@@ -128,7 +128,7 @@ EngineFailure ByStatus(int status, std::string_view retry_after, std::string int
       failure = Make(ErrorId::kServiceUnavailable, "The model is temporarily over capacity.",
                      std::move(internal));
       failure.error.retry_after_ms = RetryAfterMs(retry_after, 1000);
-      failure.try_elsewhere = failure.engine_down = true;
+      failure.try_elsewhere = true;
       return failure;
     default:
       break;
@@ -145,11 +145,10 @@ EngineFailure ByStatus(int status, std::string_view retry_after, std::string int
   failure = Make(internal_error ? ErrorId::kServerError : ErrorId::kUpstreamError,
                  "The model failed to answer. Please retry.", std::move(internal));
   failure.try_elsewhere = true;
-  failure.engine_down = status == 502 || status == 504;
   return failure;
 }
 
-// The status that an error object means, when it says so itself; else the one it came with.
+// The status stated inside an error object, else the given one.
 int StatusInside(const json::Value& object, int status) {
   if (!object.is_object()) return status;
   const json::Value inner = Inner(object);
@@ -169,14 +168,14 @@ int StatusInside(const json::Value& object, int status) {
 }
 
 EngineFailure Classify(const json::Value& object, std::string_view text, int status,
-                       int status_meant, std::string_view retry_after, int64_t window) {
+                       int effective_status, std::string_view retry_after, int64_t window) {
   std::string internal =
       status ? "engine status " + std::to_string(status) : "engine error in stream";
   if (object.is_object()) {
     std::string slug = SafeSlug(Inner(object).Find("type"));
     if (!slug.empty()) internal += ", type " + slug;
   }
-  if (auto found = FindContextLength(object, text, status_meant)) {
+  if (auto found = FindContextLength(object, text, effective_status)) {
     const TokenAccounting tokens = AccountTokens(*found, window);
     internal += ", context length by " + std::string(found->matched_by);
     EngineFailure failure =
@@ -185,27 +184,27 @@ EngineFailure Classify(const json::Value& object, std::string_view text, int sta
     failure.error.tokens = tokens;
     return failure;
   }
-  return ByStatus(status_meant, retry_after, std::move(internal));
+  return ByStatus(effective_status, retry_after, std::move(internal));
 }
 
 }  // namespace
 
-EngineFailure ClassifyAnswer(int status, std::string_view body, std::string_view retry_after,
-                             int64_t window) {
+EngineFailure ClassifyResponse(int status, std::string_view body, std::string_view retry_after,
+                               int64_t window) {
   auto parsed = json::Document::ParseView(body, EngineLimits());
   if (!parsed.ok()) return Classify({}, body, status, status, retry_after, window);
   const json::Value root = parsed->root();
-  // The HTTP status decides; only where it says nothing (500 and the like) is the body believed.
-  int meant = status;
+  // The HTTP status decides. Some engines hide the real status in the body of a 500, 400 or 424.
+  int effective = status;
   if (status >= 500 && (status < 502 || status > 504)) {
     const int inside = StatusInside(root, status);
-    if (inside < 500) meant = inside == 400 || inside == 422 || inside == 429 ? inside : status;
+    if (inside == 400 || inside == 422 || inside == 429) effective = inside;
   } else if (status == 424 || status == 400) {
     const int inside = StatusInside(root, status);
-    if (inside == 429 || inside >= 500) meant = inside;
-    if (status == 424 && meant == 424) meant = 500;  // TGI: generation failed
+    if (inside == 429 || inside >= 500) effective = inside;
+    if (status == 424 && effective == 424) effective = 500;  // TGI: generation failed
   }
-  return Classify(root, TextOf(root), status, meant, retry_after, window);
+  return Classify(root, TextOf(root), status, effective, retry_after, window);
 }
 
 EngineFailure ClassifyInStream(const json::Value& object, int64_t window) {
@@ -224,22 +223,21 @@ EngineFailure Unreachable(std::string_view internal) {
   EngineFailure failure = Make(ErrorId::kUpstreamUnreachable,
                                "The model's engine could not be reached.", std::string(internal));
   failure.error.retry_after_ms = 1000;
-  failure.try_elsewhere = failure.engine_down = true;
+  failure.try_elsewhere = true;
   return failure;
 }
 
-EngineFailure Broken(std::string_view internal) {
+EngineFailure BrokenResponse(std::string_view internal) {
   EngineFailure failure = Make(ErrorId::kUpstreamError, "The model's engine broke off its answer.",
                                std::string(internal));
   failure.try_elsewhere = true;
   return failure;
 }
 
-EngineFailure Silent(std::string_view internal) {
-  EngineFailure failure = Make(ErrorId::kUpstreamError,
-                               "The model's engine did not answer in time.", std::string(internal));
-  failure.engine_down = true;
-  return failure;
+// Not tried elsewhere: the client has already waited for the whole timeout.
+EngineFailure TimedOut(std::string_view internal) {
+  return Make(ErrorId::kUpstreamError, "The model's engine did not answer in time.",
+              std::string(internal));
 }
 
 }  // namespace tollgate::inference_router

@@ -2,19 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include "services/inference_router/engine/engine_request.h"
-
 namespace tollgate::inference_router {
 namespace {
 
 Error Answer(int status, const std::string& body, const std::string& retry_after = "") {
-  EngineFailure failure = ClassifyAnswer(status, body, retry_after, 8192);
+  EngineFailure failure = ClassifyResponse(status, body, retry_after, 8192);
   EXPECT_EQ(failure.error.ToString().find("SECRET"), std::string::npos)
-      << "engine text must reach neither caller nor log: " << failure.error.ToString();
+      << "engine text must not reach the client or the log: " << failure.error.ToString();
   return failure.error;
 }
 
-TEST(EngineError, MapsByStatusAsInTheTable) {
+TEST(EngineError, MapsEachStatusToItsRow) {
   const std::pair<int, ErrorId> rows[] = {
       {400, ErrorId::kBadRequest},          {422, ErrorId::kBadRequest},
       {401, ErrorId::kUpstreamUnreachable}, {403, ErrorId::kUpstreamUnreachable},
@@ -34,7 +32,7 @@ TEST(EngineError, MapsByStatusAsInTheTable) {
   }
 }
 
-TEST(EngineError, PassesRetryAfterOn) {
+TEST(EngineError, ForwardsRetryAfter) {
   EXPECT_EQ(Answer(429, "", "7").retry_after_ms, 7000);
   EXPECT_EQ(Answer(429, "", "0").retry_after_ms, 1000);
   EXPECT_EQ(Answer(429, "", "").retry_after_ms, 1000);
@@ -42,13 +40,13 @@ TEST(EngineError, PassesRetryAfterOn) {
   EXPECT_EQ(Answer(503, "", "99999").retry_after_ms, 60'000);
 }
 
-TEST(EngineError, ContextLengthWinsOnAnyStatus) {
+TEST(EngineError, ContextLengthTakesPrecedenceOverAnyStatus) {
   const std::string text = "Context size has been exceeded.";
   for (int status : {400, 422, 500, 503, 404}) {
     const Error error = Answer(status, R"({"error":{"message":")" + text + R"("}})");
     EXPECT_EQ(error.id, ErrorId::kContextLengthExceeded) << status;
     EXPECT_NE(error.message.find("maximum context length is 8192 tokens"), std::string::npos)
-        << "the catalog's window stands in when the engine gives none";
+        << "the catalog's window is used if the engine states none";
   }
   for (const char* body :
        {R"({"object":"error","message":"context size has been exceeded"})",
@@ -77,7 +75,7 @@ TEST(EngineError, StructuredFieldsGiveNumbers) {
             ErrorId::kServerError);
 }
 
-TEST(EngineError, AnOverflowTellsItsNumbersAlsoInAStream) {
+TEST(EngineError, AnOverflowHasItsNumbersAlsoInAStream) {
   const std::string text =
       "This model's maximum context length is 4096 tokens. However, you requested 100 output "
       "tokens and your prompt contains at least 3997 input tokens, for a total of at least 4097 "
@@ -91,17 +89,17 @@ TEST(EngineError, AnOverflowTellsItsNumbersAlsoInAStream) {
     EXPECT_EQ(error.tokens.prompt, 3997);
     EXPECT_EQ(error.tokens.output, 100);
     EXPECT_TRUE(error.tokens.prompt_is_lower_bound);
-    EXPECT_EQ(error.param, "") << "which field is at fault, the gateway knows";
+    EXPECT_EQ(error.param, "") << "the gateway sets the parameter";
   }
 }
 
-TEST(EngineError, EnginesThatHideTheRealStatus) {
+TEST(EngineError, TheStatusInTheBodyOfA500Or424IsUsed) {
   EXPECT_EQ(
       Answer(500,
              R"({"error":{"code":400,"message":"bad grammar","type":"invalid_request_error"}})")
           .id,
       ErrorId::kBadRequest);
-  // These say what they mean (gateway-spec.md "Envelopes").
+  // 502 and 504 are not overridden.
   for (const int status : {502, 504}) {
     EXPECT_EQ(Answer(status, R"({"error":{"code":400,"type":"invalid_request_error"}})").id,
               ErrorId::kUpstreamError);
@@ -128,28 +126,15 @@ TEST(EngineError, AnErrorInTheStreamIsMappedByItsStatusIfKnown) {
   }
 }
 
-TEST(EngineError, OnlyTheEnginesOwnFailuresAreTriedElsewhere) {
+TEST(EngineError, OnlyEngineFailuresAreTriedElsewhere) {
   for (int status : {429, 500, 502, 503, 504, 401, 404}) {
-    EXPECT_TRUE(ClassifyAnswer(status, "", "", 0).try_elsewhere) << status;
+    EXPECT_TRUE(ClassifyResponse(status, "", "", 0).try_elsewhere) << status;
   }
   for (int status : {400, 422})
-    EXPECT_FALSE(ClassifyAnswer(status, "", "", 0).try_elsewhere) << status;
-  EXPECT_FALSE(ClassifyAnswer(500, "context size has been exceeded", "", 0).try_elsewhere);
+    EXPECT_FALSE(ClassifyResponse(status, "", "", 0).try_elsewhere) << status;
+  EXPECT_FALSE(ClassifyResponse(500, "context size has been exceeded", "", 0).try_elsewhere);
   EXPECT_TRUE(Unreachable("x").try_elsewhere);
-  EXPECT_FALSE(Silent("x").try_elsewhere) << "the caller has waited long enough";
-}
-
-TEST(EngineRequest, SplicesTheCallersMembers) {
-  inference::v1::GenerateRequest request;
-  request.set_members_json(R"("messages":[{"role":"user","content":"hi"}],"top_k":3)");
-  request.set_max_tokens(7);
-  EXPECT_EQ(
-      BuildEngineBody(request, catalog::v1::ENGINE_KIND_VLLM, "a\"b"),
-      R"({"model":"a\"b","stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true},"max_tokens":7,"messages":[{"role":"user","content":"hi"}],"top_k":3})");
-  request.clear_members_json();
-  request.set_max_tokens(0);
-  EXPECT_EQ(BuildEngineBody(request, catalog::v1::ENGINE_KIND_LLAMACPP, "m"),
-            R"({"model":"m","stream":true,"stream_options":{"include_usage":true}})");
+  EXPECT_FALSE(TimedOut("x").try_elsewhere) << "the client has waited for the whole timeout";
 }
 
 }  // namespace

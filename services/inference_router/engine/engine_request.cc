@@ -26,7 +26,7 @@ std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
   body += R"({"model":)";
   json::AppendQuoted(body, engine_model);
   if (request.kind() == inference::v1::REQUEST_KIND_EMBEDDING) {
-    // Exact, and a half to a quarter of the bytes. Engines that do not know it send numbers.
+    // Exact, and two to four times smaller. Engines that do not support it send numbers.
     body += R"(,"encoding_format":"base64")";
   } else {
     body += R"(,"stream":true,"stream_options":{"include_usage":true)";

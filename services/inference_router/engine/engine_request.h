@@ -1,5 +1,5 @@
-// The HTTP request an engine gets. The caller's prompt is spliced in as the bytes that came; it is
-// not parsed again.
+// The body and path of the HTTP request to an engine. The client's prompt is inserted as the bytes
+// received; it is not parsed again.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace tollgate::inference_router {
 
-// The engine puts usage on every chunk when asked, for that chunk's choice (vLLM, SGLang).
+// The engine can report usage on every chunk, for the choice of that chunk (vLLM, SGLang).
 bool ReportsUsageOnEveryChunk(catalog::v1::EngineKind kind);
 
 // "/v1/chat/completions", "/v1/completions" or "/v1/embeddings".

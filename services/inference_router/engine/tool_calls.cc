@@ -5,7 +5,7 @@
 namespace tollgate::inference_router {
 
 namespace {
-// A model that emits more calls than this is broken; the rest is dropped to bound memory.
+// Further calls are dropped, to bound memory.
 constexpr size_t kMaxCalls = 256;
 
 bool HasArguments(const json::Value& item) {
@@ -27,11 +27,11 @@ ToolCalls::Call& ToolCalls::Find(const json::Value& item, size_t position, bool 
   } else if (!calls_.empty() && position == 0) {
     found = &calls_.back();
   }
-  // A name begins a new call under an index that has been used, or under none, but only once the
-  // earlier call is whole, and with an id or arguments of its own: some engines repeat the name,
-  // with a fresh id or none, in every delta.
-  const bool news = has_id ? found && found->id != id.raw_string() : HasArguments(item);
-  const bool another = found && found->shown && named && news && found->arguments.complete();
+  // A name under a used index, or without an index, starts a new call only if the arguments of the
+  // earlier call are complete and the item has an id or arguments of its own: some engines repeat
+  // the name, with a new id or none, in every delta.
+  const bool differs = has_id ? found && found->id != id.raw_string() : HasArguments(item);
+  const bool another = found && found->sent && named && differs && found->arguments.complete();
   if (found && !another) return *found;
   if (calls_.size() >= kMaxCalls) return calls_.back();
   calls_.emplace_back();
@@ -45,31 +45,31 @@ void ToolCalls::ReadOne(const json::Value& item, size_t position, inference::v1:
   const bool named = name.is_string() && !name.raw_string().empty();
   Call& call = Find(item, position, named);
   const json::Value id = item.Find("id");
-  if (!call.shown && call.id.empty() && id.is_string()) call.id = id.raw_string();
+  if (!call.sent && call.id.empty() && id.is_string()) call.id = id.raw_string();
 
   std::string arguments;
   const json::Value value = function.is_object() ? function.Find("arguments") : json::Value();
   if (value.is_string()) {
-    arguments = call.held.Join(value.raw_string());
+    arguments = call.joiner.Join(value.raw_string());
   } else if (value.is_object()) {
     json::AppendEscaped(arguments, value.raw());
   }
   call.arguments.Add(arguments);
 
-  if (!call.shown && !named) {
-    call.waiting += arguments;
+  if (!call.sent && !named) {
+    call.pending_arguments += arguments;
     return;
   }
-  if (call.shown && arguments.empty()) return;
+  if (call.sent && arguments.empty()) return;
   inference::v1::ToolCallDelta& out = *delta.add_tool_calls();
-  if (!call.shown) {
-    call.shown = any_ = true;
+  if (!call.sent) {
+    call.sent = any_ = true;
     call.index = next_index_++;
     if (call.id.empty()) call.id = "call_" + RandomBase62(24);
     out.set_id_json(call.id);
     out.set_name_json(std::string(name.raw_string()));
-    *out.mutable_arguments_json() = std::move(call.waiting);
-    call.waiting.clear();
+    *out.mutable_arguments_json() = std::move(call.pending_arguments);
+    call.pending_arguments.clear();
   }
   out.set_index(call.index);
   out.mutable_arguments_json()->append(arguments);

@@ -1,6 +1,7 @@
-// Brings the tool calls of one choice into one form: indices 0, 1, … in order of appearance, id and
-// name once and first. Engines differ: no index, every index 0, a fresh id in each delta, the name
-// in each delta or late, no id at all, arguments as an object, one call instead of a list.
+// Normalizes the tool calls of one choice: indices 0, 1, … in order of appearance; id and name
+// once, in the first delta of a call. Engines differ: no index, every index 0, a new id in each
+// delta, the name in each delta or only in a later one, no id, arguments as an object, one call
+// instead of a list.
 #pragma once
 
 #include <optional>
@@ -10,27 +11,28 @@
 
 #include "common/json/json.h"
 #include "common/json/object_scanner.h"
-#include "services/inference_router/engine/held_text.h"
+#include "services/inference_router/engine/surrogate_joiner.h"
 #include "tollgate/inference/v1/inference.pb.h"
 
 namespace tollgate::inference_router {
 
 class ToolCalls {
  public:
-  // Reads the tool_calls of a delta or of a whole message and adds what is news to the delta.
+  // Reads the tool_calls of a delta or of a complete message and appends the new parts to the
+  // delta.
   void Read(const json::Value& calls, inference::v1::Delta& delta);
-  // At least one call has been shown to the caller.
+  // At least one call has been sent to the client.
   bool any() const { return any_; }
 
  private:
   struct Call {
     std::optional<int64_t> engine_index;
-    std::string id;       // escaped
-    bool shown = false;   // id and name have been sent
-    int index = 0;        // ours, once shown
-    std::string waiting;  // arguments that came before the name
+    std::string id;                 // escaped
+    bool sent = false;              // id and name have been sent
+    int index = 0;                  // normalized; set once sent
+    std::string pending_arguments;  // received before the name
     json::ObjectScanner arguments;
-    HeldText held;
+    SurrogateJoiner joiner;
   };
   Call& Find(const json::Value& item, size_t position, bool named);
   void ReadOne(const json::Value& item, size_t position, inference::v1::Delta& delta);

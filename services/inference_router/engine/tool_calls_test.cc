@@ -5,7 +5,7 @@
 namespace tollgate::inference_router {
 namespace {
 
-// Feeds tool_calls arrays, one per delta, and shows what came out as "index|id|name|arguments"
+// Feeds tool_calls arrays, one per delta. Returns the normalized calls as "index|id|name|arguments"
 // lines.
 std::string Feed(const std::vector<std::string>& deltas, ToolCalls* keep = nullptr) {
   ToolCalls own;
@@ -47,7 +47,7 @@ TEST(ToolCalls, OneCallInsteadOfAList) {
             "0|a|f|{\n0|||}\n");
 }
 
-TEST(ToolCalls, WithoutIdsANameAfterAWholeCallBeginsAnother) {
+TEST(ToolCalls, WithoutIdsANameAfterACompleteCallStartsAnother) {
   ToolCalls calls;
   Feed({R"([{"function":{"name":"f","arguments":"{"}}])",
         R"([{"function":{"name":"f","arguments":"}"}}])", R"([{"function":{"name":"f"}}])"},
@@ -57,7 +57,7 @@ TEST(ToolCalls, WithoutIdsANameAfterAWholeCallBeginsAnother) {
   EXPECT_TRUE(second.ends_with("|f|{}\n")) << second;
 }
 
-TEST(ToolCalls, ASurrogatePairCutInTwoLeavesInOnePiece) {
+TEST(ToolCalls, ASplitSurrogatePairIsSentInOnePiece) {
   EXPECT_EQ(Feed({R"([{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":\"\ud83d"}}])",
                   R"([{"index":0,"function":{"arguments":"\ude00\"}"}}])"}),
             "0|a|f|{\\\"x\\\":\\\"\n0|||\\ud83d\\ude00\\\"}\n");
@@ -69,38 +69,38 @@ TEST(ToolCalls, IndicesStartAtZeroInOrderOfAppearance) {
             "0|a|f|\n1|b|g|\n");
 }
 
-TEST(ToolCalls, ALateNameIsWaitedFor) {
+TEST(ToolCalls, ArgumentsAreHeldBackUntilTheName) {
   EXPECT_EQ(Feed({R"([{"index":0,"id":"a","function":{"arguments":"{"}}])",
                   R"([{"index":0,"function":{"arguments":"}"}}])",
                   R"([{"index":0,"function":{"name":"f"}}])"}),
             "0|a|f|{}\n");
 }
 
-TEST(ToolCalls, ACallWithoutAnyNameIsNeverShown) {
+TEST(ToolCalls, ACallWithoutANameIsNeverSent) {
   ToolCalls calls;
   EXPECT_EQ(Feed({R"([{"index":0,"id":"a","function":{"arguments":"{}"}}])"}, &calls), "");
   EXPECT_FALSE(calls.any());
 }
 
-TEST(ToolCalls, AnIdIsMadeWhenTheEngineGivesNone) {
+TEST(ToolCalls, AnIdIsGeneratedIfTheEngineSendsNone) {
   const std::string out = Feed({R"([{"index":0,"function":{"name":"f","arguments":"{}"}}])"});
   ASSERT_EQ(out.substr(0, 7), "0|call_");
   EXPECT_EQ(out.size(), std::string("0|call_|f|{}\n").size() + 24);
 }
 
-TEST(ToolCalls, EveryIndexZeroWithWholeArgumentsMeansNewCalls) {
+TEST(ToolCalls, EveryIndexZeroWithCompleteArgumentsMeansNewCalls) {
   EXPECT_EQ(Feed({R"([{"index":0,"id":"a","function":{"name":"f","arguments":"{\"p\":\"}\"}"}}])",
                   R"([{"index":0,"id":"b","function":{"name":"f","arguments":"{}"}}])"}),
             "0|a|f|{\\\"p\\\":\\\"}\\\"}\n1|b|f|{}\n");
 }
 
-TEST(ToolCalls, AFreshIdAndTheNameInEachDeltaIsOneCall) {
+TEST(ToolCalls, ANewIdAndTheNameInEachDeltaIsOneCall) {
   EXPECT_EQ(Feed({R"([{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}])",
                   R"([{"index":0,"id":"b","function":{"name":"f","arguments":"1}"}}])"}),
             "0|a|f|{\\\"x\\\":\n0|||1}\n");
 }
 
-TEST(ToolCalls, WithoutAnIndexPositionAndIdTell) {
+TEST(ToolCalls, WithoutAnIndexPositionAndIdDecide) {
   EXPECT_EQ(Feed({R"([{"id":"a","function":{"name":"f","arguments":"{}"}},
                       {"id":"b","function":{"name":"g","arguments":"{}"}}])"}),
             "0|a|f|{}\n1|b|g|{}\n");

@@ -3,13 +3,13 @@
 
 #include "services/inference_router/rpc/link_request.h"
 
-namespace tollgate {
+namespace tollgate::inference_router {
 namespace {
 
 using inference::v1::Event;
 using inference::v1::GenerateRequest;
 
-// A request of the same loop: events lie in a list until they are taken.
+// A request from the same loop: events are buffered until Next takes them.
 class DirectGeneration : public Generation {
  public:
   DirectGeneration(const std::shared_ptr<RequestCore>& core, Loop& loop, GenerateRequest request)
@@ -27,14 +27,15 @@ class DirectGeneration : public Generation {
   ~DirectGeneration() override { Cancel(); }
 
   Task<Result<std::vector<Event>>> Next() override {
-    auto stream = stream_;  // survives this object while it waits
+    auto stream = stream_;  // this object may be destroyed while it waits
     while (stream->events.empty()) {
       if (stream->refused) {
         co_return Fail{Error{
             .id = ErrorId::kServiceUnavailable, .retry_after_ms = 1'000, .internal = kLinkRefusal}};
       }
       if (stream->over) {
-        co_return FailWith(ErrorId::kServerError, "", "Next after the end of a generation");
+        co_return FailWith(ErrorId::kServerError, "",
+                           "Next was called after the end of a generation");
       }
       co_await stream->arrived.Wait();
     }
@@ -65,8 +66,8 @@ class DirectGeneration : public Generation {
     }
     std::shared_ptr<RequestSink> sink;
     std::vector<Event> events;
-    bool over = false;     // End has come, or it was cancelled
-    bool refused = false;  // the router is stopping
+    bool over = false;     // End was received, or the generation was cancelled
+    bool refused = false;  // the router is draining
     Notify arrived;
   };
 
@@ -80,4 +81,4 @@ std::unique_ptr<Generation> StartDirectGeneration(const std::shared_ptr<RequestC
   return std::make_unique<DirectGeneration>(core, loop, std::move(request));
 }
 
-}  // namespace tollgate
+}  // namespace tollgate::inference_router

@@ -1,5 +1,5 @@
-// A running request on the router's side, whatever carries it: what all carriers share, and the
-// sink that the handler writes to.
+// The parts shared by all transports of a request (Link, Generate, direct call): the handler with
+// its counters, and the sink with its credit.
 #pragma once
 
 #include <atomic>
@@ -14,9 +14,9 @@
 #include "common/runtime/notify.h"
 #include "services/inference_router/rpc/link_server.h"
 
-namespace tollgate {
+namespace tollgate::inference_router {
 
-// The handler, and what is known of its requests.
+// The handler and the state of all requests.
 struct RequestCore {
   explicit RequestCore(GenerateHandler handler) : handler(std::move(handler)) {}
   GenerateHandler handler;
@@ -24,18 +24,18 @@ struct RequestCore {
   std::atomic<int> running{0};
 };
 
-// One running request's way back. The transport (a link or a call) takes what it sends.
+// Applies the credit that the receiver granted, and passes the events to the transport.
 class RequestSink : public EventSink {
  public:
-  // Queues the event; the sink has checked that there is room.
+  // Queues the event; the sink has checked the credit.
   using Emit = std::function<void(inference::v1::Event)>;
 
-  RequestSink(Loop& loop, Emit emit) : emit_(std::move(emit)), room_(loop) {}
+  RequestSink(Loop& loop, Emit emit) : emit_(std::move(emit)), credit_granted_(loop) {}
 
   Task<bool> Send(inference::v1::Event event) override {
-    // The end must get out even to a receiver that has stopped granting: it frees the request.
+    // End needs no credit: it releases the request even if the receiver grants no more.
     if (!event.has_end()) {
-      while (credit_ <= 0 && !cancelled_) co_await room_.Wait();
+      while (credit_ <= 0 && !cancelled_) co_await credit_granted_.Wait();
     }
     if (cancelled_) co_return false;
     credit_ -= static_cast<int64_t>(event.ByteSizeLong());
@@ -45,36 +45,36 @@ class RequestSink : public EventSink {
   bool cancelled() const override { return cancelled_; }
   void OnCancel(std::function<void()> callback) override {
     on_cancel_ = std::move(callback);
-    if (cancelled_) Tell();
+    if (cancelled_) RunCancelCallback();
   }
 
   void Grant(int64_t bytes) {
     credit_ += bytes;
-    room_.NotifyAll();
+    credit_granted_.NotifyAll();
   }
   void Cancel() {
     if (cancelled_) return;
     cancelled_ = true;
-    emit_ = nullptr;  // the transport may be gone from here on
-    room_.NotifyAll();
-    Tell();
+    emit_ = nullptr;  // the transport may be destroyed after this
+    credit_granted_.NotifyAll();
+    RunCancelCallback();
   }
 
  private:
-  void Tell() {
+  void RunCancelCallback() {
     auto callback = std::move(on_cancel_);
     on_cancel_ = nullptr;
     if (callback) callback();
   }
 
   Emit emit_;
-  Notify room_;
-  int64_t credit_ = kLinkWindowBytes;
+  Notify credit_granted_;
+  int64_t credit_ = kLinkWindowBytes;  // bytes
   bool cancelled_ = false;
   std::function<void()> on_cancel_;
 };
 
-// Runs the handler to its end and keeps what it needs alive meanwhile. finished is told on the
+// Runs the handler to its end and keeps core and sink alive meanwhile. Calls `finished` on the
 // loop.
 inline Task<void> RunRequest(std::shared_ptr<RequestCore> core,
                              inference::v1::GenerateRequest request,
@@ -85,9 +85,9 @@ inline Task<void> RunRequest(std::shared_ptr<RequestCore> core,
   finished();
 }
 
-// A request of the same loop, without any carrier (docs/adr/0006).
+// A request from the same loop, without gRPC (docs/adr/0006).
 std::unique_ptr<Generation> StartDirectGeneration(const std::shared_ptr<RequestCore>& core,
                                                   Loop& loop,
                                                   inference::v1::GenerateRequest request);
 
-}  // namespace tollgate
+}  // namespace tollgate::inference_router

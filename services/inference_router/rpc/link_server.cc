@@ -15,7 +15,7 @@
 #include "services/inference_router/rpc/link_request.h"
 #include "tollgate/inference/v1/inference.grpc.pb.h"
 
-namespace tollgate {
+namespace tollgate::inference_router {
 namespace {
 
 using inference::v1::Event;
@@ -29,7 +29,7 @@ using inference::v1::LinkResponseFrame;
 class LinkCall;
 using Sink = RequestSink;
 
-// What every call shares with the service.
+// Shared by the service and its calls.
 struct Core : RequestCore {
   Core(LoopPool& loops, GenerateHandler handler) : RequestCore(std::move(handler)), loops(loops) {}
   LoopPool& loops;
@@ -51,8 +51,8 @@ struct Signal {
   std::unique_ptr<LinkRequest> message;
 };
 
-// One Link call. gRPC's callbacks put signals into the inbox; all else happens on the loop. Keeps
-// itself alive until gRPC is done with it and the last request of the link has ended.
+// One Link call. gRPC's callbacks put signals into the inbox; everything else runs on the loop.
+// Keeps itself alive until OnDone and until the last request of the link has ended.
 class LinkCall : public grpc::ServerBidiReactor<LinkRequest, LinkResponse>,
                  public std::enable_shared_from_this<LinkCall> {
  public:
@@ -67,19 +67,19 @@ class LinkCall : public grpc::ServerBidiReactor<LinkRequest, LinkResponse>,
     }
     inbox_ = std::make_shared<Inbox<Signal>>(
         loop_, [this](std::vector<Signal> signals) { Take(std::move(signals)); });
-    StartSendInitialMetadata();  // tells the gateway that the link stands
+    StartSendInitialMetadata();  // the gateway now treats the link as connected
     message_ = std::make_unique<LinkRequest>();
     StartRead(message_.get());
-    if (core_->draining) TellStopping();
+    if (core_->draining) AnnounceDrain();
   }
 
-  // Any thread: the gateway shall take another router from now on.
-  void TellStopping() {
+  // Asks the gateway to send no more requests on this link. Any thread.
+  void AnnounceDrain() {
     loop_.Post([self = shared_from_this()] { self->Queue(0, Refusal()); });
   }
 
  private:
-  // gRPC's threads.
+  // On gRPC's threads.
   void OnReadDone(bool ok) override {
     if (!ok) return inbox_->Put({Signal::kReadEnded, nullptr});
     inbox_->Put({Signal::kMessage, std::move(message_)});
@@ -90,7 +90,7 @@ class LinkCall : public grpc::ServerBidiReactor<LinkRequest, LinkResponse>,
   void OnCancel() override { inbox_->Put({Signal::kReadEnded, nullptr}); }
   void OnDone() override { inbox_->Put({Signal::kDone, nullptr}); }
 
-  // The loop.
+  // The rest runs on the loop.
   void Take(std::vector<Signal> signals) {
     auto keep = shared_from_this();
     for (Signal& signal : signals) {
@@ -121,7 +121,7 @@ class LinkCall : public grpc::ServerBidiReactor<LinkRequest, LinkResponse>,
         continue;
       }
       auto found = sinks_.find(id);
-      if (found == sinks_.end()) continue;  // its end is on the way to the gateway
+      if (found == sinks_.end()) continue;  // its End is in flight
       if (frame.has_credit()) found->second->Grant(frame.credit().bytes());
       if (frame.has_cancel()) {
         auto sink = std::move(found->second);
@@ -162,7 +162,7 @@ class LinkCall : public grpc::ServerBidiReactor<LinkRequest, LinkResponse>,
     if (const LinkResponse* message = queue_.Next()) StartWrite(message);
   }
 
-  // The gateway has gone: every request of its learns so, aborts its engine and settles.
+  // The gateway disconnected: cancels its requests, which abort their engines and settle.
   void Close() {
     if (closed_) return;
     closed_ = true;
@@ -189,7 +189,7 @@ struct CallSignal {
   enum Kind { kBegin, kWritten, kCancelled, kDone } kind;
 };
 
-// One Generate call: the same handler, a stream of its own.
+// One Generate call: one request on its own stream.
 class GenerateCall : public grpc::ServerWriteReactor<GenerateResponse>,
                      public std::enable_shared_from_this<GenerateCall> {
  public:
@@ -217,7 +217,7 @@ class GenerateCall : public grpc::ServerWriteReactor<GenerateResponse>,
           break;
         case CallSignal::kWritten:
           writing_ = false;
-          // A call's own window is what gRPC has taken: grant it back as it goes out.
+          // The credit of a call: returned when gRPC has written the event.
           if (sink_) sink_->Grant(static_cast<int64_t>(outgoing_.event().ByteSizeLong()));
           Flush();
           break;
@@ -290,7 +290,7 @@ class LinkServerImpl : public LinkServer, public InferenceService::CallbackServi
     core_->draining = true;
     std::lock_guard lock(core_->mutex);
     for (const auto& weak : core_->links) {
-      if (auto link = weak.lock()) link->TellStopping();
+      if (auto link = weak.lock()) link->AnnounceDrain();
     }
   }
   int running() const override { return core_->running; }
@@ -334,4 +334,4 @@ std::unique_ptr<LinkServer> LinkServer::Make(LoopPool& loops, GenerateHandler ha
   return std::make_unique<LinkServerImpl>(loops, std::move(handler), std::move(count));
 }
 
-}  // namespace tollgate
+}  // namespace tollgate::inference_router

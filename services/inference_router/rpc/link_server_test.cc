@@ -1,6 +1,6 @@
-// Rules of the shared token stream (architecture.md, "dispatch" and "relay"; performance.md, point
-// 2): events arrive whole and in order, a slow receiver holds its producer back, a cancel reaches
-// the producer, a broken link ends every request on both sides, and links come back by themselves.
+// Server and client of the shared token stream (performance.md, point 2): events arrive complete
+// and in order, a slow receiver slows its producer down, a cancel reaches the producer, a broken
+// link ends every request on both sides, and links reconnect.
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>
@@ -18,12 +18,12 @@
 #include "services/inference_router/rpc/link_server.h"
 #include "tollgate/inference/v1/inference.grpc.pb.h"
 
-namespace tollgate {
+namespace tollgate::inference_router {
 namespace {
 
 using inference::v1::Event;
 using inference::v1::GenerateRequest;
-using testing::RunOn;
+using ::tollgate::testing::RunOn;
 
 Event TextEvent(std::string text) {
   Event event;
@@ -88,25 +88,25 @@ class Router {
   std::unique_ptr<grpc::Server> server_;
 };
 
-struct Heard {
+struct Received {
   std::vector<std::string> texts;
   bool ended = false;
   std::optional<Error> error;
 };
 
-Task<Heard> Listen(std::unique_ptr<Generation> generation) {
-  Heard heard;
+Task<Received> Receive(std::unique_ptr<Generation> generation) {
+  Received received;
   while (true) {
     auto events = co_await generation->Next();
     if (!events) {
-      heard.error = events.error();
-      co_return heard;
+      received.error = events.error();
+      co_return received;
     }
     for (const Event& event : *events) {
-      if (event.has_delta()) heard.texts.push_back(event.delta().content_json());
+      if (event.has_delta()) received.texts.push_back(event.delta().content_json());
       if (event.has_end()) {
-        heard.ended = true;
-        co_return heard;
+        received.ended = true;
+        co_return received;
       }
     }
   }
@@ -119,7 +119,7 @@ GenerateRequest Request(std::string model, int64_t tokens) {
   return request;
 }
 
-// Loops on both sides; the client is made and destroyed on its loop.
+// A router and a client with their own loops; the client is destroyed on its loop.
 class LinkTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
@@ -147,10 +147,10 @@ class LinkTest : public ::testing::TestWithParam<bool> {
     gone.get_future().wait();
   }
   Loop& loop() { return gateway_loops_.loop(0); }
-  Heard Ask(std::string model, int64_t tokens) {
-    return RunOn(loop(), [&](Loop&) -> Task<Heard> {
+  Received Ask(std::string model, int64_t tokens) {
+    return RunOn(loop(), [&](Loop&) -> Task<Received> {
       auto generation = client_->Start(Request(model, tokens));
-      co_return co_await Listen(std::move(generation));
+      co_return co_await Receive(std::move(generation));
     });
   }
 
@@ -169,24 +169,24 @@ TEST_P(LinkTest, TokensAreCountedByAConnectedRouter) {
       co_return co_await client_->CountTokens(request);
     });
   };
-  const auto counted = count("four");  // at once: the link is still being made
+  const auto counted = count("four");  // the link is still connecting
   ASSERT_TRUE(counted.ok()) << counted.error().ToString();
   EXPECT_EQ(counted->prompt_tokens(), 4);
   const auto refused = count("");
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().id, ErrorId::kServiceUnavailable);
-  if (!GetParam()) return;  // a channel within the process must not outlive its server
+  if (!GetParam()) return;  // an in-process channel must not outlive its server
   router_->Stop();
   EXPECT_EQ(count("four").error().id, ErrorId::kServiceUnavailable);
 }
 
 TEST_P(LinkTest, EventsArriveInOrderAndOnce) {
   StartRouter(Count);
-  Heard heard = Ask("m", 5'000);
-  ASSERT_TRUE(heard.ended);
-  ASSERT_EQ(heard.texts.size(), 5'000u);
-  for (size_t i = 0; i < heard.texts.size(); ++i)
-    EXPECT_EQ(heard.texts[i], "m:" + std::to_string(i));
+  Received received = Ask("m", 5'000);
+  ASSERT_TRUE(received.ended);
+  ASSERT_EQ(received.texts.size(), 5'000u);
+  for (size_t i = 0; i < received.texts.size(); ++i)
+    EXPECT_EQ(received.texts[i], "m:" + std::to_string(i));
 }
 
 TEST_P(LinkTest, ManyRequestsShareTheLinkAndKeepTheirEventsApart) {
@@ -197,17 +197,17 @@ TEST_P(LinkTest, ManyRequestsShareTheLinkAndKeepTheirEventsApart) {
   std::promise<void> all;
   loop().Post([&] {
     for (int i = 0; i < kRequests; ++i) {
-      auto listen = [](InferenceClient& client, int i, std::atomic<int>& good,
-                       std::atomic<int>& done, std::promise<void>& all) -> Task<void> {
+      auto receive = [](InferenceClient& client, int i, std::atomic<int>& good,
+                        std::atomic<int>& done, std::promise<void>& all) -> Task<void> {
         std::string name = "r" + std::to_string(i);
-        Heard heard = co_await Listen(client.Start(Request(name, 20)));
-        bool whole = heard.ended && heard.texts.size() == 20;
+        Received received = co_await Receive(client.Start(Request(name, 20)));
+        bool whole = received.ended && received.texts.size() == 20;
         for (size_t t = 0; whole && t < 20; ++t)
-          whole = heard.texts[t] == name + ":" + std::to_string(t);
+          whole = received.texts[t] == name + ":" + std::to_string(t);
         if (whole) ++good;
         if (++done == kRequests) all.set_value();
       };
-      loop().Spawn(listen(*client_, i, good, done, all));
+      loop().Spawn(receive(*client_, i, good, done, all));
     }
   });
   all.get_future().wait();
@@ -215,7 +215,7 @@ TEST_P(LinkTest, ManyRequestsShareTheLinkAndKeepTheirEventsApart) {
   EXPECT_EQ(router_->link().running(), 0);
 }
 
-TEST_P(LinkTest, AReceiverThatDoesNotTakeHoldsItsProducerBack) {
+TEST_P(LinkTest, ASlowReceiverSuspendsItsProducer) {
   std::atomic<int64_t> sent{0};
   StartRouter([&sent](GenerateRequest request, std::shared_ptr<EventSink> sink) -> Task<void> {
     for (int i = 0; i < 2'000; ++i) {
@@ -224,19 +224,19 @@ TEST_P(LinkTest, AReceiverThatDoesNotTakeHoldsItsProducerBack) {
     }
     co_await sink->Send(EndEvent());
   });
-  Heard heard = RunOn(loop(), [&](Loop& loop) -> Task<Heard> {
+  Received received = RunOn(loop(), [&](Loop& loop) -> Task<Received> {
     auto generation = client_->Start(Request("m", 1));
-    // Until the producer stands still: the same count twice.
+    // Wait until the producer is suspended: the same count twice.
     int64_t before = -1;
     while (sent == 0 || before != sent) {
       before = sent;
       co_await loop.Sleep(30);
     }
     EXPECT_LE(sent * 1'000, kLinkWindowBytes + 2'000);
-    co_return co_await Listen(std::move(generation));
+    co_return co_await Receive(std::move(generation));
   });
-  EXPECT_TRUE(heard.ended);
-  EXPECT_EQ(heard.texts.size(), 2'000u);
+  EXPECT_TRUE(received.ended);
+  EXPECT_EQ(received.texts.size(), 2'000u);
 }
 
 TEST_P(LinkTest, ACancelReachesTheProducer) {
@@ -249,7 +249,7 @@ TEST_P(LinkTest, ACancelReachesTheProducer) {
   RunOn(loop(), [&](Loop&) -> Task<bool> {
     auto generation = client_->Start(Request("m", 1));
     (void)co_await generation->Next();
-    co_return true;  // dropping the generation cancels it
+    co_return true;  // destroying the generation cancels it
   });
   EXPECT_EQ(cancelled.get_future().wait_for(std::chrono::seconds(5)), std::future_status::ready);
 }
@@ -263,42 +263,41 @@ TEST_P(LinkTest, ABrokenLinkEndsTheRequestOnBothSides) {
     while (!sink->cancelled()) co_await here.Sleep(1);
   });
   std::thread stopper;
-  Heard heard = RunOn(loop(), [&](Loop&) -> Task<Heard> {
+  Received received = RunOn(loop(), [&](Loop&) -> Task<Received> {
     auto generation = client_->Start(Request("m", 1));
     (void)co_await generation->Next();
     EXPECT_TRUE(generation->sent());
     stopper = std::thread([&] { router_->Stop(); });
-    co_return co_await Listen(std::move(generation));
+    co_return co_await Receive(std::move(generation));
   });
   stopper.join();
-  EXPECT_FALSE(heard.ended);
-  ASSERT_TRUE(heard.error.has_value());
-  EXPECT_EQ(heard.error->id, ErrorId::kServiceUnavailable);
+  EXPECT_FALSE(received.ended);
+  ASSERT_TRUE(received.error.has_value());
+  EXPECT_EQ(received.error->id, ErrorId::kServiceUnavailable);
   EXPECT_EQ(cancelled.get_future().wait_for(std::chrono::seconds(5)), std::future_status::ready);
 }
 
-TEST_P(LinkTest, ADrainingRouterGetsNoNewRequestsAndEndsTheRunningOnes) {
+TEST_P(LinkTest, ADrainingRouterRefusesNewRequestsAndFinishesTheRunningOnes) {
   StartRouter(Count);
   RunOn(loop(), [&](Loop&) -> Task<int> {
-    // More than the window, so that it runs until its events are taken.
+    // Larger than the window, so that it runs until its events are taken.
     auto running = client_->Start(Request(std::string(1'000, 'm'), 1'000));
     auto first = co_await running->Next();
     EXPECT_TRUE(first.ok());
     router_->link().Drain();
     auto refused = client_->Start(Request("m", 1));
     auto events = co_await refused->Next();
-    // On the way when the router stopped, or not sent any more: the gateway must give the money
-    // back.
+    // Refused by the router, or not sent at all: the gateway must void the hold.
     EXPECT_EQ(events ? events->front().end().error().error() : events.error().row().name,
               "service_unavailable");
     EXPECT_FALSE(refused->sent());
-    Heard heard = co_await Listen(std::move(running));
-    EXPECT_TRUE(heard.ended);
+    Received received = co_await Receive(std::move(running));
+    EXPECT_TRUE(received.ended);
     co_return 0;
   });
 }
 
-TEST_P(LinkTest, RandomCancelsLeaveNothingBehind) {
+TEST_P(LinkTest, CancelledRequestsLeaveNoState) {
   StartRouter(Count);
   int taken = RunOn(loop(), [&](Loop&) -> Task<int> {
     int taken = 0;
@@ -313,7 +312,7 @@ TEST_P(LinkTest, RandomCancelsLeaveNothingBehind) {
   });
   EXPECT_GT(taken, 0);
   EXPECT_TRUE(Ask("last", 10).ended);
-  // The last request's end came after every cancel on the same ordered link.
+  // The link is ordered: the cancels were processed before the last request ended.
   EXPECT_EQ(router_->link().running(), 0);
 }
 
@@ -333,21 +332,21 @@ TEST_P(LinkReconnectTest, WithoutARouterTheRequestFailsUnsent) {
   });
 }
 
-TEST_P(LinkReconnectTest, ALinkComesBackWithItsRouter) {
+TEST_P(LinkReconnectTest, ALinkReconnectsToARestartedRouter) {
   StartRouter(Count);
   EXPECT_TRUE(Ask("m", 1).ended);
   int port = router_->port();
   router_->Stop();
   router_ = std::make_unique<Router>(router_loops_, Count, port);
-  Heard heard;
-  for (int attempt = 0; attempt < 20 && !heard.ended; ++attempt) heard = Ask("again", 3);
-  EXPECT_TRUE(heard.ended);
-  EXPECT_EQ(heard.texts.size(), 3u);
+  Received received;
+  for (int attempt = 0; attempt < 20 && !received.ended; ++attempt) received = Ask("again", 3);
+  EXPECT_TRUE(received.ended);
+  EXPECT_EQ(received.texts.size(), 3u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Tcp, LinkReconnectTest, ::testing::Values(true));
 
-TEST(GenerateTest, ThePlainStreamCarriesTheSameEvents) {
+TEST(GenerateTest, GenerateStreamsTheSameEvents) {
   LoopPool loops(1);
   loops.Start();
   Router router(loops, Count);
@@ -367,4 +366,4 @@ TEST(GenerateTest, ThePlainStreamCarriesTheSameEvents) {
 }
 
 }  // namespace
-}  // namespace tollgate
+}  // namespace tollgate::inference_router

@@ -20,16 +20,17 @@ billing::v1::MeterOp HoldKeeper::NewOp() {
   return op;
 }
 
-billing::v1::MeterOp HoldKeeper::ExtendOp(int64_t total, const common::v1::Usage& usage) {
+billing::v1::MeterOp HoldKeeper::NewExtendOp(int64_t total_nano_usd,
+                                             const common::v1::Usage& usage) {
   billing::v1::MeterOp op = NewOp();
-  op.mutable_extend()->set_authorized_total_nano_usd(total);
+  op.mutable_extend()->set_authorized_total_nano_usd(total_nano_usd);
   *op.mutable_extend()->mutable_usage() = usage;
-  spending_.OnAsked();
+  spending_.OnExtensionSent();
   return op;
 }
 
-Task<void> HoldKeeper::Ask(std::shared_ptr<HoldKeeper> self, billing::v1::MeterOp op) {
-  auto answer = co_await self->metering_.Meter(std::move(op), self->options_.ask_ms);
+Task<void> HoldKeeper::SendExtension(std::shared_ptr<HoldKeeper> self, billing::v1::MeterOp op) {
+  auto answer = co_await self->metering_.Meter(std::move(op), self->options_.timeout_ms);
   const int64_t now_us = self->clock_.MonotonicUs();
   if (answer.ok()) {
     self->spending_.OnAnswer(answer->authorized_nano_usd(), now_us);
@@ -39,27 +40,28 @@ Task<void> HoldKeeper::Ask(std::shared_ptr<HoldKeeper> self, billing::v1::MeterO
   self->answered_.NotifyAll();
 }
 
-Task<void> HoldKeeper::Report(std::shared_ptr<HoldKeeper> self, billing::v1::MeterOp op) {
-  // A report that is lost is made good by the next one.
-  (void)co_await self->metering_.Meter(std::move(op), self->options_.ask_ms);
+Task<void> HoldKeeper::SendHeartbeat(std::shared_ptr<HoldKeeper> self, billing::v1::MeterOp op) {
+  // The next heartbeat makes up for a lost one.
+  (void)co_await self->metering_.Meter(std::move(op), self->options_.timeout_ms);
 }
 
-void HoldKeeper::AskAhead(const common::v1::Usage& usage) {
+void HoldKeeper::ExtendAhead(const common::v1::Usage& usage) {
   if (closed_ || !spending_.WantsExtension(usage.completion_tokens(), clock_.MonotonicUs())) return;
   loop_.Spawn(
-      Ask(shared_from_this(), ExtendOp(spending_.NextTotal(usage.completion_tokens()), usage)));
+      SendExtension(shared_from_this(),
+                    NewExtendOp(spending_.NextTotalNanoUsd(usage.completion_tokens()), usage)));
 }
 
 Task<bool> HoldKeeper::Ensure(int64_t output_tokens, const common::v1::Usage& usage) {
   while (output_tokens > spending_.affordable()) {
-    if (spending_.asking()) {
+    if (spending_.extension_pending()) {
       co_await answered_.Wait();
       continue;
     }
     if (spending_.RefusedRecently(clock_.MonotonicUs())) co_return false;
     auto self = shared_from_this();
-    billing::v1::MeterOp op = ExtendOp(spending_.NextTotal(output_tokens), usage);
-    co_await Ask(std::move(self), std::move(op));
+    billing::v1::MeterOp op = NewExtendOp(spending_.NextTotalNanoUsd(output_tokens), usage);
+    co_await SendExtension(std::move(self), std::move(op));
   }
   co_return true;
 }
@@ -68,7 +70,7 @@ void HoldKeeper::Heartbeat(const common::v1::Usage& usage) {
   if (closed_) return;
   billing::v1::MeterOp op = NewOp();
   *op.mutable_heartbeat()->mutable_usage() = usage;
-  loop_.Spawn(Report(shared_from_this(), std::move(op)));
+  loop_.Spawn(SendHeartbeat(shared_from_this(), std::move(op)));
 }
 
 }  // namespace tollgate::inference_router

@@ -1,5 +1,6 @@
-// Keeps one request's hold ahead of its tokens: asks the ledger for more in the background, reports
-// progress, and holds the stream back only when the money is really at its end. Lives on one loop.
+// Keeps the hold of one request ahead of its tokens: extends it at the ledger in the background,
+// and suspends the stream only if the hold does not pay for the next token. Also sends heartbeats.
+// Lives on one loop; operations in flight keep it alive.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ class HoldKeeper : public std::enable_shared_from_this<HoldKeeper> {
     std::string request_id;
     std::string workspace_id;
     Spending::Options spending;
-    // Deadline of one question to the ledger.
-    int64_t ask_ms = 2000;
+    // Deadline of one operation at the ledger.
+    int64_t timeout_ms = 2000;
   };
   // slot may be null (a refused request).
   HoldKeeper(Loop& loop, MeteringClient& metering, Clock& clock, JournalSlot* slot,
@@ -29,21 +30,21 @@ class HoldKeeper : public std::enable_shared_from_this<HoldKeeper> {
 
   Spending& spending() { return spending_; }
 
-  // An operation on this hold with the next number.
+  // A new operation on this hold, with the next sequence number.
   billing::v1::MeterOp NewOp();
-  // Starts to ask for more when it is time. Never waits.
-  void AskAhead(const common::v1::Usage& usage);
-  // Whether the hold pays for this many output tokens, after asking for more if it must.
+  // Starts an extension in the background if less than half a slice is left.
+  void ExtendAhead(const common::v1::Usage& usage);
+  // Whether the hold pays for this many output tokens. Extends it first if necessary.
   Task<bool> Ensure(int64_t output_tokens, const common::v1::Usage& usage);
-  // Sends a progress report. Never waits.
+  // Reports progress to the ledger in the background.
   void Heartbeat(const common::v1::Usage& usage);
-  // No operation leaves after this one; the slot is somebody else's.
+  // No extension or heartbeat is sent after this, and the slot is not touched.
   void Close() { slot_ = nullptr, closed_ = true; }
 
  private:
-  static Task<void> Ask(std::shared_ptr<HoldKeeper> self, billing::v1::MeterOp op);
-  static Task<void> Report(std::shared_ptr<HoldKeeper> self, billing::v1::MeterOp op);
-  billing::v1::MeterOp ExtendOp(int64_t total, const common::v1::Usage& usage);
+  static Task<void> SendExtension(std::shared_ptr<HoldKeeper> self, billing::v1::MeterOp op);
+  static Task<void> SendHeartbeat(std::shared_ptr<HoldKeeper> self, billing::v1::MeterOp op);
+  billing::v1::MeterOp NewExtendOp(int64_t total_nano_usd, const common::v1::Usage& usage);
 
   Loop& loop_;
   MeteringClient& metering_;

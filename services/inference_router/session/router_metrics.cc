@@ -13,23 +13,23 @@ RouterMetrics::RouterMetrics()
       completion_tokens(metrics::Counter("tollgate_router_tokens_total", "Tokens settled.",
                                          {{"kind", "completion"}})),
       retries(metrics::Counter("tollgate_router_retries_total",
-                               "Requests that were tried at a second engine.")),
+                               "Requests retried on a second engine.")),
       usage_estimated(metrics::Counter("tollgate_router_usage_estimated_total",
-                                       "Settlements whose counts are (partly) our own.")),
+                                       "Settlements with at least one count of the router's own.")),
       usage_mismatches(metrics::Counter("tollgate_router_usage_mismatches_total",
-                                        "Engine reports that failed the sanity check.")),
+                                        "Engine reports that failed the plausibility check.")),
       cut_by_credit(metrics::Counter("tollgate_router_cut_by_credit_total",
-                                     "Answers ended early because the credit ran out.")),
+                                     "Answers ended early because the credit was used up.")),
       settled_through_outbox(
           metrics::Counter("tollgate_router_outbox_settlements_total",
-                           "Settlements that the ledger did not answer at once.")),
-      not_durable(
-          metrics::Counter("tollgate_router_not_durable_total",
-                           "Answers ended without a durable record: disk full, ledger away.")),
+                           "Settlements written to the outbox before the ledger answered.")),
+      not_durable(metrics::Counter(
+          "tollgate_router_not_durable_total",
+          "Answers ended without a durable record: disk full, ledger unreachable.")),
       outbox_depth(metrics::Gauge("tollgate_router_outbox_depth",
-                                  "Settlements that the ledger has not acknowledged.")),
-      engines_available(metrics::Gauge("tollgate_router_engines_available",
-                                       "Engines that are up as far as the router knows.")),
+                                  "Settlements not yet acknowledged by the ledger.")),
+      engines_available(
+          metrics::Gauge("tollgate_router_engines_available", "Engines not known to be down.")),
       engines_known(metrics::Gauge("tollgate_router_engines", "Engines in the catalog.")) {}
 
 void RouterMetrics::CountEngineRequest(const std::string& engine_id, const std::string& outcome) {
@@ -37,7 +37,7 @@ void RouterMetrics::CountEngineRequest(const std::string& engine_id, const std::
   std::lock_guard lock(mutex_);
   prometheus::Counter*& counter = engine_requests_[key];
   if (counter == nullptr) {
-    counter = &metrics::Counter("tollgate_router_engine_requests_total", "Tries at engines.",
+    counter = &metrics::Counter("tollgate_router_engine_requests_total", "Runs on engines.",
                                 {{"engine", engine_id}, {"outcome", outcome}});
   }
   counter->Increment();

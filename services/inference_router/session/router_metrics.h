@@ -1,4 +1,4 @@
-// What the router tells Prometheus. Thread-safe; references are looked up once a request at most.
+// The metrics of the router. Thread-safe.
 #pragma once
 
 #include <mutex>
@@ -13,7 +13,8 @@ class RouterMetrics {
  public:
   RouterMetrics();
 
-  // One try at one engine. outcome: ok, cut_by_credit, client_gone, or the name of the error's row.
+  // Counts one run on one engine. outcome: ok, cut_by_credit, client_gone, or the name of the
+  // error's row.
   void CountEngineRequest(const std::string& engine_id, const std::string& outcome);
 
   prometheus::Histogram& time_to_first_token;

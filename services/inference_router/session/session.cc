@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
-#include "common/base/id.h"
-#include "services/inference_router/engine/engine_request.h"
+#include "common/rpc/error_detail.h"
+#include "services/inference_router/engine/context_length.h"
+#include "services/inference_router/session/settlement.h"
 
 namespace tollgate::inference_router {
 namespace {
 
-// As the gateway bounds them (inference.proto).
+// The gateway has the same limits (inference.proto).
 constexpr int32_t kMaxChoices = 128;
 constexpr int32_t kMaxInputs = 2048;
 
@@ -16,11 +17,23 @@ bool IsEmbedding(const inference::v1::GenerateRequest& request) {
   return request.kind() == inference::v1::REQUEST_KIND_EMBEDDING;
 }
 
-// An embedding has no output: only its input is held and charged.
+// Embeddings have no output: only the input is held and charged.
 Rates RatesOf(const inference::v1::GenerateRequest& request) {
   const auto& price = request.hold().price();
   return Rates{std::max<int64_t>(price.input_pico_usd(), 0),
                IsEmbedding(request) ? 0 : std::max<int64_t>(price.output_pico_usd(), 0)};
+}
+
+HoldKeeper::Options HoldOptions(const inference::v1::GenerateRequest& request) {
+  HoldKeeper::Options options;
+  options.request_id = request.request_id();
+  options.workspace_id = request.workspace_id();
+  options.spending.rates = RatesOf(request);
+  options.spending.authorized_nano_usd = request.hold().authorized_nano_usd();
+  options.spending.slice_nano_usd = request.hold().slice_nano_usd();
+  options.spending.prompt_tokens_bound = request.prompt_tokens_bound();
+  options.spending.max_output_tokens = request.max_tokens() * request.samples();
+  return options;
 }
 
 EngineFailure Refusal(ErrorId id, std::string message, std::string internal,
@@ -33,296 +46,192 @@ EngineFailure Refusal(ErrorId id, std::string message, std::string internal,
   return failure;
 }
 
+// The outcome label of the metric for engine requests.
+std::string OutcomeLabel(RunOutcome outcome, const Error& error) {
+  switch (outcome) {
+    case RunOutcome::kCompleted:
+      return "ok";
+    case RunOutcome::kCutByCredit:
+      return "cut_by_credit";
+    case RunOutcome::kClientGone:
+      return "client_gone";
+    case RunOutcome::kFailed:
+      break;
+  }
+  return std::string(error.row().name);
+}
+
 }  // namespace
 
 Session::Session(SessionHost& host, std::shared_ptr<const RoutingTable> table,
                  inference::v1::GenerateRequest request, std::shared_ptr<EventSink> sink)
-    : host_(host),
-      table_(std::move(table)),
-      request_(std::move(request)),
-      sink_(std::move(sink)),
-      arrived_us_(host.clock.MonotonicUs()) {
-  request_.set_choices(
-      std::clamp(request_.choices(), 1, IsEmbedding(request_) ? kMaxInputs : kMaxChoices));
-  request_.set_samples(std::max(request_.samples(), request_.choices()));
-  closed_choices_.resize(request_.choices());
-  host_.metrics.running.Increment();
+    : context_{.host = host,
+               .table = std::move(table),
+               .request = std::move(request),
+               .sink = std::move(sink),
+               .arrived_us = host.clock.MonotonicUs(),
+               .route = nullptr,
+               .slot = nullptr,
+               .hold = nullptr} {
+  auto& stored = context_.request;
+  stored.set_choices(
+      std::clamp(stored.choices(), 1, IsEmbedding(stored) ? kMaxInputs : kMaxChoices));
+  stored.set_samples(std::max(stored.samples(), stored.choices()));
+  host.metrics.running.Increment();
 }
 
-Session::~Session() { host_.metrics.running.Decrement(); }
+Session::~Session() { context_.host.metrics.running.Decrement(); }
+
+Task<void> Session::Run() {
+  EventSink& sink = *context_.sink;
+  RunOutcome outcome = RunOutcome::kFailed;
+  if (Prepare()) {
+    sink.OnCancel([this] {
+      if (run_) run_->Abort();
+    });
+    if (co_await HoldUnseenTokens()) outcome = co_await RunOnEngines();
+    sink.OnCancel({});
+  }
+  if (sink.cancelled()) outcome = RunOutcome::kClientGone;
+  co_await Finish(outcome);
+}
 
 bool Session::Prepare() {
-  slot_ = host_.journal.Acquire(
-      {request_.request_id(), request_.workspace_id(), request_.key_id(), request_.model()});
-  HoldKeeper::Options options;
-  options.request_id = request_.request_id();
-  options.workspace_id = request_.workspace_id();
-  options.spending.rates = RatesOf(request_);
-  options.spending.authorized_nano_usd = request_.hold().authorized_nano_usd();
-  options.spending.slice_nano_usd = request_.hold().slice_nano_usd();
-  options.spending.prompt_tokens_bound = request_.prompt_tokens_bound();
-  options.spending.max_output_tokens = request_.max_tokens() * request_.samples();
-  hold_ = std::make_shared<HoldKeeper>(host_.loop, host_.metering, host_.clock, slot_,
-                                       std::move(options));
-  meter_.emplace(MeterOptions(nullptr));
-  if (slot_ == nullptr) {
-    failure_ = Refusal(ErrorId::kServerError, "", "no journal slot: bad id or name, or disk full");
+  const inference::v1::GenerateRequest& request = context_.request;
+  SessionHost& host = context_.host;
+  context_.slot = host.journal.Acquire(
+      {request.request_id(), request.workspace_id(), request.key_id(), request.model()});
+  context_.hold = std::make_shared<HoldKeeper>(host.loop, host.metering, host.clock, context_.slot,
+                                               HoldOptions(request));
+  if (context_.slot == nullptr) {
+    failure_ = Refusal(ErrorId::kServerError, "",
+                       "no journal slot: invalid id, name too long, or disk full");
     return false;
   }
-  if (request_.kind() == inference::v1::REQUEST_KIND_UNSPECIFIED) {
+  if (request.kind() == inference::v1::REQUEST_KIND_UNSPECIFIED) {
     failure_ = Refusal(ErrorId::kServerError, "", "kind of request not supported by the router");
     return false;
   }
-  route_ = FindRoute();
-  if (route_ == nullptr || !route_->serving || route_->engines.empty()) {
+  const Route* route = context_.route = FindRoute();
+  if (route == nullptr || !route->serving || route->engines.empty()) {
     failure_ =
         Refusal(ErrorId::kModelNotServing, "",
-                route_ ? "model suspended, or its pool is empty" : "model not in catalog", 1000);
+                route ? "model suspended, or its pool is empty" : "model not in catalog", 1000);
     return false;
   }
   return true;
 }
 
 const Route* Session::FindRoute() const {
-  if (table_ == nullptr) return nullptr;
-  const Route* route = table_->Find(request_.model());
-  const bool completion = request_.kind() == inference::v1::REQUEST_KIND_COMPLETION;
-  return route == nullptr && completion ? table_->unlisted() : route;
+  if (context_.table == nullptr) return nullptr;
+  const Route* route = context_.table->Find(context_.request.model());
+  const bool completion = context_.request.kind() == inference::v1::REQUEST_KIND_COMPLETION;
+  return route == nullptr && completion ? context_.table->unlisted() : route;
 }
 
-// At most, of the answers that the engine generates and keeps to itself (best_of).
-int64_t Session::UnseenTokens() const {
-  const int64_t each = request_.max_tokens() > 0 ? request_.max_tokens()
-                       : route_ != nullptr       ? route_->context_window
-                                                 : 0;
-  return (request_.samples() - request_.choices()) * each;
-}
-
-// Their count comes when all is done, so what they may cost is held before they begin (decisions
-// 1).
-Task<bool> Session::HoldUnseen() {
-  const int64_t unseen = UnseenTokens();
-  if (unseen == 0 || co_await hold_->Ensure(unseen, UsageNow())) co_return true;
+// The engine reports unseen tokens only at the end, so their maximum is held before it starts
+// (decisions 1).
+Task<bool> Session::HoldUnseenTokens() {
+  const int64_t unseen = context_.UnseenTokens();
+  if (unseen == 0 || co_await context_.hold->Ensure(unseen, {})) co_return true;
   failure_ = Refusal(ErrorId::kInsufficientCredits,
                      "The workspace has not enough credit left for this 'best_of'.", "");
   co_return false;
 }
 
-TokenMeter::Options Session::MeterOptions(const EngineState* engine) const {
-  TokenMeter::Options options;
-  options.choices = request_.choices();
-  options.prompt_tokens_bound = request_.prompt_tokens_bound();
-  options.prompt_tokens_estimate = request_.prompt_tokens_estimate();
-  options.unseen_tokens = UnseenTokens();
-  options.usage_per_choice = engine && ReportsUsageOnEveryChunk(engine->engine().kind());
-  options.prompt_per_choice =
-      request_.kind() == inference::v1::REQUEST_KIND_COMPLETION && request_.choices() > 1;
-  return options;
-}
-
-Task<void> Session::Run() {
-  Ended ended = Ended::kFailed;
-  if (Prepare()) {
-    sink_->OnCancel([self = this] { self->OnCancel(); });
-    if (co_await HoldUnseen()) ended = co_await TryEngines();
-    sink_->OnCancel({});
+void Session::FailWithoutEngine(const Selection& selection) {
+  if (selection.no_engine == NoEngine::kSaturated) {
+    failure_ = Refusal(ErrorId::kRateLimited, "The model is at capacity. Please retry shortly.",
+                       "every engine of the pool is saturated", selection.retry_after_ms);
+  } else {
+    failure_ = Refusal(ErrorId::kModelNotServing, "", "every engine of the pool is down",
+                       selection.retry_after_ms);
   }
-  if (sink_->cancelled()) ended = Ended::kGone;
-  co_await Finish(ended);
 }
 
-void Session::OnCancel() {
-  if (attempt_ != nullptr) attempt_->Abort();
+Task<RunOutcome> Session::RunOnEngines() {
+  SessionHost& host = context_.host;
+  std::vector<EnginePointer> tried;
+  for (int i = 0; i < host.settings.max_tries; ++i) {
+    Selection selection =
+        SelectEngine(context_.route->engines, tried, host.clock.MonotonicUs(), ++host.rotation);
+    if (selection.engine == nullptr) {
+      if (i == 0) FailWithoutEngine(selection);  // else the first engine's failure is reported
+      co_return RunOutcome::kFailed;
+    }
+    if (i > 0) host.metrics.retries.Increment();
+    const RunOutcome outcome = co_await RunOn(*selection.engine);
+    selection.engine->Leave();
+    host.metrics.CountEngineRequest(selection.engine->id(), OutcomeLabel(outcome, failure_.error));
+    const bool retry = outcome == RunOutcome::kFailed && !run_->started() &&
+                       failure_.try_elsewhere && !context_.sink->cancelled();
+    if (!retry) co_return outcome;
+    tried.push_back(std::move(selection.engine));
+  }
+  co_return RunOutcome::kFailed;
+}
+
+// The route holds the engine, so the run may refer to it until the session ends.
+Task<RunOutcome> Session::RunOn(EngineState& engine) {
+  run_.emplace(context_, engine);
+  const RunOutcome outcome = co_await run_->Run();
+  if (outcome == RunOutcome::kFailed) {
+    failure_ = terminated_ ? Refusal(ErrorId::kServiceUnavailable, "", "shutting down", 1000)
+                           : run_->failure();
+  }
+  co_return outcome;
 }
 
 void Session::Terminate() {
   terminated_ = true;
-  if (attempt_ != nullptr) attempt_->Abort();
-}
-
-void Session::FailChoice(const Choice& choice) {
-  if (choice.why_not == NoEngine::kSaturated) {
-    failure_ = Refusal(ErrorId::kRateLimited, "The model is at capacity. Please retry shortly.",
-                       "every engine of the pool is full", choice.retry_after_ms);
-  } else {
-    failure_ = Refusal(ErrorId::kModelNotServing, "", "every engine of the pool is down",
-                       choice.retry_after_ms);
-  }
-}
-
-Task<Session::Ended> Session::TryEngines() {
-  std::vector<EnginePointer> tried;
-  for (int i = 0; i < host_.settings.tries; ++i) {
-    Choice choice = ChooseEngine(route_->engines, tried, host_.clock.MonotonicUs(), ++host_.turn);
-    if (choice.engine == nullptr) {
-      if (i == 0) FailChoice(choice);  // else the first engine's failure is what the caller hears
-      co_return Ended::kFailed;
-    }
-    if (i > 0) host_.metrics.retries.Increment();
-    const Ended ended = co_await TryEngine(*choice.engine);
-    choice.engine->Leave();
-    const bool failed = ended == Ended::kFailed;
-    host_.metrics.CountEngineRequest(
-        choice.engine->id(), ended == Ended::kWell   ? "ok"
-                             : ended == Ended::kCut  ? "cut_by_credit"
-                             : ended == Ended::kGone ? "client_gone"
-                                                     : std::string(failure_.error.row().name));
-    if (!failed || started_ || !failure_.try_elsewhere || sink_->cancelled()) co_return ended;
-    tried.push_back(std::move(choice.engine));
-  }
-  co_return Ended::kFailed;
-}
-
-// Engines may file a request under this header (vLLM does), and two requests of one id there break
-// each other. Callers choose x_request_id as they like, so it is made unique (decisions 26).
-std::string Session::EngineRequestId() const {
-  const auto id = Id::FromBytes(request_.request_id());
-  return request_.x_request_id() + (id ? "." + id->ToHex() : "");
-}
-
-http::ClientRequest Session::EngineCall(const EngineState& engine) const {
-  http::ClientRequest call;
-  call.method = "POST";
-  call.origin = engine.base().origin;
-  call.target = engine.base().path + std::string(EnginePath(request_.kind()));
-  call.headers = {{"content-type", "application/json"},
-                  {"accept", IsEmbedding(request_) ? "application/json" : "text/event-stream"}};
-  if (!engine.engine().api_key().empty()) {
-    call.headers.emplace_back("authorization", "Bearer " + engine.engine().api_key());
-  }
-  if (!request_.x_request_id().empty()) {
-    call.headers.emplace_back("x-request-id", EngineRequestId());
-  }
-  if (!request_.traceparent().empty()) {
-    call.headers.emplace_back("traceparent", request_.traceparent());
-  }
-  call.body =
-      BuildEngineBody(request_, engine.engine().kind(),
-                      route_->engine_model.empty() ? request_.model() : route_->engine_model);
-  call.head_timeout_ms = call.idle_timeout_ms = host_.settings.idle_timeout_ms;
-  return call;
-}
-
-Task<Session::Ended> Session::TryEngine(EngineState& engine) {
-  engine_id_ = engine.id();
-  slot_->SetEngine(engine_id_);
-  meter_.emplace(MeterOptions(&engine));
-  if (sink_->cancelled()) co_return Ended::kGone;
-
-  ChunkReader::Options options{request_.kind(), request_.choices(), route_->context_window};
-  EngineAttempt attempt(host_.loop, host_.http, options);
-  attempt_ = &attempt;
-  Ended ended = Ended::kFailed;
-  if (co_await attempt.Open(EngineCall(engine))) {
-    engine.OnSuccess();
-    accepted_ = true;
-    slot_->SetAccepted();
-    KeepCount();
-    ended = co_await Relay(attempt);
-  } else if (attempt.connect_failed()) {
-    engine.OnConnectFailure(host_.clock.MonotonicUs());
-  }
-  attempt_ = nullptr;
-  if (sink_->cancelled()) ended = Ended::kGone;
-  if (ended == Ended::kFailed) {
-    failure_ = attempt.failure();
-    if (failure_.not_found && route_->unlisted) {  // decisions 20
-      failure_.error = {.id = ErrorId::kModelNotFound,
-                        .message = "The model '" + request_.model() + "' is not available.",
-                        .internal = std::move(failure_.error.internal)};
-    }
-    if (terminated_) failure_ = Refusal(ErrorId::kServiceUnavailable, "", "shutting down", 1000);
-    if (!started_) accepted_ = false;  // it has failed before any output: nothing is charged for it
-  } else if (ended != Ended::kWell) {
-    attempt.Abort();
-  }
-  co_return ended;
-}
-
-Task<Session::Ended> Session::Relay(EngineAttempt& attempt) {
-  for (;;) {
-    batch_.Clear();
-    const EngineAttempt::Got got = co_await attempt.Next(batch_);
-    Measure();
-    if (sink_->cancelled()) co_return Ended::kGone;
-    if (!batch_.events.empty()) {
-      const Ended ended = co_await Forward();
-      if (ended != Ended::kWell) co_return ended;
-    }
-    KeepCount();
-    hold_->AskAhead(UsageNow());
-    if (got == EngineAttempt::Got::kFailed) co_return Ended::kFailed;
-    if (got == EngineAttempt::Got::kEnd) {
-      if (!started_ && !co_await SendStarted()) co_return Ended::kGone;
-      co_return Ended::kWell;
-    }
-  }
-}
-
-// Counts what the batch holds, chunk by chunk: a chunk's usage includes its own text.
-void Session::Measure() {
-  price_.clear();
-  size_t at = 0;
-  for (const EngineBatch::Chunk& chunk : batch_.chunks) {
-    for (; at < chunk.events_end; ++at) meter_->OnDelta(batch_.events[at].delta());
-    if (chunk.usage) {
-      meter_->OnUsage(*chunk.usage);
-      if (meter_->prompt_tokens() > 0) hold_->spending().SetPromptTokens(meter_->prompt_tokens());
-    }
-    price_.resize(at, meter_->completion_tokens());
-  }
-}
-
-void Session::KeepCount() {
-  const int64_t prompt = meter_->prompt_tokens();
-  slot_->SetUsage(prompt > 0 ? prompt : meter_->prompt_tokens_estimate(),
-                  meter_->completion_tokens());
-}
-
-// For the ledger, which believes only counts that grow: an estimate of the prompt that the engine's
-// own count may undercut is not reported while that count is still to come.
-common::v1::Usage Session::UsageNow() const {
-  common::v1::Usage usage;
-  usage.set_prompt_tokens(meter_->prompt_tokens());
-  usage.set_completion_tokens(meter_->completion_tokens());
-  return usage;
-}
-
-Task<bool> Session::SendStarted() {
-  started_ = true;
-  host_.metrics.time_to_first_token.Observe(
-      static_cast<double>(host_.clock.MonotonicUs() - arrived_us_) / 1e6);
-  inference::v1::Event event;
-  inference::v1::Started& started = *event.mutable_started();
-  if (const auto& report = meter_->last_report()) {
-    started.set_prompt_tokens(meter_->prompt_tokens());
-    started.set_cached_tokens(
-        std::clamp<int64_t>(report->cached_tokens, 0, started.prompt_tokens()));
-    started.set_cache_write_tokens(std::clamp<int64_t>(
-        report->cache_write_tokens, 0, started.prompt_tokens() - started.cached_tokens()));
-  }
-  return sink_->Send(std::move(event));
-}
-
-Task<Session::Ended> Session::Forward() {
-  for (size_t i = 0; i < batch_.events.size(); ++i) {
-    if (price_[i] > hold_->spending().affordable() &&
-        !co_await hold_->Ensure(price_[i], UsageNow())) {
-      if (!started_ && !co_await SendStarted()) co_return Ended::kGone;
-      co_return Ended::kCut;
-    }
-    if (!started_ && !co_await SendStarted()) co_return Ended::kGone;
-    inference::v1::Event& event = batch_.events[i];
-    if (event.delta().finish_reason() != inference::v1::FINISH_REASON_UNSPECIFIED) {
-      closed_choices_[event.delta().choice()] = true;
-    }
-    if (!co_await sink_->Send(std::move(event))) co_return Ended::kGone;
-  }
-  co_return Ended::kWell;
+  if (run_) run_->Abort();
 }
 
 void Session::Heartbeat() {
-  if (accepted_ && hold_ != nullptr) hold_->Heartbeat(UsageNow());
+  if (run_ && run_->accepted()) context_.hold->Heartbeat(run_->UsageNow());
+}
+
+Task<void> Session::Finish(RunOutcome outcome) {
+  if (outcome == RunOutcome::kCutByCredit) {
+    context_.host.metrics.cut_by_credit.Increment();
+    co_await run_->CloseChoices();
+  }
+  Settlement settlement(context_, run_ ? &*run_ : nullptr, outcome);
+  if (settlement.IsCharged()) {
+    co_await SendEnd(co_await settlement.Charge(failure_.error));
+    co_return;
+  }
+  co_await settlement.Release();
+  if (outcome != RunOutcome::kFailed) co_return;
+  if (failure_.error.tokens.prompt_is_lower_bound) co_await CountOverflow();
+  inference::v1::End end;
+  rpc::ToDetail(failure_.error, *end.mutable_error());
+  co_await SendEnd(std::move(end));
+}
+
+// An engine may stop counting a prompt that does not fit. Clients shorten the prompt by the excess,
+// so they get the complete count (decisions 32).
+Task<void> Session::CountOverflow() {
+  // A tokenizer does not count media.
+  if (context_.request.prompt_media_parts() > 0) co_return;
+  inference::v1::CountTokensRequest request;
+  request.set_x_request_id(context_.request.x_request_id());
+  request.set_model(context_.request.model());
+  request.set_kind(context_.request.kind());
+  request.set_members_json(context_.request.members_json());
+  const auto counted = co_await context_.host.counter->Count(context_.table, std::move(request));
+  TokenAccounting& tokens = failure_.error.tokens;
+  if (!counted.counted() || counted.prompt_tokens() < tokens.prompt) co_return;
+  tokens.prompt = counted.prompt_tokens();
+  tokens.prompt_is_lower_bound = false;
+  failure_.error.message = ContextLengthMessage(tokens);
+}
+
+Task<void> Session::SendEnd(inference::v1::End end) {
+  if (context_.sink->cancelled()) co_return;
+  inference::v1::Event event;
+  *event.mutable_end() = std::move(end);
+  co_await context_.sink->Send(std::move(event));
 }
 
 }  // namespace tollgate::inference_router

@@ -1,5 +1,5 @@
-// Sessions of completions and embeddings: what is held, counted and charged there. spec: wire.md 3,
-// 4, decisions 1, 7, 9, 20.
+// Sessions of completions and embeddings: what is held, counted and charged. spec: wire.md 3, 4,
+// decisions 1, 7, 9, 20.
 #include "services/inference_router/session/testing/session_fixture.h"
 
 namespace tollgate::inference_router {
@@ -12,7 +12,7 @@ class SessionKinds : public SessionTest {
     request_.set_choices(inputs);
     request_.set_prompt_tokens_bound(20);
     request_.set_prompt_tokens_estimate(6);
-    // The hold pays for the input's bound and nothing else.
+    // The hold pays for the input's bound only.
     request_.mutable_hold()->set_authorized_nano_usd(20);
     request_.set_members_json("\"input\":" + input + ",\"x_sim\":{" + script + "}");
   }
@@ -43,30 +43,30 @@ class SessionKinds : public SessionTest {
   }
 };
 
-TEST_F(SessionKinds, EmbeddingsAreEventsAndOnlyInputIsCharged) {
+TEST_F(SessionKinds, EmbeddingsAreChargedForTheirInputOnly) {
   Embed(R"(["one","two words"])", 2, R"("embedding_order":"reversed")");
   const Outcome outcome = Run();
   ASSERT_TRUE(outcome.started());
   ASSERT_EQ(outcome.deltas(), 2);
   EXPECT_EQ(outcome.events[1].delta().choice(), 1);
   EXPECT_EQ(outcome.events[2].delta().choice(), 0);
-  EXPECT_EQ(outcome.events[1].delta().embedding_json().front(), '"') << "base64 was asked for";
+  EXPECT_EQ(outcome.events[1].delta().embedding_json().front(), '"') << "base64 was requested";
   EXPECT_EQ(outcome.end().usage().prompt_tokens(), 3 + 2 * 2);
   EXPECT_EQ(outcome.end().usage().completion_tokens(), 0);
   EXPECT_EQ(outcome.end().charged_nano_usd(), 7);
   EXPECT_FALSE(outcome.end().estimated());
   EXPECT_EQ(Settled().outcome(), billing::v1::OUTCOME_COMPLETED);
-  EXPECT_EQ(ledger_.Count(billing::v1::MeterOp::kExtend), 0) << "there is nothing to extend for";
+  EXPECT_EQ(ledger_.Count(billing::v1::MeterOp::kExtend), 0) << "no output to extend the hold for";
   const auto seen = first_.requests();
   ASSERT_EQ(seen.size(), 1u);
   EXPECT_EQ(seen[0].path, "/v1/embeddings");
   EXPECT_EQ(seen[0].header("accept"), "application/json");
 }
 
-TEST_F(SessionKinds, AnEmbeddingWithoutUsageIsEstimatedOneAboveTheBoundIsCut) {  // decisions 9
+TEST_F(SessionKinds, AnEmbeddingsMissingUsageIsEstimatedAndItsUsageIsBounded) {  // decisions 9
   Embed("[1,2,3]", 1, R"("usage":"none")");
   Outcome outcome = Run();
-  EXPECT_EQ(outcome.end().usage().prompt_tokens(), 6) << "what the gateway thinks likeliest";
+  EXPECT_EQ(outcome.end().usage().prompt_tokens(), 6) << "the gateway's estimate";
   EXPECT_TRUE(outcome.end().estimated());
   ledger_.ops.clear();
   request_.set_request_id(Id::New().ToBytes());
@@ -77,8 +77,8 @@ TEST_F(SessionKinds, AnEmbeddingWithoutUsageIsEstimatedOneAboveTheBoundIsCut) { 
   EXPECT_EQ(outcome.end().charged_nano_usd(), 20);
 }
 
-TEST_F(SessionKinds, AnEmbeddingThatBreaksInTheMiddleCostsNothing) {  // decisions 7
-  // Large enough that vectors have left before the connection breaks.
+TEST_F(SessionKinds, ABrokenEmbeddingResponseIsNotCharged) {  // decisions 7
+  // Large enough that vectors are sent before the connection breaks.
   std::string inputs = "\"0\"";
   for (int i = 1; i < 200; ++i) inputs += ",\"" + std::to_string(i) + "\"";
   Embed("[" + inputs + "]", 200, R"("cut_after_tokens":0)");
@@ -92,7 +92,7 @@ TEST_F(SessionKinds, AnEmbeddingThatBreaksInTheMiddleCostsNothing) {  // decisio
   EXPECT_EQ(journal_->in_use(), 0);
 }
 
-TEST_F(SessionKinds, AnEmbeddingIsTriedAtAnotherEngine) {
+TEST_F(SessionKinds, AnEmbeddingIsRetriedOnAnotherEngine) {
   UseEngines(2);
   first_.SetDefaultScript(R"({"status":500})");
   Embed("\"x\"", 1);
@@ -101,27 +101,27 @@ TEST_F(SessionKinds, AnEmbeddingIsTriedAtAnotherEngine) {
   EXPECT_EQ(outcome.deltas(), 1);
 }
 
-TEST_F(SessionKinds, AllInputsOfALargeBatchArrive) {
+TEST_F(SessionKinds, AllVectorsOfALargeBatchArrive) {
   std::string inputs = "\"0\"";
   for (int i = 1; i < 2048; ++i) inputs += ",\"" + std::to_string(i) + "\"";
   Embed("[" + inputs + "]", 2048, "");
   EXPECT_EQ(Run().deltas(), 2048);
 }
 
-TEST_F(SessionKinds, TokensThatBestOfHidesAreHeldBeforeAndChargedAfter) {  // decisions 1
+TEST_F(SessionKinds, UnseenTokensOfBestOfAreHeldBeforeAndChargedAfter) {  // decisions 1
   Complete(R"("tokens":10)");
   request_.set_members_json("\"best_of\":300," + request_.members_json());
   request_.set_samples(300);
   const Outcome outcome = Run();
   EXPECT_FALSE(outcome.end().has_error());
   EXPECT_EQ(outcome.end().usage().completion_tokens(), 3000);
-  EXPECT_FALSE(outcome.end().estimated()) << "far above what was shown, and still believed";
+  EXPECT_FALSE(outcome.end().estimated()) << "far above the output sent, and still plausible";
   EXPECT_EQ(outcome.end().charged_nano_usd(), 2 + 3000 * 2);
   ASSERT_FALSE(ledger_.ops.empty());
-  EXPECT_TRUE(ledger_.ops[0].has_extend()) << "before the engine hears of it";
+  EXPECT_TRUE(ledger_.ops[0].has_extend()) << "before the engine is called";
 }
 
-TEST_F(SessionKinds, WithoutCreditForHiddenTokensNoEngineIsAsked) {
+TEST_F(SessionKinds, WithoutCreditForUnseenTokensNoEngineIsCalled) {
   Complete(R"("tokens":10)");
   request_.set_samples(300);
   ledger_.limit_nano_usd = 4000;
@@ -131,12 +131,12 @@ TEST_F(SessionKinds, WithoutCreditForHiddenTokensNoEngineIsAsked) {
   EXPECT_EQ(Settled().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
 }
 
-TEST_F(SessionKinds, IdsOutsideTheCatalogGoOutUnchanged) {  // decisions 20
+TEST_F(SessionKinds, UnlistedIdsAreForwardedUnchanged) {  // decisions 20
   test::EngineSim engine({.models = {"out/side"}});
   ASSERT_TRUE(engine.Start());
   AddUnlisted({&first_, &engine});
   request_.set_model("out/side");
-  // The first engine may not know it; the other one is asked then.
+  // The first engine may not know it; then the other one is tried.
   for (int i = 0; i < 2; ++i) {
     ledger_.ops.clear();
     request_.set_request_id(Id::New().ToBytes());
@@ -147,7 +147,7 @@ TEST_F(SessionKinds, IdsOutsideTheCatalogGoOutUnchanged) {  // decisions 20
   }
 }
 
-TEST_F(SessionKinds, AnIdThatNoEngineKnowsIsNotFound) {  // decisions 20
+TEST_F(SessionKinds, AnUnlistedIdThatNoEngineKnowsIsNotFound) {  // decisions 20
   AddUnlisted({&first_, &second_});
   request_.set_model("no/where");
   Complete("");
@@ -158,7 +158,7 @@ TEST_F(SessionKinds, AnIdThatNoEngineKnowsIsNotFound) {  // decisions 20
   EXPECT_EQ(Settled().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
 }
 
-TEST_F(SessionKinds, OnlyCompletionsMayGoOutsideTheCatalog) {
+TEST_F(SessionKinds, OnlyCompletionsMayUseUnlistedIds) {
   AddUnlisted({&first_});
   request_.set_model("sim/model");
   Script("");

@@ -1,3 +1,4 @@
+// Sessions and the ledger: extensions, cuts, heartbeats, and what a client that disconnects pays.
 #include "services/inference_router/session/testing/session_fixture.h"
 
 namespace tollgate::inference_router {
@@ -5,7 +6,7 @@ namespace {
 
 using billing::v1::MeterOp;
 
-TEST_F(SessionTest, CreditThatRunsOutEndsTheAnswerLegally) {
+TEST_F(SessionTest, AnAnswerCutByCreditEndsWithLength) {
   ledger_.limit_nano_usd = 3000;  // no extension
   Script(R"("tokens":60000)");
   const Outcome outcome = Run();
@@ -18,15 +19,15 @@ TEST_F(SessionTest, CreditThatRunsOutEndsTheAnswerLegally) {
   EXPECT_TRUE(settles[0].settle().cut_by_credit());
   EXPECT_EQ(settles[0].settle().outcome(), billing::v1::OUTCOME_COMPLETED);
   const auto& usage = outcome.end().usage();
-  EXPECT_LE(usage.prompt_tokens() + 2 * usage.completion_tokens(), 3000) << "never below zero";
+  EXPECT_LE(usage.prompt_tokens() + 2 * usage.completion_tokens(), 3000) << "never above the hold";
   EXPECT_GE(usage.prompt_tokens() + 2 * usage.completion_tokens(), 2990)
-      << "but all of it is usable";
+      << "but the hold is used up";
   EXPECT_LE(outcome.deltas(), usage.completion_tokens() + 1);
   EXPECT_TRUE(first_.WaitFor([](const test::EngineSim& sim) { return sim.running() == 0; }, 500));
-  EXPECT_EQ(first_.requests()[0].finished, false) << "the engine was stopped";
+  EXPECT_EQ(first_.requests()[0].finished, false) << "the engine was aborted";
 }
 
-TEST_F(SessionTest, EveryChoiceIsClosedWhenTheCreditRunsOut) {
+TEST_F(SessionTest, EveryChoiceIsClosedOnACutByCredit) {
   ledger_.limit_nano_usd = 3000;
   request_.set_choices(3);
   Script(R"("tokens":5000)");
@@ -37,7 +38,7 @@ TEST_F(SessionTest, EveryChoiceIsClosedWhenTheCreditRunsOut) {
   }
 }
 
-TEST_F(SessionTest, TheHoldIsExtendedAheadOfNeed) {
+TEST_F(SessionTest, TheHoldIsExtendedAhead) {
   Script(R"("tokens":6000)");
   const Outcome outcome = Run();
   EXPECT_FALSE(outcome.end().cut_by_credit());
@@ -46,12 +47,12 @@ TEST_F(SessionTest, TheHoldIsExtendedAheadOfNeed) {
   EXPECT_LE(ledger_.Count(MeterOp::kExtend), 10);
   int64_t sequence = 0;
   for (const auto& op : ledger_.ops) {
-    EXPECT_EQ(op.sequence(), sequence + 1) << "each operation of a hold has the next number";
+    EXPECT_EQ(op.sequence(), sequence + 1) << "sequence numbers are consecutive";
     sequence = op.sequence();
   }
 }
 
-TEST_F(SessionTest, ASlowLedgerHoldsTheStreamBackOnlyAtTheVeryEndOfTheMoney) {
+TEST_F(SessionTest, ASlowLedgerDoesNotCutTheStream) {
   ledger_.answer_ms = 30;
   options_.settler.patience_ms = 500;
   Script(R"("tokens":2500)");
@@ -60,18 +61,20 @@ TEST_F(SessionTest, ASlowLedgerHoldsTheStreamBackOnlyAtTheVeryEndOfTheMoney) {
   EXPECT_EQ(outcome.end().usage().completion_tokens(), 2500);
 }
 
-TEST_F(SessionTest, AKnownLengthIsNotExtendedBeyond) {
+TEST_F(SessionTest, TheHoldIsNotExtendedBeyondMaxTokens) {
   request_.set_max_tokens(1000);
   Script(R"("tokens":1000)");
   const Outcome outcome = Run();
   EXPECT_EQ(outcome.end().usage().completion_tokens(), 1000);
-  EXPECT_EQ(ledger_.Count(MeterOp::kExtend), 0) << "the first slice pays for all that can come";
+  EXPECT_EQ(ledger_.Count(MeterOp::kExtend), 0) << "the first slice pays for max_tokens";
 }
 
-TEST_F(SessionTest, ADeadLedgerEndsTheStreamAtTheEndOfItsSlice) {
+TEST_F(SessionTest, AnUnreachableLedgerCutsTheStreamAtTheEndOfItsSlice) {
   Script(R"("tokens":5000)");
   const Outcome outcome = Run([&](Loop&, RecordingSink& sink) {
-    sink.on_event = [&](const inference::v1::Event& event) { ledger_.away = !event.has_end(); };
+    sink.on_event = [&](const inference::v1::Event& event) {
+      ledger_.unreachable = !event.has_end();
+    };
   });
   EXPECT_TRUE(outcome.end().cut_by_credit());
   const auto& usage = outcome.end().usage();
@@ -92,17 +95,17 @@ TEST_F(SessionTest, HeartbeatsReportProgress) {
     }
     last = op.heartbeat().usage().completion_tokens();
   }
-  EXPECT_TRUE(ledger_.ops.back().has_settle()) << "nothing after the settlement";
+  EXPECT_TRUE(ledger_.ops.back().has_settle()) << "no operation after the settlement";
 }
 
-TEST_F(SessionTest, TheCallersLeavingAbortsTheEngineAndChargesWhatWasProduced) {
+TEST_F(SessionTest, ADisconnectAbortsTheEngineAndChargesWhatWasProduced) {
   Script(R"("tokens":100000,"token_ms":2)");
   const Outcome outcome = Run([&](Loop& loop, RecordingSink& sink) {
     sink.on_event = [&loop, &sink, seen = 0](const inference::v1::Event&) mutable {
       if (++seen == 10) loop.Post([&sink] { sink.Cancel(); });
     };
   });
-  EXPECT_FALSE(outcome.ended()) << "nobody is there to hear it";
+  EXPECT_FALSE(outcome.ended()) << "no client to send it to";
   EXPECT_TRUE(
       first_.WaitFor([](const test::EngineSim& sim) { return sim.totals().aborted == 1; }, 500));
   const auto settles = ledger_.Settles();
@@ -113,8 +116,8 @@ TEST_F(SessionTest, TheCallersLeavingAbortsTheEngineAndChargesWhatWasProduced) {
   EXPECT_GT(settles[0].settle().usage().prompt_tokens(), 0);
 }
 
-TEST_F(SessionTest, LeavingWhileTheEngineThinksChargesTheInputOnlyIfItWasTaken) {
-  // The head is sent with the first token: as far as anyone knows, the engine never took it.
+TEST_F(SessionTest, ADisconnectBeforeTheFirstTokenChargesThePromptOnlyIfItWasAccepted) {
+  // The response head comes with the first token: the engine has not accepted the request yet.
   Script(R"("tokens":5,"delay_ms":3000,"late_headers":true)");
   Run([](Loop& loop, RecordingSink& sink) { loop.RunAfter(50, [&sink] { sink.Cancel(); }); });
   ASSERT_EQ(ledger_.Settles().size(), 1u);
@@ -133,7 +136,7 @@ TEST_F(SessionTest, LeavingWhileTheEngineThinksChargesTheInputOnlyIfItWasTaken) 
   EXPECT_EQ(settle.usage().completion_tokens(), 0);
 }
 
-TEST_F(SessionTest, ALeaverBeforeAnyEngineCostsNothing) {
+TEST_F(SessionTest, ADisconnectBeforeAnyEngineIsNotCharged) {
   Script("");
   Run([](Loop&, RecordingSink& sink) { sink.Cancel(); });
   ASSERT_EQ(ledger_.Settles().size(), 1u);
@@ -141,7 +144,7 @@ TEST_F(SessionTest, ALeaverBeforeAnyEngineCostsNothing) {
   EXPECT_EQ(first_.totals().requests, 0);
 }
 
-TEST_F(SessionTest, ASlowCallerHoldsTheEngineBack) {
+TEST_F(SessionTest, ASlowClientSlowsTheEngineDown) {
   Script(R"("tokens":200000)");
   ledger_.limit_nano_usd = INT64_MAX;
   request_.mutable_hold()->set_authorized_nano_usd(1'000'000'000);
@@ -157,7 +160,7 @@ TEST_F(SessionTest, ASlowCallerHoldsTheEngineBack) {
     };
   });
   EXPECT_GT(while_blocked, 0);
-  EXPECT_LT(while_blocked, 150'000) << "the engine must feel that nobody reads";
+  EXPECT_LT(while_blocked, 150'000) << "back-pressure must reach the engine";
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ namespace {
 using inference::v1::FINISH_REASON_LENGTH;
 using inference::v1::FINISH_REASON_STOP;
 
-// The one settlement of the request; fails the test when there is another number of them.
+// The settlement of the request; fails the test unless there is exactly one.
 billing::v1::SettleOp OnlySettle(const LedgerScript& ledger) {
   const auto settles = ledger.Settles();
   EXPECT_EQ(settles.size(), 1u);
@@ -35,8 +35,8 @@ TEST_F(SessionTest, StreamsCountsAndSettlesOnce) {
   EXPECT_EQ(journal_->in_use(), 0);
 }
 
-// decisions 26: an engine may file requests under this header.
-TEST_F(SessionTest, TwoRequestsOfOneXRequestIdAreTwoAtTheEngine) {
+// decisions 26: an engine may index requests by this header.
+TEST_F(SessionTest, RequestsWithTheSameXRequestIdHaveDifferentIdsAtTheEngine) {
   request_.set_x_request_id("mine");
   std::vector<std::string> ids;
   for (int i = 0; i < 2; ++i) {
@@ -49,7 +49,7 @@ TEST_F(SessionTest, TwoRequestsOfOneXRequestIdAreTwoAtTheEngine) {
   EXPECT_NE(ids[0], ids[1]);
 }
 
-TEST_F(SessionTest, AConnectionIsUsedAgain) {
+TEST_F(SessionTest, ConnectionsAreReused) {
   Script(R"("tokens":3)");
   UseEngines(1);
   testing::RunOn(pool_.loop(0), [&](Loop& loop) -> Task<bool> {
@@ -70,7 +70,7 @@ TEST_F(SessionTest, AConnectionIsUsedAgain) {
   });
 }
 
-TEST_F(SessionTest, TheEndLeavesOnlyAfterTheSettlement) {
+TEST_F(SessionTest, EndIsSentAfterTheSettlement) {
   Script(R"("tokens":3)");
   bool settled_before_end = false;
   Run([&](Loop&, RecordingSink& sink) {
@@ -81,21 +81,21 @@ TEST_F(SessionTest, TheEndLeavesOnlyAfterTheSettlement) {
   EXPECT_TRUE(settled_before_end);
 }
 
-TEST_F(SessionTest, ALedgerThatIsAwayIsReplacedByTheOutbox) {
+TEST_F(SessionTest, AnUnreachableLedgerIsReplacedByTheOutbox) {
   Script(R"("tokens":5)");
   bool in_outbox = false;
   const Outcome outcome = Run([&](Loop& loop, RecordingSink& sink) {
-    ledger_.away = true;
+    ledger_.unreachable = true;
     sink.on_event = [&](const inference::v1::Event& event) {
       if (!event.has_end()) return;
       in_outbox = outbox_->depth() == 1 && ledger_.ops.empty();
-      ledger_.away = false;
+      ledger_.unreachable = false;
     };
   });
   EXPECT_TRUE(in_outbox);
   EXPECT_FALSE(outcome.end().has_error());
-  EXPECT_EQ(OnlySettle(ledger_).usage().completion_tokens(), 5) << "sent later";
-  EXPECT_GT(outcome.end().charged_nano_usd(), 10) << "known without the ledger";
+  EXPECT_EQ(OnlySettle(ledger_).usage().completion_tokens(), 5) << "delivered later";
+  EXPECT_GT(outcome.end().charged_nano_usd(), 10) << "computed without the ledger";
 }
 
 TEST_F(SessionTest, EngineErrorsBeforeOutputCostNothing) {
@@ -115,7 +115,7 @@ TEST_F(SessionTest, EngineErrorsBeforeOutputCostNothing) {
   }
 }
 
-TEST_F(SessionTest, AContextErrorIsRecognisedOnAnyStatusAndInTheStream) {
+TEST_F(SessionTest, AContextErrorIsRecognizedUnderAnyStatusAndInTheStream) {
   const std::string text =
       "This model's maximum context length is 4096 tokens. However, your request has 5000 input "
       "tokens.";
@@ -134,35 +134,49 @@ TEST_F(SessionTest, AContextErrorIsRecognisedOnAnyStatusAndInTheStream) {
   }
 }
 
-TEST_F(SessionTest, APromptThatTheEngineDidNotCountToItsEndIsCounted) {
+TEST_F(SessionTest, ALowerBoundOfThePromptIsReplacedByTheTokenizersCount) {
   const auto overflow = [](int at_least) {
     return R"("status":400,"error_body":{"error":{"message":"This model's maximum context length )"
            R"(is 8 tokens. However, you requested 5 output tokens and your prompt contains at )"
            R"(least )" +
            std::to_string(at_least) + R"( input tokens."}})";
   };
-  const auto told = [&](int at_least) {
+  const auto error_of = [&](int at_least) {
     Script(overflow(at_least));
     return Run().end().error();
   };
-  const common::v1::ErrorDetail whole = told(4);  // "hello there" is 9 tokens there
-  EXPECT_EQ(whole.tokens().prompt(), 9);
-  EXPECT_EQ(whole.tokens().output(), 5);
-  EXPECT_FALSE(whole.tokens().prompt_is_lower_bound());
-  EXPECT_NE(whole.message().find("you requested 14 tokens (9 in the prompt"), std::string::npos)
-      << whole.message();
-  // A tokenizer that contradicts its engine is not believed.
-  EXPECT_EQ(told(4711).tokens().prompt(), 4711);
-  EXPECT_TRUE(told(4711).tokens().prompt_is_lower_bound());
+  const common::v1::ErrorDetail counted = error_of(4);  // "hello there" is 9 tokens there
+  EXPECT_EQ(counted.tokens().prompt(), 9);
+  EXPECT_EQ(counted.tokens().output(), 5);
+  EXPECT_FALSE(counted.tokens().prompt_is_lower_bound());
+  EXPECT_NE(counted.message().find("you requested 14 tokens (9 in the prompt"), std::string::npos)
+      << counted.message();
+  // A tokenizer count below the engine's lower bound is ignored.
+  EXPECT_EQ(error_of(4711).tokens().prompt(), 4711);
+  EXPECT_TRUE(error_of(4711).tokens().prompt_is_lower_bound());
   first_.SetDefaultScript(R"({"tokenizer_status":500})");
-  EXPECT_EQ(told(4).tokens().prompt(), 4);
-  EXPECT_TRUE(told(4).tokens().prompt_is_lower_bound());
+  EXPECT_EQ(error_of(4).tokens().prompt(), 4);
+  EXPECT_TRUE(error_of(4).tokens().prompt_is_lower_bound());
 }
 
-TEST_F(SessionTest, ADeadEngineIsReplacedByAnotherAndBilledOnce) {
+TEST_F(SessionTest, APromptWithMediaIsNotCounted) {
+  Script(
+      R"("status":400,"error_body":{"error":{"message":"This model's maximum context length is 8 )"
+      R"(tokens. However, you requested 5 output tokens and your prompt contains at least 4 )"
+      R"(input tokens."}})");
+  request_.set_prompt_media_parts(1);
+  EXPECT_TRUE(Run().end().error().tokens().prompt_is_lower_bound());
+  EXPECT_EQ(first_.totals().tokenizer_requests, 0);
+  // The names of media parts in a text do not matter.
+  request_.set_prompt_media_parts(0);
+  request_.set_members_json(request_.members_json() + R"(,"stop":["\"image_url\"","image_url"])");
+  EXPECT_FALSE(Run().end().error().tokens().prompt_is_lower_bound());
+}
+
+TEST_F(SessionTest, AnUnreachableEngineIsReplacedByAnotherAndSettledOnce) {
   UseEngines(2);
   first_.SetListening(false);
-  for (int i = 0; i < 4; ++i) {  // whichever is chosen first
+  for (int i = 0; i < 4; ++i) {  // either may be selected first
     ledger_.ops.clear();
     request_.set_request_id(Id::New().ToBytes());
     Script(R"("tokens":4)");
@@ -173,7 +187,7 @@ TEST_F(SessionTest, ADeadEngineIsReplacedByAnotherAndBilledOnce) {
   }
 }
 
-TEST_F(SessionTest, AnEngineThatBreaksBeforeItsFirstByteIsReplaced) {
+TEST_F(SessionTest, AnEngineThatFailsBeforeItsFirstTokenIsReplaced) {
   UseEngines(2);
   for (const char* fault : {R"("cut_before_headers":true)", R"("status":503)", R"("status":500)",
                             R"("in_stream_error":"CUDA error","in_stream_error_after":0)"}) {
@@ -190,7 +204,7 @@ TEST_F(SessionTest, AnEngineThatBreaksBeforeItsFirstByteIsReplaced) {
   }
 }
 
-TEST_F(SessionTest, ARefusalOfTheRequestIsNotTriedElsewhere) {
+TEST_F(SessionTest, ARefusedRequestIsNotRetried) {
   UseEngines(2);
   Script(R"("status":400)");
   Run();
@@ -203,12 +217,12 @@ TEST_F(SessionTest, AllEnginesDown) {
   second_.SetListening(false);
   Script("");
   EXPECT_EQ(Run().end().error().error(), "upstream_unreachable");
-  const Outcome known = Run();
-  EXPECT_EQ(known.end().error().error(), "model_not_serving");
-  EXPECT_GE(known.end().error().retry_after_ms(), 1000);
+  const Outcome again = Run();
+  EXPECT_EQ(again.end().error().error(), "model_not_serving");
+  EXPECT_GE(again.end().error().retry_after_ms(), 1000);
 }
 
-TEST_F(SessionTest, AFullPoolIsRateLimited) {
+TEST_F(SessionTest, ASaturatedPoolIsRateLimited) {
   UseEngines(1, 1);
   ASSERT_TRUE(table_.Get()->engines()[0]->TryEnter());
   Script("");
@@ -224,7 +238,7 @@ TEST_F(SessionTest, AnUnknownModelIsNotServing) {
   EXPECT_EQ(OnlySettle(ledger_).outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
 }
 
-TEST_F(SessionTest, AStreamThatBreaksChargesWhatWasDelivered) {
+TEST_F(SessionTest, ABrokenStreamIsChargedForWhatWasDelivered) {
   UseEngines(2);
   Script(R"("tokens":50,"cut_after_tokens":7)");
   const Outcome outcome = Run();
@@ -232,10 +246,10 @@ TEST_F(SessionTest, AStreamThatBreaksChargesWhatWasDelivered) {
   EXPECT_EQ(outcome.end().error().error(), "upstream_error");
   EXPECT_EQ(outcome.end().usage().completion_tokens(), 7);
   EXPECT_EQ(OnlySettle(ledger_).outcome(), billing::v1::OUTCOME_FAILED_MID_STREAM);
-  EXPECT_EQ(first_.totals().requests + second_.totals().requests, 1) << "never after output";
+  EXPECT_EQ(first_.totals().requests + second_.totals().requests, 1) << "no retry after output";
 }
 
-TEST_F(SessionTest, ASilentEngineIsGivenUp) {
+TEST_F(SessionTest, AnIdleEngineTimesOut) {
   options_.session.idle_timeout_ms = 100;
   Script(R"("tokens":50,"hang_after_tokens":3)");
   const Outcome outcome = Run();
@@ -243,7 +257,7 @@ TEST_F(SessionTest, ASilentEngineIsGivenUp) {
   EXPECT_EQ(outcome.end().usage().completion_tokens(), 3);
 }
 
-TEST_F(SessionTest, MissingAbsurdAndNegativeUsage) {
+TEST_F(SessionTest, MissingImplausibleAndNegativeUsage) {
   Script(R"("tokens":12,"usage":"none")");
   Outcome outcome = Run();
   EXPECT_FALSE(outcome.end().has_error());
@@ -262,7 +276,7 @@ TEST_F(SessionTest, MissingAbsurdAndNegativeUsage) {
   EXPECT_TRUE(outcome.end().estimated());
 }
 
-TEST_F(SessionTest, NoEndMarkerIsNeeded) {
+TEST_F(SessionTest, TheEndMarkerIsOptional) {
   Script(R"("tokens":3,"no_done":true)");
   const Outcome outcome = Run();
   EXPECT_FALSE(outcome.end().has_error());

@@ -1,4 +1,4 @@
-// The routing table of now, for all loops.
+// The current routing table, shared by all loops.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace tollgate::inference_router {
 // Thread-safe.
 class TableHolder {
  public:
-  // Null until the first catalog has come.
+  // Null before the first catalog snapshot.
   std::shared_ptr<const RoutingTable> Get() const {
     std::lock_guard lock(mutex_);
     return table_;

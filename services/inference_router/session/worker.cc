@@ -24,22 +24,21 @@ void Worker::Stop() {
   settler_.Stop();
 }
 
-void Worker::Start() { PlanHeartbeat(); }
+void Worker::Start() { ScheduleHeartbeat(); }
 
-void Worker::PlanHeartbeat() {
+void Worker::ScheduleHeartbeat() {
   timer_ = loop_.RunAfter(options_.heartbeat_ms, [this] {
     for (Session* session : sessions_) session->Heartbeat();
-    PlanHeartbeat();
+    ScheduleHeartbeat();
   });
 }
 
 Task<void> Worker::Serve(inference::v1::GenerateRequest request, std::shared_ptr<EventSink> sink) {
-  auto session =
-      std::make_shared<Session>(host_, table_.Get(), std::move(request), std::move(sink));
-  sessions_.insert(session.get());
+  Session session(host_, table_.Get(), std::move(request), std::move(sink));
+  sessions_.insert(&session);
   ++running_;
-  co_await session->Run();
-  sessions_.erase(session.get());
+  co_await session.Run();
+  sessions_.erase(&session);
   --running_;
 }
 

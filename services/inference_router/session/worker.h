@@ -1,5 +1,5 @@
-// Everything the router has on one loop: its connections to engines, its line to the ledger, and
-// the sessions that run there.
+// The part of the router that lives on one loop: connections to engines, the ledger client, and the
+// running sessions.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 #include "common/clients/clients.h"
 #include "common/http/client.h"
 #include "services/inference_router/count/token_counter.h"
-#include "services/inference_router/rpc/link_server.h"
+#include "services/inference_router/rpc/event_sink.h"
 #include "services/inference_router/session/session.h"
 #include "services/inference_router/session/table_holder.h"
 
@@ -26,10 +26,10 @@ class Worker {
  public:
   Worker(Loop& loop, Clock& clock, std::unique_ptr<MeteringClient> metering, Journal& journal,
          Outbox& outbox, TableHolder& table, RouterMetrics& metrics, const WorkerOptions& options);
-  // On the loop, or when it no longer runs.
+  // Destroyed on the loop, or after it has stopped.
   ~Worker();
 
-  // On the loop: starts the heartbeats.
+  // Starts the heartbeats. On the loop.
   void Start();
   // Serves one request. On the loop.
   Task<void> Serve(inference::v1::GenerateRequest request, std::shared_ptr<EventSink> sink);
@@ -41,15 +41,15 @@ class Worker {
 
   Settler& settler() { return settler_; }
   http::Client& http() { return http_; }
-  // Breaks off what runs (Session::Terminate). On the loop.
+  // Terminates all sessions (Session::Terminate). On the loop.
   void TerminateAll();
-  // No timer and no retry runs after this. On the loop.
+  // Stops heartbeats and settlement retries. On the loop.
   void Stop();
   // Thread-safe.
   int running() const { return running_.load(); }
 
  private:
-  void PlanHeartbeat();
+  void ScheduleHeartbeat();
 
   Loop& loop_;
   std::unique_ptr<MeteringClient> metering_;

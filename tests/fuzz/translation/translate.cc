@@ -38,7 +38,8 @@ class Router {
   Got Whole(std::string_view body) { return Take(reader_.ReadWhole(body, batch_)); }
   // The connection has ended, or the end marker has come (EngineAttempt::OnBodyEnd).
   Got BodyEnd(bool at_marker) {
-    return (at_marker ? reader_.may_be_all() : reader_.finished()) ? Got::kEnd : Got::kFailed;
+    return (at_marker ? reader_.seen_choices_finished() : reader_.finished()) ? Got::kEnd
+                                                                              : Got::kFailed;
   }
 
   void Finish(Got got, Generation& out);

@@ -1,5 +1,5 @@
-// For the tests of sessions: a simulated engine or two, a scripted ledger, and a sink that
-// remembers.
+// For tests of sessions: up to two simulated engines, a scripted ledger, and a sink that records
+// events.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,10 +20,10 @@
 
 namespace tollgate::inference_router {
 
-// A ledger with one hold: grants extensions up to its limit, charges what is used, remembers all.
+// A ledger with one hold: grants extensions up to its limit, charges the usage, records operations.
 struct LedgerScript {
   int64_t limit_nano_usd = INT64_MAX;  // extensions are granted up to here
-  bool away = false;
+  bool unreachable = false;
   int64_t answer_ms = 0;
   std::vector<billing::v1::MeterOp> ops;
 
@@ -47,7 +47,7 @@ class ScriptedLedger : public MeteringClient {
       : loop_(loop), script_(script), authorized_(authorized), rates_(rates) {}
   Task<Result<billing::v1::MeterResult>> Meter(billing::v1::MeterOp op, int64_t) override {
     if (script_.answer_ms > 0) co_await loop_.Sleep(script_.answer_ms);
-    if (script_.away) co_return Unavailable("ledger away");
+    if (script_.unreachable) co_return Unavailable("ledger unreachable");
     script_.ops.push_back(op);
     billing::v1::MeterResult result;
     result.set_ok(true);
@@ -107,7 +107,7 @@ class RecordingSink : public EventSink {
   std::function<void()> callback_;
 };
 
-// What came out of one request.
+// The events of one request.
 struct Outcome {
   std::vector<inference::v1::Event> events;
 
@@ -158,7 +158,8 @@ class SessionTest : public ::testing::Test {
     request_.set_kind(inference::v1::REQUEST_KIND_CHAT);
     request_.set_prompt_tokens_bound(1000);
     request_.set_choices(1);
-    // 1 nano-USD a token in, 2 out: the hold pays the prompt's bound and 1000 tokens.
+    // 1 nano-USD per prompt token, 2 per completion token: the hold pays for the prompt's bound and
+    // 1000 completion tokens.
     auto& hold = *request_.mutable_hold();
     hold.mutable_price()->set_input_pico_usd(1000);
     hold.mutable_price()->set_output_pico_usd(2000);
@@ -172,7 +173,7 @@ class SessionTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  // engines: how many of the two simulated ones the catalog names.
+  // engines: how many of the two simulated engines the catalog lists.
   void UseEngines(int engines, int64_t max_concurrency = 0) {
     catalog::v1::Snapshot snapshot;
     auto& model = *snapshot.add_models();
@@ -194,7 +195,7 @@ class SessionTest : public ::testing::Test {
     table_.Set(std::move(table));
   }
 
-  // script: members of x_sim.
+  // script: the members of x_sim.
   void Script(const std::string& script) {
     request_.set_members_json(R"("messages":[{"role":"user","content":"hello there"}],"x_sim":{)" +
                               script + "}");
@@ -213,7 +214,7 @@ class SessionTest : public ::testing::Test {
       auto sink = std::make_shared<RecordingSink>(loop);
       if (prepare) prepare(loop, *sink);
       co_await worker.Serve(request_, sink);
-      // What still runs in the background refers to the worker.
+      // Operations in the background refer to the worker.
       for (int i = 0; i < 400 && (outbox_->depth() > 0 || journal_->in_use() > 0); ++i) {
         co_await loop.Sleep(5);
       }

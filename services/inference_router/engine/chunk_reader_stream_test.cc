@@ -1,5 +1,4 @@
-// The event stream and the chunk reader together: however the bytes are cut, the same events come
-// out.
+// SSE reader and chunk reader together: the events do not depend on how the bytes are split.
 #include <gtest/gtest.h>
 
 #include "common/http/sse.h"
@@ -24,7 +23,7 @@ Read ReadPieces(const std::vector<std::string_view>& pieces) {
   Read read;
   std::vector<Event> events;
   for (std::string_view piece : pieces) {
-    // A buffer of its own, as of a socket read: nothing may refer to it later.
+    // A separate buffer, as in a socket read: nothing may refer to it later.
     const std::string bytes(piece);
     sse.Feed(bytes);
     http::SseReader::Event event;
@@ -68,7 +67,7 @@ std::string Stream(const std::string& end_of_line) {
   return stream;
 }
 
-TEST(StreamCut, AtEveryByteTheSameEventsComeOut) {
+TEST(ChunkReaderStream, EventsAreTheSameForASplitAtEveryByte) {
   const Read whole = ReadPieces({Stream("\n")});
   EXPECT_TRUE(whole.done);
   EXPECT_FALSE(whole.failed);
@@ -86,7 +85,7 @@ TEST(StreamCut, AtEveryByteTheSameEventsComeOut) {
   }
 }
 
-TEST(StreamCut, ATruncatedStreamNeverCountsMoreThanTheWhole) {
+TEST(ChunkReaderStream, ATruncatedStreamYieldsAPrefixOfTheEvents) {
   const std::string stream = Stream("\n");
   const Read whole = ReadPieces({stream});
   for (size_t length = 0; length < stream.size(); ++length) {

@@ -1,9 +1,9 @@
-#include "services/inference_router/engine/held_text.h"
+#include "services/inference_router/engine/surrogate_joiner.h"
 
 namespace tollgate::inference_router {
 namespace {
 
-// Whether the escaped text ends in the escape of a high surrogate.
+// Whether the escaped text ends in an escaped high surrogate.
 bool EndsInHighSurrogate(std::string_view escaped) {
   if (escaped.size() < 6) return false;
   const char* tail = escaped.data() + escaped.size() - 6;
@@ -19,12 +19,12 @@ bool EndsInHighSurrogate(std::string_view escaped) {
 
 }  // namespace
 
-std::string HeldText::Join(std::string_view piece) {
-  std::string text = std::move(high_);
-  high_.clear();
+std::string SurrogateJoiner::Join(std::string_view piece) {
+  std::string text = std::move(high_surrogate_);
+  high_surrogate_.clear();
   text += piece;
   if (EndsInHighSurrogate(text)) {
-    high_ = text.substr(text.size() - 6);
+    high_surrogate_ = text.substr(text.size() - 6);
     text.resize(text.size() - 6);
   }
   return text;

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "services/inference_router/domain/token_meter.h"
+
+#include <gtest/gtest.h>
 
 namespace tollgate::inference_router {
 namespace {
@@ -26,16 +26,6 @@ TokenMeter::Options Plain(int64_t bound = 100) {
   return options;
 }
 
-TEST(DecodedBytes, CountsUtf8BytesOfEscapedText) {
-  EXPECT_EQ(DecodedBytes(""), 0);
-  EXPECT_EQ(DecodedBytes("hello"), 5);
-  EXPECT_EQ(DecodedBytes(R"(a\nb\"c\\)"), 6);
-  EXPECT_EQ(DecodedBytes(R"(\u0041\u00e9\u4e2d)"), 1 + 2 + 3);
-  EXPECT_EQ(DecodedBytes(R"(\ud83d\ude00)"), 4);
-  EXPECT_EQ(DecodedBytes("\xc3\xa9"), 2);
-  EXPECT_EQ(DecodedBytes(R"(\u00)"), 3) << "a cut escape must not read past the end";
-}
-
 TEST(TokenMeter, EngineUsageIsAuthoritativeWhenSane) {
   TokenMeter meter(Plain());
   meter.OnDelta(Text("Hello"));
@@ -53,7 +43,7 @@ TEST(TokenMeter, EngineUsageIsAuthoritativeWhenSane) {
   EXPECT_FALSE(measured.mismatch);
 }
 
-TEST(TokenMeter, MissingUsageIsTheCountOfChunksAndEstimated) {
+TEST(TokenMeter, MissingUsageIsEstimatedByTheNumberOfChunks) {
   TokenMeter meter(Plain(101));
   for (int i = 0; i < 5; ++i) meter.OnDelta(Text("word "));
   const Measured measured = meter.Measure();
@@ -63,7 +53,7 @@ TEST(TokenMeter, MissingUsageIsTheCountOfChunksAndEstimated) {
   EXPECT_FALSE(measured.mismatch);
 }
 
-TEST(TokenMeter, AbsurdUsageIsReplacedByTheCountOfDeltasAndThePromptsBound) {
+TEST(TokenMeter, ImplausibleUsageIsReplacedByTheDeltaCountAndThePromptBound) {
   TokenMeter meter(Plain());
   meter.OnDelta(Text("four"));
   meter.OnUsage(Report(1'000'000'000'000'000'000, 1'000'000'000'000'000'000));
@@ -72,29 +62,29 @@ TEST(TokenMeter, AbsurdUsageIsReplacedByTheCountOfDeltasAndThePromptsBound) {
   EXPECT_EQ(measured.usage.prompt_tokens(), 100);
   EXPECT_TRUE(measured.mismatch);
   EXPECT_TRUE(measured.estimated);
-  EXPECT_EQ(meter.completion_tokens(), 1) << "it must not use up the money while streaming";
+  EXPECT_EQ(meter.completion_tokens(), 1) << "the hold must not be used up while streaming";
 }
 
-TEST(TokenMeter, AnAbsurdReportAfterGoodOnesLeavesTheLastGoodOne) {
+TEST(TokenMeter, AnImplausibleReportKeepsTheLastPlausibleOne) {
   TokenMeter::Options options = Plain();
   options.usage_per_choice = true;
   TokenMeter meter(options);
   meter.OnDelta(Text("one two three"));
   meter.OnUsage(Report(10, 3, 0));
   meter.OnDelta(Text(" four"));
-  for (int64_t absurd : {int64_t{5000}, int64_t{-1}, INT64_MAX}) {
-    meter.OnUsage(Report(10, absurd, 0));
-    meter.OnUsage(Report(10, absurd));
-    EXPECT_EQ(meter.Measure().usage.completion_tokens(), 4) << absurd;
+  for (int64_t tokens : {int64_t{5000}, int64_t{-1}, INT64_MAX}) {
+    meter.OnUsage(Report(10, tokens, 0));
+    meter.OnUsage(Report(10, tokens));
+    EXPECT_EQ(meter.Measure().usage.completion_tokens(), 4) << tokens;
     EXPECT_TRUE(meter.Measure().mismatch);
   }
   meter.OnUsage(Report(10, 4));
-  EXPECT_FALSE(meter.Measure().mismatch) << "a good report heals it";
+  EXPECT_FALSE(meter.Measure().mismatch) << "a plausible report clears it";
 }
 
-TEST(TokenMeter, AnAbsurdFinalReportLeavesTheRunningOnesToTheToken) {
-  for (int64_t absurd : {int64_t{900'000'000}, int64_t{-3}}) {
-    SCOPED_TRACE(absurd);
+TEST(TokenMeter, AnImplausibleFinalReportKeepsTheRunningCounts) {
+  for (int64_t tokens : {int64_t{900'000'000}, int64_t{-3}}) {
+    SCOPED_TRACE(tokens);
     TokenMeter::Options options = Plain();
     options.usage_per_choice = true;
     TokenMeter meter(options);
@@ -102,7 +92,7 @@ TEST(TokenMeter, AnAbsurdFinalReportLeavesTheRunningOnesToTheToken) {
       meter.OnDelta(Text("token of many bytes "));
       meter.OnUsage(Report(40, i, 0));
     }
-    meter.OnUsage(Report(absurd, absurd));
+    meter.OnUsage(Report(tokens, tokens));
     const Measured measured = meter.Measure();
     EXPECT_EQ(measured.usage.completion_tokens(), 10);
     EXPECT_EQ(measured.usage.prompt_tokens(), 40);
@@ -124,7 +114,7 @@ TEST(TokenMeter, TwoPercentAboveTheBoundIsTolerated) {
   EXPECT_TRUE(other.Measure().mismatch);
 }
 
-TEST(TokenMeter, NegativeUsageIsNotBelieved) {
+TEST(TokenMeter, NegativeUsageIsRejected) {
   TokenMeter meter(Plain());
   meter.OnDelta(Text("a"));
   meter.OnDelta(Text("b"));
@@ -136,7 +126,7 @@ TEST(TokenMeter, NegativeUsageIsNotBelieved) {
   EXPECT_TRUE(measured.estimated);
 }
 
-TEST(TokenMeter, ZeroCompletionWithTextIsMissing) {
+TEST(TokenMeter, ZeroCompletionTokensWithTextCountsAsMissing) {
   TokenMeter meter(Plain());
   meter.OnDelta(Text("a"));
   meter.OnUsage(Report(10, 0));
@@ -154,7 +144,7 @@ TEST(TokenMeter, ContinuousUsageCountsDeltasAfterTheLastReport) {
   EXPECT_EQ(meter.prompt_tokens(), 10);
   meter.OnDelta(Text("d"));
   EXPECT_EQ(meter.completion_tokens(), 4);
-  EXPECT_EQ(meter.Measure().usage.completion_tokens(), 4) << "the stream broke here";
+  EXPECT_EQ(meter.Measure().usage.completion_tokens(), 4) << "if the stream breaks here";
 }
 
 TEST(TokenMeter, PerChoiceReportsAddUpAndTheTotalReplacesThem) {
@@ -171,7 +161,7 @@ TEST(TokenMeter, PerChoiceReportsAddUpAndTheTotalReplacesThem) {
   EXPECT_EQ(meter.Measure().usage.completion_tokens(), 6);
 }
 
-TEST(TokenMeter, TheLastReportTellsAllOfSeveralPrompts) {
+TEST(TokenMeter, OnlyTheLastReportCoversSeveralPrompts) {
   TokenMeter::Options options = Plain();
   options.choices = 2;
   options.usage_per_choice = true;
@@ -180,8 +170,8 @@ TEST(TokenMeter, TheLastReportTellsAllOfSeveralPrompts) {
   TokenMeter meter(options);
   meter.OnDelta(Text("one two three", 0));
   meter.OnUsage(Report(10, 3, 0));
-  EXPECT_EQ(meter.prompt_tokens(), 0) << "that was the prompt of one choice";
-  EXPECT_EQ(meter.Measure().usage.prompt_tokens(), 30) << "the stream broke here";
+  EXPECT_EQ(meter.prompt_tokens(), 0) << "the prompt of one choice only";
+  EXPECT_EQ(meter.Measure().usage.prompt_tokens(), 30) << "if the stream breaks here";
   EXPECT_TRUE(meter.Measure().estimated);
   meter.OnDelta(Text("four five", 1));
   meter.OnUsage(Report(12, 2, 1));
@@ -191,7 +181,7 @@ TEST(TokenMeter, TheLastReportTellsAllOfSeveralPrompts) {
   EXPECT_FALSE(meter.Measure().estimated);
 }
 
-TEST(TokenMeter, TokensThatAreNeverShownAreBelieved) {
+TEST(TokenMeter, UnseenTokensArePlausible) {
   TokenMeter::Options options = Plain();
   options.unseen_tokens = 100;
   TokenMeter meter(options);
@@ -203,7 +193,7 @@ TEST(TokenMeter, TokensThatAreNeverShownAreBelieved) {
   EXPECT_TRUE(meter.Measure().mismatch);
 }
 
-TEST(TokenMeter, OneTotalOnAChoicesChunkIsNotAddedUpForOtherEngines) {
+TEST(TokenMeter, ATotalOnTheChunkOfOneChoiceIsNotAddedUpForOtherEngines) {
   TokenMeter::Options options = Plain();
   options.choices = 2;
   TokenMeter meter(options);
@@ -213,7 +203,7 @@ TEST(TokenMeter, OneTotalOnAChoicesChunkIsNotAddedUpForOtherEngines) {
   EXPECT_EQ(meter.Measure().usage.completion_tokens(), 5);
 }
 
-TEST(TokenMeter, DetailsAreClampedIntoTheirWhole) {
+TEST(TokenMeter, DetailsAreClampedToTheirTotal) {
   TokenMeter meter(Plain());
   meter.OnDelta(Text("abc"));
   EngineUsage usage = Report(10, 3);
@@ -225,17 +215,6 @@ TEST(TokenMeter, DetailsAreClampedIntoTheirWhole) {
   EXPECT_EQ(measured.usage.cached_tokens(), 10);
   EXPECT_EQ(measured.usage.cache_write_tokens(), 0);
   EXPECT_EQ(measured.usage.reasoning_tokens(), 0);
-}
-
-TEST(OwnCount, ToolCallsCountNamesArgumentsAndTheirMarks) {
-  OwnCount own(1);
-  inference::v1::Delta delta;
-  auto* call = delta.add_tool_calls();
-  call->set_name_json("get_weather");
-  call->set_arguments_json(R"({\"a\":1})");
-  own.Add(delta);
-  EXPECT_EQ(own.chunks(), 1);
-  EXPECT_EQ(own.bound(), 11 + 7 + OwnCount::kTokensPerChoice + OwnCount::kTokensPerToolCall);
 }
 
 }  // namespace

@@ -1,0 +1,202 @@
+#include "services/inference_router/session/engine_run.h"
+
+#include <algorithm>
+
+#include "common/base/id.h"
+#include "services/inference_router/engine/engine_request.h"
+
+namespace tollgate::inference_router {
+namespace {
+
+using inference::v1::GenerateRequest;
+
+TokenMeter::Options MeterOptions(const SessionContext& context, const EngineState& engine) {
+  const GenerateRequest& request = context.request;
+  TokenMeter::Options options;
+  options.choices = request.choices();
+  options.prompt_tokens_bound = request.prompt_tokens_bound();
+  options.prompt_tokens_estimate = request.prompt_tokens_estimate();
+  options.unseen_tokens = context.UnseenTokens();
+  options.usage_per_choice = ReportsUsageOnEveryChunk(engine.engine().kind());
+  options.prompt_per_choice =
+      request.kind() == inference::v1::REQUEST_KIND_COMPLETION && request.choices() > 1;
+  return options;
+}
+
+}  // namespace
+
+EngineRun::EngineRun(SessionContext& context, EngineState& engine)
+    : context_(context), engine_(engine), meter_(MeterOptions(context, engine)) {
+  closed_choices_.resize(context.request.choices());
+}
+
+Task<RunOutcome> EngineRun::Run() {
+  context_.slot->SetEngine(engine_.id());
+  if (context_.sink->cancelled()) co_return RunOutcome::kClientGone;
+
+  const SessionHost& host = context_.host;
+  const Route& route = *context_.route;
+  const GenerateRequest& request = context_.request;
+  EngineAttempt attempt(host.loop, host.http,
+                        {request.kind(), request.choices(), route.context_window});
+  attempt_ = &attempt;
+  RunOutcome outcome = RunOutcome::kFailed;
+  if (co_await attempt.Open(BuildCall())) {
+    engine_.OnSuccess();
+    accepted_ = true;
+    context_.slot->SetAccepted();
+    SaveUsage();
+    outcome = co_await Relay(attempt);
+  } else if (attempt.connect_failed()) {
+    engine_.OnConnectFailure(host.clock.MonotonicUs());
+  }
+  attempt_ = nullptr;
+  if (context_.sink->cancelled()) outcome = RunOutcome::kClientGone;
+  if (outcome == RunOutcome::kFailed) {
+    failure_ = attempt.failure();
+    if (failure_.not_found && route.unlisted) {  // decisions 20
+      failure_.error = {.id = ErrorId::kModelNotFound,
+                        .message = "The model '" + request.model() + "' is not available.",
+                        .internal = std::move(failure_.error.internal)};
+    }
+    if (!started_) accepted_ = false;  // a failure before any output is not charged
+  } else if (outcome != RunOutcome::kCompleted) {
+    attempt.Abort();
+  }
+  co_return outcome;
+}
+
+void EngineRun::Abort() {
+  if (attempt_ != nullptr) attempt_->Abort();
+}
+
+// Some engines index requests by this header (vLLM does), and two requests with the same id
+// interfere. Clients choose x_request_id freely, so it is made unique (decisions 26).
+std::string EngineRun::EngineRequestId() const {
+  const auto id = Id::FromBytes(context_.request.request_id());
+  return context_.request.x_request_id() + (id ? "." + id->ToHex() : "");
+}
+
+http::ClientRequest EngineRun::BuildCall() const {
+  const GenerateRequest& request = context_.request;
+  const Route& route = *context_.route;
+  const bool embedding = request.kind() == inference::v1::REQUEST_KIND_EMBEDDING;
+  http::ClientRequest call;
+  call.method = "POST";
+  call.origin = engine_.base().origin;
+  call.target = engine_.base().path + std::string(EnginePath(request.kind()));
+  call.headers = {{"content-type", "application/json"},
+                  {"accept", embedding ? "application/json" : "text/event-stream"}};
+  if (!engine_.engine().api_key().empty()) {
+    call.headers.emplace_back("authorization", "Bearer " + engine_.engine().api_key());
+  }
+  if (!request.x_request_id().empty()) {
+    call.headers.emplace_back("x-request-id", EngineRequestId());
+  }
+  if (!request.traceparent().empty()) {
+    call.headers.emplace_back("traceparent", request.traceparent());
+  }
+  call.body = BuildEngineBody(request, engine_.engine().kind(),
+                              route.engine_model.empty() ? request.model() : route.engine_model);
+  call.head_timeout_ms = call.idle_timeout_ms = context_.host.settings.idle_timeout_ms;
+  return call;
+}
+
+Task<RunOutcome> EngineRun::Relay(EngineAttempt& attempt) {
+  for (;;) {
+    batch_.Clear();
+    const EngineAttempt::ReadResult result = co_await attempt.Next(batch_);
+    CountBatch();
+    if (context_.sink->cancelled()) co_return RunOutcome::kClientGone;
+    if (!batch_.events.empty()) {
+      const RunOutcome outcome = co_await ForwardBatch();
+      if (outcome != RunOutcome::kCompleted) co_return outcome;
+    }
+    SaveUsage();
+    context_.hold->ExtendAhead(UsageNow());
+    if (result == EngineAttempt::ReadResult::kFailed) co_return RunOutcome::kFailed;
+    if (result == EngineAttempt::ReadResult::kEnd) {
+      if (!started_ && !co_await SendStarted()) co_return RunOutcome::kClientGone;
+      co_return RunOutcome::kCompleted;
+    }
+  }
+}
+
+// Counts chunk by chunk: the usage of a chunk includes the chunk's own text.
+void EngineRun::CountBatch() {
+  tokens_due_.clear();
+  size_t at = 0;
+  for (const EngineBatch::Chunk& chunk : batch_.chunks) {
+    for (; at < chunk.events_end; ++at) meter_.OnDelta(batch_.events[at].delta());
+    if (chunk.usage) {
+      meter_.OnUsage(*chunk.usage);
+      if (meter_.prompt_tokens() > 0) {
+        context_.hold->spending().SetPromptTokens(meter_.prompt_tokens());
+      }
+    }
+    tokens_due_.resize(at, meter_.completion_tokens());
+  }
+}
+
+Task<RunOutcome> EngineRun::ForwardBatch() {
+  HoldKeeper& hold = *context_.hold;
+  for (size_t i = 0; i < batch_.events.size(); ++i) {
+    if (tokens_due_[i] > hold.spending().affordable() &&
+        !co_await hold.Ensure(tokens_due_[i], UsageNow())) {
+      if (!started_ && !co_await SendStarted()) co_return RunOutcome::kClientGone;
+      co_return RunOutcome::kCutByCredit;
+    }
+    if (!started_ && !co_await SendStarted()) co_return RunOutcome::kClientGone;
+    inference::v1::Event& event = batch_.events[i];
+    if (event.delta().finish_reason() != inference::v1::FINISH_REASON_UNSPECIFIED) {
+      closed_choices_[event.delta().choice()] = true;
+    }
+    if (!co_await context_.sink->Send(std::move(event))) co_return RunOutcome::kClientGone;
+  }
+  co_return RunOutcome::kCompleted;
+}
+
+Task<bool> EngineRun::SendStarted() {
+  started_ = true;
+  const SessionHost& host = context_.host;
+  host.metrics.time_to_first_token.Observe(
+      static_cast<double>(host.clock.MonotonicUs() - context_.arrived_us) / 1e6);
+  inference::v1::Event event;
+  inference::v1::Started& started = *event.mutable_started();
+  if (const auto& report = meter_.last_report()) {
+    started.set_prompt_tokens(meter_.prompt_tokens());
+    started.set_cached_tokens(
+        std::clamp<int64_t>(report->cached_tokens, 0, started.prompt_tokens()));
+    started.set_cache_write_tokens(std::clamp<int64_t>(
+        report->cache_write_tokens, 0, started.prompt_tokens() - started.cached_tokens()));
+  }
+  return context_.sink->Send(std::move(event));
+}
+
+void EngineRun::SaveUsage() {
+  const int64_t prompt = meter_.prompt_tokens();
+  context_.slot->SetUsage(prompt > 0 ? prompt : meter_.prompt_tokens_estimate(),
+                          meter_.completion_tokens());
+}
+
+// The ledger accepts only counts that grow, and the engine's prompt count may be below the
+// estimate: no prompt tokens are reported until the engine has counted them.
+common::v1::Usage EngineRun::UsageNow() const {
+  common::v1::Usage usage;
+  usage.set_prompt_tokens(meter_.prompt_tokens());
+  usage.set_completion_tokens(meter_.completion_tokens());
+  return usage;
+}
+
+Task<void> EngineRun::CloseChoices() {
+  for (size_t i = 0; i < closed_choices_.size(); ++i) {
+    if (closed_choices_[i]) continue;
+    inference::v1::Event event;
+    inference::v1::Delta& delta = *event.mutable_delta();
+    delta.set_choice(static_cast<int32_t>(i));
+    delta.set_finish_reason(inference::v1::FINISH_REASON_LENGTH);
+    if (!co_await context_.sink->Send(std::move(event))) co_return;
+  }
+}
+
+}  // namespace tollgate::inference_router

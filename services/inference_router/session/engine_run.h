@@ -1,0 +1,69 @@
+// One run of a request on one engine: sends the request, counts what the engine generates, forwards
+// events as far as the hold pays for them, and keeps the journal slot up to date. Lives on one
+// loop.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "services/inference_router/domain/token_meter.h"
+#include "services/inference_router/engine/engine_attempt.h"
+#include "services/inference_router/session/session_context.h"
+
+namespace tollgate::inference_router {
+
+enum class RunOutcome {
+  kCompleted,
+  kCutByCredit,  // the hold is used up and cannot be extended
+  kClientGone,   // the client disconnected or cancelled
+  kFailed,
+};
+
+class EngineRun {
+ public:
+  // The route of the context is set. Both arguments outlive the run.
+  EngineRun(SessionContext& context, EngineState& engine);
+
+  // Called once. After kFailed, see failure().
+  Task<RunOutcome> Run();
+  // Closes the connection to the engine, if one is open; Run returns soon after.
+  void Abort();
+  // Ends an answer that was cut by credit: sends the finish reason `length` for every choice that
+  // has none (decisions 4).
+  Task<void> CloseChoices();
+
+  const std::string& engine_id() const { return engine_.id(); }
+  const EngineFailure& failure() const { return failure_; }
+  // The engine accepted the request, and did not fail before its first output.
+  bool accepted() const { return accepted_; }
+  // Started has been sent to the client.
+  bool started() const { return started_; }
+  const TokenMeter& meter() const { return meter_; }
+  // The counts to report to the ledger while the request runs.
+  common::v1::Usage UsageNow() const;
+
+ private:
+  http::ClientRequest BuildCall() const;
+  std::string EngineRequestId() const;
+  Task<RunOutcome> Relay(EngineAttempt& attempt);
+  void CountBatch();
+  Task<RunOutcome> ForwardBatch();
+  Task<bool> SendStarted();
+  void SaveUsage();
+
+  SessionContext& context_;
+  EngineState& engine_;
+  TokenMeter meter_;
+  EngineAttempt* attempt_ = nullptr;  // while one is open
+  EngineFailure failure_;
+
+  EngineBatch batch_;
+  // For each event of the batch, the completion tokens that must be paid for before it is sent.
+  std::vector<int64_t> tokens_due_;
+  std::vector<bool> closed_choices_;
+  bool accepted_ = false;
+  bool started_ = false;
+};
+
+}  // namespace tollgate::inference_router

@@ -1,0 +1,58 @@
+// The data shared by the parts of a session: the services of its loop, and the request.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "common/base/clock.h"
+#include "common/http/client.h"
+#include "services/inference_router/balancer/routing_table.h"
+#include "services/inference_router/count/token_counter.h"
+#include "services/inference_router/rpc/event_sink.h"
+#include "services/inference_router/session/hold_keeper.h"
+#include "services/inference_router/session/router_metrics.h"
+#include "services/inference_router/settlement/settler.h"
+
+namespace tollgate::inference_router {
+
+struct SessionSettings {
+  int64_t idle_timeout_ms = 600'000;
+  // Engines tried before the first byte of output.
+  int max_tries = 2;
+};
+
+// The services of one loop. Outlives its sessions.
+struct SessionHost {
+  Loop& loop;
+  Clock& clock;
+  http::Client& http;
+  MeteringClient& metering;
+  Journal& journal;
+  Settler& settler;
+  RouterMetrics& metrics;
+  SessionSettings settings;
+  // Breaks ties between engines (SelectEngine).
+  uint64_t rotation = 0;
+  TokenCounter* counter = nullptr;
+};
+
+// One request. Owned by its Session; its EngineRun and its Settlement refer to it.
+struct SessionContext {
+  SessionHost& host;
+  // Null before the first catalog snapshot.
+  const std::shared_ptr<const RoutingTable> table;
+  inference::v1::GenerateRequest request;
+  const std::shared_ptr<EventSink> sink;
+  const int64_t arrived_us;
+  // Into the table; null if the model has no route.
+  const Route* route = nullptr;
+  // Null if the journal has no slot. Belongs to the settler once the settlement starts.
+  JournalSlot* slot = nullptr;
+  std::shared_ptr<HoldKeeper> hold;
+
+  // Upper bound of the tokens in the choices that the engine generates and does not return
+  // (best_of).
+  int64_t UnseenTokens() const;
+};
+
+}  // namespace tollgate::inference_router

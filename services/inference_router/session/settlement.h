@@ -1,0 +1,37 @@
+// The settlement of one request: measures what is charged and settles it, or releases the hold, and
+// builds the End event. A session creates one, after its last run.
+#pragma once
+
+#include "services/inference_router/session/engine_run.h"
+#include "services/inference_router/session/session_context.h"
+
+namespace tollgate::inference_router {
+
+class Settlement {
+ public:
+  // run: the last one; null if no engine was tried. Both outlive the settlement.
+  Settlement(SessionContext& context, const EngineRun* run, RunOutcome outcome)
+      : context_(context), run_(run), outcome_(outcome) {}
+
+  // Whether the request is charged. Who pays for a failure: reliability.md 1.5.
+  bool IsCharged() const;
+  // Settles what the run produced. Returns when the settlement is durable; End must not be sent
+  // before that (decisions 24). Requires IsCharged(). failure: the error of a failed run.
+  Task<inference::v1::End> Charge(const Error& failure);
+  // Releases the hold; nothing is charged.
+  Task<void> Release();
+
+ private:
+  // What is charged. Also counted in the metrics.
+  Measured Measure() const;
+  billing::v1::MeterOp BuildSettleOp(const Measured& measured) const;
+  inference::v1::End BuildEnd(const Measured& measured, const Settled& settled) const;
+  // No operation on the hold follows; the slot belongs to the settler from here on.
+  JournalSlot* CloseHold();
+
+  SessionContext& context_;
+  const EngineRun* const run_;
+  const RunOutcome outcome_;
+};
+
+}  // namespace tollgate::inference_router
