@@ -26,13 +26,14 @@ struct Fault {
 // All of them after three tokens.
 constexpr Fault kFaults[] = {
     {"Cut", R"({"text":"one two three four","cut_after_tokens":3})"},
-    {"ErrorEvent", R"({"tokens":9,"in_stream_error":"Zq7EngineWords","in_stream_error_after":3})"},
+    {"ErrorEventWithCode500",
+     R"({"tokens":9,"in_stream_error":"Zq7EngineWords","in_stream_error_after":3})",
+     "server_error"},
     {"ErrorEventWithCode",
      R"({"tokens":9,"in_stream_error":{"message":"Zq7EngineWords","type":"Zq7EngineWords","code":503},"in_stream_error_after":3})",
      "service_unavailable"},
-    {"ErrorEventWithCode500",
-     R"({"tokens":9,"in_stream_error":{"message":"Zq7EngineWords","type":"Zq7EngineWords","code":500},"in_stream_error_after":3})",
-     "server_error"},
+    {"ErrorEventWithoutCode",
+     R"({"tokens":9,"in_stream_error":{"message":"Zq7EngineWords","type":"Zq7EngineWords"},"in_stream_error_after":3})"},
     {"CutInReasoning", R"({"reasoning_tokens":9,"cut_after_tokens":3})"},
     {"CutInToolCall",
      R"({"tool_calls":[{"name":"look","arguments":{"place":"a b c d e f g h"}}],"cut_after_tokens":3})"},
