@@ -3,7 +3,7 @@
 #include "gateway/handlers/count_tokens.h"
 #include "gateway/handlers/list_models.h"
 #include "gateway/handlers/report_usage.h"
-#include "gateway/pipeline/stages.h"
+#include "gateway/pipeline/run.h"
 #include "gateway/surfaces/chat_completions/chat_surface.h"
 #include "gateway/surfaces/completions/completions_surface.h"
 #include "gateway/surfaces/embeddings/embeddings_surface.h"
@@ -16,52 +16,54 @@ namespace {
 
 using Handler = std::function<Task<void>(Exchange&, const Endpoint&)>;
 
-// Not coroutines themselves: what the lambdas capture only has to live until the coroutine is made.
-Handler Inference(const WorkerOf& worker_of, const Surface& surface) {
-  return [worker_of, &surface](Exchange& exchange, const Endpoint& endpoint) {
-    return RunInference(worker_of(exchange.loop()), surface, exchange, endpoint);
+// The lambdas are not coroutines: their captures are needed only until the coroutine has been
+// called.
+Handler Inference(const WorkerForLoop& worker_for_loop, const Surface& surface) {
+  return [worker_for_loop, &surface](Exchange& exchange, const Endpoint& endpoint) {
+    return RunInference(worker_for_loop(exchange.loop()), surface, exchange, endpoint);
   };
 }
 
-Handler Count(const WorkerOf& worker_of) {
-  return [worker_of](Exchange& exchange, const Endpoint& endpoint) {
-    return CountTokens(worker_of(exchange.loop()), CountTokensSurface(), exchange, endpoint);
+Handler Count(const WorkerForLoop& worker_for_loop) {
+  return [worker_for_loop](Exchange& exchange, const Endpoint& endpoint) {
+    return CountTokens(worker_for_loop(exchange.loop()), CountTokensSurface(), exchange, endpoint);
   };
 }
 
-Handler Models(const WorkerOf& worker_of) {
-  return [worker_of](Exchange& exchange, const Endpoint& endpoint) {
-    return ListModels(worker_of(exchange.loop()), exchange, endpoint);
+Handler Models(const WorkerForLoop& worker_for_loop) {
+  return [worker_for_loop](Exchange& exchange, const Endpoint& endpoint) {
+    return ListModels(worker_for_loop(exchange.loop()), exchange, endpoint);
   };
 }
 
-Handler Usage(const WorkerOf& worker_of) {
-  return [worker_of](Exchange& exchange, const Endpoint& endpoint) {
-    return ReportUsage(worker_of(exchange.loop()), exchange, endpoint);
+Handler Usage(const WorkerForLoop& worker_for_loop) {
+  return [worker_for_loop](Exchange& exchange, const Endpoint& endpoint) {
+    return ReportUsage(worker_for_loop(exchange.loop()), exchange, endpoint);
   };
 }
 
 }  // namespace
 
-EndpointTable MakeEndpoints(WorkerOf worker_of) {
+EndpointTable MakeEndpoints(WorkerForLoop worker_for_loop) {
   using enum CredentialRule;
   constexpr Family kChat = Family::kOpenAi;
   EndpointTable table;
   table.Add({"POST", "/v1/chat/completions", "chat_completions", kChat, kBearer,
-             Inference(worker_of, ChatSurface())});
+             Inference(worker_for_loop, ChatSurface())});
   table.Add({"POST", "/v1/completions", "completions", kChat, kBearer,
-             Inference(worker_of, CompletionsSurface())});
+             Inference(worker_for_loop, CompletionsSurface())});
   table.Add({"POST", "/v1/embeddings", "embeddings", kChat, kBearer,
-             Inference(worker_of, EmbeddingsSurface())});
+             Inference(worker_for_loop, EmbeddingsSurface())});
   table.Add({"POST", "/v1/messages", "messages", Family::kMessages, kBearerOrApiKey,
-             Inference(worker_of, MessagesSurface())});
+             Inference(worker_for_loop, MessagesSurface())});
   table.Add({"POST", "/v1/messages/count_tokens", "count_tokens", Family::kMessages,
-             kBearerOrApiKey, Count(worker_of)});
+             kBearerOrApiKey, Count(worker_for_loop)});
   table.Add({"POST", "/v1/responses", "responses", kChat, kBearer,
-             Inference(worker_of, ResponsesSurface())});
-  table.Add({"GET", "/v1/models", "models", kChat, kOptionalBearer, Models(worker_of)});
-  table.Add({"GET", "/openai/v1/models", "models", kChat, kOptionalBearer, Models(worker_of)});
-  table.Add({"GET", "/api/v1/usage", "usage", kChat, kBearer, Usage(worker_of)});
+             Inference(worker_for_loop, ResponsesSurface())});
+  table.Add({"GET", "/v1/models", "models", kChat, kOptionalBearer, Models(worker_for_loop)});
+  table.Add(
+      {"GET", "/openai/v1/models", "models", kChat, kOptionalBearer, Models(worker_for_loop)});
+  table.Add({"GET", "/api/v1/usage", "usage", kChat, kBearer, Usage(worker_for_loop)});
   return table;
 }
 

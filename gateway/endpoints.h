@@ -1,4 +1,4 @@
-// The endpoint table: which surface answers which path.
+// The table of public endpoints.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace tollgate::gateway {
 
-using WorkerOf = std::function<Worker&(Loop&)>;
+using WorkerForLoop = std::function<Worker&(Loop&)>;
 
-EndpointTable MakeEndpoints(WorkerOf worker_of);
+EndpointTable MakeEndpoints(WorkerForLoop worker_for_loop);
 
 }  // namespace tollgate::gateway

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <set>
+#include <stdexcept>
 #include <string>
 
 namespace tollgate::gateway {
@@ -17,8 +18,12 @@ std::string SourceFolder() {
   return source == nullptr ? "." : source;
 }
 
-// The public description names exactly the endpoints that there are, and how each takes its key.
-TEST(Endpoints, AreThoseOfTheOpenApiDescription) {
+EndpointTable MakeTable() {
+  return MakeEndpoints([](Loop&) -> Worker& { throw std::logic_error("no request is made here"); });
+}
+
+// docs/openapi.yaml lists exactly these endpoints, with the same ways to send the key.
+TEST(Endpoints, MatchTheOpenApiDescription) {
   std::set<std::string> described, served;
   const YAML::Node document = YAML::LoadFile(SourceFolder() + "/docs/openapi.yaml");
   for (const auto& path : document["paths"]) {
@@ -26,14 +31,13 @@ TEST(Endpoints, AreThoseOfTheOpenApiDescription) {
       std::string method = operation.first.as<std::string>();
       std::transform(method.begin(), method.end(), method.begin(), ::toupper);
       std::string keys;
-      for (const auto& way : operation.second["security"]) {
-        keys += way.size() == 0 ? " none" : " " + way.begin()->first.as<std::string>();
+      for (const auto& scheme : operation.second["security"]) {
+        keys += scheme.size() == 0 ? " none" : " " + scheme.begin()->first.as<std::string>();
       }
       described.insert(method + " " + path.first.as<std::string>() + keys);
     }
   }
-  const EndpointTable table =
-      MakeEndpoints([](Loop&) -> Worker& { throw std::logic_error("no request is made here"); });
+  const EndpointTable table = MakeTable();
   for (const Endpoint& row : table.rows()) {
     const char* keys = row.credential == CredentialRule::kBearer           ? " bearer"
                        : row.credential == CredentialRule::kBearerOrApiKey ? " bearer apiKey"
@@ -41,6 +45,19 @@ TEST(Endpoints, AreThoseOfTheOpenApiDescription) {
     served.insert(row.method + " " + row.path + keys);
   }
   EXPECT_EQ(described, served);
+}
+
+TEST(Endpoints, PathsMatchExactly) {
+  const EndpointTable table = MakeTable();
+  EXPECT_GE(table.Find("POST", "/v1/chat/completions"), 0);
+  EXPECT_GE(table.Find("GET", "/v1/models"), 0);
+  EXPECT_GE(table.Find("GET", "/openai/v1/models"), 0);
+  for (const char* path : {"/v1/models/x", "//v1/models", "/v1/models/", "/v1/Models",
+                           "/v1/%6dodels", "/v1/../v1/models", ""}) {  // H26
+    EXPECT_LT(table.Find("GET", path), 0) << path;
+  }
+  EXPECT_LT(table.Find("GET", "/v1/chat/completions"), 0);
+  EXPECT_LT(table.Find("post", "/v1/chat/completions"), 0);
 }
 
 }  // namespace

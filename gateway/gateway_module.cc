@@ -54,7 +54,7 @@ class GatewayModule : public Module {
     workers_.Start();
     edge_ = std::make_unique<gateway::Edge>(
         host_.loops, edge_options_, gateway::MakeEndpoints([this](Loop& loop) -> gateway::Worker& {
-          return workers_.Of(loop);
+          return workers_.ForLoop(loop);
         }),
         gateway::RenderError);
     if (auto listening = edge_->Listen(listen_); !listening) return listening;
@@ -68,7 +68,7 @@ class GatewayModule : public Module {
     if (edge_) edge_->Drain(deadline_us);
   }
 
-  // The edge first: its handlers use the workers.
+  // The edge stops first: its handlers use the workers.
   void Stop() override {
     if (edge_) edge_->Stop();
     edge_.reset();

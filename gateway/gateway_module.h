@@ -1,4 +1,4 @@
-// The gateway as a module of a process: public HTTP API, pipeline, workers.
+// The gateway as a module of a process: edge, endpoints and workers.
 #pragma once
 
 #include <memory>

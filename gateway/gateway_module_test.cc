@@ -1,4 +1,4 @@
-// The module against services that are all away. spec: reliability.md section 2.
+// The module while all services are unreachable. spec: reliability.md section 2.
 #include "gateway/gateway_module.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace tollgate {
 namespace {
 
-class AwayCatalog : public CatalogClient {
+class UnreachableCatalog : public CatalogClient {
  public:
   std::unique_ptr<Subscription> WatchCatalog(
       WatchHandler<catalog::v1::WatchCatalogResponse> handler) override {
@@ -22,14 +22,16 @@ class AwayCatalog : public CatalogClient {
   }
 };
 
-class AwayServices : public ClientFactory {
+class UnreachableServices : public ClientFactory {
  public:
   std::unique_ptr<AuthClient> Auth(Loop& loop) override {
     auto auth = std::make_unique<gateway::testing::FakeAuth>(loop);
     auth->down = true;
     return auth;
   }
-  std::unique_ptr<CatalogClient> Catalog(Loop&) override { return std::make_unique<AwayCatalog>(); }
+  std::unique_ptr<CatalogClient> Catalog(Loop&) override {
+    return std::make_unique<UnreachableCatalog>();
+  }
   std::unique_ptr<RateLimitClient> RateLimit(Loop&) override {
     return std::make_unique<gateway::testing::FakeLimiter>();
   }
@@ -55,8 +57,8 @@ class GatewayModuleTest : public ::testing::Test {
   }
   ~GatewayModuleTest() override { std::filesystem::remove_all(folder_); }
 
-  // Starts a gateway, asks it for its models, and stops it.
-  http::WholeResponse Models() {
+  // Starts a gateway, fetches its model list, and stops it.
+  http::WholeResponse FetchModels() {
     const std::unique_ptr<Module> module = MakeGatewayModule(context_, settings_);
     EXPECT_TRUE(module->Start().ok());
     http::WholeResponse answer;
@@ -71,7 +73,7 @@ class GatewayModuleTest : public ::testing::Test {
       if (got.ok()) answer = std::move(*got);
       co_return 0;
     });
-    // Nobody has heard of auth: it takes no traffic from a balancer yet.
+    // Not ready without contact to auth.
     EXPECT_FALSE(module->Ready());
     module->Stop();
     return answer;
@@ -80,23 +82,23 @@ class GatewayModuleTest : public ::testing::Test {
   std::string folder_, address_;
   config::v1::GatewaySettings settings_;
   LoopPool pool_{2};
-  AwayServices services_;
+  UnreachableServices services_;
   DirectServices direct_;
   HostContext context_{pool_, SystemClock::Get(), services_, direct_,
                        [this](std::string_view, std::string_view address) { address_ = address; }};
 };
 
-TEST_F(GatewayModuleTest, ServesTheCatalogOfItsLastLifeWhileTheServiceIsAway) {
-  EXPECT_EQ(Models().head.status, 503);
+TEST_F(GatewayModuleTest, ServesTheStoredCatalogWhileTheServiceIsUnreachable) {
+  EXPECT_EQ(FetchModels().head.status, 503);
   catalog::v1::Snapshot snapshot;
   snapshot.add_models()->set_id("a/b");
   ASSERT_TRUE(StoreCatalog(settings_.catalog_cache_file(), snapshot).ok());
-  const http::WholeResponse answer = Models();
+  const http::WholeResponse answer = FetchModels();
   EXPECT_EQ(answer.head.status, 200);
   EXPECT_NE(answer.body.find(R"("id":"a/b")"), std::string::npos);
 }
 
-TEST_F(GatewayModuleTest, SettingsThatCannotBeMeantStopTheStart) {
+TEST_F(GatewayModuleTest, InvalidSettingsPreventTheStart) {
   const auto problem = [this] {
     const std::unique_ptr<Module> module = MakeGatewayModule(context_, settings_);
     const Result<void> started = module->Start();

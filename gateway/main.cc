@@ -1,4 +1,4 @@
-// tollgate-gateway: the public API as a process of its own.
+// tollgate-gateway: the gateway as a process of its own.
 #include "gateway/gateway_module.h"
 
 int main(int argc, char** argv) {

@@ -1,4 +1,4 @@
-// Lets browsers of listed origins call the API (decisions.md 35). Off when no origin is listed.
+// CORS for the configured origins (decisions.md 35). Disabled when none is configured.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ class Cors {
   explicit Cors(std::vector<std::string> origins) : origins_(std::move(origins)) {}
 
   bool enabled() const { return !origins_.empty(); }
-  // A question that a browser asks before the request itself, from an origin that may call.
+  // Whether this is a preflight request from an allowed origin.
   bool IsPreflight(const HttpRequest& request) const;
   HttpResponse AnswerPreflight(const HttpRequest& request) const;
-  // Header lines for any answer to this request.
+  // Appends the CORS headers for any response to this request.
   void AppendHeaders(const HttpRequest& request, std::string& head) const;
 
  private:

@@ -33,7 +33,7 @@ Edge::Edge(LoopPool& loops, EdgeOptions options, EndpointTable table, ErrorRende
   options.server.render_error = [state](const Error& error, const HttpRequest& request) {
     return state->render_error(FamilyOfPath(request.path), error, request);
   };
-  // Whoever asks before sending a body is not asked for one that nobody will read.
+  // Answers Expect: 100-continue with the 404 instead of asking for a body.
   options.server.refuse_unread = [state](const HttpRequest& request) {
     std::optional<HttpResponse> refusal;
     if (state->table.Find(request.method, request.path) < 0) {
@@ -48,10 +48,10 @@ Edge::Edge(LoopPool& loops, EdgeOptions options, EndpointTable table, ErrorRende
   }
   options.server.on_done = [state](const HttpRequest& request,
                                    const http::RequestSummary& summary) {
-    state->request_log.Done(request, summary);
+    state->request_log.OnDone(request, summary);
   };
   auto handler = [state](Exchange& exchange) -> Task<void> {
-    state->request_log.Started();
+    state->request_log.OnStarted();
     HttpRequest& request = exchange.mutable_request();
     request.route = state->table.Find(request.method, request.path);
     if (request.route >= 0) {
@@ -59,14 +59,14 @@ Edge::Edge(LoopPool& loops, EdgeOptions options, EndpointTable table, ErrorRende
       return endpoint.handler(exchange, endpoint);
     }
     if (state->cors.IsPreflight(request)) {
-      return SendOnly(exchange, state->cors.AnswerPreflight(request));
+      return SendResponse(exchange, state->cors.AnswerPreflight(request));
     }
-    return SendOnly(exchange, NotFound(state->render_error, request));
+    return SendResponse(exchange, NotFound(state->render_error, request));
   };
   server_ = std::make_unique<http::Server>(loops, std::move(options.server), std::move(handler));
 }
 
-Task<void> Edge::SendOnly(Exchange& exchange, HttpResponse response) {
+Task<void> Edge::SendResponse(Exchange& exchange, HttpResponse response) {
   co_await exchange.Send(std::move(response));
 }
 

@@ -12,12 +12,12 @@
 
 namespace tollgate::gateway {
 
-// Makes an error into bytes (gateway/envelopes).
+// Renders an error as a response (gateway/envelopes).
 using ErrorRenderer = std::function<HttpResponse(Family, const Error&, const HttpRequest&)>;
 
 struct EdgeOptions {
   http::ServerOptions server;  // its callbacks are set by the edge
-  // Origins that browsers may call from; "*" is any; empty: CORS off.
+  // Allowed CORS origins; "*" allows any; empty disables CORS.
   std::vector<std::string> cors_origins;
 };
 
@@ -26,7 +26,7 @@ class Edge {
   Edge(LoopPool& loops, EdgeOptions options, EndpointTable table, ErrorRenderer render_error);
   ~Edge();
 
-  // "host:port"; port 0 takes a free one.
+  // "host:port"; port 0 picks a free one.
   Result<void> Listen(const std::string& address);
   std::string address() const;
   uint16_t port() const;
@@ -36,8 +36,8 @@ class Edge {
 
  private:
   struct State;
-  static Task<void> SendOnly(Exchange& exchange, HttpResponse response);
-  std::shared_ptr<State> state_;  // the server's callbacks hold it too
+  static Task<void> SendResponse(Exchange& exchange, HttpResponse response);
+  std::shared_ptr<State> state_;  // shared with the server's callbacks
   std::unique_ptr<http::Server> server_;
 };
 

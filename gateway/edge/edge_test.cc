@@ -35,7 +35,7 @@ class EdgeTest : public ::testing::Test {
     pool_.Start();
     ASSERT_TRUE(edge_->Listen("127.0.0.1:0").ok());
   }
-  // The answer to one request, whole.
+  // The bytes of the response to one request.
   std::string Ask(const std::string& line, const std::string& fields = "",
                   const std::string& body = "") {
     RawClient client(edge_->port());
@@ -59,7 +59,7 @@ TEST_F(EdgeTest, MatchesMethodAndPathExactlyAndIgnoresTheQuery) {
   EXPECT_TRUE(Ask("POST /v1/chat/completions", "", "{}").ends_with("endpoint chat_completions"));
 }
 
-TEST_F(EdgeTest, AnythingElseIsNotFoundInItsFamilysWordsH26H27) {
+TEST_F(EdgeTest, UnknownPathsAreNotFoundInTheirFamilysEnvelope) {
   Start();
   for (const char* line :
        {"GET /", "GET //v1//models", "GET /v1/%6dodels", "GET /v1/../v1/models",
@@ -76,7 +76,7 @@ TEST_F(EdgeTest, AnythingElseIsNotFoundInItsFamilysWordsH26H27) {
   }
 }
 
-TEST_F(EdgeTest, NobodyIsAskedForTheBodyOfAnUnmatchedRequest) {
+TEST_F(EdgeTest, UnknownPathsAreNotAskedForABody) {
   Start();
   const std::string expect = "Expect: 100-continue\r\nContent-Length: 5\r\n";
   EXPECT_TRUE(Ask("POST /v1/nothing", expect).starts_with("HTTP/1.1 404 "));
@@ -86,7 +86,7 @@ TEST_F(EdgeTest, NobodyIsAskedForTheBodyOfAnUnmatchedRequest) {
   EXPECT_EQ(client.ReadUntil("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-TEST_F(EdgeTest, FramingErrorsAreToldInTheFamilyOfThePath) {
+TEST_F(EdgeTest, FramingErrorsUseTheFamilyOfThePath) {
   Start();
   EXPECT_TRUE(Ask("POST /v1/messages", "Transfer-Encoding: identity\r\n")
                   .ends_with("messages bad_request"));
@@ -94,7 +94,7 @@ TEST_F(EdgeTest, FramingErrorsAreToldInTheFamilyOfThePath) {
   EXPECT_TRUE(Ask("nonsense").ends_with("openai bad_request"));
 }
 
-TEST_F(EdgeTest, EveryAnswerCarriesBothIds) {
+TEST_F(EdgeTest, EveryResponseHasBothIds) {
   Start();
   for (const char* line : {"GET /v1/models", "GET /nowhere", "nonsense"}) {
     std::string answer = Ask(line, "X-Request-Id: abc-1\r\n");
@@ -114,7 +114,7 @@ TEST_F(EdgeTest, CorsIsOffByDefault) {
                   .starts_with("HTTP/1.1 404 "));
 }
 
-TEST_F(EdgeTest, CorsOpensListedOriginsOnly) {
+TEST_F(EdgeTest, CorsAllowsListedOriginsOnly) {
   EdgeOptions options;
   options.cors_origins = {"https://a.example"};
   Start(std::move(options));
@@ -150,7 +150,7 @@ TEST_F(EdgeTest, CountsRequestsByEndpointAndStatus) {
   Ask("GET /v1/models");
   Ask("GET /sk-secret-in-a-path");
   Ask("nonsense");
-  edge_->Stop();  // what was counted last may come a moment after its answer
+  edge_->Stop();  // a counter may be incremented after its response was sent
   EXPECT_EQ(count("models", "200"), models + 1);
   EXPECT_EQ(count("unmatched", "404"), unmatched + 1);
   EXPECT_EQ(count("unmatched", "400"), refused + 1);

@@ -1,5 +1,5 @@
-// The public endpoints: which surface answers what, and in whose manner errors are told. Paths
-// match exactly as sent; anything else is 404 not_found (decisions.md 16).
+// The table of public endpoints: path, handler, error envelope, and where the key is sent. Paths
+// match byte for byte; anything else is 404 not_found (decisions.md 16).
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace tollgate::gateway {
 
-// Decides the error envelope.
+// The API family of an endpoint, which selects the error envelope.
 enum class Family : uint8_t { kOpenAi, kMessages };
 
-// Where a virtual key is looked for (gateway-spec.md "Authentication").
+// Which headers may carry the virtual key (gateway-spec.md "Authentication").
 enum class CredentialRule : uint8_t {
   kBearer,          // Authorization: Bearer only
   kBearerOrApiKey,  // x-api-key too (decisions.md 12)
-  kOptionalBearer,  // public; a bad key is ignored (decisions.md 13)
+  kOptionalBearer,  // public; an invalid key is ignored (decisions.md 13)
 };
 
 struct Endpoint {
   std::string method;  // "GET", "POST"
   std::string path;
-  // For metrics and logs, for example "chat_completions". From a small closed set.
+  // Label of metrics and logs, for example "chat_completions".
   std::string name;
   Family family = Family::kOpenAi;
   CredentialRule credential = CredentialRule::kBearer;
@@ -35,7 +35,7 @@ struct Endpoint {
 
 class EndpointTable {
  public:
-  // Before the edge starts.
+  // Not after the edge has started.
   void Add(Endpoint endpoint) { rows_.push_back(std::move(endpoint)); }
   const std::vector<Endpoint>& rows() const { return rows_; }
   // The row's index; -1 when nothing matches.
@@ -45,7 +45,7 @@ class EndpointTable {
   std::vector<Endpoint> rows_;
 };
 
-// Of any path, known or not: Messages under /v1/messages, OpenAI's everywhere else.
+// The family of any path, also of unknown ones: Messages under /v1/messages, OpenAI elsewhere.
 Family FamilyOfPath(std::string_view path);
 
 }  // namespace tollgate::gateway

@@ -1,4 +1,4 @@
-// One HTTP request and the answer to it, under the names that gateway code uses.
+// Names of common/http/exchange.h for gateway code.
 #pragma once
 
 #include "common/http/exchange.h"

@@ -6,17 +6,19 @@ namespace tollgate::gateway {
 
 RequestLog::RequestLog(const EndpointTable& table)
     : in_flight_(metrics::Gauge("tollgate_http_requests_in_flight", "Requests being handled now")),
-      disconnects_(metrics::Counter("tollgate_http_client_disconnects_total",
-                                    "Requests whose client left before the end of the answer")) {
+      disconnects_(
+          metrics::Counter("tollgate_http_client_disconnects_total",
+                           "Requests whose client disconnected before the end of the response")) {
   auto add = [this](const std::string& name) {
     metrics::Labels labels{{"endpoint", name}};
-    rows_.push_back({name,
-                     &metrics::Histogram("tollgate_http_request_duration_seconds",
-                                         "From the request's last byte to the answer's last",
-                                         metrics::LatencyBounds(), labels),
-                     &metrics::Histogram("tollgate_http_first_byte_seconds",
-                                         "From the request's last byte to the answer's first",
-                                         metrics::LatencyBounds(), labels)});
+    rows_.push_back(
+        {name,
+         &metrics::Histogram("tollgate_http_request_duration_seconds",
+                             "From the last byte of the request to the last byte of the response",
+                             metrics::LatencyBounds(), labels),
+         &metrics::Histogram("tollgate_http_first_byte_seconds",
+                             "From the last byte of the request to the first byte of the response",
+                             metrics::LatencyBounds(), labels)});
   };
   for (const Endpoint& row : table.rows()) add(row.name);
   add("unmatched");
@@ -33,7 +35,7 @@ prometheus::Counter& RequestLog::CounterOf(size_t row, int status) {
   return *counter;
 }
 
-void RequestLog::Done(const HttpRequest& request, const http::RequestSummary& summary) {
+void RequestLog::OnDone(const HttpRequest& request, const http::RequestSummary& summary) {
   bool matched = request.route >= 0 && static_cast<size_t>(request.route) + 1 < rows_.size();
   size_t index = matched ? static_cast<size_t>(request.route) : rows_.size() - 1;
   const Row& row = rows_[index];
@@ -45,8 +47,7 @@ void RequestLog::Done(const HttpRequest& request, const http::RequestSummary& su
   }
   if (summary.client_gone) disconnects_.Increment();
   if (!log::Enabled(log::Level::kInfo)) return;
-  // The path of an unmatched request may hold anything, keys too: only the endpoint's name is
-  // logged.
+  // Logs the endpoint's name, not the path: an unmatched path may contain anything, also a key.
   log::Info("request", {{"request_id", request.x_request_id},
                         {"endpoint", row.name},
                         {"method", matched ? std::string_view(request.method) : "-"},

@@ -1,4 +1,4 @@
-// The access log's line and the HTTP metrics of every request.
+// The access log and the HTTP metrics.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace tollgate::gateway {
 
-// Thread-safe. Metrics are looked up once per endpoint and status, never on the way of a token.
+// Thread-safe. Looks a metric up once per endpoint and status; nothing here runs per token.
 class RequestLog {
  public:
   explicit RequestLog(const EndpointTable& table);
 
-  void Started() { in_flight_.Increment(); }
-  void Done(const HttpRequest& request, const http::RequestSummary& summary);
+  void OnStarted() { in_flight_.Increment(); }
+  void OnDone(const HttpRequest& request, const http::RequestSummary& summary);
 
  private:
   struct Row {
@@ -29,7 +29,7 @@ class RequestLog {
   };
   prometheus::Counter& CounterOf(size_t row, int status);
 
-  std::vector<Row> rows_;  // as in the table, then one for everything unmatched
+  std::vector<Row> rows_;  // as in the table, then one for unmatched requests
   prometheus::Gauge& in_flight_;
   prometheus::Counter& disconnects_;
   std::mutex mutex_;

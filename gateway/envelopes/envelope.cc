@@ -2,54 +2,50 @@
 
 #include <algorithm>
 
-#include "common/json/json.h"
+#include "common/json/writer.h"
 #include "gateway/envelopes/stream_error.h"
 
 namespace tollgate::gateway {
 
 namespace {
 
-// Clients give up on longer waits, or sleep through them (wire.md 1.4).
+// Clients give up on longer waits or block for their full length (wire.md 1.4).
 constexpr int64_t kMaxRetryAfterS = 60;
 
-void AppendMember(std::string& out, std::string_view name, std::string_view text) {
-  if (out.back() != '{') out.push_back(',');
-  json::AppendQuoted(out, name);
-  out.push_back(':');
-  // Messages may quote what a caller sent; whatever it was, the body stays valid.
-  json::AppendQuoted(out, json::IsValidUtf8(text) ? text : std::string_view("invalid text"));
+// Messages may quote bytes that the client sent; the body must stay valid JSON.
+std::string_view ValidUtf8(std::string_view text) {
+  return json::IsValidUtf8(text) ? text : std::string_view("invalid text");
 }
 
-// What agents of the Messages family look for (decisions.md 32): the two forms of the public
-// service, each only when its numbers are known and true. Empty: neither.
+// The two overflow messages of the public Messages service, which agents match (decisions.md 32);
+// each only when its numbers are known and exact. Empty: neither applies.
 std::string MessagesOverflow(const TokenAccounting& tokens) {
-  const auto [limit, prompt, output, at_least] = tokens;
+  const auto [limit, prompt, output, prompt_is_lower_bound] = tokens;
   if (limit <= 0 || prompt <= 0) return "";
   if (prompt > limit) {
     return "prompt is too long: " + std::to_string(prompt) + " tokens > " + std::to_string(limit) +
            " maximum";
   }
-  // Who reads this form computes the max_tokens that would fit: a lower bound would mislead.
-  if (at_least || output <= limit - prompt) return "";
+  // Clients compute the max_tokens that would fit from this form: a lower bound would be wrong.
+  if (prompt_is_lower_bound || output <= limit - prompt) return "";
   return "input length and `max_tokens` exceed context limit: " + std::to_string(prompt) + " + " +
          std::to_string(output) + " > " + std::to_string(limit);
 }
 
-// The object that stands under "error" in the OpenAI family.
+// The value of "error" in the OpenAI envelope.
 std::string OpenAiError(const Error& error) {
   const ErrorRow& row = error.row();
-  std::string out = "{";
-  AppendMember(out, "message", PublicMessage(Family::kOpenAi, error));
-  AppendMember(out, "type", row.openai_type);
+  json::Writer out;
+  out.Text("message", ValidUtf8(PublicMessage(Family::kOpenAi, error)));
+  out.Text("type", row.openai_type);
   if (!error.param.empty() && row.openai_type == "invalid_request_error") {
-    AppendMember(out, "param", error.param);
+    out.Text("param", ValidUtf8(error.param));
   }
-  AppendMember(out, "code", row.code);
-  return out + "}";
+  return out.Text("code", row.code).Done();
 }
 
-// What the official clients of the Messages family act upon by themselves (wire.md section 9): told
-// that no threads are kept here, they send the whole conversation instead. Empty: nothing.
+// `details` that the official Messages client acts on (wire.md section 9): after this error it
+// sends the whole conversation instead of a thread. Empty: none.
 std::string_view MessagesDetails(const Error& error) {
   if (error.id != ErrorId::kBadRequest || error.param != "thread") return "";
   return R"({"error_code":"thread_unsupported_request","unsupported":["thread"]})";
@@ -58,23 +54,24 @@ std::string_view MessagesDetails(const Error& error) {
 std::string MessagesBody(const Error& error, std::string_view request_id) {
   const ErrorRow& row = error.row();
   std::string message = PublicMessage(Family::kMessages, error);
-  // This family has no param: the message names the field. What does not fit says so in words that
-  // agents know, and those it keeps.
+  // This envelope has no param, so the message names the field. Overflow messages stay unchanged:
+  // agents match them.
   if (!error.param.empty() && row.messages_type == "invalid_request_error" &&
       error.id != ErrorId::kContextLengthExceeded &&
       message.find(error.param) == std::string::npos) {
     message = error.param + ": " + message;
   }
-  std::string inner = "{";
-  AppendMember(inner, "type", row.messages_type);
-  AppendMember(inner, "code", row.code);
-  AppendMember(inner, "message", message);
+  json::Writer inner;
+  inner.Text("type", row.messages_type);
+  inner.Text("code", row.code);
+  inner.Text("message", ValidUtf8(message));
   if (const std::string_view details = MessagesDetails(error); !details.empty()) {
-    inner.append(",\"details\":").append(details);
+    inner.Raw("details", details);
   }
-  std::string out = "{\"type\":\"error\",\"error\":" + inner + "}";
-  if (!request_id.empty()) AppendMember(out, "request_id", request_id);
-  return out + "}";
+  json::Writer out;
+  out.Text("type", "error").Raw("error", inner.Done());
+  if (!request_id.empty()) out.Text("request_id", ValidUtf8(request_id));
+  return out.Done();
 }
 
 }  // namespace
@@ -88,7 +85,7 @@ std::string PublicMessage(Family family, const Error& error) {
 
 std::string ErrorBody(Family family, const Error& error, std::string_view request_id) {
   return family == Family::kMessages ? MessagesBody(error, request_id)
-                                     : "{\"error\":" + OpenAiError(error) + "}";
+                                     : json::Writer().Raw("error", OpenAiError(error)).Done();
 }
 
 HttpResponse RenderError(Family family, const Error& error, const HttpRequest& request) {
@@ -107,7 +104,7 @@ HttpResponse RenderError(Family family, const Error& error, const HttpRequest& r
 }
 
 std::string OpenAiStreamError(const Error& error) {
-  return "data: {\"error\":" + OpenAiError(error) + "}\n\n";
+  return "data: " + ErrorBody(Family::kOpenAi, error) + "\n\n";
 }
 
 std::string MessagesStreamError(const Error& error) {

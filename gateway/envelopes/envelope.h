@@ -1,4 +1,4 @@
-// The two error envelopes: the only code that turns an error into bytes.
+// The two error envelopes: the only code that renders an error.
 // spec: gateway-spec.md "Envelopes", wire.md section 9.
 #pragma once
 
@@ -10,14 +10,15 @@
 
 namespace tollgate::gateway {
 
-// The whole answer for a request that failed before its answer began. Retry-After stands in it only
-// where a retry makes sense and the time is known.
+// The response to a request that failed before its response began. It has Retry-After only when the
+// error is retryable and the time is known.
 HttpResponse RenderError(Family family, const Error& error, const HttpRequest& request);
 
-// What the caller reads of the error, in the family's words (decisions.md 32).
+// The message that the client gets, as worded by the family (decisions.md 32).
 std::string PublicMessage(Family family, const Error& error);
 
-// The body alone. request_id is for the Messages family: the caller's own X-Request-Id, or empty.
+// The body alone. request_id: the client's own X-Request-Id or empty; used by the Messages
+// envelope.
 std::string ErrorBody(Family family, const Error& error, std::string_view request_id = {});
 
 }  // namespace tollgate::gateway

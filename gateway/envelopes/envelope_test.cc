@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "common/json/json.h"
-#include "gateway/envelopes/stream_error.h"
 
 namespace tollgate::gateway {
 namespace {
@@ -19,7 +18,7 @@ std::string Header(const HttpResponse& response, std::string_view name) {
   return "";
 }
 
-// The specification's table, typed in again by hand.
+// The table of docs/contract.md, written independently of the catalog.
 struct Row {
   ErrorId id;
   int status;
@@ -57,12 +56,12 @@ const Row kTable[] = {
      "overloaded_error", true},
 };
 
-TEST(Envelope, EveryRowOfTheTableInBothFamilies) {
+TEST(Envelope, EveryErrorInBothFamilies) {
   ASSERT_EQ(std::size(kTable), static_cast<size_t>(kErrorIdCount));
   HttpRequest request;
-  request.x_request_id = "made-by-us";
+  request.x_request_id = "generated";
   for (const Row& row : kTable) {
-    const Error error = Make(row.id, "Words.", "max_tokens", 2500);
+    const Error error = Make(row.id, "Text.", "max_tokens", 2500);
     for (const Family family : {Family::kOpenAi, Family::kMessages}) {
       const HttpResponse response = RenderError(family, error, request);
       EXPECT_EQ(response.status, row.status);
@@ -74,7 +73,7 @@ TEST(Envelope, EveryRowOfTheTableInBothFamilies) {
       const json::Value inner = document->root().Find("error");
       EXPECT_EQ(inner.Find("code").string(), row.code);
       EXPECT_EQ(inner.Find("type").string(), family == Family::kOpenAi ? row.openai : row.messages);
-      EXPECT_NE(inner.Find("message").string().find("Words."), std::string::npos);
+      EXPECT_NE(inner.Find("message").string().find("Text."), std::string::npos);
       const bool has_param = static_cast<bool>(inner.Find("param"));
       EXPECT_EQ(has_param, family == Family::kOpenAi &&
                                std::string_view(row.openai) == "invalid_request_error");
@@ -102,17 +101,17 @@ TEST(Envelope, ExactBytes) {
             R"("message":"max_tokens: Must be an integer."},"request_id":"abc"})");
 }
 
-TEST(Envelope, MessagesNamesTheFieldOnlyOnce) {
+TEST(Envelope, MessagesNamesTheFieldOnce) {
   const std::string body = ErrorBody(
       Family::kMessages, Make(ErrorId::kBadRequest, "'max_tokens' is bad.", "max_tokens"));
   EXPECT_NE(body.find("\"'max_tokens' is bad.\""), std::string::npos);
 }
 
-TEST(Envelope, MessagesTellsItsClientsThatNoThreadsAreKept) {
-  const Error error = BadRequest("No 'thread' is kept here.", "thread").error;
+TEST(Envelope, MessagesThreadErrorHasDetails) {
+  const Error error = BadRequest("'thread' is not supported.", "thread").error;
   EXPECT_EQ(ErrorBody(Family::kMessages, error),
             R"({"type":"error","error":{"type":"invalid_request_error","code":"bad_request",)"
-            R"("message":"No 'thread' is kept here.","details":)"
+            R"("message":"'thread' is not supported.","details":)"
             R"({"error_code":"thread_unsupported_request","unsupported":["thread"]}}})");
   EXPECT_EQ(ErrorBody(Family::kOpenAi, error).find("details"), std::string::npos);
 }
@@ -130,13 +129,14 @@ TEST(Envelope, RetryAfterIsWholeSecondsRoundedUp) {
   EXPECT_EQ(seconds(3'600'000), "60");
 }
 
-TEST(Envelope, TextThatIsNotUtf8StaysOut) {
+TEST(Envelope, InvalidUtf8IsReplaced) {
   const std::string body = ErrorBody(Family::kOpenAi, Make(ErrorId::kBadRequest, "\xFF", "\x80"));
   EXPECT_TRUE(json::Document::ParseView(body).ok()) << body;
 }
 
-// decisions.md 32; the second form is the public service's own for a max_tokens that is too large.
-TEST(Envelope, MessagesNamesTheNumbersOfAnOverflowInItsOwnWords) {
+// decisions.md 32; the second form is the public service's message for a max_tokens that is too
+// large.
+TEST(Envelope, MessagesOverflowsStateTheNumbers) {
   struct Case {
     TokenAccounting tokens;
     const char* text;
@@ -149,7 +149,7 @@ TEST(Envelope, MessagesNamesTheNumbersOfAnOverflowInItsOwnWords) {
        "prompt is too long: 4097 tokens > 4096 maximum"},
       {{.limit = 4096, .prompt = 4000, .output = 100},
        "input length and `max_tokens` exceed context limit: 4000 + 100 > 4096"},
-      // What is not known, or not true, is not said.
+      // Numbers that are unknown or not exact are not stated.
       {{.limit = 4096, .prompt = 4000, .output = 100, .prompt_is_lower_bound = true}, "Plain."},
       {{.limit = 4096, .prompt = 4000, .output = 96}, "Plain."},
       {{.limit = 4096, .prompt = 4096}, "Plain."},
@@ -169,12 +169,6 @@ TEST(Envelope, MessagesNamesTheNumbersOfAnOverflowInItsOwnWords) {
   Error other = Make(ErrorId::kBadRequest, "Plain.");
   other.tokens = {.limit = 1, .prompt = 2};
   EXPECT_EQ(PublicMessage(Family::kMessages, other), "Plain.");
-}
-
-TEST(Envelope, StreamErrorIsOneEvent) {
-  EXPECT_EQ(OpenAiStreamError(Make(ErrorId::kUpstreamError, "Two\n\nlines.")),
-            "data: {\"error\":{\"message\":\"Two\\n\\nlines.\",\"type\":\"server_error\","
-            "\"code\":\"server_error\"}}\n\n");
 }
 
 }  // namespace

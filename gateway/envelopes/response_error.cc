@@ -1,11 +1,15 @@
-#include "common/json/json.h"
-#include "gateway/envelopes/stream_error.h"
+#include "gateway/envelopes/response_error.h"
+
+#include <string_view>
+
+#include "common/json/writer.h"
 
 namespace tollgate::gateway {
 
 namespace {
 
-// Our own catalog's code where the published list knows nothing like it: clients take any string.
+// The code of the error catalog where the published list has no equivalent: clients accept any
+// string.
 std::string_view PublishedCode(const Error& error) {
   switch (error.id) {
     case ErrorId::kBadRequest:
@@ -29,11 +33,10 @@ std::string_view PublishedCode(const Error& error) {
 
 std::string ResponseError(const Error& error) {
   const std::string_view message = error.public_message();
-  std::string out = "{\"code\":";
-  json::AppendQuoted(out, PublishedCode(error));
-  out += ",\"message\":";
-  json::AppendQuoted(out, json::IsValidUtf8(message) ? message : std::string_view("invalid text"));
-  return out + "}";
+  return json::Writer()
+      .Text("code", PublishedCode(error))
+      .Text("message", json::IsValidUtf8(message) ? message : std::string_view("invalid text"))
+      .Done();
 }
 
 }  // namespace tollgate::gateway

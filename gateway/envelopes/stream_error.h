@@ -1,4 +1,4 @@
-// Errors inside a stream that has begun.
+// Error events for streams that have begun.
 #pragma once
 
 #include <string>
@@ -7,14 +7,10 @@
 
 namespace tollgate::gateway {
 
-// The event that ends a chat or completions stream that broke; no [DONE] follows (decisions.md 23).
+// Ends a chat-completions or completions stream that failed; no [DONE] follows (decision 23).
 std::string OpenAiStreamError(const Error& error);
 
-// The event that ends a Messages stream that broke; no message_stop follows.
+// Ends a Messages stream that failed; no message_stop follows.
 std::string MessagesStreamError(const Error& error);
-
-// {"code":…,"message":…}: the error of a response that failed, with a code of the published list
-// where it has one that fits (wire.md 5.3).
-std::string ResponseError(const Error& error);
 
 }  // namespace tollgate::gateway

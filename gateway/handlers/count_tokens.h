@@ -9,9 +9,9 @@
 
 namespace tollgate::gateway {
 
-// Counts by the tokenizer of one of the model's engines, so that the answer is what the request
-// would be billed for. Where no engine can tell, or the routers are away, it is the estimate that
-// limits are admitted with: a token for each four bytes of text, four for each message.
+// Counts with the tokenizer of one of the model's engines, so the result is what the request would
+// be billed for. When no engine can count or no router is reachable, it is the estimate that the
+// token limits use: a token per four bytes of text and four per message.
 Task<void> CountTokens(Worker& worker, const Surface& surface, Exchange& exchange,
                        const Endpoint& endpoint);
 

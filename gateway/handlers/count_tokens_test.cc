@@ -41,7 +41,7 @@ class CountTokensTest : public ::testing::Test {
     });
     return exchange;
   }
-  void EngineSays(int64_t tokens) {
+  void SetEngineCount(int64_t tokens) {
     rig.inference->count->set_counted(true);
     rig.inference->count->set_prompt_tokens(tokens);
   }
@@ -57,8 +57,8 @@ class CountTokensTest : public ::testing::Test {
   std::function<void(FakeExchange&)> prepare;
 };
 
-TEST_F(CountTokensTest, TellsWhatTheEngineCounts) {
-  EngineSays(4711);
+TEST_F(CountTokensTest, ReturnsTheCountOfTheEngine) {
+  SetEngineCount(4711);
   const Answer answer = Post();
   EXPECT_EQ(answer->status, 200);
   EXPECT_EQ(answer->body, R"({"input_tokens":4711})");
@@ -71,12 +71,12 @@ TEST_F(CountTokensTest, TellsWhatTheEngineCounts) {
   EXPECT_NE(asked.members_json().find("how long is this?"), std::string::npos);
 }
 
-TEST_F(CountTokensTest, IsFreeAndTakesOnlyARequest) {
+TEST_F(CountTokensTest, ChargesARequestButNoTokensAndNoCredit) {
   rig.key.mutable_key_limits()->set_tokens_per_minute(5);
   rig.key.mutable_workspace_limits()->set_tokens_per_minute(5);
   rig.key.mutable_key_limits()->set_concurrent_requests(1);
   rig.Publish();
-  EngineSays(1'000'000);
+  SetEngineCount(1'000'000);
   EXPECT_EQ(Post()->status, 200);
   EXPECT_TRUE(rig.billing->authorized.empty());
   ASSERT_EQ(rig.limiter->acquired.size(), 1u);
@@ -84,7 +84,7 @@ TEST_F(CountTokensTest, IsFreeAndTakesOnlyARequest) {
   EXPECT_EQ(item.estimated_tokens(), 0);
   EXPECT_EQ(item.key_limits().requests_per_minute(), 100);
   EXPECT_EQ(item.key_limits().concurrent_requests(), 1);
-  EXPECT_EQ(item.key_limits().tokens_per_minute(), 0) << "a debt of tokens is no reason to refuse";
+  EXPECT_EQ(item.key_limits().tokens_per_minute(), 0) << "a token debt must not refuse it";
   EXPECT_EQ(item.workspace_limits().tokens_per_minute(), 0);
   ASSERT_EQ(rig.limiter->released.size(), 1u);
   EXPECT_FALSE(rig.limiter->released[0].refund()) << "the request counts";
@@ -92,35 +92,35 @@ TEST_F(CountTokensTest, IsFreeAndTakesOnlyARequest) {
   EXPECT_EQ(rig.worker->leases->size(), 0u);
 }
 
-TEST_F(CountTokensTest, EstimatesWhenNoEngineCanTellOrTheRoutersAreAway) {
+TEST_F(CountTokensTest, EstimatesWhenNoEngineCanCountOrNoRouterIsReachable) {
   const Answer no_tokenizer = Post();
   EXPECT_EQ(no_tokenizer->status, 200);
   rig.inference->count = Unavailable("no router");
-  const Answer away = Post();
-  EXPECT_EQ(away->status, 200);
-  EXPECT_EQ(away->body, no_tokenizer->body);
+  const Answer no_router = Post();
+  EXPECT_EQ(no_router->status, 200);
+  EXPECT_EQ(no_router->body, no_tokenizer->body);
   // 17 bytes of text and a message.
-  EXPECT_EQ(away->body, R"({"input_tokens":8})");
+  EXPECT_EQ(no_router->body, R"({"input_tokens":8})");
 }
 
-TEST_F(CountTokensTest, TellsWhatDoesNotFit) {  // or nobody could find out by how much
+TEST_F(CountTokensTest, CountsPromptsThatDoNotFit) {  // so that clients see by how much
   const std::string long_text(40'000, 'x');
   const std::string body =
       R"({"model":"ns/model","max_tokens":999999,"messages":[{"role":"user","content":")" +
       long_text + "\"}]}";
   EXPECT_EQ(Post(body)->body, R"({"input_tokens":10004})")
-      << "an estimate has no end at the window";
-  EngineSays(12'345);
+      << "estimates are not limited to the window";
+  SetEngineCount(12'345);
   EXPECT_EQ(Post(body)->body, R"({"input_tokens":12345})");
 }
 
-TEST_F(CountTokensTest, LooksAtTheKeyFirst) {
+TEST_F(CountTokensTest, ChecksTheKeyFirst) {
   rig.key.set_state(auth::v1::KEY_STATE_DISABLED);
   rig.Publish();
   EXPECT_EQ(ErrorOf(Post("{")), "403 virtual_key_blocked permission_error");
 }
 
-TEST_F(CountTokensTest, RefusesInTheOrderOfTheOtherEndpoints) {
+TEST_F(CountTokensTest, ChecksInTheOrderOfTheOtherEndpoints) {
   EXPECT_EQ(ErrorOf(Post("{")), "400 bad_request invalid_request_error");
   EXPECT_EQ(ErrorOf(Post(R"({"model":"ns/model"})")), "400 bad_request invalid_request_error");
   EXPECT_EQ(ErrorOf(Post(R"({"model":"ns/no","messages":[{"role":"user","content":"x"}]})")),
@@ -128,18 +128,18 @@ TEST_F(CountTokensTest, RefusesInTheOrderOfTheOtherEndpoints) {
   rig.limiter->answer->set_granted(false);
   rig.limiter->answer->set_denied_by(ratelimit::v1::LIMIT_KIND_REQUESTS);
   EXPECT_EQ(ErrorOf(Post()), "429 rate_limited rate_limit_error");
-  EXPECT_TRUE(rig.inference->counted.empty()) << "no engine hears of what is refused";
+  EXPECT_TRUE(rig.inference->counted.empty()) << "refused requests are not counted";
 }
 
-TEST_F(CountTokensTest, MaxTokensIsNotNeededAndTwoDifferentKeysAreRefused) {
-  EngineSays(3);
+TEST_F(CountTokensTest, MaxTokensIsOptionalAndTwoDifferentKeysAreRefused) {
+  SetEngineCount(3);
   EXPECT_EQ(Post(Body(R"(,"system":"s","thinking":{"type":"adaptive"})"))->status, 200);
   const MadeKey other = MakeKey("tollgate");
   EXPECT_EQ(ErrorOf(Post(Body(), {{"authorization", "Bearer " + other.text}})),
             "401 invalid_api_key authentication_error");
 }
 
-TEST_F(CountTokensTest, ACallerWhoHasGoneCostsNoEngineAnything) {
+TEST_F(CountTokensTest, DisconnectedClientsCauseNoEngineCall) {
   prepare = [](FakeExchange& exchange) { exchange.Disconnect(); };
   EXPECT_EQ(Post()->answers, 0);
   EXPECT_TRUE(rig.inference->counted.empty());

@@ -13,10 +13,9 @@ Task<void> ListModels(Worker& worker, Exchange& exchange, const Endpoint& endpoi
   const CatalogPtr catalog = worker.catalog;
   if (catalog == nullptr) {
     co_return co_await RefuseRequest(worker, exchange, endpoint,
-                                     Unavailable("no catalog yet").error);
+                                     Unavailable("no catalog received yet").error);
   }
-  // The list is public: a key that is bad, or can not be checked, is as good as none (decisions.md
-  // 13).
+  // The list is public: a key that is invalid or cannot be checked is ignored (decisions.md 13).
   KeyPtr key;
   if (!request.header("authorization").empty()) {
     if (auto found = co_await AuthenticateRequest(worker, request, endpoint.credential)) {
@@ -30,11 +29,11 @@ Task<void> ListModels(Worker& worker, Exchange& exchange, const Endpoint& endpoi
                       {"etag", tag},
                       {"cache-control", "no-cache"},
                       {"vary", "authorization"}};
-  const bool known =
+  const bool not_modified =
       std::any_of(request.headers.begin(), request.headers.end(), [&tag](const auto& header) {
         return header.first == "if-none-match" && MatchesTag(header.second, tag);
       });
-  if (known) {
+  if (not_modified) {
     response.status = 304;
     response.body.clear();
     response.headers.erase(response.headers.begin());

@@ -1,20 +1,20 @@
 #include "gateway/handlers/model_entry.h"
 
-#include <algorithm>
 #include <initializer_list>
 #include <string_view>
 #include <vector>
 
 #include "common/base/utc_text.h"
-#include "common/json/json.h"
+#include "common/json/writer.h"
 #include "common/money/money.h"
-#include "gateway/surfaces/shared/fields.h"
+#include "gateway/worker/catalog_view.h"
 
 namespace tollgate::gateway {
 
 namespace {
 
 namespace pb = catalog::v1;
+using Strings = std::vector<std::string_view>;
 
 std::string_view CapabilityName(int capability) {
   switch (capability) {
@@ -35,142 +35,133 @@ std::string_view CapabilityName(int capability) {
   }
 }
 
-bool Can(const pb::Model& model, pb::Capability capability) {
-  return std::find(model.capabilities().begin(), model.capabilities().end(), capability) !=
-         model.capabilities().end();
+std::string ArrayOf(const Strings& strings) {
+  return json::WriteArray(strings, [](std::string_view text) { return json::Quoted(text); });
 }
 
-std::string Object(MemberWriter& members) { return "{" + members.Take() + "}"; }
-
-std::string Strings(const std::vector<std::string_view>& texts) {
-  std::string out = "[";
-  for (const std::string_view text : texts) {
-    if (out.size() > 1) out += ",";
-    json::AppendQuoted(out, text);
-  }
-  return out + "]";
-}
-
-std::string Joined(const std::vector<std::string_view>& texts) {
+std::string JoinWithPlus(const Strings& strings) {
   std::string out;
-  for (const std::string_view text : texts) {
+  for (const std::string_view text : strings) {
     if (!out.empty()) out += "+";
     out += text;
   }
   return out;
 }
 
-// Printed from integers: no floating point touches a price.
+// Printed from integers: prices never pass through floating point.
 std::string Pricing(const tollgate::common::v1::Price& price) {
-  MemberWriter out({});
-  out.Add("input", PicoPerTokenToUsdPerMillion(price.input_pico_usd()));
-  out.Add("output", PicoPerTokenToUsdPerMillion(price.output_pico_usd()));
-  out.Add("currency", "\"USD\"");
-  out.Add("unit", "\"per_million_tokens\"");
-  out.Add("prompt", json::Quoted(PicoPerTokenToUsdPerToken(price.input_pico_usd())));
-  out.Add("completion", json::Quoted(PicoPerTokenToUsdPerToken(price.output_pico_usd())));
-  return Object(out);
+  return json::Writer()
+      .Raw("input", PicoPerTokenToUsdPerMillion(price.input_pico_usd()))
+      .Raw("output", PicoPerTokenToUsdPerMillion(price.output_pico_usd()))
+      .Text("currency", "USD")
+      .Text("unit", "per_million_tokens")
+      .Text("prompt", PicoPerTokenToUsdPerToken(price.input_pico_usd()))
+      .Text("completion", PicoPerTokenToUsdPerToken(price.output_pico_usd()))
+      .Done();
 }
 
 std::string Capabilities(const pb::Model& model) {
-  std::vector<std::string_view> names;
+  Strings names;
   for (const int capability : model.capabilities()) {
     if (const auto name = CapabilityName(capability); !name.empty()) names.push_back(name);
   }
-  return Strings(names);
+  return ArrayOf(names);
 }
 
-bool Generates(const pb::Model& model) {
-  return Can(model, pb::CAPABILITY_CHAT) || Can(model, pb::CAPABILITY_COMPLETION);
+bool GeneratesText(const pb::Model& model) {
+  return HasCapability(model, pb::CAPABILITY_CHAT) ||
+         HasCapability(model, pb::CAPABILITY_COMPLETION);
 }
 
 std::string Architecture(const pb::Model& model) {
-  std::vector<std::string_view> inputs = {"text"};
-  if (Can(model, pb::CAPABILITY_VISION)) inputs.push_back("image");
-  std::vector<std::string_view> outputs;
-  if (Generates(model)) outputs.push_back("text");
-  if (Can(model, pb::CAPABILITY_EMBEDDING)) outputs.push_back("embeddings");
-  MemberWriter out({});
-  out.Add("modality", json::Quoted(Joined(inputs) + "->" + Joined(outputs)));
-  out.Add("input_modalities", Strings(inputs));
-  out.Add("output_modalities", Strings(outputs));
-  out.Add("tokenizer", "\"Other\"");
-  out.Add("instruct_type", "null");
-  return Object(out);
+  Strings inputs = {"text"};
+  if (HasCapability(model, pb::CAPABILITY_VISION)) inputs.push_back("image");
+  Strings outputs;
+  if (GeneratesText(model)) outputs.push_back("text");
+  if (HasCapability(model, pb::CAPABILITY_EMBEDDING)) outputs.push_back("embeddings");
+  return json::Writer()
+      .Text("modality", JoinWithPlus(inputs) + "->" + JoinWithPlus(outputs))
+      .Raw("input_modalities", ArrayOf(inputs))
+      .Raw("output_modalities", ArrayOf(outputs))
+      .Text("tokenizer", "Other")
+      .Null("instruct_type")
+      .Done();
 }
 
-std::string TopProvider(int64_t window, int64_t output) {
-  MemberWriter out({});
-  out.Add("context_length", std::to_string(window));
-  out.Add("max_completion_tokens", std::to_string(output));
-  out.Add("is_moderated", "false");
-  return Object(out);
+std::string TopProvider(int64_t window, int64_t max_output) {
+  return json::Writer()
+      .Number("context_length", window)
+      .Number("max_completion_tokens", max_output)
+      .Flag("is_moderated", false)
+      .Done();
 }
 
-// What chat and completion requests may set, by the names that OpenRouter gives them.
+// The parameters of chat and completion requests, by their OpenRouter names.
 std::string SupportedParameters(const pb::Model& model) {
-  std::vector<std::string_view> names;
+  Strings names;
   const auto add = [&](std::initializer_list<std::string_view> more) {
     names.insert(names.end(), more);
   };
-  if (Generates(model)) {
+  if (GeneratesText(model)) {
     add({"max_tokens", "temperature", "top_p", "top_k", "min_p", "frequency_penalty",
          "presence_penalty", "repetition_penalty", "logit_bias", "logprobs", "seed", "stop"});
   }
-  if (Can(model, pb::CAPABILITY_CHAT)) {
+  if (HasCapability(model, pb::CAPABILITY_CHAT)) {
     add({"max_completion_tokens", "top_logprobs", "response_format", "structured_outputs"});
   }
-  if (Can(model, pb::CAPABILITY_TOOLS)) add({"tools", "tool_choice", "parallel_tool_calls"});
-  if (Can(model, pb::CAPABILITY_REASONING)) add({"reasoning", "reasoning_effort"});
-  return Strings(names);
+  if (HasCapability(model, pb::CAPABILITY_TOOLS)) {
+    add({"tools", "tool_choice", "parallel_tool_calls"});
+  }
+  if (HasCapability(model, pb::CAPABILITY_REASONING)) add({"reasoning", "reasoning_effort"});
+  return ArrayOf(names);
 }
 
 std::string Links(const pb::Model& model) {
   const bool documented = !model.documentation_url().empty();
-  MemberWriter out({});
-  out.Add("documentation", documented ? json::Quoted(model.documentation_url()) : "null");
-  // Must be a text. Nothing else tells more about a single model.
-  out.Add("details", json::Quoted(documented ? model.documentation_url() : "/v1/models"));
-  return Object(out);
+  return json::Writer()
+      .Raw("documentation", documented ? json::Quoted(model.documentation_url()) : "null")
+      // Must be a string. Without a page of the model, the list is the only description.
+      .Text("details", documented ? model.documentation_url() : "/v1/models")
+      .Done();
 }
 
 }  // namespace
 
 std::string RenderModelEntry(const pb::Model& model) {
   const int64_t window = model.context_window();
-  const int64_t output = model.max_output_tokens() > 0 ? model.max_output_tokens() : window;
-  const std::string id = json::Quoted(model.id());
-  const std::string name = model.display_name().empty() ? id : json::Quoted(model.display_name());
-  MemberWriter out({});
-  out.Add("id", id);
-  out.Add("object", "\"model\"");
-  out.Add("created", std::to_string(model.created_at_s()));
-  out.Add("owned_by", json::Quoted(model.id().substr(0, model.id().find('/'))));
-  out.Add("context_window", std::to_string(window));
-  out.Add("max_output_tokens", std::to_string(output));
-  if (output < window) out.Add("max_input_tokens", std::to_string(window - output));
-  out.Add("pricing", Pricing(model.price()));
-  out.Add("capabilities", Capabilities(model));
-  out.Add("links", Links(model));
-  // OpenRouter-style.
-  out.Add("name", name);
-  out.Add("description", json::Quoted(model.description()));
-  out.Add("canonical_slug", id);
-  out.Add("hugging_face_id", id);  // ids are those of the model hub (gateway-spec.md, rule 3)
-  out.Add("context_length", std::to_string(window));
-  out.Add("architecture", Architecture(model));
-  out.Add("top_provider", TopProvider(window, output));
-  out.Add("supported_parameters", SupportedParameters(model));
-  out.Add("per_request_limits", "null");
-  out.Add("default_parameters", "null");
-  out.Add("supported_voices", "null");
-  // Messages-style.
-  out.Add("type", "\"model\"");
-  out.Add("display_name", name);
-  out.Add("created_at", json::Quoted(UtcText(model.created_at_s() * 1'000'000)));
-  out.Add("lifecycle", "\"active\"");
-  out.Add("max_tokens", std::to_string(output));
-  return Object(out);
+  const int64_t max_output = model.max_output_tokens() > 0 ? model.max_output_tokens() : window;
+  const std::string& id = model.id();
+  const std::string& name = model.display_name().empty() ? id : model.display_name();
+  json::Writer out;
+  out.Text("id", id)
+      .Text("object", "model")
+      .Number("created", model.created_at_s())
+      .Text("owned_by", id.substr(0, id.find('/')))
+      .Number("context_window", window)
+      .Number("max_output_tokens", max_output);
+  if (max_output < window) out.Number("max_input_tokens", window - max_output);
+  out.Raw("pricing", Pricing(model.price()))
+      .Raw("capabilities", Capabilities(model))
+      .Raw("links", Links(model));
+  // For OpenRouter-style clients. Ids are those of the model hub (gateway-spec.md, rule 3).
+  out.Text("name", name)
+      .Text("description", model.description())
+      .Text("canonical_slug", id)
+      .Text("hugging_face_id", id)
+      .Number("context_length", window)
+      .Raw("architecture", Architecture(model))
+      .Raw("top_provider", TopProvider(window, max_output))
+      .Raw("supported_parameters", SupportedParameters(model))
+      .Null("per_request_limits")
+      .Null("default_parameters")
+      .Null("supported_voices");
+  // For clients of the Messages family.
+  out.Text("type", "model")
+      .Text("display_name", name)
+      .Text("created_at", UtcText(model.created_at_s() * 1'000'000))
+      .Text("lifecycle", "active")
+      .Number("max_tokens", max_output);
+  return out.Done();
 }
 
 }  // namespace tollgate::gateway

@@ -4,9 +4,8 @@
 #include <vector>
 
 #include "common/base/crypto.h"
-#include "common/json/json.h"
+#include "common/json/writer.h"
 #include "gateway/handlers/model_entry.h"
-#include "gateway/surfaces/shared/fields.h"
 
 namespace tollgate::gateway {
 
@@ -14,7 +13,7 @@ namespace {
 
 namespace pb = catalog::v1;
 
-bool MaySee(const pb::Model& model, const auth::v1::Key* key) {
+bool IsVisible(const pb::Model& model, const auth::v1::Key* key) {
   if (!model.workspace_id().empty() &&
       (key == nullptr || key->workspace_id() != model.workspace_id())) {
     return false;
@@ -29,23 +28,23 @@ bool MaySee(const pb::Model& model, const auth::v1::Key* key) {
 std::string RenderModelList(const pb::Snapshot& snapshot, const auth::v1::Key* key) {
   std::vector<const pb::Model*> visible;
   for (const pb::Model& model : snapshot.models()) {
-    if (MaySee(model, key)) visible.push_back(&model);
+    if (IsVisible(model, key)) visible.push_back(&model);
   }
-  std::string data = "[";
-  for (const pb::Model* model : visible) {
-    if (data.size() > 1) data += ",";
-    data += RenderModelEntry(*model);
-  }
-  MemberWriter out({});
-  out.Add("object", "\"list\"");
-  out.Add("data", data + "]");
-  // The whole list, in the words of OpenRouter-style and Messages-style pages.
-  out.Add("links", R"({"next":null})");
-  out.Add("total_count", std::to_string(visible.size()));
-  out.Add("has_more", "false");
-  out.Add("first_id", visible.empty() ? "null" : json::Quoted(visible.front()->id()));
-  out.Add("last_id", visible.empty() ? "null" : json::Quoted(visible.back()->id()));
-  return "{" + out.Take() + "}";
+  const auto id_or_null = [&](bool first) {
+    if (visible.empty()) return std::string("null");
+    return json::Quoted((first ? visible.front() : visible.back())->id());
+  };
+  return json::Writer()
+      .Text("object", "list")
+      .Raw("data", json::WriteArray(
+                       visible, [](const pb::Model* model) { return RenderModelEntry(*model); }))
+      // Pagination of OpenRouter-style and Messages clients: one page holds the whole list.
+      .Raw("links", json::Writer().Null("next").Done())
+      .Number("total_count", static_cast<int64_t>(visible.size()))
+      .Flag("has_more", false)
+      .Raw("first_id", id_or_null(true))
+      .Raw("last_id", id_or_null(false))
+      .Done();
 }
 
 std::string EntityTag(std::string_view body) {
@@ -59,7 +58,7 @@ bool MatchesTag(std::string_view header, std::string_view tag) {
     header = comma == std::string_view::npos ? std::string_view() : header.substr(comma + 1);
     while (!item.empty() && (item.front() == ' ' || item.front() == '\t')) item.remove_prefix(1);
     while (!item.empty() && (item.back() == ' ' || item.back() == '\t')) item.remove_suffix(1);
-    if (item.starts_with("W/")) item.remove_prefix(2);  // compared weakly, as GET wants
+    if (item.starts_with("W/")) item.remove_prefix(2);  // weak comparison, as for GET
     if (item == "*" || item == tag) return true;
   }
   return false;

@@ -1,4 +1,4 @@
-// GET /v1/models: the catalog as callers see it. spec: wire.md section 8, gateway-spec.md "Model
+// The body and entity tag of GET /v1/models. spec: wire.md section 8, gateway-spec.md "Model
 // catalog entry", decisions.md 13.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace tollgate::gateway {
 
-// The body. key is null for a caller without a (valid) key: it sees the models that belong to
-// nobody; with a key, also its workspace's own, and of all those only the ones on its allow-list.
+// The body. Without a valid key (null) it lists the public models; with one, the private models of
+// its workspace as well, and of all these only the ones on the key's allow-list.
 std::string RenderModelList(const catalog::v1::Snapshot& snapshot, const auth::v1::Key* key);
 
 // A strong entity tag for a body, with its quotes.

@@ -23,14 +23,14 @@ Error TooManyReports() {
 Task<Result<billing::v1::GetUsageResponse>> ReadLedger(Worker& worker, const Exchange& exchange,
                                                        const auth::v1::Key& key,
                                                        const UsagePeriod& period) {
-  const Turns::Turn turn = co_await worker.usage_turns->Take(key.workspace_id());
-  if (!turn) co_return Fail{TooManyReports()};
-  if (exchange.disconnected()) co_return Unavailable("nobody waits for the report any more");
+  const KeyedQueue::Ticket ticket = co_await worker.usage_report_queue->Acquire(key.workspace_id());
+  if (!ticket) co_return Fail{TooManyReports()};
+  if (exchange.disconnected()) co_return Unavailable("the client disconnected");
   billing::v1::GetUsageRequest request;
   request.set_workspace_id(key.workspace_id());
   request.set_key_id(key.key_id());
   request.set_start_us(period.start_us);
-  // The ledger's clock may be ahead of ours.
+  // Not the gateway's time: the ledger's clock may be ahead of it.
   request.set_end_us(period.until_now ? std::numeric_limits<int64_t>::max() : period.end_us);
   auto answer = co_await worker.clients.billing->GetUsage(std::move(request));
   if (answer) co_return std::move(*answer);
@@ -40,12 +40,12 @@ Task<Result<billing::v1::GetUsageResponse>> ReadLedger(Worker& worker, const Exc
   co_return Fail{std::move(error)};
 }
 
-// What is left of the limits of the key, or of its workspace. Empty when there are none, and when
-// the limiter is away: the report does without.
-Task<std::optional<rl::PeekResponse>> Left(Worker& worker, const auth::v1::Key& key,
-                                           bool of_workspace) {
+// What remains of the limits of the key, or of its workspace. Empty when there are none and when
+// the limiter is unreachable: the report then states no remainder.
+Task<std::optional<rl::PeekResponse>> PeekLimits(Worker& worker, const auth::v1::Key& key,
+                                                 bool of_workspace) {
   const auth::v1::Limits& limits = of_workspace ? key.workspace_limits() : key.key_limits();
-  if (Unlimited(limits)) co_return std::nullopt;
+  if (IsUnlimited(limits)) co_return std::nullopt;
   rl::PeekRequest request;
   request.set_workspace_id(key.workspace_id());
   request.set_key_id(key.key_id());
@@ -56,8 +56,8 @@ Task<std::optional<rl::PeekResponse>> Left(Worker& worker, const auth::v1::Key& 
   co_return std::move(*answer);
 }
 
-Task<Result<std::string>> Report(Worker& worker, const Exchange& exchange,
-                                 CredentialRule credential) {
+Task<Result<std::string>> BuildReport(Worker& worker, const Exchange& exchange,
+                                      CredentialRule credential) {
   const HttpRequest& request = exchange.request();
   const auto key = co_await AuthenticateRequest(worker, request, credential);
   if (!key) co_return Fail{key.error()};
@@ -68,16 +68,16 @@ Task<Result<std::string>> Report(Worker& worker, const Exchange& exchange,
   UsageReport report;
   report.period = *period;
   report.usage = std::move(*usage);
-  report.key_left = co_await Left(worker, **key, false);
-  report.workspace_left = co_await Left(worker, **key, true);
+  report.key_remaining = co_await PeekLimits(worker, **key, false);
+  report.workspace_remaining = co_await PeekLimits(worker, **key, true);
   co_return RenderUsageReport(**key, report);
 }
 
 }  // namespace
 
 Task<void> ReportUsage(Worker& worker, Exchange& exchange, const Endpoint& endpoint) {
-  auto body = co_await Report(worker, exchange, endpoint.credential);
-  if (exchange.disconnected()) co_return worker.metrics.CountClientGone();
+  auto body = co_await BuildReport(worker, exchange, endpoint.credential);
+  if (exchange.disconnected()) co_return worker.metrics.CountClientDisconnect();
   if (!body) co_return co_await RefuseRequest(worker, exchange, endpoint, std::move(body).error());
   HttpResponse response;
   response.headers = {{"content-type", "application/json"}, {"cache-control", "no-store"}};

@@ -37,7 +37,7 @@ class ReportUsageTest : public ::testing::Test {
                           Family::kOpenAi, CredentialRule::kBearer, {}};
 };
 
-TEST_F(ReportUsageTest, AsksTheLedgerForTheKeyAndThePeriod) {
+TEST_F(ReportUsageTest, QueriesTheLedgerByKeyAndPeriod) {
   const auto answer = Get("start=2023-11-01&end=2023-11-02");
   EXPECT_EQ(answer->status, 200);
   EXPECT_EQ(answer->header("content-type"), "application/json");
@@ -50,16 +50,16 @@ TEST_F(ReportUsageTest, AsksTheLedgerForTheKeyAndThePeriod) {
   EXPECT_EQ(asked.end_us(), *ParseUtc("2023-11-02"));
 }
 
-TEST_F(ReportUsageTest, APeriodUntilNowHasWhateverTheLedgerHasByNow) {
+TEST_F(ReportUsageTest, AnOpenPeriodIncludesEverythingInTheLedger) {
   EXPECT_TRUE(Has(Get("range=24h"), "\"end\":\"" + UtcText(rig.clock.WallUs()) + "\""));
   EXPECT_EQ(rig.billing->reported.at(0).start_us(), rig.clock.WallUs() - 86'400'000'000);
   EXPECT_EQ(rig.billing->reported.at(0).end_us(), std::numeric_limits<int64_t>::max());
 }
 
-TEST_F(ReportUsageTest, TakesNothingFromTheLimitsAndTellsWhatIsLeftOfEach) {
+TEST_F(ReportUsageTest, TakesNothingFromTheLimitsAndReportsTheRemainder) {
   rig.key.mutable_workspace_limits()->set_tokens_per_minute(500);
   rig.Publish();
-  rig.limiter->left->mutable_requests()->set_remaining(42);
+  rig.limiter->peek_result->mutable_requests()->set_remaining(42);
   const auto answer = Get();
   EXPECT_TRUE(Has(answer, R"("requests_per_minute":{"limit":100,"remaining":42})"));
   EXPECT_TRUE(rig.limiter->acquired.empty());
@@ -71,15 +71,15 @@ TEST_F(ReportUsageTest, TakesNothingFromTheLimitsAndTellsWhatIsLeftOfEach) {
   EXPECT_FALSE(rig.limiter->peeked[1].has_key_limits());
 }
 
-TEST_F(ReportUsageTest, WithoutTheLimiterThereIsAReportEvenSo) {
-  rig.limiter->left = Unavailable("limiter is away");
+TEST_F(ReportUsageTest, WithoutTheLimiterTheRemainderIsNull) {
+  rig.limiter->peek_result = Unavailable("limiter is unreachable");
   const auto answer = Get();
   EXPECT_EQ(answer->status, 200);
   EXPECT_TRUE(Has(answer, R"("requests_per_minute":{"limit":100,"remaining":null})"));
 }
 
-TEST_F(ReportUsageTest, WithoutTheLedgerThereIsNone) {
-  // Whatever it says, it is never the caller's fault.
+TEST_F(ReportUsageTest, WithoutTheLedgerItIs503) {
+  // Whatever the error of billing is.
   rig.billing->usage = FailWith(ErrorId::kServerError, "", "a broken table");
   const auto answer = Get();
   EXPECT_EQ(answer->status, 503);
@@ -103,14 +103,16 @@ TEST_F(ReportUsageTest, ABadQueryNamesItsParameter) {
   EXPECT_TRUE(rig.billing->reported.empty());
 }
 
-Task<void> WaitForTurn(std::shared_ptr<Turns> turns) { (void)co_await turns->Take("ws1"); }
+Task<void> AcquireAndRelease(std::shared_ptr<KeyedQueue> queue) {
+  (void)co_await queue->Acquire("ws1");
+}
 
-TEST_F(ReportUsageTest, TooManyAtATimeAreTurnedAwayBeforeTheLedgerHearsOfThem) {
+TEST_F(ReportUsageTest, TooManyWaitingReportsAreRefused) {
   std::shared_ptr<FakeExchange> exchange;
   tollgate::testing::RunOn(rig.pool.loop(0), [&](Loop& loop) -> Task<int> {
-    const auto turns = rig.worker->usage_turns;
-    const Turns::Turn running = co_await turns->Take("ws1");
-    for (int i = 0; i < Worker::kMostWaitingReports; ++i) loop.Spawn(WaitForTurn(turns));
+    const auto queue = rig.worker->usage_report_queue;
+    const KeyedQueue::Ticket running = co_await queue->Acquire("ws1");
+    for (int i = 0; i < Worker::kMaxWaitingReports; ++i) loop.Spawn(AcquireAndRelease(queue));
     co_await loop.Sleep(0);
     HttpRequest request;
     request.headers = {{"authorization", "Bearer " + rig.key_text}};
@@ -122,7 +124,7 @@ TEST_F(ReportUsageTest, TooManyAtATimeAreTurnedAwayBeforeTheLedgerHearsOfThem) {
   EXPECT_TRUE(Has(exchange, R"("code":"rate_limited")"));
   EXPECT_EQ(exchange->header("retry-after"), "1");
   EXPECT_TRUE(rig.billing->reported.empty());
-  while (rig.worker->usage_turns->size() > 0) rig.On([](Loop&) {});
+  while (rig.worker->usage_report_queue->size() > 0) rig.RunOnLoop([](Loop&) {});
   EXPECT_EQ(Get()->status, 200);
 }
 

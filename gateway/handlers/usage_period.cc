@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kHourUs = 3'600'000'000;
 constexpr int64_t kDayUs = 24 * kHourUs;
-constexpr int64_t kLongestUs = 366 * kDayUs;
+constexpr int64_t kMaxPeriodUs = 366 * kDayUs;
 constexpr std::string_view kTimeHelp = " must be an RFC 3339 time or YYYY-MM-DD.";
 
 int HexDigit(char c) {
@@ -24,7 +24,7 @@ int HexDigit(char c) {
   return -1;
 }
 
-// Empty when an escape is not one.
+// Empty for a malformed escape.
 std::optional<std::string> PercentDecode(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -58,10 +58,10 @@ Result<Parameters> ReadParameters(std::string_view query) {
     const auto name = PercentDecode(pair.substr(0, equals));
     for (Parameter& parameter : found) {
       if (name != parameter.name) continue;
-      if (parameter.value) return BadRequest(*name + " stands there twice.", *name);
+      if (parameter.value) return BadRequest(*name + " is given more than once.", *name);
       parameter.value =
           PercentDecode(equals == std::string_view::npos ? "" : pair.substr(equals + 1));
-      if (!parameter.value) return BadRequest(*name + " is not percent-encoded properly.", *name);
+      if (!parameter.value) return BadRequest(*name + " is not percent-encoded correctly.", *name);
     }
   }
   return found;
@@ -88,14 +88,14 @@ Result<UsagePeriod> ParseUsageQuery(std::string_view query, int64_t now_us) {
     period.start_us = *from;
     return period;
   }
-  if (range.value) return BadRequest("range can not be combined with start or end.", "range");
+  if (range.value) return BadRequest("range cannot be combined with start or end.", "range");
   if (end.value) {
     const auto until = ParseUtc(*end.value);
     if (!until) return BadRequest("end" + std::string(kTimeHelp), "end");
     period.end_us = *until;
   }
-  // The month of the period's last moment: an end at the first of a month belongs to the one
-  // before.
+  // The month of the period's last microsecond: an end at the first of a month is exclusive and
+  // belongs to the month before.
   period.start_us = UtcMonthStartUs(UtcMonth(period.end_us - 1));
   if (start.value) {
     const auto from = ParseUtc(*start.value);
@@ -106,7 +106,7 @@ Result<UsagePeriod> ParseUsageQuery(std::string_view query, int64_t now_us) {
     return end.value ? BadRequest("end must be later than start.", "end")
                      : BadRequest("start must be in the past.", "start");
   }
-  if (period.end_us - period.start_us > kLongestUs) {
+  if (period.end_us - period.start_us > kMaxPeriodUs) {
     return BadRequest("The period must not be longer than 366 days.",
                       start.value ? "start" : "end");
   }

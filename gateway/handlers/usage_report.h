@@ -1,5 +1,5 @@
-// GET /api/v1/usage: what a key has used and what it has left. docs/usage-report.md describes the
-// body; amounts are exact decimals of USD, printed from integers (decisions.md 10, 29).
+// The body of GET /api/v1/usage, described in docs/usage-report.md. Amounts are exact decimals of
+// USD, printed from integers (decisions.md 10, 29).
 #pragma once
 
 #include <optional>
@@ -15,12 +15,11 @@ namespace tollgate::gateway {
 struct UsageReport {
   UsagePeriod period;
   billing::v1::GetUsageResponse usage;
-  // What is left of the limits of the key and of its workspace; empty when nobody could say.
-  std::optional<ratelimit::v1::PeekResponse> key_left;
-  std::optional<ratelimit::v1::PeekResponse> workspace_left;
+  // What remains of the limits of the key and of its workspace; empty if unknown.
+  std::optional<ratelimit::v1::PeekResponse> key_remaining;
+  std::optional<ratelimit::v1::PeekResponse> workspace_remaining;
 };
 
-// The body.
 std::string RenderUsageReport(const auth::v1::Key& key, const UsageReport& report);
 
 }  // namespace tollgate::gateway

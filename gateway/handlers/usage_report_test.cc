@@ -56,7 +56,7 @@ TEST(UsageReport, ExactBytes) {
             R"("tokens_per_minute":null,"concurrent_requests":null}}})");
 }
 
-TEST(UsageReport, NothingUsedYet) {
+TEST(UsageReport, WithoutUsage) {
   const std::string body = RenderUsageReport({}, {});
   const auto document = json::Document::ParseView(body);
   ASSERT_TRUE(document.ok()) << body;
@@ -65,22 +65,22 @@ TEST(UsageReport, NothingUsedYet) {
   EXPECT_EQ(document->root().Find("key").Find("name").raw(), "null");
 }
 
-TEST(UsageReport, LimitsAndWhatIsLeftOfThem) {
+TEST(UsageReport, LimitsAndTheirRemainders) {
   auth::v1::Key key;
   key.mutable_key_limits()->set_requests_per_minute(100);
   key.mutable_key_limits()->set_concurrent_requests(5);
   key.mutable_workspace_limits()->set_tokens_per_minute(9'000);
   UsageReport report = Example();
   report.usage.mutable_balance()->set_cap_nano_usd(12'500'000'000);
-  report.key_left.emplace().mutable_requests()->set_remaining(97);
-  report.key_left->mutable_concurrency()->set_remaining(0);
+  report.key_remaining.emplace().mutable_requests()->set_remaining(97);
+  report.key_remaining->mutable_concurrency()->set_remaining(0);
   const std::string body = RenderUsageReport(key, report);
   EXPECT_NE(
       body.find(R"("key":{"requests_per_minute":{"limit":100,"remaining":97},)"
                 R"("tokens_per_minute":null,"concurrent_requests":{"limit":5,"remaining":0}})"),
       std::string::npos)
       << body;
-  // Nobody could say what is left of the workspace's.
+  // The remainder of the workspace's limits is unknown.
   EXPECT_NE(body.find(R"("workspace":{"requests_per_minute":null,)"
                       R"("tokens_per_minute":{"limit":9000,"remaining":null},)"
                       R"("concurrent_requests":null})"),

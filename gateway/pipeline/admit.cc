@@ -1,9 +1,11 @@
+#include "gateway/pipeline/admit.h"
+
 #include <algorithm>
+#include <utility>
 
 #include "common/observability/log.h"
 #include "gateway/pipeline/limit_headers.h"
 #include "gateway/pipeline/limits.h"
-#include "gateway/pipeline/stages.h"
 
 namespace tollgate::gateway {
 
@@ -11,10 +13,11 @@ namespace {
 
 namespace pb = ratelimit::v1;
 
-// Output that a request is expected to make, until it has made it (reliability.md section 2).
-constexpr int64_t kExpectedOutput = 1024;
-// An outage is told once in a while, not once a request.
-constexpr int64_t kFallbackLogUs = 10'000'000;
+// Output tokens that the token limits are charged for before the real number is known
+// (docs/design/limits.md).
+constexpr int64_t kExpectedOutputTokens = 1024;
+// Least time between two log lines about an outage of the limiter.
+constexpr int64_t kFallbackLogIntervalUs = 10'000'000;
 
 Fail<Error> Denied(RequestContext& context, const pb::AcquireResult& result) {
   Error error{ErrorId::kRateLimited};
@@ -38,13 +41,14 @@ Fail<Error> Denied(RequestContext& context, const pb::AcquireResult& result) {
 
 }  // namespace
 
-int64_t ExpectedTokens(const TokenBounds& bounds) {
-  return bounds.prompt_estimate + std::min(bounds.output_upper, kExpectedOutput);
+int64_t EstimateTotalTokens(const TokenBounds& bounds) {
+  return bounds.prompt_estimate + std::min(bounds.output_upper, kExpectedOutputTokens);
 }
 
 Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
   const auth::v1::Key& key = *context.key;
-  if (Unlimited(key.key_limits()) && Unlimited(key.workspace_limits())) co_return Result<void>();
+  if (IsUnlimited(key.key_limits()) && IsUnlimited(key.workspace_limits()))
+    co_return Result<void>();
   Worker& worker = context.worker;
   pb::AcquireItem item;
   item.set_lease_id(context.id.ToBytes());
@@ -53,7 +57,7 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
   CopyLimits(key.key_limits(), *item.mutable_key_limits());
   CopyLimits(key.workspace_limits(), *item.mutable_workspace_limits());
   item.set_estimated_tokens(tokens);
-  if (tokens == 0) {  // others' debts are no reason to refuse what takes none
+  if (tokens == 0) {  // exempt: a token debt of other requests must not refuse this one
     item.mutable_key_limits()->clear_tokens_per_minute();
     item.mutable_workspace_limits()->clear_tokens_per_minute();
   }
@@ -61,26 +65,27 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
   release.set_lease_id(item.lease_id());
   release.set_workspace_id(key.workspace_id());
   release.set_key_id(key.key_id());
-  // From here on it may have been taken, whatever becomes of the answer.
-  const bool slots = key.key_limits().concurrent_requests() > 0 ||
-                     key.workspace_limits().concurrent_requests() > 0;
-  Lease lease(*worker.leases, std::move(release), slots);
+  const bool limits_concurrency = key.key_limits().concurrent_requests() > 0 ||
+                                  key.workspace_limits().concurrent_requests() > 0;
+  // Held before the call: the limiter may grant the lease even if its response is lost.
+  Lease lease(*worker.leases, std::move(release), limits_concurrency);
   auto answer = co_await worker.clients.limiter->Acquire(item);
   if (answer) {
-    context.limit_headers = LimitHeaders(context.endpoint.family, *answer);
+    context.limit_headers = MakeLimitHeaders(context.endpoint.family, *answer);
     if (!answer->granted()) {
-      lease.Forget();
+      lease.Disarm();
       co_return Denied(context, *answer);
     }
     context.lease = std::move(lease);
     co_return Result<void>();
   }
-  // Neither open nor closed: this loop's share decides while the limiter is away.
+  // Fail neither open nor closed: enforce this loop's share while the limiter is unreachable.
   worker.metrics.CountLimiterFallback();
   const int64_t now = worker.clock.MonotonicUs();
-  if (now - worker.fallback_logged_us > kFallbackLogUs) {
+  if (now - worker.fallback_logged_us > kFallbackLogIntervalUs) {
     worker.fallback_logged_us = now;
-    log::Warn("limiter away, the local share decides", {{"reason", answer.error().ToString()}});
+    log::Warn("rate limiter unreachable; using local limits",
+              {{"reason", answer.error().ToString()}});
   }
   const pb::AcquireResult local = worker.local_limiter.Acquire(item, now);
   if (!local.granted()) co_return Denied(context, local);

@@ -1,9 +1,14 @@
+#include "gateway/pipeline/answer_without_engine.h"
+
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "gateway/pipeline/stages.h"
+#include "gateway/pipeline/count_prompt.h"
+#include "gateway/pipeline/overflow.h"
+#include "gateway/pipeline/refuse.h"
+#include "gateway/pipeline/respond.h"
 #include "gateway/pipeline/stream_writer.h"
 
 namespace tollgate::gateway {
@@ -12,6 +17,7 @@ namespace {
 
 namespace pb = inference::v1;
 
+// One finished choice each, with nothing generated.
 std::vector<pb::Delta> EmptyChoices(CanonicalRequest& canonical) {
   std::vector<pb::Delta> deltas(static_cast<size_t>(canonical.choices));
   for (size_t i = 0; i < deltas.size(); ++i) {
@@ -27,11 +33,11 @@ std::vector<pb::Delta> EmptyChoices(CanonicalRequest& canonical) {
 }  // namespace
 
 Task<void> AnswerWithoutEngine(RequestContext& context) {
-  // Nothing is charged: the hold has only shown that there is credit.
+  // Nothing is charged; the hold only proved that the workspace has credit.
   context.hold.Void("max_tokens is 0");
   const PromptCount prompt = co_await CountPrompt(context);
   if (auto overflow = FindOverflow(context, prompt)) {
-    co_return co_await GiveBackAndRefuse(context, std::move(*overflow));
+    co_return co_await ReleaseAndRefuse(context, std::move(*overflow));
   }
   co_await context.lease.Finish(0);
   context.local_slot = LocalSlot();
@@ -42,7 +48,8 @@ Task<void> AnswerWithoutEngine(RequestContext& context) {
   end.set_estimated(prompt.estimated);
   const std::vector<pb::Delta> deltas = EmptyChoices(context.canonical);
   if (context.canonical.stream) {
-    const auto encoder = context.surface.MakeStreamEncoder(context.canonical, MakeStamp(context));
+    const auto encoder =
+        context.surface.MakeStreamEncoder(context.canonical, MakeResponseStamp(context));
     std::string out;
     encoder->OnStarted(started, out);
     for (const pb::Delta& delta : deltas) encoder->OnDelta(delta, out);
@@ -53,9 +60,10 @@ Task<void> AnswerWithoutEngine(RequestContext& context) {
     if (co_await writer->Write(std::move(out))) co_await context.exchange.EndStream();
     co_return;
   }
-  const auto folded = context.surface.MakeFoldedAnswer(context.canonical, MakeStamp(context));
-  for (const pb::Delta& delta : deltas) folded->OnDelta(delta);
-  co_await SendJson(context, folded->Finish(end));
+  const auto encoder =
+      context.surface.MakeBodyEncoder(context.canonical, MakeResponseStamp(context));
+  for (const pb::Delta& delta : deltas) encoder->OnDelta(delta);
+  co_await SendJson(context, encoder->Finish(end));
 }
 
 }  // namespace tollgate::gateway

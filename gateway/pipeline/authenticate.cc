@@ -2,7 +2,6 @@
 
 #include "common/keys/key_format.h"
 #include "gateway/pipeline/credentials.h"
-#include "gateway/pipeline/stages.h"
 
 namespace tollgate::gateway {
 
@@ -12,7 +11,7 @@ Result<void> CheckKeyState(const auth::v1::Key& key, int64_t now_us) {
       break;
     case auth::v1::KEY_STATE_DISABLED:
       return FailWith(ErrorId::kVirtualKeyBlocked);
-    default:  // revoked, or a state of a later version: not ours to let in
+    default:  // revoked, or a state that this version does not know
       return FailWith(ErrorId::kInvalidApiKey);
   }
   if (key.expires_at_us() != 0 && now_us >= key.expires_at_us()) {
@@ -26,7 +25,7 @@ Task<Result<KeyPtr>> AuthenticateRequest(Worker& worker, const HttpRequest& requ
   const auto text =
       FindKey(request, rule, worker.options.brand, worker.options.legacy_key_prefixes);
   if (!text) co_return Fail{text.error()};
-  auto key = co_await worker.keys->Look(KeyDigest(*text), request.peer_address);
+  auto key = co_await worker.keys->Get(KeyDigest(*text), request.peer_address);
   if (!key) co_return Fail{key.error()};
   if (*key == nullptr) co_return FailWith(ErrorId::kInvalidApiKey);
   if (auto state = CheckKeyState(**key, worker.clock.WallUs()); !state)

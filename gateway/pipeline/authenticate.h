@@ -1,18 +1,25 @@
-// Authentication apart from a whole pipeline run, for endpoints that stop there.
+// Stage 1: the virtual key that the request carries, looked up and active.
 #pragma once
+
+#include <cstdint>
 
 #include "common/error/error.h"
 #include "gateway/edge/endpoint.h"
 #include "gateway/edge/exchange.h"
+#include "gateway/pipeline/request_context.h"
 #include "gateway/worker/worker.h"
 
 namespace tollgate::gateway {
 
-// The active key that the request carries.
+// Fails with 401 invalid_api_key, 403 virtual_key_blocked, or 503 when auth is unreachable and the
+// cache cannot answer. Sets context.key.
+Task<Result<void>> Authenticate(RequestContext& context);
+
+// The same for endpoints that do not run the pipeline.
 Task<Result<KeyPtr>> AuthenticateRequest(Worker& worker, const HttpRequest& request,
                                          CredentialRule rule);
 
-// Whether a key that auth knows may be used at this time (wall clock, µs).
+// Whether a key that auth returned may be used at this time (wall clock, µs).
 Result<void> CheckKeyState(const auth::v1::Key& key, int64_t now_us);
 
 }  // namespace tollgate::gateway

@@ -1,7 +1,7 @@
-#include <algorithm>
+#include "gateway/pipeline/authorize.h"
 
-#include "common/observability/log.h"
-#include "gateway/pipeline/stages.h"
+#include <algorithm>
+#include <utility>
 
 namespace tollgate::gateway {
 
@@ -15,7 +15,7 @@ Fail<Error> Denied(RequestContext& context, const pb::AuthorizeResult& result) {
     case pb::DENY_REASON_NO_CREDIT:
       metrics.CountDenial("no_credit");
       return FailWith(ErrorId::kInsufficientCredits,
-                      "The workspace has not enough credit left for this request.");
+                      "The workspace does not have enough credit for this request.");
     case pb::DENY_REASON_CAP:
       metrics.CountDenial("cap");
       return FailWith(ErrorId::kInsufficientCredits,
@@ -31,7 +31,8 @@ Fail<Error> Denied(RequestContext& context, const pb::AuthorizeResult& result) {
       return Fail{std::move(error)};
     }
     default:
-      return Internal("billing refused a hold: " + pb::DenyReason_Name(result.denied_by()));
+      return Internal("unknown reason for a refused hold: " +
+                      pb::DenyReason_Name(result.denied_by()));
   }
 }
 
@@ -47,14 +48,15 @@ Task<Result<void>> AuthorizeSpend(RequestContext& context) {
   item.set_model(context.model->id());
   *item.mutable_price() = context.model->price();
   item.set_prompt_tokens_bound(context.bounds.prompt_upper);
-  // An answer needs the price of one output token, an embedding that of its input only.
-  const bool answers = context.canonical.kind != inference::v1::REQUEST_KIND_EMBEDDING;
-  item.set_output_tokens_bound(std::max<int64_t>(context.bounds.output_upper, answers ? 1 : 0));
-  // From here on it may have been taken; a void of a hold that never was does no harm.
+  // A generation holds at least one output token, an embedding its input only.
+  const bool generates = context.canonical.kind != inference::v1::REQUEST_KIND_EMBEDDING;
+  item.set_output_tokens_bound(std::max<int64_t>(context.bounds.output_upper, generates ? 1 : 0));
+  // Armed before the call: billing may place the hold even if its response is lost. Voiding a hold
+  // that does not exist is harmless.
   HoldGuard hold(*worker.clients.billing, context.id, key.workspace_id());
   auto answer = co_await worker.clients.billing->Authorize(std::move(item));
   if (!answer) {
-    // Whatever billing says, an outage of ours is never a verdict about the caller's money.
+    // Whatever the error is, a failure of billing is a 503 and never a 402.
     Error error{ErrorId::kServiceUnavailable};
     error.retry_after_ms = std::max<int64_t>(answer.error().retry_after_ms, 1000);
     error.internal = "billing: " + answer.error().ToString();
@@ -64,7 +66,7 @@ Task<Result<void>> AuthorizeSpend(RequestContext& context) {
     hold.Disarm();
     co_return Denied(context, *answer);
   }
-  context.granted = std::move(*answer);
+  context.authorization = std::move(*answer);
   context.hold = std::move(hold);
   co_return Result<void>();
 }

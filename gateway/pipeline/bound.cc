@@ -1,55 +1,44 @@
-#include <algorithm>
+#include "gateway/pipeline/bound.h"
 
-#include "gateway/pipeline/stages.h"
+#include <algorithm>
+#include <string>
 
 namespace tollgate::gateway {
 
 namespace {
 
-// What a chat template adds to each message, at most.
-constexpr int64_t kTokensPerMessage = 16;
-// What an image may become; its bytes say nothing.
-constexpr int64_t kTokensPerMedium = 8192;
-// A token of text is about four bytes.
+// The most that a chat template adds to a message.
+constexpr int64_t kMaxTokensPerMessage = 16;
+// The most tokens that an image becomes; its size in bytes does not bound them.
+constexpr int64_t kMaxTokensPerMediaPart = 8192;
+// Averages, for estimates.
 constexpr int64_t kBytesPerToken = 4;
 constexpr int64_t kUsualTokensPerMessage = 4;
 
-int64_t TokensOfMedia(const PromptSize& prompt) { return prompt.media_parts * kTokensPerMedium; }
+int64_t MediaTokens(const PromptSize& prompt) {
+  return prompt.media_parts * kMaxTokensPerMediaPart;
+}
 
-Fail<Error> DoesNotFit(const RequestContext& context, int64_t asked) {
+Fail<Error> MaxTokensOverflow(const RequestContext& context, int64_t max_tokens) {
   Error error{ErrorId::kContextLengthExceeded};
-  // The words "maximum context length is L tokens" are what agents look for (decisions.md 32).
+  // Agents match the phrase "maximum context length is L tokens" (decisions.md 32).
   error.message = "This model's maximum context length is " +
                   std::to_string(context.model->context_window()) +
-                  " tokens. However, you requested " + std::to_string(asked) +
+                  " tokens. However, you requested " + std::to_string(max_tokens) +
                   " output tokens besides your input. Please reduce '" +
                   std::string(context.canonical.max_tokens_field) + "' or the input.";
   error.param = context.canonical.max_tokens_field;
   error.tokens.limit = context.model->context_window();
-  error.tokens.output = asked;
+  error.tokens.output = max_tokens;
   return Fail{std::move(error)};
 }
 
 }  // namespace
 
-void NameFieldAtFault(const CanonicalRequest& request, Error& error) {
-  const auto [limit, prompt, output, at_least] = error.tokens;
-  if (error.id != ErrorId::kContextLengthExceeded || !error.param.empty()) return;
-  const bool only_a_prompt = request.kind == inference::v1::REQUEST_KIND_EMBEDDING;
-  if (only_a_prompt || (limit > 0 && prompt > limit)) {
-    error.param = request.prompt_field;
-    return;
-  }
-  if (!request.max_tokens || limit <= 0 || output <= 0) return;
-  const bool alone = output >= limit;
-  const bool input_fits = prompt > 0 && !at_least && prompt < limit;
-  if (alone || (input_fits && output > limit - prompt)) error.param = request.max_tokens_field;
-}
-
-int64_t LikelyTokens(const PromptSize& prompt) {
+int64_t EstimatePromptTokens(const PromptSize& prompt) {
   return std::max<int64_t>(prompt.text_bytes / kBytesPerToken +
                                kUsualTokensPerMessage * prompt.messages + prompt.tokens +
-                               TokensOfMedia(prompt),
+                               MediaTokens(prompt),
                            1);
 }
 
@@ -63,22 +52,23 @@ Result<void> BoundTokens(RequestContext& context) {
   TokenBounds& bounds = context.bounds;
   const int64_t windows = prompt.prompts * window;
   bounds.prompt_lower = std::clamp<int64_t>(prompt.messages + prompt.tokens, 1, windows);
-  // A byte-level tokenizer makes no more tokens than there are bytes.
+  // A byte-level tokenizer never makes more tokens than there are bytes.
   bounds.prompt_upper =
-      std::clamp<int64_t>(prompt.text_bytes + kTokensPerMessage * prompt.messages + prompt.tokens +
-                              TokensOfMedia(prompt),
+      std::clamp<int64_t>(prompt.text_bytes + kMaxTokensPerMessage * prompt.messages +
+                              prompt.tokens + MediaTokens(prompt),
                           bounds.prompt_lower, windows);
   bounds.prompt_estimate =
-      std::clamp(LikelyTokens(prompt), bounds.prompt_lower, bounds.prompt_upper);
-  if (request.kind == inference::v1::REQUEST_KIND_EMBEDDING) return {};  // it has no output
-  // Of one window, what the prompt leaves at most.
+      std::clamp(EstimatePromptTokens(prompt), bounds.prompt_lower, bounds.prompt_upper);
+  if (request.kind == inference::v1::REQUEST_KIND_EMBEDDING) return {};  // no output
+  // The least that the prompt takes of one window.
   const int64_t taken = prompt.prompts == 1 ? bounds.prompt_lower
                                             : std::clamp<int64_t>(prompt.longest_tokens, 1, window);
   int64_t output = model_cap;
   if (request.max_tokens) {
     const int64_t asked = *request.max_tokens;
-    // Only what is certain is refused here; the engine counts the real prompt (decisions.md 18).
-    if (asked > window - taken) return DoesNotFit(context, asked);
+    // Refuse only what cannot fit with any tokenizer; the engine counts the real prompt
+    // (decisions.md 18).
+    if (asked > window - taken) return MaxTokensOverflow(context, asked);
     if (asked > model_cap && context.worker.options.refuse_large_max_tokens) {
       return BadRequest("'" + std::string(request.max_tokens_field) + "' may be at most " +
                             std::to_string(model_cap) + " for this model.",
@@ -86,11 +76,11 @@ Result<void> BoundTokens(RequestContext& context) {
     }
     output = std::min(asked, model_cap);
     bounds.max_tokens = output;
-    bounds.count_decides =
+    bounds.needs_count =
         asked > model_cap && prompt.prompts == 1 && asked > window - bounds.prompt_upper;
   } else if (model_cap <= window - bounds.prompt_upper) {
-    // The cap is the model's own rule, not the caller's wish: an engine that adds it to the prompt
-    // may not refuse the request for it, so it is only sent where both surely fit.
+    // The client did not ask for this limit, so it must not make the engine refuse the request:
+    // send the model's cap only where prompt and cap fit for certain.
     bounds.max_tokens = model_cap;
   }
   bounds.output_upper = request.samples * std::min(output, window - taken);

@@ -1,4 +1,6 @@
 // spec: decisions.md 18, reliability.md 1.4.
+#include "gateway/pipeline/bound.h"
+
 #include <gtest/gtest.h>
 
 #include "gateway/surfaces/chat_completions/chat_surface.h"
@@ -10,12 +12,12 @@ namespace {
 using testing::FakeExchange;
 using testing::Rig;
 
-struct Asked {
+struct Case {
   int64_t text_bytes = 100;
   std::optional<int64_t> max_tokens;
   int32_t samples = 1;
   int64_t media = 0;
-  // Side by side; their tokens, and those of the longest.
+  // Number of prompts; token ids of all of them, and of the longest.
   int64_t prompts = 1;
   int64_t tokens = 0;
   int64_t longest = 0;
@@ -25,22 +27,22 @@ struct Asked {
 
 class Bound : public ::testing::Test {
  protected:
-  Result<TokenBounds> Of(const Asked& asked, PipelineOptions options = {}) {
+  Result<TokenBounds> Of(const Case& request, PipelineOptions options = {}) {
     Rig rig(options);  // window 1000, cap 400
     Result<TokenBounds> result = TokenBounds{};
-    rig.On([&](Loop& loop) {
+    rig.RunOnLoop([&](Loop& loop) {
       FakeExchange exchange(loop, rig.ChatRequest(""));
       RequestContext context(*rig.worker, exchange, rig.endpoint, ChatSurface());
       context.model = context.catalog->Find("ns/model");
-      context.canonical.kind = asked.kind;
-      context.canonical.prompt = {.text_bytes = asked.text_bytes,
-                                  .messages = asked.messages,
-                                  .media_parts = asked.media,
-                                  .tokens = asked.tokens,
-                                  .longest_tokens = asked.longest,
-                                  .prompts = asked.prompts};
-      context.canonical.max_tokens = asked.max_tokens;
-      context.canonical.samples = asked.samples;
+      context.canonical.kind = request.kind;
+      context.canonical.prompt = {.text_bytes = request.text_bytes,
+                                  .messages = request.messages,
+                                  .media_parts = request.media,
+                                  .tokens = request.tokens,
+                                  .longest_tokens = request.longest,
+                                  .prompts = request.prompts};
+      context.canonical.max_tokens = request.max_tokens;
+      context.canonical.samples = request.samples;
       const auto done = BoundTokens(context);
       result =
           done.ok() ? Result<TokenBounds>(context.bounds) : Result<TokenBounds>(Fail{done.error()});
@@ -59,13 +61,13 @@ TEST_F(Bound, PromptIsBoundedByItsBytesAndTheWindow) {
   EXPECT_EQ(Of({.text_bytes = 1, .media = 1})->prompt_upper, 1000);
 }
 
-TEST_F(Bound, WithoutAWishTheCapIsSentOnlyWhereItSurelyFits) {
+TEST_F(Bound, TheDefaultCapIsSentOnlyIfItFitsForCertain) {
   EXPECT_EQ(Of({.text_bytes = 100})->max_tokens, 400);
   EXPECT_EQ(Of({.text_bytes = 900})->max_tokens, 0);
   EXPECT_EQ(Of({.text_bytes = 900})->output_upper, 400);
 }
 
-TEST_F(Bound, AWishIsLoweredToTheCapOrRefused) {
+TEST_F(Bound, MaxTokensIsLoweredToTheCapOrRefused) {
   EXPECT_EQ(Of({.max_tokens = 50})->max_tokens, 50);
   EXPECT_EQ(Of({.max_tokens = 400})->max_tokens, 400);
   EXPECT_EQ(Of({.max_tokens = 998})->max_tokens, 400);
@@ -78,57 +80,57 @@ TEST_F(Bound, AWishIsLoweredToTheCapOrRefused) {
   EXPECT_EQ(refused.error().param, "max_tokens");
 }
 
-TEST_F(Bound, OnlyWhatCanNotFitIsRefused) {  // H59
-  // The bytes might be a few tokens only, so a long prompt is left to the engine.
+TEST_F(Bound, RefusesOnlyWhatCannotFit) {  // H59
+  // Many bytes may still be few tokens, so the engine decides about a long prompt.
   EXPECT_TRUE(Of({.text_bytes = 1'000'000, .max_tokens = 998}).ok());
-  for (const int64_t asked : {int64_t{999}, int64_t{1'000'000}, INT64_MAX}) {
-    const auto refused = Of({.max_tokens = asked});
+  for (const int64_t max_tokens : {int64_t{999}, int64_t{1'000'000}, INT64_MAX}) {
+    const auto refused = Of({.max_tokens = max_tokens});
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().id, ErrorId::kContextLengthExceeded);
   }
 }
 
-TEST_F(Bound, SamplesMultiplyTheOutput) {  // H62
+TEST_F(Bound, SamplesMultiplyTheOutputBound) {  // H62
   EXPECT_EQ(Of({.max_tokens = 50, .samples = 128})->output_upper, 128 * 50);
   EXPECT_EQ(Of({.samples = 3})->output_upper, 3 * 400);
   EXPECT_EQ(Of({.max_tokens = 0})->output_upper, 0);
 }
 
-TEST_F(Bound, TokenIdsAreExact) {
+TEST_F(Bound, TokenIdsAreCountedExactly) {
   const auto exact =
       Of({.text_bytes = 0, .max_tokens = 16, .tokens = 900, .longest = 900, .messages = 0});
   ASSERT_TRUE(exact.ok());
   EXPECT_EQ(exact->prompt_lower, 900);
   EXPECT_EQ(exact->prompt_upper, 900);
   EXPECT_EQ(exact->prompt_estimate, 900);
-  const Asked fits = {
+  const Case fits = {
       .text_bytes = 0, .max_tokens = 100, .tokens = 900, .longest = 900, .messages = 0};
   EXPECT_TRUE(Of(fits).ok());
-  Asked above = fits;
+  Case above = fits;
   above.max_tokens = 101;
   EXPECT_EQ(Of(above).error().id, ErrorId::kContextLengthExceeded);
 }
 
-TEST_F(Bound, PromptsSideBySideHaveAWindowEach) {
+TEST_F(Bound, EachPromptHasItsOwnWindow) {
   const auto several =
       Of({.text_bytes = 2500, .max_tokens = 300, .samples = 6, .prompts = 3, .messages = 3});
   ASSERT_TRUE(several.ok());
   EXPECT_EQ(several->prompt_upper, 2500 + 3 * 16) << "above one window, below three";
   EXPECT_EQ(several->output_upper, 6 * 300);
   EXPECT_EQ(Of({.text_bytes = 1'000'000, .prompts = 3, .messages = 3})->prompt_upper, 3000);
-  // What does not fit beside the longest one does not fit.
-  Asked tokens = {.text_bytes = 0,
-                  .max_tokens = 300,
-                  .prompts = 2,
-                  .tokens = 1400,
-                  .longest = 700,
-                  .messages = 0};
+  // max_tokens must fit beside the longest prompt.
+  Case tokens = {.text_bytes = 0,
+                 .max_tokens = 300,
+                 .prompts = 2,
+                 .tokens = 1400,
+                 .longest = 700,
+                 .messages = 0};
   EXPECT_TRUE(Of(tokens).ok());
   tokens.longest = 701;
   EXPECT_EQ(Of(tokens).error().id, ErrorId::kContextLengthExceeded);
 }
 
-TEST_F(Bound, AnEmbeddingHasNoOutput) {
+TEST_F(Bound, EmbeddingsHaveNoOutput) {
   const auto bounds = Of({.text_bytes = 100, .kind = inference::v1::REQUEST_KIND_EMBEDDING});
   ASSERT_TRUE(bounds.ok());
   EXPECT_EQ(bounds->prompt_upper, 100 + 2 * 16);

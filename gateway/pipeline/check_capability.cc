@@ -1,4 +1,6 @@
-#include "gateway/pipeline/stages.h"
+#include "gateway/pipeline/check_capability.h"
+
+#include <string>
 
 namespace tollgate::gateway {
 
@@ -6,8 +8,8 @@ namespace {
 
 using catalog::v1::Capability;
 
-// A chat model answers completions only when it says so, and the other way round.
-Capability Needed(inference::v1::RequestKind kind) {
+// Chat and completion are separate capabilities: neither implies the other.
+Capability RequiredCapability(inference::v1::RequestKind kind) {
   switch (kind) {
     case inference::v1::REQUEST_KIND_COMPLETION:
       return catalog::v1::CAPABILITY_COMPLETION;
@@ -18,20 +20,20 @@ Capability Needed(inference::v1::RequestKind kind) {
   }
 }
 
-std::string WrongEndpoint(inference::v1::RequestKind kind, const catalog::v1::Model& model) {
+std::string UnsupportedMessage(inference::v1::RequestKind kind, const catalog::v1::Model& model) {
   const std::string subject = "The model '" + model.id() + "' ";
   switch (kind) {
     case inference::v1::REQUEST_KIND_COMPLETION:
       if (!HasCapability(model, catalog::v1::CAPABILITY_CHAT)) {
         return subject +
-               "makes embeddings only: use /v1/embeddings, or /v1/chat/completions with a chat "
+               "supports embeddings only: use /v1/embeddings, or /v1/chat/completions with a chat "
                "model.";
       }
-      return subject + "does not do text completions: use /v1/chat/completions.";
+      return subject + "does not support text completions: use /v1/chat/completions.";
     case inference::v1::REQUEST_KIND_EMBEDDING:
       return subject + "is not an embedding model.";
     default:
-      return subject + "does not chat.";
+      return subject + "does not support chat completions.";
   }
 }
 
@@ -39,13 +41,13 @@ std::string WrongEndpoint(inference::v1::RequestKind kind, const catalog::v1::Mo
 
 Result<void> CheckCapability(RequestContext& context) {
   const CanonicalRequest& request = context.canonical;
-  if (!HasCapability(*context.model, Needed(request.kind))) {
-    return BadRequest(WrongEndpoint(request.kind, *context.model), "model");
+  if (!HasCapability(*context.model, RequiredCapability(request.kind))) {
+    return BadRequest(UnsupportedMessage(request.kind, *context.model), "model");
   }
   if (request.prompt.media_parts > 0 &&
       !HasCapability(*context.model, catalog::v1::CAPABILITY_VISION)) {
-    return BadRequest("The model '" + context.model->id() + "' takes text only, but '" +
-                          std::string(request.prompt_field) + "' holds an image or another medium.",
+    return BadRequest("The model '" + context.model->id() + "' accepts text only, but '" +
+                          std::string(request.prompt_field) + "' contains an image or other media.",
                       std::string(request.prompt_field));
   }
   return {};

@@ -1,4 +1,4 @@
-// Whether a body claims to be something else than JSON (reliability.md H72, H73).
+// Checks the Content-Type and Content-Encoding of a request (reliability.md H72, H73).
 #pragma once
 
 #include "common/error/error.h"
@@ -6,8 +6,8 @@
 
 namespace tollgate::gateway {
 
-// 400 for another media type, a charset other than UTF-8, or any content encoding: nothing is
-// inflated. No Content-Type at all is fine.
+// 400 for a media type other than JSON, a charset other than UTF-8, or any content encoding: bodies
+// are never decompressed. A missing Content-Type is accepted.
 Result<void> CheckContentType(const HttpRequest& request);
 
 }  // namespace tollgate::gateway

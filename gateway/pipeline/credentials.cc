@@ -12,7 +12,7 @@ Fail<Error> NoKey(std::string message) {
   return FailWith(ErrorId::kInvalidApiKey, std::move(message));
 }
 
-// What stands behind "Bearer " (in any case); empty when the header is of another kind.
+// The token after "Bearer " (case-insensitive); empty for another scheme.
 std::string_view BearerToken(std::string_view header) {
   constexpr std::string_view kScheme = "bearer";
   if (header.size() <= kScheme.size()) return {};
@@ -32,18 +32,18 @@ std::string_view BearerToken(std::string_view header) {
 Result<std::string_view> FindKey(const HttpRequest& request, CredentialRule rule,
                                  std::string_view brand,
                                  std::span<const std::string> legacy_prefixes) {
-  bool any = false;
+  bool any_credential = false;
   int authorizations = 0;
   std::string_view found;
   for (const auto& [name, value] : request.headers) {
     std::string_view token;
     if (name == "authorization") {
-      any = true;
-      // Which of two would count is anybody's guess, so none does.
+      any_credential = true;
+      // Ambiguous: proxies and servers differ in which one they take.
       if (++authorizations > 1) return NoKey("More than one Authorization header was sent.");
       token = BearerToken(value);
     } else if (name == "x-api-key" && rule == CredentialRule::kBearerOrApiKey) {
-      any = true;
+      any_credential = true;
       token = value;
     }
     if (token.empty() || !ParseKey(token, brand, legacy_prefixes)) continue;
@@ -51,7 +51,7 @@ Result<std::string_view> FindKey(const HttpRequest& request, CredentialRule rule
     found = token;
   }
   if (!found.empty()) return found;
-  if (any) return NoKey("The API key is malformed or unknown.");
+  if (any_credential) return NoKey("The API key is malformed or unknown.");
   return NoKey(rule == CredentialRule::kBearerOrApiKey
                    ? "No API key was sent: use the header x-api-key or Authorization: Bearer."
                    : "No API key was sent: use the header Authorization: Bearer <API_KEY>.");

@@ -1,4 +1,5 @@
-// Where a request carries its virtual key. spec: gateway-spec.md "Authentication", decisions.md 12.
+// Finds the virtual key in the headers of a request. spec: gateway-spec.md "Authentication",
+// decisions.md 12.
 #pragma once
 
 #include <span>
@@ -11,7 +12,7 @@
 
 namespace tollgate::gateway {
 
-// The text of the one well-formed key, or 401 invalid_api_key. The view is into the request's
+// The text of the one well-formed key, or 401 invalid_api_key. The view points into the request's
 // headers.
 Result<std::string_view> FindKey(const HttpRequest& request, CredentialRule rule,
                                  std::string_view brand,

@@ -1,10 +1,12 @@
-#include "gateway/pipeline/stages.h"
+#include "gateway/pipeline/dispatch.h"
+
+#include <utility>
 
 namespace tollgate::gateway {
 
 namespace {
 
-// version-traceid-parentid-flags, all lower-case hexadecimal.
+// W3C trace context: version-traceid-parentid-flags in lower-case hexadecimal.
 bool IsTraceparent(std::string_view text) {
   if (text.size() != 55) return false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -36,8 +38,8 @@ void Dispatch(RequestContext& context) {
   request.set_prompt_tokens_estimate(context.bounds.prompt_estimate);
   request.set_prompt_media_parts(static_cast<int32_t>(canonical.prompt.media_parts));
   inference::v1::Hold& hold = *request.mutable_hold();
-  hold.set_authorized_nano_usd(context.granted.authorized_nano_usd());
-  hold.set_slice_nano_usd(context.granted.slice_nano_usd());
+  hold.set_authorized_nano_usd(context.authorization.authorized_nano_usd());
+  hold.set_slice_nano_usd(context.authorization.slice_nano_usd());
   *hold.mutable_price() = context.model->price();
   request.set_catalog_version(context.catalog->snapshot().version());
   if (const std::string_view trace = http.header("traceparent"); IsTraceparent(trace)) {

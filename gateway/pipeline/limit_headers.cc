@@ -16,12 +16,12 @@ void Append(std::string_view kind, const ratelimit::v1::LimitStatus& status, Hea
   };
   add("limit", std::to_string(status.limit()));
   add("remaining", std::to_string(std::max<int64_t>(status.remaining(), 0)));
-  add("reset", ResetText(status.reset_ms()));
+  add("reset", FormatReset(status.reset_ms()));
 }
 
 }  // namespace
 
-Headers LimitHeaders(Family family, const ratelimit::v1::AcquireResult& result) {
+Headers MakeLimitHeaders(Family family, const ratelimit::v1::AcquireResult& result) {
   Headers headers;
   if (family != Family::kOpenAi) return headers;
   Append("requests", result.requests(), headers);
@@ -29,9 +29,11 @@ Headers LimitHeaders(Family family, const ratelimit::v1::AcquireResult& result) 
   return headers;
 }
 
-void AddHeaders(const Headers& from, Headers& to) { to.insert(to.end(), from.begin(), from.end()); }
+void AppendHeaders(const Headers& from, Headers& to) {
+  to.insert(to.end(), from.begin(), from.end());
+}
 
-std::string ResetText(int64_t ms) {
+std::string FormatReset(int64_t ms) {
   if (ms <= 0) return "0s";
   if (ms < 1000) return std::to_string(ms) + "ms";
   const int64_t seconds = (ms + 999) / 1000;

@@ -1,4 +1,4 @@
-// The limits of a key or workspace, from auth's words into the limiter's.
+// The limits of a key or workspace: from auth's message to the limiter's.
 #pragma once
 
 #include "tollgate/auth/v1/auth.pb.h"
@@ -6,7 +6,7 @@
 
 namespace tollgate::gateway {
 
-inline bool Unlimited(const auth::v1::Limits& limits) {
+inline bool IsUnlimited(const auth::v1::Limits& limits) {
   return limits.requests_per_minute() == 0 && limits.tokens_per_minute() == 0 &&
          limits.concurrent_requests() == 0;
 }

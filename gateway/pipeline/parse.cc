@@ -1,6 +1,10 @@
+#include "gateway/pipeline/parse.h"
+
+#include <string>
+#include <utility>
+
 #include "common/json/json.h"
 #include "gateway/pipeline/content_type.h"
-#include "gateway/pipeline/stages.h"
 
 namespace tollgate::gateway {
 
@@ -16,7 +20,7 @@ Result<void> Parse(RequestContext& context) {
     if (!canonical) return Fail{canonical.error()};
     context.canonical = std::move(*canonical);
   }
-  // What the engine gets has been copied out of it.
+  // The canonical request holds its own copy of what the engine gets.
   std::string().swap(request.body);
   return {};
 }

@@ -1,5 +1,7 @@
 #include "gateway/pipeline/refuse.h"
 
+#include <utility>
+
 #include "common/observability/log.h"
 #include "gateway/envelopes/envelope.h"
 #include "gateway/pipeline/limit_headers.h"
@@ -16,8 +18,33 @@ Task<void> RefuseRequest(Worker& worker, Exchange& exchange, const Endpoint& end
   }
   worker.metrics.CountRequest(endpoint.name, row.http_status, row.code);
   HttpResponse response = RenderError(endpoint.family, error, exchange.request());
-  if (row.http_status == 429) AddHeaders(limit_headers, response.headers);
+  if (row.http_status == 429) AppendHeaders(limit_headers, response.headers);
   (void)co_await exchange.Send(std::move(response));
+}
+
+Task<void> Refuse(RequestContext& context, const Error& error) {
+  return RefuseRequest(context.worker, context.exchange, context.endpoint, error,
+                       context.limit_headers);
+}
+
+Task<void> ReleaseAndRefuse(RequestContext& context, Error error) {
+  context.hold = HoldGuard();
+  // The rate-limit headers count this request; after the refund they would be wrong.
+  if (context.lease.held()) context.limit_headers.clear();
+  co_await context.lease.Refund();
+  context.local_slot = LocalSlot();
+  co_await Refuse(context, error);
+}
+
+Task<bool> ContinueOrRefuse(RequestContext& context, const Result<void>& stage) {
+  Worker& worker = context.worker;
+  worker.metrics.UpdateKeyCache(worker.keys->counters());
+  if (context.exchange.disconnected()) {
+    worker.metrics.CountClientDisconnect();
+    co_return false;
+  }
+  if (!stage) co_await ReleaseAndRefuse(context, stage.error());
+  co_return stage.ok();
 }
 
 }  // namespace tollgate::gateway

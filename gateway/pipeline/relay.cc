@@ -1,10 +1,15 @@
+#include "gateway/pipeline/relay.h"
+
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "common/observability/log.h"
 #include "common/rpc/error_detail.h"
-#include "gateway/envelopes/envelope.h"
-#include "gateway/pipeline/limit_headers.h"
-#include "gateway/pipeline/stages.h"
+#include "gateway/pipeline/overflow.h"
+#include "gateway/pipeline/refuse.h"
+#include "gateway/pipeline/respond.h"
 #include "gateway/pipeline/stream_writer.h"
 
 namespace tollgate::gateway {
@@ -13,19 +18,19 @@ namespace {
 
 namespace pb = inference::v1;
 
-// What has come of the generation so far.
+// What has been received of the generation so far.
 struct Progress {
   bool started = false;
   bool any_delta = false;
   int64_t deltas = 0;
   bool ended = false;
-  bool concluded = false;
+  bool released = false;
   pb::End end;
-  // Why it failed; empty while it has not.
+  // Why the generation failed.
   std::optional<Error> error;
 };
 
-void NoteDelta(RequestContext& context, Progress& progress) {
+void RecordDelta(RequestContext& context, Progress& progress) {
   ++progress.deltas;
   if (progress.any_delta) return;
   progress.any_delta = true;
@@ -33,22 +38,22 @@ void NoteDelta(RequestContext& context, Progress& progress) {
   context.worker.metrics.ObserveFirstToken(static_cast<double>(waited_us) / 1e6);
 }
 
-void NoteEnd(RequestContext& context, const pb::End& end, Progress& progress) {
+void RecordEnd(RequestContext& context, const pb::End& end, Progress& progress) {
   progress.ended = true;
   progress.end = end;
   if (!end.has_error()) return;
   progress.error = rpc::FromDetail(end.error());
-  NameFieldAtFault(context.canonical, *progress.error);
+  SetOverflowParam(context.canonical, *progress.error);
 }
 
-// Gives back what the request has taken, once. The money is the router's affair as soon as it has
-// heard of the request.
-Task<void> Conclude(RequestContext& context, Progress& progress) {
-  if (std::exchange(progress.concluded, true)) co_return;
+// Releases what the request has taken; idempotent. Once the request was sent, the router settles
+// the hold.
+Task<void> Release(RequestContext& context, Progress& progress) {
+  if (std::exchange(progress.released, true)) co_return;
   if (context.generation->sent()) context.hold.Disarm();
   const bool refused = progress.error && !progress.started;
   if (refused || !context.generation->sent()) {
-    // The limits' headers told of a request that counts; it does not.
+    // The rate-limit headers count this request; after the refund they would be wrong.
     if (context.lease.held()) context.limit_headers.clear();
     co_await context.lease.Refund();
   } else if (progress.ended && progress.end.has_usage()) {
@@ -56,22 +61,23 @@ Task<void> Conclude(RequestContext& context, Progress& progress) {
     context.worker.metrics.CountTokens(usage);
     co_await context.lease.Finish(usage.prompt_tokens() + usage.completion_tokens());
   } else {
-    // Cut off: as much as is known of it.
+    // Cut off: charge what is known.
     co_await context.lease.Finish(context.bounds.prompt_estimate + progress.deltas);
   }
   context.local_slot = LocalSlot();
 }
 
-// A failure after the status 200 has gone out.
-void CountBroken(RequestContext& context, const Error& error) {
-  log::Warn("stream broke", {{"x_request_id", context.exchange.request().x_request_id},
-                             {"endpoint", context.endpoint.name},
-                             {"error", error.ToString()}});
+// A failure after the status 200 has been sent.
+void RecordBrokenStream(RequestContext& context, const Error& error) {
+  log::Warn("stream failed", {{"x_request_id", context.exchange.request().x_request_id},
+                              {"endpoint", context.endpoint.name},
+                              {"error", error.ToString()}});
   context.worker.metrics.CountRequest(context.endpoint.name, 200, error.row().code);
 }
 
-Task<void> RelayFolded(RequestContext& context, Progress& progress) {
-  const auto folded = context.surface.MakeFoldedAnswer(context.canonical, MakeStamp(context));
+Task<void> RelayBody(RequestContext& context, Progress& progress) {
+  const auto encoder =
+      context.surface.MakeBodyEncoder(context.canonical, MakeResponseStamp(context));
   while (!progress.ended && !progress.error) {
     auto batch = co_await context.generation->Next();
     if (context.exchange.disconnected()) co_return;
@@ -82,31 +88,31 @@ Task<void> RelayFolded(RequestContext& context, Progress& progress) {
     for (const pb::Event& event : *batch) {
       if (event.has_started()) progress.started = true;
       if (event.has_delta()) {
-        NoteDelta(context, progress);
-        folded->OnDelta(event.delta());
+        RecordDelta(context, progress);
+        encoder->OnDelta(event.delta());
       }
-      if (event.has_end()) NoteEnd(context, event.end(), progress);
+      if (event.has_end()) RecordEnd(context, event.end(), progress);
     }
   }
-  co_await Conclude(context, progress);
+  co_await Release(context, progress);
   if (progress.error) co_return co_await Refuse(context, *progress.error);
-  co_await SendJson(context, folded->Finish(progress.end));
+  co_await SendJson(context, encoder->Finish(progress.end));
 }
 
-// The bytes for one batch. Events that came together leave together.
+// The bytes of one batch: events that arrive together are written together.
 std::string Encode(RequestContext& context, const std::vector<pb::Event>& batch,
                    StreamEncoder& encoder, Progress& progress) {
   std::string out;
-  out.reserve(256 * batch.size());  // a chunk's frame and a token or two
+  out.reserve(256 * batch.size());  // envelope of a chunk and one or two tokens
   for (const pb::Event& event : batch) {
     if (event.has_delta()) {
-      NoteDelta(context, progress);
+      RecordDelta(context, progress);
       encoder.OnDelta(event.delta(), out);
     } else if (event.has_started()) {
       progress.started = true;
       encoder.OnStarted(event.started(), out);
     } else if (event.has_end()) {
-      NoteEnd(context, event.end(), progress);
+      RecordEnd(context, event.end(), progress);
       if (!progress.error) encoder.OnEnd(event.end(), out);
     }
   }
@@ -114,17 +120,18 @@ std::string Encode(RequestContext& context, const std::vector<pb::Event>& batch,
 }
 
 Task<void> RelayStream(RequestContext& context, Progress& progress) {
-  const auto encoder = context.surface.MakeStreamEncoder(context.canonical, MakeStamp(context));
+  const auto encoder =
+      context.surface.MakeStreamEncoder(context.canonical, MakeResponseStamp(context));
   const auto writer = std::make_shared<StreamWriter>(
       context.exchange, *encoder, context.worker.options.keep_alive_ms, context.limit_headers);
   writer->Open();
-  bool here = true;
-  while (here && !progress.ended && !progress.error) {
+  bool connected = true;
+  while (connected && !progress.ended && !progress.error) {
     writer->BeginWait();
     auto batch = co_await context.generation->Next();
     co_await writer->EndWait();
-    here = !context.exchange.disconnected();
-    if (!here) break;
+    connected = !context.exchange.disconnected();
+    if (!connected) break;
     std::string out;
     if (batch) {
       out = Encode(context, *batch, *encoder, progress);
@@ -132,25 +139,25 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
       progress.error = std::move(batch.error());
     }
     if (progress.error) {
-      // Nothing has gone out and nothing was generated: the real status can still be told.
+      // Nothing was sent and nothing was generated: the error can still be a status.
       if (!writer->begun() && !progress.any_delta) break;
       encoder->OnError(*progress.error, out);
     }
-    // The limits and the credit are free before the caller hears that it is over.
-    if (progress.ended || progress.error) co_await Conclude(context, progress);
-    if (!out.empty()) here = co_await writer->Write(std::move(out));
+    // Limits and credit are released before the client sees the end of the stream.
+    if (progress.ended || progress.error) co_await Release(context, progress);
+    if (!out.empty()) connected = co_await writer->Write(std::move(out));
   }
   writer->Close();
-  if (!here) {
+  if (!connected) {
     context.generation->Cancel();
-    if (!progress.concluded) context.worker.metrics.CountClientGone();
-    co_await Conclude(context, progress);
+    if (!progress.released) context.worker.metrics.CountClientDisconnect();
+    co_await Release(context, progress);
   } else if (progress.error && !writer->begun()) {
-    co_await Conclude(context, progress);
+    co_await Release(context, progress);
     co_await Refuse(context, *progress.error);
   } else {
     if (progress.error) {
-      CountBroken(context, *progress.error);
+      RecordBrokenStream(context, *progress.error);
     } else {
       context.worker.metrics.CountRequest(context.endpoint.name, 200, "");
     }
@@ -161,7 +168,7 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
 }  // namespace
 
 Task<void> Relay(RequestContext& context) {
-  // The callback may come at any later time; it must not find a generation that is gone.
+  // The callback can run at any time, also after the generation was destroyed.
   const auto running = std::make_shared<Generation*>(context.generation.get());
   context.exchange.OnDisconnect([running] {
     if (*running != nullptr) (*running)->Cancel();
@@ -170,10 +177,10 @@ Task<void> Relay(RequestContext& context) {
   if (context.canonical.stream) {
     co_await RelayStream(context, progress);
   } else {
-    co_await RelayFolded(context, progress);
-    if (!progress.concluded) {
-      co_await Conclude(context, progress);
-      context.worker.metrics.CountClientGone();
+    co_await RelayBody(context, progress);
+    if (!progress.released) {
+      co_await Release(context, progress);
+      context.worker.metrics.CountClientDisconnect();
     }
   }
   *running = nullptr;

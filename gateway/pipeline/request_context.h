@@ -1,4 +1,4 @@
-// One inference request on its way through the pipeline: what each stage has found out and taken.
+// One inference request in the pipeline: what the stages have found and taken so far.
 #pragma once
 
 #include <memory>
@@ -9,57 +9,60 @@
 #include "gateway/edge/exchange.h"
 #include "gateway/pipeline/canonical_request.h"
 #include "gateway/pipeline/surface.h"
+#include "gateway/worker/hold_guard.h"
+#include "gateway/worker/lease.h"
 #include "gateway/worker/worker.h"
 
 namespace tollgate::gateway {
 
-// Token counts that a request is judged by (reliability.md 1.4).
+// Bounds on the tokens of a request (reliability.md 1.4).
 struct TokenBounds {
-  // Never more than the real prompt, never less, and the likeliest.
+  // Bounds on the real prompt, and its expected size.
   int64_t prompt_lower = 0;
   int64_t prompt_upper = 0;
   int64_t prompt_estimate = 0;
-  // Over all samples.
+  // Summed over all samples.
   int64_t output_upper = 0;
-  // What the engine is told per sample; 0: nothing.
+  // What the engine gets as max_tokens, per sample; 0: not sent.
   int64_t max_tokens = 0;
-  // The engine is told less than the caller asked for, so it can not find out that this does not
-  // fit beside the prompt: only a count can.
-  bool count_decides = false;
+  // The engine gets a lower max_tokens than the client sent and cannot detect that the client's
+  // does not fit beside the prompt: the prompt has to be counted.
+  bool needs_count = false;
 };
 
 struct RequestContext {
-  RequestContext(Worker& on, Exchange& with, const Endpoint& at, const Surface& in)
-      : worker(on),
-        exchange(with),
-        endpoint(at),
-        surface(in),
-        catalog(on.catalog),
+  RequestContext(Worker& worker, Exchange& exchange, const Endpoint& endpoint,
+                 const Surface& surface)
+      : worker(worker),
+        exchange(exchange),
+        endpoint(endpoint),
+        surface(surface),
+        catalog(worker.catalog),
         id(Id::New()),
-        arrived_us(on.clock.MonotonicUs()) {}
+        arrived_us(worker.clock.MonotonicUs()) {}
 
   Worker& worker;
   Exchange& exchange;
   const Endpoint& endpoint;
   const Surface& surface;
   const CatalogPtr catalog;
-  // The id that money hangs on, made here (decisions.md 26).
+  // Key of the hold, the lease and the settlement. Made by the gateway, never taken from the client
+  // (decisions.md 26).
   const Id id;
-  const int64_t arrived_us;
+  const int64_t arrived_us;  // monotonic
 
   KeyPtr key;                                 // authenticate
   CanonicalRequest canonical;                 // parse
   const catalog::v1::Model* model = nullptr;  // resolve_model; lives in catalog, or is unlisted
   catalog::v1::Model unlisted;                // resolve_model
   TokenBounds bounds;                         // bound
-  // What the caller is told about its limits.
-  Headers limit_headers;  // admit
-  // The order matters: what was taken last is given back first.
-  LocalSlot local_slot;                    // admit
-  Lease lease;                             // admit
-  HoldGuard hold;                          // authorize
-  billing::v1::AuthorizeResult granted;    // authorize
-  std::unique_ptr<Generation> generation;  // dispatch
+  Headers limit_headers;                      // admit
+  // Destroyed in reverse order: what was taken last is released first.
+  LocalSlot local_slot;                        // admit
+  Lease lease;                                 // admit
+  HoldGuard hold;                              // authorize
+  billing::v1::AuthorizeResult authorization;  // authorize
+  std::unique_ptr<Generation> generation;      // dispatch
 };
 
 }  // namespace tollgate::gateway

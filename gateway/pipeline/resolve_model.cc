@@ -1,26 +1,28 @@
-#include <algorithm>
+#include "gateway/pipeline/resolve_model.h"
 
-#include "gateway/pipeline/stages.h"
+#include <algorithm>
+#include <string>
+#include <string_view>
 
 namespace tollgate::gateway {
 
 namespace {
 
-// Ids are echoed only when they look like one.
-constexpr size_t kMaxShownId = 128;
-// As long as names in the routers' journals may be.
+// Longer ids are not echoed in the error message.
+constexpr size_t kMaxEchoedId = 128;
+// The longest model name that fits a record of the routers' journals.
 constexpr size_t kMaxUnlistedId = 120;
 
 std::string BrandPrefix(const RequestContext& context) {
   return context.worker.options.brand + "/";
 }
 
-bool IsLegacy(const RequestContext& context, const std::string& id) {
+bool HasLegacyPrefix(const RequestContext& context, const std::string& id) {
   return id.starts_with(BrandPrefix(context));  // decisions.md 21
 }
 
-// What an engine may be asked for unseen: it ends up in usage records and logs.
-bool LooksLikeAnId(std::string_view id) {
+// The characters that an unlisted id may have: it is stored in usage records and logged.
+bool IsWellFormedId(std::string_view id) {
   return !id.empty() && id.size() <= kMaxUnlistedId &&
          std::all_of(id.begin(), id.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
@@ -28,13 +30,13 @@ bool LooksLikeAnId(std::string_view id) {
          });
 }
 
-// The operator's terms for ids outside the catalog, as a model of that id; null when there are none
-// for this request (decisions.md 20).
+// For completions of ids outside the catalog: the operator's `unlisted` entry under the requested
+// id (decisions.md 20). Null when none is configured or the id does not qualify.
 const catalog::v1::Model* FindUnlisted(RequestContext& context) {
   const std::string& id = context.canonical.model;
   if (!context.catalog->snapshot().has_unlisted() ||
-      context.canonical.kind != inference::v1::REQUEST_KIND_COMPLETION || IsLegacy(context, id) ||
-      !LooksLikeAnId(id)) {
+      context.canonical.kind != inference::v1::REQUEST_KIND_COMPLETION ||
+      HasLegacyPrefix(context, id) || !IsWellFormedId(id)) {
     return nullptr;
   }
   context.unlisted = context.catalog->snapshot().unlisted();
@@ -42,24 +44,24 @@ const catalog::v1::Model* FindUnlisted(RequestContext& context) {
   return &context.unlisted;
 }
 
-Fail<Error> Unknown(const RequestContext& context) {
+Fail<Error> ModelNotFound(const RequestContext& context) {
   const std::string& id = context.canonical.model;
-  if (IsLegacy(context, id)) {
+  if (HasLegacyPrefix(context, id)) {
     return FailWith(ErrorId::kModelNotFound,
                     "Ids with the prefix '" + BrandPrefix(context) +
                         "' are no longer accepted: use an id that GET /v1/models returns.");
   }
-  if (id.size() > kMaxShownId) return FailWith(ErrorId::kModelNotFound);
+  if (id.size() > kMaxEchoedId) return FailWith(ErrorId::kModelNotFound);
   return FailWith(ErrorId::kModelNotFound, "The model '" + id + "' is not in the catalog.");
 }
 
 }  // namespace
 
 Result<void> ResolveModel(RequestContext& context) {
-  if (context.catalog == nullptr) return Unavailable("no catalog yet");
+  if (context.catalog == nullptr) return Unavailable("no catalog received yet");
   const catalog::v1::Model* model = context.catalog->Find(context.canonical.model);
   if (model == nullptr) model = FindUnlisted(context);
-  if (model == nullptr) return Unknown(context);
+  if (model == nullptr) return ModelNotFound(context);
   const auth::v1::Key& key = *context.key;
   if (!model->workspace_id().empty() && model->workspace_id() != key.workspace_id()) {
     return FailWith(ErrorId::kInvalidApiKey);  // decisions.md 11

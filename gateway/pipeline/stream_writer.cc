@@ -2,19 +2,19 @@
 
 namespace tollgate::gateway {
 
-void StreamWriter::Arm() {
+void StreamWriter::ArmTimer() {
   if (keep_alive_ms_ <= 0) return;
-  wrote_ = false;
+  wrote_since_timer_ = false;
   timer_ = exchange_.loop().RunAfter(keep_alive_ms_, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self || self->closed_) return;
     self->timer_ = 0;
-    // A stream that was written to is not silent; up to twice the interval may pass, never less.
-    if (self->waiting_ && !self->wrote_ && !self->gone_) {
-      self->commenting_ = true;
+    // Any write counts as activity: a comment follows one to two intervals of silence.
+    if (self->waiting_ && !self->wrote_since_timer_ && !self->disconnected_) {
+      self->writing_comment_ = true;
       self->exchange_.loop().Spawn(WriteComment(self));
     }
-    self->Arm();
+    self->ArmTimer();
   });
 }
 
@@ -22,27 +22,27 @@ Task<void> StreamWriter::WriteComment(std::shared_ptr<StreamWriter> self) {
   std::string comment;
   self->encoder_.KeepAlive(comment);
   (void)co_await self->Write(std::move(comment));
-  self->commenting_ = false;
-  self->written_.NotifyAll();
+  self->writing_comment_ = false;
+  self->comment_written_.NotifyAll();
 }
 
 Task<void> StreamWriter::EndWait() {
   waiting_ = false;
-  while (commenting_) (void)co_await written_.Wait();
+  while (writing_comment_) (void)co_await comment_written_.Wait();
 }
 
 Task<bool> StreamWriter::Write(std::string bytes) {
-  if (!begun_ && !gone_) {
+  if (!begun_ && !disconnected_) {
     begun_ = true;
     headers_.insert(headers_.begin(), {{"content-type", "text/event-stream"},
                                        {"cache-control", "no-cache"},
                                        {"x-accel-buffering", "no"}});
-    gone_ = !co_await exchange_.BeginStream(200, std::move(headers_));
+    disconnected_ = !co_await exchange_.BeginStream(200, std::move(headers_));
   }
-  if (gone_) co_return false;
-  wrote_ = true;
-  gone_ = !co_await exchange_.Write(std::move(bytes));
-  co_return !gone_;
+  if (disconnected_) co_return false;
+  wrote_since_timer_ = true;
+  disconnected_ = !co_await exchange_.Write(std::move(bytes));
+  co_return !disconnected_;
 }
 
 void StreamWriter::Close() {

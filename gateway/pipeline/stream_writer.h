@@ -1,5 +1,5 @@
-// The caller's end of a streamed answer: begins it when the first bytes are there, and keeps it
-// alive with comments while the engine is silent (decisions.md 25). One loop only.
+// Writes a streamed response to the client. Sends the status with the first bytes, and keep-alive
+// comments while the engine is silent (decisions.md 25). One loop only.
 #pragma once
 
 #include <cstdint>
@@ -15,44 +15,42 @@ namespace tollgate::gateway {
 
 class StreamWriter : public std::enable_shared_from_this<StreamWriter> {
  public:
-  // Both must outlive the last call; Close comes before either goes. headers: besides those of
-  // every event stream.
+  // exchange and encoder must live until Close. headers: added to those of every event stream.
   StreamWriter(Exchange& exchange, StreamEncoder& encoder, int64_t keep_alive_ms, Headers headers)
       : exchange_(exchange),
         encoder_(encoder),
         keep_alive_ms_(keep_alive_ms),
         headers_(std::move(headers)),
-        written_(exchange.loop()) {}
+        comment_written_(exchange.loop()) {}
 
-  // Starts to watch for silence.
-  void Open() { Arm(); }
-  // The status has gone out.
+  // Starts the keep-alive timer.
+  void Open() { ArmTimer(); }
+  // The status has been sent.
   bool begun() const { return begun_; }
-  // Between these two calls the request waits for the engine, and comments may be written.
+  // Comments are written between these two calls only, while the request waits for the engine.
   void BeginWait() { waiting_ = true; }
   Task<void> EndWait();
-  // One write; begins the answer first. False: the client has gone.
+  // One write; sends the status first if needed. False: the client disconnected.
   Task<bool> Write(std::string bytes);
-  // No comment is written any more. Not during a wait.
+  // Stops the keep-alive timer. Not between BeginWait and EndWait.
   void Close();
 
  private:
-  void Arm();
+  void ArmTimer();
   static Task<void> WriteComment(std::shared_ptr<StreamWriter> self);
 
   Exchange& exchange_;
   StreamEncoder& encoder_;
   const int64_t keep_alive_ms_;
-  Headers headers_;  // until the answer begins
-  Notify written_;
+  Headers headers_;  // until the status is sent
+  Notify comment_written_;
   Loop::TimerId timer_ = 0;
   bool begun_ = false;
-  bool gone_ = false;
+  bool disconnected_ = false;
   bool waiting_ = false;
-  bool commenting_ = false;
+  bool writing_comment_ = false;
   bool closed_ = false;
-  // Whether anything was written since the timer was set.
-  bool wrote_ = false;
+  bool wrote_since_timer_ = false;
 };
 
 }  // namespace tollgate::gateway

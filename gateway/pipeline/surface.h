@@ -1,6 +1,6 @@
-// The interface of a surface: a public wire API, as pure translation. It reads a body into the
-// canonical request, and canonical events into the bytes that the caller gets; it knows no clients
-// and no sockets.
+// The interface of a surface: one public wire API, as a pure translation. It translates a request
+// body to the canonical request, and canonical events to the bytes of the response. It has no
+// access to clients or sockets.
 #pragma once
 
 #include <cstdint>
@@ -14,52 +14,52 @@
 
 namespace tollgate::gateway {
 
-// What an answer is stamped with.
-struct AnswerStamp {
-  // 24 random base62 characters, the tail of public ids.
+// Id and time of a response.
+struct ResponseStamp {
+  // 24 random base62 characters; public ids are a prefix and these.
   std::string id;
   // Unix time in seconds.
   int64_t created_s = 0;
-  // For answers that say when they ended; none: the moment that they were created.
+  // For responses that state when they ended; null: created_s is used.
   const Clock* clock = nullptr;
 
   int64_t NowS() const { return clock != nullptr ? clock->WallUs() / 1'000'000 : created_s; }
 };
 
-// One answer as an event stream. Calls come in the order of the events; everything that one call of
-// Generation::Next brought is appended to one buffer and leaves in one write, each event whole.
+// Encodes one response as server-sent events. Called in the order of the events. What one
+// Generation::Next returned is appended to one buffer and sent in one write, each event complete.
 class StreamEncoder {
  public:
   virtual ~StreamEncoder() = default;
   virtual void OnStarted(const inference::v1::Started& started, std::string& out) = 0;
   virtual void OnDelta(const inference::v1::Delta& delta, std::string& out) = 0;
-  // The end of an answer that went well, terminal marker included. Nothing follows.
+  // A successful end, with the terminal marker. The last call.
   virtual void OnEnd(const inference::v1::End& end, std::string& out) = 0;
-  // The end of an answer that broke after its stream had begun (decisions.md 23). Nothing follows.
+  // A failure after the stream began (decisions.md 23). The last call.
   virtual void OnError(const Error& error, std::string& out) = 0;
-  // Says that the stream is alive; may stand between any two events, also before the first.
+  // A keep-alive that is valid between any two events, also before the first.
   virtual void KeepAlive(std::string& out) { out += ": keep-alive\n\n"; }
 };
 
-// One answer as a single JSON body.
-class FoldedAnswer {
+// Encodes one response as a single JSON body.
+class BodyEncoder {
  public:
-  virtual ~FoldedAnswer() = default;
+  virtual ~BodyEncoder() = default;
   virtual void OnDelta(const inference::v1::Delta& delta) = 0;
-  // The whole body. Called once, after an end without an error.
+  // The body. Called once, after a successful end.
   virtual std::string Finish(const inference::v1::End& end) = 0;
 };
 
-// Three functions without a state of their own.
+// Three stateless functions.
 struct Surface {
-  // Checks the shape of the body and translates it. The document lives no longer than the call.
+  // Validates the body and translates it. The document is valid during the call only.
   Result<CanonicalRequest> (*ParseRequest)(const json::Document& body);
-  // Null where no request streams.
+  // Null if the API does not stream.
   std::unique_ptr<StreamEncoder> (*MakeStreamEncoder)(const CanonicalRequest& request,
-                                                      const AnswerStamp& stamp);
-  // Null where no request is answered.
-  std::unique_ptr<FoldedAnswer> (*MakeFoldedAnswer)(const CanonicalRequest& request,
-                                                    const AnswerStamp& stamp);
+                                                      const ResponseStamp& stamp);
+  // Null if the API generates nothing (count_tokens).
+  std::unique_ptr<BodyEncoder> (*MakeBodyEncoder)(const CanonicalRequest& request,
+                                                  const ResponseStamp& stamp);
 };
 
 }  // namespace tollgate::gateway

@@ -1,5 +1,5 @@
-// Fakes of everything around the pipeline, for its tests: an exchange that records, clients that do
-// as they are told. All of it on one loop.
+// Fakes of everything around the pipeline: an exchange that records the response, and clients with
+// configurable results. All of them on one loop.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 #include "common/keys/key_format.h"
 #include "common/runtime/notify.h"
 #include "common/runtime/testing/run_coro.h"
-#include "gateway/pipeline/stages.h"
+#include "gateway/pipeline/run.h"
 
 namespace tollgate::gateway::testing {
 
@@ -33,20 +33,20 @@ class FakeExchange : public Exchange {
     headers = std::move(response.headers);
     body = std::move(response.body);
     ++answers;
-    co_return !gone_;
+    co_return !disconnected_;
   }
   Task<bool> BeginStream(int with_status, Headers with_headers) override {
     status = with_status;
     headers = std::move(with_headers);
     ++answers;
-    co_return !gone_;
+    co_return !disconnected_;
   }
   Task<bool> Write(std::string bytes) override {
-    if (gone_) co_return false;
+    if (disconnected_) co_return false;
     body += bytes;
     writes.push_back(std::move(bytes));
     if (on_write) on_write();
-    co_return !gone_;
+    co_return !disconnected_;
   }
   Task<void> EndStream() override {
     ended = true;
@@ -54,13 +54,13 @@ class FakeExchange : public Exchange {
   }
   void Abort() override { aborted = true; }
   void OnDisconnect(std::function<void()> callback) override {
-    if (gone_ && callback) return callback();
+    if (disconnected_ && callback) return callback();
     on_disconnect_ = std::move(callback);
   }
-  bool disconnected() const override { return gone_; }
+  bool disconnected() const override { return disconnected_; }
 
   void Disconnect() {
-    if (std::exchange(gone_, true)) return;
+    if (std::exchange(disconnected_, true)) return;
     if (on_disconnect_) on_disconnect_();
   }
   std::string header(std::string_view name) const {
@@ -82,7 +82,7 @@ class FakeExchange : public Exchange {
  private:
   Loop& loop_;
   HttpRequest request_;
-  bool gone_ = false;
+  bool disconnected_ = false;
   std::function<void()> on_disconnect_;
 };
 
@@ -91,7 +91,7 @@ class FakeSubscription : public Subscription {};
 class FakeAuth : public AuthClient {
  public:
   explicit FakeAuth(Loop& loop) : gate(loop) { gate.Set(); }
-  // The clients bear it when they are destroyed while a call runs; this fake must not be.
+  // The real clients may be destroyed during a call; this fake must not be.
   ~FakeAuth() override { assert(running == 0); }
   Task<Result<auth::v1::VerifyKeyResponse>> VerifyKey(auth::v1::VerifyKeyRequest request) override {
     ++calls;
@@ -100,7 +100,7 @@ class FakeAuth : public AuthClient {
       response.set_found(true);
       *response.mutable_key() = found->second;
     }
-    // Answers what was true when it was asked.
+    // Responds with the state at the time of the call.
     ++running;
     (void)co_await gate.Wait();
     --running;
@@ -114,19 +114,19 @@ class FakeAuth : public AuthClient {
   bool down = false;
   int calls = 0;
   std::atomic<int> running = 0;
-  Event gate;  // answers wait for it
+  Event gate;  // responses wait for it
 };
 
 class FakeLimiter : public RateLimitClient {
  public:
   Task<Result<ratelimit::v1::AcquireResult>> Acquire(ratelimit::v1::AcquireItem item) override {
     acquired.push_back(item);
-    if (during) during();
+    if (on_call) on_call();
     co_return answer;
   }
   Task<void> Release(ratelimit::v1::ReleaseItem item) override {
     released.push_back(std::move(item));
-    return WaitFor(hears_release);
+    return WaitFor(release_applied);
   }
   static Task<void> WaitFor(std::shared_ptr<Event> event) {
     if (event) (void)co_await event->Wait();
@@ -134,7 +134,7 @@ class FakeLimiter : public RateLimitClient {
   void Renew(std::vector<std::string> ids) override { renewed.push_back(std::move(ids)); }
   Task<Result<ratelimit::v1::PeekResponse>> Peek(ratelimit::v1::PeekRequest request) override {
     peeked.push_back(std::move(request));
-    co_return left;
+    co_return peek_result;
   }
 
   Result<ratelimit::v1::AcquireResult> answer = [] {
@@ -142,21 +142,21 @@ class FakeLimiter : public RateLimitClient {
     granted.set_granted(true);
     return granted;
   }();
-  std::function<void()> during;
-  // When set, a release counts as applied only after this.
-  std::shared_ptr<Event> hears_release;
+  std::function<void()> on_call;
+  // If set, Release returns after this event.
+  std::shared_ptr<Event> release_applied;
   std::vector<ratelimit::v1::AcquireItem> acquired;
   std::vector<ratelimit::v1::ReleaseItem> released;
   std::vector<std::vector<std::string>> renewed;
   std::vector<ratelimit::v1::PeekRequest> peeked;
-  Result<ratelimit::v1::PeekResponse> left = ratelimit::v1::PeekResponse();
+  Result<ratelimit::v1::PeekResponse> peek_result = ratelimit::v1::PeekResponse();
 };
 
 class FakeBilling : public BillingClient {
  public:
   Task<Result<billing::v1::AuthorizeResult>> Authorize(billing::v1::AuthorizeItem item) override {
     authorized.push_back(item);
-    if (during) during();
+    if (on_call) on_call();
     co_return answer;
   }
   void Void(billing::v1::VoidItem item) override { voided.push_back(std::move(item)); }
@@ -173,14 +173,14 @@ class FakeBilling : public BillingClient {
     granted.set_slice_nano_usd(55);
     return granted;
   }();
-  std::function<void()> during;
+  std::function<void()> on_call;
   std::vector<billing::v1::AuthorizeItem> authorized;
   std::vector<billing::v1::VoidItem> voided;
   std::vector<billing::v1::GetUsageRequest> reported;
   Result<billing::v1::GetUsageResponse> usage = billing::v1::GetUsageResponse();
 };
 
-// What a router does: batches of events, then maybe silence or a broken link.
+// What the router sends: batches of events, then silence or a broken link.
 struct Script {
   std::deque<std::vector<pb::Event>> batches;
   std::optional<Error> broken;  // after the batches
@@ -227,7 +227,7 @@ class FakeInference : public InferenceClient {
   }
   Task<Result<pb::CountTokensResponse>> CountTokens(pb::CountTokensRequest request) override {
     counted.push_back(std::move(request));
-    if (during_count) during_count();
+    if (on_count) on_count();
     co_return count;
   }
   std::shared_ptr<Script> script;
@@ -235,7 +235,7 @@ class FakeInference : public InferenceClient {
   std::vector<pb::CountTokensRequest> counted;
   // By default no engine can count.
   Result<pb::CountTokensResponse> count = pb::CountTokensResponse();
-  std::function<void()> during_count;
+  std::function<void()> on_count;
 };
 
 inline pb::Event Started() {
@@ -243,9 +243,9 @@ inline pb::Event Started() {
   event.mutable_started();
   return event;
 }
-inline pb::Event Text(std::string inside) {
+inline pb::Event Text(std::string escaped) {
   pb::Event event;
-  event.mutable_delta()->set_content_json(std::move(inside));
+  event.mutable_delta()->set_content_json(std::move(escaped));
   return event;
 }
 inline pb::Event Finish(pb::FinishReason reason = pb::FINISH_REASON_STOP) {
@@ -268,13 +268,13 @@ inline pb::Event Failed(std::string name, int64_t retry_after_ms = 0, std::strin
   return event;
 }
 
-// A worker with its fakes. One key (`key_text`) of workspace ws1 that every limit applies to; one
+// A worker with its fakes, one key (`key_text`) of workspace ws1 with a request limit, and one
 // model "ns/model".
 class Rig {
  public:
   explicit Rig(PipelineOptions options = {}) {
     pool.Start();
-    On([&](Loop& loop) {
+    RunOnLoop([&](Loop& loop) {
       WorkerClients clients;
       auth = new FakeAuth(loop);
       limiter = new FakeLimiter;
@@ -286,9 +286,9 @@ class Rig {
       clients.inference.reset(inference);
       inference->script = std::make_shared<Script>();
       inference->script->more = std::make_unique<Notify>(loop);
-      worker =
-          std::make_unique<Worker>(loop, clock, std::move(options), std::move(clients),
-                                   std::make_shared<AddressLimiter>(KeyCache::kLookupsPerAddress));
+      worker = std::make_unique<Worker>(
+          loop, clock, std::move(options), std::move(clients),
+          std::make_shared<AddressLimiter>(KeyCache::kUnknownKeysPerAddress));
     });
     const MadeKey made = MakeKey("tollgate");
     key_text = made.text;
@@ -310,21 +310,21 @@ class Rig {
     Publish();
   }
   ~Rig() {
-    On([&](Loop&) {
+    RunOnLoop([&](Loop&) {
       inference->script.reset();
       worker.reset();
     });
   }
 
-  // Makes key and snapshot what auth and the catalog say.
+  // Publishes key and snapshot through the fakes of auth and catalog.
   void Publish() {
-    On([&](Loop&) {
+    RunOnLoop([&](Loop&) {
       auth->keys[KeyDigest(key_text)] = key;
       worker->catalog = std::make_shared<const CatalogView>(snapshot);
     });
   }
 
-  void On(const std::function<void(Loop&)>& callback) {
+  void RunOnLoop(const std::function<void(Loop&)>& callback) {
     tollgate::testing::RunOn(pool.loop(0), [&](Loop& loop) -> Task<int> {
       callback(loop);
       co_return 0;
@@ -342,7 +342,7 @@ class Rig {
     return request;
   }
 
-  // Runs the whole pipeline. `prepare` sees the exchange first.
+  // Runs the whole pipeline. `prepare` is called with the exchange first.
   std::shared_ptr<FakeExchange> Run(const Surface& surface, HttpRequest request,
                                     std::function<void(FakeExchange&)> prepare = {}) {
     std::shared_ptr<FakeExchange> exchange;

@@ -1,4 +1,4 @@
-// What the tests of whole requests start from.
+// Fixture for tests of whole requests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,23 +21,24 @@ class PipelineFixture : public ::testing::Test {
   Answer Send(const std::string& body = Body(), std::function<void(FakeExchange&)> prepare = {}) {
     return rig.Run(ChatSurface(), rig.ChatRequest(body), std::move(prepare));
   }
-  void Say(std::vector<pb::Event> batch) {
-    rig.On([&](Loop&) { rig.inference->script->Push(std::move(batch)); });
+  void PushEvents(std::vector<pb::Event> batch) {
+    rig.RunOnLoop([&](Loop&) { rig.inference->script->Push(std::move(batch)); });
   }
   // "401 invalid_api_key authentication_error param=… retry=…"
-  static std::string Told(const Answer& answer) {
+  static std::string ErrorOf(const Answer& answer) {
     const auto document = json::Document::ParseView(answer->body);
     if (!document) return "not JSON: " + answer->body;
     const json::Value error = document->root().Find("error");
-    std::string told = std::to_string(answer->status) + " " + error.Find("code").string() + " " +
-                       error.Find("type").string();
-    if (error.Find("param")) told += " param=" + error.Find("param").string();
-    if (!answer->header("retry-after").empty()) told += " retry=" + answer->header("retry-after");
+    std::string summary = std::to_string(answer->status) + " " + error.Find("code").string() + " " +
+                          error.Find("type").string();
+    if (error.Find("param")) summary += " param=" + error.Find("param").string();
+    if (!answer->header("retry-after").empty())
+      summary += " retry=" + answer->header("retry-after");
     EXPECT_EQ(answer->header("content-type"), "application/json");
     EXPECT_EQ(answer->answers, 1);
-    return told;
+    return summary;
   }
-  // Nothing that was taken is still taken.
+  // Every lease was refunded.
   void ExpectAllRefunded() {
     ASSERT_EQ(rig.limiter->released.size(), rig.limiter->acquired.size());
     for (const auto& item : rig.limiter->released) EXPECT_TRUE(item.refund());

@@ -1,5 +1,5 @@
-// The catalog as requests look at it: one immutable snapshot with an index. A request keeps the one
-// it began with, so its prices and limits can not change under it (decisions.md 5).
+// An immutable snapshot of the catalog with an index. A request keeps the snapshot it started with,
+// so its prices and limits cannot change while it runs (decisions.md 5).
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ class CatalogView {
   CatalogView(const CatalogView&) = delete;
   CatalogView& operator=(const CatalogView&) = delete;
 
-  // Exact and case-sensitive; null when there is no such model.
+  // Exact and case-sensitive; null for an unknown id.
   const catalog::v1::Model* Find(std::string_view id) const;
   const catalog::v1::Snapshot& snapshot() const { return snapshot_; }
 

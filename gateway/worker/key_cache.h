@@ -1,16 +1,15 @@
-// The virtual keys that one loop knows: filled by look-ups at auth, corrected by auth's change
-// stream. spec: reliability.md section 3, decisions.md 14.
+// The virtual keys that one loop has looked up: filled by lookups at auth, corrected by auth's
+// change stream. spec: docs/design/keys.md, decision 14.
 //
-//  - A known key is good for 30 s, an unknown one for 5 s. Keys in use are looked up again in the
-//    background before that, so that nobody waits for it.
-//  - Changes are pushed. While the stream has been silent for more than 3 s a key is looked up on
-//    each use, and when auth can not be reached it is served for at most 30 s after auth was last
-//    heard of.
-//  - What can not be decided is an outage of ours (503), never the caller's fault.
-//  - A peer that floods us with made-up keys does not reach auth's database with them: only so many
-//    look-ups per address and second may find nothing (H49). Beyond that the address gets 503,
-//    since nobody has looked and 401 would make a client drop a good key. Keys that are known are
-//    not touched by it, nor are other addresses.
+//  - A known key is valid for 30 s, an unknown one for 5 s. Keys in use are refreshed in the
+//    background before that, so that requests do not wait.
+//  - Auth pushes changes. While the stream has been silent for more than 3 s, a key is revalidated
+//    on each use; when auth is unreachable, it is served for up to 30 s after auth's last message.
+//  - What cannot be decided is a 503, never a 401.
+//  - Lookups that find nothing are limited per client address, so that a flood of invented keys
+//    does not reach auth's database (H49). Beyond the limit the address gets 503: the key was not
+//    looked up, and a 401 would make a client drop a valid key. Cached keys and other addresses are
+//    not affected.
 #pragma once
 
 #include <array>
@@ -34,44 +33,45 @@ struct KeyCacheCounters {
   int64_t hits = 0;
   int64_t negative_hits = 0;
   int64_t lookups = 0;
-  // Served although auth could not be asked.
+  // Served without revalidation because auth did not respond.
   int64_t stale = 0;
   int64_t unavailable = 0;
-  // Not looked up: too many keys from this address were unknown.
+  // Not looked up: the address has sent too many unknown keys.
   int64_t throttled = 0;
 };
 
 class KeyCache : public std::enable_shared_from_this<KeyCache> {
  public:
-  // Look-ups that find nothing, of one peer: 50/s (H49). A look-up under way counts as one until it
-  // has found something, hence the burst.
-  static constexpr AddressLimiter::Options kLookupsPerAddress{.interval_us = 20'000, .burst = 200};
+  // Lookups that find nothing, per address: 50/s (H49). A lookup in flight counts as one until it
+  // has found a key, hence the burst.
+  static constexpr AddressLimiter::Options kUnknownKeysPerAddress{.interval_us = 20'000,
+                                                                  .burst = 200};
 
-  // lookups is shared by the caches of all loops.
+  // unknown_key_limiter is shared by the caches of all loops.
   KeyCache(Loop& loop, const Clock& clock, AuthClient& auth,
-           std::shared_ptr<AddressLimiter> lookups);
+           std::shared_ptr<AddressLimiter> unknown_key_limiter);
 
-  // The key with this digest; null when auth knows none. An error means that nobody could say.
-  // peer: the address that it came from.
-  Task<Result<KeyPtr>> Look(std::string digest, std::string_view peer);
+  // The key with this digest, null if auth has none. Fails with 503 when that cannot be determined.
+  // peer: the client's address.
+  Task<Result<KeyPtr>> Get(std::string digest, std::string_view peer);
 
-  // What auth pushed.
+  // Applies a message of auth's change stream.
   void OnChanges(const auth::v1::WatchKeysResponse& message);
 
-  // Whether auth has been heard of within the last 30 s.
-  bool InContact() const;
+  // Whether auth has sent anything within the last 30 s.
+  bool HasRecentContact() const;
   const KeyCacheCounters& counters() const { return counters_; }
 
  private:
-  struct Known {
+  struct CachedKey {
     KeyPtr key;
-    int64_t verified_us = 0;
+    int64_t verified_us = 0;  // monotonic
   };
-  // One look-up at auth that any number of requests wait for.
-  struct Flight {
-    explicit Flight(Loop& loop) : done(loop) {}
+  // A lookup in flight, shared by all requests for the key (singleflight).
+  struct Lookup {
+    explicit Lookup(Loop& loop) : done(loop) {}
     Event done;
-    // The address whose turn it took; empty: none.
+    // The address that was charged for it; empty: none.
     std::string peer;
     Result<KeyPtr> result = KeyPtr();
   };
@@ -80,34 +80,40 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
     int64_t number = 0;
   };
 
-  std::shared_ptr<Flight> StartFlight(const std::string& digest, std::string_view peer = {});
-  static Task<void> Fly(std::shared_ptr<KeyCache> self, std::string digest,
-                        std::shared_ptr<Flight> flight);
-  void Land(const std::string& digest, int64_t changes_before, int64_t resets_before,
-            Flight& flight, Result<auth::v1::VerifyKeyResponse> answer);
-  KeyPtr Newest(KeyPtr answered, const std::string& digest, int64_t changes_before);
-  Task<Result<KeyPtr>> LookUp(std::string digest, std::string_view peer);
-  Task<Result<KeyPtr>> Revalidate(std::string digest, Known known);
-  bool Streaming(int64_t now_us) const;
+  // Joins the lookup of this key that is in flight, or starts one.
+  std::shared_ptr<Lookup> Start(const std::string& digest, std::string_view peer = {});
+  static Task<void> Run(std::shared_ptr<KeyCache> self, std::string digest,
+                        std::shared_ptr<Lookup> lookup);
+  void Finish(const std::string& digest, int64_t changes_before, int64_t resets_before,
+              Lookup& lookup, Result<auth::v1::VerifyKeyResponse> answer);
+  // The newest version of the key among the response, the changes since and the cache.
+  KeyPtr NewestVersion(KeyPtr answered, const std::string& digest, int64_t changes_before);
+  // For a key that is not cached.
+  Task<Result<KeyPtr>> Fetch(std::string digest, std::string_view peer);
+  // For a cached key that is too old, or whose changes may have been missed.
+  Task<Result<KeyPtr>> Revalidate(std::string digest, CachedKey cached);
+  bool StreamIsLive(int64_t now_us) const;
 
   Loop& loop_;
   const Clock& clock_;
   AuthClient& auth_;
-  const std::shared_ptr<AddressLimiter> lookups_;
-  SecondChanceMap<Known> known_;
-  // Public id → digest of what known_ holds: changes are addressed by id.
+  const std::shared_ptr<AddressLimiter> unknown_key_limiter_;
+  SecondChanceMap<CachedKey> known_;
+  // Key id → digest of the entry in known_: changes carry the id only.
   std::unordered_map<std::string, std::string> digest_of_;
-  // Digest → monotonic µs of the look-up that found nothing.
+  // Digest → when the lookup found nothing; monotonic µs.
   SecondChanceMap<int64_t> unknown_;
-  std::unordered_map<std::string, std::shared_ptr<Flight>> flights_;
-  // The latest changes: a look-up that was under way when one came must not undo it.
+  std::unordered_map<std::string, std::shared_ptr<Lookup>> in_flight_;
+  // The latest changes, as a ring: a response that was on its way when a change arrived must not
+  // undo it.
   std::array<Change, 256> changes_;
   int64_t change_count_ = 0;
   int64_t reset_count_ = 0;
-  // Monotonic µs; when the stream or a look-up last brought word from auth.
-  int64_t stream_heard_us_;
-  int64_t heard_us_;
-  int64_t failed_us_;
+  // Monotonic: the last message of the stream, the last message or response, the last failed
+  // lookup.
+  int64_t last_stream_message_us_;
+  int64_t last_contact_us_;
+  int64_t last_failure_us_;
   KeyCacheCounters counters_;
 };
 

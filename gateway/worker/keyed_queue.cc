@@ -2,30 +2,30 @@
 
 namespace tollgate::gateway {
 
-Task<Turns::Turn> Turns::Take(std::string name) {
-  const std::shared_ptr<Turns> self = shared_from_this();
-  std::unique_ptr<Line>& place = lines_[name];
-  if (place == nullptr) {
-    place = std::make_unique<Line>(loop_);
-    co_return Turn(self, std::move(name));
+Task<KeyedQueue::Ticket> KeyedQueue::Acquire(std::string key) {
+  const std::shared_ptr<KeyedQueue> self = shared_from_this();
+  std::unique_ptr<Waiters>& entry = locked_[key];
+  if (entry == nullptr) {
+    entry = std::make_unique<Waiters>(loop_);
+    co_return Ticket(self, std::move(key));
   }
-  Line& line = *place;
-  if (line.waiting >= most_waiting_) co_return Turn();
-  ++line.waiting;
-  // The line lives as long as somebody stands in it.
-  const bool mine = co_await line.next.Wait();
-  --line.waiting;
-  if (!mine) co_return Turn();  // the loop ends
-  co_return Turn(self, std::move(name));
+  Waiters& waiters = *entry;
+  if (waiters.count >= max_waiting_) co_return Ticket();
+  ++waiters.count;
+  // Release keeps the entry while its count is above 0.
+  const bool acquired = co_await waiters.next.Wait();
+  --waiters.count;
+  if (!acquired) co_return Ticket();  // the loop stops
+  co_return Ticket(self, std::move(key));
 }
 
-void Turns::End(const std::string& name) {
-  const auto found = lines_.find(name);
-  if (found == lines_.end()) return;
-  if (found->second->waiting > 0) {
+void KeyedQueue::Release(const std::string& key) {
+  const auto found = locked_.find(key);
+  if (found == locked_.end()) return;
+  if (found->second->count > 0) {
     found->second->next.NotifyOne();
   } else {
-    lines_.erase(found);
+    locked_.erase(found);
   }
 }
 

@@ -1,5 +1,6 @@
-// One at a time per name: whoever comes meanwhile waits in line, and a line that is too long turns
-// people away. For work that is free for the caller and not for us. One loop only.
+// A mutex per key with a bounded FIFO queue of waiters. For work that is free to the client but
+// expensive here: at most one runs per key, and a client that queues too much is refused. One loop
+// only.
 #pragma once
 
 #include <memory>
@@ -11,45 +12,46 @@
 
 namespace tollgate::gateway {
 
-class Turns : public std::enable_shared_from_this<Turns> {
+class KeyedQueue : public std::enable_shared_from_this<KeyedQueue> {
  public:
-  // most_waiting: in one line, besides the one whose turn it is.
-  Turns(Loop& loop, int most_waiting) : loop_(loop), most_waiting_(most_waiting) {}
+  // max_waiting: per key, besides the holder.
+  KeyedQueue(Loop& loop, int max_waiting) : loop_(loop), max_waiting_(max_waiting) {}
 
-  // Ends by dying. False in a condition when there was no room to wait.
-  class Turn {
+  // The lock on a key; released by its destructor. Empty (false) when the queue was full.
+  class Ticket {
    public:
-    Turn() = default;
-    Turn(std::shared_ptr<Turns> of, std::string name)
-        : of_(std::move(of)), name_(std::move(name)) {}
-    Turn(Turn&&) noexcept = default;
-    Turn& operator=(Turn&&) = delete;
-    ~Turn() {
-      if (of_) of_->End(name_);
+    Ticket() = default;
+    Ticket(std::shared_ptr<KeyedQueue> queue, std::string key)
+        : queue_(std::move(queue)), key_(std::move(key)) {}
+    Ticket(Ticket&&) noexcept = default;
+    Ticket& operator=(Ticket&&) = delete;
+    ~Ticket() {
+      if (queue_) queue_->Release(key_);
     }
-    explicit operator bool() const { return of_ != nullptr; }
+    explicit operator bool() const { return queue_ != nullptr; }
 
    private:
-    std::shared_ptr<Turns> of_;
-    std::string name_;
+    std::shared_ptr<KeyedQueue> queue_;
+    std::string key_;
   };
 
-  // Returns when it is the caller's turn; at once when there is no room to wait.
-  Task<Turn> Take(std::string name);
-  // Names whose turn is taken.
-  size_t size() const { return lines_.size(); }
+  // Waits for the key's lock in FIFO order. Returns an empty ticket at once when max_waiting others
+  // wait already, and when the loop stops.
+  Task<Ticket> Acquire(std::string key);
+  // Number of locked keys.
+  size_t size() const { return locked_.size(); }
 
  private:
-  struct Line {
-    explicit Line(Loop& loop) : next(loop) {}
+  struct Waiters {
+    explicit Waiters(Loop& loop) : next(loop) {}
     Notify next;
-    int waiting = 0;
+    int count = 0;
   };
-  void End(const std::string& name);
+  void Release(const std::string& key);
 
   Loop& loop_;
-  const int most_waiting_;
-  std::unordered_map<std::string, std::unique_ptr<Line>> lines_;
+  const int max_waiting_;
+  std::unordered_map<std::string, std::unique_ptr<Waiters>> locked_;
 };
 
 }  // namespace tollgate::gateway

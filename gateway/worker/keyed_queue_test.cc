@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "common/runtime/testing/run_coro.h"
@@ -11,64 +12,66 @@ namespace {
 
 using tollgate::testing::RunTask;
 
-struct Scene {
-  explicit Scene(Loop& on) : loop(on), turns(std::make_shared<Turns>(on, 2)) {}
+struct Fixture {
+  explicit Fixture(Loop& on) : loop(on), queue(std::make_shared<KeyedQueue>(on, 2)) {}
   Loop& loop;
-  std::shared_ptr<Turns> turns;
+  std::shared_ptr<KeyedQueue> queue;
   int running = 0;
-  int most = 0;
-  int turned_away = 0;
-  std::vector<int> order;
+  int max_running = 0;
+  int refused = 0;
+  std::vector<int> completed;
 };
 
-Task<void> Come(Scene& scene, std::string name, int number) {
-  const Turns::Turn turn = co_await scene.turns->Take(std::move(name));
-  if (!turn) {
-    ++scene.turned_away;
+Task<void> RunJob(Fixture& fixture, std::string key, int number) {
+  const KeyedQueue::Ticket ticket = co_await fixture.queue->Acquire(std::move(key));
+  if (!ticket) {
+    ++fixture.refused;
     co_return;
   }
-  scene.most = std::max(scene.most, ++scene.running);
-  co_await scene.loop.Sleep(1);
-  --scene.running;
-  scene.order.push_back(number);
+  fixture.max_running = std::max(fixture.max_running, ++fixture.running);
+  co_await fixture.loop.Sleep(1);
+  --fixture.running;
+  fixture.completed.push_back(number);
 }
 
-TEST(Turns, OneAtATimeInOrderAndOnlySoManyWait) {
+TEST(KeyedQueue, RunsOneAtATimeInOrderAndRefusesBeyondTheLimit) {
   RunTask([](Loop& loop) -> Task<int> {
-    Scene scene(loop);
-    for (int i = 0; i < 5; ++i) loop.Spawn(Come(scene, "a", i));
-    while (scene.order.size() + static_cast<size_t>(scene.turned_away) < 5) co_await loop.Sleep(1);
-    EXPECT_EQ(scene.most, 1);
-    EXPECT_EQ(scene.order, (std::vector<int>{0, 1, 2}));
-    EXPECT_EQ(scene.turned_away, 2);
-    EXPECT_EQ(scene.turns->size(), 0u);
+    Fixture fixture(loop);
+    for (int i = 0; i < 5; ++i) loop.Spawn(RunJob(fixture, "a", i));
+    while (fixture.completed.size() + static_cast<size_t>(fixture.refused) < 5) {
+      co_await loop.Sleep(1);
+    }
+    EXPECT_EQ(fixture.max_running, 1);
+    EXPECT_EQ(fixture.completed, (std::vector<int>{0, 1, 2}));
+    EXPECT_EQ(fixture.refused, 2);
+    EXPECT_EQ(fixture.queue->size(), 0u);
     co_return 0;
   });
 }
 
-TEST(Turns, NamesDoNotWaitForEachOther) {
+TEST(KeyedQueue, KeysAreIndependent) {
   RunTask([](Loop& loop) -> Task<int> {
-    Scene scene(loop);
-    loop.Spawn(Come(scene, "a", 0));
-    loop.Spawn(Come(scene, "b", 1));
-    while (scene.order.size() < 2) co_await loop.Sleep(1);
-    EXPECT_EQ(scene.most, 2);
+    Fixture fixture(loop);
+    loop.Spawn(RunJob(fixture, "a", 0));
+    loop.Spawn(RunJob(fixture, "b", 1));
+    while (fixture.completed.size() < 2) co_await loop.Sleep(1);
+    EXPECT_EQ(fixture.max_running, 2);
     co_return 0;
   });
 }
 
-TEST(Turns, WhoComesWhileATurnIsHandedOnWaitsBehind) {
+TEST(KeyedQueue, AnAcquireDuringHandoverWaitsBehindTheNextWaiter) {
   RunTask([](Loop& loop) -> Task<int> {
-    Scene scene(loop);
+    Fixture fixture(loop);
     {
-      const Turns::Turn first = co_await scene.turns->Take("a");
-      loop.Spawn(Come(scene, "a", 0));
+      const KeyedQueue::Ticket first = co_await fixture.queue->Acquire("a");
+      loop.Spawn(RunJob(fixture, "a", 0));
       co_await loop.Sleep(0);
     }
-    loop.Spawn(Come(scene, "a", 1));
-    while (scene.order.size() < 2) co_await loop.Sleep(1);
-    EXPECT_EQ(scene.most, 1);
-    EXPECT_EQ(scene.order, (std::vector<int>{0, 1}));
+    loop.Spawn(RunJob(fixture, "a", 1));
+    while (fixture.completed.size() < 2) co_await loop.Sleep(1);
+    EXPECT_EQ(fixture.max_running, 1);
+    EXPECT_EQ(fixture.completed, (std::vector<int>{0, 1}));
     co_return 0;
   });
 }

@@ -1,53 +1,51 @@
-// What a request has taken and must give back on every way out: its lease on the rate limits, and
-// its hold on the workspace's credit. Both are guards: letting them die gives back. One loop only.
+// A request's lease at the rate limiter: released on every early return, renewed while the request
+// runs. One loop only.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <unordered_set>
 #include <utility>
 
-#include "common/base/id.h"
 #include "common/clients/clients.h"
 #include "common/runtime/loop.h"
 #include "common/runtime/task.h"
 
 namespace tollgate::gateway {
 
-// Renews the leases of one loop's running requests, all in one call every 10 s.
+// Renews the leases of one loop's running requests: all of them in one call every 10 s.
 class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
  public:
   LeaseKeeper(Loop& loop, RateLimitClient& limiter) : loop_(loop), limiter_(limiter) {}
-  // Without it the timer that is set would outlive the clients. On the loop.
+  // Cancels the timer. On the loop, before the clients are destroyed.
   void Stop();
 
   void Add(const std::string& lease_id);
   void Remove(const std::string& lease_id);
   size_t size() const { return leases_.size(); }
 
-  // Sends it in the background.
+  // Sends the release in the background.
   void Release(ratelimit::v1::ReleaseItem item);
-  // The same, and waits until the limiter has applied it; not for long, should it be away.
+  // The same, and waits until the limiter has applied it, for 200 ms at most.
   Task<void> ReleaseAndWait(ratelimit::v1::ReleaseItem item);
 
  private:
-  void Arm();
+  void ArmTimer();
   Loop& loop_;
   RateLimitClient& limiter_;
   std::unordered_set<std::string> leases_;
   Loop::TimerId timer_ = 0;
 };
 
-// A place within the limits. Its end refunds everything that was taken.
+// What the limiter has granted to a request. The destructor refunds all of it.
 class Lease {
  public:
   Lease() = default;
-  // Of the limiter service, which may or may not have heard of it yet. slots: it takes one of a
-  // bounded number of requests at a time.
-  Lease(LeaseKeeper& keeper, ratelimit::v1::ReleaseItem item, bool slots)
-      : keeper_(&keeper), item_(std::move(item)), slots_(slots) {
+  // The limiter may or may not have received the request for it yet. limits_concurrency: the lease
+  // takes a concurrency slot.
+  Lease(LeaseKeeper& keeper, ratelimit::v1::ReleaseItem item, bool limits_concurrency)
+      : keeper_(&keeper), item_(std::move(item)), limits_concurrency_(limits_concurrency) {
     keeper_->Add(item_.lease_id());
   }
   Lease(Lease&& other) noexcept { *this = std::move(other); }
@@ -55,7 +53,7 @@ class Lease {
     if (held()) keeper_->Release(TakeItem(true));
     keeper_ = std::exchange(other.keeper_, nullptr);
     item_ = std::move(other.item_);
-    slots_ = other.slots_;
+    limits_concurrency_ = other.limits_concurrency_;
     return *this;
   }
   ~Lease() {
@@ -63,51 +61,25 @@ class Lease {
   }
 
   bool held() const { return keeper_ != nullptr; }
-  // Refunds everything. Ends when the limiter has heard of it: the caller's next request, on
-  // whatever connection, finds it free.
+  // Refunds everything. Waits until the limiter has applied it, so that the client's next request
+  // finds it free on any connection.
   Task<void> Refund();
-  // The request ran: gives back what it did not use. Waits only where somebody may wait for its
-  // slot.
+  // The request ran: returns the tokens that it did not use. Waits only if it releases a
+  // concurrency slot, which the client's next request may need.
   Task<void> Finish(int64_t actual_tokens);
-  // The limiter refused: nothing was taken.
-  void Forget() {
+  // The limiter refused: there is nothing to release.
+  void Disarm() {
     if (held()) keeper_->Remove(item_.lease_id());
     keeper_ = nullptr;
   }
 
  private:
-  // Lets go of it.
+  // The message that releases the lease, which is not held any more.
   ratelimit::v1::ReleaseItem TakeItem(bool refund);
 
   LeaseKeeper* keeper_ = nullptr;
   ratelimit::v1::ReleaseItem item_;
-  bool slots_ = false;
-};
-
-// Reserved money. Voided at its end unless the router has taken charge of it.
-class HoldGuard {
- public:
-  HoldGuard() = default;
-  HoldGuard(BillingClient& billing, Id request_id, std::string workspace_id)
-      : billing_(&billing), request_id_(request_id), workspace_id_(std::move(workspace_id)) {}
-  HoldGuard(HoldGuard&& other) noexcept { *this = std::move(other); }
-  HoldGuard& operator=(HoldGuard&& other) noexcept {
-    Void("replaced");
-    billing_ = std::exchange(other.billing_, nullptr);
-    request_id_ = other.request_id_;
-    workspace_id_ = std::move(other.workspace_id_);
-    return *this;
-  }
-  ~HoldGuard() { Void("request ended before it reached an engine"); }
-
-  void Void(std::string_view reason);
-  // The router settles it from here on, or there never was one.
-  void Disarm() { billing_ = nullptr; }
-
- private:
-  BillingClient* billing_ = nullptr;
-  Id request_id_;
-  std::string workspace_id_;
+  bool limits_concurrency_ = false;
 };
 
 }  // namespace tollgate::gateway

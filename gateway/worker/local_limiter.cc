@@ -9,23 +9,23 @@ namespace pb = ratelimit::v1;
 namespace {
 
 constexpr int64_t kMinuteUs = 60'000'000;
-// A gateway does not know how many others serve the same keys. With two of them this is 1.2 times
-// the limit over both.
+// A gateway does not know how many other gateways serve the same keys. With two of them the total
+// is 1.2 times the limit.
 constexpr int64_t kShareNumerator = 6;
 constexpr int64_t kShareDenominator = 10;
 
 }  // namespace
 
-int64_t LocalLimiter::Share(int64_t limit) const {
-  // Divided before it is multiplied: limits may be huge.
+int64_t LocalLimiter::LocalShare(int64_t limit) const {
+  // In floating point: limits may be too large to multiply.
   const double share = static_cast<double>(limit) * kShareNumerator / (kShareDenominator * loops_);
   return std::max<int64_t>(1, static_cast<int64_t>(share));
 }
 
 // One rate of `limit` a minute with a burst of the same size.
-bool LocalLimiter::Check(int64_t limit, int64_t cost, int64_t tat_us, int64_t now_us,
-                         int64_t* next_tat_us, int64_t* wait_us) {
-  // More than the whole burst passes when nothing is used up, else it never could.
+bool LocalLimiter::CheckRate(int64_t limit, int64_t cost, int64_t tat_us, int64_t now_us,
+                             int64_t* next_tat_us, int64_t* wait_us) {
+  // A cost above the whole burst passes when the burst is unused; otherwise it could never pass.
   const double interval = static_cast<double>(kMinuteUs) / static_cast<double>(limit);
   const auto cost_us = static_cast<int64_t>(interval * static_cast<double>(std::min(cost, limit)));
   const int64_t next = std::max(tat_us, now_us) + cost_us;
@@ -46,17 +46,18 @@ bool LocalLimiter::CheckSubject(Subject& subject, const pb::SubjectLimits& limit
     result->set_retry_after_ms(std::max<int64_t>(result->retry_after_ms(), (wait + 999) / 1000));
     return false;
   };
-  if (limits.concurrent_requests() > 0 && subject.running >= Share(limits.concurrent_requests())) {
+  if (limits.concurrent_requests() > 0 &&
+      subject.running >= LocalShare(limits.concurrent_requests())) {
     return deny(pb::LIMIT_KIND_CONCURRENCY, 1'000'000);
   }
   if (limits.requests_per_minute() > 0 &&
-      !Check(Share(limits.requests_per_minute()), 1, subject.requests_tat_us, now_us,
-             &next->requests_tat_us, &wait_us)) {
+      !CheckRate(LocalShare(limits.requests_per_minute()), 1, subject.requests_tat_us, now_us,
+                 &next->requests_tat_us, &wait_us)) {
     return deny(pb::LIMIT_KIND_REQUESTS, wait_us);
   }
   if (limits.tokens_per_minute() > 0 &&
-      !Check(Share(limits.tokens_per_minute()), std::max<int64_t>(tokens, 0), subject.tokens_tat_us,
-             now_us, &next->tokens_tat_us, &wait_us)) {
+      !CheckRate(LocalShare(limits.tokens_per_minute()), std::max<int64_t>(tokens, 0),
+                 subject.tokens_tat_us, now_us, &next->tokens_tat_us, &wait_us)) {
     return deny(pb::LIMIT_KIND_TOKENS, wait_us);
   }
   ++next->running;

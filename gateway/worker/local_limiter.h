@@ -1,5 +1,6 @@
-// Limits while the limiter can not be reached: this loop's share of each, so that an outage neither
-// opens the door nor turns paying callers away (reliability.md section 2). One loop only.
+// Rate limits while the limiter service is unreachable: each loop enforces its share of every
+// limit, so an outage neither lifts the limits nor refuses everything (reliability.md section 2).
+// One loop only.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,13 @@ namespace tollgate::gateway {
 
 class LocalLimiter {
  public:
-  // loops: how many share this process's part.
+  // loops: number of event loops among which this process's share is divided.
   explicit LocalLimiter(int loops) : loops_(loops), subjects_(20'000) {}
 
-  // All or nothing. A granted item must be released.
+  // Checks all limits of the item; takes from all of them or from none. A granted item must be
+  // released.
   ratelimit::v1::AcquireResult Acquire(const ratelimit::v1::AcquireItem& item, int64_t now_us);
-  // Frees the concurrency slots; rates are left to run off by themselves.
+  // Frees the concurrency slots. Rates recover by time only.
   void Release(const std::string& workspace_id, const std::string& key_id);
 
  private:
@@ -29,9 +31,9 @@ class LocalLimiter {
     int64_t running = 0;
   };
 
-  int64_t Share(int64_t limit) const;
-  static bool Check(int64_t limit, int64_t cost, int64_t tat_us, int64_t now_us,
-                    int64_t* next_tat_us, int64_t* wait_us);
+  int64_t LocalShare(int64_t limit) const;
+  static bool CheckRate(int64_t limit, int64_t cost, int64_t tat_us, int64_t now_us,
+                        int64_t* next_tat_us, int64_t* wait_us);
   bool CheckSubject(Subject& subject, const ratelimit::v1::SubjectLimits& limits, int64_t tokens,
                     int64_t now_us, Subject* next, ratelimit::v1::AcquireResult* result) const;
 
@@ -39,7 +41,7 @@ class LocalLimiter {
   SecondChanceMap<Subject> subjects_;
 };
 
-// A granted item's concurrency slots; freed at its end.
+// The concurrency slots of a granted item; freed by the destructor.
 class LocalSlot {
  public:
   LocalSlot() = default;

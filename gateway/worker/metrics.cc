@@ -7,7 +7,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-constexpr const char* kKeyHelp = "Virtual keys looked at, by what the loop's cache knew.";
+constexpr const char* kKeyHelp = "Virtual key checks, by the result of the loop's cache.";
 
 }  // namespace
 
@@ -15,15 +15,16 @@ GatewayMetrics::GatewayMetrics()
     : first_token_(metrics::Histogram("tollgate_gateway_first_token_seconds",
                                       "Time from a request's arrival to its first token.",
                                       metrics::LatencyBounds())),
-      prompt_tokens_(metrics::Counter("tollgate_gateway_tokens_total", "Tokens of ended requests.",
-                                      {{"kind", "prompt"}})),
+      prompt_tokens_(metrics::Counter("tollgate_gateway_tokens_total",
+                                      "Tokens of finished requests.", {{"kind", "prompt"}})),
       completion_tokens_(metrics::Counter("tollgate_gateway_tokens_total",
-                                          "Tokens of ended requests.", {{"kind", "completion"}})),
-      fallback_(
-          metrics::Counter("tollgate_gateway_limiter_fallback_total",
-                           "Requests judged by the local share because the limiter was away.")),
-      client_gone_(metrics::Counter("tollgate_gateway_client_gone_total",
-                                    "Requests whose client went away before the end.")) {
+                                          "Tokens of finished requests.",
+                                          {{"kind", "completion"}})),
+      fallback_(metrics::Counter(
+          "tollgate_gateway_limiter_fallback_total",
+          "Requests checked against local limits because the rate limiter was unreachable.")),
+      client_disconnects_(metrics::Counter("tollgate_gateway_client_gone_total",
+                                           "Requests whose client disconnected before the end.")) {
   static constexpr const char* kResults[kKeyResults] = {"hit",   "negative_hit", "lookup",
                                                         "stale", "unavailable",  "throttled"};
   for (int i = 0; i < kKeyResults; ++i) {
@@ -33,9 +34,9 @@ GatewayMetrics::GatewayMetrics()
 }
 
 void GatewayMetrics::CountRequest(std::string_view endpoint, int status, std::string_view code) {
-  for (const Seen& seen : requests_) {
-    if (seen.status == status && seen.endpoint == endpoint && seen.code == code) {
-      seen.counter->Increment();
+  for (const CachedCounter& cached : requests_) {
+    if (cached.status == status && cached.endpoint == endpoint && cached.code == code) {
+      cached.counter->Increment();
       return;
     }
   }
@@ -55,21 +56,21 @@ void GatewayMetrics::CountTokens(const tollgate::common::v1::Usage& usage) {
   completion_tokens_.Increment(static_cast<double>(usage.completion_tokens()));
 }
 
-void GatewayMetrics::CountDenial(std::string_view by) {
-  for (const Seen& seen : denials_) {
-    if (seen.code == by) {
-      seen.counter->Increment();
+void GatewayMetrics::CountDenial(std::string_view reason) {
+  for (const CachedCounter& cached : denials_) {
+    if (cached.code == reason) {
+      cached.counter->Increment();
       return;
     }
   }
-  prometheus::Counter& counter =
-      metrics::Counter("tollgate_gateway_denials_total",
-                       "Requests refused by a limit or for money.", {{"by", std::string(by)}});
+  prometheus::Counter& counter = metrics::Counter(
+      "tollgate_gateway_denials_total", "Requests refused by a rate limit or for lack of credit.",
+      {{"by", std::string(reason)}});
   counter.Increment();
-  denials_.push_back({"", std::string(by), 0, &counter});
+  denials_.push_back({"", std::string(reason), 0, &counter});
 }
 
-void GatewayMetrics::TakeKeyCache(const KeyCacheCounters& counters) {
+void GatewayMetrics::UpdateKeyCache(const KeyCacheCounters& counters) {
   const int64_t now[kKeyResults] = {counters.hits,  counters.negative_hits, counters.lookups,
                                     counters.stale, counters.unavailable,   counters.throttled};
   for (int i = 0; i < kKeyResults; ++i) {

@@ -1,4 +1,4 @@
-// The gateway's metrics, looked up once per loop.
+// The gateway's metrics. One instance per loop, which caches the counters it has looked up.
 #pragma once
 
 #include <prometheus/counter.h>
@@ -19,31 +19,31 @@ class GatewayMetrics {
  public:
   GatewayMetrics();
 
-  // A request that has been answered. code is empty when it went well. Both texts are of small
-  // closed sets.
+  // A response. code: the error code, empty for a success. endpoint and code come from small closed
+  // sets.
   void CountRequest(std::string_view endpoint, int status, std::string_view code);
   void ObserveFirstToken(double seconds);
   void CountTokens(const tollgate::common::v1::Usage& usage);
-  // The limit or the account that refused, for example "requests" or "no_credit".
-  void CountDenial(std::string_view by);
+  // reason: the limit or the state of the credit, for example "requests" or "no_credit".
+  void CountDenial(std::string_view reason);
   void CountLimiterFallback() { fallback_.Increment(); }
-  void CountClientGone() { client_gone_.Increment(); }
-  // Adds what has happened since the last call.
-  void TakeKeyCache(const KeyCacheCounters& counters);
+  void CountClientDisconnect() { client_disconnects_.Increment(); }
+  // Adds the difference to the counters of the last call.
+  void UpdateKeyCache(const KeyCacheCounters& counters);
 
  private:
-  struct Seen {
+  struct CachedCounter {
     std::string endpoint, code;
     int status;
     prometheus::Counter* counter;
   };
-  std::vector<Seen> requests_;
-  std::vector<Seen> denials_;
+  std::vector<CachedCounter> requests_;
+  std::vector<CachedCounter> denials_;
   prometheus::Histogram& first_token_;
   prometheus::Counter& prompt_tokens_;
   prometheus::Counter& completion_tokens_;
   prometheus::Counter& fallback_;
-  prometheus::Counter& client_gone_;
+  prometheus::Counter& client_disconnects_;
   static constexpr int kKeyResults = 6;
   prometheus::Counter* key_results_[kKeyResults];
   int64_t key_last_[kKeyResults] = {};

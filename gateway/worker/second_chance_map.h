@@ -1,5 +1,4 @@
-// A bounded map that forgets what has not been looked at for longest, nearly: second-chance
-// eviction (CLOCK). One thread only.
+// A bounded map with second-chance (CLOCK) eviction, an approximation of LRU. Not thread-safe.
 #pragma once
 
 #include <deque>
@@ -16,7 +15,7 @@ class SecondChanceMap {
  public:
   using OnEvict = std::function<void(const V&)>;
 
-  // on_evict sees what is forgotten for lack of room, not what is erased.
+  // on_evict is called for evicted values, not for erased or cleared ones.
   explicit SecondChanceMap(size_t capacity, OnEvict on_evict = {})
       : capacity_(capacity), on_evict_(std::move(on_evict)) {}
 
@@ -27,9 +26,9 @@ class SecondChanceMap {
     return &found->second.value;
   }
 
-  // Adds or replaces. The reference holds until the next Insert.
+  // Adds or replaces. The reference is valid until the next Insert.
   V& Insert(const std::string& key, V value) {
-    if (V* there = Find(key)) return *there = std::move(value);
+    if (V* found = Find(key)) return *found = std::move(value);
     if (map_.size() >= capacity_) EvictOne();
     order_.push_back(key);
     Slot& slot = map_[key];
@@ -37,7 +36,7 @@ class SecondChanceMap {
     return slot.value;
   }
 
-  // The key's place in the order is left behind and skipped when its turn comes.
+  // The key stays in the eviction order, where EvictOne skips it.
   void Erase(std::string_view key) {
     if (const auto found = map_.find(key); found != map_.end()) map_.erase(found);
     if (order_.size() > 2 * capacity_ + 16) Compact();
@@ -59,7 +58,7 @@ class SecondChanceMap {
     size_t operator()(std::string_view key) const { return std::hash<std::string_view>()(key); }
   };
 
-  // Ends: a second look at a key finds its flag cleared.
+  // Terminates: the second visit of a key finds its flag cleared.
   void EvictOne() {
     while (!order_.empty()) {
       std::string oldest = std::move(order_.front());

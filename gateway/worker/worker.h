@@ -1,5 +1,5 @@
-// What the requests of one loop share: clients, caches, settings. Touched by that loop's thread
-// only.
+// What the requests of one event loop share: clients, caches, settings. Only that loop's thread
+// uses it, so nothing is locked.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct PipelineOptions {
   std::vector<std::string> legacy_key_prefixes;
   bool refuse_large_max_tokens = false;
   int64_t keep_alive_ms = 15'000;
-  // Loops of this process; the local limits are divided among them.
+  // Event loops of this process, among which the local limits are divided.
   int loops = 1;
 };
 
@@ -36,16 +36,17 @@ struct WorkerClients {
 };
 
 struct Worker {
-  // lookups: shared by the workers of a process.
-  Worker(Loop& on, const Clock& with, PipelineOptions settings, WorkerClients connections,
-         std::shared_ptr<AddressLimiter> lookups)
-      : loop(on),
-        clock(with),
-        options(std::move(settings)),
-        clients(std::move(connections)),
-        keys(std::make_shared<KeyCache>(loop, clock, *clients.auth, std::move(lookups))),
+  // unknown_key_limiter: shared by the workers of the process.
+  Worker(Loop& event_loop, const Clock& time, PipelineOptions pipeline_options,
+         WorkerClients service_clients, std::shared_ptr<AddressLimiter> unknown_key_limiter)
+      : loop(event_loop),
+        clock(time),
+        options(std::move(pipeline_options)),
+        clients(std::move(service_clients)),
+        keys(
+            std::make_shared<KeyCache>(loop, clock, *clients.auth, std::move(unknown_key_limiter))),
         leases(std::make_shared<LeaseKeeper>(loop, *clients.limiter)),
-        usage_turns(std::make_shared<Turns>(loop, kMostWaitingReports)),
+        usage_report_queue(std::make_shared<KeyedQueue>(loop, kMaxWaitingReports)),
         local_limiter(options.loops) {}
   ~Worker() { leases->Stop(); }
 
@@ -55,14 +56,14 @@ struct Worker {
   WorkerClients clients;
   const std::shared_ptr<KeyCache> keys;
   const std::shared_ptr<LeaseKeeper> leases;
-  // Of usage reports, by workspace: they are free and read the ledger's database.
-  static constexpr int kMostWaitingReports = 64;
-  const std::shared_ptr<Turns> usage_turns;
+  // By workspace: usage reports are free to the client but read the ledger's database.
+  static constexpr int kMaxWaitingReports = 64;
+  const std::shared_ptr<KeyedQueue> usage_report_queue;
   LocalLimiter local_limiter;
   GatewayMetrics metrics;
-  // Monotonic µs of the last log line about the limiter's absence.
+  // When the last outage of the limiter was logged; monotonic.
   int64_t fallback_logged_us = 0;
-  // Null until the first snapshot.
+  // Null until the first snapshot arrives.
   CatalogPtr catalog;
 };
 

@@ -9,8 +9,8 @@ namespace tollgate::gateway {
 
 namespace {
 
-// As long as keys may be served without auth (decisions.md 14).
-constexpr int64_t kAuthContactUs = 30'000'000;
+// As long as cached keys are valid without auth (decisions.md 14).
+constexpr int64_t kAuthSilenceUs = 30'000'000;
 
 }  // namespace
 
@@ -37,40 +37,41 @@ void WorkerPool::RunOnEachLoop(const std::function<void(Loop&)>& callback) {
 }
 
 void WorkerPool::Start() {
-  const auto lookups = std::make_shared<AddressLimiter>(KeyCache::kLookupsPerAddress);
+  const auto unknown_key_limiter =
+      std::make_shared<AddressLimiter>(KeyCache::kUnknownKeysPerAddress);
   workers_.resize(static_cast<size_t>(host_.loops.size()));
-  RunOnEachLoop([this, &lookups](Loop& loop) {
+  RunOnEachLoop([this, &unknown_key_limiter](Loop& loop) {
     WorkerClients clients;
     clients.auth = host_.clients.Auth(loop);
     clients.limiter = host_.clients.RateLimit(loop);
     clients.billing = host_.clients.Billing(loop);
     clients.inference = host_.clients.Inference(loop);
-    workers_[static_cast<size_t>(loop.index())] =
-        std::make_shared<Worker>(loop, host_.clock, options_, std::move(clients), lookups);
+    workers_[static_cast<size_t>(loop.index())] = std::make_shared<Worker>(
+        loop, host_.clock, options_, std::move(clients), unknown_key_limiter);
   });
   RunOnEachLoop([this](Loop& loop) {
     if (loop.index() == 0) OpenStreams();
   });
 }
 
-void WorkerPool::ForEach(std::function<void(Worker&)> callback) {
+void WorkerPool::PostToEach(std::function<void(Worker&)> callback) {
   for (const std::shared_ptr<Worker>& worker : workers_) {
     worker->loop.Post([weak = std::weak_ptr<Worker>(worker), callback] {
-      if (const auto there = weak.lock()) callback(*there);
+      if (const auto worker = weak.lock()) callback(*worker);
     });
   }
 }
 
-// One stream each for the whole process; what they bring is immutable and shared by all loops.
+// One stream of each kind per process. Their messages are immutable and shared by all loops.
 void WorkerPool::OpenStreams() {
   Loop& loop = host_.loops.loop(0);
   auth_ = host_.clients.Auth(loop);
   catalog_ = host_.clients.Catalog(loop);
   WatchHandler<auth::v1::WatchKeysResponse> keys;
   keys.on_message = [this](auth::v1::WatchKeysResponse message) {
-    auth_heard_us_.store(host_.clock.MonotonicUs(), std::memory_order_relaxed);
+    last_auth_message_us_.store(host_.clock.MonotonicUs(), std::memory_order_relaxed);
     const auto shared = std::make_shared<const auth::v1::WatchKeysResponse>(std::move(message));
-    ForEach([shared](Worker& worker) { worker.keys->OnChanges(*shared); });
+    PostToEach([shared](Worker& worker) { worker.keys->OnChanges(*shared); });
   };
   keys.on_lost = [](const Error& error) {
     log::Warn("key change stream lost", {{"reason", error.ToString()}});
@@ -82,12 +83,12 @@ void WorkerPool::OpenStreams() {
     if (!message.has_snapshot()) return;
     const CatalogPtr view =
         std::make_shared<const CatalogView>(std::move(*message.mutable_snapshot()));
-    log::Info("catalog", {{"version", view->snapshot().version()},
-                          {"models", view->snapshot().models_size()}});
-    ForEach([view](Worker& worker) { worker.catalog = view; });
+    log::Info("catalog updated", {{"version", view->snapshot().version()},
+                                  {"models", view->snapshot().models_size()}});
+    PostToEach([view](Worker& worker) { worker.catalog = view; });
     has_catalog_.store(true, std::memory_order_release);
   };
-  // The last one goes on serving for as long as it takes (reliability.md section 2).
+  // The last snapshot stays valid for as long as the outage lasts (reliability.md section 2).
   catalog.on_lost = [](const Error& error) {
     log::Warn("catalog stream lost", {{"reason", error.ToString()}});
   };
@@ -96,8 +97,8 @@ void WorkerPool::OpenStreams() {
 
 bool WorkerPool::Ready() const {
   return has_catalog_.load(std::memory_order_acquire) &&
-         host_.clock.MonotonicUs() - auth_heard_us_.load(std::memory_order_relaxed) <=
-             kAuthContactUs;
+         host_.clock.MonotonicUs() - last_auth_message_us_.load(std::memory_order_relaxed) <=
+             kAuthSilenceUs;
 }
 
 void WorkerPool::Stop() {

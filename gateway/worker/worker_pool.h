@@ -1,4 +1,4 @@
-// One worker per event loop, and the two pushed streams that keep them all up to date.
+// One worker per event loop, and the streams of auth and catalog that update all of them.
 #pragma once
 
 #include <atomic>
@@ -13,36 +13,37 @@ namespace tollgate::gateway {
 
 class WorkerPool {
  public:
-  // catalog_file: where the last catalog is kept; empty: nowhere.
+  // catalog_file: where the last catalog snapshot is stored; empty: it is not stored.
   WorkerPool(HostContext& host, PipelineOptions options, std::string catalog_file);
   ~WorkerPool();
 
-  // Makes the workers, each on its own loop, and opens the streams. Not on a loop's thread.
+  // Makes each worker on its own loop and opens the streams. Not on a loop's thread.
   void Start();
-  // Takes all of it down. Not on a loop's thread.
+  // Closes the streams and destroys the workers. Not on a loop's thread.
   void Stop();
 
-  // The loop's own worker. On that loop, between Start and Stop.
-  Worker& Of(Loop& loop) { return *workers_[static_cast<size_t>(loop.index())]; }
-  // A catalog is there and auth has been heard of lately. Thread-safe.
+  // The worker of this loop. On that loop, between Start and Stop.
+  Worker& ForLoop(Loop& loop) { return *workers_[static_cast<size_t>(loop.index())]; }
+  // A catalog has been received, and a message from auth within the last 30 s. Thread-safe.
   bool Ready() const;
 
  private:
   void OpenStreams();
-  // Runs it for each worker, on its loop. Thread-safe.
-  void ForEach(std::function<void(Worker&)> callback);
+  // Posts the callback to each worker's loop. Thread-safe.
+  void PostToEach(std::function<void(Worker&)> callback);
+  // Runs the callback on each loop in turn and waits for it.
   void RunOnEachLoop(const std::function<void(Loop&)>& callback);
 
   HostContext& host_;
   const PipelineOptions options_;
   const std::string catalog_file_;
   std::vector<std::shared_ptr<Worker>> workers_;  // by loop index; each written by its loop only
-  // Of the streams, on loop 0.
+  // For the streams; used on loop 0.
   std::unique_ptr<AuthClient> auth_;
   std::unique_ptr<CatalogClient> catalog_;
   std::unique_ptr<Subscription> keys_stream_, catalog_stream_;
   std::atomic<bool> has_catalog_{false};
-  std::atomic<int64_t> auth_heard_us_{INT64_MIN / 2};
+  std::atomic<int64_t> last_auth_message_us_{INT64_MIN / 2};
 };
 
 }  // namespace tollgate::gateway

@@ -9,8 +9,8 @@ namespace {
 
 constexpr size_t kMaxMessages = 10'000;
 
-Fail<Error> Wrong(size_t index, std::string_view what) {
-  return BadRequest("messages[" + std::to_string(index) + "]" + std::string(what), "messages");
+Fail<Error> BadMessage(size_t index, std::string_view problem) {
+  return BadRequest("messages[" + std::to_string(index) + "]" + std::string(problem), "messages");
 }
 
 // Bytes [offset, offset + length) of the document are replaced by text.
@@ -25,16 +25,16 @@ class Reader {
   Reader(const json::Document& document, json::Value messages)
       : document_(document), messages_(messages) {}
 
-  Result<ReadMessages> Read();
+  Result<ChatMessages> Read();
 
  private:
   Result<void> ReadMessage(size_t index, json::Value message);
   Result<void> ReadContent(size_t index, std::string_view role, json::Value content);
   Result<void> ReadPart(size_t index, json::Value part);
   Result<void> ReadToolCalls(size_t index, json::Value calls);
-  // Makes sure that an assistant turn's reasoning stands under this name too.
+  // Copies the reasoning of an assistant turn to its other name.
   void MirrorReasoning(json::Value message, json::Value from, std::string_view to_name);
-  std::string Rewritten() const;
+  std::string ApplyEdits() const;
 
   const json::Document& document_;
   json::Value messages_;
@@ -42,7 +42,7 @@ class Reader {
   std::vector<Edit> edits_;
 };
 
-Result<ReadMessages> Reader::Read() {
+Result<ChatMessages> Reader::Read() {
   if (!messages_.is_array() || messages_.size() == 0) {
     return BadRequest("'messages' must be a non-empty array.", "messages");
   }
@@ -55,11 +55,11 @@ Result<ReadMessages> Reader::Read() {
     if (auto read = ReadMessage(index++, message); !read) return tollgate::Fail{read.error()};
   }
   size_.messages = static_cast<int64_t>(messages_.size());
-  return ReadMessages{Rewritten(), size_};
+  return ChatMessages{ApplyEdits(), size_};
 }
 
 Result<void> Reader::ReadMessage(size_t index, json::Value message) {
-  if (!message.is_object()) return Wrong(index, " must be an object.");
+  if (!message.is_object()) return BadMessage(index, " must be an object.");
   static constexpr std::string_view kRoles[] = {"system",    "developer", "user",
                                                 "assistant", "tool",      "function"};
   const json::Value role_value = message.Find("role");
@@ -68,7 +68,7 @@ Result<void> Reader::ReadMessage(size_t index, json::Value message) {
     if (role_value.StringEquals(known)) role = known;
   }
   if (role.empty()) {
-    return Wrong(index, ".role must be system, developer, user, assistant or tool.");
+    return BadMessage(index, ".role must be system, developer, user, assistant or tool.");
   }
   if (role == "developer") {
     edits_.push_back({role_value.offset(), role_value.raw().size(), "\"system\""});
@@ -78,7 +78,7 @@ Result<void> Reader::ReadMessage(size_t index, json::Value message) {
     if (member.is_null() || member.KeyEquals("role") || member.KeyEquals("content")) continue;
     size_.text_bytes += static_cast<int64_t>(member.raw().size());
     if ((member.KeyEquals("name") || member.KeyEquals("tool_call_id")) && !member.is_string()) {
-      return Wrong(index, "." + member.key() + " must be a string.");
+      return BadMessage(index, "." + member.key() + " must be a string.");
     }
     if (member.KeyEquals("tool_calls")) {
       if (auto calls = ReadToolCalls(index, member); !calls) return calls;
@@ -112,9 +112,10 @@ Result<void> Reader::ReadContent(size_t index, std::string_view role, json::Valu
   }
   if (content.is_null()) {
     if (role == "assistant" || role == "function") return {};
-    return Wrong(index, ".content is required.");
+    return BadMessage(index, ".content is required.");
   }
-  if (!content.is_array()) return Wrong(index, ".content must be a string or an array of parts.");
+  if (!content.is_array())
+    return BadMessage(index, ".content must be a string or an array of parts.");
   for (const json::Value part : content) {
     if (auto read = ReadPart(index, part); !read) return read;
   }
@@ -122,18 +123,18 @@ Result<void> Reader::ReadContent(size_t index, std::string_view role, json::Valu
 }
 
 Result<void> Reader::ReadPart(size_t index, json::Value part) {
-  if (!part.is_object()) return Wrong(index, ".content parts must be objects.");
+  if (!part.is_object()) return BadMessage(index, ".content parts must be objects.");
   const json::Value type = part.Find("type");
-  // Engines guess the type of a part that names none; the capability check may not be by-passed so.
-  if (!type.is_string()) return Wrong(index, ".content parts must have a string 'type'.");
+  // Engines guess a missing type, which would bypass the capability check.
+  if (!type.is_string()) return BadMessage(index, ".content parts must have a string 'type'.");
   if (type.StringEquals("text") || type.StringEquals("refusal") || type.StringEquals("thinking")) {
     const json::Value text = part.Find(type.string());
     if (!text.is_string()) {
-      return Wrong(index, ".content parts of type '" + type.string() + "' must have a string '" +
-                              type.string() + "'.");
+      return BadMessage(index, ".content parts of type '" + type.string() +
+                                   "' must have a string '" + type.string() + "'.");
     }
     size_.text_bytes += static_cast<int64_t>(text.raw_string().size());
-    // A typed text part that also carries a picture is not a text part.
+    // A part of type text that also has an image or audio counts as media.
     if (part.Find("image_url").is_null() && part.Find("video_url").is_null() &&
         part.Find("audio_url").is_null() && part.Find("input_audio").is_null()) {
       return {};
@@ -144,28 +145,28 @@ Result<void> Reader::ReadPart(size_t index, json::Value part) {
 }
 
 Result<void> Reader::ReadToolCalls(size_t index, json::Value calls) {
-  if (!calls.is_array()) return Wrong(index, ".tool_calls must be an array.");
+  if (!calls.is_array()) return BadMessage(index, ".tool_calls must be an array.");
   for (const json::Value call : calls) {
     const json::Value function = call.Find("function");
     if (!call.is_object() || !function.is_object() || !function.Find("name").is_string()) {
-      return Wrong(index, ".tool_calls items must be functions with a name.");
+      return BadMessage(index, ".tool_calls items must be functions with a name.");
     }
     const json::Value arguments = function.Find("arguments");
     if (!arguments.is_null() && !arguments.is_string()) {
-      return Wrong(index, ".tool_calls arguments must be a string.");
+      return BadMessage(index, ".tool_calls arguments must be a string.");
     }
   }
   return {};
 }
 
-std::string Reader::Rewritten() const {
+std::string Reader::ApplyEdits() const {
   if (edits_.empty()) return {};
   const std::string_view text = document_.text();
   size_t at = messages_.offset();
   const size_t end = at + messages_.raw().size();
   std::string out;
   out.reserve(messages_.raw().size() + 64 * edits_.size());
-  // Members of one message may stand in any order, so its edits may too.
+  // Edits of one message may be out of order, as its members may have any order.
   std::vector<const Edit*> order;
   for (const Edit& edit : edits_) order.push_back(&edit);
   std::sort(order.begin(), order.end(),
@@ -181,7 +182,7 @@ std::string Reader::Rewritten() const {
 
 }  // namespace
 
-Result<ReadMessages> ReadChatMessages(const json::Document& document, json::Value messages) {
+Result<ChatMessages> ReadChatMessages(const json::Document& document, json::Value messages) {
   return Reader(document, messages).Read();
 }
 

@@ -1,4 +1,5 @@
-// The conversation of a chat request: checked, measured, and rewritten where engines differ.
+// The messages of a chat request: validated, measured, and rewritten where engines need another
+// form.
 #pragma once
 
 #include <string>
@@ -9,15 +10,15 @@
 
 namespace tollgate::gateway {
 
-struct ReadMessages {
-  // The JSON array for the engine; empty when it is the caller's, byte for byte.
+struct ChatMessages {
+  // The JSON array for the engine; empty when it is the client's, byte for byte.
   std::string rewritten;
   PromptSize size;
 };
 
 // spec: wire.md 2.1. Errors name the param "messages".
-//  - role developer becomes system: chat templates of open models do not know it;
-//  - an assistant turn's reasoning goes out under both of its names (wire.md 2.4).
-Result<ReadMessages> ReadChatMessages(const json::Document& document, json::Value messages);
+//  - role developer becomes system: chat templates of open models do not support it;
+//  - the reasoning of an assistant turn is sent under both of its names (wire.md 2.4).
+Result<ChatMessages> ReadChatMessages(const json::Document& document, json::Value messages);
 
 }  // namespace tollgate::gateway

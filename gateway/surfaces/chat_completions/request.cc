@@ -4,29 +4,29 @@
 
 #include "gateway/surfaces/chat_completions/messages.h"
 #include "gateway/surfaces/chat_completions/tools.h"
-#include "gateway/surfaces/shared/body.h"
 #include "gateway/surfaces/shared/engine_fields.h"
+#include "gateway/surfaces/shared/request_members.h"
 
 namespace tollgate::gateway {
 
 namespace {
 
 using enum FieldKind;
-using enum FieldFate;
+using enum FieldAction;
 
-// Absent from this table and from that of all endpoints (engine_fields.h): forwarded as it came
-// (decisions.md 17).
+// Members that are neither in this table nor in the shared one (engine_fields.h) are forwarded
+// unchanged (decisions.md 17).
 constexpr FieldRule kRules[] = {
-    // What the gateway reads itself.
-    {"model", kString, kOwn},
-    {"messages", kArray, kOwn},
-    {"stream", kBool, kOwn},
-    {"stream_options", kObject, kOwn},
-    {"max_tokens", kInteger, kOwn, 0},
-    {"max_completion_tokens", kInteger, kOwn, 0},
-    {"tools", kArray, kOwn},
-    {"tool_choice", kAny, kOwn},
-    // Checked, then forwarded.
+    // Read by the surface.
+    {"model", kString, kConsume},
+    {"messages", kArray, kConsume},
+    {"stream", kBool, kConsume},
+    {"stream_options", kObject, kConsume},
+    {"max_tokens", kInteger, kConsume, 0},
+    {"max_completion_tokens", kInteger, kConsume, 0},
+    {"tools", kArray, kConsume},
+    {"tool_choice", kAny, kConsume},
+    // Checked and forwarded.
     {"n", kInteger, kForward, 1, 128},
     {"best_of", kInteger, kForward, 1, 128},
     {"logprobs", kBool, kForward},
@@ -81,7 +81,7 @@ Result<void> Reader::ReadKnown(const FieldRule& rule, json::Value member) {
   if (rule.name == "n" || rule.name == "best_of") {
     request_.samples = std::max(request_.samples, static_cast<int32_t>(*member.Integer()));
   }
-  // max_completion_tokens wins, wherever it stands (decisions.md 18).
+  // max_completion_tokens takes precedence in any order (decisions.md 18).
   if (rule.name == "max_completion_tokens" ||
       (rule.name == "max_tokens" && request_.max_tokens_field != "max_completion_tokens")) {
     request_.max_tokens = member.Integer();
@@ -101,13 +101,13 @@ Result<CanonicalRequest> Reader::Read() {
   request_.prompt = conversation->size;
   writer_.Add("messages",
               conversation->rewritten.empty() ? messages.raw() : conversation->rewritten);
-  const auto on_known = [this](const FieldRule& rule, json::Value member) {
+  const auto on_member = [this](const FieldRule& rule, json::Value member) {
     return ReadKnown(rule, member);
   };
-  if (auto read = ReadMembers(root_, kRules, writer_, request_.prompt, on_known); !read) {
+  if (auto read = ReadMembers(root_, kRules, writer_, request_.prompt, on_member); !read) {
     return Fail{read.error()};
   }
-  const auto usage = WantsUsageChunk(root_);
+  const auto usage = ReadIncludeUsage(root_);
   if (!usage) return Fail{usage.error()};
   request_.include_usage = *usage;
   if (root_.Find("top_logprobs").Integer().value_or(0) > 0 && !root_.Find("logprobs").boolean()) {

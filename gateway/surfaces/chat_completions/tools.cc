@@ -8,7 +8,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-Fail<Error> WrongChoice(std::string message) {
+Fail<Error> BadToolChoice(std::string message) {
   return BadRequest(std::move(message), "tool_choice");
 }
 
@@ -35,25 +35,25 @@ Result<Names> CheckTools(json::Value tools) {
 }
 
 // {"type":"allowed_tools","allowed_tools":{"mode":…,"tools":[…]}}, each tool as in tool_choice;
-// some clients put mode and tools beside the type.
-Result<ReadTools> ReadAllowed(json::Value tools, json::Value choice, const Names& names) {
+// some clients send mode and tools beside the type.
+Result<ChatTools> ReadAllowed(json::Value tools, json::Value choice, const Names& names) {
   json::Value allowed = choice.Find("allowed_tools");
   if (!allowed.is_object()) allowed = choice;
   const json::Value mode = allowed.Find("mode");
   if (!mode.StringEquals("auto") && !mode.StringEquals("required")) {
-    return WrongChoice("The mode of 'allowed_tools' must be 'auto' or 'required'.");
+    return BadToolChoice("The mode of 'allowed_tools' must be 'auto' or 'required'.");
   }
   Names wanted;
   for (const json::Value tool : allowed.Find("tools")) {
     json::Value name = tool.Find("function").Find("name");
     if (!name.is_string()) name = tool.Find("name");
     if (!name.is_string() || !names.contains(name.string())) {
-      return WrongChoice("'allowed_tools' names a tool that is not in 'tools'.");
+      return BadToolChoice("'allowed_tools' names a tool that is not in 'tools'.");
     }
     wanted.insert(name.string());
   }
-  if (wanted.empty()) return WrongChoice("'allowed_tools' must name at least one tool.");
-  ReadTools read;
+  if (wanted.empty()) return BadToolChoice("'allowed_tools' must name at least one tool.");
+  ChatTools read;
   for (const json::Value tool : tools) {
     if (!wanted.contains(tool.Find("function").Find("name").string())) continue;
     read.tools += (read.tools.empty() ? "[" : ",") + std::string(tool.raw());
@@ -65,29 +65,29 @@ Result<ReadTools> ReadAllowed(json::Value tools, json::Value choice, const Names
 
 }  // namespace
 
-Result<ReadTools> ReadChatTools(json::Value tools, json::Value choice) {
+Result<ChatTools> ReadChatTools(json::Value tools, json::Value choice) {
   auto names = CheckTools(tools);
   if (!names) return Fail{names.error()};
-  ReadTools read;
+  ChatTools read;
   if (!names->empty()) read.tools = tools.raw();
   if (choice.is_null()) return read;
-  const bool may_be_idle = choice.StringEquals("none") || choice.StringEquals("auto");
-  if (!may_be_idle && !choice.StringEquals("required") && !choice.is_object()) {
-    return WrongChoice("'tool_choice' must be 'none', 'auto', 'required' or an object.");
+  const bool calls_are_optional = choice.StringEquals("none") || choice.StringEquals("auto");
+  if (!calls_are_optional && !choice.StringEquals("required") && !choice.is_object()) {
+    return BadToolChoice("'tool_choice' must be 'none', 'auto', 'required' or an object.");
   }
   if (names->empty()) {
-    if (may_be_idle) return read;
-    return WrongChoice("'tool_choice' needs 'tools'.");
+    if (calls_are_optional) return read;
+    return BadToolChoice("'tool_choice' needs 'tools'.");
   }
   if (choice.is_object()) {
     const json::Value type = choice.Find("type");
     if (type.StringEquals("allowed_tools")) return ReadAllowed(tools, choice, *names);
     const json::Value name = choice.Find("function").Find("name");
     if (!type.StringEquals("function") || !name.is_string()) {
-      return WrongChoice("'tool_choice' must name a function.");
+      return BadToolChoice("'tool_choice' must name a function.");
     }
     if (!names->contains(name.string())) {
-      return WrongChoice("'tool_choice' names a tool that is not in 'tools'.");
+      return BadToolChoice("'tool_choice' names a tool that is not in 'tools'.");
     }
   }
   read.tool_choice = choice.raw();

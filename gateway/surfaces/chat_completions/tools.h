@@ -1,4 +1,4 @@
-// Tool definitions and the choice among them.
+// Tool definitions and tool_choice of a chat request.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace tollgate::gateway {
 
-struct ReadTools {
+struct ChatTools {
   // JSON for the engine; empty: the member is left out.
   std::string tools;
   std::string tool_choice;
 };
 
-// Both values may be absent. spec: wire.md 2.1. `allowed_tools`, which no engine knows, becomes the
-// list of those tools with the mode as the choice; an empty list and a choice without tools are
-// left out.
-Result<ReadTools> ReadChatTools(json::Value tools, json::Value tool_choice);
+// Both values may be absent. spec: wire.md 2.1. No engine supports `allowed_tools`: the list is
+// reduced to the allowed tools, and its mode becomes the tool_choice. An empty list and a
+// tool_choice without tools are omitted.
+Result<ChatTools> ReadChatTools(json::Value tools, json::Value tool_choice);
 
 }  // namespace tollgate::gateway

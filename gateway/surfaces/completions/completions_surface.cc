@@ -1,13 +1,13 @@
 #include "gateway/surfaces/completions/completions_surface.h"
 
-#include "gateway/surfaces/completions/answer.h"
+#include "gateway/surfaces/completions/encoders.h"
 #include "gateway/surfaces/completions/request.h"
 
 namespace tollgate::gateway {
 
 const Surface& CompletionsSurface() {
   static constexpr Surface surface{ParseCompletionRequest, MakeCompletionStreamEncoder,
-                                   MakeCompletionFoldedAnswer};
+                                   MakeCompletionBodyEncoder};
   return surface;
 }
 

@@ -5,7 +5,6 @@
 
 namespace tollgate::gateway {
 
-// Lives as long as the program.
 const Surface& CompletionsSurface();
 
 }  // namespace tollgate::gateway

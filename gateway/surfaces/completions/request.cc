@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gateway/surfaces/shared/body.h"
+#include "gateway/surfaces/shared/request_members.h"
 #include "gateway/surfaces/shared/text_inputs.h"
 
 namespace tollgate::gateway {
@@ -10,30 +10,29 @@ namespace tollgate::gateway {
 namespace {
 
 using enum FieldKind;
-using enum FieldFate;
+using enum FieldAction;
 
-// Also the most that a router takes (inference.proto).
+// Also the limit of the routers (inference.proto).
 constexpr int64_t kMaxChoices = 128;
-// What the public format means when max_tokens is absent.
+// The default of the public API.
 constexpr int64_t kDefaultMaxTokens = 16;
 
-// Absent from this table and from that of all endpoints (engine_fields.h): forwarded as it came
-// (decisions.md 17).
+// Members that are neither in this table nor in the shared one (engine_fields.h) are forwarded
+// unchanged (decisions.md 17).
 constexpr FieldRule kRules[] = {
-    // What the gateway reads itself.
-    {"model", kString, kOwn},
-    {"prompt", kAny, kOwn},
-    {"stream", kBool, kOwn},
-    {"stream_options", kObject, kOwn},
-    {"max_tokens", kInteger, kOwn, 0},
-    // Checked, then forwarded.
+    // Read by the surface.
+    {"model", kString, kConsume},
+    {"prompt", kAny, kConsume},
+    {"stream", kBool, kConsume},
+    {"stream_options", kObject, kConsume},
+    {"max_tokens", kInteger, kConsume, 0},
+    // Checked and forwarded.
     {"n", kInteger, kForward, 1, kMaxChoices},
     {"best_of", kInteger, kForward, 1, kMaxChoices},
     {"echo", kBool, kForward},
     {"logprobs", kInteger, kForward, 0, 5},
     {"suffix", kString, kForward},
-    // Not of this endpoint; an engine that knows them would go by them instead of max_tokens and
-    // prompt.
+    // Members of chat completions, which an engine would prefer to max_tokens and prompt.
     {"max_completion_tokens", kAny, kDrop},
     {"messages", kAny, kDrop},
 };
@@ -45,7 +44,7 @@ class Reader {
   Result<CanonicalRequest> Read();
 
  private:
-  Result<void> CountAnswers(const TextInputs& prompts);
+  Result<void> CountChoices(const TextInputs& prompts);
   void PrepareEcho(const TextInputs& prompts);
 
   json::Value root_;
@@ -53,13 +52,13 @@ class Reader {
   CanonicalRequest request_;
 };
 
-// One choice per prompt and n; the engine may generate more than it shows (best_of).
-Result<void> Reader::CountAnswers(const TextInputs& prompts) {
+// n choices per prompt. The engine may generate more than it returns (best_of).
+Result<void> Reader::CountChoices(const TextInputs& prompts) {
   const int64_t n = root_.Find("n").Integer().value_or(1);
   const int64_t best_of = root_.Find("best_of").Integer().value_or(n);
   if (best_of < n) return BadRequest("'best_of' must not be below 'n'.", "best_of");
   if (best_of > n && request_.stream) {
-    return BadRequest("'best_of' above 'n' can not be streamed.", "best_of");
+    return BadRequest("'best_of' above 'n' cannot be streamed.", "best_of");
   }
   const int64_t choices = prompts.size.prompts * n;
   if (choices > kMaxChoices) {
@@ -72,8 +71,7 @@ Result<void> Reader::CountAnswers(const TextInputs& prompts) {
   return {};
 }
 
-// Nothing is generated for max_tokens: 0 (decisions.md 30), but what is echoed can still be told,
-// unless it is token ids.
+// For max_tokens: 0 nothing is generated (decisions.md 30), but text prompts can still be echoed.
 void Reader::PrepareEcho(const TextInputs& prompts) {
   if (request_.max_tokens != 0 || !root_.Find("echo").boolean()) return;
   const int64_t n = request_.choices / prompts.size.prompts;
@@ -89,7 +87,7 @@ Result<CanonicalRequest> Reader::Read() {
   if (!model) return Fail{model.error()};
   request_.model = std::move(*model);
   const json::Value prompt = root_.Find("prompt");
-  auto prompts = ReadTextInputs(prompt, {.name = "prompt", .most = kMaxChoices});
+  auto prompts = ReadTextInputs(prompt, {.name = "prompt", .max_inputs = kMaxChoices});
   if (!prompts) return Fail{prompts.error()};
   writer_.Add("prompt", prompt.raw());
   request_.prompt = prompts->size;
@@ -97,13 +95,13 @@ Result<CanonicalRequest> Reader::Read() {
     return Fail{read.error()};
   }
   request_.stream = root_.Find("stream").boolean();
-  const auto usage = WantsUsageChunk(root_);
+  const auto usage = ReadIncludeUsage(root_);
   if (!usage) return Fail{usage.error()};
   request_.include_usage = *usage;
-  if (auto counted = CountAnswers(*prompts); !counted) return Fail{counted.error()};
+  if (auto counted = CountChoices(*prompts); !counted) return Fail{counted.error()};
   request_.max_tokens = root_.Find("max_tokens").Integer().value_or(kDefaultMaxTokens);
   PrepareEcho(*prompts);
-  // What stands behind the gap is part of each prompt.
+  // The suffix is part of every prompt.
   request_.prompt.text_bytes +=
       static_cast<int64_t>(root_.Find("suffix").raw_string().size()) * request_.prompt.prompts;
   request_.members_json = writer_.Take();

@@ -1,6 +1,6 @@
 #include "gateway/surfaces/embeddings/request.h"
 
-#include "gateway/surfaces/shared/body.h"
+#include "gateway/surfaces/shared/request_members.h"
 #include "gateway/surfaces/shared/text_inputs.h"
 
 namespace tollgate::gateway {
@@ -8,25 +8,25 @@ namespace tollgate::gateway {
 namespace {
 
 using enum FieldKind;
-using enum FieldFate;
+using enum FieldAction;
 
-// The published limit, and the most that a router takes (inference.proto).
+// The limit of the public API and of the routers (inference.proto).
 constexpr int64_t kMaxInputs = 2048;
 
-// Absent from this table and from that of all endpoints (engine_fields.h): forwarded as it came
-// (decisions.md 17).
+// Members that are neither in this table nor in the shared one (engine_fields.h) are forwarded
+// unchanged (decisions.md 17).
 constexpr FieldRule kRules[] = {
-    {"model", kString, kOwn},
-    {"input", kAny, kOwn},
-    {"encoding_format", kString, kOwn},
+    {"model", kString, kConsume},
+    {"input", kAny, kConsume},
+    {"encoding_format", kString, kConsume},
     {"dimensions", kInteger, kForward, 1},
-    // An embedding is one body.
+    // Without meaning for embeddings.
     {"stream", kAny, kDrop},
     {"stream_options", kAny, kDrop},
     {"max_tokens", kAny, kDrop},
     {"max_completion_tokens", kAny, kDrop},
-    // An engine that knows them would take them instead of the input, or send vectors in another
-    // form than the one that the router reads.
+    // Engines may use them instead of the input, or return vectors in a form that the router cannot
+    // read.
     {"messages", kAny, kDrop},
     {"embed_dtype", kAny, kDrop},
     {"embedding_format", kAny, kDrop},
@@ -45,7 +45,7 @@ Result<CanonicalRequest> ParseEmbeddingRequest(const json::Document& body) {
   request.model = std::move(*model);
   const json::Value input = root.Find("input");
   const auto inputs =
-      ReadTextInputs(input, {.name = "input", .most = kMaxInputs, .empty_text = false});
+      ReadTextInputs(input, {.name = "input", .max_inputs = kMaxInputs, .allow_empty_text = false});
   if (!inputs) return Fail{inputs.error()};
   request.prompt = inputs->size;
   request.choices = static_cast<int32_t>(inputs->size.prompts);

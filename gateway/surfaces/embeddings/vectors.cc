@@ -12,7 +12,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little && sizeof(float) == 4);
 
-// The router has checked both forms (engine/embedding_reader.h): what can not be read can not come.
+// The router has validated both forms (services/inference_router/engine/embedding_reader.h), so
+// decoding cannot fail.
 void AppendFloats(std::string& out, std::string_view base64) {
   const std::string bytes = Base64Decode(base64).value_or("");
   out.reserve(out.size() + bytes.size() * 4);
@@ -42,7 +43,7 @@ void AppendBase64(std::string& out, std::string_view numbers) {
       ++at;
       continue;
     }
-    // What is too small for a float is zero; what is too large the router has refused.
+    // Underflow is zero; the router has refused overflow.
     if (read.ec == std::errc::result_out_of_range) value = *at == '-' ? -0.0F : 0.0F;
     at = read.ptr;
     bytes.append(reinterpret_cast<const char*>(&value), sizeof value);

@@ -6,108 +6,109 @@ namespace {
 
 bool HasText(json::Value value) { return value.is_string() && !value.raw_string().empty(); }
 
-Result<Said> ReadText(json::Value block, const Place& place) {
+Result<BlockContent> ReadText(json::Value block, const BlockPath& path) {
   const json::Value text = block.Find("text");
-  if (!text.is_string()) return WrongAt(place, ".text must be a string.");
-  return Said{{text.raw_string()}, {}};
+  if (!text.is_string()) return BadRequestAt(path, ".text must be a string.");
+  return BlockContent{{text.raw_string()}, {}};
 }
 
-// As the address that engines take: the data itself, or http and https, nothing else to be fetched.
-Result<Said> ReadImage(json::Value block, const Place& place) {
+// As the URL that engines accept: a data URL, or http and https. Other schemes are refused, since
+// the engine would fetch them.
+Result<BlockContent> ReadImage(json::Value block, const BlockPath& path) {
   const json::Value source = block.Find("source");
   const json::Value type = source.Find("type");
-  Said said;
+  BlockContent content;
   if (type.StringEquals("base64")) {
     const json::Value media_type = source.Find("media_type");
     const json::Value data = source.Find("data");
     if (!media_type.is_string() || !media_type.string().starts_with("image/")) {
-      return WrongAt(place, ".source.media_type must be that of an image.");
+      return BadRequestAt(path, ".source.media_type must be that of an image.");
     }
-    if (!HasText(data)) return WrongAt(place, ".source.data must be a base64 string.");
-    said.image_url = "data:";
-    said.image_url += media_type.raw_string();
-    said.image_url += ";base64,";
-    said.image_url += data.raw_string();
-    return said;
+    if (!HasText(data)) return BadRequestAt(path, ".source.data must be a base64 string.");
+    content.image_url = "data:";
+    content.image_url += media_type.raw_string();
+    content.image_url += ";base64,";
+    content.image_url += data.raw_string();
+    return content;
   }
   if (type.StringEquals("url")) {
     const json::Value url = source.Find("url");
     const std::string text = url.is_string() ? url.string() : "";
     if (!text.starts_with("https://") && !text.starts_with("http://")) {
-      return WrongAt(place, ".source.url must be an http or https URL.");
+      return BadRequestAt(path, ".source.url must be an http or https URL.");
     }
-    said.image_url = url.raw_string();
-    return said;
+    content.image_url = url.raw_string();
+    return content;
   }
-  return WrongAt(place, ".source must be an object of type 'base64' or 'url'.");
+  return BadRequestAt(path, ".source must be an object of type 'base64' or 'url'.");
 }
 
-Result<Said> ReadDocument(json::Value block, const Place& place) {
+Result<BlockContent> ReadDocument(json::Value block, const BlockPath& path) {
   const json::Value source = block.Find("source");
   if (!source.Find("type").StringEquals("text")) {
-    return WrongAt(place, ".source must be of type 'text': other documents are not supported.");
+    return BadRequestAt(path, ".source must be of type 'text': other documents are not supported.");
   }
   const json::Value data = source.Find("data");
-  if (!data.is_string()) return WrongAt(place, ".source.data must be a string.");
-  Said said;
+  if (!data.is_string()) return BadRequestAt(path, ".source.data must be a string.");
+  BlockContent content;
   for (const char* name : {"title", "context"}) {
     const json::Value text = block.Find(name);
-    if (HasText(text)) said.texts.push_back(text.raw_string());
+    if (HasText(text)) content.texts.push_back(text.raw_string());
   }
-  said.texts.push_back(data.raw_string());
-  return said;
+  content.texts.push_back(data.raw_string());
+  return content;
 }
 
-Result<Said> ReadSearchResult(json::Value block, const Place& place) {
-  Said said;
+Result<BlockContent> ReadSearchResult(json::Value block, const BlockPath& path) {
+  BlockContent content;
   for (const char* name : {"title", "source"}) {
     const json::Value text = block.Find(name);
     if (!text.is_string()) {
-      return WrongAt(place, " must have a string '" + std::string(name) + "'.");
+      return BadRequestAt(path, " must have a string '" + std::string(name) + "'.");
     }
-    if (HasText(text)) said.texts.push_back(text.raw_string());
+    if (HasText(text)) content.texts.push_back(text.raw_string());
   }
-  const json::Value content = block.Find("content");
-  if (!content.is_array()) return WrongAt(place, ".content must be an array of text blocks.");
-  for (const json::Value item : content) {
+  const json::Value items = block.Find("content");
+  if (!items.is_array()) return BadRequestAt(path, ".content must be an array of text blocks.");
+  for (const json::Value item : items) {
     const json::Value text = item.Find("text");
     if (!item.Find("type").StringEquals("text") || !text.is_string()) {
-      return WrongAt(place, ".content must be an array of text blocks.");
+      return BadRequestAt(path, ".content must be an array of text blocks.");
     }
-    said.texts.push_back(text.raw_string());
+    content.texts.push_back(text.raw_string());
   }
-  return said;
+  return content;
 }
 
-// The answer of a search among the caller's own tools. Engines have been given all of them, so the
-// name says which one is meant.
-Result<Said> ReadToolReference(json::Value block, const Place& place) {
+// The result of a search among the client's tools. The engine has all of their definitions, so the
+// name suffices.
+Result<BlockContent> ReadToolReference(json::Value block, const BlockPath& path) {
   const json::Value name = block.Find("tool_name");
-  if (!HasText(name)) return WrongAt(place, ".tool_name must be a non-empty string.");
-  return Said{{name.raw_string()}, {}};
+  if (!HasText(name)) return BadRequestAt(path, ".tool_name must be a non-empty string.");
+  return BlockContent{{name.raw_string()}, {}};
 }
 
 }  // namespace
 
-Fail<Error> WrongAt(const Place& place, std::string_view what) {
-  std::string message(place.param);
-  if (place.turn >= 0) message += "[" + std::to_string(place.turn) + "]";
-  if (place.block >= 0) {
-    if (place.turn >= 0) message += ".content";
-    message += "[" + std::to_string(place.block) + "]";
+Fail<Error> BadRequestAt(const BlockPath& path, std::string_view problem) {
+  std::string message(path.param);
+  if (path.turn >= 0) message += "[" + std::to_string(path.turn) + "]";
+  if (path.block >= 0) {
+    if (path.turn >= 0) message += ".content";
+    message += "[" + std::to_string(path.block) + "]";
   }
-  message += what;
-  return BadRequest(std::move(message), std::string(place.param));
+  message += problem;
+  return BadRequest(std::move(message), std::string(path.param));
 }
 
-Result<Said> ReadSaying(json::Value block, const Place& place) {
+Result<BlockContent> ReadContentBlock(json::Value block, const BlockPath& path) {
   const json::Value type = block.Find("type");
-  if (type.StringEquals("text")) return ReadText(block, place);
-  if (type.StringEquals("image")) return ReadImage(block, place);
-  if (type.StringEquals("document")) return ReadDocument(block, place);
-  if (type.StringEquals("search_result")) return ReadSearchResult(block, place);
-  if (type.StringEquals("tool_reference")) return ReadToolReference(block, place);
-  return WrongAt(place, ".type '" + type.string() + "' is not supported here.");
+  if (type.StringEquals("text")) return ReadText(block, path);
+  if (type.StringEquals("image")) return ReadImage(block, path);
+  if (type.StringEquals("document")) return ReadDocument(block, path);
+  if (type.StringEquals("search_result")) return ReadSearchResult(block, path);
+  if (type.StringEquals("tool_reference")) return ReadToolReference(block, path);
+  return BadRequestAt(path, ".type '" + type.string() + "' is not supported here.");
 }
 
 bool IsServerBlock(json::Value type) {

@@ -1,4 +1,4 @@
-// Content blocks that say something: text, documents, search results, references to tools, images.
+// Content blocks with text or an image: text, documents, search results, tool references, images.
 #pragma once
 
 #include <cstddef>
@@ -11,29 +11,29 @@
 
 namespace tollgate::gateway {
 
-// Where a block stands, for the words of an error: messages[3].content[1], or system[1]. Negative
-// numbers are left out.
-struct Place {
+// The path of a block for error messages: messages[3].content[1], or system[1]. Negative indexes
+// are omitted.
+struct BlockPath {
   std::string_view param = "messages";
   int turn = -1;
   int block = -1;
 };
 
-// 400 with the place's param; `what` follows the place.
-Fail<Error> WrongAt(const Place& place, std::string_view what);
+// 400 with the path's param; `problem` follows the path in the message.
+Fail<Error> BadRequestAt(const BlockPath& path, std::string_view problem);
 
-// What a block says, all as insides of JSON literals: texts in their order, or an image.
-struct Said {
+// The content of a block, all as contents of JSON strings: its texts in order, or an image.
+struct BlockContent {
   std::vector<std::string_view> texts;  // views into the document
   std::string image_url;                // empty: no image
 };
 
-// 400 for blocks of other types, and for what stands on a server of the vendor's (files) or needs
-// one to be read (documents that are no text). spec: wire.md 6.1, 7.1.
-Result<Said> ReadSaying(json::Value block, const Place& place);
+// 400 for other block types, for files stored at the vendor, and for documents other than text.
+// spec: wire.md 6.1, 7.1.
+Result<BlockContent> ReadContentBlock(json::Value block, const BlockPath& path);
 
-// What the vendor's servers have put into a conversation, or take out of it: nothing here can read
-// it, and nothing is missing without it.
+// Whether the block was produced by the vendor's server-side tools. Such blocks are skipped:
+// engines cannot read them, and the conversation is complete without them.
 bool IsServerBlock(json::Value type);
 
 }  // namespace tollgate::gateway

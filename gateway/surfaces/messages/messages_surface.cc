@@ -1,6 +1,6 @@
 #include "gateway/surfaces/messages/messages_surface.h"
 
-#include "gateway/surfaces/messages/answer.h"
+#include "gateway/surfaces/messages/encoders.h"
 #include "gateway/surfaces/messages/request.h"
 
 namespace tollgate::gateway {
@@ -15,8 +15,8 @@ Result<CanonicalRequest> Parse(const json::Document& body) {
 }  // namespace
 
 const Surface& MessagesSurface() {
-  static constexpr Surface surface{Parse<MessagesPurpose::kAnswer>, MakeMessagesStreamEncoder,
-                                   MakeMessagesFoldedAnswer};
+  static constexpr Surface surface{Parse<MessagesPurpose::kGenerate>, MakeMessagesStreamEncoder,
+                                   MakeMessagesBodyEncoder};
   return surface;
 }
 

@@ -1,4 +1,4 @@
-// The Messages surface: POST /v1/messages, and the request half of POST /v1/messages/count_tokens.
+// The Messages surface: POST /v1/messages, and the request of POST /v1/messages/count_tokens.
 #pragma once
 
 #include "gateway/pipeline/surface.h"
@@ -7,8 +7,7 @@ namespace tollgate::gateway {
 
 const Surface& MessagesSurface();
 
-// The same requests, without the max_tokens that they need there (wire.md 6.4). Only its
-// ParseRequest is of use: nothing is generated.
+// The same requests with max_tokens optional (wire.md 6.4). Has no encoders: nothing is generated.
 const Surface& CountTokensSurface();
 
 }  // namespace tollgate::gateway

@@ -2,37 +2,38 @@
 
 #include "gateway/surfaces/messages/tools.h"
 #include "gateway/surfaces/messages/turns.h"
-#include "gateway/surfaces/shared/body.h"
 #include "gateway/surfaces/shared/engine_fields.h"
+#include "gateway/surfaces/shared/request_members.h"
 
 namespace tollgate::gateway {
 
 namespace {
 
 using enum FieldKind;
-using enum FieldFate;
+using enum FieldAction;
 
-// Absent from this table and from that of all endpoints (engine_fields.h): forwarded as it came.
+// Members that are neither in this table nor in the shared one (engine_fields.h) are forwarded
+// unchanged.
 constexpr FieldRule kRules[] = {
-    // What the gateway reads itself.
-    {"model", kString, kOwn},
-    {"messages", kArray, kOwn},
-    {"system", kAny, kOwn},
-    {"max_tokens", kInteger, kOwn, 0},
-    {"stream", kBool, kOwn},
-    {"tools", kArray, kOwn},
-    {"tool_choice", kObject, kOwn},
-    {"stop_sequences", kArray, kOwn},
-    {"top_k", kInteger, kOwn, 0},
-    {"metadata", kObject, kOwn},
-    {"thinking", kObject, kOwn},
-    {"output_config", kObject, kOwn},
-    {"output_format", kObject, kOwn},
-    // Checked, then forwarded.
+    // Read by the surface.
+    {"model", kString, kConsume},
+    {"messages", kArray, kConsume},
+    {"system", kAny, kConsume},
+    {"max_tokens", kInteger, kConsume, 0},
+    {"stream", kBool, kConsume},
+    {"tools", kArray, kConsume},
+    {"tool_choice", kObject, kConsume},
+    {"stop_sequences", kArray, kConsume},
+    {"top_k", kInteger, kConsume, 0},
+    {"metadata", kObject, kConsume},
+    {"thinking", kObject, kConsume},
+    {"output_config", kObject, kConsume},
+    {"output_format", kObject, kConsume},
+    // Checked and forwarded.
     {"temperature", kNumber, kForward, 0, 1},
     {"top_p", kNumber, kForward, 0, 1},
     {"chat_template_kwargs", kObject, kForward},
-    // Of the public format, but without meaning here (wire.md 6.1: accept and ignore).
+    // Of the public format; accepted and ignored (wire.md 6.1).
     {"cache_control", kAny, kDrop},
     {"context_management", kAny, kDrop},
     {"container", kAny, kDrop},
@@ -49,8 +50,8 @@ constexpr FieldRule kRules[] = {
     {"billing_policy", kAny, kDrop},
     {"compaction", kAny, kDrop},
     {"user_profile_id", kAny, kDrop},
-    // Of the chat format: what this one says in words of its own, what the router sets, and what
-    // has no place in the answer (decisions.md 33).
+    // Of the chat format: members with another name here, set by the router, or with results that a
+    // Messages response cannot hold (decisions.md 33).
     {"stop", kAny, kDrop},
     {"max_completion_tokens", kAny, kDrop},
     {"stream_options", kAny, kDrop},
@@ -76,7 +77,7 @@ class Reader {
 
  private:
   Result<void> ReadRequired();
-  Result<void> ReadOwn(const FieldRule& rule, json::Value member);
+  Result<void> ReadMember(const FieldRule& rule, json::Value member);
   Result<void> ReadStops(json::Value stops);
   Result<void> ReadMetadata(json::Value metadata);
   Result<void> ReadThinking(json::Value thinking);
@@ -94,15 +95,14 @@ Result<void> Reader::ReadRequired() {
   auto model = ReadModel(root_);
   if (!model) return Fail{model.error()};
   request_.model = std::move(*model);
-  // A request that goes on with a thread holds only what is new. The envelope says it in the words
-  // on which the official client sends everything.
+  // A request with a thread holds the new messages only. The envelope adds the details on which the
+  // official client resends the whole conversation.
   if (!root_.Find("thread").is_null()) {
-    return BadRequest("Conversations are not kept here: send all messages, without 'thread'.",
-                      "thread");
+    return BadRequest("Threads are not stored: send all messages, without 'thread'.", "thread");
   }
   const json::Value messages = root_.Find("messages");
   if (messages.is_null()) return BadRequest("Missing required parameter: 'messages'.", "messages");
-  if (purpose_ == MessagesPurpose::kAnswer && root_.Find("max_tokens").is_null()) {
+  if (purpose_ == MessagesPurpose::kGenerate && root_.Find("max_tokens").is_null()) {
     return BadRequest("Missing required parameter: 'max_tokens'.", "max_tokens");
   }
   auto turns = ReadMessagesTurns(root_.Find("system"), messages);
@@ -112,21 +112,21 @@ Result<void> Reader::ReadRequired() {
   return {};
 }
 
-Result<void> Reader::ReadOwn(const FieldRule& rule, json::Value member) {
+Result<void> Reader::ReadMember(const FieldRule& rule, json::Value member) {
   if (rule.name == "stream") request_.stream = member.boolean();
-  // Who counts has no answer that could be too large: it is how callers find out what fits.
-  if (rule.name == "max_tokens" && purpose_ == MessagesPurpose::kAnswer) {
+  // Ignored when counting: clients count in order to find out what fits.
+  if (rule.name == "max_tokens" && purpose_ == MessagesPurpose::kGenerate) {
     request_.max_tokens = member.Integer();
   }
   if (rule.name == "stop_sequences") return ReadStops(member);
   if (rule.name == "metadata") return ReadMetadata(member);
   if (rule.name == "thinking") return ReadThinking(member);
   if (rule.name == "output_config") return ReadOutputConfig(member);
-  // The older name; the newer one wins.
+  // The older name; output_config.format takes precedence.
   if (rule.name == "output_format" && root_.Find("output_config").Find("format").is_null()) {
     return ReadFormat(member);
   }
-  // 0 is no limit, which some engines only know as the absence of the member.
+  // 0 means no limit, which some engines accept only as an absent member.
   if (rule.name == "top_k" && *member.Integer() > 0) writer_.ForwardInteger(member);
   return {};
 }
@@ -159,8 +159,8 @@ Result<void> Reader::ReadMetadata(json::Value metadata) {
   return {};
 }
 
-// Chat templates know two names for the switch; adaptive is what they do when nobody asks. Kinds
-// that no template has a switch for are left to the model.
+// Chat templates use one of two names for the switch. Without it they are adaptive; no template has
+// a switch for between_tools.
 Result<void> Reader::ReadThinking(json::Value thinking) {
   const json::Value type = thinking.Find("type");
   if (!type.is_string()) return BadRequest("'thinking.type' must be a string.", "thinking");
@@ -174,7 +174,7 @@ Result<void> Reader::ReadThinking(json::Value thinking) {
     return BadRequest("'thinking.type' must be enabled, adaptive, disabled or between_tools.",
                       "thinking");
   }
-  // Whoever speaks to the template directly knows it better.
+  // Arguments that the client sets for the template take precedence.
   if ((on || off) && root_.Find("chat_template_kwargs").is_null()) {
     writer_.Add("chat_template_kwargs", on ? R"({"enable_thinking":true,"thinking":true})"
                                            : R"({"enable_thinking":false,"thinking":false})");
@@ -216,16 +216,16 @@ Result<void> Reader::ReadTools() {
   request_.prompt.text_bytes += static_cast<int64_t>(tools->tools.size());
   writer_.Add("tools", tools->tools);
   if (!tools->tool_choice.empty()) writer_.Add("tool_choice", tools->tool_choice);
-  if (tools->one_at_a_time) writer_.Add("parallel_tool_calls", "false");
+  if (tools->disable_parallel_calls) writer_.Add("parallel_tool_calls", "false");
   return {};
 }
 
 Result<CanonicalRequest> Reader::Read() {
   if (auto read = ReadRequired(); !read) return Fail{read.error()};
-  const auto on_known = [this](const FieldRule& rule, json::Value member) {
-    return rule.fate == kOwn ? ReadOwn(rule, member) : Result<void>();
+  const auto on_member = [this](const FieldRule& rule, json::Value member) {
+    return rule.action == kConsume ? ReadMember(rule, member) : Result<void>();
   };
-  if (auto read = ReadMembers(root_, kRules, writer_, request_.prompt, on_known); !read) {
+  if (auto read = ReadMembers(root_, kRules, writer_, request_.prompt, on_member); !read) {
     return Fail{read.error()};
   }
   if (auto read = ReadTools(); !read) return Fail{read.error()};

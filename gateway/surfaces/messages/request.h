@@ -11,17 +11,17 @@
 
 namespace tollgate::gateway {
 
-// What the answer is made with besides the events.
+// What the response needs of the request.
 struct MessagesState : SurfaceState {
   // Decoded.
   std::vector<std::string> stop_sequences;
 };
 
-// What is wanted of a request. An answer needs max_tokens; a count checks its form only.
-enum class MessagesPurpose : uint8_t { kAnswer, kCount };
+// max_tokens is required to generate and optional to count.
+enum class MessagesPurpose : uint8_t { kGenerate, kCount };
 
-// spec: wire.md 6.1, 6.4 and 7.1, decisions.md 17, 18 and 33. Members that are not of the public
-// format go on to the engine as they came, like on the OpenAI-style endpoints.
+// spec: wire.md 6.1, 6.4 and 7.1, decisions.md 17, 18 and 33. Members that are not in the
+// public format are forwarded unchanged, as on the OpenAI-style endpoints.
 Result<CanonicalRequest> ParseMessagesRequest(const json::Document& body, MessagesPurpose purpose);
 
 }  // namespace tollgate::gateway

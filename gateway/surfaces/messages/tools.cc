@@ -8,16 +8,15 @@ namespace tollgate::gateway {
 
 namespace {
 
-// By the start of their types: how they are called and what they take is known to the vendor's
-// models only.
-constexpr std::string_view kRunByTheCaller[] = {"bash_", "text_editor_", "computer_", "memory_",
+// Prefixes of their types. Only the vendor's models know their names and parameters.
+constexpr std::string_view kClientRunTools[] = {"bash_", "text_editor_", "computer_", "memory_",
                                                 "browser_"};
 
-Fail<Error> WrongTool(size_t index, const std::string& what) {
-  return BadRequest("tools[" + std::to_string(index) + "]" + what, "tools");
+Fail<Error> BadTool(size_t index, const std::string& problem) {
+  return BadRequest("tools[" + std::to_string(index) + "]" + problem, "tools");
 }
 
-Fail<Error> WrongChoice(std::string message) {
+Fail<Error> BadToolChoice(std::string message) {
   return BadRequest(std::move(message), "tool_choice");
 }
 
@@ -27,22 +26,22 @@ class Reader {
 
  private:
   Result<void> ReadTool(size_t index, json::Value tool);
-  Result<void> ReadTyped(size_t index, json::Value tool);
+  Result<void> ReadVendorTool(size_t index, json::Value tool);
   Result<void> ReadChoice(json::Value choice, bool any_tools);
 
   MessagesTools read_;
-  std::map<std::string, bool> names_;  // false: left out
+  std::map<std::string, bool> names_;  // false: omitted
 };
 
-Result<void> Reader::ReadTyped(size_t index, json::Value tool) {
+Result<void> Reader::ReadVendorTool(size_t index, json::Value tool) {
   const std::string type = tool.Find("type").string();
-  for (const std::string_view start : kRunByTheCaller) {
+  for (const std::string_view start : kClientRunTools) {
     if (type.starts_with(start)) {
-      return WrongTool(index, ".type '" + type + "' is not supported: define a tool of your own.");
+      return BadTool(index, ".type '" + type + "' is not supported: define a tool of your own.");
     }
   }
   if (type == "custom" || type == "function") {
-    return WrongTool(index, ".input_schema must be an object.");
+    return BadTool(index, ".input_schema must be an object.");
   }
   if (tool.Find("name").is_string()) names_[tool.Find("name").string()] = false;
   return {};
@@ -51,20 +50,20 @@ Result<void> Reader::ReadTyped(size_t index, json::Value tool) {
 Result<void> Reader::ReadTool(size_t index, json::Value tool) {
   const json::Value type = tool.Find("type");
   const json::Value schema = tool.Find("input_schema");
-  if (!type.is_null() && !type.is_string()) return WrongTool(index, ".type must be a string.");
-  if (type.is_string() && schema.is_null()) return ReadTyped(index, tool);
-  if (!schema.is_object()) return WrongTool(index, ".input_schema must be an object.");
+  if (!type.is_null() && !type.is_string()) return BadTool(index, ".type must be a string.");
+  if (type.is_string() && schema.is_null()) return ReadVendorTool(index, tool);
+  if (!schema.is_object()) return BadTool(index, ".input_schema must be an object.");
   const json::Value name = tool.Find("name");
   if (!name.is_string() || name.raw_string().empty()) {
-    return WrongTool(index, ".name must be a non-empty string.");
+    return BadTool(index, ".name must be a non-empty string.");
   }
   const json::Value description = tool.Find("description");
   if (!description.is_null() && !description.is_string()) {
-    return WrongTool(index, ".description must be a string.");
+    return BadTool(index, ".description must be a string.");
   }
   const json::Value strict = tool.Find("strict");
   if (!strict.is_null() && !strict.is_bool()) {
-    return WrongTool(index, ".strict must be true or false.");
+    return BadTool(index, ".strict must be true or false.");
   }
   std::string& out = read_.tools;
   out += out.empty() ? "[" : ",";
@@ -89,7 +88,7 @@ Result<void> Reader::ReadChoice(json::Value choice, bool any_tools) {
   const json::Value type = choice.Find("type");
   const json::Value single = choice.Find("disable_parallel_tool_use");
   if (!single.is_null() && !single.is_bool()) {
-    return WrongChoice("'tool_choice.disable_parallel_tool_use' must be true or false.");
+    return BadToolChoice("'tool_choice.disable_parallel_tool_use' must be true or false.");
   }
   std::string wanted;
   if (type.StringEquals("auto")) {
@@ -97,13 +96,13 @@ Result<void> Reader::ReadChoice(json::Value choice, bool any_tools) {
   } else if (type.StringEquals("none")) {
     wanted = R"("none")";
   } else if (type.StringEquals("any")) {
-    if (!any_tools) return WrongChoice("'tool_choice' needs 'tools'.");
+    if (!any_tools) return BadToolChoice("'tool_choice' needs 'tools'.");
     wanted = R"("required")";
   } else if (type.StringEquals("tool")) {
     const json::Value name = choice.Find("name");
     const auto found = name.is_string() ? names_.find(name.string()) : names_.end();
     if (found == names_.end()) {
-      return WrongChoice("'tool_choice.name' must be that of a tool in 'tools'.");
+      return BadToolChoice("'tool_choice.name' must be that of a tool in 'tools'.");
     }
     if (found->second) {
       wanted = R"({"type":"function","function":{"name":)";
@@ -111,11 +110,11 @@ Result<void> Reader::ReadChoice(json::Value choice, bool any_tools) {
       wanted += "}}";
     }
   } else {
-    return WrongChoice("'tool_choice.type' must be auto, any, tool or none.");
+    return BadToolChoice("'tool_choice.type' must be auto, any, tool or none.");
   }
   if (read_.tools.empty()) return {};
   read_.tool_choice = std::move(wanted);
-  read_.one_at_a_time = single.boolean();
+  read_.disable_parallel_calls = single.boolean();
   return {};
 }
 

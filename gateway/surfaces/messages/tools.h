@@ -1,4 +1,4 @@
-// Tool definitions of a Messages request and the choice among them.
+// Tool definitions and tool_choice of a Messages request.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ struct MessagesTools {
   // JSON for the engine; empty: the member is left out.
   std::string tools;
   std::string tool_choice;
-  // At most one call an answer.
-  bool one_at_a_time = false;
+  // At most one call per response.
+  bool disable_parallel_calls = false;
 };
 
-// Both values may be absent. spec: wire.md 6.1, 7.1, decisions.md 33. Tools that the vendor would
-// run are left out, and a choice that asks for one of them with them; tools that the caller would
-// run but that engines cannot be told of are a 400.
+// Both values may be absent. spec: wire.md 6.1, 7.1, decisions.md 33. Tools that run on
+// the vendor's servers are omitted, and so is a tool_choice that names one. Vendor-defined tools
+// that the client runs are a 400: engines have no definition of them.
 Result<MessagesTools> ReadMessagesTools(json::Value tools, json::Value tool_choice);
 
 }  // namespace tollgate::gateway

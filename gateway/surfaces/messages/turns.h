@@ -1,4 +1,4 @@
-// The conversation of a Messages request, as the `messages` of an engine request.
+// The conversation of a Messages request, translated to the `messages` of an engine request.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace tollgate::gateway {
 
-struct ReadTurns {
+struct MessagesTurns {
   std::string messages;  // the JSON array
   PromptSize size;
 };
 
 // `system` may be absent. Errors name the param "system" or "messages". spec: wire.md 6.1, 7.1.
-//  - Turns of one role in a row are one turn: chat templates want them to alternate.
-//  - A user turn's tool results come first, a message each, then everything else that it says.
-//    Pictures in a result go there too: engines take only text from tools.
-//  - Signatures, redacted thinking, citations, cache_control and what the vendor's servers have put
-//    in are left out.
-Result<ReadTurns> ReadMessagesTurns(json::Value system, json::Value messages);
+//  - Consecutive turns of one role are joined: chat templates require alternating roles.
+//  - The tool results of a user turn come first, one message each, then its other content. Images
+//    in a result follow with that content: engines accept only text from tools.
+//  - Signatures, redacted thinking, citations, cache_control and blocks of the vendor's servers are
+//    omitted.
+Result<MessagesTurns> ReadMessagesTurns(json::Value system, json::Value messages);
 
 }  // namespace tollgate::gateway

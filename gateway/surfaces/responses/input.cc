@@ -12,16 +12,16 @@ namespace {
 
 using Role = ConversationWriter::Role;
 
-Fail<Error> Wrong(size_t index, std::string_view what) {
-  return BadRequest("input[" + std::to_string(index) + "]" + std::string(what), "input");
+Fail<Error> BadItem(size_t index, std::string_view problem) {
+  return BadRequest("input[" + std::to_string(index) + "]" + std::string(problem), "input");
 }
 
-// Where two texts meet that were parts of one.
+// Separator of joined text parts.
 constexpr std::string_view kBetweenTexts = "\\n\\n";
 
 class Reader {
  public:
-  Result<ReadInput> Read(json::Value instructions, json::Value input);
+  Result<ResponsesInput> Read(json::Value instructions, json::Value input);
 
  private:
   struct Image {
@@ -35,22 +35,22 @@ class Reader {
   Result<void> ReadOutput(size_t index, json::Value item);
   void ReadReasoning(json::Value item);
   Result<Image> ReadImage(size_t index, json::Value part);
-  // Ends the assistant's turn, or begins the message that its items go on with.
+  // End the assistant's turn, and begin or continue its message.
   void EndTurn();
   void BeginAssistant(bool join);
-  // Tool messages hold text only: what images the outputs had follow as the user's.
-  void LetImagesOut();
+  // Tool messages hold text only: images of outputs follow in a user message.
+  void FlushImages();
 
   ConversationWriter writer_;
-  std::string reasoning_;   // waits for the assistant's next item
-  bool calling_ = false;    // the open message has calls
-  bool assistant_ = false;  // the open message is the assistant's
+  std::string reasoning_;           // pending until the assistant's next item
+  bool has_calls_ = false;          // the open message has calls
+  bool in_assistant_turn_ = false;  // the open message is the assistant's
   std::unordered_set<std::string> calls_;
-  std::unordered_set<std::string> skipped_calls_;  // of kinds that are not understood
+  std::unordered_set<std::string> skipped_calls_;  // of unknown item types
   std::vector<Image> images_;
 };
 
-void Reader::LetImagesOut() {
+void Reader::FlushImages() {
   if (images_.empty()) return;
   writer_.Begin(Role::kUser);
   for (const Image& image : images_) writer_.Image(image.url, image.detail);
@@ -59,25 +59,26 @@ void Reader::LetImagesOut() {
 
 void Reader::EndTurn() {
   reasoning_.clear();
-  assistant_ = false;
-  calling_ = false;
+  in_assistant_turn_ = false;
+  has_calls_ = false;
 }
 
 void Reader::BeginAssistant(bool join) {
-  LetImagesOut();
-  writer_.Begin(Role::kAssistant, join && assistant_);
-  if (!join || !assistant_) calling_ = false;
-  assistant_ = true;
+  FlushImages();
+  writer_.Begin(Role::kAssistant, join && in_assistant_turn_);
+  if (!join || !in_assistant_turn_) has_calls_ = false;
+  in_assistant_turn_ = true;
   if (!reasoning_.empty()) writer_.Reasoning(std::exchange(reasoning_, {}));
 }
 
 Result<Reader::Image> Reader::ReadImage(size_t index, json::Value part) {
   const json::Value url = part.Find("image_url");
   if (!url.is_string() || url.raw_string().empty()) {
-    return Wrong(index, ": images must have a string 'image_url'; there are no files to refer to.");
+    return BadItem(index,
+                   ": images must have a string 'image_url'; file references are not supported.");
   }
   const json::Value detail = part.Find("detail");
-  // Levels that engines do not know are left to them.
+  // Other levels are omitted: engines use their default.
   const bool known = detail.StringEquals("low") || detail.StringEquals("high");
   return Image{url.raw_string(), known ? detail.raw_string() : std::string_view()};
 }
@@ -85,7 +86,7 @@ Result<Reader::Image> Reader::ReadImage(size_t index, json::Value part) {
 Result<void> Reader::ReadPart(size_t index, Role role, json::Value part) {
   const json::Value type = part.Find("type");
   if (!part.is_object() || !type.is_string()) {
-    return Wrong(index, ".content must be a string or parts with a string 'type'.");
+    return BadItem(index, ".content must be a string or parts with a string 'type'.");
   }
   if (type.StringEquals("input_image") && role == Role::kUser) {
     auto image = ReadImage(index, part);
@@ -96,11 +97,12 @@ Result<void> Reader::ReadPart(size_t index, Role role, json::Value part) {
   const bool text = type.StringEquals("input_text") || type.StringEquals("output_text") ||
                     type.StringEquals("text");
   if (!text && !type.StringEquals("refusal")) {
-    return Wrong(index, ".content: parts of type '" + type.string() + "' are not supported here.");
+    return BadItem(index,
+                   ".content: parts of type '" + type.string() + "' are not supported here.");
   }
-  const json::Value inside = part.Find(text ? "text" : "refusal");
-  if (!inside.is_string()) return Wrong(index, ".content: a part has no text.");
-  writer_.Text(inside.raw_string());
+  const json::Value value = part.Find(text ? "text" : "refusal");
+  if (!value.is_string()) return BadItem(index, ".content: a part has no text.");
+  writer_.Text(value.raw_string());
   return {};
 }
 
@@ -109,19 +111,19 @@ Result<void> Reader::ReadMessage(size_t index, json::Value item) {
   Role role = Role::kUser;
   if (role_value.StringEquals("assistant")) {
     role = Role::kAssistant;
-    // A call's turn goes on; two messages stay two.
-    BeginAssistant(calling_);
+    // Continues a turn with calls; two messages stay separate.
+    BeginAssistant(has_calls_);
   } else {
     EndTurn();
-    LetImagesOut();
+    FlushImages();
     if (role_value.StringEquals("system") || role_value.StringEquals("developer")) {
       role = Role::kSystem;
-      // Templates that know one system message only want it whole.
+      // Joined: some templates support only one system message.
       writer_.Begin(role, true);
     } else if (role_value.StringEquals("user")) {
       writer_.Begin(role);
     } else {
-      return Wrong(index, ".role must be user, assistant, system or developer.");
+      return BadItem(index, ".role must be user, assistant, system or developer.");
     }
   }
   const json::Value content = item.Find("content");
@@ -129,7 +131,7 @@ Result<void> Reader::ReadMessage(size_t index, json::Value item) {
     writer_.Text(content.raw_string());
     return {};
   }
-  if (!content.is_array()) return Wrong(index, ".content must be a string or an array of parts.");
+  if (!content.is_array()) return BadItem(index, ".content must be a string or an array of parts.");
   for (const json::Value part : content) {
     if (auto read = ReadPart(index, role, part); !read) return read;
   }
@@ -141,10 +143,10 @@ Result<void> Reader::ReadCall(size_t index, json::Value item) {
   const json::Value name = item.Find("name");
   const json::Value arguments = item.Find("arguments");
   if (!id.is_string() || !name.is_string() || !arguments.is_string()) {
-    return Wrong(index, " must have the strings 'call_id', 'name' and 'arguments'.");
+    return BadItem(index, " must have the strings 'call_id', 'name' and 'arguments'.");
   }
   BeginAssistant(true);
-  calling_ = true;
+  has_calls_ = true;
   calls_.insert(id.string());
   writer_.ToolCall(id.raw_string(), name.raw_string(), arguments.raw_string());
   return {};
@@ -152,11 +154,11 @@ Result<void> Reader::ReadCall(size_t index, json::Value item) {
 
 Result<void> Reader::ReadOutput(size_t index, json::Value item) {
   const json::Value id = item.Find("call_id");
-  if (!id.is_string()) return Wrong(index, ".call_id must be a string.");
+  if (!id.is_string()) return BadItem(index, ".call_id must be a string.");
   if (!calls_.contains(id.string())) {
     if (skipped_calls_.contains(id.string())) return {};
-    // Chat templates fail on it, each in its own way.
-    return Wrong(index, " is the output of a function call that is not in 'input'.");
+    // Chat templates fail on an output without its call.
+    return BadItem(index, " is the output of a function call that is not in 'input'.");
   }
   EndTurn();
   const json::Value output = item.Find("output");
@@ -164,7 +166,7 @@ Result<void> Reader::ReadOutput(size_t index, json::Value item) {
     writer_.ToolResult(id.raw_string(), output.raw_string());
     return {};
   }
-  if (!output.is_array()) return Wrong(index, ".output must be a string or an array of parts.");
+  if (!output.is_array()) return BadItem(index, ".output must be a string or an array of parts.");
   std::string text;
   for (const json::Value part : output) {
     if (part.Find("type").StringEquals("input_image")) {
@@ -173,18 +175,18 @@ Result<void> Reader::ReadOutput(size_t index, json::Value item) {
       images_.push_back(*image);
       continue;
     }
-    const json::Value inside = part.Find("text");
-    if (!inside.is_string()) {
-      return Wrong(index, ".output may hold parts of text and images only.");
+    const json::Value value = part.Find("text");
+    if (!value.is_string()) {
+      return BadItem(index, ".output may hold text and image parts only.");
     }
     if (!text.empty()) text += kBetweenTexts;
-    text += inside.raw_string();
+    text += value.raw_string();
   }
   writer_.ToolResult(id.raw_string(), text);
   return {};
 }
 
-// The reasoning itself where an item has it, else its summary.
+// The reasoning text of an item if it has one, else its summary.
 void Reader::ReadReasoning(json::Value item) {
   for (const char* member : {"content", "summary"}) {
     std::string all;
@@ -204,7 +206,7 @@ void Reader::ReadReasoning(json::Value item) {
 Result<void> Reader::ReadItem(size_t index, json::Value item) {
   const json::Value type = item.Find("type");
   if (!item.is_object() || (!type.is_null() && !type.is_string())) {
-    return Wrong(index, " must be an item: an object with a string 'type'.");
+    return BadItem(index, " must be an item: an object with a string 'type'.");
   }
   if (type.is_null() || type.StringEquals("message")) return ReadMessage(index, item);
   if (type.StringEquals("function_call")) return ReadCall(index, item);
@@ -214,12 +216,12 @@ Result<void> Reader::ReadItem(size_t index, json::Value item) {
     return {};
   }
   if (type.StringEquals("item_reference")) {
-    // Reasoning may be left out of a history (wire reference 7.3), so a reference to it may as
-    // well: the AI SDK sends one with each round of tool calls unless it is told not to store.
+    // Reasoning in a history is optional (wire.md 7.3), so a reference to it is ignored: the AI SDK
+    // sends one with each round of tool calls unless `store` is false.
     if (item.Find("id").is_string() && item.Find("id").string().starts_with("rs_")) return {};
-    return Wrong(index,
-                 " refers to a stored item, and nothing is stored here: send the item itself, as "
-                 "clients do with 'store: false'.");
+    return BadItem(index,
+                   " refers to a stored item, and items are not stored: send the item itself, as "
+                   "clients do with 'store: false'.");
   }
   if (const json::Value id = item.Find("call_id"); id.is_string()) {
     skipped_calls_.insert(id.string());
@@ -227,7 +229,7 @@ Result<void> Reader::ReadItem(size_t index, json::Value item) {
   return {};
 }
 
-Result<ReadInput> Reader::Read(json::Value instructions, json::Value input) {
+Result<ResponsesInput> Reader::Read(json::Value instructions, json::Value input) {
   if (!instructions.is_null()) {
     if (!instructions.is_string()) {
       return BadRequest("'instructions' must be a string.", "instructions");
@@ -243,20 +245,20 @@ Result<ReadInput> Reader::Read(json::Value instructions, json::Value input) {
     for (const json::Value item : input) {
       if (auto read = ReadItem(index++, item); !read) return Fail{read.error()};
     }
-    LetImagesOut();
+    FlushImages();
   } else {
     return BadRequest("'input' must be a string or a non-empty array of items.", "input");
   }
-  ReadInput read;
+  ResponsesInput read;
   read.messages = writer_.Take();
   read.size = writer_.size();
-  if (writer_.empty()) return BadRequest("'input' holds nothing that a model can read.", "input");
+  if (writer_.empty()) return BadRequest("'input' has no content for the model.", "input");
   return read;
 }
 
 }  // namespace
 
-Result<ReadInput> ReadResponsesInput(json::Value instructions, json::Value input) {
+Result<ResponsesInput> ReadResponsesInput(json::Value instructions, json::Value input) {
   return Reader().Read(instructions, input);
 }
 

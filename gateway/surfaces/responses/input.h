@@ -1,4 +1,4 @@
-// The conversation of a responses request: items become the engine's messages.
+// The conversation of a Responses request: input items, translated to engine messages.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace tollgate::gateway {
 
-struct ReadInput {
+struct ResponsesInput {
   // JSON array for the engine.
   std::string messages;
   PromptSize size;
 };
 
 // `instructions` may be absent, `input` may not. Errors name the param "input" or "instructions".
-// spec: wire.md 5.1, 7.3. What one turn of the assistant left behind (reasoning, a message, calls)
-// becomes one message; items that are not understood are skipped.
-Result<ReadInput> ReadResponsesInput(json::Value instructions, json::Value input);
+// spec: wire.md 5.1, 7.3. The items of one assistant turn (reasoning, a message, calls) become one
+// message; unknown items are skipped.
+Result<ResponsesInput> ReadResponsesInput(json::Value instructions, json::Value input);
 
 }  // namespace tollgate::gateway

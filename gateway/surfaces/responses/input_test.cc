@@ -1,4 +1,4 @@
-// Input items to engine messages, byte for byte. spec: wire.md 5.1, 7.3.
+// Input items and the engine messages, byte for byte. spec: wire.md 5.1, 7.3.
 #include "gateway/surfaces/responses/input.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace tollgate::gateway {
 namespace {
 
-Result<ReadInput> Read(const std::string& input, const std::string& instructions = "null") {
+Result<ResponsesInput> Read(const std::string& input, const std::string& instructions = "null") {
   const std::string text = R"({"input":)" + input + R"(,"instructions":)" + instructions + "}";
   const auto document = json::Document::ParseView(text);
   EXPECT_TRUE(document.ok()) << text;
@@ -42,7 +42,7 @@ std::string Output(const std::string& id, const std::string& output) {
 std::string ToolMessage(const std::string& id, const std::string& text) {
   return R"({"role":"tool","tool_call_id":")" + id + R"(","content":")" + text + "\"}";
 }
-std::string Thought(const std::string& text) {
+std::string ReasoningItem(const std::string& text) {
   return R"({"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":")" + text +
          "\"}]}";
 }
@@ -58,7 +58,7 @@ TEST(ResponsesInput, MessagesOfEachRole) {
                          {"type":"message","role":"assistant","content":"b","id":"m","phase":"x"},
                          {"role":"developer","content":"c"},{"role":"user","content":"d"}])"),
             "[" + User("a") + "," + Assistant("b") + "," + System("c") + "," + User("d") + "]");
-  // Two messages of the assistant stay two.
+  // Two assistant messages stay separate.
   EXPECT_EQ(Messages("[" + Assistant("a") + "," + Assistant("b") + "]"),
             "[" + Assistant("a") + "," + Assistant("b") + "]");
 }
@@ -83,7 +83,7 @@ TEST(ResponsesInput, PartsOfEachKind) {
             "[" + Assistant("ano") + "]");
 }
 
-TEST(ResponsesInput, ImagesAreMedia) {
+TEST(ResponsesInput, ImagesCountAsMedia) {
   const auto read = Read(R"([{"role":"user","content":[{"type":"input_text","text":"a"},
       {"type":"input_image","image_url":"https://x/y.png","detail":"high"},
       {"type":"input_image","image_url":"data:image/png;base64,AA==","detail":"auto"}]}])");
@@ -96,9 +96,9 @@ TEST(ResponsesInput, ImagesAreMedia) {
   EXPECT_EQ(read->size.messages, 1);
 }
 
-TEST(ResponsesInput, OneTurnOfTheAssistantIsOneMessage) {
+TEST(ResponsesInput, AnAssistantTurnIsOneMessage) {
   // reasoning, message and calls in a row
-  EXPECT_EQ(Messages("[" + kAsk + "," + Thought("hm") + "," + Assistant("let me see") + "," +
+  EXPECT_EQ(Messages("[" + kAsk + "," + ReasoningItem("hm") + "," + Assistant("let me see") + "," +
                      Call("c1", R"({\"x\":1})") + "," + Call("c2") + "," + Output("c1", "\"1\"") +
                      "," + Output("c2", "\"2\"") + "]"),
             "[" + kAsk +
@@ -107,11 +107,11 @@ TEST(ResponsesInput, OneTurnOfTheAssistantIsOneMessage) {
                 EngineCall("c1", R"({\"x\":1})") + "," + EngineCall("c2") + "]}," +
                 ToolMessage("c1", "1") + "," + ToolMessage("c2", "2") + "]");
   // reasoning between parallel calls
-  EXPECT_EQ(
-      Messages("[" + Thought("a") + "," + Call("c1") + "," + Thought("b") + "," + Call("c2") + "]"),
-      R"([{"role":"assistant","content":null,"reasoning_content":"ab","reasoning":"ab",)"
-      R"("tool_calls":[)" +
-          EngineCall("c1") + "," + EngineCall("c2") + "]}]");
+  EXPECT_EQ(Messages("[" + ReasoningItem("a") + "," + Call("c1") + "," + ReasoningItem("b") + "," +
+                     Call("c2") + "]"),
+            R"([{"role":"assistant","content":null,"reasoning_content":"ab","reasoning":"ab",)"
+            R"("tool_calls":[)" +
+                EngineCall("c1") + "," + EngineCall("c2") + "]}]");
   // the next round is a new turn
   EXPECT_EQ(Messages("[" + Call("c1") + "," + Output("c1", "\"1\"") + "," + Call("c2") + "," +
                      Output("c2", "\"2\"") + "," + Assistant("done") + "]"),
@@ -120,8 +120,8 @@ TEST(ResponsesInput, OneTurnOfTheAssistantIsOneMessage) {
                 EngineCall("c2") + "]}," + ToolMessage("c2", "2") + "," + Assistant("done") + "]");
 }
 
-TEST(ResponsesInput, ReasoningGoesToWhatFollowsOrAway) {
-  EXPECT_EQ(Messages("[" + Thought("hm") + "," + Assistant("b") + "]"),
+TEST(ResponsesInput, ReasoningJoinsTheNextAssistantItem) {
+  EXPECT_EQ(Messages("[" + ReasoningItem("hm") + "," + Assistant("b") + "]"),
             R"([{"role":"assistant","content":"b","reasoning_content":"hm","reasoning":"hm"}])");
   // the text itself before its summary
   EXPECT_EQ(Messages(R"([{"type":"reasoning","summary":[{"type":"summary_text","text":"s"}],
@@ -130,19 +130,19 @@ TEST(ResponsesInput, ReasoningGoesToWhatFollowsOrAway) {
                      Assistant("b") + "]"),
             R"([{"role":"assistant","content":"b","reasoning_content":"t\n\nu",)"
             R"("reasoning":"t\n\nu"}])");
-  // nothing of the assistant follows, or nothing can be read
-  EXPECT_EQ(Messages("[" + Thought("hm") + "," + kAsk + "]"), "[" + kAsk + "]");
+  // dropped: no assistant item follows, or it has no text
+  EXPECT_EQ(Messages("[" + ReasoningItem("hm") + "," + kAsk + "]"), "[" + kAsk + "]");
   EXPECT_EQ(Messages(R"([{"type":"reasoning","summary":[],"encrypted_content":"xyz"},)" +
                      Assistant("b") + "]"),
             "[" + Assistant("b") + "]");
-  // a reference to it, to nowhere
+  // a reference to reasoning that is not stored
   EXPECT_EQ(Messages("[" + kAsk + R"(,{"type":"item_reference","id":"rs_1"},)" + Call("c1") + "," +
                      Output("c1", "\"1\"") + "]"),
             "[" + kAsk + R"(,{"role":"assistant","content":null,"tool_calls":[)" +
                 EngineCall("c1") + "]}," + ToolMessage("c1", "1") + "]");
 }
 
-TEST(ResponsesInput, OutputsOfCalls) {
+TEST(ResponsesInput, FunctionCallOutputs) {
   const std::string call =
       R"({"role":"assistant","content":null,"tool_calls":[)" + EngineCall("c") + "]},";
   EXPECT_EQ(Messages("[" + Call("c") + "," + Output("c", R"([{"type":"input_text","text":"a"},
@@ -151,7 +151,7 @@ TEST(ResponsesInput, OutputsOfCalls) {
             "[" + call + ToolMessage("c", R"(a\n\nb)") + "]");
   EXPECT_EQ(Messages("[" + Call("c") + "," + Output("c", "[]") + "]"),
             "[" + call + ToolMessage("c", "") + "]");
-  // Tool messages hold text only: images follow as the user's, after all the outputs.
+  // Tool messages hold text only: images follow in a user message after all outputs.
   const auto read = Read("[" + Call("c") + "," + Call("d") + "," +
                          Output("c", R"([{"type":"input_image","image_url":"u"}])") + "," +
                          Output("d", "\"x\"") + "," + kAsk + "]");
@@ -164,7 +164,7 @@ TEST(ResponsesInput, OutputsOfCalls) {
   EXPECT_EQ(read->size.media_parts, 1);
 }
 
-TEST(ResponsesInput, WhatIsNotUnderstoodIsSkipped) {
+TEST(ResponsesInput, UnknownItemsAreSkipped) {
   EXPECT_EQ(Messages("[" + kAsk +
                      R"(,{"type":"web_search_call","id":"ws","status":"completed"},
                          {"type":"custom_tool_call","call_id":"k","name":"n","input":"i"},
@@ -176,7 +176,7 @@ TEST(ResponsesInput, WhatIsNotUnderstoodIsSkipped) {
                 "," + EngineCall("d") + "]}]");
 }
 
-TEST(ResponsesInput, WrongItemsAreRefused) {
+TEST(ResponsesInput, InvalidItemsAreRefused) {
   for (const char* wrong : {
            R"([5])",
            R"(["hi"])",
@@ -204,7 +204,7 @@ TEST(ResponsesInput, WrongItemsAreRefused) {
     EXPECT_EQ(read.error().id, ErrorId::kBadRequest);
     EXPECT_EQ(read.error().param, "input") << wrong;
   }
-  // An output before its call has none.
+  // An output before its call.
   EXPECT_FALSE(Read("[" + Output("c", "\"x\"") + "," + Call("c") + "]").ok());
   EXPECT_FALSE(Read("[" + Call("c") + "," + Output("c", "5") + "]").ok());
   EXPECT_FALSE(Read("[" + Call("c") + "," + Output("c", R"([{"type":"input_file"}])") + "]").ok());

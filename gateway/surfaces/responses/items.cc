@@ -89,7 +89,7 @@ std::string ItemJson(const OutputItem& item, ItemStatus status) {
   return out + "]}";
 }
 
-OutputItems::OutputItems(const CanonicalRequest& request, const AnswerStamp& stamp)
+OutputItems::OutputItems(const CanonicalRequest& request, const ResponseStamp& stamp)
     : state_(request.state), namespaces_(StateOf(state_).namespaces), id_(stamp.id) {}
 
 void OutputItems::OnBlockStart(const BlockStart& start) {
@@ -106,32 +106,32 @@ void OutputItems::OnBlockStart(const BlockStart& start) {
         namespaces_.empty() ? namespaces_.end() : namespaces_.find(json::Unescape(start.name_json));
     if (found != namespaces_.end()) item_.name_space = found->second;
   }
-  OnOpened(item_);
+  OnItemAdded(item_);
 }
 
-void OutputItems::OnBlockPiece(std::string_view inside, std::string_view logprobs_json) {
-  item_.text += inside;
+void OutputItems::OnBlockDelta(std::string_view escaped, std::string_view logprobs_json) {
+  item_.text += escaped;
   std::string logprobs;
   if (!logprobs_json.empty()) logprobs = ResponseLogprobs(logprobs_json);
   if (!logprobs.empty()) {
     if (!item_.logprobs.empty()) item_.logprobs += ",";
     item_.logprobs += logprobs;
   }
-  OnPiece(item_, inside, logprobs);
+  OnItemDelta(item_, escaped, logprobs);
 }
 
 void OutputItems::Close(ItemStatus status) {
   if (!open_) return;
-  // A call without arguments: clients parse them.
+  // Clients parse the arguments, so a call without any gets an empty object.
   if (item_.kind == BlockKind::kToolCall && item_.text.empty() &&
       status == ItemStatus::kCompleted) {
-    OnBlockPiece("{}", {});
+    OnBlockDelta("{}", {});
   }
   open_ = false;
   const std::string json = ItemJson(item_, status);
   if (!closed_.empty()) closed_ += ",";
   closed_ += json;
-  OnClosed(item_, json);
+  OnItemDone(item_, json);
 }
 
 OutputItems::Outcome OutputItems::Finish(const pb::End& end) {
@@ -144,8 +144,8 @@ OutputItems::Outcome OutputItems::Finish(const pb::End& end) {
     outcome = {false, "content_filter"};
   }
   blocks_.Finish();
-  // A whole answer has a message or a call, even if the model had nothing to say.
-  if (outcome.completed && !blocks_.said_anything()) OnBlockStart({BlockKind::kText, {}, {}});
+  // A completed response has a message or a call, even if the model generated nothing.
+  if (outcome.completed && !blocks_.has_output()) OnBlockStart({BlockKind::kText, {}, {}});
   Close(outcome.completed ? ItemStatus::kCompleted : ItemStatus::kIncomplete);
   return outcome;
 }

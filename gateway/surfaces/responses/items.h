@@ -1,4 +1,4 @@
-// The output of a response: blocks become items. The same for streams and for single bodies.
+// The output items of a response, built from blocks. Used by both encoders.
 #pragma once
 
 #include <cstddef>
@@ -14,51 +14,50 @@ namespace tollgate::gateway {
 
 enum class ItemStatus : uint8_t { kInProgress, kCompleted, kIncomplete };
 
-// One item, as far as it has come. Texts are insides of JSON literals.
+// One item with its content so far. Texts are contents of JSON strings.
 struct OutputItem {
   BlockKind kind = BlockKind::kText;
   size_t index = 0;  // output_index
   std::string id;
-  std::string text;      // of a call: its arguments
-  std::string logprobs;  // elements of the public array, with commas between them
-  // Of a call. name_space is a JSON string, or empty.
+  std::string text;      // for a call: its arguments
+  std::string logprobs;  // comma-separated elements of the public array
+  // Calls only. name_space is a JSON string, or empty.
   std::string call_id, name, name_space;
 };
 
-// spec: wire.md 5.2. In progress the item is still without content.
+// spec: wire.md 5.2. An item in progress has no content.
 std::string ItemJson(const OutputItem& item, ItemStatus status);
-// The one part of an item that is not a call: {"type":"output_text",…}, with these contents.
+// The only part of a message or reasoning item: {"type":"output_text",…}.
 std::string PartJson(BlockKind kind, std::string_view text, std::string_view logprobs);
 
-// Takes deltas and keeps the items. Whoever wants to tell of them as they come overrides the hooks.
+// Builds the items from deltas. The stream encoder overrides the hooks to send them as they arrive.
 class OutputItems : private BlockHandler {
  public:
-  OutputItems(const CanonicalRequest& request, const AnswerStamp& stamp);
+  OutputItems(const CanonicalRequest& request, const ResponseStamp& stamp);
 
   void OnDelta(const inference::v1::Delta& delta) { blocks_.OnDelta(delta); }
 
-  // How an answer that did not break has ended.
+  // How a response without an error has ended.
   struct Outcome {
     bool completed = true;
-    std::string_view incomplete_reason;  // of one that was cut short
+    std::string_view incomplete_reason;  // if not completed
   };
-  // The end: closes what is open.
+  // The end of the response: closes the open item.
   Outcome Finish(const inference::v1::End& end);
-  // The array. An item that is still open stands there as incomplete.
+  // The JSON array. An item that is still open is incomplete.
   std::string Array() const;
 
  protected:
-  virtual void OnOpened(const OutputItem&) {}
+  virtual void OnItemAdded(const OutputItem&) {}
   // logprobs as in OutputItem.
-  virtual void OnPiece(const OutputItem&, std::string_view /*inside*/,
-                       std::string_view /*logprobs*/) {}
-  virtual void OnClosed(const OutputItem&, std::string_view /*item_json*/) {}
+  virtual void OnItemDelta(const OutputItem&, std::string_view /*escaped*/,
+                           std::string_view /*logprobs*/) {}
+  virtual void OnItemDone(const OutputItem&, std::string_view /*item_json*/) {}
 
  private:
   void OnBlockStart(const BlockStart& start) override;
-  void OnBlockPiece(std::string_view inside, std::string_view logprobs_json) override;
-  // Whether it was the last one, and so perhaps cut short, is known at the next start or at the
-  // end.
+  void OnBlockDelta(std::string_view escaped, std::string_view logprobs_json) override;
+  // The item is closed at the next start or at the end: only the last item can be incomplete.
   void OnBlockEnd() override {}
   void Close(ItemStatus status);
 
@@ -66,10 +65,10 @@ class OutputItems : private BlockHandler {
   const std::map<std::string, std::string>& namespaces_;
   const std::string id_;
   BlockSequencer blocks_{*this};
-  std::string closed_;  // items, with commas between them
+  std::string closed_;  // comma-separated items
   size_t count_ = 0;
   bool open_ = false;
-  OutputItem item_;  // the open one
+  OutputItem item_;  // the open item
 };
 
 }  // namespace tollgate::gateway

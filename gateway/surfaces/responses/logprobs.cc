@@ -11,7 +11,7 @@ std::string ResponseLogprobs(std::string_view engine_json) {
   limits.allow_nul = true;
   const auto document = json::Document::ParseView(engine_json, limits);
   if (!document) return "";
-  return PublicTokens(document->root().Find("content"), UntoldBytes::kFromText);
+  return PublicTokenLogprobs(document->root().Find("content"), MissingBytes::kFromText);
 }
 
 }  // namespace tollgate::gateway

@@ -1,4 +1,4 @@
-// Log probabilities of output text in their public form.
+// Log probabilities of output text in the public format.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace tollgate::gateway {
 
-// The tokens of an engine's (chat) logprobs value as elements of output_text.logprobs, with commas
-// between them: {"token","logprob","bytes","top_logprobs"}, all of them required. Empty when there
-// are none.
+// The tokens of an engine's (chat) logprobs value as comma-separated elements of
+// output_text.logprobs:
+// {"token","logprob","bytes","top_logprobs"}, all required. Empty if there are none.
 std::string ResponseLogprobs(std::string_view engine_json);
 
 }  // namespace tollgate::gateway

@@ -2,49 +2,50 @@
 
 #include "gateway/surfaces/responses/input.h"
 #include "gateway/surfaces/responses/tools.h"
-#include "gateway/surfaces/shared/body.h"
 #include "gateway/surfaces/shared/engine_fields.h"
+#include "gateway/surfaces/shared/request_members.h"
 
 namespace tollgate::gateway {
 
 namespace {
 
 using enum FieldKind;
-using enum FieldFate;
+using enum FieldAction;
 
-// Absent from this table and from that of all endpoints (engine_fields.h): forwarded as it came
-// (decisions.md 17).
+// Members that are neither in this table nor in the shared one (engine_fields.h) are forwarded
+// unchanged (decisions.md 17).
 constexpr FieldRule kRules[] = {
-    // What the gateway reads itself, or says again.
-    {"model", kString, kOwn},
-    {"input", kAny, kOwn},
-    {"instructions", kString, kOwn},
-    {"stream", kBool, kOwn},
-    {"stream_options", kObject, kOwn},
-    {"max_output_tokens", kInteger, kOwn, 0},
-    {"max_tool_calls", kInteger, kOwn, 0},
-    {"tools", kArray, kOwn},
-    {"tool_choice", kAny, kOwn},
-    {"text", kObject, kOwn},
-    {"reasoning", kObject, kOwn},
-    {"include", kArray, kOwn},
-    {"top_logprobs", kInteger, kOwn, 0, 20},
-    {"metadata", kObject, kOwn},
-    {"truncation", kString, kOwn},
-    {"user", kString, kOwn},
-    {"safety_identifier", kString, kOwn},
-    {"prompt_cache_key", kString, kOwn},
-    {"store", kBool, kOwn},
-    {"background", kBool, kOwn},
-    // Checked, then forwarded.
+    // Read by the surface, or echoed in the response.
+    {"model", kString, kConsume},
+    {"input", kAny, kConsume},
+    {"instructions", kString, kConsume},
+    {"stream", kBool, kConsume},
+    {"stream_options", kObject, kConsume},
+    {"max_output_tokens", kInteger, kConsume, 0},
+    {"max_tool_calls", kInteger, kConsume, 0},
+    {"tools", kArray, kConsume},
+    {"tool_choice", kAny, kConsume},
+    {"text", kObject, kConsume},
+    {"reasoning", kObject, kConsume},
+    {"include", kArray, kConsume},
+    {"top_logprobs", kInteger, kConsume, 0, 20},
+    {"metadata", kObject, kConsume},
+    {"truncation", kString, kConsume},
+    {"user", kString, kConsume},
+    {"safety_identifier", kString, kConsume},
+    {"prompt_cache_key", kString, kConsume},
+    {"store", kBool, kConsume},
+    {"background", kBool, kConsume},
+    // Checked and forwarded.
     {"parallel_tool_calls", kBool, kForward},
-    // Of the public format, but without meaning here.
+    // Of the public format; accepted and ignored.
     {"prompt", kAny, kDrop},
     {"context_management", kAny, kDrop},
     {"client_metadata", kAny, kDrop},
     {"moderation", kAny, kDrop},
     {"prompt_cache_options", kAny, kDrop},
-    // Members of the engine's own request: here they are made from others, or have no meaning.
+    // Members of the engine request, which the surface sets from other members, or which do not
+    // apply.
     {"messages", kAny, kDrop},
     {"max_tokens", kAny, kDrop},
     {"max_completion_tokens", kAny, kDrop},
@@ -57,20 +58,20 @@ constexpr FieldRule kRules[] = {
     {"function_call", kAny, kDrop},
 };
 
-Result<void> RefuseState(json::Value root) {
+Result<void> RefuseStatefulRequest(json::Value root) {
   if (!root.Find("previous_response_id").is_null()) {
-    // Agents look for the slug, and send everything again (decisions.md 33).
+    // Agents match the slug and resend the whole conversation (decisions.md 33).
     return BadRequest(
-        "previous_response_not_found: no responses are stored here; send the whole conversation "
+        "previous_response_not_found: responses are not stored; send the whole conversation "
         "in 'input'.",
         "previous_response_id");
   }
   if (!root.Find("conversation").is_null()) {
-    return BadRequest("No conversations are stored here: send the whole conversation in 'input'.",
+    return BadRequest("Conversations are not stored: send the whole conversation in 'input'.",
                       "conversation");
   }
   if (root.Find("background").boolean()) {
-    return BadRequest("Responses do not run in the background here.", "background");
+    return BadRequest("Background responses are not supported.", "background");
   }
   return {};
 }
@@ -88,14 +89,14 @@ Result<std::string> ReadFormat(json::Value format) {
   if (!format.Find("name").is_string() || !format.Find("schema").is_object()) {
     return BadRequest("A 'text.format' of type json_schema must have a name and a schema.", "text");
   }
-  std::string inside;
+  std::string members;
   for (const char* member : {"name", "description", "schema", "strict"}) {
     const json::Value value = format.Find(member);
     if (value.is_null()) continue;
-    inside += (inside.empty() ? "\"" : ",\"") + std::string(member) + "\":";
-    inside += value.raw();
+    members += (members.empty() ? "\"" : ",\"") + std::string(member) + "\":";
+    members += value.raw();
   }
-  return R"({"type":"json_schema","json_schema":{)" + inside + "}}";
+  return R"({"type":"json_schema","json_schema":{)" + members + "}}";
 }
 
 class Reader {
@@ -108,9 +109,9 @@ class Reader {
   Result<void> ReadReasoning(json::Value reasoning);
   Result<void> ReadText(json::Value text);
   void ReadLogprobs();
-  // Into the request's members and into its measure.
+  // Adds an engine member that counts as prompt text.
   void AddPromptField(std::string_view name, const std::string& value);
-  std::string Echo(const ReadResponsesTools& tools) const;
+  std::string Echo(const ResponsesTools& tools) const;
 
   json::Value root_;
   MemberWriter writer_;
@@ -152,7 +153,7 @@ void Reader::ReadLogprobs() {
   }
 }
 
-std::string Reader::Echo(const ReadResponsesTools& tools) const {
+std::string Reader::Echo(const ResponsesTools& tools) const {
   std::string out;
   const auto add = [&out](std::string_view name, std::string_view value) {
     if (!out.empty()) out += ",";
@@ -161,32 +162,32 @@ std::string Reader::Echo(const ReadResponsesTools& tools) const {
     out += "\":";
     out += value;
   };
-  const auto say_again = [&](const char* name, std::string_view otherwise) {
+  const auto echo_or = [&](const char* name, std::string_view fallback) {
     const json::Value value = root_.Find(name);
-    add(name, value.is_null() ? otherwise : value.raw());
+    add(name, value.is_null() ? fallback : value.raw());
   };
-  const auto integer = [&](const char* name, std::string_view otherwise) {
+  const auto integer = [&](const char* name, std::string_view fallback) {
     const auto value = root_.Find(name).Integer();
-    add(name, value ? std::to_string(*value) : std::string(otherwise));
+    add(name, value ? std::to_string(*value) : std::string(fallback));
   };
   const auto or_null = [](json::Value value) {
     return std::string(value ? value.raw() : std::string_view("null"));
   };
-  say_again("instructions", "null");
+  echo_or("instructions", "null");
   add("tools", tools.echoed_tools);
   add("tool_choice", tools.echoed_choice);
-  say_again("parallel_tool_calls", "true");
-  say_again("temperature", "1");
-  say_again("top_p", "1");
-  say_again("presence_penalty", "0");
-  say_again("frequency_penalty", "0");
+  echo_or("parallel_tool_calls", "true");
+  echo_or("temperature", "1");
+  echo_or("top_p", "1");
+  echo_or("presence_penalty", "0");
+  echo_or("frequency_penalty", "0");
   integer("top_logprobs", "0");
-  say_again("metadata", "{}");
+  echo_or("metadata", "{}");
   integer("max_output_tokens", "null");
   integer("max_tool_calls", "null");
   add("previous_response_id", "null");
-  say_again("safety_identifier", "null");
-  say_again("prompt_cache_key", "null");
+  echo_or("safety_identifier", "null");
+  echo_or("prompt_cache_key", "null");
   const json::Value reasoning = root_.Find("reasoning");
   json::Value summary = reasoning.Find("summary");
   if (summary.is_null()) summary = reasoning.Find("generate_summary");
@@ -212,7 +213,7 @@ Result<CanonicalRequest> Reader::Read() {
   request_.model = std::move(*model);
   const json::Value input = root_.Find("input");
   if (input.is_null()) return BadRequest("Missing required parameter: 'input'.", "input");
-  if (auto state = RefuseState(root_); !state) return Fail{state.error()};
+  if (auto state = RefuseStatefulRequest(root_); !state) return Fail{state.error()};
   auto conversation = ReadResponsesInput(root_.Find("instructions"), input);
   if (!conversation) return Fail{conversation.error()};
   request_.prompt = conversation->size;
@@ -224,7 +225,7 @@ Result<CanonicalRequest> Reader::Read() {
   request_.stream = root_.Find("stream").boolean();
   request_.max_tokens = root_.Find("max_output_tokens").Integer();
   request_.max_tokens_field = "max_output_tokens";
-  auto tools = ReadResponsesToolsOf(root_.Find("tools"), root_.Find("tool_choice"));
+  auto tools = ReadResponsesTools(root_.Find("tools"), root_.Find("tool_choice"));
   if (!tools) return Fail{tools.error()};
   request_.has_tools = !tools->tools.empty();
   AddPromptField("tools", tools->tools);

@@ -10,11 +10,11 @@
 
 namespace tollgate::gateway {
 
-// What the response object says again of its request.
+// What the response object needs of the request.
 struct ResponsesState : SurfaceState {
-  // Members of the object, without braces: those of wire.md 5.2 that the request decides.
+  // The members of the response object that echo the request (wire.md 5.2), without braces.
   std::string echo_json;
-  // See ReadResponsesTools.
+  // See ResponsesTools in tools.h.
   std::map<std::string, std::string> namespaces;
 };
 

@@ -14,7 +14,7 @@ Result<CanonicalRequest> Parse(const std::string& body) {
   return ParseResponsesRequest(*document);
 }
 
-// A body with this input and these further members.
+// A body with this input and these additional members.
 std::string Body(const std::string& more = "", const std::string& input = "\"hi\"") {
   return R"({"model":"ns/m","input":)" + input + (more.empty() ? "" : "," + more) + "}";
 }
@@ -28,7 +28,7 @@ CanonicalRequest Good(const std::string& body) {
   return std::move(*request);
 }
 
-// The param of the 400, or what went wrong instead.
+// The param of the 400, or "accepted".
 std::string Refused(const std::string& body) {
   const auto request = Parse(body);
   if (request.ok()) return "accepted";
@@ -39,7 +39,7 @@ std::string Refused(const std::string& body) {
 
 const std::string kHi = R"("messages":[{"role":"user","content":"hi"}])";
 
-// What is sent to the engine beside the messages of Body().
+// The engine members besides the messages of Body().
 std::string Members(const std::string& more) {
   const std::string all = Good(Body(more)).members_json;
   EXPECT_EQ(all.rfind(kHi, 0), 0u) << all;
@@ -50,7 +50,7 @@ std::string EchoOf(const CanonicalRequest& request) {
   return std::static_pointer_cast<ResponsesState>(request.state)->echo_json;
 }
 
-// The member of the response object.
+// A member of the echo in the response object.
 std::string Echoed(const std::string& more, const std::string& name) {
   const std::string object = "{" + EchoOf(Good(Body(more))) + "}";
   const auto document = json::Document::ParseView(object);
@@ -59,7 +59,7 @@ std::string Echoed(const std::string& more, const std::string& name) {
   return value ? std::string(value.raw()) : "absent";
 }
 
-TEST(ResponsesRequest, TheSmallestOne) {
+TEST(ResponsesRequest, MinimalRequest) {
   const CanonicalRequest request = Good(Body());
   EXPECT_EQ(request.model, "ns/m");
   EXPECT_EQ(request.members_json, kHi);
@@ -72,7 +72,7 @@ TEST(ResponsesRequest, TheSmallestOne) {
   EXPECT_FALSE(request.has_tools);
 }
 
-TEST(ResponsesRequest, EchoOfTheSmallestOneHasEveryKeyWithItsDefault) {  // wire.md 5.2
+TEST(ResponsesRequest, EchoHasEveryKeyWithItsDefault) {  // wire.md 5.2
   EXPECT_EQ(EchoOf(Good(Body())),
             R"("instructions":null,"tools":[],"tool_choice":"auto","parallel_tool_calls":true,)"
             R"("temperature":1,"top_p":1,"presence_penalty":0,"frequency_penalty":0,)"
@@ -83,7 +83,7 @@ TEST(ResponsesRequest, EchoOfTheSmallestOneHasEveryKeyWithItsDefault) {  // wire
             R"("service_tier":"default")");
 }
 
-TEST(ResponsesRequest, EchoOfWhatWasSaid) {
+TEST(ResponsesRequest, EchoOfTheRequestsValues) {
   const struct {
     const char *sent, *name, *echoed;
   } kCases[] = {
@@ -108,7 +108,7 @@ TEST(ResponsesRequest, EchoOfWhatWasSaid) {
       {R"("text":{"verbosity":"low"})", "text", R"({"format":{"type":"text"},"verbosity":"low"})"},
       {R"("text":{"format":{"type":"json_object"}})", "text",
        R"({"format":{"type":"json_object"}})"},
-      // What is not done here is not said to be done.
+      // Values without effect are echoed as their effective values.
       {R"("store":true)", "store", "false"},
       {R"("background":false)", "background", "false"},
       {R"("truncation":"auto")", "truncation", R"("disabled")"},
@@ -117,7 +117,7 @@ TEST(ResponsesRequest, EchoOfWhatWasSaid) {
   for (const auto& c : kCases) EXPECT_EQ(Echoed(c.sent, c.name), c.echoed) << c.sent;
 }
 
-TEST(ResponsesRequest, MissingModelOrInputNamesTheParam) {
+TEST(ResponsesRequest, MissingMembersNameTheParam) {
   EXPECT_EQ(Refused("[]"), "");
   EXPECT_EQ(Refused("{}"), "model");
   EXPECT_EQ(Refused(R"({"model":5,"input":"x"})"), "model");
@@ -129,7 +129,7 @@ TEST(ResponsesRequest, MissingModelOrInputNamesTheParam) {
   EXPECT_EQ(Refused(R"({"model":"m","input":[{"type":"web_search_call"}]})"), "input");
 }
 
-TEST(ResponsesRequest, StateIsRefusedByName) {  // decisions.md 27, 33
+TEST(ResponsesRequest, StatefulRequestsAreRefusedByName) {  // decisions.md 27, 33
   EXPECT_EQ(Refused(Body(R"("previous_response_id":"resp_1")")), "previous_response_id");
   const auto refused = Parse(Body(R"("previous_response_id":"resp_1")"));
   EXPECT_NE(refused.error().message.find("previous_response_not_found"), std::string::npos);
@@ -182,7 +182,7 @@ TEST(ResponsesRequest, MembersForTheEngine) {
   } kCases[] = {
       {R"("temperature":0.5,"top_p":1.0,"parallel_tool_calls":false)",
        R"("temperature":0.5,"top_p":1.0,"parallel_tool_calls":false)"},
-      // What engines know beyond the public format (decisions.md 17), untouched.
+      // Engine parameters beyond the public format (decisions.md 17), unchanged.
       {R"("x_sim":{"a":[1, 2]},"top_k":7.0,"stop":["z"],"guided_json":{"b":12345678901234567890})",
        R"("x_sim":{"a":[1, 2]},"top_k":7,"stop":["z"],"guided_json":{"b":12345678901234567890})"},
       {R"("reasoning":{"effort":"high","summary":"auto"})", R"("reasoning_effort":"high")"},
@@ -201,13 +201,13 @@ TEST(ResponsesRequest, MembersForTheEngine) {
       {R"("include":["reasoning.encrypted_content","message.output_text.logprobs"])",
        R"("logprobs":true)"},
       {R"("include":[],"top_logprobs":5)", ""},
-      // Without meaning here.
+      // Ignored.
       {R"("store":true,"metadata":{},"user":"u","service_tier":"flex","truncation":"auto",)"
        R"("safety_identifier":"s","prompt_cache_key":"k","prompt_cache_retention":"24h",)"
        R"("prompt":{"id":"p"},"context_management":[],"client_metadata":{"a":"b"},)"
        R"("max_tool_calls":2,"stream_options":{"include_obfuscation":false},"priority":1)",
        ""},
-      // The engine request's own members are made here, and nowhere else (decisions.md 33).
+      // Members that only the surface may set (decisions.md 33).
       {R"("messages":[{"role":"user","content":"evil"}],"max_tokens":9,"max_completion_tokens":9,)"
        R"("response_format":{"type":"x"},"reasoning_effort":"low","logprobs":true,"n":5,)"
        R"("best_of":5,"functions":[],"function_call":"auto")",
@@ -217,7 +217,7 @@ TEST(ResponsesRequest, MembersForTheEngine) {
   EXPECT_EQ(Good(Body(R"("n":5,"best_of":7)")).samples, 1);
 }
 
-TEST(ResponsesRequest, WhatTheTemplateSeesCountsAsText) {
+TEST(ResponsesRequest, TemplateFieldsCountAsPrompt) {
   const std::string format = R"({"type":"json_object"})";
   EXPECT_EQ(Good(Body(R"("text":{"format":)" + format + "}")).prompt.text_bytes,
             2 + static_cast<int64_t>(format.size()));

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "gateway/envelopes/stream_error.h"
+#include "gateway/envelopes/response_error.h"
 
 namespace tollgate::gateway {
 
 namespace {
 
-// All five counters, with both details (wire.md 5.2).
+// All counters with both details (wire.md 5.2).
 std::string UsageJson(const tollgate::common::v1::Usage& usage) {
   return "{\"input_tokens\":" + std::to_string(usage.prompt_tokens()) +
          ",\"input_tokens_details\":{\"cached_tokens\":" + std::to_string(usage.cached_tokens()) +
@@ -22,30 +22,30 @@ std::string UsageJson(const tollgate::common::v1::Usage& usage) {
 
 }  // namespace
 
-ResponseObject::ResponseObject(const CanonicalRequest& request, const AnswerStamp& stamp)
+ResponseObject::ResponseObject(const CanonicalRequest& request, const ResponseStamp& stamp)
     : state_(request.state), stamp_(stamp), model_(json::Quoted(request.model)) {}
 
-void ResponseObject::Append(std::string& out, const Changing& changing) const {
+void ResponseObject::Append(std::string& out, const Progress& progress) const {
   const std::string& echo = static_cast<const ResponsesState&>(*state_).echo_json;
-  out.reserve(out.size() + 512 + changing.output.size() + echo.size());
+  out.reserve(out.size() + 512 + progress.output.size() + echo.size());
   out += "{\"id\":\"resp_";
   out += stamp_.id;
   out += "\",\"object\":\"response\",\"created_at\":";
   out += std::to_string(stamp_.created_s);
   out += ",\"completed_at\":";
-  out += changing.completed_at;
+  out += progress.completed_at;
   out += ",\"status\":\"";
-  out += changing.status;
+  out += progress.status;
   out += "\",\"error\":";
-  out += changing.error;
+  out += progress.error;
   out += ",\"incomplete_details\":";
-  out += changing.incomplete_details;
+  out += progress.incomplete_details;
   out += ",\"model\":";
   out += model_;
   out += ",\"output\":";
-  out += changing.output;
+  out += progress.output;
   out += ",\"usage\":";
-  out += changing.usage;
+  out += progress.usage;
   out += ",";
   out += echo;
   out += "}";
@@ -54,22 +54,24 @@ void ResponseObject::Append(std::string& out, const Changing& changing) const {
 void ResponseObject::AppendEnded(std::string& out, const OutputItems::Outcome& outcome,
                                  std::string_view output,
                                  const tollgate::common::v1::Usage& usage) const {
-  const std::string counted = UsageJson(usage);
+  const std::string usage_json = UsageJson(usage);
   if (outcome.completed) {
     const std::string now = std::to_string(std::max(stamp_.NowS(), stamp_.created_s));
-    Append(out, {.status = "completed", .completed_at = now, .output = output, .usage = counted});
+    Append(out,
+           {.status = "completed", .completed_at = now, .output = output, .usage = usage_json});
     return;
   }
   const std::string details = "{\"reason\":\"" + std::string(outcome.incomplete_reason) + "\"}";
-  Append(
-      out,
-      {.status = "incomplete", .incomplete_details = details, .output = output, .usage = counted});
+  Append(out, {.status = "incomplete",
+               .incomplete_details = details,
+               .output = output,
+               .usage = usage_json});
 }
 
 void ResponseObject::AppendFailed(std::string& out, const Error& error,
                                   std::string_view output) const {
-  const std::string told = ResponseError(error);
-  Append(out, {.status = "failed", .error = told, .output = output});
+  const std::string error_json = ResponseError(error);
+  Append(out, {.status = "failed", .error = error_json, .output = output});
 }
 
 }  // namespace tollgate::gateway

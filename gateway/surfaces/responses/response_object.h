@@ -1,4 +1,4 @@
-// The response object: whole as the body of an answer, and inside the events of a stream.
+// The response object, sent as a single body and within the events of a stream.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace tollgate::gateway {
 
-// spec: wire.md 5.2, every key of its table, always.
+// Always has every key of wire.md 5.2.
 class ResponseObject {
  public:
-  ResponseObject(const CanonicalRequest& request, const AnswerStamp& stamp);
+  ResponseObject(const CanonicalRequest& request, const ResponseStamp& stamp);
 
   void AppendInProgress(std::string& out) const { Append(out, {.status = "in_progress"}); }
   // output: the items' array.
@@ -22,8 +22,8 @@ class ResponseObject {
   void AppendFailed(std::string& out, const Error& error, std::string_view output) const;
 
  private:
-  // What changes while a response goes on. JSON but for the status.
-  struct Changing {
+  // The members that change while the response is generated; JSON except for the status.
+  struct Progress {
     std::string_view status;
     std::string_view completed_at = "null";
     std::string_view error = "null";
@@ -31,10 +31,10 @@ class ResponseObject {
     std::string_view output = "[]";
     std::string_view usage = "null";
   };
-  void Append(std::string& out, const Changing& changing) const;
+  void Append(std::string& out, const Progress& progress) const;
 
   const std::shared_ptr<SurfaceState> state_;
-  const AnswerStamp stamp_;
+  const ResponseStamp stamp_;
   const std::string model_;  // JSON
 };
 

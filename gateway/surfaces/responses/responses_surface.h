@@ -1,5 +1,5 @@
-// The responses surface: POST /v1/responses, adapted onto chat completions, without any state that
-// outlives a request.
+// The Responses surface: POST /v1/responses, translated to chat completions. Stores nothing beyond
+// the request.
 #pragma once
 
 #include "gateway/pipeline/surface.h"

@@ -9,8 +9,8 @@ namespace tollgate::gateway {
 
 namespace {
 
-Fail<Error> WrongTool(std::string message) { return BadRequest(std::move(message), "tools"); }
-Fail<Error> WrongChoice(std::string message) {
+Fail<Error> BadTool(std::string message) { return BadRequest(std::move(message), "tools"); }
+Fail<Error> BadToolChoice(std::string message) {
   return BadRequest(std::move(message), "tool_choice");
 }
 
@@ -18,7 +18,7 @@ using Names = std::unordered_set<std::string>;
 
 class Reader {
  public:
-  Result<ReadResponsesTools> Read(json::Value tools, json::Value choice);
+  Result<ResponsesTools> Read(json::Value tools, json::Value choice);
 
  private:
   struct Function {
@@ -29,21 +29,21 @@ class Reader {
   Result<void> ReadTool(json::Value tool, const std::string& where, json::Value name_space);
   Result<void> ReadChoice(json::Value choice);
   Result<void> ReadAllowed(json::Value choice);
-  // Whether the choice may name this tool: false for one that was left out.
-  Result<bool> Offered(json::Value name) const;
+  // Whether tool_choice may name this tool: false for an omitted one, an error for an unknown one.
+  Result<bool> IsAvailable(json::Value name) const;
   void Write();
 
   std::vector<Function> functions_;
   Names names_;
-  Names left_out_;
-  bool left_any_out_ = false;
-  Names wanted_;  // empty: all
-  ReadResponsesTools read_;
+  Names omitted_;
+  bool omitted_any_ = false;
+  Names allowed_;  // empty: all
+  ResponsesTools read_;
 };
 
 Result<void> Reader::ReadTool(json::Value tool, const std::string& where, json::Value name_space) {
   const json::Value type = tool.Find("type");
-  if (!type.is_string()) return WrongTool(where + " must be an object with a string 'type'.");
+  if (!type.is_string()) return BadTool(where + " must be an object with a string 'type'.");
   if (type.StringEquals("namespace") && !name_space) {
     size_t index = 0;
     for (const json::Value inner : tool.Find("tools")) {
@@ -55,43 +55,43 @@ Result<void> Reader::ReadTool(json::Value tool, const std::string& where, json::
   if (type.StringEquals("function")) {
     if (auto checked = CheckFunction(tool, where); !checked) return checked;
     std::string name = tool.Find("name").string();
-    // A model tells functions by nothing but their name: the first one has it.
+    // A model identifies functions by name only, so the first of a name is used.
     if (names_.insert(name).second) {
       if (name_space.is_string()) read_.namespaces[name] = name_space.raw();
       functions_.push_back({std::move(name), tool});
       return {};
     }
   }
-  left_any_out_ = true;
-  if (tool.Find("name").is_string()) left_out_.insert(tool.Find("name").string());
+  omitted_any_ = true;
+  if (tool.Find("name").is_string()) omitted_.insert(tool.Find("name").string());
   return {};
 }
 
-Result<bool> Reader::Offered(json::Value name) const {
-  if (!name.is_string()) return WrongChoice("'tool_choice' must name a function.");
+Result<bool> Reader::IsAvailable(json::Value name) const {
+  if (!name.is_string()) return BadToolChoice("'tool_choice' must name a function.");
   if (names_.contains(name.string())) return true;
-  if (left_out_.contains(name.string())) return false;
-  return WrongChoice("'tool_choice' names a tool that is not in 'tools'.");
+  if (omitted_.contains(name.string())) return false;
+  return BadToolChoice("'tool_choice' names a tool that is not in 'tools'.");
 }
 
 Result<void> Reader::ReadAllowed(json::Value choice) {
   const json::Value mode = choice.Find("mode");
   if (!mode.StringEquals("auto") && !mode.StringEquals("required")) {
-    return WrongChoice("The mode of 'allowed_tools' must be 'auto' or 'required'.");
+    return BadToolChoice("The mode of 'allowed_tools' must be 'auto' or 'required'.");
   }
   const json::Value tools = choice.Find("tools");
   if (!tools.is_array() || tools.size() == 0) {
-    return WrongChoice("'allowed_tools' must name at least one tool.");
+    return BadToolChoice("'allowed_tools' must name at least one tool.");
   }
   for (const json::Value tool : tools) {
     if (!tool.Find("type").StringEquals("function")) continue;
-    auto offered = Offered(tool.Find("name"));
-    if (!offered) return Fail{offered.error()};
-    if (*offered) wanted_.insert(tool.Find("name").string());
+    auto available = IsAvailable(tool.Find("name"));
+    if (!available) return Fail{available.error()};
+    if (*available) allowed_.insert(tool.Find("name").string());
   }
   read_.echoed_choice = choice.raw();
-  if (wanted_.empty()) {
-    functions_.clear();  // nothing of what is allowed can be called
+  if (allowed_.empty()) {
+    functions_.clear();  // no allowed tool is supported
   } else {
     read_.tool_choice = mode.raw();
   }
@@ -102,13 +102,13 @@ Result<void> Reader::ReadChoice(json::Value choice) {
   if (choice.is_null()) return {};
   if (choice.is_object()) {
     const json::Value type = choice.Find("type");
-    if (!type.is_string()) return WrongChoice("'tool_choice' must have a string 'type'.");
+    if (!type.is_string()) return BadToolChoice("'tool_choice' must have a string 'type'.");
     if (type.StringEquals("allowed_tools")) return ReadAllowed(choice);
     if (!type.StringEquals("function")) return {};
     const json::Value name = choice.Find("name");
-    auto offered = Offered(name);
-    if (!offered) return Fail{offered.error()};
-    if (!*offered) return {};
+    auto available = IsAvailable(name);
+    if (!available) return Fail{available.error()};
+    if (!*available) return {};
     read_.tool_choice =
         R"({"type":"function","function":{"name":)" + std::string(name.raw()) + "}}";
     read_.echoed_choice = choice.raw();
@@ -116,11 +116,11 @@ Result<void> Reader::ReadChoice(json::Value choice) {
   }
   const bool required = choice.StringEquals("required");
   if (!required && !choice.StringEquals("none") && !choice.StringEquals("auto")) {
-    return WrongChoice("'tool_choice' must be 'none', 'auto', 'required' or an object.");
+    return BadToolChoice("'tool_choice' must be 'none', 'auto', 'required' or an object.");
   }
   if (required && functions_.empty()) {
-    if (left_any_out_) return {};
-    return WrongChoice("'tool_choice' needs 'tools'.");
+    if (omitted_any_) return {};
+    return BadToolChoice("'tool_choice' needs 'tools'.");
   }
   read_.echoed_choice = choice.raw();
   if (!functions_.empty()) read_.tool_choice = choice.raw();
@@ -130,7 +130,7 @@ Result<void> Reader::ReadChoice(json::Value choice) {
 void Reader::Write() {
   std::string& echo = read_.echoed_tools;
   for (const Function& function : functions_) {
-    const bool sent = wanted_.empty() || wanted_.contains(function.name);
+    const bool is_sent = allowed_.empty() || allowed_.contains(function.name);
     std::string nested;
     echo += echo.empty() ? "[" : ",";
     echo += R"({"type":"function")";
@@ -142,7 +142,7 @@ void Reader::Write() {
       if (!value.is_null()) nested += (nested.empty() ? "" : ",") + written;
     }
     echo += "}";
-    if (!sent) continue;
+    if (!is_sent) continue;
     read_.tools += read_.tools.empty() ? "[" : ",";
     read_.tools += R"({"type":"function","function":{)" + nested + "}}";
   }
@@ -150,7 +150,7 @@ void Reader::Write() {
   if (!read_.tools.empty()) read_.tools += "]";
 }
 
-Result<ReadResponsesTools> Reader::Read(json::Value tools, json::Value choice) {
+Result<ResponsesTools> Reader::Read(json::Value tools, json::Value choice) {
   if (auto list = CheckToolList(tools); !list) return Fail{list.error()};
   size_t index = 0;
   for (const json::Value tool : tools) {
@@ -158,7 +158,7 @@ Result<ReadResponsesTools> Reader::Read(json::Value tools, json::Value choice) {
     if (auto read = ReadTool(tool, where, {}); !read) return Fail{read.error()};
   }
   if (functions_.size() > kMaxTools) {
-    return WrongTool("'tools' may hold at most " + std::to_string(kMaxTools) + " functions.");
+    return BadTool("'tools' may hold at most " + std::to_string(kMaxTools) + " functions.");
   }
   read_.echoed_choice = R"("auto")";
   if (auto read = ReadChoice(choice); !read) return Fail{read.error()};
@@ -168,7 +168,7 @@ Result<ReadResponsesTools> Reader::Read(json::Value tools, json::Value choice) {
 
 }  // namespace
 
-Result<ReadResponsesTools> ReadResponsesToolsOf(json::Value tools, json::Value tool_choice) {
+Result<ResponsesTools> ReadResponsesTools(json::Value tools, json::Value tool_choice) {
   return Reader().Read(tools, tool_choice);
 }
 

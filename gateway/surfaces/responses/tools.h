@@ -1,4 +1,4 @@
-// Tool definitions and the choice among them: flat here, nested for the engine.
+// Tool definitions and tool_choice of a Responses request: flat here, nested for the engine.
 #pragma once
 
 #include <map>
@@ -9,22 +9,20 @@
 
 namespace tollgate::gateway {
 
-struct ReadResponsesTools {
+struct ResponsesTools {
   // JSON for the engine; empty: the member is left out.
   std::string tools;
   std::string tool_choice;
-  // JSON for the response object (wire.md 5.2): the functions that are left, and the choice that
-  // is.
+  // JSON for the response object (wire.md 5.2): the supported functions and the effective choice.
   std::string echoed_tools;
   std::string echoed_choice;
-  // Of functions that stood in a `namespace`: its name, as a JSON string. Clients that name one
-  // find the function of a call by both names.
+  // Function name → the `namespace` it was defined in, as a JSON string. Clients that use
+  // namespaces identify a function by both names.
   std::map<std::string, std::string> namespaces;
 };
 
-// Both values may be absent. spec: wire.md 5.1, 7.3, decisions.md 27: tools that nobody here can
-// run are left out and those inside a `namespace` are lifted out; a choice of what was left out is
-// no choice.
-Result<ReadResponsesTools> ReadResponsesToolsOf(json::Value tools, json::Value tool_choice);
+// Both values may be absent. spec: wire.md 5.1, 7.3, decisions.md 27: unsupported tools are
+// omitted and namespaces are flattened; a tool_choice that names an omitted tool is ignored.
+Result<ResponsesTools> ReadResponsesTools(json::Value tools, json::Value tool_choice);
 
 }  // namespace tollgate::gateway

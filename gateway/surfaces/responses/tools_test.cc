@@ -1,4 +1,4 @@
-// Tools and the choice among them. spec: wire.md 5.1, 5.2, 7.3, decisions.md 27.
+// Tools and tool_choice. spec: wire.md 5.1, 5.2, 7.3, decisions.md 27.
 #include "gateway/surfaces/responses/tools.h"
 
 #include <gtest/gtest.h>
@@ -6,17 +6,17 @@
 namespace tollgate::gateway {
 namespace {
 
-Result<ReadResponsesTools> Read(const std::string& tools, const std::string& choice = "null") {
+Result<ResponsesTools> Read(const std::string& tools, const std::string& choice = "null") {
   const std::string text = R"({"tools":)" + tools + R"(,"choice":)" + choice + "}";
   const auto document = json::Document::ParseView(text);
   EXPECT_TRUE(document.ok()) << text;
-  return ReadResponsesToolsOf(document->root().Find("tools"), document->root().Find("choice"));
+  return ReadResponsesTools(document->root().Find("tools"), document->root().Find("choice"));
 }
 
-ReadResponsesTools Good(const std::string& tools, const std::string& choice = "null") {
+ResponsesTools Good(const std::string& tools, const std::string& choice = "null") {
   auto read = Read(tools, choice);
   EXPECT_TRUE(read.ok()) << tools << choice << (read.ok() ? "" : read.error().ToString());
-  return read.ok() ? std::move(*read) : ReadResponsesTools{};
+  return read.ok() ? std::move(*read) : ResponsesTools{};
 }
 
 std::string Refused(const std::string& tools, const std::string& choice = "null") {
@@ -37,13 +37,13 @@ const std::string kEchoG =
     R"({"type":"function","name":"g","description":null,"parameters":null,"strict":null})";
 const std::string kBoth = "[" + kF + "," + kG + "]";
 
-TEST(ResponsesTools, FlatBecomesNestedAndIsEchoedWithAllKeys) {
-  const ReadResponsesTools read = Good(kBoth);
+TEST(ResponsesTools, FlatToolsAreNestedAndEchoedWithAllKeys) {
+  const ResponsesTools read = Good(kBoth);
   EXPECT_EQ(read.tools, "[" + kNestedF + "," + kNestedG + "]");
   EXPECT_EQ(read.tool_choice, "");
   EXPECT_EQ(read.echoed_tools, "[" + kEchoF + "," + kEchoG + "]");
   EXPECT_EQ(read.echoed_choice, "\"auto\"");
-  const ReadResponsesTools whole = Good(
+  const ResponsesTools whole = Good(
       R"([{"type":"function","strict":true,"parameters":{},"description":"d","name":"n","other":1}])");
   EXPECT_EQ(
       whole.tools,
@@ -52,9 +52,9 @@ TEST(ResponsesTools, FlatBecomesNestedAndIsEchoedWithAllKeys) {
             R"([{"type":"function","name":"n","description":"d","parameters":{},"strict":true}])");
 }
 
-TEST(ResponsesTools, NoneAtAll) {
+TEST(ResponsesTools, WithoutTools) {
   for (const char* none : {"null", "[]"}) {
-    const ReadResponsesTools read = Good(none, "\"none\"");
+    const ResponsesTools read = Good(none, "\"none\"");
     EXPECT_EQ(read.tools, "");
     EXPECT_EQ(read.tool_choice, "");
     EXPECT_EQ(read.echoed_tools, "[]");
@@ -62,8 +62,8 @@ TEST(ResponsesTools, NoneAtAll) {
   }
 }
 
-TEST(ResponsesTools, WhatCannotBeRunIsLeftOut) {
-  const ReadResponsesTools read =
+TEST(ResponsesTools, UnsupportedToolsAreOmitted) {
+  const ResponsesTools read =
       Good(R"([{"type":"web_search"},)" + kF +
            R"(,{"type":"custom","name":"c"},{"type":"mcp","server_label":"s"},
                {"type":"local_shell"},{"type":"something_new"}])");
@@ -72,51 +72,51 @@ TEST(ResponsesTools, WhatCannotBeRunIsLeftOut) {
   EXPECT_EQ(Good(R"([{"type":"web_search"}])").tools, "");
 }
 
-TEST(ResponsesTools, FunctionsAreLiftedOutOfNamespaces) {
-  const ReadResponsesTools read =
+TEST(ResponsesTools, NamespacesAreFlattened) {
+  const ResponsesTools read =
       Good(R"([{"type":"namespace","name":"ns","description":"d","tools":[)" + kG +
            R"(,{"type":"custom","name":"c"}]},)" + kF + "]");
   EXPECT_EQ(read.tools, "[" + kNestedG + "," + kNestedF + "]");
   EXPECT_EQ(read.echoed_tools, "[" + kEchoG + "," + kEchoF + "]");
   EXPECT_EQ(read.namespaces, (std::map<std::string, std::string>{{"g", "\"ns\""}}));
-  // A second function of the same name could not be told from the first.
+  // Of two functions with the same name the first is used.
   EXPECT_EQ(Good("[" + kG + R"(,{"type":"namespace","name":"ns","tools":[)" + kG + "]}]").tools,
             "[" + kNestedG + "]");
 }
 
 TEST(ResponsesTools, Choices) {
   for (const char* word : {"\"auto\"", "\"none\"", "\"required\""}) {
-    const ReadResponsesTools read = Good(kBoth, word);
+    const ResponsesTools read = Good(kBoth, word);
     EXPECT_EQ(read.tool_choice, word);
     EXPECT_EQ(read.echoed_choice, word);
   }
-  const ReadResponsesTools named = Good(kBoth, R"({"type":"function","name":"g"})");
+  const ResponsesTools named = Good(kBoth, R"({"type":"function","name":"g"})");
   EXPECT_EQ(named.tool_choice, R"({"type":"function","function":{"name":"g"}})");
   EXPECT_EQ(named.echoed_choice, R"({"type":"function","name":"g"})");
 }
 
-TEST(ResponsesTools, AllowedToolsAreTheOnlyOnesSent) {
+TEST(ResponsesTools, OnlyAllowedToolsAreSent) {
   const std::string choice =
       R"({"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"g"},)"
       R"({"type":"image_generation"}]})";
-  const ReadResponsesTools read = Good(kBoth, choice);
+  const ResponsesTools read = Good(kBoth, choice);
   EXPECT_EQ(read.tools, "[" + kNestedG + "]");
   EXPECT_EQ(read.tool_choice, "\"required\"");
   EXPECT_EQ(read.echoed_tools, "[" + kEchoF + "," + kEchoG + "]");
   EXPECT_EQ(read.echoed_choice, choice);
-  // Nothing of what is allowed can be called here.
-  const ReadResponsesTools nothing =
+  // No allowed tool is supported.
+  const ResponsesTools nothing =
       Good(kBoth, R"({"type":"allowed_tools","mode":"required","tools":[{"type":"web_search"}]})");
   EXPECT_EQ(nothing.tools, "");
   EXPECT_EQ(nothing.tool_choice, "");
 }
 
-TEST(ResponsesTools, AChoiceOfWhatWasLeftOutIsNone) {
+TEST(ResponsesTools, ChoicesOfOmittedToolsAreIgnored) {
   const std::string tools = "[" + kF + R"(,{"type":"web_search"},{"type":"custom","name":"c"}])";
   for (const char* choice :
        {R"({"type":"web_search"})", R"({"type":"custom","name":"c"})",
         R"({"type":"function","name":"c"})", R"({"type":"mcp","server_label":"s"})"}) {
-    const ReadResponsesTools read = Good(tools, choice);
+    const ResponsesTools read = Good(tools, choice);
     EXPECT_EQ(read.tools, "[" + kNestedF + "]") << choice;
     EXPECT_EQ(read.tool_choice, "") << choice;
     EXPECT_EQ(read.echoed_choice, "\"auto\"") << choice;
@@ -124,7 +124,7 @@ TEST(ResponsesTools, AChoiceOfWhatWasLeftOutIsNone) {
   EXPECT_EQ(Good(R"([{"type":"web_search"}])", "\"required\"").echoed_choice, "\"auto\"");
 }
 
-TEST(ResponsesTools, WrongOnesAreRefused) {
+TEST(ResponsesTools, InvalidToolsAreRefused) {
   for (const char* tools :
        {"{}", "[5]", "[{}]", R"([{"type":"function"}])", R"([{"type":"function","name":""}])",
         R"([{"type":"function","name":"f","parameters":[]}])",

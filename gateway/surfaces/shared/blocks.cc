@@ -8,8 +8,8 @@ namespace tollgate::gateway {
 
 namespace pb = inference::v1;
 
-// Whether a block of another kind may follow now.
-bool BlockSequencer::MayLeave() const {
+// Whether the open block may end so that another one starts.
+bool BlockSequencer::CanStartBlock() const {
   return !open_ || kind_ != BlockKind::kToolCall || arguments_.complete();
 }
 
@@ -19,20 +19,20 @@ void BlockSequencer::EndBlock() {
   handler_.OnBlockEnd();
 }
 
-void BlockSequencer::Show(const Piece& piece) {
+void BlockSequencer::Emit(const Piece& piece) {
   const bool call = piece.kind == BlockKind::kToolCall;
   if (!open_ || kind_ != piece.kind || tool_ != piece.tool) {
-    // What belongs to a call that has ended is not JSON any more: there is no place for it.
+    // More arguments for a call that has ended: they would make its JSON invalid.
     if (call && piece.tool < next_tool_) return;
     EndBlock();
     BlockStart start{piece.kind, piece.id, piece.name};
-    std::string made_up;
+    std::string generated_id;
     if (call) {
       next_tool_ = piece.tool + 1;
       arguments_ = json::ObjectScanner();
       if (piece.id.empty()) {
-        made_up = MakeToolCallId();
-        start.id_json = made_up;
+        generated_id = MakeToolCallId();
+        start.id_json = generated_id;
       }
     }
     open_ = true;
@@ -40,39 +40,39 @@ void BlockSequencer::Show(const Piece& piece) {
     tool_ = piece.tool;
     handler_.OnBlockStart(start);
   }
-  if (piece.kind != BlockKind::kReasoning) said_anything_ = true;
+  if (piece.kind != BlockKind::kReasoning) has_output_ = true;
   if (call) arguments_.Add(piece.text);
-  if (!piece.text.empty()) handler_.OnBlockPiece(piece.text, piece.logprobs);
+  if (!piece.text.empty()) handler_.OnBlockDelta(piece.text, piece.logprobs);
 }
 
-void BlockSequencer::LetOut(bool all) {
-  while (!waiting_.empty() && (all || MayLeave())) {
-    const Waiting next = std::move(waiting_.front());
-    waiting_.pop_front();
-    Show({next.kind, next.tool, next.id, next.name, next.text, next.logprobs});
+void BlockSequencer::Flush(bool all) {
+  while (!buffered_.empty() && (all || CanStartBlock())) {
+    const Buffered next = std::move(buffered_.front());
+    buffered_.pop_front();
+    Emit({next.kind, next.tool, next.id, next.name, next.text, next.logprobs});
   }
 }
 
-void BlockSequencer::Take(const Piece& piece) {
+void BlockSequencer::Accept(const Piece& piece) {
   const bool same = open_ && kind_ == piece.kind && tool_ == piece.tool;
-  if (same || (waiting_.empty() && MayLeave())) {
-    Show(piece);
-    LetOut(false);
+  if (same || (buffered_.empty() && CanStartBlock())) {
+    Emit(piece);
+    Flush(false);
     return;
   }
-  // Joined with what waits of the same block, so that each call is in one piece.
-  auto found = waiting_.end();
+  // Joined with the buffered piece of the same block, so that each call stays one block.
+  auto found = buffered_.end();
   if (piece.kind == BlockKind::kToolCall) {
     if (piece.tool < next_tool_) return;
-    found = std::find_if(waiting_.begin(), waiting_.end(), [&piece](const Waiting& other) {
+    found = std::find_if(buffered_.begin(), buffered_.end(), [&piece](const Buffered& other) {
       return other.kind == BlockKind::kToolCall && other.tool == piece.tool;
     });
-  } else if (!waiting_.empty() && waiting_.back().kind == piece.kind && piece.logprobs.empty()) {
-    found = waiting_.end() - 1;
+  } else if (!buffered_.empty() && buffered_.back().kind == piece.kind && piece.logprobs.empty()) {
+    found = buffered_.end() - 1;
   }
-  if (found == waiting_.end()) {
-    waiting_.push_back({piece.kind, piece.tool, std::string(piece.id), std::string(piece.name),
-                        std::string(piece.text), std::string(piece.logprobs)});
+  if (found == buffered_.end()) {
+    buffered_.push_back({piece.kind, piece.tool, std::string(piece.id), std::string(piece.name),
+                         std::string(piece.text), std::string(piece.logprobs)});
   } else {
     found->text += piece.text;
   }
@@ -80,19 +80,19 @@ void BlockSequencer::Take(const Piece& piece) {
 
 void BlockSequencer::OnDelta(const pb::Delta& delta) {
   if (delta.choice() != 0) return;
-  const auto text = [&](BlockKind kind, std::string_view inside, std::string_view logprobs) {
-    if (!inside.empty()) Take({kind, -1, {}, {}, inside, logprobs});
+  const auto text = [&](BlockKind kind, std::string_view escaped, std::string_view logprobs) {
+    if (!escaped.empty()) Accept({kind, -1, {}, {}, escaped, logprobs});
   };
   text(BlockKind::kReasoning, delta.reasoning_json(), {});
   text(BlockKind::kText, delta.content_json(), delta.logprobs_json());
   text(BlockKind::kRefusal, delta.refusal_json(), {});
   for (const pb::ToolCallDelta& call : delta.tool_calls()) {
-    Take({BlockKind::kToolCall,
-          call.index(),
-          call.id_json(),
-          call.name_json(),
-          call.arguments_json(),
-          {}});
+    Accept({BlockKind::kToolCall,
+            call.index(),
+            call.id_json(),
+            call.name_json(),
+            call.arguments_json(),
+            {}});
   }
   if (delta.finish_reason() != pb::FINISH_REASON_UNSPECIFIED) {
     finish_reason_ = delta.finish_reason();
@@ -101,7 +101,7 @@ void BlockSequencer::OnDelta(const pb::Delta& delta) {
 }
 
 void BlockSequencer::Finish() {
-  LetOut(true);
+  Flush(true);
   EndBlock();
 }
 

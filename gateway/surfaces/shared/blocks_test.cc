@@ -1,4 +1,4 @@
-// The line of blocks that Messages and Responses answers are made of. spec: wire.md 7.4.
+// The block sequence of Messages and Responses. spec: wire.md 7.4.
 #include "gateway/surfaces/shared/blocks.h"
 
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@ namespace {
 
 namespace pb = inference::v1;
 
-// Writes down what happens: "think|a" is a block of reasoning with the piece a, a call is
-// "call ID NAME|piece|piece". Every block ends with ';'.
+// Records the callbacks: "think|a;" is a reasoning block with the delta a, "call ID NAME|a|b;" a
+// call with two deltas.
 class Recorder : public BlockHandler {
  public:
   void OnBlockStart(const BlockStart& start) override {
@@ -35,10 +35,10 @@ class Recorder : public BlockHandler {
         break;
     }
   }
-  void OnBlockPiece(std::string_view inside, std::string_view logprobs_json) override {
+  void OnBlockDelta(std::string_view escaped, std::string_view logprobs_json) override {
     EXPECT_TRUE(open_);
-    EXPECT_FALSE(inside.empty());
-    log += "|" + std::string(inside);
+    EXPECT_FALSE(escaped.empty());
+    log += "|" + std::string(escaped);
     if (!logprobs_json.empty()) log += "#" + std::string(logprobs_json);
   }
   void OnBlockEnd() override {
@@ -80,18 +80,18 @@ std::string LogOf(const std::vector<pb::Delta>& deltas) {
   return recorder.log;
 }
 
-TEST(Blocks, NothingSaidIsNoBlock) {
+TEST(Blocks, NoOutputIsNoBlock) {
   Recorder recorder;
   BlockSequencer blocks(recorder);
   blocks.OnDelta({});
   blocks.Finish();
   EXPECT_EQ(recorder.log, "");
-  EXPECT_FALSE(blocks.said_anything());
+  EXPECT_FALSE(blocks.has_output());
   EXPECT_FALSE(blocks.called_tools());
   EXPECT_EQ(blocks.finish_reason(), pb::FINISH_REASON_UNSPECIFIED);
 }
 
-TEST(Blocks, EachKindClosesTheOneBefore) {
+TEST(Blocks, EachKindClosesTheBlockBefore) {
   EXPECT_EQ(LogOf({Think("a"), Think("b"), Text("c"), Text("d"), Call(0, "{}", "i", "f")}),
             "think|a|b;text|c|d;call i f|{};");
   EXPECT_EQ(LogOf({Text("c"), Think("late"), Text("d")}), "text|c;think|late;text|d;");
@@ -117,25 +117,25 @@ TEST(Blocks, OtherChoicesAreIgnored) {
   EXPECT_EQ(blocks.finish_reason(), pb::FINISH_REASON_UNSPECIFIED);
 }
 
-TEST(Blocks, CallsOneAfterTheOther) {
+TEST(Blocks, ConsecutiveCalls) {
   EXPECT_EQ(
       LogOf({Call(0, "", "i", "f"), Call(0, R"({\"a\")"), Call(0, ":1}"), Call(1, "{}", "j", "g")}),
       R"(call i f|{\"a\"|:1};call j g|{};)");
 }
 
-TEST(Blocks, InterleavedCallsWaitForTheirTurn) {
+TEST(Blocks, InterleavedCallsAreBuffered) {
   EXPECT_EQ(LogOf({Call(0, "{", "i", "f"), Call(1, "{", "j", "g"), Call(2, "", "k", "h"),
                    Call(1, R"(\"b\":2)"), Call(0, "}"), Call(2, "{}"), Call(1, "}")}),
             R"(call i f|{|};call j g|{\"b\":2|};call k h|{};)");
 }
 
-TEST(Blocks, WhatComesInsideACallWaitsForItsEnd) {
+TEST(Blocks, OutputDuringACallIsBuffered) {
   EXPECT_EQ(LogOf({Call(0, "{", "i", "f"), Text("a"), Text("b"), Think("c"), Text("d"),
                    Call(0, "}"), Text("e")}),
             "call i f|{|};text|ab;think|c;text|d|e;");
 }
 
-TEST(Blocks, LogprobsStayBesideTheirText) {
+TEST(Blocks, LogprobsStayWithTheirText) {
   pb::Delta one = Text("a"), two = Text("b");
   one.set_logprobs_json("[1]");
   two.set_logprobs_json("[2]");
@@ -150,43 +150,43 @@ TEST(Blocks, BracketsInStringsAndEscapesDoNotEndACall) {
             R"(call i f|{\"a\":\"}\\|\"}\"|};text|x|y;)");
 }
 
-TEST(Blocks, ACallThatNeverEndsLetsTheOthersOutAtTheEnd) {
+TEST(Blocks, AnUnfinishedCallIsFollowedByTheOthersAtTheEnd) {
   EXPECT_EQ(LogOf({Call(0, R"({\"a)", "i", "f"), Call(1, "{}", "j", "g"), Text("t")}),
             R"(call i f|{\"a;call j g|{};text|t;)");
   EXPECT_EQ(LogOf({Call(0, "", "i", "f"), Call(1, "", "j", "g")}), "call i f;call j g;");
 }
 
-TEST(Blocks, WhatFollowsAWholeCallStaysInItOnlyWhileItIsOpen) {
+TEST(Blocks, PiecesAfterACompleteCallBelongToItWhileItIsOpen) {
   EXPECT_EQ(LogOf({Call(0, "{}", "i", "f"), Call(0, "\\n"), Text("t"), Call(0, "lost")}),
             "call i f|{}|\\n;text|t;");
   EXPECT_EQ(LogOf({Call(0, "{}", "i", "f"), Call(1, "{", "j", "g"), Call(0, " "), Call(1, "}")}),
             "call i f|{};call j g|{|};");
 }
 
-TEST(Blocks, ACallWithoutAnIdGetsOne) {
+TEST(Blocks, MissingCallIdsAreGenerated) {
   const std::string log = LogOf({Call(0, "{}", "", "f")});
   EXPECT_EQ(log.size(), std::string("call call_ f|{};").size() + 24) << log;
   EXPECT_EQ(log.rfind("call call_", 0), 0u);
 }
 
-TEST(Blocks, KnowsHowItEnded) {
+TEST(Blocks, ReportsTheFinishReason) {
   Recorder recorder;
   BlockSequencer blocks(recorder);
   blocks.OnDelta(Think("a"));
-  EXPECT_FALSE(blocks.said_anything()) << "reasoning does not count";
+  EXPECT_FALSE(blocks.has_output()) << "reasoning does not count";
   pb::Delta last = Text("b");
   last.set_finish_reason(pb::FINISH_REASON_STOP);
   last.set_stop_sequence_json("END");
   blocks.OnDelta(last);
-  EXPECT_TRUE(blocks.said_anything());
+  EXPECT_TRUE(blocks.has_output());
   EXPECT_EQ(blocks.finish_reason(), pb::FINISH_REASON_STOP);
   EXPECT_EQ(blocks.stop_sequence_json(), "END");
   blocks.OnDelta(Call(0, "", "i", "f"));
   EXPECT_TRUE(blocks.called_tools());
 }
 
-// Any order in which an engine may send the pieces of an answer: nothing is lost or said twice, and
-// each call is one block.
+// In any order in which an engine may send the deltas, nothing is lost or sent twice, and each call
+// is one block.
 TEST(Blocks, RandomStreamsKeepEveryByte) {
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {
@@ -208,7 +208,7 @@ TEST(Blocks, RandomStreamsKeepEveryByte) {
         deltas.push_back(Think(std::to_string(step) + ","));
         expected["think"] += std::to_string(step) + ",";
       } else if (calls > 0) {
-        // Calls begin in order; those that have begun go on in any.
+        // Calls start in order; started calls continue in any order.
         const int at = begun < calls && what == 2 ? begun++ : static_cast<int>(random() % calls);
         if (at >= begun) continue;
         const bool first =
@@ -227,7 +227,7 @@ TEST(Blocks, RandomStreamsKeepEveryByte) {
       whole.resize(whole.size() - left[i].size());
       if (i >= begun) expected.erase("call i" + std::to_string(i) + " f");
     }
-    // Taken apart again: the log's blocks by their heads.
+    // Split the log into blocks again.
     std::map<std::string, std::string> seen;
     std::map<std::string, int> blocks;
     const std::string log = LogOf(deltas);

@@ -16,7 +16,7 @@ void ConversationWriter::Begin(Role role, bool join) {
 }
 
 void ConversationWriter::Text(std::string_view text) {
-  // What stands between two texts, here or in what a chat template makes of the parts, counts too.
+  // The separator counts, whether it is written here or by the chat template.
   if (!parts_.empty()) Count(kBlankLine);
   Count(text);
   parts_.push_back({true, std::string(text)});
@@ -50,7 +50,7 @@ void ConversationWriter::ToolCall(std::string_view id, std::string_view name,
   calls_ += R"(","arguments":")";
   calls_ += arguments;
   calls_ += "\"}}";
-  // All of it: a chat template puts marks of its own around each call.
+  // The whole call: chat templates add their own markup around each call.
   Count(std::string_view(calls_).substr(begin));
 }
 
@@ -71,11 +71,11 @@ void ConversationWriter::BeginMessage() {
   ++size_.messages;
 }
 
-void ConversationWriter::AppendTexts(std::string_view between) {
+void ConversationWriter::AppendTexts(std::string_view separator) {
   bool first = true;
   for (const Part& part : parts_) {
     if (!part.is_text) continue;
-    if (!first) out_ += between;
+    if (!first) out_ += separator;
     first = false;
     out_ += part.json;
   }
@@ -107,7 +107,7 @@ void ConversationWriter::AppendAssistant() {
     AppendTexts({});
     out_ += "\"";
   }
-  // Each engine reads one of the names (wire.md 2.4).
+  // Engines read one or the other name (wire.md 2.4).
   if (!reasoning_.empty()) {
     out_ += R"(,"reasoning_content":")";
     out_ += reasoning_;

@@ -1,5 +1,5 @@
-// Writes the `messages` of an engine request for the surfaces whose own form is another: texts are
-// spliced in as the escaped bytes that came, and counted on the way (reliability.md 1.4).
+// Writes the `messages` of an engine request for the surfaces with another request format. Texts
+// are copied in their escaped form and measured on the way (reliability.md 1.4).
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 
 namespace tollgate::gateway {
 
-// All texts are insides of JSON literals.
+// All texts are contents of JSON strings.
 class ConversationWriter {
  public:
   enum class Role : uint8_t { kSystem, kUser, kAssistant };
 
-  // Begins a message of that role; one that holds nothing at the end is not written. With `join` a
-  // message of the same role that is still open goes on instead.
+  // Begins a message of this role; an empty message is not written. With `join`, an open message of
+  // the same role is continued instead.
   void Begin(Role role, bool join = false);
-  // Parts of the open message. System texts are joined by a blank line and an assistant's are put
-  // one behind the other; a user's stay parts when there are several.
+  // Adds text to the open message. System texts are joined by a blank line, assistant texts are
+  // concatenated, several user texts stay separate parts.
   void Text(std::string_view text);
-  // An image_url part of a user's message; detail may be empty. Counts as a media part.
+  // Adds an image_url part to a user message; detail may be empty. Counts as a media part.
   void Image(std::string_view url, std::string_view detail = {});
-  // Of an assistant's message.
+  // Of an assistant message.
   void Reasoning(std::string_view text);
   void ToolCall(std::string_view id, std::string_view name, std::string_view arguments);
-  // A message of role tool; ends the open one.
+  // Writes a message of role tool; ends the open message.
   void ToolResult(std::string_view call_id, std::string_view text);
 
   // Ends the open message.
@@ -35,18 +35,18 @@ class ConversationWriter {
   bool empty() const { return size_.messages == 0; }
   // The JSON array. Ends the open message.
   std::string Take();
-  // After Take. Texts that engines see twice count once.
+  // After Take. Reasoning, which is written under two names, counts once.
   const PromptSize& size() const { return size_; }
 
  private:
   struct Part {
     bool is_text;
-    std::string json;  // inside of a text's literal; of a medium, the whole part
+    std::string json;  // for text, the contents of a JSON string; for media, the whole part
   };
 
   void BeginMessage();
-  // The open message's texts, as the inside of one literal.
-  void AppendTexts(std::string_view between);
+  // Appends the texts of the open message as the contents of one JSON string.
+  void AppendTexts(std::string_view separator);
   void AppendUserContent();
   void AppendAssistant();
   void Count(std::string_view text) { size_.text_bytes += static_cast<int64_t>(text.size()); }

@@ -1,5 +1,4 @@
-// The engine's `messages`, as Messages and Responses requests are turned into them. spec: wire.md
-// 7.1, 7.3.
+// spec: wire.md 7.1, 7.3.
 #include "gateway/surfaces/shared/conversation.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +48,7 @@ TEST(Conversation, TextsPerRole) {
   EXPECT_EQ(writer.size().messages, 3);
 }
 
-TEST(Conversation, BeginStartsAnewUnlessItMayJoin) {
+TEST(Conversation, BeginStartsANewMessageUnlessItJoins) {
   ConversationWriter writer;
   writer.Begin(Role::kAssistant);
   writer.Text("a");
@@ -78,7 +77,7 @@ TEST(Conversation, ImagesMakePartsAndCountAsMedia) {
   EXPECT_EQ(writer.size().text_bytes, 4);
 }
 
-TEST(Conversation, AnAssistantReasonsUnderBothNamesAndCalls) {
+TEST(Conversation, AssistantReasoningAndCalls) {
   ConversationWriter writer;
   writer.Begin(Role::kAssistant);
   writer.Reasoning("h");
@@ -97,7 +96,7 @@ TEST(Conversation, AnAssistantReasonsUnderBothNamesAndCalls) {
             R"([{"role":"assistant","content":"","reasoning_content":"hm","reasoning":"hm"}])");
 }
 
-TEST(Conversation, NothingLeaksIntoTheNextMessage) {
+TEST(Conversation, MessagesAreIndependent) {
   ConversationWriter writer;
   writer.Begin(Role::kAssistant);
   writer.Reasoning("hm");
@@ -118,16 +117,16 @@ TEST(Conversation, NothingLeaksIntoTheNextMessage) {
   EXPECT_EQ(writer.size().messages, 5);
 }
 
-// The bound that money is held by: no tokenizer makes more tokens of a prompt than it has bytes.
-TEST(Conversation, CountsEveryByteThatATemplateCanSee) {
+// The size bounds the hold: no tokenizer makes more tokens of a prompt than it has bytes.
+TEST(Conversation, CountsEveryByteThatATemplateSees) {
   ConversationWriter writer;
   writer.Begin(Role::kSystem);
   writer.Text("ab");
-  writer.Text("cd");  // and the blank line between them
+  writer.Text("cd");  // and the blank line between the texts
   EXPECT_EQ(writer.size().text_bytes, 8);
   writer.Begin(Role::kAssistant);
   writer.Reasoning("xyz");
-  EXPECT_EQ(writer.size().text_bytes, 11) << "twice in the JSON, once in the prompt";
+  EXPECT_EQ(writer.size().text_bytes, 11) << "written under two names, seen once by the template";
   writer.ToolCall("c1", "f", "{}");
   const auto call = static_cast<int64_t>(
       std::string_view(R"({"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}})")

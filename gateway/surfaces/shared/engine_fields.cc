@@ -7,7 +7,7 @@ namespace tollgate::gateway {
 namespace {
 
 using enum FieldKind;
-using enum FieldFate;
+using enum FieldAction;
 
 constexpr FieldRule kRules[] = {
     {"temperature", kNumber, kForward, 0, 2},
@@ -17,7 +17,7 @@ constexpr FieldRule kRules[] = {
     {"seed", kInteger, kForward},
     {"logit_bias", kObject, kForward},
     {"stop", kAny, kForward},
-    // Of the public formats, but without meaning here (wire.md 2.1: accept and ignore).
+    // Of the public formats; accepted and ignored (wire.md 2.1).
     {"user", kAny, kDrop},
     {"metadata", kAny, kDrop},
     {"store", kAny, kDrop},
@@ -30,14 +30,14 @@ constexpr FieldRule kRules[] = {
     {"modalities", kAny, kDrop},
     {"audio", kAny, kDrop},
     {"web_search_options", kAny, kDrop},
-    // Numbers that engines understand beyond the public formats.
+    // Numeric engine parameters beyond the public formats.
     {"top_k", kInteger, kForward, -1},
     {"min_p", kNumber, kForward, 0, 1},
     {"repetition_penalty", kNumber, kForward, 0},
     {"length_penalty", kNumber, kForward},
     {"min_tokens", kInteger, kForward, 0},
-    // They reach beyond the caller's own request: they pick queues, slots, adapters or request ids
-    // that tenants share, load code, open connections, or go around max_tokens and n.
+    // Effects beyond the request: these select queues, slots, adapters or request ids that tenants
+    // share, load code, open connections, or bypass max_tokens and n.
     {"priority", kAny, kDrop},
     {"request_id", kAny, kDrop},
     {"rid", kAny, kDrop},
@@ -61,20 +61,20 @@ constexpr FieldRule kRules[] = {
     {"return_token_ids", kAny, kDrop},
     {"return_hidden_states", kAny, kDrop},
     {"vllm_xargs", kAny, kDrop},
-    // A second prompt, in forms that nothing here measures.
+    // A second prompt, in forms that are not measured.
     {"prompt_embeds", kAny, kDrop},
     {"input_embeds", kAny, kDrop},
     {"input_ids", kAny, kDrop},
-    // Set to false it makes an engine keep its reasoning to itself: tokens that nothing bears
-    // witness to, so that honest usage could not be believed (docs/adr/0004).
+    // False makes an engine hide its reasoning tokens, so that its usage could not be verified
+    // (docs/adr/0004).
     {"include_reasoning", kAny, kDrop},
 };
 
 constexpr std::string_view kPromptFields[] = {"documents", "chat_template", "chat_template_kwargs",
                                               "functions", "response_format"};
 
-// Engines want it above 0, where it means the same: the likeliest token only.
-constexpr std::string_view kLeastTopP = "1e-6";
+// Engines require top_p above 0; this is equivalent to 0: only the most likely token.
+constexpr std::string_view kMinTopP = "1e-6";
 
 constexpr size_t kMaxStops = 64;
 constexpr size_t kMaxLogitBias = 1024;
@@ -109,7 +109,7 @@ Result<void> CheckLogitBias(json::Value bias) {
   return {};
 }
 
-// An empty string ends nothing: one engine refuses it, another ends every answer at once.
+// Drops empty strings, which should match nothing: one engine refuses them, another stops at once.
 void ForwardStop(json::Value stop, MemberWriter& writer) {
   if (stop.is_string()) {
     if (!stop.raw_string().empty()) writer.Forward(stop);
@@ -141,7 +141,7 @@ Result<void> CheckEngineField(const FieldRule& rule, json::Value value) {
 void ForwardEngineField(const FieldRule& rule, json::Value member, MemberWriter& writer) {
   if (rule.name == "stop") return ForwardStop(member, writer);
   if (rule.name == "response_format" && member.Find("type").StringEquals("text")) return;
-  if (rule.name == "top_p" && *member.Number() == 0) return writer.Add("top_p", kLeastTopP);
+  if (rule.name == "top_p" && *member.Number() == 0) return writer.Add("top_p", kMinTopP);
   if (rule.name == "top_k" && *member.Integer() == 0) return writer.Add("top_k", "-1");
   if (rule.kind == FieldKind::kInteger) return writer.ForwardInteger(member);
   writer.Forward(member);

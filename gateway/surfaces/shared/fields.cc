@@ -6,13 +6,13 @@ namespace {
 
 std::string Quote(std::string_view name) { return "'" + std::string(name) + "'"; }
 
-Fail<Error> WrongType(const FieldRule& rule, std::string_view wanted) {
-  return BadRequest(Quote(rule.name) + " must be " + std::string(wanted) + ".",
+Fail<Error> WrongType(const FieldRule& rule, std::string_view expected) {
+  return BadRequest(Quote(rule.name) + " must be " + std::string(expected) + ".",
                     std::string(rule.name));
 }
 
-Fail<Error> OutOfRange(const FieldRule& rule, std::string_view what) {
-  std::string message = Quote(rule.name) + " must be " + std::string(what);
+Fail<Error> OutOfRange(const FieldRule& rule, std::string_view type) {
+  std::string message = Quote(rule.name) + " must be " + std::string(type);
   if (rule.low != INT64_MIN && rule.high != INT64_MAX) {
     message += " between " + std::to_string(rule.low) + " and " + std::to_string(rule.high);
   } else if (rule.low == 0) {

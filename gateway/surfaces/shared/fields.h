@@ -1,5 +1,4 @@
-// Checking and forwarding of top-level request members by a table of rules. Shared by the surfaces
-// whose requests are close to what the engine gets.
+// Checking and forwarding of top-level request members by a table of rules.
 #pragma once
 
 #include <cstdint>
@@ -14,36 +13,35 @@ namespace tollgate::gateway {
 
 enum class FieldKind : uint8_t { kAny, kNumber, kInteger, kBool, kString, kArray, kObject };
 
-enum class FieldFate : uint8_t {
-  kForward,  // to the engine as the bytes that came
-  kDrop,     // the gateway does not use it and no engine may see it
-  kOwn,      // the surface reads it itself
+enum class FieldAction : uint8_t {
+  kForward,  // forwarded to the engine, byte for byte
+  kDrop,     // ignored; not forwarded
+  kConsume,  // the surface reads it itself
 };
 
-// What one request member may look like. Bounds are inclusive, for numbers and integers only.
+// The type and range of a request member. Bounds are inclusive, for numbers and integers only.
 struct FieldRule {
   std::string_view name;
   FieldKind kind = FieldKind::kAny;
-  FieldFate fate = FieldFate::kForward;
+  FieldAction action = FieldAction::kForward;
   int64_t low = INT64_MIN;
   int64_t high = INT64_MAX;
 };
 
-// The rule for this member; null when the table has none.
+// The rule for this member; null if there is none.
 const FieldRule* FindRule(std::span<const FieldRule> rules, json::Value member);
 // 400 with the field's name unless the value is of the rule's kind and within its bounds
 // (gateway-spec.md, general rule 3: integer-valued floats are integers).
 Result<void> CheckField(const FieldRule& rule, json::Value value);
 
-// Builds members_json (inference.proto) from the bytes of the caller's document.
+// Builds members_json (inference.proto) from the bytes of the client's document.
 class MemberWriter {
  public:
   explicit MemberWriter(std::string_view text) : text_(text) { out_.reserve(text.size()); }
 
-  // The member as it was written, key and all.
+  // Copies the member with its key, byte for byte.
   void Forward(json::Value member);
-  // An integer in its plain form: 5.0 and 1e3 are legal from callers, but not every engine takes
-  // them.
+  // Writes an integer in plain form: clients may send 5.0 or 1e3, which some engines refuse.
   void ForwardInteger(json::Value member);
   void Add(std::string_view name, std::string_view raw_value);
   std::string Take() { return std::move(out_); }

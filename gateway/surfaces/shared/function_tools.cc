@@ -1,8 +1,8 @@
 #include "gateway/surfaces/shared/function_tools.h"
 
-#include "common/base/id.h"
-
 #include <string>
+
+#include "common/base/id.h"
 
 namespace tollgate::gateway {
 
@@ -22,21 +22,21 @@ Result<void> CheckToolList(json::Value tools) {
   return {};
 }
 
-Result<void> CheckFunction(json::Value function, std::string_view where) {
-  const auto wrong = [where](std::string_view what) {
-    return BadRequest(std::string(where) + std::string(what), "tools");
+Result<void> CheckFunction(json::Value function, std::string_view path) {
+  const auto bad = [path](std::string_view problem) {
+    return BadRequest(std::string(path) + std::string(problem), "tools");
   };
   const json::Value name = function.Find("name");
   if (!function.is_object() || !name.is_string() || name.raw_string().empty()) {
-    return wrong(" must be an object with a name.");
+    return bad(" must be an object with a name.");
   }
   const json::Value description = function.Find("description");
   if (!description.is_null() && !description.is_string()) {
-    return wrong(".description must be a string.");
+    return bad(".description must be a string.");
   }
   const json::Value parameters = function.Find("parameters");
   if (!parameters.is_null() && !parameters.is_object()) {
-    return wrong(".parameters must be an object.");
+    return bad(".parameters must be an object.");
   }
   return {};
 }

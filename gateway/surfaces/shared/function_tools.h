@@ -1,4 +1,4 @@
-// What tool definitions and calls have in common wherever a surface keeps them.
+// Checks of tool definitions and generation of call ids, shared by the surfaces.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ inline constexpr size_t kMaxTools = 1024;
 // Absent, or an array of at most kMaxTools objects. 400 naming "tools" otherwise.
 Result<void> CheckToolList(json::Value tools);
 
-// The object that holds a function's name, description and parameters. `where` is said in front,
-// for example "tools[3].function".
-Result<void> CheckFunction(json::Value function, std::string_view where);
+// Checks the object with a function's name, description and parameters. `path` prefixes the
+// message, for example "tools[3].function".
+Result<void> CheckFunction(json::Value function, std::string_view path);
 
-// A call's id (inside of a JSON literal) for an engine that sent none.
+// Generates the id of a call for which the engine sent none; contents of a JSON string.
 std::string MakeToolCallId();
 
 }  // namespace tollgate::gateway

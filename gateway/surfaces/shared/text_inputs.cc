@@ -12,26 +12,26 @@ class Reader {
   explicit Reader(const TextInputsRule& rule) : rule_(rule) {}
 
   Result<TextInputs> Read(json::Value value) {
-    if (value.is_null()) return Bad("Missing required parameter: " + Name() + ".");
+    if (value.is_null()) return Refuse("Missing required parameter: " + Name() + ".");
     if (value.is_string()) {
       if (auto read = ReadText(value); !read) return Fail{read.error()};
       return std::move(inputs_);
     }
-    if (!value.is_array()) return WrongForm();
-    if (value.size() == 0) return Bad(Name() + " must not be empty.");
+    if (!value.is_array()) return BadForm();
+    if (value.size() == 0) return Refuse(Name() + " must not be empty.");
     const json::Value first = *value.begin();
     if (first.is_number()) {
       if (auto read = ReadTokens(value); !read) return Fail{read.error()};
       return std::move(inputs_);
     }
     const auto count = static_cast<int64_t>(value.size());
-    if (count > rule_.most) {
-      return Bad(Name() + " may hold at most " + std::to_string(rule_.most) + " inputs.");
+    if (count > rule_.max_inputs) {
+      return Refuse(Name() + " may hold at most " + std::to_string(rule_.max_inputs) + " inputs.");
     }
     inputs_.size.prompts = count;
     const bool texts = first.is_string();
     for (const json::Value item : value) {
-      if (texts != item.is_string()) return WrongForm();
+      if (texts != item.is_string()) return BadForm();
       auto read = texts ? ReadText(item) : ReadTokens(item);
       if (!read) return Fail{read.error()};
     }
@@ -40,33 +40,34 @@ class Reader {
 
  private:
   std::string Name() const { return "'" + std::string(rule_.name) + "'"; }
-  Fail<Error> Bad(std::string message) const {
+  Fail<Error> Refuse(std::string message) const {
     return BadRequest(std::move(message), std::string(rule_.name));
   }
-  Fail<Error> WrongForm() const {
-    return Bad(Name() +
-               " must be a string, an array of strings, an array of token ids, or an array of "
-               "arrays of token ids.");
+  Fail<Error> BadForm() const {
+    return Refuse(Name() +
+                  " must be a string, an array of strings, an array of token ids, or an array of "
+                  "arrays of token ids.");
   }
 
   Result<void> ReadText(json::Value text) {
-    const std::string_view inside = text.raw_string();
-    if (inside.empty() && !rule_.empty_text) return Bad(Name() + " must not hold empty strings.");
-    inputs_.texts.push_back(inside);
-    inputs_.size.text_bytes += static_cast<int64_t>(inside.size());
-    ++inputs_.size.messages;  // a text gets its begin and end marks like a message
+    const std::string_view escaped = text.raw_string();
+    if (escaped.empty() && !rule_.allow_empty_text)
+      return Refuse(Name() + " must not hold empty strings.");
+    inputs_.texts.push_back(escaped);
+    inputs_.size.text_bytes += static_cast<int64_t>(escaped.size());
+    ++inputs_.size.messages;  // a text gets begin and end tokens, as a message does
     return {};
   }
 
   Result<void> ReadTokens(json::Value list) {
-    if (!list.is_array()) return WrongForm();
-    if (list.size() == 0) return Bad(Name() + " must not hold empty arrays.");
+    if (!list.is_array()) return BadForm();
+    if (list.size() == 0) return Refuse(Name() + " must not hold empty arrays.");
     for (const json::Value token : list) {
-      if (!token.is_number()) return WrongForm();
-      // Not 5.0: a token id is no parameter, and engines tell a list of ids by its integers.
+      if (!token.is_number()) return BadForm();
+      // Not 5.0: engines recognize a list of ids by its plain integers.
       const bool plain = token.raw().find_first_of(".eE") == std::string_view::npos;
       const int64_t id = plain ? token.Integer().value_or(-1) : -1;
-      if (id < 0 || id > INT32_MAX) return Bad("Token ids must be non-negative integers.");
+      if (id < 0 || id > INT32_MAX) return Refuse("Token ids must be non-negative integers.");
     }
     const auto count = static_cast<int64_t>(list.size());
     inputs_.size.tokens += count;

@@ -1,5 +1,5 @@
-// What completions call `prompt` and embeddings call `input`: one text, several texts, the token
-// ids of one text, or those of several. spec: wire.md 3, 4.
+// The `prompt` of completions and the `input` of embeddings: one text, several texts, the token ids
+// of one text, or those of several. spec: wire.md 3, 4.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ namespace tollgate::gateway {
 
 struct TextInputs {
   PromptSize size;
-  // Insides of JSON literals, views into the document, in their order. Empty when the inputs are
-  // token ids.
+  // Contents of JSON strings, views into the document. Empty if the inputs are token ids.
   std::vector<std::string_view> texts;
 };
 
 struct TextInputsRule {
   std::string_view name;  // of the field
-  int64_t most = 1;       // inputs
-  bool empty_text = true;
+  int64_t max_inputs = 1;
+  bool allow_empty_text = true;
 };
 
-// 400 with the field's name when the value is none of the four forms, empty, or above the limit.
+// 400 that names the field if the value has none of the four forms, is empty, or has too many
+// inputs.
 Result<TextInputs> ReadTextInputs(json::Value value, const TextInputsRule& rule);
 
 }  // namespace tollgate::gateway

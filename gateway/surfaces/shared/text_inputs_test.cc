@@ -8,15 +8,15 @@
 namespace tollgate::gateway {
 namespace {
 
-constexpr TextInputsRule kRule{.name = "input", .most = 3, .empty_text = false};
+constexpr TextInputsRule kRule{.name = "input", .max_inputs = 3, .allow_empty_text = false};
 
-// Calls look(inputs) while the document lives.
-void Good(const std::string& json, const std::function<void(const TextInputs&)>& look) {
+// Calls check(inputs) while the document is valid.
+void Good(const std::string& json, const std::function<void(const TextInputs&)>& check) {
   const auto document = json::Document::ParseView(json);
   ASSERT_TRUE(document.ok()) << json;
   const auto inputs = ReadTextInputs(document->root(), kRule);
   ASSERT_TRUE(inputs.ok()) << json << inputs.error().ToString();
-  look(*inputs);
+  check(*inputs);
 }
 
 std::string Refused(const std::string& json, const TextInputsRule& rule = kRule) {
@@ -62,11 +62,11 @@ TEST(TextInputs, TokenIdsAreCountedExactly) {
     EXPECT_EQ(inputs.size.tokens, 6);
     EXPECT_EQ(inputs.size.longest_tokens, 3);
   });
-  // The limit is on inputs, not on the tokens of one.
+  // The limit is on the number of inputs, not on their tokens.
   Good("[1,2,3,4]", [](const TextInputs& inputs) { EXPECT_EQ(inputs.size.tokens, 4); });
 }
 
-TEST(TextInputs, WhatIsRefusedNamesTheField) {
+TEST(TextInputs, InvalidInputsNameTheField) {
   EXPECT_EQ(Refused("null"), "Missing required parameter: 'input'.");
   EXPECT_EQ(Refused("[]"), "'input' must not be empty.");
   EXPECT_EQ(Refused("\"\""), "'input' must not hold empty strings.");
@@ -83,8 +83,8 @@ TEST(TextInputs, WhatIsRefusedNamesTheField) {
   }
 }
 
-TEST(TextInputs, AnEmptyTextMayBeAllowed) {
-  EXPECT_EQ(Refused("\"\"", {.name = "prompt", .most = 1}), "accepted");
+TEST(TextInputs, EmptyTextsMayBeAllowed) {
+  EXPECT_EQ(Refused("\"\"", {.name = "prompt", .max_inputs = 1}), "accepted");
 }
 
 }  // namespace

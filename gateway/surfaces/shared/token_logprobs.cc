@@ -4,8 +4,8 @@ namespace tollgate::gateway {
 
 namespace {
 
-// token, logprob and bytes, without the closing brace; empty when it is not a token.
-std::string Token(json::Value token, UntoldBytes untold) {
+// {"token","logprob","bytes" without the closing brace; empty if the value is not a token.
+std::string Token(json::Value token, MissingBytes missing_bytes) {
   const json::Value text = token.Find("token");
   const json::Value logprob = token.Find("logprob");
   if (!text.is_string() || !logprob.is_number()) return "";
@@ -18,7 +18,7 @@ std::string Token(json::Value token, UntoldBytes untold) {
     out += bytes.raw();
     return out;
   }
-  if (untold == UntoldBytes::kNull) return out + "null";
+  if (missing_bytes == MissingBytes::kNull) return out + "null";
   char separator = '[';
   for (const char byte : text.string()) {
     out += separator + std::to_string(static_cast<unsigned char>(byte));
@@ -29,16 +29,16 @@ std::string Token(json::Value token, UntoldBytes untold) {
 
 }  // namespace
 
-std::string PublicTokens(json::Value tokens, UntoldBytes untold) {
+std::string PublicTokenLogprobs(json::Value tokens, MissingBytes missing_bytes) {
   std::string out;
   for (const json::Value value : tokens) {
-    const std::string token = Token(value, untold);
+    const std::string token = Token(value, missing_bytes);
     if (token.empty()) continue;
     if (!out.empty()) out += ",";
     out += token + ",\"top_logprobs\":";
     char separator = '[';
     for (const json::Value other : value.Find("top_logprobs")) {
-      const std::string top = Token(other, untold);
+      const std::string top = Token(other, missing_bytes);
       if (top.empty()) continue;
       out += separator + top + "}";
       separator = ',';

@@ -1,4 +1,4 @@
-// Log probabilities of tokens in the form of the public chat formats.
+// Log probabilities of tokens in the format of the public chat APIs.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace tollgate::gateway {
 
-// What stands for the bytes of a token when the engine does not tell them.
-enum class UntoldBytes : uint8_t {
-  kNull,      // chat completions: the key is required, its value may be null
-  kFromText,  // responses: it may not
+// The `bytes` of a token for which the engine sends none.
+enum class MissingBytes : uint8_t {
+  kNull,      // chat completions: the key is required, the value may be null
+  kFromText,  // Responses: the value must not be null
 };
 
-// The elements of an engine's list of tokens, with commas between them and no brackets:
-// {"token","logprob","bytes","top_logprobs"}, all of them required, and nothing that an engine adds
-// (decisions.md 31). Empty when there are none.
-std::string PublicTokens(json::Value tokens, UntoldBytes untold);
+// The comma-separated elements of an engine's token list, without brackets, reduced to
+// {"token","logprob","bytes","top_logprobs"}, all required (decisions.md 31). Empty if there are
+// none.
+std::string PublicTokenLogprobs(json::Value tokens, MissingBytes missing_bytes);
 
 }  // namespace tollgate::gateway

@@ -89,7 +89,7 @@ bool RunOne(const SurfaceRow& row, uint64_t seed, Counts& counts) {
     std::fprintf(stderr, "%s: %s\n", row.name, request.error().ToString().c_str());
     return false;
   }
-  const gateway::AnswerStamp stamp{"0123456789abcdefghijABCD", 1'700'000'000};
+  const gateway::ResponseStamp stamp{"0123456789abcdefghijABCD", 1'700'000'000};
   const Generation& generation = run.generation;
   // Before its first event, a stream can still be refused with its real status.
   if (!generation.error || !generation.events.empty()) {
@@ -100,11 +100,11 @@ bool RunOne(const SurfaceRow& row, uint64_t seed, Counts& counts) {
     ++counts.refused;
   }
   if (!generation.error) {
-    const auto folded = row.surface().MakeFoldedAnswer(*request, stamp);
+    const auto encoder = row.surface().MakeBodyEncoder(*request, stamp);
     for (const inference::v1::Event& event : generation.events) {
-      if (event.has_delta()) folded->OnDelta(event.delta());
+      if (event.has_delta()) encoder->OnDelta(event.delta());
     }
-    run.body = folded->Finish(generation.end);
+    run.body = encoder->Finish(generation.end);
     ++counts.bodies;
   } else {
     ++counts.errors;

@@ -1,0 +1,14 @@
+// Stage 7: a hold on the workspace's credit for the most that the request can cost.
+#pragma once
+
+#include "common/error/error.h"
+#include "common/runtime/task.h"
+#include "gateway/pipeline/request_context.h"
+
+namespace tollgate::gateway {
+
+// Fails with 402, 429 while other requests hold the credit, or 503 when billing is unreachable.
+// Sets context.hold and context.authorization.
+Task<Result<void>> AuthorizeSpend(RequestContext& context);
+
+}  // namespace tollgate::gateway

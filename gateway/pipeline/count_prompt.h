@@ -1,0 +1,25 @@
+// The exact size of a prompt, by the tokenizer of one of the model's engines.
+#pragma once
+
+#include <cstdint>
+
+#include "common/error/error.h"
+#include "common/runtime/task.h"
+#include "gateway/pipeline/request_context.h"
+
+namespace tollgate::gateway {
+
+struct PromptCount {
+  int64_t tokens = 0;
+  bool estimated = true;
+};
+
+// The prompt_tokens that the engine would bill; EstimatePromptTokens when no engine can count it.
+Task<PromptCount> CountPrompt(RequestContext& context);
+
+// Counts the prompt and fails with 400 context_length_exceeded when it does not fit beside
+// max_tokens. For requests whose max_tokens the engine does not get to see
+// (TokenBounds::needs_count).
+Task<Result<void>> CheckCountedPrompt(RequestContext& context);
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,13 @@
+// Stage 9: forwards the router's events to the client, as a stream or as one body.
+#pragma once
+
+#include "common/runtime/task.h"
+#include "gateway/pipeline/request_context.h"
+
+namespace tollgate::gateway {
+
+// Handles its own errors, since the status 200 may have been sent already. Releases the lease and
+// hands the hold over to the router.
+Task<void> Relay(RequestContext& context);
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,23 @@
+#include "gateway/pipeline/respond.h"
+
+#include <utility>
+
+#include "gateway/pipeline/limit_headers.h"
+
+namespace tollgate::gateway {
+
+ResponseStamp MakeResponseStamp(const RequestContext& context) {
+  const Clock& clock = context.worker.clock;
+  return {RandomBase62(24), clock.WallUs() / 1'000'000, &clock};
+}
+
+Task<void> SendJson(RequestContext& context, std::string body) {
+  context.worker.metrics.CountRequest(context.endpoint.name, 200, "");
+  HttpResponse response;
+  response.headers.emplace_back("content-type", "application/json");
+  AppendHeaders(context.limit_headers, response.headers);
+  response.body = std::move(body);
+  (void)co_await context.exchange.Send(std::move(response));
+}
+
+}  // namespace tollgate::gateway

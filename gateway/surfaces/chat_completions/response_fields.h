@@ -1,0 +1,30 @@
+// Fields that chunks and single bodies have in common.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tollgate/inference/v1/inference.pb.h"
+
+namespace tollgate::gateway {
+
+// "stop", "length", "tool_calls" or "content_filter". A choice with tool calls ends with
+// tool_calls, also when tool_choice forced them (decisions.md 31); an unknown reason is "stop".
+std::string_view ChatFinishReason(inference::v1::FinishReason reason, bool called_tools);
+
+// For a choice that ended without a finish reason: length if the credit ended, else stop.
+inference::v1::FinishReason DefaultFinishReason(const inference::v1::End& end);
+
+// Whether tool calls are complete with this finish reason. A complete call without arguments gets
+// kEmptyArguments: some models omit them, and clients parse them as JSON.
+bool ToolCallsAreComplete(inference::v1::FinishReason reason);
+inline constexpr std::string_view kEmptyArguments = "{}";
+
+// Appends {"prompt_tokens":…}.
+void AppendChatUsage(std::string& out, const tollgate::common::v1::Usage& usage);
+
+// An engine's logprobs value reduced to the keys of the public format, also in its tokens. `null`
+// when it is not an object.
+std::string PublicLogprobs(const std::string& engine_json);
+
+}  // namespace tollgate::gateway

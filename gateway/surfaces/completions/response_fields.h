@@ -1,0 +1,21 @@
+// Fields that chunks and single bodies have in common.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "gateway/pipeline/surface.h"
+#include "gateway/surfaces/chat_completions/response_fields.h"
+
+namespace tollgate::gateway {
+
+// The object from {"id":"cmpl-… up to "choices":[.
+std::string CompletionHead(const CanonicalRequest& request, const ResponseStamp& stamp);
+
+// "stop", "length" or "content_filter".
+std::string_view CompletionFinishReason(inference::v1::FinishReason reason);
+
+// Appends {"prompt_tokens":…} with its three counters.
+void AppendCompletionUsage(std::string& out, const tollgate::common::v1::Usage& usage);
+
+}  // namespace tollgate::gateway

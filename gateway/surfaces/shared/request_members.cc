@@ -1,0 +1,49 @@
+#include "gateway/surfaces/shared/request_members.h"
+
+#include "gateway/surfaces/shared/engine_fields.h"
+
+namespace tollgate::gateway {
+
+Result<std::string> ReadModel(json::Value body) {
+  if (!body.is_object()) return BadRequest("The request body must be a JSON object.");
+  const json::Value model = body.Find("model");
+  if (model.is_null()) return BadRequest("Missing required parameter: 'model'.", "model");
+  if (!model.is_string()) return BadRequest("'model' must be a string.", "model");
+  return model.string();
+}
+
+Result<void> ReadMembers(
+    json::Value body, std::span<const FieldRule> rules, MemberWriter& writer, PromptSize& prompt,
+    const std::function<Result<void>(const FieldRule& rule, json::Value member)>& on_member) {
+  for (const json::Value member : body) {
+    if (member.is_null()) continue;
+    const FieldRule* rule = FindRule(rules, member);
+    if (rule == nullptr) rule = FindEngineField(member);
+    if (rule != nullptr) {
+      if (rule->action == FieldAction::kDrop) continue;
+      if (auto checked = CheckEngineField(*rule, member); !checked) return checked;
+      if (on_member) {
+        if (auto read = on_member(*rule, member); !read) return read;
+      }
+      if (rule->action == FieldAction::kConsume) continue;
+    }
+    if (IsPromptField(member)) prompt.text_bytes += static_cast<int64_t>(member.raw().size());
+    if (rule != nullptr) {
+      ForwardEngineField(*rule, member, writer);
+    } else {
+      writer.Forward(member);
+    }
+  }
+  return {};
+}
+
+Result<bool> ReadIncludeUsage(json::Value body) {
+  const json::Value include = body.Find("stream_options").Find("include_usage");
+  if (include.is_null()) return false;
+  if (!include.is_bool()) {
+    return BadRequest("'stream_options.include_usage' must be true or false.", "stream_options");
+  }
+  return include.boolean() && body.Find("stream").boolean();
+}
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,27 @@
+// Reading the top-level members of a request body, for all inference endpoints.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "gateway/pipeline/canonical_request.h"
+#include "gateway/surfaces/shared/fields.h"
+
+namespace tollgate::gateway {
+
+// The `model` member. 400 if it is missing or the body is not an object.
+Result<std::string> ReadModel(json::Value body);
+
+// Checks every member by the surface's rules, or by the shared ones (engine_fields.h), and forwards
+// it unless its rule says otherwise. Null members are treated as absent (decisions.md 17); members
+// without a rule are forwarded unchanged. Members that chat templates can see are added to the
+// prompt's size. on_member: called after the check for each member with a rule that is not dropped;
+// may be empty.
+Result<void> ReadMembers(
+    json::Value body, std::span<const FieldRule> rules, MemberWriter& writer, PromptSize& prompt,
+    const std::function<Result<void>(const FieldRule& rule, json::Value member)>& on_member = {});
+
+// `stream_options.include_usage`; false for a request that does not stream.
+Result<bool> ReadIncludeUsage(json::Value body);
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,81 @@
+#include "gateway/worker/lease.h"
+
+#include <gtest/gtest.h>
+
+#include "gateway/testing/pipeline_fakes.h"
+
+namespace tollgate::gateway {
+namespace {
+
+Lease MakeLease(testing::Rig& rig, const char* id, bool limits_concurrency = true) {
+  ratelimit::v1::ReleaseItem item;
+  item.set_lease_id(id);
+  return Lease(*rig.worker->leases, std::move(item), limits_concurrency);
+}
+
+TEST(Lease, IsReleasedOnEveryPath) {
+  testing::Rig rig;
+  tollgate::testing::RunOn(rig.pool.loop(0), [&](Loop&) -> Task<int> {
+    {
+      Lease dropped = MakeLease(rig, "dropped");
+    }
+    {
+      Lease finished = MakeLease(rig, "finished");
+      co_await finished.Finish(12);
+      co_await finished.Refund();  // no effect: already released
+    }
+    {
+      Lease refunded = MakeLease(rig, "refunded");
+      co_await refunded.Refund();
+    }
+    {
+      Lease denied = MakeLease(rig, "denied");
+      denied.Disarm();
+    }
+    {
+      Lease first = MakeLease(rig, "moved");
+      Lease second = std::move(first);
+      EXPECT_EQ(rig.worker->leases->size(), 1u);
+    }
+    co_return 0;
+  });
+  ASSERT_EQ(rig.limiter->released.size(), 4u);
+  EXPECT_TRUE(rig.limiter->released[0].refund());
+  EXPECT_FALSE(rig.limiter->released[1].refund());
+  EXPECT_EQ(rig.limiter->released[1].actual_tokens(), 12);
+  EXPECT_EQ(rig.limiter->released[2].lease_id(), "refunded");
+  EXPECT_TRUE(rig.limiter->released[2].refund());
+  EXPECT_EQ(rig.limiter->released[3].lease_id(), "moved");
+  EXPECT_EQ(rig.worker->leases->size(), 0u);
+}
+
+TEST(Lease, WaitsForTheLimiterWhenASlotIsReleased) {
+  testing::Rig rig;
+  tollgate::testing::RunOn(rig.pool.loop(0), [&](Loop& loop) -> Task<int> {
+    rig.limiter->release_applied = std::make_shared<Event>(loop);
+    const auto applied = rig.limiter->release_applied;
+    Lease unbounded = MakeLease(rig, "unbounded", false);
+    co_await unbounded.Finish(1);  // takes no slot, so it does not wait
+
+    const auto released = std::make_shared<bool>(false);
+    loop.RunAfter(20, [applied, released] {
+      *released = true;
+      applied->Set();
+    });
+    Lease slot = MakeLease(rig, "slot");
+    co_await slot.Finish(1);
+    EXPECT_TRUE(*released) << "Finish waits until the slot is free";
+
+    // A limiter that does not respond delays a request briefly.
+    applied->Reset();
+    Lease refused = MakeLease(rig, "refused", false);
+    co_await refused.Refund();
+    applied->Set();
+    rig.limiter->release_applied.reset();
+    co_return 0;
+  });
+  EXPECT_EQ(rig.limiter->released.size(), 3u);
+}
+
+}  // namespace
+}  // namespace tollgate::gateway
