@@ -22,7 +22,7 @@ Result<BlockContent> ReadImage(json::Value block, const BlockPath& path) {
     const json::Value media_type = source.Find("media_type");
     const json::Value data = source.Find("data");
     if (!media_type.is_string() || !media_type.string().starts_with("image/")) {
-      return BadRequestAt(path, ".source.media_type must be that of an image.");
+      return BadRequestAt(path, ".source.media_type must be an image type.");
     }
     if (!HasText(data)) return BadRequestAt(path, ".source.data must be a base64 string.");
     content.image_url = "data:";

@@ -102,7 +102,7 @@ Result<void> Reader::ReadChoice(json::Value choice, bool any_tools) {
     const json::Value name = choice.Find("name");
     const auto found = name.is_string() ? names_.find(name.string()) : names_.end();
     if (found == names_.end()) {
-      return BadToolChoice("'tool_choice.name' must be that of a tool in 'tools'.");
+      return BadToolChoice("'tool_choice.name' must name a tool in 'tools'.");
     }
     if (found->second) {
       wanted = R"({"type":"function","function":{"name":)";
