@@ -68,7 +68,7 @@ TEST_F(RunInferenceTest, SendsTheNumberOfMediaPartsToTheRouter) {
   const std::pair<std::string, int> rows[] = {{R"("\"image_url\"")", 0},
                                               {"[" + image + "," + image + "]", 2}};
   for (const auto& [content, media] : rows) {
-    Say({Started(), Text("ok"), Finish(), End(1, 1)});
+    PushEvents({Started(), Text("ok"), Finish(), End(1, 1)});
     const std::string messages = R"([{"role":"user","content":)" + content + "}]";
     EXPECT_EQ(Send(R"({"model":"ns/model","messages":)" + messages + "}")->status, 200);
     EXPECT_EQ(rig.inference->started.back().prompt_media_parts(), media);
