@@ -9,10 +9,10 @@ namespace tollgate {
 
 namespace {
 
-// A look over all addresses is not for every call.
+// The least time between two scans of all addresses for full ones, which need no entry.
 constexpr int64_t kSweepUs = 1'000'000;
 
-std::string NameOf(std::string_view address) {
+std::string KeyOf(std::string_view address) {
   const std::string text(address.substr(0, address.find('%')));  // without the zone
   in6_addr bytes{};
   if (text.find(':') == std::string::npos || inet_pton(AF_INET6, text.c_str(), &bytes) != 1) {
@@ -28,12 +28,12 @@ std::string NameOf(std::string_view address) {
 
 }  // namespace
 
-int64_t AddressLimiter::WaitOf(int64_t full_us, int64_t now_us) const {
+int64_t AddressLimiter::WaitUntilPermitUs(int64_t full_us, int64_t now_us) const {
   const int64_t next_us = std::max(full_us, now_us) + options_.interval_us;
   return std::max<int64_t>(0, next_us - now_us - options_.interval_us * options_.burst);
 }
 
-void AddressLimiter::MakeRoom(int64_t now_us) {
+void AddressLimiter::EvictIfFull(int64_t now_us) {
   if (full_us_.size() < options_.max_addresses) return;
   if (now_us - swept_us_ >= kSweepUs) {
     swept_us_ = now_us;
@@ -43,27 +43,27 @@ void AddressLimiter::MakeRoom(int64_t now_us) {
 }
 
 int64_t AddressLimiter::Take(std::string_view address, int64_t now_us) {
-  const std::string name = NameOf(address);
+  const std::string name = KeyOf(address);
   std::lock_guard lock(mutex_);
   auto found = full_us_.find(name);
   if (found == full_us_.end()) {
-    MakeRoom(now_us);
+    EvictIfFull(now_us);
     found = full_us_.emplace(name, now_us).first;
   }
-  const int64_t wait_us = WaitOf(found->second, now_us);
+  const int64_t wait_us = WaitUntilPermitUs(found->second, now_us);
   if (wait_us == 0) found->second = std::max(found->second, now_us) + options_.interval_us;
   return wait_us;
 }
 
-int64_t AddressLimiter::Wait(std::string_view address, int64_t now_us) const {
-  const std::string name = NameOf(address);
+int64_t AddressLimiter::WaitUs(std::string_view address, int64_t now_us) const {
+  const std::string name = KeyOf(address);
   std::lock_guard lock(mutex_);
   const auto found = full_us_.find(name);
-  return found == full_us_.end() ? 0 : WaitOf(found->second, now_us);
+  return found == full_us_.end() ? 0 : WaitUntilPermitUs(found->second, now_us);
 }
 
-void AddressLimiter::GiveBack(std::string_view address) {
-  const std::string name = NameOf(address);
+void AddressLimiter::Refund(std::string_view address) {
+  const std::string name = KeyOf(address);
   std::lock_guard lock(mutex_);
   const auto found = full_us_.find(name);
   if (found != full_us_.end()) found->second -= options_.interval_us;

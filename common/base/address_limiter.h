@@ -1,5 +1,5 @@
-// How often each peer may do something: a rate with a burst per network address. Thread-safe, of
-// bounded size; an IPv6 peer is its /64, since whoever has one address of it has all of them.
+// A rate limit with a burst per client address. Thread-safe and of bounded size. IPv6 addresses are
+// limited per /64 network, since a client usually controls all addresses of one.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,30 @@ namespace tollgate {
 class AddressLimiter {
  public:
   struct Options {
-    // One turn comes back every interval_us.
+    // One permit is added every interval_us, up to `burst` permits.
     int64_t interval_us = 1'000'000;
     int64_t burst = 1;
-    // Addresses remembered. Beyond it some are forgotten, and begin anew.
+    // Most addresses to keep. Beyond it some are evicted and start again with a full burst.
     size_t max_addresses = 50'000;
   };
   explicit AddressLimiter(Options options) : options_(options) {}
 
-  // Takes a turn if there is one. Returns 0, or the µs until there will be one. Times are
-  // monotonic µs.
+  // Takes a permit and returns 0, or returns the µs until the next permit. Times are monotonic µs.
   int64_t Take(std::string_view address, int64_t now_us);
-  // The same without taking it.
-  int64_t Wait(std::string_view address, int64_t now_us) const;
-  // A turn that was taken does not count after all.
-  void GiveBack(std::string_view address);
+  // The same without taking a permit.
+  int64_t WaitUs(std::string_view address, int64_t now_us) const;
+  // Returns a permit that was taken.
+  void Refund(std::string_view address);
 
   size_t size() const;
 
  private:
-  int64_t WaitOf(int64_t full_us, int64_t now_us) const;
-  void MakeRoom(int64_t now_us);
+  int64_t WaitUntilPermitUs(int64_t full_us, int64_t now_us) const;
+  void EvictIfFull(int64_t now_us);
 
   const Options options_;
   mutable std::mutex mutex_;
-  // Address → when all of its turns will be back (GCRA).
+  // Address → the time at which all of its permits are back (GCRA).
   std::unordered_map<std::string, int64_t> full_us_;
   int64_t swept_us_ = INT64_MIN / 2;
 };

@@ -11,31 +11,31 @@ TEST(AddressLimiter, GrantsABurstAndThenTheRate) {
   AddressLimiter limiter({.interval_us = kSecond, .burst = 3});
   for (int i = 0; i < 3; ++i) EXPECT_EQ(limiter.Take("10.0.0.1", 5), 0);
   EXPECT_EQ(limiter.Take("10.0.0.1", 5), kSecond);
-  EXPECT_EQ(limiter.Wait("10.0.0.1", 5), kSecond);
+  EXPECT_EQ(limiter.WaitUs("10.0.0.1", 5), kSecond);
   EXPECT_EQ(limiter.Take("10.0.0.1", 5 + kSecond), 0);
   EXPECT_GT(limiter.Take("10.0.0.1", 5 + kSecond), 0);
-  // A refusal takes nothing, and the whole burst comes back.
+  // A refusal takes nothing, and the whole burst is refilled.
   for (int i = 0; i < 3; ++i) EXPECT_EQ(limiter.Take("10.0.0.1", 10 * kSecond), 0);
   EXPECT_GT(limiter.Take("10.0.0.1", 10 * kSecond), 0);
 }
 
-TEST(AddressLimiter, OnePeersFloodIsNoOthersAffair) {
+TEST(AddressLimiter, AddressesAreLimitedSeparately) {
   AddressLimiter limiter({.interval_us = kSecond, .burst = 1});
   EXPECT_EQ(limiter.Take("10.0.0.1", 0), 0);
   EXPECT_GT(limiter.Take("10.0.0.1", 0), 0);
-  EXPECT_EQ(limiter.Wait("10.0.0.2", 0), 0);
+  EXPECT_EQ(limiter.WaitUs("10.0.0.2", 0), 0);
   EXPECT_EQ(limiter.Take("10.0.0.2", 0), 0);
 }
 
-TEST(AddressLimiter, WhatIsGivenBackCanBeTakenAgain) {
+TEST(AddressLimiter, ARefundedPermitCanBeTakenAgain) {
   AddressLimiter limiter({.interval_us = kSecond, .burst = 1});
   EXPECT_EQ(limiter.Take("10.0.0.1", 0), 0);
-  limiter.GiveBack("10.0.0.1");
+  limiter.Refund("10.0.0.1");
   EXPECT_EQ(limiter.Take("10.0.0.1", 0), 0);
-  limiter.GiveBack("10.9.9.9");  // never seen
+  limiter.Refund("10.9.9.9");  // never seen
 }
 
-TEST(AddressLimiter, AnIpv6PeerIsItsNetwork) {
+TEST(AddressLimiter, Ipv6IsLimitedPerNetwork) {
   AddressLimiter limiter({.interval_us = kSecond, .burst = 1});
   EXPECT_EQ(limiter.Take("2001:db8:1:2::1", 0), 0);
   EXPECT_GT(limiter.Take("2001:db8:1:2:ffff::9", 0), 0);
@@ -45,11 +45,11 @@ TEST(AddressLimiter, AnIpv6PeerIsItsNetwork) {
   EXPECT_EQ(limiter.Take("::ffff:10.0.0.2", 0), 0);
 }
 
-TEST(AddressLimiter, RemembersOnlySoMany) {
+TEST(AddressLimiter, KeepsABoundedNumberOfAddresses) {
   AddressLimiter limiter({.interval_us = kSecond, .burst = 1, .max_addresses = 10});
   for (int i = 0; i < 100; ++i) EXPECT_EQ(limiter.Take("10.0.0." + std::to_string(i), 0), 0);
   EXPECT_LE(limiter.size(), 10u);
-  // Those whose turns are back go first, all at once.
+  // Addresses with a full burst are evicted first, all at once.
   EXPECT_EQ(limiter.Take("10.0.1.1", 5 * kSecond), 0);
   EXPECT_EQ(limiter.size(), 1u);
 }

@@ -7,8 +7,10 @@
 
 namespace tollgate {
 
+// bytes: at most 1 GiB.
 std::string Base64Encode(std::string_view bytes);
-// Nothing when the text is not whole base64: a foreign character, missing padding, bits left over.
+// Strict: nothing for a foreign character (white space included), wrong padding, or unused bits
+// that are not zero.
 std::optional<std::string> Base64Decode(std::string_view text);
 
 }  // namespace tollgate

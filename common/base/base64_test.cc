@@ -6,7 +6,7 @@
 namespace tollgate {
 namespace {
 
-TEST(Base64, VectorsOfTheStandard) {
+TEST(Base64, Rfc4648TestVectors) {
   const std::pair<const char*, const char*> kVectors[] = {
       {"", ""},
       {"f", "Zg=="},
@@ -22,7 +22,7 @@ TEST(Base64, VectorsOfTheStandard) {
   }
 }
 
-TEST(Base64, EveryByteInEveryPlaceComesBack) {
+TEST(Base64, EveryByteInEveryPositionRoundTrips) {
   std::string bytes;
   for (int i = 0; i < 256 * 3; ++i) bytes.push_back(static_cast<char>(i * 7 + i / 256));
   for (size_t size = bytes.size() - 3; size <= bytes.size(); ++size) {
@@ -31,9 +31,10 @@ TEST(Base64, EveryByteInEveryPlaceComesBack) {
   EXPECT_EQ(Base64Encode("\xFB\xFF"), "+/8=");
 }
 
-TEST(Base64, NothingButWholeBase64IsTaken) {
+TEST(Base64, RejectsMalformedText) {
   for (const char* bad : {"Z", "Zg", "Zg=", "Zg===", "====", "Z===", "Zg==Zg==", "Zm9v\n", "Zm 9",
-                          "-_8=", "Zh==", "Zm9=", "Z\xC3\xA4=="}) {
+                          "-_8=", "Zh==", "Zm9=", "Zg=A", "Z=9v", "=m9v", "    Zm9v",
+                          "Zm9v\n\n\n\n", "Zm9v----", "Z\xC3\xA4=="}) {
     EXPECT_FALSE(Base64Decode(bad)) << bad;
   }
 }

@@ -1,5 +1,5 @@
-// Time as an argument: code that decides anything by time takes a Clock, so that tests and the
-// simulator own it. Durations are measured on the monotonic clock only.
+// Code whose decisions depend on the time takes a Clock, so that tests and the simulator control
+// it. Durations are measured on the monotonic clock only.
 #pragma once
 
 #include <atomic>
@@ -12,11 +12,11 @@ class Clock {
   virtual ~Clock() = default;
   // Microseconds since the Unix epoch, UTC. May jump.
   virtual int64_t WallUs() const = 0;
-  // Microseconds since some fixed point. Never goes back.
+  // Microseconds since an arbitrary fixed point. Never goes back.
   virtual int64_t MonotonicUs() const = 0;
 };
 
-// The machine's own clocks.
+// The clocks of the operating system.
 class SystemClock : public Clock {
  public:
   // One for the whole process.
@@ -25,7 +25,7 @@ class SystemClock : public Clock {
   int64_t MonotonicUs() const override;
 };
 
-// A clock that stands still until it is moved. Thread-safe.
+// A clock for tests that only moves when told to. Thread-safe.
 class ManualClock : public Clock {
  public:
   explicit ManualClock(int64_t wall_us = 1'700'000'000'000'000) : wall_us_(wall_us) {}
@@ -35,7 +35,7 @@ class ManualClock : public Clock {
     wall_us_ += us;
     monotonic_us_ += us;
   }
-  // Steps the wall clock alone, as a time server might.
+  // Steps only the wall clock, as a time server might.
   void StepWall(int64_t us) { wall_us_ += us; }
 
  private:

@@ -36,7 +36,7 @@ int HexDigit(char c) {
 }  // namespace
 
 std::string Sha256(std::string_view data) {
-  // Looking the algorithm up by name on each call would cost more than the hash itself.
+  // Fetched once: a lookup by name per call would cost more than the hash of a short text.
   static const EVP_MD* const kAlgorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   std::string digest(32, '\0');
   unsigned int length = 0;

@@ -1,4 +1,5 @@
-// Hashes, random bytes and text encodings, on OpenSSL. All functions are pure but RandomBytes.
+// Hashes, random bytes and hexadecimal text, mostly from OpenSSL. All functions but RandomBytes are
+// pure.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,11 @@ namespace tollgate {
 std::string Sha256(std::string_view data);
 // 32 bytes.
 std::string HmacSha256(std::string_view key, std::string_view data);
-// From the system's secure source. Never fails: without randomness the process must not go on.
+// From OpenSSL's secure random generator. Aborts the process if it fails.
 std::string RandomBytes(size_t count);
-// Compares in a time that depends on the lengths only.
+// Compares in time that depends only on the lengths.
 bool ConstantTimeEquals(std::string_view a, std::string_view b);
-// CRC-32 (IEEE 802.3), as in zip and Ethernet.
+// CRC-32 (IEEE 802.3), as in zip and Ethernet. To continue a checksum, pass it as the seed.
 uint32_t Crc32(std::string_view data, uint32_t seed = 0);
 
 // Lower-case hexadecimal.

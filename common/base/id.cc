@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kBase62[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-// Ids need to be unique, not secret, so a generator per thread seeded from the system is enough.
+// Ids must be unique but need not be secret: a generator per thread is enough.
 std::mt19937_64& ThreadRandom() {
   thread_local std::mt19937_64 random = [] {
     std::random_device device;
@@ -77,7 +77,7 @@ int64_t Id::unix_ms() const {
 
 size_t IdHash::operator()(const Id& id) const {
   uint64_t low;
-  std::memcpy(&low, id.bytes().data() + 8, sizeof low);  // the random half is already a hash
+  std::memcpy(&low, id.bytes().data() + 8, sizeof low);  // these bytes are random
   return low;
 }
 

@@ -1,6 +1,6 @@
 // 128-bit ids that sort by the time they were made: 48 bits of Unix milliseconds, 80 random bits
-// (the layout of UUID version 7 without its fixed bits). The id that money hangs on is one of these
-// (decisions.md 26); the ledger reads the time back to refuse ids that are too old
+// (the layout of UUID version 7 without its fixed bits). Holds and charges are identified by such
+// an id (decisions.md 26); the ledger reads the time from it to refuse ids that are too old
 // (reliability 1.3).
 #pragma once
 
@@ -22,9 +22,9 @@ class Id {
 
   // random must be uniformly distributed; only its lower 80 bits are used.
   static Id Make(int64_t unix_ms, uint64_t random_high, uint64_t random_low);
-  // A fresh id from the system's clock and random source. Thread-safe.
+  // A new id from the system clock and a random generator. Thread-safe.
   static Id New();
-  // From exactly 16 bytes, as they travel in protos and SQL.
+  // From exactly 16 bytes, the form in protos and SQL.
   static std::optional<Id> FromBytes(std::string_view bytes);
   // From 32 lower-case hexadecimal digits.
   static std::optional<Id> FromHex(std::string_view hex);
@@ -45,8 +45,7 @@ struct IdHash {
   size_t operator()(const Id& id) const;
 };
 
-// length characters of [0-9A-Za-z] from the system's random source: for public ids such as
-// chatcmpl-….
+// length characters of [0-9A-Za-z] from RandomBytes, for keys and public ids such as chatcmpl-….
 std::string RandomBase62(size_t length);
 
 }  // namespace tollgate

@@ -1,6 +1,6 @@
-// Result<T, E>: a value or the reason why there is none. Errors are values; exceptions do not cross
-// a module's edge. E is usually tollgate::Error (common/error/error.h); a plain std::string serves
-// where no caller ever tells errors apart.
+// BasicResult<T, E>: a value or an error. Exceptions do not cross the boundary of a module. E is
+// usually tollgate::Error (Result<T> of common/error/error.h), or a plain std::string where no
+// caller needs to tell errors apart.
 #pragma once
 
 #include <cassert>
@@ -10,7 +10,7 @@
 
 namespace tollgate {
 
-// Wraps an error on its way into a Result: `return Fail{Error::…}`.
+// Converts to any result with this error type: `return Fail{error};`.
 template <typename E>
 struct Fail {
   E error;

@@ -23,14 +23,14 @@ TEST(ResultTest, HoldsAnError) {
   EXPECT_EQ(result.error(), "no");
 }
 
-TEST(ResultTest, TellsValueAndErrorOfOneTypeApart) {
+TEST(ResultTest, DistinguishesValueAndErrorOfTheSameType) {
   BasicResult<std::string, std::string> good = std::string("x");
   BasicResult<std::string, std::string> bad = Fail{std::string("x")};
   EXPECT_TRUE(good.ok());
   EXPECT_FALSE(bad.ok());
 }
 
-TEST(ResultTest, VoidIsGoodByDefault) {
+TEST(ResultTest, AVoidResultIsOkByDefault) {
   BasicResult<void, std::string> good;
   BasicResult<void, std::string> bad = Fail{std::string("no")};
   EXPECT_TRUE(good.ok());

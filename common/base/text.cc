@@ -18,7 +18,7 @@ std::string Fold(std::string_view name) {
   return folded;
 }
 
-// Edit distance in which two neighbours that change places count as one edit.
+// Damerau-Levenshtein distance: swapping two adjacent characters is one edit.
 size_t EditDistance(const std::string& a, const std::string& b) {
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
@@ -37,13 +37,14 @@ size_t EditDistance(const std::string& a, const std::string& b) {
   return last[b.size()];
 }
 
-}  // namespace
-
+// Length of the valid UTF-8 sequence at the start of the text (1 to 4); 0: there is none.
 size_t Utf8SequenceLength(std::string_view text) {
   if (text.empty()) return 0;
   const auto* begin = reinterpret_cast<const utf8::Byte*>(text.data());
   return *begin < 0x80 ? 1 : static_cast<size_t>(utf8::LengthAt(begin, begin + text.size()));
 }
+
+}  // namespace
 
 bool IsValidUtf8(std::string_view text) {
   const auto* p = reinterpret_cast<const utf8::Byte*>(text.data());
@@ -58,6 +59,22 @@ bool IsValidUtf8(std::string_view text) {
     if (p == nullptr) return false;
   }
   return true;
+}
+
+std::string ToValidUtf8(std::string_view text, size_t max_bytes) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t valid = Utf8SequenceLength(text);
+    const size_t length = std::max<size_t>(valid, 1);
+    if (out.size() + length > max_bytes) break;
+    if (valid > 0) {
+      out.append(text.substr(0, length));
+    } else {
+      out += '?';
+    }
+    text.remove_prefix(length);
+  }
+  return out;
 }
 
 std::string ClosestName(std::string_view name, const std::vector<std::string>& candidates) {

@@ -1,4 +1,4 @@
-// Small text tools without a better home.
+// UTF-8 checks on whole strings, and the nearest match for a misspelled name.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,13 @@
 
 namespace tollgate {
 
-// Length of the UTF-8 sequence at the start of text (1-4), or 0 when there is none: empty,
-// truncated, overlong, a surrogate, or above U+10FFFF.
-size_t Utf8SequenceLength(std::string_view text);
+// Rejects truncated and overlong sequences, surrogates, and code points above U+10FFFF.
 bool IsValidUtf8(std::string_view text);
+// The start of the text, at most max_bytes long and cut between characters. Each byte that is not
+// part of valid UTF-8 is replaced by '?'.
+std::string ToValidUtf8(std::string_view text, size_t max_bytes);
 
-// The candidate that a person most likely meant, or empty when none is close.
+// The candidate that is most likely meant by a misspelled name; empty if none is close.
 std::string ClosestName(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace tollgate

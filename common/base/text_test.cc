@@ -5,7 +5,7 @@
 namespace tollgate {
 namespace {
 
-TEST(Utf8, AcceptsEveryLengthAndTheirBorders) {
+TEST(IsValidUtf8, AcceptsEveryLengthAndItsBounds) {
   for (const char* text :
        {"", "a", "\x7F", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
         "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
@@ -13,7 +13,7 @@ TEST(Utf8, AcceptsEveryLengthAndTheirBorders) {
   }
 }
 
-TEST(Utf8, RefusesOverlongSurrogateTruncatedAndTooHigh) {
+TEST(IsValidUtf8, RejectsOverlongSurrogateTruncatedAndOutOfRange) {
   for (const char* text :
        {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
         "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE2\x82", "ok\xFF",
@@ -23,7 +23,14 @@ TEST(Utf8, RefusesOverlongSurrogateTruncatedAndTooHigh) {
   }
 }
 
-TEST(ClosestName, FindsSmallSlipsAndOtherSpellings) {
+TEST(ToValidUtf8, ReplacesInvalidBytesAndCutsBetweenCharacters) {
+  EXPECT_EQ(ToValidUtf8("ok \xFF\xE2\x82 \xE2\x82\xAC", 100), "ok ??? \xE2\x82\xAC");
+  EXPECT_EQ(ToValidUtf8("ab\xE2\x82\xAC", 5), "ab\xE2\x82\xAC");
+  EXPECT_EQ(ToValidUtf8("ab\xE2\x82\xAC", 4), "ab");
+  EXPECT_EQ(ToValidUtf8("", 0), "");
+}
+
+TEST(ClosestName, FindsTyposAndOtherSpellings) {
   const std::vector<std::string> names = {"listen", "max_body_bytes", "brand"};
   EXPECT_EQ(ClosestName("listn", names), "listen");
   EXPECT_EQ(ClosestName("lisetn", names), "listen");
@@ -31,7 +38,7 @@ TEST(ClosestName, FindsSmallSlipsAndOtherSpellings) {
   EXPECT_EQ(ClosestName("Brand", names), "brand");
 }
 
-TEST(ClosestName, SaysNothingWhenNothingIsClose) {
+TEST(ClosestName, IsEmptyWhenNothingIsClose) {
   EXPECT_EQ(ClosestName("zzzz", {"listen", "brand"}), "");
   EXPECT_EQ(ClosestName("x", {}), "");
 }

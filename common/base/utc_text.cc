@@ -11,17 +11,18 @@ constexpr int64_t kSecondsPerDay = 86'400;
 
 int64_t FloorDiv(int64_t value, int64_t by) { return value / by - (value % by < 0 ? 1 : 0); }
 
-// Takes the front off a text while it is as expected.
+// Consumes the text from its front, as long as it matches.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
 
-  bool Mark(std::string_view any_of) {
-    if (text_.empty() || any_of.find(text_.front()) == std::string_view::npos) return false;
+  // One character of the set.
+  bool OneOf(std::string_view set) {
+    if (text_.empty() || set.find(text_.front()) == std::string_view::npos) return false;
     text_.remove_prefix(1);
     return true;
   }
-  // Exactly this many digits, as a number from low to high.
+  // Exactly this many digits whose value is between low and high.
   std::optional<int64_t> Number(size_t digits, int64_t low, int64_t high) {
     if (text_.size() < digits) return std::nullopt;
     int64_t value = 0;
@@ -33,7 +34,7 @@ class Reader {
     text_.remove_prefix(digits);
     return value;
   }
-  // What follows the point: microseconds, rounded up.
+  // The digits after the decimal point, in microseconds, rounded up.
   std::optional<int64_t> Fraction() {
     int64_t us = 0;
     bool more = false;
@@ -54,12 +55,12 @@ class Reader {
   std::string_view text_;
 };
 
-// Days since the epoch.
+// Returns days since the epoch.
 std::optional<int64_t> ReadDate(Reader& reader) {
   const auto year = reader.Number(4, 1, 9999);
-  if (!year || !reader.Mark("-")) return std::nullopt;
+  if (!year || !reader.OneOf("-")) return std::nullopt;
   const auto month = reader.Number(2, 1, 12);
-  if (!month || !reader.Mark("-")) return std::nullopt;
+  if (!month || !reader.OneOf("-")) return std::nullopt;
   const auto day = reader.Number(2, 1, 31);
   if (!day) return std::nullopt;
   const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(*year)),
@@ -69,13 +70,13 @@ std::optional<int64_t> ReadDate(Reader& reader) {
   return std::chrono::sys_days(date).time_since_epoch().count();
 }
 
-// Seconds that the written time is ahead of UTC.
+// Returns how many seconds the written time is ahead of UTC.
 std::optional<int64_t> ReadOffset(Reader& reader) {
-  if (reader.Mark("Zz")) return 0;
-  const bool ahead = reader.Mark("+");
-  if (!ahead && !reader.Mark("-")) return std::nullopt;
+  if (reader.OneOf("Zz")) return 0;
+  const bool ahead = reader.OneOf("+");
+  if (!ahead && !reader.OneOf("-")) return std::nullopt;
   const auto hours = reader.Number(2, 0, 23);
-  if (!hours || !reader.Mark(":")) return std::nullopt;
+  if (!hours || !reader.OneOf(":")) return std::nullopt;
   const auto minutes = reader.Number(2, 0, 59);
   if (!minutes) return std::nullopt;
   const int64_t seconds = *hours * 3600 + *minutes * 60;
@@ -92,7 +93,13 @@ std::string UtcDateText(int64_t day) {
   return text;
 }
 
-std::string UtcText(int64_t wall_us) {
+std::string UtcMonthText(int32_t month) {
+  char text[24];
+  std::snprintf(text, sizeof(text), "%04d-%02d", month / 100, month % 100);
+  return text;
+}
+
+std::string UtcText(int64_t wall_us, UtcPrecision precision) {
   const int64_t seconds = FloorDiv(wall_us, kUsPerSecond);
   const int64_t day = FloorDiv(seconds, kSecondsPerDay);
   const int rest = static_cast<int>(seconds - day * kSecondsPerDay);
@@ -100,7 +107,8 @@ std::string UtcText(int64_t wall_us) {
   char text[32];
   std::snprintf(text, sizeof(text), "T%02d:%02d:%02d", rest / 3600, rest / 60 % 60, rest % 60);
   std::string out = UtcDateText(day) + text;
-  if (us != 0) {
+  if (precision == UtcPrecision::kMicroseconds ||
+      (precision == UtcPrecision::kShortest && us != 0)) {
     std::snprintf(text, sizeof(text), ".%06d", us);
     out += text;
   }
@@ -113,15 +121,15 @@ std::optional<int64_t> ParseUtc(std::string_view text) {
   if (!day) return std::nullopt;
   int64_t seconds = *day * kSecondsPerDay;
   if (reader.at_end()) return seconds * kUsPerSecond;
-  if (!reader.Mark("Tt")) return std::nullopt;
+  if (!reader.OneOf("Tt")) return std::nullopt;
   const auto hour = reader.Number(2, 0, 23);
-  if (!hour || !reader.Mark(":")) return std::nullopt;
+  if (!hour || !reader.OneOf(":")) return std::nullopt;
   const auto minute = reader.Number(2, 0, 59);
-  if (!minute || !reader.Mark(":")) return std::nullopt;
+  if (!minute || !reader.OneOf(":")) return std::nullopt;
   const auto second = reader.Number(2, 0, 60);
   if (!second) return std::nullopt;
   int64_t us = 0;
-  if (reader.Mark(".")) {
+  if (reader.OneOf(".")) {
     const auto fraction = reader.Fraction();
     if (!fraction) return std::nullopt;
     us = *fraction;
@@ -129,9 +137,19 @@ std::optional<int64_t> ParseUtc(std::string_view text) {
   const auto offset = ReadOffset(reader);
   if (!offset || !reader.at_end()) return std::nullopt;
   seconds += *hour * 3600 + *minute * 60 + *second - *offset;
-  // A leap second stands at the end of a UTC day only, and is the next day's first one here.
+  // A leap second is valid only at the end of a UTC day. It counts as the next day's first second.
   if (*second == 60 && seconds % kSecondsPerDay != 0) return std::nullopt;
   return seconds * kUsPerSecond + us;
+}
+
+std::optional<int64_t> ParseUtcDate(std::string_view text) {
+  return text.size() == 10 ? ParseUtc(text) : std::nullopt;
+}
+
+std::optional<int64_t> ParseUtcSecond(std::string_view text) {
+  // Of the forms that ParseUtc accepts, only this one has 20 characters.
+  const bool right_form = text.size() == 20 && text[10] == 'T' && text[19] == 'Z';
+  return right_form && text[17] != '6' ? ParseUtc(text) : std::nullopt;
 }
 
 }  // namespace tollgate

@@ -9,13 +9,13 @@ constexpr int64_t kSecond = 1'000'000;
 constexpr int64_t kDay = 86'400 * kSecond;
 constexpr int64_t kFebruary2024 = 1'706'745'600 * kSecond;  // 2024-02-01
 
-TEST(UtcText, DatesStartAtMidnightUtc) {
+TEST(ParseUtc, DatesStartAtMidnightUtc) {
   EXPECT_EQ(ParseUtc("1970-01-01"), 0);
   EXPECT_EQ(ParseUtc("2024-02-01"), kFebruary2024);
   EXPECT_EQ(ParseUtc("1969-12-31"), -kDay);
 }
 
-TEST(UtcText, LeapYears) {
+TEST(ParseUtc, LeapYears) {
   EXPECT_EQ(ParseUtc("2024-02-29"), kFebruary2024 + 28 * kDay);
   EXPECT_EQ(ParseUtc("2024-03-01"), kFebruary2024 + 29 * kDay);
   EXPECT_TRUE(ParseUtc("2000-02-29"));
@@ -23,7 +23,7 @@ TEST(UtcText, LeapYears) {
   EXPECT_FALSE(ParseUtc("1900-02-29"));
 }
 
-TEST(UtcText, TimesWithOffsets) {
+TEST(ParseUtc, TimesWithOffsets) {
   const int64_t half_past_eight = kFebruary2024 + (8 * 3600 + 30 * 60) * kSecond;
   for (const char* text : {"2024-02-01T08:30:00Z", "2024-02-01t08:30:00z",
                            "2024-02-01T09:30:00+01:00", "2024-02-01T03:00:00-05:30",
@@ -33,18 +33,18 @@ TEST(UtcText, TimesWithOffsets) {
   EXPECT_EQ(ParseUtc("2024-02-01T08:30:00.25Z"), half_past_eight + 250'000);
 }
 
-TEST(UtcText, FinerThanAMicrosecondIsTheNextOne) {
+TEST(ParseUtc, RoundsFinerFractionsUp) {
   EXPECT_EQ(ParseUtc("1970-01-01T00:00:00.0000001Z"), 1);
   EXPECT_EQ(ParseUtc("1970-01-01T00:00:00.9999991Z"), kSecond);
 }
 
-TEST(UtcText, LeapSecondsStandAtTheEndOfADay) {
+TEST(ParseUtc, AcceptsLeapSecondsOnlyAtTheEndOfADay) {
   EXPECT_EQ(ParseUtc("2016-12-31T23:59:60Z"), ParseUtc("2017-01-01"));
   EXPECT_EQ(ParseUtc("2017-01-01T00:59:60+01:00"), ParseUtc("2017-01-01"));
   EXPECT_FALSE(ParseUtc("2016-12-31T22:59:60Z"));
 }
 
-TEST(UtcText, NothingElseIsATime) {
+TEST(ParseUtc, RejectsEverythingElse) {
   for (const char* text : {"",
                            "2024",
                            "2024-02",
@@ -75,7 +75,7 @@ TEST(UtcText, NothingElseIsATime) {
   }
 }
 
-TEST(UtcText, WritesWhatItReads) {
+TEST(UtcText, FormatsRoundTrip) {
   for (const char* text : {"1970-01-01T00:00:00Z", "2024-02-29T23:59:59.000001Z",
                            "1969-12-31T23:59:59.999999Z", "9999-12-31T00:00:00Z"}) {
     EXPECT_EQ(UtcText(*ParseUtc(text)), text);
@@ -83,6 +83,35 @@ TEST(UtcText, WritesWhatItReads) {
   EXPECT_EQ(UtcDateText(0), "1970-01-01");
   EXPECT_EQ(UtcDateText(-1), "1969-12-31");
   EXPECT_EQ(UtcDateText(19782), "2024-02-29");
+}
+
+TEST(UtcText, HasTheGivenPrecision) {
+  const int64_t whole_us = 1'795'233'300'000'000;  // 2026-11-21T03:55:00Z
+  EXPECT_EQ(UtcText(whole_us, UtcPrecision::kSeconds), "2026-11-21T03:55:00Z");
+  EXPECT_EQ(UtcText(whole_us + 999'999, UtcPrecision::kSeconds), "2026-11-21T03:55:00Z");
+  EXPECT_EQ(UtcText(whole_us, UtcPrecision::kMicroseconds), "2026-11-21T03:55:00.000000Z");
+  EXPECT_EQ(UtcText(whole_us + 123, UtcPrecision::kMicroseconds), "2026-11-21T03:55:00.000123Z");
+  EXPECT_EQ(UtcMonthText(202601), "2026-01");
+}
+
+TEST(ParseUtcDate, AcceptsOnlyDates) {
+  EXPECT_EQ(ParseUtcDate("2024-02-01"), kFebruary2024);
+  for (const char* text : {"", "2024-02-30", "2024-2-1", "2024-02-01T00:00:00Z", "2024-02-01 "}) {
+    EXPECT_FALSE(ParseUtcDate(text)) << text;
+  }
+}
+
+TEST(ParseUtcSecond, AcceptsOnlyOneForm) {
+  EXPECT_EQ(ParseUtcSecond("1970-01-01T00:00:00Z"), 0);
+  EXPECT_EQ(UtcText(*ParseUtcSecond("2028-02-29T23:59:59Z"), UtcPrecision::kSeconds),
+            "2028-02-29T23:59:59Z");
+  for (const char* text :
+       {"", "2027-02-29T00:00:00Z", "2027-01-01", "2027-01-01T00:00:00", "2027-01-01T24:00:00Z",
+        "2027-01-01T00:60:00Z", "2027-01-01T00:00:00+01:00", "2027-01-01t00:00:00z",
+        "2027-13-01T00:00:00Z", "2027-01-01T00:00:00.5Z", "2016-12-31T23:59:60Z",
+        " 2027-01-01T00:00:0Z"}) {
+    EXPECT_FALSE(ParseUtcSecond(text)) << text;
+  }
 }
 
 }  // namespace

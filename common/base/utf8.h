@@ -1,4 +1,4 @@
-// UTF-8, byte by byte, for code that walks over text; text.h has the questions about whole strings.
+// UTF-8 decoding steps for code that scans text itself. For checks on whole strings see text.h.
 #pragma once
 
 #include <bit>
@@ -9,14 +9,15 @@ namespace tollgate::utf8 {
 
 using Byte = unsigned char;
 
-static_assert(std::endian::native == std::endian::little, "the word trick below reads in order");
+static_assert(std::endian::native == std::endian::little,
+              "SkipMultiByte loads words in byte order");
 
 // Length of the sequence at p, whose first byte is >= 0x80; 0 when it is not a valid one
 // (truncated, overlong, a surrogate, above U+10FFFF).
 inline int LengthAt(const Byte* p, const Byte* end) {
   const auto left = end - p;
   const auto continues = [](Byte b) { return (b & 0xC0) == 0x80; };
-  if (p[0] >= 0xE1 && p[0] <= 0xEF && p[0] != 0xED) {  // most of the world's text
+  if (p[0] >= 0xE1 && p[0] <= 0xEF && p[0] != 0xED) {  // the most common case
     return left >= 3 && continues(p[1]) && continues(p[2]) ? 3 : 0;
   }
   if (p[0] >= 0xC2 && p[0] <= 0xDF) return left >= 2 && continues(p[1]) ? 2 : 0;
@@ -35,17 +36,17 @@ inline int LengthAt(const Byte* p, const Byte* end) {
   return 0;
 }
 
-// Walks over the multi-byte characters at p, up to the next ASCII byte. Null when one is invalid,
-// which then stands at `bad`.
+// Skips the multi-byte characters at p and returns the next ASCII byte or end. Returns null if a
+// character is invalid, and sets *bad to it.
 inline const Byte* SkipMultiByte(const Byte* p, const Byte* end, const Byte** bad) {
   while (p != end && *p >= 0x80) {
-    // Three-byte characters, two at a time: most text that is neither Latin nor Greek nor Cyrillic.
+    // Fast path for scripts with three bytes per character (such as CJK): two characters at a time.
     while (end - p >= 8) {
       uint64_t word;
       std::memcpy(&word, p, 8);
       const uint64_t lead1 = word & 0x0F, lead2 = (word >> 24) & 0x0F;
       if ((word & 0xC0C0F0C0C0F0) != 0x8080E08080E0) break;
-      // E0 and ED have rules of their own.
+      // E0 and ED restrict their second byte: LengthAt checks these.
       if (lead1 == 0 || lead1 == 0xD || lead2 == 0 || lead2 == 0xD) break;
       p += 6;
     }

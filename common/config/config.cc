@@ -25,12 +25,12 @@ std::string FolderOf(const std::string& path) {
 BasicResult<void, std::string> LoadText(const std::string& text, const std::string& name,
                                         const std::string& base_dir,
                                         google::protobuf::Message& into) {
-  // yaml-cpp throws for malformed YAML; nothing of that leaves this function.
+  // yaml-cpp throws on malformed YAML; the exceptions do not leave this function.
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (documents.size() > 1) {
-      return Fail{
-          At(name, documents[1].Mark(), "a second YAML document; a configuration file has one")};
+      return Fail{At(name, documents[1].Mark(),
+                     "a second YAML document: a configuration file must contain only one")};
     }
     std::unique_ptr<google::protobuf::Message> parsed(into.New());
     if (!documents.empty()) {

@@ -26,7 +26,8 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using Status = BasicResult<void, std::string>;
 
-Fail<std::string> Wrong(const Source& source, const YAML::Node& node, const std::string& message) {
+Fail<std::string> ErrorAt(const Source& source, const YAML::Node& node,
+                          const std::string& message) {
   return Fail{At(source.name, node.Mark(), message)};
 }
 
@@ -41,15 +42,15 @@ struct Scalar {
 BasicResult<Scalar, std::string> ReadScalar(const YAML::Node& node, const FieldDescriptor& field,
                                             const Source& source, const std::string& expected) {
   if (!node.IsScalar()) {
-    return Wrong(source, node,
-                 field.name() + " must be " + expected +
-                     (node.IsMap()        ? ", not a mapping"
-                      : node.IsSequence() ? ", not a list"
-                                          : ", not empty"));
+    return ErrorAt(source, node,
+                   field.name() + " must be " + expected +
+                       (node.IsMap()        ? ", not a mapping"
+                        : node.IsSequence() ? ", not a list"
+                                            : ", not empty"));
   }
   auto text = Substitute(node.Scalar(), source.base_dir);
-  if (!text) return Wrong(source, node, text.error());
-  // yaml-cpp tags quoted scalars "!"; one that was put together from outside counts as plain.
+  if (!text) return ErrorAt(source, node, text.error());
+  // yaml-cpp tags quoted scalars "!". A substituted scalar counts as plain.
   return Scalar{std::move(text->text), text->changed || node.Tag() != "!"};
 }
 
@@ -62,13 +63,13 @@ BasicResult<Number, std::string> ReadNumber(const YAML::Node& node, const FieldD
   const char* end = scalar->text.data() + scalar->text.size();
   const auto [stop, problem] = std::from_chars(scalar->text.data(), end, value);
   if (problem == std::errc::result_out_of_range) {
-    return Wrong(source, node, field.name() + " is out of range");
+    return ErrorAt(source, node, field.name() + " is out of range");
   }
   if (!scalar->plain || problem != std::errc() || stop != end) {
-    return Wrong(source, node, field.name() + " must be " + expected);
+    return ErrorAt(source, node, field.name() + " must be " + expected);
   }
   if constexpr (std::is_floating_point_v<Number>) {
-    if (!std::isfinite(value)) return Wrong(source, node, field.name() + " must be " + expected);
+    if (!std::isfinite(value)) return ErrorAt(source, node, field.name() + " must be " + expected);
   }
   return value;
 }
@@ -79,7 +80,7 @@ BasicResult<bool, std::string> ReadBool(const YAML::Node& node, const FieldDescr
   if (!scalar) return Fail{std::move(scalar).error()};
   if (scalar->plain && scalar->text == "true") return true;
   if (scalar->plain && scalar->text == "false") return false;
-  return Wrong(source, node, field.name() + " must be true or false");
+  return ErrorAt(source, node, field.name() + " must be true or false");
 }
 
 BasicResult<std::string, std::string> ReadString(const YAML::Node& node,
@@ -88,12 +89,12 @@ BasicResult<std::string, std::string> ReadString(const YAML::Node& node,
   auto scalar = ReadScalar(node, field, source, "text");
   if (!scalar) return Fail{std::move(scalar).error()};
   if (field.type() == FieldDescriptor::TYPE_STRING && !IsValidUtf8(scalar->text)) {
-    return Wrong(source, node, field.name() + " must be valid UTF-8");
+    return ErrorAt(source, node, field.name() + " must be valid UTF-8");
   }
   return std::move(scalar->text);
 }
 
-// "LEVEL_DEBUG" of enum Level is written "debug".
+// The name in the file: "debug" for LEVEL_DEBUG of the enum Level.
 std::string ShortName(const EnumValueDescriptor& value) {
   std::string prefix;
   for (char c : value.type()->name()) {
@@ -123,7 +124,7 @@ BasicResult<const EnumValueDescriptor*, std::string> ReadEnum(const YAML::Node& 
     const std::string name = ShortName(*type.value(i));
     if (name != "unspecified" && name == scalar->text) return type.value(i);
   }
-  return Wrong(source, node, field.name() + " must be one of " + names);
+  return ErrorAt(source, node, field.name() + " must be one of " + names);
 }
 
 // Sets a singular field, or adds to a repeated one.
@@ -169,7 +170,7 @@ Status ReadValue(const YAML::Node& node, const FieldDescriptor& field, const Sou
       return ReadMessage(node, source, *child);
     }
   }
-  return Wrong(source, node, field.name() + " has a type that configuration cannot hold");
+  return ErrorAt(source, node, field.name() + " has a type that configuration cannot hold");
 }
 
 #undef TOLLGATE_READ_AND_STORE
@@ -177,7 +178,7 @@ Status ReadValue(const YAML::Node& node, const FieldDescriptor& field, const Sou
 
 Status ReadList(const YAML::Node& node, const FieldDescriptor& field, const Source& source,
                 Message& into) {
-  if (!node.IsSequence()) return Wrong(source, node, field.name() + " must be a list");
+  if (!node.IsSequence()) return ErrorAt(source, node, field.name() + " must be a list");
   for (const YAML::Node& item : node) {
     Status read = ReadValue(item, field, source, into);
     if (!read) return read;
@@ -188,13 +189,13 @@ Status ReadList(const YAML::Node& node, const FieldDescriptor& field, const Sour
 // A map field is a repeated message of key and value.
 Status ReadMap(const YAML::Node& node, const FieldDescriptor& field, const Source& source,
                Message& into) {
-  if (!node.IsMap()) return Wrong(source, node, field.name() + " must be a mapping");
+  if (!node.IsMap()) return ErrorAt(source, node, field.name() + " must be a mapping");
   const Descriptor& entry_type = *field.message_type();
   std::set<std::string> seen;
   for (const auto& pair : node) {
-    if (!pair.first.IsScalar()) return Wrong(source, pair.first, "a key must be plain text");
+    if (!pair.first.IsScalar()) return ErrorAt(source, pair.first, "a key must be plain text");
     if (!seen.insert(pair.first.Scalar()).second) {
-      return Wrong(source, pair.first, "duplicate key " + Quoted(pair.first.Scalar()));
+      return ErrorAt(source, pair.first, "duplicate key " + Quoted(pair.first.Scalar()));
     }
     Message* entry = into.GetReflection()->AddMessage(&into, &field);
     Status key = ReadValue(pair.first, *entry_type.map_key(), source, *entry);
@@ -209,9 +210,9 @@ Status ReadField(const YAML::Node& key, const YAML::Node& node, const FieldDescr
                  const Source& source, Message& into) {
   const auto* oneof = field.real_containing_oneof();
   if (oneof != nullptr && into.GetReflection()->HasOneof(into, oneof)) {
-    return Wrong(source, key, "only one field of " + oneof->name() + " may be set");
+    return ErrorAt(source, key, "only one field of " + oneof->name() + " may be set");
   }
-  // "field:" with nothing behind it is the default, as if the line were not there.
+  // "field:" without a value is the default.
   if (node.IsNull()) return {};
   if (field.is_map()) return ReadMap(node, field, source, into);
   if (field.is_repeated()) return ReadList(node, field, source, into);
@@ -239,15 +240,16 @@ Status ReadMessage(const YAML::Node& node, const Source& source, Message& into) 
   const Descriptor& type = *into.GetDescriptor();
   if (!node.IsDefined() || node.IsNull()) return {};
   if (!node.IsMap())
-    return Wrong(source, node, type.name() + " must be a mapping of field names to values");
+    return ErrorAt(source, node, type.name() + " must be a mapping of field names to values");
   std::set<std::string> seen;
   for (const auto& pair : node) {
-    if (!pair.first.IsScalar()) return Wrong(source, pair.first, "a field name must be plain text");
+    if (!pair.first.IsScalar())
+      return ErrorAt(source, pair.first, "a field name must be plain text");
     const std::string& name = pair.first.Scalar();
     const FieldDescriptor* field = type.FindFieldByName(name);
-    if (field == nullptr) return Wrong(source, pair.first, UnknownField(name, type));
+    if (field == nullptr) return ErrorAt(source, pair.first, UnknownField(name, type));
     if (!seen.insert(name).second)
-      return Wrong(source, pair.first, "duplicate key " + Quoted(name));
+      return ErrorAt(source, pair.first, "duplicate key " + Quoted(name));
     Status read = ReadField(pair.first, pair.second, *field, source, into);
     if (!read) return read;
   }

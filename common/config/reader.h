@@ -1,4 +1,4 @@
-// From YAML nodes to the fields of a message, by reflection. Internal to common/config.
+// Fills the fields of a message from YAML nodes, by reflection. Internal to common/config.
 #pragma once
 
 #include <yaml-cpp/mark.h>
@@ -17,14 +17,14 @@ class Message;
 namespace tollgate::config {
 
 struct Source {
-  std::string name;      // of the file, in errors
-  std::string base_dir;  // where ${file:…} starts
+  std::string name;      // the file name in errors
+  std::string base_dir;  // where relative ${file:…} paths start
 };
 
 // "name:line:column: message", lines and columns counted from 1.
 std::string At(const std::string& name, const YAML::Mark& mark, const std::string& message);
 
-// Values never show up in errors: any of them may be a secret in the wrong place.
+// Errors never contain a value: any value may be a secret in the wrong place.
 BasicResult<void, std::string> ReadMessage(const YAML::Node& node, const Source& source,
                                            google::protobuf::Message& into);
 

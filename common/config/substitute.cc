@@ -19,22 +19,22 @@ using Text = BasicResult<std::string, std::string>;
 Text FromEnvironment(std::string_view spec) {
   const size_t split = spec.find(":-");
   const std::string name(spec.substr(0, split));
-  if (name.empty()) return Fail{std::string("${env:} lacks the name of a variable")};
+  if (name.empty()) return Fail{std::string("${env:} needs the name of a variable")};
   const char* value = std::getenv(name.c_str());
   if (split != std::string_view::npos) {
-    // As in a shell: ":-" stands in for an empty variable too.
+    // As in a shell, the default also replaces an empty variable.
     if (value == nullptr || *value == '\0') return std::string(spec.substr(split + 2));
     return std::string(value);
   }
   if (value == nullptr) {
     return Fail{"environment variable " + name + " is not set (write ${env:" + name +
-                ":-default} to give a default)"};
+                ":-default} for a default)"};
   }
   return std::string(value);
 }
 
 Text FromFile(std::string_view spec, const std::string& base_dir) {
-  if (spec.empty()) return Fail{std::string("${file:} lacks a path")};
+  if (spec.empty()) return Fail{std::string("${file:} needs a path")};
   std::string path(spec);
   if (path[0] != '/' && !base_dir.empty()) path = base_dir + "/" + path;
   Text content = ReadWholeFile(path);
@@ -49,7 +49,7 @@ Text Expand(std::string_view inner, const std::string& base_dir) {
   if (inner.starts_with("env:")) return FromEnvironment(inner.substr(4));
   if (inner.starts_with("file:")) return FromFile(inner.substr(5), base_dir);
   return Fail{
-      std::string("\"${\" must be followed by env: or file: (write \"$${\" for a plain \"${\")")};
+      std::string("\"${\" must be followed by env: or file: (write \"$${\" for a literal \"${\")")};
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ Text ReadWholeFile(const std::string& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0)
     return Fail{std::string("cannot be read: ") + std::strerror(errno)};
-  if (S_ISDIR(status.st_mode)) return Fail{std::string("is a folder, not a file")};
+  if (S_ISDIR(status.st_mode)) return Fail{std::string("is a directory, not a file")};
   if (status.st_size > kMaxFileBytes) return Fail{std::string("is larger than 4 MiB")};
   std::ifstream file(path, std::ios::binary);
   if (!file) return Fail{std::string("cannot be read: ") + std::strerror(errno)};

@@ -9,16 +9,16 @@ namespace tollgate::config {
 
 struct Substituted {
   std::string text;
-  // Whether anything was put in: what came from outside must not show up in messages.
+  // Whether any substitution was made.
   bool changed = false;
 };
 
-// "$${" stands for a plain "${". Relative file paths start at base_dir; one last line break of a
-// file is left out. Errors name the variable or the file, never their content.
+// "$${" is an escaped "${". Relative file paths start at base_dir. A trailing line break of a file
+// is removed. Errors name the variable or the file, never their content.
 BasicResult<Substituted, std::string> Substitute(const std::string& text,
                                                  const std::string& base_dir);
 
-// A whole file of at most 4 MiB, or why it cannot be read.
+// The content of a file of at most 4 MiB, or why it cannot be read.
 BasicResult<std::string, std::string> ReadWholeFile(const std::string& path);
 
 }  // namespace tollgate::config

@@ -42,13 +42,13 @@ constexpr std::array<ErrorRow, kErrorIdCount> kCatalog = {{
      "service_unavailable", "overloaded_error", true, "The service is temporarily unavailable."},
 }};
 
-constexpr bool RowsStandInOrder() {
+constexpr bool RowsAreInOrder() {
   for (size_t i = 0; i < kCatalog.size(); ++i) {
     if (static_cast<size_t>(kCatalog[i].id) != i) return false;
   }
   return true;
 }
-static_assert(RowsStandInOrder(), "kCatalog is indexed by ErrorId");
+static_assert(RowsAreInOrder(), "kCatalog is indexed by ErrorId");
 
 }  // namespace
 

@@ -12,7 +12,7 @@ namespace tollgate {
 
 enum class ErrorId : uint8_t {
   kBadRequest,       // 400 bad_request
-  kRequestTooLarge,  // 400 bad_request; the Messages family says request_too_large (decisions 19)
+  kRequestTooLarge,  // 400 bad_request; the Messages family has request_too_large (decisions 19)
   kContextLengthExceeded,  // 400 context_length_exceeded
   kInvalidApiKey,          // 401 invalid_api_key
   kInsufficientCredits,    // 402 insufficient_credits
@@ -23,11 +23,11 @@ enum class ErrorId : uint8_t {
   kNotFound,               // 404 not_found: no such endpoint
   kRateLimited,            // 429 rate_limited
   kTokenLimited,           // 429 token_limited
-  kServerError,            // 500 server_error: our own failure, or the engine answered 500
-  kUpstreamError,          // 502 server_error: the engine itself answered 502 or 504, or broke
+  kServerError,            // 500 server_error: an internal failure, or the engine responded 500
+  kUpstreamError,          // 502 server_error: the engine responded 502 or 504, or failed
   kUpstreamUnreachable,    // 502 service_unavailable: the engine could not be reached
-  kServiceUnavailable,     // 503 service_unavailable: over capacity, starting, or a service of ours
-                           // away
+  kServiceUnavailable,     // 503 service_unavailable: over capacity, starting, or an internal
+                           // service is unreachable
 };
 inline constexpr int kErrorIdCount = 16;
 
@@ -46,7 +46,7 @@ struct ErrorRow {
 const ErrorRow& RowOf(ErrorId id);
 std::optional<ErrorId> ErrorIdByName(std::string_view name);
 
-// A request that does not fit the context window, in tokens. 0: nobody said.
+// A request that does not fit the context window, in tokens. 0: unknown.
 struct TokenAccounting {
   int64_t limit = 0;
   int64_t prompt = 0;
@@ -55,18 +55,18 @@ struct TokenAccounting {
   bool prompt_is_lower_bound = false;
 };
 
-// Something went wrong for a caller. Cheap to move, safe to show but for `internal`.
+// Why a request failed. Everything but `internal` may be shown to the client.
 struct Error {
   ErrorId id = ErrorId::kServerError;
-  // For people who call the API; the row's default when empty. Never engine text, never a secret.
+  // For users of the API; empty: the row's default message. Never engine text, never a secret.
   std::string message;
   // The request field at fault, when there is one.
   std::string param;
   // Milliseconds after which a retry makes sense; 0 when unknown.
   int64_t retry_after_ms = 0;
-  // For our logs only.
+  // For logs only.
   std::string internal;
-  // Of kContextLengthExceeded: the envelope of each family words it (decisions.md 32).
+  // Of kContextLengthExceeded: the envelope of each family writes the message (decisions.md 32).
   TokenAccounting tokens = {};
 
   const ErrorRow& row() const { return RowOf(id); }
@@ -80,7 +80,7 @@ struct Error {
 template <typename T>
 using Result = BasicResult<T, Error>;
 
-// Makers for the common ones, so that call sites read as a sentence.
+// The common errors, as `return BadRequest(…);`.
 Fail<Error> BadRequest(std::string message, std::string param = "");
 Fail<Error> FailWith(ErrorId id, std::string message = "", std::string internal = "");
 Fail<Error> Unavailable(std::string internal, int64_t retry_after_ms = 1000);

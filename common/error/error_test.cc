@@ -9,7 +9,7 @@ namespace tollgate {
 namespace {
 
 // gateway-spec.md, "Catalog": status, code, OpenAI type, retryable.
-TEST(ErrorCatalogTest, IsTheSpecificationsTable) {
+TEST(ErrorCatalogTest, MatchesTheTableOfTheContract) {
   struct Line {
     ErrorId id;
     int status;
@@ -55,7 +55,7 @@ TEST(ErrorCatalogTest, IsTheSpecificationsTable) {
   }
 }
 
-TEST(ErrorCatalogTest, NamesAreUniqueAndFindTheirRow) {
+TEST(ErrorCatalogTest, NamesAreUniqueAndSelectTheirRow) {
   std::set<std::string_view> names;
   for (int i = 0; i < kErrorIdCount; ++i) {
     const ErrorRow& row = RowOf(static_cast<ErrorId>(i));
@@ -66,7 +66,7 @@ TEST(ErrorCatalogTest, NamesAreUniqueAndFindTheirRow) {
   EXPECT_FALSE(ErrorIdByName("no_such_error").has_value());
 }
 
-TEST(ErrorTest, TheInternalPartIsForLogsOnly) {
+TEST(ErrorTest, TheInternalTextIsOnlyInTheLogForm) {
   Result<int> result = FailWith(ErrorId::kServerError, "", "disk is on fire");
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().public_message(), "An unexpected error occurred.");

@@ -2,7 +2,7 @@
 
 #include "common/host/process_metrics.h"
 #include "common/http/server.h"
-#include "common/json/json.h"
+#include "common/json/writer.h"
 #include "common/observability/metrics.h"
 
 namespace tollgate::host {
@@ -15,19 +15,19 @@ http::HttpResponse Text(int status, std::string_view type, std::string body) {
 
 http::HttpResponse Readiness(const AdminListener::ReadyReport& report) {
   bool all_ready = true;
-  std::string parts;
+  json::Writer parts;
   for (const auto& [name, ready] : report()) {
     all_ready = all_ready && ready;
-    parts += (parts.empty() ? "" : ",") + json::Quoted(name) + (ready ? ":true" : ":false");
+    parts.Flag(name, ready);
   }
-  return Text(all_ready ? 200 : 503, "application/json",
-              std::string("{\"ready\":") + (all_ready ? "true" : "false") + ",\"parts\":{" + parts +
-                  "}}\n");
+  const std::string body =
+      json::Writer().Flag("ready", all_ready).Raw("parts", parts.Done()).Done() + "\n";
+  return Text(all_ready ? 200 : 503, "application/json", body);
 }
 
 http::HttpResponse Answer(const http::HttpRequest& request, const std::string& process_name,
                           const AdminListener::ReadyReport& ready) {
-  if (request.method != "GET") return Text(405, "text/plain", "only GET is understood here\n");
+  if (request.method != "GET") return Text(405, "text/plain", "only GET is supported\n");
   if (request.path == "/metrics") {
     UpdateProcessMetrics();
     return Text(200, "text/plain; version=0.0.4; charset=utf-8", metrics::Render());
@@ -37,7 +37,7 @@ http::HttpResponse Answer(const http::HttpRequest& request, const std::string& p
   if (request.path == "/version") {
     return Text(200, "application/json", BuildInformationJson(process_name) + "\n");
   }
-  return Text(404, "text/plain", "there are /metrics, /healthz, /readyz and /version\n");
+  return Text(404, "text/plain", "not found: use /metrics, /healthz, /readyz or /version\n");
 }
 
 }  // namespace

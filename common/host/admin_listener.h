@@ -1,4 +1,4 @@
-// The operators' side of a process: /metrics, /healthz, /readyz and /version.
+// The HTTP listener for operators: /metrics, /healthz, /readyz and /version.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace tollgate::host {
 
 class AdminListener {
  public:
-  // Name and readiness of each part; called on every /readyz, from any thread.
+  // Name and readiness of each module. Called for every /readyz, from any thread.
   using ReadyReport = std::function<std::vector<std::pair<std::string, bool>>()>;
 
   AdminListener(LoopPool& loops, std::string process_name, ReadyReport ready);

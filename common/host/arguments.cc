@@ -1,4 +1,4 @@
-// Command line of every process: a configuration file and nothing else.
+// The command line of every process.
 #include <google/protobuf/message.h>
 
 #include <cstdio>
@@ -15,8 +15,8 @@ void PrintHelp(std::string_view process_name) {
   std::printf(
       "tollgate-%.*s --config FILE [--check-config]\n"
       "  --config FILE    YAML configuration; docs/operations.md lists its fields\n"
-      "  --check-config   check the file and stop\n"
-      "  --version        print what was built and stop\n",
+      "  --check-config   check the syntax and the fields of the file, then exit\n"
+      "  --version        print the version and the compiler, then exit\n",
       static_cast<int>(process_name.size()), process_name.data());
 }
 
@@ -44,14 +44,14 @@ bool ReadArguments(int argc, char** argv, std::string_view process_name,
     } else if (argument.starts_with("--config=")) {
       file = argument.substr(9);
     } else {
-      std::fprintf(stderr, "unknown argument \"%s\"; try --help\n", argv[i]);
+      std::fprintf(stderr, "unknown argument \"%s\"; see --help\n", argv[i]);
       *exit_code = 2;
       return false;
     }
   }
   *exit_code = 2;
   if (file.empty()) {
-    std::fprintf(stderr, "--config FILE is missing; try --help\n");
+    std::fprintf(stderr, "--config FILE is missing; see --help\n");
     return false;
   }
   auto loaded = config::LoadFile(file, config);

@@ -22,7 +22,7 @@
 
 #include "common/host/admin_listener.h"
 #include "common/host/process_metrics.h"
-#include "common/json/json.h"
+#include "common/json/writer.h"
 #include "common/observability/log.h"
 #include "common/rpc/channel.h"
 
@@ -31,8 +31,8 @@ namespace {
 
 constexpr int kDefaultDrainSeconds = 30;
 
-// What was really bound, by name; written to the address file for scripts and tests.
-class AddressBook {
+// The addresses that were bound, by name; written to the address file for scripts and tests.
+class BoundAddresses {
  public:
   void Report(std::string_view name, std::string_view address) {
     std::lock_guard lock(mutex_);
@@ -40,15 +40,13 @@ class AddressBook {
   }
 
   Result<void> WriteTo(const std::string& path) {
-    std::string text = "{";
+    json::Writer object;
     {
       std::lock_guard lock(mutex_);
-      for (const auto& [name, address] : addresses_) {
-        text += (text.size() > 1 ? "," : "") + json::Quoted(name) + ":" + json::Quoted(address);
-      }
+      for (const auto& [name, address] : addresses_) object.Text(name, address);
     }
-    text += "}\n";
-    // Readers wait for the file to appear, so it must appear whole.
+    const std::string text = object.Done() + "\n";
+    // Readers wait for the file to appear: renaming makes it appear complete.
     std::string draft = path + ".new";
     FILE* file = std::fopen(draft.c_str(), "we");
     bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
@@ -79,23 +77,26 @@ sigset_t StopSignals() {
   return signals;
 }
 
-bool SomebodyListens(const std::string& unix_path) {
+// Whether a process accepts connections on the socket.
+bool IsListening(const std::string& unix_path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (unix_path.size() >= sizeof address.sun_path) return false;  // the bind will say so
+  if (unix_path.size() >= sizeof address.sun_path) return false;  // binding reports this error
   std::memcpy(address.sun_path, unix_path.c_str(), unix_path.size());
   int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  bool answered = connect(probe, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  bool connected = connect(probe, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   close(probe);
-  return answered;
+  return connected;
 }
 
-// The gRPC server of the process: always there for in-process channels, on addresses when asked.
+// Starts the gRPC server of the process. In-process channels always need it; it also listens on the
+// configured addresses.
 Result<std::unique_ptr<grpc::Server>> StartServer(const config::v1::HostConfig& config,
-                                                  const Modules& modules, AddressBook& addresses) {
+                                                  const Modules& modules,
+                                                  BoundAddresses& addresses) {
   grpc::ServerBuilder builder;
   rpc::ConfigureServer(builder);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a taken port must be an error
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a port in use must be an error
   auto credentials = rpc::MakeServerCredentials(config.tls());
   if (!credentials) return Internal(credentials.error());
 
@@ -106,25 +107,25 @@ Result<std::unique_ptr<grpc::Server>> StartServer(const config::v1::HostConfig& 
     std::string address = rest.substr(0, comma);
     rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
     bool is_unix = address.starts_with("unix:");
-    if (is_unix && SomebodyListens(address.substr(5))) {
-      return Internal("grpc_listen: another process listens on \"" + address + "\"");
+    if (is_unix && IsListening(address.substr(5))) {
+      return Internal("grpc_listen: another process is already listening on \"" + address + "\"");
     }
-    if (is_unix) unlink(address.c_str() + 5);  // left behind by a process that was killed
+    if (is_unix) unlink(address.c_str() + 5);  // left over from a process that was killed
     listening.emplace_back(address, std::make_unique<int>(-1));
-    // A unix socket is guarded by its file mode; certificates are for the network.
+    // Access to a unix socket is controlled by its file mode; TLS is for network addresses.
     builder.AddListeningPort(address, is_unix ? grpc::InsecureServerCredentials() : *credentials,
                              listening.back().second.get());
   }
   for (const auto& module : modules) module->Register(builder);
-  // Answers what no module does with UNIMPLEMENTED; gRPC refuses to start a server that has no
-  // service at all, which the gateway's and the dashboard's would be.
+  // Responds UNIMPLEMENTED to all other methods. gRPC does not start a server without any service,
+  // and the gateway and the dashboard have none.
   static grpc::CallbackGenericService unimplemented;
   builder.RegisterCallbackGenericService(&unimplemented);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr)
-    return Internal("grpc_listen: can not listen on \"" + config.grpc_listen() + "\"");
+    return Internal("grpc_listen: cannot listen on \"" + config.grpc_listen() + "\"");
   for (const auto& [address, port] : listening) {
-    if (*port < 0) return Internal("grpc_listen: can not listen on \"" + address + "\"");
+    if (*port < 0) return Internal("grpc_listen: cannot listen on \"" + address + "\"");
     bool is_unix = address.starts_with("unix:");
     std::string bound =
         is_unix ? address : address.substr(0, address.rfind(':') + 1) + std::to_string(*port);
@@ -134,7 +135,7 @@ Result<std::unique_ptr<grpc::Server>> StartServer(const config::v1::HostConfig& 
   return server;
 }
 
-// Waits for SIGTERM or SIGINT. A second one ends the process at once, whatever still runs.
+// Waits for SIGTERM or SIGINT. A second signal ends the process immediately.
 void WaitForStopSignal() {
   sigset_t signals = StopSignals();
   int signal = 0;
@@ -187,7 +188,7 @@ class Process {
                                           : addresses_.WriteTo(config_.address_file());
   }
 
-  // Takes no new work, lets the running work end, and releases everything in reverse order.
+  // Drains and stops the modules and releases everything, in reverse order.
   void Stop() {
     running_ = false;
     int seconds = config_.drain_seconds() > 0 ? config_.drain_seconds() : kDefaultDrainSeconds;
@@ -197,7 +198,7 @@ class Process {
     }
     for (auto module = modules_.rbegin(); module != modules_.rend(); ++module) (*module)->Stop();
     if (admin_) admin_->Stop();
-    // Without a deadline it would wait for streams that neighbours keep open (docs: gRPC Shutdown).
+    // Without a deadline, Shutdown waits for the streams that other processes keep open.
     if (server_) server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
     if (channels_) channels_->SetServer(nullptr);
     loops_.Stop();
@@ -222,7 +223,7 @@ class Process {
   std::unique_ptr<rpc::ChannelSource> channels_;
   DirectServices direct_;
   std::unique_ptr<ClientFactory> clients_;
-  AddressBook addresses_;
+  BoundAddresses addresses_;
   std::optional<HostContext> context_;
   Modules modules_;
   std::unique_ptr<grpc::Server> server_;
@@ -235,7 +236,7 @@ class Process {
 int Run(std::string_view process_name, const config::v1::HostConfig& host,
         const config::v1::TargetsConfig& targets,
         const std::function<Modules(HostContext&)>& make_modules) {
-  // Every thread started from here on inherits the mask, so only sigwait sees the stop signals.
+  // All threads started from here on inherit the mask, so only sigwait receives the stop signals.
   sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
@@ -246,7 +247,7 @@ int Run(std::string_view process_name, const config::v1::HostConfig& host,
   Process process(process_name, host);
   auto started = process.Start(targets, make_modules);
   if (!started) {
-    log::Error("can not start", {{"error", started.error().ToString()}});
+    log::Error("start failed", {{"error", started.error().ToString()}});
     process.Stop();
     return 1;
   }

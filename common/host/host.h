@@ -1,4 +1,4 @@
-// The process around modules: configuration, logs, event loops, gRPC server, admin listener,
+// The process that runs modules: configuration, logs, event loops, gRPC server, admin listener,
 // signals, start and drain. Every main.cc is one call of host::Main:
 //
 //   int main(int argc, char** argv) {
@@ -26,16 +26,16 @@
 
 namespace tollgate {
 
-// What a module gets from its process. Outlives the modules.
+// What the process provides to its modules. Outlives them.
 struct HostContext {
   LoopPool& loops;
   Clock& clock;
-  // Usable from Start on.
+  // May be used from Module::Start on.
   ClientFactory& clients;
-  // Where a module offers its neighbours in this process what they need on each request.
+  // Functions that modules in this process call directly instead of by gRPC, per request.
   DirectServices& direct;
-  // A module that listens by itself reports where, for the address file and the log: ("http",
-  // "127.0.0.1:8080"). Thread-safe.
+  // A module with a listener of its own reports its address, for example ("http",
+  // "127.0.0.1:8080"), for the address file. Thread-safe.
   std::function<void(std::string_view name, std::string_view address)> report_address;
 };
 
@@ -43,15 +43,15 @@ namespace host {
 
 using Modules = std::vector<std::unique_ptr<Module>>;
 
-// What Main does with a configuration that is read: runs until SIGTERM or SIGINT, returns the
-// process's exit code. Modules start in order and stop in reverse.
+// Runs the process until SIGTERM or SIGINT and returns its exit code. Modules start in order and
+// stop in reverse order.
 int Run(std::string_view process_name, const config::v1::HostConfig& host,
         const config::v1::TargetsConfig& targets,
         const std::function<Modules(HostContext&)>& make_modules);
 
-// Reads --config FILE into config (exit code 2 and a message with file and line when it is wrong);
-// handles --check-config, --version and --help. Returns false when the process should end with
-// *exit_code.
+// Reads --config FILE into config and handles --check-config, --version and --help. Returns false
+// if the process should exit with *exit_code, which is 2 for an invalid configuration or command
+// line.
 bool ReadArguments(int argc, char** argv, std::string_view process_name,
                    google::protobuf::Message& config, int* exit_code);
 

@@ -1,5 +1,6 @@
-// What every service and the gateway are to the process that runs them. A module is built from its
-// configuration and its neighbours' clients, and never knows whether a neighbour is local.
+// The interface of the gateway and of every service towards the process that runs it. A module is
+// built from its configuration and the clients of other services, and does not depend on whether
+// those run in the same process.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +19,16 @@ class Module {
   virtual ~Module() = default;
   // Short name for logs, metrics and /readyz.
   virtual std::string_view name() const = 0;
-  // Adds this module's gRPC services. Called before Start; the services must bear calls from the
-  // moment the server runs, and answer UNAVAILABLE until Start is done.
+  // Adds the gRPC services of this module. Called before Start: calls can arrive as soon as the
+  // server runs, and the services must respond UNAVAILABLE until Start has returned.
   virtual void Register(grpc::ServerBuilder& builder) {}
-  // Opens storage, connects to neighbours, starts to listen. Loops are running.
+  // Opens storage, connects to other services, starts listening. The loops are running.
   virtual Result<void> Start() = 0;
   // Whether it can serve now (/readyz). Thread-safe.
   virtual bool Ready() const = 0;
-  // Takes no new work and lets the running work end, at most until the deadline (monotonic µs).
+  // Accepts no new work and waits for running work, at most until the deadline (monotonic µs).
   virtual void Drain(int64_t deadline_us) {}
-  // Releases everything; after it no callback of this module runs any more.
+  // Releases everything. No callback of this module runs afterwards.
   virtual void Stop() {}
 };
 

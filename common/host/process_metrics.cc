@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <ctime>
 
-#include "common/json/json.h"
+#include "common/json/writer.h"
 #include "common/observability/metrics.h"
 
 namespace tollgate::host {
@@ -53,7 +53,7 @@ void RegisterProcessMetrics(std::string_view process_name) {
 }
 
 void UpdateProcessMetrics() {
-  // The names are those that every Prometheus dashboard knows.
+  // The standard names of Prometheus client libraries.
   static auto& cpu = metrics::Gauge("process_cpu_seconds_total", "CPU time used, in seconds.");
   static auto& resident =
       metrics::Gauge("process_resident_memory_bytes", "Resident memory, in bytes.");
@@ -64,8 +64,11 @@ void UpdateProcessMetrics() {
 }
 
 std::string BuildInformationJson(std::string_view process_name) {
-  return "{\"name\":" + json::Quoted(process_name) +
-         ",\"version\":\"" TOLLGATE_VERSION "\",\"compiler\":" + json::Quoted(__VERSION__) + "}";
+  return json::Writer()
+      .Text("name", process_name)
+      .Text("version", TOLLGATE_VERSION)
+      .Text("compiler", __VERSION__)
+      .Done();
 }
 
 }  // namespace tollgate::host

@@ -1,4 +1,4 @@
-// CPU, memory, descriptors and build of this process, read from /proc when somebody scrapes.
+// CPU time, memory, file descriptors and build of this process, read when metrics are scraped.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace tollgate::host {
 
-// Sets the build_info metric; once per process.
+// Sets the metrics that do not change. Call it once per process.
 void RegisterProcessMetrics(std::string_view process_name);
-// Brings the process metrics up to date.
+// Updates the others. Call it before each scrape.
 void UpdateProcessMetrics();
 // {"name":…,"version":…,"compiler":…} for /version and --version.
 std::string BuildInformationJson(std::string_view process_name);

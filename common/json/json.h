@@ -1,6 +1,6 @@
-// The strict JSON reader: checks a whole text once (RFC 8259, UTF-8, duplicate keys, depth, size)
-// and leaves a flat index of it. Values are looked at in place and can be handed on as the very
-// bytes that came; nothing is copied or written out again (performance.md, "Large prompts").
+// A strict JSON parser: validates a whole text once (RFC 8259, UTF-8, duplicate keys, depth, size)
+// and builds a flat index of it. Values are views of the text and can be forwarded as the original
+// bytes without a copy (performance.md, "Large prompts").
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "common/base/result.h"
-#include "common/base/text.h"
 
 namespace tollgate::json {
 
@@ -20,17 +19,17 @@ struct Limits {
   int max_depth = 64;           // H52
   size_t max_members = 10'000;  // members of one object
   size_t max_values = 1'000'000;
-  // Engines' streams may cut a surrogate pair in two; callers' bodies may not hold a lone one
-  // (H55).
+  // Engines may split a surrogate pair across two events. Request bodies must not contain a lone
+  // surrogate (H55).
   bool allow_lone_surrogates = false;
-  // U+0000 in strings (H55).
+  // Whether strings may contain U+0000 (H55).
   bool allow_nul = false;
 };
 
 class Document;
 
-// A place in a document. Cheap to copy; valid while the document lives and is not moved. A value
-// that is not there (`Find` of an absent member) is false in a condition and answers like null.
+// A value of a document. Cheap to copy; valid as long as the document exists and is not moved. An
+// absent value (`Find` of a missing member) converts to false and otherwise behaves like null.
 class Value {
  public:
   Value() = default;
@@ -48,29 +47,29 @@ class Value {
   std::string_view raw() const;
   // Offset of raw() in the source text.
   size_t offset() const;
-  // A string's inside: escaped, without the quotes.
+  // A string as written: with its escapes, without the quotes.
   std::string_view raw_string() const;
-  // A string's decoded text.
+  // A string, decoded.
   std::string string() const;
-  // Whether the decoded text equals this one, without making a copy.
+  // Whether the decoded string equals the text. Copies only strings with escapes.
   bool StringEquals(std::string_view text) const;
   bool boolean() const;
-  // A number that is an integer in value (5, 5.0, 1e3) and fits; empty otherwise.
+  // A number whose value is an integer (5, 5.0, 1e3) that fits into int64_t; empty otherwise.
   std::optional<int64_t> Integer() const;
-  // A number; empty when it is beyond a double's range.
+  // A number; empty if it overflows a double.
   std::optional<double> Number() const;
 
-  // Array elements and object members.
+  // The number of array elements or object members.
   size_t size() const;
-  // The member of that name, or an absent value. Null members are found.
+  // The member of that name, or an absent value. A member whose value is null is found.
   Value Find(std::string_view key) const;
 
   class Iterator;
-  // for (Value element : value) over an array, or over the member values of an object; member
-  // values know their key.
+  // for (Value element : value) iterates over the elements of an array, or over the member values
+  // of an object, whose keys are key().
   Iterator begin() const;
   Iterator end() const;
-  // Of a member's value: its key, decoded, and the offset where the key's quote stands in the text.
+  // For the value of a member: its key, decoded, and the offset of the key's opening quote.
   std::string key() const;
   bool KeyEquals(std::string_view key) const;
   size_t key_offset() const;
@@ -84,15 +83,15 @@ class Value {
 };
 
 struct ParseError {
-  std::string message;  // for people, for example "duplicate key \"model\" at byte 17"
+  std::string message;  // for example "duplicate key \"model\" at byte 17"
   size_t offset = 0;
 };
 
 class Document {
  public:
-  // Takes the text over. Fails with the first thing wrong.
+  // Takes ownership of the text. Fails with the first error.
   static BasicResult<Document, ParseError> Parse(std::string text, const Limits& limits = {});
-  // The same without taking the text over: it must outlive the document.
+  // The same without ownership: the text must outlive the document.
   static BasicResult<Document, ParseError> ParseView(std::string_view text,
                                                      const Limits& limits = {});
 
@@ -134,14 +133,13 @@ class Value::Iterator {
   uint32_t node_;
 };
 
-// Appends text (valid UTF-8) as the inside of a JSON string literal, without quotes.
+// Appends text, which must be valid UTF-8, escaped for a JSON string literal, without quotes.
 void AppendEscaped(std::string& out, std::string_view text);
-// Appends text as a JSON string literal with its quotes.
+// Appends text as a JSON string literal, with quotes.
 void AppendQuoted(std::string& out, std::string_view text);
 std::string Quoted(std::string_view text);
-// Decodes the inside of a JSON string literal that the reader has accepted. Lone surrogates become
-// U+FFFD.
+// Decodes a JSON string literal, given without its quotes, that the parser has accepted. Lone
+// surrogates become U+FFFD.
 std::string Unescape(std::string_view inside);
-using tollgate::IsValidUtf8;
 
 }  // namespace tollgate::json

@@ -7,6 +7,8 @@
 #include <memory>
 #include <random>
 
+#include "common/base/text.h"
+
 namespace tollgate::json {
 namespace {
 
@@ -42,7 +44,7 @@ TEST(JsonReader, ReadsEveryKindOfValue) {
   EXPECT_FALSE(root.Find("missing").Find("deeper"));
 }
 
-TEST(JsonReader, MembersKnowTheirKeys) {
+TEST(JsonReader, MembersHaveTheirKeys) {
   const Document document = MustParse(R"({"x":1,"y\u0041":2})");
   std::vector<std::string> keys;
   for (const Value member : document.root()) keys.push_back(member.key());
@@ -50,7 +52,7 @@ TEST(JsonReader, MembersKnowTheirKeys) {
   EXPECT_EQ(document.root().Find("yA").Integer(), 2);
 }
 
-TEST(JsonReader, RefusesWhatIsNotJson) {  // H50, H51
+TEST(JsonReader, RejectsTextThatIsNotJson) {  // H50, H51
   const char* const kBad[] = {
       "",
       " ",
@@ -113,7 +115,7 @@ TEST(JsonReader, RefusesWhatIsNotJson) {  // H50, H51
   EXPECT_FALSE(Accepts(std::string_view("{}\0", 3)));
 }
 
-TEST(JsonReader, AcceptsWhatTheGrammarAllows) {
+TEST(JsonReader, AcceptsTheGrammar) {
   const char* const kGood[] = {
       "null",
       "true",
@@ -139,7 +141,7 @@ TEST(JsonReader, AcceptsWhatTheGrammarAllows) {
   for (const char* text : kGood) EXPECT_TRUE(Accepts(text)) << text;
 }
 
-TEST(JsonReader, RefusesDuplicateKeysAlsoHiddenByEscapes) {  // H53, H54
+TEST(JsonReader, RejectsDuplicateKeysIncludingEscapedOnes) {  // H53, H54
   EXPECT_FALSE(Accepts(R"({"model":"a","model":"b"})"));
   EXPECT_FALSE(Accepts(R"({"model":"a","mo\u0064el":"b"})"));
   EXPECT_FALSE(Accepts(R"({"a":{"x":1,"y":2,"x":3}})"));
@@ -175,7 +177,7 @@ TEST(JsonReader, LimitsDepthAndCounts) {  // H52
   EXPECT_FALSE(Accepts("[1,2,3,4,5,6,7,8,9,10]", small));
 }
 
-TEST(JsonReader, RefusesBadUtf8EverywhereInAString) {  // H55
+TEST(JsonReader, RejectsBadUtf8EverywhereInAString) {  // H55
   const std::string kBad[] = {
       "\x80",
       "\xC0\x80",
@@ -196,7 +198,7 @@ TEST(JsonReader, RefusesBadUtf8EverywhereInAString) {  // H55
   };
   for (const std::string& bad : kBad) {
     EXPECT_FALSE(IsValidUtf8(bad));
-    // Also behind, inside and before a run of three-byte characters, which are read in pairs.
+    // Also before, within and after a run of three-byte characters, which are read in pairs.
     std::string run;
     for (int n = 0; n < 5; ++n) {
       EXPECT_FALSE(IsValidUtf8(run + bad + "\xE6\x97\xA5\xE6\x97\xA5\xE6\x97\xA5"));
@@ -217,7 +219,7 @@ TEST(JsonReader, RefusesBadUtf8EverywhereInAString) {  // H55
   }
 }
 
-TEST(JsonReader, RefusesLoneSurrogatesAndNulUnlessAllowed) {  // H55
+TEST(JsonReader, RejectsLoneSurrogatesAndNulUnlessAllowed) {  // H55
   Limits lax;
   lax.allow_lone_surrogates = true;
   for (const char* text : {R"("\uD800")", R"("\uDC00")", R"("\uD800x")", R"("\uD800\u0041")",
@@ -256,7 +258,7 @@ TEST(JsonNumbers, IntegerValuedFormsAreIntegers) {  // H56, H57
   }
 }
 
-TEST(JsonNumbers, DoublesKnowTheirRange) {  // H60
+TEST(JsonNumbers, DoublesOverflowToNothingAndUnderflowToZero) {  // H60
   const auto number = [](std::string text) { return MustParse(std::move(text)).root().Number(); };
   EXPECT_EQ(number("0.25"), 0.25);
   EXPECT_EQ(number("-2"), -2.0);
@@ -278,14 +280,14 @@ TEST(JsonText, EscapesAndDecodesBack) {
   EXPECT_TRUE(document.root().StringEquals(all));
   EXPECT_EQ(Quoted("a\"b\\c\n\x1f"), R"("a\"b\\c\n\u001f")");
   EXPECT_EQ(Unescape(R"(\uD83D\uDE00\u00e9\/)"), "\xF0\x9F\x98\x80\xC3\xA9/");
-  // A stream can not be forged from inside a string (H74).
+  // A string cannot inject an event into a stream (H74).
   EXPECT_EQ(Quoted("\n\ndata: [DONE]"), R"("\n\ndata: [DONE]")");
 }
 
-// Random documents, written in a random but legal way, read back to the same value.
-class Writer {
+// Generates random documents with random but valid spacing and escapes.
+class RandomDocument {
  public:
-  explicit Writer(uint32_t seed) : random_(seed) {}
+  explicit RandomDocument(uint32_t seed) : random_(seed) {}
 
   std::string Make(int depth, std::string& canonical) {
     switch (Next(depth > 4 ? 5 : 7)) {
@@ -388,10 +390,10 @@ void Render(const Value value, std::string& out) {
   out += value.is_array() ? ']' : '}';
 }
 
-TEST(JsonProperty, RandomDocumentsReadBackTheSame) {
+TEST(JsonProperty, RandomDocumentsRoundTrip) {
   for (uint32_t seed = 0; seed < 3000; ++seed) {
     std::string canonical;
-    const std::string text = Writer(seed).Make(0, canonical);
+    const std::string text = RandomDocument(seed).Make(0, canonical);
     const Document document = MustParse(text);
     std::string rendered;
     Render(document.root(), rendered);
@@ -399,22 +401,22 @@ TEST(JsonProperty, RandomDocumentsReadBackTheSame) {
   }
 }
 
-TEST(JsonProperty, EveryCutOfADocumentIsRefused) {
+TEST(JsonProperty, EveryTruncatedDocumentIsRejected) {
   for (uint32_t seed = 0; seed < 30; ++seed) {
     std::string canonical;
-    const std::string text = "[" + Writer(seed).Make(0, canonical) + "]";
+    const std::string text = "[" + RandomDocument(seed).Make(0, canonical) + "]";
     for (size_t cut = 0; cut < text.size(); ++cut) {
       ASSERT_FALSE(Accepts(std::string_view(text).substr(0, cut))) << text << " cut at " << cut;
     }
   }
 }
 
-// Flipped bytes never crash, and what is accepted renders to something that is accepted again.
-TEST(JsonProperty, MutatedDocumentsAreJudgedConsistently) {
+// Mutated documents do not crash the parser, and an accepted one is accepted again when rendered.
+TEST(JsonProperty, MutatedDocumentsAreParsedConsistently) {
   std::mt19937 random(7);
   for (uint32_t seed = 0; seed < 2000; ++seed) {
     std::string canonical;
-    std::string text = Writer(seed).Make(0, canonical);
+    std::string text = RandomDocument(seed).Make(0, canonical);
     for (int i = 0; i < 2 && !text.empty(); ++i) {
       text[random() % text.size()] = static_cast<char>(random() % 256);
     }

@@ -1,5 +1,5 @@
-// Tells when the escaped pieces of a JSON text, for example a tool call's arguments on their way
-// through a stream, make one whole object or array.
+// Detects when a JSON text that arrives in escaped pieces, such as the streamed arguments of a tool
+// call, is a complete object or array.
 #pragma once
 
 #include <string_view>
@@ -8,9 +8,9 @@ namespace tollgate::json {
 
 class ObjectScanner {
  public:
-  // The next piece, as it stands inside a JSON string literal. Cuts may be anywhere.
+  // The next piece, escaped as in a JSON string literal. It may start and end anywhere.
   void Add(std::string_view escaped);
-  // Every bracket that was opened is closed, and at least one was.
+  // At least one bracket was opened, and all are closed.
   bool complete() const { return opened_ && depth_ == 0; }
 
  private:
@@ -21,7 +21,7 @@ class ObjectScanner {
   bool in_string_ = false;
   bool string_escape_ = false;
   bool pending_backslash_ = false;
-  int hex_digits_ = 0;  // of \uXXXX, still to come
+  int hex_digits_ = 0;  // of \uXXXX: not yet received
   unsigned code_ = 0;
 };
 

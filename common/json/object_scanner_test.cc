@@ -7,7 +7,7 @@
 namespace tollgate::json {
 namespace {
 
-TEST(ObjectScanner, KnowsAWholeObjectAtEveryCut) {
+TEST(ObjectScanner, DetectsACompleteObjectForEverySplit) {
   const std::string escaped = R"({\"a\":\"q\\\"}\\u0022\\\\\",\"b\":[{}]})";
   for (size_t cut = 0; cut <= escaped.size(); ++cut) {
     ObjectScanner scanner;
@@ -18,8 +18,8 @@ TEST(ObjectScanner, KnowsAWholeObjectAtEveryCut) {
   }
 }
 
-// An engine may write any character as \uXXXX, quotes and braces too.
-TEST(ObjectScanner, ReadsStructureBehindUnicodeEscapes) {
+// An engine may escape any character as \uXXXX, including quotes and braces.
+TEST(ObjectScanner, DecodesUnicodeEscapes) {
   ObjectScanner scanner;
   scanner.Add(R"(\u007b\u0022a\u0022:\u0022})");
   EXPECT_FALSE(scanner.complete());

@@ -1,4 +1,4 @@
-// The reader: one pass, no recursion, a flat list of nodes in document order.
+// The parser: one pass, no recursion, a flat list of nodes in document order.
 #include <array>
 #include <cstring>
 
@@ -13,10 +13,12 @@ using internal::Byte;
 
 namespace {
 
-// Objects up to this size compare their keys pair by pair; larger ones use a hash table.
+// Duplicate keys are found by pairwise comparison in objects up to this size, by hashing in larger
+// ones.
 constexpr uint32_t kPairwiseMembers = 16;
 
-// Keyed, so that nobody can choose keys that fall into one slot and make the check quadratic.
+// Keyed with a random secret, so that a client cannot choose colliding keys, which would make the
+// check quadratic.
 uint64_t KeyedHash(std::string_view bytes) {
   static const auto secret = [] {
     std::array<uint64_t, 2> words;
@@ -90,8 +92,9 @@ class Parser {
   bool ReadString(bool& escaped);
   bool ReadEscape();
   bool ReadNumber();
-  bool ReadWord(std::string_view word, Type type);
-  // Goes on behind a value: closes what ends here, up to the next value or the end of the document.
+  bool ReadKeyword(std::string_view keyword, Type type);
+  // Continues after a value: closes the containers that end here, and moves to the next value or to
+  // the end of the document.
   bool AfterValue(bool& done);
   bool Close();
   bool CheckKeys(uint32_t object);
@@ -108,8 +111,8 @@ class Parser {
   const Byte* const begin_;
   const Byte* p_;
   const Byte* const end_;
-  std::vector<uint32_t> open_;  // containers that are being read, outermost first
-  Key key_;                     // of the value that comes next
+  std::vector<uint32_t> open_;  // the open containers, outermost first
+  Key key_;                     // of the next value
   std::string message_;
   size_t offset_ = 0;
 };
@@ -175,11 +178,11 @@ bool Parser::ReadValue(bool& opened) {
       return object ? ReadKey() : true;
     }
     case 't':
-      return ReadWord("true", Type::kBool);
+      return ReadKeyword("true", Type::kBool);
     case 'f':
-      return ReadWord("false", Type::kBool);
+      return ReadKeyword("false", Type::kBool);
     case 'n':
-      return ReadWord("null", Type::kNull);
+      return ReadKeyword("null", Type::kNull);
     default:
       if (*p_ != '-' && !IsDigit(*p_)) return FailHere();
       if (!ReadNumber() || !AddNode(Type::kNumber, from)) return false;
@@ -246,7 +249,7 @@ bool Parser::ReadString(bool& escaped) {
     } else if (*p_ < 0x20) {
       return Fail("control character in a string", p_);
     } else {
-      // Text in other scripts does not pay a wide look for each character.
+      // Consumes a run of such characters: FindSpecial would stop at each of them.
       const Byte* bad = nullptr;
       const Byte* const next = utf8::SkipMultiByte(p_, end_, &bad);
       if (next == nullptr) return Fail("invalid UTF-8", bad);
@@ -315,10 +318,10 @@ bool Parser::ReadNumber() {
   return true;
 }
 
-bool Parser::ReadWord(std::string_view word, Type type) {
+bool Parser::ReadKeyword(std::string_view keyword, Type type) {
   const Byte* const from = p_;
-  if (text_.substr(At(p_), word.size()) != word) return FailHere();
-  p_ += word.size();
+  if (text_.substr(At(p_), keyword.size()) != keyword) return FailHere();
+  p_ += keyword.size();
   if (!AddNode(type, from)) return false;
   nodes_.back().end = At(p_);
   return true;
@@ -334,7 +337,7 @@ bool Parser::SameKey(const Node& a, const Node& b) const {
 
 bool Parser::FailDuplicate(const Node& node) {
   std::string_view shown = KeyInside(node);
-  if (shown.size() > 64) shown = "";  // too long to be anything a person wrote
+  if (shown.size() > 64) shown = "";  // omits long keys from the message
   return Fail("duplicate key \"" + std::string(shown) + "\"", begin_ + node.key);
 }
 
@@ -356,7 +359,8 @@ bool Parser::CheckKeys(uint32_t object) {
 bool Parser::CheckKeysByHash(uint32_t object) {
   size_t slots = 64;
   while (slots < 2 * size_t{nodes_[object].count}) slots *= 2;
-  std::vector<uint32_t> table(slots, 0);  // 0 is the root: never a member
+  std::vector<uint32_t> table(slots,
+                              0);  // 0 marks a free slot: node 0 is the root, which is not a member
   for (uint32_t i = object + 1; i != nodes_[object].next; i = nodes_[i].next) {
     const Node& node = nodes_[i];
     size_t slot =

@@ -1,5 +1,5 @@
-// Byte scanning shared by the reader and the writer of string literals: sixteen bytes a step where
-// the processor has SSE2 (every x86-64 has), one byte a step otherwise and at the end.
+// Byte scanning shared by the parser and the writer of string literals: sixteen bytes per step with
+// SSE2 (which every x86-64 processor has), one byte per step otherwise.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace tollgate::json::internal {
 
 using Byte = unsigned char;
 
-// First byte in [p, end) that needs a look: a quote, a backslash, a control character, or (with
-// kStopAtNonAscii) any byte of a multi-byte character. end when there is none.
+// The first byte in [p, end) that needs handling: a quote, a backslash, a control character, or
+// (with kStopAtNonAscii) any byte of a multi-byte character. end if there is none.
 template <bool kStopAtNonAscii>
 inline const Byte* FindSpecial(const Byte* p, const Byte* end) {
 #if defined(__SSE2__)
@@ -24,7 +24,7 @@ inline const Byte* FindSpecial(const Byte* p, const Byte* end) {
     const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     __m128i hit = _mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, backslash));
     hit = _mm_or_si128(hit, _mm_cmpeq_epi8(_mm_min_epu8(v, control), v));
-    // The top bit of each byte is what movemask takes, so non-ASCII comes for free.
+    // movemask collects the top bits, which are set in all non-ASCII bytes.
     if constexpr (kStopAtNonAscii) hit = _mm_or_si128(hit, v);
     const int mask = _mm_movemask_epi8(hit);
     if (mask != 0) return p + __builtin_ctz(static_cast<unsigned>(mask));
@@ -38,7 +38,7 @@ inline const Byte* FindSpecial(const Byte* p, const Byte* end) {
   return end;
 }
 
-// Value of four hexadecimal digits at p, or -1.
+// The value of the four hexadecimal digits at p, or -1.
 inline int32_t Hex4(const Byte* p) {
   int32_t value = 0;
   for (int i = 0; i < 4; ++i) {

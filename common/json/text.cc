@@ -1,4 +1,4 @@
-// String literals: writing and decoding.
+// String literals: escaping and decoding.
 #include "common/json/json.h"
 #include "common/json/scan.h"
 
@@ -26,12 +26,12 @@ void AppendUtf8(std::string& out, uint32_t code) {
   }
 }
 
-// Decodes the \uXXXX at p (which points at the digits) and what belongs to it; returns what
-// follows.
+// Decodes the \uXXXX whose digits are at p, with the second half of a surrogate pair. Returns the
+// byte after it.
 const Byte* DecodeUnicode(std::string& out, const Byte* p, const Byte* end) {
   constexpr uint32_t kReplacement = 0xFFFD;
   const int32_t unit = end - p >= 4 ? internal::Hex4(p) : -1;
-  if (unit < 0) {  // the reader would have refused it
+  if (unit < 0) {  // not possible in text that the parser has accepted
     AppendUtf8(out, kReplacement);
     return end;
   }

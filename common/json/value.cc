@@ -1,4 +1,4 @@
-// Looking at a document that the reader has accepted.
+// Access to the values of a parsed document.
 #include <charconv>
 
 #include "common/json/json.h"
@@ -35,7 +35,7 @@ bool Value::boolean() const { return is_bool() && raw() == "true"; }
 
 namespace {
 
-// A number's digits without leading and trailing zeros, and the power of ten behind them.
+// A number as digits without leading and trailing zeros, times a power of ten.
 struct Decimal {
   bool negative = false;
   std::string digits;  // empty: zero
@@ -67,7 +67,8 @@ Decimal Split(std::string_view text) {
     const bool negative = text[i] == '-';
     if (text[i] == '-' || text[i] == '+') ++i;
     int64_t exponent = 0;
-    // Beyond any text that fits into memory; keeps the sum below from overflowing.
+    // A cap that no exponent of a representable value reaches. It keeps the sum below from
+    // overflowing.
     constexpr int64_t kHuge = 1'000'000'000'000;
     for (; i < text.size(); ++i) exponent = std::min(kHuge, exponent * 10 + (text[i] - '0'));
     decimal.exponent += negative ? -exponent : exponent;
@@ -104,7 +105,7 @@ std::optional<double> Value::Number() const {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc()) return value;
-  // Out of range both ways; only too small has an answer.
+  // from_chars reports overflow and underflow alike; underflow is zero.
   const Decimal decimal = Split(text);
   if (decimal.exponent + static_cast<int64_t>(decimal.digits.size()) < 0) {
     return decimal.negative ? -0.0 : 0.0;

@@ -1,5 +1,5 @@
-// Writes JSON objects and arrays member by member, for cold paths. Per-token code splices bytes
-// itself.
+// Builds JSON objects and arrays as text, for cold paths. Code that runs once per token appends
+// bytes itself.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Writer {
   Writer& Number(std::string_view name, int64_t value) { return Raw(name, std::to_string(value)); }
   Writer& Flag(std::string_view name, bool value) { return Raw(name, value ? "true" : "false"); }
   Writer& Null(std::string_view name) { return Raw(name, "null"); }
-  // Takes JSON text.
+  // value: JSON text.
   Writer& Raw(std::string_view name, std::string_view value) {
     if (text_.size() > 1) text_ += ',';
     AppendQuoted(text_, name);
@@ -31,7 +31,7 @@ class Writer {
   std::string text_ = "{";
 };
 
-// An array of what each(element) writes.
+// An array. each(element) returns the JSON text of an element.
 template <typename List, typename Each>
 std::string WriteArray(const List& list, Each each) {
   std::string text = "[";

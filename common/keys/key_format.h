@@ -1,6 +1,7 @@
 // The format of virtual keys: sk-<brand>-, a 12-character public id, a 43-character secret (256
-// bits) and a 6-character CRC-32, all base62. The checksum lets the edge refuse typing mistakes and
-// fakes without asking anybody; it is no secret. spec: decisions.md 15, reliability.md section 3.
+// bits) and a 6-character CRC-32, all base62. The checksum lets the gateway refuse mistyped and
+// made-up keys without a lookup; it is not a secret. spec: decisions.md 15, reliability.md
+// section 3.
 #pragma once
 
 #include <optional>
@@ -18,10 +19,10 @@ inline constexpr size_t kMaxLegacyKeyLength = 256;
 inline constexpr size_t kMinLegacyKeyLength = 20;
 
 struct ParsedKey {
-  // The public id: safe to log and to show. Empty for a legacy key, whose id only auth knows.
+  // The public id: safe to log and to show. Empty for a legacy key; its id comes from the lookup.
   std::string key_id;
-  // Has one of the configured older prefixes: no checksum, so only a look-up tells whether it
-  // exists.
+  // Has one of the configured legacy prefixes. Such keys have no checksum, so only a lookup shows
+  // whether the key exists.
   bool legacy = false;
 };
 
@@ -33,23 +34,24 @@ struct MadeKey {
   std::string last_four;
 };
 
-// The key's parts when the text is well-formed: exact prefix, length, alphabet and checksum. Text
-// that starts with sk-<brand>- is never a legacy key, even when a legacy prefix would fit. Takes
-// time in proportion to the length of a key, not of the text.
+// Parses a well-formed key: exact prefix, length, alphabet and checksum. Text that starts with
+// sk-<brand>- is never a legacy key, even if it has a legacy prefix. The time is bounded by the
+// length of a key, not of the text.
 std::optional<ParsedKey> ParseKey(std::string_view text, std::string_view brand,
                                   std::span<const std::string> legacy_prefixes = {});
 
-// A new key from the system's random source.
+// A new key from RandomBytes.
 MadeKey MakeKey(std::string_view brand);
 
-// SHA-256 of the key as the client sent it, 32 bytes: the only form in which a key leaves the edge.
+// SHA-256 of the key as the client sent it, 32 bytes: the only form in which a key leaves the
+// gateway.
 std::string KeyDigest(std::string_view text);
 
-// Whether the text is made like the public id of a key.
+// Whether the text has the form of a public key id.
 bool IsKeyId(std::string_view text);
 
-// Whether the text may stand in the key prefix: 1 to 32 lower-case letters, digits and inner
-// hyphens.
+// Whether the text may be the brand in a key prefix: 1 to 32 lower-case letters, digits and
+// hyphens; the first and the last are no hyphens.
 bool IsBrand(std::string_view text);
 
 }  // namespace tollgate

@@ -25,7 +25,7 @@ TEST(KeyFormat, AMadeKeyParsesAndShowsItsPublicId) {
   EXPECT_EQ(key.text.substr(key.text.size() - kKeyChecksumLength - 4, 4), key.last_four);
 }
 
-TEST(KeyFormat, NoTwoKeysAreAlike) {
+TEST(KeyFormat, NewKeysAreDistinct) {
   std::set<std::string> ids;
   std::set<std::string> texts;
   for (int i = 0; i < 1000; ++i) {
@@ -37,7 +37,7 @@ TEST(KeyFormat, NoTwoKeysAreAlike) {
   EXPECT_EQ(texts.size(), 1000u);
 }
 
-// H44: a flipped character anywhere is found without asking anybody.
+// H44: a changed character anywhere is detected without a lookup.
 TEST(KeyFormat, EveryChangedCharacterIsRefused) {
   const std::string key = MakeKey(kBrand).text;
   for (size_t i = 0; i < key.size(); ++i) {
@@ -53,7 +53,7 @@ TEST(KeyFormat, EveryChangedCharacterIsRefused) {
   }
 }
 
-TEST(KeyFormat, EveryCutAndEveryExtensionIsRefused) {
+TEST(KeyFormat, EveryTruncationAndExtensionIsRefused) {
   const std::string key = MakeKey(kBrand).text;
   for (size_t i = 0; i < key.size(); ++i) {
     EXPECT_FALSE(ParseKey(key.substr(0, i), kBrand)) << i;
@@ -83,13 +83,14 @@ TEST(KeyFormat, LegacyPrefixesAreAcceptedOnlyWhenConfigured) {
   ASSERT_TRUE(parsed);
   EXPECT_TRUE(parsed->legacy);
   EXPECT_TRUE(parsed->key_id.empty());
-  EXPECT_FALSE(ParseKey("tg_dead_0123456789abcdef", kBrand, prefixes));  // "" fits nothing
+  EXPECT_FALSE(
+      ParseKey("tg_dead_0123456789abcdef", kBrand, prefixes));  // an empty prefix matches nothing
   EXPECT_FALSE(ParseKey("tg_live_0123456789abc\n", kBrand, prefixes));
   EXPECT_FALSE(ParseKey("tg_live_0123", kBrand, prefixes));
   EXPECT_FALSE(ParseKey("tg_live_" + std::string(10'240, 'a'), kBrand, prefixes));
 }
 
-TEST(KeyFormat, ABrokenKeyOfOursIsNotRescuedByALegacyPrefix) {
+TEST(KeyFormat, AMalformedKeyOfTheBrandIsNotALegacyKey) {
   const std::vector<std::string> prefixes = {"sk-"};
   std::string key = MakeKey(kBrand).text;
   EXPECT_FALSE(ParseKey(key, kBrand, prefixes)->legacy);
@@ -97,7 +98,7 @@ TEST(KeyFormat, ABrokenKeyOfOursIsNotRescuedByALegacyPrefix) {
   EXPECT_FALSE(ParseKey(key, kBrand, prefixes));
 }
 
-TEST(KeyFormat, TheDigestIsThePlainHashOfTheText) {
+TEST(KeyFormat, TheDigestIsSha256OfTheText) {
   EXPECT_EQ(HexEncode(KeyDigest("abc")),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }

@@ -14,7 +14,7 @@ namespace {
 
 std::atomic<Level> g_level{Level::kInfo};
 
-// Read by every record, set once at start: a shared pointer so that a late SetProcessName is safe.
+// Every record reads it. A shared pointer makes SetProcessName safe at any time.
 std::atomic<std::shared_ptr<const std::string>>& ProcessName() {
   static std::atomic<std::shared_ptr<const std::string>> name{
       std::make_shared<const std::string>("tollgate")};
@@ -34,13 +34,13 @@ void SetProcessName(std::string name) {
 void Write(Level level, std::string_view message, std::initializer_list<Field> fields) {
   const std::string line =
       FormatLine(level, SystemClock::Get().WallUs(), *ProcessName().load(), message, fields);
-  // One write(2) per record keeps the lines of threads and processes that share the descriptor
-  // whole.
+  // One write(2) per record, so that lines of threads and processes that share the descriptor do
+  // not interleave.
   std::string_view rest = line;
   while (!rest.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nowhere to say it
+    if (written <= 0) return;  // the log is the only place to report this
     rest.remove_prefix(static_cast<size_t>(written));
   }
 }

@@ -1,5 +1,5 @@
-// Structured logs: one JSON object a line on standard error. Keys, prompts and outputs are never
-// logged; what looks like a virtual key is replaced before it is written.
+// Structured logs: one JSON object per line on standard error. Keys, prompts and outputs must never
+// be logged; text that looks like a credential is redacted all the same.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Field {
 
 void SetLevel(Level level);
 bool Enabled(Level level);
-// Stands in every line, for example "gateway".
+// The "process" field of every line, for example "gateway".
 void SetProcessName(std::string name);
 
 void Write(Level level, std::string_view message, std::initializer_list<Field> fields);

@@ -1,16 +1,16 @@
 #include "common/observability/log_format.h"
 
 #include <cctype>
-#include <chrono>
-#include <cstdio>
 
 #include "common/base/text.h"
+#include "common/base/utc_text.h"
+#include "common/json/writer.h"
 
 namespace tollgate::log {
 namespace {
 
-// Longer values are cut: a log line must stay readable, and below the size up to which the kernel
-// keeps writes to a pipe whole (4 KiB) for all but records with many long fields.
+// Longer values are truncated, to keep lines readable and nearly always below PIPE_BUF (4 KiB): up
+// to that size, writes to a pipe are atomic.
 constexpr size_t kMaxValueBytes = 1024;
 constexpr size_t kMinSecretChars = 6;
 
@@ -37,13 +37,14 @@ size_t RunLength(std::string_view text, Predicate in_run) {
   return length;
 }
 
-// "user:password@" right behind "://": length of the part up to and with the '@', else 0.
+// The length of the user info after "://", such as "user:password@", with its '@'; 0 if there is
+// none.
 size_t UserInfoLength(std::string_view text) {
   const size_t end = text.find_first_of("@/ ?#\"'");
   return end != std::string_view::npos && text[end] == '@' ? end + 1 : 0;
 }
 
-// What of the text at this place is a secret: bytes to copy first, bytes to replace after them.
+// A secret at the start of a text: how many bytes to copy before it, and how many to replace.
 struct Secret {
   size_t keep = 0;
   size_t drop = 0;
@@ -67,43 +68,12 @@ Secret SecretAt(std::string_view text, bool at_word_start) {
   return {};
 }
 
-void AppendEscaped(std::string& out, std::string_view text) {
-  while (!text.empty()) {
-    const size_t length = Utf8SequenceLength(text);
-    const char c = text[0];
-    if (length == 0) {
-      out += "\\ufffd";
-    } else if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(c));
-      out += escaped;
-    } else {
-      out.append(text.substr(0, length));
-    }
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-}
-
-void AppendString(std::string& out, std::string_view text) {
+// How a message or a value appears in the log: redacted, valid UTF-8 and of limited length.
+std::string Shown(std::string_view text) {
   const std::string redacted = Redact(text);
-  std::string_view shown = redacted;
-  const bool cut = shown.size() > kMaxValueBytes;
-  if (cut) {
-    size_t end = kMaxValueBytes;
-    while (end > 0 && (static_cast<unsigned char>(shown[end]) & 0xC0) == 0x80) --end;
-    shown = shown.substr(0, end);
-  }
-  out += '"';
-  AppendEscaped(out, shown);
-  if (cut) out += "…";
-  out += '"';
+  std::string shown = ToValidUtf8(redacted, kMaxValueBytes);
+  if (redacted.size() > kMaxValueBytes) shown += "…";
+  return shown;
 }
 
 std::string_view LevelName(Level level) {
@@ -142,45 +112,21 @@ std::string Redact(std::string_view text) {
   return out;
 }
 
-std::string Rfc3339(int64_t wall_us) {
-  using std::chrono::floor;
-  const std::chrono::sys_time<std::chrono::microseconds> time{std::chrono::microseconds(wall_us)};
-  const auto day = floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(time - day);
-  char text[48];
-  std::snprintf(
-      text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()),
-      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-      static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
-      static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
-  return text;
-}
-
 std::string FormatLine(Level level, int64_t wall_us, std::string_view process,
                        std::string_view message, std::initializer_list<Field> fields) {
-  std::string line;
-  line.reserve(256);
-  line += "{\"time\":\"";
-  line += Rfc3339(wall_us);
-  line += "\",\"level\":\"";
-  line += LevelName(level);
-  line += "\",\"process\":";
-  AppendString(line, process);
-  line += ",\"message\":";
-  AppendString(line, message);
+  json::Writer line;
+  line.Text("time", UtcText(wall_us, UtcPrecision::kMicroseconds))
+      .Text("level", LevelName(level))
+      .Text("process", Shown(process))
+      .Text("message", Shown(message));
   for (const Field& field : fields) {
-    line += ',';
-    AppendString(line, field.key);
-    line += ':';
     if (field.number) {
-      line += field.value;
+      line.Raw(field.key, field.value);
     } else {
-      AppendString(line, field.value);
+      line.Text(field.key, Shown(field.value));
     }
   }
-  line += "}\n";
-  return line;
+  return line.Done() + "\n";
 }
 
 }  // namespace tollgate::log

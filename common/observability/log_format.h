@@ -1,4 +1,4 @@
-// How a log record becomes one line; apart from writing it, so that tests need no file descriptor.
+// The format of a log line, apart from writing it, so that tests need no file descriptor.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,8 @@ namespace tollgate::log {
 std::string FormatLine(Level level, int64_t wall_us, std::string_view process,
                        std::string_view message, std::initializer_list<Field> fields);
 
-// The text with everything that looks like a credential replaced: sk-… keys, bearer tokens, and the
-// password in a connection URL.
+// Replaces everything that looks like a credential: sk-… keys, bearer tokens, and the user and
+// password in a URL.
 std::string Redact(std::string_view text);
-
-// "2026-11-21T03:55:00.000123Z".
-std::string Rfc3339(int64_t wall_us);
 
 }  // namespace tollgate::log

@@ -13,7 +13,7 @@
 namespace tollgate::metrics {
 namespace {
 
-// Never destroyed: other threads may still count while the process ends.
+// Never destroyed: other threads may still use it while the process exits.
 prometheus::Registry& TheRegistry() {
   static auto* registry = new prometheus::Registry();
   return *registry;
@@ -30,8 +30,8 @@ std::string CacheKey(const std::string& name, const Labels& labels) {
   return key;
 }
 
-// Finds the metrics of one type by name and labels, so that the registry's one lock (and its
-// hashing) is taken only once per metric.
+// Metrics of one type by name and labels. The registry itself, with its single lock and its
+// hashing, is used only once per metric.
 template <typename Metric>
 class Cache {
  public:
@@ -45,12 +45,12 @@ class Cache {
     std::unique_lock lock(mutex_);
     Metric*& slot = metrics_[key];
     if (slot == nullptr) {
-      // The library throws for a malformed name, or one that another type of metric already has.
+      // prometheus-cpp throws on a malformed name and on one that another type of metric has.
       try {
         slot = &make();
       } catch (const std::exception& error) {
-        log::Error("metric refused", {{"metric", name}, {"reason", error.what()}});
-        slot = &fallback;  // counts, and is shown nowhere
+        log::Error("invalid metric", {{"metric", name}, {"reason", error.what()}});
+        slot = &fallback;  // counts, but is not exported
       }
     }
     return *slot;

@@ -14,8 +14,8 @@ namespace tollgate::metrics {
 
 using Labels = std::map<std::string, std::string>;
 
-// The metric of that name and labels, made on first use. The reference stays valid: look it up once
-// and keep it, never on the path of a token.
+// The metric of that name and labels, created on first use. The reference stays valid for the life
+// of the process: look a metric up once and keep it, never once per token.
 prometheus::Counter& Counter(const std::string& name, const std::string& help,
                              const Labels& labels = {});
 prometheus::Gauge& Gauge(const std::string& name, const std::string& help,
@@ -24,7 +24,7 @@ prometheus::Histogram& Histogram(const std::string& name, const std::string& hel
                                  const std::vector<double>& bounds, const Labels& labels = {});
 // Upper bounds in seconds for latencies from 50 µs to 60 s.
 const std::vector<double>& LatencyBounds();
-// Everything in Prometheus' text format, for /metrics.
+// All metrics in the Prometheus text format, for /metrics.
 std::string Render();
 
 }  // namespace tollgate::metrics

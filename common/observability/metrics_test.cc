@@ -13,7 +13,7 @@ TEST(Metrics, SameNameAndLabelsIsTheSameMetric) {
   EXPECT_NE(&a, &Counter("tollgate_test_same_total", "Help.", {{"x", "2"}}));
 }
 
-TEST(Metrics, RenderShowsTypesLabelsAndValues) {
+TEST(Metrics, RendersTypesLabelsAndValues) {
   Counter("tollgate_test_render_total", "Things counted.", {{"kind", "a"}}).Increment(3);
   Gauge("tollgate_test_render_now", "Things now.").Set(7);
   Histogram("tollgate_test_render_seconds", "Time.", {0.1, 1}).Observe(0.5);
@@ -24,7 +24,7 @@ TEST(Metrics, RenderShowsTypesLabelsAndValues) {
   EXPECT_NE(text.find("tollgate_test_render_seconds_bucket{le=\"1\"} 1"), std::string::npos);
 }
 
-TEST(Metrics, FirstUseFromManyThreadsMakesOneMetric) {
+TEST(Metrics, ConcurrentFirstUseCreatesOneMetric) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([] {
@@ -35,14 +35,14 @@ TEST(Metrics, FirstUseFromManyThreadsMakesOneMetric) {
   EXPECT_EQ(Counter("tollgate_test_race_total", "Help.").Value(), 4000);
 }
 
-TEST(Metrics, MalformedNameAndClashingTypeAreNoExceptions) {
+TEST(Metrics, MalformedNamesAndConflictingTypesDoNotThrow) {
   EXPECT_NO_THROW(Counter("not a name", "Help.").Increment());
   Counter("tollgate_test_clash", "Help.");
   EXPECT_NO_THROW(Gauge("tollgate_test_clash", "Help.").Set(1));
   EXPECT_EQ(Render().find("not a name"), std::string::npos);
 }
 
-TEST(Metrics, LatencyBoundsRise) {
+TEST(Metrics, LatencyBoundsIncrease) {
   for (size_t i = 1; i < LatencyBounds().size(); ++i)
     EXPECT_LT(LatencyBounds()[i - 1], LatencyBounds()[i]);
 }

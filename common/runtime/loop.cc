@@ -6,32 +6,32 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
-#include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <thread>
 
 #include "common/base/clock.h"
+#include "common/observability/log.h"
 #include "common/runtime/notify.h"
 #include "common/runtime/timer_wheel.h"
 
 namespace tollgate {
 namespace {
 
-// How long a stopping pool waits for calls of other threads: above the deadlines of calls that are
-// made on the way of a request. Others end when their owner cancels them.
+// How long a stopping pool waits for calls of other threads: longer than the deadline of any call
+// that a request makes. Longer-lived calls end when their owner cancels them.
 constexpr int kMaxOutsideWaitMs = 3'000;
 
 thread_local Loop* current_loop = nullptr;
 
-[[noreturn]] void DieOf(std::exception_ptr exception) {
+[[noreturn]] void AbortOn(std::exception_ptr exception) {
+  constexpr std::string_view kMessage = "uncaught exception in a coroutine";
   try {
     std::rethrow_exception(exception);
   } catch (const std::exception& e) {
-    std::fprintf(stderr,
-                 "{\"level\":\"error\",\"message\":\"exception escaped a coroutine: %s\"}\n",
-                 e.what());
+    log::Error(kMessage, {{"error", e.what()}});
   } catch (...) {
-    std::fprintf(stderr, "{\"level\":\"error\",\"message\":\"exception escaped a coroutine\"}\n");
+    log::Error(kMessage);
   }
   std::abort();
 }
@@ -45,7 +45,7 @@ class LoopImpl : public Loop {
         timer_(io_.get_executor()) {}
 
   ~LoopImpl() override {
-    // Callbacks may own coroutines, and those timers; all of them die here, without running.
+    // Callbacks may own coroutines, and coroutines may own timers: all are destroyed here unrun.
     Waiter::DestroySuspended(*this);
     wheel_.Clear();
     end_of_turn_.clear();
@@ -57,15 +57,15 @@ class LoopImpl : public Loop {
   void Post(Callback callback) override { asio::post(io_, std::move(callback)); }
 
   void AtEndOfTurn(Callback callback) override {
-    // Asio queues a posted handler behind everything that the last poll of the sockets found ready,
-    // and polls them once more before it runs: exactly the end of the turn.
+    // Asio queues a posted handler after everything that the last poll of the sockets found ready,
+    // and polls once more before it runs the handler: that is the end of the turn.
     if (end_of_turn_.empty()) asio::post(io_, [this] { RunEndOfTurn(); });
     end_of_turn_.push_back(std::move(callback));
   }
 
   void Spawn(Task<void> task) override {
     asio::co_spawn(io_, std::move(task), [](std::exception_ptr exception) {
-      if (exception) DieOf(exception);
+      if (exception) AbortOn(exception);
     });
   }
 
@@ -98,14 +98,14 @@ class LoopImpl : public Loop {
 
  private:
   void RunEndOfTurn() {
-    // What the callbacks register belongs to the next turn.
+    // Callbacks that these callbacks register run at the end of the next turn.
     running_.swap(end_of_turn_);
     for (Callback& callback : running_) callback();
     running_.clear();
   }
 
-  // Keeps the kernel's timer at the wheel's next stop. Moving it earlier is rare: most timers are
-  // set for later than what is already there.
+  // Keeps the kernel's timer at the wheel's next tick that has timers. Moving it to an earlier time
+  // is rare: most new timers are due after the pending ones.
   void Arm() {
     int64_t next_us = wheel_.NextUs();
     if (next_us >= armed_us_) return;
@@ -120,8 +120,8 @@ class LoopImpl : public Loop {
   }
 
   int index_;
-  // What the destructors of coroutines use stands before the context, whose end destroys those that
-  // are left.
+  // Destroying io_ destroys the remaining coroutines, and their destructors use these members:
+  // these must be declared before io_.
   std::vector<Callback> end_of_turn_;
   std::vector<Callback> running_;
   TimerWheel wheel_;
@@ -134,6 +134,15 @@ class LoopImpl : public Loop {
 }  // namespace
 
 Loop* Loop::Current() { return current_loop; }
+
+void Loop::RunAndWait(const Callback& callback) {
+  std::promise<void> done;
+  Post([&] {
+    callback();
+    done.set_value();
+  });
+  done.get_future().wait();
+}
 
 struct LoopPool::State {
   std::vector<std::thread> threads;
@@ -148,7 +157,7 @@ LoopPool::LoopPool(int threads) : state_(std::make_unique<State>()) {
 
 LoopPool::~LoopPool() {
   Stop();
-  // Whoever kept a call beyond Stop is gone by now and has cancelled it.
+  // Owners of calls that outlived Stop are destroyed by now and have cancelled them.
   WaitForOutsideWork();
 }
 
@@ -169,9 +178,9 @@ void LoopPool::Start() {
 
 void LoopPool::Stop() {
   if (state_->threads.empty()) return;
-  // The loops still run meanwhile, so that what the outside posts is handled and owners can end it.
+  // The loops keep running while it waits, so that posted results are handled.
   WaitForOutsideWork();
-  // Behind what is queued already: whoever ended in order gets its last callback.
+  // Posted, so that callbacks which are already queued still run.
   for (auto& loop : loops_) {
     auto* impl = static_cast<LoopImpl*>(loop.get());
     impl->Post([impl] { impl->Stop(); });
@@ -186,8 +195,7 @@ void LoopPool::WaitForOutsideWork() const {
     for (const auto& loop : loops_) count += loop->outside_work_;
     if (count == 0) return;
     if (waited_ms >= kMaxOutsideWaitMs) {
-      std::fprintf(stderr, "{\"level\":\"warn\",\"message\":\"calls still run\",\"count\":%d}\n",
-                   static_cast<int>(count));
+      log::Warn("stopping while calls of other threads are still running", {{"calls", count}});
       return;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

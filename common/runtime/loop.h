@@ -1,5 +1,5 @@
-// Event loops: one thread each, one per processor. What a request owns lives on one loop and is
-// touched by that loop's thread only; other threads (gRPC's callbacks) may only Post.
+// Event loops: one thread each, one per processor. The state of a request lives on one loop and is
+// used only by that loop's thread; other threads (gRPC callbacks) may only Post.
 #pragma once
 
 #include <atomic>
@@ -17,28 +17,30 @@ class Waiter;
 class Loop {
  public:
   using Callback = std::function<void()>;
-  // Names a timer; 0 is no timer.
+  // 0 is no timer.
   using TimerId = uint64_t;
 
   virtual ~Loop() = default;
 
   virtual asio::io_context& context() = 0;
   Executor executor() { return context().get_executor(); }
-  // Place of this loop in its pool.
+  // The index of this loop in its pool.
   virtual int index() const = 0;
-  // The loop whose thread this is; null on any other thread.
+  // The loop that runs on this thread; null on other threads.
   static Loop* Current();
 
-  // Runs the callback on this loop, from any thread, in order of posting.
+  // Runs the callback on this loop. From any thread; callbacks run in the order of their posting.
   virtual void Post(Callback callback) = 0;
-  // Runs the callback once everything that is ready now has run: gathers what belongs into one
+  // Runs the callback on this loop and returns when it is done. Not from a thread of a loop.
+  void RunAndWait(const Callback& callback);
+  // Runs the callback after all handlers that are ready now, to combine their output into one
   // write. This loop's thread only.
   virtual void AtEndOfTurn(Callback callback) = 0;
-  // Starts a coroutine on this loop. What it lets escape is a bug: the process stops with a
-  // message.
+  // Starts a coroutine on this loop. An uncaught exception is a bug: it is logged and the process
+  // aborts.
   virtual void Spawn(Task<void> task) = 0;
-  // One coarse wheel for all timers of the loop (about 10 ms): cheap to set and to cancel. Never
-  // early. This loop's thread only.
+  // Timers are cheap to set and to cancel, and coarse: they fire up to about 10 ms late, never
+  // early (timer_wheel.h). This loop's thread only.
   virtual TimerId RunAfter(int64_t delay_ms, Callback callback) = 0;
   virtual void CancelTimer(TimerId timer) = 0;
   // Suspends the calling coroutine. This loop's thread only.
@@ -48,14 +50,14 @@ class Loop {
   friend class OutsideWork;
   friend class LoopPool;
   friend class Waiter;
-  // Every coroutine that is suspended in a Waiter of this loop, to be destroyed with the loop.
+  // The list of Waiters with a suspended coroutine, which are destroyed with the loop.
   Waiter* suspended_ = nullptr;
-  // How many calls of other threads will still post here.
+  // The number of OutsideWork objects of this loop.
   std::atomic<int64_t> outside_work_{0};
 };
 
-// Held by what runs elsewhere (a call that gRPC answers) and will post to a loop: a pool that stops
-// waits for it. Let go after the last Post.
+// Held by an operation on other threads (such as a gRPC call) that will Post its result to a loop:
+// LoopPool::Stop waits for it. Destroy it after the last Post.
 class OutsideWork {
  public:
   explicit OutsideWork(Loop& loop) : loop_(loop) { ++loop.outside_work_; }
@@ -79,8 +81,8 @@ class LoopPool {
   // The next loop, round-robin. Thread-safe.
   Loop& Next();
   void Start();
-  // Waits for outside work to end (with a limit), then ends and joins the threads. What is still
-  // queued then is dropped when the pool is destroyed.
+  // Waits (with a limit) for outside work, then stops and joins the threads. Callbacks that are
+  // still queued are destroyed with the pool, unrun.
   void Stop();
 
  private:

@@ -31,6 +31,14 @@ TEST(Loop, RunsPostedCallbacksInOrderOnItsOwnThread) {
   EXPECT_EQ(Loop::Current(), nullptr);
 }
 
+TEST(Loop, RunAndWaitReturnsAfterTheCallbackRanOnTheLoop) {
+  LoopPool pool(2);
+  pool.Start();
+  int index = -1;
+  pool.loop(1).RunAndWait([&] { index = Loop::Current()->index(); });
+  EXPECT_EQ(index, 1);
+}
+
 TEST(Loop, EndOfTurnRunsOnceAfterEverythingThatWasReady) {
   std::vector<int> order = RunTask([](Loop& loop) -> Task<std::vector<int>> {
     std::vector<int> order;
@@ -59,7 +67,7 @@ TEST(Loop, TimersRunInOrderNeverEarlyAndNotWhenCancelled) {
       order.push_back(3);
       done.Set();
     });
-    // Set later, due earlier: the loop must wake up for it in time.
+    // Set later but due earlier: the loop must re-arm its timer.
     loop.RunAfter(20, [&] { order.push_back(1); });
     Loop::TimerId cancelled = loop.RunAfter(30, [&] { order.push_back(2); });
     loop.CancelTimer(cancelled);
@@ -69,7 +77,7 @@ TEST(Loop, TimersRunInOrderNeverEarlyAndNotWhenCancelled) {
   EXPECT_EQ(order, (std::vector<int>{1, 3}));
 }
 
-TEST(Loop, SleepsAtLeastAsLongAsAsked) {
+TEST(Loop, SleepsAtLeastTheGivenTime) {
   int64_t slept_us = RunTask([](Loop& loop) -> Task<int64_t> {
     int64_t start = SystemClock::Get().MonotonicUs();
     co_await loop.Sleep(30);
@@ -95,11 +103,11 @@ TEST(Loop, DestroyingThePoolDestroysSleepingCoroutines) {
 }
 
 Task<void> Throw() {
-  throw std::runtime_error("on purpose");
+  throw std::runtime_error("thrown by the test");
   co_return;
 }
 
-TEST(LoopDeathTest, AnExceptionThatEscapesStopsTheProcess) {
+TEST(LoopDeathTest, AnUncaughtExceptionAbortsTheProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
@@ -108,10 +116,10 @@ TEST(LoopDeathTest, AnExceptionThatEscapesStopsTheProcess) {
         pool.loop(0).Spawn(Throw());
         for (;;) std::this_thread::yield();
       },
-      "on purpose");
+      "thrown by the test");
 }
 
-TEST(LoopPool, NextGoesRound) {
+TEST(LoopPool, NextIsRoundRobin) {
   LoopPool pool(3);
   int first = pool.Next().index();
   EXPECT_EQ(pool.Next().index(), (first + 1) % 3);
@@ -124,67 +132,15 @@ TEST(LoopPool, StopWaitsForOutsideWork) {
   pool.Start();
   std::atomic<bool> handled{false};
   auto outside = std::make_unique<OutsideWork>(pool.loop(0));
-  std::thread answerer([&] {
+  std::thread caller([&] {
     outside->loop().Post([&] { handled = true; });
-    // The answer is handled although nobody waits for it but the pool.
+    // The posted callback runs although only the pool waits for it.
     while (!handled) std::this_thread::yield();
     outside.reset();
   });
   pool.Stop();
   EXPECT_TRUE(handled);
-  answerer.join();
-}
-
-Task<void> Count(Notify& notify, int& woken, int& lost) {
-  (co_await notify.Wait() ? woken : lost) += 1;
-}
-
-TEST(Notify, WakesOneOrAllAndTellsWhenItIsDestroyed) {
-  RunTask([](Loop& loop) -> Task<int> {
-    int woken = 0;
-    int lost = 0;
-    {
-      Notify notify(loop);
-      notify.NotifyAll();  // nobody waits yet: remembered by nobody
-      for (int i = 0; i < 5; ++i) loop.Spawn(Count(notify, woken, lost));
-      co_await loop.Sleep(0);
-      EXPECT_EQ(woken, 0);
-      notify.NotifyOne();
-      co_await loop.Sleep(0);
-      EXPECT_EQ(woken, 1);
-      for (int i = 0; i < 2; ++i) notify.NotifyOne();
-      co_await loop.Sleep(0);
-      EXPECT_EQ(woken, 3);
-      EXPECT_TRUE(notify.has_waiters());
-    }
-    co_await loop.Sleep(0);
-    EXPECT_EQ(lost, 2);
-    co_return 0;
-  });
-}
-
-TEST(Notify, TimesOutAndLeavesTheQueue) {
-  RunTask([](Loop& loop) -> Task<int> {
-    Notify notify(loop);
-    EXPECT_FALSE(co_await notify.WaitFor(10));
-    EXPECT_FALSE(notify.has_waiters());
-    loop.RunAfter(10, [&] { notify.NotifyAll(); });
-    EXPECT_TRUE(co_await notify.WaitFor(10'000));
-    co_return 0;
-  });
-}
-
-TEST(Event, StaysSetUntilReset) {
-  RunTask([](Loop& loop) -> Task<int> {
-    Event event(loop);
-    EXPECT_FALSE(co_await event.WaitFor(10));
-    event.Set();
-    EXPECT_TRUE(co_await event.Wait());
-    EXPECT_TRUE(co_await event.Wait());
-    event.Reset();
-    EXPECT_FALSE(co_await event.WaitFor(10));
-    co_return 0;
-  });
+  caller.join();
 }
 
 }  // namespace

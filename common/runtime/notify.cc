@@ -52,14 +52,14 @@ void Waiter::Resume(bool value) {
 }
 
 void Waiter::DestroySuspended(Loop& loop) {
-  // Destroying one coroutine may destroy others, wake them, or (rarely) end a wait and begin
-  // another.
+  // Destroying a coroutine may destroy or wake others, or end one wait and start another: restart
+  // from the head of the list each time.
   while (loop.suspended_ != nullptr) {
-    Handler dead = loop.suspended_->Take();
+    Handler destroyed = loop.suspended_->Take();
   }
 }
 
-// In the frame of the waiting coroutine.
+// Lives in the frame of the waiting coroutine.
 struct Notify::Node {
   explicit Node(Notify* owner) : owner(owner), waiter(owner->loop_), loop(owner->loop_) {}
   ~Node() {
@@ -90,7 +90,7 @@ Task<bool> Notify::WaitFor(int64_t timeout_ms) {
       if (node.owner != nullptr) node.owner->Wake(&node, false);
     });
   }
-  // `this` may be gone when the wait is over.
+  // `this` may be destroyed by the time the wait ends.
   co_return co_await node.waiter.Suspend();
 }
 
@@ -110,7 +110,7 @@ void Notify::NotifyOne() {
 }
 
 void Notify::NotifyAll() {
-  // Resumed coroutines run later, so nobody can join the queue meanwhile.
+  // Woken coroutines run later, so the queue cannot grow in this loop.
   while (first_ != nullptr) Wake(first_, true);
 }
 

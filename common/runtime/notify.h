@@ -1,6 +1,6 @@
-// Waiting of coroutines for each other, within one loop. Nothing here may be touched from another
-// thread: Post to the loop first. Whoever is woken resumes in a handler of its own, never inside
-// the call that wakes it.
+// Synchronization of coroutines on one loop. Not thread-safe: other threads must Post to the loop
+// first. A woken coroutine resumes in a handler of its own, never inside the call that wakes it
+// (except by Waiter::ResumeNow).
 #pragma once
 
 #include <boost/asio/async_result.hpp>
@@ -12,7 +12,8 @@
 
 namespace tollgate {
 
-// One suspended coroutine; lives in that coroutine's frame. The building block of the rest.
+// Suspends one coroutine; lives in the frame of that coroutine. Notify, Event, Loop::Sleep and
+// rpc::Unary are built on it.
 class Waiter {
  public:
   explicit Waiter(Loop& loop) : loop_(loop) {}
@@ -20,17 +21,17 @@ class Waiter {
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
 
-  // Suspends until Resume; gives its argument. Once at a time. False as well when the coroutine's
-  // operation is cancelled (awaitable operators).
+  // Suspends until Resume and returns its argument. At most one Suspend at a time. Also returns
+  // false if the coroutine is cancelled (by Asio's awaitable operators).
   Task<bool> Suspend();
-  // Does nothing when nobody is suspended.
+  // Posts the resumption to the loop. No effect if no coroutine is suspended here.
   void Resume(bool value);
-  // The same within this call. Only where no coroutine of the loop is running further up the stack:
-  // in a handler or a timer.
+  // Resumes within this call. Only from a handler or a timer callback, where no other coroutine of
+  // the loop is on the stack.
   void ResumeNow(bool value);
   bool suspended() const { return handler_.has_value(); }
-  // Destroys what is suspended on a loop that will not run again. Without it such coroutines would
-  // own themselves for ever: the handler stands in the frame that it keeps.
+  // Destroys the coroutines that are suspended on a loop which will not run again. They would leak
+  // otherwise: the frame holds the Waiter, and the Waiter's handler owns the frame.
   static void DestroySuspended(Loop& loop);
 
  private:
@@ -45,22 +46,22 @@ class Waiter {
   Waiter* next_ = nullptr;
 };
 
-// Wakes coroutines. Remembers nothing: whoever is not waiting yet misses the call.
+// A condition variable for coroutines. It has no memory: a notification without a waiter is lost.
 class Notify {
  public:
   explicit Notify(Loop& loop) : loop_(loop) {}
-  // Those that still wait wake up with false.
+  // Wakes the remaining waiters with false.
   ~Notify();
   Notify(const Notify&) = delete;
   Notify& operator=(const Notify&) = delete;
 
   // True when notified.
   Task<bool> Wait() { return WaitFor(-1); }
-  // False when the time is over; negative waits for ever.
+  // False on a timeout. A negative timeout waits without limit.
   Task<bool> WaitFor(int64_t timeout_ms);
-  // Wakes who has waited longest.
+  // Wakes the waiter that has waited longest.
   void NotifyOne();
-  // Wakes everybody who waits now.
+  // Wakes all current waiters.
   void NotifyAll();
   bool has_waiters() const { return first_ != nullptr; }
 
@@ -74,7 +75,7 @@ class Notify {
   Node* last_ = nullptr;
 };
 
-// A flag to wait for.
+// A flag that coroutines can wait for.
 class Event {
  public:
   explicit Event(Loop& loop) : notify_(loop) {}
@@ -84,7 +85,7 @@ class Event {
   }
   void Reset() { set_ = false; }
   bool is_set() const { return set_; }
-  // Returns at once when the flag is set. False when the time is over, or the event destroyed.
+  // Returns true at once if the flag is set. False on a timeout, or if the event is destroyed.
   Task<bool> Wait() { return WaitFor(-1); }
   Task<bool> WaitFor(int64_t timeout_ms) {
     if (set_) co_return true;

@@ -1,5 +1,6 @@
-// The coroutine type of the product and the socket and timer types that go with it. All of them
-// name the event loop's executor type outright: a type-erased executor costs on every token.
+// The coroutine type, and the socket and timer types to use with it. All name the executor type of
+// the event loop. Asio's default, the type-erased any_io_executor, costs time on every operation,
+// that is, for every token.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -15,10 +16,12 @@ namespace tollgate {
 namespace asio = boost::asio;
 
 using Executor = asio::io_context::executor_type;
-// A coroutine that runs on one event loop from beginning to end.
+// A lazy coroutine: it starts when it is awaited or spawned (Loop::Spawn), and runs on one event
+// loop from start to end.
 template <typename T = void>
 using Task = asio::awaitable<T, Executor>;
-// Completion token: co_await socket.async_read_some(buffer, kUseTask).
+// The completion token that makes an Asio operation awaitable in a Task:
+// co_await socket.async_read_some(buffer, kUseTask).
 inline constexpr asio::use_awaitable_t<Executor> kUseTask{};
 
 using TcpSocket = asio::basic_stream_socket<asio::ip::tcp, Executor>;

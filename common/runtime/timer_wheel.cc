@@ -19,7 +19,7 @@ uint32_t TimerWheel::Allocate() {
 }
 
 TimerWheel::Id TimerWheel::Add(int64_t now_us, int64_t delay_us, Callback callback) {
-  // A tick that has run already can not be waited for.
+  // The current tick has already run.
   int64_t due_us = now_us + std::max<int64_t>(delay_us, 0);
   int64_t tick = std::max((due_us + kTickUs - 1) / kTickUs, current_tick_ + 1);
   uint32_t index = Allocate();
@@ -48,7 +48,7 @@ void TimerWheel::Unlink(uint32_t index) {
   }
   if (node.next != kNone) nodes_[node.next].previous = node.previous;
   node.active = false;
-  // Generation 0 would make the id of node 0 look like "no timer".
+  // With generation 0 the id of node 0 would be 0, which means "no timer".
   if (++node.generation == 0) node.generation = 1;
   free_.push_back(index);
   --size_;
@@ -59,15 +59,15 @@ void TimerWheel::Cancel(Id id) {
   if (index >= nodes_.size()) return;
   Node& node = nodes_[index];
   if (!node.active || node.generation != static_cast<uint32_t>(id >> 32)) return;
-  // What the callback holds may have a destructor that comes back here: let it die last.
-  Callback dead = std::move(node.callback);
+  // Destroyed last: destructors of its captures may call back into this wheel.
+  Callback destroyed = std::move(node.callback);
   node.callback = nullptr;
   Unlink(index);
 }
 
 void TimerWheel::RunSlot(int64_t tick) {
-  // A callback may change the slot's list, so look from its head again after each one. What
-  // callbacks add is due at a later tick and is passed over.
+  // A callback may change the list of the slot: restart from its head after each one. Timers that
+  // callbacks add are due at a later tick and are skipped.
   for (;;) {
     uint32_t index = heads_[tick % kSlots];
     while (index != kNone && nodes_[index].tick > tick) index = nodes_[index].next;
@@ -86,13 +86,13 @@ void TimerWheel::Advance(int64_t now_us) {
       current_tick_ = target;
       return;
     }
-    // After a long pause one turn of the wheel sees every slot; the rest can be jumped over.
+    // After a long pause one revolution visits every slot; the other ticks are skipped.
     if (target - current_tick_ > kSlots) {
       int64_t last = target - kSlots;
       for (int64_t tick = current_tick_ + 1; tick <= current_tick_ + kSlots; ++tick) {
-        // Run what became due at any turn up to `last` in this slot.
-        int64_t turns = (last - tick) / kSlots;
-        if (last >= tick) RunSlot(tick + turns * kSlots);
+        // Runs the timers of this slot that became due in any revolution up to `last`.
+        int64_t revolutions = (last - tick) / kSlots;
+        if (last >= tick) RunSlot(tick + revolutions * kSlots);
       }
       current_tick_ = last;
       continue;
@@ -117,7 +117,7 @@ int64_t TimerWheel::NextUs() const {
 void TimerWheel::Clear() {
   for (uint32_t index = 0; index < nodes_.size(); ++index) {
     if (!nodes_[index].active) continue;
-    Callback dead = std::move(nodes_[index].callback);
+    Callback destroyed = std::move(nodes_[index].callback);
     nodes_[index].callback = nullptr;
     Unlink(index);
   }

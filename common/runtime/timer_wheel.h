@@ -1,5 +1,5 @@
-// One coarse wheel for all timers of a loop: setting and cancelling touch a few words and never the
-// kernel. Not thread-safe. Times are arguments, so tests need no clock.
+// A timer wheel for all timers of a loop: setting and cancelling a timer changes a few words and
+// makes no system call. Not thread-safe. The time is an argument, so that tests need no clock.
 #pragma once
 
 #include <array>
@@ -14,25 +14,25 @@ class TimerWheel {
   using Callback = std::function<void()>;
   using Id = uint64_t;
   static constexpr int64_t kTickUs = 10'000;
-  // No timer is set.
+  // NextUs() without timers.
   static constexpr int64_t kNever = INT64_MAX;
 
   explicit TimerWheel(int64_t now_us);
 
-  // Due at the first tick that is not before now + delay.
+  // The timer is due at the first tick at or after now + delay.
   Id Add(int64_t now_us, int64_t delay_us, Callback callback);
-  // Of a timer that has run or was cancelled: does nothing.
+  // No effect if the timer has run or was cancelled.
   void Cancel(Id id);
-  // Runs what is due, in order of the ticks. Callbacks may add and cancel.
+  // Runs the timers that are due, in the order of their ticks. Callbacks may add and cancel timers.
   void Advance(int64_t now_us);
-  // When Advance should be called next; may be earlier than the next timer, never later.
+  // When to call Advance next: possibly before the next timer is due, never after.
   int64_t NextUs() const;
   int size() const { return size_; }
-  // Drops every timer without running it.
+  // Destroys all timers without running them.
   void Clear();
 
  private:
-  static constexpr int kSlots = 512;  // 5.12 s a turn; later timers stay for more turns
+  static constexpr int kSlots = 512;  // 5.12 s per revolution; later timers wait for more than one
   static constexpr uint32_t kNone = UINT32_MAX;
   struct Node {
     Callback callback;
@@ -51,7 +51,7 @@ class TimerWheel {
   std::vector<uint32_t> free_;
   std::array<uint32_t, kSlots> heads_;
   std::array<uint64_t, kSlots / 64> occupied_{};
-  int64_t current_tick_;  // everything up to this tick has run
+  int64_t current_tick_;  // all timers up to this tick have run
   int size_ = 0;
 };
 

@@ -1,5 +1,4 @@
-// The wheel's rules: never early, late by at most one tick, cancelled means never, in any order of
-// turns.
+// Timers are never early and at most one tick late; cancelled timers never run.
 #include "common/runtime/timer_wheel.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +67,7 @@ TEST(TimerWheel, NextUsIsNeverLaterThanTheEarliestTimer) {
   EXPECT_GT(wheel.NextUs(), 40 * kMs);
 }
 
-// Random timers of up to three turns of the wheel, advanced by random steps up to two turns.
+// Random timers of up to three revolutions, advanced by random steps of up to two revolutions.
 TEST(TimerWheel, RandomTimersRunOnceInTheirWindow) {
   for (uint32_t seed = 1; seed <= 20; ++seed) {
     std::mt19937 random(seed);

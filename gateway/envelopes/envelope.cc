@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/base/text.h"
 #include "common/json/writer.h"
 #include "gateway/envelopes/stream_error.h"
 
@@ -14,7 +15,7 @@ constexpr int64_t kMaxRetryAfterS = 60;
 
 // Messages may quote bytes that the client sent; the body must stay valid JSON.
 std::string_view ValidUtf8(std::string_view text) {
-  return json::IsValidUtf8(text) ? text : std::string_view("invalid text");
+  return IsValidUtf8(text) ? text : std::string_view("invalid text");
 }
 
 // The two overflow messages of the public Messages service, which agents match (decisions.md 32);

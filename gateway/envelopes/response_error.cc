@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "common/base/text.h"
 #include "common/json/writer.h"
 
 namespace tollgate::gateway {
@@ -35,7 +36,7 @@ std::string ResponseError(const Error& error) {
   const std::string_view message = error.public_message();
   return json::Writer()
       .Text("code", PublishedCode(error))
-      .Text("message", json::IsValidUtf8(message) ? message : std::string_view("invalid text"))
+      .Text("message", IsValidUtf8(message) ? message : std::string_view("invalid text"))
       .Done();
 }
 

@@ -148,7 +148,7 @@ void KeyCache::Finish(const std::string& digest, int64_t changes_before, int64_t
   const int64_t now = clock_.MonotonicUs();
   in_flight_.erase(digest);
   const bool found_nothing = answer.ok() && !answer->found();
-  if (!lookup.peer.empty() && !found_nothing) unknown_key_limiter_->GiveBack(lookup.peer);
+  if (!lookup.peer.empty() && !found_nothing) unknown_key_limiter_->Refund(lookup.peer);
   if (!answer) {
     last_failure_us_ = now;
     lookup.result = Fail{Error{ErrorId::kServiceUnavailable, "", "",

@@ -1,7 +1,5 @@
 #include "gateway/worker/worker_pool.h"
 
-#include <future>
-
 #include "common/clients/catalog_cache.h"
 #include "common/observability/log.h"
 
@@ -27,12 +25,7 @@ WorkerPool::~WorkerPool() { Stop(); }
 void WorkerPool::RunOnEachLoop(const std::function<void(Loop&)>& callback) {
   for (int i = 0; i < host_.loops.size(); ++i) {
     Loop& loop = host_.loops.loop(i);
-    std::promise<void> done;
-    loop.Post([&] {
-      callback(loop);
-      done.set_value();
-    });
-    done.get_future().wait();
+    loop.RunAndWait([&] { callback(loop); });
   }
 }
 
@@ -49,9 +42,7 @@ void WorkerPool::Start() {
     workers_[static_cast<size_t>(loop.index())] = std::make_shared<Worker>(
         loop, host_.clock, options_, std::move(clients), unknown_key_limiter);
   });
-  RunOnEachLoop([this](Loop& loop) {
-    if (loop.index() == 0) OpenStreams();
-  });
+  host_.loops.loop(0).RunAndWait([this] { OpenStreams(); });
 }
 
 void WorkerPool::PostToEach(std::function<void(Worker&)> callback) {

@@ -1,8 +1,8 @@
 #include "services/cli/expiry.h"
 
 #include <charconv>
-#include <chrono>
-#include <cstdio>
+
+#include "common/base/utc_text.h"
 
 namespace tollgate::cli {
 namespace {
@@ -20,35 +20,15 @@ std::optional<int64_t> ParseSpan(const std::string& text) {
   return count * unit * kUsPerSecond;
 }
 
-std::optional<int64_t> ParseMoment(const std::string& text) {
-  int year = 0;
-  unsigned month = 0, day = 0, hour = 0, minute = 0, second = 0;
-  int used = 0;
-  if (std::sscanf(text.c_str(), "%4d-%2u-%2u%n", &year, &month, &day, &used) != 3 || used != 10) {
-    return std::nullopt;
-  }
-  if (text.size() > 10) {
-    int more = 0;
-    if (std::sscanf(text.c_str() + 10, "T%2u:%2u:%2uZ%n", &hour, &minute, &second, &more) != 3 ||
-        more != 10 || text.size() != 20 || hour > 23 || minute > 59 || second > 59) {
-      return std::nullopt;
-    }
-  }
-  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month),
-                                         std::chrono::day(day)};
-  if (!date.ok()) return std::nullopt;
-  const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
-  return (days * 86400 + hour * 3600 + minute * 60 + second) * kUsPerSecond;
-}
-
 }  // namespace
 
 std::optional<int64_t> ParseExpiry(const std::string& text, int64_t now_us) {
   if (text == "never") return 0;
   if (const auto span = ParseSpan(text)) return now_us + *span;
-  const auto moment = ParseMoment(text);
-  if (!moment || *moment <= now_us) return std::nullopt;
-  return moment;
+  const auto date = ParseUtcDate(text);
+  const auto time = date ? date : ParseUtcSecond(text);
+  if (!time || *time <= now_us) return std::nullopt;
+  return time;
 }
 
 }  // namespace tollgate::cli

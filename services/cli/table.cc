@@ -1,9 +1,8 @@
 #include "services/cli/table.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 
+#include "common/base/utc_text.h"
 #include "common/json/writer.h"
 #include "common/money/money.h"
 
@@ -20,20 +19,6 @@ size_t Width(const std::string& text) {
 void AppendPadded(std::string& out, const std::string& text, size_t width, bool right) {
   const std::string padding(width - std::min(width, Width(text)), ' ');
   out += right ? padding + text : text + padding;
-}
-
-std::string FormatUtc(int64_t unix_us, const char* format) {
-  using std::chrono::floor;
-  const std::chrono::sys_time<std::chrono::microseconds> time{std::chrono::microseconds(unix_us)};
-  const auto day = floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(floor<std::chrono::seconds>(time - day));
-  char text[64];
-  std::snprintf(text, sizeof text, format, static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
-                static_cast<int>(clock.seconds().count()));
-  return text;
 }
 
 // Names may hold escape sequences, which must not reach the terminal.
@@ -69,8 +54,10 @@ Cell None(const std::string& shown) { return {"null", shown}; }
 
 Cell Time(int64_t unix_us, const std::string& zero) {
   if (unix_us == 0) return None(zero);
-  return {json::Quoted(FormatUtc(unix_us, "%04d-%02u-%02uT%02d:%02d:%02dZ")),
-          FormatUtc(unix_us, "%04d-%02u-%02u %02d:%02d:%02d")};
+  const std::string text = UtcText(unix_us, UtcPrecision::kSeconds);
+  std::string shown = text.substr(0, text.size() - 1);  // without the "Z"
+  shown[shown.find('T')] = ' ';
+  return {json::Quoted(text), shown};
 }
 
 Cell List(const std::vector<std::string>& texts, const std::string& empty_shown) {

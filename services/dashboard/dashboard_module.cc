@@ -1,7 +1,6 @@
 #include "services/dashboard/dashboard_module.h"
 
 #include <atomic>
-#include <future>
 #include <vector>
 
 #include "common/http/server.h"
@@ -15,16 +14,6 @@ constexpr std::string_view kDefaultListen = "127.0.0.1:8081";
 constexpr size_t kMinTokenBytes = 16;
 constexpr size_t kMaxBodyBytes = 1 << 20;
 constexpr int kMaxConnections = 500;
-
-// Runs the callback on the loop and waits for it. Not on a loop's thread.
-void RunOn(Loop& loop, const std::function<void()>& callback) {
-  std::promise<void> done;
-  loop.Post([&] {
-    callback();
-    done.set_value();
-  });
-  done.get_future().wait();
-}
 
 class DashboardModule : public Module {
  public:
@@ -49,13 +38,13 @@ class DashboardModule : public Module {
     clients_.resize(context_.loops.size());
     for (int i = 0; i < context_.loops.size(); ++i) {
       Loop& loop = context_.loops.loop(i);
-      RunOn(loop, [&] {
+      loop.RunAndWait([&] {
         clients_[i].auth = context_.clients.AuthAdmin(loop);
         clients_[i].billing = context_.clients.BillingAdmin(loop);
       });
     }
     Loop& first = context_.loops.loop(0);
-    RunOn(first, [&] {
+    first.RunAndWait([&] {
       catalog_client_ = context_.clients.Catalog(first);
       catalog_ = catalog_client_->WatchCatalog(
           {.on_message =
@@ -93,14 +82,14 @@ class DashboardModule : public Module {
     if (server_) server_->Stop();
     server_.reset();
     if (catalog_client_) {
-      RunOn(context_.loops.loop(0), [&] {
+      context_.loops.loop(0).RunAndWait([&] {
         catalog_.reset();
         catalog_client_.reset();
       });
     }
     // Clients must be destroyed on their own loop.
     for (size_t i = 0; i < clients_.size(); ++i) {
-      RunOn(context_.loops.loop(static_cast<int>(i)), [&] { clients_[i] = {}; });
+      context_.loops.loop(static_cast<int>(i)).RunAndWait([&] { clients_[i] = {}; });
     }
     clients_.clear();
   }

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <future>
 #include <thread>
 #include <vector>
 
@@ -31,16 +30,6 @@ constexpr int64_t kTerminateUs = 2'000'000;
 
 int64_t SecondsOr(int32_t seconds, int64_t fallback) {
   return (seconds > 0 ? seconds : fallback) * 1000;
-}
-
-// Runs the callback on the loop and waits for it. Must not be called on a loop.
-void RunOn(Loop& loop, const std::function<void()>& callback) {
-  std::promise<void> done;
-  loop.Post([&] {
-    callback();
-    done.set_value();
-  });
-  done.get_future().wait();
 }
 
 class InferenceRouterModule : public Module {
@@ -136,7 +125,7 @@ Result<void> InferenceRouterModule::Start() {
   metrics_ = std::make_unique<router::RouterMetrics>();
   for (int i = 0; i < context_.loops.size(); ++i) {
     Loop& loop = context_.loops.loop(i);
-    RunOn(loop, [&] {
+    loop.RunAndWait([&] {
       workers_.push_back(
           std::make_unique<router::Worker>(loop, context_.clock, context_.clients.Metering(loop),
                                            *journal_, *outbox_, table_, *metrics_, Options()));
@@ -144,7 +133,7 @@ Result<void> InferenceRouterModule::Start() {
     });
   }
   Loop& first = context_.loops.loop(0);
-  RunOn(first, [&] {
+  first.RunAndWait([&] {
     workers_[0]->settler().Recover();
     health_ = std::make_unique<router::HealthChecker>(
         first, workers_[0]->http(), [this] { return table_.Get(); },
@@ -227,7 +216,7 @@ void InferenceRouterModule::Drain(int64_t deadline_us) {
 void InferenceRouterModule::Stop() {
   if (!started_.exchange(false)) return;
   for (int i = 0; i < context_.loops.size(); ++i) {
-    RunOn(context_.loops.loop(i), [&] { workers_[i]->TerminateAll(); });
+    context_.loops.loop(i).RunAndWait([&] { workers_[i]->TerminateAll(); });
   }
   auto running = [this] {
     int sum = 0;
@@ -239,9 +228,9 @@ void InferenceRouterModule::Stop() {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   for (int i = 0; i < context_.loops.size(); ++i) {
-    RunOn(context_.loops.loop(i), [&] { workers_[i]->Stop(); });
+    context_.loops.loop(i).RunAndWait([&] { workers_[i]->Stop(); });
   }
-  RunOn(context_.loops.loop(0), [this] {
+  context_.loops.loop(0).RunAndWait([this] {
     context_.loops.loop(0).CancelTimer(gauges_timer_);
     watch_.reset();
     catalog_.reset();

@@ -1,6 +1,7 @@
 // The JSON reader: every value of an accepted text can be read, and is itself valid JSON.
 #include <string>
 
+#include "common/base/text.h"
 #include "common/json/json.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -76,7 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text = tollgate::fuzz::Text(data, size);
   const bool strict = Read(text, {});
   const bool lax = Read(text, {.allow_lone_surrogates = true, .allow_nul = true});
-  if (strict) FUZZ_CHECK(lax && IsValidUtf8(text));
+  if (strict) FUZZ_CHECK(lax && tollgate::IsValidUtf8(text));
   Read(text, {.max_depth = 3, .max_members = 4, .max_values = 16});
   return 0;
 }

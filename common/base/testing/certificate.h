@@ -1,4 +1,4 @@
-// For tests: certificates of an authority that a test makes up.
+// For tests: a certificate authority and certificates that it signs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace tollgate::testing {
 
-// A certificate with its key: an authority's own, or one that an authority has signed.
+// A certificate with its key: self-signed for an authority, otherwise signed by one.
 class TestCertificate {
  public:
   explicit TestCertificate(const std::string& name) : TestCertificate(name, "", nullptr) {}

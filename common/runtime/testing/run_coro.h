@@ -1,5 +1,5 @@
-// For tests: runs a coroutine to its end and gives back what it returned. GoogleTest's ASSERT_* do
-// not compile inside coroutines: return values and assert outside, or use EXPECT_*.
+// For tests: runs a coroutine to its end and returns its result. GoogleTest's ASSERT_* macros do
+// not compile in coroutines: return values and assert outside, or use EXPECT_*.
 #pragma once
 
 #include <exception>
@@ -27,9 +27,8 @@ Task<void> Deliver(Task<T> task, std::promise<T>& promise) {
 }
 }  // namespace internal
 
-// Runs make(loop), which returns a Task<T>, on the given running loop and waits for it. The
-// callable lives until the coroutine has ended, so capturing lambdas are safe here. Not on the
-// loop's thread.
+// Runs the Task<T> that make(loop) returns on a running loop and waits for its result. The callable
+// outlives the coroutine, so it may be a lambda with captures. Not from the thread of a loop.
 template <typename Make>
 auto RunOn(Loop& loop, Make make) {
   using T = typename decltype(make(loop))::value_type;
@@ -39,7 +38,7 @@ auto RunOn(Loop& loop, Make make) {
   return future.get();
 }
 
-// The same on a loop of its own:
+// The same on a temporary loop:
 //   int n = RunTask([](Loop& loop) -> Task<int> { co_await loop.Sleep(10); co_return 1; });
 template <typename Make>
 auto RunTask(Make make) {

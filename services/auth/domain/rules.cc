@@ -4,6 +4,7 @@
 #include <set>
 
 #include "common/base/text.h"
+#include "common/base/workspace_id.h"
 
 namespace tollgate::auth {
 namespace {
@@ -34,11 +35,7 @@ bool IsModelId(std::string_view id) {
 }  // namespace
 
 Result<void> CheckWorkspaceId(std::string_view id) {
-  const bool good = !id.empty() && id.size() <= 63 && id.front() != '-' && id.back() != '-' &&
-                    std::all_of(id.begin(), id.end(), [](char c) {
-                      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '-';
-                    });
-  if (good) return {};
+  if (IsWorkspaceId(id)) return {};
   return BadRequest("A workspace id is 1 to 63 lower-case letters, digits and inner hyphens.",
                     "workspace_id");
 }

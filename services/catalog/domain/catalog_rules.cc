@@ -1,8 +1,6 @@
 #include "services/catalog/domain/catalog_rules.h"
 
 #include <algorithm>
-#include <charconv>
-#include <chrono>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,6 +8,8 @@
 
 #include "common/base/crypto.h"
 #include "common/base/text.h"
+#include "common/base/utc_text.h"
+#include "common/base/workspace_id.h"
 #include "common/money/money.h"
 #include "services/catalog/domain/engine_url.h"
 
@@ -35,30 +35,6 @@ bool IsName(std::string_view text) {
   if (text.empty() || text.size() > 96 || !IsAlnum(text.front())) return false;
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return IsAlnum(c) || c == '.' || c == '_' || c == '-'; });
-}
-
-bool IsWorkspaceId(std::string_view text) {
-  return !text.empty() && text.size() <= 63 && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '-';
-  });
-}
-
-// Seconds since 1970 of a YYYY-MM-DD.
-std::optional<int64_t> ParseDate(std::string_view text) {
-  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return std::nullopt;
-  int year = 0;
-  unsigned month = 0;
-  unsigned day = 0;
-  const auto read = [&](size_t from, size_t count, auto& into) {
-    const char* end = text.data() + from + count;
-    const auto [rest, error] = std::from_chars(text.data() + from, end, into);
-    return error == std::errc() && rest == end && text[from] != '-';
-  };
-  if (!read(0, 4, year) || !read(5, 2, month) || !read(8, 2, day)) return std::nullopt;
-  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month),
-                                         std::chrono::day(day)};
-  if (!date.ok()) return std::nullopt;
-  return std::chrono::sys_days(date).time_since_epoch().count() * int64_t{86'400};
 }
 
 template <typename Map>
@@ -263,9 +239,9 @@ class Builder {
     }
     model.set_documentation_url(url);
     if (!from.created().empty()) {
-      const auto created = ParseDate(from.created());
+      const auto created = ParseUtcDate(from.created());
       if (!created) report("created", "\"" + from.created() + "\" is not a date YYYY-MM-DD");
-      model.set_created_at_s(created.value_or(0));
+      model.set_created_at_s(created.value_or(0) / 1'000'000);
     }
   }
 

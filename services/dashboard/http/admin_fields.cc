@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "common/base/utc_text.h"
 #include "common/money/money.h"
-#include "services/dashboard/http/times.h"
 
 namespace tollgate::dashboard {
 
@@ -82,8 +82,8 @@ std::vector<std::string> Fields::Texts(std::string_view field) {
 int64_t Fields::Time(std::string_view field) {
   const std::string text = Text(field);
   if (text.empty()) return 0;
-  const auto time = ParseTime(text);
-  if (!time) Refuse(field, "must be a time in UTC like 2027-01-31T12:00:00Z.");
+  const auto time = ParseUtcSecond(text);
+  if (!time || *time < 0) Refuse(field, "must be a time in UTC like 2027-01-31T12:00:00Z.");
   return time.value_or(0);
 }
 

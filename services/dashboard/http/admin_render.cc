@@ -1,8 +1,8 @@
 #include "services/dashboard/http/admin_render.h"
 
+#include "common/base/utc_text.h"
 #include "common/json/writer.h"
 #include "common/money/money.h"
-#include "services/dashboard/http/times.h"
 
 namespace tollgate::dashboard {
 namespace {
@@ -31,6 +31,8 @@ std::string EnumText(const std::string& name, size_t prefix) {
   return text;
 }
 
+std::string Time(int64_t wall_us) { return UtcText(wall_us, UtcPrecision::kSeconds); }
+
 std::string LimitsJson(const auth::v1::Limits& limits) {
   return json::Writer()
       .Number("requests_per_minute", limits.requests_per_minute())
@@ -44,7 +46,7 @@ std::string WorkspaceJson(const auth::v1::Workspace& workspace) {
       .Text("workspace_id", workspace.workspace_id())
       .Text("name", workspace.name())
       .Raw("limits", LimitsJson(workspace.limits()))
-      .Text("created_at", FormatTime(workspace.created_at_us()))
+      .Text("created_at", Time(workspace.created_at_us()))
       .Done();
 }
 
@@ -58,11 +60,11 @@ std::string KeyJson(const auth::v1::Key& key) {
   if (key.expires_at_us() == 0) {
     out.Null("expires_at");
   } else {
-    out.Text("expires_at", FormatTime(key.expires_at_us()));
+    out.Text("expires_at", Time(key.expires_at_us()));
   }
   return out.Raw("allowed_models", json::WriteArray(key.allowed_models(), Quote))
       .Raw("limits", LimitsJson(key.key_limits()))
-      .Text("created_at", FormatTime(key.created_at_us()))
+      .Text("created_at", Time(key.created_at_us()))
       .Done();
 }
 
@@ -78,7 +80,7 @@ std::string BalanceJson(const billing::v1::Balance& balance) {
   } else {
     out.Null("cap_usd");
   }
-  return out.Text("month", FormatMonth(balance.month()))
+  return out.Text("month", UtcMonthText(balance.month()))
       .Text("month_spent_usd", NanoToDecimalUsd(balance.month_spent_nano_usd()))
       .Text("month_held_usd", NanoToDecimalUsd(balance.month_held_nano_usd()))
       .Number("open_holds", balance.open_holds())
@@ -156,7 +158,7 @@ std::string Render(const auth::v1::ListAuditEventsResponse& response) {
   const auto event = [](const auth::v1::AuditEvent& event) {
     return json::Writer()
         .Number("sequence", event.sequence())
-        .Text("at", FormatTime(event.at_us()))
+        .Text("at", Time(event.at_us()))
         .Text("actor", event.actor())
         .Text("action", event.action())
         .Text("workspace_id", event.workspace_id())

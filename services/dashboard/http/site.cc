@@ -124,7 +124,7 @@ Task<http::HttpResponse> Site::Handle(const http::HttpRequest& request, Backends
 Task<http::HttpResponse> Site::HandleAdmin(const http::HttpRequest& request, Backends backends) {
   // Before the path is looked at: without a login every path gets the same response.
   const int64_t now_us = options_.clock->MonotonicUs();
-  if (const int64_t wait_us = guesses_.Wait(request.peer_address, now_us); wait_us > 0) {
+  if (const int64_t wait_us = guesses_.WaitUs(request.peer_address, now_us); wait_us > 0) {
     CountLogin("throttled");
     co_return ErrorResponse(Error{.id = ErrorId::kRateLimited,
                                   .message = "Too many logins with a wrong token.",
