@@ -10,9 +10,9 @@ class ChunkDecoder {
  public:
   struct Limits {
     uint64_t max_body_bytes = UINT64_MAX;
-    size_t max_extension_bytes = 4 * 1024;  // of all chunks together
+    size_t max_extension_bytes = 4 * 1024;  // of all chunks
     size_t max_trailer_bytes = 8 * 1024;
-    // Some servers pad chunk sizes with spaces; requests may not.
+    // Whether spaces may follow a chunk size. Some servers send them; requests must not.
     bool allow_padding = false;
   };
   enum class Status { kNeedMore, kDone, kBad, kTooLarge };
@@ -25,8 +25,8 @@ class ChunkDecoder {
   ChunkDecoder() = default;
   explicit ChunkDecoder(const Limits& limits) : limits_(limits) {}
 
-  // Takes bytes and moves the payload in them to their beginning. Consumes everything unless the
-  // body ends (kDone) or is found wrong. kTooLarge: the body would go beyond its limit.
+  // Decodes bytes in place: their payload is moved to the front. Consumes all of them unless the
+  // body ends (kDone) or an error is found. kTooLarge: the body exceeds its limit.
   Step Decode(char* bytes, size_t size);
 
  private:
@@ -45,14 +45,15 @@ class ChunkDecoder {
     kEndLf,
     kDone,
   };
-  // Of one byte outside the payload.
+  // Handles one byte outside the payload.
   Status Take(unsigned char c);
   Status AfterSize(unsigned char c);
 
   Limits limits_;
   State state_ = State::kSizeFirst;
   int digits_ = 0;
-  uint64_t remaining_ = 0;  // of the current chunk's data, or its size while that is read
+  uint64_t remaining_ =
+      0;  // payload bytes left in the chunk; while its size is read, the size so far
   uint64_t total_ = 0;
   size_t extension_bytes_ = 0;
   size_t trailer_bytes_ = 0;

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = ClientError::Kind;
 
-// Body bytes looked at in one go.
+// Most body bytes in the input buffer.
 constexpr size_t kBodyBuffer = 16 * 1024;
 
 std::string RequestHead(const ClientRequest& request) {
@@ -94,21 +94,21 @@ struct ClientCall::State {
   std::shared_ptr<ClientConnection> connection;
   ResponseFraming framing;
   ChunkDecoder chunks;
-  uint64_t remaining = 0;  // of a counted body
-  size_t handed_out = 0;   // bytes at the front of the input that the caller may still look at
-  size_t left_behind = 0;  // chunk framing after them, done with too
+  uint64_t remaining = 0;    // of a body with Content-Length
+  size_t handed_out = 0;     // bytes at the front of the input that the caller may still use
+  size_t framing_bytes = 0;  // chunk framing after them
   int64_t head_timeout_ms = 0;
   int64_t idle_timeout_ms = 0;
-  bool answer_started = false;
+  bool response_started = false;
   bool aborted = false;
   bool done = false;
-  std::optional<ClientError> failure;  // told again to whoever goes on reading
+  std::optional<ClientError> failure;  // returned again by later reads
 
   Fail<ClientError> Broken(Kind kind, std::string message) {
     done = true;
     if (aborted) kind = Kind::kAborted;
     if (connection) connection->Reset();
-    if (!failure) failure = ClientError{kind, std::move(message), answer_started};
+    if (!failure) failure = ClientError{kind, std::move(message), response_started};
     return Fail{*failure};
   }
   Fail<ClientError> Broken(error_code error) {
@@ -122,12 +122,12 @@ struct ClientCall::State {
   ClientResult<std::string_view> TakeBody();
 };
 
-// The answer has been read to its end.
+// Called when the response has been read to its end.
 void ClientCall::State::Finish() {
   done = true;
   if (!connection) return;
-  // Bytes after the end of an answer are none of ours: such a connection is not to be trusted.
-  bool clean = connection->input.size() == handed_out + left_behind;
+  // With bytes after the end of the response, the connection cannot be reused safely.
+  bool clean = connection->input.size() == handed_out + framing_bytes;
   if (framing.keep_alive && clean && connection->open()) {
     connection->input.Consume(connection->input.size());
     pool->Give(std::move(connection));
@@ -135,15 +135,15 @@ void ClientCall::State::Finish() {
   connection = nullptr;
 }
 
-// Sends and waits for the first bytes of the answer.
+// Sends the request and waits for the first bytes of the response.
 Task<error_code> ClientCall::State::Exchange(std::string_view head, std::string_view body) {
   error_code error = co_await connection->SendAll(head, body, idle_timeout_ms);
-  // Who does not want a body may answer before it has come and close: that answer counts.
+  // A server may respond and close before it has received the whole body: that response is used.
   if (error == asio::error::timed_out || aborted) co_return error;
   error_code read_error =
       co_await connection->ReadSome(pool->options().max_head_bytes, head_timeout_ms);
-  if (!connection->input.empty()) answer_started = true;
-  if (answer_started) co_return error_code();
+  if (!connection->input.empty()) response_started = true;
+  if (response_started) co_return error_code();
   co_return error ? error : read_error;
 }
 
@@ -155,7 +155,7 @@ Task<ClientResult<ResponseHead>> ClientCall::State::TakeHead(bool to_head_reques
     if (size == 0) {
       error_code error = co_await connection->ReadSome(limit, head_timeout_ms);
       if (error == asio::error::no_buffer_space) {
-        co_return Broken(Kind::kProtocol, "the answer's head is too large");
+        co_return Broken(Kind::kProtocol, "the head of the response is too large");
       }
       if (error) co_return Broken(error);
       continue;
@@ -175,7 +175,7 @@ Task<ClientResult<ResponseHead>> ClientCall::State::TakeHead(bool to_head_reques
   }
 }
 
-// What the input holds of the body; empty when it holds nothing that can be handed out.
+// The body bytes in the input; empty if there are none.
 ClientResult<std::string_view> ClientCall::State::TakeBody() {
   InputBuffer& input = connection->input;
   size_t size = input.size();
@@ -185,7 +185,7 @@ ClientResult<std::string_view> ClientCall::State::TakeBody() {
     case ResponseFraming::Body::kUntilClose:
       handed_out = size;
       return input.view();
-    case ResponseFraming::Body::kCounted: {
+    case ResponseFraming::Body::kFixedLength: {
       handed_out = static_cast<size_t>(std::min<uint64_t>(size, remaining));
       remaining -= handed_out;
       std::string_view bytes = input.view().substr(0, handed_out);
@@ -200,7 +200,7 @@ ClientResult<std::string_view> ClientCall::State::TakeBody() {
       }
       if (step.status == ChunkDecoder::Status::kDone) done = true;
       handed_out = step.produced;
-      left_behind = step.consumed - step.produced;
+      framing_bytes = step.consumed - step.produced;
       return input.view().substr(0, handed_out);
     }
   }
@@ -245,7 +245,7 @@ Task<ClientResult<ResponseHead>> ClientCall::Send(ClientRequest request) {
     error_code error = co_await state->Exchange(head, request.body);
     if (!error) break;
     if (fresh || state->aborted || error == asio::error::timed_out) co_return state->Broken(error);
-    fresh = true;  // a kept connection that died unnoticed: once more, on a new one
+    fresh = true;  // the reused connection was lost: one retry on a new one
     state->connection->Reset();
   }
   co_return co_await state->TakeHead(request.method == "HEAD");
@@ -255,8 +255,8 @@ Task<ClientResult<std::string_view>> ClientCall::ReadSome() {
   auto state = state_;
   if (state->failure) co_return Fail{*state->failure};
   if (state->connection) {
-    state->connection->input.Consume(state->handed_out + state->left_behind);
-    state->handed_out = state->left_behind = 0;
+    state->connection->input.Consume(state->handed_out + state->framing_bytes);
+    state->handed_out = state->framing_bytes = 0;
   }
   while (true) {
     if (state->done) {
@@ -268,8 +268,8 @@ Task<ClientResult<std::string_view>> ClientCall::ReadSome() {
     if (!state->connection->input.empty()) {
       auto bytes = state->TakeBody();
       if (!bytes.ok() || !bytes->empty()) co_return bytes;
-      state->connection->input.Consume(state->left_behind);
-      state->left_behind = 0;
+      state->connection->input.Consume(state->framing_bytes);
+      state->framing_bytes = 0;
       continue;
     }
     error_code error = co_await state->connection->ReadSome(kBodyBuffer, state->idle_timeout_ms);
@@ -289,7 +289,7 @@ Task<ClientResult<std::string>> ClientCall::ReadAll(size_t max_bytes) {
     if (!bytes.ok()) co_return Fail{std::move(bytes).error()};
     if (bytes->empty()) co_return body;
     if (bytes->size() > max_bytes - body.size()) {
-      co_return state_->Broken(Kind::kProtocol, "the answer is too large");
+      co_return state_->Broken(Kind::kProtocol, "the response is too large");
     }
     body.append(*bytes);
   }

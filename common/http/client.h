@@ -1,5 +1,5 @@
-// HTTP/1.1 client for engines, operators' tools and tests: keep-alive connections per loop and
-// origin, answers read as they stream. Everything lives on one loop.
+// HTTP/1.1 client for engines, tools and tests: keep-alive connections per loop and origin,
+// responses that are read as they stream. All objects live on one loop.
 #pragma once
 
 #include <cstdint>
@@ -26,50 +26,54 @@ struct Origin {
   friend bool operator==(const Origin&, const Origin&) = default;
 };
 
-// An origin and the path that stands before every target ("" or "/prefix", no slash at the end).
+// An origin and a prefix of every request target ("" or "/prefix", without a slash at the end).
 struct BaseUrl {
   Origin origin;
   std::string path;
 };
-// "http://host:port/prefix" or the same with https. Empty on anything else.
+// Parses "http://host:port/prefix", or the same with https; empty for anything else.
 std::optional<BaseUrl> ParseBaseUrl(std::string_view url);
 
 struct ClientRequest {
   std::string method = "GET";
   Origin origin;
   std::string target = "/";
-  // Besides host, content-length and connection, which the client adds. Values must hold no CR or
-  // LF.
+  // Without host, content-length and connection, which the client adds. Values must not contain CR
+  // or LF.
   Headers headers;
   std::string body;
-  // 0: as in ClientOptions.
+  // 0: the value of ClientOptions.
   int64_t head_timeout_ms = 0;
   int64_t idle_timeout_ms = 0;
 };
 
 struct ClientOptions {
-  int64_t connect_timeout_ms = 3'000;  // name resolution and TLS handshake included
-  int64_t head_timeout_ms = 600'000;   // from the request's last byte to the answer's head
-  int64_t idle_timeout_ms = 600'000;   // silence within an answer, or within a request not taken
+  // Includes name resolution and the TLS handshake.
+  int64_t connect_timeout_ms = 3'000;
+  // From the last byte of the request to the head of the response.
+  int64_t head_timeout_ms = 600'000;
+  // Without progress of the response body, or of sending the request.
+  int64_t idle_timeout_ms = 600'000;
   size_t max_head_bytes = 64 * 1024;
   size_t max_idle_per_origin = 256;
-  int64_t keep_alive_ms = 30'000;  // idle connections older than this are not used again
-  // What is trusted of origins with TLS. Null: they cannot be reached.
+  // Connections that were idle for longer are not reused.
+  int64_t keep_alive_ms = 30'000;
+  // The trusted authorities of origins with TLS. Null: requests to such origins fail.
   std::shared_ptr<const TlsClientContext> tls;
 };
 
 struct ClientError {
   enum class Kind {
-    kConnect,   // no connection, or no TLS on it: nothing of the request was sent
-    kBroken,    // the connection broke, or the answer ended early
-    kTimeout,   // head or idle time-out
-    kProtocol,  // not HTTP/1.x as we accept it, or over a limit
-    kAborted,   // by our own Abort
+    kConnect,   // connection or TLS handshake failed: nothing of the request was sent
+    kBroken,    // the connection was lost, or the response ended early
+    kTimeout,   // head or idle timeout
+    kProtocol,  // not acceptable as HTTP/1.x, or over a limit
+    kAborted,   // by Abort
   };
   Kind kind = Kind::kBroken;
   std::string message;  // for logs
-  // Whether any byte of an answer had arrived.
-  bool answer_started = false;
+  // Whether any byte of the response had arrived.
+  bool response_started = false;
 };
 template <typename T>
 using ClientResult = BasicResult<T, ClientError>;
@@ -91,15 +95,15 @@ struct WholeResponse {
   std::string body;
 };
 
-// Owns the idle connections of one loop. Must outlive nothing: calls keep what they need.
+// Owns the idle connections of one loop. Calls may outlive it.
 class Client {
  public:
   explicit Client(Loop& loop, ClientOptions options = {});
-  ~Client();  // on the loop, or when it no longer runs
+  ~Client();  // on the loop, or when the loop has stopped
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Sends and reads the whole answer, at most max_body_bytes of it.
+  // Sends the request and reads the whole response, whose body may have at most max_body_bytes.
   Task<ClientResult<WholeResponse>> Fetch(ClientRequest request, size_t max_body_bytes = 16 << 20);
   size_t idle_connections() const;
 
@@ -108,10 +112,10 @@ class Client {
   std::shared_ptr<class ClientPool> pool_;
 };
 
-// One request and its answer. Send once, then ReadSome until it gives an empty view. A connection
-// whose answer was read to its end goes back to the pool; any other is closed when the call is
-// destroyed. Must not be destroyed while one of its coroutines is suspended, unless that
-// coroutine's owner is destroyed with it.
+// One request and its response. Send once, then ReadSome until it returns an empty view. If the
+// response was read to its end, the connection returns to the pool; otherwise it is closed when the
+// call is destroyed. Must not be destroyed while one of its coroutines is suspended, unless that
+// coroutine is destroyed as well.
 class ClientCall {
  public:
   explicit ClientCall(Client& client);
@@ -119,16 +123,16 @@ class ClientCall {
   ClientCall(const ClientCall&) = delete;
   ClientCall& operator=(const ClientCall&) = delete;
 
-  // A request on a kept connection that dies without any answer byte is sent once more, on a fresh
-  // connection; nothing else is ever retried here.
+  // If a reused connection is lost before any byte of the response, the request is sent once more
+  // on a new connection. Nothing else is retried here.
   Task<ClientResult<ResponseHead>> Send(ClientRequest request);
-  // The next bytes of the body, whatever one read of the socket brought, chunk framing taken out;
-  // valid until the next call. Empty at the end.
+  // The next bytes of the body, as many as one read of the socket returned, without chunk framing.
+  // Valid until the next call. Empty at the end of the body.
   Task<ClientResult<std::string_view>> ReadSome();
-  // The rest of the body; an error when it is longer than the limit.
+  // The rest of the body; an error if it is longer than the limit.
   Task<ClientResult<std::string>> ReadAll(size_t max_bytes);
-  // Closes at once (a reset, so that the peer notices too); a coroutine that waits in Send or
-  // ReadSome resumes with kAborted. Any time, on the loop.
+  // Resets the connection; a coroutine that waits in Send or ReadSome resumes with kAborted. At any
+  // time, on the loop.
   void Abort();
 
  private:

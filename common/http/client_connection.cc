@@ -103,7 +103,7 @@ Task<error_code> ClientConnection::ConnectSocket() {
 Task<error_code> ClientConnection::StartTls(const ClientOptions& options) {
   if (options.tls != nullptr) tls_ = options.tls->Connect(socket_.native_handle(), origin_.host);
   if (tls_ == nullptr) {
-    tls_failure_ = "not set up for this host";
+    tls_failure_ = "no trusted authorities are configured, or the host is invalid";
     co_return asio::error::operation_not_supported;
   }
   while (true) {
@@ -122,7 +122,7 @@ Task<error_code> ClientConnection::WaitFor(TlsSession::Status wanted) {
   auto [error] = co_await socket_.async_wait(
       wanted == TlsSession::Status::kWantRead ? TcpSocket::wait_read : TcpSocket::wait_write,
       asio::as_tuple(kUseTask));
-  // Closed by the timer or by Abort meanwhile, although the wait had ended well.
+  // Closed by the timer or by Abort after the wait had succeeded.
   if (!error && !socket_.is_open()) co_return asio::error::operation_aborted;
   co_return error;
 }
@@ -162,7 +162,7 @@ Task<error_code> ClientConnection::SendAll(std::string_view head, std::string_vi
     if (tls_ != nullptr) {
       error = Outcome(co_await WaitFor(TlsSession::Status::kWantWrite));
       if (error) break;
-      // The same bytes again, as Write wants it.
+      // TlsSession::Write must be called again with the same bytes.
       const size_t in_head = std::min(done, head.size());
       sent = SendNow(head.substr(in_head), body.substr(done - in_head));
       if (sent < 0) error = asio::error::broken_pipe;
@@ -195,7 +195,7 @@ Task<error_code> ClientConnection::ReadTls(size_t room) {
     const TlsSession::Step step = tls_->Read(input.tail(), room);
     if (step.status == TlsSession::Status::kOk) {
       input.Added(step.bytes);
-      // An engine that is always ahead must not keep the loop from others.
+      // Yields: a fast engine must not block other coroutines of the loop.
       co_await asio::post(loop_.executor(), kUseTask);
       co_return error_code();
     }
@@ -205,8 +205,8 @@ Task<error_code> ClientConnection::ReadTls(size_t room) {
 
 bool ClientConnection::LooksAlive() {
   if (!open_) return false;
-  // Under TLS the peer may have sent what is no data, such as a ticket.
-  if (tls_ != nullptr) return tls_->Quiet();
+  // Under TLS the peer may have sent records without data, such as session tickets.
+  if (tls_ != nullptr) return tls_->HasNothingToRead();
   char byte;
   ssize_t got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
@@ -221,7 +221,7 @@ std::shared_ptr<ClientConnection> ClientPool::Take(const Origin& origin) {
     auto connection = std::move(connections.back());
     connections.pop_back();
     if (connection->idle_since_us < oldest_us) {
-      connections.clear();  // the others are older still
+      connections.clear();  // the others are even older
       return nullptr;
     }
     if (connection->LooksAlive()) return connection;

@@ -1,5 +1,5 @@
-// One connection of the client, and the pool that keeps those that may be used again. Internal to
-// common/http. One loop's thread only.
+// A connection of the client, and the pool of idle connections. Internal to common/http. Used only
+// on the thread of one loop.
 #pragma once
 
 #include <cstdint>
@@ -23,24 +23,23 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   ClientConnection(Loop& loop, Origin origin);
   ~ClientConnection();
 
-  // Each of these ends with operation_aborted after Close, and with timed_out when its time is
-  // over.
+  // Each of these returns operation_aborted after Reset, and timed_out on a timeout.
   Task<error_code> Connect(const ClientOptions& options);
   Task<error_code> SendAll(std::string_view head, std::string_view body, int64_t idle_timeout_ms);
-  // One read of the socket into input, at most limit bytes there in all.
+  // One read of the socket into input, which may hold at most limit bytes.
   Task<error_code> ReadSome(size_t limit, int64_t timeout_ms);
 
-  // Closes; with a reset, so that a peer in the middle of an answer notices at its next write.
+  // Closes with a TCP reset, so that a peer that is sending a response notices at its next write.
   void Reset();
   bool open() const { return open_; }
-  // Whether the peer has neither closed nor sent anything unasked for.
+  // Whether the idle connection can be reused: the peer has neither closed it nor sent data.
   bool LooksAlive();
 
   const Origin& origin() const { return origin_; }
-  // Why Connect failed, when TLS was the reason.
+  // Why Connect failed, if TLS was the reason.
   const std::string& tls_failure() const { return tls_failure_; }
   InputBuffer input;
-  bool used = false;  // has carried a whole request and answer
+  bool used = false;  // has completed a request
   int64_t idle_since_us = 0;
 
  private:
@@ -50,11 +49,11 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   Task<error_code> ConnectSocket();
   Task<error_code> StartTls(const ClientOptions& options);
   Task<error_code> ReadTls(size_t room);
-  // Waits until TLS can go on, or fails.
+  // Waits until TLS can continue.
   Task<error_code> WaitFor(TlsSession::Status wanted);
-  // Takes what the socket takes at once. Negative: the connection is broken.
+  // Sends what the socket accepts without blocking. Negative: the connection is lost.
   ssize_t SendNow(std::string_view head, std::string_view body);
-  // What an operation that ended with this really ended with.
+  // Replaces the error of an operation by its cause: a timeout or a reset.
   error_code Outcome(error_code error);
 
   Loop& loop_;
@@ -74,7 +73,7 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
  public:
   ClientPool(Loop& loop, const ClientOptions& options) : loop_(loop), options_(options) {}
 
-  // A kept connection that looks alive; null when there is none.
+  // An idle connection that can be reused; null if there is none.
   std::shared_ptr<ClientConnection> Take(const Origin& origin);
   void Give(std::shared_ptr<ClientConnection> connection);
   size_t size() const;

@@ -26,16 +26,17 @@ ClientRequest To(uint16_t port, std::string target, std::string body = "") {
   return request;
 }
 
-// Accepts connections one after the other and answers the first bytes of each with fixed bytes.
+// Accepts connections one after the other, and responds to the first bytes of each with a fixed
+// text.
 class ScriptedServer {
  public:
-  struct Turn {
-    std::string answer;
+  struct Script {
+    std::string response;
     bool close = true;
     bool byte_by_byte = false;
-    bool dies_on_next = false;  // takes one more request after the answer, and closes
+    bool close_on_next = false;  // reads one more request after the response, then closes
   };
-  explicit ScriptedServer(std::vector<Turn> turns) : turns_(std::move(turns)) {
+  explicit ScriptedServer(std::vector<Script> scripts) : scripts_(std::move(scripts)) {
     fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -59,7 +60,7 @@ class ScriptedServer {
 
  private:
   void Run() {
-    for (const Turn& turn : turns_) {
+    for (const Script& script : scripts_) {
       int connection = ::accept(fd_, nullptr, nullptr);
       if (connection < 0) return;
       ++accepted_;
@@ -70,12 +71,12 @@ class ScriptedServer {
         ::close(connection);
         continue;
       }
-      size_t step = turn.byte_by_byte ? 1 : turn.answer.size();
-      for (size_t at = 0; at < turn.answer.size(); at += step) {
-        if (::send(connection, turn.answer.data() + at, step, MSG_NOSIGNAL) < 0) break;
+      size_t step = script.byte_by_byte ? 1 : script.response.size();
+      for (size_t at = 0; at < script.response.size(); at += step) {
+        if (::send(connection, script.response.data() + at, step, MSG_NOSIGNAL) < 0) break;
       }
-      if (turn.dies_on_next) (void)!::recv(connection, buffer, sizeof buffer, 0);
-      if (turn.close) {
+      if (script.close_on_next) (void)!::recv(connection, buffer, sizeof buffer, 0);
+      if (script.close) {
         ::close(connection);
       } else {
         kept_.push_back(connection);
@@ -83,7 +84,7 @@ class ScriptedServer {
     }
   }
 
-  std::vector<Turn> turns_;
+  std::vector<Script> scripts_;
   int fd_ = -1;
   uint16_t port_ = 0;
   std::thread thread_;
@@ -96,19 +97,19 @@ struct Outcome {
   std::string body;
   bool failed = false;
   Kind kind = Kind::kConnect;
-  bool answer_started = false;
+  bool response_started = false;
 };
 
 Task<Outcome> Fetch(Client& client, ClientRequest request) {
   Outcome outcome;
-  auto answer = co_await client.Fetch(std::move(request));
-  if (answer.ok()) {
-    outcome.status = answer->head.status;
-    outcome.body = answer->body;
+  auto response = co_await client.Fetch(std::move(request));
+  if (response.ok()) {
+    outcome.status = response->head.status;
+    outcome.body = response->body;
   } else {
     outcome.failed = true;
-    outcome.kind = answer.error().kind;
-    outcome.answer_started = answer.error().answer_started;
+    outcome.kind = response.error().kind;
+    outcome.response_started = response.error().response_started;
   }
   co_return outcome;
 }
@@ -120,7 +121,7 @@ Outcome FetchOnce(ClientRequest request, ClientOptions options = {}) {
   });
 }
 
-TEST(Client, ReadsCountedAndChunkedAnswers) {
+TEST(Client, ReadsFixedLengthAndChunkedResponses) {
   TestServer server;
   Outcome echo = FetchOnce(To(server.port(), "/echo", "hello"));
   EXPECT_EQ(echo.status, 200);
@@ -139,7 +140,7 @@ TEST(Client, SendsAndReadsLargeBodies) {
   EXPECT_TRUE(echo.body == body);
 }
 
-TEST(Client, KeepsConnectionsAndUsesThemAgain) {
+TEST(Client, ReusesConnections) {
   TestServer server;
   size_t idle = RunTask([&](Loop& loop) -> Task<size_t> {
     Client client(loop);
@@ -153,7 +154,7 @@ TEST(Client, KeepsConnectionsAndUsesThemAgain) {
   EXPECT_EQ(idle, 1u);
 }
 
-TEST(Client, StreamsAsBytesCome) {
+TEST(Client, ReturnsBytesAsTheyArrive) {
   TestServer server;
   int pieces = RunTask([&](Loop& loop) -> Task<int> {
     Client client(loop);
@@ -173,9 +174,8 @@ TEST(Client, StreamsAsBytesCome) {
   EXPECT_EQ(pieces, 2);
 }
 
-TEST(Client, ARequestOnAKeptConnectionIsSentOnceMoreWhenItDiesUnanswered) {
-  // The first connection ends once it has taken a second request, the second before it gets
-  // another.
+TEST(Client, RetriesOnceWhenAReusedConnectionIsLostBeforeTheResponse) {
+  // The first connection closes after it has received a second request, the second one before.
   ScriptedServer server({{"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nab", true, false, true},
                          {"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\ncd", true, false},
                          {"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nef", true, false}});
@@ -196,21 +196,21 @@ TEST(Client, AFreshConnectionIsNeverRetried) {
   Outcome outcome = FetchOnce(To(server.port(), "/"));
   EXPECT_TRUE(outcome.failed);
   EXPECT_EQ(outcome.kind, Kind::kBroken);
-  EXPECT_FALSE(outcome.answer_started);
+  EXPECT_FALSE(outcome.response_started);
   EXPECT_EQ(server.accepted(), 1);
 }
 
-struct AnswerRow {
+struct ResponseRow {
   const char* name;
-  std::string answer;
+  std::string response;
   bool failed;
   Kind kind;
   int status;
   std::string body;
 };
 
-TEST(Client, UnderstandsAnswersHoweverTheyAreCut) {
-  const std::vector<AnswerRow> rows = {
+TEST(Client, ParsesResponsesThatArriveInPieces) {
+  const std::vector<ResponseRow> rows = {
       {"until close", "HTTP/1.1 200 OK\r\n\r\nall of it", false, {}, 200, "all of it"},
       {"1.0", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", false, {}, 200, "ok"},
       {"no reason", "HTTP/1.1 503\r\nContent-Length: 0\r\n\r\n", false, {}, 503, ""},
@@ -244,24 +244,24 @@ TEST(Client, UnderstandsAnswersHoweverTheyAreCut) {
       {"head bomb", "HTTP/1.1 200 OK\r\nA: " + std::string(70'000, 'a') + "\r\n\r\n", true,
        Kind::kProtocol, 0, ""},
   };
-  for (const AnswerRow& row : rows) {
+  for (const ResponseRow& row : rows) {
     for (bool byte_by_byte : {false, true}) {
-      if (byte_by_byte && row.answer.size() > 10'000) continue;
+      if (byte_by_byte && row.response.size() > 10'000) continue;
       SCOPED_TRACE(row.name);
-      ScriptedServer server({{row.answer, true, byte_by_byte}});
+      ScriptedServer server({{row.response, true, byte_by_byte}});
       Outcome outcome = FetchOnce(To(server.port(), "/"));
       EXPECT_EQ(outcome.failed, row.failed);
       EXPECT_EQ(outcome.status, row.status);
       EXPECT_EQ(outcome.body, row.body);
       if (row.failed) {
         EXPECT_EQ(static_cast<int>(outcome.kind), static_cast<int>(row.kind));
-        EXPECT_TRUE(outcome.answer_started);
+        EXPECT_TRUE(outcome.response_started);
       }
     }
   }
 }
 
-TEST(Client, BytesAfterAnAnswerSpoilTheConnection) {
+TEST(Client, DoesNotReuseAConnectionWithBytesAfterTheResponse) {
   ScriptedServer server({{"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxEXTRA", false, false}});
   size_t idle = RunTask([&](Loop& loop) -> Task<size_t> {
     Client client(loop);
@@ -271,7 +271,7 @@ TEST(Client, BytesAfterAnAnswerSpoilTheConnection) {
   EXPECT_EQ(idle, 0u);
 }
 
-TEST(Client, TellsARefusedConnectionFromABrokenOne) {
+TEST(Client, ARefusedConnectionIsAConnectError) {
   uint16_t port = 0;
   {
     port = TestServer().port();
@@ -287,27 +287,27 @@ TEST(Client, HeadAndIdleTimeouts) {
   options.head_timeout_ms = 50;
   Outcome head = FetchOnce(To(silent.port(), "/"), options);
   EXPECT_EQ(head.kind, Kind::kTimeout);
-  EXPECT_FALSE(head.answer_started);
+  EXPECT_FALSE(head.response_started);
 
   ScriptedServer stalled({{"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", false, false}});
   options = {};
   options.idle_timeout_ms = 50;
   Outcome idle = FetchOnce(To(stalled.port(), "/"), options);
   EXPECT_EQ(idle.kind, Kind::kTimeout);
-  EXPECT_TRUE(idle.answer_started);
+  EXPECT_TRUE(idle.response_started);
 }
 
-TEST(Client, TooLargeABodyIsAnError) {
+TEST(Client, ABodyAboveTheLimitIsAnError) {
   TestServer server;
   bool failed = RunTask([&](Loop& loop) -> Task<bool> {
     Client client(loop);
-    auto answer = co_await client.Fetch(To(server.port(), "/big"), 1000);
-    co_return !answer.ok() && answer.error().kind == Kind::kProtocol;
+    auto response = co_await client.Fetch(To(server.port(), "/big"), 1000);
+    co_return !response.ok() && response.error().kind == Kind::kProtocol;
   });
   EXPECT_TRUE(failed);
 }
 
-TEST(Client, AbortEndsAWaitAndThePeerNotices) {
+TEST(Client, AbortEndsAWaitAndResetsTheConnection) {
   TestServer server;
   for (const char* path : {"/wait", "/wait-streaming"}) {
     int before = server.disconnects();
@@ -322,7 +322,7 @@ TEST(Client, AbortEndsAWaitAndThePeerNotices) {
       while (true) {
         auto bytes = co_await call.ReadSome();
         if (bytes.ok() && !bytes->empty()) continue;
-        EXPECT_FALSE((co_await call.ReadSome()).ok());  // and stays so
+        EXPECT_FALSE((co_await call.ReadSome()).ok());  // later reads fail as well
         co_return bytes.ok() ? Kind::kConnect : bytes.error().kind;
       }
     });
@@ -331,7 +331,7 @@ TEST(Client, AbortEndsAWaitAndThePeerNotices) {
   }
 }
 
-TEST(Client, ACallDroppedInMidAnswerClosesItsConnection) {
+TEST(Client, DestroyingAnIncompleteCallClosesItsConnection) {
   TestServer server;
   RunTask([&](Loop& loop) -> Task<int> {
     Client client(loop);

@@ -12,7 +12,7 @@
 namespace tollgate::http {
 namespace {
 
-// What may follow a head in the same buffer.
+// Room for bytes after the head in the same buffer.
 constexpr size_t kHeadSlack = 4 * 1024;
 constexpr size_t kBodyStep = 64 * 1024;
 constexpr int64_t kDrainLingerMs = 200;
@@ -46,12 +46,12 @@ void Connection::Start() {
 }
 
 void Connection::StartRead() {
-  if (reading_ || end_of_input_ || gone_ || state_ == State::kClosed) return;
+  if (reading_ || end_of_input_ || disconnected_ || state_ == State::kClosed) return;
   char* target = nullptr;
   size_t room = 0;
   if (state_ == State::kBody && !framing_.chunked && in_.empty()) {
-    // Counted bodies go where they belong at once. The string grows as bytes come, not as
-    // announced.
+    // A body with Content-Length is read directly into its string, which grows with the received
+    // bytes, not with the announced length.
     size_t length = static_cast<size_t>(framing_.content_length);
     if (body_filled_ == request_.body.size()) {
       request_.body.resize(std::min(length, std::max(kBodyStep, body_filled_ * 2)));
@@ -64,7 +64,7 @@ void Connection::StartRead() {
     const ServerOptions& options = core_->options();
     size_t limit = std::max(options.max_head_bytes + kHeadSlack, options.max_pipelined_bytes);
     room = in_.MakeRoom(state_ == State::kBody ? 16 * 1024 : 512, limit);
-    if (room == 0) return;  // enough is pipelined already: the rest waits in the kernel
+    if (room == 0) return;  // at the limit for pipelined bytes: the rest stays in the kernel
     target = in_.tail();
     reading_body_ = false;
   }
@@ -83,7 +83,7 @@ void Connection::OnRead(boost::system::error_code error, size_t count) {
       end_of_input_ = true;
       OnEnd();
     } else if (state_ == State::kHandling) {
-      MarkGone();
+      MarkDisconnected();
     } else {
       Close();
     }
@@ -105,7 +105,7 @@ void Connection::OnRead(boost::system::error_code error, size_t count) {
   StartRead();
 }
 
-// The client has closed its side; it may still read.
+// The client has closed its sending side. It may still read.
 void Connection::OnEnd() {
   switch (state_) {
     case State::kHead:
@@ -132,11 +132,11 @@ void Connection::Process() {
       break;
     }
   }
-  if (gone_ && state_ != State::kHandling) return Close();
+  if (disconnected_ && state_ != State::kHandling) return Close();
   StartRead();
 }
 
-// True when there is something more to do with the bytes at hand.
+// Returns true if the buffered bytes must be processed further.
 bool Connection::ProcessHead() {
   if (in_.empty()) {
     if (end_of_input_) Close();
@@ -151,7 +151,7 @@ bool Connection::ProcessHead() {
       }
       return false;
     case HeadScanner::Status::kBad: {
-      // For the path, which decides in whose words the refusal is told.
+      // Parses what it can of the path, which selects the error envelope.
       std::string_view line = in_.view().substr(0, in_.view().find_first_of("\r\n"));
       ParseRequestLine(line, head_limits_, &request_, &framing_);
       Refuse(Error{ErrorId::kBadRequest, scanner_.reason()});
@@ -198,9 +198,9 @@ void Connection::BeginBody() {
   TrySend({"HTTP/1.1 100 Continue\r\n\r\n"});
 }
 
-bool Connection::ProcessBody() { return framing_.chunked ? TakeChunks() : TakeCounted(); }
+bool Connection::ProcessBody() { return framing_.chunked ? TakeChunks() : TakeFixedLength(); }
 
-bool Connection::TakeCounted() {
+bool Connection::TakeFixedLength() {
   size_t length = static_cast<size_t>(framing_.content_length);
   if (!in_.empty()) {
     size_t take = std::min(in_.size(), length - body_filled_);
@@ -246,7 +246,7 @@ void Connection::AssignRequestId() {
   }
   request_.x_request_id = IsWellFormedRequestId(sent) ? std::string(sent) : NewRequestId();
   request_.peer_address =
-      core_->options().trusted_proxies.CallerOf(peer_address_, request_.headers);
+      core_->options().trusted_proxies.ClientAddress(peer_address_, request_.headers);
 }
 
 void Connection::StartHandler() {
@@ -266,9 +266,9 @@ Task<void> Connection::Run(std::shared_ptr<Connection> self) {
     log::Error("a request handler threw",
                {{"request_id", connection.request_.x_request_id}, {"what", exception.what()}});
   }
-  if (!connection.answered_) {
+  if (!connection.responded_) {
     co_await connection.Send(connection.core_->RenderError(
-        Error{ErrorId::kServerError, "", "", 0, "the handler gave no answer"},
+        Error{ErrorId::kServerError, "", "", 0, "the handler did not respond"},
         connection.request_));
   } else if (connection.streaming_ && !connection.ended_) {
     connection.Abort();
@@ -280,12 +280,12 @@ void Connection::FinishRequest() {
   on_disconnect_ = nullptr;
   if (probe_timer_ != 0) loop_.CancelTimer(std::exchange(probe_timer_, 0));
   summary_.duration_us = NowUs() - started_us_;
-  summary_.body_bytes_in = body_filled_;  // the body itself may have been moved out
-  summary_.client_gone = gone_;
+  summary_.body_bytes_in = body_filled_;  // the handler may have moved the body out
+  summary_.client_disconnected = disconnected_;
   if (core_->options().on_done) core_->options().on_done(request_, summary_);
   core_->RequestEnded();
   if (state_ == State::kClosed) return;
-  if (gone_) return Close();
+  if (disconnected_) return Close();
   if (!keep_alive_ || (end_of_input_ && in_.empty())) return Linger();
   ResetRequest();
   state_ = State::kHead;
@@ -294,7 +294,7 @@ void Connection::FinishRequest() {
     if (core_->draining()) CloseIfIdle();
     StartRead();
   } else {
-    // Not from here: a thousand pipelined requests must not nest a thousand calls.
+    // Posted: a thousand pipelined requests must not nest a thousand calls.
     loop_.Post([self = shared_from_this()] { self->Process(); });
   }
 }
@@ -304,7 +304,7 @@ void Connection::ResetRequest() {
   framing_ = {};
   request_ = {};
   body_filled_ = 0;
-  answered_ = streaming_ = chunked_ = event_stream_ = ended_ = head_waits_ = false;
+  responded_ = streaming_ = chunked_ = event_stream_ = ended_ = head_pending_ = false;
   probes_ = 0;
   summary_ = {};
   started_us_ = 0;
@@ -315,7 +315,7 @@ void Connection::Refuse(const Error& error) {
   Refuse(core_->RenderError(error, request_));
 }
 
-// Answers what no handler may see, and reads nothing more as a request.
+// Responds without a handler; no further request is read from the connection.
 void Connection::Refuse(const HttpResponse& response) {
   keep_alive_ = false;
   if (started_us_ == 0) started_us_ = NowUs();
@@ -324,21 +324,21 @@ void Connection::Refuse(const HttpResponse& response) {
   head_.clear();
   AppendHead(response.status, response.headers);
   AppendLength(response.body.size());
-  answered_ = true;
+  responded_ = true;
   bool head_only = request_.method == "HEAD";
   if (TrySend({head_, head_only ? std::string_view() : std::string_view(response.body)})) {
     summary_.body_bytes_out = response.body.size();
   }
   summary_.duration_us = NowUs() - started_us_;
-  summary_.body_bytes_in = body_filled_;  // the body itself may have been moved out
-  summary_.client_gone = gone_;
+  summary_.body_bytes_in = body_filled_;  // the handler may have moved the body out
+  summary_.client_disconnected = disconnected_;
   if (core_->options().on_done) core_->options().on_done(request_, summary_);
-  if (gone_) return Close();
+  if (disconnected_) return Close();
   Linger();
 }
 
-// Closes so that the answer arrives: a close with bytes unread would reset the connection and could
-// take the answer with it.
+// Closes after the client had time to read the response: closing with unread bytes resets the
+// connection, and the response could be lost.
 void Connection::Linger() {
   state_ = State::kLinger;
   ShutdownSend();
@@ -356,20 +356,20 @@ void Connection::Close() {
   ClearDeadline();
   if (timer_ != 0) loop_.CancelTimer(std::exchange(timer_, 0));
   if (probe_timer_ != 0) loop_.CancelTimer(std::exchange(probe_timer_, 0));
-  if (tls_ != nullptr && !gone_) tls_->SendClose();
+  if (tls_ != nullptr && !disconnected_) tls_->SendClose();
   boost::system::error_code ignored;
   socket_.close(ignored);
   core_->Closed(*this);
 }
 
-// A request that has come is still served, whether it waits in the kernel or was read a moment ago:
-// a read that has done its work is not cancelled any more, and one that is ends in Close.
+// A request that has arrived is still served, in the kernel or already read: cancelling does not
+// affect a read that has completed, and a cancelled read ends in Close.
 void Connection::CloseIfIdle() {
   if (state_ != State::kHead || !in_.empty()) return;
   if (deadline_ == Deadline::kHandshake) return SetIdleDeadline();
   char byte;
   if (::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
-    return SetIdleDeadline();  // under TLS it may turn out to be no request
+    return SetIdleDeadline();  // under TLS the bytes may be no request
   }
   if (!reading_) return Close();
   boost::system::error_code ignored;
@@ -378,7 +378,7 @@ void Connection::CloseIfIdle() {
 
 void Connection::CloseNow() {
   if (state_ == State::kHandling) {
-    MarkGone();
+    MarkDisconnected();
   } else {
     Close();
   }

@@ -1,5 +1,6 @@
-// One client's connection: reads requests one after the other, runs the handler, writes its answer
-// and keeps watching the client meanwhile. Internal to common/http. One loop's thread only.
+// A connection of the server: reads requests one after the other, runs the handler, writes the
+// response and watches for a disconnect meanwhile. Internal to common/http. Used only on the thread
+// of one loop.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
              std::unique_ptr<TlsSession> tls, std::string peer_address);
 
   void Start();
-  // For drain and stop.
+  // For drain and stop. CloseNow ends a running request as if the client had disconnected.
   void CloseIfIdle();
   void CloseNow();
   int shard() const { return shard_; }
@@ -41,7 +42,7 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
   Task<void> EndStream() override;
   void Abort() override;
   void OnDisconnect(std::function<void()> callback) override;
-  bool disconnected() const override { return gone_; }
+  bool disconnected() const override { return disconnected_; }
 
  private:
   enum class State { kHead, kBody, kHandling, kLinger, kClosed };
@@ -58,7 +59,7 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
   bool ProcessBody();
   void BeginBody();
   bool TakeChunks();
-  bool TakeCounted();
+  bool TakeFixedLength();
   void StartHandler();
   static Task<void> Run(std::shared_ptr<Connection> self);
   void FinishRequest();
@@ -72,30 +73,32 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
   // connection_tls.cc: the same over TLS.
   void ReadTls(char* target, size_t room);
   void OnHandshakeFailed();
-  // Tells the client that no more will come.
+  // Closes the sending side.
   void ShutdownSend();
 
-  // connection_watch.cc: time, and clients that leave.
+  // connection_watch.cc: timeouts and disconnects.
   void SetDeadline(Deadline kind, int64_t delay_ms);
   void SetIdleDeadline();
   void ClearDeadline() { deadline_ = Deadline::kNone; }
   void ArmTimer();
   void OnTimer();
   void OnBodyWindow();
-  void MarkGone();
+  void MarkDisconnected();
   void StartProbes();
   void Probe();
-  bool PeerIsDead();
+  bool PeerHasReset();
 
-  // connection_write.cc: answers.
-  // Everything but the field that tells the body's length and the empty line.
+  // connection_write.cc: responses.
+  // Everything but the field with the length of the body and the empty line.
   void AppendHead(int status, const Headers& headers);
   // content-length and the empty line.
   void AppendLength(size_t length);
   void FlushHeadAtEndOfTurn();
-  // Sends what the socket takes at once; the rest waits in out_. False: the client has gone.
+  // Sends what the socket accepts without blocking; the rest is kept in out_. False: the client
+  // disconnected.
   bool TrySend(std::initializer_list<std::string_view> parts);
-  // The same, without keeping the rest: how many bytes were taken; negative: the client has gone.
+  // The same without keeping the rest. Returns the number of sent bytes; negative: the client
+  // disconnected.
   ssize_t SendNow(std::initializer_list<std::string_view> parts);
   // Sends all of out_.
   Task<bool> Flush();
@@ -114,23 +117,23 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
   Framing framing_;
   ChunkDecoder chunks_;
   HttpRequest request_;
-  size_t body_filled_ = 0;          // of request_.body, which may be sized ahead
-  uint64_t body_window_bytes_ = 0;  // of the body's wire bytes, in the current window
+  size_t body_filled_ = 0;          // received bytes of request_.body, which may be larger already
+  uint64_t body_window_bytes_ = 0;  // received on the wire in the current window
   bool reading_ = false;
-  bool reading_body_ = false;  // the read under way goes into request_.body
-  bool end_of_input_ = false;  // the client has closed its side
-  bool gone_ = false;
+  bool reading_body_ = false;  // the current read goes into request_.body
+  bool end_of_input_ = false;  // the client has closed its sending side
+  bool disconnected_ = false;
   bool keep_alive_ = true;
 
-  // The answer.
-  std::string head_;       // reused; of a stream, until its first bytes go out with it
-  std::string out_;        // taken from the handler, not yet by the socket
-  bool answered_ = false;  // Send or BeginStream was called
+  // The response.
+  std::string head_;        // reused; the head of a stream stays here until it is sent
+  std::string out_;         // from the handler, not yet accepted by the socket
+  bool responded_ = false;  // Send or BeginStream was called
   bool streaming_ = false;
   bool chunked_ = false;
   bool event_stream_ = false;
   bool ended_ = false;
-  bool head_waits_ = false;  // a stream's head is still in head_
+  bool head_pending_ = false;  // the head of a stream is still in head_
   bool flushing_ = false;
   int probes_ = 0;
   std::function<void()> on_disconnect_;

@@ -1,4 +1,4 @@
-// Reading over TLS, and its end. Writing differs by one call (connection_write.cc).
+// Reading and closing with TLS. Writing differs by one call (connection_write.cc).
 #include <boost/asio/post.hpp>
 
 #include "common/http/connection.h"
@@ -6,7 +6,7 @@
 
 namespace tollgate::http {
 
-// The socket can be read or written; what was to be read then is read now.
+// The socket is ready: retries the read.
 struct Connection::ReadReady {
   std::shared_ptr<Connection> self;
   void operator()(boost::system::error_code error) {
@@ -34,21 +34,21 @@ void Connection::ReadTls(char* target, size_t room) {
     case TlsSession::Status::kOk:
       break;
   }
-  // Not from here: records that are there already must not nest calls, nor keep others waiting.
+  // Posted: records that have already arrived must not nest calls or block other coroutines.
   asio::post(loop_.executor(), [self = shared_from_this(), error, count = step.bytes] {
     self->OnRead(error, count);
   });
 }
 
 void Connection::OnHandshakeFailed() {
-  if (tls_->failure().empty()) return Close();  // ours: the server stops
+  if (tls_->failure().empty()) return Close();  // the server itself closed it
   log::Debug("TLS handshake failed", {{"peer", peer_address_}, {"reason", tls_->failure()}});
-  const bool spoke_http = tls_->peer_spoke_http();
-  tls_ = nullptr;  // an answer to who speaks no TLS can only be plain text
-  if (spoke_http) {
-    return Refuse(Error{ErrorId::kBadRequest, "this port speaks TLS: use https instead of http"});
+  const bool sent_http = tls_->peer_sent_http();
+  tls_ = nullptr;  // the response to a client without TLS must be plain text
+  if (sent_http) {
+    return Refuse(Error{ErrorId::kBadRequest, "this port expects TLS: use https instead of http"});
   }
-  Linger();  // the alert that OpenSSL has sent must arrive
+  Linger();  // so that the client receives the TLS alert
 }
 
 void Connection::ShutdownSend() {

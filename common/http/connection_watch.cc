@@ -1,4 +1,4 @@
-// Time-outs, and clients that leave while their request runs.
+// Timeouts, and clients that disconnect while their request runs.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -9,21 +9,20 @@
 namespace tollgate::http {
 namespace {
 
-// A client that has closed its side is either gone, or has only said that it has nothing more to
-// send. It is asked by a few bytes that mean nothing: who is gone answers with a reset. The first
-// questions follow each other closely, so that the engine of a client that left is stopped within
-// 500 ms.
+// A client that has closed its sending side has either disconnected or may still read. Probes of a
+// few bytes without meaning show which: a closed socket replies with a reset. The first probes are
+// close together, so that the engine of a disconnected client is stopped within 500 ms.
 constexpr int64_t kProbeDelaysMs[] = {30, 70, 150, 150};
 constexpr int64_t kLateProbeDelayMs = 400;
-// Some clients take no more than five interim answers.
+// Some clients accept no more than five interim responses.
 constexpr int kMaxInterimProbes = 4;
-// For the first request of a connection that came in the last moment.
+// For the first request of a connection that was accepted just before the drain.
 constexpr int64_t kDrainIdleMs = 500;
 
 }  // namespace
 
-// One timer of the loop per connection: it is moved only when it would come too late, and looks
-// when it comes whether its deadline still stands.
+// There is one timer per connection. It is moved only if it would fire too late; when it fires, it
+// checks whether the deadline has passed.
 void Connection::SetDeadline(Deadline kind, int64_t delay_ms) {
   deadline_ = kind;
   deadline_us_ = SystemClock::Get().MonotonicUs() + delay_ms * 1000;
@@ -32,7 +31,7 @@ void Connection::SetDeadline(Deadline kind, int64_t delay_ms) {
   ArmTimer();
 }
 
-// Until the next request begins, or the first can.
+// The deadline for the next request, or for the TLS handshake.
 void Connection::SetIdleDeadline() {
   const ServerOptions& options = core_->options();
   const bool handshake = tls_ != nullptr && !tls_->established();
@@ -62,7 +61,7 @@ void Connection::OnTimer() {
     case Deadline::kBody:
       return OnBodyWindow();
     case Deadline::kWrite:
-      return MarkGone();
+      return MarkDisconnected();
     case Deadline::kNone:
       return;
   }
@@ -73,19 +72,19 @@ void Connection::OnBodyWindow() {
   uint64_t least =
       static_cast<uint64_t>(options.min_body_bytes_per_second * options.body_window_ms / 1000);
   if (body_window_bytes_ < std::max<uint64_t>(least, 1)) {
-    return Refuse(Error{ErrorId::kBadRequest, "the request body came too slowly"});
+    return Refuse(Error{ErrorId::kBadRequest, "the request body was sent too slowly"});
   }
   body_window_bytes_ = 0;
   SetDeadline(Deadline::kBody, options.body_window_ms);
 }
 
-void Connection::MarkGone() {
-  if (gone_) return;
-  gone_ = true;
+void Connection::MarkDisconnected() {
+  if (disconnected_) return;
+  disconnected_ = true;
   boost::system::error_code ignored;
   socket_.close(ignored);
   if (state_ != State::kHandling || !on_disconnect_) return;
-  // Never from inside a call of the handler's own.
+  // Posted: the callback must not run within a call of the handler.
   loop_.Post([self = shared_from_this()] {
     auto callback = std::exchange(self->on_disconnect_, nullptr);
     if (callback) callback();
@@ -98,17 +97,17 @@ void Connection::StartProbes() {
 
 void Connection::Probe() {
   probe_timer_ = 0;
-  if (state_ != State::kHandling || gone_ || ended_) return;
-  if (PeerIsDead()) return MarkGone();
+  if (state_ != State::kHandling || disconnected_ || ended_) return;
+  if (PeerHasReset()) return MarkDisconnected();
   if (out_.empty() && !flushing_) {
-    if (!answered_) {
+    if (!responded_) {
       if (!framing_.http_1_0 && probes_ < kMaxInterimProbes)
         TrySend({"HTTP/1.1 100 Continue\r\n\r\n"});
-    } else if (streaming_ && event_stream_ && !head_waits_ && request_.method != "HEAD") {
+    } else if (streaming_ && event_stream_ && !head_pending_ && request_.method != "HEAD") {
       TrySend({chunked_ ? std::string_view("4\r\n: \n\n\r\n") : std::string_view(": \n\n")});
     }
   }
-  if (gone_) return;
+  if (disconnected_) return;
   size_t step = static_cast<size_t>(probes_++);
   int64_t delay_ms = step < std::size(kProbeDelaysMs) ? kProbeDelaysMs[step] : kLateProbeDelayMs;
   probe_timer_ = loop_.RunAfter(delay_ms, [self = weak_from_this()] {
@@ -116,7 +115,7 @@ void Connection::Probe() {
   });
 }
 
-bool Connection::PeerIsDead() {
+bool Connection::PeerHasReset() {
   tcp_info info{};
   socklen_t size = sizeof info;
   if (::getsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return true;

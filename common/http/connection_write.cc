@@ -1,5 +1,5 @@
-// Answers: formatted by hand and given to the kernel in one call, without a trip through the
-// reactor unless the socket's buffer is full.
+// Responses: written with one system call, without the reactor unless the buffer of the socket is
+// full.
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -62,21 +62,21 @@ ssize_t Connection::SendNow(std::initializer_list<std::string_view> parts) {
 }
 
 bool Connection::TrySend(std::initializer_list<std::string_view> parts) {
-  if (gone_) return false;
+  if (disconnected_) return false;
   if (!out_.empty()) {
     for (std::string_view part : parts) out_.append(part);
     return true;
   }
   const ssize_t sent = SendNow(parts);
   if (sent < 0) {
-    MarkGone();
+    MarkDisconnected();
     return false;
   }
   size_t skip = static_cast<size_t>(sent);
   for (std::string_view part : parts) {
-    size_t gone = std::min(skip, part.size());
-    skip -= gone;
-    out_.append(part.substr(gone));
+    size_t sent_bytes = std::min(skip, part.size());
+    skip -= sent_bytes;
+    out_.append(part.substr(sent_bytes));
   }
   return true;
 }
@@ -84,34 +84,34 @@ bool Connection::TrySend(std::initializer_list<std::string_view> parts) {
 Task<bool> Connection::Flush() {
   flushing_ = true;
   size_t done = 0;
-  while (done < out_.size() && !gone_) {
+  while (done < out_.size() && !disconnected_) {
     SetDeadline(Deadline::kWrite, core_->options().write_stall_ms);
     if (tls_ != nullptr) {
       const ssize_t sent = SendNow({std::string_view(out_).substr(done)});
-      if (sent < 0) MarkGone();
-      if (sent <= 0 && !gone_) {
+      if (sent < 0) MarkDisconnected();
+      if (sent <= 0 && !disconnected_) {
         auto [error] = co_await socket_.async_wait(TcpSocket::wait_write, asio::as_tuple(kUseTask));
-        if (error) MarkGone();
+        if (error) MarkDisconnected();
       }
       done += static_cast<size_t>(std::max<ssize_t>(sent, 0));
       continue;
     }
     auto [error, count] = co_await socket_.async_write_some(
         asio::buffer(out_.data() + done, out_.size() - done), asio::as_tuple(kUseTask));
-    if (error) MarkGone();
+    if (error) MarkDisconnected();
     done += count;
   }
   ClearDeadline();
   flushing_ = false;
   out_.clear();
   if (out_.capacity() > kKeepCapacity) std::string().swap(out_);
-  co_return !gone_;
+  co_return !disconnected_;
 }
 
 Task<bool> Connection::Send(HttpResponse response) {
-  if (answered_) co_return false;
-  answered_ = true;
-  if (gone_) co_return false;
+  if (responded_) co_return false;
+  responded_ = true;
+  if (disconnected_) co_return false;
   head_.clear();
   AppendHead(response.status, response.headers);
   bool no_body = response.status == 204 || response.status == 304;
@@ -132,9 +132,9 @@ Task<bool> Connection::Send(HttpResponse response) {
 }
 
 Task<bool> Connection::BeginStream(int status, Headers headers) {
-  if (answered_) co_return false;
-  answered_ = streaming_ = true;
-  if (gone_) co_return false;
+  if (responded_) co_return false;
+  responded_ = streaming_ = true;
+  if (disconnected_) co_return false;
   chunked_ = !framing_.http_1_0;
   if (!chunked_) keep_alive_ = false;
   head_.clear();
@@ -146,30 +146,31 @@ Task<bool> Connection::BeginStream(int status, Headers headers) {
   }
   summary_.status = status;
   summary_.first_byte_us = SystemClock::Get().MonotonicUs() - started_us_;
-  // The first bytes nearly always follow in the same turn: they and the head leave in one write.
-  head_waits_ = true;
+  // The first bytes of the body nearly always follow in the same turn: they and the head are one
+  // write.
+  head_pending_ = true;
   loop_.AtEndOfTurn([self = shared_from_this()] { self->FlushHeadAtEndOfTurn(); });
   co_return true;
 }
 
 void Connection::FlushHeadAtEndOfTurn() {
-  if (!head_waits_ || flushing_ || state_ != State::kHandling) return;
-  head_waits_ = false;
+  if (!head_pending_ || flushing_ || state_ != State::kHandling) return;
+  head_pending_ = false;
   TrySend({head_});
 }
 
 Task<bool> Connection::Write(std::string bytes) {
   if (!streaming_ || ended_) co_return false;
-  if (gone_) co_return false;
+  if (disconnected_) co_return false;
   if (bytes.empty() || request_.method == "HEAD") co_return true;
   std::string_view head;
-  if (head_waits_) {
-    head_waits_ = false;
+  if (head_pending_) {
+    head_pending_ = false;
     head = head_;
   }
   summary_.body_bytes_out += bytes.size();
   if (chunked_) {
-    std::string size;  // small enough never to touch the heap
+    std::string size;  // short enough for no allocation
     AppendHex(size, bytes.size());
     size.append("\r\n");
     if (!TrySend({head, size, bytes, "\r\n"})) co_return false;
@@ -183,10 +184,10 @@ Task<bool> Connection::Write(std::string bytes) {
 Task<void> Connection::EndStream() {
   if (!streaming_ || ended_) co_return;
   ended_ = true;
-  if (gone_) co_return;
+  if (disconnected_) co_return;
   std::string_view head;
-  if (head_waits_) {
-    head_waits_ = false;
+  if (head_pending_) {
+    head_pending_ = false;
     head = head_;
   }
   std::string_view last = chunked_ && request_.method != "HEAD" ? "0\r\n\r\n" : "";
@@ -198,19 +199,19 @@ Task<void> Connection::EndStream() {
 
 void Connection::Abort() {
   if (state_ != State::kHandling || ended_) return;
-  answered_ = ended_ = true;
+  responded_ = ended_ = true;
   keep_alive_ = false;
-  // What was sent before must arrive, and the missing last chunk tells the client that it is not
-  // all.
-  if (head_waits_) {
-    head_waits_ = false;
+  // The client must receive what was sent before. The missing last chunk shows that the response is
+  // incomplete.
+  if (head_pending_) {
+    head_pending_ = false;
     TrySend({head_});
   }
-  if (!gone_) ShutdownSend();
+  if (!disconnected_) ShutdownSend();
 }
 
 void Connection::OnDisconnect(std::function<void()> callback) {
-  if (gone_ && callback) {
+  if (disconnected_ && callback) {
     callback();
     return;
   }

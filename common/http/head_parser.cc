@@ -27,7 +27,7 @@ bool IsFieldValue(std::string_view value) {
   return true;
 }
 
-// Which of the fields that may stand in a head once only have been seen.
+// Bits of the fields that may appear only once in a head.
 enum : uint32_t {
   kHost = 1,
   kContentLength = 2,
@@ -60,7 +60,7 @@ const char* ParseContentLength(std::string_view value, Framing* framing) {
     if (c < '0' || c > '9') return "malformed Content-Length";
   }
   if (value.size() > 1 && value[0] == '0') return "malformed Content-Length";
-  if (value.size() > 18) return "Content-Length is beyond any limit";
+  if (value.size() > 18) return "Content-Length is too large";
   uint64_t length = 0;
   for (char c : value) length = length * 10 + static_cast<uint64_t>(c - '0');
   framing->content_length = length;
@@ -76,7 +76,7 @@ const char* CheckHost(std::string_view value) {
   return nullptr;
 }
 
-// The fields that decide about the connection and the body.
+// Handles the fields that determine the framing.
 const char* ApplySingleton(uint32_t field, std::string_view value, Framing* framing) {
   switch (field) {
     case kHost:
@@ -97,8 +97,8 @@ const char* ApplySingleton(uint32_t field, std::string_view value, Framing* fram
   }
 }
 
-// Two credentials of one kind must never count as one of them: joined they are the list that HTTP
-// says they are, and no key (H42).
+// With two credentials of one kind, neither may be used. They are joined to the list that HTTP says
+// they are, which is not a valid key (H42).
 bool JoinCredential(std::string_view name, std::string_view value, Headers* headers) {
   if (name != "authorization" && name != "x-api-key") return false;
   for (auto& [existing, text] : *headers) {
@@ -121,7 +121,7 @@ const char* ParseField(std::string_view line, uint32_t* seen, HttpRequest* reque
   std::string name(line.substr(0, colon));
   for (char& c : name) c = Lower(c);
   if (uint32_t field = SingletonOf(name)) {
-    if (*seen & field) return "repeated header that may stand only once";
+    if (*seen & field) return "duplicate header that may appear only once";
     *seen |= field;
     if (const char* wrong = ApplySingleton(field, value, framing)) return wrong;
   } else if (name == "connection") {
@@ -171,7 +171,7 @@ HeadScanner::Status HeadScanner::Scan(std::string_view head, const HeadLimits& l
         from < head.size() ? std::memchr(head.data() + from, '\n', head.size() - from) : nullptr;
     if (found == nullptr) {
       searched_ = head.size();
-      // 15 covers the method's and the version's part of a request line that is still to end.
+      // 15 is for the spaces and the version of the request line.
       if (lines_ == 0 && head.size() > limits.max_target_bytes + kMaxMethodBytes + 15) {
         return Bad("request target too long");
       }
@@ -186,7 +186,7 @@ HeadScanner::Status HeadScanner::Scan(std::string_view head, const HeadLimits& l
     if (line.empty()) return lines_ == 0 ? Bad("empty request line") : Status::kComplete;
     if (++lines_ > limits.max_fields + 1) return Bad("too many headers");
     if (lines_ == 1) {
-      // Whoever speaks another protocol should hear of it now, not after a time-out.
+      // Clients with another protocol get an error now, not a timeout.
       HttpRequest request;
       Framing framing;
       if (const char* wrong = ParseRequestLine(line, limits, &request, &framing)) return Bad(wrong);
@@ -215,7 +215,7 @@ const char* ParseRequestLine(std::string_view line, const HeadLimits& limits, Ht
   request->path = target.substr(0, question);
   request->query = question == std::string_view::npos ? "" : target.substr(question + 1);
 
-  if (end == std::string_view::npos) return "no HTTP version";
+  if (end == std::string_view::npos) return "missing HTTP version";
   std::string_view version = line.substr(end + 1);
   if (version == "HTTP/1.1") return nullptr;
   if (version != "HTTP/1.0") return "unsupported HTTP version";
@@ -227,7 +227,7 @@ const char* ParseRequestLine(std::string_view line, const HeadLimits& limits, Ht
 const char* ParseRequestHead(std::string_view head, const HeadLimits& limits, HttpRequest* request,
                              Framing* framing) {
   size_t end = head.find("\r\n");
-  if (end == std::string_view::npos) return "no request line";
+  if (end == std::string_view::npos) return "missing request line";
   if (const char* wrong = ParseRequestLine(head.substr(0, end), limits, request, framing)) {
     return wrong;
   }
@@ -237,20 +237,20 @@ const char* ParseRequestHead(std::string_view head, const HeadLimits& limits, Ht
   request->headers.reserve(16);
   for (size_t begin = end + 2;; begin = end + 2) {
     end = head.find("\r\n", begin);
-    if (end == std::string_view::npos) return "no end of head";
+    if (end == std::string_view::npos) return "missing end of the head";
     if (end == begin) break;
     if (++fields > limits.max_fields) return "too many headers";
     if (const char* wrong = ParseField(head.substr(begin, end - begin), &seen, request, framing)) {
       return wrong;
     }
-    // A later "keep-alive" does not take a "close" back.
+    // A later "keep-alive" does not override a "close".
     close = close || (!framing->keep_alive && !framing->http_1_0);
   }
   if (close) framing->keep_alive = false;
   if (framing->chunked && framing->has_content_length) {
     return "both Content-Length and Transfer-Encoding";
   }
-  if (!framing->http_1_0 && !(seen & kHost)) return "no Host";
+  if (!framing->http_1_0 && !(seen & kHost)) return "missing Host header";
   return nullptr;
 }
 

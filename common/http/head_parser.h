@@ -1,5 +1,5 @@
-// Reads request heads under strict rules: whatever two parsers could understand differently is
-// refused (reliability.md section 5, H1-H30). Pure: bytes in, fields out.
+// Parses request heads strictly: input that two parsers could read differently is rejected
+// (reliability.md section 5, H1-H30). Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct HeadLimits {
   size_t max_fields = 100;
 };
 
-// How the body of a request is delimited, and what its connection may do afterwards.
+// How the body of a request is delimited, and whether the connection may be reused.
 struct Framing {
   uint64_t content_length = 0;
   bool has_content_length = false;
@@ -26,17 +26,17 @@ struct Framing {
   bool expect_continue = false;
 };
 
-// Looks for the end of a head in bytes that come in pieces, and refuses at the first byte that
-// cannot be right, without waiting for the rest.
+// Finds the end of a head in bytes that arrive in pieces, and rejects an invalid request line and
+// an invalid size without waiting for the rest.
 class HeadScanner {
  public:
   enum class Status { kNeedMore, kComplete, kBad };
 
-  // head: everything that has come of it so far, plus what may follow.
+  // head: all bytes so far, possibly with bytes after the head.
   Status Scan(std::string_view head, const HeadLimits& limits);
-  // The head's size with its empty line, after kComplete.
+  // After kComplete: the size of the head, including its empty line.
   size_t size() const { return scanned_; }
-  // After kBad: what was wrong.
+  // After kBad: the reason.
   const char* reason() const { return reason_; }
   void Reset() { *this = HeadScanner(); }
 
@@ -45,27 +45,27 @@ class HeadScanner {
     reason_ = reason;
     return Status::kBad;
   }
-  size_t scanned_ = 0;   // after the last line end seen
-  size_t searched_ = 0;  // no line end before this place
+  size_t scanned_ = 0;   // the end of the last complete line
+  size_t searched_ = 0;  // there is no line end between scanned_ and here
   size_t lines_ = 0;
   const char* reason_ = nullptr;
 };
 
-// head: a whole head as delimited by HeadScanner. Null when it is good, else what is wrong with it.
-// What was understood before the fault (method, path) is filled in.
+// head: a complete head from HeadScanner. Returns null, or what is wrong with it. The parts before
+// the error (method, path) are filled in.
 const char* ParseRequestHead(std::string_view head, const HeadLimits& limits, HttpRequest* request,
                              Framing* framing);
-// The request line alone, without its line end. The same result.
+// The same for the request line alone, without its line end.
 const char* ParseRequestLine(std::string_view line, const HeadLimits& limits, HttpRequest* request,
                              Framing* framing);
 
 // Character classes of RFC 9110.
 bool IsTokenChar(unsigned char c);
-// Whether two ASCII texts are the same but for case.
+// Compares ASCII texts without regard to case.
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);
-// Whether a comma-separated list holds this token, whatever its case.
+// Whether a comma-separated list contains the token, without regard to case.
 bool ListHasToken(std::string_view list, std::string_view token);
-// Without the spaces and tabs around it.
+// The text without the spaces and tabs around it.
 std::string_view TrimSpace(std::string_view text);
 
 }  // namespace tollgate::http

@@ -84,7 +84,7 @@ void AppendDate(std::string& head) {
     static constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
     static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                               "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    // Not strftime: names of days must not follow the locale.
+    // Not strftime: the names of days must not depend on the locale.
     size = static_cast<size_t>(std::snprintf(
         line, sizeof line, "date: %s, %02u %s %04u %02u:%02u:%02u GMT\r\n", kDays[utc.tm_wday],
         static_cast<unsigned>(utc.tm_mday) % 100, kMonths[utc.tm_mon],

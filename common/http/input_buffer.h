@@ -1,4 +1,4 @@
-// Bytes read from a socket and not yet understood. Internal to common/http.
+// A buffer of bytes that were read from a socket and are not yet parsed. Internal to common/http.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace tollgate::http {
 
-// Bytes are added at the end, even while a read of the socket is under way, and taken from the
-// front; they move only in MakeRoom.
+// Bytes are added at the end and consumed from the front, which may happen while the socket is
+// being read into the end: only MakeRoom moves them.
 class InputBuffer {
  public:
   std::string_view view() const { return {data_.get() + begin_, end_ - begin_}; }
@@ -18,8 +18,8 @@ class InputBuffer {
   char* tail() { return data_.get() + end_; }
   void Added(size_t count) { end_ += count; }
   void Consume(size_t count) { begin_ += count; }
-  // Makes room for this many more bytes if that keeps within limit bytes in all; returns the room
-  // there is, 0 when it is full. Not while a read is under way.
+  // Makes room for `wanted` more bytes, within a capacity of `limit` bytes, and returns the
+  // available room; 0: full. Not while a read is in progress.
   size_t MakeRoom(size_t wanted, size_t limit);
 
  private:

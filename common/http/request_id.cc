@@ -16,7 +16,8 @@ bool IsWellFormedRequestId(std::string_view id) {
   return true;
 }
 
-// Nothing hangs on these ids but finding things again, so a generator seeded once a thread will do.
+// These ids are only for finding requests in logs: a generator that is seeded once per thread
+// suffices.
 std::string NewRequestId() {
   thread_local std::mt19937_64 generator = [] {
     uint64_t seed = 0;

@@ -10,7 +10,7 @@ constexpr size_t kMaxFields = 256;
 const char* ParseStatusLine(std::string_view line, ResponseHead* response,
                             ResponseFraming* framing) {
   bool http_1_0 = line.starts_with("HTTP/1.0 ");
-  if (!http_1_0 && !line.starts_with("HTTP/1.1 ")) return "not an HTTP/1 answer";
+  if (!http_1_0 && !line.starts_with("HTTP/1.1 ")) return "not an HTTP/1.x response";
   framing->keep_alive = !http_1_0;
   if (line.size() < 12 || (line.size() > 12 && line[12] != ' ')) return "malformed status line";
   int status = 0;
@@ -86,7 +86,7 @@ const char* ParseResponseHead(std::string_view head, bool to_head_request, Respo
     framing->body = ResponseFraming::Body::kChunked;
   } else if (has_length) {
     framing->body = framing->content_length == 0 ? ResponseFraming::Body::kNone
-                                                 : ResponseFraming::Body::kCounted;
+                                                 : ResponseFraming::Body::kFixedLength;
   } else {
     framing->body = ResponseFraming::Body::kUntilClose;
     framing->keep_alive = false;

@@ -1,4 +1,4 @@
-// Reads the heads of answers. Internal to common/http.
+// Parses the heads of responses. Internal to common/http.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,19 @@
 
 namespace tollgate::http {
 
-// How the body of an answer ends, and whether its connection may be used again.
+// How the body of a response is delimited, and whether the connection may be reused.
 struct ResponseFraming {
-  enum class Body { kNone, kCounted, kChunked, kUntilClose };
+  enum class Body { kNone, kFixedLength, kChunked, kUntilClose };
   Body body = Body::kNone;
   uint64_t content_length = 0;
   bool keep_alive = true;
 };
 
-// The size of the head at the beginning of these bytes, its empty line included; 0 when it has not
-// ended. searched: where to go on looking, kept by the caller from call to call.
+// The size of the head at the start of the bytes, including its empty line; 0: incomplete.
+// searched: where to continue the search, kept by the caller between calls.
 size_t FindHeadEnd(std::string_view bytes, size_t* searched);
 
-// head: as delimited by FindHeadEnd. Null when it is good, else what is wrong with it.
+// head: a complete head from FindHeadEnd. Returns null, or what is wrong with it.
 const char* ParseResponseHead(std::string_view head, bool to_head_request, ResponseHead* response,
                               ResponseFraming* framing);
 

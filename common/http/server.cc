@@ -15,7 +15,7 @@ namespace {
 
 using asio::ip::tcp;
 
-// How much a client may leave untaken before its producer waits.
+// Unsent bytes in the kernel from which on writes wait for the client (back-pressure).
 constexpr int kUnsentBytes = 128 * 1024;
 constexpr int64_t kAcceptPauseMs = 100;
 constexpr int64_t kStopWaitUs = 10'000'000;
@@ -24,7 +24,7 @@ int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
 
 Result<tcp::endpoint> ParseAddress(const std::string& address) {
   size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return Internal("listen address without a port: " + address);
+  if (colon == std::string::npos) return Internal("the listen address has no port: " + address);
   std::string host = address.substr(0, colon);
   std::string port = address.substr(colon + 1);
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
@@ -33,7 +33,7 @@ Result<tcp::endpoint> ParseAddress(const std::string& address) {
   if (host.empty() || host == "*") host = "0.0.0.0";
   if (port.empty() || port.size() > 5 ||
       port.find_first_not_of("0123456789") != std::string::npos || std::stoi(port) > 65535) {
-    return Internal("listen address with a bad port: " + address);
+    return Internal("the listen address has an invalid port: " + address);
   }
   uint16_t number = static_cast<uint16_t>(std::stoi(port));
   boost::system::error_code error;
@@ -111,7 +111,7 @@ void ServerCore::Accept() {
           self->Accepted(shard, std::move(socket));
           return self->Accept();
         }
-        // Out of descriptors, most likely: trying again at once would only burn the processor.
+        // Most likely out of file descriptors: retrying at once would be a busy loop.
         log::Warn("accept failed", {{"error", error.message()}});
         self->accept_pause_ = self->shards_[0]->loop->RunAfter(kAcceptPauseMs, [self] {
           self->accept_pause_ = 0;
@@ -126,7 +126,7 @@ bool ServerCore::Admit(const std::string& address) {
   std::lock_guard lock(mutex_);
   if (open_.load() >= options_.max_connections) return false;
   int& count = per_address_[address];
-  if (count >= per_address && !options_.trusted_proxies.Has(address)) return false;
+  if (count >= per_address && !options_.trusted_proxies.Contains(address)) return false;
   ++count;
   ++open_;
   return true;
@@ -137,7 +137,7 @@ void ServerCore::Accepted(Shard& shard, TcpSocket socket) {
   auto peer = socket.remote_endpoint(error);
   if (error) return;
   std::string address = peer.address().to_string();
-  // Over a limit: closed without a word, which costs least.
+  // Over a limit: closed without a response, which is the cheapest.
   if (!Admit(address)) return;
   ++shard.open;
   auto tls = options_.tls != nullptr ? options_.tls->Accept(socket.native_handle()) : nullptr;
@@ -200,7 +200,7 @@ void ServerCore::CloseAcceptor() {
     if (self->accept_pause_ != 0) self->shards_[0]->loop->CancelTimer(self->accept_pause_);
     boost::system::error_code error;
     if (self->acceptor_ && self->acceptor_->is_open()) {
-      // Who is connected already, as far as they know, must not be turned away.
+      // Connections in the accept queue are established for their clients: these are still served.
       self->acceptor_->non_blocking(true, error);
       while (!error && !self->stopped_) {
         Shard& shard = self->LeastLoaded();
@@ -238,7 +238,8 @@ void ServerCore::Stop() {
   bool ended = WaitUntil(NowUs() + kStopWaitUs, [this] {
     return !listening_ && open_.load() == 0 && running_.load() == 0;
   });
-  if (!ended) log::Error("HTTP handlers did not end", {{"running", running_.load()}});
+  if (!ended)
+    log::Error("stopped while HTTP handlers are still running", {{"running", running_.load()}});
 }
 
 Server::Server(LoopPool& loops, ServerOptions options, Handler handler)

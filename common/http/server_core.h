@@ -1,4 +1,4 @@
-// What a server's connections share. Internal to common/http.
+// The state that the connections of a server share. Internal to common/http.
 #pragma once
 
 #include <atomic>
@@ -36,17 +36,17 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   const Server::Handler& handler() const { return handler_; }
   HttpResponse RenderError(const Error& error, const HttpRequest& request) const;
 
-  // Of connections, on their loops.
+  // Called by connections, on their loops.
   void RequestStarted() { running_.fetch_add(1, std::memory_order_relaxed); }
   void RequestEnded();
-  // The last word of a connection; may destroy it.
+  // The last call of a connection; may destroy it.
   void Closed(Connection& connection);
 
  private:
   using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp, Executor>;
   struct Shard {
     Loop* loop = nullptr;
-    std::unordered_set<std::shared_ptr<Connection>> connections;  // its loop's thread only
+    std::unordered_set<std::shared_ptr<Connection>> connections;  // only on the thread of its loop
     std::atomic<int> open{0};
   };
 
@@ -55,7 +55,7 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   bool Admit(const std::string& address);
   void CloseAcceptor();
   Shard& LeastLoaded();
-  // Runs the callback on every loop with that loop's connections.
+  // Runs the callback on every loop, with its shard.
   void ForEachShard(std::function<void(Shard&)> callback);
   bool WaitUntil(int64_t deadline_us, const std::function<bool()>& done);
   void Wake();

@@ -15,16 +15,17 @@ using testing::Eventually;
 using testing::TestClient;
 using testing::TestServer;
 
-class ServerTest : public testing::OnBoth {};
-INSTANTIATE_TEST_SUITE_P(Transports, ServerTest, testing::kBoth, testing::TransportName);
-class ServerTimeouts : public testing::OnBoth {};
-INSTANTIATE_TEST_SUITE_P(Transports, ServerTimeouts, testing::kBoth, testing::TransportName);
-class ServerLimits : public testing::OnBoth {};
-INSTANTIATE_TEST_SUITE_P(Transports, ServerLimits, testing::kBoth, testing::TransportName);
-class ServerDisconnect : public testing::OnBoth {};
-INSTANTIATE_TEST_SUITE_P(Transports, ServerDisconnect, testing::kBoth, testing::TransportName);
-class ServerDrain : public testing::OnBoth {};
-INSTANTIATE_TEST_SUITE_P(Transports, ServerDrain, testing::kBoth, testing::TransportName);
+class ServerTest : public testing::TransportTest {};
+INSTANTIATE_TEST_SUITE_P(Transports, ServerTest, testing::kTransports, testing::TransportName);
+class ServerTimeouts : public testing::TransportTest {};
+INSTANTIATE_TEST_SUITE_P(Transports, ServerTimeouts, testing::kTransports, testing::TransportName);
+class ServerLimits : public testing::TransportTest {};
+INSTANTIATE_TEST_SUITE_P(Transports, ServerLimits, testing::kTransports, testing::TransportName);
+class ServerDisconnect : public testing::TransportTest {};
+INSTANTIATE_TEST_SUITE_P(Transports, ServerDisconnect, testing::kTransports,
+                         testing::TransportName);
+class ServerDrain : public testing::TransportTest {};
+INSTANTIATE_TEST_SUITE_P(Transports, ServerDrain, testing::kTransports, testing::TransportName);
 
 std::string Get(const std::string& path, const std::string& fields = "",
                 const std::string& version = "HTTP/1.1") {
@@ -33,28 +34,28 @@ std::string Get(const std::string& path, const std::string& fields = "",
 
 int64_t NowMs() { return SystemClock::Get().MonotonicUs() / 1000; }
 
-TEST_P(ServerTest, AnswersCarryDateLengthAndRequestIds) {
+TEST_P(ServerTest, ResponsesHaveDateLengthAndRequestIds) {
   TestServer server(GetParam());
   TestClient client(server);
   client.Write(
       "POST /echo HTTP/1.1\r\nHost: t\r\nX-Request-Id: my.id_-9\r\nContent-Length: 2\r\n\r\nhi");
-  const std::string& answer = client.ReadUntil("\r\n\r\nhi");
-  EXPECT_NE(answer.find("\r\nx-request-id: my.id_-9\r\n"), std::string::npos) << answer;
-  EXPECT_NE(answer.find("\r\nrequest-id: my.id_-9\r\n"), std::string::npos);
-  EXPECT_NE(answer.find("\r\ncontent-length: 2\r\n"), std::string::npos);
-  EXPECT_NE(answer.find("\r\ncontent-type: text/plain\r\n"), std::string::npos);
-  EXPECT_NE(answer.find(" GMT\r\n"), std::string::npos);
+  const std::string& response = client.ReadUntil("\r\n\r\nhi");
+  EXPECT_NE(response.find("\r\nx-request-id: my.id_-9\r\n"), std::string::npos) << response;
+  EXPECT_NE(response.find("\r\nrequest-id: my.id_-9\r\n"), std::string::npos);
+  EXPECT_NE(response.find("\r\ncontent-length: 2\r\n"), std::string::npos);
+  EXPECT_NE(response.find("\r\ncontent-type: text/plain\r\n"), std::string::npos);
+  EXPECT_NE(response.find(" GMT\r\n"), std::string::npos);
 }
 
-TEST_P(ServerTest, IllFormedRequestIdsAreReplacedH47) {
+TEST_P(ServerTest, MalformedRequestIdsAreReplacedH47) {
   TestServer server(GetParam());
   for (std::string id : {std::string(129, 'a'), std::string("a b"), std::string("\xf0\x9f\x98\x80"),
                          std::string("a,b"), std::string(10'000, 'x')}) {
     TestClient client(server);
     client.Write(Get("/echo", "X-Request-Id: " + id + "\r\n"));
-    const std::string& answer = client.ReadUntil("\r\n\r\n");
-    EXPECT_TRUE(answer.starts_with("HTTP/1.1 200"));
-    EXPECT_NE(answer.find("\r\nx-request-id: req_"), std::string::npos) << answer;
+    const std::string& response = client.ReadUntil("\r\n\r\n");
+    EXPECT_TRUE(response.starts_with("HTTP/1.1 200"));
+    EXPECT_NE(response.find("\r\nx-request-id: req_"), std::string::npos) << response;
   }
   EXPECT_TRUE(IsWellFormedRequestId(std::string(128, 'a')));
   EXPECT_FALSE(IsWellFormedRequestId(""));
@@ -66,25 +67,25 @@ TEST_P(ServerTest, StreamsInChunks) {
   TestServer server(GetParam());
   TestClient client(server);
   client.Write(Get("/stream"));
-  const std::string& answer = client.ReadUntil("0\r\n\r\n");
-  EXPECT_NE(answer.find("\r\ntransfer-encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n9\r\ndata: "
-                        "2\n\n\r\n0\r\n\r\n"),
+  const std::string& response = client.ReadUntil("0\r\n\r\n");
+  EXPECT_NE(response.find("\r\ntransfer-encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n9\r\ndata: "
+                          "2\n\n\r\n0\r\n\r\n"),
             std::string::npos)
-      << answer;
-  EXPECT_EQ(answer.find("content-length"), std::string::npos);
+      << response;
+  EXPECT_EQ(response.find("content-length"), std::string::npos);
 }
 
-TEST_P(ServerTest, OneZeroGetsNoChunksAndItsEndIsTheClose) {
+TEST_P(ServerTest, Http10StreamsEndWithTheConnection) {
   TestServer server(GetParam());
   TestClient client(server);
   client.Write(Get("/stream", "", "HTTP/1.0"));
-  const std::string& answer = client.ReadToEnd();
-  EXPECT_EQ(answer.find("transfer-encoding"), std::string::npos);
-  EXPECT_TRUE(answer.ends_with("\r\n\r\ndata: 1\n\ndata: 2\n\n")) << answer;
-  EXPECT_NE(answer.find("connection: close"), std::string::npos);
+  const std::string& response = client.ReadToEnd();
+  EXPECT_EQ(response.find("transfer-encoding"), std::string::npos);
+  EXPECT_TRUE(response.ends_with("\r\n\r\ndata: 1\n\ndata: 2\n\n")) << response;
+  EXPECT_NE(response.find("connection: close"), std::string::npos);
 }
 
-TEST_P(ServerTest, OneZeroKeepsAliveOnlyWhenAsked) {
+TEST_P(ServerTest, Http10KeepsAliveOnlyOnRequest) {
   TestServer server(GetParam());
   TestClient plain(server);
   plain.Write(Get("/echo", "", "HTTP/1.0"));
@@ -94,33 +95,33 @@ TEST_P(ServerTest, OneZeroKeepsAliveOnlyWhenAsked) {
   TestClient kept(server);
   kept.Write(Get("/echo", "Connection: keep-alive\r\n", "HTTP/1.0"));
   EXPECT_NE(kept.ReadUntil("\r\n\r\n").find("connection: keep-alive"), std::string::npos);
-  kept.Forget();
+  kept.ClearReceived();
   kept.Write(Get("/echo", "Connection: keep-alive\r\n", "HTTP/1.0"));
   EXPECT_TRUE(kept.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
 }
 
-TEST_P(ServerTest, ConnectionCloseIsObeyed) {
+TEST_P(ServerTest, ConnectionCloseClosesTheConnection) {
   TestServer server(GetParam());
   TestClient client(server);
   client.Write(Get("/echo", "Connection: close\r\n") + Get("/echo"));
-  const std::string& answer = client.ReadToEnd();
+  const std::string& response = client.ReadToEnd();
   EXPECT_TRUE(client.closed());
   EXPECT_FALSE(client.reset());
-  EXPECT_EQ(testing::Count(answer, "HTTP/1.1 200"), 1);
-  EXPECT_NE(answer.find("connection: close"), std::string::npos);
+  EXPECT_EQ(testing::Count(response, "HTTP/1.1 200"), 1);
+  EXPECT_NE(response.find("connection: close"), std::string::npos);
 }
 
-TEST_P(ServerTest, HeadGetsTheHeadAlone) {
+TEST_P(ServerTest, HeadRequestsGetOnlyTheHead) {
   TestServer server(GetParam());
   TestClient client(server);
   client.Write("HEAD /nowhere HTTP/1.1\r\nHost: t\r\n\r\n" + Get("/echo"));
-  const std::string& answer = client.ReadUntil("content-length: 0\r\n\r\n");
-  EXPECT_NE(answer.find("\r\ncontent-length: 12\r\n"), std::string::npos);
-  EXPECT_EQ(answer.find("no such path"), std::string::npos) << answer;
-  EXPECT_EQ(testing::Count(answer, "HTTP/1.1 "), 2);
+  const std::string& response = client.ReadUntil("content-length: 0\r\n\r\n");
+  EXPECT_NE(response.find("\r\ncontent-length: 12\r\n"), std::string::npos);
+  EXPECT_EQ(response.find("no such path"), std::string::npos) << response;
+  EXPECT_EQ(testing::Count(response, "HTTP/1.1 "), 2);
 }
 
-TEST_P(ServerTest, ExpectContinueIsAnsweredBeforeTheBody) {
+TEST_P(ServerTest, RespondsToExpectContinueBeforeTheBody) {
   TestServer server(GetParam());
   TestClient client(server);
   client.Write(
@@ -130,7 +131,7 @@ TEST_P(ServerTest, ExpectContinueIsAnsweredBeforeTheBody) {
   EXPECT_TRUE(client.ReadUntil("\r\n\r\nbody").ends_with("\r\n\r\nbody"));
 }
 
-TEST_P(ServerTest, LargeBodiesComeThroughWhole) {
+TEST_P(ServerTest, LargeBodiesRoundTrip) {
   TestServer server(GetParam());
   std::string body;
   for (int i = 0; body.size() < (3 << 20); ++i) body += std::to_string(i) + ",";
@@ -151,14 +152,14 @@ TEST_P(ServerTest, LargeBodiesComeThroughWhole) {
       }
       client.Write("0\r\n\r\n");
     });
-    const std::string& answer = client.ReadToEnd();
+    const std::string& response = client.ReadToEnd();
     writer.join();
-    ASSERT_GT(answer.size(), body.size());
-    EXPECT_TRUE(answer.compare(answer.size() - body.size(), body.size(), body) == 0);
+    ASSERT_GT(response.size(), body.size());
+    EXPECT_TRUE(response.compare(response.size() - body.size(), body.size(), body) == 0);
   }
 }
 
-TEST_P(ServerTest, TheBodyLimitCountsChunkedBodiesToo) {
+TEST_P(ServerTest, TheBodyLimitAppliesToChunkedBodies) {
   ServerOptions options;
   options.max_body_bytes = 1000;
   TestServer server(GetParam(), options);
@@ -170,8 +171,8 @@ TEST_P(ServerTest, TheBodyLimitCountsChunkedBodiesToo) {
   EXPECT_EQ(server.handled(), 0);
 }
 
-// Although the handler has moved it out.
-TEST_P(ServerTest, TheSummaryTellsHowLongTheBodyWas) {
+// The size is reported even if the handler has moved the body out.
+TEST_P(ServerTest, TheSummaryHasTheSizeOfTheBody) {
   std::atomic<uint64_t> bytes{0};
   std::atomic<int> done{0};
   ServerOptions options;
@@ -194,7 +195,7 @@ TEST_P(ServerTest, TheSummaryTellsHowLongTheBodyWas) {
   EXPECT_EQ(bytes, 0u);
 }
 
-TEST_P(ServerTest, AHandlerWithoutAnAnswerGives500) {
+TEST_P(ServerTest, AHandlerThatDoesNotRespondGives500) {
   TestServer server(GetParam());
   for (const char* path : {"/nothing", "/throw"}) {
     TestClient client(server);
@@ -207,12 +208,12 @@ TEST_P(ServerTest, AnAbortedStreamHasNoLastChunk) {
   TestServer server(GetParam());
   TestClient client(server);
   client.Write(Get("/cut"));
-  const std::string& answer = client.ReadToEnd();
+  const std::string& response = client.ReadToEnd();
   EXPECT_TRUE(client.closed());
-  EXPECT_TRUE(answer.ends_with("data: 1\n\n\r\n")) << answer;
+  EXPECT_TRUE(response.ends_with("data: 1\n\n\r\n")) << response;
 }
 
-TEST_P(ServerTest, ErrorsAreRenderedByTheCallbackWithThePathIfKnown) {
+TEST_P(ServerTest, RenderErrorGetsThePathIfKnown) {
   ServerOptions options;
   options.render_error = [](const Error& error, const HttpRequest& request) {
     return HttpResponse{error.row().http_status,
@@ -239,7 +240,7 @@ TEST_P(ServerTimeouts, SlowHeadsAreClosedH33) {
   EXPECT_TRUE(client.closed());
 }
 
-TEST_P(ServerTimeouts, SlowBodiesAreRefusedH34) {
+TEST_P(ServerTimeouts, SlowBodiesAreRejectedH34) {
   ServerOptions options;
   options.body_window_ms = 100;
   TestServer server(GetParam(), options);
@@ -249,14 +250,14 @@ TEST_P(ServerTimeouts, SlowBodiesAreRefusedH34) {
   EXPECT_EQ(server.handled(), 0);
 }
 
-TEST_P(ServerTimeouts, ClientsThatReadNothingAreCutOffH35) {
+TEST_P(ServerTimeouts, ClientsThatDoNotReadAreDisconnectedH35) {
   ServerOptions options;
   options.write_stall_ms = 200;
   TestServer server(GetParam(), options);
   TestClient client(server, 4096);
   client.Write(Get("/endless"));
   EXPECT_TRUE(Eventually([&] { return server.disconnects() == 1; }));
-  // Back-pressure: no more was taken than socket buffers hold.
+  // Back-pressure: the server wrote no more than the socket buffers hold.
   EXPECT_LT(server.chunks_taken() * 16, 8 * 1024);
   EXPECT_TRUE(Eventually([&] { return server.server().connections() == 0; }));
 }
@@ -273,7 +274,7 @@ TEST_P(ServerTimeouts, IdleConnectionsAreClosedH36) {
   EXPECT_TRUE(client.closed());
 }
 
-TEST_P(ServerLimits, ConnectionsPerAddressAreCappedH37) {
+TEST_P(ServerLimits, ConnectionsPerAddressAreLimitedH37) {
   ServerOptions options;
   options.max_connections_per_address = 2;
   TestServer server(GetParam(), options);
@@ -298,14 +299,14 @@ TEST_P(ServerDisconnect, AHalfClosedClientIsServedH38) {
     TestClient client(server);
     client.Write(Get(path));
     client.HalfClose();
-    const std::string& answer = client.ReadToEnd();
-    EXPECT_NE(answer.find("HTTP/1.1 200 OK\r\n"), std::string::npos) << path << answer;
+    const std::string& response = client.ReadToEnd();
+    EXPECT_NE(response.find("HTTP/1.1 200 OK\r\n"), std::string::npos) << path << response;
     EXPECT_FALSE(client.reset());
   }
   EXPECT_EQ(server.disconnects(), 0);
 }
 
-TEST_P(ServerDisconnect, AResetIsNoticedAtOnceH39) {
+TEST_P(ServerDisconnect, DetectsAResetAtOnceH39) {
   TestServer server(GetParam());
   for (const char* path : {"/wait", "/wait-streaming"}) {
     int before = server.disconnects();
@@ -320,7 +321,7 @@ TEST_P(ServerDisconnect, AResetIsNoticedAtOnceH39) {
   }
 }
 
-TEST_P(ServerDisconnect, AClosedClientIsNoticedWithin500MsThoughNoByteFlows) {
+TEST_P(ServerDisconnect, DetectsAClosedClientWithin500MsWithoutTraffic) {
   TestServer server(GetParam());
   for (const char* path : {"/wait", "/wait-streaming"}) {
     int before = server.disconnects();
@@ -336,13 +337,13 @@ TEST_P(ServerDisconnect, AClosedClientIsNoticedWithin500MsThoughNoByteFlows) {
   }
 }
 
-TEST_P(ServerDisconnect, AHalfClosedStreamThatDiesLaterIsNoticedToo) {
+TEST_P(ServerDisconnect, DetectsAHalfClosedClientThatClosesLater) {
   TestServer server(GetParam());
   TestClient client(server);
   client.Write(Get("/wait-streaming"));
   client.ReadUntil("data: first");
   client.HalfClose();
-  client.ReadUntil(": \n\n");  // it is asked whether it is still there
+  client.ReadUntil(": \n\n");  // a probe
   EXPECT_EQ(server.disconnects(), 0);
   int64_t start_ms = NowMs();
   client.Close();
@@ -350,25 +351,25 @@ TEST_P(ServerDisconnect, AHalfClosedStreamThatDiesLaterIsNoticedToo) {
   EXPECT_LT(NowMs() - start_ms, 700);
 }
 
-TEST_P(ServerDisconnect, PipelinedBytesAreNoDisconnect) {
+TEST_P(ServerDisconnect, PipelinedBytesAreNotADisconnect) {
   TestServer server(GetParam());
   TestClient client(server);
   client.Write(Get("/slow"));
   ASSERT_TRUE(Eventually([&] { return server.server().running_requests() == 1; }));
   client.Write(Get("/stream"));
-  const std::string& answer = client.ReadUntil("0\r\n\r\n");
-  EXPECT_LT(answer.find("slow"), answer.find("data: 1"));
-  EXPECT_EQ(testing::Count(answer, "HTTP/1.1 200 OK"), 2);
+  const std::string& response = client.ReadUntil("0\r\n\r\n");
+  EXPECT_LT(response.find("slow"), response.find("data: 1"));
+  EXPECT_EQ(testing::Count(response, "HTTP/1.1 200 OK"), 2);
 }
 
-TEST_P(ServerDrain, LetsRunningRequestsEndAndClosesTheRest) {
+TEST_P(ServerDrain, CompletesRunningRequestsAndClosesIdleConnections) {
   TestServer server(GetParam());
   TestClient idle(server);
   idle.Write(Get("/echo"));
   idle.ReadUntil("\r\n\r\n");
   TestClient busy(server);
   busy.Write(Get("/slow"));
-  // Read by the server or not: what has reached it is served.
+  // A request that has reached the host is served, even if the server has not read it yet.
   int64_t start_ms = NowMs();
   server.server().Drain(SystemClock::Get().MonotonicUs() + 10'000'000);
   EXPECT_LT(NowMs() - start_ms, 3000);
@@ -379,7 +380,7 @@ TEST_P(ServerDrain, LetsRunningRequestsEndAndClosesTheRest) {
   EXPECT_FALSE(TestClient(server).connected());
 }
 
-TEST_P(ServerDrain, GivesUpAtTheDeadlineAndStopCutsOff) {
+TEST_P(ServerDrain, ReturnsAtTheDeadlineAndStopAbortsRequests) {
   TestServer server(GetParam());
   TestClient client(server);
   client.Write(Get("/wait"));
@@ -393,7 +394,7 @@ TEST_P(ServerDrain, GivesUpAtTheDeadlineAndStopCutsOff) {
   EXPECT_EQ(server.disconnects(), 1);
 }
 
-TEST(ServerListen, SaysWhyItCannotListen) {
+TEST(ServerListen, InvalidAndUsedAddressesAreErrors) {
   TestServer server;
   LoopPool pool(1);
   Server second(pool, {}, [](Exchange&) -> Task<void> { co_return; });

@@ -37,19 +37,19 @@ void SseReader::Feed(std::string_view bytes) {
   position_ = scanned_ = event_start_ = 0;
 }
 
-// Saves the bytes of the unfinished event where they stay.
+// Moves the bytes of the incomplete event to buffer_.
 void SseReader::Keep() {
-  size_t gone = event_start_;
+  size_t consumed = event_start_;
   if (view_.data() == buffer_.data()) {
-    buffer_.erase(0, gone);
+    buffer_.erase(0, consumed);
   } else {
-    buffer_.assign(view_.substr(gone));
+    buffer_.assign(view_.substr(consumed));
   }
   view_ = buffer_;
-  position_ -= gone;
-  scanned_ = std::max(scanned_, gone) - gone;
+  position_ -= consumed;
+  scanned_ = std::max(scanned_, consumed) - consumed;
   event_start_ = 0;
-  for (Piece* piece : {&name_, &id_, &data_}) piece->begin -= std::min(piece->begin, gone);
+  for (Piece* piece : {&name_, &id_, &data_}) piece->begin -= std::min(piece->begin, consumed);
 }
 
 void SseReader::StartEvent() {

@@ -1,4 +1,4 @@
-// Server-sent events: an incremental reader and helpers to write them.
+// Server-sent events: an incremental parser, and functions to write them.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,10 @@
 
 namespace tollgate::http {
 
-// Takes bytes cut anywhere and gives complete events. Follows the HTML standard: LF, CRLF and CR
-// line ends, a leading byte order mark, comments skipped, several data lines joined with LF, an
-// event left unfinished at the end of the stream dropped. Events without data are skipped.
+// Takes bytes in arbitrary pieces and returns complete events. Follows the HTML standard: LF, CRLF
+// and CR line ends, a leading byte order mark, comments are skipped, several data lines are joined
+// with LF, an incomplete event at the end of the stream is dropped. Events without data are
+// skipped.
 //
 //   reader.Feed(bytes);
 //   while (reader.Next(&event) == SseReader::Status::kEvent) …
@@ -23,22 +24,22 @@ class SseReader {
   enum class Status {
     kEvent,
     kNeedMore,
-    kTooLarge,  // an event above the limit; the reader is of no more use
+    kTooLarge,  // an event exceeds the limit; the reader must not be used further
   };
 
-  // Bytes of one event, comments before it included.
+  // max_event_bytes: of one event, including comments before it.
   explicit SseReader(size_t max_event_bytes = 1 << 20) : max_event_bytes_(max_event_bytes) {}
   SseReader(const SseReader&) = delete;
   SseReader& operator=(const SseReader&) = delete;
 
-  // Adds bytes. They are looked at in place when nothing was left over from before, so they must
-  // stay where they are until Next has said kNeedMore.
+  // Adds bytes. They are parsed in place if there is no incomplete event before them, so they must
+  // stay valid until Next has returned kNeedMore.
   void Feed(std::string_view bytes);
   // The next event; its views are valid until the next call of Next or Feed.
   Status Next(Event* event);
-  // Whether part of an event has come whose end has not.
+  // Whether there is an incomplete event.
   bool has_partial() const { return in_event_ || position_ < view_.size(); }
-  // As for a new stream.
+  // Starts a new stream.
   void Reset();
 
  private:
@@ -54,21 +55,21 @@ class SseReader {
   std::string_view At(const Piece& piece) const { return view_.substr(piece.begin, piece.size); }
 
   size_t max_event_bytes_;
-  std::string_view view_;   // what is being read: the bytes fed, or buffer_
-  std::string buffer_;      // what was left over, and what was fed after it
-  size_t position_ = 0;     // of the first byte not yet taken as a line
-  size_t scanned_ = 0;      // there is no line end before this place
-  size_t event_start_ = 0;  // of the event being gathered
-  // Places in view_ of the event being gathered.
+  std::string_view view_;   // what is being parsed: the bytes of Feed, or buffer_
+  std::string buffer_;      // the incomplete event, and the bytes fed after it
+  size_t position_ = 0;     // the start of the next line
+  size_t scanned_ = 0;      // there is no line end between position_ and here
+  size_t event_start_ = 0;  // of the current event
+  // The fields of the current event, as positions in view_.
   Piece name_, id_, data_;
   size_t data_lines_ = 0;
-  std::string joined_;     // the data, when it has several lines
-  bool in_event_ = false;  // a line of an event has been taken, its empty line has not
+  std::string joined_;     // the data, if it has several lines
+  bool in_event_ = false;  // between the first line of an event and its empty line
   bool at_start_ = true;
-  bool skip_lf_ = false;  // the last line ended with a CR that was the last byte there was
+  bool skip_lf_ = false;  // the last line ended with a CR that was the last byte so far
 };
 
-// "data: <line>\n\n". data must be one line, as compact JSON is.
+// "data: <line>\n\n". data must be one line, such as compact JSON.
 void AppendSseData(std::string& out, std::string_view data);
 // "event: <name>\ndata: <line>\n\n".
 void AppendSseEvent(std::string& out, std::string_view name, std::string_view data);

@@ -24,7 +24,7 @@ Events ReadInPieces(const std::string& text, const std::vector<size_t>& cuts) {
   size_t begin = 0;
   for (size_t i = 0; i <= cuts.size(); ++i) {
     size_t end = i < cuts.size() ? cuts[i] : text.size();
-    // A copy that dies after use shows views kept too long (ASan).
+    // A copy that is destroyed after use: ASan detects views that are kept too long.
     std::string piece = text.substr(begin, end - begin);
     reader.Feed(piece);
     Drain(reader, &events);
@@ -64,12 +64,12 @@ TEST(SseReader, ReadsInOnePiece) {
   for (const Case& c : Cases()) EXPECT_EQ(ReadInPieces(c.text, {}), c.events) << c.name;
 }
 
-TEST(SseReader, CutAtEveryPairOfBytes) {
+TEST(SseReader, SplitAtEveryPairOfPositions) {
   for (const Case& c : Cases()) {
     for (size_t first = 0; first <= c.text.size(); ++first) {
       for (size_t second = first; second <= c.text.size(); ++second) {
         ASSERT_EQ(ReadInPieces(c.text, {first, second}), c.events)
-            << c.name << " cut at " << first << " and " << second;
+            << c.name << " split at " << first << " and " << second;
       }
     }
   }
@@ -83,7 +83,7 @@ TEST(SseReader, ByteByByte) {
   }
 }
 
-TEST(SseReader, RefusesAnEventAboveTheLimit) {
+TEST(SseReader, RejectsAnEventAboveTheLimit) {
   SseReader whole(100);
   SseReader::Event event;
   std::string big = "data: " + std::string(200, 'x') + "\n\n";
@@ -101,7 +101,7 @@ TEST(SseReader, RefusesAnEventAboveTheLimit) {
   EXPECT_EQ(status, SseReader::Status::kTooLarge);
 }
 
-TEST(SseReader, ManyEventsAndCommentsDoNotAddUpToTheLimit) {
+TEST(SseReader, TheLimitIsPerEvent) {
   SseReader reader(64);
   Events events;
   std::string text;
@@ -112,7 +112,7 @@ TEST(SseReader, ManyEventsAndCommentsDoNotAddUpToTheLimit) {
   EXPECT_FALSE(reader.has_partial());
 }
 
-TEST(SseReader, KnowsAnEndInTheMiddleOfAnEvent) {
+TEST(SseReader, DetectsAnIncompleteEvent) {
   SseReader reader;
   SseReader::Event event;
   EXPECT_FALSE(reader.has_partial());
@@ -125,7 +125,7 @@ TEST(SseReader, KnowsAnEndInTheMiddleOfAnEvent) {
   EXPECT_FALSE(reader.has_partial());
 }
 
-TEST(SseWriter, WritesWhatTheReaderReads) {
+TEST(SseWriter, RoundTrips) {
   std::string out;
   AppendSseComment(out, "keep-alive");
   AppendSseData(out, "{}");

@@ -1,6 +1,6 @@
-// TLS under a connection: what a server or a client shows and trusts, and the state of one
-// connection. Ciphertext goes straight between OpenSSL and the socket, so an idle connection holds
-// no buffers. Internal to common/http but for the two contexts.
+// TLS for connections: the certificate of a server, the trusted authorities of a client, and the
+// state of one connection. OpenSSL reads and writes the socket itself, so an idle connection has no
+// buffers. Internal to common/http except for the two contexts.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@ struct ssl_ctx_st;
 
 namespace tollgate::http {
 
-// One connection's side of TLS over a socket that it does not own. Nothing here blocks or suspends:
-// what the socket does not give or take at once is the caller's to wait for. One loop's thread.
+// The TLS state of one connection over a socket that it does not own. Nothing here blocks or
+// suspends: the caller waits until the socket is ready. Used only on the thread of one loop.
 class TlsSession {
  public:
   enum class Status {
     kOk,
-    kWantRead,   // again when the socket can be read
-    kWantWrite,  // again when the socket can be written
-    kEnd,        // the peer sends no more; it may still read
-    kBroken,     // failure() says why
+    kWantRead,   // call again when the socket is readable
+    kWantWrite,  // call again when the socket is writable
+    kEnd,        // the peer has closed its sending side; it may still read
+    kBroken,     // see failure()
   };
   struct Step {
     Status status = Status::kOk;
@@ -38,27 +38,28 @@ class TlsSession {
   TlsSession(const TlsSession&) = delete;
   TlsSession& operator=(const TlsSession&) = delete;
 
-  // Which side this is, before anything else. Reads and writes do the handshake as they go.
-  void BeServer();
-  // host: what the peer's certificate must be for, a name or an address.
-  bool BeClient(const std::string& host);
-  // kOk once it is done.
+  // Selects the side; call one of them first. Reads and writes perform the handshake as needed.
+  void SetServerSide();
+  // host: the name or address that the certificate of the peer must have. False: invalid, or out of
+  // memory.
+  bool SetClientSide(const std::string& host);
+  // kOk once it is complete.
   Status Handshake();
   bool established() const { return established_; }
 
-  // At most one record.
+  // Reads at most one record.
   Step Read(char* to, size_t room);
-  // Sends the parts as if they were one piece, as few records as they fit in. bytes were taken, and
-  // must not be given again; when there are others, the next Write must begin with them.
+  // Sends the concatenated parts in as few records as possible. Step::bytes were accepted; if that
+  // is not all, the next Write must start with the first byte after them.
   Step Write(std::initializer_list<std::string_view> parts);
-  // Tells the peer that nothing more will come.
+  // Sends the close_notify alert.
   void SendClose();
-  // Whether the peer has said nothing that has not been read.
-  bool Quiet();
+  // Whether there is neither unread data of the peer nor an end of the connection.
+  bool HasNothingToRead();
 
   const std::string& failure() const { return failure_; }
-  // The handshake failed because the peer spoke plain HTTP.
-  bool peer_spoke_http() const { return peer_spoke_http_; }
+  // Whether the handshake failed because the peer sent plain HTTP.
+  bool peer_sent_http() const { return peer_sent_http_; }
 
  private:
   friend struct SocketBio;
@@ -68,17 +69,17 @@ class TlsSession {
   const int socket_;
   bool socket_at_end_ = false;
   bool established_ = false;
-  bool peer_spoke_http_ = false;
+  bool peer_sent_http_ = false;
   std::string failure_;
 };
 
 using TlsContextPointer = std::unique_ptr<ssl_ctx_st, void (*)(ssl_ctx_st*)>;
 
-// A server's certificate. Files that change on disk (a renewed certificate) are taken into use with
-// the next connection; running ones keep what they have. One thread at a time.
+// The certificate of a server. Changed files (a renewed certificate) are used for new connections;
+// existing ones are not affected. Used by one thread at a time.
 class TlsServerContext {
  public:
-  // PEM: the certificate with those that lead to its authority, and the key without a passphrase.
+  // PEM files: the certificate with the chain to its authority, and the key without a passphrase.
   // The error names the setting and the file.
   static Result<std::shared_ptr<TlsServerContext>> Load(std::string certificate_file,
                                                         std::string private_key_file);
@@ -86,7 +87,7 @@ class TlsServerContext {
   std::unique_ptr<TlsSession> Accept(int socket);
 
  private:
-  // What tells that a file is another one than before.
+  // Metadata of the files, to detect changes.
   struct Stamp {
     int64_t modified_ns[2] = {};
     uint64_t inode[2] = {};
@@ -94,24 +95,24 @@ class TlsServerContext {
     friend bool operator==(const Stamp&, const Stamp&) = default;
   };
   TlsServerContext(std::string certificate_file, std::string private_key_file);
-  Stamp LookAtFiles() const;
+  Stamp StatFiles() const;
   Result<void> LoadFiles();
-  void TakeRenewedFiles();
+  void ReloadIfChanged();
 
   const std::string certificate_file_;
   const std::string private_key_file_;
   Stamp stamp_;
-  int64_t looked_us_ = 0;
+  int64_t checked_us_ = 0;
   TlsContextPointer context_;
 };
 
-// What a client trusts. Thread-safe once made.
+// The trusted authorities of a client. Thread-safe once made.
 class TlsClientContext {
  public:
-  // The system's authorities, and those of a PEM file if its name is not empty.
+  // The authorities of the system, and those of a PEM file unless its name is empty.
   static Result<std::shared_ptr<const TlsClientContext>> Make(const std::string& authority_file);
 
-  // Null when OpenSSL has no memory for it, or the host can be none.
+  // Null if the host is invalid or OpenSSL is out of memory.
   std::unique_ptr<TlsSession> Connect(int socket, const std::string& host) const;
 
  private:

@@ -14,18 +14,18 @@
 namespace tollgate::http {
 namespace {
 
-// How often accepting looks whether the files have changed.
-constexpr int64_t kLookEveryUs = 1'000'000;
+// How often Accept checks whether the files have changed.
+constexpr int64_t kCheckIntervalUs = 1'000'000;
 
-// In the wire form of ALPN, the better one first: what the server chooses from. HTTP/2 is not
-// spoken here, and the client asks for the first only.
+// The supported protocols in the wire format of ALPN, in order of preference. The client offers
+// only the first one.
 constexpr unsigned char kProtocols[] =
     "\x08http/1.1"
     "\x08http/1.0";
 constexpr unsigned kProtocolsSize = sizeof kProtocols - 1;
 constexpr unsigned kFirstProtocolSize = 9;
 
-std::string LastProblem() {
+std::string LastError() {
   const unsigned long code = ERR_peek_last_error();
   ERR_clear_error();
   const char* reason = ERR_reason_error_string(code);
@@ -47,13 +47,13 @@ TlsContextPointer NewContext(const SSL_METHOD* method) {
   TlsContextPointer context(SSL_CTX_new(method), SSL_CTX_free);
   if (context == nullptr) std::abort();  // out of memory
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-  // Of TLS 1.2 only what is both forward secret and authenticated. All of TLS 1.3 is.
+  // For TLS 1.2 only forward-secret AEAD ciphers, as all ciphers of TLS 1.3 are.
   SSL_CTX_set_cipher_list(context.get(), "ECDHE+AESGCM:ECDHE+CHACHA20");
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  SSL_CTX_set_read_ahead(context.get(), 1);  // one call of the kernel per record, not two
-  // No prompt on a terminal for a key with a passphrase: it is an error.
+  SSL_CTX_set_read_ahead(context.get(), 1);  // one system call per record, not two
+  // A key with a passphrase is an error: no prompt on the terminal.
   SSL_CTX_set_default_passwd_cb(context.get(), [](char*, int, int, void*) { return -1; });
   return context;
 }
@@ -81,13 +81,13 @@ Result<std::shared_ptr<TlsServerContext>> TlsServerContext::Load(std::string cer
   }
   std::shared_ptr<TlsServerContext> made(
       new TlsServerContext(std::move(certificate_file), std::move(private_key_file)));
-  made->stamp_ = made->LookAtFiles();
-  made->looked_us_ = SystemClock::Get().MonotonicUs();
+  made->stamp_ = made->StatFiles();
+  made->checked_us_ = SystemClock::Get().MonotonicUs();
   if (auto loaded = made->LoadFiles(); !loaded) return Fail{loaded.error()};
   return made;
 }
 
-TlsServerContext::Stamp TlsServerContext::LookAtFiles() const {
+TlsServerContext::Stamp TlsServerContext::StatFiles() const {
   Stamp stamp;
   size_t i = 0;
   for (const std::string* file : {&certificate_file_, &private_key_file_}) {
@@ -104,7 +104,7 @@ TlsServerContext::Stamp TlsServerContext::LookAtFiles() const {
 
 Result<void> TlsServerContext::LoadFiles() {
   const auto problem = [](const char* setting, const std::string& file) {
-    const std::string why = LastProblem();
+    const std::string why = LastError();
     if (!std::ifstream(file)) return Internal(std::string(setting) + ": cannot read " + file);
     return Internal(std::string(setting) + ": " + file + ": " + why);
   };
@@ -122,9 +122,9 @@ Result<void> TlsServerContext::LoadFiles() {
     }
     return problem("private_key_file", private_key_file_);
   }
-  // A client may end with no more than a closed connection; what a request is, its framing says.
+  // A client may close without close_notify: the framing shows whether a request is complete.
   SSL_CTX_set_options(raw, SSL_OP_IGNORE_UNEXPECTED_EOF);
-  SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);  // tickets only: no memory per session
+  SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);  // only tickets: no memory per session
   SSL_CTX_set_alpn_select_cb(raw, ChooseProtocol, nullptr);
   context_ = std::move(context);
   const int64_t expiry_s = ExpiryOf(raw);
@@ -135,24 +135,25 @@ Result<void> TlsServerContext::LoadFiles() {
   return {};
 }
 
-void TlsServerContext::TakeRenewedFiles() {
+void TlsServerContext::ReloadIfChanged() {
   const int64_t now_us = SystemClock::Get().MonotonicUs();
-  if (now_us - looked_us_ < kLookEveryUs) return;
-  looked_us_ = now_us;
-  const Stamp stamp = LookAtFiles();
+  if (now_us - checked_us_ < kCheckIntervalUs) return;
+  checked_us_ = now_us;
+  const Stamp stamp = StatFiles();
   if (stamp == stamp_) return;
   stamp_ = stamp;
-  // The certificate may be there before its key: what is in use stays until both fit, and each
-  // change is tried.
+  // The certificate may be replaced before its key: the old pair stays in use until the new one
+  // matches.
   if (auto loaded = LoadFiles(); !loaded) {
-    log::Warn("TLS certificate not renewed", {{"problem", loaded.error().internal}});
+    log::Warn("cannot load the changed TLS certificate; the previous one stays in use",
+              {{"error", loaded.error().internal}});
   }
 }
 
 std::unique_ptr<TlsSession> TlsServerContext::Accept(int socket) {
-  TakeRenewedFiles();
+  ReloadIfChanged();
   auto session = std::make_unique<TlsSession>(context_.get(), socket);
-  session->BeServer();
+  session->SetServerSide();
   return session;
 }
 
@@ -164,7 +165,7 @@ Result<std::shared_ptr<const TlsClientContext>> TlsClientContext::Make(
   SSL_CTX_set_default_verify_paths(context.get());
   if (!authority_file.empty() &&
       SSL_CTX_load_verify_file(context.get(), authority_file.c_str()) != 1) {
-    const std::string why = LastProblem();
+    const std::string why = LastError();
     return Internal("cannot read authorities from " + authority_file + ": " + why);
   }
   ERR_clear_error();
@@ -175,7 +176,7 @@ Result<std::shared_ptr<const TlsClientContext>> TlsClientContext::Make(
 
 std::unique_ptr<TlsSession> TlsClientContext::Connect(int socket, const std::string& host) const {
   auto session = std::make_unique<TlsSession>(context_.get(), socket);
-  if (!session->BeClient(host)) return nullptr;
+  if (!session->SetClientSide(host)) return nullptr;
   return session;
 }
 

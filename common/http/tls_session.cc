@@ -13,7 +13,7 @@
 namespace tollgate::http {
 namespace {
 
-// The largest piece that one record carries.
+// The largest payload of a record.
 constexpr size_t kRecordBytes = 16 * 1024;
 
 bool IsAddress(const std::string& host) {
@@ -24,7 +24,7 @@ bool IsAddress(const std::string& host) {
 
 }  // namespace
 
-// OpenSSL's way to the socket. Its own would raise SIGPIPE.
+// Connects OpenSSL to the socket. The BIO of OpenSSL would raise SIGPIPE.
 struct SocketBio {
   static int Write(BIO* bio, const char* data, int size) {
     BIO_clear_retry_flags(bio);
@@ -81,9 +81,9 @@ TlsSession::TlsSession(ssl_ctx_st* context, int socket)
 
 TlsSession::~TlsSession() = default;
 
-void TlsSession::BeServer() { SSL_set_accept_state(ssl_.get()); }
+void TlsSession::SetServerSide() { SSL_set_accept_state(ssl_.get()); }
 
-bool TlsSession::BeClient(const std::string& host) {
+bool TlsSession::SetClientSide(const std::string& host) {
   SSL_set_connect_state(ssl_.get());
   if (IsAddress(host)) {
     return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_.get()), host.c_str()) == 1;
@@ -116,9 +116,9 @@ TlsSession::Status TlsSession::Outcome(int result) {
     const char* reason = ERR_reason_error_string(code);
     failure_ = reason != nullptr ? reason : "unknown error";
   } else {
-    failure_ = socket_at_end_ ? "the peer closed" : std::strerror(errno);
+    failure_ = socket_at_end_ ? "the peer closed the connection" : std::strerror(errno);
   }
-  peer_spoke_http_ = !established_ && ERR_GET_REASON(code) == SSL_R_HTTP_REQUEST;
+  peer_sent_http_ = !established_ && ERR_GET_REASON(code) == SSL_R_HTTP_REQUEST;
   ERR_clear_error();
   return Status::kBroken;
 }
@@ -149,7 +149,7 @@ TlsSession::Step TlsSession::Write(std::initializer_list<std::string_view> parts
     if (part == parts.end()) return step;
     std::string_view piece = part->substr(at, kRecordBytes);
     if (piece.size() < kRecordBytes && part + 1 != parts.end()) {
-      // Small parts are put together: an event and what frames it are one record.
+      // Small parts are copied together, so that an event and its chunk framing are one record.
       size_t filled = 0;
       auto from = part;
       for (size_t skip = at; from != parts.end() && filled < kRecordBytes; ++from, skip = 0) {
@@ -182,7 +182,7 @@ void TlsSession::SendClose() {
   ERR_clear_error();
 }
 
-bool TlsSession::Quiet() {
+bool TlsSession::HasNothingToRead() {
   char byte;
   size_t count = 0;
   ERR_clear_error();

@@ -1,5 +1,5 @@
-// What TLS adds: who is let in and who is not, certificates that are renewed, and what a client
-// trusts. That everything else is as in plain text, server_test and hostile_test check.
+// TLS versions and handshakes, renewed certificates, and the trust of clients. The server tests
+// check that everything else is as in plain text.
 #include "common/http/tls.h"
 
 #include <gtest/gtest.h>
@@ -26,14 +26,15 @@ using testing::Transport;
 using tollgate::testing::RunTask;
 using tollgate::testing::TestCertificate;
 
-// A client of OpenSSL's own, for what RawClient hides.
-class BareClient {
+// A plain OpenSSL client, for what RawClient hides.
+class OpenSslClient {
  public:
-  explicit BareClient(uint16_t port) : socket_(port), context_(SSL_CTX_new(TLS_client_method())) {
-    SSL_CTX_set_security_level(context_, 0);  // so that old versions are offered at all
+  explicit OpenSslClient(uint16_t port)
+      : socket_(port), context_(SSL_CTX_new(TLS_client_method())) {
+    SSL_CTX_set_security_level(context_, 0);  // allows old versions
     SSL_CTX_set_cipher_list(context_, "ALL:@SECLEVEL=0");
   }
-  ~BareClient() {
+  ~OpenSslClient() {
     SSL_free(ssl_);
     SSL_CTX_free(context_);
   }
@@ -63,9 +64,9 @@ std::string Get(const std::string& path, const std::string& fields = "") {
 
 int64_t NowMs() { return SystemClock::Get().MonotonicUs() / 1000; }
 
-// Which certificate a new connection is shown.
+// The serial number of the certificate that a new connection gets.
 long SerialOf(uint16_t port) {
-  BareClient client(port);
+  OpenSslClient client(port);
   if (!client.Connect()) return -1;
   X509* shown = SSL_get1_peer_certificate(client.ssl());
   const long serial = ASN1_INTEGER_get(X509_get0_serialNumber(shown));
@@ -73,20 +74,20 @@ long SerialOf(uint16_t port) {
   return serial;
 }
 
-TEST(TlsServer, Speaks12And13AndNothingOlderH40) {
+TEST(TlsServer, SupportsOnlyTls12And13H40) {
   TestServer server(Transport::kTls);
   for (int version : {TLS1_VERSION, TLS1_1_VERSION, TLS1_2_VERSION, TLS1_3_VERSION}) {
-    BareClient client(server.port());
+    OpenSslClient client(server.port());
     SSL_CTX_set_min_proto_version(client.context(), version);
     SSL_CTX_set_max_proto_version(client.context(), version);
     EXPECT_EQ(client.Connect(), version >= TLS1_2_VERSION) << version;
   }
 }
 
-TEST(TlsServer, AgreesOnHttp1Only) {
+TEST(TlsServer, NegotiatesOnlyHttp1) {
   TestServer server(Transport::kTls);
   const auto connect = [&](const std::string& offered, std::string* chosen) {
-    BareClient client(server.port());
+    OpenSslClient client(server.port());
     SSL_CTX_set_alpn_protos(client.context(),
                             reinterpret_cast<const unsigned char*>(offered.data()),
                             static_cast<unsigned>(offered.size()));
@@ -104,7 +105,7 @@ TEST(TlsServer, AgreesOnHttp1Only) {
   EXPECT_FALSE(connect("\x02h2", &chosen));
 }
 
-TEST(TlsServer, PlainHttpIsToldSoAndClosed) {
+TEST(TlsServer, RespondsToPlainHttpWithAnErrorAndCloses) {
   TestServer server(Transport::kTls);
   RawClient client(server.port());
   client.Write(Get("/echo"));
@@ -114,7 +115,7 @@ TEST(TlsServer, PlainHttpIsToldSoAndClosed) {
   EXPECT_EQ(server.handled(), 0);
 }
 
-TEST(TlsServer, NonsenseIsClosedAndHindersNobody) {
+TEST(TlsServer, ClosesOnMalformedHandshakes) {
   TestServer server(Transport::kTls);
   for (const std::string& bytes :
        {std::string(1, '\0'), std::string("\x16\x03\x01\xff\xff", 5) + std::string(70'000, 'x'),
@@ -132,19 +133,19 @@ TEST(TlsServer, NonsenseIsClosedAndHindersNobody) {
   EXPECT_TRUE(good.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
 }
 
-TEST(TlsServer, AHandshakeThatStallsIsClosedInTimeAndHindersNobodyH40) {
+TEST(TlsServer, StalledHandshakesTimeOutAndDoNotBlockOthersH40) {
   ServerOptions options;
   options.handshake_timeout_ms = 1'000;
   TestServer server(Transport::kTls, options, 1);
   const int64_t start_ms = NowMs();
   RawClient silent(server.port());
   RawClient slow(server.port());
-  slow.Write(std::string("\x16\x03\x01\x02\x00\x01", 6));  // the beginning of a hello
+  slow.Write(std::string("\x16\x03\x01\x02\x00\x01", 6));  // the start of a ClientHello
   testing::TestClient good(server);
   good.Write(Get("/echo"));
   EXPECT_TRUE(good.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
   EXPECT_LT(NowMs() - start_ms, 1'000);
-  // A byte now and then is no reason to wait longer.
+  // Single bytes do not extend the timeout.
   for (int i = 0; i < 300 && !slow.closed(); ++i) {
     slow.Write(std::string(1, '\0'));
     slow.ReadUntil("never", 20);
@@ -153,15 +154,15 @@ TEST(TlsServer, AHandshakeThatStallsIsClosedInTimeAndHindersNobodyH40) {
   silent.ReadToEnd();
   EXPECT_TRUE(silent.closed());
   EXPECT_LT(NowMs() - start_ms, 4'000);
-  // Whoever has shaken hands may be idle for longer.
-  good.Forget();
+  // An established connection may be idle for longer.
+  good.ClearReceived();
   good.Write(Get("/echo"));
   EXPECT_TRUE(good.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
 }
 
-TEST(TlsServer, AClientCannotAskForAnotherHandshakeH40) {
+TEST(TlsServer, RefusesRenegotiationH40) {
   TestServer server(Transport::kTls);
-  BareClient client(server.port());
+  OpenSslClient client(server.port());
   SSL_CTX_set_max_proto_version(client.context(), TLS1_2_VERSION);
   ASSERT_TRUE(client.Connect());
   SSL_renegotiate(client.ssl());
@@ -169,7 +170,7 @@ TEST(TlsServer, AClientCannotAskForAnotherHandshakeH40) {
   EXPECT_TRUE(Eventually([&] { return server.server().connections() <= 1; }));
 }
 
-TEST(TlsServer, SaysThatTheConnectionEnds) {
+TEST(TlsServer, SendsCloseNotify) {
   TestServer server(Transport::kTls);
   testing::TestClient client(server);
   client.Write(Get("/echo", "Connection: close\r\n"));
@@ -177,9 +178,9 @@ TEST(TlsServer, SaysThatTheConnectionEnds) {
   EXPECT_TRUE(client.closed_by_tls());
 }
 
-TEST(TlsServer, AnEventOfAStreamIsOneRecord) {
+TEST(TlsServer, SendsAnEventAsOneRecord) {
   TestServer server(Transport::kTls);
-  BareClient client(server.port());
+  OpenSslClient client(server.port());
   ASSERT_TRUE(client.Connect());
   const std::string request = Get("/stream");
   SSL_write(client.ssl(), request.data(), static_cast<int>(request.size()));
@@ -195,7 +196,7 @@ TEST(TlsServer, AnEventOfAStreamIsOneRecord) {
   EXPECT_EQ(records[1], "9\r\ndata: 2\n\n\r\n");
 }
 
-TEST(TlsServer, RenewedFilesAreTakenIntoUseAndHalfOfThemAreNot) {
+TEST(TlsServer, UsesRenewedFilesOnceCertificateAndKeyMatch) {
   TestPki& pki = TestPki::Get();
   pki.Issue("renewed", "DNS:localhost");
   ServerOptions options;
@@ -206,7 +207,7 @@ TEST(TlsServer, RenewedFilesAreTakenIntoUseAndHalfOfThemAreNot) {
   ASSERT_GT(first, 0);
 
   const TestCertificate next("next", "DNS:localhost", &pki.authority);
-  next.WriteCertificate(pki.certificate("renewed"));  // its key is not there yet
+  next.WriteCertificate(pki.certificate("renewed"));  // the key does not match yet
   const int64_t half_ms = NowMs();
   while (NowMs() - half_ms < 1'200) ASSERT_EQ(SerialOf(server.port()), first);
   next.Write(pki.certificate("renewed"), pki.key("renewed"));
@@ -216,7 +217,7 @@ TEST(TlsServer, RenewedFilesAreTakenIntoUseAndHalfOfThemAreNot) {
   EXPECT_TRUE(before.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
 }
 
-TEST(TlsServer, WrongFilesAreNamedAtTheStart) {
+TEST(TlsServer, ErrorsNameTheInvalidFile) {
   TestPki& pki = TestPki::Get();
   const auto problem = [](const std::string& certificate, const std::string& key) {
     auto loaded = TlsServerContext::Load(certificate, key);
@@ -260,27 +261,27 @@ ClientResult<WholeResponse> Fetch(const ClientOptions& options, ClientRequest re
   });
 }
 
-TEST(TlsClient, FetchesFromWhomItsAuthoritiesSignedByNameAndByAddress) {
+TEST(TlsClient, TrustsItsAuthoritiesForNamesAndAddresses) {
   TestServer server(Transport::kTls);
   const ClientOptions options = Trusting(TestPki::Get().authority_file());
   std::string body;
   while (body.size() < (2 << 20)) body += std::to_string(body.size());
   for (const char* host : {"localhost", "127.0.0.1"}) {
-    auto answer = Fetch(options, To(host, server.port(), "/echo", body));
-    ASSERT_TRUE(answer.ok()) << answer.error().message;
-    EXPECT_TRUE(answer->body == body);
+    auto response = Fetch(options, To(host, server.port(), "/echo", body));
+    ASSERT_TRUE(response.ok()) << response.error().message;
+    EXPECT_TRUE(response->body == body);
   }
 }
 
-TEST(TlsClient, KeepsConnectionsAndUsesThemAgain) {
+TEST(TlsClient, ReusesConnections) {
   TestServer server(Transport::kTls);
   const ClientOptions options = Trusting(TestPki::Get().authority_file());
   const size_t idle = RunTask([&](Loop& loop) -> Task<size_t> {
     Client client(loop, options);
     for (int i = 0; i < 20; ++i) {
-      auto answer =
+      auto response =
           co_await client.Fetch(To("localhost", server.port(), i % 2 == 0 ? "/stream" : "/echo"));
-      EXPECT_TRUE(answer.ok());
+      EXPECT_TRUE(response.ok());
       EXPECT_EQ(server.server().connections(), 1);
     }
     co_return client.idle_connections();
@@ -288,7 +289,7 @@ TEST(TlsClient, KeepsConnectionsAndUsesThemAgain) {
   EXPECT_EQ(idle, 1u);
 }
 
-TEST(TlsClient, TrustsNoOtherAuthorityAndNoOtherName) {
+TEST(TlsClient, RejectsOtherAuthoritiesAndOtherNames) {
   TestPki& pki = TestPki::Get();
   TestServer server(Transport::kTls);
   pki.Issue("elsewhere", "DNS:elsewhere.example");
@@ -315,18 +316,18 @@ TEST(TlsClient, TrustsNoOtherAuthorityAndNoOtherName) {
   EXPECT_EQ(server.handled() + elsewhere.handled(), 0);
 }
 
-TEST(TlsClient, AServerThatSpeaksNoTlsIsOutOfReach) {
+TEST(TlsClient, AServerWithoutTlsIsAConnectError) {
   TestServer plain;
-  auto answer =
+  auto response =
       Fetch(Trusting(TestPki::Get().authority_file()), To("localhost", plain.port(), "/echo"));
-  ASSERT_FALSE(answer.ok());
-  EXPECT_EQ(answer.error().kind, ClientError::Kind::kConnect);
+  ASSERT_FALSE(response.ok());
+  EXPECT_EQ(response.error().kind, ClientError::Kind::kConnect);
 }
 
-// A server of OpenSSL's own, for one connection: what it does is the test's.
-class OneTurn {
+// A server that handles one connection with a function of the test.
+class SingleConnectionServer {
  public:
-  explicit OneTurn(std::function<void(int)> turn) {
+  explicit SingleConnectionServer(std::function<void(int)> handle) {
     fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -337,14 +338,14 @@ class OneTurn {
       std::abort();
     }
     port_ = ntohs(address.sin_port);
-    thread_ = std::thread([this, turn = std::move(turn)] {
+    thread_ = std::thread([this, handle = std::move(handle)] {
       const int connection = ::accept(fd_, nullptr, nullptr);
       if (connection < 0) return;
-      turn(connection);
+      handle(connection);
       ::close(connection);
     });
   }
-  ~OneTurn() {
+  ~SingleConnectionServer() {
     ::shutdown(fd_, SHUT_RDWR);
     thread_.join();
     ::close(fd_);
@@ -357,10 +358,10 @@ class OneTurn {
   std::thread thread_;
 };
 
-TEST(TlsClient, NamesTheHostItWantsAndWaitsForTheHandshakeNoLongerThanToConnect) {
+TEST(TlsClient, SendsTheServerNameAndLimitsTheHandshakeByTheConnectTimeout) {
   std::string hello;
   {
-    OneTurn server([&](int connection) {
+    SingleConnectionServer server([&](int connection) {
       char buffer[4096];
       ssize_t got;
       while ((got = ::recv(connection, buffer, sizeof buffer, 0)) > 0) {
@@ -370,18 +371,18 @@ TEST(TlsClient, NamesTheHostItWantsAndWaitsForTheHandshakeNoLongerThanToConnect)
     ClientOptions options = Trusting("");
     options.connect_timeout_ms = 200;
     const int64_t start_ms = NowMs();
-    auto answer = Fetch(options, To("localhost", server.port(), "/echo"));
-    ASSERT_FALSE(answer.ok());
-    EXPECT_EQ(answer.error().kind, ClientError::Kind::kConnect);
+    auto response = Fetch(options, To("localhost", server.port(), "/echo"));
+    ASSERT_FALSE(response.ok());
+    EXPECT_EQ(response.error().kind, ClientError::Kind::kConnect);
     EXPECT_GE(NowMs() - start_ms, 200);
     EXPECT_LT(NowMs() - start_ms, 2'000);
   }
   EXPECT_NE(hello.find("localhost"), std::string::npos);
 }
 
-TEST(TlsClient, AnAnswerThatEndsWithoutAWordIsNotWhole) {
-  for (bool says_so : {true, false}) {
-    OneTurn server([&](int connection) {
+TEST(TlsClient, AResponseWithoutCloseNotifyIsIncomplete) {
+  for (bool close_notify : {true, false}) {
+    SingleConnectionServer server([&](int connection) {
       SSL_CTX* context = SSL_CTX_new(TLS_server_method());
       SSL_CTX_use_certificate_chain_file(context, TestPki::Get().certificate().c_str());
       SSL_CTX_use_PrivateKey_file(context, TestPki::Get().key().c_str(), SSL_FILETYPE_PEM);
@@ -390,22 +391,22 @@ TEST(TlsClient, AnAnswerThatEndsWithoutAWordIsNotWhole) {
       EXPECT_EQ(SSL_accept(ssl), 1);
       char buffer[4096];
       EXPECT_GT(SSL_read(ssl, buffer, sizeof buffer), 0);
-      const std::string answer = "HTTP/1.1 200 OK\r\n\r\nto the end";
-      SSL_write(ssl, answer.data(), static_cast<int>(answer.size()));
-      if (says_so) SSL_shutdown(ssl);
+      const std::string response = "HTTP/1.1 200 OK\r\n\r\nto the end";
+      SSL_write(ssl, response.data(), static_cast<int>(response.size()));
+      if (close_notify) SSL_shutdown(ssl);
       ::shutdown(connection, SHUT_WR);
       while (::recv(connection, buffer, sizeof buffer, 0) > 0) continue;
       SSL_free(ssl);
       SSL_CTX_free(context);
     });
-    auto answer =
+    auto response =
         Fetch(Trusting(TestPki::Get().authority_file()), To("localhost", server.port(), "/"));
-    EXPECT_EQ(answer.ok(), says_so);
-    if (answer.ok()) EXPECT_EQ(answer->body, "to the end");
+    EXPECT_EQ(response.ok(), close_notify);
+    if (response.ok()) EXPECT_EQ(response->body, "to the end");
   }
 }
 
-TEST(TlsClient, AFileOfAuthoritiesThatIsNoneIsNamed) {
+TEST(TlsClient, TheErrorNamesAMissingAuthorityFile) {
   auto made = TlsClientContext::Make("/nowhere/ca.pem");
   ASSERT_FALSE(made.ok());
   EXPECT_NE(made.error().internal.find("/nowhere/ca.pem"), std::string::npos);

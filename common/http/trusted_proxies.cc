@@ -11,7 +11,7 @@
 namespace tollgate::http {
 namespace {
 
-// Without a port, and an IPv6 address without its brackets.
+// The text without a port, and without the brackets of an IPv6 address.
 std::string_view WithoutPort(std::string_view text) {
   if (text.starts_with('[')) {
     const size_t end = text.find(']');
@@ -58,7 +58,7 @@ Result<TrustedProxies> TrustedProxies::Parse(const std::vector<std::string>& lis
   return proxies;
 }
 
-bool TrustedProxies::Holds(const Address& address) const {
+bool TrustedProxies::Matches(const Address& address) const {
   return std::any_of(networks_.begin(), networks_.end(), [&](const Network& network) {
     const int whole = network.bits / 8;
     const int rest = network.bits % 8;
@@ -72,15 +72,15 @@ bool TrustedProxies::Holds(const Address& address) const {
   });
 }
 
-bool TrustedProxies::Has(std::string_view text) const {
+bool TrustedProxies::Contains(std::string_view text) const {
   Address address;
-  return !networks_.empty() && Read(text, &address) && Holds(address);
+  return !networks_.empty() && Read(text, &address) && Matches(address);
 }
 
-std::string TrustedProxies::CallerOf(const std::string& peer_address,
-                                     const Headers& headers) const {
-  if (!Has(peer_address)) return peer_address;
-  std::string caller = peer_address;
+std::string TrustedProxies::ClientAddress(const std::string& peer_address,
+                                          const Headers& headers) const {
+  if (!Contains(peer_address)) return peer_address;
+  std::string client = peer_address;
   for (auto field = headers.rbegin(); field != headers.rend(); ++field) {
     if (field->first != "x-forwarded-for") continue;
     std::string_view list = field->second;
@@ -90,13 +90,13 @@ std::string TrustedProxies::CallerOf(const std::string& peer_address,
       const std::string_view hop = WithoutPort(TrimSpace(list.substr(begin)));
       list = list.substr(0, begin == 0 ? 0 : comma);
       Address address;
-      // A proxy of ours that does not say from where: it is the caller, as far as anybody knows.
-      if (!Read(hop, &address)) return caller;
-      caller = hop;
-      if (!Holds(address)) return caller;
+      // The proxy did not forward an address: its own is the best known.
+      if (!Read(hop, &address)) return client;
+      client = hop;
+      if (!Matches(address)) return client;
     }
   }
-  return caller;
+  return client;
 }
 
 }  // namespace tollgate::http

@@ -45,7 +45,7 @@ void RequestLog::OnDone(const HttpRequest& request, const http::RequestSummary& 
   if (summary.first_byte_us >= 0) {
     row.first_byte->Observe(static_cast<double>(summary.first_byte_us) * 1e-6);
   }
-  if (summary.client_gone) disconnects_.Increment();
+  if (summary.client_disconnected) disconnects_.Increment();
   if (!log::Enabled(log::Level::kInfo)) return;
   // Logs the endpoint's name, not the path: an unmatched path may contain anything, also a key.
   log::Info("request", {{"request_id", request.x_request_id},
@@ -56,7 +56,7 @@ void RequestLog::OnDone(const HttpRequest& request, const http::RequestSummary& 
                         {"first_byte_us", summary.first_byte_us},
                         {"bytes_in", static_cast<int64_t>(summary.body_bytes_in)},
                         {"bytes_out", static_cast<int64_t>(summary.body_bytes_out)},
-                        {"client_gone", static_cast<int>(summary.client_gone)},
+                        {"client_gone", static_cast<int>(summary.client_disconnected)},
                         {"peer", request.peer_address}});
 }
 

@@ -297,7 +297,7 @@ std::vector<Case> Engines() {
 }
 
 // Framing is checked first (decision 16); the table of all forms is
-// common/http/hostile_test.cc.
+// common/http/server_hostile_test.cc.
 std::vector<Case> Framing() {
   const std::string post = "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n";
   const std::string get = "GET /v1/models HTTP/1.1\r\nHost: x\r\n";

@@ -1,5 +1,4 @@
-// For tests: a plain blocking socket, so that a test says byte for byte what goes over the wire; or
-// the same inside TLS.
+// For tests: a blocking socket, with or without TLS, for control over every byte on the wire.
 #pragma once
 
 #include <arpa/inet.h>
@@ -45,7 +44,7 @@ class RawClient {
 
   bool connected() const { return connected_; }
   int fd() const { return fd_; }
-  // Without a word, as a program that is killed does.
+  // Closes without close_notify, like a process that is killed.
   void Close() {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;
@@ -61,12 +60,12 @@ class RawClient {
     if (ssl_ != nullptr) SSL_shutdown(ssl_);
     ::shutdown(fd_, SHUT_WR);
   }
-  // What was agreed on, for example "TLSv1.3"; "" in plain text.
+  // The negotiated version, for example "TLSv1.3"; "" in plain text.
   std::string tls_version() const { return ssl_ == nullptr ? "" : SSL_get_version(ssl_); }
-  // TLS said that this is the end, before the connection ended.
+  // Whether the peer sent close_notify before it closed.
   bool closed_by_tls() const { return closed_by_tls_; }
 
-  // False when the peer no longer takes bytes.
+  // False if the connection is closed.
   bool Write(std::string_view bytes) {
     if (ssl_ != nullptr) return WriteTls(bytes);
     while (!bytes.empty()) {
@@ -82,15 +81,16 @@ class RawClient {
     }
   }
 
-  // Reads until the text has come, the peer has closed, or the time is over; what came, all told.
+  // Reads until the text is received, the peer has closed, or the timeout. Returns all received
+  // bytes.
   const std::string& ReadUntil(std::string_view text, int timeout_ms = 5000) {
     auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
     while (!closed_ && (text.empty() || received_.find(text) == std::string::npos)) {
       auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
           end - std::chrono::steady_clock::now());
       char buffer[16 * 1024];
-      ssize_t got = ssl_ != nullptr ? ReadTls(buffer, sizeof buffer) : kNothingYet;
-      if (got == kNothingYet) {
+      ssize_t got = ssl_ != nullptr ? ReadTls(buffer, sizeof buffer) : kWouldBlock;
+      if (got == kWouldBlock) {
         pollfd wanted{fd_, POLLIN, 0};
         if (left.count() <= 0 || ::poll(&wanted, 1, static_cast<int>(left.count())) <= 0) break;
         if (ssl_ != nullptr) continue;
@@ -108,17 +108,17 @@ class RawClient {
   // Reads until the peer closes.
   const std::string& ReadToEnd(int timeout_ms = 5000) { return ReadUntil("", timeout_ms); }
   const std::string& received() const { return received_; }
-  void Forget() { received_.clear(); }
-  // Whether the peer has closed, as far as was read.
+  void ClearReceived() { received_.clear(); }
+  // Whether a read has reached the end of the connection.
   bool closed() const { return closed_; }
   bool reset() const { return reset_; }
 
  private:
-  static constexpr ssize_t kNothingYet = -2;
+  static constexpr ssize_t kWouldBlock = -2;
 
   void StartTls() {
     static SSL_CTX* const context = [] {
-      std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without asking for no signal
+      std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL
       SSL_CTX* made = SSL_CTX_new(TLS_client_method());
       SSL_CTX_set_mode(made, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
       return made;
@@ -126,7 +126,7 @@ class RawClient {
     ssl_ = SSL_new(context);
     SSL_set_fd(ssl_, fd_);
     connected_ = SSL_connect(ssl_) == 1;
-    ::fcntl(fd_, F_SETFL, O_NONBLOCK);  // so that one thread may read while another writes
+    ::fcntl(fd_, F_SETFL, O_NONBLOCK);  // so that one thread can read while another writes
   }
   bool WriteTls(std::string_view bytes) {
     while (!bytes.empty()) {
@@ -149,7 +149,7 @@ class RawClient {
     size_t got = 0;
     if (SSL_read_ex(ssl_, buffer, size, &got) == 1) return static_cast<ssize_t>(got);
     const int error = SSL_get_error(ssl_, 0);
-    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return kNothingYet;
+    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return kWouldBlock;
     closed_by_tls_ = error == SSL_ERROR_ZERO_RETURN;
     return error == SSL_ERROR_SYSCALL ? -1 : 0;
   }
@@ -164,7 +164,7 @@ class RawClient {
   std::string received_;
 };
 
-// How often the text stands in there.
+// The number of occurrences of `text`.
 inline int Count(std::string_view where, std::string_view text) {
   int count = 0;
   for (size_t at = where.find(text); at != std::string_view::npos; at = where.find(text, at + 1)) {

@@ -18,7 +18,7 @@
 
 namespace tollgate::http::testing {
 
-// An authority and certificates of its on disk, for as long as the process lives.
+// A certificate authority and its certificates, in files that exist until the process ends.
 class TestPki {
  public:
   TestPki() : folder_(::testing::TempDir() + "/pki_" + std::to_string(::getpid())) {
@@ -76,7 +76,7 @@ class TestServer {
   LoopPool& pool() { return pool_; }
   int handled() const { return handled_; }
   int disconnects() const { return disconnects_; }
-  // Of /endless: chunks that the socket has taken.
+  // The chunks of /endless that the socket has accepted.
   int chunks_taken() const { return chunks_taken_; }
 
  private:
@@ -119,18 +119,18 @@ class TestServer {
     }
   }
 
-  // Until the client leaves: no byte flows meanwhile.
+  // Waits for the client to disconnect, without sending anything.
   Task<void> Wait(Exchange& exchange, bool streaming) {
-    Event left(exchange.loop());
-    exchange.OnDisconnect([this, &left] {
+    Event disconnected(exchange.loop());
+    exchange.OnDisconnect([this, &disconnected] {
       ++disconnects_;
-      left.Set();
+      disconnected.Set();
     });
     if (streaming) {
       co_await exchange.BeginStream(200, {{"content-type", "text/event-stream"}});
       co_await exchange.Write("data: first\n\n");
     }
-    co_await left.WaitFor(20'000);
+    co_await disconnected.WaitFor(20'000);
   }
 
   const Transport transport_;
@@ -141,21 +141,21 @@ class TestServer {
   std::atomic<int> chunks_taken_{0};
 };
 
-// A connection to it, in the way it speaks.
+// A connection to a TestServer, with its transport.
 class TestClient : public RawClient {
  public:
   explicit TestClient(const TestServer& server, int receive_buffer = 0)
       : RawClient(server.port(), receive_buffer, server.transport()) {}
 };
 
-// For tests that hold over plain text and over TLS (reliability.md section 5).
-class OnBoth : public ::testing::TestWithParam<Transport> {};
-inline const auto kBoth = ::testing::Values(Transport::kPlain, Transport::kTls);
+// For tests that run in plain text and over TLS.
+class TransportTest : public ::testing::TestWithParam<Transport> {};
+inline const auto kTransports = ::testing::Values(Transport::kPlain, Transport::kTls);
 inline std::string TransportName(const ::testing::TestParamInfo<Transport>& info) {
   return info.param == Transport::kTls ? "Tls" : "Plain";
 }
 
-// Waits for a condition that another thread brings about.
+// Waits until another thread makes the condition true.
 template <typename Condition>
 bool Eventually(Condition condition, int timeout_ms = 5000) {
   auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);

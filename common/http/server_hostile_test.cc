@@ -1,6 +1,6 @@
-// Hostile framing, row by row of reliability.md section 5. Every row goes over a real socket, in
-// one write and byte by byte; wherever a request is refused, a well-formed one stands behind it,
-// and its handler must never run.
+// Hostile framing, row by row of reliability.md section 5. Every row is sent over a real socket, in
+// one write and byte by byte. A rejected request is followed by a well-formed one, which must not
+// be handled.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,8 +15,8 @@ namespace {
 using testing::TestClient;
 using testing::TestServer;
 
-class HostileFraming : public testing::OnBoth {};
-INSTANTIATE_TEST_SUITE_P(Transports, HostileFraming, testing::kBoth, testing::TransportName);
+class HostileFraming : public testing::TransportTest {};
+INSTANTIATE_TEST_SUITE_P(Transports, HostileFraming, testing::kTransports, testing::TransportName);
 
 struct Row {
   const char* name;
@@ -43,10 +43,10 @@ std::string Bytes(std::initializer_list<int> bytes) {
   return out;
 }
 
-// What follows a refused request, and must never be taken for one.
+// Sent after a rejected request; it must not be handled.
 const std::string kSmuggled = "GET /smuggled HTTP/1.1\r\nHost: t\r\n\r\n";
 
-const std::vector<Row>& RefusedRows() {
+const std::vector<Row>& RejectedRows() {
   static const std::vector<Row> rows = {
       {"H1 CL then TE", Head("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n") + "0\r\n\r\n"},
       {"H1 TE then CL", Head("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n") + "0\r\n\r\n"},
@@ -161,7 +161,7 @@ const std::vector<Row>& RefusedRows() {
   return rows;
 }
 
-void ExpectRefused(const Row& row, bool byte_by_byte, TestServer& server) {
+void ExpectRejected(const Row& row, bool byte_by_byte, TestServer& server) {
   SCOPED_TRACE(std::string(row.name) + (byte_by_byte ? ", byte by byte" : ""));
   int handled = server.handled();
   TestClient client(server);
@@ -171,26 +171,26 @@ void ExpectRefused(const Row& row, bool byte_by_byte, TestServer& server) {
   } else {
     client.Write(row.bytes + kSmuggled);
   }
-  const std::string& answer = client.ReadToEnd();
+  const std::string& response = client.ReadToEnd();
   EXPECT_TRUE(client.closed());
-  EXPECT_TRUE(answer.starts_with("HTTP/1.1 400 Bad Request\r\n")) << answer.substr(0, 200);
-  EXPECT_EQ(testing::Count(answer, "HTTP/1.1 "), 1) << answer;
-  EXPECT_NE(answer.find("\r\nconnection: close\r\n"), std::string::npos) << answer;
-  EXPECT_NE(answer.find("\r\nx-request-id: "), std::string::npos);
-  EXPECT_NE(answer.find("\r\nrequest-id: "), std::string::npos);
+  EXPECT_TRUE(response.starts_with("HTTP/1.1 400 Bad Request\r\n")) << response.substr(0, 200);
+  EXPECT_EQ(testing::Count(response, "HTTP/1.1 "), 1) << response;
+  EXPECT_NE(response.find("\r\nconnection: close\r\n"), std::string::npos) << response;
+  EXPECT_NE(response.find("\r\nx-request-id: "), std::string::npos);
+  EXPECT_NE(response.find("\r\nrequest-id: "), std::string::npos);
   EXPECT_EQ(server.handled(), handled);
 }
 
-TEST_P(HostileFraming, RefusedInOneWrite) {
+TEST_P(HostileFraming, RejectedInOneWrite) {
   TestServer server(GetParam());
-  for (const Row& row : RefusedRows()) ExpectRefused(row, false, server);
+  for (const Row& row : RejectedRows()) ExpectRejected(row, false, server);
 }
 
-TEST_P(HostileFraming, RefusedByteByByte) {
+TEST_P(HostileFraming, RejectedByteByByte) {
   TestServer server(GetParam());
-  for (const Row& row : RefusedRows()) {
-    // Tens of thousands of writes of one byte each would only test the patience of whoever waits.
-    if (row.bytes.size() < 20'000) ExpectRefused(row, true, server);
+  for (const Row& row : RejectedRows()) {
+    // Byte by byte, longer rows would take too long.
+    if (row.bytes.size() < 20'000) ExpectRejected(row, true, server);
   }
 }
 
@@ -236,19 +236,19 @@ TEST_P(HostileFraming, AcceptedForms) {
         client.Write(row.bytes);
       }
       std::string end = "\r\n\r\n" + row.body;
-      const std::string& answer = client.ReadUntil(end);
-      EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\n")) << answer;
-      EXPECT_TRUE(answer.ends_with(end)) << answer;
-      EXPECT_EQ(answer.find("connection: close"), std::string::npos);
-      // The connection is as good as new.
-      client.Forget();
+      const std::string& response = client.ReadUntil(end);
+      EXPECT_TRUE(response.starts_with("HTTP/1.1 200 OK\r\n")) << response;
+      EXPECT_TRUE(response.ends_with(end)) << response;
+      EXPECT_EQ(response.find("connection: close"), std::string::npos);
+      // The connection is still usable.
+      client.ClearReceived();
       client.Write(Get("/stream"));
       EXPECT_TRUE(client.ReadUntil("0\r\n\r\n").ends_with("0\r\n\r\n"));
     }
   }
 }
 
-TEST_P(HostileFraming, TwoCredentialsAreNoCredentialH42) {
+TEST_P(HostileFraming, TwoCredentialsAreJoinedH42) {
   TestServer server(GetParam());
   TestClient client(server);
   client.Write(Head("Authorization: Bearer a\r\nAuthorization: Bearer b\r\n",
@@ -274,7 +274,7 @@ TEST_P(HostileFraming, PathsAreNotNormalisedH26) {
   }
 }
 
-TEST_P(HostileFraming, ManyPipelinedRequestsAreAnsweredInOrderH31) {
+TEST_P(HostileFraming, RespondsToManyPipelinedRequestsInOrderH31) {
   TestServer server(GetParam());
   TestClient client(server);
   std::string all;
@@ -282,16 +282,16 @@ TEST_P(HostileFraming, ManyPipelinedRequestsAreAnsweredInOrderH31) {
     std::string body = "<" + std::to_string(i) + ">";
     all += Head("Content-Length: " + std::to_string(body.size()) + "\r\n") + body;
   }
-  // Written from another thread: the server takes only a little of it while it answers.
+  // Written from another thread: the server reads only a part of it while it responds.
   std::thread writer([&] { client.Write(all); });
-  const std::string& answers = client.ReadUntil("<999>");
+  const std::string& responses = client.ReadUntil("<999>");
   writer.join();
   size_t at = 0;
   for (int i = 0; i < 1000; ++i) {
-    at = answers.find("<" + std::to_string(i) + ">", at);
+    at = responses.find("<" + std::to_string(i) + ">", at);
     ASSERT_NE(at, std::string::npos) << i;
   }
-  EXPECT_EQ(testing::Count(answers, "HTTP/1.1 200 OK"), 1000);
+  EXPECT_EQ(testing::Count(responses, "HTTP/1.1 200 OK"), 1000);
 }
 
 }  // namespace

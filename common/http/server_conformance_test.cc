@@ -1,5 +1,5 @@
-// What clients may rely on beyond one request and its answer: order, interim answers, ends that
-// come from either side, refusals that arrive. Over plain text and over TLS.
+// HTTP/1.1 behavior that clients rely on: the order of responses, interim responses, half-closed
+// connections, delivery of error responses. In plain text and over TLS.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -17,8 +17,9 @@ using testing::Eventually;
 using testing::TestClient;
 using testing::TestServer;
 
-class Manners : public testing::OnBoth {};
-INSTANTIATE_TEST_SUITE_P(Transports, Manners, testing::kBoth, testing::TransportName);
+class ServerConformance : public testing::TransportTest {};
+INSTANTIATE_TEST_SUITE_P(Transports, ServerConformance, testing::kTransports,
+                         testing::TransportName);
 
 std::string Get(const std::string& path, const std::string& fields = "") {
   return "GET " + path + " HTTP/1.1\r\nHost: t\r\n" + fields + "\r\n";
@@ -28,23 +29,23 @@ std::string Post(const std::string& fields, const std::string& body = "",
   return "POST /echo " + version + "\r\nHost: t\r\n" + fields + "\r\n" + body;
 }
 
-TEST_P(Manners, PipelinedRequestsAreAnsweredInOrderBehindAStreamToo) {
+TEST_P(ServerConformance, RespondsToPipelinedRequestsInOrderAlsoAfterAStream) {
   TestServer server(GetParam());
   TestClient client(server);
   client.Write(Get("/stream") + Post("Content-Length: 5\r\n", "first") + Get("/slow") +
                Get("/stream") + Post("Content-Length: 4\r\n", "last"));
-  const std::string& answers = client.ReadUntil("\r\n\r\nlast");
+  const std::string& responses = client.ReadUntil("\r\n\r\nlast");
   size_t at = 0;
   for (const char* next : {"data: 1", "data: 2", "0\r\n\r\n", "first", "slow", "data: 1", "data: 2",
                            "0\r\n\r\n", "last"}) {
-    at = answers.find(next, at);
-    ASSERT_NE(at, std::string::npos) << next << answers;
+    at = responses.find(next, at);
+    ASSERT_NE(at, std::string::npos) << next << responses;
     at += std::string(next).size();
   }
-  EXPECT_EQ(Count(answers, "HTTP/1.1 200 OK\r\n"), 5);
+  EXPECT_EQ(Count(responses, "HTTP/1.1 200 OK\r\n"), 5);
 }
 
-TEST_P(Manners, ContinueIsSaidOnlyToWhomItTellsSomething) {
+TEST_P(ServerConformance, SendsContinueOnlyWhenTheClientWaitsForIt) {
   ServerOptions options;
   options.max_body_bytes = 1000;
   options.refuse_unread = [](const HttpRequest& request) {
@@ -52,41 +53,43 @@ TEST_P(Manners, ContinueIsSaidOnlyToWhomItTellsSomething) {
                                       : std::nullopt;
   };
   TestServer server(GetParam(), options);
-  const auto answer = [&](const std::string& request, const std::string& end) {
+  const auto response = [&](const std::string& request, const std::string& end) {
     TestClient client(server);
     client.Write(request);
     return client.ReadUntil(end);
   };
   const std::string expect = "Expect: 100-continue\r\n";
-  // The body is there already, or there is none, or HTTP/1.0 knows no interim answers.
-  EXPECT_TRUE(answer(Post(expect + "Content-Length: 2\r\n", "ab"), "\r\n\r\nab")
+  // The body has already arrived, there is none, or the client has HTTP/1.0, without interim
+  // responses.
+  EXPECT_TRUE(response(Post(expect + "Content-Length: 2\r\n", "ab"), "\r\n\r\nab")
                   .starts_with("HTTP/1.1 200 "));
-  EXPECT_TRUE(answer(Post(expect), "\r\n\r\n").starts_with("HTTP/1.1 200 "));
-  EXPECT_TRUE(answer(Post(expect + "Content-Length: 2\r\n", "ab", "HTTP/1.0"), "\r\n\r\nab")
+  EXPECT_TRUE(response(Post(expect), "\r\n\r\n").starts_with("HTTP/1.1 200 "));
+  EXPECT_TRUE(response(Post(expect + "Content-Length: 2\r\n", "ab", "HTTP/1.0"), "\r\n\r\nab")
                   .starts_with("HTTP/1.1 200 "));
-  // The head suffices to refuse it.
+  // The head is sufficient to refuse the request.
   EXPECT_TRUE(
-      answer(Post(expect + "Content-Length: 1001\r\n"), "\r\n\r\n").starts_with("HTTP/1.1 400 "));
-  EXPECT_TRUE(answer("POST /nowhere HTTP/1.1\r\nHost: t\r\nContent-Length: 9\r\n" + expect + "\r\n",
-                     "not here")
-                  .starts_with("HTTP/1.1 404 "));
-  EXPECT_EQ(answer(Post(expect + "Transfer-Encoding: chunked\r\n"), "\r\n\r\n"),
+      response(Post(expect + "Content-Length: 1001\r\n"), "\r\n\r\n").starts_with("HTTP/1.1 400 "));
+  EXPECT_TRUE(
+      response("POST /nowhere HTTP/1.1\r\nHost: t\r\nContent-Length: 9\r\n" + expect + "\r\n",
+               "not here")
+          .starts_with("HTTP/1.1 404 "));
+  EXPECT_EQ(response(Post(expect + "Transfer-Encoding: chunked\r\n"), "\r\n\r\n"),
             "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-TEST_P(Manners, AHalfClosedClientGetsAnAnswerOfAnySizeInFull) {
+TEST_P(ServerConformance, AHalfClosedClientGetsALargeResponseInFull) {
   TestServer server(GetParam());
   TestClient client(server, 4096);
   client.Write(Get("/big"));
   client.HalfClose();
-  const std::string& answer = client.ReadToEnd(20'000);
+  const std::string& response = client.ReadToEnd(20'000);
   EXPECT_TRUE(client.closed());
   EXPECT_FALSE(client.reset());
-  EXPECT_EQ(answer.size() - answer.find("\r\n\r\n") - 4, size_t{8} << 20);
+  EXPECT_EQ(response.size() - response.find("\r\n\r\n") - 4, size_t{8} << 20);
 }
 
-// A write into a connection that the server has reset would lose the answer.
-TEST_P(Manners, WhoSendsEverythingBeforeReadingHearsTheRefusal) {
+// If the server reset the connection, the client would lose the response at its next write.
+TEST_P(ServerConformance, AClientThatSendsEverythingBeforeReadingGetsTheErrorResponse) {
   ServerOptions options;
   options.max_body_bytes = 100'000;
   TestServer server(GetParam(), options);
@@ -103,7 +106,7 @@ TEST_P(Manners, WhoSendsEverythingBeforeReadingHearsTheRefusal) {
   EXPECT_EQ(server.handled(), 0);
 }
 
-TEST_P(Manners, ARefusedClientIsBorneWhileItSendsAndNotForEver) {
+TEST_P(ServerConformance, LingersWhileARejectedClientSendsButNotWithoutLimit) {
   ServerOptions options;
   options.max_body_bytes = 1000;
   options.linger_idle_ms = 500;
@@ -127,7 +130,7 @@ TEST_P(Manners, ARefusedClientIsBorneWhileItSendsAndNotForEver) {
   EXPECT_TRUE(Eventually([&] { return server.server().connections() == 0; }, 2'300));
 }
 
-TEST_P(Manners, WhoIsBehindATrustedProxyIsWhoThatProxySays) {
+TEST_P(ServerConformance, UsesTheClientAddressOfATrustedProxy) {
   std::string peer;
   ServerOptions options;
   options.on_done = [&](const HttpRequest& request, const RequestSummary&) {
@@ -138,7 +141,7 @@ TEST_P(Manners, WhoIsBehindATrustedProxyIsWhoThatProxySays) {
     TestClient client(server);
     client.Write(Get("/echo", fields));
     client.ReadUntil("\r\n\r\n");
-    server.server().Stop();  // what is told of a request comes a moment after its answer
+    server.server().Stop();  // on_done runs shortly after the response
     return peer;
   };
   const std::string spoofed =
