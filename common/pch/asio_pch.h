@@ -1,5 +1,5 @@
 #pragma once
-// Precompiled for everything that has coroutines or HTTP in it.
+// Precompiled headers of code with coroutines or HTTP.
 #include <algorithm>
 #include <array>
 #include <atomic>

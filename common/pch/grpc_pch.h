@@ -1,5 +1,5 @@
 #pragma once
-// Precompiled for everything that has both gRPC and coroutines in it.
+// Precompiled headers of code with gRPC and coroutines.
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -1,4 +1,4 @@
-// One unary call as a coroutine. gRPC's callback only posts to the calling loop.
+// A unary gRPC call as a coroutine. The callback of gRPC only posts to the calling loop.
 #pragma once
 
 #include <grpcpp/client_context.h>
@@ -17,8 +17,8 @@
 
 namespace tollgate::rpc {
 
-// What a call needs while gRPC works on it; shared by the caller's coroutine and gRPC's callback,
-// because either may be gone first.
+// The state of a call, shared by the calling coroutine and the callback of gRPC, since either may
+// end first.
 template <typename Request, typename Response>
 struct PendingCall {
   explicit PendingCall(Loop& loop) : outside(std::make_unique<OutsideWork>(loop)) {}
@@ -26,11 +26,11 @@ struct PendingCall {
   Request request;
   Response response;
   grpc::Status status;
-  Waiter* waiter = nullptr;              // loop's thread only; null once the coroutine is gone
-  std::unique_ptr<OutsideWork> outside;  // until gRPC has posted the answer
+  Waiter* waiter = nullptr;              // loop's thread only; null once the coroutine is destroyed
+  std::unique_ptr<OutsideWork> outside;  // until gRPC has posted the response
 };
 
-// On the loop's thread. The method's type picks the right overload by itself:
+// Calls the method on the loop's thread and returns its response or error. Example:
 //   co_await Unary(loop, stub->async(), &AuthService::StubInterface::async_interface::VerifyKey,
 //                  request, 2000)
 // Destroying the coroutine cancels the call.
@@ -57,16 +57,16 @@ Task<Result<Response>> Unary(Loop& loop, std::type_identity_t<Async>* async,
   (async->*method)(&call->context, &call->request, &call->response,
                    [call](grpc::Status status) mutable {
                      call->status = std::move(status);
-                     // This thread keeps nothing of the call: its context holds the channel, whose
-                     // end on a thread of gRPC's would be the end of the process (pitfalls.md).
+                     // Moves all of the call to the loop: its context holds the channel, and
+                     // destroying a channel on a thread of gRPC crashes the process (pitfalls.md).
                      std::unique_ptr<OutsideWork> outside = std::move(call->outside);
                      outside->loop().Post([call = std::move(call)] {
                        if (call->waiter != nullptr) call->waiter->ResumeNow(true);
                      });
                    });
-  bool answered = co_await waiter.Suspend();
-  guard.done = answered;
-  if (!answered) co_return FailWith(ErrorId::kServiceUnavailable, "", "the call was cancelled");
+  const bool completed = co_await waiter.Suspend();
+  guard.done = completed;
+  if (!completed) co_return FailWith(ErrorId::kServiceUnavailable, "", "the call was cancelled");
   if (!call->status.ok()) co_return Fail{FromStatus(call->status)};
   co_return std::move(call->response);
 }

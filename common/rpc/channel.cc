@@ -16,8 +16,8 @@ namespace {
 
 grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
-  // pitfalls.md: with the default back-off a server that starts late is not found for another
-  // second.
+  // With the default back-off, clients reconnect to a restarted server only after more than a
+  // second (pitfalls.md).
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
@@ -28,10 +28,11 @@ grpc::ChannelArguments Arguments() {
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // Each channel has its own connections: one per loop, and no sharing between loops.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // Our own processes are never behind the proxy that the environment may name.
+  // Internal calls must not use the proxy that the environment may name.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // retries are the clients' business
-  // No look-ups of SRV and TXT records: a name server that does not answer them costs seconds.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // common/clients retries where it is safe
+  // No lookups of SRV and TXT records: a DNS server that does not respond to them delays calls by
+  // seconds.
   arguments.SetInt(GRPC_ARG_DNS_ENABLE_SRV_QUERIES, 0);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
@@ -39,7 +40,7 @@ grpc::ChannelArguments Arguments() {
   return arguments;
 }
 
-std::vector<std::string> SplitCommas(const std::string& list) {
+std::vector<std::string> SplitByCommas(const std::string& list) {
   std::vector<std::string> parts;
   std::stringstream stream(list);
   for (std::string part; std::getline(stream, part, ',');) {
@@ -50,7 +51,7 @@ std::vector<std::string> SplitCommas(const std::string& list) {
   return parts;
 }
 
-// "host:port" as IPv4 addresses; names are looked up now. Empty when there is none.
+// The IPv4 addresses of "host:port", looked up now. Empty if there is none.
 std::vector<std::string> Resolve(const std::string& target) {
   size_t colon = target.rfind(':');
   if (colon == std::string::npos) return {};
@@ -71,7 +72,7 @@ std::vector<std::string> Resolve(const std::string& target) {
   return addresses;
 }
 
-// Several replicas as one target that gRPC spreads calls over. One name is left to gRPC's own
+// Joins several replicas into one target for gRPC's load balancing. A single name is left to gRPC's
 // resolver, which follows changes of its addresses.
 std::string GrpcTarget(const std::vector<std::string>& parts) {
   if (parts.size() == 1) return parts[0];
@@ -114,7 +115,7 @@ std::shared_ptr<grpc::Channel> ChannelSource::Channel(const std::string& target)
   if (target.empty() || target == "inproc:") {
     std::lock_guard lock(state_->mutex);
     if (state_->server != nullptr) return state_->server->InProcessChannel(Arguments());
-    // An address that nothing ever listens at: calls fail as unavailable.
+    // No process can listen on this address: calls fail as unavailable.
     return grpc::CreateCustomChannel("unix:/dev/null/none", grpc::InsecureChannelCredentials(),
                                      Arguments());
   }
@@ -123,7 +124,7 @@ std::shared_ptr<grpc::Channel> ChannelSource::Channel(const std::string& target)
   }
   grpc::ChannelArguments arguments = Arguments();
   arguments.SetLoadBalancingPolicyName("round_robin");
-  return grpc::CreateCustomChannel(GrpcTarget(SplitCommas(target)),
+  return grpc::CreateCustomChannel(GrpcTarget(SplitByCommas(target)),
                                    credentials_ ? credentials_ : grpc::InsecureChannelCredentials(),
                                    arguments);
 }
@@ -139,13 +140,14 @@ void ConfigureServer(grpc::ServerBuilder& builder) {
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
-  // A client without a running call looks at its connection every 5 s only: on a busy machine that
-  // is too late for an answer, and the next call would find the connection closed. It pings itself.
+  // The server pings only connections with running calls: a client without one reads from its
+  // connection only every 5 s, too late for the timeout, and its next call would fail. Such clients
+  // ping themselves.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
-  // Our clients ping every 10 s; without this they would be cut off for pinging too much.
+  // Clients ping every 10 s; by default the server closes connections that ping this often.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
-  // Two processes on one port is a mistake, not load balancing.
+  // Two processes on one port are a configuration error.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
 }
 

@@ -1,5 +1,5 @@
-// gRPC channels from target strings, with the settings that every channel of ours needs: quick
-// reconnects, keepalive, message limits, optional mutual TLS.
+// gRPC channels for target strings, with the common settings: fast reconnects, keepalive, message
+// limits, optional mutual TLS.
 #pragma once
 
 #include <functional>
@@ -22,23 +22,25 @@ class TlsConfig;
 
 namespace tollgate::rpc {
 
-// Bytes of one message: a request body of the largest size that the edge takes, and room around it.
+// The largest message in bytes: a request body of the largest accepted size, and room for the rest.
 inline constexpr int kMaxMessageBytes = 64 << 20;
 
 class ChannelSource {
  public:
-  // With TLS configured, "host:port" targets use it; in-process and unix targets never do.
+  // If TLS is configured, "host:port" targets use it. In-process and unix targets never do.
   static BasicResult<std::unique_ptr<ChannelSource>, std::string> Make(
       const config::v1::TlsConfig& tls);
   // Plain text.
   ChannelSource();
   ~ChannelSource();
 
-  // Where "inproc:" leads. Null when the server is about to go: later channels lead nowhere.
+  // The server of "inproc:". Null before it is destroyed: calls on channels made later fail as
+  // unavailable.
   void SetServer(grpc::Server* server);
 
-  // A new channel with connections of its own. Target: "inproc:" or "" (this process's server),
-  // "unix:/path", "host:port", or several host:port with commas (calls go round). Thread-safe.
+  // A new channel with connections of its own. Targets: "inproc:" or "" (the server of this
+  // process), "unix:/path", "host:port", or a comma-separated list of host:port (round-robin).
+  // Thread-safe.
   std::shared_ptr<grpc::Channel> Channel(const std::string& target);
 
  private:
@@ -47,11 +49,11 @@ class ChannelSource {
   std::unique_ptr<State> state_;
 };
 
-// Credentials of a server: plain text without TLS configured. The callers' names are checked
-// against tls.allowed_callers.
+// The credentials of a server: plain text unless TLS is configured. The names of callers are
+// checked against tls.allowed_callers.
 BasicResult<std::shared_ptr<grpc::ServerCredentials>, std::string> MakeServerCredentials(
     const config::v1::TlsConfig& tls);
-// Limits and keepalive of a server.
+// Sets the limits and keepalive of a server.
 void ConfigureServer(grpc::ServerBuilder& builder);
 
 }  // namespace tollgate::rpc

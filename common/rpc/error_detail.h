@@ -1,4 +1,4 @@
-// Errors of the catalog as they travel between our processes (common/v1/error.proto), without gRPC.
+// Converts errors of the catalog to and from the message of common/v1/error.proto, without gRPC.
 #pragma once
 
 #include "common/error/error.h"
@@ -6,9 +6,9 @@
 
 namespace tollgate::rpc {
 
-// Texts are cut to what fits into a status (see error_status.h) and made valid UTF-8.
+// Texts are truncated to fit into a gRPC status (error_status.h) and made valid UTF-8.
 void ToDetail(const Error& error, common::v1::ErrorDetail& detail);
-// A row that this build does not know becomes kServerError.
+// A row that this version does not know becomes kServerError.
 Error FromDetail(const common::v1::ErrorDetail& detail);
 
 }  // namespace tollgate::rpc

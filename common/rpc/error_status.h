@@ -1,6 +1,6 @@
-// Errors of the catalog as gRPC statuses and back. The row travels as an ErrorDetail in the
-// status's details, at most 2 KiB of them: beyond 8 KiB of metadata the peer sees
-// RESOURCE_EXHAUSTED and no detail.
+// Converts errors of the catalog to gRPC statuses and back. The error is an ErrorDetail in the
+// status details, which are limited to 2 KiB: with more than 8 KiB of metadata the peer receives
+// RESOURCE_EXHAUSTED without details.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -11,8 +11,8 @@
 namespace tollgate::rpc {
 
 grpc::Status ToStatus(const Error& error);
-// Only a present detail selects a row of the public catalog. A status without one means that the
-// service is away (kServiceUnavailable) or has a fault (kServerError); it never blames the caller.
+// Only an ErrorDetail selects any row of the catalog. A status without one is kServiceUnavailable
+// (the service is unreachable) or kServerError, never an error of the client.
 Error FromStatus(const grpc::Status& status);
 
 }  // namespace tollgate::rpc

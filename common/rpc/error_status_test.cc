@@ -1,4 +1,3 @@
-// Only a present detail selects a public row; everything else is our own outage or fault.
 #include "common/rpc/error_status.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +5,7 @@
 namespace tollgate::rpc {
 namespace {
 
-TEST(ErrorStatus, EveryRowSurvivesTheTrip) {
+TEST(ErrorStatus, EveryRowRoundTrips) {
   for (int i = 0; i < kErrorIdCount; ++i) {
     Error error{.id = static_cast<ErrorId>(i), .message = "m", .retry_after_ms = i};
     grpc::Status status = ToStatus(error);
@@ -18,7 +17,7 @@ TEST(ErrorStatus, EveryRowSurvivesTheTrip) {
   }
 }
 
-TEST(ErrorStatus, TheNumbersOfAnOverflowSurviveTheTrip) {
+TEST(ErrorStatus, TokenAccountingRoundTrips) {
   Error error{.id = ErrorId::kContextLengthExceeded};
   error.tokens = {.limit = INT64_MAX, .prompt = 4097, .output = 12, .prompt_is_lower_bound = true};
   const TokenAccounting back = FromStatus(ToStatus(error)).tokens;
@@ -31,7 +30,7 @@ TEST(ErrorStatus, TheNumbersOfAnOverflowSurviveTheTrip) {
   EXPECT_FALSE(detail.has_tokens()) << "nothing is known";
 }
 
-TEST(ErrorStatus, WithoutDetailTheTransportsCodesMeanAnOutage) {
+TEST(ErrorStatus, WithoutDetailTheStatusCodeSelectsAnInternalError) {
   using enum grpc::StatusCode;
   for (auto code : {UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, RESOURCE_EXHAUSTED}) {
     EXPECT_EQ(FromStatus({code, "x"}).id, ErrorId::kServiceUnavailable) << code;
@@ -42,7 +41,7 @@ TEST(ErrorStatus, WithoutDetailTheTransportsCodesMeanAnOutage) {
   }
 }
 
-TEST(ErrorStatus, BrokenOrUnknownDetailsCountAsAbsent) {
+TEST(ErrorStatus, MalformedOrUnknownDetailsAreIgnored) {
   EXPECT_EQ(FromStatus({grpc::StatusCode::UNAVAILABLE, "x", "\xff\xff garbage"}).id,
             ErrorId::kServiceUnavailable);
   common::v1::ErrorDetail detail;

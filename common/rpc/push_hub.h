@@ -1,5 +1,5 @@
-// Server streams that push changes: each subscriber gets a first message (the state now), then
-// every published message in order, and a ping when nothing else was sent for a while.
+// Server streams that push changes: each subscriber receives first messages with the current state,
+// then every published message in order, and a ping after a while without messages.
 //
 //   rpc::PushHub<WatchKeysResponse> hub_(loop, {.ping_ms = 1000, .make_ping = [this] { … }});
 //   grpc::ServerWriteReactor<WatchKeysResponse>* WatchKeys(grpc::CallbackServerContext*,
@@ -9,9 +9,9 @@
 //   }
 //   … change the state, then: hub_.Publish(message);
 //
-// Nothing is lost between the first message and the changes: `first` runs while publishing waits,
-// so a change is in the state that it reads or is published after it (or both: give messages
-// versions).
+// No change is lost between the first messages and the published ones: `first` runs under the lock
+// that Publish takes, so a change is in the state that `first` reads, or is published after it, or
+// both. Messages need versions, so that subscribers can ignore the duplicates.
 #pragma once
 
 #include <grpcpp/support/server_callback.h>
@@ -30,7 +30,7 @@
 
 namespace tollgate::rpc {
 
-// Thread-safe. May be destroyed before its streams have ended; they end then.
+// Thread-safe. Its destructor ends the streams and does not wait for them.
 template <typename Message>
 class PushHub {
  public:
@@ -38,12 +38,12 @@ class PushHub {
     // 0: no pings.
     int64_t ping_ms = 1000;
     std::function<Message()> make_ping;
-    // Messages that may wait for a slow subscriber; one more and its stream is ended, to begin
-    // anew.
+    // Messages that may be queued for a slow subscriber. One more ends its stream; the subscriber
+    // then reconnects.
     size_t max_queued = 1024;
   };
 
-  // Pings are made on the loop, which must outlive the hub.
+  // Pings are sent from the loop, which must outlive the hub.
   PushHub(Loop& loop, Options options) : state_(std::make_shared<State>(std::move(options))) {
     if (state_->options.ping_ms > 0 && state_->options.make_ping) {
       loop.Post([state = state_, &loop] { SchedulePing(state, loop); });
@@ -53,7 +53,7 @@ class PushHub {
   PushHub(const PushHub&) = delete;
   PushHub& operator=(const PushHub&) = delete;
 
-  // Opens a stream; first() gives the messages it begins with.
+  // Opens a stream. first() returns its first messages.
   template <typename First>
   grpc::ServerWriteReactor<Message>* Open(First first) {
     auto* stream = new Stream(state_);
@@ -61,7 +61,7 @@ class PushHub {
     std::unique_lock lock(state_->mutex);
     if (state_->closed) {
       lock.unlock();
-      stream->End(ToStatus(Unavailable("stopping").error));
+      stream->End(ToStatus(Unavailable("the service is stopping").error));
       return stream;
     }
     for (Message& message : first()) {
@@ -76,11 +76,12 @@ class PushHub {
     state_->Publish(std::make_shared<const Message>(std::move(message)));
   }
 
-  // Ends all streams; new ones are refused.
+  // Ends all streams and refuses new ones.
   void Close() {
     std::lock_guard lock(state_->mutex);
     state_->closed = true;
-    for (Stream* stream : state_->streams) stream->End(ToStatus(Unavailable("stopping").error));
+    for (Stream* stream : state_->streams)
+      stream->End(ToStatus(Unavailable("the service is stopping").error));
   }
 
   size_t subscribers() const {
@@ -100,13 +101,13 @@ class PushHub {
     }
 
     const Options options;
-    std::mutex mutex;  // taken before a stream's own
+    std::mutex mutex;  // taken before the mutex of a stream
     std::unordered_set<Stream*> streams;
     bool closed = false;
-    bool published = false;  // since the last ping was due
+    bool published = false;  // since the previous tick of the ping timer
   };
 
-  // One outstanding write; Finish exactly once and never while a write is outstanding.
+  // gRPC allows one outstanding write, and one Finish, not while a write is outstanding.
   class Stream : public grpc::ServerWriteReactor<Message> {
    public:
     explicit Stream(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -169,7 +170,7 @@ class PushHub {
    private:
     std::shared_ptr<State> state_;
     std::mutex mutex_;
-    std::deque<std::shared_ptr<const Message>> queue_;  // the first is being written when writing_
+    std::deque<std::shared_ptr<const Message>> queue_;  // writing_: the first is being written
     bool writing_ = false;
     bool ending_ = false;
     grpc::Status status_;

@@ -4,16 +4,16 @@
 
 namespace tollgate::rpc {
 
-WorkerPool::WorkerPool(int threads, size_t max_queued, const char* name) : max_queued_(max_queued) {
+ThreadPool::ThreadPool(int threads, size_t max_queued, const char* name) : max_queued_(max_queued) {
   for (int i = 0; i < threads; ++i) {
     threads_.emplace_back([this] { Run(); });
     pthread_setname_np(threads_.back().native_handle(), std::string(name).substr(0, 15).c_str());
   }
 }
 
-WorkerPool::~WorkerPool() { Stop(); }
+ThreadPool::~ThreadPool() { Stop(); }
 
-bool WorkerPool::Submit(std::function<void()> work) {
+bool ThreadPool::Submit(std::function<void()> work) {
   {
     std::lock_guard lock(mutex_);
     if (stopped_ || queue_.size() >= max_queued_) return false;
@@ -23,7 +23,7 @@ bool WorkerPool::Submit(std::function<void()> work) {
   return true;
 }
 
-void WorkerPool::Stop() {
+void ThreadPool::Stop() {
   {
     std::lock_guard lock(mutex_);
     stopped_ = true;
@@ -34,7 +34,7 @@ void WorkerPool::Stop() {
   }
 }
 
-void WorkerPool::Run() {
+void ThreadPool::Run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return stopped_ || !queue_.empty(); });

@@ -1,20 +1,20 @@
-// Server side: gRPC callback handlers that never block gRPC's few threads. A handler hops to a loop
-// (as a coroutine) or to a worker thread (as a blocking function) and the call is answered from
+// Server side: gRPC callback handlers that do not block gRPC's few threads. A handler continues as
+// a coroutine on a loop or as a blocking function on a pool thread, and completes the call from
 // there.
 //
 //   class AuthRpc : public auth::v1::AuthService::CallbackService {
 //     grpc::ServerUnaryReactor* VerifyKey(grpc::CallbackServerContext* context,
 //                                         const VerifyKeyRequest* request,
 //                                         VerifyKeyResponse* response) override {
-//       // A blocking function on a worker thread; request and response live until the answer.
-//       return rpc::ServeBlocking(context, workers_, [=, this]() -> Result<void> {
+//       // A blocking function on a pool thread. request and response live until it has returned.
+//       return rpc::ServeBlocking(context, pool_, [=, this]() -> Result<void> {
 //         return store_.Verify(*request, *response);
 //       });
-//       // Or a coroutine on a loop. The lambda is kept until its coroutine has ended.
+//       // Or a coroutine on a loop. The lambda lives until its coroutine has ended.
 //       return rpc::ServeOnLoop(context, loops_.Next(), [=, this]() -> Task<Result<void>> {
 //         co_return co_await Verify(*request, *response);
 //       });
-//       // Or at once, when it is quick and takes no lock for long.
+//       // Or at once, if it is fast and holds no lock for long.
 //       return rpc::Answer(context, Verify(*request, *response));
 //     }
 //   };
@@ -45,7 +45,7 @@ inline grpc::Status ToStatus(const Result<void>& result) {
   return result.ok() ? grpc::Status::OK : ToStatus(result.error());
 }
 
-// Answers now.
+// Completes the call at once.
 inline grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
                                         const Result<void>& result) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -61,7 +61,7 @@ Task<void> ServeTask(grpc::ServerUnaryReactor* reactor, Make make) {
 }
 }  // namespace internal
 
-// Answers with what the coroutine make() returns; it runs on the loop.
+// Completes the call with the result of the coroutine make(), which runs on the loop.
 template <typename Make>
 grpc::ServerUnaryReactor* ServeOnLoop(grpc::CallbackServerContext* context, Loop& loop, Make make) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -69,14 +69,14 @@ grpc::ServerUnaryReactor* ServeOnLoop(grpc::CallbackServerContext* context, Loop
   return reactor;
 }
 
-// A few threads for what blocks. The queue is bounded: what does not fit is refused, not delayed.
-class WorkerPool {
+// A few threads for blocking work. The queue is bounded: excess work is refused, not delayed.
+class ThreadPool {
  public:
-  WorkerPool(int threads, size_t max_queued, const char* name);
-  ~WorkerPool();  // Stop
-  // False when the queue is full or the pool has stopped.
+  ThreadPool(int threads, size_t max_queued, const char* name);
+  ~ThreadPool();  // Stop
+  // False if the queue is full or the pool has stopped.
   bool Submit(std::function<void()> work);
-  // Runs what is queued, then joins.
+  // Runs the queued work, then joins the threads.
   void Stop();
 
  private:
@@ -90,15 +90,15 @@ class WorkerPool {
   std::vector<std::thread> threads_;
 };
 
-// Answers with what the blocking function returns; it runs on a worker.
+// Completes the call with the result of the blocking function, which runs on a thread of the pool.
 template <typename Function>
-grpc::ServerUnaryReactor* ServeBlocking(grpc::CallbackServerContext* context, WorkerPool& workers,
+grpc::ServerUnaryReactor* ServeBlocking(grpc::CallbackServerContext* context, ThreadPool& pool,
                                         Function function) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  bool queued = workers.Submit([reactor, function = std::move(function)]() mutable {
+  bool queued = pool.Submit([reactor, function = std::move(function)]() mutable {
     reactor->Finish(ToStatus(function()));
   });
-  if (!queued) reactor->Finish(ToStatus(Unavailable("the worker queue is full").error));
+  if (!queued) reactor->Finish(ToStatus(Unavailable("the queue of the thread pool is full").error));
   return reactor;
 }
 

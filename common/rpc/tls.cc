@@ -14,7 +14,7 @@
 namespace tollgate::rpc {
 namespace {
 
-// Seconds between looks at the files: renewed certificates are taken without a restart.
+// How often the files are checked: renewed certificates are used without a restart.
 constexpr unsigned kReloadSeconds = 60;
 
 using grpc::experimental::FileWatcherCertificateProvider;
@@ -24,15 +24,16 @@ BasicResult<std::shared_ptr<FileWatcherCertificateProvider>, std::string> Provid
   for (const std::string& path :
        {tls.certificate_file(), tls.private_key_file(), tls.authority_file()}) {
     if (path.empty()) {
-      return Fail{std::string("tls needs certificate_file, private_key_file and authority_file")};
+      return Fail{
+          std::string("tls needs all of certificate_file, private_key_file and authority_file")};
     }
-    if (!std::ifstream(path)) return Fail{"can not read " + path};
+    if (!std::ifstream(path)) return Fail{"cannot read " + path};
   }
   return std::make_shared<FileWatcherCertificateProvider>(
       tls.private_key_file(), tls.certificate_file(), tls.authority_file(), kReloadSeconds);
 }
 
-// Refuses calls of peers whose certificate bears none of the allowed names.
+// Refuses calls of peers whose certificate has none of the allowed names.
 class CallerCheck : public grpc::AuthMetadataProcessor {
  public:
   explicit CallerCheck(std::set<std::string> allowed) : allowed_(std::move(allowed)) {}
@@ -44,7 +45,7 @@ class CallerCheck : public grpc::AuthMetadataProcessor {
         if (allowed_.contains(std::string(name.data(), name.size()))) return grpc::Status::OK;
       }
     }
-    return {grpc::StatusCode::PERMISSION_DENIED, "caller is not on the list"};
+    return {grpc::StatusCode::PERMISSION_DENIED, "the caller is not in allowed_callers"};
   }
 
  private:
@@ -66,8 +67,8 @@ BasicResult<std::shared_ptr<grpc::ChannelCredentials>, std::string> MakeTlsChann
   options.set_certificate_provider(*provider);
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
-  // Our certificates bear names of services, not of hosts: the authority is ours alone, so its
-  // signature is what tells that the peer is one of our processes.
+  // The certificates name services, not hosts. The authority signs only certificates of this
+  // deployment, so its signature is sufficient to trust a server.
   options.set_verify_server_certs(true);
   options.set_check_call_host(false);
   options.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());

@@ -1,5 +1,5 @@
-// Mutual TLS between our own processes. Peers are checked against our own certificate authority;
-// which names may call is checked per call (allowed_callers).
+// Mutual TLS between Tollgate processes. The certificates of peers are verified against the
+// configured authority; the name of the caller is checked for each call (allowed_callers).
 #pragma once
 
 #include <memory>

@@ -1,5 +1,4 @@
-// Mutual TLS: only certificates of our own authority get in, and of those only the names on the
-// list.
+// Mutual TLS: only callers with a certificate of the authority and an allowed name are served.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +33,7 @@ class TlsTest : public ::testing::Test {
     std::filesystem::create_directories(folder_);
     loops_.Start();
     authority_.Write(folder_ + "/ca.pem", folder_ + "/ca.key");
-    stranger_.Write(folder_ + "/other.pem", folder_ + "/other.key");
+    other_authority_.Write(folder_ + "/other.pem", folder_ + "/other.key");
     grpc::ServerBuilder builder;
     ConfigureServer(builder);
     auto config = Issue("spiffe://tollgate/svc/auth", authority_);
@@ -77,14 +76,14 @@ class TlsTest : public ::testing::Test {
   const std::string folder_;
   int issued_ = 0;
   TestCertificate authority_{"authority"};
-  TestCertificate stranger_{"stranger"};
+  TestCertificate other_authority_{"other authority"};
   LoopPool loops_{1};
   Auth service_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
 
-TEST_F(TlsTest, ANameOnTheListIsServed) {
+TEST_F(TlsTest, AnAllowedNameIsServed) {
   EXPECT_TRUE(Served(Issue("spiffe://tollgate/svc/gateway", authority_)));
 }
 
@@ -93,7 +92,7 @@ TEST_F(TlsTest, AnotherNameIsRefused) {
 }
 
 TEST_F(TlsTest, ACertificateOfAnotherAuthorityIsRefused) {
-  EXPECT_FALSE(Served(Issue("spiffe://tollgate/svc/gateway", stranger_)));
+  EXPECT_FALSE(Served(Issue("spiffe://tollgate/svc/gateway", other_authority_)));
 }
 
 TEST_F(TlsTest, AServerOfAnotherAuthorityIsNotTrusted) {
@@ -104,7 +103,7 @@ TEST_F(TlsTest, AServerOfAnotherAuthorityIsNotTrusted) {
 
 TEST_F(TlsTest, PlainTextIsRefused) { EXPECT_FALSE(Served({})); }
 
-TEST_F(TlsTest, AMissingFileIsNamed) {
+TEST_F(TlsTest, TheErrorNamesAMissingFile) {
   auto config = Issue("spiffe://tollgate/svc/gateway", authority_);
   config.set_private_key_file("/nowhere/key.pem");
   auto source = ChannelSource::Make(config);

@@ -1,6 +1,7 @@
-// A server stream that is kept open (common/clients/subscription.h): it begins anew 100 ms after it
-// broke, until its owner goes. gRPC's callbacks only post to the loop; the next message is read
-// when the last one has been handled, so a slow receiver holds the sender back.
+// A server stream that is kept open (common/clients/subscription.h): 100 ms after it ends, a new
+// one is opened, until the Watch is destroyed. The callbacks of gRPC only post to the loop. The
+// next message is read when the previous one has been handled, so a slow receiver applies
+// back-pressure.
 #pragma once
 
 #include <grpcpp/client_context.h>
@@ -18,20 +19,20 @@ namespace tollgate::rpc {
 
 template <typename Request, typename Message>
 struct WatchOptions {
-  // Starts a stream, for example
+  // Starts a stream, for example:
   //   [stub](auto* context, auto* request, auto* reactor) { stub->async()->WatchKeys(context,
   //   request, reactor); }
   std::function<void(grpc::ClientContext*, const Request*, grpc::ClientReadReactor<Message>*)> open;
-  // The request of each new stream.
+  // Returns the request of each new stream.
   std::function<Request()> make_request;
-  // On the loop.
+  // Both run on the loop.
   std::function<void(Message)> on_message;
   std::function<void(const Error&)> on_lost;
-  // A stream that is silent for so long is given up; 0: never. For streams with pings.
+  // A stream without messages for this long is cancelled; 0: never. For streams with pings.
   int64_t silence_ms = 0;
 };
 
-// Lives on one loop; destroyed there. No callback runs afterwards.
+// Lives on one loop and must be destroyed there. No callback runs afterwards.
 template <typename Request, typename Message>
 class Watch {
  public:
@@ -63,11 +64,10 @@ class Watch {
       if (silence_timer != 0) loop.CancelTimer(silence_timer);
       if (stream != nullptr) stream->Cancel();
     }
-    // May be the end of the owner: nothing of this is touched after the callback unless still
-    // wanted.
+    // on_message may destroy the owner: do not use members after it.
     void OnMessage(Message message) {
       if (stopped) return;
-      heard = true;
+      received = true;
       options.on_message(std::move(message));
     }
     void OnEnd(const grpc::Status& status) {
@@ -79,11 +79,11 @@ class Watch {
     }
     void WatchSilence() {
       if (options.silence_ms <= 0) return;
-      heard = false;
+      received = false;
       silence_timer = loop.RunAfter(options.silence_ms, [this] {
         silence_timer = 0;
         if (stream == nullptr) return;
-        if (!heard) return stream->Cancel();
+        if (!received) return stream->Cancel();
         WatchSilence();
       });
     }
@@ -93,18 +93,18 @@ class Watch {
     Stream* stream = nullptr;
     Loop::TimerId timer = 0;
     Loop::TimerId silence_timer = 0;
-    bool heard = false;
+    bool received = false;
     bool stopped = false;
   };
 
-  // Owns itself until the loop knows that gRPC is done with it.
+  // Owns itself until OnDone has been handled on the loop.
   class Stream : public grpc::ClientReadReactor<Message> {
    public:
     static Stream* Start(std::shared_ptr<Core> core) {
       auto stream = std::make_shared<Stream>(std::move(core));
       stream->self_ = stream;
       stream->core_->options.open(&stream->context_, &stream->request_, stream.get());
-      // Reads are started from the loop, when no other operation may be pending.
+      // Reads are started from the loop, outside of gRPC callbacks: this requires a hold.
       stream->AddHold();
       stream->StartRead(&stream->message_);
       stream->StartCall();

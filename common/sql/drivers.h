@@ -1,4 +1,4 @@
-// The two drivers behind Database::Connect.
+// The drivers of Database::Connect. Internal to common/sql.
 #pragma once
 
 #include <memory>

@@ -19,12 +19,12 @@ using ResultPtr = std::unique_ptr<PGresult, ClearResult>;
 ErrorKind KindOf(std::string_view state) {
   if (state == "23505") return ErrorKind::kUnique;
   if (state.starts_with("23")) return ErrorKind::kConstraint;
-  // Serialization failure, deadlock, lock not available, cancelled by the statement's time limit.
+  // Serialization failure, deadlock, lock not available, statement timeout.
   if (state == "40001" || state == "40P01" || state == "55P03" || state == "57014") {
     return ErrorKind::kRetry;
   }
-  // Connection exceptions, the server is starting or stopping, too many connections, disk full. A
-  // server that turned into a standby (25006) is as good as away.
+  // Connection exceptions, server starting or stopping, too many connections, disk full. A server
+  // that became a standby (25006) is treated as unreachable.
   if (state.starts_with("08") || state.starts_with("57P") || state == "53300" || state == "53100" ||
       state == "25006") {
     return ErrorKind::kConnection;
@@ -32,7 +32,7 @@ ErrorKind KindOf(std::string_view state) {
   return ErrorKind::kOther;
 }
 
-// Integers come in binary, big-endian, in their own width.
+// Results are in binary format: integers are big-endian, in the width of their type.
 class PostgresRow : public Row {
  public:
   explicit PostgresRow(const PGresult* result) : result_(result) {}
@@ -69,8 +69,8 @@ class PostgresConnection : public Connection {
     statements_.clear();
     connection_.reset();
     const std::string seconds = std::to_string(std::max(2, options_.connect_timeout_ms / 1000));
-    // synchronous_commit=on also where the server's default was weakened; the URL goes last but
-    // one, so that it may not undo it.
+    // synchronous_commit=on even if the default of the server is weaker. The options come after the
+    // URL, so that the URL cannot override them.
     const std::string settings =
         "-c synchronous_commit=on -c client_min_messages=warning -c timezone=UTC"
         " -c idle_in_transaction_session_timeout=30000 -c statement_timeout=" +
@@ -123,11 +123,12 @@ class PostgresConnection : public Connection {
     const ResultPtr result(was_healthy ? PQexec(connection_.get(), "COMMIT") : nullptr);
     auto committed = was_healthy ? Check(result.get(), "commit") : SqlResult<void>(Fail{Lost()});
     if (committed.ok()) {
-      // COMMIT of a failed transaction answers ROLLBACK.
+      // COMMIT of a failed transaction reports ROLLBACK.
       if (std::string_view(PQcmdStatus(result.get())) == "COMMIT") return committed;
-      return Fail{SqlError{ErrorKind::kOther, "postgresql: the transaction had failed"}};
+      return Fail{
+          SqlError{ErrorKind::kOther, "postgresql: a statement of the transaction had failed"}};
     }
-    // The question went out and its answer was lost with the connection.
+    // COMMIT was sent, but the connection was lost before the response.
     if (was_healthy && committed.error().kind == ErrorKind::kConnection) {
       return Fail{SqlError{ErrorKind::kCommitUnknown, committed.error().message}};
     }
@@ -157,7 +158,7 @@ class PostgresConnection : public Connection {
     error.message = "postgresql: " + std::string(what) + ": ";
     error.message = primary ? error.message + primary : Trimmed(error.message);
     if (state) error.message += " (" + std::string(state) + ")";
-    // A server that shuts down or became a standby will not get better on this connection.
+    // The connection to a server that shuts down or became a standby does not recover.
     if (error.kind == ErrorKind::kConnection) connection_.reset();
     return Fail{std::move(error)};
   }
@@ -180,7 +181,7 @@ class PostgresConnection : public Connection {
     values_.resize(count);
     lengths_.resize(count);
     formats_.resize(count);
-    // Texts need a terminating zero, integers their digits: both go into one buffer.
+    // Texts need a terminating NUL, integers their digits: both are put into one buffer.
     buffer_.clear();
     offsets_.resize(count);
     for (size_t i = 0; i < count; ++i) {
@@ -217,7 +218,7 @@ class PostgresConnection : public Connection {
   const Database::Options options_;
   std::unique_ptr<PGconn, CloseConn> connection_;
   std::unordered_map<std::string, std::string, Hash, std::equal_to<>> statements_;
-  // Scratch of Run.
+  // Reused by Run.
   std::string buffer_;
   std::vector<size_t> offsets_;
   std::vector<const char*> values_;

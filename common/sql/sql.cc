@@ -9,7 +9,7 @@
 namespace tollgate::sql {
 namespace {
 
-// Appends "($1, $2), ($3, $4)" for rows of that many columns.
+// Appends placeholders for the rows: "($1, $2), ($3, $4)".
 void AppendTuples(std::string& text, int rows, int columns) {
   int place = 1;
   for (int row = 0; row < rows; ++row) {
@@ -23,7 +23,8 @@ void AppendTuples(std::string& text, int rows, int columns) {
   }
 }
 
-// Largest power of two up to 64 that fits: few distinct texts, so that each can stay prepared.
+// The largest power of two that fits, up to 64: there are few distinct statements, so all stay
+// prepared.
 int ChunkRows(Dialect dialect, size_t left) {
   if (dialect == Dialect::kSqlite) return 1;  // no round trips to save
   int rows = 64;
@@ -69,7 +70,7 @@ SqlResult<int64_t> Connection::ExecuteRows(std::string_view head, int columns,
 
 SqlResult<void> Connection::QueryIn(std::string_view head, std::span<const Param> keys,
                                     std::string_view tail, const RowFn& row) {
-  // A chunk that is not full repeats its last key, which IN ignores.
+  // A chunk that is not full is padded with its last key, which does not change the result of IN.
   std::vector<Param> padded;
   while (!keys.empty()) {
     size_t size = 1;
@@ -101,12 +102,12 @@ std::string ExpandScript(Dialect dialect, std::string_view script) {
   const bool sqlite = dialect == Dialect::kSqlite;
   std::string text(script);
   ReplaceAll(text, "{int}", sqlite ? "INTEGER" : "BIGINT");
-  // Sorted by bytes in both, so that reports and lock order agree.
+  // Both sort by bytes, so that the order of reports and of locks is the same.
   ReplaceAll(text, "{text}", sqlite ? "TEXT" : "TEXT COLLATE \"C\"");
   ReplaceAll(text, "{blob}", sqlite ? "BLOB" : "BYTEA");
   ReplaceAll(text, "{strict}", sqlite ? "STRICT" : "");
   ReplaceAll(text, "{keyed}", sqlite ? "STRICT, WITHOUT ROWID" : "");
-  // Room in each page, so that an update stays in its page.
+  // Leaves room in each page, so that an update stays in its page (PostgreSQL HOT updates).
   ReplaceAll(text, "{hot}", sqlite ? "STRICT, WITHOUT ROWID" : "WITH (fillfactor = 60)");
   return text;
 }
@@ -133,41 +134,41 @@ SqlResult<std::unique_ptr<Connection>> Database::Connect() const {
                                       : ConnectPostgres(target_, options_);
 }
 
-Database::Lease::~Lease() {
-  if (connection_) database_->GiveBack(std::move(connection_));
+Database::PooledConnection::~PooledConnection() {
+  if (connection_) database_->Return(std::move(connection_));
 }
 
-SqlResult<Database::Lease> Database::Borrow() {
+SqlResult<Database::PooledConnection> Database::Borrow() {
   {
     std::unique_lock lock(mutex_);
     const auto wait = std::chrono::milliseconds(options_.connect_timeout_ms);
     const bool free = free_.wait_for(
-        lock, wait, [this] { return !idle_.empty() || lent_ < options_.connections; });
+        lock, wait, [this] { return !idle_.empty() || borrowed_ < options_.connections; });
     if (!free) return Fail{SqlError{ErrorKind::kConnection, "sql: all connections are busy"}};
-    ++lent_;
+    ++borrowed_;
     if (!idle_.empty()) {
       auto connection = std::move(idle_.back());
       idle_.pop_back();
-      return Lease(*this, std::move(connection));
+      return PooledConnection(*this, std::move(connection));
     }
   }
   auto made = Connect();
   if (!made.ok()) {
     const std::lock_guard lock(mutex_);
-    --lent_;
+    --borrowed_;
     free_.notify_one();
     return Fail{std::move(made).error()};
   }
-  return Lease(*this, std::move(*made));
+  return PooledConnection(*this, std::move(*made));
 }
 
-void Database::GiveBack(std::unique_ptr<Connection> connection) {
+void Database::Return(std::unique_ptr<Connection> connection) {
   const std::lock_guard lock(mutex_);
-  --lent_;
+  --borrowed_;
   if (connection->healthy()) {
     idle_.push_back(std::move(connection));
   } else {
-    idle_.clear();  // its neighbours have most likely lost the same server
+    idle_.clear();  // the others have most likely lost the same server
   }
   free_.notify_one();
 }
@@ -175,15 +176,15 @@ void Database::GiveBack(std::unique_ptr<Connection> connection) {
 SqlResult<void> Database::Transact(TxMode mode,
                                    const std::function<SqlResult<void>(Connection&)>& body) {
   for (int attempt = 1;; ++attempt) {
-    auto lease = Borrow();
-    if (!lease.ok()) return Fail{std::move(lease).error()};
-    SqlResult<void> result = (*lease)->Begin(mode);
+    auto pooled = Borrow();
+    if (!pooled.ok()) return Fail{std::move(pooled).error()};
+    SqlResult<void> result = (*pooled)->Begin(mode);
     if (result.ok()) {
-      result = body(**lease);
+      result = body(**pooled);
       if (result.ok()) {
-        result = (*lease)->Commit();
+        result = (*pooled)->Commit();
       } else {
-        (*lease)->Rollback();
+        (*pooled)->Rollback();
       }
     }
     if (result.ok()) return result;
@@ -195,8 +196,8 @@ SqlResult<void> Database::Transact(TxMode mode,
 
 SqlResult<void> Database::Migrate(std::string_view component,
                                   std::span<const Migration> migrations) {
-  // Several processes may start at once: the loser of a race sees a duplicate or a deadlock, and on
-  // its next try a schema that is already there.
+  // When several processes migrate at the same time, all but one get a duplicate key or a deadlock,
+  // and find the schema up to date on their next attempt.
   for (int attempt = 1;; ++attempt) {
     auto done = TryMigrate(component, migrations);
     if (done.ok() || attempt == 5) return done;
@@ -208,9 +209,9 @@ SqlResult<void> Database::Migrate(std::string_view component,
 
 SqlResult<void> Database::TryMigrate(std::string_view component,
                                      std::span<const Migration> migrations) {
-  auto lease = Borrow();
-  if (!lease.ok()) return Fail{std::move(lease).error()};
-  Connection& connection = **lease;
+  auto pooled = Borrow();
+  if (!pooled.ok()) return Fail{std::move(pooled).error()};
+  Connection& connection = **pooled;
   auto created =
       connection.ExecuteScript(ExpandScript(dialect_,
                                             "CREATE TABLE IF NOT EXISTS schema_migration "
@@ -231,7 +232,7 @@ SqlResult<void> Database::TryMigrate(std::string_view component,
   if (!read.ok()) return read;
   if (current > static_cast<int64_t>(migrations.size())) {
     return Fail{SqlError{ErrorKind::kOther, "sql: the schema of " + std::string(component) +
-                                                " is newer than this program"}};
+                                                " is newer than this version of the program"}};
   }
   for (const Migration& migration : migrations) {
     if (migration.version <= current) continue;

@@ -1,10 +1,10 @@
-// SQL storage of a service: SQLite (sqlite:/path) or PostgreSQL (postgresql://…), one interface,
-// one set of SQL texts. Every call blocks, so call only from a thread that the service owns for its
-// storage, never from an event loop or a gRPC thread.
+// SQL storage of a service: SQLite (sqlite:/path) or PostgreSQL (postgresql://…) behind one
+// interface, with the same SQL statements for both. Every call blocks: use them only on threads
+// that the service owns for its storage, never on an event loop or a gRPC thread.
 //
-// Texts that work on both: placeholders are $1, $2, …; ON CONFLICT … DO UPDATE SET x = excluded.x;
-// RETURNING; CAST(sum(x) AS BIGINT); a trailing FOR UPDATE, which SQLite does not need and never
-// sees. Scripts of migrations may hold {int}, {text}, {blob} and {strict} (see Migration).
+// SQL that works on both: placeholders $1, $2, …; ON CONFLICT … DO UPDATE SET x = excluded.x;
+// RETURNING; CAST(sum(x) AS BIGINT); a trailing FOR UPDATE, which is removed for SQLite, where it
+// is not needed. Migration scripts may contain {int}, {text}, {blob} and {strict} (see Migration).
 #pragma once
 
 #include <concepts>
@@ -26,19 +26,19 @@
 namespace tollgate::sql {
 
 enum class ErrorKind : uint8_t {
-  kUnique,         // a unique or primary key constraint refused the row
-  kConstraint,     // another constraint did (CHECK, NOT NULL, foreign key)
+  kUnique,         // a unique or primary key constraint failed
+  kConstraint,     // another constraint failed (CHECK, NOT NULL, foreign key)
   kRetry,          // serialization failure, deadlock or busy: run the whole transaction again
-  kConnection,     // the database is away; nothing of this transaction was kept
-  kCommitUnknown,  // the connection broke during COMMIT: it may or may not have happened
-  kOther,          // a wrong text, a full disk, …: trying again does not help
+  kConnection,     // the database is unreachable; the transaction was rolled back
+  kCommitUnknown,  // the connection was lost during COMMIT, which may have succeeded
+  kOther,          // anything else, such as invalid SQL: a retry does not help
 };
 
 struct SqlError {
   ErrorKind kind = ErrorKind::kOther;
-  std::string message;  // for logs, holds no row values
-  // Worth another attempt, on a new connection where needed. After kCommitUnknown the caller must
-  // be able to recognize its own earlier attempt.
+  std::string message;  // for logs; contains no row values
+  // Whether a retry may succeed, on a new connection if needed. After kCommitUnknown the caller
+  // must be able to detect that its first attempt was committed.
   bool retryable() const {
     return kind == ErrorKind::kRetry || kind == ErrorKind::kConnection ||
            kind == ErrorKind::kCommitUnknown;
@@ -48,10 +48,10 @@ struct SqlError {
 template <typename T>
 using SqlResult = BasicResult<T, SqlError>;
 
-// As an error of the catalog: kServiceUnavailable when retryable, else kServerError.
+// The error of the catalog: kServiceUnavailable if retryable, else kServerError.
 Error ToError(const SqlError& error);
 
-// One value for a placeholder. Refers to its text: the text must outlive the call.
+// The value of a placeholder. It does not own its text, which must outlive the call.
 class Param {
  public:
   enum class Kind : uint8_t { kNull, kInt, kText, kBlob };
@@ -80,7 +80,7 @@ class Param {
   std::string_view bytes_;
 };
 
-// One row of a result. Lives during the callback only, and so do its views.
+// One row of a result. It and its views are valid only during the callback.
 class Row {
  public:
   virtual ~Row() = default;
@@ -101,20 +101,21 @@ enum class TxMode : uint8_t {
   kRead,   // one snapshot for all statements
 };
 
-// One connection; one thread at a time. Statements are prepared once per text and kept.
+// One connection, used by one thread at a time. Each distinct statement is prepared once and
+// cached.
 class Connection {
  public:
   virtual ~Connection() = default;
 
   virtual Dialect dialect() const = 0;
-  // False once the connection is known to be lost; Reconnect makes it new.
+  // False once the connection is known to be lost, until Reconnect succeeds.
   virtual bool healthy() const = 0;
   virtual SqlResult<void> Reconnect() = 0;
 
   // Calls row for each row of the result.
   virtual SqlResult<void> Query(std::string_view sql, std::span<const Param> params,
                                 const RowFn& row) = 0;
-  // Number of rows that were changed.
+  // Returns the number of changed rows.
   virtual SqlResult<int64_t> Execute(std::string_view sql, std::span<const Param> params) = 0;
   // Several statements without parameters.
   virtual SqlResult<void> ExecuteScript(const std::string& script) = 0;
@@ -132,18 +133,18 @@ class Connection {
   }
 
   // Writes many rows: head "INSERT INTO t(a, b) VALUES", two columns, cells row by row, tail
-  // "ON CONFLICT (a) DO UPDATE SET b = excluded.b" or "". No row may be there twice. Number of
-  // changes.
+  // "ON CONFLICT (a) DO UPDATE SET b = excluded.b" or "". The rows must be distinct. Returns the
+  // number of changed rows.
   SqlResult<int64_t> ExecuteRows(std::string_view head, int columns, std::span<const Param> cells,
                                  std::string_view tail = "");
   // Reads rows by many keys: head "SELECT a, b FROM t WHERE a IN", tail "ORDER BY a FOR UPDATE".
-  // Each row comes once if the keys are distinct; in the order of the keys if they are sorted and
-  // tail says so.
+  // If the keys are distinct, each row is returned once. The order is that of `tail` within each
+  // chunk of keys: sort the keys to get an order across chunks.
   SqlResult<void> QueryIn(std::string_view head, std::span<const Param> keys, std::string_view tail,
                           const RowFn& row);
 
  private:
-  std::string text_;  // scratch of the two functions above
+  std::string text_;  // reused by the two functions above
 };
 
 // Rolls back unless committed.
@@ -163,10 +164,10 @@ class Transaction {
   Connection* connection_;
 };
 
-// One step of a schema. Written once for both dialects with these words in it:
+// One step of a schema, written once for both dialects with these placeholders:
 // {int} INTEGER or BIGINT, {text} TEXT (sorted by bytes), {blob} BLOB or BYTEA, {strict} after the
-// closing parenthesis of CREATE TABLE. Instead of {strict}: {keyed} for tables that are looked up
-// by their primary key only, {hot} for those of them whose rows change often.
+// closing parenthesis of CREATE TABLE. Instead of {strict}: {keyed} for tables that are only
+// accessed by their primary key, {hot} for those whose rows also change often.
 struct Migration {
   int version = 0;  // from 1, without gaps
   std::string_view name;
@@ -174,8 +175,8 @@ struct Migration {
 };
 std::string ExpandScript(Dialect dialect, std::string_view script);
 
-// Makes every commit before it durable, on any thread. A failed sync is final: what the file holds
-// is unknown from then on, so the process stops (reliability.md 1.6, "fsync error").
+// Sync makes all earlier commits durable; it may run on any thread. If it fails, the content of the
+// file is unknown from then on, and the process aborts (reliability.md 1.6, "fsync error").
 class LogSync {
  public:
   explicit LogSync(std::string log_path) : log_path_(std::move(log_path)) {}
@@ -186,40 +187,41 @@ class LogSync {
   const std::string log_path_;
 };
 
-// A database with a pool of connections. Thread-safe.
+// A database with a connection pool. Thread-safe.
 class Database {
  public:
   struct Options {
     std::string url;
-    int connections = 4;                // most that the pool keeps open
-    int connect_timeout_ms = 2000;      // also the longest wait for a free connection
-    int busy_timeout_ms = 5000;         // SQLite: waiting for another writer
+    int connections = 4;                // largest size of the pool
+    int connect_timeout_ms = 2000;      // also for waiting for a free connection
+    int busy_timeout_ms = 5000;         // SQLite: for waiting for another writer
     int statement_timeout_ms = 10'000;  // PostgreSQL
-    // SQLite: a commit is in the log, and survives the death of the process, at once; it survives a
-    // power cut once LogSync::Sync has returned. For callers that sync in a thread of their own.
+    // SQLite: Commit only writes the log, which survives a crash of the process. It survives a
+    // power failure once LogSync::Sync has returned. For callers that sync on a thread of their
+    // own.
     bool deferred_sync = false;
   };
 
-  // Checks the URL only; the first connection is made by the first call that needs one.
+  // Only checks the URL. The first call that needs a connection opens it.
   static SqlResult<std::unique_ptr<Database>> Open(Options options);
 
   Dialect dialect() const { return dialect_; }
   const Options& options() const { return options_; }
 
-  // For a database with deferred_sync; null where every commit is durable by itself.
+  // For a database with deferred_sync; null otherwise, where every commit is durable.
   std::unique_ptr<class LogSync> MakeLogSync() const;
 
-  // A connection of one's own, outside the pool.
+  // A new connection outside the pool.
   SqlResult<std::unique_ptr<Connection>> Connect() const;
 
-  // Borrows a connection from the pool until it is destroyed.
-  class Lease {
+  // A connection of the pool, which returns to it when this is destroyed.
+  class PooledConnection {
    public:
-    Lease(Database& database, std::unique_ptr<Connection> connection)
+    PooledConnection(Database& database, std::unique_ptr<Connection> connection)
         : database_(&database), connection_(std::move(connection)) {}
-    Lease(Lease&&) = default;
-    Lease& operator=(Lease&&) = delete;
-    ~Lease();
+    PooledConnection(PooledConnection&&) = default;
+    PooledConnection& operator=(PooledConnection&&) = delete;
+    ~PooledConnection();
     Connection* operator->() { return connection_.get(); }
     Connection& operator*() { return *connection_; }
 
@@ -227,20 +229,19 @@ class Database {
     Database* database_;
     std::unique_ptr<Connection> connection_;
   };
-  SqlResult<Lease> Borrow();
+  SqlResult<PooledConnection> Borrow();
 
-  // Runs body in a transaction of its own and commits it, again from the start (at most three
-  // times) when the database asks for that or the connection was lost before COMMIT.
+  // Runs body in a transaction and commits it. On kRetry and kConnection it starts again, with at
+  // most three attempts in all.
   SqlResult<void> Transact(TxMode mode, const std::function<SqlResult<void>(Connection&)>& body);
 
-  // Brings the component's part of the schema up to date. Safe when several processes start at
-  // once.
+  // Applies the missing migrations of a component. Several processes may call it at the same time.
   SqlResult<void> Migrate(std::string_view component, std::span<const Migration> migrations);
 
  private:
   Database(Options options, Dialect dialect, std::string target)
       : options_(std::move(options)), dialect_(dialect), target_(std::move(target)) {}
-  void GiveBack(std::unique_ptr<Connection> connection);
+  void Return(std::unique_ptr<Connection> connection);
   SqlResult<void> TryMigrate(std::string_view component, std::span<const Migration> migrations);
 
   const Options options_;
@@ -249,7 +250,7 @@ class Database {
   std::mutex mutex_;
   std::condition_variable free_;
   std::vector<std::unique_ptr<Connection>> idle_;
-  int lent_ = 0;
+  int borrowed_ = 0;
 };
 
 }  // namespace tollgate::sql

@@ -1,4 +1,4 @@
-// The same rules on both drivers.
+// Runs on both drivers.
 #include "common/sql/sql.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ class SqlTest : public ::testing::TestWithParam<Dialect> {
   std::unique_ptr<Database> database_;
 };
 
-TEST_P(SqlTest, KeepsEveryKindOfValue) {
+TEST_P(SqlTest, EveryKindOfValueRoundTrips) {
   auto connection = Connect();
   const std::string id("\0\x01\xff'\\", 5);
   const std::string name = "naïve 'quote' \\ $1";
@@ -120,9 +120,9 @@ TEST_P(SqlTest, ErrorsHaveTheirKind) {
   EXPECT_TRUE(connection->healthy());
 }
 
-TEST_P(SqlTest, RowsAreWrittenAndReadInSets) {
+TEST_P(SqlTest, WritesAndReadsManyRowsAtOnce) {
   auto connection = Connect();
-  constexpr int kRows = 211;  // no power of two
+  constexpr int kRows = 211;  // not a power of two
   std::vector<std::string> ids;
   for (int i = 0; i < kRows; ++i) ids.push_back("id" + std::to_string(1000 + i));
   std::vector<Param> cells;
@@ -152,7 +152,7 @@ TEST_P(SqlTest, RowsAreWrittenAndReadInSets) {
   EXPECT_EQ(Count(*connection), kRows);
 }
 
-TEST_P(SqlTest, TransactionsKeepAllOrNothing) {
+TEST_P(SqlTest, TransactionsAreAtomic) {
   auto connection = Connect();
   const std::string insert = std::string(kInsert) + " ($1, 'n', 1, NULL)";
   {
@@ -170,13 +170,13 @@ TEST_P(SqlTest, TransactionsKeepAllOrNothing) {
   EXPECT_EQ(Count(*connection), 1);
 }
 
-TEST_P(SqlTest, CommitOfAFailedTransactionIsNoSuccess) {
+TEST_P(SqlTest, CommitOfAFailedTransactionFails) {
   auto connection = Connect();
   const std::string insert = std::string(kInsert) + " ($1, 'n', $2, NULL)";
   ASSERT_TRUE(connection->Begin(TxMode::kWrite).ok());
   ASSERT_TRUE(connection->Execute(insert, {Param::Blob("a"), 1}).ok());
   ASSERT_FALSE(connection->Execute(insert, {Param::Blob("a"), 1}).ok());
-  // SQLite undoes the failed statement alone; PostgreSQL spoils the whole transaction, and says so.
+  // SQLite undoes only the failed statement; PostgreSQL fails the whole transaction.
   EXPECT_EQ(connection->Commit().ok(), GetParam() == Dialect::kSqlite);
 }
 
@@ -192,7 +192,7 @@ TEST_P(SqlTest, ReadersSeeOneSnapshot) {
   EXPECT_EQ(Count(*reader), 1);
 }
 
-TEST_P(SqlTest, RacingMigrationsApplyOnce) {
+TEST_P(SqlTest, ConcurrentMigrationsApplyOnce) {
   std::vector<std::thread> threads;
   constexpr Migration kOther[] = {
       {1, "other", "CREATE TABLE other (id {int} PRIMARY KEY) {strict};"}};
@@ -214,21 +214,21 @@ TEST_P(SqlTest, RacingMigrationsApplyOnce) {
                   .ok());
 }
 
-TEST_P(SqlTest, AProgramOlderThanTheSchemaRefuses) {
+TEST_P(SqlTest, ASchemaNewerThanTheProgramIsAnError) {
   EXPECT_FALSE(database_->Migrate("test", std::span(kMigrations, 1)).ok());
 }
 
-TEST_P(SqlTest, ThePoolLendsAtMostItsSize) {
+TEST_P(SqlTest, BorrowWaitsWhenThePoolIsExhausted) {
   auto first = database_->Borrow();
   auto second = database_->Borrow();
   ASSERT_TRUE(first.ok() && second.ok());
-  std::thread giver([lease = std::move(*first)]() mutable { auto done = std::move(lease); });
-  auto third = database_->Borrow();  // waits for the giver
+  std::thread returner([pooled = std::move(*first)]() mutable { auto end = std::move(pooled); });
+  auto third = database_->Borrow();  // waits for the returned connection
   EXPECT_TRUE(third.ok());
-  giver.join();
+  returner.join();
 }
 
-TEST_P(SqlTest, TransactStartsAgainWhenAsked) {
+TEST_P(SqlTest, TransactRetries) {
   int attempts = 0;
   auto done = database_->Transact(TxMode::kWrite, [&](Connection& connection) -> SqlResult<void> {
     auto put = connection.Execute(std::string(kInsert) + " ($1, 'n', 1, NULL)", {Param::Blob("a")});
@@ -246,7 +246,7 @@ INSTANTIATE_TEST_SUITE_P(Both, SqlTest, ::testing::Values(Dialect::kSqlite, Dial
                            return info.param == Dialect::kSqlite ? "sqlite" : "postgres";
                          });
 
-TEST(Postgres, ALostServerIsAConnectionErrorAndComesBack) {
+TEST(Postgres, ReconnectsAfterALostServer) {
   auto server = testing::TestPostgres::Start();
   if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
   Database::Options options;
@@ -268,7 +268,7 @@ TEST(Postgres, ALostServerIsAConnectionErrorAndComesBack) {
   EXPECT_TRUE((*connection)->Execute("SELECT 1").ok());
 }
 
-TEST(Url, OnlyTheTwoSchemesAreKnown) {
+TEST(Url, OtherSchemesAreErrors) {
   for (const char* url : {"", "sqlite:", "mysql://x", "/tmp/x"}) {
     Database::Options options;
     options.url = url;

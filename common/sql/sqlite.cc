@@ -36,7 +36,7 @@ ErrorKind KindOf(int extended) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return ErrorKind::kRetry;
-    // The file or its disk is away for now.
+    // The file or its disk is unavailable, possibly for a while.
     case SQLITE_CANTOPEN:
     case SQLITE_IOERR:
     case SQLITE_FULL:
@@ -47,10 +47,10 @@ ErrorKind KindOf(int extended) {
   }
 }
 
-// Whether a failed fsync is behind the error. What the kernel then still holds of the file is
-// unknown, so nothing may be retried in this process (reliability.md 1.6): it stops and recovers
-// from the log.
-bool IsLostSync(int extended) {
+// Whether a failed fsync caused the error. The kernel may have dropped unwritten pages, so a retry
+// in this process is not safe (reliability.md 1.6): it aborts and recovers from the log when
+// restarted.
+bool IsFailedSync(int extended) {
   return extended == SQLITE_IOERR_FSYNC || extended == SQLITE_IOERR_DIR_FSYNC;
 }
 
@@ -94,8 +94,8 @@ class SqliteConnection : public Connection {
     }
     sqlite3_extended_result_codes(raw, 1);
     sqlite3_busy_timeout(raw, busy_timeout_ms_);
-    // FULL: a commit that has returned survives a power cut. NORMAL: it does after the next sync of
-    // the log (LogSync), and the log is synced before it is copied back, every 4,000 pages.
+    // FULL: a returned commit survives a power failure. NORMAL: only after the next sync of the log
+    // (LogSync, or the checkpoint every 4,000 pages).
     auto set = ExecuteScript(
         std::string("PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA synchronous=") +
         (deferred_sync_ ? "NORMAL;" : "FULL;") +
@@ -117,7 +117,7 @@ class SqliteConnection : public Connection {
     return static_cast<int64_t>(sqlite3_changes64(db_.get()));
   }
   SqlResult<void> ExecuteScript(const std::string& script) override {
-    if (!db_) return Fail{Lost()};
+    if (!db_) return Fail{NotOpen()};
     if (sqlite3_exec(db_.get(), script.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
       return Fail{MakeError("script")};
     }
@@ -130,9 +130,9 @@ class SqliteConnection : public Connection {
   SqlResult<void> Commit() override {
     auto committed = Plain("COMMIT");
     if (!committed.ok()) {
-      const bool lost_sync = db_ && IsLostSync(sqlite3_extended_errcode(db_.get()));
+      const bool failed_sync = db_ && IsFailedSync(sqlite3_extended_errcode(db_.get()));
       Rollback();
-      if (lost_sync) std::abort();
+      if (failed_sync) std::abort();
     }
     return committed;
   }
@@ -141,7 +141,7 @@ class SqliteConnection : public Connection {
   }
 
  private:
-  SqlError Lost() const { return {ErrorKind::kConnection, "sqlite: the file is not open"}; }
+  SqlError NotOpen() const { return {ErrorKind::kConnection, "sqlite: the file is not open"}; }
   SqlError MakeError(std::string_view what) const {
     const int code = db_ ? sqlite3_extended_errcode(db_.get()) : SQLITE_CANTOPEN;
     return {KindOf(code), "sqlite: " + std::string(what) + ": " +
@@ -156,11 +156,12 @@ class SqliteConnection : public Connection {
   }
 
   SqlResult<sqlite3_stmt*> Prepared(std::string_view sql) {
-    if (!db_) return Fail{Lost()};
+    if (!db_) return Fail{NotOpen()};
     const auto found = statements_.find(sql);
     if (found != statements_.end()) return found->second.get();
     std::string_view text = sql;
-    constexpr std::string_view kLock = "FOR UPDATE";  // BEGIN IMMEDIATE has locked everything
+    constexpr std::string_view kLock =
+        "FOR UPDATE";  // not needed: BEGIN IMMEDIATE locks the database
     if (text.ends_with(kLock)) text.remove_suffix(kLock.size());
     sqlite3_stmt* raw = nullptr;
     if (sqlite3_prepare_v3(db_.get(), text.data(), static_cast<int>(text.size()),
@@ -220,8 +221,9 @@ class SqliteConnection : public Connection {
 }  // namespace
 
 void LogSync::Sync() {
-  // Opened anew each time: the log is another file after its last user has closed it. Without a log
-  // everything is in the database file, which was synced when the log went.
+  // Opened for every sync: SQLite deletes the log when its last user closes it and creates another
+  // one later. Without a log, all data is in the database file, which was synced before the log was
+  // deleted.
   const int file = open(log_path_.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0 && errno == ENOENT) return;
   if (file < 0 || fdatasync(file) != 0) std::abort();

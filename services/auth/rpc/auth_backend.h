@@ -22,7 +22,7 @@ class AuthBackend : public std::enable_shared_from_this<AuthBackend> {
 
   AuthStore& store() { return *store_; }
   // Every store call runs here: it may block on the database, which gRPC's threads must not.
-  rpc::WorkerPool& workers() { return workers_; }
+  rpc::ThreadPool& workers() { return workers_; }
   ChangeFeed& feed() { return feed_; }
 
   void Start() { feed_.Start(); }
@@ -33,7 +33,7 @@ class AuthBackend : public std::enable_shared_from_this<AuthBackend> {
 
  private:
   std::unique_ptr<AuthStore> store_;
-  rpc::WorkerPool workers_;
+  rpc::ThreadPool workers_;
   ChangeFeed feed_;
   std::mutex mutex_;
   std::list<std::shared_ptr<WatchStream>> streams_;

@@ -1,0 +1,73 @@
+#include "common/rpc/channel.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/rpc/testing/auth_server.h"
+
+namespace tollgate::rpc {
+namespace {
+
+using testing::AuthServer;
+using testing::AuthService;
+using testing::Verify;
+using tollgate::testing::RunOn;
+
+// With gRPC's default back-off this takes more than a second after the start of the server.
+TEST(ChannelSource, ConnectsSoonToAServerThatStartsLate) {
+  LoopPool loops(1);
+  loops.Start();
+  int port = 0;
+  {
+    port = AuthServer(loops).port;
+  }
+  ChannelSource source;
+  auto stub = AuthService::NewStub(source.Channel("127.0.0.1:" + std::to_string(port)));
+  auto call = [&](Loop& loop) { return Verify(loop, *stub, "worker", 1'000); };
+  EXPECT_FALSE(RunOn(loops.loop(0), call).ok());
+  AuthServer server(loops, "127.0.0.1:" + std::to_string(port));
+  int64_t start = SystemClock::Get().MonotonicUs();
+  while (!RunOn(loops.loop(0), call).ok()) std::this_thread::yield();
+  EXPECT_LT(SystemClock::Get().MonotonicUs() - start, 900'000);
+}
+
+TEST(ChannelSource, AListOfAddressesToleratesTheLossOfOne) {
+  LoopPool loops(1);
+  loops.Start();
+  AuthServer first(loops);
+  std::optional<AuthServer> second(std::in_place, loops);
+  ChannelSource source;
+  auto stub = AuthService::NewStub(source.Channel(first.target() + "," + second->target()));
+  auto call = [&](Loop& loop) { return Verify(loop, *stub, "worker", 2'000); };
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(RunOn(loops.loop(0), call).ok());
+  second.reset();
+  int failed = 0;
+  for (int i = 0; i < 20; ++i) failed += RunOn(loops.loop(0), call).ok() ? 0 : 1;
+  EXPECT_LE(failed, 2);
+}
+
+TEST(ChannelSource, ConnectsToUnixSockets) {
+  LoopPool loops(1);
+  loops.Start();
+  std::string address =
+      "unix:" + ::testing::TempDir() + "/rpc_" + std::to_string(getpid()) + ".sock";
+  AuthServer server(loops, address);
+  ChannelSource source;
+  auto stub = AuthService::NewStub(source.Channel(address));
+  EXPECT_TRUE(RunOn(loops.loop(0), [&](Loop& loop) { return Verify(loop, *stub, "worker"); }).ok());
+}
+
+TEST(ChannelSource, InProcessWithoutAServerIsUnavailable) {
+  LoopPool loops(1);
+  loops.Start();
+  ChannelSource source;
+  auto stub = AuthService::NewStub(source.Channel("inproc:"));
+  auto result =
+      RunOn(loops.loop(0), [&](Loop& loop) { return Verify(loop, *stub, "worker", 500); });
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().id, ErrorId::kServiceUnavailable);
+}
+
+}  // namespace
+}  // namespace tollgate::rpc
