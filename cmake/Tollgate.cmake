@@ -1,5 +1,5 @@
-# The build's vocabulary: tollgate_library, tollgate_binary, tollgate_test, tollgate_proto.
-# One call of one of these per thing that is built; no globbing, no include or link settings elsewhere.
+# The build functions: tollgate_library, tollgate_binary, tollgate_test, tollgate_fuzz, tollgate_proto.
+# Each target is one call of one of them; compile and link settings are only in this file.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -11,7 +11,7 @@ find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(Protobuf REQUIRED)        # module mode: Debian ships no protobuf CMake package
 find_package(gRPC CONFIG REQUIRED)
-# Debian's RE2, which gRPC pulls in, asks for -pthread at compile time. With it in some targets only, the
+# Debian's RE2, which gRPC depends on, requires -pthread at compile time. If only some targets had it, the
 # precompiled headers could not be shared.
 set_property(TARGET re2::re2 PROPERTY INTERFACE_COMPILE_OPTIONS "")
 find_package(prometheus-cpp CONFIG REQUIRED)
@@ -23,20 +23,20 @@ find_package(Boost 1.81 REQUIRED)
 
 find_program(TOLLGATE_CCACHE ccache)
 if(TOLLGATE_CCACHE)
-  # The sloppiness is what ccache asks for with precompiled headers.
+  # ccache requires this setting for precompiled headers.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
                                   ${TOLLGATE_CCACHE})
 endif()
 
-# Compiled once in common/runtime/asio_impl.cc; every target sees the same definitions so that the
-# precompiled headers can be shared.
+# Asio and Beast are compiled once, in common/runtime/asio_impl.cc. All targets have the same definitions,
+# so that they can share the precompiled headers.
 add_compile_definitions(BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
                         BOOST_ASIO_NO_DEPRECATED BOOST_ERROR_CODE_HEADER_ONLY _GLIBCXX_ASSERTIONS
                         TOLLGATE_VERSION="${PROJECT_VERSION}")
 add_compile_options(-Wall -Wextra -Wpedantic -Wno-unused-parameter -Wno-missing-field-initializers
                     -fstack-protector-strong)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # The attribute Debian's gRPC puts on templates is unknown to newer clangs in places of ours.
+  # -Wpedantic of Clang warns about variadic macros without arguments, which library headers use.
   add_compile_options(-Wno-gnu-zero-variadic-macro-arguments)
   add_link_options(-fuse-ld=lld)
 endif()
@@ -50,15 +50,15 @@ if(TOLLGATE_SANITIZE)
   add_link_options(-fsanitize=${TOLLGATE_SANITIZE})
 endif()
 
-# Precompiled headers, smallest that serves: NONE for pure domain code, ASIO for code with coroutines
-# and Beast, GRPC for code with both gRPC and coroutines.
+# Precompiled headers. Choose the smallest that suffices: NONE for pure domain code, ASIO for code with
+# coroutines or Beast, GRPC for code with gRPC.
 function(_tollgate_pch target kind)
   if(NOT kind OR kind STREQUAL "NONE")
     return()
   endif()
   string(TOLOWER ${kind} lower)
   target_precompile_headers(${target} REUSE_FROM tollgate_pch_${lower})
-  # CMake compiles programs with -fPIE, which a header precompiled with -fPIC does not fit.
+  # CMake compiles executables with -fPIE, which is incompatible with a header precompiled with -fPIC.
   target_compile_options(${target} PRIVATE -fPIC)
 endfunction()
 
@@ -68,7 +68,7 @@ function(_tollgate_includes target)
 endfunction()
 
 # tollgate_library(NAME common_base SRCS a.cc … DEPS tollgate::x … [PCH ASIO|GRPC])
-# Makes the target tollgate_<NAME> and its alias tollgate::<NAME>. Headers need not be listed.
+# Defines the target tollgate_<NAME> and its alias tollgate::<NAME>. Headers are not listed.
 function(tollgate_library)
   cmake_parse_arguments(A "" "NAME;PCH" "SRCS;DEPS" ${ARGN})
   set(target tollgate_${A_NAME})
@@ -95,8 +95,8 @@ function(tollgate_binary)
   _tollgate_pch(${A_NAME} "${A_PCH}")
 endfunction()
 
-# tollgate_folders(SOURCES TESTS): the sources and the tests in the folders below, for where a new folder need not be
-# listed.
+# tollgate_folders(SOURCES TESTS): globs the sources and the tests of all subfolders, for places where a new
+# folder should not need a change of the build.
 function(tollgate_folders sources_var tests_var)
   file(GLOB sources RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS */*.cc)
   set(tests ${sources})
@@ -107,7 +107,7 @@ function(tollgate_folders sources_var tests_var)
 endfunction()
 
 # tollgate_test(NAME common_base_tests SRCS a_test.cc … DEPS … [LABEL unit] [PCH …] [TIMEOUT s] [ARGS …] [OWN_MAIN])
-# One binary per folder, one ctest entry per binary.
+# One binary per folder, with one ctest entry.
 function(tollgate_test)
   cmake_parse_arguments(A "OWN_MAIN" "NAME;PCH;LABEL;TIMEOUT" "SRCS;DEPS;ARGS" ${ARGN})
   add_executable(${A_NAME} ${A_SRCS})
@@ -130,7 +130,7 @@ function(tollgate_test)
 endfunction()
 
 # tollgate_fuzz(NAME json DEPS … UNDER_TEST common/json/parser.cc …), from <NAME>_fuzz.cc and corpus/<NAME>:
-# the test fuzz_<NAME>_tests, and with AddressSanitizer also the libFuzzer program fuzz_<NAME>.
+# the test fuzz_<NAME>_tests, and with Clang and AddressSanitizer also the libFuzzer binary fuzz_<NAME>.
 function(tollgate_fuzz)
   cmake_parse_arguments(A "" "NAME" "DEPS;UNDER_TEST" ${ARGN})
   tollgate_test(NAME fuzz_${A_NAME}_tests SRCS ${A_NAME}_fuzz.cc replay_main.cc DEPS ${A_DEPS} LABEL fuzz OWN_MAIN
@@ -147,7 +147,7 @@ function(tollgate_fuzz)
 endfunction()
 
 # tollgate_proto(AREA billing FILES tollgate/billing/v1/x.proto … DEPS tollgate::proto_common [GRPC])
-# Makes tollgate::proto_<area> (messages) and, with GRPC, tollgate::grpc_<area> (service stubs).
+# Defines tollgate::proto_<area> (messages) and, with GRPC, tollgate::grpc_<area> (service stubs).
 function(tollgate_proto)
   cmake_parse_arguments(A "GRPC" "AREA" "FILES;DEPS" ${ARGN})
   set(out "${CMAKE_BINARY_DIR}/gen")
