@@ -1,4 +1,4 @@
-// The module while all services are unreachable. spec: reliability.md section 2.
+// The module while all services are unreachable. See docs/design/limits.md 8.
 #include "gateway/gateway_module.h"
 
 #include <gtest/gtest.h>

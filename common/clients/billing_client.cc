@@ -30,7 +30,7 @@ using billing::v1::VoidResponse;
 using BillingAsync = BillingService::StubInterface::async_interface;
 using MeteringAsync = MeteringService::StubInterface::async_interface;
 
-// Milliseconds. New work fails closed after two seconds (reliability.md section 2).
+// Milliseconds. New work fails closed after two seconds (docs/design/limits.md 8).
 constexpr int64_t kAuthorizeTimeout = 2'000;
 constexpr int64_t kAuthorizeAttemptTimeout = 1'000;
 constexpr int64_t kVoidAttemptTimeout = 2'000;

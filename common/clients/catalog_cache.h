@@ -1,5 +1,5 @@
 // The catalog's stream with an on-disk cache of the last snapshot: a process that starts while the
-// catalog is unreachable serves from the cache (reliability.md section 2). It does not expire.
+// catalog is unreachable serves from the cache (docs/design/limits.md 8). It does not expire.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // Client of the shared token stream: one long-lived Link per router target and loop carries the
-// events of all requests between the two (performance.md, point 2).
+// events of all requests between the two (docs/design/performance.md, point 2).
 #pragma once
 
 #include <memory>

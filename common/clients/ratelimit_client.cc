@@ -23,7 +23,8 @@ using ratelimit::v1::RenewRequest;
 using Async = RateLimitService::StubInterface::async_interface;
 using StubPtr = std::shared_ptr<RateLimitService::Stub>;
 
-// Milliseconds. If Acquire takes longer, the caller uses its local limits (reliability.md 2).
+// Milliseconds. If Acquire takes longer, the caller uses its local limits
+// (docs/design/limits.md 8).
 constexpr int64_t kAcquireTimeout = 500;
 constexpr int64_t kReleaseTimeout = 2'000;
 constexpr int kReleaseAttempts = 4;

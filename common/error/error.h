@@ -1,4 +1,4 @@
-// The error catalog and Result<T>. spec: gateway-spec.md "Errors", one row per line of its table.
+// The error catalog and Result<T>. See docs/contract.md "Errors", one row per line of its table.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace tollgate {
 
 enum class ErrorId : uint8_t {
   kBadRequest,       // 400 bad_request
-  kRequestTooLarge,  // 400 bad_request; the Messages family has request_too_large (decisions 19)
+  kRequestTooLarge,  // 400 bad_request; the Messages family has request_too_large (decision 19)
   kContextLengthExceeded,  // 400 context_length_exceeded
   kInvalidApiKey,          // 401 invalid_api_key
   kInsufficientCredits,    // 402 insufficient_credits
@@ -66,7 +66,7 @@ struct Error {
   int64_t retry_after_ms = 0;
   // For logs only.
   std::string internal;
-  // Of kContextLengthExceeded: the envelope of each family writes the message (decisions.md 32).
+  // Of kContextLengthExceeded: the envelope of each family writes the message (decision 32).
   TokenAccounting tokens = {};
 
   const ErrorRow& row() const { return RowOf(id); }

@@ -8,7 +8,7 @@
 namespace tollgate {
 namespace {
 
-// gateway-spec.md, "Catalog": status, code, OpenAI type, retryable.
+// docs/contract.md "Catalog": status, code, OpenAI type, retryable.
 TEST(ErrorCatalogTest, MatchesTheTableOfTheContract) {
   struct Line {
     ErrorId id;

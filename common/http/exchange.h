@@ -20,7 +20,7 @@ struct HttpRequest {
   std::string query;  // without "?"
   Headers headers;    // names in lower case
   std::string body;
-  // The id of this request for logs and support (decisions.md 26), well-formed.
+  // The id of this request for logs and support (decision 26), well-formed.
   std::string x_request_id;
   // Whether the request had an X-Request-Id header (Messages errors echo it only then).
   bool x_request_id_was_sent = false;

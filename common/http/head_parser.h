@@ -1,5 +1,5 @@
 // Parses request heads strictly: input that two parsers could read differently is rejected
-// (reliability.md section 5, H1-H30). Pure functions.
+// (docs/design/hostile-inputs.md, H1-H30). Pure functions.
 #pragma once
 
 #include <cstddef>

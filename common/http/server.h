@@ -30,7 +30,7 @@ struct RequestSummary {
 };
 
 struct ServerOptions {
-  // Limits in bytes (reliability.md section 5).
+  // Limits in bytes (docs/design/hostile-inputs.md 2).
   size_t max_head_bytes = 16 * 1024;
   size_t max_target_bytes = 8 * 1024;
   size_t max_fields = 100;
@@ -102,7 +102,7 @@ class Server {
   std::shared_ptr<class ServerCore> core_;
 };
 
-// Request ids (decisions.md 26).
+// Request ids (decision 26).
 bool IsWellFormedRequestId(std::string_view id);
 std::string NewRequestId();
 

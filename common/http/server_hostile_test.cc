@@ -1,6 +1,6 @@
-// Hostile framing, row by row of reliability.md section 5. Every row is sent over a real socket, in
-// one write and byte by byte. A rejected request is followed by a well-formed one, which must not
-// be handled.
+// Hostile framing, row by row of docs/design/hostile-inputs.md. Every row is sent over a real
+// socket, in one write and byte by byte. A rejected request is followed by a well-formed one, which
+// must not be handled.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,5 +1,5 @@
-// The client address of requests behind load balancers (reliability.md H48): only the configured
-// proxies may set it.
+// The client address of requests behind load balancers (docs/design/hostile-inputs.md H48): only
+// the configured proxies may set it.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // A strict JSON parser: validates a whole text once (RFC 8259, UTF-8, duplicate keys, depth, size)
 // and builds a flat index of it. Values are views of the text and can be forwarded as the original
-// bytes without a copy (performance.md, "Large prompts").
+// bytes without a copy (docs/design/performance.md, "Large prompts").
 #pragma once
 
 #include <cstdint>

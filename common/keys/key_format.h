@@ -1,7 +1,6 @@
 // The format of virtual keys: sk-<brand>-, a 12-character public id, a 43-character secret (256
 // bits) and a 6-character CRC-32, all base62. The checksum lets the gateway refuse mistyped and
-// made-up keys without a lookup; it is not a secret. spec: decisions.md 15, reliability.md
-// section 3.
+// made-up keys without a lookup; it is not a secret. See decision 15, docs/design/keys.md 1.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Money: integer nano-USD in the ledger, integer pico-USD per token in prices (decisions.md 10).
+// Money: integer nano-USD in the ledger, integer pico-USD per token in prices (decision 10).
 // No floating point.
 #pragma once
 

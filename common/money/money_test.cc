@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-// decisions.md 10: one floor per request; holds round up.
+// Decision 10: one floor per request; holds round up.
 TEST(MoneyTest, ChargeRoundsDownHoldRoundsUp) {
   Rates rates{.input_pico_usd = 37'500, .output_pico_usd = 1};
   EXPECT_EQ(ChargeNanoUsd(CostPicoUsd(rates, 1, 0)), 37);

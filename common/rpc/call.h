@@ -58,7 +58,8 @@ Task<Result<Response>> Unary(Loop& loop, std::type_identity_t<Async>* async,
                    [call](grpc::Status status) mutable {
                      call->status = std::move(status);
                      // Moves all of the call to the loop: its context holds the channel, and
-                     // destroying a channel on a thread of gRPC crashes the process (pitfalls.md).
+                     // destroying a channel on a thread of gRPC crashes the process
+                     // (docs/design/toolchain.md 2).
                      std::unique_ptr<OutsideWork> outside = std::move(call->outside);
                      outside->loop().Post([call = std::move(call)] {
                        if (call->waiter != nullptr) call->waiter->ResumeNow(true);

@@ -23,7 +23,8 @@ TEST_P(CallTest, ErrorsKeepTheirIdAndFields) {
   EXPECT_EQ(result.error().retry_after_ms, 1234);
 }
 
-// gRPC reports details above 8 KiB as RESOURCE_EXHAUSTED without details (pitfalls.md).
+// gRPC reports details above 8 KiB as RESOURCE_EXHAUSTED without details
+// (docs/design/toolchain.md 2).
 TEST_P(CallTest, LongTextsAreTruncated) {
   auto result = Call(std::string(20'000, 'x'));
   ASSERT_FALSE(result.ok());

@@ -17,7 +17,7 @@ namespace {
 grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
   // With the default back-off, clients reconnect to a restarted server only after more than a
-  // second (pitfalls.md).
+  // second (docs/design/toolchain.md 2).
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);

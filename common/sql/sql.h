@@ -176,7 +176,7 @@ struct Migration {
 std::string ExpandScript(Dialect dialect, std::string_view script);
 
 // Sync makes all earlier commits durable; it may run on any thread. If it fails, the content of the
-// file is unknown from then on, and the process aborts (reliability.md 1.6, "fsync error").
+// file is unknown from then on, and the process aborts (docs/design/ledger.md 6).
 class LogSync {
  public:
   explicit LogSync(std::string log_path) : log_path_(std::move(log_path)) {}

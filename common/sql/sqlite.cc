@@ -48,7 +48,7 @@ ErrorKind KindOf(int extended) {
 }
 
 // Whether a failed fsync caused the error. The kernel may have dropped unwritten pages, so a retry
-// in this process is not safe (reliability.md 1.6): it aborts and recovers from the log when
+// in this process is not safe (docs/design/ledger.md 6): it aborts and recovers from the log when
 // restarted.
 bool IsFailedSync(int extended) {
   return extended == SQLITE_IOERR_FSYNC || extended == SQLITE_IOERR_DIR_FSYNC;

@@ -1,4 +1,4 @@
-// CORS for the configured origins (decisions.md 35). Disabled when none is configured.
+// CORS for the configured origins (decision 35). Disabled when none is configured.
 #pragma once
 
 #include <string>

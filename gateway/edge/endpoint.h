@@ -1,5 +1,5 @@
 // The table of public endpoints: path, handler, error envelope, and where the key is sent. Paths
-// match byte for byte; anything else is 404 not_found (decisions.md 16).
+// match byte for byte; anything else is 404 not_found (decision 16).
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace tollgate::gateway {
 // The API family of an endpoint, which selects the error envelope.
 enum class Family : uint8_t { kOpenAi, kMessages };
 
-// Which headers may carry the virtual key (gateway-spec.md "Authentication").
+// Which headers may carry the virtual key (docs/contract.md "Authentication").
 enum class CredentialRule : uint8_t {
   kBearer,          // Authorization: Bearer only
-  kBearerOrApiKey,  // x-api-key too (decisions.md 12)
-  kOptionalBearer,  // public; an invalid key is ignored (decisions.md 13)
+  kBearerOrApiKey,  // x-api-key too (decision 12)
+  kOptionalBearer,  // public; an invalid key is ignored (decision 13)
 };
 
 struct Endpoint {

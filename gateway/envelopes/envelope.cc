@@ -10,7 +10,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-// Clients give up on longer waits or block for their full length (wire.md 1.4).
+// Clients give up on longer waits or block for their full length (docs/design/wire.md 1.4).
 constexpr int64_t kMaxRetryAfterS = 60;
 
 // Messages may quote bytes that the client sent; the body must stay valid JSON.
@@ -18,7 +18,7 @@ std::string_view ValidUtf8(std::string_view text) {
   return IsValidUtf8(text) ? text : std::string_view("invalid text");
 }
 
-// The two overflow messages of the public Messages service, which agents match (decisions.md 32);
+// The two overflow messages of the public Messages service, which agents match (decision 32);
 // each only when its numbers are known and exact. Empty: neither applies.
 std::string MessagesOverflow(const TokenAccounting& tokens) {
   const auto [limit, prompt, output, prompt_is_lower_bound] = tokens;
@@ -45,7 +45,7 @@ std::string OpenAiError(const Error& error) {
   return out.Text("code", row.code).Done();
 }
 
-// `details` that the official Messages client acts on (wire.md section 9): after this error it
+// `details` that the official Messages client acts on (docs/design/wire.md 9): after this error it
 // sends the whole conversation instead of a thread. Empty: none.
 std::string_view MessagesDetails(const Error& error) {
   if (error.id != ErrorId::kBadRequest || error.param != "thread") return "";

@@ -1,5 +1,5 @@
 // The two error envelopes: the only code that renders an error.
-// spec: gateway-spec.md "Envelopes", wire.md section 9.
+// See docs/contract.md "Envelopes", docs/design/wire.md 9.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace tollgate::gateway {
 // error is retryable and the time is known.
 HttpResponse RenderError(Family family, const Error& error, const HttpRequest& request);
 
-// The message that the client gets, as worded by the family (decisions.md 32).
+// The message that the client gets, as worded by the family (decision 32).
 std::string PublicMessage(Family family, const Error& error);
 
 // The body alone. request_id: the client's own X-Request-Id or empty; used by the Messages

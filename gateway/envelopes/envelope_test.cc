@@ -134,7 +134,7 @@ TEST(Envelope, InvalidUtf8IsReplaced) {
   EXPECT_TRUE(json::Document::ParseView(body).ok()) << body;
 }
 
-// decisions.md 32; the second form is the public service's message for a max_tokens that is too
+// Decision 32; the second form is the public service's message for a max_tokens that is too
 // large.
 TEST(Envelope, MessagesOverflowsStateTheNumbers) {
   struct Case {

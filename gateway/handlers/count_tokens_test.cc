@@ -1,4 +1,4 @@
-// spec: gateway-spec.md "count_tokens", wire.md 6.4, decisions.md 7 and 16.
+// See docs/contract.md "Token count result", docs/design/wire.md 6.4, decisions 7 and 16.
 #include "gateway/handlers/count_tokens.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// spec: decisions.md 13, wire.md section 8.
+// See decision 13, docs/design/wire.md 8.
 #include "gateway/handlers/list_models.h"
 
 #include <gtest/gtest.h>

@@ -143,7 +143,7 @@ std::string RenderModelEntry(const pb::Model& model) {
   out.Raw("pricing", Pricing(model.price()))
       .Raw("capabilities", Capabilities(model))
       .Raw("links", Links(model));
-  // For OpenRouter-style clients. Ids are those of the model hub (gateway-spec.md, rule 3).
+  // For OpenRouter-style clients. Ids are those of the model hub (docs/contract.md, rule 3).
   out.Text("name", name)
       .Text("description", model.description())
       .Text("canonical_slug", id)

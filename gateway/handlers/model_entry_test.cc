@@ -60,7 +60,7 @@ TEST(ModelEntry, ModalitiesAndParametersFollowTheCapabilities) {
   EXPECT_NE(entry.find(R"("supported_parameters":[])"), std::string::npos);
 }
 
-TEST(ModelEntry, PricesPrintExactly) {  // decisions.md 10
+TEST(ModelEntry, PricesPrintExactly) {  // decision 10
   catalog::v1::Model model;
   model.set_id("a/b");
   model.mutable_price()->set_input_pico_usd(1);

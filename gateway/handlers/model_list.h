@@ -1,5 +1,5 @@
-// The body and entity tag of GET /v1/models. spec: wire.md section 8, gateway-spec.md "Model
-// catalog entry", decisions.md 13.
+// The body and entity tag of GET /v1/models. See docs/design/wire.md 8, docs/contract.md "Model
+// catalog entry", decision 13.
 #pragma once
 
 #include <string>

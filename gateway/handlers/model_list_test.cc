@@ -45,7 +45,7 @@ TEST(ModelList, MaxInputTokensOnlyWhenTheOutputCapIsBelowTheWindow) {
   EXPECT_EQ(RenderModelList(snapshot, nullptr).find("max_input_tokens"), std::string::npos);
 }
 
-TEST(ModelList, PrivateModelsAndAllowLists) {  // decisions.md 13
+TEST(ModelList, PrivateModelsAndAllowLists) {  // decision 13
   catalog::v1::Snapshot snapshot;
   Add(snapshot, "a/public");
   Add(snapshot, "a/other");

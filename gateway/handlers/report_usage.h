@@ -1,6 +1,6 @@
 // GET /api/v1/usage: the usage of the calling key, read from the ledger's tables. Free of charge
 // and exempt from rate limits; instead at most one report per workspace and loop is read at a time,
-// so that a client cannot overload the ledger. spec: gateway-spec.md "Endpoints", decisions.md 29.
+// so that a client cannot overload the ledger. See docs/contract.md "Endpoints", decision 29.
 #pragma once
 
 #include "gateway/edge/endpoint.h"

@@ -1,4 +1,4 @@
-// spec: decisions.md 29, gateway-spec.md "Authentication".
+// See decision 29, docs/contract.md "Authentication".
 #include "gateway/handlers/report_usage.h"
 
 #include <gtest/gtest.h>

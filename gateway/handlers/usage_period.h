@@ -1,5 +1,5 @@
-// The period that the query of GET /api/v1/usage asks for. spec: gateway-spec.md "Endpoints",
-// decisions.md 29.
+// The period that the query of GET /api/v1/usage asks for. See docs/contract.md "Endpoints",
+// decision 29.
 #pragma once
 
 #include <cstdint>

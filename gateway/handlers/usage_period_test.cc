@@ -1,4 +1,4 @@
-// spec: decisions.md 29.
+// See decision 29.
 #include "gateway/handlers/usage_period.h"
 
 #include <gtest/gtest.h>

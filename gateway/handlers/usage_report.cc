@@ -66,7 +66,9 @@ std::string MonthObject(const bv::Balance& balance) {
       .Text("month", month)
       .Text("spent", NanoToDecimalUsd(balance.month_spent_nano_usd()))
       .Text("held", NanoToDecimalUsd(balance.month_held_nano_usd()))
-      .Raw("cap", balance.has_cap_nano_usd() ? json::Quoted(NanoToDecimalUsd(balance.cap_nano_usd())) : "null")
+      .Raw("cap", balance.has_cap_nano_usd()
+                      ? json::Quoted(NanoToDecimalUsd(balance.cap_nano_usd()))
+                      : "null")
       .Done();
 }
 

@@ -1,5 +1,5 @@
 // The body of GET /api/v1/usage, described in docs/usage-report.md. Amounts are exact decimals of
-// USD, printed from integers (decisions.md 10, 29).
+// USD, printed from integers (decisions 10, 29).
 #pragma once
 
 #include <optional>

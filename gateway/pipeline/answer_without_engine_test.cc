@@ -1,5 +1,4 @@
-// `max_tokens: 0`: the response has the prompt's token count and calls no engine. spec:
-// decisions.md 30.
+// `max_tokens: 0`: the response has the prompt's token count and calls no engine. See decision 30.
 #include "gateway/pipeline/answer_without_engine.h"
 
 #include "gateway/testing/pipeline_fixture.h"
@@ -54,7 +53,7 @@ TEST_F(MaxTokensZero, KeepsTheLeaseWhileCountingAndChargesNothing) {
   ExpectNoLeases();
 }
 
-TEST_F(MaxTokensZero, PromptsAboveTheWindowAreRefused) {  // decisions.md 18 and 32
+TEST_F(MaxTokensZero, PromptsAboveTheWindowAreRefused) {  // decisions 18 and 32
   rig.inference->count->set_counted(true);
   rig.inference->count->set_prompt_tokens(1000);
   EXPECT_EQ(Ask()->status, 200) << "as large as the window";

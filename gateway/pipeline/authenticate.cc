@@ -15,7 +15,7 @@ Result<void> CheckKeyState(const auth::v1::Key& key, int64_t now_us) {
       return FailWith(ErrorId::kInvalidApiKey);
   }
   if (key.expires_at_us() != 0 && now_us >= key.expires_at_us()) {
-    return FailWith(ErrorId::kInvalidApiKey, "The API key has expired.");  // decisions.md 11
+    return FailWith(ErrorId::kInvalidApiKey, "The API key has expired.");  // decision 11
   }
   return {};
 }

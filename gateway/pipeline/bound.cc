@@ -21,7 +21,7 @@ int64_t MediaTokens(const PromptSize& prompt) {
 
 Fail<Error> MaxTokensOverflow(const RequestContext& context, int64_t max_tokens) {
   Error error{ErrorId::kContextLengthExceeded};
-  // Agents match the phrase "maximum context length is L tokens" (decisions.md 32).
+  // Agents match the phrase "maximum context length is L tokens" (decision 32).
   error.message = "This model's maximum context length is " +
                   std::to_string(context.model->context_window()) +
                   " tokens. However, you requested " + std::to_string(max_tokens) +
@@ -67,7 +67,7 @@ Result<void> BoundTokens(RequestContext& context) {
   if (request.max_tokens) {
     const int64_t asked = *request.max_tokens;
     // Refuse only what cannot fit with any tokenizer; the engine counts the real prompt
-    // (decisions.md 18).
+    // (decision 18).
     if (asked > window - taken) return MaxTokensOverflow(context, asked);
     if (asked > model_cap && context.worker.options.refuse_large_max_tokens) {
       return BadRequest("'" + std::string(request.max_tokens_field) + "' may be at most " +

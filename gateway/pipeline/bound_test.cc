@@ -1,4 +1,4 @@
-// spec: decisions.md 18, reliability.md 1.4.
+// See decision 18, docs/design/ledger.md 4.
 #include "gateway/pipeline/bound.h"
 
 #include <gtest/gtest.h>

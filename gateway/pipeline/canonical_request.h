@@ -19,7 +19,7 @@ struct SurfaceState {
   virtual ~SurfaceState() = default;
 };
 
-// The size of the prompt as measured without a tokenizer (reliability.md 1.4).
+// The size of the prompt as measured without a tokenizer (docs/design/ledger.md 4).
 struct PromptSize {
   // Bytes of all text that the chat template can see, tool definitions included. Escape sequences
   // count at their escaped length, which is an upper bound.
@@ -52,7 +52,7 @@ struct CanonicalRequest {
   int32_t samples = 1;
   PromptSize prompt;
   // The field with the prompt: the param of an error about images for a text-only model
-  // (decisions.md 34) or about a prompt that does not fit.
+  // (decision 34) or about a prompt that does not fit.
   std::string_view prompt_field = "messages";
   bool has_tools = false;
   // For `max_tokens: 0` with `echo`: the text of each choice, as the contents of a JSON string.

@@ -1,4 +1,5 @@
-// Checks the Content-Type and Content-Encoding of a request (reliability.md H72, H73).
+// Checks the Content-Type and Content-Encoding of a request (docs/design/hostile-inputs.md H72,
+// H73).
 #pragma once
 
 #include "common/error/error.h"

@@ -1,5 +1,5 @@
 // The model's cap hides a large max_tokens from the engine: prompt and max_tokens above the window
-// are refused by count. spec: decisions.md 18, H59.
+// are refused by count. See decision 18, H59.
 #include "gateway/pipeline/count_prompt.h"
 
 #include "gateway/testing/pipeline_fixture.h"

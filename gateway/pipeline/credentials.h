@@ -1,5 +1,5 @@
-// Finds the virtual key in the headers of a request. spec: gateway-spec.md "Authentication",
-// decisions.md 12.
+// Finds the virtual key in the headers of a request. See docs/contract.md "Authentication",
+// decision 12.
 #pragma once
 
 #include <span>

@@ -19,7 +19,7 @@ std::string Found(Headers headers, CredentialRule rule) {
   return "401";
 }
 
-TEST(Credentials, RulesOfBothFamilies) {  // decisions.md 12, H41-H43
+TEST(Credentials, RulesOfBothFamilies) {  // decision 12, H41-H43
   const std::string a = MakeKey("tollgate").text, b = MakeKey("tollgate").text;
   using enum CredentialRule;
   EXPECT_EQ(Found({{"authorization", "Bearer " + a}}, kBearer), a);

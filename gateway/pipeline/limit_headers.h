@@ -1,4 +1,4 @@
-// The x-ratelimit-* response headers. spec: wire.md 1.2.
+// The x-ratelimit-* response headers. See docs/design/wire.md 1.2.
 #pragma once
 
 #include <cstdint>

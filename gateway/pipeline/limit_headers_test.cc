@@ -7,7 +7,7 @@
 namespace tollgate::gateway {
 namespace {
 
-TEST(LimitHeaders, FormatsResetsAsDurations) {  // wire.md 1.2
+TEST(LimitHeaders, FormatsResetsAsDurations) {  // docs/design/wire.md 1.2
   const std::pair<int64_t, std::string> kCases[] = {
       {-5, "0s"},       {0, "0s"},         {1, "1ms"},        {250, "250ms"},
       {999, "999ms"},   {1000, "1s"},      {1001, "2s"},      {59'500, "1m0s"},

@@ -15,7 +15,7 @@
 
 namespace tollgate::gateway {
 
-// Bounds on the tokens of a request (reliability.md 1.4).
+// Bounds on the tokens of a request (docs/design/ledger.md 4).
 struct TokenBounds {
   // Bounds on the real prompt, and its expected size.
   int64_t prompt_lower = 0;
@@ -47,7 +47,7 @@ struct RequestContext {
   const Surface& surface;
   const CatalogPtr catalog;
   // Key of the hold, the lease and the settlement. Made by the gateway, never taken from the client
-  // (decisions.md 26).
+  // (decision 26).
   const Id id;
   const int64_t arrived_us;  // monotonic
 

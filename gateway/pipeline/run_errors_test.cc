@@ -50,7 +50,7 @@ TEST_F(RunErrors, KeyStateErrors) {
   EXPECT_EQ(ErrorOf(Send()), "401 invalid_api_key authentication_error");
 }
 
-TEST_F(RunErrors, AuthOutageIs503) {  // decisions.md 14
+TEST_F(RunErrors, AuthOutageIs503) {  // decision 14
   rig.auth->down = true;
   EXPECT_EQ(ErrorOf(Send()), "503 service_unavailable service_unavailable retry=1");
 }
@@ -74,7 +74,7 @@ TEST_F(RunErrors, BodyErrors) {
   EXPECT_TRUE(rig.billing->authorized.empty());
 }
 
-TEST_F(RunErrors, StreamRequestsFailAsJsonBeforeTheStream) {  // gateway-spec, general rule 2
+TEST_F(RunErrors, StreamRequestsFailAsJsonBeforeTheStream) {  // docs/contract.md, general rule 2
   EXPECT_EQ(ErrorOf(Send(Body("\"stream\":true,\"n\":0"))),
             "400 bad_request invalid_request_error param=n");
   PushEvents({Failed("service_unavailable", 3000)});
@@ -125,7 +125,7 @@ TEST_F(RunErrors, EmbeddingOnlyModelsDoNotSupportChat) {
   EXPECT_EQ(ErrorOf(Send()), "400 bad_request invalid_request_error param=model");
 }
 
-TEST_F(RunErrors, OverflowsAreRefusedWithTheNumbers) {  // decisions.md 18, 32
+TEST_F(RunErrors, OverflowsAreRefusedWithTheNumbers) {  // decisions 18, 32
   const Answer answer = Send(Body("\"max_completion_tokens\":1000"));
   EXPECT_EQ(ErrorOf(answer),
             "400 context_length_exceeded invalid_request_error param=max_completion_tokens");
@@ -164,7 +164,7 @@ TEST_F(RunErrors, EngineOverflowsNameTheFieldAtFault) {
   ExpectAllRefunded();
 }
 
-// decisions.md 16: a refusal by a later stage is sent after everything taken was released.
+// Decision 16: a refusal by a later stage is sent after everything taken was released.
 TEST_F(RunErrors, RefusalsReleaseBeforeTheyAreSent) {
   billing::v1::AuthorizeResult denied;
   denied.set_denied_by(billing::v1::DENY_REASON_HELD);
@@ -204,7 +204,7 @@ TEST_F(RunErrors, LimitErrors) {
   ExpectNoLeases();
 }
 
-TEST_F(RunErrors, CreditErrorsReleaseTheLimits) {  // decisions.md 3, 16
+TEST_F(RunErrors, CreditErrorsReleaseTheLimits) {  // decisions 3, 16
   billing::v1::AuthorizeResult denied;
   denied.set_retry_after_ms(800);
   const auto by = [&](billing::v1::DenyReason reason) {
@@ -301,7 +301,7 @@ TEST_F(RunErrors, BrokenLinksAreNotVoided) {
   EXPECT_TRUE(rig.billing->voided.empty()) << "the router may be running it";
 }
 
-TEST_F(RunErrors, FailuresAfterOutputEndTheStreamWithoutDone) {  // decisions.md 23
+TEST_F(RunErrors, FailuresAfterOutputEndTheStreamWithoutDone) {  // decision 23
   PushEvents({Started(), Text("a")});
   PushEvents({Failed("upstream_error")});
   const Answer answer = Send(Body("\"stream\":true"));
@@ -329,7 +329,7 @@ TEST_F(RunErrors, FailuresAfterOutputFailANonStreamedResponse) {
   EXPECT_EQ(ErrorOf(Send()), "502 server_error server_error");
 }
 
-// ---- order of the stages (decisions.md 16) ----
+// ---- order of the stages (decision 16) ----
 
 TEST_F(RunErrors, TheFirstFailingStageDecidesTheError) {
   rig.key.set_state(auth::v1::KEY_STATE_DISABLED);

@@ -1,5 +1,5 @@
-// The pipeline for completions and embeddings: capabilities, ids outside the catalog, holds. spec:
-// gateway-spec.md "Endpoints", decisions.md 16, 20, 21, 30.
+// The pipeline for completions and embeddings: capabilities, ids outside the catalog, holds. See
+// docs/contract.md "Endpoints", decisions 16, 20, 21, 30.
 #include "gateway/pipeline/run.h"
 #include "gateway/surfaces/completions/completions_surface.h"
 #include "gateway/surfaces/embeddings/embeddings_surface.h"
@@ -94,11 +94,11 @@ TEST_F(RunOtherKinds, BestOfIsSentToTheRouter) {
   EXPECT_EQ(rig.billing->authorized.at(0).output_tokens_bound(), 5 * 16);
 }
 
-TEST_F(RunOtherKinds, UnlistedIdsAreNotFoundByDefault) {  // decisions.md 20
+TEST_F(RunOtherKinds, UnlistedIdsAreNotFoundByDefault) {  // decision 20
   EXPECT_EQ(ErrorOf(Complete("other/model")), "404 model_unavailable not_found_error");
 }
 
-TEST_F(RunOtherKinds, ConfiguredUnlistedIdsAreForwardedAtTheirPrice) {  // decisions.md 20
+TEST_F(RunOtherKinds, ConfiguredUnlistedIdsAreForwardedAtTheirPrice) {  // decision 20
   ConfigureUnlisted();
   for (const char* id : {"other/model", "gpt2", "a:b@c"}) {
     PushEvents({Started(), Text("x"), Finish(), End(1, 1)});
@@ -115,7 +115,7 @@ TEST_F(RunOtherKinds, ConfiguredUnlistedIdsAreForwardedAtTheirPrice) {  // decis
 TEST_F(RunOtherKinds, IdsThatAreNeverUnlistedModels) {
   ConfigureUnlisted();
   const std::string not_found = "404 model_unavailable not_found_error";
-  // Legacy ids (decisions.md 21), malformed ids, and endpoints other than completions.
+  // Legacy ids (decision 21), malformed ids, and endpoints other than completions.
   EXPECT_EQ(ErrorOf(Complete("tollgate/model")), not_found);
   EXPECT_EQ(ErrorOf(Complete("")), not_found);
   EXPECT_EQ(ErrorOf(Complete("a b")), not_found);
@@ -148,7 +148,7 @@ TEST_F(RunOtherKinds, CatalogModelsKeepTheirRules) {
   EXPECT_EQ(ErrorOf(Complete("ns/text")), "401 invalid_api_key authentication_error");
 }
 
-TEST_F(RunOtherKinds, MaxTokensZeroEchoesThePrompt) {  // decisions.md 30
+TEST_F(RunOtherKinds, MaxTokensZeroEchoesThePrompt) {  // decision 30
   const Answer answer = Complete("ns/text", R"(,"max_tokens":0,"echo":true)");
   EXPECT_EQ(answer->status, 200);
   EXPECT_NE(answer->body.find(R"("text":"hi","logprobs":null,"finish_reason":"length")"),

@@ -75,7 +75,7 @@ TEST_F(RunInferenceTest, SendsTheNumberOfMediaPartsToTheRouter) {
   }
 }
 
-TEST_F(RunInferenceTest, EveryResponseHasRateLimitHeaders) {  // wire.md 1.2
+TEST_F(RunInferenceTest, EveryResponseHasRateLimitHeaders) {  // docs/design/wire.md 1.2
   auto& limits = *rig.limiter->answer;
   limits.mutable_requests()->set_limit(100);
   limits.mutable_requests()->set_remaining(99);
@@ -125,7 +125,7 @@ TEST_F(RunInferenceTest, StreamsOneWritePerBatch) {
   EXPECT_EQ(rig.limiter->released.at(0).actual_tokens(), 7);
 }
 
-TEST_F(RunInferenceTest, DoneFollowsTheEndEvent) {  // decisions.md 24
+TEST_F(RunInferenceTest, DoneFollowsTheEndEvent) {  // decision 24
   PushEvents({Started(), Text("a"), Finish()});
   bool done_early = false;
   const Answer answer = Send(Body("\"stream\":true"), [&](FakeExchange& exchange) {
@@ -183,7 +183,7 @@ TEST_F(RunInferenceTest, DisconnectBeforeTheEngineIsNotCharged) {
 
 // ---- keep-alive, and responses without an engine ----
 
-TEST(RunKeepAlive, CommentsStartTheStreamAndErrorsStayInIt) {  // decisions.md 25
+TEST(RunKeepAlive, CommentsStartTheStreamAndErrorsStayInIt) {  // decision 25
   PipelineOptions options;
   options.keep_alive_ms = 20;
   Rig rig(options);
@@ -203,7 +203,7 @@ TEST(RunKeepAlive, CommentsStartTheStreamAndErrorsStayInIt) {  // decisions.md 2
   EXPECT_TRUE(answer->ended);
 }
 
-TEST_F(RunInferenceTest, MaxTokensZeroCallsNoEngine) {  // decisions.md 30
+TEST_F(RunInferenceTest, MaxTokensZeroCallsNoEngine) {  // decision 30
   const Answer folded = Send(Body("\"max_tokens\":0"));
   EXPECT_EQ(folded->status, 200);
   EXPECT_NE(

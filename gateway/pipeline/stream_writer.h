@@ -1,5 +1,5 @@
 // Writes a streamed response to the client. Sends the status with the first bytes, and keep-alive
-// comments while the engine is silent (decisions.md 25). One loop only.
+// comments while the engine is silent (decision 25). One loop only.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ class StreamEncoder {
   virtual void OnDelta(const inference::v1::Delta& delta, std::string& out) = 0;
   // A successful end, with the terminal marker. The last call.
   virtual void OnEnd(const inference::v1::End& end, std::string& out) = 0;
-  // A failure after the stream began (decisions.md 23). The last call.
+  // A failure after the stream began (decision 23). The last call.
   virtual void OnError(const Error& error, std::string& out) = 0;
   // A keep-alive that is valid between any two events, also before the first.
   virtual void KeepAlive(std::string& out) { out += ": keep-alive\n\n"; }

@@ -1,5 +1,5 @@
 // An immutable snapshot of the catalog with an index. A request keeps the snapshot it started with,
-// so its prices and limits cannot change while it runs (decisions.md 5).
+// so its prices and limits cannot change while it runs (decision 5).
 #pragma once
 
 #include <memory>

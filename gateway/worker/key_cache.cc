@@ -14,7 +14,7 @@ constexpr int64_t kNegativeUs = 5 * kSecond;
 constexpr int64_t kRefreshUs = 20 * kSecond;
 // Silence of the stream after which keys are revalidated on use.
 constexpr int64_t kSilenceUs = 3 * kSecond;
-// How long cached keys are served while auth is unreachable (decisions.md 14).
+// How long cached keys are served while auth is unreachable (decision 14).
 constexpr int64_t kOutageUs = 30 * kSecond;
 // The longest wait for auth of a request whose key can be served from the cache.
 constexpr int64_t kRevalidateMs = 250;

@@ -1,5 +1,5 @@
 // The virtual keys that one loop has looked up: filled by lookups at auth, corrected by auth's
-// change stream. spec: docs/design/keys.md, decision 14.
+// change stream. See docs/design/keys.md, decision 14.
 //
 //  - A known key is valid for 30 s, an unknown one for 5 s. Keys in use are refreshed in the
 //    background before that, so that requests do not wait.

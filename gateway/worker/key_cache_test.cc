@@ -1,4 +1,4 @@
-// spec: reliability.md section 3, decisions.md 14.
+// See docs/design/keys.md 4, decision 14.
 #include "gateway/worker/key_cache.h"
 
 #include <gtest/gtest.h>

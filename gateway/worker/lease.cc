@@ -6,7 +6,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-// A third of the lease's lifetime (reliability.md section 2): two renewals in a row may be lost.
+// A third of the lease's lifetime (docs/design/limits.md 4): two renewals in a row may be lost.
 constexpr int64_t kRenewIntervalMs = 10'000;
 // How long a limiter that does not respond can delay the end of a request.
 constexpr int64_t kMaxReleaseWaitMs = 200;

@@ -1,5 +1,5 @@
 // Rate limits while the limiter service is unreachable: each loop enforces its share of every
-// limit, so an outage neither lifts the limits nor refuses everything (reliability.md section 2).
+// limit, so an outage neither lifts the limits nor refuses everything (docs/design/limits.md 8).
 // One loop only.
 #pragma once
 

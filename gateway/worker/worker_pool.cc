@@ -7,7 +7,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-// As long as cached keys are valid without auth (decisions.md 14).
+// As long as cached keys are valid without auth (decision 14).
 constexpr int64_t kAuthSilenceUs = 30'000'000;
 
 }  // namespace
@@ -79,7 +79,7 @@ void WorkerPool::OpenStreams() {
     PostToEach([view](Worker& worker) { worker.catalog = view; });
     has_catalog_.store(true, std::memory_order_release);
   };
-  // The last snapshot stays valid for as long as the outage lasts (reliability.md section 2).
+  // The last snapshot stays valid for as long as the outage lasts (docs/design/limits.md 8).
   catalog.on_lost = [](const Error& error) {
     log::Warn("catalog stream lost", {{"reason", error.ToString()}});
   };

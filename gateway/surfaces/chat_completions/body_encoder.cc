@@ -58,7 +58,7 @@ void ChatBodyEncoder::OnDelta(const pb::Delta& delta) {
 void ChatBodyEncoder::AppendMessage(const Choice& choice, pb::FinishReason finish,
                                     std::string& out) {
   out += "{\"role\":\"assistant\",\"content\":";
-  // Null only with tool calls; "" when max_tokens ended the reasoning (wire.md 2.2).
+  // Null only with tool calls; "" when max_tokens ended the reasoning (docs/design/wire.md 2.2).
   if (choice.content.empty() && !choice.calls.empty()) {
     out += "null";
   } else {

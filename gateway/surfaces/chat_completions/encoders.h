@@ -7,10 +7,10 @@
 
 namespace tollgate::gateway {
 
-// spec: wire.md 2.3 to 2.5, decisions.md 23, 24, 31.
+// See docs/design/wire.md 2.3 to 2.5, decisions 23, 24, 31.
 std::unique_ptr<StreamEncoder> MakeChatStreamEncoder(const CanonicalRequest& request,
                                                      const ResponseStamp& stamp);
-// spec: wire.md 2.2, 2.5.
+// See docs/design/wire.md 2.2, 2.5.
 std::unique_ptr<BodyEncoder> MakeChatBodyEncoder(const CanonicalRequest& request,
                                                  const ResponseStamp& stamp);
 

@@ -1,4 +1,5 @@
-// Exact bytes of chat-completions responses. spec: wire.md 2.2 to 2.5, decisions.md 23, 24, 30, 31.
+// Exact bytes of chat-completions responses. See docs/design/wire.md 2.2 to 2.5, decisions 23, 24,
+// 30, 31.
 #include "gateway/surfaces/chat_completions/encoders.h"
 
 #include <gtest/gtest.h>
@@ -167,14 +168,14 @@ TEST(ChatStream, EachChoiceHasARoleAndOneFinish) {
   EXPECT_EQ(out.find("late"), std::string::npos);
 }
 
-TEST(ChatStream, CutByCreditEndsWithLength) {  // decisions.md 4
+TEST(ChatStream, CutByCreditEndsWithLength) {  // decision 4
   pb::End end = End(1, 1);
   end.set_cut_by_credit(true);
   EXPECT_EQ(EncodeStream(Request(), {Text("a")}, end),
             kRole + Chunk(R"("content":"a")") + Chunk("", "\"length\"") + "data: [DONE]\n\n");
 }
 
-TEST(ChatStream, LogprobsHaveThePublicKeysOnly) {  // decisions.md 31
+TEST(ChatStream, LogprobsHaveThePublicKeysOnly) {  // decision 31
   pb::Delta delta = Text("a");
   delta.set_logprobs_json(
       R"({"content":[{"id":5,"token":"a","logprob":-0.1,"top_logprobs":)"

@@ -16,9 +16,9 @@ struct ChatMessages {
   PromptSize size;
 };
 
-// spec: wire.md 2.1. Errors name the param "messages".
+// See docs/design/wire.md 2.1. Errors name the param "messages".
 //  - role developer becomes system: chat templates of open models do not support it;
-//  - the reasoning of an assistant turn is sent under both of its names (wire.md 2.4).
+//  - the reasoning of an assistant turn is sent under both of its names (docs/design/wire.md 2.4).
 Result<ChatMessages> ReadChatMessages(const json::Document& document, json::Value messages);
 
 }  // namespace tollgate::gateway

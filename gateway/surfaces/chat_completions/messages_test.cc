@@ -1,4 +1,4 @@
-// spec: wire.md 2.1 and 2.4, H63, H67.
+// See docs/design/wire.md 2.1 and 2.4, H63, H67.
 #include "gateway/surfaces/chat_completions/messages.h"
 
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ TEST(ChatMessages, DeveloperBecomesSystem) {
       R"("messages":[{"content":"x","role":"system"},{"role":"user","content":"y"}])");
 }
 
-TEST(ChatMessages, HistoryReasoningIsSentUnderBothNames) {  // wire.md 2.4
+TEST(ChatMessages, HistoryReasoningIsSentUnderBothNames) {  // docs/design/wire.md 2.4
   EXPECT_EQ(
       Good(WithMessages(R"({"role":"assistant","reasoning_content":"r\n","content":"x"})"))
           .members_json,

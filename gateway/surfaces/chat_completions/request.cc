@@ -15,7 +15,7 @@ using enum FieldKind;
 using enum FieldAction;
 
 // Members that are neither in this table nor in the shared one (engine_fields.h) are forwarded
-// unchanged (decisions.md 17).
+// unchanged (decision 17).
 constexpr FieldRule kRules[] = {
     // Read by the surface.
     {"model", kString, kConsume},
@@ -81,7 +81,7 @@ Result<void> Reader::ReadKnown(const FieldRule& rule, json::Value member) {
   if (rule.name == "n" || rule.name == "best_of") {
     request_.samples = std::max(request_.samples, static_cast<int32_t>(*member.Integer()));
   }
-  // max_completion_tokens takes precedence in any order (decisions.md 18).
+  // max_completion_tokens takes precedence in any order (decision 18).
   if (rule.name == "max_completion_tokens" ||
       (rule.name == "max_tokens" && request_.max_tokens_field != "max_completion_tokens")) {
     request_.max_tokens = member.Integer();

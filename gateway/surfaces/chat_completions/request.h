@@ -7,7 +7,7 @@
 
 namespace tollgate::gateway {
 
-// spec: wire.md 2.1, decisions.md 17 and 18.
+// See docs/design/wire.md 2.1, decisions 17 and 18.
 Result<CanonicalRequest> ParseChatRequest(const json::Document& body);
 
 }  // namespace tollgate::gateway

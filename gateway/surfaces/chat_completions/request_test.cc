@@ -1,4 +1,5 @@
-// Every field of wire.md 2.1, and rows H50-H70 of reliability.md that concern the chat body.
+// Every field of docs/design/wire.md 2.1, and rows H50-H70 of docs/design/hostile-inputs.md that
+// concern the chat body.
 #include "gateway/surfaces/chat_completions/request.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ TEST(ChatRequest, MinimalRequest) {
   EXPECT_EQ(request.prompt.text_bytes, 2);
 }
 
-TEST(ChatRequest, MissingMembersNameTheParam) {  // gateway-spec "Cases of 400" 1
+TEST(ChatRequest, MissingMembersNameTheParam) {  // docs/contract.md "Cases of 400 bad_request" 1
   EXPECT_EQ(Refused("[]"), "");
   EXPECT_EQ(Refused("\"x\""), "");
   EXPECT_EQ(Refused("null"), "");
@@ -52,7 +53,7 @@ TEST(ChatRequest, MembersSetByTheRouterAndNullsAreOmitted) {
   EXPECT_TRUE(json::Document::ParseView("{" + request.members_json + "}").ok());
 }
 
-TEST(ChatRequest, NullMeansAbsentForEveryOptionalField) {  // decisions.md 17
+TEST(ChatRequest, NullMeansAbsentForEveryOptionalField) {  // decision 17
   std::string nulls;
   for (const char* name : {"stream",
                            "stream_options",
@@ -98,7 +99,7 @@ TEST(ChatRequest, IntegersAcceptIntegerValuedFloats) {  // H56, H57
   }
 }
 
-TEST(ChatRequest, MaxCompletionTokensWinsInAnyOrder) {  // decisions.md 18
+TEST(ChatRequest, MaxCompletionTokensWinsInAnyOrder) {  // decision 18
   for (const char* members : {R"("max_tokens":1,"max_completion_tokens":2)",
                               R"("max_completion_tokens":2,"max_tokens":1)"}) {
     const CanonicalRequest request = Good(Body(members));

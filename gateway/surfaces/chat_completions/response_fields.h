@@ -9,7 +9,7 @@
 namespace tollgate::gateway {
 
 // "stop", "length", "tool_calls" or "content_filter". A choice with tool calls ends with
-// tool_calls, also when tool_choice forced them (decisions.md 31); an unknown reason is "stop".
+// tool_calls, also when tool_choice forced them (decision 31); an unknown reason is "stop".
 std::string_view ChatFinishReason(inference::v1::FinishReason reason, bool called_tools);
 
 // For a choice that ended without a finish reason: length if the credit ended, else stop.

@@ -14,8 +14,8 @@ struct ChatTools {
   std::string tool_choice;
 };
 
-// Both values may be absent. spec: wire.md 2.1. No engine supports `allowed_tools`: the list is
-// reduced to the allowed tools, and its mode becomes the tool_choice. An empty list and a
+// Both values may be absent. See docs/design/wire.md 2.1. No engine supports `allowed_tools`: the
+// list is reduced to the allowed tools, and its mode becomes the tool_choice. An empty list and a
 // tool_choice without tools are omitted.
 Result<ChatTools> ReadChatTools(json::Value tools, json::Value tool_choice);
 

@@ -1,4 +1,5 @@
-// POST /v1/completions: legacy text completions. spec: wire.md 3, decisions.md 17-20, 23-25, 30.
+// POST /v1/completions: legacy text completions. See docs/design/wire.md 3, decisions 17 to 20, 23
+// to 25, 30.
 #pragma once
 
 #include "gateway/pipeline/surface.h"

@@ -7,7 +7,7 @@
 
 namespace tollgate::gateway {
 
-// spec: wire.md 3, decisions.md 23, 24.
+// See docs/design/wire.md 3, decisions 23, 24.
 std::unique_ptr<StreamEncoder> MakeCompletionStreamEncoder(const CanonicalRequest& request,
                                                            const ResponseStamp& stamp);
 std::unique_ptr<BodyEncoder> MakeCompletionBodyEncoder(const CanonicalRequest& request,

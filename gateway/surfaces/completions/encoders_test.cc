@@ -1,4 +1,4 @@
-// Exact bytes of completions responses. spec: wire.md 3, decisions.md 4, 23, 24.
+// Exact bytes of completions responses. See docs/design/wire.md 3, decisions 4, 23, 24.
 #include "gateway/surfaces/completions/encoders.h"
 
 #include <gtest/gtest.h>
@@ -97,14 +97,14 @@ TEST(CompletionStream, ChoicesAreNumberedAndEachEndsOnce) {
                 Chunk("", "\"stop\"") + "data: [DONE]\n\n");
 }
 
-TEST(CompletionStream, CutByCreditEndsWithLength) {  // decisions.md 4
+TEST(CompletionStream, CutByCreditEndsWithLength) {  // decision 4
   pb::End end = End(1, 1);
   end.set_cut_by_credit(true);
   EXPECT_EQ(EncodeStream(Request(), {Text("a")}, end),
             Chunk("a") + Chunk("", "\"length\"") + "data: [DONE]\n\n");
 }
 
-TEST(CompletionStream, ErrorsEndTheStreamWithoutDone) {  // decisions.md 23
+TEST(CompletionStream, ErrorsEndTheStreamWithoutDone) {  // decision 23
   std::string out;
   MakeCompletionStreamEncoder(Request(), kStamp)->OnError(Error{ErrorId::kUpstreamError}, out);
   EXPECT_EQ(out.find("data: {\"error\":{\"message\":"), 0u) << out;

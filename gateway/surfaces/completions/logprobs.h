@@ -1,5 +1,5 @@
 // Log probabilities in the legacy format: four parallel lists with an entry per token.
-// spec: wire.md 3.
+// See docs/design/wire.md 3.
 #pragma once
 
 #include <cstdint>

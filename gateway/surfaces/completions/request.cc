@@ -18,7 +18,7 @@ constexpr int64_t kMaxChoices = 128;
 constexpr int64_t kDefaultMaxTokens = 16;
 
 // Members that are neither in this table nor in the shared one (engine_fields.h) are forwarded
-// unchanged (decisions.md 17).
+// unchanged (decision 17).
 constexpr FieldRule kRules[] = {
     // Read by the surface.
     {"model", kString, kConsume},
@@ -71,7 +71,7 @@ Result<void> Reader::CountChoices(const TextInputs& prompts) {
   return {};
 }
 
-// For max_tokens: 0 nothing is generated (decisions.md 30), but text prompts can still be echoed.
+// For max_tokens: 0 nothing is generated (decision 30), but text prompts can still be echoed.
 void Reader::PrepareEcho(const TextInputs& prompts) {
   if (request_.max_tokens != 0 || !root_.Find("echo").boolean()) return;
   const int64_t n = request_.choices / prompts.size.prompts;

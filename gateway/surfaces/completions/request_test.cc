@@ -1,5 +1,5 @@
-// Requests of POST /v1/completions and the engine members. spec: wire.md 3, decisions.md
-// 17-19, 30.
+// Requests of POST /v1/completions and the engine members. See docs/design/wire.md 3, decisions 17
+// to 19, 30.
 #include <gtest/gtest.h>
 
 #include "gateway/surfaces/completions/request.h"
@@ -115,7 +115,7 @@ TEST(CompletionRequest, BestOfIsAtLeastNAndNotStreamed) {
   EXPECT_EQ(Refused(Body(R"("n":2,"best_of":2,"stream":true)")), "accepted");
 }
 
-TEST(CompletionRequest, MaxTokensZeroEchoesThePrompt) {  // decisions.md 30
+TEST(CompletionRequest, MaxTokensZeroEchoesThePrompt) {  // decision 30
   EXPECT_EQ(Good(Body(R"("max_tokens":0,"echo":true,"n":2)", R"(["a\n","b"])")).echo_json,
             (std::vector<std::string>{"a\\n", "a\\n", "b", "b"}));
   EXPECT_TRUE(Good(Body(R"("max_tokens":0,"echo":true)", "[1,2]")).echo_json.empty());

@@ -7,7 +7,7 @@
 
 namespace tollgate::gateway {
 
-// spec: wire.md 4.
+// See docs/design/wire.md 4.
 std::unique_ptr<BodyEncoder> MakeEmbeddingBodyEncoder(const CanonicalRequest& request,
                                                       const ResponseStamp& stamp);
 

@@ -1,4 +1,4 @@
-// spec: wire.md 4.
+// See docs/design/wire.md 4.
 #include "gateway/surfaces/embeddings/body_encoder.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// POST /v1/embeddings. spec: wire.md 4.
+// POST /v1/embeddings. See docs/design/wire.md 4.
 #pragma once
 
 #include "gateway/pipeline/surface.h"

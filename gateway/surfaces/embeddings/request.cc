@@ -14,7 +14,7 @@ using enum FieldAction;
 constexpr int64_t kMaxInputs = 2048;
 
 // Members that are neither in this table nor in the shared one (engine_fields.h) are forwarded
-// unchanged (decisions.md 17).
+// unchanged (decision 17).
 constexpr FieldRule kRules[] = {
     {"model", kString, kConsume},
     {"input", kAny, kConsume},

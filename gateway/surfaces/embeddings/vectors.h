@@ -1,5 +1,5 @@
 // Embedding vectors in their two encodings: a JSON array of numbers, or a base64 string of
-// little-endian 32-bit floats. spec: wire.md 4.
+// little-endian 32-bit floats. See docs/design/wire.md 4.
 #pragma once
 
 #include <cstdint>

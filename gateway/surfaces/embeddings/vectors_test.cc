@@ -1,4 +1,4 @@
-// Conversions that lose no bit. spec: wire.md 4.
+// Conversions that lose no bit. See docs/design/wire.md 4.
 #include "gateway/surfaces/embeddings/vectors.h"
 
 #include <gtest/gtest.h>

@@ -29,7 +29,7 @@ struct BlockContent {
 };
 
 // 400 for other block types, for files stored at the vendor, and for documents other than text.
-// spec: wire.md 6.1, 7.1.
+// See docs/design/wire.md 6.1, 7.1.
 Result<BlockContent> ReadContentBlock(json::Value block, const BlockPath& path);
 
 // Whether the block was produced by the vendor's server-side tools. Such blocks are skipped:

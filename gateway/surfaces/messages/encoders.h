@@ -7,10 +7,10 @@
 
 namespace tollgate::gateway {
 
-// spec: wire.md 6.3, 7.2, 7.4, decisions.md 23, 24, 28.
+// See docs/design/wire.md 6.3, 7.2, 7.4, decisions 23, 24, 28.
 std::unique_ptr<StreamEncoder> MakeMessagesStreamEncoder(const CanonicalRequest& request,
                                                          const ResponseStamp& stamp);
-// spec: wire.md 6.2, 7.2.
+// See docs/design/wire.md 6.2, 7.2.
 std::unique_ptr<BodyEncoder> MakeMessagesBodyEncoder(const CanonicalRequest& request,
                                                      const ResponseStamp& stamp);
 

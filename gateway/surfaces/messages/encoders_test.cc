@@ -1,5 +1,5 @@
-// Exact bytes of Messages responses. spec: wire.md 6.2, 6.3, 7.2, 7.4, decisions.md 4, 8, 23, 28,
-// 30, 33.
+// Exact bytes of Messages responses. See docs/design/wire.md 6.2, 6.3, 7.2, 7.4, decisions 4, 8,
+// 23, 28, 30, 33.
 #include "gateway/surfaces/messages/encoders.h"
 
 #include <gtest/gtest.h>
@@ -157,7 +157,7 @@ TEST(MessagesStream, ParallelCallsAreSeparateBlocks) {
                 Done("tool_use", Usage(1, 2)));
 }
 
-TEST(MessagesStream, MessageStartExcludesCachedPromptTokens) {  // decisions.md 8
+TEST(MessagesStream, MessageStartExcludesCachedPromptTokens) {  // decision 8
   pb::Started started;
   started.set_prompt_tokens(100);
   started.set_cached_tokens(64);
@@ -176,7 +176,7 @@ TEST(MessagesStream, ThinkingTokensAreReported) {
       << out;
 }
 
-TEST(MessagesStream, PingAndErrorMayPrecedeTheMessage) {  // decisions.md 23
+TEST(MessagesStream, PingAndErrorMayPrecedeTheMessage) {  // decision 23
   const auto encoder = MakeMessagesStreamEncoder(Request(), kStamp);
   std::string out;
   encoder->KeepAlive(out);
@@ -325,7 +325,7 @@ TEST(MessagesBody, AllBlockTypes) {
             R"("output_tokens_details":{"thinking_tokens":2}}})");
 }
 
-TEST(MessagesBody, MaxTokensZeroHasNoContent) {  // decisions.md 30
+TEST(MessagesBody, MaxTokensZeroHasNoContent) {  // decision 30
   CanonicalRequest request = Request();
   request.max_tokens = 0;
   EXPECT_EQ(EncodeBody({Finish(pb::FINISH_REASON_LENGTH)}, End(7, 0), request),

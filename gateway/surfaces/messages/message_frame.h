@@ -17,7 +17,7 @@ class MessageFrame {
   // {"id":…,"type":"message","role":"assistant","model":…,"content":[
   const std::string& head() const { return head_; }
   // The signature of a thinking block, with which the vendor authenticates its own blocks. Clients
-  // send it back; the gateway ignores it (decisions.md 28).
+  // send it back; the gateway ignores it (decision 28).
   std::string Signature(int block) const;
   // To be called for every block that starts.
   void RecordBlock(BlockKind kind);
@@ -25,7 +25,7 @@ class MessageFrame {
   void AppendStop(const BlockSequencer& blocks, const inference::v1::End& end,
                   std::string& out) const;
   // Whether to add an empty text block because there is no other output. Not when max_tokens was 0
-  // or ended the reasoning (wire.md 6.2, decisions.md 30 and 33).
+  // or ended the reasoning (docs/design/wire.md 6.2, decisions 30 and 33).
   bool NeedsEmptyText(const BlockSequencer& blocks, const inference::v1::End& end) const;
 
  private:
@@ -37,7 +37,7 @@ class MessageFrame {
 };
 
 // Appends {"input_tokens":…} with all four counters; input_tokens is the part of the prompt that
-// was neither read from nor written to a cache (decisions.md 8).
+// was neither read from nor written to a cache (decision 8).
 void AppendMessagesUsage(std::string& out, const tollgate::common::v1::Usage& usage);
 
 }  // namespace tollgate::gateway

@@ -33,7 +33,7 @@ constexpr FieldRule kRules[] = {
     {"temperature", kNumber, kForward, 0, 1},
     {"top_p", kNumber, kForward, 0, 1},
     {"chat_template_kwargs", kObject, kForward},
-    // Of the public format; accepted and ignored (wire.md 6.1).
+    // Of the public format; accepted and ignored (docs/design/wire.md 6.1).
     {"cache_control", kAny, kDrop},
     {"context_management", kAny, kDrop},
     {"container", kAny, kDrop},
@@ -51,7 +51,7 @@ constexpr FieldRule kRules[] = {
     {"compaction", kAny, kDrop},
     {"user_profile_id", kAny, kDrop},
     // Of the chat format: members with another name here, set by the router, or with results that a
-    // Messages response cannot hold (decisions.md 33).
+    // Messages response cannot hold (decision 33).
     {"stop", kAny, kDrop},
     {"max_completion_tokens", kAny, kDrop},
     {"stream_options", kAny, kDrop},

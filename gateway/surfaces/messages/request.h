@@ -20,7 +20,7 @@ struct MessagesState : SurfaceState {
 // max_tokens is required to generate and optional to count.
 enum class MessagesPurpose : uint8_t { kGenerate, kCount };
 
-// spec: wire.md 6.1, 6.4 and 7.1, decisions.md 17, 18 and 33. Members that are not in the
+// See docs/design/wire.md 6.1, 6.4 and 7.1, decisions 17, 18 and 33. Members that are not in the
 // public format are forwarded unchanged, as on the OpenAI-style endpoints.
 Result<CanonicalRequest> ParseMessagesRequest(const json::Document& body, MessagesPurpose purpose);
 

@@ -1,4 +1,5 @@
-// Every field of wire.md 6.1 except messages, system and tools (turns_test.cc, tools_test.cc).
+// Every field of docs/design/wire.md 6.1 except messages, system and tools (turns_test.cc,
+// tools_test.cc).
 #include "gateway/surfaces/messages/request.h"
 
 #include <gtest/gtest.h>
@@ -76,7 +77,7 @@ TEST(MessagesRequest, RequiredMembers) {
   EXPECT_EQ(Refused(R"({"model":"m","max_tokens":null,)" + kMessages + "}"), "max_tokens");
 }
 
-TEST(MessagesRequest, MaxTokensIsANonNegativeInteger) {  // gateway-spec.md, general rule 3
+TEST(MessagesRequest, MaxTokensIsANonNegativeInteger) {  // docs/contract.md, general rule 3
   const auto with = [](const std::string& value) {
     return R"({"model":"m","max_tokens":)" + value + "," + kMessages + "}";
   };
@@ -88,7 +89,7 @@ TEST(MessagesRequest, MaxTokensIsANonNegativeInteger) {  // gateway-spec.md, gen
   }
 }
 
-TEST(MessagesRequest, CountingNeedsNoMaxTokens) {  // wire.md 6.4
+TEST(MessagesRequest, CountingNeedsNoMaxTokens) {  // docs/design/wire.md 6.4
   const std::string body = R"({"model":"m",)" + kMessages + R"(,"system":"s"})";
   const CanonicalRequest request = Good(body, CountTokensSurface());
   EXPECT_FALSE(request.max_tokens.has_value());
@@ -104,7 +105,7 @@ TEST(MessagesRequest, CountingNeedsNoMaxTokens) {  // wire.md 6.4
   }
 }
 
-TEST(MessagesRequest, NullMeansAbsentForEveryOptionalField) {  // decisions.md 17
+TEST(MessagesRequest, NullMeansAbsentForEveryOptionalField) {  // decision 17
   std::string nulls;
   for (const char* name : {"system",        "stream",         "tools",
                            "tool_choice",   "stop_sequences", "temperature",
@@ -141,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{R"("stop_sequences":["a\n", "b"])", R"("stop":["a\n", "b"])"},
         Row{R"("metadata":{"user_id":"u-1","other":2})", R"("user":"u-1")"},
         Row{R"("metadata":{})", ""},
-        // Switches of chat templates (wire.md 7.1).
+        // Switches of chat templates (docs/design/wire.md 7.1).
         Row{R"("thinking":{"type":"enabled","budget_tokens":2048})",
             R"("chat_template_kwargs":{"enable_thinking":true,"thinking":true})"},
         Row{R"("thinking":{"type":"disabled"})",
@@ -221,7 +222,7 @@ TEST(MessagesRequest, StopSequencesAreStoredDecoded) {
             (std::vector<std::string>{"a\nb", "é"}));
 }
 
-TEST(MessagesRequest, CacheControlIsIgnored) {  // gateway-spec.md "Prompt caching"
+TEST(MessagesRequest, CacheControlIsIgnored) {  // docs/contract.md "Prompt caching"
   const std::string mark = R"("cache_control":{"type":"ephemeral","ttl":"1h"})";
   const auto body = [&](const std::string& m) {
     const std::string c = m.empty() ? "" : "," + m;

@@ -1,4 +1,4 @@
-// spec: wire.md 7.2.
+// See docs/design/wire.md 7.2.
 #include "gateway/surfaces/messages/tool_input.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace tollgate::gateway {
 namespace {
 
-TEST(ToolInput, IsAlwaysAnObject) {  // wire.md 7.2: never a string
+TEST(ToolInput, IsAlwaysAnObject) {  // docs/design/wire.md 7.2: never a string
   EXPECT_EQ(ToolInput(""), "{}");
   EXPECT_EQ(ToolInput(R"( \n)"), "{}");
   EXPECT_EQ(ToolInput("{}"), "{}");

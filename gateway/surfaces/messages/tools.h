@@ -16,7 +16,7 @@ struct MessagesTools {
   bool disable_parallel_calls = false;
 };
 
-// Both values may be absent. spec: wire.md 6.1, 7.1, decisions.md 33. Tools that run on
+// Both values may be absent. See docs/design/wire.md 6.1, 7.1, decision 33. Tools that run on
 // the vendor's servers are omitted, and so is a tool_choice that names one. Vendor-defined tools
 // that the client runs are a 400: engines have no definition of them.
 Result<MessagesTools> ReadMessagesTools(json::Value tools, json::Value tool_choice);

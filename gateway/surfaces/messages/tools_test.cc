@@ -1,4 +1,4 @@
-// spec: wire.md 6.1, 7.1, decisions.md 33.
+// See docs/design/wire.md 6.1, 7.1, decision 33.
 #include "gateway/surfaces/messages/tools.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(
             R"([{"type":"function","function":{"name":"f","description":"d\n","parameters":{"b":1, "a":2e0},"strict":true}}] )"},
         Row{R"([{"type":null,"name":"f","description":null,"input_schema":{},"strict":null}])",
             "null", ENGINE_F " "},
-        // Hosted by the vendor: omitted, with a tool_choice that names one (decisions.md 33).
+        // Hosted by the vendor: omitted, with a tool_choice that names one (decision 33).
         Row{R"([{"type":"web_search_20250305","name":"web_search","max_uses":5}])", "null", " "},
         Row{R"([{"type":"code_execution_20250825","name":"code_execution"},{"name":"f","input_schema":{}},{"type":"mcp_toolset","mcp_server_name":"x"}])",
             "null", ENGINE_F " "},

@@ -14,7 +14,8 @@ struct MessagesTurns {
   PromptSize size;
 };
 
-// `system` may be absent. Errors name the param "system" or "messages". spec: wire.md 6.1, 7.1.
+// `system` may be absent. Errors name the param "system" or "messages". See
+// docs/design/wire.md 6.1, 7.1.
 //  - Consecutive turns of one role are joined: chat templates require alternating roles.
 //  - The tool results of a user turn come first, one message each, then its other content. Images
 //    in a result follow with that content: engines accept only text from tools.

@@ -1,4 +1,5 @@
-// Conversations, exactly as the engine gets them. spec: wire.md 6.1, 7.1, decisions.md 28, 33.
+// Conversations, exactly as the engine gets them. See docs/design/wire.md 6.1, 7.1, decisions 28,
+// 33.
 #include "gateway/surfaces/messages/turns.h"
 
 #include <gtest/gtest.h>

@@ -8,10 +8,10 @@
 namespace tollgate::gateway {
 
 // Both expect a ResponsesState as the request's state.
-// spec: wire.md 5.3, 7.4, decisions.md 4, 23, 24, 27.
+// See docs/design/wire.md 5.3, 7.4, decisions 4, 23, 24, 27.
 std::unique_ptr<StreamEncoder> MakeResponsesStreamEncoder(const CanonicalRequest& request,
                                                           const ResponseStamp& stamp);
-// spec: wire.md 5.2.
+// See docs/design/wire.md 5.2.
 std::unique_ptr<BodyEncoder> MakeResponsesBodyEncoder(const CanonicalRequest& request,
                                                       const ResponseStamp& stamp);
 

@@ -1,5 +1,5 @@
-// Exact bytes of Responses bodies and streams. spec: wire.md 5.2, 5.3, 7.4, decisions.md 4, 23, 27,
-// 30.
+// Exact bytes of Responses bodies and streams. See docs/design/wire.md 5.2, 5.3, 7.4, decisions 4,
+// 23, 27, 30.
 #include "gateway/surfaces/responses/encoders.h"
 
 #include <gtest/gtest.h>
@@ -195,7 +195,7 @@ TEST(ResponsesStream, PlainText) {
       Whole(MessageEvents(0, {"Hel", R"(lo\n)"}), Completed("[" + Message(R"(Hello\n)") + "]")));
 }
 
-TEST(ResponsesStream, ReasoningIsSentAsSummary) {  // decisions.md 27
+TEST(ResponsesStream, ReasoningIsSentAsSummary) {  // decision 27
   const std::string place = R"({"item_id":"rs_ID0","output_index":0,"summary_index":0)";
   std::vector<std::string> events = {
       R"(response.output_item.added {"output_index":0,"item":{"id":"rs_ID0","type":"reasoning",)"
@@ -275,7 +275,7 @@ TEST(ResponsesStream, TheTruncatedItemIsLastAndIncomplete) {
             Whole(MessageEvents(0, {"a"}, "incomplete"), Incomplete(output, "max_output_tokens")));
   EXPECT_EQ(Events(EncodeStream({Text("a"), Finish(pb::FINISH_REASON_CONTENT_FILTER)})),
             Whole(MessageEvents(0, {"a"}, "incomplete"), Incomplete(output, "content_filter")));
-  // The credit ends (decisions.md 4).
+  // The credit ends (decision 4).
   EXPECT_EQ(Events(EncodeStream({Text("a")}, End(true))),
             Whole(MessageEvents(0, {"a"}, "incomplete"), Incomplete(output, "max_output_tokens")));
   EXPECT_EQ(EncodeBody({Think("hm"), Finish(pb::FINISH_REASON_LENGTH)}),
@@ -291,7 +291,7 @@ TEST(ResponsesStream, TheTruncatedItemIsLastAndIncomplete) {
 }
 
 TEST(ResponsesStream, EmptyOutput) {
-  // max_tokens was 0 (decisions.md 30).
+  // max_tokens was 0 (decision 30).
   EXPECT_EQ(Events(EncodeStream({Finish(pb::FINISH_REASON_LENGTH)})),
             Whole({}, Incomplete("[]", "max_output_tokens")));
   // The model generated nothing: there is an empty message.
@@ -302,7 +302,7 @@ TEST(ResponsesStream, EmptyOutput) {
       Object("completed", "[" + Reasoning("hm") + "," + Message("", "completed", "msg_ID1") + "]"));
 }
 
-TEST(ResponsesStream, FailuresFollowCreatedAndKeepTheOutput) {  // decisions.md 23
+TEST(ResponsesStream, FailuresFollowCreatedAndKeepTheOutput) {  // decision 23
   const std::string error = R"({"code":"server_error","message":"The model backend failed."})";
   {
     // Before the first event: keep-alives began the stream.
@@ -328,7 +328,7 @@ TEST(ResponsesStream, FailuresFollowCreatedAndKeepTheOutput) {  // decisions.md 
                                           "}"));
 }
 
-TEST(ResponsesStream, FailuresHavePublishedCodes) {  // wire.md 5.3
+TEST(ResponsesStream, FailuresHavePublishedCodes) {  // docs/design/wire.md 5.3
   const struct {
     ErrorId id;
     const char* code;

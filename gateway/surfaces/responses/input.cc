@@ -216,8 +216,8 @@ Result<void> Reader::ReadItem(size_t index, json::Value item) {
     return {};
   }
   if (type.StringEquals("item_reference")) {
-    // Reasoning in a history is optional (wire.md 7.3), so a reference to it is ignored: the AI SDK
-    // sends one with each round of tool calls unless `store` is false.
+    // Reasoning in a history is optional (docs/design/wire.md 7.3), so a reference to it is
+    // ignored: the AI SDK sends one with each round of tool calls unless `store` is false.
     if (item.Find("id").is_string() && item.Find("id").string().starts_with("rs_")) return {};
     return BadItem(index,
                    " refers to a stored item, and items are not stored: send the item itself, as "

@@ -16,8 +16,8 @@ struct ResponsesInput {
 };
 
 // `instructions` may be absent, `input` may not. Errors name the param "input" or "instructions".
-// spec: wire.md 5.1, 7.3. The items of one assistant turn (reasoning, a message, calls) become one
-// message; unknown items are skipped.
+// See docs/design/wire.md 5.1, 7.3. The items of one assistant turn (reasoning, a message, calls)
+// become one message; unknown items are skipped.
 Result<ResponsesInput> ReadResponsesInput(json::Value instructions, json::Value input);
 
 }  // namespace tollgate::gateway

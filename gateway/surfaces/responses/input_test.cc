@@ -1,4 +1,4 @@
-// Input items and the engine messages, byte for byte. spec: wire.md 5.1, 7.3.
+// Input items and the engine messages, byte for byte. See docs/design/wire.md 5.1, 7.3.
 #include "gateway/surfaces/responses/input.h"
 
 #include <gtest/gtest.h>

@@ -138,7 +138,7 @@ OutputItems::Outcome OutputItems::Finish(const pb::End& end) {
   Outcome outcome;
   const pb::FinishReason reason = blocks_.finish_reason();
   if (reason == pb::FINISH_REASON_LENGTH ||
-      (reason == pb::FINISH_REASON_UNSPECIFIED && end.cut_by_credit())) {  // decisions.md 4
+      (reason == pb::FINISH_REASON_UNSPECIFIED && end.cut_by_credit())) {  // decision 4
     outcome = {false, "max_output_tokens"};
   } else if (reason == pb::FINISH_REASON_CONTENT_FILTER) {
     outcome = {false, "content_filter"};

@@ -25,7 +25,7 @@ struct OutputItem {
   std::string call_id, name, name_space;
 };
 
-// spec: wire.md 5.2. An item in progress has no content.
+// See docs/design/wire.md 5.2. An item in progress has no content.
 std::string ItemJson(const OutputItem& item, ItemStatus status);
 // The only part of a message or reasoning item: {"type":"output_text",…}.
 std::string PartJson(BlockKind kind, std::string_view text, std::string_view logprobs);

@@ -13,7 +13,7 @@ using enum FieldKind;
 using enum FieldAction;
 
 // Members that are neither in this table nor in the shared one (engine_fields.h) are forwarded
-// unchanged (decisions.md 17).
+// unchanged (decision 17).
 constexpr FieldRule kRules[] = {
     // Read by the surface, or echoed in the response.
     {"model", kString, kConsume},
@@ -60,7 +60,7 @@ constexpr FieldRule kRules[] = {
 
 Result<void> RefuseStatefulRequest(json::Value root) {
   if (!root.Find("previous_response_id").is_null()) {
-    // Agents match the slug and resend the whole conversation (decisions.md 33).
+    // Agents match the slug and resend the whole conversation (decision 33).
     return BadRequest(
         "previous_response_not_found: responses are not stored; send the whole conversation "
         "in 'input'.",

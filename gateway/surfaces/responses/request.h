@@ -12,13 +12,14 @@ namespace tollgate::gateway {
 
 // What the response object needs of the request.
 struct ResponsesState : SurfaceState {
-  // The members of the response object that echo the request (wire.md 5.2), without braces.
+  // The members of the response object that echo the request (docs/design/wire.md 5.2), without
+  // braces.
   std::string echo_json;
   // See ResponsesTools in tools.h.
   std::map<std::string, std::string> namespaces;
 };
 
-// spec: wire.md 5.1, 7.3, decisions.md 17, 18, 27, 33. The state is a ResponsesState.
+// See docs/design/wire.md 5.1, 7.3, decisions 17, 18, 27, 33. The state is a ResponsesState.
 Result<CanonicalRequest> ParseResponsesRequest(const json::Document& body);
 
 }  // namespace tollgate::gateway

@@ -1,4 +1,4 @@
-// Every field of wire.md 5.1 and its row in 7.3; decisions.md 17, 18, 27, 33.
+// Every field of docs/design/wire.md 5.1 and its row in 7.3; decisions 17, 18, 27, 33.
 #include "gateway/surfaces/responses/request.h"
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ TEST(ResponsesRequest, MinimalRequest) {
   EXPECT_FALSE(request.has_tools);
 }
 
-TEST(ResponsesRequest, EchoHasEveryKeyWithItsDefault) {  // wire.md 5.2
+TEST(ResponsesRequest, EchoHasEveryKeyWithItsDefault) {  // docs/design/wire.md 5.2
   EXPECT_EQ(EchoOf(Good(Body())),
             R"("instructions":null,"tools":[],"tool_choice":"auto","parallel_tool_calls":true,)"
             R"("temperature":1,"top_p":1,"presence_penalty":0,"frequency_penalty":0,)"
@@ -129,7 +129,7 @@ TEST(ResponsesRequest, MissingMembersNameTheParam) {
   EXPECT_EQ(Refused(R"({"model":"m","input":[{"type":"web_search_call"}]})"), "input");
 }
 
-TEST(ResponsesRequest, StatefulRequestsAreRefusedByName) {  // decisions.md 27, 33
+TEST(ResponsesRequest, StatefulRequestsAreRefusedByName) {  // decisions 27, 33
   EXPECT_EQ(Refused(Body(R"("previous_response_id":"resp_1")")), "previous_response_id");
   const auto refused = Parse(Body(R"("previous_response_id":"resp_1")"));
   EXPECT_NE(refused.error().message.find("previous_response_not_found"), std::string::npos);
@@ -141,7 +141,7 @@ TEST(ResponsesRequest, StatefulRequestsAreRefusedByName) {  // decisions.md 27, 
       "");
 }
 
-TEST(ResponsesRequest, NullMeansAbsentForEveryOptionalField) {  // decisions.md 17
+TEST(ResponsesRequest, NullMeansAbsentForEveryOptionalField) {  // decision 17
   std::string nulls;
   for (const char* name : {"instructions",
                            "stream",
@@ -182,7 +182,7 @@ TEST(ResponsesRequest, MembersForTheEngine) {
   } kCases[] = {
       {R"("temperature":0.5,"top_p":1.0,"parallel_tool_calls":false)",
        R"("temperature":0.5,"top_p":1.0,"parallel_tool_calls":false)"},
-      // Engine parameters beyond the public format (decisions.md 17), unchanged.
+      // Engine parameters beyond the public format (decision 17), unchanged.
       {R"("x_sim":{"a":[1, 2]},"top_k":7.0,"stop":["z"],"guided_json":{"b":12345678901234567890})",
        R"("x_sim":{"a":[1, 2]},"top_k":7,"stop":["z"],"guided_json":{"b":12345678901234567890})"},
       {R"("reasoning":{"effort":"high","summary":"auto"})", R"("reasoning_effort":"high")"},
@@ -207,7 +207,7 @@ TEST(ResponsesRequest, MembersForTheEngine) {
        R"("prompt":{"id":"p"},"context_management":[],"client_metadata":{"a":"b"},)"
        R"("max_tool_calls":2,"stream_options":{"include_obfuscation":false},"priority":1)",
        ""},
-      // Members that only the surface may set (decisions.md 33).
+      // Members that only the surface may set (decision 33).
       {R"("messages":[{"role":"user","content":"evil"}],"max_tokens":9,"max_completion_tokens":9,)"
        R"("response_format":{"type":"x"},"reasoning_effort":"low","logprobs":true,"n":5,)"
        R"("best_of":5,"functions":[],"function_call":"auto")",
@@ -225,7 +225,7 @@ TEST(ResponsesRequest, TemplateFieldsCountAsPrompt) {
   EXPECT_EQ(Good(Body(R"("instructions":"four")")).prompt.text_bytes, 2 + 4);
 }
 
-TEST(ResponsesRequest, NumbersAreCheckedByName) {  // gateway-spec.md, general rule 3
+TEST(ResponsesRequest, NumbersAreCheckedByName) {  // docs/contract.md, general rule 3
   const struct {
     const char* field;
     std::vector<const char*> good, bad;

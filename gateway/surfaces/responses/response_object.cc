@@ -8,7 +8,7 @@ namespace tollgate::gateway {
 
 namespace {
 
-// All counters with both details (wire.md 5.2).
+// All counters with both details (docs/design/wire.md 5.2).
 std::string UsageJson(const tollgate::common::v1::Usage& usage) {
   return "{\"input_tokens\":" + std::to_string(usage.prompt_tokens()) +
          ",\"input_tokens_details\":{\"cached_tokens\":" + std::to_string(usage.cached_tokens()) +

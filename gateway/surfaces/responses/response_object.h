@@ -10,7 +10,7 @@
 
 namespace tollgate::gateway {
 
-// Always has every key of wire.md 5.2.
+// Always has every key of docs/design/wire.md 5.2.
 class ResponseObject {
  public:
   ResponseObject(const CanonicalRequest& request, const ResponseStamp& stamp);

@@ -162,7 +162,7 @@ void ResponsesStreamEncoder::OnEnd(const pb::End& end, std::string& out) {
   Put("data: [DONE]\n\n");
 }
 
-// Sends no done event for the open item: clients act on items that are done (decisions.md 23).
+// Sends no done event for the open item: clients act on items that are done (decision 23).
 void ResponsesStreamEncoder::OnError(const Error& error, std::string& out) {
   out_ = &out;
   SendCreated();

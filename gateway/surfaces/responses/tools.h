@@ -13,7 +13,8 @@ struct ResponsesTools {
   // JSON for the engine; empty: the member is left out.
   std::string tools;
   std::string tool_choice;
-  // JSON for the response object (wire.md 5.2): the supported functions and the effective choice.
+  // JSON for the response object (docs/design/wire.md 5.2): the supported functions and the
+  // effective choice.
   std::string echoed_tools;
   std::string echoed_choice;
   // Function name → the `namespace` it was defined in, as a JSON string. Clients that use
@@ -21,7 +22,7 @@ struct ResponsesTools {
   std::map<std::string, std::string> namespaces;
 };
 
-// Both values may be absent. spec: wire.md 5.1, 7.3, decisions.md 27: unsupported tools are
+// Both values may be absent. See docs/design/wire.md 5.1, 7.3, decision 27: unsupported tools are
 // omitted and namespaces are flattened; a tool_choice that names an omitted tool is ignored.
 Result<ResponsesTools> ReadResponsesTools(json::Value tools, json::Value tool_choice);
 

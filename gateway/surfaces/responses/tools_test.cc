@@ -1,4 +1,4 @@
-// Tools and tool_choice. spec: wire.md 5.1, 5.2, 7.3, decisions.md 27.
+// Tools and tool_choice. See docs/design/wire.md 5.1, 5.2, 7.3, decision 27.
 #include "gateway/surfaces/responses/tools.h"
 
 #include <gtest/gtest.h>

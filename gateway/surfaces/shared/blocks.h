@@ -1,6 +1,6 @@
 // Turns the deltas of a response into a sequence of blocks (reasoning, text, tool calls) that never
-// overlap. Used by the surfaces whose responses consist of blocks or items (wire.md 7.4), by their
-// stream and body encoders alike.
+// overlap. Used by the surfaces whose responses consist of blocks or items
+// (docs/design/wire.md 7.4), by their stream and body encoders alike.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The block sequence of Messages and Responses. spec: wire.md 7.4.
+// The block sequence of Messages and Responses. See docs/design/wire.md 7.4.
 #include "gateway/surfaces/shared/blocks.h"
 
 #include <gtest/gtest.h>

@@ -107,7 +107,7 @@ void ConversationWriter::AppendAssistant() {
     AppendTexts({});
     out_ += "\"";
   }
-  // Engines read one or the other name (wire.md 2.4).
+  // Engines read one or the other name (docs/design/wire.md 2.4).
   if (!reasoning_.empty()) {
     out_ += R"(,"reasoning_content":")";
     out_ += reasoning_;

@@ -1,5 +1,5 @@
 // Writes the `messages` of an engine request for the surfaces with another request format. Texts
-// are copied in their escaped form and measured on the way (reliability.md 1.4).
+// are copied in their escaped form and measured on the way (docs/design/ledger.md 4).
 #pragma once
 
 #include <cstdint>

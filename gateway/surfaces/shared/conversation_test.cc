@@ -1,4 +1,4 @@
-// spec: wire.md 7.1, 7.3.
+// See docs/design/wire.md 7.1, 7.3.
 #include "gateway/surfaces/shared/conversation.h"
 
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@ constexpr FieldRule kRules[] = {
     {"seed", kInteger, kForward},
     {"logit_bias", kObject, kForward},
     {"stop", kAny, kForward},
-    // Of the public formats; accepted and ignored (wire.md 2.1).
+    // Of the public formats; accepted and ignored (docs/design/wire.md 2.1).
     {"user", kAny, kDrop},
     {"metadata", kAny, kDrop},
     {"store", kAny, kDrop},

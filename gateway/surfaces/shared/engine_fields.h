@@ -1,5 +1,5 @@
 // Rules for engine request members that all inference endpoints share. Surfaces forward members
-// that are not in their own table (decisions.md 17), subject to these rules.
+// that are not in their own table (decision 17), subject to these rules.
 #pragma once
 
 #include <string_view>

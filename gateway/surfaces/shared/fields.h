@@ -31,7 +31,7 @@ struct FieldRule {
 // The rule for this member; null if there is none.
 const FieldRule* FindRule(std::span<const FieldRule> rules, json::Value member);
 // 400 with the field's name unless the value is of the rule's kind and within its bounds
-// (gateway-spec.md, general rule 3: integer-valued floats are integers).
+// (docs/contract.md, general rule 3: integer-valued floats are integers).
 Result<void> CheckField(const FieldRule& rule, json::Value value);
 
 // Builds members_json (inference.proto) from the bytes of the client's document.

@@ -13,7 +13,7 @@ namespace tollgate::gateway {
 Result<std::string> ReadModel(json::Value body);
 
 // Checks every member by the surface's rules, or by the shared ones (engine_fields.h), and forwards
-// it unless its rule says otherwise. Null members are treated as absent (decisions.md 17); members
+// it unless its rule says otherwise. Null members are treated as absent (decision 17); members
 // without a rule are forwarded unchanged. Members that chat templates can see are added to the
 // prompt's size. on_member: called after the check for each member with a rule that is not dropped;
 // may be empty.

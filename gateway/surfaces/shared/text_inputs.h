@@ -1,5 +1,5 @@
 // The `prompt` of completions and the `input` of embeddings: one text, several texts, the token ids
-// of one text, or those of several. spec: wire.md 3, 4.
+// of one text, or those of several. See docs/design/wire.md 3, 4.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The four forms of a prompt or an input. spec: wire.md 3, 4.
+// The four forms of a prompt or an input. See docs/design/wire.md 3, 4.
 #include "gateway/surfaces/shared/text_inputs.h"
 
 #include <gtest/gtest.h>

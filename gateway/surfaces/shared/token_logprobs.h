@@ -15,7 +15,7 @@ enum class MissingBytes : uint8_t {
 };
 
 // The comma-separated elements of an engine's token list, without brackets, reduced to
-// {"token","logprob","bytes","top_logprobs"}, all required (decisions.md 31). Empty if there are
+// {"token","logprob","bytes","top_logprobs"}, all required (decision 31). Empty if there are
 // none.
 std::string PublicTokenLogprobs(json::Value tokens, MissingBytes missing_bytes);
 

@@ -1,6 +1,5 @@
 // The hash chain of the audit log: every event carries a hash over itself and the hash of the event
-// before it, so a changed, missing or reordered event is detected. Pure. spec:
-// docs/design/keys.md 6.
+// before it, so a changed, missing or reordered event is detected. Pure. See docs/design/keys.md 6.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Validation of workspaces and virtual keys, and the states that a key may change to. Pure.
-// spec: docs/contract.md "Virtual key", docs/design/keys.md 3.
+// See docs/contract.md "Virtual key", docs/design/keys.md 3.
 #pragma once
 
 #include <cstdint>

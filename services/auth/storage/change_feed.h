@@ -1,7 +1,7 @@
 // The stream of key changes that gateways watch. Every replica reads the version in the database
 // every 250 ms, so each replica sees the changes made through the others. A ping each second tells
 // watchers that their cached keys are current. While the database is unreachable no ping is sent.
-// spec: decision 14, docs/design/keys.md 4.
+// See decision 14, docs/design/keys.md 4.
 #pragma once
 
 #include <atomic>

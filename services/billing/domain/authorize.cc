@@ -1,4 +1,4 @@
-// Authorize: opens a hold of the input bound and a first slice of output (decisions.md 1-3).
+// Authorize: opens a hold of the input bound and a first slice of output (decisions 1 to 3).
 #include <algorithm>
 #include <limits>
 

@@ -63,7 +63,7 @@ class Batch {
   void Move(Account account, int64_t amount_nano_usd, Month& month);
   // What the cap leaves for new holds in this month. No cap: no limit.
   int64_t CapHeadroom(const std::optional<int64_t>& cap_nano_usd, int32_t month);
-  // The larger of the cap at admission and the current one (decisions.md 6).
+  // The larger of the cap at admission and the current one (decision 6).
   static std::optional<int64_t> EffectiveCap(const Wallet& wallet, const Hold& hold);
 
   Wallet& FindOrCreateWallet(const std::string& workspace);

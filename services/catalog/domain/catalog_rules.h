@@ -1,5 +1,5 @@
 // Validates the operator's catalog.yaml and builds the snapshot that gateways, routers and
-// dashboards get: model ids, prices, limits, capabilities, pools and engines. Pure. spec:
+// dashboards get: model ids, prices, limits, capabilities, pools and engines. Pure. See
 // docs/contract.md "Model catalog entry".
 #pragma once
 

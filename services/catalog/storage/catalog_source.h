@@ -1,6 +1,6 @@
 // Watches the catalog file and keeps the last valid snapshot of it. An invalid file is reported and
 // ignored. Not thread-safe, but the snapshots may be shared between threads.
-// spec: docs/design/limits.md 8.
+// See docs/design/limits.md 8.
 #pragma once
 
 #include <cstdint>

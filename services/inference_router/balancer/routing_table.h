@@ -22,7 +22,7 @@ struct Route {
   std::string engine_model;
   int64_t context_window = 0;  // tokens
   bool serving = false;
-  // The route of ids that are not in the catalog (decisions 20); the engines may not know the id.
+  // The route of ids that are not in the catalog (decision 20); the engines may not know the id.
   bool unlisted = false;
   // Empty if the pool is missing or has no usable engine.
   std::vector<EnginePointer> engines;

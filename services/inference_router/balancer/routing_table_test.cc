@@ -42,7 +42,7 @@ TEST(RoutingTable, LeavesOutAnEngineWithAnInvalidBaseUrl) {
   EXPECT_EQ(table.Find("ns/M"), nullptr) << "ids are case-sensitive";
 }
 
-TEST(RoutingTable, UnlistedIdsHaveARouteOnlyIfTheCatalogHasOne) {  // decisions 20
+TEST(RoutingTable, UnlistedIdsHaveARouteOnlyIfTheCatalogHasOne) {  // decision 20
   catalog::v1::Snapshot snapshot = TwoEngines();
   EXPECT_EQ(RoutingTable(snapshot, nullptr).unlisted(), nullptr);
   snapshot.mutable_unlisted()->set_pool("p");

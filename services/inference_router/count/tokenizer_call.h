@@ -1,5 +1,5 @@
 // Requests to the engines' tokenizer endpoints, in the dialect of each engine, and their responses.
-// Pure. spec: wire.md 10.3.
+// Pure. See docs/design/wire.md 10.3.
 #pragma once
 
 #include <cstdint>

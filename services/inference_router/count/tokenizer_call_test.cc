@@ -9,7 +9,7 @@ using namespace catalog::v1;  // NOLINT: engine kinds
 
 constexpr char kMembers[] = R"("messages":[{"role":"user","content":"hi"}],"top_k":3)";
 
-// wire.md 10.3.
+// See docs/design/wire.md 10.3.
 TEST(TokenizerCall, AChatCallUsesTheKindsEndpointWithTheMembersOfTheRequest) {
   const std::string body = std::string(R"({"model":"a\"b",)") + kMembers + "}";
   for (const auto& [kind, target] :

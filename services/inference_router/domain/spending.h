@@ -1,5 +1,5 @@
 // How many tokens the hold pays for, and when to extend it. Pure: time is an argument.
-// spec: decisions 1-4, reliability.md 1.4.
+// See decisions 1 to 4, docs/design/ledger.md 4.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kBytesPerPromptToken = 4;
 // Above any context window.
 constexpr int64_t kMaxPromptTokens = 100'000'000;
-// decisions 9: a count more than 2 % above the router's own bound is rejected.
+// Decision 9: a count more than 2 % above the router's own bound is rejected.
 constexpr int64_t kTolerancePercent = 2;
 
 }  // namespace

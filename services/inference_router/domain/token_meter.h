@@ -1,5 +1,5 @@
 // Counts the tokens of one run while they arrive: from the engine's reports if it sends any, else
-// from the router's own count. Decides at the end what is charged. spec: decisions 8, 9.
+// from the router's own count. Decides at the end what is charged. See decisions 8, 9.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,7 @@ class TokenMeter {
   int64_t Sum() const;
   int64_t MaxPromptTokens() const;
   void OnPrompt(int64_t reported);
-  // At most 2 % above the upper bound of the output (decisions 9).
+  // At most 2 % above the upper bound of the output (decision 9).
   bool IsPlausible(int64_t tokens) const;
 
   Options options_;

@@ -132,7 +132,7 @@ bool ChunkReader::ReadFinish(const json::Value& item, Choice& choice, Delta& del
     finish = inference::v1::FINISH_REASON_LENGTH;
   } else if (reason.StringEquals("content_filter")) {
     finish = inference::v1::FINISH_REASON_CONTENT_FILTER;
-  } else if (choice.tools.any()) {  // decisions 31
+  } else if (choice.tools.any()) {  // decision 31
     finish = inference::v1::FINISH_REASON_TOOL_CALLS;
   }
   if (finish == inference::v1::FINISH_REASON_STOP) {

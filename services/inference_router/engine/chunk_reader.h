@@ -1,6 +1,7 @@
 // Translates the response of an OpenAI-compatible engine (the chunks of a stream, or one complete
 // response) into canonical events. Text is copied as the escaped bytes received, without decoding.
-// Engine-specific members, role markers and empty deltas are dropped. spec: wire.md 2, 10.2.
+// Engine-specific members, role markers and empty deltas are dropped. See docs/design/wire.md 2,
+// 10.2.
 #pragma once
 
 #include <optional>

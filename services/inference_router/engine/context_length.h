@@ -1,5 +1,5 @@
 // Recognizes an engine's error text for a request that exceeds the context window, and extracts its
-// numbers. spec: wire.md 11.
+// numbers. See docs/design/wire.md 11.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ std::optional<ContextLength> MatchContextLength(std::string_view text, int statu
 // other numbers show that another limit was exceeded.
 TokenAccounting AccountTokens(const ContextLength& found, int64_t window);
 
-// The public message, with the phrase that clients match on when the window is known (decisions
-// 32). total: tokens of prompt and output, used when the parts are unknown; 0: unknown.
+// The public message, with the phrase that clients match on when the window is known (decision 32).
+// total: tokens of prompt and output, used when the parts are unknown; 0: unknown.
 std::string ContextLengthMessage(const TokenAccounting& tokens, int64_t total = 0);
 
 }  // namespace tollgate::inference_router

@@ -1,6 +1,6 @@
-// Error texts of engines for a request that exceeds the model's context window (wire.md 11).
-// Ordered: the first match wins. Case-insensitive, RE2 syntax. Groups: limit, prompt, output,
-// total, chars, deficit.
+// Error texts of engines for a request that exceeds the model's context window
+// (docs/design/wire.md 11). Ordered: the first match wins. Case-insensitive, RE2 syntax. Groups:
+// limit, prompt, output, total, chars, deficit.
 #include "services/inference_router/engine/context_length.h"
 
 namespace tollgate::inference_router {

@@ -1,5 +1,6 @@
 // Reads an engine's embedding response incrementally: each vector becomes an event as soon as it is
-// complete, so a response of many megabytes is never buffered as a whole. spec: wire.md 4.
+// complete, so a response of many megabytes is never buffered as a whole. See
+// docs/design/wire.md 4.
 #pragma once
 
 #include <cstdint>

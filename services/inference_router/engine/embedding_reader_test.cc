@@ -1,4 +1,5 @@
-// Embedding responses of engines, whole and split at every byte. spec: wire.md 4, decisions 9.
+// Embedding responses of engines, whole and split at every byte. See docs/design/wire.md 4,
+// decision 9.
 #include "services/inference_router/engine/embedding_reader.h"
 
 #include <gtest/gtest.h>

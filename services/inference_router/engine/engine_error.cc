@@ -43,7 +43,7 @@ json::Value Inner(const json::Value& object) {
   return error.is_object() ? error : object;
 }
 
-// wire.md 10.1: error.message, message, error, detail, in that order.
+// docs/design/wire.md 10.1: error.message, message, error, detail, in that order.
 std::string TextOf(const json::Value& object) {
   if (object.is_string()) return object.string();
   if (!object.is_object()) return "";
@@ -111,7 +111,7 @@ EngineFailure ByStatus(int status, std::string_view retry_after, std::string int
   switch (status) {
     case 401:
     case 403:
-    case 404:  // the catalog's credential or model name is wrong for this engine: decisions 22
+    case 404:  // the catalog's credential or model name is wrong for this engine: decision 22
       failure = Make(ErrorId::kUpstreamUnreachable, "The model is temporarily unreachable.",
                      std::move(internal));
       failure.error.retry_after_ms = 1000;

@@ -1,6 +1,6 @@
-// Maps engine failures to rows of the error catalog. spec: wire.md 10.1, decisions 22, 32. An
-// engine's error text is never sent to a client. It is not logged either, since it may quote the
-// prompt.
+// Maps engine failures to rows of the error catalog. See docs/design/wire.md 10.1, decisions 22,
+// 32. An engine's error text is never sent to a client. It is not logged either, since it may quote
+// the prompt.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ EngineFailure ClassifyResponse(int status, std::string_view body, std::string_vi
 // Classifies an error object inside a response with status 200.
 EngineFailure ClassifyInStream(const json::Value& object, int64_t window);
 
-// Whether the object has one of the error shapes of wire.md 10.1.
+// Whether the object has one of the error shapes of docs/design/wire.md 10.1.
 bool IsErrorObject(const json::Value& object);
 
 // The engine could not be connected to, or closed the connection before the response head.

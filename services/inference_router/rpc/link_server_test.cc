@@ -1,6 +1,6 @@
-// Server and client of the shared token stream (performance.md, point 2): events arrive complete
-// and in order, a slow receiver slows its producer down, a cancel reaches the producer, a broken
-// link ends every request on both sides, and links reconnect.
+// Server and client of the shared token stream (docs/design/performance.md, point 2): events arrive
+// complete and in order, a slow receiver slows its producer down, a cancel reaches the producer, a
+// broken link ends every request on both sides, and links reconnect.
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>

@@ -54,7 +54,7 @@ Task<RunOutcome> EngineRun::Run() {
   if (context_.sink->cancelled()) outcome = RunOutcome::kClientGone;
   if (outcome == RunOutcome::kFailed) {
     failure_ = attempt.failure();
-    if (failure_.not_found && route.unlisted) {  // decisions 20
+    if (failure_.not_found && route.unlisted) {  // decision 20
       failure_.error = {.id = ErrorId::kModelNotFound,
                         .message = "The model '" + request.model() + "' is not available.",
                         .internal = std::move(failure_.error.internal)};
@@ -71,7 +71,7 @@ void EngineRun::Abort() {
 }
 
 // Some engines index requests by this header (vLLM does), and two requests with the same id
-// interfere. Clients choose x_request_id freely, so it is made unique (decisions 26).
+// interfere. Clients choose x_request_id freely, so it is made unique (decision 26).
 std::string EngineRun::EngineRequestId() const {
   const auto id = Id::FromBytes(context_.request.request_id());
   return context_.request.x_request_id() + (id ? "." + id->ToHex() : "");

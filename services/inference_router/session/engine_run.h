@@ -30,7 +30,7 @@ class EngineRun {
   // Closes the connection to the engine, if one is open; Run returns soon after.
   void Abort();
   // Ends an answer that was cut by credit: sends the finish reason `length` for every choice that
-  // has none (decisions 4).
+  // has none (decision 4).
   Task<void> CloseChoices();
 
   const std::string& engine_id() const { return engine_.id(); }

@@ -130,7 +130,7 @@ const Route* Session::FindRoute() const {
 }
 
 // The engine reports unseen tokens only at the end, so their maximum is held before it starts
-// (decisions 1).
+// (decision 1).
 Task<bool> Session::HoldUnseenTokens() {
   const int64_t unseen = context_.UnseenTokens();
   if (unseen == 0 || co_await context_.hold->Ensure(unseen, {})) co_return true;
@@ -210,7 +210,7 @@ Task<void> Session::Finish(RunOutcome outcome) {
 }
 
 // An engine may stop counting a prompt that does not fit. Clients shorten the prompt by the excess,
-// so they get the complete count (decisions 32).
+// so they get the complete count (decision 32).
 Task<void> Session::CountOverflow() {
   // A tokenizer does not count media.
   if (context_.request.prompt_media_parts() > 0) co_return;

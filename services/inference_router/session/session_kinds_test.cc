@@ -1,5 +1,5 @@
-// Sessions of completions and embeddings: what is held, counted and charged. spec: wire.md 3, 4,
-// decisions 1, 7, 9, 20.
+// Sessions of completions and embeddings: what is held, counted and charged. See
+// docs/design/wire.md 3, 4, decisions 1, 7, 9, 20.
 #include "services/inference_router/session/testing/session_fixture.h"
 
 namespace tollgate::inference_router {
@@ -63,7 +63,7 @@ TEST_F(SessionKinds, EmbeddingsAreChargedForTheirInputOnly) {
   EXPECT_EQ(seen[0].header("accept"), "application/json");
 }
 
-TEST_F(SessionKinds, AnEmbeddingsMissingUsageIsEstimatedAndItsUsageIsBounded) {  // decisions 9
+TEST_F(SessionKinds, AnEmbeddingsMissingUsageIsEstimatedAndItsUsageIsBounded) {  // decision 9
   Embed("[1,2,3]", 1, R"("usage":"none")");
   Outcome outcome = Run();
   EXPECT_EQ(outcome.end().usage().prompt_tokens(), 6) << "the gateway's estimate";
@@ -77,7 +77,7 @@ TEST_F(SessionKinds, AnEmbeddingsMissingUsageIsEstimatedAndItsUsageIsBounded) { 
   EXPECT_EQ(outcome.end().charged_nano_usd(), 20);
 }
 
-TEST_F(SessionKinds, ABrokenEmbeddingResponseIsNotCharged) {  // decisions 7
+TEST_F(SessionKinds, ABrokenEmbeddingResponseIsNotCharged) {  // decision 7
   // Large enough that vectors are sent before the connection breaks.
   std::string inputs = "\"0\"";
   for (int i = 1; i < 200; ++i) inputs += ",\"" + std::to_string(i) + "\"";
@@ -108,7 +108,7 @@ TEST_F(SessionKinds, AllVectorsOfALargeBatchArrive) {
   EXPECT_EQ(Run().deltas(), 2048);
 }
 
-TEST_F(SessionKinds, UnseenTokensOfBestOfAreHeldBeforeAndChargedAfter) {  // decisions 1
+TEST_F(SessionKinds, UnseenTokensOfBestOfAreHeldBeforeAndChargedAfter) {  // decision 1
   Complete(R"("tokens":10)");
   request_.set_members_json("\"best_of\":300," + request_.members_json());
   request_.set_samples(300);
@@ -131,7 +131,7 @@ TEST_F(SessionKinds, WithoutCreditForUnseenTokensNoEngineIsCalled) {
   EXPECT_EQ(Settled().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
 }
 
-TEST_F(SessionKinds, UnlistedIdsAreForwardedUnchanged) {  // decisions 20
+TEST_F(SessionKinds, UnlistedIdsAreForwardedUnchanged) {  // decision 20
   test::EngineSim engine({.models = {"out/side"}});
   ASSERT_TRUE(engine.Start());
   AddUnlisted({&first_, &engine});
@@ -147,7 +147,7 @@ TEST_F(SessionKinds, UnlistedIdsAreForwardedUnchanged) {  // decisions 20
   }
 }
 
-TEST_F(SessionKinds, AnUnlistedIdThatNoEngineKnowsIsNotFound) {  // decisions 20
+TEST_F(SessionKinds, AnUnlistedIdThatNoEngineKnowsIsNotFound) {  // decision 20
   AddUnlisted({&first_, &second_});
   request_.set_model("no/where");
   Complete("");

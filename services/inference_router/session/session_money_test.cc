@@ -11,7 +11,7 @@ TEST_F(SessionTest, AnAnswerCutByCreditEndsWithLength) {
   Script(R"("tokens":60000)");
   const Outcome outcome = Run();
   ASSERT_TRUE(outcome.ended());
-  EXPECT_FALSE(outcome.end().has_error()) << "decisions 4: not an error";
+  EXPECT_FALSE(outcome.end().has_error()) << "decision 4: not an error";
   EXPECT_TRUE(outcome.end().cut_by_credit());
   EXPECT_EQ(outcome.finish(), inference::v1::FINISH_REASON_LENGTH);
   const auto settles = ledger_.Settles();

@@ -35,7 +35,7 @@ TEST_F(SessionTest, StreamsCountsAndSettlesOnce) {
   EXPECT_EQ(journal_->in_use(), 0);
 }
 
-// decisions 26: an engine may index requests by this header.
+// Decision 26: an engine may index requests by this header.
 TEST_F(SessionTest, RequestsWithTheSameXRequestIdHaveDifferentIdsAtTheEngine) {
   request_.set_x_request_id("mine");
   std::vector<std::string> ids;

@@ -13,10 +13,10 @@ class Settlement {
   Settlement(SessionContext& context, const EngineRun* run, RunOutcome outcome)
       : context_(context), run_(run), outcome_(outcome) {}
 
-  // Whether the request is charged. Who pays for a failure: reliability.md 1.5.
+  // Whether the request is charged. Who pays for a failure: docs/design/ledger.md 5.
   bool IsCharged() const;
   // Settles what the run produced. Returns when the settlement is durable; End must not be sent
-  // before that (decisions 24). Requires IsCharged(). failure: the error of a failed run.
+  // before that (decision 24). Requires IsCharged(). failure: the error of a failed run.
   Task<inference::v1::End> Charge(const Error& failure);
   // Releases the hold; nothing is charged.
   Task<void> Release();

@@ -1,7 +1,7 @@
 // The running requests in a memory-mapped file: one fixed slot per request, updated with plain
 // stores on every token. It survives a crash of the process, since the page cache does. It may be
-// lost in a power failure; then the last heartbeat at the ledger is charged. spec:
-// reliability.md 1.5, 1.6.
+// lost in a power failure; then the last heartbeat at the ledger is charged. See
+// docs/design/ledger.md 5, 6.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // The settlements that the ledger has not acknowledged: an append-only file with a checksum per
-// record, flushed in batches by its own thread and replayed at the next start. spec: reliability.md
-// 1.6.
+// record, flushed in batches by its own thread and replayed at the next start. See
+// docs/design/ledger.md 6.
 #pragma once
 
 #include <condition_variable>
@@ -31,7 +31,7 @@ class Outbox {
   const std::map<std::string, std::string>& recovered() const { return recovered_; }
 
   // Thread-safe. The id is 16 bytes; at most one record per id. A failed flush aborts the process,
-  // since the state of the file is unknown after it (reliability.md 1.6, S16).
+  // since the state of the file is unknown after it (docs/design/ledger.md 6).
   void Append(std::string id, std::string payload, OnDurable on_durable);
   // The ledger answered: the record may be dropped. Not flushed, since settling twice is harmless.
   void Acknowledge(std::string id);

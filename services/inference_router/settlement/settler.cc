@@ -15,7 +15,7 @@ namespace tollgate::inference_router {
 namespace {
 
 // A settlement that the ledger never answers is dropped after the ledger's window for late
-// settlements (reliability.md 1.5).
+// settlements (docs/design/ledger.md 5).
 constexpr int64_t kGiveUpAfterUs = 24ll * 3600 * 1'000'000;
 // Without ledger and disk, End is delayed for this long.
 constexpr int64_t kWithoutDiskMs = 10'000;

@@ -1,6 +1,6 @@
 // Delivers the settlement of each request to the ledger, which applies it exactly once. If the
 // ledger does not answer at once, the settlement is written to the outbox and retried until it
-// answers. One per loop. spec: reliability.md 1.6, decisions 24.
+// answers. One per loop. See docs/design/ledger.md 6, decision 24.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The generic cell rate algorithm (GCRA): one number per limit and subject. spec:
+// The generic cell rate algorithm (GCRA): one number per limit and subject. See
 // docs/design/limits.md 1.
 //
 // The burst of a limit is one minute's worth, so all limits share one window, and a bucket is

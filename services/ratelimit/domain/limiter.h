@@ -1,7 +1,7 @@
 // The limits of a set of workspaces: request rate, token rate and concurrency of each key and of
 // its workspace. A request takes from all of them or from none. Time is an argument (monotonic
 // microseconds). Not thread-safe: storage/limiter_store.h adds the locks.
-// spec: docs/design/limits.md, decision 16.
+// See docs/design/limits.md, decision 16.
 #pragma once
 
 #include <cstdint>
