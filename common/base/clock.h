@@ -43,7 +43,7 @@ class ManualClock : public Clock {
   std::atomic<int64_t> monotonic_us_{1'000'000'000};
 };
 
-// YYYYMM of a wall time, UTC (decisions.md 5).
+// YYYYMM of a wall time, UTC (decision 5).
 int32_t UtcMonth(int64_t wall_us);
 // Days since 1970-01-01, UTC.
 int32_t UtcDay(int64_t wall_us);

@@ -8,6 +8,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "common/base/ascii.h"
+
 namespace tollgate {
 namespace {
 
@@ -24,13 +26,6 @@ constexpr std::array<uint32_t, 256> kCrcTable = MakeCrcTable();
 
 const unsigned char* Bytes(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
-}
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 }  // namespace
@@ -91,8 +86,8 @@ std::optional<std::string> HexDecode(std::string_view hex) {
   std::string bytes;
   bytes.reserve(hex.size() / 2);
   for (size_t i = 0; i < hex.size(); i += 2) {
-    int high = HexDigit(hex[i]);
-    int low = HexDigit(hex[i + 1]);
+    int high = HexValue(hex[i]);
+    int low = HexValue(hex[i + 1]);
     if (high < 0 || low < 0) return std::nullopt;
     bytes += static_cast<char>(high << 4 | low);
   }

@@ -4,12 +4,11 @@
 #include <cstring>
 #include <random>
 
+#include "common/base/ascii.h"
 #include "common/base/crypto.h"
 
 namespace tollgate {
 namespace {
-
-constexpr char kBase62[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 // Ids must be unique but need not be secret: a generator per thread is enough.
 std::mt19937_64& ThreadRandom() {
@@ -19,12 +18,6 @@ std::mt19937_64& ThreadRandom() {
     return std::mt19937_64(seed);
   }();
   return random;
-}
-
-int HexValue(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
 }
 
 }  // namespace
@@ -55,8 +48,10 @@ std::optional<Id> Id::FromHex(std::string_view hex) {
   if (hex.size() != 2 * kBytes) return std::nullopt;
   Id id;
   for (size_t i = 0; i < kBytes; ++i) {
-    int high = HexValue(hex[2 * i]);
-    int low = HexValue(hex[2 * i + 1]);
+    const char* digits = hex.data() + 2 * i;
+    if (IsUpper(digits[0]) || IsUpper(digits[1])) return std::nullopt;
+    const int high = HexValue(digits[0]);
+    const int low = HexValue(digits[1]);
     if (high < 0 || low < 0) return std::nullopt;
     id.bytes_[i] = static_cast<uint8_t>(high << 4 | low);
   }

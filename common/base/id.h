@@ -1,7 +1,7 @@
 // 128-bit ids that sort by the time they were made: 48 bits of Unix milliseconds, 80 random bits
 // (the layout of UUID version 7 without its fixed bits). Holds and charges are identified by such
-// an id (decisions.md 26); the ledger reads the time from it to refuse ids that are too old
-// (reliability 1.3).
+// an id (decision 26); the ledger reads the time from it to refuse ids that are too old
+// (docs/design/ledger.md 3).
 #pragma once
 
 #include <array>

@@ -3,17 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/base/ascii.h"
 #include "common/http/head_parser.h"
 
 namespace tollgate::http {
 namespace {
-
-int HexValue(unsigned char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 bool IsControl(unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; }
 

@@ -1,6 +1,7 @@
 #include <cstring>
 #include <random>
 
+#include "common/base/ascii.h"
 #include "common/base/crypto.h"
 #include "common/http/server.h"
 
@@ -8,10 +9,8 @@ namespace tollgate::http {
 
 bool IsWellFormedRequestId(std::string_view id) {
   if (id.empty() || id.size() > 128) return false;
-  for (unsigned char c : id) {
-    bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                c == '.' || c == '_' || c == '-';
-    if (!good) return false;
+  for (const char c : id) {
+    if (!IsAlnum(c) && c != '.' && c != '_' && c != '-') return false;
   }
   return true;
 }
@@ -24,13 +23,11 @@ std::string NewRequestId() {
     std::memcpy(&seed, RandomBytes(sizeof seed).data(), sizeof seed);
     return std::mt19937_64(seed);
   }();
-  static constexpr char kDigits[] =
-      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   std::string id = "req_";
   for (int word = 0; word < 2; ++word) {
     uint64_t random = generator();
     for (int i = 0; i < 10; ++i) {
-      id.push_back(kDigits[random % 62]);
+      id.push_back(kBase62[random % 62]);
       random /= 62;
     }
   }

@@ -2,23 +2,17 @@
 
 #include <algorithm>
 
+#include "common/base/ascii.h"
 #include "common/base/crypto.h"
 #include "common/base/id.h"
 
 namespace tollgate {
 namespace {
 
-constexpr std::string_view kDigits =
-    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+constexpr std::string_view kDigits = kBase62;
 constexpr size_t kTailLength = kKeyIdLength + kKeySecretLength + kKeyChecksumLength;
 
-bool IsBase62(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
-bool IsBase62(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return IsBase62(c); });
-}
+bool IsBase62(std::string_view text) { return std::all_of(text.begin(), text.end(), IsAlnum); }
 
 std::string Prefix(std::string_view brand) {
   std::string prefix = "sk-";
@@ -39,7 +33,7 @@ std::string Checksum(std::string_view before) {
 
 bool IsLegacyBody(std::string_view text) {
   return std::all_of(text.begin(), text.end(),
-                     [](char c) { return IsBase62(c) || c == '-' || c == '_'; });
+                     [](char c) { return IsAlnum(c) || c == '-' || c == '_'; });
 }
 
 }  // namespace
@@ -81,9 +75,8 @@ bool IsKeyId(std::string_view text) { return text.size() == kKeyIdLength && IsBa
 
 bool IsBrand(std::string_view text) {
   if (text.empty() || text.size() > 32 || text.front() == '-' || text.back() == '-') return false;
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '-';
-  });
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return IsDigit(c) || IsLower(c) || c == '-'; });
 }
 
 }  // namespace tollgate

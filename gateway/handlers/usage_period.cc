@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "common/base/ascii.h"
 #include "common/base/clock.h"
 #include "common/base/utc_text.h"
 
@@ -17,13 +18,6 @@ constexpr int64_t kDayUs = 24 * kHourUs;
 constexpr int64_t kMaxPeriodUs = 366 * kDayUs;
 constexpr std::string_view kTimeHelp = " must be an RFC 3339 time or YYYY-MM-DD.";
 
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 // Empty for a malformed escape.
 std::optional<std::string> PercentDecode(std::string_view text) {
   std::string out;
@@ -33,8 +27,8 @@ std::optional<std::string> PercentDecode(std::string_view text) {
       continue;
     }
     if (text.size() - i < 3) return std::nullopt;
-    const int high = HexDigit(text[i + 1]);
-    const int low = HexDigit(text[i + 2]);
+    const int high = HexValue(text[i + 1]);
+    const int low = HexValue(text[i + 2]);
     if (high < 0 || low < 0) return std::nullopt;
     out.push_back(static_cast<char>(high * 16 + low));
     i += 2;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/base/ascii.h"
+
 namespace tollgate::gateway {
 
 namespace {
@@ -12,7 +14,7 @@ bool IsTraceparent(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     const bool dash = i == 2 || i == 35 || i == 52;
-    const bool hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+    const bool hex = HexValue(c) >= 0 && !IsUpper(c);
     if (dash ? c != '-' : !hex) return false;
   }
   return true;

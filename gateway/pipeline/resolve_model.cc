@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/base/ascii.h"
+
 namespace tollgate::gateway {
 
 namespace {
@@ -18,20 +20,19 @@ std::string BrandPrefix(const RequestContext& context) {
 }
 
 bool HasLegacyPrefix(const RequestContext& context, const std::string& id) {
-  return id.starts_with(BrandPrefix(context));  // decisions.md 21
+  return id.starts_with(BrandPrefix(context));  // decision 21
 }
 
 // The characters that an unlisted id may have: it is stored in usage records and logged.
 bool IsWellFormedId(std::string_view id) {
   return !id.empty() && id.size() <= kMaxUnlistedId &&
          std::all_of(id.begin(), id.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                  std::string_view("._-/:@+").find(c) != std::string_view::npos;
+           return IsAlnum(c) || std::string_view("._-/:@+").find(c) != std::string_view::npos;
          });
 }
 
 // For completions of ids outside the catalog: the operator's `unlisted` entry under the requested
-// id (decisions.md 20). Null when none is configured or the id does not qualify.
+// id (decision 20). Null when none is configured or the id does not qualify.
 const catalog::v1::Model* FindUnlisted(RequestContext& context) {
   const std::string& id = context.canonical.model;
   if (!context.catalog->snapshot().has_unlisted() ||
@@ -64,7 +65,7 @@ Result<void> ResolveModel(RequestContext& context) {
   if (model == nullptr) return ModelNotFound(context);
   const auth::v1::Key& key = *context.key;
   if (!model->workspace_id().empty() && model->workspace_id() != key.workspace_id()) {
-    return FailWith(ErrorId::kInvalidApiKey);  // decisions.md 11
+    return FailWith(ErrorId::kInvalidApiKey);  // decision 11
   }
   const auto& allowed = key.allowed_models();
   if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), model->id()) == allowed.end()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "common/base/ascii.h"
 #include "common/base/text.h"
 #include "common/base/workspace_id.h"
 
@@ -27,8 +28,7 @@ bool IsModelId(std::string_view id) {
   return id.size() <= kMaxModelBytes && slash != std::string_view::npos && slash > 0 &&
          slash + 1 < id.size() && id.find('/', slash + 1) == std::string_view::npos &&
          std::all_of(id.begin(), id.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                  c == '.' || c == '_' || c == '-' || c == '/';
+           return IsAlnum(c) || c == '.' || c == '_' || c == '-' || c == '/';
          });
 }
 

@@ -4,18 +4,11 @@
 #include <algorithm>
 
 #include "common/base/clock.h"
+#include "common/base/workspace_id.h"
 #include "services/billing/domain/batch.h"
 
 namespace tollgate::billing {
 namespace {
-
-bool IsWorkspaceName(std::string_view text) {
-  if (text.empty() || text.size() > 128) return false;
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '.' ||
-           c == '_' || c == '-';
-  });
-}
 
 template <typename T>
 void SortUnique(std::vector<T>& list) {
@@ -67,7 +60,7 @@ void Batch::Run(const Operation& operation) {
   wallet_ = found == state_.wallets.end() ? nullptr : &found->second;
   at_us_ = wallet_ ? LedgerTime(*wallet_, now_us_) : now_us_;
   SaveBefore(request_id);
-  Reply reply = IsWorkspaceName(workspace)
+  Reply reply = IsWorkspaceId(workspace)
                     ? std::visit([this](const auto& op) { return Execute(op); }, operation)
                     : Refuse(Deny::kInvalid);
   if (const std::string broken = BrokenInvariant(request_id); !broken.empty()) {

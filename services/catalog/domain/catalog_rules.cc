@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "common/base/ascii.h"
 #include "common/base/crypto.h"
 #include "common/base/text.h"
 #include "common/base/utc_text.h"
@@ -25,10 +26,6 @@ const std::map<std::string, v1::EngineKind> kEngineKinds = {
     {"vllm", v1::ENGINE_KIND_VLLM},         {"sglang", v1::ENGINE_KIND_SGLANG},
     {"llamacpp", v1::ENGINE_KIND_LLAMACPP}, {"tgi", v1::ENGINE_KIND_TGI},
     {"ollama", v1::ENGINE_KIND_OLLAMA},     {"openai", v1::ENGINE_KIND_OPENAI}};
-
-bool IsAlnum(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
 
 // One half of a model id, or the name of a pool or an engine.
 bool IsName(std::string_view text) {

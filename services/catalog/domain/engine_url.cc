@@ -3,23 +3,21 @@
 #include <algorithm>
 #include <charconv>
 
+#include "common/base/ascii.h"
+
 namespace tollgate::catalog {
 namespace {
 
 bool IsHostName(std::string_view host) {
   return !host.empty() && host.size() <= 253 && host.front() != '-' && host.front() != '.' &&
-         std::all_of(host.begin(), host.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                  c == '.' || c == '-' || c == '_';
-         });
+         std::all_of(host.begin(), host.end(),
+                     [](char c) { return IsAlnum(c) || c == '.' || c == '-' || c == '_'; });
 }
 
 bool IsIpv6Literal(std::string_view host) {
   return host.size() >= 4 && host.front() == '[' && host.back() == ']' &&
-         std::all_of(host.begin() + 1, host.end() - 1, [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') ||
-                  c == ':' || c == '.';
-         });
+         std::all_of(host.begin() + 1, host.end() - 1,
+                     [](char c) { return HexValue(c) >= 0 || c == ':' || c == '.'; });
 }
 
 bool IsPort(std::string_view text) {

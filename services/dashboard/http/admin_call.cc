@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "common/base/ascii.h"
 #include "common/base/id.h"
 #include "common/json/json.h"
 #include "services/dashboard/http/admin_fields.h"
@@ -27,9 +28,8 @@ std::vector<std::string_view> SplitPath(std::string_view path) {
 }
 
 bool IsId(std::string_view text) {
-  return !text.empty() && text.size() <= 63 && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-';
-  });
+  return !text.empty() && text.size() <= 63 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return IsAlnum(c) || c == '-'; });
 }
 
 // The query parameters that exist. Their values need no percent-decoding.

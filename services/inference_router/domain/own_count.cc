@@ -2,15 +2,10 @@
 
 #include <algorithm>
 
+#include "common/base/ascii.h"
+
 namespace tollgate::inference_router {
 namespace {
-
-int HexValue(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return 0;
-}
 
 // UTF-8 bytes of one \uXXXX escape. Each half of a surrogate pair counts two of the pair's four
 // bytes.
