@@ -290,8 +290,10 @@ TEST_P(CompletionsTest, IdsOutsideTheCatalogNeedTerms) {  // decision 20
   ExpectError(Complete(key, "", "\"x\"", "outside/model"), 404, "model_unavailable",
               "not_found_error");
   ConfigureUnlisted("1.5");
+  // A generated token shows that gateway and router both have the new catalog.
+  const ApiKey other = Customer();
   ASSERT_TRUE(WaitUntil(
-      [&] { return Complete(key, R"(,"max_tokens":0)", "\"x\"", "outside/model").status == 200; },
+      [&] { return Complete(other, R"(,"max_tokens":1)", "\"x\"", "outside/model").status == 200; },
       10'000, 20));
   const std::string tag = NewTag();
   const HttpResponse answer = Complete(key, R"(,"max_tokens":4,"x_sim":{"tag":")" + tag + "\"}",
