@@ -46,24 +46,24 @@ Handler Usage(const WorkerForLoop& worker_for_loop) {
 
 EndpointTable MakeEndpoints(WorkerForLoop worker_for_loop) {
   using enum CredentialRule;
-  constexpr Family kChat = Family::kOpenAi;
+  constexpr Family kOpenAi = Family::kOpenAi;
   EndpointTable table;
-  table.Add({"POST", "/v1/chat/completions", "chat_completions", kChat, kBearer,
+  table.Add({"POST", "/v1/chat/completions", "chat_completions", kOpenAi, kBearer,
              Inference(worker_for_loop, ChatSurface())});
-  table.Add({"POST", "/v1/completions", "completions", kChat, kBearer,
+  table.Add({"POST", "/v1/completions", "completions", kOpenAi, kBearer,
              Inference(worker_for_loop, CompletionsSurface())});
-  table.Add({"POST", "/v1/embeddings", "embeddings", kChat, kBearer,
+  table.Add({"POST", "/v1/embeddings", "embeddings", kOpenAi, kBearer,
              Inference(worker_for_loop, EmbeddingsSurface())});
   table.Add({"POST", "/v1/messages", "messages", Family::kMessages, kBearerOrApiKey,
              Inference(worker_for_loop, MessagesSurface())});
   table.Add({"POST", "/v1/messages/count_tokens", "count_tokens", Family::kMessages,
              kBearerOrApiKey, Count(worker_for_loop)});
-  table.Add({"POST", "/v1/responses", "responses", kChat, kBearer,
+  table.Add({"POST", "/v1/responses", "responses", kOpenAi, kBearer,
              Inference(worker_for_loop, ResponsesSurface())});
-  table.Add({"GET", "/v1/models", "models", kChat, kOptionalBearer, Models(worker_for_loop)});
+  table.Add({"GET", "/v1/models", "models", kOpenAi, kOptionalBearer, Models(worker_for_loop)});
   table.Add(
-      {"GET", "/openai/v1/models", "models", kChat, kOptionalBearer, Models(worker_for_loop)});
-  table.Add({"GET", "/api/v1/usage", "usage", kChat, kBearer, Usage(worker_for_loop)});
+      {"GET", "/openai/v1/models", "models", kOpenAi, kOptionalBearer, Models(worker_for_loop)});
+  table.Add({"GET", "/api/v1/usage", "usage", kOpenAi, kBearer, Usage(worker_for_loop)});
   return table;
 }
 

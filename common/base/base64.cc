@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
+#include <cassert>
 #include <climits>
 
 namespace tollgate {
@@ -17,6 +18,7 @@ const unsigned char* Bytes(std::string_view text) {
 }  // namespace
 
 std::string Base64Encode(std::string_view bytes) {
+  assert(bytes.size() <= INT_MAX);
   // OpenSSL terminates its output with a NUL, which lands on the string's own terminator.
   std::string out((bytes.size() + 2) / 3 * 4, '\0');
   EVP_EncodeBlock(Bytes(out), Bytes(bytes), static_cast<int>(bytes.size()));

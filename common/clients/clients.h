@@ -104,7 +104,7 @@ class Generation {
   virtual ~Generation() = default;
   // Returns all events received since the last call, at least one; waits if there is none. After
   // End or an error there are no more. An error means that the link was lost; the router settles
-  // what was produced. Taking events grants the router new credit.
+  // what was produced. Taking events opens the router's window again.
   virtual Task<Result<std::vector<inference::v1::Event>>> Next() = 0;
   // Aborts the engine; no more events follow. The router settles what was produced.
   virtual void Cancel() = 0;

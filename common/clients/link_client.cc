@@ -149,7 +149,7 @@ class Link {
     streams_.erase(stream.id);
   }
   void Grant(const Stream& stream, int64_t bytes) {
-    Queue(stream.id).mutable_credit()->set_bytes(bytes);
+    Queue(stream.id).mutable_window_update()->set_bytes(bytes);
   }
 
  private:

@@ -263,8 +263,8 @@ Task<void> Connection::Run(std::shared_ptr<Connection> self) {
   try {
     co_await connection.core_->handler()(connection);
   } catch (const std::exception& exception) {
-    log::Error("a request handler threw",
-               {{"request_id", connection.request_.x_request_id}, {"what", exception.what()}});
+    log::Error("request handler threw an exception",
+               {{"x_request_id", connection.request_.x_request_id}, {"what", exception.what()}});
   }
   if (!connection.responded_) {
     co_await connection.Send(connection.core_->RenderError(

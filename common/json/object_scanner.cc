@@ -1,15 +1,8 @@
 #include "common/json/object_scanner.h"
 
+#include "common/base/ascii.h"
+
 namespace tollgate::json {
-
-namespace {
-
-unsigned HexValue(char c) {
-  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
-  return static_cast<unsigned>((c | 0x20) - 'a' + 10);
-}
-
-}  // namespace
 
 void ObjectScanner::AddDecoded(char c) {
   if (in_string_) {
@@ -35,7 +28,7 @@ void ObjectScanner::AddDecoded(char c) {
 void ObjectScanner::Add(std::string_view escaped) {
   for (const char c : escaped) {
     if (hex_digits_ > 0) {
-      code_ = code_ * 16 + HexValue(c);
+      code_ = code_ * 16 + static_cast<unsigned>(HexValue(c));
       if (--hex_digits_ == 0) AddDecoded(code_ < 0x80 ? static_cast<char>(code_) : 'x');
     } else if (pending_backslash_) {
       pending_backslash_ = false;

@@ -1,5 +1,6 @@
 #include "common/observability/log_format.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "common/base/text.h"
@@ -72,6 +73,7 @@ Secret SecretAt(std::string_view text, bool at_word_start) {
 std::string Shown(std::string_view text) {
   const std::string redacted = Redact(text);
   std::string shown = ToValidUtf8(redacted, kMaxValueBytes);
+  std::replace(shown.begin(), shown.end(), '\x7f', '?');  // JSON does not escape DEL
   if (redacted.size() > kMaxValueBytes) shown += "…";
   return shown;
 }

@@ -10,7 +10,7 @@ namespace tollgate {
 // the gateway to send no more requests on the link.
 inline constexpr char kLinkRefusal[] = "the inference router is stopping";
 
-// Initial credit per request: bytes of events that a router may send ahead of the receiver.
+// Initial window per request: bytes of events that a router may send ahead of the receiver.
 inline constexpr int64_t kLinkWindowBytes = 256 * 1024;
 
 }  // namespace tollgate

@@ -1,6 +1,7 @@
 #include "common/runtime/loop.h"
 
 #include <pthread.h>
+#include <cassert>
 
 #include <atomic>
 #include <boost/asio/co_spawn.hpp>
@@ -136,6 +137,7 @@ class LoopImpl : public Loop {
 Loop* Loop::Current() { return current_loop; }
 
 void Loop::RunAndWait(const Callback& callback) {
+  assert(Current() != this);
   std::promise<void> done;
   Post([&] {
     callback();

@@ -48,7 +48,7 @@ void RequestLog::OnDone(const HttpRequest& request, const http::RequestSummary& 
   if (summary.client_disconnected) disconnects_.Increment();
   if (!log::Enabled(log::Level::kInfo)) return;
   // Logs the endpoint's name, not the path: an unmatched path may contain anything, also a key.
-  log::Info("request", {{"request_id", request.x_request_id},
+  log::Info("request", {{"x_request_id", request.x_request_id},
                         {"endpoint", row.name},
                         {"method", matched ? std::string_view(request.method) : "-"},
                         {"status", summary.status},

@@ -1,6 +1,5 @@
 #include "gateway/handlers/usage_report.h"
 
-#include <cstdio>
 #include <string_view>
 
 #include "common/base/utc_text.h"
@@ -60,10 +59,8 @@ std::string BalanceObject(const bv::Balance& balance) {
 }
 
 std::string MonthObject(const bv::Balance& balance) {
-  char month[16];
-  std::snprintf(month, sizeof(month), "%04d-%02d", balance.month() / 100, balance.month() % 100);
   return json::Writer()
-      .Text("month", month)
+      .Text("month", UtcMonthText(balance.month()))
       .Text("spent", NanoToDecimalUsd(balance.month_spent_nano_usd()))
       .Text("held", NanoToDecimalUsd(balance.month_held_nano_usd()))
       .Raw("cap", balance.has_cap_nano_usd()

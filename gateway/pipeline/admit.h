@@ -1,4 +1,4 @@
-// Stage 6: the rate limits of the key and its workspace.
+// Stage: the rate limits of the key and its workspace.
 #pragma once
 
 #include <cstdint>

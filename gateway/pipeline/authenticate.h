@@ -1,4 +1,4 @@
-// Stage 1: the virtual key that the request carries, looked up and active.
+// Stage: the virtual key that the request carries, looked up and active.
 #pragma once
 
 #include <cstdint>

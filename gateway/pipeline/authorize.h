@@ -1,4 +1,5 @@
-// Stage 7: a hold on the workspace's credit for the most that the request can cost.
+// Stage: a hold on the workspace's credit for the prompt bound and a first slice of output
+// (decision 2).
 #pragma once
 
 #include "common/error/error.h"

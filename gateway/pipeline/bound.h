@@ -1,4 +1,4 @@
-// Stage 5: upper and lower bounds on the tokens of a request (docs/design/ledger.md 4).
+// Stage: upper and lower bounds on the tokens of a request (docs/design/ledger.md 4).
 #pragma once
 
 #include <cstdint>

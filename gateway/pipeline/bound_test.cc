@@ -28,7 +28,7 @@ struct Case {
 class Bound : public ::testing::Test {
  protected:
   Result<TokenBounds> Of(const Case& request, PipelineOptions options = {}) {
-    Rig rig(options);  // window 1000, cap 400
+    Rig rig(options);  // context window 1000, model max_output_tokens 400
     Result<TokenBounds> result = TokenBounds{};
     rig.RunOnLoop([&](Loop& loop) {
       FakeExchange exchange(loop, rig.ChatRequest(""));

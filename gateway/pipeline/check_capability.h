@@ -1,4 +1,4 @@
-// Stage 4: whether the model supports this kind of request and its media.
+// Stage: whether the model supports this kind of request and its media.
 #pragma once
 
 #include "common/error/error.h"

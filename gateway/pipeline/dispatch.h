@@ -1,4 +1,4 @@
-// Stage 8: hands the request to an inference router.
+// Stage: hands the request to an inference router.
 #pragma once
 
 #include "gateway/pipeline/request_context.h"

@@ -1,4 +1,4 @@
-// Stage 2: the body, parsed as JSON and translated by the endpoint's surface.
+// Stage: the body, parsed as JSON and translated by the endpoint's surface.
 #pragma once
 
 #include "common/error/error.h"

@@ -1,4 +1,4 @@
-// Stage 9: forwards the router's events to the client, as a stream or as one body.
+// Stage: forwards the router's events to the client, as a stream or as one body.
 #pragma once
 
 #include "common/runtime/task.h"

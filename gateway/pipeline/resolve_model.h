@@ -1,4 +1,4 @@
-// Stage 3: the catalog entry of the requested model, and whether this key may use it.
+// Stage: the catalog entry of the requested model, and whether this key may use it.
 #pragma once
 
 #include "common/error/error.h"

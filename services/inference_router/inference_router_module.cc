@@ -157,7 +157,7 @@ void InferenceRouterModule::OnCatalog(const catalog::v1::Snapshot& snapshot) {
   std::shared_ptr<const router::RoutingTable> before = table_.Get();
   auto table = std::make_shared<const router::RoutingTable>(snapshot, before.get());
   for (const std::string& engine : table->unusable()) {
-    log::Error("engine left out: invalid base_url", {{"engine", engine}});
+    log::Error("ignoring an engine with an invalid base_url", {{"engine", engine}});
   }
   log::Info("catalog updated", {{"version", snapshot.version()},
                                 {"models", snapshot.models_size()},

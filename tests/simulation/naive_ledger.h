@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,9 @@ class NaiveLedger {
   Reply Do(const billing::Operation& operation, int64_t now_us) {
     return std::visit(
         [&](const auto& op) {
-          static const std::string kAllowed =
-              "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-";
-          if (op.workspace.empty() ||
-              op.workspace.find_first_not_of(kAllowed) != std::string::npos) {
-            return No(Deny::kInvalid);
-          }
+          // Lower-case letters, digits and inner hyphens.
+          static const std::regex kWorkspace("[0-9a-z]([0-9a-z-]{0,61}[0-9a-z])?");
+          if (!std::regex_match(op.workspace, kWorkspace)) return No(Deny::kInvalid);
           // Entries of a workspace never go back in time.
           now_us_ = std::max(now_us, clock_us_[op.workspace]);
           return Execute(op);

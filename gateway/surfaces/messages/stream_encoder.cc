@@ -85,7 +85,7 @@ void MessagesStreamEncoder::OnBlockStart(const BlockStart& start) {
   frame_.RecordBlock(start.kind);
   kind_ = start.kind;
   switch (start.kind) {
-    case BlockKind::kReasoning:
+    case BlockKind::kReasoning:  // a thinking block
       StartBlock(R"(thinking","thinking":"","signature":"")");
       delta_head_ = DeltaHead(R"(thinking_delta","thinking)");
       break;
@@ -122,7 +122,7 @@ void MessagesStreamEncoder::OnBlockDelta(std::string_view escaped, std::string_v
 }
 
 void MessagesStreamEncoder::OnBlockEnd() {
-  if (kind_ == BlockKind::kReasoning) {
+  if (kind_ == BlockKind::kReasoning) {  // the signature of a thinking block
     delta_head_ = DeltaHead(R"(signature_delta","signature)");
     AppendDelta(frame_.Signature(index_));
   } else if (kind_ == BlockKind::kToolCall) {

@@ -73,7 +73,7 @@ void LedgerMetrics::OnBatch(std::span<const Operation> operations, const Applied
     if (applied.replies[i].denied_by == Deny::kIdReuse) {
       log::Warn("a request id was reused with another body",
                 {{"kind", kOperationNames[kind]},
-                 {"request", RequestIdOf(operations[i]).ToHex()},
+                 {"request_id", RequestIdOf(operations[i]).ToHex()},
                  {"workspace", WorkspaceOf(operations[i])}});
     }
   }

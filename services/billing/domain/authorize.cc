@@ -50,6 +50,7 @@ Hold MakeHold(const Authorize& authorize) {
 
 }  // namespace
 
+// Takes the hold, or says why not. A repeated id gets the first reply.
 Reply Batch::Execute(const Authorize& authorize) {
   const int64_t created_us = authorize.request_id.unix_ms() * 1000;
   if (!IsValid(authorize) || at_us_ - created_us > policy_.id_max_age_us ||

@@ -60,7 +60,8 @@ void Batch::Run(const Operation& operation) {
   wallet_ = found == state_.wallets.end() ? nullptr : &found->second;
   at_us_ = wallet_ ? LedgerTime(*wallet_, now_us_) : now_us_;
   SaveBefore(request_id);
-  Reply reply = IsWorkspaceId(workspace)
+  // Only new names are checked: a workspace that has a wallet must always be able to settle.
+  Reply reply = wallet_ != nullptr || IsWorkspaceId(workspace)
                     ? std::visit([this](const auto& op) { return Execute(op); }, operation)
                     : Refuse(Deny::kInvalid);
   if (const std::string broken = BrokenInvariant(request_id); !broken.empty()) {

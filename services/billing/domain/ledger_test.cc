@@ -16,7 +16,10 @@ TEST_F(LedgerTest, MalformedOperationsAreInvalid) {
   bad.push_back(MakeAuthorize(world.NewId(), 1, -1));
   bad.push_back(MakeAuthorize(world.NewId(), INT64_MAX, 1));
   bad.push_back(MakeAuthorize(world.NewId(), 1, 1, ""));
-  bad.push_back(MakeAuthorize(world.NewId(), 1, 1, "a:b"));
+  for (const char* name : {"a:b", "Team", "a_b", "-a", "a-"}) {
+    bad.push_back(MakeAuthorize(world.NewId(), 1, 1, name));
+  }
+  bad.push_back(MakeAuthorize(world.NewId(), 1, 1, std::string(64, 'a')));
   for (const int64_t rate : {int64_t{-1}, INT64_MAX}) {
     Authorize authorize = MakeAuthorize(world.NewId(), 1, 1);
     authorize.rates.output_pico_usd = rate;
@@ -40,6 +43,14 @@ TEST_F(LedgerTest, MalformedOperationsAreInvalid) {
     EXPECT_EQ(world.Do(bad[i]).denied_by, Deny::kInvalid) << i;
     EXPECT_TRUE(world.last.entries.empty()) << i;
   }
+}
+
+TEST_F(LedgerTest, AWalletWithAnOlderFormOfNameStillWorks) {
+  world.state.wallets["Old_Name"] = {.workspace = "Old_Name", .paid_nano_usd = 1'000'000};
+  const Id id = world.NewId();
+  ASSERT_TRUE(world.Do(MakeAuthorize(id, 10, 10, "Old_Name")).ok);
+  EXPECT_TRUE(world.Do(MakeSettle(id, 10, 10, Outcome::kCompleted, "Old_Name")).ok);
+  EXPECT_EQ(world.state.wallets["Old_Name"].held_nano_usd, 0);
 }
 
 TEST_F(LedgerTest, AnotherBodyWithTheSameIdIsRefused) {

@@ -166,7 +166,7 @@ Task<http::HttpResponse> Site::HandleGetCatalog() {
     std::lock_guard lock(mutex_);
     snapshot = catalog_;
   }
-  if (!snapshot) co_return ErrorResponse(Unavailable("no catalog yet").error);
+  if (!snapshot) co_return ErrorResponse(Unavailable("the catalog has not been loaded yet").error);
   co_return JsonResponse(200, Render(*snapshot));
 }
 

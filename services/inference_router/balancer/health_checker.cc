@@ -51,7 +51,11 @@ struct HealthChecker::Shared {
     }
     const bool is_up = engine->Available(SystemClock::Get().MonotonicUs());
     if (was_up != is_up) {
-      log::Warn(is_up ? "engine is up" : "engine is down", {{"engine", engine->id()}});
+      if (is_up) {
+        log::Info("engine is up", {{"engine", engine->id()}});
+      } else {
+        log::Warn("engine is down", {{"engine", engine->id()}});
+      }
     }
   }
 

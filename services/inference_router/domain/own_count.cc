@@ -27,7 +27,8 @@ int64_t DecodedBytes(std::string_view escaped) {
     bytes += static_cast<int64_t>(backslash - at);
     if (backslash + 5 < escaped.size() && escaped[backslash + 1] == 'u') {
       unsigned unit = 0;
-      for (int i = 2; i < 6; ++i) unit = unit * 16 + HexValue(escaped[backslash + i]);
+      for (int i = 2; i < 6; ++i)
+        unit = unit * 16 + static_cast<unsigned>(std::max(HexValue(escaped[backslash + i]), 0));
       bytes += BytesOfUnit(unit);
       at = backslash + 6;
     } else {

@@ -228,8 +228,9 @@ EngineFailure Unreachable(std::string_view internal) {
 }
 
 EngineFailure BrokenResponse(std::string_view internal) {
-  EngineFailure failure = Make(ErrorId::kUpstreamError, "The model's engine broke off its answer.",
-                               std::string(internal));
+  EngineFailure failure =
+      Make(ErrorId::kUpstreamError, "The model's engine ended its response early.",
+           std::string(internal));
   failure.try_elsewhere = true;
   return failure;
 }

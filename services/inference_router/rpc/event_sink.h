@@ -15,7 +15,7 @@ class EventSink {
  public:
   virtual ~EventSink() = default;
   // Queues the event for the message of this turn. Suspends while the receiver has granted no
-  // credit, so that a slow client slows the engine down. False: the receiver cancelled or
+  // window, so that a slow client slows the engine down. False: the receiver cancelled or
   // disconnected; send no more.
   virtual Task<bool> Send(inference::v1::Event event) = 0;
   // The receiver cancelled or disconnected.

@@ -1,5 +1,5 @@
 // The parts shared by all transports of a request (Link, Generate, direct call): the handler with
-// its counters, and the sink with its credit.
+// its counters, and the sink with its window.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "common/clients/clients.h"
-#include "common/clients/link_client.h"
 #include "common/error/error.h"
 #include "common/rpc/link_protocol.h"
 #include "common/runtime/notify.h"
@@ -24,21 +23,21 @@ struct RequestCore {
   std::atomic<int> running{0};
 };
 
-// Applies the credit that the receiver granted, and passes the events to the transport.
+// Keeps to the window that the receiver opened, and passes the events to the transport.
 class RequestSink : public EventSink {
  public:
-  // Queues the event; the sink has checked the credit.
+  // Queues the event; the sink has checked the window.
   using Emit = std::function<void(inference::v1::Event)>;
 
-  RequestSink(Loop& loop, Emit emit) : emit_(std::move(emit)), credit_granted_(loop) {}
+  RequestSink(Loop& loop, Emit emit) : emit_(std::move(emit)), window_opened_(loop) {}
 
   Task<bool> Send(inference::v1::Event event) override {
-    // End needs no credit: it releases the request even if the receiver grants no more.
+    // End needs no window: it releases the request even if the receiver opens it no more.
     if (!event.has_end()) {
-      while (credit_ <= 0 && !cancelled_) co_await credit_granted_.Wait();
+      while (window_bytes_ <= 0 && !cancelled_) co_await window_opened_.Wait();
     }
     if (cancelled_) co_return false;
-    credit_ -= static_cast<int64_t>(event.ByteSizeLong());
+    window_bytes_ -= static_cast<int64_t>(event.ByteSizeLong());
     emit_(std::move(event));
     co_return true;
   }
@@ -49,14 +48,14 @@ class RequestSink : public EventSink {
   }
 
   void Grant(int64_t bytes) {
-    credit_ += bytes;
-    credit_granted_.NotifyAll();
+    window_bytes_ += bytes;
+    window_opened_.NotifyAll();
   }
   void Cancel() {
     if (cancelled_) return;
     cancelled_ = true;
     emit_ = nullptr;  // the transport may be destroyed after this
-    credit_granted_.NotifyAll();
+    window_opened_.NotifyAll();
     RunCancelCallback();
   }
 
@@ -68,8 +67,8 @@ class RequestSink : public EventSink {
   }
 
   Emit emit_;
-  Notify credit_granted_;
-  int64_t credit_ = kLinkWindowBytes;  // bytes
+  Notify window_opened_;
+  int64_t window_bytes_ = kLinkWindowBytes;
   bool cancelled_ = false;
   std::function<void()> on_cancel_;
 };

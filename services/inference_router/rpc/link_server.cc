@@ -122,7 +122,7 @@ class LinkCall : public grpc::ServerBidiReactor<LinkRequest, LinkResponse>,
       }
       auto found = sinks_.find(id);
       if (found == sinks_.end()) continue;  // its End is in flight
-      if (frame.has_credit()) found->second->Grant(frame.credit().bytes());
+      if (frame.has_window_update()) found->second->Grant(frame.window_update().bytes());
       if (frame.has_cancel()) {
         auto sink = std::move(found->second);
         sinks_.erase(found);
@@ -217,7 +217,7 @@ class GenerateCall : public grpc::ServerWriteReactor<GenerateResponse>,
           break;
         case CallSignal::kWritten:
           writing_ = false;
-          // The credit of a call: returned when gRPC has written the event.
+          // The window of a call: opened again when gRPC has written the event.
           if (sink_) sink_->Grant(static_cast<int64_t>(outgoing_.event().ByteSizeLong()));
           Flush();
           break;

@@ -35,7 +35,8 @@ class EngineRun {
 
   const std::string& engine_id() const { return engine_.id(); }
   const EngineFailure& failure() const { return failure_; }
-  // The engine accepted the request, and did not fail before its first output.
+  // The engine accepted the request; false again after a failure before any output, which is not
+  // charged.
   bool accepted() const { return accepted_; }
   // Started has been sent to the client.
   bool started() const { return started_; }

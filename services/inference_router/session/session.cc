@@ -135,7 +135,7 @@ Task<bool> Session::HoldUnseenTokens() {
   const int64_t unseen = context_.UnseenTokens();
   if (unseen == 0 || co_await context_.hold->Ensure(unseen, {})) co_return true;
   failure_ = Refusal(ErrorId::kInsufficientCredits,
-                     "The workspace has not enough credit left for this 'best_of'.", "");
+                     "The workspace does not have enough credit left for this 'best_of'.", "");
   co_return false;
 }
 

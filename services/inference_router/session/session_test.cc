@@ -170,7 +170,11 @@ TEST_F(SessionTest, APromptWithMediaIsNotCounted) {
   // The names of media parts in a text do not matter.
   request_.set_prompt_media_parts(0);
   request_.set_members_json(request_.members_json() + R"(,"stop":["\"image_url\"","image_url"])");
-  EXPECT_FALSE(Run().end().error().tokens().prompt_is_lower_bound());
+  const Outcome counted = Run();
+  EXPECT_EQ(counted.end().error().error(), "context_length_exceeded");
+  EXPECT_GT(counted.end().error().tokens().prompt(), 4);
+  EXPECT_FALSE(counted.end().error().tokens().prompt_is_lower_bound());
+  EXPECT_EQ(first_.totals().tokenizer_requests, 1);
 }
 
 TEST_F(SessionTest, AnUnreachableEngineIsReplacedByAnotherAndSettledOnce) {

@@ -28,7 +28,7 @@ Measured Settlement::Measure() const {
     metrics.usage_mismatches.Increment();
     log::Warn(
         "engine reported implausible usage",
-        {{"engine", run_->engine_id()}, {"request", HexEncode(context_.request.request_id())}});
+        {{"engine", run_->engine_id()}, {"request_id", HexEncode(context_.request.request_id())}});
   }
   if (measured.estimated) metrics.usage_estimated.Increment();
   metrics.prompt_tokens.Increment(static_cast<double>(measured.usage.prompt_tokens()));

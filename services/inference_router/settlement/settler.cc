@@ -58,7 +58,7 @@ struct Settler::Shared {
     // during recovery is normal, since the settlement may have been applied before the crash.
     if (!answer.ok() && !job.on_answer) {
       log::Warn("the ledger refused a settlement",
-                {{"request", HexEncode(job.op.request_id())},
+                {{"request_id", HexEncode(job.op.request_id())},
                  {"reason", billing::v1::DenyReason_Name(answer.denied_by())}});
     }
     job.answer = answer;
@@ -80,8 +80,9 @@ struct Settler::Shared {
         co_return;
       }
       if (SystemClock::Get().MonotonicUs() - started_us > kGiveUpAfterUs) {
-        log::Error("dropping a settlement that the ledger did not answer for a day",
-                   {{"request", HexEncode(job->op.request_id())}});
+        log::Error(
+            "giving up on a settlement after 24 h; the ledger charges the hold's last heartbeat",
+            {{"request_id", HexEncode(job->op.request_id())}});
         billing::v1::MeterResult given_up;
         shared->OnAnswer(*job, given_up);
         co_return;
@@ -172,7 +173,7 @@ void Settler::Recover() {
   for (const auto& [id, payload] : shared_->outbox.recovered()) {
     billing::v1::MeterOp op;
     if (!op.ParseFromString(payload)) {
-      log::Error("an outbox record cannot be parsed", {{"request", HexEncode(id)}});
+      log::Error("an outbox record cannot be parsed", {{"request_id", HexEncode(id)}});
       shared_->outbox.Acknowledge(id);
       continue;
     }

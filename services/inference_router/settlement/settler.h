@@ -45,9 +45,10 @@ class Settler {
   // Settles the usage in `op`. Returns when the settlement is durable. Takes the slot over and
   // releases it once the settlement cannot be lost.
   Task<Settled> Settle(billing::v1::MeterOp op, JournalSlot* slot);
-  // Releases the hold; nothing is charged. Waits for the ledger at most patience_ms, so that
-  // usually the credit is free for the client's next request. Takes the slot over and keeps
-  // it until the ledger answers, so that after a crash the next start repeats the release.
+  // Releases the hold: sends a settle with OUTCOME_FAILED_BEFORE_OUTPUT, which the ledger books as
+  // a void. Waits for the ledger at most patience_ms, so that usually the credit is free for the
+  // client's next request. Takes the slot over and keeps it until the ledger answers, so that after
+  // a crash the next start repeats the release.
   Task<void> Release(billing::v1::MeterOp op, JournalSlot* slot);
 
   // Settles the requests of a previous process: the outbox first, then the journal. Runs in the
