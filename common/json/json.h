@@ -141,5 +141,13 @@ std::string Quoted(std::string_view text);
 // Decodes a JSON string literal, given without its quotes, that the parser has accepted. Lone
 // surrogates become U+FFFD.
 std::string Unescape(std::string_view inside);
+// Whether such a literal decodes to text. Stops at the first difference and allocates nothing.
+bool EscapedEquals(std::string_view inside, std::string_view text);
+
+namespace internal {
+// Bytes of literals that Unescape and EscapedEquals have looked at on this thread. Tests bound the
+// work of hostile documents by it.
+inline thread_local uint64_t decoded_bytes = 0;
+}  // namespace internal
 
 }  // namespace tollgate::json

@@ -152,6 +152,41 @@ TEST(JsonReader, RejectsDuplicateKeysIncludingEscapedOnes) {  // H53, H54
   EXPECT_EQ(result.error().offset, 13u);
 }
 
+TEST(JsonReader, DecodesEachEscapedKeyOnce) {
+  for (const int members : {10, 5'000}) {
+    std::string text = "{";
+    for (int i = 0; i < members; ++i) {
+      const std::string digits = std::to_string(10'000 + i);
+      text += (i > 0 ? ",\"" : "\"") + std::string(200, 'k') + "\\u0061" + digits + "\":1";
+    }
+    text += "}";
+    const uint64_t before = internal::decoded_bytes;
+    ASSERT_TRUE(Document::ParseView(text).ok());
+    EXPECT_LE(internal::decoded_bytes - before, text.size()) << members;
+  }
+}
+
+TEST(JsonReader, EscapedEqualsAgreesWithUnescape) {
+  const std::string pieces[] = {
+      "a",       "\\u0061", "\\n", "\\\\", "\\\"",         "\\u00e9", "\xc3\xa9", "\\ud83d\\ude00",
+      "\\ud83d", "\\u0000", "\\/", "b",    "\xe2\x82\xac", "\\u20ac"};
+  std::vector<std::string> literals = {""};
+  for (const std::string& first : pieces) {
+    literals.push_back(first);
+    for (const std::string& second : pieces) literals.push_back(first + second);
+  }
+  for (const std::string& literal : literals) {
+    const std::string decoded = Unescape(literal);
+    EXPECT_TRUE(EscapedEquals(literal, decoded)) << literal;
+    EXPECT_FALSE(EscapedEquals(literal, decoded + "x")) << literal;
+    EXPECT_FALSE(EscapedEquals(literal + "x", decoded)) << literal;
+    for (const std::string& other : literals) {
+      EXPECT_EQ(EscapedEquals(literal, Unescape(other)), decoded == Unescape(other))
+          << literal << " " << other;
+    }
+  }
+}
+
 TEST(JsonReader, FindsDuplicatesInLargeObjects) {
   for (const int count : {15, 16, 17, 18, 1000}) {
     std::string text = "{";

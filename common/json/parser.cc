@@ -14,7 +14,7 @@ using internal::Byte;
 namespace {
 
 // Duplicate keys are found by pairwise comparison in objects up to this size, by hashing in larger
-// ones.
+// ones and where a key has escapes, so that each key is decoded once.
 constexpr uint32_t kPairwiseMembers = 16;
 
 // Keyed with a random secret, so that a client cannot choose colliding keys, which would make the
@@ -348,6 +348,7 @@ bool Parser::CheckKeys(uint32_t object) {
   uint32_t seen[kPairwiseMembers];
   uint32_t seen_count = 0;
   for (uint32_t i = object + 1; i != nodes_[object].next; i = nodes_[i].next) {
+    if (nodes_[i].key_escaped) return CheckKeysByHash(object);
     for (uint32_t j = 0; j < seen_count; ++j) {
       if (SameKey(nodes_[i], nodes_[seen[j]])) return FailDuplicate(nodes_[i]);
     }
@@ -357,18 +358,24 @@ bool Parser::CheckKeys(uint32_t object) {
 }
 
 bool Parser::CheckKeysByHash(uint32_t object) {
-  size_t slots = 64;
+  struct Slot {
+    uint64_t hash = 0;
+    uint32_t node = 0;  // 0: free; node 0 is the root, which is not a member
+  };
+  size_t slots = 32;
   while (slots < 2 * size_t{nodes_[object].count}) slots *= 2;
-  std::vector<uint32_t> table(slots,
-                              0);  // 0 marks a free slot: node 0 is the root, which is not a member
+  std::vector<Slot> table(slots);
   for (uint32_t i = object + 1; i != nodes_[object].next; i = nodes_[i].next) {
     const Node& node = nodes_[i];
-    size_t slot =
+    const uint64_t hash =
         node.key_escaped ? KeyedHash(Unescape(KeyInside(node))) : KeyedHash(KeyInside(node));
-    for (slot &= slots - 1; table[slot] != 0; slot = (slot + 1) & (slots - 1)) {
-      if (SameKey(node, nodes_[table[slot]])) return FailDuplicate(node);
+    size_t at = hash & (slots - 1);
+    for (; table[at].node != 0; at = (at + 1) & (slots - 1)) {
+      if (table[at].hash == hash && SameKey(node, nodes_[table[at].node])) {
+        return FailDuplicate(node);
+      }
     }
-    table[slot] = i;
+    table[at] = {hash, i};
   }
   return true;
 }

@@ -49,6 +49,35 @@ const Byte* DecodeUnicode(std::string& out, const Byte* p, const Byte* end) {
   return p;
 }
 
+// Decodes the escape whose backslash is at p. Returns the byte after it; the end if it is cut off.
+const Byte* DecodeEscape(std::string& out, const Byte* p, const Byte* end) {
+  if (p + 1 == end) return end;
+  const Byte kind = p[1];
+  p += 2;
+  switch (kind) {
+    case 'b':
+      out.push_back('\b');
+      return p;
+    case 'f':
+      out.push_back('\f');
+      return p;
+    case 'n':
+      out.push_back('\n');
+      return p;
+    case 'r':
+      out.push_back('\r');
+      return p;
+    case 't':
+      out.push_back('\t');
+      return p;
+    case 'u':
+      return DecodeUnicode(out, p, end);
+    default:
+      out.push_back(static_cast<char>(kind));
+      return p;
+  }
+}
+
 }  // namespace
 
 void AppendEscaped(std::string& out, std::string_view text) {
@@ -105,6 +134,7 @@ std::string Quoted(std::string_view text) {
 }
 
 std::string Unescape(std::string_view inside) {
+  internal::decoded_bytes += inside.size();
   std::string out;
   out.reserve(inside.size());
   const Byte* p = reinterpret_cast<const Byte*>(inside.data());
@@ -114,32 +144,32 @@ std::string Unescape(std::string_view inside) {
         static_cast<const Byte*>(__builtin_memchr(p, '\\', static_cast<size_t>(end - p)));
     if (stop == nullptr) stop = end;
     out.append(reinterpret_cast<const char*>(p), static_cast<size_t>(stop - p));
-    if (stop == end || stop + 1 == end) break;
-    p = stop + 2;
-    switch (stop[1]) {
-      case 'b':
-        out.push_back('\b');
-        break;
-      case 'f':
-        out.push_back('\f');
-        break;
-      case 'n':
-        out.push_back('\n');
-        break;
-      case 'r':
-        out.push_back('\r');
-        break;
-      case 't':
-        out.push_back('\t');
-        break;
-      case 'u':
-        p = DecodeUnicode(out, p, end);
-        break;
-      default:
-        out.push_back(static_cast<char>(stop[1]));
-    }
+    p = stop == end ? end : DecodeEscape(out, stop, end);
   }
   return out;
+}
+
+bool EscapedEquals(std::string_view inside, std::string_view text) {
+  // A decoded byte takes at most six bytes, and a byte decodes to at most one.
+  if (text.size() > inside.size() || inside.size() > 6 * text.size()) return false;
+  const Byte* const begin = reinterpret_cast<const Byte*>(inside.data());
+  const Byte* const end = begin + inside.size();
+  const Byte* p = begin;
+  std::string character;  // short: needs no allocation
+  bool equal = true;
+  while (equal && p != end) {
+    if (*p != '\\') {
+      equal = !text.empty() && text.front() == static_cast<char>(*p++);
+      if (equal) text.remove_prefix(1);
+      continue;
+    }
+    character.clear();
+    p = DecodeEscape(character, p, end);
+    equal = text.starts_with(character);
+    if (equal) text.remove_prefix(character.size());
+  }
+  internal::decoded_bytes += static_cast<size_t>(p - begin);
+  return equal && text.empty();
 }
 
 }  // namespace tollgate::json

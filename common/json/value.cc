@@ -28,7 +28,8 @@ std::string Value::string() const {
 
 bool Value::StringEquals(std::string_view text) const {
   if (!is_string()) return false;
-  return document_->nodes_[node_].escaped ? Unescape(raw_string()) == text : raw_string() == text;
+  return document_->nodes_[node_].escaped ? EscapedEquals(raw_string(), text)
+                                          : raw_string() == text;
 }
 
 bool Value::boolean() const { return is_bool() && raw() == "true"; }
@@ -145,7 +146,7 @@ bool Value::KeyEquals(std::string_view key) const {
   const auto& node = document_->nodes_[node_];
   if (node.key == Document::kNoKey) return false;
   const std::string_view inside = document_->text().substr(node.key + 1, node.key_size);
-  return node.key_escaped ? Unescape(inside) == key : inside == key;
+  return node.key_escaped ? EscapedEquals(inside, key) : inside == key;
 }
 
 size_t Value::key_offset() const {
