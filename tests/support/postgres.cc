@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -52,6 +53,17 @@ pid_t Spawn(const std::vector<std::string>& command, const std::string& log) {
   dup2(out, 2);
   if (chdir("/") == 0) execv(argv[0], argv.data());
   _exit(127);
+}
+
+// The parent of a process that runs; -1 for one that has exited, reaped or not.
+pid_t ParentOf(pid_t pid) {
+  FILE* file = std::fopen(("/proc/" + std::to_string(pid) + "/stat").c_str(), "re");
+  if (file == nullptr) return -1;
+  char state = 'Z';
+  int parent = -1;
+  const int fields = std::fscanf(file, "%*d (%*[^)]) %c %d", &state, &parent);
+  std::fclose(file);
+  return fields == 2 && state != 'Z' ? parent : -1;
 }
 
 bool WaitForSuccess(pid_t pid) {
@@ -132,20 +144,17 @@ void TestPostgres::Kill() {
   kill(pid_, SIGSTOP);  // no new ones
   std::error_code error;
   for (const auto& entry : fs::directory_iterator("/proc", error)) {
-    const std::string name = entry.path().filename();
-    const pid_t pid = std::atoi(name.c_str());
-    if (pid <= 0) continue;
-    if (FILE* file = std::fopen((entry.path() / "stat").c_str(), "re")) {
-      int read_pid = 0;
-      int parent = 0;
-      if (std::fscanf(file, "%d (%*[^)]) %*c %d", &read_pid, &parent) == 2 && parent == pid_) {
-        pids.push_back(pid);
-      }
-      std::fclose(file);
-    }
+    const pid_t pid = std::atoi(entry.path().filename().c_str());
+    if (pid > 0 && ParentOf(pid) == pid_) pids.push_back(pid);
   }
   for (const pid_t pid : pids) kill(pid, SIGKILL);
   waitpid(pid_, nullptr, 0);
+  // A backend that has not exited yet keeps the shared memory, and the next start would fail.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (std::chrono::steady_clock::now() < deadline &&
+         std::any_of(pids.begin(), pids.end(), [](pid_t pid) { return ParentOf(pid) >= 0; })) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   pid_ = -1;
 }
 
