@@ -16,11 +16,35 @@ FLAT_TOOL = {"type": "function", "name": "get_weather", "parameters": SCHEMA}
 MESSAGES_TOOL = {"name": "get_weather", "input_schema": SCHEMA}
 
 
+class StrictLoader(yaml.SafeLoader):
+    """Refuses what strict readers and generators refuse: a key that stands twice, and a key without a value (what a
+    comma in unquoted text leaves behind)."""
+
+    def construct_mapping(self, node, deep=False):
+        keys = set()
+        for key_node, value_node in node.value:
+            key = self.construct_object(key_node, deep=True)
+            line = key_node.start_mark.line + 1
+            if key in keys:
+                raise ValueError(f"line {line}: {key!r} stands twice")
+            if value_node.tag.endswith(":null") and value_node.value == "":
+                raise ValueError(f"line {line}: {key!r} has no value; quote text that has a comma")
+            keys.add(key)
+        return super().construct_mapping(node, deep)
+
+
+class Reading(unittest.TestCase):
+    def test_repeated_and_empty_keys_are_refused(self):
+        for text in ("{a: 1, a: 2}", "{type: string, description: Exact, in decimals}"):
+            with self.assertRaises(ValueError):
+                yaml.load(text, StrictLoader)
+
+
 class OpenApi(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         with open(DOCUMENT, encoding="utf-8") as file:
-            cls.document = yaml.safe_load(file)
+            cls.document = yaml.load(file, StrictLoader)
         cls.cluster = subprocess.Popen([CLUSTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         cls.facts = json.loads(cls.cluster.stdout.readline())
         cls.seen = set()
