@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace tollgate::log {
 namespace {
 
@@ -19,6 +21,17 @@ TEST(FormatLine, EscapesTextAndReplacesInvalidUtf8) {
             std::string::npos)
       << line;
   EXPECT_EQ(line.find('\n'), line.size() - 1);
+}
+
+TEST(FormatLine, HasNoControlCharacters) {
+  for (int c = 0; c < 0x80; ++c) {
+    if (c >= 0x20 && c < 0x7f) continue;
+    const std::string line = FormatLine(Level::kInfo, 0, "p", std::string(1, static_cast<char>(c)),
+                                        {{"value", std::string(1, static_cast<char>(c))}});
+    EXPECT_TRUE(std::none_of(line.begin(), line.end() - 1,
+                             [](unsigned char b) { return b < 0x20 || b == 0x7f; }))
+        << c << " " << line;
+  }
 }
 
 TEST(FormatLine, TruncatesLongValuesBetweenCharacters) {

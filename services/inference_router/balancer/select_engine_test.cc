@@ -2,28 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "services/inference_router/balancer/routing_table.h"
+#include "services/inference_router/balancer/testing/two_engines.h"
+
 namespace tollgate::inference_router {
 namespace {
 
 constexpr int64_t kNow = 1'000'000'000;
-
-catalog::v1::Snapshot TwoEngines(int64_t max_concurrency = 0) {
-  catalog::v1::Snapshot snapshot;
-  snapshot.set_version(1);
-  auto* pool = snapshot.add_pools();
-  pool->set_name("p");
-  for (const char* id : {"a", "b"}) {
-    auto* engine = pool->add_engines();
-    engine->set_id(id);
-    engine->set_base_url(std::string("http://127.0.0.1:800") + (id[0] == 'a' ? "1" : "2"));
-    engine->set_max_concurrency(max_concurrency);
-  }
-  auto* model = snapshot.add_models();
-  model->set_id("ns/m");
-  model->set_pool("p");
-  model->set_serving(true);
-  return snapshot;
-}
 
 TEST(SelectEngine, SelectsTheLeastLoaded) {
   RoutingTable table(TwoEngines(), nullptr);
