@@ -80,8 +80,16 @@ class GatewayModule : public Module {
     auto proxies = http::TrustedProxies::Parse(trusted_proxies_);
     if (!proxies.ok()) return Internal("gateway." + proxies.error().internal);
     edge_options_.server.trusted_proxies = std::move(*proxies);
-    if (tls_.certificate_file().empty() && tls_.private_key_file().empty()) return {};
-    auto tls = http::TlsServerContext::Load(tls_.certificate_file(), tls_.private_key_file());
+    std::vector<http::CertificateFiles> files;
+    if (!tls_.certificate_file().empty() || !tls_.private_key_file().empty()) {
+      files.push_back({tls_.certificate_file(), tls_.private_key_file()});
+    } else if (tls_.further_certificates().empty()) {
+      return {};
+    }
+    for (const auto& further : tls_.further_certificates()) {
+      files.push_back({further.certificate_file(), further.private_key_file()});
+    }
+    auto tls = http::TlsServerContext::Load(std::move(files));
     if (!tls.ok()) return Internal("gateway.edge_tls: " + tls.error().internal);
     edge_options_.server.tls = std::move(*tls);
     return {};

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/error/error.h"
 
@@ -75,18 +77,24 @@ class TlsSession {
 
 using TlsContextPointer = std::unique_ptr<ssl_ctx_st, void (*)(ssl_ctx_st*)>;
 
-// The certificate of a server. Changed files (a renewed certificate) are used for new connections;
-// existing ones are not affected. Used by one thread at a time.
+// PEM files: the certificate with the chain to its authority, and the key without a passphrase.
+struct CertificateFiles {
+  std::string certificate_file;
+  std::string private_key_file;
+};
+
+// The certificates of a server. Changed files (a renewed certificate) are used for new connections;
+// existing ones are not affected. Thread-safe. Must outlive its sessions.
 class TlsServerContext {
  public:
-  // PEM files: the certificate with the chain to its authority, and the key without a passphrase.
+  // A client that names a host gets the first certificate that is valid for it, else the first one.
   // The error names the setting and the file.
-  static Result<std::shared_ptr<TlsServerContext>> Load(std::string certificate_file,
-                                                        std::string private_key_file);
+  static Result<std::shared_ptr<TlsServerContext>> Load(std::vector<CertificateFiles> files);
 
   std::unique_ptr<TlsSession> Accept(int socket);
 
  private:
+  friend struct ServerName;
   // Metadata of the files, to detect changes.
   struct Stamp {
     int64_t modified_ns[2] = {};
@@ -94,16 +102,21 @@ class TlsServerContext {
     int64_t size[2] = {};
     friend bool operator==(const Stamp&, const Stamp&) = default;
   };
-  TlsServerContext(std::string certificate_file, std::string private_key_file);
-  Stamp StatFiles() const;
-  Result<void> LoadFiles();
+  struct Certificate {
+    CertificateFiles files;
+    Stamp stamp;
+    int64_t expiry_s = 0;
+    TlsContextPointer context;
+  };
+  TlsServerContext() = default;
+  static Stamp StatFiles(const CertificateFiles& files);
+  Result<void> LoadFiles(Certificate& certificate);
   void ReloadIfChanged();
+  void ReportExpiry() const;
 
-  const std::string certificate_file_;
-  const std::string private_key_file_;
-  Stamp stamp_;
+  std::mutex mutex_;
+  std::vector<Certificate> certificates_;
   int64_t checked_us_ = 0;
-  TlsContextPointer context_;
 };
 
 // The trusted authorities of a client. Thread-safe once made.

@@ -1,8 +1,10 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <ctime>
 #include <fstream>
 
@@ -69,28 +71,46 @@ int64_t ExpiryOf(SSL_CTX* context) {
 
 }  // namespace
 
-TlsServerContext::TlsServerContext(std::string certificate_file, std::string private_key_file)
-    : certificate_file_(std::move(certificate_file)),
-      private_key_file_(std::move(private_key_file)),
-      context_(nullptr, SSL_CTX_free) {}
-
-Result<std::shared_ptr<TlsServerContext>> TlsServerContext::Load(std::string certificate_file,
-                                                                 std::string private_key_file) {
-  if (certificate_file.empty() || private_key_file.empty()) {
-    return Internal("TLS needs both certificate_file and private_key_file");
+// Selects the certificate for the host that the client names (SNI).
+struct ServerName {
+  static int Select(SSL* ssl, int*, void* context) {
+    const char* name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+    if (name == nullptr) return SSL_TLSEXT_ERR_OK;
+    auto* server = static_cast<TlsServerContext*>(context);
+    std::lock_guard lock(server->mutex_);
+    for (const auto& certificate : server->certificates_) {
+      X509* own = SSL_CTX_get0_certificate(certificate.context.get());
+      if (X509_check_host(own, name, 0, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS, nullptr) != 1)
+        continue;
+      SSL_set_SSL_CTX(ssl, certificate.context.get());
+      return SSL_TLSEXT_ERR_OK;
+    }
+    return SSL_TLSEXT_ERR_OK;
   }
-  std::shared_ptr<TlsServerContext> made(
-      new TlsServerContext(std::move(certificate_file), std::move(private_key_file)));
-  made->stamp_ = made->StatFiles();
+};
+
+Result<std::shared_ptr<TlsServerContext>> TlsServerContext::Load(
+    std::vector<CertificateFiles> files) {
+  std::shared_ptr<TlsServerContext> made(new TlsServerContext());
+  for (CertificateFiles& pair : files) {
+    if (pair.certificate_file.empty() || pair.private_key_file.empty()) {
+      return Internal("TLS needs both certificate_file and private_key_file");
+    }
+    Certificate certificate{.files = std::move(pair), .context = {nullptr, SSL_CTX_free}};
+    certificate.stamp = StatFiles(certificate.files);
+    if (auto loaded = made->LoadFiles(certificate); !loaded) return Fail{loaded.error()};
+    made->certificates_.push_back(std::move(certificate));
+  }
+  if (made->certificates_.empty()) return Internal("TLS needs a certificate");
   made->checked_us_ = SystemClock::Get().MonotonicUs();
-  if (auto loaded = made->LoadFiles(); !loaded) return Fail{loaded.error()};
+  made->ReportExpiry();
   return made;
 }
 
-TlsServerContext::Stamp TlsServerContext::StatFiles() const {
+TlsServerContext::Stamp TlsServerContext::StatFiles(const CertificateFiles& files) {
   Stamp stamp;
   size_t i = 0;
-  for (const std::string* file : {&certificate_file_, &private_key_file_}) {
+  for (const std::string* file : {&files.certificate_file, &files.private_key_file}) {
     struct stat found{};
     if (::stat(file->c_str(), &found) == 0) {
       stamp.modified_ns[i] = found.st_mtim.tv_sec * int64_t{1'000'000'000} + found.st_mtim.tv_nsec;
@@ -102,7 +122,8 @@ TlsServerContext::Stamp TlsServerContext::StatFiles() const {
   return stamp;
 }
 
-Result<void> TlsServerContext::LoadFiles() {
+Result<void> TlsServerContext::LoadFiles(Certificate& certificate) {
+  const auto& [certificate_file, private_key_file] = certificate.files;
   const auto problem = [](const char* setting, const std::string& file) {
     const std::string why = LastError();
     if (!std::ifstream(file)) return Internal(std::string(setting) + ": cannot read " + file);
@@ -111,48 +132,62 @@ Result<void> TlsServerContext::LoadFiles() {
   ERR_clear_error();
   TlsContextPointer context = NewContext(TLS_server_method());
   SSL_CTX* raw = context.get();
-  if (SSL_CTX_use_certificate_chain_file(raw, certificate_file_.c_str()) != 1) {
-    return problem("certificate_file", certificate_file_);
+  if (SSL_CTX_use_certificate_chain_file(raw, certificate_file.c_str()) != 1) {
+    return problem("certificate_file", certificate_file);
   }
-  if (SSL_CTX_use_PrivateKey_file(raw, private_key_file_.c_str(), SSL_FILETYPE_PEM) != 1) {
+  if (SSL_CTX_use_PrivateKey_file(raw, private_key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
     if (ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH) {
       ERR_clear_error();
-      return Internal("private_key_file: " + private_key_file_ +
-                      " does not belong to the certificate in " + certificate_file_);
+      return Internal("private_key_file: " + private_key_file +
+                      " does not belong to the certificate in " + certificate_file);
     }
-    return problem("private_key_file", private_key_file_);
+    return problem("private_key_file", private_key_file);
   }
   // A client may close without close_notify: the framing shows whether a request is complete.
   SSL_CTX_set_options(raw, SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);  // only tickets: no memory per session
   SSL_CTX_set_alpn_select_cb(raw, ChooseProtocol, nullptr);
-  context_ = std::move(context);
-  const int64_t expiry_s = ExpiryOf(raw);
-  metrics::Gauge("tollgate_tls_certificate_expiry_seconds",
-                 "When the certificate in use expires, in seconds since 1970")
-      .Set(static_cast<double>(expiry_s));
-  log::Info("TLS certificate loaded", {{"file", certificate_file_}, {"expires_s", expiry_s}});
+  SSL_CTX_set_tlsext_servername_callback(raw, ServerName::Select);
+  SSL_CTX_set_tlsext_servername_arg(raw, this);
+  certificate.context = std::move(context);
+  certificate.expiry_s = ExpiryOf(raw);
+  log::Info("TLS certificate loaded",
+            {{"file", certificate_file}, {"expires_s", certificate.expiry_s}});
   return {};
+}
+
+void TlsServerContext::ReportExpiry() const {
+  int64_t first_s = certificates_.front().expiry_s;
+  for (const Certificate& certificate : certificates_) {
+    first_s = std::min(first_s, certificate.expiry_s);
+  }
+  metrics::Gauge("tollgate_tls_certificate_expiry_seconds",
+                 "When the first certificate in use expires, in seconds since 1970")
+      .Set(static_cast<double>(first_s));
 }
 
 void TlsServerContext::ReloadIfChanged() {
   const int64_t now_us = SystemClock::Get().MonotonicUs();
   if (now_us - checked_us_ < kCheckIntervalUs) return;
   checked_us_ = now_us;
-  const Stamp stamp = StatFiles();
-  if (stamp == stamp_) return;
-  stamp_ = stamp;
-  // The certificate may be replaced before its key: the old pair stays in use until the new one
-  // matches.
-  if (auto loaded = LoadFiles(); !loaded) {
-    log::Warn("cannot load the changed TLS certificate; the previous one stays in use",
-              {{"error", loaded.error().internal}});
+  for (Certificate& certificate : certificates_) {
+    const Stamp stamp = StatFiles(certificate.files);
+    if (stamp == certificate.stamp) continue;
+    certificate.stamp = stamp;
+    // The certificate may be replaced before its key: the old pair stays in use until the new one
+    // matches.
+    if (auto loaded = LoadFiles(certificate); !loaded) {
+      log::Warn("cannot load the changed TLS certificate; the previous one stays in use",
+                {{"error", loaded.error().internal}});
+    }
+    ReportExpiry();
   }
 }
 
 std::unique_ptr<TlsSession> TlsServerContext::Accept(int socket) {
+  std::lock_guard lock(mutex_);
   ReloadIfChanged();
-  auto session = std::make_unique<TlsSession>(context_.get(), socket);
+  auto session = std::make_unique<TlsSession>(certificates_.front().context.get(), socket);
   session->SetServerSide();
   return session;
 }

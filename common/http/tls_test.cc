@@ -40,8 +40,10 @@ class OpenSslClient {
   }
   SSL_CTX* context() { return context_; }
   SSL* ssl() { return ssl_; }
-  bool Connect() {
+  // server_name: the host that the client names, or null.
+  bool Connect(const char* server_name = nullptr) {
     ssl_ = SSL_new(context_);
+    if (server_name != nullptr) SSL_set_tlsext_host_name(ssl_, server_name);
     SSL_set_fd(ssl_, socket_.fd());
     return SSL_connect(ssl_) == 1;
   }
@@ -65,9 +67,9 @@ std::string Get(const std::string& path, const std::string& fields = "") {
 int64_t NowMs() { return SystemClock::Get().MonotonicUs() / 1000; }
 
 // The serial number of the certificate that a new connection gets.
-long SerialOf(uint16_t port) {
+long SerialOf(uint16_t port, const char* server_name = nullptr) {
   OpenSslClient client(port);
-  if (!client.Connect()) return -1;
+  if (!client.Connect(server_name)) return -1;
   X509* shown = SSL_get1_peer_certificate(client.ssl());
   const long serial = ASN1_INTEGER_get(X509_get0_serialNumber(shown));
   X509_free(shown);
@@ -200,7 +202,7 @@ TEST(TlsServer, UsesRenewedFilesOnceCertificateAndKeyMatch) {
   TestPki& pki = TestPki::Get();
   pki.Issue("renewed", "DNS:localhost");
   ServerOptions options;
-  options.tls = TlsServerContext::Load(pki.certificate("renewed"), pki.key("renewed")).value();
+  options.tls = TlsServerContext::Load({{pki.certificate("renewed"), pki.key("renewed")}}).value();
   TestServer server(Transport::kTls, options);
   testing::TestClient before(server);
   const long first = SerialOf(server.port());
@@ -217,10 +219,35 @@ TEST(TlsServer, UsesRenewedFilesOnceCertificateAndKeyMatch) {
   EXPECT_TRUE(before.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200"));
 }
 
+TEST(TlsServer, SelectsTheCertificateByTheNamedHost) {
+  TestPki& pki = TestPki::Get();
+  pki.Issue("first", "DNS:first.example");
+  pki.Issue("second", "DNS:second.example,DNS:*.second.example");
+  ServerOptions options;
+  options.tls = TlsServerContext::Load({{pki.certificate("first"), pki.key("first")},
+                                        {pki.certificate("second"), pki.key("second")}})
+                    .value();
+  TestServer server(Transport::kTls, options);
+  const long first = SerialOf(server.port(), "first.example");
+  const long second = SerialOf(server.port(), "second.example");
+  ASSERT_GT(first, 0);
+  ASSERT_GT(second, 0);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(SerialOf(server.port(), "api.second.example"), second);
+  EXPECT_EQ(SerialOf(server.port(), "unknown.example"), first);
+  EXPECT_EQ(SerialOf(server.port()), first);
+
+  const TestCertificate next("next", "DNS:second.example", &pki.authority);
+  next.Write(pki.certificate("second"), pki.key("second"));
+  EXPECT_TRUE(
+      Eventually([&] { return SerialOf(server.port(), "second.example") == next.serial(); }));
+  EXPECT_EQ(SerialOf(server.port(), "first.example"), first);
+}
+
 TEST(TlsServer, ErrorsNameTheInvalidFile) {
   TestPki& pki = TestPki::Get();
   const auto problem = [](const std::string& certificate, const std::string& key) {
-    auto loaded = TlsServerContext::Load(certificate, key);
+    auto loaded = TlsServerContext::Load({{certificate, key}});
     return loaded.ok() ? std::string() : loaded.error().internal;
   };
   pki.Issue("other", "DNS:localhost");
@@ -295,7 +322,7 @@ TEST(TlsClient, RejectsOtherAuthoritiesAndOtherNames) {
   pki.Issue("elsewhere", "DNS:elsewhere.example");
   ServerOptions elsewhere_options;
   elsewhere_options.tls =
-      TlsServerContext::Load(pki.certificate("elsewhere"), pki.key("elsewhere")).value();
+      TlsServerContext::Load({{pki.certificate("elsewhere"), pki.key("elsewhere")}}).value();
   TestServer elsewhere(Transport::kTls, elsewhere_options);
 
   auto unknown = Fetch(Trusting(""), To("localhost", server.port(), "/echo"));

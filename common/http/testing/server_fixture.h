@@ -60,7 +60,7 @@ class TestServer {
       : transport_(transport), pool_(loops) {
     if (transport == Transport::kTls && options.tls == nullptr) {
       TestPki& pki = TestPki::Get();
-      options.tls = TlsServerContext::Load(pki.certificate(), pki.key()).value();
+      options.tls = TlsServerContext::Load({{pki.certificate(), pki.key()}}).value();
     }
     server_ = std::make_unique<Server>(pool_, std::move(options),
                                        [this](Exchange& exchange) { return Handle(exchange); });
