@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "common/base/ascii.h"
-#include "common/http/head_parser.h"
+#include "common/http/head_guard.h"
 
 namespace tollgate::http {
 namespace {

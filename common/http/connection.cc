@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
 
 #include "common/base/clock.h"
@@ -14,7 +13,9 @@ namespace {
 
 // Room for bytes after the head in the same buffer.
 constexpr size_t kHeadSlack = 4 * 1024;
-constexpr size_t kBodyStep = 64 * 1024;
+// Most bytes of a body that one read takes; bodies that come slowly are read in smaller steps.
+constexpr size_t kMaxBodyRead = 64 * 1024;
+constexpr size_t kMinBodyRead = 4 * 1024;
 constexpr int64_t kDrainLingerMs = 200;
 
 int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
@@ -35,8 +36,6 @@ Connection::Connection(std::shared_ptr<ServerCore> core, Loop& loop, int shard, 
       socket_(std::move(socket)),
       tls_(std::move(tls)),
       peer_address_(std::move(peer_address)) {
-  const ServerOptions& options = core_->options();
-  head_limits_ = {options.max_head_bytes, options.max_target_bytes, options.max_fields};
   ResetRequest();
 }
 
@@ -47,30 +46,19 @@ void Connection::Start() {
 
 void Connection::StartRead() {
   if (reading_ || end_of_input_ || disconnected_ || state_ == State::kClosed) return;
-  char* target = nullptr;
-  size_t room = 0;
-  if (state_ == State::kBody && !framing_.chunked && in_.empty()) {
-    // A body with Content-Length is read directly into its string, which grows with the received
-    // bytes, not with the announced length.
-    size_t length = static_cast<size_t>(framing_.content_length);
-    if (body_filled_ == request_.body.size()) {
-      request_.body.resize(std::min(length, std::max(kBodyStep, body_filled_ * 2)));
-    }
-    target = request_.body.data() + body_filled_;
-    room = request_.body.size() - body_filled_;
-    reading_body_ = true;
-  } else {
-    if (state_ == State::kLinger) in_.Consume(in_.size());
-    const ServerOptions& options = core_->options();
-    size_t limit = std::max(options.max_head_bytes + kHeadSlack, options.max_pipelined_bytes);
-    room = in_.MakeRoom(state_ == State::kBody ? 16 * 1024 : 512, limit);
-    if (room == 0) return;  // at the limit for pipelined bytes: the rest stays in the kernel
-    target = in_.tail();
-    reading_body_ = false;
+  const ServerOptions& options = core_->options();
+  size_t wanted = 512;
+  size_t limit = std::max(options.max_head_bytes + kHeadSlack, options.max_pipelined_bytes);
+  if (state_ == State::kLinger) in_.Consume(in_.size());
+  if (state_ == State::kBody) {
+    wanted = std::clamp(body_filled_, kMinBodyRead, kMaxBodyRead);
+    limit = std::max(limit, in_.size() + wanted);
   }
+  const size_t room = in_.MakeRoom(wanted, limit);
+  if (room == 0) return;  // at the limit for pipelined bytes: the rest stays in the kernel
   reading_ = true;
-  if (tls_ != nullptr) return ReadTls(target, room);
-  socket_.async_read_some(asio::buffer(target, room), ReadDone{shared_from_this()});
+  if (tls_ != nullptr) return ReadTls(in_.tail(), room);
+  socket_.async_read_some(asio::buffer(in_.tail(), room), ReadDone{shared_from_this()});
 }
 
 void Connection::OnRead(boost::system::error_code error, size_t count) {
@@ -89,13 +77,8 @@ void Connection::OnRead(boost::system::error_code error, size_t count) {
     }
     return;
   }
-  if (reading_body_) {
-    body_filled_ += count;
-    body_window_bytes_ += count;
-  } else {
-    in_.Added(count);
-    if (state_ == State::kBody) body_window_bytes_ += count;
-  }
+  in_.Added(count);
+  if (state_ == State::kBody) body_window_bytes_ += count;
   if (state_ == State::kHead || state_ == State::kBody) return Process();
   if (state_ == State::kLinger) {
     int64_t left_ms = (linger_until_us_ - NowUs()) / 1000;
@@ -142,96 +125,62 @@ bool Connection::ProcessHead() {
     if (end_of_input_) Close();
     return false;
   }
-  switch (scanner_.Scan(in_.view(), head_limits_)) {
-    case HeadScanner::Status::kNeedMore:
+  const RequestReader::Step step = reader_.ReadHead(in_.view(), core_->request_limits(), &request_);
+  in_.Consume(step.consumed);
+  switch (step.status) {
+    case RequestReader::Status::kNeedMore:
       if (end_of_input_) {
         Close();
       } else if (deadline_ != Deadline::kHead) {
         SetDeadline(Deadline::kHead, core_->options().head_timeout_ms);
       }
       return false;
-    case HeadScanner::Status::kBad: {
-      // Parses what it can of the path, which selects the error envelope.
-      std::string_view line = in_.view().substr(0, in_.view().find_first_of("\r\n"));
-      ParseRequestLine(line, head_limits_, &request_, &framing_);
-      Refuse(Error{ErrorId::kBadRequest, scanner_.reason()});
+    case RequestReader::Status::kBad:
+    case RequestReader::Status::kTooLarge:
+      RefuseInput(step.status);
       return false;
-    }
-    case HeadScanner::Status::kComplete:
+    case RequestReader::Status::kHead:
+    case RequestReader::Status::kDone:
       break;
   }
-  const char* wrong =
-      ParseRequestHead(in_.view().substr(0, scanner_.size()), head_limits_, &request_, &framing_);
-  if (wrong != nullptr) {
-    Refuse(Error{ErrorId::kBadRequest, wrong});
-    return false;
-  }
-  in_.Consume(scanner_.size());
-  if (framing_.content_length > core_->options().max_body_bytes) {
-    Refuse(Error{ErrorId::kRequestTooLarge, "the request body is too large"});
+  keep_alive_ = reader_.framing().keep_alive;
+  AssignRequestId();
+  if (step.status == RequestReader::Status::kDone) {
+    StartHandler();
     return false;
   }
   BeginBody();
   return true;
 }
 
+void Connection::RefuseInput(RequestReader::Status status) {
+  if (status == RequestReader::Status::kTooLarge) {
+    return Refuse(Error{ErrorId::kRequestTooLarge, "the request body is too large"});
+  }
+  summary_.parsers_disagreed = reader_.disagreed();
+  Refuse(Error{ErrorId::kBadRequest, reader_.reason()});
+}
+
 void Connection::BeginBody() {
-  keep_alive_ = framing_.keep_alive;
-  AssignRequestId();
-  if (!framing_.chunked && framing_.content_length == 0) {
-    StartHandler();
-    return;
-  }
   state_ = State::kBody;
-  if (framing_.chunked) {
-    const ServerOptions& options = core_->options();
-    chunks_ =
-        ChunkDecoder(ChunkDecoder::Limits{options.max_body_bytes, options.max_chunk_extension_bytes,
-                                          options.max_trailer_bytes, false});
-  }
   body_window_bytes_ = 0;
   SetDeadline(Deadline::kBody, core_->options().body_window_ms);
-  if (!framing_.expect_continue || !in_.empty()) return;
+  if (!reader_.framing().expect_continue || !in_.empty()) return;
   if (core_->options().refuse_unread) {
     if (auto refusal = core_->options().refuse_unread(request_)) return Refuse(*refusal);
   }
   TrySend({"HTTP/1.1 100 Continue\r\n\r\n"});
 }
 
-bool Connection::ProcessBody() { return framing_.chunked ? TakeChunks() : TakeFixedLength(); }
-
-bool Connection::TakeFixedLength() {
-  size_t length = static_cast<size_t>(framing_.content_length);
-  if (!in_.empty()) {
-    size_t take = std::min(in_.size(), length - body_filled_);
-    if (request_.body.size() < body_filled_ + take) request_.body.resize(body_filled_ + take);
-    std::memcpy(request_.body.data() + body_filled_, in_.data(), take);
-    in_.Consume(take);
-    body_filled_ += take;
-  }
-  if (body_filled_ == length) {
-    StartHandler();
-    return false;
-  }
-  if (end_of_input_) Refuse(Error{ErrorId::kBadRequest, "the request body ended early"});
-  return false;
-}
-
-bool Connection::TakeChunks() {
-  ChunkDecoder::Step step = chunks_.Decode(in_.data(), in_.size());
-  if (step.status == ChunkDecoder::Status::kBad) {
-    Refuse(Error{ErrorId::kBadRequest, "malformed chunked body"});
-    return false;
-  }
-  if (step.status == ChunkDecoder::Status::kTooLarge) {
-    Refuse(Error{ErrorId::kRequestTooLarge, "the request body is too large"});
-    return false;
-  }
-  request_.body.append(in_.data(), step.produced);
-  body_filled_ = request_.body.size();
+bool Connection::ProcessBody() {
+  const RequestReader::Step step = reader_.ReadBody(in_.view(), &request_.body, &body_filled_);
   in_.Consume(step.consumed);
-  if (step.status == ChunkDecoder::Status::kDone) {
+  if (step.status == RequestReader::Status::kDone) {
+    request_.body.resize(body_filled_);
+    if (!reading_) in_.Shrink();
     StartHandler();
+  } else if (step.status != RequestReader::Status::kNeedMore) {
+    RefuseInput(step.status);
   } else if (end_of_input_) {
     Refuse(Error{ErrorId::kBadRequest, "the request body ended early"});
   }
@@ -300,8 +249,7 @@ void Connection::FinishRequest() {
 }
 
 void Connection::ResetRequest() {
-  scanner_.Reset();
-  framing_ = {};
+  reader_.Reset();
   request_ = {};
   body_filled_ = 0;
   responded_ = streaming_ = chunked_ = event_stream_ = ended_ = head_pending_ = false;
@@ -321,9 +269,7 @@ void Connection::Refuse(const HttpResponse& response) {
   if (started_us_ == 0) started_us_ = NowUs();
   summary_.framing_error = true;
   summary_.status = response.status;
-  head_.clear();
-  AppendHead(response.status, response.headers);
-  AppendLength(response.body.size());
+  WriteHead(response.status, response.headers, BodyForm::kLength, response.body.size());
   responded_ = true;
   bool head_only = request_.method == "HEAD";
   if (TrySend({head_, head_only ? std::string_view() : std::string_view(response.body)})) {

@@ -10,10 +10,10 @@
 #include <string>
 #include <string_view>
 
-#include "common/http/chunk_decoder.h"
 #include "common/http/exchange.h"
-#include "common/http/head_parser.h"
 #include "common/http/input_buffer.h"
+#include "common/http/request_reader.h"
+#include "common/http/response_writer.h"
 #include "common/http/server_core.h"
 #include "common/http/tls.h"
 #include "common/runtime/loop.h"
@@ -58,8 +58,8 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
   bool ProcessHead();
   bool ProcessBody();
   void BeginBody();
-  bool TakeChunks();
-  bool TakeFixedLength();
+  // The buffered bytes are not a valid request.
+  void RefuseInput(RequestReader::Status status);
   void StartHandler();
   static Task<void> Run(std::shared_ptr<Connection> self);
   void FinishRequest();
@@ -89,10 +89,9 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
   bool PeerHasReset();
 
   // connection_write.cc: responses.
-  // Everything but the field with the length of the body and the empty line.
-  void AppendHead(int status, const Headers& headers);
-  // content-length and the empty line.
-  void AppendLength(size_t length);
+  enum class BodyForm { kNone, kLength, kChunked, kUntilClose };
+  // Puts the head of the response into head_. length: for kLength.
+  void WriteHead(int status, const Headers& headers, BodyForm form, size_t length = 0);
   void FlushHeadAtEndOfTurn();
   // Sends what the socket accepts without blocking; the rest is kept in out_. False: the client
   // disconnected.
@@ -112,15 +111,11 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
 
   State state_ = State::kHead;
   InputBuffer in_;
-  HeadScanner scanner_;
-  HeadLimits head_limits_;
-  Framing framing_;
-  ChunkDecoder chunks_;
+  RequestReader reader_;
   HttpRequest request_;
   size_t body_filled_ = 0;          // received bytes of request_.body, which may be larger already
   uint64_t body_window_bytes_ = 0;  // received on the wire in the current window
   bool reading_ = false;
-  bool reading_body_ = false;  // the current read goes into request_.body
   bool end_of_input_ = false;  // the client has closed its sending side
   bool disconnected_ = false;
   bool keep_alive_ = true;

@@ -101,7 +101,7 @@ void Connection::Probe() {
   if (PeerHasReset()) return MarkDisconnected();
   if (out_.empty() && !flushing_) {
     if (!responded_) {
-      if (!framing_.http_1_0 && probes_ < kMaxInterimProbes)
+      if (!reader_.framing().http_1_0 && probes_ < kMaxInterimProbes)
         TrySend({"HTTP/1.1 100 Continue\r\n\r\n"});
     } else if (streaming_ && event_stream_ && !head_pending_ && request_.method != "HEAD") {
       TrySend({chunked_ ? std::string_view("4\r\n: \n\n\r\n") : std::string_view(": \n\n")});

@@ -9,7 +9,6 @@
 
 #include "common/base/clock.h"
 #include "common/http/connection.h"
-#include "common/http/head_writer.h"
 
 namespace tollgate::http {
 namespace {
@@ -18,25 +17,22 @@ constexpr size_t kKeepCapacity = 64 * 1024;
 
 }  // namespace
 
-void Connection::AppendHead(int status, const Headers& headers) {
-  AppendStatusLine(head_, status);
-  AppendDate(head_);
-  for (const auto& [name, value] : headers) AppendField(head_, name, value);
-  AppendField(head_, "x-request-id", request_.x_request_id);
-  AppendField(head_, "request-id", request_.x_request_id);
-  if (core_->options().extra_headers) core_->options().extra_headers(request_, head_);
+void Connection::WriteHead(int status, const Headers& headers, BodyForm form, size_t length) {
+  ResponseWriter writer(status);
+  writer.Add(headers);
+  writer.Add("x-request-id", request_.x_request_id);
+  writer.Add("request-id", request_.x_request_id);
+  if (core_->options().extra_headers) writer.Add(core_->options().extra_headers(request_));
   if (core_->draining()) keep_alive_ = false;
   if (!keep_alive_) {
-    head_.append("connection: close\r\n");
-  } else if (framing_.http_1_0) {
-    head_.append("connection: keep-alive\r\n");
+    writer.Add("connection", "close");
+  } else if (reader_.framing().http_1_0) {
+    writer.Add("connection", "keep-alive");
   }
-}
-
-void Connection::AppendLength(size_t length) {
-  head_.append("content-length: ");
-  AppendNumber(head_, length);
-  head_.append("\r\n\r\n");
+  if (form == BodyForm::kLength) writer.SetLength(length);
+  if (form == BodyForm::kChunked) writer.SetChunked();
+  head_.clear();
+  writer.AppendTo(head_);
 }
 
 ssize_t Connection::SendNow(std::initializer_list<std::string_view> parts) {
@@ -112,14 +108,9 @@ Task<bool> Connection::Send(HttpResponse response) {
   if (responded_) co_return false;
   responded_ = true;
   if (disconnected_) co_return false;
-  head_.clear();
-  AppendHead(response.status, response.headers);
-  bool no_body = response.status == 204 || response.status == 304;
-  if (no_body) {
-    head_.append("\r\n");
-  } else {
-    AppendLength(response.body.size());
-  }
+  const bool no_body = response.status == 204 || response.status == 304;
+  WriteHead(response.status, response.headers, no_body ? BodyForm::kNone : BodyForm::kLength,
+            response.body.size());
   std::string_view body = response.body;
   if (no_body || request_.method == "HEAD") body = {};
   summary_.status = response.status;
@@ -135,11 +126,9 @@ Task<bool> Connection::BeginStream(int status, Headers headers) {
   if (responded_) co_return false;
   responded_ = streaming_ = true;
   if (disconnected_) co_return false;
-  chunked_ = !framing_.http_1_0;
+  chunked_ = !reader_.framing().http_1_0;
   if (!chunked_) keep_alive_ = false;
-  head_.clear();
-  AppendHead(status, headers);
-  head_.append(chunked_ ? "transfer-encoding: chunked\r\n\r\n" : "\r\n");
+  WriteHead(status, headers, chunked_ ? BodyForm::kChunked : BodyForm::kUntilClose);
   for (const auto& [name, value] : headers) {
     if (EqualsIgnoreCase(name, "content-type"))
       event_stream_ = value.starts_with("text/event-stream");
@@ -170,10 +159,8 @@ Task<bool> Connection::Write(std::string bytes) {
   }
   summary_.body_bytes_out += bytes.size();
   if (chunked_) {
-    std::string size;  // short enough for no allocation
-    AppendHex(size, bytes.size());
-    size.append("\r\n");
-    if (!TrySend({head, size, bytes, "\r\n"})) co_return false;
+    const std::string header = ChunkHeader(bytes.size());
+    if (!TrySend({head, header, bytes, kChunkEnd})) co_return false;
   } else if (!TrySend({head, bytes})) {
     co_return false;
   }
@@ -190,7 +177,7 @@ Task<void> Connection::EndStream() {
     head_pending_ = false;
     head = head_;
   }
-  std::string_view last = chunked_ && request_.method != "HEAD" ? "0\r\n\r\n" : "";
+  std::string_view last = chunked_ && request_.method != "HEAD" ? kLastChunk : "";
   if (!head.empty() || !last.empty()) {
     if (!TrySend({head, last})) co_return;
   }

@@ -29,4 +29,8 @@ size_t InputBuffer::MakeRoom(size_t wanted, size_t limit) {
   return capacity_ - end_;
 }
 
+void InputBuffer::Shrink() {
+  if (begin_ == end_ && capacity_ > kFirstCapacity) *this = InputBuffer();
+}
+
 }  // namespace tollgate::http

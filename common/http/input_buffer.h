@@ -21,6 +21,8 @@ class InputBuffer {
   // Makes room for `wanted` more bytes, within a capacity of `limit` bytes, and returns the
   // available room; 0: full. Not while a read is in progress.
   size_t MakeRoom(size_t wanted, size_t limit);
+  // Gives large memory back if the buffer is empty. Not while a read is in progress.
+  void Shrink();
 
  private:
   std::unique_ptr<char[]> data_;

@@ -1,6 +1,6 @@
 #include "common/http/response_parser.h"
 
-#include "common/http/head_parser.h"
+#include "common/http/head_guard.h"
 
 namespace tollgate::http {
 namespace {

@@ -46,6 +46,14 @@ Result<tcp::endpoint> ParseAddress(const std::string& address) {
   return found.begin()->endpoint();
 }
 
+RequestLimits LimitsOf(const ServerOptions& options) {
+  return {.head = {options.max_head_bytes, options.max_target_bytes, options.max_fields},
+          .max_body_bytes = options.max_body_bytes,
+          .chunks = {.max_body_bytes = options.max_body_bytes,
+                     .max_extension_bytes = options.max_chunk_extension_bytes,
+                     .max_trailer_bytes = options.max_trailer_bytes}};
+}
+
 // Inherited by every accepted socket.
 void SetListenOptions(int fd) {
   int on = 1;
@@ -63,7 +71,10 @@ void SetListenOptions(int fd) {
 }  // namespace
 
 ServerCore::ServerCore(LoopPool& loops, ServerOptions options, Server::Handler handler)
-    : loops_(loops), options_(std::move(options)), handler_(std::move(handler)) {
+    : loops_(loops),
+      options_(std::move(options)),
+      request_limits_(LimitsOf(options_)),
+      handler_(std::move(handler)) {
   for (int i = 0; i < loops_.size(); ++i) {
     shards_.push_back(std::make_unique<Shard>());
     shards_.back()->loop = &loops_.loop(i);

@@ -27,6 +27,8 @@ struct RequestSummary {
   uint64_t body_bytes_out = 0;
   bool client_disconnected = false;  // before the end of the response
   bool framing_error = false;        // rejected without calling the handler
+  // Beast understood the request differently than the guard in front of it (head_guard.h).
+  bool parsers_disagreed = false;
 };
 
 struct ServerOptions {
@@ -65,8 +67,8 @@ struct ServerOptions {
   // Called with a request whose body waits for "100 Continue": returns a response if the head alone
   // is sufficient to refuse it.
   std::function<std::optional<HttpResponse>(const HttpRequest&)> refuse_unread;
-  // Appends header lines ("name: value\r\n") to the head of every response.
-  std::function<void(const HttpRequest&, std::string& head)> extra_headers;
+  // Headers that are added to every response to this request.
+  std::function<Headers(const HttpRequest&)> extra_headers;
   // Called after the last byte of every response, on its loop.
   std::function<void(const HttpRequest&, const RequestSummary&)> on_done;
 };

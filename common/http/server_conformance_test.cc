@@ -77,6 +77,22 @@ TEST_P(ServerConformance, SendsContinueOnlyWhenTheClientWaitsForIt) {
             "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
+TEST_P(ServerConformance, RespondsToHeadWithABody) {
+  TestServer server(GetParam());
+  TestClient client(server);
+  for (const std::string& request :
+       {std::string("HEAD /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\n\r\nabc"),
+        std::string("HEAD /echo HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    "3\r\nabc\r\n0\r\n\r\n")}) {
+    client.ClearReceived();
+    client.Write(request);
+    const std::string& response = client.ReadUntil("\r\n\r\n");
+    EXPECT_TRUE(response.starts_with("HTTP/1.1 200 ")) << response;
+    EXPECT_NE(response.find("\r\ncontent-length: 3\r\n"), std::string::npos) << response;
+    EXPECT_TRUE(response.ends_with("\r\n\r\n")) << response;
+  }
+}
+
 TEST_P(ServerConformance, AHalfClosedClientGetsALargeResponseInFull) {
   TestServer server(GetParam());
   TestClient client(server, 4096);

@@ -12,6 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "common/http/request_reader.h"
 #include "common/http/server.h"
 #include "common/runtime/loop.h"
 
@@ -33,6 +34,7 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   void Stop();
 
   const ServerOptions& options() const { return options_; }
+  const RequestLimits& request_limits() const { return request_limits_; }
   const Server::Handler& handler() const { return handler_; }
   HttpResponse RenderError(const Error& error, const HttpRequest& request) const;
 
@@ -62,6 +64,7 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
 
   LoopPool& loops_;
   const ServerOptions options_;
+  const RequestLimits request_limits_;
   const Server::Handler handler_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::unique_ptr<Acceptor> acceptor_;  // loop 0 only, once listening

@@ -3,6 +3,7 @@
 // must not be handled.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -102,6 +103,9 @@ const std::vector<Row>& RejectedRows() {
        Chunked("1\r\nx\r\n0\r\n" + Repeat("T: " + std::string(100, 't') + "\r\n", 90) + "\r\n")},
       {"H16 bad trailer", Chunked("1\r\nx\r\n0\r\nT: a\nb\r\n\r\n")},
       {"H16 folded trailer", Chunked("1\r\nx\r\n0\r\n T: a\r\n\r\n")},
+      {"H16 trailer without a colon", Chunked("1\r\nx\r\n0\r\nTrailer\r\n\r\n")},
+      {"H16 trailer with a space before the colon", Chunked("1\r\nx\r\n0\r\nT : a\r\n\r\n")},
+      {"H16 trailer with an empty name", Chunked("1\r\nx\r\n0\r\n: a\r\n\r\n")},
       {"H17 bare LF", "GET /echo HTTP/1.1\nHost: t\n\n"},
       {"H17 one bare LF", "GET /echo HTTP/1.1\r\nHost: t\nA: b\r\n\r\n"},
       {"H17 bare LF at the end", "GET /echo HTTP/1.1\r\nHost: t\r\n\n"},
@@ -203,6 +207,7 @@ struct Accepted {
 TEST_P(HostileFraming, AcceptedForms) {
   const std::vector<Accepted> rows = {
       {"counted", Head("Content-Length: 3\r\n") + "abc", "abc"},
+      {"chunked in any case", Head("Transfer-Encoding: ChunKed\r\n") + "1\r\nx\r\n0\r\n\r\n", "x"},
       {"chunked", Chunked("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"), "abcde"},
       {"H13 sizes in either case, zeros before",
        Chunked("00A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n"), "01234567890123456789"},
@@ -262,6 +267,24 @@ TEST_P(HostileFraming, TrailersNeverAuthenticateH15) {
   client.Write(Head("Transfer-Encoding: chunked\r\n", "POST /authorization HTTP/1.1") +
                "1\r\nx\r\n0\r\nAuthorization: Bearer a\r\n\r\n");
   EXPECT_NE(client.ReadUntil("]").find("\r\n\r\n[]"), std::string::npos);
+}
+
+// Each form is acceptable to one of the two parsers, but they do not understand it alike.
+TEST_P(HostileFraming, RefusesWhatTheGuardAndBeastUnderstandDifferently) {
+  std::atomic<int> disagreements = 0;
+  ServerOptions options;
+  options.on_done = [&](const HttpRequest&, const RequestSummary& summary) {
+    if (summary.parsers_disagreed) ++disagreements;
+  };
+  TestServer server(GetParam(), options);
+  const std::vector<Row> rows = {
+      {"close and keep-alive", Head("Connection: close, keep-alive\r\n", "GET /echo HTTP/1.0")},
+      {"no list of tokens", Head("Connection: \"close\"\r\n", "GET /echo HTTP/1.1")},
+  };
+  for (const Row& row : rows) ExpectRejected(row, false, server);
+  EXPECT_EQ(disagreements, static_cast<int>(rows.size()));
+  ExpectRejected({"bad to both", Head("Content-Length: x\r\n")}, false, server);
+  EXPECT_EQ(disagreements, static_cast<int>(rows.size()));
 }
 
 TEST_P(HostileFraming, PathsAreNotNormalisedH26) {

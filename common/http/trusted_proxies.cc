@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "common/http/head_parser.h"
+#include "common/http/head_guard.h"
 
 namespace tollgate::http {
 namespace {

@@ -28,16 +28,19 @@ HttpResponse Cors::AnswerPreflight(const HttpRequest& request) const {
   return response;
 }
 
-void Cors::AppendHeaders(const HttpRequest& request, std::string& head) const {
-  if (!enabled()) return;
-  head.append("vary: origin\r\n");
-  std::string_view origin = request.header("origin");
-  if (!Allows(origin)) return;
-  head.append("access-control-allow-origin: ").append(origin).append("\r\n");
-  head.append(
-      "access-control-expose-headers: x-request-id, request-id, retry-after, "
-      "x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, "
-      "x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens\r\n");
+Headers Cors::ResponseHeaders(const HttpRequest& request) const {
+  Headers headers;
+  if (!enabled()) return headers;
+  headers.emplace_back("vary", "origin");
+  const std::string_view origin = request.header("origin");
+  if (!Allows(origin)) return headers;
+  headers.emplace_back("access-control-allow-origin", origin);
+  headers.emplace_back(
+      "access-control-expose-headers",
+      "x-request-id, request-id, retry-after, x-ratelimit-limit-requests, "
+      "x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-ratelimit-limit-tokens, "
+      "x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens");
+  return headers;
 }
 
 }  // namespace tollgate::gateway

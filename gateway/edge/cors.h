@@ -17,8 +17,8 @@ class Cors {
   // Whether this is a preflight request from an allowed origin.
   bool IsPreflight(const HttpRequest& request) const;
   HttpResponse AnswerPreflight(const HttpRequest& request) const;
-  // Appends the CORS headers for any response to this request.
-  void AppendHeaders(const HttpRequest& request, std::string& head) const;
+  // The CORS headers for any response to this request.
+  Headers ResponseHeaders(const HttpRequest& request) const;
 
  private:
   bool Allows(std::string_view origin) const;

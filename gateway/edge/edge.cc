@@ -42,8 +42,8 @@ Edge::Edge(LoopPool& loops, EdgeOptions options, EndpointTable table, ErrorRende
     return refusal;
   };
   if (state->cors.enabled()) {
-    options.server.extra_headers = [state](const HttpRequest& request, std::string& head) {
-      state->cors.AppendHeaders(request, head);
+    options.server.extra_headers = [state](const HttpRequest& request) {
+      return state->cors.ResponseHeaders(request);
     };
   }
   options.server.on_done = [state](const HttpRequest& request,

@@ -8,7 +8,10 @@ RequestLog::RequestLog(const EndpointTable& table)
     : in_flight_(metrics::Gauge("tollgate_http_requests_in_flight", "Requests being handled now")),
       disconnects_(
           metrics::Counter("tollgate_http_client_disconnects_total",
-                           "Requests whose client disconnected before the end of the response")) {
+                           "Requests whose client disconnected before the end of the response")),
+      disagreements_(
+          metrics::Counter("tollgate_http_parser_disagreements_total",
+                           "Requests refused because two parsers understood them differently")) {
   auto add = [this](const std::string& name) {
     metrics::Labels labels{{"endpoint", name}};
     rows_.push_back(
@@ -46,6 +49,7 @@ void RequestLog::OnDone(const HttpRequest& request, const http::RequestSummary& 
     row.first_byte->Observe(static_cast<double>(summary.first_byte_us) * 1e-6);
   }
   if (summary.client_disconnected) disconnects_.Increment();
+  if (summary.parsers_disagreed) disagreements_.Increment();
   if (!log::Enabled(log::Level::kInfo)) return;
   // Logs the endpoint's name, not the path: an unmatched path may contain anything, also a key.
   log::Info("request", {{"x_request_id", request.x_request_id},

@@ -32,6 +32,7 @@ class RequestLog {
   std::vector<Row> rows_;  // as in the table, then one for unmatched requests
   prometheus::Gauge& in_flight_;
   prometheus::Counter& disconnects_;
+  prometheus::Counter& disagreements_;
   std::mutex mutex_;
   std::unordered_map<int64_t, prometheus::Counter*> counters_;  // by row and status
 };

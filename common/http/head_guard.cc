@@ -1,4 +1,4 @@
-#include "common/http/head_parser.h"
+#include "common/http/head_guard.h"
 
 #include <array>
 #include <cstring>
@@ -20,14 +20,7 @@ constexpr std::array<bool, 256> kTokenTable = MakeTokenTable();
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
-bool IsFieldValue(std::string_view value) {
-  for (unsigned char c : value) {
-    if ((c < 0x20 && c != '\t') || c == 0x7f) return false;
-  }
-  return true;
-}
-
-// Bits of the fields that may appear only once in a head.
+// The fields that may appear only once in a head.
 enum : uint32_t {
   kHost = 1,
   kContentLength = 2,
@@ -38,23 +31,24 @@ enum : uint32_t {
 };
 
 uint32_t SingletonOf(std::string_view name) {
+  const auto is = [name](std::string_view field) { return EqualsIgnoreCase(name, field); };
   switch (name.size()) {
     case 4:
-      return name == "host" ? kHost : 0;
+      return is("host") ? kHost : 0;
     case 6:
-      return name == "expect" ? kExpect : 0;
+      return is("expect") ? kExpect : 0;
     case 12:
-      return name == "content-type" ? kContentType : name == "x-request-id" ? kRequestIdField : 0;
+      return is("content-type") ? kContentType : is("x-request-id") ? kRequestIdField : 0;
     case 14:
-      return name == "content-length" ? kContentLength : 0;
+      return is("content-length") ? kContentLength : 0;
     case 17:
-      return name == "transfer-encoding" ? kTransferEncoding : 0;
+      return is("transfer-encoding") ? kTransferEncoding : 0;
     default:
       return 0;
   }
 }
 
-const char* ParseContentLength(std::string_view value, Framing* framing) {
+const char* JudgeContentLength(std::string_view value, Framing* framing) {
   if (value.empty()) return "empty Content-Length";
   for (char c : value) {
     if (c < '0' || c > '9') return "malformed Content-Length";
@@ -68,7 +62,7 @@ const char* ParseContentLength(std::string_view value, Framing* framing) {
   return nullptr;
 }
 
-const char* CheckHost(std::string_view value) {
+const char* JudgeHost(std::string_view value) {
   if (value.empty()) return "empty Host";
   for (unsigned char c : value) {
     if (c <= 0x20 || c >= 0x7f || std::strchr("/\\@,?#<>\"", c) != nullptr) return "malformed Host";
@@ -76,16 +70,16 @@ const char* CheckHost(std::string_view value) {
   return nullptr;
 }
 
-// Handles the fields that determine the framing.
-const char* ApplySingleton(uint32_t field, std::string_view value, Framing* framing) {
+// Judges the fields that determine the framing.
+const char* JudgeSingleton(uint32_t field, std::string_view value, Framing* framing) {
   switch (field) {
     case kHost:
-      return CheckHost(value);
+      return JudgeHost(value);
     case kContentLength:
-      return ParseContentLength(value, framing);
+      return JudgeContentLength(value, framing);
     case kTransferEncoding:
       if (framing->http_1_0) return "Transfer-Encoding on HTTP/1.0";
-      if (value != "chunked") return "unsupported Transfer-Encoding";
+      if (!EqualsIgnoreCase(value, "chunked")) return "unsupported Transfer-Encoding";
       framing->chunked = true;
       return nullptr;
     case kExpect:
@@ -97,49 +91,39 @@ const char* ApplySingleton(uint32_t field, std::string_view value, Framing* fram
   }
 }
 
-// With two credentials of one kind, neither may be used. They are joined to the list that HTTP says
-// they are, which is not a valid key (H42).
-bool JoinCredential(std::string_view name, std::string_view value, Headers* headers) {
-  if (name != "authorization" && name != "x-api-key") return false;
-  for (auto& [existing, text] : *headers) {
-    if (existing != name) continue;
-    text.append(", ").append(value);
-    return true;
-  }
-  return false;
-}
-
-const char* ParseField(std::string_view line, uint32_t* seen, HttpRequest* request,
-                       Framing* framing) {
+const char* JudgeField(std::string_view line, uint32_t* seen, Framing* framing) {
   if (line[0] == ' ' || line[0] == '\t') return "folded header line";
   size_t colon = 0;
   while (colon < line.size() && kTokenTable[static_cast<unsigned char>(line[colon])]) ++colon;
   if (colon == 0 || colon == line.size() || line[colon] != ':') return "malformed header name";
-  std::string_view value = TrimSpace(line.substr(colon + 1));
+  const std::string_view name = line.substr(0, colon);
+  const std::string_view value = TrimSpace(line.substr(colon + 1));
   if (!IsFieldValue(value)) return "control character in a header";
-
-  std::string name(line.substr(0, colon));
-  for (char& c : name) c = Lower(c);
   if (uint32_t field = SingletonOf(name)) {
     if (*seen & field) return "duplicate header that may appear only once";
     *seen |= field;
-    if (const char* wrong = ApplySingleton(field, value, framing)) return wrong;
-  } else if (name == "connection") {
+    return JudgeSingleton(field, value, framing);
+  }
+  if (EqualsIgnoreCase(name, "connection")) {
     if (ListHasToken(value, "close")) {
       framing->keep_alive = false;
     } else if (framing->http_1_0 && ListHasToken(value, "keep-alive")) {
       framing->keep_alive = true;
     }
-  } else if (JoinCredential(name, value, &request->headers)) {
-    return nullptr;
   }
-  request->headers.emplace_back(std::move(name), std::string(value));
   return nullptr;
 }
 
 }  // namespace
 
 bool IsTokenChar(unsigned char c) { return kTokenTable[c]; }
+
+bool IsFieldValue(std::string_view value) {
+  for (unsigned char c : value) {
+    if ((c < 0x20 && c != '\t') || c == 0x7f) return false;
+  }
+  return true;
+}
 
 bool EqualsIgnoreCase(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
@@ -187,21 +171,19 @@ HeadScanner::Status HeadScanner::Scan(std::string_view head, const HeadLimits& l
     if (++lines_ > limits.max_fields + 1) return Bad("too many headers");
     if (lines_ == 1) {
       // Clients with another protocol get an error now, not a timeout.
-      HttpRequest request;
-      Framing framing;
-      if (const char* wrong = ParseRequestLine(line, limits, &request, &framing)) return Bad(wrong);
+      GuardedHead judged;
+      if (const char* wrong = JudgeRequestLine(line, limits, &judged)) return Bad(wrong);
     }
   }
 }
 
-const char* ParseRequestLine(std::string_view line, const HeadLimits& limits, HttpRequest* request,
-                             Framing* framing) {
+const char* JudgeRequestLine(std::string_view line, const HeadLimits& limits, GuardedHead* judged) {
   size_t space = 0;
   while (space < line.size() && kTokenTable[static_cast<unsigned char>(line[space])]) ++space;
   if (space == 0 || space > kMaxMethodBytes || space == line.size() || line[space] != ' ') {
     return "malformed request line";
   }
-  request->method = line.substr(0, space);
+  judged->method = line.substr(0, space);
   line.remove_prefix(space + 1);
 
   size_t end = line.find(' ');
@@ -211,46 +193,41 @@ const char* ParseRequestLine(std::string_view line, const HeadLimits& limits, Ht
   for (unsigned char c : target) {
     if (c <= 0x20 || c >= 0x7f || c == '#') return "malformed request target";
   }
-  size_t question = target.find('?');
-  request->path = target.substr(0, question);
-  request->query = question == std::string_view::npos ? "" : target.substr(question + 1);
+  judged->target = target;
 
   if (end == std::string_view::npos) return "missing HTTP version";
   std::string_view version = line.substr(end + 1);
   if (version == "HTTP/1.1") return nullptr;
   if (version != "HTTP/1.0") return "unsupported HTTP version";
-  framing->http_1_0 = true;
-  framing->keep_alive = false;
+  judged->framing.http_1_0 = true;
+  judged->framing.keep_alive = false;
   return nullptr;
 }
 
-const char* ParseRequestHead(std::string_view head, const HeadLimits& limits, HttpRequest* request,
-                             Framing* framing) {
+const char* JudgeRequestHead(std::string_view head, const HeadLimits& limits, GuardedHead* judged) {
   size_t end = head.find("\r\n");
   if (end == std::string_view::npos) return "missing request line";
-  if (const char* wrong = ParseRequestLine(head.substr(0, end), limits, request, framing)) {
-    return wrong;
-  }
+  if (const char* wrong = JudgeRequestLine(head.substr(0, end), limits, judged)) return wrong;
+  Framing& framing = judged->framing;
   uint32_t seen = 0;
   bool close = false;
   size_t fields = 0;
-  request->headers.reserve(16);
   for (size_t begin = end + 2;; begin = end + 2) {
     end = head.find("\r\n", begin);
     if (end == std::string_view::npos) return "missing end of the head";
     if (end == begin) break;
     if (++fields > limits.max_fields) return "too many headers";
-    if (const char* wrong = ParseField(head.substr(begin, end - begin), &seen, request, framing)) {
+    if (const char* wrong = JudgeField(head.substr(begin, end - begin), &seen, &framing)) {
       return wrong;
     }
     // A later "keep-alive" does not override a "close".
-    close = close || (!framing->keep_alive && !framing->http_1_0);
+    close = close || (!framing.keep_alive && !framing.http_1_0);
   }
-  if (close) framing->keep_alive = false;
-  if (framing->chunked && framing->has_content_length) {
+  if (close) framing.keep_alive = false;
+  if (framing.chunked && framing.has_content_length) {
     return "both Content-Length and Transfer-Encoding";
   }
-  if (!framing->http_1_0 && !(seen & kHost)) return "missing Host header";
+  if (!framing.http_1_0 && !(seen & kHost)) return "missing Host header";
   return nullptr;
 }
 

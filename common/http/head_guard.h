@@ -1,12 +1,10 @@
-// Parses request heads strictly: input that two parsers could read differently is rejected
-// (docs/design/hostile-inputs.md, H1-H30). Pure functions.
+// Judges request heads before Beast parses them: whatever two parsers could read differently is
+// refused (docs/design/hostile-inputs.md 1, H1-H30). Pure functions over the received bytes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-
-#include "common/http/exchange.h"
 
 namespace tollgate::http {
 
@@ -16,7 +14,8 @@ struct HeadLimits {
   size_t max_fields = 100;
 };
 
-// How the body of a request is delimited, and whether the connection may be reused.
+// What the guard understood: how the body is delimited, and whether the connection may be reused.
+// Beast must understand the same.
 struct Framing {
   uint64_t content_length = 0;
   bool has_content_length = false;
@@ -24,6 +23,13 @@ struct Framing {
   bool http_1_0 = false;
   bool keep_alive = true;
   bool expect_continue = false;
+};
+
+// The views are into the judged bytes.
+struct GuardedHead {
+  std::string_view method;
+  std::string_view target;
+  Framing framing;
 };
 
 // Finds the end of a head in bytes that arrive in pieces, and rejects an invalid request line and
@@ -52,15 +58,15 @@ class HeadScanner {
 };
 
 // head: a complete head from HeadScanner. Returns null, or what is wrong with it. The parts before
-// the error (method, path) are filled in.
-const char* ParseRequestHead(std::string_view head, const HeadLimits& limits, HttpRequest* request,
-                             Framing* framing);
+// the error (method, target) are filled in.
+const char* JudgeRequestHead(std::string_view head, const HeadLimits& limits, GuardedHead* judged);
 // The same for the request line alone, without its line end.
-const char* ParseRequestLine(std::string_view line, const HeadLimits& limits, HttpRequest* request,
-                             Framing* framing);
+const char* JudgeRequestLine(std::string_view line, const HeadLimits& limits, GuardedHead* judged);
 
 // Character classes of RFC 9110.
 bool IsTokenChar(unsigned char c);
+// Whether a field value has no control characters but tabs.
+bool IsFieldValue(std::string_view value);
 // Compares ASCII texts without regard to case.
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);
 // Whether a comma-separated list contains the token, without regard to case.

@@ -1,0 +1,101 @@
+#include "common/http/response_writer.h"
+
+#include <boost/beast/core/buffers_range.hpp>
+#include <boost/beast/http/chunk_encode.hpp>
+#include <boost/beast/http/serializer.hpp>
+#include <charconv>
+#include <cstdio>
+#include <ctime>
+
+namespace tollgate::http {
+namespace {
+
+namespace beast = boost::beast;
+
+using Field = beast::http::field;
+
+// "Sat, 21 Nov 2026 04:05:06 GMT"; formatted once per second and thread.
+std::string_view Date() {
+  thread_local time_t formatted_for = 0;
+  thread_local char text[40];
+  thread_local size_t size = 0;
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  if (now.tv_sec != formatted_for || size == 0) {
+    std::tm utc{};
+    gmtime_r(&now.tv_sec, &utc);
+    static constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                              "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    // Not strftime: the names of days must not depend on the locale.
+    size = static_cast<size_t>(std::snprintf(
+        text, sizeof text, "%s, %02u %s %04u %02u:%02u:%02u GMT", kDays[utc.tm_wday],
+        static_cast<unsigned>(utc.tm_mday) % 100, kMonths[utc.tm_mon],
+        static_cast<unsigned>(utc.tm_year + 1900) % 10000, static_cast<unsigned>(utc.tm_hour) % 100,
+        static_cast<unsigned>(utc.tm_min) % 100, static_cast<unsigned>(utc.tm_sec) % 100));
+    formatted_for = now.tv_sec;
+  }
+  return {text, size};
+}
+
+template <typename Buffers>
+void Append(std::string& out, const Buffers& buffers) {
+  for (const asio::const_buffer buffer : beast::buffers_range_ref(buffers)) {
+    out.append(static_cast<const char*>(buffer.data()), buffer.size());
+  }
+}
+
+}  // namespace
+
+ResponseWriter::ResponseWriter(int status)
+    : message_(beast::http::int_to_status(static_cast<unsigned>(status)), 11) {
+  message_.result(static_cast<unsigned>(status));
+  message_.insert(Field::date, "date", Date());
+}
+
+void ResponseWriter::Add(std::string_view name, std::string_view value) {
+  if (value.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos) {
+    message_.insert(name, value);
+    return;
+  }
+  std::string clean(value);
+  for (char& c : clean) c = c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
+  message_.insert(name, clean);
+}
+
+void ResponseWriter::Add(const Headers& headers) {
+  for (const auto& [name, value] : headers) Add(name, value);
+}
+
+void ResponseWriter::SetLength(uint64_t bytes) {
+  char digits[20];
+  const char* end = std::to_chars(digits, digits + sizeof digits, bytes).ptr;
+  message_.insert(Field::content_length, "content-length",
+                  std::string_view(digits, static_cast<size_t>(end - digits)));
+}
+
+void ResponseWriter::SetChunked() {
+  message_.insert(Field::transfer_encoding, "transfer-encoding", "chunked");
+}
+
+void ResponseWriter::AppendTo(std::string& out) {
+  beast::http::response_serializer<beast::http::empty_body> serializer(message_);
+  serializer.split(true);  // the body is written by the caller
+  beast::error_code error;
+  while (!error && !serializer.is_header_done()) {
+    size_t size = 0;
+    serializer.next(error, [&](beast::error_code&, const auto& buffers) {
+      Append(out, buffers);
+      size = asio::buffer_size(buffers);
+    });
+    serializer.consume(size);
+  }
+}
+
+std::string ChunkHeader(size_t payload_bytes) {
+  std::string header;  // short enough for no allocation
+  Append(header, beast::http::chunk_header(payload_bytes));
+  return header;
+}
+
+}  // namespace tollgate::http

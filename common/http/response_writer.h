@@ -1,0 +1,39 @@
+// Writes responses with Beast: heads by its fields and serializer, chunks by its chunk encoding.
+// Internal to common/http.
+#pragma once
+
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/message.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/http/exchange.h"
+
+namespace tollgate::http {
+
+// The head of one response.
+class ResponseWriter {
+ public:
+  explicit ResponseWriter(int status);
+
+  // Line ends in the value become spaces, so that a value cannot inject a header.
+  void Add(std::string_view name, std::string_view value);
+  void Add(const Headers& headers);
+  // At most one of these two. Neither: the body ends with the connection, or there is none.
+  void SetLength(uint64_t bytes);
+  void SetChunked();
+  // Appends the head, with the empty line behind it.
+  void AppendTo(std::string& out);
+
+ private:
+  boost::beast::http::response<boost::beast::http::empty_body> message_;
+};
+
+// What comes before and after the payload of a chunk. kLastChunk ends the body.
+std::string ChunkHeader(size_t payload_bytes);
+inline constexpr std::string_view kChunkEnd = "\r\n";
+inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
+
+}  // namespace tollgate::http
