@@ -94,7 +94,8 @@ ChunkGuard::Piece ChunkGuard::Next(std::string_view bytes) {
 
 ChunkGuard::Piece ChunkGuard::TakeLine(std::string_view bytes, size_t consumed) {
   const ChunkLine line =
-      JudgeChunkLine(bytes, limits_.max_extension_bytes, limits_.max_padding_bytes);
+      JudgeChunkLine(bytes, std::min(limits_.max_extension_bytes, kMaxLineExtensionBytes),
+                     limits_.max_padding_bytes);
   if (line.status == LineStatus::kNeedMore) return {Kind::kNeedMore, consumed};
   if (line.status == LineStatus::kBad) return {Kind::kBad, consumed};
   limits_.max_extension_bytes -= line.extension_bytes;

@@ -11,6 +11,8 @@
 namespace tollgate::http {
 
 inline constexpr size_t kMaxChunkDigits = 15;
+// Of one line, so that an input buffer of 8 KiB and more always has room for a whole line.
+inline constexpr size_t kMaxLineExtensionBytes = 4 * 1024;
 
 struct ChunkLimits {
   uint64_t max_body_bytes = UINT64_MAX;

@@ -1,9 +1,8 @@
 #include "common/http/client.h"
 
-#include "common/http/chunk_decoder.h"
 #include "common/http/client_connection.h"
-#include "common/http/head_writer.h"
-#include "common/http/response_parser.h"
+#include "common/http/request_writer.h"
+#include "common/http/response_reader.h"
 
 namespace tollgate::http {
 namespace {
@@ -12,27 +11,6 @@ using Kind = ClientError::Kind;
 
 // Most body bytes in the input buffer.
 constexpr size_t kBodyBuffer = 16 * 1024;
-
-std::string RequestHead(const ClientRequest& request) {
-  std::string head;
-  head.reserve(256);
-  head.append(request.method).append(" ").append(request.target).append(" HTTP/1.1\r\nhost: ");
-  bool v6 = request.origin.host.find(':') != std::string::npos;
-  head.append(v6 ? "[" : "").append(request.origin.host).append(v6 ? "]" : "");
-  if (request.origin.port != (request.origin.tls ? 443 : 80)) {
-    head.push_back(':');
-    AppendNumber(head, request.origin.port);
-  }
-  head.append("\r\n");
-  for (const auto& [name, value] : request.headers) AppendField(head, name, value);
-  if (!request.body.empty() || (request.method != "GET" && request.method != "HEAD")) {
-    head.append("content-length: ");
-    AppendNumber(head, request.body.size());
-    head.append("\r\n");
-  }
-  head.append("\r\n");
-  return head;
-}
 
 }  // namespace
 
@@ -92,11 +70,10 @@ Task<ClientResult<WholeResponse>> Client::Fetch(ClientRequest request, size_t ma
 struct ClientCall::State {
   std::shared_ptr<ClientPool> pool;
   std::shared_ptr<ClientConnection> connection;
-  ResponseFraming framing;
-  ChunkDecoder chunks;
-  uint64_t remaining = 0;    // of a body with Content-Length
-  size_t handed_out = 0;     // bytes at the front of the input that the caller may still use
-  size_t framing_bytes = 0;  // chunk framing after them
+  ResponseReader reader;
+  // Bytes at the front of the input that are done with, but may hold what the caller still uses.
+  size_t handed_out = 0;
+  bool unread = true;  // the input may hold bytes of the body that the reader has not seen
   int64_t head_timeout_ms = 0;
   int64_t idle_timeout_ms = 0;
   bool response_started = false;
@@ -127,8 +104,8 @@ void ClientCall::State::Finish() {
   done = true;
   if (!connection) return;
   // With bytes after the end of the response, the connection cannot be reused safely.
-  bool clean = connection->input.size() == handed_out + framing_bytes;
-  if (framing.keep_alive && clean && connection->open()) {
+  bool clean = connection->input.size() == handed_out;
+  if (reader.framing().keep_alive && clean && connection->open()) {
     connection->input.Consume(connection->input.size());
     pool->Give(std::move(connection));
   }
@@ -161,50 +138,27 @@ Task<ClientResult<ResponseHead>> ClientCall::State::TakeHead(bool to_head_reques
       continue;
     }
     ResponseHead head;
-    framing = {};
-    const char* wrong = ParseResponseHead(connection->input.view().substr(0, size), to_head_request,
-                                          &head, &framing);
+    const char* wrong =
+        reader.ReadHead(connection->input.view().substr(0, size), to_head_request, &head);
     if (wrong != nullptr) co_return Broken(Kind::kProtocol, wrong);
     connection->input.Consume(size);
     searched = 0;
     if (head.status < 200) continue;  // interim
-    remaining = framing.content_length;
-    chunks = ChunkDecoder(ChunkDecoder::Limits{UINT64_MAX, 64 * 1024, 64 * 1024, true});
-    if (framing.body == ResponseFraming::Body::kNone) Finish();
+    if (reader.framing().body == ResponseFraming::Body::kNone) Finish();
     co_return head;
   }
 }
 
 // The body bytes in the input; empty if there are none.
 ClientResult<std::string_view> ClientCall::State::TakeBody() {
-  InputBuffer& input = connection->input;
-  size_t size = input.size();
-  switch (framing.body) {
-    case ResponseFraming::Body::kNone:
-      return std::string_view();
-    case ResponseFraming::Body::kUntilClose:
-      handed_out = size;
-      return input.view();
-    case ResponseFraming::Body::kFixedLength: {
-      handed_out = static_cast<size_t>(std::min<uint64_t>(size, remaining));
-      remaining -= handed_out;
-      std::string_view bytes = input.view().substr(0, handed_out);
-      if (remaining == 0) done = true;
-      return bytes;
-    }
-    case ResponseFraming::Body::kChunked: {
-      ChunkDecoder::Step step = chunks.Decode(input.data(), size);
-      if (step.status == ChunkDecoder::Status::kBad ||
-          step.status == ChunkDecoder::Status::kTooLarge) {
-        return Broken(Kind::kProtocol, "malformed chunked body");
-      }
-      if (step.status == ChunkDecoder::Status::kDone) done = true;
-      handed_out = step.produced;
-      framing_bytes = step.consumed - step.produced;
-      return input.view().substr(0, handed_out);
-    }
+  const ResponseReader::Body body =
+      reader.ReadBody(connection->input.data(), connection->input.size());
+  if (body.status == ResponseReader::Status::kBad) {
+    return Broken(Kind::kProtocol, "malformed body");
   }
-  return std::string_view();
+  if (body.status == ResponseReader::Status::kDone) done = true;
+  handed_out = body.consumed;
+  return body.payload;
 }
 
 ClientCall::ClientCall(Client& client) : state_(std::make_shared<State>()) {
@@ -228,7 +182,9 @@ Task<ClientResult<ResponseHead>> ClientCall::Send(ClientRequest request) {
       request.head_timeout_ms > 0 ? request.head_timeout_ms : options.head_timeout_ms;
   state->idle_timeout_ms =
       request.idle_timeout_ms > 0 ? request.idle_timeout_ms : options.idle_timeout_ms;
-  std::string head = RequestHead(request);
+  const std::string head = WriteRequestHead(request);
+  if (head.empty())
+    co_return state->Broken(Kind::kProtocol, "a header of the request is too large");
   bool fresh = false;
   while (true) {
     if (state->aborted) co_return state->Broken(Kind::kAborted, "aborted");
@@ -254,27 +210,25 @@ Task<ClientResult<ResponseHead>> ClientCall::Send(ClientRequest request) {
 Task<ClientResult<std::string_view>> ClientCall::ReadSome() {
   auto state = state_;
   if (state->failure) co_return Fail{*state->failure};
-  if (state->connection) {
-    state->connection->input.Consume(state->handed_out + state->framing_bytes);
-    state->handed_out = state->framing_bytes = 0;
-  }
   while (true) {
+    // The caller is done with what it got before.
+    if (state->connection) state->connection->input.Consume(state->handed_out);
+    state->handed_out = 0;
     if (state->done) {
       if (state->aborted) co_return state->Broken(Kind::kAborted, "aborted");
       state->Finish();
       co_return std::string_view();
     }
     if (!state->connection || state->aborted) co_return state->Broken(Kind::kAborted, "aborted");
-    if (!state->connection->input.empty()) {
+    if (state->unread) {
+      state->unread = false;
       auto bytes = state->TakeBody();
       if (!bytes.ok() || !bytes->empty()) co_return bytes;
-      state->connection->input.Consume(state->framing_bytes);
-      state->framing_bytes = 0;
       continue;
     }
     error_code error = co_await state->connection->ReadSome(kBodyBuffer, state->idle_timeout_ms);
-    if (error == asio::error::eof && state->framing.body == ResponseFraming::Body::kUntilClose &&
-        !state->aborted) {
+    state->unread = true;
+    if (error == asio::error::eof && !state->aborted && state->reader.ReadEnd()) {
       state->done = true;
     } else if (error) {
       co_return state->Broken(error);

@@ -261,6 +261,44 @@ TEST(Client, ParsesResponsesThatArriveInPieces) {
   }
 }
 
+TEST(Client, EnginesMayPadEveryChunkSizeOfALongAnswer) {
+  std::string response = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+  std::string body;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string token = "data: " + std::to_string(i) + "\n\n";
+    char size[16];
+    std::snprintf(size, sizeof size, "%-8zx\r\n", token.size());
+    response.append(size).append(token).append("\r\n");
+    body += token;
+  }
+  ScriptedServer server({{response + "0       \r\n\r\n"}});
+  const Outcome outcome = FetchOnce(To(server.port(), "/"));
+  EXPECT_FALSE(outcome.failed);
+  EXPECT_TRUE(outcome.body == body);
+}
+
+TEST(Client, TrailersAreJudgedAndNeverBecomeHeaders) {
+  const std::string start = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n";
+  ScriptedServer good({{start + "Connection: close\r\nX-Tokens: 7\r\n\r\n", false}});
+  RunTask([&](Loop& loop) -> Task<int> {
+    Client client(loop);
+    auto response = co_await client.Fetch(To(good.port(), "/"));
+    EXPECT_TRUE(response.ok());
+    EXPECT_EQ(response->body, "a");
+    EXPECT_EQ(response->head.headers.size(), 1u);
+    EXPECT_EQ(client.idle_connections(), 1u);
+    co_return 0;
+  });
+  for (const char* bad : {"T\r\n\r\n", "T : x\r\n\r\n", "T: x\r\n y\r\n\r\n", "T: x\n\r\n\r\n",
+                          ": x\r\n\r\n", "T: \x01\r\n\r\n"}) {
+    SCOPED_TRACE(bad);
+    ScriptedServer server({{start + bad}});
+    const Outcome outcome = FetchOnce(To(server.port(), "/"));
+    EXPECT_TRUE(outcome.failed);
+    EXPECT_EQ(outcome.kind, Kind::kProtocol);
+  }
+}
+
 TEST(Client, DoesNotReuseAConnectionWithBytesAfterTheResponse) {
   ScriptedServer server({{"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxEXTRA", false, false}});
   size_t idle = RunTask([&](Loop& loop) -> Task<size_t> {

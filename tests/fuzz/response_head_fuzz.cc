@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/http/head_guard.h"
-#include "common/http/response_parser.h"
+#include "common/http/response_reader.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace tollgate::http {
@@ -43,11 +43,11 @@ void Response(std::string_view input) {
   FUZZ_CHECK(size <= input.size());
   for (const bool to_head : {false, true}) {
     ResponseHead response;
-    ResponseFraming framing;
-    if (ParseResponseHead(input.substr(0, size), to_head, &response, &framing) != nullptr) continue;
+    ResponseReader reader;
+    if (reader.ReadHead(input.substr(0, size), to_head, &response) != nullptr) continue;
     FUZZ_CHECK(response.status >= 100 && response.status <= 999);
     CheckHeaders(response.headers);
-    if (to_head) FUZZ_CHECK(framing.body == ResponseFraming::Body::kNone);
+    if (to_head) FUZZ_CHECK(reader.framing().body == ResponseFraming::Body::kNone);
   }
 }
 

@@ -1,11 +1,10 @@
-// Parses the heads of responses. Internal to common/http.
+// The guard of response heads in front of Beast's parser: pure functions over bytes. Internal to
+// common/http.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-
-#include "common/http/client.h"
 
 namespace tollgate::http {
 
@@ -13,8 +12,11 @@ namespace tollgate::http {
 struct ResponseFraming {
   enum class Body { kNone, kFixedLength, kChunked, kUntilClose };
   Body body = Body::kNone;
-  uint64_t content_length = 0;
+  bool has_length = false;
+  bool chunked = false;  // also where the status excludes a body
   bool keep_alive = true;
+  int status = 0;
+  uint64_t content_length = 0;
 };
 
 // The size of the head at the start of the bytes, including its empty line; 0: incomplete.
@@ -22,7 +24,7 @@ struct ResponseFraming {
 size_t FindHeadEnd(std::string_view bytes, size_t* searched);
 
 // head: a complete head from FindHeadEnd. Returns null, or what is wrong with it.
-const char* ParseResponseHead(std::string_view head, bool to_head_request, ResponseHead* response,
+const char* JudgeResponseHead(std::string_view head, bool to_head_request,
                               ResponseFraming* framing);
 
 }  // namespace tollgate::http

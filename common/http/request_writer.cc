@@ -1,0 +1,70 @@
+#include "common/http/request_writer.h"
+
+#include <boost/beast/core/buffers_range.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/serializer.hpp>
+#include <string_view>
+
+namespace tollgate::http {
+namespace {
+
+namespace beast = boost::beast;
+using RequestHead = beast::http::request<beast::http::empty_body>;
+
+// Beast counts the bytes of a name or value in 16 bits, and throws beyond.
+constexpr size_t kMaxFieldBytes = 65'000;
+
+std::string HostOf(const Origin& origin) {
+  const bool v6 = origin.host.find(':') != std::string::npos;
+  std::string host = v6 ? "[" + origin.host + "]" : origin.host;
+  if (origin.port != (origin.tls ? 443 : 80)) host += ":" + std::to_string(origin.port);
+  return host;
+}
+
+// Line ends in a value become spaces, so that a value cannot inject a header.
+bool AddField(RequestHead& head, std::string_view name, std::string_view value) {
+  if (name.size() > kMaxFieldBytes || value.size() > kMaxFieldBytes) return false;
+  constexpr std::string_view kForbidden("\r\n\0", 3);
+  std::string clean;
+  if (value.find_first_of(kForbidden) != std::string_view::npos) {
+    clean = value;
+    for (char& c : clean) c = kForbidden.find(c) == std::string_view::npos ? c : ' ';
+    value = clean;
+  }
+  head.insert({name.data(), name.size()}, {value.data(), value.size()});
+  return true;
+}
+
+}  // namespace
+
+std::string WriteRequestHead(const ClientRequest& request) {
+  RequestHead head;
+  head.version(11);
+  head.method_string(request.method);
+  head.target(request.target);
+  bool fits = AddField(head, "host", HostOf(request.origin));
+  for (const auto& [name, value] : request.headers) fits = fits && AddField(head, name, value);
+  if (!request.body.empty() || (request.method != "GET" && request.method != "HEAD")) {
+    fits = fits && AddField(head, "content-length", std::to_string(request.body.size()));
+  }
+  std::string text;
+  if (!fits) return text;
+  text.reserve(256);
+  beast::http::request_serializer<beast::http::empty_body> serializer(head);
+  while (!serializer.is_done()) {
+    beast::error_code error;
+    size_t written = 0;
+    serializer.next(error, [&](beast::error_code&, const auto& buffers) {
+      for (const auto bytes : beast::buffers_range_ref(buffers)) {
+        text.append(static_cast<const char*>(bytes.data()), bytes.size());
+        written += bytes.size();
+      }
+    });
+    if (error) return std::string();
+    serializer.consume(written);
+  }
+  return text;
+}
+
+}  // namespace tollgate::http
