@@ -1,0 +1,43 @@
+// The party that limits per address count: an IPv4 address, or the /64 network of an IPv6 address,
+// since a client usually controls all addresses of one. An IPv4 address that is written as IPv6
+// (mapped, ::ffff:0:0/96, or translated, 64:ff9b::/96) counts as IPv4.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+namespace tollgate {
+
+class AddressSubject {
+ public:
+  // Every text that is no IP address, for example the empty one of a Unix socket, is one subject.
+  AddressSubject() = default;
+  // A zone ("%eth0") is ignored.
+  static AddressSubject FromText(std::string_view address);
+  static AddressSubject FromIpv4(const std::array<uint8_t, 4>& bytes);
+  static AddressSubject FromIpv6(const std::array<uint8_t, 16>& bytes);
+
+  bool operator==(const AddressSubject&) const = default;
+  // A different function for each seed. With a random seed nobody can choose addresses whose hashes
+  // are equal.
+  uint64_t Hash(uint64_t seed) const;
+
+ private:
+  enum class Kind : uint8_t { kOther, kIpv4, kIpv6Network };
+  AddressSubject(Kind kind, uint64_t bits) : bits_(bits), kind_(kind) {}
+
+  uint64_t bits_ = 0;
+  Kind kind_ = Kind::kOther;
+};
+
+}  // namespace tollgate
+
+template <>
+struct std::hash<tollgate::AddressSubject> {
+  size_t operator()(const tollgate::AddressSubject& subject) const {
+    return static_cast<size_t>(subject.Hash(0));
+  }
+};
