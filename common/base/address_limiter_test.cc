@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace tollgate {
 namespace {
 
@@ -45,13 +47,39 @@ TEST(AddressLimiter, Ipv6IsLimitedPerNetwork) {
   EXPECT_EQ(limiter.Take("::ffff:10.0.0.2", 0), 0);
 }
 
-TEST(AddressLimiter, KeepsABoundedNumberOfAddresses) {
-  AddressLimiter limiter({.interval_us = kSecond, .burst = 1, .max_addresses = 10});
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(limiter.Take("10.0.0." + std::to_string(i), 0), 0);
-  EXPECT_LE(limiter.size(), 10u);
-  // Addresses with a full burst are evicted first, all at once.
-  EXPECT_EQ(limiter.Take("10.0.1.1", 5 * kSecond), 0);
-  EXPECT_EQ(limiter.size(), 1u);
+std::string Address(int index) {
+  return "10." + std::to_string(index / 65'536) + "." + std::to_string(index / 256 % 256) + "." +
+         std::to_string(index % 256);
+}
+
+// H49: whoever sends from many addresses must not get a new burst for any of them.
+TEST(AddressLimiter, ForgetsNoAddressHoweverManyThereAre) {
+  AddressLimiter limiter({.interval_us = kSecond, .burst = 1});
+  constexpr int kAddresses = 80'000;
+  for (int i = 0; i < kAddresses; ++i) limiter.Take(Address(i), 0);
+  int forgotten = 0;
+  for (int i = 0; i < kAddresses; ++i) forgotten += limiter.WaitUs(Address(i), 0) == 0 ? 1 : 0;
+  EXPECT_EQ(forgotten, 0);
+}
+
+TEST(AddressLimiter, StrangersAreServedBesideManyLimitedAddresses) {
+  AddressLimiter limiter({.interval_us = kSecond, .burst = 1});
+  for (int i = 0; i < 5'000; ++i) limiter.Take(Address(i), 0);
+  int refused = 0;
+  for (int i = 100'000; i < 200'000; ++i) refused += limiter.WaitUs(Address(i), 0) > 0 ? 1 : 0;
+  // On average 3 of 100,000.
+  EXPECT_LT(refused, 30);
+  // Nobody is limited longer than the addresses that it shares its cells with.
+  for (int i = 0; i < 200'000; ++i) ASSERT_EQ(limiter.WaitUs(Address(i), kSecond), 0);
+}
+
+TEST(AddressLimiter, RefundsTakeNothingFromAddressesInTheSameCell) {
+  AddressLimiter limiter({.interval_us = kSecond, .burst = 2, .cells = 1});
+  EXPECT_EQ(limiter.Take("10.0.0.1", 0), 0);
+  EXPECT_EQ(limiter.Take("10.0.0.2", 0), 0);
+  limiter.Refund("10.0.0.2");
+  EXPECT_EQ(limiter.Take("10.0.0.2", 0), 0);
+  EXPECT_GT(limiter.Take("10.0.0.1", 0), 0);
 }
 
 }  // namespace
