@@ -100,6 +100,7 @@ class FakeAuth : public AuthClient {
       response.set_found(true);
       *response.mutable_key() = found->second;
     }
+    response.set_version(version);
     // Responds with the state at the time of the call.
     ++running;
     (void)co_await gate.Wait();
@@ -111,6 +112,7 @@ class FakeAuth : public AuthClient {
     return std::make_unique<FakeSubscription>();
   }
   std::map<std::string, auth::v1::Key> keys;  // by digest
+  int64_t version = 0;                        // of the database; 0 is not reported
   bool down = false;
   int calls = 0;
   std::atomic<int> running = 0;

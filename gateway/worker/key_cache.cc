@@ -20,6 +20,9 @@ constexpr int64_t kOutageUs = 30 * kSecond;
 constexpr int64_t kRevalidateMs = 250;
 // For so long after a failed lookup, requests with a cached key do not wait for auth.
 constexpr int64_t kBackOffUs = 1 * kSecond;
+// How often a response that may lack changes is read in all. The second one lacks none, unless it
+// comes from a database that is behind the one of the stream.
+constexpr int kMaxAttempts = 2;
 
 }  // namespace
 
@@ -48,7 +51,7 @@ Task<Result<KeyPtr>> KeyCache::Get(std::string digest, std::string_view peer) {
   const int64_t now = clock_.MonotonicUs();
   if (const CachedKey* cached = known_.Find(digest)) {
     const int64_t age = now - cached->verified_us;
-    if (StreamIsLive(now) && age <= kPositiveUs) {
+    if (StreamIsLive(now) && IsCovered(cached->read_version) && age <= kPositiveUs) {
       ++counters_.hits;
       KeyPtr key = cached->key;
       if (age > kRefreshUs) Start(digest);
@@ -56,8 +59,10 @@ Task<Result<KeyPtr>> KeyCache::Get(std::string digest, std::string_view peer) {
     }
     co_return co_await Revalidate(std::move(digest), *cached);
   }
-  if (const int64_t* looked_up_us = unknown_.Find(digest)) {
-    if (now - *looked_up_us <= kNegativeUs) {
+  if (const UnknownKey* unknown = unknown_.Find(digest)) {
+    // It may have been created since: changes do not tell the digest of a key.
+    const bool unchanged = unknown->read_version >= std::max(complete_from_, last_change_version_);
+    if (unchanged && now - unknown->looked_up_us <= kNegativeUs) {
       ++counters_.negative_hits;
       co_return KeyPtr();
     }
@@ -84,8 +89,11 @@ Task<Result<KeyPtr>> KeyCache::Fetch(std::string digest, std::string_view peer) 
 
 Task<Result<KeyPtr>> KeyCache::Revalidate(std::string digest, CachedKey cached) {
   const int64_t now = clock_.MonotonicUs();
-  // Up to the last message of the stream every change has been applied.
-  const int64_t valid_until_us = std::max(cached.verified_us, last_stream_message_us_) + kOutageUs;
+  // If the stream covers the key, every change up to the last message has been applied.
+  const int64_t applied_until_us = IsCovered(cached.read_version)
+                                       ? std::max(cached.verified_us, last_stream_message_us_)
+                                       : cached.verified_us;
+  const int64_t valid_until_us = applied_until_us + kOutageUs;
   const bool may_serve_stale = now <= valid_until_us;
   const std::shared_ptr<Lookup> lookup = Start(digest);
   bool done = lookup->done.is_set();
@@ -120,20 +128,23 @@ std::shared_ptr<KeyCache::Lookup> KeyCache::Start(const std::string& digest,
 
 Task<void> KeyCache::Run(std::shared_ptr<KeyCache> self, std::string digest,
                          std::shared_ptr<Lookup> lookup) {
-  const int64_t changes_before = self->change_count_;
-  const int64_t resets_before = self->reset_count_;
-  auth::v1::VerifyKeyRequest request;
-  request.set_key_digest(digest);
-  auto answer = co_await self->auth_.VerifyKey(std::move(request));
-  self->Finish(digest, changes_before, resets_before, *lookup, std::move(answer));
+  while (true) {
+    ++lookup->attempts;
+    lookup->stream_version = self->stream_version_;
+    lookup->resets = self->reset_count_;
+    auth::v1::VerifyKeyRequest request;
+    request.set_key_digest(digest);
+    const auto answer = co_await self->auth_.VerifyKey(std::move(request));
+    if (self->Finish(digest, *lookup, answer)) co_return;
+    ++self->counters_.lookups;
+  }
 }
 
-KeyPtr KeyCache::NewestVersion(KeyPtr answered, const std::string& digest, int64_t changes_before) {
+KeyPtr KeyCache::NewestVersion(KeyPtr answered, const std::string& digest) {
   KeyPtr newest = std::move(answered);
-  for (const Change& change : changes_) {
-    if (change.key && change.number > changes_before && change.key->key_id() == newest->key_id() &&
-        change.key->version() > newest->version()) {
-      newest = change.key;
+  for (const KeyPtr& change : changes_) {
+    if (change && change->key_id() == newest->key_id() && change->version() > newest->version()) {
+      newest = change;
     }
   }
   // Another replica of auth may be behind the stream.
@@ -143,41 +154,52 @@ KeyPtr KeyCache::NewestVersion(KeyPtr answered, const std::string& digest, int64
   return newest;
 }
 
-void KeyCache::Finish(const std::string& digest, int64_t changes_before, int64_t resets_before,
-                      Lookup& lookup, Result<auth::v1::VerifyKeyResponse> answer) {
+bool KeyCache::Finish(const std::string& digest, Lookup& lookup,
+                      const Result<auth::v1::VerifyKeyResponse>& answer) {
   const int64_t now = clock_.MonotonicUs();
+  int64_t read_version = kNoVersion;
+  if (answer) {
+    // The database was at least at the version that the stream had reached.
+    read_version = answer->version() > 0 ? answer->version() : lookup.stream_version;
+    // The changes between the two are not in the ring.
+    const bool overtaken = stream_version_ != kNoVersion &&
+                           read_version < std::max(complete_from_, lost_change_version_);
+    if (overtaken || lookup.resets != reset_count_) {
+      if (lookup.attempts < kMaxAttempts && !stopped_) return false;
+      read_version = kNoVersion;  // revalidated on its next use
+    }
+  }
   in_flight_.erase(digest);
   const bool found_nothing = answer.ok() && !answer->found();
   if (!lookup.peer.empty() && !found_nothing) unknown_key_limiter_->Refund(lookup.peer);
-  if (!answer) {
+  if (answer) {
+    last_contact_us_ = now;
+    Store(digest, lookup, *answer, read_version);
+  } else {
     last_failure_us_ = now;
     lookup.result = Fail{Error{ErrorId::kServiceUnavailable, "", "",
                                std::max<int64_t>(answer.error().retry_after_ms, 1000),
                                "auth: " + answer.error().ToString()}};
-    lookup.done.Set();
-    return;
   }
-  last_contact_us_ = now;
-  // Changes that arrived meanwhile may be newer than the response. If the ring cannot hold them
-  // all, the response is used once and not cached.
-  const bool cacheable = reset_count_ == resets_before &&
-                         change_count_ - changes_before <= static_cast<int64_t>(changes_.size());
-  if (answer->found()) {
-    const KeyPtr key =
-        NewestVersion(std::make_shared<const auth::v1::Key>(answer->key()), digest, changes_before);
-    if (cacheable) {
-      unknown_.Erase(digest);
-      known_.Insert(digest, {key, now});
-      digest_of_[key->key_id()] = digest;
-    }
+  lookup.done.Set();
+  return true;
+}
+
+void KeyCache::Store(const std::string& digest, Lookup& lookup,
+                     const auth::v1::VerifyKeyResponse& answer, int64_t read_version) {
+  const int64_t now = clock_.MonotonicUs();
+  if (answer.found()) {
+    const KeyPtr key = NewestVersion(std::make_shared<const auth::v1::Key>(answer.key()), digest);
+    unknown_.Erase(digest);
+    known_.Insert(digest, {key, now, read_version});
+    digest_of_[key->key_id()] = digest;
     lookup.result = key;
   } else {
     if (const CachedKey* cached = known_.Find(digest)) digest_of_.erase(cached->key->key_id());
     known_.Erase(digest);
-    if (cacheable) unknown_.Insert(digest, now);
+    unknown_.Insert(digest, {now, read_version});
     lookup.result = KeyPtr();
   }
-  lookup.done.Set();
 }
 
 void KeyCache::OnChanges(const auth::v1::WatchKeysResponse& message) {
@@ -187,16 +209,28 @@ void KeyCache::OnChanges(const auth::v1::WatchKeysResponse& message) {
     known_.Clear();
     unknown_.Clear();
     digest_of_.clear();
+    changes_ = {};
     ++reset_count_;
   }
+  // The stream begins here. At version 0 auth takes every watcher for a new one.
+  if (message.reset() || stream_version_ <= 0) {
+    complete_from_ = message.version();
+    lost_change_version_ = last_change_version_ = kNoVersion;
+    stream_version_ = message.version();
+  }
+  stream_version_ = std::max(stream_version_, message.version());
   for (const auth::v1::KeyChange& change : message.changes()) {
     auto key = std::make_shared<const auth::v1::Key>(change.key());
-    ++change_count_;
-    changes_[static_cast<size_t>(change_count_) % changes_.size()] = {key, change_count_};
+    last_change_version_ = std::max(last_change_version_, key->version());
+    KeyPtr& oldest = changes_[next_change_++ % changes_.size()];
+    if (oldest) lost_change_version_ = std::max(lost_change_version_, oldest->version());
+    oldest = key;
     const auto digest = digest_of_.find(key->key_id());
     if (digest == digest_of_.end()) continue;
     CachedKey* cached = known_.Find(digest->second);
-    if (cached != nullptr && cached->key->version() <= key->version()) *cached = {key, now};
+    if (cached != nullptr && cached->key->version() <= key->version()) {
+      *cached = {key, now, std::max(cached->read_version, key->version())};
+    }
   }
 }
 

@@ -5,6 +5,9 @@
 //    background before that, so that requests do not wait.
 //  - Auth pushes changes. While the stream has been silent for more than 3 s, a key is revalidated
 //    on each use; when auth is unreachable, it is served for up to 30 s after auth's last message.
+//  - A response tells the version of the database at which it was read, a message of the stream the
+//    version up to which all changes have been sent. So a key that was read before the stream began
+//    is revalidated on its next use, and a response that a change has overtaken is read again.
 //  - What cannot be decided is a 503, never a 401.
 //  - Lookups that find nothing are limited per client address, so that a flood of invented keys
 //    does not reach auth's database (H49). Beyond the limit the address gets 503: the key was not
@@ -58,14 +61,27 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
   // Applies a message of auth's change stream.
   void OnChanges(const auth::v1::WatchKeysResponse& message);
 
+  // Calls auth no more: its client is about to be destroyed. Lookups in flight may still finish.
+  void Stop() { stopped_ = true; }
+
   // Whether auth has sent anything within the last 30 s.
   bool HasRecentContact() const;
   const KeyCacheCounters& counters() const { return counters_; }
 
  private:
+  // Below every version of a database.
+  static constexpr int64_t kNoVersion = -1;
+
   struct CachedKey {
     KeyPtr key;
     int64_t verified_us = 0;  // monotonic
+    // The version at which it was read. Later changes have been applied if the stream was complete
+    // from there on.
+    int64_t read_version = kNoVersion;
+  };
+  struct UnknownKey {
+    int64_t looked_up_us = 0;  // monotonic
+    int64_t read_version = kNoVersion;
   };
   // A lookup in flight, shared by all requests for the key (singleflight).
   struct Lookup {
@@ -73,21 +89,28 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
     Event done;
     // The address that was charged for it; empty: none.
     std::string peer;
+    int attempts = 0;
+    // When the current attempt began.
+    int64_t stream_version = kNoVersion;
+    int64_t resets = 0;
     Result<KeyPtr> result = KeyPtr();
-  };
-  struct Change {
-    KeyPtr key;
-    int64_t number = 0;
   };
 
   // Joins the lookup of this key that is in flight, or starts one.
   std::shared_ptr<Lookup> Start(const std::string& digest, std::string_view peer = {});
   static Task<void> Run(std::shared_ptr<KeyCache> self, std::string digest,
                         std::shared_ptr<Lookup> lookup);
-  void Finish(const std::string& digest, int64_t changes_before, int64_t resets_before,
-              Lookup& lookup, Result<auth::v1::VerifyKeyResponse> answer);
-  // The newest version of the key among the response, the changes since and the cache.
-  KeyPtr NewestVersion(KeyPtr answered, const std::string& digest, int64_t changes_before);
+  // False: the response may lack changes that the stream has sent, so read it again.
+  bool Finish(const std::string& digest, Lookup& lookup,
+              const Result<auth::v1::VerifyKeyResponse>& answer);
+  void Store(const std::string& digest, Lookup& lookup, const auth::v1::VerifyKeyResponse& answer,
+             int64_t read_version);
+  // The newest version of the key among the response, the latest changes and the cache.
+  KeyPtr NewestVersion(KeyPtr answered, const std::string& digest);
+  // Whether the stream has sent every change after this version.
+  bool IsCovered(int64_t read_version) const {
+    return stream_version_ != kNoVersion && read_version >= complete_from_;
+  }
   // For a key that is not cached.
   Task<Result<KeyPtr>> Fetch(std::string digest, std::string_view peer);
   // For a cached key that is too old, or whose changes may have been missed.
@@ -101,19 +124,25 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
   SecondChanceMap<CachedKey> known_;
   // Key id → digest of the entry in known_: changes carry the id only.
   std::unordered_map<std::string, std::string> digest_of_;
-  // Digest → when the lookup found nothing; monotonic µs.
-  SecondChanceMap<int64_t> unknown_;
+  SecondChanceMap<UnknownKey> unknown_;
   std::unordered_map<std::string, std::shared_ptr<Lookup>> in_flight_;
   // The latest changes, as a ring: a response that was on its way when a change arrived must not
   // undo it.
-  std::array<Change, 256> changes_;
-  int64_t change_count_ = 0;
+  std::array<KeyPtr, 256> changes_;
+  size_t next_change_ = 0;
+  // The version of the newest change that the ring has lost, and of the newest one.
+  int64_t lost_change_version_ = kNoVersion;
+  int64_t last_change_version_ = kNoVersion;
+  // Every change after complete_from_ and up to stream_version_ has been received.
+  int64_t complete_from_ = kNoVersion;
+  int64_t stream_version_ = kNoVersion;
   int64_t reset_count_ = 0;
   // Monotonic: the last message of the stream, the last message or response, the last failed
   // lookup.
   int64_t last_stream_message_us_;
   int64_t last_contact_us_;
   int64_t last_failure_us_;
+  bool stopped_ = false;
   KeyCacheCounters counters_;
 };
 

@@ -48,7 +48,10 @@ struct Worker {
         leases(std::make_shared<LeaseKeeper>(loop, *clients.limiter)),
         usage_report_queue(std::make_shared<KeyedQueue>(loop, kMaxWaitingReports)),
         local_limiter(options.loops) {}
-  ~Worker() { leases->Stop(); }
+  ~Worker() {
+    keys->Stop();
+    leases->Stop();
+  }
 
   Loop& loop;
   const Clock& clock;

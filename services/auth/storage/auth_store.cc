@@ -67,9 +67,15 @@ Result<v1::VerifyKeyResponse> AuthStore::VerifyKey(const v1::VerifyKeyRequest& r
   v1::VerifyKeyResponse response;
   if (request.key_digest().size() != 32) return response;
   const std::string lookup = Lookup(request.key_digest());
-  const std::string text = std::string(kSelectKeys) + " WHERE k.lookup = $1";
+  // One statement, so that the key and the version are of one snapshot.
+  const std::string text = "SELECT q.*, h.version FROM auth_head h LEFT JOIN (" +
+                           std::string(kSelectKeys) +
+                           " WHERE k.lookup = $1) q ON 1 = 1 WHERE h.id = 1";
   const auto done = Read([&](sql::Connection& sql) {
+    response.Clear();
     return sql.Query(text, {sql::Param::Blob(lookup)}, [&](const sql::Row& row) {
+      response.set_version(row.Int(kKeyColumns));
+      if (row.IsNull(0)) return;
       response.set_found(true);
       *response.mutable_key() = ReadKey(row);
     });

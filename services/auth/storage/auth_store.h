@@ -32,7 +32,8 @@ class AuthStore {
   // Opens the database and migrates its schema.
   static Result<std::unique_ptr<AuthStore>> Open(StoreOptions options, const Clock& clock);
 
-  // The key with this SHA-256 digest; found = false when there is none.
+  // The key with this SHA-256 digest; found = false when there is none. With the version of the
+  // latest change in the same snapshot.
   Result<v1::VerifyKeyResponse> VerifyKey(const v1::VerifyKeyRequest& request);
 
   // The version of the latest change.

@@ -136,6 +136,17 @@ TEST_P(AuthStoreTest, AnUnknownKeyIsNotAnError) {
 
 // A leaked database, backup or log gives no usable key and no way to test a guess without the
 // pepper.
+TEST_P(AuthStoreTest, ALookupTellsTheVersionAtWhichItRead) {
+  EXPECT_EQ(Verify("sk-unknown")->version(), 0);
+  ASSERT_TRUE(store_->CreateWorkspace(Workspace("w")));
+  const auto created = store_->CreateKey(KeyOf("w"));
+  ASSERT_TRUE(created);
+  ASSERT_TRUE(store_->CreateKey(KeyOf("w")));
+  EXPECT_EQ(Verify(created->secret())->version(), 3) << "of the database, not of the key";
+  EXPECT_EQ(Verify(created->secret())->key().version(), 2);
+  EXPECT_EQ(Verify("sk-unknown")->version(), 3);
+}
+
 TEST_P(AuthStoreTest, NeitherKeyNorSecretNorPlainHashIsStored) {
   const auto made = Prepare();
   const std::string secret = made.secret().substr(made.secret().size() - 49, 43);

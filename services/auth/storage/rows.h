@@ -14,6 +14,7 @@ inline constexpr std::string_view kSelectKeys =
     "k.requests_per_minute, k.tokens_per_minute, k.concurrent_requests, w.requests_per_minute, "
     "w.tokens_per_minute, w.concurrent_requests, k.version, k.created_at_us, k.last_four "
     "FROM virtual_key k JOIN workspace w ON w.workspace_id = k.workspace_id";
+inline constexpr int kKeyColumns = 15;
 v1::Key ReadKey(const sql::Row& row);
 
 inline constexpr std::string_view kSelectWorkspaces =
