@@ -1,6 +1,7 @@
 #include "gateway/gateway_module.h"
 
 #include "common/http/tls.h"
+#include "common/observability/log.h"
 #include "gateway/edge/edge.h"
 #include "gateway/endpoints.h"
 #include "gateway/envelopes/envelope.h"
@@ -45,7 +46,11 @@ class GatewayModule : public Module {
         edge_options_(ReadEdgeOptions(settings)),
         tls_(settings.edge_tls()),
         trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
-        workers_(host, ReadPipelineOptions(settings), settings.catalog_cache_file()) {}
+        workers_(host, ReadPipelineOptions(settings), settings.catalog_cache_file()) {
+    // Other processes never see a whole key.
+    log::SetLegacyKeyPrefixes(
+        {settings.legacy_key_prefixes().begin(), settings.legacy_key_prefixes().end()});
+  }
 
   std::string_view name() const override { return "gateway"; }
 

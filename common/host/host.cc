@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <csignal>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -21,6 +22,7 @@
 #include <thread>
 
 #include "common/host/admin_listener.h"
+#include "common/host/library_lines.h"
 #include "common/host/process_metrics.h"
 #include "common/json/writer.h"
 #include "common/observability/log.h"
@@ -145,6 +147,7 @@ void WaitForStopSignal() {
     sigset_t signals = StopSignals();
     int signal = 0;
     sigwait(&signals, &signal);
+    log::Flush(100);
     _exit(128 + signal);
   }).detach();
 }
@@ -231,6 +234,15 @@ class Process {
   std::atomic<bool> running_{false};
 };
 
+// While it lives, a thread writes the log. Made before all that logs, so that it ends after it.
+struct LogThread {
+  explicit LogThread(int64_t queue_bytes) {
+    log::StartWriter(static_cast<size_t>(std::max<int64_t>(queue_bytes, 0)));
+    LogLibraryLines();
+  }
+  ~LogThread() { log::StopWriter(); }
+};
+
 }  // namespace
 
 int Run(std::string_view process_name, const config::v1::HostConfig& host,
@@ -242,6 +254,7 @@ int Run(std::string_view process_name, const config::v1::HostConfig& host,
   std::signal(SIGPIPE, SIG_IGN);
   log::SetProcessName(std::string(process_name));
   log::SetLevel(LevelByName(host.log_level()));
+  LogThread log_thread(host.log_queue_bytes());
   RegisterProcessMetrics(process_name);
 
   Process process(process_name, host);

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tollgate::log {
 
@@ -29,6 +30,19 @@ void SetLevel(Level level);
 bool Enabled(Level level);
 // The "process" field of every line, for example "gateway".
 void SetProcessName(std::string name);
+// Keys with these prefixes are redacted like those with "sk-". For the start of a process.
+void SetLegacyKeyPrefixes(std::vector<std::string> prefixes);
+
+// From here on a thread writes the lines (line_writer.h), so that a reader that stops reading holds
+// up no caller; lines above max_queued_bytes (0: 4 MiB) are dropped and counted. When the process
+// aborts or crashes, the lines before are still written. Without StartWriter, for command line
+// tools and tests, every line is written by its caller.
+void StartWriter(size_t max_queued_bytes = 0);
+// Writes what is queued and ends the thread; false if the reader did not take it within a few
+// seconds. From then on each line is again written by its caller, unless the reader is stuck.
+bool StopWriter();
+// Waits until the lines before are written, at most so long: before _exit.
+void Flush(int timeout_ms);
 
 void Write(Level level, std::string_view message, std::initializer_list<Field> fields);
 inline void Debug(std::string_view message, std::initializer_list<Field> fields = {}) {

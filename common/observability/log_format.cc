@@ -1,7 +1,11 @@
 #include "common/observability/log_format.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
+#include <list>
+#include <mutex>
+#include <utility>
 
 #include "common/base/text.h"
 #include "common/base/utc_text.h"
@@ -14,6 +18,9 @@ namespace {
 // to that size, writes to a pipe are atomic.
 constexpr size_t kMaxValueBytes = 1024;
 constexpr size_t kMinSecretChars = 6;
+
+// In lower case. A list that was replaced is kept, since another thread may be reading it.
+std::atomic<const std::vector<std::string>*> g_prefixes{nullptr};
 
 bool IsTokenChar(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' ||
@@ -51,10 +58,20 @@ struct Secret {
   size_t drop = 0;
 };
 
+Secret KeyAt(std::string_view text, std::string_view prefix) {
+  if (!StartsWithNoCase(text, prefix)) return {};
+  const size_t run = RunLength(text.substr(prefix.size()), IsKeyChar);
+  return run >= kMinSecretChars ? Secret{prefix.size(), run} : Secret{};
+}
+
 Secret SecretAt(std::string_view text, bool at_word_start) {
-  if (at_word_start && StartsWithNoCase(text, "sk-")) {
-    const size_t run = RunLength(text.substr(3), IsKeyChar);
-    if (run >= kMinSecretChars) return {3, run};
+  if (at_word_start) {
+    if (const Secret key = KeyAt(text, "sk-"); key.drop > 0) return key;
+    if (const auto* prefixes = g_prefixes.load(std::memory_order_acquire)) {
+      for (const std::string& prefix : *prefixes) {
+        if (const Secret key = KeyAt(text, prefix); key.drop > 0) return key;
+      }
+    }
   }
   if (at_word_start && StartsWithNoCase(text, "bearer")) {
     const size_t gap =
@@ -93,6 +110,18 @@ std::string_view LevelName(Level level) {
 }
 
 }  // namespace
+
+void SetRedactedPrefixes(std::vector<std::string> prefixes) {
+  std::erase(prefixes, "");
+  for (std::string& prefix : prefixes) {
+    for (char& c : prefix) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  static std::mutex mutex;
+  static std::list<std::vector<std::string>> kept;
+  std::lock_guard lock(mutex);
+  kept.push_back(std::move(prefixes));
+  g_prefixes.store(&kept.back(), std::memory_order_release);
+}
 
 std::string Redact(std::string_view text) {
   std::string out;

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/observability/log.h"
 
@@ -14,8 +15,11 @@ namespace tollgate::log {
 std::string FormatLine(Level level, int64_t wall_us, std::string_view process,
                        std::string_view message, std::initializer_list<Field> fields);
 
-// Replaces everything that looks like a credential: sk-… keys, bearer tokens, and the user and
-// password in a URL.
+// Replaces everything that looks like a credential: sk-… keys, keys with a legacy prefix, bearer
+// tokens, and the user and password in a URL.
 std::string Redact(std::string_view text);
+
+// The legacy prefixes of keys. May be called at any time; meant for the start of a process.
+void SetRedactedPrefixes(std::vector<std::string> prefixes);
 
 }  // namespace tollgate::log

@@ -50,6 +50,19 @@ TEST(Redact, ReplacesKeysBearerTokensAndUrlPasswords) {
   EXPECT_EQ(Redact("postgresql://tollgate:hunter2@db:5432/x"), "postgresql://[redacted]@db:5432/x");
 }
 
+TEST(Redact, ReplacesKeysWithLegacyPrefixes) {
+  SetRedactedPrefixes({"oldbrand_", "Acme-", ""});
+  EXPECT_EQ(Redact("key oldbrand_ABCdef0123456789x, next"), "key oldbrand_[redacted], next");
+  EXPECT_EQ(Redact("(ACME-abc-def_0123)"), "(ACME-[redacted])");
+  EXPECT_EQ(Redact("sk-proj-abcdef oldbrand_1 acme-abc"), "sk-[redacted] oldbrand_1 acme-abc");
+  EXPECT_EQ(Redact("myoldbrand_ABCdef0123456789x"), "myoldbrand_ABCdef0123456789x");
+  const std::string line =
+      FormatLine(Level::kInfo, 0, "p", "m oldbrand_canary99", {{"v", "x=oldbrand_canary99"}});
+  EXPECT_EQ(line.find("canary99"), std::string::npos) << line;
+  SetRedactedPrefixes({});
+  EXPECT_EQ(Redact("oldbrand_canary99"), "oldbrand_canary99");
+}
+
 TEST(Redact, LeavesOrdinaryTextAlone) {
   for (const char* text : {"task-force-of-ten", "sk-", "risk-assessment", "a bearer of news",
                            "bearer", "http://127.0.0.1:8080/v1", "unix:/run/admin.sock", ""}) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <regex>
 #include <sstream>
 #include <thread>
@@ -40,6 +42,34 @@ TEST(Write, LevelSuppressesLowerRecords) {
   SetLevel(Level::kInfo);
   EXPECT_EQ(captured.find("hidden"), std::string::npos);
   EXPECT_NE(captured.find("shown"), std::string::npos);
+}
+
+TEST(Writer, WritesEveryLineBeforeStopReturns) {
+  testing::internal::CaptureStderr();
+  StartWriter();
+  for (int i = 0; i < 500; ++i) Info("queued", {{"number", i}});
+  EXPECT_TRUE(StopWriter());
+  Info("after");
+  std::istringstream captured(testing::internal::GetCapturedStderr());
+  std::string line;
+  for (int i = 0; i < 500; ++i) {
+    std::getline(captured, line);
+    EXPECT_TRUE(line.ends_with("\"number\":" + std::to_string(i) + "}")) << line;
+  }
+  std::getline(captured, line);
+  EXPECT_NE(line.find("after"), std::string::npos) << line;
+}
+
+// A failed flush of the outbox and an uncaught exception log a line and abort.
+TEST(WriterDeathTest, TheLinesBeforeAnAbortAreWritten) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        StartWriter();
+        Error("last words");
+        std::abort();
+      },
+      testing::KilledBySignal(SIGABRT), "last words");
 }
 
 }  // namespace

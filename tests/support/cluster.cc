@@ -107,7 +107,8 @@ std::string Cluster::Host(const Member& member) const {
                           : std::string()) +
          "\n  address_file: " + dir_.path() + "/" + member.name + ".addresses" +
          "\n  log_level: " + options_.log_level +
-         "\n  drain_seconds: " + std::to_string(options_.drain_seconds) + "\n";
+         "\n  drain_seconds: " + std::to_string(options_.drain_seconds) + "\n" +
+         Lines(options_.host_settings);
 }
 
 std::string Cluster::GrpcOf(const std::string& name) const {
