@@ -1,12 +1,15 @@
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <unordered_map>
 
+#include "common/observability/log.h"
 #include "common/sql/drivers.h"
 
 namespace tollgate::sql {
@@ -71,6 +74,28 @@ class SqliteRow : public Row {
   sqlite3_stmt* statement_;
 };
 
+// After a failed flush it is unknown what is on disk: only a start from the files tells.
+[[noreturn]] void AbortOnFailedFlush(const std::string& file) {
+  log::Error("database flush failed; aborting, the next start recovers from the files",
+             {{"file", file}, {"errno", std::strerror(errno)}});
+  std::abort();
+}
+
+// SQLite creates files with the mode 0644, and the files beside the database with the mode of the
+// database. By path: to close a descriptor of the file here would release the locks of SQLite
+// (POSIX).
+void RemoveAccessOfOthers(const std::string& path) {
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    const std::string file = path + suffix;
+    struct stat info{};
+    if (::stat(file.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    if ((info.st_mode & 077) != 0 && ::chmod(file.c_str(), 0600) != 0) {
+      log::Warn("a database file is open to other users and its mode cannot be changed",
+                {{"file", file}});
+    }
+  }
+}
+
 class SqliteConnection : public Connection {
  public:
   SqliteConnection(std::string path, const Database::Options& options)
@@ -92,6 +117,7 @@ class SqliteConnection : public Connection {
       db_.reset();
       return Fail{std::move(error)};
     }
+    RemoveAccessOfOthers(path_);
     sqlite3_extended_result_codes(raw, 1);
     sqlite3_busy_timeout(raw, busy_timeout_ms_);
     // FULL: a returned commit survives a power failure. NORMAL: only after the next sync of the log
@@ -132,7 +158,7 @@ class SqliteConnection : public Connection {
     if (!committed.ok()) {
       const bool failed_sync = db_ && IsFailedSync(sqlite3_extended_errcode(db_.get()));
       Rollback();
-      if (failed_sync) std::abort();
+      if (failed_sync) AbortOnFailedFlush(path_);
     }
     return committed;
   }
@@ -226,7 +252,7 @@ void LogSync::Sync() {
   // deleted.
   const int file = open(log_path_.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0 && errno == ENOENT) return;
-  if (file < 0 || fdatasync(file) != 0) std::abort();
+  if (file < 0 || fdatasync(file) != 0) AbortOnFailedFlush(log_path_);
   close(file);
 }
 
