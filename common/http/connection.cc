@@ -51,7 +51,7 @@ void Connection::StartRead() {
   size_t limit = std::max(options.max_head_bytes + kHeadSlack, options.max_pipelined_bytes);
   if (state_ == State::kLinger) in_.Consume(in_.size());
   if (state_ == State::kBody) {
-    wanted = std::clamp(body_filled_, kMinBodyRead, kMaxBodyRead);
+    wanted = std::clamp(body_bytes_, kMinBodyRead, kMaxBodyRead);
     limit = std::max(limit, in_.size() + wanted);
   }
   const size_t room = in_.MakeRoom(wanted, limit);
@@ -173,10 +173,10 @@ void Connection::BeginBody() {
 }
 
 bool Connection::ProcessBody() {
-  const RequestReader::Step step = reader_.ReadBody(in_.view(), &request_.body, &body_filled_);
+  const RequestReader::Step step = reader_.ReadBody(in_.view(), &request_.body);
   in_.Consume(step.consumed);
+  body_bytes_ = request_.body.size();
   if (step.status == RequestReader::Status::kDone) {
-    request_.body.resize(body_filled_);
     if (!reading_) in_.Shrink();
     StartHandler();
   } else if (step.status != RequestReader::Status::kNeedMore) {
@@ -229,7 +229,7 @@ void Connection::FinishRequest() {
   on_disconnect_ = nullptr;
   if (probe_timer_ != 0) loop_.CancelTimer(std::exchange(probe_timer_, 0));
   summary_.duration_us = NowUs() - started_us_;
-  summary_.body_bytes_in = body_filled_;  // the handler may have moved the body out
+  summary_.body_bytes_in = body_bytes_;
   summary_.client_disconnected = disconnected_;
   if (core_->options().on_done) core_->options().on_done(request_, summary_);
   core_->RequestEnded();
@@ -251,7 +251,7 @@ void Connection::FinishRequest() {
 void Connection::ResetRequest() {
   reader_.Reset();
   request_ = {};
-  body_filled_ = 0;
+  body_bytes_ = 0;
   responded_ = streaming_ = chunked_ = event_stream_ = ended_ = head_pending_ = false;
   probes_ = 0;
   summary_ = {};
@@ -276,7 +276,7 @@ void Connection::Refuse(const HttpResponse& response) {
     summary_.body_bytes_out = response.body.size();
   }
   summary_.duration_us = NowUs() - started_us_;
-  summary_.body_bytes_in = body_filled_;  // the handler may have moved the body out
+  summary_.body_bytes_in = body_bytes_;
   summary_.client_disconnected = disconnected_;
   if (core_->options().on_done) core_->options().on_done(request_, summary_);
   if (disconnected_) return Close();

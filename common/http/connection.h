@@ -113,7 +113,7 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
   InputBuffer in_;
   RequestReader reader_;
   HttpRequest request_;
-  size_t body_filled_ = 0;          // received bytes of request_.body, which may be larger already
+  size_t body_bytes_ = 0;           // received; the handler may have moved the body out
   uint64_t body_window_bytes_ = 0;  // received on the wire in the current window
   bool reading_ = false;
   bool end_of_input_ = false;  // the client has closed its sending side

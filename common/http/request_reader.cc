@@ -124,9 +124,8 @@ RequestReader::Step RequestReader::ParseHead(std::string_view head, const Guarde
   return {Status::kHead, head.size()};
 }
 
-RequestReader::Step RequestReader::ReadBody(std::string_view input, std::string* body,
-                                            size_t* filled) {
-  Step step = framing_.chunked ? ReadChunks(input, body, filled) : ReadLength(input, body, filled);
+RequestReader::Step RequestReader::ReadBody(std::string_view input, std::string* body) {
+  const Step step = framing_.chunked ? ReadChunks(input, body) : ReadLength(input, body);
   if (step.status == Status::kDone) {
     if (!parser_->is_done()) return Bad(kDisagreement, true);
     parser_.reset();
@@ -134,31 +133,24 @@ RequestReader::Step RequestReader::ReadBody(std::string_view input, std::string*
   return step;
 }
 
-bool RequestReader::PutPayload(std::string_view bytes, std::string* body, size_t* filled) {
-  if (body->size() < *filled + bytes.size()) body->resize(*filled + bytes.size());
-  auto& room = parser_->get().body();
-  room.data = body->data() + *filled;
-  room.size = bytes.size();
+bool RequestReader::PutPayload(std::string_view bytes, std::string* body) {
+  if (bytes.empty()) return true;
   beast::error_code error;
-  while (!bytes.empty() && !error) {
-    const size_t parsed = parser_->put(asio::buffer(bytes.data(), bytes.size()), error);
-    bytes.remove_prefix(parsed);
-    if (parsed == 0) break;
-  }
-  *filled = static_cast<size_t>(static_cast<char*>(room.data) - body->data());
-  return !error && bytes.empty() && room.size == 0;
+  const size_t parsed = parser_->put(asio::buffer(bytes.data(), bytes.size()), error);
+  const std::string_view payload = parser_->get().body();
+  if (error || parsed != bytes.size() || payload.size() != bytes.size()) return false;
+  body->append(payload);
+  return true;
 }
 
-RequestReader::Step RequestReader::ReadLength(std::string_view input, std::string* body,
-                                              size_t* filled) {
+RequestReader::Step RequestReader::ReadLength(std::string_view input, std::string* body) {
   const size_t length = static_cast<size_t>(framing_.content_length);
-  const std::string_view payload = input.substr(0, length - *filled);
-  if (!PutPayload(payload, body, filled)) return Bad(kDisagreement, true);
-  return {*filled == length ? Status::kDone : Status::kNeedMore, payload.size()};
+  const std::string_view payload = input.substr(0, length - body->size());
+  if (!PutPayload(payload, body)) return Bad(kDisagreement, true);
+  return {body->size() == length ? Status::kDone : Status::kNeedMore, payload.size()};
 }
 
-RequestReader::Step RequestReader::ReadChunks(std::string_view input, std::string* body,
-                                              size_t* filled) {
+RequestReader::Step RequestReader::ReadChunks(std::string_view input, std::string* body) {
   size_t consumed = 0;
   while (true) {
     const ChunkGuard::Piece piece = chunks_.Next(input.substr(consumed));
@@ -171,7 +163,7 @@ RequestReader::Step RequestReader::ReadChunks(std::string_view input, std::strin
       case ChunkGuard::Kind::kTooLarge:
         return {Status::kTooLarge, consumed};
       case ChunkGuard::Kind::kPayload:
-        if (!PutPayload(piece.feed, body, filled)) return Bad(kDisagreement, true);
+        if (!PutPayload(piece.feed, body)) return Bad(kDisagreement, true);
         break;
       case ChunkGuard::Kind::kLine:
       case ChunkGuard::Kind::kEnd: {

@@ -2,7 +2,6 @@
 // to common/http.
 #pragma once
 
-#include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +12,7 @@
 #include "common/http/chunk_guard.h"
 #include "common/http/exchange.h"
 #include "common/http/head_guard.h"
+#include "common/http/view_body.h"
 
 namespace tollgate::http {
 
@@ -39,9 +39,8 @@ class RequestReader {
   // input: all bytes that have arrived and are not consumed. Fills in everything but the body, and
   // after kBad the method and the path if they could be read.
   Step ReadHead(std::string_view input, const RequestLimits& limits, HttpRequest* request);
-  // After kHead. Writes the payload in the input behind the first *filled bytes of the body, and
-  // grows the body as needed; bytes behind *filled are room.
-  Step ReadBody(std::string_view input, std::string* body, size_t* filled);
+  // After kHead. Appends the payload in the input to the body.
+  Step ReadBody(std::string_view input, std::string* body);
   // For the next request. An idle reader holds no memory.
   void Reset();
 
@@ -52,15 +51,15 @@ class RequestReader {
   bool disagreed() const { return disagreed_; }
 
  private:
-  using Parser = boost::beast::http::request_parser<boost::beast::http::buffer_body>;
+  using Parser = boost::beast::http::request_parser<ViewBody>;
 
   Step Bad(const char* reason, bool disagreed = false);
   Step ParseHead(std::string_view head, const GuardedHead& judged, const RequestLimits& limits,
                  HttpRequest* request);
   // False: Beast does not take all of these bytes as payload.
-  bool PutPayload(std::string_view bytes, std::string* body, size_t* filled);
-  Step ReadLength(std::string_view input, std::string* body, size_t* filled);
-  Step ReadChunks(std::string_view input, std::string* body, size_t* filled);
+  bool PutPayload(std::string_view bytes, std::string* body);
+  Step ReadLength(std::string_view input, std::string* body);
+  Step ReadChunks(std::string_view input, std::string* body);
 
   HeadScanner scanner_;
   Framing framing_;

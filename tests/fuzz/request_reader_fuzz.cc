@@ -27,13 +27,12 @@ template <typename Size>
 Read ReadAll(std::string_view input, const RequestLimits& limits, Size next_size) {
   RequestReader reader;
   Read all;
-  size_t filled = 0;
   size_t come = 0;
   bool in_body = false;
   while (true) {
     // As in a buffer that moves when it grows.
     const std::string bytes(input.substr(all.consumed, come - all.consumed));
-    const RequestReader::Step step = in_body ? reader.ReadBody(bytes, &all.request.body, &filled)
+    const RequestReader::Step step = in_body ? reader.ReadBody(bytes, &all.request.body)
                                              : reader.ReadHead(bytes, limits, &all.request);
     FUZZ_CHECK(step.consumed <= bytes.size());
     all.consumed += step.consumed;
@@ -48,7 +47,6 @@ Read ReadAll(std::string_view input, const RequestLimits& limits, Size next_size
     come += next_size(input.size() - come);
   }
   if (all.status == Status::kBad) FUZZ_CHECK(reader.reason() != nullptr);
-  all.request.body.resize(filled);
   return all;
 }
 
