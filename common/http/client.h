@@ -15,6 +15,7 @@
 
 namespace tollgate::http {
 
+class Resolver;
 class TlsClientContext;
 
 // Where requests go.
@@ -48,7 +49,7 @@ struct ClientRequest {
 };
 
 struct ClientOptions {
-  // Includes name resolution and the TLS handshake.
+  // Includes the look-up of the name and the TLS handshake.
   int64_t connect_timeout_ms = 3'000;
   // From the last byte of the request to the head of the response.
   int64_t head_timeout_ms = 600'000;
@@ -60,6 +61,8 @@ struct ClientOptions {
   int64_t keep_alive_ms = 30'000;
   // The trusted authorities of origins with TLS. Null: requests to such origins fail.
   std::shared_ptr<const TlsClientContext> tls;
+  // Null: the one of the process.
+  std::shared_ptr<Resolver> resolver;
 };
 
 struct ClientError {

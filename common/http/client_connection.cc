@@ -57,6 +57,7 @@ error_code ClientConnection::Outcome(error_code error) {
 
 void ClientConnection::Reset() {
   aborted_ = true;
+  if (look_up_ != nullptr) look_up_->Cancel();
   if (!socket_.is_open()) return;
   open_ = false;
   error_code ignored;
@@ -67,31 +68,40 @@ void ClientConnection::Reset() {
 Task<error_code> ClientConnection::Connect(const ClientOptions& options) {
   auto self = shared_from_this();
   SetDeadline(options.connect_timeout_ms);
-  error_code error = co_await ConnectSocket();
+  error_code error = co_await ConnectSocket(options);
   if (!error && !aborted_ && origin_.tls) error = co_await StartTls(options);
   error = Outcome(error);
   open_ = !error;
   co_return error;
 }
 
-Task<error_code> ClientConnection::ConnectSocket() {
-  error_code error;
-  auto address = asio::ip::make_address(origin_.host, error);
-  std::vector<tcp::endpoint> endpoints;
-  if (!error) {
-    endpoints.emplace_back(address, origin_.port);
-  } else {
-    asio::ip::basic_resolver<tcp, Executor> resolver(loop_.context());
-    auto [failed, found] = co_await resolver.async_resolve(
-        origin_.host, std::to_string(origin_.port), asio::as_tuple(kUseTask));
-    if (failed || aborted_) co_return failed;
-    for (const auto& entry : found) endpoints.push_back(entry.endpoint());
+Task<Resolver::Answer> ClientConnection::Resolve(const ClientOptions& options) {
+  Resolver::Answer answer;
+  const auto literal = asio::ip::make_address(origin_.host, answer.error);
+  if (!answer.error) {
+    answer.addresses.push_back(literal);
+    co_return answer;
   }
-  error = asio::error::host_not_found;
-  for (const tcp::endpoint& endpoint : endpoints) {
+  ResolverCall look_up(loop_, *(options.resolver ? options.resolver : Resolver::Shared()));
+  // Also when the loop ends and destroys this coroutine.
+  struct Scope {
+    ResolverCall** member;
+    ~Scope() { *member = nullptr; }
+  } scope{&look_up_};
+  look_up_ = &look_up;
+  co_return co_await look_up.Run(origin_.host);
+}
+
+Task<error_code> ClientConnection::ConnectSocket(const ClientOptions& options) {
+  const Resolver::Answer found = co_await Resolve(options);
+  if (found.error) co_return found.error;
+  if (aborted_) co_return asio::error::operation_aborted;
+  error_code error = asio::error::host_not_found;
+  for (const asio::ip::address& address : found.addresses) {
     error_code ignored;
     socket_.close(ignored);
-    auto [failed] = co_await socket_.async_connect(endpoint, asio::as_tuple(kUseTask));
+    auto [failed] =
+        co_await socket_.async_connect({address, origin_.port}, asio::as_tuple(kUseTask));
     error = failed;
     if (!failed || aborted_) break;
   }

@@ -11,6 +11,7 @@
 
 #include "common/http/client.h"
 #include "common/http/input_buffer.h"
+#include "common/http/resolver.h"
 #include "common/http/tls.h"
 #include "common/runtime/loop.h"
 
@@ -46,7 +47,8 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   void SetDeadline(int64_t timeout_ms);
   void ClearDeadline() { deadline_us_ = 0; }
   void ArmTimer();
-  Task<error_code> ConnectSocket();
+  Task<Resolver::Answer> Resolve(const ClientOptions& options);
+  Task<error_code> ConnectSocket(const ClientOptions& options);
   Task<error_code> StartTls(const ClientOptions& options);
   Task<error_code> ReadTls(size_t room);
   // Waits until TLS can continue.
@@ -59,6 +61,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   Loop& loop_;
   const Origin origin_;
   TcpSocket socket_;
+  ResolverCall* look_up_ = nullptr;  // while it runs
   std::unique_ptr<TlsSession> tls_;  // null: plain text
   std::string tls_failure_;
   bool open_ = false;
