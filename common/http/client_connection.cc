@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <cerrno>
@@ -96,15 +97,12 @@ Task<error_code> ClientConnection::ConnectSocket(const ClientOptions& options) {
   const Resolver::Answer found = co_await Resolve(options);
   if (found.error) co_return found.error;
   if (aborted_) co_return asio::error::operation_aborted;
-  error_code error = asio::error::host_not_found;
+  std::vector<tcp::endpoint> endpoints;
   for (const asio::ip::address& address : found.addresses) {
-    error_code ignored;
-    socket_.close(ignored);
-    auto [failed] =
-        co_await socket_.async_connect({address, origin_.port}, asio::as_tuple(kUseTask));
-    error = failed;
-    if (!failed || aborted_) break;
+    endpoints.emplace_back(address, origin_.port);
   }
+  const auto [error, connected] =
+      co_await asio::async_connect(socket_, endpoints, asio::as_tuple(kUseTask));
   error_code ignored;
   if (!error) socket_.set_option(tcp::no_delay(true), ignored);
   co_return error;

@@ -209,6 +209,28 @@ TEST(Resolver, WhenAllThreadsHangFurtherNamesWaitUntilOneIsFree) {
   });
 }
 
+TEST(Resolver, TheFirstAddressThatAcceptsIsUsed) {
+  TestServer server;  // on 127.0.0.1 only
+  const auto with = [](std::vector<asio::ip::address> addresses) {
+    return With(std::make_shared<Resolver>([addresses = std::move(addresses)](const std::string&) {
+      return Resolver::Answer{{}, addresses};
+    }));
+  };
+  const auto refused = asio::ip::make_address("127.0.0.2");
+  const auto accepts = asio::ip::make_address("127.0.0.1");
+  RunTask([&](Loop& loop) -> Task<int> {
+    Client second(loop, with({refused, accepts}));
+    EXPECT_EQ(co_await StatusOf(second, "engine.example", server.port()), 200);
+    Client none(loop, with({refused, refused}));
+    EXPECT_EQ(co_await StatusOf(none, "engine.example", server.port()),
+              -static_cast<int>(Kind::kConnect));
+    Client empty(loop, with({}));
+    EXPECT_EQ(co_await StatusOf(empty, "engine.example", server.port()),
+              -static_cast<int>(Kind::kConnect));
+    co_return 0;
+  });
+}
+
 TEST(Resolver, AnAddressIsNotLookedUp) {
   TestServer server;
   NameServer names;
