@@ -106,7 +106,7 @@ void ClientCall::State::Finish() {
   // With bytes after the end of the response, the connection cannot be reused safely.
   bool clean = connection->input.size() == handed_out;
   if (reader.framing().keep_alive && clean && connection->open()) {
-    connection->input.Consume(connection->input.size());
+    connection->input.clear();
     pool->Give(std::move(connection));
   }
   connection = nullptr;
@@ -119,7 +119,7 @@ Task<error_code> ClientCall::State::Exchange(std::string_view head, std::string_
   if (error == asio::error::timed_out || aborted) co_return error;
   error_code read_error =
       co_await connection->ReadSome(pool->options().max_head_bytes, head_timeout_ms);
-  if (!connection->input.empty()) response_started = true;
+  if (connection->input.size() > 0) response_started = true;
   if (response_started) co_return error_code();
   co_return error ? error : read_error;
 }
@@ -128,7 +128,7 @@ Task<ClientResult<ResponseHead>> ClientCall::State::TakeHead(bool to_head_reques
   size_t limit = pool->options().max_head_bytes;
   size_t searched = 0;
   while (true) {
-    size_t size = FindHeadEnd(connection->input.view(), &searched);
+    size_t size = FindHeadEnd(connection->view(), &searched);
     if (size == 0) {
       error_code error = co_await connection->ReadSome(limit, head_timeout_ms);
       if (error == asio::error::no_buffer_space) {
@@ -138,10 +138,9 @@ Task<ClientResult<ResponseHead>> ClientCall::State::TakeHead(bool to_head_reques
       continue;
     }
     ResponseHead head;
-    const char* wrong =
-        reader.ReadHead(connection->input.view().substr(0, size), to_head_request, &head);
+    const char* wrong = reader.ReadHead(connection->view().substr(0, size), to_head_request, &head);
     if (wrong != nullptr) co_return Broken(Kind::kProtocol, wrong);
-    connection->input.Consume(size);
+    connection->input.consume(size);
     searched = 0;
     if (head.status < 200) continue;  // interim
     if (reader.framing().body == ResponseFraming::Body::kNone) Finish();
@@ -151,8 +150,8 @@ Task<ClientResult<ResponseHead>> ClientCall::State::TakeHead(bool to_head_reques
 
 // The body bytes in the input; empty if there are none.
 ClientResult<std::string_view> ClientCall::State::TakeBody() {
-  const ResponseReader::Body body =
-      reader.ReadBody(connection->input.data(), connection->input.size());
+  const ResponseReader::Body body = reader.ReadBody(
+      static_cast<char*>(connection->input.data().data()), connection->input.size());
   if (body.status == ResponseReader::Status::kBad) {
     return Broken(Kind::kProtocol, "malformed body");
   }
@@ -212,7 +211,7 @@ Task<ClientResult<std::string_view>> ClientCall::ReadSome() {
   if (state->failure) co_return Fail{*state->failure};
   while (true) {
     // The caller is done with what it got before.
-    if (state->connection) state->connection->input.Consume(state->handed_out);
+    if (state->connection) state->connection->input.consume(state->handed_out);
     state->handed_out = 0;
     if (state->done) {
       if (state->aborted) co_return state->Broken(Kind::kAborted, "aborted");

@@ -188,21 +188,22 @@ Task<error_code> ClientConnection::SendAll(std::string_view head, std::string_vi
 Task<error_code> ClientConnection::ReadSome(size_t limit, int64_t timeout_ms) {
   auto self = shared_from_this();
   if (!open_) co_return Outcome(asio::error::not_connected);
-  size_t room = input.MakeRoom(kReadBytes, limit);
-  if (room == 0) co_return error_code(asio::error::no_buffer_space);
+  if (input.size() >= limit) co_return error_code(asio::error::no_buffer_space);
+  // Up to a multiple of kReadBytes, so that the rest of a line does not enlarge the buffer.
+  const auto room =
+      input.prepare(std::min(kReadBytes - input.size() % kReadBytes, limit - input.size()));
   SetDeadline(timeout_ms);
   if (tls_ != nullptr) co_return Outcome(co_await ReadTls(room));
-  auto [failed, count] =
-      co_await socket_.async_read_some(asio::buffer(input.tail(), room), asio::as_tuple(kUseTask));
-  input.Added(count);
+  auto [failed, count] = co_await socket_.async_read_some(room, asio::as_tuple(kUseTask));
+  input.commit(count);
   co_return Outcome(failed);
 }
 
-Task<error_code> ClientConnection::ReadTls(size_t room) {
+Task<error_code> ClientConnection::ReadTls(asio::mutable_buffer room) {
   while (true) {
-    const TlsSession::Step step = tls_->Read(input.tail(), room);
+    const TlsSession::Step step = tls_->Read(static_cast<char*>(room.data()), room.size());
     if (step.status == TlsSession::Status::kOk) {
-      input.Added(step.bytes);
+      input.commit(step.bytes);
       // Yields: a fast engine must not block other coroutines of the loop.
       co_await asio::post(loop_.executor(), kUseTask);
       co_return error_code();

@@ -2,6 +2,7 @@
 // on the thread of one loop.
 #pragma once
 
+#include <boost/beast/core/flat_buffer.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,7 +11,6 @@
 #include <vector>
 
 #include "common/http/client.h"
-#include "common/http/input_buffer.h"
 #include "common/http/resolver.h"
 #include "common/http/tls.h"
 #include "common/runtime/loop.h"
@@ -39,7 +39,11 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   const Origin& origin() const { return origin_; }
   // Why Connect failed, if TLS was the reason.
   const std::string& tls_failure() const { return tls_failure_; }
-  InputBuffer input;
+  // Bytes that were read and are not done with.
+  boost::beast::flat_buffer input;
+  std::string_view view() const {
+    return {static_cast<const char*>(input.data().data()), input.size()};
+  }
   bool used = false;  // has completed a request
   int64_t idle_since_us = 0;
 
@@ -50,7 +54,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   Task<Resolver::Answer> Resolve(const ClientOptions& options);
   Task<error_code> ConnectSocket(const ClientOptions& options);
   Task<error_code> StartTls(const ClientOptions& options);
-  Task<error_code> ReadTls(size_t room);
+  Task<error_code> ReadTls(asio::mutable_buffer room);
   // Waits until TLS can continue.
   Task<error_code> WaitFor(TlsSession::Status wanted);
   // Sends what the socket accepts without blocking. Negative: the connection is lost.
