@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/base/mix.h"
+
 namespace tollgate {
 
 namespace {
@@ -18,14 +20,6 @@ uint64_t BigEndian(const uint8_t* bytes, size_t count) {
   uint64_t value = 0;
   for (size_t i = 0; i < count; ++i) value = value << 8 | bytes[i];
   return value;
-}
-
-// The finalizer of splitmix64: each bit of the input changes each bit of the result with
-// probability 1/2.
-uint64_t Mix(uint64_t value) {
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
-  return value ^ (value >> 31);
 }
 
 }  // namespace
@@ -57,7 +51,8 @@ AddressSubject AddressSubject::FromIpv6(const std::array<uint8_t, 16>& bytes) {
 }
 
 uint64_t AddressSubject::Hash(uint64_t seed) const {
-  return Mix(Mix(bits_ + seed) ^ (seed + 0x9e3779b97f4a7c15U * (1 + static_cast<uint64_t>(kind_))));
+  return MixBits(MixBits(bits_ + seed) ^
+                 (seed + 0x9e3779b97f4a7c15U * (1 + static_cast<uint64_t>(kind_))));
 }
 
 }  // namespace tollgate

@@ -59,6 +59,16 @@ std::optional<ParsedKey> ParseKey(std::string_view text, std::string_view brand,
   return std::nullopt;
 }
 
+std::string_view PublicIdOf(std::string_view key, std::string_view brand) {
+  constexpr std::string_view kStart = "sk-";
+  const size_t prefix = kStart.size() + brand.size() + 1;
+  if (key.size() != prefix + kTailLength || key.substr(kStart.size(), brand.size()) != brand ||
+      !key.starts_with(kStart) || key[prefix - 1] != '-') {
+    return {};
+  }
+  return key.substr(prefix, kKeyIdLength);
+}
+
 MadeKey MakeKey(std::string_view brand) {
   MadeKey key;
   key.key_id = RandomBase62(kKeyIdLength);

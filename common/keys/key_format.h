@@ -39,6 +39,9 @@ struct MadeKey {
 std::optional<ParsedKey> ParseKey(std::string_view text, std::string_view brand,
                                   std::span<const std::string> legacy_prefixes = {});
 
+// The public id within a key that ParseKey takes; empty for a legacy key.
+std::string_view PublicIdOf(std::string_view key, std::string_view brand);
+
 // A new key from RandomBytes.
 MadeKey MakeKey(std::string_view brand);
 

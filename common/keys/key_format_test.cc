@@ -115,5 +115,14 @@ TEST(KeyFormat, IdsAndBrandsAreChecked) {
   EXPECT_FALSE(IsBrand(std::string(33, 'a')));
 }
 
+TEST(PublicIdOf, IsTheIdOfAKeyOfTheBrandAndEmptyForOthers) {
+  const MadeKey key = MakeKey("acme");
+  EXPECT_EQ(PublicIdOf(key.text, "acme"), key.key_id);
+  EXPECT_EQ(PublicIdOf(key.text, "acm"), "");
+  EXPECT_EQ(PublicIdOf(key.text, "other"), "");
+  EXPECT_EQ(PublicIdOf("old-0123456789012345678901234567890123456789", "acme"), "");
+  EXPECT_EQ(PublicIdOf("", "acme"), "");
+}
+
 }  // namespace
 }  // namespace tollgate

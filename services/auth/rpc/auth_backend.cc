@@ -14,7 +14,7 @@ AuthBackend::AuthBackend(std::unique_ptr<AuthStore> store, int threads, const Cl
       workers_(threads, kMaxQueuedCalls, "auth-sql"),
       feed_(*store_, clock) {}
 
-std::shared_ptr<WatchStream> AuthBackend::Watch(int64_t after_version) {
+std::shared_ptr<WatchStream> AuthBackend::Watch(const v1::WatchKeysRequest& request) {
   const auto stream = WatchStream::Make();
   std::unique_lock lock(mutex_);
   if (closed_) {
@@ -24,7 +24,7 @@ std::shared_ptr<WatchStream> AuthBackend::Watch(int64_t after_version) {
   streams_.push_back(stream);
   lock.unlock();
   const uint64_t watcher = feed_.Subscribe(
-      after_version, [stream](const WatchStream::MessagePtr& message) { stream->Push(message); });
+      request, [stream](const WatchStream::MessagePtr& message) { stream->Push(message); });
   // Not too late: gRPC ends a stream only after the handler has returned it.
   stream->set_on_done([self = shared_from_this(), watcher, raw = stream.get()] {
     self->feed_.Unsubscribe(watcher);

@@ -26,7 +26,7 @@ class AuthBackend : public std::enable_shared_from_this<AuthBackend> {
   ChangeFeed& feed() { return feed_; }
 
   void Start() { feed_.Start(); }
-  std::shared_ptr<WatchStream> Watch(int64_t after_version);
+  std::shared_ptr<WatchStream> Watch(const v1::WatchKeysRequest& request);
   // Ends all streams. Watchers reconnect, to another replica if there is one.
   void CloseStreams();
   void Stop();

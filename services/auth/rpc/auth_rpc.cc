@@ -73,7 +73,10 @@ AuthRpc::AuthRpc(const BackendSlot& backend)
       failed_(VerifyCounter("failed")),
       seconds_(metrics::Histogram("tollgate_auth_verify_seconds",
                                   "Duration of a key lookup, including time in the queue.",
-                                  metrics::LatencyBounds())) {}
+                                  metrics::LatencyBounds())),
+      version_reads_(
+          metrics::Counter("tollgate_auth_version_reads_total",
+                           "Reads of the version by gateways, before they refuse made-up keys.")) {}
 
 grpc::ServerUnaryReactor* AuthRpc::VerifyKey(grpc::CallbackServerContext* context,
                                              const v1::VerifyKeyRequest* request,
@@ -92,11 +95,24 @@ grpc::ServerUnaryReactor* AuthRpc::VerifyKey(grpc::CallbackServerContext* contex
 grpc::ServerWriteReactor<v1::WatchKeysResponse>* AuthRpc::WatchKeys(
     grpc::CallbackServerContext* context, const v1::WatchKeysRequest* request) {
   if (AuthBackend* const backend = backend_.load()) {
-    return backend->Watch(request->after_version()).get();  // owns itself until OnDone
+    return backend->Watch(*request).get();  // owns itself until OnDone
   }
   const auto stream = WatchStream::Make();
   stream->Close(grpc::Status(grpc::StatusCode::UNAVAILABLE, "auth is not running"));
   return stream.get();
+}
+
+grpc::ServerUnaryReactor* AuthRpc::ReadVersion(grpc::CallbackServerContext* context,
+                                               const v1::ReadVersionRequest* /*request*/,
+                                               v1::ReadVersionResponse* response) {
+  version_reads_.Increment();
+  return Read(backend_, context, response, [](AuthStore& store) -> Result<v1::ReadVersionResponse> {
+    auto version = store.Version();
+    if (!version) return Fail{version.error()};
+    v1::ReadVersionResponse read;
+    read.set_version(*version);
+    return read;
+  });
 }
 
 grpc::ServerUnaryReactor* AuthAdminRpc::CreateWorkspace(grpc::CallbackServerContext* context,

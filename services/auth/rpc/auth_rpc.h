@@ -26,6 +26,9 @@ class AuthRpc : public v1::AuthService::CallbackService {
                                       v1::VerifyKeyResponse* response) override;
   grpc::ServerWriteReactor<v1::WatchKeysResponse>* WatchKeys(
       grpc::CallbackServerContext* context, const v1::WatchKeysRequest* request) override;
+  grpc::ServerUnaryReactor* ReadVersion(grpc::CallbackServerContext* context,
+                                        const v1::ReadVersionRequest* request,
+                                        v1::ReadVersionResponse* response) override;
 
  private:
   const BackendSlot& backend_;
@@ -33,6 +36,7 @@ class AuthRpc : public v1::AuthService::CallbackService {
   prometheus::Counter& unknown_;
   prometheus::Counter& failed_;
   prometheus::Histogram& seconds_;
+  prometheus::Counter& version_reads_;
 };
 
 class AuthAdminRpc : public v1::AuthAdminService::CallbackService {

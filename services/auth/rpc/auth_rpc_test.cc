@@ -85,6 +85,19 @@ TEST_F(AuthRpcTest, CallsFailWithUnavailableBeforeTheStart) {
   EXPECT_EQ(Disable("abcdefghijkl").error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
+TEST_F(AuthRpcTest, TheVersionIsThatOfTheLatestChange) {
+  Start();
+  const auto read = [this] {
+    v1::ReadVersionResponse response;
+    grpc::ClientContext context;
+    EXPECT_TRUE(stub_->ReadVersion(&context, {}, &response).ok());
+    return response.version();
+  };
+  EXPECT_EQ(read(), 0);
+  CreateKey();
+  EXPECT_EQ(read(), 2);
+}
+
 TEST_F(AuthRpcTest, ACreatedKeyIsFoundAndListed) {
   Start();
   const auto created = CreateKey();

@@ -1,6 +1,7 @@
 #include "services/auth/storage/auth_store.h"
 
 #include "common/base/crypto.h"
+#include "common/keys/key_filter.h"
 #include "services/auth/storage/rows.h"
 #include "services/auth/storage/schema.h"
 
@@ -50,6 +51,13 @@ Result<std::unique_ptr<AuthStore>> AuthStore::Open(StoreOptions options, const C
   return std::make_unique<AuthStore>(std::move(*database), std::move(options), clock);
 }
 
+AuthStore::AuthStore(std::unique_ptr<sql::Database> database, StoreOptions options,
+                     const Clock& clock)
+    : database_(std::move(database)),
+      options_(std::move(options)),
+      tag_key_(HmacSha256(options_.pepper, "filter of live keys")),
+      clock_(clock) {}
+
 std::string AuthStore::Lookup(std::string_view digest) const {
   return HmacSha256(options_.pepper, digest);
 }
@@ -71,6 +79,7 @@ Result<v1::VerifyKeyResponse> AuthStore::VerifyKey(const v1::VerifyKeyRequest& r
   const std::string text = "SELECT q.*, h.version FROM auth_head h LEFT JOIN (" +
                            std::string(kSelectKeys) +
                            " WHERE k.lookup = $1) q ON 1 = 1 WHERE h.id = 1";
+  bool is_tagged = true;
   const auto done = Read([&](sql::Connection& sql) {
     response.Clear();
     return sql.Query(text, {sql::Param::Blob(lookup)}, [&](const sql::Row& row) {
@@ -78,10 +87,22 @@ Result<v1::VerifyKeyResponse> AuthStore::VerifyKey(const v1::VerifyKeyRequest& r
       if (row.IsNull(0)) return;
       response.set_found(true);
       *response.mutable_key() = ReadKey(row);
+      is_tagged = ReadFilterTag(row) != 0;
     });
   });
   if (!done) return Fail{done.error()};
+  if (!is_tagged) AddTag(response.key().key_id(), request.key_digest());
   return response;
+}
+
+void AuthStore::AddTag(const std::string& key_id, std::string_view digest) {
+  const auto tag = static_cast<int64_t>(KeyTag(tag_key_, digest));
+  (void)Read([&](sql::Connection& sql) -> SqlResult<void> {
+    auto updated =
+        sql.Execute("UPDATE virtual_key SET filter_tag = $1 WHERE key_id = $2", {tag, key_id});
+    if (!updated) return Fail{updated.error()};
+    return {};
+  });
 }
 
 Result<int64_t> AuthStore::Version() {
@@ -94,14 +115,33 @@ Result<int64_t> AuthStore::Version() {
   return version;
 }
 
-Result<std::vector<v1::Key>> AuthStore::ChangedAfter(int64_t version, int limit) {
-  std::vector<v1::Key> keys;
+Result<std::vector<v1::KeyChange>> AuthStore::ChangedAfter(int64_t version, int limit) {
+  std::vector<v1::KeyChange> changes;
   const std::string text =
       std::string(kSelectKeys) + " WHERE k.version > $1 ORDER BY k.version LIMIT $2";
   const auto done = Read([&](sql::Connection& sql) {
+    changes.clear();
+    return sql.Query(text, {version, limit}, [&](const sql::Row& row) {
+      v1::KeyChange& change = changes.emplace_back();
+      *change.mutable_key() = ReadKey(row);
+      change.set_filter_tag(ReadFilterTag(row));
+    });
+  });
+  if (!done) return Fail{done.error()};
+  return changes;
+}
+
+Result<std::vector<AuthStore::LiveKey>> AuthStore::LiveKeysAfter(const std::string& key_id,
+                                                                 int limit) {
+  std::vector<LiveKey> keys;
+  const auto done = Read([&](sql::Connection& sql) {
     keys.clear();
-    return sql.Query(text, {version, limit},
-                     [&](const sql::Row& row) { keys.push_back(ReadKey(row)); });
+    return sql.Query(
+        "SELECT key_id, filter_tag FROM virtual_key WHERE key_id > $1 AND state <> $2 "
+        "ORDER BY key_id LIMIT $3",
+        {key_id, static_cast<int64_t>(v1::KEY_STATE_REVOKED), limit}, [&](const sql::Row& row) {
+          keys.push_back({row.Text(0), static_cast<uint64_t>(row.Int(1))});
+        });
   });
   if (!done) return Fail{done.error()};
   return keys;

@@ -26,8 +26,7 @@ struct StoreOptions {
 
 class AuthStore {
  public:
-  AuthStore(std::unique_ptr<sql::Database> database, StoreOptions options, const Clock& clock)
-      : database_(std::move(database)), options_(std::move(options)), clock_(clock) {}
+  AuthStore(std::unique_ptr<sql::Database> database, StoreOptions options, const Clock& clock);
 
   // Opens the database and migrates its schema.
   static Result<std::unique_ptr<AuthStore>> Open(StoreOptions options, const Clock& clock);
@@ -39,7 +38,17 @@ class AuthStore {
   // The version of the latest change.
   Result<int64_t> Version();
   // Keys that changed after the version, oldest change first, at most `limit` of them.
-  Result<std::vector<v1::Key>> ChangedAfter(int64_t version, int limit);
+  Result<std::vector<v1::KeyChange>> ChangedAfter(int64_t version, int limit);
+
+  // For the filter of live keys (ADR 0013). A key gets its tag when it is created; one from before
+  // there were tags, when it is looked up.
+  struct LiveKey {
+    std::string key_id;
+    uint64_t filter_tag = 0;  // 0: none yet
+  };
+  // Keys that are not revoked, by id, from the one after this id on, at most `limit` of them.
+  Result<std::vector<LiveKey>> LiveKeysAfter(const std::string& key_id, int limit);
+  const std::string& tag_key() const { return tag_key_; }
 
   // The admin calls. A change may be repeated with the same request_id: it is applied once. A
   // request without an id gets a random one, so that a COMMIT with unknown outcome can be retried.
@@ -81,12 +90,16 @@ class AuthStore {
   sql::SqlResult<std::string> ApplyOnce(Change& change, const std::string& request_id,
                                         const std::string& content, const Body& body);
   std::string Lookup(std::string_view digest) const;
+  // Whether it succeeds does not matter: the next lookup of the key tries again.
+  void AddTag(const std::string& key_id, std::string_view digest);
   // Runs body with a connection, and retries when the connection was lost: after a restart of the
   // database every idle connection is. body must reset its output at the start of each attempt.
   Result<void> Read(const std::function<sql::SqlResult<void>(sql::Connection&)>& body);
 
   std::unique_ptr<sql::Database> database_;
   const StoreOptions options_;
+  // Derived from the pepper, so that the tags in the database alone are of no use.
+  const std::string tag_key_;
   const Clock& clock_;
 };
 

@@ -2,6 +2,7 @@
 // for a repeated call in one transaction.
 #include "common/base/crypto.h"
 #include "common/base/id.h"
+#include "common/keys/key_filter.h"
 #include "common/keys/key_format.h"
 #include "services/auth/domain/rules.h"
 #include "services/auth/storage/auth_store.h"
@@ -57,17 +58,18 @@ void EnsureRequestId(Request& request) {
 }
 
 SqlResult<void> InsertKey(sql::Connection& connection, const v1::Key& key,
-                          const std::string& lookup) {
+                          const std::string& lookup, uint64_t filter_tag) {
   const std::string allowed = JoinLines(key.allowed_models());
   const v1::Limits& limits = key.key_limits();
   return WithoutCount(connection.Execute(
       "INSERT INTO virtual_key (key_id, lookup, workspace_id, name, state, expires_at_us, "
       "allowed_models, requests_per_minute, tokens_per_minute, concurrent_requests, version, "
-      "created_at_us, last_four) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+      "created_at_us, last_four, filter_tag) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
+      "$12, $13, $14)",
       {key.key_id(), sql::Param::Blob(lookup), key.workspace_id(), key.name(),
        static_cast<int64_t>(key.state()), key.expires_at_us(), allowed,
        limits.requests_per_minute(), limits.tokens_per_minute(), limits.concurrent_requests(),
-       key.version(), key.created_at_us(), key.last_four()}));
+       key.version(), key.created_at_us(), key.last_four(), static_cast<int64_t>(filter_tag)}));
 }
 
 }  // namespace
@@ -213,7 +215,9 @@ Result<v1::CreateKeyResponse> AuthStore::CreateKey(v1::CreateKeyRequest request)
                     CheckAllowedModels(models), CheckRemark(request.actor(), "actor")});
   if (!checked) return Fail{checked.error()};
   const MadeKey made = MakeKey(options_.brand);
-  const std::string lookup = Lookup(KeyDigest(made.text));
+  const std::string digest = KeyDigest(made.text);
+  const std::string lookup = Lookup(digest);
+  const uint64_t filter_tag = KeyTag(tag_key_, digest);
   const auto insert = [&](Change& change) -> SqlResult<std::string> {
     // Not with the other checks: a repeated request gets its stored response even after the expiry.
     if (auto ahead = CheckExpiry(request.expires_at_us(), change.now_us); !ahead) {
@@ -243,7 +247,7 @@ Result<v1::CreateKeyResponse> AuthStore::CreateKey(v1::CreateKeyRequest request)
     key.set_version(++change.head.version);
     key.set_created_at_us(change.now_us);
     key.set_last_four(made.last_four);
-    auto added = InsertKey(change.connection, key, lookup);
+    auto added = InsertKey(change.connection, key, lookup, filter_tag);
     if (!added) return Fail{added.error()};
     auto audited = change.Audit({.actor = request.actor(),
                                  .action = "key.create",

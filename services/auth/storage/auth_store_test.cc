@@ -249,10 +249,10 @@ TEST_P(AuthStoreTest, ChangesComeInOrderAndOnlyTheLatestOfEachKey) {
   const auto changes = store_->ChangedAfter(start, 100);
   ASSERT_TRUE(changes);
   ASSERT_EQ(changes->size(), 2u);
-  EXPECT_EQ((*changes)[0].key_id(), two->key().key_id());
-  EXPECT_EQ((*changes)[1].key_id(), one.key().key_id());
-  EXPECT_EQ((*changes)[1].state(), v1::KEY_STATE_DISABLED);
-  EXPECT_EQ((*changes)[1].version(), *store_->Version());
+  EXPECT_EQ((*changes)[0].key().key_id(), two->key().key_id());
+  EXPECT_EQ((*changes)[1].key().key_id(), one.key().key_id());
+  EXPECT_EQ((*changes)[1].key().state(), v1::KEY_STATE_DISABLED);
+  EXPECT_EQ((*changes)[1].key().version(), *store_->Version());
   EXPECT_EQ(store_->ChangedAfter(start, 1)->size(), 1u);
   EXPECT_TRUE(store_->ChangedAfter(*store_->Version(), 100)->empty());
 }

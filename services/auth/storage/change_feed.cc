@@ -1,6 +1,7 @@
 #include "services/auth/storage/change_feed.h"
 
 #include <algorithm>
+#include <map>
 
 #include "common/observability/log.h"
 
@@ -15,10 +16,10 @@ constexpr int kPageSize = 1000;
 // A watcher that missed more changes than this must drop its cache.
 constexpr int kMaxMissed = 10'000;
 
-v1::WatchKeysResponse ChangesOf(std::vector<v1::Key> keys, int64_t version) {
+v1::WatchKeysResponse ChangesOf(std::vector<v1::KeyChange> changes, int64_t version) {
   v1::WatchKeysResponse message;
   message.set_version(version);
-  for (v1::Key& key : keys) *message.add_changes()->mutable_key() = std::move(key);
+  for (v1::KeyChange& change : changes) *message.add_changes() = std::move(change);
   return message;
 }
 
@@ -54,12 +55,16 @@ void ChangeFeed::Wake() {
   wake_.notify_all();
 }
 
-uint64_t ChangeFeed::Subscribe(int64_t after_version, Sink sink) {
+uint64_t ChangeFeed::Subscribe(const v1::WatchKeysRequest& request, Sink sink) {
   uint64_t id = 0;
   {
     std::lock_guard lock(mutex_);
     id = next_id_++;
-    watchers_.push_back({.id = id, .after_version = after_version, .sink = std::move(sink)});
+    watchers_.push_back({.id = id,
+                         .after_version = request.after_version(),
+                         .takes_filter = request.takes_filter(),
+                         .has_filter = request.has_filter(),
+                         .sink = std::move(sink)});
     watcher_count_ = static_cast<int>(watchers_.size());
   }
   Wake();
@@ -84,28 +89,35 @@ Result<void> ChangeFeed::Poll() {
   if (!version) return Fail{version.error()};
   if (auto sent = BroadcastUpTo(*version); !sent) return sent;
   if (auto caught_up = CatchUpNewWatchers(); !caught_up) return caught_up;
+  if (auto read = live_keys_.ReadOn(); !read) return read;
+  SendFilters();
   Ping();
   return {};
 }
 
 Result<void> ChangeFeed::BroadcastUpTo(int64_t version) {
-  if (version_ < 0) version_ = version;
+  if (version_ < 0) {
+    version_ = version;
+    live_keys_.Restart();
+  }
   if (version < version_) {
     // The database was restored from a backup: watchers may have changes that are not in it.
     version_ = version;
+    live_keys_.Restart();
     v1::WatchKeysResponse message;
     message.set_version(version);
     message.set_reset(true);
     Broadcast(message);
   }
   while (version_ < version) {
-    auto keys = store_.ChangedAfter(version_, kPageSize);
-    if (!keys) return Fail{keys.error()};
-    const bool last = static_cast<int>(keys->size()) < kPageSize;
+    auto changes = store_.ChangedAfter(version_, kPageSize);
+    if (!changes) return Fail{changes.error()};
+    const bool last = static_cast<int>(changes->size()) < kPageSize;
     // Some changes affect no key, and some may be newer than the version that was read.
-    const int64_t newest = keys->empty() ? 0 : keys->back().version();
+    const int64_t newest = changes->empty() ? 0 : changes->back().key().version();
     version_ = last ? std::max(version, newest) : newest;
-    Broadcast(ChangesOf(std::move(*keys), version_));
+    for (const v1::KeyChange& change : *changes) live_keys_.Add(change);
+    Broadcast(ChangesOf(std::move(*changes), version_));
   }
   return {};
 }
@@ -127,6 +139,10 @@ Result<void> ChangeFeed::CatchUpNewWatchers() {
       if (watcher.id != id) continue;
       watcher.caught_up = true;
       watcher.last_sent_us = clock_.MonotonicUs();
+      // Any filter will do that it has kept complete. A reset takes it away.
+      const bool keeps_filter = watcher.has_filter && !missed->front()->reset();
+      watcher.filter_generation = keeps_filter ? std::max<int64_t>(1, live_keys_.generation()) : 0;
+      watcher.filter_offset = SIZE_MAX;
       for (const auto& message : *missed) watcher.sink(message);
     }
   }
@@ -148,18 +164,18 @@ Result<ChangeFeed::Messages> ChangeFeed::MessagesAfter(int64_t after_version) {
   if (after_version == 0) after_version = version_;
   int missed = 0;
   while (after_version < version_) {
-    auto keys = store_.ChangedAfter(after_version, kPageSize);
-    if (!keys) return Fail{keys.error()};
-    missed += static_cast<int>(keys->size());
+    auto changes = store_.ChangedAfter(after_version, kPageSize);
+    if (!changes) return Fail{changes.error()};
+    missed += static_cast<int>(changes->size());
     if (missed > kMaxMissed) {
       messages.clear();
       add(std::move(reset));
       return messages;
     }
-    if (keys->empty()) break;
-    after_version = keys->back().version();
+    if (changes->empty()) break;
+    after_version = changes->back().key().version();
     // Not above version_: newer changes follow with the next broadcast.
-    add(ChangesOf(std::move(*keys), std::min(after_version, version_)));
+    add(ChangesOf(std::move(*changes), std::min(after_version, version_)));
   }
   add(ChangesOf({}, version_));
   return messages;
@@ -171,7 +187,46 @@ void ChangeFeed::Broadcast(const v1::WatchKeysResponse& message) {
   for (Watcher& watcher : watchers_) {
     if (!watcher.caught_up) continue;
     watcher.last_sent_us = clock_.MonotonicUs();
+    if (message.reset()) watcher.filter_generation = 0;
     watcher.sink(shared);
+  }
+}
+
+std::shared_ptr<const v1::WatchKeysResponse> ChangeFeed::PieceAt(size_t offset) const {
+  const KeyFilter& filter = *live_keys_.filter();
+  auto message = std::make_shared<v1::WatchKeysResponse>();
+  message->set_version(version_);
+  v1::KeyFilterPiece& piece = *message->mutable_filter_piece();
+  piece.set_seed(filter.shape().seed);
+  piece.set_bytes(filter.shape().bytes);
+  piece.set_hashes(static_cast<uint32_t>(filter.shape().hashes));
+  piece.set_offset(offset);
+  piece.set_data(filter.Read(offset, options_.piece_bytes));
+  piece.set_last(offset + piece.data().size() >= filter.shape().bytes);
+  piece.set_tag_key(store_.tag_key());
+  piece.set_has_untagged(live_keys_.has_untagged());
+  return message;
+}
+
+void ChangeFeed::SendFilters() {
+  if (!live_keys_.filter()) return;
+  const size_t bytes = live_keys_.filter()->shape().bytes;
+  // Watchers at the same offset share their messages.
+  std::map<size_t, std::shared_ptr<const v1::WatchKeysResponse>> pieces;
+  std::lock_guard lock(mutex_);
+  for (Watcher& watcher : watchers_) {
+    if (!watcher.caught_up || !watcher.takes_filter) continue;
+    if (watcher.filter_generation != live_keys_.generation()) {
+      watcher.filter_generation = live_keys_.generation();
+      watcher.filter_offset = 0;
+    }
+    for (int i = 0; i < options_.pieces_per_step && watcher.filter_offset < bytes; ++i) {
+      auto& piece = pieces[watcher.filter_offset];
+      if (!piece) piece = PieceAt(watcher.filter_offset);
+      watcher.filter_offset += piece->filter_piece().data().size();
+      watcher.last_sent_us = clock_.MonotonicUs();
+      watcher.sink(piece);
+    }
   }
 }
 

@@ -1,7 +1,8 @@
 // The stream of key changes that gateways watch. Every replica reads the version in the database
 // every 250 ms, so each replica sees the changes made through the others. A ping each second tells
 // watchers that their cached keys are current. While the database is unreachable no ping is sent.
-// See decision 14, docs/design/keys.md 4.
+// Watchers that take one get the filter of live keys in pieces, with changes in between, so that
+// a large filter does not delay a change. See decision 14, docs/design/keys.md 4, ADR 0013.
 #pragma once
 
 #include <atomic>
@@ -16,6 +17,7 @@
 
 #include "common/base/clock.h"
 #include "services/auth/storage/auth_store.h"
+#include "services/auth/storage/live_keys.h"
 
 namespace tollgate::auth {
 
@@ -25,7 +27,16 @@ class ChangeFeed {
   // feed.
   using Sink = std::function<void(std::shared_ptr<const v1::WatchKeysResponse>)>;
 
-  ChangeFeed(AuthStore& store, const Clock& clock) : store_(store), clock_(clock) {}
+  struct Options {
+    LiveKeys::Options live_keys;
+    // A piece of the filter is far below the 4 MiB limit of a gRPC message. A watcher gets at most
+    // 16 MiB a second: the feed's messages wait in memory for a slow one.
+    size_t piece_bytes = size_t{1} << 20;
+    int pieces_per_step = 4;
+  };
+  ChangeFeed(AuthStore& store, const Clock& clock) : ChangeFeed(store, clock, Options()) {}
+  ChangeFeed(AuthStore& store, const Clock& clock, Options options)
+      : store_(store), clock_(clock), options_(options), live_keys_(store, options.live_keys) {}
   ~ChangeFeed() { Stop(); }
 
   // Starts the thread that runs Step every 250 ms. Tests call Step without it.
@@ -36,7 +47,7 @@ class ChangeFeed {
 
   // The first messages bring the watcher up to date: the changes after after_version if there are
   // any, or a reset when there are too many. Thread-safe.
-  uint64_t Subscribe(int64_t after_version, Sink sink);
+  uint64_t Subscribe(const v1::WatchKeysRequest& request, Sink sink);
   // The sink is not called after this returns. Thread-safe.
   void Unsubscribe(uint64_t watcher);
 
@@ -50,9 +61,14 @@ class ChangeFeed {
   struct Watcher {
     uint64_t id = 0;
     int64_t after_version = 0;
+    bool takes_filter = false;
+    bool has_filter = false;
     Sink sink;
     bool caught_up = false;  // has got its first messages
     int64_t last_sent_us = 0;
+    // The filter that it has, or gets from filter_offset on; 0: none.
+    int64_t filter_generation = 0;
+    size_t filter_offset = 0;
   };
   using Messages = std::vector<std::shared_ptr<const v1::WatchKeysResponse>>;
 
@@ -61,10 +77,15 @@ class ChangeFeed {
   Result<void> CatchUpNewWatchers();
   Result<Messages> MessagesAfter(int64_t after_version);
   void Broadcast(const v1::WatchKeysResponse& message);
+  void SendFilters();
+  std::shared_ptr<const v1::WatchKeysResponse> PieceAt(size_t offset) const;
   void Ping();
 
   AuthStore& store_;
   const Clock& clock_;
+  const Options options_;
+  // Used by the thread of Step only.
+  LiveKeys live_keys_;
   // The version that all caught-up watchers have got; -1 before the first read. Used by the thread
   // of Step only.
   int64_t version_ = -1;

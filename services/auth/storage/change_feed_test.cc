@@ -39,11 +39,59 @@ class ChangeFeedTest : public ::testing::Test {
     EXPECT_TRUE(created);
     return created->key().key_id();
   }
+  // The tag of a new key.
+  uint64_t CreateTagIn(AuthStore& store) {
+    CreateKeyIn(store);
+    return store.ChangedAfter(*store.Version() - 1, 1)->front().filter_tag();
+  }
   void Disable(AuthStore& store, const std::string& key) {
     v1::SetKeyStateRequest request;
     request.set_key_id(key);
     request.set_state(v1::KEY_STATE_DISABLED);
     EXPECT_TRUE(store.SetKeyState(request));
+  }
+  static v1::WatchKeysRequest After(int64_t version) {
+    v1::WatchKeysRequest request;
+    request.set_after_version(version);
+    return request;
+  }
+  static v1::WatchKeysRequest TakesFilter(int64_t version, bool has_filter) {
+    v1::WatchKeysRequest request = After(version);
+    request.set_takes_filter(true);
+    request.set_has_filter(has_filter);
+    return request;
+  }
+  static int Pieces(const std::vector<Message>& messages) {
+    int pieces = 0;
+    for (const Message& message : messages) pieces += message->has_filter_piece() ? 1 : 0;
+    return pieces;
+  }
+  // What a watcher makes of the messages: the pieces of the last filter and the changes since its
+  // first piece. Null when it is incomplete.
+  static std::shared_ptr<KeyFilter> Assemble(const std::vector<Message>& messages) {
+    std::shared_ptr<KeyFilter> filter;
+    bool complete = false;
+    for (const Message& message : messages) {
+      if (message->reset()) {
+        filter.reset();
+        complete = false;
+      }
+      if (message->has_filter_piece()) {
+        const v1::KeyFilterPiece& piece = message->filter_piece();
+        if (piece.offset() == 0) {
+          filter = KeyFilter::Make({.seed = piece.seed(),
+                                    .bytes = piece.bytes(),
+                                    .hashes = static_cast<int>(piece.hashes())});
+          complete = false;
+        }
+        EXPECT_TRUE(filter->Merge(piece.offset(), piece.data()));
+        complete = complete || piece.last();
+      }
+      for (const v1::KeyChange& change : message->changes()) {
+        if (filter) filter->Add(change.filter_tag());
+      }
+    }
+    return complete ? filter : nullptr;
   }
   static ChangeFeed::Sink AppendTo(std::vector<Message>& messages) {
     return [&messages](Message message) { messages.push_back(std::move(message)); };
@@ -60,7 +108,7 @@ TEST_F(ChangeFeedTest, ANewWatcherGetsAPingWithTheVersion) {
   CreateKeyIn(*store_a_);
   ChangeFeed feed(*store_a_, clock_);
   std::vector<Message> received;
-  feed.Subscribe(0, AppendTo(received));
+  feed.Subscribe(After(0), AppendTo(received));
   feed.Step();
   ASSERT_EQ(received.size(), 1u);
   EXPECT_EQ(received[0]->version(), 2);
@@ -73,7 +121,7 @@ TEST_F(ChangeFeedTest, AChangeByAnotherReplicaComesWithTheNextStep) {
   const std::string key = CreateKeyIn(*store_a_);
   ChangeFeed feed(*store_a_, clock_);
   std::vector<Message> received;
-  feed.Subscribe(0, AppendTo(received));
+  feed.Subscribe(After(0), AppendTo(received));
   feed.Step();
   Disable(*store_b_, key);
   feed.Step();
@@ -90,7 +138,7 @@ TEST_F(ChangeFeedTest, AReturningWatcherGetsWhatItMissed) {
   Disable(*store_a_, one);
   ChangeFeed feed(*store_a_, clock_);
   std::vector<Message> received;
-  feed.Subscribe(2, AppendTo(received));
+  feed.Subscribe(After(2), AppendTo(received));
   feed.Step();
   ASSERT_EQ(received.size(), 2u);
   ASSERT_EQ(received[0]->changes_size(), 2);
@@ -102,7 +150,7 @@ TEST_F(ChangeFeedTest, AReturningWatcherGetsWhatItMissed) {
 TEST_F(ChangeFeedTest, AWatcherAheadOfTheDatabaseIsReset) {
   ChangeFeed feed(*store_a_, clock_);
   std::vector<Message> received;
-  feed.Subscribe(1000, AppendTo(received));
+  feed.Subscribe(After(1000), AppendTo(received));
   feed.Step();
   ASSERT_EQ(received.size(), 1u);
   EXPECT_TRUE(received[0]->reset());
@@ -112,7 +160,7 @@ TEST_F(ChangeFeedTest, AWatcherAheadOfTheDatabaseIsReset) {
 TEST_F(ChangeFeedTest, APingComesEachSecondUnlessThereWasAMessage) {
   ChangeFeed feed(*store_a_, clock_);
   std::vector<Message> received;
-  feed.Subscribe(0, AppendTo(received));
+  feed.Subscribe(After(0), AppendTo(received));
   feed.Step();
   for (int i = 0; i < 3; ++i) {
     clock_.Advance(250'000);
@@ -128,7 +176,7 @@ TEST_F(ChangeFeedTest, APingComesEachSecondUnlessThereWasAMessage) {
 TEST_F(ChangeFeedTest, NoPingsWhileTheDatabaseIsUnreachable) {
   ChangeFeed feed(*store_a_, clock_);
   std::vector<Message> received;
-  feed.Subscribe(0, AppendTo(received));
+  feed.Subscribe(After(0), AppendTo(received));
   feed.Step();
   auto database = sql::Database::Open({.url = "sqlite:" + folder_ + "/auth.db"});
   auto connection = (*database)->Borrow();
@@ -147,7 +195,7 @@ TEST_F(ChangeFeedTest, ARestoredDatabaseResetsTheWatchers) {
   CreateKeyIn(*store_a_);
   ChangeFeed feed(*store_a_, clock_);
   std::vector<Message> received;
-  feed.Subscribe(0, AppendTo(received));
+  feed.Subscribe(After(0), AppendTo(received));
   feed.Step();
   auto database = sql::Database::Open({.url = "sqlite:" + folder_ + "/auth.db"});
   ASSERT_TRUE((*(*database)->Borrow())->ExecuteScript("UPDATE auth_head SET version = 1"));
@@ -161,8 +209,8 @@ TEST_F(ChangeFeedTest, AnUnsubscribedWatcherGetsNoMoreMessages) {
   ChangeFeed feed(*store_a_, clock_);
   std::vector<Message> one;
   std::vector<Message> two;
-  const uint64_t watcher = feed.Subscribe(0, AppendTo(one));
-  feed.Subscribe(0, AppendTo(two));
+  const uint64_t watcher = feed.Subscribe(After(0), AppendTo(one));
+  feed.Subscribe(After(0), AppendTo(two));
   feed.Step();
   feed.Unsubscribe(watcher);
   CreateKeyIn(*store_a_);
@@ -172,13 +220,77 @@ TEST_F(ChangeFeedTest, AnUnsubscribedWatcherGetsNoMoreMessages) {
   EXPECT_EQ(feed.watchers(), 1);
 }
 
+// ADR 0013.
+TEST_F(ChangeFeedTest, AWatcherThatTakesItGetsTheFilterWithItsFirstMessages) {
+  const uint64_t tag = CreateTagIn(*store_a_);
+  ChangeFeed feed(*store_a_, clock_);
+  std::vector<Message> takes;
+  std::vector<Message> has;
+  std::vector<Message> old;
+  feed.Subscribe(TakesFilter(0, false), AppendTo(takes));
+  feed.Subscribe(TakesFilter(2, true), AppendTo(has));
+  feed.Subscribe(After(0), AppendTo(old));
+  feed.Step();
+  ASSERT_EQ(takes.size(), 2u);
+  EXPECT_EQ(takes[0]->version(), 2);
+  ASSERT_NE(Assemble(takes), nullptr);
+  EXPECT_TRUE(Assemble(takes)->MayContain(tag));
+  EXPECT_FALSE(Assemble(takes)->MayContain(tag + 1));
+  EXPECT_EQ(Pieces(has), 0);
+  EXPECT_EQ(Pieces(old), 0);
+  feed.Step();
+  EXPECT_EQ(takes.size(), 2u) << "once";
+}
+
+TEST_F(ChangeFeedTest, ChangesComeBetweenThePiecesOfALargeFilter) {
+  const uint64_t before = CreateTagIn(*store_a_);
+  ChangeFeed feed(*store_a_, clock_,
+                  {.live_keys = {.min_keys = 1'000}, .piece_bytes = 64, .pieces_per_step = 10});
+  std::vector<Message> received;
+  feed.Subscribe(TakesFilter(0, false), AppendTo(received));
+  feed.Step();
+  EXPECT_EQ(Pieces(received), 10);
+  EXPECT_EQ(Assemble(received), nullptr);
+  const uint64_t meanwhile = CreateTagIn(*store_b_);
+  feed.Step();
+  EXPECT_EQ(received[11]->changes(0).filter_tag(), meanwhile) << "not after the filter";
+  for (int i = 0; i < 3; ++i) feed.Step();
+  const auto filter = Assemble(received);
+  ASSERT_NE(filter, nullptr);
+  EXPECT_TRUE(filter->MayContain(before));
+  EXPECT_TRUE(filter->MayContain(meanwhile));
+  const int pieces = Pieces(received);
+  feed.Step();
+  EXPECT_EQ(Pieces(received), pieces);
+}
+
+TEST_F(ChangeFeedTest, AWatcherGetsTheFilterAnewAfterAResetOrWhenItHasGrown) {
+  ChangeFeed feed(*store_a_, clock_, {.live_keys = {.min_keys = 4}});
+  std::vector<Message> received;
+  std::vector<Message> behind;
+  feed.Subscribe(TakesFilter(0, false), AppendTo(received));
+  feed.Subscribe(TakesFilter(1000, true), AppendTo(behind));  // gets a reset
+  feed.Step();
+  EXPECT_EQ(Pieces(received), 1);
+  EXPECT_EQ(Pieces(behind), 1);
+  std::vector<uint64_t> tags;
+  for (int i = 0; i < 6; ++i) tags.push_back(CreateTagIn(*store_a_));
+  feed.Step();
+  EXPECT_EQ(Pieces(received), 2) << "more keys than it was planned for";
+  auto database = sql::Database::Open({.url = "sqlite:" + folder_ + "/auth.db"});
+  ASSERT_TRUE((*(*database)->Borrow())->ExecuteScript("UPDATE auth_head SET version = 1"));
+  feed.Step();
+  EXPECT_EQ(Pieces(received), 3);
+  for (const uint64_t tag : tags) EXPECT_TRUE(Assemble(received)->MayContain(tag));
+}
+
 // Decision 14: a change reaches every gateway within a second.
 TEST_F(ChangeFeedTest, TheThreadFindsAnotherReplicasChangeWithinASecond) {
   const std::string key = CreateKeyIn(*store_a_);
   ChangeFeed feed(*store_a_, clock_);
   std::promise<void> caught_up;
   std::promise<Message> changed;
-  feed.Subscribe(0, [&](Message message) {
+  feed.Subscribe(After(0), [&](Message message) {
     if (message->changes_size() == 0) {
       caught_up.set_value();
     } else {

@@ -32,6 +32,8 @@ v1::Key ReadKey(const sql::Row& row) {
   return key;
 }
 
+uint64_t ReadFilterTag(const sql::Row& row) { return static_cast<uint64_t>(row.Int(15)); }
+
 v1::Workspace ReadWorkspace(const sql::Row& row) {
   v1::Workspace workspace;
   workspace.set_workspace_id(row.Text(0));

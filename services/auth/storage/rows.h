@@ -12,10 +12,13 @@ namespace tollgate::auth {
 inline constexpr std::string_view kSelectKeys =
     "SELECT k.key_id, k.workspace_id, k.name, k.state, k.expires_at_us, k.allowed_models, "
     "k.requests_per_minute, k.tokens_per_minute, k.concurrent_requests, w.requests_per_minute, "
-    "w.tokens_per_minute, w.concurrent_requests, k.version, k.created_at_us, k.last_four "
+    "w.tokens_per_minute, w.concurrent_requests, k.version, k.created_at_us, k.last_four, "
+    "k.filter_tag "
     "FROM virtual_key k JOIN workspace w ON w.workspace_id = k.workspace_id";
-inline constexpr int kKeyColumns = 15;
+inline constexpr int kKeyColumns = 16;
 v1::Key ReadKey(const sql::Row& row);
+// 0 when the key has none.
+uint64_t ReadFilterTag(const sql::Row& row);
 
 inline constexpr std::string_view kSelectWorkspaces =
     "SELECT workspace_id, name, requests_per_minute, tokens_per_minute, concurrent_requests, "

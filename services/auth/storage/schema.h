@@ -7,7 +7,7 @@
 
 namespace tollgate::auth {
 
-inline constexpr std::array<sql::Migration, 1> kMigrations = {{{1, "keys", R"(
+inline constexpr std::array<sql::Migration, 2> kMigrations = {{{1, "keys", R"(
 CREATE TABLE workspace (
   workspace_id {text} NOT NULL PRIMARY KEY,
   name {text} NOT NULL,
@@ -56,6 +56,9 @@ CREATE TABLE auth_head (
   audit_sequence {int} NOT NULL,
   audit_hash {blob} NOT NULL
 ) {strict};
+)"},
+                                                               {2, "filter tags", R"(
+ALTER TABLE virtual_key ADD COLUMN filter_tag {int} NOT NULL DEFAULT 0;
 )"}}};
 
 }  // namespace tollgate::auth
