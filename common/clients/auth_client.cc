@@ -13,6 +13,8 @@ namespace tollgate {
 namespace {
 
 using auth::v1::AuthService;
+using auth::v1::ReadVersionRequest;
+using auth::v1::ReadVersionResponse;
 using auth::v1::VerifyKeyRequest;
 using auth::v1::VerifyKeyResponse;
 using auth::v1::WatchKeysRequest;
@@ -22,8 +24,8 @@ using catalog::v1::WatchCatalogRequest;
 using catalog::v1::WatchCatalogResponse;
 
 // Milliseconds.
-constexpr int64_t kVerifyTimeout = 2'000;
-constexpr int64_t kVerifyAttemptTimeout = 1'000;
+constexpr int64_t kReadTimeout = 2'000;
+constexpr int64_t kReadAttemptTimeout = 1'000;
 // Auth pings the key stream every second; without a message for this long the stream is lost.
 constexpr int64_t kKeysSilence = 4'000;
 
@@ -43,38 +45,39 @@ class AuthClientImpl : public AuthClient {
       : loop_(loop), stub_(AuthService::NewStub(channel)) {}
 
   Task<Result<VerifyKeyResponse>> VerifyKey(VerifyKeyRequest request) override {
-    // The client may be destroyed while a call runs; the stub must stay alive.
-    auto stub = stub_;
-    Loop& loop = loop_;
-    int64_t deadline_us = SystemClock::Get().MonotonicUs() + kVerifyTimeout * 1000;
-    auto first = co_await rpc::Unary(loop, stub->async(),
-                                     &AuthService::StubInterface::async_interface::VerifyKey,
-                                     request, kVerifyAttemptTimeout);
-    if (first.ok() || first.error().id != ErrorId::kServiceUnavailable) co_return first;
-    // Long enough to reconnect.
-    co_await loop.Sleep(150);
-    int64_t left_ms = (deadline_us - SystemClock::Get().MonotonicUs()) / 1000;
-    co_return co_await rpc::Unary(loop, stub->async(),
-                                  &AuthService::StubInterface::async_interface::VerifyKey,
-                                  std::move(request), left_ms);
+    return Read(loop_, stub_, &Async::VerifyKey, std::move(request));
+  }
+  Task<Result<ReadVersionResponse>> ReadVersion(ReadVersionRequest request) override {
+    return Read(loop_, stub_, &Async::ReadVersion, std::move(request));
   }
 
   std::unique_ptr<Subscription> WatchKeys(WatchHandler<WatchKeysResponse> handler) override {
-    // A reopened stream continues after the last version received.
-    auto version = std::make_shared<int64_t>(0);
+    // A reopened stream continues after the last version received, with the filter that is complete
+    // up to there.
+    struct Received {
+      int64_t version = 0;
+      bool has_filter = false;
+    };
+    auto received = std::make_shared<Received>();
     rpc::WatchOptions<WatchKeysRequest, WatchKeysResponse> options;
     options.open = [stub = stub_](grpc::ClientContext* context, const WatchKeysRequest* request,
                                   grpc::ClientReadReactor<WatchKeysResponse>* reactor) {
       stub->async()->WatchKeys(context, request, reactor);
     };
-    options.make_request = [version] {
+    options.make_request = [received] {
       WatchKeysRequest request;
-      request.set_after_version(*version);
+      request.set_after_version(received->version);
+      request.set_takes_filter(true);
+      request.set_has_filter(received->has_filter);
       return request;
     };
-    options.on_message = [version,
+    options.on_message = [received,
                           on_message = std::move(handler.on_message)](WatchKeysResponse message) {
-      *version = message.reset() ? message.version() : std::max(*version, message.version());
+      received->version =
+          message.reset() ? message.version() : std::max(received->version, message.version());
+      if (message.reset()) received->has_filter = false;
+      // False as well while a newer filter arrives.
+      if (message.has_filter_piece()) received->has_filter = message.filter_piece().last();
       on_message(std::move(message));
     };
     options.on_lost = std::move(handler.on_lost);
@@ -84,6 +87,24 @@ class AuthClientImpl : public AuthClient {
   }
 
  private:
+  using Async = AuthService::StubInterface::async_interface;
+
+  // Two attempts. The client may be destroyed while a call runs; the stub must stay alive.
+  template <typename Request, typename Response>
+  static Task<Result<Response>> Read(Loop& loop, std::shared_ptr<AuthService::Stub> stub,
+                                     void (Async::*method)(grpc::ClientContext*, const Request*,
+                                                           Response*,
+                                                           std::function<void(grpc::Status)>),
+                                     Request request) {
+    const int64_t deadline_us = SystemClock::Get().MonotonicUs() + kReadTimeout * 1000;
+    auto first = co_await rpc::Unary(loop, stub->async(), method, request, kReadAttemptTimeout);
+    if (first.ok() || first.error().id != ErrorId::kServiceUnavailable) co_return first;
+    // Long enough to reconnect.
+    co_await loop.Sleep(150);
+    const int64_t left_ms = (deadline_us - SystemClock::Get().MonotonicUs()) / 1000;
+    co_return co_await rpc::Unary(loop, stub->async(), method, std::move(request), left_ms);
+  }
+
   Loop& loop_;
   std::shared_ptr<AuthService::Stub> stub_;
 };

@@ -25,6 +25,8 @@ class AuthClient {
   virtual ~AuthClient() = default;
   virtual Task<Result<auth::v1::VerifyKeyResponse>> VerifyKey(
       auth::v1::VerifyKeyRequest request) = 0;
+  virtual Task<Result<auth::v1::ReadVersionResponse>> ReadVersion(
+      auth::v1::ReadVersionRequest request) = 0;
   virtual std::unique_ptr<Subscription> WatchKeys(
       WatchHandler<auth::v1::WatchKeysResponse> handler) = 0;
 };

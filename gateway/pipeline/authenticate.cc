@@ -25,7 +25,8 @@ Task<Result<KeyPtr>> AuthenticateRequest(Worker& worker, const HttpRequest& requ
   const auto text =
       FindKey(request, rule, worker.options.brand, worker.options.legacy_key_prefixes);
   if (!text) co_return Fail{text.error()};
-  auto key = co_await worker.keys->Get(KeyDigest(*text), request.peer_address);
+  auto key = co_await worker.keys->Get(KeyDigest(*text), request.peer_address,
+                                       PublicIdOf(*text, worker.options.brand));
   if (!key) co_return Fail{key.error()};
   if (*key == nullptr) co_return FailWith(ErrorId::kInvalidApiKey);
   if (auto state = CheckKeyState(**key, worker.clock.WallUs()); !state)

@@ -108,6 +108,16 @@ class FakeAuth : public AuthClient {
     if (down) co_return Unavailable("auth is down");
     co_return response;
   }
+  Task<Result<auth::v1::ReadVersionResponse>> ReadVersion(auth::v1::ReadVersionRequest) override {
+    ++version_reads;
+    auth::v1::ReadVersionResponse response;
+    response.set_version(version);
+    ++running;
+    (void)co_await gate.Wait();
+    --running;
+    if (down) co_return Unavailable("auth is down");
+    co_return response;
+  }
   std::unique_ptr<Subscription> WatchKeys(WatchHandler<auth::v1::WatchKeysResponse>) override {
     return std::make_unique<FakeSubscription>();
   }
@@ -115,6 +125,7 @@ class FakeAuth : public AuthClient {
   int64_t version = 0;                        // of the database; 0 is not reported
   bool down = false;
   int calls = 0;
+  int version_reads = 0;
   std::atomic<int> running = 0;
   Event gate;  // responses wait for it
 };

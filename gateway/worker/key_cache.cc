@@ -23,20 +23,38 @@ constexpr int64_t kBackOffUs = 1 * kSecond;
 // How often a response that may lack changes is read in all. The second one lacks none, unless it
 // comes from a database that is behind the one of the stream.
 constexpr int kMaxAttempts = 2;
+// How long a key that the filter lacks waits for the stream to reach auth's version. When healthy,
+// changes arrive within a second.
+constexpr int64_t kCatchUpMs = 1'000;
 
 }  // namespace
 
 KeyCache::KeyCache(Loop& loop, const Clock& clock, AuthClient& auth,
-                   std::shared_ptr<AddressLimiter> unknown_key_limiter)
+                   std::shared_ptr<AddressLimiter> unknown_key_limiter, int loops)
     : loop_(loop),
       clock_(clock),
       auth_(auth),
       unknown_key_limiter_(std::move(unknown_key_limiter)),
+      lookup_budget_(std::make_shared<LookupBudget>(loop, clock, LookupBudget::PerLoop(loops))),
+      version_reader_(
+          std::make_shared<VersionReader>(loop, clock, auth, VersionReader::PauseUs(loops))),
+      stream_advanced_(loop),
       known_(kMaxKeys, [this](const CachedKey& cached) { digest_of_.erase(cached.key->key_id()); }),
       unknown_(kMaxKeys / 4) {
   // No contact yet.
   last_stream_message_us_ = last_contact_us_ = last_failure_us_ =
       clock_.MonotonicUs() - 2 * kOutageUs;
+}
+
+void KeyCache::Stop() {
+  stopped_ = true;
+  version_reader_->Stop();
+}
+
+KeyCacheCounters KeyCache::counters() const {
+  KeyCacheCounters counters = counters_;
+  counters.version_reads = version_reader_->calls();
+  return counters;
 }
 
 bool KeyCache::HasRecentContact() const {
@@ -47,7 +65,8 @@ bool KeyCache::StreamIsLive(int64_t now_us) const {
   return now_us - last_stream_message_us_ <= kSilenceUs;
 }
 
-Task<Result<KeyPtr>> KeyCache::Get(std::string digest, std::string_view peer) {
+Task<Result<KeyPtr>> KeyCache::Get(std::string digest, std::string_view peer,
+                                   std::string_view key_id) {
   const int64_t now = clock_.MonotonicUs();
   if (const CachedKey* cached = known_.Find(digest)) {
     const int64_t age = now - cached->verified_us;
@@ -67,7 +86,24 @@ Task<Result<KeyPtr>> KeyCache::Get(std::string digest, std::string_view peer) {
       co_return KeyPtr();
     }
   }
+  if (filter_ && StreamIsLive(now) && co_await IsMadeUp(digest, key_id)) {
+    ++counters_.filtered;
+    co_return KeyPtr();
+  }
   co_return co_await Fetch(std::move(digest), peer);
+}
+
+Task<bool> KeyCache::IsMadeUp(std::string_view digest, std::string_view key_id) {
+  if (filter_->MayContain(digest, key_id)) co_return false;
+  // A key that was created a moment ago may not have reached the filter.
+  const std::optional<int64_t> version = co_await version_reader_->Read();
+  if (!version) co_return false;
+  const int64_t deadline_us = clock_.MonotonicUs() + kCatchUpMs * 1000;
+  while (stream_version_ < *version) {
+    const int64_t left_us = deadline_us - clock_.MonotonicUs();
+    if (left_us <= 0 || !co_await stream_advanced_.WaitFor(left_us / 1000 + 1)) co_return false;
+  }
+  co_return filter_ && !filter_->MayContain(digest, key_id);
 }
 
 Task<Result<KeyPtr>> KeyCache::Fetch(std::string digest, std::string_view peer) {
@@ -80,7 +116,7 @@ Task<Result<KeyPtr>> KeyCache::Fetch(std::string digest, std::string_view peer) 
       ++counters_.throttled;
       co_return Unavailable("too many unknown keys from this address", wait_us / 1000 + 1);
     }
-    lookup = Start(digest, peer);
+    lookup = Start(digest, std::string(peer));
   }
   co_await lookup->done.Wait();
   if (!lookup->result) ++counters_.unavailable;
@@ -115,12 +151,11 @@ Task<Result<KeyPtr>> KeyCache::Revalidate(std::string digest, CachedKey cached) 
 }
 
 std::shared_ptr<KeyCache::Lookup> KeyCache::Start(const std::string& digest,
-                                                  std::string_view peer) {
+                                                  std::optional<std::string> peer) {
   std::shared_ptr<Lookup>& entry = in_flight_[digest];
   if (entry) return entry;
   entry = std::make_shared<Lookup>(loop_);
-  entry->peer = peer;
-  ++counters_.lookups;
+  entry->peer = std::move(peer);
   std::shared_ptr<Lookup> started = entry;
   loop_.Spawn(Run(shared_from_this(), digest, started));
   return started;
@@ -128,7 +163,14 @@ std::shared_ptr<KeyCache::Lookup> KeyCache::Start(const std::string& digest,
 
 Task<void> KeyCache::Run(std::shared_ptr<KeyCache> self, std::string digest,
                          std::shared_ptr<Lookup> lookup) {
-  while (true) {
+  if (lookup->peer &&
+      !co_await self->lookup_budget_->Take(AddressSubject::FromText(*lookup->peer))) {
+    ++self->counters_.throttled;
+    self->unknown_key_limiter_->Refund(*lookup->peer);
+    co_return self->Drop(digest, *lookup, Unavailable("too many unknown keys", 1'000).error);
+  }
+  while (!self->stopped_) {
+    ++self->counters_.lookups;
     ++lookup->attempts;
     lookup->stream_version = self->stream_version_;
     lookup->resets = self->reset_count_;
@@ -136,8 +178,14 @@ Task<void> KeyCache::Run(std::shared_ptr<KeyCache> self, std::string digest,
     request.set_key_digest(digest);
     const auto answer = co_await self->auth_.VerifyKey(std::move(request));
     if (self->Finish(digest, *lookup, answer)) co_return;
-    ++self->counters_.lookups;
   }
+  self->Drop(digest, *lookup, Unavailable("the gateway is stopping").error);
+}
+
+void KeyCache::Drop(const std::string& digest, Lookup& lookup, Error error) {
+  in_flight_.erase(digest);
+  lookup.result = Fail{std::move(error)};
+  lookup.done.Set();
 }
 
 KeyPtr KeyCache::NewestVersion(KeyPtr answered, const std::string& digest) {
@@ -171,7 +219,10 @@ bool KeyCache::Finish(const std::string& digest, Lookup& lookup,
   }
   in_flight_.erase(digest);
   const bool found_nothing = answer.ok() && !answer->found();
-  if (!lookup.peer.empty() && !found_nothing) unknown_key_limiter_->Refund(lookup.peer);
+  if (lookup.peer && !found_nothing) {
+    unknown_key_limiter_->Refund(*lookup.peer);
+    lookup_budget_->GiveBack();
+  }
   if (answer) {
     last_contact_us_ = now;
     Store(digest, lookup, *answer, read_version);
@@ -218,7 +269,8 @@ void KeyCache::OnChanges(const auth::v1::WatchKeysResponse& message) {
     lost_change_version_ = last_change_version_ = kNoVersion;
     stream_version_ = message.version();
   }
-  stream_version_ = std::max(stream_version_, message.version());
+  if (message.version() > stream_version_) stream_version_ = message.version();
+  stream_advanced_.NotifyAll();
   for (const auth::v1::KeyChange& change : message.changes()) {
     auto key = std::make_shared<const auth::v1::Key>(change.key());
     last_change_version_ = std::max(last_change_version_, key->version());

@@ -9,15 +9,17 @@
 //    version up to which all changes have been sent. So a key that was read before the stream began
 //    is revalidated on its next use, and a response that a change has overtaken is read again.
 //  - What cannot be decided is a 503, never a 401.
-//  - Lookups that find nothing are limited per client address, so that a flood of invented keys
-//    does not reach auth's database (H49). Beyond the limit the address gets 503: the key was not
-//    looked up, and a 401 would make a client drop a valid key. Cached keys and other addresses are
-//    not affected.
+//  - A flood of made-up keys does not reach auth's database (H49). A key that the filter of live
+//  keys
+//    lacks is refused without a lookup, once auth has no newer change than the stream (ADR 0013).
+//    Lookups that find nothing are limited per client address and in total. Beyond the limits the
+//    client gets 503: the key was not looked up, and a 401 would make it drop a valid key.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,7 +28,10 @@
 #include "common/base/clock.h"
 #include "common/clients/clients.h"
 #include "common/runtime/notify.h"
+#include "gateway/worker/live_filter.h"
+#include "gateway/worker/lookup_budget.h"
 #include "gateway/worker/second_chance_map.h"
+#include "gateway/worker/version_reader.h"
 
 namespace tollgate::gateway {
 
@@ -39,8 +44,12 @@ struct KeyCacheCounters {
   // Served without revalidation because auth did not respond.
   int64_t stale = 0;
   int64_t unavailable = 0;
-  // Not looked up: the address has sent too many unknown keys.
+  // Not looked up: this address, or all together, have sent too many unknown keys.
   int64_t throttled = 0;
+  // Not looked up: the filter of live keys lacks it.
+  int64_t filtered = 0;
+  // Reads of auth's version, for keys that the filter lacks.
+  int64_t version_reads = 0;
 };
 
 class KeyCache : public std::enable_shared_from_this<KeyCache> {
@@ -50,23 +59,25 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
   static constexpr AddressLimiter::Options kUnknownKeysPerAddress{.interval_us = 20'000,
                                                                   .burst = 200};
 
-  // unknown_key_limiter is shared by the caches of all loops.
+  // unknown_key_limiter is shared by the caches of all loops, of which there are this many.
   KeyCache(Loop& loop, const Clock& clock, AuthClient& auth,
-           std::shared_ptr<AddressLimiter> unknown_key_limiter);
+           std::shared_ptr<AddressLimiter> unknown_key_limiter, int loops);
 
   // The key with this digest, null if auth has none. Fails with 503 when that cannot be determined.
-  // peer: the client's address.
-  Task<Result<KeyPtr>> Get(std::string digest, std::string_view peer);
+  // peer: the client's address. key_id: the public id in the key, empty for a legacy key.
+  Task<Result<KeyPtr>> Get(std::string digest, std::string_view peer, std::string_view key_id = {});
 
   // Applies a message of auth's change stream.
   void OnChanges(const auth::v1::WatchKeysResponse& message);
+  // The filter, which has every key up to the next message that OnChanges gets. Null: none.
+  void SetFilter(LiveFilterPtr filter) { filter_ = std::move(filter); }
 
   // Calls auth no more: its client is about to be destroyed. Lookups in flight may still finish.
-  void Stop() { stopped_ = true; }
+  void Stop();
 
   // Whether auth has sent anything within the last 30 s.
   bool HasRecentContact() const;
-  const KeyCacheCounters& counters() const { return counters_; }
+  KeyCacheCounters counters() const;
 
  private:
   // Below every version of a database.
@@ -87,8 +98,8 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
   struct Lookup {
     explicit Lookup(Loop& loop) : done(loop) {}
     Event done;
-    // The address that was charged for it; empty: none.
-    std::string peer;
+    // The address that is charged if nothing is found. A known key is not charged.
+    std::optional<std::string> peer;
     int attempts = 0;
     // When the current attempt began.
     int64_t stream_version = kNoVersion;
@@ -97,9 +108,12 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
   };
 
   // Joins the lookup of this key that is in flight, or starts one.
-  std::shared_ptr<Lookup> Start(const std::string& digest, std::string_view peer = {});
+  std::shared_ptr<Lookup> Start(const std::string& digest,
+                                std::optional<std::string> peer = std::nullopt);
   static Task<void> Run(std::shared_ptr<KeyCache> self, std::string digest,
                         std::shared_ptr<Lookup> lookup);
+  // Ends a lookup that is not made.
+  void Drop(const std::string& digest, Lookup& lookup, Error error);
   // False: the response may lack changes that the stream has sent, so read it again.
   bool Finish(const std::string& digest, Lookup& lookup,
               const Result<auth::v1::VerifyKeyResponse>& answer);
@@ -111,6 +125,9 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
   bool IsCovered(int64_t read_version) const {
     return stream_version_ != kNoVersion && read_version >= complete_from_;
   }
+  // Whether the filter lacks the key and every key has reached it that existed when this was
+  // called.
+  Task<bool> IsMadeUp(std::string_view digest, std::string_view key_id);
   // For a key that is not cached.
   Task<Result<KeyPtr>> Fetch(std::string digest, std::string_view peer);
   // For a cached key that is too old, or whose changes may have been missed.
@@ -121,6 +138,11 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
   const Clock& clock_;
   AuthClient& auth_;
   const std::shared_ptr<AddressLimiter> unknown_key_limiter_;
+  const std::shared_ptr<LookupBudget> lookup_budget_;
+  const std::shared_ptr<VersionReader> version_reader_;
+  LiveFilterPtr filter_;
+  // The stream has reached a higher version.
+  Notify stream_advanced_;
   SecondChanceMap<CachedKey> known_;
   // Key id → digest of the entry in known_: changes carry the id only.
   std::unordered_map<std::string, std::string> digest_of_;

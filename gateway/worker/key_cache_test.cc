@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "gateway/testing/pipeline_fakes.h"
 
 namespace tollgate::gateway {
@@ -321,6 +323,150 @@ TEST_F(KeyCacheTest, AResponseOfAReplicaBehindTheStreamIsNotTrusted) {
   rig.Publish();
   rig.RunOnLoop([&](Loop&) { rig.auth->version = 6; });
   EXPECT_EQ((*Get())->state(), auth::v1::KEY_STATE_REVOKED) << "revalidated on use";
+}
+
+// The filter of live keys (ADR 0013). It has the rig's key.
+class KeyFilterTest : public KeyCacheTest {
+ protected:
+  void SetUp() override {
+    filter->Add(Tag(digest));
+    auto live = std::make_shared<LiveFilter>(filter, kTagKey);
+    rig.RunOnLoop([&](Loop&) {
+      rig.worker->keys->SetFilter(live);
+      rig.auth->version = 5;
+    });
+    PingAt(5);
+  }
+  void PingAt(int64_t version) {
+    auth::v1::WatchKeysResponse ping;
+    ping.set_version(version);
+    Push(ping);
+  }
+  static uint64_t Tag(const std::string& digest) { return KeyTag(kTagKey, digest); }
+  KeyCacheCounters counters() {
+    KeyCacheCounters counters;
+    rig.RunOnLoop([&](Loop&) { counters = rig.worker->keys->counters(); });
+    return counters;
+  }
+  // Many requests at once; returns those that were refused as unknown. The rest got 503.
+  int Flood(int requests, const std::function<std::string(int)>& address) {
+    int finished = 0;
+    int unknown = 0;
+    rig.RunOnLoop([&](Loop& loop) {
+      for (int i = 0; i < requests; ++i) {
+        loop.Spawn([](std::shared_ptr<KeyCache> keys, std::string digest, std::string peer,
+                      int& finished, int& unknown) -> Task<void> {
+          const auto key = co_await keys->Get(digest, peer);
+          if (key.ok()) EXPECT_EQ(*key, nullptr);
+          unknown += key.ok() ? 1 : 0;
+          ++finished;
+        }(rig.worker->keys, "made up " + std::to_string(++floods) + std::string(20, ' '),
+                                                   address(i), finished, unknown));
+      }
+    });
+    bool done = false;
+    while (!done) rig.RunOnLoop([&](Loop&) { done = finished == requests; });
+    return unknown;
+  }
+
+  static inline const std::string kTagKey = std::string(32, 't');
+  const std::shared_ptr<KeyFilter> filter = KeyFilter::Make(KeyFilter::ShapeFor(1'000, 7));
+  int floods = 0;
+};
+
+std::string AddressOf(int i) {
+  return "10.1." + std::to_string(i / 256 % 256) + "." + std::to_string(i % 256);
+}
+
+// H49.
+TEST_F(KeyFilterTest, MadeUpKeysFromManyAddressesAreRefusedWithoutALookup) {
+  EXPECT_EQ(Flood(5'000, AddressOf), 5'000);
+  EXPECT_LE(counters().lookups, 5) << "0.33 on average pass the filter";
+  EXPECT_GE(counters().filtered, 4'995);
+  EXPECT_LE(rig.auth->version_reads, 2) << "one for all that wait";
+  // A key that this gateway has not seen, during the flood.
+  EXPECT_NE(*Get(), nullptr);
+}
+
+TEST_F(KeyFilterTest, AKeyThatHasNotReachedTheFilterIsWaitedFor) {
+  rig.RunOnLoop([&](Loop&) {
+    rig.auth->keys["created"] = rig.key;
+    rig.auth->version = 6;
+  });
+  Result<KeyPtr> found = KeyPtr();
+  bool done = false;
+  rig.RunOnLoop([&](Loop& loop) {
+    loop.Spawn([](std::shared_ptr<KeyCache> keys, Result<KeyPtr>& found, bool& done) -> Task<void> {
+      found = co_await keys->Get("created", "10.0.0.1");
+      done = true;
+    }(rig.worker->keys, found, done));
+  });
+  bool read = false;
+  while (!read) rig.RunOnLoop([&](Loop&) { read = rig.auth->version_reads == 1; });
+  rig.RunOnLoop([&](Loop&) { EXPECT_FALSE(done); });
+  filter->Add(Tag("created"));
+  PingAt(6);
+  bool finished = false;
+  while (!finished) rig.RunOnLoop([&](Loop&) { finished = done; });
+  ASSERT_TRUE(found.ok());
+  EXPECT_NE(*found, nullptr);
+}
+
+TEST_F(KeyFilterTest, AKeyIsLookedUpWhenTheFilterCannotBeTrusted) {
+  const auto created = [&](const std::string& name) {
+    rig.RunOnLoop([&](Loop&) { rig.auth->keys[name] = rig.key; });
+    return name;
+  };
+  // The stream does not reach auth's version.
+  rig.RunOnLoop([&](Loop&) { rig.auth->version = 6; });
+  EXPECT_NE(*Get(created("behind")), nullptr);
+  // The stream is silent.
+  const int reads = rig.auth->version_reads;
+  rig.clock.Advance(4 * kSecond);
+  EXPECT_NE(*Get(created("silent")), nullptr);
+  EXPECT_EQ(rig.auth->version_reads, reads);
+  // A reset took the filter away.
+  PingAt(6);
+  rig.RunOnLoop([&](Loop&) { rig.worker->keys->SetFilter(nullptr); });
+  EXPECT_NE(*Get(created("reset")), nullptr);
+  EXPECT_EQ(rig.auth->version_reads, reads);
+}
+
+TEST_F(KeyFilterTest, WithoutAuthAMadeUpKeyIs503) {
+  rig.auth->down = true;
+  const auto result = Get("made up");
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().id, ErrorId::kServiceUnavailable);
+}
+
+TEST_F(KeyFilterTest, KeysInUseDoNotDependOnTheFilter) {
+  EXPECT_NE(*Get(), nullptr);
+  rig.RunOnLoop([&](Loop&) {
+    rig.worker->keys->SetFilter(
+        std::make_shared<LiveFilter>(KeyFilter::Make(KeyFilter::ShapeFor(10, 8)), kTagKey));
+  });
+  EXPECT_NE(*Get(), nullptr);
+  AdvanceLive(25);
+  EXPECT_NE(*Get(), nullptr);
+}
+
+// Without a filter, for example while auth builds it: lookups are bounded and addresses take turns.
+TEST_F(KeyCacheTest, WithoutAFilterLookupsAreBoundedInTotal) {
+  int finished = 0;
+  constexpr int kRequests = 3'000;
+  rig.RunOnLoop([&](Loop& loop) {
+    for (int i = 0; i < kRequests; ++i) {
+      loop.Spawn([](std::shared_ptr<KeyCache> keys, std::string digest, std::string peer,
+                    int& finished) -> Task<void> {
+        (void)co_await keys->Get(digest, peer);
+        ++finished;
+      }(rig.worker->keys, "made up " + std::to_string(i), AddressOf(i), finished));
+    }
+  });
+  bool done = false;
+  while (!done) rig.RunOnLoop([&](Loop&) { done = finished == kRequests; });
+  EXPECT_LE(rig.auth->calls, 801) << "the burst: the clock stands still";
+  EXPECT_GE(rig.auth->calls, 700);
 }
 
 TEST_F(KeyCacheTest, AResetClearsTheCache) {

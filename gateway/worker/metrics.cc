@@ -24,9 +24,12 @@ GatewayMetrics::GatewayMetrics()
           "tollgate_gateway_limiter_fallback_total",
           "Requests checked against local limits because the rate limiter was unreachable.")),
       client_disconnects_(metrics::Counter("tollgate_gateway_client_gone_total",
-                                           "Requests whose client disconnected before the end.")) {
-  static constexpr const char* kResults[kKeyResults] = {"hit",   "negative_hit", "lookup",
-                                                        "stale", "unavailable",  "throttled"};
+                                           "Requests whose client disconnected before the end.")),
+      version_reads_(metrics::Counter(
+          "tollgate_gateway_key_version_reads_total",
+          "Reads of auth's version, before keys that the filter lacks are refused.")) {
+  static constexpr const char* kResults[kKeyResults] = {
+      "hit", "negative_hit", "lookup", "stale", "unavailable", "throttled", "filtered"};
   for (int i = 0; i < kKeyResults; ++i) {
     key_results_[i] =
         &metrics::Counter("tollgate_gateway_key_cache_total", kKeyHelp, {{"result", kResults[i]}});
@@ -71,13 +74,16 @@ void GatewayMetrics::CountDenial(std::string_view reason) {
 }
 
 void GatewayMetrics::UpdateKeyCache(const KeyCacheCounters& counters) {
-  const int64_t now[kKeyResults] = {counters.hits,  counters.negative_hits, counters.lookups,
-                                    counters.stale, counters.unavailable,   counters.throttled};
+  const int64_t now[kKeyResults] = {counters.hits,    counters.negative_hits, counters.lookups,
+                                    counters.stale,   counters.unavailable,   counters.throttled,
+                                    counters.filtered};
   for (int i = 0; i < kKeyResults; ++i) {
     if (now[i] == key_last_[i]) continue;
     key_results_[i]->Increment(static_cast<double>(now[i] - key_last_[i]));
     key_last_[i] = now[i];
   }
+  version_reads_.Increment(static_cast<double>(counters.version_reads - version_reads_last_));
+  version_reads_last_ = counters.version_reads;
 }
 
 }  // namespace tollgate::gateway

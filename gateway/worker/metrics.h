@@ -44,7 +44,9 @@ class GatewayMetrics {
   prometheus::Counter& completion_tokens_;
   prometheus::Counter& fallback_;
   prometheus::Counter& client_disconnects_;
-  static constexpr int kKeyResults = 6;
+  prometheus::Counter& version_reads_;
+  int64_t version_reads_last_ = 0;
+  static constexpr int kKeyResults = 7;
   prometheus::Counter* key_results_[kKeyResults];
   int64_t key_last_[kKeyResults] = {};
 };

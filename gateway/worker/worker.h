@@ -43,8 +43,8 @@ struct Worker {
         clock(time),
         options(std::move(pipeline_options)),
         clients(std::move(service_clients)),
-        keys(
-            std::make_shared<KeyCache>(loop, clock, *clients.auth, std::move(unknown_key_limiter))),
+        keys(std::make_shared<KeyCache>(loop, clock, *clients.auth, std::move(unknown_key_limiter),
+                                        options.loops)),
         leases(std::make_shared<LeaseKeeper>(loop, *clients.limiter)),
         usage_report_queue(std::make_shared<KeyedQueue>(loop, kMaxWaitingReports)),
         local_limiter(options.loops) {}

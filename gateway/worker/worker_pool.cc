@@ -2,6 +2,7 @@
 
 #include "common/clients/catalog_cache.h"
 #include "common/observability/log.h"
+#include "common/observability/metrics.h"
 
 namespace tollgate::gateway {
 
@@ -53,6 +54,23 @@ void WorkerPool::PostToEach(std::function<void(Worker&)> callback) {
   }
 }
 
+void WorkerPool::OnKeyMessage(auth::v1::WatchKeysResponse message) {
+  last_auth_message_us_.store(host_.clock.MonotonicUs(), std::memory_order_relaxed);
+  // First, so that the filter has each key when a cache learns of its version.
+  if (live_filter_.Apply(message)) {
+    const LiveFilterPtr filter = live_filter_.current();
+    const size_t bytes = filter ? filter->keys().shape().bytes : 0;
+    log::Info("filter of live keys replaced", {{"bytes", static_cast<int64_t>(bytes)}});
+    metrics::Gauge("tollgate_gateway_key_filter_bytes",
+                   "Size of the filter of live keys; 0: the gateway has none.")
+        .Set(static_cast<double>(bytes));
+    PostToEach([filter](Worker& worker) { worker.keys->SetFilter(filter); });
+  }
+  message.clear_filter_piece();
+  const auto shared = std::make_shared<const auth::v1::WatchKeysResponse>(std::move(message));
+  PostToEach([shared](Worker& worker) { worker.keys->OnChanges(*shared); });
+}
+
 // One stream of each kind per process. Their messages are immutable and shared by all loops.
 void WorkerPool::OpenStreams() {
   Loop& loop = host_.loops.loop(0);
@@ -60,9 +78,7 @@ void WorkerPool::OpenStreams() {
   catalog_ = host_.clients.Catalog(loop);
   WatchHandler<auth::v1::WatchKeysResponse> keys;
   keys.on_message = [this](auth::v1::WatchKeysResponse message) {
-    last_auth_message_us_.store(host_.clock.MonotonicUs(), std::memory_order_relaxed);
-    const auto shared = std::make_shared<const auth::v1::WatchKeysResponse>(std::move(message));
-    PostToEach([shared](Worker& worker) { worker.keys->OnChanges(*shared); });
+    OnKeyMessage(std::move(message));
   };
   keys.on_lost = [](const Error& error) {
     log::Warn("key change stream lost", {{"reason", error.ToString()}});

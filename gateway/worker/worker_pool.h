@@ -29,6 +29,7 @@ class WorkerPool {
 
  private:
   void OpenStreams();
+  void OnKeyMessage(auth::v1::WatchKeysResponse message);
   // Posts the callback to each worker's loop. Thread-safe.
   void PostToEach(std::function<void(Worker&)> callback);
   // Runs the callback on each loop in turn and waits for it.
@@ -42,6 +43,7 @@ class WorkerPool {
   std::unique_ptr<AuthClient> auth_;
   std::unique_ptr<CatalogClient> catalog_;
   std::unique_ptr<Subscription> keys_stream_, catalog_stream_;
+  LiveFilterReceiver live_filter_;
   std::atomic<bool> has_catalog_{false};
   std::atomic<int64_t> last_auth_message_us_{INT64_MIN / 2};
 };
