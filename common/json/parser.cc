@@ -6,6 +6,7 @@
 #include "common/base/utf8.h"
 #include "common/json/json.h"
 #include "common/json/scan.h"
+#include "common/json/work.h"
 
 namespace tollgate::json {
 
@@ -118,6 +119,7 @@ class Parser {
 };
 
 bool Parser::Run() {
+  internal::parsed_bytes += text_.size();
   if (text_.size() >= Document::kNoKey) return Fail("text too large", begin_);
   if (text_.starts_with("\xEF\xBB\xBF")) return Fail("byte order mark", begin_);
   nodes_.reserve(64);

@@ -24,20 +24,14 @@
 
 #include <grpcpp/support/server_callback.h>
 
-#include <condition_variable>
-#include <deque>
 #include <functional>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "common/error/error.h"
 #include "common/rpc/error_status.h"
 #include "common/runtime/loop.h"
 #include "common/runtime/task.h"
+#include "common/runtime/thread_pool.h"
 
 namespace tollgate::rpc {
 
@@ -69,26 +63,7 @@ grpc::ServerUnaryReactor* ServeOnLoop(grpc::CallbackServerContext* context, Loop
   return reactor;
 }
 
-// A few threads for blocking work. The queue is bounded: excess work is refused, not delayed.
-class ThreadPool {
- public:
-  ThreadPool(int threads, size_t max_queued, const char* name);
-  ~ThreadPool();  // Stop
-  // False if the queue is full or the pool has stopped.
-  bool Submit(std::function<void()> work);
-  // Runs the queued work, then joins the threads.
-  void Stop();
-
- private:
-  void Run();
-
-  const size_t max_queued_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::function<void()>> queue_;
-  bool stopped_ = false;
-  std::vector<std::thread> threads_;
-};
+using tollgate::ThreadPool;
 
 // Completes the call with the result of the blocking function, which runs on a thread of the pool.
 template <typename Function>

@@ -20,7 +20,11 @@ namespace tollgate::gateway {
 
 Task<Result<void>> Validate(RequestContext& context) {
   if (auto done = co_await Authenticate(context); !done) co_return done;
-  if (auto done = Parse(context); !done) co_return done;
+  if (IsParsedBesideLoop(context)) {
+    if (auto done = co_await ParseBesideLoop(context); !done) co_return done;
+  } else if (auto done = Parse(context); !done) {
+    co_return done;
+  }
   if (auto done = ResolveModel(context); !done) co_return done;
   if (auto done = CheckCapability(context); !done) co_return done;
   co_return BoundTokens(context);

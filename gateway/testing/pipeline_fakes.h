@@ -301,7 +301,7 @@ class Rig {
       inference->script->more = std::make_unique<Notify>(loop);
       worker = std::make_unique<Worker>(
           loop, clock, std::move(options), std::move(clients),
-          std::make_shared<AddressLimiter>(KeyCache::kUnknownKeysPerAddress));
+          std::make_shared<AddressLimiter>(KeyCache::kUnknownKeysPerAddress), decoders);
     });
     const MadeKey made = MakeKey("tollgate");
     key_text = made.text;
@@ -370,6 +370,7 @@ class Rig {
 
   ManualClock clock;
   LoopPool pool{1};
+  std::shared_ptr<ThreadPool> decoders = std::make_shared<ThreadPool>(1, 2, "decode");
   std::string key_text;
   auth::v1::Key key;
   catalog::v1::Snapshot snapshot;

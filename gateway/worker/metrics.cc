@@ -7,6 +7,11 @@ namespace tollgate::gateway {
 
 namespace {
 
+constexpr const char* kLargeBodies = "tollgate_gateway_large_bodies_total";
+constexpr const char* kLargeBodiesHelp =
+    "Request bodies too large for an event loop, decoded beside it, or refused with 503 because "
+    "too "
+    "many waited.";
 constexpr const char* kKeyHelp = "Virtual key checks, by the result of the loop's cache.";
 
 }  // namespace
@@ -27,7 +32,9 @@ GatewayMetrics::GatewayMetrics()
                                            "Requests whose client disconnected before the end.")),
       version_reads_(metrics::Counter(
           "tollgate_gateway_key_version_reads_total",
-          "Reads of auth's version, before keys that the filter lacks are refused.")) {
+          "Reads of auth's version, before keys that the filter lacks are refused.")),
+      large_decoded_(metrics::Counter(kLargeBodies, kLargeBodiesHelp, {{"result", "decoded"}})),
+      large_refused_(metrics::Counter(kLargeBodies, kLargeBodiesHelp, {{"result", "refused"}})) {
   static constexpr const char* kResults[kKeyResults] = {
       "hit", "negative_hit", "lookup", "stale", "unavailable", "throttled", "filtered"};
   for (int i = 0; i < kKeyResults; ++i) {

@@ -27,6 +27,8 @@ class GatewayMetrics {
   // reason: the limit or the state of the credit, for example "requests" or "no_credit".
   void CountDenial(std::string_view reason);
   void CountLimiterFallback() { fallback_.Increment(); }
+  // A body that is too large to be decoded on a loop.
+  void CountLargeBody(bool decoded) { (decoded ? large_decoded_ : large_refused_).Increment(); }
   void CountClientDisconnect() { client_disconnects_.Increment(); }
   // Adds the difference to the counters of the last call.
   void UpdateKeyCache(const KeyCacheCounters& counters);
@@ -45,6 +47,8 @@ class GatewayMetrics {
   prometheus::Counter& fallback_;
   prometheus::Counter& client_disconnects_;
   prometheus::Counter& version_reads_;
+  prometheus::Counter& large_decoded_;
+  prometheus::Counter& large_refused_;
   int64_t version_reads_last_ = 0;
   static constexpr int kKeyResults = 7;
   prometheus::Counter* key_results_[kKeyResults];

@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/clients/clients.h"
 #include "common/runtime/loop.h"
+#include "common/runtime/thread_pool.h"
 #include "gateway/worker/catalog_view.h"
 #include "gateway/worker/key_cache.h"
 #include "gateway/worker/keyed_queue.h"
@@ -36,9 +37,10 @@ struct WorkerClients {
 };
 
 struct Worker {
-  // unknown_key_limiter: shared by the workers of the process.
+  // unknown_key_limiter and decoder_threads: shared by the workers of the process.
   Worker(Loop& event_loop, const Clock& time, PipelineOptions pipeline_options,
-         WorkerClients service_clients, std::shared_ptr<AddressLimiter> unknown_key_limiter)
+         WorkerClients service_clients, std::shared_ptr<AddressLimiter> unknown_key_limiter,
+         std::shared_ptr<ThreadPool> decoder_threads)
       : loop(event_loop),
         clock(time),
         options(std::move(pipeline_options)),
@@ -47,6 +49,7 @@ struct Worker {
                                         options.loops)),
         leases(std::make_shared<LeaseKeeper>(loop, *clients.limiter)),
         usage_report_queue(std::make_shared<KeyedQueue>(loop, kMaxWaitingReports)),
+        decoders(std::move(decoder_threads)),
         local_limiter(options.loops) {}
   ~Worker() {
     keys->Stop();
@@ -62,6 +65,9 @@ struct Worker {
   // By workspace: usage reports are free to the client but read the ledger's database.
   static constexpr int kMaxWaitingReports = 64;
   const std::shared_ptr<KeyedQueue> usage_report_queue;
+  // For bodies above kMaxBytesDecodedOnLoop. So many may wait per loop; they decode in about 3 s.
+  static constexpr int kMaxWaitingBodies = 32;
+  const std::shared_ptr<ThreadPool> decoders;
   LocalLimiter local_limiter;
   GatewayMetrics metrics;
   // When the last outage of the limiter was logged; monotonic.

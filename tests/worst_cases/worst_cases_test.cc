@@ -1,5 +1,6 @@
 // No request body may cost more work than its length: the bytes of string literals that the JSON
 // reader and a surface look at are counted (not the time) for the worst bodies within the limits.
+// And no event loop does this work for a large body.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -7,12 +8,14 @@
 #include <vector>
 
 #include "common/json/json.h"
+#include "common/json/work.h"
 #include "gateway/pipeline/surface.h"
 #include "gateway/surfaces/chat_completions/chat_surface.h"
 #include "gateway/surfaces/completions/completions_surface.h"
 #include "gateway/surfaces/embeddings/embeddings_surface.h"
 #include "gateway/surfaces/messages/messages_surface.h"
 #include "gateway/surfaces/responses/responses_surface.h"
+#include "gateway/testing/pipeline_fakes.h"
 
 namespace tollgate::gateway {
 namespace {
@@ -109,6 +112,48 @@ TEST(WorstCases, ABodyCostsWorkInProportionToItsLength) {
           << body.name << ": " << name;
     }
   }
+}
+
+struct Work {
+  uint64_t parsed = 0, decoded = 0;
+};
+
+Work WorkOfLoop(testing::Rig& rig) {
+  Work work;
+  rig.RunOnLoop(
+      [&](Loop&) { work = {json::internal::parsed_bytes, json::internal::decoded_bytes}; });
+  return work;
+}
+
+// Other requests of the loop wait while it decodes a body.
+TEST(WorstCases, NoLoopDecodesALargeBody) {
+  const std::pair<const char*, const Surface*> surfaces[] = {
+      {"chat completions", &ChatSurface()}, {"completions", &CompletionsSurface()},
+      {"embeddings", &EmbeddingsSurface()}, {"messages", &MessagesSurface()},
+      {"responses", &ResponsesSurface()},
+  };
+  std::vector<Body> bodies = Bodies();
+  bodies.push_back({"Ordinary", R"(,"messages":[{"role":"user","content":")" +
+                                    std::string(15'500'000, 'a') +
+                                    R"("}],"input":"b","prompt":"c")"});
+  testing::Rig rig;
+  for (const Body& body : bodies) {
+    const std::string text = R"({"model":"a/b","max_tokens":5)" + body.members + "}";
+    ASSERT_GT(text.size(), kMaxBytesDecodedOnLoop) << body.name;
+    for (const auto& [name, surface] : surfaces) {
+      const Work before = WorkOfLoop(rig);
+      const auto answer = rig.Run(*surface, rig.ChatRequest(text));
+      const Work after = WorkOfLoop(rig);
+      EXPECT_GE(answer->status, 400) << body.name << ": no such model";
+      EXPECT_EQ(after.parsed - before.parsed, 0u) << body.name << ": " << name;
+      EXPECT_EQ(after.decoded - before.decoded, 0u) << body.name << ": " << name;
+    }
+  }
+  // A small body is decoded by the loop itself: no thread has to be woken for it.
+  const std::string small = R"({"model":"a/b","messages":[{"role":"user","content":"hi"}]})";
+  const Work before = WorkOfLoop(rig);
+  rig.Run(ChatSurface(), rig.ChatRequest(small));
+  EXPECT_EQ(WorkOfLoop(rig).parsed - before.parsed, small.size());
 }
 
 }  // namespace

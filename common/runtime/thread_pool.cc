@@ -1,8 +1,10 @@
-#include "common/rpc/server.h"
+#include "common/runtime/thread_pool.h"
 
 #include <pthread.h>
 
-namespace tollgate::rpc {
+#include <string>
+
+namespace tollgate {
 
 ThreadPool::ThreadPool(int threads, size_t max_queued, const char* name) : max_queued_(max_queued) {
   for (int i = 0; i < threads; ++i) {
@@ -48,4 +50,4 @@ void ThreadPool::Run() {
   }
 }
 
-}  // namespace tollgate::rpc
+}  // namespace tollgate
