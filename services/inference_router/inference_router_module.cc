@@ -123,12 +123,13 @@ Result<void> InferenceRouterModule::Start() {
   if (!tls.ok()) return Internal("router.engine_authority_file: " + tls.error().internal);
   engine_tls_ = std::move(*tls);
   metrics_ = std::make_unique<router::RouterMetrics>();
+  const router::WorkerOptions options = Options();
   for (int i = 0; i < context_.loops.size(); ++i) {
     Loop& loop = context_.loops.loop(i);
     loop.RunAndWait([&] {
       workers_.push_back(
           std::make_unique<router::Worker>(loop, context_.clock, context_.clients.Metering(loop),
-                                           *journal_, *outbox_, table_, *metrics_, Options()));
+                                           *journal_, *outbox_, table_, *metrics_, options));
       workers_.back()->Start();
     });
   }

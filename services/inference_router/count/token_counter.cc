@@ -28,6 +28,13 @@ struct TokenCounter::Job {
   Prompts prompts;  // of a completion
 };
 
+template <typename Function>
+Task<std::optional<std::invoke_result_t<Function&>>> TokenCounter::Decode(size_t bytes,
+                                                                          Function function) {
+  if (bytes <= kMaxBytesDecodedOnLoop) co_return function();
+  co_return co_await RunOnPool(*decoders_, loop_, std::move(function));
+}
+
 Task<inference::v1::CountTokensResponse> TokenCounter::Count(
     std::shared_ptr<const RoutingTable> table, inference::v1::CountTokensRequest request) {
   inference::v1::CountTokensResponse not_counted;
@@ -37,12 +44,13 @@ Task<inference::v1::CountTokensResponse> TokenCounter::Count(
   const Route* route = table->Find(request.model());
   if (route == nullptr && completion) route = table->unlisted();
   if (route == nullptr || route->engines.empty()) co_return not_counted;
-  Job job{std::move(request), route->engine_model, {}};
-  if (job.engine_model.empty()) job.engine_model = job.request.model();
+  const auto job = std::make_shared<Job>(Job{std::move(request), route->engine_model, {}});
+  if (job->engine_model.empty()) job->engine_model = job->request.model();
   if (completion) {
-    std::optional<Prompts> prompts = ReadPrompts(job.request.members_json());
-    if (!prompts || prompts->texts.size() > kMaxPrompts) co_return not_counted;
-    job.prompts = *std::move(prompts);
+    auto read = [job] { return ReadPrompts(job->request.members_json()); };
+    auto prompts = co_await Decode(job->request.members_json().size(), std::move(read));
+    if (!prompts || !*prompts || (*prompts)->texts.size() > kMaxPrompts) co_return not_counted;
+    job->prompts = **std::move(prompts);
   }
   while (running_ >= kMaxConcurrent) {
     if (!co_await slot_free_.WaitFor(kTimeoutMs)) co_return not_counted;
@@ -55,11 +63,11 @@ Task<inference::v1::CountTokensResponse> TokenCounter::Count(
 }
 
 Task<inference::v1::CountTokensResponse> TokenCounter::CountOnEngines(const Route& route,
-                                                                      const Job& job) {
+                                                                      JobPointer job) {
   inference::v1::CountTokensResponse response;
   EnginePointer tried;
   for (int tries = 0; tries < 2;) {
-    const EnginePointer engine = Select(route, job, tried.get());
+    const EnginePointer engine = Select(route, *job, tried.get());
     if (engine == nullptr) break;
     const EngineCount count = co_await CountOn(job, *engine);
     if (count.kind == EngineCount::kCounted) {
@@ -67,7 +75,7 @@ Task<inference::v1::CountTokensResponse> TokenCounter::CountOnEngines(const Rout
       response.set_prompt_tokens(count.tokens);
     }
     if (count.kind == EngineCount::kNoTokenizer) {
-      RememberNoTokenizer(*engine, job.engine_model);
+      RememberNoTokenizer(*engine, job->engine_model);
       continue;  // it is not selected again; does not count as a failure
     }
     if (count.kind != EngineCount::kFailed) break;
@@ -102,26 +110,38 @@ void TokenCounter::RememberNoTokenizer(const EngineState& engine, const std::str
   no_tokenizer_until_us_[KeyOf(engine, engine_model)] = clock_.MonotonicUs() + kNoTokenizerUs;
 }
 
-Task<TokenCounter::EngineCount> TokenCounter::CountOn(const Job& job, EngineState& engine) {
-  if (job.request.kind() == inference::v1::REQUEST_KIND_CHAT) {
-    co_return co_await CountChat(job, engine);
+Task<TokenCounter::EngineCount> TokenCounter::CountOn(JobPointer job, EngineState& engine) {
+  if (job->request.kind() == inference::v1::REQUEST_KIND_CHAT) {
+    co_return co_await CountChat(std::move(job), engine);
   }
-  co_return co_await CountPrompts(job, engine);
+  co_return co_await CountPrompts(*job, engine);
 }
 
-Task<TokenCounter::EngineCount> TokenCounter::CountChat(const Job& job, EngineState& engine) {
+Task<TokenCounter::EngineCount> TokenCounter::CountChat(JobPointer job, EngineState& engine) {
   const catalog::v1::EngineKind kind = engine.engine().kind();
-  EngineCount count =
-      co_await Post(job, engine, ChatCall(kind, job.engine_model, job.request.members_json()));
+  auto make = [job, kind] {
+    return ChatCall(kind, job->engine_model, job->request.members_json());
+  };
+  auto call = co_await Decode(job->request.members_json().size(), std::move(make));
+  if (!call) co_return EngineCount{EngineCount::kRefused};
+  EngineCount count = co_await Post(*job, engine, *std::move(call));
   if (count.kind != EngineCount::kCounted) co_return count;
-  if (NeedsTemplateFirst(kind)) {
-    const std::optional<std::string> prompt = ReadTemplated(count.body);
-    if (!prompt) co_return EngineCount{EngineCount::kFailed};
-    co_return co_await CountPrompt(job, engine, *prompt);
-  }
-  const std::optional<int64_t> tokens = ReadCount(kind, count.body);
-  co_return tokens ? EngineCount{EngineCount::kCounted, *tokens}
-                   : EngineCount{EngineCount::kFailed};
+  if (!NeedsTemplateFirst(kind)) co_return co_await Read(kind, std::move(count.body));
+  const size_t bytes = count.body.size();
+  auto read = [body = std::move(count.body)] { return ReadTemplated(body); };
+  const auto prompt = co_await Decode(bytes, std::move(read));
+  if (!prompt) co_return EngineCount{EngineCount::kRefused};
+  if (!*prompt) co_return EngineCount{EngineCount::kFailed};
+  co_return co_await CountPrompt(*job, engine, **prompt);
+}
+
+Task<TokenCounter::EngineCount> TokenCounter::Read(catalog::v1::EngineKind kind, std::string body) {
+  const size_t bytes = body.size();
+  auto read = [kind, body = std::move(body)] { return ReadCount(kind, body); };
+  const auto tokens = co_await Decode(bytes, std::move(read));
+  if (!tokens) co_return EngineCount{EngineCount::kRefused};
+  co_return *tokens ? EngineCount{EngineCount::kCounted, **tokens}
+                    : EngineCount{EngineCount::kFailed};
 }
 
 Task<TokenCounter::EngineCount> TokenCounter::CountPrompts(const Job& job, EngineState& engine) {
@@ -139,9 +159,7 @@ Task<TokenCounter::EngineCount> TokenCounter::CountPrompt(const Job& job, Engine
   const catalog::v1::EngineKind kind = engine.engine().kind();
   EngineCount count = co_await Post(job, engine, PromptCall(kind, job.engine_model, prompt_json));
   if (count.kind != EngineCount::kCounted) co_return count;
-  const std::optional<int64_t> tokens = ReadCount(kind, count.body);
-  co_return tokens ? EngineCount{EngineCount::kCounted, *tokens}
-                   : EngineCount{EngineCount::kFailed};
+  co_return co_await Read(kind, std::move(count.body));
 }
 
 Task<TokenCounter::EngineCount> TokenCounter::Post(const Job& job, EngineState& engine,

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
+#include <utility>
 
 #include "common/base/clock.h"
 #include "common/http/client.h"
 #include "common/runtime/notify.h"
+#include "common/runtime/thread_pool.h"
 #include "services/inference_router/balancer/routing_table.h"
 #include "services/inference_router/count/tokenizer_call.h"
 #include "tollgate/inference/v1/inference.pb.h"
@@ -16,9 +20,11 @@ namespace tollgate::inference_router {
 
 class TokenCounter {
  public:
-  // The arguments outlive the counter, and the counter outlives its calls.
-  TokenCounter(Loop& loop, http::Client& http, const Clock& clock)
-      : http_(http), clock_(clock), slot_free_(loop) {}
+  // The arguments outlive the counter, and the counter outlives its calls. decoders: for texts
+  // above kMaxBytesDecodedOnLoop.
+  TokenCounter(Loop& loop, http::Client& http, const Clock& clock,
+               std::shared_ptr<ThreadPool> decoders)
+      : loop_(loop), http_(http), clock_(clock), decoders_(std::move(decoders)), slot_free_(loop) {}
 
   // Counts with an available engine of the model, and with a second one if that fails (unreachable,
   // slow, or an error). `counted` is false if no engine has a tokenizer, none can be reached, the
@@ -39,21 +45,31 @@ class TokenCounter {
     int64_t tokens = 0;
     std::string body;
   };
+  // One call of Count. Shared with the functions that decode for it.
   struct Job;
-  Task<inference::v1::CountTokensResponse> CountOnEngines(const Route& route, const Job& job);
+  using JobPointer = std::shared_ptr<const Job>;
+  Task<inference::v1::CountTokensResponse> CountOnEngines(const Route& route, JobPointer job);
   // An available engine with a tokenizer, other than `excluded`; null if there is none.
   EnginePointer Select(const Route& route, const Job& job, const EngineState* excluded);
-  Task<EngineCount> CountOn(const Job& job, EngineState& engine);
-  Task<EngineCount> CountChat(const Job& job, EngineState& engine);
+  Task<EngineCount> CountOn(JobPointer job, EngineState& engine);
+  Task<EngineCount> CountChat(JobPointer job, EngineState& engine);
   Task<EngineCount> CountPrompts(const Job& job, EngineState& engine);
   Task<EngineCount> CountPrompt(const Job& job, EngineState& engine,
                                 const std::string& prompt_json);
   Task<EngineCount> Post(const Job& job, EngineState& engine, TokenizerCall call);
+  // The count in an engine's response.
+  Task<EngineCount> Read(catalog::v1::EngineKind kind, std::string body);
+  // Runs the function here, or by the decoders if it works on many bytes: then it must own them.
+  // Empty if too many texts wait for the decoders.
+  template <typename Function>
+  Task<std::optional<std::invoke_result_t<Function&>>> Decode(size_t bytes, Function function);
   bool LacksTokenizer(const EngineState& engine, const std::string& engine_model) const;
   void RememberNoTokenizer(const EngineState& engine, const std::string& engine_model);
 
+  Loop& loop_;
   http::Client& http_;
   const Clock& clock_;
+  const std::shared_ptr<ThreadPool> decoders_;
   Notify slot_free_;
   int running_ = 0;
   uint64_t rotation_ = 0;

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 
+#include "common/json/work.h"
 #include "common/runtime/testing/run_coro.h"
 #include "tests/support/engine_sim.h"
 #include "tests/support/http.h"
@@ -58,7 +60,7 @@ class Pool {
     return testing::RunOn(loops_.loop(0), [&](Loop& loop) -> Task<CountTokensResponse> {
       if (!counter_) {
         http_ = std::make_unique<http::Client>(loop);
-        counter_ = std::make_unique<TokenCounter>(loop, *http_, clock);
+        counter_ = std::make_unique<TokenCounter>(loop, *http_, clock, decoders);
       }
       co_return co_await counter_->Count(table_, request);
     });
@@ -98,7 +100,15 @@ class Pool {
   EngineSim& sim(size_t index) { return *sims_[index]; }
   int64_t Asked(size_t index) { return sims_[index]->totals().tokenizer_requests; }
 
+  // Bytes of JSON that the loop has parsed.
+  uint64_t ParsedByLoop() {
+    uint64_t parsed = 0;
+    loops_.loop(0).RunAndWait([&] { parsed = json::internal::parsed_bytes; });
+    return parsed;
+  }
+
   ManualClock clock;
+  std::shared_ptr<ThreadPool> decoders = std::make_shared<ThreadPool>(1, 2, "decode");
 
  private:
   using CountTokensResponse = inference::v1::CountTokensResponse;
@@ -206,6 +216,45 @@ TEST(TokenCounter, EnginesThatAreDownAreSkipped) {
 TEST(TokenCounter, ManyConcurrentCallsAreQueuedAndAllCounted) {
   Pool pool({{ENGINE_KIND_VLLM, SimDialect::kVllm}});
   EXPECT_EQ(pool.CountAtOnce(100, kHello), 100);
+}
+
+// Other requests of the loop wait while it decodes a text.
+TEST(TokenCounter, TheLoopDecodesNoLargeText) {
+  std::string words;
+  while (words.size() <= 2 * kMaxBytesDecodedOnLoop) words += "word ";
+  const std::string chat =
+      R"("messages":[{"role":"user","content":")" + words + R"("}],"reasoning_effort":"high")";
+  const std::string prompt = R"("prompt":")" + words + "\"";
+  for (const Member& member : kKinds) {
+    SCOPED_TRACE(EngineKind_Name(member.kind));
+    Pool pool({member});
+    const uint64_t before = pool.ParsedByLoop();
+    const auto counted = pool.Count(chat);
+    EXPECT_TRUE(counted.counted());
+    EXPECT_EQ(counted.prompt_tokens(), pool.ReportedBy("/v1/chat/completions", chat));
+    EXPECT_TRUE(pool.Count(prompt, inference::v1::REQUEST_KIND_COMPLETION).counted());
+    EXPECT_LE(pool.ParsedByLoop() - before, kMaxBytesDecodedOnLoop);
+  }
+}
+
+TEST(TokenCounter, ALargeTextIsNotCountedWhenTooManyWait) {
+  Pool pool({{ENGINE_KIND_VLLM, SimDialect::kVllm}});
+  std::promise<void> started;
+  std::promise<void> release;
+  ASSERT_TRUE(pool.decoders->Submit([&] {
+    started.set_value();
+    release.get_future().wait();
+  }));
+  started.get_future().wait();
+  while (pool.decoders->Submit([] {})) {
+  }
+  const std::string text(kMaxBytesDecodedOnLoop, 'a');
+  EXPECT_FALSE(pool.Count(R"("messages":[{"role":"user","content":")" + text + R"("}])").counted());
+  EXPECT_FALSE(
+      pool.Count(R"("prompt":")" + text + "\"", inference::v1::REQUEST_KIND_COMPLETION).counted());
+  EXPECT_EQ(pool.Asked(0), 0);
+  EXPECT_TRUE(pool.Count(kHello).counted());
+  release.set_value();
 }
 
 TEST(TokenCounter, UnsupportedRequestsAreNotCounted) {

@@ -12,7 +12,7 @@ Worker::Worker(Loop& loop, Clock& clock, std::unique_ptr<MeteringClient> meterin
       http_(loop, options.http),
       settler_(loop, *metering_, journal, outbox, options.settler),
       host_{loop, clock, http_, *metering_, journal, settler_, metrics, options.session},
-      counter_(loop, http_, clock) {
+      counter_(loop, http_, clock, options_.decoders) {
   host_.counter = &counter_;
 }
 

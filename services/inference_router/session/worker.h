@@ -20,6 +20,11 @@ struct WorkerOptions {
   http::ClientOptions http;
   SettlerOptions settler;
   int64_t heartbeat_ms = 5'000;
+  // One thread for all workers of the process: it reads and writes the texts above
+  // kMaxBytesDecodedOnLoop of tokenizer calls. When so many wait, prompts are estimated.
+  static constexpr int kMaxWaitingTexts = 32;
+  std::shared_ptr<ThreadPool> decoders =
+      std::make_shared<ThreadPool>(1, kMaxWaitingTexts, "decode");
 };
 
 class Worker {
