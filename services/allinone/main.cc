@@ -1,6 +1,9 @@
 // tollgate-allinone: all seven modules in one process. Calls on the path of a request are plain
 // function calls, the others use in-process gRPC (docs/adr/0006).
+#include <algorithm>
+
 #include "common/host/host.h"
+#include "common/rpc/link_protocol.h"
 #include "gateway/gateway_module.h"
 #include "services/auth/auth_module.h"
 #include "services/billing/billing_module.h"
@@ -15,13 +18,19 @@ int main(int argc, char** argv) {
         // The router and the ledger fail together here (docs/adr/0005).
         auto billing = config.billing();
         billing.set_holds_before_disk(true);
+        // One setting is enough for larger bodies; the room is for what a translation adds.
+        auto router = config.router();
+        if (router.max_body_bytes() == 0) {
+          router.set_max_body_bytes(
+              std::max(tollgate::kDefaultRouterBodyBytes, 2 * config.gateway().max_body_bytes()));
+        }
         // In order of dependency: a module calls only those before it.
         tollgate::host::Modules modules;
         modules.push_back(tollgate::MakeCatalogModule(context, config.catalog()));
         modules.push_back(tollgate::MakeAuthModule(context, config.auth()));
         modules.push_back(tollgate::MakeRateLimitModule(context, config.ratelimit()));
         modules.push_back(tollgate::MakeBillingModule(context, billing));
-        modules.push_back(tollgate::MakeInferenceRouterModule(context, config.router()));
+        modules.push_back(tollgate::MakeInferenceRouterModule(context, router));
         modules.push_back(tollgate::MakeGatewayModule(context, config.gateway()));
         modules.push_back(tollgate::MakeDashboardModule(context, config.dashboard()));
         return modules;

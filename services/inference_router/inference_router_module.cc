@@ -41,7 +41,10 @@ class InferenceRouterModule : public Module {
         [this](inference::v1::GenerateRequest request, std::shared_ptr<router::EventSink> sink) {
           return Serve(std::move(request), std::move(sink));
         },
-        [this](inference::v1::CountTokensRequest request) { return Count(std::move(request)); });
+        [this](inference::v1::CountTokensRequest request) { return Count(std::move(request)); },
+        router::BodyLimits{.max_body_bytes = settings_.max_body_bytes() > 0
+                                                 ? settings_.max_body_bytes()
+                                                 : kDefaultRouterBodyBytes});
     context_.direct.count_tokens = [this](inference::v1::CountTokensRequest request) {
       return Count(std::move(request));
     };

@@ -1,3 +1,4 @@
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,12 +15,13 @@ class DirectGeneration : public Generation {
  public:
   DirectGeneration(const std::shared_ptr<RequestCore>& core, Loop& loop, GenerateRequest request)
       : stream_(std::make_shared<Stream>(loop)) {
-    if (core->draining) {
-      stream_->refused = true;
+    stream_->refusal = RefusalReason(*core, request);
+    if (stream_->refusal) {
+      CountRefusal(*stream_->refusal);
       return;
     }
-    stream_->sink =
-        std::make_shared<RequestSink>(loop, [stream = std::weak_ptr<Stream>(stream_)](Event event) {
+    stream_->sink = std::make_shared<RequestSink>(
+        loop, [stream = std::weak_ptr<Stream>(stream_)](Event event, int64_t) {
           if (auto open = stream.lock()) open->Put(std::move(event));
         });
     loop.Spawn(RunRequest(core, std::move(request), stream_->sink, [] {}));
@@ -29,10 +31,7 @@ class DirectGeneration : public Generation {
   Task<Result<std::vector<Event>>> Next() override {
     auto stream = stream_;  // this object may be destroyed while it waits
     while (stream->events.empty()) {
-      if (stream->refused) {
-        co_return Fail{Error{
-            .id = ErrorId::kServiceUnavailable, .retry_after_ms = 1'000, .internal = kLinkRefusal}};
-      }
+      if (stream->refusal) co_return Fail{*stream->refusal};
       if (stream->over) {
         co_return FailWith(ErrorId::kServerError, "",
                            "Next was called after the end of a generation");
@@ -49,12 +48,12 @@ class DirectGeneration : public Generation {
     co_return events;
   }
   void Cancel() override {
-    if (stream_->over || stream_->refused) return;
+    if (stream_->over || stream_->refusal) return;
     stream_->over = true;
     stream_->arrived.NotifyAll();
     stream_->sink->Cancel();
   }
-  bool sent() const override { return !stream_->refused; }
+  bool sent() const override { return !stream_->refusal; }
 
  private:
   struct Stream {
@@ -66,8 +65,8 @@ class DirectGeneration : public Generation {
     }
     std::shared_ptr<RequestSink> sink;
     std::vector<Event> events;
-    bool over = false;     // End was received, or the generation was cancelled
-    bool refused = false;  // the router is draining
+    bool over = false;             // End was received, or the generation was cancelled
+    std::optional<Error> refusal;  // it did not run
     Notify arrived;
   };
 

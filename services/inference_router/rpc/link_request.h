@@ -5,40 +5,58 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "common/clients/clients.h"
 #include "common/error/error.h"
 #include "common/rpc/link_protocol.h"
 #include "common/runtime/notify.h"
+#include "services/inference_router/rpc/incoming_bodies.h"
 #include "services/inference_router/rpc/link_server.h"
 
 namespace tollgate::inference_router {
 
 // The handler and the state of all requests.
 struct RequestCore {
-  explicit RequestCore(GenerateHandler handler) : handler(std::move(handler)) {}
+  RequestCore(GenerateHandler handler, BodyLimits limits)
+      : handler(std::move(handler)), bodies{.limits = limits} {}
   GenerateHandler handler;
+  BodyBudget bodies;
   std::atomic<bool> draining{false};
   std::atomic<int> running{0};
 };
 
+// Why the router does not run the request, if it does not.
+Error DrainingError();
+std::optional<Error> RefusalReason(const RequestCore& core,
+                                   const inference::v1::GenerateRequest& request);
+void CountRefusal(const Error& error);
+// The End of a request that did not run.
+inference::v1::Event RefusalOf(const Error& error);
+
 // Keeps to the window that the receiver opened, and passes the events to the transport.
 class RequestSink : public EventSink {
  public:
-  // Queues the event; the sink has checked the window.
-  using Emit = std::function<void(inference::v1::Event)>;
+  // Queues the event, of this many bytes; the sink has checked the window.
+  using Emit = std::function<void(inference::v1::Event, int64_t bytes)>;
 
-  RequestSink(Loop& loop, Emit emit) : emit_(std::move(emit)), window_opened_(loop) {}
+  // transport_full: whether the transport takes no events now; read until the sink is cancelled.
+  // The transport calls Wake when it takes them again.
+  RequestSink(Loop& loop, Emit emit, const bool* transport_full = nullptr)
+      : emit_(std::move(emit)), transport_full_(transport_full), window_opened_(loop) {}
 
   Task<bool> Send(inference::v1::Event event) override {
     // End needs no window: it releases the request even if the receiver opens it no more.
     if (!event.has_end()) {
-      while (window_bytes_ <= 0 && !cancelled_) co_await window_opened_.Wait();
+      while (!cancelled_ && (window_bytes_ <= 0 || transport_full())) {
+        co_await window_opened_.Wait();
+      }
     }
     if (cancelled_) co_return false;
-    window_bytes_ -= static_cast<int64_t>(event.ByteSizeLong());
-    emit_(std::move(event));
+    const int64_t bytes = static_cast<int64_t>(event.ByteSizeLong());
+    window_bytes_ -= bytes;
+    emit_(std::move(event), bytes);
     co_return true;
   }
   bool cancelled() const override { return cancelled_; }
@@ -51,6 +69,7 @@ class RequestSink : public EventSink {
     window_bytes_ += bytes;
     window_opened_.NotifyAll();
   }
+  void Wake() { window_opened_.NotifyAll(); }
   void Cancel() {
     if (cancelled_) return;
     cancelled_ = true;
@@ -60,6 +79,7 @@ class RequestSink : public EventSink {
   }
 
  private:
+  bool transport_full() const { return transport_full_ != nullptr && *transport_full_; }
   void RunCancelCallback() {
     auto callback = std::move(on_cancel_);
     on_cancel_ = nullptr;
@@ -67,6 +87,7 @@ class RequestSink : public EventSink {
   }
 
   Emit emit_;
+  const bool* const transport_full_;
   Notify window_opened_;
   int64_t window_bytes_ = kLinkWindowBytes;
   bool cancelled_ = false;

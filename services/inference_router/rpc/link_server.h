@@ -7,9 +7,11 @@
 #include <memory>
 
 #include "common/error/error.h"
+#include "common/rpc/link_protocol.h"
 #include "common/runtime/loop.h"
 #include "common/runtime/task.h"
 #include "services/inference_router/rpc/event_sink.h"
+#include "services/inference_router/rpc/incoming_bodies.h"
 #include "tollgate/inference/v1/inference.pb.h"
 
 namespace grpc {
@@ -31,11 +33,14 @@ class LinkServer {
   // Assigns each new link and each other call to the next loop of the pool. Without a count
   // handler, CountTokens is unimplemented.
   static std::unique_ptr<LinkServer> Make(LoopPool& loops, GenerateHandler handler,
-                                          CountHandler count = {});
+                                          CountHandler count = {},
+                                          BodyLimits limits = {
+                                              .max_body_bytes = kDefaultRouterBodyBytes});
   virtual ~LinkServer() = default;
   // The gRPC service to register.
   virtual grpc::Service* service() = 0;
-  // Runs a request on the caller's loop without gRPC, for a gateway in the same process.
+  // Runs a request on the caller's loop without gRPC, for a gateway in the same process. The limits
+  // are the same.
   virtual std::unique_ptr<Generation> StartDirect(Loop& loop,
                                                   inference::v1::GenerateRequest request) = 0;
   // Refuses new requests with kServiceUnavailable; running requests continue.

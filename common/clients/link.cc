@@ -1,0 +1,209 @@
+#include "common/clients/link.h"
+
+#include <grpcpp/channel.h>
+
+#include <utility>
+
+#include "common/observability/log.h"
+#include "common/rpc/link_protocol.h"
+
+namespace tollgate {
+namespace {
+
+using inference::v1::EventPiece;
+using inference::v1::LinkRequest;
+using inference::v1::LinkResponse;
+
+constexpr int64_t kReconnectMs = 100;
+
+// The router ran nothing and settles nothing. Routers of earlier versions send the text only.
+bool IsRefusal(const inference::v1::End& end) {
+  return end.not_run() || end.error().internal() == kLinkRefusal;
+}
+
+}  // namespace
+
+Link::~Link() {
+  *alive_ = false;
+  Disconnect();
+}
+
+void Link::Connect() {
+  inbox_ = std::make_shared<Inbox<LinkSignal>>(
+      loop_, [this](std::vector<LinkSignal> signals) { Take(std::move(signals)); });
+  connection_ = std::make_unique<LinkConnection>(options_.channel.get(), inbox_);
+}
+
+bool Link::Fits(size_t body_bytes) const {
+  return outgoing_.queued_bytes() < kMaxLinkQueuedBytes &&
+         (outgoing_.pieces() || body_bytes <= kMaxUnsplitBodyBytes);
+}
+
+void Link::Start(const LinkStreamPtr& stream, uint64_t id) {
+  stream->id = id;
+  stream->holder = this;
+  streams_[id] = stream;
+  outgoing_.Start(stream);
+  PlanFlush();
+}
+
+void Link::Cancel(LinkStream& stream) {
+  if (outgoing_.Drop(stream)) {
+    outgoing_.Add(stream.id).mutable_cancel();
+    PlanFlush();
+  }
+  streams_.erase(stream.id);
+}
+
+void Link::Grant(LinkStream& stream, int64_t bytes) {
+  outgoing_.Add(stream.id).mutable_window_update()->set_bytes(bytes);
+  PlanFlush();
+}
+
+void Link::PlanFlush() {
+  if (flush_planned_) return;
+  flush_planned_ = true;
+  loop_.AtEndOfTurn([this, alive = alive_] {
+    if (!*alive) return;
+    flush_planned_ = false;
+    Flush();
+  });
+}
+
+void Link::Flush() {
+  if (!connected_) return;
+  if (const LinkRequest* message = outgoing_.Next()) {
+    ++messages_;
+    connection_->Write(message);
+  }
+  if (outgoing_.has_unsent()) WatchForStall();
+}
+
+// A router can be stopped or hang while its connection lives: keepalive notices after 15 s.
+void Link::WatchForStall() {
+  if (stall_watched_) return;
+  stall_watched_ = true;
+  loop_.RunAfter(kStallMs, [this, alive = alive_, seen = messages_] {
+    if (!*alive) return;
+    stall_watched_ = false;
+    if (!connected_ || !outgoing_.has_unsent()) return;
+    if (messages_ != seen) return WatchForStall();
+    stalled_ = true;
+    log::Warn("an inference router does not read its link", {});
+    std::list<LinkStreamPtr> unsent = outgoing_.TakeUnsent();
+    for (const LinkStreamPtr& stream : unsent) {
+      stream->holder = nullptr;
+      streams_.erase(stream->id);
+    }
+    options_.on_stalled(std::move(unsent));
+  });
+}
+
+void Link::Take(std::vector<LinkSignal> signals) {
+  for (LinkSignal& signal : signals) {
+    switch (signal.kind) {
+      case LinkSignal::kConnected:
+        connected_ = true;
+        outgoing_.set_pieces(signal.pieces);
+        options_.on_connected();
+        Flush();
+        break;
+      case LinkSignal::kMessage:
+        Deliver(*signal.message);
+        break;
+      case LinkSignal::kWritten:
+        outgoing_.Written();
+        if (std::exchange(stalled_, false)) options_.on_connected();
+        Flush();
+        break;
+      case LinkSignal::kReadEnded:
+        FailStreams();
+        connection_->Release();
+        break;
+      case LinkSignal::kDone:
+        FailStreams();
+        Reconnect(signal.status);
+        return;  // the inbox of these signals is closed
+    }
+  }
+}
+
+void Link::Deliver(LinkResponse& message) {
+  for (auto& frame : *message.mutable_frames()) {
+    if (frame.stream_id() == 0) draining_ = true;
+    auto found = streams_.find(frame.stream_id());
+    if (found == streams_.end()) continue;  // cancelled; its last events were in flight
+    LinkStream& stream = *found->second;
+    if (frame.has_event_piece() &&
+        !TakePiece(stream, frame.event_piece(), *frame.mutable_event())) {
+      continue;
+    }
+    if (frame.event().has_end()) {
+      stream.over = true;
+      stream.holder = nullptr;
+      if (IsRefusal(frame.event().end())) stream.sent = false;
+      outgoing_.Drop(stream);  // it may be refused before all of its body is sent
+    }
+    stream.events.push_back(std::move(*frame.mutable_event()));
+    stream.arrived.NotifyAll();
+    if (stream.over) streams_.erase(found);
+  }
+}
+
+bool Link::TakePiece(LinkStream& stream, const EventPiece& piece, inference::v1::Event& event) {
+  std::string& bytes = stream.partial_event;
+  if (bytes.size() + piece.bytes().size() > kMaxEventBytes) {
+    Fail(stream, {.id = ErrorId::kServerError, .internal = "an event is too large"});
+    return false;
+  }
+  bytes += piece.bytes();
+  if (!piece.last()) return false;
+  const bool valid = event.ParseFromString(bytes);
+  bytes = std::string();
+  if (!valid) Fail(stream, {.id = ErrorId::kServerError, .internal = "an event is damaged"});
+  return valid;
+}
+
+// Fails one running request; the router settles what it produced.
+void Link::Fail(LinkStream& stream, Error error) {
+  const LinkStreamPtr keep = streams_.at(stream.id);
+  Cancel(stream);
+  stream.Fail(std::move(error));
+}
+
+// Fails every request of the link. The router settles those that ran; of the others it does not
+// know, so their callers must void their holds.
+void Link::FailStreams() {
+  connected_ = false;
+  outgoing_.Clear();
+  auto streams = std::move(streams_);
+  streams_.clear();
+  for (auto& [id, stream] : streams) {
+    stream->Fail({.id = ErrorId::kServiceUnavailable,
+                  .retry_after_ms = 1'000,
+                  .internal = "the link to the inference router was lost"});
+  }
+}
+
+void Link::Reconnect(const grpc::Status& status) {
+  log::Debug("link to an inference router ended", {{"status", status.error_message()}});
+  Disconnect();
+  loop_.RunAfter(kReconnectMs, [this, alive = alive_] {
+    if (*alive) Connect();
+  });
+}
+
+void Link::Disconnect() {
+  connected_ = false;
+  draining_ = false;
+  stalled_ = false;
+  if (!connection_) return;
+  inbox_->Close();
+  connection_->Cancel();
+  connection_->Release();
+  connection_->WaitUntilDone();
+  connection_.reset();
+  outgoing_.Written();  // gRPC no longer uses the message
+}
+
+}  // namespace tollgate

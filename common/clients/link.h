@@ -1,0 +1,79 @@
+// One router target of a gateway worker: its current connection, what it has to send, and the
+// running requests. Reconnects by itself.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "common/clients/link_connection.h"
+#include "common/clients/link_outgoing.h"
+#include "common/clients/link_stream.h"
+#include "common/runtime/loop.h"
+
+namespace tollgate {
+
+// Lives on one loop.
+class Link final : public LinkStreamHolder {
+ public:
+  struct Options {
+    std::shared_ptr<grpc::Channel> channel;
+    prometheus::Gauge* queued_bytes;
+    // It is open, for the first time or again.
+    std::function<void()> on_connected;
+    // Requests of which the router read nothing for kStallMs. They belong to no holder now.
+    std::function<void(std::list<LinkStreamPtr>)> on_stalled;
+  };
+  // A router that takes no message for this long is passed over until it does.
+  static constexpr int64_t kStallMs = 1'000;
+
+  Link(Loop& loop, Options options)
+      : loop_(loop), options_(std::move(options)), outgoing_(*options_.queued_bytes) {}
+  // On the loop, or after it has stopped.
+  ~Link();
+
+  void Connect();
+  // Whether it accepts requests.
+  bool open() const { return connected_ && !draining_ && !stalled_; }
+  // Whether a body of this size can be added to what waits.
+  bool Fits(size_t body_bytes) const;
+  const std::shared_ptr<grpc::Channel>& channel() const { return options_.channel; }
+  int64_t queued_bytes() const { return outgoing_.queued_bytes(); }
+
+  void Start(const LinkStreamPtr& stream, uint64_t id);
+  void Cancel(LinkStream& stream) override;
+  void Grant(LinkStream& stream, int64_t bytes) override;
+
+ private:
+  void PlanFlush();
+  void Flush();
+  void WatchForStall();
+  void Take(std::vector<LinkSignal> signals);
+  void Deliver(inference::v1::LinkResponse& message);
+  // Sets the event when its last piece has arrived; else returns false. May fail the request, which
+  // removes it.
+  bool TakePiece(LinkStream& stream, const inference::v1::EventPiece& piece,
+                 inference::v1::Event& event);
+  void Fail(LinkStream& stream, Error error);
+  void FailStreams();
+  void Reconnect(const grpc::Status& status);
+  void Disconnect();
+
+  Loop& loop_;
+  const Options options_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::shared_ptr<Inbox<LinkSignal>> inbox_;
+  std::unique_ptr<LinkConnection> connection_;
+  LinkOutgoing outgoing_;
+  std::unordered_map<uint64_t, LinkStreamPtr> streams_;
+  bool connected_ = false;
+  bool draining_ = false;  // the router refuses new requests; running ones continue
+  bool stalled_ = false;
+  bool flush_planned_ = false;
+  bool stall_watched_ = false;
+  uint64_t messages_ = 0;  // started to write, on all connections
+};
+
+}  // namespace tollgate

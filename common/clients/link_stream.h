@@ -1,0 +1,76 @@
+// The client's state of one request on a link.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/error/error.h"
+#include "common/runtime/loop.h"
+#include "common/runtime/notify.h"
+#include "tollgate/inference/v1/inference.pb.h"
+
+namespace tollgate {
+
+struct LinkStream;
+using LinkStreamPtr = std::shared_ptr<LinkStream>;
+
+// Has a request until it is over: the queue for a connection, or a link.
+class LinkStreamHolder {
+ public:
+  // Forgets the request, with all of it that waits; its caller left.
+  virtual void Cancel(LinkStream& stream) = 0;
+  // The caller took this many bytes of events.
+  virtual void Grant(LinkStream& stream, int64_t bytes) = 0;
+
+ protected:
+  ~LinkStreamHolder() = default;
+};
+
+// Shared by a Generation and its holder.
+struct LinkStream {
+  // What else of a request is stored, roughly, in bytes.
+  static constexpr int64_t kRequestBytes = 1024;
+
+  LinkStream(Loop& loop, inference::v1::GenerateRequest request)
+      : request(std::move(request)), arrived(loop) {}
+
+  // Bytes that wait to be sent.
+  int64_t waiting_bytes() const {
+    return (stage == Stage::kQueued ? kRequestBytes : 0) +
+           static_cast<int64_t>(request.members_json().size() - body_sent);
+  }
+  // Before its events are notified, so that its caller reads a consistent state.
+  void Fail(Error reason) {
+    over = true;
+    holder = nullptr;
+    error = std::move(reason);
+    FreeRequest();
+    arrived.NotifyAll();
+  }
+  void FreeRequest() {
+    request = inference::v1::GenerateRequest();
+    body_sent = 0;
+    partial_event = std::string();
+  }
+
+  uint64_t id = 0;
+  LinkStreamHolder* holder = nullptr;  // null after it is over
+  enum class Stage { kQueued, kSendingBody, kSent } stage = Stage::kQueued;
+  inference::v1::GenerateRequest request;    // until it is sent
+  size_t body_sent = 0;                      // bytes of its members_json
+  std::list<LinkStreamPtr>::iterator place;  // in the list of its stage; none once it is sent
+  Loop::TimerId timer = 0;                   // while it waits for a connection
+  std::vector<inference::v1::Event> events;
+  std::string partial_event;  // pieces of a large one
+  int64_t ungranted_bytes = 0;
+  bool sent = false;  // the router has all of it
+  bool over = false;  // End received, link broken, or cancelled
+  std::optional<Error> error;
+  Notify arrived;
+};
+
+}  // namespace tollgate
