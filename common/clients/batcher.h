@@ -1,6 +1,7 @@
 // Batches the calls of one loop to one service: waiting calls share a message. A call is sent at
 // the end of the loop's turn; while the maximum number of batches is in flight, further calls wait
-// and form the next batch.
+// and form the next batch. A service that does not answer costs at most kMaxWaiting items, and each
+// call its own timeout.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +9,11 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/error/error.h"
 #include "common/runtime/loop.h"
 #include "common/runtime/notify.h"
@@ -37,16 +40,20 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
   Batcher(Loop& loop, Send send, int max_in_flight = kMaxInFlight)
       : loop_(loop), send_(std::move(send)), max_in_flight_(max_in_flight) {}
 
-  // Returns the reply to one item. The timeout starts when its batch is sent; a batch has the
-  // shortest timeout of its items.
+  // How late a timed out call may be found, in milliseconds.
+  static constexpr int64_t kSweepMs = 20;
+
+  // Returns the reply to one item. The timeout includes the wait for its batch; a call that timed
+  // out while it waited is not sent. A batch has the time that its last item has left.
   Task<Result<Reply>> Call(Item item, int64_t timeout_ms) {
     if (waiting_.size() >= kMaxWaiting) {
       co_return FailWith(ErrorId::kServiceUnavailable, "",
                          "too many calls are waiting for one service");
     }
     auto self = this->shared_from_this();
-    auto call = std::make_shared<Pending>(loop_, std::move(item), timeout_ms);
+    auto call = std::make_shared<Pending>(loop_, std::move(item), NowUs() + timeout_ms * 1000);
     waiting_.push_back(call);
+    PlanSweep();
     if (!flush_planned_) {
       flush_planned_ = true;
       loop_.AtEndOfTurn([self] {
@@ -61,45 +68,76 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
 
  private:
   struct Pending {
-    Pending(Loop& loop, Item item, int64_t timeout_ms)
-        : item(std::move(item)), timeout_ms(timeout_ms), waiter(loop) {}
+    Pending(Loop& loop, Item item, int64_t deadline_us)
+        : item(std::move(item)), deadline_us(deadline_us), waiter(loop) {}
     Item item;
-    int64_t timeout_ms;
+    const int64_t deadline_us;
     std::optional<Result<Reply>> reply;
     Waiter waiter;
   };
   using Batch = std::vector<std::shared_ptr<Pending>>;
 
+  static int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
+  static void Finish(Pending& call, Result<Reply> reply) {
+    if (call.reply) return;  // timed out
+    call.reply.emplace(std::move(reply));
+    call.waiter.Resume(true);
+  }
+  // Whether it is over: it had no reply within its time.
+  static bool Expire(Pending& call, int64_t now_us) {
+    if (now_us < call.deadline_us) return false;
+    Finish(call, FailWith(ErrorId::kServiceUnavailable, "", "the service did not answer in time"));
+    return true;
+  }
+
+  void PlanSweep() {
+    if (sweep_planned_) return;
+    sweep_planned_ = true;
+    loop_.RunAfter(kSweepMs, [weak = this->weak_from_this()] {
+      if (auto self = weak.lock()) self->Sweep();
+    });
+  }
+  void Sweep() {
+    sweep_planned_ = false;
+    const int64_t now_us = NowUs();
+    std::erase_if(waiting_, [&](const auto& call) { return Expire(*call, now_us); });
+    for (const auto& batch : running_) {
+      for (const auto& call : *batch) Expire(*call, now_us);
+    }
+    if (!waiting_.empty() || !running_.empty()) PlanSweep();
+  }
+
   void Flush() {
-    while (!waiting_.empty() && in_flight_ < max_in_flight_) {
+    while (!waiting_.empty() && static_cast<int>(running_.size()) < max_in_flight_) {
       size_t count = std::min(waiting_.size(), kMaxItems);
-      Batch batch(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(count));
-      waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(count));
-      ++in_flight_;
+      const auto end = waiting_.begin() + static_cast<ptrdiff_t>(count);
+      auto batch = std::make_shared<Batch>(waiting_.begin(), end);
+      waiting_.erase(waiting_.begin(), end);
+      running_.push_back(batch);
       loop_.Spawn(Run(this->shared_from_this(), std::move(batch)));
     }
   }
 
-  static Task<void> Run(std::shared_ptr<Batcher> self, Batch batch) {
+  static Task<void> Run(std::shared_ptr<Batcher> self, std::shared_ptr<Batch> batch) {
     std::vector<Item> items;
-    items.reserve(batch.size());
-    int64_t timeout_ms = INT64_MAX;
-    for (auto& call : batch) {
+    items.reserve(batch->size());
+    int64_t deadline_us = 0;
+    for (auto& call : *batch) {
       items.push_back(std::move(call->item));
-      timeout_ms = std::min(timeout_ms, call->timeout_ms);
+      deadline_us = std::max(deadline_us, call->deadline_us);
     }
-    Result<std::vector<Reply>> replies = co_await self->send_(std::move(items), timeout_ms);
-    --self->in_flight_;
-    if (replies.ok() && replies->size() != batch.size()) {
+    const int64_t left_ms = std::max<int64_t>((deadline_us - NowUs()) / 1000, 1);
+    Result<std::vector<Reply>> replies = co_await self->send_(std::move(items), left_ms);
+    std::erase(self->running_, batch);
+    if (replies.ok() && replies->size() != batch->size()) {
       replies = FailWith(ErrorId::kServerError, "", "a batch returned a wrong number of results");
     }
-    for (size_t i = 0; i < batch.size(); ++i) {
+    for (size_t i = 0; i < batch->size(); ++i) {
       if (replies.ok()) {
-        batch[i]->reply.emplace(std::move((*replies)[i]));
+        Finish(*(*batch)[i], std::move((*replies)[i]));
       } else {
-        batch[i]->reply.emplace(Fail{replies.error()});
+        Finish(*(*batch)[i], Fail{replies.error()});
       }
-      batch[i]->waiter.Resume(true);
     }
     self->Flush();
   }
@@ -108,8 +146,9 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
   const Send send_;
   const int max_in_flight_;
   std::deque<std::shared_ptr<Pending>> waiting_;
-  int in_flight_ = 0;
+  std::vector<std::shared_ptr<Batch>> running_;
   bool flush_planned_ = false;
+  bool sweep_planned_ = false;
 };
 
 }  // namespace tollgate

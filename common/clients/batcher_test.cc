@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/base/clock.h"
 #include "common/runtime/testing/run_coro.h"
 
 namespace tollgate {
@@ -96,6 +97,78 @@ TEST(Batcher, AFailedBatchFailsEachOfItsCalls) {
     for (int i = 0; i < 3; ++i) loop.Spawn(CallOne(batcher, i, succeeded, failed));
     while (succeeded + failed < 6) co_await loop.Sleep(0);
     EXPECT_EQ(failed, 6);
+    co_return 0;
+  });
+}
+
+Task<void> CallFor(std::shared_ptr<IntBatcher> batcher, int item, int64_t timeout_ms,
+                   std::vector<int>& failed) {
+  const auto reply = co_await batcher->Call(item, timeout_ms);
+  if (reply.ok()) co_return;
+  EXPECT_EQ(reply.error().id, ErrorId::kServiceUnavailable);
+  failed.push_back(item);
+}
+
+// A service that never answers, whatever the timeout that it is given.
+TEST(Batcher, ACallWaitsNoLongerThanItsTimeoutForADeadService) {
+  RunTask([](Loop& loop) -> Task<int> {
+    Gate gate(loop);
+    auto batcher = MakeBatcher(loop, gate);
+    std::vector<int> failed;
+    const int64_t began_us = SystemClock::Get().MonotonicUs();
+    // Two batches in flight, and one that waits.
+    for (int i = 0; i < 2; ++i) {
+      loop.Spawn(CallFor(batcher, i, 200, failed));
+      co_await loop.Sleep(0);
+    }
+    for (int i = 2; i < 300; ++i) loop.Spawn(CallFor(batcher, i, i < 100 ? 100 : 200, failed));
+    while (failed.size() < 300 && SystemClock::Get().MonotonicUs() - began_us < 10'000'000) {
+      co_await loop.Sleep(10);
+    }
+    EXPECT_EQ(failed.size(), 300u);
+    EXPECT_GE(SystemClock::Get().MonotonicUs() - began_us, 200'000);
+    EXPECT_EQ(failed.front(), 2) << "the shorter timeouts end first";
+    // What timed out is not sent later.
+    gate.opened.Set();
+    int succeeded = 0;
+    int lost = 0;
+    co_await CallOne(batcher, 1'000, succeeded, lost);
+    EXPECT_EQ(succeeded, 1);
+    EXPECT_EQ(gate.batches, (std::vector<size_t>{1, 1, 1}));
+    co_return 0;
+  });
+}
+
+TEST(Batcher, TheShortTimeOfOneCallDoesNotEndItsBatch) {
+  RunTask([](Loop& loop) -> Task<int> {
+    Gate gate(loop);
+    auto batcher = MakeBatcher(loop, gate);
+    std::vector<int> failed;
+    int succeeded = 0;
+    int lost = 0;
+    loop.Spawn(CallFor(batcher, 1, 50, failed));
+    loop.Spawn(CallOne(batcher, 2, succeeded, lost));
+    while (failed.empty()) co_await loop.Sleep(5);
+    EXPECT_EQ(gate.batches, (std::vector<size_t>{2}));
+    gate.opened.Set();
+    while (succeeded + lost < 1) co_await loop.Sleep(5);
+    EXPECT_EQ(succeeded, 1);
+    co_return 0;
+  });
+}
+
+TEST(Batcher, CallsAboveTheBoundAreRefusedAtOnce) {
+  RunTask([](Loop& loop) -> Task<int> {
+    Gate gate(loop);
+    auto batcher = MakeBatcher(loop, gate);
+    int succeeded = 0;
+    int failed = 0;
+    const int all = static_cast<int>(IntBatcher::kMaxWaiting) + 10;
+    for (int i = 0; i < all; ++i) loop.Spawn(CallOne(batcher, i, succeeded, failed));
+    co_await loop.Sleep(0);
+    EXPECT_EQ(failed, 10);
+    gate.opened.Set();
+    while (succeeded + failed < all) co_await loop.Sleep(5);
     co_return 0;
   });
 }

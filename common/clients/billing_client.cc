@@ -7,6 +7,7 @@
 #include "common/clients/batcher.h"
 #include "common/clients/make_clients.h"
 #include "common/clients/transport.h"
+#include "common/observability/metrics.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 
 namespace tollgate {
@@ -36,6 +37,9 @@ constexpr int64_t kAuthorizeAttemptTimeout = 1'000;
 constexpr int64_t kVoidAttemptTimeout = 2'000;
 // By then the hold has expired.
 constexpr int64_t kVoidPatience = 90'000;
+// Voids of one client that may be under way. While billing is unreachable each refused request adds
+// one; further holds are left to expire.
+constexpr int kMaxVoids = 32'768;
 constexpr int64_t kUsageTimeout = 5'000;
 
 // Moves the results out of the response to a batch.
@@ -92,7 +96,8 @@ class BillingClientImpl : public BillingClient {
     return AuthorizeWithRetries(loop_, authorizes_, std::move(item));
   }
   void Void(VoidItem item) override {
-    loop_.Spawn(VoidInBackground(loop_, voids_, std::move(item)));
+    if (*voids_running_ >= kMaxVoids) return voids_dropped_.Increment();
+    loop_.Spawn(VoidInBackground(loop_, voids_, std::move(item), voids_running_));
   }
   Task<Result<GetUsageResponse>> GetUsage(GetUsageRequest request) override {
     return usage_(std::move(request), kUsageTimeout);
@@ -115,20 +120,28 @@ class BillingClientImpl : public BillingClient {
     }
   }
 
-  static Task<void> VoidInBackground(Loop& loop, std::shared_ptr<Voids> voids, VoidItem item) {
+  static Task<void> VoidInBackground(Loop& loop, std::shared_ptr<Voids> voids, VoidItem item,
+                                     std::shared_ptr<int> running) {
+    ++*running;
     int64_t deadline_us = SystemClock::Get().MonotonicUs() + kVoidPatience * 1000;
     Backoff backoff(50, 5'000);
     for (;;) {
       auto result = co_await voids->Call(item, kVoidAttemptTimeout);
-      if (result.ok() || SystemClock::Get().MonotonicUs() > deadline_us) co_return;
+      if (result.ok() || SystemClock::Get().MonotonicUs() > deadline_us) break;
       co_await loop.Sleep(backoff.NextMs());
     }
+    --*running;
   }
 
   Loop& loop_;
   UsageTransport usage_;
   std::shared_ptr<Authorizes> authorizes_;
   std::shared_ptr<Voids> voids_;
+  // Shared by the voids, which may outlive the client.
+  std::shared_ptr<int> voids_running_ = std::make_shared<int>(0);
+  prometheus::Counter& voids_dropped_ =
+      metrics::Counter("tollgate_gateway_voids_dropped_total",
+                       "Holds that were left to expire, since too many voids were under way");
 };
 
 class MeteringClientImpl : public MeteringClient {

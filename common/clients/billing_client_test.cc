@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "common/clients/factory.h"
+#include "common/observability/metrics.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/server.h"
 #include "common/runtime/testing/run_coro.h"
@@ -120,6 +121,24 @@ TEST_F(BillingClientTest, AVoidIsRetriedInTheBackgroundAfterItsClientIsDestroyed
     co_return 0;
   });
   EXPECT_EQ(billing_.voided, 5);
+}
+
+TEST_F(BillingClientTest, VoidsAreBoundedWhileBillingIsUnreachable) {
+  constexpr int kMaxVoids = 32'768;
+  billing_.failures = 1'000'000;
+  auto& dropped = metrics::Counter("tollgate_gateway_voids_dropped_total", "");
+  RunTask([&](Loop& loop) -> Task<int> {
+    auto client = factory_->Billing(loop);
+    const double before = dropped.Value();
+    for (int i = 0; i < kMaxVoids + 100; ++i) client->Void(bv::VoidItem());
+    EXPECT_EQ(dropped.Value() - before, 100);
+    billing_.failures = 0;
+    while (billing_.voided < kMaxVoids) co_await loop.Sleep(5);
+    client->Void(bv::VoidItem());
+    EXPECT_EQ(dropped.Value() - before, 100) << "there is room again";
+    while (billing_.voided < kMaxVoids + 1) co_await loop.Sleep(5);
+    co_return 0;
+  });
 }
 
 }  // namespace
