@@ -4,8 +4,12 @@
 #include <grpcpp/grpcpp.h>
 #include <netdb.h>
 
+#include <chrono>
+#include <future>
 #include <mutex>
 #include <sstream>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/rpc/tls.h"
@@ -13,6 +17,9 @@
 
 namespace tollgate::rpc {
 namespace {
+
+// How long a DNS look-up may take; as long as a connection to an engine by default.
+constexpr int kLookupMs = 3'000;
 
 grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
@@ -35,8 +42,10 @@ grpc::ChannelArguments Arguments() {
   // seconds.
   arguments.SetInt(GRPC_ARG_DNS_ENABLE_SRV_QUERIES, 0);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+  // A call waits for a look-up no longer than its own deadline. A stream without one would wait for
+  // two minutes, gRPC's default.
+  arguments.SetInt(GRPC_ARG_DNS_ARES_QUERY_TIMEOUT_MS, kLookupMs);
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
   return arguments;
 }
 
@@ -51,7 +60,7 @@ std::vector<std::string> SplitByCommas(const std::string& list) {
   return parts;
 }
 
-// The IPv4 addresses of "host:port", looked up now. Empty if there is none.
+// The IPv4 addresses of "host:port". Empty if there is none.
 std::vector<std::string> Resolve(const std::string& target) {
   size_t colon = target.rfind(':');
   if (colon == std::string::npos) return {};
@@ -72,15 +81,31 @@ std::vector<std::string> Resolve(const std::string& target) {
   return addresses;
 }
 
+// The addresses of all targets that are found within kLookupMs. getaddrinfo has no timeout: a
+// look-up that takes longer goes on in its thread, and nobody waits for it.
+std::vector<std::string> ResolveAll(const std::vector<std::string>& targets) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLookupMs);
+  std::vector<std::future<std::vector<std::string>>> lookups;
+  for (const std::string& target : targets) {
+    std::packaged_task<std::vector<std::string>()> lookup([target] { return Resolve(target); });
+    lookups.push_back(lookup.get_future());
+    std::thread(std::move(lookup)).detach();
+  }
+  std::vector<std::string> addresses;
+  for (auto& lookup : lookups) {
+    if (lookup.wait_until(until) != std::future_status::ready) continue;
+    for (std::string& address : lookup.get()) addresses.push_back(std::move(address));
+  }
+  return addresses;
+}
+
 // Joins several replicas into one target for gRPC's load balancing. A single name is left to gRPC's
 // resolver, which follows changes of its addresses.
 std::string GrpcTarget(const std::vector<std::string>& parts) {
   if (parts.size() == 1) return parts[0];
   std::string target;
-  for (const std::string& part : parts) {
-    for (const std::string& address : Resolve(part)) {
-      target += (target.empty() ? "ipv4:" : ",") + address;
-    }
+  for (const std::string& address : ResolveAll(parts)) {
+    target += (target.empty() ? "ipv4:" : ",") + address;
   }
   return target.empty() ? parts[0] : target;
 }
@@ -137,7 +162,6 @@ BasicResult<std::shared_ptr<grpc::ServerCredentials>, std::string> MakeServerCre
 
 void ConfigureServer(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  builder.SetMaxSendMessageSize(kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
   // The server pings only connections with running calls: a client without one reads from its

@@ -22,8 +22,9 @@ class TlsConfig;
 
 namespace tollgate::rpc {
 
-// The largest message in bytes: a request body of the largest accepted size, and room for the rest.
-inline constexpr int kMaxMessageBytes = 64 << 20;
+// The largest message in bytes that a server or a client of ours receives. What may be larger
+// travels in pieces (link_protocol.h). A sender needs no limit: the receiver's fails the call.
+inline constexpr int kMaxMessageBytes = 4 << 20;
 
 class ChannelSource {
  public:

@@ -63,7 +63,6 @@ std::shared_ptr<grpc::Channel> Invocation::Connect(const std::string& own_target
     credentials = grpc::SslCredentials(tls);
   }
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(64 << 20);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   // Otherwise the resolver also queries a TXT record and waits for it.
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);

@@ -68,6 +68,10 @@ class FakeAuth : public AuthService::CallbackService {
         co_return Result<void>();
       });
     }
+    if (what == "large") {
+      response->mutable_key()->set_name(std::string(kMaxMessageBytes, 'x'));
+      return Answer(context, Result<void>());
+    }
     if (what == "bare status") {
       auto* reactor = context->DefaultReactor();
       reactor->Finish({grpc::StatusCode::PERMISSION_DENIED, "no"});

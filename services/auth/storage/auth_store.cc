@@ -14,8 +14,9 @@ namespace {
 constexpr int kReadAttempts = 3;
 constexpr int kDefaultAuditEvents = 100;
 constexpr int kMaxAuditEvents = 1000;
-// Keeps a response below the 4 MiB limit of a gRPC message.
+// Keep a response below the 4 MiB limit of a gRPC message (rpc::kMaxMessageBytes).
 constexpr int kMaxListed = 10'000;
+constexpr size_t kMaxListedBytes = 3 << 20;
 
 v1::AuditEvent ToEvent(AuditRecord record) {
   v1::AuditEvent event;
@@ -172,8 +173,12 @@ Result<v1::ListKeysResponse> AuthStore::ListKeys(const v1::ListKeysRequest& requ
   text += " ORDER BY k.created_at_us, k.key_id LIMIT $" + std::to_string(params.size());
   const auto done = Read([&](sql::Connection& sql) {
     response.Clear();
-    return sql.Query(text, params,
-                     [&](const sql::Row& row) { *response.add_keys() = ReadKey(row); });
+    size_t bytes = 0;
+    return sql.Query(text, params, [&](const sql::Row& row) {
+      v1::Key key = ReadKey(row);
+      bytes += key.ByteSizeLong() + 8;
+      if (bytes <= kMaxListedBytes) *response.add_keys() = std::move(key);
+    });
   });
   if (!done) return Fail{done.error()};
   return response;

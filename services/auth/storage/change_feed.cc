@@ -11,8 +11,9 @@ namespace {
 constexpr auto kPeriod = std::chrono::milliseconds(250);
 // Slightly below the promised second: a Step that runs late must not miss it.
 constexpr int64_t kPingUs = 900'000;
-// Keys per message: far below the 4 MiB limit of a gRPC message.
-constexpr int kPageSize = 1000;
+// Keys per message: below the 4 MiB limit of a gRPC message (rpc::kMaxMessageBytes) even if each
+// has 200 allowed models of 200 bytes.
+constexpr int kPageSize = 64;
 // A watcher that missed more changes than this must drop its cache.
 constexpr int kMaxMissed = 10'000;
 

@@ -308,5 +308,34 @@ TEST_F(ChangeFeedTest, TheThreadFindsAnotherReplicasChangeWithinASecond) {
   feed.Stop();
 }
 
+// The limit of a gRPC message; a larger one would end the stream of every gateway again and again.
+TEST_F(ChangeFeedTest, TheLargestKeysFitIntoMessages) {
+  constexpr size_t kMessageBytes = 4 << 20;
+  constexpr int kKeys = 110;
+  v1::CreateKeyRequest request;
+  request.set_workspace_id("w");
+  for (int i = 0; i < 200; ++i) {
+    request.add_allowed_models("a/" + std::to_string(1000 + i) + std::string(194, 'b'));
+  }
+  for (int i = 0; i < kKeys; ++i) {
+    const auto created = store_a_->CreateKey(request);
+    ASSERT_TRUE(created) << created.error().ToString();
+  }
+  ChangeFeed feed(*store_a_, clock_);
+  std::vector<Message> received;
+  feed.Subscribe(1, AppendTo(received));
+  feed.Step();
+  int changes = 0;
+  for (const Message& message : received) {
+    EXPECT_LT(message->ByteSizeLong(), kMessageBytes);
+    changes += message->changes_size();
+  }
+  EXPECT_EQ(changes, kKeys);
+  const auto listed = store_a_->ListKeys({});
+  ASSERT_TRUE(listed);
+  EXPECT_LT(listed->ByteSizeLong(), kMessageBytes);
+  EXPECT_GT(listed->keys_size(), 50);
+}
+
 }  // namespace
 }  // namespace tollgate::auth

@@ -46,6 +46,10 @@ BasicResult<CatalogSource::SnapshotPtr, Problems> CatalogSource::Load() {
   auto built = ReadCatalog(*text, path.filename().string(),
                            path.has_parent_path() ? path.parent_path().string() : ".", brand_);
   if (!built) return Fail{std::move(built).error()};
+  if (built->ByteSizeLong() > kMaxSnapshotBytes) {
+    return Fail{Problems{path_ + ": more than " + std::to_string(kMaxSnapshotBytes) +
+                         " bytes of models and engines"}};
+  }
   if (current_ && current_->digest() == built->digest()) return current_;
   // The modification time of the file, so that replicas and restarts agree on the version. Always
   // above the version before.

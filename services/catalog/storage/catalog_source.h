@@ -3,6 +3,7 @@
 // See docs/design/limits.md 8.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,6 +11,10 @@
 #include "services/catalog/domain/catalog_rules.h"
 
 namespace tollgate::catalog {
+
+// The largest catalog, in bytes as protobuf: watchers get it in one message of at most 4 MiB
+// (rpc::kMaxMessageBytes).
+inline constexpr size_t kMaxSnapshotBytes = (4 << 20) - (64 << 10);
 
 class CatalogSource {
  public:

@@ -45,6 +45,19 @@ TEST_F(CatalogSourceTest, LoadFailsOnAMissingOrInvalidFile) {
   EXPECT_EQ(source.current(), nullptr);
 }
 
+// Watchers get the catalog in one message: a larger one would never reach them.
+TEST_F(CatalogSourceTest, ACatalogAboveTheLargestMessageIsRefused) {
+  Write(CatalogWith("name: Acme Large",
+                    "name: Acme Large\n    description: " + std::string(kMaxSnapshotBytes, 'x')));
+  CatalogSource source(path(), "tollgate");
+  const auto loaded = source.Load();
+  ASSERT_FALSE(loaded);
+  EXPECT_THAT(loaded.error().at(0), testing::HasSubstr("bytes of models and engines"));
+  Write(CatalogWith("name: Acme Large", "name: Acme Large\n    description: " +
+                                            std::string(kMaxSnapshotBytes - 10'000, 'x')));
+  EXPECT_TRUE(source.Load());
+}
+
 TEST_F(CatalogSourceTest, AChangedFileGivesANewerSnapshot) {
   Write(kGoodCatalog);
   CatalogSource source(path(), "tollgate");
