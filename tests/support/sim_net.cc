@@ -17,7 +17,7 @@
 namespace tollgate::test {
 namespace {
 
-constexpr size_t kMaxBody = 64u << 20;
+constexpr size_t kMaxBody = 128u << 20;
 constexpr size_t kMaxHead = 64u << 10;
 // Granularity of due times, so that one turn serves every stream that is nearly due.
 constexpr int64_t kTickUs = 1000;
