@@ -1,10 +1,16 @@
 #include "gateway/gateway_module.h"
 
+#include <algorithm>
+
+#include "common/host/descriptors.h"
+#include "common/host/memory_limit.h"
+#include "common/http/server_metrics.h"
 #include "common/http/tls.h"
 #include "common/observability/log.h"
 #include "gateway/edge/edge.h"
 #include "gateway/endpoints.h"
 #include "gateway/envelopes/envelope.h"
+#include "gateway/pipeline/judge_head.h"
 #include "gateway/worker/worker_pool.h"
 
 namespace tollgate {
@@ -12,6 +18,8 @@ namespace tollgate {
 namespace {
 
 using config::v1::GatewaySettings;
+
+constexpr int kMemoryPercent = 50;
 
 gateway::PipelineOptions ReadPipelineOptions(const GatewaySettings& settings) {
   gateway::PipelineOptions options;
@@ -33,9 +41,22 @@ gateway::EdgeOptions ReadEdgeOptions(const GatewaySettings& settings) {
   if (settings.max_head_bytes() > 0) {
     options.server.max_head_bytes = static_cast<size_t>(settings.max_head_bytes());
   }
+  if (settings.min_body_bytes_per_second() > 0) {
+    options.server.min_body_bytes_per_second = settings.min_body_bytes_per_second();
+  }
+  if (settings.max_body_seconds() > 0) {
+    options.server.max_body_ms = int64_t{settings.max_body_seconds()} * 1000;
+  }
   if (settings.max_connections() > 0) options.server.max_connections = settings.max_connections();
   options.cors_origins = {settings.cors_origins().begin(), settings.cors_origins().end()};
   return options;
+}
+
+int64_t MemoryBudgetBytes(const GatewaySettings& settings) {
+  if (settings.memory_budget_bytes() > 0) return settings.memory_budget_bytes();
+  const int percent =
+      settings.memory_budget_percent() > 0 ? settings.memory_budget_percent() : kMemoryPercent;
+  return host::AvailableMemoryBytes() / 100 * percent;
 }
 
 class GatewayModule : public Module {
@@ -44,6 +65,9 @@ class GatewayModule : public Module {
       : host_(host),
         listen_(settings.listen().empty() ? "127.0.0.1:8080" : settings.listen()),
         edge_options_(ReadEdgeOptions(settings)),
+        address_percent_(settings.address_connection_percent()),
+        memory_percent_(settings.memory_budget_percent()),
+        memory_budget_bytes_(MemoryBudgetBytes(settings)),
         tls_(settings.edge_tls()),
         trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
         workers_(host, ReadPipelineOptions(settings), settings.catalog_cache_file()) {
@@ -55,8 +79,21 @@ class GatewayModule : public Module {
   std::string_view name() const override { return "gateway"; }
 
   Result<void> Start() override {
+    if (memory_percent_ < 0 || memory_percent_ > 100) {
+      return Internal("gateway.memory_budget_percent must be from 1 to 100");
+    }
+    if (address_percent_ < 0 || address_percent_ > 100) {
+      return Internal("gateway.address_connection_percent must be from 1 to 100");
+    }
+    if (auto planned = PlanConnections(); !planned) return planned;
     if (auto read = ReadSecurity(); !read) return read;
     workers_.Start();
+    edge_options_.server.memory = std::make_shared<MemoryBudget>(memory_budget_bytes_);
+    edge_options_.server.metrics = std::make_shared<http::ServerMetrics>();
+    edge_options_.judge_head = [this](const gateway::Endpoint& endpoint,
+                                      const http::HttpRequest& request, Loop& loop) {
+      return gateway::JudgeHead(workers_.ForLoop(loop), endpoint, request);
+    };
     edge_ = std::make_unique<gateway::Edge>(
         host_.loops, edge_options_, gateway::MakeEndpoints([this](Loop& loop) -> gateway::Worker& {
           return workers_.ForLoop(loop);
@@ -81,6 +118,18 @@ class GatewayModule : public Module {
   }
 
  private:
+  Result<void> PlanConnections() {
+    http::ServerOptions& server = edge_options_.server;
+    const auto plan = host::PlanConnections(server.max_connections, host::DescriptorLimit());
+    if (!plan.ok()) return Fail{plan.error()};
+    server.max_connections = plan->max_connections;
+    server.max_descriptor = plan->max_descriptor;
+    if (address_percent_ > 0) {
+      server.max_connections_per_address =
+          std::max<int>(1, int{address_percent_} * int64_t{plan->max_connections} / 100);
+    }
+    return {};
+  }
   Result<void> ReadSecurity() {
     auto proxies = http::TrustedProxies::Parse(trusted_proxies_);
     if (!proxies.ok()) return Internal("gateway." + proxies.error().internal);
@@ -103,6 +152,9 @@ class GatewayModule : public Module {
   HostContext& host_;
   const std::string listen_;
   gateway::EdgeOptions edge_options_;
+  const int address_percent_;  // 0: the default
+  const int memory_percent_;
+  const int64_t memory_budget_bytes_;
   const config::v1::EdgeTls tls_;
   const std::vector<std::string> trusted_proxies_;
   gateway::WorkerPool workers_;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "common/host/descriptors.h"
 #include "common/json/writer.h"
 #include "common/observability/metrics.h"
 
@@ -50,6 +51,8 @@ void RegisterProcessMetrics(std::string_view process_name) {
       .Set(1);
   metrics::Gauge("process_start_time_seconds", "Start of the process, Unix time in seconds.")
       .Set(static_cast<double>(std::time(nullptr)));
+  metrics::Gauge("process_max_fds", "Most open file descriptors.")
+      .Set(static_cast<double>(DescriptorLimit()));
 }
 
 void UpdateProcessMetrics() {

@@ -1,7 +1,5 @@
 #include "common/http/connection.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <exception>
 
@@ -29,23 +27,28 @@ struct Connection::ReadDone {
 };
 
 Connection::Connection(std::shared_ptr<ServerCore> core, Loop& loop, int shard, TcpSocket socket,
-                       std::unique_ptr<TlsSession> tls, std::string peer_address)
+                       std::unique_ptr<TlsSession> tls, std::string peer_address,
+                       ConnectionSlots::Slot slot)
     : core_(std::move(core)),
       loop_(loop),
       shard_(shard),
       socket_(std::move(socket)),
       tls_(std::move(tls)),
-      peer_address_(std::move(peer_address)) {
+      peer_address_(std::move(peer_address)),
+      slot_(std::move(slot)),
+      body_memory_(core_->options().memory.get()) {
   ResetRequest();
 }
 
 void Connection::Start() {
   SetIdleDeadline();
+  core_->SetIdle(*this, true);
   StartRead();
 }
 
 void Connection::StartRead() {
   if (reading_ || end_of_input_ || disconnected_ || state_ == State::kClosed) return;
+  if (state_ == State::kJudging) return;  // what follows the head stays in the kernel
   const ServerOptions& options = core_->options();
   size_t wanted = 512;
   size_t limit = std::max(options.max_head_bytes + kHeadSlack, options.max_pipelined_bytes);
@@ -96,6 +99,8 @@ void Connection::OnEnd() {
       return Process();
     case State::kBody:
       return Refuse(Error{ErrorId::kBadRequest, "the request body ended early"});
+    case State::kJudging:
+      return;  // the verdict comes first
     case State::kHandling:
       return StartProbes();
     case State::kLinger:
@@ -133,6 +138,7 @@ bool Connection::ProcessHead() {
         Close();
       } else if (deadline_ != Deadline::kHead) {
         SetDeadline(Deadline::kHead, core_->options().head_timeout_ms);
+        if (!is_linked()) core_->SetIdle(*this, true);
       }
       return false;
     case RequestReader::Status::kBad:
@@ -143,17 +149,15 @@ bool Connection::ProcessHead() {
     case RequestReader::Status::kDone:
       break;
   }
+  core_->SetIdle(*this, false);
   keep_alive_ = reader_.framing().keep_alive;
   AssignRequestId();
-  if (step.status == RequestReader::Status::kDone) {
-    StartHandler();
-    return false;
-  }
-  BeginBody();
-  return true;
+  if (ShedAtHead()) return false;
+  return JudgeHead();
 }
 
 void Connection::RefuseInput(RequestReader::Status status) {
+  core_->SetIdle(*this, false);
   if (status == RequestReader::Status::kTooLarge) {
     return Refuse(Error{ErrorId::kRequestTooLarge, "the request body is too large"});
   }
@@ -161,18 +165,25 @@ void Connection::RefuseInput(RequestReader::Status status) {
   Refuse(Error{ErrorId::kBadRequest, reader_.reason()});
 }
 
-void Connection::BeginBody() {
+// Returns true if the buffered bytes must be processed further.
+bool Connection::BeginBody() {
+  if (!reader_.framing().has_body()) {
+    StartHandler();
+    return false;
+  }
   state_ = State::kBody;
   body_window_bytes_ = 0;
-  SetDeadline(Deadline::kBody, core_->options().body_window_ms);
-  if (!reader_.framing().expect_continue || !in_.empty()) return;
-  if (core_->options().refuse_unread) {
-    if (auto refusal = core_->options().refuse_unread(request_)) return Refuse(*refusal);
+  body_started_us_ = NowUs();
+  SetDeadline(Deadline::kBody,
+              std::min(core_->options().body_window_ms, core_->options().max_body_ms));
+  if (reader_.framing().expect_continue && in_.empty()) {
+    TrySend({"HTTP/1.1 100 Continue\r\n\r\n"});
   }
-  TrySend({"HTTP/1.1 100 Continue\r\n\r\n"});
+  return true;
 }
 
 bool Connection::ProcessBody() {
+  if (!ReserveBody(request_.body.size() + in_.size())) return false;
   const RequestReader::Step step = reader_.ReadBody(in_.view(), &request_.body);
   in_.Consume(step.consumed);
   body_bytes_ = request_.body.size();
@@ -240,6 +251,7 @@ void Connection::FinishRequest() {
   state_ = State::kHead;
   SetIdleDeadline();
   if (in_.empty()) {
+    core_->SetIdle(*this, true);
     if (core_->draining()) CloseIfIdle();
     StartRead();
   } else {
@@ -252,6 +264,7 @@ void Connection::ResetRequest() {
   reader_.Reset();
   request_ = {};
   body_bytes_ = 0;
+  body_memory_.Shrink(0);
   responded_ = streaming_ = chunked_ = event_stream_ = ended_ = head_pending_ = false;
   probes_ = 0;
   summary_ = {};
@@ -292,7 +305,11 @@ void Connection::Linger() {
   const ServerOptions& options = core_->options();
   const int64_t linger_ms = core_->draining() ? kDrainLingerMs : options.linger_ms;
   linger_until_us_ = NowUs() + linger_ms * 1000;
+  // What arrived of the body is not needed any more.
+  std::string().swap(request_.body);
+  body_memory_.Shrink(0);
   SetDeadline(Deadline::kLinger, std::min(linger_ms, options.linger_idle_ms));
+  core_->SetIdle(*this, true);
   StartRead();
 }
 
@@ -305,29 +322,8 @@ void Connection::Close() {
   if (tls_ != nullptr && !disconnected_) tls_->SendClose();
   boost::system::error_code ignored;
   socket_.close(ignored);
+  body_memory_.Shrink(0);
   core_->Closed(*this);
-}
-
-// A request that has arrived is still served, in the kernel or already read: cancelling does not
-// affect a read that has completed, and a cancelled read ends in Close.
-void Connection::CloseIfIdle() {
-  if (state_ != State::kHead || !in_.empty()) return;
-  if (deadline_ == Deadline::kHandshake) return SetIdleDeadline();
-  char byte;
-  if (::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
-    return SetIdleDeadline();  // under TLS the bytes may be no request
-  }
-  if (!reading_) return Close();
-  boost::system::error_code ignored;
-  socket_.cancel(ignored);
-}
-
-void Connection::CloseNow() {
-  if (state_ == State::kHandling) {
-    MarkDisconnected();
-  } else {
-    Close();
-  }
 }
 
 }  // namespace tollgate::http

@@ -7,9 +7,11 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "common/base/memory_budget.h"
 #include "common/http/exchange.h"
 #include "common/http/input_buffer.h"
 #include "common/http/request_reader.h"
@@ -20,15 +22,23 @@
 
 namespace tollgate::http {
 
-class Connection : public Exchange, public std::enable_shared_from_this<Connection> {
+enum class ShedStep : uint8_t;
+
+class Connection : public Exchange,
+                   public IdleHook,
+                   public std::enable_shared_from_this<Connection> {
  public:
   Connection(std::shared_ptr<ServerCore> core, Loop& loop, int shard, TcpSocket socket,
-             std::unique_ptr<TlsSession> tls, std::string peer_address);
+             std::unique_ptr<TlsSession> tls, std::string peer_address, ConnectionSlots::Slot slot);
 
   void Start();
-  // For drain and stop. CloseNow ends a running request as if the client had disconnected.
-  void CloseIfIdle();
+  // connection_idle.cc. CloseNow ends a running request as if the client had disconnected.
+  // Whether it was idle.
+  bool CloseIfIdle();
   void CloseNow();
+  // Closes it, unless a request is running or has arrived.
+  bool Evict();
+  ConnectionSlots::Slot& slot() { return slot_; }
   int shard() const { return shard_; }
   const std::string& peer_address() const { return peer_address_; }
 
@@ -45,7 +55,7 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
   bool disconnected() const override { return disconnected_; }
 
  private:
-  enum class State { kHead, kBody, kHandling, kLinger, kClosed };
+  enum class State { kHead, kJudging, kBody, kHandling, kLinger, kClosed };
   enum class Deadline { kNone, kHandshake, kIdle, kHead, kBody, kWrite, kLinger };
   struct ReadDone;
   struct ReadReady;
@@ -57,7 +67,7 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
   void Process();
   bool ProcessHead();
   bool ProcessBody();
-  void BeginBody();
+  bool BeginBody();
   // The buffered bytes are not a valid request.
   void RefuseInput(RequestReader::Status status);
   void StartHandler();
@@ -69,6 +79,18 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
   void Refuse(const HttpResponse& response);
   void Linger();
   void Close();
+
+  // connection_judge.cc: heads, before their body is buffered.
+  bool JudgeHead();
+  static Task<void> AwaitVerdict(std::shared_ptr<Connection> self,
+                                 Task<std::optional<HttpResponse>> pending);
+  void OnVerdict(const std::optional<HttpResponse>& refusal);
+
+  // connection_memory.cc: the memory budget.
+  void Shed(ShedStep step);
+  bool ShedAtHead();
+  bool ReserveBody(size_t size);
+  void ReleaseBodyCopies();
 
   // connection_tls.cc: the same over TLS.
   void ReadTls(char* target, size_t room);
@@ -108,6 +130,7 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
   TcpSocket socket_;
   std::unique_ptr<TlsSession> tls_;  // null: plain text
   const std::string peer_address_;
+  ConnectionSlots::Slot slot_;
 
   State state_ = State::kHead;
   InputBuffer in_;
@@ -115,6 +138,8 @@ class Connection : public Exchange, public std::enable_shared_from_this<Connecti
   HttpRequest request_;
   size_t body_bytes_ = 0;           // received; the handler may have moved the body out
   uint64_t body_window_bytes_ = 0;  // received on the wire in the current window
+  int64_t body_started_us_ = 0;
+  MemoryReservation body_memory_;  // until the handler returns
   bool reading_ = false;
   bool end_of_input_ = false;  // the client has closed its sending side
   bool disconnected_ = false;

@@ -69,13 +69,16 @@ void Connection::OnTimer() {
 
 void Connection::OnBodyWindow() {
   const ServerOptions& options = core_->options();
+  const int64_t left_ms =
+      options.max_body_ms - (SystemClock::Get().MonotonicUs() - body_started_us_) / 1000;
+  if (left_ms <= 0) return Refuse(Error{ErrorId::kBadRequest, "the request body took too long"});
   uint64_t least =
       static_cast<uint64_t>(options.min_body_bytes_per_second * options.body_window_ms / 1000);
   if (body_window_bytes_ < std::max<uint64_t>(least, 1)) {
     return Refuse(Error{ErrorId::kBadRequest, "the request body was sent too slowly"});
   }
   body_window_bytes_ = 0;
-  SetDeadline(Deadline::kBody, options.body_window_ms);
+  SetDeadline(Deadline::kBody, std::min(options.body_window_ms, left_ms));
 }
 
 void Connection::MarkDisconnected() {

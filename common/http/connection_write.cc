@@ -79,6 +79,9 @@ bool Connection::TrySend(std::initializer_list<std::string_view> parts) {
 
 Task<bool> Connection::Flush() {
   flushing_ = true;
+  // Nothing is added to out_ meanwhile but probes.
+  MemoryReservation output(core_->options().memory.get());
+  output.Grow(static_cast<int64_t>(out_.capacity()));
   size_t done = 0;
   while (done < out_.size() && !disconnected_) {
     SetDeadline(Deadline::kWrite, core_->options().write_stall_ms);
@@ -126,6 +129,7 @@ Task<bool> Connection::BeginStream(int status, Headers headers) {
   if (responded_) co_return false;
   responded_ = streaming_ = true;
   if (disconnected_) co_return false;
+  ReleaseBodyCopies();
   chunked_ = !reader_.framing().http_1_0;
   if (!chunked_) keep_alive_ = false;
   WriteHead(status, headers, chunked_ ? BodyForm::kChunked : BodyForm::kUntilClose);

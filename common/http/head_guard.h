@@ -23,6 +23,8 @@ struct Framing {
   bool http_1_0 = false;
   bool keep_alive = true;
   bool expect_continue = false;
+
+  bool has_body() const { return chunked || content_length > 0; }
 };
 
 // The views are into the judged bytes.

@@ -139,6 +139,11 @@ bool RequestReader::PutPayload(std::string_view bytes, std::string* body) {
   const size_t parsed = parser_->put(asio::buffer(bytes.data(), bytes.size()), error);
   const std::string_view payload = parser_->get().body();
   if (error || parsed != bytes.size() || payload.size() != bytes.size()) return false;
+  if (framing_.has_content_length && body->capacity() - body->size() < payload.size()) {
+    // Grows with what came, not with what was announced.
+    const size_t wanted = std::max(body->size() + payload.size(), body->size() * 2);
+    body->reserve(std::min(static_cast<size_t>(framing_.content_length), wanted));
+  }
   body->append(payload);
   return true;
 }

@@ -1,6 +1,7 @@
 #include "common/http/server.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <netinet/tcp.h>
 #include <boost/asio/ip/tcp.hpp>
@@ -8,7 +9,9 @@
 #include "common/base/clock.h"
 #include "common/http/connection.h"
 #include "common/http/server_core.h"
+#include "common/http/server_metrics.h"
 #include "common/observability/log.h"
+#include "common/observability/metrics.h"
 
 namespace tollgate::http {
 namespace {
@@ -17,8 +20,8 @@ using asio::ip::tcp;
 
 // Unsent bytes in the kernel from which on writes wait for the client (back-pressure).
 constexpr int kUnsentBytes = 128 * 1024;
-constexpr int64_t kAcceptPauseMs = 100;
 constexpr int64_t kStopWaitUs = 10'000'000;
+constexpr int64_t kShedIdleEveryUs = 1'000'000;
 
 int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
 
@@ -74,11 +77,32 @@ ServerCore::ServerCore(LoopPool& loops, ServerOptions options, Server::Handler h
     : loops_(loops),
       options_(std::move(options)),
       request_limits_(LimitsOf(options_)),
-      handler_(std::move(handler)) {
+      handler_(std::move(handler)),
+      slots_(options_.max_connections, options_.max_connections_per_address > 0
+                                           ? options_.max_connections_per_address
+                                           : std::max(1, options_.max_connections / 4)) {
   for (int i = 0; i < loops_.size(); ++i) {
     shards_.push_back(std::make_unique<Shard>());
     shards_.back()->loop = &loops_.loop(i);
   }
+  if (options_.metrics == nullptr) return;
+  gauges_ = metrics::BeforeRender([this] { UpdateGauges(); });
+}
+
+ServerCore::~ServerCore() {
+  if (spare_descriptor_ >= 0) ::close(spare_descriptor_);
+}
+
+void ServerCore::UpdateGauges() const {
+  const ServerMetrics& metrics = *options_.metrics;
+  int idle = 0;
+  for (const auto& shard : shards_) idle += shard->idle_count.load(std::memory_order_relaxed);
+  metrics.connections.Set(connections());
+  metrics.idle_connections.Set(idle);
+  metrics.connection_limit.Set(options_.max_connections);
+  if (options_.memory == nullptr) return;
+  metrics.memory_used.Set(static_cast<double>(options_.memory->used()));
+  metrics.memory_limit.Set(static_cast<double>(options_.memory->limit()));
 }
 
 Result<void> ServerCore::Listen(const std::string& address) {
@@ -103,76 +127,17 @@ Result<void> ServerCore::Listen(const std::string& address) {
 
 std::string ServerCore::address() const { return host_ + ":" + std::to_string(port_); }
 
-ServerCore::Shard& ServerCore::LeastLoaded() {
-  Shard* best = shards_[0].get();
-  for (auto& shard : shards_) {
-    if (shard->open.load() < best->open.load()) best = shard.get();
-  }
-  return *best;
-}
-
-void ServerCore::Accept() {
-  if (!acceptor_ || !acceptor_->is_open()) return;
-  Shard& shard = LeastLoaded();
-  acceptor_->async_accept(
-      shard.loop->context(),
-      [self = shared_from_this(), &shard](boost::system::error_code error, TcpSocket socket) {
-        if (error == asio::error::operation_aborted) return;
-        if (!error) {
-          self->Accepted(shard, std::move(socket));
-          return self->Accept();
-        }
-        // Most likely out of file descriptors: retrying at once would be a busy loop.
-        log::Warn("accept failed", {{"error", error.message()}});
-        self->accept_pause_ = self->shards_[0]->loop->RunAfter(kAcceptPauseMs, [self] {
-          self->accept_pause_ = 0;
-          self->Accept();
-        });
-      });
-}
-
-bool ServerCore::Admit(const std::string& address) {
-  int per_address = options_.max_connections_per_address;
-  if (per_address <= 0) per_address = std::max(1, options_.max_connections / 2);
-  std::lock_guard lock(mutex_);
-  if (open_.load() >= options_.max_connections) return false;
-  int& count = per_address_[address];
-  if (count >= per_address && !options_.trusted_proxies.Contains(address)) return false;
-  ++count;
-  ++open_;
-  return true;
-}
-
-void ServerCore::Accepted(Shard& shard, TcpSocket socket) {
-  boost::system::error_code error;
-  auto peer = socket.remote_endpoint(error);
-  if (error) return;
-  std::string address = peer.address().to_string();
-  // Over a limit: closed without a response, which is the cheapest.
-  if (!Admit(address)) return;
-  ++shard.open;
-  auto tls = options_.tls != nullptr ? options_.tls->Accept(socket.native_handle()) : nullptr;
-  auto connection =
-      std::make_shared<Connection>(shared_from_this(), *shard.loop, shard.loop->index(),
-                                   std::move(socket), std::move(tls), std::move(address));
-  shard.loop->Post([self = shared_from_this(), &shard, connection = std::move(connection)] {
-    shard.connections.insert(connection);
-    if (self->stopped_) return connection->CloseNow();
-    connection->Start();
+void ServerCore::ShedIdle() {
+  const int64_t now = NowUs();
+  int64_t last = idle_shed_us_.load();
+  if (now - last < kShedIdleEveryUs || !idle_shed_us_.compare_exchange_strong(last, now)) return;
+  ForEachShard([this](Shard& shard) {
+    const auto connections = shard.connections;
+    for (const auto& connection : connections) {
+      if (connection->CloseIfIdle() && options_.metrics)
+        options_.metrics->shed(ShedStep::kIdle).Increment();
+    }
   });
-}
-
-void ServerCore::Closed(Connection& connection) {
-  Shard& shard = *shards_[static_cast<size_t>(connection.shard())];
-  {
-    std::lock_guard lock(mutex_);
-    auto found = per_address_.find(connection.peer_address());
-    if (found != per_address_.end() && --found->second == 0) per_address_.erase(found);
-    --open_;
-  }
-  --shard.open;
-  changed_.notify_all();
-  shard.connections.erase(connection.shared_from_this());
 }
 
 void ServerCore::RequestEnded() {
@@ -227,27 +192,27 @@ void ServerCore::CloseAcceptor() {
 }
 
 void ServerCore::Drain(int64_t deadline_us) {
-  if (!listening_ && open_.load() == 0) return;
+  if (!listening_ && connections() == 0) return;
   draining_ = true;
   CloseAcceptor();
   ForEachShard([](Shard& shard) {
     auto connections = shard.connections;
     for (const auto& connection : connections) connection->CloseIfIdle();
   });
-  WaitUntil(deadline_us, [this] { return !listening_ && open_.load() == 0; });
+  WaitUntil(deadline_us, [this] { return !listening_ && connections() == 0; });
 }
 
 void ServerCore::Stop() {
   if (stopped_.exchange(true)) return;
   draining_ = true;
-  if (!listening_ && open_.load() == 0) return;
+  if (!listening_ && connections() == 0) return;
   CloseAcceptor();
   ForEachShard([](Shard& shard) {
     auto connections = shard.connections;
     for (const auto& connection : connections) connection->CloseNow();
   });
   bool ended = WaitUntil(NowUs() + kStopWaitUs, [this] {
-    return !listening_ && open_.load() == 0 && running_.load() == 0;
+    return !listening_ && connections() == 0 && running_.load() == 0;
   });
   if (!ended)
     log::Error("stopped while HTTP handlers are still running", {{"running", running_.load()}});

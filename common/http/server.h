@@ -9,14 +9,17 @@
 #include <string>
 #include <string_view>
 
+#include "common/base/memory_budget.h"
 #include "common/error/error.h"
 #include "common/http/exchange.h"
+#include "common/http/head_verdict.h"
 #include "common/http/trusted_proxies.h"
 #include "common/runtime/loop.h"
 
 namespace tollgate::http {
 
 class TlsServerContext;
+struct ServerMetrics;
 
 // The outcome of a request, for logs and metrics.
 struct RequestSummary {
@@ -26,7 +29,7 @@ struct RequestSummary {
   uint64_t body_bytes_in = 0;  // received bytes of the request body, without framing
   uint64_t body_bytes_out = 0;
   bool client_disconnected = false;  // before the end of the response
-  bool framing_error = false;        // rejected without calling the handler
+  bool framing_error = false;        // refused without calling the handler
   // Beast understood the request differently than the guard in front of it (head_guard.h).
   bool parsers_disagreed = false;
 };
@@ -46,6 +49,8 @@ struct ServerOptions {
   // Bodies that arrive more slowly than min_body_bytes_per_second over this window are rejected.
   int64_t body_window_ms = 20'000;
   int64_t min_body_bytes_per_second = 1024;
+  // The longest that a body may take to arrive.
+  int64_t max_body_ms = 300'000;
   int64_t write_stall_ms = 30'000;
   int64_t idle_timeout_ms = 75'000;
   // How long a rejected client may continue to send, between two bytes and in all. Its bytes are
@@ -53,20 +58,29 @@ struct ServerOptions {
   int64_t linger_idle_ms = 2'000;
   int64_t linger_ms = 30'000;
   int max_connections = 20'000;
-  // 0: half of max_connections. Trusted proxies are exempt.
+  // Per IPv4 address or IPv6 /64 network; 0: a quarter of max_connections. Trusted proxies are
+  // exempt.
   int max_connections_per_address = 0;
+  // Connections whose descriptor is not below this number are refused, so that the rest of the
+  // process keeps the others: descriptors are numbered from 0 without gaps. 0: not limited.
+  int max_descriptor = 0;
 
   // The proxies whose X-Forwarded-For is used (HttpRequest::peer_address).
   TrustedProxies trusted_proxies;
   // Null: plain text.
   std::shared_ptr<TlsServerContext> tls;
+  // Of request bodies and unsent responses; may be shared by servers. Null: not limited.
+  std::shared_ptr<MemoryBudget> memory;
+  // Null: nothing is counted.
+  std::shared_ptr<ServerMetrics> metrics;
 
   // Makes the response to a request that could not be parsed. The path is empty if it is unknown.
   // Default: plain text.
   std::function<HttpResponse(const Error&, const HttpRequest&)> render_error;
-  // Called with a request whose body waits for "100 Continue": returns a response if the head alone
-  // is sufficient to refuse it.
-  std::function<std::optional<HttpResponse>(const HttpRequest&)> refuse_unread;
+  // Judges a complete head before more of its body is buffered than came with it (decision 46). Not
+  // called for requests that have arrived in full: their handler judges them. Default: no
+  // judgement.
+  std::function<HeadVerdict(HttpRequest&, Loop&)> judge_head;
   // Headers that are added to every response to this request.
   std::function<Headers(const HttpRequest&)> extra_headers;
   // Called after the last byte of every response, on its loop.

@@ -48,9 +48,10 @@ TEST_P(ServerConformance, RespondsToPipelinedRequestsInOrderAlsoAfterAStream) {
 TEST_P(ServerConformance, SendsContinueOnlyWhenTheClientWaitsForIt) {
   ServerOptions options;
   options.max_body_bytes = 1000;
-  options.refuse_unread = [](const HttpRequest& request) {
-    return request.path == "/nowhere" ? std::optional(HttpResponse{404, {}, "not here"})
-                                      : std::nullopt;
+  options.judge_head = [](const HttpRequest& request, Loop&) {
+    HeadVerdict verdict;
+    if (request.path == "/nowhere") verdict.refusal = HttpResponse{404, {}, "not here"};
+    return verdict;
   };
   TestServer server(GetParam(), options);
   const auto response = [&](const std::string& request, const std::string& end) {

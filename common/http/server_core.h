@@ -3,15 +3,16 @@
 
 #include <atomic>
 #include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/intrusive/list.hpp>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "common/http/connection_slots.h"
 #include "common/http/request_reader.h"
 #include "common/http/server.h"
 #include "common/runtime/loop.h"
@@ -19,15 +20,23 @@
 namespace tollgate::http {
 
 class Connection;
+enum class ConnectionRefusal : uint8_t;
+
+// The place of a connection among the idle ones of its shard.
+struct IdleHook
+    : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+  int64_t idle_since_us = 0;  // monotonic
+};
 
 class ServerCore : public std::enable_shared_from_this<ServerCore> {
  public:
   ServerCore(LoopPool& loops, ServerOptions options, Server::Handler handler);
+  ~ServerCore();
 
   Result<void> Listen(const std::string& address);
   std::string address() const;
   uint16_t port() const { return port_; }
-  int connections() const { return open_.load(); }
+  int connections() const { return slots_.taken(); }
   int running() const { return running_.load(); }
   bool draining() const { return draining_.load(std::memory_order_relaxed); }
   void Drain(int64_t deadline_us);
@@ -41,6 +50,10 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   // Called by connections, on their loops.
   void RequestStarted() { running_.fetch_add(1, std::memory_order_relaxed); }
   void RequestEnded();
+  // Idle connections may be evicted: they wait for a request, or discard the rest of a refused one.
+  void SetIdle(Connection& connection, bool idle);
+  // Memory is almost used up: closes the idle connections, at most once a second.
+  void ShedIdle();
   // The last call of a connection; may destroy it.
   void Closed(Connection& connection);
 
@@ -49,14 +62,35 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   struct Shard {
     Loop* loop = nullptr;
     std::unordered_set<std::shared_ptr<Connection>> connections;  // only on the thread of its loop
+    // Those that have been idle longest are first.
+    boost::intrusive::list<IdleHook, boost::intrusive::constant_time_size<false>>
+        idle;  // only on the thread of its loop
+    // Since when the first one is idle; monotonic. INT64_MAX: none.
+    std::atomic<int64_t> idle_since_us{INT64_MAX};
+    std::atomic<int> idle_count{0};
     std::atomic<int> open{0};
   };
+  struct Arrival {
+    TcpSocket socket;
+    std::string address;
+    AddressSubject subject;
+  };
 
-  void Accept();
-  void Accepted(Shard& shard, TcpSocket socket);
-  bool Admit(const std::string& address);
+  void UpdateGauges() const;
   void CloseAcceptor();
+
+  // server_accept.cc, on loop 0.
+  void Accept();
+  void AcceptFailed(boost::system::error_code error);
+  void TurnAway();
+  void Accepted(Shard& shard, TcpSocket socket);
+  ConnectionSlots::Outcome Admit(Shard& shard, Arrival& arrival);
+  void EvictIdle(std::function<void(bool evicted)> done);
+  bool EvictFrom(Shard& shard);  // on the loop of the shard
+  void Refused(ConnectionRefusal reason);
+  void LogRefusals(std::string_view what, const std::string& why);
   Shard& LeastLoaded();
+
   // Runs the callback on every loop, with its shard.
   void ForEachShard(std::function<void(Shard&)> callback);
   bool WaitUntil(int64_t deadline_us, const std::function<bool()>& done);
@@ -66,20 +100,26 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   const ServerOptions options_;
   const RequestLimits request_limits_;
   const Server::Handler handler_;
+  ConnectionSlots slots_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::unique_ptr<Acceptor> acceptor_;  // loop 0 only, once listening
   Loop::TimerId accept_pause_ = 0;
+  // For a client that cannot be accepted because the process has no descriptors.
+  int spare_descriptor_ = -1;
+  int evictions_ = 0;  // that are under way; loop 0 only
+  int64_t refusals_logged_us_ = INT64_MIN / 2;
   std::string host_;
   uint16_t port_ = 0;
   std::atomic<bool> listening_{false};
   std::atomic<bool> draining_{false};
   std::atomic<bool> stopped_{false};
-  std::atomic<int> open_{0};
   std::atomic<int> running_{0};
+  std::atomic<int64_t> idle_shed_us_{0};  // when ShedIdle last closed connections; monotonic
+  // Sets the gauges when the metrics are read.
+  std::shared_ptr<void> gauges_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::unordered_map<std::string, int> per_address_;
 };
 
 }  // namespace tollgate::http

@@ -4,6 +4,7 @@
 #include <prometheus/text_serializer.h>
 
 #include <exception>
+#include <list>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -61,6 +62,16 @@ class Cache {
   std::unordered_map<std::string, Metric*> metrics_;
 };
 
+struct Updates {
+  std::mutex mutex;  // held while they run: a removed one does not run any more
+  std::list<std::function<void()>> functions;
+};
+
+Updates& TheUpdates() {
+  static auto* updates = new Updates();
+  return *updates;
+}
+
 }  // namespace
 
 prometheus::Counter& Counter(const std::string& name, const std::string& help,
@@ -109,6 +120,23 @@ const std::vector<double>& LatencyBounds() {
   return *bounds;
 }
 
-std::string Render() { return prometheus::TextSerializer().Serialize(TheRegistry().Collect()); }
+std::shared_ptr<void> BeforeRender(std::function<void()> update) {
+  Updates& updates = TheUpdates();
+  std::lock_guard lock(updates.mutex);
+  auto* const entry = &updates.functions.emplace_back(std::move(update));
+  return {entry, [&updates](std::function<void()>* removed) {
+            std::lock_guard removing(updates.mutex);
+            updates.functions.remove_if([removed](const auto& one) { return &one == removed; });
+          }};
+}
+
+std::string Render() {
+  {
+    Updates& updates = TheUpdates();
+    std::lock_guard lock(updates.mutex);
+    for (const auto& update : updates.functions) update();
+  }
+  return prometheus::TextSerializer().Serialize(TheRegistry().Collect());
+}
 
 }  // namespace tollgate::metrics

@@ -6,7 +6,9 @@
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,9 @@ prometheus::Histogram& Histogram(const std::string& name, const std::string& hel
                                  const std::vector<double>& bounds, const Labels& labels = {});
 // Upper bounds in seconds for latencies from 50 µs to 60 s.
 const std::vector<double>& LatencyBounds();
+// Calls the function before each Render, to set gauges that would cost too much to keep current,
+// until the returned handle is destroyed. It does not run afterwards.
+std::shared_ptr<void> BeforeRender(std::function<void()> update);
 // All metrics in the Prometheus text format, for /metrics.
 std::string Render();
 

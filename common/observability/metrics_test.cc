@@ -24,6 +24,16 @@ TEST(Metrics, RendersTypesLabelsAndValues) {
   EXPECT_NE(text.find("tollgate_test_render_seconds_bucket{le=\"1\"} 1"), std::string::npos);
 }
 
+TEST(Metrics, GaugesAreUpdatedBeforeTheyAreRendered) {
+  prometheus::Gauge& gauge = Gauge("tollgate_test_update_now", "Things now.");
+  double now = 1;
+  auto handle = BeforeRender([&] { gauge.Set(++now); });
+  EXPECT_NE(Render().find("tollgate_test_update_now 2"), std::string::npos);
+  EXPECT_NE(Render().find("tollgate_test_update_now 3"), std::string::npos);
+  handle.reset();
+  EXPECT_NE(Render().find("tollgate_test_update_now 3"), std::string::npos);
+}
+
 TEST(Metrics, ConcurrentFirstUseCreatesOneMetric) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

@@ -6,40 +6,40 @@
 namespace tollgate::gateway {
 
 struct Edge::State {
-  State(EndpointTable endpoints, std::vector<std::string> origins, ErrorRenderer renderer)
+  State(EndpointTable endpoints, EdgeOptions& options, ErrorRenderer renderer)
       : table(std::move(endpoints)),
-        cors(std::move(origins)),
+        cors(std::move(options.cors_origins)),
+        judge_head(std::move(options.judge_head)),
         render_error(std::move(renderer)),
         request_log(table) {}
 
+  HttpResponse AnswerUnmatched(const HttpRequest& request) const {
+    if (cors.IsPreflight(request)) return cors.AnswerPreflight(request);
+    return render_error(FamilyOfPath(request.path), Error{ErrorId::kNotFound}, request);
+  }
+  // Path and method first, then what the endpoint judges (decision 16).
+  http::HeadVerdict Judge(HttpRequest& request, Loop& loop) const {
+    request.route = table.Find(request.method, request.path);
+    if (request.route < 0) return {AnswerUnmatched(request), std::nullopt};
+    if (!judge_head) return {};
+    return judge_head(table.rows()[static_cast<size_t>(request.route)], request, loop);
+  }
+
   const EndpointTable table;
   const Cors cors;
+  const decltype(EdgeOptions::judge_head) judge_head;
   const ErrorRenderer render_error;
   RequestLog request_log;
 };
 
-namespace {
-
-HttpResponse NotFound(const ErrorRenderer& render, const HttpRequest& request) {
-  return render(FamilyOfPath(request.path), Error{ErrorId::kNotFound}, request);
-}
-
-}  // namespace
-
 Edge::Edge(LoopPool& loops, EdgeOptions options, EndpointTable table, ErrorRenderer render_error)
-    : state_(std::make_shared<State>(std::move(table), std::move(options.cors_origins),
-                                     std::move(render_error))) {
+    : state_(std::make_shared<State>(std::move(table), options, std::move(render_error))) {
   std::shared_ptr<State> state = state_;
   options.server.render_error = [state](const Error& error, const HttpRequest& request) {
     return state->render_error(FamilyOfPath(request.path), error, request);
   };
-  // Answers Expect: 100-continue with the 404 instead of asking for a body.
-  options.server.refuse_unread = [state](const HttpRequest& request) {
-    std::optional<HttpResponse> refusal;
-    if (state->table.Find(request.method, request.path) < 0) {
-      refusal = NotFound(state->render_error, request);
-    }
-    return refusal;
+  options.server.judge_head = [state](HttpRequest& request, Loop& loop) {
+    return state->Judge(request, loop);
   };
   if (state->cors.enabled()) {
     options.server.extra_headers = [state](const HttpRequest& request) {
@@ -58,10 +58,7 @@ Edge::Edge(LoopPool& loops, EdgeOptions options, EndpointTable table, ErrorRende
       const Endpoint& endpoint = state->table.rows()[static_cast<size_t>(request.route)];
       return endpoint.handler(exchange, endpoint);
     }
-    if (state->cors.IsPreflight(request)) {
-      return SendResponse(exchange, state->cors.AnswerPreflight(request));
-    }
-    return SendResponse(exchange, NotFound(state->render_error, request));
+    return SendResponse(exchange, state->AnswerUnmatched(request));
   };
   server_ = std::make_unique<http::Server>(loops, std::move(options.server), std::move(handler));
 }

@@ -19,6 +19,9 @@ struct EdgeOptions {
   http::ServerOptions server;  // its callbacks are set by the edge
   // Allowed CORS origins; "*" allows any; empty disables CORS.
   std::vector<std::string> cors_origins;
+  // Judges the head of a request to this endpoint before its body is buffered
+  // (gateway/pipeline/judge_head.h). Default: every head is accepted.
+  std::function<http::HeadVerdict(const Endpoint&, const HttpRequest&, Loop&)> judge_head;
 };
 
 class Edge {

@@ -86,6 +86,32 @@ TEST_F(EdgeTest, UnknownPathsAreNotAskedForABody) {
   EXPECT_EQ(client.ReadUntil("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
+// Decisions 16 and 46.
+TEST_F(EdgeTest, ThePathIsJudgedBeforeTheBodyAndBeforeTheCredential) {
+  EdgeOptions options;
+  std::string judged;
+  options.judge_head = [&judged](const Endpoint& endpoint, const HttpRequest& request, Loop&) {
+    judged += endpoint.name + " ";
+    http::HeadVerdict verdict;
+    if (request.header("authorization").empty()) verdict.refusal = HttpResponse{401, {}, "no key"};
+    return verdict;
+  };
+  Start(std::move(options));
+  for (const std::string body :
+       {"Content-Length: 16000000\r\n", "Transfer-Encoding: chunked\r\n"}) {
+    EXPECT_TRUE(Ask("POST /v1/nothing", body).ends_with("openai not_found"));
+    EXPECT_TRUE(Ask("POST /v1/messages/batches", body).ends_with("messages not_found"));
+    EXPECT_TRUE(Ask("HEAD /v1/models", body).starts_with("HTTP/1.1 404 "));
+    EXPECT_EQ(judged, "");
+    EXPECT_TRUE(Ask("POST /v1/messages", body).ends_with("no key"));
+    EXPECT_EQ(judged, "messages ");
+    judged.clear();
+  }
+  const std::string key = "Authorization: Bearer x\r\n";
+  EXPECT_TRUE(Ask("POST /v1/messages", key + "Content-Length: 16777217\r\n")
+                  .ends_with("messages bad_request"));
+}
+
 TEST_F(EdgeTest, FramingErrorsUseTheFamilyOfThePath) {
   Start();
   EXPECT_TRUE(Ask("POST /v1/messages", "Transfer-Encoding: identity\r\n")

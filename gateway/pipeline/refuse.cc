@@ -8,17 +8,22 @@
 
 namespace tollgate::gateway {
 
-Task<void> RefuseRequest(Worker& worker, Exchange& exchange, const Endpoint& endpoint, Error error,
-                         Headers limit_headers) {
+HttpResponse MakeRefusal(Worker& worker, const HttpRequest& request, const Endpoint& endpoint,
+                         const Error& error) {
   const ErrorRow& row = error.row();
   if (row.http_status >= 500) {
-    log::Warn("request failed", {{"x_request_id", exchange.request().x_request_id},
+    log::Warn("request failed", {{"x_request_id", request.x_request_id},
                                  {"endpoint", endpoint.name},
                                  {"error", error.ToString()}});
   }
   worker.metrics.CountRequest(endpoint.name, row.http_status, row.code);
-  HttpResponse response = RenderError(endpoint.family, error, exchange.request());
-  if (row.http_status == 429) AppendHeaders(limit_headers, response.headers);
+  return RenderError(endpoint.family, error, request);
+}
+
+Task<void> RefuseRequest(Worker& worker, Exchange& exchange, const Endpoint& endpoint, Error error,
+                         Headers limit_headers) {
+  HttpResponse response = MakeRefusal(worker, exchange.request(), endpoint, error);
+  if (response.status == 429) AppendHeaders(limit_headers, response.headers);
   (void)co_await exchange.Send(std::move(response));
 }
 

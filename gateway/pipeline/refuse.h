@@ -9,6 +9,10 @@
 
 namespace tollgate::gateway {
 
+// Counts and logs the refusal, and makes its response.
+HttpResponse MakeRefusal(Worker& worker, const HttpRequest& request, const Endpoint& endpoint,
+                         const Error& error);
+
 // limit_headers: sent with a 429 only.
 Task<void> RefuseRequest(Worker& worker, Exchange& exchange, const Endpoint& endpoint, Error error,
                          Headers limit_headers = {});

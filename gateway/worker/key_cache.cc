@@ -78,19 +78,35 @@ Task<Result<KeyPtr>> KeyCache::Get(std::string digest, std::string_view peer,
     }
     co_return co_await Revalidate(std::move(digest), *cached);
   }
-  if (const UnknownKey* unknown = unknown_.Find(digest)) {
-    // It may have been created since: changes do not tell the digest of a key.
-    const bool unchanged = unknown->read_version >= std::max(complete_from_, last_change_version_);
-    if (unchanged && now - unknown->looked_up_us <= kNegativeUs) {
-      ++counters_.negative_hits;
-      co_return KeyPtr();
-    }
+  if (const UnknownKey* unknown = unknown_.Find(digest);
+      unknown != nullptr && IsStillUnknown(*unknown, now)) {
+    ++counters_.negative_hits;
+    co_return KeyPtr();
   }
   if (filter_ && StreamIsLive(now) && co_await IsMadeUp(digest, key_id)) {
     ++counters_.filtered;
     co_return KeyPtr();
   }
   co_return co_await Fetch(std::move(digest), peer);
+}
+
+std::optional<KeyPtr> KeyCache::Peek(const std::string& digest) {
+  const int64_t now = clock_.MonotonicUs();
+  if (const CachedKey* cached = known_.Find(digest)) {
+    if (!StreamIsLive(now) || !IsCovered(cached->read_version)) return std::nullopt;
+    if (now - cached->verified_us > kPositiveUs) return std::nullopt;
+    return cached->key;
+  }
+  const UnknownKey* unknown = unknown_.Find(digest);
+  if (unknown == nullptr || !IsStillUnknown(*unknown, now)) return std::nullopt;
+  ++counters_.negative_hits;
+  return KeyPtr();
+}
+
+bool KeyCache::IsStillUnknown(const UnknownKey& unknown, int64_t now_us) const {
+  // It may have been created since: changes do not tell the digest of a key.
+  return unknown.read_version >= std::max(complete_from_, last_change_version_) &&
+         now_us - unknown.looked_up_us <= kNegativeUs;
 }
 
 Task<bool> KeyCache::IsMadeUp(std::string_view digest, std::string_view key_id) {

@@ -67,6 +67,10 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
   // peer: the client's address. key_id: the public id in the key, empty for a legacy key.
   Task<Result<KeyPtr>> Get(std::string digest, std::string_view peer, std::string_view key_id = {});
 
+  // What the cache can say without asking auth; nullopt: only Get can. A found key does not count
+  // as a hit: the request that asks has yet to Get it.
+  std::optional<KeyPtr> Peek(const std::string& digest);
+
   // Applies a message of auth's change stream.
   void OnChanges(const auth::v1::WatchKeysResponse& message);
   // The filter, which has every key up to the next message that OnChanges gets. Null: none.
@@ -125,6 +129,7 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
   bool IsCovered(int64_t read_version) const {
     return stream_version_ != kNoVersion && read_version >= complete_from_;
   }
+  bool IsStillUnknown(const UnknownKey& unknown, int64_t now_us) const;
   // Whether the filter lacks the key and every key has reached it that existed when this was
   // called.
   Task<bool> IsMadeUp(std::string_view digest, std::string_view key_id);

@@ -242,6 +242,28 @@ class Conformance:
         raw.send(self.ask(question(), "Expect: 200-ok\r\n"))
         self.assertTrue(raw.until("").startswith("HTTP/1.1 400 "), raw.text)
 
+    # Decision 46: the head alone is answered, with and without Expect, whatever the length says.
+    def test_a_caller_without_a_valid_key_is_refused_before_the_body(self):
+        keys = self.cluster.facts["keys"]
+        # Refused by its checksum; the others are looked up.
+        flipped = self.key[:-1] + ("a" if self.key[-1] != "a" else "b")
+        for key, path, method, status in (
+                (None, CHAT, "POST", 401), (None, "/v1/messages", "POST", 401), (flipped, CHAT, "POST", 401),
+                (keys["revoked"], CHAT, "POST", 401), (keys["disabled"], CHAT, "POST", 403),
+                (None, "/v1/nothing", "POST", 404), (self.key, CHAT, "HEAD", 404), (None, "/v1/models", "GET", 400),
+                (self.key, CHAT, "POST", 400)):
+            for length in (f"Content-Length: {LIMIT + 1}", f"Content-Length: {LIMIT}", "Transfer-Encoding: chunked"):
+                too_large = length.endswith(str(LIMIT + 1))  # judged first, with the framing
+                if key == self.key and method == "POST" and not too_large:
+                    continue  # accepted
+                for expect in ("", "Expect: 100-continue\r\n"):
+                    with self.subTest(key=key, path=path, length=length, expect=expect):
+                        raw = self.raw()
+                        credential = f"Authorization: Bearer {key}\r\n" if key else ""
+                        raw.send(f"{method} {path} HTTP/1.1\r\nHost: x\r\n{credential}{expect}{length}\r\n\r\n")
+                        wanted = 400 if too_large else status
+                        self.assertTrue(raw.until("").startswith(f"HTTP/1.1 {wanted} "), raw.text)
+
     def test_chunked_body_with_extensions_and_trailers(self):
         body = question(sim={"text": "well read"})
         raw = self.raw()

@@ -7,6 +7,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+from rules_alerts import check_alerts  # noqa: E402
 from rules_citations import Pages, check_citations  # noqa: E402
 from rules_includes import check_includes  # noqa: E402
 from rules_layout import check_error_table, check_pages, check_readmes, check_services, check_test_name  # noqa: E402
@@ -44,6 +45,7 @@ def main():
     violations += list(check_readmes(known))
     violations += list(check_services(known))
     violations += list(check_error_table(read))
+    violations += list(check_alerts(files, read))
     for path, number, message in violations:
         print(f"{path}:{number}: {message}")
     print(f"{len(files)} files checked, {len(violations)} violations", file=sys.stderr)

@@ -6,6 +6,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import check  # noqa: E402
+import rules_alerts  # noqa: E402
 import rules_citations  # noqa: E402
 import rules_layout  # noqa: E402
 import rules_text  # noqa: E402
@@ -258,6 +259,22 @@ class Citations(unittest.TestCase):
                         "[x](design/wire.md#8-catalog-get-v1models)", "[x](https://x.org/a.md)",
                         "[x](../README.md)"],
                        ["[x](gone.md)", "[x](contract.md#error)", "[x](#errors)", "[x](gone/)"])
+
+
+class AlertRules(unittest.TestCase):
+    GOOD = """groups: [{name: g, rules: [{alert: A, expr: 'rate(tollgate_a_total[5m]) > 0', labels: {severity: warning},
+        annotations: {summary: s, action: a}}]}]"""
+
+    def faults(self, text, sources='Counter("tollgate_a_total"', operations="`tollgate_a_total` growing"):
+        return list(rules_alerts.faults(text, sources, operations))
+
+    def test_alerts_are_about_documented_metrics(self):
+        self.assertEqual(self.faults(self.GOOD), [])
+        self.assertTrue(self.faults(self.GOOD, sources='"tollgate_a_total_old"'))
+        self.assertTrue(self.faults(self.GOOD, operations=""))
+        for good, bad in (("tollgate_a_total", "up"), ("warning", "red"), ("action: a", "action: ''"), ("alert: A, ", ""),
+                          ("groups", "group"), ("alert", "alrt"), ("]}]", "")):
+            self.assertTrue(self.faults(self.GOOD.replace(good, bad)), bad)
 
 
 if __name__ == "__main__":

@@ -23,8 +23,9 @@ class RawClient {
  public:
   enum class Transport { kPlain, kTls };
 
-  explicit RawClient(uint16_t port, int receive_buffer = 0,
-                     Transport transport = Transport::kPlain) {
+  // source: the address to connect from, such as "127.0.0.2".
+  explicit RawClient(uint16_t port, int receive_buffer = 0, Transport transport = Transport::kPlain,
+                     const char* source = "127.0.0.1") {
     fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (receive_buffer > 0) {
       ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
@@ -33,6 +34,8 @@ class RawClient {
     ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     sockaddr_in address{};
     address.sin_family = AF_INET;
+    address.sin_addr.s_addr = ::inet_addr(source);
+    ::bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address);
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     connected_ = ::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;

@@ -144,8 +144,9 @@ class TestServer {
 // A connection to a TestServer, with its transport.
 class TestClient : public RawClient {
  public:
-  explicit TestClient(const TestServer& server, int receive_buffer = 0)
-      : RawClient(server.port(), receive_buffer, server.transport()) {}
+  explicit TestClient(const TestServer& server, int receive_buffer = 0,
+                      const char* source = "127.0.0.1")
+      : RawClient(server.port(), receive_buffer, server.transport(), source) {}
 };
 
 // For tests that run in plain text and over TLS.

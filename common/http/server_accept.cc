@@ -1,0 +1,206 @@
+// Which connections the server takes: shares per address, eviction of idle connections when it is
+// full, and survival when the process has no descriptors left.
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/http/connection.h"
+#include "common/http/server_core.h"
+#include "common/http/server_metrics.h"
+#include "common/observability/log.h"
+
+namespace tollgate::http {
+namespace {
+
+constexpr int64_t kAcceptPauseMs = 100;
+// New connections that wait for the place of an evicted one.
+constexpr int kMaxWaiting = 64;
+// The connections that have been idle longest, among which the one is evicted whose address has the
+// most connections.
+constexpr int kCandidates = 16;
+// Connections that are closed at once when there are no descriptors.
+constexpr int kMaxTurnedAway = 64;
+constexpr int64_t kLogEveryUs = 10'000'000;
+
+int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
+
+int OpenSpare() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
+
+AddressSubject SubjectOf(const asio::ip::address& address) {
+  if (address.is_v4()) return AddressSubject::FromIpv4(address.to_v4().to_bytes());
+  return AddressSubject::FromIpv6(address.to_v6().to_bytes());
+}
+
+}  // namespace
+
+ServerCore::Shard& ServerCore::LeastLoaded() {
+  Shard* best = shards_[0].get();
+  for (auto& shard : shards_) {
+    if (shard->open.load() < best->open.load()) best = shard.get();
+  }
+  return *best;
+}
+
+void ServerCore::Accept() {
+  if (!acceptor_ || !acceptor_->is_open()) return;
+  if (spare_descriptor_ < 0) spare_descriptor_ = OpenSpare();
+  Shard& shard = LeastLoaded();
+  acceptor_->async_accept(
+      shard.loop->context(),
+      [self = shared_from_this(), &shard](boost::system::error_code error, TcpSocket socket) {
+        if (error == asio::error::operation_aborted) return;
+        if (error) return self->AcceptFailed(error);
+        self->Accepted(shard, std::move(socket));
+        self->Accept();
+      });
+}
+
+// Most likely out of descriptors. A client in the queue would wait for ever, and retrying at once
+// would be a busy loop.
+void ServerCore::AcceptFailed(boost::system::error_code error) {
+  LogRefusals("accept failed", error.message());
+  if (error == asio::error::no_descriptors) TurnAway();
+  accept_pause_ = shards_[0]->loop->RunAfter(kAcceptPauseMs, [self = shared_from_this()] {
+    self->accept_pause_ = 0;
+    self->Accept();
+  });
+}
+
+// Accepts with the spare descriptor, and closes.
+void ServerCore::TurnAway() {
+  const int listener = acceptor_->native_handle();
+  for (int i = 0; i < kMaxTurnedAway && spare_descriptor_ >= 0; ++i) {
+    ::close(std::exchange(spare_descriptor_, -1));
+    // Asio has set the listener to non-blocking.
+    const int taken = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (taken >= 0) ::close(taken);
+    spare_descriptor_ = OpenSpare();
+    if (taken < 0) break;
+    Refused(ConnectionRefusal::kDescriptors);
+  }
+  EvictIdle({});
+}
+
+void ServerCore::Refused(ConnectionRefusal reason) {
+  if (options_.metrics != nullptr) options_.metrics->refused(reason).Increment();
+}
+
+void ServerCore::LogRefusals(std::string_view what, const std::string& why) {
+  const int64_t now = NowUs();
+  if (now - refusals_logged_us_ < kLogEveryUs) return;
+  refusals_logged_us_ = now;
+  log::Warn(what, {{"reason", why}, {"connections", connections()}});
+}
+
+// Over a limit: closed without a response, which is the cheapest.
+void ServerCore::Accepted(Shard& shard, TcpSocket socket) {
+  boost::system::error_code error;
+  const auto peer = socket.remote_endpoint(error);
+  if (error) return;
+  if (options_.max_descriptor > 0 && socket.native_handle() >= options_.max_descriptor) {
+    Refused(ConnectionRefusal::kDescriptors);
+    LogRefusals("connections are refused", "the other descriptors are reserved");
+    return EvictIdle({});
+  }
+  Arrival arrival{std::move(socket), peer.address().to_string(), SubjectOf(peer.address())};
+  if (Admit(shard, arrival) != ConnectionSlots::Outcome::kFull) return;
+  auto waiting = std::make_shared<Arrival>(std::move(arrival));
+  EvictIdle([self = shared_from_this(), &shard, waiting](bool evicted) {
+    if (evicted && self->Admit(shard, *waiting) != ConnectionSlots::Outcome::kFull) return;
+    self->Refused(ConnectionRefusal::kFull);
+    self->LogRefusals("connections are refused", "max_connections are in use");
+  });
+}
+
+ConnectionSlots::Outcome ServerCore::Admit(Shard& shard, Arrival& arrival) {
+  ConnectionSlots::Slot slot;
+  const bool exempt = options_.trusted_proxies.Contains(arrival.address);
+  const auto outcome = slots_.Take(arrival.subject, exempt, &slot);
+  if (outcome == ConnectionSlots::Outcome::kSubjectFull) Refused(ConnectionRefusal::kAddress);
+  if (!slot.taken()) return outcome;
+  ++shard.open;
+  auto tls =
+      options_.tls != nullptr ? options_.tls->Accept(arrival.socket.native_handle()) : nullptr;
+  auto connection = std::make_shared<Connection>(
+      shared_from_this(), *shard.loop, shard.loop->index(), std::move(arrival.socket),
+      std::move(tls), std::move(arrival.address), std::move(slot));
+  shard.loop->Post([self = shared_from_this(), &shard, connection = std::move(connection)] {
+    shard.connections.insert(connection);
+    if (self->stopped_) return connection->CloseNow();
+    connection->Start();
+  });
+  return outcome;
+}
+
+// Closes a connection that is idle. `done` runs on loop 0, when its place is free.
+void ServerCore::EvictIdle(std::function<void(bool evicted)> done) {
+  Shard* victim = shards_[0].get();
+  for (auto& shard : shards_) {
+    if (shard->idle_since_us < victim->idle_since_us) victim = shard.get();
+  }
+  if (victim->idle_since_us == INT64_MAX || evictions_ >= kMaxWaiting) {
+    if (done) done(false);
+    return;
+  }
+  ++evictions_;
+  victim->loop->Post([self = shared_from_this(), victim, done = std::move(done)] {
+    const bool evicted = self->EvictFrom(*victim);
+    if (evicted && self->options_.metrics) self->options_.metrics->evicted.Increment();
+    // Behind the end of the read that was cancelled, which closes the connection.
+    victim->loop->Post([self, evicted, done] {
+      self->shards_[0]->loop->Post([self, evicted, done] {
+        --self->evictions_;
+        if (done) done(evicted);
+      });
+    });
+  });
+}
+
+bool ServerCore::EvictFrom(Shard& shard) {
+  std::vector<Connection*> candidates;
+  for (IdleHook& hook : shard.idle) {
+    if (candidates.size() == kCandidates) break;
+    candidates.push_back(static_cast<Connection*>(&hook));
+  }
+  std::sort(candidates.begin(), candidates.end(), [](Connection* a, Connection* b) {
+    const int count_a = a->slot().of_subject();
+    const int count_b = b->slot().of_subject();
+    return count_a != count_b ? count_a > count_b : a->idle_since_us < b->idle_since_us;
+  });
+  for (Connection* connection : candidates) {
+    if (connection->Evict()) return true;
+  }
+  return false;
+}
+
+// The connection waits for a request, or discards the rest of a refused one.
+void ServerCore::SetIdle(Connection& connection, bool idle) {
+  Shard& shard = *shards_[static_cast<size_t>(connection.shard())];
+  if (connection.is_linked()) {
+    connection.unlink();
+    shard.idle_count.fetch_sub(1, std::memory_order_relaxed);
+  }
+  if (idle) {
+    connection.idle_since_us = NowUs();
+    shard.idle.push_back(connection);
+    shard.idle_count.fetch_add(1, std::memory_order_relaxed);
+  }
+  shard.idle_since_us.store(shard.idle.empty() ? INT64_MAX : shard.idle.front().idle_since_us,
+                            std::memory_order_relaxed);
+}
+
+void ServerCore::Closed(Connection& connection) {
+  Shard& shard = *shards_[static_cast<size_t>(connection.shard())];
+  SetIdle(connection, false);
+  connection.slot().Release();
+  --shard.open;
+  Wake();
+  shard.connections.erase(connection.shared_from_this());
+}
+
+}  // namespace tollgate::http

@@ -1,0 +1,40 @@
+// What a public server counts for operators. Everything here is rare, or read only when the metrics
+// are.
+#pragma once
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace tollgate::http {
+
+// What is refused or closed while memory is short (MemoryBudget::Level).
+enum class ShedStep : uint8_t { kLargeBody, kRequest, kIdle, kBody };
+
+// Why a connection was closed as soon as it was accepted.
+enum class ConnectionRefusal : uint8_t { kFull, kAddress, kDescriptors };
+
+struct ServerMetrics {
+  ServerMetrics();
+  prometheus::Counter& refused(ConnectionRefusal reason) {
+    return *refused_[static_cast<size_t>(reason)];
+  }
+  prometheus::Counter& shed(ShedStep step) { return *shed_[static_cast<size_t>(step)]; }
+
+  prometheus::Gauge& memory_used;
+  prometheus::Gauge& memory_limit;
+
+  prometheus::Gauge& connections;
+  prometheus::Gauge& idle_connections;
+  prometheus::Gauge& connection_limit;
+  prometheus::Counter& evicted;
+
+ private:
+  std::array<prometheus::Counter*, 3> refused_;
+  std::array<prometheus::Counter*, 4> shed_;
+};
+
+}  // namespace tollgate::http

@@ -1,0 +1,59 @@
+#include "gateway/pipeline/judge_head.h"
+
+#include <charconv>
+
+#include "common/keys/key_format.h"
+#include "gateway/pipeline/authenticate.h"
+#include "gateway/pipeline/credentials.h"
+#include "gateway/pipeline/refuse.h"
+
+namespace tollgate::gateway {
+namespace {
+
+// Some clients send "{}" with a GET. Anyone may call public endpoints, so their bodies are within
+// the size of a head.
+constexpr uint64_t kMaxPublicBodyBytes = 4 * 1024;
+
+bool HasShortBody(const HttpRequest& request) {
+  const std::string_view text = request.header("content-length");
+  uint64_t length = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), length);
+  return parsed.ec == std::errc() && length <= kMaxPublicBodyBytes;
+}
+
+http::HeadVerdict JudgePublic(Worker& worker, const Endpoint& endpoint,
+                              const HttpRequest& request) {
+  if (HasShortBody(request)) return {};
+  const Error error{ErrorId::kBadRequest, "This endpoint takes no request body."};
+  return {MakeRefusal(worker, request, endpoint, error), std::nullopt};
+}
+
+Task<std::optional<HttpResponse>> LookUp(Worker& worker, const Endpoint& endpoint,
+                                         const HttpRequest& request) {
+  std::optional<HttpResponse> refusal;
+  const auto key = co_await AuthenticateRequest(worker, request, endpoint.credential);
+  if (!key) refusal = MakeRefusal(worker, request, endpoint, key.error());
+  worker.metrics.UpdateKeyCache(worker.keys->counters());
+  co_return refusal;
+}
+
+}  // namespace
+
+http::HeadVerdict JudgeHead(Worker& worker, const Endpoint& endpoint, const HttpRequest& request) {
+  if (endpoint.credential == CredentialRule::kOptionalBearer) {
+    return JudgePublic(worker, endpoint, request);
+  }
+  const auto refuse = [&](const Error& error) {
+    return http::HeadVerdict{MakeRefusal(worker, request, endpoint, error), std::nullopt};
+  };
+  const auto text = FindKey(request, endpoint.credential, worker.options.brand,
+                            worker.options.legacy_key_prefixes);
+  if (!text) return refuse(text.error());
+  const std::optional<KeyPtr> key = worker.keys->Peek(KeyDigest(*text));
+  if (!key) return {std::nullopt, LookUp(worker, endpoint, request)};
+  if (*key == nullptr) return refuse(Error{ErrorId::kInvalidApiKey});
+  const Result<void> state = CheckKeyState(**key, worker.clock.WallUs());
+  return state ? http::HeadVerdict{} : refuse(state.error());
+}
+
+}  // namespace tollgate::gateway
