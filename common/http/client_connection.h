@@ -71,6 +71,9 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   bool open_ = false;
   bool timed_out_ = false;
   bool aborted_ = false;
+  // One deadline for whatever is under way, on the loop's timer wheel: 0.1 us per read. With a
+  // beast::basic_stream, which sets a timer of Asio's each time, it was 1.2 us: a fifth of what a
+  // streamed event costs in all.
   int64_t deadline_us_ = 0;
   int64_t timer_us_ = 0;
   Loop::TimerId timer_ = 0;
