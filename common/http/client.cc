@@ -11,6 +11,8 @@ using Kind = ClientError::Kind;
 
 // Most body bytes in the input buffer.
 constexpr size_t kBodyBuffer = 16 * 1024;
+// Most responses with status 1xx in front of a response: each extends the wait for its head.
+constexpr int kMaxInterim = 16;
 
 }  // namespace
 
@@ -127,6 +129,7 @@ Task<error_code> ClientCall::State::Exchange(std::string_view head, std::string_
 Task<ClientResult<ResponseHead>> ClientCall::State::TakeHead(bool to_head_request) {
   size_t limit = pool->options().max_head_bytes;
   size_t searched = 0;
+  int interim = 0;
   while (true) {
     size_t size = FindHeadEnd(connection->view(), &searched);
     if (size == 0) {
@@ -142,7 +145,10 @@ Task<ClientResult<ResponseHead>> ClientCall::State::TakeHead(bool to_head_reques
     if (wrong != nullptr) co_return Broken(Kind::kProtocol, wrong);
     connection->input.consume(size);
     searched = 0;
-    if (head.status < 200) continue;  // interim
+    if (head.status < 200) {
+      if (++interim > kMaxInterim) co_return Broken(Kind::kProtocol, "too many interim responses");
+      continue;
+    }
     if (reader.framing().body == ResponseFraming::Body::kNone) Finish();
     co_return head;
   }

@@ -299,6 +299,17 @@ TEST(Client, TrailersAreJudgedAndNeverBecomeHeaders) {
   }
 }
 
+TEST(Client, InterimResponsesWithoutEndAreRefused) {
+  std::string response = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
+  for (int i = 0; i < 16; ++i) response.insert(0, "HTTP/1.1 102 Processing\r\n\r\n");
+  ScriptedServer sixteen({{response}});
+  EXPECT_EQ(FetchOnce(To(sixteen.port(), "/")).body, "x");
+  ScriptedServer more({{"HTTP/1.1 102 Processing\r\n\r\n" + response}});
+  const Outcome outcome = FetchOnce(To(more.port(), "/"));
+  EXPECT_TRUE(outcome.failed);
+  EXPECT_EQ(outcome.kind, Kind::kProtocol);
+}
+
 TEST(Client, DoesNotReuseAConnectionWithBytesAfterTheResponse) {
   ScriptedServer server({{"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxEXTRA", false, false}});
   size_t idle = RunTask([&](Loop& loop) -> Task<size_t> {

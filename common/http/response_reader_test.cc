@@ -76,6 +76,12 @@ TEST(ResponseReader, ReadsTheBodyThatTheHeadDescribes) {
        Framing::kFixedLength, "abc", false},
       {"HTTP/1.1 200 OK\r\nProxy-Connection: close\r\nContent-Length: 3\r\n\r\nabc",
        Framing::kFixedLength, "abc", false},
+      // Forms that engines and proxies send.
+      {"HTTP/1.1 200 D\xc3\xa9j\xc3\xa0 vu\r\nX: \xe9\r\nConnection:\r\nContent-Length: "
+       "03\r\n\r\nabc",
+       Framing::kFixedLength, "abc"},
+      {"HTTP/1.1 200 OK\r\nConnection: Keep-Alive, ,Upgrade,\r\nContent-Length: 3\r\n\r\nabc",
+       Framing::kFixedLength, "abc"},
       {"HTTP/1.1 204 No Content\r\n\r\n", Framing::kNone, ""},
       {"HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", Framing::kNone, ""},
       {"HTTP/1.1 304 Not Modified\r\nContent-Length: 3\r\n\r\n", Framing::kNone, ""},
