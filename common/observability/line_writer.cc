@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds kRest{5};
 // How often a thread that waits for the reader looks whether it should give up.
 constexpr int kPollMs = 50;
 // The queue holds at least so much, whatever is configured: a few lines of the largest size.
-constexpr size_t kMinHalfBytes = 32 * 1024;
+constexpr size_t kMinHalfBytes = size_t{32} * 1024;
 
 // As many whole lines as fit into a piece; a part of the first line when it is longer.
 std::string_view FirstPiece(std::string_view text) {
@@ -119,7 +119,7 @@ class LineWriter::State {
     constexpr int kStepMs = 2;
     for (int waited = 0; waited < timeout_ms; waited += kStepMs) {
       if (ended_ || written_bytes_.load() >= queued_bytes_.load()) return;
-      const timespec step{0, kStepMs * 1'000'000};
+      const timespec step{0, kStepMs * int64_t{1'000'000}};
       nanosleep(&step, nullptr);
     }
   }

@@ -16,7 +16,7 @@ class LineWriter {
   struct Options {
     int fd = 2;
     // Most bytes that wait, those that are being written included.
-    size_t max_queued_bytes = 4 * 1024 * 1024;
+    size_t max_queued_bytes = size_t{4} * 1024 * 1024;
     // The line that stands in for so many dropped lines; called on the writer's thread.
     std::function<std::string(size_t dropped)> dropped_line;
     // Called for dropped lines, on any thread. Must be fast.

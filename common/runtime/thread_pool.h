@@ -22,7 +22,7 @@ namespace tollgate {
 
 // The most bytes of JSON that a loop decodes in one piece: one to two milliseconds of work. Larger
 // texts are decoded by a pool.
-inline constexpr size_t kMaxBytesDecodedOnLoop = 256 * 1024;
+inline constexpr size_t kMaxBytesDecodedOnLoop = size_t{256} * 1024;
 
 // A few threads. The queue is bounded: excess work is refused, not delayed.
 class ThreadPool {

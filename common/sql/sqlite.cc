@@ -75,9 +75,9 @@ class SqliteRow : public Row {
 };
 
 // After a failed flush it is unknown what is on disk: only a start from the files tells.
-[[noreturn]] void AbortOnFailedFlush(const std::string& file) {
+[[noreturn]] void AbortOnFailedFlush(const std::string& file, const char* reason) {
   log::Error("database flush failed; aborting, the next start recovers from the files",
-             {{"file", file}, {"errno", std::strerror(errno)}});
+             {{"file", file}, {"reason", reason}});
   std::abort();
 }
 
@@ -156,9 +156,9 @@ class SqliteConnection : public Connection {
   SqlResult<void> Commit() override {
     auto committed = Plain("COMMIT");
     if (!committed.ok()) {
-      const bool failed_sync = db_ && IsFailedSync(sqlite3_extended_errcode(db_.get()));
+      const int code = db_ ? sqlite3_extended_errcode(db_.get()) : SQLITE_OK;
       Rollback();
-      if (failed_sync) AbortOnFailedFlush(path_);
+      if (IsFailedSync(code)) AbortOnFailedFlush(path_, sqlite3_errstr(code));
     }
     return committed;
   }
@@ -252,7 +252,7 @@ void LogSync::Sync() {
   // deleted.
   const int file = open(log_path_.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0 && errno == ENOENT) return;
-  if (file < 0 || fdatasync(file) != 0) AbortOnFailedFlush(log_path_);
+  if (file < 0 || fdatasync(file) != 0) AbortOnFailedFlush(log_path_, std::strerror(errno));
   close(file);
 }
 
