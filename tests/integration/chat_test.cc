@@ -234,5 +234,29 @@ TEST_P(ChatTest, ModelsListIsPublicAndHidesPrivateModels) {
       200);
 }
 
+// Bodies above 256 KiB are decoded beside the event loops: the engine gets them whole, and a client
+// that leaves meanwhile costs nothing.
+TEST_P(ChatTest, LargeBodiesArriveWholeAndMayBeAbandoned) {
+  const ApiKey key = Customer();
+  const std::string tag = NewTag();
+  const std::string large = ",\"x_note\":\"" + std::string(2'000'000, 'm') + "\"";
+  const HttpResponse answer =
+      Chat(key, large + ",\"x_sim\":{\"tokens\":5,\"tag\":\"" + tag + "\"}");
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const std::vector<SimRequest> requests = EngineRequests(tag);
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_NE(requests[0].body.find(large), std::string::npos);
+  const int64_t spent = SpentOf(key);
+
+  for (int i = 0; i < 8; ++i) {
+    HttpConnection connection(cluster().port());
+    HeaderList headers = key.headers();
+    EXPECT_TRUE(connection.SendRequest("POST", kChat, headers, ChatBody(large) + "broken"));
+    connection.Close(/*reset=*/i % 2 == 0);
+  }
+  EXPECT_EQ(Chat(key, ",\"x_sim\":{\"tokens\":5}").status, 200);
+  EXPECT_GT(SpentOf(key), spent);
+}
+
 }  // namespace
 }  // namespace tollgate::test
