@@ -10,6 +10,7 @@
 #include "common/clients/link_client.h"
 #include "common/clients/make_clients.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/link_protocol.h"
 #include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate {
@@ -23,7 +24,10 @@ class DirectInferenceClient : public InferenceClient {
   }
   Task<Result<inference::v1::CountTokensResponse>> CountTokens(
       inference::v1::CountTokensRequest request) override {
-    return direct_.count_tokens(std::move(request));
+    if (request.members_json().size() > kMaxCountedBytes) {
+      co_return FailWith(ErrorId::kServiceUnavailable, "", "the prompt is too large to be counted");
+    }
+    co_return co_await direct_.count_tokens(std::move(request));
   }
 
  private:

@@ -87,16 +87,21 @@ void Link::WatchForStall() {
     if (!*alive) return;
     stall_watched_ = false;
     if (!connected_ || !outgoing_.has_unsent()) return;
-    if (messages_ != seen) return WatchForStall();
-    stalled_ = true;
-    log::Warn("an inference router does not read its link", {});
-    std::list<LinkStreamPtr> unsent = outgoing_.TakeUnsent();
-    for (const LinkStreamPtr& stream : unsent) {
-      stream->holder = nullptr;
-      streams_.erase(stream->id);
-    }
-    options_.on_stalled(std::move(unsent));
+    if (messages_ == seen) OnStall();
+    if (outgoing_.has_unsent()) WatchForStall();
   });
+}
+
+void Link::OnStall() {
+  ++stalls_;
+  if (!stalled_) log::Warn("an inference router does not read its link", {});
+  stalled_ = true;
+  std::list<LinkStreamPtr> unsent = outgoing_.TakeUnsent(stalls_ >= kStallsOfBodies);
+  for (const LinkStreamPtr& stream : unsent) {
+    stream->holder = nullptr;
+    streams_.erase(stream->id);
+  }
+  options_.on_stalled(std::move(unsent));
 }
 
 void Link::Take(std::vector<LinkSignal> signals) {
@@ -113,6 +118,7 @@ void Link::Take(std::vector<LinkSignal> signals) {
         break;
       case LinkSignal::kWritten:
         outgoing_.Written();
+        stalls_ = 0;
         if (std::exchange(stalled_, false)) options_.on_connected();
         Flush();
         break;
@@ -197,6 +203,7 @@ void Link::Disconnect() {
   connected_ = false;
   draining_ = false;
   stalled_ = false;
+  stalls_ = 0;
   if (!connection_) return;
   inbox_->Close();
   connection_->Cancel();

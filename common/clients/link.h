@@ -23,11 +23,15 @@ class Link final : public LinkStreamHolder {
     prometheus::Gauge* queued_bytes;
     // It is open, for the first time or again.
     std::function<void()> on_connected;
-    // Requests of which the router read nothing for kStallMs. They belong to no holder now.
+    // Requests that the router does not read. They belong to no holder now.
     std::function<void(std::list<LinkStreamPtr>)> on_stalled;
   };
-  // A router that takes no message for this long is passed over until it does.
+  // A router that takes no message for this long is passed over until it does, and requests of
+  // which it has nothing go elsewhere.
   static constexpr int64_t kStallMs = 1'000;
+  // After this many times as long, also those of which it has a part of the body. A message holds
+  // 1 MiB: a slow network needs the time.
+  static constexpr int kStallsOfBodies = 5;
 
   Link(Loop& loop, Options options)
       : loop_(loop), options_(std::move(options)), outgoing_(*options_.queued_bytes) {}
@@ -50,6 +54,7 @@ class Link final : public LinkStreamHolder {
   void PlanFlush();
   void Flush();
   void WatchForStall();
+  void OnStall();
   void Take(std::vector<LinkSignal> signals);
   void Deliver(inference::v1::LinkResponse& message);
   // Sets the event when its last piece has arrived; else returns false. May fail the request, which
@@ -74,6 +79,7 @@ class Link final : public LinkStreamHolder {
   bool flush_planned_ = false;
   bool stall_watched_ = false;
   uint64_t messages_ = 0;  // started to write, on all connections
+  int stalls_ = 0;         // times kStallMs since the last message was taken
 };
 
 }  // namespace tollgate

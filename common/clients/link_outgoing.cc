@@ -41,9 +41,10 @@ bool LinkOutgoing::Drop(LinkStream& stream) {
   return known;
 }
 
-std::list<LinkStreamPtr> LinkOutgoing::TakeUnsent() {
-  for (const LinkStreamPtr& stream : bodies_) Add(stream->id).mutable_cancel();
-  std::list<LinkStreamPtr> unsent = std::move(bodies_);
+std::list<LinkStreamPtr> LinkOutgoing::TakeUnsent(bool begun) {
+  std::list<LinkStreamPtr> unsent;
+  if (begun) unsent.splice(unsent.end(), bodies_);
+  for (const LinkStreamPtr& stream : unsent) Add(stream->id).mutable_cancel();
   unsent.splice(unsent.end(), starts_);
   unsent.splice(unsent.end(), large_);
   for (const LinkStreamPtr& stream : unsent) {

@@ -26,9 +26,9 @@ class LinkOutgoing {
   inference::v1::LinkRequestFrame& Add(uint64_t stream_id);
   // Forgets what of the request is not yet in a message. Returns whether the router knows of it.
   bool Drop(LinkStream& stream);
-  // Takes the requests that the router does not have yet, for another link. It is told to forget
-  // what it has of their bodies.
-  std::list<LinkStreamPtr> TakeUnsent();
+  // Takes the requests of which the router has nothing, for another link; with begun, also those of
+  // which it has a part of the body, which it is told to forget.
+  std::list<LinkStreamPtr> TakeUnsent(bool begun);
 
   // The next message to write; null while one is being written or if nothing waits. Not changed
   // before Written is called.
