@@ -62,8 +62,8 @@ uint64_t KeyFilter::BitOf(uint64_t hash, int i) const {
   // Double hashing; the upper bits of the product are uniform below the number of bits.
   const uint64_t step = MixBits(hash) | 1;
   const uint64_t point = hash + static_cast<uint64_t>(i) * step;
-  return static_cast<uint64_t>(
-      (static_cast<unsigned __int128>(point) * (uint64_t{shape_.bytes} * 8)) >> 64);
+  const uint64_t bits = uint64_t{shape_.bytes} * 8;
+  return static_cast<uint64_t>((static_cast<unsigned __int128>(point) * bits) >> 64);
 }
 
 void KeyFilter::Add(uint64_t element) {

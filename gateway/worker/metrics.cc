@@ -89,8 +89,10 @@ void GatewayMetrics::UpdateKeyCache(const KeyCacheCounters& counters) {
     key_results_[i]->Increment(static_cast<double>(now[i] - key_last_[i]));
     key_last_[i] = now[i];
   }
-  version_reads_.Increment(static_cast<double>(counters.version_reads - version_reads_last_));
-  version_reads_last_ = counters.version_reads;
+  if (counters.version_reads != version_reads_last_) {
+    version_reads_.Increment(static_cast<double>(counters.version_reads - version_reads_last_));
+    version_reads_last_ = counters.version_reads;
+  }
 }
 
 }  // namespace tollgate::gateway

@@ -19,7 +19,11 @@ WorkerPool::WorkerPool(HostContext& host, PipelineOptions options, std::string c
         options.loops = host.loops.size();
         return std::move(options);
       }()),
-      catalog_file_(std::move(catalog_file)) {}
+      catalog_file_(std::move(catalog_file)),
+      filter_bytes_(metrics::Gauge("tollgate_gateway_key_filter_bytes",
+                                   "Size of the filter of live keys; 0: the gateway has none.")),
+      key_version_(metrics::Gauge("tollgate_gateway_key_version",
+                                  "Version of the latest change of keys that the gateway has.")) {}
 
 WorkerPool::~WorkerPool() { Stop(); }
 
@@ -64,11 +68,10 @@ void WorkerPool::OnKeyMessage(auth::v1::WatchKeysResponse message) {
     const LiveFilterPtr filter = live_filter_.current();
     const size_t bytes = filter ? filter->keys().shape().bytes : 0;
     log::Info("filter of live keys replaced", {{"bytes", static_cast<int64_t>(bytes)}});
-    metrics::Gauge("tollgate_gateway_key_filter_bytes",
-                   "Size of the filter of live keys; 0: the gateway has none.")
-        .Set(static_cast<double>(bytes));
+    filter_bytes_.Set(static_cast<double>(bytes));
     PostToEach([filter](Worker& worker) { worker.keys->SetFilter(filter); });
   }
+  key_version_.Set(static_cast<double>(message.version()));
   message.clear_filter_piece();
   const auto shared = std::make_shared<const auth::v1::WatchKeysResponse>(std::move(message));
   PostToEach([shared](Worker& worker) { worker.keys->OnChanges(*shared); });

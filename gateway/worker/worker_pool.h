@@ -1,6 +1,8 @@
 // One worker per event loop, and the streams of auth and catalog that update all of them.
 #pragma once
 
+#include <prometheus/gauge.h>
+
 #include <atomic>
 #include <memory>
 #include <string>
@@ -44,6 +46,8 @@ class WorkerPool {
   std::unique_ptr<CatalogClient> catalog_;
   std::unique_ptr<Subscription> keys_stream_, catalog_stream_;
   LiveFilterReceiver live_filter_;
+  prometheus::Gauge& filter_bytes_;
+  prometheus::Gauge& key_version_;
   std::atomic<bool> has_catalog_{false};
   std::atomic<int64_t> last_auth_message_us_{INT64_MIN / 2};
 };

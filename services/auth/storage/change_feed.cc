@@ -89,6 +89,7 @@ Result<void> ChangeFeed::Poll() {
   auto version = store_.Version();
   if (!version) return Fail{version.error()};
   if (auto sent = BroadcastUpTo(*version); !sent) return sent;
+  version_metric_.Set(static_cast<double>(version_));
   if (auto caught_up = CatchUpNewWatchers(); !caught_up) return caught_up;
   if (auto read = live_keys_.ReadOn(); !read) return read;
   SendFilters();

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/observability/metrics.h"
 #include "services/auth/storage/auth_store.h"
 #include "services/auth/storage/live_keys.h"
 
@@ -36,7 +37,12 @@ class ChangeFeed {
   };
   ChangeFeed(AuthStore& store, const Clock& clock) : ChangeFeed(store, clock, Options()) {}
   ChangeFeed(AuthStore& store, const Clock& clock, Options options)
-      : store_(store), clock_(clock), options_(options), live_keys_(store, options.live_keys) {}
+      : store_(store),
+        clock_(clock),
+        options_(options),
+        live_keys_(store, options.live_keys),
+        version_metric_(metrics::Gauge("tollgate_auth_key_version",
+                                       "Version of the latest change of keys that was sent.")) {}
   ~ChangeFeed() { Stop(); }
 
   // Starts the thread that runs Step every 250 ms. Tests call Step without it.
@@ -86,6 +92,7 @@ class ChangeFeed {
   const Options options_;
   // Used by the thread of Step only.
   LiveKeys live_keys_;
+  prometheus::Gauge& version_metric_;
   // The version that all caught-up watchers have got; -1 before the first read. Used by the thread
   // of Step only.
   int64_t version_ = -1;

@@ -20,8 +20,15 @@ uint64_t RandomSeed() {
 
 }  // namespace
 
+LiveKeys::LiveKeys(AuthStore& store, Options options)
+    : store_(store),
+      options_(options),
+      bytes_(metrics::Gauge("tollgate_auth_key_filter_bytes",
+                            "Size of the filter of live keys; 0: it is being built.")) {}
+
 void LiveKeys::Restart() {
   filter_.reset();
+  bytes_.Set(0);
   BeginReading();
 }
 
@@ -76,11 +83,10 @@ void LiveKeys::Complete() {
   has_untagged_ = read_untagged_;
   std::vector<uint64_t>().swap(elements_);
   ++generation_;
-  const auto bytes = static_cast<int64_t>(filter_->shape().bytes);
-  metrics::Gauge("tollgate_auth_key_filter_bytes", "Size of the filter of live keys.")
-      .Set(static_cast<double>(bytes));
+  const size_t bytes = filter_->shape().bytes;
+  bytes_.Set(static_cast<double>(bytes));
   log::Info("filter of live keys built",
-            {{"keys", static_cast<int64_t>(count_)}, {"bytes", bytes}});
+            {{"keys", static_cast<int64_t>(count_)}, {"bytes", static_cast<int64_t>(bytes)}});
 }
 
 }  // namespace tollgate::auth

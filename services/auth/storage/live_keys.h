@@ -2,6 +2,8 @@
 // then kept by the changes. Used by one thread.
 #pragma once
 
+#include <prometheus/gauge.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,7 +23,7 @@ class LiveKeys {
     // Per ReadOn: about 100 ms, so that a large database does not delay the changes.
     int pages = 5;
   };
-  LiveKeys(AuthStore& store, Options options) : store_(store), options_(options) {}
+  LiveKeys(AuthStore& store, Options options);
 
   // Drops the filter and reads all keys again. Call it before the first change to Add.
   void Restart();
@@ -46,6 +48,7 @@ class LiveKeys {
 
   AuthStore& store_;
   const Options options_;
+  prometheus::Gauge& bytes_;
   std::shared_ptr<KeyFilter> filter_;
   int64_t generation_ = 0;
   // Keys in the filter, at most; and those it was planned for.
