@@ -37,6 +37,9 @@ void LiveKeys::BeginReading() {
   cursor_.clear();
   elements_.clear();
   read_untagged_ = false;
+  has_read_all_ = false;
+  next_.reset();
+  built_ = 0;
 }
 
 void LiveKeys::Read(uint64_t element, bool is_tagged) {
@@ -58,28 +61,43 @@ void LiveKeys::Add(const v1::KeyChange& change) {
 
 Result<void> LiveKeys::ReadOn() {
   if (!reading_ && count_ > planned_) BeginReading();
-  for (int page = 0; reading_ && page < options_.pages; ++page) {
+  if (!reading_) return {};
+  if (!has_read_all_) {
+    if (auto read = ReadPages(); !read) return read;
+  }
+  if (has_read_all_) Build();
+  return {};
+}
+
+Result<void> LiveKeys::ReadPages() {
+  for (int page = 0; !has_read_all_ && page < options_.pages; ++page) {
     auto keys = store_.LiveKeysAfter(cursor_, options_.page_size);
     if (!keys) return Fail{keys.error()};
     for (const AuthStore::LiveKey& key : *keys) {
       const bool is_tagged = key.filter_tag != 0;
       Read(is_tagged ? key.filter_tag : KeyIdElement(key.key_id), is_tagged);
     }
-    if (static_cast<int>(keys->size()) < options_.page_size) {
-      Complete();
-    } else {
-      cursor_ = std::move(keys->back().key_id);
-    }
+    has_read_all_ = static_cast<int>(keys->size()) < options_.page_size;
+    if (!has_read_all_) cursor_ = std::move(keys->back().key_id);
   }
   return {};
 }
 
+void LiveKeys::Build() {
+  if (!next_) {
+    planned_of_next_ = std::max(options_.min_keys, elements_.size() + elements_.size() / 4);
+    next_ = KeyFilter::Make(KeyFilter::ShapeFor(planned_of_next_, RandomSeed()));
+  }
+  const size_t end = std::min(elements_.size(), built_ + options_.elements);
+  for (; built_ < end; ++built_) next_->Add(elements_[built_]);
+  if (built_ == elements_.size()) Complete();
+}
+
 void LiveKeys::Complete() {
   reading_ = false;
+  filter_ = std::exchange(next_, nullptr);
   count_ = elements_.size();
-  planned_ = std::max(options_.min_keys, count_ + count_ / 4);
-  filter_ = KeyFilter::Make(KeyFilter::ShapeFor(planned_, RandomSeed()));
-  for (const uint64_t element : elements_) filter_->Add(element);
+  planned_ = planned_of_next_;
   has_untagged_ = read_untagged_;
   std::vector<uint64_t>().swap(elements_);
   ++generation_;

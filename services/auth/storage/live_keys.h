@@ -20,8 +20,9 @@ class LiveKeys {
     // A filter is planned for a quarter more keys than there are, and for at least this many.
     size_t min_keys = 16'384;
     int page_size = 10'000;
-    // Per ReadOn: about 100 ms, so that a large database does not delay the changes.
+    // Per ReadOn: each about 100 ms, so that a large database does not delay the changes.
     int pages = 5;
+    size_t elements = 500'000;
   };
   LiveKeys(AuthStore& store, Options options);
 
@@ -43,6 +44,9 @@ class LiveKeys {
 
  private:
   void BeginReading();
+  Result<void> ReadPages();
+  // Adds what was read to the new filter.
+  void Build();
   void Read(uint64_t element, bool is_tagged);
   void Complete();
 
@@ -57,11 +61,17 @@ class LiveKeys {
 
   bool has_untagged_ = false;
 
+  // From BeginReading until the filter is complete.
   bool reading_ = false;
+  bool has_read_all_ = false;
   // The last id that was read, and the elements of all keys so far.
   std::string cursor_;
   std::vector<uint64_t> elements_;
   bool read_untagged_ = false;
+  // Null until all were read. It has the first built_ elements.
+  std::shared_ptr<KeyFilter> next_;
+  size_t built_ = 0;
+  size_t planned_of_next_ = 0;
 };
 
 }  // namespace tollgate::auth
