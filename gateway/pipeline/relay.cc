@@ -78,6 +78,7 @@ void RecordBrokenStream(RequestContext& context, const Error& error) {
 Task<void> RelayBody(RequestContext& context, Progress& progress) {
   const auto encoder =
       context.surface.MakeBodyEncoder(context.canonical, MakeResponseStamp(context));
+  int64_t collected_bytes = 0;
   while (!progress.ended && !progress.error) {
     auto batch = co_await context.generation->Next();
     if (context.exchange.disconnected()) co_return;
@@ -89,6 +90,13 @@ Task<void> RelayBody(RequestContext& context, Progress& progress) {
       if (event.has_started()) progress.started = true;
       if (event.has_delta()) {
         RecordDelta(context, progress);
+        collected_bytes += static_cast<int64_t>(event.delta().ByteSizeLong());
+        if (collected_bytes > context.worker.options.max_collected_bytes) {
+          context.generation->Cancel();
+          progress.error = Error{ErrorId::kUpstreamError};
+          progress.error->internal = "the answer is above max_collected_bytes";
+          break;
+        }
         encoder->OnDelta(event.delta());
       }
       if (event.has_end()) RecordEnd(context, event.end(), progress);

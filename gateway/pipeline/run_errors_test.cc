@@ -368,5 +368,20 @@ TEST_F(RunErrors, TheFirstFailingStageDecidesTheError) {
   EXPECT_TRUE(ErrorOf(Send()).starts_with("402 insufficient_credits"));
 }
 
+// A router that lets an endless answer through is not believed (H75).
+TEST(RunErrorsWithEndlessAnswers, ACollectedAnswerIsBounded) {
+  PipelineOptions options;
+  options.max_collected_bytes = 100'000;
+  Rig rig(std::move(options));
+  rig.RunOnLoop([&](Loop&) {
+    rig.inference->script->Push({Started()});
+    for (int i = 0; i < 200; ++i) rig.inference->script->Push({Text(std::string(1000, 'x'))});
+  });
+  const auto answer = rig.Run(ChatSurface(), rig.ChatRequest(Body()));
+  EXPECT_EQ(answer->status, 502);
+  rig.RunOnLoop([&](Loop&) { EXPECT_TRUE(rig.inference->script->cancelled); });
+  EXPECT_TRUE(rig.billing->voided.empty()) << "the router settles";
+}
+
 }  // namespace
 }  // namespace tollgate::gateway

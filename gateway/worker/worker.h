@@ -25,6 +25,9 @@ struct PipelineOptions {
   std::vector<std::string> legacy_key_prefixes;
   bool refuse_large_max_tokens = false;
   int64_t keep_alive_ms = 15'000;
+  // Bytes of the events of one answer that is not streamed to the client. Above what a router lets
+  // through (H75): a router that lets more through is not believed.
+  int64_t max_collected_bytes = 256 << 20;
   // Event loops of this process, among which the local limits are divided.
   int loops = 1;
 };

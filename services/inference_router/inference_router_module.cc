@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -25,6 +26,8 @@ namespace {
 namespace router = inference_router;
 
 constexpr int64_t kGaugesMs = 1'000;
+// The largest max_answer_bytes: gateways hold an answer that is not streamed.
+constexpr int64_t kMostAnswerBytes = 128 << 20;
 // How long terminated requests may take to settle when the process exits.
 constexpr int64_t kTerminateUs = 2'000'000;
 
@@ -116,7 +119,13 @@ router::WorkerOptions InferenceRouterModule::Options() const {
   options.heartbeat_ms = SecondsOr(settings_.heartbeat_seconds(), 5);
   options.http.tls = engine_tls_;
   options.http.connect_timeout_ms = SecondsOr(settings_.connect_timeout_seconds(), 3);
-  options.session.idle_timeout_ms = SecondsOr(settings_.idle_timeout_seconds(), 600);
+  router::SessionSettings& session = options.session;
+  session.idle_timeout_ms = SecondsOr(settings_.idle_timeout_seconds(), 600);
+  session.first_output_timeout_ms = SecondsOr(settings_.first_output_timeout_seconds(), 0);
+  session.answer_timeout_ms = SecondsOr(settings_.answer_timeout_seconds(), 3600);
+  if (settings_.max_answer_bytes() > 0) {
+    session.max_answer_bytes = std::min(settings_.max_answer_bytes(), kMostAnswerBytes);
+  }
   return options;
 }
 

@@ -65,6 +65,33 @@ void Read(std::string_view input, inference::v1::RequestKind kind) {
   Check(events, options.choices);
 }
 
+// Whatever the engine sends, no more comes out than the budget of the answer (H75).
+void ReadBounded(std::string_view input) {
+  constexpr int64_t kBudget = 600;
+  ChunkReader reader({.choices = 2, .window = 4096, .max_answer_bytes = kBudget});
+  std::vector<Event> events;
+  ChunkReader::Status status = ChunkReader::Status::kMore;
+  for (int round = 0; round < 4; ++round) {
+    for (size_t begin = 0; begin <= input.size() && status == ChunkReader::Status::kMore;) {
+      const size_t end = std::min(input.find('\n', begin), input.size());
+      status = reader.Read(input.substr(begin, end - begin), events);
+      begin = end + 1;
+    }
+  }
+  size_t bytes = 0;
+  for (const Event& event : events) {
+    const inference::v1::Delta& delta = event.delta();
+    bytes += delta.content_json().size() + delta.reasoning_json().size() +
+             delta.refusal_json().size() + delta.logprobs_json().size();
+    for (const inference::v1::ToolCallDelta& call : delta.tool_calls()) {
+      bytes += call.name_json().size() + call.arguments_json().size();
+    }
+  }
+  // Half a character that the engine did not complete is replaced after the count.
+  constexpr size_t kReplacements = 2 * 3 * 6;
+  FUZZ_CHECK(bytes <= static_cast<size_t>(kBudget) + kReplacements);
+}
+
 }  // namespace
 }  // namespace tollgate::inference_router
 
@@ -73,5 +100,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tollgate;
   inference_router::Read(input, inference::v1::REQUEST_KIND_CHAT);
   inference_router::Read(input, inference::v1::REQUEST_KIND_COMPLETION);
+  inference_router::ReadBounded(input);
   return 0;
 }

@@ -111,6 +111,8 @@ void ReadScript(const ScriptReader& from, const EngineSimOptions& options, SimSc
   for (const Json& chunk : from["raw_chunks"].elements()) {
     script.raw_chunks.push_back(chunk.is_string() ? chunk.str() : "data: " + chunk.Dump() + "\n\n");
   }
+  script.repeat_last = from.integer("repeat_last", 0);
+  script.raw_type = from["raw_type"].str();
   if (const int64_t bytes = from.integer("split_bytes", 0); bytes > 0)
     script.raw_chunks = CutEvery(static_cast<size_t>(bytes), script.raw_chunks);
 }
@@ -389,7 +391,11 @@ std::optional<SimError> MakePlan(const Json& body, SimKind kind, const EngineSim
     plan.script.status = 0;
   }
   if (plan.script.status != 0) return std::nullopt;
-  if (kind == SimKind::kEmbedding) return PlanEmbedding(body, script, options, plan);
+  if (kind == SimKind::kEmbedding) {
+    auto error = PlanEmbedding(body, script, options, plan);
+    plan.stream = !plan.script.raw_chunks.empty();
+    return error;
+  }
 
   const Json& wanted = body["max_completion_tokens"].is_number() ? body["max_completion_tokens"]
                                                                  : body["max_tokens"];

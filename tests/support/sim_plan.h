@@ -62,6 +62,8 @@ struct SimScript {
   int64_t cached_tokens = -1;
   std::string tag;
   std::vector<std::string> raw_chunks;  // raw bytes, sent instead of the answer
+  int64_t repeat_last = 0;              // the last raw chunk is sent that often again; -1: for ever
+  std::string raw_type;                 // content type of the raw chunks
 };
 
 enum class SimKind { kChat, kCompletion, kEmbedding };

@@ -39,6 +39,13 @@ const char* ReasonOf(int status) {
   }
 }
 
+std::string StreamHead(const SimScript& script) {
+  const std::string type =
+      script.raw_type.empty() ? "text/event-stream; charset=utf-8" : script.raw_type;
+  return "HTTP/1.1 200 OK\r\ncontent-type: " + type + "\r\n" + kServer +
+         "transfer-encoding: chunked\r\n\r\n";
+}
+
 void AppendChunk(std::string& out, const std::string& data) {
   char size[24];
   const int length = std::snprintf(size, sizeof size, "%zx\r\n", data.size());
@@ -102,8 +109,7 @@ void SimService::OnRequest(SimConnection& connection, SimHttpRequest request) {
     return Generate(connection, std::move(request), SimKind::kEmbedding);
   }
   if (request.method == "POST" && Tokenize(connection, request)) return;
-  if (path == "/health" || path == "/ping")
-    return Respond(connection, healthy_.load() ? 200 : 503, "");
+  if (path == "/health" || path == "/ping") return Health(connection);
   if (path == "/v1/models") return Respond(connection, 200, Models());
   if (path == "/metrics") return Respond(connection, 200, Metrics(), "text/plain; version=0.0.4");
   for (const std::string list : {"/sim/requests", "/sim/bodies"}) {
@@ -175,9 +181,7 @@ void SimService::Begin(SimConnection& connection, Answer& answer) {
   if (!plain && !script.late_headers && script.delay_ms > 0) {
     // As engines do, send the head before the first token.
     answer.begun = true;
-    connection.out +=
-        std::string("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n") +
-        kServer + "transfer-encoding: chunked\r\n\r\n";
+    connection.out += StreamHead(script);
     answer.record->status = 200;
     if (!loop_->Flush(connection)) return;
   }
@@ -238,9 +242,7 @@ void SimService::Continue(SimConnection& connection, Answer& answer) {
   if (!answer.begun) {
     answer.begun = true;
     answer.record->status = 200;
-    connection.out +=
-        std::string("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n") +
-        kServer + "transfer-encoding: chunked\r\n\r\n";
+    connection.out += StreamHead(script);
   }
   if (!script.raw_chunks.empty()) return SendRaw(connection, answer);
   SendEvents(connection, answer);
@@ -347,19 +349,25 @@ void SimService::FinishStream(SimConnection& connection, Answer& answer) {
 
 void SimService::SendRaw(SimConnection& connection, Answer& answer) {
   const std::vector<std::string>& chunks = answer.plan.script.raw_chunks;
-  answer.steps = static_cast<int64_t>(chunks.size());
+  const int64_t repeats = answer.plan.script.repeat_last;
+  const auto listed = static_cast<int64_t>(chunks.size());
+  answer.steps = repeats < 0 ? INT64_MAX : listed + repeats;
   if (answer.step == 0) answer.record->first_token_us = SimNowUs();
-  while (answer.step < answer.steps && answer.next_us <= SimNowUs()) {
+  while (answer.step < answer.steps && answer.next_us <= SimNowUs() &&
+         connection.out.size() < kMaxUnsent) {
     if (answer.step == answer.plan.script.cut_after ||
         answer.step == answer.plan.script.hang_after) {
       if (loop_->Flush(connection)) Fault(connection, answer);
       return;
     }
-    AppendChunk(connection.out, chunks[static_cast<size_t>(answer.step++)]);
+    AppendChunk(connection.out, chunks[static_cast<size_t>(std::min(answer.step, listed - 1))]);
+    ++answer.step;
     answer.next_us += answer.token_us;
   }
   if (answer.step < answer.steps) {
-    if (loop_->Flush(connection)) loop_->ScheduleAt(connection, answer.next_us);
+    if (loop_->Flush(connection) && !connection.blocked) {
+      loop_->ScheduleAt(connection, answer.next_us);
+    }
     return;
   }
   answer.record->finished = true;
@@ -402,17 +410,50 @@ void SimService::RespondError(SimConnection& connection, const SimError& error) 
   Respond(connection, error.status, RenderError(error, options_.flat_errors));
 }
 
+// A space now and then, for ever.
+void SimService::Drip(SimConnection& connection, int64_t every_ms) {
+  auto answer = std::make_unique<Answer>();
+  SimScript& script = answer->plan.script;
+  answer->plan.stream = true;
+  script.raw_chunks = {" "};
+  script.repeat_last = -1;
+  script.raw_type = "application/json";
+  answer->token_us = every_ms * 1000;
+  answer->record = std::make_shared<SimRecord>();
+  running_.fetch_add(1);
+  Answer& it = *answer;
+  connection.answer = std::move(answer);
+  Begin(connection, it);
+}
+
+void SimService::Health(SimConnection& connection) {
+  int64_t drip_ms = 0;
+  {
+    std::lock_guard lock(mutex_);
+    drip_ms = default_script_["health_drip_ms"].integer(0);
+  }
+  if (drip_ms > 0) return Drip(connection, drip_ms);
+  Respond(connection, healthy_.load() ? 200 : 503, "");
+}
+
 bool SimService::Tokenize(SimConnection& connection, const SimHttpRequest& request) {
   const Json body = Json::Parse(request.body).value_or(Json());
   const std::optional<SimTokenizerAnswer> answer = AnswerTokenizer(options_, request.path, body);
   if (!answer) return false;
   tokenizer_requests_.fetch_add(1);
-  int64_t status = 0;
+  int64_t status = 0, drip_ms = 0;
+  std::string text;
   {
     std::lock_guard lock(mutex_);
     status = default_script_["tokenizer_status"].integer(0);
+    text = default_script_["tokenizer_body"].str();
+    drip_ms = default_script_["tokenizer_drip_ms"].integer(0);
   }
-  if (status != 0) {
+  if (drip_ms > 0) {
+    Drip(connection, drip_ms);
+  } else if (!text.empty()) {
+    Respond(connection, 200, text);
+  } else if (status != 0) {
     Respond(connection, static_cast<int>(status), R"({"error":{"message":"scripted failure"}})");
   } else {
     Respond(connection, answer->status, answer->body);

@@ -61,6 +61,8 @@ class SimService : public SimLoop::Handler {
                const std::vector<std::pair<std::string, std::string>>& headers = {});
   void RespondError(SimConnection& connection, const SimError& error);
   // Answers a tokenizer call; false when the request is not one.
+  void Drip(SimConnection& connection, int64_t every_ms);
+  void Health(SimConnection& connection);
   bool Tokenize(SimConnection& connection, const SimHttpRequest& request);
   std::string Metrics() const;
   std::string Models() const;

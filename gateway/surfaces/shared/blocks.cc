@@ -1,7 +1,5 @@
 #include "gateway/surfaces/shared/blocks.h"
 
-#include <algorithm>
-
 #include "gateway/surfaces/shared/function_tools.h"
 
 namespace tollgate::gateway {
@@ -49,6 +47,7 @@ void BlockSequencer::Flush(bool all) {
   while (!buffered_.empty() && (all || CanStartBlock())) {
     const Buffered next = std::move(buffered_.front());
     buffered_.pop_front();
+    if (next.kind == BlockKind::kToolCall) buffered_calls_.erase(next.tool);
     Emit({next.kind, next.tool, next.id, next.name, next.text, next.logprobs});
   }
 }
@@ -61,21 +60,22 @@ void BlockSequencer::Accept(const Piece& piece) {
     return;
   }
   // Joined with the buffered piece of the same block, so that each call stays one block.
-  auto found = buffered_.end();
-  if (piece.kind == BlockKind::kToolCall) {
+  Buffered* same_block = nullptr;
+  const bool call = piece.kind == BlockKind::kToolCall;
+  if (call) {
     if (piece.tool < next_tool_) return;
-    found = std::find_if(buffered_.begin(), buffered_.end(), [&piece](const Buffered& other) {
-      return other.kind == BlockKind::kToolCall && other.tool == piece.tool;
-    });
+    const auto found = buffered_calls_.find(piece.tool);
+    if (found != buffered_calls_.end()) same_block = found->second;
   } else if (!buffered_.empty() && buffered_.back().kind == piece.kind && piece.logprobs.empty()) {
-    found = buffered_.end() - 1;
+    same_block = &buffered_.back();
   }
-  if (found == buffered_.end()) {
-    buffered_.push_back({piece.kind, piece.tool, std::string(piece.id), std::string(piece.name),
-                         std::string(piece.text), std::string(piece.logprobs)});
-  } else {
-    found->text += piece.text;
+  if (same_block != nullptr) {
+    same_block->text += piece.text;
+    return;
   }
+  buffered_.push_back({piece.kind, piece.tool, std::string(piece.id), std::string(piece.name),
+                       std::string(piece.text), std::string(piece.logprobs)});
+  if (call) buffered_calls_[piece.tool] = &buffered_.back();
 }
 
 void BlockSequencer::OnDelta(const pb::Delta& delta) {

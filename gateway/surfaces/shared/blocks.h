@@ -7,6 +7,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "common/json/object_scanner.h"
 #include "tollgate/inference/v1/inference.pb.h"
@@ -81,6 +82,9 @@ class BlockSequencer {
   int32_t next_tool_ = 0;  // calls below this index have been emitted
   json::ObjectScanner arguments_;
   std::deque<Buffered> buffered_;
+  // The calls in buffered_ by tool: an engine may interleave many pieces. A deque does not move its
+  // elements when its ends change.
+  std::unordered_map<int32_t, Buffered*> buffered_calls_;
   bool has_output_ = false;
   inference::v1::FinishReason finish_reason_ = inference::v1::FINISH_REASON_UNSPECIFIED;
   std::string stop_sequence_json_;

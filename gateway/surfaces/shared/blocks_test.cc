@@ -129,6 +129,22 @@ TEST(Blocks, InterleavedCallsAreBuffered) {
             R"(call i f|{|};call j g|{\"b\":2|};call k h|{};)");
 }
 
+// An engine may alternate between kinds for as long as a call is incomplete (H75).
+TEST(Blocks, ManyBufferedBlocksAreFlushedInOrderWithoutASearchForEachPiece) {
+  Recorder recorder;
+  BlockSequencer blocks(recorder);
+  blocks.OnDelta(Call(0, "{", "i", "f"));
+  constexpr int kPieces = 20'000;
+  for (int i = 0; i < kPieces; ++i) {
+    blocks.OnDelta(Text("a"));
+    blocks.OnDelta(Think("b"));
+    blocks.OnDelta(Call(1, "x", "j", "g"));
+  }
+  blocks.Finish();
+  EXPECT_TRUE(recorder.log.starts_with("call i f|{;text|a;think|b;call j g|xxx")) << "joined";
+  EXPECT_TRUE(recorder.log.ends_with("text|a;think|b;"));
+}
+
 TEST(Blocks, OutputDuringACallIsBuffered) {
   EXPECT_EQ(LogOf({Call(0, "{", "i", "f"), Text("a"), Text("b"), Think("c"), Text("d"),
                    Call(0, "}"), Text("e")}),

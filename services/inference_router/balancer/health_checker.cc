@@ -4,11 +4,14 @@
 
 #include "common/base/clock.h"
 #include "common/observability/log.h"
+#include "services/inference_router/balancer/fetch_within.h"
 
 namespace tollgate::inference_router {
 namespace {
 
+// Time for the head of the response, and of the whole check with its connection.
 constexpr int64_t kCheckTimeoutMs = 2'000;
+constexpr int64_t kCheckTotalMs = 4'000;
 constexpr size_t kMaxBody = 1 << 20;
 
 std::string_view HealthPath(catalog::v1::EngineKind kind) {
@@ -42,7 +45,8 @@ struct HealthChecker::Shared {
     request.head_timeout_ms = request.idle_timeout_ms = kCheckTimeoutMs;
     const int64_t now_us = SystemClock::Get().MonotonicUs();
     const bool was_up = engine->Available(now_us);
-    auto answer = co_await shared->client.Fetch(std::move(request), kMaxBody);
+    auto answer = co_await FetchWithin(shared->loop, shared->client, std::move(request), kMaxBody,
+                                       kCheckTotalMs);
     if (answer.ok() && answer->head.status < 500) {
       engine->OnSuccess();
     } else {

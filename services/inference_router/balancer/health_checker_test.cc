@@ -48,6 +48,18 @@ TEST_F(HealthCheckerTest, DetectsAnEngineGoingDownAndUp) {
   });
 }
 
+TEST_F(HealthCheckerTest, AnAnswerThatDripsIsAFailedCheck) {  // H75
+  sim_.SetDefaultScript(R"({"health_drip_ms":50})");
+  testing::RunTask([&](Loop& loop) -> Task<bool> {
+    http::Client client(loop);
+    HealthChecker checker(loop, client, [this] { return table_; }, 100);
+    checker.Start();
+    for (int i = 0; i < 1'500 && Up(); ++i) co_await loop.Sleep(10);
+    EXPECT_FALSE(Up());
+    co_return true;
+  });
+}
+
 TEST_F(HealthCheckerTest, ASuccessfulCheckEndsTheBackoff) {
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     http::Client client(loop);

@@ -1,5 +1,9 @@
 #include "services/inference_router/count/token_counter.h"
 
+#include <algorithm>
+
+#include "services/inference_router/balancer/fetch_within.h"
+
 #include <utility>
 #include <vector>
 
@@ -7,7 +11,14 @@ namespace tollgate::inference_router {
 namespace {
 
 constexpr int64_t kTimeoutMs = 3'000;
+// Of one call, and of all calls for one prompt.
+constexpr int64_t kCallMs = 4'000;
+constexpr int64_t kCountUs = 8'000'000;
+// A response has up to 60 bytes for a token, and no more tokens than the prompt has bytes, besides
+// those of the chat template.
 constexpr size_t kMaxResponse = 32 << 20;
+constexpr size_t kResponseBytesPerByte = 64;
+constexpr size_t kTemplateTokens = 8'192;
 // How long to remember that an engine has no tokenizer; it may be replaced by one that has.
 constexpr int64_t kNoTokenizerUs = 5 * 60 * 1'000'000LL;
 constexpr size_t kMaxRemembered = 1'000;
@@ -26,6 +37,14 @@ struct TokenCounter::Job {
   inference::v1::CountTokensRequest request;
   std::string engine_model;
   Prompts prompts;  // of a completion
+  int64_t deadline_us = 0;
+
+  int64_t MaxTokens() const {
+    return static_cast<int64_t>(request.members_json().size() + kTemplateTokens);
+  }
+  size_t MaxResponse() const {
+    return std::min(kMaxResponse, static_cast<size_t>(MaxTokens()) * kResponseBytesPerByte);
+  }
 };
 
 template <typename Function>
@@ -44,7 +63,8 @@ Task<inference::v1::CountTokensResponse> TokenCounter::Count(
   const Route* route = table->Find(request.model());
   if (route == nullptr && completion) route = table->unlisted();
   if (route == nullptr || route->engines.empty()) co_return not_counted;
-  const auto job = std::make_shared<Job>(Job{std::move(request), route->engine_model, {}});
+  const auto job = std::make_shared<Job>(
+      Job{.request = std::move(request), .engine_model = route->engine_model, .prompts = {}});
   if (job->engine_model.empty()) job->engine_model = job->request.model();
   if (completion) {
     auto read = [job] { return ReadPrompts(job->request.members_json()); };
@@ -55,6 +75,7 @@ Task<inference::v1::CountTokensResponse> TokenCounter::Count(
   while (running_ >= kMaxConcurrent) {
     if (!co_await slot_free_.WaitFor(kTimeoutMs)) co_return not_counted;
   }
+  job->deadline_us = clock_.MonotonicUs() + kCountUs;
   ++running_;
   auto response = co_await CountOnEngines(*route, job);
   --running_;
@@ -69,7 +90,12 @@ Task<inference::v1::CountTokensResponse> TokenCounter::CountOnEngines(const Rout
   for (int tries = 0; tries < 2;) {
     const EnginePointer engine = Select(route, *job, tried.get());
     if (engine == nullptr) break;
-    const EngineCount count = co_await CountOn(job, *engine);
+    EngineCount count = co_await CountOn(job, *engine);
+    // A token has at least one byte: a larger count would refuse prompts that fit.
+    if (count.kind == EngineCount::kCounted && count.tokens > job->MaxTokens()) {
+      count.kind = EngineCount::kFailed;
+      if (on_implausible_) on_implausible_();
+    }
     if (count.kind == EngineCount::kCounted) {
       response.set_counted(true);
       response.set_prompt_tokens(count.tokens);
@@ -149,7 +175,7 @@ Task<TokenCounter::EngineCount> TokenCounter::CountPrompts(const Job& job, Engin
   for (const std::string& text : job.prompts.texts) {
     EngineCount count = co_await CountPrompt(job, engine, text);
     if (count.kind != EngineCount::kCounted) co_return count;
-    sum.tokens += count.tokens;
+    if (__builtin_add_overflow(sum.tokens, count.tokens, &sum.tokens)) sum.tokens = INT64_MAX;
   }
   co_return sum;
 }
@@ -177,7 +203,10 @@ Task<TokenCounter::EngineCount> TokenCounter::Post(const Job& job, EngineState& 
   }
   request.body = std::move(call.body);
   request.head_timeout_ms = request.idle_timeout_ms = kTimeoutMs;
-  auto answer = co_await http_.Fetch(std::move(request), kMaxResponse);
+  const int64_t left_ms = (job.deadline_us - clock_.MonotonicUs()) / 1000;
+  if (left_ms <= 0) co_return EngineCount{EngineCount::kFailed};
+  auto answer = co_await FetchWithin(loop_, http_, std::move(request), job.MaxResponse(),
+                                     std::min(kCallMs, left_ms));
   if (!answer.ok()) {
     if (answer.error().kind == http::ClientError::Kind::kConnect) {
       engine.OnConnectFailure(clock_.MonotonicUs());

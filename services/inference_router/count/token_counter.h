@@ -1,6 +1,7 @@
 // Counts the tokens of prompts with the engines' tokenizers. Lives on one loop.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,16 +22,22 @@ namespace tollgate::inference_router {
 class TokenCounter {
  public:
   // The arguments outlive the counter, and the counter outlives its calls. decoders: for texts
-  // above kMaxBytesDecodedOnLoop.
+  // above kMaxBytesDecodedOnLoop. on_implausible: called for each count that no prompt of that size
+  // can have; may be empty.
   TokenCounter(Loop& loop, http::Client& http, const Clock& clock,
-               std::shared_ptr<ThreadPool> decoders)
-      : loop_(loop), http_(http), clock_(clock), decoders_(std::move(decoders)), slot_free_(loop) {}
+               std::shared_ptr<ThreadPool> decoders, std::function<void()> on_implausible = {})
+      : loop_(loop),
+        http_(http),
+        clock_(clock),
+        decoders_(std::move(decoders)),
+        on_implausible_(std::move(on_implausible)),
+        slot_free_(loop) {}
 
   // Counts with an available engine of the model, and with a second one if that fails (unreachable,
-  // slow, or an error). `counted` is false if no engine has a tokenizer, none can be reached, the
-  // prompt is refused, or the call waited too long. table may be null. Does not count as a running
-  // request of the engine: tokenizers also answer when the engine is saturated. Since counting is
-  // not charged, the number of concurrent calls is limited.
+  // slow, an error, or a count that cannot be). `counted` is false if no engine has a tokenizer,
+  // none can be reached, the prompt is refused, or the call waited too long. table may be null.
+  // Does not count as a running request of the engine: tokenizers also answer when the engine is
+  // saturated. Since counting is not charged, the number of concurrent calls is limited.
   Task<inference::v1::CountTokensResponse> Count(std::shared_ptr<const RoutingTable> table,
                                                  inference::v1::CountTokensRequest request);
 
@@ -70,6 +77,7 @@ class TokenCounter {
   http::Client& http_;
   const Clock& clock_;
   const std::shared_ptr<ThreadPool> decoders_;
+  const std::function<void()> on_implausible_;
   Notify slot_free_;
   int running_ = 0;
   uint64_t rotation_ = 0;

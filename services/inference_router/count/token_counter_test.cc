@@ -6,6 +6,7 @@
 #include <atomic>
 #include <future>
 
+#include "common/json/json.h"
 #include "common/json/work.h"
 #include "common/runtime/testing/run_coro.h"
 #include "tests/support/engine_sim.h"
@@ -60,7 +61,8 @@ class Pool {
     return testing::RunOn(loops_.loop(0), [&](Loop& loop) -> Task<CountTokensResponse> {
       if (!counter_) {
         http_ = std::make_unique<http::Client>(loop);
-        counter_ = std::make_unique<TokenCounter>(loop, *http_, clock, decoders);
+        counter_ = std::make_unique<TokenCounter>(loop, *http_, clock, decoders,
+                                                  [this] { ++implausible; });
       }
       co_return co_await counter_->Count(table_, request);
     });
@@ -109,6 +111,7 @@ class Pool {
 
   ManualClock clock;
   std::shared_ptr<ThreadPool> decoders = std::make_shared<ThreadPool>(1, 2, "decode");
+  std::atomic<int> implausible{0};
 
  private:
   using CountTokensResponse = inference::v1::CountTokensResponse;
@@ -267,6 +270,48 @@ TEST(TokenCounter, UnsupportedRequestsAreNotCounted) {
   EXPECT_FALSE(pool.Count(many + "]", inference::v1::REQUEST_KIND_COMPLETION).counted());
   EXPECT_EQ(pool.Asked(1), 0);
   EXPECT_TRUE(pool.Count(kHello).counted()) << "Ollama is skipped";
+}
+
+// H75: a count above the prompt's bytes would refuse prompts that fit.
+TEST(TokenCounter, AnImplausibleCountIsNotBelieved) {
+  for (const char* count :
+       {"9223372036854775807", "100000", "-1", "1e300", "1.5", "\"9\"", "18446744073709551616"}) {
+    SCOPED_TRACE(count);
+    std::string escaped;
+    json::AppendEscaped(escaped, count);
+    Pool pool({{ENGINE_KIND_VLLM, SimDialect::kVllm}});
+    pool.sim(0).SetDefaultScript(R"({"tokenizer_body":"{\"count\":)" + escaped + R"(}"})");
+    EXPECT_FALSE(pool.Count(kHello).counted());
+  }
+}
+
+TEST(TokenCounter, AnImplausibleCountIsCountedAndAnotherEngineIsAsked) {
+  Pool pool({{ENGINE_KIND_VLLM, SimDialect::kVllm}, {ENGINE_KIND_VLLM, SimDialect::kVllm}});
+  pool.sim(0).SetDefaultScript(R"({"tokenizer_body":"{\"count\":9223372036854775807}"})");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(pool.Count(kHello).prompt_tokens(), 9) << "the other engine's count";
+  }
+  EXPECT_EQ(pool.implausible, 1);
+}
+
+TEST(TokenCounter, TheSumOfSeveralPromptsDoesNotOverflow) {
+  Pool pool({{ENGINE_KIND_VLLM, SimDialect::kVllm}});
+  pool.sim(0).SetDefaultScript(R"({"tokenizer_body":"{\"count\":9223372036854775807}"})");
+  EXPECT_FALSE(
+      pool.Count(R"("prompt":["a","b","c"])", inference::v1::REQUEST_KIND_COMPLETION).counted());
+}
+
+TEST(TokenCounter, ATokenizerThatDripsIsGivenUp) {
+  Pool pool({{ENGINE_KIND_VLLM, SimDialect::kVllm}, {ENGINE_KIND_VLLM, SimDialect::kVllm}});
+  pool.sim(0).SetDefaultScript(R"({"tokenizer_drip_ms":100})");
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(pool.Count(kHello).counted());
+}
+
+TEST(TokenCounter, AResponseLargerThanThePromptAllowsIsNotRead) {
+  Pool pool({{ENGINE_KIND_VLLM, SimDialect::kVllm}});
+  pool.sim(0).SetDefaultScript(R"({"tokenizer_body":"{\"count\":9,\"x\":\")" +
+                               std::string(4 << 20, 'x') + R"(\"}"})");
+  EXPECT_FALSE(pool.Count(kHello).counted());
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <climits>
+
 namespace tollgate::inference_router {
 namespace {
 
@@ -215,6 +218,34 @@ TEST(TokenMeter, DetailsAreClampedToTheirTotal) {
   EXPECT_EQ(measured.usage.cached_tokens(), 10);
   EXPECT_EQ(measured.usage.cache_write_tokens(), 0);
   EXPECT_EQ(measured.usage.reasoning_tokens(), 0);
+}
+
+// H75: no number of an engine overflows a sum or a product.
+TEST(TokenMeter, ExtremeReportsAreRejectedInEveryMember) {
+  for (const int64_t extreme : {INT64_MAX, INT64_MIN, INT64_MAX - 1, INT64_MIN + 1, int64_t{-1}}) {
+    for (const bool per_choice : {false, true}) {
+      SCOPED_TRACE(std::to_string(extreme) + (per_choice ? " per choice" : ""));
+      TokenMeter::Options options = Plain();
+      options.choices = 2;
+      options.usage_per_choice = per_choice;
+      TokenMeter meter(options);
+      for (const int choice : {0, 1, -1, INT_MAX}) {
+        meter.OnDelta(Text("abc", std::clamp(choice, 0, 1)));
+        EngineUsage usage = Report(extreme, extreme, choice);
+        usage.cached_tokens = usage.cache_write_tokens = usage.reasoning_tokens = extreme;
+        meter.OnUsage(usage);
+      }
+      const Measured measured = meter.Measure();
+      EXPECT_EQ(measured.usage.completion_tokens(), 4);
+      EXPECT_GE(measured.usage.prompt_tokens(), 0);
+      EXPECT_LE(measured.usage.prompt_tokens(), 100);
+      EXPECT_GE(measured.usage.cached_tokens(), 0);
+      EXPECT_LE(measured.usage.cached_tokens() + measured.usage.cache_write_tokens(),
+                measured.usage.prompt_tokens());
+      EXPECT_LE(measured.usage.reasoning_tokens(), 4);
+      EXPECT_TRUE(measured.mismatch);
+    }
+  }
 }
 
 }  // namespace

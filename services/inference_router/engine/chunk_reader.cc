@@ -10,6 +10,10 @@ using inference::v1::Event;
 using inference::v1::FinishReason;
 
 constexpr int kMaxChoices = 128;
+// Bytes for a piece of another kind than the last one, and for the log probabilities of a piece.
+constexpr size_t kPieceBytes = 64;
+// JSON values in one event: log probabilities of a few thousand tokens.
+constexpr size_t kMaxEventValues = 500'000;
 
 json::Limits ChunkLimits() {
   json::Limits limits;
@@ -22,7 +26,8 @@ bool HasText(const json::Value& value) { return value.is_string() && !value.raw_
 
 }  // namespace
 
-ChunkReader::ChunkReader(const Options& options) : options_(options) {
+ChunkReader::ChunkReader(const Options& options)
+    : options_(options), budget_(options.max_answer_bytes) {
   choices_.resize(std::clamp(options.choices, 1, kMaxChoices));
 }
 
@@ -34,7 +39,9 @@ ChunkReader::Status ChunkReader::Fail(EngineFailure failure) {
 ChunkReader::Status ChunkReader::Read(std::string_view data, std::vector<Event>& out) {
   usage_.reset();
   if (data == "[DONE]") return Status::kDone;
-  auto parsed = json::Document::ParseView(data, ChunkLimits());
+  json::Limits limits = ChunkLimits();
+  limits.max_values = kMaxEventValues;
+  auto parsed = json::Document::ParseView(data, limits);
   if (!parsed.ok()) {
     // Some engines put white space around the end marker.
     const size_t begin = data.find_first_not_of(" \t\r\n");
@@ -66,9 +73,7 @@ ChunkReader::Status ChunkReader::ReadObject(const json::Value& root, std::vector
   ReadUsage(root, choices);
   if (!choices.is_array()) return Status::kMore;
   for (json::Value item : choices) {
-    if (item.is_object() && !ReadChoice(item, out)) {
-      return Fail(BrokenResponse("engine aborted the generation"));
-    }
+    if (item.is_object() && !ReadChoice(item, out)) return Status::kError;
   }
   return Status::kMore;
 }
@@ -83,8 +88,14 @@ bool ChunkReader::ReadChoice(const json::Value& item, std::vector<Event>& out) {
 
   Event event;
   Delta& delta = *event.mutable_delta();
-  ReadBody(item, choice, delta);
-  if (!ReadFinish(item, choice, delta)) return false;
+  if (const AnswerLimit limit = ReadBody(item, choice, delta); limit != AnswerLimit::kNone) {
+    Fail(OverLimit(limit));
+    return false;
+  }
+  if (!ReadFinish(item, choice, delta)) {
+    Fail(BrokenResponse("engine aborted the generation"));
+    return false;
+  }
   const bool has_output = !delta.content_json().empty() || !delta.reasoning_json().empty() ||
                           !delta.refusal_json().empty() || delta.tool_calls_size() > 0 ||
                           !delta.logprobs_json().empty() || choice.finished;
@@ -94,24 +105,43 @@ bool ChunkReader::ReadChoice(const json::Value& item, std::vector<Event>& out) {
   return true;
 }
 
-void ChunkReader::ReadBody(const json::Value& item, Choice& choice, Delta& delta) {
+std::string ChunkReader::TakeText(const json::Value& text, Piece kind, Choice& choice,
+                                  SurrogateJoiner& joiner) {
+  std::string joined = joiner.Join(text.raw_string());
+  budget_.Take(joined.size() + (choice.last == kind ? 0 : kPieceBytes));
+  choice.last = kind;
+  return joined;
+}
+
+AnswerLimit ChunkReader::ReadBody(const json::Value& item, Choice& choice, Delta& delta) {
   if (options_.kind == inference::v1::REQUEST_KIND_COMPLETION) {
     const json::Value text = item.Find("text");
-    if (HasText(text)) delta.set_content_json(choice.content.Join(text.raw_string()));
+    if (HasText(text)) {
+      delta.set_content_json(TakeText(text, Piece::kText, choice, choice.content));
+    }
   } else {
     json::Value body = item.Find("delta");
     if (!body.is_object()) body = item.Find("message");
     if (body.is_object()) {
       const json::Value content = body.Find("content");
-      if (HasText(content)) delta.set_content_json(choice.content.Join(content.raw_string()));
+      if (HasText(content)) {
+        delta.set_content_json(TakeText(content, Piece::kText, choice, choice.content));
+      }
       json::Value reasoning = body.Find("reasoning_content");
       if (!HasText(reasoning)) reasoning = body.Find("reasoning");
-      if (HasText(reasoning))
-        delta.set_reasoning_json(choice.reasoning.Join(reasoning.raw_string()));
+      if (HasText(reasoning)) {
+        delta.set_reasoning_json(TakeText(reasoning, Piece::kReasoning, choice, choice.reasoning));
+      }
       const json::Value refusal = body.Find("refusal");
-      if (HasText(refusal)) delta.set_refusal_json(choice.refusal.Join(refusal.raw_string()));
+      if (HasText(refusal)) {
+        delta.set_refusal_json(TakeText(refusal, Piece::kRefusal, choice, choice.refusal));
+      }
       const json::Value calls = body.Find("tool_calls");
-      if (calls.is_array() || calls.is_object()) choice.tools.Read(calls, delta);
+      if (calls.is_array() || calls.is_object()) {
+        const AnswerLimit limit = choice.tools.Read(calls, delta, budget_);
+        if (limit != AnswerLimit::kNone) return limit;
+        if (delta.tool_calls_size() > 0) choice.last = Piece::kCall;
+      }
     }
   }
   const json::Value logprobs = item.Find("logprobs");
@@ -119,8 +149,11 @@ void ChunkReader::ReadBody(const json::Value& item, Choice& choice, Delta& delta
     json::Value tokens = logprobs.Find("content");
     if (!tokens) tokens = logprobs.Find("tokens");  // completions
     const bool empty = tokens.is_array() && tokens.size() == 0;
-    if (!empty) delta.set_logprobs_json(std::string(logprobs.raw()));
+    if (!empty && budget_.Take(logprobs.raw().size() + kPieceBytes)) {
+      delta.set_logprobs_json(std::string(logprobs.raw()));
+    }
   }
+  return budget_.exceeded() ? AnswerLimit::kAnswerBytes : AnswerLimit::kNone;
 }
 
 bool ChunkReader::ReadFinish(const json::Value& item, Choice& choice, Delta& delta) {
@@ -138,7 +171,9 @@ bool ChunkReader::ReadFinish(const json::Value& item, Choice& choice, Delta& del
   if (finish == inference::v1::FINISH_REASON_STOP) {
     json::Value stop = item.Find("stop_reason");           // vLLM
     if (!HasText(stop)) stop = item.Find("matched_stop");  // SGLang
-    if (HasText(stop)) delta.set_stop_sequence_json(std::string(stop.raw_string()));
+    if (HasText(stop) && budget_.Take(stop.raw_string().size())) {
+      delta.set_stop_sequence_json(std::string(stop.raw_string()));
+    }
   }
   if (choice.content.pending()) delta.mutable_content_json()->append("\\ufffd");
   if (choice.reasoning.pending()) delta.mutable_reasoning_json()->append("\\ufffd");
@@ -170,7 +205,8 @@ void ChunkReader::ReadUsage(const json::Value& root, const json::Value& choices)
     const json::Value only = *choices.begin();
     read.choice = 0;
     if (only.is_object() && only.Find("index").is_number()) {
-      read.choice = static_cast<int>(only.Find("index").Integer().value_or(-1));
+      const int64_t index = only.Find("index").Integer().value_or(-1);
+      read.choice = index >= 0 && index < kMaxChoices ? static_cast<int>(index) : -1;
     }
   }
 }

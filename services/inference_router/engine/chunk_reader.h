@@ -11,6 +11,7 @@
 
 #include "common/json/json.h"
 #include "services/inference_router/domain/engine_usage.h"
+#include "services/inference_router/engine/byte_budget.h"
 #include "services/inference_router/engine/engine_error.h"
 #include "services/inference_router/engine/surrogate_joiner.h"
 #include "services/inference_router/engine/tool_calls.h"
@@ -26,7 +27,11 @@ class ChunkReader {
     int choices = 1;
     // Context window of the model in tokens, for error messages; 0 = unknown.
     int64_t window = 0;
+    // Bound of the answer in bytes (H75): text, reasoning, tool calls, log probabilities, and a
+    // little for each piece that an encoder may have to hold apart.
+    int64_t max_answer_bytes = kMaxAnswerBytes;
   };
+  static constexpr int64_t kMaxAnswerBytes = 32 << 20;
   enum class Status {
     kMore,   // the stream continues
     kDone,   // end marker ([DONE]), or the complete response was read
@@ -50,7 +55,10 @@ class ChunkReader {
   bool seen_choices_finished() const;
 
  private:
+  // What the last piece of a choice was; encoders hold pieces of different kinds apart.
+  enum class Piece : uint8_t { kNone, kText, kReasoning, kRefusal, kCall };
   struct Choice {
+    Piece last = Piece::kNone;
     bool seen = false;
     bool finished = false;
     ToolCalls tools;
@@ -60,13 +68,17 @@ class ChunkReader {
   };
 
   Status ReadObject(const json::Value& root, std::vector<inference::v1::Event>& out);
+  // False: see failure().
   bool ReadChoice(const json::Value& item, std::vector<inference::v1::Event>& out);
-  void ReadBody(const json::Value& item, Choice& choice, inference::v1::Delta& delta);
+  AnswerLimit ReadBody(const json::Value& item, Choice& choice, inference::v1::Delta& delta);
+  std::string TakeText(const json::Value& text, Piece kind, Choice& choice,
+                       SurrogateJoiner& joiner);
   bool ReadFinish(const json::Value& item, Choice& choice, inference::v1::Delta& delta);
   void ReadUsage(const json::Value& root, const json::Value& choices);
   Status Fail(EngineFailure failure);
 
   Options options_;
+  ByteBudget budget_;
   std::vector<Choice> choices_;
   std::optional<EngineUsage> usage_;
   EngineFailure failure_;

@@ -17,6 +17,10 @@ static_assert(std::endian::native == std::endian::little && sizeof(float) == 4);
 constexpr size_t kMaxElement = 2 << 20;
 constexpr size_t kMaxRest = 1 << 20;
 constexpr size_t kMaxKey = 16;
+// Numbers of one vector, and of all vectors of an answer: as decimal text, which clients may ask
+// for, a number has up to 12 bytes.
+constexpr size_t kMaxNumbers = 65'536;
+constexpr size_t kMaxAllNumbers = 16 << 20;
 
 // JSON has no infinity or NaN, and a vector with one is useless for search.
 bool AreFiniteFloats(std::string_view bytes) {
@@ -60,16 +64,30 @@ bool EmbeddingReader::Fail(std::string_view internal) {
   return false;
 }
 
-bool EmbeddingReader::Feed(std::string_view bytes, std::vector<inference::v1::Event>& out) {
-  bytes_ += static_cast<int64_t>(bytes.size());
+bool EmbeddingReader::FailAboveLimit() {
+  failure_ = OverLimit(AnswerLimit::kAnswerBytes);
+  return false;
+}
+
+bool EmbeddingReader::CheckSize() {
   if (bytes_ > options_.max_bytes) {
     failure_ = EngineFailure();
     failure_.error = {.id = ErrorId::kBadRequest,
                       .message = "The answer would be too large: send fewer inputs at a time.",
                       .param = "input",
                       .internal = "embeddings above the limit"};
+    failure_.limit = AnswerLimit::kAnswerBytes;
     return false;
   }
+  // No vectors of these inputs need as much, whatever the client sends.
+  const auto most =
+      static_cast<int64_t>(kMaxElement) * options_.inputs + static_cast<int64_t>(kMaxRest);
+  return bytes_ <= most || FailAboveLimit();
+}
+
+bool EmbeddingReader::Feed(std::string_view bytes, std::vector<inference::v1::Event>& out) {
+  bytes_ += static_cast<int64_t>(bytes.size());
+  if (!CheckSize()) return false;
   for (size_t at = 0; at < bytes.size(); ++at) {
     at += AppendStringContent(bytes.substr(at));
     if (at == bytes.size()) break;
@@ -89,9 +107,7 @@ bool EmbeddingReader::Feed(std::string_view bytes, std::vector<inference::v1::Ev
       Append(c);
     }
   }
-  if (element_.size() > kMaxElement) return Fail("an embedding is too large");
-  if (rest_.size() > kMaxRest) return Fail("too many bytes beside the embeddings");
-  return true;
+  return (element_.size() <= kMaxElement && rest_.size() <= kMaxRest) || FailAboveLimit();
 }
 
 // Fast path: most of a response is the inside of base64 strings. Appends up to the next quote or
@@ -129,7 +145,9 @@ bool EmbeddingReader::OnClose(char bracket, std::vector<inference::v1::Event>& o
 }
 
 bool EmbeddingReader::ReadElement(std::vector<inference::v1::Event>& out) {
-  const auto document = json::Document::ParseView(element_);
+  json::Limits limits;
+  limits.max_values = 2 * kMaxNumbers;
+  const auto document = json::Document::ParseView(element_, limits);
   if (!document || !document->root().is_object()) return Fail("an embedding is not an object");
   const json::Value index = document->root().Find("index");
   const int64_t input = index.is_number() ? index.Integer().value_or(-1) : next_;
@@ -138,7 +156,12 @@ bool EmbeddingReader::ReadElement(std::vector<inference::v1::Event>& out) {
   const auto place = static_cast<size_t>(input);
   next_ = static_cast<int>(input) + 1;
   if (seen_[place]) return Fail("two embeddings for one input");
-  std::string vector = VectorJson(document->root().Find("embedding"));
+  const json::Value embedding = document->root().Find("embedding");
+  const size_t numbers =
+      embedding.is_string() ? embedding.raw_string().size() * 3 / 16 : embedding.size();
+  numbers_ += numbers;
+  if (numbers > kMaxNumbers || numbers_ > kMaxAllNumbers) return FailAboveLimit();
+  std::string vector = VectorJson(embedding);
   if (vector.empty()) return Fail("an embedding is not a vector of finite numbers");
   seen_[place] = true;
   ++found_;

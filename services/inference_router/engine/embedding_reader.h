@@ -21,8 +21,9 @@ class EmbeddingReader {
     int inputs = 1;
     // Context window of the model in tokens, for error messages; 0 = unknown.
     int64_t window = 0;
-    // Size limit of the response. 2048 vectors of 4096 numbers are 45 MB as base64 and up to 180 MB
-    // as decimals; above the limit the client must send fewer inputs.
+    // Size limit of the response, besides one that grows with the inputs. 2048 vectors of 4096
+    // numbers are 45 MB as base64 and up to 180 MB as decimals; above the limit the client must
+    // send fewer inputs.
     int64_t max_bytes = 128 << 20;
   };
   explicit EmbeddingReader(const Options& options) : options_(options) {
@@ -50,6 +51,8 @@ class EmbeddingReader {
   void Append(char c) { (position_ == Position::kElement ? element_ : rest_).push_back(c); }
   bool ReadElement(std::vector<inference::v1::Event>& out);
   bool Fail(std::string_view internal);
+  bool FailAboveLimit();
+  bool CheckSize();
 
   const Options options_;
   Position position_ = Position::kOutside;
@@ -60,6 +63,7 @@ class EmbeddingReader {
   std::string element_;  // current element of `data`, as far as received
   std::string rest_;     // the response without the elements of `data`
   int64_t bytes_ = 0;
+  size_t numbers_ = 0;      // of all vectors
   std::vector<bool> seen_;  // by input
   int next_ = 0;            // index of an element without `index`
   int found_ = 0;

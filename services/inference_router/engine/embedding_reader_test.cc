@@ -132,5 +132,26 @@ TEST(EmbeddingReader, UnboundedMembersFail) {
   EXPECT_FALSE(ReadIt(std::string(2 << 20, '['), 1, 100, 1 << 30).good);
 }
 
+TEST(EmbeddingReader, TheBytesOfAnAnswerGrowWithItsInputsOnly) {  // H75
+  EmbeddingReader reader({.inputs = 1});
+  std::vector<inference::v1::Event> events;
+  ASSERT_TRUE(reader.Feed("{\"data\":[", events));
+  const std::string commas(1 << 20, ',');
+  EXPECT_TRUE(reader.Feed(commas, events));
+  EXPECT_TRUE(reader.Feed(commas, events));
+  EXPECT_FALSE(reader.Feed(commas, events)) << "above 3 MiB for one input";
+  EXPECT_EQ(reader.failure().limit, AnswerLimit::kAnswerBytes);
+  EXPECT_EQ(reader.failure().error.id, ErrorId::kUpstreamError) << "not the client's fault";
+}
+
+TEST(EmbeddingReader, TheNumbersOfAVectorAreBounded) {  // H75
+  std::string vector = "[0";
+  for (int i = 0; i < 65'535; ++i) vector += ",0";
+  EXPECT_TRUE(ReadIt(Answer("[{\"embedding\":" + vector + "]}]"), 1).good);
+  const Read read = ReadIt(Answer("[{\"embedding\":" + vector + ",0]}]"), 1);
+  EXPECT_FALSE(read.good);
+  EXPECT_EQ(read.failure.limit, AnswerLimit::kAnswerBytes);
+}
+
 }  // namespace
 }  // namespace tollgate::inference_router

@@ -1,14 +1,20 @@
 #include "services/inference_router/engine/engine_attempt.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "common/base/clock.h"
 
 namespace tollgate::inference_router {
 namespace {
 
 constexpr size_t kMaxErrorBody = 64 * 1024;
-constexpr size_t kMaxUnstreamedBody = 32 * 1024 * 1024;
 // Size limit of one event (H75).
 constexpr size_t kMaxEvent = 4 * 1024 * 1024;
+// Events, and bytes, in a row without output. Some engines send an event for each token of a tool
+// call that they have not parsed yet.
+constexpr size_t kMaxSilentEvents = 100'000;
+constexpr size_t kMaxSilentBytes = 64 << 20;
 // Time limit for usage and end marker once every choice has its finish reason.
 constexpr int64_t kTailMs = 5'000;
 // Time limit for the bytes after the end marker, before the connection is closed instead of reused.
@@ -28,12 +34,15 @@ Task<void> ReadToEnd(Loop* loop, std::unique_ptr<http::ClientCall> call) {
 
 }  // namespace
 
-EngineAttempt::EngineAttempt(Loop& loop, http::Client& client, const ChunkReader::Options& options)
+EngineAttempt::EngineAttempt(Loop& loop, http::Client& client, const ChunkReader::Options& options,
+                             const AnswerTimes& times)
     : loop_(loop),
       call_(std::make_unique<http::ClientCall>(client)),
       sse_(kMaxEvent),
       reader_(options),
-      window_(options.window) {
+      max_answer_bytes_(static_cast<size_t>(options.max_answer_bytes)),
+      window_(options.window),
+      times_(times) {
   if (options.kind == inference::v1::REQUEST_KIND_EMBEDDING) {
     embeddings_.emplace(
         EmbeddingReader::Options{.inputs = options.choices, .window = options.window});
@@ -42,6 +51,7 @@ EngineAttempt::EngineAttempt(Loop& loop, http::Client& client, const ChunkReader
 
 EngineAttempt::~EngineAttempt() {
   loop_.CancelTimer(tail_timer_);
+  loop_.CancelTimer(watch_timer_);
   if (at_end_marker_ && !body_read_ && !aborted_) {
     loop_.Spawn(ReadToEnd(&loop_, std::move(call_)));
   }
@@ -57,13 +67,77 @@ EngineAttempt::ReadResult EngineAttempt::Fail(EngineFailure failure) {
   return ReadResult::kFailed;
 }
 
+AnswerLimit EngineAttempt::TimeUp(int64_t now_us, int64_t* next_ms) const {
+  const int64_t answer_left = times_.answer_ms - (now_us - started_us_) / 1000;
+  if (answer_left <= 0) return AnswerLimit::kAnswerTime;
+  const int64_t waited = waited_us_ + (waiting_since_us_ > 0 ? now_us - waiting_since_us_ : 0);
+  const int64_t allowed_ms = any_output_ ? times_.silence_ms : times_.first_output_ms;
+  const int64_t silence_left = allowed_ms - waited / 1000;
+  if (silence_left <= 0) return any_output_ ? AnswerLimit::kSilence : AnswerLimit::kFirstOutput;
+  *next_ms = std::min(answer_left, silence_left);
+  return AnswerLimit::kNone;
+}
+
+void EngineAttempt::Watch() {
+  int64_t next_ms = 0;
+  watch_timer_ = 0;
+  time_up_ = TimeUp(SystemClock::Get().MonotonicUs(), &next_ms);
+  if (time_up_ != AnswerLimit::kNone) return Abort();
+  watch_timer_ = loop_.RunAfter(next_ms, [this] { Watch(); });
+}
+
+// The wait of Open goes on in the first Next.
+void EngineAttempt::BeginWait() {
+  if (waiting_since_us_ == 0) waiting_since_us_ = SystemClock::Get().MonotonicUs();
+}
+
+bool EngineAttempt::HasProgress(const EngineBatch& batch) {
+  if (!batch.events.empty()) {
+    silent_events_ = silent_bytes_ = 0;
+    return true;
+  }
+  silent_events_ += batch.chunks.size();
+  bool grown = false;
+  for (const EngineBatch::Chunk& chunk : batch.chunks) {
+    const int64_t tokens = chunk.usage ? chunk.usage->completion_tokens.value_or(0) : 0;
+    if (tokens <= reported_tokens_) continue;
+    reported_tokens_ = tokens;
+    grown = true;
+  }
+  return grown;
+}
+
+// The router waits for its own client between two calls of Next: that is not the engine's time.
+EngineAttempt::ReadResult EngineAttempt::EndWait(ReadResult result, const EngineBatch& batch) {
+  const int64_t now_us = SystemClock::Get().MonotonicUs();
+  waited_us_ += now_us - waiting_since_us_;
+  waiting_since_us_ = 0;
+  if (HasProgress(batch)) {
+    waited_us_ = 0;
+    // Another time applies from here on.
+    if (!std::exchange(any_output_, true) && time_up_ == AnswerLimit::kNone) {
+      loop_.CancelTimer(watch_timer_);
+      Watch();
+    }
+  } else if (result == ReadResult::kMore &&
+             (silent_events_ > kMaxSilentEvents || silent_bytes_ > kMaxSilentBytes)) {
+    return Fail(OverLimit(AnswerLimit::kSilentEvents));
+  }
+  return result;
+}
+
 Task<bool> EngineAttempt::Open(http::ClientRequest request) {
+  started_us_ = SystemClock::Get().MonotonicUs();
+  request.head_timeout_ms = times_.first_output_ms;
+  request.idle_timeout_ms = std::max(times_.first_output_ms, times_.silence_ms);
+  BeginWait();
+  Watch();
   auto head = co_await call_->Send(std::move(request));
   if (!head.ok()) {
     const http::ClientError& error = head.error();
     connect_failed_ = error.kind == http::ClientError::Kind::kConnect;
-    if (error.kind == http::ClientError::Kind::kTimeout) {
-      Fail(TimedOut("no response head: " + error.message));
+    if (time_up_ != AnswerLimit::kNone || error.kind == http::ClientError::Kind::kTimeout) {
+      Fail(TimedOut(time_up_ == AnswerLimit::kAnswerTime ? time_up_ : AnswerLimit::kFirstOutput));
     } else if (error.kind == http::ClientError::Kind::kProtocol) {
       Fail(BrokenResponse("bad response head: " + error.message));
     } else {
@@ -87,6 +161,7 @@ Task<bool> EngineAttempt::Open(http::ClientRequest request) {
 Task<EngineAttempt::ReadResult> EngineAttempt::NextEmbeddings(EngineBatch& batch) {
   const auto read = co_await call_->ReadSome();
   if (!read.ok()) co_return OnTransportError(read.error());
+  silent_bytes_ += read->size();
   body_read_ = read->empty();
   const bool ok = body_read_ ? embeddings_->End() : embeddings_->Feed(*read, batch.events);
   batch.chunks.push_back({batch.events.size(), embeddings_->usage()});
@@ -95,26 +170,34 @@ Task<EngineAttempt::ReadResult> EngineAttempt::NextEmbeddings(EngineBatch& batch
 }
 
 Task<EngineAttempt::ReadResult> EngineAttempt::Next(EngineBatch& batch) {
-  if (embeddings_) co_return co_await NextEmbeddings(batch);
+  BeginWait();
+  if (embeddings_) co_return EndWait(co_await NextEmbeddings(batch), batch);
   if (unstreamed_) {
-    auto body = co_await call_->ReadAll(kMaxUnstreamedBody);
-    if (!body.ok()) co_return OnTransportError(body.error());
+    const auto body = co_await call_->ReadAll(max_answer_bytes_);
+    if (!body.ok()) co_return EndWait(OnUnstreamedError(body.error()), batch);
     body_read_ = true;
-    co_return AddChunk(reader_.ReadWhole(*body, batch.events), batch);
+    co_return EndWait(AddChunk(reader_.ReadWhole(*body, batch.events), batch), batch);
   }
-  auto read = co_await call_->ReadSome();
-  if (!read.ok()) co_return OnTransportError(read.error());
-  if (read->empty()) {
-    body_read_ = true;
-    co_return OnBodyEnd();
-  }
-  co_return ReadEvents(*read, batch);
+  const auto read = co_await call_->ReadSome();
+  if (!read.ok()) co_return EndWait(OnTransportError(read.error()), batch);
+  silent_bytes_ += read->size();
+  body_read_ = read->empty();
+  co_return EndWait(body_read_ ? OnBodyEnd() : ReadEvents(*read, batch), batch);
+}
+
+EngineAttempt::ReadResult EngineAttempt::OnUnstreamedError(const http::ClientError& error) {
+  const bool too_large = error.kind == http::ClientError::Kind::kProtocol && error.response_started;
+  return too_large ? Fail(OverLimit(AnswerLimit::kAnswerBytes)) : OnTransportError(error);
 }
 
 EngineAttempt::ReadResult EngineAttempt::OnTransportError(const http::ClientError& error) {
+  const bool time_up = time_up_ != AnswerLimit::kNone;
   // The answer is complete: only usage or the end marker is missing.
-  if (reader_.finished() && (tail_over_ || !aborted_)) return ReadResult::kEnd;
-  if (error.kind == http::ClientError::Kind::kTimeout) return Fail(TimedOut(error.message));
+  if (reader_.finished() && (tail_over_ || time_up || !aborted_)) return ReadResult::kEnd;
+  if (time_up) return Fail(TimedOut(time_up_));
+  if (error.kind == http::ClientError::Kind::kTimeout) {
+    return Fail(TimedOut(any_output_ ? AnswerLimit::kSilence : AnswerLimit::kFirstOutput));
+  }
   return Fail(BrokenResponse(error.message));
 }
 

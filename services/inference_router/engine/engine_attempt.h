@@ -1,5 +1,6 @@
 // One attempt to run one request on one engine: the HTTP call, the events in its response, and the
-// failure, if any. Lives on one loop.
+// failure, if any. The engine is not trusted to end its answer: bytes, events and time are bounded
+// (H75). Lives on one loop.
 #pragma once
 
 #include <memory>
@@ -28,14 +29,24 @@ struct EngineBatch {
   }
 };
 
+// The time that an engine has, in milliseconds. Output is text, reasoning, a tool call, a vector,
+// or a completion count that has grown: comments, empty events and incomplete events are none.
+struct AnswerTimes {
+  int64_t first_output_ms = 600'000;  // from the start of the call
+  int64_t silence_ms = 600'000;       // between outputs, while the router waits for the engine
+  int64_t answer_ms = 3'600'000;      // the whole answer
+};
+
 class EngineAttempt {
  public:
-  EngineAttempt(Loop& loop, http::Client& client, const ChunkReader::Options& options);
+  EngineAttempt(Loop& loop, http::Client& client, const ChunkReader::Options& options,
+                const AnswerTimes& times);
   // After the end marker, reads the rest of the body in the background, so that the connection can
   // be reused.
   ~EngineAttempt();
 
-  // Sends the request and waits for the response head. False: see failure().
+  // Sends the request and waits for the response head. False: see failure(). The request's
+  // timeouts are set here.
   Task<bool> Open(http::ClientRequest request);
 
   enum class ReadResult {
@@ -56,17 +67,36 @@ class EngineAttempt {
   ReadResult Fail(EngineFailure failure);
   Task<ReadResult> NextEmbeddings(EngineBatch& batch);
   ReadResult OnTransportError(const http::ClientError& error);
+  ReadResult OnUnstreamedError(const http::ClientError& error);
   ReadResult OnBodyEnd();
   ReadResult ReadEvents(std::string_view bytes, EngineBatch& batch);
   ReadResult AddChunk(ChunkReader::Status status, EngineBatch& batch);
   void StartTailTimer();
+  // Ends the call when its time is up. Checks at most once per bound, not per read.
+  void Watch();
+  AnswerLimit TimeUp(int64_t now_us, int64_t* next_ms) const;
+  void BeginWait();
+  ReadResult EndWait(ReadResult result, const EngineBatch& batch);
+  bool HasProgress(const EngineBatch& batch);
 
   Loop& loop_;
   std::unique_ptr<http::ClientCall> call_;
   http::SseReader sse_;
   ChunkReader reader_;
   std::optional<EmbeddingReader> embeddings_;  // for embedding requests, instead of reader_
+  const size_t max_answer_bytes_;
   int64_t window_;
+  const AnswerTimes times_;
+  int64_t started_us_ = 0;
+  int64_t waiting_since_us_ = 0;  // 0: not waiting for the engine
+  int64_t waited_us_ = 0;         // since the last output, in earlier waits
+  bool any_output_ = false;
+  int64_t reported_tokens_ = 0;  // the largest completion count so far
+  // Since the last output.
+  size_t silent_events_ = 0;
+  size_t silent_bytes_ = 0;
+  AnswerLimit time_up_ = AnswerLimit::kNone;
+  Loop::TimerId watch_timer_ = 0;
   bool unstreamed_ = false;  // the engine sends one JSON response
   bool at_end_marker_ = false;
   bool body_read_ = false;

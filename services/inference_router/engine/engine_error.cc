@@ -236,9 +236,43 @@ EngineFailure BrokenResponse(std::string_view internal) {
 }
 
 // Not tried elsewhere: the client has already waited for the whole timeout.
-EngineFailure TimedOut(std::string_view internal) {
-  return Make(ErrorId::kUpstreamError, "The model's engine did not answer in time.",
-              std::string(internal));
+EngineFailure TimedOut(AnswerLimit limit) {
+  EngineFailure failure =
+      Make(ErrorId::kUpstreamError, "The model's engine did not answer in time.",
+           "above the bound " + std::string(NameOf(limit)));
+  failure.limit = limit;
+  return failure;
+}
+
+EngineFailure OverLimit(AnswerLimit limit) {
+  EngineFailure failure =
+      Make(ErrorId::kUpstreamError, "The model's engine sent an answer above the limits.",
+           "above the bound " + std::string(NameOf(limit)));
+  failure.try_elsewhere = true;
+  failure.limit = limit;
+  return failure;
+}
+
+std::string_view NameOf(AnswerLimit limit) {
+  switch (limit) {
+    case AnswerLimit::kAnswerBytes:
+      return "answer_bytes";
+    case AnswerLimit::kToolCalls:
+      return "tool_calls";
+    case AnswerLimit::kToolArguments:
+      return "tool_arguments";
+    case AnswerLimit::kSilentEvents:
+      return "silent_events";
+    case AnswerLimit::kFirstOutput:
+      return "first_output";
+    case AnswerLimit::kSilence:
+      return "silence";
+    case AnswerLimit::kAnswerTime:
+      return "answer_time";
+    case AnswerLimit::kNone:
+      break;
+  }
+  return "none";
 }
 
 }  // namespace tollgate::inference_router

@@ -11,12 +11,28 @@
 
 namespace tollgate::inference_router {
 
+// The bound of an engine's answer that ended it (H75).
+enum class AnswerLimit : uint8_t {
+  kNone,
+  kAnswerBytes,    // text, reasoning, tool calls and log probabilities together
+  kToolCalls,      // the number of calls in one choice
+  kToolArguments,  // the arguments, the id or the name of one call
+  kSilentEvents,   // events or bytes in a row without output
+  kFirstOutput,    // time until the first output
+  kSilence,        // time between two outputs
+  kAnswerTime,     // time of the whole answer
+};
+// For the metric, such as "answer_bytes".
+std::string_view NameOf(AnswerLimit limit);
+
 struct EngineFailure {
   Error error;
   // The engine is at fault, not the request: another engine of the pool may succeed.
   bool try_elsewhere = false;
   // The engine does not know the model (or the path).
   bool not_found = false;
+  // Not kNone: the answer was ended because it was above this bound.
+  AnswerLimit limit = AnswerLimit::kNone;
 };
 
 // Classifies a response with a status other than 2xx. retry_after is the header's value, possibly
@@ -35,7 +51,9 @@ bool IsErrorObject(const json::Value& object);
 EngineFailure Unreachable(std::string_view internal);
 // The engine violated the protocol or closed the connection after the response head.
 EngineFailure BrokenResponse(std::string_view internal);
-// The engine sent nothing within the idle timeout.
-EngineFailure TimedOut(std::string_view internal);
+// The engine generated nothing in the time that it has.
+EngineFailure TimedOut(AnswerLimit limit);
+// The answer is above a bound in bytes or items.
+EngineFailure OverLimit(AnswerLimit limit);
 
 }  // namespace tollgate::inference_router

@@ -134,7 +134,8 @@ TEST(EngineError, OnlyEngineFailuresAreTriedElsewhere) {
     EXPECT_FALSE(ClassifyResponse(status, "", "", 0).try_elsewhere) << status;
   EXPECT_FALSE(ClassifyResponse(500, "context size has been exceeded", "", 0).try_elsewhere);
   EXPECT_TRUE(Unreachable("x").try_elsewhere);
-  EXPECT_FALSE(TimedOut("x").try_elsewhere) << "the client has waited for the whole timeout";
+  EXPECT_FALSE(TimedOut(AnswerLimit::kSilence).try_elsewhere)
+      << "the client has waited for the whole timeout";
 }
 
 }  // namespace

@@ -5,8 +5,17 @@
 namespace tollgate::inference_router {
 
 namespace {
-// Further calls are dropped, to bound memory.
+// Calls of one choice.
 constexpr size_t kMaxCalls = 256;
+// Bytes of one call's arguments.
+constexpr size_t kMaxArguments = 8 << 20;
+// Bytes of a call's id, and of its name.
+constexpr size_t kMaxName = 4096;
+// Bytes for what a call needs beside its texts, here and in an encoder.
+constexpr size_t kCallBytes = 512;
+// Bytes for a piece of another call than the last one: an encoder that cannot interleave calls
+// holds such pieces apart.
+constexpr size_t kSwitchBytes = 64;
 
 bool HasArguments(const json::Value& item) {
   const json::Value arguments = item.Find("function").Find("arguments");
@@ -14,7 +23,7 @@ bool HasArguments(const json::Value& item) {
 }
 }  // namespace
 
-ToolCalls::Call& ToolCalls::Find(const json::Value& item, size_t position, bool named) {
+ToolCalls::Call* ToolCalls::Find(const json::Value& item, size_t position, bool named) {
   std::optional<int64_t> index;
   if (item.Find("index").is_number()) index = item.Find("index").Integer();
   const json::Value id = item.Find("id");
@@ -32,20 +41,29 @@ ToolCalls::Call& ToolCalls::Find(const json::Value& item, size_t position, bool 
   // the name, with a new id or none, in every delta.
   const bool differs = has_id ? found && found->id != id.raw_string() : HasArguments(item);
   const bool another = found && found->sent && named && differs && found->arguments.complete();
-  if (found && !another) return *found;
-  if (calls_.size() >= kMaxCalls) return calls_.back();
+  if (found && !another) return found;
+  if (calls_.size() >= kMaxCalls) return nullptr;
   calls_.emplace_back();
   calls_.back().engine_index = index;
-  return calls_.back();
+  return &calls_.back();
 }
 
-void ToolCalls::ReadOne(const json::Value& item, size_t position, inference::v1::Delta& delta) {
+AnswerLimit ToolCalls::ReadOne(const json::Value& item, size_t position,
+                               inference::v1::Delta& delta, ByteBudget& budget) {
   const json::Value function = item.Find("function");
   const json::Value name = function.is_object() ? function.Find("name") : json::Value();
   const bool named = name.is_string() && !name.raw_string().empty();
-  Call& call = Find(item, position, named);
+  const size_t before = calls_.size();
+  Call* const found = Find(item, position, named);
+  if (found == nullptr) return AnswerLimit::kToolCalls;
+  Call& call = *found;
   const json::Value id = item.Find("id");
-  if (!call.sent && call.id.empty() && id.is_string()) call.id = id.raw_string();
+  const bool first_id = !call.sent && call.id.empty() && id.is_string();
+  if (first_id && id.raw_string().size() > kMaxName) return AnswerLimit::kToolArguments;
+  if (!call.sent && named && name.raw_string().size() > kMaxName) {
+    return AnswerLimit::kToolArguments;
+  }
+  if (first_id) call.id = id.raw_string();
 
   std::string arguments;
   const json::Value value = function.is_object() ? function.Find("arguments") : json::Value();
@@ -55,12 +73,21 @@ void ToolCalls::ReadOne(const json::Value& item, size_t position, inference::v1:
     json::AppendEscaped(arguments, value.raw());
   }
   call.arguments.Add(arguments);
+  const auto place = static_cast<size_t>(found - calls_.data());
+  call.argument_bytes += arguments.size();
+  if (call.argument_bytes > kMaxArguments) return AnswerLimit::kToolArguments;
+  const size_t overhead =
+      calls_.size() > before ? kCallBytes : (place != last_ ? kSwitchBytes : size_t{0});
+  last_ = place;
+  const size_t texts = arguments.size() + (first_id ? call.id.size() : 0) +
+                       (!call.sent && named ? name.raw_string().size() : 0);
+  if (!budget.Take(overhead + texts)) return AnswerLimit::kAnswerBytes;
 
   if (!call.sent && !named) {
     call.pending_arguments += arguments;
-    return;
+    return AnswerLimit::kNone;
   }
-  if (call.sent && arguments.empty()) return;
+  if (call.sent && arguments.empty()) return AnswerLimit::kNone;
   inference::v1::ToolCallDelta& out = *delta.add_tool_calls();
   if (!call.sent) {
     call.sent = any_ = true;
@@ -73,15 +100,22 @@ void ToolCalls::ReadOne(const json::Value& item, size_t position, inference::v1:
   }
   out.set_index(call.index);
   out.mutable_arguments_json()->append(arguments);
+  return AnswerLimit::kNone;
 }
 
-void ToolCalls::Read(const json::Value& calls, inference::v1::Delta& delta) {
-  if (calls.is_object()) return ReadOne(calls, 0, delta);  // older TGI: one call, no list
+AnswerLimit ToolCalls::Read(const json::Value& calls, inference::v1::Delta& delta,
+                            ByteBudget& budget) {
+  // Older TGI: one call, no list.
+  if (calls.is_object()) return ReadOne(calls, 0, delta, budget);
   size_t position = 0;
   for (json::Value item : calls) {
-    if (item.is_object()) ReadOne(item, position, delta);
+    if (item.is_object()) {
+      const AnswerLimit limit = ReadOne(item, position, delta, budget);
+      if (limit != AnswerLimit::kNone) return limit;
+    }
     ++position;
   }
+  return AnswerLimit::kNone;
 }
 
 }  // namespace tollgate::inference_router

@@ -11,6 +11,8 @@
 
 #include "common/json/json.h"
 #include "common/json/object_scanner.h"
+#include "services/inference_router/engine/byte_budget.h"
+#include "services/inference_router/engine/engine_error.h"
 #include "services/inference_router/engine/surrogate_joiner.h"
 #include "tollgate/inference/v1/inference.pb.h"
 
@@ -19,8 +21,8 @@ namespace tollgate::inference_router {
 class ToolCalls {
  public:
   // Reads the tool_calls of a delta or of a complete message and appends the new parts to the
-  // delta.
-  void Read(const json::Value& calls, inference::v1::Delta& delta);
+  // delta. What is kept or sent is taken from the budget. Not kNone: the bound that is exceeded.
+  AnswerLimit Read(const json::Value& calls, inference::v1::Delta& delta, ByteBudget& budget);
   // At least one call has been sent to the client.
   bool any() const { return any_; }
 
@@ -31,15 +33,19 @@ class ToolCalls {
     bool sent = false;              // id and name have been sent
     int index = 0;                  // normalized; set once sent
     std::string pending_arguments;  // received before the name
+    size_t argument_bytes = 0;      // in all pieces
     json::ObjectScanner arguments;
     SurrogateJoiner joiner;
   };
-  Call& Find(const json::Value& item, size_t position, bool named);
-  void ReadOne(const json::Value& item, size_t position, inference::v1::Delta& delta);
+  // Null: there are too many calls.
+  Call* Find(const json::Value& item, size_t position, bool named);
+  AnswerLimit ReadOne(const json::Value& item, size_t position, inference::v1::Delta& delta,
+                      ByteBudget& budget);
 
   std::vector<Call> calls_;
   bool any_ = false;
   int next_index_ = 0;
+  size_t last_ = SIZE_MAX;  // the call of the last piece
 };
 
 }  // namespace tollgate::inference_router

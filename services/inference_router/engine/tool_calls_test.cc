@@ -16,7 +16,8 @@ std::string Feed(const std::vector<std::string>& deltas, ToolCalls* keep = nullp
     EXPECT_TRUE(document.ok()) << text;
     if (!document.ok()) return out;
     inference::v1::Delta delta;
-    calls.Read(document->root(), delta);
+    ByteBudget budget(1 << 20);
+    EXPECT_EQ(calls.Read(document->root(), delta, budget), AnswerLimit::kNone);
     for (const auto& call : delta.tool_calls()) {
       out += std::to_string(call.index()) + "|" + call.id_json() + "|" + call.name_json() + "|" +
              call.arguments_json() + "\n";
@@ -109,6 +110,64 @@ TEST(ToolCalls, WithoutAnIndexPositionAndIdDecide) {
 TEST(ToolCalls, ArgumentsAsAnObjectBecomeText) {
   EXPECT_EQ(Feed({R"([{"index":0,"id":"a","function":{"name":"f","arguments":{"x":"y"}}}])"}),
             "0|a|f|{\\\"x\\\":\\\"y\\\"}\n");
+}
+
+// The bound that a delta exceeds (H75).
+AnswerLimit LimitOf(ToolCalls& calls, const std::string& text, ByteBudget& budget) {
+  const auto document = json::Document::Parse(text);
+  EXPECT_TRUE(document.ok()) << text;
+  inference::v1::Delta delta;
+  return calls.Read(document->root(), delta, budget);
+}
+
+std::string Item(int index, const std::string& more) {
+  return R"([{"index":)" + std::to_string(index) + "," + more + "}]";
+}
+
+TEST(ToolCalls, ManyCallsAreAFailure) {
+  ToolCalls calls;
+  ByteBudget budget(32 << 20);
+  for (int i = 0; i < 256; ++i) {
+    EXPECT_EQ(LimitOf(calls, Item(i, R"("id":"a","function":{"name":"f"})"), budget),
+              AnswerLimit::kNone);
+  }
+  EXPECT_EQ(LimitOf(calls, Item(256, R"("id":"a","function":{"name":"f"})"), budget),
+            AnswerLimit::kToolCalls);
+}
+
+TEST(ToolCalls, ArgumentsBeforeTheNameAreTakenFromTheBudget) {
+  ToolCalls calls;
+  ByteBudget budget(100'000);
+  const std::string piece = R"("function":{"arguments":")" + std::string(10'000, 'x') + "\"}";
+  for (int i = 0; i < 9; ++i) {
+    EXPECT_EQ(LimitOf(calls, Item(0, piece), budget), AnswerLimit::kNone) << i;
+  }
+  EXPECT_EQ(LimitOf(calls, Item(0, piece), budget), AnswerLimit::kAnswerBytes);
+}
+
+TEST(ToolCalls, TheTextsOfOneCallAreBounded) {
+  const std::string long_name(5'000, 'x');
+  for (const std::string& text :
+       {R"("id":")" + long_name + R"(","function":{"name":"f"})",
+        R"("id":"a","function":{"name":")" + long_name + "\"}",
+        R"("id":"a","function":{"name":"f","arguments":")" + std::string(9 << 20, 'x') + "\"}"}) {
+    ToolCalls calls;
+    ByteBudget budget(32 << 20);
+    EXPECT_EQ(LimitOf(calls, Item(0, text), budget), AnswerLimit::kToolArguments);
+  }
+}
+
+// An encoder that cannot interleave calls holds each piece apart.
+TEST(ToolCalls, InterleavedPiecesCostMoreThanTheirBytes) {
+  ToolCalls calls;
+  ByteBudget budget(50'000);
+  AnswerLimit limit = AnswerLimit::kNone;
+  int pieces = 0;
+  for (; limit == AnswerLimit::kNone && pieces < 50'000; ++pieces) {
+    limit = LimitOf(calls, Item(pieces % 2, R"("function":{"arguments":"x"})"), budget);
+  }
+  EXPECT_EQ(limit, AnswerLimit::kAnswerBytes);
+  EXPECT_LT(pieces, 1'000);
 }
 
 }  // namespace

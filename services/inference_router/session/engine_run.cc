@@ -23,6 +23,13 @@ TokenMeter::Options MeterOptions(const SessionContext& context, const EngineStat
   return options;
 }
 
+AnswerTimes TimesOf(const SessionSettings& settings) {
+  return {.first_output_ms = settings.first_output_timeout_ms > 0 ? settings.first_output_timeout_ms
+                                                                  : settings.idle_timeout_ms,
+          .silence_ms = settings.idle_timeout_ms,
+          .answer_ms = settings.answer_timeout_ms};
+}
+
 }  // namespace
 
 EngineRun::EngineRun(SessionContext& context, EngineState& engine)
@@ -38,7 +45,11 @@ Task<RunOutcome> EngineRun::Run() {
   const Route& route = *context_.route;
   const GenerateRequest& request = context_.request;
   EngineAttempt attempt(host.loop, host.http,
-                        {request.kind(), request.choices(), route.context_window});
+                        {.kind = request.kind(),
+                         .choices = request.choices(),
+                         .window = route.context_window,
+                         .max_answer_bytes = host.settings.max_answer_bytes},
+                        TimesOf(host.settings));
   attempt_ = &attempt;
   RunOutcome outcome = RunOutcome::kFailed;
   if (co_await attempt.Open(BuildCall())) {
@@ -98,7 +109,6 @@ http::ClientRequest EngineRun::BuildCall() const {
   }
   call.body = BuildEngineBody(request, engine_.engine().kind(),
                               route.engine_model.empty() ? request.model() : route.engine_model);
-  call.head_timeout_ms = call.idle_timeout_ms = context_.host.settings.idle_timeout_ms;
   return call;
 }
 

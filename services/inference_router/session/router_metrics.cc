@@ -26,11 +26,21 @@ RouterMetrics::RouterMetrics()
       not_durable(metrics::Counter(
           "tollgate_router_not_durable_total",
           "Answers ended without a durable record: disk full, ledger unreachable.")),
+      implausible_counts(
+          metrics::Counter("tollgate_router_implausible_prompt_counts_total",
+                           "Counts of engines' tokenizers that no prompt of that size can have.")),
       outbox_depth(metrics::Gauge("tollgate_router_outbox_depth",
                                   "Settlements not yet acknowledged by the ledger.")),
       engines_available(
           metrics::Gauge("tollgate_router_engines_available", "Engines not known to be down.")),
       engines_known(metrics::Gauge("tollgate_router_engines", "Engines in the catalog.")) {}
+
+void RouterMetrics::CountAnswerLimit(std::string_view limit) {
+  metrics::Counter("tollgate_router_answer_limits_total",
+                   "Answers of engines ended because they were above a bound.",
+                   {{"limit", std::string(limit)}})
+      .Increment();
+}
 
 void RouterMetrics::CountEngineRequest(const std::string& engine_id, const std::string& outcome) {
   const std::string key = engine_id + '\n' + outcome;

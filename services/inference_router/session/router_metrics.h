@@ -3,6 +3,7 @@
 
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "common/observability/metrics.h"
@@ -17,6 +18,10 @@ class RouterMetrics {
   // error's row.
   void CountEngineRequest(const std::string& engine_id, const std::string& outcome);
 
+  // Counts an answer that was ended because it was above a bound (H75). limit: the bound's name, a
+  // literal.
+  void CountAnswerLimit(std::string_view limit);
+
   prometheus::Histogram& time_to_first_token;
   prometheus::Gauge& running;
   prometheus::Counter& prompt_tokens;
@@ -27,6 +32,7 @@ class RouterMetrics {
   prometheus::Counter& cut_by_credit;
   prometheus::Counter& settled_through_outbox;
   prometheus::Counter& not_durable;
+  prometheus::Counter& implausible_counts;
   prometheus::Gauge& outbox_depth;
   prometheus::Gauge& engines_available;
   prometheus::Gauge& engines_known;

@@ -178,6 +178,9 @@ Task<RunOutcome> Session::RunOn(EngineState& engine) {
   if (outcome == RunOutcome::kFailed) {
     failure_ = terminated_ ? Refusal(ErrorId::kServiceUnavailable, "", "shutting down", 1000)
                            : run_->failure();
+    if (failure_.limit != AnswerLimit::kNone) {
+      context_.host.metrics.CountAnswerLimit(NameOf(failure_.limit));
+    }
   }
   co_return outcome;
 }

@@ -8,6 +8,7 @@
 #include "common/http/client.h"
 #include "services/inference_router/balancer/routing_table.h"
 #include "services/inference_router/count/token_counter.h"
+#include "services/inference_router/engine/chunk_reader.h"
 #include "services/inference_router/rpc/event_sink.h"
 #include "services/inference_router/session/hold_keeper.h"
 #include "services/inference_router/session/router_metrics.h"
@@ -16,7 +17,13 @@
 namespace tollgate::inference_router {
 
 struct SessionSettings {
+  // Time without output after which an engine's answer is ended; see AnswerTimes.
   int64_t idle_timeout_ms = 600'000;
+  // Time until the first output; 0: idle_timeout_ms.
+  int64_t first_output_timeout_ms = 0;
+  int64_t answer_timeout_ms = 3'600'000;
+  // Bytes of one answer; see ChunkReader::Options.
+  int64_t max_answer_bytes = ChunkReader::kMaxAnswerBytes;
   // Engines tried before the first byte of output.
   int max_tries = 2;
 };

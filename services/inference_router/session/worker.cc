@@ -12,7 +12,8 @@ Worker::Worker(Loop& loop, Clock& clock, std::unique_ptr<MeteringClient> meterin
       http_(loop, options.http),
       settler_(loop, *metering_, journal, outbox, options.settler),
       host_{loop, clock, http_, *metering_, journal, settler_, metrics, options.session},
-      counter_(loop, http_, clock, options_.decoders) {
+      counter_(loop, http_, clock, options_.decoders,
+               [&metrics] { metrics.implausible_counts.Increment(); }) {
   host_.counter = &counter_;
 }
 
