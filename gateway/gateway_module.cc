@@ -11,6 +11,7 @@
 #include "gateway/endpoints.h"
 #include "gateway/envelopes/envelope.h"
 #include "gateway/pipeline/judge_head.h"
+#include "gateway/pipeline/media_hosts.h"
 #include "gateway/worker/worker_pool.h"
 
 namespace tollgate {
@@ -27,6 +28,9 @@ gateway::PipelineOptions ReadPipelineOptions(const GatewaySettings& settings) {
   options.legacy_key_prefixes = {settings.legacy_key_prefixes().begin(),
                                  settings.legacy_key_prefixes().end()};
   options.refuse_large_max_tokens = settings.refuse_large_max_tokens();
+  for (const std::string& host : settings.media_hosts()) {
+    options.media_hosts.push_back(gateway::ReadMediaHostRule(host).value_or(""));
+  }
   if (settings.keep_alive_seconds() > 0) {
     options.keep_alive_ms = int64_t{settings.keep_alive_seconds()} * 1000;
   }
@@ -70,6 +74,7 @@ class GatewayModule : public Module {
         memory_budget_bytes_(MemoryBudgetBytes(settings)),
         tls_(settings.edge_tls()),
         trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
+        media_hosts_(settings.media_hosts().begin(), settings.media_hosts().end()),
         workers_(host, ReadPipelineOptions(settings), settings.catalog_cache_file()) {
     // Other processes never see a whole key.
     log::SetLegacyKeyPrefixes(
@@ -131,6 +136,12 @@ class GatewayModule : public Module {
     return {};
   }
   Result<void> ReadSecurity() {
+    for (const std::string& host : media_hosts_) {
+      if (!gateway::ReadMediaHostRule(host)) {
+        return Internal("gateway.media_hosts: \"" + host +
+                        "\" is neither a host nor \"*.\" and a host, without scheme and port");
+      }
+    }
     auto proxies = http::TrustedProxies::Parse(trusted_proxies_);
     if (!proxies.ok()) return Internal("gateway." + proxies.error().internal);
     edge_options_.server.trusted_proxies = std::move(*proxies);
@@ -157,6 +168,7 @@ class GatewayModule : public Module {
   const int64_t memory_budget_bytes_;
   const config::v1::EdgeTls tls_;
   const std::vector<std::string> trusted_proxies_;
+  const std::vector<std::string> media_hosts_;
   gateway::WorkerPool workers_;
   std::unique_ptr<gateway::Edge> edge_;
 };

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,10 @@ struct CanonicalRequest {
   // Completions that the engine generates (best_of); multiplies the output bound.
   int32_t samples = 1;
   PromptSize prompt;
+  // Hosts of the https: URLs in the prompt, in lower case.
+  std::set<std::string> media_hosts;
+  // A member by which the client runs a template on the engine; empty: none (decision 45).
+  std::string_view template_member;
   // The field with the prompt: the param of an error about images for a text-only model
   // (decision 34) or about a prompt that does not fit.
   std::string_view prompt_field = "messages";

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "gateway/pipeline/media_hosts.h"
+
 namespace tollgate::gateway {
 
 namespace {
@@ -49,6 +51,17 @@ Result<void> CheckCapability(RequestContext& context) {
     return BadRequest("The model '" + context.model->id() + "' accepts text only, but '" +
                           std::string(request.prompt_field) + "' contains an image or other media.",
                       std::string(request.prompt_field));
+  }
+  if (!request.template_member.empty() && !context.model->allow_chat_template()) {
+    return BadRequest("The model '" + context.model->id() + "' accepts no template: '" +
+                          std::string(request.template_member) + "' must not hold one.",
+                      std::string(request.template_member));
+  }
+  for (const std::string& host : request.media_hosts) {
+    if (!IsMediaHostAllowed(context.worker.options.media_hosts, host)) {
+      return BadRequest("Media URLs must not name the host '" + host + "' here.",
+                        std::string(request.prompt_field));
+    }
   }
   return {};
 }

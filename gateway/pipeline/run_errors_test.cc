@@ -68,7 +68,7 @@ TEST_F(RunErrors, BodyErrors) {
   EXPECT_EQ(ErrorOf(Send(Body("\"temperature\":3"))), bad + " param=temperature");
   EXPECT_EQ(
       ErrorOf(Send(
-          R"({"model":"ns/model","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:x"}}]}]})")),
+          R"({"model":"ns/model","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:,x"}}]}]})")),
       bad + " param=messages");
   EXPECT_TRUE(rig.limiter->acquired.empty());
   EXPECT_TRUE(rig.billing->authorized.empty());
@@ -366,6 +366,51 @@ TEST_F(RunErrors, TheFirstFailingStageDecidesTheError) {
   limited.set_granted(true);
   rig.limiter->answer = limited;
   EXPECT_TRUE(ErrorOf(Send()).starts_with("402 insufficient_credits"));
+}
+
+// The operator's list, and the templates that the catalog allows (decision 45).
+TEST_F(RunErrors, TemplatesNeedTheCatalogsPermission) {
+  const std::string bad = "400 bad_request invalid_request_error param=";
+  const std::string direct = R"("chat_template":"{{x}}")";
+  const std::string inside = R"("chat_template_kwargs":{"chat_template":"{{x}}"})";
+  EXPECT_EQ(ErrorOf(Send(Body(direct))), bad + "chat_template");
+  EXPECT_EQ(ErrorOf(Send(Body(inside))), bad + "chat_template_kwargs");
+  EXPECT_TRUE(rig.billing->authorized.empty());
+  rig.snapshot.mutable_models(0)->set_allow_chat_template(true);
+  rig.Publish();
+  for (const std::string& members : {direct, inside}) {
+    PushEvents({Started(), Text("a"), Finish(), End(5, 1)});
+    EXPECT_EQ(Send(Body(members))->status, 200);
+    EXPECT_NE(rig.inference->started.back().members_json().find(members), std::string::npos);
+  }
+  EXPECT_EQ(ErrorOf(Send(Body(R"("chat_template_kwargs":{"tokenize":true})"))),
+            bad + "chat_template_kwargs");
+}
+
+TEST(RunErrorsWithMediaHosts, OtherHostsAreRefused) {  // H67
+  PipelineOptions options;
+  options.media_hosts = {"*.cdn.example"};
+  Rig rig(std::move(options));
+  rig.snapshot.mutable_models(0)->add_capabilities(catalog::v1::CAPABILITY_VISION);
+  rig.snapshot.mutable_models(0)->set_context_window(100'000);
+  rig.Publish();
+  const auto send = [&](const std::string& url) {
+    return rig
+        .Run(ChatSurface(),
+             rig.ChatRequest(
+                 R"({"model":"ns/model","messages":[{"role":"user","content":[{"type":"image_url",)"
+                 R"("image_url":{"url":")" +
+                 url + R"("}}]}]})"))
+        ->status;
+  };
+  for (const char* url : {"https://evil.example/a", "https://cdn.example/", "https://10.0.0.1/"}) {
+    EXPECT_EQ(send(url), 400) << url;
+  }
+  for (const char* url : {"https://a.CDN.example/a", "data:image/png;base64,AA=="}) {
+    rig.RunOnLoop(
+        [&](Loop&) { rig.inference->script->Push({Started(), Text("a"), Finish(), End(5, 1)}); });
+    EXPECT_EQ(send(url), 200) << url;
+  }
 }
 
 // A router that lets an endless answer through is not believed (H75).

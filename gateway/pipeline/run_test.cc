@@ -64,7 +64,7 @@ TEST_F(RunInferenceTest, SendsTheNumberOfMediaPartsToTheRouter) {
   rig.snapshot.mutable_models(0)->add_capabilities(catalog::v1::CAPABILITY_VISION);
   rig.snapshot.mutable_models(0)->set_context_window(100'000);
   rig.Publish();
-  const std::string image = R"({"type":"image_url","image_url":{"url":"data:x"}})";
+  const std::string image = R"({"type":"image_url","image_url":{"url":"data:,x"}})";
   const std::pair<std::string, int> rows[] = {{R"("\"image_url\"")", 0},
                                               {"[" + image + "," + image + "]", 2}};
   for (const auto& [content, media] : rows) {

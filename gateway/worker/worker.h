@@ -24,6 +24,8 @@ struct PipelineOptions {
   std::string brand = "tollgate";
   std::vector<std::string> legacy_key_prefixes;
   bool refuse_large_max_tokens = false;
+  // Hosts of media URLs, in lower case, as in GatewaySettings; empty: every host.
+  std::vector<std::string> media_hosts;
   int64_t keep_alive_ms = 15'000;
   // Bytes of the events of one answer that is not streamed to the client. Above what a router lets
   // through (H75): a router that lets more through is not believed.

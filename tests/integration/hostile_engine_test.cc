@@ -1,5 +1,6 @@
-// Engines are not trusted: each answer ends legally, is settled once, and holds bounded memory. H75,
-// decisions 7, 22, 23.
+// Engines are not trusted: each answer ends legally, is settled once, and holds bounded memory; no
+// caller reaches through the gateway to an engine's templates, or to hosts. H67, H75, decisions
+// 7, 22, 23, 45.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -63,6 +64,8 @@ class HostileEngine : public ::testing::TestWithParam<bool> {
     const std::string router = GetParam() ? "allinone" : "inference-router";
     return Http(cluster_->admin_port(router), "GET", "/metrics").body;
   }
+  // The last body that the engine received.
+  Json LastBody() { return Json::Parse(sim_.requests().back().body).value_or(Json()); }
 
   EngineSim sim_;
   std::unique_ptr<Cluster> cluster_;
@@ -231,6 +234,56 @@ TEST_P(HostileEngine, OneAnswerHoldsBoundedMemory) {
     std::printf("grown by %lld KB\n", static_cast<long long>(peak - before));
   }
   SpentOf(key);
+}
+
+TEST_P(HostileEngine, UrlsAndTemplatesNeedPermission) {
+  std::string catalog = DefaultCatalog({sim_.Start() ? sim_.base_url() : ""});
+  sim_.Stop();
+  const size_t dual = catalog.find("sim/dual");
+  ASSERT_NE(dual, std::string::npos);
+  const size_t pool = catalog.find("    pool: main\n", dual);
+  catalog.insert(pool, "    allow_chat_template: true\n");
+  Start({.catalog = catalog, .gateway_settings = {R"(media_hosts: ["*.cdn.example"])"}});
+  const ApiKey key = cluster_->NewCustomer(kCredit);
+  const auto image = [&](const std::string& path, const std::string& url) {
+    if (path == "/v1/responses") {
+      return Post(key, path,
+                  R"({"model":"sim/vision","input":[{"role":"user","content":[{"type":)"
+                  R"("input_image","image_url":")" +
+                      url + R"("}]}]})");
+    }
+    const std::string part =
+        path == kChat ? R"({"type":"image_url","image_url":{"url":")" + url + R"("}})"
+                      : R"({"type":"image","source":{"type":"url","url":")" + url + R"("}})";
+    return Post(key, path,
+                R"({"model":"sim/vision","max_tokens":5,"messages":[{"role":"user","content":[)" +
+                    part + "]}]}");
+  };
+  for (const std::string path : {kChat, "/v1/messages", "/v1/responses"}) {
+    for (const char* url :
+         {"http://a.cdn.example/x", "https://evil.example/", "https://a.cdn.example@evil.example/",
+          "https://169.254.169.254/", "https:a.cdn.example", "file:///etc/passwd"}) {
+      const HttpResponse refused = image(path, url);
+      EXPECT_EQ(refused.status, 400) << path << " " << url;
+      if (path != "/v1/messages") {
+        EXPECT_EQ(refused.json()["error"]["param"].str(), path == kChat ? "messages" : "input");
+      }
+    }
+    EXPECT_EQ(image(path, "HTTPS://A.cdn.example/x").status, 200) << path;
+    EXPECT_NE(sim_.requests().back().body.find("HTTPS://A.cdn.example/x"), std::string::npos);
+  }
+  const auto with_template = [&](const std::string& model, const std::string& members) {
+    return Post(key, kChat,
+                R"({"model":")" + model + R"(","messages":[{"role":"user","content":"hi"}],)" +
+                    members + "}");
+  };
+  const std::string direct = R"("chat_template":"{{ 1 }}")";
+  EXPECT_EQ(with_template("sim/model", direct).json()["error"]["param"].str(), "chat_template");
+  EXPECT_EQ(with_template("sim/model", R"("chat_template_kwargs":{"chat_template":"x"})").status,
+            400);
+  EXPECT_EQ(with_template("sim/model", R"("chat_template_kwargs":{"x":1})").status, 200);
+  EXPECT_EQ(with_template("sim/dual", direct).status, 200);
+  EXPECT_EQ(LastBody()["chat_template"].str(), "{{ 1 }}");
 }
 
 TEST_P(HostileEngine, ATokenizerIsBelievedWithinReasonOnly) {

@@ -1,7 +1,10 @@
 #include "gateway/surfaces/chat_completions/messages.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
+
+#include "gateway/surfaces/shared/media_url.h"
 
 namespace tollgate::gateway {
 
@@ -39,6 +42,7 @@ class Reader {
   const json::Document& document_;
   json::Value messages_;
   PromptSize size_;
+  std::set<std::string> media_hosts_;
   std::vector<Edit> edits_;
 };
 
@@ -55,7 +59,7 @@ Result<ChatMessages> Reader::Read() {
     if (auto read = ReadMessage(index++, message); !read) return tollgate::Fail{read.error()};
   }
   size_.messages = static_cast<int64_t>(messages_.size());
-  return ChatMessages{ApplyEdits(), size_};
+  return ChatMessages{ApplyEdits(), size_, std::move(media_hosts_)};
 }
 
 Result<void> Reader::ReadMessage(size_t index, json::Value message) {
@@ -135,13 +139,11 @@ Result<void> Reader::ReadPart(size_t index, json::Value part) {
     }
     size_.text_bytes += static_cast<int64_t>(text.raw_string().size());
     // A part of type text that also has an image or audio counts as media.
-    if (part.Find("image_url").is_null() && part.Find("video_url").is_null() &&
-        part.Find("audio_url").is_null() && part.Find("input_audio").is_null()) {
-      return {};
-    }
+    if (!HasMediaMember(part)) return {};
   }
   ++size_.media_parts;
-  return {};
+  const std::string problem = CheckMediaPart(part, media_hosts_);
+  return problem.empty() ? Result<void>() : BadMessage(index, ".content: a part" + problem);
 }
 
 Result<void> Reader::ReadToolCalls(size_t index, json::Value calls) {

@@ -14,6 +14,7 @@ struct ChatMessages {
   // The JSON array for the engine; empty when it is the client's, byte for byte.
   std::string rewritten;
   PromptSize size;
+  std::set<std::string> media_hosts;  // CanonicalRequest::media_hosts
 };
 
 // See docs/design/wire.md 2.1. Errors name the param "messages".

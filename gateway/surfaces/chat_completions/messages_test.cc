@@ -98,7 +98,7 @@ TEST(ChatMessages, MediaPartsAreCounted) {  // H67
   EXPECT_EQ(
       Good(
           WithMessages(
-              R"({"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"http://169.254.169.254/"}}]})"))
+              R"({"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"https://a.example/"}}]})"))
           .prompt.media_parts,
       1);
   EXPECT_EQ(
@@ -109,7 +109,7 @@ TEST(ChatMessages, MediaPartsAreCounted) {  // H67
   EXPECT_EQ(
       Good(
           WithMessages(
-              R"({"role":"user","content":[{"type":"text","text":"x","image_url":{"url":"http://x"}}]})"))
+              R"({"role":"user","content":[{"type":"text","text":"x","image_url":{"url":"https://x"}}]})"))
           .prompt.media_parts,
       1);
 }
@@ -120,6 +120,22 @@ TEST(ChatMessages, SizeIsAnUpperBoundOfTheText) {
   EXPECT_EQ(request.prompt.messages, 2);
   EXPECT_GE(request.prompt.text_bytes, 10);
   EXPECT_LE(request.prompt.text_bytes, 20);
+}
+
+TEST(ChatMessages, UrlsOfMediaAreHttpsOrData) {  // H67, decision 45
+  const auto with = [](const std::string& role, const std::string& url) {
+    return WithMessages(R"({"role":")" + role +
+                        R"(","content":[{"type":"image_url","image_url":{"url":")" + url +
+                        R"("}}]})");
+  };
+  for (const char* role : {"system", "user", "assistant"}) {
+    for (const char* url : {"http://169.254.169.254/", "file:///etc/passwd", "https:evil", ""}) {
+      EXPECT_EQ(Refused(with(role, url)), "messages") << role << url;
+    }
+    EXPECT_EQ(Good(with(role, "https://a.example/x")).media_hosts,
+              std::set<std::string>{"a.example"});
+    EXPECT_TRUE(Good(with(role, "data:image/png;base64,AA==")).media_hosts.empty());
+  }
 }
 
 }  // namespace

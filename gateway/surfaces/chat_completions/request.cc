@@ -99,12 +99,13 @@ Result<CanonicalRequest> Reader::Read() {
   auto conversation = ReadChatMessages(body_, messages);
   if (!conversation) return Fail{conversation.error()};
   request_.prompt = conversation->size;
+  request_.media_hosts = std::move(conversation->media_hosts);
   writer_.Add("messages",
               conversation->rewritten.empty() ? messages.raw() : conversation->rewritten);
   const auto on_member = [this](const FieldRule& rule, json::Value member) {
     return ReadKnown(rule, member);
   };
-  if (auto read = ReadMembers(root_, kRules, writer_, request_.prompt, on_member); !read) {
+  if (auto read = ReadMembers(root_, kRules, writer_, request_, on_member); !read) {
     return Fail{read.error()};
   }
   const auto usage = ReadIncludeUsage(root_);

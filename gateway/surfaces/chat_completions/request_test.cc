@@ -203,7 +203,7 @@ TEST(ChatRequest, FieldsWithEffectsBeyondTheRequestAreDropped) {
   EXPECT_EQ(
       Good(
           Body(
-              R"("priority":-10,"input_ids":[1],"prompt_embeds":"x","request_id":"x","kv_transfer_params":{"remote_host":"h"},"custom_logit_processor":"x","n_predict":100000,"id_slot":1,"include_reasoning":false)"))
+              R"("priority":-10,"input_ids":[1],"prompt_embeds":"x","request_id":"x","kv_transfer_params":{"remote_host":"h"},"n_predict":100000,"id_slot":1,"include_reasoning":false)"))
           .members_json,
       kMessages);
 }

@@ -91,7 +91,7 @@ Result<CanonicalRequest> Reader::Read() {
   if (!prompts) return Fail{prompts.error()};
   writer_.Add("prompt", prompt.raw());
   request_.prompt = prompts->size;
-  if (auto read = ReadMembers(root_, kRules, writer_, request_.prompt); !read) {
+  if (auto read = ReadMembers(root_, kRules, writer_, request_); !read) {
     return Fail{read.error()};
   }
   request_.stream = root_.Find("stream").boolean();

@@ -51,7 +51,7 @@ Result<CanonicalRequest> ParseEmbeddingRequest(const json::Document& body) {
   request.choices = static_cast<int32_t>(inputs->size.prompts);
   MemberWriter writer(body.text());
   writer.Add("input", input.raw());
-  if (auto read = ReadMembers(root, kRules, writer, request.prompt); !read) {
+  if (auto read = ReadMembers(root, kRules, writer, request); !read) {
     return Fail{read.error()};
   }
   request.members_json = writer.Take();

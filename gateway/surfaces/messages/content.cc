@@ -1,5 +1,7 @@
 #include "gateway/surfaces/messages/content.h"
 
+#include "gateway/surfaces/shared/media_url.h"
+
 namespace tollgate::gateway {
 
 namespace {
@@ -12,8 +14,7 @@ Result<BlockContent> ReadText(json::Value block, const BlockPath& path) {
   return BlockContent{{text.raw_string()}, {}};
 }
 
-// As the URL that engines accept: a data URL, or http and https. Other schemes are refused, since
-// the engine would fetch them.
+// As the URL that engines accept, data: or https: (decision 45).
 Result<BlockContent> ReadImage(json::Value block, const BlockPath& path) {
   const json::Value source = block.Find("source");
   const json::Value type = source.Find("type");
@@ -29,13 +30,15 @@ Result<BlockContent> ReadImage(json::Value block, const BlockPath& path) {
     content.image_url += media_type.raw_string();
     content.image_url += ";base64,";
     content.image_url += data.raw_string();
+    if (!ParseMediaUrl(content.image_url)) {
+      return BadRequestAt(path, ".source.media_type must be an image type.");
+    }
     return content;
   }
   if (type.StringEquals("url")) {
     const json::Value url = source.Find("url");
-    const std::string text = url.is_string() ? url.string() : "";
-    if (!text.starts_with("https://") && !text.starts_with("http://")) {
-      return BadRequestAt(path, ".source.url must be an http or https URL.");
+    if (!url.is_string() || !ParseMediaUrl(url.raw_string())) {
+      return BadRequestAt(path, ".source.url" + std::string(kBadMediaUrl));
     }
     content.image_url = url.raw_string();
     return content;

@@ -108,6 +108,7 @@ Result<void> Reader::ReadRequired() {
   auto turns = ReadMessagesTurns(root_.Find("system"), messages);
   if (!turns) return Fail{turns.error()};
   request_.prompt = turns->size;
+  request_.media_hosts = std::move(turns->media_hosts);
   writer_.Add("messages", turns->messages);
   return {};
 }
@@ -225,7 +226,7 @@ Result<CanonicalRequest> Reader::Read() {
   const auto on_member = [this](const FieldRule& rule, json::Value member) {
     return rule.action == kConsume ? ReadMember(rule, member) : Result<void>();
   };
-  if (auto read = ReadMembers(root_, kRules, writer_, request_.prompt, on_member); !read) {
+  if (auto read = ReadMembers(root_, kRules, writer_, request_, on_member); !read) {
     return Fail{read.error()};
   }
   if (auto read = ReadTools(); !read) return Fail{read.error()};

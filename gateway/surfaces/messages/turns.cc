@@ -255,7 +255,7 @@ Result<MessagesTurns> Reader::Read() {
   }
   std::string messages = writer_.Take();
   if (writer_.empty()) return NoContent();
-  return MessagesTurns{std::move(messages), writer_.size()};
+  return MessagesTurns{std::move(messages), writer_.size(), writer_.media_hosts()};
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace tollgate::gateway {
 struct MessagesTurns {
   std::string messages;  // the JSON array
   PromptSize size;
+  std::set<std::string> media_hosts;  // CanonicalRequest::media_hosts
 };
 
 // `system` may be absent. Errors name the param "system" or "messages". See

@@ -134,7 +134,13 @@ INSTANTIATE_TEST_SUITE_P(
         InvalidCase{USER(R"({"type":"image","source":{"type":"base64","media_type":"image/png"}})"),
                     "messages[0].content[0].source.data"},
         InvalidCase{USER(R"({"type":"image","source":{"type":"url","url":"file:///etc/passwd"}})"),
-                    "messages[0].content[0].source.url"},
+                    "messages[0].content[0].source.url must be an https: or data: URL."},
+        InvalidCase{USER(R"({"type":"image","source":{"type":"url","url":"http://x/y.png"}})"),
+                    "messages[0].content[0].source.url must be an https: or data: URL."},
+        InvalidCase{
+            USER(
+                R"({"type":"image","source":{"type":"base64","media_type":"image/p ng","data":"x"}})"),
+            "messages[0].content[0].source.media_type"},
         InvalidCase{
             USER(
                 R"({"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"x"}})"),

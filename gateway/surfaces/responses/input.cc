@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gateway/surfaces/shared/conversation.h"
+#include "gateway/surfaces/shared/media_url.h"
 
 namespace tollgate::gateway {
 
@@ -76,6 +77,9 @@ Result<Reader::Image> Reader::ReadImage(size_t index, json::Value part) {
   if (!url.is_string() || url.raw_string().empty()) {
     return BadItem(index,
                    ": images must have a string 'image_url'; file references are not supported.");
+  }
+  if (!ParseMediaUrl(url.raw_string())) {
+    return BadItem(index, ": an 'image_url'" + std::string(kBadMediaUrl));
   }
   const json::Value detail = part.Find("detail");
   // Other levels are omitted: engines use their default.
@@ -252,6 +256,7 @@ Result<ResponsesInput> Reader::Read(json::Value instructions, json::Value input)
   ResponsesInput read;
   read.messages = writer_.Take();
   read.size = writer_.size();
+  read.media_hosts = writer_.media_hosts();
   if (writer_.empty()) return BadRequest("'input' has no content for the model.", "input");
   return read;
 }

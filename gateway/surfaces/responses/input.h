@@ -13,6 +13,7 @@ struct ResponsesInput {
   // JSON array for the engine.
   std::string messages;
   PromptSize size;
+  std::set<std::string> media_hosts;  // CanonicalRequest::media_hosts
 };
 
 // `instructions` may be absent, `input` may not. Errors name the param "input" or "instructions".

@@ -153,14 +153,15 @@ TEST(ResponsesInput, FunctionCallOutputs) {
             "[" + call + ToolMessage("c", "") + "]");
   // Tool messages hold text only: images follow in a user message after all outputs.
   const auto read = Read("[" + Call("c") + "," + Call("d") + "," +
-                         Output("c", R"([{"type":"input_image","image_url":"u"}])") + "," +
+                         Output("c", R"([{"type":"input_image","image_url":"https://u"}])") + "," +
                          Output("d", "\"x\"") + "," + kAsk + "]");
   ASSERT_TRUE(read.ok());
-  EXPECT_EQ(read->messages,
-            R"([{"role":"assistant","content":null,"tool_calls":[)" + EngineCall("c") + "," +
-                EngineCall("d") + "]}," + ToolMessage("c", "") + "," + ToolMessage("d", "x") +
-                R"(,{"role":"user","content":[{"type":"image_url","image_url":{"url":"u"}}]},)" +
-                kAsk + "]");
+  EXPECT_EQ(
+      read->messages,
+      R"([{"role":"assistant","content":null,"tool_calls":[)" + EngineCall("c") + "," +
+          EngineCall("d") + "]}," + ToolMessage("c", "") + "," + ToolMessage("d", "x") +
+          R"(,{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://u"}}]},)" +
+          kAsk + "]");
   EXPECT_EQ(read->size.media_parts, 1);
 }
 
@@ -191,7 +192,12 @@ TEST(ResponsesInput, InvalidItemsAreRefused) {
            R"([{"role":"user","content":[{"type":"input_file","file_id":"f"}]}])",
            R"([{"role":"user","content":[{"type":"input_audio"}]}])",
            R"([{"role":"user","content":[{"type":"input_image","file_id":"f"}]}])",
-           R"([{"role":"system","content":[{"type":"input_image","image_url":"u"}]}])",
+           R"([{"role":"system","content":[{"type":"input_image","image_url":"https://u"}]}])",
+           R"([{"role":"user","content":[{"type":"input_image","image_url":"http://u"}]}])",
+           R"([{"role":"user","content":[{"type":"input_image","image_url":"file:///u"}]}])",
+           R"([{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},
+               {"type":"function_call_output","call_id":"c",
+                "output":[{"type":"input_image","image_url":"http://u"}]}])",
            R"([{"type":"item_reference","id":"msg_1"}])",
            R"([{"type":"item_reference"}])",
            R"([{"type":"function_call","name":"f","arguments":"{}"}])",

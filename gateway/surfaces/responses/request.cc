@@ -217,9 +217,10 @@ Result<CanonicalRequest> Reader::Read() {
   auto conversation = ReadResponsesInput(root_.Find("instructions"), input);
   if (!conversation) return Fail{conversation.error()};
   request_.prompt = conversation->size;
+  request_.media_hosts = std::move(conversation->media_hosts);
   request_.prompt_field = "input";
   writer_.Add("messages", conversation->messages);
-  if (auto read = ReadMembers(root_, kRules, writer_, request_.prompt); !read) {
+  if (auto read = ReadMembers(root_, kRules, writer_, request_); !read) {
     return Fail{read.error()};
   }
   request_.stream = root_.Find("stream").boolean();

@@ -1,5 +1,7 @@
 #include "gateway/surfaces/shared/conversation.h"
 
+#include "gateway/surfaces/shared/media_url.h"
+
 namespace tollgate::gateway {
 
 namespace {
@@ -24,6 +26,9 @@ void ConversationWriter::Text(std::string_view text) {
 
 void ConversationWriter::Image(std::string_view url, std::string_view detail) {
   ++size_.media_parts;
+  if (auto parsed = ParseMediaUrl(url); parsed && !parsed->host.empty()) {
+    media_hosts_.insert(std::move(parsed->host));
+  }
   std::string part = R"({"type":"image_url","image_url":{"url":")";
   part += url;
   if (!detail.empty()) {

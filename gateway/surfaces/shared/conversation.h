@@ -22,7 +22,8 @@ class ConversationWriter {
   // Adds text to the open message. System texts are joined by a blank line, assistant texts are
   // concatenated, several user texts stay separate parts.
   void Text(std::string_view text);
-  // Adds an image_url part to a user message; detail may be empty. Counts as a media part.
+  // Adds an image_url part to a user message; detail may be empty. Counts as a media part. The URL
+  // is one that ParseMediaUrl accepts.
   void Image(std::string_view url, std::string_view detail = {});
   // Of an assistant message.
   void Reasoning(std::string_view text);
@@ -37,6 +38,7 @@ class ConversationWriter {
   std::string Take();
   // After Take. Reasoning, which is written under two names, counts once.
   const PromptSize& size() const { return size_; }
+  const std::set<std::string>& media_hosts() const { return media_hosts_; }
 
  private:
   struct Part {
@@ -53,6 +55,7 @@ class ConversationWriter {
 
   std::string out_;
   PromptSize size_;
+  std::set<std::string> media_hosts_;
   bool open_ = false;
   Role role_ = Role::kUser;
   // Of the open message.

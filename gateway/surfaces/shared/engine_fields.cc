@@ -9,6 +9,11 @@ namespace {
 using enum FieldKind;
 using enum FieldAction;
 
+constexpr std::string_view kChatTemplate = "chat_template";
+constexpr std::string_view kTemplateArguments = "chat_template_kwargs";
+
+// Every member that is here or in a surface's table is decided; all others are forwarded unchanged
+// (decision 17).
 constexpr FieldRule kRules[] = {
     {"temperature", kNumber, kForward, 0, 2},
     {"top_p", kNumber, kForward, 0, 1},
@@ -36,9 +41,29 @@ constexpr FieldRule kRules[] = {
     {"repetition_penalty", kNumber, kForward, 0},
     {"length_penalty", kNumber, kForward},
     {"min_tokens", kInteger, kForward, 0},
-    // Effects beyond the request: these select queues, slots, adapters or request ids that tenants
-    // share, load code, open connections, or bypass max_tokens and n.
+    // A template that the engine would run: refused unless the model's catalog entry allows it
+    // (decision 45).
+    {kChatTemplate, kString, kForward},
+    // Code, or a pattern, that the engine would run in the process that all tenants share.
+    {"custom_logit_processor", kAny, kRefuse},
+    {"logits_processors", kAny, kRefuse},
+    {"stop_regex", kAny, kRefuse},
+    // Effects beyond the request: these select queues, slots, adapters, sessions, caches or request
+    // ids that tenants share, configure the readers of media, open connections, or bypass
+    // max_tokens and n.
     {"priority", kAny, kDrop},
+    {"extra_key", kAny, kDrop},
+    {"session_id", kAny, kDrop},
+    {"ngram_corpus_id", kAny, kDrop},
+    {"custom_params", kAny, kDrop},
+    {"mm_processor_kwargs", kAny, kDrop},
+    {"media_io_kwargs", kAny, kDrop},
+    {"images_config", kAny, kDrop},
+    {"ec_transfer_params", kAny, kDrop},
+    {"disaggregated_params", kAny, kDrop},
+    {"bootstrap_pair_key", kAny, kDrop},
+    {"routed_dp_rank", kAny, kDrop},
+    {"disagg_prefill_dp_rank", kAny, kDrop},
     {"request_id", kAny, kDrop},
     {"rid", kAny, kDrop},
     {"kv_transfer_params", kAny, kDrop},
@@ -47,10 +72,9 @@ constexpr FieldRule kRules[] = {
     {"bootstrap_room", kAny, kDrop},
     {"data_parallel_rank", kAny, kDrop},
     {"session_params", kAny, kDrop},
-    {"custom_logit_processor", kAny, kDrop},
-    {"logits_processors", kAny, kDrop},
     {"lora_path", kAny, kDrop},
     {"lora", kAny, kDrop},
+    {"lora_request", kAny, kDrop},
     {"adapter_id", kAny, kDrop},
     {"id_slot", kAny, kDrop},
     {"n_predict", kAny, kDrop},
@@ -60,18 +84,33 @@ constexpr FieldRule kRules[] = {
     {"prompt_logprobs", kAny, kDrop},
     {"return_token_ids", kAny, kDrop},
     {"return_hidden_states", kAny, kDrop},
+    {"return_routed_experts", kAny, kDrop},
+    {"return_prompt_text", kAny, kDrop},
+    {"return_prompt_token_ids", kAny, kDrop},
+    {"return_meta_info", kAny, kDrop},
     {"vllm_xargs", kAny, kDrop},
     // A second prompt, in forms that are not measured.
     {"prompt_embeds", kAny, kDrop},
     {"input_embeds", kAny, kDrop},
     {"input_ids", kAny, kDrop},
+    {"image_data", kAny, kDrop},
+    {"video_data", kAny, kDrop},
+    {"audio_data", kAny, kDrop},
+    {"multi_modal_data", kAny, kDrop},
+    {"multimodal_data", kAny, kDrop},
     // False makes an engine hide its reasoning tokens, so that its usage could not be verified
     // (docs/adr/0004).
     {"include_reasoning", kAny, kDrop},
 };
 
-constexpr std::string_view kPromptFields[] = {"documents", "chat_template", "chat_template_kwargs",
-                                              "functions", "response_format"};
+constexpr std::string_view kPromptFields[] = {"documents", kChatTemplate,     kTemplateArguments,
+                                              "functions", "response_format", "tool_prompt"};
+
+// Arguments of the function that applies the template, which are not the template's: some replace
+// what it returns, some run its whole text through the tokenizer in the engine's main loop.
+constexpr std::string_view kFunctionArguments[] = {
+    "conversation",     "messages", "tokenize",   "return_dict", "return_tensors",
+    "tokenizer_kwargs", "padding",  "truncation", "max_length",  "return_assistant_tokens_mask"};
 
 // Engines require top_p above 0; this is equivalent to 0: only the most likely token.
 constexpr std::string_view kMinTopP = "1e-6";
@@ -133,8 +172,30 @@ const FieldRule* FindEngineField(json::Value member) { return FindRule(kRules, m
 
 Result<void> CheckEngineField(const FieldRule& rule, json::Value value) {
   if (auto checked = CheckField(rule, value); !checked) return checked;
+  if (rule.action == kRefuse) {
+    return BadRequest(
+        "'" + std::string(rule.name) + "' is not accepted: it would run on the engine.",
+        std::string(rule.name));
+  }
   if (rule.name == "stop") return CheckStop(value);
   if (rule.name == "logit_bias") return CheckLogitBias(value);
+  return {};
+}
+
+void ReadEngineField(const FieldRule& rule, json::Value member, CanonicalRequest& request) {
+  if (rule.name == kChatTemplate) request.template_member = kChatTemplate;
+}
+
+Result<void> CheckTemplateArguments(json::Value member, CanonicalRequest& request) {
+  if (!member.is_object() || !member.KeyEquals(kTemplateArguments)) return {};
+  for (const json::Value argument : member) {
+    if (argument.KeyEquals(kChatTemplate)) request.template_member = kTemplateArguments;
+    for (const std::string_view name : kFunctionArguments) {
+      if (!argument.KeyEquals(name)) continue;
+      return BadRequest("'chat_template_kwargs' must not hold '" + std::string(name) + "'.",
+                        std::string(kTemplateArguments));
+    }
+  }
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "gateway/pipeline/canonical_request.h"
 #include "gateway/surfaces/shared/fields.h"
 
 namespace tollgate::gateway {
@@ -13,6 +14,13 @@ const FieldRule* FindEngineField(json::Value member);
 
 // CheckField, and the checks that a rule cannot express: the items of `stop` and `logit_bias`.
 Result<void> CheckEngineField(const FieldRule& rule, json::Value value);
+
+// Records what the pipeline needs of a checked member of the shared table: template_member.
+void ReadEngineField(const FieldRule& rule, json::Value member, CanonicalRequest& request);
+
+// For chat_template_kwargs, whose members some engines pass on as arguments of the function that
+// applies the template: 400 for those that are not the template's. Other members are not looked at.
+Result<void> CheckTemplateArguments(json::Value member, CanonicalRequest& request);
 
 // Forwards a checked member. Values that are valid in the public formats but that some engines
 // refuse or misinterpret are rewritten to an equivalent that all engines accept: integers written

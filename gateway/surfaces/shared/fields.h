@@ -17,6 +17,7 @@ enum class FieldAction : uint8_t {
   kForward,  // forwarded to the engine, byte for byte
   kDrop,     // ignored; not forwarded
   kConsume,  // the surface reads it itself
+  kRefuse,   // 400
 };
 
 // The type and range of a request member. Bounds are inclusive, for numbers and integers only.

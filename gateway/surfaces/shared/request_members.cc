@@ -13,21 +13,27 @@ Result<std::string> ReadModel(json::Value body) {
 }
 
 Result<void> ReadMembers(
-    json::Value body, std::span<const FieldRule> rules, MemberWriter& writer, PromptSize& prompt,
+    json::Value body, std::span<const FieldRule> rules, MemberWriter& writer,
+    CanonicalRequest& request,
     const std::function<Result<void>(const FieldRule& rule, json::Value member)>& on_member) {
   for (const json::Value member : body) {
     if (member.is_null()) continue;
     const FieldRule* rule = FindRule(rules, member);
-    if (rule == nullptr) rule = FindEngineField(member);
+    const bool shared = rule == nullptr;
+    if (shared) rule = FindEngineField(member);
     if (rule != nullptr) {
       if (rule->action == FieldAction::kDrop) continue;
       if (auto checked = CheckEngineField(*rule, member); !checked) return checked;
       if (on_member) {
         if (auto read = on_member(*rule, member); !read) return read;
       }
+      if (shared) ReadEngineField(*rule, member, request);
       if (rule->action == FieldAction::kConsume) continue;
     }
-    if (IsPromptField(member)) prompt.text_bytes += static_cast<int64_t>(member.raw().size());
+    if (auto read = CheckTemplateArguments(member, request); !read) return read;
+    if (IsPromptField(member)) {
+      request.prompt.text_bytes += static_cast<int64_t>(member.raw().size());
+    }
     if (rule != nullptr) {
       ForwardEngineField(*rule, member, writer);
     } else {

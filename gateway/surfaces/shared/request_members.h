@@ -15,10 +15,11 @@ Result<std::string> ReadModel(json::Value body);
 // Checks every member by the surface's rules, or by the shared ones (engine_fields.h), and forwards
 // it unless its rule says otherwise. Null members are treated as absent (decision 17); members
 // without a rule are forwarded unchanged. Members that chat templates can see are added to the
-// prompt's size. on_member: called after the check for each member with a rule that is not dropped;
-// may be empty.
+// prompt's size. Sets template_member of the request. on_member: called after the
+// check for each member with a rule that is not dropped; may be empty.
 Result<void> ReadMembers(
-    json::Value body, std::span<const FieldRule> rules, MemberWriter& writer, PromptSize& prompt,
+    json::Value body, std::span<const FieldRule> rules, MemberWriter& writer,
+    CanonicalRequest& request,
     const std::function<Result<void>(const FieldRule& rule, json::Value member)>& on_member = {});
 
 // `stream_options.include_usage`; false for a request that does not stream.

@@ -144,6 +144,7 @@ class Builder {
     SetPoolAndWorkspace(from, model, report);
     model.set_serving(!from.suspended());
     model.set_engine_model(from.engine_model());
+    model.set_allow_chat_template(from.allow_chat_template());
   }
 
   // The terms for ids that the file does not list, as a model without an id.

@@ -181,5 +181,23 @@ TEST(CatalogRules, UnlistedTermsAreCheckedLikeAModel) {
   EXPECT_THAT(problem_with("pool:", "id: a/b\n  pool:"), HasSubstr("id"));
 }
 
+TEST(CatalogRules, TemplatesAreRefusedUnlessTheFileSaysSo) {  // decision 45
+  const auto result = Build(R"(
+models:
+  - {id: a/a, context_window: 8, input_usd_per_million: "0", output_usd_per_million: "0",
+     capabilities: [chat], pool: p}
+  - {id: a/b, context_window: 8, input_usd_per_million: "0", output_usd_per_million: "0",
+     capabilities: [chat], pool: p, allow_chat_template: true}
+pools:
+  - name: p
+    engines:
+      - {id: one, kind: vllm, base_url: "http://127.0.0.1:1"}
+      - {id: two, kind: vllm, base_url: "http://127.0.0.1:2"}
+)");
+  ASSERT_TRUE(result) << testing::PrintToString(result.error());
+  EXPECT_FALSE(result->models(0).allow_chat_template());
+  EXPECT_TRUE(result->models(1).allow_chat_template());
+}
+
 }  // namespace
 }  // namespace tollgate::catalog

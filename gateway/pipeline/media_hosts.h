@@ -1,0 +1,18 @@
+// The operator's list of hosts that media URLs may name (GatewaySettings.media_hosts). Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tollgate::gateway {
+
+// A host name or address, or "*." and a name, in lower case. Empty: it is neither, for example
+// because it has a scheme or a port.
+std::optional<std::string> ReadMediaHostRule(std::string_view text);
+
+// host: as in CanonicalRequest::media_hosts. Without rules every host is allowed.
+bool IsMediaHostAllowed(const std::vector<std::string>& rules, std::string_view host);
+
+}  // namespace tollgate::gateway
