@@ -56,6 +56,8 @@ struct CanonicalRequest {
   std::set<std::string> media_hosts;
   // A member by which the client runs a template on the engine; empty: none (decision 45).
   std::string_view template_member;
+  // The client's own salt of the engine's prefix cache; empty: none.
+  std::string cache_salt;
   // The field with the prompt: the param of an error about images for a text-only model
   // (decision 34) or about a prompt that does not fit.
   std::string_view prompt_field = "messages";

@@ -33,6 +33,7 @@ void Dispatch(RequestContext& context) {
   request.set_model(context.model->id());
   request.set_kind(canonical.kind);
   request.set_members_json(std::move(canonical.members_json));
+  request.set_cache_salt(std::move(canonical.cache_salt));
   request.set_prompt_tokens_bound(context.bounds.prompt_upper);
   request.set_max_tokens(context.bounds.max_tokens);
   request.set_choices(canonical.choices);

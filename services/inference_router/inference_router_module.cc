@@ -28,6 +28,7 @@ namespace router = inference_router;
 constexpr int64_t kGaugesMs = 1'000;
 // The largest max_answer_bytes: gateways hold an answer that is not streamed.
 constexpr int64_t kMostAnswerBytes = 128 << 20;
+constexpr size_t kMinCacheSaltKey = 32;
 // How long terminated requests may take to settle when the process exits.
 constexpr int64_t kTerminateUs = 2'000'000;
 
@@ -126,6 +127,7 @@ router::WorkerOptions InferenceRouterModule::Options() const {
   if (settings_.max_answer_bytes() > 0) {
     session.max_answer_bytes = std::min(settings_.max_answer_bytes(), kMostAnswerBytes);
   }
+  session.cache_salt_key = settings_.cache_salt_key();
   return options;
 }
 
@@ -134,6 +136,10 @@ Result<void> InferenceRouterModule::Start() {
   auto tls = http::TlsClientContext::Make(settings_.engine_authority_file());
   if (!tls.ok()) return Internal("router.engine_authority_file: " + tls.error().internal);
   engine_tls_ = std::move(*tls);
+  const std::string& salt_key = settings_.cache_salt_key();
+  if (!salt_key.empty() && salt_key.size() < kMinCacheSaltKey) {
+    return Internal("router.cache_salt_key must have at least 32 characters");
+  }
   metrics_ = std::make_unique<router::RouterMetrics>();
   const router::WorkerOptions options = Options();
   for (int i = 0; i < context_.loops.size(); ++i) {

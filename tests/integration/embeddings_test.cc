@@ -104,10 +104,12 @@ TEST_P(EmbeddingsTest, TheEngineGetsBase64AndTheForwardedMembers) {
   const auto requests = EngineRequests(tag);
   ASSERT_EQ(requests.size(), 1u);
   EXPECT_EQ(requests[0].path, "/v1/embeddings");
-  EXPECT_EQ(Json::Parse(requests[0].body)->Dump(),
+  const Json sent = Json::Parse(requests[0].body).value_or(Json());
+  EXPECT_EQ(sent["cache_salt"].str().size(), 64u);
+  EXPECT_EQ(sent.Dump(),
             R"({"model":"sim/model","encoding_format":"base64","input":["a","b"],"dimensions":8,)"
             R"("x_sim":{"tag":")" +
-                tag + "\"}}");
+                tag + R"("},"cache_salt":")" + sent["cache_salt"].str() + "\"}");
 }
 
 TEST_P(EmbeddingsTest, OnlyTheInputIsCharged) {

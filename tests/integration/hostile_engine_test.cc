@@ -1,6 +1,6 @@
 // Engines are not trusted: each answer ends legally, is settled once, and holds bounded memory; no
-// caller reaches through the gateway to an engine's templates, or to hosts. H67, H75, decisions
-// 7, 22, 23, 45.
+// caller reaches through the gateway to an engine's templates, to hosts, or to another's cache.
+// H67, H75, decisions 7, 22, 23, 45.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -234,6 +234,36 @@ TEST_P(HostileEngine, OneAnswerHoldsBoundedMemory) {
     std::printf("grown by %lld KB\n", static_cast<long long>(peak - before));
   }
   SpentOf(key);
+}
+
+TEST_P(HostileEngine, EachWorkspaceHasACacheSaltOfItsOwn) {
+  Start({});
+  const ApiKey a = cluster_->NewCustomer(kCredit), b = cluster_->NewCustomer(kCredit);
+  const auto salt = [&](const ApiKey& key, const std::string& more = "") {
+    EXPECT_EQ(
+        Post(key, kChat,
+             R"({"model":"sim/model","messages":[{"role":"user","content":"hi"}])" + more + "}")
+            .status,
+        200);
+    return LastBody()["cache_salt"].str();
+  };
+  const std::string of_a = salt(a);
+  EXPECT_EQ(of_a.size(), 64u);
+  EXPECT_EQ(of_a.find(a.workspace_id), std::string::npos);
+  EXPECT_EQ(salt(a), of_a);
+  EXPECT_NE(salt(b), of_a);
+  EXPECT_NE(salt(a, R"(,"cache_salt":"mine")"), of_a);
+  EXPECT_EQ(salt(a, R"(,"cache_salt":"mine")"), salt(a, R"(,"cache_salt":"min\u0065")"));
+  EXPECT_NE(salt(b, R"(,"cache_salt":")" + of_a + "\""), of_a) << "combined, not replaced";
+  const std::string messages =
+      R"({"model":"sim/model","max_tokens":5,"messages":[{"role":"user","content":"hi"}]})";
+  EXPECT_EQ(Post(a, "/v1/messages", messages).status, 200);
+  EXPECT_EQ(LastBody()["cache_salt"].str(), of_a) << "the same prompt, on another surface";
+  const std::string router = GetParam() ? "allinone" : "inference-router";
+  EXPECT_EQ(cluster_->process(router).Terminate(), 0);
+  EXPECT_EQ(cluster_->Restart(router), "");
+  EXPECT_EQ(cluster_->WaitReady(10'000), "");
+  EXPECT_EQ(salt(a), of_a) << "the same after a restart";
 }
 
 TEST_P(HostileEngine, UrlsAndTemplatesNeedPermission) {

@@ -11,6 +11,7 @@ using enum FieldAction;
 
 constexpr std::string_view kChatTemplate = "chat_template";
 constexpr std::string_view kTemplateArguments = "chat_template_kwargs";
+constexpr std::string_view kCacheSalt = "cache_salt";
 
 // Every member that is here or in a surface's table is decided; all others are forwarded unchanged
 // (decision 17).
@@ -44,6 +45,8 @@ constexpr FieldRule kRules[] = {
     // A template that the engine would run: refused unless the model's catalog entry allows it
     // (decision 45).
     {kChatTemplate, kString, kForward},
+    // Combined with the workspace's own salt by the router, which alone sends one.
+    {kCacheSalt, kString, kConsume},
     // Code, or a pattern, that the engine would run in the process that all tenants share.
     {"custom_logit_processor", kAny, kRefuse},
     {"logits_processors", kAny, kRefuse},
@@ -112,6 +115,9 @@ constexpr std::string_view kFunctionArguments[] = {
     "conversation",     "messages", "tokenize",   "return_dict", "return_tensors",
     "tokenizer_kwargs", "padding",  "truncation", "max_length",  "return_assistant_tokens_mask"};
 
+// The longest that vLLM takes.
+constexpr size_t kMaxCacheSalt = 1024;
+
 // Engines require top_p above 0; this is equivalent to 0: only the most likely token.
 constexpr std::string_view kMinTopP = "1e-6";
 
@@ -177,6 +183,10 @@ Result<void> CheckEngineField(const FieldRule& rule, json::Value value) {
         "'" + std::string(rule.name) + "' is not accepted: it would run on the engine.",
         std::string(rule.name));
   }
+  if (rule.name == kCacheSalt && value.raw_string().size() > kMaxCacheSalt) {
+    return BadRequest("'cache_salt' may have at most " + std::to_string(kMaxCacheSalt) + " bytes.",
+                      std::string(kCacheSalt));
+  }
   if (rule.name == "stop") return CheckStop(value);
   if (rule.name == "logit_bias") return CheckLogitBias(value);
   return {};
@@ -184,6 +194,7 @@ Result<void> CheckEngineField(const FieldRule& rule, json::Value value) {
 
 void ReadEngineField(const FieldRule& rule, json::Value member, CanonicalRequest& request) {
   if (rule.name == kChatTemplate) request.template_member = kChatTemplate;
+  if (rule.name == kCacheSalt) request.cache_salt = member.string();
 }
 
 Result<void> CheckTemplateArguments(json::Value member, CanonicalRequest& request) {

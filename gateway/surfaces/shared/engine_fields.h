@@ -15,7 +15,8 @@ const FieldRule* FindEngineField(json::Value member);
 // CheckField, and the checks that a rule cannot express: the items of `stop` and `logit_bias`.
 Result<void> CheckEngineField(const FieldRule& rule, json::Value value);
 
-// Records what the pipeline needs of a checked member of the shared table: template_member.
+// Records what the pipeline needs of a checked member of the shared table: template_member and
+// cache_salt.
 void ReadEngineField(const FieldRule& rule, json::Value member, CanonicalRequest& request);
 
 // For chat_template_kwargs, whose members some engines pass on as arguments of the function that

@@ -71,6 +71,15 @@ TEST_P(EngineFields, ArgumentsOfTheTemplatesFunctionAreRefused) {
   EXPECT_EQ(Refused(R"("chat_template_kwargs":{"tok\u0065nize":true})"), "chat_template_kwargs");
 }
 
+TEST_P(EngineFields, TheOwnCacheSaltDoesNotReachTheEngineAsItIs) {
+  const auto request = Parse(R"("cache_salt":"s\u0061lt")");
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->cache_salt, "salt");
+  EXPECT_EQ(request->members_json.find("cache_salt"), std::string::npos);
+  EXPECT_EQ(Refused(R"("cache_salt":5)"), "cache_salt");
+  EXPECT_EQ(Refused(R"("cache_salt":")" + std::string(1025, 'x') + "\""), "cache_salt");
+}
+
 TEST_P(EngineFields, WhatTenantsShareIsDropped) {
   std::string members = R"("last":1)";
   for (const char* name : {"priority",

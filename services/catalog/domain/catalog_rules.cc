@@ -121,6 +121,7 @@ class Builder {
     engine.set_base_url(from.base_url());
     engine.set_api_key(from.api_key());
     engine.set_max_concurrency(from.max_concurrency());
+    engine.set_shared_cache(from.shared_cache());
   }
 
   using ReportFn = std::function<void(const std::string& field, const std::string& message)>;

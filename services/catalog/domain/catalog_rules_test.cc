@@ -181,7 +181,7 @@ TEST(CatalogRules, UnlistedTermsAreCheckedLikeAModel) {
   EXPECT_THAT(problem_with("pool:", "id: a/b\n  pool:"), HasSubstr("id"));
 }
 
-TEST(CatalogRules, TemplatesAreRefusedUnlessTheFileSaysSo) {  // decision 45
+TEST(CatalogRules, TemplatesAndSharedCachesAreOffUnlessTheFileSaysSo) {  // decision 45
   const auto result = Build(R"(
 models:
   - {id: a/a, context_window: 8, input_usd_per_million: "0", output_usd_per_million: "0",
@@ -192,11 +192,13 @@ pools:
   - name: p
     engines:
       - {id: one, kind: vllm, base_url: "http://127.0.0.1:1"}
-      - {id: two, kind: vllm, base_url: "http://127.0.0.1:2"}
+      - {id: two, kind: vllm, base_url: "http://127.0.0.1:2", shared_cache: true}
 )");
   ASSERT_TRUE(result) << testing::PrintToString(result.error());
   EXPECT_FALSE(result->models(0).allow_chat_template());
   EXPECT_TRUE(result->models(1).allow_chat_template());
+  EXPECT_FALSE(result->pools(0).engines(0).shared_cache());
+  EXPECT_TRUE(result->pools(0).engines(1).shared_cache());
 }
 
 }  // namespace

@@ -5,7 +5,8 @@ namespace {
 
 bool Same(const catalog::v1::Engine& a, const catalog::v1::Engine& b) {
   return a.id() == b.id() && a.kind() == b.kind() && a.base_url() == b.base_url() &&
-         a.api_key() == b.api_key() && a.max_concurrency() == b.max_concurrency();
+         a.api_key() == b.api_key() && a.max_concurrency() == b.max_concurrency() &&
+         a.shared_cache() == b.shared_cache();
 }
 
 EnginePointer FindSame(const RoutingTable* previous, const catalog::v1::Engine& engine) {

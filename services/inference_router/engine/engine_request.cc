@@ -1,5 +1,6 @@
 #include "services/inference_router/engine/engine_request.h"
 
+#include "common/base/crypto.h"
 #include "common/json/json.h"
 
 namespace tollgate::inference_router {
@@ -19,10 +20,24 @@ std::string_view EnginePath(inference::v1::RequestKind kind) {
   }
 }
 
+bool KnowsCacheSalt(catalog::v1::EngineKind kind) {
+  return kind == catalog::v1::ENGINE_KIND_VLLM || kind == catalog::v1::ENGINE_KIND_SGLANG;
+}
+
+std::string CacheSalt(std::string_view key, std::string_view workspace_id,
+                      std::string_view own_salt) {
+  // The length keeps ("a", "bc") and ("ab", "c") apart.
+  std::string text = "tollgate cache salt 1\n" + std::to_string(workspace_id.size()) + "\n";
+  text += workspace_id;
+  text += own_salt;
+  return HexEncode(HmacSha256(key, text));
+}
+
 std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
-                            catalog::v1::EngineKind kind, std::string_view engine_model) {
+                            catalog::v1::EngineKind kind, std::string_view engine_model,
+                            std::string_view cache_salt) {
   std::string body;
-  body.reserve(request.members_json().size() + engine_model.size() + 160);
+  body.reserve(request.members_json().size() + engine_model.size() + 256);
   body += R"({"model":)";
   json::AppendQuoted(body, engine_model);
   if (request.kind() == inference::v1::REQUEST_KIND_EMBEDDING) {
@@ -40,6 +55,11 @@ std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
   if (!request.members_json().empty()) {
     body += ',';
     body += request.members_json();
+  }
+  // Last: of two members with one name, engines take the last.
+  if (!cache_salt.empty()) {
+    body += R"(,"cache_salt":)";
+    json::AppendQuoted(body, cache_salt);
   }
   body += '}';
   return body;

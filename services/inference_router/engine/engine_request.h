@@ -16,7 +16,18 @@ bool ReportsUsageOnEveryChunk(catalog::v1::EngineKind kind);
 // "/v1/chat/completions", "/v1/completions" or "/v1/embeddings".
 std::string_view EnginePath(inference::v1::RequestKind kind);
 
+// The engine has a member `cache_salt` that separates its prefix cache (vLLM since 0.9, SGLang
+// since 0.5.3; older ones ignore it).
+bool KnowsCacheSalt(catalog::v1::EngineKind kind);
+
+// A salt for this workspace and the caller's own salt, as hexadecimal text: the same on every
+// router that has the key, and different for every other pair. key may be empty.
+std::string CacheSalt(std::string_view key, std::string_view workspace_id,
+                      std::string_view own_salt);
+
+// cache_salt: empty: none is sent.
 std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
-                            catalog::v1::EngineKind kind, std::string_view engine_model);
+                            catalog::v1::EngineKind kind, std::string_view engine_model,
+                            std::string_view cache_salt = {});
 
 }  // namespace tollgate::inference_router

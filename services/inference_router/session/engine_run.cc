@@ -107,8 +107,14 @@ http::ClientRequest EngineRun::BuildCall() const {
   if (!request.traceparent().empty()) {
     call.headers.emplace_back("traceparent", request.traceparent());
   }
-  call.body = BuildEngineBody(request, engine_.engine().kind(),
-                              route.engine_model.empty() ? request.model() : route.engine_model);
+  const catalog::v1::EngineKind kind = engine_.engine().kind();
+  std::string salt;
+  if (KnowsCacheSalt(kind) && !engine_.engine().shared_cache()) {
+    salt = CacheSalt(context_.host.settings.cache_salt_key, request.workspace_id(),
+                     request.cache_salt());
+  }
+  call.body = BuildEngineBody(
+      request, kind, route.engine_model.empty() ? request.model() : route.engine_model, salt);
   return call;
 }
 

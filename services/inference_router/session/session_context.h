@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "common/base/clock.h"
 #include "common/http/client.h"
@@ -24,6 +25,8 @@ struct SessionSettings {
   int64_t answer_timeout_ms = 3'600'000;
   // Bytes of one answer; see ChunkReader::Options.
   int64_t max_answer_bytes = ChunkReader::kMaxAnswerBytes;
+  // Keys the salts of prefix caches; may be empty.
+  std::string cache_salt_key;
   // Engines tried before the first byte of output.
   int max_tries = 2;
 };

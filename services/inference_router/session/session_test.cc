@@ -1,4 +1,5 @@
 #include "services/inference_router/session/testing/session_fixture.h"
+#include "tests/support/json.h"
 
 namespace tollgate::inference_router {
 namespace {
@@ -285,6 +286,44 @@ TEST_F(SessionTest, TheEndMarkerIsOptional) {
   const Outcome outcome = Run();
   EXPECT_FALSE(outcome.end().has_error());
   EXPECT_EQ(outcome.end().usage().completion_tokens(), 3);
+}
+
+// One workspace must not see in cached_tokens what another has sent.
+TEST_F(SessionTest, EachWorkspaceHasItsOwnSaltUnlessTheEngineIsNotShared) {
+  const auto sent = [&](const std::string& workspace, const std::string& own = "") {
+    request_.set_request_id(Id::New().ToBytes());
+    request_.set_workspace_id(workspace);
+    request_.set_cache_salt(own);
+    Script(R"("tokens":1)");
+    Run();
+    return test::Json::Parse(first_.requests().back().body).value()["cache_salt"].str();
+  };
+  const std::string of_a = sent("a");
+  EXPECT_EQ(of_a.size(), 64u);
+  EXPECT_EQ(sent("a"), of_a);
+  EXPECT_NE(sent("b"), of_a);
+  EXPECT_NE(sent("a", "mine"), of_a);
+  EXPECT_NE(sent("b", of_a), of_a);
+  options_.session.cache_salt_key = std::string(32, 'k');
+  EXPECT_NE(sent("a"), of_a);
+  for (const bool shared : {true, false}) {
+    catalog::v1::Snapshot snapshot;
+    auto& model = *snapshot.add_models();
+    model.set_id("ns/m");
+    model.set_pool("p");
+    model.set_engine_model("sim/model");
+    model.set_serving(true);
+    auto& pool = *snapshot.add_pools();
+    pool.set_name("p");
+    auto& engine = *pool.add_engines();
+    engine.set_id("first");
+    engine.set_kind(catalog::v1::ENGINE_KIND_VLLM);
+    engine.set_base_url(first_.base_url());
+    engine.set_shared_cache(shared);
+    // Over the table before: a change of the setting counts.
+    table_.Set(std::make_shared<const RoutingTable>(snapshot, table_.Get().get()));
+    EXPECT_EQ(sent("a").empty(), shared);
+  }
 }
 
 }  // namespace
