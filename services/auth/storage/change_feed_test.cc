@@ -323,7 +323,7 @@ TEST_F(ChangeFeedTest, TheLargestKeysFitIntoMessages) {
   }
   ChangeFeed feed(*store_a_, clock_);
   std::vector<Message> received;
-  feed.Subscribe(1, AppendTo(received));
+  feed.Subscribe(After(1), AppendTo(received));
   feed.Step();
   int changes = 0;
   for (const Message& message : received) {
