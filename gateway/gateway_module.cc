@@ -21,6 +21,7 @@ namespace {
 using config::v1::GatewaySettings;
 
 constexpr int kMemoryPercent = 50;
+constexpr int64_t kLeastMemoryBytes = 1 << 20;
 
 gateway::PipelineOptions ReadPipelineOptions(const GatewaySettings& settings) {
   gateway::PipelineOptions options;
@@ -86,6 +87,9 @@ class GatewayModule : public Module {
   Result<void> Start() override {
     if (memory_percent_ < 0 || memory_percent_ > 100) {
       return Internal("gateway.memory_budget_percent must be from 1 to 100");
+    }
+    if (memory_budget_bytes_ < kLeastMemoryBytes) {
+      return Internal("gateway.memory_budget_bytes must be at least 1 MiB");
     }
     if (address_percent_ < 0 || address_percent_ > 100) {
       return Internal("gateway.address_connection_percent must be from 1 to 100");

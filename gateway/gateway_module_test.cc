@@ -2,6 +2,9 @@
 #include "gateway/gateway_module.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -106,6 +109,15 @@ TEST_F(GatewayModuleTest, InvalidSettingsPreventTheStart) {
     return started.ok() ? std::string() : started.error().internal;
   };
   EXPECT_EQ(problem(), "");
+  settings_.set_memory_budget_bytes(1000);
+  EXPECT_NE(problem().find("gateway.memory_budget_bytes"), std::string::npos);
+  settings_.clear_memory_budget_bytes();
+  settings_.set_memory_budget_percent(101);
+  EXPECT_NE(problem().find("gateway.memory_budget_percent"), std::string::npos);
+  settings_.clear_memory_budget_percent();
+  settings_.set_address_connection_percent(-1);
+  EXPECT_NE(problem().find("gateway.address_connection_percent"), std::string::npos);
+  settings_.clear_address_connection_percent();
   settings_.add_trusted_proxies("10.0.0.0/99");
   EXPECT_NE(problem().find("gateway.trusted_proxies: \"10.0.0.0/99\""), std::string::npos);
   settings_.clear_trusted_proxies();
@@ -114,6 +126,23 @@ TEST_F(GatewayModuleTest, InvalidSettingsPreventTheStart) {
   settings_.mutable_edge_tls()->set_private_key_file(folder_ + "/key.pem");
   EXPECT_NE(problem().find("gateway.edge_tls: certificate_file: cannot read " + folder_),
             std::string::npos);
+}
+
+// In a child, whose limit may be lowered.
+TEST_F(GatewayModuleTest, DoesNotStartWithTooFewDescriptors) {
+  const pid_t child = fork();
+  if (child == 0) {
+    rlimit limit{300, 300};
+    setrlimit(RLIMIT_NOFILE, &limit);
+    const std::unique_ptr<Module> module = MakeGatewayModule(context_, settings_);
+    const Result<void> started = module->Start();
+    const bool named =
+        !started.ok() && started.error().internal.find("300 file descriptors") != std::string::npos;
+    _exit(named ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@
 namespace tollgate::http {
 
 enum class ShedStep : uint8_t;
+enum class SlowPart : uint8_t;
 
 class Connection : public Exchange,
                    public IdleHook,
@@ -104,6 +105,7 @@ class Connection : public Exchange,
   void ClearDeadline() { deadline_ = Deadline::kNone; }
   void ArmTimer();
   void OnTimer();
+  void CountSlow(SlowPart part);
   void OnBodyWindow();
   void MarkDisconnected();
   void StartProbes();

@@ -12,7 +12,8 @@ bool Connection::CloseIfIdle() {
   char byte;
   if (deadline_ == Deadline::kHandshake ||
       ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
-    SetIdleDeadline();  // under TLS the bytes may be no request
+    // Under TLS the bytes may be no request.
+    if (core_->draining()) SetIdleDeadline();
     return false;
   }
   boost::system::error_code ignored;

@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/http/connection.h"
+#include "common/http/server_metrics.h"
 
 namespace tollgate::http {
 namespace {
@@ -54,27 +55,40 @@ void Connection::OnTimer() {
   if (SystemClock::Get().MonotonicUs() < deadline_us_) return ArmTimer();
   switch (std::exchange(deadline_, Deadline::kNone)) {
     case Deadline::kHandshake:
-    case Deadline::kIdle:
+      CountSlow(SlowPart::kHandshake);
+      return Close();
     case Deadline::kHead:
+      CountSlow(SlowPart::kHead);
+      return Close();
+    case Deadline::kIdle:
     case Deadline::kLinger:
       return Close();
     case Deadline::kBody:
       return OnBodyWindow();
     case Deadline::kWrite:
+      CountSlow(SlowPart::kReader);
       return MarkDisconnected();
     case Deadline::kNone:
       return;
   }
 }
 
+void Connection::CountSlow(SlowPart part) {
+  if (core_->options().metrics != nullptr) core_->options().metrics->slow(part).Increment();
+}
+
 void Connection::OnBodyWindow() {
   const ServerOptions& options = core_->options();
   const int64_t left_ms =
       options.max_body_ms - (SystemClock::Get().MonotonicUs() - body_started_us_) / 1000;
-  if (left_ms <= 0) return Refuse(Error{ErrorId::kBadRequest, "the request body took too long"});
+  if (left_ms <= 0) {
+    CountSlow(SlowPart::kBody);
+    return Refuse(Error{ErrorId::kBadRequest, "the request body took too long"});
+  }
   uint64_t least =
       static_cast<uint64_t>(options.min_body_bytes_per_second * options.body_window_ms / 1000);
   if (body_window_bytes_ < std::max<uint64_t>(least, 1)) {
+    CountSlow(SlowPart::kBody);
     return Refuse(Error{ErrorId::kBadRequest, "the request body was sent too slowly"});
   }
   body_window_bytes_ = 0;

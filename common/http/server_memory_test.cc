@@ -163,18 +163,36 @@ TEST_P(ServerMemory, TheOutputForASlowReaderIsCounted) {
   EXPECT_TRUE(NothingIsHeld());
 }
 
+TEST_P(ServerMemory, ClientsThatWereTooSlowAreCounted) {
+  ServerOptions options = Options();
+  options.head_timeout_ms = 50;
+  options.write_stall_ms = 100;
+  TestServer server(GetParam(), options);
+  const double heads = metrics_->slow(SlowPart::kHead).Value();
+  const double readers = metrics_->slow(SlowPart::kReader).Value();
+  TestClient head(server);
+  head.Write("GET /ec");
+  TestClient reader(server, 4096);
+  reader.Write("GET /endless HTTP/1.1\r\nHost: t\r\n\r\n");
+  EXPECT_TRUE(Eventually([&] { return metrics_->slow(SlowPart::kHead).Value() - heads == 1; }));
+  EXPECT_TRUE(Eventually([&] { return metrics_->slow(SlowPart::kReader).Value() - readers == 1; }));
+  EXPECT_TRUE(NothingIsHeld());
+}
+
 TEST_P(ServerMemory, ABodyMayNotTakeForever) {
   ServerOptions options = Options();
   options.body_window_ms = 50;
   options.min_body_bytes_per_second = 1;
   options.max_body_ms = 300;
   TestServer server(GetParam(), options);
+  const double before = metrics_->slow(SlowPart::kBody).Value();
   TestClient client(server);
   client.Write(Post("/echo", Length(kMiB)));
   // Fast enough for every window.
   while (!client.closed() && client.Write("some")) client.ReadUntil("", 10);
   EXPECT_TRUE(Is(client.received(), 400)) << client.received();
   EXPECT_TRUE(client.received().ends_with("took too long\n"));
+  EXPECT_EQ(metrics_->slow(SlowPart::kBody).Value() - before, 1);
   EXPECT_TRUE(NothingIsHeld());
 }
 

@@ -15,6 +15,14 @@ prometheus::Counter* Shed(const std::string& step) {
                            {{"step", step}});
 }
 
+prometheus::Counter* Slow(const std::string& part) {
+  return &metrics::Counter("tollgate_http_slow_clients_total",
+                           "Clients given up because they were too slow in a part of the request: "
+                           "handshake of TLS, head, body (too slow, or too long in all), reader of "
+                           "the response",
+                           {{"part", part}});
+}
+
 prometheus::Counter* Refused(const std::string& reason) {
   return &metrics::Counter("tollgate_http_connections_refused_total",
                            "Connections closed as soon as they were accepted: the server is full "
@@ -39,6 +47,7 @@ ServerMetrics::ServerMetrics()
       evicted(metrics::Counter("tollgate_http_connections_evicted_total",
                                "Idle connections closed for new ones because the server was full, "
                                "or out of file descriptors")),
+      slow_{Slow("handshake"), Slow("head"), Slow("body"), Slow("reader")},
       refused_{Refused("full"), Refused("address"), Refused("descriptors")},
       shed_{Shed("large_body"), Shed("request"), Shed("idle"), Shed("body")} {}
 

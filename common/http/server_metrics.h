@@ -17,8 +17,12 @@ enum class ShedStep : uint8_t { kLargeBody, kRequest, kIdle, kBody };
 // Why a connection was closed as soon as it was accepted.
 enum class ConnectionRefusal : uint8_t { kFull, kAddress, kDescriptors };
 
+// In which part of a request a client was given up because it was too slow.
+enum class SlowPart : uint8_t { kHandshake, kHead, kBody, kReader };
+
 struct ServerMetrics {
   ServerMetrics();
+  prometheus::Counter& slow(SlowPart part) { return *slow_[static_cast<size_t>(part)]; }
   prometheus::Counter& refused(ConnectionRefusal reason) {
     return *refused_[static_cast<size_t>(reason)];
   }
@@ -33,6 +37,7 @@ struct ServerMetrics {
   prometheus::Counter& evicted;
 
  private:
+  std::array<prometheus::Counter*, 4> slow_;
   std::array<prometheus::Counter*, 3> refused_;
   std::array<prometheus::Counter*, 4> shed_;
 };
