@@ -61,8 +61,9 @@ struct ServerOptions {
   // Per IPv4 address or IPv6 /64 network; 0: a quarter of max_connections. Trusted proxies are
   // exempt.
   int max_connections_per_address = 0;
-  // Connections whose descriptor is not below this number are refused, so that the rest of the
-  // process keeps the others: descriptors are numbered from 0 without gaps. 0: not limited.
+  // A connection whose descriptor is not below this number needs the place of an idle one, so that
+  // the rest of the process keeps the others: descriptors are numbered from 0 without gaps. 0: not
+  // limited.
   int max_descriptor = 0;
 
   // The proxies whose X-Forwarded-For is used (HttpRequest::peer_address).

@@ -18,11 +18,13 @@ namespace tollgate::http {
 namespace {
 
 constexpr int64_t kAcceptPauseMs = 100;
-// New connections that wait for the place of an evicted one.
+// Evictions at the same time, and so new connections that wait for a place.
 constexpr int kMaxWaiting = 64;
 // The connections that have been idle longest, among which the one is evicted whose address has the
 // most connections.
 constexpr int kCandidates = 16;
+// Until a newcomer is refused.
+constexpr int kMaxTries = 16;
 // Connections that are closed at once when there are no descriptors.
 constexpr int kMaxTurnedAway = 64;
 constexpr int64_t kLogEveryUs = 10'000'000;
@@ -46,13 +48,17 @@ ServerCore::Shard& ServerCore::LeastLoaded() {
   return *best;
 }
 
+// One at a time. While many evictions are under way the rest waits in the kernel.
 void ServerCore::Accept() {
   if (!acceptor_ || !acceptor_->is_open()) return;
+  if (accepting_ || accept_pause_ != 0 || evictions_ >= kMaxWaiting) return;
+  accepting_ = true;
   if (spare_descriptor_ < 0) spare_descriptor_ = OpenSpare();
   Shard& shard = LeastLoaded();
   acceptor_->async_accept(
       shard.loop->context(),
       [self = shared_from_this(), &shard](boost::system::error_code error, TcpSocket socket) {
+        self->accepting_ = false;
         if (error == asio::error::operation_aborted) return;
         if (error) return self->AcceptFailed(error);
         self->Accepted(shard, std::move(socket));
@@ -102,25 +108,35 @@ void ServerCore::Accepted(Shard& shard, TcpSocket socket) {
   boost::system::error_code error;
   const auto peer = socket.remote_endpoint(error);
   if (error) return;
-  if (options_.max_descriptor > 0 && socket.native_handle() >= options_.max_descriptor) {
-    Refused(ConnectionRefusal::kDescriptors);
-    LogRefusals("connections are refused", "the other descriptors are reserved");
-    return EvictIdle({});
-  }
-  Arrival arrival{std::move(socket), peer.address().to_string(), SubjectOf(peer.address())};
-  if (Admit(shard, arrival) != ConnectionSlots::Outcome::kFull) return;
-  auto waiting = std::make_shared<Arrival>(std::move(arrival));
-  EvictIdle([self = shared_from_this(), &shard, waiting](bool evicted) {
-    if (evicted && self->Admit(shard, *waiting) != ConnectionSlots::Outcome::kFull) return;
-    self->Refused(ConnectionRefusal::kFull);
-    self->LogRefusals("connections are refused", "max_connections are in use");
+  const bool reserved =
+      options_.max_descriptor > 0 && socket.native_handle() >= options_.max_descriptor;
+  Arrival arrival{std::move(socket), peer.address().to_string(), SubjectOf(peer.address()),
+                  reserved ? ConnectionRefusal::kDescriptors : ConnectionRefusal::kFull};
+  const bool queue = reserved || waiting_ > 0;
+  if (Admit(shard, arrival, queue) != ConnectionSlots::Outcome::kFull) return;
+  ++waiting_;
+  MakeRoom(shard, std::make_shared<Arrival>(std::move(arrival)), kMaxTries);
+}
+
+// Again if the idle connection got a request before it could be closed.
+void ServerCore::MakeRoom(Shard& shard, std::shared_ptr<Arrival> arrival, int tries) {
+  EvictIdle([self = shared_from_this(), &shard, arrival, tries](bool found) {
+    const bool full =
+        !found || self->Admit(shard, *arrival, false) == ConnectionSlots::Outcome::kFull;
+    if (full && found && tries > 1) return self->MakeRoom(shard, arrival, tries - 1);
+    --self->waiting_;
+    if (!full) return;
+    self->Refused(arrival->refusal);
+    self->LogRefusals("connections are refused", arrival->refusal == ConnectionRefusal::kFull
+                                                     ? "max_connections are in use"
+                                                     : "the other descriptors are reserved");
   });
 }
 
-ConnectionSlots::Outcome ServerCore::Admit(Shard& shard, Arrival& arrival) {
+ConnectionSlots::Outcome ServerCore::Admit(Shard& shard, Arrival& arrival, bool queue) {
   ConnectionSlots::Slot slot;
   const bool exempt = options_.trusted_proxies.Contains(arrival.address);
-  const auto outcome = slots_.Take(arrival.subject, exempt, &slot);
+  const auto outcome = slots_.Take(arrival.subject, exempt, queue, &slot);
   if (outcome == ConnectionSlots::Outcome::kSubjectFull) Refused(ConnectionRefusal::kAddress);
   if (!slot.taken()) return outcome;
   ++shard.open;
@@ -137,25 +153,27 @@ ConnectionSlots::Outcome ServerCore::Admit(Shard& shard, Arrival& arrival) {
   return outcome;
 }
 
-// Closes a connection that is idle. `done` runs on loop 0, when its place is free.
-void ServerCore::EvictIdle(std::function<void(bool evicted)> done) {
+// Closes a connection that is idle. `done` runs on loop 0 when its place is free, with whether
+// there seemed to be one.
+void ServerCore::EvictIdle(std::function<void(bool found)> done) {
   Shard* victim = shards_[0].get();
   for (auto& shard : shards_) {
     if (shard->idle_since_us < victim->idle_since_us) victim = shard.get();
   }
-  if (victim->idle_since_us == INT64_MAX || evictions_ >= kMaxWaiting) {
+  if (victim->idle_since_us == INT64_MAX) {
     if (done) done(false);
     return;
   }
   ++evictions_;
   victim->loop->Post([self = shared_from_this(), victim, done = std::move(done)] {
-    const bool evicted = self->EvictFrom(*victim);
-    if (evicted && self->options_.metrics) self->options_.metrics->evicted.Increment();
+    if (self->EvictFrom(*victim) && self->options_.metrics)
+      self->options_.metrics->evicted.Increment();
     // Behind the end of the read that was cancelled, which closes the connection.
-    victim->loop->Post([self, evicted, done] {
-      self->shards_[0]->loop->Post([self, evicted, done] {
+    victim->loop->Post([self, done] {
+      self->shards_[0]->loop->Post([self, done] {
         --self->evictions_;
-        if (done) done(evicted);
+        if (done) done(true);
+        self->Accept();
       });
     });
   });

@@ -157,6 +157,24 @@ TEST_P(ServerAccept, DescriptorsAboveTheLimitAreLeftToTheProcess) {
   EXPECT_EQ(server_->server().connections(), 0);
 }
 
+TEST_P(ServerAccept, AtTheLastFreeDescriptorANewcomerReplacesAnIdleConnection) {
+  ServerOptions options;
+  options.metrics = metrics_;
+  const int next = ::dup(STDIN_FILENO);
+  ::close(next);
+  options.max_descriptor = next + 60;
+  server_ = std::make_unique<TestServer>(GetParam(), options, 1);
+  const double evicted = metrics_->evicted.Value();
+  std::vector<Client> clients;
+  // Each takes two descriptors of this process.
+  for (int i = 0; i < 40; ++i) {
+    clients.push_back(Connect());
+    EXPECT_TRUE(IsServed(*clients.back())) << i;
+  }
+  EXPECT_GT(metrics_->evicted.Value(), evicted);
+  EXPECT_TRUE(IsClosed(*clients.front()));
+}
+
 // The lowest soft limit at which the process can open nothing more; restored by the destructor.
 class NoDescriptors {
  public:

@@ -74,6 +74,7 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
     TcpSocket socket;
     std::string address;
     AddressSubject subject;
+    ConnectionRefusal refusal;  // when no place can be made for it
   };
 
   void UpdateGauges() const;
