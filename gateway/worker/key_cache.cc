@@ -179,13 +179,11 @@ std::shared_ptr<KeyCache::Lookup> KeyCache::Start(const std::string& digest,
 
 Task<void> KeyCache::Run(std::shared_ptr<KeyCache> self, std::string digest,
                          std::shared_ptr<Lookup> lookup) {
-  if (lookup->peer) {
-    const std::string peer = *lookup->peer;
-    if (!co_await self->lookup_budget_->Take(AddressSubject::FromText(peer))) {
-      ++self->counters_.throttled;
-      self->unknown_key_limiter_->Refund(peer);
-      co_return self->Drop(digest, *lookup, Unavailable("too many unknown keys", 1'000).error);
-    }
+  const std::optional<std::string> peer = lookup->peer;
+  if (peer && !co_await self->lookup_budget_->Take(AddressSubject::FromText(*peer))) {
+    ++self->counters_.throttled;
+    self->unknown_key_limiter_->Refund(*peer);
+    co_return self->Drop(digest, *lookup, Unavailable("too many unknown keys", 1'000).error);
   }
   while (!self->stopped_) {
     ++self->counters_.lookups;
