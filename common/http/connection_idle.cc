@@ -16,6 +16,7 @@ bool Connection::CloseIfIdle() {
     if (core_->draining()) SetIdleDeadline();
     return false;
   }
+  core_->SetIdle(*this, false);  // so that it is not found a second time
   boost::system::error_code ignored;
   if (reading_) {
     socket_.cancel(ignored);

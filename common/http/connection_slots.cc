@@ -37,13 +37,13 @@ ConnectionSlots::ConnectionSlots(int max, int max_per_subject)
       per_subject_(0, Hash{seed_}) {}
 
 ConnectionSlots::Outcome ConnectionSlots::Take(const AddressSubject& subject, bool exempt,
-                                               Slot* slot) {
+                                               bool queue, Slot* slot) {
   std::lock_guard lock(mutex_);
   const auto found = per_subject_.find(subject);
   if (!exempt && found != per_subject_.end() && *found->second >= max_per_subject_) {
     return Outcome::kSubjectFull;
   }
-  if (taken_ >= max_) return Outcome::kFull;
+  if (queue || taken_ >= max_) return Outcome::kFull;
   ++taken_;
   Slot::Count& count = found != per_subject_.end() ? found->second : per_subject_[subject];
   if (count == nullptr) count = std::make_shared<std::atomic<int>>(0);

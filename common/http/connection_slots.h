@@ -42,8 +42,8 @@ class ConnectionSlots {
   ConnectionSlots(int max, int max_per_subject);
 
   // exempt: the share per subject does not apply. A subject that has its share is refused as such,
-  // also when there is no place at all.
-  Outcome Take(const AddressSubject& subject, bool exempt, Slot* slot);
+  // also when there is no place at all. queue: others wait for a place, so that there is none.
+  Outcome Take(const AddressSubject& subject, bool exempt, bool queue, Slot* slot);
   int taken() const { return taken_.load(); }
 
  private:

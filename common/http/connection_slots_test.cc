@@ -12,9 +12,9 @@ using Outcome = ConnectionSlots::Outcome;
 
 class ConnectionSlotsTest : public ::testing::Test {
  protected:
-  Outcome Take(const std::string& address, bool exempt = false) {
+  Outcome Take(const std::string& address, bool exempt = false, bool queue = false) {
     ConnectionSlots::Slot slot;
-    const Outcome outcome = slots_.Take(AddressSubject::FromText(address), exempt, &slot);
+    const Outcome outcome = slots_.Take(AddressSubject::FromText(address), exempt, queue, &slot);
     EXPECT_EQ(slot.taken(), outcome == Outcome::kTaken);
     if (slot.taken()) held_.push_back(std::move(slot));
     return outcome;
@@ -61,9 +61,16 @@ TEST_F(ConnectionSlotsTest, AFullShareIsNamedBeforeAFullServer) {
   EXPECT_EQ(Take("10.0.0.4"), Outcome::kTaken);
 }
 
+TEST_F(ConnectionSlotsTest, WhileOthersWaitThereIsNoPlace) {
+  EXPECT_EQ(Take("10.0.0.1", false, true), Outcome::kFull);
+  EXPECT_EQ(Take("10.0.0.1"), Outcome::kTaken);
+  EXPECT_EQ(Take("10.0.0.1"), Outcome::kTaken);
+  EXPECT_EQ(Take("10.0.0.1", false, true), Outcome::kSubjectFull) << "it does not wait in vain";
+}
+
 TEST_F(ConnectionSlotsTest, AMovedSlotIsReturnedOnce) {
   ConnectionSlots::Slot a;
-  EXPECT_EQ(slots_.Take({}, false, &a), Outcome::kTaken);
+  EXPECT_EQ(slots_.Take({}, false, false, &a), Outcome::kTaken);
   ConnectionSlots::Slot b(std::move(a));
   a = std::move(b);
   EXPECT_EQ(slots_.taken(), 1);

@@ -82,6 +82,30 @@ TEST_P(ServerAccept, WhenItIsFullTheConnectionThatWasIdleLongestIsEvicted) {
   EXPECT_EQ(server_->server().connections(), 4);
 }
 
+TEST_P(ServerAccept, ManyNewcomersEachReplaceAnIdleConnection) {
+  Start(100, 100, 1);
+  std::vector<Client> clients;
+  for (int i = 0; i < 100; ++i) clients.push_back(Connect());
+  ASSERT_TRUE(Eventually([&] { return IdleConnections() == 100; }));
+  const double evicted = metrics_->evicted.Value();
+  const double refused = Refused(ConnectionRefusal::kFull);
+  // They reach the host while the loop is held, so that the server finds them all at once.
+  std::atomic<bool> go{false};
+  server_->pool().loop(0).Post([&] {
+    while (!go) std::this_thread::yield();
+  });
+  std::vector<std::unique_ptr<testing::RawClient>> newcomers;
+  for (int i = 0; i < 99; ++i) {
+    newcomers.push_back(std::make_unique<testing::RawClient>(
+        server_->port(), 0, testing::Transport::kPlain, "127.0.0.2"));
+  }
+  go = true;
+  EXPECT_TRUE(Eventually([&] { return metrics_->evicted.Value() - evicted == 99; }))
+      << metrics_->evicted.Value() - evicted;
+  EXPECT_EQ(Refused(ConnectionRefusal::kFull) - refused, 0);
+  EXPECT_EQ(server_->server().connections(), 100);
+}
+
 TEST_P(ServerAccept, RunningRequestsAreNotEvicted) {
   Start(2, 2);
   const Client first = Running();

@@ -85,8 +85,9 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   void AcceptFailed(boost::system::error_code error);
   void TurnAway();
   void Accepted(Shard& shard, TcpSocket socket);
-  ConnectionSlots::Outcome Admit(Shard& shard, Arrival& arrival);
-  void EvictIdle(std::function<void(bool evicted)> done);
+  ConnectionSlots::Outcome Admit(Shard& shard, Arrival& arrival, bool queue);
+  void MakeRoom(Shard& shard, std::shared_ptr<Arrival> arrival, int tries);
+  void EvictIdle(std::function<void(bool found)> done);
   bool EvictFrom(Shard& shard);  // on the loop of the shard
   void Refused(ConnectionRefusal reason);
   void LogRefusals(std::string_view what, const std::string& why);
@@ -107,6 +108,8 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   Loop::TimerId accept_pause_ = 0;
   // For a client that cannot be accepted because the process has no descriptors.
   int spare_descriptor_ = -1;
+  bool accepting_ = false;
+  int waiting_ = 0;    // new connections for a place; loop 0 only
   int evictions_ = 0;  // that are under way; loop 0 only
   int64_t refusals_logged_us_ = INT64_MIN / 2;
   std::string host_;
