@@ -247,7 +247,8 @@ def flood_slow_senders(gateway, size, failures):
 
 
 def flood_slow_readers(gateway, size, failures):
-    """Half of them read a little every second, half nothing: those are given up after 30 s."""
+    """Half of them read a little every second, half nothing: those are given up 30 s after
+    their buffers are full."""
     body = json.dumps({"model": "sim/model", "stream": True, "messages": [{"role": "user", "content": "hi"}],
                        "x_sim": {"tokens": 100_000, "token_ms": size["token_ms"]}}).encode()
     readers = []
