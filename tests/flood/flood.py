@@ -27,7 +27,7 @@ MIB = 1 << 20
 SIZES = {
     # max_connections 0: the default, as far as the descriptors allow.
     "small": {"max_connections": 1_500, "budget": 128 * MIB, "idle": 2_000, "senders": 100, "readers": 100,
-              "uploads": 24, "token_ms": 20, "seconds": 5},
+              "uploads": 24, "token_ms": 20, "seconds": 3},
     "full": {"max_connections": 0, "budget": 512 * MIB, "idle": 20_000, "senders": 1_000, "readers": 1_000,
              "uploads": 100, "token_ms": 50, "seconds": 60},
 }
