@@ -66,6 +66,7 @@ TEST_F(JudgeHeadTest, AnUnknownKeyIsLookedUpOnce) {
 }
 
 TEST_F(JudgeHeadTest, TheRequestFindsTheKeyInTheCache) {
+  rig.auth->version = 1;
   EXPECT_EQ(Judge(Good()).status, 200);
   const int calls = rig.auth->calls;
   EXPECT_EQ(calls, 1);
@@ -79,6 +80,7 @@ TEST_F(JudgeHeadTest, TheRequestFindsTheKeyInTheCache) {
 }
 
 TEST_F(JudgeHeadTest, KeyStatesAreJudged) {
+  rig.auth->version = 1;
   rig.key.set_state(auth::v1::KEY_STATE_DISABLED);
   rig.Publish();
   EXPECT_EQ(Judge(Good()).status, 403);
