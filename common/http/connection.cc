@@ -11,7 +11,7 @@ namespace {
 
 // Room for bytes after the head in the same buffer.
 constexpr size_t kHeadSlack = 4 * 1024;
-// Most bytes of a body that one read takes; bodies that come slowly are read in smaller steps.
+// Most bytes of a body that one read takes. The buffer is not larger than what has arrived.
 constexpr size_t kMaxBodyRead = 64 * 1024;
 constexpr size_t kMinBodyRead = 4 * 1024;
 constexpr int64_t kDrainLingerMs = 200;
@@ -46,6 +46,12 @@ void Connection::Start() {
   StartRead();
 }
 
+size_t Connection::BytesWaiting() {
+  boost::system::error_code error;
+  const size_t bytes = socket_.available(error);
+  return error ? 0 : bytes;
+}
+
 void Connection::StartRead() {
   if (reading_ || end_of_input_ || disconnected_ || state_ == State::kClosed) return;
   if (state_ == State::kJudging) return;  // what follows the head stays in the kernel
@@ -54,7 +60,7 @@ void Connection::StartRead() {
   size_t limit = std::max(options.max_head_bytes + kHeadSlack, options.max_pipelined_bytes);
   if (state_ == State::kLinger) in_.Consume(in_.size());
   if (state_ == State::kBody) {
-    wanted = std::clamp(body_bytes_, kMinBodyRead, kMaxBodyRead);
+    wanted = std::clamp(BytesWaiting(), kMinBodyRead, kMaxBodyRead);
     limit = std::max(limit, in_.size() + wanted);
   }
   const size_t room = in_.MakeRoom(wanted, limit);

@@ -62,6 +62,8 @@ class Connection : public Exchange,
   struct ReadReady;
 
   // connection.cc: bytes in, requests out.
+  // That have arrived and are not read.
+  size_t BytesWaiting();
   void StartRead();
   void OnRead(boost::system::error_code error, size_t count);
   void OnEnd();

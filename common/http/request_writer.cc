@@ -1,16 +1,18 @@
 #include "common/http/request_writer.h"
 
 #include <boost/beast/core/buffers_range.hpp>
-#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/fields.hpp>
 #include <boost/beast/http/message.hpp>
-#include <boost/beast/http/serializer.hpp>
 #include <string_view>
+
+#include "common/http/head_arena.h"
 
 namespace tollgate::http {
 namespace {
 
 namespace beast = boost::beast;
-using RequestHead = beast::http::request<beast::http::empty_body>;
+using Fields = beast::http::basic_fields<HeadAllocator<char>>;
+using RequestHead = beast::http::request_header<Fields>;
 
 // Beast counts the bytes of a name or value in 16 bits, and throws beyond.
 constexpr size_t kMaxFieldBytes = 65'000;
@@ -39,7 +41,8 @@ bool AddField(RequestHead& head, std::string_view name, std::string_view value) 
 }  // namespace
 
 std::string WriteRequestHead(const ClientRequest& request) {
-  RequestHead head;
+  HeadArena arena;
+  RequestHead head{HeadAllocator<char>(arena)};
   head.version(11);
   head.method_string(request.method);
   head.target(request.target);
@@ -51,18 +54,9 @@ std::string WriteRequestHead(const ClientRequest& request) {
   std::string text;
   if (!fits) return text;
   text.reserve(256);
-  beast::http::request_serializer<beast::http::empty_body> serializer(head);
-  while (!serializer.is_done()) {
-    beast::error_code error;
-    size_t written = 0;
-    serializer.next(error, [&](beast::error_code&, const auto& buffers) {
-      for (const auto bytes : beast::buffers_range_ref(buffers)) {
-        text.append(static_cast<const char*>(bytes.data()), bytes.size());
-        written += bytes.size();
-      }
-    });
-    if (error) return std::string();
-    serializer.consume(written);
+  const Fields::writer writer(head, head.version(), head.method());
+  for (const auto bytes : beast::buffers_range_ref(writer.get())) {
+    text.append(static_cast<const char*>(bytes.data()), bytes.size());
   }
   return text;
 }

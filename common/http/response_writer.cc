@@ -2,7 +2,6 @@
 
 #include <boost/beast/core/buffers_range.hpp>
 #include <boost/beast/http/chunk_encode.hpp>
-#include <boost/beast/http/serializer.hpp>
 #include <charconv>
 #include <cstdio>
 #include <ctime>
@@ -13,6 +12,8 @@ namespace {
 namespace beast = boost::beast;
 
 using Field = beast::http::field;
+
+constexpr size_t kMaxFieldBytes = 65'000;
 
 // "Sat, 21 Nov 2026 04:05:06 GMT"; formatted once per second and thread.
 std::string_view Date() {
@@ -47,20 +48,21 @@ void Append(std::string& out, const Buffers& buffers) {
 
 }  // namespace
 
-ResponseWriter::ResponseWriter(int status)
-    : message_(beast::http::int_to_status(static_cast<unsigned>(status)), 11) {
-  message_.result(static_cast<unsigned>(status));
-  message_.insert(Field::date, "date", Date());
+ResponseWriter::ResponseWriter(int status) : head_(HeadAllocator<char>(arena_)) {
+  head_.version(11);
+  head_.result(static_cast<unsigned>(status));
+  head_.insert(Field::date, "date", Date());
 }
 
 void ResponseWriter::Add(std::string_view name, std::string_view value) {
+  if (value.size() > kMaxFieldBytes) return;
   if (value.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos) {
-    message_.insert(name, value);
+    head_.insert(name, value);
     return;
   }
   std::string clean(value);
   for (char& c : clean) c = c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
-  message_.insert(name, clean);
+  head_.insert(name, clean);
 }
 
 void ResponseWriter::Add(const Headers& headers) {
@@ -70,26 +72,17 @@ void ResponseWriter::Add(const Headers& headers) {
 void ResponseWriter::SetLength(uint64_t bytes) {
   char digits[20];
   const char* end = std::to_chars(digits, digits + sizeof digits, bytes).ptr;
-  message_.insert(Field::content_length, "content-length",
-                  std::string_view(digits, static_cast<size_t>(end - digits)));
+  head_.insert(Field::content_length, "content-length",
+               std::string_view(digits, static_cast<size_t>(end - digits)));
 }
 
 void ResponseWriter::SetChunked() {
-  message_.insert(Field::transfer_encoding, "transfer-encoding", "chunked");
+  head_.insert(Field::transfer_encoding, "transfer-encoding", "chunked");
 }
 
 void ResponseWriter::AppendTo(std::string& out) {
-  beast::http::response_serializer<beast::http::empty_body> serializer(message_);
-  serializer.split(true);  // the body is written by the caller
-  beast::error_code error;
-  while (!error && !serializer.is_header_done()) {
-    size_t size = 0;
-    serializer.next(error, [&](beast::error_code&, const auto& buffers) {
-      Append(out, buffers);
-      size = asio::buffer_size(buffers);
-    });
-    serializer.consume(size);
-  }
+  const Fields::writer writer(head_, head_.version(), head_.result_int());
+  Append(out, writer.get());
 }
 
 std::string ChunkHeader(size_t payload_bytes) {

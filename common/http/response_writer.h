@@ -2,7 +2,7 @@
 // Internal to common/http.
 #pragma once
 
-#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/fields.hpp>
 #include <boost/beast/http/message.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "common/http/exchange.h"
+#include "common/http/head_arena.h"
 
 namespace tollgate::http {
 
@@ -18,7 +19,8 @@ class ResponseWriter {
  public:
   explicit ResponseWriter(int status);
 
-  // Line ends in the value become spaces, so that a value cannot inject a header.
+  // Line ends in the value become spaces, so that a value cannot inject a header. Values above
+  // 65,000 bytes, which Beast cannot hold, are left out.
   void Add(std::string_view name, std::string_view value);
   void Add(const Headers& headers);
   // At most one of these two. Neither: the body ends with the connection, or there is none.
@@ -28,7 +30,9 @@ class ResponseWriter {
   void AppendTo(std::string& out);
 
  private:
-  boost::beast::http::response<boost::beast::http::empty_body> message_;
+  using Fields = boost::beast::http::basic_fields<HeadAllocator<char>>;
+  HeadArena arena_;
+  boost::beast::http::response_header<Fields> head_;
 };
 
 // What comes before and after the payload of a chunk. kLastChunk ends the body.
