@@ -55,7 +55,8 @@ std::string WriteRequestHead(const ClientRequest& request) {
   if (!fits) return text;
   text.reserve(256);
   const Fields::writer writer(head, head.version(), head.method());
-  for (const auto bytes : beast::buffers_range_ref(writer.get())) {
+  const auto buffers = writer.get();
+  for (const auto bytes : beast::buffers_range_ref(buffers)) {
     text.append(static_cast<const char*>(bytes.data()), bytes.size());
   }
   return text;
