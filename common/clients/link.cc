@@ -96,7 +96,12 @@ void Link::OnStall() {
   ++stalls_;
   if (!stalled_) log::Warn("an inference router does not read its link", {});
   stalled_ = true;
-  std::list<LinkStreamPtr> unsent = outgoing_.TakeUnsent(stalls_ >= kStallsOfBodies);
+  PlaceElsewhere(stalls_ >= kStallsOfBodies);
+}
+
+// The router has the whole of none of these requests.
+void Link::PlaceElsewhere(bool with_bodies) {
+  std::list<LinkStreamPtr> unsent = outgoing_.TakeUnsent(with_bodies);
   for (const LinkStreamPtr& stream : unsent) {
     stream->holder = nullptr;
     streams_.erase(stream->id);
@@ -135,6 +140,7 @@ void Link::Take(std::vector<LinkSignal> signals) {
 }
 
 void Link::Deliver(LinkResponse& message) {
+  const bool was_draining = draining_;
   for (auto& frame : *message.mutable_frames()) {
     if (frame.stream_id() == 0) draining_ = true;
     auto found = streams_.find(frame.stream_id());
@@ -154,6 +160,8 @@ void Link::Deliver(LinkResponse& message) {
     stream.arrived.NotifyAll();
     if (stream.over) streams_.erase(found);
   }
+  // It would refuse what it has not received yet.
+  if (draining_ && !was_draining) PlaceElsewhere(true);
 }
 
 bool Link::TakePiece(LinkStream& stream, const EventPiece& piece, inference::v1::Event& event) {

@@ -55,6 +55,7 @@ class Link final : public LinkStreamHolder {
   void Flush();
   void WatchForStall();
   void OnStall();
+  void PlaceElsewhere(bool with_bodies);
   void Take(std::vector<LinkSignal> signals);
   void Deliver(inference::v1::LinkResponse& message);
   // Sets the event when its last piece has arrived; else returns false. May fail the request, which

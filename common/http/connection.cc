@@ -56,6 +56,7 @@ void Connection::StartRead() {
   if (reading_ || end_of_input_ || disconnected_ || state_ == State::kClosed) return;
   if (state_ == State::kJudging) return;  // what follows the head stays in the kernel
   const ServerOptions& options = core_->options();
+  if (state_ != State::kBody) in_.Shrink();
   size_t wanted = 512;
   size_t limit = std::max(options.max_head_bytes + kHeadSlack, options.max_pipelined_bytes);
   if (state_ == State::kLinger) in_.Consume(in_.size());
@@ -194,7 +195,6 @@ bool Connection::ProcessBody() {
   in_.Consume(step.consumed);
   body_bytes_ = request_.body.size();
   if (step.status == RequestReader::Status::kDone) {
-    if (!reading_) in_.Shrink();
     StartHandler();
   } else if (step.status != RequestReader::Status::kNeedMore) {
     RefuseInput(step.status);
@@ -217,6 +217,7 @@ void Connection::AssignRequestId() {
 
 void Connection::StartHandler() {
   state_ = State::kHandling;
+  if (is_linked()) core_->SetIdle(*this, false);
   ClearDeadline();
   started_us_ = NowUs();
   core_->RequestStarted();

@@ -26,10 +26,10 @@ bool Connection::CloseIfIdle() {
   return true;
 }
 
-// A head that is not complete does not protect its connection: it may come from a client that sends
-// a byte now and then.
+// A head that is not complete, or a body without a credential, does not protect its connection: it
+// may come from a client that sends a byte now and then.
 bool Connection::Evict() {
-  if (state_ == State::kLinger || deadline_ == Deadline::kHandshake ||
+  if (state_ == State::kLinger || state_ == State::kBody || deadline_ == Deadline::kHandshake ||
       deadline_ == Deadline::kHead) {
     Close();
     return true;

@@ -25,7 +25,11 @@ bool Connection::JudgeHead() {
     Refuse(*verdict.refusal);
     return false;
   }
-  if (!verdict.pending) return BeginBody();
+  if (!verdict.pending) {
+    const bool more = BeginBody();
+    if (verdict.without_credential && state_ == State::kBody) core_->SetIdle(*this, true);
+    return more;
+  }
   state_ = State::kJudging;
   core_->RequestStarted();
   loop_.Spawn(AwaitVerdict(shared_from_this(), std::move(*verdict.pending)));

@@ -7,6 +7,8 @@ namespace tollgate::http {
 namespace {
 
 constexpr size_t kMaxMethodBytes = 32;
+// Beast counts the bytes of a name or value in 16 bits, and throws beyond.
+constexpr size_t kMaxFieldBytes = 65'000;
 
 constexpr std::array<bool, 256> MakeTokenTable() {
   std::array<bool, 256> table{};
@@ -93,6 +95,7 @@ const char* JudgeSingleton(uint32_t field, std::string_view value, Framing* fram
 
 const char* JudgeField(std::string_view line, uint32_t* seen, Framing* framing) {
   if (line[0] == ' ' || line[0] == '\t') return "folded header line";
+  if (line.size() > kMaxFieldBytes) return "a header is too large";
   size_t colon = 0;
   while (colon < line.size() && kTokenTable[static_cast<unsigned char>(line[colon])]) ++colon;
   if (colon == 0 || colon == line.size() || line[colon] != ':') return "malformed header name";

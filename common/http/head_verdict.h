@@ -14,6 +14,9 @@ struct HeadVerdict {
   // Set: not decided yet, for example because a key must be looked up. Returns the refusal, if any.
   // Until then nothing more is read from the connection. It may refer to the request.
   std::optional<Task<std::optional<HttpResponse>>> pending;
+  // Accepted without a credential: until the body is here, the connection counts as idle, so that
+  // it can be closed to make room.
+  bool without_credential = false;
 };
 
 }  // namespace tollgate::http

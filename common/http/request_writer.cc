@@ -34,7 +34,9 @@ bool AddField(RequestHead& head, std::string_view name, std::string_view value) 
     for (char& c : clean) c = kForbidden.find(c) == std::string_view::npos ? c : ' ';
     value = clean;
   }
-  head.insert({name.data(), name.size()}, {value.data(), value.size()});
+  // Written only: Beast need not know which field it is.
+  head.insert(beast::http::field::unknown, {name.data(), name.size()},
+              {value.data(), value.size()});
   return true;
 }
 

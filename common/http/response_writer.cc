@@ -56,13 +56,14 @@ ResponseWriter::ResponseWriter(int status) : head_(HeadAllocator<char>(arena_)) 
 
 void ResponseWriter::Add(std::string_view name, std::string_view value) {
   if (value.size() > kMaxFieldBytes) return;
+  // Written only: Beast need not know which field it is.
   if (value.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos) {
-    head_.insert(name, value);
+    head_.insert(Field::unknown, name, value);
     return;
   }
   std::string clean(value);
   for (char& c : clean) c = c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
-  head_.insert(name, clean);
+  head_.insert(Field::unknown, name, clean);
 }
 
 void ResponseWriter::Add(const Headers& headers) {

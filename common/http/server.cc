@@ -192,28 +192,26 @@ void ServerCore::CloseAcceptor() {
 }
 
 void ServerCore::Drain(int64_t deadline_us) {
-  if (!listening_ && connections() == 0) return;
+  if (AllEnded()) return;
   draining_ = true;
   CloseAcceptor();
   ForEachShard([](Shard& shard) {
     auto connections = shard.connections;
     for (const auto& connection : connections) connection->CloseIfIdle();
   });
-  WaitUntil(deadline_us, [this] { return !listening_ && connections() == 0; });
+  WaitUntil(deadline_us, [this] { return AllEnded(); });
 }
 
 void ServerCore::Stop() {
   if (stopped_.exchange(true)) return;
   draining_ = true;
-  if (!listening_ && connections() == 0) return;
+  if (AllEnded()) return;
   CloseAcceptor();
   ForEachShard([](Shard& shard) {
     auto connections = shard.connections;
     for (const auto& connection : connections) connection->CloseNow();
   });
-  bool ended = WaitUntil(NowUs() + kStopWaitUs, [this] {
-    return !listening_ && connections() == 0 && running_.load() == 0;
-  });
+  bool ended = WaitUntil(NowUs() + kStopWaitUs, [this] { return AllEnded(); });
   if (!ended)
     log::Error("stopped while HTTP handlers are still running", {{"running", running_.load()}});
 }

@@ -120,10 +120,16 @@ void ServerCore::Accepted(Shard& shard, TcpSocket socket) {
 
 // Again if the idle connection got a request before it could be closed.
 void ServerCore::MakeRoom(Shard& shard, std::shared_ptr<Arrival> arrival, int tries) {
-  EvictIdle([self = shared_from_this(), &shard, arrival, tries](bool found) {
+  EvictIdle([self = shared_from_this(), &shard, arrival, tries](Eviction eviction) {
+    // A newcomer with a reserved descriptor needs one that was closed for it.
+    const bool may_enter =
+        eviction == Eviction::kClosed ||
+        (eviction == Eviction::kBusy && arrival->refusal != ConnectionRefusal::kDescriptors);
     const bool full =
-        !found || self->Admit(shard, *arrival, false) == ConnectionSlots::Outcome::kFull;
-    if (full && found && tries > 1) return self->MakeRoom(shard, arrival, tries - 1);
+        !may_enter || self->Admit(shard, *arrival, false) == ConnectionSlots::Outcome::kFull;
+    if (full && eviction != Eviction::kNoneIdle && tries > 1) {
+      return self->MakeRoom(shard, arrival, tries - 1);
+    }
     --self->waiting_;
     if (!full) return;
     self->Refused(arrival->refusal);
@@ -153,26 +159,26 @@ ConnectionSlots::Outcome ServerCore::Admit(Shard& shard, Arrival& arrival, bool 
   return outcome;
 }
 
-// Closes a connection that is idle. `done` runs on loop 0 when its place is free, with whether
-// there seemed to be one.
-void ServerCore::EvictIdle(std::function<void(bool found)> done) {
+// Closes a connection that is idle. `done` runs on loop 0 when its place is free.
+void ServerCore::EvictIdle(std::function<void(Eviction)> done) {
   Shard* victim = shards_[0].get();
   for (auto& shard : shards_) {
     if (shard->idle_since_us < victim->idle_since_us) victim = shard.get();
   }
   if (victim->idle_since_us == INT64_MAX) {
-    if (done) done(false);
+    if (done) done(Eviction::kNoneIdle);
     return;
   }
   ++evictions_;
   victim->loop->Post([self = shared_from_this(), victim, done = std::move(done)] {
-    if (self->EvictFrom(*victim) && self->options_.metrics)
-      self->options_.metrics->evicted.Increment();
+    const bool evicted = self->EvictFrom(*victim);
+    if (evicted && self->options_.metrics) self->options_.metrics->evicted.Increment();
+    const Eviction outcome = evicted ? Eviction::kClosed : Eviction::kBusy;
     // Behind the end of the read that was cancelled, which closes the connection.
-    victim->loop->Post([self, done] {
-      self->shards_[0]->loop->Post([self, done] {
+    victim->loop->Post([self, outcome, done] {
+      self->shards_[0]->loop->Post([self, outcome, done] {
         --self->evictions_;
-        if (done) done(true);
+        if (done) done(outcome);
         self->Accept();
       });
     });
@@ -180,20 +186,23 @@ void ServerCore::EvictIdle(std::function<void(bool found)> done) {
 }
 
 bool ServerCore::EvictFrom(Shard& shard) {
-  std::vector<Connection*> candidates;
+  struct Candidate {
+    Connection* connection;
+    int of_subject;  // read once: other loops change it while the candidates are sorted
+    int64_t idle_since_us;
+  };
+  std::vector<Candidate> candidates;
   for (IdleHook& hook : shard.idle) {
     if (candidates.size() == kCandidates) break;
-    candidates.push_back(static_cast<Connection*>(&hook));
+    auto* connection = static_cast<Connection*>(&hook);
+    candidates.push_back({connection, connection->slot().of_subject(), hook.idle_since_us});
   }
-  std::sort(candidates.begin(), candidates.end(), [](Connection* a, Connection* b) {
-    const int count_a = a->slot().of_subject();
-    const int count_b = b->slot().of_subject();
-    return count_a != count_b ? count_a > count_b : a->idle_since_us < b->idle_since_us;
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return a.of_subject != b.of_subject ? a.of_subject > b.of_subject
+                                        : a.idle_since_us < b.idle_since_us;
   });
-  for (Connection* connection : candidates) {
-    if (connection->Evict()) return true;
-  }
-  return false;
+  return std::any_of(candidates.begin(), candidates.end(),
+                     [](const Candidate& candidate) { return candidate.connection->Evict(); });
 }
 
 // The connection waits for a request, or discards the rest of a refused one.

@@ -78,6 +78,8 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   };
 
   void UpdateGauges() const;
+  // A head may be judged after its connection has closed.
+  bool AllEnded() const { return !listening_ && connections() == 0 && running_.load() == 0; }
   void CloseAcceptor();
 
   // server_accept.cc, on loop 0.
@@ -87,7 +89,8 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   void Accepted(Shard& shard, TcpSocket socket);
   ConnectionSlots::Outcome Admit(Shard& shard, Arrival& arrival, bool queue);
   void MakeRoom(Shard& shard, std::shared_ptr<Arrival> arrival, int tries);
-  void EvictIdle(std::function<void(bool found)> done);
+  enum class Eviction { kNoneIdle, kBusy, kClosed };  // kBusy: it got a request meanwhile
+  void EvictIdle(std::function<void(Eviction)> done);
   bool EvictFrom(Shard& shard);  // on the loop of the shard
   void Refused(ConnectionRefusal reason);
   void LogRefusals(std::string_view what, const std::string& why);

@@ -287,6 +287,15 @@ TEST_P(HostileFraming, RefusesWhatTheGuardAndBeastUnderstandDifferently) {
   EXPECT_EQ(disagreements, static_cast<int>(rows.size()));
 }
 
+// Beast cannot hold such a field, whatever is configured for heads.
+TEST_P(HostileFraming, RefusesAFieldOf64KiBAlsoWithALargerHeadH23) {
+  ServerOptions options;
+  options.max_head_bytes = 256 * 1024;
+  TestServer server(GetParam(), options);
+  ExpectRejected({"field of 66,000 bytes", Head("A: " + std::string(66'000, 'a') + "\r\n")}, false,
+                 server);
+}
+
 TEST_P(HostileFraming, PathsAreNotNormalisedH26) {
   TestServer server(GetParam());
   for (const char* path :

@@ -68,6 +68,10 @@ class LineWriter::State {
         return true;
       }
       ++dropped_;
+      if (idle_) {
+        idle_ = false;
+        wake_.notify_one();
+      }
     }
     if (options_.on_dropped) options_.on_dropped(1);
     return false;
@@ -101,9 +105,9 @@ class LineWriter::State {
     std::unique_lock lock(mutex_);
     for (;;) {
       idle_ = true;
-      wake_.wait(lock, [&] { return !pending_.empty() || stopping_; });
+      wake_.wait(lock, [&] { return !pending_.empty() || dropped_ > 0 || stopping_; });
       idle_ = false;
-      if (pending_.empty() || give_up_) break;
+      if ((pending_.empty() && dropped_ == 0) || give_up_) break;
       WriteBatch(lock);
       if (!stopping_ && flushing_ == 0) {
         wake_.wait_for(lock, kRest, [&] { return stopping_ || flushing_ > 0; });

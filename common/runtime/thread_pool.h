@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -63,8 +64,8 @@ struct PoolJob {
 }  // namespace internal
 
 // Runs the function on a thread of the pool and resumes on the loop with its value; empty if the
-// queue is full, and then the function does not run. It runs to its end even if the coroutine is
-// destroyed meanwhile, so it must own all that it uses.
+// queue is full, and then the function does not run, or if it throws. It runs to its end even if
+// the coroutine is destroyed meanwhile, so it must own all that it uses.
 template <typename Function>
 Task<std::optional<std::invoke_result_t<Function&>>> RunOnPool(ThreadPool& pool, Loop& loop,
                                                                Function function) {
@@ -77,7 +78,11 @@ Task<std::optional<std::invoke_result_t<Function&>>> RunOnPool(ThreadPool& pool,
   } guard{*job};
   job->waiter = &waiter;
   std::function<void()> work = [job]() mutable {
-    job->value.emplace(job->function());
+    try {
+      job->value.emplace(job->function());
+    } catch (const std::exception&) {
+      // Most likely out of memory: the caller refuses, the process goes on.
+    }
     std::unique_ptr<OutsideWork> outside = std::move(job->outside);
     outside->loop().Post([job = std::move(job)] {
       if (job->waiter != nullptr) job->waiter->ResumeNow(true);

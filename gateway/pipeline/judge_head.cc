@@ -23,7 +23,7 @@ bool HasShortBody(const HttpRequest& request) {
 
 http::HeadVerdict JudgePublic(Worker& worker, const Endpoint& endpoint,
                               const HttpRequest& request) {
-  if (HasShortBody(request)) return {};
+  if (HasShortBody(request)) return {.without_credential = true};
   const Error error{ErrorId::kBadRequest, "This endpoint takes no request body."};
   return {MakeRefusal(worker, request, endpoint, error), std::nullopt};
 }

@@ -58,8 +58,12 @@ void LookupBudget::GrantInTurn() {
     --waiting_;
     waiter->granted = true;
     waiter->done.Set();
-    // To the end of the line.
-    turns_.splice(turns_.end(), turns_, turns_.begin());
+    if (queue->second.empty()) {
+      queues_.erase(queue);
+      turns_.pop_front();
+    } else {
+      turns_.splice(turns_.end(), turns_, turns_.begin());  // to the end of the line
+    }
   }
   if (turns_.empty() || timer_set_) return;
   timer_set_ = true;

@@ -103,6 +103,19 @@ TEST_F(LookupBudgetTest, AddressesTakeTurns) {
   WaitForAll();
 }
 
+TEST_F(LookupBudgetTest, AnAddressThatWasGrantedMayWaitAgain) {
+  Make({.interval_us = 1'000'000'000, .burst = 1, .max_wait_ms = 60'000});
+  Take("10.0.0.9");
+  Take("10.0.0.1");
+  Take("10.0.0.2");
+  GiveBack(1);  // to 10.0.0.1, while 10.0.0.2 still waits
+  Take("10.0.0.1");
+  GiveBack(3);
+  WaitForAll();
+  EXPECT_EQ(granted["10.0.0.1"], 2);
+  EXPECT_EQ(granted["10.0.0.2"], 1);
+}
+
 TEST_F(LookupBudgetTest, FewAddressesCannotKeepOthersOut) {
   Make({.interval_us = 1'000'000'000,
         .burst = 1,

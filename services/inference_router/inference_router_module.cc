@@ -136,6 +136,13 @@ Result<void> InferenceRouterModule::Start() {
   auto tls = http::TlsClientContext::Make(settings_.engine_authority_file());
   if (!tls.ok()) return Internal("router.engine_authority_file: " + tls.error().internal);
   engine_tls_ = std::move(*tls);
+  const router::WorkerOptions times = Options();
+  if (times.session.first_output_timeout_ms > 0 &&
+      times.session.first_output_timeout_ms <= times.http.connect_timeout_ms) {
+    return Internal(
+        "router.first_output_timeout_seconds must be more than connect_timeout_seconds: an engine "
+        "that cannot be reached would not be told from a slow one");
+  }
   const std::string& salt_key = settings_.cache_salt_key();
   if (!salt_key.empty() && salt_key.size() < kMinCacheSaltKey) {
     return Internal("router.cache_salt_key must have at least 32 characters");

@@ -200,7 +200,8 @@ void ReadEngineField(const FieldRule& rule, json::Value member, CanonicalRequest
 Result<void> CheckTemplateArguments(json::Value member, CanonicalRequest& request) {
   if (!member.is_object() || !member.KeyEquals(kTemplateArguments)) return {};
   for (const json::Value argument : member) {
-    if (argument.KeyEquals(kChatTemplate)) request.template_member = kTemplateArguments;
+    if (argument.KeyEquals(kChatTemplate) && !argument.is_null())
+      request.template_member = kTemplateArguments;
     for (const std::string_view name : kFunctionArguments) {
       if (!argument.KeyEquals(name)) continue;
       return BadRequest("'chat_template_kwargs' must not hold '" + std::string(name) + "'.",

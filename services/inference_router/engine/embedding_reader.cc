@@ -69,16 +69,18 @@ bool EmbeddingReader::FailAboveLimit() {
   return false;
 }
 
+bool EmbeddingReader::FailTooManyInputs() {
+  failure_ = EngineFailure();
+  failure_.error = {.id = ErrorId::kBadRequest,
+                    .message = "The answer would be too large: send fewer inputs at a time.",
+                    .param = "input",
+                    .internal = "embeddings above the limit"};
+  failure_.limit = AnswerLimit::kAnswerBytes;
+  return false;
+}
+
 bool EmbeddingReader::CheckSize() {
-  if (bytes_ > options_.max_bytes) {
-    failure_ = EngineFailure();
-    failure_.error = {.id = ErrorId::kBadRequest,
-                      .message = "The answer would be too large: send fewer inputs at a time.",
-                      .param = "input",
-                      .internal = "embeddings above the limit"};
-    failure_.limit = AnswerLimit::kAnswerBytes;
-    return false;
-  }
+  if (bytes_ > options_.max_bytes) return FailTooManyInputs();
   // No vectors of these inputs need as much, whatever the client sends.
   const auto most =
       static_cast<int64_t>(kMaxElement) * options_.inputs + static_cast<int64_t>(kMaxRest);
@@ -160,7 +162,8 @@ bool EmbeddingReader::ReadElement(std::vector<inference::v1::Event>& out) {
   const size_t numbers =
       embedding.is_string() ? embedding.raw_string().size() * 3 / 16 : embedding.size();
   numbers_ += numbers;
-  if (numbers > kMaxNumbers || numbers_ > kMaxAllNumbers) return FailAboveLimit();
+  if (numbers > kMaxNumbers) return FailAboveLimit();
+  if (numbers_ > kMaxAllNumbers) return FailTooManyInputs();
   std::string vector = VectorJson(embedding);
   if (vector.empty()) return Fail("an embedding is not a vector of finite numbers");
   seen_[place] = true;

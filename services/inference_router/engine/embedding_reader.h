@@ -52,6 +52,7 @@ class EmbeddingReader {
   bool ReadElement(std::vector<inference::v1::Event>& out);
   bool Fail(std::string_view internal);
   bool FailAboveLimit();
+  bool FailTooManyInputs();  // the client's request is the cause
   bool CheckSize();
 
   const Options options_;

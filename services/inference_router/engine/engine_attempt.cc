@@ -102,6 +102,7 @@ bool EngineAttempt::HasProgress(const EngineBatch& batch) {
     const int64_t tokens = chunk.usage ? chunk.usage->completion_tokens.value_or(0) : 0;
     if (tokens <= reported_tokens_) continue;
     reported_tokens_ = tokens;
+    silent_events_ = silent_bytes_ = 0;
     grown = true;
   }
   return grown;
