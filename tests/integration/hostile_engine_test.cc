@@ -111,9 +111,12 @@ std::vector<Row> HostileAnswers() {
 }
 
 TEST_P(HostileEngine, EveryAnswerEndsLegallyAndIsSettledOnce) {
-  Start({.idle_timeout_seconds = 1,
-         .router_settings = {"first_output_timeout_seconds: 1", "answer_timeout_seconds: 3",
-                             "max_answer_bytes: 200000"}});
+  ClusterOptions options;
+  options.connect_timeout_seconds = 1;
+  options.idle_timeout_seconds = 1;
+  options.router_settings = {"first_output_timeout_seconds: 2", "answer_timeout_seconds: 3",
+                             "max_answer_bytes: 200000"};
+  Start(std::move(options));
   int64_t records = 0;
   for (const Row& row : HostileAnswers()) {
     for (const bool stream : {false, true}) {
