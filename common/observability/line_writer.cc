@@ -22,7 +22,7 @@ namespace {
 // the open file, which other processes share.
 constexpr size_t kPieceBytes = 4096;
 // After a batch the thread rests, so that busy callers need not wake it for every line.
-constexpr std::chrono::milliseconds kRest{20};
+constexpr std::chrono::milliseconds kRest{5};
 // How often a thread that waits for the reader looks whether it should give up.
 constexpr int kPollMs = 50;
 // The queue holds at least so much, whatever is configured: a few lines of the largest size.
