@@ -163,7 +163,7 @@ Task<bool> Connection::Write(std::string bytes) {
   }
   summary_.body_bytes_out += bytes.size();
   if (chunked_) {
-    const std::string_view header = ChunkHeader(bytes.size());
+    const std::string header = ChunkHeader(bytes.size());
     if (!TrySend({head, header, bytes, kChunkEnd})) co_return false;
   } else if (!TrySend({head, bytes})) {
     co_return false;

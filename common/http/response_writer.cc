@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cstdio>
 #include <ctime>
-#include <vector>
 
 namespace tollgate::http {
 namespace {
@@ -87,14 +86,9 @@ void ResponseWriter::AppendTo(std::string& out) {
   Append(out, writer.get());
 }
 
-std::string_view ChunkHeader(size_t payload_bytes) {
-  // Beast allocates for each header: those of small chunks, one for each token, are made once.
-  constexpr size_t kMade = 1024;
-  thread_local std::vector<std::string> made(kMade);
-  thread_local std::string large;
-  std::string& header = payload_bytes < kMade ? made[payload_bytes] : large;
-  if (&header == &large) header.clear();
-  if (header.empty()) Append(header, beast::http::chunk_header(payload_bytes));
+std::string ChunkHeader(size_t payload_bytes) {
+  std::string header;  // short enough for no allocation
+  Append(header, beast::http::chunk_header(payload_bytes));
   return header;
 }
 

@@ -36,8 +36,7 @@ class ResponseWriter {
 };
 
 // What comes before and after the payload of a chunk. kLastChunk ends the body.
-// The view is valid until the next call on this thread.
-std::string_view ChunkHeader(size_t payload_bytes);
+std::string ChunkHeader(size_t payload_bytes);
 inline constexpr std::string_view kChunkEnd = "\r\n";
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 

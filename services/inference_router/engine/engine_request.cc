@@ -1,7 +1,5 @@
 #include "services/inference_router/engine/engine_request.h"
 
-#include <unordered_map>
-
 #include "common/base/crypto.h"
 #include "common/json/json.h"
 
@@ -32,15 +30,7 @@ std::string CacheSalt(std::string_view key, std::string_view workspace_id,
   std::string text = "tollgate cache salt 1\n" + std::to_string(workspace_id.size()) + "\n";
   text += workspace_id;
   text += own_salt;
-  // Most requests of a loop are of few workspaces, and a keyed hash costs as much as the body.
-  constexpr size_t kRemembered = 1024;
-  constexpr size_t kMaxRememberedBytes = 256;  // callers may send long salts of their own
-  if (text.size() + key.size() > kMaxRememberedBytes) return HexEncode(HmacSha256(key, text));
-  thread_local std::unordered_map<std::string, std::string> salts;
-  std::string of = std::to_string(key.size()) + "\n" + std::string(key) + text;
-  if (const auto found = salts.find(of); found != salts.end()) return found->second;
-  if (salts.size() >= kRemembered) salts.clear();
-  return salts[std::move(of)] = HexEncode(HmacSha256(key, text));
+  return HexEncode(HmacSha256(key, text));
 }
 
 std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
