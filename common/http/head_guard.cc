@@ -7,8 +7,6 @@ namespace tollgate::http {
 namespace {
 
 constexpr size_t kMaxMethodBytes = 32;
-// Beast counts the bytes of a name or value in 16 bits, and throws beyond.
-constexpr size_t kMaxFieldBytes = 65'000;
 
 constexpr std::array<bool, 256> MakeTokenTable() {
   std::array<bool, 256> table{};

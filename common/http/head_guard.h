@@ -8,6 +8,9 @@
 
 namespace tollgate::http {
 
+// Of a name or value. Beast counts their bytes in 16 bits, and throws beyond.
+inline constexpr size_t kMaxFieldBytes = 65'000;
+
 struct HeadLimits {
   size_t max_head_bytes = 16 * 1024;
   size_t max_target_bytes = 8 * 1024;

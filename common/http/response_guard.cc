@@ -7,8 +7,6 @@ namespace tollgate::http {
 namespace {
 
 constexpr size_t kMaxFields = 256;
-// Beast counts the bytes of a name or value in 16 bits, and throws beyond.
-constexpr size_t kMaxFieldBytes = 65'000;
 
 // Whether a Connection field had the token.
 struct Tokens {

@@ -1,6 +1,5 @@
 #include "common/http/response_writer.h"
 
-#include <boost/beast/core/buffers_range.hpp>
 #include <boost/beast/http/chunk_encode.hpp>
 #include <charconv>
 #include <cstdio>
@@ -12,8 +11,6 @@ namespace {
 namespace beast = boost::beast;
 
 using Field = beast::http::field;
-
-constexpr size_t kMaxFieldBytes = 65'000;
 
 // "Sat, 21 Nov 2026 04:05:06 GMT"; formatted once per second and thread.
 std::string_view Date() {
@@ -39,13 +36,6 @@ std::string_view Date() {
   return {text, size};
 }
 
-template <typename Buffers>
-void Append(std::string& out, const Buffers& buffers) {
-  for (const asio::const_buffer buffer : beast::buffers_range_ref(buffers)) {
-    out.append(static_cast<const char*>(buffer.data()), buffer.size());
-  }
-}
-
 }  // namespace
 
 ResponseWriter::ResponseWriter(int status) : head_(HeadAllocator<char>(arena_)) {
@@ -55,15 +45,7 @@ ResponseWriter::ResponseWriter(int status) : head_(HeadAllocator<char>(arena_)) 
 }
 
 void ResponseWriter::Add(std::string_view name, std::string_view value) {
-  if (value.size() > kMaxFieldBytes) return;
-  // Written only: Beast need not know which field it is.
-  if (value.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos) {
-    head_.insert(Field::unknown, name, value);
-    return;
-  }
-  std::string clean(value);
-  for (char& c : clean) c = c == '\r' || c == '\n' || c == '\0' ? ' ' : c;
-  head_.insert(Field::unknown, name, clean);
+  AddField(head_, name, value);
 }
 
 void ResponseWriter::Add(const Headers& headers) {
@@ -82,13 +64,13 @@ void ResponseWriter::SetChunked() {
 }
 
 void ResponseWriter::AppendTo(std::string& out) {
-  const Fields::writer writer(head_, head_.version(), head_.result_int());
-  Append(out, writer.get());
+  const HeadFields::writer writer(head_, head_.version(), head_.result_int());
+  AppendBuffers(out, writer.get());
 }
 
 std::string ChunkHeader(size_t payload_bytes) {
   std::string header;  // short enough for no allocation
-  Append(header, beast::http::chunk_header(payload_bytes));
+  AppendBuffers(header, beast::http::chunk_header(payload_bytes));
   return header;
 }
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "common/http/exchange.h"
-#include "common/http/head_arena.h"
+#include "common/http/head_fields.h"
 
 namespace tollgate::http {
 
@@ -30,9 +30,8 @@ class ResponseWriter {
   void AppendTo(std::string& out);
 
  private:
-  using Fields = boost::beast::http::basic_fields<HeadAllocator<char>>;
   HeadArena arena_;
-  boost::beast::http::response_header<Fields> head_;
+  boost::beast::http::response_header<HeadFields> head_;
 };
 
 // What comes before and after the payload of a chunk. kLastChunk ends the body.

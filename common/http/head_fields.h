@@ -1,11 +1,17 @@
-// Memory for the fields of one head while it is written: from the stack, so that a field costs no
-// allocation. Internal to common/http.
+// The fields of one head while it is written. Their memory comes from the stack, so that a field
+// costs no allocation. Internal to common/http.
 #pragma once
 
+#include <boost/beast/core/buffers_range.hpp>
+#include <boost/beast/http/fields.hpp>
 #include <cstddef>
 #include <functional>
 #include <new>
+#include <string>
+#include <string_view>
 #include <type_traits>
+
+#include "common/http/head_guard.h"
 
 namespace tollgate::http {
 
@@ -63,5 +69,31 @@ class HeadAllocator {
   friend class HeadAllocator;
   HeadArena* arena_;
 };
+
+using HeadFields = boost::beast::http::basic_fields<HeadAllocator<char>>;
+
+// Line ends in the value become spaces, so that a value cannot inject a header. False: Beast cannot
+// hold the field (kMaxFieldBytes).
+inline bool AddField(HeadFields& fields, std::string_view name, std::string_view value) {
+  constexpr std::string_view kForbidden("\r\n\0", 3);
+  if (name.size() > kMaxFieldBytes || value.size() > kMaxFieldBytes) return false;
+  std::string clean;
+  if (value.find_first_of(kForbidden) != std::string_view::npos) {
+    clean = value;
+    for (char& c : clean) c = kForbidden.find(c) == std::string_view::npos ? c : ' ';
+    value = clean;
+  }
+  // Written only: Beast need not know which field it is.
+  fields.insert(boost::beast::http::field::unknown, name, value);
+  return true;
+}
+
+// Appends what Beast writes.
+template <typename Buffers>
+void AppendBuffers(std::string& out, const Buffers& buffers) {
+  for (const auto bytes : boost::beast::buffers_range_ref(buffers)) {
+    out.append(static_cast<const char*>(bytes.data()), bytes.size());
+  }
+}
 
 }  // namespace tollgate::http
