@@ -23,8 +23,7 @@ class ServerAccept : public testing::TransportTest {
  protected:
   using Client = std::unique_ptr<TestClient>;
 
-  void Start(int max_connections, int per_address, int loops = 2) {
-    ServerOptions options;
+  void Start(int max_connections, int per_address, int loops = 2, ServerOptions options = {}) {
     options.max_connections = max_connections;
     options.max_connections_per_address = per_address;
     options.metrics = metrics_;
@@ -117,6 +116,27 @@ TEST_P(ServerAccept, RunningRequestsAreNotEvicted) {
 }
 
 // H37. Whatever the two do short of sending requests with a valid key.
+// Otherwise one missing byte would hold a place for the whole body window.
+TEST_P(ServerAccept, ABodyWithoutACredentialDoesNotProtectItsConnection) {
+  ServerOptions options;
+  options.judge_head = [](HttpRequest& request, Loop&) {
+    return HeadVerdict{.without_credential = request.path == "/echo"};
+  };
+  Start(2, 3, 2, options);
+  Client open = Connect();
+  open->Write("POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 1\r\n\r\n");
+  Client with_key = Connect();
+  with_key->Write("POST /stream HTTP/1.1\r\nHost: t\r\nContent-Length: 1\r\n\r\n");
+  // The first is idle by its head, the second is not.
+  ASSERT_TRUE(
+      Eventually([&] { return server_->server().connections() == 2 && IdleConnections() == 1; }));
+  Client newcomer = Connect();
+  EXPECT_TRUE(IsServed(*newcomer));
+  EXPECT_TRUE(IsClosed(*open));
+  with_key->Write("x");
+  EXPECT_TRUE(with_key->ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200 "));
+}
+
 TEST_P(ServerAccept, NoTwoHostsCanCloseTheServer) {
   Start(8, 4);
   const double before = Refused(ConnectionRefusal::kAddress);
