@@ -1,0 +1,16 @@
+// The ledger shard of a workspace: the first column of every key of the ledger (decision 49), so
+// that the same tables can be distributed over several databases.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tollgate::billing {
+
+inline constexpr int kLedgerShards = 1024;
+
+// 0 to 1023: the first two bytes of the SHA-256 of the id, big-endian, modulo 1024. Stored rows
+// depend on it: it never changes.
+int32_t LedgerShard(std::string_view workspace);
+
+}  // namespace tollgate::billing
