@@ -74,9 +74,33 @@ class History {
       op.workspace = Workspace();
       return op;
     }
+    if (Below(2) == 0) return NewCorrection(id);
     SetCap op = MakeSetCap(id, std::nullopt);
     if (Below(4) != 0) op.cap_nano_usd = static_cast<int64_t>(Below(90'000));
     op.workspace = Workspace();
+    return op;
+  }
+
+  // Freezes are rare and short, or nothing else would happen.
+  Operation NewCorrection(const std::string& id) {
+    static constexpr CommandKind kKinds[] = {
+        CommandKind::kRefund,     CommandKind::kCreditAdjustment, CommandKind::kDebitAdjustment,
+        CommandKind::kChargeback, CommandKind::kChargebackWon,    CommandKind::kWriteOff,
+        CommandKind::kFreeze,     CommandKind::kUnfreeze,         CommandKind::kUnfreeze};
+    if (Below(4) == 0) {
+      const std::string pending =
+          "cmd" + std::to_string(commands_ - Below(std::min(commands_ + 1, 6)));
+      return Decide{Workspace(), pending, Below(2) == 0, Below(2) == 0 ? "ann" : "bob", "test"};
+    }
+    Correct op;
+    op.workspace = Workspace();
+    op.command_id = id;
+    op.kind = kKinds[Below(9)];
+    const bool moves = op.kind != CommandKind::kFreeze && op.kind != CommandKind::kUnfreeze;
+    op.amount_nano_usd = moves ? 1 + static_cast<int64_t>(Below(20'000)) : 0;
+    op.granted = Below(3) == 0;
+    op.actor = Below(2) == 0 ? "ann" : "bob";
+    op.reason = "test";
     return op;
   }
 
