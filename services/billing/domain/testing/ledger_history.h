@@ -101,6 +101,7 @@ class History {
     op.granted = Below(3) == 0;
     op.actor = Below(2) == 0 ? "ann" : "bob";
     op.reason = "test";
+    corrections_.push_back(op);
     return op;
   }
 
@@ -185,6 +186,7 @@ class History {
   int ids_ = 0;
   int commands_ = 0;
   std::vector<Operation> sent_;
+  std::vector<Correct> corrections_;
   std::vector<std::pair<Id, std::string>> known_;  // recent requests and their workspaces
 };
 
