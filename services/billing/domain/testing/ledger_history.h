@@ -87,10 +87,11 @@ class History {
         CommandKind::kRefund,     CommandKind::kCreditAdjustment, CommandKind::kDebitAdjustment,
         CommandKind::kChargeback, CommandKind::kChargebackWon,    CommandKind::kWriteOff,
         CommandKind::kFreeze,     CommandKind::kUnfreeze,         CommandKind::kUnfreeze};
-    if (Below(4) == 0) {
-      const std::string pending =
-          "cmd" + std::to_string(commands_ - Below(std::min(commands_ + 1, 6)));
-      return Decide{Workspace(), pending, Below(2) == 0, Below(2) == 0 ? "ann" : "bob", "test"};
+    if (!corrections_.empty() && Below(3) == 0) {
+      const size_t back = Below(std::min<size_t>(corrections_.size(), 4));
+      const Correct& asked = corrections_[corrections_.size() - 1 - back];
+      const char* actor = Below(2) == 0 ? "ann" : "bob";
+      return Decide{asked.workspace, asked.command_id, Below(2) == 0, actor, "test"};
     }
     Correct op;
     op.workspace = Workspace();
