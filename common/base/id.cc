@@ -10,6 +10,10 @@
 namespace tollgate {
 namespace {
 
+__extension__ typedef unsigned __int128 Number;
+// 62^22 is above 2^128.
+constexpr size_t kBase62Digits = 22;
+
 // Ids must be unique but need not be secret: a generator per thread is enough.
 std::mt19937_64& ThreadRandom() {
   thread_local std::mt19937_64 random = [] {
@@ -56,6 +60,30 @@ std::optional<Id> Id::FromHex(std::string_view hex) {
     id.bytes_[i] = static_cast<uint8_t>(high << 4 | low);
   }
   return id;
+}
+
+std::optional<Id> Id::FromBase62(std::string_view text) {
+  if (text.size() != kBase62Digits) return std::nullopt;
+  Number number = 0;
+  for (const char c : text) {
+    const size_t digit = std::string_view(kBase62).find(c);
+    if (digit == std::string_view::npos) return std::nullopt;
+    if (number > (~Number{0} - digit) / 62) return std::nullopt;  // above 128 bits
+    number = number * 62 + digit;
+  }
+  Id id;
+  for (size_t i = kBytes; i-- > 0; number >>= 8) id.bytes_[i] = static_cast<uint8_t>(number);
+  return id;
+}
+
+std::string Id::ToBase62() const {
+  Number number = 0;
+  for (const uint8_t byte : bytes_) number = number << 8 | byte;
+  std::string text(kBase62Digits, '0');
+  for (size_t i = kBase62Digits; i-- > 0; number /= 62) {
+    text[i] = kBase62[static_cast<size_t>(number % 62)];
+  }
+  return text;
 }
 
 std::string Id::ToBytes() const {

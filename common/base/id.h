@@ -28,9 +28,12 @@ class Id {
   static std::optional<Id> FromBytes(std::string_view bytes);
   // From 32 lower-case hexadecimal digits.
   static std::optional<Id> FromHex(std::string_view hex);
+  // From 22 characters of [0-9A-Za-z], the form in public ids such as chatcmpl-….
+  static std::optional<Id> FromBase62(std::string_view text);
 
   std::string ToBytes() const;
   std::string ToHex() const;
+  std::string ToBase62() const;
   int64_t unix_ms() const;
   bool empty() const { return *this == Id(); }
   const std::array<uint8_t, kBytes>& bytes() const { return bytes_; }
@@ -45,7 +48,7 @@ struct IdHash {
   size_t operator()(const Id& id) const;
 };
 
-// length characters of [0-9A-Za-z] from RandomBytes, for keys and public ids such as chatcmpl-….
+// length characters of [0-9A-Za-z] from RandomBytes.
 std::string RandomBase62(size_t length);
 
 }  // namespace tollgate

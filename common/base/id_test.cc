@@ -24,6 +24,22 @@ TEST(IdTest, RoundTripsThroughBytesAndHex) {
   EXPECT_TRUE(Id().empty());
 }
 
+// Decision 65: an answer's id is a prefix and the request's id in base62.
+TEST(IdTest, RoundTripsThroughBase62) {
+  const Id largest = *Id::FromBytes(std::string(16, '\xff'));
+  for (const Id& id : {Id(), Id::New(), Id::Make(1, 0, 0), largest}) {
+    EXPECT_EQ(id.ToBase62().size(), 22U);
+    EXPECT_EQ(Id::FromBase62(id.ToBase62()), id);
+  }
+  EXPECT_EQ(Id().ToBase62(), std::string(22, '0'));
+  EXPECT_EQ(Id::FromBase62(std::string(22, 'z')), std::nullopt) << "above 128 bits";
+  std::string next = largest.ToBase62();
+  ++next.back();
+  EXPECT_EQ(Id::FromBase62(next), std::nullopt);
+  EXPECT_EQ(Id::FromBase62(std::string(21, '0')), std::nullopt);
+  EXPECT_EQ(Id::FromBase62(std::string(21, '0') + "-"), std::nullopt);
+}
+
 TEST(IdTest, NewIdsDiffer) {
   std::set<Id> ids;
   for (int i = 0; i < 10'000; ++i) ids.insert(Id::New());

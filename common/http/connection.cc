@@ -210,7 +210,9 @@ void Connection::AssignRequestId() {
   for (const auto& [name, value] : request_.headers) {
     if (name == "x-request-id") request_.x_request_id_was_sent = true;
   }
-  request_.x_request_id = IsWellFormedRequestId(sent) ? std::string(sent) : NewRequestId();
+  request_.id = Id::New();
+  request_.x_request_id =
+      IsWellFormedRequestId(sent) ? std::string(sent) : "req_" + request_.id.ToBase62();
   request_.peer_address =
       core_->options().trusted_proxies.ClientAddress(peer_address_, request_.headers);
 }

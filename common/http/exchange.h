@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/id.h"
 #include "common/runtime/loop.h"
 #include "common/runtime/task.h"
 
@@ -20,7 +21,10 @@ struct HttpRequest {
   std::string query;  // without "?"
   Headers headers;    // names in lower case
   std::string body;
-  // The id of this request for logs and support (decision 26), well-formed.
+  // Made by the server for each request of a connection.
+  Id id;
+  // The id of this request for logs and support (decision 26), well-formed: the client's, or "req_"
+  // and id in base62.
   std::string x_request_id;
   // Whether the request had an X-Request-Id header (Messages errors echo it only then).
   bool x_request_id_was_sent = false;

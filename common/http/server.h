@@ -121,6 +121,5 @@ class Server {
 
 // Request ids (decision 26).
 bool IsWellFormedRequestId(std::string_view id);
-std::string NewRequestId();
 
 }  // namespace tollgate::http

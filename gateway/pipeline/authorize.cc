@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/money/money.h"
+
 namespace tollgate::gateway {
 
 namespace {
@@ -23,6 +25,19 @@ Fail<Error> Denied(RequestContext& context, const pb::AuthorizeResult& result) {
     case pb::DENY_REASON_FROZEN:
       metrics.CountDenial("frozen");
       return FailWith(ErrorId::kInsufficientCredits, "The workspace's credit is frozen.");
+    case pb::DENY_REASON_QUOTA:
+      metrics.CountDenial("key_quota");
+      return FailWith(ErrorId::kInsufficientCredits,
+                      "The key's monthly quota of " +
+                          NanoToDecimalUsd(context.key->monthly_quota_nano_usd()) +
+                          " USD is reached.");
+    case pb::DENY_REASON_FROZEN_BY_CHECK: {
+      metrics.CountDenial("frozen_by_check");
+      Error error{ErrorId::kServiceUnavailable};
+      error.retry_after_ms = 1000;
+      error.internal = "billing: a check of this workspace's ledger failed";
+      return Fail{std::move(error)};
+    }
     case pb::DENY_REASON_HELD: {
       metrics.CountDenial("held");
       Error error{ErrorId::kRateLimited};
@@ -34,6 +49,15 @@ Fail<Error> Denied(RequestContext& context, const pb::AuthorizeResult& result) {
       return Internal("unknown reason for a refused hold: " +
                       pb::DenyReason_Name(result.denied_by()));
   }
+}
+
+pb::Surface SurfaceOf(std::string_view endpoint) {
+  if (endpoint == "chat_completions") return pb::SURFACE_CHAT_COMPLETIONS;
+  if (endpoint == "completions") return pb::SURFACE_COMPLETIONS;
+  if (endpoint == "embeddings") return pb::SURFACE_EMBEDDINGS;
+  if (endpoint == "messages") return pb::SURFACE_MESSAGES;
+  if (endpoint == "responses") return pb::SURFACE_RESPONSES;
+  return pb::SURFACE_UNSPECIFIED;
 }
 
 }  // namespace
@@ -51,6 +75,16 @@ Task<Result<void>> AuthorizeSpend(RequestContext& context) {
   // A generation holds at least one output token, an embedding its input only.
   const bool generates = context.canonical.kind != inference::v1::REQUEST_KIND_EMBEDDING;
   item.set_output_tokens_bound(std::max<int64_t>(context.bounds.output_upper, generates ? 1 : 0));
+  const HttpRequest& http = context.exchange.request();
+  // One that the server made is found by the request's id (decision 65).
+  if (!http.x_request_id.ends_with(context.id.ToBase62())) {
+    item.set_client_request_id(http.x_request_id);
+  }
+  item.set_surface(SurfaceOf(context.endpoint.name));
+  item.set_streamed(context.canonical.stream);
+  if (key.has_monthly_quota_nano_usd()) {
+    item.set_key_quota_nano_usd(key.monthly_quota_nano_usd());
+  }
   // Armed before the call: billing may place the hold even if its response is lost. Voiding a hold
   // that does not exist is harmless.
   HoldGuard hold(*worker.clients.billing, context.id, key.workspace_id());

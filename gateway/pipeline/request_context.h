@@ -38,7 +38,7 @@ struct RequestContext {
         endpoint(endpoint),
         surface(surface),
         catalog(worker.catalog),
-        id(Id::New()),
+        id(exchange.request().id.empty() ? Id::New() : exchange.request().id),
         arrived_us(worker.clock.MonotonicUs()) {}
 
   Worker& worker;

@@ -8,7 +8,7 @@ namespace tollgate::gateway {
 
 ResponseStamp MakeResponseStamp(const RequestContext& context) {
   const Clock& clock = context.worker.clock;
-  return {RandomBase62(24), clock.WallUs() / 1'000'000, &clock};
+  return {context.id.ToBase62(), clock.WallUs() / 1'000'000, &clock};
 }
 
 Task<void> SendJson(RequestContext& context, std::string body) {

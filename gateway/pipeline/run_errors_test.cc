@@ -215,11 +215,26 @@ TEST_F(RunErrors, CreditErrorsReleaseTheLimits) {  // decisions 3, 16
   EXPECT_EQ(by(billing::v1::DENY_REASON_NO_CREDIT), "402 insufficient_credits permission_error");
   EXPECT_EQ(by(billing::v1::DENY_REASON_CAP), "402 insufficient_credits permission_error");
   EXPECT_EQ(by(billing::v1::DENY_REASON_FROZEN), "402 insufficient_credits permission_error");
+  EXPECT_EQ(by(billing::v1::DENY_REASON_FROZEN_BY_CHECK),
+            "503 service_unavailable service_unavailable retry=1");
   EXPECT_EQ(by(billing::v1::DENY_REASON_HELD), "429 rate_limited rate_limit_error retry=1");
   EXPECT_EQ(by(billing::v1::DENY_REASON_ID_REUSE), "500 server_error server_error");
   EXPECT_TRUE(rig.inference->started.empty());
   EXPECT_TRUE(rig.billing->voided.empty());
   ExpectAllRefunded();
+}
+
+TEST_F(RunErrors, AReachedKeyQuotaIs402AndNamesTheQuota) {
+  rig.key.set_monthly_quota_nano_usd(12'500'000'000);
+  rig.Publish();
+  billing::v1::AuthorizeResult denied;
+  denied.set_denied_by(billing::v1::DENY_REASON_QUOTA);
+  rig.billing->answer = denied;
+  const Answer answer = Send();
+  EXPECT_EQ(ErrorOf(answer), "402 insufficient_credits permission_error");
+  EXPECT_NE(answer->body.find("monthly quota of 12.5 USD"), std::string::npos) << answer->body;
+  ASSERT_EQ(rig.billing->authorized.size(), 1U);
+  EXPECT_EQ(rig.billing->authorized[0].key_quota_nano_usd(), 12'500'000'000);
 }
 
 TEST_F(RunErrors, BillingOutageIs503AndVoidsTheHold) {

@@ -24,7 +24,8 @@ TEST_F(RunInferenceTest, RespondsWithOneBody) {
   EXPECT_EQ(choice.Find("message").Find("content").string(), "Hello");
   EXPECT_EQ(document->root().Find("usage").Find("total_tokens").Integer(), 7);
   EXPECT_EQ(document->root().Find("created").Integer(), rig.clock.WallUs() / 1'000'000);
-  EXPECT_EQ(document->root().Find("id").string().size(), 9u + 24u);
+  const std::string answer_id(document->root().Find("id").string());
+  EXPECT_TRUE(answer_id.starts_with("chatcmpl-"));
 
   ASSERT_EQ(rig.inference->started.size(), 1u);
   const pb::GenerateRequest& sent = rig.inference->started[0];
@@ -49,6 +50,13 @@ TEST_F(RunInferenceTest, RespondsWithOneBody) {
   EXPECT_EQ(item.prompt_tokens_bound(), 18);
   EXPECT_EQ(item.output_tokens_bound(), 50);
   EXPECT_EQ(item.price().version(), 9);
+  EXPECT_EQ(Id::FromBase62(answer_id.substr(sizeof "chatcmpl-" - 1)),
+            Id::FromBytes(item.request_id()))
+      << "the answer's id finds the receipt (decision 65)";
+  EXPECT_EQ(item.client_request_id(), "x-1");
+  EXPECT_EQ(item.surface(), billing::v1::SURFACE_CHAT_COMPLETIONS);
+  EXPECT_FALSE(item.streamed());
+  EXPECT_FALSE(item.has_key_quota_nano_usd());
   EXPECT_TRUE(rig.billing->voided.empty());
 
   ASSERT_EQ(rig.limiter->acquired.size(), 1u);
@@ -58,6 +66,20 @@ TEST_F(RunInferenceTest, RespondsWithOneBody) {
   EXPECT_FALSE(rig.limiter->released[0].refund());
   EXPECT_EQ(rig.limiter->released[0].actual_tokens(), 7);
   ExpectNoLeases();
+}
+
+// Decision 65: an x-request-id that the server made names the request itself.
+TEST_F(RunInferenceTest, ARequestHasTheIdThatTheServerMade) {
+  PushEvents({Started(), Text("ok"), Finish(), End(1, 1)});
+  HttpRequest request = rig.ChatRequest(Body(R"("stream":true)"));
+  request.id = Id::New();
+  request.x_request_id = "req_" + request.id.ToBase62();
+  const Id id = request.id;
+  EXPECT_EQ(rig.Run(ChatSurface(), std::move(request))->status, 200);
+  ASSERT_EQ(rig.billing->authorized.size(), 1U);
+  EXPECT_EQ(rig.billing->authorized[0].request_id(), id.ToBytes());
+  EXPECT_EQ(rig.billing->authorized[0].client_request_id(), "");
+  EXPECT_TRUE(rig.billing->authorized[0].streamed());
 }
 
 TEST_F(RunInferenceTest, SendsTheNumberOfMediaPartsToTheRouter) {

@@ -16,7 +16,8 @@ namespace tollgate::gateway {
 
 // Id and time of a response.
 struct ResponseStamp {
-  // 24 random base62 characters; public ids are a prefix and these.
+  // The request's id in base62; public ids are a prefix and this, so that they find the receipt
+  // (decision 65).
   std::string id;
   // Unix time in seconds.
   int64_t created_s = 0;

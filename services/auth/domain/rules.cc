@@ -16,6 +16,7 @@ constexpr size_t kMaxModels = 200;
 constexpr size_t kMaxModelBytes = 200;
 // Far above any real limit, and small enough that no arithmetic on it overflows.
 constexpr int64_t kMaxLimit = 1'000'000'000'000;
+constexpr int64_t kMaxQuotaNanoUsd = 1'000'000'000'000'000'000;
 
 bool IsPrintableUtf8(std::string_view text) {
   return IsValidUtf8(text) && std::none_of(text.begin(), text.end(), [](char c) {
@@ -72,6 +73,11 @@ Result<void> CheckAllowedModels(const std::vector<std::string>& models) {
   }
   if (models.size() <= kMaxModels) return {};
   return BadRequest("A key may list at most 200 models.", "allowed_models");
+}
+
+Result<void> CheckQuota(int64_t quota_nano_usd) {
+  if (quota_nano_usd >= 0 && quota_nano_usd <= kMaxQuotaNanoUsd) return {};
+  return BadRequest("A monthly quota is 0 to 1000000000 USD.", "monthly_quota");
 }
 
 Result<void> CheckRequestId(std::string_view request_id) {

@@ -26,6 +26,8 @@ Result<void> CheckLimits(const LimitValues& limits);
 // 0 means never; any other time must be in the future.
 Result<void> CheckExpiry(int64_t expires_at_us, int64_t now_us);
 Result<void> CheckAllowedModels(const std::vector<std::string>& models);
+// Of spend per month, in nano-USD.
+Result<void> CheckQuota(int64_t quota_nano_usd);
 Result<void> CheckRequestId(std::string_view request_id);
 // Free text for the audit log: the actor and the reason.
 Result<void> CheckRemark(std::string_view text, std::string_view field);

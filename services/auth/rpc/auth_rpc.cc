@@ -149,6 +149,13 @@ grpc::ServerUnaryReactor* AuthAdminRpc::SetKeyState(grpc::CallbackServerContext*
                [request](AuthStore& store) { return store.SetKeyState(*request); });
 }
 
+grpc::ServerUnaryReactor* AuthAdminRpc::SetKeyQuota(grpc::CallbackServerContext* context,
+                                                    const v1::SetKeyQuotaRequest* request,
+                                                    v1::SetKeyQuotaResponse* response) {
+  return Write(backend_, context, response, "key_quota",
+               [request](AuthStore& store) { return store.SetKeyQuota(*request); });
+}
+
 grpc::ServerUnaryReactor* AuthAdminRpc::ListAuditEvents(grpc::CallbackServerContext* context,
                                                         const v1::ListAuditEventsRequest* request,
                                                         v1::ListAuditEventsResponse* response) {

@@ -58,6 +58,9 @@ class AuthAdminRpc : public v1::AuthAdminService::CallbackService {
   grpc::ServerUnaryReactor* SetKeyState(grpc::CallbackServerContext* context,
                                         const v1::SetKeyStateRequest* request,
                                         v1::SetKeyStateResponse* response) override;
+  grpc::ServerUnaryReactor* SetKeyQuota(grpc::CallbackServerContext* context,
+                                        const v1::SetKeyQuotaRequest* request,
+                                        v1::SetKeyQuotaResponse* response) override;
   grpc::ServerUnaryReactor* ListAuditEvents(grpc::CallbackServerContext* context,
                                             const v1::ListAuditEventsRequest* request,
                                             v1::ListAuditEventsResponse* response) override;

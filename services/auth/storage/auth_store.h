@@ -57,6 +57,7 @@ class AuthStore {
   Result<v1::CreateKeyResponse> CreateKey(v1::CreateKeyRequest request);
   Result<v1::ListKeysResponse> ListKeys(const v1::ListKeysRequest& request);
   Result<v1::SetKeyStateResponse> SetKeyState(v1::SetKeyStateRequest request);
+  Result<v1::SetKeyQuotaResponse> SetKeyQuota(v1::SetKeyQuotaRequest request);
   Result<v1::ListAuditEventsResponse> ListAuditEvents(const v1::ListAuditEventsRequest& request);
 
   // Verifies the whole audit log: the number of events, or the first violation.
@@ -89,6 +90,8 @@ class AuthStore {
                             const google::protobuf::MessageLite& request, const Body& body);
   sql::SqlResult<std::string> ApplyOnce(Change& change, const std::string& request_id,
                                         const std::string& content, const Body& body);
+  // Reads the key, or refuses the change: there is none with this id.
+  sql::SqlResult<void> FindKey(Change& change, const std::string& key_id, v1::Key& key) const;
   std::string Lookup(std::string_view digest) const;
   // Whether it succeeds does not matter: the next lookup of the key tries again.
   void AddTag(const std::string& key_id, std::string_view digest);

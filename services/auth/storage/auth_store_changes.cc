@@ -4,6 +4,7 @@
 #include "common/base/id.h"
 #include "common/keys/key_filter.h"
 #include "common/keys/key_format.h"
+#include "common/money/money.h"
 #include "services/auth/domain/rules.h"
 #include "services/auth/storage/auth_store.h"
 #include "services/auth/storage/rows.h"
@@ -64,12 +65,20 @@ SqlResult<void> InsertKey(sql::Connection& connection, const v1::Key& key,
   return WithoutCount(connection.Execute(
       "INSERT INTO virtual_key (key_id, lookup, workspace_id, name, state, expires_at_us, "
       "allowed_models, requests_per_minute, tokens_per_minute, concurrent_requests, version, "
-      "created_at_us, last_four, filter_tag) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
-      "$12, $13, $14)",
+      "created_at_us, last_four, filter_tag, monthly_quota) VALUES ($1, $2, $3, $4, $5, $6, $7, "
+      "$8, $9, $10, $11, "
+      "$12, $13, $14, $15)",
       {key.key_id(), sql::Param::Blob(lookup), key.workspace_id(), key.name(),
        static_cast<int64_t>(key.state()), key.expires_at_us(), allowed,
        limits.requests_per_minute(), limits.tokens_per_minute(), limits.concurrent_requests(),
-       key.version(), key.created_at_us(), key.last_four(), static_cast<int64_t>(filter_tag)}));
+       key.version(), key.created_at_us(), key.last_four(), static_cast<int64_t>(filter_tag),
+       key.has_monthly_quota_nano_usd() ? std::optional<int64_t>(key.monthly_quota_nano_usd())
+                                        : std::nullopt}));
+}
+
+std::string QuotaText(const v1::Key& key) {
+  if (!key.has_monthly_quota_nano_usd()) return "no quota";
+  return "quota " + NanoToDecimalUsd(key.monthly_quota_nano_usd()) + " USD/month";
 }
 
 }  // namespace
@@ -212,7 +221,8 @@ Result<v1::CreateKeyResponse> AuthStore::CreateKey(v1::CreateKeyRequest request)
   const auto checked =
       FirstFailure({CheckRequestId(request.request_id()), CheckWorkspaceId(request.workspace_id()),
                     CheckName(request.name()), CheckLimits(ToValues(request.limits())),
-                    CheckAllowedModels(models), CheckRemark(request.actor(), "actor")});
+                    CheckAllowedModels(models), CheckQuota(request.monthly_quota_nano_usd()),
+                    CheckRemark(request.actor(), "actor")});
   if (!checked) return Fail{checked.error()};
   const MadeKey made = MakeKey(options_.brand);
   const std::string digest = KeyDigest(made.text);
@@ -243,6 +253,9 @@ Result<v1::CreateKeyResponse> AuthStore::CreateKey(v1::CreateKeyRequest request)
     key.set_expires_at_us(request.expires_at_us());
     *key.mutable_allowed_models() = request.allowed_models();
     *key.mutable_key_limits() = request.limits();
+    if (request.has_monthly_quota_nano_usd()) {
+      key.set_monthly_quota_nano_usd(request.monthly_quota_nano_usd());
+    }
     *key.mutable_workspace_limits() = workspace->limits();
     key.set_version(++change.head.version);
     key.set_created_at_us(change.now_us);
@@ -253,7 +266,7 @@ Result<v1::CreateKeyResponse> AuthStore::CreateKey(v1::CreateKeyRequest request)
                                  .action = "key.create",
                                  .workspace_id = key.workspace_id(),
                                  .subject = key.key_id(),
-                                 .detail = LimitsText(key.key_limits())});
+                                 .detail = LimitsText(key.key_limits()) + ", " + QuotaText(key)});
     if (!audited) return Fail{audited.error()};
     return response.SerializeAsString();
   };
@@ -270,6 +283,20 @@ Result<v1::CreateKeyResponse> AuthStore::CreateKey(v1::CreateKeyRequest request)
   return response;
 }
 
+SqlResult<void> AuthStore::FindKey(Change& change, const std::string& key_id, v1::Key& key) const {
+  auto read = change.connection.Query(std::string(kSelectKeys) + " WHERE k.key_id = $1", {key_id},
+                                      [&](const sql::Row& row) { key = ReadKey(row); });
+  if (!read) return Fail{read.error()};
+  if (!key.key_id().empty()) return {};
+  auto refused = change.Refuse(
+      Error{.id = ErrorId::kNotFound,
+            .message = IsKeyId(key_id) ? "There is no key \"" + key_id + "\"."
+                                       : "A key id is 12 letters and digits, the part after sk-" +
+                                             options_.brand + "-.",
+            .param = "key_id"});
+  return Fail{refused.error()};
+}
+
 Result<v1::SetKeyStateResponse> AuthStore::SetKeyState(v1::SetKeyStateRequest request) {
   EnsureRequestId(request);
   const auto checked =
@@ -283,18 +310,8 @@ Result<v1::SetKeyStateResponse> AuthStore::SetKeyState(v1::SetKeyStateRequest re
   return Parse<v1::SetKeyStateResponse>(Apply(
       request.request_id(), "SetKeyState", request, [&](Change& change) -> SqlResult<std::string> {
         v1::SetKeyStateResponse response;
-        auto read = change.connection.Query(
-            std::string(kSelectKeys) + " WHERE k.key_id = $1", {request.key_id()},
-            [&](const sql::Row& row) { *response.mutable_key() = ReadKey(row); });
-        if (!read) return Fail{read.error()};
-        if (!response.has_key()) {
-          return change.Refuse(
-              Error{.id = ErrorId::kNotFound,
-                    .message = IsKeyId(request.key_id())
-                                   ? "There is no key \"" + request.key_id() + "\"."
-                                   : "A key id is 12 letters and digits, the part after sk-" +
-                                         options_.brand + "-.",
-                    .param = "key_id"});
+        if (auto found = FindKey(change, request.key_id(), *response.mutable_key()); !found) {
+          return Fail{found.error()};
         }
         v1::Key& key = *response.mutable_key();
         const auto from = static_cast<State>(key.state());
@@ -314,6 +331,40 @@ Result<v1::SetKeyStateResponse> AuthStore::SetKeyState(v1::SetKeyStateRequest re
                                      .workspace_id = key.workspace_id(),
                                      .subject = key.key_id(),
                                      .detail = request.reason()});
+        if (!audited) return Fail{audited.error()};
+        return response.SerializeAsString();
+      }));
+}
+
+Result<v1::SetKeyQuotaResponse> AuthStore::SetKeyQuota(v1::SetKeyQuotaRequest request) {
+  EnsureRequestId(request);
+  const auto checked = FirstFailure({CheckRequestId(request.request_id()),
+                                     CheckQuota(request.monthly_quota_nano_usd()),
+                                     CheckRemark(request.actor(), "actor")});
+  if (!checked) return Fail{checked.error()};
+  return Parse<v1::SetKeyQuotaResponse>(Apply(
+      request.request_id(), "SetKeyQuota", request, [&](Change& change) -> SqlResult<std::string> {
+        v1::SetKeyQuotaResponse response;
+        v1::Key& key = *response.mutable_key();
+        if (auto found = FindKey(change, request.key_id(), key); !found) {
+          return Fail{found.error()};
+        }
+        std::optional<int64_t> quota;
+        key.clear_monthly_quota_nano_usd();
+        if (request.has_monthly_quota_nano_usd()) {
+          quota = request.monthly_quota_nano_usd();
+          key.set_monthly_quota_nano_usd(*quota);
+        }
+        key.set_version(++change.head.version);
+        auto updated = change.connection.Execute(
+            "UPDATE virtual_key SET monthly_quota = $1, version = $2 WHERE key_id = $3",
+            {quota, key.version(), key.key_id()});
+        if (!updated) return Fail{updated.error()};
+        auto audited = change.Audit({.actor = request.actor(),
+                                     .action = "key.quota",
+                                     .workspace_id = key.workspace_id(),
+                                     .subject = key.key_id(),
+                                     .detail = QuotaText(key)});
         if (!audited) return Fail{audited.error()};
         return response.SerializeAsString();
       }));

@@ -71,6 +71,13 @@ class AuthStoreTest : public ::testing::TestWithParam<Kind> {
     message.set_actor("tester");
     return message;
   }
+  static v1::SetKeyQuotaRequest QuotaOf(const std::string& key, std::optional<int64_t> nano_usd) {
+    v1::SetKeyQuotaRequest message;
+    message.set_key_id(key);
+    message.set_actor("tester");
+    if (nano_usd) message.set_monthly_quota_nano_usd(*nano_usd);
+    return message;
+  }
   static v1::SetKeyStateRequest StateOf(const std::string& key, v1::KeyState state,
                                         const std::string& request = "") {
     v1::SetKeyStateRequest message;
@@ -179,6 +186,27 @@ TEST_P(AuthStoreTest, StatesChangeAndRevokedIsFinal) {
   EXPECT_THAT(refused.error().message, HasSubstr("final"));
   EXPECT_EQ(Verify(made.secret())->key().state(), v1::KEY_STATE_REVOKED);
   EXPECT_TRUE(store_->SetKeyState(StateOf(id, v1::KEY_STATE_REVOKED)));  // again changes nothing
+}
+
+// Decision 64 and docs/design/keys.md: the gateway sends the quota with each authorization.
+TEST_P(AuthStoreTest, AQuotaIsSetAndRemovedAndReachesGateways) {
+  ASSERT_TRUE(store_->CreateWorkspace(Workspace("quotas")));
+  v1::CreateKeyRequest with_quota = KeyOf("quotas");
+  with_quota.set_monthly_quota_nano_usd(5'000'000'000);
+  const auto made = store_->CreateKey(with_quota);
+  ASSERT_TRUE(made);
+  const std::string id = made->key().key_id();
+  EXPECT_EQ(Verify(made->secret())->key().monthly_quota_nano_usd(), 5'000'000'000);
+  const int64_t before = *store_->Version();
+  ASSERT_TRUE(store_->SetKeyQuota(QuotaOf(id, 0)));
+  const auto changes = store_->ChangedAfter(before, 10);
+  ASSERT_EQ(changes->size(), 1U);
+  EXPECT_TRUE(changes->front().key().has_monthly_quota_nano_usd()) << "0 is a quota";
+  EXPECT_EQ(changes->front().key().monthly_quota_nano_usd(), 0);
+  ASSERT_TRUE(store_->SetKeyQuota(QuotaOf(id, std::nullopt)));
+  EXPECT_FALSE(Verify(made->secret())->key().has_monthly_quota_nano_usd());
+  EXPECT_EQ(store_->SetKeyQuota(QuotaOf(id, -1)).error().param, "monthly_quota");
+  EXPECT_EQ(store_->SetKeyQuota(QuotaOf("0123456789ab", 1)).error().id, ErrorId::kNotFound);
 }
 
 TEST_P(AuthStoreTest, RefusalsNameTheFieldAndChangeNothing) {

@@ -29,6 +29,7 @@ v1::Key ReadKey(const sql::Row& row) {
   key.set_version(row.Int(12));
   key.set_created_at_us(row.Int(13));
   key.set_last_four(row.Text(14));
+  if (const auto quota = row.OptionalInt(16)) key.set_monthly_quota_nano_usd(*quota);
   return key;
 }
 

@@ -13,9 +13,9 @@ inline constexpr std::string_view kSelectKeys =
     "SELECT k.key_id, k.workspace_id, k.name, k.state, k.expires_at_us, k.allowed_models, "
     "k.requests_per_minute, k.tokens_per_minute, k.concurrent_requests, w.requests_per_minute, "
     "w.tokens_per_minute, w.concurrent_requests, k.version, k.created_at_us, k.last_four, "
-    "k.filter_tag "
+    "k.filter_tag, k.monthly_quota "
     "FROM virtual_key k JOIN workspace w ON w.workspace_id = k.workspace_id";
-inline constexpr int kKeyColumns = 16;
+inline constexpr int kKeyColumns = 17;
 v1::Key ReadKey(const sql::Row& row);
 // 0 when the key has none.
 uint64_t ReadFilterTag(const sql::Row& row);

@@ -7,7 +7,7 @@
 
 namespace tollgate::auth {
 
-inline constexpr std::array<sql::Migration, 2> kMigrations = {{{1, "keys", R"(
+inline constexpr std::array<sql::Migration, 3> kMigrations = {{{1, "keys", R"(
 CREATE TABLE workspace (
   workspace_id {text} NOT NULL PRIMARY KEY,
   name {text} NOT NULL,
@@ -59,6 +59,9 @@ CREATE TABLE auth_head (
 )"},
                                                                {2, "filter tags", R"(
 ALTER TABLE virtual_key ADD COLUMN filter_tag {int} NOT NULL DEFAULT 0;
+)"},
+                                                               {3, "quotas of keys", R"(
+ALTER TABLE virtual_key ADD COLUMN monthly_quota {int};
 )"}}};
 
 }  // namespace tollgate::auth

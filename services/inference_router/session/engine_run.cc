@@ -175,8 +175,8 @@ Task<RunOutcome> EngineRun::ForwardBatch() {
 Task<bool> EngineRun::SendStarted() {
   started_ = true;
   const SessionHost& host = context_.host;
-  host.metrics.time_to_first_token.Observe(
-      static_cast<double>(host.clock.MonotonicUs() - context_.arrived_us) / 1e6);
+  first_output_us_ = std::max<int64_t>(host.clock.MonotonicUs() - context_.arrived_us, 1);
+  host.metrics.time_to_first_token.Observe(static_cast<double>(first_output_us_) / 1e6);
   inference::v1::Event event;
   inference::v1::Started& started = *event.mutable_started();
   if (const auto& report = meter_.last_report()) {

@@ -40,6 +40,8 @@ class EngineRun {
   bool accepted() const { return accepted_; }
   // Started has been sent to the client.
   bool started() const { return started_; }
+  // Microseconds from the request's arrival to the first output; 0: there was none.
+  int64_t first_output_us() const { return first_output_us_; }
   const TokenMeter& meter() const { return meter_; }
   // The counts to report to the ledger while the request runs.
   common::v1::Usage UsageNow() const;
@@ -65,6 +67,7 @@ class EngineRun {
   std::vector<bool> closed_choices_;
   bool accepted_ = false;
   bool started_ = false;
+  int64_t first_output_us_ = 0;
 };
 
 }  // namespace tollgate::inference_router

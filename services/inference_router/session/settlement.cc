@@ -46,6 +46,7 @@ billing::v1::MeterOp Settlement::BuildSettleOp(const Measured& measured) const {
   settle.set_cut_by_credit(outcome_ == RunOutcome::kCutByCredit);
   settle.set_estimated(measured.estimated);
   settle.set_engine_id(run_->engine_id());
+  settle.set_first_token_us(run_->first_output_us());
   return op;
 }
 
