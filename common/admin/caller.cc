@@ -17,15 +17,17 @@ Caller CallerOf(const grpc::ServerContextBase& context) {
     }
   }
   const std::string peer = context.peer();
-  if (peer.starts_with("unix:") || peer.starts_with("inproc")) {
-    const auto found = context.client_metadata().find(kOperatorKey);
-    std::string name = "operator";
-    if (found != context.client_metadata().end() && !found->second.empty()) {
-      name = ToValidUtf8({found->second.data(), found->second.size()}, kMaxName);
-    }
-    return {"local:" + name, true};
+  const auto found = context.client_metadata().find(kOperatorKey);
+  std::string name;
+  if (found != context.client_metadata().end()) {
+    name = ToValidUtf8({found->second.data(), found->second.size()}, kMaxName);
   }
-  return {"address:" + ToValidUtf8(peer, kMaxName), false};
+  if (peer.starts_with("unix:") || peer.starts_with("inproc")) {
+    return {"local:" + (name.empty() ? "operator" : name), true};
+  }
+  if (!name.empty()) return {"unverified:" + name, false};
+  // Without the port, which differs from connection to connection.
+  return {"address:" + ToValidUtf8(peer.substr(0, peer.rfind(':')), kMaxName), false};
 }
 
 }  // namespace tollgate::admin

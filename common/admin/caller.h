@@ -8,14 +8,15 @@
 namespace tollgate::admin {
 
 struct Caller {
-  // For the audit log: "cert:NAME", "local:NAME" or "address:ADDRESS".
+  // For the audit log: "cert:NAME", "local:NAME", or what an unknown caller says:
+  // "unverified:NAME", "address:ADDRESS".
   std::string actor;
   // By a client certificate, or over a socket that only this machine reaches.
   bool known = false;
 };
 
-// The metadata key of the operator's name. It counts over unix sockets and within the process only,
-// whose access the operating system controls.
+// The metadata key of the operator's name. It makes a caller known over unix sockets and within the
+// process only, whose access the operating system controls.
 inline constexpr char kOperatorKey[] = "tollgate-operator";
 
 Caller CallerOf(const grpc::ServerContextBase& context);

@@ -2,6 +2,7 @@
 
 #include "common/clients/make_clients.h"
 #include "common/rpc/call.h"
+#include "tollgate/admin/v1/ledger.grpc.pb.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 
@@ -10,6 +11,7 @@ namespace {
 
 namespace av = auth::v1;
 namespace bv = billing::v1;
+namespace lv = admin::v1;
 
 // Milliseconds. Admin calls are interactive: long deadline, no retries.
 constexpr int64_t kTimeout = 10'000;
@@ -55,7 +57,19 @@ class BillingAdminClientImpl : public BillingAdminClient {
   using Async = bv::BillingAdminService::StubInterface::async_interface;
 
   BillingAdminClientImpl(Loop& loop, const ChannelPtr& channel)
-      : loop_(loop), stub_(bv::BillingAdminService::NewStub(channel)) {}
+      : loop_(loop),
+        stub_(bv::BillingAdminService::NewStub(channel)),
+        ledger_(lv::LedgerService::NewStub(channel)) {}
+
+  Task<Result<void>> OpenWallet(std::string workspace_id) override {
+    lv::OpenWalletRequest request;
+    request.set_name("workspaces/" + workspace_id + "/balance");
+    auto opened = co_await rpc::Unary(
+        loop_, ledger_->async(), &lv::LedgerService::StubInterface::async_interface::OpenWallet,
+        std::move(request), kTimeout);
+    if (!opened) co_return Fail{std::move(opened).error()};
+    co_return Result<void>();
+  }
 
   Task<Result<bv::AddCreditResponse>> AddCredit(bv::AddCreditRequest request) override {
     return rpc::Unary(loop_, stub_->async(), &Async::AddCredit, std::move(request), kTimeout);
@@ -77,6 +91,7 @@ class BillingAdminClientImpl : public BillingAdminClient {
  private:
   Loop& loop_;
   std::unique_ptr<bv::BillingAdminService::Stub> stub_;
+  std::unique_ptr<lv::LedgerService::Stub> ledger_;
 };
 
 }  // namespace

@@ -89,6 +89,8 @@ class AuthAdminClient {
 class BillingAdminClient {
  public:
   virtual ~BillingAdminClient() = default;
+  // Opens the wallet of a new workspace; repeating it changes nothing (decision 64).
+  virtual Task<Result<void>> OpenWallet(std::string workspace_id) = 0;
   virtual Task<Result<billing::v1::AddCreditResponse>> AddCredit(
       billing::v1::AddCreditRequest request) = 0;
   virtual Task<Result<billing::v1::SetCapResponse>> SetCap(billing::v1::SetCapRequest request) = 0;

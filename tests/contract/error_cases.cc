@@ -185,6 +185,7 @@ void MoneyAndLimits(const EndpointForm& form, Cases& cases) {
   add("CreditIsHeld", "rate_limited", Caller::kAllHeld);
   add("NoCredit", "insufficient_credits", Caller::kBroke);
   add("CapReached", "insufficient_credits", Caller::kCapped);
+  add("KeyQuotaReached", "insufficient_credits", Caller::kOverQuota);
 }
 
 // Engine failures: docs/design/wire.md 10.1, decision 22.

@@ -19,6 +19,7 @@ enum class Caller {
   kGood,
   kBroke,
   kCapped,
+  kOverQuota,
   kDisabled,
   kRevoked,
   kExpired,

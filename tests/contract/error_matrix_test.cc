@@ -48,6 +48,8 @@ class Callers {
         return keys["broke"].str();
       case Caller::kCapped:
         return keys["capped"].str();
+      case Caller::kOverQuota:
+        return keys["over_quota"].str();
       case Caller::kDisabled:
         return keys["disabled"].str();
       case Caller::kRevoked:

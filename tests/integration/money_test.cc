@@ -103,6 +103,52 @@ TEST_P(MoneyTest, MonthlyCapRefusesAndRaisingItActsOnTheNextRequest) {
   EXPECT_EQ(Chat(key).status, 200);
 }
 
+TEST_P(MoneyTest, AKeysQuotaIsOfThatKeyOnly) {
+  const ApiKey key = Customer();
+  const ApiKey limited =
+      cluster().NewKey(key.workspace_id, {.monthly_quota_nano_usd = Charge(200, 200)});
+  int served = 0;
+  while (served < 100 && Chat(limited, R"(,"max_tokens":30,"x_sim":{"tokens":30})").status == 200) {
+    ++served;
+  }
+  EXPECT_GE(served, 1);
+  EXPECT_LT(served, 100);
+  const HttpResponse refused = Chat(limited, R"(,"max_tokens":30)");
+  ExpectError(refused, 402, "insufficient_credits", "permission_error");
+  EXPECT_NE(refused.body.find("monthly quota"), std::string::npos) << refused.body;
+  EXPECT_EQ(Chat(key).status, 200);
+}
+
+// Any id of a response finds the receipt, and the receipt says what the response said.
+TEST_P(MoneyTest, TheIdsOfAResponseFindItsReceipt) {
+  const ApiKey key = Customer();
+  const HttpResponse made = Chat(key, R"(,"max_tokens":20)");
+  ASSERT_EQ(made.status, 200) << made.body;
+  HeaderList headers = key.headers();
+  headers.emplace_back("X-Request-Id", "my-own.id_7");
+  const HttpResponse sent =
+      Http(cluster().port(), "POST", kChat, headers, ChatBody(R"(,"max_tokens":20)"));
+  ASSERT_EQ(sent.status, 200) << sent.body;
+  for (const HttpResponse* answer : {&made, &sent}) {
+    const auto receipt = cluster().Receipt(key.workspace_id, answer->header("x-request-id"));
+    ASSERT_TRUE(receipt) << answer->header("x-request-id");
+    EXPECT_EQ(receipt->client_request_id, answer->header("x-request-id"));
+    const Json usage = answer->json()["usage"];
+    EXPECT_EQ(receipt->prompt_tokens, usage["prompt_tokens"].integer());
+    EXPECT_EQ(receipt->completion_tokens, usage["completion_tokens"].integer());
+    EXPECT_EQ(receipt->charged, Charge(receipt->prompt_tokens, receipt->completion_tokens));
+    EXPECT_EQ(receipt->surface, "chat_completions");
+    EXPECT_EQ(receipt->outcome, "completed");
+    EXPECT_FALSE(receipt->streamed);
+    EXPECT_FALSE(receipt->engine.empty());
+    EXPECT_GT(receipt->first_token_us, 0);
+    EXPECT_EQ(receipt->entries, 3) << "hold, settle, charge";
+    const auto by_answer = cluster().Receipt(key.workspace_id, answer->json()["id"].str());
+    ASSERT_TRUE(by_answer) << answer->json()["id"].str();
+    EXPECT_EQ(by_answer->request_id, receipt->request_id);
+  }
+}
+
 TEST_P(MoneyTest, CreditExhaustedInMidStreamEndsWithLength) {
   const int64_t credit = Charge(80, 300);
   const ApiKey key = Customer(credit);

@@ -156,6 +156,8 @@ class NaiveLedger {
   }
   void Touch(const std::string& workspace) { clock_us_[workspace] = now_us_; }
 
+  Reply Execute(const billing::OpenWallet& /*op*/) { return Yes(); }
+
   Reply Execute(const billing::AddCredit& op) {
     if (op.command_id.empty() || op.amount_nano_usd <= 0) return No(Deny::kInvalid);
     const auto [stored, is_new] = commands_.try_emplace(op.workspace + "/" + op.command_id, op);

@@ -63,6 +63,14 @@ struct KeyOptions {
   Limits limits;
   std::vector<std::string> allowed_models;
   int64_t expires_at_us = 0;
+  std::optional<int64_t> monthly_quota_nano_usd;
+};
+
+// A receipt, as reported by billing.
+struct ReceiptView {
+  std::string request_id, client_request_id, surface, engine, outcome, model, exact_cost_usd;
+  int64_t prompt_tokens = 0, completion_tokens = 0, charged = 0, entries = 0, first_token_us = 0;
+  bool streamed = false;
 };
 
 struct ApiKey {
@@ -107,6 +115,8 @@ class Cluster {
   std::vector<std::string> process_names() const;
   Process& process(const std::string& name);
   int admin_port(const std::string& name) const;
+  // Of the admin services of auth and billing.
+  std::string grpc_address(const std::string& service) const { return GrpcOf(service); }
   std::vector<pid_t> pids();
   // Starts a process that has exited again, on the same ports. Waits until it is ready.
   std::string Restart(const std::string& name, int64_t timeout_ms = 10'000);
@@ -125,6 +135,8 @@ class Cluster {
   bool SetCap(const std::string& workspace_id, std::optional<int64_t> nano_usd);
   enum class KeyState { kActive = 1, kDisabled = 2, kRevoked = 3 };
   bool SetKeyState(const std::string& key_id, KeyState state);
+  // By a request's id, an answer's id, or the x-request-id of a response.
+  std::optional<ReceiptView> Receipt(const std::string& workspace_id, const std::string& id);
   std::optional<BalanceView> Balance(const std::string& workspace_id);
   LedgerCheck VerifyLedger();
   // Waits until the workspace has no open hold.

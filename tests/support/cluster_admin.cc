@@ -6,6 +6,8 @@
 #include <cstdio>
 
 #include "tests/support/cluster_member.h"
+#include "tollgate/admin/v1/ledger.grpc.pb.h"
+#include "tollgate/admin/v1/usage.grpc.pb.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 
@@ -14,6 +16,7 @@ namespace {
 
 namespace authpb = auth::v1;
 namespace billpb = billing::v1;
+namespace adminpb = tollgate::admin::v1;
 
 std::string NextRequestId() {
   static std::atomic<int64_t> next{0};
@@ -40,6 +43,14 @@ void CopyLimits(const Limits& from, authpb::Limits* to) {
   to->set_concurrent_requests(from.concurrent_requests);
 }
 
+// "0.000012" as 12,000.
+int64_t NanoUsd(const std::string& decimal) {
+  const size_t dot = decimal.find('.');
+  std::string digits = dot == std::string::npos ? "" : decimal.substr(dot + 1);
+  digits.resize(9, '0');
+  return std::stoll(decimal.substr(0, dot)) * 1'000'000'000 + std::stoll(digits);
+}
+
 std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
   grpc::ChannelArguments arguments;
   // Reconnect to restarted servers at once (docs/design/toolchain.md 2).
@@ -54,9 +65,13 @@ std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
 struct Cluster::Admin {
   Admin(const std::string& auth_address, const std::string& billing_address)
       : auth(authpb::AuthAdminService::NewStub(ChannelTo(auth_address))),
-        billing(billpb::BillingAdminService::NewStub(ChannelTo(billing_address))) {}
+        billing(billpb::BillingAdminService::NewStub(ChannelTo(billing_address))),
+        books(adminpb::LedgerService::NewStub(ChannelTo(billing_address))),
+        usage(adminpb::UsageService::NewStub(ChannelTo(billing_address))) {}
   std::unique_ptr<authpb::AuthAdminService::Stub> auth;
   std::unique_ptr<billpb::BillingAdminService::Stub> billing;
+  std::unique_ptr<adminpb::LedgerService::Stub> books;
+  std::unique_ptr<adminpb::UsageService::Stub> usage;
 };
 
 void Cluster::AdminDeleter::operator()(Admin* admin) const { delete admin; }
@@ -75,6 +90,10 @@ std::string Cluster::NewWorkspace(const std::string& id, const Limits& limits) {
   CopyLimits(limits, request.mutable_limits());
   authpb::CreateWorkspaceResponse response;
   Call(*admin().auth, &authpb::AuthAdminService::Stub::CreateWorkspace, request, response);
+  adminpb::OpenWalletRequest open;
+  open.set_name("workspaces/" + response.workspace().workspace_id() + "/balance");
+  adminpb::Balance balance;
+  Call(*admin().books, &adminpb::LedgerService::Stub::OpenWallet, open, balance);
   return response.workspace().workspace_id();
 }
 
@@ -86,6 +105,9 @@ ApiKey Cluster::NewKey(const std::string& workspace_id, const KeyOptions& option
   request.set_expires_at_us(options.expires_at_us);
   for (const std::string& model : options.allowed_models) request.add_allowed_models(model);
   CopyLimits(options.limits, request.mutable_limits());
+  if (options.monthly_quota_nano_usd) {
+    request.set_monthly_quota_nano_usd(*options.monthly_quota_nano_usd);
+  }
   request.set_actor("test");
   authpb::CreateKeyResponse response;
   Call(*admin().auth, &authpb::AuthAdminService::Stub::CreateKey, request, response);
@@ -128,6 +150,31 @@ bool Cluster::SetKeyState(const std::string& key_id, KeyState state) {
   request.set_actor("test");
   authpb::SetKeyStateResponse response;
   return Call(*admin().auth, &authpb::AuthAdminService::Stub::SetKeyState, request, response).ok();
+}
+
+std::optional<ReceiptView> Cluster::Receipt(const std::string& workspace_id,
+                                            const std::string& id) {
+  adminpb::GetRequestRequest request;
+  request.set_name("workspaces/" + workspace_id + "/requests/" + id);
+  adminpb::Receipt receipt;
+  if (!Call(*admin().usage, &adminpb::UsageService::Stub::GetRequest, request, receipt).ok()) {
+    return std::nullopt;
+  }
+  ReceiptView view;
+  view.request_id = receipt.name().substr(receipt.name().rfind('/') + 1);
+  view.client_request_id = receipt.client_request_id();
+  view.surface = receipt.surface();
+  view.engine = receipt.engine();
+  view.outcome = receipt.outcome();
+  view.model = receipt.model();
+  view.exact_cost_usd = receipt.exact_cost_usd();
+  view.prompt_tokens = receipt.tokens().prompt_tokens();
+  view.completion_tokens = receipt.tokens().completion_tokens();
+  view.charged = NanoUsd(receipt.charged_usd());
+  view.entries = receipt.entries_size();
+  view.first_token_us = receipt.first_token_us();
+  view.streamed = receipt.streamed();
+  return view;
 }
 
 std::optional<BalanceView> Cluster::Balance(const std::string& workspace_id) {

@@ -11,6 +11,7 @@ Json MakeFacts(Cluster& cluster, int64_t credit_usd) {
   const ApiKey capped = cluster.NewCustomer(kUsd);
   cluster.SetCap(capped.workspace_id, 1);
   keys.Set("capped", capped.secret);
+  keys.Set("over_quota", cluster.NewCustomer(kUsd, {.monthly_quota_nano_usd = 1}).secret);
   const ApiKey disabled = cluster.NewCustomer(kUsd);
   cluster.SetKeyState(disabled.key_id, Cluster::KeyState::kDisabled);
   keys.Set("disabled", disabled.secret);

@@ -10,7 +10,8 @@ namespace tollgate::test {
 // Creates the customers and returns
 //   {"port":…,"dashboard_port":…,"model":"sim/model","simulated":true,"keys":{"good":…,…},
 //    "workspaces":{"good":…}}
-// Keys: good; broke (no credit); capped (the month's cap is reached); disabled; revoked; narrow
+// Keys: good; broke (no credit); capped (the month's cap is reached); over_quota (the
+// key's monthly quota is reached); disabled; revoked; narrow
 // (allowed to use sim/text only); limited (30 requests a minute, one at a time); one_a_minute
 // (requests); few_tokens (500 a minute).
 Json MakeFacts(Cluster& cluster, int64_t credit_usd);

@@ -166,10 +166,10 @@ void GroupCommit::TakeFrom(std::deque<QueuedOperation>& queue, PendingBatch& bat
     Operation& op = queued.call->operations[queued.index];
     if (busy_.contains(WorkspaceOf(op))) {
       stay.push_back(std::move(queued));
-    } else if (!IsAuthorize(op) || IsPending(*queued.call)) {
+    } else if (!EndsWithItsCall(op) || IsPending(*queued.call)) {
       batch.operations.push_back(std::move(op));
       batch.sources.push_back(std::move(queued));
-    }  // else: the call has timed out, and its hold would be unused
+    }  // else: the call has timed out, and its caller was told so
   }
   queue.insert(queue.begin(), std::make_move_iterator(stay.begin()),
                std::make_move_iterator(stay.end()));

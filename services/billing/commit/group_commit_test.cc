@@ -301,10 +301,12 @@ TEST_F(GroupCommitTest, CallsTimeOutWhenTheDatabaseHangs) {
   auto waiting = Submit({NewAuthorize(2)});
   EXPECT_EQ(running.get().error().id, ErrorId::kServiceUnavailable);
   EXPECT_EQ(waiting.get().error().id, ErrorId::kServiceUnavailable);
+  auto credit = Submit({NewAddCredit(2)});
+  EXPECT_EQ(credit.get().error().id, ErrorId::kServiceUnavailable);
   auto settle = Submit({NewSettle(3)});
   db.Block(false);
   EXPECT_TRUE(settle.get().ok());
-  // The hold of a call that has timed out is not opened.
+  // The hold of a call that has timed out is not opened, and its credit is not added.
   for (const auto& batch : db.batches) {
     for (const Operation& op : batch) EXPECT_NE(NumberOf(op), 2);
   }

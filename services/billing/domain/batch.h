@@ -46,6 +46,7 @@ class Batch {
   Reply Execute(const SetCap& command);       // commands.cc
   Reply Execute(const Correct& command);      // corrections.cc
   Reply Execute(const Decide& decide);        // corrections.cc
+  Reply Execute(const OpenWallet& command);   // commands.cc
 
   // extend.cc. Both kinds report the usage so far; a heartbeat asks for no new total.
   template <typename Op>

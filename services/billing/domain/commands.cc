@@ -1,4 +1,4 @@
-// Commands of owners and operators: add credit, set the cap.
+// Commands of owners and operators: add credit, set the cap, open a wallet.
 #include "common/base/clock.h"
 #include "services/billing/domain/batch.h"
 #include "services/billing/domain/chain.h"
@@ -39,6 +39,7 @@ Reply Batch::Execute(const AddCredit& command) {
       return Refuse(Deny::kIdReuse);
     }
   } else {
+    if (command.open_only && wallet_ == nullptr) return Refuse(Deny::kUnknownWorkspace);
     const Wallet& wallet = FindOrCreateWallet(command.workspace);
     if (wallet.posted_nano_usd() > kMaxCreditNanoUsd - amount) return Refuse(Deny::kInvalid);
     Command added;
@@ -75,6 +76,7 @@ Reply Batch::Execute(const SetCap& command) {
       return Refuse(Deny::kIdReuse);
     }
   } else {
+    if (command.open_only && wallet_ == nullptr) return Refuse(Deny::kUnknownWorkspace);
     FindOrCreateWallet(command.workspace).cap_nano_usd = cap;
     Command set;
     set.workspace = command.workspace;
@@ -90,6 +92,17 @@ Reply Batch::Execute(const SetCap& command) {
     const std::string memo = "cap=" + (cap ? std::to_string(*cap) : "none") + " " + command.actor;
     Post(EntryKind::kCapChange, Account::kControl, Account::kControl, 0, UtcMonth(at_us_),
          command.command_id, memo, detail);
+  }
+  Reply reply;
+  reply.ok = true;
+  reply.balance = CurrentBalance();
+  return reply;
+}
+
+Reply Batch::Execute(const OpenWallet& command) {
+  if (wallet_ == nullptr) {
+    FindOrCreateWallet(command.workspace);
+    out_.wallets.push_back(command.workspace);
   }
   Reply reply;
   reply.ok = true;

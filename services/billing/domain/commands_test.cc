@@ -18,6 +18,28 @@ TEST_F(CommandsTest, ARepeatedCommandCountsOnce) {
   EXPECT_EQ(world.wallet().paid_nano_usd, 100);
 }
 
+// Decision 64.
+TEST_F(CommandsTest, AWalletIsOpenedOnceAndCreditForNoWalletIsRefused) {
+  AddCredit credit = MakeAddCredit("a", 100);
+  credit.open_only = true;
+  EXPECT_EQ(world.Do(credit).denied_by, Deny::kUnknownWorkspace);
+  SetCap cap = MakeSetCap("cap", 5);
+  cap.open_only = true;
+  EXPECT_EQ(world.Do(cap).denied_by, Deny::kUnknownWorkspace);
+  EXPECT_TRUE(world.state.wallets.empty());
+  EXPECT_TRUE(world.state.commands.empty());
+
+  EXPECT_EQ(world.Do(OpenWallet{"Not An Id"}).denied_by, Deny::kInvalid);
+  ASSERT_TRUE(world.Do(OpenWallet{"ws"}).ok);
+  EXPECT_EQ(world.last.new_wallets, std::vector<std::string>{"ws"});
+  EXPECT_EQ(world.last.wallets, std::vector<std::string>{"ws"});
+  ASSERT_TRUE(world.Do(credit).ok);
+  const Reply again = world.Do(OpenWallet{"ws"});
+  EXPECT_TRUE(again.ok);
+  EXPECT_EQ(again.balance.paid_nano_usd, 100);
+  EXPECT_TRUE(world.last.wallets.empty());
+}
+
 TEST_F(CommandsTest, LoweringTheCapRefusesNewRequestsButNotRunningOnes) {
   Credit(10'000);
   ASSERT_TRUE(world.Do(MakeSetCap("cap1", 1000)).ok);

@@ -81,6 +81,7 @@ struct AddCredit {
   bool granted = false;
   std::string actor;
   std::string reason;
+  bool open_only = false;  // refused when the workspace has no wallet (OpenWallet)
 };
 
 // Sets the month cap of a workspace; empty removes it.
@@ -89,6 +90,7 @@ struct SetCap {
   std::string command_id;  // unique within the workspace
   std::optional<int64_t> cap_nano_usd;
   std::string actor;
+  bool open_only = false;  // as in AddCredit
 };
 
 // Corrects the ledger by new entries: refund, adjustment, freeze, chargeback, write-off. Above
@@ -114,13 +116,18 @@ struct Decide {
   std::string reason;
 };
 
+// Opens the wallet of a new workspace. Changes nothing when it is open (decision 64).
+struct OpenWallet {
+  std::string workspace;
+};
+
 using Operation = std::variant<Authorize, Extend, Heartbeat, Settle, Void, Expire, AddCredit,
-                               SetCap, Correct, Decide>;
+                               SetCap, Correct, Decide, OpenWallet>;
 
 // By Operation::index(), for logs and metrics.
 inline constexpr std::array<const char*, std::variant_size_v<Operation>> kOperationNames = {
-    "authorize", "extend",     "heartbeat", "settle",  "void",
-    "expire",    "add_credit", "set_cap",   "correct", "decide"};
+    "authorize",  "extend",  "heartbeat", "settle", "void",       "expire",
+    "add_credit", "set_cap", "correct",   "decide", "open_wallet"};
 
 inline const std::string& WorkspaceOf(const Operation& operation) {
   return std::visit([](const auto& op) -> const std::string& { return op.workspace; }, operation);
@@ -154,6 +161,12 @@ inline std::string_view CommandIdOf(const Operation& operation) {
 
 inline bool IsAuthorize(const Operation& operation) {
   return std::holds_alternative<Authorize>(operation);
+}
+
+// Whether the operation must not run once its caller was told that it failed: its hold would be
+// unused, or its money would move after all. Operations that release or settle always run.
+inline bool EndsWithItsCall(const Operation& operation) {
+  return IsAuthorize(operation) || !CommandIdOf(operation).empty();
 }
 
 }  // namespace tollgate::billing

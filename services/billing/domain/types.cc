@@ -152,4 +152,66 @@ std::string_view FreezeName(Freeze freeze) {
   return "unknown";
 }
 
+std::string_view OutcomeName(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kNone:
+      return "";
+    case Outcome::kCompleted:
+      return "completed";
+    case Outcome::kFailedBeforeOutput:
+      return "failed_before_output";
+    case Outcome::kFailedMidStream:
+      return "failed_mid_stream";
+    case Outcome::kClientGone:
+      return "client_gone";
+    case Outcome::kRecovered:
+      return "recovered";
+  }
+  return "";
+}
+
+std::optional<Outcome> OutcomeNamed(std::string_view name) {
+  for (int number = 1; number <= static_cast<int>(Outcome::kRecovered); ++number) {
+    const auto outcome = static_cast<Outcome>(number);
+    if (OutcomeName(outcome) == name) return outcome;
+  }
+  return std::nullopt;
+}
+
+std::string_view HoldStateName(HoldState state) {
+  switch (state) {
+    case HoldState::kOpen:
+      return "open";
+    case HoldState::kSettled:
+      return "settled";
+    case HoldState::kVoided:
+      return "voided";
+    case HoldState::kExpiredCharged:
+      return "expired_charged";
+    case HoldState::kExpiredVoid:
+      return "expired_void";
+    case HoldState::kCorrected:
+      return "corrected";
+  }
+  return "unknown";
+}
+
+std::string_view SurfaceName(Surface surface) {
+  switch (surface) {
+    case Surface::kUnknown:
+      return "";
+    case Surface::kChatCompletions:
+      return "chat_completions";
+    case Surface::kCompletions:
+      return "completions";
+    case Surface::kEmbeddings:
+      return "embeddings";
+    case Surface::kMessages:
+      return "messages";
+    case Surface::kResponses:
+      return "responses";
+  }
+  return "";
+}
+
 }  // namespace tollgate::billing

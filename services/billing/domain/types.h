@@ -50,6 +50,10 @@ enum class Outcome : uint8_t {
   kRecovered = 5,
 };
 
+// completed, failed_before_output, …; empty for kNone.
+std::string_view OutcomeName(Outcome outcome);
+std::optional<Outcome> OutcomeNamed(std::string_view name);
+
 enum class HoldState : uint8_t {
   kOpen = 1,
   kSettled = 2,
@@ -58,6 +62,8 @@ enum class HoldState : uint8_t {
   kExpiredVoid = 5,
   kCorrected = 6,  // expired, then settled late, once
 };
+
+std::string_view HoldStateName(HoldState state);
 
 // Why a workspace takes no new requests. The numbers are those of the database.
 enum class Freeze : uint8_t {
@@ -77,6 +83,9 @@ enum class Surface : uint8_t {
   kMessages = 4,
   kResponses = 5,
 };
+
+// chat_completions, completions, …; empty for kUnknown.
+std::string_view SurfaceName(Surface surface);
 
 struct Wallet {
   std::string workspace;
@@ -212,6 +221,10 @@ enum class EntryKind : uint8_t {
 std::string_view EntryKindName(EntryKind kind);
 inline bool IsTerminal(EntryKind kind) {
   return kind >= EntryKind::kSettle && kind <= EntryKind::kExpireVoid;
+}
+// Entries of requests; those of commands name the command.
+inline bool IsRequestEntry(EntryKind kind) {
+  return kind >= EntryKind::kHold && kind <= EntryKind::kLateCorrection;
 }
 
 // Moves the amount from the debit account to the credit account. Immutable once written.

@@ -161,6 +161,12 @@ class AdminRpc : public v1::BillingAdminService::CallbackService {
       if (!replies.ok()) return reactor->Finish(rpc::ToStatus(replies.error()));
       const Reply& reply = replies->front();
       if (!reply.ok) {
+        if (reply.denied_by == Deny::kUnknownWorkspace) {
+          return reactor->Finish(
+              rpc::ToStatus(Error{.id = ErrorId::kNotFound,
+                                  .message = "The workspace has no wallet: tollgate workspace open",
+                                  .param = "workspace_id"}));
+        }
         const bool reused = reply.denied_by == Deny::kIdReuse;
         return reactor->Finish(rpc::ToStatus(
             BadRequest(reused ? "this request id was used before with other values"
@@ -202,11 +208,15 @@ void OfferDirect(LedgerService& ledger, DirectServices& direct) {
   };
 }
 
-std::vector<std::unique_ptr<grpc::Service>> MakeRpcServices(LedgerService& ledger) {
+std::vector<std::unique_ptr<grpc::Service>> MakeRpcServices(LedgerService& ledger,
+                                                            AdminOptions admin) {
   std::vector<std::unique_ptr<grpc::Service>> services;
   services.push_back(std::make_unique<BillingRpc>(ledger));
   services.push_back(std::make_unique<MeteringRpc>(ledger));
   services.push_back(std::make_unique<AdminRpc>(ledger));
+  services.push_back(MakeLedgerAdmin(ledger));
+  services.push_back(MakeAdjustmentAdmin(ledger, admin));
+  services.push_back(MakeUsageAdmin(ledger));
   return services;
 }
 

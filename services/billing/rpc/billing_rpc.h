@@ -1,4 +1,4 @@
-// The three gRPC services of the ledger. Handlers only enqueue; the ledger's threads reply.
+// The gRPC services of the ledger. Handlers only enqueue; the ledger's threads reply.
 #pragma once
 
 #include <memory>
@@ -6,6 +6,7 @@
 
 #include "common/clients/direct.h"
 #include "services/billing/commit/ledger_service.h"
+#include "services/billing/rpc/admin_calls.h"
 
 namespace grpc {
 class Service;
@@ -13,8 +14,10 @@ class Service;
 
 namespace tollgate::billing {
 
-// BillingService, MeteringService, BillingAdminService over one ledger, which must outlive them.
-std::vector<std::unique_ptr<grpc::Service>> MakeRpcServices(LedgerService& ledger);
+// BillingService, MeteringService, BillingAdminService and those of tollgate.admin.v1 over one
+// ledger, which must outlive them.
+std::vector<std::unique_ptr<grpc::Service>> MakeRpcServices(LedgerService& ledger,
+                                                            AdminOptions admin = {});
 
 // The calls on the request path, without gRPC, for modules of the same process.
 void OfferDirect(LedgerService& ledger, DirectServices& direct);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <future>
 
 #include "common/rpc/error_status.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
@@ -41,6 +42,11 @@ class BillingRpcTest : public ::testing::Test {
     for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file_ + suffix);
   }
   v1::Balance Credit(int64_t amount) {
+    std::promise<bool> opened;
+    ledger_->Submit({OpenWallet{"ws"}}, [&opened](Result<std::vector<Reply>> replies) {
+      opened.set_value(replies.ok());
+    });
+    EXPECT_TRUE(opened.get_future().get());
     v1::AddCreditRequest request;
     request.set_request_id("credit");
     request.set_workspace_id("ws");
@@ -85,6 +91,19 @@ TEST_F(BillingRpcTest, CallsBeforeStartAreUnavailable) {
   v1::GetUsageResponse usage;
   grpc::ClientContext second;
   EXPECT_FALSE(billing_->GetUsage(&second, {}, &usage).ok());
+}
+
+TEST_F(BillingRpcTest, CreditForAWorkspaceWithoutAWalletIsNotFound) {
+  ASSERT_TRUE(ledger_->Start().ok());
+  v1::AddCreditRequest request;
+  request.set_request_id("credit");
+  request.set_workspace_id("typo");
+  request.set_amount_nano_usd(1);
+  v1::AddCreditResponse response;
+  grpc::ClientContext context;
+  const Error error = rpc::FromStatus(admin_->AddCredit(&context, request, &response));
+  EXPECT_EQ(error.id, ErrorId::kNotFound);
+  EXPECT_EQ(error.param, "workspace_id");
 }
 
 TEST_F(BillingRpcTest, FromAuthorizeToUsageReport) {

@@ -96,6 +96,7 @@ Operation ToOperation(const v1::AddCreditRequest& request) {
   command.command_id = request.request_id();
   command.amount_nano_usd = request.amount_nano_usd();
   command.granted = request.granted();
+  command.open_only = true;
   command.actor = request.actor();
   command.reason = request.reason();
   return command;
@@ -106,6 +107,7 @@ Operation ToOperation(const v1::SetCapRequest& request) {
   command.workspace = request.workspace_id();
   command.command_id = request.request_id();
   if (request.has_cap_nano_usd()) command.cap_nano_usd = request.cap_nano_usd();
+  command.open_only = true;
   command.actor = request.actor();
   return command;
 }

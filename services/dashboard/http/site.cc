@@ -72,6 +72,24 @@ Task<http::HttpResponse> Forward(int status, Client& client,
   co_return ToResponse(status, co_await (client.*method)(std::move(request)));
 }
 
+// Creates the workspace and opens its wallet (decision 64).
+Task<http::HttpResponse> CreateWorkspace(Backends backends,
+                                         auth::v1::CreateWorkspaceRequest request) {
+  const auto created = co_await backends.auth.CreateWorkspace(std::move(request));
+  if (created) {
+    const std::string& id = created->workspace().workspace_id();
+    if (auto opened = co_await backends.billing.OpenWallet(id); !opened) {
+      Error error = opened.error();
+      error.message = "The workspace " + id +
+                      " was created, but its wallet could not be opened: repeat the call with the "
+                      "same request_id, or run: tollgate workspace open " +
+                      id;
+      co_return ErrorResponse(error);
+    }
+  }
+  co_return ToResponse(201, created);
+}
+
 // A row of the table of admin calls below: which method serves a request type, and the status of
 // success.
 template <typename Client, typename Request, typename Response>
@@ -142,21 +160,23 @@ Task<http::HttpResponse> Site::HandleAdmin(const http::HttpRequest& request, Bac
   using Auth = AuthAdminClient;
   using Billing = BillingAdminClient;
   // Awaited in its own statement, after the temporaries of the visit are gone.
-  Task<http::HttpResponse> task = std::visit(
-      Overloaded{
-          Row(200, backends.auth, &Auth::ListWorkspaces),
-          Row(201, backends.auth, &Auth::CreateWorkspace),
-          Row(200, backends.auth, &Auth::ListKeys),
-          Row(201, backends.auth, &Auth::CreateKey),
-          Row(200, backends.auth, &Auth::SetKeyState),
-          Row(200, backends.auth, &Auth::ListAuditEvents),
-          Row(200, backends.billing, &Billing::AddCredit),
-          Row(200, backends.billing, &Billing::SetCap),
-          Row(200, backends.billing, &Billing::GetBalance),
-          Row(200, backends.billing, &Billing::VerifyLedger),
-          [this](catalog::v1::GetCatalogRequest&) { return HandleGetCatalog(); },
-      },
-      *call);
+  Task<http::HttpResponse> task =
+      std::visit(Overloaded{
+                     Row(200, backends.auth, &Auth::ListWorkspaces),
+                     [backends](auth::v1::CreateWorkspaceRequest& request) {
+                       return CreateWorkspace(backends, std::move(request));
+                     },
+                     Row(200, backends.auth, &Auth::ListKeys),
+                     Row(201, backends.auth, &Auth::CreateKey),
+                     Row(200, backends.auth, &Auth::SetKeyState),
+                     Row(200, backends.auth, &Auth::ListAuditEvents),
+                     Row(200, backends.billing, &Billing::AddCredit),
+                     Row(200, backends.billing, &Billing::SetCap),
+                     Row(200, backends.billing, &Billing::GetBalance),
+                     Row(200, backends.billing, &Billing::VerifyLedger),
+                     [this](catalog::v1::GetCatalogRequest&) { return HandleGetCatalog(); },
+                 },
+                 *call);
   co_return co_await std::move(task);
 }
 

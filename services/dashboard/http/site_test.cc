@@ -63,6 +63,10 @@ class FakeAuth : public AuthAdminClient {
 
 class FakeBilling : public BillingAdminClient {
  public:
+  Task<Result<void>> OpenWallet(std::string workspace_id) override {
+    opened.push_back(std::move(workspace_id));
+    co_return Result<void>();
+  }
   Task<Result<billing::v1::AddCreditResponse>> AddCredit(
       billing::v1::AddCreditRequest request) override {
     billing::v1::AddCreditResponse response;
@@ -92,6 +96,8 @@ class FakeBilling : public BillingAdminClient {
     response.add_violations("I2: \"w\" is off");
     co_return response;
   }
+
+  std::vector<std::string> opened;  // workspaces
 
  private:
   static void Fill(billing::v1::Balance& balance, int64_t paid) {
@@ -205,6 +211,7 @@ TEST_F(SiteTest, WithoutAConfiguredTokenEveryLoginIsRefused) {
 TEST_F(SiteTest, CallsReachTheServicesAndReturnJson) {
   EXPECT_THAT(Send("GET", "/api/admin/workspaces").body, HasSubstr(R"("workspace_id":"team")"));
   const auto workspace = Send("POST", "/api/admin/workspaces", R"({"workspace_id":"new"})");
+  EXPECT_EQ(billing_.opened, std::vector<std::string>{"new"}) << "its wallet (decision 64)";
   EXPECT_EQ(workspace.status, 201);
   EXPECT_THAT(workspace.body, HasSubstr(R"("workspace":{"workspace_id":"new")"));
   const auto key = Send("POST", "/api/admin/keys", R"({"workspace_id":"w","name":"a \"name\""})");

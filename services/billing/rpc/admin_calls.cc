@@ -1,0 +1,129 @@
+#include "services/billing/rpc/admin_calls.h"
+
+#include "common/base/id.h"
+#include "common/observability/log.h"
+
+namespace tollgate::billing {
+
+using admin::AdminResult;
+using admin::Failure;
+using grpc::ServerUnaryReactor;
+
+void FinishAdmin(ServerUnaryReactor* reactor, const AdminResult<void>& result) {
+  if (!result && !result.error().internal.empty()) {
+    log::Warn("admin call failed",
+              {{"reason", result.error().reason}, {"error", result.error().internal}});
+  }
+  reactor->Finish(admin::ToStatus(result));
+}
+
+ServerUnaryReactor* Refused(grpc::CallbackServerContext* context, const Failure& failure) {
+  ServerUnaryReactor* reactor = context->DefaultReactor();
+  FinishAdmin(reactor, Fail{failure});
+  return reactor;
+}
+
+void ReadAndFinish(LedgerService& ledger, ServerUnaryReactor* reactor,
+                   std::function<AdminResult<void>(sql::Database&)> read) {
+  ledger.Read(
+      [reactor, read = std::move(read)](sql::Database& database) {
+        FinishAdmin(reactor, read(database));
+      },
+      [reactor](const Error& refused) { FinishAdmin(reactor, Fail{admin::FromError(refused)}); });
+}
+
+ServerUnaryReactor* RunAdminRead(LedgerService& ledger, grpc::CallbackServerContext* context,
+                                 std::function<AdminResult<void>(sql::Database&)> read) {
+  ServerUnaryReactor* reactor = context->DefaultReactor();
+  ReadAndFinish(ledger, reactor, std::move(read));
+  return reactor;
+}
+
+void SubmitAdmin(LedgerService& ledger, ServerUnaryReactor* reactor, Operation operation,
+                 std::function<void(const Reply&)> done) {
+  const std::string workspace = WorkspaceOf(operation);
+  const bool decides = std::holds_alternative<Decide>(operation);
+  std::vector<Operation> operations;
+  operations.push_back(std::move(operation));
+  ledger.Submit(std::move(operations), [reactor, workspace, decides, done = std::move(done)](
+                                           const Result<std::vector<Reply>>& replies) {
+    if (!replies.ok()) {
+      return FinishAdmin(reactor, Fail{admin::FromError(replies.error())});
+    }
+    const Reply& reply = replies->front();
+    if (!reply.ok && decides && reply.denied_by == Deny::kIdReuse) {
+      return FinishAdmin(
+          reactor, admin::Precondition("ALREADY_DECIDED", "another operator has decided on it"));
+    }
+    if (!reply.ok) return FinishAdmin(reactor, Fail{FailureOf(reply.denied_by, workspace)});
+    done(reply);
+  });
+}
+
+Failure NoWallet(const std::string& workspace) {
+  Failure failure = admin::NotFound("the workspace " + workspace +
+                                    " has no wallet; if the workspace exists, open it with: "
+                                    "tollgate workspace open " +
+                                    workspace)
+                        .error;
+  failure.reason = "WALLET_NOT_FOUND";
+  return failure;
+}
+
+Failure FailureOf(Deny deny, const std::string& workspace) {
+  switch (deny) {
+    case Deny::kUnknownWorkspace:
+      return NoWallet(workspace);
+    case Deny::kIdReuse:
+      return admin::RequestIdReused().error;
+    case Deny::kInvalid:
+      return {.code = grpc::StatusCode::INVALID_ARGUMENT,
+              .reason = "INVALID_VALUE",
+              .message =
+                  "the amount is not possible: it must be above zero, at most 1000000000 "
+                  "USD, and a write-off at most what is owed"};
+    case Deny::kNoCredit:
+      return admin::Precondition("INSUFFICIENT_CREDIT",
+                                 "the workspace does not have that much unspent credit of this "
+                                 "kind")
+          .error;
+    case Deny::kSamePerson:
+      return admin::Precondition("SAME_PERSON",
+                                 "who asked for a correction may not approve it; another operator "
+                                 "must")
+          .error;
+    default:
+      return {.code = grpc::StatusCode::UNAVAILABLE,
+              .reason = "UNAVAILABLE",
+              .message =
+                  "the ledger cannot book this at the moment; repeat the call with the same "
+                  "request_id",
+              .retry_after_ms = 1000};
+  }
+}
+
+AdminResult<void> RequireKnown(const admin::Caller& caller) {
+  if (caller.known) return {};
+  return admin::PermissionDenied(
+      "STEP_UP_REQUIRED",
+      "this wants an operator who is known: call with a client certificate, or over the unix "
+      "socket of the service");
+}
+
+void SetTime(int64_t us, google::protobuf::Timestamp& into) {
+  into.set_seconds(us / 1'000'000);
+  into.set_nanos(static_cast<int32_t>(us % 1'000'000 * 1000));
+}
+
+AdminResult<std::string> OptionalRequestId(const std::string& text) {
+  return text.empty() ? AdminResult<std::string>(Id::New().ToHex())
+                      : admin::RequiredRequestId(text);
+}
+
+AdminResult<void> RequiredText(const std::string& text, size_t limit, const std::string& field) {
+  if (!text.empty() && text.size() <= limit) return {};
+  return admin::InvalidField(
+      field, field + " is required, with at most " + std::to_string(limit) + " bytes");
+}
+
+}  // namespace tollgate::billing

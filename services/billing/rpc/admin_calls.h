@@ -1,0 +1,91 @@
+// What the handlers of tollgate.admin.v1 share: reads, commands, and their failures. Handlers only
+// enqueue; the ledger's threads reply.
+#pragma once
+
+#include <google/protobuf/timestamp.pb.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/admin/caller.h"
+#include "common/admin/failure.h"
+#include "common/admin/filter.h"
+#include "common/admin/paging.h"
+#include "common/admin/values.h"
+#include "services/billing/commit/ledger_service.h"
+
+namespace tollgate::billing {
+
+struct AdminOptions {
+  // Credit above it wants a known caller (decision 57).
+  int64_t known_caller_above_nano_usd = 100 * kNanoPerUsd;
+};
+
+// The services of tollgate.admin.v1 over one ledger, which must outlive them.
+std::unique_ptr<grpc::Service> MakeLedgerAdmin(LedgerService& ledger);
+std::unique_ptr<grpc::Service> MakeAdjustmentAdmin(LedgerService& ledger, AdminOptions options);
+std::unique_ptr<grpc::Service> MakeUsageAdmin(LedgerService& ledger);
+
+// Ends the call. What is for logs only is logged.
+void FinishAdmin(grpc::ServerUnaryReactor* reactor, const admin::AdminResult<void>& result);
+grpc::ServerUnaryReactor* Refused(grpc::CallbackServerContext* context,
+                                  const admin::Failure& failure);
+
+// Ends the call with what a blocking read returns; the read fills the response.
+void ReadAndFinish(LedgerService& ledger, grpc::ServerUnaryReactor* reactor,
+                   std::function<admin::AdminResult<void>(sql::Database&)> read);
+// The same for a call that is only a read.
+grpc::ServerUnaryReactor* RunAdminRead(
+    LedgerService& ledger, grpc::CallbackServerContext* context,
+    std::function<admin::AdminResult<void>(sql::Database&)> read);
+
+// Runs one operation. done gets the reply of an operation that was executed; a failure ends the
+// call.
+void SubmitAdmin(LedgerService& ledger, grpc::ServerUnaryReactor* reactor, Operation operation,
+                 std::function<void(const Reply&)> done);
+// Why the ledger refused an operation on this workspace.
+admin::Failure FailureOf(Deny deny, const std::string& workspace);
+admin::Failure NoWallet(const std::string& workspace);
+template <typename T>
+Fail<admin::Failure> SqlFailure(const sql::SqlResult<T>& result) {
+  return Fail{admin::FromError(sql::ToError(result.error()))};
+}
+
+// Fails unless the caller is known, which counts as a fresh sign-in (decision 57).
+admin::AdminResult<void> RequireKnown(const admin::Caller& caller);
+
+// The request id in hexadecimal digits, or the id of the command.
+std::string RequestText(const Entry& entry);
+void SetTime(int64_t us, google::protobuf::Timestamp& into);
+// "" is the request_id of a call that may go without one.
+admin::AdminResult<std::string> OptionalRequestId(const std::string& text);
+// Not empty, at most this many bytes.
+admin::AdminResult<void> RequiredText(const std::string& text, size_t limit,
+                                      const std::string& field);
+
+// The page of a list: its size, and the position where it continues ("" at the start).
+struct Page {
+  int size = 0;
+  std::string position;
+  std::string binding;
+};
+template <typename Request>
+admin::AdminResult<Page> PageOf(const Request& request, const admin::Caller& caller,
+                                const std::string& method, const std::string& filter) {
+  Page page;
+  auto size = admin::PageSize(request.page_size());
+  if (!size) return Fail{size.error()};
+  page.size = *size;
+  page.binding = method + "\n" + caller.actor + "\n" + request.parent() + "\n" + filter;
+  auto position = admin::DecodePageToken(page.binding, request.page_token());
+  if (!position) return Fail{position.error()};
+  page.position = *std::move(position);
+  return page;
+}
+
+}  // namespace tollgate::billing

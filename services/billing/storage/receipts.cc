@@ -1,0 +1,134 @@
+#include "services/billing/storage/receipts.h"
+
+#include <algorithm>
+
+#include "services/billing/domain/shard.h"
+#include "services/billing/storage/schema.h"
+#include "services/billing/storage/transactions.h"
+
+namespace tollgate::billing {
+namespace {
+
+using sql::Connection;
+using sql::Row;
+using sql::SqlResult;
+
+// An id is the gateway's time, an admission the ledger's: the clocks may differ by so much.
+constexpr int64_t kClockSlackUs = 3600LL * 1'000'000;
+
+SqlResult<std::optional<Hold>> ReadHoldOf(Connection& db, const std::string& workspace,
+                                          const Id& id) {
+  std::optional<Hold> hold;
+  static const std::string kText =
+      "SELECT " + std::string(kHoldColumns) + " FROM hold WHERE shard = $1 AND id = $2";
+  const std::string bytes = id.ToBytes();
+  auto read = db.Query(kText, {LedgerShard(workspace), sql::Param::Blob(bytes)},
+                       [&](const Row& row) { hold = ReadHold(row); });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  // A shard has many workspaces. A tombstone was never a request.
+  if (hold && (hold->workspace != workspace || hold->tombstone())) hold.reset();
+  return hold;
+}
+
+// The id that the text spells, if it spells one.
+std::optional<Id> SpelledId(std::string_view text) {
+  if (auto id = Id::FromHex(text)) return id;
+  const size_t mark = text.find_last_of("_-");
+  return Id::FromBase62(mark == std::string_view::npos ? text : text.substr(mark + 1));
+}
+
+SqlResult<void> ReadMatches(Connection& db, const std::string& workspace, const std::string& text,
+                            std::optional<ReceiptRecord>& found) {
+  std::optional<Hold> spelled;
+  if (const auto id = SpelledId(text)) {
+    auto read = ReadHoldOf(db, workspace, *id);
+    if (!read.ok()) return Fail{read.error()};
+    spelled = std::move(*read);
+  }
+  int64_t matches = spelled ? 1 : 0;
+  int64_t newest_us = spelled ? spelled->created_us : INT64_MIN;
+  Id newest = spelled ? spelled->id : Id();
+  auto read = db.Query(
+      "SELECT id, admitted_us FROM usage_record WHERE shard = $1 AND workspace = $2"
+      " AND client_request_id = $3 AND client_request_id <> ''",
+      {LedgerShard(workspace), workspace, text}, [&](const Row& row) {
+        const Id id = Id::FromBytes(row.Bytes(0)).value_or(Id());
+        if (spelled && id == spelled->id) return;
+        ++matches;
+        if (row.Int(1) > newest_us) {
+          newest_us = row.Int(1);
+          newest = id;
+        }
+      });
+  if (!read.ok() || matches == 0) return read;
+  auto hold = ReadHoldOf(db, workspace, newest);
+  if (!hold.ok()) return Fail{hold.error()};
+  if (!*hold) return {};
+  found = ReceiptRecord{std::move(**hold), {}, matches};
+  const Hold& of = found->hold;
+  auto entries = ReadRequestEntries(db, workspace, of.id, of.created_us,
+                                    of.state == HoldState::kOpen ? INT64_MAX - 1 : of.closed_us);
+  if (!entries.ok()) return Fail{entries.error()};
+  found->entries = std::move(*entries);
+  return {};
+}
+
+// The smallest id of this time.
+std::string FirstIdAt(int64_t us) {
+  return Id::Make(std::clamp<int64_t>(us / 1000, 0, (int64_t{1} << 48) - 1), 0, 0).ToBytes();
+}
+
+}  // namespace
+
+SqlResult<std::optional<ReceiptRecord>> ReadReceipt(sql::Database& database,
+                                                    const std::string& workspace,
+                                                    const std::string& text) {
+  std::optional<ReceiptRecord> found;
+  auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) {
+    found.reset();
+    return ReadMatches(db, workspace, text, found);
+  });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return found;
+}
+
+SqlResult<std::vector<Hold>> ReadRequests(sql::Database& database, const RequestQuery& query) {
+  std::vector<Hold> holds;
+  // By id: its time orders the requests of a shard, and on PostgreSQL names their partition.
+  std::string text = "SELECT " + std::string(kHoldColumns) +
+                     " FROM hold WHERE shard = $1 AND workspace = $2 AND state <> 1 AND month <> 0"
+                     " AND id >= $3 AND id < $4 AND created_us >= $5 AND created_us < $6";
+  const std::string first = FirstIdAt(query.start_us - kClockSlackUs);
+  const std::string end =
+      query.after.empty()
+          ? FirstIdAt(std::min(query.end_us, INT64_MAX - kClockSlackUs) + kClockSlackUs)
+          : query.after.ToBytes();
+  std::vector<sql::Param> params = {
+      LedgerShard(query.workspace), query.workspace, sql::Param::Blob(first),
+      sql::Param::Blob(end),        query.start_us,  query.end_us};
+  const auto where = [&](std::string_view column, sql::Param value) {
+    params.push_back(value);
+    text += " AND " + std::string(column) + " = $" + std::to_string(params.size());
+  };
+  if (query.key_id) where("key_id", *query.key_id);
+  if (query.model) where("model", *query.model);
+  if (query.outcome) where("outcome", static_cast<int64_t>(*query.outcome));
+  if (query.client_request_id) {
+    where("client_request_id", *query.client_request_id);
+    // By its index; the hold has none.
+    text +=
+        " AND id IN (SELECT id FROM usage_record WHERE shard = $1 AND workspace = $2"
+        " AND client_request_id = $" +
+        std::to_string(params.size()) + " AND client_request_id <> '')";
+  }
+  params.emplace_back(query.limit + 1);
+  text += " ORDER BY id DESC LIMIT $" + std::to_string(params.size());
+  auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) {
+    holds.clear();
+    return db.Query(text, params, [&](const Row& row) { holds.push_back(ReadHold(row)); });
+  });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return holds;
+}
+
+}  // namespace tollgate::billing
