@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/money/money.h"
 #include "services/cli/commands.h"
 #include "services/cli/expiry.h"
 #include "services/cli/invocation.h"
@@ -43,9 +44,15 @@ std::string StateName(v1::KeyState state) {
 }
 
 std::vector<Column> KeyColumns() {
-  return {{"key_id", "KEY"},         {"workspace_id", "WORKSPACE"},  {"name", "NAME"},
-          {"state", "STATE"},        {"last_four", "ENDS IN"},       {"models", "MODELS"},
-          {"expires_at", "EXPIRES"}, {"created_at", "CREATED (UTC)"}};
+  return {{"key_id", "KEY"},
+          {"workspace_id", "WORKSPACE"},
+          {"name", "NAME"},
+          {"state", "STATE"},
+          {"last_four", "ENDS IN"},
+          {"models", "MODELS"},
+          {"expires_at", "EXPIRES"},
+          {"monthly_quota_usd", "QUOTA/MONTH"},
+          {"created_at", "CREATED (UTC)"}};
 }
 
 std::vector<Cell> KeyRow(const v1::Key& key) {
@@ -56,6 +63,7 @@ std::vector<Cell> KeyRow(const v1::Key& key) {
           Text(key.last_four()),
           List({key.allowed_models().begin(), key.allowed_models().end()}, "all"),
           Time(key.expires_at_us(), "never"),
+          key.has_monthly_quota_nano_usd() ? Usd(key.monthly_quota_nano_usd()) : None("none"),
           Time(key.created_at_us(), "-")};
 }
 
@@ -95,8 +103,20 @@ void AddWorkspaceCommands(CLI::App& app, Invocation& invocation) {
         })) {
       return;
     }
+    // Also of a workspace that an earlier try has created (decision 64).
+    if (!invocation.OpenWallet(response.workspace().workspace_id())) return;
     Table table(WorkspaceColumns());
     table.Add(WorkspaceRow(response.workspace()));
+    invocation.ShowRecord(table);
+  });
+
+  CLI::App& open = *group.add_subcommand(
+      "open", "Open the wallet of a workspace whose creation did not get that far");
+  open.add_option("workspace", *id, "Workspace")->required();
+  open.callback([&invocation, id] {
+    if (!invocation.OpenWallet(*id)) return;
+    Table table({{"workspace_id", "Workspace"}, {"wallet_open", "Wallet open"}});
+    table.Add({Text(*id), Bool(true)});
     invocation.ShowRecord(table);
   });
 
@@ -174,6 +194,47 @@ void AddKeyState(CLI::App& group, Invocation& invocation, const char* verb, cons
   });
 }
 
+constexpr char kQuotaHelp[] = "The most that the key may spend per UTC month, in USD, or none";
+
+// Sets the quota of a request from "12.50" or "none". Reports what is neither.
+template <typename Request>
+bool ReadQuota(Invocation& invocation, const std::string& text, Request& request) {
+  if (text == "none") return true;
+  const auto nano = ParseDecimalUsdToNano(text);
+  if (!nano || *nano < 0) {
+    invocation.ReportError("bad_option", "--quota must be an amount in USD such as 5, or none");
+    return false;
+  }
+  request.set_monthly_quota_nano_usd(*nano);
+  return true;
+}
+
+void AddKeyUpdate(CLI::App& group, Invocation& invocation) {
+  CLI::App& update = *group.add_subcommand("update", "Change the quota of a key");
+  auto request = std::make_shared<v1::SetKeyQuotaRequest>();
+  auto key_id = std::make_shared<std::string>();
+  auto quota = std::make_shared<std::string>();
+  update.add_option("key", *key_id, "Key id (see: tollgate key list)")->required();
+  update.add_option("--quota", *quota, kQuotaHelp)->required();
+  update.callback([&invocation, request, key_id, quota] {
+    if (!ReadQuota(invocation, *quota, *request)) return;
+    const auto stub = invocation.Auth();
+    if (!stub) return;
+    request->set_request_id(invocation.RequestId());
+    request->set_key_id(*key_id);
+    request->set_actor(invocation.options().actor);
+    v1::SetKeyQuotaResponse response;
+    if (!invocation.Call("auth", [&](auto& context) {
+          return stub->SetKeyQuota(&context, *request, &response);
+        })) {
+      return;
+    }
+    Table table(KeyColumns());
+    table.Add(KeyRow(response.key()));
+    invocation.ShowRecord(table);
+  });
+}
+
 void AddKeyCommands(CLI::App& app, Invocation& invocation) {
   CLI::App& group = *app.add_subcommand("key", "Virtual keys");
   group.require_subcommand(1);
@@ -197,7 +258,13 @@ void AddKeyCommands(CLI::App& app, Invocation& invocation) {
   create.add_option("--expires", *expires,
                     "30d, 12h, 2027-01-31, 2027-01-31T12:00:00Z (UTC) or never");
   AddLimits(create, *request->mutable_limits());
-  create.callback([&invocation, request, expires] { CreateKey(invocation, *request, *expires); });
+  auto quota = std::make_shared<std::string>("none");
+  create.add_option("--quota", *quota, kQuotaHelp);
+  create.callback([&invocation, request, expires, quota] {
+    if (ReadQuota(invocation, *quota, *request)) CreateKey(invocation, *request, *expires);
+  });
+
+  AddKeyUpdate(group, invocation);
 
   CLI::App& list = *group.add_subcommand("list", "List keys, without their secrets");
   auto workspace = std::make_shared<std::string>();

@@ -1,11 +1,9 @@
 #include <CLI/CLI.hpp>
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "common/base/crypto.h"
-#include "common/money/money.h"
 #include "services/cli/commands.h"
 #include "services/cli/invocation.h"
 
@@ -13,123 +11,6 @@ namespace tollgate::cli {
 namespace {
 
 namespace v1 = tollgate::billing::v1;
-
-void ShowBalance(Invocation& invocation, const v1::Balance& balance) {
-  Table table({{"workspace_id", "Workspace"},
-               {"available_usd", "Available"},
-               {"paid_usd", "Paid credit"},
-               {"granted_usd", "Granted credit"},
-               {"held_usd", "Held by running requests"},
-               {"month", "Month"},
-               {"month_spent_usd", "Spent this month"},
-               {"month_held_usd", "Held this month"},
-               {"cap_usd", "Cap a month"},
-               {"open_holds", "Open holds"}});
-  table.Add({Text(balance.workspace_id()), Usd(balance.available_nano_usd()),
-             Usd(balance.paid_nano_usd()), Usd(balance.granted_nano_usd()),
-             Usd(balance.held_nano_usd()), Integer(balance.month()),
-             Usd(balance.month_spent_nano_usd()), Usd(balance.month_held_nano_usd()),
-             balance.has_cap_nano_usd() ? Usd(balance.cap_nano_usd()) : None("none"),
-             Integer(balance.open_holds())});
-  invocation.ShowRecord(table);
-}
-
-// Nano-USD. Reports an error when the text is not an amount.
-std::optional<int64_t> ParseAmount(Invocation& invocation, const std::string& text) {
-  const auto nano = ParseDecimalUsdToNano(text);
-  if (!nano) {
-    invocation.ReportError("bad_option",
-                           "\"" + text +
-                               "\" is not an amount in USD such as 5 or 0.25, with at "
-                               "most 9 decimals");
-  }
-  return nano;
-}
-
-void AddCredit(CLI::App& app, Invocation& invocation) {
-  CLI::App& group = *app.add_subcommand("credit", "Prepaid credit");
-  group.require_subcommand(1);
-  CLI::App& add = *group.add_subcommand("add", "Add credit to a workspace");
-  auto request = std::make_shared<v1::AddCreditRequest>();
-  auto amount = std::make_shared<std::string>();
-  add.add_option_function<std::string>(
-         "-w,--workspace", [request](const std::string& id) { request->set_workspace_id(id); },
-         "Workspace")
-      ->required();
-  add.add_option("amount", *amount, "USD, for example 5 or 0.25")->required();
-  add.add_flag_callback(
-      "--granted", [request] { request->set_granted(true); },
-      "Granted free of charge; spent before paid credit");
-  add.add_option_function<std::string>(
-      "--reason", [request](const std::string& reason) { request->set_reason(reason); },
-      "Reason, for the ledger");
-  add.callback([&invocation, request, amount] {
-    const auto nano = ParseAmount(invocation, *amount);
-    if (!nano) return;
-    const auto stub = invocation.Billing();
-    if (!stub) return;
-    request->set_amount_nano_usd(*nano);
-    request->set_request_id(invocation.RequestId());
-    request->set_actor(invocation.options().actor);
-    v1::AddCreditResponse response;
-    if (invocation.Call("billing", [&](auto& context) {
-          return stub->AddCredit(&context, *request, &response);
-        })) {
-      ShowBalance(invocation, response.balance());
-    }
-  });
-}
-
-void AddCap(CLI::App& app, Invocation& invocation) {
-  CLI::App& group = *app.add_subcommand("cap", "Monthly spend cap of a workspace");
-  group.require_subcommand(1);
-  CLI::App& set =
-      *group.add_subcommand("set", "Set or remove the cap; takes effect with the next request");
-  auto request = std::make_shared<v1::SetCapRequest>();
-  auto amount = std::make_shared<std::string>();
-  set.add_option_function<std::string>(
-         "-w,--workspace", [request](const std::string& id) { request->set_workspace_id(id); },
-         "Workspace")
-      ->required();
-  set.add_option("amount", *amount, "USD per month, or none")->required();
-  set.callback([&invocation, request, amount] {
-    if (*amount != "none") {
-      const auto nano = ParseAmount(invocation, *amount);
-      if (!nano) return;
-      request->set_cap_nano_usd(*nano);
-    }
-    const auto stub = invocation.Billing();
-    if (!stub) return;
-    request->set_request_id(invocation.RequestId());
-    request->set_actor(invocation.options().actor);
-    v1::SetCapResponse response;
-    if (invocation.Call("billing", [&](auto& context) {
-          return stub->SetCap(&context, *request, &response);
-        })) {
-      ShowBalance(invocation, response.balance());
-    }
-  });
-}
-
-void AddBalance(CLI::App& app, Invocation& invocation) {
-  CLI::App& command = *app.add_subcommand("balance", "Credit, holds and spending of a workspace");
-  auto query = std::make_shared<v1::GetBalanceRequest>();
-  command
-      .add_option_function<std::string>(
-          "workspace,-w,--workspace",
-          [query](const std::string& id) { query->set_workspace_id(id); }, "Workspace")
-      ->required();
-  command.callback([&invocation, query] {
-    const auto stub = invocation.Billing();
-    if (!stub) return;
-    v1::GetBalanceResponse response;
-    if (invocation.Call("billing", [&](auto& context) {
-          return stub->GetBalance(&context, *query, &response);
-        })) {
-      ShowBalance(invocation, response.balance());
-    }
-  });
-}
 
 void AddEntries(CLI::App& app, Invocation& invocation) {
   CLI::App& command = *app.add_subcommand("entries", "Ledger entries of a workspace, newest first");
@@ -221,9 +102,6 @@ void AddVerify(CLI::App& app, Invocation& invocation) {
 }  // namespace
 
 void AddBillingCommands(CLI::App& app, Invocation& invocation) {
-  AddCredit(app, invocation);
-  AddCap(app, invocation);
-  AddBalance(app, invocation);
   AddEntries(app, invocation);
   AddVerify(app, invocation);
 }

@@ -9,9 +9,15 @@ namespace tollgate::cli {
 
 class Invocation;
 
-// workspace create|list, key create|list|disable|enable|revoke, audit.
+// workspace create|list|open, key create|update|list|disable|enable|revoke, audit.
 void AddAuthCommands(CLI::App& app, Invocation& invocation);
-// credit add, cap set, balance, entries, verify-ledger.
+// entries, verify-ledger.
 void AddBillingCommands(CLI::App& app, Invocation& invocation);
+// credit add|grant|status, cap set, balance.
+void AddCreditCommands(CLI::App& app, Invocation& invocation);
+// adjustment create|list|approve|reject, workspace freeze|unfreeze.
+void AddAdjustmentCommands(CLI::App& app, Invocation& invocation);
+// transactions, usage, receipt.
+void AddUsageCommands(CLI::App& app, Invocation& invocation);
 
 }  // namespace tollgate::cli

@@ -1,14 +1,23 @@
 #include "services/cli/invocation.h"
 
+#include <google/rpc/error_details.pb.h>
+#include <google/rpc/status.pb.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
+#include <pwd.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <string_view>
+#include <thread>
 
+#include "common/admin/caller.h"
+#include "common/base/ascii.h"
+#include "common/base/clock.h"
 #include "common/base/id.h"
 #include "common/json/writer.h"
 #include "tollgate/common/v1/error.pb.h"
@@ -40,6 +49,24 @@ std::string_view CodeName(grpc::StatusCode code) {
     default:
       return "failed";
   }
+}
+
+std::string Lower(std::string text) {
+  for (char& c : text) {
+    if (IsUpper(c)) c = static_cast<char>(c | 0x20);
+  }
+  return text;
+}
+
+// Of the operating system: the actor of what this command changes (decision 57).
+std::string OperatorName() {
+  passwd entry;
+  passwd* found = nullptr;
+  char buffer[4096];
+  if (::getpwuid_r(::geteuid(), &entry, buffer, sizeof buffer, &found) == 0 && found != nullptr) {
+    return found->pw_name;
+  }
+  return "uid-" + std::to_string(::geteuid());
 }
 
 }  // namespace
@@ -79,13 +106,135 @@ std::unique_ptr<billing::v1::BillingAdminService::Stub> Invocation::Billing() {
   return channel ? billing::v1::BillingAdminService::NewStub(channel) : nullptr;
 }
 
-bool Invocation::Call(const char* service,
-                      const std::function<grpc::Status(grpc::ClientContext&)>& call) {
+std::unique_ptr<admin::v1::LedgerService::Stub> Invocation::Books() {
+  const auto channel = Connect(options_.billing_target);
+  return channel ? admin::v1::LedgerService::NewStub(channel) : nullptr;
+}
+
+std::unique_ptr<admin::v1::AdjustmentService::Stub> Invocation::Adjustments() {
+  const auto channel = Connect(options_.billing_target);
+  return channel ? admin::v1::AdjustmentService::NewStub(channel) : nullptr;
+}
+
+std::unique_ptr<admin::v1::UsageService::Stub> Invocation::Usage() {
+  const auto channel = Connect(options_.billing_target);
+  return channel ? admin::v1::UsageService::NewStub(channel) : nullptr;
+}
+
+void Invocation::Prepare(grpc::ClientContext& context, int64_t timeout_ms) const {
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(timeout_ms));
+  context.AddMetadata(tollgate::admin::kOperatorKey, OperatorName());
+}
+
+bool Invocation::Call(const char* service, const CallFn& call) {
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() +
-                       std::chrono::seconds(options_.timeout_seconds));
+  Prepare(context, int64_t{options_.timeout_seconds} * 1000);
   const grpc::Status status = call(context);
+  if (!status.ok()) ReportFailure(service, status);
+  return status.ok();
+}
+
+grpc::Status Invocation::Repeat(const CallFn& call) {
+  const auto give_up =
+      std::chrono::steady_clock::now() + std::chrono::seconds(options_.timeout_seconds);
+  for (int64_t pause_ms = 100;; pause_ms = std::min<int64_t>(2 * pause_ms, 1000)) {
+    const int64_t left_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
+                                give_up - std::chrono::steady_clock::now())
+                                .count();
+    grpc::ClientContext context;
+    Prepare(context, std::max<int64_t>(left_ms, 1));
+    grpc::Status status = call(context);
+    const bool unknown = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+                         status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+    if (!unknown || left_ms <= pause_ms) return status;
+    std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
+  }
+}
+
+bool Invocation::CallMoney(const std::string& workspace, const std::string& what,
+                           const MoneyFn& call) {
+  RequestJournal::Request request{RequestId(), workspace, what, SystemClock::Get().WallUs()};
+  const auto earlier = journal_.FindSame(workspace, what);
+  const bool goes_on = options_.request_id.empty() && earlier.has_value();
+  if (goes_on) request.id = earlier->id;
+  const bool kept = goes_on || journal_.Keep(request);
+  if (options_.json) {
+    std::fprintf(stderr, "%s\n", json::Writer().Text("request_id", request.id).Done().c_str());
+  } else {
+    std::fprintf(stderr, "request id: %s%s\n", request.id.c_str(),
+                 goes_on ? " (of an earlier try whose result is unknown)" : "");
+  }
+  if (!kept && !options_.json) {
+    std::fputs("The request id could not be kept in a file: note it.\n", stderr);
+  }
+  const auto send = [&](grpc::ClientContext& context) { return call(context, request.id); };
+  grpc::Status status = Repeat(send);
+  if (ReasonOf(status) == "WALLET_NOT_FOUND") {
+    // Of a workspace that was created before wallets were opened, or whose creation was cut off.
+    if (!OpenWallet(workspace)) {
+      journal_.Remove(request.id);
+      return false;
+    }
+    status = Repeat(send);
+  }
+  const bool unknown = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+                       status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED ||
+                       status.error_code() == grpc::StatusCode::INTERNAL ||
+                       status.error_code() == grpc::StatusCode::UNKNOWN;
+  if (!unknown) journal_.Remove(request.id);
   if (status.ok()) return true;
+  if (!unknown) {
+    ReportFailure("billing", status);
+    return false;
+  }
+  ReportError("unknown_result",
+              "billing at " + TargetOf(options_.billing_target) +
+                  " did not answer; whether this was executed is unknown. Ask with: tollgate "
+                  "credit status " +
+                  request.id + " -w " + workspace +
+                  "; or repeat the command, which goes on with the same request id");
+  return false;
+}
+
+bool Invocation::OpenWallet(const std::string& workspace) {
+  const auto auth = Auth();
+  const auto books = Books();
+  if (!auth || !books) return false;
+  auth::v1::ListWorkspacesResponse known;
+  if (!Call("auth", [&](auto& context) { return auth->ListWorkspaces(&context, {}, &known); })) {
+    return false;
+  }
+  const auto& list = known.workspaces();
+  if (std::none_of(list.begin(), list.end(),
+                   [&](const auto& one) { return one.workspace_id() == workspace; })) {
+    ReportError("not_found",
+                "there is no workspace \"" + workspace + "\"; see: tollgate workspace list");
+    return false;
+  }
+  admin::v1::OpenWalletRequest request;
+  request.set_name("workspaces/" + workspace + "/balance");
+  admin::v1::Balance balance;
+  const grpc::Status status = Repeat(
+      [&](grpc::ClientContext& context) { return books->OpenWallet(&context, request, &balance); });
+  if (!status.ok()) ReportFailure("billing", status);
+  return status.ok();
+}
+
+std::string Invocation::ReasonOf(const grpc::Status& status) {
+  google::rpc::Status detail;
+  google::rpc::ErrorInfo info;
+  if (status.ok() || !detail.ParseFromString(status.error_details()) ||
+      detail.code() != static_cast<int>(status.error_code()) || detail.details_size() == 0 ||
+      !detail.details(0).UnpackTo(&info)) {
+    return "";
+  }
+  return info.reason();
+}
+
+void Invocation::ReportFailure(const char* service, const grpc::Status& status) {
+  if (const std::string reason = ReasonOf(status); !reason.empty()) {
+    return ReportError(Lower(reason), status.error_message());
+  }
   common::v1::ErrorDetail detail;
   if (!status.error_details().empty() && detail.ParseFromString(status.error_details()) &&
       !detail.message().empty()) {
@@ -93,8 +242,7 @@ bool Invocation::Call(const char* service,
     if (!detail.param().empty() && message.find(detail.param()) == std::string::npos) {
       message += " (" + detail.param() + ")";
     }
-    ReportError(detail.error().empty() ? "failed" : detail.error(), message);
-    return false;
+    return ReportError(detail.error().empty() ? "failed" : detail.error(), message);
   }
   const std::string where = TargetOf(std::string_view(service) == "auth" ? options_.auth_target
                                                                          : options_.billing_target);
@@ -112,7 +260,6 @@ bool Invocation::Call(const char* service,
                 status.error_message().empty() ? std::string(service) + " refused the call"
                                                : status.error_message());
   }
-  return false;
 }
 
 void Invocation::ShowRecord(const Table& table) const {

@@ -6,7 +6,11 @@
 #include <memory>
 #include <string>
 
+#include "services/cli/request_journal.h"
 #include "services/cli/table.h"
+#include "tollgate/admin/v1/adjustments.grpc.pb.h"
+#include "tollgate/admin/v1/ledger.grpc.pb.h"
+#include "tollgate/admin/v1/usage.grpc.pb.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 
@@ -33,10 +37,25 @@ class Invocation {
   // Null when the TLS files cannot be read; the error has been reported.
   std::unique_ptr<auth::v1::AuthAdminService::Stub> Auth();
   std::unique_ptr<billing::v1::BillingAdminService::Stub> Billing();
+  // The services of tollgate.admin.v1 in billing.
+  std::unique_ptr<admin::v1::LedgerService::Stub> Books();
+  std::unique_ptr<admin::v1::AdjustmentService::Stub> Adjustments();
+  std::unique_ptr<admin::v1::UsageService::Stub> Usage();
 
   // Makes one call with the timeout. On failure reports the error, sets the exit code and returns
   // false.
-  bool Call(const char* service, const std::function<grpc::Status(grpc::ClientContext&)>& call);
+  using CallFn = std::function<grpc::Status(grpc::ClientContext&)>;
+  bool Call(const char* service, const CallFn& call);
+  // A call that moves money in this workspace; what names all that is asked for. Prints and keeps
+  // the request id before it sends, and repeats the call with it while the result is unknown. Goes
+  // on with the id of an earlier request for the same whose result is unknown.
+  using MoneyFn = std::function<grpc::Status(grpc::ClientContext&, const std::string& request_id)>;
+  bool CallMoney(const std::string& workspace, const std::string& what, const MoneyFn& call);
+  const RequestJournal& journal() const { return journal_; }
+  // The reason of a failure of tollgate.admin.v1, for example WALLET_NOT_FOUND; "" for others.
+  static std::string ReasonOf(const grpc::Status& status);
+  // Opens the wallet of a workspace that auth knows (decision 64). Reports failures.
+  bool OpenWallet(const std::string& workspace);
 
   void ShowRecord(const Table& table) const;
   void ShowList(const Table& table, const std::string& name, const std::string& when_empty) const;
@@ -46,12 +65,17 @@ class Invocation {
   void set_exit_code(int code) { exit_code_ = code; }
 
  private:
+  void Prepare(grpc::ClientContext& context, int64_t timeout_ms) const;
+  // Reports a failed call.
+  void ReportFailure(const char* service, const grpc::Status& status);
+  grpc::Status Repeat(const CallFn& call);
   std::shared_ptr<grpc::Channel> Connect(const std::string& own_target);
   const std::string& TargetOf(const std::string& own_target) const {
     return own_target.empty() ? options_.target : own_target;
   }
 
   const Options& options_;
+  const RequestJournal journal_{RequestJournal::DefaultFolder()};
   int exit_code_ = 0;
 };
 

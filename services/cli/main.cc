@@ -107,6 +107,9 @@ int main(int argc, char** argv) {
   app.fallthrough();
   AddOptions(app, options);
   tollgate::cli::AddAuthCommands(app, invocation);
+  tollgate::cli::AddCreditCommands(app, invocation);
+  tollgate::cli::AddAdjustmentCommands(app, invocation);
+  tollgate::cli::AddUsageCommands(app, invocation);
   tollgate::cli::AddBillingCommands(app, invocation);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,118 @@
+// Money through the command line, as a process (docs/operations.md, "Top-ups whose result is
+// unknown").
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "tests/support/cluster.h"
+#include "tests/support/engine_sim.h"
+#include "tests/support/json.h"
+#include "tests/support/process.h"
+
+namespace tollgate::test {
+namespace {
+
+class CliTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string failure;
+    ASSERT_TRUE(engine_.Start(&failure)) << failure;
+    ClusterOptions options;
+    options.all_in_one = true;
+    options.catalog = DefaultCatalog({engine_.base_url()}, "1", "2");
+    cluster_ = std::make_unique<Cluster>(options);
+    ASSERT_EQ(cluster_->Start(), "");
+  }
+  void TearDown() override {
+    if (cluster_) EXPECT_EQ(cluster_->StopOrderly(), "");
+  }
+
+  struct Outcome {
+    int code = -1;
+    std::string out, error;
+    Json json() const { return Json::Parse(out).value_or(Json()); }
+  };
+  Outcome Cli(const std::string& arguments) {
+    const std::string out = state_.path() + "/out";
+    const std::string error = state_.path() + "/error";
+    const std::string command =
+        "XDG_STATE_HOME=" + state_.path() + " TOLLGATE_ADMIN=" + cluster_->grpc_address("billing") +
+        " " + BinaryPath("tollgate") + " --json " + arguments + " >" + out + " 2>" + error;
+    const int status = std::system(command.c_str());  // NOLINT: a shell is what users have
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadFile(out), ReadFile(error)};
+  }
+  // The request id that a command printed before it called.
+  static std::string PrintedId(const Outcome& outcome) {
+    const auto line = Json::Parse(outcome.error.substr(0, outcome.error.find('\n')));
+    return line ? (*line)["request_id"].str() : "";
+  }
+  size_t Kept() {
+    const std::string folder = state_.path() + "/tollgate/requests";
+    if (!std::filesystem::exists(folder)) return 0;
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
+  }
+
+  TempDir state_;
+  EngineSim engine_{EngineSimOptions()};
+  std::unique_ptr<Cluster> cluster_;
+};
+
+TEST_F(CliTest, ATopUpWhoseAnswerWasLostGoesOnWithItsId) {
+  ASSERT_EQ(Cli("workspace create Acme --id acme").code, 0);
+  const Outcome unknown = Cli("credit add 5 -w typo");
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_NE(unknown.error.find("not_found"), std::string::npos) << unknown.error;
+  EXPECT_EQ(Kept(), 0U);
+
+  Process& process = cluster_->process(cluster_->process_names().front());
+  process.Signal(SIGSTOP);
+  const Outcome lost = Cli("--timeout 1 credit add 5 -w acme --reason 'invoice 7'");
+  process.Signal(SIGCONT);
+  EXPECT_EQ(lost.code, 1);
+  EXPECT_NE(lost.error.find("unknown_result"), std::string::npos) << lost.error;
+  const std::string id = PrintedId(lost);
+  EXPECT_FALSE(id.empty());
+  EXPECT_EQ(Kept(), 1U);
+
+  const Outcome again = Cli("credit add 5 -w acme --reason 'invoice 7'");
+  EXPECT_EQ(again.code, 0) << again.error;
+  EXPECT_EQ(PrintedId(again), id);
+  EXPECT_EQ(again.json()["available_usd"].str(), "5") << "once, whatever became of the first try";
+  EXPECT_EQ(Kept(), 0U);
+  const Outcome status = Cli("credit status -w acme " + id);
+  EXPECT_EQ(status.json()["state"].str(), "executed") << status.out << status.error;
+  EXPECT_EQ(Cli("credit status -w acme never-asked").json()["state"].str(), "not_executed");
+
+  // What was asked for and answered is not the same as asking again.
+  const Outcome another = Cli("credit add 5 -w acme --reason 'invoice 7'");
+  EXPECT_NE(PrintedId(another), id);
+  EXPECT_EQ(another.json()["available_usd"].str(), "10");
+  EXPECT_EQ(Cli("transactions acme").json()["transactions"].size(), 2U);
+}
+
+TEST_F(CliTest, AReceiptByTheHeaderAndWhatTcpMayNotDo) {
+  ASSERT_EQ(Cli("workspace create Acme --id acme").code, 0);
+  ASSERT_EQ(Cli("credit grant 5 -w acme").code, 0);
+  const ApiKey key = cluster_->NewKey("acme");
+  const HttpResponse answer =
+      cluster_->Post(key, "/v1/chat/completions",
+                     R"({"model":"sim/model","messages":[{"role":"user","content":"hi"}]})");
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const Outcome receipt = Cli("receipt -w acme " + answer.header("x-request-id"));
+  ASSERT_EQ(receipt.code, 0) << receipt.error;
+  EXPECT_EQ(receipt.json()["prompt_tokens"].integer(),
+            answer.json()["usage"]["prompt_tokens"].integer());
+  EXPECT_EQ(receipt.json()["x_request_id"].str(), answer.header("x-request-id"));
+  EXPECT_EQ(Cli("receipt -w acme nobody").code, 1);
+  EXPECT_EQ(Cli("usage acme --interval none").json()["usage"].size(), 2U) << "a row and the total";
+  EXPECT_EQ(Cli("adjustment create credit 1 -w acme --reason sorry").code, 0);
+  const Outcome frozen = Cli("workspace freeze acme --reason test");
+  EXPECT_EQ(frozen.code, 1);
+  EXPECT_NE(frozen.error.find("step_up_required"), std::string::npos) << frozen.error;
+}
+
+}  // namespace
+}  // namespace tollgate::test
