@@ -123,7 +123,11 @@ std::unique_ptr<admin::v1::UsageService::Stub> Invocation::Usage() {
 
 void Invocation::Prepare(grpc::ClientContext& context, int64_t timeout_ms) const {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(timeout_ms));
-  context.AddMetadata(tollgate::admin::kOperatorKey, OperatorName());
+  std::string name = OperatorName();
+  for (char& c : name) {
+    if (c < ' ' || c > '~') c = '?';  // metadata is plain ASCII
+  }
+  context.AddMetadata(tollgate::admin::kOperatorKey, name);
 }
 
 bool Invocation::Call(const char* service, const CallFn& call) {
