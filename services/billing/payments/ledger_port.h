@@ -16,6 +16,14 @@ class LedgerPort {
   // An error: the outcome is unknown, repeat it.
   virtual Result<Reply> Submit(Operation operation) = 0;
   virtual Result<Balance> ReadBalance(const std::string& workspace) = 0;
+  // The posted commands that came from payments: credit and refunds.
+  struct Posting {
+    std::string command_id;
+    bool refund = false;
+    int64_t amount_nano_usd = 0;
+    std::string payment;  // refunds only: our id
+  };
+  virtual Result<std::vector<Posting>> ReadPostings(const std::string& workspace) = 0;
 };
 
 // The ledger of this process, which must outlive the port.
@@ -24,6 +32,7 @@ class LedgerServicePort : public LedgerPort {
   explicit LedgerServicePort(LedgerService& ledger) : ledger_(ledger) {}
   Result<Reply> Submit(Operation operation) override;
   Result<Balance> ReadBalance(const std::string& workspace) override;
+  Result<std::vector<Posting>> ReadPostings(const std::string& workspace) override;
 
  private:
   LedgerService& ledger_;

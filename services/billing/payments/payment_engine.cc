@@ -59,7 +59,12 @@ void PaymentEngine::LogError(std::string_view what, const sql::SqlError& error) 
             {{"step", what}, {"error", error.message}});
 }
 
-int PaymentEngine::RunOnce() {
+void PaymentEngine::RunOnce() {
+  RunDue();
+  RunTriggers();
+}
+
+int PaymentEngine::RunDue() {
   int worked = 0;
   const int64_t now_us = NowUs();
   if (auto due = store_.DuePayments(now_us, kBatch); due.ok()) {
@@ -76,12 +81,15 @@ int PaymentEngine::RunOnce() {
     for (const ProviderEvent& event : *due) StepEvent(event);
     worked += static_cast<int>(due->size());
   }
-  if (auto reloads = store_.TriggerableReloads(NowUs()); reloads.ok()) {
-    for (const AutoReload& reload : *reloads) Trigger(reload);
-  } else {
-    LogError("auto-reloads", reloads.error());
-  }
   return worked;
+}
+
+void PaymentEngine::RunTriggers(const std::unordered_set<std::string>* only) {
+  auto reloads = store_.TriggerableReloads(NowUs());
+  if (!reloads.ok()) return LogError("auto-reloads", reloads.error());
+  for (const AutoReload& reload : *reloads) {
+    if (only == nullptr || only->contains(reload.workspace)) Trigger(reload);
+  }
 }
 
 std::optional<PaymentEngine::Claimed> PaymentEngine::Claim(const std::string& workspace,

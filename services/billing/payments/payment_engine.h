@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 #include "common/base/clock.h"
 #include "services/billing/payments/ledger_port.h"
@@ -33,9 +34,12 @@ class PaymentEngine {
   PaymentEngine(Options options, const Clock& clock, PaymentStore& store, PaymentProvider& provider,
                 LedgerPort& ledger, PaymentMetrics& metrics);
 
-  // One round: everything that is due, then the triggers of auto-reload. Returns how many rows it
-  // worked on.
-  int RunOnce();
+  // One round: everything that is due, then the triggers of auto-reload.
+  void RunOnce();
+  // Payments, refunds and events that are due. Returns how many.
+  int RunDue();
+  // Looks at the balance of workspaces with auto-reload: of these, or of all.
+  void RunTriggers(const std::unordered_set<std::string>* only = nullptr);
 
   // The single steps, for calls that want their result at once.
   void StepPayment(const std::string& workspace, const std::string& id);

@@ -345,8 +345,13 @@ SqlResult<PaymentStore::Counts> PaymentStore::Count() {
           counts.oldest_unknown_us = row.Int(1);
         });
     if (!read.ok()) return read;
-    read = db.Query("SELECT count(*) FROM auto_reload WHERE enabled = 1 AND state = 6", {},
-                    [&](const Row& row) { counts.paused_reloads = row.Int(0); });
+    read = db.Query(
+        "SELECT count(*), CAST(sum(CASE WHEN state = 6 THEN 1 ELSE 0 END) AS BIGINT)"
+        " FROM auto_reload WHERE enabled = 1",
+        {}, [&](const Row& row) {
+          counts.enabled_reloads = row.Int(0);
+          counts.paused_reloads = row.Int(1);
+        });
     if (!read.ok()) return read;
     read = db.Query("SELECT count(*) FROM provider_event WHERE check_us > 0", {},
                     [&](const Row& row) { counts.due_events = row.Int(0); });
