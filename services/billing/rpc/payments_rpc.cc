@@ -122,9 +122,8 @@ class PaymentRpc : public av::PaymentService::CallbackService {
   ServerUnaryReactor* RefundPayment(CallbackServerContext* context,
                                     const av::RefundPaymentRequest* request,
                                     av::Refund* response) override {
-    return ServeKnown(context, [=, this, actor = Actor(context)] {
-      return Refund(*request, actor, *response);
-    });
+    return ServeKnown(
+        context, [=, this, actor = Actor(context)] { return Refund(*request, actor, *response); });
   }
   ServerUnaryReactor* ReconcilePayments(CallbackServerContext* context,
                                         const av::ReconcilePaymentsRequest* request,
