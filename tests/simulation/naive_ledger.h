@@ -240,7 +240,6 @@ class NaiveLedger {
       return reported;
     }
     Reply reply = reported;
-    reply.ok = false;
     const int64_t total = op.authorized_total_nano_usd;
     const Request& request = requests_.at(op.request_id.ToHex());
     const std::optional<int64_t> cap = CapFor(request);
@@ -272,8 +271,8 @@ class NaiveLedger {
         request.prompt = op.usage.prompt;
         request.completion = op.usage.completion;
       }
-      Raise(request, total - request.authorized);
     }
+    Raise(request, total - request.authorized);
     return ReplyFor(request);
   }
 

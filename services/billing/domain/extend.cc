@@ -26,24 +26,25 @@ Reply Batch::ReportProgress(const Op& op, std::optional<int64_t> authorized_tota
   if (!hold) return Refuse(Deny::kInvalid);
   if (hold->workspace != op.workspace) return Refuse(Deny::kIdReuse);
   if (hold->state != HoldState::kOpen) return ReplyFor(*hold, Deny::kClosed);
-  // An older sequence changes nothing; its reply has the current amounts.
+  // An older sequence reports nothing new; its reply has the current amounts.
   if (op.sequence > hold->sequence) {
     hold->sequence = op.sequence;
     hold->expires_us = std::max(
         hold->expires_us,
         std::min(at_us_ + policy_.hold_ttl_us, hold->created_us + policy_.hold_max_age_us));
     if (IsAtLeast(op.usage, hold->usage)) hold->usage = op.usage;
-    if (authorized_total_nano_usd) {
-      Raise(*hold, *authorized_total_nano_usd - hold->authorized_nano_usd);
-    }
     MarkChanged(*hold);
   }
+  // A later heartbeat may have overtaken an extension, which still raises: totals only grow.
   const int64_t wanted = authorized_total_nano_usd.value_or(0);
-  Reply reply;
-  reply.authorized_nano_usd = hold->authorized_nano_usd;
-  reply.ok = hold->authorized_nano_usd >= wanted;
-  if (reply.ok) return reply;
-  // Refused by the cap, by the posted credit, or because other requests hold the credit.
+  if (wanted > hold->authorized_nano_usd) {
+    Raise(*hold, wanted - hold->authorized_nano_usd);
+    MarkChanged(*hold);
+  }
+  Reply reply = ReplyFor(*hold);
+  if (hold->authorized_nano_usd >= wanted) return reply;
+  // Granted in part at most: refused by the cap, by the posted credit, or because other requests
+  // hold the credit.
   const std::optional<int64_t> cap = EffectiveCap(*wallet_, *hold);
   if (cap && *cap - FindOrCreateMonth(hold->month).spent_nano_usd < wanted) {
     reply.denied_by = Deny::kCap;
