@@ -14,6 +14,8 @@ namespace {
 constexpr int kReaders = 2;
 constexpr size_t kMaxReads = 256;
 constexpr int kExpiryBatch = 256;
+// A rest that took so much too long: the process was stopped, and could take no heartbeat.
+constexpr int64_t kStoppedUs = 1'000'000;
 
 class SqlRunner : public BatchRunner {
  public:
@@ -153,16 +155,20 @@ void LedgerService::MaintenanceMain() {
     if (!Sleep(200)) return;
   }
   log::Info("the ledger is open");
-  while (Sleep(options_.expiry_interval_ms)) ExpireHolds();
+  for (int64_t begun_us = clock_.MonotonicUs(); Sleep(options_.expiry_interval_ms);
+       begun_us = clock_.MonotonicUs()) {
+    const int64_t late_us = clock_.MonotonicUs() - begun_us - options_.expiry_interval_ms * 1000;
+    if (late_us > kStoppedUs) running_since_us_ = clock_.MonotonicUs();
+    ExpireHolds();
+  }
 }
 
 void LedgerService::ExpireHolds() {
   // After a start or an outage nothing expires for one hold TTL: the running requests can send a
   // heartbeat first, so that an outage does not end live streams (docs/design/ledger.md 6).
-  if (!group_commit_->available() ||
-      clock_.MonotonicUs() - group_commit_->available_since_us() < options_.policy.hold_ttl_us) {
-    return;
-  }
+  if (!group_commit_->available()) return;
+  const int64_t serves_since_us = std::max(group_commit_->available_since_us(), running_since_us_);
+  if (clock_.MonotonicUs() - serves_since_us < options_.policy.hold_ttl_us) return;
   if (auto open = CountOpenHolds(*database_); open.ok()) metrics_.SetOpenHolds(*open);
   while (true) {
     auto expired = ReadExpiredHolds(*database_, group_commit_->NowUs(), kExpiryBatch);
