@@ -9,7 +9,8 @@ Reply Batch::Execute(const Expire& expire) {
   if (hold->state != HoldState::kOpen) return ReplyFor(*hold, Deny::kClosed);
   // A heartbeat has postponed it since it was listed.
   if (hold->expires_us > at_us_) return ReplyFor(*hold, Deny::kInvalid);
-  if (hold->usage.prompt == 0 && hold->usage.completion == 0) {
+  // Without output nothing was delivered (decision 52).
+  if (hold->usage.completion == 0) {
     Release(*hold, EntryKind::kExpireVoid, "");
     Close(*hold, HoldState::kExpiredVoid);
   } else {

@@ -19,19 +19,24 @@ Reply Batch::Execute(const Extend& extend) {
 
 Reply Batch::Execute(const Heartbeat& heartbeat) { return ReportProgress(heartbeat, std::nullopt); }
 
+void Batch::KeepAlive(Hold& hold) {
+  hold.expires_us = std::max(hold.expires_us, std::min(at_us_ + policy_.hold_ttl_us,
+                                                       hold.created_us + policy_.hold_max_age_us));
+}
+
 template <typename Op>
 Reply Batch::ReportProgress(const Op& op, std::optional<int64_t> authorized_total_nano_usd) {
   if (!IsValidUsage(op.usage)) return Refuse(Deny::kInvalid);
   Hold* hold = FindHold(op.request_id);
   if (!hold) return Refuse(Deny::kInvalid);
   if (hold->workspace != op.workspace) return Refuse(Deny::kIdReuse);
-  if (hold->state != HoldState::kOpen) return ReplyFor(*hold, Deny::kClosed);
+  if (hold->state != HoldState::kOpen || op.attempt < hold->attempt) {
+    return ReplyFor(*hold, Deny::kClosed);
+  }
   // An older sequence reports nothing new; its reply has the current amounts.
   if (op.sequence > hold->sequence) {
     hold->sequence = op.sequence;
-    hold->expires_us = std::max(
-        hold->expires_us,
-        std::min(at_us_ + policy_.hold_ttl_us, hold->created_us + policy_.hold_max_age_us));
+    KeepAlive(*hold);
     if (IsAtLeast(op.usage, hold->usage)) hold->usage = op.usage;
     MarkChanged(*hold);
   }

@@ -23,6 +23,8 @@ struct Authorize {
   int64_t price_version = 0;
   int64_t prompt_bound = 0;  // tokens, at most
   int64_t output_bound = 0;
+  // Number of the try, from 0; not part of the body.
+  int32_t attempt = 0;
 };
 
 // Raises the authorized amount of an open hold. Also a heartbeat.
@@ -32,6 +34,7 @@ struct Extend {
   int64_t sequence = 0;  // grows with each operation of one hold
   Usage usage;
   int64_t authorized_total_nano_usd = 0;
+  int32_t attempt = 0;
 };
 
 // Reports progress and postpones the expiry of an open hold.
@@ -40,6 +43,7 @@ struct Heartbeat {
   std::string workspace;
   int64_t sequence = 0;
   Usage usage;
+  int32_t attempt = 0;
 };
 
 // Closes a hold: charges the cost of the usage and releases the rest.
@@ -52,13 +56,16 @@ struct Settle {
   bool cut_by_credit = false;
   bool estimated = false;
   std::string engine;
+  int32_t attempt = 0;
 };
 
-// Closes a hold without a charge.
+// Closes a hold without a charge. refused: the caller's answer was an error, so a charge that was
+// made is undone (decision 52).
 struct Void {
   Id request_id;
   std::string workspace;
   std::string reason;
+  bool refused = false;
 };
 
 // Closes a hold without a heartbeat for too long. The ledger submits it to itself.

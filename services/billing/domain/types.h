@@ -52,7 +52,7 @@ enum class HoldState : uint8_t {
   kVoided = 3,
   kExpiredCharged = 4,
   kExpiredVoid = 5,
-  kCorrected = 6,  // expired, then settled late, once
+  kCorrected = 6,  // expired, then settled late, once; or its charge undone by a refusal
 };
 
 struct Wallet {
@@ -100,7 +100,9 @@ struct Hold {
   int64_t authorized_nano_usd = 0;
   int64_t created_us = 0;
   int64_t expires_us = 0;
-  // From the newest extend or heartbeat.
+  // The live try of the request; operations of earlier ones are refused (decision 52).
+  int32_t attempt = 0;
+  // From the newest extend or heartbeat of that try.
   int64_t sequence = 0;
   Usage usage;
   // Set when the hold closes.
@@ -114,6 +116,11 @@ struct Hold {
   int64_t closed_us = 0;
 
   bool tombstone() const { return month == 0; }
+  // Closed without a charge, for good: nothing was generated, or the caller's answer was an error.
+  bool free() const {
+    return outcome == Outcome::kFailedBeforeOutput ||
+           (state == HoldState::kVoided && outcome == Outcome::kNone);
+  }
   // The usage that is priced: zero when the request was free.
   Usage BillableUsage() const;
   Int128 CostPicoUsd() const;
