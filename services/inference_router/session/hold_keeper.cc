@@ -28,10 +28,12 @@ ExtendAnswer AnswerOf(const Result<MeterResult>& result) {
     case billing::v1::DENY_REASON_FROZEN:
     case billing::v1::DENY_REASON_QUOTA:
       return ExtendAnswer::kNoCredit;
-    case billing::v1::DENY_REASON_FROZEN_BY_CHECK:  // the ledger cannot say
-      return ExtendAnswer::kNoAnswer;
-    default:  // closed, superseded by another try, or unknown to the ledger
+    case billing::v1::DENY_REASON_CLOSED:  // also: another try has taken over
+    case billing::v1::DENY_REASON_ID_REUSE:
+    case billing::v1::DENY_REASON_INVALID:  // the ledger has no such hold
       return ExtendAnswer::kClosed;
+    default:  // nothing was decided
+      return ExtendAnswer::kNoAnswer;
   }
 }
 
