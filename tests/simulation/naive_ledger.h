@@ -86,6 +86,8 @@ class NaiveLedger {
       return refused ||
              (settle ? settle->outcome == Outcome::kFailedBeforeOutput : state == State::kVoided);
     }
+    // At least a part of the answer, when it expires.
+    bool delivered() const { return body.streamed && completion > 0; }
     int64_t charged() const {
       int64_t sum = 0;
       for (const auto& [month, amount] : charges) sum += amount;
@@ -181,6 +183,10 @@ class NaiveLedger {
     const auto* earlier = std::get_if<billing::SetCap>(&stored->second);
     return earlier && earlier->cap_nano_usd == op.cap_nano_usd ? Yes() : No(Deny::kIdReuse);
   }
+
+  // Not simulated: the histories have none.
+  Reply Execute(const billing::Correct&) { return No(Deny::kInvalid); }
+  Reply Execute(const billing::Decide&) { return No(Deny::kInvalid); }
 
   Reply Execute(const billing::Authorize& op) {
     const int64_t created_us = op.request_id.unix_ms() * 1000;
@@ -355,7 +361,9 @@ class NaiveLedger {
     money.paid += to_paid;
     money.granted += amount - to_paid;
     request.from_granted -= amount - to_paid;
-    request.charges[request.month] -= amount;
+    const int64_t of_its_month = std::min(amount, SpentNanoUsd(request.workspace, request.month));
+    request.charges[request.month] -= of_its_month;
+    request.charges[UtcMonth(now_us_)] -= amount - of_its_month;
     Touch(request.workspace);
   }
 
@@ -408,7 +416,7 @@ class NaiveLedger {
     }
     const bool nothing_was_used = request.state == State::kVoided ||
                                   request.state == State::kTombstone ||
-                                  (request.state == State::kExpired && request.completion == 0);
+                                  (request.state == State::kExpired && !request.delivered());
     return ReplyFor(request, nothing_was_used ? Deny::kNone : Deny::kClosed);
   }
 
@@ -419,9 +427,11 @@ class NaiveLedger {
     if (request.workspace != op.workspace) return No(Deny::kInvalid);
     if (request.state != State::kOpen) return ReplyFor(request, Deny::kClosed);
     if (request.expires_us > now_us_) return ReplyFor(request, Deny::kInvalid);
-    // Without output nothing was delivered.
-    Close(request, State::kExpired, request.completion > 0 ? request.prompt : 0,
-          request.completion);
+    if (!request.delivered()) {
+      Close(request, State::kExpired, 0, 0);
+    } else {
+      Close(request, State::kExpired, request.prompt, request.completion);
+    }
     return ReplyFor(request);
   }
 

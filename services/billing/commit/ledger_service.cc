@@ -6,6 +6,7 @@
 
 #include "common/observability/log.h"
 #include "services/billing/storage/reports.h"
+#include "services/billing/storage/schema.h"
 #include "services/billing/storage/store.h"
 
 namespace tollgate::billing {
@@ -15,7 +16,8 @@ constexpr int kReaders = 2;
 constexpr size_t kMaxReads = 256;
 constexpr int kExpiryBatch = 256;
 // A rest that took so much too long: the process was stopped, and could take no heartbeat.
-constexpr int64_t kStoppedUs = 1'000'000;
+constexpr std::chrono::seconds kStopped(1);
+constexpr int64_t kPartitionsIntervalUs = 3600LL * 1'000'000;
 
 class SqlRunner : public BatchRunner {
  public:
@@ -82,6 +84,7 @@ Result<void> LedgerService::Open() {
   if (auto migrated = MigrateLedger(*database_); !migrated.ok()) {
     return Fail{sql::ToError(migrated.error())};
   }
+  MakePartitions();
   group_commit_->Start();
   open_ = true;
   return {};
@@ -155,12 +158,30 @@ void LedgerService::MaintenanceMain() {
     if (!Sleep(200)) return;
   }
   log::Info("the ledger is open");
-  for (int64_t begun_us = clock_.MonotonicUs(); Sleep(options_.expiry_interval_ms);
-       begun_us = clock_.MonotonicUs()) {
-    const int64_t late_us = clock_.MonotonicUs() - begun_us - options_.expiry_interval_ms * 1000;
-    if (late_us > kStoppedUs) running_since_us_ = clock_.MonotonicUs();
+  int64_t partitions_checked_us = clock_.MonotonicUs();
+  const auto expected = std::chrono::milliseconds(options_.expiry_interval_ms);
+  // Real time, as that of Sleep.
+  for (auto begun = std::chrono::steady_clock::now(); Sleep(options_.expiry_interval_ms);
+       begun = std::chrono::steady_clock::now()) {
+    if (std::chrono::steady_clock::now() - begun > expected + kStopped) {
+      running_since_us_ = clock_.MonotonicUs();
+    }
     ExpireHolds();
+    if (clock_.MonotonicUs() - partitions_checked_us < kPartitionsIntervalUs) continue;
+    partitions_checked_us = clock_.MonotonicUs();
+    MakePartitions();
   }
+}
+
+void LedgerService::MakePartitions() {
+  auto made = database_->Transact(sql::TxMode::kWrite, [this](sql::Connection& connection) {
+    return EnsurePartitions(connection, clock_.WallUs());
+  });
+  if (made.ok()) return;
+  log::Warn(
+      "the next months' partitions of the ledger's tables could not be made; rows of a month "
+      "without a partition go to the table's default partition",
+      {{"error", made.error().message}});
 }
 
 void LedgerService::ExpireHolds() {

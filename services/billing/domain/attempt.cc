@@ -1,5 +1,6 @@
 // Decision 52: whoever was given up on charges nothing, and a call that ended in an error is free.
 #include "services/billing/domain/batch.h"
+#include "services/billing/domain/chain.h"
 
 namespace tollgate::billing {
 
@@ -17,10 +18,13 @@ void Batch::BeginAttempt(Hold& hold, int32_t attempt) {
 Reply Batch::UndoCharge(const Void& op, Hold& hold) {
   if (hold.free() || hold.state == HoldState::kVoided) return ReplyFor(hold);
   if (at_us_ - hold.closed_us > policy_.late_settle_us) return ReplyFor(hold, Deny::kClosed);
-  GiveBack(hold, hold.charged_nano_usd, "refused: " + op.reason.substr(0, 200));
-  SetOverrun(hold, 0, hold.month);
   hold.outcome = Outcome::kFailedBeforeOutput;
-  Correct(hold);
+  // Brings the new outcome under the chain, also when no money moves.
+  Post(EntryKind::kLateCorrection, Account::kControl, Account::kControl, 0, hold.month,
+       hold.id.ToBytes(), "refused: " + op.reason.substr(0, 200), ClosingDetail(hold));
+  GiveBack(hold, hold.charged_nano_usd);
+  SetOverrun(hold, 0, hold.month);
+  MarkCorrected(hold);
   return ReplyFor(hold);
 }
 

@@ -90,7 +90,7 @@ TEST_F(AttemptTest, ARefusedCallIsFreeInEveryOrder) {
     EXPECT_EQ(world.hold(id).charged_nano_usd, 0);
     const Wallet wallet = world.wallet();
     EXPECT_TRUE(world.Do(MakeVoid(id, true)).ok) << "repeated";
-    EXPECT_TRUE(world.last.entries.empty());
+    EXPECT_TRUE(world.last.entries.empty()) << "nothing is undone twice";
     for (const int32_t attempt : {0, 1}) {
       EXPECT_EQ(world.Do(SettleOf(id, attempt, 40)).denied_by, Deny::kClosed);
     }

@@ -4,6 +4,7 @@
 
 #include "common/base/clock.h"
 #include "services/billing/domain/batch.h"
+#include "services/billing/domain/chain.h"
 
 namespace tollgate::billing {
 namespace {
@@ -30,6 +31,7 @@ void CopySettle(const Settle& settle, Hold& hold) {
   hold.cut_by_credit = settle.cut_by_credit;
   hold.estimated = settle.estimated;
   hold.engine = settle.engine;
+  hold.first_token_us = settle.first_token_us;
   hold.sequence = std::max(hold.sequence, settle.sequence);
 }
 
@@ -39,7 +41,7 @@ int32_t NextMonth(int32_t month) { return month % 100 == 12 ? month + 89 : month
 
 Reply Batch::Execute(const Settle& settle) {
   if (!IsValidUsage(settle.usage) || settle.outcome == Outcome::kNone ||
-      settle.engine.size() > 128) {
+      settle.engine.size() > 128 || settle.first_token_us < 0) {
     return Refuse(Deny::kInvalid);
   }
   Hold* hold = FindHold(settle.request_id);
@@ -99,19 +101,26 @@ void Batch::Capture(Hold& hold, EntryKind kind, int64_t amount_nano_usd, int32_t
   hold.charged_granted_nano_usd += granted;
 }
 
-void Batch::GiveBack(Hold& hold, int64_t amount_nano_usd, const std::string& memo) {
+void Batch::GiveBack(Hold& hold, int64_t amount_nano_usd) {
+  // A charge that came after the hold's month was closed is in a later one.
+  const int64_t of_its_month =
+      std::min(amount_nano_usd, FindOrCreateMonth(hold.month).spent_nano_usd);
+  GiveBack(hold, of_its_month, hold.month);
+  GiveBack(hold, amount_nano_usd - of_its_month, UtcMonth(at_us_));
+}
+
+void Batch::GiveBack(Hold& hold, int64_t amount_nano_usd, int32_t month) {
   const int64_t to_paid =
       std::min(amount_nano_usd, hold.charged_nano_usd - hold.charged_granted_nano_usd);
   const int64_t to_granted = amount_nano_usd - to_paid;
   const std::string id = hold.id.ToBytes();
-  if (to_paid > 0) {
-    Post(EntryKind::kLateCorrection, Account::kRevenue, Account::kPaid, to_paid, hold.month, id,
-         memo);
-  }
-  if (to_granted > 0) {
-    Post(EntryKind::kLateCorrection, Account::kRevenue, Account::kGranted, to_granted, hold.month,
-         id, memo);
-  }
+  const auto post = [&](Account account, int64_t amount) {
+    if (amount > 0) {
+      Post(EntryKind::kLateCorrection, Account::kRevenue, account, amount, month, id);
+    }
+  };
+  post(Account::kPaid, to_paid);
+  post(Account::kGranted, to_granted);
   hold.charged_nano_usd -= amount_nano_usd;
   hold.charged_granted_nano_usd -= to_granted;
 }
@@ -127,7 +136,7 @@ void Batch::SetOverrun(Hold& hold, int64_t overrun_nano_usd, int32_t month) {
   }
 }
 
-void Batch::Correct(Hold& hold) {
+void Batch::MarkCorrected(Hold& hold) {
   hold.state = HoldState::kCorrected;
   MarkChanged(hold);
   out_.recorded_holds.push_back(hold.id);
@@ -140,6 +149,9 @@ Reply Batch::SettleLate(const Settle& settle, Hold& hold) {
   // A closed month takes no more charges: they count towards the current one.
   const bool month_open = at_us_ < UtcMonthStartUs(NextMonth(hold.month)) + policy_.month_grace_us;
   const int32_t month = month_open ? hold.month : UtcMonth(at_us_);
+  // Brings the new usage under the chain, also when no money moves.
+  Post(EntryKind::kLateCorrection, Account::kControl, Account::kControl, 0, month,
+       hold.id.ToBytes(), "", ClosingDetail(hold));
   const int64_t charged_before = hold.charged_nano_usd;
   if (cost > charged_before) {
     // Within the cap of that month; what credit and cap do not cover is the operator's overrun.
@@ -148,10 +160,10 @@ Reply Batch::SettleLate(const Settle& settle, Hold& hold) {
     Capture(hold, EntryKind::kLateCorrection, more, month);
   } else if (cost < charged_before) {
     // The last heartbeat reported more than the settle.
-    GiveBack(hold, charged_before - cost, "");
+    GiveBack(hold, charged_before - cost);
   }
   SetOverrun(hold, cost - hold.charged_nano_usd, month);
-  Correct(hold);
+  MarkCorrected(hold);
   return ReplyFor(hold);
 }
 

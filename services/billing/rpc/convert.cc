@@ -24,6 +24,10 @@ Outcome ToOutcome(v1::Outcome outcome) {
   return v1::Outcome_IsValid(outcome) ? static_cast<Outcome>(outcome) : Outcome::kNone;
 }
 
+Surface ToSurface(v1::Surface surface) {
+  return v1::Surface_IsValid(surface) ? static_cast<Surface>(surface) : Surface::kUnknown;
+}
+
 void FromBucket(const UsageBucket& bucket, v1::UsageBucket& into) {
   into.set_model(bucket.model);
   into.set_day(bucket.day);
@@ -45,6 +49,11 @@ Operation ToOperation(const v1::AuthorizeItem& item) {
   authorize.prompt_bound = item.prompt_tokens_bound();
   authorize.output_bound = item.output_tokens_bound();
   authorize.attempt = item.attempt();
+  if (item.has_key_quota_nano_usd()) authorize.key_quota_nano_usd = item.key_quota_nano_usd();
+  authorize.surface = ToSurface(item.surface());
+  authorize.streamed = item.streamed();
+  authorize.client_request_id = item.client_request_id();
+  authorize.idempotency_key_digest = item.idempotency_key_digest();
   return authorize;
 }
 
@@ -77,6 +86,7 @@ Operation ToOperation(const v1::MeterOp& meter) {
       settle.estimated = op.estimated();
       settle.engine = op.engine_id();
       settle.attempt = meter.attempt();
+      settle.first_token_us = op.first_token_us();
       return settle;
     }
     case v1::MeterOp::OP_NOT_SET:

@@ -91,6 +91,7 @@ class History {
     Authorize op = MakeAuthorize(id, prompt, output, Workspace());
     op.rates = kRates[Below(5)];
     op.price_version = static_cast<int64_t>(Below(3));
+    op.streamed = Below(4) != 0;
     known_.push_back({id, op.workspace});
     if (known_.size() > 40) known_.erase(known_.begin());
     return op;
@@ -153,7 +154,10 @@ class History {
     const uint64_t change = Below(5);
     std::visit(
         [&](auto& op) {
-          if (change == 0) op.workspace = Workspace();
+          // Only of commands: a database looks for a request id in the shard of its workspace.
+          if constexpr (!requires { op.request_id; }) {
+            if (change == 0) op.workspace = Workspace();
+          }
           if constexpr (requires { op.usage; }) {
             if (change == 1) ++op.usage.completion;
             if (change == 3) op.usage.completion = -1;

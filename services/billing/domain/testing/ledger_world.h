@@ -31,6 +31,7 @@ inline Authorize MakeAuthorize(Id id, int64_t prompt, int64_t output,
   op.price_version = 3;
   op.prompt_bound = prompt;
   op.output_bound = output;
+  op.streamed = true;
   return op;
 }
 inline Extend MakeExtend(Id id, int64_t sequence, int64_t total_nano_usd, int64_t prompt = 0,
