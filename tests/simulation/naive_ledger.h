@@ -81,11 +81,19 @@ class NaiveLedger {
     std::optional<int64_t> cap;
     int64_t first = 0, authorized = 0;  // nano-USD, as every amount here
     int64_t created_us = 0, expires_us = 0, closed_us = 0;
+    int32_t attempt = 0;
+    bool refused = false;
     int64_t sequence = 0;
     int64_t prompt = 0, completion = 0;  // of the last heartbeat
     std::map<int32_t, int64_t> charges;  // by month
     int64_t from_granted = 0;
     int64_t overrun = 0;
+    bool free() const {
+      return refused ||
+             (settle ? settle->outcome == Outcome::kFailedBeforeOutput : state == State::kVoided);
+    }
+    // At least a part of the answer, when it expires.
+    bool delivered() const { return body.streamed && completion > 0; }
     int64_t charged() const {
       int64_t sum = 0;
       for (const auto& [month, amount] : charges) sum += amount;
@@ -311,14 +319,14 @@ class NaiveLedger {
 
   Reply Execute(const billing::Authorize& op) {
     const int64_t created_us = op.request_id.unix_ms() * 1000;
-    if (op.request_id.empty() || op.prompt_bound < 0 || op.output_bound < 0 ||
+    if (op.request_id.empty() || op.prompt_bound < 0 || op.output_bound < 0 || op.attempt < 0 ||
         now_us_ - created_us > 7 * kDayUs || created_us - now_us_ > kDayUs) {
       return No(Deny::kInvalid);
     }
     Reply yes = Yes();
     yes.slice_nano_usd = Price(op.rates, 0, 4096, true);
     if (const auto found = requests_.find(op.request_id.ToHex()); found != requests_.end()) {
-      const Request& request = found->second;
+      Request& request = found->second;
       const billing::Authorize& body = request.body;
       if (request.workspace != op.workspace) return No(Deny::kIdReuse);
       if (request.state == State::kTombstone) return No(Deny::kClosed);
@@ -327,8 +335,13 @@ class NaiveLedger {
           body.output_bound != op.output_bound) {
         return No(Deny::kIdReuse);
       }
-      if (request.state != State::kOpen) return No(Deny::kClosed);
-      yes.authorized_nano_usd = request.first;
+      if (request.state != State::kOpen || op.attempt < request.attempt) return No(Deny::kClosed);
+      if (op.attempt > request.attempt) {
+        request.attempt = op.attempt;
+        request.sequence = request.prompt = request.completion = 0;
+        KeepAlive(request);
+      }
+      yes.authorized_nano_usd = op.attempt == 0 ? request.first : request.authorized;
       return yes;
     }
     if (!money_.contains(op.workspace)) return No(Deny::kNoCredit);
@@ -354,6 +367,7 @@ class NaiveLedger {
     request.month = month;
     request.cap = cap;
     request.first = request.authorized = get;
+    request.attempt = op.attempt;
     request.created_us = now_us_;
     request.expires_us = now_us_ + 60 * kSecondUs;
     requests_[op.request_id.ToHex()] = request;
@@ -377,7 +391,6 @@ class NaiveLedger {
       return reported;
     }
     Reply reply = reported;
-    reply.ok = false;
     const int64_t total = op.authorized_total_nano_usd;
     const Request& request = requests_.at(op.request_id.ToHex());
     const std::optional<int64_t> cap = CapFor(request);
@@ -392,6 +405,11 @@ class NaiveLedger {
 
   Reply Execute(const billing::Heartbeat& op) { return Report(op, 0); }
 
+  void KeepAlive(Request& request) {
+    request.expires_us = std::max(request.expires_us,
+                                  std::min(now_us_ + 60 * kSecondUs, request.created_us + kDayUs));
+  }
+
   // What extend and heartbeat share; total 0 extends nothing.
   template <typename Op>
   Reply Report(const Op& op, int64_t total) {
@@ -400,17 +418,18 @@ class NaiveLedger {
     if (found == requests_.end()) return No(Deny::kInvalid);
     Request& request = found->second;
     if (request.workspace != op.workspace) return No(Deny::kIdReuse);
-    if (request.state != State::kOpen) return ReplyFor(request, Deny::kClosed);
+    if (request.state != State::kOpen || op.attempt < request.attempt) {
+      return ReplyFor(request, Deny::kClosed);
+    }
     if (op.sequence > request.sequence) {
       request.sequence = op.sequence;
-      request.expires_us = std::max(
-          request.expires_us, std::min(now_us_ + 60 * kSecondUs, request.created_us + kDayUs));
+      KeepAlive(request);
       if (op.usage.prompt >= request.prompt && op.usage.completion >= request.completion) {
         request.prompt = op.usage.prompt;
         request.completion = op.usage.completion;
       }
-      Raise(request, total - request.authorized);
     }
+    Raise(request, total - request.authorized);
     return ReplyFor(request);
   }
 
@@ -451,6 +470,7 @@ class NaiveLedger {
     if (found == requests_.end()) return No(Deny::kInvalid);
     Request& request = found->second;
     if (request.workspace != op.workspace) return No(Deny::kIdReuse);
+    if (op.attempt < request.attempt) return ReplyFor(request, Deny::kClosed);
     const bool free = op.outcome == Outcome::kFailedBeforeOutput ||
                       (op.usage.prompt == 0 && op.usage.completion == 0);
     if (request.state == State::kOpen) {
@@ -463,8 +483,21 @@ class NaiveLedger {
       return ReplyFor(request);
     }
     if (request.state == State::kExpired) return SettleLate(op, request, free);
-    if (!request.settle) return ReplyFor(request, Deny::kClosed);
-    return ReplyFor(request, SameSettle(*request.settle, op) ? Deny::kNone : Deny::kIdReuse);
+    if (request.settle && SameSettle(*request.settle, op)) return ReplyFor(request);
+    return ReplyFor(request, request.free() || !request.settle ? Deny::kClosed : Deny::kIdReuse);
+  }
+
+  void GiveBack(Request& request, int64_t amount) {
+    if (amount == 0) return;
+    Money& money = money_[request.workspace];
+    const int64_t to_paid = std::min(amount, request.charged() - request.from_granted);
+    money.paid += to_paid;
+    money.granted += amount - to_paid;
+    request.from_granted -= amount - to_paid;
+    const int64_t of_its_month = std::min(amount, SpentNanoUsd(request.workspace, request.month));
+    request.charges[request.month] -= of_its_month;
+    request.charges[UtcMonth(now_us_)] -= amount - of_its_month;
+    Touch(request.workspace);
   }
 
   Reply SettleLate(const billing::Settle& op, Request& request, bool free) {
@@ -481,13 +514,7 @@ class NaiveLedger {
                      Room(request.workspace, CapFor(request), month)}),
            month);
     } else if (delta < 0) {
-      Money& money = money_[request.workspace];
-      const int64_t to_paid = std::min(-delta, request.charged() - request.from_granted);
-      money.paid += to_paid;
-      money.granted += -delta - to_paid;
-      request.from_granted -= -delta - to_paid;
-      request.charges[request.month] += delta;
-      Touch(request.workspace);
+      GiveBack(request, -delta);
     }
     Touch(request.workspace);
     request.overrun = real - request.charged();
@@ -509,9 +536,20 @@ class NaiveLedger {
     Request& request = found->second;
     if (request.workspace != op.workspace) return No(Deny::kIdReuse);
     if (request.state == State::kOpen) Close(request, State::kVoided, 0, 0);
-    const bool nothing_was_used =
-        request.state == State::kVoided || request.state == State::kTombstone ||
-        (request.state == State::kExpired && request.prompt == 0 && request.completion == 0);
+    if (op.refused && request.state != State::kVoided && request.state != State::kTombstone) {
+      if (request.free()) return ReplyFor(request);
+      if (now_us_ - request.closed_us > kDayUs) return ReplyFor(request, Deny::kClosed);
+      GiveBack(request, request.charged());
+      if (request.overrun != 0) Touch(request.workspace);
+      request.overrun = 0;
+      request.state = State::kCorrected;
+      request.refused = true;
+      if (request.settle) request.settle->outcome = Outcome::kFailedBeforeOutput;
+      return ReplyFor(request);
+    }
+    const bool nothing_was_used = request.state == State::kVoided ||
+                                  request.state == State::kTombstone ||
+                                  (request.state == State::kExpired && !request.delivered());
     return ReplyFor(request, nothing_was_used ? Deny::kNone : Deny::kClosed);
   }
 
@@ -522,7 +560,11 @@ class NaiveLedger {
     if (request.workspace != op.workspace) return No(Deny::kInvalid);
     if (request.state != State::kOpen) return ReplyFor(request, Deny::kClosed);
     if (request.expires_us > now_us_) return ReplyFor(request, Deny::kInvalid);
-    Close(request, State::kExpired, request.prompt, request.completion);
+    if (!request.delivered()) {
+      Close(request, State::kExpired, 0, 0);
+    } else {
+      Close(request, State::kExpired, request.prompt, request.completion);
+    }
     return ReplyFor(request);
   }
 
