@@ -24,9 +24,30 @@ bool SameSettle(const Hold& hold, const Settle& settle) {
          hold.engine == settle.engine;
 }
 
+// A settle recovered from a router's journal may be older than the last heartbeat, which the ledger
+// knows for sure: it raises counters, and never lowers one. Any other settle is final.
+Usage SettledUsage(const Settle& settle, const Hold& hold) {
+  Usage usage = Clamped(settle.usage);
+  if (settle.outcome != Outcome::kRecovered) return usage;
+  usage.prompt = std::max(usage.prompt, hold.usage.prompt);
+  usage.cached = std::max(usage.cached, hold.usage.cached);
+  usage.cache_write = std::max(usage.cache_write, hold.usage.cache_write);
+  usage.completion = std::max(usage.completion, hold.usage.completion);
+  usage.reasoning = std::max(usage.reasoning, hold.usage.reasoning);
+  return Clamped(usage);
+}
+
+// A closed hold needs nothing more of this settle: it is the one that closed it, or one that knows
+// less than the one that did. A router sends such a one after a crash between the ledger's answer
+// and the release of its slot.
+bool IsCovered(const Hold& hold, const Settle& settle) {
+  if (SameSettle(hold, settle) || settle.outcome == Outcome::kRecovered) return true;
+  return IsFree(settle) && hold.state == HoldState::kVoided;
+}
+
 void CopySettle(const Settle& settle, Hold& hold) {
+  hold.usage = SettledUsage(settle, hold);
   hold.outcome = settle.outcome;
-  hold.usage = Clamped(settle.usage);
   hold.cut_by_credit = settle.cut_by_credit;
   hold.estimated = settle.estimated;
   hold.engine = settle.engine;
@@ -57,7 +78,7 @@ Reply Batch::Execute(const Settle& settle) {
       [[fallthrough]];
     case HoldState::kSettled:
     case HoldState::kCorrected:
-      return ReplyFor(*hold, SameSettle(*hold, settle) ? Deny::kNone : Deny::kIdReuse);
+      return ReplyFor(*hold, IsCovered(*hold, settle) ? Deny::kNone : Deny::kIdReuse);
   }
   return Refuse(Deny::kInvalid);
 }
@@ -115,8 +136,8 @@ Reply Batch::SettleLate(const Settle& settle, Hold& hold) {
                                    CapHeadroom(EffectiveCap(*wallet_, hold), month)});
     Capture(hold, EntryKind::kLateCorrection, more, month);
   } else if (cost < charged_before) {
-    // The last heartbeat reported more than the settle: refund. Paid credit first, since it was
-    // charged last.
+    // The last heartbeat reported more than an exact settle: refund. Paid credit first, since it
+    // was charged last.
     const int64_t refund = charged_before - cost;
     const int64_t to_paid = std::min(refund, charged_before - hold.charged_granted_nano_usd);
     const int64_t to_granted = refund - to_paid;

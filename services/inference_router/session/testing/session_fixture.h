@@ -24,6 +24,7 @@ namespace tollgate::inference_router {
 struct LedgerScript {
   int64_t limit_nano_usd = INT64_MAX;  // extensions are granted up to here
   bool unreachable = false;
+  bool refuses_settles = false;
   int64_t answer_ms = 0;
   std::vector<billing::v1::MeterOp> ops;
 
@@ -55,7 +56,10 @@ class ScriptedLedger : public MeteringClient {
       authorized_ = std::max(
           authorized_, std::min(op.extend().authorized_total_nano_usd(), script_.limit_nano_usd));
     }
-    if (op.has_settle()) {
+    if (op.has_settle() && script_.refuses_settles) {
+      result.set_ok(false);
+      result.set_denied_by(billing::v1::DENY_REASON_INVALID);
+    } else if (op.has_settle()) {
       const auto& usage = op.settle().usage();
       result.set_charged_nano_usd(std::min(
           ChargeNanoUsd(CostPicoUsd(rates_, usage.prompt_tokens(), usage.completion_tokens())),
