@@ -32,6 +32,40 @@ int ChunkRows(Dialect dialect, size_t left) {
   return rows;
 }
 
+// " a = $1 AND b = $2"
+void AppendEquals(std::string& text, std::span<const Connection::KeyColumn> columns) {
+  for (size_t i = 0; i < columns.size(); ++i) {
+    text += i == 0 ? " " : " AND ";
+    text += columns[i].name;
+    text += " = $" + std::to_string(i + 1);
+  }
+}
+
+// " (a, b) IN (VALUES (CAST($1 AS BIGINT), $2), …)", for PostgreSQL, which needs the types.
+void AppendKeyValues(std::string& text, std::span<const Connection::KeyColumn> columns,
+                     size_t rows) {
+  text += " (";
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += columns[i].name;
+  }
+  text += ") IN (VALUES ";
+  size_t placeholder = 0;
+  for (size_t row = 0; row < rows; ++row) {
+    text += row == 0 ? "(" : ", (";
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (i > 0) text += ", ";
+      const Param::Kind kind = columns[i].kind;
+      text += "CAST($" + std::to_string(++placeholder);
+      text += kind == Param::Kind::kInt    ? " AS BIGINT)"
+              : kind == Param::Kind::kBlob ? " AS BYTEA)"
+                                           : " AS TEXT)";
+    }
+    text += ')';
+  }
+  text += ')';
+}
+
 void ReplaceAll(std::string& text, std::string_view word, std::string_view with) {
   for (size_t at = text.find(word); at != std::string::npos;
        at = text.find(word, at + with.size())) {
@@ -93,6 +127,39 @@ SqlResult<void> Connection::QueryIn(std::string_view head, std::span<const Param
   return {};
 }
 
+SqlResult<void> Connection::QueryKeys(std::string_view head, std::span<const KeyColumn> columns,
+                                      std::span<const Param> keys, std::string_view tail,
+                                      const RowFn& row) {
+  // As in QueryIn: SQLite runs one short statement per key; on PostgreSQL a chunk that is not full
+  // is padded with its last key.
+  std::vector<Param> padded;
+  const size_t width = columns.size();
+  while (!keys.empty()) {
+    size_t rows = 1;
+    if (dialect() == Dialect::kPostgres) {
+      while (rows < keys.size() / width && rows < 256) rows *= 4;
+    }
+    std::span<const Param> chunk = keys.first(std::min(rows * width, keys.size()));
+    keys = keys.subspan(chunk.size());
+    if (chunk.size() < rows * width) {
+      padded.assign(chunk.begin(), chunk.end());
+      const std::vector<Param> last(chunk.end() - static_cast<int64_t>(width), chunk.end());
+      while (padded.size() < rows * width) padded.insert(padded.end(), last.begin(), last.end());
+      chunk = padded;
+    }
+    text_.assign(head);
+    if (rows == 1) {
+      AppendEquals(text_, columns);
+    } else {
+      AppendKeyValues(text_, columns, rows);
+    }
+    text_ += ' ';
+    text_ += tail;
+    if (auto done = Query(text_, chunk, row); !done.ok()) return done;
+  }
+  return {};
+}
+
 SqlResult<Transaction> Transaction::Begin(Connection& connection, TxMode mode) {
   if (auto begun = connection.Begin(mode); !begun.ok()) return Fail{std::move(begun).error()};
   return Transaction(connection);
@@ -106,6 +173,8 @@ std::string ExpandScript(Dialect dialect, std::string_view script) {
   ReplaceAll(text, "{text}", sqlite ? "TEXT" : "TEXT COLLATE \"C\"");
   ReplaceAll(text, "{blob}", sqlite ? "BLOB" : "BYTEA");
   ReplaceAll(text, "{strict}", sqlite ? "STRICT" : "");
+  ReplaceAll(text, "{by_id}", sqlite ? "STRICT, WITHOUT ROWID" : "PARTITION BY RANGE (id)");
+  ReplaceAll(text, "{by_time}", sqlite ? "STRICT, WITHOUT ROWID" : "PARTITION BY RANGE (at_us)");
   ReplaceAll(text, "{keyed}", sqlite ? "STRICT, WITHOUT ROWID" : "");
   // Leaves room in each page, so that an update stays in its page (PostgreSQL HOT updates).
   ReplaceAll(text, "{hot}", sqlite ? "STRICT, WITHOUT ROWID" : "WITH (fillfactor = 60)");
@@ -238,6 +307,9 @@ SqlResult<void> Database::TryMigrate(std::string_view component,
     if (migration.version <= current) continue;
     auto applied = connection.ExecuteScript(ExpandScript(dialect_, migration.script));
     if (!applied.ok()) return applied;
+    if (migration.step != nullptr) {
+      if (auto stepped = migration.step(connection); !stepped.ok()) return stepped;
+    }
     auto noted = connection.Execute(
         "INSERT INTO schema_migration (component, version, name, applied_us) VALUES ($1, $2, $3, "
         "$4)",

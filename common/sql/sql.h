@@ -142,6 +142,14 @@ class Connection {
   // chunk of keys: sort the keys to get an order across chunks.
   SqlResult<void> QueryIn(std::string_view head, std::span<const Param> keys, std::string_view tail,
                           const RowFn& row);
+  // The same by keys of several columns: head "SELECT a, b FROM t WHERE", the key's columns with
+  // their types, cells key by key. The order is that of `tail` within each chunk of keys.
+  struct KeyColumn {
+    std::string_view name;
+    Param::Kind kind = Param::Kind::kInt;
+  };
+  SqlResult<void> QueryKeys(std::string_view head, std::span<const KeyColumn> columns,
+                            std::span<const Param> keys, std::string_view tail, const RowFn& row);
 
  private:
   std::string text_;  // reused by the two functions above
@@ -168,10 +176,14 @@ class Transaction {
 // {int} INTEGER or BIGINT, {text} TEXT (sorted by bytes), {blob} BLOB or BYTEA, {strict} after the
 // closing parenthesis of CREATE TABLE. Instead of {strict}: {keyed} for tables that are only
 // accessed by their primary key, {hot} for those whose rows also change often.
+// {by_id} and {by_time}, also instead of {strict}: {keyed} and, on PostgreSQL, partitioned by range
+// of the column id or at_us.
 struct Migration {
   int version = 0;  // from 1, without gaps
   std::string_view name;
   std::string_view script;
+  // Runs after the script, in the same transaction, for what SQL cannot say; may be null.
+  SqlResult<void> (*step)(Connection& connection) = nullptr;
 };
 std::string ExpandScript(Dialect dialect, std::string_view script);
 

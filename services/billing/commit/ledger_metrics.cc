@@ -10,8 +10,18 @@ namespace {
 
 constexpr size_t kKinds = kOperationNames.size();
 // By Deny.
-constexpr std::array<const char*, 8> kResults = {"ok",     "no_credit", "cap",    "held",
-                                                 "frozen", "id_reuse",  "closed", "invalid"};
+constexpr std::array<const char*, 12> kResults = {"ok",
+                                                  "no_credit",
+                                                  "cap",
+                                                  "held",
+                                                  "frozen",
+                                                  "id_reuse",
+                                                  "closed",
+                                                  "invalid",
+                                                  "quota",
+                                                  "frozen_by_check",
+                                                  "unknown_workspace",
+                                                  "same_person"};
 // By sql::ErrorKind.
 constexpr std::array<const char*, 6> kErrors = {"unique",     "constraint",     "retry",
                                                 "connection", "commit_unknown", "other"};

@@ -6,6 +6,7 @@
 
 #include "common/observability/log.h"
 #include "services/billing/storage/reports.h"
+#include "services/billing/storage/schema.h"
 #include "services/billing/storage/store.h"
 
 namespace tollgate::billing {
@@ -14,6 +15,7 @@ namespace {
 constexpr int kReaders = 2;
 constexpr size_t kMaxReads = 256;
 constexpr int kExpiryBatch = 256;
+constexpr int64_t kPartitionsIntervalUs = 3600LL * 1'000'000;
 
 class SqlRunner : public BatchRunner {
  public:
@@ -80,6 +82,7 @@ Result<void> LedgerService::Open() {
   if (auto migrated = MigrateLedger(*database_); !migrated.ok()) {
     return Fail{sql::ToError(migrated.error())};
   }
+  MakePartitions();
   group_commit_->Start();
   open_ = true;
   return {};
@@ -153,7 +156,24 @@ void LedgerService::MaintenanceMain() {
     if (!Sleep(200)) return;
   }
   log::Info("the ledger is open");
-  while (Sleep(options_.expiry_interval_ms)) ExpireHolds();
+  int64_t partitions_checked_us = clock_.MonotonicUs();
+  while (Sleep(options_.expiry_interval_ms)) {
+    ExpireHolds();
+    if (clock_.MonotonicUs() - partitions_checked_us < kPartitionsIntervalUs) continue;
+    partitions_checked_us = clock_.MonotonicUs();
+    MakePartitions();
+  }
+}
+
+void LedgerService::MakePartitions() {
+  auto made = database_->Transact(sql::TxMode::kWrite, [this](sql::Connection& connection) {
+    return EnsurePartitions(connection, clock_.WallUs());
+  });
+  if (made.ok()) return;
+  log::Warn(
+      "the next months' partitions of the ledger's tables could not be made; rows of a month "
+      "without a partition go to the table's default partition",
+      {{"error", made.error().message}});
 }
 
 void LedgerService::ExpireHolds() {

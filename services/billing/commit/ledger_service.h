@@ -50,6 +50,8 @@ class LedgerService {
   void MaintenanceMain();
   void ReaderMain();
   void ExpireHolds();
+  // PostgreSQL: the partitions of the coming months.
+  void MakePartitions();
   // False when the ledger stops meanwhile.
   bool Sleep(int64_t ms);
 

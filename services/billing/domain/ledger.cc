@@ -24,6 +24,8 @@ Balance BalanceOf(const Wallet& wallet, const Month* month, int64_t at_us) {
   balance.paid_nano_usd = wallet.paid_nano_usd;
   balance.granted_nano_usd = wallet.granted_nano_usd;
   balance.held_nano_usd = wallet.held_nano_usd;
+  balance.receivable_nano_usd = wallet.receivable_nano_usd;
+  balance.frozen = wallet.frozen;
   balance.cap_nano_usd = wallet.cap_nano_usd;
   balance.open_holds = wallet.open_holds;
   balance.month = UtcMonth(at_us);
@@ -43,7 +45,14 @@ Applied Apply(State& state, std::span<const Operation> operations, int64_t now_u
 
 Applied Batch::Finish() {
   SortUnique(out_.wallets);
+  SortUnique(out_.new_wallets);
+  // One that was refused right after is not written.
+  std::erase_if(out_.new_wallets, [this](const std::string& name) {
+    return !std::binary_search(out_.wallets.begin(), out_.wallets.end(), name);
+  });
   SortUnique(out_.months);
+  SortUnique(out_.key_months);
+  SortUnique(out_.decided_commands);
   SortUnique(out_.new_holds);
   SortUnique(out_.changed_holds);
   SortUnique(out_.recorded_holds);
@@ -59,7 +68,8 @@ void Batch::Run(const Operation& operation) {
   const auto found = state_.wallets.find(workspace);
   wallet_ = found == state_.wallets.end() ? nullptr : &found->second;
   at_us_ = wallet_ ? LedgerTime(*wallet_, now_us_) : now_us_;
-  SaveBefore(request_id);
+  SaveBefore(operation);
+  key_hold_ = FindHold(request_id);
   // Only new names are checked: a workspace that has a wallet must always be able to settle.
   Reply reply = wallet_ != nullptr || IsWorkspaceId(workspace)
                     ? std::visit([this](const auto& op) { return Execute(op); }, operation)
@@ -68,6 +78,8 @@ void Batch::Run(const Operation& operation) {
     Undo(workspace, request_id);
     out_.violations.push_back("workspace " + workspace + ": " + broken);
     reply = Refuse(Deny::kInvalid);
+  } else if (!request_id.empty()) {
+    RecordUsageChange(request_id);
   }
   out_.replies.push_back(std::move(reply));
 }

@@ -23,6 +23,12 @@ struct Authorize {
   int64_t price_version = 0;
   int64_t prompt_bound = 0;  // tokens, at most
   int64_t output_bound = 0;
+  std::optional<int64_t> key_quota_nano_usd;  // of the key per UTC month
+  // As in Hold; a repetition may differ in them.
+  Surface surface = Surface::kUnknown;
+  bool streamed = false;
+  std::string client_request_id;
+  std::string idempotency_key_digest;
 };
 
 // Raises the authorized amount of an open hold. Also a heartbeat.
@@ -52,6 +58,7 @@ struct Settle {
   bool cut_by_credit = false;
   bool estimated = false;
   std::string engine;
+  int64_t first_token_us = 0;
 };
 
 // Closes a hold without a charge.
@@ -84,12 +91,36 @@ struct SetCap {
   std::string actor;
 };
 
-using Operation =
-    std::variant<Authorize, Extend, Heartbeat, Settle, Void, Expire, AddCredit, SetCap>;
+// Corrects the ledger by new entries: refund, adjustment, freeze, chargeback, write-off. Above
+// Policy::second_person_above_nano_usd it waits for a Decide of another person.
+struct Correct {
+  std::string workspace;
+  std::string command_id;  // unique within the workspace
+  CommandKind kind = CommandKind::kRefund;
+  int64_t amount_nano_usd = 0;  // zero for freeze, unfreeze
+  bool granted = false;         // adjustments: of granted instead of paid credit
+  std::string actor;
+  std::string reason;                 // required
+  std::string reference;              // of the payment or dispute; may be empty
+  Freeze freeze = Freeze::kOperator;  // kFreeze only: why
+};
+
+// The second person's word on a pending correction.
+struct Decide {
+  std::string workspace;
+  std::string command_id;  // of the correction
+  bool approve = false;
+  std::string actor;  // not the one who asked for it
+  std::string reason;
+};
+
+using Operation = std::variant<Authorize, Extend, Heartbeat, Settle, Void, Expire, AddCredit,
+                               SetCap, Correct, Decide>;
 
 // By Operation::index(), for logs and metrics.
 inline constexpr std::array<const char*, std::variant_size_v<Operation>> kOperationNames = {
-    "authorize", "extend", "heartbeat", "settle", "void", "expire", "add_credit", "set_cap"};
+    "authorize", "extend",     "heartbeat", "settle",  "void",
+    "expire",    "add_credit", "set_cap",   "correct", "decide"};
 
 inline const std::string& WorkspaceOf(const Operation& operation) {
   return std::visit([](const auto& op) -> const std::string& { return op.workspace; }, operation);

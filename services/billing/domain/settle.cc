@@ -4,6 +4,7 @@
 
 #include "common/base/clock.h"
 #include "services/billing/domain/batch.h"
+#include "services/billing/domain/chain.h"
 
 namespace tollgate::billing {
 namespace {
@@ -51,6 +52,7 @@ void CopySettle(const Settle& settle, Hold& hold) {
   hold.cut_by_credit = settle.cut_by_credit;
   hold.estimated = settle.estimated;
   hold.engine = settle.engine;
+  hold.first_token_us = settle.first_token_us;
   hold.sequence = std::max(hold.sequence, settle.sequence);
 }
 
@@ -60,7 +62,7 @@ int32_t NextMonth(int32_t month) { return month % 100 == 12 ? month + 89 : month
 
 Reply Batch::Execute(const Settle& settle) {
   if (!IsValidUsage(settle.usage) || settle.outcome == Outcome::kNone ||
-      settle.engine.size() > 128) {
+      settle.engine.size() > 128 || settle.first_token_us < 0) {
     return Refuse(Deny::kInvalid);
   }
   Hold* hold = FindHold(settle.request_id);
@@ -128,6 +130,9 @@ Reply Batch::SettleLate(const Settle& settle, Hold& hold) {
   const bool month_open = at_us_ < UtcMonthStartUs(NextMonth(hold.month)) + policy_.month_grace_us;
   const int32_t month = month_open ? hold.month : UtcMonth(at_us_);
   const std::string id = hold.id.ToBytes();
+  // Brings the new usage under the chain, also when no money moves.
+  Post(EntryKind::kLateCorrection, Account::kControl, Account::kControl, 0, month, id, "",
+       ClosingDetail(hold));
   const int64_t charged_before = hold.charged_nano_usd;
   const int64_t overrun_before = hold.overrun_nano_usd;
   if (cost > charged_before) {

@@ -24,6 +24,10 @@ Outcome ToOutcome(v1::Outcome outcome) {
   return v1::Outcome_IsValid(outcome) ? static_cast<Outcome>(outcome) : Outcome::kNone;
 }
 
+Surface ToSurface(v1::Surface surface) {
+  return v1::Surface_IsValid(surface) ? static_cast<Surface>(surface) : Surface::kUnknown;
+}
+
 void FromBucket(const UsageBucket& bucket, v1::UsageBucket& into) {
   into.set_model(bucket.model);
   into.set_day(bucket.day);
@@ -44,6 +48,11 @@ Operation ToOperation(const v1::AuthorizeItem& item) {
   authorize.price_version = item.price().version();
   authorize.prompt_bound = item.prompt_tokens_bound();
   authorize.output_bound = item.output_tokens_bound();
+  if (item.has_key_quota_nano_usd()) authorize.key_quota_nano_usd = item.key_quota_nano_usd();
+  authorize.surface = ToSurface(item.surface());
+  authorize.streamed = item.streamed();
+  authorize.client_request_id = item.client_request_id();
+  authorize.idempotency_key_digest = item.idempotency_key_digest();
   return authorize;
 }
 
@@ -71,6 +80,7 @@ Operation ToOperation(const v1::MeterOp& meter) {
       settle.cut_by_credit = op.cut_by_credit();
       settle.estimated = op.estimated();
       settle.engine = op.engine_id();
+      settle.first_token_us = op.first_token_us();
       return settle;
     }
     case v1::MeterOp::OP_NOT_SET:

@@ -137,7 +137,10 @@ class History {
     const uint64_t change = Below(5);
     std::visit(
         [&](auto& op) {
-          if (change == 0) op.workspace = Workspace();
+          // Only of commands: a database looks for a request id in the shard of its workspace.
+          if constexpr (!requires { op.request_id; }) {
+            if (change == 0) op.workspace = Workspace();
+          }
           if constexpr (requires { op.usage; }) {
             if (change == 1) ++op.usage.completion;
             if (change == 3) op.usage.completion = -1;
