@@ -110,7 +110,7 @@ Task<void> Payments::Serve(http::Exchange& exchange) {
     if (accepted) Wake();
     return response;
   };
-  auto handled = co_await RunOnPool(pool_, exchange.loop(), std::move(job));
+  auto handled = co_await RunOnPool(webhook_pool_, exchange.loop(), std::move(job));
   http::HttpResponse response{.status = 503, .body = "try again\n"};
   if (handled) response = std::move(*handled);
   co_await exchange.Send(std::move(response));
@@ -124,6 +124,7 @@ void Payments::Stop() {
   wake_.notify_all();
   if (server_) server_->Stop();
   pool_.Stop();
+  webhook_pool_.Stop();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   open_ = false;

@@ -71,7 +71,9 @@ class Payments {
   std::unique_ptr<PaymentAdmin> admin_;
   std::unique_ptr<Webhook> webhook_;
   std::unique_ptr<http::Server> server_;
-  ThreadPool pool_{4, 256, "payments"};
+  ThreadPool pool_{8, 256, "payments"};
+  // Beside the calls of people, which may wait for the provider.
+  ThreadPool webhook_pool_{2, 256, "webhooks"};
 
   std::atomic<bool> open_ = false;
   std::atomic<bool> watching_ = false;  // some workspace has auto-reload

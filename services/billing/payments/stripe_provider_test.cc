@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -35,7 +37,7 @@ class StripeMockTest : public ::testing::Test {
     options_.base_url.clear();
     constexpr std::string_view kSays = "Listening for HTTP at address: ";
     for (int i = 0; i < 2000 && options_.base_url.empty(); ++i) {
-      usleep(5000);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
       std::stringstream text;
       text << std::ifstream(log).rdbuf();
       const size_t at = text.str().find(kSays);
