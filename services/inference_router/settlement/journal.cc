@@ -42,7 +42,7 @@ struct JournalSlot::Layout {
   Name workspace_id;
   Name key_id;
   Name model;
-  uint8_t streamed;
+  uint8_t streamed;  // and above the lowest bit the number of the try
 
   Name engine_id;
   Counter accepted;
@@ -144,7 +144,8 @@ bool Journal::AddSegment(bool scan) {
     entry.key_id = layout->key_id.Get();
     entry.model = layout->model.Get();
     entry.engine_id = layout->engine_id.Get();
-    entry.streamed = layout->streamed != 0;
+    entry.streamed = (layout->streamed & 1) != 0;
+    entry.attempt = layout->streamed >> 1;
     entry.sequence = layout->sequence.load();
     entry.accepted = layout->accepted.load() != 0;
     entry.usage.set_prompt_tokens(layout->prompt.load());
@@ -175,7 +176,8 @@ JournalSlot* Journal::Acquire(const JournalStart& start) {
   layout.workspace_id.Set(start.workspace_id);
   layout.key_id.Set(start.key_id);
   layout.model.Set(start.model);
-  layout.streamed = start.streamed ? 1 : 0;
+  layout.streamed = static_cast<uint8_t>(std::clamp(start.attempt, 0, kMaxAttempt) << 1 |
+                                         (start.streamed ? 1 : 0));
   layout.engine_id.Set("");
   for (Counter* counter : {&layout.accepted, &layout.sequence, &layout.prompt, &layout.completion,
                            &layout.cached, &layout.cache_write, &layout.reasoning}) {

@@ -64,7 +64,7 @@ class Settler {
 };
 
 // The settlement of a request that was interrupted by a crash: its counted usage, or a release if
-// no engine had accepted it.
+// nothing of its answer was delivered (decision 52).
 billing::v1::MeterOp RecoveredOp(const JournalEntry& entry);
 
 }  // namespace tollgate::inference_router
