@@ -1,4 +1,4 @@
-// What callers were told equals the books (decision 52): two routers under load are stopped
+// What callers were told equals the ledger (decision 52): two routers under load are stopped
 // (SIGSTOP) until the gateway gives up on them, killed, and continued; billing is stopped and
 // killed. A call that ended in an error is free, a complete answer is charged once, and nothing is
 // booked that no caller saw.
@@ -24,11 +24,11 @@ namespace {
 constexpr int64_t kCredit = 1'000'000'000;
 constexpr int64_t kInputPico = 150'101;
 constexpr int64_t kOutputPico = 600'307;
-constexpr int kWorkers = 8;
+constexpr int kWorkers = 12;
 constexpr int kCallsPerRound = 600;
 // Longer than the gateway's keepalive takes to give up on a router (10 s and 5 s).
 constexpr int64_t kStopMs = 18'000;
-// As long as billing may be away for callers to get a 503.
+// As long as billing may be unreachable for callers to get a 503.
 constexpr int64_t kBillingStopMs = 3'500;
 
 int64_t FromEnvironment(const char* name, int64_t otherwise) {
@@ -107,7 +107,7 @@ void RefusalsTest::Work() {
   while (!stop_) {
     const size_t index = next_.fetch_add(1);
     if (index >= calls_.size()) return;
-    Run(calls_[index], 20 + static_cast<int>(index * 37 % 80));
+    Run(calls_[index], 100 + static_cast<int>(index * 37 % 200));
   }
 }
 
@@ -146,6 +146,8 @@ void RefusalsTest::Run(Call& call, int tokens) {
 void RefusalsTest::Serve(int64_t complete) {
   const int64_t before = complete_;
   EXPECT_TRUE(WaitUntil([&] { return complete_ >= before + complete; }, 20'000));
+  // Engines work for most callers: streamed answers, and others, that have begun.
+  EXPECT_TRUE(WaitUntil([&] { return engine_.running() >= kWorkers - 2; }, 10'000));
 }
 
 void RefusalsTest::Stop(const std::string& name, int64_t ms) {
@@ -166,7 +168,7 @@ void RefusalsTest::Check(const Call& call) {
   SCOPED_TRACE(call.tag + (call.streamed ? " streamed" : " whole") + ", status " +
                std::to_string(call.status) + " " + call.error);
   const std::set<int> kExpected = {200, 429, 500, 502, 503};
-  EXPECT_TRUE(kExpected.contains(call.status)) << "the gateway was never away";
+  EXPECT_TRUE(kExpected.contains(call.status)) << "the gateway always answers";
   ASSERT_TRUE(cluster_->WaitIdle(call.key.workspace_id, 30'000)) << "a hold was not released";
   const auto charged = [&]() -> int64_t {
     const auto balance = cluster_->Balance(call.key.workspace_id);
@@ -189,7 +191,7 @@ void RefusalsTest::Check(const Call& call) {
   }
 }
 
-TEST_F(RefusalsTest, CallersAreToldWhatTheBooksSay) {
+TEST_F(RefusalsTest, CallersAreToldWhatTheLedgerSays) {
   const int64_t rounds = FromEnvironment("TOLLGATE_REFUSAL_ROUNDS", 1);
   std::mt19937 random(static_cast<uint32_t>(FromEnvironment("TOLLGATE_CHAOS_SEED", 1)));
   MakeCalls(static_cast<size_t>(rounds) * kCallsPerRound);
