@@ -135,8 +135,8 @@ class Connection {
   // Writes many rows: head "INSERT INTO t(a, b) VALUES", two columns, cells row by row, tail
   // "ON CONFLICT (a) DO UPDATE SET b = excluded.b" or "". The rows must be distinct. Returns the
   // number of changed rows.
-  SqlResult<int64_t> ExecuteRows(std::string_view head, int columns, std::span<const Param> cells,
-                                 std::string_view tail = "");
+  virtual SqlResult<int64_t> ExecuteRows(std::string_view head, int columns,
+                                         std::span<const Param> cells, std::string_view tail = "");
   // Reads rows by many keys: head "SELECT a, b FROM t WHERE a IN", tail "ORDER BY a FOR UPDATE".
   // If the keys are distinct, each row is returned once. The order is that of `tail` within each
   // chunk of keys: sort the keys to get an order across chunks.
@@ -148,8 +148,9 @@ class Connection {
     std::string_view name;
     Param::Kind kind = Param::Kind::kInt;
   };
-  SqlResult<void> QueryKeys(std::string_view head, std::span<const KeyColumn> columns,
-                            std::span<const Param> keys, std::string_view tail, const RowFn& row);
+  virtual SqlResult<void> QueryKeys(std::string_view head, std::span<const KeyColumn> columns,
+                                    std::span<const Param> keys, std::string_view tail,
+                                    const RowFn& row);
 
  private:
   std::string text_;  // reused by the two functions above
@@ -187,16 +188,13 @@ struct Migration {
 };
 std::string ExpandScript(Dialect dialect, std::string_view script);
 
-// Sync makes all earlier commits durable; it may run on any thread. If it fails, the content of the
-// file is unknown from then on, and the process aborts (docs/design/ledger.md 6).
+// Sync makes all earlier commits durable; it may run on any thread, but on one at a time. If it
+// fails, the content of the file is unknown from then on, and the process aborts
+// (docs/design/ledger.md 6).
 class LogSync {
  public:
-  explicit LogSync(std::string log_path) : log_path_(std::move(log_path)) {}
   virtual ~LogSync() = default;
-  virtual void Sync();
-
- private:
-  const std::string log_path_;
+  virtual void Sync() = 0;
 };
 
 // A database with a connection pool. Thread-safe.
@@ -221,7 +219,7 @@ class Database {
   const Options& options() const { return options_; }
 
   // For a database with deferred_sync; null otherwise, where every commit is durable.
-  std::unique_ptr<class LogSync> MakeLogSync() const;
+  std::unique_ptr<LogSync> MakeLogSync() const;
 
   // A new connection outside the pool.
   SqlResult<std::unique_ptr<Connection>> Connect() const;

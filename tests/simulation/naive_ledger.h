@@ -20,8 +20,12 @@ using billing::Reply;
 
 class NaiveLedger {
  public:
+  // Corrections above it wait for a second person.
+  static constexpr int64_t kOnePersonNanoUsd = 12'000;
   struct Sums {
     int64_t paid_nano_usd = 0, granted_nano_usd = 0, held_nano_usd = 0, open = 0;
+    int64_t receivable_nano_usd = 0;
+    billing::Freeze frozen = billing::Freeze::kNone;
   };
 
   Reply Do(const billing::Operation& operation, int64_t now_us) {
@@ -42,6 +46,8 @@ class NaiveLedger {
     if (const auto money = money_.find(workspace); money != money_.end()) {
       sums.paid_nano_usd = money->second.paid;
       sums.granted_nano_usd = money->second.granted;
+      sums.receivable_nano_usd = money->second.owed;
+      sums.frozen = money->second.frozen;
     }
     for (const auto& [id, request] : requests_) {
       if (request.workspace != workspace || request.state != State::kOpen) continue;
@@ -95,7 +101,8 @@ class NaiveLedger {
     }
   };
   struct Money {
-    int64_t paid = 0, granted = 0;
+    int64_t paid = 0, granted = 0, owed = 0;
+    billing::Freeze frozen = billing::Freeze::kNone;
     std::optional<int64_t> cap;
   };
 
@@ -163,6 +170,7 @@ class NaiveLedger {
     if (is_new) {
       Money& money = money_[op.workspace];
       (op.granted ? money.granted : money.paid) += op.amount_nano_usd;
+      PayDebt(op.workspace);
       Touch(op.workspace);
       return Yes();
     }
@@ -184,9 +192,130 @@ class NaiveLedger {
     return earlier && earlier->cap_nano_usd == op.cap_nano_usd ? Yes() : No(Deny::kIdReuse);
   }
 
-  // Not simulated: the histories have none.
-  Reply Execute(const billing::Correct&) { return No(Deny::kInvalid); }
-  Reply Execute(const billing::Decide&) { return No(Deny::kInvalid); }
+  // Corrections (docs/design/ledger.md 8).
+  using Kind = billing::CommandKind;
+  void PayDebt(const std::string& workspace) {
+    Money& money = money_[workspace];
+    const int64_t pay = std::min({money.owed, money.paid, Available(workspace)});
+    if (pay <= 0) return;
+    money.owed -= pay;
+    money.paid -= pay;
+    EndDispute(money);
+  }
+  static void EndDispute(Money& money) {
+    if (money.owed == 0 && money.frozen == billing::Freeze::kDispute) {
+      money.frozen = billing::Freeze::kNone;
+    }
+  }
+
+  // Not possible now: why. Possible: done.
+  Deny Post(const billing::Correct& op) {
+    Money& money = money_[op.workspace];
+    int64_t& credit = op.granted ? money.granted : money.paid;
+    const int64_t amount = op.amount_nano_usd;
+    const int64_t free_paid = std::min(money.paid, Available(op.workspace));
+    switch (op.kind) {
+      case Kind::kRefund:
+        if (amount > free_paid) return Deny::kNoCredit;
+        money.paid -= amount;
+        break;
+      case Kind::kCreditAdjustment:
+        credit += amount;
+        PayDebt(op.workspace);
+        break;
+      case Kind::kDebitAdjustment:
+        if (amount > std::min(credit, Available(op.workspace))) return Deny::kNoCredit;
+        credit -= amount;
+        break;
+      case Kind::kChargeback:
+        money.paid -= std::min(amount, free_paid);
+        money.owed += amount - std::min(amount, free_paid);
+        if (money.owed > 0 && money.frozen == billing::Freeze::kNone) {
+          money.frozen = billing::Freeze::kDispute;
+        }
+        break;
+      case Kind::kChargebackWon: {
+        const int64_t forgiven = std::min(amount, money.owed);
+        money.owed -= forgiven;
+        money.paid += amount - forgiven;
+        EndDispute(money);
+        break;
+      }
+      case Kind::kWriteOff:
+        if (amount > money.owed) return Deny::kInvalid;
+        money.owed -= amount;
+        EndDispute(money);
+        break;
+      case Kind::kFreeze:
+        money.frozen = op.freeze;
+        break;
+      default:
+        money.frozen = billing::Freeze::kNone;
+    }
+    return Deny::kNone;
+  }
+
+  struct Decision {
+    billing::CommandState state = billing::CommandState::kPosted;
+    std::string by;
+  };
+
+  Reply WithState(billing::CommandState state) {
+    Reply reply = Yes();
+    reply.command_state = state;
+    return reply;
+  }
+
+  Reply Execute(const billing::Correct& op) {
+    const bool moves = op.kind != Kind::kFreeze && op.kind != Kind::kUnfreeze;
+    if (op.command_id.empty() || op.actor.empty() || op.reason.empty() ||
+        (moves ? op.amount_nano_usd <= 0 : op.amount_nano_usd != 0)) {
+      return No(Deny::kInvalid);
+    }
+    if (!money_.contains(op.workspace)) return No(Deny::kUnknownWorkspace);
+    const std::string key = op.workspace + "/" + op.command_id;
+    if (const auto stored = commands_.find(key); stored != commands_.end()) {
+      const auto* earlier = std::get_if<billing::Correct>(&stored->second);
+      const bool same = earlier && earlier->kind == op.kind &&
+                        earlier->amount_nano_usd == op.amount_nano_usd &&
+                        earlier->granted == op.granted && earlier->freeze == op.freeze;
+      return same ? WithState(decisions_[key].state) : No(Deny::kIdReuse);
+    }
+    const bool two_people = moves && op.kind != Kind::kChargeback &&
+                            op.kind != Kind::kChargebackWon &&
+                            op.amount_nano_usd > kOnePersonNanoUsd;
+    if (two_people) {
+      decisions_[key].state = billing::CommandState::kPending;
+    } else if (const Deny refused = Post(op); refused != Deny::kNone) {
+      return No(refused);
+    }
+    commands_.emplace(key, op);
+    Touch(op.workspace);
+    return WithState(decisions_[key].state);
+  }
+
+  Reply Execute(const billing::Decide& op) {
+    if (op.actor.empty()) return No(Deny::kInvalid);
+    if (!money_.contains(op.workspace)) return No(Deny::kUnknownWorkspace);
+    const std::string key = op.workspace + "/" + op.command_id;
+    const auto stored = commands_.find(key);
+    if (stored == commands_.end()) return No(Deny::kInvalid);
+    Decision& decision = decisions_[key];
+    const auto wanted =
+        op.approve ? billing::CommandState::kPosted : billing::CommandState::kRejected;
+    if (decision.state != billing::CommandState::kPending) {
+      return decision.state == wanted && decision.by == op.actor ? WithState(wanted)
+                                                                 : No(Deny::kIdReuse);
+    }
+    const auto& correct = std::get<billing::Correct>(stored->second);
+    if (op.approve && op.actor == correct.actor) return No(Deny::kSamePerson);
+    if (op.approve) {
+      if (const Deny refused = Post(correct); refused != Deny::kNone) return No(refused);
+    }
+    decision = {wanted, op.actor};
+    Touch(op.workspace);
+    return WithState(wanted);
+  }
 
   Reply Execute(const billing::Authorize& op) {
     const int64_t created_us = op.request_id.unix_ms() * 1000;
@@ -216,6 +345,10 @@ class NaiveLedger {
       return yes;
     }
     if (!money_.contains(op.workspace)) return No(Deny::kNoCredit);
+    if (const billing::Freeze frozen = money_[op.workspace].frozen;
+        frozen != billing::Freeze::kNone) {
+      return No(frozen == billing::Freeze::kFailedCheck ? Deny::kFrozenByCheck : Deny::kFrozen);
+    }
     const std::optional<int64_t> cap = money_[op.workspace].cap;
     const int32_t month = UtcMonth(now_us_);
     const int64_t least = Price(op.rates, op.prompt_bound, op.output_bound > 0 ? 1 : 0, true);
@@ -341,17 +474,33 @@ class NaiveLedger {
     const bool free = op.outcome == Outcome::kFailedBeforeOutput ||
                       (op.usage.prompt == 0 && op.usage.completion == 0);
     if (request.state == State::kOpen) {
-      request.settle = op;
+      request.settle = Final(op, request);
       if (free) {
         Close(request, State::kVoided, 0, 0);
       } else {
-        Close(request, State::kSettled, op.usage.prompt, op.usage.completion);
+        Close(request, State::kSettled, request.settle->usage.prompt,
+              request.settle->usage.completion);
       }
       return ReplyFor(request);
     }
-    if (request.state == State::kExpired) return SettleLate(op, request, free);
+    if (request.state == State::kExpired) return SettleLate(Final(op, request), request, free);
     if (request.settle && SameSettle(*request.settle, op)) return ReplyFor(request);
+    // One that knows less than the one that closed the request.
+    const bool voided = request.state == State::kVoided || request.state == State::kTombstone;
+    if (free && voided) return ReplyFor(request);
+    if (op.outcome == Outcome::kFailedBeforeOutput) return ReplyFor(request);
+    if (op.outcome == Outcome::kRecovered && request.settle && !request.free()) {
+      return ReplyFor(request);
+    }
     return ReplyFor(request, request.free() || !request.settle ? Deny::kClosed : Deny::kIdReuse);
+  }
+
+  // What a journal knows may be older than the last heartbeat.
+  static billing::Settle Final(billing::Settle op, const Request& request) {
+    if (op.outcome != Outcome::kRecovered) return op;
+    op.usage.prompt = std::max(op.usage.prompt, request.prompt);
+    op.usage.completion = std::max(op.usage.completion, request.completion);
+    return op;
   }
 
   void GiveBack(Request& request, int64_t amount) {
@@ -383,7 +532,7 @@ class NaiveLedger {
     } else if (delta < 0) {
       GiveBack(request, -delta);
     }
-    if (request.overrun != real - request.charged()) Touch(request.workspace);
+    Touch(request.workspace);
     request.overrun = real - request.charged();
     request.state = State::kCorrected;
     request.settle = op;
@@ -439,7 +588,8 @@ class NaiveLedger {
   std::map<std::string, int64_t> clock_us_;
   std::map<std::string, Money> money_;
   std::map<std::string, billing::Operation> commands_;
-  std::map<std::string, Request> requests_;  // by hexadecimal id
+  std::map<std::string, Decision> decisions_;  // by the key of the command
+  std::map<std::string, Request> requests_;    // by hexadecimal id
 };
 
 }  // namespace tollgate::simulation

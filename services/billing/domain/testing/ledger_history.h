@@ -75,9 +75,35 @@ class History {
       op.workspace = Workspace();
       return op;
     }
+    if (Below(2) == 0) return NewCorrection(id);
     SetCap op = MakeSetCap(id, std::nullopt);
     if (Below(4) != 0) op.cap_nano_usd = static_cast<int64_t>(Below(90'000));
     op.workspace = Workspace();
+    return op;
+  }
+
+  // Freezes are rare and short, or nothing else would happen.
+  Operation NewCorrection(const std::string& id) {
+    static constexpr CommandKind kKinds[] = {
+        CommandKind::kRefund,     CommandKind::kCreditAdjustment, CommandKind::kDebitAdjustment,
+        CommandKind::kChargeback, CommandKind::kChargebackWon,    CommandKind::kWriteOff,
+        CommandKind::kFreeze,     CommandKind::kUnfreeze,         CommandKind::kUnfreeze};
+    if (!corrections_.empty() && Below(3) == 0) {
+      const size_t back = Below(std::min<size_t>(corrections_.size(), 4));
+      const Correct& asked = corrections_[corrections_.size() - 1 - back];
+      const char* actor = Below(2) == 0 ? "ann" : "bob";
+      return Decide{asked.workspace, asked.command_id, Below(2) == 0, actor, "test"};
+    }
+    Correct op;
+    op.workspace = Workspace();
+    op.command_id = id;
+    op.kind = kKinds[Below(9)];
+    const bool moves = op.kind != CommandKind::kFreeze && op.kind != CommandKind::kUnfreeze;
+    op.amount_nano_usd = moves ? 1 + static_cast<int64_t>(Below(20'000)) : 0;
+    op.granted = Below(3) == 0;
+    op.actor = Below(2) == 0 ? "ann" : "bob";
+    op.reason = "test";
+    corrections_.push_back(op);
     return op;
   }
 
@@ -178,6 +204,7 @@ class History {
   int ids_ = 0;
   int commands_ = 0;
   std::vector<Operation> sent_;
+  std::vector<Correct> corrections_;
   std::vector<std::pair<Id, std::string>> known_;  // recent requests and their workspaces
 };
 
