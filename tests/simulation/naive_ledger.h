@@ -488,6 +488,7 @@ class NaiveLedger {
     // One that knows less than the one that closed the request.
     const bool voided = request.state == State::kVoided || request.state == State::kTombstone;
     if (free && voided) return ReplyFor(request);
+    if (op.outcome == Outcome::kFailedBeforeOutput) return ReplyFor(request);
     if (op.outcome == Outcome::kRecovered && request.settle && !request.free()) {
       return ReplyFor(request);
     }

@@ -44,6 +44,7 @@ Usage SettledUsage(const Settle& settle, const Hold& hold) {
 bool IsCovered(const Hold& hold, const Settle& settle) {
   if (SameSettle(hold, settle)) return true;
   if (IsFree(settle) && hold.state == HoldState::kVoided) return true;
+  if (settle.outcome == Outcome::kFailedBeforeOutput) return true;  // of a slot without delivery
   return settle.outcome == Outcome::kRecovered && !hold.free();
 }
 
