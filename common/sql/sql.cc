@@ -41,31 +41,6 @@ void AppendEquals(std::string& text, std::span<const Connection::KeyColumn> colu
   }
 }
 
-// " (a, b) IN (VALUES (CAST($1 AS BIGINT), $2), …)", for PostgreSQL, which needs the types.
-void AppendKeyValues(std::string& text, std::span<const Connection::KeyColumn> columns,
-                     size_t rows) {
-  text += " (";
-  for (size_t i = 0; i < columns.size(); ++i) {
-    if (i > 0) text += ", ";
-    text += columns[i].name;
-  }
-  text += ") IN (VALUES ";
-  size_t placeholder = 0;
-  for (size_t row = 0; row < rows; ++row) {
-    text += row == 0 ? "(" : ", (";
-    for (size_t i = 0; i < columns.size(); ++i) {
-      if (i > 0) text += ", ";
-      const Param::Kind kind = columns[i].kind;
-      text += "CAST($" + std::to_string(++placeholder);
-      text += kind == Param::Kind::kInt    ? " AS BIGINT)"
-              : kind == Param::Kind::kBlob ? " AS BYTEA)"
-                                           : " AS TEXT)";
-    }
-    text += ')';
-  }
-  text += ')';
-}
-
 void ReplaceAll(std::string& text, std::string_view word, std::string_view with) {
   for (size_t at = text.find(word); at != std::string::npos;
        at = text.find(word, at + with.size())) {
@@ -130,32 +105,12 @@ SqlResult<void> Connection::QueryIn(std::string_view head, std::span<const Param
 SqlResult<void> Connection::QueryKeys(std::string_view head, std::span<const KeyColumn> columns,
                                       std::span<const Param> keys, std::string_view tail,
                                       const RowFn& row) {
-  // As in QueryIn: SQLite runs one short statement per key; on PostgreSQL a chunk that is not full
-  // is padded with its last key.
-  std::vector<Param> padded;
-  const size_t width = columns.size();
-  while (!keys.empty()) {
-    size_t rows = 1;
-    if (dialect() == Dialect::kPostgres) {
-      while (rows < keys.size() / width && rows < 256) rows *= 4;
-    }
-    std::span<const Param> chunk = keys.first(std::min(rows * width, keys.size()));
-    keys = keys.subspan(chunk.size());
-    if (chunk.size() < rows * width) {
-      padded.assign(chunk.begin(), chunk.end());
-      const std::vector<Param> last(chunk.end() - static_cast<int64_t>(width), chunk.end());
-      while (padded.size() < rows * width) padded.insert(padded.end(), last.begin(), last.end());
-      chunk = padded;
-    }
-    text_.assign(head);
-    if (rows == 1) {
-      AppendEquals(text_, columns);
-    } else {
-      AppendKeyValues(text_, columns, rows);
-    }
-    text_ += ' ';
-    text_ += tail;
-    if (auto done = Query(text_, chunk, row); !done.ok()) return done;
+  std::string text(head);
+  AppendEquals(text, columns);
+  text += ' ';
+  text += tail;
+  for (; !keys.empty(); keys = keys.subspan(columns.size())) {
+    if (auto done = Query(text, keys.first(columns.size()), row); !done.ok()) return done;
   }
   return {};
 }

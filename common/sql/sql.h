@@ -135,8 +135,8 @@ class Connection {
   // Writes many rows: head "INSERT INTO t(a, b) VALUES", two columns, cells row by row, tail
   // "ON CONFLICT (a) DO UPDATE SET b = excluded.b" or "". The rows must be distinct. Returns the
   // number of changed rows.
-  SqlResult<int64_t> ExecuteRows(std::string_view head, int columns, std::span<const Param> cells,
-                                 std::string_view tail = "");
+  virtual SqlResult<int64_t> ExecuteRows(std::string_view head, int columns,
+                                         std::span<const Param> cells, std::string_view tail = "");
   // Reads rows by many keys: head "SELECT a, b FROM t WHERE a IN", tail "ORDER BY a FOR UPDATE".
   // If the keys are distinct, each row is returned once. The order is that of `tail` within each
   // chunk of keys: sort the keys to get an order across chunks.
@@ -148,8 +148,9 @@ class Connection {
     std::string_view name;
     Param::Kind kind = Param::Kind::kInt;
   };
-  SqlResult<void> QueryKeys(std::string_view head, std::span<const KeyColumn> columns,
-                            std::span<const Param> keys, std::string_view tail, const RowFn& row);
+  virtual SqlResult<void> QueryKeys(std::string_view head, std::span<const KeyColumn> columns,
+                                    std::span<const Param> keys, std::string_view tail,
+                                    const RowFn& row);
 
  private:
   std::string text_;  // reused by the two functions above

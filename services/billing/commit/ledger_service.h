@@ -70,6 +70,8 @@ class LedgerService {
     std::function<void(Error)> refused;
   };
   std::deque<ReadJob> reads_;
+  // When the process was last continued; for the expiry of holds.
+  int64_t running_since_us_ = 0;
   std::vector<std::thread> threads_;
 };
 

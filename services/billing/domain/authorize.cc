@@ -27,9 +27,10 @@ bool SameBody(const Hold& hold, const Authorize& authorize) {
 bool IsValid(const Authorize& authorize) {
   const auto rate = [](int64_t pico_usd) { return pico_usd >= 0 && pico_usd <= kMaxRatePicoUsd; };
   return !authorize.request_id.empty() && IsTokenCount(authorize.prompt_bound) &&
-         IsTokenCount(authorize.output_bound) && rate(authorize.rates.input_pico_usd) &&
-         rate(authorize.rates.output_pico_usd) && authorize.model.size() <= 256 &&
-         authorize.key_id.size() <= 128 && authorize.client_request_id.size() <= 128 &&
+         IsTokenCount(authorize.output_bound) && authorize.attempt >= 0 &&
+         rate(authorize.rates.input_pico_usd) && rate(authorize.rates.output_pico_usd) &&
+         authorize.model.size() <= 256 && authorize.key_id.size() <= 128 &&
+         authorize.client_request_id.size() <= 128 &&
          authorize.key_quota_nano_usd.value_or(0) >= 0 &&
          (authorize.idempotency_key_digest.empty() ||
           authorize.idempotency_key_digest.size() == 32);
@@ -51,6 +52,7 @@ Hold MakeHold(const Authorize& authorize) {
   hold.price_version = authorize.price_version;
   hold.prompt_bound = authorize.prompt_bound;
   hold.output_bound = authorize.output_bound;
+  hold.attempt = authorize.attempt;
   hold.key_quota_nano_usd = authorize.key_quota_nano_usd;
   hold.surface = authorize.surface;
   hold.streamed = authorize.streamed;
@@ -71,13 +73,17 @@ Reply Batch::Execute(const Authorize& authorize) {
   Reply granted;
   granted.ok = true;
   granted.slice_nano_usd = HoldNanoUsd(CostPicoUsd(authorize.rates, 0, policy_.slice_tokens));
-  if (const Hold* hold = FindHold(authorize.request_id)) {
+  if (Hold* hold = FindHold(authorize.request_id)) {
     if (hold->tombstone()) {
       return Refuse(hold->workspace == authorize.workspace ? Deny::kClosed : Deny::kIdReuse);
     }
     if (!SameBody(*hold, authorize)) return Refuse(Deny::kIdReuse);
-    if (hold->state != HoldState::kOpen) return Refuse(Deny::kClosed);
-    granted.authorized_nano_usd = hold->first_authorized_nano_usd;
+    if (hold->state != HoldState::kOpen || authorize.attempt < hold->attempt) {
+      return Refuse(Deny::kClosed);
+    }
+    if (authorize.attempt > hold->attempt) BeginAttempt(*hold, authorize.attempt);
+    granted.authorized_nano_usd =
+        hold->attempt == 0 ? hold->first_authorized_nano_usd : hold->authorized_nano_usd;
     return granted;
   }
   if (!wallet_) return Refuse(Deny::kNoCredit);

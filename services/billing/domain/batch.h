@@ -1,6 +1,6 @@
 // One run of Apply. Internal to this folder: each operation is in the file of its name
-// (authorize.cc, extend.cc, settle.cc, void.cc, expire.cc, commands.cc), what they share in
-// batch.cc.
+// (authorize.cc, extend.cc, settle.cc, void.cc, expire.cc, commands.cc), tries and refusals in
+// attempt.cc, what they share in batch.cc.
 #pragma once
 
 #include "services/billing/domain/ledger.h"
@@ -50,6 +50,11 @@ class Batch {
   // extend.cc. Both kinds report the usage so far; a heartbeat asks for no new total.
   template <typename Op>
   Reply ReportProgress(const Op& op, std::optional<int64_t> authorized_total_nano_usd);
+  // Postpones the expiry of an open hold.
+  void KeepAlive(Hold& hold);
+  // attempt.cc
+  void BeginAttempt(Hold& hold, int32_t attempt);
+  Reply UndoCharge(const Void& op, Hold& hold);
   // settle.cc
   Reply SettleOpen(const Settle& settle, Hold& hold);
   Reply SettleLate(const Settle& settle, Hold& hold);
@@ -57,6 +62,12 @@ class Batch {
   void Charge(Hold& hold, EntryKind terminal);
   // Moves the amount from the posted credit to revenue, granted credit first.
   void Capture(Hold& hold, EntryKind kind, int64_t amount_nano_usd, int32_t month);
+  // Gives back a part of the charge of a closed hold. Paid credit first, since it was charged last.
+  void GiveBack(Hold& hold, int64_t amount_nano_usd);
+  void GiveBack(Hold& hold, int64_t amount_nano_usd, int32_t month);
+  void SetOverrun(Hold& hold, int64_t overrun_nano_usd, int32_t month);
+  // A closed hold was changed.
+  void MarkCorrected(Hold& hold);
 
   // corrections.cc. Posts the entries of a correction, or says why that is not possible.
   Deny PostCorrection(const Command& command);

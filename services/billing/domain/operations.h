@@ -29,6 +29,8 @@ struct Authorize {
   bool streamed = false;
   std::string client_request_id;
   std::string idempotency_key_digest;
+  // Number of the try, from 0; not part of the body.
+  int32_t attempt = 0;
 };
 
 // Raises the authorized amount of an open hold. Also a heartbeat.
@@ -38,6 +40,7 @@ struct Extend {
   int64_t sequence = 0;  // grows with each operation of one hold
   Usage usage;
   int64_t authorized_total_nano_usd = 0;
+  int32_t attempt = 0;
 };
 
 // Reports progress and postpones the expiry of an open hold.
@@ -46,6 +49,7 @@ struct Heartbeat {
   std::string workspace;
   int64_t sequence = 0;
   Usage usage;
+  int32_t attempt = 0;
 };
 
 // Closes a hold: charges the cost of the usage and releases the rest.
@@ -59,13 +63,16 @@ struct Settle {
   bool estimated = false;
   std::string engine;
   int64_t first_token_us = 0;
+  int32_t attempt = 0;
 };
 
-// Closes a hold without a charge.
+// Closes a hold without a charge. refused: the caller's answer was an error, so a charge that was
+// made is undone (decision 52).
 struct Void {
   Id request_id;
   std::string workspace;
   std::string reason;
+  bool refused = false;
 };
 
 // Closes a hold without a heartbeat for too long. The ledger submits it to itself.

@@ -56,7 +56,7 @@ enum class HoldState : uint8_t {
   kVoided = 3,
   kExpiredCharged = 4,
   kExpiredVoid = 5,
-  kCorrected = 6,  // expired, then settled late, once
+  kCorrected = 6,  // expired, then settled late, once; or its charge undone by a refusal
 };
 
 // Why a workspace takes no new requests. The numbers are those of the database.
@@ -137,12 +137,12 @@ struct Hold {
   bool streamed = false;
   std::string client_request_id;       // the x-request-id that the caller saw
   std::string idempotency_key_digest;  // 32 bytes, or empty
-  int32_t attempt = 0;                 // the newest try (docs/design/ledger.md 3)
+  int32_t attempt = 0;                 // the live try; operations of earlier ones are refused
   int64_t first_authorized_nano_usd = 0;
   int64_t authorized_nano_usd = 0;
   int64_t created_us = 0;
   int64_t expires_us = 0;
-  // From the newest extend or heartbeat.
+  // From the newest extend or heartbeat of that try.
   int64_t sequence = 0;
   Usage usage;
   // Set when the hold closes.
@@ -157,6 +157,11 @@ struct Hold {
   int64_t first_token_us = 0;  // from the arrival at the router to the first output; 0: none
 
   bool tombstone() const { return month == 0; }
+  // Closed without a charge, for good: nothing was generated, or the caller's answer was an error.
+  bool free() const {
+    return outcome == Outcome::kFailedBeforeOutput ||
+           (state == HoldState::kVoided && outcome == Outcome::kNone);
+  }
   // The usage that is priced: zero when the request was free.
   Usage BillableUsage() const;
   Int128 CostPicoUsd() const;

@@ -48,6 +48,7 @@ Operation ToOperation(const v1::AuthorizeItem& item) {
   authorize.price_version = item.price().version();
   authorize.prompt_bound = item.prompt_tokens_bound();
   authorize.output_bound = item.output_tokens_bound();
+  authorize.attempt = item.attempt();
   if (item.has_key_quota_nano_usd()) authorize.key_quota_nano_usd = item.key_quota_nano_usd();
   authorize.surface = ToSurface(item.surface());
   authorize.streamed = item.streamed();
@@ -57,18 +58,22 @@ Operation ToOperation(const v1::AuthorizeItem& item) {
 }
 
 Operation ToOperation(const v1::VoidItem& item) {
-  return Void{ToId(item.request_id()), item.workspace_id(), item.reason()};
+  return Void{ToId(item.request_id()), item.workspace_id(), item.reason(), item.refused()};
 }
 
 Operation ToOperation(const v1::MeterOp& meter) {
   const Id id = ToId(meter.request_id());
   switch (meter.op_case()) {
     case v1::MeterOp::kExtend:
-      return Extend{id, meter.workspace_id(), meter.sequence(), ToUsage(meter.extend().usage()),
-                    meter.extend().authorized_total_nano_usd()};
+      return Extend{id,
+                    meter.workspace_id(),
+                    meter.sequence(),
+                    ToUsage(meter.extend().usage()),
+                    meter.extend().authorized_total_nano_usd(),
+                    meter.attempt()};
     case v1::MeterOp::kHeartbeat:
       return Heartbeat{id, meter.workspace_id(), meter.sequence(),
-                       ToUsage(meter.heartbeat().usage())};
+                       ToUsage(meter.heartbeat().usage()), meter.attempt()};
     case v1::MeterOp::kSettle: {
       const v1::SettleOp& op = meter.settle();
       Settle settle;
@@ -80,6 +85,7 @@ Operation ToOperation(const v1::MeterOp& meter) {
       settle.cut_by_credit = op.cut_by_credit();
       settle.estimated = op.estimated();
       settle.engine = op.engine_id();
+      settle.attempt = meter.attempt();
       settle.first_token_us = op.first_token_us();
       return settle;
     }
@@ -87,7 +93,7 @@ Operation ToOperation(const v1::MeterOp& meter) {
       break;
   }
   // The empty id is refused as invalid.
-  return Heartbeat{Id(), meter.workspace_id(), meter.sequence(), Usage()};
+  return Heartbeat{Id(), meter.workspace_id(), meter.sequence(), Usage(), 0};
 }
 
 Operation ToOperation(const v1::AddCreditRequest& request) {
