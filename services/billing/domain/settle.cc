@@ -38,11 +38,13 @@ Usage SettledUsage(const Settle& settle, const Hold& hold) {
   return Clamped(usage);
 }
 
-// A hold that another settle has closed needs nothing of this one, which knows less. A router sends
-// such a one after a crash between the ledger's answer and the release of its slot.
+// A closed hold needs nothing more of this settle: it is the one that closed it, or one that knows
+// less than the one that did. A router sends such a one after a crash between the ledger's answer
+// and the release of its slot.
 bool IsCovered(const Hold& hold, const Settle& settle) {
-  return settle.outcome == Outcome::kRecovered ||
-         (IsFree(settle) && hold.state == HoldState::kVoided);
+  if (SameSettle(hold, settle)) return true;
+  if (IsFree(settle) && hold.state == HoldState::kVoided) return true;
+  return settle.outcome == Outcome::kRecovered && !hold.free();
 }
 
 void CopySettle(const Settle& settle, Hold& hold) {
@@ -77,10 +79,9 @@ Reply Batch::Execute(const Settle& settle) {
     case HoldState::kVoided:
     case HoldState::kSettled:
     case HoldState::kCorrected:
-      if (SameSettle(*hold, settle)) return ReplyFor(*hold);
+      if (IsCovered(*hold, settle)) return ReplyFor(*hold);
       // Free for good, by a release or a refusal: nothing can be charged any more.
-      if (hold->free()) return ReplyFor(*hold, Deny::kClosed);
-      return ReplyFor(*hold, IsCovered(*hold, settle) ? Deny::kNone : Deny::kIdReuse);
+      return ReplyFor(*hold, hold->free() ? Deny::kClosed : Deny::kIdReuse);
   }
   return Refuse(Deny::kInvalid);
 }
