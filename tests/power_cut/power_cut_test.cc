@@ -210,9 +210,8 @@ void PowerCutTest::Report(int64_t wanted) const {
   if (!GetParam()) {
     file << "\n### power-cuts, " << UtcText(SystemClock::Get().WallUs()).substr(0, 10) << ", seed "
          << FromEnvironment("TOLLGATE_POWER_CUT_SEED", 1)
-         << "\n\n| ledger | power cuts | of them during a start | acknowledged settlements, "
-            "credits and "
-            "holds checked, none lost |\n|---|---|---|---|\n";
+         << "\n\n| ledger | power cuts | of them during a start | acknowledged settlements "
+            "and credits looked up afterwards, none lost |\n|---|---|---|---|\n";
   }
   file << "| " << (GetParam() ? "holds before the disk" : "every commit flushed") << " | "
        << figures << "\n";

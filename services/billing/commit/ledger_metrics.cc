@@ -123,6 +123,7 @@ void LedgerMetrics::OnBatch(std::span<const Operation> operations, const Applied
                 {"number", letter.number},
                 {"reason", kResults[static_cast<size_t>(letter.reason)]}});
   }
+  metrics_->open_dead_letters.Decrement(static_cast<double>(applied.resolved_dead_letters.size()));
   for (const std::string& violation : applied.violations) {
     metrics_->violations.Increment();
     log::Error("the ledger refused an operation that breaks an invariant", {{"what", violation}});
