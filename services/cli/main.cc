@@ -109,6 +109,7 @@ int main(int argc, char** argv) {
   tollgate::cli::AddAuthCommands(app, invocation);
   tollgate::cli::AddBillingCommands(app, invocation);
   tollgate::cli::AddDeadLetterCommands(app, invocation);
+  tollgate::cli::AddPaymentCommands(app, invocation);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
