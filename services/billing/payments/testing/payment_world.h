@@ -71,11 +71,12 @@ class PaymentTest : public ::testing::TestWithParam<sql::Dialect> {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     ASSERT_TRUE(ledger_->Ready());
     stripe_.SetNow(clock_.WallUs() / 1'000'000);
-    auto database = sql::Database::Open({.url = url_});
-    ASSERT_TRUE(PaymentStore(**database).Migrate().ok());
+    database_ = *sql::Database::Open({.url = url_});
+    ASSERT_TRUE(PaymentStore(*database_).Migrate().ok());
   }
   void TearDown() override {
     if (ledger_) ledger_->Stop();
+    database_.reset();
     if (!file_.empty()) RemoveFiles();
   }
   void RemoveFiles() {
@@ -112,8 +113,7 @@ class PaymentTest : public ::testing::TestWithParam<sql::Dialect> {
     return balance.ok() ? balance->paid_nano_usd : -1;
   }
   std::vector<Entry> Entries(const std::string& workspace) {
-    auto database = sql::Database::Open({.url = url_});
-    auto entries = ReadEntries(**database, workspace, 1000, 0);
+    auto entries = ReadEntries(*database_, workspace, 1000, 0);
     EXPECT_TRUE(entries.ok());
     return entries.ok() ? *entries : std::vector<Entry>();
   }
@@ -163,6 +163,7 @@ class PaymentTest : public ::testing::TestWithParam<sql::Dialect> {
   std::string url_;
   ManualClock clock_{1'763'700'000'000'000};
   ScriptedStripe stripe_;
+  std::unique_ptr<sql::Database> database_;
   std::unique_ptr<LedgerService> ledger_;
 };
 
