@@ -569,6 +569,9 @@ class NaiveLedger {
     return ReplyFor(request, nothing_was_used ? Deny::kNone : Deny::kClosed);
   }
 
+  // Dead letters move no money of their own; the histories have none.
+  Reply Execute(const billing::ResolveDeadLetter& op) { return No(Deny::kUnknownDeadLetter); }
+
   Reply Execute(const billing::Expire& op) {
     const auto found = requests_.find(op.request_id.ToHex());
     if (found == requests_.end()) return No(Deny::kInvalid);

@@ -18,6 +18,7 @@ class LedgerMetrics : public GroupCommitObserver {
   void OnError(const sql::SqlError& error) override;
   void OnRefused() override;
   void SetOpenHolds(int64_t count);
+  void SetOpenDeadLetters(int64_t count);
 
  private:
   struct Metrics;

@@ -121,13 +121,25 @@ struct Decide {
   std::string reason;
 };
 
+// A person's word on a dead letter: applies its settle again, which may be refused again, or gives
+// it up.
+struct ResolveDeadLetter {
+  Id request_id;
+  std::string workspace;
+  int32_t number = 0;
+  DeadLetterState to = DeadLetterState::kRetried;
+  std::string actor;
+  std::string reason;  // required
+};
+
 using Operation = std::variant<Authorize, Extend, Heartbeat, Settle, Void, Expire, AddCredit,
-                               SetCap, Correct, Decide>;
+                               SetCap, Correct, Decide, ResolveDeadLetter>;
 
 // By Operation::index(), for logs and metrics.
 inline constexpr std::array<const char*, std::variant_size_v<Operation>> kOperationNames = {
-    "authorize", "extend",     "heartbeat", "settle",  "void",
-    "expire",    "add_credit", "set_cap",   "correct", "decide"};
+    "authorize", "extend", "heartbeat",          "settle",
+    "void",      "expire", "add_credit",         "set_cap",
+    "correct",   "decide", "resolve_dead_letter"};
 
 inline const std::string& WorkspaceOf(const Operation& operation) {
   return std::visit([](const auto& op) -> const std::string& { return op.workspace; }, operation);

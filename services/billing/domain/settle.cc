@@ -7,13 +7,13 @@
 #include "services/billing/domain/chain.h"
 
 namespace tollgate::billing {
-namespace {
 
-// A request that generated nothing is free.
 bool IsFree(const Settle& settle) {
   return settle.outcome == Outcome::kFailedBeforeOutput ||
          (settle.usage.prompt == 0 && settle.usage.completion == 0);
 }
+
+namespace {
 
 int64_t CostNanoUsd(const Hold& hold) {
   return ChargeNanoUsd(CostPicoUsd(hold.rates, hold.usage.prompt, hold.usage.completion));

@@ -123,6 +123,8 @@ std::string_view EntryKindName(EntryKind kind) {
       return "correction_requested";
     case EntryKind::kCorrectionRejected:
       return "correction_rejected";
+    case EntryKind::kDeadLetterResolved:
+      return "dead_letter_resolved";
   }
   return "unknown";
 }
@@ -136,6 +138,10 @@ std::string_view CommandKindName(CommandKind kind) {
     default:
       return EntryKindName(static_cast<EntryKind>(kind));
   }
+}
+
+std::string DeadLetterKey(const Id& id, int32_t number) {
+  return id.ToBytes() + std::to_string(number);
 }
 
 std::string_view FreezeName(Freeze freeze) {
