@@ -5,6 +5,7 @@
 
 #include "services/billing/commit/ledger_service.h"
 #include "services/billing/rpc/billing_rpc.h"
+#include "services/billing/storage/checkpoint_writer.h"
 
 namespace tollgate {
 namespace {
@@ -22,10 +23,24 @@ billing::LedgerService::Options OptionsFrom(const config::v1::BillingSettings& s
   return options;
 }
 
+std::unique_ptr<billing::CheckpointWriter> MakeCheckpoints(
+    const config::v1::BillingSettings& settings, const Clock& clock) {
+  if (settings.checkpoint_file().empty() && settings.checkpoint_key_file().empty()) return nullptr;
+  billing::CheckpointWriter::Options options;
+  options.sql = OptionsFrom(settings).sql;
+  options.key_file = settings.checkpoint_key_file();
+  options.file = settings.checkpoint_file();
+  if (settings.checkpoint_seconds() > 0) {
+    options.interval_ms = int64_t{settings.checkpoint_seconds()} * 1000;
+  }
+  return std::make_unique<billing::CheckpointWriter>(std::move(options), clock);
+}
+
 class BillingModule : public Module {
  public:
   BillingModule(HostContext& context, const config::v1::BillingSettings& settings)
       : ledger_(OptionsFrom(settings), context.clock),
+        checkpoints_(MakeCheckpoints(settings, context.clock)),
         services_(billing::MakeRpcServices(ledger_)) {
     billing::OfferDirect(ledger_, context.direct);
   }
@@ -34,12 +49,20 @@ class BillingModule : public Module {
   void Register(grpc::ServerBuilder& builder) override {
     for (const auto& service : services_) builder.RegisterService(service.get());
   }
-  Result<void> Start() override { return ledger_.Start(); }
+  Result<void> Start() override {
+    auto started = ledger_.Start();
+    if (!started.ok() || checkpoints_ == nullptr) return started;
+    return checkpoints_->Start();
+  }
   bool Ready() const override { return ledger_.Ready(); }
-  void Stop() override { ledger_.Stop(); }
+  void Stop() override {
+    if (checkpoints_ != nullptr) checkpoints_->Stop();
+    ledger_.Stop();
+  }
 
  private:
   billing::LedgerService ledger_;
+  std::unique_ptr<billing::CheckpointWriter> checkpoints_;  // null: off
   std::vector<std::unique_ptr<grpc::Service>> services_;
 };
 

@@ -198,6 +198,9 @@ void AddVerify(CLI::App& app, Invocation& invocation) {
           "billing, which verifies one ledger at a time");
   forward("--config", "The same, with the database of this configuration file");
   forward("--state", "With --database: keeps the progress in this file; a run goes on there");
+  forward("--checkpoints",
+          "With --database: also compare with the signed checkpoints of this file");
+  forward("--checkpoint-key", "PEM file with the public key of the checkpoints");
   command.callback([&invocation, query, local] {
     if (!local->empty()) {
       if (!query->workspace_id().empty()) {

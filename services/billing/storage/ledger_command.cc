@@ -12,6 +12,7 @@
 #include "common/config/config.h"
 #include "common/json/json.h"
 #include "services/billing/storage/verify.h"
+#include "services/billing/storage/verify_checkpoints.h"
 #include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate::billing {
@@ -145,14 +146,33 @@ void AddVerify(CLI::App& app, int& exit_code) {
   auto place = std::make_shared<Place>();
   auto options = std::make_shared<VerifyOptions>();
   auto json = std::make_shared<bool>(false);
+  auto checkpoints = std::make_shared<std::string>();
+  auto key = std::make_shared<std::string>();
   AddPlace(command, *place);
   command.add_option("-w,--workspace", options->workspace, "Only this workspace; default: all");
   command.add_option("--state", options->state_file,
                      "Keeps the progress in this file; a run with the same file goes on there");
+  auto* file = command.add_option("--checkpoints", *checkpoints,
+                                  "Also compare with the signed checkpoints of this file");
+  auto* public_key =
+      command.add_option("--checkpoint-key", *key, "PEM file with the public key of checkpoints");
+  file->needs(public_key);
+  public_key->needs(file);
   command.add_flag("--json", *json, "Print JSON");
-  command.callback([place, options, json, &exit_code] {
+  command.callback([place, options, json, checkpoints, key, &exit_code] {
     const auto connection = Connect(*place, /*read_only=*/true, &exit_code);
     if (connection == nullptr) return;
+    // Before the ledger is read: it may only be ahead of them.
+    VerifyReport anchored;
+    std::optional<Anchors> anchors;
+    if (!checkpoints->empty()) {
+      auto read = Anchors::Read(*checkpoints, *key, anchored);
+      if (!read.ok()) {
+        exit_code = Failed(read.error());
+        return;
+      }
+      anchors = std::move(*read);
+    }
     Meter meter;
     options->overdue_holds = true;
     options->progress = [&meter](const VerifyReport& report, const std::string& workspace) {
@@ -163,6 +183,14 @@ void AddVerify(CLI::App& app, int& exit_code) {
     if (!report.ok()) {
       exit_code = Failed(report.error().message);
       return;
+    }
+    if (anchors) {
+      if (auto done = anchors->Compare(*connection, options->workspace, anchored); !done.ok()) {
+        exit_code = Failed(done.error().message);
+        return;
+      }
+      report->violations.insert(report->violations.begin(), anchored.violations.begin(),
+                                anchored.violations.end());
     }
     Print(*report, *json);
     exit_code = report->ok() ? 0 : 1;

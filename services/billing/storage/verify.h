@@ -23,8 +23,6 @@ struct VerifyReport {
 };
 inline constexpr size_t kMaxViolations = 100;
 
-struct ArchivedEntries;
-
 struct VerifyOptions {
   std::string workspace;  // empty: all
   // Keeps how far the run has come, so that the next run with the same file goes on there; removed
@@ -37,10 +35,6 @@ struct VerifyOptions {
   bool overdue_holds = false;
   // Entries read at once.
   int page_entries = 5000;
-  // Called for each workspace with the hash of the entry of that sequence, if it asks for one.
-  // Finds chains that were rewritten since an anchor was signed (verify_checkpoint.h).
-  std::function<void(const std::string& workspace, int64_t sequence, const std::string& hash)>
-      on_entry;
 };
 
 // Reads in one snapshot per ledger shard and does not block the ledger. Memory does not grow with

@@ -147,7 +147,6 @@ SqlResult<void> EntryCheck::CheckEntry(const Entry& entry) {
   state_.head = entry.hash;
   if (entry.at_us < state_.clock_us) findings_.Report(name + " is older than the one before it");
   state_.clock_us = entry.at_us;
-  if (options_.on_entry) options_.on_entry(state_.workspace, entry.sequence, entry.hash);
   CheckShape(entry, name);
   AddToBalances(entry, name);
   AddFlags(entry);
