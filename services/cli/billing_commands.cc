@@ -3,11 +3,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/crypto.h"
 #include "common/money/money.h"
 #include "services/cli/commands.h"
 #include "services/cli/invocation.h"
+#include "services/cli/local_commands.h"
 
 namespace tollgate::cli {
 namespace {
@@ -181,10 +183,32 @@ void AddVerify(CLI::App& app, Invocation& invocation) {
   CLI::App& command =
       *app.add_subcommand("verify-ledger", "Verify the whole ledger; exit code 1 on any violation");
   auto query = std::make_shared<v1::VerifyLedgerRequest>();
+  auto local = std::make_shared<std::vector<std::string>>();
   command.add_option_function<std::string>(
       "workspace,-w,--workspace", [query](const std::string& id) { query->set_workspace_id(id); },
       "Only this workspace; default: all");
-  command.callback([&invocation, query] {
+  const auto forward = [&](const std::string& name, const std::string& what) {
+    command.add_option_function<std::string>(
+        name,
+        [local, name](const std::string& value) { local->insert(local->end(), {name, value}); },
+        what);
+  };
+  forward("--database",
+          "Verify this database (sqlite:/path or postgresql://…) in this process instead of asking "
+          "billing, which verifies one ledger at a time");
+  forward("--config", "The same, with the database of this configuration file");
+  forward("--state", "With --database: keeps the progress in this file; a run goes on there");
+  forward("--checkpoints",
+          "With --database: also compare with the signed checkpoints of this file");
+  forward("--checkpoint-key", "PEM file with the public key of the checkpoints");
+  command.callback([&invocation, query, local] {
+    if (!local->empty()) {
+      if (!query->workspace_id().empty()) {
+        local->insert(local->end(), {"--workspace", query->workspace_id()});
+      }
+      if (invocation.options().json) local->push_back("--json");
+      return RunBillingBinary(invocation, "verify", *local);
+    }
     const auto stub = invocation.Billing();
     if (!stub) return;
     v1::VerifyLedgerResponse response;

@@ -15,7 +15,7 @@ void AddAuthCommands(CLI::App& app, Invocation& invocation);
 void AddBillingCommands(CLI::App& app, Invocation& invocation);
 // deadletter list|retry|writeoff.
 void AddDeadLetterCommands(CLI::App& app, Invocation& invocation);
-// payment list|create|confirm|cancel|refund, reload show|set|resume, reconcile.
+// payment list|create|confirm|cancel|refund|methods|setup, reload show|set|resume, reconcile.
 void AddPaymentCommands(CLI::App& app, Invocation& invocation);
 
 }  // namespace tollgate::cli

@@ -187,6 +187,51 @@ void AddPaymentRefund(CLI::App& group, Invocation& invocation) {
   });
 }
 
+void AddMethods(CLI::App& group, Invocation& invocation) {
+  auto names = std::make_shared<Names>();
+  Command(group, "methods", "Saved cards, newest first; auto-reload charges the first", names)
+      .callback([&invocation, names] {
+        const auto stub = invocation.Payments();
+        if (!stub) return;
+        v1::ListPaymentMethodsRequest request;
+        request.set_parent("workspaces/" + names->workspace);
+        v1::ListPaymentMethodsResponse response;
+        if (!invocation.Call("billing", [&](auto& context) {
+              return stub->ListPaymentMethods(&context, request, &response);
+            })) {
+          return;
+        }
+        Table table({{"method", "METHOD"},
+                     {"brand", "BRAND"},
+                     {"last4", "LAST 4"},
+                     {"expiry", "EXPIRY"},
+                     {"at", "SAVED (UTC)"}});
+        for (const v1::PaymentMethod& method : response.payment_methods()) {
+          table.Add({Text(LastPart(method.name())), Text(method.brand()), Text(method.last4()),
+                     Text(method.expiry()), At(method.create_time())});
+        }
+        invocation.ShowList(table, "payment_methods", "No saved cards.");
+      });
+  auto saved = std::make_shared<Names>();
+  Command(group, "setup", "The page on which the customer saves a card", saved)
+      .callback([&invocation, saved] {
+        const auto stub = invocation.Payments();
+        if (!stub) return;
+        v1::SetupPaymentMethodRequest request;
+        request.set_parent("workspaces/" + saved->workspace);
+        request.set_request_id(invocation.RequestId());
+        v1::SetupPaymentMethodResponse response;
+        if (!invocation.Call("billing", [&](auto& context) {
+              return stub->SetupPaymentMethod(&context, request, &response);
+            })) {
+          return;
+        }
+        Table table({{"setup_url", "Page"}});
+        table.Add({Text(response.setup_url())});
+        invocation.ShowRecord(table);
+      });
+}
+
 void ShowReload(Invocation& invocation, const v1::AutoReload& reload) {
   Table table({{"enabled", "Enabled"},
                {"threshold_usd", "When below"},
@@ -318,6 +363,7 @@ void AddPaymentCommands(CLI::App& app, Invocation& invocation) {
   AddPaymentCreate(payment, invocation);
   AddPaymentDecisions(payment, invocation);
   AddPaymentRefund(payment, invocation);
+  AddMethods(payment, invocation);
   CLI::App& reload = *app.add_subcommand("reload", "Auto-reload of a workspace");
   reload.require_subcommand(1);
   AddReloadShow(reload, invocation);

@@ -26,8 +26,9 @@ constexpr int64_t kInputPico = 150'101;
 constexpr int64_t kOutputPico = 600'307;
 constexpr int kWorkers = 12;
 constexpr int kCallsPerRound = 600;
-// Longer than the gateway's keepalive takes to give up on a router (10 s and 5 s).
-constexpr int64_t kStopMs = 18'000;
+// Longer than the gateway's keepalive takes to give up on a router (10 s and 5 s), and so short
+// that the router wakes up while another one works on its requests.
+constexpr int64_t kStopMs = 16'500;
 // As long as billing may be unreachable for callers to get a 503.
 constexpr int64_t kBillingStopMs = 3'500;
 
@@ -71,7 +72,7 @@ class RefusalsTest : public ::testing::Test {
 
   void MakeCalls(size_t count);
   void Work();
-  void Run(Call& call, int tokens);
+  void Run(Call& call, int delay_ms, int tokens);
   // Until this many more calls have ended well.
   void Serve(int64_t complete);
   void Stop(const std::string& name, int64_t ms);
@@ -107,13 +108,15 @@ void RefusalsTest::Work() {
   while (!stop_) {
     const size_t index = next_.fetch_add(1);
     if (index >= calls_.size()) return;
-    Run(calls_[index], 100 + static_cast<int>(index * 37 % 200));
+    // Some without output for long, which a fault hits before they have begun.
+    Run(calls_[index], index % 3 == 0 ? 2'000 : 100, 100 + static_cast<int>(index * 37 % 200));
   }
 }
 
-void RefusalsTest::Run(Call& call, int tokens) {
-  const std::string sim = R"("x_sim":{"delay_ms":100,"token_ms":5,"tokens":)" +
-                          std::to_string(tokens) + R"(,"tag":")" + call.tag + R"("}})";
+void RefusalsTest::Run(Call& call, int delay_ms, int tokens) {
+  const std::string sim = R"("x_sim":{"delay_ms":)" + std::to_string(delay_ms) +
+                          R"(,"token_ms":5,"tokens":)" + std::to_string(tokens) + R"(,"tag":")" +
+                          call.tag + R"("}})";
   const std::string body =
       R"({"model":"sim/model","messages":[{"role":"user","content":"refusals"}],)";
   Json usage;

@@ -135,7 +135,8 @@ TEST_F(PaymentsKillTest, EveryTriggerMakesOneChargeAndOneCredit) {
       workspaces.push_back("w" + std::to_string(workspaces.size()));
       Enable(workspaces.back());
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 100));
+    // The kill comes at a random moment.
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 100'000));
     const int victim = static_cast<int>(random() % 2);
     processes_[victim]->Kill();
     StartProcess(victim);

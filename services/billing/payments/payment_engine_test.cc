@@ -338,6 +338,28 @@ TEST_P(PaymentEngineTest, ADisputeTakesTheCreditOnceAndAWonOneGivesItBack) {
   EXPECT_FALSE(replica->admin.Get("acme", made->id)->disputed);
 }
 
+TEST_P(PaymentEngineTest, AnInquiryTakesNothingUntilItBecomesADispute) {
+  auto replica = Make();
+  auto made = replica->admin.Create("acme", kTen, "r1", "ann");
+  stripe_.PayPage(made->checkout_id);
+  Advance(60);
+  replica->engine.RunOnce();
+  stripe_.TakeEvents();
+  const std::string dispute =
+      stripe_.Dispute(stripe_.intents().front().id, "warning_needs_response");
+  EXPECT_EQ(Deliver(*replica, stripe_.TakeEvents()[0].body), 200);
+  replica->engine.RunOnce();
+  EXPECT_EQ(Paid("acme"), kTen);
+  stripe_.CloseDispute(dispute, "needs_response");
+  EXPECT_EQ(Deliver(*replica, stripe_.TakeEvents()[0].body), 200);
+  replica->engine.RunOnce();
+  EXPECT_EQ(Paid("acme"), 0);
+  stripe_.CloseDispute(dispute, "lost");
+  EXPECT_EQ(Deliver(*replica, stripe_.TakeEvents()[0].body), 200);
+  replica->engine.RunOnce();
+  EXPECT_EQ(Paid("acme"), 0);
+}
+
 TEST_P(PaymentEngineTest, AChangedLogIsFound) {
   auto replica = MakeManual();
   ASSERT_TRUE(replica->admin.Create("acme", kTen, "r1", "ann").ok());

@@ -93,7 +93,12 @@ struct RefundView {
 };
 
 struct DisputeView {
-  enum class State : uint8_t { kOpen, kWon, kLost };
+  enum class State : uint8_t {
+    kInquiry,  // no money was taken from us: nothing to do unless it was taken before
+    kOpen,     // the provider has taken the money
+    kWon,      // and has given it back
+    kLost,
+  };
   std::string id;
   State state = State::kOpen;
   std::string charge;  // the provider_id of the payment

@@ -152,6 +152,8 @@ bool PaymentEngine::ApplyDispute(const DisputeView& dispute) {
       std::min(dispute.amount_cents * kNanoPerCent, payment.amount_nano_usd);
   if (amount_nano_usd <= 0) return true;
   if (!payment.credited) return false;  // later: first the credit
+  const bool inquiry = dispute.state == DisputeView::State::kInquiry;
+  if (inquiry && !payment.disputed) return true;
   Correct take;
   take.workspace = payment.workspace;
   take.command_id = "dispute-" + DerivedId("dispute", payment.workspace, dispute.id);
@@ -161,7 +163,7 @@ bool PaymentEngine::ApplyDispute(const DisputeView& dispute) {
   take.reason = "dispute " + dispute.id;
   take.reference = payment.id;
   if (auto reply = ledger_.Submit(take); !reply.ok() || !reply->ok) return false;
-  const bool won = dispute.state == DisputeView::State::kWon;
+  const bool won = inquiry || dispute.state == DisputeView::State::kWon;
   if (won) {
     Correct give = take;
     give.kind = CommandKind::kChargebackWon;

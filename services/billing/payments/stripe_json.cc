@@ -95,8 +95,10 @@ DisputeView ReadDispute(json::Value dispute) {
   view.charge = IdOf(dispute.Find("payment_intent"));
   view.amount_cents = IntOf(dispute.Find("amount"));
   const std::string status = TextOf(dispute.Find("status"));
-  if (status == "won" || status == "warning_closed" || status == "prevented") {
+  if (status == "won") {
     view.state = DisputeView::State::kWon;
+  } else if (status.starts_with("warning_") || status == "prevented") {
+    view.state = DisputeView::State::kInquiry;
   } else if (status == "lost") {
     view.state = DisputeView::State::kLost;
   }

@@ -220,7 +220,8 @@ class StripeProvider : public PaymentProvider {
 
   // Among the payment intents of the customer, whose list is current; Stripe's search may lag.
   ProviderResult<ChargeView> FindById(const PaymentRef& payment) {
-    constexpr int64_t kClockMarginSeconds = 3600;
+    // Wide: a payment that is not found because our clock is wrong would count as lost.
+    constexpr int64_t kClockMarginSeconds = 7 * 86400;
     std::string after;
     while (true) {
       Form form{

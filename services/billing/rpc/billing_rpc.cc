@@ -8,6 +8,7 @@
 #include "common/rpc/server.h"
 #include "services/billing/rpc/convert.h"
 #include "services/billing/rpc/dead_letter_rpc.h"
+#include "services/billing/rpc/verify_runner.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 
 namespace tollgate::billing {
@@ -107,7 +108,7 @@ ServerUnaryReactor* BillingRpc::GetUsage(CallbackServerContext* context,
 
 class AdminRpc : public v1::BillingAdminService::CallbackService {
  public:
-  explicit AdminRpc(LedgerService& ledger) : ledger_(ledger) {}
+  explicit AdminRpc(LedgerService& ledger) : ledger_(ledger), verify_(ledger) {}
 
   ServerUnaryReactor* AddCredit(CallbackServerContext* context, const v1::AddCreditRequest* request,
                                 v1::AddCreditResponse* response) override {
@@ -158,12 +159,22 @@ class AdminRpc : public v1::BillingAdminService::CallbackService {
   ServerUnaryReactor* VerifyLedger(CallbackServerContext* context,
                                    const v1::VerifyLedgerRequest* request,
                                    v1::VerifyLedgerResponse* response) override {
-    return RunRead(
-        ledger_, context,
-        [request](sql::Database& database) {
-          return billing::VerifyLedger(database, request->workspace_id());
-        },
-        [response](const VerifyReport& report) { FromVerify(report, *response); });
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    const bool started = verify_.Start(
+        request->workspace_id(), [context] { return context->IsCancelled(); },
+        [reactor, response](Result<VerifyReport> report) {
+          if (!report.ok()) return reactor->Finish(rpc::ToStatus(report.error()));
+          if (report->stopped) return reactor->Finish(grpc::Status::CANCELLED);
+          FromVerify(*report, *response);
+          reactor->Finish(grpc::Status::OK);
+        });
+    if (!started) {
+      reactor->Finish(
+          {grpc::StatusCode::ABORTED,
+           "ALREADY_RUNNING: a verification of the ledger is under way; wait for it, or "
+           "run `tollgate verify-ledger --database URL` beside it"});
+    }
+    return reactor;
   }
 
  private:
@@ -191,6 +202,7 @@ class AdminRpc : public v1::BillingAdminService::CallbackService {
   }
 
   LedgerService& ledger_;
+  VerifyRunner verify_;
 };
 
 template <typename Response, typename Items>

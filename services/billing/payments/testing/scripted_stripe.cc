@@ -125,11 +125,11 @@ std::string ScriptedStripe::SaveCard(const std::string& id) {
   return session.card;
 }
 
-std::string ScriptedStripe::Dispute(const std::string& intent) {
+std::string ScriptedStripe::Dispute(const std::string& intent, const std::string& status) {
   const std::lock_guard lock(mutex_);
   intents_.at(intent).disputed = true;
   const std::string id = NewId("du");
-  disputes_[id] = {intent, "needs_response", intents_.at(intent).amount_cents};
+  disputes_[id] = {intent, status, intents_.at(intent).amount_cents};
   AddEvent("charge.dispute.created", json::Writer().Text("id", id).Done());
   return id;
 }

@@ -66,7 +66,7 @@ class ScriptedStripe {
   // The customer saves a card on the page.
   std::string SaveCard(const std::string& session);
   // The customer disputes a charge; returns the dispute's id.
-  std::string Dispute(const std::string& intent);
+  std::string Dispute(const std::string& intent, const std::string& status = "needs_response");
   void CloseDispute(const std::string& dispute, const std::string& status);
   // A charge that is none of ours, made on the provider's own pages.
   std::string ForeignCharge(int64_t cents);
