@@ -132,7 +132,9 @@ SqlResult<void> EntryCheck::CheckEntry(const Entry& entry) {
   ++findings_.report().entries;
   const std::string name = "entry " + std::to_string(entry.sequence);
   const bool of_request = IsRequestKind(entry.kind);
-  if (entry.request != state_.current || of_request != state_.current_is_hold) {
+  // A note beside the request's own entries: no hold and no command is made of it.
+  const bool is_note = entry.kind == EntryKind::kDeadLetterResolved;
+  if (!is_note && (entry.request != state_.current || of_request != state_.current_is_hold)) {
     if (auto done = CloseGroup(); !done.ok()) return done;
     state_.current = entry.request;
     state_.current_is_hold = of_request;
@@ -152,7 +154,7 @@ SqlResult<void> EntryCheck::CheckEntry(const Entry& entry) {
   AddFlags(entry);
   if (of_request) {
     AddToHold(entry, name);
-  } else {
+  } else if (!is_note) {
     AddToCommand(entry, name);
   }
   return {};

@@ -64,6 +64,7 @@ bool NeedsDetail(const Entry& entry) {
     case EntryKind::kOverrun:
     case EntryKind::kReceivablePaid:
     case EntryKind::kUnfreeze:  // by the last payment of a dispute
+    case EntryKind::kDeadLetterResolved:
       return false;
     case EntryKind::kLateCorrection:
       return entry.debit == Account::kControl;
