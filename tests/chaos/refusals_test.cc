@@ -168,7 +168,7 @@ void RefusalsTest::Kill(const std::string& name) {
 }
 
 void RefusalsTest::Check(const Call& call) {
-  SCOPED_TRACE(call.tag + (call.streamed ? " streamed" : " whole") + ", status " +
+  SCOPED_TRACE(call.tag + " of " + call.key.workspace_id + (call.streamed ? " streamed" : " whole") + ", status " +
                std::to_string(call.status) + " " + call.error);
   const std::set<int> kExpected = {200, 429, 500, 502, 503};
   EXPECT_TRUE(kExpected.contains(call.status)) << "the gateway always answers";
@@ -228,6 +228,9 @@ TEST_F(RefusalsTest, CallersAreToldWhatTheLedgerSays) {
   EXPECT_NE(metrics.find("tollgate_gateway_moves_total{result=\"moved\"}"), std::string::npos);
   EXPECT_EQ(metrics.find("tollgate_gateway_moves_total{result=\"moved\"} 0\n"), std::string::npos)
       << "no request was moved to the other router";
+  const std::string billing = Http(cluster_->admin_port("billing"), "GET", "/metrics", {}, "").body;
+  EXPECT_NE(billing.find("tollgate_billing_dead_letters_open 0\n"), std::string::npos)
+      << "what a refusal or another try has closed is no evidence of a lost charge";
   const LedgerCheck check = cluster_->VerifyLedger();
   EXPECT_TRUE(check.ok) << check.violations;
   for (const auto& [what, count] : seen) std::fprintf(stderr, "%s: %d\n", what.c_str(), count);
