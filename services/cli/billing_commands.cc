@@ -201,6 +201,7 @@ void AddVerify(CLI::App& app, Invocation& invocation) {
   forward("--checkpoints",
           "With --database: also compare with the signed checkpoints of this file");
   forward("--checkpoint-key", "PEM file with the public key of the checkpoints");
+  forward("--archive", "With --database: also verify the archived months in this folder");
   command.callback([&invocation, query, local] {
     if (!local->empty()) {
       if (!query->workspace_id().empty()) {
@@ -242,6 +243,28 @@ void AddVerify(CLI::App& app, Invocation& invocation) {
   });
 }
 
+void AddLedger(CLI::App& app, Invocation& invocation) {
+  CLI::App& group = *app.add_subcommand("ledger", "The ledger's database");
+  group.require_subcommand(1);
+  CLI::App& archive =
+      *group.add_subcommand("archive", "Move closed months into files, beside a serving billing");
+  auto words = std::make_shared<std::vector<std::string>>();
+  const auto forward = [&](const std::string& name, const std::string& what) {
+    return archive.add_option_function<std::string>(
+        name,
+        [words, name](const std::string& value) { words->insert(words->end(), {name, value}); },
+        what);
+  };
+  forward("--database", "sqlite:/path or postgresql://…");
+  forward("--config", "Instead: the configuration file of billing or of the all-in-one");
+  forward("--before", "All months before this one, as YYYY-MM")->required();
+  forward("--to", "Folder of the files; it must exist")->required();
+  archive.callback([&invocation, words] {
+    words->insert(words->end(), {"--actor", invocation.options().actor});
+    RunBillingBinary(invocation, "archive", *words);
+  });
+}
+
 }  // namespace
 
 void AddBillingCommands(CLI::App& app, Invocation& invocation) {
@@ -250,6 +273,7 @@ void AddBillingCommands(CLI::App& app, Invocation& invocation) {
   AddBalance(app, invocation);
   AddEntries(app, invocation);
   AddVerify(app, invocation);
+  AddLedger(app, invocation);
 }
 
 }  // namespace tollgate::cli

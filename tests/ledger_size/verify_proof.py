@@ -28,6 +28,24 @@ def verify(binary, url):
     return json.loads(output), process.returncode, time.monotonic() - begin, usage.ru_maxrss / 1024
 
 
+def check_cli(tollgate, url, expected):
+    """tollgate starts tollgate-billing for what works on the database."""
+    if not os.path.exists(tollgate):
+        return []
+    done = subprocess.run([tollgate, "verify-ledger", "--database", url, "--json"], capture_output=True, text=True)
+    archive = [tollgate, "ledger", "archive", "--database", url, "--to", tempfile.gettempdir(), "--before"]
+    wrong = subprocess.run(archive + ["2026-13"], capture_output=True, text=True)
+    none = subprocess.run(archive + ["2020-01"], capture_output=True, text=True)
+    failures = []
+    if json.loads(done.stdout) != expected or done.returncode != (1 if expected["violations"] else 0):
+        failures.append(f"tollgate verify-ledger: {done}")
+    if wrong.returncode != 2 or "is not a month" not in wrong.stderr:
+        failures.append(f"tollgate ledger archive with a wrong month: {wrong}")
+    if none.returncode != 0 or "no month to archive" not in none.stdout:
+        failures.append(f"tollgate ledger archive: {none}")
+    return failures
+
+
 def run(flags, url, path):
     failures = []
     subprocess.run([os.path.join(flags.bin, "tollgate-ledger-fill"), url, str(flags.requests)], check=True)
@@ -48,6 +66,7 @@ def run(flags, url, path):
         changed, code, _, _ = verify(binary, url)
         if code != 1 or len(changed["violations"]) != 1 or "price version is 4" not in changed["violations"][0]:
             failures.append(f"a changed price version was not found: {changed}")
+    failures += check_cli(os.path.join(flags.bin, "tollgate"), url, changed if path else report)
     return failures, rows
 
 

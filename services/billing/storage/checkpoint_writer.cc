@@ -135,7 +135,7 @@ std::string CheckpointWriter::Write(sql::Connection& connection) {
 }
 
 std::string CheckpointWriter::Append(const std::string& line) {
-  const int file = ::open(options_.file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+  const int file = ::open(options_.file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) return "open: " + std::string(std::strerror(errno));
   const std::string text = (torn_ ? "\n" : "") + line + "\n";
   std::string failed;

@@ -1,5 +1,6 @@
 #include "services/billing/storage/ledger_command.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -9,9 +10,12 @@
 #include <filesystem>
 #include <memory>
 
+#include "common/base/clock.h"
 #include "common/config/config.h"
 #include "common/json/json.h"
+#include "services/billing/storage/archive.h"
 #include "services/billing/storage/verify.h"
+#include "services/billing/storage/verify_archive.h"
 #include "services/billing/storage/verify_checkpoints.h"
 #include "tollgate/config/v1/config.pb.h"
 
@@ -156,10 +160,13 @@ void AddVerify(CLI::App& app, int& exit_code) {
                                   "Also compare with the signed checkpoints of this file");
   auto* public_key =
       command.add_option("--checkpoint-key", *key, "PEM file with the public key of checkpoints");
+  auto archive = std::make_shared<std::string>();
+  command.add_option("--archive", *archive,
+                     "Also verify the archived months, whose files are in this folder");
   file->needs(public_key);
   public_key->needs(file);
   command.add_flag("--json", *json, "Print JSON");
-  command.callback([place, options, json, checkpoints, key, &exit_code] {
+  command.callback([place, options, json, checkpoints, key, archive, &exit_code] {
     const auto connection = Connect(*place, /*read_only=*/true, &exit_code);
     if (connection == nullptr) return;
     // Before the ledger is read: it may only be ahead of them.
@@ -192,8 +199,59 @@ void AddVerify(CLI::App& app, int& exit_code) {
       report->violations.insert(report->violations.begin(), anchored.violations.begin(),
                                 anchored.violations.end());
     }
+    if (!archive->empty()) {
+      if (auto done = VerifyArchive(*connection, *archive, *report); !done.ok()) {
+        exit_code = Failed(done.error().message);
+        return;
+      }
+    }
     Print(*report, *json);
     exit_code = report->ok() ? 0 : 1;
+  });
+}
+
+// YYYYMM of "YYYY-MM"; 0 when it is not a month.
+int32_t ParseMonth(const std::string& text) {
+  if (text.size() != 7 || text[4] != '-') return 0;
+  int32_t month = 0;
+  for (const char c : text.substr(0, 4) + text.substr(5)) {
+    if (c < '0' || c > '9') return 0;
+    month = month * 10 + (c - '0');
+  }
+  return month % 100 >= 1 && month % 100 <= 12 ? month : 0;
+}
+
+void AddArchive(CLI::App& app, int& exit_code) {
+  CLI::App& command = *app.add_subcommand(
+      "archive", "Move closed months of the ledger into files (docs/operations.md)");
+  auto place = std::make_shared<Place>();
+  auto options = std::make_shared<ArchiveOptions>();
+  auto before = std::make_shared<std::string>();
+  AddPlace(command, *place);
+  command.add_option("--before", *before, "All months before this one, as YYYY-MM")->required();
+  command.add_option("--to", options->folder, "Folder of the files; it must exist")->required();
+  command.add_option("--actor", options->actor, "Your name, for the record");
+  command.callback([place, options, before, &exit_code] {
+    options->before = ParseMonth(*before);
+    if (options->before == 0) {
+      Failed("--before: \"" + *before + "\" is not a month such as 2026-01");
+      exit_code = 2;
+      return;
+    }
+    const auto connection = Connect(*place, /*read_only=*/false, &exit_code);
+    if (connection == nullptr) return;
+    options->now_us = SystemClock::Get().WallUs();
+    auto archived = ArchiveLedger(*connection, *options);
+    if (!archived.ok()) {
+      exit_code = Failed(archived.error().message);
+      return;
+    }
+    if (archived->empty()) std::printf("There is no month to archive.\n");
+    for (const ArchivedMonth& month : *archived) {
+      std::printf("%d: %lld entries, %lld holds and %lld usage records in %s\n", month.month,
+                  static_cast<long long>(month.entries), static_cast<long long>(month.holds),
+                  static_cast<long long>(month.usage_records), options->folder.c_str());
+    }
   });
 }
 
@@ -201,10 +259,13 @@ void AddVerify(CLI::App& app, int& exit_code) {
 
 std::optional<int> RunLedgerCommand(int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return std::nullopt;
+  // Files that it writes are read by nobody else.
+  ::umask(077);
   int exit_code = 0;
   CLI::App app("tollgate-billing: commands on the ledger's database", "tollgate-billing");
   app.require_subcommand(1);
   AddVerify(app, exit_code);
+  AddArchive(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,5 +1,5 @@
 // The commands of tollgate-billing that work on the ledger's database beside the serving process:
-// verify, archive, checkpoint-key.
+// verify and archive.
 #pragma once
 
 #include <optional>
