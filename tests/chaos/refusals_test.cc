@@ -168,7 +168,8 @@ void RefusalsTest::Kill(const std::string& name) {
 }
 
 void RefusalsTest::Check(const Call& call) {
-  SCOPED_TRACE(call.tag + " of " + call.key.workspace_id + (call.streamed ? " streamed" : " whole") + ", status " +
+  SCOPED_TRACE(call.tag + " of " + call.key.workspace_id +
+               (call.streamed ? " streamed" : " whole") + ", status " +
                std::to_string(call.status) + " " + call.error);
   const std::set<int> kExpected = {200, 429, 500, 502, 503};
   EXPECT_TRUE(kExpected.contains(call.status)) << "the gateway always answers";

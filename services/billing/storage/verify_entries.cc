@@ -89,8 +89,9 @@ SqlResult<void> EntryCheck::ForgetExpired() {
     const auto hold = state_.holds.find(id);
     // One of the newest operation is checked when that is complete.
     if (hold == state_.holds.end() || (state_.current_is_hold && state_.current == id)) continue;
-    if (auto done = rows_.AddHold(id, hold->second); !done.ok()) return done;
+    const HoldSums sums = std::move(hold->second);
     state_.holds.erase(hold);
+    if (auto done = rows_.AddHold(id, sums); !done.ok()) return done;
   }
   return {};
 }
@@ -104,9 +105,10 @@ SqlResult<void> EntryCheck::CloseGroup() {
     if (IsCorrectable(hold->second) && hold->second.closed_us >= state_.clock_us - kCorrectableUs) {
       return {};
     }
-    auto done = rows_.AddHold(id, hold->second);
+    // Erased first: the check may move it back.
+    const HoldSums sums = std::move(hold->second);
     state_.holds.erase(hold);
-    return done;
+    return rows_.AddHold(id, sums);
   }
   const auto command = state_.commands.find(id);
   if (command == state_.commands.end() ||
@@ -119,6 +121,7 @@ SqlResult<void> EntryCheck::CloseGroup() {
 }
 
 SqlResult<void> EntryCheck::CheckRest() {
+  rows_.EndOfEntries();
   for (const auto& [id, hold] : state_.holds) {
     if (auto done = rows_.AddHold(id, hold); !done.ok()) return done;
   }
@@ -225,6 +228,7 @@ void EntryCheck::AddFlags(const Entry& entry) {
 }
 
 void EntryCheck::AddToHold(const Entry& entry, const std::string& name) {
+  if (entry.kind == EntryKind::kLateCorrection) rows_.TakeBack(entry.request);
   HoldSums& hold = state_.holds[entry.request];
   const int64_t revenue =
       entry.credit == Account::kRevenue ? entry.amount_nano_usd : -entry.amount_nano_usd;
@@ -261,8 +265,8 @@ void EntryCheck::AddToHold(const Entry& entry, const std::string& name) {
       if (IsCorrectable(hold)) expired_.emplace_back(entry.at_us, entry.request);
       break;
     case EntryKind::kLateCorrection:
-      if (hold.closing_entry == 0 || !IsCorrectable(hold)) {
-        if (hold.corrections == 0) findings_.Report(name + " corrects a hold that did not expire");
+      if (hold.terminals == 0 || hold.terminal_kind == static_cast<int64_t>(EntryKind::kVoid)) {
+        findings_.Report(name + " corrects a hold that was not charged");
       }
       ++hold.corrections;
       if (!entry.detail.empty()) {

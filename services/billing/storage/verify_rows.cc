@@ -41,11 +41,6 @@ int64_t TerminalKind(HoldState state, const HoldSums& sums) {
   return -1;
 }
 
-bool IsExpiry(int64_t kind) {
-  return kind == static_cast<int64_t>(EntryKind::kExpireCharge) ||
-         kind == static_cast<int64_t>(EntryKind::kExpireVoid);
-}
-
 }  // namespace
 
 RowCheck::RowCheck(sql::Connection& db, WorkspaceState& state, Findings& findings,
@@ -84,12 +79,16 @@ SqlResult<void> RowCheck::FlushHolds() {
     keys.insert(keys.end(), {shard_, sql::Param::Blob(id)});
   }
   std::map<std::string, Hold> found;
+  std::vector<std::string> ahead;
   auto read = db_.QueryKeys(kHoldHead, kKey, keys, "", [&](const Row& row) {
     Hold hold = ReadHold(row);
+    const std::string id = row.Text(1);
+    if (IsAhead(hold, holds_.at(id))) return ahead.push_back(id);
     if (sink_ != nullptr) sink_->OnHold(row);
-    found.emplace(row.Text(1), std::move(hold));
+    found.emplace(id, std::move(hold));
   });
   if (!read.ok()) return read;
+  for (const std::string& id : ahead) TakeBack(id);
   for (const auto& [id, sums] : holds_) {
     const auto row = found.find(id);
     if (row == found.end()) {
@@ -121,6 +120,15 @@ SqlResult<void> RowCheck::FlushHolds() {
   }
   holds_.clear();
   return {};
+}
+
+void RowCheck::TakeBack(const std::string& id) {
+  if (auto waiting = holds_.extract(id)) state_.holds[id] = std::move(waiting.mapped());
+}
+
+bool RowCheck::IsAhead(const Hold& hold, const HoldSums& sums) const {
+  return !entries_ended_ && hold.state == HoldState::kCorrected && !sums.closing.empty() &&
+         ClosingDetail(hold) != sums.closing;
 }
 
 void RowCheck::CheckHold(const Hold& hold, const HoldSums& sums) {
@@ -166,7 +174,9 @@ void RowCheck::CheckClosed(const Hold& hold, const HoldSums& sums) {
   const std::string name = "hold " + hold.id.ToHex();
   findings_.Expect(hold.closed_us, sums.closed_us, name + " time of closing");
   const bool corrected = hold.state == HoldState::kCorrected;
-  if (corrected && !IsExpiry(sums.terminal_kind)) findings_.Report(name + " never expired");
+  if (corrected && sums.terminal_kind == static_cast<int64_t>(EntryKind::kVoid)) {
+    findings_.Report(name + " was voided, but is corrected");
+  }
   if (corrected != (sums.corrections > 0)) {
     findings_.Report(name + (corrected ? " is corrected without an entry"
                                        : " has a late correction but is not corrected"));

@@ -31,6 +31,11 @@ class RowCheck {
   sql::SqlResult<void> AddCommand(const std::string& id, const CommandSums& sums);
   // Checks what was added and has not been checked.
   sql::SqlResult<void> Flush();
+  // A correction of this hold follows: moves it back into the state, if it has not been checked
+  // yet.
+  void TakeBack(const std::string& id);
+  // No more entries follow: a hold whose correction was not found is a finding.
+  void EndOfEntries() { entries_ended_ = true; }
 
   // What open holds of keys with a quota reserve, by MovedKey.
   const std::map<std::string, int64_t>& quota_held() const { return quota_held_; }
@@ -38,6 +43,8 @@ class RowCheck {
  private:
   sql::SqlResult<void> FlushHolds();
   sql::SqlResult<void> FlushCommands();
+  // The row is already corrected by entries that follow.
+  bool IsAhead(const Hold& hold, const HoldSums& sums) const;
   void CheckHold(const Hold& hold, const HoldSums& sums);
   void CheckClosed(const Hold& hold, const HoldSums& sums);
   void CheckUsage(const sql::Row& row, const Hold& hold);
@@ -49,6 +56,7 @@ class RowCheck {
   const int32_t shard_;
   const int64_t latest_us_;
   RowSink* const sink_;
+  bool entries_ended_ = false;
   std::map<std::string, HoldSums> holds_;  // by request id, sorted as the table is
   std::map<std::string, CommandSums> commands_;
   std::map<std::string, int64_t> quota_held_;
