@@ -52,6 +52,15 @@ Result<std::vector<Reply>> TakeResults(Result<Response> response) {
 }
 
 // Sends one batch of items as one message; returns its results.
+// "Ask again" is no answer: whoever calls treats it as it treats a ledger that does not answer.
+template <typename Reply>
+Result<Reply> UnlessUnavailable(Result<Reply> result) {
+  if (result.ok() && result->denied_by() == billing::v1::DENY_REASON_UNAVAILABLE) {
+    return Unavailable("billing: the books of this workspace cannot be written at the moment");
+  }
+  return result;
+}
+
 template <typename Request, typename Response, typename Item, typename Reply>
 Task<Result<std::vector<Reply>>> SendBatch(
     Transport<Request, Response> transport,
@@ -111,7 +120,8 @@ class BillingClientImpl : public BillingClient {
     int64_t deadline_us = SystemClock::Get().MonotonicUs() + kAuthorizeTimeout * 1000;
     Backoff backoff(50, 400);
     for (int64_t left_ms = kAuthorizeTimeout;;) {
-      auto result = co_await authorizes->Call(item, std::min(left_ms, kAuthorizeAttemptTimeout));
+      auto result = UnlessUnavailable(
+          co_await authorizes->Call(item, std::min(left_ms, kAuthorizeAttemptTimeout)));
       if (result.ok() || result.error().id != ErrorId::kServiceUnavailable) co_return result;
       int64_t wait_ms = backoff.NextMs();
       left_ms = (deadline_us - SystemClock::Get().MonotonicUs()) / 1000 - wait_ms;
@@ -126,7 +136,7 @@ class BillingClientImpl : public BillingClient {
     int64_t deadline_us = SystemClock::Get().MonotonicUs() + kVoidPatience * 1000;
     Backoff backoff(50, 5'000);
     for (;;) {
-      auto result = co_await voids->Call(item, kVoidAttemptTimeout);
+      auto result = UnlessUnavailable(co_await voids->Call(item, kVoidAttemptTimeout));
       if (result.ok() || SystemClock::Get().MonotonicUs() > deadline_us) break;
       co_await loop.Sleep(backoff.NextMs());
     }
@@ -159,7 +169,7 @@ class MeteringClientImpl : public MeteringClient {
   }
 
   Task<Result<MeterResult>> Meter(MeterOp op, int64_t timeout_ms) override {
-    return meters_->Call(std::move(op), timeout_ms);
+    co_return UnlessUnavailable(co_await meters_->Call(std::move(op), timeout_ms));
   }
 
  private:

@@ -35,6 +35,11 @@ class FlakyBilling : public bv::BillingService::CallbackService {
     if (refuse) return rpc::Answer(context, BadRequest("refused"));
     for (const auto& item : request->items()) {
       auto* result = response->add_results();
+      if (undecided > 0) {
+        --undecided;
+        result->set_denied_by(bv::DENY_REASON_UNAVAILABLE);
+        continue;
+      }
       result->set_granted(true);
       result->set_authorized_nano_usd(item.prompt_tokens_bound());
     }
@@ -53,6 +58,7 @@ class FlakyBilling : public bv::BillingService::CallbackService {
   }
 
   std::atomic<int> failures{0};
+  std::atomic<int> undecided{0};
   std::atomic<int> authorizes{0};
   std::atomic<int> voided{0};
   std::atomic<bool> refuse{false};
@@ -92,6 +98,19 @@ TEST_F(BillingClientTest, AuthorizeIsRetriedIfTheServiceIsUnavailable) {
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->authorized_nano_usd(), 42);
   EXPECT_EQ(billing_.authorizes, 4);
+}
+
+// The ledger could not decide for this workspace, while it answered others of the same batch.
+TEST_F(BillingClientTest, AnUndecidedAuthorizeIsAskedAgainAndIsNeverARefusal) {
+  billing_.undecided = 2;
+  auto result = Authorize();
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->granted());
+  EXPECT_EQ(billing_.authorizes, 3);
+  billing_.undecided = 1'000'000;
+  result = Authorize();
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().id, ErrorId::kServiceUnavailable);
 }
 
 TEST_F(BillingClientTest, ARefusalIsNotRetried) {

@@ -120,6 +120,9 @@ class SqliteConnection : public Connection {
     RemoveAccessOfOthers(path_);
     sqlite3_extended_result_codes(raw, 1);
     sqlite3_busy_timeout(raw, busy_timeout_ms_);
+    // Some 100 µs of work between two calls.
+    sqlite3_progress_handler(
+        raw, 20'000, [](void*) { return CancelScope::Cancelled() ? 1 : 0; }, nullptr);
     // FULL: a returned commit survives a power failure. NORMAL: only after the next sync of the log
     // (LogSync, or the checkpoint every 4,000 pages).
     auto set = ExecuteScript(

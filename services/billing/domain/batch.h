@@ -39,6 +39,7 @@ class Batch {
   Reply Execute(const Expire& expire);        // expire.cc
   Reply Execute(const AddCredit& command);    // commands.cc
   Reply Execute(const SetCap& command);       // commands.cc
+  Reply Execute(const RepairClock& command);  // commands.cc
 
   // extend.cc. Both kinds report the usage so far; a heartbeat asks for no new total.
   template <typename Op>
@@ -72,6 +73,10 @@ class Batch {
   void MarkChanged(const Hold& hold);
   Balance CurrentBalance();  // of wallet_
 
+  // ledger.cc
+  bool LacksItsWallet(const Operation& operation) const;
+  void FreezeByCheck(const std::string& workspace);
+
   void SaveBefore(const Id& request_id);
   // The invariant that the operation has broken, or empty.
   std::string BrokenInvariant(const Id& request_id) const;
@@ -86,14 +91,9 @@ class Batch {
   // Of the current operation.
   Before before_;
   Wallet* wallet_ = nullptr;  // null: the workspace has none
-  int64_t at_us_ = 0;
+  int64_t at_us_ = 0;         // dates its entries; decisions use now_us_
 };
 
-inline Reply Refuse(Deny reason) {
-  Reply reply;
-  reply.denied_by = reason;
-  return reply;
-}
 // A reply with the hold's amounts as they are now.
 Reply ReplyFor(const Hold& hold, Deny denied_by = Deny::kNone);
 // False for negative token counts and for counts beyond any engine.

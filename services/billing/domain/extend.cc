@@ -31,7 +31,7 @@ Reply Batch::ReportProgress(const Op& op, std::optional<int64_t> authorized_tota
     hold->sequence = op.sequence;
     hold->expires_us = std::max(
         hold->expires_us,
-        std::min(at_us_ + policy_.hold_ttl_us, hold->created_us + policy_.hold_max_age_us));
+        std::min(now_us_ + policy_.hold_ttl_us, hold->created_us + policy_.hold_max_age_us));
     if (IsAtLeast(op.usage, hold->usage)) hold->usage = op.usage;
     if (authorized_total_nano_usd) {
       Raise(*hold, *authorized_total_nano_usd - hold->authorized_nano_usd);

@@ -18,7 +18,7 @@ void SortUnique(std::vector<T>& list) {
 
 }  // namespace
 
-Balance BalanceOf(const Wallet& wallet, const Month* month, int64_t at_us) {
+Balance BalanceOf(const Wallet& wallet, const Month* month, int64_t now_us) {
   Balance balance;
   balance.workspace = wallet.workspace;
   balance.paid_nano_usd = wallet.paid_nano_usd;
@@ -26,7 +26,7 @@ Balance BalanceOf(const Wallet& wallet, const Month* month, int64_t at_us) {
   balance.held_nano_usd = wallet.held_nano_usd;
   balance.cap_nano_usd = wallet.cap_nano_usd;
   balance.open_holds = wallet.open_holds;
-  balance.month = UtcMonth(at_us);
+  balance.month = UtcMonth(now_us);
   if (month != nullptr) {
     balance.month_spent_nano_usd = month->spent_nano_usd;
     balance.month_held_nano_usd = month->held_nano_usd;
@@ -58,18 +58,46 @@ void Batch::Run(const Operation& operation) {
   const Id request_id = RequestIdOf(operation);
   const auto found = state_.wallets.find(workspace);
   wallet_ = found == state_.wallets.end() ? nullptr : &found->second;
-  at_us_ = wallet_ ? LedgerTime(*wallet_, now_us_) : now_us_;
+  at_us_ = wallet_ ? EntryTime(*wallet_, now_us_) : now_us_;
   SaveBefore(request_id);
-  // Only new names are checked: a workspace that has a wallet must always be able to settle.
-  Reply reply = wallet_ != nullptr || IsWorkspaceId(workspace)
-                    ? std::visit([this](const auto& op) { return Execute(op); }, operation)
-                    : Refuse(Deny::kInvalid);
+  Reply reply;
+  if (LacksItsWallet(operation)) {
+    reply = Refuse(Deny::kUnavailable);
+  } else if (wallet_ != nullptr || IsWorkspaceId(workspace)) {
+    reply = std::visit([this](const auto& op) { return Execute(op); }, operation);
+  } else {
+    // Only new names are checked: a workspace that has a wallet must always be able to settle.
+    reply = Refuse(Deny::kInvalid);
+  }
   if (const std::string broken = BrokenInvariant(request_id); !broken.empty()) {
     Undo(workspace, request_id);
     out_.violations.push_back("workspace " + workspace + ": " + broken);
-    reply = Refuse(Deny::kInvalid);
+    FreezeByCheck(workspace);
+    // Not final: a settlement stays with its sender until the books are repaired.
+    reply = Refuse(IsAuthorize(operation) ? Deny::kFrozenByCheck : Deny::kUnavailable);
   }
   out_.replies.push_back(std::move(reply));
+}
+
+// Another replica has created the wallet and stored this command or hold between two reads of this
+// batch. Nothing can be decided without the wallet.
+bool Batch::LacksItsWallet(const Operation& operation) const {
+  if (wallet_ != nullptr) return false;
+  const std::string_view command = CommandIdOf(operation);
+  if (!command.empty() && state_.commands.contains(CommandKey(WorkspaceOf(operation), command))) {
+    return true;
+  }
+  const auto hold = state_.holds.find(RequestIdOf(operation));
+  return hold != state_.holds.end() && !hold->second.tombstone() &&
+         hold->second.workspace == WorkspaceOf(operation);
+}
+
+void Batch::FreezeByCheck(const std::string& workspace) {
+  const auto found = state_.wallets.find(workspace);
+  if (found == state_.wallets.end() || found->second.frozen == Freeze::kFailedCheck) return;
+  found->second.frozen = Freeze::kFailedCheck;
+  out_.wallets.push_back(workspace);
+  out_.frozen.push_back(workspace);
 }
 
 }  // namespace tollgate::billing

@@ -23,6 +23,7 @@ struct Authorize {
   int64_t price_version = 0;
   int64_t prompt_bound = 0;  // tokens, at most
   int64_t output_bound = 0;
+  bool check_only = false;  // only says whether it would be granted; writes nothing
 };
 
 // Raises the authorized amount of an open hold. Also a heartbeat.
@@ -84,12 +85,21 @@ struct SetCap {
   std::string actor;
 };
 
-using Operation =
-    std::variant<Authorize, Extend, Heartbeat, Settle, Void, Expire, AddCredit, SetCap>;
+// Sets the time of the workspace's newest entry back to now.
+struct RepairClock {
+  std::string workspace;
+  std::string command_id;  // unique within the workspace
+  std::string actor;
+  std::string reason;
+};
+
+using Operation = std::variant<Authorize, Extend, Heartbeat, Settle, Void, Expire, AddCredit,
+                               SetCap, RepairClock>;
 
 // By Operation::index(), for logs and metrics.
 inline constexpr std::array<const char*, std::variant_size_v<Operation>> kOperationNames = {
-    "authorize", "extend", "heartbeat", "settle", "void", "expire", "add_credit", "set_cap"};
+    "authorize", "extend",     "heartbeat", "settle",      "void",
+    "expire",    "add_credit", "set_cap",   "repair_clock"};
 
 inline const std::string& WorkspaceOf(const Operation& operation) {
   return std::visit([](const auto& op) -> const std::string& { return op.workspace; }, operation);

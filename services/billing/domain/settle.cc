@@ -100,12 +100,12 @@ void Batch::Capture(Hold& hold, EntryKind kind, int64_t amount_nano_usd, int32_t
 }
 
 Reply Batch::SettleLate(const Settle& settle, Hold& hold) {
-  if (at_us_ - hold.closed_us > policy_.late_settle_us) return ReplyFor(hold, Deny::kClosed);
+  if (now_us_ - hold.closed_us > policy_.late_settle_us) return ReplyFor(hold, Deny::kClosed);
   CopySettle(settle, hold);
   const int64_t cost = IsFree(settle) ? 0 : CostNanoUsd(hold);
   // A closed month takes no more charges: they count towards the current one.
-  const bool month_open = at_us_ < UtcMonthStartUs(NextMonth(hold.month)) + policy_.month_grace_us;
-  const int32_t month = month_open ? hold.month : UtcMonth(at_us_);
+  const bool month_open = now_us_ < UtcMonthStartUs(NextMonth(hold.month)) + policy_.month_grace_us;
+  const int32_t month = month_open ? hold.month : UtcMonth(now_us_);
   const std::string id = hold.id.ToBytes();
   const int64_t charged_before = hold.charged_nano_usd;
   const int64_t overrun_before = hold.overrun_nano_usd;

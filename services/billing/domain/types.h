@@ -34,6 +34,9 @@ enum class Deny : uint8_t {
   kIdReuse = 5,
   kClosed = 6,
   kInvalid = 7,
+  // 8 is the key's quota.
+  kFrozenByCheck = 9,
+  kUnavailable = 12,  // nothing is decided: ask again under the same id
 };
 
 // How a generation ended. The numbers are those of the proto and of the database.
@@ -55,6 +58,14 @@ enum class HoldState : uint8_t {
   kCorrected = 6,  // expired, then settled late, once
 };
 
+// Why new requests of a workspace are refused. The numbers are those of the database.
+enum class Freeze : uint8_t {
+  kNone = 0,
+  kOperator = 1,
+  kDispute = 2,
+  kFailedCheck = 3,  // its books contradict each other
+};
+
 struct Wallet {
   std::string workspace;
   int64_t paid_nano_usd = 0;     // posted: includes what is held
@@ -62,11 +73,14 @@ struct Wallet {
   int64_t held_nano_usd = 0;
   int64_t open_holds = 0;
   std::optional<int64_t> cap_nano_usd;  // per UTC month
-  bool frozen = false;
+  Freeze frozen = Freeze::kNone;
   // The newest entry of this workspace's hash chain (docs/adr/0003).
   int64_t sequence = 0;
   std::string head = std::string(32, '\0');
-  int64_t clock_us = 0;  // time of the newest entry; never decreases
+  // Time of the newest entry. Only a clock repair sets it back. It dates entries and decides
+  // nothing: one clock that ran ahead must not change what is granted, capped or expired
+  // afterwards.
+  int64_t clock_us = 0;
 
   int64_t posted_nano_usd() const { return paid_nano_usd + granted_nano_usd; }
   int64_t available_nano_usd() const { return posted_nano_usd() - held_nano_usd; }
@@ -149,6 +163,8 @@ enum class EntryKind : uint8_t {
   kOverrun = 10,
   kLateCorrection = 11,
   kCapChange = 12,
+  // Sets the workspace's clock back: the only entry that may be older than the one before it.
+  kClockRepair = 14,
 };
 std::string_view EntryKindName(EntryKind kind);
 inline bool IsTerminal(EntryKind kind) {
@@ -174,6 +190,7 @@ struct Entry {
 enum class CommandKind : uint8_t {
   kAddCredit = 6,
   kSetCap = 7,
+  kRepairClock = 14,
 };
 
 // A command of an owner or operator, stored so that its repetition changes nothing.
@@ -209,9 +226,16 @@ struct Reply {
   int64_t authorized_nano_usd = 0;
   int64_t slice_nano_usd = 0;
   int64_t charged_nano_usd = 0;
-  Balance balance;  // AddCredit and SetCap only
+  int64_t moved_back_us = 0;  // RepairClock only
+  Balance balance;            // AddCredit and SetCap only
   friend bool operator==(const Reply&, const Reply&) = default;
 };
+
+inline Reply Refuse(Deny reason) {
+  Reply reply;
+  reply.denied_by = reason;
+  return reply;
+}
 
 // The rows that a batch touches; a row that is not here does not exist.
 struct State {

@@ -138,7 +138,7 @@ Wallet ReadWallet(const sql::Row& row) {
   wallet.held_nano_usd = row.Int(3);
   wallet.open_holds = row.Int(4);
   wallet.cap_nano_usd = row.OptionalInt(5);
-  wallet.frozen = row.Int(6) != 0;
+  wallet.frozen = static_cast<Freeze>(row.Int(6));
   wallet.sequence = row.Int(7);
   wallet.head = row.Text(8);
   wallet.clock_us = row.Int(9);
@@ -207,9 +207,9 @@ std::string_view Cells::Keep(std::string text) {
 }
 
 void Cells::Add(const Wallet& w) {
-  cells_.insert(cells_.end(),
-                {w.workspace, w.paid_nano_usd, w.granted_nano_usd, w.held_nano_usd, w.open_holds,
-                 w.cap_nano_usd, w.frozen, w.sequence, sql::Param::Blob(w.head), w.clock_us});
+  cells_.insert(cells_.end(), {w.workspace, w.paid_nano_usd, w.granted_nano_usd, w.held_nano_usd,
+                               w.open_holds, w.cap_nano_usd, static_cast<int64_t>(w.frozen),
+                               w.sequence, sql::Param::Blob(w.head), w.clock_us});
 }
 
 void Cells::Add(const Month& m) {

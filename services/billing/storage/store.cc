@@ -79,7 +79,7 @@ SqlResult<void> LoadHolds(sql::Connection& db, std::span<const Operation> operat
 SqlResult<void> LoadMonths(sql::Connection& db, int64_t now_us, State& state) {
   std::vector<std::string> ids;
   for (const auto& [name, wallet] : state.wallets) {
-    ids.push_back(MonthKey(name, UtcMonth(LedgerTime(wallet, now_us))));
+    ids.push_back(MonthKey(name, UtcMonth(now_us)));
   }
   for (const auto& [id, hold] : state.holds) {
     if (!hold.tombstone()) ids.push_back(MonthKey(hold.workspace, hold.month));
@@ -188,10 +188,7 @@ SqlResult<Applied> RunBatch(sql::Connection& connection, std::span<const Operati
   }
   Applied applied = Apply(state, operations, now_us, policy);
   if (auto done = Save(connection, state, applied); !done.ok()) {
-    sql::SqlError error = std::move(done).error();
-    // Another replica wrote the same wallet or hold first: load again and retry.
-    if (error.kind == sql::ErrorKind::kUnique) error.kind = sql::ErrorKind::kRetry;
-    return Fail{std::move(error)};
+    return Fail{std::move(done).error()};
   }
   if (auto done = tx->Commit(); !done.ok()) return Fail{std::move(done).error()};
   return applied;
