@@ -1,4 +1,5 @@
-# The build functions: tollgate_library, tollgate_binary, tollgate_test, tollgate_fuzz, tollgate_proto.
+# The build functions: tollgate_library, tollgate_binary, tollgate_test, tollgate_fuzz, tollgate_proto,
+# tollgate_folders, tollgate_protos_in.
 # Each target is one call of one of them; compile and link settings are only in this file.
 
 set(CMAKE_CXX_STANDARD 20)
@@ -144,6 +145,12 @@ function(tollgate_fuzz)
     target_link_libraries(fuzz_${A_NAME} PRIVATE ${A_DEPS})
     set_target_properties(fuzz_${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   endif()
+endfunction()
+
+# tollgate_protos_in(VAR tollgate/admin/v1): the protos of a folder below proto/, for tollgate_proto.
+function(tollgate_protos_in files_var folder)
+  file(GLOB files RELATIVE "${PROJECT_SOURCE_DIR}/proto" CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/proto/${folder}/*.proto")
+  set(${files_var} ${files} PARENT_SCOPE)
 endfunction()
 
 # tollgate_proto(AREA billing FILES tollgate/billing/v1/x.proto … DEPS tollgate::proto_common [GRPC])

@@ -32,6 +32,15 @@ int ChunkRows(Dialect dialect, size_t left) {
   return rows;
 }
 
+// " a = $1 AND b = $2"
+void AppendEquals(std::string& text, std::span<const Connection::KeyColumn> columns) {
+  for (size_t i = 0; i < columns.size(); ++i) {
+    text += i == 0 ? " " : " AND ";
+    text += columns[i].name;
+    text += " = $" + std::to_string(i + 1);
+  }
+}
+
 void ReplaceAll(std::string& text, std::string_view word, std::string_view with) {
   for (size_t at = text.find(word); at != std::string::npos;
        at = text.find(word, at + with.size())) {
@@ -93,6 +102,19 @@ SqlResult<void> Connection::QueryIn(std::string_view head, std::span<const Param
   return {};
 }
 
+SqlResult<void> Connection::QueryKeys(std::string_view head, std::span<const KeyColumn> columns,
+                                      std::span<const Param> keys, std::string_view tail,
+                                      const RowFn& row) {
+  std::string text(head);
+  AppendEquals(text, columns);
+  text += ' ';
+  text += tail;
+  for (; !keys.empty(); keys = keys.subspan(columns.size())) {
+    if (auto done = Query(text, keys.first(columns.size()), row); !done.ok()) return done;
+  }
+  return {};
+}
+
 namespace {
 thread_local const CancelScope* current_scope = nullptr;
 }  // namespace
@@ -116,6 +138,8 @@ std::string ExpandScript(Dialect dialect, std::string_view script) {
   ReplaceAll(text, "{text}", sqlite ? "TEXT" : "TEXT COLLATE \"C\"");
   ReplaceAll(text, "{blob}", sqlite ? "BLOB" : "BYTEA");
   ReplaceAll(text, "{strict}", sqlite ? "STRICT" : "");
+  ReplaceAll(text, "{by_id}", sqlite ? "STRICT, WITHOUT ROWID" : "PARTITION BY RANGE (id)");
+  ReplaceAll(text, "{by_time}", sqlite ? "STRICT, WITHOUT ROWID" : "PARTITION BY RANGE (at_us)");
   ReplaceAll(text, "{keyed}", sqlite ? "STRICT, WITHOUT ROWID" : "");
   // Leaves room in each page, so that an update stays in its page (PostgreSQL HOT updates).
   ReplaceAll(text, "{hot}", sqlite ? "STRICT, WITHOUT ROWID" : "WITH (fillfactor = 60)");
@@ -248,6 +272,9 @@ SqlResult<void> Database::TryMigrate(std::string_view component,
     if (migration.version <= current) continue;
     auto applied = connection.ExecuteScript(ExpandScript(dialect_, migration.script));
     if (!applied.ok()) return applied;
+    if (migration.step != nullptr) {
+      if (auto stepped = migration.step(connection); !stepped.ok()) return stepped;
+    }
     auto noted = connection.Execute(
         "INSERT INTO schema_migration (component, version, name, applied_us) VALUES ($1, $2, $3, "
         "$4)",

@@ -136,13 +136,22 @@ class Connection {
   // Writes many rows: head "INSERT INTO t(a, b) VALUES", two columns, cells row by row, tail
   // "ON CONFLICT (a) DO UPDATE SET b = excluded.b" or "". The rows must be distinct. Returns the
   // number of changed rows.
-  SqlResult<int64_t> ExecuteRows(std::string_view head, int columns, std::span<const Param> cells,
-                                 std::string_view tail = "");
+  virtual SqlResult<int64_t> ExecuteRows(std::string_view head, int columns,
+                                         std::span<const Param> cells, std::string_view tail = "");
   // Reads rows by many keys: head "SELECT a, b FROM t WHERE a IN", tail "ORDER BY a FOR UPDATE".
   // If the keys are distinct, each row is returned once. The order is that of `tail` within each
   // chunk of keys: sort the keys to get an order across chunks.
   SqlResult<void> QueryIn(std::string_view head, std::span<const Param> keys, std::string_view tail,
                           const RowFn& row);
+  // The same by keys of several columns: head "SELECT a, b FROM t WHERE", the key's columns with
+  // their types, cells key by key. The order is that of `tail` within each chunk of keys.
+  struct KeyColumn {
+    std::string_view name;
+    Param::Kind kind = Param::Kind::kInt;
+  };
+  virtual SqlResult<void> QueryKeys(std::string_view head, std::span<const KeyColumn> columns,
+                                    std::span<const Param> keys, std::string_view tail,
+                                    const RowFn& row);
 
  private:
   std::string text_;  // reused by the two functions above
@@ -189,10 +198,14 @@ class Transaction {
 // {int} INTEGER or BIGINT, {text} TEXT (sorted by bytes), {blob} BLOB or BYTEA, {strict} after the
 // closing parenthesis of CREATE TABLE. Instead of {strict}: {keyed} for tables that are only
 // accessed by their primary key, {hot} for those whose rows also change often.
+// {by_id} and {by_time}, also instead of {strict}: {keyed} and, on PostgreSQL, partitioned by range
+// of the column id or at_us.
 struct Migration {
   int version = 0;  // from 1, without gaps
   std::string_view name;
   std::string_view script;
+  // Runs after the script, in the same transaction, for what SQL cannot say; may be null.
+  SqlResult<void> (*step)(Connection& connection) = nullptr;
 };
 std::string ExpandScript(Dialect dialect, std::string_view script);
 

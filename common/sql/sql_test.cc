@@ -152,6 +152,42 @@ TEST_P(SqlTest, WritesAndReadsManyRowsAtOnce) {
   EXPECT_EQ(Count(*connection), kRows);
 }
 
+TEST_P(SqlTest, ReadsManyRowsByKeysOfSeveralColumns) {
+  auto connection = Connect();
+  std::vector<std::string> ids;
+  for (int i = 0; i < 70; ++i) ids.push_back("id" + std::to_string(i));
+  std::vector<Param> cells;
+  for (int i = 0; i < 70; ++i) {
+    const Param note = i % 2 == 0 ? Param(nullptr) : Param("n\\\"{},");
+    cells.insert(cells.end(), {Param::Blob(ids[i]), i % 3 == 0 ? "a" : "b", i, note});
+  }
+  auto written = connection->ExecuteRows(kInsert, 4, cells);
+  ASSERT_TRUE(written.ok()) << written.error().message;
+  EXPECT_EQ(*written, 70);
+  static constexpr Connection::KeyColumn kKey[] = {
+      {"amount", Param::Kind::kInt}, {"name", Param::Kind::kText}, {"id", Param::Kind::kBlob}};
+  for (const int count : {0, 1, 2, 70}) {
+    std::vector<Param> keys;
+    for (int i = 0; i < count; ++i) {
+      // Every third key names another row's text.
+      keys.insert(keys.end(), {i, i % 3 == 0 ? "a" : "b", Param::Blob(ids[i])});
+      if (i % 3 == 1) keys[keys.size() - 2] = "a";
+    }
+    std::vector<int64_t> seen;
+    auto read = connection->QueryKeys("SELECT amount, note FROM thing WHERE", kKey, keys,
+                                      "ORDER BY amount FOR UPDATE", [&](const Row& row) {
+                                        seen.push_back(row.Int(0));
+                                        EXPECT_EQ(row.IsNull(1), row.Int(0) % 2 == 0);
+                                      });
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    std::vector<int64_t> expected;
+    for (int i = 0; i < count; ++i) {
+      if (i % 3 != 1) expected.push_back(i);
+    }
+    EXPECT_EQ(seen, expected);
+  }
+}
+
 TEST_P(SqlTest, TransactionsAreAtomic) {
   auto connection = Connect();
   const std::string insert = std::string(kInsert) + " ($1, 'n', 1, NULL)";

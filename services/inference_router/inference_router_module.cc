@@ -128,6 +128,8 @@ router::WorkerOptions InferenceRouterModule::Options() const {
     session.max_answer_bytes = std::min(settings_.max_answer_bytes(), kMostAnswerBytes);
   }
   session.cache_salt_key = settings_.cache_salt_key();
+  session.patience.no_answer_ms = SecondsOr(settings_.ledger_wait_seconds(), 30);
+  session.patience.held_ms = SecondsOr(settings_.held_wait_seconds(), 10);
   return options;
 }
 

@@ -36,7 +36,9 @@ std::string Show(const Operation& operation, const Reply& reply) {
 
 class Simulation {
  public:
-  explicit Simulation(uint64_t seed) : history_(seed) {}
+  explicit Simulation(uint64_t seed) : history_(seed) {
+    policy_.second_person_above_nano_usd = NaiveLedger::kOnePersonNanoUsd;
+  }
 
   // False (with the difference in text) when the two ledgers disagree.
   bool Run(int operations) {
@@ -91,7 +93,8 @@ class Simulation {
       const NaiveLedger::Sums sums = naive_.SumsOf(name);
       if (wallet.paid_nano_usd != sums.paid_nano_usd ||
           wallet.granted_nano_usd != sums.granted_nano_usd ||
-          wallet.held_nano_usd != sums.held_nano_usd || wallet.open_holds != sums.open) {
+          wallet.held_nano_usd != sums.held_nano_usd || wallet.open_holds != sums.open ||
+          wallet.receivable_nano_usd != sums.receivable_nano_usd || wallet.frozen != sums.frozen) {
         return Differ("balances of " + name);
       }
     }
@@ -167,7 +170,9 @@ TEST(LedgerSimulation, AgreesWithTheNaiveLedger) {
       {"heartbeat", Deny::kNone},    {"settle", Deny::kNone},        {"settle", Deny::kIdReuse},
       {"settle", Deny::kClosed},     {"void", Deny::kNone},          {"void", Deny::kClosed},
       {"expire", Deny::kNone},       {"expire", Deny::kInvalid},     {"add_credit", Deny::kIdReuse},
-      {"set_cap", Deny::kNone},
+      {"set_cap", Deny::kNone},      {"correct", Deny::kNone},       {"correct", Deny::kNoCredit},
+      {"correct", Deny::kInvalid},   {"correct", Deny::kIdReuse},    {"decide", Deny::kNone},
+      {"decide", Deny::kSamePerson}, {"authorize", Deny::kFrozen},
   };
   for (const auto& what : wanted) {
     EXPECT_GT(seen[what], 0) << what.first << "/" << static_cast<int>(what.second);

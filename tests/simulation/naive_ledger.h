@@ -20,8 +20,12 @@ using billing::Reply;
 
 class NaiveLedger {
  public:
+  // Corrections above it wait for a second person.
+  static constexpr int64_t kOnePersonNanoUsd = 12'000;
   struct Sums {
     int64_t paid_nano_usd = 0, granted_nano_usd = 0, held_nano_usd = 0, open = 0;
+    int64_t receivable_nano_usd = 0;
+    billing::Freeze frozen = billing::Freeze::kNone;
   };
 
   Reply Do(const billing::Operation& operation, int64_t now_us) {
@@ -41,6 +45,8 @@ class NaiveLedger {
     if (const auto money = money_.find(workspace); money != money_.end()) {
       sums.paid_nano_usd = money->second.paid;
       sums.granted_nano_usd = money->second.granted;
+      sums.receivable_nano_usd = money->second.owed;
+      sums.frozen = money->second.frozen;
     }
     for (const auto& [id, request] : requests_) {
       if (request.workspace != workspace || request.state != State::kOpen) continue;
@@ -74,11 +80,19 @@ class NaiveLedger {
     std::optional<int64_t> cap;
     int64_t first = 0, authorized = 0;  // nano-USD, as every amount here
     int64_t created_us = 0, expires_us = 0, closed_us = 0;
+    int32_t attempt = 0;
+    bool refused = false;
     int64_t sequence = 0;
     int64_t prompt = 0, completion = 0;  // of the last heartbeat
     std::map<int32_t, int64_t> charges;  // by month
     int64_t from_granted = 0;
     int64_t overrun = 0;
+    bool free() const {
+      return refused ||
+             (settle ? settle->outcome == Outcome::kFailedBeforeOutput : state == State::kVoided);
+    }
+    // At least a part of the answer, when it expires.
+    bool delivered() const { return body.streamed && completion > 0; }
     int64_t charged() const {
       int64_t sum = 0;
       for (const auto& [month, amount] : charges) sum += amount;
@@ -86,7 +100,8 @@ class NaiveLedger {
     }
   };
   struct Money {
-    int64_t paid = 0, granted = 0;
+    int64_t paid = 0, granted = 0, owed = 0;
+    billing::Freeze frozen = billing::Freeze::kNone;
     std::optional<int64_t> cap;
   };
 
@@ -153,6 +168,7 @@ class NaiveLedger {
     if (is_new) {
       Money& money = money_[op.workspace];
       (op.granted ? money.granted : money.paid) += op.amount_nano_usd;
+      PayDebt(op.workspace);
       return Yes();
     }
     const auto* earlier = std::get_if<billing::AddCredit>(&stored->second);
@@ -175,16 +191,139 @@ class NaiveLedger {
   // Dates of entries decide nothing here.
   Reply Execute(const billing::RepairClock&) { return Yes(); }
 
+  // Corrections (docs/design/ledger.md 8).
+  using Kind = billing::CommandKind;
+  void PayDebt(const std::string& workspace) {
+    Money& money = money_[workspace];
+    const int64_t pay = std::min({money.owed, money.paid, Available(workspace)});
+    if (pay <= 0) return;
+    money.owed -= pay;
+    money.paid -= pay;
+    EndDispute(money);
+  }
+  static void EndDispute(Money& money) {
+    if (money.owed == 0 && money.frozen == billing::Freeze::kDispute) {
+      money.frozen = billing::Freeze::kNone;
+    }
+  }
+
+  // Not possible now: why. Possible: done.
+  Deny Post(const billing::Correct& op) {
+    Money& money = money_[op.workspace];
+    int64_t& credit = op.granted ? money.granted : money.paid;
+    const int64_t amount = op.amount_nano_usd;
+    const int64_t free_paid = std::min(money.paid, Available(op.workspace));
+    switch (op.kind) {
+      case Kind::kRefund:
+        if (amount > free_paid) return Deny::kNoCredit;
+        money.paid -= amount;
+        break;
+      case Kind::kCreditAdjustment:
+        credit += amount;
+        PayDebt(op.workspace);
+        break;
+      case Kind::kDebitAdjustment:
+        if (amount > std::min(credit, Available(op.workspace))) return Deny::kNoCredit;
+        credit -= amount;
+        break;
+      case Kind::kChargeback:
+        money.paid -= std::min(amount, free_paid);
+        money.owed += amount - std::min(amount, free_paid);
+        if (money.owed > 0 && money.frozen == billing::Freeze::kNone) {
+          money.frozen = billing::Freeze::kDispute;
+        }
+        break;
+      case Kind::kChargebackWon: {
+        const int64_t forgiven = std::min(amount, money.owed);
+        money.owed -= forgiven;
+        money.paid += amount - forgiven;
+        EndDispute(money);
+        break;
+      }
+      case Kind::kWriteOff:
+        if (amount > money.owed) return Deny::kInvalid;
+        money.owed -= amount;
+        EndDispute(money);
+        break;
+      case Kind::kFreeze:
+        money.frozen = op.freeze;
+        break;
+      default:
+        money.frozen = billing::Freeze::kNone;
+    }
+    return Deny::kNone;
+  }
+
+  struct Decision {
+    billing::CommandState state = billing::CommandState::kPosted;
+    std::string by;
+  };
+
+  Reply WithState(billing::CommandState state) {
+    Reply reply = Yes();
+    reply.command_state = state;
+    return reply;
+  }
+
+  Reply Execute(const billing::Correct& op) {
+    const bool moves = op.kind != Kind::kFreeze && op.kind != Kind::kUnfreeze;
+    if (op.command_id.empty() || op.actor.empty() || op.reason.empty() ||
+        (moves ? op.amount_nano_usd <= 0 : op.amount_nano_usd != 0)) {
+      return No(Deny::kInvalid);
+    }
+    if (!money_.contains(op.workspace)) return No(Deny::kUnknownWorkspace);
+    const std::string key = op.workspace + "/" + op.command_id;
+    if (const auto stored = commands_.find(key); stored != commands_.end()) {
+      const auto* earlier = std::get_if<billing::Correct>(&stored->second);
+      const bool same = earlier && earlier->kind == op.kind &&
+                        earlier->amount_nano_usd == op.amount_nano_usd &&
+                        earlier->granted == op.granted && earlier->freeze == op.freeze;
+      return same ? WithState(decisions_[key].state) : No(Deny::kIdReuse);
+    }
+    const bool two_people = moves && op.kind != Kind::kChargeback &&
+                            op.kind != Kind::kChargebackWon &&
+                            op.amount_nano_usd > kOnePersonNanoUsd;
+    if (two_people) {
+      decisions_[key].state = billing::CommandState::kPending;
+    } else if (const Deny refused = Post(op); refused != Deny::kNone) {
+      return No(refused);
+    }
+    commands_.emplace(key, op);
+    return WithState(decisions_[key].state);
+  }
+
+  Reply Execute(const billing::Decide& op) {
+    if (op.actor.empty()) return No(Deny::kInvalid);
+    if (!money_.contains(op.workspace)) return No(Deny::kUnknownWorkspace);
+    const std::string key = op.workspace + "/" + op.command_id;
+    const auto stored = commands_.find(key);
+    if (stored == commands_.end()) return No(Deny::kInvalid);
+    Decision& decision = decisions_[key];
+    const auto wanted =
+        op.approve ? billing::CommandState::kPosted : billing::CommandState::kRejected;
+    if (decision.state != billing::CommandState::kPending) {
+      return decision.state == wanted && decision.by == op.actor ? WithState(wanted)
+                                                                 : No(Deny::kIdReuse);
+    }
+    const auto& correct = std::get<billing::Correct>(stored->second);
+    if (op.approve && op.actor == correct.actor) return No(Deny::kSamePerson);
+    if (op.approve) {
+      if (const Deny refused = Post(correct); refused != Deny::kNone) return No(refused);
+    }
+    decision = {wanted, op.actor};
+    return WithState(wanted);
+  }
+
   Reply Execute(const billing::Authorize& op) {
     const int64_t created_us = op.request_id.unix_ms() * 1000;
-    if (op.request_id.empty() || op.prompt_bound < 0 || op.output_bound < 0 ||
+    if (op.request_id.empty() || op.prompt_bound < 0 || op.output_bound < 0 || op.attempt < 0 ||
         now_us_ - created_us > 7 * kDayUs || created_us - now_us_ > kDayUs) {
       return No(Deny::kInvalid);
     }
     Reply yes = Yes();
     yes.slice_nano_usd = Price(op.rates, 0, 4096, true);
     if (const auto found = requests_.find(op.request_id.ToHex()); found != requests_.end()) {
-      const Request& request = found->second;
+      Request& request = found->second;
       const billing::Authorize& body = request.body;
       if (request.workspace != op.workspace) return No(Deny::kIdReuse);
       if (request.state == State::kTombstone) return No(Deny::kClosed);
@@ -193,11 +332,20 @@ class NaiveLedger {
           body.output_bound != op.output_bound) {
         return No(Deny::kIdReuse);
       }
-      if (request.state != State::kOpen) return No(Deny::kClosed);
-      yes.authorized_nano_usd = request.first;
+      if (request.state != State::kOpen || op.attempt < request.attempt) return No(Deny::kClosed);
+      if (op.attempt > request.attempt) {
+        request.attempt = op.attempt;
+        request.sequence = request.prompt = request.completion = 0;
+        KeepAlive(request);
+      }
+      yes.authorized_nano_usd = op.attempt == 0 ? request.first : request.authorized;
       return yes;
     }
     if (!money_.contains(op.workspace)) return No(Deny::kNoCredit);
+    if (const billing::Freeze frozen = money_[op.workspace].frozen;
+        frozen != billing::Freeze::kNone) {
+      return No(frozen == billing::Freeze::kFailedCheck ? Deny::kFrozenByCheck : Deny::kFrozen);
+    }
     const std::optional<int64_t> cap = money_[op.workspace].cap;
     const int32_t month = UtcMonth(now_us_);
     const int64_t least = Price(op.rates, op.prompt_bound, op.output_bound > 0 ? 1 : 0, true);
@@ -216,6 +364,7 @@ class NaiveLedger {
     request.month = month;
     request.cap = cap;
     request.first = request.authorized = get;
+    request.attempt = op.attempt;
     request.created_us = now_us_;
     request.expires_us = now_us_ + 60 * kSecondUs;
     requests_[op.request_id.ToHex()] = request;
@@ -237,7 +386,6 @@ class NaiveLedger {
       return reported;
     }
     Reply reply = reported;
-    reply.ok = false;
     const int64_t total = op.authorized_total_nano_usd;
     const Request& request = requests_.at(op.request_id.ToHex());
     const std::optional<int64_t> cap = CapFor(request);
@@ -252,6 +400,11 @@ class NaiveLedger {
 
   Reply Execute(const billing::Heartbeat& op) { return Report(op, 0); }
 
+  void KeepAlive(Request& request) {
+    request.expires_us = std::max(request.expires_us,
+                                  std::min(now_us_ + 60 * kSecondUs, request.created_us + kDayUs));
+  }
+
   // What extend and heartbeat share; total 0 extends nothing.
   template <typename Op>
   Reply Report(const Op& op, int64_t total) {
@@ -260,17 +413,18 @@ class NaiveLedger {
     if (found == requests_.end()) return No(Deny::kInvalid);
     Request& request = found->second;
     if (request.workspace != op.workspace) return No(Deny::kIdReuse);
-    if (request.state != State::kOpen) return ReplyFor(request, Deny::kClosed);
+    if (request.state != State::kOpen || op.attempt < request.attempt) {
+      return ReplyFor(request, Deny::kClosed);
+    }
     if (op.sequence > request.sequence) {
       request.sequence = op.sequence;
-      request.expires_us = std::max(
-          request.expires_us, std::min(now_us_ + 60 * kSecondUs, request.created_us + kDayUs));
+      KeepAlive(request);
       if (op.usage.prompt >= request.prompt && op.usage.completion >= request.completion) {
         request.prompt = op.usage.prompt;
         request.completion = op.usage.completion;
       }
-      Raise(request, total - request.authorized);
     }
+    Raise(request, total - request.authorized);
     return ReplyFor(request);
   }
 
@@ -309,6 +463,7 @@ class NaiveLedger {
     if (found == requests_.end()) return No(Deny::kInvalid);
     Request& request = found->second;
     if (request.workspace != op.workspace) return No(Deny::kIdReuse);
+    if (op.attempt < request.attempt) return ReplyFor(request, Deny::kClosed);
     const bool free = op.outcome == Outcome::kFailedBeforeOutput ||
                       (op.usage.prompt == 0 && op.usage.completion == 0);
     if (request.state == State::kOpen) {
@@ -321,8 +476,20 @@ class NaiveLedger {
       return ReplyFor(request);
     }
     if (request.state == State::kExpired) return SettleLate(op, request, free);
-    if (!request.settle) return ReplyFor(request, Deny::kClosed);
-    return ReplyFor(request, SameSettle(*request.settle, op) ? Deny::kNone : Deny::kIdReuse);
+    if (request.settle && SameSettle(*request.settle, op)) return ReplyFor(request);
+    return ReplyFor(request, request.free() || !request.settle ? Deny::kClosed : Deny::kIdReuse);
+  }
+
+  void GiveBack(Request& request, int64_t amount) {
+    if (amount == 0) return;
+    Money& money = money_[request.workspace];
+    const int64_t to_paid = std::min(amount, request.charged() - request.from_granted);
+    money.paid += to_paid;
+    money.granted += amount - to_paid;
+    request.from_granted -= amount - to_paid;
+    const int64_t of_its_month = std::min(amount, SpentNanoUsd(request.workspace, request.month));
+    request.charges[request.month] -= of_its_month;
+    request.charges[UtcMonth(now_us_)] -= amount - of_its_month;
   }
 
   Reply SettleLate(const billing::Settle& op, Request& request, bool free) {
@@ -339,12 +506,7 @@ class NaiveLedger {
                      Room(request.workspace, CapFor(request), month)}),
            month);
     } else if (delta < 0) {
-      Money& money = money_[request.workspace];
-      const int64_t to_paid = std::min(-delta, request.charged() - request.from_granted);
-      money.paid += to_paid;
-      money.granted += -delta - to_paid;
-      request.from_granted -= -delta - to_paid;
-      request.charges[request.month] += delta;
+      GiveBack(request, -delta);
     }
     request.overrun = real - request.charged();
     request.state = State::kCorrected;
@@ -359,7 +521,8 @@ class NaiveLedger {
       const int64_t age_us = now_us_ - op.request_id.unix_ms() * 1000;
       if (age_us > 7 * kDayUs) return No(Deny::kInvalid);
       // Nothing is stored where no delayed authorize can open a hold.
-      if (Posted(op.workspace) == 0 || age_us > 120 * kSecondUs) return Yes();
+      if (!money_.contains(op.workspace) || Posted(op.workspace) == 0 || age_us > 120 * kSecondUs)
+        return Yes();
       Request& tombstone = requests_[op.request_id.ToHex()];
       tombstone.workspace = op.workspace;
       tombstone.state = State::kTombstone;
@@ -368,9 +531,19 @@ class NaiveLedger {
     Request& request = found->second;
     if (request.workspace != op.workspace) return No(Deny::kIdReuse);
     if (request.state == State::kOpen) Close(request, State::kVoided, 0, 0);
-    const bool nothing_was_used =
-        request.state == State::kVoided || request.state == State::kTombstone ||
-        (request.state == State::kExpired && request.prompt == 0 && request.completion == 0);
+    if (op.refused && request.state != State::kVoided && request.state != State::kTombstone) {
+      if (request.free()) return ReplyFor(request);
+      if (now_us_ - request.closed_us > kDayUs) return ReplyFor(request, Deny::kClosed);
+      GiveBack(request, request.charged());
+      if (request.overrun != 0) request.overrun = 0;
+      request.state = State::kCorrected;
+      request.refused = true;
+      if (request.settle) request.settle->outcome = Outcome::kFailedBeforeOutput;
+      return ReplyFor(request);
+    }
+    const bool nothing_was_used = request.state == State::kVoided ||
+                                  request.state == State::kTombstone ||
+                                  (request.state == State::kExpired && !request.delivered());
     return ReplyFor(request, nothing_was_used ? Deny::kNone : Deny::kClosed);
   }
 
@@ -381,14 +554,19 @@ class NaiveLedger {
     if (request.workspace != op.workspace) return No(Deny::kInvalid);
     if (request.state != State::kOpen) return ReplyFor(request, Deny::kClosed);
     if (request.expires_us > now_us_) return ReplyFor(request, Deny::kInvalid);
-    Close(request, State::kExpired, request.prompt, request.completion);
+    if (!request.delivered()) {
+      Close(request, State::kExpired, 0, 0);
+    } else {
+      Close(request, State::kExpired, request.prompt, request.completion);
+    }
     return ReplyFor(request);
   }
 
   int64_t now_us_ = 0;
   std::map<std::string, Money> money_;
   std::map<std::string, billing::Operation> commands_;
-  std::map<std::string, Request> requests_;  // by hexadecimal id
+  std::map<std::string, Decision> decisions_;  // by the key of the command
+  std::map<std::string, Request> requests_;    // by hexadecimal id
 };
 
 }  // namespace tollgate::simulation

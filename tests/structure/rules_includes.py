@@ -5,7 +5,7 @@ from tree import SOURCE, is_test
 
 # A folder of common/ may include those before it in this list, and itself.
 COMMON_ORDER = ["base", "money", "keys", "error", "json", "config", "observability", "runtime", "http", "sql", "rpc",
-                "clients", "host"]
+                "admin", "clients", "host"]
 
 
 def includes(text):

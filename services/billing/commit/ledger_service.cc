@@ -6,6 +6,7 @@
 
 #include "common/observability/log.h"
 #include "services/billing/storage/reports.h"
+#include "services/billing/storage/schema.h"
 #include "services/billing/storage/store.h"
 #include "services/billing/storage/wallet_check.h"
 
@@ -26,6 +27,9 @@ sql::Database::Options ForWriters(sql::Database::Options options) {
   options.lock_timeout_ms = kLockTimeoutMs;
   return options;
 }
+// A rest that took so much too long: the process was stopped, and could take no heartbeat.
+constexpr std::chrono::seconds kStopped(1);
+constexpr int64_t kPartitionsIntervalUs = 3600LL * 1'000'000;
 
 class SqlRunner : public BatchRunner {
  public:
@@ -36,7 +40,8 @@ class SqlRunner : public BatchRunner {
     if (!connection_) {
       if (auto connected = Reconnect(); !connected.ok()) return Fail{std::move(connected).error()};
     }
-    return RunBatch(*connection_, operations, now_us, policy_);
+    return RunBatch(*connection_, operations, now_us, policy_,
+                    [&](State& state) { return checker_.Check(*connection_, state, now_us); });
   }
 
   sql::SqlResult<void> Reconnect() override {
@@ -61,6 +66,7 @@ class SqlRunner : public BatchRunner {
   const sql::Database& database_;
   const Policy policy_;
   std::unique_ptr<sql::Connection> connection_;
+  WalletChecker checker_;
 };
 
 }  // namespace
@@ -105,6 +111,7 @@ Result<void> LedgerService::Open() {
   }
   // Before the first batch.
   if (auto read = ReadClocks(); !read.ok()) return Fail{sql::ToError(read.error())};
+  MakePartitions();
   group_commit_->Start();
   open_ = true;
   return {};
@@ -183,10 +190,31 @@ void LedgerService::MaintenanceMain() {
     if (!Sleep(200)) return;
   }
   log::Info("the ledger is open");
-  while (Sleep(options_.expiry_interval_ms)) {
+  int64_t partitions_checked_us = clock_.MonotonicUs();
+  const auto expected = std::chrono::milliseconds(options_.expiry_interval_ms);
+  // Real time, as that of Sleep.
+  for (auto begun = std::chrono::steady_clock::now(); Sleep(options_.expiry_interval_ms);
+       begun = std::chrono::steady_clock::now()) {
+    if (std::chrono::steady_clock::now() - begun > expected + kStopped) {
+      running_since_us_ = clock_.MonotonicUs();
+    }
     (void)ReadClocks();  // without an answer the clock runs on
     ExpireHolds();
+    if (clock_.MonotonicUs() - partitions_checked_us < kPartitionsIntervalUs) continue;
+    partitions_checked_us = clock_.MonotonicUs();
+    MakePartitions();
   }
+}
+
+void LedgerService::MakePartitions() {
+  auto made = database_->Transact(sql::TxMode::kWrite, [this](sql::Connection& connection) {
+    return EnsurePartitions(connection, clock_.WallUs());
+  });
+  if (made.ok()) return;
+  log::Warn(
+      "the next months' partitions of the ledger's tables could not be made; rows of a month "
+      "without a partition go to the table's default partition",
+      {{"error", made.error().message}});
 }
 
 sql::SqlResult<void> LedgerService::ReadClocks() {
@@ -210,10 +238,9 @@ sql::SqlResult<void> LedgerService::ReadClocks() {
 void LedgerService::ExpireHolds() {
   // After a start or an outage nothing expires for one hold TTL: the running requests can send a
   // heartbeat first, so that an outage does not end live streams (docs/design/ledger.md 6).
-  if (!group_commit_->available() ||
-      clock_.MonotonicUs() - group_commit_->available_since_us() < options_.policy.hold_ttl_us) {
-    return;
-  }
+  if (!group_commit_->available()) return;
+  const int64_t serves_since_us = std::max(group_commit_->available_since_us(), running_since_us_);
+  if (clock_.MonotonicUs() - serves_since_us < options_.policy.hold_ttl_us) return;
   if (auto open = CountOpenHolds(*database_); open.ok()) metrics_.SetOpenHolds(*open);
   // Page by page: holds that cannot be closed must not keep the ones behind them open.
   int64_t closed = 0;

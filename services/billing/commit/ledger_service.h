@@ -61,6 +61,8 @@ class LedgerService {
   void ExpireHolds();
   // How many of these were closed.
   int64_t Expire(std::vector<ExpiredHold> holds);
+  // PostgreSQL: the partitions of the coming months.
+  void MakePartitions();
   // False when the ledger stops meanwhile.
   bool Sleep(int64_t ms);
 
@@ -81,6 +83,8 @@ class LedgerService {
     std::function<bool()> cancelled;
   };
   std::deque<ReadJob> reads_;
+  // When the process was last continued; for the expiry of holds.
+  int64_t running_since_us_ = 0;
   std::vector<std::thread> threads_;
 };
 

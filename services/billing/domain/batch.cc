@@ -11,6 +11,36 @@ namespace {
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 // Above any request; with the largest rate every cost in nano-USD still fits 64 bits.
 constexpr int64_t kMaxTokens = int64_t{1} << 33;
+
+// What an entry adds to the spend of its month: what the customer pays. An overrun, which the
+// operator pays, does not count.
+int64_t Spent(const Entry& entry) {
+  const auto posted = [](Account account) {
+    return account == Account::kPaid || account == Account::kGranted;
+  };
+  if (entry.credit == Account::kRevenue && posted(entry.debit)) return entry.amount_nano_usd;
+  if (entry.debit == Account::kRevenue && posted(entry.credit)) return -entry.amount_nano_usd;
+  return 0;
+}
+
+// What a hold adds to the roll-ups, times sign. Nothing until it is closed.
+UsageChange UsageOf(const Hold& hold, int sign) {
+  UsageChange change;
+  if (hold.state == HoldState::kOpen) return change;
+  const Usage usage = hold.BillableUsage();
+  const bool generated = usage.prompt > 0 || usage.completion > 0;
+  (generated ? change.requests : change.free_requests) = sign;
+  change.usage = {sign * usage.prompt, sign * usage.cached, sign * usage.cache_write,
+                  sign * usage.completion, sign * usage.reasoning};
+  change.charged_nano_usd = sign * hold.charged_nano_usd;
+  change.overrun_nano_usd = sign * hold.overrun_nano_usd;
+  return change;
+}
+
+bool IsNothing(const UsageChange& change) {
+  return change.requests == 0 && change.free_requests == 0 && change.usage == Usage() &&
+         change.charged_nano_usd == 0 && change.overrun_nano_usd == 0;
+}
 }  // namespace
 
 bool IsTokenCount(int64_t tokens) { return tokens >= 0 && tokens <= kMaxTokens; }
@@ -41,6 +71,7 @@ Wallet& Batch::FindOrCreateWallet(const std::string& workspace) {
   if (!wallet_) {
     wallet_ = &state_.wallets[workspace];
     wallet_->workspace = workspace;
+    out_.new_wallets.push_back(workspace);
   }
   return *wallet_;
 }
@@ -54,6 +85,16 @@ Month& Batch::FindOrCreateMonth(int32_t month) {
   }
   if (found != state_.months.end()) return found->second;
   return state_.months.emplace(key, Month{wallet_->workspace, month}).first->second;
+}
+
+KeyMonth* Batch::FindKeyMonth(const std::string& key_id, int32_t month) {
+  const std::string key = KeyMonthKey(wallet_->workspace, key_id, month);
+  const auto found = state_.key_months.find(key);
+  if (!before_.key_months.contains(key)) {
+    before_.key_months[key] =
+        found == state_.key_months.end() ? std::nullopt : std::optional<KeyMonth>(found->second);
+  }
+  return found == state_.key_months.end() ? nullptr : &found->second;
 }
 
 Hold* Batch::FindHold(const Id& id) {
@@ -73,12 +114,13 @@ void Batch::Close(Hold& hold, HoldState state) {
 
 void Batch::Release(Hold& hold, EntryKind terminal, const std::string& memo) {
   Post(terminal, Account::kHeld, Account::kFree, hold.authorized_nano_usd, hold.month,
-       hold.id.ToBytes(), memo.substr(0, 256));
+       hold.id.ToBytes(), memo.substr(0, 256), ClosingDetail(hold));
 }
 
 void Batch::Raise(Hold& hold, int64_t amount_nano_usd) {
-  const int64_t raised = std::min({amount_nano_usd, wallet_->available_nano_usd(),
-                                   CapHeadroom(EffectiveCap(*wallet_, hold), hold.month)});
+  const int64_t raised =
+      std::min({amount_nano_usd, wallet_->available_nano_usd(),
+                CapHeadroom(EffectiveCap(*wallet_, hold), hold.month), QuotaHeadroom(hold)});
   if (raised <= 0) return;
   hold.authorized_nano_usd += raised;
   Post(EntryKind::kExtend, Account::kFree, Account::kHeld, raised, hold.month, hold.id.ToBytes());
@@ -90,13 +132,21 @@ int64_t Batch::CapHeadroom(const std::optional<int64_t>& cap_nano_usd, int32_t m
   return std::max<int64_t>(0, *cap_nano_usd - row.spent_nano_usd - row.held_nano_usd);
 }
 
+int64_t Batch::QuotaHeadroom(const Hold& hold) {
+  if (!hold.key_quota_nano_usd) return kMax;
+  const KeyMonth* row = FindKeyMonth(hold.key_id, hold.month);
+  const int64_t used = row ? row->spent_nano_usd + row->held_nano_usd : 0;
+  return std::max<int64_t>(0, *hold.key_quota_nano_usd - used);
+}
+
 std::optional<int64_t> Batch::EffectiveCap(const Wallet& wallet, const Hold& hold) {
   if (!wallet.cap_nano_usd || !hold.cap_nano_usd) return std::nullopt;
   return std::max(*wallet.cap_nano_usd, *hold.cap_nano_usd);
 }
 
 void Batch::Post(EntryKind kind, Account debit, Account credit, int64_t amount_nano_usd,
-                 int32_t month, const std::string& request, const std::string& memo) {
+                 int32_t month, const std::string& request, const std::string& memo,
+                 const std::string& detail) {
   Entry entry;
   entry.workspace = wallet_->workspace;
   entry.sequence = ++wallet_->sequence;
@@ -108,22 +158,34 @@ void Batch::Post(EntryKind kind, Account debit, Account credit, int64_t amount_n
   entry.month = month;
   entry.at_us = at_us_;
   entry.memo = memo;
+  entry.detail = detail;
   entry.hash = EntryHash(wallet_->head, entry);
   wallet_->head = entry.hash;
   wallet_->clock_us = at_us_;
   Month& row = FindOrCreateMonth(month);
   Move(debit, -amount_nano_usd, row);
   Move(credit, amount_nano_usd, row);
-  // What the customer pays counts as spent in the month; an overrun, which the operator pays, does
-  // not.
-  const auto posted = [](Account account) {
-    return account == Account::kPaid || account == Account::kGranted;
-  };
-  if (credit == Account::kRevenue && posted(debit)) row.spent_nano_usd += amount_nano_usd;
-  if (debit == Account::kRevenue && posted(credit)) row.spent_nano_usd -= amount_nano_usd;
+  row.spent_nano_usd += Spent(entry);
+  if (key_hold_ != nullptr) MoveKeyMonth(entry);
   out_.wallets.push_back(wallet_->workspace);
   out_.months.push_back(MonthKey(wallet_->workspace, month));
   out_.entries.push_back(std::move(entry));
+}
+
+void Batch::MoveKeyMonth(const Entry& entry) {
+  KeyMonth* row = FindKeyMonth(key_hold_->key_id, entry.month);
+  const bool has_quota = key_hold_->key_quota_nano_usd.has_value();
+  if (row == nullptr && !has_quota) return;
+  const std::string key = KeyMonthKey(wallet_->workspace, key_hold_->key_id, entry.month);
+  if (row == nullptr) {
+    row = &state_.key_months
+               .emplace(key, KeyMonth{wallet_->workspace, key_hold_->key_id, entry.month})
+               .first->second;
+  }
+  row->spent_nano_usd += Spent(entry);
+  if (has_quota && entry.credit == Account::kHeld) row->held_nano_usd += entry.amount_nano_usd;
+  if (has_quota && entry.debit == Account::kHeld) row->held_nano_usd -= entry.amount_nano_usd;
+  out_.key_months.push_back(key);
 }
 
 void Batch::Move(Account account, int64_t amount_nano_usd, Month& month) {
@@ -138,27 +200,52 @@ void Batch::Move(Account account, int64_t amount_nano_usd, Month& month) {
       wallet_->held_nano_usd += amount_nano_usd;
       month.held_nano_usd += amount_nano_usd;
       break;
+    case Account::kReceivable:
+      wallet_->receivable_nano_usd -= amount_nano_usd;
+      break;
     default:
       break;  // accounts without a stored balance: their sums follow from the entries
   }
 }
 
-void Batch::SaveBefore(const Id& request_id) {
+void Batch::SaveBefore(const Operation& operation) {
+  const Id request_id = RequestIdOf(operation);
   before_ = {};
+  if (const auto* decide = std::get_if<Decide>(&operation)) {
+    const auto found = state_.commands.find(CommandKey(decide->workspace, decide->command_id));
+    if (found != state_.commands.end()) before_.command = found->second;
+  }
   if (wallet_) before_.wallet = *wallet_;
   if (const Hold* hold = FindHold(request_id)) before_.hold = *hold;
   before_.entries = out_.entries.size();
   before_.wallets = out_.wallets.size();
+  before_.new_wallets = out_.new_wallets.size();
   before_.month_keys = out_.months.size();
+  before_.key_month_keys = out_.key_months.size();
   before_.new_holds = out_.new_holds.size();
   before_.changed_holds = out_.changed_holds.size();
   before_.recorded = out_.recorded_holds.size();
   before_.commands = out_.commands.size();
+  before_.decided = out_.decided_commands.size();
+}
+
+void Batch::RecordUsageChange(const Id& request_id) {
+  const Hold* hold = FindHold(request_id);
+  if (hold == nullptr || hold->tombstone()) return;
+  UsageChange change = UsageOf(*hold, 1);
+  if (before_.hold) change += UsageOf(*before_.hold, -1);
+  if (IsNothing(change)) return;
+  change.workspace = hold->workspace;
+  change.key_id = hold->key_id;
+  change.model = hold->model;
+  change.admitted_us = hold->created_us;
+  out_.usage_changes.push_back(std::move(change));
 }
 
 std::string Batch::BrokenInvariant(const Id& request_id) const {
   if (wallet_) {
     if (wallet_->paid_nano_usd < 0 || wallet_->granted_nano_usd < 0) return "negative credit";
+    if (wallet_->receivable_nano_usd < 0) return "negative receivable";
     if (wallet_->held_nano_usd < 0 || wallet_->held_nano_usd > wallet_->posted_nano_usd()) {
       return "held outside posted credit";
     }
@@ -168,6 +255,11 @@ std::string Batch::BrokenInvariant(const Id& request_id) const {
     for (const auto& [key, before] : before_.months) {
       const Month& month = state_.months.at(key);
       if (month.held_nano_usd < 0 || month.spent_nano_usd < 0) return "negative month";
+    }
+    for (const auto& [key, before] : before_.key_months) {
+      const auto found = state_.key_months.find(key);
+      if (found == state_.key_months.end()) continue;
+      if (found->second.held_nano_usd < 0) return "negative month of a key";
     }
   }
   if (const auto found = state_.holds.find(request_id);
@@ -202,6 +294,7 @@ std::string Batch::BrokenEntryInvariant() const {
   int64_t paid = 0;
   int64_t granted = 0;
   int64_t held = 0;
+  int64_t receivable = 0;
   for (size_t i = before_.entries; i < out_.entries.size(); ++i) {
     const Entry& entry = out_.entries[i];
     if (entry.amount_nano_usd < 0) return "negative entry";
@@ -212,6 +305,7 @@ std::string Batch::BrokenEntryInvariant() const {
     paid += net(Account::kPaid);
     granted += net(Account::kGranted);
     held += net(Account::kHeld);
+    receivable -= net(Account::kReceivable);
     if (net(Account::kFree) != -net(Account::kHeld)) return "control accounts out of balance";
   }
   const Wallet none;
@@ -219,7 +313,8 @@ std::string Batch::BrokenEntryInvariant() const {
   const Wallet& is = wallet_ ? *wallet_ : none;
   if (is.paid_nano_usd - was.paid_nano_usd != paid ||
       is.granted_nano_usd - was.granted_nano_usd != granted ||
-      is.held_nano_usd - was.held_nano_usd != held) {
+      is.held_nano_usd - was.held_nano_usd != held ||
+      is.receivable_nano_usd - was.receivable_nano_usd != receivable) {
     return "balances changed without entries";
   }
   return "";
@@ -240,6 +335,17 @@ void Batch::Undo(const std::string& workspace, const Id& request_id) {
       state_.months.erase(key);
     }
   }
+  for (auto& [key, month] : before_.key_months) {
+    if (month) {
+      state_.key_months[key] = *month;
+    } else {
+      state_.key_months.erase(key);
+    }
+  }
+  if (before_.command) {
+    const std::string key = CommandKey(workspace, before_.command->command_id);
+    state_.commands[key] = std::move(*before_.command);
+  }
   if (before_.hold) {
     state_.holds[request_id] = std::move(*before_.hold);
   } else if (!request_id.empty()) {
@@ -250,11 +356,14 @@ void Batch::Undo(const std::string& workspace, const Id& request_id) {
   }
   out_.entries.resize(before_.entries);
   out_.wallets.resize(before_.wallets);
+  out_.new_wallets.resize(before_.new_wallets);
   out_.months.resize(before_.month_keys);
+  out_.key_months.resize(before_.key_month_keys);
   out_.new_holds.resize(before_.new_holds);
   out_.changed_holds.resize(before_.changed_holds);
   out_.recorded_holds.resize(before_.recorded);
   out_.commands.resize(before_.commands);
+  out_.decided_commands.resize(before_.decided);
 }
 
 }  // namespace tollgate::billing

@@ -1,6 +1,6 @@
 // One run of Apply. Internal to this folder: each operation is in the file of its name
-// (authorize.cc, extend.cc, settle.cc, void.cc, expire.cc, commands.cc), what they share in
-// batch.cc.
+// (authorize.cc, extend.cc, settle.cc, void.cc, expire.cc, commands.cc), tries and refusals in
+// attempt.cc, what they share in batch.cc.
 #pragma once
 
 #include "services/billing/domain/ledger.h"
@@ -22,13 +22,18 @@ class Batch {
     std::optional<Wallet> wallet;
     std::optional<Hold> hold;
     std::unordered_map<std::string, std::optional<Month>> months;
+    std::unordered_map<std::string, std::optional<KeyMonth>> key_months;
+    std::optional<Command> command;
     size_t entries = 0;
     size_t wallets = 0;
+    size_t new_wallets = 0;
     size_t month_keys = 0;
+    size_t key_month_keys = 0;
     size_t new_holds = 0;
     size_t changed_holds = 0;
     size_t recorded = 0;
     size_t commands = 0;
+    size_t decided = 0;
   };
 
   Reply Execute(const Authorize& authorize);  // authorize.cc
@@ -40,10 +45,17 @@ class Batch {
   Reply Execute(const AddCredit& command);    // commands.cc
   Reply Execute(const SetCap& command);       // commands.cc
   Reply Execute(const RepairClock& command);  // commands.cc
+  Reply Execute(const Correct& command);      // corrections.cc
+  Reply Execute(const Decide& decide);        // corrections.cc
 
   // extend.cc. Both kinds report the usage so far; a heartbeat asks for no new total.
   template <typename Op>
   Reply ReportProgress(const Op& op, std::optional<int64_t> authorized_total_nano_usd);
+  // Postpones the expiry of an open hold.
+  void KeepAlive(Hold& hold);
+  // attempt.cc
+  void BeginAttempt(Hold& hold, int32_t attempt);
+  Reply UndoCharge(const Void& op, Hold& hold);
   // settle.cc
   Reply SettleOpen(const Settle& settle, Hold& hold);
   Reply SettleLate(const Settle& settle, Hold& hold);
@@ -51,6 +63,21 @@ class Batch {
   void Charge(Hold& hold, EntryKind terminal);
   // Moves the amount from the posted credit to revenue, granted credit first.
   void Capture(Hold& hold, EntryKind kind, int64_t amount_nano_usd, int32_t month);
+  // Gives back a part of the charge of a closed hold. Paid credit first, since it was charged last.
+  void GiveBack(Hold& hold, int64_t amount_nano_usd);
+  void GiveBack(Hold& hold, int64_t amount_nano_usd, int32_t month);
+  void SetOverrun(Hold& hold, int64_t overrun_nano_usd, int32_t month);
+  // A closed hold was changed.
+  void MarkCorrected(Hold& hold);
+
+  // corrections.cc. Posts the entries of a correction, or says why that is not possible.
+  Deny PostCorrection(const Command& command);
+  // Posts an entry that moves no money.
+  void PostNote(EntryKind kind, const Command& command, const std::string& memo);
+  // What new credit must pay first.
+  void PayReceivable(const std::string& command_id);
+  // Unfreezes a disputed workspace that owes nothing.
+  void EndDispute(const std::string& command_id);
 
   // Reserves up to this much more for an open hold, as far as credit and cap allow.
   void Raise(Hold& hold, int64_t amount_nano_usd);
@@ -60,8 +87,14 @@ class Batch {
 
   // The only place where balances change: writes the entry and moves its amount.
   void Post(EntryKind kind, Account debit, Account credit, int64_t amount_nano_usd, int32_t month,
-            const std::string& request, const std::string& memo = "");
+            const std::string& request, const std::string& memo = "",
+            const std::string& detail = "");
   void Move(Account account, int64_t amount_nano_usd, Month& month);
+  // Counts the entry of key_hold_ towards its key.
+  void MoveKeyMonth(const Entry& entry);
+  KeyMonth* FindKeyMonth(const std::string& key_id, int32_t month);  // of wallet_
+  // What the key's quota leaves for this hold.
+  int64_t QuotaHeadroom(const Hold& hold);
   // What the cap leaves for new holds in this month. No cap: no limit.
   int64_t CapHeadroom(const std::optional<int64_t>& cap_nano_usd, int32_t month);
   // The larger of the cap at admission and the current one (decision 6).
@@ -73,11 +106,12 @@ class Batch {
   void MarkChanged(const Hold& hold);
   Balance CurrentBalance();  // of wallet_
 
+  void SaveBefore(const Operation& operation);
+  // What the operation changed in the roll-ups.
+  void RecordUsageChange(const Id& request_id);
   // ledger.cc
   bool LacksItsWallet(const Operation& operation) const;
-  void FreezeByCheck(const std::string& workspace);
-
-  void SaveBefore(const Id& request_id);
+  Reply RefuseBroken(const Operation& operation, const std::string& why);
   // The invariant that the operation has broken, or empty.
   std::string BrokenInvariant(const Id& request_id) const;
   std::string BrokenHoldInvariant(const Hold& hold) const;
@@ -90,8 +124,9 @@ class Batch {
   Applied out_;
   // Of the current operation.
   Before before_;
-  Wallet* wallet_ = nullptr;  // null: the workspace has none
-  int64_t at_us_ = 0;         // dates its entries; decisions use now_us_
+  Wallet* wallet_ = nullptr;        // null: the workspace has none
+  int64_t at_us_ = 0;               // dates its entries; decisions use now_us_
+  const Hold* key_hold_ = nullptr;  // the operation's; null: it has none
 };
 
 // A reply with the hold's amounts as they are now.

@@ -17,6 +17,11 @@ void AppendText(std::string& out, std::string_view text) {
   out += text;
 }
 
+void AppendOptional(std::string& out, const std::optional<int64_t>& value) {
+  AppendInt(out, value ? 1 : 0);
+  AppendInt(out, value.value_or(0));
+}
+
 }  // namespace
 
 std::string EntryHash(std::string_view previous, const Entry& entry) {
@@ -33,6 +38,55 @@ std::string EntryHash(std::string_view previous, const Entry& entry) {
   AppendInt(encoded, entry.month);
   AppendInt(encoded, entry.at_us);
   AppendText(encoded, entry.memo);
+  // Entries of older versions have none.
+  if (!entry.detail.empty()) AppendText(encoded, entry.detail);
+  return Sha256(encoded);
+}
+
+std::string AdmissionDetail(const Hold& hold) {
+  std::string encoded = "admission";
+  AppendText(encoded, hold.id.ToBytes());
+  AppendText(encoded, hold.key_id);
+  AppendText(encoded, hold.model);
+  AppendInt(encoded, hold.rates.input_pico_usd);
+  AppendInt(encoded, hold.rates.output_pico_usd);
+  AppendInt(encoded, hold.price_version);
+  AppendInt(encoded, hold.prompt_bound);
+  AppendInt(encoded, hold.output_bound);
+  AppendOptional(encoded, hold.cap_nano_usd);
+  AppendOptional(encoded, hold.key_quota_nano_usd);
+  AppendInt(encoded, static_cast<int64_t>(hold.surface));
+  AppendInt(encoded, hold.streamed ? 1 : 0);
+  AppendText(encoded, hold.client_request_id);
+  return Sha256(encoded);
+}
+
+std::string ClosingDetail(const Hold& hold) {
+  std::string encoded = "closing";
+  AppendText(encoded, hold.id.ToBytes());
+  AppendInt(encoded, hold.usage.prompt);
+  AppendInt(encoded, hold.usage.cached);
+  AppendInt(encoded, hold.usage.cache_write);
+  AppendInt(encoded, hold.usage.completion);
+  AppendInt(encoded, hold.usage.reasoning);
+  AppendInt(encoded, static_cast<int64_t>(hold.outcome));
+  AppendText(encoded, hold.engine);
+  AppendInt(encoded, hold.cut_by_credit ? 1 : 0);
+  AppendInt(encoded, hold.estimated ? 1 : 0);
+  AppendInt(encoded, hold.first_token_us);
+  return Sha256(encoded);
+}
+
+std::string CommandDetail(const Command& command) {
+  std::string encoded = "command";
+  AppendText(encoded, command.command_id);
+  AppendInt(encoded, static_cast<int64_t>(command.kind));
+  AppendInt(encoded, command.amount_nano_usd);
+  AppendInt(encoded, command.granted ? 1 : 0);
+  AppendOptional(encoded, command.cap_nano_usd);
+  AppendText(encoded, command.actor);
+  AppendText(encoded, command.reason);
+  AppendText(encoded, command.reference);
   return Sha256(encoded);
 }
 

@@ -1,6 +1,7 @@
 // Commands of owners and operators: add credit, set the cap, repair the clock.
 #include "common/base/clock.h"
 #include "services/billing/domain/batch.h"
+#include "services/billing/domain/chain.h"
 
 namespace tollgate::billing {
 namespace {
@@ -45,14 +46,23 @@ Reply Batch::Execute(const AddCredit& command) {
   } else {
     const Wallet& wallet = FindOrCreateWallet(command.workspace);
     if (wallet.posted_nano_usd() > kMaxCreditNanoUsd - amount) return Refuse(Deny::kInvalid);
-    state_.commands.emplace(
-        key, Command{command.workspace, command.command_id, CommandKind::kAddCredit, amount,
-                     command.granted, std::nullopt, at_us_});
+    Command added;
+    added.workspace = command.workspace;
+    added.command_id = command.command_id;
+    added.kind = CommandKind::kAddCredit;
+    added.amount_nano_usd = amount;
+    added.granted = command.granted;
+    added.at_us = at_us_;
+    added.actor = command.actor;
+    added.reason = command.reason;
+    const std::string detail = CommandDetail(added);
+    state_.commands.emplace(key, std::move(added));
     out_.commands.push_back(key);
     Post(command.granted ? EntryKind::kGrant : EntryKind::kTopup,
          command.granted ? Account::kPromo : Account::kFunding,
          command.granted ? Account::kGranted : Account::kPaid, amount, UtcMonth(now_us_),
-         command.command_id, command.actor + ": " + command.reason);
+         command.command_id, command.actor + ": " + command.reason, detail);
+    PayReceivable(command.command_id);
   }
   Reply reply;
   reply.ok = true;
@@ -71,13 +81,20 @@ Reply Batch::Execute(const SetCap& command) {
     }
   } else {
     FindOrCreateWallet(command.workspace).cap_nano_usd = cap;
-    state_.commands.emplace(key, Command{command.workspace, command.command_id,
-                                         CommandKind::kSetCap, 0, false, cap, at_us_});
+    Command set;
+    set.workspace = command.workspace;
+    set.command_id = command.command_id;
+    set.kind = CommandKind::kSetCap;
+    set.cap_nano_usd = cap;
+    set.at_us = at_us_;
+    set.actor = command.actor;
+    const std::string detail = CommandDetail(set);
+    state_.commands.emplace(key, std::move(set));
     out_.commands.push_back(key);
     // verify.cc reads the cap back from this memo.
     const std::string memo = "cap=" + (cap ? std::to_string(*cap) : "none") + " " + command.actor;
     Post(EntryKind::kCapChange, Account::kControl, Account::kControl, 0, UtcMonth(now_us_),
-         command.command_id, memo);
+         command.command_id, memo, detail);
   }
   Reply reply;
   reply.ok = true;
@@ -99,13 +116,21 @@ Reply Batch::Execute(const RepairClock& command) {
     return reply;
   }
   at_us_ = now_us_;
-  state_.commands.emplace(key, Command{command.workspace, command.command_id,
-                                       CommandKind::kRepairClock, 0, false, std::nullopt, at_us_});
+  Command repaired;
+  repaired.workspace = command.workspace;
+  repaired.command_id = command.command_id;
+  repaired.kind = CommandKind::kRepairClock;
+  repaired.at_us = at_us_;
+  repaired.actor = command.actor;
+  repaired.reason = command.reason;
+  const std::string detail = CommandDetail(repaired);
+  state_.commands.emplace(key, std::move(repaired));
   out_.commands.push_back(key);
   Post(EntryKind::kClockRepair, Account::kControl, Account::kControl, 0, UtcMonth(now_us_),
        command.command_id,
        "moved back " + std::to_string(reply.moved_back_us) + " us, " + command.actor + ": " +
-           command.reason);
+           command.reason,
+       detail);
   return reply;
 }
 

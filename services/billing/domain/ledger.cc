@@ -24,6 +24,8 @@ Balance BalanceOf(const Wallet& wallet, const Month* month, int64_t now_us) {
   balance.paid_nano_usd = wallet.paid_nano_usd;
   balance.granted_nano_usd = wallet.granted_nano_usd;
   balance.held_nano_usd = wallet.held_nano_usd;
+  balance.receivable_nano_usd = wallet.receivable_nano_usd;
+  balance.frozen = wallet.frozen;
   balance.cap_nano_usd = wallet.cap_nano_usd;
   balance.open_holds = wallet.open_holds;
   balance.month = UtcMonth(now_us);
@@ -43,7 +45,14 @@ Applied Apply(State& state, std::span<const Operation> operations, int64_t now_u
 
 Applied Batch::Finish() {
   SortUnique(out_.wallets);
+  SortUnique(out_.new_wallets);
+  // One that was refused right after is not written.
+  std::erase_if(out_.new_wallets, [this](const std::string& name) {
+    return !std::binary_search(out_.wallets.begin(), out_.wallets.end(), name);
+  });
   SortUnique(out_.months);
+  SortUnique(out_.key_months);
+  SortUnique(out_.decided_commands);
   SortUnique(out_.new_holds);
   SortUnique(out_.changed_holds);
   SortUnique(out_.recorded_holds);
@@ -59,9 +68,12 @@ void Batch::Run(const Operation& operation) {
   const auto found = state_.wallets.find(workspace);
   wallet_ = found == state_.wallets.end() ? nullptr : &found->second;
   at_us_ = wallet_ ? EntryTime(*wallet_, now_us_) : now_us_;
-  SaveBefore(request_id);
+  SaveBefore(operation);
+  key_hold_ = FindHold(request_id);
   Reply reply;
-  if (LacksItsWallet(operation)) {
+  if (const auto broken = state_.broken.find(workspace); broken != state_.broken.end()) {
+    reply = RefuseBroken(operation, broken->second);
+  } else if (LacksItsWallet(operation)) {
     reply = Refuse(Deny::kUnavailable);
   } else if (wallet_ != nullptr || IsWorkspaceId(workspace)) {
     reply = std::visit([this](const auto& op) { return Execute(op); }, operation);
@@ -71,10 +83,9 @@ void Batch::Run(const Operation& operation) {
   }
   if (const std::string broken = BrokenInvariant(request_id); !broken.empty()) {
     Undo(workspace, request_id);
-    out_.violations.push_back("workspace " + workspace + ": " + broken);
-    FreezeByCheck(workspace);
-    // Not final: a settlement stays with its sender until the books are repaired.
-    reply = Refuse(IsAuthorize(operation) ? Deny::kFrozenByCheck : Deny::kUnavailable);
+    reply = RefuseBroken(operation, broken);
+  } else if (!request_id.empty()) {
+    RecordUsageChange(request_id);
   }
   out_.replies.push_back(std::move(reply));
 }
@@ -92,12 +103,21 @@ bool Batch::LacksItsWallet(const Operation& operation) const {
          hold->second.workspace == WorkspaceOf(operation);
 }
 
-void Batch::FreezeByCheck(const std::string& workspace) {
+// The books of the workspace contradict each other: freezes it.
+Reply Batch::RefuseBroken(const Operation& operation, const std::string& why) {
+  const std::string& workspace = WorkspaceOf(operation);
   const auto found = state_.wallets.find(workspace);
-  if (found == state_.wallets.end() || found->second.frozen == Freeze::kFailedCheck) return;
-  found->second.frozen = Freeze::kFailedCheck;
-  out_.wallets.push_back(workspace);
-  out_.frozen.push_back(workspace);
+  const bool is_known =
+      found != state_.wallets.end() && found->second.frozen == Freeze::kFailedCheck;
+  if (found != state_.wallets.end() && !is_known) {
+    found->second.frozen = Freeze::kFailedCheck;
+    out_.wallets.push_back(workspace);
+    out_.frozen.push_back(workspace);
+  }
+  // Once: its settlements are sent again and again.
+  if (!is_known) out_.violations.push_back("workspace " + workspace + ": " + why);
+  // Not final: a settlement stays with its sender until the books are repaired.
+  return Refuse(IsAuthorize(operation) ? Deny::kFrozenByCheck : Deny::kUnavailable);
 }
 
 }  // namespace tollgate::billing

@@ -25,6 +25,8 @@ struct Policy {
   int64_t tombstone_max_age_us = 120'000'000;
   // How long after the end of a month late corrections still count towards it.
   int64_t month_grace_us = 26LL * 3600 * 1'000'000;
+  // Corrections above this amount wait for a second person.
+  int64_t second_person_above_nano_usd = 100 * kNanoPerUsd;
 };
 
 // The result of a batch. The state was changed in place; these name the changed rows, each once.
@@ -32,11 +34,15 @@ struct Applied {
   std::vector<Reply> replies;  // in the order of the operations
   std::vector<Entry> entries;  // in order per workspace
   std::vector<std::string> wallets;
-  std::vector<std::string> months;    // MonthKey
-  std::vector<Id> new_holds;          // must not exist yet
-  std::vector<Id> changed_holds;      // none of the new ones
-  std::vector<Id> recorded_holds;     // whose usage record must be written
-  std::vector<std::string> commands;  // CommandKey; must not exist yet
+  std::vector<std::string> new_wallets;       // those of wallets that must not exist yet
+  std::vector<std::string> months;            // MonthKey
+  std::vector<std::string> key_months;        // KeyMonthKey
+  std::vector<Id> new_holds;                  // must not exist yet
+  std::vector<Id> changed_holds;              // none of the new ones
+  std::vector<Id> recorded_holds;             // whose usage record must be written
+  std::vector<std::string> commands;          // CommandKey; must not exist yet
+  std::vector<std::string> decided_commands;  // CommandKey; must exist
+  std::vector<UsageChange> usage_changes;
   // Broken invariants: the operation at fault was refused and changed nothing. The caller must
   // raise an alarm for each.
   std::vector<std::string> violations;
@@ -49,9 +55,10 @@ inline int64_t EntryTime(const Wallet& wallet, int64_t now_us) {
 }
 
 // Applies the operations in order. The state must contain every existing row that they concern:
-// the wallets of their workspaces, the holds and commands they name, and the months of those holds
-// and of now. No other row is read or changed. Everything is decided at now_us, the ledger's time;
-// only the entries are dated by EntryTime.
+// the wallets of their workspaces, the holds and commands they name, the months of those holds
+// and of now, and the key months of those holds' keys and of authorizes with a quota, in the months
+// of those holds and of now. No other row is read or changed. Everything is decided
+// at now_us, the ledger's time; only the entries are dated by EntryTime.
 Applied Apply(State& state, std::span<const Operation> operations, int64_t now_us,
               const Policy& policy);
 

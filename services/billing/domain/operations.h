@@ -23,6 +23,14 @@ struct Authorize {
   int64_t price_version = 0;
   int64_t prompt_bound = 0;  // tokens, at most
   int64_t output_bound = 0;
+  std::optional<int64_t> key_quota_nano_usd;  // of the key per UTC month
+  // As in Hold; a repetition may differ in them.
+  Surface surface = Surface::kUnknown;
+  bool streamed = false;
+  std::string client_request_id;
+  std::string idempotency_key_digest;
+  // Number of the try, from 0; not part of the body.
+  int32_t attempt = 0;
   bool check_only = false;  // only says whether it would be granted; writes nothing
 };
 
@@ -33,6 +41,7 @@ struct Extend {
   int64_t sequence = 0;  // grows with each operation of one hold
   Usage usage;
   int64_t authorized_total_nano_usd = 0;
+  int32_t attempt = 0;
 };
 
 // Reports progress and postpones the expiry of an open hold.
@@ -41,6 +50,7 @@ struct Heartbeat {
   std::string workspace;
   int64_t sequence = 0;
   Usage usage;
+  int32_t attempt = 0;
 };
 
 // Closes a hold: charges the cost of the usage and releases the rest.
@@ -53,13 +63,17 @@ struct Settle {
   bool cut_by_credit = false;
   bool estimated = false;
   std::string engine;
+  int64_t first_token_us = 0;
+  int32_t attempt = 0;
 };
 
-// Closes a hold without a charge.
+// Closes a hold without a charge. refused: the caller's answer was an error, so a charge that was
+// made is undone (decision 52).
 struct Void {
   Id request_id;
   std::string workspace;
   std::string reason;
+  bool refused = false;
 };
 
 // Closes a hold without a heartbeat for too long. The ledger submits it to itself.
@@ -85,6 +99,29 @@ struct SetCap {
   std::string actor;
 };
 
+// Corrects the ledger by new entries: refund, adjustment, freeze, chargeback, write-off. Above
+// Policy::second_person_above_nano_usd it waits for a Decide of another person.
+struct Correct {
+  std::string workspace;
+  std::string command_id;  // unique within the workspace
+  CommandKind kind = CommandKind::kRefund;
+  int64_t amount_nano_usd = 0;  // zero for freeze, unfreeze
+  bool granted = false;         // adjustments: of granted instead of paid credit
+  std::string actor;
+  std::string reason;                 // required
+  std::string reference;              // of the payment or dispute; may be empty
+  Freeze freeze = Freeze::kOperator;  // kFreeze only: why
+};
+
+// The second person's word on a pending correction.
+struct Decide {
+  std::string workspace;
+  std::string command_id;  // of the correction
+  bool approve = false;
+  std::string actor;  // not the one who asked for it
+  std::string reason;
+};
+
 // Sets the time of the workspace's newest entry back to now.
 struct RepairClock {
   std::string workspace;
@@ -94,12 +131,12 @@ struct RepairClock {
 };
 
 using Operation = std::variant<Authorize, Extend, Heartbeat, Settle, Void, Expire, AddCredit,
-                               SetCap, RepairClock>;
+                               SetCap, Correct, Decide, RepairClock>;
 
 // By Operation::index(), for logs and metrics.
 inline constexpr std::array<const char*, std::variant_size_v<Operation>> kOperationNames = {
-    "authorize", "extend",     "heartbeat", "settle",      "void",
-    "expire",    "add_credit", "set_cap",   "repair_clock"};
+    "authorize",  "extend",  "heartbeat", "settle", "void",        "expire",
+    "add_credit", "set_cap", "correct",   "decide", "repair_clock"};
 
 inline const std::string& WorkspaceOf(const Operation& operation) {
   return std::visit([](const auto& op) -> const std::string& { return op.workspace; }, operation);

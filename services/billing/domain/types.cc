@@ -6,6 +6,11 @@ std::string MonthKey(const std::string& workspace, int32_t month) {
   return workspace + ':' + std::to_string(month);
 }
 
+std::string KeyMonthKey(const std::string& workspace, const std::string& key_id, int32_t month) {
+  // Unambiguous: neither the name of a workspace nor a month contains a colon.
+  return workspace + ':' + std::to_string(month) + ':' + key_id;
+}
+
 std::string CommandKey(std::string_view workspace, std::string_view command_id) {
   // Unambiguous: the name of a workspace contains no colon.
   std::string key(workspace);
@@ -23,6 +28,19 @@ Usage Hold::BillableUsage() const {
 Int128 Hold::CostPicoUsd() const {
   const Usage billable = BillableUsage();
   return tollgate::CostPicoUsd(rates, billable.prompt, billable.completion);
+}
+
+UsageChange& UsageChange::operator+=(const UsageChange& other) {
+  requests += other.requests;
+  free_requests += other.free_requests;
+  usage.prompt += other.usage.prompt;
+  usage.cached += other.usage.cached;
+  usage.cache_write += other.usage.cache_write;
+  usage.completion += other.usage.completion;
+  usage.reasoning += other.usage.reasoning;
+  charged_nano_usd += other.charged_nano_usd;
+  overrun_nano_usd += other.overrun_nano_usd;
+  return *this;
 }
 
 std::string_view AccountName(Account account) {
@@ -45,6 +63,14 @@ std::string_view AccountName(Account account) {
       return "revenue";
     case Account::kOverrun:
       return "operator_overrun";
+    case Account::kReceivable:
+      return "receivable";
+    case Account::kChargeback:
+      return "chargeback";
+    case Account::kWriteOff:
+      return "write_off";
+    case Account::kAdjustment:
+      return "adjustment";
   }
   return "unknown";
 }
@@ -77,6 +103,53 @@ std::string_view EntryKindName(EntryKind kind) {
       return "cap_change";
     case EntryKind::kClockRepair:
       return "clock_repair";
+    case EntryKind::kRefund:
+      return "refund";
+    case EntryKind::kCreditAdjustment:
+      return "credit_adjustment";
+    case EntryKind::kDebitAdjustment:
+      return "debit_adjustment";
+    case EntryKind::kFreeze:
+      return "freeze";
+    case EntryKind::kUnfreeze:
+      return "unfreeze";
+    case EntryKind::kChargeback:
+      return "chargeback";
+    case EntryKind::kChargebackWon:
+      return "chargeback_won";
+    case EntryKind::kWriteOff:
+      return "write_off";
+    case EntryKind::kReceivablePaid:
+      return "receivable_paid";
+    case EntryKind::kCorrectionRequested:
+      return "correction_requested";
+    case EntryKind::kCorrectionRejected:
+      return "correction_rejected";
+  }
+  return "unknown";
+}
+
+std::string_view CommandKindName(CommandKind kind) {
+  switch (kind) {
+    case CommandKind::kAddCredit:
+      return "add_credit";
+    case CommandKind::kSetCap:
+      return "set_cap";
+    default:
+      return EntryKindName(static_cast<EntryKind>(kind));
+  }
+}
+
+std::string_view FreezeName(Freeze freeze) {
+  switch (freeze) {
+    case Freeze::kNone:
+      return "none";
+    case Freeze::kOperator:
+      return "operator";
+    case Freeze::kDispute:
+      return "dispute";
+    case Freeze::kFailedCheck:
+      return "failed_check";
   }
   return "unknown";
 }

@@ -34,9 +34,11 @@ enum class Deny : uint8_t {
   kIdReuse = 5,
   kClosed = 6,
   kInvalid = 7,
-  // 8 is the key's quota.
+  kQuota = 8,
   kFrozenByCheck = 9,
-  kUnavailable = 12,  // nothing is decided: ask again under the same id
+  kUnknownWorkspace = 10,  // commands only
+  kSamePerson = 11,        // who asked for a correction may not approve it
+  kUnavailable = 12,       // nothing is decided: ask again under the same id
 };
 
 // How a generation ended. The numbers are those of the proto and of the database.
@@ -55,15 +57,26 @@ enum class HoldState : uint8_t {
   kVoided = 3,
   kExpiredCharged = 4,
   kExpiredVoid = 5,
-  kCorrected = 6,  // expired, then settled late, once
+  kCorrected = 6,  // expired, then settled late, once; or its charge undone by a refusal
 };
 
-// Why new requests of a workspace are refused. The numbers are those of the database.
+// Why a workspace takes no new requests. The numbers are those of the database.
 enum class Freeze : uint8_t {
   kNone = 0,
   kOperator = 1,
   kDispute = 2,
-  kFailedCheck = 3,  // its books contradict each other
+  kFailedCheck = 3,  // its books disagree with themselves (decision 64)
+};
+std::string_view FreezeName(Freeze freeze);
+
+// Where a request came in. The numbers are those of the proto and of the database.
+enum class Surface : uint8_t {
+  kUnknown = 0,
+  kChatCompletions = 1,
+  kCompletions = 2,
+  kEmbeddings = 3,
+  kMessages = 4,
+  kResponses = 5,
 };
 
 struct Wallet {
@@ -71,6 +84,8 @@ struct Wallet {
   int64_t paid_nano_usd = 0;     // posted: includes what is held
   int64_t granted_nano_usd = 0;  // the same, given by the operator
   int64_t held_nano_usd = 0;
+  // What a chargeback took beyond the credit that was there; the next credit pays it first.
+  int64_t receivable_nano_usd = 0;
   int64_t open_holds = 0;
   std::optional<int64_t> cap_nano_usd;  // per UTC month
   Freeze frozen = Freeze::kNone;
@@ -93,8 +108,18 @@ struct Month {
   int64_t spent_nano_usd = 0;
   int64_t held_nano_usd = 0;
 };
-// The primary key of a month's row.
+// Names a month's row in a State.
 std::string MonthKey(const std::string& workspace, int32_t month);
+
+// The same for one key that has a quota. Kept from the first request on that came with a quota.
+struct KeyMonth {
+  std::string workspace;
+  std::string key_id;
+  int32_t month = 0;  // YYYYMM
+  int64_t spent_nano_usd = 0;
+  int64_t held_nano_usd = 0;  // of holds that were opened with a quota
+};
+std::string KeyMonthKey(const std::string& workspace, const std::string& key_id, int32_t month);
 
 // Money reserved for one request, and how it ended.
 struct Hold {
@@ -108,13 +133,20 @@ struct Hold {
   int64_t price_version = 0;
   int64_t prompt_bound = 0;
   int64_t output_bound = 0;
-  int32_t month = 0;                    // of the admission
-  std::optional<int64_t> cap_nano_usd;  // in force at admission
+  int32_t month = 0;                          // of the admission
+  std::optional<int64_t> cap_nano_usd;        // in force at admission
+  std::optional<int64_t> key_quota_nano_usd;  // of the key per month, in force at admission
+  // What receipts and lists show of the request; not part of the body that is compared.
+  Surface surface = Surface::kUnknown;
+  bool streamed = false;
+  std::string client_request_id;       // the x-request-id that the caller saw
+  std::string idempotency_key_digest;  // 32 bytes, or empty
+  int32_t attempt = 0;                 // the live try; operations of earlier ones are refused
   int64_t first_authorized_nano_usd = 0;
   int64_t authorized_nano_usd = 0;
   int64_t created_us = 0;
   int64_t expires_us = 0;
-  // From the newest extend or heartbeat.
+  // From the newest extend or heartbeat of that try.
   int64_t sequence = 0;
   Usage usage;
   // Set when the hold closes.
@@ -126,8 +158,14 @@ struct Hold {
   int64_t charged_granted_nano_usd = 0;  // the part of it taken from granted credit
   int64_t overrun_nano_usd = 0;
   int64_t closed_us = 0;
+  int64_t first_token_us = 0;  // from the arrival at the router to the first output; 0: none
 
   bool tombstone() const { return month == 0; }
+  // Closed without a charge, for good: nothing was generated, or the caller's answer was an error.
+  bool free() const {
+    return outcome == Outcome::kFailedBeforeOutput ||
+           (state == HoldState::kVoided && outcome == Outcome::kNone);
+  }
   // The usage that is priced: zero when the request was free.
   Usage BillableUsage() const;
   Int128 CostPicoUsd() const;
@@ -145,6 +183,10 @@ enum class Account : uint8_t {
   kHeld = 6,
   kRevenue = 7,
   kOverrun = 8,
+  kReceivable = 9,
+  kChargeback = 10,
+  kWriteOff = 11,
+  kAdjustment = 12,
 };
 std::string_view AccountName(Account account);
 
@@ -165,6 +207,18 @@ enum class EntryKind : uint8_t {
   kCapChange = 12,
   // Sets the workspace's clock back: the only entry that may be older than the one before it.
   kClockRepair = 14,
+  // Corrections (commands.cc, corrections.cc). Nothing is ever edited.
+  kRefund = 20,
+  kCreditAdjustment = 21,
+  kDebitAdjustment = 22,
+  kFreeze = 23,
+  kUnfreeze = 24,
+  kChargeback = 25,
+  kChargebackWon = 26,
+  kWriteOff = 27,
+  kReceivablePaid = 28,
+  kCorrectionRequested = 29,  // waits for a second person
+  kCorrectionRejected = 30,
 };
 std::string_view EntryKindName(EntryKind kind);
 inline bool IsTerminal(EntryKind kind) {
@@ -183,6 +237,10 @@ struct Entry {
   int32_t month = 0;
   int64_t at_us = 0;
   std::string memo;
+  // SHA-256 of what the entry is about, 32 bytes: for a hold's first entry the body of the
+  // authorize, for its closing entries usage and outcome, for commands their values (chain.h).
+  // Empty in entries of older versions and where there is nothing more to say.
+  std::string detail;
   std::string hash;  // SHA-256 over the previous hash and everything above
 };
 
@@ -191,6 +249,23 @@ enum class CommandKind : uint8_t {
   kAddCredit = 6,
   kSetCap = 7,
   kRepairClock = 14,
+  // The entry of a correction has the same number.
+  kRefund = 20,
+  kCreditAdjustment = 21,
+  kDebitAdjustment = 22,
+  kFreeze = 23,
+  kUnfreeze = 24,
+  kChargeback = 25,
+  kChargebackWon = 26,
+  kWriteOff = 27,
+};
+std::string_view CommandKindName(CommandKind kind);
+
+// The numbers are those of the database.
+enum class CommandState : uint8_t {
+  kPosted = 1,
+  kPending = 2,  // waits for a second person
+  kRejected = 3,
 };
 
 // A command of an owner or operator, stored so that its repetition changes nothing.
@@ -202,8 +277,14 @@ struct Command {
   bool granted = false;
   std::optional<int64_t> cap_nano_usd;
   int64_t at_us = 0;
+  CommandState state = CommandState::kPosted;
+  std::string actor;
+  std::string reason;
+  std::string reference;   // of the payment or dispute that a correction is about
+  std::string decided_by;  // the second person
+  int64_t decided_us = 0;
 };
-// The primary key of a command's row.
+// Names a command's row in a State.
 std::string CommandKey(std::string_view workspace, std::string_view command_id);
 
 struct Balance {
@@ -211,6 +292,8 @@ struct Balance {
   int64_t paid_nano_usd = 0;
   int64_t granted_nano_usd = 0;
   int64_t held_nano_usd = 0;
+  int64_t receivable_nano_usd = 0;
+  Freeze frozen = Freeze::kNone;
   std::optional<int64_t> cap_nano_usd;
   int32_t month = 0;
   int64_t month_spent_nano_usd = 0;
@@ -226,8 +309,9 @@ struct Reply {
   int64_t authorized_nano_usd = 0;
   int64_t slice_nano_usd = 0;
   int64_t charged_nano_usd = 0;
-  int64_t moved_back_us = 0;  // RepairClock only
-  Balance balance;            // AddCredit and SetCap only
+  int64_t moved_back_us = 0;                           // RepairClock only
+  Balance balance;                                     // commands only
+  CommandState command_state = CommandState::kPosted;  // commands only
   friend bool operator==(const Reply&, const Reply&) = default;
 };
 
@@ -237,12 +321,31 @@ inline Reply Refuse(Deny reason) {
   return reply;
 }
 
+// What a batch adds to the roll-ups of a key and model (decision 53). A correction may be negative.
+struct UsageChange {
+  std::string workspace;
+  std::string key_id;
+  std::string model;
+  int64_t admitted_us = 0;
+  int64_t requests = 0;       // closed requests that generated something
+  int64_t free_requests = 0;  // closed requests that cost nothing, since nothing was generated
+  Usage usage;
+  int64_t charged_nano_usd = 0;
+  int64_t overrun_nano_usd = 0;
+
+  // Adds the figures; the key stays.
+  UsageChange& operator+=(const UsageChange& other);
+};
+
 // The rows that a batch touches; a row that is not here does not exist.
 struct State {
-  std::unordered_map<std::string, Wallet> wallets;  // by workspace
-  std::unordered_map<std::string, Month> months;    // by MonthKey
+  std::unordered_map<std::string, Wallet> wallets;       // by workspace
+  std::unordered_map<std::string, Month> months;         // by MonthKey
+  std::unordered_map<std::string, KeyMonth> key_months;  // by KeyMonthKey
   std::unordered_map<Id, Hold, IdHash> holds;
   std::unordered_map<std::string, Command> commands;  // by CommandKey
+  // Workspaces whose wallet disagrees with their entries: nothing of them may be written.
+  std::unordered_map<std::string, std::string> broken;  // why, by workspace
 };
 
 }  // namespace tollgate::billing

@@ -1,4 +1,5 @@
-// Void: closes a hold without a charge, since its request reached no engine.
+// Void: closes a hold without a charge, since its request reached no engine, or its caller got an
+// error.
 #include "services/billing/domain/batch.h"
 
 namespace tollgate::billing {
@@ -12,6 +13,7 @@ Reply Batch::Execute(const Void& op) {
       Close(*hold, HoldState::kVoided);
       return ReplyFor(*hold);
     }
+    if (op.refused) return UndoCharge(op, *hold);
     const bool nothing_charged =
         hold->state == HoldState::kVoided || hold->state == HoldState::kExpiredVoid;
     return ReplyFor(*hold, nothing_charged ? Deny::kNone : Deny::kClosed);

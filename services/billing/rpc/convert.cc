@@ -24,6 +24,10 @@ Outcome ToOutcome(v1::Outcome outcome) {
   return v1::Outcome_IsValid(outcome) ? static_cast<Outcome>(outcome) : Outcome::kNone;
 }
 
+Surface ToSurface(v1::Surface surface) {
+  return v1::Surface_IsValid(surface) ? static_cast<Surface>(surface) : Surface::kUnknown;
+}
+
 void FromBucket(const UsageBucket& bucket, v1::UsageBucket& into) {
   into.set_model(bucket.model);
   into.set_day(bucket.day);
@@ -45,22 +49,32 @@ Operation ToOperation(const v1::AuthorizeItem& item) {
   authorize.prompt_bound = item.prompt_tokens_bound();
   authorize.output_bound = item.output_tokens_bound();
   authorize.check_only = item.check_only();
+  authorize.attempt = item.attempt();
+  if (item.has_key_quota_nano_usd()) authorize.key_quota_nano_usd = item.key_quota_nano_usd();
+  authorize.surface = ToSurface(item.surface());
+  authorize.streamed = item.streamed();
+  authorize.client_request_id = item.client_request_id();
+  authorize.idempotency_key_digest = item.idempotency_key_digest();
   return authorize;
 }
 
 Operation ToOperation(const v1::VoidItem& item) {
-  return Void{ToId(item.request_id()), item.workspace_id(), item.reason()};
+  return Void{ToId(item.request_id()), item.workspace_id(), item.reason(), item.refused()};
 }
 
 Operation ToOperation(const v1::MeterOp& meter) {
   const Id id = ToId(meter.request_id());
   switch (meter.op_case()) {
     case v1::MeterOp::kExtend:
-      return Extend{id, meter.workspace_id(), meter.sequence(), ToUsage(meter.extend().usage()),
-                    meter.extend().authorized_total_nano_usd()};
+      return Extend{id,
+                    meter.workspace_id(),
+                    meter.sequence(),
+                    ToUsage(meter.extend().usage()),
+                    meter.extend().authorized_total_nano_usd(),
+                    meter.attempt()};
     case v1::MeterOp::kHeartbeat:
       return Heartbeat{id, meter.workspace_id(), meter.sequence(),
-                       ToUsage(meter.heartbeat().usage())};
+                       ToUsage(meter.heartbeat().usage()), meter.attempt()};
     case v1::MeterOp::kSettle: {
       const v1::SettleOp& op = meter.settle();
       Settle settle;
@@ -72,13 +86,15 @@ Operation ToOperation(const v1::MeterOp& meter) {
       settle.cut_by_credit = op.cut_by_credit();
       settle.estimated = op.estimated();
       settle.engine = op.engine_id();
+      settle.attempt = meter.attempt();
+      settle.first_token_us = op.first_token_us();
       return settle;
     }
     case v1::MeterOp::OP_NOT_SET:
       break;
   }
   // The empty id is refused as invalid.
-  return Heartbeat{Id(), meter.workspace_id(), meter.sequence(), Usage()};
+  return Heartbeat{Id(), meter.workspace_id(), meter.sequence(), Usage(), 0};
 }
 
 Operation ToOperation(const v1::AddCreditRequest& request) {

@@ -1,7 +1,11 @@
 #include "services/billing/storage/reports.h"
 
+#include <algorithm>
+#include <map>
+
 #include "common/base/clock.h"
 #include "services/billing/domain/ledger.h"
+#include "services/billing/domain/shard.h"
 #include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {
@@ -16,13 +20,16 @@ SqlResult<void> QueryBalance(Connection& db, const std::string& workspace, int64
   Wallet wallet;
   wallet.workspace = workspace;
   static const std::string kWallet =
-      "SELECT " + std::string(kWalletColumns) + " FROM wallet WHERE workspace = $1";
-  auto read = db.Query(kWallet, {workspace}, [&](const Row& row) { wallet = ReadWallet(row); });
+      "SELECT " + std::string(kWalletColumns) + " FROM wallet WHERE shard = $1 AND workspace = $2";
+  const int32_t shard = LedgerShard(workspace);
+  auto read =
+      db.Query(kWallet, {shard, workspace}, [&](const Row& row) { wallet = ReadWallet(row); });
   if (!read.ok()) return read;
   Month month;
-  static const std::string kMonth =
-      "SELECT " + std::string(kMonthColumns) + " FROM cap_month WHERE id = $1";
-  read = db.Query(kMonth, {MonthKey(workspace, UtcMonth(now_us))},
+  static const std::string kMonth = "SELECT " + std::string(kMonthColumns) +
+                                    " FROM cap_month WHERE shard = $1 AND workspace = $2"
+                                    " AND month = $3";
+  read = db.Query(kMonth, {shard, workspace, UtcMonth(now_us)},
                   [&](const Row& row) { month = ReadMonth(row); });
   balance = BalanceOf(wallet, &month, now_us);
   return read;
@@ -38,6 +45,88 @@ void AddTo(UsageBucket& total, const UsageBucket& bucket) {
   total.charged_nano_usd += bucket.charged_nano_usd;
 }
 
+constexpr int64_t kDayUs = 86'400LL * 1'000'000;
+
+int64_t RoundUp(int64_t value, int64_t unit) {
+  return value / unit * unit + (value % unit > 0 ? unit : 0);
+}
+
+// Sums of a key's usage by day and model (decision 53): whole UTC days from the roll-up by day,
+// whole quarters of an hour from the other one, and only what is left at both ends from single
+// requests.
+class UsageSums {
+ public:
+  UsageSums(Connection& db, const std::string& workspace, const std::string& key_id)
+      : db_(db), shard_(LedgerShard(workspace)), workspace_(workspace), key_id_(key_id) {}
+
+  SqlResult<void> Add(int64_t start_us, int64_t end_us) {
+    const int64_t first_quarter = RoundUp(start_us, kQuarterUs);
+    const int64_t last_quarter = end_us / kQuarterUs * kQuarterUs;
+    if (first_quarter >= last_quarter) return AddRequests(start_us, end_us);
+    if (auto done = AddRequests(start_us, first_quarter); !done.ok()) return done;
+    if (auto done = AddQuartersAndDays(first_quarter, last_quarter); !done.ok()) return done;
+    return AddRequests(last_quarter, end_us);
+  }
+
+  std::map<std::pair<int32_t, std::string>, UsageBucket>& sums() { return sums_; }
+
+ private:
+  SqlResult<void> AddQuartersAndDays(int64_t start_us, int64_t end_us) {
+    const int64_t first_day = RoundUp(start_us, kDayUs);
+    const int64_t last_day = end_us / kDayUs * kDayUs;
+    if (first_day >= last_day) return AddRollUp("usage_quarter", kQuarterUs, start_us, end_us);
+    if (auto done = AddRollUp("usage_quarter", kQuarterUs, start_us, first_day); !done.ok()) {
+      return done;
+    }
+    if (auto done = AddRollUp("usage_day", kDayUs, first_day, last_day); !done.ok()) return done;
+    return AddRollUp("usage_quarter", kQuarterUs, last_day, end_us);
+  }
+
+  SqlResult<void> AddRollUp(const std::string& table, int64_t unit_us, int64_t start_us,
+                            int64_t end_us) {
+    if (start_us >= end_us) return {};
+    const auto columns =
+        "SELECT model, period, requests, prompt, cached, cache_write, completion, reasoning,"
+        " charged FROM " +
+        table +
+        " WHERE shard = $1 AND workspace = $2 AND key_id = $3 AND period >= $4 AND period < $5"
+        " AND requests <> 0";
+    return db_.Query(columns, {shard_, workspace_, key_id_, start_us / unit_us, end_us / unit_us},
+                     [&](const Row& row) { AddRow(row, UtcDay(row.Int(1) * unit_us)); });
+  }
+
+  SqlResult<void> AddRequests(int64_t start_us, int64_t end_us) {
+    if (start_us >= end_us) return {};
+    return db_.Query(
+        "SELECT model, day, count(*), CAST(sum(prompt) AS BIGINT), CAST(sum(cached) AS BIGINT),"
+        " CAST(sum(cache_write) AS BIGINT), CAST(sum(completion) AS BIGINT),"
+        " CAST(sum(reasoning) AS BIGINT), CAST(sum(charged) AS BIGINT) FROM usage_record"
+        " WHERE shard = $1 AND workspace = $2 AND key_id = $3 AND admitted_us >= $4"
+        " AND admitted_us < $5 AND prompt + completion > 0 GROUP BY day, model",
+        {shard_, workspace_, key_id_, start_us, end_us},
+        [&](const Row& row) { AddRow(row, static_cast<int32_t>(row.Int(1))); });
+  }
+
+  void AddRow(const Row& row, int32_t day) {
+    UsageBucket bucket;
+    bucket.model = row.Text(0);
+    bucket.day = day;
+    bucket.requests = row.Int(2);
+    bucket.usage = {row.Int(3), row.Int(4), row.Int(5), row.Int(6), row.Int(7)};
+    bucket.charged_nano_usd = row.Int(8);
+    UsageBucket& sum = sums_[{day, bucket.model}];
+    sum.model = bucket.model;
+    sum.day = day;
+    AddTo(sum, bucket);
+  }
+
+  Connection& db_;
+  const int32_t shard_;
+  const std::string& workspace_;
+  const std::string& key_id_;
+  std::map<std::pair<int32_t, std::string>, UsageBucket> sums_;
+};
+
 template <typename T>
 SqlResult<T> ValueOrError(SqlResult<void> done, T value) {
   if (!done.ok()) return Fail{std::move(done).error()};
@@ -50,25 +139,17 @@ SqlResult<UsageReport> ReadUsage(sql::Database& database, const std::string& wor
                                  const std::string& key_id, int64_t start_us, int64_t end_us,
                                  int64_t now_us) {
   UsageReport report;
+  // So that rounding up cannot overflow.
+  start_us = std::clamp<int64_t>(start_us, 0, INT64_MAX - kDayUs);
+  end_us = std::clamp<int64_t>(end_us, 0, INT64_MAX - kDayUs);
   auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) -> SqlResult<void> {
     report = {};
-    auto read = db.Query(
-        "SELECT model, day, count(*), CAST(sum(prompt) AS BIGINT), CAST(sum(cached) AS BIGINT),"
-        " CAST(sum(cache_write) AS BIGINT), CAST(sum(completion) AS BIGINT),"
-        " CAST(sum(reasoning) AS BIGINT), CAST(sum(charged) AS BIGINT) FROM usage_record"
-        " WHERE workspace = $1 AND key_id = $2 AND admitted_us >= $3 AND admitted_us < $4"
-        " AND prompt + completion > 0 GROUP BY day, model ORDER BY day, model",
-        {workspace, key_id, start_us, end_us}, [&](const Row& row) {
-          UsageBucket bucket;
-          bucket.model = row.Text(0);
-          bucket.day = static_cast<int32_t>(row.Int(1));
-          bucket.requests = row.Int(2);
-          bucket.usage = {row.Int(3), row.Int(4), row.Int(5), row.Int(6), row.Int(7)};
-          bucket.charged_nano_usd = row.Int(8);
-          AddTo(report.total, bucket);
-          report.buckets.push_back(std::move(bucket));
-        });
-    if (!read.ok()) return read;
+    UsageSums sums(db, workspace, key_id);
+    if (auto read = sums.Add(start_us, end_us); !read.ok()) return read;
+    for (auto& [key, bucket] : sums.sums()) {
+      AddTo(report.total, bucket);
+      report.buckets.push_back(std::move(bucket));
+    }
     return QueryBalance(db, workspace, now_us, report.balance);
   });
   return ValueOrError(std::move(done), std::move(report));
@@ -87,11 +168,12 @@ SqlResult<std::vector<Entry>> ReadEntries(sql::Database& database, const std::st
                                           int limit, int64_t before) {
   std::vector<Entry> entries;
   static const std::string kText = "SELECT " + std::string(kEntryColumns) +
-                                   " FROM entry WHERE workspace = $1 AND sequence < $2"
-                                   " ORDER BY sequence DESC LIMIT $3";
+                                   " FROM entry WHERE shard = $1 AND workspace = $2"
+                                   " AND sequence < $3 ORDER BY sequence DESC LIMIT $4";
   auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) {
     entries.clear();
-    return db.Query(kText, {workspace, before > 0 ? before : INT64_MAX, limit},
+    return db.Query(kText,
+                    {LedgerShard(workspace), workspace, before > 0 ? before : INT64_MAX, limit},
                     [&](const Row& row) { entries.push_back(ReadEntry(row)); });
   });
   return ValueOrError(std::move(done), std::move(entries));

@@ -1,120 +1,10 @@
 #include "services/billing/storage/schema.h"
 
 #include "common/base/clock.h"
+#include "services/billing/domain/shard.h"
 
 namespace tollgate::billing {
 namespace {
-
-constexpr std::string_view kFirst = R"sql(
-CREATE TABLE wallet (
-  workspace {text} PRIMARY KEY,
-  paid {int} NOT NULL,
-  granted {int} NOT NULL,
-  held {int} NOT NULL,
-  open_holds {int} NOT NULL,
-  cap {int},
-  frozen {int} NOT NULL,
-  sequence {int} NOT NULL,
-  head {blob} NOT NULL,
-  clock_us {int} NOT NULL,
-  CHECK (paid >= 0 AND granted >= 0 AND held >= 0 AND held <= paid + granted)
-) {hot};
-CREATE TABLE cap_month (
-  id {text} PRIMARY KEY,
-  workspace {text} NOT NULL,
-  month {int} NOT NULL,
-  spent {int} NOT NULL,
-  held {int} NOT NULL,
-  CHECK (spent >= 0 AND held >= 0)
-) {hot};
-CREATE TABLE hold (
-  id {blob} PRIMARY KEY,
-  workspace {text} NOT NULL,
-  state {int} NOT NULL,
-  key_id {text} NOT NULL,
-  model {text} NOT NULL,
-  input_pico {int} NOT NULL,
-  output_pico {int} NOT NULL,
-  price_version {int} NOT NULL,
-  prompt_bound {int} NOT NULL,
-  output_bound {int} NOT NULL,
-  month {int} NOT NULL,
-  cap {int},
-  first_authorized {int} NOT NULL,
-  authorized {int} NOT NULL,
-  created_us {int} NOT NULL,
-  expires_us {int} NOT NULL,
-  sequence {int} NOT NULL,
-  prompt {int} NOT NULL,
-  cached {int} NOT NULL,
-  cache_write {int} NOT NULL,
-  completion {int} NOT NULL,
-  reasoning {int} NOT NULL,
-  outcome {int} NOT NULL,
-  cut_by_credit {int} NOT NULL,
-  estimated {int} NOT NULL,
-  engine {text} NOT NULL,
-  charged {int} NOT NULL,
-  charged_granted {int} NOT NULL,
-  overrun {int} NOT NULL,
-  closed_us {int} NOT NULL
-) {hot};
-CREATE INDEX hold_open ON hold (expires_us) WHERE state = 1;
-CREATE TABLE entry (
-  workspace {text} NOT NULL,
-  sequence {int} NOT NULL,
-  kind {int} NOT NULL,
-  request {blob} NOT NULL,
-  debit {int} NOT NULL,
-  credit {int} NOT NULL,
-  amount {int} NOT NULL,
-  month {int} NOT NULL,
-  at_us {int} NOT NULL,
-  memo {text} NOT NULL,
-  hash {blob} NOT NULL,
-  PRIMARY KEY (workspace, sequence),
-  CHECK (amount >= 0)
-) {keyed};
-CREATE TABLE command (
-  id {text} PRIMARY KEY,
-  workspace {text} NOT NULL,
-  command {text} NOT NULL,
-  kind {int} NOT NULL,
-  amount {int} NOT NULL,
-  granted {int} NOT NULL,
-  cap {int},
-  at_us {int} NOT NULL
-) {keyed};
-CREATE TABLE usage_record (
-  id {blob} PRIMARY KEY,
-  workspace {text} NOT NULL,
-  key_id {text} NOT NULL,
-  model {text} NOT NULL,
-  engine {text} NOT NULL,
-  month {int} NOT NULL,
-  day {int} NOT NULL,
-  admitted_us {int} NOT NULL,
-  closed_us {int} NOT NULL,
-  prompt {int} NOT NULL,
-  cached {int} NOT NULL,
-  cache_write {int} NOT NULL,
-  completion {int} NOT NULL,
-  reasoning {int} NOT NULL,
-  input_pico {int} NOT NULL,
-  output_pico {int} NOT NULL,
-  price_version {int} NOT NULL,
-  cost_pico {text} NOT NULL,
-  charged {int} NOT NULL,
-  overrun {int} NOT NULL,
-  state {int} NOT NULL,
-  outcome {int} NOT NULL,
-  cut_by_credit {int} NOT NULL,
-  estimated {int} NOT NULL
-) {keyed};
-CREATE INDEX usage_of_key ON usage_record (workspace, key_id, admitted_us);
-)sql";
-
-constexpr sql::Migration kMigrations[] = {{1, "ledger", kFirst}};
 
 // 128 bits as decimal digits: no SQL integer is wide enough.
 std::string Digits(Int128 value) {
@@ -128,20 +18,42 @@ std::string Digits(Int128 value) {
 
 }  // namespace
 
-std::span<const sql::Migration> Migrations() { return kMigrations; }
+// The columns of a row, in order.
+class Reader {
+ public:
+  explicit Reader(const sql::Row& row) : row_(row) {}
+  int64_t Int() { return row_.Int(next_++); }
+  int32_t Int32() { return static_cast<int32_t>(Int()); }
+  bool Bool() { return Int() != 0; }
+  std::optional<int64_t> OptionalInt() { return row_.OptionalInt(next_++); }
+  std::string Text() { return row_.Text(next_++); }
+  Id ReadId() { return Id::FromBytes(row_.Bytes(next_++)).value_or(Id()); }
+  template <typename Enum>
+  Enum As() {
+    return static_cast<Enum>(Int());
+  }
+  void Skip() { ++next_; }
+
+ private:
+  const sql::Row& row_;
+  int next_ = 0;
+};
 
 Wallet ReadWallet(const sql::Row& row) {
+  Reader read(row);
   Wallet wallet;
-  wallet.workspace = row.Text(0);
-  wallet.paid_nano_usd = row.Int(1);
-  wallet.granted_nano_usd = row.Int(2);
-  wallet.held_nano_usd = row.Int(3);
-  wallet.open_holds = row.Int(4);
-  wallet.cap_nano_usd = row.OptionalInt(5);
-  wallet.frozen = static_cast<Freeze>(row.Int(6));
-  wallet.sequence = row.Int(7);
-  wallet.head = row.Text(8);
-  wallet.clock_us = row.Int(9);
+  read.Skip();  // the shard
+  wallet.workspace = read.Text();
+  wallet.paid_nano_usd = read.Int();
+  wallet.granted_nano_usd = read.Int();
+  wallet.held_nano_usd = read.Int();
+  wallet.receivable_nano_usd = read.Int();
+  wallet.open_holds = read.Int();
+  wallet.cap_nano_usd = read.OptionalInt();
+  wallet.frozen = read.As<Freeze>();
+  wallet.sequence = read.Int();
+  wallet.head = read.Text();
+  wallet.clock_us = read.Int();
   return wallet;
 }
 
@@ -149,56 +61,91 @@ Month ReadMonth(const sql::Row& row) {
   return {row.Text(1), static_cast<int32_t>(row.Int(2)), row.Int(3), row.Int(4)};
 }
 
+KeyMonth ReadKeyMonth(const sql::Row& row) {
+  return {row.Text(1), row.Text(2), static_cast<int32_t>(row.Int(3)), row.Int(4), row.Int(5)};
+}
+
 Hold ReadHold(const sql::Row& row) {
+  Reader read(row);
   Hold hold;
-  hold.id = Id::FromBytes(row.Bytes(0)).value_or(Id());
-  hold.workspace = row.Text(1);
-  hold.state = static_cast<HoldState>(row.Int(2));
-  hold.key_id = row.Text(3);
-  hold.model = row.Text(4);
-  hold.rates = {row.Int(5), row.Int(6)};
-  hold.price_version = row.Int(7);
-  hold.prompt_bound = row.Int(8);
-  hold.output_bound = row.Int(9);
-  hold.month = static_cast<int32_t>(row.Int(10));
-  hold.cap_nano_usd = row.OptionalInt(11);
-  hold.first_authorized_nano_usd = row.Int(12);
-  hold.authorized_nano_usd = row.Int(13);
-  hold.created_us = row.Int(14);
-  hold.expires_us = row.Int(15);
-  hold.sequence = row.Int(16);
-  hold.usage = {row.Int(17), row.Int(18), row.Int(19), row.Int(20), row.Int(21)};
-  hold.outcome = static_cast<Outcome>(row.Int(22));
-  hold.cut_by_credit = row.Int(23) != 0;
-  hold.estimated = row.Int(24) != 0;
-  hold.engine = row.Text(25);
-  hold.charged_nano_usd = row.Int(26);
-  hold.charged_granted_nano_usd = row.Int(27);
-  hold.overrun_nano_usd = row.Int(28);
-  hold.closed_us = row.Int(29);
+  read.Skip();  // the shard
+  hold.id = read.ReadId();
+  hold.workspace = read.Text();
+  hold.state = read.As<HoldState>();
+  hold.key_id = read.Text();
+  hold.model = read.Text();
+  hold.rates.input_pico_usd = read.Int();
+  hold.rates.output_pico_usd = read.Int();
+  hold.price_version = read.Int();
+  hold.prompt_bound = read.Int();
+  hold.output_bound = read.Int();
+  hold.month = read.Int32();
+  hold.cap_nano_usd = read.OptionalInt();
+  hold.key_quota_nano_usd = read.OptionalInt();
+  hold.surface = read.As<Surface>();
+  hold.streamed = read.Bool();
+  hold.client_request_id = read.Text();
+  hold.idempotency_key_digest = read.Text();
+  hold.attempt = read.Int32();
+  hold.first_authorized_nano_usd = read.Int();
+  hold.authorized_nano_usd = read.Int();
+  hold.created_us = read.Int();
+  hold.expires_us = read.Int();
+  hold.sequence = read.Int();
+  hold.usage.prompt = read.Int();
+  hold.usage.cached = read.Int();
+  hold.usage.cache_write = read.Int();
+  hold.usage.completion = read.Int();
+  hold.usage.reasoning = read.Int();
+  hold.outcome = read.As<Outcome>();
+  hold.cut_by_credit = read.Bool();
+  hold.estimated = read.Bool();
+  hold.engine = read.Text();
+  hold.charged_nano_usd = read.Int();
+  hold.charged_granted_nano_usd = read.Int();
+  hold.overrun_nano_usd = read.Int();
+  hold.closed_us = read.Int();
+  hold.first_token_us = read.Int();
   return hold;
 }
 
 Entry ReadEntry(const sql::Row& row) {
+  Reader read(row);
   Entry entry;
-  entry.workspace = row.Text(0);
-  entry.sequence = row.Int(1);
-  entry.kind = static_cast<EntryKind>(row.Int(2));
-  entry.request = row.Text(3);
-  entry.debit = static_cast<Account>(row.Int(4));
-  entry.credit = static_cast<Account>(row.Int(5));
-  entry.amount_nano_usd = row.Int(6);
-  entry.month = static_cast<int32_t>(row.Int(7));
-  entry.at_us = row.Int(8);
-  entry.memo = row.Text(9);
-  entry.hash = row.Text(10);
+  read.Skip();  // the shard
+  entry.workspace = read.Text();
+  entry.sequence = read.Int();
+  entry.kind = read.As<EntryKind>();
+  entry.request = read.Text();
+  entry.debit = read.As<Account>();
+  entry.credit = read.As<Account>();
+  entry.amount_nano_usd = read.Int();
+  entry.month = read.Int32();
+  entry.at_us = read.Int();
+  entry.memo = read.Text();
+  entry.detail = read.Text();
+  entry.hash = read.Text();
   return entry;
 }
 
 Command ReadCommand(const sql::Row& row) {
-  return {row.Text(1), row.Text(2),     static_cast<CommandKind>(row.Int(3)),
-          row.Int(4),  row.Int(5) != 0, row.OptionalInt(6),
-          row.Int(7)};
+  Reader read(row);
+  Command command;
+  read.Skip();  // the shard
+  command.workspace = read.Text();
+  command.command_id = read.Text();
+  command.kind = read.As<CommandKind>();
+  command.amount_nano_usd = read.Int();
+  command.granted = read.Bool();
+  command.cap_nano_usd = read.OptionalInt();
+  command.at_us = read.Int();
+  command.state = read.As<CommandState>();
+  command.actor = read.Text();
+  command.reason = read.Text();
+  command.reference = read.Text();
+  command.decided_by = read.Text();
+  command.decided_us = read.Int();
+  return command;
 }
 
 std::string_view Cells::Keep(std::string text) {
@@ -207,18 +154,25 @@ std::string_view Cells::Keep(std::string text) {
 }
 
 void Cells::Add(const Wallet& w) {
-  cells_.insert(cells_.end(), {w.workspace, w.paid_nano_usd, w.granted_nano_usd, w.held_nano_usd,
-                               w.open_holds, w.cap_nano_usd, static_cast<int64_t>(w.frozen),
-                               w.sequence, sql::Param::Blob(w.head), w.clock_us});
+  cells_.insert(cells_.end(),
+                {LedgerShard(w.workspace), w.workspace, w.paid_nano_usd, w.granted_nano_usd,
+                 w.held_nano_usd, w.receivable_nano_usd, w.open_holds, w.cap_nano_usd,
+                 static_cast<int>(w.frozen), w.sequence, sql::Param::Blob(w.head), w.clock_us});
 }
 
 void Cells::Add(const Month& m) {
-  cells_.insert(cells_.end(), {Keep(MonthKey(m.workspace, m.month)), m.workspace, m.month,
+  cells_.insert(cells_.end(), {LedgerShard(m.workspace), m.workspace, m.month, m.spent_nano_usd,
+                               m.held_nano_usd});
+}
+
+void Cells::Add(const KeyMonth& m) {
+  cells_.insert(cells_.end(), {LedgerShard(m.workspace), m.workspace, m.key_id, m.month,
                                m.spent_nano_usd, m.held_nano_usd});
 }
 
 void Cells::Add(const Hold& h) {
-  cells_.insert(cells_.end(), {sql::Param::Blob(Keep(h.id.ToBytes())),
+  cells_.insert(cells_.end(), {LedgerShard(h.workspace),
+                               sql::Param::Blob(Keep(h.id.ToBytes())),
                                h.workspace,
                                static_cast<int>(h.state),
                                h.key_id,
@@ -230,6 +184,12 @@ void Cells::Add(const Hold& h) {
                                h.output_bound,
                                h.month,
                                h.cap_nano_usd,
+                               h.key_quota_nano_usd,
+                               static_cast<int>(h.surface),
+                               h.streamed,
+                               h.client_request_id,
+                               sql::Param::Blob(h.idempotency_key_digest),
+                               h.attempt,
                                h.first_authorized_nano_usd,
                                h.authorized_nano_usd,
                                h.created_us,
@@ -247,33 +207,41 @@ void Cells::Add(const Hold& h) {
                                h.charged_nano_usd,
                                h.charged_granted_nano_usd,
                                h.overrun_nano_usd,
-                               h.closed_us});
+                               h.closed_us,
+                               h.first_token_us});
 }
 
 void Cells::Add(const Entry& e) {
   cells_.insert(cells_.end(),
-                {e.workspace, e.sequence, static_cast<int>(e.kind), sql::Param::Blob(e.request),
-                 static_cast<int>(e.debit), static_cast<int>(e.credit), e.amount_nano_usd, e.month,
-                 e.at_us, e.memo, sql::Param::Blob(e.hash)});
+                {LedgerShard(e.workspace), e.workspace, e.sequence, static_cast<int>(e.kind),
+                 sql::Param::Blob(e.request), static_cast<int>(e.debit), static_cast<int>(e.credit),
+                 e.amount_nano_usd, e.month, e.at_us, e.memo, sql::Param::Blob(e.detail),
+                 sql::Param::Blob(e.hash)});
 }
 
 void Cells::Add(const Command& c) {
   cells_.insert(cells_.end(),
-                {Keep(CommandKey(c.workspace, c.command_id)), c.workspace, c.command_id,
-                 static_cast<int>(c.kind), c.amount_nano_usd, c.granted, c.cap_nano_usd, c.at_us});
+                {LedgerShard(c.workspace), c.workspace, c.command_id, static_cast<int>(c.kind),
+                 c.amount_nano_usd, c.granted, c.cap_nano_usd, c.at_us, static_cast<int>(c.state),
+                 c.actor, c.reason, c.reference, c.decided_by, c.decided_us});
 }
 
 void Cells::AddUsage(const Hold& h) {
   const Usage usage = h.BillableUsage();
-  cells_.insert(cells_.end(), {sql::Param::Blob(Keep(h.id.ToBytes())),
+  cells_.insert(cells_.end(), {LedgerShard(h.workspace),
+                               sql::Param::Blob(Keep(h.id.ToBytes())),
                                h.workspace,
                                h.key_id,
                                h.model,
                                h.engine,
+                               static_cast<int>(h.surface),
+                               h.streamed,
+                               h.client_request_id,
                                h.month,
                                UtcDay(h.created_us),
                                h.created_us,
                                h.closed_us,
+                               h.first_token_us,
                                usage.prompt,
                                usage.cached,
                                usage.cache_write,
@@ -289,6 +257,13 @@ void Cells::AddUsage(const Hold& h) {
                                static_cast<int>(h.outcome),
                                h.cut_by_credit,
                                h.estimated});
+}
+
+void Cells::AddRollUp(const UsageChange& c, int64_t period) {
+  cells_.insert(cells_.end(),
+                {LedgerShard(c.workspace), c.workspace, c.key_id, c.model, period, c.requests,
+                 c.free_requests, c.usage.prompt, c.usage.cached, c.usage.cache_write,
+                 c.usage.completion, c.usage.reasoning, c.charged_nano_usd, c.overrun_nano_usd});
 }
 
 }  // namespace tollgate::billing

@@ -14,32 +14,53 @@ std::span<const sql::Migration> Migrations();
 
 // Column lists for SELECT and INSERT, and how many columns they have.
 inline constexpr std::string_view kWalletColumns =
-    "workspace, paid, granted, held, open_holds, cap, frozen, sequence, head, clock_us";
-inline constexpr int kWalletCount = 10;
-inline constexpr std::string_view kMonthColumns = "id, workspace, month, spent, held";
+    "shard, workspace, paid, granted, held, receivable, open_holds, cap, frozen, sequence, head, "
+    "clock_us";
+inline constexpr int kWalletCount = 12;
+inline constexpr std::string_view kMonthColumns = "shard, workspace, month, spent, held";
 inline constexpr int kMonthCount = 5;
+inline constexpr std::string_view kKeyMonthColumns = "shard, workspace, key_id, month, spent, held";
+inline constexpr int kKeyMonthCount = 6;
 inline constexpr std::string_view kHoldColumns =
-    "id, workspace, state, key_id, model, input_pico, output_pico, price_version, prompt_bound, "
-    "output_bound, month, cap, first_authorized, authorized, created_us, expires_us, sequence, "
-    "prompt, cached, cache_write, completion, reasoning, outcome, cut_by_credit, estimated, "
-    "engine, "
-    "charged, charged_granted, overrun, closed_us";
-inline constexpr int kHoldCount = 30;
+    "shard, id, workspace, state, key_id, model, input_pico, output_pico, price_version, "
+    "prompt_bound, output_bound, month, cap, key_quota, surface, streamed, client_request_id, "
+    "idempotency_key_digest, attempt, first_authorized, authorized, created_us, expires_us, "
+    "sequence, prompt, cached, cache_write, completion, reasoning, outcome, cut_by_credit, "
+    "estimated, engine, charged, charged_granted, overrun, closed_us, first_token_us";
+inline constexpr int kHoldCount = 38;
 inline constexpr std::string_view kEntryColumns =
-    "workspace, sequence, kind, request, debit, credit, amount, month, at_us, memo, hash";
-inline constexpr int kEntryCount = 11;
+    "shard, workspace, sequence, kind, request, debit, credit, amount, month, at_us, memo, detail, "
+    "hash";
+inline constexpr int kEntryCount = 13;
 inline constexpr std::string_view kCommandColumns =
-    "id, workspace, command, kind, amount, granted, cap, at_us";
-inline constexpr int kCommandCount = 8;
+    "shard, workspace, id, kind, amount, granted, cap, at_us, state, actor, reason, reference, "
+    "decided_by, decided_us";
+inline constexpr int kCommandCount = 14;
 inline constexpr std::string_view kUsageColumns =
-    "id, workspace, key_id, model, engine, month, day, admitted_us, closed_us, prompt, cached, "
-    "cache_write, completion, reasoning, input_pico, output_pico, price_version, cost_pico, "
-    "charged, "
-    "overrun, state, outcome, cut_by_credit, estimated";
-inline constexpr int kUsageCount = 24;
+    "shard, id, workspace, key_id, model, engine, surface, streamed, client_request_id, month, "
+    "day, "
+    "admitted_us, closed_us, first_token_us, prompt, cached, cache_write, completion, reasoning, "
+    "input_pico, output_pico, price_version, cost_pico, charged, overrun, state, outcome, "
+    "cut_by_credit, estimated";
+inline constexpr int kUsageCount = 29;
+// usage_quarter with the quarter of an hour, usage_day with the UTC day, as the period.
+inline constexpr std::string_view kRollUpColumns =
+    "shard, workspace, key_id, model, period, requests, free_requests, prompt, cached, "
+    "cache_write, "
+    "completion, reasoning, charged, overrun";
+inline constexpr int kRollUpCount = 14;
+// Length of a period of usage_quarter (decision 53).
+inline constexpr int64_t kQuarterUs = 900LL * 1'000'000;
+
+// PostgreSQL: makes the partitions of the months around this time, and of the months since the
+// given one (YYYYMM; 0: only those around now). Cheap when they are there. SQLite has no
+// partitions.
+sql::SqlResult<void> EnsurePartitions(sql::Connection& connection, int64_t now_us,
+                                      int32_t since_month = 0);
 
 Wallet ReadWallet(const sql::Row& row);
 Month ReadMonth(const sql::Row& row);
+KeyMonth ReadKeyMonth(const sql::Row& row);
 Hold ReadHold(const sql::Row& row);
 Entry ReadEntry(const sql::Row& row);
 Command ReadCommand(const sql::Row& row);
@@ -51,11 +72,14 @@ class Cells {
   explicit Cells(size_t rows, int columns) { cells_.reserve(rows * columns); }
   void Add(const Wallet& wallet);
   void Add(const Month& month);
+  void Add(const KeyMonth& month);
   void Add(const Hold& hold);
   void Add(const Entry& entry);
   void Add(const Command& command);
   // The usage record of a closed hold.
   void AddUsage(const Hold& hold);
+  // A row of a roll-up.
+  void AddRollUp(const UsageChange& change, int64_t period);
   std::span<const sql::Param> view() const { return cells_; }
 
  private:

@@ -1,8 +1,11 @@
 #include "services/billing/storage/store.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "common/base/clock.h"
+#include "services/billing/domain/shard.h"
 #include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {
@@ -12,17 +15,23 @@ using sql::Param;
 using sql::Row;
 using sql::SqlResult;
 
-std::string Select(std::string_view columns, std::string_view table, std::string_view key) {
-  return "SELECT " + std::string(columns) + " FROM " + std::string(table) + " WHERE " +
-         std::string(key) + " IN";
+using KeyColumn = sql::Connection::KeyColumn;
+constexpr KeyColumn kShard = {"shard", Param::Kind::kInt};
+constexpr KeyColumn kWorkspace = {"workspace", Param::Kind::kText};
+constexpr KeyColumn kMonth = {"month", Param::Kind::kInt};
+constexpr KeyColumn kKeyId = {"key_id", Param::Kind::kText};
+
+std::string Select(std::string_view columns, std::string_view table) {
+  return "SELECT " + std::string(columns) + " FROM " + std::string(table) + " WHERE";
 }
 
 std::string Insert(std::string_view columns, std::string_view table) {
   return "INSERT INTO " + std::string(table) + " (" + std::string(columns) + ") VALUES";
 }
 
-// "ON CONFLICT (key) DO UPDATE SET a = excluded.a, …" of the columns given.
-std::string Update(std::string_view key, std::string_view columns) {
+// "ON CONFLICT (key) DO UPDATE SET a = excluded.a, …" of the columns given. With a table:
+// "a = table.a + excluded.a".
+std::string OnConflict(std::string_view key, std::string_view columns, const std::string& table) {
   std::string text = "ON CONFLICT (" + std::string(key) + ") DO UPDATE SET ";
   bool first = true;
   while (!columns.empty()) {
@@ -31,9 +40,19 @@ std::string Update(std::string_view key, std::string_view columns) {
     columns = comma == std::string_view::npos ? std::string_view() : columns.substr(comma + 2);
     if (!first) text += ", ";
     first = false;
-    text += column + " = excluded." + column;
+    text += column + " = ";
+    if (!table.empty()) text += table + "." + column + " + ";
+    text += "excluded." + column;
   }
   return text;
+}
+
+std::string Update(std::string_view key, std::string_view columns) {
+  return OnConflict(key, columns, "");
+}
+
+std::string AddUp(const std::string& table, std::string_view key, std::string_view columns) {
+  return OnConflict(key, columns, table);
 }
 
 template <typename T>
@@ -42,66 +61,146 @@ void SortUnique(std::vector<T>& list) {
   list.erase(std::unique(list.begin(), list.end()), list.end());
 }
 
-std::vector<Param> Texts(const std::vector<std::string>& keys) {
-  return std::vector<Param>(keys.begin(), keys.end());
-}
-
 SqlResult<void> LoadWallets(sql::Connection& db, std::span<const Operation> operations,
                             State& state) {
-  std::vector<std::string> names;
-  for (const Operation& op : operations) names.push_back(WorkspaceOf(op));
+  std::vector<std::pair<int32_t, std::string_view>> names;
+  for (const Operation& op : operations) {
+    names.emplace_back(LedgerShard(WorkspaceOf(op)), WorkspaceOf(op));
+  }
   SortUnique(names);
-  static const std::string kHead = Select(kWalletColumns, "wallet", "workspace");
-  return db.QueryIn(kHead, Texts(names), "ORDER BY workspace FOR UPDATE", [&](const Row& row) {
-    Wallet wallet = ReadWallet(row);
-    std::string key = wallet.workspace;
-    state.wallets.emplace(std::move(key), std::move(wallet));
-  });
+  std::vector<Param> keys;
+  for (const auto& [shard, name] : names) keys.insert(keys.end(), {shard, name});
+  static const std::string kHead = Select(kWalletColumns, "wallet");
+  static constexpr KeyColumn kKey[] = {kShard, kWorkspace};
+  return db.QueryKeys(kHead, kKey, keys, "ORDER BY shard, workspace FOR UPDATE",
+                      [&](const Row& row) {
+                        Wallet wallet = ReadWallet(row);
+                        std::string key = wallet.workspace;
+                        state.wallets.emplace(std::move(key), std::move(wallet));
+                      });
 }
 
 SqlResult<void> LoadHolds(sql::Connection& db, std::span<const Operation> operations,
                           State& state) {
-  std::vector<std::string> ids;
+  std::vector<std::pair<int32_t, std::string>> ids;
   for (const Operation& op : operations) {
-    if (const Id id = RequestIdOf(op); !id.empty()) ids.push_back(id.ToBytes());
+    const Id id = RequestIdOf(op);
+    if (!id.empty()) ids.emplace_back(LedgerShard(WorkspaceOf(op)), id.ToBytes());
   }
   SortUnique(ids);
   std::vector<Param> keys;
-  for (const std::string& id : ids) keys.push_back(Param::Blob(id));
-  static const std::string kHead = Select(kHoldColumns, "hold", "id");
-  return db.QueryIn(kHead, keys, "", [&](const Row& row) {
+  for (const auto& [shard, id] : ids) keys.insert(keys.end(), {shard, Param::Blob(id)});
+  static const std::string kHead = Select(kHoldColumns, "hold");
+  static constexpr KeyColumn kKey[] = {kShard, {"id", Param::Kind::kBlob}};
+  return db.QueryKeys(kHead, kKey, keys, "", [&](const Row& row) {
     Hold hold = ReadHold(row);
     const Id id = hold.id;
     state.holds.emplace(id, std::move(hold));
   });
 }
 
+// The months that operations on these wallets and holds may move.
 SqlResult<void> LoadMonths(sql::Connection& db, int64_t now_us, State& state) {
-  std::vector<std::string> ids;
+  std::vector<std::pair<std::string_view, int32_t>> months;
   for (const auto& [name, wallet] : state.wallets) {
-    ids.push_back(MonthKey(name, UtcMonth(now_us)));
+    months.emplace_back(name, UtcMonth(now_us));
   }
   for (const auto& [id, hold] : state.holds) {
-    if (!hold.tombstone()) ids.push_back(MonthKey(hold.workspace, hold.month));
+    if (!hold.tombstone()) months.emplace_back(hold.workspace, hold.month);
   }
-  SortUnique(ids);
-  static const std::string kHead = Select(kMonthColumns, "cap_month", "id");
-  return db.QueryIn(kHead, Texts(ids), "",
-                    [&](const Row& row) { state.months.emplace(row.Text(0), ReadMonth(row)); });
+  SortUnique(months);
+  std::vector<Param> keys;
+  for (const auto& [name, month] : months) {
+    keys.insert(keys.end(), {LedgerShard(name), name, month});
+  }
+  static const std::string kHead = Select(kMonthColumns, "cap_month");
+  static constexpr KeyColumn kKey[] = {kShard, kWorkspace, kMonth};
+  return db.QueryKeys(kHead, kKey, keys, "", [&](const Row& row) {
+    Month month = ReadMonth(row);
+    std::string key = MonthKey(month.workspace, month.month);
+    state.months.emplace(std::move(key), std::move(month));
+  });
+}
+
+// What the key has spent in a month, from the roll-ups: for the first request with a quota.
+SqlResult<void> StartKeyMonth(sql::Connection& db, const std::string& workspace,
+                              const std::string& key_id, int32_t month, State& state) {
+  KeyMonth row{workspace, key_id, month};
+  auto read = db.Query(
+      "SELECT CAST(coalesce(sum(charged), 0) AS BIGINT) FROM usage_record WHERE shard = $1"
+      " AND workspace = $2 AND key_id = $3 AND month = $4",
+      {LedgerShard(workspace), workspace, key_id, month},
+      [&](const Row& sum) { row.spent_nano_usd = sum.Int(0); });
+  if (!read.ok()) return read;
+  state.key_months.emplace(KeyMonthKey(workspace, key_id, month), std::move(row));
+  return {};
+}
+
+SqlResult<void> LoadKeyMonths(sql::Connection& db, std::span<const Operation> operations,
+                              int64_t now_us, State& state) {
+  struct Wanted {
+    std::string_view workspace;
+    std::string_view key_id;
+    int32_t month = 0;
+    auto operator<=>(const Wanted&) const = default;
+  };
+  std::vector<Wanted> wanted;
+  std::vector<Wanted> with_quota;
+  const int32_t month_now = UtcMonth(now_us);
+  for (const Operation& op : operations) {
+    const auto* authorize = std::get_if<Authorize>(&op);
+    if (authorize == nullptr || !authorize->key_quota_nano_usd) continue;
+    with_quota.push_back({authorize->workspace, authorize->key_id, month_now});
+  }
+  for (const auto& [id, hold] : state.holds) {
+    if (hold.tombstone()) continue;
+    wanted.push_back({hold.workspace, hold.key_id, hold.month});
+    wanted.push_back({hold.workspace, hold.key_id, month_now});
+  }
+  wanted.insert(wanted.end(), with_quota.begin(), with_quota.end());
+  SortUnique(wanted);
+  SortUnique(with_quota);
+  std::vector<Param> keys;
+  for (const Wanted& row : wanted) {
+    keys.insert(keys.end(), {LedgerShard(row.workspace), row.workspace, row.key_id, row.month});
+  }
+  static const std::string kHead = Select(kKeyMonthColumns, "key_month");
+  static constexpr KeyColumn kKey[] = {kShard, kWorkspace, kKeyId, kMonth};
+  auto read = db.QueryKeys(kHead, kKey, keys, "", [&](const Row& row) {
+    KeyMonth month = ReadKeyMonth(row);
+    std::string key = KeyMonthKey(month.workspace, month.key_id, month.month);
+    state.key_months.emplace(std::move(key), std::move(month));
+  });
+  for (const Wanted& row : with_quota) {
+    if (!read.ok()) return read;
+    const std::string workspace(row.workspace);
+    const std::string key_id(row.key_id);
+    if (state.key_months.contains(KeyMonthKey(workspace, key_id, row.month))) continue;
+    read = StartKeyMonth(db, workspace, key_id, row.month, state);
+  }
+  return read;
 }
 
 SqlResult<void> LoadCommands(sql::Connection& db, std::span<const Operation> operations,
                              State& state) {
-  std::vector<std::string> ids;
+  std::vector<std::pair<std::string_view, std::string_view>> ids;
   for (const Operation& op : operations) {
     const std::string_view id = CommandIdOf(op);
-    if (!id.empty()) ids.push_back(CommandKey(WorkspaceOf(op), id));
+    if (!id.empty()) ids.emplace_back(WorkspaceOf(op), id);
   }
   if (ids.empty()) return {};
   SortUnique(ids);
-  static const std::string kHead = Select(kCommandColumns, "command", "id");
-  return db.QueryIn(kHead, Texts(ids), "",
-                    [&](const Row& row) { state.commands.emplace(row.Text(0), ReadCommand(row)); });
+  std::vector<Param> keys;
+  for (const auto& [workspace, id] : ids) {
+    keys.insert(keys.end(), {LedgerShard(workspace), workspace, id});
+  }
+  static const std::string kHead = Select(kCommandColumns, "command");
+  static constexpr KeyColumn kKey[] = {kShard, kWorkspace, {"id", Param::Kind::kText}};
+  return db.QueryKeys(kHead, kKey, keys, "", [&](const Row& row) {
+    Command command = ReadCommand(row);
+    std::string key = CommandKey(command.workspace, command.command_id);
+    state.commands.emplace(std::move(key), std::move(command));
+  });
 }
 
 SqlResult<void> Load(sql::Connection& db, std::span<const Operation> operations, int64_t now_us,
@@ -111,6 +210,7 @@ SqlResult<void> Load(sql::Connection& db, std::span<const Operation> operations,
   if (auto done = LoadWallets(db, operations, state); !done.ok()) return done;
   if (auto done = LoadHolds(db, operations, state); !done.ok()) return done;
   if (auto done = LoadMonths(db, now_us, state); !done.ok()) return done;
+  if (auto done = LoadKeyMonths(db, operations, now_us, state); !done.ok()) return done;
   return LoadCommands(db, operations, state);
 }
 
@@ -125,10 +225,10 @@ SqlResult<void> Write(sql::Connection& db, const Cells& cells, const std::string
 SqlResult<void> SaveHolds(sql::Connection& db, const State& state, const Applied& applied) {
   static const std::string kHead = Insert(kHoldColumns, "hold");
   static const std::string kUpdate =
-      Update("id",
-             "state, authorized, expires_us, sequence, prompt, cached, cache_write, completion, "
-             "reasoning, outcome, cut_by_credit, estimated, engine, charged, charged_granted, "
-             "overrun, closed_us");
+      Update("shard, id",
+             "state, attempt, authorized, expires_us, sequence, prompt, cached, cache_write, "
+             "completion, reasoning, outcome, cut_by_credit, estimated, engine, charged, "
+             "charged_granted, overrun, closed_us, first_token_us");
   Cells fresh(applied.new_holds.size(), kHoldCount);
   for (const Id& id : applied.new_holds) fresh.Add(state.holds.at(id));
   // No ON CONFLICT: a hold that another replica has inserted meanwhile must fail this batch.
@@ -138,38 +238,94 @@ SqlResult<void> SaveHolds(sql::Connection& db, const State& state, const Applied
   if (auto done = Write(db, changed, kHead, kHoldCount, kUpdate); !done.ok()) return done;
 
   static const std::string kUsageHead = Insert(kUsageColumns, "usage_record");
-  static const std::string kUsageUpdate =
-      Update("id",
-             "engine, closed_us, prompt, cached, cache_write, completion, reasoning, cost_pico, "
-             "charged, overrun, state, outcome, cut_by_credit, estimated");
+  static const std::string kUsageUpdate = Update(
+      "shard, id",
+      "engine, closed_us, first_token_us, prompt, cached, cache_write, completion, reasoning, "
+      "cost_pico, charged, overrun, state, outcome, cut_by_credit, estimated");
   Cells usage(applied.recorded_holds.size(), kUsageCount);
   for (const Id& id : applied.recorded_holds) usage.AddUsage(state.holds.at(id));
   return Write(db, usage, kUsageHead, kUsageCount, kUsageUpdate);
 }
 
+// Adds the changes to the roll-ups, one row per key, model and period (decision 53).
+SqlResult<void> SaveRollUps(sql::Connection& db, const std::vector<UsageChange>& changes) {
+  static const std::string kColumns(kRollUpColumns);
+  const auto save = [&](const std::string& table, auto period_of) {
+    std::map<std::tuple<std::string_view, std::string_view, std::string_view, int64_t>, UsageChange>
+        rows;
+    for (const UsageChange& change : changes) {
+      const int64_t period = period_of(change.admitted_us);
+      auto [row, fresh] =
+          rows.try_emplace({change.workspace, change.key_id, change.model, period}, change);
+      if (!fresh) row->second += change;
+    }
+    Cells cells(rows.size(), kRollUpCount);
+    for (const auto& [key, row] : rows) cells.AddRollUp(row, std::get<3>(key));
+    return Write(db, cells, "INSERT INTO " + table + " (" + kColumns + ") VALUES", kRollUpCount,
+                 AddUp(table, "shard, workspace, key_id, model, period",
+                       "requests, free_requests, prompt, cached, cache_write, completion, "
+                       "reasoning, charged, overrun"));
+  };
+  if (changes.empty()) return {};
+  auto done = save("usage_quarter", [](int64_t at_us) { return at_us / kQuarterUs; });
+  if (!done.ok()) return done;
+  return save("usage_day", [](int64_t at_us) { return int64_t{UtcDay(at_us)}; });
+}
+
+SqlResult<void> SaveWallets(sql::Connection& db, const State& state, const Applied& applied) {
+  static const std::string kHead = Insert(kWalletColumns, "wallet");
+  static const std::string kUpdate =
+      Update("shard, workspace",
+             "paid, granted, held, receivable, open_holds, cap, frozen, sequence, head, clock_us");
+  Cells fresh(applied.new_wallets.size(), kWalletCount);
+  Cells changed(applied.wallets.size(), kWalletCount);
+  for (const std::string& key : applied.wallets) {
+    const bool is_new =
+        std::binary_search(applied.new_wallets.begin(), applied.new_wallets.end(), key);
+    (is_new ? fresh : changed).Add(state.wallets.at(key));
+  }
+  // No ON CONFLICT: two replicas that create the same wallet at once have no row to lock; the key
+  // fails the second one.
+  if (auto done = Write(db, fresh, kHead, kWalletCount, ""); !done.ok()) return done;
+  return Write(db, changed, kHead, kWalletCount, kUpdate);
+}
+
+SqlResult<void> SaveCommands(sql::Connection& db, const State& state, const Applied& applied) {
+  static const std::string kHead = Insert(kCommandColumns, "command");
+  static const std::string kUpdate =
+      Update("shard, workspace, id", "state, decided_by, decided_us");
+  Cells fresh(applied.commands.size(), kCommandCount);
+  for (const std::string& key : applied.commands) fresh.Add(state.commands.at(key));
+  if (auto done = Write(db, fresh, kHead, kCommandCount, ""); !done.ok()) return done;
+  Cells decided(applied.decided_commands.size(), kCommandCount);
+  for (const std::string& key : applied.decided_commands) {
+    const bool is_new =
+        std::find(applied.commands.begin(), applied.commands.end(), key) != applied.commands.end();
+    if (!is_new) decided.Add(state.commands.at(key));
+  }
+  return Write(db, decided, kHead, kCommandCount, kUpdate);
+}
+
 SqlResult<void> Save(sql::Connection& db, const State& state, const Applied& applied) {
   static const std::string kEntryHead = Insert(kEntryColumns, "entry");
-  static const std::string kCommandHead = Insert(kCommandColumns, "command");
   static const std::string kMonthHead = Insert(kMonthColumns, "cap_month");
-  static const std::string kMonthUpdate = Update("id", "spent, held");
-  static const std::string kWalletHead = Insert(kWalletColumns, "wallet");
-  static const std::string kWalletUpdate =
-      Update("workspace", "paid, granted, held, open_holds, cap, frozen, sequence, head, clock_us");
-  // Entries first: two replicas that create the same wallet at once have no row to lock; the unique
-  // sequence of its first entry fails the second one.
+  static const std::string kMonthUpdate = Update("shard, workspace, month", "spent, held");
+  static const std::string kKeyMonthHead = Insert(kKeyMonthColumns, "key_month");
+  static const std::string kKeyMonthUpdate =
+      Update("shard, workspace, key_id, month", "spent, held");
+  if (auto done = SaveWallets(db, state, applied); !done.ok()) return done;
   Cells entries(applied.entries.size(), kEntryCount);
   for (const Entry& entry : applied.entries) entries.Add(entry);
   if (auto done = Write(db, entries, kEntryHead, kEntryCount, ""); !done.ok()) return done;
-  Cells commands(applied.commands.size(), kCommandCount);
-  for (const std::string& key : applied.commands) commands.Add(state.commands.at(key));
-  if (auto done = Write(db, commands, kCommandHead, kCommandCount, ""); !done.ok()) return done;
+  if (auto done = SaveCommands(db, state, applied); !done.ok()) return done;
   if (auto done = SaveHolds(db, state, applied); !done.ok()) return done;
+  if (auto done = SaveRollUps(db, applied.usage_changes); !done.ok()) return done;
   Cells months(applied.months.size(), kMonthCount);
   for (const std::string& key : applied.months) months.Add(state.months.at(key));
   if (auto done = Write(db, months, kMonthHead, kMonthCount, kMonthUpdate); !done.ok()) return done;
-  Cells wallets(applied.wallets.size(), kWalletCount);
-  for (const std::string& key : applied.wallets) wallets.Add(state.wallets.at(key));
-  return Write(db, wallets, kWalletHead, kWalletCount, kWalletUpdate);
+  Cells key_months(applied.key_months.size(), kKeyMonthCount);
+  for (const std::string& key : applied.key_months) key_months.Add(state.key_months.at(key));
+  return Write(db, key_months, kKeyMonthHead, kKeyMonthCount, kKeyMonthUpdate);
 }
 
 }  // namespace
@@ -179,12 +335,16 @@ SqlResult<void> MigrateLedger(sql::Database& database) {
 }
 
 SqlResult<Applied> RunBatch(sql::Connection& connection, std::span<const Operation> operations,
-                            int64_t now_us, const Policy& policy) {
+                            int64_t now_us, const Policy& policy,
+                            const std::function<SqlResult<void>(State&)>& check) {
   auto tx = sql::Transaction::Begin(connection);
   if (!tx.ok()) return Fail{std::move(tx).error()};
   State state;
   if (auto done = Load(connection, operations, now_us, state); !done.ok()) {
     return Fail{std::move(done).error()};
+  }
+  if (check) {
+    if (auto done = check(state); !done.ok()) return Fail{std::move(done).error()};
   }
   Applied applied = Apply(state, operations, now_us, policy);
   if (auto done = Save(connection, state, applied); !done.ok()) {

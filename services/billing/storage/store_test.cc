@@ -19,7 +19,7 @@ TEST_P(StoreTest, RepliesAndEntriesEqualThoseOfApply) {
   History history(4711);
   State state;
   int64_t operations = 0;
-  while (operations < 3000) {
+  while (operations < 4000) {
     std::vector<Operation> batch;
     const size_t size = 1 + history.Below(60);
     while (batch.size() < size) batch.push_back(history.NextOperation());

@@ -2,10 +2,13 @@
 
 #include <charconv>
 #include <map>
+#include <set>
 
 #include "common/base/clock.h"
 #include "services/billing/domain/chain.h"
+#include "services/billing/domain/shard.h"
 #include "services/billing/storage/schema.h"
+#include "services/billing/storage/verify_workspaces.h"
 
 namespace tollgate::billing {
 namespace {
@@ -51,13 +54,6 @@ struct MonthSums {
   int64_t held_nano_usd = 0;
 };
 
-// Row counts of one workspace, read in one pass over each table, since these tables have no index
-// by workspace.
-struct Counts {
-  int64_t holds = 0;
-  int64_t months = 0;
-};
-
 // Recomputes one workspace from its entries.
 class WorkspaceCheck {
  public:
@@ -97,6 +93,7 @@ class WorkspaceCheck {
 
   Connection& db_;
   const std::string workspace_;
+  const int32_t shard_ = LedgerShard(workspace_);
   const Counts counts_;
   VerifyReport& report_;
 
@@ -113,12 +110,12 @@ class WorkspaceCheck {
 
 SqlResult<void> WorkspaceCheck::CheckEntries() {
   static const std::string kText = "SELECT " + std::string(kEntryColumns) +
-                                   " FROM entry WHERE workspace = $1 AND sequence > $2"
-                                   " ORDER BY sequence LIMIT 10000";
+                                   " FROM entry WHERE shard = $1 AND workspace = $2"
+                                   " AND sequence > $3 ORDER BY sequence LIMIT 10000";
   // In pages, to bound memory for large workspaces.
   for (int64_t after = 0;;) {
     int64_t seen = 0;
-    auto read = db_.Query(kText, {workspace_, after}, [&](const Row& row) {
+    auto read = db_.Query(kText, {shard_, workspace_, after}, [&](const Row& row) {
       const Entry entry = ReadEntry(row);
       after = entry.sequence;
       ++seen;
@@ -190,8 +187,10 @@ void WorkspaceCheck::AddToBalances(const Entry& entry) {
 }
 
 void WorkspaceCheck::AddToHold(const Entry& entry) {
+  // Entries of commands.
   if (entry.kind == EntryKind::kTopup || entry.kind == EntryKind::kGrant ||
-      entry.kind == EntryKind::kCapChange || entry.kind == EntryKind::kClockRepair) {
+      entry.kind == EntryKind::kCapChange || entry.kind == EntryKind::kClockRepair ||
+      entry.kind >= EntryKind::kRefund) {
     return;
   }
   const std::string name = "entry " + std::to_string(entry.sequence);
@@ -240,10 +239,10 @@ void WorkspaceCheck::AddToHold(const Entry& entry) {
 
 SqlResult<void> WorkspaceCheck::CheckWallet() {
   static const std::string kText =
-      "SELECT " + std::string(kWalletColumns) + " FROM wallet WHERE workspace = $1";
+      "SELECT " + std::string(kWalletColumns) + " FROM wallet WHERE shard = $1 AND workspace = $2";
   Wallet wallet;
   bool found = false;
-  auto read = db_.Query(kText, {workspace_}, [&](const Row& row) {
+  auto read = db_.Query(kText, {shard_, workspace_}, [&](const Row& row) {
     wallet = ReadWallet(row);
     found = true;
   });
@@ -264,17 +263,13 @@ SqlResult<void> WorkspaceCheck::CheckWallet() {
 }
 
 SqlResult<void> WorkspaceCheck::CheckMonths() {
-  static const std::string kHead =
-      "SELECT " + std::string(kMonthColumns) + " FROM cap_month WHERE id IN";
-  std::vector<std::string> ids;
-  for (const auto& [month, sums] : months_) {
-    ids.push_back(MonthKey(workspace_, static_cast<int32_t>(month)));
-  }
-  const std::vector<sql::Param> keys(ids.begin(), ids.end());
+  static const std::string kHead = "SELECT " + std::string(kMonthColumns) +
+                                   " FROM cap_month WHERE shard = $1 AND workspace = $2";
   int64_t seen = 0;
-  auto read = db_.QueryIn(kHead, keys, "", [&](const Row& row) {
+  auto read = db_.Query(kHead, {shard_, workspace_}, [&](const Row& row) {
     const Month month = ReadMonth(row);
     const std::string name = " of month " + std::to_string(month.month);
+    if (!months_.contains(month.month)) Report("no entry is" + name);
     Expect(month.spent_nano_usd, months_[month.month].spent_nano_usd, "spend" + name);
     Expect(month.held_nano_usd, months_[month.month].held_nano_usd, "the held amount" + name);
     months_.erase(month.month);
@@ -291,13 +286,16 @@ SqlResult<void> WorkspaceCheck::CheckMonths() {
 }
 
 SqlResult<void> WorkspaceCheck::CheckHolds() {
-  static const std::string kHead = "SELECT " + std::string(kHoldColumns) + " FROM hold WHERE id IN";
+  static const std::string kHead = "SELECT " + std::string(kHoldColumns) + " FROM hold WHERE";
   std::vector<std::string> ids;
   for (const auto& [id, sums] : holds_) ids.push_back(id);
   std::vector<sql::Param> keys;
-  for (const std::string& id : ids) keys.push_back(sql::Param::Blob(id));
+  for (const std::string& id : ids) keys.insert(keys.end(), {shard_, sql::Param::Blob(id)});
   const int64_t before = report_.holds;
-  auto read = db_.QueryIn(kHead, keys, "", [&](const Row& row) { CheckHold(ReadHold(row)); });
+  static constexpr Connection::KeyColumn kKey[] = {{"shard", sql::Param::Kind::kInt},
+                                                   {"id", sql::Param::Kind::kBlob}};
+  auto read =
+      db_.QueryKeys(kHead, kKey, keys, "", [&](const Row& row) { CheckHold(ReadHold(row)); });
   if (!read.ok()) return read;
   Expect(counts_.holds, report_.holds - before, "the number of holds");
   for (const auto& [id, sums] : holds_) {
@@ -331,8 +329,8 @@ SqlResult<void> WorkspaceCheck::CheckUsage() {
   auto read = db_.Query(
       "SELECT id, prompt, completion, input_pico, output_pico, cost_pico, charged, overrun, key_id,"
       " model, month, day, admitted_us, cached, cache_write, reasoning FROM usage_record"
-      " WHERE workspace = $1",
-      {workspace_}, [&](const Row& row) {
+      " WHERE shard = $1 AND workspace = $2",
+      {shard_, workspace_}, [&](const Row& row) {
         ++report_.usage_records;
         const std::string id = row.Text(0);
         const auto found = closed_.find(id);
@@ -368,30 +366,6 @@ SqlResult<void> WorkspaceCheck::CheckUsage() {
   return read;
 }
 
-// Every workspace that has a row in any table, so that one without a wallet is not missed.
-// Tombstones alone need no wallet.
-SqlResult<void> Collect(Connection& db, const std::string& workspace,
-                        std::map<std::string, Counts>& workspaces) {
-  const std::string all = workspace.empty() ? "1 = 1" : "workspace = $1";
-  std::vector<sql::Param> params;
-  if (!workspace.empty()) params.push_back(workspace);
-  auto read = db.Query(
-      "SELECT workspace, count(*) FROM hold WHERE month <> 0 AND " + all + " GROUP BY workspace",
-      params, [&](const Row& row) { workspaces[row.Text(0)].holds = row.Int(1); });
-  if (!read.ok()) return read;
-  read = db.Query("SELECT workspace, count(*) FROM cap_month WHERE " + all + " GROUP BY workspace",
-                  params, [&](const Row& row) { workspaces[row.Text(0)].months = row.Int(1); });
-  if (!read.ok()) return read;
-  if (!workspace.empty()) {
-    workspaces[workspace];
-    return {};
-  }
-  return db.Query(
-      "SELECT workspace FROM wallet UNION SELECT workspace FROM entry UNION"
-      " SELECT workspace FROM usage_record",
-      params, [&](const Row& row) { workspaces[row.Text(0)]; });
-}
-
 }  // namespace
 
 SqlResult<VerifyReport> VerifyLedger(sql::Database& database, const std::string& workspace) {
@@ -404,7 +378,12 @@ SqlResult<VerifyReport> VerifyLedger(sql::Database& database, const std::string&
       if (!unlimited.ok()) return unlimited;
     }
     std::map<std::string, Counts> workspaces;
-    if (auto read = Collect(db, workspace, workspaces); !read.ok()) return read;
+    std::set<std::string> misplaced;
+    if (auto read = CollectWorkspaces(db, workspace, workspaces, misplaced); !read.ok())
+      return read;
+    for (const std::string& name : misplaced) {
+      report.violations.push_back("workspace " + name + ": rows with another shard than its own");
+    }
     for (const auto& [name, counts] : workspaces) {
       if (auto read = WorkspaceCheck(db, name, counts, report).Run(); !read.ok()) return read;
       ++report.workspaces;

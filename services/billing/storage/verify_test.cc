@@ -33,8 +33,9 @@ TEST_P(VerifyTest, FindsEveryKindOfTampering) {
       "UPDATE hold SET state = 2 WHERE state = 1",
       "DELETE FROM hold WHERE state = 2",
       "UPDATE hold SET workspace = 'other' WHERE state = 2",
-      "INSERT INTO cap_month SELECT 'ws:202001', workspace, 202001, 0, 0 FROM wallet",
-      "INSERT INTO wallet SELECT 'other', paid, granted, 0, 0, cap, frozen, sequence, head, "
+      "INSERT INTO cap_month SELECT shard, workspace, 202001, 0, 0 FROM wallet",
+      "INSERT INTO wallet SELECT shard, 'other', paid, granted, 0, 0, 0, cap, frozen, sequence, "
+      "head, "
       "clock_us"
       " FROM wallet",
       "DELETE FROM usage_record",

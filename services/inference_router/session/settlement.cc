@@ -17,7 +17,7 @@ bool Settlement::IsCharged() const {
 
 Measured Settlement::Measure() const {
   Measured measured = run_->meter().Measure();
-  if (outcome_ == RunOutcome::kCutByCredit) {
+  if (IsCut(outcome_)) {
     common::v1::Usage& usage = measured.usage;
     usage.set_completion_tokens(
         std::min(usage.completion_tokens(), context_.hold->spending().affordable()));

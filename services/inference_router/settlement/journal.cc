@@ -16,7 +16,7 @@ namespace tollgate::inference_router {
 namespace {
 
 constexpr uint32_t kFree = 0;
-constexpr uint32_t kInUse = 0x544b4731;  // "TKG1"; identifies the version of the layout
+constexpr uint32_t kInUse = 0x544b4732;  // "TKG2"; identifies the version of the layout
 constexpr size_t kSlotsPerSegment = 1024;
 
 struct Name {
@@ -37,11 +37,12 @@ static_assert(Counter::is_always_lock_free);
 
 struct JournalSlot::Layout {
   std::atomic<uint32_t> state;
-  uint32_t crc;  // of the four fields below
+  uint32_t crc;  // of the five fields below
   char request_id[Id::kBytes];
   Name workspace_id;
   Name key_id;
   Name model;
+  uint8_t streamed;
 
   Name engine_id;
   Counter accepted;
@@ -57,7 +58,7 @@ struct JournalSlot::Layout {
     for (const Name* name : {&workspace_id, &key_id, &model}) {
       crc = Crc32(std::string_view(name->text, name->size), crc ^ name->size);
     }
-    return crc;
+    return Crc32(std::string_view(reinterpret_cast<const char*>(&streamed), 1), crc);
   }
 };
 
@@ -143,6 +144,7 @@ bool Journal::AddSegment(bool scan) {
     entry.key_id = layout->key_id.Get();
     entry.model = layout->model.Get();
     entry.engine_id = layout->engine_id.Get();
+    entry.streamed = layout->streamed != 0;
     entry.sequence = layout->sequence.load();
     entry.accepted = layout->accepted.load() != 0;
     entry.usage.set_prompt_tokens(layout->prompt.load());
@@ -173,6 +175,7 @@ JournalSlot* Journal::Acquire(const JournalStart& start) {
   layout.workspace_id.Set(start.workspace_id);
   layout.key_id.Set(start.key_id);
   layout.model.Set(start.model);
+  layout.streamed = start.streamed ? 1 : 0;
   layout.engine_id.Set("");
   for (Counter* counter : {&layout.accepted, &layout.sequence, &layout.prompt, &layout.completion,
                            &layout.cached, &layout.cache_write, &layout.reasoning}) {

@@ -21,6 +21,8 @@ struct JournalStart {
   std::string_view workspace_id;
   std::string_view key_id;
   std::string_view model;
+  // The answer is sent as it is produced, so that the caller may have a part of it.
+  bool streamed = false;
 };
 
 // One running request. Updated only by the request's own thread.
@@ -51,6 +53,7 @@ struct JournalEntry {
   std::string model;
   std::string engine_id;
   int64_t sequence = 0;
+  bool streamed = false;
   bool accepted = false;
   common::v1::Usage usage;
 };

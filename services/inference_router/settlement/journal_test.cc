@@ -64,6 +64,22 @@ TEST_F(JournalTest, RecoversRunningRequests) {
   EXPECT_TRUE(Open()->recovered().empty());
 }
 
+TEST_F(JournalTest, RemembersWhetherTheAnswerIsStreamed) {
+  const std::string streamed = Id::New().ToBytes(), whole = Id::New().ToBytes();
+  {
+    auto journal = Open();
+    JournalStart start = Start(streamed);
+    start.streamed = true;
+    ASSERT_NE(journal->Acquire(start), nullptr);
+    ASSERT_NE(journal->Acquire(Start(whole)), nullptr);
+  }
+  auto journal = Open();
+  ASSERT_EQ(journal->recovered().size(), 2u);
+  for (const JournalEntry& entry : journal->recovered()) {
+    EXPECT_EQ(entry.streamed, entry.request_id == streamed);
+  }
+}
+
 TEST_F(JournalTest, SurvivesSigkillWithoutAFlush) {
   const std::string id = Id::New().ToBytes();
   const pid_t child = ::fork();

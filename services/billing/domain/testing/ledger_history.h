@@ -63,6 +63,7 @@ class History {
     // Delivered again, late, or out of order.
     if (dice < 42) return sent_[sent_.size() - 1 - Below(std::min<size_t>(sent_.size(), 60))];
     if (dice < 46) return Changed();
+    if (dice < 50) return NextTry();
     return ForKnownHold();
   }
 
@@ -74,9 +75,35 @@ class History {
       op.workspace = Workspace();
       return op;
     }
+    if (Below(2) == 0) return NewCorrection(id);
     SetCap op = MakeSetCap(id, std::nullopt);
     if (Below(4) != 0) op.cap_nano_usd = static_cast<int64_t>(Below(90'000));
     op.workspace = Workspace();
+    return op;
+  }
+
+  // Freezes are rare and short, or nothing else would happen.
+  Operation NewCorrection(const std::string& id) {
+    static constexpr CommandKind kKinds[] = {
+        CommandKind::kRefund,     CommandKind::kCreditAdjustment, CommandKind::kDebitAdjustment,
+        CommandKind::kChargeback, CommandKind::kChargebackWon,    CommandKind::kWriteOff,
+        CommandKind::kFreeze,     CommandKind::kUnfreeze,         CommandKind::kUnfreeze};
+    if (!corrections_.empty() && Below(3) == 0) {
+      const size_t back = Below(std::min<size_t>(corrections_.size(), 4));
+      const Correct& asked = corrections_[corrections_.size() - 1 - back];
+      const char* actor = Below(2) == 0 ? "ann" : "bob";
+      return Decide{asked.workspace, asked.command_id, Below(2) == 0, actor, "test"};
+    }
+    Correct op;
+    op.workspace = Workspace();
+    op.command_id = id;
+    op.kind = kKinds[Below(9)];
+    const bool moves = op.kind != CommandKind::kFreeze && op.kind != CommandKind::kUnfreeze;
+    op.amount_nano_usd = moves ? 1 + static_cast<int64_t>(Below(20'000)) : 0;
+    op.granted = Below(3) == 0;
+    op.actor = Below(2) == 0 ? "ann" : "bob";
+    op.reason = "test";
+    corrections_.push_back(op);
     return op;
   }
 
@@ -90,9 +117,22 @@ class History {
     Authorize op = MakeAuthorize(id, prompt, output, Workspace());
     op.rates = kRates[Below(5)];
     op.price_version = static_cast<int64_t>(Below(3));
+    op.streamed = Below(4) != 0;
     known_.push_back({id, op.workspace});
     if (known_.size() > 40) known_.erase(known_.begin());
     return op;
+  }
+
+  // An earlier authorize, for the next try.
+  Operation NextTry() {
+    for (size_t i = 0; i < std::min<size_t>(sent_.size(), 60); ++i) {
+      Operation operation = sent_[sent_.size() - 1 - i];
+      auto* authorize = std::get_if<Authorize>(&operation);
+      if (authorize == nullptr || Below(3) == 0) continue;
+      ++authorize->attempt;
+      return operation;
+    }
+    return NewAuthorize();
   }
 
   // Any operation of a request, on a hold that may be open, closed or unknown.
@@ -103,16 +143,18 @@ class History {
       return Below(8) == 0 ? 0 : static_cast<int64_t>(Below(bound));
     };
     const int64_t sequence = static_cast<int64_t>(Below(12));
+    const int32_t attempt = Below(4) == 0 ? 1 : 0;
     switch (Below(7)) {
       case 0: {
         const int64_t total_nano_usd = static_cast<int64_t>(Below(40'000));
         const int64_t prompt = tokens(3000);
-        return Extend{id, workspace, sequence, {prompt, 0, 0, tokens(9000), 0}, total_nano_usd};
+        return Extend{id,     workspace, sequence, {prompt, 0, 0, tokens(9000), 0}, total_nano_usd,
+                      attempt};
       }
       case 1:
       case 2: {
         const int64_t prompt = tokens(3000);
-        return Heartbeat{id, workspace, sequence, {prompt, 0, 0, tokens(9000), 0}};
+        return Heartbeat{id, workspace, sequence, {prompt, 0, 0, tokens(9000), 0}, attempt};
       }
       case 3: {
         const int64_t prompt = tokens(3000);
@@ -122,10 +164,11 @@ class History {
         op.usage.cached = tokens(4000);
         op.cut_by_credit = Below(9) == 0;
         op.estimated = Below(9) == 0;
+        op.attempt = attempt;
         return op;
       }
       case 4:
-        return Void{id, workspace, "test"};
+        return Void{id, workspace, "test", Below(2) == 0};
       default:
         return Expire{id, workspace};
     }
@@ -137,7 +180,10 @@ class History {
     const uint64_t change = Below(5);
     std::visit(
         [&](auto& op) {
-          if (change == 0) op.workspace = Workspace();
+          // Only of commands: a database looks for a request id in the shard of its workspace.
+          if constexpr (!requires { op.request_id; }) {
+            if (change == 0) op.workspace = Workspace();
+          }
           if constexpr (requires { op.usage; }) {
             if (change == 1) ++op.usage.completion;
             if (change == 3) op.usage.completion = -1;
@@ -158,6 +204,7 @@ class History {
   int ids_ = 0;
   int commands_ = 0;
   std::vector<Operation> sent_;
+  std::vector<Correct> corrections_;
   std::vector<std::pair<Id, std::string>> known_;  // recent requests and their workspaces
 };
 

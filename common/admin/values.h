@@ -1,0 +1,32 @@
+// Values of admin requests as text: resource names, request ids, amounts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/admin/failure.h"
+
+namespace tollgate::admin {
+
+// The parts that stand for * in the pattern: MatchName("workspaces/*/payments/*",
+// "workspaces/acme/payments/x") is {"acme", "x"}. Empty when the name has another form or an empty
+// part, or when the part after "workspaces/" is no workspace id.
+std::optional<std::vector<std::string>> MatchName(std::string_view pattern, std::string_view name);
+// The same as a result, with INVALID_ARGUMENT on this field.
+AdminResult<std::vector<std::string>> NameParts(std::string_view pattern, std::string_view name,
+                                                std::string_view field);
+
+// 1 to 64 of [A-Za-z0-9_-].
+bool IsRequestId(std::string_view text);
+AdminResult<std::string> RequiredRequestId(std::string_view text,
+                                           std::string_view field = "request_id");
+
+// "-?(0|[1-9][0-9]*)(\.[0-9]{1,9})?" as nano-USD.
+AdminResult<int64_t> ParseUsd(std::string_view text, std::string_view field);
+// Exact, at least two decimals: "12.50", "0.0000375".
+std::string FormatUsd(int64_t nano_usd);
+
+}  // namespace tollgate::admin

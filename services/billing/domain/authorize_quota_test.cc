@@ -1,0 +1,63 @@
+// A key's quota of a month is decided together with wallet and cap (docs/design/ledger.md 3).
+#include <gtest/gtest.h>
+
+#include "services/billing/domain/testing/ledger_world.h"
+
+namespace tollgate::billing {
+namespace {
+
+class QuotaTest : public LedgerTest {
+ protected:
+  Authorize Ask(std::optional<int64_t> quota_nano_usd, int64_t prompt = 100, int64_t output = 100) {
+    Authorize op = MakeAuthorize(world.NewId(), prompt, output);
+    op.key_quota_nano_usd = quota_nano_usd;
+    return op;
+  }
+  const KeyMonth& row() {
+    return world.state.key_months.at(KeyMonthKey("ws", "key", UtcMonth(world.now_us)));
+  }
+};
+
+TEST_F(QuotaTest, SpendAndHoldsOfTheKeyCount) {
+  Credit(10'000);
+  const Authorize first = Ask(500);  // holds 300
+  ASSERT_TRUE(world.Do(first).ok);
+  EXPECT_EQ(row().held_nano_usd, 300);
+  // 200 are left: the prompt and 50 tokens.
+  const Authorize second = Ask(500);
+  const Reply reply = world.Do(second);
+  ASSERT_TRUE(reply.ok);
+  EXPECT_EQ(reply.authorized_nano_usd, 200);
+  EXPECT_EQ(world.Do(Ask(500)).denied_by, Deny::kHeld);
+  EXPECT_TRUE(world.Do(MakeSettle(first.request_id, 100, 100)).ok);
+  EXPECT_TRUE(world.Do(MakeSettle(second.request_id, 100, 50)).ok);
+  EXPECT_EQ(row().spent_nano_usd, 500);
+  EXPECT_EQ(row().held_nano_usd, 0);
+  EXPECT_EQ(world.Do(Ask(500)).denied_by, Deny::kQuota);
+  // Raising it acts on the next request; other keys are not concerned.
+  EXPECT_TRUE(world.Do(Ask(900)).ok);
+  Authorize other = Ask(100, 50, 20);
+  other.key_id = "other";
+  EXPECT_TRUE(world.Do(other).ok);
+}
+
+TEST_F(QuotaTest, AnExtensionStopsAtTheQuota) {
+  Credit(10'000);
+  const Authorize ask = Ask(500);
+  ASSERT_TRUE(world.Do(ask).ok);
+  EXPECT_EQ(world.Do(MakeExtend(ask.request_id, 1, 900)).authorized_nano_usd, 500);
+}
+
+TEST_F(QuotaTest, ARequestWithoutAQuotaCountsOnceTheKeyHasOne) {
+  Credit(10'000);
+  const Authorize before = Ask(std::nullopt);
+  ASSERT_TRUE(world.Do(before).ok);
+  const Authorize with = Ask(500, 10, 10);
+  ASSERT_TRUE(world.Do(with).ok);
+  EXPECT_TRUE(world.Do(MakeSettle(before.request_id, 100, 100)).ok);
+  EXPECT_EQ(row().spent_nano_usd, 300);
+  EXPECT_EQ(row().held_nano_usd, 30);
+}
+
+}  // namespace
+}  // namespace tollgate::billing
