@@ -31,8 +31,8 @@ using billing::v1::VoidResponse;
 using BillingAsync = BillingService::StubInterface::async_interface;
 using MeteringAsync = MeteringService::StubInterface::async_interface;
 
-// Milliseconds. New work fails closed after two seconds (docs/design/limits.md 8).
-constexpr int64_t kAuthorizeTimeout = 2'000;
+// Milliseconds. New work fails closed after three seconds (decision 50).
+constexpr int64_t kAuthorizeTimeout = 3'000;
 constexpr int64_t kAuthorizeAttemptTimeout = 1'000;
 constexpr int64_t kVoidAttemptTimeout = 2'000;
 // By then the hold has expired.
@@ -40,6 +40,9 @@ constexpr int64_t kVoidPatience = 90'000;
 // Voids of one client that may be under way. While billing is unreachable each refused request adds
 // one; further holds are left to expire.
 constexpr int kMaxVoids = 32'768;
+// Authorizes of one client that may wait for a ledger that does not answer; further ones fail at
+// once, so that an outage does not fill the gateway with requests.
+constexpr int kMaxWaiting = 1'024;
 constexpr int64_t kUsageTimeout = 5'000;
 
 // Moves the results out of the response to a batch.
@@ -56,7 +59,7 @@ Result<std::vector<Reply>> TakeResults(Result<Response> response) {
 template <typename Reply>
 Result<Reply> UnlessUnavailable(Result<Reply> result) {
   if (result.ok() && result->denied_by() == billing::v1::DENY_REASON_UNAVAILABLE) {
-    return Unavailable("billing: the books of this workspace cannot be written at the moment");
+    return Unavailable("billing: the ledger of this workspace cannot be written at the moment");
   }
   return result;
 }
@@ -102,7 +105,7 @@ class BillingClientImpl : public BillingClient {
   }
 
   Task<Result<AuthorizeResult>> Authorize(AuthorizeItem item) override {
-    return AuthorizeWithRetries(loop_, authorizes_, std::move(item));
+    return AuthorizeWithRetries(loop_, authorizes_, std::move(item), waiting_);
   }
   void Void(VoidItem item) override {
     if (*voids_running_ >= kMaxVoids) return voids_dropped_.Increment();
@@ -116,7 +119,14 @@ class BillingClientImpl : public BillingClient {
   // Idempotent by the item's id: a retry returns the lost answer and holds nothing twice.
   static Task<Result<AuthorizeResult>> AuthorizeWithRetries(Loop& loop,
                                                             std::shared_ptr<Authorizes> authorizes,
-                                                            AuthorizeItem item) {
+                                                            AuthorizeItem item,
+                                                            std::shared_ptr<int> waiting) {
+    struct Waiter {
+      ~Waiter() {
+        if (count) --*count;
+      }
+      std::shared_ptr<int> count;  // null: does not wait yet
+    } waiter;
     int64_t deadline_us = SystemClock::Get().MonotonicUs() + kAuthorizeTimeout * 1000;
     Backoff backoff(50, 400);
     for (int64_t left_ms = kAuthorizeTimeout;;) {
@@ -126,6 +136,11 @@ class BillingClientImpl : public BillingClient {
       int64_t wait_ms = backoff.NextMs();
       left_ms = (deadline_us - SystemClock::Get().MonotonicUs()) / 1000 - wait_ms;
       if (left_ms <= 0) co_return result;
+      if (!waiter.count) {
+        if (*waiting >= kMaxWaiting) co_return result;
+        ++*waiting;
+        waiter.count = waiting;
+      }
       co_await loop.Sleep(wait_ms);
     }
   }
@@ -147,6 +162,7 @@ class BillingClientImpl : public BillingClient {
   UsageTransport usage_;
   std::shared_ptr<Authorizes> authorizes_;
   std::shared_ptr<Voids> voids_;
+  std::shared_ptr<int> waiting_ = std::make_shared<int>(0);
   // Shared by the voids, which may outlive the client.
   std::shared_ptr<int> voids_running_ = std::make_shared<int>(0);
   prometheus::Counter& voids_dropped_ =

@@ -27,7 +27,7 @@ Fail<Error> Denied(RequestContext& context, const pb::AuthorizeResult& result) {
       metrics.CountDenial("frozen_by_check");
       Error error{ErrorId::kServiceUnavailable};
       error.retry_after_ms = 1000;
-      error.internal = "billing: the books of this workspace failed a check";
+      error.internal = "billing: the ledger of this workspace failed a check";
       return Fail{std::move(error)};
     }
     case pb::DENY_REASON_HELD: {

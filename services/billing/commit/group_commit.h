@@ -55,7 +55,7 @@ class GroupCommitObserver {
   virtual void OnRefused() {}
   // Batches of this workspace fail; from now on it gets batches of its own.
   virtual void OnIsolated(const std::string& workspace, const sql::SqlError& error) {}
-  // The books of this workspace contradict each other; it is frozen.
+  // Wallet and entries of this workspace contradict each other; it is frozen.
   virtual void OnBroken(const std::string& workspace, const std::string& what) {}
 };
 

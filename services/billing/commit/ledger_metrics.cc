@@ -64,7 +64,7 @@ struct LedgerMetrics::Metrics {
                        "Workspaces that got batches of their own because their batches failed.");
   prometheus::Counter& frozen =
       metrics::Counter("tollgate_billing_frozen_workspaces_total",
-                       "Workspaces frozen because their books contradict each other. Page.");
+                       "Workspaces frozen because wallet and entries contradict each other. Page.");
   std::array<prometheus::Gauge*, kClocks.size()> clock_ahead{};
   std::array<prometheus::Counter*, kClocks.size()> clock_steps{};
   std::array<bool, kClocks.size()> clock_stepped{};
@@ -98,14 +98,16 @@ LedgerMetrics::~LedgerMetrics() = default;
 
 void LedgerMetrics::OnIsolated(const std::string& workspace, const sql::SqlError& error) {
   metrics_->isolated.Increment();
-  log::Warn("the books of one workspace cannot be written; the others go on",
+  log::Warn("the ledger of one workspace cannot be written; the others go on",
             {{"workspace", workspace}, {"error", error.message}});
 }
 
 void LedgerMetrics::OnBroken(const std::string& workspace, const std::string& what) {
   metrics_->frozen.Increment();
-  log::Error("a workspace is frozen: its books contradict each other; run tollgate verify-ledger",
-             {{"workspace", workspace}, {"what", what}});
+  log::Error(
+      "a workspace is frozen: its wallet and entries contradict each other; run tollgate "
+      "verify-ledger",
+      {{"workspace", workspace}, {"what", what}});
 }
 
 void LedgerMetrics::SetClocks(const LedgerClock::Ahead& ahead) {

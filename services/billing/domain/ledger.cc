@@ -103,7 +103,7 @@ bool Batch::LacksItsWallet(const Operation& operation) const {
          hold->second.workspace == WorkspaceOf(operation);
 }
 
-// The books of the workspace contradict each other: freezes it.
+// Wallet and entries of the workspace contradict each other: freezes it.
 Reply Batch::RefuseBroken(const Operation& operation, const std::string& why) {
   const std::string& workspace = WorkspaceOf(operation);
   const auto found = state_.wallets.find(workspace);
@@ -116,7 +116,7 @@ Reply Batch::RefuseBroken(const Operation& operation, const std::string& why) {
   }
   // Once: its settlements are sent again and again.
   if (!is_known) out_.violations.push_back("workspace " + workspace + ": " + why);
-  // Not final: a settlement stays with its sender until the books are repaired.
+  // Not final: a settlement stays with its sender until the ledger is repaired.
   return Refuse(IsAuthorize(operation) ? Deny::kFrozenByCheck : Deny::kUnavailable);
 }
 

@@ -178,7 +178,7 @@ class AdminRpc : public v1::BillingAdminService::CallbackService {
       const Reply& reply = replies->front();
       if (!reply.ok && reply.denied_by == Deny::kUnavailable) {
         return reactor->Finish(rpc::ToStatus(
-            Unavailable("the books of this workspace cannot be written at the moment").error));
+            Unavailable("the ledger of this workspace cannot be written at the moment").error));
       }
       if (!reply.ok) {
         const bool reused = reply.denied_by == Deny::kIdReuse;

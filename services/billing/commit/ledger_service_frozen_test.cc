@@ -1,6 +1,6 @@
-// Two replicas of the ledger on one PostgreSQL. One is stopped (SIGSTOP) while it holds a wallet's row:
-// the other serves that workspace again within two seconds, and the books stay whole when the first
-// one wakes up (docs/design/failures.md). TOLLGATE_FROZEN_ROUNDS sets how often.
+// Two replicas of the ledger on one PostgreSQL. One is stopped (SIGSTOP) while it holds a wallet's
+// row: the other serves that workspace again within two seconds, and the ledger stays whole when
+// the first one wakes up (docs/design/failures.md). TOLLGATE_FROZEN_ROUNDS sets how often.
 #include <gtest/gtest.h>
 
 #include <algorithm>
