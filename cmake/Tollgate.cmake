@@ -19,6 +19,7 @@ find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(yaml-cpp CONFIG REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(PostgreSQL REQUIRED)
+find_package(CURL REQUIRED)
 find_package(GTest CONFIG REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 

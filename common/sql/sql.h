@@ -209,16 +209,13 @@ struct Migration {
 };
 std::string ExpandScript(Dialect dialect, std::string_view script);
 
-// Sync makes all earlier commits durable; it may run on any thread. If it fails, the content of the
-// file is unknown from then on, and the process aborts (docs/design/ledger.md 6).
+// Sync makes all earlier commits durable; it may run on any thread, but on one at a time. If it
+// fails, the content of the file is unknown from then on, and the process aborts
+// (docs/design/ledger.md 6).
 class LogSync {
  public:
-  explicit LogSync(std::string log_path) : log_path_(std::move(log_path)) {}
   virtual ~LogSync() = default;
-  virtual void Sync();
-
- private:
-  const std::string log_path_;
+  virtual void Sync() = 0;
 };
 
 // A database with a connection pool. Thread-safe.
@@ -248,7 +245,7 @@ class Database {
   const Options& options() const { return options_; }
 
   // For a database with deferred_sync; null otherwise, where every commit is durable.
-  std::unique_ptr<class LogSync> MakeLogSync() const;
+  std::unique_ptr<LogSync> MakeLogSync() const;
 
   // A new connection outside the pool.
   SqlResult<std::unique_ptr<Connection>> Connect() const;

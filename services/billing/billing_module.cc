@@ -3,8 +3,12 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/service_type.h>
 
+#include <algorithm>
+
 #include "services/billing/commit/ledger_service.h"
+#include "services/billing/payments/payments.h"
 #include "services/billing/rpc/billing_rpc.h"
+#include "services/billing/rpc/payments_rpc.h"
 
 namespace tollgate {
 namespace {
@@ -22,11 +26,35 @@ billing::LedgerService::Options OptionsFrom(const config::v1::BillingSettings& s
   return options;
 }
 
+billing::payments::PaymentsOptions PaymentsFrom(const config::v1::BillingSettings& settings) {
+  const config::v1::PaymentSettings& from = settings.payments();
+  billing::payments::PaymentsOptions options;
+  options.sql.url = settings.sql().url();
+  if (!from.provider().empty()) options.provider = from.provider();
+  options.secret_key_file = from.stripe_secret_key_file();
+  options.webhook_secret_file = from.stripe_webhook_secret_file();
+  options.webhook_listen = from.webhook_listen();
+  if (!from.stripe_base_url().empty()) options.stripe.base_url = from.stripe_base_url();
+  options.stripe.success_url = from.success_url();
+  options.stripe.cancel_url = from.cancel_url();
+  if (from.provider_timeout_seconds() > 0) {
+    // Below the lease of a claimed payment, so that one call runs at a time.
+    options.stripe.timeout_ms = std::min(from.provider_timeout_seconds(), 50) * 1000;
+  }
+  if (from.reload_sweep_seconds() > 0) {
+    options.sweep_us = int64_t{from.reload_sweep_seconds()} * 1'000'000;
+  }
+  return options;
+}
+
 class BillingModule : public Module {
  public:
   BillingModule(HostContext& context, const config::v1::BillingSettings& settings)
-      : ledger_(OptionsFrom(settings), context.clock),
+      : context_(context),
+        ledger_(OptionsFrom(settings), context.clock),
+        payments_(PaymentsFrom(settings), context.clock, ledger_),
         services_(billing::MakeRpcServices(ledger_)) {
+    services_.push_back(billing::MakePaymentRpc(payments_));
     billing::OfferDirect(ledger_, context.direct);
   }
 
@@ -34,12 +62,24 @@ class BillingModule : public Module {
   void Register(grpc::ServerBuilder& builder) override {
     for (const auto& service : services_) builder.RegisterService(service.get());
   }
-  Result<void> Start() override { return ledger_.Start(); }
+  Result<void> Start() override {
+    if (auto started = ledger_.Start(); !started.ok()) return started;
+    if (auto started = payments_.Start(context_.loops); !started.ok()) return started;
+    if (const std::string address = payments_.webhook_address(); !address.empty()) {
+      context_.report_address("billing_webhooks", address);
+    }
+    return {};
+  }
   bool Ready() const override { return ledger_.Ready(); }
-  void Stop() override { ledger_.Stop(); }
+  void Stop() override {
+    payments_.Stop();
+    ledger_.Stop();
+  }
 
  private:
+  HostContext& context_;
   billing::LedgerService ledger_;
+  billing::payments::Payments payments_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
 };
 

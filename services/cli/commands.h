@@ -13,5 +13,7 @@ class Invocation;
 void AddAuthCommands(CLI::App& app, Invocation& invocation);
 // credit add, cap set, balance, entries, verify-ledger.
 void AddBillingCommands(CLI::App& app, Invocation& invocation);
+// payment list|create|confirm|cancel|refund, reload show|set|resume, reconcile.
+void AddPaymentCommands(CLI::App& app, Invocation& invocation);
 
 }  // namespace tollgate::cli

@@ -1,5 +1,7 @@
 #include "services/cli/invocation.h"
 
+#include <google/rpc/error_details.pb.h>
+#include <google/rpc/status.pb.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
@@ -9,6 +11,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "common/base/clock.h"
 #include "common/base/id.h"
 #include "common/json/writer.h"
 #include "tollgate/common/v1/error.pb.h"
@@ -79,13 +82,35 @@ std::unique_ptr<billing::v1::BillingAdminService::Stub> Invocation::Billing() {
   return channel ? billing::v1::BillingAdminService::NewStub(channel) : nullptr;
 }
 
+std::unique_ptr<admin::v1::PaymentService::Stub> Invocation::Payments() {
+  const auto channel = Connect(options_.billing_target);
+  return channel ? admin::v1::PaymentService::NewStub(channel) : nullptr;
+}
+
+int64_t Invocation::NowSeconds() const { return SystemClock::Get().WallUs() / 1'000'000; }
+
 bool Invocation::Call(const char* service,
                       const std::function<grpc::Status(grpc::ClientContext&)>& call) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() +
                        std::chrono::seconds(options_.timeout_seconds));
+  // Counts over local sockets only; elsewhere the client certificate names the operator.
+  std::string actor = options_.actor.substr(0, 100);
+  for (char& c : actor) {
+    if (c < ' ' || c > '~') c = '?';  // metadata is plain ASCII
+  }
+  context.AddMetadata("tollgate-operator", actor);
   const grpc::Status status = call(context);
   if (status.ok()) return true;
+  // The admin services have details of their own, whose first is the reason.
+  if (google::rpc::Status rich; !status.error_details().empty() &&
+                                rich.ParseFromString(status.error_details()) &&
+                                rich.code() == static_cast<int>(status.error_code())) {
+    google::rpc::ErrorInfo info;
+    const bool known = rich.details_size() > 0 && rich.details(0).UnpackTo(&info);
+    ReportError(known ? info.reason() : std::string(CodeName(status.error_code())), rich.message());
+    return false;
+  }
   common::v1::ErrorDetail detail;
   if (!status.error_details().empty() && detail.ParseFromString(status.error_details()) &&
       !detail.message().empty()) {

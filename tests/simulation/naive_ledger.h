@@ -467,17 +467,32 @@ class NaiveLedger {
     const bool free = op.outcome == Outcome::kFailedBeforeOutput ||
                       (op.usage.prompt == 0 && op.usage.completion == 0);
     if (request.state == State::kOpen) {
-      request.settle = op;
+      request.settle = Final(op, request);
       if (free) {
         Close(request, State::kVoided, 0, 0);
       } else {
-        Close(request, State::kSettled, op.usage.prompt, op.usage.completion);
+        Close(request, State::kSettled, request.settle->usage.prompt,
+              request.settle->usage.completion);
       }
       return ReplyFor(request);
     }
-    if (request.state == State::kExpired) return SettleLate(op, request, free);
+    if (request.state == State::kExpired) return SettleLate(Final(op, request), request, free);
     if (request.settle && SameSettle(*request.settle, op)) return ReplyFor(request);
+    // One that knows less than the one that closed the request.
+    const bool voided = request.state == State::kVoided || request.state == State::kTombstone;
+    if (free && voided) return ReplyFor(request);
+    if (op.outcome == Outcome::kRecovered && request.settle && !request.free()) {
+      return ReplyFor(request);
+    }
     return ReplyFor(request, request.free() || !request.settle ? Deny::kClosed : Deny::kIdReuse);
+  }
+
+  // What a journal knows may be older than the last heartbeat.
+  static billing::Settle Final(billing::Settle op, const Request& request) {
+    if (op.outcome != Outcome::kRecovered) return op;
+    op.usage.prompt = std::max(op.usage.prompt, request.prompt);
+    op.usage.completion = std::max(op.usage.completion, request.completion);
+    return op;
   }
 
   void GiveBack(Request& request, int64_t amount) {

@@ -18,7 +18,7 @@ using sql::ErrorKind;
 // A disk that syncs when the test allows it.
 class FakeSync : public sql::LogSync {
  public:
-  explicit FakeSync(std::shared_future<void> go) : LogSync(""), go_(std::move(go)) {}
+  explicit FakeSync(std::shared_future<void> go) : go_(std::move(go)) {}
   void Sync() override { go_.wait(); }
 
  private:

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -34,6 +35,11 @@ class LedgerService {
 
   LedgerService(Options options, const Clock& clock);
   ~LedgerService();
+
+  // Called on the ledger's threads after each commit; must not block. Set before Start.
+  void OnCommitted(std::function<void(std::span<const Operation>)> listener) {
+    metrics_.listener = std::move(listener);
+  }
 
   // SQLite: opens the file, or fails. PostgreSQL: returns at once; while the server is unreachable
   // Ready is false, and a thread retries.
@@ -66,11 +72,20 @@ class LedgerService {
   // False when the ledger stops meanwhile.
   bool Sleep(int64_t ms);
 
+  struct Observer : LedgerMetrics {
+    void OnBatch(std::span<const Operation> operations, const Applied& applied,
+                 int64_t took_us) override {
+      LedgerMetrics::OnBatch(operations, applied, took_us);
+      if (listener) listener(operations);
+    }
+    std::function<void(std::span<const Operation>)> listener;
+  };
+
   const Options options_;
   const Clock& clock_;
   std::unique_ptr<sql::Database> database_;
   std::unique_ptr<sql::Database> write_database_;  // the same one, with the limits of writers
-  LedgerMetrics metrics_;
+  Observer metrics_;
   std::unique_ptr<GroupCommit> group_commit_;
 
   std::atomic<bool> open_ = false;

@@ -25,9 +25,31 @@ bool SameSettle(const Hold& hold, const Settle& settle) {
          hold.engine == settle.engine;
 }
 
+// A settle recovered from a router's journal may be older than the last heartbeat, which the ledger
+// knows for sure: it raises counters, and never lowers one. Any other settle is final.
+Usage SettledUsage(const Settle& settle, const Hold& hold) {
+  Usage usage = Clamped(settle.usage);
+  if (settle.outcome != Outcome::kRecovered) return usage;
+  usage.prompt = std::max(usage.prompt, hold.usage.prompt);
+  usage.cached = std::max(usage.cached, hold.usage.cached);
+  usage.cache_write = std::max(usage.cache_write, hold.usage.cache_write);
+  usage.completion = std::max(usage.completion, hold.usage.completion);
+  usage.reasoning = std::max(usage.reasoning, hold.usage.reasoning);
+  return Clamped(usage);
+}
+
+// A closed hold needs nothing more of this settle: it is the one that closed it, or one that knows
+// less than the one that did. A router sends such a one after a crash between the ledger's answer
+// and the release of its slot.
+bool IsCovered(const Hold& hold, const Settle& settle) {
+  if (SameSettle(hold, settle)) return true;
+  if (IsFree(settle) && hold.state == HoldState::kVoided) return true;
+  return settle.outcome == Outcome::kRecovered && !hold.free();
+}
+
 void CopySettle(const Settle& settle, Hold& hold) {
+  hold.usage = SettledUsage(settle, hold);
   hold.outcome = settle.outcome;
-  hold.usage = Clamped(settle.usage);
   hold.cut_by_credit = settle.cut_by_credit;
   hold.estimated = settle.estimated;
   hold.engine = settle.engine;
@@ -57,7 +79,7 @@ Reply Batch::Execute(const Settle& settle) {
     case HoldState::kVoided:
     case HoldState::kSettled:
     case HoldState::kCorrected:
-      if (SameSettle(*hold, settle)) return ReplyFor(*hold);
+      if (IsCovered(*hold, settle)) return ReplyFor(*hold);
       // Free for good, by a release or a refusal: nothing can be charged any more.
       return ReplyFor(*hold, hold->free() ? Deny::kClosed : Deny::kIdReuse);
   }
@@ -159,7 +181,7 @@ Reply Batch::SettleLate(const Settle& settle, Hold& hold) {
                                    CapHeadroom(EffectiveCap(*wallet_, hold), month)});
     Capture(hold, EntryKind::kLateCorrection, more, month);
   } else if (cost < charged_before) {
-    // The last heartbeat reported more than the settle.
+    // The last heartbeat reported more than an exact settle.
     GiveBack(hold, charged_before - cost);
   }
   SetOverrun(hold, cost - hold.charged_nano_usd, month);

@@ -84,6 +84,8 @@ End Settlement::BuildEnd(const Measured& measured, const Settled& settled) const
   end.set_cut_by_credit(outcome_ == RunOutcome::kCutByCredit);
   end.set_estimated(measured.estimated);
   const Spending& spending = context_.hold->spending();
+  // What the ledger has charged, usually nothing after a refusal; without its answer, what it will
+  // charge.
   end.set_charged_nano_usd(settled.charged_nano_usd.value_or(std::min(
       spending.ChargeNanoUsd(measured.usage.prompt_tokens(), measured.usage.completion_tokens()),
       spending.authorized_nano_usd())));

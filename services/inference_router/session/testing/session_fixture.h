@@ -27,6 +27,7 @@ struct LedgerScript {
   billing::v1::DenyReason limited_by = billing::v1::DENY_REASON_NO_CREDIT;
   bool closed = false;  // the hold has expired
   bool unreachable = false;
+  bool refuses_settles = false;
   int64_t answer_ms = 0;
   std::vector<billing::v1::MeterOp> ops;
 
@@ -63,7 +64,10 @@ class ScriptedLedger : public MeteringClient {
       authorized_ = std::max(authorized_, std::min(total, script_.limit_nano_usd));
       if (total > authorized_) result.set_denied_by(script_.limited_by);
     }
-    if (op.has_settle()) {
+    if (op.has_settle() && script_.refuses_settles) {
+      result.set_ok(false);
+      result.set_denied_by(billing::v1::DENY_REASON_INVALID);
+    } else if (op.has_settle()) {
       const auto& usage = op.settle().usage();
       result.set_charged_nano_usd(std::min(
           ChargeNanoUsd(CostPicoUsd(rates_, usage.prompt_tokens(), usage.completion_tokens())),
