@@ -37,6 +37,8 @@ constexpr int64_t kAuthorizeAttemptTimeout = 1'000;
 constexpr int64_t kVoidAttemptTimeout = 2'000;
 // By then the hold has expired.
 constexpr int64_t kVoidPatience = 90'000;
+// A refusal also undoes what was charged meanwhile (decision 52), so it outlasts a longer outage.
+constexpr int64_t kRefusalPatience = 600'000;
 // Voids of one client that may be under way. While billing is unreachable each refused request adds
 // one; further holds are left to expire.
 constexpr int kMaxVoids = 32'768;
@@ -109,7 +111,7 @@ class BillingClientImpl : public BillingClient {
   }
   void Void(VoidItem item) override {
     if (*voids_running_ >= kMaxVoids) return voids_dropped_.Increment();
-    loop_.Spawn(VoidInBackground(loop_, voids_, std::move(item), voids_running_));
+    loop_.Spawn(VoidInBackground(loop_, voids_, std::move(item), voids_running_, voids_dropped_));
   }
   Task<Result<GetUsageResponse>> GetUsage(GetUsageRequest request) override {
     return usage_(std::move(request), kUsageTimeout);
@@ -146,13 +148,18 @@ class BillingClientImpl : public BillingClient {
   }
 
   static Task<void> VoidInBackground(Loop& loop, std::shared_ptr<Voids> voids, VoidItem item,
-                                     std::shared_ptr<int> running) {
+                                     std::shared_ptr<int> running, prometheus::Counter& dropped) {
     ++*running;
-    int64_t deadline_us = SystemClock::Get().MonotonicUs() + kVoidPatience * 1000;
+    int64_t deadline_us = SystemClock::Get().MonotonicUs() +
+                          (item.refused() ? kRefusalPatience : kVoidPatience) * 1000;
     Backoff backoff(50, 5'000);
     for (;;) {
       auto result = UnlessUnavailable(co_await voids->Call(item, kVoidAttemptTimeout));
-      if (result.ok() || SystemClock::Get().MonotonicUs() > deadline_us) break;
+      if (result.ok()) break;
+      if (SystemClock::Get().MonotonicUs() > deadline_us) {
+        dropped.Increment();
+        break;
+      }
       co_await loop.Sleep(backoff.NextMs());
     }
     --*running;
@@ -165,9 +172,10 @@ class BillingClientImpl : public BillingClient {
   std::shared_ptr<int> waiting_ = std::make_shared<int>(0);
   // Shared by the voids, which may outlive the client.
   std::shared_ptr<int> voids_running_ = std::make_shared<int>(0);
-  prometheus::Counter& voids_dropped_ =
-      metrics::Counter("tollgate_gateway_voids_dropped_total",
-                       "Holds that were left to expire, since too many voids were under way");
+  prometheus::Counter& voids_dropped_ = metrics::Counter(
+      "tollgate_gateway_voids_dropped_total",
+      "Holds that were left to expire, since too many voids were under way, or billing "
+      "did not answer in time");
 };
 
 class MeteringClientImpl : public MeteringClient {

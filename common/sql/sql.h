@@ -236,6 +236,8 @@ class Database {
     // power failure once LogSync::Sync has returned. For callers that sync on a thread of their
     // own.
     bool deferred_sync = false;
+    // SQLite: the log is copied back to the database file when it has so many pages.
+    int checkpoint_pages = 4000;
   };
 
   // Only checks the URL. The first call that needs a connection opens it.

@@ -50,9 +50,6 @@ ErrorKind KindOf(int extended) {
   }
 }
 
-// The log is copied back to the database file when it has more pages.
-constexpr int kCheckpointPages = 4000;
-
 // Whether a failed fsync caused the error. The kernel may have dropped unwritten pages, so a retry
 // in this process is not safe (docs/design/ledger.md 6): it aborts and recovers from the log when
 // restarted.
@@ -104,6 +101,7 @@ class SqliteConnection : public Connection {
   SqliteConnection(std::string path, const Database::Options& options)
       : path_(std::move(path)),
         busy_timeout_ms_(options.busy_timeout_ms),
+        checkpoint_pages_(options.checkpoint_pages),
         deferred_sync_(options.deferred_sync) {}
 
   Dialect dialect() const override { return Dialect::kSqlite; }
@@ -128,8 +126,11 @@ class SqliteConnection : public Connection {
         raw, 20'000, [](void*) { return CancelScope::Cancelled() ? 1 : 0; }, nullptr);
     // FULL: a returned commit survives a power failure. NORMAL: only after the next sync of the log
     // (LogSync, or a checkpoint). SQLite's automatic checkpoint hides its errors: see OnCommit.
+    // EXTRA while a new file is switched to the log: else a power cut could bring back the deleted
+    // rollback journal of the switch, and with it the empty file.
     auto set = ExecuteScript(
-        std::string("PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA synchronous=") +
+        std::string("PRAGMA synchronous=EXTRA; PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; "
+                    "PRAGMA synchronous=") +
         (deferred_sync_ ? "NORMAL;" : "FULL;") +
         "PRAGMA wal_autocheckpoint=0; PRAGMA cache_size=-65536; PRAGMA temp_store=MEMORY;");
     if (!set.ok()) {
@@ -177,8 +178,8 @@ class SqliteConnection : public Connection {
   // another thread, since only between two transactions all of it can be copied, so that the log
   // starts again from its beginning.
   static int OnCommit(void* self, sqlite3* db, const char* name, int pages) {
-    if (pages < kCheckpointPages) return SQLITE_OK;
     const auto& connection = *static_cast<SqliteConnection*>(self);
+    if (pages < connection.checkpoint_pages_) return SQLITE_OK;
     if (sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr) ==
         SQLITE_OK) {
       return SQLITE_OK;
@@ -265,6 +266,7 @@ class SqliteConnection : public Connection {
 
   const std::string path_;
   const int busy_timeout_ms_;
+  const int checkpoint_pages_;
   const bool deferred_sync_;
   DbPtr db_;
   // After db_: statements are finalized before the file is closed.

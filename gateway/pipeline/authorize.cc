@@ -45,8 +45,7 @@ Fail<Error> Denied(RequestContext& context, const pb::AuthorizeResult& result) {
 
 }  // namespace
 
-Task<Result<void>> AuthorizeSpend(RequestContext& context) {
-  Worker& worker = context.worker;
+pb::AuthorizeItem MakeAuthorizeItem(const RequestContext& context) {
   const auth::v1::Key& key = *context.key;
   pb::AuthorizeItem item;
   item.set_request_id(context.id.ToBytes());
@@ -58,14 +57,19 @@ Task<Result<void>> AuthorizeSpend(RequestContext& context) {
   // A generation holds at least one output token, an embedding its input only.
   const bool generates = context.canonical.kind != inference::v1::REQUEST_KIND_EMBEDDING;
   item.set_output_tokens_bound(std::max<int64_t>(context.bounds.output_upper, generates ? 1 : 0));
+  item.set_streamed(context.canonical.stream);
   // No engine sees it, so nothing needs to be held or voided (decision 30).
-  const bool check_only = context.canonical.max_tokens == 0;
-  item.set_check_only(check_only);
+  item.set_check_only(context.canonical.max_tokens == 0);
+  return item;
+}
+
+Task<Result<void>> AuthorizeSpend(RequestContext& context) {
+  Worker& worker = context.worker;
   // Armed before the call: billing may place the hold even if its response is lost. Voiding a hold
   // that does not exist is harmless.
-  HoldGuard hold(*worker.clients.billing, context.id, key.workspace_id());
-  if (check_only) hold.Disarm();
-  auto answer = co_await worker.clients.billing->Authorize(std::move(item));
+  HoldGuard hold(*worker.clients.billing, context.id, context.key->workspace_id());
+  if (context.canonical.max_tokens == 0) hold.Disarm();
+  auto answer = co_await worker.clients.billing->Authorize(MakeAuthorizeItem(context));
   if (!answer) {
     // Whatever the error is, a failure of billing is a 503 and never a 402.
     Error error{ErrorId::kServiceUnavailable};

@@ -38,9 +38,10 @@ billing::payments::PaymentsOptions PaymentsFrom(const config::v1::BillingSetting
   options.stripe.success_url = from.success_url();
   options.stripe.cancel_url = from.cancel_url();
   if (from.provider_timeout_seconds() > 0) {
-    // Below the lease of a claimed payment, so that one call runs at a time.
     options.stripe.timeout_ms = std::min(from.provider_timeout_seconds(), 50) * 1000;
   }
+  // A step makes a few calls at most.
+  options.engine.lease_us = int64_t{options.stripe.timeout_ms} * 3000;
   if (from.reload_sweep_seconds() > 0) {
     options.sweep_us = int64_t{from.reload_sweep_seconds()} * 1'000'000;
   }

@@ -13,6 +13,8 @@ class Invocation;
 void AddAuthCommands(CLI::App& app, Invocation& invocation);
 // credit add, cap set, balance, entries, verify-ledger.
 void AddBillingCommands(CLI::App& app, Invocation& invocation);
+// deadletter list|retry|writeoff.
+void AddDeadLetterCommands(CLI::App& app, Invocation& invocation);
 // payment list|create|confirm|cancel|refund, reload show|set|resume, reconcile.
 void AddPaymentCommands(CLI::App& app, Invocation& invocation);
 

@@ -108,6 +108,7 @@ int main(int argc, char** argv) {
   AddOptions(app, options);
   tollgate::cli::AddAuthCommands(app, invocation);
   tollgate::cli::AddBillingCommands(app, invocation);
+  tollgate::cli::AddDeadLetterCommands(app, invocation);
   tollgate::cli::AddPaymentCommands(app, invocation);
   try {
     app.parse(argc, argv);

@@ -481,6 +481,7 @@ class NaiveLedger {
     // One that knows less than the one that closed the request.
     const bool voided = request.state == State::kVoided || request.state == State::kTombstone;
     if (free && voided) return ReplyFor(request);
+    if (op.outcome == Outcome::kFailedBeforeOutput) return ReplyFor(request);
     if (op.outcome == Outcome::kRecovered && request.settle && !request.free()) {
       return ReplyFor(request);
     }
@@ -561,6 +562,9 @@ class NaiveLedger {
                                   (request.state == State::kExpired && !request.delivered());
     return ReplyFor(request, nothing_was_used ? Deny::kNone : Deny::kClosed);
   }
+
+  // Dead letters move no money of their own; the histories have none.
+  Reply Execute(const billing::ResolveDeadLetter& op) { return No(Deny::kUnknownDeadLetter); }
 
   Reply Execute(const billing::Expire& op) {
     const auto found = requests_.find(op.request_id.ToHex());

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kKinds = kOperationNames.size();
 // By Deny.
-constexpr std::array<const char*, 13> kResults = {"ok",
+constexpr std::array<const char*, 14> kResults = {"ok",
                                                   "no_credit",
                                                   "cap",
                                                   "held",
@@ -23,6 +23,7 @@ constexpr std::array<const char*, 13> kResults = {"ok",
                                                   "frozen_by_check",
                                                   "unknown_workspace",
                                                   "same_person",
+                                                  "unknown_dead_letter",
                                                   "unavailable"};
 // By sql::ErrorKind.
 constexpr std::array<const char*, 7> kErrors = {
@@ -36,6 +37,8 @@ constexpr int64_t kClockStepUs = 1'000'000;
 struct LedgerMetrics::Metrics {
   std::array<std::array<prometheus::Counter*, kResults.size()>, kKinds> operations{};
   std::array<prometheus::Counter*, kErrors.size()> errors{};
+  prometheus::Gauge& open_dead_letters = metrics::Gauge(
+      "tollgate_billing_dead_letters_open", "Refused settlements that nobody has resolved yet.");
   prometheus::Histogram& batch = metrics::Histogram("tollgate_billing_batch_operations",
                                                     "Operations in one commit of the ledger.",
                                                     {1, 2, 4, 8, 16, 32, 64, 128, 256});
@@ -70,6 +73,14 @@ struct LedgerMetrics::Metrics {
   std::array<bool, kClocks.size()> clock_stepped{};
 };
 
+namespace {
+prometheus::Counter& DeadLetters(Deny reason) {
+  return metrics::Counter("tollgate_billing_dead_letters_total",
+                          "Settlements that the ledger refused and keeps as dead letters.",
+                          {{"reason", kResults[static_cast<size_t>(reason)]}});
+}
+}  // namespace
+
 LedgerMetrics::LedgerMetrics() : metrics_(std::make_unique<Metrics>()) {
   for (size_t kind = 0; kind < kKinds; ++kind) {
     for (size_t result = 0; result < kResults.size(); ++result) {
@@ -77,6 +88,9 @@ LedgerMetrics::LedgerMetrics() : metrics_(std::make_unique<Metrics>()) {
           &metrics::Counter("tollgate_billing_operations_total", "Operations by kind and result.",
                             {{"kind", kOperationNames[kind]}, {"result", kResults[result]}});
     }
+  }
+  for (const Deny reason : {Deny::kIdReuse, Deny::kClosed, Deny::kInvalid}) {
+    (void)DeadLetters(reason);  // alerts see the first increase
   }
   for (size_t i = 0; i < kErrors.size(); ++i) {
     metrics_->errors[i] = &metrics::Counter("tollgate_billing_database_errors_total",
@@ -154,6 +168,16 @@ void LedgerMetrics::OnBatch(std::span<const Operation> operations, const Applied
   if (charged_nano_usd > 0) {
     metrics_->charged.Increment(static_cast<double>(charged_nano_usd));
   }
+  for (const DeadLetter& letter : applied.dead_letters) {
+    DeadLetters(letter.reason).Increment();
+    metrics_->open_dead_letters.Increment();
+    log::Error("a settlement was refused and kept as a dead letter: nothing was charged for it",
+               {{"request_id", letter.id.ToHex()},
+                {"workspace", letter.workspace},
+                {"number", letter.number},
+                {"reason", kResults[static_cast<size_t>(letter.reason)]}});
+  }
+  metrics_->open_dead_letters.Decrement(static_cast<double>(applied.resolved_dead_letters.size()));
   for (const std::string& violation : applied.violations) {
     metrics_->violations.Increment();
     log::Error("the ledger refused an operation that breaks an invariant", {{"what", violation}});
@@ -174,6 +198,10 @@ void LedgerMetrics::OnError(const sql::SqlError& error) {
 }
 
 void LedgerMetrics::OnRefused() { metrics_->refused.Increment(); }
+
+void LedgerMetrics::SetOpenDeadLetters(int64_t count) {
+  metrics_->open_dead_letters.Set(static_cast<double>(count));
+}
 
 void LedgerMetrics::SetOpenHolds(int64_t count) {
   metrics_->open_holds.Set(static_cast<double>(count));

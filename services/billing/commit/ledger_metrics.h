@@ -22,6 +22,7 @@ class LedgerMetrics : public GroupCommitObserver {
   void SetOpenHolds(int64_t count);
   // Called regularly. Counts and logs when a clock has jumped.
   void SetClocks(const LedgerClock::Ahead& ahead);
+  void SetOpenDeadLetters(int64_t count);
 
  private:
   struct Metrics;

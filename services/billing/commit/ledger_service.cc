@@ -5,6 +5,7 @@
 #include <future>
 
 #include "common/observability/log.h"
+#include "services/billing/storage/dead_letters.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/store.h"
@@ -239,6 +240,7 @@ void LedgerService::ExpireHolds() {
   // After a start or an outage nothing expires for one hold TTL: the running requests can send a
   // heartbeat first, so that an outage does not end live streams (docs/design/ledger.md 6).
   if (!group_commit_->available()) return;
+  if (auto open = CountOpenDeadLetters(*database_); open.ok()) metrics_.SetOpenDeadLetters(*open);
   const int64_t serves_since_us = std::max(group_commit_->available_since_us(), running_since_us_);
   if (clock_.MonotonicUs() - serves_since_us < options_.policy.hold_ttl_us) return;
   if (auto open = CountOpenHolds(*database_); open.ok()) metrics_.SetOpenHolds(*open);

@@ -24,6 +24,7 @@ class Batch {
     std::unordered_map<std::string, std::optional<Month>> months;
     std::unordered_map<std::string, std::optional<KeyMonth>> key_months;
     std::optional<Command> command;
+    std::optional<DeadLetter> dead_letter;
     size_t entries = 0;
     size_t wallets = 0;
     size_t new_wallets = 0;
@@ -34,19 +35,21 @@ class Batch {
     size_t recorded = 0;
     size_t commands = 0;
     size_t decided = 0;
+    size_t resolved = 0;
   };
 
-  Reply Execute(const Authorize& authorize);  // authorize.cc
-  Reply Execute(const Extend& extend);        // extend.cc
-  Reply Execute(const Heartbeat& heartbeat);  // extend.cc
-  Reply Execute(const Settle& settle);        // settle.cc
-  Reply Execute(const Void& op);              // void.cc
-  Reply Execute(const Expire& expire);        // expire.cc
-  Reply Execute(const AddCredit& command);    // commands.cc
-  Reply Execute(const SetCap& command);       // commands.cc
-  Reply Execute(const RepairClock& command);  // commands.cc
-  Reply Execute(const Correct& command);      // corrections.cc
-  Reply Execute(const Decide& decide);        // corrections.cc
+  Reply Execute(const Authorize& authorize);        // authorize.cc
+  Reply Execute(const Extend& extend);              // extend.cc
+  Reply Execute(const Heartbeat& heartbeat);        // extend.cc
+  Reply Execute(const Settle& settle);              // settle.cc
+  Reply Execute(const Void& op);                    // void.cc
+  Reply Execute(const Expire& expire);              // expire.cc
+  Reply Execute(const AddCredit& command);          // commands.cc
+  Reply Execute(const SetCap& command);             // commands.cc
+  Reply Execute(const Correct& command);            // corrections.cc
+  Reply Execute(const Decide& decide);              // corrections.cc
+  Reply Execute(const ResolveDeadLetter& resolve);  // dead_letter.cc
+  Reply Execute(const RepairClock& command);        // commands.cc
 
   // extend.cc. Both kinds report the usage so far; a heartbeat asks for no new total.
   template <typename Op>
@@ -129,6 +132,8 @@ class Batch {
   const Hold* key_hold_ = nullptr;  // the operation's; null: it has none
 };
 
+// Whether the settle charges nothing: a request that generated nothing is free.
+bool IsFree(const Settle& settle);
 // A reply with the hold's amounts as they are now.
 Reply ReplyFor(const Hold& hold, Deny denied_by = Deny::kNone);
 // False for negative token counts and for counts beyond any engine.

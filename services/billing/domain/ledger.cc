@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/workspace_id.h"
 #include "services/billing/domain/batch.h"
+#include "services/billing/domain/dead_letter.h"
 
 namespace tollgate::billing {
 namespace {
@@ -86,6 +87,14 @@ void Batch::Run(const Operation& operation) {
     reply = RefuseBroken(operation, broken);
   } else if (!request_id.empty()) {
     RecordUsageChange(request_id);
+  }
+  // Undecided is not refused: the settle stays with its sender.
+  if (const auto* settle = std::get_if<Settle>(&operation);
+      settle != nullptr && !reply.ok && reply.denied_by != Deny::kUnavailable) {
+    auto letter = DeadLetterOf(*settle, reply, FindHold(request_id), at_us_);
+    // What is no name cannot be stored as one; it has no wallet either.
+    if (letter && wallet_ == nullptr && !IsWorkspaceId(workspace)) letter->workspace.clear();
+    if (letter) out_.dead_letters.push_back(std::move(*letter));
   }
   out_.replies.push_back(std::move(reply));
 }

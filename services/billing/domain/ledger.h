@@ -43,6 +43,8 @@ struct Applied {
   std::vector<std::string> commands;          // CommandKey; must not exist yet
   std::vector<std::string> decided_commands;  // CommandKey; must exist
   std::vector<UsageChange> usage_changes;
+  std::vector<DeadLetter> dead_letters;  // without their numbers; one may be stored already
+  std::vector<std::string> resolved_dead_letters;  // DeadLetterKey; must exist
   // Broken invariants: the operation at fault was refused and changed nothing. The caller must
   // raise an alarm for each.
   std::vector<std::string> violations;
@@ -55,10 +57,10 @@ inline int64_t EntryTime(const Wallet& wallet, int64_t now_us) {
 }
 
 // Applies the operations in order. The state must contain every existing row that they concern:
-// the wallets of their workspaces, the holds and commands they name, the months of those holds
-// and of now, and the key months of those holds' keys and of authorizes with a quota, in the months
-// of those holds and of now. No other row is read or changed. Everything is decided
-// at now_us, the ledger's time; only the entries are dated by EntryTime.
+// the wallets of their workspaces, the holds, commands and dead letters they name, the months of
+// those holds and of now, and the key months of those holds' keys and of authorizes with a quota,
+// in the months of those holds and of now. No other row is read or changed. Everything
+// is decided at now_us, the ledger's time; only the entries are dated by EntryTime.
 Applied Apply(State& state, std::span<const Operation> operations, int64_t now_us,
               const Policy& policy);
 

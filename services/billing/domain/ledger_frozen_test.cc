@@ -36,6 +36,7 @@ TEST_F(FrozenTest, ABrokenInvariantFreezesTheWalletAndLosesNoSettlement) {
   EXPECT_EQ(world.last.frozen, std::vector<std::string>{"ws"});
   EXPECT_EQ(world.last.wallets, std::vector<std::string>{"ws"});
   EXPECT_TRUE(world.last.entries.empty());
+  EXPECT_TRUE(world.last.dead_letters.empty()) << "its sender keeps it";
   EXPECT_EQ(wallet().frozen, Freeze::kFailedCheck);
   EXPECT_EQ(Authorize(world.NewId()).denied_by, Deny::kFrozenByCheck);
   EXPECT_TRUE(world.last.frozen.empty()) << "reported once";

@@ -130,13 +130,24 @@ struct RepairClock {
   std::string reason;
 };
 
+// A person's word on a dead letter: applies its settle again, which may be refused again, or gives
+// it up.
+struct ResolveDeadLetter {
+  Id request_id;
+  std::string workspace;
+  int32_t number = 0;
+  DeadLetterState to = DeadLetterState::kRetried;
+  std::string actor;
+  std::string reason;  // required
+};
+
 using Operation = std::variant<Authorize, Extend, Heartbeat, Settle, Void, Expire, AddCredit,
-                               SetCap, Correct, Decide, RepairClock>;
+                               SetCap, Correct, Decide, RepairClock, ResolveDeadLetter>;
 
 // By Operation::index(), for logs and metrics.
 inline constexpr std::array<const char*, std::variant_size_v<Operation>> kOperationNames = {
-    "authorize",  "extend",  "heartbeat", "settle", "void",        "expire",
-    "add_credit", "set_cap", "correct",   "decide", "repair_clock"};
+    "authorize",  "extend",  "heartbeat", "settle", "void",         "expire",
+    "add_credit", "set_cap", "correct",   "decide", "repair_clock", "resolve_dead_letter"};
 
 inline const std::string& WorkspaceOf(const Operation& operation) {
   return std::visit([](const auto& op) -> const std::string& { return op.workspace; }, operation);

@@ -7,13 +7,13 @@
 #include "services/billing/domain/chain.h"
 
 namespace tollgate::billing {
-namespace {
 
-// A request that generated nothing is free.
 bool IsFree(const Settle& settle) {
   return settle.outcome == Outcome::kFailedBeforeOutput ||
          (settle.usage.prompt == 0 && settle.usage.completion == 0);
 }
+
+namespace {
 
 int64_t CostNanoUsd(const Hold& hold) {
   return ChargeNanoUsd(CostPicoUsd(hold.rates, hold.usage.prompt, hold.usage.completion));
@@ -44,6 +44,7 @@ Usage SettledUsage(const Settle& settle, const Hold& hold) {
 bool IsCovered(const Hold& hold, const Settle& settle) {
   if (SameSettle(hold, settle)) return true;
   if (IsFree(settle) && hold.state == HoldState::kVoided) return true;
+  if (settle.outcome == Outcome::kFailedBeforeOutput) return true;  // of a slot without delivery
   return settle.outcome == Outcome::kRecovered && !hold.free();
 }
 

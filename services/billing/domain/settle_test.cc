@@ -174,5 +174,17 @@ TEST_F(SettleTest, ACorrectionOfAClosedMonthCountsTowardsTheCurrentOne) {
   EXPECT_EQ(world.month().spent_nano_usd, 300);
 }
 
+// A router that crashed between the ledger's answer and the release of its slot finds a request of
+// which nothing was delivered, and releases it.
+TEST_F(SettleTest, AReleaseAfterTheSettlementIsNoContradiction) {
+  Credit(1000);
+  const Id id = Open();
+  ASSERT_TRUE(world.Do(MakeSettle(id, 100, 50)).ok);
+  const Reply released = world.Do(MakeSettle(id, 0, 0, Outcome::kFailedBeforeOutput));
+  EXPECT_TRUE(released.ok);
+  EXPECT_EQ(released.charged_nano_usd, 200);
+  EXPECT_TRUE(world.last.entries.empty()) << "the gateway's refusal makes it free";
+}
+
 }  // namespace
 }  // namespace tollgate::billing

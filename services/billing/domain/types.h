@@ -38,7 +38,8 @@ enum class Deny : uint8_t {
   kFrozenByCheck = 9,
   kUnknownWorkspace = 10,  // commands only
   kSamePerson = 11,        // who asked for a correction may not approve it
-  kUnavailable = 12,       // nothing is decided: ask again under the same id
+  kUnknownDeadLetter = 12,
+  kUnavailable = 13,  // nothing is decided: ask again under the same id
 };
 
 // How a generation ended. The numbers are those of the proto and of the database.
@@ -219,6 +220,7 @@ enum class EntryKind : uint8_t {
   kReceivablePaid = 28,
   kCorrectionRequested = 29,  // waits for a second person
   kCorrectionRejected = 30,
+  kDeadLetterResolved = 60,
 };
 std::string_view EntryKindName(EntryKind kind);
 inline bool IsTerminal(EntryKind kind) {
@@ -287,6 +289,26 @@ struct Command {
 // Names a command's row in a State.
 std::string CommandKey(std::string_view workspace, std::string_view command_id);
 
+// The numbers are those of the database.
+enum class DeadLetterState : uint8_t { kOpen = 1, kRetried = 2, kWrittenOff = 3 };
+
+// A settle that was refused (dead_letter.h).
+struct DeadLetter {
+  Id id;               // of the request
+  int32_t number = 0;  // per id, from 1; set when it is stored
+  std::string workspace;
+  int64_t at_us = 0;
+  Deny reason = Deny::kNone;
+  std::string operation;  // EncodeSettle
+  DeadLetterState state = DeadLetterState::kOpen;
+  // Set when it is resolved.
+  int64_t resolved_us = 0;
+  std::string actor;
+  std::string note;
+};
+// The primary key of its row.
+std::string DeadLetterKey(const Id& id, int32_t number);
+
 struct Balance {
   std::string workspace;
   int64_t paid_nano_usd = 0;
@@ -343,7 +365,8 @@ struct State {
   std::unordered_map<std::string, Month> months;         // by MonthKey
   std::unordered_map<std::string, KeyMonth> key_months;  // by KeyMonthKey
   std::unordered_map<Id, Hold, IdHash> holds;
-  std::unordered_map<std::string, Command> commands;  // by CommandKey
+  std::unordered_map<std::string, Command> commands;         // by CommandKey
+  std::unordered_map<std::string, DeadLetter> dead_letters;  // by DeadLetterKey
   // Workspaces whose wallet disagrees with their entries: nothing of them may be written.
   std::unordered_map<std::string, std::string> broken;  // why, by workspace
 };

@@ -100,6 +100,9 @@ AdminResult<Payment> PaymentAdmin::Create(const std::string& workspace, int64_t 
   if (now.ok() && now->state == PaymentState::kRequested) {
     return ProviderFailed({ProviderError::Kind::kNotDone, "no_page", ""});
   }
+  if (now.ok() && now->state == PaymentState::kCancelled) {
+    return Precondition("PROVIDER_REFUSED", "the provider refuses this payment: " + now->reason);
+  }
   return now;
 }
 

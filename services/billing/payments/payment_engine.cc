@@ -148,7 +148,12 @@ void PaymentEngine::StepPayment(const std::string& workspace, const std::string&
 
 ProviderResult<ChargeView> PaymentEngine::Ask(const Payment& payment) {
   if (payment.state == PaymentState::kRequested && payment.checkout_id.empty()) {
-    return MakePage(payment);
+    if (NowUs() - payment.created_us <= kGiveUpUs) return MakePage(payment);
+    ChargeView expired;
+    expired.payment_id = payment.id;
+    expired.state = ChargeView::State::kCancelled;
+    expired.reason = "no_page";
+    return expired;
   }
   auto found = provider_.Find(payment.ref());
   if (!found.ok() || found->state != ChargeView::State::kNone) return found;
@@ -251,7 +256,14 @@ void PaymentEngine::ApplyError(const ProviderError& error, Payment& payment) {
   if (payment.state == PaymentState::kSucceeded) return;
   const bool sent =
       payment.state == PaymentState::kSubmitted || payment.state == PaymentState::kUnknown;
-  // Until a page is made nothing can have been paid.
+  if (payment.state == PaymentState::kRequested && payment.checkout_id.empty() &&
+      error.kind == ProviderError::Kind::kRefused) {
+    // Without a page nothing can be paid.
+    payment.state = PaymentState::kCancelled;
+    payment.reason = error.code;
+    payment.check_us = 0;
+    return;
+  }
   if (sent && error.kind != ProviderError::Kind::kNotDone) {
     payment.state = PaymentState::kUnknown;
     payment.reason = error.code;

@@ -127,7 +127,7 @@ class ReloadRacesTest : public PaymentTest {
     DeliverEvents(*calm_, random);
     for (int i = 0; i < 3; ++i) {
       Advance(61);
-      calm_->engine.RunOnce();
+      calm_->engine.RunDue();
     }
     Check(racers);
     for (const Racer& racer : racers) {
@@ -176,9 +176,9 @@ TEST_P(ReloadRacesTest, EveryTriggerMakesOneChargeAndOneCredit) {
   for (uint64_t i = 0; i < 2; ++i) replicas.push_back(MakeCrashing(seed * 10 + i));
   const int rounds = static_cast<int>((races + kRoundSize - 1) / kRoundSize);
   for (int round = 0; round < rounds && !HasFailure(); ++round) Race(round, replicas, random);
-  std::printf("RELOAD_RACES races=%d crashes=%d forged=%d calls=%d seed=%llu\n",
-              rounds * kRoundSize, crashes_.load(), forged_, stripe_.calls(),
-              static_cast<unsigned long long>(seed));
+  std::printf("RELOAD_RACES database=%s races=%d crashes=%d forged=%d calls=%d seed=%llu\n",
+              GetParam() == sql::Dialect::kSqlite ? "sqlite" : "postgres", rounds * kRoundSize,
+              crashes_.load(), forged_, stripe_.calls(), static_cast<unsigned long long>(seed));
   EXPECT_GT(crashes_, 0);
 }
 

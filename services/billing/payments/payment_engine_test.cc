@@ -73,6 +73,27 @@ TEST_P(PaymentEngineTest, APaidPageIsCreditedOnceByWebhookAndByPolling) {
   ExpectVerified(*replica, "acme");
 }
 
+TEST_P(PaymentEngineTest, APageThatCannotBeMadeEndsThePayment) {
+  auto replica = Make();
+  ASSERT_TRUE(replica->engine.EnsureCustomer("acme").ok());
+  stripe_.SetFaults({.refused = 1000});
+  EXPECT_EQ(replica->admin.Create("acme", kTen, "r1", "ann").error().reason, "PROVIDER_REFUSED");
+  stripe_.SetFaults({.lost_after = 1000});
+  EXPECT_EQ(replica->admin.Create("acme", kTen, "r2", "ann").error().reason,
+            "PROVIDER_UNAVAILABLE");
+  Advance(70);
+  stripe_.SetFaults({});
+  auto again = replica->admin.Create("acme", kTen, "r2", "ann");
+  ASSERT_TRUE(again.ok()) << "the same request id gets the page: " << again.error().message;
+  EXPECT_EQ(again->state, PaymentState::kSubmitted);
+  stripe_.SetFaults({.error_before = 1000});
+  EXPECT_FALSE(replica->admin.Create("acme", kTen, "r3", "ann").ok());
+  Advance(26 * 3600);
+  replica->engine.RunOnce();
+  EXPECT_EQ(replica->admin.Get("acme", DerivedId("payment", "acme", "r3"))->state,
+            PaymentState::kCancelled);
+}
+
 TEST_P(PaymentEngineTest, CancellingAPageThatWasPaidKeepsThePayment) {
   auto replica = Make();
   auto open = replica->admin.Create("acme", kTen, "r1", "ann");

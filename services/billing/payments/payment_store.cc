@@ -332,6 +332,15 @@ SqlResult<void> PaymentStore::PutEvent(const ProviderEvent& event) {
   });
 }
 
+SqlResult<void> PaymentStore::PruneEvents(int64_t before_us) {
+  return database_.Transact(sql::TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
+    auto done = db.Execute("DELETE FROM provider_event WHERE check_us = 0 AND received_us < $1",
+                           {before_us});
+    if (!done.ok()) return Fail{std::move(done).error()};
+    return {};
+  });
+}
+
 SqlResult<PaymentStore::Counts> PaymentStore::Count() {
   Counts counts;
   auto done = database_.Transact(sql::TxMode::kRead, [&](Connection& db) -> SqlResult<void> {

@@ -90,6 +90,8 @@ class PaymentStore {
   sql::SqlResult<bool> AddEvent(const ProviderEvent& event);
   sql::SqlResult<std::vector<ProviderEvent>> DueEvents(int64_t now_us, int limit);
   sql::SqlResult<void> PutEvent(const ProviderEvent& event);
+  // Removes events that are done and were received before.
+  sql::SqlResult<void> PruneEvents(int64_t before_us);
 
   struct Counts {
     int64_t unknown_payments = 0;

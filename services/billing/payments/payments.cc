@@ -16,6 +16,8 @@ constexpr int kWorkers = 2;
 constexpr size_t kMaxSpent = 100'000;
 constexpr size_t kMaxSecretFile = 16 * 1024;
 constexpr int kMaxConnections = 200;
+constexpr int64_t kDayUs = 86'400'000'000;
+constexpr int64_t kEventDays = 30;
 
 // The lines of a file of secrets that are not empty.
 Result<std::vector<std::string>> ReadSecrets(const std::string& path, const std::string& setting) {
@@ -72,8 +74,8 @@ Result<void> Payments::Start(LoopPool& loops) {
   if (!database.ok()) return Fail{sql::ToError(database.error())};
   database_ = std::move(*database);
   store_ = std::make_unique<PaymentStore>(*database_);
-  engine_ = std::make_unique<PaymentEngine>(PaymentEngine::Options(), clock_, *store_, *provider_,
-                                            ledger_, metrics_);
+  engine_ = std::make_unique<PaymentEngine>(options_.engine, clock_, *store_, *provider_, ledger_,
+                                            metrics_);
   admin_ = std::make_unique<PaymentAdmin>(*engine_);
   // SQLite: its file is opened now, or the process does not start.
   if (database_->dialect() == sql::Dialect::kSqlite && !Migrate()) {
@@ -110,7 +112,7 @@ Task<void> Payments::Serve(http::Exchange& exchange) {
     if (accepted) Wake();
     return response;
   };
-  auto handled = co_await RunOnPool(pool_, exchange.loop(), std::move(job));
+  auto handled = co_await RunOnPool(webhook_pool_, exchange.loop(), std::move(job));
   http::HttpResponse response{.status = 503, .body = "try again\n"};
   if (handled) response = std::move(*handled);
   co_await exchange.Send(std::move(response));
@@ -124,6 +126,7 @@ void Payments::Stop() {
   wake_.notify_all();
   if (server_) server_->Stop();
   pool_.Stop();
+  webhook_pool_.Stop();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   open_ = false;
@@ -162,6 +165,14 @@ void Payments::OnCommitted(std::span<const Operation> operations) {
   }
 }
 
+// Once a day: done events older than the provider repeats them.
+void Payments::Prune() {
+  const int64_t now_us = clock_.WallUs();
+  if (now_us - pruned_us_ < kDayUs) return;
+  auto pruned = store_->PruneEvents(now_us - kEventDays * kDayUs);
+  if (pruned.ok()) pruned_us_ = now_us;
+}
+
 // The first worker also looks for triggers and keeps the gauges.
 void Payments::WorkerMain(bool first) {
   int64_t sweep_us = 0;
@@ -181,6 +192,7 @@ void Payments::WorkerMain(bool first) {
     if (sweep_us == 0 || now_us - sweep_us >= options_.sweep_us) {
       sweep_us = now_us;
       engine_->RunTriggers();
+      Prune();
     } else if (!spent.empty()) {
       engine_->RunTriggers(&spent);
     }

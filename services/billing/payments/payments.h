@@ -27,6 +27,7 @@ struct PaymentsOptions {
   std::string webhook_listen;  // empty: none
   StripeOptions stripe;
   int64_t sweep_us = 30'000'000;
+  PaymentEngine::Options engine;
 };
 
 class Payments {
@@ -55,6 +56,7 @@ class Payments {
   Result<void> Listen(LoopPool& loops);
   Task<void> Serve(http::Exchange& exchange);
   bool Migrate();
+  void Prune();
   void WorkerMain(bool first);
   void OnCommitted(std::span<const Operation> operations);
   // False when stopping.
@@ -71,7 +73,9 @@ class Payments {
   std::unique_ptr<PaymentAdmin> admin_;
   std::unique_ptr<Webhook> webhook_;
   std::unique_ptr<http::Server> server_;
-  ThreadPool pool_{4, 256, "payments"};
+  ThreadPool pool_{8, 256, "payments"};
+  // Beside the calls of people, which may wait for the provider.
+  ThreadPool webhook_pool_{2, 256, "webhooks"};
 
   std::atomic<bool> open_ = false;
   std::atomic<bool> watching_ = false;  // some workspace has auto-reload
@@ -79,6 +83,7 @@ class Payments {
   std::condition_variable wake_;
   bool stopping_ = false;
   bool woken_ = false;
+  int64_t pruned_us_ = 0;                  // first worker only
   std::unordered_set<std::string> spent_;  // workspaces that spent since the last look
   std::vector<std::thread> threads_;
 };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include <fstream>
 
 #include "common/http/testing/raw_client.h"
@@ -51,7 +53,7 @@ class PaymentsTest : public ::testing::Test {
   bool Eventually(const std::function<bool()>& condition) {
     for (int i = 0; i < 2000; ++i) {
       if (condition()) return true;
-      usleep(5000);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     return false;
   }

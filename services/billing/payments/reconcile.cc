@@ -129,8 +129,13 @@ class Reconciler {
     return {};
   }
 
-  // Credit in the ledger that belongs to no payment at all.
+  // Credit in the ledger that belongs to no payment at all, and a log that does not fit its hashes.
   Result<void> CheckLeft(const std::string& workspace) {
+    auto events = store_.Events(workspace);
+    if (!events.ok()) return Fail{sql::ToError(events.error())};
+    if (const std::string wrong = CheckEvents(*events); !wrong.empty()) {
+      Add(Kind::kLog, workspace, "", wrong, 0, 0);
+    }
     std::set<std::string> known;
     PaymentStore::Position position;
     constexpr int kPage = 500;
@@ -172,6 +177,8 @@ std::string_view Name(Difference::Kind kind) {
       return "UNKNOWN_CHARGE";
     case Kind::kRefund:
       return "REFUND";
+    case Kind::kLog:
+      return "LOG";
   }
   return "";
 }

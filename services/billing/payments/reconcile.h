@@ -16,6 +16,7 @@ struct Difference {
     kAmount,         // both have it, with different amounts
     kUnknownCharge,  // a charge that belongs to no payment of ours, or a second one for a payment
     kRefund,         // what was refunded differs
+    kLog,            // the log of changes of a workspace was changed
   };
   Kind kind = Kind::kMissingCredit;
   std::string workspace;

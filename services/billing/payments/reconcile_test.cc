@@ -68,6 +68,17 @@ TEST_P(ReconcileTest, EachKindOfDifferenceIsFound) {
   EXPECT_EQ(Kinds(*replica), (Names{"REFUND", "MISSING_CHARGE"}));
 }
 
+TEST_P(ReconcileTest, AChangedLogIsFound) {
+  auto replica = Make();
+  Buy(*replica, "r1");
+  replica->engine.RunOnce();
+  ASSERT_EQ(Kinds(*replica), std::vector<std::string>{});
+  ASSERT_TRUE((*replica->database->Borrow())
+                  ->Execute("UPDATE payment_event SET actor = 'mallory' WHERE sequence = 1")
+                  .ok());
+  EXPECT_EQ(Kinds(*replica), std::vector<std::string>{"LOG"});
+}
+
 TEST_P(ReconcileTest, AProviderThatFailsGivesNoResult) {
   auto replica = Make();
   Buy(*replica, "r1");

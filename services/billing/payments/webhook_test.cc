@@ -36,6 +36,20 @@ TEST_P(WebhookTest, OnlySignedEventsAreStoredAndEachOnce) {
   EXPECT_EQ(Deliver(*replica, std::string(kMaxWebhookBytes + 1, ' ')), 400);
 }
 
+TEST_P(WebhookTest, DoneEventsAreRemovedAndWaitingOnesKept) {
+  auto replica = Make();
+  EXPECT_EQ(Deliver(*replica, Event("evt_1", "payment_intent.succeeded", "p1")), 200);
+  replica->engine.RunOnce();
+  Advance(86'400);
+  EXPECT_EQ(Deliver(*replica, Event("evt_2", "payment_intent.succeeded", "p2")), 200);
+  ASSERT_TRUE(replica->store.PruneEvents(clock_.WallUs() + 1).ok());
+  EXPECT_EQ(replica->store.DueEvents(INT64_MAX, 10)->size(), 1u);
+  auto again = replica->store.DueEvents(INT64_MAX, 10)->front();
+  EXPECT_EQ(again.id, "evt_2");
+  again.id = "evt_1";
+  EXPECT_TRUE(*replica->store.AddEvent(again)) << "evt_1 was removed";
+}
+
 TEST_P(WebhookTest, AnEventIsNeverBelievedOnlyAsked) {
   auto replica = Make();
   auto made = replica->admin.Create("acme", 10 * kNanoPerUsd, "r1", "ann");

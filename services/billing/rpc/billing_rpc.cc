@@ -7,6 +7,7 @@
 
 #include "common/rpc/server.h"
 #include "services/billing/rpc/convert.h"
+#include "services/billing/rpc/dead_letter_rpc.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 
 namespace tollgate::billing {
@@ -147,6 +148,21 @@ class AdminRpc : public v1::BillingAdminService::CallbackService {
         [response](const std::vector<Entry>& entries) {
           for (const Entry& entry : entries) FromEntry(entry, *response->add_entries());
         });
+  }
+  ServerUnaryReactor* ListDeadLetters(CallbackServerContext* context,
+                                      const v1::ListDeadLettersRequest* request,
+                                      v1::ListDeadLettersResponse* response) override {
+    return billing::ListDeadLetters(ledger_, context, request, response);
+  }
+  ServerUnaryReactor* RetryDeadLetter(CallbackServerContext* context,
+                                      const v1::RetryDeadLetterRequest* request,
+                                      v1::RetryDeadLetterResponse* response) override {
+    return billing::RetryDeadLetter(ledger_, context, request, response);
+  }
+  ServerUnaryReactor* WriteOffDeadLetter(CallbackServerContext* context,
+                                         const v1::WriteOffDeadLetterRequest* request,
+                                         v1::WriteOffDeadLetterResponse* response) override {
+    return billing::WriteOffDeadLetter(ledger_, context, request, response);
   }
   ServerUnaryReactor* VerifyLedger(CallbackServerContext* context,
                                    const v1::VerifyLedgerRequest* request,

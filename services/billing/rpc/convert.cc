@@ -1,5 +1,7 @@
 #include "services/billing/rpc/convert.h"
 
+#include "services/billing/domain/dead_letter.h"
+
 namespace tollgate::billing {
 namespace {
 
@@ -26,6 +28,16 @@ Outcome ToOutcome(v1::Outcome outcome) {
 
 Surface ToSurface(v1::Surface surface) {
   return v1::Surface_IsValid(surface) ? static_cast<Surface>(surface) : Surface::kUnknown;
+}
+
+template <typename Request>
+ResolveDeadLetter ToResolve(const Request& request, DeadLetterState to) {
+  return {ToId(request.request_id()),
+          request.workspace_id(),
+          request.number(),
+          to,
+          request.actor(),
+          request.reason()};
 }
 
 void FromBucket(const UsageBucket& bucket, v1::UsageBucket& into) {
@@ -120,6 +132,35 @@ Operation ToOperation(const v1::SetCapRequest& request) {
 Operation ToOperation(const v1::RepairClockRequest& request) {
   return RepairClock{request.workspace_id(), request.request_id(), request.actor(),
                      request.reason()};
+}
+
+Operation ToOperation(const v1::RetryDeadLetterRequest& request) {
+  return ToResolve(request, DeadLetterState::kRetried);
+}
+
+Operation ToOperation(const v1::WriteOffDeadLetterRequest& request) {
+  return ToResolve(request, DeadLetterState::kWrittenOff);
+}
+
+void FromDeadLetter(const DeadLetter& letter, v1::DeadLetter& into) {
+  into.set_request_id(letter.id.ToBytes());
+  into.set_number(letter.number);
+  into.set_workspace_id(letter.workspace);
+  into.set_at_us(letter.at_us);
+  into.set_reason(static_cast<v1::DenyReason>(letter.reason));
+  if (const auto settle = DecodeSettle(letter.operation, letter.id, letter.workspace)) {
+    v1::SettleOp& op = *into.mutable_settle();
+    FromUsage(settle->usage, *op.mutable_usage());
+    op.set_outcome(static_cast<v1::Outcome>(settle->outcome));
+    op.set_cut_by_credit(settle->cut_by_credit);
+    op.set_estimated(settle->estimated);
+    op.set_engine_id(settle->engine);
+    op.set_first_token_us(settle->first_token_us);
+  }
+  into.set_state(static_cast<v1::DeadLetterState>(letter.state));
+  into.set_resolved_us(letter.resolved_us);
+  into.set_actor(letter.actor);
+  into.set_note(letter.note);
 }
 
 void FromReply(const Reply& reply, v1::AuthorizeResult& into) {

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "services/billing/domain/shard.h"
+#include "services/billing/storage/dead_letters.h"
 #include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {
@@ -211,6 +212,7 @@ SqlResult<void> Load(sql::Connection& db, std::span<const Operation> operations,
   if (auto done = LoadHolds(db, operations, state); !done.ok()) return done;
   if (auto done = LoadMonths(db, now_us, state); !done.ok()) return done;
   if (auto done = LoadKeyMonths(db, operations, now_us, state); !done.ok()) return done;
+  if (auto done = LoadDeadLetters(db, operations, state); !done.ok()) return done;
   return LoadCommands(db, operations, state);
 }
 
@@ -318,6 +320,7 @@ SqlResult<void> Save(sql::Connection& db, const State& state, const Applied& app
   for (const Entry& entry : applied.entries) entries.Add(entry);
   if (auto done = Write(db, entries, kEntryHead, kEntryCount, ""); !done.ok()) return done;
   if (auto done = SaveCommands(db, state, applied); !done.ok()) return done;
+  if (auto done = SaveDeadLetters(db, state, applied); !done.ok()) return done;
   if (auto done = SaveHolds(db, state, applied); !done.ok()) return done;
   if (auto done = SaveRollUps(db, applied.usage_changes); !done.ok()) return done;
   Cells months(applied.months.size(), kMonthCount);
@@ -347,6 +350,9 @@ SqlResult<Applied> RunBatch(sql::Connection& connection, std::span<const Operati
     if (auto done = check(state); !done.ok()) return Fail{std::move(done).error()};
   }
   Applied applied = Apply(state, operations, now_us, policy);
+  if (auto done = NumberDeadLetters(connection, applied); !done.ok()) {
+    return Fail{std::move(done).error()};
+  }
   if (auto done = Save(connection, state, applied); !done.ok()) {
     return Fail{std::move(done).error()};
   }

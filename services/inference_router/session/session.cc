@@ -111,8 +111,9 @@ Task<void> Session::Run() {
 bool Session::Prepare() {
   const inference::v1::GenerateRequest& request = context_.request;
   SessionHost& host = context_.host;
-  context_.slot = host.journal.Acquire({request.request_id(), request.workspace_id(),
-                                        request.key_id(), request.model(), request.streamed()});
+  context_.slot =
+      host.journal.Acquire({request.request_id(), request.workspace_id(), request.key_id(),
+                            request.model(), request.streamed(), request.attempt()});
   context_.hold = std::make_shared<HoldKeeper>(host.loop, host.metering, host.clock, context_.slot,
                                                host.metrics, HoldOptions(request));
   if (context_.slot == nullptr) {

@@ -11,8 +11,11 @@ namespace tollgate::inference_router {
 using inference::v1::End;
 
 bool Settlement::IsCharged() const {
+  // Of an answer that is not streamed, a failure delivers nothing (decision 52).
+  const bool failure_delivers =
+      run_ != nullptr && run_->meter().has_output() && context_.request.streamed();
   return run_ != nullptr && run_->accepted() &&
-         (outcome_ != RunOutcome::kFailed || run_->meter().has_output());
+         (outcome_ != RunOutcome::kFailed || failure_delivers);
 }
 
 Measured Settlement::Measure() const {

@@ -51,7 +51,7 @@ struct alignas(64) JournalSlot::Layout {
   Name workspace_id;
   Name key_id;
   Name model;
-  uint8_t streamed;
+  uint8_t streamed;  // and above the lowest bit the number of the try
 
   uint32_t engine_crc;
   Name engine_id;
@@ -236,7 +236,8 @@ void Journal::Scan(JournalSlot& slot, bool trusted) {
   entry.workspace_id = layout.workspace_id.Get();
   entry.key_id = layout.key_id.Get();
   entry.model = layout.model.Get();
-  entry.streamed = layout.streamed != 0;
+  entry.streamed = (layout.streamed & 1) != 0;
+  entry.attempt = layout.streamed >> 1;
   if (layout.engine_crc == layout.engine_id.Crc(0)) entry.engine_id = layout.engine_id.Get();
   const auto& [accepted, sequence, cached, cache_write, reasoning] = details->values;
   entry.accepted = accepted != 0;
@@ -266,7 +267,8 @@ JournalSlot* Journal::Acquire(const JournalStart& start) {
   layout.workspace_id.Set(start.workspace_id);
   layout.key_id.Set(start.key_id);
   layout.model.Set(start.model);
-  layout.streamed = start.streamed ? 1 : 0;
+  layout.streamed = static_cast<uint8_t>(std::clamp(start.attempt, 0, kMaxAttempt) << 1 |
+                                         (start.streamed ? 1 : 0));
   slot->SetEngine("");
   layout.crc = layout.Crc();
   slot->Start();

@@ -24,6 +24,8 @@ struct JournalStart {
   std::string_view model;
   // The answer is sent as it is produced, so that the caller may have a part of it.
   bool streamed = false;
+  // Number of the try (MeterOp.attempt), at most kMaxAttempt.
+  int32_t attempt = 0;
 };
 
 // One running request. Updated only by the request's own thread.
@@ -66,6 +68,7 @@ struct JournalEntry {
   std::string engine_id;
   int64_t sequence = 0;
   bool streamed = false;
+  int32_t attempt = 0;
   bool accepted = false;
   common::v1::Usage usage;
 };
@@ -84,6 +87,7 @@ struct JournalFound {
 // Thread-safe, except the slots.
 class Journal {
  public:
+  static constexpr int32_t kMaxAttempt = 127;
   // Limit for the names in a slot.
   static constexpr size_t kMaxNameBytes = 120;
 

@@ -77,6 +77,7 @@ TEST_F(JournalTest, RemembersWhetherTheAnswerIsStreamed) {
     auto journal = Open();
     JournalStart start = Start(streamed);
     start.streamed = true;
+    start.attempt = 3;
     ASSERT_NE(journal->Acquire(start), nullptr);
     ASSERT_NE(journal->Acquire(Start(whole)), nullptr);
   }
@@ -84,6 +85,7 @@ TEST_F(JournalTest, RemembersWhetherTheAnswerIsStreamed) {
   ASSERT_EQ(journal->recovered().size(), 2u);
   for (const JournalEntry& entry : journal->recovered()) {
     EXPECT_EQ(entry.streamed, entry.request_id == streamed);
+    EXPECT_EQ(entry.attempt, entry.request_id == streamed ? 3 : 0);
   }
 }
 

@@ -210,9 +210,11 @@ billing::v1::MeterOp RecoveredOp(const JournalEntry& entry) {
   op.set_request_id(entry.request_id);
   op.set_workspace_id(entry.workspace_id);
   op.set_sequence(entry.sequence + kRecoveredSequenceGap);
+  op.set_attempt(entry.attempt);
   billing::v1::SettleOp& settle = *op.mutable_settle();
   settle.set_engine_id(entry.engine_id);
-  if (!entry.accepted && entry.usage.completion_tokens() == 0) {
+  // An answer that is not streamed is delivered at its end, and then its slot is free.
+  if (!entry.streamed || entry.usage.completion_tokens() == 0) {
     settle.set_outcome(billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
     return op;
   }

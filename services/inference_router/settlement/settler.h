@@ -73,7 +73,7 @@ class Settler {
 // Whether an outbox record is the settlement of the request with this id.
 bool IsSettlement(const billing::v1::MeterOp& op, std::string_view id);
 // The settlement of a request that was interrupted by a crash: its counted usage, or a release if
-// no engine had accepted it.
+// nothing of its answer was delivered (decision 52).
 billing::v1::MeterOp RecoveredOp(const JournalEntry& entry);
 
 }  // namespace tollgate::inference_router

@@ -64,7 +64,9 @@ class SettlerTest : public ::testing::Test {
     journal_ = std::move(Journal::Open(folder_ + "/journal")).value();
     outbox_ = std::move(Outbox::Open(folder_ + "/outbox")).value();
   }
-  JournalSlot* Slot(const std::string& id) { return journal_->Acquire({id, "ws", "key", "m"}); }
+  JournalSlot* Slot(const std::string& id, bool streamed = true) {
+    return journal_->Acquire({id, "ws", "key", "m", streamed, 1});
+  }
   static billing::v1::MeterOp Op(const std::string& id) {
     billing::v1::MeterOp op;
     op.set_request_id(id);
@@ -210,9 +212,10 @@ TEST_F(SettlerTest, ReleaseReturnsEarlyAndKeepsTheSlotUntilTheAnswer) {
 
 TEST_F(SettlerTest, AfterACrashTheOutboxAndTheJournalAreSettledOnce) {
   const std::string ended = Id::New().ToBytes(), running = Id::New().ToBytes(),
-                    waiting = Id::New().ToBytes();
+                    waiting = Id::New().ToBytes(), prompt = Id::New().ToBytes(),
+                    whole = Id::New().ToBytes();
   // A process crashed: one request had ended (its slot not yet released), one was streaming, one
-  // had no engine yet.
+  // had no engine yet, one had an engine and no output, one was not streamed.
   outbox_->Append(ended, Op(ended).SerializeAsString(), nullptr);
   Slot(ended);
   JournalSlot* slot = Slot(running);
@@ -221,6 +224,12 @@ TEST_F(SettlerTest, AfterACrashTheOutboxAndTheJournalAreSettledOnce) {
   slot->SetUsage(12, 34);
   slot->NextSequence();
   Slot(waiting);
+  slot = Slot(prompt);
+  slot->SetAccepted();
+  slot->SetUsage(12, 0);
+  slot = Slot(whole, false);
+  slot->SetAccepted();
+  slot->SetUsage(12, 34);
   Reopen();
 
   testing::RunTask([&](Loop& loop) -> Task<bool> {
@@ -233,10 +242,14 @@ TEST_F(SettlerTest, AfterACrashTheOutboxAndTheJournalAreSettledOnce) {
     EXPECT_TRUE(co_await Until(loop, [&] { return settler.recovered(); }));
     EXPECT_TRUE(co_await Until(loop, [&] { return outbox_->depth() == 0; }));
     EXPECT_EQ(journal_->in_use(), 0);
-    EXPECT_EQ(ledger.calls, 4) << "three operations, one of them twice";
+    EXPECT_EQ(ledger.calls, 6) << "five operations, one of them twice";
     std::map<std::string, billing::v1::MeterOp> by_id;
     for (const auto& op : ledger.ops) by_id[op.request_id()] = op;
-    EXPECT_EQ(by_id.size(), 3u);
+    EXPECT_EQ(by_id.size(), 5u);
+    for (const std::string& free : {waiting, prompt, whole}) {  // decision 52
+      EXPECT_EQ(by_id[free].settle().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
+      EXPECT_EQ(by_id[free].attempt(), 1);
+    }
     EXPECT_EQ(by_id[ended].settle().outcome(), billing::v1::OUTCOME_COMPLETED);
     EXPECT_EQ(by_id[running].settle().outcome(), billing::v1::OUTCOME_RECOVERED);
     EXPECT_EQ(by_id[running].settle().usage().prompt_tokens(), 12);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <gtest/gtest.h>
+
 #include <unistd.h>
+#include <thread>
 
 #include <filesystem>
 #include <memory>
@@ -65,7 +67,8 @@ class PaymentTest : public ::testing::TestWithParam<sql::Dialect> {
     options.sql.url = url_;
     ledger_ = std::make_unique<LedgerService>(options, SystemClock::Get());
     ASSERT_TRUE(ledger_->Start().ok());
-    for (int i = 0; i < 500 && !ledger_->Ready(); ++i) usleep(10'000);
+    for (int i = 0; i < 500 && !ledger_->Ready(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     ASSERT_TRUE(ledger_->Ready());
     stripe_.SetNow(clock_.WallUs() / 1'000'000);
     auto database = sql::Database::Open({.url = url_});

@@ -275,6 +275,9 @@ ScriptedStripe::Reply ScriptedStripe::Run(const http::HttpRequest& request) {
   if (hits(faults_.busy)) {
     return {429, R"({"error":{"type":"invalid_request_error","code":"rate_limit"}})"};
   }
+  if (hits(faults_.refused)) {
+    return {400, R"({"error":{"type":"invalid_request_error","code":"url_invalid"}})"};
+  }
   const bool lost = hits(faults_.lost_after);
   const bool error = hits(faults_.error_after);
   const bool garbage = hits(faults_.garbage);

@@ -28,6 +28,7 @@ class ScriptedStripe {
     int error_before = 0;   // 500, nothing was done
     int error_after = 0;    // 500, the work is done
     int busy = 0;           // 429
+    int refused = 0;        // 400
     int garbage = 0;        // the work is done, the answer is no JSON
     int another = 0;        // the answer is about another payment
     int wrong_amount = 0;   // the answer names another amount

@@ -170,6 +170,7 @@ class SessionTest : public ::testing::Test {
     request_.set_kind(inference::v1::REQUEST_KIND_CHAT);
     request_.set_prompt_tokens_bound(1000);
     request_.set_choices(1);
+    request_.set_streamed(true);
     // 1 nano-USD per prompt token, 2 per completion token: the hold pays for the prompt's bound and
     // 1000 completion tokens.
     auto& hold = *request_.mutable_hold();
