@@ -113,6 +113,39 @@ void AddCap(CLI::App& app, Invocation& invocation) {
   });
 }
 
+void AddClock(CLI::App& app, Invocation& invocation) {
+  CLI::App& group = *app.add_subcommand("clock", "Dates of a workspace's ledger entries");
+  group.require_subcommand(1);
+  CLI::App& repair = *group.add_subcommand(
+      "repair", "Date new entries by the ledger's time again, after a clock has run ahead");
+  auto request = std::make_shared<v1::RepairClockRequest>();
+  repair
+      .add_option_function<std::string>(
+          "-w,--workspace", [request](const std::string& id) { request->set_workspace_id(id); },
+          "Workspace")
+      ->required();
+  repair
+      .add_option_function<std::string>(
+          "--reason", [request](const std::string& reason) { request->set_reason(reason); },
+          "Reason, for the ledger")
+      ->required();
+  repair.callback([&invocation, request] {
+    const auto stub = invocation.Billing();
+    if (!stub) return;
+    request->set_request_id(invocation.RequestId());
+    request->set_actor(invocation.options().actor);
+    v1::RepairClockResponse response;
+    if (!invocation.Call("billing", [&](auto& context) {
+          return stub->RepairClock(&context, *request, &response);
+        })) {
+      return;
+    }
+    Table table({{"workspace_id", "Workspace"}, {"moved_back_us", "Moved back (microseconds)"}});
+    table.Add({Text(request->workspace_id()), Integer(response.moved_back_us())});
+    invocation.ShowRecord(table);
+  });
+}
+
 void AddBalance(CLI::App& app, Invocation& invocation) {
   CLI::App& command = *app.add_subcommand("balance", "Credit, holds and spending of a workspace");
   auto query = std::make_shared<v1::GetBalanceRequest>();
@@ -270,6 +303,7 @@ void AddLedger(CLI::App& app, Invocation& invocation) {
 void AddBillingCommands(CLI::App& app, Invocation& invocation) {
   AddCredit(app, invocation);
   AddCap(app, invocation);
+  AddClock(app, invocation);
   AddBalance(app, invocation);
   AddEntries(app, invocation);
   AddVerify(app, invocation);

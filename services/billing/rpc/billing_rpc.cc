@@ -90,7 +90,9 @@ ServerUnaryReactor* RunRead(LedgerService& ledger, CallbackServerContext* contex
         fill(*result);
         reactor->Finish(grpc::Status::OK);
       },
-      [reactor](Error refused) { reactor->Finish(rpc::ToStatus(refused)); });
+      [reactor](Error refused) { reactor->Finish(rpc::ToStatus(refused)); },
+      // Valid until Finish, which both functions above end with.
+      [context] { return context->IsCancelled(); });
   return reactor;
 }
 
@@ -112,11 +114,18 @@ class AdminRpc : public v1::BillingAdminService::CallbackService {
 
   ServerUnaryReactor* AddCredit(CallbackServerContext* context, const v1::AddCreditRequest* request,
                                 v1::AddCreditResponse* response) override {
-    return RunCommand(context, ToOperation(*request), response);
+    return RunCommand(context, ToOperation(*request), WithBalance(response));
   }
   ServerUnaryReactor* SetCap(CallbackServerContext* context, const v1::SetCapRequest* request,
                              v1::SetCapResponse* response) override {
-    return RunCommand(context, ToOperation(*request), response);
+    return RunCommand(context, ToOperation(*request), WithBalance(response));
+  }
+  ServerUnaryReactor* RepairClock(CallbackServerContext* context,
+                                  const v1::RepairClockRequest* request,
+                                  v1::RepairClockResponse* response) override {
+    return RunCommand(context, ToOperation(*request), [response](const Reply& reply) {
+      response->set_moved_back_us(reply.moved_back_us);
+    });
   }
   ServerUnaryReactor* GetBalance(CallbackServerContext* context,
                                  const v1::GetBalanceRequest* request,
@@ -179,14 +188,25 @@ class AdminRpc : public v1::BillingAdminService::CallbackService {
 
  private:
   template <typename Response>
+  static std::function<void(const Reply&)> WithBalance(Response* response) {
+    return [response](const Reply& reply) {
+      FromBalance(reply.balance, *response->mutable_balance());
+    };
+  }
+
   ServerUnaryReactor* RunCommand(CallbackServerContext* context, Operation operation,
-                                 Response* response) {
+                                 std::function<void(const Reply&)> fill) {
     ServerUnaryReactor* reactor = context->DefaultReactor();
     std::vector<Operation> operations;
     operations.push_back(std::move(operation));
-    ledger_.Submit(std::move(operations), [reactor, response](Result<std::vector<Reply>> replies) {
+    ledger_.Submit(std::move(operations), [reactor, fill = std::move(fill)](
+                                              Result<std::vector<Reply>> replies) {
       if (!replies.ok()) return reactor->Finish(rpc::ToStatus(replies.error()));
       const Reply& reply = replies->front();
+      if (!reply.ok && reply.denied_by == Deny::kUnavailable) {
+        return reactor->Finish(rpc::ToStatus(
+            Unavailable("the ledger of this workspace cannot be written at the moment").error));
+      }
       if (!reply.ok) {
         const bool reused = reply.denied_by == Deny::kIdReuse;
         return reactor->Finish(rpc::ToStatus(
@@ -195,7 +215,7 @@ class AdminRpc : public v1::BillingAdminService::CallbackService {
                        reused ? "request_id" : "")
                 .error));
       }
-      FromBalance(reply.balance, *response->mutable_balance());
+      fill(reply);
       reactor->Finish(grpc::Status::OK);
     });
     return reactor;

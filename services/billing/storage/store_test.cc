@@ -60,7 +60,7 @@ TEST_P(StoreTest, RacingReplicasLoseNothing) {
         while (true) {
           auto applied = RunBatch(*connection, ops, kNowUs, policy_);
           if (applied.ok()) return std::move(applied->replies);
-          EXPECT_EQ(applied.error().kind, sql::ErrorKind::kRetry) << applied.error().message;
+          EXPECT_EQ(applied.error().kind, sql::ErrorKind::kUnique) << applied.error().message;
         }
       };
       for (int i = 0; i < kRounds; ++i) {

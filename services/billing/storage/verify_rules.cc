@@ -80,6 +80,8 @@ int CommandKindOf(EntryKind kind) {
       return static_cast<int>(CommandKind::kAddCredit);
     case EntryKind::kCapChange:
       return static_cast<int>(CommandKind::kSetCap);
+    case EntryKind::kClockRepair:
+      return static_cast<int>(CommandKind::kRepairClock);
     case EntryKind::kRefund:
     case EntryKind::kCreditAdjustment:
     case EntryKind::kDebitAdjustment:
