@@ -121,6 +121,9 @@ class SqliteConnection : public Connection {
     RemoveAccessOfOthers(path_);
     sqlite3_extended_result_codes(raw, 1);
     sqlite3_busy_timeout(raw, busy_timeout_ms_);
+    // Some 100 µs of work between two calls.
+    sqlite3_progress_handler(
+        raw, 20'000, [](void*) { return CancelScope::Cancelled() ? 1 : 0; }, nullptr);
     // FULL: a returned commit survives a power failure. NORMAL: only after the next sync of the log
     // (LogSync, or a checkpoint). SQLite's automatic checkpoint hides its errors: see OnCommit.
     // EXTRA while a new file is switched to the log: else a power cut could bring back the deleted

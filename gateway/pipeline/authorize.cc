@@ -23,6 +23,13 @@ Fail<Error> Denied(RequestContext& context, const pb::AuthorizeResult& result) {
     case pb::DENY_REASON_FROZEN:
       metrics.CountDenial("frozen");
       return FailWith(ErrorId::kInsufficientCredits, "The workspace's credit is frozen.");
+    case pb::DENY_REASON_FROZEN_BY_CHECK: {
+      metrics.CountDenial("frozen_by_check");
+      Error error{ErrorId::kServiceUnavailable};
+      error.retry_after_ms = 1000;
+      error.internal = "billing: the ledger of this workspace failed a check";
+      return Fail{std::move(error)};
+    }
     case pb::DENY_REASON_HELD: {
       metrics.CountDenial("held");
       Error error{ErrorId::kRateLimited};
@@ -51,6 +58,8 @@ pb::AuthorizeItem MakeAuthorizeItem(const RequestContext& context) {
   const bool generates = context.canonical.kind != inference::v1::REQUEST_KIND_EMBEDDING;
   item.set_output_tokens_bound(std::max<int64_t>(context.bounds.output_upper, generates ? 1 : 0));
   item.set_streamed(context.canonical.stream);
+  // No engine sees it, so nothing needs to be held or voided (decision 30).
+  item.set_check_only(context.canonical.max_tokens == 0);
   return item;
 }
 
@@ -59,6 +68,7 @@ Task<Result<void>> AuthorizeSpend(RequestContext& context) {
   // Armed before the call: billing may place the hold even if its response is lost. Voiding a hold
   // that does not exist is harmless.
   HoldGuard hold(*worker.clients.billing, context.id, context.key->workspace_id());
+  if (context.canonical.max_tokens == 0) hold.Disarm();
   auto answer = co_await worker.clients.billing->Authorize(MakeAuthorizeItem(context));
   if (!answer) {
     // Whatever the error is, a failure of billing is a 503 and never a 402.

@@ -215,6 +215,8 @@ TEST_F(RunErrors, CreditErrorsReleaseTheLimits) {  // decisions 3, 16
   EXPECT_EQ(by(billing::v1::DENY_REASON_NO_CREDIT), "402 insufficient_credits permission_error");
   EXPECT_EQ(by(billing::v1::DENY_REASON_CAP), "402 insufficient_credits permission_error");
   EXPECT_EQ(by(billing::v1::DENY_REASON_FROZEN), "402 insufficient_credits permission_error");
+  EXPECT_EQ(by(billing::v1::DENY_REASON_FROZEN_BY_CHECK),
+            "503 service_unavailable service_unavailable retry=1");
   EXPECT_EQ(by(billing::v1::DENY_REASON_HELD), "429 rate_limited rate_limit_error retry=1");
   EXPECT_EQ(by(billing::v1::DENY_REASON_ID_REUSE), "500 server_error server_error");
   EXPECT_TRUE(rig.inference->started.empty());

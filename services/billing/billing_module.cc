@@ -9,6 +9,7 @@
 #include "services/billing/payments/payments.h"
 #include "services/billing/rpc/billing_rpc.h"
 #include "services/billing/rpc/payments_rpc.h"
+#include "services/billing/storage/checkpoint_writer.h"
 
 namespace tollgate {
 namespace {
@@ -48,12 +49,26 @@ billing::payments::PaymentsOptions PaymentsFrom(const config::v1::BillingSetting
   return options;
 }
 
+std::unique_ptr<billing::CheckpointWriter> MakeCheckpoints(
+    const config::v1::BillingSettings& settings, const Clock& clock) {
+  if (settings.checkpoint_file().empty() && settings.checkpoint_key_file().empty()) return nullptr;
+  billing::CheckpointWriter::Options options;
+  options.sql = OptionsFrom(settings).sql;
+  options.key_file = settings.checkpoint_key_file();
+  options.file = settings.checkpoint_file();
+  if (settings.checkpoint_seconds() > 0) {
+    options.interval_ms = int64_t{settings.checkpoint_seconds()} * 1000;
+  }
+  return std::make_unique<billing::CheckpointWriter>(std::move(options), clock);
+}
+
 class BillingModule : public Module {
  public:
   BillingModule(HostContext& context, const config::v1::BillingSettings& settings)
       : context_(context),
         ledger_(OptionsFrom(settings), context.clock),
         payments_(PaymentsFrom(settings), context.clock, ledger_),
+        checkpoints_(MakeCheckpoints(settings, context.clock)),
         services_(billing::MakeRpcServices(ledger_)) {
     services_.push_back(billing::MakePaymentRpc(payments_));
     billing::OfferDirect(ledger_, context.direct);
@@ -69,11 +84,12 @@ class BillingModule : public Module {
     if (const std::string address = payments_.webhook_address(); !address.empty()) {
       context_.report_address("billing_webhooks", address);
     }
-    return {};
+    return checkpoints_ == nullptr ? Result<void>() : checkpoints_->Start();
   }
   bool Ready() const override { return ledger_.Ready(); }
   void Stop() override {
     payments_.Stop();
+    if (checkpoints_ != nullptr) checkpoints_->Stop();
     ledger_.Stop();
   }
 
@@ -81,6 +97,7 @@ class BillingModule : public Module {
   HostContext& context_;
   billing::LedgerService ledger_;
   billing::payments::Payments payments_;
+  std::unique_ptr<billing::CheckpointWriter> checkpoints_;  // null: off
   std::vector<std::unique_ptr<grpc::Service>> services_;
 };
 

@@ -3,11 +3,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/crypto.h"
 #include "common/money/money.h"
 #include "services/cli/commands.h"
 #include "services/cli/invocation.h"
+#include "services/cli/local_commands.h"
 
 namespace tollgate::cli {
 namespace {
@@ -111,6 +113,39 @@ void AddCap(CLI::App& app, Invocation& invocation) {
   });
 }
 
+void AddClock(CLI::App& app, Invocation& invocation) {
+  CLI::App& group = *app.add_subcommand("clock", "Dates of a workspace's ledger entries");
+  group.require_subcommand(1);
+  CLI::App& repair = *group.add_subcommand(
+      "repair", "Date new entries by the ledger's time again, after a clock has run ahead");
+  auto request = std::make_shared<v1::RepairClockRequest>();
+  repair
+      .add_option_function<std::string>(
+          "-w,--workspace", [request](const std::string& id) { request->set_workspace_id(id); },
+          "Workspace")
+      ->required();
+  repair
+      .add_option_function<std::string>(
+          "--reason", [request](const std::string& reason) { request->set_reason(reason); },
+          "Reason, for the ledger")
+      ->required();
+  repair.callback([&invocation, request] {
+    const auto stub = invocation.Billing();
+    if (!stub) return;
+    request->set_request_id(invocation.RequestId());
+    request->set_actor(invocation.options().actor);
+    v1::RepairClockResponse response;
+    if (!invocation.Call("billing", [&](auto& context) {
+          return stub->RepairClock(&context, *request, &response);
+        })) {
+      return;
+    }
+    Table table({{"workspace_id", "Workspace"}, {"moved_back_us", "Moved back (microseconds)"}});
+    table.Add({Text(request->workspace_id()), Integer(response.moved_back_us())});
+    invocation.ShowRecord(table);
+  });
+}
+
 void AddBalance(CLI::App& app, Invocation& invocation) {
   CLI::App& command = *app.add_subcommand("balance", "Credit, holds and spending of a workspace");
   auto query = std::make_shared<v1::GetBalanceRequest>();
@@ -181,10 +216,33 @@ void AddVerify(CLI::App& app, Invocation& invocation) {
   CLI::App& command =
       *app.add_subcommand("verify-ledger", "Verify the whole ledger; exit code 1 on any violation");
   auto query = std::make_shared<v1::VerifyLedgerRequest>();
+  auto local = std::make_shared<std::vector<std::string>>();
   command.add_option_function<std::string>(
       "workspace,-w,--workspace", [query](const std::string& id) { query->set_workspace_id(id); },
       "Only this workspace; default: all");
-  command.callback([&invocation, query] {
+  const auto forward = [&](const std::string& name, const std::string& what) {
+    command.add_option_function<std::string>(
+        name,
+        [local, name](const std::string& value) { local->insert(local->end(), {name, value}); },
+        what);
+  };
+  forward("--database",
+          "Verify this database (sqlite:/path or postgresql://…) in this process instead of asking "
+          "billing, which verifies one ledger at a time");
+  forward("--config", "The same, with the database of this configuration file");
+  forward("--state", "With --database: keeps the progress in this file; a run goes on there");
+  forward("--checkpoints",
+          "With --database: also compare with the signed checkpoints of this file");
+  forward("--checkpoint-key", "PEM file with the public key of the checkpoints");
+  forward("--archive", "With --database: also verify the archived months in this folder");
+  command.callback([&invocation, query, local] {
+    if (!local->empty()) {
+      if (!query->workspace_id().empty()) {
+        local->insert(local->end(), {"--workspace", query->workspace_id()});
+      }
+      if (invocation.options().json) local->push_back("--json");
+      return RunBillingBinary(invocation, "verify", *local);
+    }
     const auto stub = invocation.Billing();
     if (!stub) return;
     v1::VerifyLedgerResponse response;
@@ -218,14 +276,38 @@ void AddVerify(CLI::App& app, Invocation& invocation) {
   });
 }
 
+void AddLedger(CLI::App& app, Invocation& invocation) {
+  CLI::App& group = *app.add_subcommand("ledger", "The ledger's database");
+  group.require_subcommand(1);
+  CLI::App& archive =
+      *group.add_subcommand("archive", "Move closed months into files, beside a serving billing");
+  auto words = std::make_shared<std::vector<std::string>>();
+  const auto forward = [&](const std::string& name, const std::string& what) {
+    return archive.add_option_function<std::string>(
+        name,
+        [words, name](const std::string& value) { words->insert(words->end(), {name, value}); },
+        what);
+  };
+  forward("--database", "sqlite:/path or postgresql://…");
+  forward("--config", "Instead: the configuration file of billing or of the all-in-one");
+  forward("--before", "All months before this one, as YYYY-MM")->required();
+  forward("--to", "Folder of the files; it must exist")->required();
+  archive.callback([&invocation, words] {
+    words->insert(words->end(), {"--actor", invocation.options().actor});
+    RunBillingBinary(invocation, "archive", *words);
+  });
+}
+
 }  // namespace
 
 void AddBillingCommands(CLI::App& app, Invocation& invocation) {
   AddCredit(app, invocation);
   AddCap(app, invocation);
+  AddClock(app, invocation);
   AddBalance(app, invocation);
   AddEntries(app, invocation);
   AddVerify(app, invocation);
+  AddLedger(app, invocation);
 }
 
 }  // namespace tollgate::cli

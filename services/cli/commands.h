@@ -11,7 +11,7 @@ class Invocation;
 
 // workspace create|list, key create|list|disable|enable|revoke, audit.
 void AddAuthCommands(CLI::App& app, Invocation& invocation);
-// credit add, cap set, balance, entries, verify-ledger.
+// credit add, cap set, balance, entries, verify-ledger, ledger archive.
 void AddBillingCommands(CLI::App& app, Invocation& invocation);
 // deadletter list|retry|writeoff.
 void AddDeadLetterCommands(CLI::App& app, Invocation& invocation);

@@ -26,8 +26,9 @@ constexpr int64_t kInputPico = 150'101;
 constexpr int64_t kOutputPico = 600'307;
 constexpr int kWorkers = 12;
 constexpr int kCallsPerRound = 600;
-// Longer than the gateway's keepalive takes to give up on a router (10 s and 5 s).
-constexpr int64_t kStopMs = 18'000;
+// Longer than the gateway's keepalive takes to give up on a router (10 s and 5 s), and so short
+// that the router wakes up while another one works on its requests.
+constexpr int64_t kStopMs = 16'500;
 // As long as billing may be unreachable for callers to get a 503.
 constexpr int64_t kBillingStopMs = 3'500;
 
@@ -56,7 +57,7 @@ class RefusalsTest : public ::testing::Test {
     ClusterOptions options;
     options.all_in_one = false;
     options.routers = 2;
-    options.hold_ttl_seconds = 60;
+    options.hold_ttl_seconds = 25;
     options.catalog = DefaultCatalog({engine_.base_url()}, "0.150101", "0.600307");
     cluster_ = std::make_unique<Cluster>(options);
     ASSERT_EQ(cluster_->Start(), "");
@@ -71,7 +72,7 @@ class RefusalsTest : public ::testing::Test {
 
   void MakeCalls(size_t count);
   void Work();
-  void Run(Call& call, int tokens);
+  void Run(Call& call, int delay_ms, int tokens);
   // Until this many more calls have ended well.
   void Serve(int64_t complete);
   void Stop(const std::string& name, int64_t ms);
@@ -107,13 +108,15 @@ void RefusalsTest::Work() {
   while (!stop_) {
     const size_t index = next_.fetch_add(1);
     if (index >= calls_.size()) return;
-    Run(calls_[index], 100 + static_cast<int>(index * 37 % 200));
+    // Some without output for long, which a fault hits before they have begun.
+    Run(calls_[index], index % 3 == 0 ? 2'000 : 100, 100 + static_cast<int>(index * 37 % 200));
   }
 }
 
-void RefusalsTest::Run(Call& call, int tokens) {
-  const std::string sim = R"("x_sim":{"delay_ms":100,"token_ms":5,"tokens":)" +
-                          std::to_string(tokens) + R"(,"tag":")" + call.tag + R"("}})";
+void RefusalsTest::Run(Call& call, int delay_ms, int tokens) {
+  const std::string sim = R"("x_sim":{"delay_ms":)" + std::to_string(delay_ms) +
+                          R"(,"token_ms":5,"tokens":)" + std::to_string(tokens) + R"(,"tag":")" +
+                          call.tag + R"("}})";
   const std::string body =
       R"({"model":"sim/model","messages":[{"role":"user","content":"refusals"}],)";
   Json usage;
@@ -165,11 +168,12 @@ void RefusalsTest::Kill(const std::string& name) {
 }
 
 void RefusalsTest::Check(const Call& call) {
-  SCOPED_TRACE(call.tag + (call.streamed ? " streamed" : " whole") + ", status " +
+  SCOPED_TRACE(call.tag + " of " + call.key.workspace_id +
+               (call.streamed ? " streamed" : " whole") + ", status " +
                std::to_string(call.status) + " " + call.error);
   const std::set<int> kExpected = {200, 429, 500, 502, 503};
   EXPECT_TRUE(kExpected.contains(call.status)) << "the gateway always answers";
-  ASSERT_TRUE(cluster_->WaitIdle(call.key.workspace_id, 30'000)) << "a hold was not released";
+  ASSERT_TRUE(cluster_->WaitIdle(call.key.workspace_id, 60'000)) << "a hold outlived its time";
   const auto charged = [&]() -> int64_t {
     const auto balance = cluster_->Balance(call.key.workspace_id);
     return balance ? kCredit - balance->available : -1;
@@ -225,6 +229,9 @@ TEST_F(RefusalsTest, CallersAreToldWhatTheLedgerSays) {
   EXPECT_NE(metrics.find("tollgate_gateway_moves_total{result=\"moved\"}"), std::string::npos);
   EXPECT_EQ(metrics.find("tollgate_gateway_moves_total{result=\"moved\"} 0\n"), std::string::npos)
       << "no request was moved to the other router";
+  const std::string billing = Http(cluster_->admin_port("billing"), "GET", "/metrics", {}, "").body;
+  EXPECT_NE(billing.find("tollgate_billing_dead_letters_open 0\n"), std::string::npos)
+      << "what a refusal or another try has closed is no evidence of a lost charge";
   const LedgerCheck check = cluster_->VerifyLedger();
   EXPECT_TRUE(check.ok) << check.violations;
   for (const auto& [what, count] : seen) std::fprintf(stderr, "%s: %d\n", what.c_str(), count);

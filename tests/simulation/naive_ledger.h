@@ -34,8 +34,7 @@ class NaiveLedger {
           // Lower-case letters, digits and inner hyphens.
           static const std::regex kWorkspace("[0-9a-z]([0-9a-z-]{0,61}[0-9a-z])?");
           if (!std::regex_match(op.workspace, kWorkspace)) return No(Deny::kInvalid);
-          // Entries of a workspace never go back in time.
-          now_us_ = std::max(now_us, clock_us_[op.workspace]);
+          now_us_ = now_us;
           return Execute(op);
         },
         operation);
@@ -162,7 +161,6 @@ class NaiveLedger {
     if (!now || !request.cap) return std::nullopt;
     return std::max(*now, *request.cap);
   }
-  void Touch(const std::string& workspace) { clock_us_[workspace] = now_us_; }
 
   Reply Execute(const billing::AddCredit& op) {
     if (op.command_id.empty() || op.amount_nano_usd <= 0) return No(Deny::kInvalid);
@@ -171,7 +169,6 @@ class NaiveLedger {
       Money& money = money_[op.workspace];
       (op.granted ? money.granted : money.paid) += op.amount_nano_usd;
       PayDebt(op.workspace);
-      Touch(op.workspace);
       return Yes();
     }
     const auto* earlier = std::get_if<billing::AddCredit>(&stored->second);
@@ -185,12 +182,14 @@ class NaiveLedger {
     const auto [stored, is_new] = commands_.try_emplace(op.workspace + "/" + op.command_id, op);
     if (is_new) {
       money_[op.workspace].cap = op.cap_nano_usd;
-      Touch(op.workspace);
       return Yes();
     }
     const auto* earlier = std::get_if<billing::SetCap>(&stored->second);
     return earlier && earlier->cap_nano_usd == op.cap_nano_usd ? Yes() : No(Deny::kIdReuse);
   }
+
+  // Dates of entries decide nothing here.
+  Reply Execute(const billing::RepairClock&) { return Yes(); }
 
   // Corrections (docs/design/ledger.md 8).
   using Kind = billing::CommandKind;
@@ -290,7 +289,6 @@ class NaiveLedger {
       return No(refused);
     }
     commands_.emplace(key, op);
-    Touch(op.workspace);
     return WithState(decisions_[key].state);
   }
 
@@ -313,7 +311,6 @@ class NaiveLedger {
       if (const Deny refused = Post(correct); refused != Deny::kNone) return No(refused);
     }
     decision = {wanted, op.actor};
-    Touch(op.workspace);
     return WithState(wanted);
   }
 
@@ -371,7 +368,6 @@ class NaiveLedger {
     request.created_us = now_us_;
     request.expires_us = now_us_ + 60 * kSecondUs;
     requests_[op.request_id.ToHex()] = request;
-    Touch(op.workspace);
     yes.authorized_nano_usd = get;
     return yes;
   }
@@ -381,7 +377,6 @@ class NaiveLedger {
                                    Room(request.workspace, CapFor(request), request.month)});
     if (take <= 0) return;
     request.authorized += take;
-    Touch(request.workspace);
   }
 
   Reply Execute(const billing::Extend& op) {
@@ -441,7 +436,6 @@ class NaiveLedger {
     money.paid -= amount - granted;
     request.from_granted += granted;
     request.charges[month] += amount;
-    if (amount > 0) Touch(request.workspace);
   }
 
   void Close(Request& request, State state, int64_t in, int64_t out) {
@@ -452,7 +446,6 @@ class NaiveLedger {
     const int64_t pays = std::min(cost, request.authorized);
     request.overrun = cost - pays;
     Take(request, pays, request.month);
-    Touch(request.workspace);
   }
 
   static bool SameSettle(const billing::Settle& a, const billing::Settle& b) {
@@ -513,7 +506,6 @@ class NaiveLedger {
     const int64_t of_its_month = std::min(amount, SpentNanoUsd(request.workspace, request.month));
     request.charges[request.month] -= of_its_month;
     request.charges[UtcMonth(now_us_)] -= amount - of_its_month;
-    Touch(request.workspace);
   }
 
   Reply SettleLate(const billing::Settle& op, Request& request, bool free) {
@@ -532,7 +524,6 @@ class NaiveLedger {
     } else if (delta < 0) {
       GiveBack(request, -delta);
     }
-    Touch(request.workspace);
     request.overrun = real - request.charged();
     request.state = State::kCorrected;
     request.settle = op;
@@ -543,7 +534,11 @@ class NaiveLedger {
     if (op.request_id.empty()) return No(Deny::kInvalid);
     const auto found = requests_.find(op.request_id.ToHex());
     if (found == requests_.end()) {
-      if (now_us_ - op.request_id.unix_ms() * 1000 > 7 * kDayUs) return No(Deny::kInvalid);
+      const int64_t age_us = now_us_ - op.request_id.unix_ms() * 1000;
+      if (age_us > 7 * kDayUs) return No(Deny::kInvalid);
+      // Nothing is stored where no delayed authorize can open a hold.
+      if (!money_.contains(op.workspace) || Posted(op.workspace) == 0 || age_us > 120 * kSecondUs)
+        return Yes();
       Request& tombstone = requests_[op.request_id.ToHex()];
       tombstone.workspace = op.workspace;
       tombstone.state = State::kTombstone;
@@ -556,8 +551,7 @@ class NaiveLedger {
       if (request.free()) return ReplyFor(request);
       if (now_us_ - request.closed_us > kDayUs) return ReplyFor(request, Deny::kClosed);
       GiveBack(request, request.charged());
-      if (request.overrun != 0) Touch(request.workspace);
-      request.overrun = 0;
+      if (request.overrun != 0) request.overrun = 0;
       request.state = State::kCorrected;
       request.refused = true;
       if (request.settle) request.settle->outcome = Outcome::kFailedBeforeOutput;
@@ -588,7 +582,6 @@ class NaiveLedger {
   }
 
   int64_t now_us_ = 0;
-  std::map<std::string, int64_t> clock_us_;
   std::map<std::string, Money> money_;
   std::map<std::string, billing::Operation> commands_;
   std::map<std::string, Decision> decisions_;  // by the key of the command

@@ -153,7 +153,9 @@ std::string Cluster::Section(const std::string& name) const {
            (options_.holds_before_disk ? "  holds_before_disk: true\n" : "");
   }
   if (name == "router" || IsRouter(name)) {
-    return "router:\n  data_dir: " + dir + "/" + name + "\n" +
+    const std::string folder =
+        IsRouter(name) ? name.substr(std::string("inference-").size()) : name;
+    return "router:\n  data_dir: " + dir + "/" + folder + "\n" +
            Setting("heartbeat_seconds", options_.heartbeat_seconds) +
            Setting("connect_timeout_seconds", options_.connect_timeout_seconds) +
            Setting("idle_timeout_seconds", options_.idle_timeout_seconds) +

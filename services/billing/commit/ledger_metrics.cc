@@ -1,6 +1,7 @@
 #include "services/billing/commit/ledger_metrics.h"
 
 #include <array>
+#include <cstdlib>
 
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
@@ -10,7 +11,7 @@ namespace {
 
 constexpr size_t kKinds = kOperationNames.size();
 // By Deny.
-constexpr std::array<const char*, 13> kResults = {"ok",
+constexpr std::array<const char*, 14> kResults = {"ok",
                                                   "no_credit",
                                                   "cap",
                                                   "held",
@@ -22,10 +23,14 @@ constexpr std::array<const char*, 13> kResults = {"ok",
                                                   "frozen_by_check",
                                                   "unknown_workspace",
                                                   "same_person",
-                                                  "unknown_dead_letter"};
+                                                  "unknown_dead_letter",
+                                                  "unavailable"};
 // By sql::ErrorKind.
-constexpr std::array<const char*, 6> kErrors = {"unique",     "constraint",     "retry",
-                                                "connection", "commit_unknown", "other"};
+constexpr std::array<const char*, 7> kErrors = {
+    "unique", "constraint", "retry", "connection", "commit_unknown", "other", "locked"};
+constexpr std::array<const char*, 2> kClocks = {"process", "database"};
+// A clock that is so far from the ledger's time has jumped.
+constexpr int64_t kClockStepUs = 1'000'000;
 
 }  // namespace
 
@@ -54,9 +59,18 @@ struct LedgerMetrics::Metrics {
   prometheus::Counter& violations =
       metrics::Counter("tollgate_billing_invariant_violations_total",
                        "Operations refused because they would break an invariant. Page.");
-  prometheus::Counter& refused = metrics::Counter(
-      "tollgate_billing_refused_calls_total",
-      "Calls refused at once: queue full, database unreachable, or clock stepped back.");
+  prometheus::Counter& refused =
+      metrics::Counter("tollgate_billing_refused_calls_total",
+                       "Calls refused at once: queue full or database unreachable.");
+  prometheus::Counter& isolated =
+      metrics::Counter("tollgate_billing_isolated_workspaces_total",
+                       "Workspaces that got batches of their own because their batches failed.");
+  prometheus::Counter& frozen =
+      metrics::Counter("tollgate_billing_frozen_workspaces_total",
+                       "Workspaces frozen because wallet and entries contradict each other. Page.");
+  std::array<prometheus::Gauge*, kClocks.size()> clock_ahead{};
+  std::array<prometheus::Counter*, kClocks.size()> clock_steps{};
+  std::array<bool, kClocks.size()> clock_stepped{};
 };
 
 namespace {
@@ -82,9 +96,49 @@ LedgerMetrics::LedgerMetrics() : metrics_(std::make_unique<Metrics>()) {
     metrics_->errors[i] = &metrics::Counter("tollgate_billing_database_errors_total",
                                             "Failed batches by class.", {{"class", kErrors[i]}});
   }
+  for (size_t i = 0; i < kClocks.size(); ++i) {
+    metrics_->clock_ahead[i] =
+        &metrics::Gauge("tollgate_billing_clock_step_seconds",
+                        "How far a clock is ahead of the ledger's time; negative: behind.",
+                        {{"clock", kClocks[i]}});
+    metrics_->clock_steps[i] =
+        &metrics::Counter("tollgate_billing_clock_steps_total",
+                          "Times that a clock was found more than a second off the ledger's time.",
+                          {{"clock", kClocks[i]}});
+  }
 }
 
 LedgerMetrics::~LedgerMetrics() = default;
+
+void LedgerMetrics::OnIsolated(const std::string& workspace, const sql::SqlError& error) {
+  metrics_->isolated.Increment();
+  log::Warn("the ledger of one workspace cannot be written; the others go on",
+            {{"workspace", workspace}, {"error", error.message}});
+}
+
+void LedgerMetrics::OnBroken(const std::string& workspace, const std::string& what) {
+  metrics_->frozen.Increment();
+  log::Error(
+      "a workspace is frozen: its wallet and entries contradict each other; run tollgate "
+      "verify-ledger",
+      {{"workspace", workspace}, {"what", what}});
+}
+
+void LedgerMetrics::SetClocks(const LedgerClock::Ahead& ahead) {
+  SetClock(0, ahead.process_us);
+  if (ahead.database_us) SetClock(1, *ahead.database_us);
+}
+
+void LedgerMetrics::SetClock(size_t clock, int64_t ahead_us) {
+  metrics_->clock_ahead[clock]->Set(static_cast<double>(ahead_us) / 1e6);
+  const bool stepped = std::abs(ahead_us) > kClockStepUs;
+  if (stepped && !metrics_->clock_stepped[clock]) {
+    metrics_->clock_steps[clock]->Increment();
+    log::Error("a clock has jumped; the ledger's time follows it slowly: repair the clock",
+               {{"clock", kClocks[clock]}, {"ahead_ms", ahead_us / 1000}});
+  }
+  metrics_->clock_stepped[clock] = stepped;
+}
 
 void LedgerMetrics::OnBatch(std::span<const Operation> operations, const Applied& applied,
                             int64_t took_us) {
@@ -128,6 +182,7 @@ void LedgerMetrics::OnBatch(std::span<const Operation> operations, const Applied
     metrics_->violations.Increment();
     log::Error("the ledger refused an operation that breaks an invariant", {{"what", violation}});
   }
+  for (const std::string& workspace : applied.frozen) OnBroken(workspace, "an invariant is broken");
 }
 
 void LedgerMetrics::OnSync(int64_t took_us) {

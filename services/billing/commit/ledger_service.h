@@ -16,6 +16,7 @@
 #include "common/sql/sql.h"
 #include "services/billing/commit/group_commit.h"
 #include "services/billing/commit/ledger_metrics.h"
+#include "services/billing/storage/reports.h"
 
 namespace tollgate::billing {
 
@@ -26,6 +27,9 @@ class LedgerService {
     Policy policy;
     GroupCommit::Options group_commit;
     int64_t expiry_interval_ms = 1000;  // between searches for expired holds
+    // PostgreSQL: the ledger's time is the database's, so that all replicas have the same. False:
+    // this process's, for tests that set it.
+    bool database_time = true;
   };
   using Done = GroupCommit::Done;
 
@@ -45,9 +49,12 @@ class LedgerService {
 
   // Never blocks. done runs on one of the ledger's threads, or at once when refused. Thread-safe.
   void Submit(std::vector<Operation> operations, Done done);
-  // Runs read on a thread that may block, or refused at once when the ledger is not open or too
-  // many reads wait. Exactly one of the two is called.
-  void Read(std::function<void(sql::Database&)> read, std::function<void(Error)> refused);
+  // Runs read on a thread that may block, or refused when the ledger is not open, too many reads
+  // wait, or the caller has left before its turn. Exactly one of the two is called. Statements of a
+  // read whose caller leaves are ended.
+  void Read(
+      std::function<void(sql::Database&)> read, std::function<void(Error)> refused,
+      std::function<bool()> cancelled = [] { return false; });
   int64_t NowUs() { return open_ ? group_commit_->NowUs() : clock_.WallUs(); }
 
  private:
@@ -55,7 +62,11 @@ class LedgerService {
   // Opens the database when Start has not, then expires holds.
   void MaintenanceMain();
   void ReaderMain();
+  // Compares the clocks.
+  sql::SqlResult<void> ReadClocks();
   void ExpireHolds();
+  // How many of these were closed.
+  int64_t Expire(std::vector<ExpiredHold> holds);
   // PostgreSQL: the partitions of the coming months.
   void MakePartitions();
   // False when the ledger stops meanwhile.
@@ -73,6 +84,7 @@ class LedgerService {
   const Options options_;
   const Clock& clock_;
   std::unique_ptr<sql::Database> database_;
+  std::unique_ptr<sql::Database> write_database_;  // the same one, with the limits of writers
   Observer metrics_;
   std::unique_ptr<GroupCommit> group_commit_;
 
@@ -83,6 +95,7 @@ class LedgerService {
   struct ReadJob {
     std::function<void(sql::Database&)> read;
     std::function<void(Error)> refused;
+    std::function<bool()> cancelled;
   };
   std::deque<ReadJob> reads_;
   // When the process was last continued; for the expiry of holds.

@@ -17,7 +17,7 @@ void Batch::BeginAttempt(Hold& hold, int32_t attempt) {
 // The hold was settled or has expired before the gateway could say that its caller got an error.
 Reply Batch::UndoCharge(const Void& op, Hold& hold) {
   if (hold.free() || hold.state == HoldState::kVoided) return ReplyFor(hold);
-  if (at_us_ - hold.closed_us > policy_.late_settle_us) return ReplyFor(hold, Deny::kClosed);
+  if (now_us_ - hold.closed_us > policy_.late_settle_us) return ReplyFor(hold, Deny::kClosed);
   hold.outcome = Outcome::kFailedBeforeOutput;
   // Brings the new outcome under the chain, also when no money moves.
   Post(EntryKind::kLateCorrection, Account::kControl, Account::kControl, 0, hold.month,

@@ -66,8 +66,8 @@ Hold MakeHold(const Authorize& authorize) {
 // Takes the hold, or says why not. A repeated id gets the first reply.
 Reply Batch::Execute(const Authorize& authorize) {
   const int64_t created_us = authorize.request_id.unix_ms() * 1000;
-  if (!IsValid(authorize) || at_us_ - created_us > policy_.id_max_age_us ||
-      created_us - at_us_ > kMaxClockSkewUs) {
+  if (!IsValid(authorize) || now_us_ - created_us > policy_.id_max_age_us ||
+      created_us - now_us_ > kMaxClockSkewUs) {
     return Refuse(Deny::kInvalid);
   }
   Reply granted;
@@ -92,7 +92,7 @@ Reply Batch::Execute(const Authorize& authorize) {
 
   const int64_t least = Price(authorize, 1);
   const int64_t wanted = Price(authorize, policy_.slice_tokens);
-  const int32_t month = UtcMonth(at_us_);
+  const int32_t month = UtcMonth(now_us_);
   const int64_t posted = wallet_->posted_nano_usd();
   if (posted <= 0 || posted < least) return Refuse(Deny::kNoCredit);
   const std::optional<int64_t>& cap = wallet_->cap_nano_usd;
@@ -114,18 +114,20 @@ Reply Batch::Execute(const Authorize& authorize) {
     return held;
   }
 
+  granted.authorized_nano_usd = authorized;
+  if (authorize.check_only) return granted;
+
   hold.cap_nano_usd = cap;
   hold.first_authorized_nano_usd = authorized;
   hold.authorized_nano_usd = authorized;
-  hold.created_us = at_us_;
-  hold.expires_us = at_us_ + policy_.hold_ttl_us;
+  hold.created_us = now_us_;
+  hold.expires_us = now_us_ + policy_.hold_ttl_us;
   const Hold& stored = state_.holds.emplace(hold.id, std::move(hold)).first->second;
   key_hold_ = &stored;
   out_.new_holds.push_back(authorize.request_id);
   ++wallet_->open_holds;
   Post(EntryKind::kHold, Account::kFree, Account::kHeld, authorized, month,
        authorize.request_id.ToBytes(), "", AdmissionDetail(stored));
-  granted.authorized_nano_usd = authorized;
   return granted;
 }
 

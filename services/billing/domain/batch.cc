@@ -106,7 +106,7 @@ void Batch::MarkChanged(const Hold& hold) { out_.changed_holds.push_back(hold.id
 
 void Batch::Close(Hold& hold, HoldState state) {
   hold.state = state;
-  hold.closed_us = at_us_;
+  hold.closed_us = now_us_;
   --wallet_->open_holds;
   MarkChanged(hold);
   out_.recorded_holds.push_back(hold.id);

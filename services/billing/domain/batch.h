@@ -49,6 +49,7 @@ class Batch {
   Reply Execute(const Correct& command);            // corrections.cc
   Reply Execute(const Decide& decide);              // corrections.cc
   Reply Execute(const ResolveDeadLetter& resolve);  // dead_letter.cc
+  Reply Execute(const RepairClock& command);        // commands.cc
 
   // extend.cc. Both kinds report the usage so far; a heartbeat asks for no new total.
   template <typename Op>
@@ -111,6 +112,9 @@ class Batch {
   void SaveBefore(const Operation& operation);
   // What the operation changed in the roll-ups.
   void RecordUsageChange(const Id& request_id);
+  // ledger.cc
+  bool LacksItsWallet(const Operation& operation) const;
+  Reply RefuseBroken(const Operation& operation, const std::string& why);
   // The invariant that the operation has broken, or empty.
   std::string BrokenInvariant(const Id& request_id) const;
   std::string BrokenHoldInvariant(const Hold& hold) const;
@@ -123,18 +127,13 @@ class Batch {
   Applied out_;
   // Of the current operation.
   Before before_;
-  Wallet* wallet_ = nullptr;  // null: the workspace has none
-  int64_t at_us_ = 0;
+  Wallet* wallet_ = nullptr;        // null: the workspace has none
+  int64_t at_us_ = 0;               // dates its entries; decisions use now_us_
   const Hold* key_hold_ = nullptr;  // the operation's; null: it has none
 };
 
 // Whether the settle charges nothing: a request that generated nothing is free.
 bool IsFree(const Settle& settle);
-inline Reply Refuse(Deny reason) {
-  Reply reply;
-  reply.denied_by = reason;
-  return reply;
-}
 // A reply with the hold's amounts as they are now.
 Reply ReplyFor(const Hold& hold, Deny denied_by = Deny::kNone);
 // False for negative token counts and for counts beyond any engine.

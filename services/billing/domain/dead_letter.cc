@@ -102,7 +102,7 @@ Reply Batch::Execute(const ResolveDeadLetter& resolve) {
                            ": " + resolve.reason;
   // Without a wallet there is no chain; the row says who.
   if (wallet_ != nullptr) {
-    Post(EntryKind::kDeadLetterResolved, Account::kControl, Account::kControl, 0, UtcMonth(at_us_),
+    Post(EntryKind::kDeadLetterResolved, Account::kControl, Account::kControl, 0, UtcMonth(now_us_),
          letter.id.ToBytes(), memo);
   }
   letter.state = resolve.to;

@@ -20,7 +20,7 @@ Reply Batch::Execute(const Extend& extend) {
 Reply Batch::Execute(const Heartbeat& heartbeat) { return ReportProgress(heartbeat, std::nullopt); }
 
 void Batch::KeepAlive(Hold& hold) {
-  hold.expires_us = std::max(hold.expires_us, std::min(at_us_ + policy_.hold_ttl_us,
+  hold.expires_us = std::max(hold.expires_us, std::min(now_us_ + policy_.hold_ttl_us,
                                                        hold.created_us + policy_.hold_max_age_us));
 }
 

@@ -31,6 +31,7 @@ struct Authorize {
   std::string idempotency_key_digest;
   // Number of the try, from 0; not part of the body.
   int32_t attempt = 0;
+  bool check_only = false;  // only says whether it would be granted; writes nothing
 };
 
 // Raises the authorized amount of an open hold. Also a heartbeat.
@@ -121,6 +122,14 @@ struct Decide {
   std::string reason;
 };
 
+// Sets the time of the workspace's newest entry back to now.
+struct RepairClock {
+  std::string workspace;
+  std::string command_id;  // unique within the workspace
+  std::string actor;
+  std::string reason;
+};
+
 // A person's word on a dead letter: applies its settle again, which may be refused again, or gives
 // it up.
 struct ResolveDeadLetter {
@@ -133,13 +142,12 @@ struct ResolveDeadLetter {
 };
 
 using Operation = std::variant<Authorize, Extend, Heartbeat, Settle, Void, Expire, AddCredit,
-                               SetCap, Correct, Decide, ResolveDeadLetter>;
+                               SetCap, Correct, Decide, RepairClock, ResolveDeadLetter>;
 
 // By Operation::index(), for logs and metrics.
 inline constexpr std::array<const char*, std::variant_size_v<Operation>> kOperationNames = {
-    "authorize", "extend", "heartbeat",          "settle",
-    "void",      "expire", "add_credit",         "set_cap",
-    "correct",   "decide", "resolve_dead_letter"};
+    "authorize",  "extend",  "heartbeat", "settle", "void",         "expire",
+    "add_credit", "set_cap", "correct",   "decide", "repair_clock", "resolve_dead_letter"};
 
 inline const std::string& WorkspaceOf(const Operation& operation) {
   return std::visit([](const auto& op) -> const std::string& { return op.workspace; }, operation);

@@ -129,7 +129,7 @@ void Batch::GiveBack(Hold& hold, int64_t amount_nano_usd) {
   const int64_t of_its_month =
       std::min(amount_nano_usd, FindOrCreateMonth(hold.month).spent_nano_usd);
   GiveBack(hold, of_its_month, hold.month);
-  GiveBack(hold, amount_nano_usd - of_its_month, UtcMonth(at_us_));
+  GiveBack(hold, amount_nano_usd - of_its_month, UtcMonth(now_us_));
 }
 
 void Batch::GiveBack(Hold& hold, int64_t amount_nano_usd, int32_t month) {
@@ -166,12 +166,12 @@ void Batch::MarkCorrected(Hold& hold) {
 }
 
 Reply Batch::SettleLate(const Settle& settle, Hold& hold) {
-  if (at_us_ - hold.closed_us > policy_.late_settle_us) return ReplyFor(hold, Deny::kClosed);
+  if (now_us_ - hold.closed_us > policy_.late_settle_us) return ReplyFor(hold, Deny::kClosed);
   CopySettle(settle, hold);
   const int64_t cost = IsFree(settle) ? 0 : CostNanoUsd(hold);
   // A closed month takes no more charges: they count towards the current one.
-  const bool month_open = at_us_ < UtcMonthStartUs(NextMonth(hold.month)) + policy_.month_grace_us;
-  const int32_t month = month_open ? hold.month : UtcMonth(at_us_);
+  const bool month_open = now_us_ < UtcMonthStartUs(NextMonth(hold.month)) + policy_.month_grace_us;
+  const int32_t month = month_open ? hold.month : UtcMonth(now_us_);
   // Brings the new usage under the chain, also when no money moves.
   Post(EntryKind::kLateCorrection, Account::kControl, Account::kControl, 0, month,
        hold.id.ToBytes(), "", ClosingDetail(hold));

@@ -101,6 +101,8 @@ std::string_view EntryKindName(EntryKind kind) {
       return "late_correction";
     case EntryKind::kCapChange:
       return "cap_change";
+    case EntryKind::kClockRepair:
+      return "clock_repair";
     case EntryKind::kRefund:
       return "refund";
     case EntryKind::kCreditAdjustment:

@@ -39,6 +39,7 @@ enum class Deny : uint8_t {
   kUnknownWorkspace = 10,  // commands only
   kSamePerson = 11,        // who asked for a correction may not approve it
   kUnknownDeadLetter = 12,
+  kUnavailable = 13,  // nothing is decided: ask again under the same id
 };
 
 // How a generation ended. The numbers are those of the proto and of the database.
@@ -92,7 +93,10 @@ struct Wallet {
   // The newest entry of this workspace's hash chain (docs/adr/0003).
   int64_t sequence = 0;
   std::string head = std::string(32, '\0');
-  int64_t clock_us = 0;  // time of the newest entry; never decreases
+  // Time of the newest entry. Only a clock repair sets it back. It dates entries and decides
+  // nothing: one clock that ran ahead must not change what is granted, capped or expired
+  // afterwards.
+  int64_t clock_us = 0;
 
   int64_t posted_nano_usd() const { return paid_nano_usd + granted_nano_usd; }
   int64_t available_nano_usd() const { return posted_nano_usd() - held_nano_usd; }
@@ -202,6 +206,8 @@ enum class EntryKind : uint8_t {
   kOverrun = 10,
   kLateCorrection = 11,
   kCapChange = 12,
+  // Sets the workspace's clock back: the only entry that may be older than the one before it.
+  kClockRepair = 14,
   // Corrections (commands.cc, corrections.cc). Nothing is ever edited.
   kRefund = 20,
   kCreditAdjustment = 21,
@@ -244,6 +250,7 @@ struct Entry {
 enum class CommandKind : uint8_t {
   kAddCredit = 6,
   kSetCap = 7,
+  kRepairClock = 14,
   // The entry of a correction has the same number.
   kRefund = 20,
   kCreditAdjustment = 21,
@@ -324,10 +331,17 @@ struct Reply {
   int64_t authorized_nano_usd = 0;
   int64_t slice_nano_usd = 0;
   int64_t charged_nano_usd = 0;
+  int64_t moved_back_us = 0;                           // RepairClock only
   Balance balance;                                     // commands only
   CommandState command_state = CommandState::kPosted;  // commands only
   friend bool operator==(const Reply&, const Reply&) = default;
 };
+
+inline Reply Refuse(Deny reason) {
+  Reply reply;
+  reply.denied_by = reason;
+  return reply;
+}
 
 // What a batch adds to the roll-ups of a key and model (decision 53). A correction may be negative.
 struct UsageChange {
@@ -353,6 +367,8 @@ struct State {
   std::unordered_map<Id, Hold, IdHash> holds;
   std::unordered_map<std::string, Command> commands;         // by CommandKey
   std::unordered_map<std::string, DeadLetter> dead_letters;  // by DeadLetterKey
+  // Workspaces whose wallet disagrees with their entries: nothing of them may be written.
+  std::unordered_map<std::string, std::string> broken;  // why, by workspace
 };
 
 }  // namespace tollgate::billing

@@ -17,6 +17,11 @@ Result<Reply> LedgerServicePort::Submit(Operation operation) {
   // The ledger always answers: its calls have a time-out of their own.
   ledger_.Submit(std::move(operations), [promise](Result<std::vector<Reply>> replies) {
     if (!replies.ok()) return promise->set_value(Fail{std::move(replies).error()});
+    // Nothing is decided yet: not a refusal.
+    if (replies->front().denied_by == Deny::kUnavailable) {
+      return promise->set_value(
+          Unavailable("billing: the ledger of this workspace cannot be written"));
+    }
     promise->set_value(std::move(replies->front()));
   });
   return future.get();

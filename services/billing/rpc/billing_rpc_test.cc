@@ -88,6 +88,30 @@ TEST_F(BillingRpcTest, CallsBeforeStartAreUnavailable) {
   EXPECT_FALSE(billing_->GetUsage(&second, {}, &usage).ok());
 }
 
+TEST_F(BillingRpcTest, ACheckHoldsNothingAndARepairOfARightClockWritesNothing) {
+  ASSERT_TRUE(ledger_->Start().ok());
+  Credit(300);
+  v1::AuthorizeRequest check = AuthorizeFor({Id::New()});
+  check.mutable_items(0)->set_check_only(true);
+  v1::AuthorizeResponse checked;
+  grpc::ClientContext context;
+  ASSERT_TRUE(billing_->Authorize(&context, check, &checked).ok());
+  EXPECT_TRUE(checked.results(0).granted());
+  v1::RepairClockRequest repair;
+  repair.set_workspace_id("ws");
+  repair.set_request_id("repair");
+  v1::RepairClockResponse repaired;
+  grpc::ClientContext second;
+  ASSERT_TRUE(admin_->RepairClock(&second, repair, &repaired).ok());
+  EXPECT_EQ(repaired.moved_back_us(), 0);
+  v1::ListEntriesRequest list;
+  list.set_workspace_id("ws");
+  v1::ListEntriesResponse entries;
+  grpc::ClientContext third;
+  ASSERT_TRUE(admin_->ListEntries(&third, list, &entries).ok());
+  EXPECT_EQ(entries.entries_size(), 1) << "the credit only";
+}
+
 TEST_F(BillingRpcTest, FromAuthorizeToUsageReport) {
   ASSERT_TRUE(ledger_->Start().ok());
   EXPECT_EQ(Credit(300).available_nano_usd(), 300);

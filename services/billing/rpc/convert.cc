@@ -60,6 +60,7 @@ Operation ToOperation(const v1::AuthorizeItem& item) {
   authorize.price_version = item.price().version();
   authorize.prompt_bound = item.prompt_tokens_bound();
   authorize.output_bound = item.output_tokens_bound();
+  authorize.check_only = item.check_only();
   authorize.attempt = item.attempt();
   if (item.has_key_quota_nano_usd()) authorize.key_quota_nano_usd = item.key_quota_nano_usd();
   authorize.surface = ToSurface(item.surface());
@@ -126,6 +127,11 @@ Operation ToOperation(const v1::SetCapRequest& request) {
   if (request.has_cap_nano_usd()) command.cap_nano_usd = request.cap_nano_usd();
   command.actor = request.actor();
   return command;
+}
+
+Operation ToOperation(const v1::RepairClockRequest& request) {
+  return RepairClock{request.workspace_id(), request.request_id(), request.actor(),
+                     request.reason()};
 }
 
 Operation ToOperation(const v1::RetryDeadLetterRequest& request) {

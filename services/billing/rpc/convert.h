@@ -13,6 +13,7 @@ Operation ToOperation(const v1::VoidItem& item);
 Operation ToOperation(const v1::MeterOp& meter);
 Operation ToOperation(const v1::AddCreditRequest& request);
 Operation ToOperation(const v1::SetCapRequest& request);
+Operation ToOperation(const v1::RepairClockRequest& request);
 Operation ToOperation(const v1::RetryDeadLetterRequest& request);
 Operation ToOperation(const v1::WriteOffDeadLetterRequest& request);
 

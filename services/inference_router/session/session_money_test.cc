@@ -158,6 +158,23 @@ TEST_F(SessionTest, AHoldThatTheLedgerHasClosedEndsTheRequestWithAnError) {
   EXPECT_EQ(ledger_.Settles()[0].settle().outcome(), billing::v1::OUTCOME_FAILED_MID_STREAM);
 }
 
+// Decision 52: of an answer that is not streamed nothing is delivered before its end.
+TEST_F(SessionTest, AnEngineThatBreaksChargesOnlyWhatWasDelivered) {
+  for (const bool streamed : {true, false}) {
+    ledger_.ops.clear();
+    request_.set_request_id(Id::New().ToBytes());
+    request_.set_streamed(streamed);
+    Script(R"("tokens":50,"cut_after_tokens":20)");
+    const Outcome outcome = Run();
+    EXPECT_TRUE(outcome.end().has_error());
+    ASSERT_EQ(ledger_.Settles().size(), 1u);
+    EXPECT_EQ(ledger_.Settles()[0].settle().outcome(),
+              streamed ? billing::v1::OUTCOME_FAILED_MID_STREAM
+                       : billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
+    EXPECT_EQ(outcome.end().has_usage(), streamed) << "the gateway sees that nothing is charged";
+  }
+}
+
 // Decision 41: a hold lives from admission on.
 TEST_F(SessionTest, HeartbeatsBeginBeforeTheEngineAnswers) {
   options_.heartbeat_ms = 20;
