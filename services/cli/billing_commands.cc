@@ -298,6 +298,30 @@ void AddLedger(CLI::App& app, Invocation& invocation) {
   });
 }
 
+void AddStatement(CLI::App& app, Invocation& invocation) {
+  CLI::App& command =
+      *app.add_subcommand("statement", "Write the statement of a workspace and month");
+  auto words = std::make_shared<std::vector<std::string>>();
+  command
+      .add_option_function<std::string>(
+          "month", [words](const std::string& month) { words->push_back(month); },
+          "YYYY-MM, in UTC")
+      ->required();
+  const auto forward = [&](const std::string& name, const std::string& what) {
+    const std::string option = name.substr(name.find("--"));
+    return command.add_option_function<std::string>(
+        name,
+        [words, option](const std::string& value) { words->insert(words->end(), {option, value}); },
+        what);
+  };
+  forward("-w,--workspace", "Workspace")->required();
+  forward("--database", "sqlite:/path or postgresql://…");
+  forward("--config", "Instead: the configuration file of billing or of the all-in-one");
+  forward("--csv", "Write CSV to this file");
+  forward("--pdf", "Write PDF to this file");
+  command.callback([&invocation, words] { RunBillingBinary(invocation, "statement", *words); });
+}
+
 }  // namespace
 
 void AddBillingCommands(CLI::App& app, Invocation& invocation) {
@@ -308,6 +332,7 @@ void AddBillingCommands(CLI::App& app, Invocation& invocation) {
   AddEntries(app, invocation);
   AddVerify(app, invocation);
   AddLedger(app, invocation);
+  AddStatement(app, invocation);
 }
 
 }  // namespace tollgate::cli

@@ -51,11 +51,7 @@ class MonthArchive {
   SqlResult<void> Shard(int64_t shard) {
     auto snapshot = sql::Transaction::Begin(db_, sql::TxMode::kRead);
     if (!snapshot.ok()) return Fail{std::move(snapshot).error()};
-    if (db_.dialect() == sql::Dialect::kPostgres) {
-      auto unlimited = db_.ExecuteScript(
-          "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0");
-      if (!unlimited.ok()) return unlimited;
-    }
+    if (auto done = PrepareSnapshot(db_); !done.ok()) return done;
     auto workspaces = WorkspacesOf(db_, shard, 0);
     if (!workspaces.ok()) return Fail{std::move(workspaces).error()};
     for (const auto& [name, rows] : *workspaces) {

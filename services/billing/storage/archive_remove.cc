@@ -179,6 +179,12 @@ SqlResult<void> RemoveArchived(Connection& db, int64_t now_us) {
       if (auto done = DropPartitions(db, *archived, table, time, now_us); !done.ok()) return done;
     }
   }
+  // PostgreSQL would otherwise read and sort all rows that are left for each page.
+  if (db.dialect() == sql::Dialect::kPostgres) {
+    auto set = db.ExecuteScript(
+        "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off");
+    if (!set.ok()) return set;
+  }
   if (auto done = RemoveEntries(db, *archived); !done.ok()) return done;
   if (auto done = RemoveRequests(db, *archived, "hold", "created_us"); !done.ok()) return done;
   return RemoveRequests(db, *archived, "usage_record", "admitted_us");

@@ -8,12 +8,14 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 
 #include "common/base/clock.h"
 #include "common/config/config.h"
 #include "common/json/json.h"
 #include "services/billing/storage/archive.h"
+#include "services/billing/storage/statement.h"
 #include "services/billing/storage/verify.h"
 #include "services/billing/storage/verify_archive.h"
 #include "services/billing/storage/verify_checkpoints.h"
@@ -255,6 +257,44 @@ void AddArchive(CLI::App& app, int& exit_code) {
   });
 }
 
+void AddStatement(CLI::App& app, int& exit_code) {
+  CLI::App& command =
+      *app.add_subcommand("statement", "Write the statement of a workspace and month");
+  auto place = std::make_shared<Place>();
+  auto month = std::make_shared<std::string>();
+  auto workspace = std::make_shared<std::string>();
+  auto csv = std::make_shared<std::string>();
+  auto pdf = std::make_shared<std::string>();
+  AddPlace(command, *place);
+  command.add_option("month", *month, "YYYY-MM, in UTC")->required();
+  command.add_option("-w,--workspace", *workspace, "Workspace")->required();
+  command.add_option("--csv", *csv, "Write CSV to this file");
+  command.add_option("--pdf", *pdf, "Write PDF to this file");
+  command.callback([place, month, workspace, csv, pdf, &exit_code] {
+    exit_code = 2;
+    if (ParseMonth(*month) == 0 || (csv->empty() && pdf->empty())) {
+      Failed("a month such as 2026-01 and --csv FILE or --pdf FILE are required");
+      return;
+    }
+    const auto connection = Connect(*place, /*read_only=*/true, &exit_code);
+    if (connection == nullptr) return;
+    auto statement = ReadStatement(*connection, *workspace, ParseMonth(*month));
+    if (!statement.ok()) {
+      exit_code = Failed(statement.error().message);
+      return;
+    }
+    const std::pair<std::string, std::string> files[] = {
+        {*csv, csv->empty() ? "" : ToCsv(*statement)},
+        {*pdf, pdf->empty() ? "" : ToPdf(*statement)}};
+    for (const auto& [file, text] : files) {
+      if (file.empty()) continue;
+      std::ofstream out(file, std::ios::binary | std::ios::trunc);
+      out << text;
+      if (text.empty() || !out.flush()) exit_code = Failed("cannot write " + file);
+    }
+  });
+}
+
 }  // namespace
 
 std::optional<int> RunLedgerCommand(int argc, char** argv) {
@@ -266,6 +306,7 @@ std::optional<int> RunLedgerCommand(int argc, char** argv) {
   app.require_subcommand(1);
   AddVerify(app, exit_code);
   AddArchive(app, exit_code);
+  AddStatement(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,5 +1,5 @@
 // The commands of tollgate-billing that work on the ledger's database beside the serving process:
-// verify and archive.
+// verify, archive and statement.
 #pragma once
 
 #include <optional>

@@ -76,11 +76,7 @@ class Verification {
     }
     auto snapshot = sql::Transaction::Begin(db_, sql::TxMode::kRead);
     if (!snapshot.ok()) return Fail{std::move(snapshot).error()};
-    if (db_.dialect() == sql::Dialect::kPostgres) {
-      auto unlimited = db_.ExecuteScript(
-          "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0");
-      if (!unlimited.ok()) return unlimited;
-    }
+    if (auto done = PrepareSnapshot(db_); !done.ok()) return done;
     if (auto done = ReadLedger(); !done.ok()) return done;
     auto workspaces = WorkspacesOf(db_, shard, cut_us_);
     if (!workspaces.ok()) return Fail{std::move(workspaces).error()};

@@ -21,6 +21,14 @@ bool WorkspaceRows::Has(std::string_view table) const {
   return std::find(tables.begin(), tables.end(), table) != tables.end();
 }
 
+SqlResult<void> PrepareSnapshot(sql::Connection& db) {
+  if (db.dialect() == sql::Dialect::kSqlite) return {};
+  return db.ExecuteScript(
+      "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0;"
+      "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;"
+      "SET LOCAL enable_sort = off");
+}
+
 SqlResult<std::optional<int64_t>> NextShard(sql::Connection& db, int64_t after) {
   std::optional<int64_t> next;
   const auto look = [&](const char* table) {

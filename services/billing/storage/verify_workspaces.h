@@ -11,6 +11,10 @@
 
 namespace tollgate::billing {
 
+// Settings of a snapshot that is read in pages, which may take long. Without effect on SQLite.
+// PostgreSQL would otherwise read and sort all that is left of a workspace for each page.
+sql::SqlResult<void> PrepareSnapshot(sql::Connection& db);
+
 struct WorkspaceRows {
   std::vector<std::string> tables;  // that have rows of it in this shard
   int64_t holds = 0;                // without tombstones, of cut_us or later
