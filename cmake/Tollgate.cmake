@@ -10,6 +10,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(Protobuf REQUIRED)        # module mode: Debian ships no protobuf CMake package
 find_package(gRPC CONFIG REQUIRED)
 # Debian's RE2, which gRPC depends on, requires -pthread at compile time. If only some targets had it, the
@@ -19,6 +20,7 @@ find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(yaml-cpp CONFIG REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(PostgreSQL REQUIRED)
+find_package(CURL REQUIRED)
 find_package(GTest CONFIG REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 

@@ -31,15 +31,20 @@ using billing::v1::VoidResponse;
 using BillingAsync = BillingService::StubInterface::async_interface;
 using MeteringAsync = MeteringService::StubInterface::async_interface;
 
-// Milliseconds. New work fails closed after two seconds (docs/design/limits.md 8).
-constexpr int64_t kAuthorizeTimeout = 2'000;
+// Milliseconds. New work fails closed after three seconds (decision 50).
+constexpr int64_t kAuthorizeTimeout = 3'000;
 constexpr int64_t kAuthorizeAttemptTimeout = 1'000;
 constexpr int64_t kVoidAttemptTimeout = 2'000;
 // By then the hold has expired.
 constexpr int64_t kVoidPatience = 90'000;
+// A refusal also undoes what was charged meanwhile (decision 52), so it outlasts a longer outage.
+constexpr int64_t kRefusalPatience = 600'000;
 // Voids of one client that may be under way. While billing is unreachable each refused request adds
 // one; further holds are left to expire.
 constexpr int kMaxVoids = 32'768;
+// Authorizes of one client that may wait for a ledger that does not answer; further ones fail at
+// once, so that an outage does not fill the gateway with requests.
+constexpr int kMaxWaiting = 1'024;
 constexpr int64_t kUsageTimeout = 5'000;
 
 // Moves the results out of the response to a batch.
@@ -52,6 +57,15 @@ Result<std::vector<Reply>> TakeResults(Result<Response> response) {
 }
 
 // Sends one batch of items as one message; returns its results.
+// "Ask again" is no answer: whoever calls treats it as it treats a ledger that does not answer.
+template <typename Reply>
+Result<Reply> UnlessUnavailable(Result<Reply> result) {
+  if (result.ok() && result->denied_by() == billing::v1::DENY_REASON_UNAVAILABLE) {
+    return Unavailable("billing: the ledger of this workspace cannot be written at the moment");
+  }
+  return result;
+}
+
 template <typename Request, typename Response, typename Item, typename Reply>
 Task<Result<std::vector<Reply>>> SendBatch(
     Transport<Request, Response> transport,
@@ -93,11 +107,11 @@ class BillingClientImpl : public BillingClient {
   }
 
   Task<Result<AuthorizeResult>> Authorize(AuthorizeItem item) override {
-    return AuthorizeWithRetries(loop_, authorizes_, std::move(item));
+    return AuthorizeWithRetries(loop_, authorizes_, std::move(item), waiting_);
   }
   void Void(VoidItem item) override {
     if (*voids_running_ >= kMaxVoids) return voids_dropped_.Increment();
-    loop_.Spawn(VoidInBackground(loop_, voids_, std::move(item), voids_running_));
+    loop_.Spawn(VoidInBackground(loop_, voids_, std::move(item), voids_running_, voids_dropped_));
   }
   Task<Result<GetUsageResponse>> GetUsage(GetUsageRequest request) override {
     return usage_(std::move(request), kUsageTimeout);
@@ -107,27 +121,45 @@ class BillingClientImpl : public BillingClient {
   // Idempotent by the item's id: a retry returns the lost answer and holds nothing twice.
   static Task<Result<AuthorizeResult>> AuthorizeWithRetries(Loop& loop,
                                                             std::shared_ptr<Authorizes> authorizes,
-                                                            AuthorizeItem item) {
+                                                            AuthorizeItem item,
+                                                            std::shared_ptr<int> waiting) {
+    struct Waiter {
+      ~Waiter() {
+        if (count) --*count;
+      }
+      std::shared_ptr<int> count;  // null: does not wait yet
+    } waiter;
     int64_t deadline_us = SystemClock::Get().MonotonicUs() + kAuthorizeTimeout * 1000;
     Backoff backoff(50, 400);
     for (int64_t left_ms = kAuthorizeTimeout;;) {
-      auto result = co_await authorizes->Call(item, std::min(left_ms, kAuthorizeAttemptTimeout));
+      auto result = UnlessUnavailable(
+          co_await authorizes->Call(item, std::min(left_ms, kAuthorizeAttemptTimeout)));
       if (result.ok() || result.error().id != ErrorId::kServiceUnavailable) co_return result;
       int64_t wait_ms = backoff.NextMs();
       left_ms = (deadline_us - SystemClock::Get().MonotonicUs()) / 1000 - wait_ms;
       if (left_ms <= 0) co_return result;
+      if (!waiter.count) {
+        if (*waiting >= kMaxWaiting) co_return result;
+        ++*waiting;
+        waiter.count = waiting;
+      }
       co_await loop.Sleep(wait_ms);
     }
   }
 
   static Task<void> VoidInBackground(Loop& loop, std::shared_ptr<Voids> voids, VoidItem item,
-                                     std::shared_ptr<int> running) {
+                                     std::shared_ptr<int> running, prometheus::Counter& dropped) {
     ++*running;
-    int64_t deadline_us = SystemClock::Get().MonotonicUs() + kVoidPatience * 1000;
+    int64_t deadline_us = SystemClock::Get().MonotonicUs() +
+                          (item.refused() ? kRefusalPatience : kVoidPatience) * 1000;
     Backoff backoff(50, 5'000);
     for (;;) {
-      auto result = co_await voids->Call(item, kVoidAttemptTimeout);
-      if (result.ok() || SystemClock::Get().MonotonicUs() > deadline_us) break;
+      auto result = UnlessUnavailable(co_await voids->Call(item, kVoidAttemptTimeout));
+      if (result.ok()) break;
+      if (SystemClock::Get().MonotonicUs() > deadline_us) {
+        dropped.Increment();
+        break;
+      }
       co_await loop.Sleep(backoff.NextMs());
     }
     --*running;
@@ -137,11 +169,13 @@ class BillingClientImpl : public BillingClient {
   UsageTransport usage_;
   std::shared_ptr<Authorizes> authorizes_;
   std::shared_ptr<Voids> voids_;
+  std::shared_ptr<int> waiting_ = std::make_shared<int>(0);
   // Shared by the voids, which may outlive the client.
   std::shared_ptr<int> voids_running_ = std::make_shared<int>(0);
-  prometheus::Counter& voids_dropped_ =
-      metrics::Counter("tollgate_gateway_voids_dropped_total",
-                       "Holds that were left to expire, since too many voids were under way");
+  prometheus::Counter& voids_dropped_ = metrics::Counter(
+      "tollgate_gateway_voids_dropped_total",
+      "Holds that were left to expire, since too many voids were under way, or billing "
+      "did not answer in time");
 };
 
 class MeteringClientImpl : public MeteringClient {
@@ -159,7 +193,7 @@ class MeteringClientImpl : public MeteringClient {
   }
 
   Task<Result<MeterResult>> Meter(MeterOp op, int64_t timeout_ms) override {
-    return meters_->Call(std::move(op), timeout_ms);
+    co_return UnlessUnavailable(co_await meters_->Call(std::move(op), timeout_ms));
   }
 
  private:

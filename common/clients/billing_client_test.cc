@@ -35,6 +35,11 @@ class FlakyBilling : public bv::BillingService::CallbackService {
     if (refuse) return rpc::Answer(context, BadRequest("refused"));
     for (const auto& item : request->items()) {
       auto* result = response->add_results();
+      if (undecided > 0) {
+        --undecided;
+        result->set_denied_by(bv::DENY_REASON_UNAVAILABLE);
+        continue;
+      }
       result->set_granted(true);
       result->set_authorized_nano_usd(item.prompt_tokens_bound());
     }
@@ -53,6 +58,7 @@ class FlakyBilling : public bv::BillingService::CallbackService {
   }
 
   std::atomic<int> failures{0};
+  std::atomic<int> undecided{0};
   std::atomic<int> authorizes{0};
   std::atomic<int> voided{0};
   std::atomic<bool> refuse{false};
@@ -94,6 +100,19 @@ TEST_F(BillingClientTest, AuthorizeIsRetriedIfTheServiceIsUnavailable) {
   EXPECT_EQ(billing_.authorizes, 4);
 }
 
+// The ledger could not decide for this workspace, while it answered others of the same batch.
+TEST_F(BillingClientTest, AnUndecidedAuthorizeIsAskedAgainAndIsNeverARefusal) {
+  billing_.undecided = 2;
+  auto result = Authorize();
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->granted());
+  EXPECT_EQ(billing_.authorizes, 3);
+  billing_.undecided = 1'000'000;
+  result = Authorize();
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().id, ErrorId::kServiceUnavailable);
+}
+
 TEST_F(BillingClientTest, ARefusalIsNotRetried) {
   billing_.refuse = true;
   auto result = Authorize();
@@ -102,7 +121,33 @@ TEST_F(BillingClientTest, ARefusalIsNotRetried) {
   EXPECT_EQ(billing_.authorizes, 1);
 }
 
-TEST_F(BillingClientTest, AuthorizeGivesUpWithinTwoSeconds) {
+// Decision 50: up to three seconds while the ledger changes its primary, bounded in number.
+TEST_F(BillingClientTest, AuthorizesWaitThreeSecondsAndNotMoreThan1024OfThem) {
+  billing_.failures = 1'000'000;
+  constexpr int kCalls = 1'500;
+  const auto began = std::chrono::steady_clock::now();
+  int early = 0;
+  int late = 0;
+  RunTask([&](Loop& loop) -> Task<int> {
+    auto client = factory_->Billing(loop);
+    int left = kCalls;
+    const auto one = [&](BillingClient& billing) -> Task<void> {
+      auto result = co_await billing.Authorize(bv::AuthorizeItem());
+      EXPECT_FALSE(result.ok());
+      const auto took = std::chrono::steady_clock::now() - began;
+      EXPECT_LT(took, std::chrono::seconds(5));
+      ++(took < std::chrono::milliseconds(1'500) ? early : late);
+      --left;
+    };
+    for (int i = 0; i < kCalls; ++i) loop.Spawn(one(*client));
+    while (left > 0) co_await loop.Sleep(5);
+    co_return 0;
+  });
+  EXPECT_EQ(late, 1'024);
+  EXPECT_EQ(early, kCalls - 1'024);
+}
+
+TEST_F(BillingClientTest, AuthorizeGivesUpWithinThreeSeconds) {
   billing_.failures = 1'000'000;
   auto result = Authorize();
   ASSERT_FALSE(result.ok());

@@ -54,7 +54,8 @@ class BillingClient {
  public:
   virtual ~BillingClient() = default;
   virtual Task<Result<billing::v1::AuthorizeResult>> Authorize(billing::v1::AuthorizeItem item) = 0;
-  // Sent in the background, and retried until it is answered or the hold has expired.
+  // Sent in the background, and retried until it is answered or the hold has expired, a refusal for
+  // ten minutes.
   virtual void Void(billing::v1::VoidItem item) = 0;
   virtual Task<Result<billing::v1::GetUsageResponse>> GetUsage(
       billing::v1::GetUsageRequest request) = 0;

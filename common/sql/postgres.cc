@@ -1,4 +1,5 @@
 #include <libpq-fe.h>
+#include <poll.h>
 
 #include <charconv>
 #include <unordered_map>
@@ -16,17 +17,19 @@ struct ClearResult {
 };
 using ResultPtr = std::unique_ptr<PGresult, ClearResult>;
 
+constexpr int kCancelCheckMs = 20;
+
 ErrorKind KindOf(std::string_view state) {
   if (state == "23505") return ErrorKind::kUnique;
   if (state.starts_with("23")) return ErrorKind::kConstraint;
-  // Serialization failure, deadlock, lock not available, statement timeout.
-  if (state == "40001" || state == "40P01" || state == "55P03" || state == "57014") {
-    return ErrorKind::kRetry;
-  }
+  // Serialization failure, deadlock, statement timeout.
+  if (state == "40001" || state == "40P01" || state == "57014") return ErrorKind::kRetry;
+  if (state == "55P03") return ErrorKind::kLocked;
   // Connection exceptions, server starting or stopping, too many connections, disk full. A server
-  // that became a standby (25006) is treated as unreachable.
+  // that became a standby (25006) is treated as unreachable, and so is one that ended this session
+  // because it was idle in a transaction (25P03).
   if (state.starts_with("08") || state.starts_with("57P") || state == "53300" || state == "53100" ||
-      state == "25006") {
+      state == "25006" || state == "25P03") {
     return ErrorKind::kConnection;
   }
   return ErrorKind::kOther;
@@ -73,8 +76,10 @@ class PostgresConnection : public Connection {
     // URL, so that the URL cannot override them.
     const std::string settings =
         "-c synchronous_commit=on -c client_min_messages=warning -c timezone=UTC"
-        " -c idle_in_transaction_session_timeout=30000 -c statement_timeout=" +
-        std::to_string(options_.statement_timeout_ms);
+        " -c tcp_user_timeout=5000 -c idle_in_transaction_session_timeout=" +
+        std::to_string(options_.idle_in_transaction_ms) +
+        " -c statement_timeout=" + std::to_string(options_.statement_timeout_ms) +
+        " -c lock_timeout=" + std::to_string(options_.lock_timeout_ms);
     const char* keys[] = {"connect_timeout", "tcp_user_timeout", "keepalives_idle",
                           "dbname",          "options",          nullptr};
     const char* values[] = {seconds.c_str(), "5000", "5", url_.c_str(), settings.c_str(), nullptr};
@@ -239,11 +244,38 @@ class PostgresConnection : public Connection {
       const bool null = params[i].kind() == Param::Kind::kNull;
       values_[i] = null ? nullptr : buffer_.data() + offsets_[i];
     }
+    if (CancelScope::Active()) return RunCancellable(*name, static_cast<int>(count));
     ResultPtr result(PQexecPrepared(connection_.get(), *name, static_cast<int>(count),
                                     values_.data(), lengths_.data(), formats_.data(),
                                     /*resultFormat=*/1));
     if (auto ok = Check(result.get(), "execute"); !ok.ok()) return Fail{std::move(ok).error()};
     return result;
+  }
+
+  // Waits in steps, and asks the server to end the statement when the caller has left.
+  SqlResult<ResultPtr> RunCancellable(const char* name, int count) {
+    if (CancelScope::Cancelled()) return Fail{CancelledError()};
+    PGconn* const connection = connection_.get();
+    bool lost = PQsendQueryPrepared(connection, name, count, values_.data(), lengths_.data(),
+                                    formats_.data(), /*resultFormat=*/1) == 0;
+    bool cancelled = false;
+    while (!lost && PQisBusy(connection) != 0) {
+      pollfd waiting{PQsocket(connection), POLLIN, 0};
+      const int ready = poll(&waiting, 1, kCancelCheckMs);
+      if (ready > 0) lost = PQconsumeInput(connection) == 0;
+      if (ready > 0 || cancelled || !CancelScope::Cancelled()) continue;
+      cancelled = true;
+      char error[256];
+      PGcancel* const cancel = PQgetCancel(connection);
+      if (cancel != nullptr) PQcancel(cancel, error, sizeof error);
+      PQfreeCancel(cancel);
+    }
+    ResultPtr result(PQgetResult(connection));
+    while (ResultPtr more{PQgetResult(connection)}) continue;
+    auto ok = Check(result.get(), "execute");
+    if (ok.ok()) return result;
+    if (cancelled && ok.error().kind == ErrorKind::kRetry) return Fail{CancelledError()};
+    return Fail{std::move(ok).error()};
   }
 
   static void PassRows(const PGresult* result, const RowFn& row) {

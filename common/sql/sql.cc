@@ -115,6 +115,16 @@ SqlResult<void> Connection::QueryKeys(std::string_view head, std::span<const Key
   return {};
 }
 
+namespace {
+thread_local const CancelScope* current_scope = nullptr;
+}  // namespace
+
+CancelScope::CancelScope(std::function<bool()> cancelled)
+    : cancelled_(std::move(cancelled)), outer_(std::exchange(current_scope, this)) {}
+CancelScope::~CancelScope() { current_scope = outer_; }
+bool CancelScope::Active() { return current_scope != nullptr; }
+bool CancelScope::Cancelled() { return current_scope != nullptr && current_scope->cancelled_(); }
+
 SqlResult<Transaction> Transaction::Begin(Connection& connection, TxMode mode) {
   if (auto begun = connection.Begin(mode); !begun.ok()) return Fail{std::move(begun).error()};
   return Transaction(connection);

@@ -32,6 +32,7 @@ enum class ErrorKind : uint8_t {
   kConnection,     // the database is unreachable; the transaction was rolled back
   kCommitUnknown,  // the connection was lost during COMMIT, which may have succeeded
   kOther,          // anything else, such as invalid SQL: a retry does not help
+  kLocked,         // another transaction kept a row locked for longer than lock_timeout_ms
 };
 
 struct SqlError {
@@ -41,7 +42,7 @@ struct SqlError {
   // must be able to detect that its first attempt was committed.
   bool retryable() const {
     return kind == ErrorKind::kRetry || kind == ErrorKind::kConnection ||
-           kind == ErrorKind::kCommitUnknown;
+           kind == ErrorKind::kCommitUnknown || kind == ErrorKind::kLocked;
   }
 };
 
@@ -156,6 +157,26 @@ class Connection {
   std::string text_;  // reused by the two functions above
 };
 
+// While it lives, statements of this thread are ended soon after cancelled returns true, with
+// kOther: for reads whose caller may leave. The function may be called often.
+class CancelScope {
+ public:
+  explicit CancelScope(std::function<bool()> cancelled);
+  ~CancelScope();
+  CancelScope(const CancelScope&) = delete;
+  CancelScope& operator=(const CancelScope&) = delete;
+  // Whether this thread has a scope, and whether its caller has left.
+  static bool Active();
+  static bool Cancelled();
+
+ private:
+  const std::function<bool()> cancelled_;
+  const CancelScope* const outer_;
+};
+inline SqlError CancelledError() {
+  return {ErrorKind::kOther, "sql: cancelled, since its caller has left"};
+}
+
 // Rolls back unless committed.
 class Transaction {
  public:
@@ -188,16 +209,13 @@ struct Migration {
 };
 std::string ExpandScript(Dialect dialect, std::string_view script);
 
-// Sync makes all earlier commits durable; it may run on any thread. If it fails, the content of the
-// file is unknown from then on, and the process aborts (docs/design/ledger.md 6).
+// Sync makes all earlier commits durable; it may run on any thread, but on one at a time. If it
+// fails, the content of the file is unknown from then on, and the process aborts
+// (docs/design/ledger.md 6).
 class LogSync {
  public:
-  explicit LogSync(std::string log_path) : log_path_(std::move(log_path)) {}
   virtual ~LogSync() = default;
-  virtual void Sync();
-
- private:
-  const std::string log_path_;
+  virtual void Sync() = 0;
 };
 
 // A database with a connection pool. Thread-safe.
@@ -205,14 +223,21 @@ class Database {
  public:
   struct Options {
     std::string url;
-    int connections = 4;                // largest size of the pool
-    int connect_timeout_ms = 2000;      // also for waiting for a free connection
-    int busy_timeout_ms = 5000;         // SQLite: for waiting for another writer
-    int statement_timeout_ms = 10'000;  // PostgreSQL
+    int connections = 4;            // largest size of the pool
+    int connect_timeout_ms = 2000;  // also for waiting for a free connection
+    int busy_timeout_ms = 5000;     // SQLite: for waiting for another writer
+    // PostgreSQL only:
+    int statement_timeout_ms = 10'000;
+    int lock_timeout_ms = 0;  // for waiting for a row that another transaction has locked; 0: none
+    // The server ends the session of a client that stops in the middle of a transaction, and with
+    // it the locks of the transaction.
+    int idle_in_transaction_ms = 30'000;
     // SQLite: Commit only writes the log, which survives a crash of the process. It survives a
     // power failure once LogSync::Sync has returned. For callers that sync on a thread of their
     // own.
     bool deferred_sync = false;
+    // SQLite: the log is copied back to the database file when it has so many pages.
+    int checkpoint_pages = 4000;
   };
 
   // Only checks the URL. The first call that needs a connection opens it.
@@ -222,7 +247,7 @@ class Database {
   const Options& options() const { return options_; }
 
   // For a database with deferred_sync; null otherwise, where every commit is durable.
-  std::unique_ptr<class LogSync> MakeLogSync() const;
+  std::unique_ptr<LogSync> MakeLogSync() const;
 
   // A new connection outside the pool.
   SqlResult<std::unique_ptr<Connection>> Connect() const;

@@ -101,6 +101,7 @@ class SqliteConnection : public Connection {
   SqliteConnection(std::string path, const Database::Options& options)
       : path_(std::move(path)),
         busy_timeout_ms_(options.busy_timeout_ms),
+        checkpoint_pages_(options.checkpoint_pages),
         deferred_sync_(options.deferred_sync) {}
 
   Dialect dialect() const override { return Dialect::kSqlite; }
@@ -120,13 +121,23 @@ class SqliteConnection : public Connection {
     RemoveAccessOfOthers(path_);
     sqlite3_extended_result_codes(raw, 1);
     sqlite3_busy_timeout(raw, busy_timeout_ms_);
+    // Some 100 µs of work between two calls.
+    sqlite3_progress_handler(
+        raw, 20'000, [](void*) { return CancelScope::Cancelled() ? 1 : 0; }, nullptr);
     // FULL: a returned commit survives a power failure. NORMAL: only after the next sync of the log
-    // (LogSync, or the checkpoint every 4,000 pages).
+    // (LogSync, or a checkpoint). SQLite's automatic checkpoint hides its errors: see OnCommit.
+    // EXTRA while a new file is switched to the log: else a power cut could bring back the deleted
+    // rollback journal of the switch, and with it the empty file.
     auto set = ExecuteScript(
-        std::string("PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA synchronous=") +
+        std::string("PRAGMA synchronous=EXTRA; PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; "
+                    "PRAGMA synchronous=") +
         (deferred_sync_ ? "NORMAL;" : "FULL;") +
-        "PRAGMA wal_autocheckpoint=4000; PRAGMA cache_size=-65536; PRAGMA temp_store=MEMORY;");
-    if (!set.ok()) db_.reset();
+        "PRAGMA wal_autocheckpoint=0; PRAGMA cache_size=-65536; PRAGMA temp_store=MEMORY;");
+    if (!set.ok()) {
+      db_.reset();
+      return set;
+    }
+    sqlite3_wal_hook(raw, &SqliteConnection::OnCommit, this);
     return set;
   }
 
@@ -155,11 +166,7 @@ class SqliteConnection : public Connection {
   }
   SqlResult<void> Commit() override {
     auto committed = Plain("COMMIT");
-    if (!committed.ok()) {
-      const int code = db_ ? sqlite3_extended_errcode(db_.get()) : SQLITE_OK;
-      Rollback();
-      if (IsFailedSync(code)) AbortOnFailedFlush(path_, sqlite3_errstr(code));
-    }
+    if (!committed.ok()) Rollback();
     return committed;
   }
   void Rollback() override {
@@ -167,9 +174,30 @@ class SqliteConnection : public Connection {
   }
 
  private:
+  // After each commit, its lock released: copies the log back when it has grown. Here and not by
+  // another thread, since only between two transactions all of it can be copied, so that the log
+  // starts again from its beginning.
+  static int OnCommit(void* self, sqlite3* db, const char* name, int pages) {
+    const auto& connection = *static_cast<SqliteConnection*>(self);
+    if (pages < connection.checkpoint_pages_) return SQLITE_OK;
+    if (sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr) ==
+        SQLITE_OK) {
+      return SQLITE_OK;
+    }
+    const int code = sqlite3_extended_errcode(db);
+    if (IsFailedSync(code)) AbortOnFailedFlush(connection.path_, sqlite3_errmsg(db));
+    // Readers that hold it up, or a full disk: nothing is lost, and the next commit tries again.
+    if ((code & 0xff) != SQLITE_BUSY) {
+      log::Warn("the log of a database cannot be copied back and grows",
+                {{"file", connection.path_}, {"error", sqlite3_errmsg(db)}});
+    }
+    return SQLITE_OK;
+  }
+
   SqlError NotOpen() const { return {ErrorKind::kConnection, "sqlite: the file is not open"}; }
   SqlError MakeError(std::string_view what) const {
     const int code = db_ ? sqlite3_extended_errcode(db_.get()) : SQLITE_CANTOPEN;
+    if (IsFailedSync(code)) AbortOnFailedFlush(path_, sqlite3_errstr(code));
     return {KindOf(code), "sqlite: " + std::string(what) + ": " +
                               (db_ ? sqlite3_errmsg(db_.get()) : "out of memory") + " (" +
                               std::to_string(code) + ")"};
@@ -238,27 +266,71 @@ class SqliteConnection : public Connection {
 
   const std::string path_;
   const int busy_timeout_ms_;
+  const int checkpoint_pages_;
   const bool deferred_sync_;
   DbPtr db_;
   // After db_: statements are finalized before the file is closed.
   std::unordered_map<std::string, StatementPtr, Hash, std::equal_to<>> statements_;
 };
 
-}  // namespace
+// Syncs the log through a connection of its own that is used for nothing else: one descriptor from
+// before the first commit to the end, because the kernel reports a failed write once to each
+// descriptor that was open, and a descriptor that is opened anew may miss it. The connection also
+// keeps SQLite from deleting the log as long as it is open.
+class SqliteLogSync : public LogSync {
+ public:
+  explicit SqliteLogSync(std::string path) : path_(std::move(path)) { (void)Open(); }
 
-void LogSync::Sync() {
-  // Opened for every sync: SQLite deletes the log when its last user closes it and creates another
-  // one later. Without a log, all data is in the database file, which was synced before the log was
-  // deleted.
-  const int file = open(log_path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0 && errno == ENOENT) return;
-  if (file < 0 || fdatasync(file) != 0) AbortOnFailedFlush(log_path_, std::strerror(errno));
-  close(file);
-}
+  void Sync() override {
+    if (log_ == nullptr && !Open()) {
+      AbortOnFailedFlush(path_, db_ ? sqlite3_errmsg(db_.get()) : "the log cannot be opened");
+    }
+    const int code =
+        log_->pMethods->xSync(log_, SQLITE_SYNC_NORMAL | static_cast<int>(SQLITE_SYNC_DATAONLY));
+    if (code != SQLITE_OK) AbortOnFailedFlush(path_, sqlite3_errstr(code));
+  }
+
+ private:
+  bool Open() {
+    sqlite3* raw = nullptr;
+    const int opened =
+        sqlite3_open_v2(path_.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+    db_.reset(raw);
+    if (opened != SQLITE_OK) return false;
+    sqlite3_busy_timeout(raw, 5000);
+    // Reading opens the log.
+    if (sqlite3_exec(raw,
+                     "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0; "
+                     "SELECT count(*) FROM sqlite_schema;",
+                     nullptr, nullptr, nullptr) != SQLITE_OK ||
+        sqlite3_file_control(raw, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log_) != SQLITE_OK ||
+        log_ == nullptr || log_->pMethods == nullptr || !SyncFolder()) {
+      log_ = nullptr;
+      return false;
+    }
+    return true;
+  }
+  // The log's name must survive as well.
+  bool SyncFolder() const {
+    const size_t slash = path_.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
+    const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file < 0) return false;
+    const bool synced = fsync(file) == 0;
+    close(file);
+    return synced;
+  }
+
+  const std::string path_;
+  DbPtr db_;
+  sqlite3_file* log_ = nullptr;  // of db_
+};
+
+}  // namespace
 
 std::unique_ptr<LogSync> Database::MakeLogSync() const {
   if (dialect_ != Dialect::kSqlite || !options_.deferred_sync) return nullptr;
-  return std::make_unique<LogSync>(target_ + "-wal");
+  return std::make_unique<SqliteLogSync>(target_);
 }
 
 SqlResult<std::unique_ptr<Connection>> ConnectSqlite(const std::string& path,

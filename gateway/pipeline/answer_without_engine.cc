@@ -33,8 +33,6 @@ std::vector<pb::Delta> EmptyChoices(CanonicalRequest& canonical) {
 }  // namespace
 
 Task<void> AnswerWithoutEngine(RequestContext& context) {
-  // Nothing is charged; the hold only proved that the workspace has credit.
-  context.hold.Void("max_tokens is 0");
   const PromptCount prompt = co_await CountPrompt(context);
   if (auto overflow = FindOverflow(context, prompt)) {
     co_return co_await ReleaseAndRefuse(context, std::move(*overflow));

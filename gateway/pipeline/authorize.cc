@@ -35,7 +35,7 @@ Fail<Error> Denied(RequestContext& context, const pb::AuthorizeResult& result) {
       metrics.CountDenial("frozen_by_check");
       Error error{ErrorId::kServiceUnavailable};
       error.retry_after_ms = 1000;
-      error.internal = "billing: a check of this workspace's ledger failed";
+      error.internal = "billing: the ledger of this workspace failed a check";
       return Fail{std::move(error)};
     }
     case pb::DENY_REASON_HELD: {
@@ -62,8 +62,7 @@ pb::Surface SurfaceOf(std::string_view endpoint) {
 
 }  // namespace
 
-Task<Result<void>> AuthorizeSpend(RequestContext& context) {
-  Worker& worker = context.worker;
+pb::AuthorizeItem MakeAuthorizeItem(const RequestContext& context) {
   const auth::v1::Key& key = *context.key;
   pb::AuthorizeItem item;
   item.set_request_id(context.id.ToBytes());
@@ -85,10 +84,18 @@ Task<Result<void>> AuthorizeSpend(RequestContext& context) {
   if (key.has_monthly_quota_nano_usd()) {
     item.set_key_quota_nano_usd(key.monthly_quota_nano_usd());
   }
+  // No engine sees it, so nothing needs to be held or voided (decision 30).
+  item.set_check_only(context.canonical.max_tokens == 0);
+  return item;
+}
+
+Task<Result<void>> AuthorizeSpend(RequestContext& context) {
+  Worker& worker = context.worker;
   // Armed before the call: billing may place the hold even if its response is lost. Voiding a hold
   // that does not exist is harmless.
-  HoldGuard hold(*worker.clients.billing, context.id, key.workspace_id());
-  auto answer = co_await worker.clients.billing->Authorize(std::move(item));
+  HoldGuard hold(*worker.clients.billing, context.id, context.key->workspace_id());
+  if (context.canonical.max_tokens == 0) hold.Disarm();
+  auto answer = co_await worker.clients.billing->Authorize(MakeAuthorizeItem(context));
   if (!answer) {
     // Whatever the error is, a failure of billing is a 503 and never a 402.
     Error error{ErrorId::kServiceUnavailable};

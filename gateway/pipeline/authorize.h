@@ -9,6 +9,8 @@
 namespace tollgate::gateway {
 
 // Fails with 402, 429 while other requests hold the credit, or 503 when billing is unreachable.
+// The hold that the request needs.
+billing::v1::AuthorizeItem MakeAuthorizeItem(const RequestContext& context);
 // Sets context.hold and context.authorization.
 Task<Result<void>> AuthorizeSpend(RequestContext& context);
 

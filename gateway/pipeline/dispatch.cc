@@ -8,6 +8,9 @@ namespace tollgate::gateway {
 
 namespace {
 
+// A larger request is not kept for another router: it would double the memory of large bodies.
+constexpr size_t kMaxMovedBytes = 64 << 10;
+
 // W3C trace context: version-traceid-parentid-flags in lower-case hexadecimal.
 bool IsTraceparent(std::string_view text) {
   if (text.size() != 55) return false;
@@ -47,6 +50,10 @@ void Dispatch(RequestContext& context) {
   request.set_catalog_version(context.catalog->snapshot().version());
   if (const std::string_view trace = http.header("traceparent"); IsTraceparent(trace)) {
     request.set_traceparent(std::string(trace));
+  }
+  request.set_streamed(canonical.stream);
+  if (request.members_json().size() <= kMaxMovedBytes) {
+    context.movable = std::make_unique<inference::v1::GenerateRequest>(request);
   }
   context.generation = context.worker.clients.inference->Start(std::move(request));
 }

@@ -7,6 +7,7 @@
 
 #include "common/observability/log.h"
 #include "common/rpc/error_detail.h"
+#include "gateway/pipeline/move.h"
 #include "gateway/pipeline/overflow.h"
 #include "gateway/pipeline/refuse.h"
 #include "gateway/pipeline/respond.h"
@@ -28,6 +29,11 @@ struct Progress {
   pb::End end;
   // Why the generation failed.
   std::optional<Error> error;
+  // What the disconnect of the client cancels; null: nothing any more.
+  std::shared_ptr<Generation*> running;
+
+  // The router has released the hold, or will.
+  bool released_by_router() const { return ended && end.has_error() && !end.has_usage(); }
 };
 
 void RecordDelta(RequestContext& context, Progress& progress) {
@@ -50,7 +56,7 @@ void RecordEnd(RequestContext& context, const pb::End& end, Progress& progress) 
 // the hold.
 Task<void> Release(RequestContext& context, Progress& progress) {
   if (std::exchange(progress.released, true)) co_return;
-  if (context.generation->sent()) context.hold.Disarm();
+  if (context.generation->sent()) context.hold.HandOver();
   const bool refused = progress.error && !progress.started;
   if (refused || !context.generation->sent()) {
     // The rate-limit headers count this request; after the refund they would be wrong.
@@ -65,6 +71,23 @@ Task<void> Release(RequestContext& context, Progress& progress) {
     co_await context.lease.Finish(context.bounds.prompt_estimate + progress.deltas);
   }
   context.local_slot = LocalSlot();
+}
+
+// The caller gets an error and nothing of an answer, so nothing may be charged, whatever the router
+// does (decision 52).
+void MakeFree(RequestContext& context, const Progress& progress) {
+  if (!progress.released_by_router()) context.hold.Refuse(progress.error->ToString());
+}
+
+// The router was lost. True: another one has the request now.
+Task<bool> TryElsewhere(RequestContext& context, Progress& progress, const Error& error) {
+  if (error.id != ErrorId::kServiceUnavailable || progress.started || progress.any_delta) {
+    co_return false;
+  }
+  *progress.running = nullptr;
+  if (!co_await MoveToAnotherRouter(context)) co_return false;
+  *progress.running = context.generation.get();
+  co_return true;
 }
 
 // A failure after the status 200 has been sent.
@@ -83,9 +106,11 @@ Task<void> RelayBody(RequestContext& context, Progress& progress) {
     auto batch = co_await context.generation->Next();
     if (context.exchange.disconnected()) co_return;
     if (!batch) {
+      if (co_await TryElsewhere(context, progress, batch.error())) continue;
       progress.error = std::move(batch.error());
       break;
     }
+    context.movable.reset();
     for (const pb::Event& event : *batch) {
       if (event.has_started()) progress.started = true;
       if (event.has_delta()) {
@@ -103,7 +128,10 @@ Task<void> RelayBody(RequestContext& context, Progress& progress) {
     }
   }
   co_await Release(context, progress);
-  if (progress.error) co_return co_await Refuse(context, *progress.error);
+  if (progress.error) {
+    MakeFree(context, progress);
+    co_return co_await Refuse(context, *progress.error);
+  }
   co_await SendJson(context, encoder->Finish(progress.end));
 }
 
@@ -140,6 +168,8 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
     co_await writer->EndWait();
     connected = !context.exchange.disconnected();
     if (!connected) break;
+    if (!batch && co_await TryElsewhere(context, progress, batch.error())) continue;
+    context.movable.reset();
     std::string out;
     if (batch) {
       out = Encode(context, *batch, *encoder, progress);
@@ -162,9 +192,11 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
     co_await Release(context, progress);
   } else if (progress.error && !writer->begun()) {
     co_await Release(context, progress);
+    MakeFree(context, progress);
     co_await Refuse(context, *progress.error);
   } else {
     if (progress.error) {
+      if (!progress.any_delta) MakeFree(context, progress);
       RecordBrokenStream(context, *progress.error);
     } else {
       context.worker.metrics.CountRequest(context.endpoint.name, 200, "");
@@ -176,12 +208,12 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
 }  // namespace
 
 Task<void> Relay(RequestContext& context) {
+  Progress progress;
   // The callback can run at any time, also after the generation was destroyed.
-  const auto running = std::make_shared<Generation*>(context.generation.get());
+  const auto running = progress.running = std::make_shared<Generation*>(context.generation.get());
   context.exchange.OnDisconnect([running] {
     if (*running != nullptr) (*running)->Cancel();
   });
-  Progress progress;
   if (context.canonical.stream) {
     co_await RelayStream(context, progress);
   } else {

@@ -63,6 +63,8 @@ struct RequestContext {
   HoldGuard hold;                              // authorize
   billing::v1::AuthorizeResult authorization;  // authorize
   std::unique_ptr<Generation> generation;      // dispatch
+  // The request, as long as it can still be moved to another router.
+  std::unique_ptr<inference::v1::GenerateRequest> movable;  // dispatch
 };
 
 }  // namespace tollgate::gateway

@@ -155,7 +155,7 @@ TEST_F(RunOtherKinds, MaxTokensZeroEchoesThePrompt) {  // decision 30
             std::string::npos)
       << answer->body;
   EXPECT_TRUE(rig.inference->started.empty());
-  EXPECT_EQ(rig.billing->voided.size(), 1u);
+  EXPECT_TRUE(rig.billing->voided.empty());
 }
 
 }  // namespace

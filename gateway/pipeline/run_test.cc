@@ -237,7 +237,7 @@ TEST_F(RunInferenceTest, MaxTokensZeroCallsNoEngine) {  // decision 30
   EXPECT_TRUE(streamed->body.ends_with("data: [DONE]\n\n"));
   EXPECT_TRUE(streamed->ended);
   EXPECT_TRUE(rig.inference->started.empty());
-  EXPECT_EQ(rig.billing->voided.size(), 2u) << "nothing is charged";
+  EXPECT_TRUE(rig.billing->voided.empty()) << "nothing is held";
   ExpectNoLeases();
 }
 

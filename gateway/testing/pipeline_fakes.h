@@ -236,7 +236,12 @@ class FakeInference : public InferenceClient {
  public:
   std::unique_ptr<Generation> Start(pb::GenerateRequest request) override {
     started.push_back(std::move(request));
-    return std::make_unique<FakeGeneration>(script);
+    auto generation = std::make_unique<FakeGeneration>(script);
+    if (!later.empty()) {
+      script = std::move(later.front());
+      later.pop_front();
+    }
+    return generation;
   }
   Task<Result<pb::CountTokensResponse>> CountTokens(pb::CountTokensRequest request) override {
     counted.push_back(std::move(request));
@@ -244,6 +249,7 @@ class FakeInference : public InferenceClient {
     co_return count;
   }
   std::shared_ptr<Script> script;
+  std::deque<std::shared_ptr<Script>> later;  // of the following starts
   std::vector<pb::GenerateRequest> started;
   std::vector<pb::CountTokensRequest> counted;
   // By default no engine can count.
@@ -325,6 +331,7 @@ class Rig {
   ~Rig() {
     RunOnLoop([&](Loop&) {
       inference->script.reset();
+      inference->later.clear();
       worker.reset();
     });
   }

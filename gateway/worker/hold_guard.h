@@ -1,4 +1,4 @@
-// A request's hold on its workspace's credit, voided on every early return. One loop only.
+// A request's hold on its workspace's credit. One loop only.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace tollgate::gateway {
 
-// Voids the hold in its destructor unless the router has taken it over.
+// Voids the hold in its destructor unless a router has taken it over. A void of this class undoes
+// whatever was charged (decision 52), except Release.
 class HoldGuard {
  public:
   HoldGuard() = default;
@@ -18,20 +19,31 @@ class HoldGuard {
       : billing_(&billing), request_id_(request_id), workspace_id_(std::move(workspace_id)) {}
   HoldGuard(HoldGuard&& other) noexcept { *this = std::move(other); }
   HoldGuard& operator=(HoldGuard&& other) noexcept {
-    Void("replaced");
+    if (!handed_over_) Refuse("replaced");
     billing_ = std::exchange(other.billing_, nullptr);
+    handed_over_ = std::exchange(other.handed_over_, false);
     request_id_ = other.request_id_;
     workspace_id_ = std::move(other.workspace_id_);
     return *this;
   }
-  ~HoldGuard() { Void("request ended before it reached an engine"); }
+  ~HoldGuard() {
+    if (!handed_over_) Refuse("request ended before it reached an engine");
+  }
 
-  void Void(std::string_view reason);
-  // The router settles the hold from here on, or billing refused to place it.
+  // The caller gets an error: nothing may be charged, also when a router has the hold.
+  void Refuse(std::string_view reason) { Void(reason, true); }
+  // The request needs no engine.
+  void Release(std::string_view reason) { Void(reason, false); }
+  // A router settles the hold from here on.
+  void HandOver() { handed_over_ = true; }
+  // There is no hold: billing refused to place it.
   void Disarm() { billing_ = nullptr; }
 
  private:
+  void Void(std::string_view reason, bool refused);
+
   BillingClient* billing_ = nullptr;
+  bool handed_over_ = false;
   Id request_id_;
   std::string workspace_id_;
 };

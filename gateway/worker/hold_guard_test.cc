@@ -7,7 +7,7 @@
 namespace tollgate::gateway {
 namespace {
 
-TEST(HoldGuard, VoidsUnlessDisarmed) {
+TEST(HoldGuard, VoidsUnlessARouterHasIt) {
   testing::Rig rig;
   rig.RunOnLoop([&](Loop&) {
     const Id id = Id::New();
@@ -16,7 +16,9 @@ TEST(HoldGuard, VoidsUnlessDisarmed) {
     }
     {
       HoldGuard taken(*rig.billing, Id::New(), "ws1");
-      taken.Disarm();
+      taken.HandOver();
+      HoldGuard denied(*rig.billing, Id::New(), "ws1");
+      denied.Disarm();
     }
     {
       HoldGuard moved(*rig.billing, Id::New(), "ws1");
@@ -26,6 +28,24 @@ TEST(HoldGuard, VoidsUnlessDisarmed) {
     ASSERT_EQ(rig.billing->voided.size(), 2u);
     EXPECT_EQ(rig.billing->voided[0].request_id(), id.ToBytes());
     EXPECT_EQ(rig.billing->voided[0].workspace_id(), "ws1");
+    EXPECT_TRUE(rig.billing->voided[0].refused());
+  });
+}
+
+TEST(HoldGuard, ARefusalVoidsAlsoWhatARouterHasOnce) {
+  testing::Rig rig;
+  rig.RunOnLoop([&](Loop&) {
+    {
+      HoldGuard taken(*rig.billing, Id::New(), "ws1");
+      taken.HandOver();
+      HoldGuard moved = std::move(taken);
+      moved.Refuse("the link was lost");
+    }
+    ASSERT_EQ(rig.billing->voided.size(), 1u);
+    EXPECT_TRUE(rig.billing->voided[0].refused());
+    HoldGuard unused(*rig.billing, Id::New(), "ws1");
+    unused.Release("max_tokens is 0");
+    EXPECT_FALSE(rig.billing->voided.back().refused());
   });
 }
 

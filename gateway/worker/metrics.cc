@@ -7,6 +7,10 @@ namespace tollgate::gateway {
 
 namespace {
 
+constexpr const char* kMoves = "tollgate_gateway_moves_total";
+constexpr const char* kMovesHelp =
+    "Requests whose inference router was lost before anything of the answer had arrived: moved to "
+    "another router, or refused since billing did not let them.";
 constexpr const char* kLargeBodies = "tollgate_gateway_large_bodies_total";
 constexpr const char* kLargeBodiesHelp =
     "Request bodies too large for an event loop, decoded beside it, or refused with 503 because "
@@ -30,6 +34,8 @@ GatewayMetrics::GatewayMetrics()
           "Requests checked against local limits because the rate limiter was unreachable.")),
       client_disconnects_(metrics::Counter("tollgate_gateway_client_gone_total",
                                            "Requests whose client disconnected before the end.")),
+      moved_(metrics::Counter(kMoves, kMovesHelp, {{"result", "moved"}})),
+      not_moved_(metrics::Counter(kMoves, kMovesHelp, {{"result", "refused"}})),
       version_reads_(metrics::Counter(
           "tollgate_gateway_key_version_reads_total",
           "Reads of auth's version, before keys that the filter lacks are refused.")),

@@ -29,6 +29,8 @@ class GatewayMetrics {
   void CountLimiterFallback() { fallback_.Increment(); }
   // A body that is too large to be decoded on a loop.
   void CountLargeBody(bool decoded) { (decoded ? large_decoded_ : large_refused_).Increment(); }
+  // A request whose router was lost before anything of the answer had arrived.
+  void CountMove(bool moved) { (moved ? moved_ : not_moved_).Increment(); }
   void CountClientDisconnect() { client_disconnects_.Increment(); }
   // Adds the difference to the counters of the last call.
   void UpdateKeyCache(const KeyCacheCounters& counters);
@@ -46,6 +48,8 @@ class GatewayMetrics {
   prometheus::Counter& completion_tokens_;
   prometheus::Counter& fallback_;
   prometheus::Counter& client_disconnects_;
+  prometheus::Counter& moved_;
+  prometheus::Counter& not_moved_;
   prometheus::Counter& version_reads_;
   prometheus::Counter& large_decoded_;
   prometheus::Counter& large_refused_;

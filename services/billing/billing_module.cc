@@ -3,9 +3,14 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/service_type.h>
 
+#include <algorithm>
+
 #include "common/money/money.h"
 #include "services/billing/commit/ledger_service.h"
+#include "services/billing/payments/payments.h"
 #include "services/billing/rpc/billing_rpc.h"
+#include "services/billing/rpc/payments_rpc.h"
+#include "services/billing/storage/checkpoint_writer.h"
 
 namespace tollgate {
 namespace {
@@ -30,13 +35,52 @@ billing::LedgerService::Options OptionsFrom(const config::v1::BillingSettings& s
   return options;
 }
 
+billing::payments::PaymentsOptions PaymentsFrom(const config::v1::BillingSettings& settings) {
+  const config::v1::PaymentSettings& from = settings.payments();
+  billing::payments::PaymentsOptions options;
+  options.sql.url = settings.sql().url();
+  if (!from.provider().empty()) options.provider = from.provider();
+  options.secret_key_file = from.stripe_secret_key_file();
+  options.webhook_secret_file = from.stripe_webhook_secret_file();
+  options.webhook_listen = from.webhook_listen();
+  if (!from.stripe_base_url().empty()) options.stripe.base_url = from.stripe_base_url();
+  options.stripe.success_url = from.success_url();
+  options.stripe.cancel_url = from.cancel_url();
+  if (from.provider_timeout_seconds() > 0) {
+    options.stripe.timeout_ms = std::min(from.provider_timeout_seconds(), 50) * 1000;
+  }
+  // A step makes a few calls at most.
+  options.engine.lease_us = int64_t{options.stripe.timeout_ms} * 3000;
+  if (from.reload_sweep_seconds() > 0) {
+    options.sweep_us = int64_t{from.reload_sweep_seconds()} * 1'000'000;
+  }
+  return options;
+}
+
+std::unique_ptr<billing::CheckpointWriter> MakeCheckpoints(
+    const config::v1::BillingSettings& settings, const Clock& clock) {
+  if (settings.checkpoint_file().empty() && settings.checkpoint_key_file().empty()) return nullptr;
+  billing::CheckpointWriter::Options options;
+  options.sql = OptionsFrom(settings).sql;
+  options.key_file = settings.checkpoint_key_file();
+  options.file = settings.checkpoint_file();
+  if (settings.checkpoint_seconds() > 0) {
+    options.interval_ms = int64_t{settings.checkpoint_seconds()} * 1000;
+  }
+  return std::make_unique<billing::CheckpointWriter>(std::move(options), clock);
+}
+
 class BillingModule : public Module {
  public:
   BillingModule(HostContext& context, const config::v1::BillingSettings& settings)
-      : settings_(settings),
+      : context_(context),
+        settings_(settings),
         ledger_(OptionsFrom(settings), context.clock),
+        payments_(PaymentsFrom(settings), context.clock, ledger_),
+        checkpoints_(MakeCheckpoints(settings, context.clock)),
         services_(billing::MakeRpcServices(
             ledger_, {.known_caller_above_nano_usd = SecondPersonAbove(settings)})) {
+    services_.push_back(billing::MakePaymentRpc(payments_));
     billing::OfferDirect(ledger_, context.direct);
   }
 
@@ -49,14 +93,26 @@ class BillingModule : public Module {
     if (!amount.empty() && ParseDecimalUsdToNano(amount).value_or(-1) < 0) {
       return Internal("billing.second_person_above_usd must be an amount in USD such as 100");
     }
-    return ledger_.Start();
+    if (auto started = ledger_.Start(); !started.ok()) return started;
+    if (auto started = payments_.Start(context_.loops); !started.ok()) return started;
+    if (const std::string address = payments_.webhook_address(); !address.empty()) {
+      context_.report_address("billing_webhooks", address);
+    }
+    return checkpoints_ == nullptr ? Result<void>() : checkpoints_->Start();
   }
   bool Ready() const override { return ledger_.Ready(); }
-  void Stop() override { ledger_.Stop(); }
+  void Stop() override {
+    payments_.Stop();
+    if (checkpoints_ != nullptr) checkpoints_->Stop();
+    ledger_.Stop();
+  }
 
  private:
+  HostContext& context_;
   const config::v1::BillingSettings settings_;
   billing::LedgerService ledger_;
+  billing::payments::Payments payments_;
+  std::unique_ptr<billing::CheckpointWriter> checkpoints_;  // null: off
   std::vector<std::unique_ptr<grpc::Service>> services_;
 };
 

@@ -11,7 +11,7 @@ class Invocation;
 
 // workspace create|list|open, key create|update|list|disable|enable|revoke, audit.
 void AddAuthCommands(CLI::App& app, Invocation& invocation);
-// entries, verify-ledger.
+// clock repair, entries, verify-ledger, ledger archive, statement.
 void AddBillingCommands(CLI::App& app, Invocation& invocation);
 // credit add|grant|status, cap set, balance.
 void AddCreditCommands(CLI::App& app, Invocation& invocation);
@@ -19,5 +19,9 @@ void AddCreditCommands(CLI::App& app, Invocation& invocation);
 void AddAdjustmentCommands(CLI::App& app, Invocation& invocation);
 // transactions, usage, receipt.
 void AddUsageCommands(CLI::App& app, Invocation& invocation);
+// deadletter list|retry|writeoff.
+void AddDeadLetterCommands(CLI::App& app, Invocation& invocation);
+// payment list|create|confirm|cancel|refund|methods|setup, reload show|set|resume, reconcile.
+void AddPaymentCommands(CLI::App& app, Invocation& invocation);
 
 }  // namespace tollgate::cli

@@ -106,6 +106,13 @@ std::unique_ptr<billing::v1::BillingAdminService::Stub> Invocation::Billing() {
   return channel ? billing::v1::BillingAdminService::NewStub(channel) : nullptr;
 }
 
+std::unique_ptr<admin::v1::PaymentService::Stub> Invocation::Payments() {
+  const auto channel = Connect(options_.billing_target);
+  return channel ? admin::v1::PaymentService::NewStub(channel) : nullptr;
+}
+
+int64_t Invocation::NowSeconds() const { return SystemClock::Get().WallUs() / 1'000'000; }
+
 std::unique_ptr<admin::v1::LedgerService::Stub> Invocation::Books() {
   const auto channel = Connect(options_.billing_target);
   return channel ? admin::v1::LedgerService::NewStub(channel) : nullptr;

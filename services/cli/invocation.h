@@ -11,6 +11,7 @@
 #include "tollgate/admin/v1/adjustments.grpc.pb.h"
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
 #include "tollgate/admin/v1/usage.grpc.pb.h"
+#include "tollgate/admin/v1/payments.grpc.pb.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 
@@ -41,6 +42,8 @@ class Invocation {
   std::unique_ptr<admin::v1::LedgerService::Stub> Books();
   std::unique_ptr<admin::v1::AdjustmentService::Stub> Adjustments();
   std::unique_ptr<admin::v1::UsageService::Stub> Usage();
+  std::unique_ptr<admin::v1::PaymentService::Stub> Payments();
+  int64_t NowSeconds() const;
 
   // Makes one call with the timeout. On failure reports the error, sets the exit code and returns
   // false.

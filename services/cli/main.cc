@@ -111,6 +111,8 @@ int main(int argc, char** argv) {
   tollgate::cli::AddAdjustmentCommands(app, invocation);
   tollgate::cli::AddUsageCommands(app, invocation);
   tollgate::cli::AddBillingCommands(app, invocation);
+  tollgate::cli::AddDeadLetterCommands(app, invocation);
+  tollgate::cli::AddPaymentCommands(app, invocation);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -19,6 +19,7 @@
 #include "services/inference_router/balancer/health_checker.h"
 #include "services/inference_router/rpc/link_server.h"
 #include "services/inference_router/session/worker.h"
+#include "services/inference_router/settlement/settlement_files.h"
 
 namespace tollgate {
 namespace {
@@ -82,8 +83,7 @@ class InferenceRouterModule : public Module {
   std::unique_ptr<router::LinkServer> link_;
   std::shared_ptr<const http::TlsClientContext> engine_tls_;
   int lock_file_ = -1;
-  std::unique_ptr<router::Journal> journal_;
-  std::unique_ptr<router::Outbox> outbox_;
+  std::unique_ptr<router::SettlementFiles> files_;
   router::TableHolder table_;
   std::unique_ptr<router::RouterMetrics> metrics_;
   std::vector<std::unique_ptr<router::Worker>> workers_;
@@ -106,12 +106,9 @@ Result<void> InferenceRouterModule::OpenFiles() {
     return Internal("the data directory " + folder +
                     " is in use or cannot be locked: " + std::strerror(errno));
   }
-  auto journal = router::Journal::Open(folder + "/inflight");
-  if (!journal.ok()) return Fail{std::move(journal).error()};
-  journal_ = std::move(journal).value();
-  auto outbox = router::Outbox::Open(folder + "/outbox");
-  if (!outbox.ok()) return Fail{std::move(outbox).error()};
-  outbox_ = std::move(outbox).value();
+  auto files = router::SettlementFiles::Open(folder);
+  if (!files.ok()) return Fail{std::move(files).error()};
+  files_ = std::move(files).value();
   return {};
 }
 
@@ -128,6 +125,8 @@ router::WorkerOptions InferenceRouterModule::Options() const {
     session.max_answer_bytes = std::min(settings_.max_answer_bytes(), kMostAnswerBytes);
   }
   session.cache_salt_key = settings_.cache_salt_key();
+  session.patience.no_answer_ms = SecondsOr(settings_.ledger_wait_seconds(), 30);
+  session.patience.held_ms = SecondsOr(settings_.held_wait_seconds(), 10);
   return options;
 }
 
@@ -152,9 +151,9 @@ Result<void> InferenceRouterModule::Start() {
   for (int i = 0; i < context_.loops.size(); ++i) {
     Loop& loop = context_.loops.loop(i);
     loop.RunAndWait([&] {
-      workers_.push_back(
-          std::make_unique<router::Worker>(loop, context_.clock, context_.clients.Metering(loop),
-                                           *journal_, *outbox_, table_, *metrics_, options));
+      workers_.push_back(std::make_unique<router::Worker>(
+          loop, context_.clock, context_.clients.Metering(loop), files_->journal(),
+          files_->outbox(), table_, *metrics_, options));
       workers_.back()->Start();
     });
   }
@@ -194,7 +193,7 @@ void InferenceRouterModule::OnCatalog(const catalog::v1::Snapshot& snapshot) {
 
 void InferenceRouterModule::ScheduleGauges() {
   gauges_timer_ = context_.loops.loop(0).RunAfter(kGaugesMs, [this] {
-    metrics_->outbox_depth.Set(static_cast<double>(outbox_->depth()));
+    metrics_->outbox_depth.Set(static_cast<double>(files_->outbox().depth()));
     if (auto table = table_.Get()) {
       const int64_t now_us = context_.clock.MonotonicUs();
       int available = 0;
@@ -262,6 +261,7 @@ void InferenceRouterModule::Stop() {
     catalog_.reset();
     health_.reset();
   });
+  files_->MarkStopped();
 }
 
 }  // namespace

@@ -34,8 +34,7 @@ class NaiveLedger {
           // Lower-case letters, digits and inner hyphens.
           static const std::regex kWorkspace("[0-9a-z]([0-9a-z-]{0,61}[0-9a-z])?");
           if (!std::regex_match(op.workspace, kWorkspace)) return No(Deny::kInvalid);
-          // Entries of a workspace never go back in time.
-          now_us_ = std::max(now_us, clock_us_[op.workspace]);
+          now_us_ = now_us;
           return Execute(op);
         },
         operation);
@@ -81,11 +80,19 @@ class NaiveLedger {
     std::optional<int64_t> cap;
     int64_t first = 0, authorized = 0;  // nano-USD, as every amount here
     int64_t created_us = 0, expires_us = 0, closed_us = 0;
+    int32_t attempt = 0;
+    bool refused = false;
     int64_t sequence = 0;
     int64_t prompt = 0, completion = 0;  // of the last heartbeat
     std::map<int32_t, int64_t> charges;  // by month
     int64_t from_granted = 0;
     int64_t overrun = 0;
+    bool free() const {
+      return refused ||
+             (settle ? settle->outcome == Outcome::kFailedBeforeOutput : state == State::kVoided);
+    }
+    // At least a part of the answer, when it expires.
+    bool delivered() const { return body.streamed && completion > 0; }
     int64_t charged() const {
       int64_t sum = 0;
       for (const auto& [month, amount] : charges) sum += amount;
@@ -154,7 +161,6 @@ class NaiveLedger {
     if (!now || !request.cap) return std::nullopt;
     return std::max(*now, *request.cap);
   }
-  void Touch(const std::string& workspace) { clock_us_[workspace] = now_us_; }
 
   Reply Execute(const billing::OpenWallet& /*op*/) { return Yes(); }
 
@@ -165,7 +171,6 @@ class NaiveLedger {
       Money& money = money_[op.workspace];
       (op.granted ? money.granted : money.paid) += op.amount_nano_usd;
       PayDebt(op.workspace);
-      Touch(op.workspace);
       return Yes();
     }
     const auto* earlier = std::get_if<billing::AddCredit>(&stored->second);
@@ -179,12 +184,14 @@ class NaiveLedger {
     const auto [stored, is_new] = commands_.try_emplace(op.workspace + "/" + op.command_id, op);
     if (is_new) {
       money_[op.workspace].cap = op.cap_nano_usd;
-      Touch(op.workspace);
       return Yes();
     }
     const auto* earlier = std::get_if<billing::SetCap>(&stored->second);
     return earlier && earlier->cap_nano_usd == op.cap_nano_usd ? Yes() : No(Deny::kIdReuse);
   }
+
+  // Dates of entries decide nothing here.
+  Reply Execute(const billing::RepairClock&) { return Yes(); }
 
   // Corrections (docs/design/ledger.md 8).
   using Kind = billing::CommandKind;
@@ -284,7 +291,6 @@ class NaiveLedger {
       return No(refused);
     }
     commands_.emplace(key, op);
-    Touch(op.workspace);
     return WithState(decisions_[key].state);
   }
 
@@ -307,20 +313,19 @@ class NaiveLedger {
       if (const Deny refused = Post(correct); refused != Deny::kNone) return No(refused);
     }
     decision = {wanted, op.actor};
-    Touch(op.workspace);
     return WithState(wanted);
   }
 
   Reply Execute(const billing::Authorize& op) {
     const int64_t created_us = op.request_id.unix_ms() * 1000;
-    if (op.request_id.empty() || op.prompt_bound < 0 || op.output_bound < 0 ||
+    if (op.request_id.empty() || op.prompt_bound < 0 || op.output_bound < 0 || op.attempt < 0 ||
         now_us_ - created_us > 7 * kDayUs || created_us - now_us_ > kDayUs) {
       return No(Deny::kInvalid);
     }
     Reply yes = Yes();
     yes.slice_nano_usd = Price(op.rates, 0, 4096, true);
     if (const auto found = requests_.find(op.request_id.ToHex()); found != requests_.end()) {
-      const Request& request = found->second;
+      Request& request = found->second;
       const billing::Authorize& body = request.body;
       if (request.workspace != op.workspace) return No(Deny::kIdReuse);
       if (request.state == State::kTombstone) return No(Deny::kClosed);
@@ -329,8 +334,13 @@ class NaiveLedger {
           body.output_bound != op.output_bound) {
         return No(Deny::kIdReuse);
       }
-      if (request.state != State::kOpen) return No(Deny::kClosed);
-      yes.authorized_nano_usd = request.first;
+      if (request.state != State::kOpen || op.attempt < request.attempt) return No(Deny::kClosed);
+      if (op.attempt > request.attempt) {
+        request.attempt = op.attempt;
+        request.sequence = request.prompt = request.completion = 0;
+        KeepAlive(request);
+      }
+      yes.authorized_nano_usd = op.attempt == 0 ? request.first : request.authorized;
       return yes;
     }
     if (!money_.contains(op.workspace)) return No(Deny::kNoCredit);
@@ -356,10 +366,10 @@ class NaiveLedger {
     request.month = month;
     request.cap = cap;
     request.first = request.authorized = get;
+    request.attempt = op.attempt;
     request.created_us = now_us_;
     request.expires_us = now_us_ + 60 * kSecondUs;
     requests_[op.request_id.ToHex()] = request;
-    Touch(op.workspace);
     yes.authorized_nano_usd = get;
     return yes;
   }
@@ -369,7 +379,6 @@ class NaiveLedger {
                                    Room(request.workspace, CapFor(request), request.month)});
     if (take <= 0) return;
     request.authorized += take;
-    Touch(request.workspace);
   }
 
   Reply Execute(const billing::Extend& op) {
@@ -379,7 +388,6 @@ class NaiveLedger {
       return reported;
     }
     Reply reply = reported;
-    reply.ok = false;
     const int64_t total = op.authorized_total_nano_usd;
     const Request& request = requests_.at(op.request_id.ToHex());
     const std::optional<int64_t> cap = CapFor(request);
@@ -394,6 +402,11 @@ class NaiveLedger {
 
   Reply Execute(const billing::Heartbeat& op) { return Report(op, 0); }
 
+  void KeepAlive(Request& request) {
+    request.expires_us = std::max(request.expires_us,
+                                  std::min(now_us_ + 60 * kSecondUs, request.created_us + kDayUs));
+  }
+
   // What extend and heartbeat share; total 0 extends nothing.
   template <typename Op>
   Reply Report(const Op& op, int64_t total) {
@@ -402,17 +415,18 @@ class NaiveLedger {
     if (found == requests_.end()) return No(Deny::kInvalid);
     Request& request = found->second;
     if (request.workspace != op.workspace) return No(Deny::kIdReuse);
-    if (request.state != State::kOpen) return ReplyFor(request, Deny::kClosed);
+    if (request.state != State::kOpen || op.attempt < request.attempt) {
+      return ReplyFor(request, Deny::kClosed);
+    }
     if (op.sequence > request.sequence) {
       request.sequence = op.sequence;
-      request.expires_us = std::max(
-          request.expires_us, std::min(now_us_ + 60 * kSecondUs, request.created_us + kDayUs));
+      KeepAlive(request);
       if (op.usage.prompt >= request.prompt && op.usage.completion >= request.completion) {
         request.prompt = op.usage.prompt;
         request.completion = op.usage.completion;
       }
-      Raise(request, total - request.authorized);
     }
+    Raise(request, total - request.authorized);
     return ReplyFor(request);
   }
 
@@ -424,7 +438,6 @@ class NaiveLedger {
     money.paid -= amount - granted;
     request.from_granted += granted;
     request.charges[month] += amount;
-    if (amount > 0) Touch(request.workspace);
   }
 
   void Close(Request& request, State state, int64_t in, int64_t out) {
@@ -435,7 +448,6 @@ class NaiveLedger {
     const int64_t pays = std::min(cost, request.authorized);
     request.overrun = cost - pays;
     Take(request, pays, request.month);
-    Touch(request.workspace);
   }
 
   static bool SameSettle(const billing::Settle& a, const billing::Settle& b) {
@@ -453,20 +465,49 @@ class NaiveLedger {
     if (found == requests_.end()) return No(Deny::kInvalid);
     Request& request = found->second;
     if (request.workspace != op.workspace) return No(Deny::kIdReuse);
+    if (op.attempt < request.attempt) return ReplyFor(request, Deny::kClosed);
     const bool free = op.outcome == Outcome::kFailedBeforeOutput ||
                       (op.usage.prompt == 0 && op.usage.completion == 0);
     if (request.state == State::kOpen) {
-      request.settle = op;
+      request.settle = Final(op, request);
       if (free) {
         Close(request, State::kVoided, 0, 0);
       } else {
-        Close(request, State::kSettled, op.usage.prompt, op.usage.completion);
+        Close(request, State::kSettled, request.settle->usage.prompt,
+              request.settle->usage.completion);
       }
       return ReplyFor(request);
     }
-    if (request.state == State::kExpired) return SettleLate(op, request, free);
-    if (!request.settle) return ReplyFor(request, Deny::kClosed);
-    return ReplyFor(request, SameSettle(*request.settle, op) ? Deny::kNone : Deny::kIdReuse);
+    if (request.state == State::kExpired) return SettleLate(Final(op, request), request, free);
+    if (request.settle && SameSettle(*request.settle, op)) return ReplyFor(request);
+    // One that knows less than the one that closed the request.
+    const bool voided = request.state == State::kVoided || request.state == State::kTombstone;
+    if (free && voided) return ReplyFor(request);
+    if (op.outcome == Outcome::kFailedBeforeOutput) return ReplyFor(request);
+    if (op.outcome == Outcome::kRecovered && request.settle && !request.free()) {
+      return ReplyFor(request);
+    }
+    return ReplyFor(request, request.free() || !request.settle ? Deny::kClosed : Deny::kIdReuse);
+  }
+
+  // What a journal knows may be older than the last heartbeat.
+  static billing::Settle Final(billing::Settle op, const Request& request) {
+    if (op.outcome != Outcome::kRecovered) return op;
+    op.usage.prompt = std::max(op.usage.prompt, request.prompt);
+    op.usage.completion = std::max(op.usage.completion, request.completion);
+    return op;
+  }
+
+  void GiveBack(Request& request, int64_t amount) {
+    if (amount == 0) return;
+    Money& money = money_[request.workspace];
+    const int64_t to_paid = std::min(amount, request.charged() - request.from_granted);
+    money.paid += to_paid;
+    money.granted += amount - to_paid;
+    request.from_granted -= amount - to_paid;
+    const int64_t of_its_month = std::min(amount, SpentNanoUsd(request.workspace, request.month));
+    request.charges[request.month] -= of_its_month;
+    request.charges[UtcMonth(now_us_)] -= amount - of_its_month;
   }
 
   Reply SettleLate(const billing::Settle& op, Request& request, bool free) {
@@ -483,15 +524,8 @@ class NaiveLedger {
                      Room(request.workspace, CapFor(request), month)}),
            month);
     } else if (delta < 0) {
-      Money& money = money_[request.workspace];
-      const int64_t to_paid = std::min(-delta, request.charged() - request.from_granted);
-      money.paid += to_paid;
-      money.granted += -delta - to_paid;
-      request.from_granted -= -delta - to_paid;
-      request.charges[request.month] += delta;
-      Touch(request.workspace);
+      GiveBack(request, -delta);
     }
-    Touch(request.workspace);
     request.overrun = real - request.charged();
     request.state = State::kCorrected;
     request.settle = op;
@@ -502,7 +536,11 @@ class NaiveLedger {
     if (op.request_id.empty()) return No(Deny::kInvalid);
     const auto found = requests_.find(op.request_id.ToHex());
     if (found == requests_.end()) {
-      if (now_us_ - op.request_id.unix_ms() * 1000 > 7 * kDayUs) return No(Deny::kInvalid);
+      const int64_t age_us = now_us_ - op.request_id.unix_ms() * 1000;
+      if (age_us > 7 * kDayUs) return No(Deny::kInvalid);
+      // Nothing is stored where no delayed authorize can open a hold.
+      if (!money_.contains(op.workspace) || Posted(op.workspace) == 0 || age_us > 120 * kSecondUs)
+        return Yes();
       Request& tombstone = requests_[op.request_id.ToHex()];
       tombstone.workspace = op.workspace;
       tombstone.state = State::kTombstone;
@@ -511,11 +549,24 @@ class NaiveLedger {
     Request& request = found->second;
     if (request.workspace != op.workspace) return No(Deny::kIdReuse);
     if (request.state == State::kOpen) Close(request, State::kVoided, 0, 0);
-    const bool nothing_was_used =
-        request.state == State::kVoided || request.state == State::kTombstone ||
-        (request.state == State::kExpired && request.prompt == 0 && request.completion == 0);
+    if (op.refused && request.state != State::kVoided && request.state != State::kTombstone) {
+      if (request.free()) return ReplyFor(request);
+      if (now_us_ - request.closed_us > kDayUs) return ReplyFor(request, Deny::kClosed);
+      GiveBack(request, request.charged());
+      if (request.overrun != 0) request.overrun = 0;
+      request.state = State::kCorrected;
+      request.refused = true;
+      if (request.settle) request.settle->outcome = Outcome::kFailedBeforeOutput;
+      return ReplyFor(request);
+    }
+    const bool nothing_was_used = request.state == State::kVoided ||
+                                  request.state == State::kTombstone ||
+                                  (request.state == State::kExpired && !request.delivered());
     return ReplyFor(request, nothing_was_used ? Deny::kNone : Deny::kClosed);
   }
+
+  // Dead letters move no money of their own; the histories have none.
+  Reply Execute(const billing::ResolveDeadLetter& op) { return No(Deny::kUnknownDeadLetter); }
 
   Reply Execute(const billing::Expire& op) {
     const auto found = requests_.find(op.request_id.ToHex());
@@ -524,12 +575,15 @@ class NaiveLedger {
     if (request.workspace != op.workspace) return No(Deny::kInvalid);
     if (request.state != State::kOpen) return ReplyFor(request, Deny::kClosed);
     if (request.expires_us > now_us_) return ReplyFor(request, Deny::kInvalid);
-    Close(request, State::kExpired, request.prompt, request.completion);
+    if (!request.delivered()) {
+      Close(request, State::kExpired, 0, 0);
+    } else {
+      Close(request, State::kExpired, request.prompt, request.completion);
+    }
     return ReplyFor(request);
   }
 
   int64_t now_us_ = 0;
-  std::map<std::string, int64_t> clock_us_;
   std::map<std::string, Money> money_;
   std::map<std::string, billing::Operation> commands_;
   std::map<std::string, Decision> decisions_;  // by the key of the command

@@ -7,6 +7,12 @@
 namespace tollgate::test {
 namespace {
 
+// Of the i-th inference router, from 1.
+std::string RouterName(int i) {
+  return "inference-router" + (i == 1 ? std::string() : "-" + std::to_string(i));
+}
+bool IsRouter(const std::string& name) { return name.starts_with("inference-router"); }
+
 std::string Or(const std::string& value, const std::string& otherwise) {
   return value.empty() ? otherwise : value;
 }
@@ -77,7 +83,9 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
   Add("ratelimit", "tollgate-ratelimit", true);
   Add("billing", "tollgate-billing", true);
   Add("catalog", "tollgate-catalog", true);
-  Add("inference-router", "tollgate-inference-router", true);
+  for (int i = 1; i <= options_.routers; ++i) {
+    Add(RouterName(i), "tollgate-inference-router", true);
+  }
   Add("gateway", "tollgate-gateway", false);
   Add("dashboard", "tollgate-dashboard", false);
 }
@@ -121,9 +129,11 @@ std::string Cluster::GrpcOf(const std::string& name) const {
 std::string Cluster::Targets(const std::string& for_whom) const {
   std::string text =
       "targets:\n  billing: " + GrpcOf("billing") + "\n  catalog: " + GrpcOf("catalog") + "\n";
-  if (for_whom == "inference-router") return text;
-  return text + "  auth: " + GrpcOf("auth") + "\n  ratelimit: " + GrpcOf("ratelimit") +
-         "\n  inference_routers:\n    - " + GrpcOf("inference-router") + "\n";
+  if (IsRouter(for_whom)) return text;
+  text += "  auth: " + GrpcOf("auth") + "\n  ratelimit: " + GrpcOf("ratelimit") +
+          "\n  inference_routers:\n";
+  for (int i = 1; i <= options_.routers; ++i) text += "    - " + GrpcOf(RouterName(i)) + "\n";
+  return text;
 }
 
 std::string Cluster::Section(const std::string& name) const {
@@ -142,8 +152,10 @@ std::string Cluster::Section(const std::string& name) const {
            Setting("slice_tokens", options_.slice_tokens) +
            (options_.holds_before_disk ? "  holds_before_disk: true\n" : "");
   }
-  if (name == "router") {
-    return "router:\n  data_dir: " + dir + "/router\n" +
+  if (name == "router" || IsRouter(name)) {
+    const std::string folder =
+        IsRouter(name) ? name.substr(std::string("inference-").size()) : name;
+    return "router:\n  data_dir: " + dir + "/" + folder + "\n" +
            Setting("heartbeat_seconds", options_.heartbeat_seconds) +
            Setting("connect_timeout_seconds", options_.connect_timeout_seconds) +
            Setting("idle_timeout_seconds", options_.idle_timeout_seconds) +
@@ -175,7 +187,7 @@ std::string Cluster::ConfigOf(const Member& member) const {
     }
     return text;
   }
-  if (member.name == "inference-router") return text + Targets(member.name) + Section("router");
+  if (IsRouter(member.name)) return text + Targets(member.name) + Section(member.name);
   if (member.name == "gateway" || member.name == "dashboard") text += Targets(member.name);
   return text + Section(member.name);
 }

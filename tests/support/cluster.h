@@ -19,6 +19,8 @@ struct ClusterOptions {
   // catalog.yaml; see DefaultCatalog.
   std::string catalog;
   int threads = 2;
+  // Inference routers of a cluster over TCP: "inference-router", "inference-router-2", …
+  int routers = 1;
   int lease_seconds = 5;
   int hold_ttl_seconds = 6;
   int heartbeat_seconds = 1;

@@ -5,26 +5,18 @@
 
 namespace tollgate::billing {
 
-struct GroupCommit::Call {
-  std::vector<Operation> operations;  // moved out as they enter a batch
-  int64_t deadline_us = 0;
-  std::mutex mutex;
-  std::vector<Reply> replies;
-  size_t left = 0;
-  Done done;  // empty once called
-};
-
-struct GroupCommit::PendingBatch {
-  std::vector<QueuedOperation> sources;  // of the operations, in the same order
-  std::vector<Operation> operations;
-  std::vector<std::string> workspaces;  // marked busy for this batch
-};
+namespace {
+// A conflict passes with the next try; one that stays is a fault of some workspace in the batch.
+constexpr int kConflictTries = 5;
+constexpr int kUniqueTries = 2;
+}  // namespace
 
 GroupCommit::GroupCommit(Options options, const Clock& clock,
                          std::vector<std::unique_ptr<BatchRunner>> runners,
                          GroupCommitObserver* observer, std::unique_ptr<sql::LogSync> sync)
     : options_(options),
       clock_(clock),
+      ledger_clock_(clock),
       runners_(std::move(runners)),
       observer_(observer),
       sync_(std::move(sync)) {}
@@ -47,10 +39,7 @@ void GroupCommit::Stop() {
     if (!running_) return;
     running_ = false;
     stopping_ = true;
-    left.insert(left.end(), urgent_.begin(), urgent_.end());
-    left.insert(left.end(), normal_.begin(), normal_.end());
-    urgent_.clear();
-    normal_.clear();
+    left = queue_.Clear();
   }
   wake_.notify_all();
   stop_wake_.notify_all();
@@ -77,13 +66,6 @@ int64_t GroupCommit::available_since_us() const {
   return available_since_us_;
 }
 
-int64_t GroupCommit::NowUs() {
-  const int64_t wall = clock_.WallUs();
-  const std::lock_guard lock(mutex_);
-  last_now_us_ = std::max(last_now_us_, wall);
-  return last_now_us_;
-}
-
 void GroupCommit::Submit(std::vector<Operation> operations, Done done) {
   if (operations.empty()) return done(std::vector<Reply>());
   auto call = std::make_shared<Call>();
@@ -95,24 +77,23 @@ void GroupCommit::Submit(std::vector<Operation> operations, Done done) {
   const bool authorizes =
       std::any_of(call->operations.begin(), call->operations.end(), IsAuthorize);
   std::string refused;
+  size_t full = 0;
   {
-    const int64_t wall = clock_.WallUs();
     const std::lock_guard lock(mutex_);
     const size_t count = call->operations.size();
     if (!running_) {
       refused = "billing: not running";
     } else if (!available_) {
       refused = "billing: the database is unreachable";
-    } else if (authorizes && normal_.size() + urgent_.size() + count > options_.queue_limit) {
+    } else if (authorizes && queue_.size() + count > options_.queue_limit) {
       refused = "billing: the queue is full";
-    } else if (urgent_.size() + count > options_.urgent_limit) {
+    } else if (queue_.urgent() + count > options_.urgent_limit) {
       refused = "billing: the queue is full";
-    } else if (authorizes && wall < last_now_us_ - options_.clock_back_us) {
-      refused = "billing: the clock has stepped back";
     } else {
       for (size_t i = 0; i < count; ++i) {
-        auto& queue = IsAuthorize(call->operations[i]) ? normal_ : urgent_;
-        queue.push_back({call, i});
+        if (queue_.Push({call, i})) continue;
+        call->replies[i] = Refuse(Deny::kUnavailable);
+        ++full;
       }
       calls_.push_back(call);
     }
@@ -122,6 +103,7 @@ void GroupCommit::Submit(std::vector<Operation> operations, Done done) {
     return Finish(*call, Unavailable(std::move(refused)));
   }
   wake_.notify_one();
+  if (full > 0) CountReplies(*call, full);
 }
 
 void GroupCommit::WorkerMain(size_t index) {
@@ -131,58 +113,26 @@ void GroupCommit::WorkerMain(size_t index) {
     PendingBatch batch;
     {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return stopping_ || FillBatch(batch); });
+      wake_.wait(lock, [&] {
+        return stopping_ || queue_.Take(options_.batch_limit, clock_.MonotonicUs(), batch);
+      });
       if (stopping_ && batch.sources.empty()) return;
     }
     Execute(index, batch);
     bool more;
     {
       const std::lock_guard lock(mutex_);
-      for (const std::string& workspace : batch.workspaces) busy_.erase(workspace);
-      more = !urgent_.empty() || !normal_.empty();
+      queue_.Release(batch);
+      more = queue_.size() > 0;
     }
     // Any worker may take operations that waited for these workspaces.
     if (more && runners_.size() > 1) wake_.notify_all();
   }
 }
 
-bool GroupCommit::FillBatch(PendingBatch& batch) {
-  TakeFrom(urgent_, batch);
-  TakeFrom(normal_, batch);
-  if (runners_.size() > 1) {
-    for (const Operation& op : batch.operations) {
-      const std::string& workspace = WorkspaceOf(op);
-      if (busy_.insert(workspace).second) batch.workspaces.push_back(workspace);
-    }
-  }
-  return !batch.sources.empty();
-}
-
-void GroupCommit::TakeFrom(std::deque<QueuedOperation>& queue, PendingBatch& batch) {
-  std::deque<QueuedOperation> stay;
-  while (!queue.empty() && batch.sources.size() < options_.batch_limit) {
-    QueuedOperation queued = std::move(queue.front());
-    queue.pop_front();
-    Operation& op = queued.call->operations[queued.index];
-    if (busy_.contains(WorkspaceOf(op))) {
-      stay.push_back(std::move(queued));
-    } else if (!EndsWithItsCall(op) || IsPending(*queued.call)) {
-      batch.operations.push_back(std::move(op));
-      batch.sources.push_back(std::move(queued));
-    }  // else: the call has timed out, and its caller was told so
-  }
-  queue.insert(queue.begin(), std::make_move_iterator(stay.begin()),
-               std::make_move_iterator(stay.end()));
-}
-
-bool GroupCommit::IsPending(Call& call) {
-  const std::lock_guard lock(call.mutex);
-  return static_cast<bool>(call.done);
-}
-
 bool GroupCommit::HasPendingCall(const PendingBatch& batch) {
   return std::any_of(batch.sources.begin(), batch.sources.end(),
-                     [](const QueuedOperation& queued) { return IsPending(*queued.call); });
+                     [](const QueuedOperation& queued) { return queued.call->IsPending(); });
 }
 
 void GroupCommit::Execute(size_t index, PendingBatch& batch) {
@@ -197,31 +147,38 @@ void GroupCommit::Execute(size_t index, PendingBatch& batch) {
     }
     if (observer_) observer_->OnError(result.error());
     const sql::SqlError error = result.error();
-    if (!error.retryable()) {
-      if (batch.operations.size() > 1) return ExecuteOneByOne(index, batch);
-      return FailBatch(batch, sql::ToError(error));
-    }
-    if (error.kind == sql::ErrorKind::kRetry) {
-      if (Stopping() || !HasPendingCall(batch)) return FailBatch(batch, sql::ToError(error));
-      Pause(std::min(attempt, 20));
+    using Kind = sql::ErrorKind;
+    if (error.kind == Kind::kConnection || error.kind == Kind::kCommitUnknown) {
+      if (!Recover(index, batch, error, attempt)) return;
       continue;
     }
-    // One lost connection does not mean that the database is unreachable. On a full disk SQLite
-    // reconnects and then fails again: the pause avoids a tight loop.
-    if (attempt > 0) {
-      SetAvailable(false);
-      Pause(options_.reconnect_ms);
-    }
-    while (!Stopping() && !runner.Reconnect().ok()) {
-      SetAvailable(false);
-      Pause(options_.reconnect_ms);
-    }
     // Calls that have timed out are retried by their callers, with the same ids.
-    if (Stopping() || !HasPendingCall(batch)) {
-      SetAvailable(true);
-      return FailBatch(batch, sql::ToError(error));
-    }
+    if (Stopping() || !HasPendingCall(batch)) return FailBatch(batch, sql::ToError(error));
+    if (error.kind == Kind::kLocked) return SetLockedAside(index, batch, error);
+    const int tries = error.kind == Kind::kRetry    ? kConflictTries
+                      : error.kind == Kind::kUnique ? kUniqueTries
+                                                    : 0;
+    if (attempt >= tries) return Divide(index, batch, error);
+    Pause(attempt);
   }
+}
+
+bool GroupCommit::Recover(size_t index, PendingBatch& batch, const sql::SqlError& error,
+                          int attempt) {
+  // One lost connection does not mean that the database is unreachable. On a full disk SQLite
+  // reconnects and then fails again: the pause avoids a tight loop.
+  if (attempt > 0) {
+    SetAvailable(false);
+    Pause(options_.reconnect_ms);
+  }
+  while (!Stopping() && !runners_[index]->Reconnect().ok()) {
+    SetAvailable(false);
+    Pause(options_.reconnect_ms);
+  }
+  if (!Stopping() && HasPendingCall(batch)) return true;
+  SetAvailable(true);
+  FailBatch(batch, sql::ToError(error));
+  return false;
 }
 
 bool GroupCommit::Stopping() const {
@@ -229,16 +186,15 @@ bool GroupCommit::Stopping() const {
   return stopping_;
 }
 
-void GroupCommit::ExecuteOneByOne(size_t index, PendingBatch& batch) {
-  for (size_t i = 0; i < batch.sources.size(); ++i) {
-    PendingBatch one;
-    one.sources.push_back(std::move(batch.sources[i]));
-    one.operations.push_back(std::move(batch.operations[i]));
-    Execute(index, one);
-  }
-}
-
 void GroupCommit::Complete(PendingBatch& batch, Applied applied) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (queue_.isolated() > 0) {
+      for (const std::string& workspace : batch.workspaces) {
+        queue_.Heal(workspace, clock_.MonotonicUs());
+      }
+    }
+  }
   if (!sync_) return SetReplies(batch.sources, applied.replies);
   // A hold needs no durability: a power cut that loses it also ends its request.
   std::vector<QueuedOperation> holds;
@@ -279,17 +235,25 @@ void GroupCommit::SetReplies(std::vector<QueuedOperation>& operations,
                              std::vector<Reply>& replies) {
   for (size_t i = 0; i < operations.size(); ++i) {
     Call& call = *operations[i].call;
-    std::vector<Reply> all;
-    Done done;
     {
       const std::lock_guard lock(call.mutex);
       call.replies[operations[i].index] = std::move(replies[i]);
-      if (--call.left > 0 || !call.done) continue;
-      all = std::move(call.replies);
-      done = std::exchange(call.done, nullptr);
     }
-    done(std::move(all));
+    CountReplies(call, 1);
   }
+}
+
+void GroupCommit::CountReplies(Call& call, size_t count) {
+  std::vector<Reply> all;
+  Done done;
+  {
+    const std::lock_guard lock(call.mutex);
+    call.left -= count;
+    if (call.left > 0 || !call.done) return;
+    all = std::move(call.replies);
+    done = std::exchange(call.done, nullptr);
+  }
+  done(std::move(all));
 }
 
 void GroupCommit::FailBatch(PendingBatch& batch, const Error& error) {
@@ -332,7 +296,9 @@ void GroupCommit::WatchdogMain() {
         if (call) late.push_back(std::move(call));
         calls_.pop_front();
       }
-      waiting = urgent_.size() + normal_.size();
+      waiting = queue_.size();
+      // An isolated workspace may be tried again.
+      if (queue_.isolated() > 0 && waiting > 0) wake_.notify_one();
     }
     if (observer_) observer_->OnQueue(waiting);
     for (const auto& call : late) {

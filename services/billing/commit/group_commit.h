@@ -12,12 +12,14 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <unordered_set>
 #include <vector>
 
 #include "common/base/clock.h"
 #include "common/error/error.h"
 #include "common/sql/sql.h"
+#include "services/billing/commit/call.h"
+#include "services/billing/commit/ledger_clock.h"
+#include "services/billing/commit/operation_queue.h"
 #include "services/billing/domain/ledger.h"
 
 namespace tollgate::billing {
@@ -29,6 +31,16 @@ class BatchRunner {
   virtual sql::SqlResult<Applied> Run(std::span<const Operation> operations, int64_t now_us) = 0;
   // Makes the connection usable again after an error.
   virtual sql::SqlResult<void> Reconnect() = 0;
+  // After kLocked: the workspaces of these operations that another transaction holds. Does not
+  // wait.
+  virtual sql::SqlResult<std::vector<std::string>> Locked(std::span<const Operation> operations) {
+    return std::vector<std::string>();
+  }
+  // After a batch of this workspace alone has failed: freezes it when its books contradict each
+  // other, and says how; empty when they do not.
+  virtual sql::SqlResult<std::string> FreezeIfBroken(const std::string& workspace) {
+    return std::string();
+  }
 };
 
 // Events for metrics and logs. Called on worker threads.
@@ -41,6 +53,10 @@ class GroupCommitObserver {
   virtual void OnQueue(size_t waiting) {}
   virtual void OnError(const sql::SqlError& error) {}
   virtual void OnRefused() {}
+  // Batches of this workspace fail; from now on it gets batches of its own.
+  virtual void OnIsolated(const std::string& workspace, const sql::SqlError& error) {}
+  // Wallet and entries of this workspace contradict each other; it is frozen.
+  virtual void OnBroken(const std::string& workspace, const std::string& what) {}
 };
 
 class GroupCommit {
@@ -51,11 +67,12 @@ class GroupCommit {
     size_t batch_limit = 256;
     int64_t call_timeout_ms = 2000;  // a call fails after this, whatever the database does
     int64_t reconnect_ms = 100;
-    int64_t clock_back_us = 1'000'000;  // authorizes are refused after a larger step back
+    int64_t isolated_retry_ms = 100;  // between two tries of an isolated workspace
   };
   // The replies in the order of the operations, or an error. After an error the outcome is unknown:
   // the caller may retry with the same ids. Called once, on a worker thread, or on the caller's
   // thread for a call that is refused at once.
+  // A reply of kUnavailable concerns its workspace only, and is to be asked again in the same way.
   using Done = std::function<void(Result<std::vector<Reply>>)>;
 
   GroupCommit(Options options, const Clock& clock,
@@ -73,33 +90,37 @@ class GroupCommit {
   bool available() const;
   // Monotonic time since when the database has been available without interruption.
   int64_t available_since_us() const;
-  // The ledger's time: the wall clock, but never decreasing.
-  int64_t NowUs();
+  int64_t NowUs() { return ledger_clock_.NowUs(); }
+  LedgerClock& ledger_clock() { return ledger_clock_; }
 
  private:
-  struct Call;
-  struct QueuedOperation {
-    std::shared_ptr<Call> call;
-    size_t index = 0;  // in the call
-  };
-  struct PendingBatch;
+  using PendingBatch = OperationQueue::Batch;
 
   void WorkerMain(size_t index);
   void WatchdogMain();
-  // Moves queued operations into the batch; false when there are none.
-  bool FillBatch(PendingBatch& batch);
-  void TakeFrom(std::deque<QueuedOperation>& queue, PendingBatch& batch);
-  // Runs the batch until it is committed or its calls have failed.
+  // Runs the batch until it is committed, its calls have failed, or its operations are back in the
+  // queue.
   void Execute(size_t index, PendingBatch& batch);
-  void ExecuteOneByOne(size_t index, PendingBatch& batch);
-  // Whether the call has no result yet.
-  static bool IsPending(Call& call);
+  // Waits until the runner's database is reachable again. False when the batch has failed
+  // meanwhile.
+  bool Recover(size_t index, PendingBatch& batch, const sql::SqlError& error, int attempt);
+
+  // isolation.cc: a batch that cannot be written is divided until only those workspaces fail that
+  // are the cause.
+  void Divide(size_t index, PendingBatch& batch, const sql::SqlError& error);
+  void SetLockedAside(size_t index, PendingBatch& batch, const sql::SqlError& error);
+  void FailAlone(size_t index, PendingBatch& batch, const sql::SqlError& error);
+  void Isolate(const std::string& workspace, const sql::SqlError& error);
+  void ReplyUnavailable(PendingBatch& batch);
+
   static bool HasPendingCall(const PendingBatch& batch);
   bool Stopping() const;
   void SyncMain();
   void Complete(PendingBatch& batch, Applied applied);
   // Stores the replies in their calls and finishes the calls that have all of theirs.
   void SetReplies(std::vector<QueuedOperation>& operations, std::vector<Reply>& replies);
+  // Finishes the call when these were its last.
+  static void CountReplies(Call& call, size_t count);
   void FailBatch(PendingBatch& batch, const Error& error);
   void SetAvailable(bool available);
   // Sleeps unless stopped.
@@ -108,6 +129,7 @@ class GroupCommit {
 
   const Options options_;
   const Clock& clock_;
+  LedgerClock ledger_clock_;
   std::vector<std::unique_ptr<BatchRunner>> runners_;
   GroupCommitObserver* const observer_;
   const std::unique_ptr<sql::LogSync> sync_;  // null: every commit is durable
@@ -119,11 +141,7 @@ class GroupCommit {
   bool stopping_ = false;
   bool available_ = true;
   int64_t available_since_us_ = 0;
-  int64_t last_now_us_ = 0;
-  std::deque<QueuedOperation>
-      urgent_;  // operations that release credit or follow a running request
-  std::deque<QueuedOperation> normal_;    // authorizes
-  std::unordered_set<std::string> busy_;  // workspaces in a running batch; no two batches share one
+  OperationQueue queue_;
   std::deque<std::weak_ptr<Call>> calls_;  // by deadline
   std::vector<std::thread> threads_;
 

@@ -1,6 +1,7 @@
 #include "services/billing/commit/ledger_metrics.h"
 
 #include <array>
+#include <cstdlib>
 
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
@@ -10,7 +11,7 @@ namespace {
 
 constexpr size_t kKinds = kOperationNames.size();
 // By Deny.
-constexpr std::array<const char*, 12> kResults = {"ok",
+constexpr std::array<const char*, 14> kResults = {"ok",
                                                   "no_credit",
                                                   "cap",
                                                   "held",
@@ -21,16 +22,23 @@ constexpr std::array<const char*, 12> kResults = {"ok",
                                                   "quota",
                                                   "frozen_by_check",
                                                   "unknown_workspace",
-                                                  "same_person"};
+                                                  "same_person",
+                                                  "unknown_dead_letter",
+                                                  "unavailable"};
 // By sql::ErrorKind.
-constexpr std::array<const char*, 6> kErrors = {"unique",     "constraint",     "retry",
-                                                "connection", "commit_unknown", "other"};
+constexpr std::array<const char*, 7> kErrors = {
+    "unique", "constraint", "retry", "connection", "commit_unknown", "other", "locked"};
+constexpr std::array<const char*, 2> kClocks = {"process", "database"};
+// A clock that is so far from the ledger's time has jumped.
+constexpr int64_t kClockStepUs = 1'000'000;
 
 }  // namespace
 
 struct LedgerMetrics::Metrics {
   std::array<std::array<prometheus::Counter*, kResults.size()>, kKinds> operations{};
   std::array<prometheus::Counter*, kErrors.size()> errors{};
+  prometheus::Gauge& open_dead_letters = metrics::Gauge(
+      "tollgate_billing_dead_letters_open", "Refused settlements that nobody has resolved yet.");
   prometheus::Histogram& batch = metrics::Histogram("tollgate_billing_batch_operations",
                                                     "Operations in one commit of the ledger.",
                                                     {1, 2, 4, 8, 16, 32, 64, 128, 256});
@@ -51,10 +59,27 @@ struct LedgerMetrics::Metrics {
   prometheus::Counter& violations =
       metrics::Counter("tollgate_billing_invariant_violations_total",
                        "Operations refused because they would break an invariant. Page.");
-  prometheus::Counter& refused = metrics::Counter(
-      "tollgate_billing_refused_calls_total",
-      "Calls refused at once: queue full, database unreachable, or clock stepped back.");
+  prometheus::Counter& refused =
+      metrics::Counter("tollgate_billing_refused_calls_total",
+                       "Calls refused at once: queue full or database unreachable.");
+  prometheus::Counter& isolated =
+      metrics::Counter("tollgate_billing_isolated_workspaces_total",
+                       "Workspaces that got batches of their own because their batches failed.");
+  prometheus::Counter& frozen =
+      metrics::Counter("tollgate_billing_frozen_workspaces_total",
+                       "Workspaces frozen because wallet and entries contradict each other. Page.");
+  std::array<prometheus::Gauge*, kClocks.size()> clock_ahead{};
+  std::array<prometheus::Counter*, kClocks.size()> clock_steps{};
+  std::array<bool, kClocks.size()> clock_stepped{};
 };
+
+namespace {
+prometheus::Counter& DeadLetters(Deny reason) {
+  return metrics::Counter("tollgate_billing_dead_letters_total",
+                          "Settlements that the ledger refused and keeps as dead letters.",
+                          {{"reason", kResults[static_cast<size_t>(reason)]}});
+}
+}  // namespace
 
 LedgerMetrics::LedgerMetrics() : metrics_(std::make_unique<Metrics>()) {
   for (size_t kind = 0; kind < kKinds; ++kind) {
@@ -64,13 +89,56 @@ LedgerMetrics::LedgerMetrics() : metrics_(std::make_unique<Metrics>()) {
                             {{"kind", kOperationNames[kind]}, {"result", kResults[result]}});
     }
   }
+  for (const Deny reason : {Deny::kIdReuse, Deny::kClosed, Deny::kInvalid}) {
+    (void)DeadLetters(reason);  // alerts see the first increase
+  }
   for (size_t i = 0; i < kErrors.size(); ++i) {
     metrics_->errors[i] = &metrics::Counter("tollgate_billing_database_errors_total",
                                             "Failed batches by class.", {{"class", kErrors[i]}});
   }
+  for (size_t i = 0; i < kClocks.size(); ++i) {
+    metrics_->clock_ahead[i] =
+        &metrics::Gauge("tollgate_billing_clock_step_seconds",
+                        "How far a clock is ahead of the ledger's time; negative: behind.",
+                        {{"clock", kClocks[i]}});
+    metrics_->clock_steps[i] =
+        &metrics::Counter("tollgate_billing_clock_steps_total",
+                          "Times that a clock was found more than a second off the ledger's time.",
+                          {{"clock", kClocks[i]}});
+  }
 }
 
 LedgerMetrics::~LedgerMetrics() = default;
+
+void LedgerMetrics::OnIsolated(const std::string& workspace, const sql::SqlError& error) {
+  metrics_->isolated.Increment();
+  log::Warn("the ledger of one workspace cannot be written; the others go on",
+            {{"workspace", workspace}, {"error", error.message}});
+}
+
+void LedgerMetrics::OnBroken(const std::string& workspace, const std::string& what) {
+  metrics_->frozen.Increment();
+  log::Error(
+      "a workspace is frozen: its wallet and entries contradict each other; run tollgate "
+      "verify-ledger",
+      {{"workspace", workspace}, {"what", what}});
+}
+
+void LedgerMetrics::SetClocks(const LedgerClock::Ahead& ahead) {
+  SetClock(0, ahead.process_us);
+  if (ahead.database_us) SetClock(1, *ahead.database_us);
+}
+
+void LedgerMetrics::SetClock(size_t clock, int64_t ahead_us) {
+  metrics_->clock_ahead[clock]->Set(static_cast<double>(ahead_us) / 1e6);
+  const bool stepped = std::abs(ahead_us) > kClockStepUs;
+  if (stepped && !metrics_->clock_stepped[clock]) {
+    metrics_->clock_steps[clock]->Increment();
+    log::Error("a clock has jumped; the ledger's time follows it slowly: repair the clock",
+               {{"clock", kClocks[clock]}, {"ahead_ms", ahead_us / 1000}});
+  }
+  metrics_->clock_stepped[clock] = stepped;
+}
 
 void LedgerMetrics::OnBatch(std::span<const Operation> operations, const Applied& applied,
                             int64_t took_us) {
@@ -100,10 +168,21 @@ void LedgerMetrics::OnBatch(std::span<const Operation> operations, const Applied
   if (charged_nano_usd > 0) {
     metrics_->charged.Increment(static_cast<double>(charged_nano_usd));
   }
+  for (const DeadLetter& letter : applied.dead_letters) {
+    DeadLetters(letter.reason).Increment();
+    metrics_->open_dead_letters.Increment();
+    log::Error("a settlement was refused and kept as a dead letter: nothing was charged for it",
+               {{"request_id", letter.id.ToHex()},
+                {"workspace", letter.workspace},
+                {"number", letter.number},
+                {"reason", kResults[static_cast<size_t>(letter.reason)]}});
+  }
+  metrics_->open_dead_letters.Decrement(static_cast<double>(applied.resolved_dead_letters.size()));
   for (const std::string& violation : applied.violations) {
     metrics_->violations.Increment();
     log::Error("the ledger refused an operation that breaks an invariant", {{"what", violation}});
   }
+  for (const std::string& workspace : applied.frozen) OnBroken(workspace, "an invariant is broken");
 }
 
 void LedgerMetrics::OnSync(int64_t took_us) {
@@ -119,6 +198,10 @@ void LedgerMetrics::OnError(const sql::SqlError& error) {
 }
 
 void LedgerMetrics::OnRefused() { metrics_->refused.Increment(); }
+
+void LedgerMetrics::SetOpenDeadLetters(int64_t count) {
+  metrics_->open_dead_letters.Set(static_cast<double>(count));
+}
 
 void LedgerMetrics::SetOpenHolds(int64_t count) {
   metrics_->open_holds.Set(static_cast<double>(count));

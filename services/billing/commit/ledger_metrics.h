@@ -17,10 +17,16 @@ class LedgerMetrics : public GroupCommitObserver {
   void OnQueue(size_t waiting) override;
   void OnError(const sql::SqlError& error) override;
   void OnRefused() override;
+  void OnIsolated(const std::string& workspace, const sql::SqlError& error) override;
+  void OnBroken(const std::string& workspace, const std::string& what) override;
   void SetOpenHolds(int64_t count);
+  // Called regularly. Counts and logs when a clock has jumped.
+  void SetClocks(const LedgerClock::Ahead& ahead);
+  void SetOpenDeadLetters(int64_t count);
 
  private:
   struct Metrics;
+  void SetClock(size_t clock, int64_t ahead_us);
   std::unique_ptr<Metrics> metrics_;
 };
 

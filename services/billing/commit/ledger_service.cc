@@ -5,9 +5,11 @@
 #include <future>
 
 #include "common/observability/log.h"
+#include "services/billing/storage/dead_letters.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/store.h"
+#include "services/billing/storage/wallet_check.h"
 
 namespace tollgate::billing {
 namespace {
@@ -15,6 +17,19 @@ namespace {
 constexpr int kReaders = 2;
 constexpr size_t kMaxReads = 256;
 constexpr int kExpiryBatch = 256;
+// A writer of PostgreSQL that stands still in a transaction stops the workspaces whose wallets it
+// has locked: the server ends it after the first time, others try without them after the second
+// (docs/design/failures.md).
+constexpr int kIdleInTransactionMs = 1000;
+constexpr int kLockTimeoutMs = 300;
+
+sql::Database::Options ForWriters(sql::Database::Options options) {
+  options.idle_in_transaction_ms = kIdleInTransactionMs;
+  options.lock_timeout_ms = kLockTimeoutMs;
+  return options;
+}
+// A rest that took so much too long: the process was stopped, and could take no heartbeat.
+constexpr std::chrono::seconds kStopped(1);
 constexpr int64_t kPartitionsIntervalUs = 3600LL * 1'000'000;
 
 class SqlRunner : public BatchRunner {
@@ -26,7 +41,8 @@ class SqlRunner : public BatchRunner {
     if (!connection_) {
       if (auto connected = Reconnect(); !connected.ok()) return Fail{std::move(connected).error()};
     }
-    return RunBatch(*connection_, operations, now_us, policy_);
+    return RunBatch(*connection_, operations, now_us, policy_,
+                    [&](State& state) { return checker_.Check(*connection_, state, now_us); });
   }
 
   sql::SqlResult<void> Reconnect() override {
@@ -39,10 +55,19 @@ class SqlRunner : public BatchRunner {
     return {};
   }
 
+  sql::SqlResult<std::vector<std::string>> Locked(std::span<const Operation> operations) override {
+    return LockedWorkspaces(*connection_, operations);
+  }
+
+  sql::SqlResult<std::string> FreezeIfBroken(const std::string& workspace) override {
+    return FreezeBrokenWallet(*connection_, workspace);
+  }
+
  private:
   const sql::Database& database_;
   const Policy policy_;
   std::unique_ptr<sql::Connection> connection_;
+  WalletChecker checker_;
 };
 
 }  // namespace
@@ -56,12 +81,15 @@ Result<void> LedgerService::Start() {
   auto database = sql::Database::Open(options_.sql);
   if (!database.ok()) return Fail{sql::ToError(database.error())};
   database_ = std::move(*database);
+  auto for_writers = sql::Database::Open(ForWriters(options_.sql));
+  if (!for_writers.ok()) return Fail{sql::ToError(for_writers.error())};
+  write_database_ = std::move(*for_writers);
   const bool sqlite = database_->dialect() == sql::Dialect::kSqlite;
   std::vector<std::unique_ptr<BatchRunner>> runners;
   // SQLite allows one writer: more connections would wait for each other.
   const int workers = sqlite ? 1 : std::max(1, options_.sql.connections);
   for (int i = 0; i < workers; ++i) {
-    runners.push_back(std::make_unique<SqlRunner>(*database_, options_.policy));
+    runners.push_back(std::make_unique<SqlRunner>(*write_database_, options_.policy));
     if (sqlite) {
       if (auto opened = runners.back()->Reconnect(); !opened.ok()) {
         return Fail{sql::ToError(opened.error())};
@@ -82,6 +110,8 @@ Result<void> LedgerService::Open() {
   if (auto migrated = MigrateLedger(*database_); !migrated.ok()) {
     return Fail{sql::ToError(migrated.error())};
   }
+  // Before the first batch.
+  if (auto read = ReadClocks(); !read.ok()) return Fail{sql::ToError(read.error())};
   MakePartitions();
   group_commit_->Start();
   open_ = true;
@@ -116,11 +146,11 @@ void LedgerService::Submit(std::vector<Operation> operations, Done done) {
 }
 
 void LedgerService::Read(std::function<void(sql::Database&)> read,
-                         std::function<void(Error)> refused) {
+                         std::function<void(Error)> refused, std::function<bool()> cancelled) {
   {
     const std::lock_guard lock(mutex_);
     if (open_ && !stopping_ && reads_.size() < kMaxReads) {
-      reads_.push_back({std::move(read), std::move(refused)});
+      reads_.push_back({std::move(read), std::move(refused), std::move(cancelled)});
       wake_.notify_all();
       return;
     }
@@ -138,6 +168,11 @@ void LedgerService::ReaderMain() {
       job = std::move(reads_.front());
       reads_.pop_front();
     }
+    if (job.cancelled()) {
+      job.refused(Unavailable("billing: the caller has left").error);
+      continue;
+    }
+    const sql::CancelScope scope(job.cancelled);
     job.read(*database_);
   }
 }
@@ -157,7 +192,14 @@ void LedgerService::MaintenanceMain() {
   }
   log::Info("the ledger is open");
   int64_t partitions_checked_us = clock_.MonotonicUs();
-  while (Sleep(options_.expiry_interval_ms)) {
+  const auto expected = std::chrono::milliseconds(options_.expiry_interval_ms);
+  // Real time, as that of Sleep.
+  for (auto begun = std::chrono::steady_clock::now(); Sleep(options_.expiry_interval_ms);
+       begun = std::chrono::steady_clock::now()) {
+    if (std::chrono::steady_clock::now() - begun > expected + kStopped) {
+      running_since_us_ = clock_.MonotonicUs();
+    }
+    (void)ReadClocks();  // without an answer the clock runs on
     ExpireHolds();
     if (clock_.MonotonicUs() - partitions_checked_us < kPartitionsIntervalUs) continue;
     partitions_checked_us = clock_.MonotonicUs();
@@ -176,36 +218,62 @@ void LedgerService::MakePartitions() {
       {{"error", made.error().message}});
 }
 
+sql::SqlResult<void> LedgerService::ReadClocks() {
+  LedgerClock& clock = group_commit_->ledger_clock();
+  if (database_->dialect() == sql::Dialect::kPostgres && options_.database_time) {
+    auto connection = database_->Borrow();
+    if (!connection.ok()) return Fail{std::move(connection).error()};
+    const int64_t asked_us = clock_.MonotonicUs();
+    int64_t database_us = 0;
+    auto read =
+        (*connection)
+            ->Query("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)", {},
+                    [&](const sql::Row& row) { database_us = row.Int(0); });
+    if (!read.ok()) return read;
+    clock.OnDatabaseTime(database_us, asked_us, clock_.MonotonicUs());
+  }
+  metrics_.SetClocks(clock.ahead());
+  return {};
+}
+
 void LedgerService::ExpireHolds() {
   // After a start or an outage nothing expires for one hold TTL: the running requests can send a
   // heartbeat first, so that an outage does not end live streams (docs/design/ledger.md 6).
-  if (!group_commit_->available() ||
-      clock_.MonotonicUs() - group_commit_->available_since_us() < options_.policy.hold_ttl_us) {
-    return;
-  }
+  if (!group_commit_->available()) return;
+  if (auto open = CountOpenDeadLetters(*database_); open.ok()) metrics_.SetOpenDeadLetters(*open);
+  const int64_t serves_since_us = std::max(group_commit_->available_since_us(), running_since_us_);
+  if (clock_.MonotonicUs() - serves_since_us < options_.policy.hold_ttl_us) return;
   if (auto open = CountOpenHolds(*database_); open.ok()) metrics_.SetOpenHolds(*open);
+  // Page by page: holds that cannot be closed must not keep the ones behind them open.
+  int64_t closed = 0;
+  ExpiredHold last;
   while (true) {
-    auto expired = ReadExpiredHolds(*database_, group_commit_->NowUs(), kExpiryBatch);
-    if (!expired.ok() || expired->empty()) return;
-    std::vector<Operation> operations;
-    operations.reserve(expired->size());
-    for (ExpiredHold& hold : *expired) {
-      operations.push_back(Expire{hold.id, std::move(hold.workspace)});
-    }
-    auto closed = std::make_shared<std::promise<int64_t>>();
-    auto future = closed->get_future();
-    group_commit_->Submit(std::move(operations), [closed](Result<std::vector<Reply>> replies) {
-      int64_t count = 0;
-      if (replies.ok()) {
-        count = std::count_if(replies->begin(), replies->end(),
-                              [](const Reply& reply) { return reply.ok; });
-      }
-      closed->set_value(count);
-    });
-    const int64_t count = future.get();
-    if (count > 0) log::Warn("holds expired without a settle", {{"count", count}});
-    if (count == 0 || expired->size() < kExpiryBatch) return;
+    auto expired = ReadExpiredHolds(*database_, group_commit_->NowUs(), kExpiryBatch, last);
+    if (!expired.ok() || expired->empty()) break;
+    const bool is_last = expired->size() < kExpiryBatch;
+    last = expired->back();
+    closed += Expire(std::move(*expired));
+    if (is_last || !group_commit_->available()) break;
   }
+  if (closed > 0) log::Warn("holds expired without a settle", {{"count", closed}});
+}
+
+int64_t LedgerService::Expire(std::vector<ExpiredHold> holds) {
+  std::vector<Operation> operations;
+  operations.reserve(holds.size());
+  for (ExpiredHold& hold : holds) {
+    operations.push_back(billing::Expire{hold.id, std::move(hold.workspace)});
+  }
+  std::promise<int64_t> closed;
+  group_commit_->Submit(std::move(operations), [&closed](Result<std::vector<Reply>> replies) {
+    int64_t count = 0;
+    if (replies.ok()) {
+      count = std::count_if(replies->begin(), replies->end(),
+                            [](const Reply& reply) { return reply.ok; });
+    }
+    closed.set_value(count);
+  });
+  return closed.get_future().get();
 }
 
 }  // namespace tollgate::billing

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "common/sql/sql.h"
 #include "services/billing/commit/group_commit.h"
 #include "services/billing/commit/ledger_metrics.h"
+#include "services/billing/storage/reports.h"
 
 namespace tollgate::billing {
 
@@ -25,11 +27,19 @@ class LedgerService {
     Policy policy;
     GroupCommit::Options group_commit;
     int64_t expiry_interval_ms = 1000;  // between searches for expired holds
+    // PostgreSQL: the ledger's time is the database's, so that all replicas have the same. False:
+    // this process's, for tests that set it.
+    bool database_time = true;
   };
   using Done = GroupCommit::Done;
 
   LedgerService(Options options, const Clock& clock);
   ~LedgerService();
+
+  // Called on the ledger's threads after each commit; must not block. Set before Start.
+  void OnCommitted(std::function<void(std::span<const Operation>)> listener) {
+    metrics_.listener = std::move(listener);
+  }
 
   // SQLite: opens the file, or fails. PostgreSQL: returns at once; while the server is unreachable
   // Ready is false, and a thread retries.
@@ -39,9 +49,12 @@ class LedgerService {
 
   // Never blocks. done runs on one of the ledger's threads, or at once when refused. Thread-safe.
   void Submit(std::vector<Operation> operations, Done done);
-  // Runs read on a thread that may block, or refused at once when the ledger is not open or too
-  // many reads wait. Exactly one of the two is called.
-  void Read(std::function<void(sql::Database&)> read, std::function<void(Error)> refused);
+  // Runs read on a thread that may block, or refused when the ledger is not open, too many reads
+  // wait, or the caller has left before its turn. Exactly one of the two is called. Statements of a
+  // read whose caller leaves are ended.
+  void Read(
+      std::function<void(sql::Database&)> read, std::function<void(Error)> refused,
+      std::function<bool()> cancelled = [] { return false; });
   int64_t NowUs() { return open_ ? group_commit_->NowUs() : clock_.WallUs(); }
 
  private:
@@ -49,16 +62,30 @@ class LedgerService {
   // Opens the database when Start has not, then expires holds.
   void MaintenanceMain();
   void ReaderMain();
+  // Compares the clocks.
+  sql::SqlResult<void> ReadClocks();
   void ExpireHolds();
+  // How many of these were closed.
+  int64_t Expire(std::vector<ExpiredHold> holds);
   // PostgreSQL: the partitions of the coming months.
   void MakePartitions();
   // False when the ledger stops meanwhile.
   bool Sleep(int64_t ms);
 
+  struct Observer : LedgerMetrics {
+    void OnBatch(std::span<const Operation> operations, const Applied& applied,
+                 int64_t took_us) override {
+      LedgerMetrics::OnBatch(operations, applied, took_us);
+      if (listener) listener(operations);
+    }
+    std::function<void(std::span<const Operation>)> listener;
+  };
+
   const Options options_;
   const Clock& clock_;
   std::unique_ptr<sql::Database> database_;
-  LedgerMetrics metrics_;
+  std::unique_ptr<sql::Database> write_database_;  // the same one, with the limits of writers
+  Observer metrics_;
   std::unique_ptr<GroupCommit> group_commit_;
 
   std::atomic<bool> open_ = false;
@@ -68,8 +95,11 @@ class LedgerService {
   struct ReadJob {
     std::function<void(sql::Database&)> read;
     std::function<void(Error)> refused;
+    std::function<bool()> cancelled;
   };
   std::deque<ReadJob> reads_;
+  // When the process was last continued; for the expiry of holds.
+  int64_t running_since_us_ = 0;
   std::vector<std::thread> threads_;
 };
 

@@ -3,89 +3,13 @@
 #include "services/billing/commit/ledger_service.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <filesystem>
-#include <future>
 
-#include "services/billing/domain/testing/ledger_world.h"
-#include "services/billing/storage/reports.h"
-#include "services/billing/storage/verify.h"
-#include "tests/support/postgres.h"
+#include "services/billing/commit/testing/ledger_service_world.h"
 
 namespace tollgate::billing {
 namespace {
-
-Result<std::vector<Reply>> Do(LedgerService& ledger, std::vector<Operation> operations) {
-  std::promise<Result<std::vector<Reply>>> promise;
-  ledger.Submit(std::move(operations), [&promise](Result<std::vector<Reply>> replies) {
-    promise.set_value(std::move(replies));
-  });
-  return promise.get_future().get();
-}
-
-// A read on a thread of the ledger.
-template <typename T>
-T Read(LedgerService& ledger, std::function<sql::SqlResult<T>(sql::Database&)> read) {
-  std::promise<T> promise;
-  ledger.Read([&](sql::Database& database) { promise.set_value(std::move(*read(database))); },
-              [&](Error error) { promise.set_value(T()); });
-  return promise.get_future().get();
-}
-
-Balance BalanceOfWs(LedgerService& ledger) {
-  return Read<Balance>(
-      ledger, [&](sql::Database& database) { return ReadBalance(database, "ws", ledger.NowUs()); });
-}
-
-void ExpectVerified(LedgerService& ledger) {
-  const auto report =
-      Read<VerifyReport>(ledger, [](sql::Database& database) { return VerifyLedger(database); });
-  EXPECT_TRUE(report.ok()) << report.violations.front();
-  EXPECT_GT(report.entries, 0);
-}
-
-// Polls, since expiry runs on another thread.
-template <typename Condition>
-bool Eventually(Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (std::chrono::steady_clock::now() < end) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return false;
-}
-
-class LedgerServiceTest : public ::testing::TestWithParam<sql::Dialect> {
- protected:
-  void SetUp() override {
-    if (GetParam() == sql::Dialect::kSqlite) {
-      file_ = (std::filesystem::temp_directory_path() /
-               ("tollgate-service-" + std::to_string(getpid()) + ".db"))
-                  .string();
-      Remove();
-      options_.sql.url = "sqlite:" + file_;
-    } else {
-      auto* server = testing::TestPostgres::Shared();
-      if (!server) {
-        ASSERT_FALSE(testing::TestPostgres::Required());
-        GTEST_SKIP() << "PostgreSQL is not installed";
-      }
-      options_.sql.url = server->MakeDatabase("service");
-    }
-    options_.expiry_interval_ms = 5;
-  }
-  void TearDown() override {
-    if (!file_.empty()) Remove();
-  }
-  void Remove() {
-    for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file_ + suffix);
-  }
-  std::string file_;
-  LedgerService::Options options_;
-};
 
 // 50 requests race for credit that covers four.
 TEST_P(LedgerServiceTest, ParallelRequestsNeverOverspend) {
@@ -123,6 +47,7 @@ TEST_P(LedgerServiceTest, ParallelRequestsNeverOverspend) {
 TEST_P(LedgerServiceTest, AfterARestartHoldsExpireOnlyAfterOneTtl) {
   ManualClock clock;
   options_.policy.hold_ttl_us = 60'000'000;
+  options_.database_time = false;
   const Id id = TestId(1, clock.WallUs());
   {
     LedgerService ledger(options_, clock);

@@ -27,9 +27,10 @@ bool SameBody(const Hold& hold, const Authorize& authorize) {
 bool IsValid(const Authorize& authorize) {
   const auto rate = [](int64_t pico_usd) { return pico_usd >= 0 && pico_usd <= kMaxRatePicoUsd; };
   return !authorize.request_id.empty() && IsTokenCount(authorize.prompt_bound) &&
-         IsTokenCount(authorize.output_bound) && rate(authorize.rates.input_pico_usd) &&
-         rate(authorize.rates.output_pico_usd) && authorize.model.size() <= 256 &&
-         authorize.key_id.size() <= 128 && authorize.client_request_id.size() <= 128 &&
+         IsTokenCount(authorize.output_bound) && authorize.attempt >= 0 &&
+         rate(authorize.rates.input_pico_usd) && rate(authorize.rates.output_pico_usd) &&
+         authorize.model.size() <= 256 && authorize.key_id.size() <= 128 &&
+         authorize.client_request_id.size() <= 128 &&
          authorize.key_quota_nano_usd.value_or(0) >= 0 &&
          (authorize.idempotency_key_digest.empty() ||
           authorize.idempotency_key_digest.size() == 32);
@@ -51,6 +52,7 @@ Hold MakeHold(const Authorize& authorize) {
   hold.price_version = authorize.price_version;
   hold.prompt_bound = authorize.prompt_bound;
   hold.output_bound = authorize.output_bound;
+  hold.attempt = authorize.attempt;
   hold.key_quota_nano_usd = authorize.key_quota_nano_usd;
   hold.surface = authorize.surface;
   hold.streamed = authorize.streamed;
@@ -64,20 +66,24 @@ Hold MakeHold(const Authorize& authorize) {
 // Takes the hold, or says why not. A repeated id gets the first reply.
 Reply Batch::Execute(const Authorize& authorize) {
   const int64_t created_us = authorize.request_id.unix_ms() * 1000;
-  if (!IsValid(authorize) || at_us_ - created_us > policy_.id_max_age_us ||
-      created_us - at_us_ > kMaxClockSkewUs) {
+  if (!IsValid(authorize) || now_us_ - created_us > policy_.id_max_age_us ||
+      created_us - now_us_ > kMaxClockSkewUs) {
     return Refuse(Deny::kInvalid);
   }
   Reply granted;
   granted.ok = true;
   granted.slice_nano_usd = HoldNanoUsd(CostPicoUsd(authorize.rates, 0, policy_.slice_tokens));
-  if (const Hold* hold = FindHold(authorize.request_id)) {
+  if (Hold* hold = FindHold(authorize.request_id)) {
     if (hold->tombstone()) {
       return Refuse(hold->workspace == authorize.workspace ? Deny::kClosed : Deny::kIdReuse);
     }
     if (!SameBody(*hold, authorize)) return Refuse(Deny::kIdReuse);
-    if (hold->state != HoldState::kOpen) return Refuse(Deny::kClosed);
-    granted.authorized_nano_usd = hold->first_authorized_nano_usd;
+    if (hold->state != HoldState::kOpen || authorize.attempt < hold->attempt) {
+      return Refuse(Deny::kClosed);
+    }
+    if (authorize.attempt > hold->attempt) BeginAttempt(*hold, authorize.attempt);
+    granted.authorized_nano_usd =
+        hold->attempt == 0 ? hold->first_authorized_nano_usd : hold->authorized_nano_usd;
     return granted;
   }
   if (!wallet_) return Refuse(Deny::kNoCredit);
@@ -86,7 +92,7 @@ Reply Batch::Execute(const Authorize& authorize) {
 
   const int64_t least = Price(authorize, 1);
   const int64_t wanted = Price(authorize, policy_.slice_tokens);
-  const int32_t month = UtcMonth(at_us_);
+  const int32_t month = UtcMonth(now_us_);
   const int64_t posted = wallet_->posted_nano_usd();
   if (posted <= 0 || posted < least) return Refuse(Deny::kNoCredit);
   const std::optional<int64_t>& cap = wallet_->cap_nano_usd;
@@ -108,18 +114,20 @@ Reply Batch::Execute(const Authorize& authorize) {
     return held;
   }
 
+  granted.authorized_nano_usd = authorized;
+  if (authorize.check_only) return granted;
+
   hold.cap_nano_usd = cap;
   hold.first_authorized_nano_usd = authorized;
   hold.authorized_nano_usd = authorized;
-  hold.created_us = at_us_;
-  hold.expires_us = at_us_ + policy_.hold_ttl_us;
+  hold.created_us = now_us_;
+  hold.expires_us = now_us_ + policy_.hold_ttl_us;
   const Hold& stored = state_.holds.emplace(hold.id, std::move(hold)).first->second;
   key_hold_ = &stored;
   out_.new_holds.push_back(authorize.request_id);
   ++wallet_->open_holds;
   Post(EntryKind::kHold, Account::kFree, Account::kHeld, authorized, month,
        authorize.request_id.ToBytes(), "", AdmissionDetail(stored));
-  granted.authorized_nano_usd = authorized;
   return granted;
 }
 

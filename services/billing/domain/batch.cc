@@ -106,7 +106,7 @@ void Batch::MarkChanged(const Hold& hold) { out_.changed_holds.push_back(hold.id
 
 void Batch::Close(Hold& hold, HoldState state) {
   hold.state = state;
-  hold.closed_us = at_us_;
+  hold.closed_us = now_us_;
   --wallet_->open_holds;
   MarkChanged(hold);
   out_.recorded_holds.push_back(hold.id);
@@ -215,6 +215,10 @@ void Batch::SaveBefore(const Operation& operation) {
     const auto found = state_.commands.find(CommandKey(decide->workspace, decide->command_id));
     if (found != state_.commands.end()) before_.command = found->second;
   }
+  if (const auto* resolve = std::get_if<ResolveDeadLetter>(&operation)) {
+    const auto found = state_.dead_letters.find(DeadLetterKey(request_id, resolve->number));
+    if (found != state_.dead_letters.end()) before_.dead_letter = found->second;
+  }
   if (wallet_) before_.wallet = *wallet_;
   if (const Hold* hold = FindHold(request_id)) before_.hold = *hold;
   before_.entries = out_.entries.size();
@@ -227,6 +231,7 @@ void Batch::SaveBefore(const Operation& operation) {
   before_.recorded = out_.recorded_holds.size();
   before_.commands = out_.commands.size();
   before_.decided = out_.decided_commands.size();
+  before_.resolved = out_.resolved_dead_letters.size();
 }
 
 void Batch::RecordUsageChange(const Id& request_id) {
@@ -346,6 +351,10 @@ void Batch::Undo(const std::string& workspace, const Id& request_id) {
     const std::string key = CommandKey(workspace, before_.command->command_id);
     state_.commands[key] = std::move(*before_.command);
   }
+  if (before_.dead_letter) {
+    const std::string key = DeadLetterKey(request_id, before_.dead_letter->number);
+    state_.dead_letters[key] = std::move(*before_.dead_letter);
+  }
   if (before_.hold) {
     state_.holds[request_id] = std::move(*before_.hold);
   } else if (!request_id.empty()) {
@@ -364,6 +373,7 @@ void Batch::Undo(const std::string& workspace, const Id& request_id) {
   out_.recorded_holds.resize(before_.recorded);
   out_.commands.resize(before_.commands);
   out_.decided_commands.resize(before_.decided);
+  out_.resolved_dead_letters.resize(before_.resolved);
 }
 
 }  // namespace tollgate::billing

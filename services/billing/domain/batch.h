@@ -1,6 +1,6 @@
 // One run of Apply. Internal to this folder: each operation is in the file of its name
-// (authorize.cc, extend.cc, settle.cc, void.cc, expire.cc, commands.cc), what they share in
-// batch.cc.
+// (authorize.cc, extend.cc, settle.cc, void.cc, expire.cc, commands.cc), tries and refusals in
+// attempt.cc, what they share in batch.cc.
 #pragma once
 
 #include "services/billing/domain/ledger.h"
@@ -24,6 +24,7 @@ class Batch {
     std::unordered_map<std::string, std::optional<Month>> months;
     std::unordered_map<std::string, std::optional<KeyMonth>> key_months;
     std::optional<Command> command;
+    std::optional<DeadLetter> dead_letter;
     size_t entries = 0;
     size_t wallets = 0;
     size_t new_wallets = 0;
@@ -34,23 +35,31 @@ class Batch {
     size_t recorded = 0;
     size_t commands = 0;
     size_t decided = 0;
+    size_t resolved = 0;
   };
 
-  Reply Execute(const Authorize& authorize);  // authorize.cc
-  Reply Execute(const Extend& extend);        // extend.cc
-  Reply Execute(const Heartbeat& heartbeat);  // extend.cc
-  Reply Execute(const Settle& settle);        // settle.cc
-  Reply Execute(const Void& op);              // void.cc
-  Reply Execute(const Expire& expire);        // expire.cc
-  Reply Execute(const AddCredit& command);    // commands.cc
-  Reply Execute(const SetCap& command);       // commands.cc
-  Reply Execute(const Correct& command);      // corrections.cc
-  Reply Execute(const Decide& decide);        // corrections.cc
-  Reply Execute(const OpenWallet& command);   // commands.cc
+  Reply Execute(const Authorize& authorize);        // authorize.cc
+  Reply Execute(const Extend& extend);              // extend.cc
+  Reply Execute(const Heartbeat& heartbeat);        // extend.cc
+  Reply Execute(const Settle& settle);              // settle.cc
+  Reply Execute(const Void& op);                    // void.cc
+  Reply Execute(const Expire& expire);              // expire.cc
+  Reply Execute(const AddCredit& command);          // commands.cc
+  Reply Execute(const SetCap& command);             // commands.cc
+  Reply Execute(const Correct& command);            // corrections.cc
+  Reply Execute(const Decide& decide);              // corrections.cc
+  Reply Execute(const ResolveDeadLetter& resolve);  // dead_letter.cc
+  Reply Execute(const RepairClock& command);        // commands.cc
+  Reply Execute(const OpenWallet& command);         // commands.cc
 
   // extend.cc. Both kinds report the usage so far; a heartbeat asks for no new total.
   template <typename Op>
   Reply ReportProgress(const Op& op, std::optional<int64_t> authorized_total_nano_usd);
+  // Postpones the expiry of an open hold.
+  void KeepAlive(Hold& hold);
+  // attempt.cc
+  void BeginAttempt(Hold& hold, int32_t attempt);
+  Reply UndoCharge(const Void& op, Hold& hold);
   // settle.cc
   Reply SettleOpen(const Settle& settle, Hold& hold);
   Reply SettleLate(const Settle& settle, Hold& hold);
@@ -58,6 +67,12 @@ class Batch {
   void Charge(Hold& hold, EntryKind terminal);
   // Moves the amount from the posted credit to revenue, granted credit first.
   void Capture(Hold& hold, EntryKind kind, int64_t amount_nano_usd, int32_t month);
+  // Gives back a part of the charge of a closed hold. Paid credit first, since it was charged last.
+  void GiveBack(Hold& hold, int64_t amount_nano_usd);
+  void GiveBack(Hold& hold, int64_t amount_nano_usd, int32_t month);
+  void SetOverrun(Hold& hold, int64_t overrun_nano_usd, int32_t month);
+  // A closed hold was changed.
+  void MarkCorrected(Hold& hold);
 
   // corrections.cc. Posts the entries of a correction, or says why that is not possible.
   Deny PostCorrection(const Command& command);
@@ -98,6 +113,9 @@ class Batch {
   void SaveBefore(const Operation& operation);
   // What the operation changed in the roll-ups.
   void RecordUsageChange(const Id& request_id);
+  // ledger.cc
+  bool LacksItsWallet(const Operation& operation) const;
+  Reply RefuseBroken(const Operation& operation, const std::string& why);
   // The invariant that the operation has broken, or empty.
   std::string BrokenInvariant(const Id& request_id) const;
   std::string BrokenHoldInvariant(const Hold& hold) const;
@@ -110,16 +128,13 @@ class Batch {
   Applied out_;
   // Of the current operation.
   Before before_;
-  Wallet* wallet_ = nullptr;  // null: the workspace has none
-  int64_t at_us_ = 0;
+  Wallet* wallet_ = nullptr;        // null: the workspace has none
+  int64_t at_us_ = 0;               // dates its entries; decisions use now_us_
   const Hold* key_hold_ = nullptr;  // the operation's; null: it has none
 };
 
-inline Reply Refuse(Deny reason) {
-  Reply reply;
-  reply.denied_by = reason;
-  return reply;
-}
+// Whether the settle charges nothing: a request that generated nothing is free.
+bool IsFree(const Settle& settle);
 // A reply with the hold's amounts as they are now.
 Reply ReplyFor(const Hold& hold, Deny denied_by = Deny::kNone);
 // False for negative token counts and for counts beyond any engine.

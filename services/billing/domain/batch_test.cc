@@ -42,7 +42,7 @@ TEST_F(BatchTest, AnOperationThatBreaksAnInvariantIsRefusedAndUndone) {
   wallet.paid_nano_usd = 50;
   const Wallet broken = wallet;
   const Reply reply = world.Do(MakeSettle(id, 100, 50));
-  EXPECT_EQ(reply.denied_by, Deny::kInvalid);
+  EXPECT_EQ(reply.denied_by, Deny::kUnavailable);
   EXPECT_EQ(world.last.violations.size(), 1U);
   EXPECT_TRUE(world.last.entries.empty());
   EXPECT_TRUE(world.last.changed_holds.empty());

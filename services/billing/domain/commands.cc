@@ -1,4 +1,4 @@
-// Commands of owners and operators: add credit, set the cap, open a wallet.
+// Commands of owners and operators: add credit, set the cap, open a wallet, repair the clock.
 #include "common/base/clock.h"
 #include "services/billing/domain/batch.h"
 #include "services/billing/domain/chain.h"
@@ -22,10 +22,15 @@ bool IsValid(const SetCap& command) {
          command.actor.size() <= 128;
 }
 
+bool IsValid(const RepairClock& command) {
+  return IsCommandId(command.command_id) && command.reason.size() <= 512 &&
+         command.actor.size() <= 128;
+}
+
 }  // namespace
 
 Balance Batch::CurrentBalance() {
-  return BalanceOf(*wallet_, &FindOrCreateMonth(UtcMonth(at_us_)), at_us_);
+  return BalanceOf(*wallet_, &FindOrCreateMonth(UtcMonth(now_us_)), now_us_);
 }
 
 Reply Batch::Execute(const AddCredit& command) {
@@ -56,7 +61,7 @@ Reply Batch::Execute(const AddCredit& command) {
     out_.commands.push_back(key);
     Post(command.granted ? EntryKind::kGrant : EntryKind::kTopup,
          command.granted ? Account::kPromo : Account::kFunding,
-         command.granted ? Account::kGranted : Account::kPaid, amount, UtcMonth(at_us_),
+         command.granted ? Account::kGranted : Account::kPaid, amount, UtcMonth(now_us_),
          command.command_id, command.actor + ": " + command.reason, detail);
     PayReceivable(command.command_id);
   }
@@ -90,7 +95,7 @@ Reply Batch::Execute(const SetCap& command) {
     out_.commands.push_back(key);
     // verify.cc reads the cap back from this memo.
     const std::string memo = "cap=" + (cap ? std::to_string(*cap) : "none") + " " + command.actor;
-    Post(EntryKind::kCapChange, Account::kControl, Account::kControl, 0, UtcMonth(at_us_),
+    Post(EntryKind::kCapChange, Account::kControl, Account::kControl, 0, UtcMonth(now_us_),
          command.command_id, memo, detail);
   }
   Reply reply;
@@ -107,6 +112,38 @@ Reply Batch::Execute(const OpenWallet& command) {
   Reply reply;
   reply.ok = true;
   reply.balance = CurrentBalance();
+  return reply;
+}
+
+Reply Batch::Execute(const RepairClock& command) {
+  if (!IsValid(command) || !wallet_) return Refuse(Deny::kInvalid);
+  Reply reply;
+  reply.ok = true;
+  const std::string key = CommandKey(command.workspace, command.command_id);
+  if (const auto stored = state_.commands.find(key); stored != state_.commands.end()) {
+    return stored->second.kind == CommandKind::kRepairClock ? reply : Refuse(Deny::kIdReuse);
+  }
+  reply.moved_back_us = wallet_->clock_us - now_us_;
+  if (reply.moved_back_us <= 0) {
+    reply.moved_back_us = 0;
+    return reply;
+  }
+  at_us_ = now_us_;
+  Command repaired;
+  repaired.workspace = command.workspace;
+  repaired.command_id = command.command_id;
+  repaired.kind = CommandKind::kRepairClock;
+  repaired.at_us = at_us_;
+  repaired.actor = command.actor;
+  repaired.reason = command.reason;
+  const std::string detail = CommandDetail(repaired);
+  state_.commands.emplace(key, std::move(repaired));
+  out_.commands.push_back(key);
+  Post(EntryKind::kClockRepair, Account::kControl, Account::kControl, 0, UtcMonth(now_us_),
+       command.command_id,
+       "moved back " + std::to_string(reply.moved_back_us) + " us, " + command.actor + ": " +
+           command.reason,
+       detail);
   return reply;
 }
 

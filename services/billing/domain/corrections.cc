@@ -134,13 +134,13 @@ Reply Batch::Execute(const Decide& decide) {
 }
 
 void Batch::PostNote(EntryKind kind, const Command& command, const std::string& memo) {
-  Post(kind, Account::kControl, Account::kControl, 0, UtcMonth(at_us_), command.command_id, memo,
+  Post(kind, Account::kControl, Account::kControl, 0, UtcMonth(now_us_), command.command_id, memo,
        CommandDetail(command));
 }
 
 Deny Batch::PostCorrection(const Command& command) {
   const int64_t amount = command.amount_nano_usd;
-  const int32_t month = UtcMonth(at_us_);
+  const int32_t month = UtcMonth(now_us_);
   const std::string memo = MemoOf(command);
   const auto post = [&](EntryKind kind, Account debit, Account credit, int64_t moved) {
     if (moved > 0) {
@@ -209,7 +209,7 @@ void Batch::PayReceivable(const std::string& command_id) {
   const int64_t amount = std::min(
       {wallet_->receivable_nano_usd, wallet_->paid_nano_usd, wallet_->available_nano_usd()});
   if (amount <= 0) return;
-  Post(EntryKind::kReceivablePaid, Account::kPaid, Account::kReceivable, amount, UtcMonth(at_us_),
+  Post(EntryKind::kReceivablePaid, Account::kPaid, Account::kReceivable, amount, UtcMonth(now_us_),
        command_id);
   EndDispute(command_id);
 }
@@ -217,7 +217,7 @@ void Batch::PayReceivable(const std::string& command_id) {
 void Batch::EndDispute(const std::string& command_id) {
   if (wallet_->frozen != Freeze::kDispute || wallet_->receivable_nano_usd > 0) return;
   wallet_->frozen = Freeze::kNone;
-  Post(EntryKind::kUnfreeze, Account::kControl, Account::kControl, 0, UtcMonth(at_us_), command_id,
+  Post(EntryKind::kUnfreeze, Account::kControl, Account::kControl, 0, UtcMonth(now_us_), command_id,
        "nothing is owed any more");
 }
 

@@ -8,8 +8,10 @@ Reply Batch::Execute(const Expire& expire) {
   if (!hold || hold->workspace != expire.workspace) return Refuse(Deny::kInvalid);
   if (hold->state != HoldState::kOpen) return ReplyFor(*hold, Deny::kClosed);
   // A heartbeat has postponed it since it was listed.
-  if (hold->expires_us > at_us_) return ReplyFor(*hold, Deny::kInvalid);
-  if (hold->usage.prompt == 0 && hold->usage.completion == 0) {
+  if (hold->expires_us > now_us_) return ReplyFor(*hold, Deny::kInvalid);
+  // Nothing was delivered: of an answer that is not streamed, nothing is before its end (decision
+  // 52).
+  if (hold->usage.completion == 0 || !hold->streamed) {
     Release(*hold, EntryKind::kExpireVoid, "");
     Close(*hold, HoldState::kExpiredVoid);
   } else {

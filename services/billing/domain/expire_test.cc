@@ -47,5 +47,25 @@ TEST_F(ExpireTest, HeartbeatsPostponeTheExpiryByOneDayAtMost) {
   EXPECT_TRUE(world.Do(MakeExpire(id)).ok);
 }
 
+// Decision 52.
+TEST_F(ExpireTest, AHoldOfWhichNothingWasDeliveredExpiresFree) {
+  Credit(1000);
+  const Id without_output = Open();
+  ASSERT_TRUE(world.Do(MakeHeartbeat(without_output, 1, 100, 0)).ok);
+  Authorize whole = MakeAuthorize(world.NewId(), 100, 100);
+  whole.streamed = false;
+  ASSERT_TRUE(world.Do(whole).ok);
+  ASSERT_TRUE(world.Do(MakeHeartbeat(whole.request_id, 1, 100, 30)).ok);
+  world.now_us += 61 * kSecondUs;
+  for (const Id& id : {without_output, whole.request_id}) {
+    EXPECT_TRUE(world.Do(MakeExpire(id)).ok);
+    EXPECT_EQ(world.hold(id).state, HoldState::kExpiredVoid);
+    EXPECT_EQ(world.hold(id).charged_nano_usd, 0);
+  }
+  // The router lives after all, and its caller got the answer.
+  ASSERT_TRUE(world.Do(MakeSettle(whole.request_id, 100, 40)).ok);
+  EXPECT_EQ(world.hold(whole.request_id).charged_nano_usd, 180);
+}
+
 }  // namespace
 }  // namespace tollgate::billing

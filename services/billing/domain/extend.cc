@@ -19,31 +19,37 @@ Reply Batch::Execute(const Extend& extend) {
 
 Reply Batch::Execute(const Heartbeat& heartbeat) { return ReportProgress(heartbeat, std::nullopt); }
 
+void Batch::KeepAlive(Hold& hold) {
+  hold.expires_us = std::max(hold.expires_us, std::min(now_us_ + policy_.hold_ttl_us,
+                                                       hold.created_us + policy_.hold_max_age_us));
+}
+
 template <typename Op>
 Reply Batch::ReportProgress(const Op& op, std::optional<int64_t> authorized_total_nano_usd) {
   if (!IsValidUsage(op.usage)) return Refuse(Deny::kInvalid);
   Hold* hold = FindHold(op.request_id);
   if (!hold) return Refuse(Deny::kInvalid);
   if (hold->workspace != op.workspace) return Refuse(Deny::kIdReuse);
-  if (hold->state != HoldState::kOpen) return ReplyFor(*hold, Deny::kClosed);
-  // An older sequence changes nothing; its reply has the current amounts.
+  if (hold->state != HoldState::kOpen || op.attempt < hold->attempt) {
+    return ReplyFor(*hold, Deny::kClosed);
+  }
+  // An older sequence reports nothing new; its reply has the current amounts.
   if (op.sequence > hold->sequence) {
     hold->sequence = op.sequence;
-    hold->expires_us = std::max(
-        hold->expires_us,
-        std::min(at_us_ + policy_.hold_ttl_us, hold->created_us + policy_.hold_max_age_us));
+    KeepAlive(*hold);
     if (IsAtLeast(op.usage, hold->usage)) hold->usage = op.usage;
-    if (authorized_total_nano_usd) {
-      Raise(*hold, *authorized_total_nano_usd - hold->authorized_nano_usd);
-    }
     MarkChanged(*hold);
   }
+  // A later heartbeat may have overtaken an extension, which still raises: totals only grow.
   const int64_t wanted = authorized_total_nano_usd.value_or(0);
-  Reply reply;
-  reply.authorized_nano_usd = hold->authorized_nano_usd;
-  reply.ok = hold->authorized_nano_usd >= wanted;
-  if (reply.ok) return reply;
-  // Refused by the cap, by the posted credit, or because other requests hold the credit.
+  if (wanted > hold->authorized_nano_usd) {
+    Raise(*hold, wanted - hold->authorized_nano_usd);
+    MarkChanged(*hold);
+  }
+  Reply reply = ReplyFor(*hold);
+  if (hold->authorized_nano_usd >= wanted) return reply;
+  // Granted in part at most: refused by the cap, by the posted credit, or because other requests
+  // hold the credit.
   const std::optional<int64_t> cap = EffectiveCap(*wallet_, *hold);
   if (cap && *cap - FindOrCreateMonth(hold->month).spent_nano_usd < wanted) {
     reply.denied_by = Deny::kCap;

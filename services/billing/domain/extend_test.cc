@@ -15,13 +15,15 @@ TEST_F(ExtendTest, ExtendsUpToTheAvailableCredit) {
   EXPECT_EQ(reply.authorized_nano_usd, 700);
   const Id other = Open(100, 50);
   reply = world.Do(MakeExtend(id, 2, 1000));
-  EXPECT_FALSE(reply.ok);
+  EXPECT_TRUE(reply.ok) << "granted in part: the reason says why";
   EXPECT_EQ(reply.authorized_nano_usd, 800);
   EXPECT_EQ(reply.denied_by, Deny::kHeld);
   reply = world.Do(MakeExtend(id, 3, 1001));
   EXPECT_EQ(reply.denied_by, Deny::kNoCredit);
   ASSERT_TRUE(world.Do(MakeVoid(other)).ok);
-  EXPECT_TRUE(world.Do(MakeExtend(id, 4, 1000)).ok);
+  reply = world.Do(MakeExtend(id, 4, 1000));
+  EXPECT_EQ(reply.authorized_nano_usd, 1000);
+  EXPECT_EQ(reply.denied_by, Deny::kNone);
 }
 
 TEST_F(ExtendTest, ExtendsUpToTheCap) {
@@ -33,16 +35,27 @@ TEST_F(ExtendTest, ExtendsUpToTheCap) {
   EXPECT_EQ(reply.denied_by, Deny::kCap);
 }
 
-TEST_F(ExtendTest, OldSequencesChangeNothing) {
+TEST_F(ExtendTest, OldSequencesReportNothing) {
   Credit(10'000);
   const Id id = Open();
   ASSERT_TRUE(world.Do(MakeHeartbeat(id, 5, 100, 50)).ok);
   EXPECT_TRUE(world.Do(MakeHeartbeat(id, 5, 100, 90)).ok);
   EXPECT_TRUE(world.Do(MakeHeartbeat(id, 4, 100, 90)).ok);
   EXPECT_EQ(world.hold(id).usage.completion, 50);
-  const Reply late = world.Do(MakeExtend(id, 3, 5000));
-  EXPECT_FALSE(late.ok);
-  EXPECT_EQ(late.authorized_nano_usd, 300);
+}
+
+TEST_F(ExtendTest, AnExtensionOvertakenByAHeartbeatIsGranted) {
+  Credit(10'000);
+  const Id id = Open();
+  ASSERT_TRUE(world.Do(MakeHeartbeat(id, 5, 100, 50)).ok);
+  const Reply late = world.Do(MakeExtend(id, 3, 5000, 100, 20));
+  EXPECT_TRUE(late.ok);
+  EXPECT_EQ(late.denied_by, Deny::kNone) << "nobody else holds the credit";
+  EXPECT_EQ(late.authorized_nano_usd, 5000);
+  EXPECT_EQ(world.hold(id).usage.completion, 50) << "its report is older";
+  EXPECT_EQ(world.hold(id).sequence, 5);
+  const Reply lower = world.Do(MakeExtend(id, 4, 400));
+  EXPECT_EQ(lower.authorized_nano_usd, 5000) << "a total is never lowered";
 }
 
 TEST_F(ExtendTest, UsageNeverDecreases) {

@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/workspace_id.h"
 #include "services/billing/domain/batch.h"
+#include "services/billing/domain/dead_letter.h"
 
 namespace tollgate::billing {
 namespace {
@@ -18,7 +19,7 @@ void SortUnique(std::vector<T>& list) {
 
 }  // namespace
 
-Balance BalanceOf(const Wallet& wallet, const Month* month, int64_t at_us) {
+Balance BalanceOf(const Wallet& wallet, const Month* month, int64_t now_us) {
   Balance balance;
   balance.workspace = wallet.workspace;
   balance.paid_nano_usd = wallet.paid_nano_usd;
@@ -28,7 +29,7 @@ Balance BalanceOf(const Wallet& wallet, const Month* month, int64_t at_us) {
   balance.frozen = wallet.frozen;
   balance.cap_nano_usd = wallet.cap_nano_usd;
   balance.open_holds = wallet.open_holds;
-  balance.month = UtcMonth(at_us);
+  balance.month = UtcMonth(now_us);
   if (month != nullptr) {
     balance.month_spent_nano_usd = month->spent_nano_usd;
     balance.month_held_nano_usd = month->held_nano_usd;
@@ -67,21 +68,65 @@ void Batch::Run(const Operation& operation) {
   const Id request_id = RequestIdOf(operation);
   const auto found = state_.wallets.find(workspace);
   wallet_ = found == state_.wallets.end() ? nullptr : &found->second;
-  at_us_ = wallet_ ? LedgerTime(*wallet_, now_us_) : now_us_;
+  at_us_ = wallet_ ? EntryTime(*wallet_, now_us_) : now_us_;
   SaveBefore(operation);
   key_hold_ = FindHold(request_id);
-  // Only new names are checked: a workspace that has a wallet must always be able to settle.
-  Reply reply = wallet_ != nullptr || IsWorkspaceId(workspace)
-                    ? std::visit([this](const auto& op) { return Execute(op); }, operation)
-                    : Refuse(Deny::kInvalid);
+  Reply reply;
+  if (const auto broken = state_.broken.find(workspace); broken != state_.broken.end()) {
+    reply = RefuseBroken(operation, broken->second);
+  } else if (LacksItsWallet(operation)) {
+    reply = Refuse(Deny::kUnavailable);
+  } else if (wallet_ != nullptr || IsWorkspaceId(workspace)) {
+    reply = std::visit([this](const auto& op) { return Execute(op); }, operation);
+  } else {
+    // Only new names are checked: a workspace that has a wallet must always be able to settle.
+    reply = Refuse(Deny::kInvalid);
+  }
   if (const std::string broken = BrokenInvariant(request_id); !broken.empty()) {
     Undo(workspace, request_id);
-    out_.violations.push_back("workspace " + workspace + ": " + broken);
-    reply = Refuse(Deny::kInvalid);
+    reply = RefuseBroken(operation, broken);
   } else if (!request_id.empty()) {
     RecordUsageChange(request_id);
   }
+  // Undecided is not refused: the settle stays with its sender.
+  if (const auto* settle = std::get_if<Settle>(&operation);
+      settle != nullptr && !reply.ok && reply.denied_by != Deny::kUnavailable) {
+    auto letter = DeadLetterOf(*settle, reply, FindHold(request_id), at_us_);
+    // What is no name cannot be stored as one; it has no wallet either.
+    if (letter && wallet_ == nullptr && !IsWorkspaceId(workspace)) letter->workspace.clear();
+    if (letter) out_.dead_letters.push_back(std::move(*letter));
+  }
   out_.replies.push_back(std::move(reply));
+}
+
+// Another replica has created the wallet and stored this command or hold between two reads of this
+// batch. Nothing can be decided without the wallet.
+bool Batch::LacksItsWallet(const Operation& operation) const {
+  if (wallet_ != nullptr) return false;
+  const std::string_view command = CommandIdOf(operation);
+  if (!command.empty() && state_.commands.contains(CommandKey(WorkspaceOf(operation), command))) {
+    return true;
+  }
+  const auto hold = state_.holds.find(RequestIdOf(operation));
+  return hold != state_.holds.end() && !hold->second.tombstone() &&
+         hold->second.workspace == WorkspaceOf(operation);
+}
+
+// Wallet and entries of the workspace contradict each other: freezes it.
+Reply Batch::RefuseBroken(const Operation& operation, const std::string& why) {
+  const std::string& workspace = WorkspaceOf(operation);
+  const auto found = state_.wallets.find(workspace);
+  const bool is_known =
+      found != state_.wallets.end() && found->second.frozen == Freeze::kFailedCheck;
+  if (found != state_.wallets.end() && !is_known) {
+    found->second.frozen = Freeze::kFailedCheck;
+    out_.wallets.push_back(workspace);
+    out_.frozen.push_back(workspace);
+  }
+  // Once: its settlements are sent again and again.
+  if (!is_known) out_.violations.push_back("workspace " + workspace + ": " + why);
+  // Not final: a settlement stays with its sender until the ledger is repaired.
+  return Refuse(IsAuthorize(operation) ? Deny::kFrozenByCheck : Deny::kUnavailable);
 }
 
 }  // namespace tollgate::billing

@@ -21,6 +21,8 @@ struct Policy {
   int64_t late_settle_us = 24LL * 3600 * 1'000'000;
   // Older request ids are refused, so that rows of this age may be deleted.
   int64_t id_max_age_us = 7LL * 24 * 3600 * 1'000'000;
+  // Tombstones are written for unknown ids up to this age: a delayed authorize arrives sooner.
+  int64_t tombstone_max_age_us = 120'000'000;
   // How long after the end of a month late corrections still count towards it.
   int64_t month_grace_us = 26LL * 3600 * 1'000'000;
   // Corrections above this amount wait for a second person.
@@ -41,24 +43,28 @@ struct Applied {
   std::vector<std::string> commands;          // CommandKey; must not exist yet
   std::vector<std::string> decided_commands;  // CommandKey; must exist
   std::vector<UsageChange> usage_changes;
+  std::vector<DeadLetter> dead_letters;  // without their numbers; one may be stored already
+  std::vector<std::string> resolved_dead_letters;  // DeadLetterKey; must exist
   // Broken invariants: the operation at fault was refused and changed nothing. The caller must
   // raise an alarm for each.
   std::vector<std::string> violations;
+  std::vector<std::string> frozen;  // workspaces that were frozen because of one
 };
 
-// The time of an operation on this wallet: entries of a workspace never go back in time.
-inline int64_t LedgerTime(const Wallet& wallet, int64_t now_us) {
+// The time of an entry of this wallet: entries of a workspace never go back in time.
+inline int64_t EntryTime(const Wallet& wallet, int64_t now_us) {
   return now_us > wallet.clock_us ? now_us : wallet.clock_us;
 }
 
 // Applies the operations in order. The state must contain every existing row that they concern:
-// the wallets of their workspaces, the holds and commands they name, the months of those holds
-// and of now, and the key months of those holds' keys and of authorizes with a quota, in the months
-// of those holds and of now. No other row is read or changed.
+// the wallets of their workspaces, the holds, commands and dead letters they name, the months of
+// those holds and of now, and the key months of those holds' keys and of authorizes with a quota,
+// in the months of those holds and of now. No other row is read or changed. Everything
+// is decided at now_us, the ledger's time; only the entries are dated by EntryTime.
 Applied Apply(State& state, std::span<const Operation> operations, int64_t now_us,
               const Policy& policy);
 
-// month is the row of the month of at_us, null when there is none.
-Balance BalanceOf(const Wallet& wallet, const Month* month, int64_t at_us);
+// month is the row of the month of now_us, null when there is none.
+Balance BalanceOf(const Wallet& wallet, const Month* month, int64_t now_us);
 
 }  // namespace tollgate::billing

@@ -84,7 +84,7 @@ TEST_F(LedgerTest, EntriesNeverGoBackInTime) {
   Credit(10'000);
   world.now_us -= 5 * kSecondUs;
   const Id id = Open();
-  EXPECT_EQ(world.hold(id).month, 202512);
+  EXPECT_EQ(world.hold(id).month, 202511) << "decided by the time that it is";
   EXPECT_EQ(world.last.entries.front().at_us, UtcMonthStartUs(202512) + kSecondUs);
 }
 

@@ -29,6 +29,9 @@ struct Authorize {
   bool streamed = false;
   std::string client_request_id;
   std::string idempotency_key_digest;
+  // Number of the try, from 0; not part of the body.
+  int32_t attempt = 0;
+  bool check_only = false;  // only says whether it would be granted; writes nothing
 };
 
 // Raises the authorized amount of an open hold. Also a heartbeat.
@@ -38,6 +41,7 @@ struct Extend {
   int64_t sequence = 0;  // grows with each operation of one hold
   Usage usage;
   int64_t authorized_total_nano_usd = 0;
+  int32_t attempt = 0;
 };
 
 // Reports progress and postpones the expiry of an open hold.
@@ -46,6 +50,7 @@ struct Heartbeat {
   std::string workspace;
   int64_t sequence = 0;
   Usage usage;
+  int32_t attempt = 0;
 };
 
 // Closes a hold: charges the cost of the usage and releases the rest.
@@ -59,13 +64,16 @@ struct Settle {
   bool estimated = false;
   std::string engine;
   int64_t first_token_us = 0;
+  int32_t attempt = 0;
 };
 
-// Closes a hold without a charge.
+// Closes a hold without a charge. refused: the caller's answer was an error, so a charge that was
+// made is undone (decision 52).
 struct Void {
   Id request_id;
   std::string workspace;
   std::string reason;
+  bool refused = false;
 };
 
 // Closes a hold without a heartbeat for too long. The ledger submits it to itself.
@@ -121,13 +129,33 @@ struct OpenWallet {
   std::string workspace;
 };
 
+// Sets the time of the workspace's newest entry back to now.
+struct RepairClock {
+  std::string workspace;
+  std::string command_id;  // unique within the workspace
+  std::string actor;
+  std::string reason;
+};
+
+// A person's word on a dead letter: applies its settle again, which may be refused again, or gives
+// it up.
+struct ResolveDeadLetter {
+  Id request_id;
+  std::string workspace;
+  int32_t number = 0;
+  DeadLetterState to = DeadLetterState::kRetried;
+  std::string actor;
+  std::string reason;  // required
+};
+
 using Operation = std::variant<Authorize, Extend, Heartbeat, Settle, Void, Expire, AddCredit,
-                               SetCap, Correct, Decide, OpenWallet>;
+                               SetCap, Correct, Decide, RepairClock, ResolveDeadLetter, OpenWallet>;
 
 // By Operation::index(), for logs and metrics.
 inline constexpr std::array<const char*, std::variant_size_v<Operation>> kOperationNames = {
-    "authorize",  "extend",  "heartbeat", "settle", "void",       "expire",
-    "add_credit", "set_cap", "correct",   "decide", "open_wallet"};
+    "authorize",  "extend",  "heartbeat", "settle", "void",         "expire",
+    "add_credit", "set_cap", "correct",   "decide", "repair_clock", "resolve_dead_letter",
+    "open_wallet"};
 
 inline const std::string& WorkspaceOf(const Operation& operation) {
   return std::visit([](const auto& op) -> const std::string& { return op.workspace; }, operation);

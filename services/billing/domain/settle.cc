@@ -7,13 +7,13 @@
 #include "services/billing/domain/chain.h"
 
 namespace tollgate::billing {
-namespace {
 
-// A request that generated nothing is free.
 bool IsFree(const Settle& settle) {
   return settle.outcome == Outcome::kFailedBeforeOutput ||
          (settle.usage.prompt == 0 && settle.usage.completion == 0);
 }
+
+namespace {
 
 int64_t CostNanoUsd(const Hold& hold) {
   return ChargeNanoUsd(CostPicoUsd(hold.rates, hold.usage.prompt, hold.usage.completion));
@@ -25,9 +25,32 @@ bool SameSettle(const Hold& hold, const Settle& settle) {
          hold.engine == settle.engine;
 }
 
+// A settle recovered from a router's journal may be older than the last heartbeat, which the ledger
+// knows for sure: it raises counters, and never lowers one. Any other settle is final.
+Usage SettledUsage(const Settle& settle, const Hold& hold) {
+  Usage usage = Clamped(settle.usage);
+  if (settle.outcome != Outcome::kRecovered) return usage;
+  usage.prompt = std::max(usage.prompt, hold.usage.prompt);
+  usage.cached = std::max(usage.cached, hold.usage.cached);
+  usage.cache_write = std::max(usage.cache_write, hold.usage.cache_write);
+  usage.completion = std::max(usage.completion, hold.usage.completion);
+  usage.reasoning = std::max(usage.reasoning, hold.usage.reasoning);
+  return Clamped(usage);
+}
+
+// A closed hold needs nothing more of this settle: it is the one that closed it, or one that knows
+// less than the one that did. A router sends such a one after a crash between the ledger's answer
+// and the release of its slot.
+bool IsCovered(const Hold& hold, const Settle& settle) {
+  if (SameSettle(hold, settle)) return true;
+  if (IsFree(settle) && hold.state == HoldState::kVoided) return true;
+  if (settle.outcome == Outcome::kFailedBeforeOutput) return true;  // of a slot without delivery
+  return settle.outcome == Outcome::kRecovered && !hold.free();
+}
+
 void CopySettle(const Settle& settle, Hold& hold) {
+  hold.usage = SettledUsage(settle, hold);
   hold.outcome = settle.outcome;
-  hold.usage = Clamped(settle.usage);
   hold.cut_by_credit = settle.cut_by_credit;
   hold.estimated = settle.estimated;
   hold.engine = settle.engine;
@@ -47,6 +70,7 @@ Reply Batch::Execute(const Settle& settle) {
   Hold* hold = FindHold(settle.request_id);
   if (!hold) return Refuse(Deny::kInvalid);
   if (hold->workspace != settle.workspace) return Refuse(Deny::kIdReuse);
+  if (settle.attempt < hold->attempt) return ReplyFor(*hold, Deny::kClosed);
   switch (hold->state) {
     case HoldState::kOpen:
       return SettleOpen(settle, *hold);
@@ -54,12 +78,11 @@ Reply Batch::Execute(const Settle& settle) {
     case HoldState::kExpiredVoid:
       return SettleLate(settle, *hold);
     case HoldState::kVoided:
-      // Closed by a void: nothing can be charged any more. Closed by a settle: as any settled hold.
-      if (hold->outcome == Outcome::kNone) return ReplyFor(*hold, Deny::kClosed);
-      [[fallthrough]];
     case HoldState::kSettled:
     case HoldState::kCorrected:
-      return ReplyFor(*hold, SameSettle(*hold, settle) ? Deny::kNone : Deny::kIdReuse);
+      if (IsCovered(*hold, settle)) return ReplyFor(*hold);
+      // Free for good, by a release or a refusal: nothing can be charged any more.
+      return ReplyFor(*hold, hold->free() ? Deny::kClosed : Deny::kIdReuse);
   }
   return Refuse(Deny::kInvalid);
 }
@@ -101,50 +124,69 @@ void Batch::Capture(Hold& hold, EntryKind kind, int64_t amount_nano_usd, int32_t
   hold.charged_granted_nano_usd += granted;
 }
 
+void Batch::GiveBack(Hold& hold, int64_t amount_nano_usd) {
+  // A charge that came after the hold's month was closed is in a later one.
+  const int64_t of_its_month =
+      std::min(amount_nano_usd, FindOrCreateMonth(hold.month).spent_nano_usd);
+  GiveBack(hold, of_its_month, hold.month);
+  GiveBack(hold, amount_nano_usd - of_its_month, UtcMonth(now_us_));
+}
+
+void Batch::GiveBack(Hold& hold, int64_t amount_nano_usd, int32_t month) {
+  const int64_t to_paid =
+      std::min(amount_nano_usd, hold.charged_nano_usd - hold.charged_granted_nano_usd);
+  const int64_t to_granted = amount_nano_usd - to_paid;
+  const std::string id = hold.id.ToBytes();
+  const auto post = [&](Account account, int64_t amount) {
+    if (amount > 0) {
+      Post(EntryKind::kLateCorrection, Account::kRevenue, account, amount, month, id);
+    }
+  };
+  post(Account::kPaid, to_paid);
+  post(Account::kGranted, to_granted);
+  hold.charged_nano_usd -= amount_nano_usd;
+  hold.charged_granted_nano_usd -= to_granted;
+}
+
+void Batch::SetOverrun(Hold& hold, int64_t overrun_nano_usd, int32_t month) {
+  const int64_t change = overrun_nano_usd - hold.overrun_nano_usd;
+  hold.overrun_nano_usd = overrun_nano_usd;
+  const std::string id = hold.id.ToBytes();
+  if (change > 0) {
+    Post(EntryKind::kOverrun, Account::kOverrun, Account::kRevenue, change, month, id);
+  } else if (change < 0) {
+    Post(EntryKind::kOverrun, Account::kRevenue, Account::kOverrun, -change, month, id);
+  }
+}
+
+void Batch::MarkCorrected(Hold& hold) {
+  hold.state = HoldState::kCorrected;
+  MarkChanged(hold);
+  out_.recorded_holds.push_back(hold.id);
+}
+
 Reply Batch::SettleLate(const Settle& settle, Hold& hold) {
-  if (at_us_ - hold.closed_us > policy_.late_settle_us) return ReplyFor(hold, Deny::kClosed);
+  if (now_us_ - hold.closed_us > policy_.late_settle_us) return ReplyFor(hold, Deny::kClosed);
   CopySettle(settle, hold);
   const int64_t cost = IsFree(settle) ? 0 : CostNanoUsd(hold);
   // A closed month takes no more charges: they count towards the current one.
-  const bool month_open = at_us_ < UtcMonthStartUs(NextMonth(hold.month)) + policy_.month_grace_us;
-  const int32_t month = month_open ? hold.month : UtcMonth(at_us_);
-  const std::string id = hold.id.ToBytes();
+  const bool month_open = now_us_ < UtcMonthStartUs(NextMonth(hold.month)) + policy_.month_grace_us;
+  const int32_t month = month_open ? hold.month : UtcMonth(now_us_);
   // Brings the new usage under the chain, also when no money moves.
-  Post(EntryKind::kLateCorrection, Account::kControl, Account::kControl, 0, month, id, "",
-       ClosingDetail(hold));
+  Post(EntryKind::kLateCorrection, Account::kControl, Account::kControl, 0, month,
+       hold.id.ToBytes(), "", ClosingDetail(hold));
   const int64_t charged_before = hold.charged_nano_usd;
-  const int64_t overrun_before = hold.overrun_nano_usd;
   if (cost > charged_before) {
     // Within the cap of that month; what credit and cap do not cover is the operator's overrun.
     const int64_t more = std::min({cost - charged_before, wallet_->available_nano_usd(),
                                    CapHeadroom(EffectiveCap(*wallet_, hold), month)});
     Capture(hold, EntryKind::kLateCorrection, more, month);
   } else if (cost < charged_before) {
-    // The last heartbeat reported more than the settle: refund. Paid credit first, since it was
-    // charged last.
-    const int64_t refund = charged_before - cost;
-    const int64_t to_paid = std::min(refund, charged_before - hold.charged_granted_nano_usd);
-    const int64_t to_granted = refund - to_paid;
-    if (to_paid > 0) {
-      Post(EntryKind::kLateCorrection, Account::kRevenue, Account::kPaid, to_paid, hold.month, id);
-    }
-    if (to_granted > 0) {
-      Post(EntryKind::kLateCorrection, Account::kRevenue, Account::kGranted, to_granted, hold.month,
-           id);
-    }
-    hold.charged_nano_usd -= refund;
-    hold.charged_granted_nano_usd -= to_granted;
+    // The last heartbeat reported more than an exact settle.
+    GiveBack(hold, charged_before - cost);
   }
-  hold.overrun_nano_usd = cost - hold.charged_nano_usd;
-  const int64_t overrun_change = hold.overrun_nano_usd - overrun_before;
-  if (overrun_change > 0) {
-    Post(EntryKind::kOverrun, Account::kOverrun, Account::kRevenue, overrun_change, month, id);
-  } else if (overrun_change < 0) {
-    Post(EntryKind::kOverrun, Account::kRevenue, Account::kOverrun, -overrun_change, month, id);
-  }
-  hold.state = HoldState::kCorrected;
-  MarkChanged(hold);
-  out_.recorded_holds.push_back(hold.id);
+  SetOverrun(hold, cost - hold.charged_nano_usd, month);
+  MarkCorrected(hold);
   return ReplyFor(hold);
 }
 

@@ -70,6 +70,7 @@ struct LateSettleCase {
   int64_t after_us;
   Deny denied_by;
   int64_t charged_nano_usd;
+  Outcome outcome = Outcome::kCompleted;
 };
 
 class LateSettleRulesTest : public ::testing::TestWithParam<LateSettleCase> {};
@@ -84,7 +85,7 @@ TEST_P(LateSettleRulesTest, Rule) {
   world.now_us += 61 * kSecondUs;
   ASSERT_TRUE(world.Do(MakeExpire(id)).ok);
   world.now_us += c.after_us;
-  const Settle settle = MakeSettle(id, 100, c.settled, Outcome::kRecovered);
+  const Settle settle = MakeSettle(id, 100, c.settled, c.outcome);
   const Reply reply = world.Do(settle);
   EXPECT_EQ(reply.denied_by, c.denied_by);
   EXPECT_EQ(reply.charged_nano_usd, c.charged_nano_usd);
@@ -106,12 +107,50 @@ INSTANTIATE_TEST_SUITE_P(
                                      Deny::kNone, 200},
                       LateSettleCase{"within a day", 20, 50, 24 * kHourUs, Deny::kNone, 200},
                       LateSettleCase{"not after a day", 20, 50, 24 * kHourUs + 1, Deny::kClosed,
-                                     140}),
+                                     140},
+                      LateSettleCase{"a recovered one charges the missing part", 20, 50, kHourUs,
+                                     Deny::kNone, 200, Outcome::kRecovered},
+                      LateSettleCase{"a recovered one never refunds", 50, 20, kHourUs, Deny::kNone,
+                                     200, Outcome::kRecovered}),
     [](const auto& info) {
       std::string name = info.param.rule;
       std::replace(name.begin(), name.end(), ' ', '_');
       return name;
     });
+
+TEST_F(SettleTest, ARecoveredSettleTakesTheLargerOfEachCounter) {
+  Credit(10'000);
+  const Id open = Open(100, 100), expired = Open(100, 100);
+  for (const Id& id : {open, expired}) {
+    Heartbeat heartbeat = MakeHeartbeat(id, 1, 90, 30);
+    heartbeat.usage.cached = 40;
+    ASSERT_TRUE(world.Do(heartbeat).ok);
+  }
+  // The journal is behind in what was generated, ahead in the prompt.
+  Settle settle = MakeSettle(open, 100, 20, Outcome::kRecovered);
+  EXPECT_EQ(world.Do(settle).charged_nano_usd, 100 + 2 * 30);
+  EXPECT_EQ(world.hold(open).usage.cached, 40);
+  EXPECT_TRUE(world.Do(settle).ok) << "a repetition is recognized";
+  world.now_us += 61 * kSecondUs;
+  ASSERT_TRUE(world.Do(MakeExpire(expired)).ok);
+  settle.request_id = expired;
+  EXPECT_EQ(world.Do(settle).charged_nano_usd, 100 + 2 * 30);
+  EXPECT_EQ(world.Do(settle).charged_nano_usd, 100 + 2 * 30);
+}
+
+TEST_F(SettleTest, ARecoveredSettleAfterTheExactOneChangesNothing) {
+  Credit(10'000);
+  const Id id = Open(100, 100);
+  ASSERT_EQ(world.Do(MakeSettle(id, 100, 50)).charged_nano_usd, 200);
+  const Reply reply = world.Do(MakeSettle(id, 100, 49, Outcome::kRecovered));
+  EXPECT_TRUE(reply.ok) << "the router crashed before it released the slot";
+  EXPECT_EQ(reply.charged_nano_usd, 200);
+  EXPECT_EQ(world.Do(MakeSettle(id, 100, 49)).denied_by, Deny::kIdReuse);
+  const Id free = Open(100, 100);
+  ASSERT_TRUE(world.Do(MakeSettle(free, 0, 0, Outcome::kClientGone)).ok);
+  EXPECT_TRUE(world.Do(MakeSettle(free, 100, 0, Outcome::kFailedBeforeOutput)).ok);
+  EXPECT_EQ(world.Do(MakeSettle(free, 100, 1)).denied_by, Deny::kIdReuse);
+}
 
 TEST_F(SettleTest, ALateSettleChargesAtMostTheAvailableCredit) {
   Credit(400);
@@ -133,6 +172,18 @@ TEST_F(SettleTest, ACorrectionOfAClosedMonthCountsTowardsTheCurrentOne) {
   ASSERT_TRUE(world.Do(MakeSettle(id, 100, 100, Outcome::kRecovered)).ok);
   EXPECT_EQ(world.state.months[MonthKey("ws", 202511)].spent_nano_usd, 0);
   EXPECT_EQ(world.month().spent_nano_usd, 300);
+}
+
+// A router that crashed between the ledger's answer and the release of its slot finds a request of
+// which nothing was delivered, and releases it.
+TEST_F(SettleTest, AReleaseAfterTheSettlementIsNoContradiction) {
+  Credit(1000);
+  const Id id = Open();
+  ASSERT_TRUE(world.Do(MakeSettle(id, 100, 50)).ok);
+  const Reply released = world.Do(MakeSettle(id, 0, 0, Outcome::kFailedBeforeOutput));
+  EXPECT_TRUE(released.ok);
+  EXPECT_EQ(released.charged_nano_usd, 200);
+  EXPECT_TRUE(world.last.entries.empty()) << "the gateway's refusal makes it free";
 }
 
 }  // namespace

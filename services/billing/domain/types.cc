@@ -101,6 +101,8 @@ std::string_view EntryKindName(EntryKind kind) {
       return "late_correction";
     case EntryKind::kCapChange:
       return "cap_change";
+    case EntryKind::kClockRepair:
+      return "clock_repair";
     case EntryKind::kRefund:
       return "refund";
     case EntryKind::kCreditAdjustment:
@@ -123,6 +125,8 @@ std::string_view EntryKindName(EntryKind kind) {
       return "correction_requested";
     case EntryKind::kCorrectionRejected:
       return "correction_rejected";
+    case EntryKind::kDeadLetterResolved:
+      return "dead_letter_resolved";
   }
   return "unknown";
 }
@@ -136,6 +140,10 @@ std::string_view CommandKindName(CommandKind kind) {
     default:
       return EntryKindName(static_cast<EntryKind>(kind));
   }
+}
+
+std::string DeadLetterKey(const Id& id, int32_t number) {
+  return id.ToBytes() + std::to_string(number);
 }
 
 std::string_view FreezeName(Freeze freeze) {

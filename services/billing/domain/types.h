@@ -38,6 +38,8 @@ enum class Deny : uint8_t {
   kFrozenByCheck = 9,
   kUnknownWorkspace = 10,  // commands only
   kSamePerson = 11,        // who asked for a correction may not approve it
+  kUnknownDeadLetter = 12,
+  kUnavailable = 13,  // nothing is decided: ask again under the same id
 };
 
 // How a generation ended. The numbers are those of the proto and of the database.
@@ -60,7 +62,7 @@ enum class HoldState : uint8_t {
   kVoided = 3,
   kExpiredCharged = 4,
   kExpiredVoid = 5,
-  kCorrected = 6,  // expired, then settled late, once
+  kCorrected = 6,  // expired, then settled late, once; or its charge undone by a refusal
 };
 
 std::string_view HoldStateName(HoldState state);
@@ -100,7 +102,10 @@ struct Wallet {
   // The newest entry of this workspace's hash chain (docs/adr/0003).
   int64_t sequence = 0;
   std::string head = std::string(32, '\0');
-  int64_t clock_us = 0;  // time of the newest entry; never decreases
+  // Time of the newest entry. Only a clock repair sets it back. It dates entries and decides
+  // nothing: one clock that ran ahead must not change what is granted, capped or expired
+  // afterwards.
+  int64_t clock_us = 0;
 
   int64_t posted_nano_usd() const { return paid_nano_usd + granted_nano_usd; }
   int64_t available_nano_usd() const { return posted_nano_usd() - held_nano_usd; }
@@ -146,12 +151,12 @@ struct Hold {
   bool streamed = false;
   std::string client_request_id;       // the x-request-id that the caller saw
   std::string idempotency_key_digest;  // 32 bytes, or empty
-  int32_t attempt = 0;                 // the newest try (docs/design/ledger.md 3)
+  int32_t attempt = 0;                 // the live try; operations of earlier ones are refused
   int64_t first_authorized_nano_usd = 0;
   int64_t authorized_nano_usd = 0;
   int64_t created_us = 0;
   int64_t expires_us = 0;
-  // From the newest extend or heartbeat.
+  // From the newest extend or heartbeat of that try.
   int64_t sequence = 0;
   Usage usage;
   // Set when the hold closes.
@@ -166,6 +171,11 @@ struct Hold {
   int64_t first_token_us = 0;  // from the arrival at the router to the first output; 0: none
 
   bool tombstone() const { return month == 0; }
+  // Closed without a charge, for good: nothing was generated, or the caller's answer was an error.
+  bool free() const {
+    return outcome == Outcome::kFailedBeforeOutput ||
+           (state == HoldState::kVoided && outcome == Outcome::kNone);
+  }
   // The usage that is priced: zero when the request was free.
   Usage BillableUsage() const;
   Int128 CostPicoUsd() const;
@@ -205,6 +215,8 @@ enum class EntryKind : uint8_t {
   kOverrun = 10,
   kLateCorrection = 11,
   kCapChange = 12,
+  // Sets the workspace's clock back: the only entry that may be older than the one before it.
+  kClockRepair = 14,
   // Corrections (commands.cc, corrections.cc). Nothing is ever edited.
   kRefund = 20,
   kCreditAdjustment = 21,
@@ -217,6 +229,7 @@ enum class EntryKind : uint8_t {
   kReceivablePaid = 28,
   kCorrectionRequested = 29,  // waits for a second person
   kCorrectionRejected = 30,
+  kDeadLetterResolved = 60,
 };
 std::string_view EntryKindName(EntryKind kind);
 inline bool IsTerminal(EntryKind kind) {
@@ -250,6 +263,7 @@ struct Entry {
 enum class CommandKind : uint8_t {
   kAddCredit = 6,
   kSetCap = 7,
+  kRepairClock = 14,
   // The entry of a correction has the same number.
   kRefund = 20,
   kCreditAdjustment = 21,
@@ -288,6 +302,26 @@ struct Command {
 // Names a command's row in a State.
 std::string CommandKey(std::string_view workspace, std::string_view command_id);
 
+// The numbers are those of the database.
+enum class DeadLetterState : uint8_t { kOpen = 1, kRetried = 2, kWrittenOff = 3 };
+
+// A settle that was refused (dead_letter.h).
+struct DeadLetter {
+  Id id;               // of the request
+  int32_t number = 0;  // per id, from 1; set when it is stored
+  std::string workspace;
+  int64_t at_us = 0;
+  Deny reason = Deny::kNone;
+  std::string operation;  // EncodeSettle
+  DeadLetterState state = DeadLetterState::kOpen;
+  // Set when it is resolved.
+  int64_t resolved_us = 0;
+  std::string actor;
+  std::string note;
+};
+// The primary key of its row.
+std::string DeadLetterKey(const Id& id, int32_t number);
+
 struct Balance {
   std::string workspace;
   int64_t paid_nano_usd = 0;
@@ -310,10 +344,17 @@ struct Reply {
   int64_t authorized_nano_usd = 0;
   int64_t slice_nano_usd = 0;
   int64_t charged_nano_usd = 0;
+  int64_t moved_back_us = 0;                           // RepairClock only
   Balance balance;                                     // commands only
   CommandState command_state = CommandState::kPosted;  // commands only
   friend bool operator==(const Reply&, const Reply&) = default;
 };
+
+inline Reply Refuse(Deny reason) {
+  Reply reply;
+  reply.denied_by = reason;
+  return reply;
+}
 
 // What a batch adds to the roll-ups of a key and model (decision 53). A correction may be negative.
 struct UsageChange {
@@ -337,7 +378,10 @@ struct State {
   std::unordered_map<std::string, Month> months;         // by MonthKey
   std::unordered_map<std::string, KeyMonth> key_months;  // by KeyMonthKey
   std::unordered_map<Id, Hold, IdHash> holds;
-  std::unordered_map<std::string, Command> commands;  // by CommandKey
+  std::unordered_map<std::string, Command> commands;         // by CommandKey
+  std::unordered_map<std::string, DeadLetter> dead_letters;  // by DeadLetterKey
+  // Workspaces whose wallet disagrees with their entries: nothing of them may be written.
+  std::unordered_map<std::string, std::string> broken;  // why, by workspace
 };
 
 }  // namespace tollgate::billing

@@ -1,4 +1,5 @@
-// Void: closes a hold without a charge, since its request reached no engine.
+// Void: closes a hold without a charge, since its request reached no engine, or its caller got an
+// error.
 #include "services/billing/domain/batch.h"
 
 namespace tollgate::billing {
@@ -12,20 +13,28 @@ Reply Batch::Execute(const Void& op) {
       Close(*hold, HoldState::kVoided);
       return ReplyFor(*hold);
     }
+    if (op.refused) return UndoCharge(op, *hold);
     const bool nothing_charged =
         hold->state == HoldState::kVoided || hold->state == HoldState::kExpiredVoid;
     return ReplyFor(*hold, nothing_charged ? Deny::kNone : Deny::kClosed);
   }
-  if (at_us_ - op.request_id.unix_ms() * 1000 > policy_.id_max_age_us) {
-    return Refuse(Deny::kInvalid);
+  const int64_t age_us = now_us_ - op.request_id.unix_ms() * 1000;
+  if (age_us > policy_.id_max_age_us) return Refuse(Deny::kInvalid);
+  // Where a delayed authorize would be refused, or is not to be expected any more, nothing is
+  // written: callers without credit and outages must not fill the table. Should one come after all,
+  // its hold expires without a charge.
+  if (!wallet_ || wallet_->posted_nano_usd() <= 0 || age_us > policy_.tombstone_max_age_us) {
+    Reply nothing_held;
+    nothing_held.ok = true;
+    return nothing_held;
   }
   // A tombstone: a delayed authorize of this id must not open a hold any more.
   Hold tombstone;
   tombstone.id = op.request_id;
   tombstone.workspace = op.workspace;
   tombstone.state = HoldState::kVoided;
-  tombstone.created_us = at_us_;
-  tombstone.closed_us = at_us_;
+  tombstone.created_us = now_us_;
+  tombstone.closed_us = now_us_;
   const Hold& stored = state_.holds.emplace(op.request_id, std::move(tombstone)).first->second;
   out_.new_holds.push_back(op.request_id);
   return ReplyFor(stored);

@@ -7,6 +7,8 @@
 
 #include "common/rpc/server.h"
 #include "services/billing/rpc/convert.h"
+#include "services/billing/rpc/dead_letter_rpc.h"
+#include "services/billing/rpc/verify_runner.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 
 namespace tollgate::billing {
@@ -88,7 +90,9 @@ ServerUnaryReactor* RunRead(LedgerService& ledger, CallbackServerContext* contex
         fill(*result);
         reactor->Finish(grpc::Status::OK);
       },
-      [reactor](Error refused) { reactor->Finish(rpc::ToStatus(refused)); });
+      [reactor](Error refused) { reactor->Finish(rpc::ToStatus(refused)); },
+      // Valid until Finish, which both functions above end with.
+      [context] { return context->IsCancelled(); });
   return reactor;
 }
 
@@ -106,15 +110,22 @@ ServerUnaryReactor* BillingRpc::GetUsage(CallbackServerContext* context,
 
 class AdminRpc : public v1::BillingAdminService::CallbackService {
  public:
-  explicit AdminRpc(LedgerService& ledger) : ledger_(ledger) {}
+  explicit AdminRpc(LedgerService& ledger) : ledger_(ledger), verify_(ledger) {}
 
   ServerUnaryReactor* AddCredit(CallbackServerContext* context, const v1::AddCreditRequest* request,
                                 v1::AddCreditResponse* response) override {
-    return RunCommand(context, ToOperation(*request), response);
+    return RunCommand(context, ToOperation(*request), WithBalance(response));
   }
   ServerUnaryReactor* SetCap(CallbackServerContext* context, const v1::SetCapRequest* request,
                              v1::SetCapResponse* response) override {
-    return RunCommand(context, ToOperation(*request), response);
+    return RunCommand(context, ToOperation(*request), WithBalance(response));
+  }
+  ServerUnaryReactor* RepairClock(CallbackServerContext* context,
+                                  const v1::RepairClockRequest* request,
+                                  v1::RepairClockResponse* response) override {
+    return RunCommand(context, ToOperation(*request), [response](const Reply& reply) {
+      response->set_moved_back_us(reply.moved_back_us);
+    });
   }
   ServerUnaryReactor* GetBalance(CallbackServerContext* context,
                                  const v1::GetBalanceRequest* request,
@@ -139,27 +150,63 @@ class AdminRpc : public v1::BillingAdminService::CallbackService {
           for (const Entry& entry : entries) FromEntry(entry, *response->add_entries());
         });
   }
+  ServerUnaryReactor* ListDeadLetters(CallbackServerContext* context,
+                                      const v1::ListDeadLettersRequest* request,
+                                      v1::ListDeadLettersResponse* response) override {
+    return billing::ListDeadLetters(ledger_, context, request, response);
+  }
+  ServerUnaryReactor* RetryDeadLetter(CallbackServerContext* context,
+                                      const v1::RetryDeadLetterRequest* request,
+                                      v1::RetryDeadLetterResponse* response) override {
+    return billing::RetryDeadLetter(ledger_, context, request, response);
+  }
+  ServerUnaryReactor* WriteOffDeadLetter(CallbackServerContext* context,
+                                         const v1::WriteOffDeadLetterRequest* request,
+                                         v1::WriteOffDeadLetterResponse* response) override {
+    return billing::WriteOffDeadLetter(ledger_, context, request, response);
+  }
   ServerUnaryReactor* VerifyLedger(CallbackServerContext* context,
                                    const v1::VerifyLedgerRequest* request,
                                    v1::VerifyLedgerResponse* response) override {
-    return RunRead(
-        ledger_, context,
-        [request](sql::Database& database) {
-          return billing::VerifyLedger(database, request->workspace_id());
-        },
-        [response](const VerifyReport& report) { FromVerify(report, *response); });
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    const bool started = verify_.Start(
+        request->workspace_id(), [context] { return context->IsCancelled(); },
+        [reactor, response](Result<VerifyReport> report) {
+          if (!report.ok()) return reactor->Finish(rpc::ToStatus(report.error()));
+          if (report->stopped) return reactor->Finish(grpc::Status::CANCELLED);
+          FromVerify(*report, *response);
+          reactor->Finish(grpc::Status::OK);
+        });
+    if (!started) {
+      reactor->Finish(
+          {grpc::StatusCode::ABORTED,
+           "ALREADY_RUNNING: a verification of the ledger is under way; wait for it, or "
+           "run `tollgate verify-ledger --database URL` beside it"});
+    }
+    return reactor;
   }
 
  private:
   template <typename Response>
+  static std::function<void(const Reply&)> WithBalance(Response* response) {
+    return [response](const Reply& reply) {
+      FromBalance(reply.balance, *response->mutable_balance());
+    };
+  }
+
   ServerUnaryReactor* RunCommand(CallbackServerContext* context, Operation operation,
-                                 Response* response) {
+                                 std::function<void(const Reply&)> fill) {
     ServerUnaryReactor* reactor = context->DefaultReactor();
     std::vector<Operation> operations;
     operations.push_back(std::move(operation));
-    ledger_.Submit(std::move(operations), [reactor, response](Result<std::vector<Reply>> replies) {
+    ledger_.Submit(std::move(operations), [reactor, fill = std::move(fill)](
+                                              Result<std::vector<Reply>> replies) {
       if (!replies.ok()) return reactor->Finish(rpc::ToStatus(replies.error()));
       const Reply& reply = replies->front();
+      if (!reply.ok && reply.denied_by == Deny::kUnavailable) {
+        return reactor->Finish(rpc::ToStatus(
+            Unavailable("the ledger of this workspace cannot be written at the moment").error));
+      }
       if (!reply.ok) {
         if (reply.denied_by == Deny::kUnknownWorkspace) {
           return reactor->Finish(
@@ -174,13 +221,14 @@ class AdminRpc : public v1::BillingAdminService::CallbackService {
                        reused ? "request_id" : "")
                 .error));
       }
-      FromBalance(reply.balance, *response->mutable_balance());
+      fill(reply);
       reactor->Finish(grpc::Status::OK);
     });
     return reactor;
   }
 
   LedgerService& ledger_;
+  VerifyRunner verify_;
 };
 
 template <typename Response, typename Items>

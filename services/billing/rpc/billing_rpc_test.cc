@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <future>
 
+#include "common/observability/metrics.h"
 #include "common/rpc/error_status.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 
@@ -106,6 +107,30 @@ TEST_F(BillingRpcTest, CreditForAWorkspaceWithoutAWalletIsNotFound) {
   EXPECT_EQ(error.param, "workspace_id");
 }
 
+TEST_F(BillingRpcTest, ACheckHoldsNothingAndARepairOfARightClockWritesNothing) {
+  ASSERT_TRUE(ledger_->Start().ok());
+  Credit(300);
+  v1::AuthorizeRequest check = AuthorizeFor({Id::New()});
+  check.mutable_items(0)->set_check_only(true);
+  v1::AuthorizeResponse checked;
+  grpc::ClientContext context;
+  ASSERT_TRUE(billing_->Authorize(&context, check, &checked).ok());
+  EXPECT_TRUE(checked.results(0).granted());
+  v1::RepairClockRequest repair;
+  repair.set_workspace_id("ws");
+  repair.set_request_id("repair");
+  v1::RepairClockResponse repaired;
+  grpc::ClientContext second;
+  ASSERT_TRUE(admin_->RepairClock(&second, repair, &repaired).ok());
+  EXPECT_EQ(repaired.moved_back_us(), 0);
+  v1::ListEntriesRequest list;
+  list.set_workspace_id("ws");
+  v1::ListEntriesResponse entries;
+  grpc::ClientContext third;
+  ASSERT_TRUE(admin_->ListEntries(&third, list, &entries).ok());
+  EXPECT_EQ(entries.entries_size(), 1) << "the credit only";
+}
+
 TEST_F(BillingRpcTest, FromAuthorizeToUsageReport) {
   ASSERT_TRUE(ledger_->Start().ok());
   EXPECT_EQ(Credit(300).available_nano_usd(), 300);
@@ -144,7 +169,7 @@ TEST_F(BillingRpcTest, FromAuthorizeToUsageReport) {
     grpc::ClientContext context;
     ASSERT_TRUE(metering_->Meter(&context, meter, &metered).ok());
   }
-  EXPECT_FALSE(metered.results(0).ok());
+  EXPECT_TRUE(metered.results(0).ok()) << "granted in part";
   EXPECT_EQ(metered.results(0).authorized_nano_usd(), 300);
   EXPECT_EQ(metered.results(0).denied_by(), v1::DENY_REASON_NO_CREDIT);
   EXPECT_TRUE(metered.results(1).ok());
@@ -229,6 +254,103 @@ TEST_F(BillingRpcTest, AdminCalls) {
   EXPECT_TRUE(verified.ok());
   EXPECT_EQ(verified.workspaces(), 1);
   EXPECT_EQ(verified.entries(), 2);
+}
+
+TEST_F(BillingRpcTest, ARefusedSettlementIsListedRetriedAndWrittenOff) {
+  ASSERT_TRUE(ledger_->Start().ok());
+  Credit(1000);
+  const Id id = Id::New(), other = Id::New();
+  v1::MeterRequest meter;
+  for (const Id& settled : {id, other}) {
+    v1::MeterOp& op = *meter.add_ops();
+    op.set_request_id(settled.ToBytes());
+    op.set_workspace_id("ws");
+    op.mutable_settle()->mutable_usage()->set_prompt_tokens(100);
+    op.mutable_settle()->mutable_usage()->set_completion_tokens(30);
+    op.mutable_settle()->set_outcome(v1::OUTCOME_COMPLETED);
+    op.mutable_settle()->set_engine_id("engine-1");
+  }
+  v1::MeterResponse metered;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(metering_->Meter(&context, meter, &metered).ok());
+  }
+  EXPECT_EQ(metered.results(0).denied_by(), v1::DENY_REASON_INVALID);
+
+  const auto list = [this](bool resolved, int page_size = 0, const std::string& token = "") {
+    v1::ListDeadLettersRequest request;
+    request.set_resolved(resolved);
+    request.set_page_size(page_size);
+    request.set_page_token(token);
+    v1::ListDeadLettersResponse response;
+    grpc::ClientContext context;
+    const grpc::Status status = admin_->ListDeadLetters(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  };
+  ASSERT_EQ(list(false).dead_letters_size(), 2);
+  const v1::DeadLetter letter = list(false).dead_letters(1);
+  EXPECT_EQ(letter.request_id(), std::min(id.ToBytes(), other.ToBytes()));
+  EXPECT_EQ(letter.settle().usage().completion_tokens(), 30);
+  EXPECT_EQ(letter.settle().engine_id(), "engine-1");
+  EXPECT_EQ(letter.reason(), v1::DENY_REASON_INVALID);
+  const auto first = list(false, 1);
+  const auto second = list(false, 1, first.next_page_token());
+  ASSERT_EQ(second.dead_letters_size(), 1);
+  EXPECT_NE(second.dead_letters(0).request_id(), first.dead_letters(0).request_id());
+  v1::ListDeadLettersRequest wrong;
+  wrong.set_page_token("made up");
+  v1::ListDeadLettersResponse none;
+  grpc::ClientContext wrong_context;
+  EXPECT_FALSE(admin_->ListDeadLetters(&wrong_context, wrong, &none).ok());
+
+  v1::RetryDeadLetterRequest retry;
+  retry.set_workspace_id("ws");
+  retry.set_request_id(id.ToBytes());
+  retry.set_number(1);
+  retry.set_actor("ann");
+  retry.set_reason("hold restored");
+  v1::RetryDeadLetterResponse retried;
+  {
+    grpc::ClientContext context;
+    EXPECT_FALSE(admin_->RetryDeadLetter(&context, retry, &retried).ok()) << "still no hold";
+  }
+  {
+    grpc::ClientContext context;
+    v1::AuthorizeResponse held;
+    ASSERT_TRUE(billing_->Authorize(&context, AuthorizeFor({id}), &held).ok());
+  }
+  for (int i = 0; i < 2; ++i) {
+    grpc::ClientContext context;
+    ASSERT_TRUE(admin_->RetryDeadLetter(&context, retry, &retried).ok());
+  }
+  v1::WriteOffDeadLetterRequest write_off;
+  write_off.set_workspace_id("ws");
+  write_off.set_request_id(other.ToBytes());
+  write_off.set_number(1);
+  write_off.set_actor("bob");
+  v1::WriteOffDeadLetterResponse written_off;
+  {
+    grpc::ClientContext context;
+    EXPECT_FALSE(admin_->WriteOffDeadLetter(&context, write_off, &written_off).ok()) << "no reason";
+  }
+  write_off.set_reason("test traffic");
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(admin_->WriteOffDeadLetter(&context, write_off, &written_off).ok());
+  }
+  EXPECT_EQ(list(false).dead_letters_size(), 0);
+  EXPECT_EQ(list(true).dead_letters_size(), 2);
+  EXPECT_EQ(
+      metrics::Counter("tollgate_billing_dead_letters_total", "", {{"reason", "invalid"}}).Value(),
+      2);
+  EXPECT_EQ(metrics::Gauge("tollgate_billing_dead_letters_open", "").Value(), 0);
+  v1::GetBalanceRequest query;
+  query.set_workspace_id("ws");
+  v1::GetBalanceResponse balance;
+  grpc::ClientContext context;
+  ASSERT_TRUE(admin_->GetBalance(&context, query, &balance).ok());
+  EXPECT_EQ(balance.balance().available_nano_usd(), 1000 - 160) << "once";
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "services/billing/rpc/convert.h"
 
+#include "services/billing/domain/dead_letter.h"
+
 namespace tollgate::billing {
 namespace {
 
@@ -28,6 +30,16 @@ Surface ToSurface(v1::Surface surface) {
   return v1::Surface_IsValid(surface) ? static_cast<Surface>(surface) : Surface::kUnknown;
 }
 
+template <typename Request>
+ResolveDeadLetter ToResolve(const Request& request, DeadLetterState to) {
+  return {ToId(request.request_id()),
+          request.workspace_id(),
+          request.number(),
+          to,
+          request.actor(),
+          request.reason()};
+}
+
 void FromBucket(const UsageBucket& bucket, v1::UsageBucket& into) {
   into.set_model(bucket.model);
   into.set_day(bucket.day);
@@ -48,6 +60,8 @@ Operation ToOperation(const v1::AuthorizeItem& item) {
   authorize.price_version = item.price().version();
   authorize.prompt_bound = item.prompt_tokens_bound();
   authorize.output_bound = item.output_tokens_bound();
+  authorize.check_only = item.check_only();
+  authorize.attempt = item.attempt();
   if (item.has_key_quota_nano_usd()) authorize.key_quota_nano_usd = item.key_quota_nano_usd();
   authorize.surface = ToSurface(item.surface());
   authorize.streamed = item.streamed();
@@ -57,18 +71,22 @@ Operation ToOperation(const v1::AuthorizeItem& item) {
 }
 
 Operation ToOperation(const v1::VoidItem& item) {
-  return Void{ToId(item.request_id()), item.workspace_id(), item.reason()};
+  return Void{ToId(item.request_id()), item.workspace_id(), item.reason(), item.refused()};
 }
 
 Operation ToOperation(const v1::MeterOp& meter) {
   const Id id = ToId(meter.request_id());
   switch (meter.op_case()) {
     case v1::MeterOp::kExtend:
-      return Extend{id, meter.workspace_id(), meter.sequence(), ToUsage(meter.extend().usage()),
-                    meter.extend().authorized_total_nano_usd()};
+      return Extend{id,
+                    meter.workspace_id(),
+                    meter.sequence(),
+                    ToUsage(meter.extend().usage()),
+                    meter.extend().authorized_total_nano_usd(),
+                    meter.attempt()};
     case v1::MeterOp::kHeartbeat:
       return Heartbeat{id, meter.workspace_id(), meter.sequence(),
-                       ToUsage(meter.heartbeat().usage())};
+                       ToUsage(meter.heartbeat().usage()), meter.attempt()};
     case v1::MeterOp::kSettle: {
       const v1::SettleOp& op = meter.settle();
       Settle settle;
@@ -80,6 +98,7 @@ Operation ToOperation(const v1::MeterOp& meter) {
       settle.cut_by_credit = op.cut_by_credit();
       settle.estimated = op.estimated();
       settle.engine = op.engine_id();
+      settle.attempt = meter.attempt();
       settle.first_token_us = op.first_token_us();
       return settle;
     }
@@ -87,7 +106,7 @@ Operation ToOperation(const v1::MeterOp& meter) {
       break;
   }
   // The empty id is refused as invalid.
-  return Heartbeat{Id(), meter.workspace_id(), meter.sequence(), Usage()};
+  return Heartbeat{Id(), meter.workspace_id(), meter.sequence(), Usage(), 0};
 }
 
 Operation ToOperation(const v1::AddCreditRequest& request) {
@@ -110,6 +129,40 @@ Operation ToOperation(const v1::SetCapRequest& request) {
   command.open_only = true;
   command.actor = request.actor();
   return command;
+}
+
+Operation ToOperation(const v1::RepairClockRequest& request) {
+  return RepairClock{request.workspace_id(), request.request_id(), request.actor(),
+                     request.reason()};
+}
+
+Operation ToOperation(const v1::RetryDeadLetterRequest& request) {
+  return ToResolve(request, DeadLetterState::kRetried);
+}
+
+Operation ToOperation(const v1::WriteOffDeadLetterRequest& request) {
+  return ToResolve(request, DeadLetterState::kWrittenOff);
+}
+
+void FromDeadLetter(const DeadLetter& letter, v1::DeadLetter& into) {
+  into.set_request_id(letter.id.ToBytes());
+  into.set_number(letter.number);
+  into.set_workspace_id(letter.workspace);
+  into.set_at_us(letter.at_us);
+  into.set_reason(static_cast<v1::DenyReason>(letter.reason));
+  if (const auto settle = DecodeSettle(letter.operation, letter.id, letter.workspace)) {
+    v1::SettleOp& op = *into.mutable_settle();
+    FromUsage(settle->usage, *op.mutable_usage());
+    op.set_outcome(static_cast<v1::Outcome>(settle->outcome));
+    op.set_cut_by_credit(settle->cut_by_credit);
+    op.set_estimated(settle->estimated);
+    op.set_engine_id(settle->engine);
+    op.set_first_token_us(settle->first_token_us);
+  }
+  into.set_state(static_cast<v1::DeadLetterState>(letter.state));
+  into.set_resolved_us(letter.resolved_us);
+  into.set_actor(letter.actor);
+  into.set_note(letter.note);
 }
 
 void FromReply(const Reply& reply, v1::AuthorizeResult& into) {

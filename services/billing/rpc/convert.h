@@ -13,10 +13,14 @@ Operation ToOperation(const v1::VoidItem& item);
 Operation ToOperation(const v1::MeterOp& meter);
 Operation ToOperation(const v1::AddCreditRequest& request);
 Operation ToOperation(const v1::SetCapRequest& request);
+Operation ToOperation(const v1::RepairClockRequest& request);
+Operation ToOperation(const v1::RetryDeadLetterRequest& request);
+Operation ToOperation(const v1::WriteOffDeadLetterRequest& request);
 
 void FromReply(const Reply& reply, v1::AuthorizeResult& into);
 void FromReply(const Reply& reply, v1::MeterResult& into);
 void FromBalance(const Balance& balance, v1::Balance& into);
+void FromDeadLetter(const DeadLetter& letter, v1::DeadLetter& into);
 void FromEntry(const Entry& entry, v1::Entry& into);
 void FromUsage(const UsageReport& report, v1::GetUsageResponse& into);
 void FromVerify(const VerifyReport& report, v1::VerifyLedgerResponse& into);

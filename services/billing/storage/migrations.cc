@@ -1,6 +1,7 @@
 // The ledger's tables, step by step. A step that has been released is never changed.
 #include "common/base/clock.h"
 #include "services/billing/domain/shard.h"
+#include "services/billing/storage/archive_tables.h"
 #include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {
@@ -400,7 +401,9 @@ sql::SqlResult<void> ShardRows(sql::Connection& db) {
 }
 
 constexpr sql::Migration kMigrations[] = {
-    {1, "ledger", kFirst}, {2, "shards, partitions, roll-ups, corrections", kSecond, ShardRows}};
+    {1, "ledger", kFirst},
+    {2, "shards, partitions, roll-ups, corrections", kSecond, ShardRows},
+    {3, "archive", kArchiveTables}};
 
 }  // namespace
 

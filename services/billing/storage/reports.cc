@@ -25,14 +25,13 @@ SqlResult<void> QueryBalance(Connection& db, const std::string& workspace, int64
   auto read =
       db.Query(kWallet, {shard, workspace}, [&](const Row& row) { wallet = ReadWallet(row); });
   if (!read.ok()) return read;
-  const int64_t at_us = LedgerTime(wallet, now_us);
   Month month;
   static const std::string kMonth = "SELECT " + std::string(kMonthColumns) +
                                     " FROM cap_month WHERE shard = $1 AND workspace = $2"
                                     " AND month = $3";
-  read = db.Query(kMonth, {shard, workspace, UtcMonth(at_us)},
+  read = db.Query(kMonth, {shard, workspace, UtcMonth(now_us)},
                   [&](const Row& row) { month = ReadMonth(row); });
-  balance = BalanceOf(wallet, &month, at_us);
+  balance = BalanceOf(wallet, &month, now_us);
   return read;
 }
 
@@ -181,15 +180,16 @@ SqlResult<std::vector<Entry>> ReadEntries(sql::Database& database, const std::st
 }
 
 SqlResult<std::vector<ExpiredHold>> ReadExpiredHolds(sql::Database& database, int64_t now_us,
-                                                     int limit) {
+                                                     int limit, const ExpiredHold& after) {
+  const std::string after_id = after.id.ToBytes();
   std::vector<ExpiredHold> holds;
   auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) {
     holds.clear();
     return db.Query(
-        "SELECT id, workspace FROM hold WHERE state = 1 AND expires_us <= $1"
-        " ORDER BY expires_us LIMIT $2",
-        {now_us, limit}, [&](const Row& row) {
-          holds.push_back({Id::FromBytes(row.Bytes(0)).value_or(Id()), row.Text(1)});
+        "SELECT id, workspace, expires_us FROM hold WHERE state = 1 AND expires_us <= $1"
+        " AND expires_us >= $2 AND (expires_us > $2 OR id > $3) ORDER BY expires_us, id LIMIT $4",
+        {now_us, after.expires_us, sql::Param::Blob(after_id), limit}, [&](const Row& row) {
+          holds.push_back({Id::FromBytes(row.Bytes(0)).value_or(Id()), row.Text(1), row.Int(2)});
         });
   });
   return ValueOrError(std::move(done), std::move(holds));

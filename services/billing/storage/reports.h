@@ -39,10 +39,11 @@ sql::SqlResult<std::vector<Entry>> ReadEntries(sql::Database& database,
 struct ExpiredHold {
   Id id;
   std::string workspace;
+  int64_t expires_us = 0;
 };
-// Open holds past their expiry, oldest first.
+// Open holds past their expiry, by expiry and id, behind this one.
 sql::SqlResult<std::vector<ExpiredHold>> ReadExpiredHolds(sql::Database& database, int64_t now_us,
-                                                          int limit);
+                                                          int limit, const ExpiredHold& after = {});
 sql::SqlResult<int64_t> CountOpenHolds(sql::Database& database);
 
 }  // namespace tollgate::billing

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "services/billing/domain/shard.h"
+#include "services/billing/storage/dead_letters.h"
 #include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {
@@ -103,7 +104,7 @@ SqlResult<void> LoadHolds(sql::Connection& db, std::span<const Operation> operat
 SqlResult<void> LoadMonths(sql::Connection& db, int64_t now_us, State& state) {
   std::vector<std::pair<std::string_view, int32_t>> months;
   for (const auto& [name, wallet] : state.wallets) {
-    months.emplace_back(name, UtcMonth(LedgerTime(wallet, now_us)));
+    months.emplace_back(name, UtcMonth(now_us));
   }
   for (const auto& [id, hold] : state.holds) {
     if (!hold.tombstone()) months.emplace_back(hold.workspace, hold.month);
@@ -146,20 +147,16 @@ SqlResult<void> LoadKeyMonths(sql::Connection& db, std::span<const Operation> op
   };
   std::vector<Wanted> wanted;
   std::vector<Wanted> with_quota;
-  const auto month_now = [&](const std::string& workspace) {
-    const auto wallet = state.wallets.find(workspace);
-    return UtcMonth(wallet == state.wallets.end() ? now_us : LedgerTime(wallet->second, now_us));
-  };
+  const int32_t month_now = UtcMonth(now_us);
   for (const Operation& op : operations) {
     const auto* authorize = std::get_if<Authorize>(&op);
     if (authorize == nullptr || !authorize->key_quota_nano_usd) continue;
-    with_quota.push_back(
-        {authorize->workspace, authorize->key_id, month_now(authorize->workspace)});
+    with_quota.push_back({authorize->workspace, authorize->key_id, month_now});
   }
   for (const auto& [id, hold] : state.holds) {
     if (hold.tombstone()) continue;
     wanted.push_back({hold.workspace, hold.key_id, hold.month});
-    wanted.push_back({hold.workspace, hold.key_id, month_now(hold.workspace)});
+    wanted.push_back({hold.workspace, hold.key_id, month_now});
   }
   wanted.insert(wanted.end(), with_quota.begin(), with_quota.end());
   SortUnique(wanted);
@@ -215,6 +212,7 @@ SqlResult<void> Load(sql::Connection& db, std::span<const Operation> operations,
   if (auto done = LoadHolds(db, operations, state); !done.ok()) return done;
   if (auto done = LoadMonths(db, now_us, state); !done.ok()) return done;
   if (auto done = LoadKeyMonths(db, operations, now_us, state); !done.ok()) return done;
+  if (auto done = LoadDeadLetters(db, operations, state); !done.ok()) return done;
   return LoadCommands(db, operations, state);
 }
 
@@ -322,6 +320,7 @@ SqlResult<void> Save(sql::Connection& db, const State& state, const Applied& app
   for (const Entry& entry : applied.entries) entries.Add(entry);
   if (auto done = Write(db, entries, kEntryHead, kEntryCount, ""); !done.ok()) return done;
   if (auto done = SaveCommands(db, state, applied); !done.ok()) return done;
+  if (auto done = SaveDeadLetters(db, state, applied); !done.ok()) return done;
   if (auto done = SaveHolds(db, state, applied); !done.ok()) return done;
   if (auto done = SaveRollUps(db, applied.usage_changes); !done.ok()) return done;
   Cells months(applied.months.size(), kMonthCount);
@@ -339,19 +338,23 @@ SqlResult<void> MigrateLedger(sql::Database& database) {
 }
 
 SqlResult<Applied> RunBatch(sql::Connection& connection, std::span<const Operation> operations,
-                            int64_t now_us, const Policy& policy) {
+                            int64_t now_us, const Policy& policy,
+                            const std::function<SqlResult<void>(State&)>& check) {
   auto tx = sql::Transaction::Begin(connection);
   if (!tx.ok()) return Fail{std::move(tx).error()};
   State state;
   if (auto done = Load(connection, operations, now_us, state); !done.ok()) {
     return Fail{std::move(done).error()};
   }
+  if (check) {
+    if (auto done = check(state); !done.ok()) return Fail{std::move(done).error()};
+  }
   Applied applied = Apply(state, operations, now_us, policy);
+  if (auto done = NumberDeadLetters(connection, applied); !done.ok()) {
+    return Fail{std::move(done).error()};
+  }
   if (auto done = Save(connection, state, applied); !done.ok()) {
-    sql::SqlError error = std::move(done).error();
-    // Another replica wrote the same wallet or hold first: load again and retry.
-    if (error.kind == sql::ErrorKind::kUnique) error.kind = sql::ErrorKind::kRetry;
-    return Fail{std::move(error)};
+    return Fail{std::move(done).error()};
   }
   if (auto done = tx->Commit(); !done.ok()) return Fail{std::move(done).error()};
   return applied;

@@ -1,26 +1,30 @@
-// Which workspaces a ledger has, for its verification.
+// Walks over the workspaces of a ledger, shard by shard, for its verification.
 #pragma once
 
+#include <cstdint>
 #include <map>
-#include <set>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "common/sql/sql.h"
 
 namespace tollgate::billing {
 
-// Row counts of one workspace, read in one pass over each table, since these tables have no index
-// by workspace.
-struct Counts {
-  int64_t holds = 0;
-  int64_t months = 0;
+// Settings of a snapshot that is read in pages, which may take long. Without effect on SQLite.
+// PostgreSQL would otherwise read and sort all that is left of a workspace for each page.
+sql::SqlResult<void> PrepareSnapshot(sql::Connection& db);
+
+struct WorkspaceRows {
+  std::vector<std::string> tables;  // that have rows of it in this shard
+  int64_t holds = 0;                // without tombstones, of cut_us or later
+  bool Has(std::string_view table) const;
 };
 
-// Every workspace that has a row in any table, so that one without a wallet is not missed.
-// Tombstones alone need no wallet.
-// misplaced: those with rows in a shard that is not theirs.
-sql::SqlResult<void> CollectWorkspaces(sql::Connection& db, const std::string& workspace,
-                                       std::map<std::string, Counts>& workspaces,
-                                       std::set<std::string>& misplaced);
+// The next shard that any table has rows of, after this one.
+sql::SqlResult<std::optional<int64_t>> NextShard(sql::Connection& db, int64_t after);
+// The workspaces of a shard. cut_us: of the newest archive, 0: none.
+sql::SqlResult<std::map<std::string, WorkspaceRows>> WorkspacesOf(sql::Connection& db,
+                                                                  int64_t shard, int64_t cut_us);
 
 }  // namespace tollgate::billing

@@ -6,7 +6,11 @@ namespace tollgate::inference_router {
 namespace {
 
 constexpr int64_t kDefaultSliceTokens = 4096;
-constexpr int64_t kRefusalMemoryUs = 1'000'000;
+constexpr int64_t kRetryAfterUs = 1'000'000;
+// A shorter window would take a burst for the rate. The first one is short, since the first slice
+// may last for little more than the runway.
+constexpr int64_t kFirstRateWindowUs = 250'000;
+constexpr int64_t kRateWindowUs = 1'000'000;
 
 }  // namespace
 
@@ -37,42 +41,53 @@ bool Spending::CoversAll() const {
          (options_.max_output_tokens > 0 && affordable_ >= options_.max_output_tokens);
 }
 
-bool Spending::RefusedRecently(int64_t now_us) const {
-  return refused_at_us_ != INT64_MIN && now_us - refused_at_us_ < kRefusalMemoryUs;
+void Spending::OnOutput(int64_t output_tokens, int64_t now_us) {
+  if (output_tokens <= 0) return;
+  if (window_begun_us_ == INT64_MIN) {
+    window_begun_us_ = now_us;
+    window_begun_tokens_ = output_tokens;
+    return;
+  }
+  const int64_t elapsed_us = now_us - window_begun_us_;
+  if (elapsed_us < (tokens_per_second_ == 0 ? kFirstRateWindowUs : kRateWindowUs)) return;
+  const Int128 made = std::max<int64_t>(output_tokens - window_begun_tokens_, 0);
+  tokens_per_second_ = static_cast<int64_t>(made * 1'000'000 / elapsed_us);
+  window_begun_us_ = now_us;
+  window_begun_tokens_ = output_tokens;
+}
+
+int64_t Spending::Within(int64_t seconds) const {
+  int64_t tokens = 0;
+  return __builtin_mul_overflow(tokens_per_second_, seconds, &tokens) ? INT64_MAX : tokens;
 }
 
 bool Spending::WantsExtension(int64_t output_tokens, int64_t now_us) const {
-  if (pending_ || CoversAll()) return false;
-  return affordable_ - output_tokens < (slice_tokens_ + 1) / 2 && !RefusedRecently(now_us);
+  if (pending_ || CoversAll() || last_answer_ == ExtendAnswer::kClosed) return false;
+  const int64_t left = affordable_ - output_tokens;
+  if (left >= std::max((slice_tokens_ + 1) / 2, Within(kRunwaySeconds))) return false;
+  return not_granted_at_us_ == INT64_MIN || now_us - not_granted_at_us_ >= kRetryAfterUs;
 }
 
 int64_t Spending::NextTotalNanoUsd(int64_t output_tokens) const {
-  int64_t output = output_tokens;
-  output = std::max(output, affordable_);
-  if (__builtin_add_overflow(output, slice_tokens_, &output)) output = INT64_MAX;
+  int64_t output = std::max(output_tokens, affordable_);
+  const int64_t slice = std::max(slice_tokens_, Within(kSliceSeconds));
+  if (__builtin_add_overflow(output, slice, &output)) output = INT64_MAX;
   if (options_.max_output_tokens > 0) output = std::min(output, options_.max_output_tokens);
   output = std::max(output, output_tokens);
   return HoldNanoUsd(prompt_tokens_, output);
 }
 
-void Spending::OnAnswer(int64_t authorized_nano_usd, int64_t now_us) {
+void Spending::OnAnswer(ExtendAnswer answer, int64_t authorized_nano_usd, int64_t now_us) {
   pending_ = false;
-  if (authorized_nano_usd > options_.authorized_nano_usd) {
-    options_.authorized_nano_usd = authorized_nano_usd;
-    const int64_t before = affordable_;
-    Recompute();
-    // A grant of less than a quarter of a slice means that the credit is used up.
-    if (CoversAll() || affordable_ - before >= (slice_tokens_ + 3) / 4) {
-      refused_at_us_ = INT64_MIN;
-      return;
-    }
+  last_answer_ = answer;
+  if (answer == ExtendAnswer::kGranted) {
+    not_granted_at_us_ = INT64_MIN;
+  } else {
+    not_granted_at_us_ = now_us;
   }
-  refused_at_us_ = now_us;
-}
-
-void Spending::OnNoAnswer(int64_t now_us) {
-  pending_ = false;
-  refused_at_us_ = now_us;
+  if (authorized_nano_usd <= options_.authorized_nano_usd) return;
+  options_.authorized_nano_usd = authorized_nano_usd;
+  Recompute();
 }
 
 int64_t Spending::ChargeNanoUsd(int64_t prompt_tokens, int64_t output_tokens) const {

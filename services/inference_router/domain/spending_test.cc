@@ -31,7 +31,7 @@ TEST(Spending, WantsAnExtensionBelowHalfASlice) {
   EXPECT_EQ(spending.NextTotalNanoUsd(51), 50 + 200 * 2);
   spending.OnExtensionSent();
   EXPECT_FALSE(spending.WantsExtension(60, 0)) << "one extension at a time";
-  spending.OnAnswer(450, 0);
+  spending.OnAnswer(ExtendAnswer::kGranted, 450, 0);
   EXPECT_EQ(spending.affordable(), 200);
   EXPECT_FALSE(spending.WantsExtension(60, 0));
 }
@@ -43,43 +43,73 @@ TEST(Spending, NeverExtendsBeyondTheLargestPossibleOutput) {
   EXPECT_TRUE(spending.WantsExtension(60, 0));
   EXPECT_EQ(spending.NextTotalNanoUsd(60), 50 + 120 * 2);
   spending.OnExtensionSent();
-  spending.OnAnswer(290, 0);
+  spending.OnAnswer(ExtendAnswer::kGranted, 290, 0);
   EXPECT_EQ(spending.affordable(), 120);
   EXPECT_FALSE(spending.WantsExtension(119, 10 * kSecond));
-  EXPECT_FALSE(spending.RefusedRecently(0)) << "a small last grant is not a refusal";
 }
 
-TEST(Spending, ARefusalIsRememberedForASecond) {
-  Spending spending(Basic(250));
-  spending.OnExtensionSent();
-  spending.OnAnswer(250, 5 * kSecond);
-  EXPECT_TRUE(spending.RefusedRecently(5 * kSecond));
-  EXPECT_FALSE(spending.WantsExtension(99, 5 * kSecond));
-  EXPECT_TRUE(spending.WantsExtension(99, 7 * kSecond)) << "credit may have been added meanwhile";
+TEST(Spending, WhatWasNotGrantedIsAskedForAgainAfterASecond) {
+  for (const ExtendAnswer answer : {ExtendAnswer::kNoCredit, ExtendAnswer::kCap,
+                                    ExtendAnswer::kHeld, ExtendAnswer::kNoAnswer}) {
+    Spending spending(Basic(250));
+    spending.OnExtensionSent();
+    spending.OnAnswer(answer, 0, 5 * kSecond);
+    EXPECT_EQ(spending.affordable(), 100) << "a hold never shrinks";
+    EXPECT_EQ(spending.last_answer(), answer);
+    EXPECT_FALSE(spending.WantsExtension(99, 5 * kSecond));
+    EXPECT_TRUE(spending.WantsExtension(99, 6 * kSecond)) << "credit may have been added meanwhile";
+  }
 }
 
-TEST(Spending, APartialGrantExtendsAndCountsAsARefusal) {
+TEST(Spending, AClosedHoldIsNotExtended) {
   Spending spending(Basic(250));
   spending.OnExtensionSent();
-  spending.OnAnswer(260, 0);
+  spending.OnAnswer(ExtendAnswer::kClosed, 0, 0);
+  EXPECT_FALSE(spending.WantsExtension(99, 60 * kSecond));
+}
+
+TEST(Spending, APartialGrantExtends) {
+  Spending spending(Basic(250));
+  spending.OnExtensionSent();
+  spending.OnAnswer(ExtendAnswer::kHeld, 260, 0);
   EXPECT_EQ(spending.affordable(), 105);
-  EXPECT_TRUE(spending.RefusedRecently(0));
+  EXPECT_FALSE(spending.WantsExtension(99, 0));
 }
 
-TEST(Spending, ALowerTotalNeverShrinksTheHold) {
-  Spending spending(Basic(250));
-  spending.OnExtensionSent();
-  spending.OnAnswer(0, 0);
-  EXPECT_EQ(spending.affordable(), 100);
-  EXPECT_TRUE(spending.RefusedRecently(0));
+// Decision 41: with credit, a stream of 100 tokens/s survives an outage of the ledger of 40 s that
+// begins at any time, also when the extension under way is lost in it.
+TEST(Spending, AnOutageOf40SecondsCutsNoStreamOf100TokensPerSecond) {
+  constexpr int64_t kStep = 10'000;  // one token
+  for (int64_t outage_us = 0; outage_us <= 200 * kSecond; outage_us += 130'000) {
+    Spending::Options options = Basic(50 + 4096 * 2);
+    options.slice_nano_usd = 4096 * 2;
+    Spending spending(options);
+    int64_t tokens = 0;
+    int64_t now_us = 0;
+    for (; tokens < spending.affordable() && now_us < 300 * kSecond; now_us += kStep) {
+      spending.OnOutput(++tokens, now_us);
+      if (!spending.WantsExtension(tokens, now_us)) continue;
+      const int64_t total = spending.NextTotalNanoUsd(tokens);
+      spending.OnExtensionSent();
+      const bool answers = now_us < outage_us;
+      spending.OnAnswer(answers ? ExtendAnswer::kGranted : ExtendAnswer::kNoAnswer,
+                        answers ? total : 0, now_us);
+    }
+    ASSERT_GE(now_us - outage_us, 40 * kSecond) << "outage from " << outage_us << " us on";
+  }
 }
 
-TEST(Spending, ALostAnswerIsRetriedAfterASecond) {
+TEST(Spending, SlicesGrowWithTheTokenRate) {
   Spending spending(Basic(250));
-  spending.OnExtensionSent();
-  spending.OnNoAnswer(0);
-  EXPECT_FALSE(spending.WantsExtension(90, 0));
-  EXPECT_TRUE(spending.WantsExtension(90, kSecond));
+  spending.OnOutput(1, 0);
+  spending.OnOutput(20, 100'000);
+  EXPECT_EQ(spending.tokens_per_second(), 0) << "a burst is no rate";
+  spending.OnOutput(51, 250'000);
+  EXPECT_EQ(spending.tokens_per_second(), 200);
+  EXPECT_TRUE(spending.WantsExtension(1, 250'000)) << "99 tokens are half a second";
+  EXPECT_EQ(spending.NextTotalNanoUsd(51), 50 + (100 + 60 * 200) * 2);
+  spending.OnOutput(61, 1'250'000);
+  EXPECT_EQ(spending.tokens_per_second(), 10) << "the latest second counts";
 }
 
 TEST(Spending, FreeOutputNeedsNoExtension) {

@@ -157,10 +157,11 @@ void EngineRun::CountBatch() {
 Task<RunOutcome> EngineRun::ForwardBatch() {
   HoldKeeper& hold = *context_.hold;
   for (size_t i = 0; i < batch_.events.size(); ++i) {
-    if (tokens_due_[i] > hold.spending().affordable() &&
-        !co_await hold.Ensure(tokens_due_[i], UsageNow())) {
-      if (!started_ && !co_await SendStarted()) co_return RunOutcome::kClientGone;
-      co_return RunOutcome::kCutByCredit;
+    if (tokens_due_[i] > hold.spending().affordable()) {
+      const common::v1::Usage usage = UsageNow();
+      const Coverage coverage =
+          co_await hold.Ensure(tokens_due_[i], usage, context_.host.settings.patience);
+      if (coverage != Coverage::kPaid) co_return co_await Cut(coverage);
     }
     if (!started_ && !co_await SendStarted()) co_return RunOutcome::kClientGone;
     inference::v1::Event& event = batch_.events[i];
@@ -170,6 +171,16 @@ Task<RunOutcome> EngineRun::ForwardBatch() {
     if (!co_await context_.sink->Send(std::move(event))) co_return RunOutcome::kClientGone;
   }
   co_return RunOutcome::kCompleted;
+}
+
+Task<RunOutcome> EngineRun::Cut(Coverage coverage) {
+  if (coverage == Coverage::kClosed || coverage == Coverage::kInterrupted) {
+    co_return RunOutcome::kFailed;
+  }
+  if (!started_ && !co_await SendStarted()) co_return RunOutcome::kClientGone;
+  co_return coverage == Coverage::kHeld ? RunOutcome::kCutByHeld
+  : coverage == Coverage::kNoAnswer     ? RunOutcome::kCutByNoAnswer
+                                        : RunOutcome::kCutByCredit;
 }
 
 Task<bool> EngineRun::SendStarted() {

@@ -15,10 +15,19 @@ namespace tollgate::inference_router {
 
 enum class RunOutcome {
   kCompleted,
-  kCutByCredit,  // the hold is used up and cannot be extended
-  kClientGone,   // the client disconnected or cancelled
+  // The hold is used up and was not extended:
+  kCutByCredit,    // the ledger said that credit or cap does not suffice
+  kCutByHeld,      // other requests hold the credit
+  kCutByNoAnswer,  // the ledger does not answer
+  kClientGone,     // the client disconnected or cancelled
   kFailed,
 };
+
+// The answer ends legally before its time, with `length` (decision 4).
+inline bool IsCut(RunOutcome outcome) {
+  return outcome == RunOutcome::kCutByCredit || outcome == RunOutcome::kCutByHeld ||
+         outcome == RunOutcome::kCutByNoAnswer;
+}
 
 class EngineRun {
  public:
@@ -29,7 +38,7 @@ class EngineRun {
   Task<RunOutcome> Run();
   // Closes the connection to the engine, if one is open; Run returns soon after.
   void Abort();
-  // Ends an answer that was cut by credit: sends the finish reason `length` for every choice that
+  // Ends an answer that was cut: sends the finish reason `length` for every choice that
   // has none (decision 4).
   Task<void> CloseChoices();
 
@@ -52,6 +61,8 @@ class EngineRun {
   Task<RunOutcome> Relay(EngineAttempt& attempt);
   void CountBatch();
   Task<RunOutcome> ForwardBatch();
+  // The end of an answer whose next token is not paid for.
+  Task<RunOutcome> Cut(Coverage coverage);
   Task<bool> SendStarted();
   void SaveUsage();
 

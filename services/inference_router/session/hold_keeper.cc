@@ -1,13 +1,51 @@
 #include "services/inference_router/session/hold_keeper.h"
 
+#include <algorithm>
+
+#include "common/base/crypto.h"
+#include "common/clients/backoff.h"
+#include "common/observability/log.h"
+
 namespace tollgate::inference_router {
+namespace {
+
+using billing::v1::MeterResult;
+
+// Pauses between the extensions of a used up hold.
+constexpr int64_t kFirstPauseMs = 50;
+constexpr int64_t kLongestPauseMs = 1'000;
+
+ExtendAnswer AnswerOf(const Result<MeterResult>& result) {
+  if (!result.ok()) return ExtendAnswer::kNoAnswer;
+  switch (result->denied_by()) {
+    case billing::v1::DENY_REASON_UNSPECIFIED:
+      return ExtendAnswer::kGranted;
+    case billing::v1::DENY_REASON_HELD:
+      return ExtendAnswer::kHeld;
+    case billing::v1::DENY_REASON_CAP:
+      return ExtendAnswer::kCap;
+    case billing::v1::DENY_REASON_NO_CREDIT:
+    case billing::v1::DENY_REASON_FROZEN:
+    case billing::v1::DENY_REASON_QUOTA:
+      return ExtendAnswer::kNoCredit;
+    case billing::v1::DENY_REASON_CLOSED:  // also: another try has taken over
+    case billing::v1::DENY_REASON_ID_REUSE:
+    case billing::v1::DENY_REASON_INVALID:  // the ledger has no such hold
+      return ExtendAnswer::kClosed;
+    default:  // nothing was decided
+      return ExtendAnswer::kNoAnswer;
+  }
+}
+
+}  // namespace
 
 HoldKeeper::HoldKeeper(Loop& loop, MeteringClient& metering, Clock& clock, JournalSlot* slot,
-                       Options options)
+                       RouterMetrics& metrics, Options options)
     : loop_(loop),
       metering_(metering),
       clock_(clock),
       slot_(slot),
+      metrics_(metrics),
       options_(std::move(options)),
       spending_(options_.spending),
       answered_(loop) {}
@@ -16,58 +54,104 @@ billing::v1::MeterOp HoldKeeper::NewOp() {
   billing::v1::MeterOp op;
   op.set_request_id(options_.request_id);
   op.set_workspace_id(options_.workspace_id);
+  op.set_attempt(options_.attempt);
   op.set_sequence(slot_ != nullptr ? slot_->NextSequence() : ++sequence_without_slot_);
   return op;
 }
 
-billing::v1::MeterOp HoldKeeper::NewExtendOp(int64_t total_nano_usd,
-                                             const common::v1::Usage& usage) {
+void HoldKeeper::StartExtension(int64_t total_nano_usd, const common::v1::Usage& usage) {
   billing::v1::MeterOp op = NewOp();
   op.mutable_extend()->set_authorized_total_nano_usd(total_nano_usd);
   *op.mutable_extend()->mutable_usage() = usage;
   spending_.OnExtensionSent();
-  return op;
+  loop_.Spawn(SendExtension(shared_from_this(), std::move(op)));
 }
 
 Task<void> HoldKeeper::SendExtension(std::shared_ptr<HoldKeeper> self, billing::v1::MeterOp op) {
-  auto answer = co_await self->metering_.Meter(std::move(op), self->options_.timeout_ms);
-  const int64_t now_us = self->clock_.MonotonicUs();
-  if (answer.ok()) {
-    self->spending_.OnAnswer(answer->authorized_nano_usd(), now_us);
-  } else {
-    self->spending_.OnNoAnswer(now_us);
-  }
+  const auto result = co_await self->metering_.Meter(std::move(op), self->options_.timeout_ms);
+  const ExtendAnswer answer = AnswerOf(result);
+  self->spending_.OnAnswer(answer, result.ok() ? result->authorized_nano_usd() : 0,
+                           self->clock_.MonotonicUs());
+  self->metrics_.CountExtension(answer);
+  if (answer == ExtendAnswer::kClosed) self->MarkClosedByLedger();
   self->answered_.NotifyAll();
 }
 
 Task<void> HoldKeeper::SendHeartbeat(std::shared_ptr<HoldKeeper> self, billing::v1::MeterOp op) {
   // The next heartbeat makes up for a lost one.
-  (void)co_await self->metering_.Meter(std::move(op), self->options_.timeout_ms);
+  const auto result = co_await self->metering_.Meter(std::move(op), self->options_.timeout_ms);
+  if (result.ok() && result->denied_by() == billing::v1::DENY_REASON_CLOSED) {
+    self->MarkClosedByLedger();
+  }
+}
+
+// What is authorized has been given back to the workspace, so nothing more may be delivered.
+void HoldKeeper::MarkClosedByLedger() {
+  if (closed_ || closed_by_ledger_) return;  // closed_: by this router's own settlement
+  closed_by_ledger_ = true;
+  metrics_.holds_lost.Increment();
+  log::Warn(
+      "the ledger has closed the hold of a running request: it expired, or the gateway gave up "
+      "on this try; the request is ended",
+      {{"request_id", HexEncode(options_.request_id)}, {"attempt", options_.attempt}});
+  answered_.NotifyAll();
+  if (auto callback = std::exchange(on_closed_, {})) callback();
+}
+
+void HoldKeeper::Interrupt() {
+  interrupted_ = true;
+  answered_.NotifyAll();
 }
 
 void HoldKeeper::ExtendAhead(const common::v1::Usage& usage) {
-  if (closed_ || !spending_.WantsExtension(usage.completion_tokens(), clock_.MonotonicUs())) return;
-  loop_.Spawn(
-      SendExtension(shared_from_this(),
-                    NewExtendOp(spending_.NextTotalNanoUsd(usage.completion_tokens()), usage)));
+  const int64_t now_us = clock_.MonotonicUs();
+  spending_.OnOutput(usage.completion_tokens(), now_us);
+  if (closed_ || !spending_.WantsExtension(usage.completion_tokens(), now_us)) return;
+  StartExtension(spending_.NextTotalNanoUsd(usage.completion_tokens()), usage);
 }
 
-Task<bool> HoldKeeper::Ensure(int64_t output_tokens, const common::v1::Usage& usage) {
+Task<Coverage> HoldKeeper::Ensure(int64_t output_tokens, const common::v1::Usage& usage,
+                                  Patience patience) {
+  const int64_t begun_us = clock_.MonotonicUs();
+  Backoff backoff(kFirstPauseMs, kLongestPauseMs);
+  bool asked = false;
+  // Whether the latest extension asked for these tokens only. The reason of a refused slice says
+  // nothing about the next token.
+  bool least = false;
   while (output_tokens > spending_.affordable()) {
+    if (interrupted_) co_return Coverage::kInterrupted;
+    if (closed_by_ledger_) co_return Coverage::kClosed;
     if (spending_.extension_pending()) {
       co_await answered_.Wait();
       continue;
     }
-    if (spending_.RefusedRecently(clock_.MonotonicUs())) co_return false;
-    auto self = shared_from_this();
-    billing::v1::MeterOp op = NewExtendOp(spending_.NextTotalNanoUsd(output_tokens), usage);
-    co_await SendExtension(std::move(self), std::move(op));
+    const ExtendAnswer answer = asked ? spending_.last_answer() : ExtendAnswer::kGranted;
+    if (answer == ExtendAnswer::kNoCredit || answer == ExtendAnswer::kCap) {
+      if (least) co_return Coverage::kNoCredit;
+      least = true;
+    } else if (answer != ExtendAnswer::kGranted) {
+      const bool held = answer == ExtendAnswer::kHeld;
+      // Not a slice, but these tokens may still be covered.
+      const bool try_least = held && !least;
+      const int64_t waited_ms = (clock_.MonotonicUs() - begun_us) / 1000;
+      const int64_t left_ms = (held ? patience.held_ms : patience.no_answer_ms) - waited_ms;
+      if (!try_least) {
+        if (left_ms <= 0) co_return held ? Coverage::kHeld : Coverage::kNoAnswer;
+        co_await answered_.WaitFor(std::min(backoff.NextMs(), left_ms));
+        if (interrupted_ || closed_by_ledger_) continue;
+      }
+      least = true;
+    }
+    asked = true;
+    StartExtension(
+        least ? spending_.HoldNanoUsd(output_tokens) : spending_.NextTotalNanoUsd(output_tokens),
+        usage);
   }
-  co_return true;
+  co_return Coverage::kPaid;
 }
 
 void HoldKeeper::Heartbeat(const common::v1::Usage& usage) {
-  if (closed_) return;
+  if (closed_ || closed_by_ledger_) return;
   billing::v1::MeterOp op = NewOp();
   *op.mutable_heartbeat()->mutable_usage() = usage;
   loop_.Spawn(SendHeartbeat(shared_from_this(), std::move(op)));

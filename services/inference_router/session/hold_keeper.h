@@ -1,9 +1,10 @@
 // Keeps the hold of one request ahead of its tokens: extends it at the ledger in the background,
-// and suspends the stream only if the hold does not pay for the next token. Also sends heartbeats.
-// Lives on one loop; operations in flight keep it alive.
+// and suspends the stream only if the hold does not pay for the next token. Also sends heartbeats,
+// from the arrival of the request on. Lives on one loop; operations in flight keep it alive.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -11,50 +12,83 @@
 #include "common/clients/clients.h"
 #include "common/runtime/notify.h"
 #include "services/inference_router/domain/spending.h"
+#include "services/inference_router/session/router_metrics.h"
 #include "services/inference_router/settlement/journal.h"
 
 namespace tollgate::inference_router {
+
+// Whether the next token is paid for, and if not, why. Only kNoCredit says that the workspace
+// cannot pay (decision 41).
+enum class Coverage {
+  kPaid,
+  kNoCredit,     // the ledger refused: credit or cap does not suffice
+  kHeld,         // running requests hold the credit, for as long as it was waited for
+  kNoAnswer,     // the ledger did not answer, for as long as it was waited for
+  kClosed,       // the ledger has closed the hold
+  kInterrupted,  // the caller left, or the router stops
+};
+
+// How long a used up hold is waited for.
+struct Patience {
+  int64_t no_answer_ms = 30'000;
+  int64_t held_ms = 10'000;
+};
 
 class HoldKeeper : public std::enable_shared_from_this<HoldKeeper> {
  public:
   struct Options {
     std::string request_id;
     std::string workspace_id;
+    // Number of the try (MeterOp.attempt).
+    int32_t attempt = 0;
     Spending::Options spending;
     // Deadline of one operation at the ledger.
     int64_t timeout_ms = 2000;
   };
   // slot may be null (a refused request).
   HoldKeeper(Loop& loop, MeteringClient& metering, Clock& clock, JournalSlot* slot,
-             Options options);
+             RouterMetrics& metrics, Options options);
 
   Spending& spending() { return spending_; }
 
   // A new operation on this hold, with the next sequence number.
   billing::v1::MeterOp NewOp();
-  // Starts an extension in the background if less than half a slice is left.
+  // Starts an extension in the background if the hold will be used up soon.
   void ExtendAhead(const common::v1::Usage& usage);
-  // Whether the hold pays for this many output tokens. Extends it first if necessary.
-  Task<bool> Ensure(int64_t output_tokens, const common::v1::Usage& usage);
+  // Whether the hold pays for this many output tokens. If it does not, extends it first; while the
+  // ledger does not answer, or other requests hold the credit, tries again within the patience.
+  Task<Coverage> Ensure(int64_t output_tokens, const common::v1::Usage& usage, Patience patience);
   // Reports progress to the ledger in the background.
   void Heartbeat(const common::v1::Usage& usage);
+
+  // The ledger has closed the hold: it has expired, or the gateway gave up on this try.
+  bool closed_by_ledger() const { return closed_by_ledger_; }
+  // Called once, when that is found.
+  void OnClosedByLedger(std::function<void()> callback) { on_closed_ = std::move(callback); }
+  // Ends Ensure, now and in future.
+  void Interrupt();
   // No extension or heartbeat is sent after this, and the slot is not touched.
-  void Close() { slot_ = nullptr, closed_ = true; }
+  void Close() { slot_ = nullptr, closed_ = true, on_closed_ = {}; }
 
  private:
   static Task<void> SendExtension(std::shared_ptr<HoldKeeper> self, billing::v1::MeterOp op);
   static Task<void> SendHeartbeat(std::shared_ptr<HoldKeeper> self, billing::v1::MeterOp op);
-  billing::v1::MeterOp NewExtendOp(int64_t total_nano_usd, const common::v1::Usage& usage);
+  void StartExtension(int64_t total_nano_usd, const common::v1::Usage& usage);
+  void MarkClosedByLedger();
 
   Loop& loop_;
   MeteringClient& metering_;
   Clock& clock_;
   JournalSlot* slot_;
+  RouterMetrics& metrics_;
   const Options options_;
   Spending spending_;
   Notify answered_;
+  std::function<void()> on_closed_;
   int64_t sequence_without_slot_ = 0;
   bool closed_ = false;
+  bool closed_by_ledger_ = false;
+  bool interrupted_ = false;
 };
 
 }  // namespace tollgate::inference_router

@@ -1,5 +1,7 @@
 #include "services/inference_router/session/router_metrics.h"
 
+#include <array>
+
 namespace tollgate::inference_router {
 
 RouterMetrics::RouterMetrics()
@@ -20,6 +22,9 @@ RouterMetrics::RouterMetrics()
                                         "Engine reports that failed the plausibility check.")),
       cut_by_credit(metrics::Counter("tollgate_router_cut_by_credit_total",
                                      "Answers ended early because the credit was used up.")),
+      holds_lost(metrics::Counter(
+          "tollgate_router_holds_lost_total",
+          "Running requests whose hold the ledger has closed: expired, or given up on.")),
       settled_through_outbox(
           metrics::Counter("tollgate_router_outbox_settlements_total",
                            "Settlements written to the outbox before the ledger answered.")),
@@ -34,6 +39,22 @@ RouterMetrics::RouterMetrics()
       engines_available(
           metrics::Gauge("tollgate_router_engines_available", "Engines not known to be down.")),
       engines_known(metrics::Gauge("tollgate_router_engines", "Engines in the catalog.")) {}
+
+void RouterMetrics::CountExtension(ExtendAnswer answer) {
+  static constexpr std::array kNames = {"granted",   "no_answer", "held",
+                                        "no_credit", "cap",       "closed"};
+  metrics::Counter("tollgate_router_extensions_total",
+                   "Extensions of holds, by the ledger's answer.",
+                   {{"answer", kNames[static_cast<size_t>(answer)]}})
+      .Increment();
+}
+
+void RouterMetrics::CountCut(std::string_view reason) {
+  metrics::Counter("tollgate_router_cut_without_answer_total",
+                   "Answers ended early because credit stayed held, or the ledger did not answer.",
+                   {{"reason", std::string(reason)}})
+      .Increment();
+}
 
 void RouterMetrics::CountAnswerLimit(std::string_view limit) {
   metrics::Counter("tollgate_router_answer_limits_total",

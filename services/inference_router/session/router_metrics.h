@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "common/observability/metrics.h"
+#include "services/inference_router/domain/spending.h"
 
 namespace tollgate::inference_router {
 
@@ -17,6 +18,11 @@ class RouterMetrics {
   // Counts one run on one engine. outcome: ok, cut_by_credit, client_gone, or the name of the
   // error's row.
   void CountEngineRequest(const std::string& engine_id, const std::string& outcome);
+
+  void CountExtension(ExtendAnswer answer);
+  // Counts an answer that ended before its time without a lack of credit. reason: held or
+  // no_answer, a literal.
+  void CountCut(std::string_view reason);
 
   // Counts an answer that was ended because it was above a bound (H75). limit: the bound's name, a
   // literal.
@@ -30,6 +36,7 @@ class RouterMetrics {
   prometheus::Counter& usage_estimated;
   prometheus::Counter& usage_mismatches;
   prometheus::Counter& cut_by_credit;
+  prometheus::Counter& holds_lost;
   prometheus::Counter& settled_through_outbox;
   prometheus::Counter& not_durable;
   prometheus::Counter& implausible_counts;

@@ -28,6 +28,7 @@ HoldKeeper::Options HoldOptions(const inference::v1::GenerateRequest& request) {
   HoldKeeper::Options options;
   options.request_id = request.request_id();
   options.workspace_id = request.workspace_id();
+  options.attempt = request.attempt();
   options.spending.rates = RatesOf(request);
   options.spending.authorized_nano_usd = request.hold().authorized_nano_usd();
   options.spending.slice_nano_usd = request.hold().slice_nano_usd();
@@ -35,6 +36,9 @@ HoldKeeper::Options HoldOptions(const inference::v1::GenerateRequest& request) {
   options.spending.max_output_tokens = request.max_tokens() * request.samples();
   return options;
 }
+
+// As long as an authorize is waited for: the request can still be refused.
+constexpr Patience kPatienceBeforeStart = {.no_answer_ms = 2'000, .held_ms = 0};
 
 EngineFailure Refusal(ErrorId id, std::string message, std::string internal,
                       int64_t retry_after_ms = 0) {
@@ -46,6 +50,11 @@ EngineFailure Refusal(ErrorId id, std::string message, std::string internal,
   return failure;
 }
 
+void CountCut(RouterMetrics& metrics, RunOutcome outcome) {
+  if (outcome == RunOutcome::kCutByCredit) return metrics.cut_by_credit.Increment();
+  metrics.CountCut(outcome == RunOutcome::kCutByHeld ? "held" : "no_answer");
+}
+
 // The outcome label of the metric for engine requests.
 std::string OutcomeLabel(RunOutcome outcome, const Error& error) {
   switch (outcome) {
@@ -53,6 +62,10 @@ std::string OutcomeLabel(RunOutcome outcome, const Error& error) {
       return "ok";
     case RunOutcome::kCutByCredit:
       return "cut_by_credit";
+    case RunOutcome::kCutByHeld:
+      return "cut_by_held";
+    case RunOutcome::kCutByNoAnswer:
+      return "cut_by_no_answer";
     case RunOutcome::kClientGone:
       return "client_gone";
     case RunOutcome::kFailed:
@@ -86,9 +99,8 @@ Task<void> Session::Run() {
   EventSink& sink = *context_.sink;
   RunOutcome outcome = RunOutcome::kFailed;
   if (Prepare()) {
-    sink.OnCancel([this] {
-      if (run_) run_->Abort();
-    });
+    sink.OnCancel([this] { Abort(); });
+    context_.hold->OnClosedByLedger([this] { Abort(); });
     if (co_await HoldUnseenTokens()) outcome = co_await RunOnEngines();
     sink.OnCancel({});
   }
@@ -99,10 +111,11 @@ Task<void> Session::Run() {
 bool Session::Prepare() {
   const inference::v1::GenerateRequest& request = context_.request;
   SessionHost& host = context_.host;
-  context_.slot = host.journal.Acquire(
-      {request.request_id(), request.workspace_id(), request.key_id(), request.model()});
+  context_.slot =
+      host.journal.Acquire({request.request_id(), request.workspace_id(), request.key_id(),
+                            request.model(), request.streamed(), request.attempt()});
   context_.hold = std::make_shared<HoldKeeper>(host.loop, host.metering, host.clock, context_.slot,
-                                               HoldOptions(request));
+                                               host.metrics, HoldOptions(request));
   if (context_.slot == nullptr) {
     failure_ = Refusal(ErrorId::kServerError, "",
                        "no journal slot: invalid id, name too long, or disk full");
@@ -133,9 +146,28 @@ const Route* Session::FindRoute() const {
 // (decision 1).
 Task<bool> Session::HoldUnseenTokens() {
   const int64_t unseen = context_.UnseenTokens();
-  if (unseen == 0 || co_await context_.hold->Ensure(unseen, {})) co_return true;
-  failure_ = Refusal(ErrorId::kInsufficientCredits,
-                     "The workspace does not have enough credit left for this 'best_of'.", "");
+  if (unseen == 0) co_return true;
+  const common::v1::Usage none;
+  const Coverage coverage = co_await context_.hold->Ensure(unseen, none, kPatienceBeforeStart);
+  switch (coverage) {
+    case Coverage::kPaid:
+      co_return true;
+    case Coverage::kNoCredit:
+      failure_ = Refusal(ErrorId::kInsufficientCredits,
+                         "The workspace does not have enough credit left for this 'best_of'.", "");
+      break;
+    case Coverage::kHeld:
+      failure_ =
+          Refusal(ErrorId::kRateLimited,
+                  "The workspace's credit is held by requests that are still running.", "", 1000);
+      break;
+    case Coverage::kNoAnswer:
+    case Coverage::kClosed:
+    case Coverage::kInterrupted:
+      failure_ =
+          Refusal(ErrorId::kServiceUnavailable, "", "the ledger did not extend the hold", 1000);
+      break;
+  }
   co_return false;
 }
 
@@ -149,10 +181,23 @@ void Session::FailWithoutEngine(const Selection& selection) {
   }
 }
 
+// Sets failure_ if so.
+bool Session::IsStopped() {
+  if (context_.hold->closed_by_ledger()) {
+    failure_ = Refusal(ErrorId::kServiceUnavailable, "", "the ledger has closed the hold", 1000);
+  } else if (terminated_) {
+    failure_ = Refusal(ErrorId::kServiceUnavailable, "", "shutting down", 1000);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 Task<RunOutcome> Session::RunOnEngines() {
   SessionHost& host = context_.host;
   std::vector<EnginePointer> tried;
   for (int i = 0; i < host.settings.max_tries; ++i) {
+    if (IsStopped()) co_return RunOutcome::kFailed;
     Selection selection =
         SelectEngine(context_.route->engines, tried, host.clock.MonotonicUs(), ++host.rotation);
     if (selection.engine == nullptr) {
@@ -176,8 +221,7 @@ Task<RunOutcome> Session::RunOn(EngineState& engine) {
   run_.emplace(context_, engine);
   const RunOutcome outcome = co_await run_->Run();
   if (outcome == RunOutcome::kFailed) {
-    failure_ = terminated_ ? Refusal(ErrorId::kServiceUnavailable, "", "shutting down", 1000)
-                           : run_->failure();
+    if (!IsStopped()) failure_ = run_->failure();
     if (failure_.limit != AnswerLimit::kNone) {
       context_.host.metrics.CountAnswerLimit(NameOf(failure_.limit));
     }
@@ -185,18 +229,25 @@ Task<RunOutcome> Session::RunOn(EngineState& engine) {
   co_return outcome;
 }
 
+void Session::Abort() {
+  if (run_) run_->Abort();
+  context_.hold->Interrupt();
+}
+
 void Session::Terminate() {
   terminated_ = true;
-  if (run_) run_->Abort();
+  if (context_.hold) Abort();
 }
 
 void Session::Heartbeat() {
-  if (run_ && run_->accepted()) context_.hold->Heartbeat(run_->UsageNow());
+  if (!context_.hold) return;
+  const bool counts = run_ && run_->accepted();
+  context_.hold->Heartbeat(counts ? run_->UsageNow() : common::v1::Usage());
 }
 
 Task<void> Session::Finish(RunOutcome outcome) {
-  if (outcome == RunOutcome::kCutByCredit) {
-    context_.host.metrics.cut_by_credit.Increment();
+  if (IsCut(outcome)) {
+    CountCut(context_.host.metrics, outcome);
     co_await run_->CloseChoices();
   }
   Settlement settlement(context_, run_ ? &*run_ : nullptr, outcome);

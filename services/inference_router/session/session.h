@@ -20,7 +20,7 @@ class Session {
 
   // Called once.
   Task<void> Run();
-  // Reports progress to the ledger, if an engine has accepted the request.
+  // Keeps the hold alive, and reports progress to the ledger.
   void Heartbeat();
   // For the end of the process: aborts the engine, settles what was delivered, and fails the
   // request.
@@ -29,6 +29,8 @@ class Session {
  private:
   bool Prepare();
   const Route* FindRoute() const;
+  void Abort();
+  bool IsStopped();
   Task<bool> HoldUnseenTokens();
   Task<RunOutcome> RunOnEngines();
   Task<RunOutcome> RunOn(EngineState& engine);

@@ -27,6 +27,8 @@ struct SessionSettings {
   int64_t max_answer_bytes = ChunkReader::kMaxAnswerBytes;
   // Keys the salts of prefix caches; may be empty.
   std::string cache_salt_key;
+  // How long a used up hold is waited for.
+  Patience patience;
   // Engines tried before the first byte of output.
   int max_tries = 2;
 };

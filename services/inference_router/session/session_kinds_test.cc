@@ -131,6 +131,24 @@ TEST_F(SessionKinds, WithoutCreditForUnseenTokensNoEngineIsCalled) {
   EXPECT_EQ(Settled().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
 }
 
+// Decision 41: only the ledger's own word makes it a 402.
+TEST_F(SessionKinds, UnseenTokensWithoutAnAnswerOfTheLedgerAreNotALackOfCredit) {
+  Complete(R"("tokens":10)");
+  request_.set_samples(300);
+  ledger_.unreachable = true;
+  const Outcome silent = Run([&](Loop& loop, RecordingSink&) {
+    loop.RunAfter(3'000, [&] { ledger_.unreachable = false; });  // for the release
+  });
+  EXPECT_EQ(silent.end().error().error(), "service_unavailable");
+  ledger_.limit_nano_usd = 4000;
+  ledger_.limited_by = billing::v1::DENY_REASON_HELD;
+  request_.set_request_id(Id::New().ToBytes());
+  const Outcome held = Run();
+  EXPECT_EQ(held.end().error().error(), "rate_limited");
+  EXPECT_GT(held.end().error().retry_after_ms(), 0);
+  EXPECT_TRUE(first_.requests().empty());
+}
+
 TEST_F(SessionKinds, UnlistedIdsAreForwardedUnchanged) {  // decision 20
   test::EngineSim engine({.models = {"out/side"}});
   ASSERT_TRUE(engine.Start());

@@ -69,16 +69,118 @@ TEST_F(SessionTest, TheHoldIsNotExtendedBeyondMaxTokens) {
   EXPECT_EQ(ledger_.Count(MeterOp::kExtend), 0) << "the first slice pays for max_tokens";
 }
 
-TEST_F(SessionTest, AnUnreachableLedgerCutsTheStreamAtTheEndOfItsSlice) {
+// Decision 41: no answer of the ledger is not a lack of credit.
+TEST_F(SessionTest, AnOutageOfTheLedgerSuspendsTheStreamUntilItAnswers) {
   Script(R"("tokens":5000)");
+  const Outcome outcome = Run([&](Loop& loop, RecordingSink& sink) {
+    sink.on_event = [&](const inference::v1::Event& event) {
+      if (!event.has_started()) return;
+      ledger_.unreachable = true;
+      loop.RunAfter(500, [&] { ledger_.unreachable = false; });
+    };
+  });
+  EXPECT_FALSE(outcome.end().has_error());
+  EXPECT_FALSE(outcome.end().cut_by_credit());
+  EXPECT_EQ(outcome.finish(), inference::v1::FINISH_REASON_STOP);
+  EXPECT_EQ(outcome.end().usage().completion_tokens(), 5000);
+}
+
+TEST_F(SessionTest, ALedgerThatStaysSilentEndsTheStreamWhenItsHoldIsUsedUp) {
+  options_.session.patience.no_answer_ms = 300;
+  Script(R"("tokens":5000)");
+  const int64_t before_us = SystemClock::Get().MonotonicUs();
   const Outcome outcome = Run([&](Loop&, RecordingSink& sink) {
     sink.on_event = [&](const inference::v1::Event& event) {
       ledger_.unreachable = !event.has_end();
     };
   });
-  EXPECT_TRUE(outcome.end().cut_by_credit());
+  EXPECT_GE(SystemClock::Get().MonotonicUs() - before_us, 300'000);
+  EXPECT_FALSE(outcome.end().has_error()) << "a legal end";
+  EXPECT_EQ(outcome.finish(), inference::v1::FINISH_REASON_LENGTH);
+  EXPECT_FALSE(outcome.end().cut_by_credit()) << "the ledger did not say so";
+  ASSERT_EQ(ledger_.Settles().size(), 1u);
+  EXPECT_FALSE(ledger_.Settles()[0].settle().cut_by_credit());
   const auto& usage = outcome.end().usage();
   EXPECT_LE(usage.prompt_tokens() + 2 * usage.completion_tokens(), 3000);
+  EXPECT_GE(usage.prompt_tokens() + 2 * usage.completion_tokens(), 2990)
+      << "what is authorized is used up";
+}
+
+TEST_F(SessionTest, HeldCreditSuspendsTheStreamUntilItIsFree) {
+  ledger_.limit_nano_usd = 3000;
+  ledger_.limited_by = billing::v1::DENY_REASON_HELD;
+  Script(R"("tokens":3000)");
+  const Outcome outcome = Run([&](Loop& loop, RecordingSink&) {
+    loop.RunAfter(400, [&] { ledger_.limit_nano_usd = INT64_MAX; });
+  });
+  EXPECT_FALSE(outcome.end().cut_by_credit());
+  EXPECT_EQ(outcome.end().usage().completion_tokens(), 3000);
+  EXPECT_LE(ledger_.Count(MeterOp::kExtend), 20) << "asked for again with pauses";
+}
+
+TEST_F(SessionTest, CreditThatStaysHeldEndsTheStreamWithLengthAndNoMark) {
+  options_.session.patience.held_ms = 200;
+  ledger_.limit_nano_usd = 3000;
+  ledger_.limited_by = billing::v1::DENY_REASON_HELD;
+  Script(R"("tokens":3000)");
+  const Outcome outcome = Run();
+  EXPECT_FALSE(outcome.end().has_error());
+  EXPECT_EQ(outcome.finish(), inference::v1::FINISH_REASON_LENGTH);
+  EXPECT_FALSE(outcome.end().cut_by_credit());
+  EXPECT_FALSE(ledger_.Settles()[0].settle().cut_by_credit());
+}
+
+TEST_F(SessionTest, ACallerWhoLeavesASuspendedStreamEndsItAtOnce) {
+  ledger_.limit_nano_usd = 3000;
+  ledger_.limited_by = billing::v1::DENY_REASON_HELD;
+  Script(R"("tokens":3000)");
+  const int64_t before_us = SystemClock::Get().MonotonicUs();
+  Run([](Loop& loop, RecordingSink& sink) { loop.RunAfter(200, [&sink] { sink.Cancel(); }); });
+  EXPECT_LT(SystemClock::Get().MonotonicUs() - before_us, 5'000'000);
+  ASSERT_EQ(ledger_.Settles().size(), 1u);
+  EXPECT_EQ(ledger_.Settles()[0].settle().outcome(), billing::v1::OUTCOME_CLIENT_GONE);
+}
+
+// The credit is free for other requests: nothing more may be delivered on it.
+TEST_F(SessionTest, AHoldThatTheLedgerHasClosedEndsTheRequestWithAnError) {
+  options_.heartbeat_ms = 20;
+  Script(R"("tokens":100000,"token_ms":2)");
+  const double lost = metrics_.holds_lost.Value();
+  const Outcome outcome =
+      Run([&](Loop& loop, RecordingSink&) { loop.RunAfter(100, [&] { ledger_.closed = true; }); });
+  ASSERT_TRUE(outcome.ended());
+  EXPECT_EQ(outcome.end().error().error(), "service_unavailable");
+  EXPECT_FALSE(outcome.end().cut_by_credit());
+  EXPECT_EQ(metrics_.holds_lost.Value(), lost + 1);
+  EXPECT_TRUE(first_.WaitFor([](const test::EngineSim& sim) { return sim.running() == 0; }, 500))
+      << "the engine was aborted";
+  ASSERT_EQ(ledger_.Settles().size(), 1u);
+  EXPECT_EQ(ledger_.Settles()[0].settle().outcome(), billing::v1::OUTCOME_FAILED_MID_STREAM);
+}
+
+// Decision 52: of an answer that is not streamed nothing is delivered before its end.
+TEST_F(SessionTest, AnEngineThatBreaksChargesOnlyWhatWasDelivered) {
+  for (const bool streamed : {true, false}) {
+    ledger_.ops.clear();
+    request_.set_request_id(Id::New().ToBytes());
+    request_.set_streamed(streamed);
+    Script(R"("tokens":50,"cut_after_tokens":20)");
+    const Outcome outcome = Run();
+    EXPECT_TRUE(outcome.end().has_error());
+    ASSERT_EQ(ledger_.Settles().size(), 1u);
+    EXPECT_EQ(ledger_.Settles()[0].settle().outcome(),
+              streamed ? billing::v1::OUTCOME_FAILED_MID_STREAM
+                       : billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
+    EXPECT_EQ(outcome.end().has_usage(), streamed) << "the gateway sees that nothing is charged";
+  }
+}
+
+// Decision 41: a hold lives from admission on.
+TEST_F(SessionTest, HeartbeatsBeginBeforeTheEngineAnswers) {
+  options_.heartbeat_ms = 20;
+  Script(R"("tokens":1,"delay_ms":300,"late_headers":true)");
+  Run();
+  EXPECT_GE(ledger_.Count(MeterOp::kHeartbeat), 5);
 }
 
 TEST_F(SessionTest, HeartbeatsReportProgress) {

@@ -99,6 +99,16 @@ TEST_F(SessionTest, AnUnreachableLedgerIsReplacedByTheOutbox) {
   EXPECT_GT(outcome.end().charged_nano_usd(), 10) << "computed without the ledger";
 }
 
+TEST_F(SessionTest, ARefusedSettlementIsReportedAsNotCharged) {
+  Script(R"("tokens":5)");
+  ledger_.refuses_settles = true;
+  const Outcome outcome = Run();
+  EXPECT_FALSE(outcome.end().has_error());
+  EXPECT_GT(outcome.end().usage().completion_tokens(), 0);
+  EXPECT_EQ(outcome.end().charged_nano_usd(), 0);
+  EXPECT_EQ(outbox_->depth(), 0);
+}
+
 TEST_F(SessionTest, EngineErrorsBeforeOutputCostNothing) {
   const std::pair<int, const char*> rows[] = {
       {400, "bad_request"},   {404, "upstream_unreachable"}, {429, "rate_limited"},

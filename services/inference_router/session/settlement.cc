@@ -11,13 +11,16 @@ namespace tollgate::inference_router {
 using inference::v1::End;
 
 bool Settlement::IsCharged() const {
+  // Of an answer that is not streamed, a failure delivers nothing (decision 52).
+  const bool failure_delivers =
+      run_ != nullptr && run_->meter().has_output() && context_.request.streamed();
   return run_ != nullptr && run_->accepted() &&
-         (outcome_ != RunOutcome::kFailed || run_->meter().has_output());
+         (outcome_ != RunOutcome::kFailed || failure_delivers);
 }
 
 Measured Settlement::Measure() const {
   Measured measured = run_->meter().Measure();
-  if (outcome_ == RunOutcome::kCutByCredit) {
+  if (IsCut(outcome_)) {
     common::v1::Usage& usage = measured.usage;
     usage.set_completion_tokens(
         std::min(usage.completion_tokens(), context_.hold->spending().affordable()));
@@ -85,6 +88,8 @@ End Settlement::BuildEnd(const Measured& measured, const Settled& settled) const
   end.set_cut_by_credit(outcome_ == RunOutcome::kCutByCredit);
   end.set_estimated(measured.estimated);
   const Spending& spending = context_.hold->spending();
+  // What the ledger has charged, usually nothing after a refusal; without its answer, what it will
+  // charge.
   end.set_charged_nano_usd(settled.charged_nano_usd.value_or(std::min(
       spending.ChargeNanoUsd(measured.usage.prompt_tokens(), measured.usage.completion_tokens()),
       spending.authorized_nano_usd())));

@@ -5,19 +5,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 
 #include "common/base/crypto.h"
 #include "common/base/id.h"
+#include "common/observability/log.h"
+#include "services/inference_router/settlement/slot_counters.h"
 
 namespace tollgate::inference_router {
 namespace {
 
 constexpr uint32_t kFree = 0;
-constexpr uint32_t kInUse = 0x544b4731;  // "TKG1"; identifies the version of the layout
+constexpr uint32_t kInUse = 0x544b4733;  // "TKG3"; identifies the version of the layout
 constexpr size_t kSlotsPerSegment = 1024;
+// The header has a page of its own. Behind the header proper: the number of segments.
+constexpr size_t kHeaderPage = 4096;
 
 struct Name {
   uint8_t size;
@@ -27,83 +32,136 @@ struct Name {
     size = static_cast<uint8_t>(std::min(value.size(), sizeof(text)));
     std::memcpy(text, value.data(), size);
   }
-  std::string Get() const { return std::string(text, std::min<size_t>(size, sizeof(text))); }
+  std::string_view Get() const { return {text, std::min<size_t>(size, sizeof(text))}; }
+  uint32_t Crc(uint32_t seed) const { return Crc32(Get(), seed ^ size); }
 };
 
-using Counter = std::atomic<int64_t>;
-static_assert(Counter::is_always_lock_free);
+std::atomic<uint32_t>& SegmentCount(void* header) {
+  return *reinterpret_cast<std::atomic<uint32_t>*>(static_cast<char*>(header) + FileHeader::kBytes);
+}
 
 }  // namespace
 
-struct JournalSlot::Layout {
+struct alignas(64) JournalSlot::Layout {
+  SlotCounters<2> usage;  // prompt, completion: a cache line of its own
+  SlotCounters<5> details;
   std::atomic<uint32_t> state;
-  uint32_t crc;  // of the four fields below
+  uint32_t crc;  // of the five fields below
   char request_id[Id::kBytes];
   Name workspace_id;
   Name key_id;
   Name model;
+  uint8_t streamed;  // and above the lowest bit the number of the try
 
+  uint32_t engine_crc;
   Name engine_id;
-  Counter accepted;
-  Counter sequence;
-  Counter prompt;
-  Counter completion;
-  Counter cached;
-  Counter cache_write;
-  Counter reasoning;
 
   uint32_t Crc() const {
     uint32_t crc = Crc32(std::string_view(request_id, sizeof(request_id)));
-    for (const Name* name : {&workspace_id, &key_id, &model}) {
-      crc = Crc32(std::string_view(name->text, name->size), crc ^ name->size);
-    }
-    return crc;
+    for (const Name* name : {&workspace_id, &key_id, &model}) crc = name->Crc(crc);
+    return Crc32(std::string_view(reinterpret_cast<const char*>(&streamed), 1), crc);
+  }
+  // Counters of another request have another seed.
+  uint64_t Seed() const {
+    uint64_t halves[2];
+    std::memcpy(halves, request_id, sizeof(halves));
+    return MixWord(MixWord(kInUse, halves[0]), halves[1]);
   }
 };
 
 struct Journal::Segment {
-  static constexpr size_t kSlotBytes = 576;
+  static constexpr size_t kSlotBytes = 768;
   static constexpr size_t kBytes = kSlotBytes * kSlotsPerSegment;
   static_assert(sizeof(JournalSlot::Layout) <= kSlotBytes && kSlotBytes % 64 == 0);
+  static_assert(kBytes % kHeaderPage == 0);
 
   void* memory = nullptr;
   std::vector<JournalSlot> slots;
 };
 
-void JournalSlot::SetEngine(std::string_view engine_id) { layout_->engine_id.Set(engine_id); }
+void JournalSlot::Start() {
+  seed_ = layout_->Seed();
+  usage_version_ = details_version_ = 0;
+  details_ = {};
+  SetUsage(0, 0);
+  WriteDetails();
+}
 
-void JournalSlot::SetAccepted() { layout_->accepted.store(1, std::memory_order_relaxed); }
+void JournalSlot::SetEngine(std::string_view engine_id) {
+  layout_->engine_id.Set(engine_id);
+  layout_->engine_crc = layout_->engine_id.Crc(0);
+}
 
 void JournalSlot::SetUsage(int64_t prompt, int64_t completion) {
-  layout_->prompt.store(prompt, std::memory_order_relaxed);
-  layout_->completion.store(completion, std::memory_order_relaxed);
+  layout_->usage.Write(seed_, ++usage_version_, {prompt, completion});
+}
+
+void JournalSlot::WriteDetails() {
+  layout_->details.Write(seed_, ++details_version_,
+                         {details_.accepted, details_.sequence, details_.cached,
+                          details_.cache_write, details_.reasoning});
+}
+
+void JournalSlot::SetAccepted() {
+  details_.accepted = 1;
+  WriteDetails();
 }
 
 void JournalSlot::SetDetails(int64_t cached, int64_t cache_write, int64_t reasoning) {
-  layout_->cached.store(cached, std::memory_order_relaxed);
-  layout_->cache_write.store(cache_write, std::memory_order_relaxed);
-  layout_->reasoning.store(reasoning, std::memory_order_relaxed);
+  details_.cached = cached;
+  details_.cache_write = cache_write;
+  details_.reasoning = reasoning;
+  WriteDetails();
 }
 
 int64_t JournalSlot::NextSequence() {
-  const int64_t next = layout_->sequence.load(std::memory_order_relaxed) + 1;
-  layout_->sequence.store(next, std::memory_order_relaxed);
-  return next;
+  ++details_.sequence;
+  WriteDetails();
+  return details_.sequence;
 }
 
-Result<std::unique_ptr<Journal>> Journal::Open(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (file < 0) return Internal("cannot open " + path + ": " + std::strerror(errno));
-  std::unique_ptr<Journal> journal(new Journal(file));
+Result<std::unique_ptr<Journal>> Journal::Open(const std::string& path, OpenAs open) {
+  if (open.boot_id.empty()) open.boot_id = CurrentBootId();
+  auto fails = [&path](const char* what) {
+    return Internal(std::string("cannot ") + what + " " + path + ": " + std::strerror(errno));
+  };
   struct stat status{};
-  if (::fstat(file, &status) != 0) return Internal("cannot stat " + path);
-  const size_t segments =
-      (static_cast<size_t>(status.st_size) + Segment::kBytes - 1) / Segment::kBytes;
-  for (size_t i = 0; i < std::max<size_t>(segments, 1); ++i) {
-    if (!journal->AddSegment(i < segments)) {
-      return Internal("cannot map " + path + ": " + std::strerror(errno));
-    }
+  const int64_t size = ::stat(path.c_str(), &status) == 0 ? status.st_size : -1;
+  const auto header = ReadHeader(path, kJournalMagic);
+  const FileCheck check = CheckFile(open, header, size);
+  if (size > 0 && !header) {
+    // Kept for inspection: it names the requests that were running.
+    if (::rename(path.c_str(), (path + ".unreadable").c_str()) != 0) return fails("set aside");
   }
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return fails("open");
+  std::unique_ptr<Journal> journal(new Journal(file));
+  JournalFound& found = journal->found_;
+  found.check = check;
+  if (!journal->MapHeader()) return fails("map");
+
+  const size_t present =
+      header
+          ? (static_cast<size_t>(std::max<int64_t>(size - kHeaderPage, 0)) + Segment::kBytes - 1) /
+                Segment::kBytes
+          : 0;
+  if (header && SegmentCount(journal->header_) > present && !IsLost(check)) {
+    found.check = FileCheck::kTruncated;
+  }
+  const bool trusted =
+      header && header->boot_id == open.boot_id &&
+      header->boot_id != std::string(open.boot_id.size(), '\0') &&
+      (found.check == FileCheck::kAsExpected || found.check == FileCheck::kUnannounced ||
+       found.check == FileCheck::kTruncated);
+  for (size_t i = 0; i < std::max<size_t>(present, 1); ++i) {
+    if (!journal->AddSegment(i < present, trusted)) return fails("map");
+  }
+  // From here on the file belongs to this start. A file that replaces a lost one gets a new id.
+  const bool same = header && found.check != FileCheck::kForeign;
+  found.identity = {same ? header->identity.id : RandomBytes(Id::kBytes), open.generation};
+  const std::string bytes = FileHeader{found.identity, open.boot_id}.Encode(kJournalMagic);
+  std::memcpy(journal->header_, bytes.data(), bytes.size());
+  if (::fsync(file) != 0 || !FlushFolderOf(path)) return fails("flush");
   return journal;
 }
 
@@ -111,11 +169,20 @@ Journal::Journal(int file) : file_(file) {}
 
 Journal::~Journal() {
   for (auto& segment : segments_) ::munmap(segment->memory, Segment::kBytes);
+  if (header_ != nullptr) ::munmap(header_, kHeaderPage);
   ::close(file_);
 }
 
-bool Journal::AddSegment(bool scan) {
-  const off_t offset = static_cast<off_t>(segments_.size() * Segment::kBytes);
+bool Journal::MapHeader() {
+  if (::posix_fallocate(file_, 0, kHeaderPage) != 0) return false;
+  void* memory = ::mmap(nullptr, kHeaderPage, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+  if (memory == MAP_FAILED) return false;
+  header_ = memory;
+  return true;
+}
+
+bool Journal::AddSegment(bool scan, bool trusted) {
+  const off_t offset = static_cast<off_t>(kHeaderPage + segments_.size() * Segment::kBytes);
   // Allocates blocks, so that a full disk fails here and not as SIGBUS on a store to the mapping.
   if (::posix_fallocate(file_, offset, Segment::kBytes) != 0) return false;
   void* memory =
@@ -128,31 +195,58 @@ bool Journal::AddSegment(bool scan) {
     auto* layout = reinterpret_cast<JournalSlot::Layout*>(static_cast<char*>(memory) +
                                                           i * Segment::kSlotBytes);
     segment->slots.push_back(JournalSlot(layout));
-    JournalSlot* slot = &segment->slots.back();
-    const bool in_use = scan && layout->state.load() == kInUse && layout->crc == layout->Crc();
-    if (!in_use) {
+    JournalSlot& slot = segment->slots.back();
+    if (scan && layout->state.load() != kFree) {
+      Scan(slot, trusted);
+    } else {
       layout->state.store(kFree);
-      free_.push_back(slot);
-      continue;
+      free_.push_back(&slot);
     }
-    ++in_use_;
-    JournalEntry& entry = recovered_.emplace_back();
-    entry.slot = slot;
-    entry.request_id.assign(layout->request_id, sizeof(layout->request_id));
-    entry.workspace_id = layout->workspace_id.Get();
-    entry.key_id = layout->key_id.Get();
-    entry.model = layout->model.Get();
-    entry.engine_id = layout->engine_id.Get();
-    entry.sequence = layout->sequence.load();
-    entry.accepted = layout->accepted.load() != 0;
-    entry.usage.set_prompt_tokens(layout->prompt.load());
-    entry.usage.set_completion_tokens(layout->completion.load());
-    entry.usage.set_cached_tokens(layout->cached.load());
-    entry.usage.set_cache_write_tokens(layout->cache_write.load());
-    entry.usage.set_reasoning_tokens(layout->reasoning.load());
   }
   segments_.push_back(std::move(segment));
+  SegmentCount(header_).store(static_cast<uint32_t>(segments_.size()));
   return true;
+}
+
+// A slot that a previous process has not released.
+void Journal::Scan(JournalSlot& slot, bool trusted) {
+  JournalSlot::Layout& layout = *slot.layout_;
+  auto drop = [&](int64_t& count, const char* reason) {
+    ++count;
+    log::Warn("a running request of a previous process is left to the ledger",
+              {{"request_id", HexEncode(std::string_view(layout.request_id, Id::kBytes))},
+               {"reason", reason}});
+    layout.state.store(kFree);
+    free_.push_back(&slot);
+  };
+  if (!trusted) return drop(found_.other_boot, "the journal is not of this boot and router");
+  if (layout.state.load() != kInUse || layout.crc != layout.Crc()) {
+    return drop(found_.damaged, "its slot in the journal is damaged");
+  }
+  const auto usage = layout.usage.Read(layout.Seed());
+  const auto details = layout.details.Read(layout.Seed());
+  if (!usage || !details) return drop(found_.damaged, "its counters in the journal are damaged");
+
+  ++in_use_;
+  ++found_.recovered;
+  if (usage->older || details->older) ++found_.older_copy;
+  JournalEntry& entry = recovered_.emplace_back();
+  entry.slot = &slot;
+  entry.request_id.assign(layout.request_id, sizeof(layout.request_id));
+  entry.workspace_id = layout.workspace_id.Get();
+  entry.key_id = layout.key_id.Get();
+  entry.model = layout.model.Get();
+  entry.streamed = (layout.streamed & 1) != 0;
+  entry.attempt = layout.streamed >> 1;
+  if (layout.engine_crc == layout.engine_id.Crc(0)) entry.engine_id = layout.engine_id.Get();
+  const auto& [accepted, sequence, cached, cache_write, reasoning] = details->values;
+  entry.accepted = accepted != 0;
+  entry.sequence = sequence;
+  entry.usage.set_prompt_tokens(usage->values[0]);
+  entry.usage.set_completion_tokens(usage->values[1]);
+  entry.usage.set_cached_tokens(cached);
+  entry.usage.set_cache_write_tokens(cache_write);
+  entry.usage.set_reasoning_tokens(reasoning);
 }
 
 JournalSlot* Journal::Acquire(const JournalStart& start) {
@@ -163,7 +257,7 @@ JournalSlot* Journal::Acquire(const JournalStart& start) {
   JournalSlot* slot = nullptr;
   {
     std::lock_guard lock(mutex_);
-    if (free_.empty() && !AddSegment(false)) return nullptr;
+    if (free_.empty() && !AddSegment(false, false)) return nullptr;
     slot = free_.back();
     free_.pop_back();
     ++in_use_;
@@ -173,12 +267,11 @@ JournalSlot* Journal::Acquire(const JournalStart& start) {
   layout.workspace_id.Set(start.workspace_id);
   layout.key_id.Set(start.key_id);
   layout.model.Set(start.model);
-  layout.engine_id.Set("");
-  for (Counter* counter : {&layout.accepted, &layout.sequence, &layout.prompt, &layout.completion,
-                           &layout.cached, &layout.cache_write, &layout.reasoning}) {
-    counter->store(0, std::memory_order_relaxed);
-  }
+  layout.streamed = static_cast<uint8_t>(std::clamp(start.attempt, 0, kMaxAttempt) << 1 |
+                                         (start.streamed ? 1 : 0));
+  slot->SetEngine("");
   layout.crc = layout.Crc();
+  slot->Start();
   layout.state.store(kInUse, std::memory_order_release);
   return slot;
 }

@@ -1,7 +1,7 @@
 // The running requests in a memory-mapped file: one fixed slot per request, updated with plain
-// stores on every token. It survives a crash of the process, since the page cache does. It may be
-// lost in a power failure; then the last heartbeat at the ledger is charged. See
-// docs/design/ledger.md 5, 6.
+// stores on every token. It survives a crash of the process, since the page cache does. After
+// another boot it is not used: no slot was ever known to be flushed, and the last heartbeat at the
+// ledger is charged. See docs/design/ledger.md 5, 6.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/error/error.h"
+#include "services/inference_router/settlement/file_header.h"
 #include "tollgate/common/v1/usage.pb.h"
 
 namespace tollgate::inference_router {
@@ -21,6 +22,10 @@ struct JournalStart {
   std::string_view workspace_id;
   std::string_view key_id;
   std::string_view model;
+  // The answer is sent as it is produced, so that the caller may have a part of it.
+  bool streamed = false;
+  // Number of the try (MeterOp.attempt), at most kMaxAttempt.
+  int32_t attempt = 0;
 };
 
 // One running request. Updated only by the request's own thread.
@@ -38,8 +43,19 @@ class JournalSlot {
  private:
   friend class Journal;
   struct Layout;
+  struct Details {
+    int64_t accepted = 0, sequence = 0, cached = 0, cache_write = 0, reasoning = 0;
+  };
   explicit JournalSlot(Layout* layout) : layout_(layout) {}
+  void Start();
+  void WriteDetails();
+
   Layout* layout_;
+  // What the next update needs, so that it does not read the file.
+  uint64_t seed_ = 0;
+  uint64_t usage_version_ = 0;
+  uint64_t details_version_ = 0;
+  Details details_;
 };
 
 // A request that was running when a previous process exited.
@@ -51,19 +67,34 @@ struct JournalEntry {
   std::string model;
   std::string engine_id;
   int64_t sequence = 0;
+  bool streamed = false;
+  int32_t attempt = 0;
   bool accepted = false;
   common::v1::Usage usage;
+};
+
+// What a start found in the file. The slots that are not recovered are free again: their holds end
+// at the ledger with their last heartbeat.
+struct JournalFound {
+  FileCheck check = FileCheck::kFirst;
+  FileIdentity identity;   // of the file as it is now
+  int64_t recovered = 0;   // requests that this router settles
+  int64_t older_copy = 0;  // of these, those whose last update was unusable
+  int64_t other_boot = 0;  // requests of another boot, or of another or older file
+  int64_t damaged = 0;     // slots whose names or counters are damaged
 };
 
 // Thread-safe, except the slots.
 class Journal {
  public:
+  static constexpr int32_t kMaxAttempt = 127;
   // Limit for the names in a slot.
   static constexpr size_t kMaxNameBytes = 120;
 
-  static Result<std::unique_ptr<Journal>> Open(const std::string& path);
+  static Result<std::unique_ptr<Journal>> Open(const std::string& path, OpenAs open = {});
   ~Journal();
 
+  const JournalFound& found() const { return found_; }
   // The requests in the file when it was opened. Their slots stay in use until released.
   const std::vector<JournalEntry>& recovered() const { return recovered_; }
   // Null if the id is invalid, a name is too long, or the disk is full.
@@ -74,13 +105,17 @@ class Journal {
  private:
   struct Segment;
   explicit Journal(int file);
-  bool AddSegment(bool scan);
+  bool MapHeader();
+  bool AddSegment(bool scan, bool trusted);
+  void Scan(JournalSlot& slot, bool trusted);
 
   const int file_;
+  void* header_ = nullptr;
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Segment>> segments_;
   std::vector<JournalSlot*> free_;
   std::vector<JournalEntry> recovered_;
+  JournalFound found_;
   int64_t in_use_ = 0;
 };
 

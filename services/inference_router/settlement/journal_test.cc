@@ -5,9 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include "common/base/clock.h"
 #include "common/base/id.h"
 
 namespace tollgate::inference_router {
@@ -26,6 +29,10 @@ class JournalTest : public ::testing::Test {
     auto opened = Journal::Open(path_);
     EXPECT_TRUE(opened.ok());
     return std::move(opened).value();
+  }
+  std::string Content() const {
+    std::ifstream file(path_, std::ios::binary);
+    return std::string((std::istreambuf_iterator<char>(file)), {});
   }
   static JournalStart Start(const std::string& id) { return {id, "ws-1", "key-1", "ns/model"}; }
 
@@ -62,6 +69,24 @@ TEST_F(JournalTest, RecoversRunningRequests) {
   journal->Release(entry.slot);
   journal.reset();
   EXPECT_TRUE(Open()->recovered().empty());
+}
+
+TEST_F(JournalTest, RemembersWhetherTheAnswerIsStreamed) {
+  const std::string streamed = Id::New().ToBytes(), whole = Id::New().ToBytes();
+  {
+    auto journal = Open();
+    JournalStart start = Start(streamed);
+    start.streamed = true;
+    start.attempt = 3;
+    ASSERT_NE(journal->Acquire(start), nullptr);
+    ASSERT_NE(journal->Acquire(Start(whole)), nullptr);
+  }
+  auto journal = Open();
+  ASSERT_EQ(journal->recovered().size(), 2u);
+  for (const JournalEntry& entry : journal->recovered()) {
+    EXPECT_EQ(entry.streamed, entry.request_id == streamed);
+    EXPECT_EQ(entry.attempt, entry.request_id == streamed ? 3 : 0);
+  }
 }
 
 TEST_F(JournalTest, SurvivesSigkillWithoutAFlush) {
@@ -106,21 +131,86 @@ TEST_F(JournalTest, GrowsBeyondOneSegmentAndRecoversAll) {
   EXPECT_EQ(Open()->recovered().size(), 2500u);
 }
 
-TEST_F(JournalTest, ADamagedSlotIsIgnored) {
+TEST_F(JournalTest, AFlippedBitInASlotNeverChargesMoreThanWasCounted) {
+  const std::string id = Id::New().ToBytes();
   {
     auto journal = Open();
-    journal->Acquire(Start(Id::New().ToBytes()));
+    // An earlier request of the slot, larger than the one that was running.
+    JournalSlot* slot = journal->Acquire(Start(Id::New().ToBytes()));
+    for (int i = 1; i <= 7; ++i) slot->SetUsage(900'000, 1'000'000 + i);
+    journal->Release(slot);
+    ASSERT_EQ(journal->Acquire(Start(id)), slot);
+    slot->SetAccepted();
+    slot->SetUsage(11, 21);
+    slot->SetUsage(11, 22);
+    slot->SetDetails(3, 4, 5);
   }
-  // Damages the slot by its content, since its position in the segment is unspecified.
-  std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
-  const std::string content((std::istreambuf_iterator<char>(file)), {});
-  const size_t at = content.find("ws-1");
-  ASSERT_NE(at, std::string::npos);
-  file.clear();
-  file.seekp(static_cast<std::streamoff>(at));
-  file.put('X');
-  file.close();
-  EXPECT_TRUE(Open()->recovered().empty());
+  const std::string sound = Content();
+  const size_t name = sound.find(id);
+  ASSERT_NE(name, std::string::npos);
+  int64_t recovered = 0, damaged = 0, repaired = 0;
+  constexpr size_t kAround = 256;  // the counters stand before the id, the names behind it
+  for (size_t at = name - kAround; at < name + 64; ++at) {
+    std::string flipped = sound;
+    flipped[at] = static_cast<char>(flipped[at] ^ (1 << (at % 8)));
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << flipped;
+    auto journal = Open();
+    damaged += journal->found().damaged;
+    repaired += journal->found().older_copy;
+    for (const JournalEntry& entry : journal->recovered()) {
+      ++recovered;
+      EXPECT_EQ(entry.request_id, id);
+      EXPECT_EQ(entry.workspace_id, "ws-1");
+      EXPECT_EQ(entry.usage.prompt_tokens(), 11) << at;
+      EXPECT_GE(entry.usage.completion_tokens(), 21) << at << ": at most one update is lost";
+      EXPECT_LE(entry.usage.completion_tokens(), 22) << at;
+      EXPECT_TRUE(entry.usage.cached_tokens() == 3 || entry.usage.cached_tokens() == 0) << at;
+      EXPECT_TRUE(entry.accepted) << at;
+    }
+  }
+  EXPECT_GT(recovered, 0);
+  EXPECT_GT(damaged, 0);
+  EXPECT_GT(repaired, 0);
+}
+
+TEST_F(JournalTest, CountersOfAnEarlierRequestOfTheSlotAreNotTaken) {
+  const std::string earlier = Id::New().ToBytes(), id = Id::New().ToBytes();
+  auto journal = Open();
+  JournalSlot* slot = journal->Acquire(Start(earlier));
+  slot->SetUsage(900'000, 1'000'000);
+  slot->SetUsage(900'000, 1'000'001);
+  slot->SetAccepted();
+  slot->SetAccepted();
+  const std::string before = Content();
+  journal->Release(slot);
+  ASSERT_EQ(journal->Acquire(Start(id)), slot);
+  journal.reset();
+  // The counters as the earlier request left them, under the names of the new one.
+  std::string mixed = Content();
+  const size_t name = mixed.find(id);
+  ASSERT_NE(name, std::string::npos);
+  ASSERT_EQ(before.find(earlier), name);
+  const size_t slot_at = 4096 + (name - 4096) / 768 * 768;
+  const size_t counters = 176;  // both copies of both groups
+  mixed.replace(slot_at, counters, before, slot_at, counters);
+  std::ofstream(path_, std::ios::binary | std::ios::trunc) << mixed;
+  auto again = Open();
+  EXPECT_TRUE(again->recovered().empty());
+  EXPECT_EQ(again->found().damaged, 1);
+  EXPECT_EQ(again->in_use(), 0);
+}
+
+// TOLLGATE_BENCH=1: the cost of one update per token.
+TEST_F(JournalTest, BenchUpdates) {
+  if (std::getenv("TOLLGATE_BENCH") == nullptr) GTEST_SKIP() << "TOLLGATE_BENCH is not set";
+  auto journal = Open();
+  JournalSlot* slot = journal->Acquire(Start(Id::New().ToBytes()));
+  constexpr int64_t kUpdates = 100'000'000;
+  const int64_t started = SystemClock::Get().MonotonicUs();
+  for (int64_t i = 0; i < kUpdates; ++i) slot->SetUsage(1000, i);
+  const int64_t took_us = SystemClock::Get().MonotonicUs() - started;
+  std::printf("%.2f ns per update\n",
+              static_cast<double>(took_us) * 1000 / static_cast<double>(kUpdates));
 }
 
 TEST_F(JournalTest, RefusesNamesThatDoNotFit) {

@@ -4,49 +4,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "common/base/crypto.h"
 #include "common/base/id.h"
 #include "common/observability/log.h"
+#include "services/inference_router/settlement/outbox_format.h"
+#include "services/inference_router/settlement/quarantine.h"
 
 namespace tollgate::inference_router {
 namespace {
 
-// A record: length of the rest, CRC-32 of the rest, kind, id, payload. Native byte order
-// (little-endian).
-constexpr char kSettle = 1;
-constexpr char kAcknowledge = 2;
-constexpr size_t kHeader = 8;
-constexpr size_t kMaxRecord = 64 * 1024;
 // Compaction: a file without pending records is truncated from the first size on, one with pending
 // records is rewritten from the second size on.
 constexpr int64_t kTruncateBytes = 256 * 1024;
 constexpr int64_t kRewriteBytes = 16 * 1024 * 1024;
-
-void AppendRecord(std::string& out, char kind, const std::string& id, const std::string& payload) {
-  std::string rest(1, kind);
-  rest += id;
-  rest += payload;
-  const uint32_t length = static_cast<uint32_t>(rest.size());
-  const uint32_t crc = Crc32(rest);
-  out.append(reinterpret_cast<const char*>(&length), 4);
-  out.append(reinterpret_cast<const char*>(&crc), 4);
-  out += rest;
-}
-
-bool ReadFile(int file, std::string& into) {
-  char buffer[64 * 1024];
-  for (;;) {
-    const ssize_t count = ::read(file, buffer, sizeof(buffer));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    if (count == 0) return true;
-    into.append(buffer, static_cast<size_t>(count));
-  }
-}
 
 void FlushOrAbort(int file) {
   if (::fdatasync(file) == 0) return;
@@ -55,23 +32,14 @@ void FlushOrAbort(int file) {
   std::abort();
 }
 
-void FlushDirectoryOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0) return;
-  ::fsync(file);
-  ::close(file);
-}
-
 }  // namespace
 
-Result<std::unique_ptr<Outbox>> Outbox::Open(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (file < 0) return Internal("cannot open " + path + ": " + std::strerror(errno));
-  std::unique_ptr<Outbox> outbox(new Outbox(path, file));
-  if (!outbox->Replay()) return Internal("cannot read " + path + ": " + std::strerror(errno));
-  FlushDirectoryOf(path);
+Result<std::unique_ptr<Outbox>> Outbox::Open(const std::string& path, OpenAs open) {
+  if (open.boot_id.empty()) open.boot_id = CurrentBootId();
+  std::unique_ptr<Outbox> outbox(new Outbox(path));
+  if (auto replayed = outbox->Replay(open); !replayed.ok()) {
+    return Fail{std::move(replayed).error()};
+  }
   outbox->recovered_ = outbox->pending_;
   outbox->depth_ = static_cast<int64_t>(outbox->pending_.size());
   outbox->thread_ = std::thread([raw = outbox.get()] { raw->Run(); });
@@ -83,54 +51,84 @@ Outbox::~Outbox() {
     std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  wake_.notify_one();
+  wake_.notify_all();
   if (thread_.joinable()) thread_.join();
-  ::close(file_);
+  if (file_ >= 0) ::close(file_);
 }
 
-bool Outbox::Replay() {
+Result<void> Outbox::Replay(const OpenAs& open) {
+  struct stat status{};
+  const bool exists = ::stat(path_.c_str(), &status) == 0;
   std::string content;
-  if (!ReadFile(file_, content)) return false;
-  size_t at = 0;
-  while (content.size() - at >= kHeader) {
-    uint32_t length = 0, crc = 0;
-    std::memcpy(&length, content.data() + at, 4);
-    std::memcpy(&crc, content.data() + at + 4, 4);
-    if (length < 1 + Id::kBytes || length > kMaxRecord || content.size() - at - kHeader < length)
-      break;
-    const std::string_view rest = std::string_view(content).substr(at + kHeader, length);
-    if (Crc32(rest) != crc) break;
-    const std::string id(rest.substr(1, Id::kBytes));
-    if (rest[0] == kSettle) {
-      pending_[id] = std::string(rest.substr(1 + Id::kBytes));
-    } else {
-      pending_.erase(id);
+  if (exists) {
+    std::ifstream file(path_, std::ios::binary);
+    content.assign(std::istreambuf_iterator<char>(file), {});
+    if (!file || content.size() < static_cast<size_t>(status.st_size)) {
+      return Internal("cannot read " + path_ + ": " + std::strerror(errno));
     }
-    at += kHeader + length;
   }
-  if (at < content.size()) {
-    log::Warn("outbox has a torn tail; truncating it", {{"bytes", content.size() - at}});
-    if (::ftruncate(file_, static_cast<off_t>(at)) != 0) return false;
+  const auto header = FileHeader::Decode(kOutboxMagic, content);
+  check_ = CheckFile(open, header, exists ? static_cast<int64_t>(content.size()) : -1);
+  const bool old_format = !header && IsOldOutbox(content);
+  // A damaged header is read as what it is: bytes without a record.
+  const OutboxContent found = ReadOutbox(content, header ? FileHeader::kBytes : 0, old_format);
+  if (found.torn_bytes > 0) {
+    log::Warn("the outbox ends in a record that was being written; dropping it",
+              {{"bytes", found.torn_bytes}});
   }
-  size_ = static_cast<int64_t>(at);
-  return true;
+  for (const OutboxContent::Range& range : found.damaged) {
+    if (!Quarantine(QuarantinePath(),
+                    {.reason = "corrupt",
+                     .offset = static_cast<int64_t>(range.offset),
+                     .request_id = {},
+                     .data = std::string_view(content).substr(range.offset, range.size)})) {
+      return Internal("cannot write " + QuarantinePath() + ", and " + path_ + " is damaged");
+    }
+  }
+  pending_ = found.pending;
+  const bool same = header && check_ != FileCheck::kForeign;
+  header_.identity = {same ? header->identity.id : RandomBytes(Id::kBytes), open.generation};
+  header_.boot_id = open.boot_id;
+  size_ = static_cast<int64_t>(content.size() - found.torn_bytes);
+  const bool sound = header && found.damaged.empty();
+  if (sound ? !TakeOver() : !Rewrite()) {
+    return Internal("cannot write " + path_ + ": " + std::strerror(errno));
+  }
+  return {};
+}
+
+// Needs no space, so that a router starts on a full disk.
+bool Outbox::TakeOver() {
+  const int file = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const std::string bytes = header_.Encode(kOutboxMagic);
+  const bool written =
+      ::pwrite(file, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()) &&
+      ::ftruncate(file, static_cast<off_t>(size_)) == 0;
+  if (written) FlushOrAbort(file);
+  ::close(file);
+  if (!written) return false;
+  file_ = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
+  return file_ >= 0;
+}
+
+void Outbox::Push(Item item) {
+  {
+    std::lock_guard lock(mutex_);
+    if (item.action == Action::kAppend) ++depth_;
+    queue_.push_back(std::move(item));
+  }
+  wake_.notify_one();
 }
 
 void Outbox::Append(std::string id, std::string payload, OnDurable on_durable) {
-  {
-    std::lock_guard lock(mutex_);
-    queue_.push_back(Item{false, std::move(id), std::move(payload), std::move(on_durable)});
-    ++depth_;
-  }
-  wake_.notify_one();
+  Push({Action::kAppend, std::move(id), std::move(payload), std::move(on_durable)});
 }
 
-void Outbox::Acknowledge(std::string id) {
-  {
-    std::lock_guard lock(mutex_);
-    queue_.push_back(Item{true, std::move(id), {}, {}});
-  }
-  wake_.notify_one();
+void Outbox::Acknowledge(std::string id) { Push({Action::kAcknowledge, std::move(id), {}, {}}); }
+
+void Outbox::MoveToQuarantine(std::string id, std::string payload, const char* reason) {
+  Push({Action::kQuarantine, std::move(id), std::move(payload), {}, reason});
 }
 
 int64_t Outbox::depth() const {
@@ -149,21 +147,15 @@ void Outbox::Run() {
     WriteBatch(std::move(batch));
     lock.lock();
     depth_ = static_cast<int64_t>(pending_.size());
-    for (const Item& item : queue_) depth_ += item.acknowledge ? 0 : 1;
+    for (const Item& item : queue_) depth_ += item.action == Action::kAppend ? 1 : 0;
   }
 }
 
 bool Outbox::WriteAll(const std::string& bytes) {
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t count = ::write(file_, bytes.data() + done, bytes.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) {
-      log::Error("outbox write failed", {{"errno", std::strerror(errno)}});
-      if (::ftruncate(file_, size_) != 0) std::abort();
-      return false;
-    }
-    done += static_cast<size_t>(count);
+  if (!WriteFully(file_, bytes)) {
+    log::Error("outbox write failed", {{"errno", std::strerror(errno)}});
+    if (::ftruncate(file_, size_) != 0) std::abort();
+    return false;
   }
   size_ += static_cast<int64_t>(bytes.size());
   return true;
@@ -172,28 +164,37 @@ bool Outbox::WriteAll(const std::string& bytes) {
 void Outbox::WriteBatch(std::vector<Item> batch) {
   std::string bytes;
   bool settles = false;
-  for (const Item& item : batch) {
-    if (item.acknowledge) {
-      if (pending_.count(item.id) == 0) {
-        // Its record is in this batch, or was never written.
-        bool in_batch = false;
-        for (const Item& other : batch) {
-          in_batch = in_batch || (!other.acknowledge && other.id == item.id);
-        }
-        if (!in_batch) continue;
-      }
-      AppendRecord(bytes, kAcknowledge, item.id, "");
-    } else {
-      AppendRecord(bytes, kSettle, item.id, item.payload);
+  for (Item& item : batch) {
+    if (item.action == Action::kAppend) {
+      AppendOutboxRecord(bytes, RecordKind::kSettle, item.id, item.payload);
       settles = true;
+      continue;
+    }
+    if (item.action == Action::kQuarantine) {
+      // Without the line in the quarantine the record stays, and the next start meets it again.
+      if (!Quarantine(
+              QuarantinePath(),
+              {.reason = item.reason, .offset = -1, .request_id = item.id, .data = item.payload})) {
+        continue;
+      }
+      item.action = Action::kAcknowledge;
+    }
+    // Else its record was never written.
+    auto in_batch = [&batch, &item] {
+      return std::any_of(batch.begin(), batch.end(), [&item](const Item& other) {
+        return other.action == Action::kAppend && other.id == item.id;
+      });
+    };
+    if (pending_.count(item.id) != 0 || in_batch()) {
+      AppendOutboxRecord(bytes, RecordKind::kAcknowledge, item.id, "");
     }
   }
   const bool written = bytes.empty() || WriteAll(bytes);
   if (written && settles) FlushOrAbort(file_);
   for (Item& item : batch) {
-    if (item.acknowledge) {
+    if (item.action == Action::kAcknowledge) {
       pending_.erase(item.id);
-    } else if (written) {
+    } else if (item.action == Action::kAppend && written) {
       pending_[item.id] = std::move(item.payload);
     }
     if (item.on_durable) item.on_durable(written);
@@ -203,38 +204,40 @@ void Outbox::WriteBatch(std::vector<Item> batch) {
 
 void Outbox::Compact() {
   if (pending_.empty() && size_ >= kTruncateBytes) {
-    if (::ftruncate(file_, 0) == 0) size_ = 0;
+    constexpr int64_t kEmpty = FileHeader::kBytes;
+    if (::ftruncate(file_, kEmpty) == 0) size_ = kEmpty;
     return;
   }
   if (size_ < kRewriteBytes) return;
-  std::string bytes;
-  for (const auto& [id, payload] : pending_) AppendRecord(bytes, kSettle, id, payload);
-  const int64_t live = static_cast<int64_t>(bytes.size());
-  if (live * 2 > size_) return;
+  size_t live = 0;
+  for (const auto& [id, payload] : pending_) live += id.size() + payload.size();
+  if (static_cast<int64_t>(live) * 2 <= size_) (void)Rewrite();
+}
+
+bool Outbox::Rewrite() {
+  std::string bytes = header_.Encode(kOutboxMagic);
+  for (const auto& [id, payload] : pending_) {
+    AppendOutboxRecord(bytes, RecordKind::kSettle, id, payload);
+  }
   const std::string rewritten = path_ + ".new";
   const int file =
       ::open(rewritten.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
-  if (file < 0) return;
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t count = ::write(file, bytes.data() + done, bytes.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) {
-      ::close(file);
-      ::unlink(rewritten.c_str());
-      return;
-    }
-    done += static_cast<size_t>(count);
+  if (file < 0) return false;
+  if (!WriteFully(file, bytes)) {
+    ::close(file);
+    ::unlink(rewritten.c_str());
+    return false;
   }
   FlushOrAbort(file);
   if (::rename(rewritten.c_str(), path_.c_str()) != 0) {
     ::close(file);
-    return;
+    return false;
   }
-  FlushDirectoryOf(path_);
-  ::close(file_);
+  (void)FlushFolderOf(path_);
+  if (file_ >= 0) ::close(file_);
   file_ = file;
-  size_ = live;
+  size_ = static_cast<int64_t>(bytes.size());
+  return true;
 }
 
 }  // namespace tollgate::inference_router

@@ -1,6 +1,6 @@
 // The settlements that the ledger has not acknowledged: an append-only file with a checksum per
-// record, flushed in batches by its own thread and replayed at the next start. See
-// docs/design/ledger.md 6.
+// record, flushed in batches by its own thread and replayed at the next start. What cannot be read
+// or delivered goes to the file's quarantine. See docs/design/ledger.md 6.
 #pragma once
 
 #include <condition_variable>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/error/error.h"
+#include "services/inference_router/settlement/file_header.h"
 
 namespace tollgate::inference_router {
 
@@ -22,11 +23,15 @@ class Outbox {
   // Called on the outbox's thread. False: the record could not be written (disk full).
   using OnDurable = std::function<void(bool durable)>;
 
-  // Replays the file, truncates a torn tail, and starts the thread.
-  static Result<std::unique_ptr<Outbox>> Open(const std::string& path);
+  // Replays the file, quarantines what is damaged in it, drops a torn tail, writes the header of
+  // this start, and starts the thread.
+  static Result<std::unique_ptr<Outbox>> Open(const std::string& path, OpenAs open = {});
   // Writes the queued records, then stops the thread.
   ~Outbox();
 
+  // How the file was found, and which one it is now.
+  FileCheck check() const { return check_; }
+  const FileIdentity& identity() const { return header_.identity; }
   // The unacknowledged records when the file was opened, by request id.
   const std::map<std::string, std::string>& recovered() const { return recovered_; }
 
@@ -35,26 +40,39 @@ class Outbox {
   void Append(std::string id, std::string payload, OnDurable on_durable);
   // The ledger answered: the record may be dropped. Not flushed, since settling twice is harmless.
   void Acknowledge(std::string id);
+  // Moves the record of a settlement that cannot be delivered to the quarantine. payload: of the
+  // settlement, whether or not the outbox has a record of it. reason: a literal (quarantine.h).
+  void MoveToQuarantine(std::string id, std::string payload, const char* reason);
 
   // Number of unacknowledged records.
   int64_t depth() const;
 
  private:
+  enum class Action : uint8_t { kAppend, kAcknowledge, kQuarantine };
   struct Item {
-    bool acknowledge = false;
+    Action action = Action::kAppend;
     std::string id;
     std::string payload;
     OnDurable on_durable;
+    const char* reason = "";
   };
-  Outbox(std::string path, int file) : path_(std::move(path)), file_(file) {}
-  bool Replay();
+  explicit Outbox(std::string path) : path_(std::move(path)) {}
+  Result<void> Replay(const OpenAs& open);
+  std::string QuarantinePath() const { return path_ + ".quarantine"; }
+  void Push(Item item);
   void Run();
   void WriteBatch(std::vector<Item> batch);
   bool WriteAll(const std::string& bytes);
   void Compact();
+  // Goes on with the file as it is, under the header of this start.
+  bool TakeOver();
+  // Replaces the file by one with the header and the pending records.
+  bool Rewrite();
 
   const std::string path_;
-  int file_;
+  int file_ = -1;
+  FileHeader header_;
+  FileCheck check_ = FileCheck::kFirst;
   int64_t size_ = 0;
   std::map<std::string, std::string> recovered_;
   // Used by the outbox's thread only: the unacknowledged records in the file.

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <future>
 
+#include "common/base/crypto.h"
 #include "common/base/id.h"
 
 namespace tollgate::inference_router {
@@ -30,6 +31,11 @@ class OutboxTest : public ::testing::Test {
     std::promise<bool> done;
     outbox.Append(id, payload, [&](bool durable) { done.set_value(durable); });
     return done.get_future().get();
+  }
+
+  static std::string Content(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string((std::istreambuf_iterator<char>(file)), {});
   }
 
   std::string folder_, path_;
@@ -81,20 +87,90 @@ TEST_F(OutboxTest, TruncatesATornTailAtEveryByteAndKeepsCompleteRecords) {
   }
 }
 
-TEST_F(OutboxTest, AFlippedBitEndsTheReplayThere) {
+TEST_F(OutboxTest, AFlippedBitAnywhereLosesOneRecordToTheQuarantineAndNoneBehindIt) {
+  const std::string a = Id::New().ToBytes(), b = Id::New().ToBytes(), c = Id::New().ToBytes();
+  size_t begin = 0, end = 0;
+  {
+    auto outbox = Open();
+    ASSERT_TRUE(AppendAndWait(*outbox, a, "op a"));
+    begin = std::filesystem::file_size(path_);
+    ASSERT_TRUE(AppendAndWait(*outbox, b, "op b"));
+    end = std::filesystem::file_size(path_);
+    ASSERT_TRUE(AppendAndWait(*outbox, c, "op c"));
+  }
+  const std::string sound = Content(path_);
+  for (size_t at = begin; at < end; ++at) {
+    std::string damaged = sound;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << (at % 8)));
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << damaged;
+    std::filesystem::remove(path_ + ".quarantine");
+    EXPECT_EQ(Open()->recovered(), (std::map<std::string, std::string>{{a, "op a"}, {c, "op c"}}))
+        << at;
+    const std::string line = Content(path_ + ".quarantine");
+    EXPECT_NE(line.find("\"reason\":\"corrupt\",\"offset\":" + std::to_string(begin)),
+              std::string::npos)
+        << at << ": " << line;
+    EXPECT_NE(line.find(HexEncode(damaged.substr(begin, end - begin))), std::string::npos) << at;
+    const std::string quarantined = line;
+    EXPECT_EQ(Open()->recovered().size(), 2u);
+    EXPECT_EQ(Content(path_ + ".quarantine"), quarantined) << "once";
+  }
+}
+
+TEST_F(OutboxTest, ADamagedLastRecordIsNotTakenForATornOne) {
+  const std::string a = Id::New().ToBytes(), b = Id::New().ToBytes();
+  size_t begin = 0;
+  {
+    auto outbox = Open();
+    ASSERT_TRUE(AppendAndWait(*outbox, a, "op a"));
+    begin = std::filesystem::file_size(path_);
+    ASSERT_TRUE(AppendAndWait(*outbox, b, "op b"));
+  }
+  const std::string sound = Content(path_);
+  for (size_t at = begin; at < sound.size(); ++at) {
+    std::string damaged = sound;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << (at % 8)));
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << damaged;
+    std::filesystem::remove(path_ + ".quarantine");
+    EXPECT_EQ(Open()->recovered(), (std::map<std::string, std::string>{{a, "op a"}})) << at;
+    EXPECT_NE(Content(path_ + ".quarantine").find("corrupt"), std::string::npos) << at;
+  }
+}
+
+TEST_F(OutboxTest, AFileThatHasGrownWithoutItsDataIsTorn) {
+  const std::string a = Id::New().ToBytes();
+  {
+    ASSERT_TRUE(AppendAndWait(*Open(), a, "op a"));
+  }
+  std::ofstream(path_, std::ios::binary | std::ios::app) << std::string(5000, '\0');
+  EXPECT_EQ(Open()->recovered(), (std::map<std::string, std::string>{{a, "op a"}}));
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".quarantine"));
+}
+
+TEST_F(OutboxTest, WhatCannotBeDeliveredMovesToTheQuarantine) {
   const std::string a = Id::New().ToBytes(), b = Id::New().ToBytes();
   {
     auto outbox = Open();
     ASSERT_TRUE(AppendAndWait(*outbox, a, "op a"));
-    ASSERT_TRUE(AppendAndWait(*outbox, b, "op b"));
+    outbox->MoveToQuarantine(a, "op a", "gave_up");
+    outbox->MoveToQuarantine(b, "op b", "gave_up");
   }
-  std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
-  const std::string content((std::istreambuf_iterator<char>(file)), {});
-  file.clear();
-  file.seekp(static_cast<std::streamoff>(content.find("op b")));
-  file.put('O');
-  file.close();
-  EXPECT_EQ(Open()->recovered(), (std::map<std::string, std::string>{{a, "op a"}}));
+  EXPECT_TRUE(Open()->recovered().empty());
+  const std::string lines = Content(path_ + ".quarantine");
+  EXPECT_NE(lines.find("\"reason\":\"gave_up\",\"offset\":-1,\"request_id\":\"" + HexEncode(a)),
+            std::string::npos);
+  EXPECT_NE(lines.find(HexEncode("op b")), std::string::npos) << "also without a record";
+}
+
+TEST_F(OutboxTest, ARecordStaysWhenTheQuarantineCannotBeWritten) {
+  const std::string a = Id::New().ToBytes();
+  std::filesystem::create_directory(path_ + ".quarantine");
+  {
+    auto outbox = Open();
+    ASSERT_TRUE(AppendAndWait(*outbox, a, "op a"));
+    outbox->MoveToQuarantine(a, "op a", "gave_up");
+  }
+  EXPECT_EQ(Open()->recovered().size(), 1u);
 }
 
 TEST_F(OutboxTest, IsTruncatedOnceAllIsAcknowledged) {
@@ -107,7 +183,7 @@ TEST_F(OutboxTest, IsTruncatedOnceAllIsAcknowledged) {
   }
   for (const std::string& id : ids) outbox->Acknowledge(id);
   outbox.reset();
-  EXPECT_EQ(std::filesystem::file_size(path_), 0u);
+  EXPECT_EQ(std::filesystem::file_size(path_), FileHeader::kBytes);
 }
 
 TEST_F(OutboxTest, IsRewrittenWhenMostOfItIsAcknowledged) {

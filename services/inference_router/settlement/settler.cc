@@ -10,16 +10,14 @@
 #include "common/base/crypto.h"
 #include "common/observability/log.h"
 #include "common/runtime/notify.h"
+#include "services/inference_router/settlement/settlement_metrics.h"
 
 namespace tollgate::inference_router {
 namespace {
 
-// A settlement that the ledger never answers is dropped after the ledger's window for late
-// settlements (docs/design/ledger.md 5).
-constexpr int64_t kGiveUpAfterUs = 24ll * 3600 * 1'000'000;
 // Without ledger and disk, End is delayed for this long.
 constexpr int64_t kWithoutDiskMs = 10'000;
-// After a power failure the journal's sequence may be below the ledger's.
+// The journal's sequence may be one update old.
 constexpr int64_t kRecoveredSequenceGap = 1 << 20;
 
 int64_t Jittered(int64_t pause_ms) {
@@ -53,16 +51,31 @@ struct Settler::Shared {
     job.slot = nullptr;
   }
 
+  // Any answer is final: the ledger has booked the settlement or refused it for good, and then it
+  // has the evidence.
   void OnAnswer(Job& job, const billing::v1::MeterResult& answer) {
-    // Any answer is final: the ledger applied the settlement or refused it for good. A refusal
-    // during recovery is normal, since the settlement may have been applied before the crash.
-    if (!answer.ok() && !job.on_answer) {
-      log::Warn("the ledger refused a settlement",
-                {{"request_id", HexEncode(job.op.request_id())},
-                 {"reason", billing::v1::DenyReason_Name(answer.denied_by())}});
+    if (!answer.ok()) {
+      SettlementMetrics::Get().CountRefused(answer.denied_by(),
+                                            job.on_answer ? "recovered" : "live");
+      log::Error("the ledger refused a settlement; the request is not charged",
+                 {{"request_id", HexEncode(job.op.request_id())},
+                  {"workspace", job.op.workspace_id()},
+                  {"reason", billing::v1::DenyReason_Name(answer.denied_by())},
+                  {"charged_nano_usd", answer.charged_nano_usd()}});
     }
     job.answer = answer;
     if (job.in_outbox) outbox.Acknowledge(job.op.request_id());
+    Finish(job);
+  }
+
+  void GiveUp(Job& job) {
+    log::Error("giving up on a settlement; the ledger charges the hold's last heartbeat",
+               {{"request_id", HexEncode(job.op.request_id())}});
+    outbox.MoveToQuarantine(job.op.request_id(), job.op.SerializeAsString(), "gave_up");
+    Finish(job);
+  }
+
+  void Finish(Job& job) {
     DropSlot(job);
     if (job.on_answer) job.on_answer();
     job.changed.Set();
@@ -79,12 +92,8 @@ struct Settler::Shared {
         shared->OnAnswer(*job, *result);
         co_return;
       }
-      if (SystemClock::Get().MonotonicUs() - started_us > kGiveUpAfterUs) {
-        log::Error(
-            "giving up on a settlement after 24 h; the ledger charges the hold's last heartbeat",
-            {{"request_id", HexEncode(job->op.request_id())}});
-        billing::v1::MeterResult given_up;
-        shared->OnAnswer(*job, given_up);
+      if (SystemClock::Get().MonotonicUs() - started_us > shared->options.give_up_ms * 1000) {
+        shared->GiveUp(*job);
         co_return;
       }
       co_await shared->loop.Sleep(Jittered(pause_ms));
@@ -143,9 +152,8 @@ Task<Settled> Settler::Settle(billing::v1::MeterOp op, JournalSlot* slot) {
     }
   }
   if (!job->answer) co_return Settled{Durability::kNone, std::nullopt};
-  Settled settled{Durability::kLedger, std::nullopt};
-  if (job->answer->ok()) settled.charged_nano_usd = job->answer->charged_nano_usd();
-  co_return settled;
+  co_return Settled{job->answer->ok() ? Durability::kLedger : Durability::kRefused,
+                    job->answer->charged_nano_usd()};
 }
 
 Task<void> Settler::Release(billing::v1::MeterOp op, JournalSlot* slot) {
@@ -172,9 +180,8 @@ void Settler::Recover() {
   std::set<std::string> in_outbox;
   for (const auto& [id, payload] : shared_->outbox.recovered()) {
     billing::v1::MeterOp op;
-    if (!op.ParseFromString(payload)) {
-      log::Error("an outbox record cannot be parsed", {{"request_id", HexEncode(id)}});
-      shared_->outbox.Acknowledge(id);
+    if (!op.ParseFromString(payload) || !IsSettlement(op, id)) {
+      shared_->outbox.MoveToQuarantine(id, payload, "unparsable");
       continue;
     }
     in_outbox.insert(id);
@@ -194,14 +201,20 @@ void Settler::Recover() {
 
 bool Settler::recovered() const { return shared_->recovering == 0; }
 
+bool IsSettlement(const billing::v1::MeterOp& op, std::string_view id) {
+  return op.has_settle() && op.request_id() == id && !op.workspace_id().empty();
+}
+
 billing::v1::MeterOp RecoveredOp(const JournalEntry& entry) {
   billing::v1::MeterOp op;
   op.set_request_id(entry.request_id);
   op.set_workspace_id(entry.workspace_id);
   op.set_sequence(entry.sequence + kRecoveredSequenceGap);
+  op.set_attempt(entry.attempt);
   billing::v1::SettleOp& settle = *op.mutable_settle();
   settle.set_engine_id(entry.engine_id);
-  if (!entry.accepted && entry.usage.completion_tokens() == 0) {
+  // An answer that is not streamed is delivered at its end, and then its slot is free.
+  if (!entry.streamed || entry.usage.completion_tokens() == 0) {
     settle.set_outcome(billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
     return op;
   }

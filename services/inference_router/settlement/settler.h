@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "common/clients/clients.h"
@@ -16,14 +17,17 @@
 namespace tollgate::inference_router {
 
 enum class Durability {
-  kLedger,  // the ledger answered
+  kLedger,  // booked
   kOutbox,  // on the local disk; delivered to the ledger later
-  kNone,    // neither, after a long wait: disk full and ledger unreachable. Still being retried.
+  // The ledger has refused it for good: the request is not charged, and the ledger keeps the
+  // refused settlement as a dead letter.
+  kRefused,
+  kNone,  // neither, after a long wait: disk full and ledger unreachable. Still being retried.
 };
 
 struct Settled {
   Durability durability = Durability::kNone;
-  // The charge, if the ledger accepted the settlement.
+  // What the ledger has charged for the request; empty if it has not answered.
   std::optional<int64_t> charged_nano_usd;
 };
 
@@ -34,6 +38,9 @@ struct SettlerOptions {
   int64_t attempt_ms = 2000;
   int64_t first_pause_ms = 50;
   int64_t longest_pause_ms = 2000;
+  // A settlement that the ledger does not answer for so long, its window for late settlements
+  // (docs/design/ledger.md 5), goes to the quarantine.
+  int64_t give_up_ms = 24ll * 3600 * 1000;
 };
 
 class Settler {
@@ -63,8 +70,10 @@ class Settler {
   std::shared_ptr<Shared> shared_;
 };
 
+// Whether an outbox record is the settlement of the request with this id.
+bool IsSettlement(const billing::v1::MeterOp& op, std::string_view id);
 // The settlement of a request that was interrupted by a crash: its counted usage, or a release if
-// no engine had accepted it.
+// nothing of its answer was delivered (decision 52).
 billing::v1::MeterOp RecoveredOp(const JournalEntry& entry);
 
 }  // namespace tollgate::inference_router

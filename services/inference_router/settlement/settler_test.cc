@@ -5,8 +5,11 @@
 
 #include <deque>
 #include <filesystem>
+#include <fstream>
 
+#include "common/base/crypto.h"
 #include "common/base/id.h"
+#include "common/observability/metrics.h"
 #include "common/runtime/testing/run_coro.h"
 
 namespace tollgate::inference_router {
@@ -26,7 +29,8 @@ class FakeLedger : public MeteringClient {
     if (delay > 0) co_await loop_.Sleep(delay);
     billing::v1::MeterResult result;
     result.set_ok(ok);
-    result.set_charged_nano_usd(77);
+    result.set_charged_nano_usd(ok ? 77 : 0);
+    if (!ok) result.set_denied_by(billing::v1::DENY_REASON_INVALID);
     co_return result;
   }
 
@@ -60,13 +64,19 @@ class SettlerTest : public ::testing::Test {
     journal_ = std::move(Journal::Open(folder_ + "/journal")).value();
     outbox_ = std::move(Outbox::Open(folder_ + "/outbox")).value();
   }
-  JournalSlot* Slot(const std::string& id) { return journal_->Acquire({id, "ws", "key", "m"}); }
+  JournalSlot* Slot(const std::string& id, bool streamed = true) {
+    return journal_->Acquire({id, "ws", "key", "m", streamed, 1});
+  }
   static billing::v1::MeterOp Op(const std::string& id) {
     billing::v1::MeterOp op;
     op.set_request_id(id);
     op.set_workspace_id("ws");
     op.mutable_settle()->set_outcome(billing::v1::OUTCOME_COMPLETED);
     return op;
+  }
+  std::string Quarantine() const {
+    std::ifstream file(folder_ + "/outbox.quarantine", std::ios::binary);
+    return std::string((std::istreambuf_iterator<char>(file)), {});
   }
   static Task<bool> Until(Loop& loop, std::function<bool()> condition) {
     for (int i = 0; i < 500 && !condition(); ++i) co_await loop.Sleep(5);
@@ -89,7 +99,7 @@ TEST_F(SettlerTest, AFastLedgerNeedsNoOutbox) {
   EXPECT_EQ(settled.durability, Durability::kLedger);
   EXPECT_EQ(settled.charged_nano_usd, 77);
   EXPECT_EQ(journal_->in_use(), 0);
-  EXPECT_EQ(std::filesystem::file_size(folder_ + "/outbox"), 0u);
+  EXPECT_EQ(std::filesystem::file_size(folder_ + "/outbox"), FileHeader::kBytes);
 }
 
 TEST_F(SettlerTest, ASlowLedgerIsReplacedByTheOutboxAndAcknowledgesItLater) {
@@ -124,17 +134,67 @@ TEST_F(SettlerTest, RetriesWhileTheLedgerIsUnreachable) {
   });
 }
 
-TEST_F(SettlerTest, ARefusalIsAnAnswer) {
+double Count(const char* name, const metrics::Labels& labels) {
+  return metrics::Counter(name, "", labels).Value();
+}
+
+TEST_F(SettlerTest, ARefusalIsFinalCountedAndNotTakenForACharge) {
+  const metrics::Labels labels = {{"reason", "invalid"}, {"source", "live"}};
+  const double before = Count("tollgate_router_settlements_refused_total", labels);
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     FakeLedger ledger(loop);
     ledger.ok = false;
     Settler settler(loop, ledger, *journal_, *outbox_, options_);
     const Settled settled = co_await settler.Settle(Op(id_), Slot(id_));
-    EXPECT_EQ(settled.durability, Durability::kLedger);
-    EXPECT_FALSE(settled.charged_nano_usd);
+    EXPECT_EQ(settled.durability, Durability::kRefused);
+    EXPECT_EQ(settled.charged_nano_usd, 0);
     EXPECT_EQ(ledger.calls, 1);
     co_return true;
   });
+  EXPECT_EQ(Count("tollgate_router_settlements_refused_total", labels), before + 1);
+}
+
+TEST_F(SettlerTest, ASettlementWithoutAnAnswerEndsInTheQuarantine) {
+  options_.give_up_ms = 40;
+  testing::RunTask([&](Loop& loop) -> Task<bool> {
+    FakeLedger ledger(loop);
+    ledger.delays_ms.assign(1000, -1);
+    Settler settler(loop, ledger, *journal_, *outbox_, options_);
+    const Settled settled = co_await settler.Settle(Op(id_), Slot(id_));
+    EXPECT_EQ(settled.durability, Durability::kOutbox);
+    EXPECT_TRUE(co_await Until(loop, [&] { return outbox_->depth() == 0; }));
+    co_return true;
+  });
+  const std::string line = Quarantine();
+  EXPECT_NE(line.find("\"reason\":\"gave_up\""), std::string::npos);
+  EXPECT_NE(line.find(HexEncode(Op(id_).SerializeAsString())), std::string::npos);
+}
+
+TEST_F(SettlerTest, ARecordThatIsNoSettlementIsNeverAcknowledgedSilently) {
+  const std::string garbage = Id::New().ToBytes(), empty = Id::New().ToBytes(),
+                    heartbeat = Id::New().ToBytes(), other = Id::New().ToBytes();
+  billing::v1::MeterOp no_settle = Op(heartbeat);
+  no_settle.mutable_heartbeat();
+  outbox_->Append(garbage, "\xff\xff\xff", nullptr);
+  outbox_->Append(empty, "", nullptr);
+  outbox_->Append(heartbeat, no_settle.SerializeAsString(), nullptr);
+  outbox_->Append(other, Op(id_).SerializeAsString(), nullptr);
+  outbox_->Append(id_, Op(id_).SerializeAsString(), nullptr);
+  Reopen();
+  testing::RunTask([&](Loop& loop) -> Task<bool> {
+    FakeLedger ledger(loop);
+    Settler settler(loop, ledger, *journal_, *outbox_, options_);
+    settler.Recover();
+    EXPECT_TRUE(co_await Until(loop, [&] { return outbox_->depth() == 0; }));
+    EXPECT_EQ(ledger.calls, 1) << "the settlement beside them";
+    co_return true;
+  });
+  const std::string lines = Quarantine();
+  for (const std::string& id : {garbage, empty, heartbeat, other}) {
+    EXPECT_NE(
+        lines.find("\"reason\":\"unparsable\",\"offset\":-1,\"request_id\":\"" + HexEncode(id)),
+        std::string::npos);
+  }
 }
 
 TEST_F(SettlerTest, ReleaseReturnsEarlyAndKeepsTheSlotUntilTheAnswer) {
@@ -152,9 +212,10 @@ TEST_F(SettlerTest, ReleaseReturnsEarlyAndKeepsTheSlotUntilTheAnswer) {
 
 TEST_F(SettlerTest, AfterACrashTheOutboxAndTheJournalAreSettledOnce) {
   const std::string ended = Id::New().ToBytes(), running = Id::New().ToBytes(),
-                    waiting = Id::New().ToBytes();
+                    waiting = Id::New().ToBytes(), prompt = Id::New().ToBytes(),
+                    whole = Id::New().ToBytes();
   // A process crashed: one request had ended (its slot not yet released), one was streaming, one
-  // had no engine yet.
+  // had no engine yet, one had an engine and no output, one was not streamed.
   outbox_->Append(ended, Op(ended).SerializeAsString(), nullptr);
   Slot(ended);
   JournalSlot* slot = Slot(running);
@@ -163,6 +224,12 @@ TEST_F(SettlerTest, AfterACrashTheOutboxAndTheJournalAreSettledOnce) {
   slot->SetUsage(12, 34);
   slot->NextSequence();
   Slot(waiting);
+  slot = Slot(prompt);
+  slot->SetAccepted();
+  slot->SetUsage(12, 0);
+  slot = Slot(whole, false);
+  slot->SetAccepted();
+  slot->SetUsage(12, 34);
   Reopen();
 
   testing::RunTask([&](Loop& loop) -> Task<bool> {
@@ -175,10 +242,14 @@ TEST_F(SettlerTest, AfterACrashTheOutboxAndTheJournalAreSettledOnce) {
     EXPECT_TRUE(co_await Until(loop, [&] { return settler.recovered(); }));
     EXPECT_TRUE(co_await Until(loop, [&] { return outbox_->depth() == 0; }));
     EXPECT_EQ(journal_->in_use(), 0);
-    EXPECT_EQ(ledger.calls, 4) << "three operations, one of them twice";
+    EXPECT_EQ(ledger.calls, 6) << "five operations, one of them twice";
     std::map<std::string, billing::v1::MeterOp> by_id;
     for (const auto& op : ledger.ops) by_id[op.request_id()] = op;
-    EXPECT_EQ(by_id.size(), 3u);
+    EXPECT_EQ(by_id.size(), 5u);
+    for (const std::string& free : {waiting, prompt, whole}) {  // decision 52
+      EXPECT_EQ(by_id[free].settle().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
+      EXPECT_EQ(by_id[free].attempt(), 1);
+    }
     EXPECT_EQ(by_id[ended].settle().outcome(), billing::v1::OUTCOME_COMPLETED);
     EXPECT_EQ(by_id[running].settle().outcome(), billing::v1::OUTCOME_RECOVERED);
     EXPECT_EQ(by_id[running].settle().usage().prompt_tokens(), 12);

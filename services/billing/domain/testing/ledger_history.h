@@ -63,6 +63,7 @@ class History {
     // Delivered again, late, or out of order.
     if (dice < 42) return sent_[sent_.size() - 1 - Below(std::min<size_t>(sent_.size(), 60))];
     if (dice < 46) return Changed();
+    if (dice < 50) return NextTry();
     return ForKnownHold();
   }
 
@@ -116,9 +117,22 @@ class History {
     Authorize op = MakeAuthorize(id, prompt, output, Workspace());
     op.rates = kRates[Below(5)];
     op.price_version = static_cast<int64_t>(Below(3));
+    op.streamed = Below(4) != 0;
     known_.push_back({id, op.workspace});
     if (known_.size() > 40) known_.erase(known_.begin());
     return op;
+  }
+
+  // An earlier authorize, for the next try.
+  Operation NextTry() {
+    for (size_t i = 0; i < std::min<size_t>(sent_.size(), 60); ++i) {
+      Operation operation = sent_[sent_.size() - 1 - i];
+      auto* authorize = std::get_if<Authorize>(&operation);
+      if (authorize == nullptr || Below(3) == 0) continue;
+      ++authorize->attempt;
+      return operation;
+    }
+    return NewAuthorize();
   }
 
   // Any operation of a request, on a hold that may be open, closed or unknown.
@@ -129,16 +143,18 @@ class History {
       return Below(8) == 0 ? 0 : static_cast<int64_t>(Below(bound));
     };
     const int64_t sequence = static_cast<int64_t>(Below(12));
+    const int32_t attempt = Below(4) == 0 ? 1 : 0;
     switch (Below(7)) {
       case 0: {
         const int64_t total_nano_usd = static_cast<int64_t>(Below(40'000));
         const int64_t prompt = tokens(3000);
-        return Extend{id, workspace, sequence, {prompt, 0, 0, tokens(9000), 0}, total_nano_usd};
+        return Extend{id,     workspace, sequence, {prompt, 0, 0, tokens(9000), 0}, total_nano_usd,
+                      attempt};
       }
       case 1:
       case 2: {
         const int64_t prompt = tokens(3000);
-        return Heartbeat{id, workspace, sequence, {prompt, 0, 0, tokens(9000), 0}};
+        return Heartbeat{id, workspace, sequence, {prompt, 0, 0, tokens(9000), 0}, attempt};
       }
       case 3: {
         const int64_t prompt = tokens(3000);
@@ -148,10 +164,11 @@ class History {
         op.usage.cached = tokens(4000);
         op.cut_by_credit = Below(9) == 0;
         op.estimated = Below(9) == 0;
+        op.attempt = attempt;
         return op;
       }
       case 4:
-        return Void{id, workspace, "test"};
+        return Void{id, workspace, "test", Below(2) == 0};
       default:
         return Expire{id, workspace};
     }

@@ -31,14 +31,15 @@ inline Authorize MakeAuthorize(Id id, int64_t prompt, int64_t output,
   op.price_version = 3;
   op.prompt_bound = prompt;
   op.output_bound = output;
+  op.streamed = true;
   return op;
 }
 inline Extend MakeExtend(Id id, int64_t sequence, int64_t total_nano_usd, int64_t prompt = 0,
                          int64_t completion = 0) {
-  return {id, "ws", sequence, {prompt, 0, 0, completion, 0}, total_nano_usd};
+  return {id, "ws", sequence, {prompt, 0, 0, completion, 0}, total_nano_usd, 0};
 }
 inline Heartbeat MakeHeartbeat(Id id, int64_t sequence, int64_t prompt, int64_t completion) {
-  return {id, "ws", sequence, {prompt, 0, 0, completion, 0}};
+  return {id, "ws", sequence, {prompt, 0, 0, completion, 0}, 0};
 }
 inline Settle MakeSettle(Id id, int64_t prompt, int64_t completion,
                          Outcome outcome = Outcome::kCompleted, std::string workspace = "ws") {
@@ -51,7 +52,7 @@ inline Settle MakeSettle(Id id, int64_t prompt, int64_t completion,
   op.engine = "engine";
   return op;
 }
-inline Void MakeVoid(Id id) { return {id, "ws", "test"}; }
+inline Void MakeVoid(Id id, bool refused = false) { return {id, "ws", "test", refused}; }
 inline Expire MakeExpire(Id id) { return {id, "ws"}; }
 inline AddCredit MakeAddCredit(std::string command_id, int64_t amount_nano_usd,
                                bool granted = false) {

@@ -23,7 +23,11 @@ namespace tollgate::inference_router {
 // A ledger with one hold: grants extensions up to its limit, charges the usage, records operations.
 struct LedgerScript {
   int64_t limit_nano_usd = INT64_MAX;  // extensions are granted up to here
+  // Why an extension above the limit is not granted.
+  billing::v1::DenyReason limited_by = billing::v1::DENY_REASON_NO_CREDIT;
+  bool closed = false;  // the hold has expired
   bool unreachable = false;
+  bool refuses_settles = false;
   int64_t answer_ms = 0;
   std::vector<billing::v1::MeterOp> ops;
 
@@ -50,12 +54,20 @@ class ScriptedLedger : public MeteringClient {
     if (script_.unreachable) co_return Unavailable("ledger unreachable");
     script_.ops.push_back(op);
     billing::v1::MeterResult result;
+    if (script_.closed) {
+      result.set_denied_by(billing::v1::DENY_REASON_CLOSED);
+      co_return result;
+    }
     result.set_ok(true);
     if (op.has_extend()) {
-      authorized_ = std::max(
-          authorized_, std::min(op.extend().authorized_total_nano_usd(), script_.limit_nano_usd));
+      const int64_t total = op.extend().authorized_total_nano_usd();
+      authorized_ = std::max(authorized_, std::min(total, script_.limit_nano_usd));
+      if (total > authorized_) result.set_denied_by(script_.limited_by);
     }
-    if (op.has_settle()) {
+    if (op.has_settle() && script_.refuses_settles) {
+      result.set_ok(false);
+      result.set_denied_by(billing::v1::DENY_REASON_INVALID);
+    } else if (op.has_settle()) {
       const auto& usage = op.settle().usage();
       result.set_charged_nano_usd(std::min(
           ChargeNanoUsd(CostPicoUsd(rates_, usage.prompt_tokens(), usage.completion_tokens())),
@@ -158,6 +170,7 @@ class SessionTest : public ::testing::Test {
     request_.set_kind(inference::v1::REQUEST_KIND_CHAT);
     request_.set_prompt_tokens_bound(1000);
     request_.set_choices(1);
+    request_.set_streamed(true);
     // 1 nano-USD per prompt token, 2 per completion token: the hold pays for the prompt's bound and
     // 1000 completion tokens.
     auto& hold = *request_.mutable_hold();

@@ -1,0 +1,104 @@
+// What a batch does that cannot be written: it is divided, so that nobody waits for the workspace
+// that is the cause (docs/design/ledger.md 10).
+#include <algorithm>
+#include <set>
+
+#include "services/billing/commit/group_commit.h"
+
+namespace tollgate::billing {
+namespace {
+
+// After so many operations of one workspace in a row the rest is not tried.
+constexpr int kMaxFailuresInARow = 3;
+
+// The operations whose workspace is in the set, in their order, and the others.
+std::pair<OperationQueue::Batch, OperationQueue::Batch> Split(
+    OperationQueue::Batch& batch, const std::set<std::string>& workspaces) {
+  std::pair<OperationQueue::Batch, OperationQueue::Batch> parts;
+  for (size_t i = 0; i < batch.sources.size(); ++i) {
+    auto& part = workspaces.contains(WorkspaceOf(batch.operations[i])) ? parts.first : parts.second;
+    part.sources.push_back(std::move(batch.sources[i]));
+    part.operations.push_back(std::move(batch.operations[i]));
+  }
+  for (const std::string& workspace : batch.workspaces) {
+    auto& part = workspaces.contains(workspace) ? parts.first : parts.second;
+    part.workspaces.push_back(workspace);
+  }
+  return parts;
+}
+
+}  // namespace
+
+void GroupCommit::Divide(size_t index, PendingBatch& batch, const sql::SqlError& error) {
+  if (batch.workspaces.size() <= 1) return FailAlone(index, batch, error);
+  const std::set<std::string> half(
+      batch.workspaces.begin(),
+      batch.workspaces.begin() + static_cast<int64_t>(batch.workspaces.size() / 2));
+  auto [first, second] = Split(batch, half);
+  Execute(index, first);
+  Execute(index, second);
+}
+
+// A transaction of another replica holds a wallet, perhaps of one that does not run any more. The
+// server ends that one soon; until then only the locked workspaces wait.
+void GroupCommit::SetLockedAside(size_t index, PendingBatch& batch, const sql::SqlError& error) {
+  std::set<std::string> locked;
+  if (auto found = runners_[index]->Locked(batch.operations); found.ok()) {
+    locked.insert(found->begin(), found->end());
+  }
+  // Nothing is locked any more, or it is not a wallet that is.
+  if (locked.empty() && batch.workspaces.size() > 1) return Divide(index, batch, error);
+  if (locked.empty()) locked.insert(batch.workspaces.begin(), batch.workspaces.end());
+  auto [waiting, rest] = Split(batch, locked);
+  for (const std::string& workspace : waiting.workspaces) Isolate(workspace, error);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!stopping_) queue_.PutBack(waiting.sources, waiting.operations);
+  }
+  FailBatch(waiting, sql::ToError(error));
+  if (!rest.sources.empty()) Execute(index, rest);
+}
+
+// All operations are of one workspace: those that can be written are written, and the workspace
+// disturbs nobody any more.
+void GroupCommit::FailAlone(size_t index, PendingBatch& batch, const sql::SqlError& error) {
+  const std::string& workspace = batch.workspaces.front();
+  Isolate(workspace, error);
+  if (error.kind != sql::ErrorKind::kRetry && !batch.part) {
+    auto broken = runners_[index]->FreezeIfBroken(workspace);
+    if (broken.ok() && !broken->empty() && observer_) observer_->OnBroken(workspace, *broken);
+  }
+  if (batch.sources.size() == 1) return ReplyUnavailable(batch);
+  int failures = 0;
+  for (size_t i = 0; i < batch.sources.size(); ++i) {
+    PendingBatch one;
+    one.part = true;
+    one.workspaces = batch.workspaces;
+    one.sources.push_back(batch.sources[i]);
+    one.operations.push_back(std::move(batch.operations[i]));
+    if (failures < kMaxFailuresInARow) {
+      Execute(index, one);
+      failures = one.failed ? failures + 1 : 0;
+    } else {
+      ReplyUnavailable(one);
+    }
+  }
+}
+
+void GroupCommit::Isolate(const std::string& workspace, const sql::SqlError& error) {
+  bool is_new;
+  {
+    const std::lock_guard lock(mutex_);
+    const int64_t now_us = clock_.MonotonicUs();
+    is_new = queue_.Isolate(workspace, now_us, now_us + options_.isolated_retry_ms * 1000);
+  }
+  if (is_new && observer_) observer_->OnIsolated(workspace, error);
+}
+
+void GroupCommit::ReplyUnavailable(PendingBatch& batch) {
+  batch.failed = true;
+  std::vector<Reply> replies(batch.sources.size(), Refuse(Deny::kUnavailable));
+  SetReplies(batch.sources, replies);
+}
+
+}  // namespace tollgate::billing

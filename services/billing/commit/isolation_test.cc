@@ -1,0 +1,128 @@
+// One workspace whose batches fail stops nobody else (docs/design/ledger.md 10).
+#include "services/billing/commit/testing/fake_runner.h"
+
+namespace tollgate::billing {
+namespace {
+
+using sql::ErrorKind;
+
+class IsolationTest : public GroupCommitTest {
+ protected:
+  // Operations of many workspaces in one batch, behind a blocked one.
+  std::map<std::string, PendingReplies> SubmitTogether(int workspaces) {
+    db.Block(true);
+    auto first = Submit({NewSettle(0, "first")});
+    db.WaitForBatches(1);
+    std::map<std::string, PendingReplies> calls;
+    for (int i = 0; i < workspaces; ++i) {
+      const std::string workspace = "ws" + std::to_string(i);
+      calls[workspace] = Submit({NewSettle(i, workspace)});
+    }
+    db.Block(false);
+    EXPECT_TRUE(first.get().ok());
+    return calls;
+  }
+  static Reply Only(PendingReplies& call) {
+    auto replies = call.get();
+    return replies.ok() ? replies->front() : Reply();
+  }
+  void SetLocked(std::set<std::string> workspaces) {
+    const std::lock_guard lock(db.mutex);
+    db.locked = std::move(workspaces);
+  }
+};
+
+TEST_F(IsolationTest, ALastingErrorOfOneWorkspaceFailsThatOneOnly) {
+  for (const ErrorKind kind :
+       {ErrorKind::kUnique, ErrorKind::kRetry, ErrorKind::kConstraint, ErrorKind::kOther}) {
+    Start();
+    db.bad = {{"ws77", kind}};
+    auto calls = SubmitTogether(200);
+    for (auto& [workspace, call] : calls) {
+      const Reply reply = Only(call);
+      EXPECT_EQ(reply.ok, workspace != "ws77") << workspace;
+      if (workspace == "ws77") EXPECT_EQ(reply.denied_by, Deny::kUnavailable);
+    }
+    EXPECT_EQ(events.isolated().back(), "ws77");
+    EXPECT_LT(db.batches.size(), 80U) << "divided, not one by one";
+    db.bad.clear();
+    db.batches.clear();
+    group_commit.reset();
+  }
+  EXPECT_EQ(events.isolated().size(), 4U) << "reported once each";
+}
+
+TEST_F(IsolationTest, AnIsolatedWorkspaceIsNeverInABatchWithOthers) {
+  Start();
+  db.bad = {{"bad", ErrorKind::kUnique}};
+  EXPECT_EQ(Only(*std::make_unique<PendingReplies>(Submit({NewSettle(1, "bad")}))).denied_by,
+            Deny::kUnavailable);
+  std::vector<PendingReplies> good;
+  std::vector<PendingReplies> bad;
+  for (int i = 0; i < 100; ++i) {
+    bad.push_back(Submit({NewSettle(i, "bad")}));
+    good.push_back(Submit({NewSettle(i, "good")}));
+  }
+  for (auto& call : good) EXPECT_TRUE(Only(call).ok);
+  for (auto& call : bad) EXPECT_EQ(Only(call).denied_by, Deny::kUnavailable);
+  const std::lock_guard lock(db.mutex);
+  for (const auto& batch : db.batches) {
+    std::set<std::string> workspaces;
+    for (const Operation& op : batch) workspaces.insert(WorkspaceOf(op));
+    EXPECT_EQ(workspaces.size(), 1U);
+  }
+}
+
+// A call of a router holds the settlements of many workspaces.
+TEST_F(IsolationTest, ACallOfManyWorkspacesGetsAReplyForEach) {
+  Start();
+  db.bad = {{"bad", ErrorKind::kUnique}};
+  const auto replies = Submit({NewSettle(1, "a"), NewSettle(2, "bad"), NewSettle(3, "b")}).get();
+  ASSERT_TRUE(replies.ok());
+  EXPECT_TRUE((*replies)[0].ok);
+  EXPECT_EQ((*replies)[1].denied_by, Deny::kUnavailable);
+  EXPECT_TRUE((*replies)[2].ok);
+}
+
+TEST_F(IsolationTest, ALockedWorkspaceWaitsAloneAndLosesNothing) {
+  options.isolated_retry_ms = 1;
+  Start();
+  SetLocked({"ws3", "ws5"});
+  auto calls = SubmitTogether(20);
+  for (auto& [workspace, call] : calls) {
+    if (workspace == "ws3" || workspace == "ws5") continue;
+    EXPECT_TRUE(Only(call).ok) << workspace;
+  }
+  EXPECT_FALSE(IsReady(calls["ws3"])) << "it is still waited for";
+  SetLocked({});
+  EXPECT_TRUE(Only(calls["ws3"]).ok);
+  EXPECT_TRUE(Only(calls["ws5"]).ok);
+  EXPECT_EQ(events.isolated().size(), 2U);
+  EXPECT_TRUE(events.broken().empty());
+}
+
+TEST_F(IsolationTest, AWorkspaceWithBrokenBooksIsReported) {
+  Start();
+  db.bad = {{"ws2", ErrorKind::kUnique}, {"ws4", ErrorKind::kUnique}};
+  db.broken = {"ws4"};
+  auto calls = SubmitTogether(6);
+  for (auto& [workspace, call] : calls) (void)Only(call);
+  EXPECT_EQ(events.broken(), std::vector<std::string>{"ws4"});
+}
+
+TEST_F(IsolationTest, WhatWaitsOfAnIsolatedWorkspaceIsBounded) {
+  options.isolated_retry_ms = 60'000;
+  Start();
+  db.bad = {{"bad", ErrorKind::kUnique}};
+  EXPECT_FALSE(Submit({NewSettle(1, "bad")}).get()->front().ok);
+  std::vector<PendingReplies> waiting;
+  for (int i = 0; i < 256; ++i) waiting.push_back(Submit({NewAuthorize(i, "bad")}));
+  auto refused = Submit({NewAuthorize(1, "bad"), NewAuthorize(1, "good")});
+  const auto replies = refused.get();
+  ASSERT_TRUE(replies.ok());
+  EXPECT_EQ((*replies)[0].denied_by, Deny::kUnavailable) << "at once";
+  EXPECT_TRUE((*replies)[1].ok) << "the queue has room for others";
+}
+
+}  // namespace
+}  // namespace tollgate::billing

@@ -1,0 +1,191 @@
+#include "services/billing/commit/operation_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tollgate::billing {
+namespace {
+
+// Operations of one workspace in one turn.
+constexpr size_t kTurn = 32;
+// What may wait of an isolated workspace.
+constexpr size_t kMaxIsolated = 256;
+// Isolated workspaces without operations that are remembered.
+constexpr size_t kMaxRemembered = 1024;
+constexpr int64_t kIsolatedAtLeastUs = 5'000'000;
+
+}  // namespace
+
+OperationQueue::Lane& OperationQueue::LaneOf(const std::string& workspace) {
+  const auto [at, is_new] = lanes_.try_emplace(workspace);
+  if (is_new) at->second.workspace = &at->first;
+  return at->second;
+}
+
+bool OperationQueue::Push(QueuedOperation queued) {
+  const bool is_authorize = IsAuthorize(queued.operation());
+  Lane& lane = LaneOf(WorkspaceOf(queued.operation()));
+  if (lane.isolated && lane.urgent.size() + lane.normal.size() >= kMaxIsolated) return false;
+  (is_authorize ? normal_ : urgent_) += 1;
+  (is_authorize ? lane.normal : lane.urgent).push_back(std::move(queued));
+  if (lane.batch == 0) List(lane);
+  return true;
+}
+
+void OperationQueue::List(Lane& lane) {
+  if (lane.isolated) {
+    if (!lane.empty() && !std::exchange(lane.listed_isolated, true)) {
+      isolated_lanes_.push_back(&lane);
+    }
+    return;
+  }
+  if (!lane.urgent.empty() && !std::exchange(lane.listed_urgent, true)) {
+    urgent_lanes_.push_back(&lane);
+  }
+  if (!lane.normal.empty() && !std::exchange(lane.listed_normal, true)) {
+    normal_lanes_.push_back(&lane);
+  }
+}
+
+void OperationQueue::EraseIfIdle(Lane& lane) {
+  if (lane.batch != 0 || !lane.empty() || lane.listed_urgent || lane.listed_normal ||
+      lane.listed_isolated) {
+    return;
+  }
+  if (lane.isolated) {
+    if (isolated_ <= kMaxRemembered) return;
+    --isolated_;
+  }
+  lanes_.erase(lanes_.find(*lane.workspace));
+}
+
+void OperationQueue::Enter(Lane& lane, Batch& batch) {
+  if (lane.batch == batches_) return;
+  lane.batch = batches_;
+  batch.workspaces.push_back(*lane.workspace);
+}
+
+void OperationQueue::TakeFrom(Lane& lane, std::deque<QueuedOperation>& queue, size_t limit,
+                              Batch& batch) {
+  for (size_t turn = 0; turn < kTurn && !queue.empty() && batch.sources.size() < limit; ++turn) {
+    ++steps_;
+    QueuedOperation queued = std::move(queue.front());
+    queue.pop_front();
+    const bool is_authorize = IsAuthorize(queued.operation());
+    (is_authorize ? normal_ : urgent_) -= 1;
+    // A call that has timed out would not use its hold.
+    if (EndsWithItsCall(queued.operation()) && !queued.call->IsPending()) continue;
+    Enter(lane, batch);
+    batch.operations.push_back(std::move(queued.operation()));
+    batch.sources.push_back(std::move(queued));
+  }
+}
+
+void OperationQueue::TakeList(std::deque<Lane*>& list, bool urgent, size_t limit, Batch& batch) {
+  while (!list.empty() && batch.sources.size() < limit) {
+    ++steps_;
+    Lane& lane = *list.front();
+    list.pop_front();
+    (urgent ? lane.listed_urgent : lane.listed_normal) = false;
+    // In another batch or isolated meanwhile: the end of that lists it again.
+    if ((lane.batch == 0 || lane.batch == batches_) && !lane.isolated) {
+      TakeFrom(lane, urgent ? lane.urgent : lane.normal, limit, batch);
+      List(lane);
+    } else if (lane.batch == 0) {
+      List(lane);
+    }
+    EraseIfIdle(lane);
+  }
+}
+
+void OperationQueue::TakeIsolated(size_t limit, int64_t now_us, Batch& batch) {
+  // Each is looked at once; they are few.
+  for (size_t left = isolated_lanes_.size(); left > 0 && batch.sources.size() < limit; --left) {
+    ++steps_;
+    Lane& lane = *isolated_lanes_.front();
+    isolated_lanes_.pop_front();
+    lane.listed_isolated = false;
+    if (lane.batch != 0) continue;
+    if (lane.isolated && lane.retry_us <= now_us) {
+      TakeFrom(lane, lane.urgent, limit, batch);
+      TakeFrom(lane, lane.normal, limit, batch);
+    }
+    if (lane.batch == 0) List(lane);
+    EraseIfIdle(lane);
+  }
+}
+
+bool OperationQueue::Take(size_t limit, int64_t now_us, Batch& batch) {
+  ++batches_;
+  if (!isolated_batch_ && !isolated_lanes_.empty()) {
+    TakeIsolated(limit, now_us, batch);
+    if (!batch.sources.empty()) {
+      batch.isolated = true;
+      isolated_batch_ = true;
+      return true;
+    }
+  }
+  TakeList(urgent_lanes_, true, limit, batch);
+  TakeList(normal_lanes_, false, limit, batch);
+  return !batch.sources.empty();
+}
+
+void OperationQueue::Release(const Batch& batch) {
+  if (batch.isolated) isolated_batch_ = false;
+  for (const std::string& workspace : batch.workspaces) {
+    const auto found = lanes_.find(workspace);
+    if (found == lanes_.end()) continue;
+    found->second.batch = 0;
+    List(found->second);
+    EraseIfIdle(found->second);
+  }
+}
+
+void OperationQueue::PutBack(std::vector<QueuedOperation>& sources,
+                             std::vector<Operation>& operations) {
+  for (size_t i = sources.size(); i-- > 0;) {
+    QueuedOperation& queued = sources[i];
+    queued.operation() = std::move(operations[i]);
+    const bool is_authorize = IsAuthorize(queued.operation());
+    Lane& lane = LaneOf(WorkspaceOf(queued.operation()));
+    (is_authorize ? normal_ : urgent_) += 1;
+    (is_authorize ? lane.normal : lane.urgent).push_front(std::move(queued));
+  }
+  sources.clear();
+  operations.clear();
+}
+
+bool OperationQueue::Isolate(const std::string& workspace, int64_t now_us, int64_t retry_us) {
+  Lane& lane = LaneOf(workspace);
+  lane.failed_us = now_us;
+  lane.retry_us = retry_us;
+  if (std::exchange(lane.isolated, true)) return false;
+  ++isolated_;
+  return true;
+}
+
+bool OperationQueue::Heal(const std::string& workspace, int64_t now_us) {
+  const auto found = lanes_.find(workspace);
+  if (found == lanes_.end() || !found->second.isolated ||
+      now_us - found->second.failed_us < kIsolatedAtLeastUs) {
+    return false;
+  }
+  found->second.isolated = false;
+  --isolated_;
+  return true;
+}
+
+std::vector<QueuedOperation> OperationQueue::Clear() {
+  std::vector<QueuedOperation> all;
+  for (auto& [workspace, lane] : lanes_) {
+    for (auto* queue : {&lane.urgent, &lane.normal}) {
+      all.insert(all.end(), std::make_move_iterator(queue->begin()),
+                 std::make_move_iterator(queue->end()));
+      queue->clear();
+    }
+  }
+  urgent_ = normal_ = 0;
+  return all;
+}
+
+}  // namespace tollgate::billing

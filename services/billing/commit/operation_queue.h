@@ -1,0 +1,90 @@
+// Where operations wait for a batch: one lane per workspace, so that the work of a batch grows with
+// what it takes and not with what waits. No two batches share a workspace. A workspace whose
+// batches fail is isolated: it gets batches of its own, a few in a second, and disturbs nobody. Not
+// thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "services/billing/commit/call.h"
+
+namespace tollgate::billing {
+
+class OperationQueue {
+ public:
+  struct Batch {
+    std::vector<QueuedOperation> sources;  // of the operations, in the same order
+    std::vector<Operation> operations;
+    std::vector<std::string> workspaces;  // those that this batch keeps busy
+    bool isolated = false;                // a batch of isolated workspaces
+    bool part = false;                    // of a workspace whose batch has failed
+    bool failed = false;                  // answered with kUnavailable
+  };
+
+  // False when the workspace is isolated and has enough waiting.
+  bool Push(QueuedOperation queued);
+  // Takes up to limit operations of workspaces in no other batch: those that release credit or
+  // follow a running request first, then authorizes whose call still waits. In turns, so that a
+  // workspace with thousands of them takes no more than its part. False when there are none.
+  bool Take(size_t limit, int64_t now_us, Batch& batch);
+  // Ends the batch: its workspaces may be taken again.
+  void Release(const Batch& batch);
+  // Puts operations back to the front, in their order. Their workspaces are in a batch.
+  void PutBack(std::vector<QueuedOperation>& sources, std::vector<Operation>& operations);
+
+  // The workspace's next try is at retry_us. True when it was not isolated before.
+  bool Isolate(const std::string& workspace, int64_t now_us, int64_t retry_us);
+  // After a success. True when this ends the isolation, which lasts some seconds at least.
+  bool Heal(const std::string& workspace, int64_t now_us);
+
+  size_t size() const { return urgent_ + normal_; }
+  size_t urgent() const { return urgent_; }
+  size_t isolated() const { return isolated_; }
+  // How many lanes and operations were looked at, for tests.
+  int64_t steps() const { return steps_; }
+  // Removes and returns everything.
+  std::vector<QueuedOperation> Clear();
+
+ private:
+  struct Lane {
+    const std::string* workspace = nullptr;
+    std::deque<QueuedOperation> urgent;  // all that is not an authorize
+    std::deque<QueuedOperation> normal;
+    int64_t batch = 0;  // the number of the batch that it is in; 0: none
+    bool listed_urgent = false;
+    bool listed_normal = false;
+    bool listed_isolated = false;
+    bool isolated = false;
+    int64_t failed_us = 0;
+    int64_t retry_us = 0;
+    bool empty() const { return urgent.empty() && normal.empty(); }
+  };
+
+  Lane& LaneOf(const std::string& workspace);
+  // Puts the lane into the lists that it belongs to.
+  void List(Lane& lane);
+  void EraseIfIdle(Lane& lane);
+  void Enter(Lane& lane, Batch& batch);
+  // One lane's turn.
+  void TakeFrom(Lane& lane, std::deque<QueuedOperation>& queue, size_t limit, Batch& batch);
+  void TakeList(std::deque<Lane*>& list, bool urgent, size_t limit, Batch& batch);
+  void TakeIsolated(size_t limit, int64_t now_us, Batch& batch);
+
+  std::unordered_map<std::string, Lane> lanes_;  // those with operations, in a batch, or isolated
+  std::deque<Lane*> urgent_lanes_;
+  std::deque<Lane*> normal_lanes_;
+  std::deque<Lane*> isolated_lanes_;
+  size_t urgent_ = 0;
+  size_t normal_ = 0;
+  size_t isolated_ = 0;
+  bool isolated_batch_ = false;  // one at a time
+  int64_t batches_ = 0;
+  int64_t steps_ = 0;
+};
+
+}  // namespace tollgate::billing

@@ -1,0 +1,138 @@
+// The work of a batch grows with what it takes, never with what waits (docs/design/ledger.md 10).
+#include "services/billing/commit/operation_queue.h"
+
+#include <gtest/gtest.h>
+
+#include "services/billing/domain/testing/ledger_world.h"
+
+namespace tollgate::billing {
+namespace {
+
+struct OperationQueueTest : ::testing::Test {
+  OperationQueue queue;
+
+  void Push(std::string workspace, int64_t number, bool settle = true) {
+    auto call = std::make_shared<Call>();
+    call->done = [](auto) {};
+    Settle op;
+    op.workspace = workspace;
+    op.sequence = number;
+    Authorize authorize;
+    authorize.workspace = workspace;
+    authorize.prompt_bound = number;
+    call->operations.push_back(settle ? Operation(op) : Operation(authorize));
+    ASSERT_TRUE(queue.Push({std::move(call), 0}));
+  }
+  OperationQueue::Batch Take(size_t limit = 256, int64_t now_us = 0) {
+    OperationQueue::Batch batch;
+    queue.Take(limit, now_us, batch);
+    return batch;
+  }
+  static std::string Show(const OperationQueue::Batch& batch) {
+    std::string text;
+    for (const Operation& op : batch.operations) {
+      const auto* settle = std::get_if<Settle>(&op);
+      text += WorkspaceOf(op) +
+              std::to_string(settle ? settle->sequence : std::get<Authorize>(op).prompt_bound) +
+              " ";
+    }
+    return text;
+  }
+};
+
+TEST_F(OperationQueueTest, ABusyWorkspaceWith4000OperationsCostsNothing) {
+  for (int i = 0; i < 4000; ++i) Push("busy", i, i % 2 == 0);
+  const OperationQueue::Batch running = Take();
+  ASSERT_EQ(running.operations.size(), 256U);
+  const int64_t before = queue.steps();
+  for (int i = 0; i < 1000; ++i) {
+    Push("other", i);
+    const OperationQueue::Batch batch = Take();
+    EXPECT_EQ(batch.operations.size(), 1U);
+    queue.Release(batch);
+  }
+  EXPECT_LT(queue.steps() - before, 3000) << "each batch looks at what it takes";
+  // All of it, in batches of 256: each operation is looked at once.
+  queue.Release(running);
+  size_t taken = running.operations.size();
+  const int64_t start = queue.steps();
+  while (true) {
+    const OperationQueue::Batch batch = Take();
+    if (batch.sources.empty()) break;
+    taken += batch.operations.size();
+    queue.Release(batch);
+  }
+  EXPECT_EQ(taken, 4000U);
+  EXPECT_LT(queue.steps() - start, 5000);
+  EXPECT_EQ(queue.size(), 0U);
+}
+
+TEST_F(OperationQueueTest, SettlesGoFirstAndEachWorkspaceKeepsItsOrder) {
+  Push("a", 1, false);
+  Push("a", 2);
+  Push("b", 3, false);
+  Push("a", 4);
+  Push("b", 5);
+  EXPECT_EQ(Show(Take()), "a2 a4 b5 a1 b3 ");
+}
+
+TEST_F(OperationQueueTest, AWorkspaceWithThousandsTakesTurnsWithOthers) {
+  for (int i = 0; i < 1000; ++i) Push("a", i);
+  Push("b", 1);
+  const std::string taken = Show(Take());
+  EXPECT_NE(taken.find("b1"), std::string::npos);
+}
+
+TEST_F(OperationQueueTest, NoTwoBatchesShareAWorkspace) {
+  Push("a", 1);
+  const OperationQueue::Batch first = Take();
+  Push("a", 2);
+  Push("b", 3);
+  EXPECT_EQ(Show(Take()), "b3 ");
+  EXPECT_EQ(Show(Take()), "");
+  queue.Release(first);
+  EXPECT_EQ(Show(Take()), "a2 ");
+}
+
+TEST_F(OperationQueueTest, AnAuthorizeWhoseCallIsOverIsDropped) {
+  Push("a", 1, false);
+  auto over = std::make_shared<Call>();
+  over->operations.emplace_back(Authorize{});
+  ASSERT_TRUE(queue.Push({over, 0}));
+  EXPECT_EQ(Show(Take()), "a1 ");
+  EXPECT_EQ(queue.size(), 0U);
+}
+
+TEST_F(OperationQueueTest, WhatIsPutBackComesFirstAndInOrder) {
+  Push("a", 1);
+  Push("a", 2);
+  OperationQueue::Batch batch = Take();
+  Push("a", 3);
+  queue.Isolate("a", 0, 100);
+  queue.PutBack(batch.sources, batch.operations);
+  queue.Release(batch);
+  Push("b", 4);
+  EXPECT_EQ(Show(Take(256, 50)), "b4 ") << "not yet";
+  const OperationQueue::Batch alone = Take(256, 100);
+  EXPECT_TRUE(alone.isolated);
+  EXPECT_EQ(Show(alone), "a1 a2 a3 ");
+}
+
+TEST_F(OperationQueueTest, IsolatedWorkspacesAreInOneBatchAtATimeUntilTheyHeal) {
+  for (const char* workspace : {"a", "b"}) EXPECT_TRUE(queue.Isolate(workspace, 0, 0));
+  EXPECT_FALSE(queue.Isolate("a", 0, 0)) << "it was isolated already";
+  Push("a", 1);
+  const OperationQueue::Batch first = Take();
+  EXPECT_EQ(Show(first), "a1 ");
+  Push("b", 2);
+  Push("c", 3);
+  EXPECT_EQ(Show(Take()), "c3 ");
+  EXPECT_FALSE(queue.Heal("a", 1'000'000)) << "too early";
+  EXPECT_TRUE(queue.Heal("a", 6'000'000));
+  queue.Release(first);
+  EXPECT_EQ(Show(Take()), "b2 ");
+  EXPECT_EQ(queue.isolated(), 1U);
+}
+
+}  // namespace
+}  // namespace tollgate::billing

@@ -1,0 +1,107 @@
+// The part of the engine that works on webhooks: an event only says what to ask the provider about,
+// so that lost, repeated and reordered events change nothing.
+#include <algorithm>
+#include <utility>
+
+#include "common/base/workspace_id.h"
+#include "common/observability/log.h"
+#include "services/billing/payments/payment_engine.h"
+
+namespace tollgate::billing::payments {
+namespace {
+
+using sql::SqlResult;
+
+constexpr int64_t kSecondUs = 1'000'000;
+constexpr int64_t kGiveUpUs = 72 * 3600 * kSecondUs;
+
+int64_t RetryUs(int64_t attempts) {
+  return std::min<int64_t>(900, 5LL << std::min<int64_t>(attempts, 8)) * kSecondUs;
+}
+
+}  // namespace
+
+void PaymentEngine::StepEvent(const ProviderEvent& event) {
+  if (!Survives("before_event")) return;
+  const bool finished = RunEvent(event);
+  if (!Survives("after_event")) return;
+  ProviderEvent after = event;
+  after.check_us = finished ? 0 : NowUs() + RetryUs(after.attempts++);
+  if (!finished && NowUs() - event.received_us > kGiveUpUs) {
+    after.check_us = 0;
+    // A page for saving a card is often left unused.
+    if (event.type != kSetupEvent)
+      log::Error("payments: an event of the provider could not be worked on for three days",
+                 {{"event", event.id}, {"type", event.type}, {"object", event.object}});
+  }
+  if (auto put = store_.PutEvent(after); !put.ok()) LogError("event", put.error());
+}
+
+// Whether nothing is left to do for it.
+bool PaymentEngine::RunEvent(const ProviderEvent& event) {
+  if (provider_.manual()) return true;
+  if (event.type == kSetupEvent) return StoreMethod(event);
+  if (event.type.starts_with("charge.dispute.")) {
+    auto dispute = provider_.GetDispute(event.object);
+    if (dispute.ok()) return ApplyDispute(*dispute);
+    metrics_.OnProviderError(dispute.error());
+    return dispute.error().kind == ProviderError::Kind::kRefused;
+  }
+  if (event.payment.empty() || event.workspace.empty()) return true;
+  auto found = store_.FindPayment(event.workspace, event.payment);
+  if (!found.ok()) return false;
+  if (!*found || (*found)->provider != provider_.name()) return true;
+  const Payment& payment = **found;
+  if (payment.state == PaymentState::kSucceeded && payment.credited) return true;
+  // A running first send has its own answer.
+  if (payment.state == PaymentState::kRequested) return false;
+  auto view = provider_.Find(payment.ref());
+  if (!Survives("event_found")) return false;
+  if (!view.ok()) {
+    metrics_.OnProviderError(view.error());
+    return false;
+  }
+  if (view->state == ChargeView::State::kNone) return false;
+  if (auto applied = Apply(payment, view); !applied.ok()) {
+    LogError("event", applied.error());
+    return false;
+  }
+  if (view->state == ChargeView::State::kSucceeded) StepPayment(payment.workspace, payment.id);
+  return true;
+}
+
+// A customer has left the page for saving a card.
+bool PaymentEngine::StoreMethod(const ProviderEvent& event) {
+  auto setup = provider_.GetSetup(event.object);
+  if (!setup.ok()) {
+    metrics_.OnProviderError(setup.error());
+    return setup.error().kind == ProviderError::Kind::kRefused;
+  }
+  if (!IsWorkspaceId(setup->workspace)) return true;
+  if (!setup->method) return false;
+  bool stored = false;
+  auto done = store_.Run(setup->workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
+    stored = false;
+    auto customer = tx.FindCustomer(provider_.name());
+    if (!customer.ok()) return Fail{customer.error()};
+    // Only a card of this workspace's own customer.
+    if (customer->empty() || *customer != setup->method->customer) return {};
+    auto methods = tx.Methods();
+    if (!methods.ok()) return Fail{methods.error()};
+    for (const PaymentMethod& method : *methods) {
+      if (method.id == setup->method->id) return {};
+    }
+    stored = true;
+    const MethodView& view = *setup->method;
+    if (auto put = tx.Put(PaymentMethod{setup->workspace, view.id, provider_.name(), view.brand,
+                                        view.last4, view.expiry, tx.now_us()});
+        !put.ok()) {
+      return put;
+    }
+    return tx.Log("method/" + view.id, "", "saved", 0, kEngineActor, "");
+  });
+  if (!done.ok()) LogError("method", done.error());
+  return done.ok();
+}
+
+}  // namespace tollgate::billing::payments

@@ -1,0 +1,42 @@
+// One blocking HTTP call with libcurl.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tollgate::billing::payments {
+
+using Form = std::vector<std::pair<std::string, std::string>>;
+
+struct HttpCall {
+  std::string method = "GET";
+  std::string url;
+  std::string bearer;  // never logged
+  std::vector<std::pair<std::string, std::string>> headers;
+  // Sent as application/x-www-form-urlencoded: in the body of a POST, in the query of a GET.
+  Form form;
+  int connect_timeout_ms = 5'000;
+  int timeout_ms = 20'000;
+};
+
+struct HttpAnswer {
+  enum class Outcome {
+    kAnswered,
+    kNotSent,  // the connection could not be made
+    kLost,     // no complete answer: the call may have had its effect
+  };
+  Outcome outcome = Outcome::kLost;
+  int status = 0;
+  std::string body;
+  std::string error;  // of the transport
+};
+
+// Answers above 4 MiB are kLost.
+HttpAnswer Send(const HttpCall& call);
+
+// "a b" is "a%20b".
+std::string PercentEncode(std::string_view text);
+
+}  // namespace tollgate::billing::payments

@@ -1,0 +1,39 @@
+// Bank transfers: an operator confirms that the money has arrived. Makes no calls.
+#pragma once
+
+#include "services/billing/payments/provider.h"
+
+namespace tollgate::billing::payments {
+
+class ManualProvider : public PaymentProvider {
+ public:
+  std::string name() const override { return "manual"; }
+  bool manual() const override { return true; }
+  ProviderResult<std::string> CreateCustomer(const std::string&) override { return None(); }
+  ProviderResult<CheckoutPage> CreateCheckout(const PaymentRef&) override { return None(); }
+  ProviderResult<CheckoutPage> CreateSetup(const std::string&, const std::string&,
+                                           const std::string&) override {
+    return None();
+  }
+  ProviderResult<SetupView> GetSetup(const std::string&) override { return None(); }
+  ProviderResult<void> DetachMethod(const std::string&) override { return None(); }
+  ProviderResult<ChargeView> Charge(const PaymentRef&) override { return None(); }
+  ProviderResult<ChargeView> Find(const PaymentRef&) override { return None(); }
+  ProviderResult<ChargeView> Cancel(const PaymentRef&) override { return None(); }
+  ProviderResult<RefundView> Refund(const RefundRef& refund) override {
+    // The operator sends the money back; the refund's own id is the reference.
+    return RefundView{"manual-" + refund.id, false};
+  }
+  ProviderResult<DisputeView> GetDispute(const std::string&) override { return None(); }
+  ProviderResult<ChargePage> ListCharges(int64_t, int64_t, const std::string&) override {
+    return ChargePage();
+  }
+
+ private:
+  static Fail<ProviderError> None() {
+    return Fail{ProviderError{ProviderError::Kind::kRefused, "manual_provider",
+                              "bank transfers need no call of a provider"}};
+  }
+};
+
+}  // namespace tollgate::billing::payments

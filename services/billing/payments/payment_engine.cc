@@ -1,0 +1,382 @@
+#include "services/billing/payments/payment_engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/crypto.h"
+#include "common/observability/log.h"
+
+namespace tollgate::billing::payments {
+namespace {
+
+using sql::SqlResult;
+
+constexpr int64_t kSecondUs = 1'000'000;
+constexpr int64_t kHourUs = 3600 * kSecondUs;
+constexpr int kBatch = 64;
+// An idempotency key of the provider lasts 24 h at least: until then a lost charge is sent again
+// under its key. A call that was sent cannot arrive later than an hour after.
+constexpr int64_t kResendUs = 23 * kHourUs;
+constexpr int64_t kGiveUpUs = 25 * kHourUs;
+constexpr int64_t kMismatchUs = kHourUs;
+constexpr int64_t kCreditRefusedUs = 600 * kSecondUs;
+
+// 1 s, 2 s, 4 s … for answers that are missing, up to a minute.
+int64_t RetryUs(int64_t attempts) {
+  return std::min<int64_t>(60, 1LL << std::min<int64_t>(attempts, 6)) * kSecondUs;
+}
+// A customer needs minutes on a page; the webhook tells sooner.
+int64_t PollUs(int64_t attempts) {
+  return std::min<int64_t>(1800, 10LL << std::min<int64_t>(attempts, 8)) * kSecondUs;
+}
+
+}  // namespace
+
+std::string CreditCommandId(const std::string& provider, const std::string& provider_id) {
+  return "pay-" + HexEncode(Sha256("charge:" + provider + ":" + provider_id)).substr(0, 40);
+}
+
+std::string DerivedId(std::string_view kind, std::string_view workspace, std::string_view key) {
+  std::string text(kind);
+  text += ":";
+  text += workspace;
+  text += ":";
+  text += key;
+  return HexEncode(Sha256(text)).substr(0, 32);
+}
+
+PaymentEngine::PaymentEngine(Options options, const Clock& clock, PaymentStore& store,
+                             PaymentProvider& provider, LedgerPort& ledger, PaymentMetrics& metrics)
+    : options_(std::move(options)),
+      clock_(clock),
+      store_(store),
+      provider_(provider),
+      ledger_(ledger),
+      metrics_(metrics) {}
+
+void PaymentEngine::LogError(std::string_view what, const sql::SqlError& error) const {
+  log::Warn("payments: the database failed; the step is repeated later",
+            {{"step", what}, {"error", error.message}});
+}
+
+void PaymentEngine::RunOnce() {
+  RunDue();
+  RunTriggers();
+}
+
+int PaymentEngine::RunDue() {
+  int worked = 0;
+  const int64_t now_us = NowUs();
+  if (auto due = store_.DuePayments(now_us, kBatch); due.ok()) {
+    for (const Payment& payment : *due) StepPayment(payment.workspace, payment.id);
+    worked += static_cast<int>(due->size());
+  } else {
+    LogError("due payments", due.error());
+  }
+  if (auto due = store_.DueRefunds(now_us, kBatch); due.ok()) {
+    for (const Refund& refund : *due) StepRefund(refund.workspace, refund.id);
+    worked += static_cast<int>(due->size());
+  }
+  if (auto due = store_.DueEvents(now_us, kBatch); due.ok()) {
+    for (const ProviderEvent& event : *due) StepEvent(event);
+    worked += static_cast<int>(due->size());
+  }
+  return worked;
+}
+
+void PaymentEngine::RunTriggers(const std::unordered_set<std::string>* only) {
+  auto reloads = store_.TriggerableReloads(NowUs());
+  if (!reloads.ok()) return LogError("auto-reloads", reloads.error());
+  for (const AutoReload& reload : *reloads) {
+    if (only == nullptr || only->contains(reload.workspace)) Trigger(reload);
+  }
+}
+
+std::optional<PaymentEngine::Claimed> PaymentEngine::Claim(const std::string& workspace,
+                                                           const std::string& id) {
+  std::optional<Claimed> claimed;
+  auto done = store_.Run(workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
+    claimed.reset();
+    auto found = tx.FindPayment(id);
+    if (!found.ok()) return Fail{found.error()};
+    if (!*found || (*found)->check_us == 0 || (*found)->check_us > tx.now_us()) return {};
+    Payment payment = **found;
+    const Payment before = payment;
+    payment.check_us = tx.now_us() + options_.lease_us;
+    bool first = false;
+    if (payment.reload && payment.state == PaymentState::kRequested) {
+      // Written before the charge is sent: after a crash it is asked for, not assumed missing.
+      first = true;
+      payment.state = PaymentState::kSubmitted;
+      payment.sent_us = tx.now_us();
+    }
+    if (auto written = WriteChange(tx, before, payment); !written.ok()) return written;
+    claimed = Claimed{payment, first};
+    return {};
+  });
+  if (!done.ok()) {
+    LogError("claim", done.error());
+    return std::nullopt;
+  }
+  return claimed;
+}
+
+void PaymentEngine::StepPayment(const std::string& workspace, const std::string& id) {
+  if (!Survives("before_claim")) return;
+  auto claimed = Claim(workspace, id);
+  if (!claimed || !Survives("after_claim")) return;
+  Payment& payment = claimed->payment;
+  if (payment.state == PaymentState::kSucceeded && !payment.credited) return Credit(payment);
+  if (payment.provider != provider_.name() || provider_.manual()) {
+    // Made while another provider was set: its calls go to the one that has it.
+    log::Warn("payments: a payment waits for a provider that is not configured",
+              {{"payment", payment.id}, {"provider", payment.provider}});
+    return;
+  }
+  const auto result = claimed->first_send ? provider_.Charge(payment.ref()) : Ask(payment);
+  if (!Survives("after_call")) return;
+  auto applied = Apply(payment, result);
+  if (!applied.ok()) return LogError("apply", applied.error());
+  if (!Survives("after_apply")) return;
+  if (result.ok() && result->state == ChargeView::State::kSucceeded) {
+    auto now = Claim(workspace, id);
+    if (now && now->payment.state == PaymentState::kSucceeded && !now->payment.credited) {
+      Credit(now->payment);
+    }
+  }
+}
+
+ProviderResult<ChargeView> PaymentEngine::Ask(const Payment& payment) {
+  if (payment.state == PaymentState::kRequested && payment.checkout_id.empty()) {
+    if (NowUs() - payment.created_us <= kGiveUpUs) return MakePage(payment);
+    ChargeView expired;
+    expired.payment_id = payment.id;
+    expired.state = ChargeView::State::kCancelled;
+    expired.reason = "no_page";
+    return expired;
+  }
+  auto found = provider_.Find(payment.ref());
+  if (!found.ok() || found->state != ChargeView::State::kNone) return found;
+  return ResendOrGiveUp(payment);
+}
+
+// The provider knows nothing of it.
+ProviderResult<ChargeView> PaymentEngine::ResendOrGiveUp(const Payment& payment) {
+  const int64_t age_us = NowUs() - std::max(payment.sent_us, payment.created_us);
+  ChargeView gone;
+  gone.payment_id = payment.id;
+  gone.state = payment.reload ? ChargeView::State::kDeclined : ChargeView::State::kCancelled;
+  gone.reason = "lost";
+  if (!payment.reload) return age_us > kGiveUpUs ? ProviderResult<ChargeView>(gone) : ChargeView();
+  if (payment.state != PaymentState::kSubmitted && payment.state != PaymentState::kUnknown) {
+    return gone;  // it had ended before
+  }
+  // The same key: if the first call still arrives, the provider sees one charge.
+  if (age_us < kResendUs) return provider_.Charge(payment.ref());
+  if (age_us > kGiveUpUs) return gone;
+  return ChargeView();
+}
+
+ProviderResult<ChargeView> PaymentEngine::MakePage(const Payment& payment) {
+  auto customer = EnsureCustomer(payment.workspace);
+  if (!customer.ok()) return Fail{customer.error()};
+  PaymentRef ref = payment.ref();
+  ref.customer = *customer;
+  auto page = provider_.CreateCheckout(ref);
+  if (!page.ok()) return Fail{page.error()};
+  auto stored = store_.Run(payment.workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
+    auto found = tx.FindPayment(payment.id);
+    if (!found.ok()) return Fail{found.error()};
+    if (!*found || !(*found)->checkout_id.empty()) return {};
+    Payment after = **found;
+    after.customer = *customer;
+    after.checkout_id = page->id;
+    after.checkout_url = page->url;
+    return WriteChange(tx, **found, std::move(after));
+  });
+  if (!stored.ok()) {
+    LogError("page", stored.error());
+    return Fail{
+        ProviderError{ProviderError::Kind::kNotDone, "database", "the page was not stored"}};
+  }
+  ChargeView view;
+  view.payment_id = payment.id;
+  view.state = ChargeView::State::kOpen;
+  return view;
+}
+
+ProviderResult<std::string> PaymentEngine::EnsureCustomer(const std::string& workspace) {
+  std::string customer;
+  const auto read = [&](WorkspaceTx& tx) -> SqlResult<void> {
+    auto found = tx.FindCustomer(provider_.name());
+    if (!found.ok()) return Fail{found.error()};
+    customer = *found;
+    return {};
+  };
+  const Fail<ProviderError> failed{
+      ProviderError{ProviderError::Kind::kNotDone, "database", "the customer was not stored"}};
+  if (auto done = store_.Run(workspace, NowUs(), read); !done.ok()) return failed;
+  if (!customer.empty()) return customer;
+  auto made = provider_.CreateCustomer(workspace);
+  if (!made.ok()) return made;
+  auto stored = store_.Run(workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
+    if (auto put = tx.PutCustomer(provider_.name(), *made); !put.ok()) return put;
+    return read(tx);  // the one that was first counts
+  });
+  if (!stored.ok()) return failed;
+  return customer;
+}
+
+SqlResult<void> PaymentEngine::Apply(const Payment& asked,
+                                     const ProviderResult<ChargeView>& result) {
+  if (!result.ok()) {
+    metrics_.OnProviderError(result.error());
+    log::Warn(
+        "payments: a call of the provider failed; it is repeated",
+        {{"payment", asked.id}, {"code", result.error().code}, {"error", result.error().message}});
+  }
+  Payment before, after;
+  auto done = store_.Run(asked.workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
+    auto found = tx.FindPayment(asked.id);
+    if (!found.ok()) return Fail{found.error()};
+    if (!*found) return {};
+    before = after = **found;
+    if (result.ok()) {
+      ApplyView(*result, after);
+    } else {
+      ApplyError(result.error(), after);
+    }
+    return WriteChange(tx, before, after);
+  });
+  if (done.ok() && before.state != after.state) metrics_.OnPayment(after);
+  return done;
+}
+
+void PaymentEngine::ApplyError(const ProviderError& error, Payment& payment) {
+  if (payment.state == PaymentState::kSucceeded) return;
+  const bool sent =
+      payment.state == PaymentState::kSubmitted || payment.state == PaymentState::kUnknown;
+  if (payment.state == PaymentState::kRequested && payment.checkout_id.empty() &&
+      error.kind == ProviderError::Kind::kRefused) {
+    // Without a page nothing can be paid.
+    payment.state = PaymentState::kCancelled;
+    payment.reason = error.code;
+    payment.check_us = 0;
+    return;
+  }
+  if (sent && error.kind != ProviderError::Kind::kNotDone) {
+    payment.state = PaymentState::kUnknown;
+    payment.reason = error.code;
+  }
+  payment.check_us = NowUs() + RetryUs(payment.attempts);
+  ++payment.attempts;
+}
+
+void PaymentEngine::ApplyView(const ChargeView& view, Payment& payment) {
+  using State = ChargeView::State;
+  if (view.state != State::kNone) payment.disputed = payment.disputed || view.disputed;
+  if (payment.state == PaymentState::kSucceeded) {
+    // Paid stays paid: refunds and disputes are entries of their own.
+    payment.check_us = payment.credited ? 0 : NowUs();
+    return;
+  }
+  if (!view.provider_id.empty()) payment.provider_id = view.provider_id;
+  switch (view.state) {
+    case State::kNone:
+    case State::kOpen:
+      if (payment.state == PaymentState::kDeclined || payment.state == PaymentState::kCancelled) {
+        payment.check_us = 0;
+        return;
+      }
+      if (payment.state == PaymentState::kRequested || payment.state == PaymentState::kUnknown) {
+        if (view.state == State::kOpen) payment.state = PaymentState::kSubmitted;
+      }
+      payment.check_us =
+          NowUs() + (payment.reload ? RetryUs(payment.attempts) : PollUs(payment.attempts));
+      ++payment.attempts;
+      return;
+    case State::kSucceeded:
+      if (view.received_cents != payment.amount_cents() || view.currency != "usd" ||
+          view.provider_id.empty()) {
+        metrics_.OnMismatch();
+        log::Error(
+            "payments: the provider's amount is not that of the payment; no credit is posted",
+            {{"payment", payment.id},
+             {"provider_id", view.provider_id},
+             {"received_cents", view.received_cents},
+             {"cents", payment.amount_cents()}});
+        payment.state = PaymentState::kUnknown;
+        payment.reason = "amount_mismatch";
+        payment.check_us = NowUs() + kMismatchUs;
+        return;
+      }
+      payment.state = PaymentState::kSucceeded;
+      payment.reason.clear();
+      payment.check_us = NowUs();
+      payment.attempts = 0;
+      return;
+    case State::kDeclined:
+    case State::kCancelled:
+      payment.state =
+          view.state == State::kDeclined ? PaymentState::kDeclined : PaymentState::kCancelled;
+      payment.reason = view.reason;
+      payment.check_us = 0;
+      payment.attempts = 0;
+      return;
+  }
+}
+
+SqlResult<void> PaymentEngine::WriteChange(WorkspaceTx& tx, const Payment& before, Payment after) {
+  after.updated_us = tx.now_us();
+  if (before.state != after.state || before.credited != after.credited ||
+      before.disputed != after.disputed) {
+    std::string to(Name(after.state));
+    if (after.credited) to += "+credited";
+    if (after.disputed) to += "+disputed";
+    std::string from(Name(before.state));
+    if (before.credited) from += "+credited";
+    if (before.disputed) from += "+disputed";
+    auto logged =
+        tx.Log("payment/" + after.id, from, to, after.amount_nano_usd, kEngineActor, after.reason);
+    if (!logged.ok()) return logged;
+  }
+  if (auto put = tx.Put(after); !put.ok()) return put;
+  return FollowPayment(tx, before, after);
+}
+
+void PaymentEngine::Credit(const Payment& payment) {
+  AddCredit credit;
+  credit.workspace = payment.workspace;
+  credit.command_id = CreditCommandId(payment.provider, payment.provider_id);
+  credit.amount_nano_usd = payment.amount_nano_usd;
+  credit.actor = kEngineActor;
+  credit.reason = "payment " + payment.id;
+  auto reply = ledger_.Submit(std::move(credit));
+  if (!Survives("after_credit")) return;
+  const bool posted = reply.ok() && reply->ok;
+  if (reply.ok() && !reply->ok) {
+    metrics_.OnCreditRefused();
+    log::Error("payments: the ledger refused the credit of a paid payment",
+               {{"payment", payment.id},
+                {"workspace", payment.workspace},
+                {"denied_by", static_cast<int>(reply->denied_by)}});
+  }
+  auto done = store_.Run(payment.workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
+    auto found = tx.FindPayment(payment.id);
+    if (!found.ok()) return Fail{found.error()};
+    if (!*found || (*found)->credited) return {};
+    Payment after = **found;
+    if (posted) {
+      after.credited = true;
+      after.check_us = 0;
+      after.attempts = 0;
+    } else {
+      after.check_us = NowUs() + (reply.ok() ? kCreditRefusedUs : RetryUs(after.attempts));
+      ++after.attempts;
+    }
+    return WriteChange(tx, **found, std::move(after));
+  });
+  if (!done.ok()) LogError("credited", done.error());
+}
+
+}  // namespace tollgate::billing::payments

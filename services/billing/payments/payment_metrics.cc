@@ -1,0 +1,92 @@
+#include "services/billing/payments/payment_metrics.h"
+
+#include "common/observability/metrics.h"
+
+namespace tollgate::billing::payments {
+namespace {
+
+prometheus::Counter& Payments(const Payment& payment) {
+  return metrics::Counter(
+      "tollgate_billing_payments_total",
+      "Payments that reached a state, by state and whether auto-reload made them.",
+      {{"state", std::string(Name(payment.state))}, {"reload", payment.reload ? "yes" : "no"}});
+}
+
+prometheus::Counter& Webhooks(const std::string& result) {
+  return metrics::Counter("tollgate_billing_webhooks_total",
+                          "Webhooks of the payment provider by result.", {{"result", result}});
+}
+
+prometheus::Counter& ReloadsPaused() {
+  return metrics::Counter(
+      "tollgate_billing_reloads_paused_total",
+      "Auto-reloads that were paused: charges were declined, no payment method, "
+      "or the month's ceiling is reached.");
+}
+
+prometheus::Counter& Mismatches() {
+  return metrics::Counter("tollgate_billing_payment_mismatches_total",
+                          "Answers of the provider whose amount or currency is not that of the "
+                          "payment. No credit is posted for them. Page.");
+}
+
+prometheus::Counter& CreditRefused() {
+  return metrics::Counter("tollgate_billing_payment_credit_refused_total",
+                          "Paid payments whose credit the ledger refused. Page.");
+}
+
+prometheus::Gauge& UnknownAge() {
+  return metrics::Gauge("tollgate_billing_payment_unknown_seconds",
+                        "Age of the oldest payment whose result is unknown.");
+}
+
+prometheus::Gauge& Paused() {
+  return metrics::Gauge("tollgate_billing_reloads_paused", "Enabled auto-reloads that are paused.");
+}
+
+prometheus::Gauge& FailedRefunds() {
+  return metrics::Gauge("tollgate_billing_refunds_failed",
+                        "Refunds that the provider refused after the credit was taken. Page.");
+}
+
+}  // namespace
+
+PaymentMetrics::PaymentMetrics() {
+  // All exist from the start, so that alerts see them grow from zero.
+  for (const char* result :
+       {"accepted", "duplicate", "bad_signature", "malformed", "unavailable"}) {
+    Webhooks(result);
+  }
+  ReloadsPaused();
+  Mismatches();
+  CreditRefused();
+  UnknownAge();
+  Paused();
+  FailedRefunds();
+  Payment payment;
+  payment.reload = true;
+  payment.state = PaymentState::kDeclined;
+  Payments(payment);
+}
+
+void PaymentMetrics::OnPayment(const Payment& payment) { Payments(payment).Increment(); }
+void PaymentMetrics::OnReloadPaused() { ReloadsPaused().Increment(); }
+void PaymentMetrics::OnProviderError(const ProviderError& error) {
+  constexpr const char* kKinds[] = {"not_done", "refused", "unknown"};
+  metrics::Counter("tollgate_billing_provider_errors_total",
+                   "Failed calls of the payment provider by kind.",
+                   {{"kind", kKinds[static_cast<size_t>(error.kind)]}})
+      .Increment();
+}
+void PaymentMetrics::OnMismatch() { Mismatches().Increment(); }
+void PaymentMetrics::OnWebhook(const std::string& result) { Webhooks(result).Increment(); }
+void PaymentMetrics::OnCreditRefused() { CreditRefused().Increment(); }
+
+void PaymentMetrics::SetCounts(const PaymentStore::Counts& counts, int64_t now_us) {
+  const int64_t age_us = counts.oldest_unknown_us > 0 ? now_us - counts.oldest_unknown_us : 0;
+  UnknownAge().Set(static_cast<double>(age_us) / 1e6);
+  Paused().Set(static_cast<double>(counts.paused_reloads));
+  FailedRefunds().Set(static_cast<double>(counts.failed_refunds));
+}
+
+}  // namespace tollgate::billing::payments

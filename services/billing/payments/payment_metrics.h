@@ -1,0 +1,23 @@
+// Metrics and alarms of payments.
+#pragma once
+
+#include <string>
+
+#include "services/billing/payments/payment_store.h"
+
+namespace tollgate::billing::payments {
+
+class PaymentMetrics {
+ public:
+  PaymentMetrics();
+  void OnPayment(const Payment& payment);  // reached its state
+  void OnReloadPaused();
+  void OnProviderError(const ProviderError& error);
+  void OnMismatch();  // the provider's amount or currency is not ours
+  // accepted, duplicate, bad_signature, malformed or unavailable
+  void OnWebhook(const std::string& result);
+  void OnCreditRefused();
+  void SetCounts(const PaymentStore::Counts& counts, int64_t now_us);
+};
+
+}  // namespace tollgate::billing::payments

@@ -1,0 +1,135 @@
+#include "services/billing/payments/payment_schema.h"
+
+namespace tollgate::billing::payments {
+namespace {
+
+constexpr std::string_view kFirst = R"sql(
+CREATE TABLE payment_head (
+  shard {int} NOT NULL,
+  workspace {text} NOT NULL,
+  sequence {int} NOT NULL,
+  head {blob} NOT NULL,
+  PRIMARY KEY (shard, workspace)
+) {hot};
+CREATE TABLE payment (
+  shard {int} NOT NULL,
+  workspace {text} NOT NULL,
+  id {text} NOT NULL,
+  provider {text} NOT NULL,
+  state {int} NOT NULL,
+  reload {int} NOT NULL,
+  amount {int} NOT NULL,
+  customer {text} NOT NULL,
+  method {text} NOT NULL,
+  provider_id {text} NOT NULL,
+  checkout_id {text} NOT NULL,
+  checkout_url {text} NOT NULL,
+  reason {text} NOT NULL,
+  reference {text} NOT NULL,
+  actor {text} NOT NULL,
+  credited {int} NOT NULL,
+  refunded {int} NOT NULL,
+  disputed {int} NOT NULL,
+  created_us {int} NOT NULL,
+  updated_us {int} NOT NULL,
+  sent_us {int} NOT NULL,
+  check_us {int} NOT NULL,
+  attempts {int} NOT NULL,
+  PRIMARY KEY (shard, workspace, id),
+  CHECK (amount > 0 AND refunded >= 0 AND refunded <= amount)
+) {hot};
+CREATE INDEX payment_newest ON payment (shard, workspace, created_us, id);
+CREATE INDEX payment_due ON payment (check_us) WHERE check_us > 0;
+CREATE INDEX payment_of_provider ON payment (provider_id) WHERE provider_id <> '';
+CREATE INDEX payment_created ON payment (created_us);
+CREATE TABLE payment_method (
+  shard {int} NOT NULL,
+  workspace {text} NOT NULL,
+  id {text} NOT NULL,
+  provider {text} NOT NULL,
+  brand {text} NOT NULL,
+  last4 {text} NOT NULL,
+  expiry {text} NOT NULL,
+  created_us {int} NOT NULL,
+  PRIMARY KEY (shard, workspace, id)
+) {keyed};
+CREATE TABLE provider_customer (
+  shard {int} NOT NULL,
+  workspace {text} NOT NULL,
+  provider {text} NOT NULL,
+  customer {text} NOT NULL,
+  PRIMARY KEY (shard, workspace, provider)
+) {keyed};
+CREATE TABLE auto_reload (
+  shard {int} NOT NULL,
+  workspace {text} NOT NULL,
+  enabled {int} NOT NULL,
+  threshold {int} NOT NULL,
+  amount {int} NOT NULL,
+  ceiling {int} NOT NULL,
+  state {int} NOT NULL,
+  pause_reason {text} NOT NULL,
+  reload_id {text} NOT NULL,
+  next_us {int} NOT NULL,
+  declines {int} NOT NULL,
+  month {int} NOT NULL,
+  month_charged {int} NOT NULL,
+  version {int} NOT NULL,
+  actor {text} NOT NULL,
+  updated_us {int} NOT NULL,
+  PRIMARY KEY (shard, workspace)
+) {hot};
+CREATE INDEX auto_reload_enabled ON auto_reload (workspace) WHERE enabled = 1;
+CREATE TABLE payment_refund (
+  shard {int} NOT NULL,
+  workspace {text} NOT NULL,
+  id {text} NOT NULL,
+  payment {text} NOT NULL,
+  state {int} NOT NULL,
+  amount {int} NOT NULL,
+  provider_id {text} NOT NULL,
+  reason {text} NOT NULL,
+  actor {text} NOT NULL,
+  created_us {int} NOT NULL,
+  updated_us {int} NOT NULL,
+  check_us {int} NOT NULL,
+  attempts {int} NOT NULL,
+  PRIMARY KEY (shard, workspace, id)
+) {hot};
+CREATE INDEX payment_refund_due ON payment_refund (check_us) WHERE check_us > 0;
+CREATE TABLE provider_event (
+  shard {int} NOT NULL,
+  workspace {text} NOT NULL,
+  id {text} NOT NULL,
+  type {text} NOT NULL,
+  object {text} NOT NULL,
+  payment {text} NOT NULL,
+  received_us {int} NOT NULL,
+  check_us {int} NOT NULL,
+  attempts {int} NOT NULL,
+  PRIMARY KEY (shard, workspace, id)
+) {hot};
+CREATE INDEX provider_event_due ON provider_event (check_us) WHERE check_us > 0;
+CREATE TABLE payment_event (
+  shard {int} NOT NULL,
+  workspace {text} NOT NULL,
+  sequence {int} NOT NULL,
+  at_us {int} NOT NULL,
+  subject {text} NOT NULL,
+  from_state {text} NOT NULL,
+  to_state {text} NOT NULL,
+  amount {int} NOT NULL,
+  actor {text} NOT NULL,
+  reason {text} NOT NULL,
+  hash {blob} NOT NULL,
+  PRIMARY KEY (shard, workspace, sequence)
+) {keyed};
+)sql";
+
+constexpr sql::Migration kMigrations[] = {{1, "payments", kFirst}};
+
+}  // namespace
+
+std::span<const sql::Migration> PaymentMigrations() { return kMigrations; }
+
+}  // namespace tollgate::billing::payments

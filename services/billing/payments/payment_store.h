@@ -1,0 +1,113 @@
+// Reads and writes the rows of payments. Every change of a workspace happens in one transaction
+// that holds its row of payment_head, so changes of one workspace are in order, across replicas
+// too, and every one of them is in the log.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/sql/sql.h"
+#include "services/billing/payments/payment_types.h"
+
+namespace tollgate::billing::payments {
+
+// A transaction on one workspace, under its lock.
+class WorkspaceTx {
+ public:
+  WorkspaceTx(sql::Connection& db, std::string workspace, int64_t now_us);
+  // Takes the lock.
+  sql::SqlResult<void> Lock();
+
+  int64_t now_us() const { return now_us_; }
+  sql::SqlResult<std::optional<Payment>> FindPayment(const std::string& id);
+  sql::SqlResult<void> Put(const Payment& payment);
+  // Sum of the payments whose credit is on its way into the ledger.
+  sql::SqlResult<int64_t> PaidNotCredited();
+  sql::SqlResult<std::optional<AutoReload>> FindReload();
+  // Counts the version up.
+  sql::SqlResult<void> Put(AutoReload reload);
+  sql::SqlResult<std::optional<Refund>> FindRefund(const std::string& id);
+  sql::SqlResult<void> Put(const Refund& refund);
+  sql::SqlResult<std::string> FindCustomer(const std::string& provider);  // "" without one
+  sql::SqlResult<void> PutCustomer(const std::string& provider, const std::string& customer);
+  sql::SqlResult<void> Put(const PaymentMethod& method);
+  sql::SqlResult<bool> RemoveMethod(const std::string& id);  // whether it was there
+  // Newest first.
+  sql::SqlResult<std::vector<PaymentMethod>> Methods();
+  // Appends to the log.
+  sql::SqlResult<void> Log(std::string subject, std::string_view from, std::string_view to,
+                           int64_t amount_nano_usd, std::string_view actor,
+                           std::string_view reason);
+
+ private:
+  sql::Connection& db_;
+  const std::string workspace_;
+  const int32_t shard_;
+  const int64_t now_us_;
+  int64_t sequence_ = 0;
+  std::string head_;
+};
+
+class PaymentStore {
+ public:
+  explicit PaymentStore(sql::Database& database) : database_(database) {}
+
+  sql::SqlResult<void> Migrate();
+
+  // May run change several times: it must set its results anew each time. An error of change rolls
+  // back.
+  using Change = std::function<sql::SqlResult<void>(WorkspaceTx&)>;
+  sql::SqlResult<void> Run(const std::string& workspace, int64_t now_us, const Change& change);
+
+  sql::SqlResult<std::optional<Payment>> FindPayment(const std::string& workspace,
+                                                     const std::string& id);
+  sql::SqlResult<std::optional<Payment>> FindByProviderId(const std::string& provider_id);
+  // Newest first, after this one.
+  struct Position {
+    int64_t created_us = INT64_MAX;
+    std::string id;
+  };
+  sql::SqlResult<std::vector<Payment>> ListPayments(const std::string& workspace, int limit,
+                                                    const Position& before);
+  // Of a provider, made in [start, end), in order of their time.
+  sql::SqlResult<std::vector<Payment>> PaymentsBetween(const std::string& provider,
+                                                       int64_t start_us, int64_t end_us);
+  sql::SqlResult<std::vector<Payment>> DuePayments(int64_t now_us, int limit);
+  sql::SqlResult<std::vector<Refund>> DueRefunds(int64_t now_us, int limit);
+  sql::SqlResult<std::optional<Refund>> FindRefund(const std::string& workspace,
+                                                   const std::string& id);
+  sql::SqlResult<std::optional<AutoReload>> FindReload(const std::string& workspace);
+  // Enabled ones that may start a charge: idle, or a time to try again has come.
+  sql::SqlResult<std::vector<AutoReload>> TriggerableReloads(int64_t now_us);
+  sql::SqlResult<std::vector<PaymentMethod>> Methods(const std::string& workspace);
+  sql::SqlResult<std::vector<PaymentEvent>> Events(const std::string& workspace);
+
+  // Stores a webhook's event once; whether it was new.
+  sql::SqlResult<bool> AddEvent(const ProviderEvent& event);
+  sql::SqlResult<std::vector<ProviderEvent>> DueEvents(int64_t now_us, int limit);
+  sql::SqlResult<void> PutEvent(const ProviderEvent& event);
+  // Removes events that are done and were received before.
+  sql::SqlResult<void> PruneEvents(int64_t before_us);
+
+  struct Counts {
+    int64_t unknown_payments = 0;
+    int64_t oldest_unknown_us = 0;  // sent_us or created_us; 0: none
+    int64_t paused_reloads = 0;
+    int64_t enabled_reloads = 0;
+    int64_t due_events = 0;
+    int64_t failed_refunds = 0;
+  };
+  sql::SqlResult<Counts> Count();
+
+ private:
+  sql::Database& database_;
+};
+
+// Recomputes the hashes of a workspace's log; "" or what is wrong.
+std::string CheckEvents(const std::vector<PaymentEvent>& events);
+
+}  // namespace tollgate::billing::payments

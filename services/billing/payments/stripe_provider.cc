@@ -1,0 +1,332 @@
+#include "services/billing/payments/stripe_provider.h"
+
+#include <optional>
+#include <utility>
+
+#include "services/billing/payments/http_call.h"
+#include "services/billing/payments/stripe_json.h"
+
+namespace tollgate::billing::payments {
+namespace {
+
+using Kind = ProviderError::Kind;
+
+// An answer in which something is missing counts as no answer.
+Fail<ProviderError> Unusable(std::string code) {
+  return Fail{ProviderError{Kind::kUnknown, std::move(code), "the answer of Stripe is not usable"}};
+}
+
+struct Answer {
+  int status = 0;
+  json::Document body;
+};
+
+class StripeProvider : public PaymentProvider {
+ public:
+  explicit StripeProvider(StripeOptions options) : options_(std::move(options)) {}
+
+  std::string name() const override { return "stripe"; }
+  bool manual() const override { return false; }
+
+  ProviderResult<std::string> CreateCustomer(const std::string& workspace) override {
+    auto answer =
+        Post("/v1/customers", {{"metadata[" + std::string(kWorkspaceKey) + "]", workspace}},
+             "customer-" + workspace);
+    if (!answer.ok()) return Fail{answer.error()};
+    std::string id = TextOf(answer->body.root().Find("id"));
+    if (id.empty()) return Unusable("customer_without_id");
+    return id;
+  }
+
+  ProviderResult<CheckoutPage> CreateCheckout(const PaymentRef& payment) override {
+    Form form{{"mode", "payment"},
+              {"customer", payment.customer},
+              {"client_reference_id", payment.id},
+              {"line_items[0][quantity]", "1"},
+              {"line_items[0][price_data][currency]", "usd"},
+              {"line_items[0][price_data][unit_amount]", std::to_string(payment.amount_cents)},
+              {"line_items[0][price_data][product_data][name]", "Prepaid credit"},
+              {"success_url", options_.success_url},
+              {"cancel_url", options_.cancel_url}};
+    AddMetadata(form, "metadata", payment);
+    AddMetadata(form, "payment_intent_data[metadata]", payment);
+    return Page(Post("/v1/checkout/sessions", form, payment.id));
+  }
+
+  ProviderResult<CheckoutPage> CreateSetup(const std::string& workspace,
+                                           const std::string& customer,
+                                           const std::string& id) override {
+    const Form form{{"mode", "setup"},
+                    {"currency", "usd"},
+                    {"customer", customer},
+                    {"client_reference_id", id},
+                    {"success_url", options_.success_url},
+                    {"cancel_url", options_.cancel_url},
+                    {"metadata[" + std::string(kWorkspaceKey) + "]", workspace}};
+    return Page(Post("/v1/checkout/sessions", form, id));
+  }
+
+  ProviderResult<SetupView> GetSetup(const std::string& checkout_id) override {
+    auto answer = Get("/v1/checkout/sessions/" + PercentEncode(checkout_id),
+                      {{"expand[]", "setup_intent.payment_method"}});
+    if (!answer.ok()) return Fail{answer.error()};
+    const json::Value session = answer->body.root();
+    SetupView view;
+    view.workspace = TextOf(session.Find("metadata").Find(kWorkspaceKey));
+    const json::Value intent = session.Find("setup_intent");
+    if (TextOf(intent.Find("status")) == "succeeded") {
+      MethodView method = ReadMethod(intent.Find("payment_method"));
+      if (method.customer.empty()) method.customer = IdOf(session.Find("customer"));
+      if (method.id.empty()) return Unusable("method_without_id");
+      view.method = std::move(method);
+    }
+    return view;
+  }
+
+  ProviderResult<void> DetachMethod(const std::string& method) override {
+    auto answer = Post("/v1/payment_methods/" + PercentEncode(method) + "/detach", {}, "");
+    // Detached before: Stripe knows no more of it.
+    if (!answer.ok() && answer.error().kind != Kind::kRefused) return Fail{answer.error()};
+    return {};
+  }
+
+  ProviderResult<ChargeView> Charge(const PaymentRef& payment) override {
+    Form form{{"amount", std::to_string(payment.amount_cents)},
+              {"currency", "usd"},
+              {"customer", payment.customer},
+              {"payment_method", payment.method},
+              {"payment_method_types[]", "card"},
+              {"off_session", "true"},
+              {"confirm", "true"},
+              {"expand[]", "latest_charge"}};
+    AddMetadata(form, "metadata", payment);
+    auto answer = Call("POST", "/v1/payment_intents", form, payment.id);
+    if (!answer.ok()) return Fail{answer.error()};
+    const json::Value root = answer->body.root();
+    if (answer->status < 300) return Checked(ReadIntent(root, true), payment);
+    const json::Value error = root.Find("error");
+    // A declined card is an error that carries its payment intent.
+    if (error.Find("payment_intent").is_object()) {
+      ChargeView view = ReadIntent(error.Find("payment_intent"), true);
+      if (view.state == ChargeView::State::kOpen) view.state = ChargeView::State::kDeclined;
+      if (view.reason.empty()) view.reason = TextOf(error.Find("code"));
+      return Checked(std::move(view), payment);
+    }
+    const ProviderError refused = ErrorOf(*answer);
+    if (refused.kind != Kind::kRefused) return Fail{refused};
+    ChargeView view;
+    view.state = ChargeView::State::kDeclined;
+    view.payment_id = payment.id;
+    view.reason = refused.code;
+    return view;
+  }
+
+  ProviderResult<ChargeView> Find(const PaymentRef& payment) override {
+    const bool off_session = payment.checkout_id.empty();
+    if (!payment.provider_id.empty()) {
+      auto answer = Get("/v1/payment_intents/" + PercentEncode(payment.provider_id),
+                        {{"expand[]", "latest_charge"}});
+      if (!answer.ok()) return NoneIfMissing(answer.error());
+      return Checked(ReadIntent(answer->body.root(), off_session), payment);
+    }
+    if (!payment.checkout_id.empty()) {
+      auto answer = Get("/v1/checkout/sessions/" + PercentEncode(payment.checkout_id),
+                        {{"expand[]", "payment_intent.latest_charge"}});
+      if (!answer.ok()) return NoneIfMissing(answer.error());
+      return Checked(ReadSession(answer->body.root()), payment);
+    }
+    return FindById(payment);
+  }
+
+  ProviderResult<ChargeView> Cancel(const PaymentRef& payment) override {
+    if (!payment.provider_id.empty()) {
+      auto answer =
+          Post("/v1/payment_intents/" + PercentEncode(payment.provider_id) + "/cancel", {}, "");
+      if (!answer.ok() && answer.error().kind != Kind::kRefused) return Fail{answer.error()};
+    } else if (!payment.checkout_id.empty()) {
+      auto answer =
+          Post("/v1/checkout/sessions/" + PercentEncode(payment.checkout_id) + "/expire", {}, "");
+      if (!answer.ok() && answer.error().kind != Kind::kRefused) return Fail{answer.error()};
+    }
+    return Find(payment);
+  }
+
+  ProviderResult<RefundView> Refund(const RefundRef& refund) override {
+    // Found before it is made: the idempotency key lasts a day only.
+    auto made =
+        Get("/v1/refunds", {{"payment_intent", refund.payment.provider_id}, {"limit", "100"}});
+    if (!made.ok()) return Fail{made.error()};
+    for (const json::Value one : made->body.root().Find("data")) {
+      if (TextOf(one.Find("metadata").Find(kRefundKey)) == refund.id) return ReadRefund(one);
+    }
+    auto answer = Post("/v1/refunds",
+                       {{"payment_intent", refund.payment.provider_id},
+                        {"amount", std::to_string(refund.amount_cents)},
+                        {"metadata[" + std::string(kRefundKey) + "]", refund.id},
+                        {"metadata[" + std::string(kWorkspaceKey) + "]", refund.workspace}},
+                       refund.id);
+    if (!answer.ok()) return Fail{answer.error()};
+    RefundView view = ReadRefund(answer->body.root());
+    if (view.id.empty()) return Unusable("refund_without_id");
+    return view;
+  }
+
+  ProviderResult<DisputeView> GetDispute(const std::string& id) override {
+    auto answer = Get("/v1/disputes/" + PercentEncode(id), {});
+    if (!answer.ok()) return Fail{answer.error()};
+    DisputeView view = ReadDispute(answer->body.root());
+    if (view.id != id) return Unusable("another_dispute");
+    return view;
+  }
+
+  ProviderResult<ChargePage> ListCharges(int64_t start_us, int64_t end_us,
+                                         const std::string& cursor) override {
+    Form form{{"created[gte]", std::to_string(start_us / 1'000'000)},
+              {"created[lt]", std::to_string(end_us / 1'000'000)},
+              {"limit", "100"},
+              {"expand[]", "data.latest_charge"}};
+    if (!cursor.empty()) form.emplace_back("starting_after", cursor);
+    auto answer = Get("/v1/payment_intents", form);
+    if (!answer.ok()) return Fail{answer.error()};
+    const json::Value root = answer->body.root();
+    if (!root.Find("data").is_array()) return Unusable("list_without_data");
+    ChargePage page;
+    for (const json::Value intent : root.Find("data")) {
+      page.charges.push_back(ReadIntent(intent, false));
+    }
+    const json::Value more = root.Find("has_more");
+    if (more.is_bool() && more.boolean() && !page.charges.empty()) {
+      page.next = page.charges.back().provider_id;
+    }
+    return page;
+  }
+
+ private:
+  static void AddMetadata(Form& form, const std::string& under, const PaymentRef& payment) {
+    form.emplace_back(under + "[" + kPaymentKey + "]", payment.id);
+    form.emplace_back(under + "[" + kWorkspaceKey + "]", payment.workspace);
+  }
+
+  // The answer must be about this payment.
+  static ProviderResult<ChargeView> Checked(ChargeView view, const PaymentRef& payment) {
+    if (view.payment_id != payment.id) return Unusable("another_payment");
+    return view;
+  }
+
+  static ProviderResult<ChargeView> NoneIfMissing(const ProviderError& error) {
+    if (error.kind == Kind::kRefused && error.code == "resource_missing") return ChargeView();
+    return Fail{error};
+  }
+
+  // Among the payment intents of the customer, whose list is current; Stripe's search may lag.
+  ProviderResult<ChargeView> FindById(const PaymentRef& payment) {
+    // Wide: a payment that is not found because our clock is wrong would count as lost.
+    constexpr int64_t kClockMarginSeconds = 7 * 86400;
+    std::string after;
+    while (true) {
+      Form form{
+          {"customer", payment.customer},
+          {"created[gte]", std::to_string(payment.created_us / 1'000'000 - kClockMarginSeconds)},
+          {"limit", "100"},
+          {"expand[]", "data.latest_charge"}};
+      if (!after.empty()) form.emplace_back("starting_after", after);
+      auto answer = Get("/v1/payment_intents", form);
+      if (!answer.ok()) return Fail{answer.error()};
+      const json::Value root = answer->body.root();
+      if (!root.Find("data").is_array()) return Unusable("list_without_data");
+      after.clear();
+      for (const json::Value intent : root.Find("data")) {
+        ChargeView view = ReadIntent(intent, true);
+        if (view.payment_id == payment.id) return view;
+        after = view.provider_id;
+      }
+      const json::Value more = root.Find("has_more");
+      if (!more.is_bool() || !more.boolean() || after.empty()) return ChargeView();
+    }
+  }
+
+  static RefundView ReadRefund(json::Value refund) {
+    const std::string status = TextOf(refund.Find("status"));
+    return {TextOf(refund.Find("id")), status == "failed" || status == "canceled"};
+  }
+
+  static ProviderResult<CheckoutPage> Page(ProviderResult<Answer> answer) {
+    if (!answer.ok()) return Fail{answer.error()};
+    const json::Value root = answer->body.root();
+    CheckoutPage page{TextOf(root.Find("id")), TextOf(root.Find("url"))};
+    if (page.id.empty()) return Unusable("page_without_id");
+    return page;
+  }
+
+  static ProviderError ErrorOf(const Answer& answer) {
+    const json::Value error = answer.body.root().Find("error");
+    ProviderError result;
+    result.code = TextOf(error.Find("code"));
+    const std::string type = TextOf(error.Find("type"));
+    if (result.code.empty()) result.code = type;
+    if (result.code.empty()) result.code = "http_" + std::to_string(answer.status);
+    result.message = "Stripe answered " + std::to_string(answer.status) + " " + type;
+    const int status = answer.status;
+    if (status == 401 || status == 403 || status == 429) {
+      result.kind = Kind::kNotDone;  // wrong or restricted key, or too fast
+    } else if (status >= 500 || status == 408 || status == 409 || status < 400 ||
+               type == "idempotency_error") {
+      result.kind = Kind::kUnknown;
+    } else {
+      result.kind = Kind::kRefused;
+    }
+    return result;
+  }
+
+  ProviderResult<Answer> Get(const std::string& path, const Form& form) {
+    return Successful(Call("GET", path, form, ""));
+  }
+  ProviderResult<Answer> Post(const std::string& path, const Form& form, const std::string& key) {
+    return Successful(Call("POST", path, form, key));
+  }
+  static ProviderResult<Answer> Successful(ProviderResult<Answer> answer) {
+    if (answer.ok() && (answer->status < 200 || answer->status >= 300)) {
+      return Fail{ErrorOf(*answer)};
+    }
+    return answer;
+  }
+
+  // The answer with any status whose body is JSON.
+  ProviderResult<Answer> Call(const std::string& method, const std::string& path, const Form& form,
+                              const std::string& idempotency_key) {
+    HttpCall call;
+    call.method = method;
+    call.url = options_.base_url + path;
+    call.bearer = options_.secret_key;
+    call.headers.emplace_back("Stripe-Version", kStripeVersion);
+    if (!idempotency_key.empty()) call.headers.emplace_back("Idempotency-Key", idempotency_key);
+    call.form = form;
+    call.connect_timeout_ms = options_.connect_timeout_ms;
+    call.timeout_ms = options_.timeout_ms;
+    HttpAnswer answer = Send(call);
+    if (answer.outcome == HttpAnswer::Outcome::kNotSent) {
+      return Fail{ProviderError{Kind::kNotDone, "unreachable", answer.error}};
+    }
+    if (answer.outcome == HttpAnswer::Outcome::kLost) {
+      return Fail{ProviderError{Kind::kUnknown, "no_answer", answer.error}};
+    }
+    auto body = json::Document::Parse(std::move(answer.body));
+    if (!body.ok()) {
+      if (answer.status == 429) {
+        return Fail{ProviderError{Kind::kNotDone, "http_429", "too many calls"}};
+      }
+      return Unusable("http_" + std::to_string(answer.status));
+    }
+    return Answer{answer.status, std::move(*body)};
+  }
+
+  const StripeOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<PaymentProvider> MakeStripeProvider(StripeOptions options) {
+  return std::make_unique<StripeProvider>(std::move(options));
+}
+
+}  // namespace tollgate::billing::payments

@@ -1,0 +1,27 @@
+// Stripe over its HTTP API. Our id is the Idempotency-Key and is also in the metadata of everything
+// that is made, so that it can be found when an answer was lost and after the key has expired.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "services/billing/payments/provider.h"
+
+namespace tollgate::billing::payments {
+
+// The version whose fields this code reads. Stripe keeps serving it.
+inline constexpr char kStripeVersion[] = "2026-08-26.dahlia";
+
+struct StripeOptions {
+  std::string base_url = "https://api.stripe.com";
+  std::string secret_key;
+  // Where Stripe's pages send the customer afterwards.
+  std::string success_url;
+  std::string cancel_url;
+  int connect_timeout_ms = 5'000;
+  int timeout_ms = 20'000;
+};
+
+std::unique_ptr<PaymentProvider> MakeStripeProvider(StripeOptions options);
+
+}  // namespace tollgate::billing::payments

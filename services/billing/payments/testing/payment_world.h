@@ -1,0 +1,174 @@
+// Payments over a real ledger and a scripted provider, for tests: one database, several engines.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+#include <thread>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/billing/payments/ledger_port.h"
+#include "services/billing/payments/manual_provider.h"
+#include "services/billing/payments/payment_admin.h"
+#include "services/billing/payments/testing/scripted_stripe.h"
+#include "services/billing/payments/webhook.h"
+#include "services/billing/storage/reports.h"
+#include "services/billing/storage/verify.h"
+#include "tests/support/postgres.h"
+
+namespace tollgate::billing::payments {
+
+inline constexpr char kTestSecret[] = "whsec_test";
+
+// One replica of billing.
+struct Replica {
+  Replica(const std::string& url, const Clock& clock, LedgerService& ledger,
+          std::unique_ptr<PaymentProvider> made, PaymentEngine::Options options = {})
+      : database(*sql::Database::Open({.url = url})),
+        store(*database),
+        provider(std::move(made)),
+        port(ledger),
+        engine(std::move(options), clock, store, *provider, port, metrics),
+        admin(engine),
+        webhook({kTestSecret}, clock, store, metrics) {}
+
+  std::unique_ptr<sql::Database> database;
+  PaymentStore store;
+  std::unique_ptr<PaymentProvider> provider;
+  LedgerServicePort port;
+  PaymentMetrics metrics;
+  PaymentEngine engine;
+  PaymentAdmin admin;
+  Webhook webhook;
+};
+
+class PaymentTest : public ::testing::TestWithParam<sql::Dialect> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == sql::Dialect::kSqlite) {
+      file_ = (std::filesystem::temp_directory_path() /
+               ("tollgate-payments-" + std::to_string(getpid()) + ".db"))
+                  .string();
+      RemoveFiles();
+      url_ = "sqlite:" + file_;
+    } else {
+      auto* server = testing::TestPostgres::Shared();
+      if (!server) {
+        ASSERT_FALSE(testing::TestPostgres::Required());
+        GTEST_SKIP() << "PostgreSQL is not installed";
+      }
+      url_ = server->MakeDatabase("payments");
+    }
+    LedgerService::Options options;
+    options.sql.url = url_;
+    ledger_ = std::make_unique<LedgerService>(options, SystemClock::Get());
+    ASSERT_TRUE(ledger_->Start().ok());
+    for (int i = 0; i < 500 && !ledger_->Ready(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ASSERT_TRUE(ledger_->Ready());
+    stripe_.SetNow(clock_.WallUs() / 1'000'000);
+    database_ = *sql::Database::Open({.url = url_});
+    ASSERT_TRUE(PaymentStore(*database_).Migrate().ok());
+  }
+  void TearDown() override {
+    if (ledger_) ledger_->Stop();
+    database_.reset();
+    if (!file_.empty()) RemoveFiles();
+  }
+  void RemoveFiles() {
+    for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file_ + suffix);
+  }
+
+  std::unique_ptr<Replica> Make(PaymentEngine::Options options = {}) {
+    return std::make_unique<Replica>(url_, clock_, *ledger_, MakeStripeProvider(stripe_.options()),
+                                     std::move(options));
+  }
+  std::unique_ptr<Replica> MakeManual() {
+    return std::make_unique<Replica>(url_, clock_, *ledger_, std::make_unique<ManualProvider>());
+  }
+  void Advance(int64_t seconds) {
+    clock_.Advance(seconds * 1'000'000);
+    stripe_.SetNow(clock_.WallUs() / 1'000'000);
+  }
+  int Deliver(Replica& replica, const std::string& body, const std::string& signature) {
+    http::HttpRequest request;
+    request.method = "POST";
+    request.path = kWebhookPath;
+    request.headers.emplace_back("stripe-signature", signature);
+    request.body = body;
+    bool accepted = false;
+    return replica.webhook.Handle(request, accepted).status;
+  }
+  int Deliver(Replica& replica, const std::string& body) {
+    return Deliver(replica, body,
+                   ScriptedStripe::Sign(kTestSecret, clock_.WallUs() / 1'000'000, body));
+  }
+  int64_t Paid(const std::string& workspace) {
+    auto balance = LedgerServicePort(*ledger_).ReadBalance(workspace);
+    EXPECT_TRUE(balance.ok());
+    return balance.ok() ? balance->paid_nano_usd : -1;
+  }
+  std::vector<Entry> Entries(const std::string& workspace) {
+    auto entries = ReadEntries(*database_, workspace, 1000, 0);
+    EXPECT_TRUE(entries.ok());
+    return entries.ok() ? *entries : std::vector<Entry>();
+  }
+  int Topups(const std::string& workspace) {
+    int count = 0;
+    for (const Entry& entry : Entries(workspace)) count += entry.kind == EntryKind::kTopup;
+    return count;
+  }
+  // A workspace with a saved card.
+  std::string SaveCard(Replica& replica, const std::string& workspace) {
+    auto customer = replica.engine.EnsureCustomer(workspace);
+    EXPECT_TRUE(customer.ok());
+    auto done = replica.store.Run(workspace, clock_.WallUs(), [&](WorkspaceTx& tx) {
+      return tx.Put(PaymentMethod{workspace, "pm_" + workspace, "stripe", "visa", "4242", "2029-04",
+                                  clock_.WallUs()});
+    });
+    EXPECT_TRUE(done.ok());
+    return *customer;
+  }
+  void EnableReload(Replica& replica, const std::string& workspace, int64_t threshold_usd = 5,
+                    int64_t amount_usd = 10, int64_t ceiling_usd = 100) {
+    auto set = replica.admin.UpdateReload(
+        workspace,
+        {true, threshold_usd * kNanoPerUsd, amount_usd * kNanoPerUsd, ceiling_usd * kNanoPerUsd},
+        "tester");
+    ASSERT_TRUE(set.ok()) << set.error().message;
+  }
+  // Takes the paid credit away, as usage would.
+  void Spend(const std::string& workspace, int64_t nano_usd, const std::string& id) {
+    Correct debit;
+    debit.workspace = workspace;
+    debit.command_id = id;
+    debit.kind = CommandKind::kDebitAdjustment;
+    debit.amount_nano_usd = nano_usd;
+    debit.actor = "tester";
+    debit.reason = "spent";
+    auto reply = LedgerServicePort(*ledger_).Submit(debit);
+    ASSERT_TRUE(reply.ok() && reply->ok);
+  }
+  void ExpectVerified(Replica& replica, const std::string& workspace) {
+    auto events = replica.store.Events(workspace);
+    ASSERT_TRUE(events.ok());
+    EXPECT_EQ(CheckEvents(*events), "") << workspace;
+  }
+
+  std::string file_;
+  std::string url_;
+  ManualClock clock_{1'763'700'000'000'000};
+  ScriptedStripe stripe_;
+  std::unique_ptr<sql::Database> database_;
+  std::unique_ptr<LedgerService> ledger_;
+};
+
+inline std::string Dialect(const ::testing::TestParamInfo<sql::Dialect>& info) {
+  return info.param == sql::Dialect::kSqlite ? "sqlite" : "postgres";
+}
+
+}  // namespace tollgate::billing::payments

@@ -1,0 +1,144 @@
+// A payment provider for tests: a real HTTP server that speaks the shapes of Stripe's API, with
+// state, idempotency keys, declines and signed events, and with faults: it loses answers before and
+// after it has done the work, fails, lies and repeats itself.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/http/server.h"
+#include "common/runtime/loop.h"
+#include "services/billing/payments/stripe_provider.h"
+
+namespace tollgate::billing::payments {
+
+class ScriptedStripe {
+ public:
+  // Of 1,000 calls each.
+  struct Faults {
+    int lost_before = 0;    // the connection breaks, nothing was done
+    int lost_after = 0;     // the work is done, the answer is lost
+    int error_before = 0;   // 500, nothing was done
+    int error_after = 0;    // 500, the work is done
+    int busy = 0;           // 429
+    int refused = 0;        // 400
+    int garbage = 0;        // the work is done, the answer is no JSON
+    int another = 0;        // the answer is about another payment
+    int wrong_amount = 0;   // the answer names another amount
+    int not_found_yet = 0;  // a list without its newest elements
+  };
+  struct Event {
+    std::string id;
+    std::string body;
+  };
+  struct Intent {
+    std::string id;
+    std::string customer;
+    std::string payment;  // our id
+    std::string workspace;
+    int64_t amount_cents = 0;
+    std::string status;
+    std::string decline_code;
+    std::string cancel_reason;
+    int64_t created = 0;
+    int64_t refunded_cents = 0;
+    bool disputed = false;
+  };
+
+  explicit ScriptedStripe(uint64_t seed = 1);
+  ~ScriptedStripe();
+
+  StripeOptions options() const;
+  void SetFaults(const Faults& faults);
+  void SetNow(int64_t seconds);
+  // Charges of this customer are declined with this code from now on; "": paid.
+  void DeclineCustomer(const std::string& customer, const std::string& code);
+  // The customer pays on the page, or closes it until it expires.
+  void PayPage(const std::string& session);
+  void ExpirePage(const std::string& session);
+  // The customer saves a card on the page.
+  std::string SaveCard(const std::string& session);
+  // The customer disputes a charge; returns the dispute's id.
+  std::string Dispute(const std::string& intent, const std::string& status = "needs_response");
+  void CloseDispute(const std::string& dispute, const std::string& status);
+  // A charge that is none of ours, made on the provider's own pages.
+  std::string ForeignCharge(int64_t cents);
+  void SetRefundRefused(bool refused);
+
+  std::vector<Intent> intents() const;
+  int64_t refunded_cents(const std::string& intent) const;
+  int calls() const;
+  // All events since the last call, oldest first.
+  std::vector<Event> TakeEvents();
+  static std::string Sign(const std::string& secret, int64_t seconds, const std::string& body);
+
+ private:
+  struct Session {
+    std::string id;
+    std::string mode;
+    std::string customer;
+    std::string status = "open";
+    std::string intent;
+    std::string card;
+    std::string payment;
+    std::string workspace;
+    int64_t amount_cents = 0;
+  };
+  struct DisputeRow {
+    std::string intent;
+    std::string status;
+    int64_t cents = 0;
+  };
+  struct RefundRow {
+    std::string id;
+    std::string intent;
+    std::string key;  // our id
+    int64_t cents = 0;
+  };
+  struct Reply {
+    int status = 200;
+    std::string body;
+    bool lost = false;
+  };
+  using Form = std::map<std::string, std::string>;
+
+  Task<void> Serve(http::Exchange& exchange);
+  Reply Run(const http::HttpRequest& request);
+  Reply Do(const std::string& method, const std::string& path, const Form& form);
+  Reply MakeIntent(const Form& form);
+  Reply ListIntents(const Form& form);
+  Reply MakeSession(const Form& form);
+  Reply MakeRefund(const Form& form);
+  std::string NewId(const std::string& prefix);
+  std::string Render(const Intent& intent) const;
+  std::string Render(const Session& session) const;
+  void AddEvent(const std::string& type, const std::string& object);
+  static Reply Missing();
+
+  mutable std::mutex mutex_;
+  std::mt19937_64 random_;
+  Faults faults_;
+  int64_t now_ = 1'763'700'000;
+  int next_ = 0;
+  int calls_ = 0;
+  bool refund_refused_ = false;
+  std::map<std::string, Intent> intents_;
+  std::vector<std::string> order_;  // of intents, oldest first
+  std::map<std::string, Session> sessions_;
+  std::map<std::string, DisputeRow> disputes_;
+  std::vector<RefundRow> refunds_;
+  std::map<std::string, std::string> declines_;                // by customer
+  std::map<std::string, std::pair<std::string, Reply>> done_;  // by idempotency key
+  std::vector<Event> events_;
+  LoopPool loops_;
+  std::unique_ptr<http::Server> server_;
+};
+
+}  // namespace tollgate::billing::payments

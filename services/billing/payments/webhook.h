@@ -1,0 +1,36 @@
+// The endpoint that Stripe calls. It checks the signature over the exact bytes, stores which object
+// the event is about, and answers; the engine asks Stripe about the object. Answers 503 when the
+// event could not be stored: Stripe sends it again.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/http/exchange.h"
+#include "services/billing/payments/payment_metrics.h"
+#include "services/billing/payments/payment_store.h"
+
+namespace tollgate::billing::payments {
+
+inline constexpr char kWebhookPath[] = "/webhooks/stripe";
+inline constexpr size_t kMaxWebhookBytes = size_t{256} * 1024;
+
+class Webhook {
+ public:
+  Webhook(std::vector<std::string> secrets, const Clock& clock, PaymentStore& store,
+          PaymentMetrics& metrics)
+      : secrets_(std::move(secrets)), clock_(clock), store_(store), metrics_(metrics) {}
+
+  // Blocks on the database. accepted: whether an event waits for the engine now.
+  http::HttpResponse Handle(const http::HttpRequest& request, bool& accepted);
+
+ private:
+  const std::vector<std::string> secrets_;
+  const Clock& clock_;
+  PaymentStore& store_;
+  PaymentMetrics& metrics_;
+};
+
+}  // namespace tollgate::billing::payments

@@ -1,0 +1,321 @@
+#include "services/billing/rpc/payments_rpc.h"
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <utility>
+
+#include "common/admin/caller.h"
+#include "common/admin/paging.h"
+#include "common/admin/values.h"
+#include "services/billing/rpc/payments_convert.h"
+#include "tollgate/admin/v1/payments.grpc.pb.h"
+
+namespace tollgate::billing {
+namespace {
+
+namespace av = admin::v1;
+using admin::AdminResult;
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+using payments::ReloadChange;
+
+constexpr char kWorkspace[] = "workspaces/*";
+constexpr char kPayment[] = "workspaces/*/payments/*";
+constexpr char kMethod[] = "workspaces/*/paymentMethods/*";
+constexpr char kReload[] = "workspaces/*/autoReload";
+constexpr int64_t kSettleUs = 300'000'000;  // payments of the last five minutes are on their way
+constexpr int64_t kDayUs = 86'400'000'000;
+
+int64_t UsOf(const google::protobuf::Timestamp& time) {
+  return time.seconds() * 1'000'000 + time.nanos() / 1000;
+}
+
+// The fields of the mask, or those that are set. Proto or JSON names.
+AdminResult<ReloadChange> ChangeOf(const av::UpdateAutoReloadRequest& request) {
+  const av::AutoReload& reload = request.auto_reload();
+  std::vector<std::string> paths(request.update_mask().paths().begin(),
+                                 request.update_mask().paths().end());
+  if (paths.empty()) {
+    if (reload.enabled()) paths.emplace_back("enabled");
+    if (!reload.threshold_usd().empty()) paths.emplace_back("threshold_usd");
+    if (!reload.amount_usd().empty()) paths.emplace_back("amount_usd");
+    if (!reload.monthly_ceiling_usd().empty()) paths.emplace_back("monthly_ceiling_usd");
+  }
+  ReloadChange change;
+  for (const std::string& path : paths) {
+    const auto usd = [&](const std::string& text,
+                         std::optional<int64_t>& into) -> AdminResult<void> {
+      auto parsed = admin::ParseUsd(text, "auto_reload." + path);
+      if (!parsed.ok()) return Fail{parsed.error()};
+      into = *parsed;
+      return {};
+    };
+    AdminResult<void> read;
+    if (path == "enabled") {
+      change.enabled = reload.enabled();
+    } else if (path == "threshold_usd" || path == "thresholdUsd") {
+      read = usd(reload.threshold_usd(), change.threshold_nano_usd);
+    } else if (path == "amount_usd" || path == "amountUsd") {
+      read = usd(reload.amount_usd(), change.amount_nano_usd);
+    } else if (path == "monthly_ceiling_usd" || path == "monthlyCeilingUsd") {
+      read = usd(reload.monthly_ceiling_usd(), change.ceiling_nano_usd);
+    } else {
+      return admin::InvalidField("update_mask", "\"" + path + "\" cannot be updated");
+    }
+    if (!read.ok()) return Fail{read.error()};
+  }
+  return change;
+}
+
+class PaymentRpc : public av::PaymentService::CallbackService {
+ public:
+  explicit PaymentRpc(payments::Payments& payments) : payments_(payments) {}
+
+  ServerUnaryReactor* CreatePayment(CallbackServerContext* context,
+                                    const av::CreatePaymentRequest* request,
+                                    av::Payment* response) override {
+    return Serve(context, [=, this, actor = Actor(context)]() -> AdminResult<void> {
+      auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
+      if (!parts.ok()) return Fail{parts.error()};
+      auto id = admin::RequiredRequestId(request->request_id());
+      if (!id.ok()) return Fail{id.error()};
+      auto amount = admin::ParseUsd(request->payment().amount_usd(), "payment.amount_usd");
+      if (!amount.ok()) return Fail{amount.error()};
+      return Show(payments_.admin().Create(parts->front(), *amount, *id, actor), response);
+    });
+  }
+  ServerUnaryReactor* GetPayment(CallbackServerContext* context,
+                                 const av::GetPaymentRequest* request,
+                                 av::Payment* response) override {
+    return Serve(context, [=, this]() -> AdminResult<void> {
+      auto parts = admin::NameParts(kPayment, request->name(), "name");
+      if (!parts.ok()) return Fail{parts.error()};
+      return Show(payments_.admin().Get((*parts)[0], (*parts)[1]), response);
+    });
+  }
+  ServerUnaryReactor* ListPayments(CallbackServerContext* context,
+                                   const av::ListPaymentsRequest* request,
+                                   av::ListPaymentsResponse* response) override {
+    return Serve(context, [=, this] { return List(*request, *response); });
+  }
+  ServerUnaryReactor* ConfirmPayment(CallbackServerContext* context,
+                                     const av::ConfirmPaymentRequest* request,
+                                     av::Payment* response) override {
+    return ServeKnown(context, [=, this, actor = Actor(context)]() -> AdminResult<void> {
+      auto parts = NameAndId(kPayment, *request);
+      if (!parts.ok()) return Fail{parts.error()};
+      return Show(payments_.admin().Confirm((*parts)[0], (*parts)[1], request->reference(), actor),
+                  response);
+    });
+  }
+  ServerUnaryReactor* CancelPayment(CallbackServerContext* context,
+                                    const av::CancelPaymentRequest* request,
+                                    av::Payment* response) override {
+    return Serve(context, [=, this, actor = Actor(context)]() -> AdminResult<void> {
+      auto parts = NameAndId(kPayment, *request);
+      if (!parts.ok()) return Fail{parts.error()};
+      return Show(payments_.admin().Cancel((*parts)[0], (*parts)[1], request->reason(), actor),
+                  response);
+    });
+  }
+  ServerUnaryReactor* RefundPayment(CallbackServerContext* context,
+                                    const av::RefundPaymentRequest* request,
+                                    av::Refund* response) override {
+    return ServeKnown(
+        context, [=, this, actor = Actor(context)] { return Refund(*request, actor, *response); });
+  }
+  ServerUnaryReactor* ReconcilePayments(CallbackServerContext* context,
+                                        const av::ReconcilePaymentsRequest* request,
+                                        av::ReconcilePaymentsResponse* response) override {
+    return Serve(context, [=, this] { return Reconcile(*request, *response); });
+  }
+  ServerUnaryReactor* ListPaymentMethods(CallbackServerContext* context,
+                                         const av::ListPaymentMethodsRequest* request,
+                                         av::ListPaymentMethodsResponse* response) override {
+    return Serve(context, [=, this]() -> AdminResult<void> {
+      auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
+      if (!parts.ok()) return Fail{parts.error()};
+      auto methods = payments_.admin().Methods(parts->front());
+      if (!methods.ok()) return Fail{methods.error()};
+      for (const payments::PaymentMethod& method : *methods) {
+        ToResource(method, *response->add_payment_methods());
+      }
+      if (!methods->empty()) response->mutable_payment_methods(0)->set_used_by_auto_reload(true);
+      return {};
+    });
+  }
+  ServerUnaryReactor* DeletePaymentMethod(CallbackServerContext* context,
+                                          const av::DeletePaymentMethodRequest* request,
+                                          av::DeletePaymentMethodResponse* response) override {
+    return Serve(context, [=, this, actor = Actor(context)]() -> AdminResult<void> {
+      auto parts = admin::NameParts(kMethod, request->name(), "name");
+      if (!parts.ok()) return Fail{parts.error()};
+      return payments_.admin().DeleteMethod((*parts)[0], (*parts)[1], actor);
+    });
+  }
+  ServerUnaryReactor* SetupPaymentMethod(CallbackServerContext* context,
+                                         const av::SetupPaymentMethodRequest* request,
+                                         av::SetupPaymentMethodResponse* response) override {
+    return ServeKnown(context, [=, this]() -> AdminResult<void> {
+      auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
+      if (!parts.ok()) return Fail{parts.error()};
+      auto id = admin::RequiredRequestId(request->request_id());
+      if (!id.ok()) return Fail{id.error()};
+      auto url = payments_.admin().SetupMethod(parts->front(), *id);
+      if (!url.ok()) return Fail{url.error()};
+      response->set_setup_url(*url);
+      return {};
+    });
+  }
+  ServerUnaryReactor* GetAutoReload(CallbackServerContext* context,
+                                    const av::GetAutoReloadRequest* request,
+                                    av::AutoReload* response) override {
+    return Serve(context, [=, this]() -> AdminResult<void> {
+      auto parts = admin::NameParts(kReload, request->name(), "name");
+      if (!parts.ok()) return Fail{parts.error()};
+      return Show(payments_.admin().GetReload(parts->front()), response);
+    });
+  }
+  ServerUnaryReactor* UpdateAutoReload(CallbackServerContext* context,
+                                       const av::UpdateAutoReloadRequest* request,
+                                       av::AutoReload* response) override {
+    return ServeKnown(context, [=, this, actor = Actor(context)]() -> AdminResult<void> {
+      auto parts = admin::NameParts(kReload, request->auto_reload().name(), "auto_reload.name");
+      if (!parts.ok()) return Fail{parts.error()};
+      auto id = admin::RequiredRequestId(request->request_id());
+      if (!id.ok()) return Fail{id.error()};
+      auto change = ChangeOf(*request);
+      if (!change.ok()) return Fail{change.error()};
+      return Show(payments_.admin().UpdateReload(parts->front(), *change, actor), response);
+    });
+  }
+  ServerUnaryReactor* ResumeAutoReload(CallbackServerContext* context,
+                                       const av::ResumeAutoReloadRequest* request,
+                                       av::AutoReload* response) override {
+    return Serve(context, [=, this, actor = Actor(context)]() -> AdminResult<void> {
+      auto parts = NameAndId(kReload, *request);
+      if (!parts.ok()) return Fail{parts.error()};
+      return Show(payments_.admin().ResumeReload(parts->front(), actor), response);
+    });
+  }
+
+ private:
+  static std::string Actor(CallbackServerContext* context) {
+    return admin::CallerOf(*context).actor;
+  }
+
+  template <typename T, typename Response>
+  static AdminResult<void> Show(const AdminResult<T>& result, Response* response) {
+    if (!result.ok()) return Fail{result.error()};
+    ToResource(*result, *response);
+    return {};
+  }
+
+  template <typename Request>
+  static AdminResult<std::vector<std::string>> NameAndId(const char* pattern,
+                                                         const Request& request) {
+    auto id = admin::RequiredRequestId(request.request_id());
+    if (!id.ok()) return Fail{id.error()};
+    return admin::NameParts(pattern, request.name(), "name");
+  }
+
+  // Completes the call with the result of a function that blocks.
+  template <typename Function>
+  ServerUnaryReactor* Serve(CallbackServerContext* context, Function function) {
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    const auto refuse = [reactor](const char* why) {
+      reactor->Finish(admin::ToStatus(admin::FromError(Unavailable(why).error)));
+      return reactor;
+    };
+    if (!payments_.open()) return refuse("the database of payments is not open yet");
+    const bool queued =
+        payments_.pool().Submit([reactor, function = std::move(function)]() mutable {
+          reactor->Finish(admin::ToStatus(function()));
+        });
+    return queued ? reactor : refuse("too many calls of payments at once");
+  }
+
+  // For what needs a fresh sign-in: a client certificate or a socket of this machine (decision 57).
+  template <typename Function>
+  ServerUnaryReactor* ServeKnown(CallbackServerContext* context, Function function) {
+    if (admin::CallerOf(*context).known) return Serve(context, std::move(function));
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(admin::ToStatus(
+        admin::PermissionDenied("STEP_UP_REQUIRED",
+                                "this call needs a client certificate or a local socket")
+            .error));
+    return reactor;
+  }
+
+  AdminResult<void> List(const av::ListPaymentsRequest& request,
+                         av::ListPaymentsResponse& response) {
+    auto parts = admin::NameParts(kWorkspace, request.parent(), "parent");
+    if (!parts.ok()) return Fail{parts.error()};
+    auto size = admin::PageSize(request.page_size());
+    if (!size.ok()) return Fail{size.error()};
+    const std::string binding = "ListPayments|" + request.parent();
+    auto token = admin::DecodePageToken(binding, request.page_token());
+    if (!token.ok()) return Fail{token.error()};
+    payments::PaymentStore::Position before;
+    if (const size_t comma = token->find(','); comma != std::string::npos) {
+      before.created_us = std::strtoll(token->c_str(), nullptr, 10);
+      before.id = token->substr(comma + 1);
+    }
+    // One more than the page says whether there is another page.
+    auto found = payments_.admin().List(parts->front(), *size + 1, before);
+    if (!found.ok()) return Fail{found.error()};
+    const bool more = found->size() > static_cast<size_t>(*size);
+    if (more) found->pop_back();
+    for (const payments::Payment& payment : *found) ToResource(payment, *response.add_payments());
+    if (more) {
+      const payments::Payment& last = found->back();
+      response.set_next_page_token(
+          admin::EncodePageToken(binding, std::to_string(last.created_us) + "," + last.id));
+    }
+    return {};
+  }
+
+  AdminResult<void> Refund(const av::RefundPaymentRequest& request, const std::string& actor,
+                           av::Refund& response) {
+    auto parts = NameAndId(kPayment, request);
+    if (!parts.ok()) return Fail{parts.error()};
+    auto amount = admin::ParseUsd(request.amount_usd(), "amount_usd");
+    if (!amount.ok()) return Fail{amount.error()};
+    auto refund = payments_.admin().RefundPayment((*parts)[0], (*parts)[1], *amount,
+                                                  request.reason(), request.request_id(), actor);
+    if (!refund.ok()) return Fail{refund.error()};
+    response.set_payment(request.name());
+    response.set_amount_usd(admin::FormatUsd(refund->amount_nano_usd));
+    response.set_submitted(refund->state == payments::RefundState::kSubmitted);
+    response.set_state(std::string(Name(refund->state)));
+    response.set_provider_id(refund->provider_id);
+    return {};
+  }
+
+  AdminResult<void> Reconcile(const av::ReconcilePaymentsRequest& request,
+                              av::ReconcilePaymentsResponse& response) {
+    const int64_t now_us = payments_.engine().NowUs();
+    int64_t end_us = request.has_end_time() ? UsOf(request.end_time()) : now_us;
+    end_us = std::min(end_us, now_us - kSettleUs);
+    const int64_t start_us =
+        request.has_start_time() ? UsOf(request.start_time()) : end_us - 30 * kDayUs;
+    if (start_us >= end_us) {
+      return admin::InvalidField("start_time", "the start must be before the end");
+    }
+    auto result = payments::Reconcile(payments_.engine(), start_us, end_us);
+    if (!result.ok()) return Fail{admin::FromError(result.error())};
+    ToResource(*result, response);
+    return {};
+  }
+
+  payments::Payments& payments_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakePaymentRpc(payments::Payments& payments) {
+  return std::make_unique<PaymentRpc>(payments);
+}
+
+}  // namespace tollgate::billing

@@ -1,0 +1,17 @@
+// tollgate.admin.v1.PaymentService over the payments of this process.
+#pragma once
+
+#include <memory>
+
+#include "services/billing/payments/payments.h"
+
+namespace grpc {
+class Service;
+}
+
+namespace tollgate::billing {
+
+// payments must outlive it.
+std::unique_ptr<grpc::Service> MakePaymentRpc(payments::Payments& payments);
+
+}  // namespace tollgate::billing

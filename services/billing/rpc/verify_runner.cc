@@ -1,0 +1,62 @@
+#include "services/billing/rpc/verify_runner.h"
+
+#include <utility>
+
+namespace tollgate::billing {
+
+VerifyRunner::~VerifyRunner() {
+  stopping_ = true;
+  std::thread last;
+  {
+    const std::lock_guard lock(mutex_);
+    last = std::move(thread_);
+  }
+  if (last.joinable()) last.join();
+}
+
+bool VerifyRunner::Start(std::string workspace, std::function<bool()> cancelled, Done done) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (running_) return false;
+    running_ = true;
+  }
+  const auto finish = [this, done](Result<VerifyReport> result) {
+    {
+      const std::lock_guard lock(mutex_);
+      running_ = false;
+    }
+    done(std::move(result));
+  };
+  // A reader thread only opens the connection.
+  ledger_.Read(
+      [this, workspace = std::move(workspace), cancelled = std::move(cancelled),
+       finish](sql::Database& database) {
+        auto connection = database.Connect();
+        if (!connection.ok()) return finish(Fail{sql::ToError(connection.error())});
+        const std::lock_guard lock(mutex_);
+        // The one before has ended, or is about to return.
+        if (thread_.joinable()) thread_.join();
+        thread_ = std::thread(
+            [this, opened = std::move(*connection), workspace, cancelled, finish]() mutable {
+              Run(std::move(opened), workspace, cancelled, finish);
+            });
+      },
+      [finish](Error refused) { finish(Fail{std::move(refused)}); });
+  return true;
+}
+
+void VerifyRunner::Run(std::unique_ptr<sql::Connection> connection, const std::string& workspace,
+                       const std::function<bool()>& cancelled, const Done& done) {
+  VerifyOptions options;
+  options.workspace = workspace;
+  options.overdue_holds = true;
+  options.progress = [&](const VerifyReport&, const std::string&) {
+    return !stopping_ && !cancelled();
+  };
+  auto report = VerifyLedger(*connection, options);
+  connection.reset();
+  if (!report.ok()) return done(Fail{sql::ToError(report.error())});
+  done(std::move(*report));
+}
+
+}  // namespace tollgate::billing

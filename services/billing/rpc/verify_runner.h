@@ -1,0 +1,40 @@
+// Runs the verification of the ledger for a caller on a thread and a connection of its own, so that
+// a long one takes nothing from the threads that serve requests. One at a time.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "common/error/error.h"
+#include "services/billing/commit/ledger_service.h"
+#include "services/billing/storage/verify.h"
+
+namespace tollgate::billing {
+
+class VerifyRunner {
+ public:
+  explicit VerifyRunner(LedgerService& ledger) : ledger_(ledger) {}
+  // Stops a run that is under way.
+  ~VerifyRunner();
+
+  using Done = std::function<void(Result<VerifyReport>)>;
+  // False when a run is under way. Otherwise done is called once, on any thread. The run ends early
+  // when cancelled returns true.
+  bool Start(std::string workspace, std::function<bool()> cancelled, Done done);
+
+ private:
+  void Run(std::unique_ptr<sql::Connection> connection, const std::string& workspace,
+           const std::function<bool()>& cancelled, const Done& done);
+
+  LedgerService& ledger_;
+  std::atomic<bool> stopping_ = false;
+  std::mutex mutex_;
+  bool running_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tollgate::billing

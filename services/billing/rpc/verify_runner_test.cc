@@ -1,0 +1,84 @@
+#include "services/billing/rpc/verify_runner.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <future>
+
+#include "services/billing/domain/testing/ledger_world.h"
+#include "services/billing/storage/reports.h"
+
+namespace tollgate::billing {
+namespace {
+
+class VerifyRunnerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    file_ = (std::filesystem::temp_directory_path() /
+             ("tollgate-runner-" + std::to_string(getpid()) + ".db"))
+                .string();
+    Remove();
+    LedgerService::Options options;
+    options.sql.url = "sqlite:" + file_;
+    ledger_ = std::make_unique<LedgerService>(options, SystemClock::Get());
+    ASSERT_TRUE(ledger_->Start().ok());
+    std::promise<void> added;
+    ledger_->Submit({MakeAddCredit("c", 1000)}, [&](auto) { added.set_value(); });
+    added.get_future().wait();
+  }
+  void TearDown() override {
+    ledger_->Stop();
+    ledger_.reset();
+    Remove();
+  }
+  void Remove() {
+    for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file_ + suffix);
+  }
+  std::string file_;
+  std::unique_ptr<LedgerService> ledger_;
+};
+
+// A verification holds none of the threads that serve reads, runs once at a time, and ends when its
+// caller has left.
+TEST_F(VerifyRunnerTest, RunsBesideTheReadersAndOnce) {
+  VerifyRunner runner(*ledger_);
+  std::promise<void> begun;
+  std::promise<bool> left;
+  auto leave = left.get_future().share();
+  std::promise<Result<VerifyReport>> first;
+  bool asked = false;
+  ASSERT_TRUE(runner.Start(
+      "",
+      [&] {
+        if (!std::exchange(asked, true)) begun.set_value();
+        return leave.get();
+      },
+      [&](Result<VerifyReport> report) { first.set_value(std::move(report)); }));
+  begun.get_future().wait();
+  EXPECT_FALSE(runner.Start("", [] { return false; }, [](auto) { FAIL(); }));
+  // More reads than there are reader threads.
+  for (int i = 0; i < 16; ++i) {
+    std::promise<bool> read;
+    ledger_->Read(
+        [&](sql::Database& database) { read.set_value(ReadBalance(database, "ws", 0).ok()); },
+        [&](Error) { read.set_value(false); });
+    EXPECT_TRUE(read.get_future().get());
+  }
+  left.set_value(true);
+  const auto stopped = first.get_future().get();
+  ASSERT_TRUE(stopped.ok());
+  EXPECT_TRUE(stopped->stopped);
+  EXPECT_FALSE(stopped->ok());
+
+  std::promise<Result<VerifyReport>> second;
+  ASSERT_TRUE(runner.Start(
+      "", [] { return false; }, [&](auto report) { second.set_value(std::move(report)); }));
+  const auto done = second.get_future().get();
+  ASSERT_TRUE(done.ok());
+  EXPECT_TRUE(done->ok());
+  EXPECT_EQ(done->workspaces, 1);
+}
+
+}  // namespace
+}  // namespace tollgate::billing

@@ -1,0 +1,38 @@
+// Moves closed months of the ledger into files. The chain stays provable: the verification of a
+// workspace starts where the archive has cut it (docs/design/ledger.md 12).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/sql/sql.h"
+
+namespace tollgate::billing {
+
+struct ArchiveOptions {
+  int32_t before = 0;  // YYYYMM: all months before this one
+  std::string folder;
+  std::string actor;
+  int64_t now_us = 0;
+};
+
+struct ArchivedMonth {
+  int32_t month = 0;
+  int64_t entries = 0;
+  int64_t holds = 0;
+  int64_t usage_records = 0;
+};
+
+// A month takes corrections for a while, and ids of its last requests may still arrive.
+inline constexpr int64_t kArchiveAfterUs = 8LL * 24 * 3600 * 1'000'000;
+
+// Verifies each month, writes its files, records it, and removes its rows: partitions on
+// PostgreSQL. A run that was interrupted is repeated with the same options.
+sql::SqlResult<std::vector<ArchivedMonth>> ArchiveLedger(sql::Connection& db,
+                                                         const ArchiveOptions& options);
+
+// Removes what the archive has, archive_remove.cc.
+sql::SqlResult<void> RemoveArchived(sql::Connection& db, int64_t now_us);
+
+}  // namespace tollgate::billing

@@ -1,0 +1,193 @@
+// Removes archived rows. Whatever is interrupted here is done again by the next run: the archive
+// says what may go.
+#include <set>
+
+#include "common/base/clock.h"
+#include "services/billing/storage/archive.h"
+#include "services/billing/storage/schema.h"
+#include "services/billing/storage/verify_state.h"
+
+namespace tollgate::billing {
+namespace {
+
+using sql::Connection;
+using sql::Param;
+using sql::Row;
+using sql::SqlResult;
+
+constexpr int kPage = 2000;
+
+struct Archived {
+  int64_t cut_us = 0;
+  int32_t month = 0;
+  std::set<std::string> keep;  // requests of before the cut that were closed after it
+  struct Chain {
+    int64_t shard = 0;
+    std::string workspace;
+    int64_t sequence = 0;
+  };
+  std::vector<Chain> chains;
+};
+
+SqlResult<Archived> ReadArchived(Connection& db) {
+  Archived archived;
+  auto read = db.Query("SELECT max(month), max(cut_us) FROM archive", {}, [&](const Row& row) {
+    archived.month = static_cast<int32_t>(row.Int(0));
+    archived.cut_us = row.Int(1);
+  });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  bool damaged = false;
+  read = db.Query("SELECT shard, workspace, sequence, state FROM archive_workspace", {},
+                  [&](const Row& row) {
+                    archived.chains.push_back({row.Int(0), row.Text(1), row.Int(2)});
+                    const auto state = DecodeState(row.Bytes(3));
+                    damaged |= !state.has_value();
+                    if (!state) return;
+                    for (const auto& [id, hold] : state->holds) archived.keep.insert(id);
+                  });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  if (damaged) {
+    return Fail{sql::SqlError{sql::ErrorKind::kOther, "archive_workspace is damaged"}};
+  }
+  return archived;
+}
+
+// Runs the statements in a transaction of their own.
+template <typename Body>
+SqlResult<void> InTransaction(Connection& db, Body body) {
+  auto tx = sql::Transaction::Begin(db);
+  if (!tx.ok()) return Fail{std::move(tx).error()};
+  if (auto done = body(); !done.ok()) return done;
+  return tx->Commit();
+}
+
+// "hold_202511" is 202511; 0: not a month.
+int32_t MonthOf(const std::string& partition) {
+  const std::string digits = partition.substr(partition.rfind('_') + 1);
+  if (digits.size() != 6 || digits.find_first_not_of("0123456789") != std::string::npos) return 0;
+  return std::stoi(digits);
+}
+
+// PostgreSQL. The rows of the partition that must stay go to the default partition.
+SqlResult<void> DropPartitions(Connection& db, const Archived& archived, const std::string& table,
+                               const char* time, int64_t now_us) {
+  std::vector<std::string> partitions;
+  auto read = db.Query(
+      "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid"
+      " WHERE i.inhparent = to_regclass($1)",
+      {table}, [&](const Row& row) {
+        // The serving process would make that of the last month again (partitions.cc).
+        const int32_t month = MonthOf(row.Text(0));
+        const int32_t now = UtcMonth(now_us);
+        const int32_t last = now % 100 == 1 ? now - 89 : now - 1;
+        if (month > 0 && month <= archived.month && month < last) partitions.push_back(row.Text(0));
+      });
+  if (!read.ok()) return read;
+  for (const std::string& partition : partitions) {
+    auto done = InTransaction(db, [&]() -> SqlResult<void> {
+      auto set = db.ExecuteScript(
+          "SET LOCAL lock_timeout = 5000; SET LOCAL statement_timeout = 0;"
+          "CREATE TEMP TABLE archive_keep (id BYTEA PRIMARY KEY) ON COMMIT DROP");
+      if (!set.ok()) return set;
+      std::vector<Param> cells;
+      for (const std::string& id : archived.keep) cells.push_back(Param::Blob(id));
+      if (!cells.empty()) {
+        auto kept = db.ExecuteRows("INSERT INTO archive_keep (id) VALUES", 1, cells);
+        if (!kept.ok()) return Fail{std::move(kept).error()};
+      }
+      std::string script;
+      if (table != "entry") {
+        script = "CREATE TEMP TABLE archive_rows ON COMMIT DROP AS SELECT * FROM " + partition +
+                 " WHERE " + time + " >= " + std::to_string(archived.cut_us) +
+                 " OR id IN (SELECT id FROM archive_keep);";
+      }
+      script += "ALTER TABLE " + table + " DETACH PARTITION " + partition + "; DROP TABLE " +
+                partition + ";";
+      if (table != "entry") script += "INSERT INTO " + table + " SELECT * FROM archive_rows";
+      return db.ExecuteScript(script);
+    });
+    if (!done.ok()) return done;
+  }
+  return {};
+}
+
+SqlResult<void> RemoveEntries(Connection& db, const Archived& archived) {
+  for (const Archived::Chain& chain : archived.chains) {
+    for (bool more = true; more;) {
+      int64_t first = 0;
+      auto read = db.Query(
+          "SELECT sequence FROM entry WHERE shard = $1 AND workspace = $2 AND sequence <= $3"
+          " ORDER BY sequence LIMIT 1",
+          {chain.shard, chain.workspace, chain.sequence},
+          [&](const Row& row) { first = row.Int(0); });
+      if (!read.ok()) return read;
+      more = first > 0;
+      if (!more) break;
+      const int64_t last = std::min(first + kPage, chain.sequence);
+      auto removed =
+          db.Execute("DELETE FROM entry WHERE shard = $1 AND workspace = $2 AND sequence <= $3",
+                     {chain.shard, chain.workspace, last});
+      if (!removed.ok()) return Fail{std::move(removed).error()};
+    }
+  }
+  return {};
+}
+
+SqlResult<void> RemoveRequests(Connection& db, const Archived& archived, const std::string& table,
+                               const std::string& time) {
+  int64_t shard = -1;
+  std::string id;
+  for (int seen = kPage; seen == kPage;) {
+    seen = 0;
+    std::vector<std::pair<int64_t, std::string>> gone;
+    const std::string after = id;
+    auto read = db.Query("SELECT shard, id, " + time + " FROM " + table +
+                             " WHERE (shard, id) > ($1, $2) ORDER BY shard, id LIMIT " +
+                             std::to_string(kPage),
+                         {shard, Param::Blob(after)}, [&](const Row& row) {
+                           ++seen;
+                           shard = row.Int(0);
+                           id = row.Text(1);
+                           if (row.Int(2) < archived.cut_us && !archived.keep.contains(id)) {
+                             gone.emplace_back(shard, id);
+                           }
+                         });
+    if (!read.ok()) return read;
+    if (gone.empty()) continue;
+    auto done = InTransaction(db, [&]() -> SqlResult<void> {
+      for (const auto& [at, request] : gone) {
+        auto removed = db.Execute("DELETE FROM " + table + " WHERE shard = $1 AND id = $2",
+                                  {at, Param::Blob(request)});
+        if (!removed.ok()) return Fail{std::move(removed).error()};
+      }
+      return {};
+    });
+    if (!done.ok()) return done;
+  }
+  return {};
+}
+
+}  // namespace
+
+SqlResult<void> RemoveArchived(Connection& db, int64_t now_us) {
+  auto archived = ReadArchived(db);
+  if (!archived.ok()) return Fail{std::move(archived).error()};
+  if (db.dialect() == sql::Dialect::kPostgres) {
+    const std::pair<const char*, const char*> tables[] = {
+        {"entry", "at_us"}, {"hold", "created_us"}, {"usage_record", "admitted_us"}};
+    for (const auto& [table, time] : tables) {
+      if (auto done = DropPartitions(db, *archived, table, time, now_us); !done.ok()) return done;
+    }
+  }
+  // PostgreSQL would otherwise read and sort all rows that are left for each page.
+  if (db.dialect() == sql::Dialect::kPostgres) {
+    auto set = db.ExecuteScript(
+        "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off");
+    if (!set.ok()) return set;
+  }
+  if (auto done = RemoveEntries(db, *archived); !done.ok()) return done;
+  if (auto done = RemoveRequests(db, *archived, "hold", "created_us"); !done.ok()) return done;
+  return RemoveRequests(db, *archived, "usage_record", "admitted_us");
+}
+
+}  // namespace tollgate::billing

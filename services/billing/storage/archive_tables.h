@@ -1,0 +1,32 @@
+// The tables of the archive (docs/design/ledger.md 12).
+#pragma once
+
+#include <string_view>
+
+namespace tollgate::billing {
+
+// archive: one row per archived month. archive_workspace: where the verification of each workspace
+// starts, since the entries before are only in the archive.
+inline constexpr std::string_view kArchiveTables = R"sql(
+CREATE TABLE archive (
+  month {int} PRIMARY KEY,
+  cut_us {int} NOT NULL,
+  at_us {int} NOT NULL,
+  manifest {blob} NOT NULL,
+  entries {int} NOT NULL,
+  holds {int} NOT NULL,
+  usage_records {int} NOT NULL,
+  actor {text} NOT NULL
+) {keyed};
+CREATE TABLE archive_workspace (
+  shard {int} NOT NULL,
+  workspace {text} NOT NULL,
+  month {int} NOT NULL,
+  sequence {int} NOT NULL,
+  head {blob} NOT NULL,
+  state {blob} NOT NULL,
+  PRIMARY KEY (shard, workspace)
+) {keyed};
+)sql";
+
+}  // namespace tollgate::billing

@@ -1,0 +1,255 @@
+// Closed months go to files and out of the database; the rest still verifies from where it was cut.
+#include "services/billing/storage/archive.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "services/billing/domain/testing/ledger_history.h"
+#include "services/billing/storage/archive_files.h"
+#include "services/billing/storage/schema.h"
+#include "services/billing/storage/testing/ledger_database.h"
+#include "services/billing/storage/verify_archive.h"
+
+namespace tollgate::billing {
+namespace {
+
+constexpr int64_t kDayUs = 24 * kHourUs;
+
+class ArchiveTest : public LedgerDatabaseTest {
+ protected:
+  void SetUp() override {
+    LedgerDatabaseTest::SetUp();
+    if (!connection_) return;
+    folder_ =
+        std::filesystem::temp_directory_path() / ("tollgate-archive-" + std::to_string(getpid()));
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    for (const int32_t month : {202510, 202511, 202512}) {
+      auto made = EnsurePartitions(*connection_, UtcMonthStartUs(month));
+      ASSERT_TRUE(made.ok()) << made.error().message;
+    }
+  }
+  void TearDown() override {
+    std::filesystem::remove_all(folder_);
+    LedgerDatabaseTest::TearDown();
+  }
+  // Months 202510 and 202511, with requests that cross each end: one settled after it, one that
+  // expired before it and was corrected after it.
+  void FillMonths() {
+    int n = 0;
+    Run({MakeAddCredit("c", 10'000'000), MakeSetCap("cap", 9'000'000)},
+        UtcMonthStartUs(202510) + kDayUs);
+    for (const int32_t month : {202510, 202511}) {
+      const int64_t end = UtcMonthStartUs(month + 1);
+      for (int i = 0; i < 20; ++i) {
+        const int64_t at = UtcMonthStartUs(month) + (i + 2) * kDayUs;
+        Authorize open = MakeAuthorize(TestId(++n, at), 100, 50);
+        open.key_id = "key" + std::to_string(i % 3);
+        if (i % 3 == 0) open.key_quota_nano_usd = 1'000'000;
+        Run({open}, at);
+        Run({MakeSettle(open.request_id, 100, i)}, at + 1);
+      }
+      const Id crossing = TestId(++n, end - 10 * kSecondUs);
+      const Id late = TestId(++n, end - 70 * kSecondUs);
+      const Id gone = TestId(++n, end - 9 * kSecondUs);
+      Run({MakeAuthorize(late, 100, 50)}, end - 70 * kSecondUs);
+      Run({MakeAuthorize(crossing, 100, 50), MakeVoid(gone)}, end - 10 * kSecondUs);
+      Run({MakeExpire(late)}, end - 5 * kSecondUs);
+      Run({MakeSettle(crossing, 100, 20)}, end + 5 * kSecondUs);
+      Run({MakeSettle(late, 100, 30)}, end + kHourUs);
+    }
+    Run({MakeAddCredit("now", 5)}, UtcMonthStartUs(202512) + 20 * kDayUs);
+  }
+  sql::SqlResult<std::vector<ArchivedMonth>> Archive(int32_t before, int64_t now_us) {
+    return ArchiveLedger(*connection_, {before, folder_.string(), "ann", now_us});
+  }
+  int64_t Count(const std::string& table) {
+    int64_t count = -1;
+    auto read = connection_->Query("SELECT count(*) FROM " + table, {},
+                                   [&](const sql::Row& row) { count = row.Int(0); });
+    EXPECT_TRUE(read.ok());
+    return count;
+  }
+  std::string ArchiveViolations() {
+    VerifyReport report;
+    auto done = VerifyArchive(*connection_, folder_.string(), report);
+    EXPECT_TRUE(done.ok());
+    std::string all;
+    for (const std::string& violation : report.violations) all += violation + '\n';
+    return all;
+  }
+  void ExpectViolation(const std::string& words) {
+    auto report = VerifyLedger(*database_);
+    ASSERT_TRUE(report.ok());
+    std::string all;
+    for (const std::string& violation : report->violations) all += violation + '\n';
+    EXPECT_NE(all.find(words), std::string::npos) << all;
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_P(ArchiveTest, ClosedMonthsLeaveTheDatabaseAndTheRestVerifies) {
+  FillMonths();
+  ASSERT_NO_FATAL_FAILURE(ExpectVerified());
+  const int64_t entries = Count("entry");
+  const int64_t now_us = UtcMonthStartUs(202601) + kDayUs;
+  auto archived = Archive(202512, now_us);
+  ASSERT_TRUE(archived.ok()) << archived.error().message;
+  ASSERT_EQ(archived->size(), 2u);
+  EXPECT_EQ((*archived)[0].month, 202510);
+  EXPECT_EQ((*archived)[0].holds, 20);
+  EXPECT_EQ((*archived)[0].usage_records, 20);
+  EXPECT_EQ((*archived)[1].holds, 22) << "with those of the month before that were closed in it";
+  // The requests that cross the cut stay, the tombstones before it do not.
+  EXPECT_EQ(Count("hold"), 2);
+  EXPECT_EQ(Count("usage_record"), 2);
+  EXPECT_EQ(Count("entry"), entries - (*archived)[0].entries - (*archived)[1].entries);
+  ExpectVerified();
+  EXPECT_EQ(ArchiveViolations(), "");
+  if (GetParam() == sql::Dialect::kPostgres) {
+    EXPECT_EQ(
+        Count("pg_class WHERE relname IN ('entry_202510', 'hold_202510', 'usage_record_202510')"),
+        0)
+        << "partitions are dropped as a whole";
+  }
+
+  // The ledger goes on, and knows the balance and the ids.
+  const int64_t later = now_us + kDayUs;
+  const Id next = TestId(900, later);
+  ASSERT_TRUE(Run({MakeAuthorize(next, 100, 50)}, later).replies[0].ok);
+  ASSERT_TRUE(Run({MakeSettle(next, 100, 20)}, later + 1).replies[0].ok);
+  EXPECT_TRUE(Run({MakeAddCredit("c", 10'000'000)}, later).replies[0].ok) << "repeated";
+  ExpectVerified();
+
+  // A second run has nothing to do; the next month follows when it may.
+  archived = Archive(202512, later);
+  ASSERT_TRUE(archived.ok()) << archived.error().message;
+  EXPECT_TRUE(archived->empty());
+  EXPECT_FALSE(Archive(202601, now_us).ok()) << "too early";
+  archived = Archive(202601, UtcMonthStartUs(202601) + 9 * kDayUs);
+  ASSERT_TRUE(archived.ok()) << archived.error().message;
+  ASSERT_EQ(archived->size(), 1u);
+  ExpectVerified();
+  EXPECT_EQ(ArchiveViolations(), "");
+}
+
+TEST_P(ArchiveTest, TamperingWithWhatIsArchivedIsFound) {
+  FillMonths();
+  ASSERT_TRUE(Archive(202512, UtcMonthStartUs(202601) + kDayUs).ok());
+  const auto change = [&](const std::string& text) {
+    auto done = connection_->Execute(text);
+    ASSERT_TRUE(done.ok()) << done.error().message;
+    ASSERT_GT(*done, 0) << text;
+  };
+  change(
+      "UPDATE usage_day SET charged = charged + 1 WHERE period ="
+      " (SELECT min(period) FROM usage_day)");
+  ExpectViolation("the usage of archived months");
+  change(
+      "UPDATE usage_day SET charged = charged - 1 WHERE period ="
+      " (SELECT min(period) FROM usage_day)");
+  ExpectVerified();
+  change("UPDATE cap_month SET spent = spent + 1 WHERE month = 202510");
+  ExpectViolation("spend of month 202510");
+  change("UPDATE cap_month SET spent = spent - 1 WHERE month = 202510");
+  change("UPDATE archive_workspace SET sequence = sequence + 1");
+  ExpectViolation("archive_workspace is damaged");
+  EXPECT_NE(ArchiveViolations().find("archive_workspace with another"), std::string::npos);
+  change("UPDATE archive_workspace SET sequence = sequence - 1");
+  ExpectVerified();
+
+  const std::string manifest = ManifestPath(folder_.string(), 202510);
+  std::ofstream(manifest, std::ios::app) << "\n";
+  EXPECT_NE(ArchiveViolations().find("is not the manifest that the database knows"),
+            std::string::npos);
+  std::filesystem::resize_file(manifest, std::filesystem::file_size(manifest) - 1);
+  EXPECT_EQ(ArchiveViolations(), "");
+  std::filesystem::remove(folder_ / "holds-202511.csv.gz");
+  EXPECT_NE(ArchiveViolations().find("holds-202511.csv.gz is missing or was changed"),
+            std::string::npos);
+}
+
+TEST_P(ArchiveTest, AFaultyOrYoungMonthIsNotArchived) {
+  FillMonths();
+  auto early = Archive(202511, UtcMonthStartUs(202511) + 7 * kDayUs);
+  ASSERT_FALSE(early.ok());
+  EXPECT_NE(early.error().message.find("8 days after its end"), std::string::npos);
+  ASSERT_TRUE(
+      connection_->Execute("UPDATE hold SET charged = charged + 1 WHERE charged = 100").ok());
+  const int64_t entries = Count("entry");
+  auto faulty = Archive(202512, UtcMonthStartUs(202601) + kDayUs);
+  ASSERT_FALSE(faulty.ok());
+  EXPECT_NE(faulty.error().message.find("does not verify"), std::string::npos);
+  EXPECT_EQ(Count("archive"), 0);
+  EXPECT_EQ(Count("entry"), entries);
+}
+
+// A run that ended before the rows were removed: the ledger verifies, the next run removes them.
+TEST_P(ArchiveTest, AnInterruptedRunIsFinishedByTheNext) {
+  FillMonths();
+  for (const char* table : {"entry", "hold", "usage_record"}) {
+    ASSERT_TRUE(connection_
+                    ->ExecuteScript("CREATE TABLE copy_" + std::string(table) +
+                                    " AS SELECT * FROM " + table)
+                    .ok());
+  }
+  const int64_t now_us = UtcMonthStartUs(202601) + kDayUs;
+  ASSERT_TRUE(Archive(202512, now_us).ok());
+  const int64_t holds = Count("hold");
+  for (const std::string table : {"entry", "hold", "usage_record"}) {
+    ASSERT_TRUE(connection_
+                    ->ExecuteScript("DELETE FROM " + table + "; INSERT INTO " + table +
+                                    " SELECT * FROM copy_" + table)
+                    .ok());
+  }
+  ExpectVerified();
+  ASSERT_TRUE(Archive(202512, now_us).ok());
+  EXPECT_EQ(Count("hold"), holds);
+  ExpectVerified();
+}
+
+// A random history over the ends of months: what is left verifies after the cut, and goes on.
+TEST_P(ArchiveTest, ARandomHistoryVerifiesAfterTheCut) {
+  History history(7);
+  int64_t now_us = 0;
+  const auto run = [&] {
+    for (int i = 0; i < 200; ++i) {
+      now_us = std::max(now_us, history.NextTime());
+      std::vector<Operation> batch;
+      for (int j = 0; j < 4; ++j) batch.push_back(history.NextOperation());
+      Run(batch, now_us);
+    }
+  };
+  run();
+  // As the expiry of a running ledger does.
+  std::vector<Operation> expiries;
+  auto read = connection_->Query(
+      "SELECT id, workspace FROM hold WHERE state = 1", {}, [&](const sql::Row& row) {
+        expiries.push_back(Expire{*Id::FromBytes(row.Bytes(0)), row.Text(1)});
+      });
+  ASSERT_TRUE(read.ok());
+  now_us += 25 * kHourUs;
+  Run(expiries, now_us);
+  ASSERT_NO_FATAL_FAILURE(ExpectVerified());
+  const int32_t before = UtcMonth(now_us);
+  const int64_t entries = Count("entry");
+  const int64_t later = std::max(now_us, UtcMonthStartUs(before) + kArchiveAfterUs);
+  auto archived = Archive(before, later);
+  ASSERT_TRUE(archived.ok()) << archived.error().message;
+  EXPECT_FALSE(archived->empty());
+  EXPECT_LT(Count("entry"), entries);
+  EXPECT_EQ(ArchiveViolations(), "");
+  ASSERT_NO_FATAL_FAILURE(ExpectVerified());
+  while (history.NextTime() < later) continue;
+  run();
+  ExpectVerified();
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, ArchiveTest,
+                         ::testing::Values(sql::Dialect::kSqlite, sql::Dialect::kPostgres),
+                         DialectName);
+
+}  // namespace
+}  // namespace tollgate::billing

@@ -1,0 +1,53 @@
+// Signed checkpoints: the heads of the workspaces' hash chains, anchored outside the database. Each
+// is one line of a file that is only appended to:
+//
+//   tollgate-checkpoint-1 NUMBER TIME PREVIOUS WORKSPACE:SEQUENCE:HEAD … SIGNATURE
+//
+// TIME in Unix microseconds; PREVIOUS is the SHA-256 of the line before, HEAD that of the newest
+// entry, SIGNATURE the Ed25519 signature of everything before it; all three in hexadecimal. The
+// first checkpoint of a process has every workspace, later ones those that have changed.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/result.h"
+
+namespace tollgate::billing {
+
+struct Anchor {
+  std::string workspace;
+  int64_t sequence = 0;
+  std::string head;  // 32 bytes
+};
+
+struct Checkpoint {
+  int64_t number = 0;  // from 1, gapless
+  int64_t at_us = 0;
+  std::string previous = std::string(32, '\0');
+  std::vector<Anchor> anchors;
+};
+
+// An Ed25519 key of a PEM file, as `openssl genpkey -algorithm ed25519` writes it.
+class SigningKey {
+ public:
+  static BasicResult<SigningKey, std::string> ReadPrivate(const std::string& file);
+  // As `openssl pkey -pubout` writes it.
+  static BasicResult<SigningKey, std::string> ReadPublic(const std::string& file);
+
+  std::string Sign(std::string_view text) const;  // 64 bytes
+  bool Verify(std::string_view text, std::string_view signature) const;
+
+ private:
+  explicit SigningKey(std::shared_ptr<void> key) : key_(std::move(key)) {}
+  std::shared_ptr<void> key_;  // EVP_PKEY
+};
+
+// Without the newline.
+std::string EncodeCheckpoint(const Checkpoint& checkpoint, const SigningKey& key);
+// Fails for text that is not a whole line of this form, or not signed by the key.
+BasicResult<Checkpoint, std::string> DecodeCheckpoint(std::string_view line, const SigningKey& key);
+
+}  // namespace tollgate::billing

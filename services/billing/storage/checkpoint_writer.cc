@@ -1,0 +1,157 @@
+#include "services/billing/storage/checkpoint_writer.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+
+#include "common/base/crypto.h"
+#include "common/base/workspace_id.h"
+#include "common/observability/log.h"
+#include "common/observability/metrics.h"
+
+namespace tollgate::billing {
+namespace {
+
+// With deferred_sync a hold may be read before the disk has it. By the time that its checkpoint is
+// written, it has been flushed, or the process has aborted.
+constexpr int64_t kFlushedMs = 5'000;
+
+}  // namespace
+
+CheckpointWriter::CheckpointWriter(Options options, const Clock& clock)
+    : options_(std::move(options)), clock_(clock) {}
+
+Result<void> CheckpointWriter::Start() {
+  if (options_.file.empty() || options_.key_file.empty()) {
+    return BadRequest("billing.checkpoint_file and billing.checkpoint_key_file need each other");
+  }
+  auto key = SigningKey::ReadPrivate(options_.key_file);
+  if (!key.ok()) return BadRequest("billing.checkpoint_key_file: " + key.error());
+  key_ = std::move(*key);
+  std::ifstream in(options_.file, std::ios::binary);
+  // A line that a crash has cut is left as it is: the next one follows the last whole line.
+  for (std::string line; std::getline(in, line);) {
+    torn_ = in.eof();
+    if (line.empty()) continue;
+    const auto checkpoint = DecodeCheckpoint(line, *key_);
+    if (!checkpoint.ok()) continue;
+    number_ = checkpoint->number;
+    previous_ = Sha256(line);
+  }
+  thread_ = std::thread([this] { Main(); });
+  return {};
+}
+
+void CheckpointWriter::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    wake_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+bool CheckpointWriter::Sleep(int64_t ms) {
+  std::unique_lock lock(mutex_);
+  return !wake_.wait_for(lock, std::chrono::milliseconds(ms), [this] { return stopping_; });
+}
+
+void CheckpointWriter::Main() {
+  auto& written = metrics::Counter("tollgate_billing_checkpoints_total",
+                                   "Signed checkpoints of the ledger that were written.");
+  auto& failures = metrics::Counter("tollgate_billing_checkpoint_failures_total",
+                                    "Signed checkpoints of the ledger that could not be written.");
+  std::unique_ptr<sql::Connection> connection;
+  do {
+    std::string failed;
+    if (connection == nullptr || !connection->healthy()) {
+      auto database = sql::Database::Open(options_.sql);
+      auto opened = database.ok()
+                        ? (*database)->Connect()
+                        : sql::SqlResult<std::unique_ptr<sql::Connection>>(Fail{database.error()});
+      if (opened.ok()) {
+        connection = std::move(*opened);
+      } else {
+        failed = opened.error().message;
+      }
+    }
+    if (failed.empty()) failed = Write(*connection);
+    if (failed.empty()) {
+      written.Increment();
+    } else {
+      failures.Increment();
+      log::Error("no checkpoint of the ledger was written; the next try follows",
+                 {{"file", options_.file}, {"reason", failed}});
+    }
+  } while (Sleep(options_.interval_ms));
+}
+
+sql::SqlResult<void> CheckpointWriter::ReadHeads(sql::Connection& connection,
+                                                 Checkpoint& checkpoint) {
+  auto snapshot = sql::Transaction::Begin(connection, sql::TxMode::kRead);
+  if (!snapshot.ok()) return Fail{std::move(snapshot).error()};
+  int64_t shard = -1;
+  std::string workspace;
+  constexpr int kPage = 2000;
+  for (int seen = kPage; seen == kPage;) {
+    seen = 0;
+    const std::string after = workspace;
+    auto read = connection.Query(
+        "SELECT shard, workspace, sequence, head FROM wallet WHERE (shard, workspace) > ($1, $2)"
+        " ORDER BY shard, workspace LIMIT " +
+            std::to_string(kPage),
+        {shard, after}, [&](const sql::Row& row) {
+          ++seen;
+          shard = row.Int(0);
+          workspace = row.Text(1);
+          const auto last = written_.find(workspace);
+          if (last != written_.end() && last->second == row.Int(2)) return;
+          // A name that the ledger never makes could not be read back.
+          if (row.Int(2) == 0 || !IsWorkspaceId(workspace)) return;
+          checkpoint.anchors.push_back({workspace, row.Int(2), row.Text(3)});
+        });
+    if (!read.ok()) return read;
+  }
+  return {};
+}
+
+std::string CheckpointWriter::Write(sql::Connection& connection) {
+  Checkpoint checkpoint;
+  checkpoint.at_us = clock_.WallUs();
+  if (auto read = ReadHeads(connection, checkpoint); !read.ok()) return read.error().message;
+  if (options_.sql.deferred_sync && !Sleep(kFlushedMs)) return "";
+  checkpoint.number = number_ + 1;
+  checkpoint.previous = previous_;
+  const std::string line = EncodeCheckpoint(checkpoint, *key_);
+  if (std::string failed = Append(line); !failed.empty()) return failed;
+  number_ = checkpoint.number;
+  previous_ = Sha256(line);
+  for (const Anchor& anchor : checkpoint.anchors) written_[anchor.workspace] = anchor.sequence;
+  return "";
+}
+
+std::string CheckpointWriter::Append(const std::string& line) {
+  const int file = ::open(options_.file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return "open: " + std::string(std::strerror(errno));
+  const std::string text = (torn_ ? "\n" : "") + line + "\n";
+  std::string failed;
+  size_t done = 0;
+  while (done < text.size() && failed.empty()) {
+    const ssize_t count = ::write(file, text.data() + done, text.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) failed = "write: " + std::string(std::strerror(errno));
+    if (count > 0) done += static_cast<size_t>(count);
+  }
+  torn_ = done > 0 && done < text.size();
+  if (failed.empty() && ::fdatasync(file) != 0) {
+    failed = "fdatasync: " + std::string(std::strerror(errno));
+  }
+  ::close(file);
+  return failed;
+}
+
+}  // namespace tollgate::billing

@@ -1,0 +1,58 @@
+// Appends signed checkpoints of the ledger to a file, on a thread and a connection of its own.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "common/base/clock.h"
+#include "common/error/error.h"
+#include "common/sql/sql.h"
+#include "services/billing/storage/checkpoint.h"
+
+namespace tollgate::billing {
+
+class CheckpointWriter {
+ public:
+  struct Options {
+    sql::Database::Options sql;
+    std::string key_file;  // private
+    std::string file;
+    int64_t interval_ms = 60'000;
+  };
+
+  CheckpointWriter(Options options, const Clock& clock);
+  ~CheckpointWriter() { Stop(); }
+
+  // Reads the key and the last line of the file, and starts the thread.
+  Result<void> Start();
+  void Stop();
+
+  // One checkpoint, now. For the thread and for tests. Empty, or what went wrong.
+  std::string Write(sql::Connection& connection);
+
+ private:
+  void Main();
+  // Heads that have changed since the last checkpoint.
+  sql::SqlResult<void> ReadHeads(sql::Connection& connection, Checkpoint& checkpoint);
+  std::string Append(const std::string& line);
+  // False when the writer stops meanwhile.
+  bool Sleep(int64_t ms);
+
+  const Options options_;
+  const Clock& clock_;
+  std::optional<SigningKey> key_;
+  int64_t number_ = 0;
+  std::string previous_ = std::string(32, '\0');
+  bool torn_ = false;                       // the file ends within a line
+  std::map<std::string, int64_t> written_;  // sequence by workspace
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tollgate::billing

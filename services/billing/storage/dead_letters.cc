@@ -1,0 +1,153 @@
+#include "services/billing/storage/dead_letters.h"
+
+#include <algorithm>
+#include <map>
+
+#include "common/observability/log.h"
+#include "services/billing/domain/shard.h"
+
+namespace tollgate::billing {
+namespace {
+
+using sql::Connection;
+using sql::Param;
+using sql::Row;
+using sql::SqlResult;
+
+constexpr std::string_view kColumns =
+    "id, number, workspace, at_us, reason, operation, state, resolved_us, actor, note";
+
+std::string SelectWhere(std::string_view condition) {
+  return "SELECT " + std::string(kColumns) + " FROM dead_letter WHERE " + std::string(condition);
+}
+
+DeadLetter ReadDeadLetter(const Row& row) {
+  DeadLetter letter;
+  letter.id = Id::FromBytes(row.Bytes(0)).value_or(Id());
+  letter.number = static_cast<int32_t>(row.Int(1));
+  letter.workspace = row.Text(2);
+  letter.at_us = row.Int(3);
+  letter.reason = static_cast<Deny>(row.Int(4));
+  letter.operation = row.Text(5);
+  letter.state = static_cast<DeadLetterState>(row.Int(6));
+  letter.resolved_us = row.Int(7);
+  letter.actor = row.Text(8);
+  letter.note = row.Text(9);
+  return letter;
+}
+
+}  // namespace
+
+SqlResult<void> LoadDeadLetters(Connection& db, std::span<const Operation> operations,
+                                State& state) {
+  static const std::string kSelect = SelectWhere("shard = $1 AND id = $2 AND number = $3");
+  for (const Operation& operation : operations) {
+    const auto* resolve = std::get_if<ResolveDeadLetter>(&operation);
+    if (resolve == nullptr) continue;
+    const std::string id = resolve->request_id.ToBytes();
+    auto done =
+        db.Query(kSelect, {LedgerShard(resolve->workspace), Param::Blob(id), resolve->number},
+                 [&](const Row& row) {
+                   DeadLetter letter = ReadDeadLetter(row);
+                   if (letter.workspace != resolve->workspace) return;
+                   std::string key = DeadLetterKey(letter.id, letter.number);
+                   state.dead_letters.emplace(std::move(key), std::move(letter));
+                 });
+    if (!done.ok()) return done;
+  }
+  return {};
+}
+
+SqlResult<void> NumberDeadLetters(Connection& db, Applied& applied) {
+  // The settles stored for an id of a shard, in the order of their numbers.
+  std::map<std::pair<int32_t, std::string>, std::vector<std::string>> stored;
+  std::vector<DeadLetter> fresh;
+  for (DeadLetter& letter : applied.dead_letters) {
+    const int32_t shard = LedgerShard(letter.workspace);
+    const std::string id = letter.id.ToBytes();
+    auto [known, first] = stored.try_emplace({shard, id});
+    if (first) {
+      auto done = db.Query(
+          "SELECT operation FROM dead_letter WHERE shard = $1 AND id = $2 ORDER BY number",
+          {shard, Param::Blob(id)}, [&](const Row& row) { known->second.push_back(row.Text(0)); });
+      if (!done.ok()) return done;
+    }
+    std::vector<std::string>& settles = known->second;
+    if (std::find(settles.begin(), settles.end(), letter.operation) != settles.end()) continue;
+    if (settles.size() >= static_cast<size_t>(kMaxDeadLettersPerId)) {
+      log::Error("a refused settlement is not stored: its request has too many dead letters",
+                 {{"request_id", letter.id.ToHex()}, {"settle", letter.operation}});
+      continue;
+    }
+    settles.push_back(letter.operation);
+    letter.number = static_cast<int32_t>(settles.size());
+    fresh.push_back(std::move(letter));
+  }
+  applied.dead_letters = std::move(fresh);
+  return {};
+}
+
+SqlResult<void> SaveDeadLetters(Connection& db, const State& state, const Applied& applied) {
+  for (const DeadLetter& letter : applied.dead_letters) {
+    const std::string id = letter.id.ToBytes();
+    auto done =
+        db.Execute("INSERT INTO dead_letter (shard, " + std::string(kColumns) +
+                       ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+                   {LedgerShard(letter.workspace), Param::Blob(id), letter.number, letter.workspace,
+                    letter.at_us, static_cast<int>(letter.reason), Param::Blob(letter.operation),
+                    static_cast<int>(letter.state), letter.resolved_us, letter.actor, letter.note});
+    if (!done.ok()) return Fail{std::move(done).error()};
+  }
+  for (const std::string& key : applied.resolved_dead_letters) {
+    const DeadLetter& letter = state.dead_letters.at(key);
+    const std::string id = letter.id.ToBytes();
+    auto done = db.Execute(
+        "UPDATE dead_letter SET state = $1, resolved_us = $2, actor = $3, note = $4"
+        " WHERE shard = $5 AND id = $6 AND number = $7",
+        {static_cast<int>(letter.state), letter.resolved_us, letter.actor, letter.note,
+         LedgerShard(letter.workspace), Param::Blob(id), letter.number});
+    if (!done.ok()) return Fail{std::move(done).error()};
+  }
+  return {};
+}
+
+SqlResult<std::vector<DeadLetter>> ReadDeadLetters(sql::Database& database,
+                                                   const DeadLetterQuery& query) {
+  std::vector<DeadLetter> letters;
+  const std::string id = query.before_id.ToBytes();
+  std::vector<Param> params;
+  std::string condition = query.resolved ? "state >= 1" : "state = 1";
+  if (!query.workspace.empty()) {
+    condition += " AND shard = $1 AND workspace = $2";
+    params = {LedgerShard(query.workspace), query.workspace};
+  }
+  const auto next = [&params](Param param) {
+    params.push_back(param);
+    return "$" + std::to_string(params.size());
+  };
+  if (query.before_us > 0) {
+    condition += " AND (at_us, id, number) < (" + next(query.before_us) + ", " +
+                 next(Param::Blob(id)) + ", " + next(query.before_number) + ")";
+  }
+  const std::string sql = SelectWhere(condition) +
+                          " ORDER BY at_us DESC, id DESC, number DESC LIMIT " + next(query.limit);
+  auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) {
+    letters.clear();
+    return db.Query(sql, params, [&](const Row& row) { letters.push_back(ReadDeadLetter(row)); });
+  });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return letters;
+}
+
+SqlResult<int64_t> CountOpenDeadLetters(sql::Database& database) {
+  int64_t count = 0;
+  // Fast: the index dead_letter_open contains exactly these rows.
+  auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) {
+    return db.Query("SELECT count(*) FROM dead_letter WHERE state = 1", {},
+                    [&](const Row& row) { count = row.Int(0); });
+  });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return count;
+}
+
+}  // namespace tollgate::billing

@@ -1,0 +1,198 @@
+#include "services/billing/storage/statement.h"
+
+#include <map>
+
+#include "common/base/clock.h"
+#include "common/money/money.h"
+#include "services/billing/domain/shard.h"
+#include "services/billing/domain/types.h"
+#include "services/billing/storage/verify_state.h"
+
+namespace tollgate::billing {
+namespace {
+
+using sql::Row;
+using sql::SqlResult;
+
+Fail<sql::SqlError> Refuse(std::string why) {
+  return Fail{sql::SqlError{sql::ErrorKind::kOther, std::move(why)}};
+}
+
+// What entries add to the posted credit, as a column.
+std::string NetColumn() {
+  return "CAST(sum(CASE WHEN credit IN (3, 4) THEN amount ELSE 0 END -"
+         " CASE WHEN debit IN (3, 4) THEN amount ELSE 0 END) AS BIGINT)";
+}
+
+std::string NameOf(EntryKind kind) {
+  switch (kind) {
+    case EntryKind::kTopup:
+      return "Top-ups";
+    case EntryKind::kGrant:
+      return "Granted credit";
+    case EntryKind::kCharge:
+    case EntryKind::kLateCorrection:
+      return "Usage";
+    case EntryKind::kRefund:
+      return "Refunds";
+    case EntryKind::kCreditAdjustment:
+      return "Adjustments in your favour";
+    case EntryKind::kDebitAdjustment:
+      return "Adjustments to your debit";
+    case EntryKind::kChargeback:
+      return "Chargebacks";
+    case EntryKind::kChargebackWon:
+      return "Chargebacks taken back";
+    case EntryKind::kReceivablePaid:
+      return "Paid for earlier chargebacks";
+    default:
+      return std::string(EntryKindName(kind));
+  }
+}
+
+class Reader {
+ public:
+  Reader(sql::Connection& db, const std::string& workspace, int32_t month)
+      : db_(db), shard_(LedgerShard(workspace)) {
+    statement_.workspace = workspace;
+    statement_.month = month;
+    start_us_ = UtcMonthStartUs(month);
+    end_us_ = UtcMonthStartUs(month % 100 == 12 ? month + 89 : month + 1);
+  }
+
+  SqlResult<Statement> Read() {
+    if (auto done = ReadArchive(); !done.ok()) return Fail{std::move(done).error()};
+    if (cut_us_ > start_us_) {
+      return Refuse("month " + std::to_string(statement_.month) +
+                    " is archived; its entries are in the files of the archive");
+    }
+    if (auto done = ReadBalances(); !done.ok()) return Fail{std::move(done).error()};
+    if (auto done = ReadMovements(); !done.ok()) return Fail{std::move(done).error()};
+    if (auto done = ReadUsage("model", statement_.by_model); !done.ok()) {
+      return Fail{std::move(done).error()};
+    }
+    if (auto done = ReadUsage("key_id", statement_.by_key); !done.ok()) {
+      return Fail{std::move(done).error()};
+    }
+    int64_t sum = statement_.opening_nano_usd;
+    int64_t used = 0;
+    for (const StatementLine& line : statement_.movements) {
+      sum += line.amount_nano_usd;
+      if (line.name == "Usage") used = -line.amount_nano_usd;
+    }
+    const auto total = [](const std::vector<StatementLine>& lines) {
+      int64_t all = 0;
+      for (const StatementLine& line : lines) all += line.amount_nano_usd;
+      return all;
+    };
+    if (sum != statement_.closing_nano_usd || total(statement_.by_model) != used ||
+        total(statement_.by_key) != used) {
+      return Refuse("the entries of " + statement_.workspace +
+                    " contradict each other; run tollgate verify-ledger");
+    }
+    return std::move(statement_);
+  }
+
+ private:
+  SqlResult<void> ReadArchive() {
+    return db_.Query(
+        "SELECT sequence, state FROM archive_workspace WHERE shard = $1 AND workspace = $2",
+        {shard_, statement_.workspace}, [&](const Row& row) {
+          const auto state = DecodeState(row.Bytes(1));
+          if (!state) return;
+          archived_ = row.Int(0);
+          cut_us_ = state->cut_us;
+          archived_nano_usd_ = state->sums[static_cast<size_t>(Account::kPaid)] +
+                               state->sums[static_cast<size_t>(Account::kGranted)];
+        });
+  }
+
+  SqlResult<void> ReadBalances() {
+    const std::string text = "SELECT " + NetColumn() +
+                             " FROM entry WHERE shard = $1 AND workspace = $2 AND sequence > $3"
+                             " AND at_us < $4";
+    for (const auto& [until_us, balance] : {std::pair(start_us_, &statement_.opening_nano_usd),
+                                            std::pair(end_us_, &statement_.closing_nano_usd)}) {
+      auto read = db_.Query(
+          text, {shard_, statement_.workspace, archived_, until_us},
+          [&, into = balance](const Row& row) { *into = archived_nano_usd_ + row.Int(0); });
+      if (!read.ok()) return read;
+    }
+    return {};
+  }
+
+  SqlResult<void> ReadMovements() {
+    std::map<std::string, int64_t> lines;
+    auto read = db_.Query("SELECT kind, " + NetColumn() +
+                              " FROM entry WHERE shard = $1 AND workspace = $2 AND sequence > $3"
+                              " AND at_us >= $4 AND at_us < $5 GROUP BY kind ORDER BY kind",
+                          {shard_, statement_.workspace, archived_, start_us_, end_us_},
+                          [&](const Row& row) {
+                            const std::string name = NameOf(static_cast<EntryKind>(row.Int(0)));
+                            if (row.Int(1) != 0) lines[name] += row.Int(1);
+                          });
+    if (!read.ok()) return read;
+    for (const auto& [name, amount] : lines) statement_.movements.push_back({name, 0, amount});
+    return {};
+  }
+
+  SqlResult<void> ReadUsage(const std::string& column, std::vector<StatementLine>& into) {
+    return db_.Query(
+        "SELECT u." + column +
+            ", count(DISTINCT e.request), CAST(sum(CASE WHEN e.debit IN (3, 4) THEN e.amount"
+            " WHEN e.credit IN (3, 4) THEN -e.amount ELSE 0 END) AS BIGINT)"
+            " FROM entry e JOIN usage_record u ON u.shard = e.shard AND u.id = e.request"
+            " WHERE e.shard = $1 AND e.workspace = $2 AND e.sequence > $3 AND e.at_us >= $4"
+            " AND e.at_us < $5 AND e.kind IN (9, 11) GROUP BY u." +
+            column + " ORDER BY u." + column,
+        {shard_, statement_.workspace, archived_, start_us_, end_us_},
+        [&](const Row& row) { into.push_back({row.Text(0), row.Int(1), row.Int(2)}); });
+  }
+
+  sql::Connection& db_;
+  const int32_t shard_;
+  int64_t start_us_ = 0;
+  int64_t end_us_ = 0;
+  int64_t archived_ = 0;
+  int64_t archived_nano_usd_ = 0;
+  int64_t cut_us_ = 0;
+  Statement statement_;
+};
+
+void AppendCsv(std::string& out, const std::string& section, const std::string& item,
+               const std::string& requests, int64_t amount_nano_usd) {
+  out += section + ",\"";
+  for (const char c : item) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += "\"," + requests + ',' + NanoToDecimalUsd(amount_nano_usd) + "\r\n";
+}
+
+}  // namespace
+
+SqlResult<Statement> ReadStatement(sql::Connection& db, const std::string& workspace,
+                                   int32_t month) {
+  auto snapshot = sql::Transaction::Begin(db, sql::TxMode::kRead);
+  if (!snapshot.ok()) return Fail{std::move(snapshot).error()};
+  return Reader(db, workspace, month).Read();
+}
+
+std::string ToCsv(const Statement& statement) {
+  std::string out = "section,item,requests,amount_usd\r\n";
+  AppendCsv(out, "balance", "opening", "", statement.opening_nano_usd);
+  for (const StatementLine& line : statement.movements) {
+    AppendCsv(out, "movement", line.name, "", line.amount_nano_usd);
+  }
+  AppendCsv(out, "balance", "closing", "", statement.closing_nano_usd);
+  for (const StatementLine& line : statement.by_model) {
+    AppendCsv(out, "usage_by_model", line.name, std::to_string(line.requests),
+              line.amount_nano_usd);
+  }
+  for (const StatementLine& line : statement.by_key) {
+    AppendCsv(out, "usage_by_key", line.name, std::to_string(line.requests), line.amount_nano_usd);
+  }
+  return out;
+}
+
+}  // namespace tollgate::billing

@@ -1,0 +1,39 @@
+// The statement of one workspace and month: what was there, what came, what was used, what is left.
+// All amounts are sums of ledger entries whose time is in the month (UTC), to the nano-USD.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/sql/sql.h"
+
+namespace tollgate::billing {
+
+struct StatementLine {
+  std::string name;
+  int64_t requests = 0;  // of usage
+  int64_t amount_nano_usd = 0;
+};
+
+struct Statement {
+  std::string workspace;
+  int32_t month = 0;             // YYYYMM
+  int64_t opening_nano_usd = 0;  // posted credit, paid and granted
+  int64_t closing_nano_usd = 0;
+  // What changed the credit, by kind of entry; usage is one line, negative.
+  std::vector<StatementLine> movements;
+  // The usage, positive.
+  std::vector<StatementLine> by_model;
+  std::vector<StatementLine> by_key;
+};
+
+// Fails for an archived month, and when the entries contradict each other.
+sql::SqlResult<Statement> ReadStatement(sql::Connection& db, const std::string& workspace,
+                                        int32_t month);
+
+// section,item,requests,amount_usd; a line each.
+std::string ToCsv(const Statement& statement);
+// A4. Empty when the library fails.
+std::string ToPdf(const Statement& statement);
+
+}  // namespace tollgate::billing

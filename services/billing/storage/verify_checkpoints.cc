@@ -1,0 +1,142 @@
+#include "services/billing/storage/verify_checkpoints.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <span>
+
+#include "common/base/crypto.h"
+#include "services/billing/domain/shard.h"
+#include "services/billing/storage/checkpoint.h"
+#include "services/billing/storage/verify_findings.h"
+
+namespace tollgate::billing {
+namespace {
+
+using sql::Row;
+using sql::SqlResult;
+
+constexpr size_t kBatch = 400;
+
+void Report(VerifyReport& report, const std::string& what) {
+  if (report.violations.size() < kMaxViolations) report.violations.push_back(what);
+}
+
+}  // namespace
+
+BasicResult<Anchors, std::string> Anchors::Read(const std::string& file,
+                                                const std::string& public_key_file,
+                                                VerifyReport& report) {
+  auto key = SigningKey::ReadPublic(public_key_file);
+  if (!key.ok()) return Fail{std::move(key).error()};
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return Fail{"cannot read the checkpoints " + file};
+  Anchors anchors;
+  int64_t number = 0;
+  std::string previous(32, '\0');
+  int64_t line_number = 0;
+  // A line that a crash has cut is followed by one that continues the line before it.
+  std::optional<std::string> damaged;
+  for (std::string line; std::getline(in, line);) {
+    ++line_number;
+    if (line.empty()) continue;
+    const auto checkpoint = DecodeCheckpoint(line, *key);
+    if (!checkpoint.ok()) {
+      const std::string name = "line " + std::to_string(line_number) + " of the checkpoints ";
+      const bool torn = checkpoint.error().find("whole") != std::string::npos;
+      if (!torn || damaged) Report(report, name + checkpoint.error());
+      damaged = name + checkpoint.error();
+      continue;
+    }
+    if (checkpoint->number != number + 1 || checkpoint->previous != previous) {
+      if (damaged) Report(report, *damaged);
+      Report(report, "checkpoint " + std::to_string(checkpoint->number) + " does not follow " +
+                         "checkpoint " + std::to_string(number) + ": checkpoints were removed, " +
+                         "changed or added");
+    }
+    damaged.reset();
+    number = checkpoint->number;
+    previous = Sha256(line);
+    ++anchors.checkpoints_;
+    for (const Anchor& anchor : checkpoint->anchors) {
+      Head head{anchor.sequence, checkpoint->number, {}};
+      std::copy_n(anchor.head.begin(), head.head.size(), head.head.begin());
+      anchors.heads_[anchor.workspace].push_back(head);
+    }
+  }
+  if (anchors.checkpoints_ == 0) Report(report, "there is no checkpoint in " + file);
+  return anchors;
+}
+
+SqlResult<void> Anchors::Compare(sql::Connection& db, const std::string& workspace,
+                                 VerifyReport& report) const {
+  for (const auto& [name, heads] : heads_) {
+    if (!workspace.empty() && name != workspace) continue;
+    if (auto done = CompareOne(db, name, heads, report); !done.ok()) return done;
+  }
+  return {};
+}
+
+SqlResult<void> Anchors::CompareOne(sql::Connection& db, const std::string& workspace,
+                                    const std::vector<Head>& heads, VerifyReport& report) const {
+  static constexpr sql::Connection::KeyColumn kKey[] = {{"shard", sql::Param::Kind::kInt},
+                                                        {"workspace", sql::Param::Kind::kText},
+                                                        {"sequence", sql::Param::Kind::kInt}};
+  Findings findings(report, workspace);
+  const int32_t shard = LedgerShard(workspace);
+  int64_t last = 0;
+  auto read = db.Query(
+      "SELECT sequence FROM entry WHERE shard = $1 AND workspace = $2"
+      " ORDER BY sequence DESC LIMIT 1",
+      {shard, workspace}, [&](const Row& row) { last = row.Int(0); });
+  if (!read.ok()) return read;
+  // Entries before the cut are only in the archive; of those only the newest is known here.
+  int64_t archived = 0;
+  std::string archived_head;
+  read =
+      db.Query("SELECT sequence, head FROM archive_workspace WHERE shard = $1 AND workspace = $2",
+               {shard, workspace}, [&](const Row& row) {
+                 archived = row.Int(0);
+                 archived_head = row.Text(1);
+               });
+  if (!read.ok()) return read;
+  last = std::max(last, archived);
+  if (last == 0) {
+    findings.Report("the workspace was deleted: checkpoint " +
+                    std::to_string(heads.back().checkpoint) + " has " +
+                    std::to_string(heads.back().sequence) + " entries of it");
+    return {};
+  }
+  for (size_t at = 0; at < heads.size(); at += kBatch) {
+    const std::span<const Head> batch(heads.data() + at, std::min(kBatch, heads.size() - at));
+    std::map<int64_t, std::string> hashes;
+    std::vector<sql::Param> keys;
+    for (const Head& head : batch) {
+      keys.insert(keys.end(), {shard, workspace, head.sequence});
+    }
+    read = db.QueryKeys("SELECT sequence, hash FROM entry WHERE", kKey, keys, "",
+                        [&](const Row& row) { hashes[row.Int(0)] = row.Text(1); });
+    if (!read.ok()) return read;
+    if (archived > 0) hashes[archived] = archived_head;
+    for (const Head& head : batch) {
+      const std::string place = "checkpoint " + std::to_string(head.checkpoint) + " has entry " +
+                                std::to_string(head.sequence);
+      const auto stored = hashes.find(head.sequence);
+      if (head.sequence > last) {
+        findings.Report("entries were removed: the last one is " + std::to_string(last) + ", " +
+                        place);
+        return {};
+      }
+      if (stored == hashes.end()) {
+        if (head.sequence > archived) findings.Report("an entry was removed: " + place);
+      } else if (!std::equal(head.head.begin(), head.head.end(), stored->second.begin(),
+                             stored->second.end())) {
+        findings.Report("the chain was rewritten: " + place + " with another hash");
+        return {};
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace tollgate::billing

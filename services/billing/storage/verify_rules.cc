@@ -1,0 +1,97 @@
+#include "services/billing/storage/verify_rules.h"
+
+namespace tollgate::billing {
+namespace {
+
+bool IsPosted(Account account) { return account == Account::kPaid || account == Account::kGranted; }
+
+}  // namespace
+
+bool IsKnownKind(EntryKind kind) { return EntryKindName(kind) != "unknown"; }
+
+bool IsRequestKind(EntryKind kind) {
+  return kind >= EntryKind::kHold && kind <= EntryKind::kLateCorrection;
+}
+
+bool MayMove(EntryKind kind, Account debit, Account credit) {
+  const auto is = [&](Account from, Account to) { return debit == from && credit == to; };
+  switch (kind) {
+    case EntryKind::kTopup:
+      return is(Account::kFunding, Account::kPaid);
+    case EntryKind::kGrant:
+      return is(Account::kPromo, Account::kGranted);
+    case EntryKind::kHold:
+    case EntryKind::kExtend:
+      return is(Account::kFree, Account::kHeld);
+    case EntryKind::kSettle:
+    case EntryKind::kVoid:
+    case EntryKind::kExpireCharge:
+    case EntryKind::kExpireVoid:
+      return is(Account::kHeld, Account::kFree);
+    case EntryKind::kCharge:
+      return IsPosted(debit) && credit == Account::kRevenue;
+    case EntryKind::kOverrun:
+      return is(Account::kOverrun, Account::kRevenue) || is(Account::kRevenue, Account::kOverrun);
+    case EntryKind::kLateCorrection:
+      return is(Account::kControl, Account::kControl) ||
+             (IsPosted(debit) && credit == Account::kRevenue) ||
+             (debit == Account::kRevenue && IsPosted(credit));
+    case EntryKind::kRefund:
+      return is(Account::kPaid, Account::kFunding);
+    case EntryKind::kCreditAdjustment:
+      return debit == Account::kAdjustment && IsPosted(credit);
+    case EntryKind::kDebitAdjustment:
+      return IsPosted(debit) && credit == Account::kAdjustment;
+    case EntryKind::kChargeback:
+      return is(Account::kPaid, Account::kChargeback) ||
+             is(Account::kReceivable, Account::kChargeback);
+    case EntryKind::kChargebackWon:
+      return is(Account::kChargeback, Account::kReceivable) ||
+             is(Account::kChargeback, Account::kPaid);
+    case EntryKind::kWriteOff:
+      return is(Account::kWriteOff, Account::kReceivable);
+    case EntryKind::kReceivablePaid:
+      return is(Account::kPaid, Account::kReceivable);
+    default:
+      return is(Account::kControl, Account::kControl);
+  }
+}
+
+bool NeedsDetail(const Entry& entry) {
+  switch (entry.kind) {
+    case EntryKind::kExtend:
+    case EntryKind::kCharge:
+    case EntryKind::kOverrun:
+    case EntryKind::kReceivablePaid:
+    case EntryKind::kUnfreeze:  // by the last payment of a dispute
+    case EntryKind::kDeadLetterResolved:
+      return false;
+    case EntryKind::kLateCorrection:
+      return entry.debit == Account::kControl;
+    default:
+      return true;
+  }
+}
+
+int CommandKindOf(EntryKind kind) {
+  switch (kind) {
+    case EntryKind::kTopup:
+    case EntryKind::kGrant:
+      return static_cast<int>(CommandKind::kAddCredit);
+    case EntryKind::kCapChange:
+      return static_cast<int>(CommandKind::kSetCap);
+    case EntryKind::kClockRepair:
+      return static_cast<int>(CommandKind::kRepairClock);
+    case EntryKind::kRefund:
+    case EntryKind::kCreditAdjustment:
+    case EntryKind::kDebitAdjustment:
+    case EntryKind::kChargeback:
+    case EntryKind::kChargebackWon:
+    case EntryKind::kWriteOff:
+      return static_cast<int>(kind);
+    default:
+      return 0;
+  }
+}
+
+}  // namespace tollgate::billing

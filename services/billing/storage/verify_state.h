@@ -1,0 +1,115 @@
+// What the verification of a workspace knows after some of its entries: everything that the next
+// entries need. Written to the state file of a run and to the archive, so that a later run starts
+// where this one stood.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "services/billing/domain/types.h"
+
+namespace tollgate::billing {
+
+// The sums of the entries of one hold. Amounts in nano-USD.
+struct HoldSums {
+  int64_t opened = 0;
+  int64_t terminals = 0;
+  int64_t terminal_kind = 0;
+  int64_t corrections = 0;
+  int64_t first_authorized = 0;
+  int64_t authorized = 0;
+  int64_t held = 0;
+  int64_t charged = 0;
+  int64_t charged_granted = 0;
+  int64_t overrun = 0;
+  int64_t month = 0;
+  int64_t opened_us = 0;
+  int64_t closed_us = 0;
+  int64_t admission_entry = 0;  // sequence
+  int64_t closing_entry = 0;
+  // Spend that a late correction moved to another month, and which.
+  int64_t moved = 0;
+  int64_t moved_month = 0;
+  std::string admission;  // details
+  std::string closing;
+};
+
+// The entries of one command.
+struct CommandSums {
+  int64_t kind = 0;        // of the command, by its entries; 0: not known
+  int64_t amount = 0;      // nano-USD
+  int64_t granted = -1;    // -1: not known
+  int64_t first_us = 0;    // of the entry that asked for it or posted it
+  int64_t decided_us = 0;  // of the entry after a request
+  int64_t requested = 0;
+  int64_t posted = 0;
+  int64_t rejected = 0;
+  int64_t entry = 0;   // sequence of the newest entry with a detail
+  std::string detail;  // of that one
+  std::string memo;    // of that one
+};
+
+struct MonthSums {
+  int64_t spent = 0;
+  int64_t held = 0;
+};
+
+struct WorkspaceState {
+  std::string workspace;
+  int64_t sequence = 0;
+  std::string head = std::string(32, '\0');
+  int64_t clock_us = 0;
+  std::array<int64_t, 16> sums{};  // nano-USD, by Account
+  std::optional<int64_t> cap;
+  int64_t frozen = 0;
+  int64_t open_holds = 0;
+  bool details = false;  // an entry with a detail was seen
+  // Since the cut.
+  int64_t holds_opened = 0;
+  int64_t holds_closed = 0;
+  int64_t commands_seen = 0;
+  std::map<int64_t, MonthSums> months;
+  // Open, or expired and still correctable, or of the newest entry.
+  std::map<std::string, HoldSums> holds;
+  std::map<std::string, CommandSums> commands;  // waiting for a decision, or of the newest entry
+  std::string current;                          // request or command of the newest entry
+  bool current_is_hold = false;
+  // Spend by key and month that late corrections moved.
+  std::map<std::string, int64_t> moved;  // MovedKey
+  // Of the archive that the stream starts from: when it was cut, and what it keeps of the roll-ups
+  // before. 0: the stream starts with entry 1.
+  int64_t cut_us = 0;
+  std::string archived_rollups;  // digest
+};
+std::string MovedKey(const std::string& key_id, int64_t month);
+
+std::string EncodeState(const WorkspaceState& state);
+std::optional<WorkspaceState> DecodeState(std::string_view bytes);
+
+// Length-prefixed fields, for states and files.
+class FieldWriter {
+ public:
+  void Int(int64_t value);
+  void Text(std::string_view text);
+  std::string Take() { return std::move(out_); }
+
+ private:
+  std::string out_;
+};
+class FieldReader {
+ public:
+  explicit FieldReader(std::string_view bytes) : rest_(bytes) {}
+  int64_t Int();
+  std::string Text();
+  bool ok() const { return ok_; }
+  bool done() const { return ok_ && rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+}  // namespace tollgate::billing

@@ -1,0 +1,22 @@
+// The rows of a workspace that are few: wallet, months, dead letters, and where its chain starts.
+#pragma once
+
+#include <string>
+
+#include "common/sql/sql.h"
+#include "services/billing/storage/verify_findings.h"
+#include "services/billing/storage/verify_state.h"
+#include "services/billing/storage/verify_workspaces.h"
+
+namespace tollgate::billing {
+
+// That of the archive, or one without entries.
+sql::SqlResult<WorkspaceState> StartState(sql::Connection& db, const std::string& workspace,
+                                          Findings& findings);
+// Compares wallet and months with the state after the last entry.
+sql::SqlResult<void> CheckWallet(sql::Connection& db, const WorkspaceState& state,
+                                 const WorkspaceRows& rows, Findings& findings);
+sql::SqlResult<void> CheckDeadLetters(sql::Connection& db, const std::string& workspace,
+                                      Findings& findings);
+
+}  // namespace tollgate::billing

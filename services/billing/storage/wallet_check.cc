@@ -1,0 +1,112 @@
+#include "services/billing/storage/wallet_check.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "services/billing/domain/shard.h"
+#include "services/billing/storage/schema.h"
+
+namespace tollgate::billing {
+
+using sql::Row;
+using sql::SqlResult;
+
+SqlResult<std::vector<std::string>> LockedWorkspaces(sql::Connection& connection,
+                                                     std::span<const Operation> operations) {
+  std::set<std::string_view> names;
+  for (const Operation& op : operations) names.insert(WorkspaceOf(op));
+  std::vector<sql::Param> keys;
+  for (const std::string_view name : names) keys.insert(keys.end(), {LedgerShard(name), name});
+  auto tx = sql::Transaction::Begin(connection);
+  if (!tx.ok()) return Fail{std::move(tx).error()};
+  static constexpr sql::Connection::KeyColumn kKey[] = {{"shard", sql::Param::Kind::kInt},
+                                                        {"workspace", sql::Param::Kind::kText}};
+  const auto read = [&](std::string_view tail, std::set<std::string>& found) {
+    return connection.QueryKeys("SELECT workspace FROM wallet WHERE", kKey, keys, tail,
+                                [&](const Row& row) { found.insert(row.Text(0)); });
+  };
+  std::set<std::string> free;
+  if (auto done = read("FOR UPDATE SKIP LOCKED", free); !done.ok()) {
+    return Fail{std::move(done).error()};
+  }
+  // A wallet that does not exist is not locked.
+  std::set<std::string> all;
+  if (auto done = read("", all); !done.ok()) return Fail{std::move(done).error()};
+  std::vector<std::string> locked;
+  std::set_difference(all.begin(), all.end(), free.begin(), free.end(), std::back_inserter(locked));
+  return locked;
+}
+
+namespace {
+
+constexpr int64_t kCheckIntervalUs = 60'000'000;
+// More wait for the next batches, so that none is held up.
+constexpr int kChecksPerBatch = 16;
+constexpr size_t kMaxRemembered = 200'000;
+
+// What is wrong, or empty.
+SqlResult<std::string> Disagreement(sql::Connection& connection, const Wallet& wallet) {
+  int64_t newest = 0;
+  int64_t rows = 0;
+  std::string hash(32, '\0');
+  auto done = connection.Query(
+      "SELECT sequence, hash FROM entry WHERE shard = $1 AND workspace = $2 AND sequence >= $3"
+      " ORDER BY sequence LIMIT 2",
+      {LedgerShard(wallet.workspace), wallet.workspace, wallet.sequence}, [&](const Row& row) {
+        ++rows;
+        newest = row.Int(0);
+        hash = row.Text(1);
+      });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  const std::string at = "the wallet is at entry " + std::to_string(wallet.sequence);
+  if (rows > 1) return at + ", and there are more entries";
+  if (newest != wallet.sequence) return at + ", and that entry is missing";
+  return hash == wallet.head ? std::string() : at + ", and their hashes differ";
+}
+
+}  // namespace
+
+SqlResult<void> WalletChecker::Check(sql::Connection& connection, State& state, int64_t now_us) {
+  if (checked_us_.size() > kMaxRemembered) checked_us_.clear();
+  int checks = 0;
+  for (const auto& [workspace, wallet] : state.wallets) {
+    const auto checked = checked_us_.find(workspace);
+    if (checked != checked_us_.end() && now_us - checked->second < kCheckIntervalUs) continue;
+    // What is known to be broken must never be built on.
+    if (++checks > kChecksPerBatch && wallet.frozen != Freeze::kFailedCheck) continue;
+    auto wrong = Disagreement(connection, wallet);
+    if (!wrong.ok()) return Fail{std::move(wrong).error()};
+    if (wrong->empty()) {
+      checked_us_[workspace] = now_us;
+    } else {
+      checked_us_.erase(workspace);
+      state.broken.emplace(workspace, std::move(*wrong));
+    }
+  }
+  return {};
+}
+
+SqlResult<std::string> FreezeBrokenWallet(sql::Connection& connection,
+                                          const std::string& workspace) {
+  static const std::string kWallet = "SELECT " + std::string(kWalletColumns) +
+                                     " FROM wallet WHERE shard = $1 AND workspace = $2 FOR UPDATE";
+  const int32_t shard = LedgerShard(workspace);
+  auto tx = sql::Transaction::Begin(connection);
+  if (!tx.ok()) return Fail{std::move(tx).error()};
+  Wallet wallet;
+  auto done = connection.Query(kWallet, {shard, workspace},
+                               [&](const Row& row) { wallet = ReadWallet(row); });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  if (wallet.workspace.empty()) return std::string();
+  auto wrong = Disagreement(connection, wallet);
+  if (!wrong.ok() || wrong->empty() || wallet.frozen == Freeze::kFailedCheck) return wrong;
+  auto frozen =
+      connection.Execute("UPDATE wallet SET frozen = $1 WHERE shard = $2 AND workspace = $3",
+                         {static_cast<int>(Freeze::kFailedCheck), shard, workspace});
+  if (!frozen.ok()) return Fail{std::move(frozen).error()};
+  if (auto committed = tx->Commit(); !committed.ok()) return Fail{std::move(committed).error()};
+  return wrong;
+}
+
+}  // namespace tollgate::billing

@@ -1,0 +1,123 @@
+#include "services/inference_router/settlement/outbox_format.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "common/base/crypto.h"
+#include "common/base/id.h"
+
+namespace tollgate::inference_router {
+namespace {
+
+// A record: magic, length of the body, CRC-32 of the body, CRC-32 of these three, body. The body is
+// kind, id, payload. Native byte order (little-endian). The head has a checksum of its own, so that
+// a damaged length is not taken for a record that was being written.
+constexpr uint32_t kMagic = 0x31424f54;  // "TOB1"
+constexpr size_t kHead = 16;
+// Of the version without headers: length and CRC-32 of the body, body.
+constexpr size_t kOldHead = 8;
+constexpr size_t kMaxBody = 64 * 1024;
+
+struct Record {
+  RecordKind kind = RecordKind::kSettle;
+  std::string id;
+  std::string_view payload;
+  size_t size = 0;  // in the file
+};
+
+uint32_t WordAt(std::string_view bytes, size_t at) {
+  uint32_t word = 0;
+  std::memcpy(&word, bytes.data() + at, sizeof(word));
+  return word;
+}
+
+bool IsLength(uint32_t length) { return length >= 1 + Id::kBytes && length <= kMaxBody; }
+
+// Whether the bytes begin with the valid head of a record whose body ends behind them.
+bool IsCutRecord(std::string_view bytes) {
+  if (bytes.size() < kHead) return true;
+  return WordAt(bytes, 0) == kMagic && WordAt(bytes, 12) == Crc32(bytes.substr(0, 12)) &&
+         IsLength(WordAt(bytes, 4)) && bytes.size() - kHead < WordAt(bytes, 4);
+}
+
+std::optional<Record> ReadRecord(std::string_view bytes, bool old_format) {
+  const size_t head = old_format ? kOldHead : kHead;
+  if (bytes.size() < head) return std::nullopt;
+  if (!old_format &&
+      (WordAt(bytes, 0) != kMagic || WordAt(bytes, 12) != Crc32(bytes.substr(0, 12)))) {
+    return std::nullopt;
+  }
+  const uint32_t length = WordAt(bytes, old_format ? 0 : 4);
+  const uint32_t crc = WordAt(bytes, old_format ? 4 : 8);
+  if (!IsLength(length) || bytes.size() - head < length) return std::nullopt;
+  const std::string_view body = bytes.substr(head, length);
+  const auto kind = static_cast<RecordKind>(body[0]);
+  if (Crc32(body) != crc) return std::nullopt;
+  if (kind != RecordKind::kSettle && kind != RecordKind::kAcknowledge) return std::nullopt;
+  return Record{kind, std::string(body.substr(1, Id::kBytes)), body.substr(1 + Id::kBytes),
+                head + length};
+}
+
+// The next valid record at or behind `at`, or the end.
+size_t NextRecord(std::string_view content, size_t at, bool old_format) {
+  const std::string_view magic(reinterpret_cast<const char*>(&kMagic), sizeof(kMagic));
+  for (; at < content.size(); ++at) {
+    if (!old_format) {
+      at = content.find(magic, at);
+      if (at == std::string_view::npos) return content.size();
+    }
+    if (ReadRecord(content.substr(at), old_format)) return at;
+  }
+  return content.size();
+}
+
+bool IsZero(std::string_view bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == 0; });
+}
+
+}  // namespace
+
+void AppendOutboxRecord(std::string& out, RecordKind kind, const std::string& id,
+                        std::string_view payload) {
+  std::string body(1, static_cast<char>(kind));
+  body += id;
+  body += payload;
+  const uint32_t head[] = {kMagic, static_cast<uint32_t>(body.size()), Crc32(body)};
+  const std::string_view bytes(reinterpret_cast<const char*>(head), sizeof(head));
+  const uint32_t crc = Crc32(bytes);
+  out += bytes;
+  out.append(reinterpret_cast<const char*>(&crc), sizeof(crc));
+  out += body;
+}
+
+OutboxContent ReadOutbox(std::string_view content, size_t at, bool old_format) {
+  OutboxContent out;
+  while (at < content.size()) {
+    if (const auto record = ReadRecord(content.substr(at), old_format)) {
+      if (record->kind == RecordKind::kSettle) {
+        out.pending[record->id] = std::string(record->payload);
+      } else {
+        out.pending.erase(record->id);
+      }
+      at += record->size;
+      continue;
+    }
+    const size_t next = NextRecord(content, at + 1, old_format);
+    const std::string_view rest = content.substr(at);
+    // A crash in the middle of a write leaves the beginning of a record, or a file that has grown
+    // without its data.
+    const bool torn = next == content.size() && (old_format || IsCutRecord(rest) || IsZero(rest));
+    if (torn) {
+      out.torn_bytes = rest.size();
+    } else {
+      out.damaged.push_back({at, next - at});
+    }
+    at = next;
+  }
+  return out;
+}
+
+bool IsOldOutbox(std::string_view content) { return ReadRecord(content, true).has_value(); }
+
+}  // namespace tollgate::inference_router

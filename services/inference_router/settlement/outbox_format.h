@@ -1,0 +1,35 @@
+// The records of the outbox as bytes, and how a damaged file is read: what has no valid record is
+// reported, what stands behind it is read.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tollgate::inference_router {
+
+enum class RecordKind : char { kSettle = 1, kAcknowledge = 2 };
+
+void AppendOutboxRecord(std::string& out, RecordKind kind, const std::string& id,
+                        std::string_view payload);
+
+struct OutboxContent {
+  std::map<std::string, std::string> pending;  // payloads by request id
+  struct Range {
+    size_t offset = 0, size = 0;
+  };
+  // Bytes without a valid record: damaged, not merely torn.
+  std::vector<Range> damaged;
+  // At the end of the file: the beginning of a record that was being written.
+  size_t torn_bytes = 0;
+};
+
+// content: the whole file; the records begin at `at`. old_format: of the version without headers.
+OutboxContent ReadOutbox(std::string_view content, size_t at, bool old_format);
+// Whether this is a file of the version without headers.
+bool IsOldOutbox(std::string_view content);
+
+}  // namespace tollgate::inference_router

@@ -1,0 +1,49 @@
+// Opens the settlement files of a router together: the journal `inflight`, the `outbox`, and
+// `settlement-state`, which names both and is written and flushed apart from them. A file that was
+// there and is gone, empty, damaged or replaced by another or older one is thereby noticed: it is
+// counted and logged as an error, and the router goes on with a new one. See docs/design/ledger.md
+// 6.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "services/inference_router/settlement/journal.h"
+#include "services/inference_router/settlement/outbox.h"
+
+namespace tollgate::inference_router {
+
+// The content of the state file.
+struct SettlementState {
+  int64_t generation = 0;  // of the last start
+  std::string outbox_id, journal_id, boot_id;
+  // The router was stopped in order, with nothing running and nothing unacknowledged.
+  bool clean = false;
+
+  std::string Encode() const;
+  static std::optional<SettlementState> Decode(const std::string& text);
+};
+
+class SettlementFiles {
+ public:
+  // boot_id: 16 bytes; empty: the running kernel's. The folder exists.
+  static Result<std::unique_ptr<SettlementFiles>> Open(const std::string& folder,
+                                                       std::string boot_id = "");
+
+  Journal& journal() { return *journal_; }
+  Outbox& outbox() { return *outbox_; }
+  // At the end of an orderly stop: whether anything is left is in the state file from now on.
+  void MarkStopped();
+
+ private:
+  explicit SettlementFiles(const std::string& folder) : state_path_(folder + "/settlement-state") {}
+  bool WriteState() const;
+
+  const std::string state_path_;
+  SettlementState state_;
+  std::unique_ptr<Journal> journal_;
+  std::unique_ptr<Outbox> outbox_;
+};
+
+}  // namespace tollgate::inference_router

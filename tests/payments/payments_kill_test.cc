@@ -1,0 +1,163 @@
+// Every trigger of auto-reload makes one charge and one credit, with two billing processes that are
+// killed in turn (docs/design/ledger.md 8).
+#include <grpcpp/create_channel.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <random>
+#include <thread>
+
+#include "common/base/clock.h"
+#include "services/billing/payments/payment_store.h"
+#include "services/billing/payments/testing/scripted_stripe.h"
+#include "services/billing/storage/reports.h"
+#include "tests/support/postgres.h"
+#include "tests/support/process.h"
+#include "tollgate/admin/v1/payments.grpc.pb.h"
+
+namespace tollgate::billing::payments {
+namespace {
+
+namespace av = admin::v1;
+constexpr int kPerKill = 4;  // workspaces that start to charge for each kill
+
+int64_t Setting(const char* name, int64_t fallback) {
+  const char* text = std::getenv(name);
+  return text ? std::atoll(text) : fallback;
+}
+
+bool Eventually(int seconds, const std::function<bool()>& condition) {
+  for (int i = 0; i < seconds * 20; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return false;
+}
+
+class PaymentsKillTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto* server = testing::TestPostgres::Shared();
+    if (!server) {
+      ASSERT_FALSE(testing::TestPostgres::Required());
+      GTEST_SKIP() << "PostgreSQL is not installed";
+    }
+    url_ = server->MakeDatabase("payments_kill");
+    database_ = *sql::Database::Open({.url = url_});
+    store_ = std::make_unique<PaymentStore>(*database_);
+    ASSERT_TRUE(store_->Migrate().ok());
+    stripe_.SetNow(SystemClock::Get().WallUs() / 1'000'000);
+    std::ofstream(folder_.path() + "/key") << "sk_test_scripted\n";
+    for (int i = 0; i < 2; ++i) StartProcess(i);
+  }
+  void StartProcess(int i) {
+    const std::string name = folder_.path() + "/b" + std::to_string(i);
+    std::ofstream(name + ".yaml") << "host: {grpc_listen: \"unix:" << name
+                                  << ".sock\", admin_listen: \"127.0.0.1:0\"}\n"
+                                  << "billing:\n  sql: {url: \"" << url_ << "\"}\n"
+                                  << "  payments: {provider: stripe, stripe_secret_key_file: \""
+                                  << folder_.path() << "/key\", stripe_base_url: \""
+                                  << stripe_.options().base_url
+                                  << "\", success_url: \"https://example.test/\","
+                                  << " provider_timeout_seconds: 2, reload_sweep_seconds: 1}\n";
+    processes_[i] = std::make_unique<test::Process>(
+        "billing",
+        std::vector<std::string>{std::string(std::getenv("TOLLGATE_BIN")) + "/tollgate-billing",
+                                 "--config", name + ".yaml"},
+        name + ".log");
+    ASSERT_TRUE(processes_[i]->Start());
+  }
+  std::unique_ptr<av::PaymentService::Stub> Stub(int i) {
+    return av::PaymentService::NewStub(
+        grpc::CreateChannel("unix:" + folder_.path() + "/b" + std::to_string(i) + ".sock",
+                            grpc::InsecureChannelCredentials()));
+  }
+  // Asks both processes until one has done it: any replica serves any workspace.
+  bool Call(
+      const std::function<grpc::Status(av::PaymentService::Stub&, grpc::ClientContext&)>& call) {
+    return Eventually(20, [&] {
+      for (int i = 0; i < 2; ++i) {
+        grpc::ClientContext context;
+        context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+        if (call(*Stub(i), context).ok()) return true;
+      }
+      return false;
+    });
+  }
+  void Enable(const std::string& workspace) {
+    ASSERT_TRUE(store_
+                    ->Run(workspace, 1,
+                          [&](WorkspaceTx& tx) -> sql::SqlResult<void> {
+                            if (auto put = tx.PutCustomer("stripe", "cus_" + workspace);
+                                !put.ok()) {
+                              return put;
+                            }
+                            return tx.Put(PaymentMethod{workspace, "pm_" + workspace, "stripe",
+                                                        "visa", "4242", "2029-04", 1});
+                          })
+                    .ok());
+    av::UpdateAutoReloadRequest request;
+    request.mutable_auto_reload()->set_name("workspaces/" + workspace + "/autoReload");
+    request.mutable_auto_reload()->set_enabled(true);
+    request.mutable_auto_reload()->set_threshold_usd("5");
+    request.mutable_auto_reload()->set_amount_usd("10");
+    request.mutable_auto_reload()->set_monthly_ceiling_usd("100");
+    request.set_request_id("on");
+    EXPECT_TRUE(Call([&](av::PaymentService::Stub& stub, grpc::ClientContext& context) {
+      av::AutoReload reload;
+      return stub.UpdateAutoReload(&context, request, &reload);
+    })) << workspace;
+  }
+  bool Charged(const std::string& workspace) {
+    auto reload = store_->FindReload(workspace);
+    return reload.ok() && *reload && (*reload)->state == ReloadState::kIdle &&
+           !(*reload)->reload_id.empty();
+  }
+
+  test::TempDir folder_;
+  std::string url_;
+  ScriptedStripe stripe_;
+  std::unique_ptr<sql::Database> database_;
+  std::unique_ptr<PaymentStore> store_;
+  std::unique_ptr<test::Process> processes_[2];
+};
+
+TEST_F(PaymentsKillTest, EveryTriggerMakesOneChargeAndOneCredit) {
+  const auto kills = Setting("TOLLGATE_PAYMENT_KILLS", 12);
+  std::mt19937_64 random(static_cast<uint64_t>(Setting("TOLLGATE_PAYMENT_SEED", 1)));
+  stripe_.SetFaults({.lost_before = 50, .lost_after = 100, .error_after = 50});
+  std::vector<std::string> workspaces;
+  for (int64_t kill = 0; kill < kills; ++kill) {
+    for (int i = 0; i < kPerKill; ++i) {
+      workspaces.push_back("w" + std::to_string(workspaces.size()));
+      Enable(workspaces.back());
+    }
+    // The kill comes at a random moment.
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 100'000));
+    const int victim = static_cast<int>(random() % 2);
+    processes_[victim]->Kill();
+    StartProcess(victim);
+  }
+  stripe_.SetFaults({});
+  for (const std::string& workspace : workspaces) {
+    EXPECT_TRUE(Eventually(90, [&] { return Charged(workspace); })) << workspace;
+  }
+  std::map<std::string, int> charges;
+  for (const ScriptedStripe::Intent& intent : stripe_.intents()) ++charges[intent.workspace];
+  for (const std::string& workspace : workspaces) {
+    EXPECT_EQ(charges[workspace], 1) << workspace;
+    auto entries = ReadEntries(*database_, workspace, 100, 0);
+    ASSERT_TRUE(entries.ok());
+    int topups = 0;
+    for (const Entry& entry : *entries) topups += entry.kind == EntryKind::kTopup;
+    EXPECT_EQ(topups, 1) << workspace;
+    EXPECT_EQ(CheckEvents(*store_->Events(workspace)), "") << workspace;
+  }
+  for (auto& process : processes_) EXPECT_EQ(process->Crash(), "");
+}
+
+}  // namespace
+}  // namespace tollgate::billing::payments
