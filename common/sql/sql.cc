@@ -256,6 +256,10 @@ SqlResult<void> Database::TryMigrate(std::string_view component,
   auto tx = Transaction::Begin(connection);
   if (!tx.ok()) return Fail{std::move(tx).error()};
   if (dialect_ == Dialect::kPostgres) {
+    // Moving the rows of a large table takes longer than any other statement may.
+    auto unlimited = connection.ExecuteScript(
+        "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0");
+    if (!unlimited.ok()) return unlimited;
     auto locked = connection.ExecuteScript("LOCK TABLE schema_migration IN ACCESS EXCLUSIVE MODE");
     if (!locked.ok()) return locked;
   }

@@ -190,6 +190,8 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
     context.generation->Cancel();
     if (!progress.released) context.worker.metrics.CountClientDisconnect();
     co_await Release(context, progress);
+    // Only an error was on its way to the caller.
+    if (progress.error && !progress.any_delta) MakeFree(context, progress);
   } else if (progress.error && !writer->begun()) {
     co_await Release(context, progress);
     MakeFree(context, progress);

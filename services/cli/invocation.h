@@ -10,8 +10,8 @@
 #include "services/cli/table.h"
 #include "tollgate/admin/v1/adjustments.grpc.pb.h"
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
-#include "tollgate/admin/v1/usage.grpc.pb.h"
 #include "tollgate/admin/v1/payments.grpc.pb.h"
+#include "tollgate/admin/v1/usage.grpc.pb.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 

@@ -17,6 +17,7 @@
 #include "common/http/tls.h"
 #include "common/observability/log.h"
 #include "services/inference_router/balancer/health_checker.h"
+#include "services/inference_router/rpc/link_request.h"
 #include "services/inference_router/rpc/link_server.h"
 #include "services/inference_router/session/worker.h"
 #include "services/inference_router/settlement/settlement_files.h"
@@ -209,12 +210,8 @@ Task<void> InferenceRouterModule::Serve(inference::v1::GenerateRequest request,
                                         std::shared_ptr<router::EventSink> sink) {
   Loop* loop = Loop::Current();
   if (!started_ || loop == nullptr) {
-    inference::v1::Event event;
-    const ErrorRow& row = RowOf(ErrorId::kServiceUnavailable);
-    event.mutable_end()->mutable_error()->set_error(std::string(row.name));
-    event.mutable_end()->mutable_error()->set_message(std::string(row.default_message));
-    event.mutable_end()->mutable_error()->set_retry_after_ms(1000);
-    co_await sink->Send(std::move(event));
+    // Nothing has run, so another router may have the request, and the gateway keeps its hold.
+    co_await sink->Send(router::RefusalOf(router::DrainingError()));
     co_return;
   }
   co_await workers_[loop->index()]->Serve(std::move(request), std::move(sink));

@@ -82,9 +82,7 @@ class EvidenceTest : public ::testing::Test {
     return Http(cluster_->admin_port(kRouter), "GET", "/metrics").body.find(line + "\n") !=
            std::string::npos;
   }
-  std::string File(const std::string& name) const {
-    return cluster_->dir() + "/" + kRouter + "/" + name;
-  }
+  std::string File(const std::string& name) const { return cluster_->dir() + "/router/" + name; }
   static std::string Read(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     return std::string((std::istreambuf_iterator<char>(file)), {});

@@ -59,8 +59,7 @@ TEST_P(FilesTest, NothingThatIsWrittenIsOpenToOtherUsers) {
                                   caches.path() + "/router/catalog"};
   EXPECT_TRUE(
       WaitUntil([&] { return fs::exists(catalogs[0]) && fs::exists(catalogs[1]); }, 10'000));
-  const char* outbox = GetParam() ? "router/outbox" : "inference-router/outbox";
-  for (const char* file : {"auth.db", "billing.db", "billing.db-wal", outbox}) {
+  for (const char* file : {"auth.db", "billing.db", "billing.db-wal", "router/outbox"}) {
     EXPECT_TRUE(fs::exists(cluster.dir() + "/" + file)) << file;
   }
   ExpectPrivate(cluster.dir(), of_test);

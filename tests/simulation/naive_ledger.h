@@ -466,11 +466,13 @@ class NaiveLedger {
     Request& request = found->second;
     if (request.workspace != op.workspace) return No(Deny::kIdReuse);
     if (op.attempt < request.attempt) return ReplyFor(request, Deny::kClosed);
-    const bool free = op.outcome == Outcome::kFailedBeforeOutput ||
-                      (op.usage.prompt == 0 && op.usage.completion == 0);
+    const auto is_free = [](const billing::Settle& settle) {
+      return settle.outcome == Outcome::kFailedBeforeOutput ||
+             (settle.usage.prompt == 0 && settle.usage.completion == 0);
+    };
     if (request.state == State::kOpen) {
       request.settle = Final(op, request);
-      if (free) {
+      if (is_free(*request.settle)) {
         Close(request, State::kVoided, 0, 0);
       } else {
         Close(request, State::kSettled, request.settle->usage.prompt,
@@ -478,11 +480,14 @@ class NaiveLedger {
       }
       return ReplyFor(request);
     }
-    if (request.state == State::kExpired) return SettleLate(Final(op, request), request, free);
+    if (request.state == State::kExpired) {
+      const billing::Settle settle = Final(op, request);
+      return SettleLate(settle, request, is_free(settle));
+    }
     if (request.settle && SameSettle(*request.settle, op)) return ReplyFor(request);
     // One that knows less than the one that closed the request.
     const bool voided = request.state == State::kVoided || request.state == State::kTombstone;
-    if (free && voided) return ReplyFor(request);
+    if (is_free(op) && voided) return ReplyFor(request);
     if (op.outcome == Outcome::kFailedBeforeOutput) return ReplyFor(request);
     if (op.outcome == Outcome::kRecovered && request.settle && !request.free()) {
       return ReplyFor(request);

@@ -134,7 +134,7 @@ class Batch {
 };
 
 // Whether the settle charges nothing: a request that generated nothing is free.
-bool IsFree(const Settle& settle);
+bool IsFree(Outcome outcome, const Usage& usage);
 // A reply with the hold's amounts as they are now.
 Reply ReplyFor(const Hold& hold, Deny denied_by = Deny::kNone);
 // False for negative token counts and for counts beyond any engine.

@@ -46,6 +46,7 @@ std::string EntryHash(std::string_view previous, const Entry& entry) {
 std::string AdmissionDetail(const Hold& hold) {
   std::string encoded = "admission";
   AppendText(encoded, hold.id.ToBytes());
+  AppendInt(encoded, hold.created_us);
   AppendText(encoded, hold.key_id);
   AppendText(encoded, hold.model);
   AppendInt(encoded, hold.rates.input_pico_usd);

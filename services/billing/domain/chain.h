@@ -13,8 +13,8 @@ namespace tollgate::billing {
 std::string EntryHash(std::string_view previous, const Entry& entry);
 
 // The details of entries (Entry::detail): 32 bytes each, over a fixed encoding. They bring under
-// the chain what balances do not show. Of a hold's first entry: key, model, rates, price version,
-// bounds, cap, quota, surface.
+// the chain what balances do not show. Of a hold's first entry: time, key, model, rates, price
+// version, bounds, cap, quota, surface.
 std::string AdmissionDetail(const Hold& hold);
 // Of a terminal entry and of a late correction: usage, outcome, engine and flags.
 std::string ClosingDetail(const Hold& hold);

@@ -63,7 +63,7 @@ std::optional<Settle> DecodeSettle(std::string_view text, const Id& request_id,
 
 std::optional<DeadLetter> DeadLetterOf(const Settle& settle, const Reply& refused, const Hold* hold,
                                        int64_t at_us) {
-  if (IsFree(settle)) return std::nullopt;
+  if (IsFree(settle.outcome, settle.usage)) return std::nullopt;
   if (hold != nullptr && hold->workspace == settle.workspace) {
     if (settle.attempt < hold->attempt) return std::nullopt;
     if (refused.denied_by == Deny::kClosed && hold->free()) return std::nullopt;

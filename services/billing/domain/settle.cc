@@ -8,9 +8,8 @@
 
 namespace tollgate::billing {
 
-bool IsFree(const Settle& settle) {
-  return settle.outcome == Outcome::kFailedBeforeOutput ||
-         (settle.usage.prompt == 0 && settle.usage.completion == 0);
+bool IsFree(Outcome outcome, const Usage& usage) {
+  return outcome == Outcome::kFailedBeforeOutput || (usage.prompt == 0 && usage.completion == 0);
 }
 
 namespace {
@@ -43,7 +42,7 @@ Usage SettledUsage(const Settle& settle, const Hold& hold) {
 // and the release of its slot.
 bool IsCovered(const Hold& hold, const Settle& settle) {
   if (SameSettle(hold, settle)) return true;
-  if (IsFree(settle) && hold.state == HoldState::kVoided) return true;
+  if (IsFree(settle.outcome, settle.usage) && hold.state == HoldState::kVoided) return true;
   if (settle.outcome == Outcome::kFailedBeforeOutput) return true;  // of a slot without delivery
   return settle.outcome == Outcome::kRecovered && !hold.free();
 }
@@ -89,7 +88,7 @@ Reply Batch::Execute(const Settle& settle) {
 
 Reply Batch::SettleOpen(const Settle& settle, Hold& hold) {
   CopySettle(settle, hold);
-  if (IsFree(settle)) {
+  if (IsFree(settle.outcome, hold.usage)) {
     Release(hold, EntryKind::kVoid, "nothing was generated");
     Close(hold, HoldState::kVoided);
   } else {
@@ -168,7 +167,7 @@ void Batch::MarkCorrected(Hold& hold) {
 Reply Batch::SettleLate(const Settle& settle, Hold& hold) {
   if (now_us_ - hold.closed_us > policy_.late_settle_us) return ReplyFor(hold, Deny::kClosed);
   CopySettle(settle, hold);
-  const int64_t cost = IsFree(settle) ? 0 : CostNanoUsd(hold);
+  const int64_t cost = IsFree(settle.outcome, hold.usage) ? 0 : CostNanoUsd(hold);
   // A closed month takes no more charges: they count towards the current one.
   const bool month_open = now_us_ < UtcMonthStartUs(NextMonth(hold.month)) + policy_.month_grace_us;
   const int32_t month = month_open ? hold.month : UtcMonth(now_us_);

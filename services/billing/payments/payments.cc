@@ -178,9 +178,9 @@ void Payments::WorkerMain(bool first) {
   int64_t sweep_us = 0;
   while (Sleep()) {
     if (!open_ && (!first || !Migrate())) continue;
+    // With a pause between rounds: what cannot be written stays due.
     while (engine_->RunDue() > 0) {
-      const std::lock_guard lock(mutex_);
-      if (stopping_) return;
+      if (!Sleep()) return;
     }
     if (!first) continue;
     std::unordered_set<std::string> spent;

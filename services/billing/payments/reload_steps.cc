@@ -70,6 +70,9 @@ void PaymentEngine::Trigger(const AutoReload& seen) {
   if (!balance.ok() || !Survives("before_trigger")) return;
   const int64_t available_nano_usd =
       balance->paid_nano_usd + balance->granted_nano_usd - balance->held_nano_usd;
+  // A disputed card is not charged: the workspace owes what the chargeback took, and the credit
+  // would only pay for that.
+  if (balance->frozen != Freeze::kNone || balance->receivable_nano_usd > 0) return;
   const bool low = available_nano_usd < seen.threshold_nano_usd;
   if (!low && seen.state == ReloadState::kIdle) return;
   bool paused = false;

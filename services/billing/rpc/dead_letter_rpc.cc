@@ -67,6 +67,10 @@ ServerUnaryReactor* Resolve(LedgerService& ledger, CallbackServerContext* contex
       std::move(operations), [reactor, fill = std::move(fill)](Result<std::vector<Reply>> replies) {
         if (!replies.ok()) return reactor->Finish(rpc::ToStatus(replies.error()));
         const Reply& reply = replies->front();
+        if (reply.denied_by == Deny::kUnavailable) {
+          return reactor->Finish(
+              rpc::ToStatus(Unavailable("billing: the workspace cannot be written now").error));
+        }
         if (!reply.ok) {
           return reactor->Finish(rpc::ToStatus(BadRequest(WhyRefused(reply.denied_by)).error));
         }

@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/support/server_callback.h>
+#include <algorithm>
 
 #include <utility>
 
@@ -27,8 +28,10 @@ constexpr char kReload[] = "workspaces/*/autoReload";
 constexpr int64_t kSettleUs = 300'000'000;  // payments of the last five minutes are on their way
 constexpr int64_t kDayUs = 86'400'000'000;
 
+// Limited to the years 1 to 9999, as the type is.
 int64_t UsOf(const google::protobuf::Timestamp& time) {
-  return time.seconds() * 1'000'000 + time.nanos() / 1000;
+  const int64_t seconds = std::clamp<int64_t>(time.seconds(), -62'135'596'800, 253'402'300'799);
+  return seconds * 1'000'000 + time.nanos() / 1000;
 }
 
 // The fields of the mask, or those that are set. Proto or JSON names.

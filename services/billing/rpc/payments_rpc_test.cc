@@ -176,7 +176,7 @@ TEST_F(PaymentsRpcTest, OverTcpWithoutACertificateNothingIsConfirmed) {
                                                           grpc::InsecureChannelCredentials()));
   av::Payment payment;
   ASSERT_TRUE(Call(&Stub::CreatePayment, Create("r", "10"), payment).ok());
-  EXPECT_TRUE(payment.actor().starts_with("address:")) << payment.actor();
+  EXPECT_TRUE(payment.actor().starts_with("unverified:")) << payment.actor();
   av::ConfirmPaymentRequest confirm;
   confirm.set_name(payment.name());
   confirm.set_request_id("c1");

@@ -150,6 +150,10 @@ class MonthArchive {
 
 SqlResult<std::vector<ArchivedMonth>> ArchiveLedger(Connection& db, const ArchiveOptions& options) {
   int32_t month = 0;
+  if (db.dialect() == sql::Dialect::kPostgres) {
+    auto unlimited = db.ExecuteScript("SET statement_timeout = 0");
+    if (!unlimited.ok()) return Fail{std::move(unlimited).error()};
+  }
   auto read = db.Query("SELECT max(month) FROM archive", {},
                        [&](const Row& row) { month = static_cast<int32_t>(row.Int(0)); });
   if (!read.ok()) return Fail{std::move(read).error()};

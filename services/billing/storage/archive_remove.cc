@@ -46,6 +46,14 @@ SqlResult<Archived> ReadArchived(Connection& db) {
                     for (const auto& [id, hold] : state->holds) archived.keep.insert(id);
                   });
   if (!read.ok()) return Fail{std::move(read).error()};
+  // Admitted before the cut by the ledger's time, but their first entry is dated after it
+  // (docs/design/ledger.md 7).
+  read = db.Query(
+      "SELECT h.id FROM entry e JOIN hold h ON h.shard = e.shard AND h.id = e.request"
+      " WHERE e.kind = $1 AND e.at_us >= $2 AND h.created_us < $2",
+      {static_cast<int>(EntryKind::kHold), archived.cut_us},
+      [&](const Row& row) { archived.keep.insert(row.Text(0)); });
+  if (!read.ok()) return Fail{std::move(read).error()};
   if (damaged) {
     return Fail{sql::SqlError{sql::ErrorKind::kOther, "archive_workspace is damaged"}};
   }

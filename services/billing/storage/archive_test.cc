@@ -11,6 +11,7 @@
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/testing/ledger_database.h"
 #include "services/billing/storage/verify_archive.h"
+#include "services/billing/storage/wallet_check.h"
 
 namespace tollgate::billing {
 namespace {
@@ -131,6 +132,42 @@ TEST_P(ArchiveTest, ClosedMonthsLeaveTheDatabaseAndTheRestVerifies) {
   archived = Archive(202601, UtcMonthStartUs(202601) + 9 * kDayUs);
   ASSERT_TRUE(archived.ok()) << archived.error().message;
   ASSERT_EQ(archived->size(), 1u);
+  ExpectVerified();
+  EXPECT_EQ(ArchiveViolations(), "");
+}
+
+TEST_P(ArchiveTest, AWorkspaceWithoutEntriesSinceTheCutGoesOn) {
+  FillMonths();
+  AddCredit idle = MakeAddCredit("c", 1'000);
+  idle.workspace = "idle";
+  Run({idle}, UtcMonthStartUs(202510) + kDayUs);
+  const int64_t now_us = UtcMonthStartUs(202601) + kDayUs;
+  ASSERT_TRUE(Archive(202512, now_us).ok());
+  WalletChecker checker;
+  idle.command_id = "c2";
+  const std::vector<Operation> operations = {idle};
+  auto applied = RunBatch(*connection_, operations, now_us, policy_,
+                          [&](State& state) { return checker.Check(*connection_, state, now_us); });
+  ASSERT_TRUE(applied.ok()) << applied.error().message;
+  EXPECT_TRUE(applied->replies.front().ok);
+  ExpectVerified();
+}
+
+TEST_P(ArchiveTest, ARequestWhoseEntriesAreDatedAfterTheCutStays) {
+  FillMonths();
+  const int64_t cut_us = UtcMonthStartUs(202512);
+  // A clock that ran ahead dates the entries of the next request, which is of the month before.
+  AddCredit ahead = MakeAddCredit("c", 10'000);
+  ahead.workspace = "ahead";
+  Run({ahead}, cut_us + kHourUs);
+  const int64_t before_us = cut_us - 10 * kSecondUs;
+  const Id id = TestId(900, before_us);
+  Run({MakeAuthorize(id, 100, 50, "ahead")}, before_us);
+  Run({MakeSettle(id, 100, 20, Outcome::kCompleted, "ahead")}, before_us + 1);
+  ExpectVerified();
+  const int64_t holds = Count("hold");
+  ASSERT_TRUE(Archive(202512, UtcMonthStartUs(202601) + kDayUs).ok());
+  EXPECT_LT(Count("hold"), holds);
   ExpectVerified();
   EXPECT_EQ(ArchiveViolations(), "");
 }

@@ -334,7 +334,8 @@ INSERT INTO wallet SELECT s.shard, t.workspace, paid, granted, held, 0, open_hol
 INSERT INTO cap_month SELECT s.shard, t.workspace, month, spent, held
   FROM old_cap_month t JOIN shard_of s ON s.workspace = t.workspace;
 INSERT INTO hold SELECT s.shard, id, t.workspace, state, key_id, model, input_pico, output_pico,
-  price_version, prompt_bound, output_bound, month, cap, NULL, 0, 0, '', {empty}, 0,
+  price_version, prompt_bound, output_bound, month, cap, NULL, 0,
+  CASE WHEN state = 1 THEN 1 ELSE 0 END, '', {empty}, 0,
   first_authorized, authorized, created_us, expires_us, sequence, prompt, cached, cache_write,
   completion, reasoning, outcome, cut_by_credit, estimated, engine, charged, charged_granted,
   overrun, closed_us, 0 FROM old_hold t JOIN shard_of s ON s.workspace = t.workspace;

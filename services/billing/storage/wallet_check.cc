@@ -59,6 +59,16 @@ SqlResult<std::string> Disagreement(sql::Connection& connection, const Wallet& w
         hash = row.Text(1);
       });
   if (!done.ok()) return Fail{std::move(done).error()};
+  if (rows == 0) {
+    // Its newest entry may be in the archive.
+    done = connection.Query(
+        "SELECT sequence, head FROM archive_workspace WHERE shard = $1 AND workspace = $2",
+        {LedgerShard(wallet.workspace), wallet.workspace}, [&](const Row& row) {
+          newest = row.Int(0);
+          hash = row.Text(1);
+        });
+    if (!done.ok()) return Fail{std::move(done).error()};
+  }
   const std::string at = "the wallet is at entry " + std::to_string(wallet.sequence);
   if (rows > 1) return at + ", and there are more entries";
   if (newest != wallet.sequence) return at + ", and that entry is missing";
