@@ -190,7 +190,8 @@ SqlResult<void> RemoveArchived(Connection& db, int64_t now_us) {
   // PostgreSQL would otherwise read and sort all rows that are left for each page.
   if (db.dialect() == sql::Dialect::kPostgres) {
     auto set = db.ExecuteScript(
-        "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off");
+        "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;"
+        "SET jit = off");
     if (!set.ok()) return set;
   }
   if (auto done = RemoveEntries(db, *archived); !done.ok()) return done;

@@ -26,7 +26,9 @@ SqlResult<void> PrepareSnapshot(sql::Connection& db) {
   return db.ExecuteScript(
       "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0;"
       "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;"
-      "SET LOCAL enable_sort = off");
+      "SET LOCAL enable_sort = off;"
+      // A path that is switched off counts as so expensive that every small statement is compiled.
+      "SET LOCAL jit = off");
 }
 
 SqlResult<std::optional<int64_t>> NextShard(sql::Connection& db, int64_t after) {
