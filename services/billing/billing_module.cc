@@ -5,8 +5,10 @@
 
 #include <algorithm>
 
+#include "services/billing/alerts/alerts.h"
 #include "services/billing/commit/ledger_service.h"
 #include "services/billing/payments/payments.h"
+#include "services/billing/rpc/alerts_rpc.h"
 #include "services/billing/rpc/billing_rpc.h"
 #include "services/billing/rpc/payments_rpc.h"
 #include "services/billing/storage/checkpoint_writer.h"
@@ -49,6 +51,24 @@ billing::payments::PaymentsOptions PaymentsFrom(const config::v1::BillingSetting
   return options;
 }
 
+billing::alerts::AlertsOptions AlertsFrom(const config::v1::BillingSettings& settings) {
+  const config::v1::AlertSettings& from = settings.alerts();
+  billing::alerts::AlertsOptions options;
+  options.sql.url = settings.sql().url();
+  options.smtp_password_file = from.smtp_password_file();
+  options.engine.mail.url = from.smtp_url();
+  options.engine.mail.user = from.smtp_user();
+  options.engine.mail.from = from.mail_from();
+  options.engine.operator_emails = {from.operator_emails().begin(), from.operator_emails().end()};
+  options.engine.dashboard_url = from.dashboard_url();
+  options.engine.allow_private = from.webhooks_to_private_addresses();
+  if (from.webhook_timeout_seconds() > 0) {
+    options.engine.timeout_ms = std::min(from.webhook_timeout_seconds(), 30) * 1000;
+  }
+  if (from.sweep_seconds() > 0) options.sweep_us = int64_t{from.sweep_seconds()} * 1'000'000;
+  return options;
+}
+
 std::unique_ptr<billing::CheckpointWriter> MakeCheckpoints(
     const config::v1::BillingSettings& settings, const Clock& clock) {
   if (settings.checkpoint_file().empty() && settings.checkpoint_key_file().empty()) return nullptr;
@@ -68,9 +88,11 @@ class BillingModule : public Module {
       : context_(context),
         ledger_(OptionsFrom(settings), context.clock),
         payments_(PaymentsFrom(settings), context.clock, ledger_),
+        alerts_(AlertsFrom(settings), context.clock, ledger_),
         checkpoints_(MakeCheckpoints(settings, context.clock)),
         services_(billing::MakeRpcServices(ledger_)) {
     services_.push_back(billing::MakePaymentRpc(payments_));
+    services_.push_back(billing::MakeAlertRpc(alerts_));
     billing::OfferDirect(ledger_, context.direct);
   }
 
@@ -81,6 +103,7 @@ class BillingModule : public Module {
   Result<void> Start() override {
     if (auto started = ledger_.Start(); !started.ok()) return started;
     if (auto started = payments_.Start(context_.loops); !started.ok()) return started;
+    if (auto started = alerts_.Start(); !started.ok()) return started;
     if (const std::string address = payments_.webhook_address(); !address.empty()) {
       context_.report_address("billing_webhooks", address);
     }
@@ -88,6 +111,7 @@ class BillingModule : public Module {
   }
   bool Ready() const override { return ledger_.Ready(); }
   void Stop() override {
+    alerts_.Stop();
     payments_.Stop();
     if (checkpoints_ != nullptr) checkpoints_->Stop();
     ledger_.Stop();
@@ -97,6 +121,7 @@ class BillingModule : public Module {
   HostContext& context_;
   billing::LedgerService ledger_;
   billing::payments::Payments payments_;
+  billing::alerts::Alerts alerts_;
   std::unique_ptr<billing::CheckpointWriter> checkpoints_;  // null: off
   std::vector<std::unique_ptr<grpc::Service>> services_;
 };

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "services/cli/table.h"
+#include "tollgate/admin/v1/alerts.grpc.pb.h"
 #include "tollgate/admin/v1/payments.grpc.pb.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
@@ -35,6 +36,7 @@ class Invocation {
   std::unique_ptr<auth::v1::AuthAdminService::Stub> Auth();
   std::unique_ptr<billing::v1::BillingAdminService::Stub> Billing();
   std::unique_ptr<admin::v1::PaymentService::Stub> Payments();
+  std::unique_ptr<admin::v1::AlertService::Stub> Alerts();
   int64_t NowSeconds() const;
 
   // Makes one call with the timeout. On failure reports the error, sets the exit code and returns
