@@ -6,8 +6,10 @@
 #include <algorithm>
 
 #include "common/money/money.h"
+#include "services/billing/alerts/alerts.h"
 #include "services/billing/commit/ledger_service.h"
 #include "services/billing/payments/payments.h"
+#include "services/billing/rpc/alerts_rpc.h"
 #include "services/billing/rpc/billing_rpc.h"
 #include "services/billing/rpc/payments_rpc.h"
 #include "services/billing/storage/checkpoint_writer.h"
@@ -57,6 +59,24 @@ billing::payments::PaymentsOptions PaymentsFrom(const config::v1::BillingSetting
   return options;
 }
 
+billing::alerts::AlertsOptions AlertsFrom(const config::v1::BillingSettings& settings) {
+  const config::v1::AlertSettings& from = settings.alerts();
+  billing::alerts::AlertsOptions options;
+  options.sql.url = settings.sql().url();
+  options.smtp_password_file = from.smtp_password_file();
+  options.engine.mail.url = from.smtp_url();
+  options.engine.mail.user = from.smtp_user();
+  options.engine.mail.from = from.mail_from();
+  options.engine.operator_emails = {from.operator_emails().begin(), from.operator_emails().end()};
+  options.engine.dashboard_url = from.dashboard_url();
+  options.engine.allow_private = from.webhooks_to_private_addresses();
+  if (from.webhook_timeout_seconds() > 0) {
+    options.engine.timeout_ms = std::min(from.webhook_timeout_seconds(), 30) * 1000;
+  }
+  if (from.sweep_seconds() > 0) options.sweep_us = int64_t{from.sweep_seconds()} * 1'000'000;
+  return options;
+}
+
 std::unique_ptr<billing::CheckpointWriter> MakeCheckpoints(
     const config::v1::BillingSettings& settings, const Clock& clock) {
   if (settings.checkpoint_file().empty() && settings.checkpoint_key_file().empty()) return nullptr;
@@ -77,10 +97,12 @@ class BillingModule : public Module {
         settings_(settings),
         ledger_(OptionsFrom(settings), context.clock),
         payments_(PaymentsFrom(settings), context.clock, ledger_),
+        alerts_(AlertsFrom(settings), context.clock, ledger_),
         checkpoints_(MakeCheckpoints(settings, context.clock)),
         services_(billing::MakeRpcServices(
             ledger_, {.known_caller_above_nano_usd = SecondPersonAbove(settings)})) {
     services_.push_back(billing::MakePaymentRpc(payments_));
+    services_.push_back(billing::MakeAlertRpc(alerts_));
     billing::OfferDirect(ledger_, context.direct);
   }
 
@@ -95,6 +117,7 @@ class BillingModule : public Module {
     }
     if (auto started = ledger_.Start(); !started.ok()) return started;
     if (auto started = payments_.Start(context_.loops); !started.ok()) return started;
+    if (auto started = alerts_.Start(); !started.ok()) return started;
     if (const std::string address = payments_.webhook_address(); !address.empty()) {
       context_.report_address("billing_webhooks", address);
     }
@@ -102,6 +125,7 @@ class BillingModule : public Module {
   }
   bool Ready() const override { return ledger_.Ready(); }
   void Stop() override {
+    alerts_.Stop();
     payments_.Stop();
     if (checkpoints_ != nullptr) checkpoints_->Stop();
     ledger_.Stop();
@@ -112,6 +136,7 @@ class BillingModule : public Module {
   const config::v1::BillingSettings settings_;
   billing::LedgerService ledger_;
   billing::payments::Payments payments_;
+  billing::alerts::Alerts alerts_;
   std::unique_ptr<billing::CheckpointWriter> checkpoints_;  // null: off
   std::vector<std::unique_ptr<grpc::Service>> services_;
 };

@@ -23,5 +23,7 @@ void AddUsageCommands(CLI::App& app, Invocation& invocation);
 void AddDeadLetterCommands(CLI::App& app, Invocation& invocation);
 // payment list|create|confirm|cancel|refund|methods|setup, reload show|set|resume, reconcile.
 void AddPaymentCommands(CLI::App& app, Invocation& invocation);
+// alert show|set, webhook list|create|delete|test.
+void AddAlertCommands(CLI::App& app, Invocation& invocation);
 
 }  // namespace tollgate::cli

@@ -111,6 +111,11 @@ std::unique_ptr<admin::v1::PaymentService::Stub> Invocation::Payments() {
   return channel ? admin::v1::PaymentService::NewStub(channel) : nullptr;
 }
 
+std::unique_ptr<admin::v1::AlertService::Stub> Invocation::Alerts() {
+  const auto channel = Connect(options_.billing_target);
+  return channel ? admin::v1::AlertService::NewStub(channel) : nullptr;
+}
+
 int64_t Invocation::NowSeconds() const { return SystemClock::Get().WallUs() / 1'000'000; }
 
 std::unique_ptr<admin::v1::LedgerService::Stub> Invocation::Books() {

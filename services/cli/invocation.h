@@ -8,6 +8,7 @@
 
 #include "services/cli/request_journal.h"
 #include "services/cli/table.h"
+#include "tollgate/admin/v1/alerts.grpc.pb.h"
 #include "tollgate/admin/v1/adjustments.grpc.pb.h"
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
 #include "tollgate/admin/v1/payments.grpc.pb.h"
@@ -43,6 +44,7 @@ class Invocation {
   std::unique_ptr<admin::v1::AdjustmentService::Stub> Adjustments();
   std::unique_ptr<admin::v1::UsageService::Stub> Usage();
   std::unique_ptr<admin::v1::PaymentService::Stub> Payments();
+  std::unique_ptr<admin::v1::AlertService::Stub> Alerts();
   int64_t NowSeconds() const;
 
   // Makes one call with the timeout. On failure reports the error, sets the exit code and returns

@@ -113,6 +113,7 @@ int main(int argc, char** argv) {
   tollgate::cli::AddBillingCommands(app, invocation);
   tollgate::cli::AddDeadLetterCommands(app, invocation);
   tollgate::cli::AddPaymentCommands(app, invocation);
+  tollgate::cli::AddAlertCommands(app, invocation);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

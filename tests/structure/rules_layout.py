@@ -5,7 +5,7 @@ import re
 # The services of one shape, and the folders that each has besides domain, rpc, storage and testing.
 SERVICES = {
     "auth": set(),
-    "billing": {"commit", "payments"},
+    "billing": {"alerts", "commit", "payments"},
     "catalog": set(),
     "dashboard": {"http"},
     "inference_router": {"balancer", "count", "engine", "session", "settlement"},

@@ -9,7 +9,7 @@ MAX_FUNCTION_LINES = 80
 MAX_COLUMNS = 100
 # No floating point here (decision 10).
 MONEY_FOLDERS = ("common/money/", "services/billing/domain/", "services/billing/commit/", "services/billing/storage/",
-                 "services/billing/payments/",
+                 "services/billing/payments/", "services/billing/alerts/",
                  "services/inference_router/domain/")
 
 

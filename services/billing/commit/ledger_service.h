@@ -36,9 +36,9 @@ class LedgerService {
   LedgerService(Options options, const Clock& clock);
   ~LedgerService();
 
-  // Called on the ledger's threads after each commit; must not block. Set before Start.
+  // Called on the ledger's threads after each commit; must not block. Added before Start.
   void OnCommitted(std::function<void(std::span<const Operation>)> listener) {
-    metrics_.listener = std::move(listener);
+    metrics_.listeners.push_back(std::move(listener));
   }
 
   // SQLite: opens the file, or fails. PostgreSQL: returns at once; while the server is unreachable
@@ -76,9 +76,9 @@ class LedgerService {
     void OnBatch(std::span<const Operation> operations, const Applied& applied,
                  int64_t took_us) override {
       LedgerMetrics::OnBatch(operations, applied, took_us);
-      if (listener) listener(operations);
+      for (const auto& listener : listeners) listener(operations);
     }
-    std::function<void(std::span<const Operation>)> listener;
+    std::vector<std::function<void(std::span<const Operation>)>> listeners;
   };
 
   const Options options_;

@@ -1,0 +1,42 @@
+// What people do with alerts: the calls of AlertService, without gRPC's types.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/admin/failure.h"
+#include "services/billing/alerts/alert_engine.h"
+
+namespace tollgate::billing::alerts {
+
+// The fields that change.
+struct SettingChange {
+  std::optional<std::vector<std::string>> emails;
+  std::optional<int64_t> low_balance_nano_usd;
+  std::optional<std::vector<int>> cap_percents;
+  std::optional<bool> reload_paused;
+};
+
+class AlertAdmin {
+ public:
+  explicit AlertAdmin(AlertEngine& engine) : engine_(engine), store_(engine.store()) {}
+
+  admin::AdminResult<AlertSetting> Get(const std::string& workspace);
+  admin::AdminResult<AlertSetting> Update(const std::string& workspace, const SettingChange& change,
+                                          const std::string& actor);
+  // The secret is empty when the webhook was there.
+  admin::AdminResult<AlertWebhook> CreateWebhook(const std::string& workspace,
+                                                 const std::string& url,
+                                                 const std::string& request_id);
+  // Without secrets.
+  admin::AdminResult<std::vector<AlertWebhook>> Webhooks(const std::string& workspace);
+  admin::AdminResult<void> DeleteWebhook(const std::string& workspace, const std::string& id);
+  admin::AdminResult<Sent> TestWebhook(const std::string& workspace, const std::string& id);
+
+ private:
+  AlertEngine& engine_;
+  AlertStore& store_;
+};
+
+}  // namespace tollgate::billing::alerts

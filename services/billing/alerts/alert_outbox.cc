@@ -1,0 +1,176 @@
+// The part of the store that keeps webhooks and the outbox.
+#include "services/billing/alerts/alert_store.h"
+#include "services/billing/domain/shard.h"
+
+namespace tollgate::billing::alerts {
+namespace {
+
+using sql::Connection;
+using sql::Row;
+using sql::SqlResult;
+using sql::TxMode;
+
+constexpr char kColumns[] =
+    "SELECT workspace, id, notice, kind, payload, channel, target, attempts, next_us, state,"
+    " last_error, created_us FROM alert_outbox ";
+constexpr char kWebhookColumns[] =
+    "SELECT workspace, id, url, secret, created_us FROM alert_webhook ";
+
+Delivery ReadDelivery(const Row& row) {
+  return {row.Text(0),  row.Text(1),
+          row.Text(2),  row.Text(3),
+          row.Text(4),  static_cast<Channel>(row.Int(5)),
+          row.Text(6),  row.Int(7),
+          row.Int(8),   static_cast<DeliveryState>(row.Int(9)),
+          row.Text(10), row.Int(11)};
+}
+
+AlertWebhook ReadWebhook(const Row& row) {
+  return {row.Text(0), row.Text(1), row.Text(2), row.Text(3), row.Int(4)};
+}
+
+template <typename T, typename Read>
+SqlResult<std::vector<T>> Many(sql::Database& database, const std::string& text,
+                               std::initializer_list<sql::Param> params, Read read) {
+  std::vector<T> found;
+  auto done = database.Transact(TxMode::kRead, [&](Connection& db) {
+    found.clear();
+    return db.Query(text, params, [&](const Row& row) { found.push_back(read(row)); });
+  });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return found;
+}
+
+// Runs one statement in a transaction of its own; the number of changed rows.
+SqlResult<int64_t> RunOne(sql::Database& database, const std::string& text,
+                          std::initializer_list<sql::Param> params) {
+  int64_t changed = 0;
+  auto done = database.Transact(TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
+    auto result = db.Execute(text, params);
+    if (!result.ok()) return Fail{std::move(result).error()};
+    changed = *result;
+    return {};
+  });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return changed;
+}
+
+}  // namespace
+
+SqlResult<std::vector<AlertWebhook>> AlertStore::Webhooks(const std::string& workspace) {
+  return Many<AlertWebhook>(
+      database_,
+      std::string(kWebhookColumns) + "WHERE shard = $1 AND workspace = $2 ORDER BY created_us, id",
+      {LedgerShard(workspace), workspace}, ReadWebhook);
+}
+
+SqlResult<std::optional<AlertWebhook>> AlertStore::FindWebhook(const std::string& workspace,
+                                                               const std::string& id) {
+  auto found = Many<AlertWebhook>(
+      database_, std::string(kWebhookColumns) + "WHERE shard = $1 AND workspace = $2 AND id = $3",
+      {LedgerShard(workspace), workspace, id}, ReadWebhook);
+  if (!found.ok()) return Fail{std::move(found).error()};
+  if (found->empty()) return std::optional<AlertWebhook>();
+  return std::optional<AlertWebhook>(std::move(found->front()));
+}
+
+SqlResult<void> AlertStore::AddWebhook(const AlertWebhook& webhook, bool& full) {
+  const int32_t shard = LedgerShard(webhook.workspace);
+  return database_.Transact(TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
+    // A webhook needs settings: without them nothing is ever sent to it. The row also keeps two
+    // calls from adding beyond the limit at once.
+    auto setting = db.Execute(
+        "INSERT INTO alert_setting (shard, workspace, emails, low_balance, cap_percents,"
+        " reload_paused, actor, updated_us) VALUES ($1, $2, '', 0, '50 80 100', 1, '', $3)"
+        " ON CONFLICT (shard, workspace) DO UPDATE SET updated_us = excluded.updated_us",
+        {shard, webhook.workspace, webhook.created_us});
+    if (!setting.ok()) return Fail{std::move(setting).error()};
+    int64_t others = 0;
+    auto counted = db.Query(
+        "SELECT COUNT(*) FROM alert_webhook WHERE shard = $1 AND workspace = $2 AND id <> $3",
+        {shard, webhook.workspace, webhook.id}, [&](const Row& row) { others = row.Int(0); });
+    if (!counted.ok()) return counted;
+    full = others >= static_cast<int64_t>(kMaxWebhooks);
+    if (full) return {};
+    auto added = db.Execute(
+        "INSERT INTO alert_webhook (shard, workspace, id, url, secret, created_us)"
+        " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (shard, workspace, id) DO NOTHING",
+        {shard, webhook.workspace, webhook.id, webhook.url, webhook.secret, webhook.created_us});
+    if (!added.ok()) return Fail{std::move(added).error()};
+    return {};
+  });
+}
+
+SqlResult<bool> AlertStore::RemoveWebhook(const std::string& workspace, const std::string& id) {
+  bool removed = false;
+  auto done = database_.Transact(TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
+    auto webhook =
+        db.Execute("DELETE FROM alert_webhook WHERE shard = $1 AND workspace = $2 AND id = $3",
+                   {LedgerShard(workspace), workspace, id});
+    if (!webhook.ok()) return Fail{std::move(webhook).error()};
+    removed = *webhook > 0;
+    auto waiting = db.Execute(
+        "DELETE FROM alert_outbox WHERE shard = $1 AND workspace = $2 AND channel = 2 AND"
+        " target = $3 AND state = 1",
+        {LedgerShard(workspace), workspace, id});
+    if (!waiting.ok()) return Fail{std::move(waiting).error()};
+    return {};
+  });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return removed;
+}
+
+SqlResult<std::vector<Delivery>> AlertStore::Due(int64_t now_us, int limit) {
+  return Many<Delivery>(
+      database_,
+      std::string(kColumns) + "WHERE state = 1 AND next_us <= $1 ORDER BY next_us, id LIMIT $2",
+      {now_us, limit}, ReadDelivery);
+}
+
+SqlResult<bool> AlertStore::Claim(Delivery& delivery, int64_t until_us) {
+  auto claimed =
+      RunOne(database_,
+             "UPDATE alert_outbox SET next_us = $1, attempts = attempts + 1 WHERE shard = $2 AND"
+             " workspace = $3 AND id = $4 AND state = 1 AND next_us = $5 AND attempts = $6",
+             {until_us, LedgerShard(delivery.workspace), delivery.workspace, delivery.id,
+              delivery.next_us, delivery.attempts});
+  if (!claimed.ok()) return Fail{std::move(claimed).error()};
+  if (*claimed == 0) return false;
+  delivery.next_us = until_us;
+  ++delivery.attempts;
+  return true;
+}
+
+SqlResult<void> AlertStore::Finish(const Delivery& delivery, DeliveryState state, int64_t next_us,
+                                   const std::string& error) {
+  auto done = RunOne(database_,
+                     "UPDATE alert_outbox SET state = $1, next_us = $2, last_error = $3 WHERE"
+                     " shard = $4 AND workspace = $5 AND id = $6 AND state = 1 AND attempts = $7",
+                     {static_cast<int>(state), next_us, error, LedgerShard(delivery.workspace),
+                      delivery.workspace, delivery.id, delivery.attempts});
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return {};
+}
+
+SqlResult<std::vector<Delivery>> AlertStore::Outbox(const std::string& workspace) {
+  return Many<Delivery>(
+      database_,
+      std::string(kColumns) + "WHERE shard = $1 AND workspace = $2 ORDER BY created_us, id",
+      {LedgerShard(workspace), workspace}, ReadDelivery);
+}
+
+SqlResult<void> AlertStore::Prune(int64_t before_us) {
+  auto done = RunOne(database_, "DELETE FROM alert_outbox WHERE state <> 1 AND created_us < $1",
+                     {before_us});
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return {};
+}
+
+SqlResult<int64_t> AlertStore::OldestWaitingUs() {
+  auto found = Many<int64_t>(database_, "SELECT MIN(created_us) FROM alert_outbox WHERE state = 1",
+                             {}, [](const Row& row) { return row.Int(0); });
+  if (!found.ok()) return Fail{std::move(found).error()};
+  return found->empty() ? 0 : found->front();
+}
+
+}  // namespace tollgate::billing::alerts

@@ -1,0 +1,255 @@
+#include "services/billing/alerts/alert_store.h"
+
+#include <charconv>
+
+#include "common/base/clock.h"
+#include "services/billing/alerts/alert_schema.h"
+#include "services/billing/domain/shard.h"
+#include "services/billing/domain/types.h"
+#include "services/billing/payments/payment_types.h"
+
+namespace tollgate::billing::alerts {
+namespace {
+
+using sql::Connection;
+using sql::Row;
+using sql::SqlResult;
+using sql::TxMode;
+
+constexpr char kOfWorkspace[] = " WHERE shard = $1 AND workspace = $2";
+
+std::vector<std::string> Split(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const size_t end = text.find(' ');
+    if (end != 0) parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return parts;
+}
+
+template <typename List, typename Each>
+std::string Join(const List& list, Each each) {
+  std::string text;
+  for (const auto& one : list) text += (text.empty() ? "" : " ") + each(one);
+  return text;
+}
+
+SqlResult<void> ReadSetting(Connection& db, const std::string& workspace, AlertSetting& setting) {
+  setting = {};
+  setting.workspace = workspace;
+  return db.Query(
+      std::string("SELECT emails, low_balance, cap_percents, reload_paused, actor, updated_us"
+                  " FROM alert_setting") +
+          kOfWorkspace,
+      {LedgerShard(workspace), workspace}, [&](const Row& row) {
+        setting.emails = Split(row.Bytes(0));
+        setting.low_balance_nano_usd = row.Int(1);
+        setting.cap_percents.clear();
+        for (const std::string& part : Split(row.Bytes(2))) {
+          int percent = 0;
+          std::from_chars(part.data(), part.data() + part.size(), percent);
+          setting.cap_percents.push_back(percent);
+        }
+        setting.reload_paused = row.Int(3) != 0;
+        setting.actor = row.Text(4);
+        setting.updated_us = row.Int(5);
+      });
+}
+
+SqlResult<void> WriteSetting(Connection& db, const AlertSetting& setting) {
+  const std::string emails = Join(setting.emails, [](const std::string& one) { return one; });
+  const std::string percents =
+      Join(setting.cap_percents, [](int percent) { return std::to_string(percent); });
+  auto done = db.Execute(
+      "INSERT INTO alert_setting (shard, workspace, emails, low_balance, cap_percents,"
+      " reload_paused, actor, updated_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+      " ON CONFLICT (shard, workspace) DO UPDATE SET emails = excluded.emails,"
+      " low_balance = excluded.low_balance, cap_percents = excluded.cap_percents,"
+      " reload_paused = excluded.reload_paused, actor = excluded.actor,"
+      " updated_us = excluded.updated_us",
+      {LedgerShard(setting.workspace), setting.workspace, emails, setting.low_balance_nano_usd,
+       percents, setting.reload_paused ? 1 : 0, setting.actor, setting.updated_us});
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return {};
+}
+
+SqlResult<void> ReadStates(Connection& db, const std::string& workspace,
+                           std::vector<AlertState>& states) {
+  states.clear();
+  return db.Query(
+      std::string("SELECT kind, level, fired, month, mark, version, changed_us FROM alert_state") +
+          kOfWorkspace,
+      {LedgerShard(workspace), workspace}, [&](const Row& row) {
+        states.push_back({static_cast<AlertKind>(row.Int(0)), static_cast<int>(row.Int(1)),
+                          row.Int(2) != 0, static_cast<int32_t>(row.Int(3)), row.Int(4), row.Int(5),
+                          row.Int(6)});
+      });
+}
+
+// Compare-and-set: false when another process was faster.
+SqlResult<bool> WriteState(Connection& db, const std::string& workspace, const AlertState& state,
+                           int64_t now_us) {
+  const auto kind = static_cast<int>(state.kind);
+  auto done =
+      state.version == 0
+          ? db.Execute(
+                "INSERT INTO alert_state (shard, workspace, kind, level, fired, month, mark,"
+                " version, changed_us) VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8)"
+                " ON CONFLICT (shard, workspace, kind, level) DO NOTHING",
+                {LedgerShard(workspace), workspace, kind, state.level, state.fired ? 1 : 0,
+                 state.month, state.mark, now_us})
+          : db.Execute(
+                "UPDATE alert_state SET fired = $1, month = $2, mark = $3, version = version + 1,"
+                " changed_us = $4 WHERE shard = $5 AND workspace = $6 AND kind = $7 AND"
+                " level = $8 AND version = $9",
+                {state.fired ? 1 : 0, state.month, state.mark, now_us, LedgerShard(workspace),
+                 workspace, kind, state.level, state.version});
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return *done > 0;
+}
+
+SqlResult<void> ReadWallet(Connection& db, const std::string& workspace, int64_t now_us,
+                           Facts& facts) {
+  const int32_t shard = LedgerShard(workspace);
+  facts.month = UtcMonth(now_us);
+  auto wallet = db.Query(
+      std::string("SELECT paid + granted - held, sequence, cap, frozen FROM wallet") + kOfWorkspace,
+      {shard, workspace}, [&](const Row& row) {
+        facts.available_nano_usd = row.Int(0);
+        facts.sequence = row.Int(1);
+        facts.cap_nano_usd = row.OptionalInt(2);
+        facts.books_disagree = row.Int(3) == static_cast<int>(Freeze::kFailedCheck);
+      });
+  if (!wallet.ok()) return wallet;
+  return db.Query("SELECT spent FROM cap_month WHERE shard = $1 AND workspace = $2 AND month = $3",
+                  {shard, workspace, facts.month},
+                  [&](const Row& row) { facts.month_spent_nano_usd = row.Int(0); });
+}
+
+SqlResult<void> ReadFacts(Connection& db, const std::string& workspace, int64_t now_us,
+                          Snapshot& snapshot) {
+  Facts& facts = snapshot.facts;
+  facts = {};
+  if (auto read = ReadWallet(db, workspace, now_us, facts); !read.ok()) return read;
+  for (const AlertState& state : snapshot.states) {
+    if (state.kind != AlertKind::kLowBalance || !state.fired ||
+        facts.available_nano_usd < snapshot.setting.low_balance_nano_usd) {
+      continue;
+    }
+    auto topped = db.Query(
+        "SELECT 1 FROM entry WHERE shard = $1 AND workspace = $2 AND sequence > $3 AND"
+        " kind IN (1, 2, 21) LIMIT 1",
+        {LedgerShard(workspace), workspace, state.mark},
+        [&](const Row&) { facts.topped_up = true; });
+    if (!topped.ok()) return topped;
+  }
+  return db.Query(
+      std::string("SELECT enabled, state, declines, pause_reason FROM auto_reload") + kOfWorkspace,
+      {LedgerShard(workspace), workspace}, [&](const Row& row) {
+        facts.reload_enabled = row.Int(0) != 0;
+        facts.reload_paused = row.Int(1) == static_cast<int>(payments::ReloadState::kPaused);
+        facts.reload_declined = row.Int(2) > 0;
+        facts.reload_reason = row.Text(3);
+      });
+}
+
+SqlResult<void> ReadSnapshot(Connection& db, const std::string& workspace, int64_t now_us,
+                             Snapshot& snapshot) {
+  if (auto read = ReadSetting(db, workspace, snapshot.setting); !read.ok()) return read;
+  if (auto read = ReadStates(db, workspace, snapshot.states); !read.ok()) return read;
+  snapshot.webhooks.clear();
+  auto webhooks =
+      db.Query(std::string("SELECT id FROM alert_webhook") + kOfWorkspace + " ORDER BY id",
+               {LedgerShard(workspace), workspace},
+               [&](const Row& row) { snapshot.webhooks.push_back(row.Text(0)); });
+  if (!webhooks.ok()) return webhooks;
+  return ReadFacts(db, workspace, now_us, snapshot);
+}
+
+SqlResult<void> Insert(Connection& db, const Delivery& row) {
+  auto done = db.Execute(
+      "INSERT INTO alert_outbox (shard, workspace, id, notice, kind, payload, channel, target,"
+      " attempts, next_us, state, last_error, created_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8,"
+      " 0, $9, 1, '', $10) ON CONFLICT (shard, workspace, id) DO NOTHING",
+      {LedgerShard(row.workspace), row.workspace, row.id, row.notice, row.kind, row.payload,
+       static_cast<int>(row.channel), row.target, row.next_us, row.created_us});
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return {};
+}
+
+}  // namespace
+
+SqlResult<void> AlertStore::Migrate() { return database_.Migrate(kComponent, AlertMigrations()); }
+
+SqlResult<AlertSetting> AlertStore::FindSetting(const std::string& workspace) {
+  AlertSetting setting;
+  auto done = database_.Transact(
+      TxMode::kRead, [&](Connection& db) { return ReadSetting(db, workspace, setting); });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return setting;
+}
+
+SqlResult<AlertSetting> AlertStore::UpdateSetting(const std::string& workspace, int64_t now_us,
+                                                  const Change& change) {
+  AlertSetting setting;
+  auto done = database_.Transact(TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
+    if (auto read = ReadSetting(db, workspace, setting); !read.ok()) return read;
+    const int64_t limit = setting.low_balance_nano_usd;
+    change(setting);
+    setting.updated_us = now_us;
+    if (auto written = WriteSetting(db, setting); !written.ok()) return written;
+    if (setting.low_balance_nano_usd == limit) return {};
+    auto armed = db.Execute(
+        "UPDATE alert_state SET fired = 0, version = version + 1, changed_us = $1"
+        " WHERE shard = $2 AND workspace = $3 AND kind = 1 AND fired = 1",
+        {now_us, LedgerShard(workspace), workspace});
+    if (!armed.ok()) return Fail{std::move(armed).error()};
+    return {};
+  });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return setting;
+}
+
+SqlResult<std::vector<std::string>> AlertStore::Watched() {
+  std::vector<std::string> found;
+  auto done = database_.Transact(TxMode::kRead, [&](Connection& db) {
+    found.clear();
+    return db.Query(
+        "SELECT workspace FROM alert_setting UNION"
+        " SELECT workspace FROM wallet WHERE frozen = 3 UNION"
+        " SELECT workspace FROM alert_state WHERE kind = 5 AND fired = 1",
+        {}, [&](const Row& row) { found.push_back(row.Text(0)); });
+  });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return found;
+}
+
+SqlResult<std::vector<AlertKind>> AlertStore::Run(const std::string& workspace, int64_t now_us,
+                                                  const Decider& decide) {
+  std::vector<AlertKind> notified;
+  Snapshot snapshot;
+  // Most checks change nothing: they must not take SQLite's only writer.
+  auto looked = database_.Transact(
+      TxMode::kRead, [&](Connection& db) { return ReadSnapshot(db, workspace, now_us, snapshot); });
+  if (!looked.ok()) return Fail{std::move(looked).error()};
+  if (decide(snapshot).empty()) return notified;
+  auto done = database_.Transact(TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
+    notified.clear();
+    if (auto read = ReadSnapshot(db, workspace, now_us, snapshot); !read.ok()) return read;
+    for (const Rendered& step : decide(snapshot)) {
+      auto written = WriteState(db, workspace, step.state, now_us);
+      if (!written.ok()) return Fail{std::move(written).error()};
+      if (!*written || !step.notify) continue;
+      for (const Delivery& delivery : step.deliveries) {
+        if (auto stored = Insert(db, delivery); !stored.ok()) return stored;
+      }
+      notified.push_back(step.state.kind);
+    }
+    return {};
+  });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return notified;
+}
+
+}  // namespace tollgate::billing::alerts

@@ -1,0 +1,78 @@
+// Reads and writes the rows of alerts. Whether a notice is due is decided from rows of the ledger
+// and of auto-reload in the same database, in the transaction that puts the notice into the outbox.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/sql/sql.h"
+#include "services/billing/alerts/alert_types.h"
+
+namespace tollgate::billing::alerts {
+
+// What one transaction knows of a workspace. The states are read before the facts: whoever changes
+// a state that is still the same decides on facts that are not older than it.
+struct Snapshot {
+  AlertSetting setting;
+  std::vector<std::string> webhooks;  // ids
+  std::vector<AlertState> states;
+  Facts facts;
+};
+
+class AlertStore {
+ public:
+  explicit AlertStore(sql::Database& database) : database_(database) {}
+
+  sql::SqlResult<void> Migrate();
+
+  // The defaults for a workspace without settings.
+  sql::SqlResult<AlertSetting> FindSetting(const std::string& workspace);
+  using Change = std::function<void(AlertSetting&)>;
+  // Arms the low balance again when its limit changes.
+  sql::SqlResult<AlertSetting> UpdateSetting(const std::string& workspace, int64_t now_us,
+                                             const Change& change);
+  // Workspaces with settings, and those whose books the ledger has found wrong or had before.
+  sql::SqlResult<std::vector<std::string>> Watched();
+
+  // Oldest first.
+  sql::SqlResult<std::vector<AlertWebhook>> Webhooks(const std::string& workspace);
+  sql::SqlResult<std::optional<AlertWebhook>> FindWebhook(const std::string& workspace,
+                                                          const std::string& id);
+  // full: there are kMaxWebhooks already. Changes nothing when the id is there.
+  sql::SqlResult<void> AddWebhook(const AlertWebhook& webhook, bool& full);
+  // Drops what waits for it. Whether it was there.
+  sql::SqlResult<bool> RemoveWebhook(const std::string& workspace, const std::string& id);
+
+  // One transaction: reads the snapshot, takes the steps that decide returns and whose state is
+  // still the same, and stores for each one that notifies what render makes of it. Returns the
+  // kinds that were notified.
+  struct Rendered {
+    AlertState state;
+    std::vector<Delivery> deliveries;
+    bool notify = false;
+  };
+  using Decider = std::function<std::vector<Rendered>(const Snapshot&)>;
+  sql::SqlResult<std::vector<AlertKind>> Run(const std::string& workspace, int64_t now_us,
+                                             const Decider& decide);
+
+  // Rows that are due, oldest first.
+  sql::SqlResult<std::vector<Delivery>> Due(int64_t now_us, int limit);
+  // Keeps others from the row until then and counts the attempt; false: another one was faster.
+  sql::SqlResult<bool> Claim(Delivery& delivery, int64_t until_us);
+  // Ends the claim, unless it has run out and another one has the row.
+  sql::SqlResult<void> Finish(const Delivery& delivery, DeliveryState state, int64_t next_us,
+                              const std::string& error);
+  // All rows of a workspace's outbox, for tests and people.
+  sql::SqlResult<std::vector<Delivery>> Outbox(const std::string& workspace);
+  // Removes rows that are done and were made before.
+  sql::SqlResult<void> Prune(int64_t before_us);
+  // When the oldest waiting row was made; 0: none waits.
+  sql::SqlResult<int64_t> OldestWaitingUs();
+
+ private:
+  sql::Database& database_;
+};
+
+}  // namespace tollgate::billing::alerts

@@ -1,0 +1,135 @@
+#include "services/billing/alerts/alert_text.h"
+
+#include <ctime>
+
+#include "common/admin/values.h"
+#include "common/base/text.h"
+#include "common/json/json.h"
+#include "common/json/writer.h"
+
+namespace tollgate::billing::alerts {
+namespace {
+
+constexpr size_t kMaxReason = 200;
+
+// One line of valid UTF-8, whatever a provider wrote.
+std::string OneLine(std::string_view text) {
+  std::string line = ToValidUtf8(text, kMaxReason);
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) c = ' ';
+  }
+  return line;
+}
+
+std::string Subject(const std::string& kind, const json::Value& notice,
+                    const std::string& workspace) {
+  const std::string of = " of workspace " + workspace;
+  if (kind == Name(AlertKind::kLowBalance)) return "Low credit" + of;
+  if (kind == Name(AlertKind::kCapPercent)) {
+    return std::to_string(notice.Find("percent").Integer().value_or(0)) +
+           " % of the monthly spend cap" + of;
+  }
+  if (kind == Name(AlertKind::kReloadFailed)) return "Auto-reload was declined" + of;
+  if (kind == Name(AlertKind::kReloadPaused)) return "Auto-reload is paused" + of;
+  if (kind == Name(AlertKind::kBooksDisagree)) return "Books disagree" + of;
+  return "Notice" + of;
+}
+
+std::string Body(const std::string& kind, const json::Value& notice) {
+  const auto text = [&](const char* name) { return notice.Find(name).string(); };
+  if (kind == Name(AlertKind::kLowBalance)) {
+    return "The available credit is $" + text("available_usd") + ", below the limit of $" +
+           text("low_balance_usd") +
+           ".\r\nRequests are refused when it is used up: add credit or switch auto-reload on.\r\n";
+  }
+  if (kind == Name(AlertKind::kCapPercent)) {
+    return "This month's spend is $" + text("month_spent_usd") + " of the cap of $" +
+           text("cap_usd") + ".\r\nAt the cap requests are refused until the next month (UTC).\r\n";
+  }
+  if (kind == Name(AlertKind::kReloadFailed)) {
+    return "A charge of auto-reload was declined: " + text("reason") +
+           "\r\nIt is tried again. Check the saved card.\r\n";
+  }
+  if (kind == Name(AlertKind::kReloadPaused)) {
+    return "Auto-reload charges nothing any more: " + text("reason") +
+           "\r\nSolve the cause, then resume it.\r\n";
+  }
+  if (kind == Name(AlertKind::kBooksDisagree)) {
+    return "The wallet and the entries of the workspace contradict each other. The ledger has"
+           " frozen it.\r\nRun tollgate verify-ledger on it.\r\n";
+  }
+  return "";
+}
+
+// RFC 5322; independent of the locale.
+std::string MailDate(int64_t us) {
+  constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const std::time_t seconds = us / 1'000'000;
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[64];
+  std::snprintf(text, sizeof text, "%s, %02d %s %04d %02d:%02d:%02d +0000", kDays[utc.tm_wday],
+                utc.tm_mday, kMonths[utc.tm_mon], utc.tm_year + 1900, utc.tm_hour, utc.tm_min,
+                utc.tm_sec);
+  return text;
+}
+
+}  // namespace
+
+std::string NoticeJson(const std::string& notice, const AlertState& state,
+                       const AlertSetting& setting, const Facts& facts,
+                       const std::string& dashboard_url, int64_t now_us) {
+  json::Writer writer;
+  writer.Text("id", notice)
+      .Text("kind", Name(state.kind))
+      .Text("workspace", setting.workspace)
+      .Number("created_at", now_us / 1'000'000);
+  switch (state.kind) {
+    case AlertKind::kLowBalance:
+      writer.Text("available_usd", admin::FormatUsd(facts.available_nano_usd))
+          .Text("low_balance_usd", admin::FormatUsd(setting.low_balance_nano_usd));
+      break;
+    case AlertKind::kCapPercent:
+      writer.Number("percent", state.level)
+          .Text("month_spent_usd", admin::FormatUsd(facts.month_spent_nano_usd))
+          .Text("cap_usd", admin::FormatUsd(facts.cap_nano_usd.value_or(0)))
+          .Number("month", facts.month);
+      break;
+    case AlertKind::kReloadFailed:
+    case AlertKind::kReloadPaused:
+      writer.Text("reason",
+                  OneLine(facts.reload_reason.empty() ? "declined" : facts.reload_reason));
+      break;
+    case AlertKind::kBooksDisagree:
+      break;
+  }
+  if (!dashboard_url.empty()) writer.Text("dashboard_url", dashboard_url);
+  return writer.Done();
+}
+
+std::string TestJson(const std::string& notice, const std::string& workspace, int64_t now_us) {
+  return json::Writer()
+      .Text("id", notice)
+      .Text("kind", "test")
+      .Text("workspace", workspace)
+      .Number("created_at", now_us / 1'000'000)
+      .Done();
+}
+
+std::string MailText(const Delivery& delivery, const std::string& from) {
+  auto document = json::Document::Parse(delivery.payload);
+  const json::Value notice = document.ok() ? document->root() : json::Value();
+  const std::string link = notice ? notice.Find("dashboard_url").string() : "";
+  return "From: Tollgate <" + from + ">\r\nTo: <" + delivery.target +
+         ">\r\nSubject: " + Subject(delivery.kind, notice, delivery.workspace) +
+         "\r\nDate: " + MailDate(delivery.created_us) + "\r\nMessage-ID: <" + delivery.notice +
+         "." + delivery.id + from.substr(from.find('@')) +
+         ">\r\nAuto-Submitted: auto-generated\r\nMIME-Version: 1.0\r\n"
+         "Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\n" +
+         "Workspace: " + delivery.workspace + "\r\n" + Body(delivery.kind, notice) +
+         (link.empty() ? "" : OneLine(link) + "\r\n");
+}
+
+}  // namespace tollgate::billing::alerts

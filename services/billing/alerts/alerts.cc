@@ -1,0 +1,181 @@
+#include "services/billing/alerts/alerts.h"
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "common/observability/log.h"
+#include "services/billing/alerts/receiver_rules.h"
+
+namespace tollgate::billing::alerts {
+namespace {
+
+// A receiver that does not answer holds one of them for one time-out.
+constexpr int kDeliverers = 3;
+constexpr size_t kMaxSecretFile = 16 * 1024;
+constexpr int64_t kDayUs = 86'400'000'000;
+constexpr int64_t kOutboxDays = 30;
+
+Result<std::string> ReadPassword(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  text = text.substr(0, text.find_first_of("\r\n"));
+  if (!file || text.size() > kMaxSecretFile || text.empty()) {
+    return Internal("billing.alerts.smtp_password_file: no password can be read from " + path);
+  }
+  return text;
+}
+
+}  // namespace
+
+Alerts::Alerts(AlertsOptions options, const Clock& clock, LedgerService& ledger)
+    : options_(std::move(options)), clock_(clock) {
+  // Notices are rare: each commit is durable at once, whatever the ledger does.
+  options_.sql.deferred_sync = false;
+  ledger.OnCommitted([this](std::span<const Operation> operations) { OnCommitted(operations); });
+}
+
+Alerts::~Alerts() { Stop(); }
+
+Result<void> Alerts::CheckSettings() {
+  MailServer& mail = options_.engine.mail;
+  if (mail.url.empty()) {
+    if (options_.engine.operator_emails.empty()) return {};
+    return Internal("billing.alerts.operator_emails needs billing.alerts.smtp_url");
+  }
+  if (!mail.url.starts_with("smtp://") && !mail.url.starts_with("smtps://")) {
+    return Internal("billing.alerts.smtp_url must start with smtp:// or smtps://");
+  }
+  if (!IsEmail(mail.from)) {
+    return Internal("billing.alerts.mail_from must be a plain e-mail address");
+  }
+  for (const std::string& email : options_.engine.operator_emails) {
+    if (!IsEmail(email)) {
+      return Internal(
+          "billing.alerts.operator_emails has an entry that is no plain e-mail address");
+    }
+  }
+  if (mail.user.empty() != options_.smtp_password_file.empty()) {
+    return Internal("billing.alerts: smtp_user and smtp_password_file belong together");
+  }
+  if (mail.user.empty()) return {};
+  auto password = ReadPassword(options_.smtp_password_file);
+  if (!password.ok()) return Fail{password.error()};
+  mail.password = *std::move(password);
+  return {};
+}
+
+Result<void> Alerts::Start() {
+  if (auto checked = CheckSettings(); !checked.ok()) return checked;
+  auto database = sql::Database::Open(options_.sql);
+  if (!database.ok()) return Fail{sql::ToError(database.error())};
+  database_ = std::move(*database);
+  store_ = std::make_unique<AlertStore>(*database_);
+  engine_ = std::make_unique<AlertEngine>(options_.engine, clock_, *store_, metrics_);
+  admin_ = std::make_unique<AlertAdmin>(*engine_);
+  // SQLite: its file is opened now, or the process does not start.
+  if (database_->dialect() == sql::Dialect::kSqlite && !Migrate()) {
+    return Internal("the tables of alerts cannot be made; the log says why");
+  }
+  threads_.emplace_back([this] { CheckerMain(); });
+  for (int i = 0; i < kDeliverers; ++i) threads_.emplace_back([this] { DelivererMain(); });
+  return {};
+}
+
+void Alerts::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  pool_.Stop();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+  open_ = false;
+}
+
+bool Alerts::Stopping() {
+  const std::lock_guard lock(mutex_);
+  return stopping_;
+}
+
+bool Alerts::Sleep() {
+  std::unique_lock lock(mutex_);
+  wake_.wait_for(lock, std::chrono::seconds(1), [this] { return stopping_; });
+  return !stopping_;
+}
+
+bool Alerts::Migrate() {
+  auto migrated = store_->Migrate();
+  if (migrated.ok()) {
+    open_ = true;
+  } else {
+    log::Warn("alerts cannot open their tables", {{"error", migrated.error().message}});
+  }
+  return migrated.ok();
+}
+
+void Alerts::OnCommitted(std::span<const Operation> operations) {
+  const std::lock_guard lock(mutex_);
+  if (watched_.empty()) return;
+  for (const Operation& operation : operations) {
+    const auto& workspace = WorkspaceOf(operation);
+    if (watched_.contains(workspace)) spent_.insert(workspace);
+  }
+}
+
+void Alerts::Sweep() {
+  auto found = store_->Watched();
+  if (!found.ok()) {
+    log::Warn("alerts: the settings cannot be read", {{"error", found.error().message}});
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    watched_ = {found->begin(), found->end()};
+  }
+  for (const std::string& workspace : *found) {
+    if (Stopping()) return;
+    engine_->Check(workspace);
+  }
+}
+
+void Alerts::Maintain() {
+  const int64_t now_us = clock_.WallUs();
+  if (auto oldest = store_->OldestWaitingUs(); oldest.ok()) metrics_.SetOldest(*oldest, now_us);
+  if (now_us - pruned_us_ < kDayUs) return;
+  if (store_->Prune(now_us - kOutboxDays * kDayUs).ok()) pruned_us_ = now_us;
+}
+
+void Alerts::CheckerMain() {
+  int64_t sweep_us = 0;
+  while (Sleep()) {
+    if (!open_ && !Migrate()) continue;
+    std::unordered_set<std::string> spent;
+    {
+      const std::lock_guard lock(mutex_);
+      spent.swap(spent_);
+    }
+    const int64_t now_us = clock_.MonotonicUs();
+    if (sweep_us == 0 || now_us - sweep_us >= options_.sweep_us) {
+      sweep_us = now_us;
+      Sweep();
+      Maintain();
+      continue;
+    }
+    for (const std::string& workspace : spent) {
+      if (Stopping()) return;
+      engine_->Check(workspace);
+    }
+  }
+}
+
+void Alerts::DelivererMain() {
+  while (Sleep()) {
+    while (open_ && !Stopping() && engine_->DeliverDue() > 0) {
+    }
+  }
+}
+
+}  // namespace tollgate::billing::alerts

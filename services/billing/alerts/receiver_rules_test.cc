@@ -1,0 +1,71 @@
+#include "services/billing/alerts/receiver_rules.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+
+namespace tollgate::billing::alerts {
+namespace {
+
+bool Public(const char* text) {
+  sockaddr_storage address{};
+  if (std::string_view(text).find(':') == std::string_view::npos) {
+    auto& v4 = reinterpret_cast<sockaddr_in&>(address);
+    v4.sin_family = AF_INET;
+    EXPECT_EQ(inet_pton(AF_INET, text, &v4.sin_addr), 1) << text;
+  } else {
+    auto& v6 = reinterpret_cast<sockaddr_in6&>(address);
+    v6.sin6_family = AF_INET6;
+    EXPECT_EQ(inet_pton(AF_INET6, text, &v6.sin6_addr), 1) << text;
+  }
+  return IsPublicAddress(reinterpret_cast<sockaddr&>(address));
+}
+
+TEST(ReceiverRulesTest, AddressesThatAreNotOfThePublicInternetAreKnown) {
+  for (const char* text :
+       {"0.0.0.0",          "10.1.2.3",       "100.64.0.1",      "127.0.0.1",   "127.9.9.9",
+        "169.254.169.254",  "172.16.0.1",     "172.31.255.255",  "192.0.0.1",   "192.168.1.1",
+        "198.18.0.1",       "224.0.0.1",      "255.255.255.255", "::",          "::1",
+        "::ffff:127.0.0.1", "::ffff:8.8.8.8", "fe80::1",         "fc00::1",     "fd12::1",
+        "ff02::1",          "64:ff9b::a00:1", "2001::1",         "2001:db8::1", "2002:7f00:1::"}) {
+    EXPECT_FALSE(Public(text)) << text;
+  }
+  for (const char* text : {"8.8.8.8", "1.1.1.1", "100.63.255.255", "100.128.0.1", "172.15.0.1",
+                           "172.32.0.1", "192.167.1.1", "2606:4700:4700::1111", "2a00:1450::1"}) {
+    EXPECT_TRUE(Public(text)) << text;
+  }
+}
+
+TEST(ReceiverRulesTest, OnlyHttpsUrlsOfPublicHostsArePermitted) {
+  EXPECT_EQ(CheckWebhookUrl("https://example.com/hook?x=1", false), "");
+  EXPECT_EQ(CheckWebhookUrl("https://8.8.8.8:8443/", false), "");
+  for (const char* url :
+       {"", "http://example.com/", "ftp://example.com/", "file:///etc/passwd", "https://",
+        "https://localhost/", "https://127.0.0.1/", "https://127.1/", "https://0x7f000001/",
+        "https://2130706433/", "https://[::1]/", "https://[::ffff:10.0.0.1]/", "https://10.0.0.1/",
+        "https://169.254.169.254/latest", "https://user:pw@example.com/",
+        "https://example.com/\r\nX: y", "https://exa mple.com/", "https://example.com/#x"}) {
+    EXPECT_NE(CheckWebhookUrl(url, false), "") << url;
+  }
+  EXPECT_EQ(CheckWebhookUrl("http://127.0.0.1:80/", true), "");
+  EXPECT_EQ(CheckWebhookUrl("https://10.0.0.1/", true), "");
+  EXPECT_NE(CheckWebhookUrl("http://10.0.0.1/", true), "") << "plain text only on the loopback";
+  EXPECT_NE(CheckWebhookUrl("https://example.com/" + std::string(3000, 'x'), true), "");
+}
+
+TEST(ReceiverRulesTest, AddressesThatCouldChangeAMailAreRefused) {
+  for (const char* email : {"ann@example.com", "a.b+c@x.example", "o'neil@example.co"}) {
+    EXPECT_TRUE(IsEmail(email)) << email;
+  }
+  for (const char* email :
+       {"", "ann", "@example.com", "ann@", "ann@example.com\r\nBcc: x@y.z", "ann@example.com\n",
+        "ann @example.com", "ann@exa mple.com", "<ann@example.com>", "ann@example.com,b@c.d",
+        "ann@b@c.d", "\"a b\"@example.com", "ann@.example", "ann@example.", "ann@-example",
+        "ann\t@example.com", "-oX@example.com", "ann@ex\xC3\xA4mple.com"}) {
+    EXPECT_FALSE(IsEmail(email)) << email;
+  }
+  EXPECT_FALSE(IsEmail(std::string(300, 'a') + "@example.com"));
+}
+
+}  // namespace
+}  // namespace tollgate::billing::alerts

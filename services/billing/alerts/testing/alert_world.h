@@ -1,0 +1,141 @@
+// Alerts over a real ledger, with a mail server and a receiver of webhooks, for tests: one
+// database, several engines.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "services/billing/alerts/alert_admin.h"
+#include "services/billing/alerts/testing/hook_receiver.h"
+#include "services/billing/alerts/testing/smtp_listener.h"
+#include "services/billing/domain/shard.h"
+#include "services/billing/payments/ledger_port.h"
+#include "services/billing/payments/payment_store.h"
+#include "tests/support/postgres.h"
+
+namespace tollgate::billing::alerts {
+
+// One replica of billing.
+struct Replica {
+  Replica(const std::string& url, const Clock& clock, AlertEngine::Options options)
+      : database(*sql::Database::Open({.url = url})),
+        store(*database),
+        engine(std::move(options), clock, store, metrics),
+        admin(engine) {}
+
+  std::unique_ptr<sql::Database> database;
+  AlertStore store;
+  AlertMetrics metrics;
+  AlertEngine engine;
+  AlertAdmin admin;
+};
+
+class AlertTest : public ::testing::TestWithParam<sql::Dialect> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == sql::Dialect::kSqlite) {
+      file_ = (std::filesystem::temp_directory_path() /
+               ("tollgate-alerts-" + std::to_string(getpid()) + ".db"))
+                  .string();
+      RemoveFiles();
+      url_ = "sqlite:" + file_;
+    } else {
+      auto* server = testing::TestPostgres::Shared();
+      if (!server) {
+        ASSERT_FALSE(testing::TestPostgres::Required());
+        GTEST_SKIP() << "PostgreSQL is not installed";
+      }
+      static int number = 0;
+      url_ = server->MakeDatabase("alerts" + std::to_string(++number));
+    }
+    LedgerService::Options options;
+    options.sql.url = url_;
+    ledger_ = std::make_unique<LedgerService>(options, SystemClock::Get());
+    ASSERT_TRUE(ledger_->Start().ok());
+    for (int i = 0; i < 500 && !ledger_->Ready(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ASSERT_TRUE(ledger_->Ready());
+    database_ = *sql::Database::Open({.url = url_});
+    ASSERT_TRUE(payments::PaymentStore(*database_).Migrate().ok());
+    ASSERT_TRUE(AlertStore(*database_).Migrate().ok());
+  }
+  void TearDown() override {
+    if (ledger_) ledger_->Stop();
+    database_.reset();
+    if (!file_.empty()) RemoveFiles();
+  }
+  void RemoveFiles() {
+    for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file_ + suffix);
+  }
+
+  std::unique_ptr<Replica> Make() {
+    AlertEngine::Options options;
+    options.mail = {smtp_.url(), "", "", "billing@gate.example"};
+    options.operator_emails = {"ops@gate.example"};
+    options.allow_private = true;
+    options.timeout_ms = 2'000;
+    return std::make_unique<Replica>(url_, clock_, std::move(options));
+  }
+  void Advance(int64_t seconds) { clock_.Advance(seconds * 1'000'000); }
+  void Add(int64_t usd) {
+    auto reply = payments::LedgerServicePort(*ledger_).Submit(
+        AddCredit{"acme", "c" + std::to_string(++next_), usd * kNanoPerUsd, false, "t", "t"});
+    ASSERT_TRUE(reply.ok() && reply->ok);
+  }
+  // Takes the paid credit away, as usage would.
+  void Spend(int64_t usd) {
+    Correct debit;
+    debit.workspace = "acme";
+    debit.command_id = "d" + std::to_string(++next_);
+    debit.kind = CommandKind::kDebitAdjustment;
+    debit.amount_nano_usd = usd * kNanoPerUsd;
+    debit.actor = debit.reason = "t";
+    auto reply = payments::LedgerServicePort(*ledger_).Submit(debit);
+    ASSERT_TRUE(reply.ok() && reply->ok);
+  }
+  void Sql(const std::string& text, std::initializer_list<sql::Param> params) {
+    auto done =
+        database_->Transact(sql::TxMode::kWrite, [&](sql::Connection& db) -> sql::SqlResult<void> {
+          auto result = db.Execute(text, params);
+          if (!result.ok()) return Fail{std::move(result).error()};
+          return {};
+        });
+    ASSERT_TRUE(done.ok()) << done.error().message;
+  }
+  void Set(Replica& replica, const SettingChange& change) {
+    auto set = replica.admin.Update("acme", change, "tester");
+    ASSERT_TRUE(set.ok()) << set.error().message;
+  }
+  // Kinds of the notices, each with the number of its receivers.
+  std::map<std::string, int> Outbox() {
+    auto rows = AlertStore(*database_).Outbox("acme");
+    EXPECT_TRUE(rows.ok());
+    std::map<std::string, int> kinds;
+    if (rows.ok()) {
+      for (const Delivery& row : *rows) ++kinds[row.kind];
+    }
+    return kinds;
+  }
+
+  std::string file_;
+  std::string url_;
+  int next_ = 0;
+  ManualClock clock_{1'763'700'000'000'000};
+  SmtpListener smtp_;
+  HookReceiver hooks_;
+  std::unique_ptr<sql::Database> database_;
+  std::unique_ptr<LedgerService> ledger_;
+};
+
+inline std::string Dialect(const ::testing::TestParamInfo<sql::Dialect>& info) {
+  return info.param == sql::Dialect::kSqlite ? "sqlite" : "postgres";
+}
+
+}  // namespace tollgate::billing::alerts

@@ -1,0 +1,169 @@
+#include "services/billing/alerts/transport.h"
+
+#include <curl/curl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+
+#include "common/base/crypto.h"
+#include "services/billing/alerts/receiver_rules.h"
+
+namespace tollgate::billing::alerts {
+namespace {
+
+constexpr size_t kMaxAnswer = 64 * 1024;
+
+struct CloseHandle {
+  void operator()(CURL* curl) const { curl_easy_cleanup(curl); }
+};
+using Handle = std::unique_ptr<CURL, CloseHandle>;
+struct FreeList {
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+using List = std::unique_ptr<curl_slist, FreeList>;
+
+void Add(List& list, const std::string& line) {
+  curl_slist* longer = curl_slist_append(list.get(), line.c_str());
+  if (longer == nullptr) return;
+  static_cast<void>(list.release());
+  list.reset(longer);
+}
+
+size_t Discard(char*, size_t size, size_t count, void* seen) {
+  auto& total = *static_cast<size_t*>(seen);
+  total += size * count;
+  return total > kMaxAnswer ? 0 : size * count;
+}
+
+struct Upload {
+  std::string_view rest;
+};
+size_t Take(char* into, size_t size, size_t count, void* from) {
+  auto& upload = *static_cast<Upload*>(from);
+  const size_t length = std::min(size * count, upload.rest.size());
+  std::memcpy(into, upload.rest.data(), length);
+  upload.rest.remove_prefix(length);
+  return length;
+}
+
+struct Door {
+  bool allow_private = false;
+  bool only_loopback = false;  // plain http
+  bool refused = false;
+};
+curl_socket_t OpenSocket(void* context, curlsocktype, curl_sockaddr* address) {
+  auto& door = *static_cast<Door*>(context);
+  const bool open = door.only_loopback ? IsLoopbackAddress(address->addr)
+                                       : door.allow_private || IsPublicAddress(address->addr);
+  if (!open) {
+    door.refused = true;
+    return CURL_SOCKET_BAD;
+  }
+  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+Handle NewHandle(int timeout_ms) {
+  static std::once_flag once;
+  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+  Handle curl(curl_easy_init());
+  if (!curl) return curl;
+  curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl.get(), CURLOPT_PROXY, "");
+  curl_easy_setopt(curl.get(), CURLOPT_FOLLOWLOCATION, 0L);
+  curl_easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(timeout_ms));
+  curl_easy_setopt(curl.get(), CURLOPT_TIMEOUT_MS, static_cast<long>(timeout_ms));
+  return curl;
+}
+
+// The text is libcurl's own and fixed: nothing of the receiver's gets into it.
+std::string Failed(CURLcode code) { return std::string("failed: ") + curl_easy_strerror(code); }
+
+bool OnLoopback(const std::string& url) {
+  const size_t start = url.find("://");
+  if (start == std::string::npos) return false;
+  std::string host = url.substr(start + 3);
+  host = host.substr(0, host.find('/'));
+  if (const size_t colon = host.rfind(':');
+      colon != std::string::npos && host.find(']', colon) == std::string::npos) {
+    host.resize(colon);
+  }
+  return IsLoopbackHost(host);
+}
+
+}  // namespace
+
+Sent SendMail(const MailServer& server, const std::string& to, const std::string& message,
+              int timeout_ms) {
+  if (!IsEmail(to) || !IsEmail(server.from)) return {false, "failed: not an e-mail address"};
+  const Handle curl = NewHandle(timeout_ms);
+  if (!curl) return {false, "failed: libcurl has no handle"};
+  Upload upload{message};
+  List receivers;
+  Add(receivers, "<" + to + ">");
+  const std::string from = "<" + server.from + ">";
+  curl_easy_setopt(curl.get(), CURLOPT_URL, server.url.c_str());
+  curl_easy_setopt(curl.get(), CURLOPT_PROTOCOLS_STR, "smtp,smtps");
+  // Without it libcurl goes on in plain text when a server, or someone on the way, hides STARTTLS.
+  curl_easy_setopt(curl.get(), CURLOPT_USE_SSL,
+                   OnLoopback(server.url) ? static_cast<long>(CURLUSESSL_NONE)
+                                          : static_cast<long>(CURLUSESSL_ALL));
+  if (!server.user.empty()) {
+    curl_easy_setopt(curl.get(), CURLOPT_USERNAME, server.user.c_str());
+    curl_easy_setopt(curl.get(), CURLOPT_PASSWORD, server.password.c_str());
+  }
+  curl_easy_setopt(curl.get(), CURLOPT_MAIL_FROM, from.c_str());
+  curl_easy_setopt(curl.get(), CURLOPT_MAIL_RCPT, receivers.get());
+  curl_easy_setopt(curl.get(), CURLOPT_UPLOAD, 1L);
+  curl_easy_setopt(curl.get(), CURLOPT_READFUNCTION, &Take);
+  curl_easy_setopt(curl.get(), CURLOPT_READDATA, &upload);
+  const CURLcode code = curl_easy_perform(curl.get());
+  if (code != CURLE_OK) return {false, Failed(code)};
+  return {true, "accepted"};
+}
+
+Sent SendWebhook(const WebhookCall& call) {
+  if (const std::string wrong = CheckWebhookUrl(call.url, call.allow_private); !wrong.empty()) {
+    return {false, "refused: " + wrong};
+  }
+  const Handle curl = NewHandle(call.timeout_ms);
+  if (!curl) return {false, "failed: libcurl has no handle"};
+  List headers;
+  Add(headers, "content-type: application/json");
+  Add(headers, "user-agent: tollgate");
+  Add(headers, "tollgate-notice: " + call.notice);
+  Add(headers, "tollgate-signature: " + call.signature);
+  Add(headers, "Expect:");
+  size_t seen = 0;
+  Door door;
+  door.allow_private = call.allow_private;
+  door.only_loopback =
+      call.url.compare(0, 6, "https:") != 0 && call.url.compare(0, 6, "HTTPS:") != 0;
+  curl_easy_setopt(curl.get(), CURLOPT_URL, call.url.c_str());
+  curl_easy_setopt(curl.get(), CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl.get(), CURLOPT_HTTPHEADER, headers.get());
+  curl_easy_setopt(curl.get(), CURLOPT_POST, 1L);
+  curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDSIZE, static_cast<long>(call.body.size()));
+  curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDS, call.body.c_str());
+  curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, &Discard);
+  curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &seen);
+  curl_easy_setopt(curl.get(), CURLOPT_OPENSOCKETFUNCTION, &OpenSocket);
+  curl_easy_setopt(curl.get(), CURLOPT_OPENSOCKETDATA, &door);
+  const CURLcode code = curl_easy_perform(curl.get());
+  if (door.refused && code != CURLE_OK) return {false, "refused: the host is no public address"};
+  // An answer that is too long counts by its status: what follows is not read.
+  if (code != CURLE_OK && code != CURLE_WRITE_ERROR) return {false, Failed(code)};
+  long status = 0;
+  curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);
+  return {status >= 200 && status < 300, std::to_string(status)};
+}
+
+std::string Sign(const std::string& secret, int64_t unix_seconds, std::string_view body) {
+  const std::string time = std::to_string(unix_seconds);
+  return "t=" + time + ",v1=" + HexEncode(HmacSha256(secret, time + "." + std::string(body)));
+}
+
+}  // namespace tollgate::billing::alerts

@@ -1,0 +1,194 @@
+#include "services/billing/rpc/alerts_rpc.h"
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <utility>
+
+#include "common/admin/caller.h"
+#include "common/admin/values.h"
+#include "tollgate/admin/v1/alerts.grpc.pb.h"
+
+namespace tollgate::billing {
+namespace {
+
+namespace av = admin::v1;
+using admin::AdminResult;
+using alerts::SettingChange;
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+
+constexpr char kWorkspace[] = "workspaces/*";
+constexpr char kSettings[] = "workspaces/*/alertSettings";
+constexpr char kWebhook[] = "workspaces/*/webhooks/*";
+
+void SetTime(int64_t us, google::protobuf::Timestamp& time) {
+  time.set_seconds(us / 1'000'000);
+  time.set_nanos(static_cast<int32_t>(us % 1'000'000) * 1000);
+}
+
+void ToResource(const alerts::AlertSetting& setting, av::AlertSettings& out) {
+  out.set_name("workspaces/" + setting.workspace + "/alertSettings");
+  for (const std::string& email : setting.emails) out.add_emails(email);
+  out.set_low_balance_usd(admin::FormatUsd(setting.low_balance_nano_usd));
+  for (const int percent : setting.cap_percents) out.add_cap_percents(percent);
+  out.set_reload_paused(setting.reload_paused);
+  if (setting.updated_us > 0) SetTime(setting.updated_us, *out.mutable_update_time());
+}
+
+void ToResource(const alerts::AlertWebhook& webhook, av::Webhook& out) {
+  out.set_name("workspaces/" + webhook.workspace + "/webhooks/" + webhook.id);
+  out.set_url(webhook.url);
+  out.set_signing_secret(webhook.secret);
+  SetTime(webhook.created_us, *out.mutable_create_time());
+}
+
+// The fields of the mask, or those that are set. Proto or JSON names.
+AdminResult<SettingChange> ChangeOf(const av::UpdateAlertSettingsRequest& request) {
+  const av::AlertSettings& from = request.alert_settings();
+  std::vector<std::string> paths(request.update_mask().paths().begin(),
+                                 request.update_mask().paths().end());
+  if (paths.empty()) {
+    if (from.emails_size() > 0) paths.emplace_back("emails");
+    if (!from.low_balance_usd().empty()) paths.emplace_back("low_balance_usd");
+    if (from.cap_percents_size() > 0) paths.emplace_back("cap_percents");
+    if (from.reload_paused()) paths.emplace_back("reload_paused");
+  }
+  SettingChange change;
+  for (const std::string& path : paths) {
+    if (path == "emails") {
+      change.emails.emplace(from.emails().begin(), from.emails().end());
+    } else if (path == "low_balance_usd" || path == "lowBalanceUsd") {
+      auto parsed = admin::ParseUsd(from.low_balance_usd(), "alert_settings.low_balance_usd");
+      if (!parsed.ok()) return Fail{parsed.error()};
+      change.low_balance_nano_usd = *parsed;
+    } else if (path == "cap_percents" || path == "capPercents") {
+      change.cap_percents.emplace(from.cap_percents().begin(), from.cap_percents().end());
+    } else if (path == "reload_paused" || path == "reloadPaused") {
+      change.reload_paused = from.reload_paused();
+    } else {
+      return admin::InvalidField("update_mask", "\"" + path + "\" cannot be updated");
+    }
+  }
+  return change;
+}
+
+class AlertRpc : public av::AlertService::CallbackService {
+ public:
+  explicit AlertRpc(alerts::Alerts& alerts) : alerts_(alerts) {}
+
+  ServerUnaryReactor* GetAlertSettings(CallbackServerContext* context,
+                                       const av::GetAlertSettingsRequest* request,
+                                       av::AlertSettings* response) override {
+    return Serve(context, [=, this]() -> AdminResult<void> {
+      auto parts = admin::NameParts(kSettings, request->name(), "name");
+      if (!parts.ok()) return Fail{parts.error()};
+      return Show(alerts_.admin().Get(parts->front()), response);
+    });
+  }
+  ServerUnaryReactor* UpdateAlertSettings(CallbackServerContext* context,
+                                          const av::UpdateAlertSettingsRequest* request,
+                                          av::AlertSettings* response) override {
+    const std::string actor = admin::CallerOf(*context).actor;
+    return Serve(context, [=, this]() -> AdminResult<void> {
+      auto parts =
+          admin::NameParts(kSettings, request->alert_settings().name(), "alert_settings.name");
+      if (!parts.ok()) return Fail{parts.error()};
+      auto id = admin::RequiredRequestId(request->request_id());
+      if (!id.ok()) return Fail{id.error()};
+      auto change = ChangeOf(*request);
+      if (!change.ok()) return Fail{change.error()};
+      return Show(alerts_.admin().Update(parts->front(), *change, actor), response);
+    });
+  }
+  ServerUnaryReactor* CreateWebhook(CallbackServerContext* context,
+                                    const av::CreateWebhookRequest* request,
+                                    av::Webhook* response) override {
+    // For what shows a secret: a client certificate or a socket of this machine (decision 57).
+    if (!admin::CallerOf(*context).known) {
+      ServerUnaryReactor* reactor = context->DefaultReactor();
+      reactor->Finish(admin::ToStatus(
+          admin::PermissionDenied("STEP_UP_REQUIRED",
+                                  "this call needs a client certificate or a local socket")
+              .error));
+      return reactor;
+    }
+    return Serve(context, [=, this]() -> AdminResult<void> {
+      auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
+      if (!parts.ok()) return Fail{parts.error()};
+      auto id = admin::RequiredRequestId(request->request_id());
+      if (!id.ok()) return Fail{id.error()};
+      return Show(alerts_.admin().CreateWebhook(parts->front(), request->webhook().url(), *id),
+                  response);
+    });
+  }
+  ServerUnaryReactor* ListWebhooks(CallbackServerContext* context,
+                                   const av::ListWebhooksRequest* request,
+                                   av::ListWebhooksResponse* response) override {
+    return Serve(context, [=, this]() -> AdminResult<void> {
+      auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
+      if (!parts.ok()) return Fail{parts.error()};
+      auto found = alerts_.admin().Webhooks(parts->front());
+      if (!found.ok()) return Fail{found.error()};
+      for (const alerts::AlertWebhook& webhook : *found) {
+        ToResource(webhook, *response->add_webhooks());
+      }
+      return {};
+    });
+  }
+  ServerUnaryReactor* DeleteWebhook(CallbackServerContext* context,
+                                    const av::DeleteWebhookRequest* request,
+                                    av::DeleteWebhookResponse*) override {
+    return Serve(context, [=, this]() -> AdminResult<void> {
+      auto parts = admin::NameParts(kWebhook, request->name(), "name");
+      if (!parts.ok()) return Fail{parts.error()};
+      return alerts_.admin().DeleteWebhook((*parts)[0], (*parts)[1]);
+    });
+  }
+  ServerUnaryReactor* TestWebhook(CallbackServerContext* context,
+                                  const av::TestWebhookRequest* request,
+                                  av::TestWebhookResponse* response) override {
+    return Serve(context, [=, this]() -> AdminResult<void> {
+      auto parts = admin::NameParts(kWebhook, request->name(), "name");
+      if (!parts.ok()) return Fail{parts.error()};
+      auto sent = alerts_.admin().TestWebhook((*parts)[0], (*parts)[1]);
+      if (!sent.ok()) return Fail{sent.error()};
+      response->set_delivered(sent->ok);
+      response->set_result(sent->result);
+      return {};
+    });
+  }
+
+ private:
+  template <typename T, typename Response>
+  static AdminResult<void> Show(const AdminResult<T>& result, Response* response) {
+    if (!result.ok()) return Fail{result.error()};
+    ToResource(*result, *response);
+    return {};
+  }
+
+  // Completes the call with the result of a function that blocks.
+  template <typename Function>
+  ServerUnaryReactor* Serve(CallbackServerContext* context, Function function) {
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    const auto refuse = [reactor](const char* why) {
+      reactor->Finish(admin::ToStatus(admin::FromError(Unavailable(why).error)));
+      return reactor;
+    };
+    if (!alerts_.open()) return refuse("the database of alerts is not open yet");
+    const bool queued = alerts_.pool().Submit([reactor, function = std::move(function)]() mutable {
+      reactor->Finish(admin::ToStatus(function()));
+    });
+    return queued ? reactor : refuse("too many calls of alerts at once");
+  }
+
+  alerts::Alerts& alerts_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeAlertRpc(alerts::Alerts& alerts) {
+  return std::make_unique<AlertRpc>(alerts);
+}
+
+}  // namespace tollgate::billing
