@@ -10,6 +10,7 @@
 #include "gateway/edge/edge.h"
 #include "gateway/endpoints.h"
 #include "gateway/envelopes/envelope.h"
+#include "gateway/pipeline/idempotency.h"
 #include "gateway/pipeline/judge_head.h"
 #include "gateway/pipeline/media_hosts.h"
 #include "gateway/worker/worker_pool.h"
@@ -31,6 +32,9 @@ gateway::PipelineOptions ReadPipelineOptions(const GatewaySettings& settings) {
   options.refuse_large_max_tokens = settings.refuse_large_max_tokens();
   for (const std::string& host : settings.media_hosts()) {
     options.media_hosts.push_back(gateway::ReadMediaHostRule(host).value_or(""));
+  }
+  if (!settings.idempotency_key_file().empty()) {
+    options.answer_key = gateway::ReadAnswerKey(settings.idempotency_key_file());
   }
   if (settings.keep_alive_seconds() > 0) {
     options.keep_alive_ms = int64_t{settings.keep_alive_seconds()} * 1000;
@@ -76,6 +80,7 @@ class GatewayModule : public Module {
         tls_(settings.edge_tls()),
         trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
         media_hosts_(settings.media_hosts().begin(), settings.media_hosts().end()),
+        idempotency_key_file_(settings.idempotency_key_file()),
         workers_(host, ReadPipelineOptions(settings), settings.catalog_cache_file()) {
     // Other processes never see a whole key.
     log::SetLegacyKeyPrefixes(
@@ -146,6 +151,10 @@ class GatewayModule : public Module {
                         "\" is neither a host nor \"*.\" and a host, without scheme and port");
       }
     }
+    if (!idempotency_key_file_.empty() && gateway::ReadAnswerKey(idempotency_key_file_).empty()) {
+      return Internal("gateway.idempotency_key_file: " + idempotency_key_file_ +
+                      " does not have 64 hexadecimal digits; make one with openssl rand -hex 32");
+    }
     auto proxies = http::TrustedProxies::Parse(trusted_proxies_);
     if (!proxies.ok()) return Internal("gateway." + proxies.error().internal);
     edge_options_.server.trusted_proxies = std::move(*proxies);
@@ -173,6 +182,7 @@ class GatewayModule : public Module {
   const config::v1::EdgeTls tls_;
   const std::vector<std::string> trusted_proxies_;
   const std::vector<std::string> media_hosts_;
+  const std::string idempotency_key_file_;
   gateway::WorkerPool workers_;
   std::unique_ptr<gateway::Edge> edge_;
 };

@@ -18,6 +18,8 @@ using billing::v1::AuthorizeRequest;
 using billing::v1::AuthorizeResponse;
 using billing::v1::AuthorizeResult;
 using billing::v1::BillingService;
+using billing::v1::GetAnswerRequest;
+using billing::v1::GetAnswerResponse;
 using billing::v1::GetUsageRequest;
 using billing::v1::GetUsageResponse;
 using billing::v1::MeteringService;
@@ -25,6 +27,8 @@ using billing::v1::MeterOp;
 using billing::v1::MeterRequest;
 using billing::v1::MeterResponse;
 using billing::v1::MeterResult;
+using billing::v1::StoreAnswerRequest;
+using billing::v1::StoreAnswerResponse;
 using billing::v1::VoidItem;
 using billing::v1::VoidRequest;
 using billing::v1::VoidResponse;
@@ -46,6 +50,9 @@ constexpr int kMaxVoids = 32'768;
 // once, so that an outage does not fill the gateway with requests.
 constexpr int kMaxWaiting = 1'024;
 constexpr int64_t kUsageTimeout = 5'000;
+// A caller waits for these.
+constexpr int64_t kStoreAnswerTimeout = 1'000;
+constexpr int64_t kGetAnswerTimeout = 3'000;
 
 // Moves the results out of the response to a batch.
 template <typename Response, typename Reply>
@@ -81,6 +88,10 @@ using AuthorizeTransport = Transport<AuthorizeRequest, AuthorizeResponse>;
 using VoidTransport = Transport<VoidRequest, VoidResponse>;
 using MeterTransport = Transport<MeterRequest, MeterResponse>;
 using UsageTransport = Transport<GetUsageRequest, GetUsageResponse>;
+struct AnswerTransports {
+  Transport<StoreAnswerRequest, StoreAnswerResponse> store;
+  Transport<GetAnswerRequest, GetAnswerResponse> get;
+};
 
 class BillingClientImpl : public BillingClient {
  public:
@@ -88,8 +99,8 @@ class BillingClientImpl : public BillingClient {
   using Voids = Batcher<VoidItem, MeterResult>;
 
   BillingClientImpl(Loop& loop, AuthorizeTransport authorize, VoidTransport void_holds,
-                    UsageTransport usage, int in_flight)
-      : loop_(loop), usage_(std::move(usage)) {
+                    UsageTransport usage, AnswerTransports answers, int in_flight)
+      : loop_(loop), usage_(std::move(usage)), answers_(std::move(answers)) {
     authorizes_ = std::make_shared<Authorizes>(
         loop,
         [authorize](std::vector<AuthorizeItem> items, int64_t timeout_ms) {
@@ -115,6 +126,12 @@ class BillingClientImpl : public BillingClient {
   }
   Task<Result<GetUsageResponse>> GetUsage(GetUsageRequest request) override {
     return usage_(std::move(request), kUsageTimeout);
+  }
+  Task<Result<StoreAnswerResponse>> StoreAnswer(StoreAnswerRequest request) override {
+    return answers_.store(std::move(request), kStoreAnswerTimeout);
+  }
+  Task<Result<GetAnswerResponse>> GetAnswer(GetAnswerRequest request) override {
+    return answers_.get(std::move(request), kGetAnswerTimeout);
   }
 
  private:
@@ -167,6 +184,7 @@ class BillingClientImpl : public BillingClient {
 
   Loop& loop_;
   UsageTransport usage_;
+  AnswerTransports answers_;
   std::shared_ptr<Authorizes> authorizes_;
   std::shared_ptr<Voids> voids_;
   std::shared_ptr<int> waiting_ = std::make_shared<int>(0);
@@ -206,14 +224,16 @@ std::unique_ptr<BillingClient> MakeBillingClient(Loop& loop, ChannelPtr channel,
                                                  const DirectServices* direct) {
   std::shared_ptr<BillingService::Stub> stub = BillingService::NewStub(channel);
   auto usage = Over(loop, stub, &BillingAsync::GetUsage);
+  AnswerTransports answers{Over(loop, stub, &BillingAsync::StoreAnswer),
+                           Over(loop, stub, &BillingAsync::GetAnswer)};
   if (direct != nullptr && direct->authorize && direct->void_holds) {
-    return std::make_unique<BillingClientImpl>(loop, Over(loop, direct->authorize),
-                                               Over(loop, direct->void_holds), std::move(usage),
-                                               Batcher<int, int>::kMaxInFlightDirect);
+    return std::make_unique<BillingClientImpl>(
+        loop, Over(loop, direct->authorize), Over(loop, direct->void_holds), std::move(usage),
+        std::move(answers), Batcher<int, int>::kMaxInFlightDirect);
   }
-  return std::make_unique<BillingClientImpl>(loop, Over(loop, stub, &BillingAsync::Authorize),
-                                             Over(loop, stub, &BillingAsync::Void),
-                                             std::move(usage), Batcher<int, int>::kMaxInFlight);
+  return std::make_unique<BillingClientImpl>(
+      loop, Over(loop, stub, &BillingAsync::Authorize), Over(loop, stub, &BillingAsync::Void),
+      std::move(usage), std::move(answers), Batcher<int, int>::kMaxInFlight);
 }
 
 std::unique_ptr<MeteringClient> MakeMeteringClient(Loop& loop, ChannelPtr channel,

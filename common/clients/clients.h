@@ -59,6 +59,12 @@ class BillingClient {
   virtual void Void(billing::v1::VoidItem item) = 0;
   virtual Task<Result<billing::v1::GetUsageResponse>> GetUsage(
       billing::v1::GetUsageRequest request) = 0;
+  // Answers of requests with an Idempotency-Key. One attempt each: without an answer a repetition
+  // gets 409.
+  virtual Task<Result<billing::v1::StoreAnswerResponse>> StoreAnswer(
+      billing::v1::StoreAnswerRequest request) = 0;
+  virtual Task<Result<billing::v1::GetAnswerResponse>> GetAnswer(
+      billing::v1::GetAnswerRequest request) = 0;
 };
 
 class MeteringClient {

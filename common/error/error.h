@@ -21,6 +21,8 @@ enum class ErrorId : uint8_t {
   kModelNotFound,          // 404 model_unavailable: not in the catalog
   kModelNotServing,        // 503 model_unavailable: in the catalog, not serving now
   kNotFound,               // 404 not_found: no such endpoint
+  kIdempotencyInProgress,  // 409 idempotency_in_progress: the first request is still running
+  kIdempotencyAnswerGone,  // 409 idempotency_answer_gone: its answer cannot be given again
   kRateLimited,            // 429 rate_limited
   kTokenLimited,           // 429 token_limited
   kServerError,            // 500 server_error: an internal failure, or the engine responded 500
@@ -29,7 +31,7 @@ enum class ErrorId : uint8_t {
   kServiceUnavailable,     // 503 service_unavailable: over capacity, starting, or an internal
                            // service is unreachable
 };
-inline constexpr int kErrorIdCount = 16;
+inline constexpr int kErrorIdCount = 18;
 
 // One line of the catalog.
 struct ErrorRow {

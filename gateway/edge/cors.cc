@@ -37,7 +37,8 @@ Headers Cors::ResponseHeaders(const HttpRequest& request) const {
   headers.emplace_back("access-control-allow-origin", origin);
   headers.emplace_back(
       "access-control-expose-headers",
-      "x-request-id, request-id, retry-after, x-ratelimit-limit-requests, "
+      "x-request-id, request-id, retry-after, x-should-retry, idempotent-replayed, "
+      "x-ratelimit-limit-requests, "
       "x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-ratelimit-limit-tokens, "
       "x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens");
   return headers;

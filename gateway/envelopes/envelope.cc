@@ -98,6 +98,10 @@ HttpResponse RenderError(Family family, const Error& error, const HttpRequest& r
         std::clamp<int64_t>((error.retry_after_ms + 999) / 1000, 1, kMaxRetryAfterS);
     response.headers.emplace_back("retry-after", std::to_string(seconds));
   }
+  // The other statuses: decision 40.
+  if (response.status == 409) {
+    response.headers.emplace_back("x-should-retry", error.row().retryable ? "true" : "false");
+  }
   const std::string_view request_id =
       request.x_request_id_was_sent ? std::string_view(request.x_request_id) : std::string_view();
   response.body = ErrorBody(family, error, request_id);

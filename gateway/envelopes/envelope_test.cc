@@ -46,6 +46,10 @@ const Row kTable[] = {
     {ErrorId::kModelNotServing, 503, "model_unavailable", "not_found_error", "not_found_error",
      true},
     {ErrorId::kNotFound, 404, "not_found", "not_found_error", "not_found_error", false},
+    {ErrorId::kIdempotencyInProgress, 409, "idempotency_in_progress", "rate_limit_error",
+     "rate_limit_error", true},
+    {ErrorId::kIdempotencyAnswerGone, 409, "idempotency_answer_gone", "invalid_request_error",
+     "invalid_request_error", false},
     {ErrorId::kRateLimited, 429, "rate_limited", "rate_limit_error", "rate_limit_error", true},
     {ErrorId::kTokenLimited, 429, "token_limited", "rate_limit_error", "rate_limit_error", true},
     {ErrorId::kServerError, 500, "server_error", "server_error", "api_error", true},
@@ -67,6 +71,8 @@ TEST(Envelope, EveryErrorInBothFamilies) {
       EXPECT_EQ(response.status, row.status);
       EXPECT_EQ(Header(response, "content-type"), "application/json");
       EXPECT_EQ(Header(response, "retry-after"), row.retryable ? "3" : "") << row.code;
+      const std::string should_retry = row.retryable ? "true" : "false";
+      EXPECT_EQ(Header(response, "x-should-retry"), row.status == 409 ? should_retry : "");
       EXPECT_EQ(response.body.find("secret"), std::string::npos);
       const auto document = json::Document::ParseView(response.body);
       ASSERT_TRUE(document.ok()) << response.body;

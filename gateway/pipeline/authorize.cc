@@ -45,6 +45,16 @@ Fail<Error> Denied(RequestContext& context, const pb::AuthorizeResult& result) {
       error.retry_after_ms = std::max<int64_t>(result.retry_after_ms(), 1);
       return Fail{std::move(error)};
     }
+    case pb::DENY_REASON_IDEMPOTENCY_BODY:
+      metrics.CountDenial("idempotency_body");
+      return BadRequest(
+          "The header Idempotency-Key was sent within 24 hours with another request body.");
+    case pb::DENY_REASON_IDEMPOTENCY_RUNNING: {
+      metrics.CountDenial("idempotency_running");
+      Error error{ErrorId::kIdempotencyInProgress};
+      error.retry_after_ms = std::max<int64_t>(result.retry_after_ms(), 1);
+      return Fail{std::move(error)};
+    }
     default:
       return Internal("unknown reason for a refused hold: " +
                       pb::DenyReason_Name(result.denied_by()));
@@ -84,6 +94,10 @@ pb::AuthorizeItem MakeAuthorizeItem(const RequestContext& context) {
   if (key.has_monthly_quota_nano_usd()) {
     item.set_key_quota_nano_usd(key.monthly_quota_nano_usd());
   }
+  if (!context.idempotency_key_digest.empty()) {
+    item.set_idempotency_key_digest(context.idempotency_key_digest);
+    item.set_idempotency_body_digest(context.canonical.body_digest);
+  }
   // No engine sees it, so nothing needs to be held or voided (decision 30).
   item.set_check_only(context.canonical.max_tokens == 0);
   return item;
@@ -105,6 +119,10 @@ Task<Result<void>> AuthorizeSpend(RequestContext& context) {
   }
   if (!answer->granted()) {
     hold.Disarm();
+    if (answer->denied_by() == pb::DENY_REASON_IDEMPOTENCY_DONE) {
+      context.repeats_answer = true;
+      co_return Result<void>();
+    }
     co_return Denied(context, *answer);
   }
   context.authorization = std::move(*answer);

@@ -65,6 +65,8 @@ struct CanonicalRequest {
   // For `max_tokens: 0` with `echo`: the text of each choice, as the contents of a JSON string.
   std::vector<std::string> echo_json;
   std::shared_ptr<SurfaceState> state;
+  // SHA-256 of path and raw body (IdempotencyBodyDigest); empty without an Idempotency-Key.
+  std::string body_digest;
 };
 
 }  // namespace tollgate::gateway

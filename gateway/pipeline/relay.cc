@@ -7,6 +7,7 @@
 
 #include "common/observability/log.h"
 #include "common/rpc/error_detail.h"
+#include "gateway/pipeline/idempotency.h"
 #include "gateway/pipeline/move.h"
 #include "gateway/pipeline/overflow.h"
 #include "gateway/pipeline/refuse.h"
@@ -132,7 +133,9 @@ Task<void> RelayBody(RequestContext& context, Progress& progress) {
     MakeFree(context, progress);
     co_return co_await Refuse(context, *progress.error);
   }
-  co_await SendJson(context, encoder->Finish(progress.end));
+  std::string body = encoder->Finish(progress.end);
+  co_await KeepAnswer(context, body);
+  co_await SendJson(context, std::move(body));
 }
 
 // The bytes of one batch: events that arrive together are written together.

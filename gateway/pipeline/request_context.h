@@ -53,6 +53,7 @@ struct RequestContext {
 
   KeyPtr key;                                 // authenticate
   CanonicalRequest canonical;                 // parse
+  std::string idempotency_key_digest;         // read_idempotency_key; empty: no such header
   const catalog::v1::Model* model = nullptr;  // resolve_model; lives in catalog, or is unlisted
   catalog::v1::Model unlisted;                // resolve_model
   TokenBounds bounds;                         // bound
@@ -62,7 +63,9 @@ struct RequestContext {
   Lease lease;                                 // admit
   HoldGuard hold;                              // authorize
   billing::v1::AuthorizeResult authorization;  // authorize
-  std::unique_ptr<Generation> generation;      // dispatch
+  // The idempotency key's request has been answered: nothing is held, its answer is repeated.
+  bool repeats_answer = false;             // authorize
+  std::unique_ptr<Generation> generation;  // dispatch
   // The request, as long as it can still be moved to another router.
   std::unique_ptr<inference::v1::GenerateRequest> movable;  // dispatch
 };

@@ -8,6 +8,7 @@
 #include "gateway/pipeline/check_capability.h"
 #include "gateway/pipeline/count_prompt.h"
 #include "gateway/pipeline/dispatch.h"
+#include "gateway/pipeline/idempotency.h"
 #include "gateway/pipeline/parse.h"
 #include "gateway/pipeline/refuse.h"
 #include "gateway/pipeline/relay.h"
@@ -34,11 +35,13 @@ Task<void> RunInference(Worker& worker, const Surface& surface, Exchange& exchan
                         const Endpoint& endpoint) {
   RequestContext context(worker, exchange, endpoint, surface);
   Result<void> stage = co_await Validate(context);
+  if (stage) stage = ReadIdempotencyKey(context);
   if (stage && !exchange.disconnected()) {
     stage = co_await Admit(context, EstimateTotalTokens(context.bounds));
   }
   if (stage && !exchange.disconnected()) stage = co_await AuthorizeSpend(context);
   if (!co_await ContinueOrRefuse(context, stage)) co_return;
+  if (context.repeats_answer) co_return co_await RepeatAnswer(context);
   if (context.canonical.max_tokens == 0) co_return co_await AnswerWithoutEngine(context);
   if (context.bounds.needs_count) {
     stage = co_await CheckCountedPrompt(context);

@@ -178,6 +178,16 @@ class FakeBilling : public BillingClient {
     reported.push_back(std::move(request));
     co_return usage;
   }
+  Task<Result<billing::v1::StoreAnswerResponse>> StoreAnswer(
+      billing::v1::StoreAnswerRequest request) override {
+    stored_answers.push_back(std::move(request));
+    co_return billing::v1::StoreAnswerResponse();
+  }
+  Task<Result<billing::v1::GetAnswerResponse>> GetAnswer(
+      billing::v1::GetAnswerRequest request) override {
+    wanted_answers.push_back(std::move(request));
+    co_return kept_answer;
+  }
 
   Result<billing::v1::AuthorizeResult> answer = [] {
     billing::v1::AuthorizeResult granted;
@@ -190,6 +200,9 @@ class FakeBilling : public BillingClient {
   std::vector<billing::v1::AuthorizeItem> authorized;
   std::vector<billing::v1::VoidItem> voided;
   std::vector<billing::v1::GetUsageRequest> reported;
+  std::vector<billing::v1::StoreAnswerRequest> stored_answers;
+  std::vector<billing::v1::GetAnswerRequest> wanted_answers;
+  Result<billing::v1::GetAnswerResponse> kept_answer = billing::v1::GetAnswerResponse();
   Result<billing::v1::GetUsageResponse> usage = billing::v1::GetUsageResponse();
 };
 

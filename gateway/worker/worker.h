@@ -27,6 +27,8 @@ struct PipelineOptions {
   // Hosts of media URLs, in lower case, as in GatewaySettings; empty: every host.
   std::vector<std::string> media_hosts;
   int64_t keep_alive_ms = 15'000;
+  // Seals the answers that are kept for repetitions (seal.h); empty: none is kept.
+  std::string answer_key;
   // Bytes of the events of one answer that is not streamed to the client. Above what a router lets
   // through (H75): a router that lets more through is not believed.
   int64_t max_collected_bytes = 256 << 20;

@@ -188,6 +188,30 @@ void MoneyAndLimits(const EndpointForm& form, Cases& cases) {
   add("KeyQuotaReached", "insufficient_credits", Caller::kOverQuota);
 }
 
+// Decisions 43 and 59. The targets keep no answers.
+void IdempotencyKeys(const EndpointForm& form, Cases& cases) {
+  if (!form.generates) return;
+  cases.push_back({.name = "IdempotencyKeyIsRunning",
+                   .row = "idempotency_in_progress",
+                   .caller = Caller::kKeyRunning,
+                   .headers = {{"Idempotency-Key", "running"}},
+                   .body = form.Body({.script = R"({"delay_ms":15000})"}),
+                   .retry_after = "1"});
+  cases.push_back({.name = "IdempotencyKeyIsUsed",
+                   .row = "idempotency_answer_gone",
+                   .caller = Caller::kKeyUsed,
+                   .headers = {{"Idempotency-Key", "used"}},
+                   .body = form.Body({})});
+  cases.push_back({.name = "IdempotencyKeyWithAnotherBody",
+                   .row = "bad_request",
+                   .caller = Caller::kKeyUsed,
+                   .headers = {{"Idempotency-Key", "body"}},
+                   .body = form.Body({.words = 3})});
+  cases.push_back({.name = "IdempotencyKeyTooLong",
+                   .row = "bad_request",
+                   .headers = {{"Idempotency-Key", std::string(256, 'k')}}});
+}
+
 // Engine failures: docs/design/wire.md 10.1, decision 22.
 void Engines(const EndpointForm& form, Cases& cases) {
   if (!form.generates) return;
@@ -317,6 +341,7 @@ std::vector<ErrorCase> ErrorCases(const EndpointForm& form) {
   Models(form, cases);
   BadRequests(form, cases);
   MoneyAndLimits(form, cases);
+  IdempotencyKeys(form, cases);
   Engines(form, cases);
   EngineStreams(form, cases);
   ContextLengths(form, cases);
@@ -328,7 +353,8 @@ std::string WhyNoCase(const EndpointForm& form, const std::string& row) {
   if (form.generates) return "";
   for (const char* costs :
        {"insufficient_credits", "token_limited", "server_error", "upstream_error",
-        "upstream_unreachable", "service_unavailable", "context_length_exceeded"}) {
+        "upstream_unreachable", "service_unavailable", "context_length_exceeded",
+        "idempotency_in_progress", "idempotency_answer_gone"}) {
     if (row == costs)
       return "counting costs no credit and no tokens, and estimates where no engine answers";
   }

@@ -13,7 +13,7 @@ namespace tollgate::test {
 // Part of every error text of the simulated engine. No caller may ever see it.
 inline constexpr char kEngineMark[] = "Zq7EngineWords";
 
-// The key that is sent. The last four are created for each case.
+// The key that is sent. The last six are created for each case.
 enum class Caller {
   kNobody,
   kGood,
@@ -27,6 +27,8 @@ enum class Caller {
   kOneAMinute,  // one request a minute, already used
   kFewTokens,   // few tokens a minute, already used
   kOneAtATime,  // one concurrent request, already running
+  kKeyRunning,  // sends the Idempotency-Key of a running request with the same body
+  kKeyUsed,     // sends the Idempotency-Key of a finished request with the same body
   kAllHeld,     // all credit held by a running request
 };
 

@@ -117,6 +117,13 @@ class ErrorMatrixTest : public ::testing::TestWithParam<std::tuple<std::string, 
         secret_ = known.New(kUsd, {.limits = {.concurrent_requests = 1}}).secret;
         StartEndless();
         break;
+      case Caller::kKeyUsed:
+        secret_ = known.New(kUsd, {}).secret;
+        Succeed({});
+        break;
+      case Caller::kKeyRunning:
+        StartSame(known.New(kUsd, {}));
+        break;
       case Caller::kAllHeld:
         // Less than one slice of output: the running request holds all of it.
         secret_ = known.New(200'000, {}).secret;
@@ -150,6 +157,19 @@ class ErrorMatrixTest : public ::testing::TestWithParam<std::tuple<std::string, 
         EndpointForms()[0].Body(
             {.script = R"({"tokens":1000,"hang_after_tokens":2})", .stream = true}));
     ASSERT_EQ(running_->ReadHead().status, 200);
+  }
+
+  // The request of the case, without reading its answer.
+  void StartSame(const ApiKey& key) {
+    secret_ = key.secret;
+    running_ = std::make_unique<HttpConnection>(target().port);
+    ASSERT_TRUE(running_->SendRequest("POST", form().path, Headers(""), one().body));
+    ASSERT_TRUE(WaitUntil(
+        [&] {
+          const auto balance = target().cluster->Balance(key.workspace_id);
+          return balance && balance->open_holds == 1;
+        },
+        5000, 20));
   }
 
   // name: sent as x-request-id; "": not sent.
@@ -191,6 +211,8 @@ class ErrorMatrixTest : public ::testing::TestWithParam<std::tuple<std::string, 
     EXPECT_FALSE(answer.header("x-request-id").empty());
     EXPECT_EQ(answer.header("request-id"), answer.header("x-request-id"));
     if (!name.empty()) EXPECT_EQ(answer.header("x-request-id"), name);
+    EXPECT_EQ(answer.header("x-should-retry"),
+              row().status != 409 ? "" : (row().retryable ? "true" : "false"));
     const std::string& retry = answer.header("retry-after");
     if (!row().retryable || one().retry_after.empty()) {
       EXPECT_FALSE(answer.has_header("retry-after")) << retry;
@@ -285,7 +307,7 @@ TEST(ErrorMatrix, CoversEveryRowOnEveryEndpointOrGivesAReason) {
     EXPECT_TRUE(PublishedErrors().contains(point.one.row)) << point.one.row;
     covered.emplace(point.form->name, point.one.row);
   }
-  EXPECT_GE(PublishedErrors().size(), 16u);
+  EXPECT_GE(PublishedErrors().size(), 18u);
   for (const EndpointForm& form : EndpointForms()) {
     for (const auto& [row, published] : PublishedErrors()) {
       const bool has = covered.contains({form.name, row});

@@ -432,7 +432,7 @@ def main():
     gateway = Gateway(flags.cluster, size)
     try:
         warm = Probe(gateway)
-        for number in range(20):
+        for number in range(300):  # the caches of the ledger's database fill
             warm.once(number)
         failures.check(not warm.wrong, f"before any flood: {warm.wrong[:1]}")
         base = {"resident": gateway.resident(), "descriptors": gateway.descriptors()}

@@ -1,5 +1,6 @@
 #include "tests/integration/system_test.h"
 
+#include <fstream>
 #include <map>
 
 #include "tests/support/postgres.h"
@@ -8,6 +9,7 @@ namespace tollgate::test {
 namespace {
 
 struct System {
+  TempDir files;
   EngineSim engines[2];
   std::unique_ptr<Cluster> cluster;
   std::string failure;
@@ -42,7 +44,7 @@ class Systems : public ::testing::Environment {
     std::unique_ptr<System>& system = systems_[kind];
     if (!system) {
       system.reset(
-          new System{{EngineSim(EngineOptions()), EngineSim(EngineOptions())}, nullptr, ""});
+          new System{{}, {EngineSim(EngineOptions()), EngineSim(EngineOptions())}, nullptr, ""});
       for (EngineSim& engine : system->engines) {
         if (!engine.Start(&system->failure)) return *system;
       }
@@ -52,6 +54,9 @@ class Systems : public ::testing::Environment {
       options.catalog =
           DefaultCatalog({system->engines[0].base_url(), system->engines[1].base_url()},
                          kInputPrice, kOutputPrice);
+      const std::string answer_key = system->files.path() + "/answer_key";
+      std::ofstream(answer_key) << std::string(64, '7');
+      options.gateway_settings = {"idempotency_key_file: " + answer_key};
       if (kind == "tcp_postgres" && !UsePostgres(options, *system)) return *system;
       system->cluster = std::make_unique<Cluster>(options);
       system->failure = system->cluster->Start();

@@ -10,8 +10,8 @@ namespace tollgate::billing {
 namespace {
 
 constexpr size_t kKinds = kOperationNames.size();
-// By Deny.
-constexpr std::array<const char*, 14> kResults = {"ok",
+// By Deny; null: no reason has this number.
+constexpr std::array<const char*, 23> kResults = {"ok",
                                                   "no_credit",
                                                   "cap",
                                                   "held",
@@ -24,7 +24,16 @@ constexpr std::array<const char*, 14> kResults = {"ok",
                                                   "unknown_workspace",
                                                   "same_person",
                                                   "unknown_dead_letter",
-                                                  "unavailable"};
+                                                  "unavailable",
+                                                  nullptr,
+                                                  nullptr,
+                                                  nullptr,
+                                                  nullptr,
+                                                  nullptr,
+                                                  nullptr,
+                                                  "idempotency_body",
+                                                  "idempotency_running",
+                                                  "idempotency_done"};
 // By sql::ErrorKind.
 constexpr std::array<const char*, 7> kErrors = {
     "unique", "constraint", "retry", "connection", "commit_unknown", "other", "locked"};
@@ -84,6 +93,7 @@ prometheus::Counter& DeadLetters(Deny reason) {
 LedgerMetrics::LedgerMetrics() : metrics_(std::make_unique<Metrics>()) {
   for (size_t kind = 0; kind < kKinds; ++kind) {
     for (size_t result = 0; result < kResults.size(); ++result) {
+      if (kResults[result] == nullptr) continue;
       metrics_->operations[kind][result] =
           &metrics::Counter("tollgate_billing_operations_total", "Operations by kind and result.",
                             {{"kind", kOperationNames[kind]}, {"result", kResults[result]}});

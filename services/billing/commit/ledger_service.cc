@@ -6,6 +6,7 @@
 
 #include "common/observability/log.h"
 #include "services/billing/storage/dead_letters.h"
+#include "services/billing/storage/idempotency_keys.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/store.h"
@@ -30,7 +31,9 @@ sql::Database::Options ForWriters(sql::Database::Options options) {
 }
 // A rest that took so much too long: the process was stopped, and could take no heartbeat.
 constexpr std::chrono::seconds kStopped(1);
-constexpr int64_t kPartitionsIntervalUs = 3600LL * 1'000'000;
+// Between makings of partitions, and deletions of old idempotency keys.
+constexpr int64_t kHourlyUs = 3600LL * 1'000'000;
+constexpr int kDeleteBatch = 500;
 
 class SqlRunner : public BatchRunner {
  public:
@@ -191,7 +194,8 @@ void LedgerService::MaintenanceMain() {
     if (!Sleep(200)) return;
   }
   log::Info("the ledger is open");
-  int64_t partitions_checked_us = clock_.MonotonicUs();
+  DeleteIdempotencyKeys();
+  int64_t hourly_us = clock_.MonotonicUs();
   const auto expected = std::chrono::milliseconds(options_.expiry_interval_ms);
   // Real time, as that of Sleep.
   for (auto begun = std::chrono::steady_clock::now(); Sleep(options_.expiry_interval_ms);
@@ -201,9 +205,10 @@ void LedgerService::MaintenanceMain() {
     }
     (void)ReadClocks();  // without an answer the clock runs on
     ExpireHolds();
-    if (clock_.MonotonicUs() - partitions_checked_us < kPartitionsIntervalUs) continue;
-    partitions_checked_us = clock_.MonotonicUs();
+    if (clock_.MonotonicUs() - hourly_us < kHourlyUs) continue;
+    hourly_us = clock_.MonotonicUs();
     MakePartitions();
+    DeleteIdempotencyKeys();
   }
 }
 
@@ -216,6 +221,19 @@ void LedgerService::MakePartitions() {
       "the next months' partitions of the ledger's tables could not be made; rows of a month "
       "without a partition go to the table's default partition",
       {{"error", made.error().message}});
+}
+
+void LedgerService::DeleteIdempotencyKeys() {
+  while (true) {
+    auto deleted = billing::DeleteIdempotencyKeys(
+        *database_, group_commit_->NowUs() - options_.policy.idempotency_us, kDeleteBatch);
+    if (!deleted.ok()) {
+      log::Warn("old idempotency keys could not be deleted, retrying in an hour",
+                {{"error", deleted.error().message}});
+      return;
+    }
+    if (*deleted < kDeleteBatch || !Sleep(0)) return;
+  }
 }
 
 sql::SqlResult<void> LedgerService::ReadClocks() {

@@ -69,6 +69,7 @@ class LedgerService {
   int64_t Expire(std::vector<ExpiredHold> holds);
   // PostgreSQL: the partitions of the coming months.
   void MakePartitions();
+  void DeleteIdempotencyKeys();
   // False when the ledger stops meanwhile.
   bool Sleep(int64_t ms);
 

@@ -24,6 +24,8 @@ bool SameBody(const Hold& hold, const Authorize& authorize) {
          hold.key_quota_nano_usd == authorize.key_quota_nano_usd;
 }
 
+bool IsDigest(const std::string& bytes) { return bytes.empty() || bytes.size() == 32; }
+
 bool IsValid(const Authorize& authorize) {
   const auto rate = [](int64_t pico_usd) { return pico_usd >= 0 && pico_usd <= kMaxRatePicoUsd; };
   return !authorize.request_id.empty() && IsTokenCount(authorize.prompt_bound) &&
@@ -32,8 +34,8 @@ bool IsValid(const Authorize& authorize) {
          authorize.model.size() <= 256 && authorize.key_id.size() <= 128 &&
          authorize.client_request_id.size() <= 128 &&
          authorize.key_quota_nano_usd.value_or(0) >= 0 &&
-         (authorize.idempotency_key_digest.empty() ||
-          authorize.idempotency_key_digest.size() == 32);
+         IsDigest(authorize.idempotency_key_digest) &&
+         authorize.idempotency_body_digest.size() == authorize.idempotency_key_digest.size();
 }
 
 // What must be held for the whole prompt and this much output.
@@ -89,6 +91,11 @@ Reply Batch::Execute(const Authorize& authorize) {
   if (!wallet_) return Refuse(Deny::kNoCredit);
   if (wallet_->frozen == Freeze::kFailedCheck) return Refuse(Deny::kFrozenByCheck);
   if (wallet_->frozen != Freeze::kNone) return Refuse(Deny::kFrozen);
+  if (const Deny conflict = FindIdempotencyConflict(authorize); conflict != Deny::kNone) {
+    Reply refused = Refuse(conflict);
+    if (conflict == Deny::kIdempotencyRunning) refused.retry_after_ms = policy_.held_retry_ms;
+    return refused;
+  }
 
   const int64_t least = Price(authorize, 1);
   const int64_t wanted = Price(authorize, policy_.slice_tokens);
@@ -125,6 +132,7 @@ Reply Batch::Execute(const Authorize& authorize) {
   const Hold& stored = state_.holds.emplace(hold.id, std::move(hold)).first->second;
   key_hold_ = &stored;
   out_.new_holds.push_back(authorize.request_id);
+  TakeIdempotencyKey(authorize);
   ++wallet_->open_holds;
   Post(EntryKind::kHold, Account::kFree, Account::kHeld, authorized, month,
        authorize.request_id.ToBytes(), "", AdmissionDetail(stored));

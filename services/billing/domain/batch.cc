@@ -232,6 +232,7 @@ void Batch::SaveBefore(const Operation& operation) {
   before_.commands = out_.commands.size();
   before_.decided = out_.decided_commands.size();
   before_.resolved = out_.resolved_dead_letters.size();
+  before_.idempotency = out_.idempotency_keys.size();
 }
 
 void Batch::RecordUsageChange(const Id& request_id) {
@@ -347,6 +348,13 @@ void Batch::Undo(const std::string& workspace, const Id& request_id) {
       state_.key_months.erase(key);
     }
   }
+  for (auto& [key, row] : before_.idempotency_keys) {
+    if (row) {
+      state_.idempotency_keys[key] = std::move(*row);
+    } else {
+      state_.idempotency_keys.erase(key);
+    }
+  }
   if (before_.command) {
     const std::string key = CommandKey(workspace, before_.command->command_id);
     state_.commands[key] = std::move(*before_.command);
@@ -374,6 +382,7 @@ void Batch::Undo(const std::string& workspace, const Id& request_id) {
   out_.commands.resize(before_.commands);
   out_.decided_commands.resize(before_.decided);
   out_.resolved_dead_letters.resize(before_.resolved);
+  out_.idempotency_keys.resize(before_.idempotency);
 }
 
 }  // namespace tollgate::billing

@@ -1,6 +1,6 @@
 // One run of Apply. Internal to this folder: each operation is in the file of its name
 // (authorize.cc, extend.cc, settle.cc, void.cc, expire.cc, commands.cc), tries and refusals in
-// attempt.cc, what they share in batch.cc.
+// attempt.cc, idempotency keys in idempotency.cc, what they share in batch.cc.
 #pragma once
 
 #include "services/billing/domain/ledger.h"
@@ -25,6 +25,8 @@ class Batch {
     std::unordered_map<std::string, std::optional<KeyMonth>> key_months;
     std::optional<Command> command;
     std::optional<DeadLetter> dead_letter;
+    std::unordered_map<std::string, std::optional<IdempotencyKey>> idempotency_keys;
+    size_t idempotency = 0;
     size_t entries = 0;
     size_t wallets = 0;
     size_t new_wallets = 0;
@@ -52,6 +54,11 @@ class Batch {
   Reply Execute(const RepairClock& command);        // commands.cc
   Reply Execute(const OpenWallet& command);         // commands.cc
 
+  // idempotency.cc. kNone: the request may run.
+  Deny FindIdempotencyConflict(const Authorize& authorize);
+  void TakeIdempotencyKey(const Authorize& authorize);
+  // Whether another request runs, or has run, in the place of this hold's.
+  bool IsReplaced(const Hold& hold) const;
   // extend.cc. Both kinds report the usage so far; a heartbeat asks for no new total.
   template <typename Op>
   Reply ReportProgress(const Op& op, std::optional<int64_t> authorized_total_nano_usd);

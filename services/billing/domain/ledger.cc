@@ -54,6 +54,7 @@ Applied Batch::Finish() {
   SortUnique(out_.months);
   SortUnique(out_.key_months);
   SortUnique(out_.decided_commands);
+  SortUnique(out_.idempotency_keys);
   SortUnique(out_.new_holds);
   SortUnique(out_.changed_holds);
   SortUnique(out_.recorded_holds);

@@ -25,6 +25,8 @@ struct Policy {
   int64_t tombstone_max_age_us = 120'000'000;
   // How long after the end of a month late corrections still count towards it.
   int64_t month_grace_us = 26LL * 3600 * 1'000'000;
+  // How long an Idempotency-Key stands for its request.
+  int64_t idempotency_us = 24LL * 3600 * 1'000'000;
   // Corrections above this amount wait for a second person.
   int64_t second_person_above_nano_usd = 100 * kNanoPerUsd;
 };
@@ -45,6 +47,7 @@ struct Applied {
   std::vector<UsageChange> usage_changes;
   std::vector<DeadLetter> dead_letters;  // without their numbers; one may be stored already
   std::vector<std::string> resolved_dead_letters;  // DeadLetterKey; must exist
+  std::vector<std::string> idempotency_keys;  // IdempotencyRowKey; new or of another request now
   // Broken invariants: the operation at fault was refused and changed nothing. The caller must
   // raise an alarm for each.
   std::vector<std::string> violations;
@@ -59,8 +62,10 @@ inline int64_t EntryTime(const Wallet& wallet, int64_t now_us) {
 // Applies the operations in order. The state must contain every existing row that they concern:
 // the wallets of their workspaces, the holds, commands and dead letters they name, the months of
 // those holds and of now, and the key months of those holds' keys and of authorizes with a quota,
-// in the months of those holds and of now. No other row is read or changed. Everything
-// is decided at now_us, the ledger's time; only the entries are dated by EntryTime.
+// in the months of those holds and of now; of authorizes with an idempotency key, and of expired
+// holds that came with one, the row of that key and the hold it names. No other row is read or
+// changed. Everything is decided at now_us, the ledger's time; only the entries are dated by
+// EntryTime.
 Applied Apply(State& state, std::span<const Operation> operations, int64_t now_us,
               const Policy& policy);
 

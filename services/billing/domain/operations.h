@@ -28,7 +28,8 @@ struct Authorize {
   Surface surface = Surface::kUnknown;
   bool streamed = false;
   std::string client_request_id;
-  std::string idempotency_key_digest;
+  std::string idempotency_key_digest;   // 32 bytes, or both empty
+  std::string idempotency_body_digest;  // may differ only between requests
   // Number of the try, from 0; not part of the body.
   int32_t attempt = 0;
   bool check_only = false;  // only says whether it would be granted; writes nothing

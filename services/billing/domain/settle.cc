@@ -73,8 +73,15 @@ Reply Batch::Execute(const Settle& settle) {
   switch (hold->state) {
     case HoldState::kOpen:
       return SettleOpen(settle, *hold);
-    case HoldState::kExpiredCharged:
     case HoldState::kExpiredVoid:
+      if (IsReplaced(*hold)) {
+        // The caller has asked again under the same Idempotency-Key, and pays for that request.
+        Settle free = settle;
+        free.outcome = Outcome::kFailedBeforeOutput;
+        return SettleLate(free, *hold);
+      }
+      [[fallthrough]];
+    case HoldState::kExpiredCharged:
       return SettleLate(settle, *hold);
     case HoldState::kVoided:
     case HoldState::kSettled:

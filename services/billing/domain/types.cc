@@ -11,6 +11,10 @@ std::string KeyMonthKey(const std::string& workspace, const std::string& key_id,
   return workspace + ':' + std::to_string(month) + ':' + key_id;
 }
 
+std::string IdempotencyRowKey(const std::string& workspace, const std::string& digest) {
+  return workspace + '\0' + digest;
+}
+
 std::string CommandKey(std::string_view workspace, std::string_view command_id) {
   // Unambiguous: the name of a workspace contains no colon.
   std::string key(workspace);

@@ -40,6 +40,10 @@ enum class Deny : uint8_t {
   kSamePerson = 11,        // who asked for a correction may not approve it
   kUnknownDeadLetter = 12,
   kUnavailable = 13,  // nothing is decided: ask again under the same id
+  // The Idempotency-Key was used within a day by another request (decision 59):
+  kIdempotencyBody = 20,     // with another body
+  kIdempotencyRunning = 21,  // that is still running
+  kIdempotencyDone = 22,     // that has been answered
 };
 
 // How a generation ended. The numbers are those of the proto and of the database.
@@ -372,14 +376,26 @@ struct UsageChange {
   UsageChange& operator+=(const UsageChange& other);
 };
 
+// The request that an Idempotency-Key stands for. How that request ended is in its hold.
+struct IdempotencyKey {
+  std::string workspace;
+  std::string digest;  // 32 bytes
+  Id request_id;
+  std::string body_digest;  // 32 bytes
+  int64_t created_us = 0;
+};
+// Names its row in a State.
+std::string IdempotencyRowKey(const std::string& workspace, const std::string& digest);
+
 // The rows that a batch touches; a row that is not here does not exist.
 struct State {
   std::unordered_map<std::string, Wallet> wallets;       // by workspace
   std::unordered_map<std::string, Month> months;         // by MonthKey
   std::unordered_map<std::string, KeyMonth> key_months;  // by KeyMonthKey
   std::unordered_map<Id, Hold, IdHash> holds;
-  std::unordered_map<std::string, Command> commands;         // by CommandKey
-  std::unordered_map<std::string, DeadLetter> dead_letters;  // by DeadLetterKey
+  std::unordered_map<std::string, Command> commands;                 // by CommandKey
+  std::unordered_map<std::string, DeadLetter> dead_letters;          // by DeadLetterKey
+  std::unordered_map<std::string, IdempotencyKey> idempotency_keys;  // by IdempotencyRowKey
   // Workspaces whose wallet disagrees with their entries: nothing of them may be written.
   std::unordered_map<std::string, std::string> broken;  // why, by workspace
 };

@@ -9,6 +9,7 @@
 #include "services/billing/rpc/convert.h"
 #include "services/billing/rpc/dead_letter_rpc.h"
 #include "services/billing/rpc/verify_runner.h"
+#include "services/billing/storage/idempotency_keys.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 
 namespace tollgate::billing {
@@ -59,6 +60,11 @@ class BillingRpc : public v1::BillingService::CallbackService {
   }
   ServerUnaryReactor* GetUsage(CallbackServerContext* context, const v1::GetUsageRequest* request,
                                v1::GetUsageResponse* response) override;
+  ServerUnaryReactor* StoreAnswer(CallbackServerContext* context,
+                                  const v1::StoreAnswerRequest* request,
+                                  v1::StoreAnswerResponse* response) override;
+  ServerUnaryReactor* GetAnswer(CallbackServerContext* context, const v1::GetAnswerRequest* request,
+                                v1::GetAnswerResponse* response) override;
 
  private:
   LedgerService& ledger_;
@@ -106,6 +112,38 @@ ServerUnaryReactor* BillingRpc::GetUsage(CallbackServerContext* context,
                          request->end_us(), now_us);
       },
       [response](const UsageReport& report) { FromUsage(report, *response); });
+}
+
+ServerUnaryReactor* BillingRpc::StoreAnswer(CallbackServerContext* context,
+                                            const v1::StoreAnswerRequest* request,
+                                            v1::StoreAnswerResponse*) {
+  const auto id = Id::FromBytes(request->request_id());
+  if (!id || request->sealed().empty() || request->sealed().size() > kMaxSealedBytes) {
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(rpc::ToStatus(BadRequest("not a request id, or an answer too large").error));
+    return reactor;
+  }
+  return RunRead(
+      ledger_, context,
+      [request, id = *id](sql::Database& database) -> sql::SqlResult<bool> {
+        auto stored =
+            billing::StoreAnswer(database, request->workspace_id(),
+                                 request->idempotency_key_digest(), id, request->sealed());
+        if (!stored.ok()) return Fail{std::move(stored).error()};
+        return true;
+      },
+      [](bool) {});
+}
+
+ServerUnaryReactor* BillingRpc::GetAnswer(CallbackServerContext* context,
+                                          const v1::GetAnswerRequest* request,
+                                          v1::GetAnswerResponse* response) {
+  return RunRead(
+      ledger_, context,
+      [request](sql::Database& database) {
+        return ReadAnswer(database, request->workspace_id(), request->idempotency_key_digest());
+      },
+      [response](std::string& sealed) { response->set_sealed(std::move(sealed)); });
 }
 
 class AdminRpc : public v1::BillingAdminService::CallbackService {

@@ -67,6 +67,7 @@ Operation ToOperation(const v1::AuthorizeItem& item) {
   authorize.streamed = item.streamed();
   authorize.client_request_id = item.client_request_id();
   authorize.idempotency_key_digest = item.idempotency_key_digest();
+  authorize.idempotency_body_digest = item.idempotency_body_digest();
   return authorize;
 }
 

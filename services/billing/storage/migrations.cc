@@ -2,6 +2,7 @@
 #include "common/base/clock.h"
 #include "services/billing/domain/shard.h"
 #include "services/billing/storage/archive_tables.h"
+#include "services/billing/storage/idempotency_table.h"
 #include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {
@@ -404,7 +405,8 @@ sql::SqlResult<void> ShardRows(sql::Connection& db) {
 constexpr sql::Migration kMigrations[] = {
     {1, "ledger", kFirst},
     {2, "shards, partitions, roll-ups, corrections", kSecond, ShardRows},
-    {3, "archive", kArchiveTables}};
+    {3, "archive", kArchiveTables},
+    {4, "idempotency keys", kIdempotencyTable}};
 
 }  // namespace
 

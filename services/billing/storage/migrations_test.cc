@@ -109,9 +109,9 @@ class MigrationsTest : public LedgerDatabaseTest {
 
 TEST_P(MigrationsTest, KeepsTheRowsOfTheFirstVersion) {
   // Back to an empty database with the first version's tables.
-  for (const char* table :
-       {"wallet", "cap_month", "key_month", "hold", "entry", "command", "usage_record",
-        "usage_quarter", "usage_day", "dead_letter", "archive", "archive_workspace"}) {
+  for (const char* table : {"wallet", "cap_month", "key_month", "hold", "entry", "command",
+                            "usage_record", "usage_quarter", "usage_day", "dead_letter", "archive",
+                            "archive_workspace", "idempotency"}) {
     Must("DROP TABLE " + std::string(table), {});
   }
   Must("DELETE FROM schema_migration", {});

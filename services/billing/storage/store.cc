@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "services/billing/domain/shard.h"
 #include "services/billing/storage/dead_letters.h"
+#include "services/billing/storage/idempotency_keys.h"
 #include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {
@@ -81,6 +82,17 @@ SqlResult<void> LoadWallets(sql::Connection& db, std::span<const Operation> oper
                       });
 }
 
+// keys: shard and id.
+SqlResult<void> LoadHolds(sql::Connection& db, std::span<const Param> keys, State& state) {
+  static const std::string kHead = Select(kHoldColumns, "hold");
+  static constexpr KeyColumn kKey[] = {kShard, {"id", Param::Kind::kBlob}};
+  return db.QueryKeys(kHead, kKey, keys, "", [&](const Row& row) {
+    Hold hold = ReadHold(row);
+    const Id id = hold.id;
+    state.holds.emplace(id, std::move(hold));
+  });
+}
+
 SqlResult<void> LoadHolds(sql::Connection& db, std::span<const Operation> operations,
                           State& state) {
   std::vector<std::pair<int32_t, std::string>> ids;
@@ -91,13 +103,7 @@ SqlResult<void> LoadHolds(sql::Connection& db, std::span<const Operation> operat
   SortUnique(ids);
   std::vector<Param> keys;
   for (const auto& [shard, id] : ids) keys.insert(keys.end(), {shard, Param::Blob(id)});
-  static const std::string kHead = Select(kHoldColumns, "hold");
-  static constexpr KeyColumn kKey[] = {kShard, {"id", Param::Kind::kBlob}};
-  return db.QueryKeys(kHead, kKey, keys, "", [&](const Row& row) {
-    Hold hold = ReadHold(row);
-    const Id id = hold.id;
-    state.holds.emplace(id, std::move(hold));
-  });
+  return LoadHolds(db, keys, state);
 }
 
 // The months that operations on these wallets and holds may move.
@@ -214,7 +220,10 @@ SqlResult<void> Load(sql::Connection& db, std::span<const Operation> operations,
   if (auto done = LoadMonths(db, now_us, state); !done.ok()) return done;
   if (auto done = LoadKeyMonths(db, operations, now_us, state); !done.ok()) return done;
   if (auto done = LoadDeadLetters(db, operations, state); !done.ok()) return done;
-  return LoadCommands(db, operations, state);
+  if (auto done = LoadCommands(db, operations, state); !done.ok()) return done;
+  return LoadIdempotencyKeys(
+      db, operations, [&](std::span<const Param> keys) { return LoadHolds(db, keys, state); },
+      state);
 }
 
 SqlResult<void> Write(sql::Connection& db, const Cells& cells, const std::string& head, int columns,
@@ -323,6 +332,7 @@ SqlResult<void> Save(sql::Connection& db, const State& state, const Applied& app
   if (auto done = SaveCommands(db, state, applied); !done.ok()) return done;
   if (auto done = SaveDeadLetters(db, state, applied); !done.ok()) return done;
   if (auto done = SaveHolds(db, state, applied); !done.ok()) return done;
+  if (auto done = SaveIdempotencyKeys(db, state, applied); !done.ok()) return done;
   if (auto done = SaveRollUps(db, applied.usage_changes); !done.ok()) return done;
   Cells months(applied.months.size(), kMonthCount);
   for (const std::string& key : applied.months) months.Add(state.months.at(key));

@@ -1,0 +1,112 @@
+#include "gateway/pipeline/idempotency.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "common/base/crypto.h"
+#include "common/base/seal.h"
+#include "common/observability/log.h"
+#include "gateway/pipeline/limit_headers.h"
+#include "gateway/pipeline/refuse.h"
+
+namespace tollgate::gateway {
+
+namespace {
+
+constexpr size_t kMaxKeyBytes = 255;
+// What is sealed: this line, and the body of an answer with status 200.
+constexpr std::string_view kAnswerHead = "200 application/json\n";
+
+Task<Result<std::string>> FindAnswer(RequestContext& context) {
+  const std::string& key = context.worker.options.answer_key;
+  if (key.empty()) co_return FailWith(ErrorId::kIdempotencyAnswerGone);
+  billing::v1::GetAnswerRequest request;
+  request.set_workspace_id(context.key->workspace_id());
+  request.set_idempotency_key_digest(context.idempotency_key_digest);
+  auto kept = co_await context.worker.clients.billing->GetAnswer(std::move(request));
+  if (!kept) co_return Unavailable("billing: " + kept.error().ToString());
+  const auto answer = Unseal(key, context.idempotency_key_digest, kept->sealed());
+  if (!answer || !answer->starts_with(kAnswerHead)) {
+    co_return FailWith(ErrorId::kIdempotencyAnswerGone);
+  }
+  co_return answer->substr(kAnswerHead.size());
+}
+
+}  // namespace
+
+std::string ReadAnswerKey(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  const auto key = HexDecode(text);
+  return key && key->size() == kSealKeyBytes ? *key : "";
+}
+
+bool HasIdempotencyKey(const HttpRequest& request) {
+  return std::any_of(request.headers.begin(), request.headers.end(),
+                     [](const auto& header) { return header.first == kIdempotencyKeyHeader; });
+}
+
+std::string IdempotencyBodyDigest(const std::string& path, const std::string& body) {
+  // Two hashes: a large body is not copied.
+  return Sha256(path + '\0' + Sha256(body));
+}
+
+Result<void> ReadIdempotencyKey(RequestContext& context) {
+  const HttpRequest& request = context.exchange.request();
+  // Without an engine nothing is billed (decision 30).
+  if (context.canonical.max_tokens == 0 || !HasIdempotencyKey(request)) return {};
+  const auto count =
+      std::count_if(request.headers.begin(), request.headers.end(),
+                    [](const auto& header) { return header.first == kIdempotencyKeyHeader; });
+  const std::string_view value = request.header(kIdempotencyKeyHeader);
+  const bool printable =
+      std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  if (count > 1 || value.empty() || value.size() > kMaxKeyBytes || !printable) {
+    return BadRequest(
+        "The header Idempotency-Key must be sent once, with 1 to 255 printable ASCII characters.");
+  }
+  std::string text = context.key->key_id();
+  text += '\0';
+  text += value;
+  context.idempotency_key_digest = Sha256(text);
+  return {};
+}
+
+Task<void> KeepAnswer(RequestContext& context, const std::string& body) {
+  const std::string& key = context.worker.options.answer_key;
+  if (context.idempotency_key_digest.empty() || key.empty() || body.size() > kMaxKeptBytes) {
+    co_return;
+  }
+  std::string answer(kAnswerHead);
+  answer += body;
+  billing::v1::StoreAnswerRequest request;
+  request.set_workspace_id(context.key->workspace_id());
+  request.set_idempotency_key_digest(context.idempotency_key_digest);
+  request.set_request_id(context.id.ToBytes());
+  request.set_sealed(Seal(key, context.idempotency_key_digest, answer));
+  const auto stored = co_await context.worker.clients.billing->StoreAnswer(std::move(request));
+  if (!stored) {
+    log::Warn("an answer could not be kept for repetitions of its Idempotency-Key",
+              {{"x_request_id", context.exchange.request().x_request_id},
+               {"error", stored.error().ToString()}});
+  }
+}
+
+Task<void> RepeatAnswer(RequestContext& context) {
+  auto answer = co_await FindAnswer(context);
+  if (!answer) co_return co_await ReleaseAndRefuse(context, answer.error());
+  co_await context.lease.Finish(0);
+  context.local_slot = LocalSlot();
+  context.worker.metrics.CountRequest(context.endpoint.name, 200, "");
+  HttpResponse response;
+  response.headers.emplace_back("content-type", "application/json");
+  response.headers.emplace_back("idempotent-replayed", "true");
+  AppendHeaders(context.limit_headers, response.headers);
+  response.body = std::move(*answer);
+  (void)co_await context.exchange.Send(std::move(response));
+}
+
+}  // namespace tollgate::gateway
