@@ -8,8 +8,8 @@
 
 #include "services/cli/request_journal.h"
 #include "services/cli/table.h"
-#include "tollgate/admin/v1/alerts.grpc.pb.h"
 #include "tollgate/admin/v1/adjustments.grpc.pb.h"
+#include "tollgate/admin/v1/alerts.grpc.pb.h"
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
 #include "tollgate/admin/v1/payments.grpc.pb.h"
 #include "tollgate/admin/v1/usage.grpc.pb.h"

@@ -188,8 +188,10 @@ TEST_P(RequestIdTest, IsMadeWhenMissingOrMalformed) {
 }
 
 TEST(Catalog, EveryRowHasACase) {
-  // An internal failure cannot be caused from outside.
-  const std::set<std::string> unreachable = {"server_error"};
+  // An internal failure cannot be caused from outside. The other two need an earlier call with the
+  // same header: error_matrix_test.cc has them.
+  const std::set<std::string> unreachable = {"server_error", "idempotency_in_progress",
+                                             "idempotency_answer_gone"};
   std::set<std::string> covered;
   for (const Case& one : Cases()) {
     covered.insert(std::to_string(one.status) + " " + one.code + " " + one.type);
