@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/text.h"
+#include "common/rpc/error_status.h"
 
 namespace tollgate::admin {
 namespace {
@@ -15,28 +16,6 @@ namespace {
 constexpr size_t kMaxMessage = 600;
 constexpr size_t kMaxField = 100;
 constexpr size_t kMaxMetadata = 4;
-
-grpc::StatusCode CodeOf(const Error& error) {
-  switch (error.row().http_status) {
-    case 400:
-      return grpc::StatusCode::INVALID_ARGUMENT;
-    case 401:
-      return grpc::StatusCode::UNAUTHENTICATED;
-    case 402:
-      return grpc::StatusCode::FAILED_PRECONDITION;
-    case 403:
-      return grpc::StatusCode::PERMISSION_DENIED;
-    case 404:
-      return grpc::StatusCode::NOT_FOUND;
-    case 429:
-      return grpc::StatusCode::RESOURCE_EXHAUSTED;
-    case 502:
-    case 503:
-      return grpc::StatusCode::UNAVAILABLE;
-    default:
-      return grpc::StatusCode::INTERNAL;
-  }
-}
 
 std::string Upper(std::string_view name) {
   std::string text(name);
@@ -79,7 +58,7 @@ Fail<Failure> PermissionDenied(std::string reason, std::string message) {
 }
 
 Failure FromError(const Error& error) {
-  return {.code = CodeOf(error),
+  return {.code = rpc::CodeOf(error),
           .reason = Upper(error.row().name),
           .message = std::string(error.public_message()),
           .field = error.param,

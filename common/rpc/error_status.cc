@@ -5,6 +5,8 @@ namespace {
 
 constexpr size_t kMaxDetails = 2048;
 
+}  // namespace
+
 grpc::StatusCode CodeOf(const Error& error) {
   switch (error.row().http_status) {
     case 400:
@@ -26,8 +28,6 @@ grpc::StatusCode CodeOf(const Error& error) {
       return grpc::StatusCode::INTERNAL;
   }
 }
-
-}  // namespace
 
 grpc::Status ToStatus(const Error& error) {
   common::v1::ErrorDetail detail;

@@ -10,6 +10,8 @@
 
 namespace tollgate::rpc {
 
+// The status code of an error of the catalog, by its HTTP status.
+grpc::StatusCode CodeOf(const Error& error);
 grpc::Status ToStatus(const Error& error);
 // Only an ErrorDetail selects any row of the catalog. A status without one is kServiceUnavailable
 // (the service is unreachable) or kServerError, never an error of the client.
