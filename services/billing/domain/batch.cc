@@ -110,6 +110,7 @@ void Batch::Close(Hold& hold, HoldState state) {
   --wallet_->open_holds;
   MarkChanged(hold);
   out_.recorded_holds.push_back(hold.id);
+  PayReceivable(hold.id.ToHex());
 }
 
 void Batch::Release(Hold& hold, EntryKind terminal, const std::string& memo) {

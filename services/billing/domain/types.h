@@ -98,7 +98,8 @@ struct Wallet {
   int64_t paid_nano_usd = 0;     // posted: includes what is held
   int64_t granted_nano_usd = 0;  // the same, given by the operator
   int64_t held_nano_usd = 0;
-  // What a chargeback took beyond the credit that was there; the next credit pays it first.
+  // What a chargeback took beyond the credit that was available. It is paid as soon as paid credit
+  // is available: while it is above zero, all paid credit is held.
   int64_t receivable_nano_usd = 0;
   int64_t open_holds = 0;
   std::optional<int64_t> cap_nano_usd;  // per UTC month

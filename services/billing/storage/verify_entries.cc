@@ -135,8 +135,7 @@ SqlResult<void> EntryCheck::CheckEntry(const Entry& entry) {
   ++findings_.report().entries;
   const std::string name = "entry " + std::to_string(entry.sequence);
   const bool of_request = IsRequestKind(entry.kind);
-  // A note beside the request's own entries: no hold and no command is made of it.
-  const bool is_note = entry.kind == EntryKind::kDeadLetterResolved;
+  const bool is_note = IsNote(entry);
   if (!is_note && (entry.request != state_.current || of_request != state_.current_is_hold)) {
     if (auto done = CloseGroup(); !done.ok()) return done;
     state_.current = entry.request;
@@ -329,8 +328,6 @@ void EntryCheck::AddToCommand(const Entry& entry, const std::string& name) {
       break;
     case EntryKind::kUnfreeze:
       if (command.kind == 0) command.kind = static_cast<int64_t>(CommandKind::kUnfreeze);
-      break;
-    case EntryKind::kReceivablePaid:
       break;
     default:
       command.kind = CommandKindOf(entry.kind);
