@@ -126,7 +126,8 @@ struct Month {
 // Names a month's row in a State.
 std::string MonthKey(const std::string& workspace, int32_t month);
 
-// The same for one key that has a quota. Kept from the first request on that came with a quota.
+// The same for one key that has a quota. Kept from the first request on that came with a quota, or
+// the first late correction that counts towards another month than its request.
 struct KeyMonth {
   std::string workspace;
   std::string key_id;
