@@ -11,12 +11,9 @@
 
 #include "common/base/clock.h"
 #include "services/billing/domain/operations.h"
+#include "tests/simulation/naive_requests.h"
 
 namespace tollgate::simulation {
-
-using billing::Deny;
-using billing::Outcome;
-using billing::Reply;
 
 class NaiveLedger {
  public:
@@ -49,7 +46,7 @@ class NaiveLedger {
       sums.frozen = money->second.frozen;
     }
     for (const auto& [id, request] : requests_) {
-      if (request.workspace != workspace || request.state != State::kOpen) continue;
+      if (request.workspace != workspace || request.state != RequestState::kOpen) continue;
       sums.held_nano_usd += request.authorized;
       ++sums.open;
     }
@@ -70,77 +67,13 @@ class NaiveLedger {
   }
 
  private:
-  enum class State { kOpen, kSettled, kVoided, kExpired, kCorrected, kTombstone };
-  struct Request {
-    std::string workspace;
-    State state = State::kOpen;
-    billing::Authorize body;
-    std::optional<billing::Settle> settle;
-    int32_t month = 0;
-    std::optional<int64_t> cap;
-    int64_t first = 0, authorized = 0;  // nano-USD, as every amount here
-    int64_t created_us = 0, expires_us = 0, closed_us = 0;
-    int32_t attempt = 0;
-    bool refused = false;
-    int64_t sequence = 0;
-    int64_t prompt = 0, completion = 0;  // of the last heartbeat
-    std::map<int32_t, int64_t> charges;  // by month
-    int64_t from_granted = 0;
-    int64_t overrun = 0;
-    bool free() const {
-      return refused ||
-             (settle ? settle->outcome == Outcome::kFailedBeforeOutput : state == State::kVoided);
-    }
-    // At least a part of the answer, when it expires.
-    bool delivered() const { return body.streamed && completion > 0; }
-    int64_t charged() const {
-      int64_t sum = 0;
-      for (const auto& [month, amount] : charges) sum += amount;
-      return sum;
-    }
-  };
-  struct Money {
-    int64_t paid = 0, granted = 0, owed = 0;
-    billing::Freeze frozen = billing::Freeze::kNone;
-    std::optional<int64_t> cap;
-  };
-
   static constexpr int64_t kSecondUs = 1'000'000, kDayUs = 86'400 * kSecondUs;
   static constexpr int64_t kUnlimited = INT64_MAX;
 
-  static bool Bad(const billing::Usage& u) {
-    const int64_t all[] = {u.prompt, u.cached, u.cache_write, u.completion, u.reasoning};
-    return std::any_of(std::begin(all), std::end(all),
-                       [](int64_t n) { return n < 0 || n > (int64_t{1} << 33); });
-  }
-  static Reply No(Deny reason) {
-    Reply reply;
-    reply.denied_by = reason;
-    if (reason == Deny::kHeld) reply.retry_after_ms = 1000;
-    return reply;
-  }
-  static Reply Yes() {
-    Reply reply;
-    reply.ok = true;
-    return reply;
-  }
-  static Reply ReplyFor(const Request& request, Deny reason = Deny::kNone) {
-    Reply reply;
-    reply.ok = reason == Deny::kNone;
-    reply.denied_by = reason;
-    reply.authorized_nano_usd = request.authorized;
-    reply.charged_nano_usd = request.charged();
-    return reply;
-  }
-  // Exact in 128 bits; up for what is reserved, down for what is charged.
-  static int64_t Price(const Rates& rates, int64_t in, int64_t out, bool up) {
-    const Int128 pico = Int128{in} * rates.input_pico_usd + Int128{out} * rates.output_pico_usd;
-    return static_cast<int64_t>((pico + (up ? 999 : 0)) / 1000);
-  }
   int64_t Held(const std::string& workspace, int32_t month = 0) const {
     int64_t held = 0;
     for (const auto& [id, request] : requests_) {
-      if (request.workspace != workspace || request.state != State::kOpen) continue;
+      if (request.workspace != workspace || request.state != RequestState::kOpen) continue;
       if (month == 0 || request.month == month) held += request.authorized;
     }
     return held;
@@ -328,13 +261,14 @@ class NaiveLedger {
       Request& request = found->second;
       const billing::Authorize& body = request.body;
       if (request.workspace != op.workspace) return No(Deny::kIdReuse);
-      if (request.state == State::kTombstone) return No(Deny::kClosed);
+      if (request.state == RequestState::kTombstone) return No(Deny::kClosed);
       if (body.key_id != op.key_id || body.model != op.model || body.rates != op.rates ||
           body.price_version != op.price_version || body.prompt_bound != op.prompt_bound ||
           body.output_bound != op.output_bound) {
         return No(Deny::kIdReuse);
       }
-      if (request.state != State::kOpen || op.attempt < request.attempt) return No(Deny::kClosed);
+      if (request.state != RequestState::kOpen || op.attempt < request.attempt)
+        return No(Deny::kClosed);
       if (op.attempt > request.attempt) {
         request.attempt = op.attempt;
         request.sequence = request.prompt = request.completion = 0;
@@ -415,7 +349,7 @@ class NaiveLedger {
     if (found == requests_.end()) return No(Deny::kInvalid);
     Request& request = found->second;
     if (request.workspace != op.workspace) return No(Deny::kIdReuse);
-    if (request.state != State::kOpen || op.attempt < request.attempt) {
+    if (request.state != RequestState::kOpen || op.attempt < request.attempt) {
       return ReplyFor(request, Deny::kClosed);
     }
     if (op.sequence > request.sequence) {
@@ -440,7 +374,7 @@ class NaiveLedger {
     request.charges[month] += amount;
   }
 
-  void Close(Request& request, State state, int64_t in, int64_t out) {
+  void Close(Request& request, RequestState state, int64_t in, int64_t out) {
     const int64_t cost = Price(request.body.rates, in, out, false);
     Raise(request, cost - request.authorized);
     request.state = state;  // releases its reservation
@@ -448,15 +382,7 @@ class NaiveLedger {
     const int64_t pays = std::min(cost, request.authorized);
     request.overrun = cost - pays;
     Take(request, pays, request.month);
-  }
-
-  static bool SameSettle(const billing::Settle& a, const billing::Settle& b) {
-    const auto cached = [](const billing::Settle& op) {
-      return std::min(op.usage.cached, op.usage.prompt);
-    };
-    return a.outcome == b.outcome && a.usage.prompt == b.usage.prompt &&
-           a.usage.completion == b.usage.completion && cached(a) == cached(b) &&
-           a.cut_by_credit == b.cut_by_credit && a.estimated == b.estimated && a.engine == b.engine;
+    PayDebt(request.workspace);
   }
 
   Reply Execute(const billing::Settle& op) {
@@ -470,37 +396,30 @@ class NaiveLedger {
       return settle.outcome == Outcome::kFailedBeforeOutput ||
              (settle.usage.prompt == 0 && settle.usage.completion == 0);
     };
-    if (request.state == State::kOpen) {
+    if (request.state == RequestState::kOpen) {
       request.settle = Final(op, request);
       if (is_free(*request.settle)) {
-        Close(request, State::kVoided, 0, 0);
+        Close(request, RequestState::kVoided, 0, 0);
       } else {
-        Close(request, State::kSettled, request.settle->usage.prompt,
+        Close(request, RequestState::kSettled, request.settle->usage.prompt,
               request.settle->usage.completion);
       }
       return ReplyFor(request);
     }
-    if (request.state == State::kExpired) {
+    if (request.state == RequestState::kExpired) {
       const billing::Settle settle = Final(op, request);
       return SettleLate(settle, request, is_free(settle));
     }
     if (request.settle && SameSettle(*request.settle, op)) return ReplyFor(request);
     // One that knows less than the one that closed the request.
-    const bool voided = request.state == State::kVoided || request.state == State::kTombstone;
+    const bool voided =
+        request.state == RequestState::kVoided || request.state == RequestState::kTombstone;
     if (is_free(op) && voided) return ReplyFor(request);
     if (op.outcome == Outcome::kFailedBeforeOutput) return ReplyFor(request);
     if (op.outcome == Outcome::kRecovered && request.settle && !request.free()) {
       return ReplyFor(request);
     }
     return ReplyFor(request, request.free() || !request.settle ? Deny::kClosed : Deny::kIdReuse);
-  }
-
-  // What a journal knows may be older than the last heartbeat.
-  static billing::Settle Final(billing::Settle op, const Request& request) {
-    if (op.outcome != Outcome::kRecovered) return op;
-    op.usage.prompt = std::max(op.usage.prompt, request.prompt);
-    op.usage.completion = std::max(op.usage.completion, request.completion);
-    return op;
   }
 
   void GiveBack(Request& request, int64_t amount) {
@@ -513,6 +432,7 @@ class NaiveLedger {
     const int64_t of_its_month = std::min(amount, SpentNanoUsd(request.workspace, request.month));
     request.charges[request.month] -= of_its_month;
     request.charges[UtcMonth(now_us_)] -= amount - of_its_month;
+    PayDebt(request.workspace);
   }
 
   Reply SettleLate(const billing::Settle& op, Request& request, bool free) {
@@ -532,7 +452,7 @@ class NaiveLedger {
       GiveBack(request, -delta);
     }
     request.overrun = real - request.charged();
-    request.state = State::kCorrected;
+    request.state = RequestState::kCorrected;
     request.settle = op;
     return ReplyFor(request);
   }
@@ -548,25 +468,26 @@ class NaiveLedger {
         return Yes();
       Request& tombstone = requests_[op.request_id.ToHex()];
       tombstone.workspace = op.workspace;
-      tombstone.state = State::kTombstone;
+      tombstone.state = RequestState::kTombstone;
       return ReplyFor(tombstone);
     }
     Request& request = found->second;
     if (request.workspace != op.workspace) return No(Deny::kIdReuse);
-    if (request.state == State::kOpen) Close(request, State::kVoided, 0, 0);
-    if (op.refused && request.state != State::kVoided && request.state != State::kTombstone) {
+    if (request.state == RequestState::kOpen) Close(request, RequestState::kVoided, 0, 0);
+    if (op.refused && request.state != RequestState::kVoided &&
+        request.state != RequestState::kTombstone) {
       if (request.free()) return ReplyFor(request);
       if (now_us_ - request.closed_us > kDayUs) return ReplyFor(request, Deny::kClosed);
       GiveBack(request, request.charged());
       if (request.overrun != 0) request.overrun = 0;
-      request.state = State::kCorrected;
+      request.state = RequestState::kCorrected;
       request.refused = true;
       if (request.settle) request.settle->outcome = Outcome::kFailedBeforeOutput;
       return ReplyFor(request);
     }
-    const bool nothing_was_used = request.state == State::kVoided ||
-                                  request.state == State::kTombstone ||
-                                  (request.state == State::kExpired && !request.delivered());
+    const bool nothing_was_used = request.state == RequestState::kVoided ||
+                                  request.state == RequestState::kTombstone ||
+                                  (request.state == RequestState::kExpired && !request.delivered());
     return ReplyFor(request, nothing_was_used ? Deny::kNone : Deny::kClosed);
   }
 
@@ -578,12 +499,12 @@ class NaiveLedger {
     if (found == requests_.end()) return No(Deny::kInvalid);
     Request& request = found->second;
     if (request.workspace != op.workspace) return No(Deny::kInvalid);
-    if (request.state != State::kOpen) return ReplyFor(request, Deny::kClosed);
+    if (request.state != RequestState::kOpen) return ReplyFor(request, Deny::kClosed);
     if (request.expires_us > now_us_) return ReplyFor(request, Deny::kInvalid);
     if (!request.delivered()) {
-      Close(request, State::kExpired, 0, 0);
+      Close(request, RequestState::kExpired, 0, 0);
     } else {
-      Close(request, State::kExpired, request.prompt, request.completion);
+      Close(request, RequestState::kExpired, request.prompt, request.completion);
     }
     return ReplyFor(request);
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
+#include <utility>
 
 namespace tollgate::billing {
 
@@ -137,6 +139,7 @@ bool GroupCommit::HasPendingCall(const PendingBatch& batch) {
 
 void GroupCommit::Execute(size_t index, PendingBatch& batch) {
   BatchRunner& runner = *runners_[index];
+  bool locked_once = false;
   for (int attempt = 0;; ++attempt) {
     const int64_t started = clock_.MonotonicUs();
     auto result = runner.Run(batch.operations, NowUs());
@@ -154,7 +157,12 @@ void GroupCommit::Execute(size_t index, PendingBatch& batch) {
     }
     // Calls that have timed out are retried by their callers, with the same ids.
     if (Stopping() || !HasPendingCall(batch)) return FailBatch(batch, sql::ToError(error));
-    if (error.kind == Kind::kLocked) return SetLockedAside(index, batch, error);
+    if (error.kind == Kind::kLocked) {
+      std::set<std::string> locked = LockedOf(index, batch);
+      // It is no wallet that is locked, or not any more: perhaps a table was, for a moment.
+      if (locked.empty() && !std::exchange(locked_once, true)) continue;
+      return SetLockedAside(index, batch, error, std::move(locked));
+    }
     const int tries = error.kind == Kind::kRetry    ? kConflictTries
                       : error.kind == Kind::kUnique ? kUniqueTries
                                                     : 0;

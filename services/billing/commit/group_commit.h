@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -108,7 +109,10 @@ class GroupCommit {
   // isolation.cc: a batch that cannot be written is divided until only those workspaces fail that
   // are the cause.
   void Divide(size_t index, PendingBatch& batch, const sql::SqlError& error);
-  void SetLockedAside(size_t index, PendingBatch& batch, const sql::SqlError& error);
+  // The workspaces of the batch whose wallets another transaction holds.
+  std::set<std::string> LockedOf(size_t index, const PendingBatch& batch);
+  void SetLockedAside(size_t index, PendingBatch& batch, const sql::SqlError& error,
+                      std::set<std::string> locked);
   void FailAlone(size_t index, PendingBatch& batch, const sql::SqlError& error);
   void Isolate(const std::string& workspace, const sql::SqlError& error);
   void ReplyUnavailable(PendingBatch& batch);

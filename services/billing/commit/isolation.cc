@@ -39,13 +39,16 @@ void GroupCommit::Divide(size_t index, PendingBatch& batch, const sql::SqlError&
   Execute(index, second);
 }
 
+std::set<std::string> GroupCommit::LockedOf(size_t index, const PendingBatch& batch) {
+  auto found = runners_[index]->Locked(batch.operations);
+  if (!found.ok()) return {};
+  return {found->begin(), found->end()};
+}
+
 // A transaction of another replica holds a wallet, perhaps of one that does not run any more. The
 // server ends that one soon; until then only the locked workspaces wait.
-void GroupCommit::SetLockedAside(size_t index, PendingBatch& batch, const sql::SqlError& error) {
-  std::set<std::string> locked;
-  if (auto found = runners_[index]->Locked(batch.operations); found.ok()) {
-    locked.insert(found->begin(), found->end());
-  }
+void GroupCommit::SetLockedAside(size_t index, PendingBatch& batch, const sql::SqlError& error,
+                                 std::set<std::string> locked) {
   // Nothing is locked any more, or it is not a wallet that is.
   if (locked.empty() && batch.workspaces.size() > 1) return Divide(index, batch, error);
   if (locked.empty()) locked.insert(batch.workspaces.begin(), batch.workspaces.end());

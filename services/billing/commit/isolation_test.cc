@@ -101,6 +101,27 @@ TEST_F(IsolationTest, ALockedWorkspaceWaitsAloneAndLosesNothing) {
   EXPECT_TRUE(events.broken().empty());
 }
 
+// For example a table, while the archive takes a partition out of it.
+TEST_F(IsolationTest, ALockThatIsOnNoWalletIsWaitedForOnceMore) {
+  Start();
+  for (const int workspaces : {1, 20}) {
+    {
+      const std::lock_guard lock(db.mutex);
+      db.errors = {ErrorKind::kLocked};
+      db.batches.clear();
+    }
+    std::vector<Operation> together;
+    for (int i = 0; i < workspaces; ++i) {
+      together.push_back(NewSettle(i, "ws" + std::to_string(i)));
+    }
+    const auto replies = Submit(together).get();
+    ASSERT_TRUE(replies.ok());
+    for (const Reply& reply : *replies) EXPECT_TRUE(reply.ok);
+    EXPECT_EQ(db.batches.size(), 2U) << "twice as a whole";
+  }
+  EXPECT_TRUE(events.isolated().empty());
+}
+
 TEST_F(IsolationTest, AWorkspaceWithBrokenBooksIsReported) {
   Start();
   db.bad = {{"ws2", ErrorKind::kUnique}, {"ws4", ErrorKind::kUnique}};

@@ -110,6 +110,7 @@ void Batch::Close(Hold& hold, HoldState state) {
   --wallet_->open_holds;
   MarkChanged(hold);
   out_.recorded_holds.push_back(hold.id);
+  PayReceivable(hold.id.ToHex());
 }
 
 void Batch::Release(Hold& hold, EntryKind terminal, const std::string& memo) {
@@ -173,18 +174,25 @@ void Batch::Post(EntryKind kind, Account debit, Account credit, int64_t amount_n
 }
 
 void Batch::MoveKeyMonth(const Entry& entry) {
-  KeyMonth* row = FindKeyMonth(key_hold_->key_id, entry.month);
   const bool has_quota = key_hold_->key_quota_nano_usd.has_value();
-  if (row == nullptr && !has_quota) return;
+  const int64_t spent = Spent(entry);
+  int64_t held = 0;
+  if (has_quota && entry.credit == Account::kHeld) held += entry.amount_nano_usd;
+  if (has_quota && entry.debit == Account::kHeld) held -= entry.amount_nano_usd;
+  if (spent == 0 && held == 0) return;  // nothing of the key: a note, or what the workspace owes
+  KeyMonth* row = FindKeyMonth(key_hold_->key_id, entry.month);
+  // Spend that a late correction moves to another month than its request's is not in the roll-ups
+  // of that month, from which its row would begin later.
+  const bool is_moved = entry.month != key_hold_->month;
+  if (row == nullptr && !has_quota && !is_moved) return;
   const std::string key = KeyMonthKey(wallet_->workspace, key_hold_->key_id, entry.month);
   if (row == nullptr) {
     row = &state_.key_months
                .emplace(key, KeyMonth{wallet_->workspace, key_hold_->key_id, entry.month})
                .first->second;
   }
-  row->spent_nano_usd += Spent(entry);
-  if (has_quota && entry.credit == Account::kHeld) row->held_nano_usd += entry.amount_nano_usd;
-  if (has_quota && entry.debit == Account::kHeld) row->held_nano_usd -= entry.amount_nano_usd;
+  row->spent_nano_usd += spent;
+  row->held_nano_usd += held;
   out_.key_months.push_back(key);
 }
 

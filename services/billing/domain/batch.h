@@ -85,10 +85,11 @@ class Batch {
   Deny PostCorrection(const Command& command);
   // Posts an entry that moves no money.
   void PostNote(EntryKind kind, const Command& command, const std::string& memo);
-  // What new credit must pay first.
-  void PayReceivable(const std::string& command_id);
+  // What is owed is paid from paid credit as soon as that is available: called wherever it may
+  // have risen. reference: the command, or the request in hexadecimal digits.
+  void PayReceivable(const std::string& reference);
   // Unfreezes a disputed workspace that owes nothing.
-  void EndDispute(const std::string& command_id);
+  void EndDispute(const std::string& reference);
 
   // Reserves up to this much more for an open hold, as far as credit and cap allow.
   void Raise(Hold& hold, int64_t amount_nano_usd);

@@ -205,19 +205,19 @@ Deny Batch::PostCorrection(const Command& command) {
   }
 }
 
-void Batch::PayReceivable(const std::string& command_id) {
+void Batch::PayReceivable(const std::string& reference) {
   const int64_t amount = std::min(
       {wallet_->receivable_nano_usd, wallet_->paid_nano_usd, wallet_->available_nano_usd()});
   if (amount <= 0) return;
   Post(EntryKind::kReceivablePaid, Account::kPaid, Account::kReceivable, amount, UtcMonth(now_us_),
-       command_id);
-  EndDispute(command_id);
+       reference);
+  EndDispute(reference);
 }
 
-void Batch::EndDispute(const std::string& command_id) {
+void Batch::EndDispute(const std::string& reference) {
   if (wallet_->frozen != Freeze::kDispute || wallet_->receivable_nano_usd > 0) return;
   wallet_->frozen = Freeze::kNone;
-  Post(EntryKind::kUnfreeze, Account::kControl, Account::kControl, 0, UtcMonth(now_us_), command_id,
+  Post(EntryKind::kUnfreeze, Account::kControl, Account::kControl, 0, UtcMonth(now_us_), reference,
        "nothing is owed any more");
 }
 

@@ -1,6 +1,9 @@
 // Corrections are new entries, and large ones need two people (docs/design/ledger.md 8).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "services/billing/domain/testing/ledger_world.h"
 
 namespace tollgate::billing {
@@ -97,6 +100,53 @@ TEST_F(CorrectionsTest, AChargebackTakesTheWalletAndLeavesTheRestAsReceivable) {
   EXPECT_EQ(world.wallet().receivable_nano_usd, 0);
   EXPECT_EQ(world.wallet().paid_nano_usd, 200);
   EXPECT_EQ(world.wallet().frozen, Freeze::kNone);
+}
+
+// Credit becomes available again when a request ends.
+TEST_F(CorrectionsTest, WhatIsOwedIsPaidAsSoonAsAHoldEnds) {
+  using Ending = std::function<Operation(const Id&)>;
+  const std::pair<const char*, Ending> endings[] = {
+      {"settle", [](const Id& id) { return MakeSettle(id, 50, 10); }},
+      {"void", [](const Id& id) { return MakeVoid(id); }},
+      {"expire", [](const Id& id) { return MakeExpire(id); }}};
+  for (const auto& [name, ending] : endings) {
+    world = World();
+    Credit(1000);
+    const Id running = Open(100, 100);  // holds 300
+    EXPECT_TRUE(Do("d", CommandKind::kChargeback, 900).ok);
+    EXPECT_EQ(world.wallet().receivable_nano_usd, 200) << name;
+    EXPECT_EQ(world.wallet().frozen, Freeze::kDispute) << name;
+    world.now_us += 61 * kSecondUs;
+    EXPECT_TRUE(world.Do(ending(running)).ok) << name;
+    const int64_t charged = world.hold(running).charged_nano_usd;
+    EXPECT_EQ(world.wallet().receivable_nano_usd, 0) << name;
+    EXPECT_EQ(world.wallet().paid_nano_usd, 100 - charged) << name;
+    EXPECT_EQ(world.wallet().frozen, Freeze::kNone) << name << ": nothing is owed any more";
+  }
+}
+
+TEST_F(CorrectionsTest, WhatIsOwedIsPaidByWhatARefusalGivesBack) {
+  Credit(300);
+  const Id id = Open(100, 100);
+  EXPECT_TRUE(world.Do(MakeSettle(id, 100, 100)).ok);
+  EXPECT_TRUE(Do("d", CommandKind::kChargeback, 250).ok);
+  EXPECT_EQ(world.wallet().receivable_nano_usd, 250);
+  EXPECT_TRUE(world.Do(MakeVoid(id, /*refused=*/true)).ok);
+  EXPECT_EQ(world.wallet().receivable_nano_usd, 0);
+  EXPECT_EQ(world.wallet().paid_nano_usd, 50);
+  EXPECT_EQ(world.wallet().frozen, Freeze::kNone);
+}
+
+TEST_F(CorrectionsTest, GrantedCreditPaysNoDebt) {
+  Credit(1000);
+  const Id running = Open(100, 100);
+  EXPECT_TRUE(Do("d", CommandKind::kChargeback, 1500).ok);
+  Credit(400, /*granted=*/true);
+  EXPECT_TRUE(world.Do(MakeSettle(running, 100, 100)).ok);
+  EXPECT_EQ(world.wallet().receivable_nano_usd, 500) << "the charge burned granted credit first";
+  EXPECT_EQ(world.wallet().granted_nano_usd, 100);
+  EXPECT_EQ(world.wallet().paid_nano_usd, 0);
+  EXPECT_EQ(world.wallet().frozen, Freeze::kDispute);
 }
 
 TEST_F(CorrectionsTest, AWonDisputeGivesEverythingBack) {

@@ -62,10 +62,11 @@ inline int64_t EntryTime(const Wallet& wallet, int64_t now_us) {
 // Applies the operations in order. The state must contain every existing row that they concern:
 // the wallets of their workspaces, the holds, commands and dead letters they name, the months of
 // those holds and of now, and the key months of those holds' keys and of authorizes with a quota,
-// in the months of those holds and of now; of authorizes with an idempotency key, and of expired
-// holds that came with one, the row of that key and the hold it names. No other row is read or
-// changed. Everything is decided at now_us, the ledger's time; only the entries are dated by
-// EntryTime.
+// in the months of those holds and of now, which begin with what the key has spent there by the
+// roll-ups where a quota or a late correction may begin them; of authorizes with an idempotency
+// key, and of expired holds that came with one, the row of that key and the hold it names. No other
+// row is read or changed. Everything is decided at now_us, the ledger's time; only the entries are
+// dated by EntryTime.
 Applied Apply(State& state, std::span<const Operation> operations, int64_t now_us,
               const Policy& policy);
 

@@ -169,6 +169,7 @@ void Batch::MarkCorrected(Hold& hold) {
   hold.state = HoldState::kCorrected;
   MarkChanged(hold);
   out_.recorded_holds.push_back(hold.id);
+  PayReceivable(hold.id.ToHex());
 }
 
 Reply Batch::SettleLate(const Settle& settle, Hold& hold) {

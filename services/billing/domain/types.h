@@ -98,7 +98,8 @@ struct Wallet {
   int64_t paid_nano_usd = 0;     // posted: includes what is held
   int64_t granted_nano_usd = 0;  // the same, given by the operator
   int64_t held_nano_usd = 0;
-  // What a chargeback took beyond the credit that was there; the next credit pays it first.
+  // What a chargeback took beyond the credit that was available. It is paid as soon as paid credit
+  // is available: while it is above zero, all paid credit is held.
   int64_t receivable_nano_usd = 0;
   int64_t open_holds = 0;
   std::optional<int64_t> cap_nano_usd;  // per UTC month
@@ -125,7 +126,8 @@ struct Month {
 // Names a month's row in a State.
 std::string MonthKey(const std::string& workspace, int32_t month);
 
-// The same for one key that has a quota. Kept from the first request on that came with a quota.
+// The same for one key that has a quota. Kept from the first request on that came with a quota, or
+// the first late correction that counts towards another month than its request.
 struct KeyMonth {
   std::string workspace;
   std::string key_id;

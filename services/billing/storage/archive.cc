@@ -98,6 +98,7 @@ class MonthArchive {
     auto digest = DigestRollUps(db_, name, cut_us_);
     if (!digest.ok()) return Fail{std::move(digest).error()};
     cut.cut_us = cut_us_;
+    cut.cut_sequence = cut.sequence;
     cut.holds_opened = 0;
     cut.holds_closed = 0;
     cut.archived_rollups = std::move(*digest);

@@ -1,6 +1,8 @@
 // Removes archived rows. Whatever is interrupted here is done again by the next run: the archive
 // says what may go.
+#include <chrono>
 #include <set>
+#include <thread>
 
 #include "common/base/clock.h"
 #include "services/billing/storage/archive.h"
@@ -16,6 +18,13 @@ using sql::Row;
 using sql::SqlResult;
 
 constexpr int kPage = 2000;
+// Tries to lock a table, about half a minute in all.
+constexpr int kLockTries = 100;
+constexpr std::chrono::milliseconds kLockPause(200);
+// Entries behind what is archived of their workspace.
+constexpr std::string_view kNotArchived =
+    " p LEFT JOIN archive_workspace a ON a.shard = p.shard AND a.workspace = p.workspace"
+    " WHERE p.sequence > coalesce(a.sequence, 0)";
 
 struct Archived {
   int64_t cut_us = 0;
@@ -46,11 +55,12 @@ SqlResult<Archived> ReadArchived(Connection& db) {
                     for (const auto& [id, hold] : state->holds) archived.keep.insert(id);
                   });
   if (!read.ok()) return Fail{std::move(read).error()};
-  // Admitted before the cut by the ledger's time, but their first entry is dated after it
-  // (docs/design/ledger.md 7).
+  // Admitted before the cut by the ledger's time, but their first entry is behind it: it is dated
+  // later, or follows one that is (docs/design/ledger.md 7).
   read = db.Query(
       "SELECT h.id FROM entry e JOIN hold h ON h.shard = e.shard AND h.id = e.request"
-      " WHERE e.kind = $1 AND e.at_us >= $2 AND h.created_us < $2",
+      " LEFT JOIN archive_workspace a ON a.shard = e.shard AND a.workspace = e.workspace"
+      " WHERE e.kind = $1 AND h.created_us < $2 AND e.sequence > coalesce(a.sequence, 0)",
       {static_cast<int>(EntryKind::kHold), archived.cut_us},
       [&](const Row& row) { archived.keep.insert(row.Text(0)); });
   if (!read.ok()) return Fail{std::move(read).error()};
@@ -76,9 +86,26 @@ int32_t MonthOf(const std::string& partition) {
   return std::stoi(digits);
 }
 
+// Puts archive_rows in the place of the partition. The lock of the whole table is waited for only
+// briefly, again and again: what comes behind a lock that is waited for waits too, and a batch of
+// the ledger gives up after 300 ms. DETACH … CONCURRENTLY cannot be: there is a default partition.
+SqlResult<void> Replace(Connection& db, const std::string& table, const std::string& partition) {
+  for (int attempt = 1;; ++attempt) {
+    auto done =
+        db.ExecuteScript("SAVEPOINT unlocked; SET LOCAL lock_timeout = 100; ALTER TABLE " + table +
+                         " DETACH PARTITION " + partition + "; DROP TABLE " + partition +
+                         "; INSERT INTO " + table + " SELECT * FROM archive_rows");
+    if (done.ok() || done.error().kind != sql::ErrorKind::kLocked || attempt == kLockTries) {
+      return done;
+    }
+    if (auto undone = db.ExecuteScript("ROLLBACK TO unlocked"); !undone.ok()) return undone;
+    std::this_thread::sleep_for(kLockPause);
+  }
+}
+
 // PostgreSQL. The rows of the partition that must stay go to the default partition.
 SqlResult<void> DropPartitions(Connection& db, const Archived& archived, const std::string& table,
-                               const char* time, int64_t now_us) {
+                               const std::string& time, int64_t now_us) {
   std::vector<std::string> partitions;
   auto read = db.Query(
       "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid"
@@ -94,7 +121,7 @@ SqlResult<void> DropPartitions(Connection& db, const Archived& archived, const s
   for (const std::string& partition : partitions) {
     auto done = InTransaction(db, [&]() -> SqlResult<void> {
       auto set = db.ExecuteScript(
-          "SET LOCAL lock_timeout = 5000; SET LOCAL statement_timeout = 0;"
+          "SET LOCAL statement_timeout = 0;"
           "CREATE TEMP TABLE archive_keep (id BYTEA PRIMARY KEY) ON COMMIT DROP");
       if (!set.ok()) return set;
       std::vector<Param> cells;
@@ -103,16 +130,16 @@ SqlResult<void> DropPartitions(Connection& db, const Archived& archived, const s
         auto kept = db.ExecuteRows("INSERT INTO archive_keep (id) VALUES", 1, cells);
         if (!kept.ok()) return Fail{std::move(kept).error()};
       }
-      std::string script;
-      if (table != "entry") {
-        script = "CREATE TEMP TABLE archive_rows ON COMMIT DROP AS SELECT * FROM " + partition +
-                 " WHERE " + time + " >= " + std::to_string(archived.cut_us) +
-                 " OR id IN (SELECT id FROM archive_keep);";
-      }
-      script += "ALTER TABLE " + table + " DETACH PARTITION " + partition + "; DROP TABLE " +
-                partition + ";";
-      if (table != "entry") script += "INSERT INTO " + table + " SELECT * FROM archive_rows";
-      return db.ExecuteScript(script);
+      const std::string rest = table == "entry"
+                                   ? std::string(kNotArchived)
+                                   : " p WHERE " + time + " >= " + std::to_string(archived.cut_us) +
+                                         " OR id IN (SELECT id FROM archive_keep)";
+      // Nothing of a month that may be archived changes any more: copied before the lock.
+      auto copied = db.ExecuteScript(
+          "CREATE TEMP TABLE archive_rows ON COMMIT DROP AS SELECT p.*"
+          " FROM " +
+          partition + rest);
+      return copied.ok() ? Replace(db, table, partition) : copied;
     });
     if (!done.ok()) return done;
   }

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
+#include <thread>
 
 #include "services/billing/domain/testing/ledger_history.h"
 #include "services/billing/storage/archive_files.h"
@@ -170,6 +172,76 @@ TEST_P(ArchiveTest, ARequestWhoseEntriesAreDatedAfterTheCutStays) {
   EXPECT_LT(Count("hold"), holds);
   ExpectVerified();
   EXPECT_EQ(ArchiveViolations(), "");
+}
+
+// A clock that ran ahead over the end of a month, and was set back.
+TEST_P(ArchiveTest, AClockRepairAcrossTheEndOfAMonthBlocksNoArchive) {
+  FillMonths();
+  const int64_t cut_us = UtcMonthStartUs(202512);
+  int n = 900;
+  const auto serve = [&](int64_t at_us) {
+    const Id id = TestId(++n, at_us);
+    Run({MakeAuthorize(id, 100, 50, "ahead")}, at_us);
+    Run({MakeSettle(id, 100, 20, Outcome::kCompleted, "ahead")}, at_us + 1);
+  };
+  AddCredit credit = MakeAddCredit("c", 10'000);
+  credit.workspace = "ahead";
+  Run({credit}, cut_us - 5 * kDayUs);
+  serve(cut_us - 4 * kDayUs);
+  serve(cut_us + 2 * kDayUs);  // in truth three days before the end
+  Run({RepairClock{"ahead", "repair", "ann", "time server"}}, cut_us - 3 * kDayUs);
+  serve(cut_us - 2 * kDayUs);
+  serve(cut_us + 3 * kDayUs);
+  ExpectVerified();
+  auto archived = Archive(202512, UtcMonthStartUs(202601) + kDayUs);
+  ASSERT_TRUE(archived.ok()) << archived.error().message;
+  ExpectVerified();
+  EXPECT_EQ(ArchiveViolations(), "");
+  EXPECT_EQ(Count("entry WHERE workspace = 'ahead' AND sequence <= 4"), 0) << "before the jump";
+  EXPECT_EQ(Count("hold WHERE workspace = 'ahead'"), 3) << "with the requests behind it";
+  // What follows a repair goes with the month of the entries before it.
+  archived = Archive(202601, UtcMonthStartUs(202602) + kDayUs);
+  ASSERT_TRUE(archived.ok()) << archived.error().message;
+  ExpectVerified();
+  EXPECT_EQ(ArchiveViolations(), "");
+  EXPECT_EQ(Count("entry WHERE workspace = 'ahead'"), 0);
+  EXPECT_EQ(Count("hold WHERE workspace = 'ahead'"), 0);
+}
+
+// A reader keeps the table's lock from the archive: who comes later does not wait behind it.
+TEST_P(ArchiveTest, AnArchiveThatWaitsForATableStopsNobody) {
+  if (GetParam() == sql::Dialect::kSqlite) GTEST_SKIP() << "no partitions";
+  FillMonths();
+  auto reader = std::move(*database_->Connect());
+  ASSERT_TRUE(reader->Begin(sql::TxMode::kRead).ok());
+  ASSERT_TRUE(reader->Query("SELECT count(*) FROM entry", {}, [](const sql::Row&) {}).ok());
+  std::atomic<bool> ended = false;
+  std::thread archiving([&] {
+    auto archived = Archive(202512, UtcMonthStartUs(202601) + kDayUs);
+    EXPECT_TRUE(archived.ok()) << archived.error().message;
+    ended = true;
+  });
+  auto batch = std::move(*database_->Connect());
+  ASSERT_TRUE(batch->ExecuteScript("SET lock_timeout = 300").ok());
+  const auto waits = [&] {
+    int64_t waiting = 0;
+    EXPECT_TRUE(batch
+                    ->Query("SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock'"
+                            " AND NOT granted AND relation = 'entry'::regclass",
+                            {}, [&](const sql::Row& row) { waiting = row.Int(0); })
+                    .ok());
+    return waiting > 0;
+  };
+  for (int seen = 0; seen < 3 && !ended;) {
+    if (!waits()) continue;
+    ++seen;
+    auto read = batch->Query("SELECT max(sequence) FROM entry", {}, [](const sql::Row&) {});
+    EXPECT_TRUE(read.ok()) << read.error().message;
+  }
+  EXPECT_FALSE(ended) << "it waits for the reader";
+  reader->Rollback();
+  archiving.join();
+  ExpectVerified();
 }
 
 TEST_P(ArchiveTest, TamperingWithWhatIsArchivedIsFound) {

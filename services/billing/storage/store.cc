@@ -129,7 +129,7 @@ SqlResult<void> LoadMonths(sql::Connection& db, int64_t now_us, State& state) {
   });
 }
 
-// What the key has spent in a month, from the roll-ups: for the first request with a quota.
+// What the key has spent in a month, from the roll-ups.
 SqlResult<void> StartKeyMonth(sql::Connection& db, const std::string& workspace,
                               const std::string& key_id, int32_t month, State& state) {
   KeyMonth row{workspace, key_id, month};
@@ -153,21 +153,26 @@ SqlResult<void> LoadKeyMonths(sql::Connection& db, std::span<const Operation> op
     auto operator<=>(const Wanted&) const = default;
   };
   std::vector<Wanted> wanted;
-  std::vector<Wanted> with_quota;
+  // Rows that may begin: with the first request that has a quota, or with a correction of a request
+  // of another month.
+  std::vector<Wanted> beginning;
   const int32_t month_now = UtcMonth(now_us);
   for (const Operation& op : operations) {
     const auto* authorize = std::get_if<Authorize>(&op);
     if (authorize == nullptr || !authorize->key_quota_nano_usd) continue;
-    with_quota.push_back({authorize->workspace, authorize->key_id, month_now});
+    beginning.push_back({authorize->workspace, authorize->key_id, month_now});
   }
   for (const auto& [id, hold] : state.holds) {
     if (hold.tombstone()) continue;
     wanted.push_back({hold.workspace, hold.key_id, hold.month});
     wanted.push_back({hold.workspace, hold.key_id, month_now});
+    if (hold.state != HoldState::kOpen && hold.month != month_now) {
+      beginning.push_back({hold.workspace, hold.key_id, month_now});
+    }
   }
-  wanted.insert(wanted.end(), with_quota.begin(), with_quota.end());
+  wanted.insert(wanted.end(), beginning.begin(), beginning.end());
   SortUnique(wanted);
-  SortUnique(with_quota);
+  SortUnique(beginning);
   std::vector<Param> keys;
   for (const Wanted& row : wanted) {
     keys.insert(keys.end(), {LedgerShard(row.workspace), row.workspace, row.key_id, row.month});
@@ -179,7 +184,7 @@ SqlResult<void> LoadKeyMonths(sql::Connection& db, std::span<const Operation> op
     std::string key = KeyMonthKey(month.workspace, month.key_id, month.month);
     state.key_months.emplace(std::move(key), std::move(month));
   });
-  for (const Wanted& row : with_quota) {
+  for (const Wanted& row : beginning) {
     if (!read.ok()) return read;
     const std::string workspace(row.workspace);
     const std::string key_id(row.key_id);

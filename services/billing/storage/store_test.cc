@@ -81,6 +81,85 @@ TEST_P(StoreTest, RacingReplicasLoseNothing) {
   ExpectVerified();
 }
 
+// A hold of one month whose settle comes when that month is closed: the correction counts towards
+// the month after it, beside what the key has spent there without and with a quota.
+TEST_P(StoreTest, ALateCorrectionCountsTowardsTheKeysNewMonth) {
+  const int64_t end_us = UtcMonthStartUs(202512);
+  for (const bool quota_before : {false, true}) {
+    const std::string workspace = quota_before ? "with" : "without";
+    AddCredit credit = MakeAddCredit("c", 1'000'000);
+    credit.workspace = workspace;
+    Run({credit}, end_us - kHourUs);
+    int n = quota_before ? 100 : 0;
+    const auto ask = [&](int64_t at_us, std::optional<int64_t> quota) {
+      Authorize op = MakeAuthorize(TestId(++n, at_us), 100, 50, workspace);
+      op.key_quota_nano_usd = quota;
+      return op;
+    };
+    const Authorize late =
+        ask(end_us - 10 * kSecondUs, quota_before ? std::optional<int64_t>(5000) : std::nullopt);
+    Run({late}, end_us - 10 * kSecondUs);
+    Heartbeat alive = MakeHeartbeat(late.request_id, 1, 100, 10);
+    alive.workspace = workspace;
+    Run({alive}, end_us - 9 * kSecondUs);
+    Run({Expire{late.request_id, workspace}}, end_us + 23 * kHourUs);
+    // 200 without a quota.
+    const Authorize plain = ask(end_us + 24 * kHourUs, std::nullopt);
+    Run({plain}, end_us + 24 * kHourUs);
+    Run({MakeSettle(plain.request_id, 100, 50, Outcome::kCompleted, workspace)},
+        end_us + 24 * kHourUs + 1);
+    // 100 more than the last heartbeat.
+    const auto settled = Run({MakeSettle(late.request_id, 100, 60, Outcome::kCompleted, workspace)},
+                             end_us + 27 * kHourUs);
+    ASSERT_EQ(settled.replies[0].charged_nano_usd, 220);
+    const auto limited = Run({ask(end_us + 28 * kHourUs, 350)}, end_us + 28 * kHourUs);
+    EXPECT_EQ(limited.replies[0].denied_by, Deny::kQuota) << "200 and 100 are spent of 350";
+    const auto granted = Run({ask(end_us + 28 * kHourUs, 450)}, end_us + 28 * kHourUs);
+    EXPECT_EQ(granted.replies[0].authorized_nano_usd, 150);
+    ExpectVerified();
+    // Of a month that a late correction has touched, too.
+    ASSERT_TRUE(connection_
+                    ->Execute("UPDATE key_month SET spent = spent + 1 WHERE month = 202512"
+                              " AND workspace = $1",
+                              {workspace})
+                    .ok());
+    auto report = VerifyLedger(*database_);
+    ASSERT_TRUE(report.ok());
+    ASSERT_FALSE(report->ok());
+    EXPECT_NE(report->violations.front().find("(key_month) spent is 301"), std::string::npos)
+        << report->violations.front();
+    ASSERT_TRUE(connection_
+                    ->Execute("UPDATE key_month SET spent = spent - 1 WHERE month = 202512"
+                              " AND workspace = $1",
+                              {workspace})
+                    .ok());
+  }
+}
+
+// A dead letter of a key with a quota that is resolved a month later begins no row for that month:
+// it would start from zero.
+TEST_P(StoreTest, ANoteBesideARequestBeginsNoMonthOfItsKey) {
+  Run({MakeAddCredit("c", 1'000'000)});
+  Authorize ask = MakeAuthorize(TestId(1, kNowUs), 100, 50);
+  ask.key_quota_nano_usd = 5000;
+  Run({ask});
+  Run({MakeSettle(ask.request_id, 100, 20)});
+  Run({MakeSettle(ask.request_id, 100, 40)});  // refused: a dead letter
+  const int64_t later_us = kNowUs + 20 * 24 * kHourUs;
+  ASSERT_NE(UtcMonth(later_us), UtcMonth(kNowUs));
+  const Authorize plain = MakeAuthorize(TestId(2, later_us), 100, 50);
+  Run({plain}, later_us);
+  Run({MakeSettle(plain.request_id, 100, 50)}, later_us);
+  const auto resolved =
+      Run({ResolveDeadLetter{ask.request_id, "ws", 1, DeadLetterState::kWrittenOff, "ann", "test"}},
+          later_us);
+  ASSERT_TRUE(resolved.replies[0].ok);
+  Authorize limited = MakeAuthorize(TestId(3, later_us), 100, 50);
+  limited.key_quota_nano_usd = 350;
+  EXPECT_EQ(Run({limited}, later_us).replies[0].authorized_nano_usd, 150) << "200 are spent";
+  ExpectVerified();
+}
+
 TEST_P(StoreTest, Throughput) {
   if (!std::getenv("TOLLGATE_BENCH")) GTEST_SKIP() << "set TOLLGATE_BENCH=1";
   for (const bool spread : {false, true}) {

@@ -66,20 +66,24 @@ EntryCheck::EntryCheck(sql::Connection& db, WorkspaceState& state, RowCheck& row
 SqlResult<bool> EntryCheck::Page() {
   const std::string text = "SELECT " + std::string(kEntryColumns) +
                            " FROM entry WHERE shard = $1 AND workspace = $2 AND sequence > $3"
-                           " AND at_us < $4 ORDER BY sequence LIMIT " +
+                           " ORDER BY sequence LIMIT " +
                            std::to_string(options_.page_entries);
   std::vector<Entry> page;
-  auto read =
-      db_.Query(text, {shard_, state_.workspace, state_.sequence, until_us_}, [&](const Row& row) {
-        page.push_back(ReadEntry(row));
-        if (sink_ != nullptr) sink_->OnEntry(row);
-      });
+  bool ended = false;
+  auto read = db_.Query(text, {shard_, state_.workspace, state_.sequence}, [&](const Row& row) {
+    if (ended) return;
+    Entry entry = ReadEntry(row);
+    ended = entry.at_us >= until_us_;
+    if (ended) return;
+    page.push_back(std::move(entry));
+    if (sink_ != nullptr) sink_->OnEntry(row);
+  });
   if (!read.ok()) return Fail{std::move(read).error()};
   for (const Entry& entry : page) {
     if (auto done = CheckEntry(entry); !done.ok()) return Fail{std::move(done).error()};
   }
   if (auto done = ForgetExpired(); !done.ok()) return Fail{std::move(done).error()};
-  return page.size() == static_cast<size_t>(options_.page_entries);
+  return !ended && page.size() == static_cast<size_t>(options_.page_entries);
 }
 
 SqlResult<void> EntryCheck::ForgetExpired() {
@@ -135,8 +139,7 @@ SqlResult<void> EntryCheck::CheckEntry(const Entry& entry) {
   ++findings_.report().entries;
   const std::string name = "entry " + std::to_string(entry.sequence);
   const bool of_request = IsRequestKind(entry.kind);
-  // A note beside the request's own entries: no hold and no command is made of it.
-  const bool is_note = entry.kind == EntryKind::kDeadLetterResolved;
+  const bool is_note = IsNote(entry);
   if (!is_note && (entry.request != state_.current || of_request != state_.current_is_hold)) {
     if (auto done = CloseGroup(); !done.ok()) return done;
     state_.current = entry.request;
@@ -256,7 +259,7 @@ void EntryCheck::AddToHold(const Entry& entry, const std::string& name) {
     case EntryKind::kExpireVoid:
       ++hold.terminals;
       --state_.open_holds;
-      if (hold.opened_us >= state_.cut_us) ++state_.holds_closed;
+      if (hold.admission_entry > state_.cut_sequence) ++state_.holds_closed;
       hold.terminal_kind = static_cast<int64_t>(entry.kind);
       hold.closed_us = entry.at_us;
       hold.closing = entry.detail;
@@ -329,8 +332,6 @@ void EntryCheck::AddToCommand(const Entry& entry, const std::string& name) {
       break;
     case EntryKind::kUnfreeze:
       if (command.kind == 0) command.kind = static_cast<int64_t>(CommandKind::kUnfreeze);
-      break;
-    case EntryKind::kReceivablePaid:
       break;
     default:
       command.kind = CommandKindOf(entry.kind);

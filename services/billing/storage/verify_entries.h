@@ -12,7 +12,8 @@ namespace tollgate::billing {
 
 class EntryCheck {
  public:
-  // Stops before the first entry of until_us or later; 0: at the last entry.
+  // Stops before the first entry that is dated until_us or later, though later ones may be older
+  // (a repaired clock); 0: at the last entry.
   EntryCheck(sql::Connection& db, WorkspaceState& state, RowCheck& rows, Findings& findings,
              const VerifyOptions& options, int64_t until_us, RowSink* sink);
 

@@ -9,7 +9,7 @@
 namespace tollgate::billing {
 namespace {
 
-constexpr std::string_view kMagic = "tollgate verify 1\n";
+constexpr std::string_view kMagic = "tollgate verify 2\n";
 
 }  // namespace
 

@@ -156,7 +156,7 @@ void RowCheck::CheckHold(const Hold& hold, const HoldSums& sums) {
   if (hold.month != UtcMonth(hold.created_us)) {
     findings_.Report(name + " has the month of another time");
   }
-  if (sums.opened_us >= state_.cut_us && hold.created_us < state_.cut_us) {
+  if (sums.admission_entry > state_.cut_sequence && hold.created_us < state_.cut_us) {
     // Rows are counted by the time of admission.
     --state_.holds_opened;
     if (hold.state != HoldState::kOpen) --state_.holds_closed;

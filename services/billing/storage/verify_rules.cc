@@ -13,6 +13,12 @@ bool IsRequestKind(EntryKind kind) {
   return kind >= EntryKind::kHold && kind <= EntryKind::kLateCorrection;
 }
 
+bool IsNote(const Entry& entry) {
+  // What is owed is paid, and the dispute ended, by whatever makes credit available.
+  return entry.kind == EntryKind::kDeadLetterResolved || entry.kind == EntryKind::kReceivablePaid ||
+         (entry.kind == EntryKind::kUnfreeze && entry.detail.empty());
+}
+
 bool MayMove(EntryKind kind, Account debit, Account credit) {
   const auto is = [&](Account from, Account to) { return debit == from && credit == to; };
   switch (kind) {

@@ -3,7 +3,9 @@
 namespace tollgate::billing {
 namespace {
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;
+// Without the cut's sequence: of archives, whose state is the one at the cut.
+constexpr int64_t kVersionWithoutCutSequence = 1;
 
 // One list of fields for both directions.
 template <typename Sums, typename F>
@@ -76,7 +78,7 @@ std::string EncodeState(const WorkspaceState& s) {
   out.Int(s.cap.value_or(0));
   for (const int64_t value :
        {s.frozen, s.open_holds, int64_t{s.details}, s.holds_opened, s.holds_closed, s.commands_seen,
-        s.cut_us, int64_t{s.current_is_hold}}) {
+        s.cut_us, s.cut_sequence, int64_t{s.current_is_hold}}) {
     out.Int(value);
   }
   out.Text(s.current);
@@ -112,7 +114,8 @@ std::string EncodeState(const WorkspaceState& s) {
 std::optional<WorkspaceState> DecodeState(std::string_view bytes) {
   FieldReader in(bytes);
   const auto read = [&in](int64_t& value) { value = in.Int(); };
-  if (in.Int() != kVersion) return std::nullopt;
+  const int64_t version = in.Int();
+  if (version != kVersion && version != kVersionWithoutCutSequence) return std::nullopt;
   WorkspaceState s;
   s.workspace = in.Text();
   s.sequence = in.Int();
@@ -129,6 +132,7 @@ std::optional<WorkspaceState> DecodeState(std::string_view bytes) {
   s.holds_closed = in.Int();
   s.commands_seen = in.Int();
   s.cut_us = in.Int();
+  s.cut_sequence = version == kVersion ? in.Int() : s.sequence;
   s.current_is_hold = in.Int() != 0;
   s.current = in.Text();
   s.archived_rollups = in.Text();

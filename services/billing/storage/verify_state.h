@@ -82,6 +82,7 @@ struct WorkspaceState {
   // Of the archive that the stream starts from: when it was cut, and what it keeps of the roll-ups
   // before. 0: the stream starts with entry 1.
   int64_t cut_us = 0;
+  int64_t cut_sequence = 0;      // of the newest archived entry
   std::string archived_rollups;  // digest
 };
 std::string MovedKey(const std::string& key_id, int64_t month);

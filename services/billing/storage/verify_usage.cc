@@ -191,11 +191,9 @@ void UsageCheck::CheckKeyMonth(const Row& row, int64_t spent) {
   const std::string name = "key " + key + " in month " + std::to_string(month);
   const auto moved = state_.moved.find(MovedKey(key, month));
   const auto held = quota_held_.find(MovedKey(key, month));
-  // A correction in another month than its request's: which of the two the key's row had counted
-  // when it began depends on when it began.
-  if (moved == state_.moved.end() || moved->second == 0) {
-    findings_.Expect(row.Int(2), spent, name + " (key_month) spent");
-  }
+  // A late correction may count towards another month than its request.
+  if (moved != state_.moved.end()) spent += moved->second;
+  findings_.Expect(row.Int(2), spent, name + " (key_month) spent");
   findings_.Expect(row.Int(3), held == quota_held_.end() ? 0 : held->second,
                    name + " (key_month) held");
 }

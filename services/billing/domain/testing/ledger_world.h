@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "common/base/clock.h"
@@ -100,6 +101,10 @@ class LedgerTest : public ::testing::Test {
     }
     EXPECT_EQ(world.wallet().held_nano_usd, held_nano_usd);
     EXPECT_EQ(world.wallet().open_holds, open);
+    if (world.wallet().receivable_nano_usd > 0) {
+      EXPECT_LE(std::min(world.wallet().paid_nano_usd, world.wallet().available_nano_usd()), 0)
+          << "what is owed is paid from available credit at once";
+    }
   }
   void Credit(int64_t amount_nano_usd, bool granted = false) {
     const std::string command_id = "c" + std::to_string(++commands);
