@@ -122,22 +122,20 @@ Result<void> LedgerService::Open() {
 }
 
 void LedgerService::Stop() {
+  std::deque<ReadJob> waiting;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    waiting.swap(reads_);
   }
+  // Before anything is waited for: their callers wait, too.
+  for (const ReadJob& job : waiting) job.refused(Unavailable("billing: stopping").error);
   wake_.notify_all();
   if (group_commit_) group_commit_->Stop();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   // The maintenance thread may have started it in between.
   if (group_commit_) group_commit_->Stop();
-  std::deque<ReadJob> left;
-  {
-    const std::lock_guard lock(mutex_);
-    left.swap(reads_);
-  }
-  for (const ReadJob& job : left) job.refused(Unavailable("billing: stopping").error);
   open_ = false;
 }
 

@@ -44,6 +44,7 @@ class LedgerService {
   // SQLite: opens the file, or fails. PostgreSQL: returns at once; while the server is unreachable
   // Ready is false, and a thread retries.
   Result<void> Start();
+  // Refuses what waits at once, then waits for what runs.
   void Stop();
   bool Ready() const;
 

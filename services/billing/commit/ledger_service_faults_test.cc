@@ -256,6 +256,34 @@ TEST_P(LedgerFaultsTest, AReadEndsWhenItsCallerLeaves) {
   EXPECT_EQ(BalanceOfWs(ledger).open_holds, 0);
 }
 
+// A caller gets its answer at once, and not when its time is over.
+TEST_P(LedgerFaultsTest, AStopAnswersTheReadsThatWaitBeforeThoseThatRunHaveEnded) {
+  LedgerService ledger(options_, SystemClock::Get());
+  Open(ledger);
+  std::promise<void> go_on;
+  const std::shared_future<void> released = go_on.get_future().share();
+  std::promise<void> began[2];  // as many as there are readers
+  for (std::promise<void>& begin : began) {
+    ledger.Read(
+        [&begin, released](sql::Database&) {
+          begin.set_value();
+          released.wait();
+        },
+        [](Error) { ADD_FAILURE() << "refused"; });
+  }
+  for (std::promise<void>& begin : began) begin.get_future().get();
+  std::promise<Error> refused;
+  ledger.Read([](sql::Database&) { ADD_FAILURE() << "its turn has not come"; },
+              [&](Error error) { refused.set_value(std::move(error)); });
+  std::thread stopper([&] { ledger.Stop(); });
+  auto answer = refused.get_future();
+  const bool answered = answer.wait_for(std::chrono::seconds(5)) == std::future_status::ready;
+  go_on.set_value();
+  stopper.join();
+  ASSERT_TRUE(answered) << "it waits for the reads that run";
+  EXPECT_EQ(answer.get().id, ErrorId::kServiceUnavailable);
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, LedgerFaultsTest,
                          ::testing::Values(sql::Dialect::kSqlite, sql::Dialect::kPostgres),
                          [](const auto& info) {

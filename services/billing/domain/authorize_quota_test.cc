@@ -48,6 +48,22 @@ TEST_F(QuotaTest, AnExtensionStopsAtTheQuota) {
   EXPECT_EQ(world.Do(MakeExtend(ask.request_id, 1, 900)).authorized_nano_usd, 500);
 }
 
+// Delivered output is paid whatever the quota says, and the next request sees it.
+TEST_F(QuotaTest, ALateSettleCountsAndMayExceedTheQuota) {
+  Credit(10'000);
+  const Authorize late = Ask(500);
+  ASSERT_TRUE(world.Do(late).ok);
+  world.now_us += 61 * kSecondUs;
+  ASSERT_TRUE(world.Do(MakeExpire(late.request_id)).ok);
+  EXPECT_EQ(row().spent_nano_usd, 0);
+  ASSERT_TRUE(world.Do(Ask(500)).ok);
+  EXPECT_EQ(world.Do(MakeSettle(late.request_id, 100, 300)).charged_nano_usd, 700);
+  EXPECT_EQ(row().spent_nano_usd, 700);
+  EXPECT_EQ(row().held_nano_usd, 300) << "of the request that runs";
+  EXPECT_EQ(world.Do(Ask(500)).denied_by, Deny::kQuota);
+  EXPECT_EQ(world.Do(Ask(701, 1, 0)).denied_by, Deny::kHeld);
+}
+
 TEST_F(QuotaTest, ARequestWithoutAQuotaCountsOnceTheKeyHasOne) {
   Credit(10'000);
   const Authorize before = Ask(std::nullopt);

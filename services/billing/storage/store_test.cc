@@ -160,6 +160,28 @@ TEST_P(StoreTest, ANoteBesideARequestBeginsNoMonthOfItsKey) {
   ExpectVerified();
 }
 
+// With the row of the key's month in the database, and with one that is summed from the roll-ups.
+TEST_P(StoreTest, ALateSettleCountsTowardsTheKeysQuota) {
+  Run({MakeAddCredit("c", 10'000)});
+  for (const bool has_quota : {true, false}) {
+    Authorize late = MakeAuthorize(TestId(has_quota ? 1 : 2, kNowUs), 100, 100);
+    late.key_id = has_quota ? "limited" : "unlimited";
+    if (has_quota) late.key_quota_nano_usd = 500;
+    ASSERT_TRUE(Run({late}).replies[0].ok);
+    const int64_t expired_us = kNowUs + 61 * kSecondUs;
+    ASSERT_TRUE(Run({MakeExpire(late.request_id)}, expired_us).replies[0].ok);
+    const Settle settle = MakeSettle(late.request_id, 100, 300);
+    EXPECT_EQ(Run({settle}, expired_us).replies[0].charged_nano_usd, 700);
+    Authorize next = MakeAuthorize(TestId(has_quota ? 3 : 4, expired_us), 1, 0);
+    next.key_id = late.key_id;
+    next.key_quota_nano_usd = 700;
+    EXPECT_EQ(Run({next}, expired_us).replies[0].denied_by, Deny::kQuota) << late.key_id;
+    next.key_quota_nano_usd = 701;
+    EXPECT_TRUE(Run({next}, expired_us).replies[0].ok) << late.key_id;
+  }
+  ExpectVerified();
+}
+
 TEST_P(StoreTest, Throughput) {
   if (!std::getenv("TOLLGATE_BENCH")) GTEST_SKIP() << "set TOLLGATE_BENCH=1";
   for (const bool spread : {false, true}) {

@@ -20,6 +20,8 @@ class EventSink {
   virtual Task<bool> Send(inference::v1::Event event) = 0;
   // The receiver cancelled or disconnected.
   virtual bool cancelled() const = 0;
+  // It was the gateway that disconnected, not its caller, who has what was sent before at most.
+  virtual bool receiver_lost() const { return false; }
   // Sets the callback for a cancellation. It is called once, on the loop; at once if already
   // cancelled. An empty callback unsets it.
   virtual void OnCancel(std::function<void()> callback) = 0;

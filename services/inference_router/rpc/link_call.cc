@@ -198,7 +198,7 @@ void LinkCall::Close() {
   bodies_.Clear();
   auto sinks = std::move(sinks_);
   sinks_.clear();
-  for (auto& [id, sink] : sinks) sink->Cancel();
+  for (auto& [id, sink] : sinks) sink->Lose();
   Flush();
 }
 

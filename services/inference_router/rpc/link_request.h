@@ -60,6 +60,7 @@ class RequestSink : public EventSink {
     co_return true;
   }
   bool cancelled() const override { return cancelled_; }
+  bool receiver_lost() const override { return receiver_lost_; }
   void OnCancel(std::function<void()> callback) override {
     on_cancel_ = std::move(callback);
     if (cancelled_) RunCancelCallback();
@@ -70,6 +71,10 @@ class RequestSink : public EventSink {
     window_opened_.NotifyAll();
   }
   void Wake() { window_opened_.NotifyAll(); }
+  void Lose() {
+    receiver_lost_ = !cancelled_;
+    Cancel();
+  }
   void Cancel() {
     if (cancelled_) return;
     cancelled_ = true;
@@ -91,6 +96,7 @@ class RequestSink : public EventSink {
   Notify window_opened_;
   int64_t window_bytes_ = kLinkWindowBytes;
   bool cancelled_ = false;
+  bool receiver_lost_ = false;
   std::function<void()> on_cancel_;
 };
 

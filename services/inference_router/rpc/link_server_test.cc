@@ -103,6 +103,7 @@ TEST_P(LinkTest, ACancelReachesTheProducer) {
     sink->OnCancel([&] { cancelled.set_value(); });
     while (co_await sink->Send(TextEvent("x"))) co_await router_loops_.loop(0).Sleep(0);
     EXPECT_TRUE(sink->cancelled());
+    EXPECT_FALSE(sink->receiver_lost()) << "its caller left";
   });
   RunOn(loop(), [&](Loop&) -> Task<bool> {
     auto generation = client_->Start(Request("m", 1));
@@ -119,6 +120,7 @@ TEST_P(LinkTest, ABrokenLinkEndsTheRequestOnBothSides) {
     co_await sink->Send(TextEvent("x"));
     Loop& here = *Loop::Current();
     while (!sink->cancelled()) co_await here.Sleep(1);
+    EXPECT_TRUE(sink->receiver_lost());
   });
   std::thread stopper;
   Received received = RunOn(loop(), [&](Loop&) -> Task<Received> {

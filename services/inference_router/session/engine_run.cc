@@ -56,7 +56,7 @@ Task<RunOutcome> EngineRun::Run() {
     engine_.OnSuccess();
     accepted_ = true;
     context_.slot->SetAccepted();
-    SaveUsage();
+    SaveUsage(meter_.completion_tokens());
     outcome = co_await Relay(attempt);
   } else if (attempt.connect_failed()) {
     engine_.OnConnectFailure(host.clock.MonotonicUs());
@@ -128,7 +128,7 @@ Task<RunOutcome> EngineRun::Relay(EngineAttempt& attempt) {
       const RunOutcome outcome = co_await ForwardBatch();
       if (outcome != RunOutcome::kCompleted) co_return outcome;
     }
-    SaveUsage();
+    SaveUsage(meter_.completion_tokens());
     context_.hold->ExtendAhead(UsageNow());
     if (result == EngineAttempt::ReadResult::kFailed) co_return RunOutcome::kFailed;
     if (result == EngineAttempt::ReadResult::kEnd) {
@@ -163,12 +163,15 @@ Task<RunOutcome> EngineRun::ForwardBatch() {
           co_await hold.Ensure(tokens_due_[i], usage, context_.host.settings.patience);
       if (coverage != Coverage::kPaid) co_return co_await Cut(coverage);
     }
+    // Before it can reach the caller: delivered output is charged, whoever crashes (decision 7).
+    SaveUsage(tokens_due_[i]);
     if (!started_ && !co_await SendStarted()) co_return RunOutcome::kClientGone;
     inference::v1::Event& event = batch_.events[i];
     if (event.delta().finish_reason() != inference::v1::FINISH_REASON_UNSPECIFIED) {
       closed_choices_[event.delta().choice()] = true;
     }
     if (!co_await context_.sink->Send(std::move(event))) co_return RunOutcome::kClientGone;
+    delivered_ = meter_.has_output();
   }
   co_return RunOutcome::kCompleted;
 }
@@ -200,10 +203,9 @@ Task<bool> EngineRun::SendStarted() {
   return context_.sink->Send(std::move(event));
 }
 
-void EngineRun::SaveUsage() {
+void EngineRun::SaveUsage(int64_t completion_tokens) {
   const int64_t prompt = meter_.prompt_tokens();
-  context_.slot->SetUsage(prompt > 0 ? prompt : meter_.prompt_tokens_estimate(),
-                          meter_.completion_tokens());
+  context_.slot->SetUsage(prompt > 0 ? prompt : meter_.prompt_tokens_estimate(), completion_tokens);
 }
 
 // The ledger accepts only counts that grow, and the engine's prompt count may be below the

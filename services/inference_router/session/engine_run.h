@@ -49,6 +49,8 @@ class EngineRun {
   bool accepted() const { return accepted_; }
   // Started has been sent to the client.
   bool started() const { return started_; }
+  // A part of the answer has been handed over for the caller, who may have it.
+  bool delivered() const { return delivered_; }
   // Microseconds from the request's arrival to the first output; 0: there was none.
   int64_t first_output_us() const { return first_output_us_; }
   const TokenMeter& meter() const { return meter_; }
@@ -64,7 +66,8 @@ class EngineRun {
   // The end of an answer whose next token is not paid for.
   Task<RunOutcome> Cut(Coverage coverage);
   Task<bool> SendStarted();
-  void SaveUsage();
+  // What is charged after a crash of the router.
+  void SaveUsage(int64_t completion_tokens);
 
   SessionContext& context_;
   EngineState& engine_;
@@ -78,6 +81,7 @@ class EngineRun {
   std::vector<bool> closed_choices_;
   bool accepted_ = false;
   bool started_ = false;
+  bool delivered_ = false;
   int64_t first_output_us_ = 0;
 };
 

@@ -238,6 +238,56 @@ TEST_F(SessionTest, ADisconnectBeforeTheFirstTokenChargesThePromptOnlyIfItWasAcc
   EXPECT_EQ(settle.usage().completion_tokens(), 0);
 }
 
+// The connection to the gateway broke, so nobody got what was not delivered before (decision 52).
+TEST_F(SessionTest, AGatewayThatIsLostChargesOnlyWhatWasDelivered) {
+  const auto run = [&](bool streamed, int deltas) {
+    ledger_.ops.clear();
+    request_.set_request_id(Id::New().ToBytes());
+    request_.set_streamed(streamed);
+    Run([deltas](Loop& loop, RecordingSink& sink) {
+      sink.lost = true;
+      if (deltas == 0) loop.RunAfter(50, [&sink] { sink.Cancel(); });
+      sink.on_event = [&loop, &sink, seen = 0, deltas](const inference::v1::Event& event) mutable {
+        if (event.has_delta() && ++seen == deltas) loop.Post([&sink] { sink.Cancel(); });
+      };
+    });
+    EXPECT_EQ(ledger_.Settles().size(), 1u);
+    return ledger_.Settles().back().settle();
+  };
+  Script(R"("tokens":5,"delay_ms":3000)");
+  EXPECT_EQ(run(true, 0).outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
+  EXPECT_EQ(run(false, 0).outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
+  Script(R"("tokens":100000,"token_ms":2)");
+  EXPECT_EQ(run(false, 10).outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT)
+      << "the gateway sends nothing of it before its end";
+  const billing::v1::SettleOp delivered = run(true, 10);
+  EXPECT_EQ(delivered.outcome(), billing::v1::OUTCOME_CLIENT_GONE);
+  EXPECT_GE(delivered.usage().completion_tokens(), 10);
+}
+
+// Decision 7: whatever the caller has, a router that crashes at any moment knows of it.
+TEST_F(SessionTest, TheJournalKnowsOfOutputBeforeItReachesTheCaller) {
+  Script(R"("tokens":40)");
+  int64_t sent = 0;
+  Run([&](Loop&, RecordingSink& sink) {
+    sink.on_event = [&](const inference::v1::Event& event) {
+      if (!event.has_delta()) return;
+      sent += event.delta().content_json().empty() ? 0 : 1;
+      // What a router would find that starts now.
+      const std::string copy = folder_ + "/copy";
+      std::filesystem::copy_file(folder_ + "/journal", copy,
+                                 std::filesystem::copy_options::overwrite_existing);
+      const auto found = std::move(Journal::Open(copy)).value();
+      ASSERT_EQ(found->recovered().size(), 1u);
+      const common::v1::Usage usage = found->recovered()[0].usage;
+      EXPECT_GT(usage.prompt_tokens(), 0);
+      EXPECT_GE(usage.completion_tokens(), sent);
+      EXPECT_LE(usage.completion_tokens(), sent + 1) << "of what is not sent, at most an event";
+    };
+  });
+  EXPECT_EQ(sent, 40);
+}
+
 TEST_F(SessionTest, ADisconnectBeforeAnyEngineIsNotCharged) {
   Script("");
   Run([](Loop&, RecordingSink& sink) { sink.Cancel(); });

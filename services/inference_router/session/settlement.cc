@@ -11,11 +11,11 @@ namespace tollgate::inference_router {
 using inference::v1::End;
 
 bool Settlement::IsCharged() const {
-  // Of an answer that is not streamed, a failure delivers nothing (decision 52).
-  const bool failure_delivers =
-      run_ != nullptr && run_->meter().has_output() && context_.request.streamed();
-  return run_ != nullptr && run_->accepted() &&
-         (outcome_ != RunOutcome::kFailed || failure_delivers);
+  if (run_ == nullptr || !run_->accepted()) return false;
+  // The caller has only what was delivered before; of an answer that is not streamed, nothing
+  // (decision 52).
+  const bool broken = outcome_ == RunOutcome::kFailed || context_.sink->receiver_lost();
+  return !broken || (run_->delivered() && context_.request.streamed());
 }
 
 Measured Settlement::Measure() const {

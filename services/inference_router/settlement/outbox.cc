@@ -14,7 +14,6 @@
 #include "common/base/crypto.h"
 #include "common/base/id.h"
 #include "common/observability/log.h"
-#include "services/inference_router/settlement/outbox_format.h"
 #include "services/inference_router/settlement/quarantine.h"
 
 namespace tollgate::inference_router {
@@ -121,14 +120,14 @@ void Outbox::Push(Item item) {
   wake_.notify_one();
 }
 
-void Outbox::Append(std::string id, std::string payload, OnDurable on_durable) {
-  Push({Action::kAppend, std::move(id), std::move(payload), std::move(on_durable)});
+void Outbox::Append(std::string key, std::string payload, OnDurable on_durable) {
+  Push({Action::kAppend, std::move(key), std::move(payload), std::move(on_durable)});
 }
 
-void Outbox::Acknowledge(std::string id) { Push({Action::kAcknowledge, std::move(id), {}, {}}); }
+void Outbox::Acknowledge(std::string key) { Push({Action::kAcknowledge, std::move(key), {}, {}}); }
 
-void Outbox::MoveToQuarantine(std::string id, std::string payload, const char* reason) {
-  Push({Action::kQuarantine, std::move(id), std::move(payload), {}, reason});
+void Outbox::MoveToQuarantine(std::string key, std::string payload, const char* reason) {
+  Push({Action::kQuarantine, std::move(key), std::move(payload), {}, reason});
 }
 
 int64_t Outbox::depth() const {
@@ -166,15 +165,16 @@ void Outbox::WriteBatch(std::vector<Item> batch) {
   bool settles = false;
   for (Item& item : batch) {
     if (item.action == Action::kAppend) {
-      AppendOutboxRecord(bytes, RecordKind::kSettle, item.id, item.payload);
+      AppendOutboxRecord(bytes, RecordKind::kSettle, item.key, item.payload);
       settles = true;
       continue;
     }
     if (item.action == Action::kQuarantine) {
       // Without the line in the quarantine the record stays, and the next start meets it again.
-      if (!Quarantine(
-              QuarantinePath(),
-              {.reason = item.reason, .offset = -1, .request_id = item.id, .data = item.payload})) {
+      if (!Quarantine(QuarantinePath(), {.reason = item.reason,
+                                         .offset = -1,
+                                         .request_id = std::string(RequestIdOf(item.key)),
+                                         .data = item.payload})) {
         continue;
       }
       item.action = Action::kAcknowledge;
@@ -182,20 +182,20 @@ void Outbox::WriteBatch(std::vector<Item> batch) {
     // Else its record was never written.
     auto in_batch = [&batch, &item] {
       return std::any_of(batch.begin(), batch.end(), [&item](const Item& other) {
-        return other.action == Action::kAppend && other.id == item.id;
+        return other.action == Action::kAppend && other.key == item.key;
       });
     };
-    if (pending_.count(item.id) != 0 || in_batch()) {
-      AppendOutboxRecord(bytes, RecordKind::kAcknowledge, item.id, "");
+    if (pending_.count(item.key) != 0 || in_batch()) {
+      AppendOutboxRecord(bytes, RecordKind::kAcknowledge, item.key, "");
     }
   }
   const bool written = bytes.empty() || WriteAll(bytes);
   if (written && settles) FlushOrAbort(file_);
   for (Item& item : batch) {
     if (item.action == Action::kAcknowledge) {
-      pending_.erase(item.id);
+      pending_.erase(item.key);
     } else if (item.action == Action::kAppend && written) {
-      pending_[item.id] = std::move(item.payload);
+      pending_[item.key] = std::move(item.payload);
     }
     if (item.on_durable) item.on_durable(written);
   }
@@ -210,14 +210,14 @@ void Outbox::Compact() {
   }
   if (size_ < kRewriteBytes) return;
   size_t live = 0;
-  for (const auto& [id, payload] : pending_) live += id.size() + payload.size();
+  for (const auto& [key, payload] : pending_) live += key.size() + payload.size();
   if (static_cast<int64_t>(live) * 2 <= size_) (void)Rewrite();
 }
 
 bool Outbox::Rewrite() {
   std::string bytes = header_.Encode(kOutboxMagic);
-  for (const auto& [id, payload] : pending_) {
-    AppendOutboxRecord(bytes, RecordKind::kSettle, id, payload);
+  for (const auto& [key, payload] : pending_) {
+    AppendOutboxRecord(bytes, RecordKind::kSettle, key, payload);
   }
   const std::string rewritten = path_ + ".new";
   const int file =

@@ -15,6 +15,7 @@
 
 #include "common/error/error.h"
 #include "services/inference_router/settlement/file_header.h"
+#include "services/inference_router/settlement/outbox_format.h"
 
 namespace tollgate::inference_router {
 
@@ -32,17 +33,17 @@ class Outbox {
   // How the file was found, and which one it is now.
   FileCheck check() const { return check_; }
   const FileIdentity& identity() const { return header_.identity; }
-  // The unacknowledged records when the file was opened, by request id.
+  // The unacknowledged records when the file was opened, by key (OutboxKey).
   const std::map<std::string, std::string>& recovered() const { return recovered_; }
 
-  // Thread-safe. The id is 16 bytes; at most one record per id. A failed flush aborts the process,
-  // since the state of the file is unknown after it (docs/design/ledger.md 6).
-  void Append(std::string id, std::string payload, OnDurable on_durable);
+  // Thread-safe. At most one record per key. A failed flush aborts the process, since the state of
+  // the file is unknown after it (docs/design/ledger.md 6).
+  void Append(std::string key, std::string payload, OnDurable on_durable);
   // The ledger answered: the record may be dropped. Not flushed, since settling twice is harmless.
-  void Acknowledge(std::string id);
+  void Acknowledge(std::string key);
   // Moves the record of a settlement that cannot be delivered to the quarantine. payload: of the
   // settlement, whether or not the outbox has a record of it. reason: a literal (quarantine.h).
-  void MoveToQuarantine(std::string id, std::string payload, const char* reason);
+  void MoveToQuarantine(std::string key, std::string payload, const char* reason);
 
   // Number of unacknowledged records.
   int64_t depth() const;
@@ -51,7 +52,7 @@ class Outbox {
   enum class Action : uint8_t { kAppend, kAcknowledge, kQuarantine };
   struct Item {
     Action action = Action::kAppend;
-    std::string id;
+    std::string key;
     std::string payload;
     OnDurable on_durable;
     const char* reason = "";

@@ -11,17 +11,21 @@ namespace tollgate::inference_router {
 namespace {
 
 // A record: magic, length of the body, CRC-32 of the body, CRC-32 of these three, body. The body is
-// kind, id, payload. Native byte order (little-endian). The head has a checksum of its own, so that
-// a damaged length is not taken for a record that was being written.
+// kind, key, payload; the kind tells the length of the key. Native byte order (little-endian). The
+// head has a checksum of its own, so that a damaged length is not taken for a record that was being
+// written.
 constexpr uint32_t kMagic = 0x31424f54;  // "TOB1"
 constexpr size_t kHead = 16;
 // Of the version without headers: length and CRC-32 of the body, body.
 constexpr size_t kOldHead = 8;
 constexpr size_t kMaxBody = 64 * 1024;
+constexpr size_t kKeyBytes = Id::kBytes + 1;
+// Added to the kind of a record whose key is not the id alone.
+constexpr char kHasAttempt = 2;
 
 struct Record {
   RecordKind kind = RecordKind::kSettle;
-  std::string id;
+  std::string key;
   std::string_view payload;
   size_t size = 0;  // in the file
 };
@@ -52,11 +56,12 @@ std::optional<Record> ReadRecord(std::string_view bytes, bool old_format) {
   const uint32_t crc = WordAt(bytes, old_format ? 4 : 8);
   if (!IsLength(length) || bytes.size() - head < length) return std::nullopt;
   const std::string_view body = bytes.substr(head, length);
-  const auto kind = static_cast<RecordKind>(body[0]);
-  if (Crc32(body) != crc) return std::nullopt;
+  const bool has_attempt = body[0] > kHasAttempt;
+  const auto kind = static_cast<RecordKind>(has_attempt ? body[0] - kHasAttempt : body[0]);
+  const size_t key = has_attempt ? kKeyBytes : Id::kBytes;
+  if (Crc32(body) != crc || length < 1 + key) return std::nullopt;
   if (kind != RecordKind::kSettle && kind != RecordKind::kAcknowledge) return std::nullopt;
-  return Record{kind, std::string(body.substr(1, Id::kBytes)), body.substr(1 + Id::kBytes),
-                head + length};
+  return Record{kind, std::string(body.substr(1, key)), body.substr(1 + key), head + length};
 }
 
 // The next valid record at or behind `at`, or the end.
@@ -78,10 +83,17 @@ bool IsZero(std::string_view bytes) {
 
 }  // namespace
 
-void AppendOutboxRecord(std::string& out, RecordKind kind, const std::string& id,
+std::string OutboxKey(std::string_view request_id, int32_t attempt) {
+  return std::string(request_id) + static_cast<char>(std::clamp(attempt, 0, 127));
+}
+
+std::string_view RequestIdOf(std::string_view key) { return key.substr(0, Id::kBytes); }
+
+void AppendOutboxRecord(std::string& out, RecordKind kind, const std::string& key,
                         std::string_view payload) {
   std::string body(1, static_cast<char>(kind));
-  body += id;
+  if (key.size() == kKeyBytes) body[0] = static_cast<char>(body[0] + kHasAttempt);
+  body += key;
   body += payload;
   const uint32_t head[] = {kMagic, static_cast<uint32_t>(body.size()), Crc32(body)};
   const std::string_view bytes(reinterpret_cast<const char*>(head), sizeof(head));
@@ -96,9 +108,9 @@ OutboxContent ReadOutbox(std::string_view content, size_t at, bool old_format) {
   while (at < content.size()) {
     if (const auto record = ReadRecord(content.substr(at), old_format)) {
       if (record->kind == RecordKind::kSettle) {
-        out.pending[record->id] = std::string(record->payload);
+        out.pending[record->key] = std::string(record->payload);
       } else {
-        out.pending.erase(record->id);
+        out.pending.erase(record->key);
       }
       at += record->size;
       continue;

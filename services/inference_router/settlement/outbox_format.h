@@ -11,13 +11,18 @@
 
 namespace tollgate::inference_router {
 
+// The key of a record: the request's id (16 bytes) and the number of the try (one byte), since two
+// tries of a request may have a record each. Records of earlier versions have the id alone.
+std::string OutboxKey(std::string_view request_id, int32_t attempt);
+std::string_view RequestIdOf(std::string_view key);
+
 enum class RecordKind : char { kSettle = 1, kAcknowledge = 2 };
 
-void AppendOutboxRecord(std::string& out, RecordKind kind, const std::string& id,
+void AppendOutboxRecord(std::string& out, RecordKind kind, const std::string& key,
                         std::string_view payload);
 
 struct OutboxContent {
-  std::map<std::string, std::string> pending;  // payloads by request id
+  std::map<std::string, std::string> pending;  // payloads by key
   struct Range {
     size_t offset = 0, size = 0;
   };

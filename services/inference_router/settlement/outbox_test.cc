@@ -27,9 +27,10 @@ class OutboxTest : public ::testing::Test {
     EXPECT_TRUE(opened.ok());
     return std::move(opened).value();
   }
-  static bool AppendAndWait(Outbox& outbox, const std::string& id, const std::string& payload) {
+  static std::string NewKey() { return OutboxKey(Id::New().ToBytes(), 1); }
+  static bool AppendAndWait(Outbox& outbox, const std::string& key, const std::string& payload) {
     std::promise<bool> done;
-    outbox.Append(id, payload, [&](bool durable) { done.set_value(durable); });
+    outbox.Append(key, payload, [&](bool durable) { done.set_value(durable); });
     return done.get_future().get();
   }
 
@@ -42,7 +43,7 @@ class OutboxTest : public ::testing::Test {
 };
 
 TEST_F(OutboxTest, ReplaysUnacknowledgedRecords) {
-  const std::string a = Id::New().ToBytes(), b = Id::New().ToBytes();
+  const std::string a = NewKey(), b = NewKey();
   {
     auto outbox = Open();
     ASSERT_TRUE(AppendAndWait(*outbox, a, "op a"));
@@ -57,9 +58,48 @@ TEST_F(OutboxTest, ReplaysUnacknowledgedRecords) {
   EXPECT_TRUE(Open()->recovered().empty());
 }
 
+TEST_F(OutboxTest, TwoTriesOfARequestHaveARecordEach) {
+  const std::string id = Id::New().ToBytes();
+  const std::string first = OutboxKey(id, 0), second = OutboxKey(id, 1);
+  {
+    auto outbox = Open();
+    ASSERT_TRUE(AppendAndWait(*outbox, first, "first"));
+    ASSERT_TRUE(AppendAndWait(*outbox, second, "second"));
+    EXPECT_EQ(outbox->depth(), 2);
+  }
+  {
+    auto outbox = Open();
+    EXPECT_EQ(outbox->recovered(),
+              (std::map<std::string, std::string>{{first, "first"}, {second, "second"}}));
+    outbox->Acknowledge(first);
+  }
+  EXPECT_EQ(Open()->recovered(), (std::map<std::string, std::string>{{second, "second"}}));
+}
+
+TEST_F(OutboxTest, RecordsOfEarlierVersionsHaveTheIdAsTheirKey) {
+  const std::string a = Id::New().ToBytes(), b = Id::New().ToBytes();
+  std::string records;
+  for (const std::string& id : {a, b}) {
+    AppendOutboxRecord(records, RecordKind::kSettle, id, "op of a try");
+  }
+  EXPECT_EQ(records.substr(16, 1 + a.size()), "\x01" + a) << "the layout of that version";
+  const std::string key = OutboxKey(a, 0);
+  {
+    ASSERT_TRUE(AppendAndWait(*Open(), key, "op of another try"));
+  }
+  std::ofstream(path_, std::ios::binary | std::ios::app) << records;
+  {
+    auto outbox = Open();
+    EXPECT_EQ(outbox->recovered().size(), 3u);
+    outbox->Acknowledge(a);
+  }
+  EXPECT_EQ(Open()->recovered(),
+            (std::map<std::string, std::string>{{key, "op of another try"}, {b, "op of a try"}}));
+}
+
 TEST_F(OutboxTest, IsOnDiskWhenTheCallbackRuns) {
   auto outbox = Open();
-  const std::string id = Id::New().ToBytes();
+  const std::string id = NewKey();
   ASSERT_TRUE(AppendAndWait(*outbox, id, "the payload"));
   std::ifstream file(path_, std::ios::binary);
   const std::string content((std::istreambuf_iterator<char>(file)), {});
@@ -67,7 +107,7 @@ TEST_F(OutboxTest, IsOnDiskWhenTheCallbackRuns) {
 }
 
 TEST_F(OutboxTest, TruncatesATornTailAtEveryByteAndKeepsCompleteRecords) {
-  const std::string a = Id::New().ToBytes(), b = Id::New().ToBytes();
+  const std::string a = NewKey(), b = NewKey();
   size_t first = 0, both = 0;
   {
     auto outbox = Open();
@@ -88,7 +128,7 @@ TEST_F(OutboxTest, TruncatesATornTailAtEveryByteAndKeepsCompleteRecords) {
 }
 
 TEST_F(OutboxTest, AFlippedBitAnywhereLosesOneRecordToTheQuarantineAndNoneBehindIt) {
-  const std::string a = Id::New().ToBytes(), b = Id::New().ToBytes(), c = Id::New().ToBytes();
+  const std::string a = NewKey(), b = NewKey(), c = NewKey();
   size_t begin = 0, end = 0;
   {
     auto outbox = Open();
@@ -118,7 +158,7 @@ TEST_F(OutboxTest, AFlippedBitAnywhereLosesOneRecordToTheQuarantineAndNoneBehind
 }
 
 TEST_F(OutboxTest, ADamagedLastRecordIsNotTakenForATornOne) {
-  const std::string a = Id::New().ToBytes(), b = Id::New().ToBytes();
+  const std::string a = NewKey(), b = NewKey();
   size_t begin = 0;
   {
     auto outbox = Open();
@@ -138,7 +178,7 @@ TEST_F(OutboxTest, ADamagedLastRecordIsNotTakenForATornOne) {
 }
 
 TEST_F(OutboxTest, AFileThatHasGrownWithoutItsDataIsTorn) {
-  const std::string a = Id::New().ToBytes();
+  const std::string a = NewKey();
   {
     ASSERT_TRUE(AppendAndWait(*Open(), a, "op a"));
   }
@@ -148,7 +188,7 @@ TEST_F(OutboxTest, AFileThatHasGrownWithoutItsDataIsTorn) {
 }
 
 TEST_F(OutboxTest, WhatCannotBeDeliveredMovesToTheQuarantine) {
-  const std::string a = Id::New().ToBytes(), b = Id::New().ToBytes();
+  const std::string a = NewKey(), b = NewKey();
   {
     auto outbox = Open();
     ASSERT_TRUE(AppendAndWait(*outbox, a, "op a"));
@@ -157,13 +197,14 @@ TEST_F(OutboxTest, WhatCannotBeDeliveredMovesToTheQuarantine) {
   }
   EXPECT_TRUE(Open()->recovered().empty());
   const std::string lines = Content(path_ + ".quarantine");
-  EXPECT_NE(lines.find("\"reason\":\"gave_up\",\"offset\":-1,\"request_id\":\"" + HexEncode(a)),
+  EXPECT_NE(lines.find("\"reason\":\"gave_up\",\"offset\":-1,\"request_id\":\"" +
+                       HexEncode(RequestIdOf(a)) + "\""),
             std::string::npos);
   EXPECT_NE(lines.find(HexEncode("op b")), std::string::npos) << "also without a record";
 }
 
 TEST_F(OutboxTest, ARecordStaysWhenTheQuarantineCannotBeWritten) {
-  const std::string a = Id::New().ToBytes();
+  const std::string a = NewKey();
   std::filesystem::create_directory(path_ + ".quarantine");
   {
     auto outbox = Open();
@@ -178,7 +219,7 @@ TEST_F(OutboxTest, IsTruncatedOnceAllIsAcknowledged) {
   const std::string payload(1000, 'p');
   std::vector<std::string> ids;
   for (int i = 0; i < 400; ++i) {
-    ids.push_back(Id::New().ToBytes());
+    ids.push_back(NewKey());
     outbox->Append(ids.back(), payload, nullptr);
   }
   for (const std::string& id : ids) outbox->Acknowledge(id);
@@ -189,10 +230,10 @@ TEST_F(OutboxTest, IsTruncatedOnceAllIsAcknowledged) {
 TEST_F(OutboxTest, IsRewrittenWhenMostOfItIsAcknowledged) {
   auto outbox = Open();
   const std::string payload(60'000, 'p');
-  const std::string keep = Id::New().ToBytes();
+  const std::string keep = NewKey();
   ASSERT_TRUE(AppendAndWait(*outbox, keep, "keep me"));
   for (int i = 0; i < 300; ++i) {
-    const std::string id = Id::New().ToBytes();
+    const std::string id = NewKey();
     outbox->Append(id, payload, nullptr);
     outbox->Acknowledge(id);
   }

@@ -27,9 +27,14 @@ int64_t Jittered(int64_t pause_ms) {
 
 // One operation being delivered. Lives until the ledger has answered.
 struct Job {
-  explicit Job(Loop& loop) : changed(loop) {}
+  Job(Loop& loop, billing::v1::MeterOp operation, JournalSlot* slot)
+      : op(std::move(operation)),
+        slot(slot),
+        outbox_key(OutboxKey(op.request_id(), op.attempt())),
+        changed(loop) {}
   billing::v1::MeterOp op;
-  JournalSlot* slot = nullptr;
+  JournalSlot* slot;
+  std::string outbox_key;
   std::optional<billing::v1::MeterResult> answer;
   bool in_outbox = false;
   std::optional<bool> written;
@@ -64,14 +69,14 @@ struct Settler::Shared {
                   {"charged_nano_usd", answer.charged_nano_usd()}});
     }
     job.answer = answer;
-    if (job.in_outbox) outbox.Acknowledge(job.op.request_id());
+    if (job.in_outbox) outbox.Acknowledge(job.outbox_key);
     Finish(job);
   }
 
   void GiveUp(Job& job) {
     log::Error("giving up on a settlement; the ledger charges the hold's last heartbeat",
                {{"request_id", HexEncode(job.op.request_id())}});
-    outbox.MoveToQuarantine(job.op.request_id(), job.op.SerializeAsString(), "gave_up");
+    outbox.MoveToQuarantine(job.outbox_key, job.op.SerializeAsString(), "gave_up");
     Finish(job);
   }
 
@@ -105,13 +110,12 @@ struct Settler::Shared {
     job->in_outbox = true;
     job->changed.Reset();
     Loop* loop = &shared->loop;
-    shared->outbox.Append(job->op.request_id(), job->op.SerializeAsString(),
-                          [loop, job](bool durable) {
-                            loop->Post([job, durable] {
-                              job->written = durable;
-                              job->changed.Set();
-                            });
-                          });
+    shared->outbox.Append(job->outbox_key, job->op.SerializeAsString(), [loop, job](bool durable) {
+      loop->Post([job, durable] {
+        job->written = durable;
+        job->changed.Set();
+      });
+    });
   }
 
   Loop& loop;
@@ -133,9 +137,7 @@ void Settler::Stop() { shared_->stopped = true; }
 
 Task<Settled> Settler::Settle(billing::v1::MeterOp op, JournalSlot* slot) {
   std::shared_ptr<Shared> shared = shared_;
-  auto job = std::make_shared<Job>(shared->loop);
-  job->op = std::move(op);
-  job->slot = slot;
+  auto job = std::make_shared<Job>(shared->loop, std::move(op), slot);
   shared->loop.Spawn(Shared::Deliver(shared, job));
   co_await job->changed.WaitFor(shared->options.patience_ms);
   if (!job->answer) {
@@ -158,41 +160,38 @@ Task<Settled> Settler::Settle(billing::v1::MeterOp op, JournalSlot* slot) {
 
 Task<void> Settler::Release(billing::v1::MeterOp op, JournalSlot* slot) {
   std::shared_ptr<Shared> shared = shared_;
-  auto job = std::make_shared<Job>(shared->loop);
-  job->op = std::move(op);
-  job->slot = slot;
+  auto job = std::make_shared<Job>(shared->loop, std::move(op), slot);
   shared->loop.Spawn(Shared::Deliver(shared, job));
   co_await job->changed.WaitFor(shared->options.patience_ms);
 }
 
 void Settler::Recover() {
   size_t count = 0;
-  auto start = [this, &count](billing::v1::MeterOp op, JournalSlot* slot, bool in_outbox) {
-    auto job = std::make_shared<Job>(shared_->loop);
-    job->op = std::move(op);
-    job->slot = slot;
-    job->in_outbox = in_outbox;
+  auto start = [this, &count](JobPointer job) {
     ++shared_->recovering;
     ++count;
     job->on_answer = [shared = shared_.get()] { --shared->recovering; };
-    shared_->loop.Spawn(Shared::Deliver(shared_, job));
+    shared_->loop.Spawn(Shared::Deliver(shared_, std::move(job)));
   };
   std::set<std::string> in_outbox;
-  for (const auto& [id, payload] : shared_->outbox.recovered()) {
+  for (const auto& [key, payload] : shared_->outbox.recovered()) {
     billing::v1::MeterOp op;
-    if (!op.ParseFromString(payload) || !IsSettlement(op, id)) {
-      shared_->outbox.MoveToQuarantine(id, payload, "unparsable");
+    if (!op.ParseFromString(payload) || !IsSettlement(op, key)) {
+      shared_->outbox.MoveToQuarantine(key, payload, "unparsable");
       continue;
     }
-    in_outbox.insert(id);
-    start(std::move(op), nullptr, true);
+    auto job = std::make_shared<Job>(shared_->loop, std::move(op), nullptr);
+    in_outbox.insert(std::exchange(job->outbox_key, key));
+    job->in_outbox = true;
+    start(std::move(job));
   }
   for (const JournalEntry& entry : shared_->journal.recovered()) {
-    if (in_outbox.count(entry.request_id)) {  // it had ended; its settlement is in the outbox
+    auto job = std::make_shared<Job>(shared_->loop, RecoveredOp(entry), entry.slot);
+    if (in_outbox.count(job->outbox_key)) {  // it had ended; its settlement is in the outbox
       shared_->journal.Release(entry.slot);
       continue;
     }
-    start(RecoveredOp(entry), entry.slot, false);
+    start(std::move(job));
   }
   if (count > 0) {
     log::Info("settling the requests of a previous process", {{"requests", count}});
@@ -201,8 +200,9 @@ void Settler::Recover() {
 
 bool Settler::recovered() const { return shared_->recovering == 0; }
 
-bool IsSettlement(const billing::v1::MeterOp& op, std::string_view id) {
-  return op.has_settle() && op.request_id() == id && !op.workspace_id().empty();
+bool IsSettlement(const billing::v1::MeterOp& op, std::string_view key) {
+  const bool has_key = key == op.request_id() || key == OutboxKey(op.request_id(), op.attempt());
+  return op.has_settle() && has_key && !op.workspace_id().empty();
 }
 
 billing::v1::MeterOp RecoveredOp(const JournalEntry& entry) {

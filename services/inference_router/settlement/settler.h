@@ -70,8 +70,8 @@ class Settler {
   std::shared_ptr<Shared> shared_;
 };
 
-// Whether an outbox record is the settlement of the request with this id.
-bool IsSettlement(const billing::v1::MeterOp& op, std::string_view id);
+// Whether an outbox record with this key (OutboxKey) is a settlement, and the key's own.
+bool IsSettlement(const billing::v1::MeterOp& op, std::string_view key);
 // The settlement of a request that was interrupted by a crash: its counted usage, or a release if
 // nothing of its answer was delivered (decision 52).
 billing::v1::MeterOp RecoveredOp(const JournalEntry& entry);

@@ -25,18 +25,22 @@ class FakeLedger : public MeteringClient {
     ops.push_back(op);
     const int64_t delay = delays_ms.empty() ? 0 : delays_ms.front();
     if (!delays_ms.empty()) delays_ms.pop_front();
-    if (delay < 0) co_return Unavailable("ledger unreachable");
+    if (delay < 0 || answers_only.value_or(op.attempt()) != op.attempt()) {
+      co_return Unavailable("ledger unreachable");
+    }
     if (delay > 0) co_await loop_.Sleep(delay);
     billing::v1::MeterResult result;
     result.set_ok(ok);
     result.set_charged_nano_usd(ok ? 77 : 0);
     if (!ok) result.set_denied_by(billing::v1::DENY_REASON_INVALID);
+    ++answers;
     co_return result;
   }
 
   std::deque<int64_t> delays_ms;  // per call; negative: unreachable
   bool ok = true;
-  int calls = 0;
+  std::optional<int32_t> answers_only;  // unreachable for other tries than this one
+  int calls = 0, answers = 0;
   std::vector<billing::v1::MeterOp> ops;
 
  private:
@@ -114,6 +118,50 @@ TEST_F(SettlerTest, ASlowLedgerIsReplacedByTheOutboxAndAcknowledgesItLater) {
     EXPECT_EQ(outbox_->depth(), 1);
     EXPECT_TRUE(co_await Until(loop, [&] { return outbox_->depth() == 0; }));
     EXPECT_EQ(ledger.calls, 1) << "the late answer counts; no retry";
+    co_return true;
+  });
+}
+
+// The gateway moved the request away and back, or it was tried again after a fence.
+TEST_F(SettlerTest, TwoTriesOfARequestHaveASettlementEach) {
+  billing::v1::MeterOp first = Op(id_), second = Op(id_);
+  second.set_attempt(2);
+  testing::RunTask([&](Loop& loop) -> Task<bool> {
+    FakeLedger ledger(loop);
+    ledger.answers_only = -1;  // none
+    Settler settler(loop, ledger, *journal_, *outbox_, options_);
+    EXPECT_EQ((co_await settler.Settle(first, Slot(id_))).durability, Durability::kOutbox);
+    EXPECT_EQ((co_await settler.Settle(second, Slot(id_))).durability, Durability::kOutbox);
+    ledger.answers_only = first.attempt();
+    EXPECT_TRUE(co_await Until(loop, [&] { return ledger.answers == 1; }));
+    co_return true;
+  });
+  Reopen();
+  testing::RunTask([&](Loop& loop) -> Task<bool> {
+    FakeLedger ledger(loop);
+    Settler settler(loop, ledger, *journal_, *outbox_, options_);
+    settler.Recover();
+    EXPECT_TRUE(co_await Until(loop, [&] { return settler.recovered(); }));
+    EXPECT_EQ(ledger.ops.size(), 1u) << "the answer to the first try acknowledged the second one";
+    if (!ledger.ops.empty()) EXPECT_EQ(ledger.ops[0].attempt(), 2);
+    EXPECT_TRUE(co_await Until(loop, [&] { return outbox_->depth() == 0; }));
+    co_return true;
+  });
+}
+
+TEST_F(SettlerTest, ARecordOfAnEarlierVersionIsSettledAndAcknowledged) {
+  billing::v1::MeterOp op = Op(id_);
+  op.set_attempt(1);
+  outbox_->Append(id_, op.SerializeAsString(), nullptr);
+  Slot(id_);  // of the same try
+  Reopen();
+  testing::RunTask([&](Loop& loop) -> Task<bool> {
+    FakeLedger ledger(loop);
+    Settler settler(loop, ledger, *journal_, *outbox_, options_);
+    settler.Recover();
+    EXPECT_TRUE(co_await Until(loop, [&] { return outbox_->depth() == 0; }));
+    EXPECT_EQ(ledger.calls, 1) << "the outbox has the settlement of the slot";
+    EXPECT_EQ(journal_->in_use(), 0);
     co_return true;
   });
 }
@@ -216,7 +264,9 @@ TEST_F(SettlerTest, AfterACrashTheOutboxAndTheJournalAreSettledOnce) {
                     whole = Id::New().ToBytes();
   // A process crashed: one request had ended (its slot not yet released), one was streaming, one
   // had no engine yet, one had an engine and no output, one was not streamed.
-  outbox_->Append(ended, Op(ended).SerializeAsString(), nullptr);
+  billing::v1::MeterOp settled = Op(ended);
+  settled.set_attempt(1);
+  outbox_->Append(OutboxKey(ended, 1), settled.SerializeAsString(), nullptr);
   Slot(ended);
   JournalSlot* slot = Slot(running);
   slot->SetEngine("e1");

@@ -104,6 +104,7 @@ class RecordingSink : public EventSink {
     room_.NotifyAll();
     if (callback_) callback_();
   }
+  bool receiver_lost() const override { return lost; }
   void Unblock() {
     blocked = false;
     room_.NotifyAll();
@@ -112,6 +113,7 @@ class RecordingSink : public EventSink {
   std::vector<inference::v1::Event> events;
   std::function<void(const inference::v1::Event&)> on_event;
   bool blocked = false;
+  bool lost = false;  // Cancel is that of a gateway that was lost
 
  private:
   Notify room_;
