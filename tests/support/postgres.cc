@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -64,6 +65,17 @@ pid_t ParentOf(pid_t pid) {
   const int fields = std::fscanf(file, "%*d (%*[^)]) %c %d", &state, &parent);
   std::fclose(file);
   return fields == 2 && state != 'Z' ? parent : -1;
+}
+
+// "postgres: tollgate billing [local] idle": what serves a connection has its user as the first
+// word.
+bool ServesAConnection(pid_t pid) {
+  FILE* file = std::fopen(("/proc/" + std::to_string(pid) + "/cmdline").c_str(), "re");
+  if (file == nullptr) return false;
+  char text[64] = {};
+  const size_t size = std::fread(text, 1, sizeof text - 1, file);
+  std::fclose(file);
+  return std::string_view(text, size).starts_with("postgres: tollgate ");
 }
 
 bool WaitForSuccess(pid_t pid) {
@@ -137,16 +149,24 @@ bool TestPostgres::Run() {
   return false;
 }
 
-void TestPostgres::Kill() {
-  if (pid_ <= 0) return;
+std::vector<pid_t> TestPostgres::Pids(Part part) const {
+  std::vector<pid_t> pids;
+  if (pid_ > 0 && part != Part::kSessions) pids.push_back(pid_);
+  if (pid_ <= 0 || part == Part::kParent) return pids;
   // Each backend leads its own session, so they are found by their parent.
-  std::vector<pid_t> pids = {pid_};
-  kill(pid_, SIGSTOP);  // no new ones
   std::error_code error;
   for (const auto& entry : fs::directory_iterator("/proc", error)) {
     const pid_t pid = std::atoi(entry.path().filename().c_str());
-    if (pid > 0 && ParentOf(pid) == pid_) pids.push_back(pid);
+    if (pid <= 0 || ParentOf(pid) != pid_) continue;
+    if (part == Part::kAll || ServesAConnection(pid)) pids.push_back(pid);
   }
+  return pids;
+}
+
+void TestPostgres::Kill() {
+  if (pid_ <= 0) return;
+  kill(pid_, SIGSTOP);  // no new ones
+  const std::vector<pid_t> pids = Pids(Part::kAll);
   for (const pid_t pid : pids) kill(pid, SIGKILL);
   waitpid(pid_, nullptr, 0);
   // A backend that has not exited yet keeps the shared memory, and the next start would fail.
