@@ -82,6 +82,8 @@ const Part kParts[] = {
                  "inference-router-2", "gateway", kServer, kParent, kSession}},
 };
 
+void PrintTo(const Part& part, std::ostream* out) { *out << part.name; }
+
 bool IsPostgres(const std::string& name) { return name.starts_with(kServer); }
 
 class KillsTest : public ::testing::TestWithParam<Part> {
@@ -97,7 +99,8 @@ class KillsTest : public ::testing::TestWithParam<Part> {
   void Stops(int64_t count);
   std::vector<pid_t> PidsOf(const std::string& name);
   void Kill(const std::string& name, const std::vector<pid_t>& pids);
-  std::string Restart(const std::string& name);
+  // What was killed.
+  std::string Restart(const std::vector<std::string>& names);
   void ServesAgain(const std::string& after, int64_t begun_us);
   void KeepLogs() const;
   void Report(uint32_t seed) const;
@@ -179,10 +182,17 @@ void KillsTest::Kill(const std::string& name, const std::vector<pid_t>& pids) {
   }
 }
 
-std::string KillsTest::Restart(const std::string& name) {
-  if (name == kSession) return "";
-  if (IsPostgres(name)) return postgres_->Run() ? "" : "PostgreSQL does not start";
-  return cluster_->Restart(name);
+std::string KillsTest::Restart(const std::vector<std::string>& names) {
+  std::vector<std::string> processes;
+  for (const std::string& name : names) {
+    if (name == kSession) continue;
+    if (!IsPostgres(name)) {
+      processes.push_back(name);
+    } else if (!postgres_->Run()) {
+      return "PostgreSQL does not start";
+    }
+  }
+  return processes.empty() ? "" : cluster_->Restart(processes);
 }
 
 void KillsTest::ServesAgain(const std::string& after, int64_t begun_us) {
@@ -204,7 +214,7 @@ void KillsTest::OneKill() {
   // A session's server comes back by itself.
   if (name != kSession) SleepMs(static_cast<int64_t>(random_() % 400));
   const int64_t begun_us = MonotonicUs();
-  ASSERT_EQ(Restart(name), "");
+  ASSERT_EQ(Restart({name}), "");
   ServesAgain("kill of " + name, begun_us);
 }
 
@@ -235,18 +245,18 @@ void KillsTest::Stops(int64_t count) {
     SleepMs(static_cast<int64_t>(random_() % 1'500));
   }
   SCOPED_TRACE(what);
+  std::vector<std::string> killed;
   for (const Stopped& one : stopped) {
     SleepMs(std::max<int64_t>((one.until_us - MonotonicUs()) / 1000, 0));
     if (one.killed) {
       Kill(one.name, one.pids);
+      killed.push_back(one.name);
     } else {
       for (const pid_t pid : one.pids) kill(pid, SIGCONT);
     }
   }
   const int64_t begun_us = MonotonicUs();
-  for (const Stopped& one : stopped) {
-    if (one.killed) ASSERT_EQ(Restart(one.name), "");
-  }
+  ASSERT_EQ(Restart(killed), "");
   ServesAgain(what, begun_us);
 }
 

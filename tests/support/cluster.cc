@@ -1,5 +1,6 @@
 #include "tests/support/cluster.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/support/cluster_member.h"
@@ -267,10 +268,10 @@ std::string Cluster::WaitReady(int64_t timeout_ms) {
   return "";
 }
 
-std::string Cluster::Restart(const std::string& name, int64_t timeout_ms) {
+std::string Cluster::Restart(const std::vector<std::string>& names, int64_t timeout_ms) {
   const int64_t deadline_us = MonotonicUs() + timeout_ms * 1000;
   for (const auto& member : members_) {
-    if (member->name != name) continue;
+    if (std::find(names.begin(), names.end(), member->name) == names.end()) continue;
     if (std::string crash = member->process->Crash(); !crash.empty()) return crash;
     member->process->Kill();
     if (std::string error = StartMember(*member, deadline_us); !error.empty()) return error;

@@ -130,7 +130,11 @@ class Cluster {
   std::string grpc_address(const std::string& service) const { return GrpcOf(service); }
   std::vector<pid_t> pids();
   // Starts a process that has exited again, on the same ports. Waits until it is ready.
-  std::string Restart(const std::string& name, int64_t timeout_ms = 10'000);
+  std::string Restart(const std::string& name, int64_t timeout_ms = 10'000) {
+    return Restart(std::vector{name}, timeout_ms);
+  }
+  // Several: waits when all of them run.
+  std::string Restart(const std::vector<std::string>& names, int64_t timeout_ms = 10'000);
   // Whether /readyz of every process returns 200 within the time.
   std::string WaitReady(int64_t timeout_ms);
   void WriteCatalog(const std::string& text);
