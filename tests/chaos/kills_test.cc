@@ -156,10 +156,10 @@ std::string KillsTest::Deal() {
 
 void KillsTest::UnderLoad() {
   const int64_t before = load_->complete();
-  EXPECT_TRUE(WaitUntil([&] { return load_->complete() >= before + 3; }, 20'000));
+  EXPECT_TRUE(WaitUntil([&] { return load_->complete() >= before + 6; }, 20'000));
   ASSERT_TRUE(WaitUntil([&] { return engine_->running() >= Load::kWorkers / 2; }, 20'000))
       << "there is no load";
-  SleepMs(static_cast<int64_t>(random_() % 200));
+  SleepMs(static_cast<int64_t>(random_() % 1'000));
 }
 
 std::vector<pid_t> KillsTest::PidsOf(const std::string& name) {
