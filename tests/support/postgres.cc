@@ -136,8 +136,12 @@ bool TestPostgres::Run() {
       Unprivileged({bin_ + "/postgres", "-D", root_ + "/data", "-k", root_, "-c",
                     "listen_addresses=", "-c", "max_connections=50", "-c", "shared_buffers=64MB"}),
       root_ + "/log");
+  return WaitReady();
+}
+
+bool TestPostgres::WaitReady() {
   const std::string url = Url("postgres");
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (std::chrono::steady_clock::now() < deadline) {
     if (PQping(url.c_str()) == PQPING_OK) return true;
     if (waitpid(pid_, nullptr, WNOHANG) == pid_) {

@@ -36,8 +36,10 @@ class TestPostgres {
   void Kill();
   // Fast shutdown, closing connections.
   void Stop();
-  // False when the server is not ready within ten seconds.
+  // False when the server is not ready within a minute: recovery flushes every file.
   bool Run();
+  // After the kill of a session, from which the server recovers by itself.
+  bool WaitReady();
 
  private:
   TestPostgres() = default;
