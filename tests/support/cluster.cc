@@ -1,5 +1,6 @@
 #include "tests/support/cluster.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/support/cluster_member.h"
@@ -7,10 +8,12 @@
 namespace tollgate::test {
 namespace {
 
-// Of the i-th inference router, from 1.
-std::string RouterName(int i) {
-  return "inference-router" + (i == 1 ? std::string() : "-" + std::to_string(i));
+// Of the i-th replica, from 1.
+std::string Numbered(const std::string& name, int i) {
+  return name + (i == 1 ? std::string() : "-" + std::to_string(i));
 }
+std::string RouterName(int i) { return Numbered("inference-router", i); }
+bool IsBilling(const std::string& name) { return name.starts_with("billing"); }
 bool IsRouter(const std::string& name) { return name.starts_with("inference-router"); }
 
 std::string Or(const std::string& value, const std::string& otherwise) {
@@ -81,7 +84,9 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
   }
   Add("auth", "tollgate-auth", true);
   Add("ratelimit", "tollgate-ratelimit", true);
-  Add("billing", "tollgate-billing", true);
+  for (int i = 1; i <= options_.billings; ++i) {
+    Add(Numbered("billing", i), "tollgate-billing", true);
+  }
   Add("catalog", "tollgate-catalog", true);
   for (int i = 1; i <= options_.routers; ++i) {
     Add(RouterName(i), "tollgate-inference-router", true);
@@ -126,9 +131,15 @@ std::string Cluster::GrpcOf(const std::string& name) const {
   return "";
 }
 
+std::string Cluster::Billings() const {
+  std::string addresses = GrpcOf("billing");
+  for (int i = 2; i <= options_.billings; ++i) addresses += "," + GrpcOf(Numbered("billing", i));
+  return addresses;
+}
+
 std::string Cluster::Targets(const std::string& for_whom) const {
   std::string text =
-      "targets:\n  billing: " + GrpcOf("billing") + "\n  catalog: " + GrpcOf("catalog") + "\n";
+      "targets:\n  billing: \"" + Billings() + "\"\n  catalog: " + GrpcOf("catalog") + "\n";
   if (IsRouter(for_whom)) return text;
   text += "  auth: " + GrpcOf("auth") + "\n  ratelimit: " + GrpcOf("ratelimit") +
           "\n  inference_routers:\n";
@@ -145,7 +156,7 @@ std::string Cluster::Section(const std::string& name) const {
   if (name == "ratelimit")
     return "ratelimit:\n  lease_seconds: " + std::to_string(options_.lease_seconds) + "\n";
   if (name == "catalog") return "catalog:\n  file: " + dir + "/models.yaml\n";
-  if (name == "billing") {
+  if (IsBilling(name)) {
     return "billing:\n  sql:\n    url: " +
            Or(options_.billing_sql, "sqlite:" + dir + "/billing.db") + "\n" +
            Setting("hold_ttl_seconds", options_.hold_ttl_seconds) +
@@ -257,10 +268,10 @@ std::string Cluster::WaitReady(int64_t timeout_ms) {
   return "";
 }
 
-std::string Cluster::Restart(const std::string& name, int64_t timeout_ms) {
+std::string Cluster::Restart(const std::vector<std::string>& names, int64_t timeout_ms) {
   const int64_t deadline_us = MonotonicUs() + timeout_ms * 1000;
   for (const auto& member : members_) {
-    if (member->name != name) continue;
+    if (std::find(names.begin(), names.end(), member->name) == names.end()) continue;
     if (std::string crash = member->process->Crash(); !crash.empty()) return crash;
     member->process->Kill();
     if (std::string error = StartMember(*member, deadline_us); !error.empty()) return error;

@@ -21,6 +21,8 @@ struct ClusterOptions {
   int threads = 2;
   // Inference routers of a cluster over TCP: "inference-router", "inference-router-2", …
   int routers = 1;
+  // Replicas of billing on one PostgreSQL database (billing_sql): "billing", "billing-2", …
+  int billings = 1;
   int lease_seconds = 5;
   int hold_ttl_seconds = 6;
   int heartbeat_seconds = 1;
@@ -70,9 +72,16 @@ struct KeyOptions {
 
 // A receipt, as reported by billing.
 struct ReceiptView {
-  std::string request_id, client_request_id, surface, engine, outcome, model, exact_cost_usd;
+  std::string request_id, client_request_id, surface, engine, state, outcome, model;
+  std::string exact_cost_usd;
   int64_t prompt_tokens = 0, completion_tokens = 0, charged = 0, entries = 0, first_token_us = 0;
   bool streamed = false;
+};
+
+// Credit that was given, by the id of the call.
+struct CreditView {
+  std::string request_id;
+  int64_t nano_usd = 0;
 };
 
 struct ApiKey {
@@ -121,7 +130,11 @@ class Cluster {
   std::string grpc_address(const std::string& service) const { return GrpcOf(service); }
   std::vector<pid_t> pids();
   // Starts a process that has exited again, on the same ports. Waits until it is ready.
-  std::string Restart(const std::string& name, int64_t timeout_ms = 10'000);
+  std::string Restart(const std::string& name, int64_t timeout_ms = 10'000) {
+    return Restart(std::vector{name}, timeout_ms);
+  }
+  // Several: waits when all of them run.
+  std::string Restart(const std::vector<std::string>& names, int64_t timeout_ms = 10'000);
   // Whether /readyz of every process returns 200 within the time.
   std::string WaitReady(int64_t timeout_ms);
   void WriteCatalog(const std::string& text);
@@ -134,11 +147,18 @@ class Cluster {
   // Workspace with credit and one key.
   ApiKey NewCustomer(int64_t nano_usd, const KeyOptions& options = {});
   bool AddCredit(const std::string& workspace_id, int64_t nano_usd);
+  // One call with this id and no patience: false when it was not acknowledged.
+  bool TryAddCredit(const std::string& workspace_id, int64_t nano_usd, const std::string& id);
   bool SetCap(const std::string& workspace_id, std::optional<int64_t> nano_usd);
   enum class KeyState { kActive = 1, kDisabled = 2, kRevoked = 3 };
   bool SetKeyState(const std::string& key_id, KeyState state);
   // By a request's id, an answer's id, or the x-request-id of a response.
   std::optional<ReceiptView> Receipt(const std::string& workspace_id, const std::string& id);
+  // All of the workspace's closed requests, and all of its credit.
+  std::optional<std::vector<ReceiptView>> Receipts(const std::string& workspace_id);
+  std::optional<std::vector<CreditView>> Credits(const std::string& workspace_id);
+  // Refused settlements of all workspaces that nobody has resolved; -1: the call failed.
+  int64_t OpenDeadLetters();
   std::optional<BalanceView> Balance(const std::string& workspace_id);
   LedgerCheck VerifyLedger();
   // Waits until the workspace has no open hold.
@@ -161,6 +181,7 @@ class Cluster {
   std::string Targets(const std::string& for_whom) const;
   std::string Section(const std::string& name) const;
   std::string GrpcOf(const std::string& name) const;
+  std::string Billings() const;  // the addresses of all replicas
   bool ReadAddresses(Member& member);
   Admin& admin();
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "tests/support/cluster_member.h"
+#include "tollgate/admin/v1/adjustments.grpc.pb.h"
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
 #include "tollgate/admin/v1/usage.grpc.pb.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
@@ -25,9 +26,10 @@ std::string NextRequestId() {
 
 // One call with a deadline; waits for a server that is starting.
 template <typename Stub, typename Method, typename Request, typename Response>
-grpc::Status Call(Stub& stub, Method method, const Request& request, Response& response) {
+grpc::Status Call(Stub& stub, Method method, const Request& request, Response& response,
+                  int64_t seconds = 10) {
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(seconds));
   context.set_wait_for_ready(true);
   const grpc::Status status = (stub.*method)(&context, request, &response);
   if (!status.ok()) {
@@ -51,8 +53,32 @@ int64_t NanoUsd(const std::string& decimal) {
   return std::stoll(decimal.substr(0, dot)) * 1'000'000'000 + std::stoll(digits);
 }
 
-std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
+ReceiptView ViewOf(const adminpb::Receipt& receipt) {
+  ReceiptView view;
+  view.request_id = receipt.name().substr(receipt.name().rfind('/') + 1);
+  view.client_request_id = receipt.client_request_id();
+  view.surface = receipt.surface();
+  view.engine = receipt.engine();
+  view.state = receipt.state();
+  view.outcome = receipt.outcome();
+  view.model = receipt.model();
+  view.exact_cost_usd = receipt.exact_cost_usd();
+  view.prompt_tokens = receipt.tokens().prompt_tokens();
+  view.completion_tokens = receipt.tokens().completion_tokens();
+  view.charged = NanoUsd(receipt.charged_usd());
+  view.entries = receipt.entries_size();
+  view.first_token_us = receipt.first_token_us();
+  view.streamed = receipt.streamed();
+  return view;
+}
+
+// Several addresses, with commas between them, are replicas.
+std::shared_ptr<grpc::Channel> ChannelTo(std::string address) {
   grpc::ChannelArguments arguments;
+  if (address.find(',') != std::string::npos) {
+    address = "ipv4:" + address;
+    arguments.SetLoadBalancingPolicyName("round_robin");
+  }
   // Reconnect to restarted servers at once (docs/design/toolchain.md 2).
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
@@ -67,17 +93,19 @@ struct Cluster::Admin {
       : auth(authpb::AuthAdminService::NewStub(ChannelTo(auth_address))),
         billing(billpb::BillingAdminService::NewStub(ChannelTo(billing_address))),
         books(adminpb::LedgerService::NewStub(ChannelTo(billing_address))),
-        usage(adminpb::UsageService::NewStub(ChannelTo(billing_address))) {}
+        usage(adminpb::UsageService::NewStub(ChannelTo(billing_address))),
+        credits(adminpb::AdjustmentService::NewStub(ChannelTo(billing_address))) {}
   std::unique_ptr<authpb::AuthAdminService::Stub> auth;
   std::unique_ptr<billpb::BillingAdminService::Stub> billing;
   std::unique_ptr<adminpb::LedgerService::Stub> books;
   std::unique_ptr<adminpb::UsageService::Stub> usage;
+  std::unique_ptr<adminpb::AdjustmentService::Stub> credits;
 };
 
 void Cluster::AdminDeleter::operator()(Admin* admin) const { delete admin; }
 
 Cluster::Admin& Cluster::admin() {
-  if (!admin_) admin_.reset(new Admin(GrpcOf("auth"), GrpcOf("billing")));
+  if (!admin_) admin_.reset(new Admin(GrpcOf("auth"), Billings()));
   return *admin_;
 }
 
@@ -132,6 +160,20 @@ bool Cluster::AddCredit(const std::string& workspace_id, int64_t nano_usd) {
       .ok();
 }
 
+bool Cluster::TryAddCredit(const std::string& workspace_id, int64_t nano_usd,
+                           const std::string& id) {
+  billpb::AddCreditRequest request;
+  request.set_request_id(id);
+  request.set_workspace_id(workspace_id);
+  request.set_amount_nano_usd(nano_usd);
+  request.set_actor("test");
+  request.set_reason("test");
+  billpb::AddCreditResponse response;
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
+  return admin().billing->AddCredit(&context, request, &response).ok();
+}
+
 bool Cluster::SetCap(const std::string& workspace_id, std::optional<int64_t> nano_usd) {
   billpb::SetCapRequest request;
   request.set_request_id(NextRequestId());
@@ -160,21 +202,52 @@ std::optional<ReceiptView> Cluster::Receipt(const std::string& workspace_id,
   if (!Call(*admin().usage, &adminpb::UsageService::Stub::GetRequest, request, receipt).ok()) {
     return std::nullopt;
   }
-  ReceiptView view;
-  view.request_id = receipt.name().substr(receipt.name().rfind('/') + 1);
-  view.client_request_id = receipt.client_request_id();
-  view.surface = receipt.surface();
-  view.engine = receipt.engine();
-  view.outcome = receipt.outcome();
-  view.model = receipt.model();
-  view.exact_cost_usd = receipt.exact_cost_usd();
-  view.prompt_tokens = receipt.tokens().prompt_tokens();
-  view.completion_tokens = receipt.tokens().completion_tokens();
-  view.charged = NanoUsd(receipt.charged_usd());
-  view.entries = receipt.entries_size();
-  view.first_token_us = receipt.first_token_us();
-  view.streamed = receipt.streamed();
-  return view;
+  return ViewOf(receipt);
+}
+
+std::optional<std::vector<ReceiptView>> Cluster::Receipts(const std::string& workspace_id) {
+  std::vector<ReceiptView> views;
+  adminpb::ListRequestsRequest request;
+  request.set_parent("workspaces/" + workspace_id);
+  request.set_page_size(1000);
+  do {
+    adminpb::ListRequestsResponse page;
+    if (!Call(*admin().usage, &adminpb::UsageService::Stub::ListRequests, request, page).ok()) {
+      return std::nullopt;
+    }
+    for (const adminpb::Receipt& receipt : page.receipts()) views.push_back(ViewOf(receipt));
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  return views;
+}
+
+std::optional<std::vector<CreditView>> Cluster::Credits(const std::string& workspace_id) {
+  std::vector<CreditView> views;
+  adminpb::ListCreditGrantsRequest request;
+  request.set_parent("workspaces/" + workspace_id);
+  request.set_page_size(1000);
+  do {
+    adminpb::ListCreditGrantsResponse page;
+    if (!Call(*admin().credits, &adminpb::AdjustmentService::Stub::ListCreditGrants, request, page)
+             .ok()) {
+      return std::nullopt;
+    }
+    for (const adminpb::CreditGrant& grant : page.credit_grants()) {
+      views.push_back(
+          {grant.name().substr(grant.name().rfind('/') + 1), NanoUsd(grant.amount_usd())});
+    }
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  return views;
+}
+
+int64_t Cluster::OpenDeadLetters() {
+  billpb::ListDeadLettersRequest request;
+  request.set_page_size(1000);
+  billpb::ListDeadLettersResponse response;
+  const auto status = Call(*admin().billing, &billpb::BillingAdminService::Stub::ListDeadLetters,
+                           request, response);
+  return status.ok() ? response.dead_letters_size() : -1;
 }
 
 std::optional<BalanceView> Cluster::Balance(const std::string& workspace_id) {
@@ -196,7 +269,8 @@ LedgerCheck Cluster::VerifyLedger() {
   billpb::VerifyLedgerRequest request;
   billpb::VerifyLedgerResponse response;
   LedgerCheck check;
-  if (!Call(*admin().billing, &billpb::BillingAdminService::Stub::VerifyLedger, request, response)
+  if (!Call(*admin().billing, &billpb::BillingAdminService::Stub::VerifyLedger, request, response,
+            /*seconds=*/300)
            .ok()) {
     check.violations = "the call failed";
     return check;

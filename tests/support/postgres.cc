@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -64,6 +65,17 @@ pid_t ParentOf(pid_t pid) {
   const int fields = std::fscanf(file, "%*d (%*[^)]) %c %d", &state, &parent);
   std::fclose(file);
   return fields == 2 && state != 'Z' ? parent : -1;
+}
+
+// "postgres: tollgate billing [local] idle": what serves a connection has its user as the first
+// word.
+bool ServesAConnection(pid_t pid) {
+  FILE* file = std::fopen(("/proc/" + std::to_string(pid) + "/cmdline").c_str(), "re");
+  if (file == nullptr) return false;
+  char text[64] = {};
+  const size_t size = std::fread(text, 1, sizeof text - 1, file);
+  std::fclose(file);
+  return std::string_view(text, size).starts_with("postgres: tollgate ");
 }
 
 bool WaitForSuccess(pid_t pid) {
@@ -124,8 +136,12 @@ bool TestPostgres::Run() {
       Unprivileged({bin_ + "/postgres", "-D", root_ + "/data", "-k", root_, "-c",
                     "listen_addresses=", "-c", "max_connections=50", "-c", "shared_buffers=64MB"}),
       root_ + "/log");
+  return WaitReady();
+}
+
+bool TestPostgres::WaitReady() {
   const std::string url = Url("postgres");
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (std::chrono::steady_clock::now() < deadline) {
     if (PQping(url.c_str()) == PQPING_OK) return true;
     if (waitpid(pid_, nullptr, WNOHANG) == pid_) {
@@ -137,16 +153,24 @@ bool TestPostgres::Run() {
   return false;
 }
 
-void TestPostgres::Kill() {
-  if (pid_ <= 0) return;
+std::vector<pid_t> TestPostgres::Pids(Part part) const {
+  std::vector<pid_t> pids;
+  if (pid_ > 0 && part != Part::kSessions) pids.push_back(pid_);
+  if (pid_ <= 0 || part == Part::kParent) return pids;
   // Each backend leads its own session, so they are found by their parent.
-  std::vector<pid_t> pids = {pid_};
-  kill(pid_, SIGSTOP);  // no new ones
   std::error_code error;
   for (const auto& entry : fs::directory_iterator("/proc", error)) {
     const pid_t pid = std::atoi(entry.path().filename().c_str());
-    if (pid > 0 && ParentOf(pid) == pid_) pids.push_back(pid);
+    if (pid <= 0 || ParentOf(pid) != pid_) continue;
+    if (part == Part::kAll || ServesAConnection(pid)) pids.push_back(pid);
   }
+  return pids;
+}
+
+void TestPostgres::Kill() {
+  if (pid_ <= 0) return;
+  kill(pid_, SIGSTOP);  // no new ones
+  const std::vector<pid_t> pids = Pids(Part::kAll);
   for (const pid_t pid : pids) kill(pid, SIGKILL);
   waitpid(pid_, nullptr, 0);
   // A backend that has not exited yet keeps the shared memory, and the next start would fail.

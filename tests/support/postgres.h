@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace tollgate::testing {
 
@@ -26,13 +27,19 @@ class TestPostgres {
   // Creates an empty database of that name (letters, digits, _) and returns its connection URL.
   std::string MakeDatabase(const std::string& name);
   std::string Url(const std::string& database) const;
+  std::string log_file() const { return root_ + "/log"; }
 
+  // The processes of the server: its parent, those that serve a connection, all of them.
+  enum class Part { kParent, kSessions, kAll };
+  std::vector<pid_t> Pids(Part part) const;
   // Kills every process of the server with -9. Run starts it again (with crash recovery).
   void Kill();
   // Fast shutdown, closing connections.
   void Stop();
-  // False when the server is not ready within ten seconds.
+  // False when the server is not ready within a minute: recovery flushes every file.
   bool Run();
+  // After the kill of a session, from which the server recovers by itself.
+  bool WaitReady();
 
  private:
   TestPostgres() = default;
