@@ -77,7 +77,8 @@ struct Cluster::Admin {
 void Cluster::AdminDeleter::operator()(Admin* admin) const { delete admin; }
 
 Cluster::Admin& Cluster::admin() {
-  if (!admin_) admin_.reset(new Admin(GrpcOf("auth"), GrpcOf("billing")));
+  std::call_once(admin_made_,
+                 [this] { admin_.reset(new Admin(GrpcOf("auth"), GrpcOf("billing"))); });
   return *admin_;
 }
 
