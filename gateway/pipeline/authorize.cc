@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/money/money.h"
+#include "gateway/pipeline/refusals.h"
 
 namespace tollgate::gateway {
 
@@ -105,6 +106,7 @@ pb::AuthorizeItem MakeAuthorizeItem(const RequestContext& context) {
 
 Task<Result<void>> AuthorizeSpend(RequestContext& context) {
   Worker& worker = context.worker;
+  if (auto allowed = CheckRefusals(context); !allowed) co_return allowed;
   // Armed before the call: billing may place the hold even if its response is lost. Voiding a hold
   // that does not exist is harmless.
   HoldGuard hold(*worker.clients.billing, context.id, context.key->workspace_id());

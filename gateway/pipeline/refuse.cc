@@ -5,6 +5,7 @@
 #include "common/observability/log.h"
 #include "gateway/envelopes/envelope.h"
 #include "gateway/pipeline/limit_headers.h"
+#include "gateway/pipeline/refusals.h"
 
 namespace tollgate::gateway {
 
@@ -33,6 +34,7 @@ Task<void> Refuse(RequestContext& context, const Error& error) {
 }
 
 Task<void> ReleaseAndRefuse(RequestContext& context, Error error) {
+  CountRefusal(context, error);
   context.hold = HoldGuard();
   // The rate-limit headers count this request; after the refund they would be wrong.
   if (context.lease.held()) context.limit_headers.clear();

@@ -10,6 +10,7 @@
 #include "gateway/pipeline/idempotency.h"
 #include "gateway/pipeline/move.h"
 #include "gateway/pipeline/overflow.h"
+#include "gateway/pipeline/refusals.h"
 #include "gateway/pipeline/refuse.h"
 #include "gateway/pipeline/respond.h"
 #include "gateway/pipeline/stream_writer.h"
@@ -66,6 +67,7 @@ Task<void> Release(RequestContext& context, Progress& progress) {
   } else if (progress.ended && progress.end.has_usage()) {
     const auto& usage = progress.end.usage();
     context.worker.metrics.CountTokens(usage);
+    CountPaid(context);
     co_await context.lease.Finish(usage.prompt_tokens() + usage.completion_tokens());
   } else {
     // Cut off: charge what is known.
@@ -77,6 +79,7 @@ Task<void> Release(RequestContext& context, Progress& progress) {
 // The caller gets an error and nothing of an answer, so nothing may be charged, whatever the router
 // does (decision 52).
 void MakeFree(RequestContext& context, const Progress& progress) {
+  CountRefusal(context, *progress.error);
   if (!progress.released_by_router()) context.hold.Refuse(progress.error->ToString());
 }
 

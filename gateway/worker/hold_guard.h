@@ -30,6 +30,7 @@ class HoldGuard {
     if (!handed_over_) Refuse("request ended before it reached an engine");
   }
 
+  bool held() const { return billing_ != nullptr; }
   // The caller gets an error: nothing may be charged, also when a router has the hold.
   void Refuse(std::string_view reason) { Void(reason, true); }
   // The request needs no engine.

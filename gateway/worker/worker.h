@@ -17,6 +17,7 @@
 #include "gateway/worker/lease.h"
 #include "gateway/worker/local_limiter.h"
 #include "gateway/worker/metrics.h"
+#include "gateway/worker/refusal_budget.h"
 
 namespace tollgate::gateway {
 
@@ -76,6 +77,7 @@ struct Worker {
   static constexpr int kMaxWaitingBodies = 32;
   const std::shared_ptr<ThreadPool> decoders;
   LocalLimiter local_limiter;
+  RefusalBudget refusals;
   GatewayMetrics metrics;
   // When the last outage of the limiter was logged; monotonic.
   int64_t fallback_logged_us = 0;

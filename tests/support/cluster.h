@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -188,6 +189,7 @@ class Cluster {
   ClusterOptions options_;
   TempDir dir_;
   std::vector<std::unique_ptr<Member>> members_;
+  std::once_flag admin_made_;  // tests call from several threads
   std::unique_ptr<Admin, AdminDeleter> admin_;
   int http_port_ = 0;
   int dashboard_port_ = 0;

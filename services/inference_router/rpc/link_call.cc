@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "common/observability/log.h"
 #include "common/observability/metrics.h"
 #include "common/rpc/error_detail.h"
 #include "common/rpc/link_protocol.h"
@@ -198,6 +199,10 @@ void LinkCall::Close() {
   bodies_.Clear();
   auto sinks = std::move(sinks_);
   sinks_.clear();
+  if (!sinks.empty()) {
+    log::Warn("a gateway was lost; its requests are ended, and what was delivered is charged",
+              {{"requests", sinks.size()}});
+  }
   for (auto& [id, sink] : sinks) sink->Lose();
   Flush();
 }

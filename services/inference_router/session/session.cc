@@ -56,7 +56,7 @@ void CountCut(RouterMetrics& metrics, RunOutcome outcome) {
 }
 
 // The outcome label of the metric for engine requests.
-std::string OutcomeLabel(RunOutcome outcome, const Error& error) {
+std::string OutcomeLabel(RunOutcome outcome, const Error& error, bool gateway_lost) {
   switch (outcome) {
     case RunOutcome::kCompleted:
       return "ok";
@@ -67,7 +67,7 @@ std::string OutcomeLabel(RunOutcome outcome, const Error& error) {
     case RunOutcome::kCutByNoAnswer:
       return "cut_by_no_answer";
     case RunOutcome::kClientGone:
-      return "client_gone";
+      return gateway_lost ? "gateway_lost" : "client_gone";
     case RunOutcome::kFailed:
       break;
   }
@@ -207,7 +207,9 @@ Task<RunOutcome> Session::RunOnEngines() {
     if (i > 0) host.metrics.retries.Increment();
     const RunOutcome outcome = co_await RunOn(*selection.engine);
     selection.engine->Leave();
-    host.metrics.CountEngineRequest(selection.engine->id(), OutcomeLabel(outcome, failure_.error));
+    host.metrics.CountEngineRequest(
+        selection.engine->id(),
+        OutcomeLabel(outcome, failure_.error, context_.sink->receiver_lost()));
     const bool retry = outcome == RunOutcome::kFailed && !run_->started() &&
                        failure_.try_elsewhere && !context_.sink->cancelled();
     if (!retry) co_return outcome;
