@@ -67,7 +67,7 @@ const Part kParts[] = {
                  "auth"}},
     {.name = "replicas",
      .share = 200,
-     .small = 3,
+     .small = 2,
      .postgres = true,
      .billings = 2,
      .victims = {"billing", "billing", "billing-2", "billing-2", "inference-router",
@@ -179,8 +179,7 @@ std::vector<pid_t> KillsTest::PidsOf(const std::string& name) {
 
 void KillsTest::Kill(const std::string& name, const std::vector<pid_t>& pids) {
   if (name == kSession) {
-    // The server ends its other sessions too, and recovers by itself.
-    for (const pid_t pid : pids) kill(pid, SIGKILL);
+    for (const pid_t pid : pids) postgres_->KillSession(pid);
   } else if (IsPostgres(name)) {
     postgres_->Kill();
   } else {

@@ -78,6 +78,14 @@ bool ServesAConnection(pid_t pid) {
   return std::string_view(text, size).starts_with("postgres: tollgate ");
 }
 
+void WaitForEnd(const std::vector<pid_t>& pids) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (std::chrono::steady_clock::now() < deadline &&
+         std::any_of(pids.begin(), pids.end(), [](pid_t pid) { return ParentOf(pid) >= 0; })) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 bool WaitForSuccess(pid_t pid) {
   int status = 0;
   return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
@@ -174,12 +182,14 @@ void TestPostgres::Kill() {
   for (const pid_t pid : pids) kill(pid, SIGKILL);
   waitpid(pid_, nullptr, 0);
   // A backend that has not exited yet keeps the shared memory, and the next start would fail.
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (std::chrono::steady_clock::now() < deadline &&
-         std::any_of(pids.begin(), pids.end(), [](pid_t pid) { return ParentOf(pid) >= 0; })) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  WaitForEnd(pids);
   pid_ = -1;
+}
+
+void TestPostgres::KillSession(pid_t pid) {
+  const std::vector<pid_t> sessions = Pids(Part::kSessions);
+  kill(pid, SIGKILL);
+  WaitForEnd(sessions);
 }
 
 void TestPostgres::Stop() {

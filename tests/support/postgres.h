@@ -38,7 +38,10 @@ class TestPostgres {
   void Stop();
   // False when the server is not ready within a minute: recovery flushes every file.
   bool Run();
-  // After the kill of a session, from which the server recovers by itself.
+  // Kills one of its sessions. The server ends the others too and recovers by itself; returns when
+  // all have ended.
+  void KillSession(pid_t pid);
+  // Until it accepts connections.
   bool WaitReady();
 
  private:
