@@ -1,10 +1,11 @@
 #include <libpq-fe.h>
 #include <poll.h>
 
-#include <charconv>
 #include <unordered_map>
 
 #include "common/sql/drivers.h"
+#include "common/sql/postgres_params.h"
+#include "common/sql/postgres_result.h"
 
 namespace tollgate::sql {
 namespace {
@@ -12,51 +13,7 @@ namespace {
 struct CloseConn {
   void operator()(PGconn* connection) const { PQfinish(connection); }
 };
-struct ClearResult {
-  void operator()(PGresult* result) const { PQclear(result); }
-};
-using ResultPtr = std::unique_ptr<PGresult, ClearResult>;
-
 constexpr int kCancelCheckMs = 20;
-
-ErrorKind KindOf(std::string_view state) {
-  if (state == "23505") return ErrorKind::kUnique;
-  if (state.starts_with("23")) return ErrorKind::kConstraint;
-  // Serialization failure, deadlock, statement timeout.
-  if (state == "40001" || state == "40P01" || state == "57014") return ErrorKind::kRetry;
-  if (state == "55P03") return ErrorKind::kLocked;
-  // Connection exceptions, server starting or stopping, too many connections, disk full. A server
-  // that became a standby (25006) is treated as unreachable, and so is one that ended this session
-  // because it was idle in a transaction (25P03).
-  if (state.starts_with("08") || state.starts_with("57P") || state == "53300" || state == "53100" ||
-      state == "25006" || state == "25P03") {
-    return ErrorKind::kConnection;
-  }
-  return ErrorKind::kOther;
-}
-
-// Results are in binary format: integers are big-endian, in the width of their type.
-class PostgresRow : public Row {
- public:
-  explicit PostgresRow(const PGresult* result) : result_(result) {}
-  void set_row(int row) { row_ = row; }
-  bool IsNull(int column) const override { return PQgetisnull(result_, row_, column) != 0; }
-  int64_t Int(int column) const override {
-    const std::string_view bytes = Bytes(column);
-    if (bytes.empty() || bytes.size() > 8) return 0;
-    uint64_t value = (bytes[0] & 0x80) != 0 ? ~uint64_t{0} : 0;
-    for (const char byte : bytes) value = value << 8 | static_cast<uint8_t>(byte);
-    return static_cast<int64_t>(value);
-  }
-  std::string_view Bytes(int column) const override {
-    return {PQgetvalue(result_, row_, column),
-            static_cast<size_t>(PQgetlength(result_, row_, column))};
-  }
-
- private:
-  const PGresult* result_;
-  int row_ = 0;
-};
 
 class PostgresConnection : public Connection {
  public:
@@ -70,16 +27,24 @@ class PostgresConnection : public Connection {
 
   SqlResult<void> Reconnect() override {
     statements_.clear();
+    types_.clear();
+    pending_.clear();
+    pipeline_ = false;
     connection_.reset();
     const std::string seconds = std::to_string(std::max(2, options_.connect_timeout_ms / 1000));
     // synchronous_commit=on even if the default of the server is weaker. The options come after the
     // URL, so that the URL cannot override them.
-    const std::string settings =
+    std::string settings =
         "-c synchronous_commit=on -c client_min_messages=warning -c timezone=UTC"
         " -c tcp_user_timeout=5000 -c idle_in_transaction_session_timeout=" +
         std::to_string(options_.idle_in_transaction_ms) +
         " -c statement_timeout=" + std::to_string(options_.statement_timeout_ms) +
         " -c lock_timeout=" + std::to_string(options_.lock_timeout_ms);
+    if (options_.by_key_only) {
+      settings +=
+          " -c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off"
+          " -c enable_hashjoin=off -c enable_mergejoin=off";
+    }
     const char* keys[] = {"connect_timeout", "tcp_user_timeout", "keepalives_idle",
                           "dbname",          "options",          nullptr};
     const char* values[] = {seconds.c_str(), "5000", "5", url_.c_str(), settings.c_str(), nullptr};
@@ -95,37 +60,37 @@ class PostgresConnection : public Connection {
 
   SqlResult<void> Query(std::string_view sql, std::span<const Param> params,
                         const RowFn& row) override {
-    auto result = Run(sql, params);
-    if (!result.ok()) return Fail{std::move(result).error()};
-    PassRows(result->get(), row);
-    return {};
+    params_.SetValues(params);
+    return RunForRows(sql, row);
   }
   SqlResult<int64_t> Execute(std::string_view sql, std::span<const Param> params) override {
-    auto result = Run(sql, params);
-    if (!result.ok()) return Fail{std::move(result).error()};
-    return ChangedRows(result->get());
+    params_.SetValues(params);
+    return RunForCount(sql);
   }
-  // Many rows as one array per column: one statement for any number of rows, and far fewer
-  // parameters than with VALUES.
+  // Many rows as one array of the table's row type: one statement for any number of rows, one
+  // parameter, and half of the work of an array per column.
   SqlResult<int64_t> ExecuteRows(std::string_view head, int columns, std::span<const Param> cells,
                                  std::string_view tail) override {
-    constexpr std::string_view kValues = " VALUES";
+    constexpr std::string_view kInsert = "INSERT INTO ";
+    constexpr std::string_view kValues = ") VALUES";
     const size_t width = static_cast<size_t>(columns);
-    if (cells.size() <= width || !head.ends_with(kValues)) {
+    const size_t list = head.find(" (");
+    if (cells.size() <= width || list == std::string_view::npos || !head.starts_with(kInsert) ||
+        !head.ends_with(kValues)) {
       return Connection::ExecuteRows(head, columns, cells, tail);
     }
-    std::vector<Param::Kind> kinds(width, Param::Kind::kInt);
-    for (size_t i = 0; i < width; ++i) {
-      size_t at = i;
-      while (at < cells.size() && cells[at].kind() == Param::Kind::kNull) at += width;
-      if (at < cells.size()) kinds[i] = cells[at].kind();
-    }
-    std::string text(head.substr(0, head.size() - kValues.size()));
-    text += " SELECT * FROM unnest(" + ArrayPlaceholders(kinds) + ") ";
+    const std::string table(head.substr(kInsert.size(), list - kInsert.size()));
+    const std::string_view names = head.substr(list + 2, head.size() - kValues.size() - list - 2);
+    auto type = RowTypeOf(table);
+    if (!type.ok()) return Fail{std::move(type).error()};
+    const std::vector<int> places = PlacesOf(**type, names);
+    if (places.empty()) return Connection::ExecuteRows(head, columns, cells, tail);
+    std::string text = "INSERT INTO " + table + " (";
+    text.append(names).append(") SELECT ").append(names);
+    text += " FROM unnest($1::" + table + "[]) ";
     text += tail;
-    auto result = RunArrays(text, kinds, cells);
-    if (!result.ok()) return Fail{std::move(result).error()};
-    return ChangedRows(result->get());
+    params_.SetRows(**type, places, cells, width);
+    return RunForCount(text);
   }
 
   SqlResult<void> QueryKeys(std::string_view head, std::span<const KeyColumn> columns,
@@ -144,10 +109,42 @@ class PostgresConnection : public Connection {
     }
     text += ") IN (SELECT * FROM unnest(" + ArrayPlaceholders(kinds) + ")) ";
     text += tail;
-    auto result = RunArrays(text, kinds, keys);
-    if (!result.ok()) return Fail{std::move(result).error()};
-    PassRows(result->get(), row);
-    return {};
+    params_.SetArrays(kinds, keys);
+    return RunForRows(text, row);
+  }
+
+  void Pipeline() override { pipeline_ = healthy() && PQenterPipelineMode(connection_.get()) == 1; }
+
+  SqlResult<void> Flush() override {
+    if (!std::exchange(pipeline_, false)) return healthy() ? SqlResult<void>() : Fail{Lost()};
+    const auto pending = std::exchange(pending_, {});
+    SqlResult<void> done;
+    if (PQpipelineSync(connection_.get()) == 0) done = Fail{Dropped("pipeline")};
+    for (const Sent& sent : pending) {
+      if (!healthy()) break;
+      const ResultPtr result(PQgetResult(connection_.get()));
+      // Behind a failed statement.
+      const bool skipped = PQresultStatus(result.get()) == PGRES_PIPELINE_ABORTED;
+      auto checked = skipped ? SqlResult<void>() : Check(result.get(), sent.what);
+      if (skipped || !checked.ok()) {
+        statements_.erase(sent.prepares);
+        if (done.ok()) done = std::move(checked);
+        if (!healthy()) break;
+      } else {
+        if (sent.rows) PassRows(result.get(), sent.rows);
+        committed_ = std::string_view(PQcmdStatus(result.get())) == "COMMIT";
+      }
+      while (ResultPtr more{PQgetResult(connection_.get())}) continue;
+    }
+    if (healthy()) {
+      const ResultPtr end(PQgetResult(connection_.get()));
+      if (PQresultStatus(end.get()) != PGRES_PIPELINE_SYNC ||
+          PQexitPipelineMode(connection_.get()) == 0) {
+        if (done.ok()) done = Fail{Dropped("pipeline")};
+        connection_.reset();
+      }
+    }
+    return done;
   }
 
   SqlResult<void> ExecuteScript(const std::string& script) override {
@@ -157,27 +154,35 @@ class PostgresConnection : public Connection {
   }
 
   SqlResult<void> Begin(TxMode mode) override {
-    return ExecuteScript(
-        mode == TxMode::kWrite ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    const char* text =
+        mode == TxMode::kWrite ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+    return pipeline_ ? SendPlain(text) : ExecuteScript(text);
   }
   SqlResult<void> Commit() override {
-    const bool was_healthy = healthy();
-    const ResultPtr result(was_healthy ? PQexec(connection_.get(), "COMMIT") : nullptr);
-    auto committed = was_healthy ? Check(result.get(), "commit") : SqlResult<void>(Fail{Lost()});
-    if (committed.ok()) {
+    if (!healthy()) return Fail{Lost()};
+    committed_ = false;
+    if (!pipeline_) Pipeline();
+    if (!pipeline_) return Fail{Lost()};
+    auto done = SendPlain("COMMIT");
+    if (done.ok()) done = Flush();
+    if (done.ok()) {
       // COMMIT of a failed transaction reports ROLLBACK.
-      if (std::string_view(PQcmdStatus(result.get())) == "COMMIT") return committed;
+      if (committed_) return done;
       return Fail{
           SqlError{ErrorKind::kOther, "postgresql: a statement of the transaction had failed"}};
     }
-    // COMMIT was sent, but the connection was lost before the response.
-    if (was_healthy && committed.error().kind == ErrorKind::kConnection) {
-      return Fail{SqlError{ErrorKind::kCommitUnknown, committed.error().message}};
+    // COMMIT may have been sent, and the connection was lost before the response.
+    if (done.error().kind == ErrorKind::kConnection) {
+      return Fail{SqlError{ErrorKind::kCommitUnknown, done.error().message}};
     }
-    return committed;
+    Rollback();
+    return done;
   }
   void Rollback() override {
-    if (healthy()) (void)ExecuteScript("ROLLBACK");
+    if (pipeline_) (void)Flush();
+    if (healthy() && PQtransactionStatus(connection_.get()) != PQTRANS_IDLE) {
+      (void)ExecuteScript("ROLLBACK");
+    }
   }
 
  private:
@@ -196,7 +201,12 @@ class PostgresConnection : public Connection {
     const char* state = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : nullptr;
     const char* primary = result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : nullptr;
     SqlError error;
-    error.kind = healthy() && state ? KindOf(state) : ErrorKind::kConnection;
+    error.kind = healthy() && state ? KindOfSqlState(state) : ErrorKind::kConnection;
+    // A migration of another process has changed a table: its row type is read anew.
+    if (state != nullptr && std::string_view(state) == "42804" && !types_.empty()) {
+      types_.clear();
+      error.kind = ErrorKind::kRetry;
+    }
     error.message = "postgresql: " + std::string(what) + ": ";
     error.message = primary ? error.message + primary : Trimmed(error.message);
     if (state) error.message += " (" + std::string(state) + ")";
@@ -205,59 +215,80 @@ class PostgresConnection : public Connection {
     return Fail{std::move(error)};
   }
 
+  // What the connection's message says, and no more of the connection.
+  SqlError Dropped(const std::string& what) {
+    SqlError error{ErrorKind::kConnection, Trimmed("postgresql: " + what + ": ")};
+    connection_.reset();
+    return error;
+  }
+
   SqlResult<const char*> Prepared(std::string_view sql) {
     if (!healthy()) return Fail{Lost()};
     const auto found = statements_.find(sql);
     if (found != statements_.end()) return found->second.c_str();
-    std::string name = "s" + std::to_string(statements_.size());
+    std::string name = "s" + std::to_string(++names_);
     const std::string text(sql);
-    const ResultPtr result(PQprepare(connection_.get(), name.c_str(), text.c_str(), 0, nullptr));
-    if (auto ok = Check(result.get(), "prepare"); !ok.ok()) return Fail{std::move(ok).error()};
+    if (pipeline_) {
+      if (PQsendPrepare(connection_.get(), name.c_str(), text.c_str(), 0, nullptr) == 0) {
+        return Fail{Dropped("prepare")};
+      }
+      pending_.push_back({"prepare", {}, text});
+    } else {
+      const ResultPtr result(PQprepare(connection_.get(), name.c_str(), text.c_str(), 0, nullptr));
+      if (auto ok = Check(result.get(), "prepare"); !ok.ok()) return Fail{std::move(ok).error()};
+    }
     return statements_.emplace(text, std::move(name)).first->second.c_str();
   }
 
-  SqlResult<ResultPtr> Run(std::string_view sql, std::span<const Param> params) {
+  // The three below run a statement with params_. In a pipeline they only send it.
+  SqlResult<void> RunForRows(std::string_view sql, const RowFn& row) {
+    if (pipeline_) return Send(sql, row);
+    auto result = Run(sql);
+    if (!result.ok()) return Fail{std::move(result).error()};
+    PassRows(result->get(), row);
+    return {};
+  }
+  SqlResult<int64_t> RunForCount(std::string_view sql) {
+    if (pipeline_) {
+      if (auto sent = Send(sql, {}); !sent.ok()) return Fail{std::move(sent).error()};
+      return 0;
+    }
+    auto result = Run(sql);
+    if (!result.ok()) return Fail{std::move(result).error()};
+    return ChangedRows(result->get());
+  }
+  SqlResult<void> Send(std::string_view sql, const RowFn& row) {
     auto name = Prepared(sql);
     if (!name.ok()) return Fail{std::move(name).error()};
-    const size_t count = params.size();
-    values_.resize(count);
-    lengths_.resize(count);
-    formats_.resize(count);
-    // Texts need a terminating NUL, integers their digits: both are put into one buffer.
-    buffer_.clear();
-    offsets_.resize(count);
-    for (size_t i = 0; i < count; ++i) {
-      const Param& param = params[i];
-      offsets_[i] = buffer_.size();
-      formats_[i] = param.kind() == Param::Kind::kBlob ? 1 : 0;
-      if (param.kind() == Param::Kind::kInt) {
-        char digits[24];
-        const auto end = std::to_chars(digits, digits + sizeof digits, param.int_value()).ptr;
-        buffer_.append(digits, end);
-      } else {
-        buffer_.append(param.bytes());
-      }
-      lengths_[i] = static_cast<int>(buffer_.size() - offsets_[i]);
-      buffer_ += '\0';
+    if (PQsendQueryPrepared(connection_.get(), *name, params_.count(), params_.values(),
+                            params_.lengths(), params_.formats(), /*resultFormat=*/1) == 0) {
+      return Fail{Dropped("execute")};
     }
-    for (size_t i = 0; i < count; ++i) {
-      const bool null = params[i].kind() == Param::Kind::kNull;
-      values_[i] = null ? nullptr : buffer_.data() + offsets_[i];
-    }
-    if (CancelScope::Active()) return RunCancellable(*name, static_cast<int>(count));
-    ResultPtr result(PQexecPrepared(connection_.get(), *name, static_cast<int>(count),
-                                    values_.data(), lengths_.data(), formats_.data(),
-                                    /*resultFormat=*/1));
+    pending_.push_back({"execute", row, ""});
+    return {};
+  }
+  SqlResult<void> SendPlain(const char* text) {
+    params_.SetValues({});
+    return Send(text, {});
+  }
+
+  SqlResult<ResultPtr> Run(std::string_view sql) {
+    auto name = Prepared(sql);
+    if (!name.ok()) return Fail{std::move(name).error()};
+    if (CancelScope::Active()) return RunCancellable(*name);
+    ResultPtr result(PQexecPrepared(connection_.get(), *name, params_.count(), params_.values(),
+                                    params_.lengths(), params_.formats(), /*resultFormat=*/1));
     if (auto ok = Check(result.get(), "execute"); !ok.ok()) return Fail{std::move(ok).error()};
     return result;
   }
 
   // Waits in steps, and asks the server to end the statement when the caller has left.
-  SqlResult<ResultPtr> RunCancellable(const char* name, int count) {
+  SqlResult<ResultPtr> RunCancellable(const char* name) {
     if (CancelScope::Cancelled()) return Fail{CancelledError()};
     PGconn* const connection = connection_.get();
-    bool lost = PQsendQueryPrepared(connection, name, count, values_.data(), lengths_.data(),
-                                    formats_.data(), /*resultFormat=*/1) == 0;
+    bool lost = PQsendQueryPrepared(connection, name, params_.count(), params_.values(),
+                                    params_.lengths(), params_.formats(),
+                                    /*resultFormat=*/1) == 0;
     bool cancelled = false;
     while (!lost && PQisBusy(connection) != 0) {
       pollfd waiting{PQsocket(connection), POLLIN, 0};
@@ -278,94 +309,26 @@ class PostgresConnection : public Connection {
     return Fail{std::move(ok).error()};
   }
 
-  static void PassRows(const PGresult* result, const RowFn& row) {
-    PostgresRow current(result);
-    const int rows = PQntuples(result);
-    for (int i = 0; i < rows; ++i) {
-      current.set_row(i);
-      row(current);
-    }
-  }
-
-  static int64_t ChangedRows(PGresult* result) {
-    const std::string_view count = PQcmdTuples(result);
-    int64_t changed = 0;
-    std::from_chars(count.data(), count.data() + count.size(), changed);
-    return changed;
-  }
-
-  // "$1::bigint[], $2::text[]"
-  static std::string ArrayPlaceholders(std::span<const Param::Kind> kinds) {
-    std::string text;
-    for (size_t i = 0; i < kinds.size(); ++i) {
-      if (i > 0) text += ", ";
-      text += '$' + std::to_string(i + 1);
-      text += kinds[i] == Param::Kind::kInt    ? "::bigint[]"
-              : kinds[i] == Param::Kind::kBlob ? "::bytea[]"
-                                               : "::text[]";
-    }
-    return text;
-  }
-
-  // Runs a statement with one array per column, in PostgreSQL's binary format.
-  SqlResult<ResultPtr> RunArrays(const std::string& sql, std::span<const Param::Kind> kinds,
-                                 std::span<const Param> cells) {
-    auto name = Prepared(sql);
-    if (!name.ok()) return Fail{std::move(name).error()};
-    const size_t width = kinds.size();
-    values_.resize(width);
-    lengths_.resize(width);
-    formats_.assign(width, 1);
-    offsets_.resize(width);
-    buffer_.clear();
-    for (size_t column = 0; column < width; ++column) {
-      offsets_[column] = buffer_.size();
-      AppendArray(kinds[column], cells, column, width);
-      lengths_[column] = static_cast<int>(buffer_.size() - offsets_[column]);
-    }
-    for (size_t i = 0; i < width; ++i) values_[i] = buffer_.data() + offsets_[i];
-    ResultPtr result(PQexecPrepared(connection_.get(), *name, static_cast<int>(width),
-                                    values_.data(), lengths_.data(), formats_.data(),
-                                    /*resultFormat=*/1));
-    if (auto ok = Check(result.get(), "execute"); !ok.ok()) return Fail{std::move(ok).error()};
-    return result;
-  }
-
-  void AppendArray(Param::Kind kind, std::span<const Param> cells, size_t column, size_t width) {
-    // Of pg_type.h.
-    constexpr int32_t kByteaOid = 17;
-    constexpr int32_t kInt8Oid = 20;
-    constexpr int32_t kTextOid = 25;
-    const size_t start = buffer_.size();
-    bool has_null = false;
-    AppendInt(1, 4);  // dimensions
-    AppendInt(0, 4);  // replaced below if there is a null
-    AppendInt(kind == Param::Kind::kInt    ? kInt8Oid
-              : kind == Param::Kind::kBlob ? kByteaOid
-                                           : kTextOid,
-              4);
-    AppendInt(static_cast<int64_t>(cells.size() / width), 4);
-    AppendInt(1, 4);  // lower bound
-    for (size_t at = column; at < cells.size(); at += width) {
-      const Param& cell = cells[at];
-      if (cell.kind() == Param::Kind::kNull) {
-        AppendInt(-1, 4);
-        has_null = true;
-      } else if (kind == Param::Kind::kInt) {
-        AppendInt(8, 4);
-        AppendInt(cell.int_value(), 8);
-      } else {
-        AppendInt(static_cast<int64_t>(cell.bytes().size()), 4);
-        buffer_.append(cell.bytes());
-      }
-    }
-    if (has_null) buffer_[start + 7] = 1;
-  }
-
-  void AppendInt(int64_t value, int bytes) {
-    for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) {
-      buffer_ += static_cast<char>(static_cast<uint64_t>(value) >> shift & 0xff);
-    }
+  // Reads it once per connection. Without columns for a temporary table, whose next one of the same
+  // name has another type.
+  SqlResult<const PostgresRowType*> RowTypeOf(const std::string& table) {
+    if (const auto known = types_.find(table); known != types_.end()) return &known->second;
+    const bool in_pipeline = pipeline_;
+    if (auto flushed = Flush(); !flushed.ok()) return Fail{std::move(flushed).error()};
+    params_.SetValues(std::vector<Param>{table});
+    auto result = Run(
+        "SELECT CAST(c.reltype AS BIGINT), CAST(a.atttypid AS BIGINT), CAST(a.attname AS TEXT)"
+        " FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid WHERE c.oid = to_regclass($1)"
+        " AND c.relpersistence <> 't'"
+        " AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum");
+    if (!result.ok()) return Fail{std::move(result).error()};
+    PostgresRowType type;
+    PassRows(result->get(), [&](const Row& row) {
+      type.oid = static_cast<uint32_t>(row.Int(0));
+      type.columns.push_back({row.Text(2), static_cast<uint32_t>(row.Int(1))});
+    });
+    if (in_pipeline) Pipeline();
+    return &types_.emplace(table, std::move(type)).first->second;
   }
 
   struct Hash {
@@ -373,16 +336,23 @@ class PostgresConnection : public Connection {
     size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
 
+  // A statement of the pipeline whose result has not been read.
+  struct Sent {
+    const char* what;
+    RowFn rows;            // null: none are wanted
+    std::string prepares;  // a text of statements_
+  };
+
   const std::string url_;
   const Database::Options options_;
   std::unique_ptr<PGconn, CloseConn> connection_;
   std::unordered_map<std::string, std::string, Hash, std::equal_to<>> statements_;
-  // Reused by Run.
-  std::string buffer_;
-  std::vector<size_t> offsets_;
-  std::vector<const char*> values_;
-  std::vector<int> lengths_;
-  std::vector<int> formats_;
+  std::unordered_map<std::string, PostgresRowType> types_;  // by table
+  int64_t names_ = 0;
+  bool pipeline_ = false;
+  std::vector<Sent> pending_;
+  bool committed_ = false;  // the last statement of the last pipeline was a COMMIT that committed
+  PostgresParams params_;   // of the next statement
 };
 
 }  // namespace

@@ -121,6 +121,13 @@ class Connection {
   // Several statements without parameters.
   virtual SqlResult<void> ExecuteScript(const std::string& script) = 0;
 
+  // From here to Flush or Commit, statements are only sent: one round trip for all of them. Their
+  // rows, which are counted as none, and the first error come with Flush or Commit, in order; those
+  // behind a failed one do not run. What a row function refers to must live until then. SQLite,
+  // where there is no way to go, runs each at once.
+  virtual void Pipeline() {}
+  virtual SqlResult<void> Flush() { return {}; }
+
   virtual SqlResult<void> Begin(TxMode mode) = 0;
   virtual SqlResult<void> Commit() = 0;
   virtual void Rollback() = 0;
@@ -232,6 +239,9 @@ class Database {
     // The server ends the session of a client that stops in the middle of a transaction, and with
     // it the locks of the transaction.
     int idle_in_transaction_ms = 30'000;
+    // Every statement reads and writes rows by their keys. Plans are made once, and never read a
+    // whole table: one that is made while a table is small would stay when it has grown.
+    bool by_key_only = false;
     // SQLite: Commit only writes the log, which survives a crash of the process. It survives a
     // power failure once LogSync::Sync has returned. For callers that sync on a thread of their
     // own.

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <thread>
+#include <tuple>
 
 #include "tests/support/postgres.h"
 
@@ -188,6 +189,122 @@ TEST_P(SqlTest, ReadsManyRowsByKeysOfSeveralColumns) {
   }
 }
 
+TEST_P(SqlTest, APipelineReadsAndWritesInOrder) {
+  auto connection = Connect();
+  const std::string insert = std::string(kInsert) + " ($1, $2, 1, NULL)";
+  static constexpr Connection::KeyColumn kKey[] = {{"id", Param::Kind::kBlob}};
+  const std::vector<Param> keys = {Param::Blob("a"), Param::Blob("b"), Param::Blob("c")};
+  std::vector<std::string> before, after;
+  const auto read = [&](std::vector<std::string>& seen) {
+    return connection->QueryKeys("SELECT name FROM thing WHERE", kKey, keys, "ORDER BY id",
+                                 [&seen](const Row& row) { seen.push_back(row.Text(0)); });
+  };
+  for (int round = 0; round < 2; ++round) {  // the second with prepared statements
+    connection->Pipeline();
+    auto tx = Transaction::Begin(*connection);
+    ASSERT_TRUE(tx.ok());
+    ASSERT_TRUE(connection->Execute("DELETE FROM thing").ok());
+    {
+      const std::string name = "first";  // may end before the pipeline does
+      ASSERT_TRUE(connection->Execute(insert, {Param::Blob("a"), name}).ok());
+    }
+    ASSERT_TRUE(read(before).ok());
+    auto flushed = connection->Flush();
+    ASSERT_TRUE(flushed.ok()) << flushed.error().message;
+    EXPECT_EQ(before, std::vector<std::string>({"first"}));
+    connection->Pipeline();
+    const std::vector<Param> cells = {Param::Blob("b"), "second", 2, nullptr,
+                                      Param::Blob("c"), "third",  3, "note"};
+    ASSERT_TRUE(connection->ExecuteRows(kInsert, 4, cells).ok());
+    ASSERT_TRUE(read(after).ok());
+    auto committed = tx->Commit();
+    ASSERT_TRUE(committed.ok()) << committed.error().message;
+    EXPECT_EQ(after, std::vector<std::string>({"first", "second", "third"}));
+    before.clear();
+    after.clear();
+  }
+  EXPECT_EQ(Count(*connection), 3);
+}
+
+// On SQLite the failed statement itself says so.
+TEST_P(SqlTest, AFailedStatementOfAPipelineFailsItsCommit) {
+  auto connection = Connect();
+  const std::string insert = std::string(kInsert) + " ($1, 'n', $2, NULL)";
+  ASSERT_TRUE(connection->Execute(insert, {Param::Blob("a"), 1}).ok());
+  for (const auto& [id, amount, kind] :
+       {std::tuple("a", 1, ErrorKind::kUnique), std::tuple("b", -1, ErrorKind::kConstraint)}) {
+    SqlResult<void> failed;
+    {
+      connection->Pipeline();
+      auto tx = Transaction::Begin(*connection);
+      ASSERT_TRUE(tx.ok());
+      ASSERT_TRUE(connection->Execute(insert, {Param::Blob("first"), 1}).ok());
+      auto done = connection->Execute(insert, {Param::Blob(id), amount});
+      if (done.ok()) {
+        // Prepared behind the failed statement, so not at all.
+        ASSERT_TRUE(
+            connection->Execute("DELETE FROM thing WHERE id = $1", {Param::Blob("a")}).ok());
+        failed = tx->Commit();
+      } else {
+        failed = Fail{std::move(done).error()};
+      }
+    }
+    ASSERT_FALSE(failed.ok());
+    EXPECT_EQ(failed.error().kind, kind) << failed.error().message;
+    EXPECT_TRUE(connection->healthy());
+    EXPECT_EQ(Count(*connection), 1) << "nothing of it stays, and the connection works";
+  }
+  auto deleted = connection->Execute("DELETE FROM thing WHERE id = $1", {Param::Blob("a")});
+  ASSERT_TRUE(deleted.ok()) << deleted.error().message;
+  EXPECT_EQ(*deleted, 1);
+}
+
+TEST_P(SqlTest, APipelineThatIsGivenUpLeavesNothing) {
+  auto connection = Connect();
+  const std::string insert = std::string(kInsert) + " ($1, 'n', 1, NULL)";
+  {
+    connection->Pipeline();
+    auto tx = Transaction::Begin(*connection);
+    ASSERT_TRUE(connection->Execute(insert, {Param::Blob("a")}).ok());
+  }
+  EXPECT_EQ(Count(*connection), 0);
+}
+
+TEST_P(SqlTest, RowsAreWrittenToATemporaryTableThatIsMadeAnew) {
+  auto connection = Connect();
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(
+        connection
+            ->ExecuteScript(ExpandScript(GetParam(), "CREATE TEMPORARY TABLE kept (id {blob})"))
+            .ok());
+    const std::vector<Param> cells = {Param::Blob("a"), Param::Blob("b"), Param::Blob("c")};
+    auto written = connection->ExecuteRows("INSERT INTO kept (id) VALUES", 1, cells);
+    ASSERT_TRUE(written.ok()) << written.error().message;
+    EXPECT_EQ(*written, 3);
+    ASSERT_TRUE(connection->ExecuteScript("DROP TABLE kept").ok());
+  }
+}
+
+// A newer version of the program migrates while this one runs.
+TEST_P(SqlTest, RowsAreWrittenWhileTheTableGetsAColumn) {
+  auto connection = Connect();
+  const std::vector<Param> cells = {Param::Blob("a"), "n", 1, nullptr,
+                                    Param::Blob("b"), "n", 1, nullptr};
+  const std::string tail = "ON CONFLICT (id) DO UPDATE SET amount = excluded.amount";
+  ASSERT_TRUE(connection->ExecuteRows(kInsert, 4, cells, tail).ok());
+  ASSERT_TRUE(
+      Connect()
+          ->ExecuteScript(ExpandScript(GetParam(), "ALTER TABLE thing ADD COLUMN late {int}"))
+          .ok());
+  auto written = connection->ExecuteRows(kInsert, 4, cells, tail);
+  if (!written.ok()) {
+    EXPECT_EQ(written.error().kind, ErrorKind::kRetry) << written.error().message;
+    written = connection->ExecuteRows(kInsert, 4, cells, tail);
+  }
+  ASSERT_TRUE(written.ok()) << written.error().message;
+  EXPECT_EQ(*written, 2);
+}
+
 TEST_P(SqlTest, TransactionsAreAtomic) {
   auto connection = Connect();
   const std::string insert = std::string(kInsert) + " ($1, 'n', 1, NULL)";
@@ -302,6 +419,57 @@ TEST(Postgres, ReconnectsAfterALostServer) {
   ASSERT_TRUE(server->Run());
   ASSERT_TRUE((*connection)->Reconnect().ok());
   EXPECT_TRUE((*connection)->Execute("SELECT 1").ok());
+}
+
+TEST(Postgres, ALostServerEndsAPipeline) {
+  auto server = testing::TestPostgres::Start();
+  if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
+  Database::Options options;
+  options.url = server->Url("postgres");
+  auto database = Database::Open(options);
+  auto connection = (*database)->Connect();
+  ASSERT_TRUE(connection.ok()) << connection.error().message;
+  (*connection)->Pipeline();
+  ASSERT_TRUE((*connection)->Begin(TxMode::kWrite).ok());
+  ASSERT_TRUE((*connection)->Flush().ok());
+  server->Kill();
+  (*connection)->Pipeline();
+  (void)(*connection)->Execute("SELECT 1");
+  const auto committed = (*connection)->Commit();
+  ASSERT_FALSE(committed.ok());
+  EXPECT_EQ(committed.error().kind, ErrorKind::kCommitUnknown) << committed.error().message;
+  EXPECT_FALSE((*connection)->healthy());
+  ASSERT_TRUE(server->Run());
+  ASSERT_TRUE((*connection)->Reconnect().ok());
+  EXPECT_TRUE((*connection)->Execute("SELECT 1").ok());
+}
+
+// A plan that reads a whole table would stay when a table that was small has grown.
+TEST(Postgres, PlansByKeyOnlyUseTheKeyOfAnEmptyTable) {
+  auto server = testing::TestPostgres::Start();
+  if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
+  for (const bool by_key_only : {false, true}) {
+    Database::Options options;
+    options.url = server->MakeDatabase("plans");
+    options.by_key_only = by_key_only;
+    auto database = Database::Open(options);
+    auto connection = (*database)->Connect();
+    ASSERT_TRUE(connection.ok()) << connection.error().message;
+    ASSERT_TRUE(
+        (*connection)
+            ->ExecuteScript("CREATE TABLE t (a BIGINT, b BIGINT, c TEXT, PRIMARY KEY (a, b));"
+                            "INSERT INTO t SELECT i, i, '' FROM generate_series(1, 50) i;"
+                            "ANALYZE t")
+            .ok());
+    std::string plan;
+    auto read = (*connection)
+                    ->Query(
+                        "EXPLAIN SELECT * FROM t WHERE (a, b) IN (SELECT * FROM"
+                        " unnest($1::bigint[], $2::bigint[])) FOR UPDATE",
+                        {"{1}", "{1}"}, [&](const Row& row) { plan += row.Text(0) + '\n'; });
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    EXPECT_EQ(plan.find("Seq Scan") == std::string::npos, by_key_only) << plan;
+  }
 }
 
 TEST(Url, OtherSchemesAreErrors) {

@@ -1,12 +1,15 @@
-// Fills a ledger with closed requests through the ledger's own rules and storage, without services:
-// for proofs on large databases.
+// Fills a ledger with closed requests of a year through the ledger's own rules and storage, without
+// services, and measures the report on its busiest key: for proofs on large databases.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/base/clock.h"
+#include "services/billing/storage/reports.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/store.h"
 
@@ -16,19 +19,28 @@ using namespace tollgate;           // NOLINT
 using namespace tollgate::billing;  // NOLINT
 
 constexpr int64_t kSecondUs = 1'000'000;
+constexpr int64_t kDayUs = 24LL * 3600 * kSecondUs;
+constexpr int64_t kYearUs = 365 * kDayUs;
 constexpr int kBatch = 1024;
 constexpr int kWorkspaces = 100;
+constexpr const char* kBusyWorkspace = "w0";
+constexpr const char* kBusyKey = "busy";
 
-// Every second request is of the first workspace.
+// Every second request is of the busy workspace; the others of a batch are of a few workspaces.
 std::string WorkspaceOfRequest(int64_t n) {
-  return "w" + std::to_string(n % 2 == 0 ? 0 : n / 2 % kWorkspaces);
+  return "w" + std::to_string(n % 2 == 0 ? 0 : (n / kBatch * 4 + n / 2 % 4) % kWorkspaces);
+}
+
+// Three of four requests of the busy workspace are of one key.
+std::string KeyOfRequest(int64_t n) {
+  return n % 2 == 0 && n % 8 != 0 ? kBusyKey : "key" + std::to_string(n / 7 % 5);
 }
 
 Authorize MakeAuthorize(int64_t n, int64_t now_us) {
   Authorize op;
   op.request_id = Id::Make(now_us / 1000, 0, static_cast<uint64_t>(n));
   op.workspace = WorkspaceOfRequest(n);
-  op.key_id = "key" + std::to_string(n / 7 % 5);
+  op.key_id = KeyOfRequest(n);
   op.model = "demo/model-" + std::to_string(n / 3 % 4);
   op.rates = {150'000, 600'000};
   op.price_version = 3;
@@ -65,19 +77,30 @@ void Close(int64_t n, const Authorize& opened, std::vector<Operation>& now,
   }
 }
 
-int Fill(const std::string& url, int64_t requests) {
+std::unique_ptr<sql::Database> Open(const std::string& url, bool fill) {
   sql::Database::Options options;
   options.url = url;
   options.deferred_sync = true;
   options.statement_timeout_ms = 600'000;
+  options.by_key_only = fill;
   auto database = sql::Database::Open(options);
-  if (!database.ok()) return std::fprintf(stderr, "%s\n", database.error().message.c_str()), 1;
-  auto migrated = MigrateLedger(**database);
-  auto connection = (*database)->Connect();
+  if (database.ok()) return std::move(*database);
+  std::fprintf(stderr, "%s\n", database.error().message.c_str());
+  return nullptr;
+}
+
+int Fill(const std::string& url, int64_t requests) {
+  const auto database = Open(url, true);
+  if (!database) return 1;
+  const int64_t begin_us = SystemClock::Get().WallUs() - kYearUs;
+  auto migrated = MigrateLedger(*database);
+  auto connection = database->Connect();
   if (!migrated.ok() || !connection.ok()) return std::fprintf(stderr, "cannot open\n"), 1;
+  auto made = EnsurePartitions(**connection, SystemClock::Get().WallUs(), UtcMonth(begin_us));
+  if (!made.ok()) return std::fprintf(stderr, "%s\n", made.error().message.c_str()), 1;
   const Policy policy;
-  int64_t now_us = SystemClock::Get().WallUs() - 20LL * 24 * 3600 * kSecondUs;
-  const int64_t step_us = 20LL * 24 * 3600 * kSecondUs * kBatch / (requests + kBatch);
+  int64_t now_us = begin_us;
+  const int64_t step_us = kYearUs / (requests / kBatch + 1) - kSecondUs;
   const auto run = [&](const std::vector<Operation>& operations) {
     if (operations.empty()) return true;
     auto applied = RunBatch(**connection, operations, now_us, policy);
@@ -100,16 +123,18 @@ int Fill(const std::string& url, int64_t requests) {
   const auto begin = std::chrono::steady_clock::now();
   std::vector<Operation> late;
   for (int64_t n = 0; n < requests;) {
-    std::vector<Operation> opens;
+    std::vector<Operation> operations;
     std::vector<Operation> closes;
     std::vector<Operation> expiries;
     std::vector<Operation> next_late;
     for (int i = 0; i < kBatch && n < requests; ++i, ++n) {
       const Authorize open = MakeAuthorize(n, now_us);
-      opens.push_back(open);
+      operations.push_back(open);
       Close(n, open, closes, expiries, next_late);
     }
-    if (!run(opens) || !run(closes)) return 1;
+    // In one transaction, so that each hold is written once.
+    operations.insert(operations.end(), closes.begin(), closes.end());
+    if (!run(operations)) return 1;
     now_us += std::max(step_us, 61 * kSecondUs);
     if (!run(expiries)) return 1;
     now_us += kSecondUs;
@@ -122,11 +147,38 @@ int Fill(const std::string& url, int64_t requests) {
   return 0;
 }
 
+// The report of the busy key over the year: of whole days, and with both ends within a day, as
+// GET /api/v1/usage may ask for it.
+int Report(const std::string& url) {
+  const auto database = Open(url, false);
+  if (!database) return 1;
+  constexpr int kRuns = 21;
+  const int64_t now_us = SystemClock::Get().WallUs();
+  std::vector<double> took;
+  int64_t requests = 0;
+  for (int i = 0; i < kRuns; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    auto report = ReadUsage(*database, kBusyWorkspace, kBusyKey, now_us - kYearUs - kDayUs,
+                            now_us + 3600 * kSecondUs, now_us);
+    const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - begin;
+    if (!report.ok()) return std::fprintf(stderr, "%s\n", report.error().message.c_str()), 1;
+    requests = report->total.requests;
+    took.push_back(ms.count());
+  }
+  const double first = took.front();
+  std::sort(took.begin(), took.end());
+  std::printf(
+      "{\"requests\": %lld, \"first_ms\": %.1f, \"median_ms\": %.1f, \"slowest_ms\": %.1f}\n",
+      static_cast<long long>(requests), first, took[kRuns / 2], took.back());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: tollgate-ledger-fill DATABASE-URL REQUESTS\n");
+  if (argc == 3 && std::string(argv[2]) == "report") return Report(argv[1]);
+  if (argc != 3 || std::atoll(argv[2]) <= 0) {
+    std::fprintf(stderr, "usage: tollgate-ledger-fill DATABASE-URL REQUESTS|report\n");
     return 2;
   }
   return Fill(argv[1], std::atoll(argv[2]));

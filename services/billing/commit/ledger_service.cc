@@ -27,6 +27,7 @@ constexpr int kLockTimeoutMs = 300;
 sql::Database::Options ForWriters(sql::Database::Options options) {
   options.idle_in_transaction_ms = kIdleInTransactionMs;
   options.lock_timeout_ms = kLockTimeoutMs;
+  options.by_key_only = true;
   return options;
 }
 // A rest that took so much too long: the process was stopped, and could take no heartbeat.

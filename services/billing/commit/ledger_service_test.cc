@@ -1,5 +1,4 @@
-// On real databases: parallel callers, expiry, restart, outages. TOLLGATE_BENCH=1 prints
-// throughput.
+// On real databases: parallel callers, expiry, restart, outages.
 #include "services/billing/commit/ledger_service.h"
 
 #include <gtest/gtest.h>
@@ -70,53 +69,6 @@ TEST_P(LedgerServiceTest, AfterARestartHoldsExpireOnlyAfterOneTtl) {
   EXPECT_TRUE(Eventually([&] { return BalanceOfWs(ledger).open_holds == 0; }));
   EXPECT_EQ(BalanceOfWs(ledger).paid_nano_usd, 1000 - 120);
   ExpectVerified(ledger);
-}
-
-// Each caller authorizes and settles one request after the other, all in one workspace.
-TEST_P(LedgerServiceTest, Throughput) {
-  if (!std::getenv("TOLLGATE_BENCH")) GTEST_SKIP() << "set TOLLGATE_BENCH=1";
-  SystemClock& clock = SystemClock::Get();
-  LedgerService ledger(options_, clock);
-  ASSERT_TRUE(ledger.Start().ok());
-  ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
-  ASSERT_TRUE((*Do(ledger, {MakeAddCredit("c", 1'000'000'000'000'000)}))[0].ok);
-  static std::atomic<int> ids = 0;
-  for (const int callers : {1, 16, 64, 256}) {
-    std::atomic<int64_t> pairs = 0;
-    std::atomic<int> running = callers;
-    std::mutex mutex;
-    std::vector<int64_t> latencies;
-    const int64_t end = clock.MonotonicUs() + 2'000'000;
-    std::function<void()> next = [&] {
-      const int64_t begin = clock.MonotonicUs();
-      if (begin > end) {
-        --running;
-        return;
-      }
-      const Id id = TestId(++ids, clock.WallUs());
-      ledger.Submit({MakeAuthorize(id, 100, 50)}, [&, id, begin](Result<std::vector<Reply>> held) {
-        EXPECT_TRUE(held.ok() && held->front().ok);
-        {
-          const std::lock_guard lock(mutex);
-          latencies.push_back(clock.MonotonicUs() - begin);
-        }
-        ledger.Submit({MakeSettle(id, 100, 50)}, [&](Result<std::vector<Reply>> settled) {
-          EXPECT_TRUE(settled.ok() && settled->front().ok);
-          ++pairs;
-          next();
-        });
-      });
-    };
-    for (int i = 0; i < callers; ++i) next();
-    ASSERT_TRUE(Eventually([&] { return running == 0; }));
-    std::sort(latencies.begin(), latencies.end());
-    const auto at = [&](double part) {
-      return static_cast<long>(latencies[static_cast<size_t>(part * (latencies.size() - 1))]);
-    };
-    std::printf("%s %3d callers: %7.0f pairs/s, authorize p50 %ld us, p99 %ld us\n",
-                GetParam() == sql::Dialect::kSqlite ? "sqlite  " : "postgres", callers,
-                static_cast<double>(pairs) / 2, at(0.5), at(0.99));
-  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, LedgerServiceTest,

@@ -47,7 +47,7 @@ SqlResult<void> LoadDeadLetters(Connection& db, std::span<const Operation> opera
     const std::string id = resolve->request_id.ToBytes();
     auto done =
         db.Query(kSelect, {LedgerShard(resolve->workspace), Param::Blob(id), resolve->number},
-                 [&](const Row& row) {
+                 [&state, resolve](const Row& row) {
                    DeadLetter letter = ReadDeadLetter(row);
                    if (letter.workspace != resolve->workspace) return;
                    std::string key = DeadLetterKey(letter.id, letter.number);

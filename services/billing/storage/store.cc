@@ -75,7 +75,7 @@ SqlResult<void> LoadWallets(sql::Connection& db, std::span<const Operation> oper
   static const std::string kHead = Select(kWalletColumns, "wallet");
   static constexpr KeyColumn kKey[] = {kShard, kWorkspace};
   return db.QueryKeys(kHead, kKey, keys, "ORDER BY shard, workspace FOR UPDATE",
-                      [&](const Row& row) {
+                      [&state](const Row& row) {
                         Wallet wallet = ReadWallet(row);
                         std::string key = wallet.workspace;
                         state.wallets.emplace(std::move(key), std::move(wallet));
@@ -86,7 +86,7 @@ SqlResult<void> LoadWallets(sql::Connection& db, std::span<const Operation> oper
 SqlResult<void> LoadHolds(sql::Connection& db, std::span<const Param> keys, State& state) {
   static const std::string kHead = Select(kHoldColumns, "hold");
   static constexpr KeyColumn kKey[] = {kShard, {"id", Param::Kind::kBlob}};
-  return db.QueryKeys(kHead, kKey, keys, "", [&](const Row& row) {
+  return db.QueryKeys(kHead, kKey, keys, "", [&state](const Row& row) {
     Hold hold = ReadHold(row);
     const Id id = hold.id;
     state.holds.emplace(id, std::move(hold));
@@ -122,7 +122,7 @@ SqlResult<void> LoadMonths(sql::Connection& db, int64_t now_us, State& state) {
   }
   static const std::string kHead = Select(kMonthColumns, "cap_month");
   static constexpr KeyColumn kKey[] = {kShard, kWorkspace, kMonth};
-  return db.QueryKeys(kHead, kKey, keys, "", [&](const Row& row) {
+  return db.QueryKeys(kHead, kKey, keys, "", [&state](const Row& row) {
     Month month = ReadMonth(row);
     std::string key = MonthKey(month.workspace, month.month);
     state.months.emplace(std::move(key), std::move(month));
@@ -144,18 +144,18 @@ SqlResult<void> StartKeyMonth(sql::Connection& db, const std::string& workspace,
   return {};
 }
 
-SqlResult<void> LoadKeyMonths(sql::Connection& db, std::span<const Operation> operations,
-                              int64_t now_us, State& state) {
-  struct Wanted {
-    std::string_view workspace;
-    std::string_view key_id;
-    int32_t month = 0;
-    auto operator<=>(const Wanted&) const = default;
-  };
-  std::vector<Wanted> wanted;
-  // Rows that may begin: with the first request that has a quota, or with a correction of a request
-  // of another month.
-  std::vector<Wanted> beginning;
+struct WantedKeyMonth {
+  std::string_view workspace;
+  std::string_view key_id;
+  int32_t month = 0;
+  auto operator<=>(const WantedKeyMonth&) const = default;
+};
+
+// Rows that may begin: with the first request that has a quota, or with a correction of a request
+// of another month.
+std::vector<WantedKeyMonth> BeginningKeyMonths(std::span<const Operation> operations,
+                                               int64_t now_us, const State& state) {
+  std::vector<WantedKeyMonth> beginning;
   const int32_t month_now = UtcMonth(now_us);
   for (const Operation& op : operations) {
     const auto* authorize = std::get_if<Authorize>(&op);
@@ -163,35 +163,45 @@ SqlResult<void> LoadKeyMonths(sql::Connection& db, std::span<const Operation> op
     beginning.push_back({authorize->workspace, authorize->key_id, month_now});
   }
   for (const auto& [id, hold] : state.holds) {
+    if (hold.tombstone() || hold.state == HoldState::kOpen || hold.month == month_now) continue;
+    beginning.push_back({hold.workspace, hold.key_id, month_now});
+  }
+  SortUnique(beginning);
+  return beginning;
+}
+
+SqlResult<void> LoadKeyMonths(sql::Connection& db, std::span<const WantedKeyMonth> beginning,
+                              int64_t now_us, State& state) {
+  std::vector<WantedKeyMonth> wanted(beginning.begin(), beginning.end());
+  for (const auto& [id, hold] : state.holds) {
     if (hold.tombstone()) continue;
     wanted.push_back({hold.workspace, hold.key_id, hold.month});
-    wanted.push_back({hold.workspace, hold.key_id, month_now});
-    if (hold.state != HoldState::kOpen && hold.month != month_now) {
-      beginning.push_back({hold.workspace, hold.key_id, month_now});
-    }
+    wanted.push_back({hold.workspace, hold.key_id, UtcMonth(now_us)});
   }
-  wanted.insert(wanted.end(), beginning.begin(), beginning.end());
   SortUnique(wanted);
-  SortUnique(beginning);
   std::vector<Param> keys;
-  for (const Wanted& row : wanted) {
+  for (const WantedKeyMonth& row : wanted) {
     keys.insert(keys.end(), {LedgerShard(row.workspace), row.workspace, row.key_id, row.month});
   }
   static const std::string kHead = Select(kKeyMonthColumns, "key_month");
   static constexpr KeyColumn kKey[] = {kShard, kWorkspace, kKeyId, kMonth};
-  auto read = db.QueryKeys(kHead, kKey, keys, "", [&](const Row& row) {
+  return db.QueryKeys(kHead, kKey, keys, "", [&state](const Row& row) {
     KeyMonth month = ReadKeyMonth(row);
     std::string key = KeyMonthKey(month.workspace, month.key_id, month.month);
     state.key_months.emplace(std::move(key), std::move(month));
   });
-  for (const Wanted& row : beginning) {
-    if (!read.ok()) return read;
+}
+
+SqlResult<void> StartKeyMonths(sql::Connection& db, std::span<const WantedKeyMonth> beginning,
+                               State& state) {
+  for (const WantedKeyMonth& row : beginning) {
     const std::string workspace(row.workspace);
     const std::string key_id(row.key_id);
     if (state.key_months.contains(KeyMonthKey(workspace, key_id, row.month))) continue;
-    read = StartKeyMonth(db, workspace, key_id, row.month, state);
+    auto read = StartKeyMonth(db, workspace, key_id, row.month, state);
+    if (!read.ok()) return read;
   }
-  return read;
+  return {};
 }
 
 SqlResult<void> LoadCommands(sql::Connection& db, std::span<const Operation> operations,
@@ -209,23 +219,30 @@ SqlResult<void> LoadCommands(sql::Connection& db, std::span<const Operation> ope
   }
   static const std::string kHead = Select(kCommandColumns, "command");
   static constexpr KeyColumn kKey[] = {kShard, kWorkspace, {"id", Param::Kind::kText}};
-  return db.QueryKeys(kHead, kKey, keys, "", [&](const Row& row) {
+  return db.QueryKeys(kHead, kKey, keys, "", [&state](const Row& row) {
     Command command = ReadCommand(row);
     std::string key = CommandKey(command.workspace, command.command_id);
     state.commands.emplace(std::move(key), std::move(command));
   });
 }
 
+// Begins the transaction. Two round trips, and more where a request asks for more.
 SqlResult<void> Load(sql::Connection& db, std::span<const Operation> operations, int64_t now_us,
                      State& state) {
   // Wallets first: their locks keep other replicas from changing any row of these workspaces. The
   // later statements see all that earlier lock holders have committed.
   if (auto done = LoadWallets(db, operations, state); !done.ok()) return done;
   if (auto done = LoadHolds(db, operations, state); !done.ok()) return done;
-  if (auto done = LoadMonths(db, now_us, state); !done.ok()) return done;
-  if (auto done = LoadKeyMonths(db, operations, now_us, state); !done.ok()) return done;
   if (auto done = LoadDeadLetters(db, operations, state); !done.ok()) return done;
   if (auto done = LoadCommands(db, operations, state); !done.ok()) return done;
+  if (auto done = db.Flush(); !done.ok()) return done;
+  // What else is needed depends on the wallets and holds.
+  const std::vector<WantedKeyMonth> beginning = BeginningKeyMonths(operations, now_us, state);
+  db.Pipeline();
+  if (auto done = LoadMonths(db, now_us, state); !done.ok()) return done;
+  if (auto done = LoadKeyMonths(db, beginning, now_us, state); !done.ok()) return done;
+  if (auto done = db.Flush(); !done.ok()) return done;
+  if (auto done = StartKeyMonths(db, beginning, state); !done.ok()) return done;
   return LoadIdempotencyKeys(
       db, operations, [&](std::span<const Param> keys) { return LoadHolds(db, keys, state); },
       state);
@@ -356,6 +373,7 @@ SqlResult<void> MigrateLedger(sql::Database& database) {
 SqlResult<Applied> RunBatch(sql::Connection& connection, std::span<const Operation> operations,
                             int64_t now_us, const Policy& policy,
                             const std::function<SqlResult<void>(State&)>& check) {
+  connection.Pipeline();
   auto tx = sql::Transaction::Begin(connection);
   if (!tx.ok()) return Fail{std::move(tx).error()};
   State state;
@@ -369,6 +387,7 @@ SqlResult<Applied> RunBatch(sql::Connection& connection, std::span<const Operati
   if (auto done = NumberDeadLetters(connection, applied); !done.ok()) {
     return Fail{std::move(done).error()};
   }
+  connection.Pipeline();
   if (auto done = Save(connection, state, applied); !done.ok()) {
     return Fail{std::move(done).error()};
   }

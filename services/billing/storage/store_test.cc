@@ -1,4 +1,4 @@
-// TOLLGATE_BENCH=1 prints throughput.
+// Batches on both databases.
 #include "services/billing/storage/store.h"
 
 #include <gtest/gtest.h>
@@ -180,43 +180,6 @@ TEST_P(StoreTest, ALateSettleCountsTowardsTheKeysQuota) {
     EXPECT_TRUE(Run({next}, expired_us).replies[0].ok) << late.key_id;
   }
   ExpectVerified();
-}
-
-TEST_P(StoreTest, Throughput) {
-  if (!std::getenv("TOLLGATE_BENCH")) GTEST_SKIP() << "set TOLLGATE_BENCH=1";
-  for (const bool spread : {false, true}) {
-    for (const int batch : {1, 16, 64, 256}) {
-      std::vector<Operation> credit;
-      for (int w = 0; w < (spread ? 200 : 1); ++w) {
-        AddCredit op = MakeAddCredit("c" + std::to_string(batch), 1'000'000'000'000);
-        op.workspace = "w" + std::to_string(w);
-        credit.push_back(std::move(op));
-      }
-      Run(credit);
-      const auto begin = std::chrono::steady_clock::now();
-      int64_t ops = 0;
-      double seconds = 0;
-      static int n = 0;
-      while (seconds < 1.5) {
-        std::vector<Operation> authorizes;
-        std::vector<Operation> settles;
-        for (int i = 0; i < batch; ++i) {
-          const Id id = TestId(++n, kNowUs);
-          const std::string workspace = spread ? "w" + std::to_string(n % 200) : "w0";
-          authorizes.push_back(MakeAuthorize(id, 100, 50, workspace));
-          settles.push_back(MakeSettle(id, 100, 50, Outcome::kCompleted, workspace));
-        }
-        Run(authorizes);
-        Run(settles);
-        ops += 2 * batch;
-        seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      }
-      std::printf("%s %s batch %3d: %8.0f ops/s\n",
-                  GetParam() == sql::Dialect::kSqlite ? "sqlite  " : "postgres",
-                  spread ? "200 workspaces" : "one workspace ", batch,
-                  static_cast<double>(ops) / seconds);
-    }
-  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, StoreTest,
