@@ -2,9 +2,11 @@
 #include <poll.h>
 
 #include <charconv>
+#include <chrono>
 #include <unordered_map>
 
 #include "common/sql/drivers.h"
+#include "common/sql/postgres_cancel.h"
 
 namespace tollgate::sql {
 namespace {
@@ -18,6 +20,8 @@ struct ClearResult {
 using ResultPtr = std::unique_ptr<PGresult, ClearResult>;
 
 constexpr int kCancelCheckMs = 20;
+// How long the end of a cancelled statement is waited for.
+constexpr std::chrono::seconds kCancelWait(1);
 
 ErrorKind KindOf(std::string_view state) {
   if (state == "23505") return ErrorKind::kUnique;
@@ -259,16 +263,20 @@ class PostgresConnection : public Connection {
     bool lost = PQsendQueryPrepared(connection, name, count, values_.data(), lengths_.data(),
                                     formats_.data(), /*resultFormat=*/1) == 0;
     bool cancelled = false;
+    std::chrono::steady_clock::time_point give_up;
     while (!lost && PQisBusy(connection) != 0) {
       pollfd waiting{PQsocket(connection), POLLIN, 0};
       const int ready = poll(&waiting, 1, kCancelCheckMs);
+      if (ready <= 0 && cancelled && std::chrono::steady_clock::now() > give_up) {
+        // The server does not react; it will find that the connection is closed.
+        connection_.reset();
+        return Fail{CancelledError()};
+      }
       if (ready > 0) lost = PQconsumeInput(connection) == 0;
       if (ready > 0 || cancelled || !CancelScope::Cancelled()) continue;
       cancelled = true;
-      char error[256];
-      PGcancel* const cancel = PQgetCancel(connection);
-      if (cancel != nullptr) PQcancel(cancel, error, sizeof error);
-      PQfreeCancel(cancel);
+      give_up = std::chrono::steady_clock::now() + kCancelWait;
+      CancelAside(connection);
     }
     ResultPtr result(PQgetResult(connection));
     while (ResultPtr more{PQgetResult(connection)}) continue;

@@ -158,6 +158,10 @@ void TestPostgres::Kill() {
   pid_ = -1;
 }
 
+void TestPostgres::Freeze() { kill(pid_, SIGSTOP); }
+
+void TestPostgres::Thaw() { kill(pid_, SIGCONT); }
+
 void TestPostgres::Stop() {
   if (pid_ <= 0) return;
   kill(pid_, SIGINT);  // fast shutdown

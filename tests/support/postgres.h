@@ -29,6 +29,10 @@ class TestPostgres {
 
   // Kills every process of the server with -9. Run starts it again (with crash recovery).
   void Kill();
+  // Stops the process that takes connections and requests to cancel (SIGSTOP), and lets it go on.
+  // Sessions go on meanwhile.
+  void Freeze();
+  void Thaw();
   // Fast shutdown, closing connections.
   void Stop();
   // False when the server is not ready within ten seconds.
