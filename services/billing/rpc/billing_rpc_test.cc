@@ -314,8 +314,8 @@ TEST_F(BillingRpcTest, ARefusedSettlementIsListedRetriedAndWrittenOff) {
   {
     grpc::ClientContext context;
     const grpc::Status status = admin_->RetryDeadLetter(&context, retry, &retried);
-    EXPECT_NE(status.error_message().find("no hold of this request"), std::string::npos)
-        << status.error_message();
+    EXPECT_NE(rpc::FromStatus(status).message.find("no hold of this request"), std::string::npos)
+        << rpc::FromStatus(status).ToString();
   }
   {
     grpc::ClientContext context;
@@ -355,8 +355,8 @@ TEST_F(BillingRpcTest, ARefusedSettlementIsListedRetriedAndWrittenOff) {
   {
     grpc::ClientContext context;
     const grpc::Status status = admin_->RetryDeadLetter(&context, retry, &retried);
-    EXPECT_NE(status.error_message().find("names no workspace"), std::string::npos)
-        << status.error_message();
+    EXPECT_NE(rpc::FromStatus(status).message.find("names no workspace"), std::string::npos)
+        << rpc::FromStatus(status).ToString();
   }
   write_off.clear_workspace_id();
   write_off.set_request_id(id.ToBytes());
