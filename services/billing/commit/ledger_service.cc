@@ -81,7 +81,10 @@ LedgerService::LedgerService(Options options, const Clock& clock)
 LedgerService::~LedgerService() { Stop(); }
 
 Result<void> LedgerService::Start() {
-  auto database = sql::Database::Open(options_.sql);
+  sql::Database::Options for_reads = options_.sql;
+  // Readers must not take the connection of the probe: the database would seem unreachable.
+  for_reads.connections = std::max(for_reads.connections, kReaders + 1);
+  auto database = sql::Database::Open(std::move(for_reads));
   if (!database.ok()) return Fail{sql::ToError(database.error())};
   database_ = std::move(*database);
   auto for_writers = sql::Database::Open(ForWriters(options_.sql));
