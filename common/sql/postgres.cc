@@ -1,9 +1,11 @@
 #include <libpq-fe.h>
 #include <poll.h>
 
+#include <chrono>
 #include <unordered_map>
 
 #include "common/sql/drivers.h"
+#include "common/sql/postgres_cancel.h"
 #include "common/sql/postgres_params.h"
 #include "common/sql/postgres_result.h"
 
@@ -14,6 +16,8 @@ struct CloseConn {
   void operator()(PGconn* connection) const { PQfinish(connection); }
 };
 constexpr int kCancelCheckMs = 20;
+// How long the end of a cancelled statement is waited for.
+constexpr std::chrono::seconds kCancelWait(1);
 
 class PostgresConnection : public Connection {
  public:
@@ -290,16 +294,20 @@ class PostgresConnection : public Connection {
                                     params_.lengths(), params_.formats(),
                                     /*resultFormat=*/1) == 0;
     bool cancelled = false;
+    std::chrono::steady_clock::time_point give_up;
     while (!lost && PQisBusy(connection) != 0) {
       pollfd waiting{PQsocket(connection), POLLIN, 0};
       const int ready = poll(&waiting, 1, kCancelCheckMs);
+      if (ready <= 0 && cancelled && std::chrono::steady_clock::now() > give_up) {
+        // The server does not react; it will find that the connection is closed.
+        connection_.reset();
+        return Fail{CancelledError()};
+      }
       if (ready > 0) lost = PQconsumeInput(connection) == 0;
       if (ready > 0 || cancelled || !CancelScope::Cancelled()) continue;
       cancelled = true;
-      char error[256];
-      PGcancel* const cancel = PQgetCancel(connection);
-      if (cancel != nullptr) PQcancel(cancel, error, sizeof error);
-      PQfreeCancel(cancel);
+      give_up = std::chrono::steady_clock::now() + kCancelWait;
+      CancelAside(connection);
     }
     ResultPtr result(PQgetResult(connection));
     while (ResultPtr more{PQgetResult(connection)}) continue;

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <future>
 #include <thread>
 #include <tuple>
 
@@ -440,6 +442,37 @@ TEST(Postgres, ALostServerEndsAPipeline) {
   EXPECT_EQ(committed.error().kind, ErrorKind::kCommitUnknown) << committed.error().message;
   EXPECT_FALSE((*connection)->healthy());
   ASSERT_TRUE(server->Run());
+  ASSERT_TRUE((*connection)->Reconnect().ok());
+  EXPECT_TRUE((*connection)->Execute("SELECT 1").ok());
+}
+
+TEST(Postgres, ACancelledStatementEndsThoughTheServerDoesNotReact) {
+  auto server = testing::TestPostgres::Start();
+  if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
+  Database::Options options;
+  options.url = server->Url("postgres");
+  auto database = Database::Open(options);
+  ASSERT_TRUE(database.ok());
+  auto connection = (*database)->Connect();
+  ASSERT_TRUE(connection.ok()) << connection.error().message;
+  server->Freeze();
+  // Ends the test where nothing else would.
+  std::promise<void> ended;
+  std::thread rescue([&, end = ended.get_future()] {
+    if (end.wait_for(std::chrono::seconds(7)) == std::future_status::timeout) server->Thaw();
+  });
+  const auto began = std::chrono::steady_clock::now();
+  int asked = 0;
+  {
+    const CancelScope scope([&] { return ++asked > 2; });
+    const auto slept = (*connection)->Query("SELECT pg_sleep(9)", {}, [](const Row&) {});
+    EXPECT_FALSE(slept.ok());
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+  EXPECT_FALSE((*connection)->healthy()) << "its answer would be taken for another statement's";
+  ended.set_value();
+  rescue.join();
+  server->Thaw();
   ASSERT_TRUE((*connection)->Reconnect().ok());
   EXPECT_TRUE((*connection)->Execute("SELECT 1").ok());
 }

@@ -12,6 +12,7 @@
 #include "services/billing/rpc/alerts_rpc.h"
 #include "services/billing/rpc/billing_rpc.h"
 #include "services/billing/rpc/payments_rpc.h"
+#include "services/billing/storage/archive_runner.h"
 #include "services/billing/storage/checkpoint_writer.h"
 
 namespace tollgate {
@@ -90,6 +91,18 @@ std::unique_ptr<billing::CheckpointWriter> MakeCheckpoints(
   return std::make_unique<billing::CheckpointWriter>(std::move(options), clock);
 }
 
+std::unique_ptr<billing::ArchiveRunner> MakeArchive(const config::v1::BillingSettings& settings,
+                                                    billing::LedgerService& ledger) {
+  if (settings.retention_months() <= 0) return nullptr;
+  billing::ArchiveRunner::Options options;
+  options.sql = OptionsFrom(settings).sql;
+  options.folder = settings.archive_folder();
+  options.months = settings.retention_months();
+  return std::make_unique<billing::ArchiveRunner>(
+      std::move(options), [&ledger] { return ledger.NowUs(); },
+      [&ledger] { return ledger.Ready(); });
+}
+
 class BillingModule : public Module {
  public:
   BillingModule(HostContext& context, const config::v1::BillingSettings& settings)
@@ -99,6 +112,7 @@ class BillingModule : public Module {
         payments_(PaymentsFrom(settings), context.clock, ledger_),
         alerts_(AlertsFrom(settings), context.clock, ledger_),
         checkpoints_(MakeCheckpoints(settings, context.clock)),
+        archive_(MakeArchive(settings, ledger_)),
         services_(billing::MakeRpcServices(
             ledger_, {.known_caller_above_nano_usd = SecondPersonAbove(settings)})) {
     services_.push_back(billing::MakePaymentRpc(payments_));
@@ -121,6 +135,9 @@ class BillingModule : public Module {
     if (const std::string address = payments_.webhook_address(); !address.empty()) {
       context_.report_address("billing_webhooks", address);
     }
+    if (archive_ != nullptr) {
+      if (auto started = archive_->Start(); !started.ok()) return started;
+    }
     return checkpoints_ == nullptr ? Result<void>() : checkpoints_->Start();
   }
   bool Ready() const override { return ledger_.Ready(); }
@@ -128,6 +145,7 @@ class BillingModule : public Module {
     alerts_.Stop();
     payments_.Stop();
     if (checkpoints_ != nullptr) checkpoints_->Stop();
+    if (archive_ != nullptr) archive_->Stop();
     ledger_.Stop();
   }
 
@@ -138,6 +156,7 @@ class BillingModule : public Module {
   billing::payments::Payments payments_;
   billing::alerts::Alerts alerts_;
   std::unique_ptr<billing::CheckpointWriter> checkpoints_;  // null: off
+  std::unique_ptr<billing::ArchiveRunner> archive_;         // null: off
   std::vector<std::unique_ptr<grpc::Service>> services_;
 };
 

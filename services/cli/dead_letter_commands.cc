@@ -85,11 +85,9 @@ void AddResolve(CLI::App& group, Invocation& invocation, const char* name, const
   auto request = std::make_shared<Request>();
   auto hex = std::make_shared<std::string>();
   request->set_number(1);
-  command
-      .add_option_function<std::string>(
-          "-w,--workspace", [request](const std::string& id) { request->set_workspace_id(id); },
-          "Workspace")
-      ->required();
+  command.add_option_function<std::string>(
+      "-w,--workspace", [request](const std::string& id) { request->set_workspace_id(id); },
+      "Workspace; leave it out where `deadletter list` shows none");
   command.add_option("request", *hex, "Request id, as `deadletter list` prints it")->required();
   command
       .add_option_function<int>(

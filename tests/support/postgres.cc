@@ -192,6 +192,10 @@ void TestPostgres::KillSession(pid_t pid) {
   WaitForEnd(sessions);
 }
 
+void TestPostgres::Freeze() { kill(pid_, SIGSTOP); }
+
+void TestPostgres::Thaw() { kill(pid_, SIGCONT); }
+
 void TestPostgres::Stop() {
   if (pid_ <= 0) return;
   kill(pid_, SIGINT);  // fast shutdown

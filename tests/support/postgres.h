@@ -34,6 +34,10 @@ class TestPostgres {
   std::vector<pid_t> Pids(Part part) const;
   // Kills every process of the server with -9. Run starts it again (with crash recovery).
   void Kill();
+  // Stops the process that takes connections and requests to cancel (SIGSTOP), and lets it go on.
+  // Sessions go on meanwhile.
+  void Freeze();
+  void Thaw();
   // Fast shutdown, closing connections.
   void Stop();
   // False when the server is not ready within a minute: recovery flushes every file.

@@ -77,6 +77,9 @@ struct LedgerMetrics::Metrics {
   prometheus::Counter& frozen =
       metrics::Counter("tollgate_billing_frozen_workspaces_total",
                        "Workspaces frozen because wallet and entries contradict each other. Page.");
+  prometheus::Gauge& frozen_now =
+      metrics::Gauge("tollgate_billing_workspaces_frozen_by_check",
+                     "Workspaces that are frozen because their books contradict each other.");
   std::array<prometheus::Gauge*, kClocks.size()> clock_ahead{};
   std::array<prometheus::Counter*, kClocks.size()> clock_steps{};
   std::array<bool, kClocks.size()> clock_stepped{};
@@ -211,6 +214,10 @@ void LedgerMetrics::OnRefused() { metrics_->refused.Increment(); }
 
 void LedgerMetrics::SetOpenDeadLetters(int64_t count) {
   metrics_->open_dead_letters.Set(static_cast<double>(count));
+}
+
+void LedgerMetrics::SetFrozenByCheck(int64_t count) {
+  metrics_->frozen_now.Set(static_cast<double>(count));
 }
 
 void LedgerMetrics::SetOpenHolds(int64_t count) {

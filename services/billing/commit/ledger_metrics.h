@@ -23,6 +23,7 @@ class LedgerMetrics : public GroupCommitObserver {
   // Called regularly. Counts and logs when a clock has jumped.
   void SetClocks(const LedgerClock::Ahead& ahead);
   void SetOpenDeadLetters(int64_t count);
+  void SetFrozenByCheck(int64_t count);
 
  private:
   struct Metrics;

@@ -82,7 +82,10 @@ LedgerService::LedgerService(Options options, const Clock& clock)
 LedgerService::~LedgerService() { Stop(); }
 
 Result<void> LedgerService::Start() {
-  auto database = sql::Database::Open(options_.sql);
+  sql::Database::Options for_reads = options_.sql;
+  // Readers must not take the connection of the probe: the database would seem unreachable.
+  for_reads.connections = std::max(for_reads.connections, kReaders + 1);
+  auto database = sql::Database::Open(std::move(for_reads));
   if (!database.ok()) return Fail{sql::ToError(database.error())};
   database_ = std::move(*database);
   auto for_writers = sql::Database::Open(ForWriters(options_.sql));
@@ -140,7 +143,7 @@ void LedgerService::Stop() {
   open_ = false;
 }
 
-bool LedgerService::Ready() const { return open_ && group_commit_->available(); }
+bool LedgerService::Ready() const { return open_ && reached_ && group_commit_->available(); }
 
 void LedgerService::Submit(std::vector<Operation> operations, Done done) {
   if (!open_) return done(Unavailable("billing: the database is not open yet"));
@@ -196,13 +199,18 @@ void LedgerService::MaintenanceMain() {
   DeleteIdempotencyKeys();
   int64_t hourly_us = clock_.MonotonicUs();
   const auto expected = std::chrono::milliseconds(options_.expiry_interval_ms);
+  // An answer that comes later is an outage: a database that stood still.
+  const auto late = std::max<std::chrono::microseconds>(
+      kStopped, std::chrono::microseconds(options_.policy.hold_ttl_us / 4));
   // Real time, as that of Sleep.
   for (auto begun = std::chrono::steady_clock::now(); Sleep(options_.expiry_interval_ms);
        begun = std::chrono::steady_clock::now()) {
-    if (std::chrono::steady_clock::now() - begun > expected + kStopped) {
-      running_since_us_ = clock_.MonotonicUs();
+    const auto woken = std::chrono::steady_clock::now();
+    reached_ = Probe();
+    const auto answered = std::chrono::steady_clock::now();
+    if (!reached_ || woken - begun > expected + kStopped || answered - woken > late) {
+      interrupted_us_ = clock_.MonotonicUs();
     }
-    (void)ReadClocks();  // without an answer the clock runs on
     ExpireHolds();
     if (clock_.MonotonicUs() - hourly_us < kHourlyUs) continue;
     hourly_us = clock_.MonotonicUs();
@@ -253,12 +261,21 @@ sql::SqlResult<void> LedgerService::ReadClocks() {
   return {};
 }
 
+bool LedgerService::Probe() {
+  const bool has_time = ReadClocks().ok();  // without an answer the clock runs on
+  auto letters = CountOpenDeadLetters(*database_);
+  if (letters.ok()) metrics_.SetOpenDeadLetters(*letters);
+  auto frozen = CountFrozenByCheck(*database_);
+  if (frozen.ok()) metrics_.SetFrozenByCheck(*frozen);
+  return has_time && letters.ok() && frozen.ok();
+}
+
 void LedgerService::ExpireHolds() {
   // After a start or an outage nothing expires for one hold TTL: the running requests can send a
-  // heartbeat first, so that an outage does not end live streams (docs/design/ledger.md 6).
+  // heartbeat first, so that an outage does not end live streams (docs/design/ledger.md 6). This
+  // process may have had no traffic that noticed the outage.
   if (!group_commit_->available()) return;
-  if (auto open = CountOpenDeadLetters(*database_); open.ok()) metrics_.SetOpenDeadLetters(*open);
-  const int64_t serves_since_us = std::max(group_commit_->available_since_us(), running_since_us_);
+  const int64_t serves_since_us = std::max(group_commit_->available_since_us(), interrupted_us_);
   if (clock_.MonotonicUs() - serves_since_us < options_.policy.hold_ttl_us) return;
   if (auto open = CountOpenHolds(*database_); open.ok()) metrics_.SetOpenHolds(*open);
   // Page by page: holds that cannot be closed must not keep the ones behind them open.

@@ -65,6 +65,8 @@ class LedgerService {
   void ReaderMain();
   // Compares the clocks.
   sql::SqlResult<void> ReadClocks();
+  // What each round of the maintenance reads. False: the database did not answer.
+  bool Probe();
   void ExpireHolds();
   // How many of these were closed.
   int64_t Expire(std::vector<ExpiredHold> holds);
@@ -100,8 +102,11 @@ class LedgerService {
     std::function<bool()> cancelled;
   };
   std::deque<ReadJob> reads_;
-  // When the process was last continued; for the expiry of holds.
-  int64_t running_since_us_ = 0;
+  // Whether the database answered the last probe, which notices an outage without traffic.
+  std::atomic<bool> reached_ = true;
+  // When the database was last found not to answer, or the process not to run: heartbeats may have
+  // been lost before.
+  int64_t interrupted_us_ = 0;
   std::vector<std::thread> threads_;
 };
 

@@ -147,6 +147,32 @@ TEST_P(LedgerFaultsTest, AWalletThatDisagreesWithItsEntriesIsFrozenAndStopsNobod
   ExpectVerified(ledger);
 }
 
+// However many wallets come into use at once, none is built on unchecked.
+TEST_P(LedgerFaultsTest, EveryWalletIsCheckedBeforeItsFirstUse) {
+  constexpr size_t kWallets = 60;
+  const auto credits = [](const char* command) {
+    std::vector<Operation> credits;
+    for (size_t i = 0; i < kWallets; ++i) {
+      credits.push_back(In("ws" + std::to_string(i), MakeAddCredit(command, 1000)));
+    }
+    return credits;
+  };
+  {
+    LedgerService before(options_, SystemClock::Get());
+    Open(before);
+    for (const char* command : {"c", "d"}) ASSERT_TRUE(Do(before, credits(command)).ok());
+  }
+  Tamper(
+      "UPDATE wallet SET head = (SELECT hash FROM entry e WHERE e.sequence = 1"
+      " AND e.workspace = wallet.workspace) WHERE workspace <> 'ws7'");
+  LedgerService ledger(options_, SystemClock::Get());
+  Open(ledger);
+  const auto replies = Do(ledger, credits("e"));
+  ASSERT_TRUE(replies.ok());
+  for (size_t i = 0; i < kWallets; ++i) EXPECT_EQ((*replies)[i].ok, i == 7) << i;
+  EXPECT_EQ(Ask("SELECT count(*) FROM entry"), 2 * kWallets + 1);
+}
+
 // An error of the database that comes with every batch of one workspace.
 TEST_P(LedgerFaultsTest, AWorkspaceWhoseRowsCannotBeWrittenStopsNobody) {
   LedgerService ledger(options_, SystemClock::Get());
@@ -209,8 +235,9 @@ TEST_P(LedgerFaultsTest, ALockedWalletStopsNobodyElse) {
 
 // 300 holds that cannot be closed are in front of one that can.
 TEST_P(LedgerFaultsTest, HoldsThatCannotExpireDoNotKeepOthersOpen) {
-  options_.policy.hold_ttl_us = 300'000;
-  LedgerService ledger(options_, SystemClock::Get());
+  options_.database_time = false;
+  ManualClock clock(SystemClock::Get().WallUs());
+  LedgerService ledger(options_, clock);
   Open(ledger);
   ASSERT_TRUE(One(ledger, In("bad", MakeAddCredit("c", 10'000'000))).ok);
   ASSERT_TRUE(One(ledger, MakeAddCredit("c", 100'000)).ok);
@@ -219,6 +246,7 @@ TEST_P(LedgerFaultsTest, HoldsThatCannotExpireDoNotKeepOthersOpen) {
   ASSERT_TRUE(Do(ledger, holds).ok());
   Tamper("UPDATE wallet SET held = 0 WHERE workspace = 'bad'");
   ASSERT_TRUE(One(ledger, MakeAuthorize(NewId(), 100, 50)).ok);
+  clock.Advance(61 * kSecondUs);
   EXPECT_TRUE(Eventually([&] { return BalanceOfWs(ledger).open_holds == 0; }));
   EXPECT_EQ(Ask("SELECT count(*) FROM hold WHERE state = 1"), 300);
 }

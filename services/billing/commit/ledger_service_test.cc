@@ -105,6 +105,40 @@ TEST(LedgerServiceOutageTest, FailsClosedWhileTheDatabaseIsUnreachableAndRecover
   ExpectVerified(ledger);
 }
 
+// Two replicas, of which one has no traffic: it notices an outage all the same, lets the running
+// requests send a heartbeat first, and expires the others later.
+TEST(LedgerServiceOutageTest, AReplicaWithoutTrafficPausesTheExpiryAfterAnOutage) {
+  auto server = testing::TestPostgres::Start();
+  if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
+  ManualClock clock;
+  LedgerService::Options options;
+  options.sql.url = server->Url("postgres");
+  options.expiry_interval_ms = 5;
+  options.database_time = false;
+  const Id id = TestId(1, clock.WallUs());
+  LedgerService idle(options, clock);
+  ASSERT_TRUE(idle.Start().ok());
+  ASSERT_TRUE(Eventually([&] { return idle.Ready(); }));
+  {
+    LedgerService busy(options, clock);
+    ASSERT_TRUE(busy.Start().ok());
+    ASSERT_TRUE(Eventually([&] { return busy.Ready(); }));
+    ASSERT_TRUE((*Do(busy, {MakeAddCredit("c", 1000), MakeAuthorize(id, 100, 50)}))[1].ok);
+  }
+  clock.Advance(30'000'000);
+  server->Kill();
+  ASSERT_TRUE(Eventually([&] { return !idle.Ready(); })) << "seen without traffic";
+  clock.Advance(3600'000'000LL);
+  ASSERT_TRUE(server->Run());
+  ASSERT_TRUE(Eventually([&] { return idle.Ready(); }));
+  // Many searches for expired holds later.
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(BalanceOfWs(idle).open_holds, 1);
+  ASSERT_TRUE((*Do(idle, {MakeHeartbeat(id, 1, 100, 10)}))[0].ok);
+  clock.Advance(61'000'000);
+  EXPECT_TRUE(Eventually([&] { return BalanceOfWs(idle).open_holds == 0; })) << "without traffic";
+  ExpectVerified(idle);
+}
+
 TEST(LedgerServiceStartTest, AFileThatCannotBeOpenedIsAnError) {
   LedgerService::Options options;
   options.sql.url = "sqlite:/nonexistent/folder/ledger.db";

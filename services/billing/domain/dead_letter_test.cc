@@ -123,6 +123,23 @@ TEST_F(DeadLetterTest, ARetryAppliesTheSettleOnceAndLeavesAnEntry) {
   EXPECT_EQ(world.wallet().paid_nano_usd, 890);
 }
 
+TEST_F(DeadLetterTest, ASettleThatNamesNoWorkspaceCanBeWrittenOff) {
+  const Id id = world.NewId();
+  EXPECT_FALSE(world.Do(MakeSettle(id, 1, 1, Outcome::kCompleted, "No Name!")).ok);
+  DeadLetter letter = world.last.dead_letters.at(0);
+  letter.number = 1;
+  world.state.dead_letters[DeadLetterKey(id, 1)] = letter;
+  ResolveDeadLetter resolve = Resolve(id, DeadLetterState::kRetried);
+  resolve.workspace = "";
+  EXPECT_EQ(world.Do(resolve).denied_by, Deny::kInvalid) << "no hold of it can exist";
+  resolve.to = DeadLetterState::kWrittenOff;
+  EXPECT_TRUE(world.Do(resolve).ok);
+  EXPECT_EQ(world.state.dead_letters[DeadLetterKey(id, 1)].state, DeadLetterState::kWrittenOff);
+  EXPECT_TRUE(world.last.entries.empty()) << "there is no chain; the row says who";
+  resolve.request_id = world.NewId();
+  EXPECT_EQ(world.Do(resolve).denied_by, Deny::kUnknownDeadLetter);
+}
+
 TEST_F(DeadLetterTest, AWriteOffMovesNoMoneyAndLeavesAnEntry) {
   Credit(1000);
   const Stored stored = Store(world);

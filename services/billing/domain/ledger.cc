@@ -77,10 +77,12 @@ void Batch::Run(const Operation& operation) {
     reply = RefuseBroken(operation, broken->second);
   } else if (LacksItsWallet(operation)) {
     reply = Refuse(Deny::kUnavailable);
-  } else if (wallet_ != nullptr || IsWorkspaceId(workspace)) {
+  } else if (wallet_ != nullptr || IsWorkspaceId(workspace) ||
+             std::holds_alternative<ResolveDeadLetter>(operation)) {
     reply = std::visit([this](const auto& op) { return Execute(op); }, operation);
   } else {
-    // Only new names are checked: a workspace that has a wallet must always be able to settle.
+    // Only new names are checked: a workspace that has a wallet must always be able to settle. The
+    // dead letter of a settle that names no workspace must be resolvable.
     reply = Refuse(Deny::kInvalid);
   }
   if (const std::string broken = BrokenInvariant(request_id); !broken.empty()) {

@@ -241,9 +241,11 @@ std::string_view EntryKindName(EntryKind kind);
 inline bool IsTerminal(EntryKind kind) {
   return kind >= EntryKind::kSettle && kind <= EntryKind::kExpireVoid;
 }
-// Entries of requests; those of commands name the command.
+// Entries that name their request by its 16 bytes; the others name a command, or a request in
+// hexadecimal digits.
 inline bool IsRequestEntry(EntryKind kind) {
-  return kind >= EntryKind::kHold && kind <= EntryKind::kLateCorrection;
+  return (kind >= EntryKind::kHold && kind <= EntryKind::kLateCorrection) ||
+         kind == EntryKind::kDeadLetterResolved;
 }
 
 // Moves the amount from the debit account to the credit account. Immutable once written.
@@ -251,7 +253,7 @@ struct Entry {
   std::string workspace;
   int64_t sequence = 0;  // gapless within the workspace, from 1
   EntryKind kind = EntryKind::kCapChange;
-  std::string request;  // 16 bytes of the request id, or the id of the command
+  std::string request;  // 16 bytes of the request id, or the id of the command (IsRequestEntry)
   Account debit = Account::kControl;
   Account credit = Account::kControl;
   int64_t amount_nano_usd = 0;

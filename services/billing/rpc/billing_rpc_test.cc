@@ -313,7 +313,9 @@ TEST_F(BillingRpcTest, ARefusedSettlementIsListedRetriedAndWrittenOff) {
   v1::RetryDeadLetterResponse retried;
   {
     grpc::ClientContext context;
-    EXPECT_FALSE(admin_->RetryDeadLetter(&context, retry, &retried).ok()) << "still no hold";
+    const grpc::Status status = admin_->RetryDeadLetter(&context, retry, &retried);
+    EXPECT_NE(rpc::FromStatus(status).message.find("no hold of this request"), std::string::npos)
+        << rpc::FromStatus(status).ToString();
   }
   {
     grpc::ClientContext context;
@@ -341,9 +343,31 @@ TEST_F(BillingRpcTest, ARefusedSettlementIsListedRetriedAndWrittenOff) {
   }
   EXPECT_EQ(list(false).dead_letters_size(), 0);
   EXPECT_EQ(list(true).dead_letters_size(), 2);
+
+  // A settle that names no workspace: it can only be written off, and retry says so.
+  meter.mutable_ops()->DeleteSubrange(1, 1);
+  meter.mutable_ops(0)->set_workspace_id("No Name!");
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(metering_->Meter(&context, meter, &metered).ok());
+  }
+  retry.clear_workspace_id();
+  {
+    grpc::ClientContext context;
+    const grpc::Status status = admin_->RetryDeadLetter(&context, retry, &retried);
+    EXPECT_NE(rpc::FromStatus(status).message.find("names no workspace"), std::string::npos)
+        << rpc::FromStatus(status).ToString();
+  }
+  write_off.clear_workspace_id();
+  write_off.set_request_id(id.ToBytes());
+  {
+    grpc::ClientContext context;
+    EXPECT_TRUE(admin_->WriteOffDeadLetter(&context, write_off, &written_off).ok());
+  }
+  EXPECT_EQ(list(false).dead_letters_size(), 0);
   EXPECT_EQ(
       metrics::Counter("tollgate_billing_dead_letters_total", "", {{"reason", "invalid"}}).Value(),
-      2);
+      3);
   EXPECT_EQ(metrics::Gauge("tollgate_billing_dead_letters_open", "").Value(), 0);
   v1::GetBalanceRequest query;
   query.set_workspace_id("ws");

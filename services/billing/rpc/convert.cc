@@ -31,7 +31,7 @@ Surface ToSurface(v1::Surface surface) {
 }
 
 template <typename Request>
-ResolveDeadLetter ToResolve(const Request& request, DeadLetterState to) {
+ResolveDeadLetter Resolve(const Request& request, DeadLetterState to) {
   return {ToId(request.request_id()),
           request.workspace_id(),
           request.number(),
@@ -137,12 +137,12 @@ Operation ToOperation(const v1::RepairClockRequest& request) {
                      request.reason()};
 }
 
-Operation ToOperation(const v1::RetryDeadLetterRequest& request) {
-  return ToResolve(request, DeadLetterState::kRetried);
+ResolveDeadLetter ToResolve(const v1::RetryDeadLetterRequest& request) {
+  return Resolve(request, DeadLetterState::kRetried);
 }
 
-Operation ToOperation(const v1::WriteOffDeadLetterRequest& request) {
-  return ToResolve(request, DeadLetterState::kWrittenOff);
+ResolveDeadLetter ToResolve(const v1::WriteOffDeadLetterRequest& request) {
+  return Resolve(request, DeadLetterState::kWrittenOff);
 }
 
 void FromDeadLetter(const DeadLetter& letter, v1::DeadLetter& into) {

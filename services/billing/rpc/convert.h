@@ -14,8 +14,8 @@ Operation ToOperation(const v1::MeterOp& meter);
 Operation ToOperation(const v1::AddCreditRequest& request);
 Operation ToOperation(const v1::SetCapRequest& request);
 Operation ToOperation(const v1::RepairClockRequest& request);
-Operation ToOperation(const v1::RetryDeadLetterRequest& request);
-Operation ToOperation(const v1::WriteOffDeadLetterRequest& request);
+ResolveDeadLetter ToResolve(const v1::RetryDeadLetterRequest& request);
+ResolveDeadLetter ToResolve(const v1::WriteOffDeadLetterRequest& request);
 
 void FromReply(const Reply& reply, v1::AuthorizeResult& into);
 void FromReply(const Reply& reply, v1::MeterResult& into);

@@ -43,40 +43,47 @@ bool ReadPosition(const std::string& position, DeadLetterQuery& query) {
              std::errc();
 }
 
-std::string WhyRefused(Deny reason) {
+std::string WhyRefused(const ResolveDeadLetter& resolve, Deny reason) {
+  if (resolve.actor.empty() || resolve.reason.empty()) return "actor and reason are missing";
   switch (reason) {
     case Deny::kUnknownDeadLetter:
-      return "there is no such dead letter in this workspace";
+      return resolve.workspace.empty() ? "there is no such dead letter without a workspace"
+                                       : "there is no such dead letter in this workspace";
     case Deny::kClosed:
       return "the dead letter was resolved otherwise, or its request is closed for settlements";
     case Deny::kIdReuse:
       return "the request was settled with other values; if those are right, write the dead letter "
              "off";
     default:
-      return "the ledger refuses the settlement again, or actor and reason are missing; the dead "
-             "letter stays open";
+      return resolve.workspace.empty()
+                 ? "the settlement names no workspace that can exist, so it can never be applied; "
+                   "write the dead letter off"
+                 : "the ledger has no hold of this request, or the settlement's numbers are out of "
+                   "bounds; the dead letter stays open: retry it when the hold is restored, or "
+                   "write it off";
   }
 }
 
 ServerUnaryReactor* Resolve(LedgerService& ledger, CallbackServerContext* context,
-                            Operation operation, std::function<void(const Reply&)> fill) {
+                            ResolveDeadLetter resolve, std::function<void(const Reply&)> fill) {
   ServerUnaryReactor* reactor = context->DefaultReactor();
   std::vector<Operation> operations;
-  operations.push_back(std::move(operation));
-  ledger.Submit(
-      std::move(operations), [reactor, fill = std::move(fill)](Result<std::vector<Reply>> replies) {
-        if (!replies.ok()) return reactor->Finish(rpc::ToStatus(replies.error()));
-        const Reply& reply = replies->front();
-        if (reply.denied_by == Deny::kUnavailable) {
-          return reactor->Finish(
-              rpc::ToStatus(Unavailable("billing: the workspace cannot be written now").error));
-        }
-        if (!reply.ok) {
-          return reactor->Finish(rpc::ToStatus(BadRequest(WhyRefused(reply.denied_by)).error));
-        }
-        fill(reply);
-        reactor->Finish(grpc::Status::OK);
-      });
+  operations.push_back(resolve);
+  ledger.Submit(std::move(operations), [reactor, resolve = std::move(resolve),
+                                        fill =
+                                            std::move(fill)](Result<std::vector<Reply>> replies) {
+    if (!replies.ok()) return reactor->Finish(rpc::ToStatus(replies.error()));
+    const Reply& reply = replies->front();
+    if (reply.denied_by == Deny::kUnavailable) {
+      return reactor->Finish(
+          rpc::ToStatus(Unavailable("billing: the workspace cannot be written now").error));
+    }
+    if (!reply.ok) {
+      return reactor->Finish(rpc::ToStatus(BadRequest(WhyRefused(resolve, reply.denied_by)).error));
+    }
+    fill(reply);
+    reactor->Finish(grpc::Status::OK);
+  });
   return reactor;
 }
 
@@ -117,7 +124,7 @@ ServerUnaryReactor* ListDeadLetters(LedgerService& ledger, CallbackServerContext
 ServerUnaryReactor* RetryDeadLetter(LedgerService& ledger, CallbackServerContext* context,
                                     const v1::RetryDeadLetterRequest* request,
                                     v1::RetryDeadLetterResponse* response) {
-  return Resolve(ledger, context, ToOperation(*request), [response](const Reply& reply) {
+  return Resolve(ledger, context, ToResolve(*request), [response](const Reply& reply) {
     response->set_charged_nano_usd(reply.charged_nano_usd);
   });
 }
@@ -125,7 +132,7 @@ ServerUnaryReactor* RetryDeadLetter(LedgerService& ledger, CallbackServerContext
 ServerUnaryReactor* WriteOffDeadLetter(LedgerService& ledger, CallbackServerContext* context,
                                        const v1::WriteOffDeadLetterRequest* request,
                                        v1::WriteOffDeadLetterResponse*) {
-  return Resolve(ledger, context, ToOperation(*request), [](const Reply&) {});
+  return Resolve(ledger, context, ToResolve(*request), [](const Reply&) {});
 }
 
 }  // namespace tollgate::billing

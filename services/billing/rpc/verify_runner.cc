@@ -4,6 +4,11 @@
 
 namespace tollgate::billing {
 
+VerifyRunner::VerifyRunner(LedgerService& ledger)
+    : ledger_(ledger),
+      violations_(metrics::Gauge("tollgate_billing_verify_violations",
+                                 "What the last verification through this process found.")) {}
+
 VerifyRunner::~VerifyRunner() {
   stopping_ = true;
   std::thread last;
@@ -56,6 +61,10 @@ void VerifyRunner::Run(std::unique_ptr<sql::Connection> connection, const std::s
   auto report = VerifyLedger(*connection, options);
   connection.reset();
   if (!report.ok()) return done(Fail{sql::ToError(report.error())});
+  // Only a verification of everything takes findings back.
+  if (!report->violations.empty() || (workspace.empty() && !report->stopped)) {
+    violations_.Set(static_cast<double>(report->violations.size()));
+  }
   done(std::move(*report));
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "common/error/error.h"
+#include "common/observability/metrics.h"
 #include "services/billing/commit/ledger_service.h"
 #include "services/billing/storage/verify.h"
 
@@ -17,7 +18,7 @@ namespace tollgate::billing {
 
 class VerifyRunner {
  public:
-  explicit VerifyRunner(LedgerService& ledger) : ledger_(ledger) {}
+  explicit VerifyRunner(LedgerService& ledger);
   // Stops a run that is under way.
   ~VerifyRunner();
 
@@ -31,6 +32,7 @@ class VerifyRunner {
            const std::function<bool()>& cancelled, const Done& done);
 
   LedgerService& ledger_;
+  prometheus::Gauge& violations_;
   std::atomic<bool> stopping_ = false;
   std::mutex mutex_;
   bool running_ = false;

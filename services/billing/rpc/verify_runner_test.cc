@@ -80,5 +80,23 @@ TEST_F(VerifyRunnerTest, RunsBesideTheReadersAndOnce) {
   EXPECT_EQ(done->workspaces, 1);
 }
 
+TEST_F(VerifyRunnerTest, WhatItFindsIsAMetricUntilEverythingVerifies) {
+  VerifyRunner runner(*ledger_);
+  const auto run = [&](const std::string& workspace, int64_t more_paid) {
+    auto database = std::move(*sql::Database::Open({.url = "sqlite:" + file_}));
+    auto changed = database->Transact(sql::TxMode::kWrite, [&](sql::Connection& db) {
+      return db.ExecuteScript("UPDATE wallet SET paid = paid + " + std::to_string(more_paid));
+    });
+    EXPECT_TRUE(changed.ok());
+    std::promise<void> done;
+    EXPECT_TRUE(runner.Start(workspace, [] { return false; }, [&](auto) { done.set_value(); }));
+    done.get_future().wait();
+    return metrics::Gauge("tollgate_billing_verify_violations", "").Value();
+  };
+  EXPECT_EQ(run("ws", 1), 1);
+  EXPECT_EQ(run("ws", -1), 1) << "of one workspace only";
+  EXPECT_EQ(run("", 0), 0);
+}
+
 }  // namespace
 }  // namespace tollgate::billing

@@ -37,6 +37,7 @@ class MonthArchive {
       auto next = NextShard(db_, shard);
       if (!next.ok()) return Fail{std::move(next).error()};
       if (!*next) break;
+      if (options_.stop()) return Fail{ArchiveStopped()};
       shard = **next;
       if (auto done = Shard(shard); !done.ok()) return Fail{std::move(done).error()};
     }
@@ -106,8 +107,9 @@ class MonthArchive {
     return {};
   }
 
-  static SqlResult<void> ToEnd(EntryCheck& entries) {
+  SqlResult<void> ToEnd(EntryCheck& entries) {
     for (bool more = true; more;) {
+      if (options_.stop()) return Fail{ArchiveStopped()};
       auto page = entries.Page();
       if (!page.ok()) return Fail{std::move(page).error()};
       more = *page;
@@ -123,6 +125,9 @@ class MonthArchive {
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
         {month_, cut_us_, options_.now_us, sql::Param::Blob(files_.manifest_digest()),
          files_.entries(), files_.holds(), files_.usage_records(), options_.actor});
+    if (!done.ok() && done.error().kind == sql::ErrorKind::kUnique) {
+      return Refuse("another run has archived month " + std::to_string(month_) + " meanwhile");
+    }
     if (!done.ok()) return Fail{std::move(done).error()};
     for (const WorkspaceState& cut : cuts_) {
       const std::string state = EncodeState(cut);
@@ -135,6 +140,8 @@ class MonthArchive {
            sql::Param::Blob(cut.head), sql::Param::Blob(state)});
       if (!done.ok()) return Fail{std::move(done).error()};
     }
+    // While the month is locked: a run beside this one must not replace its files.
+    if (const std::string failed = files_.Publish(); !failed.empty()) return Refuse(failed);
     return tx->Commit();
   }
 
@@ -160,7 +167,7 @@ SqlResult<std::vector<ArchivedMonth>> ArchiveLedger(Connection& db, const Archiv
   if (!read.ok()) return Fail{std::move(read).error()};
   if (month > 0) {
     // Of a run that was interrupted.
-    if (auto done = RemoveArchived(db, options.now_us); !done.ok()) {
+    if (auto done = RemoveArchived(db, options); !done.ok()) {
       return Fail{std::move(done).error()};
     }
     month = NextMonth(month);
@@ -180,7 +187,7 @@ SqlResult<std::vector<ArchivedMonth>> ArchiveLedger(Connection& db, const Archiv
     auto done = MonthArchive(db, options, month).Run();
     if (!done.ok()) return Fail{std::move(done).error()};
     archived.push_back(*done);
-    if (auto removed = RemoveArchived(db, options.now_us); !removed.ok()) {
+    if (auto removed = RemoveArchived(db, options); !removed.ok()) {
       return Fail{std::move(removed).error()};
     }
   }

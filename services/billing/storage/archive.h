@@ -15,6 +15,8 @@ struct ArchiveOptions {
   std::string folder;
   std::string actor;
   int64_t now_us = 0;
+  // Asked now and then; once it returns true the run ends with an error, for another run to go on.
+  std::function<bool()> stop = [] { return false; };
 };
 
 struct ArchivedMonth {
@@ -28,11 +30,16 @@ struct ArchivedMonth {
 inline constexpr int64_t kArchiveAfterUs = 8LL * 24 * 3600 * 1'000'000;
 
 // Verifies each month, writes its files, records it, and removes its rows: partitions on
-// PostgreSQL. A run that was interrupted is repeated with the same options.
+// PostgreSQL. A run that was interrupted is repeated with the same options. Of two runs at a time
+// one fails, and its files are removed.
 sql::SqlResult<std::vector<ArchivedMonth>> ArchiveLedger(sql::Connection& db,
                                                          const ArchiveOptions& options);
 
 // Removes what the archive has, archive_remove.cc.
-sql::SqlResult<void> RemoveArchived(sql::Connection& db, int64_t now_us);
+sql::SqlResult<void> RemoveArchived(sql::Connection& db, const ArchiveOptions& options);
+
+inline sql::SqlError ArchiveStopped() {
+  return {sql::ErrorKind::kOther, "the archive was stopped; run it again to go on"};
+}
 
 }  // namespace tollgate::billing

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 
 #include "common/base/crypto.h"
+#include "common/base/id.h"
 #include "common/json/writer.h"
 #include "services/billing/storage/schema.h"
 
@@ -116,9 +118,26 @@ std::string ManifestPath(const std::string& folder, int32_t month) {
 MonthFiles::MonthFiles(const std::string& folder, int32_t month)
     : folder_(folder),
       month_(month),
-      entries_(PathOf(folder, "entries", month), kEntryColumns),
-      holds_(PathOf(folder, "holds", month), kHoldColumns),
-      usage_(PathOf(folder, "usage", month), kUsageColumns) {}
+      suffix_("." + Id::New().ToHex()),
+      entries_(PathOf(folder, "entries", month) + suffix_, kEntryColumns),
+      holds_(PathOf(folder, "holds", month) + suffix_, kHoldColumns),
+      usage_(PathOf(folder, "usage", month) + suffix_, kUsageColumns) {}
+
+MonthFiles::~MonthFiles() {
+  for (const std::string& name : Names()) std::remove((name + suffix_).c_str());
+}
+
+std::vector<std::string> MonthFiles::Names() const {
+  return {PathOf(folder_, "entries", month_), PathOf(folder_, "holds", month_),
+          PathOf(folder_, "usage", month_), ManifestPath(folder_, month_)};
+}
+
+std::string MonthFiles::Publish() {
+  for (const std::string& name : Names()) {
+    if (std::rename((name + suffix_).c_str(), name.c_str()) != 0) return "cannot write " + name;
+  }
+  return Flush(folder_) ? "" : "cannot write " + folder_;
+}
 
 std::string MonthFiles::Finish(int64_t cut_us, const std::vector<WorkspaceState>& cuts) {
   CsvFile* const files[] = {&entries_, &holds_, &usage_};
@@ -126,9 +145,13 @@ std::string MonthFiles::Finish(int64_t cut_us, const std::vector<WorkspaceState>
     file->Close();
     if (!file->failed().empty()) return file->failed();
   }
-  const std::string list = json::WriteArray(files, [](const CsvFile* file) {
+  const auto name_of = [this](const std::string& path) {
+    const size_t begin = path.rfind('/') + 1;
+    return path.substr(begin, path.size() - suffix_.size() - begin);
+  };
+  const std::string list = json::WriteArray(files, [&](const CsvFile* file) {
     return json::Writer()
-        .Text("name", file->path().substr(file->path().rfind('/') + 1))
+        .Text("name", name_of(file->path()))
         .Number("rows", file->rows())
         .Text("sha256", HexEncode(FileDigest(file->path())))
         .Done();
@@ -153,13 +176,13 @@ std::string MonthFiles::Finish(int64_t cut_us, const std::vector<WorkspaceState>
                                .Raw("workspaces", workspaces)
                                .Done() +
                            "\n";
-  const std::string path = ManifestPath(folder_, month_);
+  const std::string path = ManifestPath(folder_, month_) + suffix_;
   {
     std::ofstream out(path, std::ios::binary | std::ios::trunc);
     out << text;
     if (!out.flush()) return "cannot write " + path;
   }
-  if (!Flush(path) || !Flush(folder_)) return "cannot write " + path;
+  if (!Flush(path)) return "cannot write " + path;
   manifest_digest_ = Sha256(text);
   return "";
 }

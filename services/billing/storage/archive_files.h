@@ -44,21 +44,30 @@ class CsvFile {
 
 class MonthFiles : public RowSink {
  public:
+  // The files have names of their own until they are published.
   MonthFiles(const std::string& folder, int32_t month);
+  // Removes what was not published.
+  ~MonthFiles() override;
   void OnEntry(const sql::Row& row) override { entries_.Add(row); }
   void OnHold(const sql::Row& row) override { holds_.Add(row); }
   void OnUsage(const sql::Row& row) override { usage_.Add(row); }
 
   // Writes the manifest and flushes all. Empty, or what went wrong.
   std::string Finish(int64_t cut_us, const std::vector<WorkspaceState>& cuts);
+  // Gives the files their names. Empty, or what went wrong.
+  std::string Publish();
   const std::string& manifest_digest() const { return manifest_digest_; }
   int64_t entries() const { return entries_.rows(); }
   int64_t holds() const { return holds_.rows(); }
   int64_t usage_records() const { return usage_.rows(); }
 
  private:
+  // All that Publish renames.
+  std::vector<std::string> Names() const;
+
   const std::string folder_;
   const int32_t month_;
+  const std::string suffix_;  // until the files are published
   CsvFile entries_;
   CsvFile holds_;
   CsvFile usage_;

@@ -105,7 +105,7 @@ SqlResult<void> Replace(Connection& db, const std::string& table, const std::str
 
 // PostgreSQL. The rows of the partition that must stay go to the default partition.
 SqlResult<void> DropPartitions(Connection& db, const Archived& archived, const std::string& table,
-                               const std::string& time, int64_t now_us) {
+                               const std::string& time, const ArchiveOptions& options) {
   std::vector<std::string> partitions;
   auto read = db.Query(
       "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid"
@@ -113,17 +113,27 @@ SqlResult<void> DropPartitions(Connection& db, const Archived& archived, const s
       {table}, [&](const Row& row) {
         // The serving process would make that of the last month again (partitions.cc).
         const int32_t month = MonthOf(row.Text(0));
-        const int32_t now = UtcMonth(now_us);
+        const int32_t now = UtcMonth(options.now_us);
         const int32_t last = now % 100 == 1 ? now - 89 : now - 1;
         if (month > 0 && month <= archived.month && month < last) partitions.push_back(row.Text(0));
       });
   if (!read.ok()) return read;
   for (const std::string& partition : partitions) {
+    if (options.stop()) return Fail{ArchiveStopped()};
     auto done = InTransaction(db, [&]() -> SqlResult<void> {
       auto set = db.ExecuteScript(
           "SET LOCAL statement_timeout = 0;"
           "CREATE TEMP TABLE archive_keep (id BYTEA PRIMARY KEY) ON COMMIT DROP");
       if (!set.ok()) return set;
+      // Runs at a time take turns.
+      bool there = false;
+      auto turn = db.Query("SELECT month FROM archive ORDER BY month DESC LIMIT 1 FOR UPDATE", {},
+                           [](const Row&) {});
+      if (turn.ok()) {
+        turn = db.Query("SELECT 1 WHERE to_regclass($1) IS NOT NULL", {partition},
+                        [&](const Row&) { there = true; });
+      }
+      if (!turn.ok() || !there) return turn;
       std::vector<Param> cells;
       for (const std::string& id : archived.keep) cells.push_back(Param::Blob(id));
       if (!cells.empty()) {
@@ -146,9 +156,11 @@ SqlResult<void> DropPartitions(Connection& db, const Archived& archived, const s
   return {};
 }
 
-SqlResult<void> RemoveEntries(Connection& db, const Archived& archived) {
+SqlResult<void> RemoveEntries(Connection& db, const Archived& archived,
+                              const ArchiveOptions& options) {
   for (const Archived::Chain& chain : archived.chains) {
     for (bool more = true; more;) {
+      if (options.stop()) return Fail{ArchiveStopped()};
       int64_t first = 0;
       auto read = db.Query(
           "SELECT sequence FROM entry WHERE shard = $1 AND workspace = $2 AND sequence <= $3"
@@ -169,10 +181,11 @@ SqlResult<void> RemoveEntries(Connection& db, const Archived& archived) {
 }
 
 SqlResult<void> RemoveRequests(Connection& db, const Archived& archived, const std::string& table,
-                               const std::string& time) {
+                               const std::string& time, const ArchiveOptions& options) {
   int64_t shard = -1;
   std::string id;
   for (int seen = kPage; seen == kPage;) {
+    if (options.stop()) return Fail{ArchiveStopped()};
     seen = 0;
     std::vector<std::pair<int64_t, std::string>> gone;
     const std::string after = id;
@@ -204,14 +217,14 @@ SqlResult<void> RemoveRequests(Connection& db, const Archived& archived, const s
 
 }  // namespace
 
-SqlResult<void> RemoveArchived(Connection& db, int64_t now_us) {
+SqlResult<void> RemoveArchived(Connection& db, const ArchiveOptions& options) {
   auto archived = ReadArchived(db);
   if (!archived.ok()) return Fail{std::move(archived).error()};
   if (db.dialect() == sql::Dialect::kPostgres) {
     const std::pair<const char*, const char*> tables[] = {
         {"entry", "at_us"}, {"hold", "created_us"}, {"usage_record", "admitted_us"}};
     for (const auto& [table, time] : tables) {
-      if (auto done = DropPartitions(db, *archived, table, time, now_us); !done.ok()) return done;
+      if (auto done = DropPartitions(db, *archived, table, time, options); !done.ok()) return done;
     }
   }
   // PostgreSQL would otherwise read and sort all rows that are left for each page.
@@ -221,9 +234,10 @@ SqlResult<void> RemoveArchived(Connection& db, int64_t now_us) {
         "SET jit = off");
     if (!set.ok()) return set;
   }
-  if (auto done = RemoveEntries(db, *archived); !done.ok()) return done;
-  if (auto done = RemoveRequests(db, *archived, "hold", "created_us"); !done.ok()) return done;
-  return RemoveRequests(db, *archived, "usage_record", "admitted_us");
+  if (auto done = RemoveEntries(db, *archived, options); !done.ok()) return done;
+  if (auto done = RemoveRequests(db, *archived, "hold", "created_us", options); !done.ok())
+    return done;
+  return RemoveRequests(db, *archived, "usage_record", "admitted_us", options);
 }
 
 }  // namespace tollgate::billing

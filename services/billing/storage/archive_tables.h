@@ -29,4 +29,14 @@ CREATE TABLE archive_workspace (
 ) {keyed};
 )sql";
 
+// archive_run: the days whose run of the automatic archive has begun, so that one replica does it.
+// And the workspaces that a failed check has frozen, which are looked for all the time.
+inline constexpr std::string_view kArchiveRuns = R"sql(
+CREATE TABLE archive_run (
+  day {int} PRIMARY KEY,
+  at_us {int} NOT NULL
+) {keyed};
+CREATE INDEX wallet_frozen ON wallet (workspace) WHERE frozen = 3;
+)sql";
+
 }  // namespace tollgate::billing

@@ -406,7 +406,8 @@ constexpr sql::Migration kMigrations[] = {
     {1, "ledger", kFirst},
     {2, "shards, partitions, roll-ups, corrections", kSecond, ShardRows},
     {3, "archive", kArchiveTables},
-    {4, "idempotency keys", kIdempotencyTable}};
+    {4, "idempotency keys", kIdempotencyTable},
+    {5, "runs of the archive, frozen wallets", kArchiveRuns}};
 
 }  // namespace
 

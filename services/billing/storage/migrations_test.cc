@@ -111,7 +111,7 @@ TEST_P(MigrationsTest, KeepsTheRowsOfTheFirstVersion) {
   // Back to an empty database with the first version's tables.
   for (const char* table : {"wallet", "cap_month", "key_month", "hold", "entry", "command",
                             "usage_record", "usage_quarter", "usage_day", "dead_letter", "archive",
-                            "archive_workspace", "idempotency"}) {
+                            "archive_workspace", "archive_run", "idempotency"}) {
     Must("DROP TABLE " + std::string(table), {});
   }
   Must("DELETE FROM schema_migration", {});
@@ -150,6 +150,22 @@ TEST_P(MigrationsTest, PartitionsOfOtherMonthsAreMadeOnce) {
     const auto made = EnsurePartitions(*connection_, kNowUs + 90LL * 24 * 3'600'000'000);
     EXPECT_TRUE(made.ok()) << made.error().message;
   }
+}
+
+// They are looked for all the time.
+TEST_P(MigrationsTest, FrozenWalletsAreFoundByTheirIndex) {
+  const bool sqlite = GetParam() == sql::Dialect::kSqlite;
+  if (!sqlite) {
+    // An empty table would be read as a whole.
+    ASSERT_TRUE(connection_->ExecuteScript("SET enable_seqscan = off").ok());
+  }
+  std::string plan;
+  auto read =
+      connection_->Query(std::string(sqlite ? "EXPLAIN QUERY PLAN" : "EXPLAIN") +
+                             " SELECT workspace FROM wallet WHERE frozen = 3",
+                         {}, [&](const sql::Row& row) { plan += row.Text(sqlite ? 3 : 0); });
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_NE(plan.find("wallet_frozen"), std::string::npos) << plan;
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, MigrationsTest,

@@ -195,14 +195,26 @@ SqlResult<std::vector<ExpiredHold>> ReadExpiredHolds(sql::Database& database, in
   return ValueOrError(std::move(done), std::move(holds));
 }
 
-SqlResult<int64_t> CountOpenHolds(sql::Database& database) {
-  // Fast: the index hold_open contains exactly these rows.
+namespace {
+
+SqlResult<int64_t> Count(sql::Database& database, const std::string& rows) {
   int64_t count = 0;
   auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) {
-    return db.Query("SELECT count(*) FROM hold WHERE state = 1", {},
+    return db.Query("SELECT count(*) FROM " + rows, {},
                     [&](const Row& row) { count = row.Int(0); });
   });
   return ValueOrError(std::move(done), count);
+}
+
+}  // namespace
+
+// Both fast: the indexes hold_open and wallet_frozen contain exactly these rows.
+SqlResult<int64_t> CountOpenHolds(sql::Database& database) {
+  return Count(database, "hold WHERE state = 1");
+}
+
+SqlResult<int64_t> CountFrozenByCheck(sql::Database& database) {
+  return Count(database, "wallet WHERE frozen = 3");
 }
 
 }  // namespace tollgate::billing

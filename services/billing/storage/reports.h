@@ -45,5 +45,7 @@ struct ExpiredHold {
 sql::SqlResult<std::vector<ExpiredHold>> ReadExpiredHolds(sql::Database& database, int64_t now_us,
                                                           int limit, const ExpiredHold& after = {});
 sql::SqlResult<int64_t> CountOpenHolds(sql::Database& database);
+// Workspaces that a failed check has frozen.
+sql::SqlResult<int64_t> CountFrozenByCheck(sql::Database& database);
 
 }  // namespace tollgate::billing

@@ -41,8 +41,8 @@ SqlResult<std::vector<std::string>> LockedWorkspaces(sql::Connection& connection
 namespace {
 
 constexpr int64_t kCheckIntervalUs = 60'000'000;
-// More wait for the next batches, so that none is held up.
-constexpr int kChecksPerBatch = 16;
+// Repeated checks beyond it wait for the next batches, so that none is held up.
+constexpr int kRepeatsPerBatch = 16;
 constexpr size_t kMaxRemembered = 200'000;
 
 // What is wrong, or empty.
@@ -75,23 +75,60 @@ SqlResult<std::string> Disagreement(sql::Connection& connection, const Wallet& w
   return hash == wallet.head ? std::string() : at + ", and their hashes differ";
 }
 
+// Those of these workspaces whose newest entry is the one that their wallet names; of the others
+// Disagreement tells why, or that it is in the archive. One statement for all.
+SqlResult<std::set<std::string>> Sound(sql::Connection& connection, const State& state,
+                                       const std::set<std::string_view>& workspaces) {
+  std::set<std::string> sound;
+  if (workspaces.empty()) return sound;
+  static constexpr sql::Connection::KeyColumn kKey[] = {{"shard", sql::Param::Kind::kInt},
+                                                        {"workspace", sql::Param::Kind::kText}};
+  static const std::string kOfIt =
+      " FROM entry e WHERE e.shard = wallet.shard AND e.workspace = wallet.workspace"
+      " ORDER BY e.sequence DESC LIMIT 1)";
+  static const std::string kHead = "SELECT workspace, (SELECT e.sequence" + kOfIt +
+                                   ", (SELECT e.hash" + kOfIt + " FROM wallet WHERE";
+  std::vector<sql::Param> keys;
+  for (const std::string_view name : workspaces) keys.insert(keys.end(), {LedgerShard(name), name});
+  auto done = connection.QueryKeys(kHead, kKey, keys, "", [&](const Row& row) {
+    const auto wallet = state.wallets.find(row.Text(0));
+    if (wallet == state.wallets.end() || row.IsNull(1)) return;
+    if (row.Int(1) == wallet->second.sequence && row.Bytes(2) == wallet->second.head) {
+      sound.insert(wallet->first);
+    }
+  });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return sound;
+}
+
 }  // namespace
 
 SqlResult<void> WalletChecker::Check(sql::Connection& connection, State& state, int64_t now_us) {
   if (checked_us_.size() > kMaxRemembered) checked_us_.clear();
-  int checks = 0;
+  std::set<std::string_view> due;
+  int again = 0;
   for (const auto& [workspace, wallet] : state.wallets) {
     const auto checked = checked_us_.find(workspace);
-    if (checked != checked_us_.end() && now_us - checked->second < kCheckIntervalUs) continue;
-    // What is known to be broken must never be built on.
-    if (++checks > kChecksPerBatch && wallet.frozen != Freeze::kFailedCheck) continue;
-    auto wrong = Disagreement(connection, wallet);
-    if (!wrong.ok()) return Fail{std::move(wrong).error()};
-    if (wrong->empty()) {
+    const bool is_first = checked == checked_us_.end();
+    if (!is_first && now_us - checked->second < kCheckIntervalUs) continue;
+    // Before its first use a wallet is always checked.
+    if (is_first || ++again <= kRepeatsPerBatch) due.insert(workspace);
+  }
+  auto sound = Sound(connection, state, due);
+  if (!sound.ok()) return Fail{std::move(sound).error()};
+  for (const std::string_view name : due) {
+    const std::string workspace(name);
+    std::string wrong;
+    if (!sound->contains(workspace)) {
+      auto why = Disagreement(connection, state.wallets.at(workspace));
+      if (!why.ok()) return Fail{std::move(why).error()};
+      wrong = std::move(*why);
+    }
+    if (wrong.empty()) {
       checked_us_[workspace] = now_us;
     } else {
       checked_us_.erase(workspace);
-      state.broken.emplace(workspace, std::move(*wrong));
+      state.broken.emplace(workspace, std::move(wrong));
     }
   }
   return {};

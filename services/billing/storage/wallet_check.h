@@ -17,9 +17,9 @@ namespace tollgate::billing {
 sql::SqlResult<std::vector<std::string>> LockedWorkspaces(sql::Connection& connection,
                                                           std::span<const Operation> operations);
 
-// Compares wallets with their newest entries, in the transaction that has locked them: at the first
-// use by this process and once a minute. A database that was restored in part or changed by hand is
-// found before anything is built on it. For one thread.
+// Compares wallets with their newest entries, in the transaction that has locked them: always
+// before their first use by this process, and about once a minute. A database that was restored in
+// part or changed by hand is found before anything is built on it. For one thread.
 class WalletChecker {
  public:
   // Adds those that disagree to state.broken.
