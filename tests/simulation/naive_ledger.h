@@ -220,6 +220,7 @@ class NaiveLedger {
         if (amount > free_paid) return Deny::kNoCredit;
         money.paid -= amount;
         break;
+      case Kind::kRefundFailed:
       case Kind::kCreditAdjustment:
         credit += amount;
         PayDebt(op.workspace);
@@ -283,7 +284,7 @@ class NaiveLedger {
       return same ? WithState(decisions_[key].state) : No(Deny::kIdReuse);
     }
     const bool two_people = moves && op.kind != Kind::kChargeback &&
-                            op.kind != Kind::kChargebackWon &&
+                            op.kind != Kind::kChargebackWon && op.kind != Kind::kRefundFailed &&
                             op.amount_nano_usd > kOnePersonNanoUsd;
     if (two_people) {
       decisions_[key].state = billing::CommandState::kPending;
