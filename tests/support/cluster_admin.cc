@@ -77,7 +77,7 @@ struct Cluster::Admin {
 void Cluster::AdminDeleter::operator()(Admin* admin) const { delete admin; }
 
 Cluster::Admin& Cluster::admin() {
-  if (!admin_) admin_.reset(new Admin(GrpcOf("auth"), GrpcOf("billing")));
+  if (!admin_) admin_.reset(new Admin(AdminGrpcOf("auth"), AdminGrpcOf("billing")));
   return *admin_;
 }
 

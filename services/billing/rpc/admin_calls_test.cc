@@ -34,7 +34,7 @@ class AdminRpcTest : public ::testing::Test {
     options.sql.url = "sqlite:" + file_;
     options.policy.second_person_above_nano_usd = 50 * kNanoPerUsd;
     ledger_ = std::make_unique<LedgerService>(options, SystemClock::Get());
-    services_ = MakeRpcServices(*ledger_, {.known_caller_above_nano_usd = 50 * kNanoPerUsd});
+    services_ = MakeAdminServices(*ledger_, {.known_caller_above_nano_usd = 50 * kNanoPerUsd});
     grpc::ServerBuilder builder;
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
