@@ -308,6 +308,8 @@ std::vector<std::unique_ptr<grpc::Service>> MakeAdminServices(LedgerService& led
   services.push_back(MakeLedgerAdmin(ledger));
   services.push_back(MakeAdjustmentAdmin(ledger, admin));
   services.push_back(MakeUsageAdmin(ledger));
+  services.push_back(MakeStatementAdmin(ledger));
+  services.push_back(MakeDeadLetterAdmin(ledger));
   return services;
 }
 
