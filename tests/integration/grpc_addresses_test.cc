@@ -26,8 +26,10 @@ bool Has(const std::string& address, const std::string& method) {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
   context.set_wait_for_ready(true);
   grpc::CompletionQueue queue;
-  const auto call = grpc::GenericStub(channel).PrepareUnaryCall(&context, "/" + method,
-                                                                grpc::ByteBuffer(), &queue);
+  // A default ByteBuffer would send no message at all.
+  const grpc::Slice nothing;
+  const auto call = grpc::GenericStub(channel).PrepareUnaryCall(
+      &context, "/" + method, grpc::ByteBuffer(&nothing, 1), &queue);
   call->StartCall();
   grpc::ByteBuffer answer;
   grpc::Status status;
