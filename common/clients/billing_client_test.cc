@@ -71,7 +71,7 @@ class BillingClientTest : public ::testing::Test {
     rpc::ConfigureServer(builder);
     builder.RegisterService(&billing_);
     server_ = builder.BuildAndStart();
-    channels_.SetServer(server_.get());
+    channels_.SetServers(server_.get());
     factory_ = MakeClientFactory({}, channels_, direct_);
   }
   ~BillingClientTest() override { server_->Shutdown(std::chrono::system_clock::now()); }

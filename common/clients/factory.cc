@@ -45,7 +45,7 @@ class Factory : public ClientFactory {
     return MakeAuthClient(loop, Channel(targets_.auth(), loop));
   }
   std::unique_ptr<AuthAdminClient> AuthAdmin(Loop& loop) override {
-    return MakeAuthAdminClient(loop, Channel(targets_.auth(), loop));
+    return MakeAuthAdminClient(loop, AdminChannel(targets_.auth_admin(), loop));
   }
   std::unique_ptr<CatalogClient> Catalog(Loop& loop) override {
     return MakeCatalogClient(loop, Channel(targets_.catalog(), loop));
@@ -58,7 +58,7 @@ class Factory : public ClientFactory {
     return MakeBillingClient(loop, Channel(targets_.billing(), loop), Direct(targets_.billing()));
   }
   std::unique_ptr<BillingAdminClient> BillingAdmin(Loop& loop) override {
-    return MakeBillingAdminClient(loop, Channel(targets_.billing(), loop));
+    return MakeBillingAdminClient(loop, AdminChannel(targets_.billing_admin(), loop));
   }
   std::unique_ptr<MeteringClient> Metering(Loop& loop) override {
     return MakeMeteringClient(loop, Channel(targets_.billing(), loop), Direct(targets_.billing()));
@@ -78,6 +78,11 @@ class Factory : public ClientFactory {
   // Direct calls are for empty targets only; "inproc:" is gRPC.
   const DirectServices* Direct(const std::string& target) const {
     return target.empty() ? &direct_ : nullptr;
+  }
+
+  ChannelPtr AdminChannel(const std::string& target, Loop& loop) {
+    const bool own = target.empty() || target == "inproc:";
+    return Channel(own ? rpc::kInprocAdmin : target, loop);
   }
 
   // One channel per target and loop, shared by the loop's clients.

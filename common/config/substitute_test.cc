@@ -28,13 +28,13 @@ TEST(Substitution, EnvironmentWithAndWithoutDefault) {
   ::unsetenv("TOLLGATE_CONFIG_TEST_UNSET");
   AllInOneConfig config;
   const auto loaded = LoadText(
-      "host:\n  threads: ${env:TOLLGATE_CONFIG_TEST_SET}\n  admin_listen: "
+      "host:\n  threads: ${env:TOLLGATE_CONFIG_TEST_SET}\n  ops_listen: "
       "a${env:TOLLGATE_CONFIG_TEST_UNSET:-b:1}c\n"
       "  log_level: ${env:TOLLGATE_CONFIG_TEST_EMPTY:-info}\n  grpc_listen: $${env:X}\n",
       "t.yaml", ".", config);
   ASSERT_TRUE(loaded.ok()) << loaded.error();
   EXPECT_EQ(config.host().threads(), 8);
-  EXPECT_EQ(config.host().admin_listen(), "ab:1c");
+  EXPECT_EQ(config.host().ops_listen(), "ab:1c");
   EXPECT_EQ(config.host().log_level(), "info");
   EXPECT_EQ(config.host().grpc_listen(), "${env:X}");
   EXPECT_EQ(ErrorOf("host: {log_level: \"${env:TOLLGATE_CONFIG_TEST_UNSET}\"}"),

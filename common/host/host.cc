@@ -93,10 +93,18 @@ bool IsListening(const std::string& unix_path) {
   return connected;
 }
 
-// Starts the gRPC server of the process. In-process channels always need it; it also listens on the
-// configured addresses.
+// One of the two gRPC servers of the process.
+struct ServerPlan {
+  std::string field;   // of the configuration, with its addresses
+  std::string listen;  // the field's value
+  std::string name;    // in the address file
+  void (Module::*register_services)(grpc::ServerBuilder& builder);
+};
+
+// Starts a gRPC server. In-process channels always need it; it also listens on the configured
+// addresses.
 Result<std::unique_ptr<grpc::Server>> StartServer(const config::v1::HostConfig& config,
-                                                  const Modules& modules,
+                                                  const ServerPlan& plan, const Modules& modules,
                                                   BoundAddresses& addresses) {
   grpc::ServerBuilder builder;
   rpc::ConfigureServer(builder);
@@ -105,14 +113,14 @@ Result<std::unique_ptr<grpc::Server>> StartServer(const config::v1::HostConfig& 
   if (!credentials) return Internal(credentials.error());
 
   std::vector<std::pair<std::string, std::unique_ptr<int>>> listening;
-  std::string rest = config.grpc_listen();
+  std::string rest = plan.listen;
   while (!rest.empty()) {
     size_t comma = rest.find(',');
     std::string address = rest.substr(0, comma);
     rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
     bool is_unix = address.starts_with("unix:");
     if (is_unix && IsListening(address.substr(5))) {
-      return Internal("grpc_listen: another process is already listening on \"" + address + "\"");
+      return Internal(plan.field + ": another process is already listening on \"" + address + "\"");
     }
     if (is_unix) unlink(address.c_str() + 5);  // left over from a process that was killed
     listening.emplace_back(address, std::make_unique<int>(-1));
@@ -120,21 +128,21 @@ Result<std::unique_ptr<grpc::Server>> StartServer(const config::v1::HostConfig& 
     builder.AddListeningPort(address, is_unix ? grpc::InsecureServerCredentials() : *credentials,
                              listening.back().second.get());
   }
-  for (const auto& module : modules) module->Register(builder);
+  for (const auto& module : modules) (module.get()->*plan.register_services)(builder);
   // Responds UNIMPLEMENTED to all other methods. gRPC does not start a server without any service,
   // and the gateway and the dashboard have none.
-  static grpc::CallbackGenericService unimplemented;
-  builder.RegisterCallbackGenericService(&unimplemented);
+  static grpc::CallbackGenericService unimplemented, unimplemented_admin;
+  builder.RegisterCallbackGenericService(
+      plan.register_services == &Module::Register ? &unimplemented : &unimplemented_admin);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr)
-    return Internal("grpc_listen: cannot listen on \"" + config.grpc_listen() + "\"");
+  if (server == nullptr) return Internal(plan.field + ": cannot listen on \"" + plan.listen + "\"");
   for (const auto& [address, port] : listening) {
-    if (*port < 0) return Internal("grpc_listen: cannot listen on \"" + address + "\"");
+    if (*port < 0) return Internal(plan.field + ": cannot listen on \"" + address + "\"");
     bool is_unix = address.starts_with("unix:");
     std::string bound =
         is_unix ? address : address.substr(0, address.rfind(':') + 1) + std::to_string(*port);
     if (is_unix) chmod(address.c_str() + 5, 0600);
-    addresses.Report(is_unix ? "grpc_unix" : "grpc", bound);
+    addresses.Report(is_unix ? plan.name + "_unix" : plan.name, bound);
   }
   return server;
 }
@@ -171,14 +179,23 @@ class Process {
                                  }});
     loops_.Start();
     modules_ = make_modules(*context_);
-    auto server = StartServer(config_, modules_, addresses_);
+    auto server =
+        StartServer(config_, {"grpc_listen", config_.grpc_listen(), "grpc", &Module::Register},
+                    modules_, addresses_);
     if (!server) return Fail{server.error()};
     server_ = std::move(server).value();
-    channels_->SetServer(server_.get());
+    auto admin_server = StartServer(
+        config_,
+        {"admin_grpc_listen", config_.admin_grpc_listen(), "admin_grpc", &Module::RegisterAdmin},
+        modules_, addresses_);
+    if (!admin_server) return Fail{admin_server.error()};
+    admin_server_ = std::move(admin_server).value();
+    channels_->SetServers(server_.get(), admin_server_.get());
 
     admin_ = std::make_unique<AdminListener>(loops_, name_, [this] { return ReadyReport(); });
-    auto listening =
-        admin_->Listen(config_.admin_listen().empty() ? "127.0.0.1:0" : config_.admin_listen());
+    const std::string& ops =
+        config_.ops_listen().empty() ? config_.admin_listen() : config_.ops_listen();
+    auto listening = admin_->Listen(ops.empty() ? "127.0.0.1:0" : ops);
     if (!listening) return listening;
     addresses_.Report("admin", admin_->address());
     for (const auto& module : modules_) {
@@ -204,10 +221,13 @@ class Process {
     for (auto module = modules_.rbegin(); module != modules_.rend(); ++module) (*module)->Stop();
     if (admin_) admin_->Stop();
     // Without a deadline, Shutdown waits for the streams that other processes keep open.
-    if (server_) server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
-    if (channels_) channels_->SetServer(nullptr);
+    for (auto* server : {&admin_server_, &server_}) {
+      if (*server) (*server)->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+    }
+    if (channels_) channels_->SetServers(nullptr, nullptr);
     loops_.Stop();
     while (!modules_.empty()) modules_.pop_back();
+    admin_server_.reset();
     server_.reset();
     if (!config_.address_file().empty()) unlink(config_.address_file().c_str());
   }
@@ -232,6 +252,7 @@ class Process {
   std::optional<HostContext> context_;
   Modules modules_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<grpc::Server> admin_server_;
   std::unique_ptr<AdminListener> admin_;
   std::atomic<bool> running_{false};
 };

@@ -22,6 +22,8 @@ class Module {
   // Adds the gRPC services of this module. Called before Start: calls can arrive as soon as the
   // server runs, and the services must respond UNAVAILABLE until Start has returned.
   virtual void Register(grpc::ServerBuilder& builder) {}
+  // The same for the admin services, which have a server of their own (decision 62).
+  virtual void RegisterAdmin(grpc::ServerBuilder& builder) {}
   // Opens storage, connects to other services, starts listening. The loops are running.
   virtual Result<void> Start() = 0;
   // Whether it can serve now (/readyz). Thread-safe.

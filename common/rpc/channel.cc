@@ -115,6 +115,7 @@ std::string GrpcTarget(const std::vector<std::string>& parts) {
 struct ChannelSource::State {
   std::mutex mutex;
   grpc::Server* server = nullptr;
+  grpc::Server* admin_server = nullptr;
 };
 
 ChannelSource::ChannelSource() : state_(std::make_unique<State>()) {}
@@ -131,15 +132,17 @@ BasicResult<std::unique_ptr<ChannelSource>, std::string> ChannelSource::Make(
   return source;
 }
 
-void ChannelSource::SetServer(grpc::Server* server) {
+void ChannelSource::SetServers(grpc::Server* server, grpc::Server* admin_server) {
   std::lock_guard lock(state_->mutex);
   state_->server = server;
+  state_->admin_server = admin_server;
 }
 
 std::shared_ptr<grpc::Channel> ChannelSource::Channel(const std::string& target) {
-  if (target.empty() || target == "inproc:") {
+  if (target.empty() || target == "inproc:" || target == kInprocAdmin) {
     std::lock_guard lock(state_->mutex);
-    if (state_->server != nullptr) return state_->server->InProcessChannel(Arguments());
+    grpc::Server* server = target == kInprocAdmin ? state_->admin_server : state_->server;
+    if (server != nullptr) return server->InProcessChannel(Arguments());
     // No process can listen on this address: calls fail as unavailable.
     return grpc::CreateCustomChannel("unix:/dev/null/none", grpc::InsecureChannelCredentials(),
                                      Arguments());

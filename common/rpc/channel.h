@@ -26,6 +26,9 @@ namespace tollgate::rpc {
 // travels in pieces (link_protocol.h). A sender needs no limit: the receiver's fails the call.
 inline constexpr int kMaxMessageBytes = 4 << 20;
 
+// The server of this process for admin services.
+inline constexpr char kInprocAdmin[] = "inproc-admin:";
+
 class ChannelSource {
  public:
   // If TLS is configured, "host:port" targets use it. In-process and unix targets never do.
@@ -35,13 +38,13 @@ class ChannelSource {
   ChannelSource();
   ~ChannelSource();
 
-  // The server of "inproc:". Null before it is destroyed: calls on channels made later fail as
-  // unavailable.
-  void SetServer(grpc::Server* server);
+  // The servers of "inproc:" and kInprocAdmin. Null before they are destroyed: calls on channels
+  // made later fail as unavailable.
+  void SetServers(grpc::Server* server, grpc::Server* admin_server = nullptr);
 
   // A new channel with connections of its own. Targets: "inproc:" or "" (the server of this
-  // process), "unix:/path", "host:port", or a comma-separated list of host:port (round-robin).
-  // Thread-safe.
+  // process), kInprocAdmin, "unix:/path", "host:port", or a comma-separated list of host:port
+  // (round-robin). Thread-safe.
   std::shared_ptr<grpc::Channel> Channel(const std::string& target);
 
  private:

@@ -33,8 +33,8 @@ class AuthModule : public Module {
   ~AuthModule() override { Stop(); }
 
   std::string_view name() const override { return "auth"; }
-  void Register(grpc::ServerBuilder& builder) override {
-    builder.RegisterService(&rpc_);
+  void Register(grpc::ServerBuilder& builder) override { builder.RegisterService(&rpc_); }
+  void RegisterAdmin(grpc::ServerBuilder& builder) override {
     builder.RegisterService(&admin_rpc_);
   }
 

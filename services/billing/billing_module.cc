@@ -113,16 +113,20 @@ class BillingModule : public Module {
         alerts_(AlertsFrom(settings), context.clock, ledger_),
         checkpoints_(MakeCheckpoints(settings, context.clock)),
         archive_(MakeArchive(settings, ledger_)),
-        services_(billing::MakeRpcServices(
+        services_(billing::MakeRpcServices(ledger_)),
+        admin_services_(billing::MakeAdminServices(
             ledger_, {.known_caller_above_nano_usd = SecondPersonAbove(settings)})) {
-    services_.push_back(billing::MakePaymentRpc(payments_));
-    services_.push_back(billing::MakeAlertRpc(alerts_));
+    admin_services_.push_back(billing::MakePaymentRpc(payments_));
+    admin_services_.push_back(billing::MakeAlertRpc(alerts_));
     billing::OfferDirect(ledger_, context.direct);
   }
 
   std::string_view name() const override { return "billing"; }
   void Register(grpc::ServerBuilder& builder) override {
     for (const auto& service : services_) builder.RegisterService(service.get());
+  }
+  void RegisterAdmin(grpc::ServerBuilder& builder) override {
+    for (const auto& service : admin_services_) builder.RegisterService(service.get());
   }
   Result<void> Start() override {
     const std::string& amount = settings_.second_person_above_usd();
@@ -158,6 +162,7 @@ class BillingModule : public Module {
   std::unique_ptr<billing::CheckpointWriter> checkpoints_;  // null: off
   std::unique_ptr<billing::ArchiveRunner> archive_;         // null: off
   std::vector<std::unique_ptr<grpc::Service>> services_;
+  std::vector<std::unique_ptr<grpc::Service>> admin_services_;
 };
 
 }  // namespace

@@ -1,5 +1,10 @@
 #include <CLI/CLI.hpp>
 
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,32 +24,40 @@ void AddClock(CLI::App& app, Invocation& invocation) {
   group.require_subcommand(1);
   CLI::App& repair = *group.add_subcommand(
       "repair", "Date new entries by the ledger's time again, after a clock has run ahead");
-  auto request = std::make_shared<v1::RepairClockRequest>();
-  repair
-      .add_option_function<std::string>(
-          "-w,--workspace", [request](const std::string& id) { request->set_workspace_id(id); },
-          "Workspace")
-      ->required();
-  repair
-      .add_option_function<std::string>(
-          "--reason", [request](const std::string& reason) { request->set_reason(reason); },
-          "Reason, for the ledger")
-      ->required();
-  repair.callback([&invocation, request] {
-    const auto stub = invocation.Billing();
+  struct Words {
+    std::string workspace, reason;
+  };
+  auto words = std::make_shared<Words>();
+  repair.add_option("-w,--workspace", words->workspace, "Workspace")->required();
+  repair.add_option("--reason", words->reason, "Reason, for the ledger")->required();
+  repair.callback([&invocation, words] {
+    const auto stub = invocation.Books();
     if (!stub) return;
-    request->set_request_id(invocation.RequestId());
-    request->set_actor(invocation.options().actor);
-    v1::RepairClockResponse response;
+    admin::v1::RepairClockRequest request;
+    request.set_name("workspaces/" + words->workspace + "/balance");
+    request.set_reason(words->reason);
+    request.set_request_id(invocation.RequestId());
+    admin::v1::RepairClockResponse response;
     if (!invocation.Call("billing", [&](auto& context) {
-          return stub->RepairClock(&context, *request, &response);
+          return stub->RepairClock(&context, request, &response);
         })) {
       return;
     }
     Table table({{"workspace_id", "Workspace"}, {"moved_back_us", "Moved back (microseconds)"}});
-    table.Add({Text(request->workspace_id()), Integer(response.moved_back_us())});
+    table.Add({Text(words->workspace), Integer(response.moved_back_us())});
     invocation.ShowRecord(table);
   });
+}
+
+// Entries of requests have the request's id, 16 bytes; those of commands the request_id of the
+// command, which is text.
+std::string RequestOf(const v1::Entry& entry) {
+  static constexpr std::string_view kOfRequests[] = {"hold",   "extend",        "settle",
+                                                     "void",   "expire_charge", "expire_void",
+                                                     "charge", "overrun",       "late_correction"};
+  const bool request = std::find(std::begin(kOfRequests), std::end(kOfRequests), entry.kind()) !=
+                       std::end(kOfRequests);
+  return request ? HexEncode(entry.request_id()) : entry.request_id();
 }
 
 void AddEntries(CLI::App& app, Invocation& invocation) {
@@ -86,8 +99,8 @@ void AddEntries(CLI::App& app, Invocation& invocation) {
     for (const v1::Entry& entry : response.entries()) {
       table.Add({Integer(entry.sequence()), Time(entry.at_us(), "-"), Text(entry.kind()),
                  Usd(entry.amount_nano_usd()), Text(entry.debit_account()),
-                 Text(entry.credit_account()), Integer(entry.month()),
-                 Text(HexEncode(entry.request_id())), Text(entry.memo())});
+                 Text(entry.credit_account()), Integer(entry.month()), Text(RequestOf(entry)),
+                 Text(entry.memo())});
     }
     invocation.ShowList(table, "entries", "No entries yet.");
   });
@@ -179,28 +192,69 @@ void AddLedger(CLI::App& app, Invocation& invocation) {
   });
 }
 
+struct StatementWords {
+  std::string month, workspace, database, config, csv, pdf;
+};
+
+// One document from billing, to this file; CSV to standard output when the file is empty.
+bool WriteStatement(Invocation& invocation, const StatementWords& words,
+                    admin::v1::StatementFormat format, const std::string& file) {
+  const auto stub = invocation.Statements();
+  if (!stub) return false;
+  admin::v1::DownloadStatementRequest request;
+  request.set_name("workspaces/" + words.workspace + "/statements/" + words.month);
+  request.set_format(format);
+  google::api::HttpBody body;
+  if (!invocation.Call("billing", [&](auto& context) {
+        return stub->DownloadStatement(&context, request, &body);
+      })) {
+    return false;
+  }
+  if (file.empty()) {
+    std::fputs(body.data().c_str(), stdout);
+    return true;
+  }
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  out << body.data();
+  if (!out.flush()) {
+    invocation.ReportError("cannot_write", "cannot write " + file);
+    return false;
+  }
+  return true;
+}
+
 void AddStatement(CLI::App& app, Invocation& invocation) {
-  CLI::App& command =
-      *app.add_subcommand("statement", "Write the statement of a workspace and month");
-  auto words = std::make_shared<std::vector<std::string>>();
-  command
-      .add_option_function<std::string>(
-          "month", [words](const std::string& month) { words->push_back(month); },
-          "YYYY-MM, in UTC")
-      ->required();
-  const auto forward = [&](const std::string& name, const std::string& what) {
-    const std::string option = name.substr(name.find("--"));
-    return command.add_option_function<std::string>(
-        name,
-        [words, option](const std::string& value) { words->insert(words->end(), {option, value}); },
-        what);
-  };
-  forward("-w,--workspace", "Workspace")->required();
-  forward("--database", "sqlite:/path or postgresql://…");
-  forward("--config", "Instead: the configuration file of billing or of the all-in-one");
-  forward("--csv", "Write CSV to this file");
-  forward("--pdf", "Write PDF to this file");
-  command.callback([&invocation, words] { RunBillingBinary(invocation, "statement", *words); });
+  CLI::App& command = *app.add_subcommand(
+      "statement", "The statement of a workspace and month, as CSV to standard output or to files");
+  auto words = std::make_shared<StatementWords>();
+  command.add_option("month", words->month, "YYYY-MM, in UTC")->required();
+  command.add_option("-w,--workspace", words->workspace, "Workspace")->required();
+  command.add_option("--csv", words->csv, "Write CSV to this file");
+  command.add_option("--pdf", words->pdf, "Write PDF to this file");
+  auto* url = command.add_option("--database", words->database,
+                                 "Read this database (sqlite:/path or postgresql://…) in this "
+                                 "process instead of asking billing");
+  command.add_option("--config", words->config, "The same, with the database of this file")
+      ->excludes(url);
+  command.callback([&invocation, words] {
+    if (!words->database.empty() || !words->config.empty()) {
+      std::vector<std::string> local = {words->month, "--workspace", words->workspace};
+      for (const auto& [name, value] :
+           {std::pair("--database", &words->database), std::pair("--config", &words->config),
+            std::pair("--csv", &words->csv), std::pair("--pdf", &words->pdf)}) {
+        if (!value->empty()) local.insert(local.end(), {name, *value});
+      }
+      return RunBillingBinary(invocation, "statement", local);
+    }
+    ::umask(077);  // files that it writes are read by nobody else
+    if (!words->pdf.empty() &&
+        !WriteStatement(invocation, *words, admin::v1::STATEMENT_FORMAT_PDF, words->pdf)) {
+      return;
+    }
+    if (!words->csv.empty() || words->pdf.empty()) {
+      WriteStatement(invocation, *words, admin::v1::STATEMENT_FORMAT_CSV, words->csv);
+    }
+  });
 }
 
 }  // namespace

@@ -1,42 +1,70 @@
 #include <CLI/CLI.hpp>
 
+#include <cstdio>
 #include <memory>
 #include <string>
 
 #include "common/base/crypto.h"
+#include "services/cli/admin_cells.h"
 #include "services/cli/commands.h"
 #include "services/cli/invocation.h"
 
 namespace tollgate::cli {
 namespace {
 
-namespace v1 = tollgate::billing::v1;
+namespace v1 = tollgate::admin::v1;
 
-// "DENY_REASON_ID_REUSE" as "id_reuse".
-std::string Lower(std::string name, const std::string& prefix) {
-  if (name.starts_with(prefix)) name.erase(0, prefix.size());
-  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return name;
+std::vector<Column> Columns() {
+  return {{"workspace_id", "WORKSPACE"},
+          {"request_id", "REQUEST"},
+          {"number", "NO."},
+          {"at", "AT (UTC)"},
+          {"reason", "REASON"},
+          {"outcome", "OUTCOME"},
+          {"prompt_tokens", "PROMPT"},
+          {"completion_tokens", "COMPLETION"},
+          {"engine_id", "ENGINE"},
+          {"state", "STATE"},
+          {"resolved_at", "RESOLVED"},
+          {"actor", "BY"},
+          {"note", "NOTE"}};
+}
+
+std::vector<Cell> RowOf(const v1::DeadLetter& letter) {
+  return {Text(letter.workspace()),
+          Text(letter.request()),
+          Integer(letter.number()),
+          Time(letter.create_time()),
+          Text(letter.reason()),
+          Text(letter.outcome()),
+          Integer(letter.prompt_tokens()),
+          Integer(letter.completion_tokens()),
+          Text(letter.engine()),
+          Text(EnumText(v1::DeadLetterState_Name(letter.state()), "DEAD_LETTER_STATE_")),
+          Time(letter.resolve_time()),
+          Text(letter.actor()),
+          Text(letter.note())};
 }
 
 void AddList(CLI::App& group, Invocation& invocation) {
   CLI::App& command = *group.add_subcommand("list", "Refused settlements, newest first");
   auto query = std::make_shared<v1::ListDeadLettersRequest>();
   command.add_option_function<std::string>(
-      "-w,--workspace", [query](const std::string& id) { query->set_workspace_id(id); },
+      "-w,--workspace",
+      [query](const std::string& id) { query->set_filter("workspace = \"" + id + "\""); },
       "Only this workspace; default: all");
   command.add_flag_callback(
-      "--all", [query] { query->set_resolved(true); }, "Also those that are resolved");
+      "--all", [query] { query->set_show_resolved(true); }, "Also those that are resolved");
   command
       .add_option_function<int>(
           "--limit", [query](const int& limit) { query->set_page_size(limit); },
-          "At most this many; default 100")
-      ->check(CLI::PositiveNumber);
+          "At most this many; default 50")
+      ->check(CLI::Range(1, 200));
   command.add_option_function<std::string>(
       "--page-token", [query](const std::string& token) { query->set_page_token(token); },
       "Goes on where a list ended");
   command.callback([&invocation, query] {
-    const auto stub = invocation.Billing();
+    const auto stub = invocation.DeadLetters();
     if (!stub) return;
     v1::ListDeadLettersResponse response;
     if (!invocation.Call("billing", [&](auto& context) {
@@ -44,30 +72,8 @@ void AddList(CLI::App& group, Invocation& invocation) {
         })) {
       return;
     }
-    Table table({{"workspace_id", "WORKSPACE"},
-                 {"request_id", "REQUEST"},
-                 {"number", "NO."},
-                 {"at", "AT (UTC)"},
-                 {"reason", "REASON"},
-                 {"outcome", "OUTCOME"},
-                 {"prompt_tokens", "PROMPT"},
-                 {"completion_tokens", "COMPLETION"},
-                 {"engine_id", "ENGINE"},
-                 {"state", "STATE"},
-                 {"resolved_at", "RESOLVED"},
-                 {"actor", "BY"},
-                 {"note", "NOTE"}});
-    for (const v1::DeadLetter& letter : response.dead_letters()) {
-      const v1::SettleOp& settle = letter.settle();
-      table.Add({Text(letter.workspace_id()), Text(HexEncode(letter.request_id())),
-                 Integer(letter.number()), Time(letter.at_us(), "-"),
-                 Text(Lower(v1::DenyReason_Name(letter.reason()), "DENY_REASON_")),
-                 Text(Lower(v1::Outcome_Name(settle.outcome()), "OUTCOME_")),
-                 Integer(settle.usage().prompt_tokens()),
-                 Integer(settle.usage().completion_tokens()), Text(settle.engine_id()),
-                 Text(Lower(v1::DeadLetterState_Name(letter.state()), "DEAD_LETTER_STATE_")),
-                 Time(letter.resolved_us(), "-"), Text(letter.actor()), Text(letter.note())});
-    }
+    Table table(Columns());
+    for (const v1::DeadLetter& letter : response.dead_letters()) table.Add(RowOf(letter));
     invocation.ShowList(table, "dead_letters", "No dead letters.");
     if (!response.next_page_token().empty() && !invocation.options().json) {
       std::printf("More: --page-token %s\n", response.next_page_token().c_str());
@@ -75,46 +81,48 @@ void AddList(CLI::App& group, Invocation& invocation) {
   });
 }
 
-// Retry and write-off have the same request. call: the RPC; done: what to print.
-template <typename Request, typename Response>
+// Retry and write-off have the same request.
+template <typename Request>
 void AddResolve(CLI::App& group, Invocation& invocation, const char* name, const char* help,
-                grpc::Status (v1::BillingAdminService::Stub::*call)(grpc::ClientContext*,
-                                                                    const Request&, Response*),
-                Table (*done)(const Response&)) {
+                grpc::Status (v1::DeadLetterService::Stub::*call)(grpc::ClientContext*,
+                                                                  const Request&,
+                                                                  v1::DeadLetter*)) {
+  struct Words {
+    std::string workspace, request, reason;
+    int number = 1;
+  };
   CLI::App& command = *group.add_subcommand(name, help);
-  auto request = std::make_shared<Request>();
-  auto hex = std::make_shared<std::string>();
-  request->set_number(1);
-  command.add_option_function<std::string>(
-      "-w,--workspace", [request](const std::string& id) { request->set_workspace_id(id); },
-      "Workspace; leave it out where `deadletter list` shows none");
-  command.add_option("request", *hex, "Request id, as `deadletter list` prints it")->required();
-  command
-      .add_option_function<int>(
-          "number", [request](const int& number) { request->set_number(number); },
-          "Number of the dead letter of this request; default 1")
-      ->check(CLI::PositiveNumber);
-  command
-      .add_option_function<std::string>(
-          "--reason", [request](const std::string& reason) { request->set_reason(reason); },
-          "Reason, for the ledger")
+  auto words = std::make_shared<Words>();
+  command.add_option("-w,--workspace", words->workspace,
+                     "Workspace; leave it out where `deadletter list` shows none");
+  command.add_option("request", words->request, "Request id, as `deadletter list` prints it")
       ->required();
-  command.callback([&invocation, request, hex, call, done] {
-    const auto id = HexDecode(*hex);
-    if (!id || id->size() != 16) {
-      invocation.ReportError("bad_option", "\"" + *hex + "\" is not a request id");
+  command
+      .add_option("number", words->number, "Number of the dead letter of this request; default 1")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--reason", words->reason, "Reason, for the ledger")->required();
+  command.callback([&invocation, words, call] {
+    if (const auto id = HexDecode(words->request); !id || id->size() != 16) {
+      invocation.ReportError("bad_option", "\"" + words->request + "\" is not a request id");
       return;
     }
-    const auto stub = invocation.Billing();
+    const auto stub = invocation.DeadLetters();
     if (!stub) return;
-    request->set_request_id(*id);
-    request->set_actor(invocation.options().actor);
-    Response response;
-    if (invocation.Call("billing", [&](auto& context) {
-          return (stub.get()->*call)(&context, *request, &response);
+    Request request;
+    request.set_name("deadLetters/" + (words->workspace.empty() ? "_" : words->workspace) + "." + words->request + "." +
+                     std::to_string(words->number));
+    request.set_reason(words->reason);
+    request.set_request_id(invocation.RequestId());
+    v1::DeadLetter letter;
+    if (!invocation.Call("billing", [&](auto& context) {
+          return (stub.get()->*call)(&context, request, &letter);
         })) {
-      invocation.ShowRecord(done(response));
+      return;
     }
+    Table table({{"state", "State"}, {"charged_usd", "Charged for the request"}});
+    table.Add({Text(EnumText(v1::DeadLetterState_Name(letter.state()), "DEAD_LETTER_STATE_")),
+               Usd(letter.charged_usd())});
+    invocation.ShowRecord(table);
   });
 }
 
@@ -125,22 +133,12 @@ void AddDeadLetterCommands(CLI::App& app, Invocation& invocation) {
       *app.add_subcommand("deadletter", "Settlements that the ledger refused: list and resolve");
   group.require_subcommand(1);
   AddList(group, invocation);
-  AddResolve<v1::RetryDeadLetterRequest, v1::RetryDeadLetterResponse>(
+  AddResolve<v1::RetryDeadLetterRequest>(
       group, invocation, "retry", "Apply the settlement again; it stays open if refused again",
-      &v1::BillingAdminService::Stub::RetryDeadLetter,
-      [](const v1::RetryDeadLetterResponse& response) {
-        Table table({{"state", "State"}, {"charged_usd", "Charged for the request"}});
-        table.Add({Text("retried"), Usd(response.charged_nano_usd())});
-        return table;
-      });
-  AddResolve<v1::WriteOffDeadLetterRequest, v1::WriteOffDeadLetterResponse>(
-      group, invocation, "writeoff", "Give the settlement up: nothing is charged",
-      &v1::BillingAdminService::Stub::WriteOffDeadLetter,
-      [](const v1::WriteOffDeadLetterResponse&) {
-        Table table({{"state", "State"}});
-        table.Add({Text("written_off")});
-        return table;
-      });
+      &v1::DeadLetterService::Stub::RetryDeadLetter);
+  AddResolve<v1::WriteOffDeadLetterRequest>(group, invocation, "writeoff",
+                                            "Give the settlement up: nothing is charged",
+                                            &v1::DeadLetterService::Stub::WriteOffDeadLetter);
 }
 
 }  // namespace tollgate::cli

@@ -116,6 +116,16 @@ std::unique_ptr<admin::v1::AlertService::Stub> Invocation::Alerts() {
   return channel ? admin::v1::AlertService::NewStub(channel) : nullptr;
 }
 
+std::unique_ptr<admin::v1::DeadLetterService::Stub> Invocation::DeadLetters() {
+  const auto channel = Connect(options_.billing_target);
+  return channel ? admin::v1::DeadLetterService::NewStub(channel) : nullptr;
+}
+
+std::unique_ptr<admin::v1::StatementService::Stub> Invocation::Statements() {
+  const auto channel = Connect(options_.billing_target);
+  return channel ? admin::v1::StatementService::NewStub(channel) : nullptr;
+}
+
 int64_t Invocation::NowSeconds() const { return SystemClock::Get().WallUs() / 1'000'000; }
 
 std::unique_ptr<admin::v1::LedgerService::Stub> Invocation::Books() {
@@ -168,7 +178,7 @@ grpc::Status Invocation::Repeat(const CallFn& call) {
 }
 
 bool Invocation::CallMoney(const std::string& workspace, const std::string& what,
-                           const MoneyFn& call) {
+                           const MoneyFn& call, const std::string& ask) {
   RequestJournal::Request request{RequestId(), workspace, what, SystemClock::Get().WallUs()};
   const auto earlier = journal_.FindSame(workspace, what);
   const bool goes_on = options_.request_id.empty() && earlier.has_value();
@@ -205,9 +215,8 @@ bool Invocation::CallMoney(const std::string& workspace, const std::string& what
   }
   ReportError("unknown_result",
               "billing at " + TargetOf(options_.billing_target) +
-                  " did not answer; whether this was executed is unknown. Ask with: tollgate "
-                  "credit status " +
-                  request.id + " -w " + workspace +
+                  " did not answer; whether this was executed is unknown. Ask with: tollgate " +
+                  (ask.empty() ? "credit status " + request.id : ask) + " -w " + workspace +
                   "; or repeat the command, which goes on with the same request id");
   return false;
 }
@@ -266,6 +275,11 @@ void Invocation::ReportFailure(const char* service, const grpc::Status& status) 
     ReportError("unavailable",
                 std::string("cannot reach ") + service + " at " + where +
                     ": is it running? Set another address with --target or TOLLGATE_ADMIN");
+  } else if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+    ReportError("unimplemented",
+                std::string(service) + " at " + where +
+                    " does not take this call: the target must be its host.admin_grpc_listen, and "
+                    "its version not older than this one");
   } else if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
     ReportError("timeout", std::string(service) + " at " + where + " did not respond within " +
                                std::to_string(options_.timeout_seconds) +

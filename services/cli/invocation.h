@@ -10,8 +10,10 @@
 #include "services/cli/table.h"
 #include "tollgate/admin/v1/adjustments.grpc.pb.h"
 #include "tollgate/admin/v1/alerts.grpc.pb.h"
+#include "tollgate/admin/v1/dead_letters.grpc.pb.h"
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
 #include "tollgate/admin/v1/payments.grpc.pb.h"
+#include "tollgate/admin/v1/statements.grpc.pb.h"
 #include "tollgate/admin/v1/usage.grpc.pb.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
@@ -45,6 +47,8 @@ class Invocation {
   std::unique_ptr<admin::v1::UsageService::Stub> Usage();
   std::unique_ptr<admin::v1::PaymentService::Stub> Payments();
   std::unique_ptr<admin::v1::AlertService::Stub> Alerts();
+  std::unique_ptr<admin::v1::DeadLetterService::Stub> DeadLetters();
+  std::unique_ptr<admin::v1::StatementService::Stub> Statements();
   int64_t NowSeconds() const;
 
   // Makes one call with the timeout. On failure reports the error, sets the exit code and returns
@@ -53,9 +57,11 @@ class Invocation {
   bool Call(const char* service, const CallFn& call);
   // A call that moves money in this workspace; what names all that is asked for. Prints and keeps
   // the request id before it sends, and repeats the call with it while the result is unknown. Goes
-  // on with the id of an earlier request for the same whose result is unknown.
+  // on with the id of an earlier request for the same whose result is unknown. ask: the command
+  // that shows whether it was executed; empty: `credit status`.
   using MoneyFn = std::function<grpc::Status(grpc::ClientContext&, const std::string& request_id)>;
-  bool CallMoney(const std::string& workspace, const std::string& what, const MoneyFn& call);
+  bool CallMoney(const std::string& workspace, const std::string& what, const MoneyFn& call,
+                 const std::string& ask = "");
   const RequestJournal& journal() const { return journal_; }
   // The reason of a failure of tollgate.admin.v1, for example WALLET_NOT_FOUND; "" for others.
   static std::string ReasonOf(const grpc::Status& status);

@@ -4,8 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "common/base/utc_text.h"
-#include "common/money/money.h"
+#include "services/cli/admin_cells.h"
 #include "services/cli/commands.h"
 #include "services/cli/invocation.h"
 
@@ -14,25 +13,12 @@ namespace {
 
 namespace v1 = tollgate::admin::v1;
 
-// "PAYMENT_STATE_SUCCEEDED" is "succeeded".
-template <typename Enum>
-std::string StateName(const std::string& name, Enum, size_t prefix) {
-  std::string text = name.substr(std::min(prefix, name.size()));
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 std::string NameOf(v1::PaymentState state) {
-  return StateName(v1::PaymentState_Name(state), state, sizeof "PAYMENT_STATE_" - 1);
+  return EnumText(v1::PaymentState_Name(state), "PAYMENT_STATE_");
 }
 std::string NameOf(v1::AutoReloadState state) {
-  return StateName(v1::AutoReloadState_Name(state), state, sizeof "AUTO_RELOAD_STATE_" - 1);
+  return EnumText(v1::AutoReloadState_Name(state), "AUTO_RELOAD_STATE_");
 }
-
-Cell Amount(const std::string& usd) { return Usd(ParseDecimalUsdToNano(usd).value_or(0)); }
-Cell At(const google::protobuf::Timestamp& time) {
-  return Time(time.seconds() * 1'000'000 + time.nanos() / 1000, "-");
-}
-std::string LastPart(const std::string& name) { return name.substr(name.rfind('/') + 1); }
 
 std::vector<Column> PaymentColumns() {
   return {{"payment", "PAYMENT"}, {"at", "AT (UTC)"},           {"amount_usd", "AMOUNT"},
@@ -42,11 +28,10 @@ std::vector<Column> PaymentColumns() {
 }
 
 std::vector<Cell> PaymentRow(const v1::Payment& payment) {
-  return {
-      Text(LastPart(payment.name())), At(payment.create_time()),      Amount(payment.amount_usd()),
-      Text(NameOf(payment.state())),  Bool(payment.credited()),       Text(payment.provider()),
-      Bool(payment.reload()),         Amount(payment.refunded_usd()), Text(payment.reason()),
-      Text(payment.actor()),          Text(payment.checkout_url())};
+  return {Text(LastPart(payment.name())), Time(payment.create_time()), Usd(payment.amount_usd()),
+          Text(NameOf(payment.state())),  Bool(payment.credited()),    Text(payment.provider()),
+          Bool(payment.reload()),         Usd(payment.refunded_usd()), Text(payment.reason()),
+          Text(payment.actor()),          Text(payment.checkout_url())};
 }
 
 void ShowPayment(Invocation& invocation, const v1::Payment& payment) {
@@ -107,11 +92,14 @@ void AddPaymentCreate(CLI::App& group, Invocation& invocation) {
     v1::CreatePaymentRequest request;
     request.set_parent("workspaces/" + names->workspace);
     request.mutable_payment()->set_amount_usd(names->amount);
-    request.set_request_id(invocation.RequestId());
     v1::Payment payment;
-    if (invocation.Call("billing", [&](auto& context) {
-          return stub->CreatePayment(&context, request, &payment);
-        })) {
+    if (invocation.CallMoney(
+            names->workspace, "payment create " + names->amount,
+            [&](grpc::ClientContext& context, const std::string& request_id) {
+              request.set_request_id(request_id);
+              return stub->CreatePayment(&context, request, &payment);
+            },
+            "payment list")) {
       ShowPayment(invocation, payment);
     }
   });
@@ -170,18 +158,21 @@ void AddPaymentRefund(CLI::App& group, Invocation& invocation) {
     request.set_name(PaymentName(*names));
     request.set_amount_usd(names->amount);
     request.set_reason(names->text);
-    request.set_request_id(invocation.RequestId());
     v1::Refund response;
-    if (!invocation.Call("billing", [&](auto& context) {
-          return stub->RefundPayment(&context, request, &response);
-        })) {
+    if (!invocation.CallMoney(
+            names->workspace, "payment refund " + names->id + " " + names->amount,
+            [&](grpc::ClientContext& context, const std::string& request_id) {
+              request.set_request_id(request_id);
+              return stub->RefundPayment(&context, request, &response);
+            },
+            "payment list")) {
       return;
     }
     Table table({{"payment", "Payment"},
                  {"amount_usd", "Amount"},
                  {"state", "State"},
                  {"provider_id", "Provider's id"}});
-    table.Add({Text(LastPart(response.payment())), Amount(response.amount_usd()),
+    table.Add({Text(LastPart(response.payment())), Usd(response.amount_usd()),
                Text(response.state()), Text(response.provider_id())});
     invocation.ShowRecord(table);
   });
@@ -208,7 +199,7 @@ void AddMethods(CLI::App& group, Invocation& invocation) {
                      {"at", "SAVED (UTC)"}});
         for (const v1::PaymentMethod& method : response.payment_methods()) {
           table.Add({Text(LastPart(method.name())), Text(method.brand()), Text(method.last4()),
-                     Text(method.expiry()), At(method.create_time())});
+                     Text(method.expiry()), Time(method.create_time())});
         }
         invocation.ShowList(table, "payment_methods", "No saved cards.");
       });
@@ -242,10 +233,10 @@ void ShowReload(Invocation& invocation, const v1::AutoReload& reload) {
                {"pause_reason", "Reason"},
                {"next_attempt", "Next attempt"},
                {"last_payment", "Last payment"}});
-  table.Add({Bool(reload.enabled()), Amount(reload.threshold_usd()), Amount(reload.amount_usd()),
-             Amount(reload.monthly_ceiling_usd()), Amount(reload.month_charged_usd()),
+  table.Add({Bool(reload.enabled()), Usd(reload.threshold_usd()), Usd(reload.amount_usd()),
+             Usd(reload.monthly_ceiling_usd()), Usd(reload.month_charged_usd()),
              Text(NameOf(reload.state())), Text(reload.pause_reason()),
-             At(reload.next_attempt_time()), Text(LastPart(reload.last_payment()))});
+             Time(reload.next_attempt_time()), Text(LastPart(reload.last_payment()))});
   invocation.ShowRecord(table);
 }
 
@@ -344,7 +335,7 @@ void AddReconcile(CLI::App& app, Invocation& invocation) {
                  {"ledger_usd", "LEDGER"}});
     for (const v1::PaymentDifference& one : response.differences()) {
       table.Add({Text(one.kind()), Text(one.payment()), Text(one.provider_id()),
-                 Amount(one.provider_amount_usd()), Amount(one.ledger_amount_usd())});
+                 Usd(one.provider_amount_usd()), Usd(one.ledger_amount_usd())});
     }
     invocation.ShowList(table, "differences",
                         "No differences: " + std::to_string(response.provider_charges()) +

@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
   builder.RegisterService(link->service());
   auto server = builder.BuildAndStart();
   rpc::ChannelSource channels;
-  channels.SetServer(server.get());
+  channels.SetServers(server.get());
   std::string tcp = "127.0.0.1:" + std::to_string(port);
   std::printf("unpaced\n");
   Measure("in process", channels.Channel("inproc:"), gateway.loop(0), streams, tokens, 0);

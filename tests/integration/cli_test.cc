@@ -38,9 +38,10 @@ class CliTest : public ::testing::Test {
   Outcome Cli(const std::string& arguments) {
     const std::string out = state_.path() + "/out";
     const std::string error = state_.path() + "/error";
-    const std::string command =
-        "XDG_STATE_HOME=" + state_.path() + " TOLLGATE_ADMIN=" + cluster_->grpc_address("billing") +
-        " " + BinaryPath("tollgate") + " --json " + arguments + " >" + out + " 2>" + error;
+    const std::string command = "XDG_STATE_HOME=" + state_.path() +
+                                " TOLLGATE_ADMIN=" + cluster_->admin_grpc_address("billing") + " " +
+                                BinaryPath("tollgate") + " --json " + arguments + " >" + out +
+                                " 2>" + error;
     const int status = std::system(command.c_str());  // NOLINT: a shell is what users have
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadFile(out), ReadFile(error)};
   }

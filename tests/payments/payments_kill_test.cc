@@ -55,8 +55,8 @@ class PaymentsKillTest : public ::testing::Test {
   }
   void StartProcess(int i) {
     const std::string name = folder_.path() + "/b" + std::to_string(i);
-    std::ofstream(name + ".yaml") << "host: {grpc_listen: \"unix:" << name
-                                  << ".sock\", admin_listen: \"127.0.0.1:0\"}\n"
+    std::ofstream(name + ".yaml") << "host: {admin_grpc_listen: \"unix:" << name
+                                  << ".sock\", ops_listen: \"127.0.0.1:0\"}\n"
                                   << "billing:\n  sql: {url: \"" << url_ << "\"}\n"
                                   << "  payments: {provider: stripe, stripe_secret_key_file: \""
                                   << folder_.path() << "/key\", stripe_base_url: \""

@@ -153,6 +153,7 @@ class NaiveLedger {
         if (amount > free_paid) return Deny::kNoCredit;
         money.paid -= amount;
         break;
+      case Kind::kRefundFailed:
       case Kind::kCreditAdjustment:
         credit += amount;
         PayDebt(op.workspace);
@@ -216,7 +217,7 @@ class NaiveLedger {
       return same ? WithState(decisions_[key].state) : No(Deny::kIdReuse);
     }
     const bool two_people = moves && op.kind != Kind::kChargeback &&
-                            op.kind != Kind::kChargebackWon &&
+                            op.kind != Kind::kChargebackWon && op.kind != Kind::kRefundFailed &&
                             op.amount_nano_usd > kOnePersonNanoUsd;
     if (two_people) {
       decisions_[key].state = billing::CommandState::kPending;

@@ -102,6 +102,7 @@ void Cluster::Add(const std::string& name, const std::string& binary, bool has_g
   member->name = name;
   member->binary = binary;
   member->has_grpc = has_grpc;
+  member->has_admin_grpc = name == "auth" || IsBilling(name) || name == "allinone";
   std::vector<std::string> command = options_.wrapper;
   command.insert(command.end(),
                  {BinaryPath(binary), "--config", dir_.path() + "/" + name + ".yaml"});
@@ -115,13 +116,23 @@ void Cluster::WriteCatalog(const std::string& text) {
 
 std::string Cluster::Host(const Member& member) const {
   return "host:\n  threads: " + std::to_string(options_.threads) +
-         "\n  admin_listen: " + Or(member.admin_address, "127.0.0.1:0") +
+         "\n  ops_listen: " + Or(member.admin_address, "127.0.0.1:0") +
          (member.has_grpc ? "\n  grpc_listen: " + Or(member.grpc_address, "127.0.0.1:0")
                           : std::string()) +
+         (member.has_admin_grpc
+              ? "\n  admin_grpc_listen: " + Or(member.admin_grpc_address, "127.0.0.1:0")
+              : std::string()) +
          "\n  address_file: " + dir_.path() + "/" + member.name + ".addresses" +
          "\n  log_level: " + options_.log_level +
          "\n  drain_seconds: " + std::to_string(options_.drain_seconds) + "\n" +
          Lines(options_.host_settings);
+}
+
+std::string Cluster::AdminGrpcOf(const std::string& name) const {
+  for (const auto& member : members_) {
+    if (member->name == name || member->name == "allinone") return member->admin_grpc_address;
+  }
+  return "";
 }
 
 std::string Cluster::GrpcOf(const std::string& name) const {
@@ -137,10 +148,19 @@ std::string Cluster::Billings() const {
   return addresses;
 }
 
+std::string Cluster::AdminBillings() const {
+  std::string addresses = AdminGrpcOf("billing");
+  for (int i = 2; i <= options_.billings; ++i)
+    addresses += "," + AdminGrpcOf(Numbered("billing", i));
+  return addresses;
+}
+
 std::string Cluster::Targets(const std::string& for_whom) const {
   std::string text =
       "targets:\n  billing: \"" + Billings() + "\"\n  catalog: " + GrpcOf("catalog") + "\n";
   if (IsRouter(for_whom)) return text;
+  text += "  auth_admin: " + AdminGrpcOf("auth") + "\n  billing_admin: " + AdminGrpcOf("billing") +
+          "\n";
   text += "  auth: " + GrpcOf("auth") + "\n  ratelimit: " + GrpcOf("ratelimit") +
           "\n  inference_routers:\n";
   for (int i = 1; i <= options_.routers; ++i) text += "    - " + GrpcOf(RouterName(i)) + "\n";
@@ -209,6 +229,7 @@ bool Cluster::ReadAddresses(Member& member) {
   if (!addresses || !addresses->is_object()) return false;
   member.admin_address = (*addresses)["admin"].str();
   member.grpc_address = (*addresses)["grpc"].str();
+  member.admin_grpc_address = (*addresses)["admin_grpc"].str();
   member.http_address = (*addresses)["http"].str();
   member.dashboard_address = (*addresses)["dashboard"].str();
   if (member.name == "dashboard" && member.dashboard_address.empty())

@@ -127,8 +127,9 @@ class Cluster {
   std::vector<std::string> process_names() const;
   Process& process(const std::string& name);
   int admin_port(const std::string& name) const;
-  // Of the admin services of auth and billing.
+  // For other processes, and of the admin services of auth and billing.
   std::string grpc_address(const std::string& service) const { return GrpcOf(service); }
+  std::string admin_grpc_address(const std::string& service) const { return AdminGrpcOf(service); }
   std::vector<pid_t> pids();
   // Starts a process that has exited again, on the same ports. Waits until it is ready.
   std::string Restart(const std::string& name, int64_t timeout_ms = 10'000) {
@@ -183,6 +184,8 @@ class Cluster {
   std::string Section(const std::string& name) const;
   std::string GrpcOf(const std::string& name) const;
   std::string Billings() const;  // the addresses of all replicas
+  std::string AdminGrpcOf(const std::string& name) const;
+  std::string AdminBillings() const;
   bool ReadAddresses(Member& member);
   Admin& admin();
 

@@ -105,7 +105,9 @@ struct Cluster::Admin {
 void Cluster::AdminDeleter::operator()(Admin* admin) const { delete admin; }
 
 Cluster::Admin& Cluster::admin() {
-  std::call_once(admin_made_, [this] { admin_.reset(new Admin(GrpcOf("auth"), Billings())); });
+  std::call_once(admin_made_, [this] {
+    admin_.reset(new Admin(AdminGrpcOf("auth"), AdminBillings()));
+  });
   return *admin_;
 }
 

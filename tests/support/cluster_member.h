@@ -9,10 +9,12 @@ struct Cluster::Member {
   std::string name;
   std::string binary;
   bool has_grpc = false;
+  bool has_admin_grpc = false;
   std::unique_ptr<Process> process;
   // The addresses it is bound to; kept across restarts.
   std::string admin_address;
   std::string grpc_address;
+  std::string admin_grpc_address;
   std::string http_address;
   std::string dashboard_address;
 };

@@ -115,7 +115,7 @@ struct AuthServer {
     builder.RegisterService(service.get());
     server = builder.BuildAndStart();
     EXPECT_NE(server, nullptr);
-    channels.SetServer(server.get());
+    channels.SetServers(server.get());
   }
   ~AuthServer() { server->Shutdown(std::chrono::system_clock::now()); }
   std::string target() const { return "127.0.0.1:" + std::to_string(port); }

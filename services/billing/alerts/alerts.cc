@@ -89,6 +89,7 @@ void Alerts::Stop() {
     stopping_ = true;
   }
   wake_.notify_all();
+  closing_ = true;  // what is queued is answered at once
   pool_.Stop();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();

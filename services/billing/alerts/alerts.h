@@ -34,7 +34,7 @@ class Alerts {
   void Stop();
 
   // Whether the database is open: before, calls are refused.
-  bool open() const { return open_; }
+  bool open() const { return open_ && !closing_; }
   AlertAdmin& admin() { return *admin_; }
   AlertEngine& engine() { return *engine_; }
   // For calls that block.
@@ -62,6 +62,7 @@ class Alerts {
   ThreadPool pool_{2, 64, "alerts"};
 
   std::atomic<bool> open_ = false;
+  std::atomic<bool> closing_ = false;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

@@ -18,13 +18,14 @@ bool MovesMoney(CommandKind kind) {
 }
 
 bool IsCorrection(CommandKind kind) {
-  return kind >= CommandKind::kRefund && kind <= CommandKind::kWriteOff;
+  return (kind >= CommandKind::kRefund && kind <= CommandKind::kWriteOff) ||
+         kind == CommandKind::kRefundFailed;
 }
 
-// A dispute is the provider's word; waiting for a second person would only let the money be spent.
+// Disputes and failed refunds are the provider's word: a second person has nothing to decide.
 bool MayNeedSecondPerson(CommandKind kind) {
   return MovesMoney(kind) && kind != CommandKind::kChargeback &&
-         kind != CommandKind::kChargebackWon;
+         kind != CommandKind::kChargebackWon && kind != CommandKind::kRefundFailed;
 }
 
 bool IsValid(const Correct& command) {
@@ -158,6 +159,11 @@ Deny Batch::PostCorrection(const Command& command) {
     case CommandKind::kRefund:
       if (amount > available(Account::kPaid)) return Deny::kNoCredit;
       post(EntryKind::kRefund, Account::kPaid, Account::kFunding, amount);
+      return Deny::kNone;
+    case CommandKind::kRefundFailed:
+      if (wallet_->posted_nano_usd() > kMaxCorrectionNanoUsd - amount) return Deny::kInvalid;
+      post(EntryKind::kRefundFailed, Account::kFunding, Account::kPaid, amount);
+      PayReceivable(command.command_id);
       return Deny::kNone;
     case CommandKind::kCreditAdjustment:
       if (wallet_->posted_nano_usd() > kMaxCorrectionNanoUsd - amount) return Deny::kInvalid;

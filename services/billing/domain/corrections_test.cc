@@ -158,6 +158,21 @@ TEST_F(CorrectionsTest, AWonDisputeGivesEverythingBack) {
   EXPECT_EQ(world.wallet().frozen, Freeze::kNone);
 }
 
+TEST_F(CorrectionsTest, AFailedRefundGivesTheCreditBackWithoutASecondPerson) {
+  world.policy.second_person_above_nano_usd = 1'000;
+  Credit(3'000);
+  EXPECT_TRUE(Do("r", CommandKind::kRefund, 900).ok);
+  EXPECT_EQ(Do("f", CommandKind::kRefundFailed, 900).command_state, CommandState::kPosted);
+  EXPECT_EQ(LastEntry(), EntryKind::kRefundFailed);
+  EXPECT_EQ(world.wallet().paid_nano_usd, 3'000);
+  EXPECT_EQ(Do("large", CommandKind::kRefundFailed, 5'000).command_state, CommandState::kPosted);
+  // What is owed is paid first.
+  EXPECT_TRUE(Do("d", CommandKind::kChargeback, 10'000).ok);
+  EXPECT_TRUE(Do("g", CommandKind::kRefundFailed, 500).ok);
+  EXPECT_EQ(world.wallet().paid_nano_usd, 0);
+  EXPECT_EQ(world.wallet().receivable_nano_usd, 1'500);
+}
+
 TEST_F(CorrectionsTest, AWriteOffTakesAtMostWhatIsOwed) {
   Credit(1000);
   EXPECT_TRUE(Do("d", CommandKind::kChargeback, 1500).ok);

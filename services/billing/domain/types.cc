@@ -129,6 +129,8 @@ std::string_view EntryKindName(EntryKind kind) {
       return "correction_requested";
     case EntryKind::kCorrectionRejected:
       return "correction_rejected";
+    case EntryKind::kRefundFailed:
+      return "refund_failed";
     case EntryKind::kDeadLetterResolved:
       return "dead_letter_resolved";
   }

@@ -235,6 +235,7 @@ enum class EntryKind : uint8_t {
   kReceivablePaid = 28,
   kCorrectionRequested = 29,  // waits for a second person
   kCorrectionRejected = 30,
+  kRefundFailed = 31,  // the provider could not pay a refund out: gives the credit back
   kDeadLetterResolved = 60,
 };
 std::string_view EntryKindName(EntryKind kind);
@@ -281,6 +282,7 @@ enum class CommandKind : uint8_t {
   kChargeback = 25,
   kChargebackWon = 26,
   kWriteOff = 27,
+  kRefundFailed = 31,
 };
 std::string_view CommandKindName(CommandKind kind);
 

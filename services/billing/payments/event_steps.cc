@@ -6,6 +6,7 @@
 #include "common/base/workspace_id.h"
 #include "common/observability/log.h"
 #include "services/billing/payments/payment_engine.h"
+#include "services/billing/payments/webhook.h"
 
 namespace tollgate::billing::payments {
 namespace {
@@ -21,8 +22,13 @@ int64_t RetryUs(int64_t attempts) {
 
 }  // namespace
 
+// With a claim: several replicas see the same due event.
 void PaymentEngine::StepEvent(const ProviderEvent& event) {
   if (!Survives("before_event")) return;
+  const int64_t claimed_until_us = NowUs() + options_.lease_us;
+  auto claimed = store_.ClaimEvent(event, claimed_until_us);
+  if (!claimed.ok()) return LogError("event", claimed.error());
+  if (!*claimed || !Survives("event_claimed")) return;
   const bool finished = RunEvent(event);
   if (!Survives("after_event")) return;
   ProviderEvent after = event;
@@ -34,7 +40,9 @@ void PaymentEngine::StepEvent(const ProviderEvent& event) {
       log::Error("payments: an event of the provider could not be worked on for three days",
                  {{"event", event.id}, {"type", event.type}, {"object", event.object}});
   }
-  if (auto put = store_.PutEvent(after); !put.ok()) LogError("event", put.error());
+  if (auto put = store_.FinishEvent(after, claimed_until_us); !put.ok()) {
+    LogError("event", put.error());
+  }
 }
 
 // Whether nothing is left to do for it.
@@ -47,6 +55,7 @@ bool PaymentEngine::RunEvent(const ProviderEvent& event) {
     metrics_.OnProviderError(dispute.error());
     return dispute.error().kind == ProviderError::Kind::kRefused;
   }
+  if (IsRefundEvent(event.type)) return RunRefundEvent(event);
   if (event.payment.empty() || event.workspace.empty()) return true;
   auto found = store_.FindPayment(event.workspace, event.payment);
   if (!found.ok()) return false;
@@ -70,6 +79,20 @@ bool PaymentEngine::RunEvent(const ProviderEvent& event) {
   return true;
 }
 
+// Also of refunds that were accepted before.
+bool PaymentEngine::RunRefundEvent(const ProviderEvent& event) {
+  auto view = provider_.GetRefund(event.object);
+  if (!view.ok()) {
+    metrics_.OnProviderError(view.error());
+    return view.error().kind == ProviderError::Kind::kRefused;
+  }
+  // One that was made in the provider's dashboard is found by the reconciliation.
+  if (!view->failed || view->refund_id.empty() || !IsWorkspaceId(view->workspace)) return true;
+  if (!FailRefund(view->workspace, view->refund_id)) return false;
+  StepRefund(view->workspace, view->refund_id);
+  return true;
+}
+
 // A customer has left the page for saving a card.
 bool PaymentEngine::StoreMethod(const ProviderEvent& event) {
   auto setup = provider_.GetSetup(event.object);
@@ -79,19 +102,15 @@ bool PaymentEngine::StoreMethod(const ProviderEvent& event) {
   }
   if (!IsWorkspaceId(setup->workspace)) return true;
   if (!setup->method) return false;
-  bool stored = false;
   auto done = store_.Run(setup->workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    stored = false;
     auto customer = tx.FindCustomer(provider_.name());
     if (!customer.ok()) return Fail{customer.error()};
     // Only a card of this workspace's own customer.
     if (customer->empty() || *customer != setup->method->customer) return {};
-    auto methods = tx.Methods();
-    if (!methods.ok()) return Fail{methods.error()};
-    for (const PaymentMethod& method : *methods) {
-      if (method.id == setup->method->id) return {};
-    }
-    stored = true;
+    // Also one that was deleted: events come late and repeated.
+    auto known = tx.KnowsMethod(setup->method->id);
+    if (!known.ok()) return Fail{known.error()};
+    if (*known) return {};
     const MethodView& view = *setup->method;
     if (auto put = tx.Put(PaymentMethod{setup->workspace, view.id, provider_.name(), view.brand,
                                         view.last4, view.expiry, tx.now_us()});

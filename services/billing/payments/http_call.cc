@@ -17,6 +17,10 @@ size_t Append(char* data, size_t size, size_t count, void* into) {
   return size * count;
 }
 
+int Progress(void* abort, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<const std::atomic<bool>*>(abort)->load() ? 1 : 0;
+}
+
 std::string Encode(const Form& form) {
   std::string text;
   for (const auto& [name, value] : form) {
@@ -111,6 +115,12 @@ HttpAnswer Send(const HttpCall& call) {
   curl_easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT_MS,
                    static_cast<long>(call.connect_timeout_ms));
   curl_easy_setopt(curl.get(), CURLOPT_TIMEOUT_MS, static_cast<long>(call.timeout_ms));
+  if (call.abort != nullptr) {
+    curl_easy_setopt(curl.get(), CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(curl.get(), CURLOPT_XFERINFOFUNCTION, &Progress);
+    // libcurl's data pointer is not const.
+    curl_easy_setopt(curl.get(), CURLOPT_XFERINFODATA, const_cast<std::atomic<bool>*>(call.abort));
+  }
   const CURLcode code = curl_easy_perform(curl.get());
   if (code != CURLE_OK) {
     answer.outcome =

@@ -1,6 +1,7 @@
 // One blocking HTTP call with libcurl.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,8 @@ struct HttpCall {
   Form form;
   int connect_timeout_ms = 5'000;
   int timeout_ms = 20'000;
+  // True ends the call within about a second, as kLost. May be null.
+  const std::atomic<bool>* abort = nullptr;
 };
 
 struct HttpAnswer {

@@ -6,6 +6,7 @@
 
 #include "services/billing/domain/shard.h"
 #include "services/billing/storage/reports.h"
+#include "services/billing/storage/transactions.h"
 
 namespace tollgate::billing::payments {
 
@@ -27,43 +28,58 @@ Result<Reply> LedgerServicePort::Submit(Operation operation) {
   return future.get();
 }
 
-Result<Balance> LedgerServicePort::ReadBalance(const std::string& workspace) {
-  auto promise = std::make_shared<std::promise<Result<Balance>>>();
+namespace {
+
+// Waits for a read of the ledger's database.
+template <typename T, typename Read>
+Result<T> Blocking(LedgerService& ledger, Read read) {
+  auto promise = std::make_shared<std::promise<Result<T>>>();
   auto future = promise->get_future();
-  ledger_.Read(
-      [promise, workspace, now_us = ledger_.NowUs()](sql::Database& database) {
-        auto balance = billing::ReadBalance(database, workspace, now_us);
-        if (!balance.ok()) return promise->set_value(Fail{sql::ToError(balance.error())});
-        promise->set_value(std::move(*balance));
+  ledger.Read(
+      [promise, read = std::move(read)](sql::Database& database) {
+        sql::SqlResult<T> value = read(database);
+        if (!value.ok()) return promise->set_value(Fail{sql::ToError(value.error())});
+        promise->set_value(std::move(*value));
       },
       [promise](Error refused) { promise->set_value(Fail{std::move(refused)}); });
   return future.get();
 }
 
+}  // namespace
+
+Result<Balance> LedgerServicePort::ReadBalance(const std::string& workspace) {
+  return Blocking<Balance>(ledger_, [workspace, now_us = ledger_.NowUs()](sql::Database& database) {
+    return billing::ReadBalance(database, workspace, now_us);
+  });
+}
+
+Result<bool> LedgerServicePort::HasWallet(const std::string& workspace) {
+  return Blocking<bool>(ledger_, [workspace](sql::Database& database) {
+    return billing::HasWallet(database, workspace);
+  });
+}
+
 Result<std::vector<LedgerPort::Posting>> LedgerServicePort::ReadPostings(
     const std::string& workspace) {
-  auto promise = std::make_shared<std::promise<Result<std::vector<Posting>>>>();
-  auto future = promise->get_future();
-  ledger_.Read(
-      [promise, workspace](sql::Database& database) {
-        std::vector<Posting> postings;
-        auto done = database.Transact(sql::TxMode::kRead, [&](sql::Connection& db) {
-          postings.clear();
-          return db.Query(
-              "SELECT id, kind, amount, reference FROM command WHERE shard = $1 AND workspace = $2"
-              " AND state = 1 AND ((kind = 6 AND id LIKE 'pay-%') OR"
-              " (kind = 20 AND id LIKE 'refund-%')) ORDER BY id",
-              {LedgerShard(workspace), workspace}, [&](const sql::Row& row) {
-                postings.push_back({row.Text(0),
-                                    row.Int(1) == static_cast<int>(CommandKind::kRefund),
-                                    row.Int(2), row.Text(3)});
-              });
-        });
-        if (!done.ok()) return promise->set_value(Fail{sql::ToError(done.error())});
-        promise->set_value(std::move(postings));
-      },
-      [promise](Error refused) { promise->set_value(Fail{std::move(refused)}); });
-  return future.get();
+  using Postings = std::vector<Posting>;
+  return Blocking<Postings>(ledger_, [workspace](sql::Database& database) {
+    Postings postings;
+    auto done = database.Transact(sql::TxMode::kRead, [&](sql::Connection& db) {
+      postings.clear();
+      return db.Query(
+          "SELECT id, kind, amount, reference FROM command WHERE shard = $1 AND workspace = $2"
+          " AND state = 1 AND ((kind = 6 AND id LIKE 'pay-%') OR"
+          " (kind IN (20, 31) AND id LIKE 'refund-%')) ORDER BY id",
+          {LedgerShard(workspace), workspace}, [&](const sql::Row& row) {
+            const auto kind = static_cast<CommandKind>(row.Int(1));
+            const int sign = kind == CommandKind::kRefundFailed ? -1 : 1;
+            postings.push_back(
+                {row.Text(0), kind != CommandKind::kAddCredit, sign * row.Int(2), row.Text(3)});
+          });
+    });
+    if (!done.ok()) return sql::SqlResult<Postings>(Fail{std::move(done).error()});
+    return sql::SqlResult<Postings>(std::move(postings));
+  });
 }
 
 }  // namespace tollgate::billing::payments

@@ -16,12 +16,14 @@ class LedgerPort {
   // An error: the outcome is unknown, repeat it.
   virtual Result<Reply> Submit(Operation operation) = 0;
   virtual Result<Balance> ReadBalance(const std::string& workspace) = 0;
-  // The posted commands that came from payments: credit and refunds.
+  // Whether the workspace has a wallet.
+  virtual Result<bool> HasWallet(const std::string& workspace) = 0;
+  // The posted commands that came from payments: credit, refunds, and those that failed.
   struct Posting {
     std::string command_id;
     bool refund = false;
-    int64_t amount_nano_usd = 0;
-    std::string payment;  // refunds only: our id
+    int64_t amount_nano_usd = 0;  // of a refund that failed: negative
+    std::string payment;          // refunds only: our id
   };
   virtual Result<std::vector<Posting>> ReadPostings(const std::string& workspace) = 0;
 };
@@ -32,6 +34,7 @@ class LedgerServicePort : public LedgerPort {
   explicit LedgerServicePort(LedgerService& ledger) : ledger_(ledger) {}
   Result<Reply> Submit(Operation operation) override;
   Result<Balance> ReadBalance(const std::string& workspace) override;
+  Result<bool> HasWallet(const std::string& workspace) override;
   Result<std::vector<Posting>> ReadPostings(const std::string& workspace) override;
 
  private:

@@ -22,8 +22,9 @@ class ManualProvider : public PaymentProvider {
   ProviderResult<ChargeView> Cancel(const PaymentRef&) override { return None(); }
   ProviderResult<RefundView> Refund(const RefundRef& refund) override {
     // The operator sends the money back; the refund's own id is the reference.
-    return RefundView{"manual-" + refund.id, false};
+    return RefundView{"manual-" + refund.id, false, refund.workspace, refund.id};
   }
+  ProviderResult<RefundView> GetRefund(const std::string&) override { return None(); }
   ProviderResult<DisputeView> GetDispute(const std::string&) override { return None(); }
   ProviderResult<ChargePage> ListCharges(int64_t, int64_t, const std::string&) override {
     return ChargePage();

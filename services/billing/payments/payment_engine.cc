@@ -67,27 +67,33 @@ void PaymentEngine::RunOnce() {
 int PaymentEngine::RunDue() {
   int worked = 0;
   const int64_t now_us = NowUs();
-  if (auto due = store_.DuePayments(now_us, kBatch); due.ok()) {
-    for (const Payment& payment : *due) StepPayment(payment.workspace, payment.id);
-    worked += static_cast<int>(due->size());
-  } else {
-    LogError("due payments", due.error());
-  }
-  if (auto due = store_.DueRefunds(now_us, kBatch); due.ok()) {
-    for (const Refund& refund : *due) StepRefund(refund.workspace, refund.id);
-    worked += static_cast<int>(due->size());
-  }
-  if (auto due = store_.DueEvents(now_us, kBatch); due.ok()) {
-    for (const ProviderEvent& event : *due) StepEvent(event);
-    worked += static_cast<int>(due->size());
-  }
+  const auto work_on = [&](const auto& due, const char* what, const auto& step) {
+    if (!due.ok()) return LogError(what, due.error());
+    for (const auto& row : *due) {
+      if (stopping_) return;
+      step(row);
+      ++worked;
+    }
+  };
+  work_on(store_.DuePayments(now_us, kBatch), "due payments",
+          [this](const Payment& payment) { StepPayment(payment.workspace, payment.id); });
+  work_on(store_.DueRefunds(now_us, kBatch), "due refunds",
+          [this](const Refund& refund) { StepRefund(refund.workspace, refund.id); });
+  work_on(store_.DueEvents(now_us, kBatch), "due events",
+          [this](const ProviderEvent& event) { StepEvent(event); });
   return worked;
+}
+
+void PaymentEngine::Stop() {
+  stopping_ = true;
+  provider_.Abort();
 }
 
 void PaymentEngine::RunTriggers(const std::unordered_set<std::string>* only) {
   auto reloads = store_.TriggerableReloads(NowUs());
   if (!reloads.ok()) return LogError("auto-reloads", reloads.error());
   for (const AutoReload& reload : *reloads) {
+    if (stopping_) return;
     if (only == nullptr || only->contains(reload.workspace)) Trigger(reload);
   }
 }
@@ -274,7 +280,6 @@ void PaymentEngine::ApplyError(const ProviderError& error, Payment& payment) {
 
 void PaymentEngine::ApplyView(const ChargeView& view, Payment& payment) {
   using State = ChargeView::State;
-  if (view.state != State::kNone) payment.disputed = payment.disputed || view.disputed;
   if (payment.state == PaymentState::kSucceeded) {
     // Paid stays paid: refunds and disputes are entries of their own.
     payment.check_us = payment.credited ? 0 : NowUs();

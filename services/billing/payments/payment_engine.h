@@ -3,6 +3,7 @@
 // provider, writes what it is about to do before it does it, and every call carries our id.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -38,6 +39,8 @@ class PaymentEngine {
   void RunOnce();
   // Payments, refunds and events that are due. Returns how many.
   int RunDue();
+  // The rounds above end before their next row, and running calls of the provider soon.
+  void Stop();
   // Looks at the balance of workspaces with auto-reload: of these, or of all.
   void RunTriggers(const std::unordered_set<std::string>* only = nullptr);
 
@@ -81,10 +84,17 @@ class PaymentEngine {
   sql::SqlResult<void> StartReload(WorkspaceTx& tx, AutoReload reload, bool& paused);
   bool TakeCredit(Refund& refund);
   void SendRefund(Refund refund, const Payment& payment);
+  void AskRefund(Refund refund);
+  void ReturnCredit(Refund refund);
+  // The provider says that it cannot pay it out. False: try again later.
+  bool FailRefund(const std::string& workspace, const std::string& id);
   void WriteRefund(const Refund& refund, RefundState was);
   // False: try again later.
-  bool ApplyDispute(const DisputeView& dispute);
+  bool ApplyDispute(const DisputeView& view);
+  sql::SqlResult<std::optional<Payment>> FindDisputed(const DisputeView& view);
+  sql::SqlResult<Dispute> StoreDispute(const DisputeView& view, const Payment& payment);
   bool RunEvent(const ProviderEvent& event);
+  bool RunRefundEvent(const ProviderEvent& event);
   bool StoreMethod(const ProviderEvent& event);
   void LogError(std::string_view what, const sql::SqlError& error) const;
 
@@ -94,6 +104,7 @@ class PaymentEngine {
   PaymentProvider& provider_;
   LedgerPort& ledger_;
   PaymentMetrics& metrics_;
+  std::atomic<bool> stopping_ = false;
 };
 
 // The id of the ledger's command that posts the credit of a charge: the same whoever finds out that

@@ -104,6 +104,39 @@ TEST_P(PaymentEngineTest, CancellingAPageThatWasPaidKeepsThePayment) {
   EXPECT_EQ(Paid("acme"), kTen);
 }
 
+TEST_P(PaymentEngineTest, APageWithADeclinedTryEndsByItsPageAndCannotBePaidAfterwards) {
+  auto replica = Make();
+  auto open = replica->admin.Create("acme", kTen, "r1", "ann");
+  stripe_.FailPage(open->checkout_id, "card_declined");
+  Advance(60);
+  replica->engine.RunOnce();
+  ASSERT_NE(replica->admin.Get("acme", open->id)->provider_id, "") << "its payment intent is known";
+  auto cancelled = replica->admin.Cancel("acme", open->id, "", "ann");
+  ASSERT_TRUE(cancelled.ok()) << cancelled.error().message;
+  EXPECT_EQ(cancelled->state, PaymentState::kCancelled);
+  stripe_.PayPage(open->checkout_id);
+  EXPECT_NE(stripe_.intents().front().status, "succeeded");
+
+  // The customer gives up after a declined try, and the page expires.
+  auto left = replica->admin.Create("acme", kTen, "r2", "ann");
+  stripe_.FailPage(left->checkout_id, "card_declined");
+  Advance(60);
+  replica->engine.RunOnce();
+  stripe_.ExpirePage(left->checkout_id);
+  Advance(60);
+  replica->engine.RunOnce();
+  EXPECT_EQ(replica->admin.Get("acme", left->id)->state, PaymentState::kCancelled);
+
+  // Or another card works.
+  auto paid = replica->admin.Create("acme", kTen, "r3", "ann");
+  stripe_.FailPage(paid->checkout_id, "card_declined");
+  Advance(60);
+  replica->engine.RunOnce();
+  stripe_.PayPage(paid->checkout_id);
+  EXPECT_EQ(replica->admin.Cancel("acme", paid->id, "", "ann").error().reason, "PAYMENT_STATE");
+  EXPECT_EQ(Paid("acme"), kTen);
+}
+
 TEST_P(PaymentEngineTest, ALostAnswerIsResolvedByAskingAndNeverChargesTwice) {
   auto replica = Make();
   SaveCard(*replica, "acme");

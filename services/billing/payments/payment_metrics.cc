@@ -46,7 +46,14 @@ prometheus::Gauge& Paused() {
 
 prometheus::Gauge& FailedRefunds() {
   return metrics::Gauge("tollgate_billing_refunds_failed",
-                        "Refunds that the provider refused after the credit was taken. Page.");
+                        "Refunds that could not be paid out and whose credit is not back yet. "
+                        "Page.");
+}
+
+prometheus::Counter& RefundFailures() {
+  return metrics::Counter("tollgate_billing_refund_failures_total",
+                          "Refunds that the provider could not pay out, at once or later. Their "
+                          "credit is given back; the customer waits for the money.");
 }
 
 }  // namespace
@@ -63,6 +70,7 @@ PaymentMetrics::PaymentMetrics() {
   UnknownAge();
   Paused();
   FailedRefunds();
+  RefundFailures();
   Payment payment;
   payment.reload = true;
   payment.state = PaymentState::kDeclined;
@@ -80,6 +88,7 @@ void PaymentMetrics::OnProviderError(const ProviderError& error) {
 }
 void PaymentMetrics::OnMismatch() { Mismatches().Increment(); }
 void PaymentMetrics::OnWebhook(const std::string& result) { Webhooks(result).Increment(); }
+void PaymentMetrics::OnRefundFailed() { RefundFailures().Increment(); }
 void PaymentMetrics::OnCreditRefused() { CreditRefused().Increment(); }
 
 void PaymentMetrics::SetCounts(const PaymentStore::Counts& counts, int64_t now_us) {

@@ -17,6 +17,7 @@ class PaymentMetrics {
   // accepted, duplicate, bad_signature, malformed or unavailable
   void OnWebhook(const std::string& result);
   void OnCreditRefused();
+  void OnRefundFailed();
   void SetCounts(const PaymentStore::Counts& counts, int64_t now_us);
 };
 

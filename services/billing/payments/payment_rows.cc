@@ -137,7 +137,8 @@ std::vector<Param> Cells(const Refund& refund) {
 }
 
 PaymentMethod ReadMethodRow(const Row& row) {
-  return {row.Text(0), row.Text(1), row.Text(2), row.Text(3), row.Text(4), row.Text(5), row.Int(6)};
+  return {row.Text(0), row.Text(1), row.Text(2), row.Text(3),
+          row.Text(4), row.Text(5), row.Int(6),  row.Int(7)};
 }
 
 std::vector<Param> Cells(const PaymentMethod& method) {
@@ -148,7 +149,23 @@ std::vector<Param> Cells(const PaymentMethod& method) {
           method.brand,
           method.last4,
           method.expiry,
-          method.created_us};
+          method.created_us,
+          method.deleted_us};
+}
+
+Dispute ReadDisputeRow(const Row& row) {
+  return {row.Text(0), row.Text(1),    row.Text(2), static_cast<DisputeView::State>(row.Int(3)),
+          row.Int(4),  row.Int(5) != 0};
+}
+
+std::vector<Param> Cells(const Dispute& dispute) {
+  return {LedgerShard(dispute.workspace),
+          dispute.workspace,
+          dispute.id,
+          dispute.payment,
+          static_cast<int>(dispute.state),
+          dispute.amount_nano_usd,
+          dispute.taken ? 1 : 0};
 }
 
 ProviderEvent ReadEventRow(const Row& row) {

@@ -23,8 +23,10 @@ inline constexpr std::string_view kRefundColumns =
     " check_us, attempts";
 Refund ReadRefundRow(const sql::Row& row);
 inline constexpr std::string_view kMethodColumns =
-    "workspace, id, provider, brand, last4, expiry, created_us";
+    "workspace, id, provider, brand, last4, expiry, created_us, deleted_us";
 PaymentMethod ReadMethodRow(const sql::Row& row);
+inline constexpr std::string_view kDisputeColumns = "workspace, id, payment, state, amount, taken";
+Dispute ReadDisputeRow(const sql::Row& row);
 inline constexpr std::string_view kEventColumns =
     "workspace, id, type, object, payment, received_us, check_us, attempts";
 ProviderEvent ReadEventRow(const sql::Row& row);
@@ -34,6 +36,7 @@ std::vector<sql::Param> Cells(const Payment& payment);
 std::vector<sql::Param> Cells(const AutoReload& reload);
 std::vector<sql::Param> Cells(const Refund& refund);
 std::vector<sql::Param> Cells(const PaymentMethod& method);
+std::vector<sql::Param> Cells(const Dispute& dispute);
 std::vector<sql::Param> Cells(const ProviderEvent& event);
 
 std::string EventHash(const std::string& before, const PaymentEvent& event);

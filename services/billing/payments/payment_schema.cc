@@ -126,7 +126,22 @@ CREATE TABLE payment_event (
 ) {keyed};
 )sql";
 
-constexpr sql::Migration kMigrations[] = {{1, "payments", kFirst}};
+// Deleted cards stay known, and each dispute has a state of its own.
+constexpr std::string_view kSecond = R"sql(
+ALTER TABLE payment_method ADD COLUMN deleted_us {int} NOT NULL DEFAULT 0;
+CREATE TABLE payment_dispute (
+  shard {int} NOT NULL,
+  workspace {text} NOT NULL,
+  id {text} NOT NULL,
+  payment {text} NOT NULL,
+  state {int} NOT NULL,
+  amount {int} NOT NULL,
+  taken {int} NOT NULL,
+  PRIMARY KEY (shard, workspace, id)
+) {keyed};
+)sql";
+
+constexpr sql::Migration kMigrations[] = {{1, "payments", kFirst}, {2, "disputes", kSecond}};
 
 }  // namespace
 

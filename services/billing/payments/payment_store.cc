@@ -79,6 +79,8 @@ const std::string kSelectRefund = "SELECT " + std::string(kRefundColumns) + " FR
 const std::string kSelectMethod = "SELECT " + std::string(kMethodColumns) + " FROM payment_method ";
 constexpr char kById[] = "WHERE shard = $1 AND workspace = $2 AND id = $3";
 constexpr char kOfWorkspace[] = "WHERE shard = $1 AND workspace = $2";
+const std::string kSelectSaved =
+    kSelectMethod + kOfWorkspace + " AND deleted_us = 0 ORDER BY created_us DESC, id";
 
 }  // namespace
 
@@ -165,16 +167,46 @@ SqlResult<void> WorkspaceTx::Put(const PaymentMethod& method) {
 }
 
 SqlResult<bool> WorkspaceTx::RemoveMethod(const std::string& id) {
-  auto done =
-      db_.Execute("DELETE FROM payment_method " + std::string(kById), {shard_, workspace_, id});
+  auto done = db_.Execute(
+      "UPDATE payment_method SET deleted_us = $1 WHERE shard = $2 AND workspace = $3 AND id = $4"
+      " AND deleted_us = 0",
+      {now_us_, shard_, workspace_, id});
   if (!done.ok()) return Fail{std::move(done).error()};
   return *done > 0;
 }
 
+SqlResult<bool> WorkspaceTx::KnowsMethod(const std::string& id) {
+  auto found =
+      One<PaymentMethod>(db_, kSelectMethod + kById, {shard_, workspace_, id}, ReadMethodRow);
+  if (!found.ok()) return Fail{std::move(found).error()};
+  return found->has_value();
+}
+
+SqlResult<std::optional<Dispute>> WorkspaceTx::FindDispute(const std::string& id) {
+  return One<Dispute>(db_,
+                      "SELECT " + std::string(kDisputeColumns) + " FROM payment_dispute " + kById,
+                      {shard_, workspace_, id}, ReadDisputeRow);
+}
+
+SqlResult<void> WorkspaceTx::Put(const Dispute& dispute) {
+  static const std::string kText =
+      Upsert("payment_dispute", kDisputeColumns, "shard, workspace, id");
+  return Write(db_, kText, Cells(dispute));
+}
+
+SqlResult<bool> WorkspaceTx::IsDisputed(const std::string& payment) {
+  int64_t count = 0;
+  auto done = db_.Query(
+      "SELECT count(*) FROM payment_dispute WHERE shard = $1 AND workspace = $2 AND payment = $3"
+      " AND state IN (2, 3)",
+      {shard_, workspace_, payment}, [&](const Row& row) { count = row.Int(0); });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return count > 0;
+}
+
 SqlResult<std::vector<PaymentMethod>> WorkspaceTx::Methods() {
   std::vector<PaymentMethod> methods;
-  auto done = db_.Query(kSelectMethod + kOfWorkspace + " ORDER BY created_us DESC, id",
-                        {shard_, workspace_},
+  auto done = db_.Query(kSelectSaved, {shard_, workspace_},
                         [&](const Row& row) { methods.push_back(ReadMethodRow(row)); });
   if (!done.ok()) return Fail{std::move(done).error()};
   return methods;
@@ -284,9 +316,8 @@ SqlResult<std::vector<AutoReload>> PaymentStore::TriggerableReloads(int64_t now_
 }
 
 SqlResult<std::vector<PaymentMethod>> PaymentStore::Methods(const std::string& workspace) {
-  return Many<PaymentMethod>(database_,
-                             kSelectMethod + kOfWorkspace + " ORDER BY created_us DESC, id",
-                             {LedgerShard(workspace), workspace}, ReadMethodRow);
+  return Many<PaymentMethod>(database_, kSelectSaved, {LedgerShard(workspace), workspace},
+                             ReadMethodRow);
 }
 
 SqlResult<std::vector<PaymentEvent>> PaymentStore::Events(const std::string& workspace) {
@@ -298,47 +329,6 @@ SqlResult<std::vector<PaymentEvent>> PaymentStore::Events(const std::string& wor
         return PaymentEvent{row.Text(0), row.Int(1), row.Int(2),  row.Text(3), row.Text(4),
                             row.Text(5), row.Int(6), row.Text(7), row.Text(8), row.Text(9)};
       });
-}
-
-SqlResult<bool> PaymentStore::AddEvent(const ProviderEvent& event) {
-  int64_t added = 0;
-  auto done = database_.Transact(sql::TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
-    const std::vector<Param> cells = Cells(event);
-    auto made = db.Execute("INSERT INTO provider_event (shard, " + std::string(kEventColumns) +
-                               ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
-                               " ON CONFLICT (shard, workspace, id) DO NOTHING",
-                           std::span<const Param>(cells));
-    if (!made.ok()) return Fail{std::move(made).error()};
-    added = *made;
-    return {};
-  });
-  if (!done.ok()) return Fail{std::move(done).error()};
-  return added > 0;
-}
-
-SqlResult<std::vector<ProviderEvent>> PaymentStore::DueEvents(int64_t now_us, int limit) {
-  return Many<ProviderEvent>(database_,
-                             "SELECT " + std::string(kEventColumns) +
-                                 " FROM provider_event WHERE check_us > 0 AND check_us <= $1"
-                                 " ORDER BY check_us LIMIT $2",
-                             {now_us, limit}, ReadEventRow);
-}
-
-SqlResult<void> PaymentStore::PutEvent(const ProviderEvent& event) {
-  return database_.Transact(sql::TxMode::kWrite, [&](Connection& db) {
-    static const std::string kText =
-        Upsert("provider_event", kEventColumns, "shard, workspace, id");
-    return Write(db, kText, Cells(event));
-  });
-}
-
-SqlResult<void> PaymentStore::PruneEvents(int64_t before_us) {
-  return database_.Transact(sql::TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
-    auto done = db.Execute("DELETE FROM provider_event WHERE check_us = 0 AND received_us < $1",
-                           {before_us});
-    if (!done.ok()) return Fail{std::move(done).error()};
-    return {};
-  });
 }
 
 SqlResult<PaymentStore::Counts> PaymentStore::Count() {

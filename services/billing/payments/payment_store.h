@@ -36,8 +36,14 @@ class WorkspaceTx {
   sql::SqlResult<void> PutCustomer(const std::string& provider, const std::string& customer);
   sql::SqlResult<void> Put(const PaymentMethod& method);
   sql::SqlResult<bool> RemoveMethod(const std::string& id);  // whether it was there
-  // Newest first.
+  // Whether it is saved, or was.
+  sql::SqlResult<bool> KnowsMethod(const std::string& id);
+  // Without deleted ones, newest first.
   sql::SqlResult<std::vector<PaymentMethod>> Methods();
+  sql::SqlResult<std::optional<Dispute>> FindDispute(const std::string& id);
+  sql::SqlResult<void> Put(const Dispute& dispute);
+  // Whether a dispute of this payment is open or lost.
+  sql::SqlResult<bool> IsDisputed(const std::string& payment);
   // Appends to the log.
   sql::SqlResult<void> Log(std::string subject, std::string_view from, std::string_view to,
                            int64_t amount_nano_usd, std::string_view actor,
@@ -89,7 +95,10 @@ class PaymentStore {
   // Stores a webhook's event once; whether it was new.
   sql::SqlResult<bool> AddEvent(const ProviderEvent& event);
   sql::SqlResult<std::vector<ProviderEvent>> DueEvents(int64_t now_us, int limit);
-  sql::SqlResult<void> PutEvent(const ProviderEvent& event);
+  // Leaves the event to the caller until then; false when it is done or another one has it.
+  sql::SqlResult<bool> ClaimEvent(const ProviderEvent& seen, int64_t until_us);
+  // Writes check_us and attempts, unless the claim has ended and another one has it.
+  sql::SqlResult<void> FinishEvent(const ProviderEvent& event, int64_t claimed_until_us);
   // Removes events that are done and were received before.
   sql::SqlResult<void> PruneEvents(int64_t before_us);
 

@@ -40,6 +40,20 @@ std::string_view Name(ReloadState state) {
   return "";
 }
 
+std::string_view Name(DisputeView::State state) {
+  switch (state) {
+    case DisputeView::State::kInquiry:
+      return "inquiry";
+    case DisputeView::State::kOpen:
+      return "open";
+    case DisputeView::State::kLost:
+      return "lost";
+    case DisputeView::State::kWon:
+      return "won";
+  }
+  return "";
+}
+
 std::string_view Name(RefundState state) {
   switch (state) {
     case RefundState::kRequested:
@@ -52,6 +66,8 @@ std::string_view Name(RefundState state) {
       return "refused";
     case RefundState::kFailed:
       return "failed";
+    case RefundState::kReturned:
+      return "returned";
   }
   return "";
 }

@@ -93,6 +93,7 @@ struct PaymentMethod {
   std::string last4;
   std::string expiry;
   int64_t created_us = 0;
+  int64_t deleted_us = 0;  // not 0: deleted; the row stays, so that no late event brings it back
 };
 
 // The numbers are those of the database.
@@ -101,7 +102,8 @@ enum class RefundState : uint8_t {
   kTaken = 2,      // the credit is out of the wallet
   kSubmitted = 3,  // the provider has it
   kRefused = 4,    // the ledger refused it: nothing was moved
-  kFailed = 5,     // the provider refused it for good after the credit was taken: for an operator
+  kFailed = 5,     // the provider cannot pay it out: the credit is on its way back
+  kReturned = 6,   // the credit is back
 };
 std::string_view Name(RefundState state);
 
@@ -120,13 +122,24 @@ struct Refund {
   int64_t attempts = 0;
 };
 
+// A dispute of a payment, as far as we know it.
+struct Dispute {
+  std::string workspace;
+  std::string id;  // the provider's
+  std::string payment;
+  DisputeView::State state = DisputeView::State::kInquiry;
+  int64_t amount_nano_usd = 0;
+  bool taken = false;  // the chargeback belongs into the ledger
+};
+std::string_view Name(DisputeView::State state);
+
 // What a verified webhook named. Its content is never used: the provider is asked.
 struct ProviderEvent {
   std::string id;
   std::string type;
   std::string object;     // id of the object
   std::string workspace;  // as the event's metadata says, or ""
-  std::string payment;    // the same: our id
+  std::string payment;    // the same: our id of the payment
   int64_t received_us = 0;
   int64_t check_us = 0;  // 0: done
   int64_t attempts = 0;

@@ -106,7 +106,7 @@ Task<void> Payments::Serve(http::Exchange& exchange) {
   // The job owns what it uses: it runs to its end even if the connection is closed meanwhile.
   auto request = std::make_shared<http::HttpRequest>(std::move(exchange.mutable_request()));
   auto job = [this, request]() {
-    if (!open_) return http::HttpResponse{.status = 503, .body = "starting\n"};
+    if (!open()) return http::HttpResponse{.status = 503, .body = "starting or stopping\n"};
     bool accepted = false;
     http::HttpResponse response = webhook_->Handle(*request, accepted);
     if (accepted) Wake();
@@ -124,6 +124,9 @@ void Payments::Stop() {
     stopping_ = true;
   }
   wake_.notify_all();
+  // What is queued is answered at once, and what runs does not wait for the provider.
+  closing_ = true;
+  if (engine_) engine_->Stop();
   if (server_) server_->Stop();
   pool_.Stop();
   webhook_pool_.Stop();

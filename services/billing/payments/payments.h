@@ -42,8 +42,8 @@ class Payments {
   // The address of the webhook listener; empty without one.
   std::string webhook_address() const { return server_ ? server_->address() : ""; }
 
-  // Whether the database is open: before, calls are refused.
-  bool open() const { return open_; }
+  // Whether calls may begin: not before the database is open, and not while it stops.
+  bool open() const { return open_ && !closing_; }
   PaymentAdmin& admin() { return *admin_; }
   PaymentEngine& engine() { return *engine_; }
   // For calls that block.
@@ -78,6 +78,7 @@ class Payments {
   ThreadPool webhook_pool_{2, 256, "webhooks"};
 
   std::atomic<bool> open_ = false;
+  std::atomic<bool> closing_ = false;
   std::atomic<bool> watching_ = false;  // some workspace has auto-reload
   std::mutex mutex_;
   std::condition_variable wake_;

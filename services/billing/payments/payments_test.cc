@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <chrono>
 #include <thread>
 
 #include <fstream>
@@ -130,6 +136,56 @@ TEST_F(PaymentsTest, AWorkspaceThatSpendsIsReloadedWithoutASweep) {
   }));
   EXPECT_TRUE(Eventually([&] { return !payments_->admin().GetReload("acme")->running(); }));
   EXPECT_EQ(stripe_.intents().size(), 1u);
+}
+
+TEST_F(PaymentsTest, StopDoesNotWaitForAProviderThatHangs) {
+  // Accepts connections and never answers.
+  const int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(bind(silent, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(silent, 64), 0);
+  ASSERT_EQ(getsockname(silent, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  PaymentsOptions options = Options();
+  options.stripe.base_url = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  options.stripe.timeout_ms = 20'000;
+  ASSERT_TRUE(Start(std::move(options)).ok());
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(payments_->engine()
+                    .store()
+                    .Run("acme", 1,
+                         [&](WorkspaceTx& tx) {
+                           Payment payment;
+                           payment.workspace = "acme";
+                           payment.id = "p" + std::to_string(i);
+                           payment.provider = "stripe";
+                           payment.state = PaymentState::kSubmitted;
+                           payment.provider_id = "pi_" + std::to_string(i);
+                           payment.amount_nano_usd = 10 * kNanoPerUsd;
+                           payment.check_us = payment.created_us = 1;
+                           return tx.Put(payment);
+                         })
+                    .ok());
+  }
+  payments_->Wake();
+  // Calls of people wait in the queue behind eight that hang.
+  std::atomic<int> ran = 0;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(payments_->pool().Submit([&] {
+      static_cast<void>(payments_->admin().SetupMethod("acme", "s"));
+      ++ran;
+    }));
+  }
+  const int first = accept(silent, nullptr, nullptr);
+  ASSERT_GE(first, 0) << "a call is running";
+  const auto begin = std::chrono::steady_clock::now();
+  payments_->Stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_EQ(ran, 20) << "each caller gets its answer";
+  close(first);
+  close(silent);
 }
 
 TEST_F(PaymentsTest, WrongSettingsAreRefusedAtTheStart) {

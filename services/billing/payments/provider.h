@@ -54,7 +54,6 @@ struct ChargeView {
   std::string provider_id;
   int64_t received_cents = 0;
   int64_t refunded_cents = 0;
-  bool disputed = false;
   std::string currency;
   std::string reason;  // code of a decline
   int64_t created_us = 0;
@@ -90,18 +89,23 @@ struct RefundRef {
 struct RefundView {
   std::string id;  // the provider's
   bool failed = false;
+  std::string workspace;  // as we told the provider; empty: not made by us
+  std::string refund_id;  // the same: our id
 };
 
 struct DisputeView {
+  // In the order in which they follow each other; the numbers are those of the database.
   enum class State : uint8_t {
-    kInquiry,  // no money was taken from us: nothing to do unless it was taken before
-    kOpen,     // the provider has taken the money
-    kWon,      // and has given it back
-    kLost,
+    kInquiry = 1,  // no money was taken from us
+    kOpen = 2,     // the provider has taken the money
+    kLost = 3,
+    kWon = 4,  // and has given it back
   };
   std::string id;
   State state = State::kOpen;
-  std::string charge;  // the provider_id of the payment
+  std::string charge;      // the provider_id of the payment
+  std::string workspace;   // as we told the provider, if it says so
+  std::string payment_id;  // the same: our id
   int64_t amount_cents = 0;
 };
 
@@ -136,10 +140,14 @@ class PaymentProvider {
   virtual ProviderResult<ChargeView> Cancel(const PaymentRef& payment) = 0;
 
   virtual ProviderResult<RefundView> Refund(const RefundRef& refund) = 0;
+  // By the provider's id.
+  virtual ProviderResult<RefundView> GetRefund(const std::string& id) = 0;
   virtual ProviderResult<DisputeView> GetDispute(const std::string& id) = 0;
   // Charges made in [start, end), whether they are ours or not.
   virtual ProviderResult<ChargePage> ListCharges(int64_t start_us, int64_t end_us,
                                                  const std::string& cursor) = 0;
+  // For the end of the process: running calls return soon without an answer, later ones at once.
+  virtual void Abort() {}
 };
 
 }  // namespace tollgate::billing::payments

@@ -20,13 +20,6 @@ class ReconcileTest : public PaymentTest {
     }
     return kinds;
   }
-  Payment Buy(Replica& replica, const std::string& request_id) {
-    auto made = replica.admin.Create("acme", kTen, request_id, "ann");
-    EXPECT_TRUE(made.ok());
-    stripe_.PayPage(made->checkout_id);
-    Advance(60);
-    return *made;
-  }
 };
 INSTANTIATE_TEST_SUITE_P(All, ReconcileTest,
                          ::testing::Values(sql::Dialect::kSqlite, sql::Dialect::kPostgres),

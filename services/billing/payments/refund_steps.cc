@@ -1,5 +1,6 @@
 // The part of the engine that gives money back: the ledger first, so that the credit cannot be
-// spent meanwhile, then the provider. And the disputes of customers.
+// spent meanwhile, then the provider. What the provider cannot pay out after all, at once or weeks
+// later, is credit again.
 #include <algorithm>
 #include <utility>
 
@@ -12,6 +13,11 @@ namespace {
 using sql::SqlResult;
 
 constexpr int64_t kSecondUs = 1'000'000;
+
+// A refund that was accepted can fail for about a month. A webhook tells of it; without one it is
+// asked for.
+constexpr int64_t kAskUs = 86'400 * kSecondUs;
+constexpr int64_t kMayFailUs = 35 * kAskUs;
 
 int64_t RetryUs(int64_t attempts) {
   return std::min<int64_t>(600, 1LL << std::min<int64_t>(attempts, 10)) * kSecondUs;
@@ -41,6 +47,8 @@ void PaymentEngine::StepRefund(const std::string& workspace, const std::string& 
   if (!claimed || !Survives("refund_claimed")) return;
   Refund refund = claimed->refund;
   const RefundState was = refund.state;
+  if (refund.state == RefundState::kSubmitted) return AskRefund(std::move(refund));
+  if (refund.state == RefundState::kFailed) return ReturnCredit(std::move(refund));
   if (refund.state == RefundState::kRequested && !TakeCredit(refund)) {
     return WriteRefund(refund, was);
   }
@@ -93,21 +101,85 @@ void PaymentEngine::SendRefund(Refund refund, const Payment& payment) {
   if (sent.ok() && !sent->failed) {
     refund.state = RefundState::kSubmitted;
     refund.provider_id = sent->id;
-    refund.check_us = 0;
+    refund.attempts = 0;
+    refund.check_us = provider_.manual() ? 0 : NowUs() + kAskUs;
   } else if (sent.ok() || sent.error().kind == ProviderError::Kind::kRefused) {
-    refund.state = RefundState::kFailed;
-    refund.check_us = 0;
-    log::Error(
-        "payments: the provider refused a refund whose credit is taken; give it back with an "
-        "adjustment, or pay by another way",
-        {{"refund", refund.id},
-         {"payment", payment.id},
-         {"code", sent.ok() ? "failed" : sent.error().code}});
+    if (!sent.ok()) metrics_.OnProviderError(sent.error());
+    if (FailRefund(refund.workspace, refund.id)) StepRefund(refund.workspace, refund.id);
+    return;
   } else {
     metrics_.OnProviderError(sent.error());
     refund.check_us = NowUs() + RetryUs(refund.attempts++);
   }
   WriteRefund(refund, was);
+}
+
+// Whether the refund that the provider has accepted has failed since.
+void PaymentEngine::AskRefund(Refund refund) {
+  auto view = provider_.manual() ? ProviderResult<RefundView>(RefundView())
+                                 : provider_.GetRefund(refund.provider_id);
+  if (view.ok() && view->failed) {
+    if (FailRefund(refund.workspace, refund.id)) StepRefund(refund.workspace, refund.id);
+    return;
+  }
+  if (!view.ok()) metrics_.OnProviderError(view.error());
+  const bool settled = NowUs() - refund.created_us > kMayFailUs;
+  refund.check_us = settled ? 0 : NowUs() + (view.ok() ? kAskUs : RetryUs(refund.attempts++));
+  WriteRefund(refund, RefundState::kSubmitted);
+}
+
+bool PaymentEngine::FailRefund(const std::string& workspace, const std::string& id) {
+  std::optional<Refund> failed;
+  auto done = store_.Run(workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
+    failed.reset();
+    auto found = tx.FindRefund(id);
+    if (!found.ok()) return Fail{found.error()};
+    if (!*found ||
+        ((*found)->state != RefundState::kTaken && (*found)->state != RefundState::kSubmitted)) {
+      return {};
+    }
+    failed = **found;
+    failed->state = RefundState::kFailed;
+    failed->attempts = 0;
+    failed->updated_us = failed->check_us = tx.now_us();
+    if (auto put = tx.Put(*failed); !put.ok()) return put;
+    return tx.Log("refund/" + id, Name((*found)->state), Name(failed->state),
+                  failed->amount_nano_usd, kEngineActor, "");
+  });
+  if (!done.ok()) {
+    LogError("refund", done.error());
+    return false;
+  }
+  if (failed) {
+    metrics_.OnRefundFailed();
+    log::Error(
+        "payments: the provider cannot pay a refund out; its credit is given back: tell the "
+        "customer, or pay by another way",
+        {{"refund", id}, {"workspace", workspace}, {"payment", failed->payment}});
+  }
+  return Survives("refund_failed");
+}
+
+void PaymentEngine::ReturnCredit(Refund refund) {
+  Correct give;
+  give.workspace = refund.workspace;
+  give.command_id = "refund-failed-" + refund.id;
+  give.kind = CommandKind::kRefundFailed;
+  give.amount_nano_usd = refund.amount_nano_usd;
+  give.actor = kEngineActor;
+  give.reason = "refund " + refund.id + " could not be paid out";
+  give.reference = refund.payment;
+  auto reply = ledger_.Submit(std::move(give));
+  if (!Survives("refund_returned")) return;
+  if (reply.ok() && reply->ok) {
+    refund.state = RefundState::kReturned;
+    refund.check_us = 0;
+  } else {
+    refund.check_us = NowUs() + RetryUs(refund.attempts++);
+    log::Error("payments: the credit of a failed refund cannot be given back; it is tried again",
+               {{"refund", refund.id}, {"workspace", refund.workspace}});
+  }
+  WriteRefund(refund, RefundState::kFailed);
 }
 
 void PaymentEngine::WriteRefund(const Refund& refund, RefundState was) {
@@ -119,7 +191,9 @@ void PaymentEngine::WriteRefund(const Refund& refund, RefundState was) {
     Refund after = refund;
     after.updated_us = tx.now_us();
     if (auto put = tx.Put(after); !put.ok()) return put;
-    if (after.state == RefundState::kRefused && (*found)->state != RefundState::kRefused) {
+    const bool undone =
+        after.state == RefundState::kRefused || after.state == RefundState::kReturned;
+    if (undone && (*found)->state != after.state) {
       auto payment = tx.FindPayment(refund.payment);
       if (!payment.ok()) return Fail{payment.error()};
       if (*payment) {
@@ -132,56 +206,6 @@ void PaymentEngine::WriteRefund(const Refund& refund, RefundState was) {
                   refund.actor, refund.reason);
   });
   if (!done.ok()) LogError("refund", done.error());
-}
-
-// Chargebacks are the provider's word: the ledger takes the credit, and what is not there becomes a
-// receivable that freezes the workspace.
-bool PaymentEngine::ApplyDispute(const DisputeView& dispute) {
-  auto found = store_.FindByProviderId(dispute.charge);
-  if (!found.ok()) {
-    LogError("dispute", found.error());
-    return false;
-  }
-  if (!*found) {
-    log::Error("payments: a dispute names a charge that is no payment of ours",
-               {{"dispute", dispute.id}, {"charge", dispute.charge}});
-    return true;
-  }
-  const Payment payment = **found;
-  const int64_t amount_nano_usd =
-      std::min(dispute.amount_cents * kNanoPerCent, payment.amount_nano_usd);
-  if (amount_nano_usd <= 0) return true;
-  if (!payment.credited) return false;  // later: first the credit
-  const bool inquiry = dispute.state == DisputeView::State::kInquiry;
-  if (inquiry && !payment.disputed) return true;
-  Correct take;
-  take.workspace = payment.workspace;
-  take.command_id = "dispute-" + DerivedId("dispute", payment.workspace, dispute.id);
-  take.kind = CommandKind::kChargeback;
-  take.amount_nano_usd = amount_nano_usd;
-  take.actor = kEngineActor;
-  take.reason = "dispute " + dispute.id;
-  take.reference = payment.id;
-  if (auto reply = ledger_.Submit(take); !reply.ok() || !reply->ok) return false;
-  const bool won = inquiry || dispute.state == DisputeView::State::kWon;
-  if (won) {
-    Correct give = take;
-    give.kind = CommandKind::kChargebackWon;
-    give.command_id = "won-" + take.command_id.substr(8);
-    give.reason = "dispute " + dispute.id + " won";
-    if (auto reply = ledger_.Submit(give); !reply.ok() || !reply->ok) return false;
-  }
-  if (!Survives("dispute_posted")) return false;
-  auto done = store_.Run(payment.workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    auto row = tx.FindPayment(payment.id);
-    if (!row.ok()) return Fail{row.error()};
-    if (!*row || (*row)->disputed == !won) return {};
-    Payment after = **row;
-    after.disputed = !won;
-    return WriteChange(tx, **row, std::move(after));
-  });
-  if (!done.ok()) LogError("dispute", done.error());
-  return done.ok();
 }
 
 }  // namespace tollgate::billing::payments

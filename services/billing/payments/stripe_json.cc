@@ -7,8 +7,6 @@ namespace {
 
 int64_t IntOf(json::Value value) { return value.is_number() ? value.Integer().value_or(0) : 0; }
 
-bool IsTrue(json::Value value) { return value.is_bool() && value.boolean(); }
-
 std::string ErrorCode(json::Value error) {
   std::string code = TextOf(error.Find("decline_code"));
   if (code.empty()) code = TextOf(error.Find("code"));
@@ -36,7 +34,6 @@ ChargeView ReadIntent(json::Value intent, bool off_session) {
   const json::Value charge = intent.Find("latest_charge");
   if (charge.is_object()) {
     view.refunded_cents = IntOf(charge.Find("amount_refunded"));
-    view.disputed = IsTrue(charge.Find("disputed"));
   }
   const std::string status = TextOf(intent.Find("status"));
   const json::Value error = intent.Find("last_payment_error");
@@ -92,7 +89,12 @@ MethodView ReadMethod(json::Value method) {
 DisputeView ReadDispute(json::Value dispute) {
   DisputeView view;
   view.id = TextOf(dispute.Find("id"));
-  view.charge = IdOf(dispute.Find("payment_intent"));
+  const json::Value intent = dispute.Find("payment_intent");
+  view.charge = IdOf(intent);
+  if (intent.is_object()) {
+    view.payment_id = TextOf(intent.Find("metadata").Find(kPaymentKey));
+    view.workspace = TextOf(intent.Find("metadata").Find(kWorkspaceKey));
+  }
   view.amount_cents = IntOf(dispute.Find("amount"));
   const std::string status = TextOf(dispute.Find("status"));
   if (status == "won") {
@@ -103,6 +105,13 @@ DisputeView ReadDispute(json::Value dispute) {
     view.state = DisputeView::State::kLost;
   }
   return view;
+}
+
+RefundView ReadRefund(json::Value refund) {
+  const std::string status = TextOf(refund.Find("status"));
+  const json::Value metadata = refund.Find("metadata");
+  return {TextOf(refund.Find("id")), status == "failed" || status == "canceled",
+          TextOf(metadata.Find(kWorkspaceKey)), TextOf(metadata.Find(kRefundKey))};
 }
 
 }  // namespace tollgate::billing::payments

@@ -20,6 +20,8 @@ ChargeView ReadIntent(json::Value intent, bool off_session);
 // A session of Checkout for a payment, with its payment intent expanded.
 ChargeView ReadSession(json::Value session);
 MethodView ReadMethod(json::Value method);
+// With its payment intent expanded or not.
 DisputeView ReadDispute(json::Value dispute);
+RefundView ReadRefund(json::Value refund);
 
 }  // namespace tollgate::billing::payments

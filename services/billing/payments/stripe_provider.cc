@@ -1,5 +1,6 @@
 #include "services/billing/payments/stripe_provider.h"
 
+#include <atomic>
 #include <optional>
 #include <utility>
 
@@ -75,10 +76,8 @@ class StripeProvider : public PaymentProvider {
     view.workspace = TextOf(session.Find("metadata").Find(kWorkspaceKey));
     const json::Value intent = session.Find("setup_intent");
     if (TextOf(intent.Find("status")) == "succeeded") {
-      MethodView method = ReadMethod(intent.Find("payment_method"));
-      if (method.customer.empty()) method.customer = IdOf(session.Find("customer"));
-      if (method.id.empty()) return Unusable("method_without_id");
-      view.method = std::move(method);
+      view.method = ReadMethod(intent.Find("payment_method"));
+      if (view.method->id.empty()) return Unusable("method_without_id");
     }
     return view;
   }
@@ -122,30 +121,34 @@ class StripeProvider : public PaymentProvider {
   }
 
   ProviderResult<ChargeView> Find(const PaymentRef& payment) override {
-    const bool off_session = payment.checkout_id.empty();
+    // A payment on a page ends with its page: a declined try leaves its payment intent open.
+    if (!payment.checkout_id.empty()) {
+      auto answer = Get("/v1/checkout/sessions/" + PercentEncode(payment.checkout_id),
+                        {{"expand[]", "payment_intent.latest_charge"}});
+      if (answer.ok()) return Checked(ReadSession(answer->body.root()), payment);
+      if (!IsMissing(answer.error())) return Fail{answer.error()};
+    }
     if (!payment.provider_id.empty()) {
       auto answer = Get("/v1/payment_intents/" + PercentEncode(payment.provider_id),
                         {{"expand[]", "latest_charge"}});
       if (!answer.ok()) return NoneIfMissing(answer.error());
-      return Checked(ReadIntent(answer->body.root(), off_session), payment);
+      return Checked(ReadIntent(answer->body.root(), payment.checkout_id.empty()), payment);
     }
-    if (!payment.checkout_id.empty()) {
-      auto answer = Get("/v1/checkout/sessions/" + PercentEncode(payment.checkout_id),
-                        {{"expand[]", "payment_intent.latest_charge"}});
-      if (!answer.ok()) return NoneIfMissing(answer.error());
-      return Checked(ReadSession(answer->body.root()), payment);
-    }
+    // Without a customer nothing was sent yet.
+    if (payment.customer.empty() || !payment.checkout_id.empty()) return ChargeView();
     return FindById(payment);
   }
 
   ProviderResult<ChargeView> Cancel(const PaymentRef& payment) override {
-    if (!payment.provider_id.empty()) {
-      auto answer =
-          Post("/v1/payment_intents/" + PercentEncode(payment.provider_id) + "/cancel", {}, "");
-      if (!answer.ok() && answer.error().kind != Kind::kRefused) return Fail{answer.error()};
-    } else if (!payment.checkout_id.empty()) {
-      auto answer =
-          Post("/v1/checkout/sessions/" + PercentEncode(payment.checkout_id) + "/expire", {}, "");
+    std::string path;
+    if (!payment.checkout_id.empty()) {
+      // Stripe refuses to cancel the payment intent of a page.
+      path = "/v1/checkout/sessions/" + PercentEncode(payment.checkout_id) + "/expire";
+    } else if (!payment.provider_id.empty()) {
+      path = "/v1/payment_intents/" + PercentEncode(payment.provider_id) + "/cancel";
+    }
+    if (!path.empty()) {
+      auto answer = Post(path, {}, "");
       if (!answer.ok() && answer.error().kind != Kind::kRefused) return Fail{answer.error()};
     }
     return Find(payment);
@@ -171,8 +174,16 @@ class StripeProvider : public PaymentProvider {
     return view;
   }
 
+  ProviderResult<RefundView> GetRefund(const std::string& id) override {
+    auto answer = Get("/v1/refunds/" + PercentEncode(id), {});
+    if (!answer.ok()) return Fail{answer.error()};
+    RefundView view = ReadRefund(answer->body.root());
+    if (view.id != id) return Unusable("another_refund");
+    return view;
+  }
+
   ProviderResult<DisputeView> GetDispute(const std::string& id) override {
-    auto answer = Get("/v1/disputes/" + PercentEncode(id), {});
+    auto answer = Get("/v1/disputes/" + PercentEncode(id), {{"expand[]", "payment_intent"}});
     if (!answer.ok()) return Fail{answer.error()};
     DisputeView view = ReadDispute(answer->body.root());
     if (view.id != id) return Unusable("another_dispute");
@@ -201,6 +212,8 @@ class StripeProvider : public PaymentProvider {
     return page;
   }
 
+  void Abort() override { aborted_ = true; }
+
  private:
   static void AddMetadata(Form& form, const std::string& under, const PaymentRef& payment) {
     form.emplace_back(under + "[" + kPaymentKey + "]", payment.id);
@@ -213,8 +226,11 @@ class StripeProvider : public PaymentProvider {
     return view;
   }
 
+  static bool IsMissing(const ProviderError& error) {
+    return error.kind == Kind::kRefused && error.code == "resource_missing";
+  }
   static ProviderResult<ChargeView> NoneIfMissing(const ProviderError& error) {
-    if (error.kind == Kind::kRefused && error.code == "resource_missing") return ChargeView();
+    if (IsMissing(error)) return ChargeView();
     return Fail{error};
   }
 
@@ -243,11 +259,6 @@ class StripeProvider : public PaymentProvider {
       const json::Value more = root.Find("has_more");
       if (!more.is_bool() || !more.boolean() || after.empty()) return ChargeView();
     }
-  }
-
-  static RefundView ReadRefund(json::Value refund) {
-    const std::string status = TextOf(refund.Find("status"));
-    return {TextOf(refund.Find("id")), status == "failed" || status == "canceled"};
   }
 
   static ProviderResult<CheckoutPage> Page(ProviderResult<Answer> answer) {
@@ -294,7 +305,9 @@ class StripeProvider : public PaymentProvider {
   // The answer with any status whose body is JSON.
   ProviderResult<Answer> Call(const std::string& method, const std::string& path, const Form& form,
                               const std::string& idempotency_key) {
+    if (aborted_) return Fail{ProviderError{Kind::kNotDone, "stopping", "the process stops"}};
     HttpCall call;
+    call.abort = &aborted_;
     call.method = method;
     call.url = options_.base_url + path;
     call.bearer = options_.secret_key;
@@ -321,6 +334,7 @@ class StripeProvider : public PaymentProvider {
   }
 
   const StripeOptions options_;
+  std::atomic<bool> aborted_ = false;
 };
 
 }  // namespace

@@ -96,6 +96,7 @@ TEST_F(StripeMockTest, EveryCallHasTheFormThatStripeAccepts) {
   auto refund = provider_->Refund({"r1", "acme", known, 500});
   ASSERT_TRUE(refund.ok()) << refund.error().code;
   EXPECT_TRUE(refund->id.starts_with("re_"));
+  ExpectAccepted(provider_->GetRefund("re_1"));
   ExpectAccepted(provider_->GetDispute("dp_1"));
   auto list = provider_->ListCharges(0, 1'763'700'000'000'000, "");
   ASSERT_TRUE(list.ok()) << list.error().code;

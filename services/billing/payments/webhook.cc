@@ -1,6 +1,7 @@
 #include "services/billing/payments/webhook.h"
 
 #include <optional>
+#include <utility>
 
 #include "common/base/workspace_id.h"
 #include "common/json/json.h"
@@ -13,6 +14,7 @@ namespace tollgate::billing::payments {
 namespace {
 
 constexpr size_t kMaxId = 255;
+constexpr int64_t kLineUs = 60'000'000;
 
 http::HttpResponse Answer(int status, std::string text) {
   http::HttpResponse response{.status = status, .body = std::move(text) + "\n"};
@@ -47,10 +49,25 @@ std::optional<ProviderEvent> ReadEvent(const std::string& body) {
 // Whether the engine has something to do for it.
 bool Matters(const ProviderEvent& event) {
   return event.type == kSetupEvent || event.type.starts_with("payment_intent.") ||
-         event.type.starts_with("checkout.session.") || event.type.starts_with("charge.dispute.");
+         event.type.starts_with("checkout.session.") || event.type.starts_with("charge.dispute.") ||
+         IsRefundEvent(event.type);
 }
 
 }  // namespace
+
+bool IsRefundEvent(std::string_view type) {
+  return type.starts_with("refund.") || type.starts_with("charge.refund.");
+}
+
+// One line a minute: anyone may call. The metric counts all.
+void Webhook::LogRefused(std::string_view why, const std::string& peer) {
+  const std::lock_guard lock(mutex_);
+  ++unlogged_;
+  const int64_t now_us = clock_.MonotonicUs();
+  if (now_us < next_line_us_) return;
+  next_line_us_ = now_us + kLineUs;
+  log::Warn(why, {{"peer", peer}, {"since_the_last_line", std::exchange(unlogged_, 0)}});
+}
 
 http::HttpResponse Webhook::Handle(const http::HttpRequest& request, bool& accepted) {
   accepted = false;
@@ -60,7 +77,7 @@ http::HttpResponse Webhook::Handle(const http::HttpRequest& request, bool& accep
   const int64_t now_us = clock_.WallUs();
   if (!SignatureIsValid(request.header("stripe-signature"), request.body, secrets_, now_us)) {
     metrics_.OnWebhook("bad_signature");
-    log::Warn("a webhook without a valid signature was refused", {{"peer", request.peer_address}});
+    LogRefused("a webhook without a valid signature was refused", request.peer_address);
     return Answer(400, "the signature is not valid");
   }
   auto event = ReadEvent(request.body);

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/clock.h"
@@ -17,6 +19,9 @@ namespace tollgate::billing::payments {
 inline constexpr char kWebhookPath[] = "/webhooks/stripe";
 inline constexpr size_t kMaxWebhookBytes = size_t{256} * 1024;
 
+// Whether an event of this type is about a refund.
+bool IsRefundEvent(std::string_view type);
+
 class Webhook {
  public:
   Webhook(std::vector<std::string> secrets, const Clock& clock, PaymentStore& store,
@@ -27,10 +32,15 @@ class Webhook {
   http::HttpResponse Handle(const http::HttpRequest& request, bool& accepted);
 
  private:
+  void LogRefused(std::string_view why, const std::string& peer);
+
   const std::vector<std::string> secrets_;
   const Clock& clock_;
   PaymentStore& store_;
   PaymentMetrics& metrics_;
+  std::mutex mutex_;
+  int64_t next_line_us_ = 0;
+  int64_t unlogged_ = 0;  // refused since the last line
 };
 
 }  // namespace tollgate::billing::payments

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "services/billing/payments/testing/payment_world.h"
 
 namespace tollgate::billing::payments {
@@ -34,6 +36,18 @@ TEST_P(WebhookTest, OnlySignedEventsAreStoredAndEachOnce) {
     EXPECT_EQ(Deliver(*replica, text), 400) << text;
   }
   EXPECT_EQ(Deliver(*replica, std::string(kMaxWebhookBytes + 1, ' ')), 400);
+}
+
+TEST_P(WebhookTest, AFloodOfForgedWebhooksLeavesOneLineAMinute) {
+  auto replica = Make();
+  const std::string body = Event("evt_1", "payment_intent.succeeded", "p");
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(Deliver(*replica, body, "t=1,v1=00"), 400);
+  Advance(61);
+  EXPECT_EQ(Deliver(*replica, body, "t=1,v1=00"), 400);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 2) << log.substr(0, 1000);
+  EXPECT_NE(log.find("\"since_the_last_line\":1000"), std::string::npos) << log;
 }
 
 TEST_P(WebhookTest, DoneEventsAreRemovedAndWaitingOnesKept) {

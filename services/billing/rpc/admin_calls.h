@@ -30,6 +30,8 @@ struct AdminOptions {
 std::unique_ptr<grpc::Service> MakeLedgerAdmin(LedgerService& ledger);
 std::unique_ptr<grpc::Service> MakeAdjustmentAdmin(LedgerService& ledger, AdminOptions options);
 std::unique_ptr<grpc::Service> MakeUsageAdmin(LedgerService& ledger);
+std::unique_ptr<grpc::Service> MakeStatementAdmin(LedgerService& ledger);
+std::unique_ptr<grpc::Service> MakeDeadLetterAdmin(LedgerService& ledger);
 
 // Ends the call. What is for logs only is logged.
 void FinishAdmin(grpc::ServerUnaryReactor* reactor, const admin::AdminResult<void>& result);
@@ -43,6 +45,25 @@ void ReadAndFinish(LedgerService& ledger, grpc::ServerUnaryReactor* reactor,
 grpc::ServerUnaryReactor* RunAdminRead(
     LedgerService& ledger, grpc::CallbackServerContext* context,
     std::function<admin::AdminResult<void>(sql::Database&)> read);
+
+// Ends the call with what a blocking function returns, on the threads of a part of billing
+// (payments, alerts) that has open() and pool(). What still waits when the part stops is refused.
+template <typename Part, typename Function>
+grpc::ServerUnaryReactor* RunOnPart(Part& part, grpc::CallbackServerContext* context,
+                                    Function function) {
+  const admin::Failure closed =
+      admin::FromError(Unavailable("the database is not open yet, or the process stops").error);
+  if (!part.open()) return Refused(context, closed);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const bool queued =
+      part.pool().Submit([&part, reactor, closed, function = std::move(function)]() mutable {
+        FinishAdmin(reactor, part.open() ? function() : admin::AdminResult<void>(Fail{closed}));
+      });
+  if (!queued) {
+    FinishAdmin(reactor, Fail{admin::FromError(Unavailable("too many calls at once").error)});
+  }
+  return reactor;
+}
 
 // Runs one operation. done gets the reply of an operation that was executed; a failure ends the
 // call.

@@ -7,6 +7,7 @@
 
 #include "common/admin/caller.h"
 #include "common/admin/values.h"
+#include "services/billing/rpc/admin_calls.h"
 #include "tollgate/admin/v1/alerts.grpc.pb.h"
 
 namespace tollgate::billing {
@@ -21,11 +22,6 @@ using grpc::ServerUnaryReactor;
 constexpr char kWorkspace[] = "workspaces/*";
 constexpr char kSettings[] = "workspaces/*/alertSettings";
 constexpr char kWebhook[] = "workspaces/*/webhooks/*";
-
-void SetTime(int64_t us, google::protobuf::Timestamp& time) {
-  time.set_seconds(us / 1'000'000);
-  time.set_nanos(static_cast<int32_t>(us % 1'000'000) * 1000);
-}
 
 void ToResource(const alerts::AlertSetting& setting, av::AlertSettings& out) {
   out.set_name("workspaces/" + setting.workspace + "/alertSettings");
@@ -104,14 +100,9 @@ class AlertRpc : public av::AlertService::CallbackService {
   ServerUnaryReactor* CreateWebhook(CallbackServerContext* context,
                                     const av::CreateWebhookRequest* request,
                                     av::Webhook* response) override {
-    // For what shows a secret: a client certificate or a socket of this machine (decision 57).
-    if (!admin::CallerOf(*context).known) {
-      ServerUnaryReactor* reactor = context->DefaultReactor();
-      reactor->Finish(admin::ToStatus(
-          admin::PermissionDenied("STEP_UP_REQUIRED",
-                                  "this call needs a client certificate or a local socket")
-              .error));
-      return reactor;
+    // Shows a secret.
+    if (auto known = RequireKnown(admin::CallerOf(*context)); !known) {
+      return Refused(context, known.error());
     }
     return Serve(context, [=, this]() -> AdminResult<void> {
       auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
@@ -167,19 +158,9 @@ class AlertRpc : public av::AlertService::CallbackService {
     return {};
   }
 
-  // Completes the call with the result of a function that blocks.
   template <typename Function>
   ServerUnaryReactor* Serve(CallbackServerContext* context, Function function) {
-    ServerUnaryReactor* reactor = context->DefaultReactor();
-    const auto refuse = [reactor](const char* why) {
-      reactor->Finish(admin::ToStatus(admin::FromError(Unavailable(why).error)));
-      return reactor;
-    };
-    if (!alerts_.open()) return refuse("the database of alerts is not open yet");
-    const bool queued = alerts_.pool().Submit([reactor, function = std::move(function)]() mutable {
-      reactor->Finish(admin::ToStatus(function()));
-    });
-    return queued ? reactor : refuse("too many calls of alerts at once");
+    return RunOnPart(alerts_, context, std::move(function));
   }
 
   alerts::Alerts& alerts_;

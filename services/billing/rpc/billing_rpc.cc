@@ -294,15 +294,22 @@ void OfferDirect(LedgerService& ledger, DirectServices& direct) {
   };
 }
 
-std::vector<std::unique_ptr<grpc::Service>> MakeRpcServices(LedgerService& ledger,
-                                                            AdminOptions admin) {
+std::vector<std::unique_ptr<grpc::Service>> MakeRpcServices(LedgerService& ledger) {
   std::vector<std::unique_ptr<grpc::Service>> services;
   services.push_back(std::make_unique<BillingRpc>(ledger));
   services.push_back(std::make_unique<MeteringRpc>(ledger));
+  return services;
+}
+
+std::vector<std::unique_ptr<grpc::Service>> MakeAdminServices(LedgerService& ledger,
+                                                              AdminOptions admin) {
+  std::vector<std::unique_ptr<grpc::Service>> services;
   services.push_back(std::make_unique<AdminRpc>(ledger));
   services.push_back(MakeLedgerAdmin(ledger));
   services.push_back(MakeAdjustmentAdmin(ledger, admin));
   services.push_back(MakeUsageAdmin(ledger));
+  services.push_back(MakeStatementAdmin(ledger));
+  services.push_back(MakeDeadLetterAdmin(ledger));
   return services;
 }
 

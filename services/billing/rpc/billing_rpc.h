@@ -14,10 +14,11 @@ class Service;
 
 namespace tollgate::billing {
 
-// BillingService, MeteringService, BillingAdminService and those of tollgate.admin.v1 over one
-// ledger, which must outlive them.
-std::vector<std::unique_ptr<grpc::Service>> MakeRpcServices(LedgerService& ledger,
-                                                            AdminOptions admin = {});
+// BillingService and MeteringService over one ledger, which must outlive them.
+std::vector<std::unique_ptr<grpc::Service>> MakeRpcServices(LedgerService& ledger);
+// BillingAdminService and the services of tollgate.admin.v1 that need nothing but the ledger.
+std::vector<std::unique_ptr<grpc::Service>> MakeAdminServices(LedgerService& ledger,
+                                                              AdminOptions admin = {});
 
 // The calls on the request path, without gRPC, for modules of the same process.
 void OfferDirect(LedgerService& ledger, DirectServices& direct);

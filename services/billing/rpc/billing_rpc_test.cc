@@ -26,6 +26,7 @@ class BillingRpcTest : public ::testing::Test {
     options.sql.url = "sqlite:" + file_;
     ledger_ = std::make_unique<LedgerService>(options, SystemClock::Get());
     services_ = MakeRpcServices(*ledger_);
+    for (auto& service : MakeAdminServices(*ledger_)) services_.push_back(std::move(service));
     grpc::ServerBuilder builder;
     for (const auto& service : services_) builder.RegisterService(service.get());
     server_ = builder.BuildAndStart();

@@ -134,6 +134,26 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
     return ChangeBalance(context, billing::OpenWallet{parts->front()}, response);
   }
 
+  ServerUnaryReactor* RepairClock(CallbackServerContext* context,
+                                  const pb::RepairClockRequest* request,
+                                  pb::RepairClockResponse* response) override {
+    auto command = RepairClockOf(*request, CallerOf(*context));
+    if (!command) return Refused(context, command.error());
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    ledger_.Read(
+        [this, reactor, command = *std::move(command), response](sql::Database& database) {
+          auto open = HasWallet(database, command.workspace);
+          if (!open.ok()) return FinishAdmin(reactor, SqlFailure(open));
+          if (!*open) return FinishAdmin(reactor, Fail{NoWallet(command.workspace)});
+          SubmitAdmin(ledger_, reactor, command, [reactor, response](const Reply& reply) {
+            response->set_moved_back_us(reply.moved_back_us);
+            FinishAdmin(reactor, {});
+          });
+        },
+        [reactor](const Error& refused) { FinishAdmin(reactor, Fail{admin::FromError(refused)}); });
+    return reactor;
+  }
+
   ServerUnaryReactor* GetCap(CallbackServerContext* context, const pb::GetCapRequest* request,
                              pb::Cap* response) override {
     return ReadBalanceOf(context, request->name(), kCapName,
@@ -236,6 +256,19 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
       FinishAdmin(reactor, {});
     });
     return reactor;
+  }
+
+  static AdminResult<billing::RepairClock> RepairClockOf(const pb::RepairClockRequest& request,
+                                                         const Caller& caller) {
+    if (auto known = RequireKnown(caller); !known) return Fail{known.error()};
+    auto parts = admin::NameParts(kBalanceName, request.name(), "name");
+    if (!parts) return Fail{parts.error()};
+    if (auto given = RequiredText(request.reason(), 512, "reason"); !given) {
+      return Fail{given.error()};
+    }
+    auto id = admin::RequiredRequestId(request.request_id());
+    if (!id) return Fail{id.error()};
+    return billing::RepairClock{parts->front(), *std::move(id), caller.actor, request.reason()};
   }
 
   static AdminResult<Operation> SetCapOf(const pb::UpdateCapRequest& request,

@@ -1,14 +1,10 @@
 #include "services/billing/rpc/payments_convert.h"
 
 #include "common/admin/values.h"
+#include "services/billing/rpc/admin_calls.h"
 
 namespace tollgate::billing {
 namespace {
-
-void SetTime(int64_t us, google::protobuf::Timestamp& time) {
-  time.set_seconds(us / 1'000'000);
-  time.set_nanos(static_cast<int32_t>(us % 1'000'000 * 1000));
-}
 
 std::string Under(const std::string& workspace, const std::string& path) {
   return "workspaces/" + workspace + "/" + path;

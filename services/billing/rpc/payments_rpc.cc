@@ -9,6 +9,7 @@
 #include "common/admin/caller.h"
 #include "common/admin/paging.h"
 #include "common/admin/values.h"
+#include "services/billing/rpc/admin_calls.h"
 #include "services/billing/rpc/payments_convert.h"
 #include "tollgate/admin/v1/payments.grpc.pb.h"
 
@@ -85,6 +86,7 @@ class PaymentRpc : public av::PaymentService::CallbackService {
       if (!id.ok()) return Fail{id.error()};
       auto amount = admin::ParseUsd(request->payment().amount_usd(), "payment.amount_usd");
       if (!amount.ok()) return Fail{amount.error()};
+      if (auto open = RequireWallet(parts->front()); !open.ok()) return open;
       return Show(payments_.admin().Create(parts->front(), *amount, *id, actor), response);
     });
   }
@@ -165,6 +167,7 @@ class PaymentRpc : public av::PaymentService::CallbackService {
       if (!parts.ok()) return Fail{parts.error()};
       auto id = admin::RequiredRequestId(request->request_id());
       if (!id.ok()) return Fail{id.error()};
+      if (auto open = RequireWallet(parts->front()); !open.ok()) return open;
       auto url = payments_.admin().SetupMethod(parts->front(), *id);
       if (!url.ok()) return Fail{url.error()};
       response->set_setup_url(*url);
@@ -190,6 +193,7 @@ class PaymentRpc : public av::PaymentService::CallbackService {
       if (!id.ok()) return Fail{id.error()};
       auto change = ChangeOf(*request);
       if (!change.ok()) return Fail{change.error()};
+      if (auto open = RequireWallet(parts->front()); !open.ok()) return open;
       return Show(payments_.admin().UpdateReload(parts->front(), *change, actor), response);
     });
   }
@@ -223,32 +227,26 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return admin::NameParts(pattern, request.name(), "name");
   }
 
-  // Completes the call with the result of a function that blocks.
   template <typename Function>
   ServerUnaryReactor* Serve(CallbackServerContext* context, Function function) {
-    ServerUnaryReactor* reactor = context->DefaultReactor();
-    const auto refuse = [reactor](const char* why) {
-      reactor->Finish(admin::ToStatus(admin::FromError(Unavailable(why).error)));
-      return reactor;
-    };
-    if (!payments_.open()) return refuse("the database of payments is not open yet");
-    const bool queued =
-        payments_.pool().Submit([reactor, function = std::move(function)]() mutable {
-          reactor->Finish(admin::ToStatus(function()));
-        });
-    return queued ? reactor : refuse("too many calls of payments at once");
+    return RunOnPart(payments_, context, std::move(function));
   }
 
-  // For what needs a fresh sign-in: a client certificate or a socket of this machine (decision 57).
+  // For what needs a fresh sign-in.
   template <typename Function>
   ServerUnaryReactor* ServeKnown(CallbackServerContext* context, Function function) {
-    if (admin::CallerOf(*context).known) return Serve(context, std::move(function));
-    ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(admin::ToStatus(
-        admin::PermissionDenied("STEP_UP_REQUIRED",
-                                "this call needs a client certificate or a local socket")
-            .error));
-    return reactor;
+    if (auto known = RequireKnown(admin::CallerOf(*context)); !known) {
+      return Refused(context, known.error());
+    }
+    return Serve(context, std::move(function));
+  }
+
+  // A payment for a name that is no workspace would be money without an owner.
+  AdminResult<void> RequireWallet(const std::string& workspace) {
+    auto open = payments_.engine().ledger().HasWallet(workspace);
+    if (!open.ok()) return Fail{admin::FromError(open.error())};
+    if (!*open) return Fail{NoWallet(workspace)};
+    return {};
   }
 
   AdminResult<void> List(const av::ListPaymentsRequest& request,

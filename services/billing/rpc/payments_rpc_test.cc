@@ -50,6 +50,8 @@ class PaymentsRpcTest : public ::testing::Test {
   void Start() {
     ASSERT_TRUE(ledger_->Start().ok());
     ASSERT_TRUE(payments_->Start(loops_).ok());
+    payments::LedgerServicePort port(*ledger_);
+    ASSERT_TRUE(port.Submit(OpenWallet{"acme"})->ok);
   }
   template <typename Request, typename Response>
   grpc::Status Call(grpc::Status (av::PaymentService::Stub::*method)(grpc::ClientContext*,
@@ -92,6 +94,27 @@ TEST_F(PaymentsRpcTest, CallsBeforeStartAreUnavailable) {
   const grpc::Status status = Call(&Stub::CreatePayment, Create("r", "10"), payment);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(ReasonOf(status), "SERVICE_UNAVAILABLE");
+}
+
+// Decision 64.
+TEST_F(PaymentsRpcTest, NothingIsPaidForAWorkspaceWithoutAWallet) {
+  Start();
+  av::Payment payment;
+  av::CreatePaymentRequest create = Create("r1", "10");
+  create.set_parent("workspaces/no-such");
+  const grpc::Status status = Call(&Stub::CreatePayment, create, payment);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(ReasonOf(status), "WALLET_NOT_FOUND");
+  av::ListPaymentsRequest list;
+  list.set_parent("workspaces/no-such");
+  av::ListPaymentsResponse payments;
+  ASSERT_TRUE(Call(&Stub::ListPayments, list, payments).ok());
+  EXPECT_EQ(payments.payments_size(), 0);
+  av::SetupPaymentMethodRequest setup;
+  setup.set_parent("workspaces/no-such");
+  setup.set_request_id("s1");
+  av::SetupPaymentMethodResponse page;
+  EXPECT_EQ(ReasonOf(Call(&Stub::SetupPaymentMethod, setup, page)), "WALLET_NOT_FOUND");
 }
 
 TEST_F(PaymentsRpcTest, ATransferFromCreationToCreditWithPages) {

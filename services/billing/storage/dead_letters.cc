@@ -139,6 +139,21 @@ SqlResult<std::vector<DeadLetter>> ReadDeadLetters(sql::Database& database,
   return letters;
 }
 
+SqlResult<std::optional<DeadLetter>> FindDeadLetter(sql::Database& database,
+                                                    const std::string& workspace, const Id& id,
+                                                    int32_t number) {
+  std::optional<DeadLetter> letter;
+  const std::string bytes = id.ToBytes();
+  auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) {
+    letter.reset();
+    return db.Query(SelectWhere("shard = $1 AND workspace = $2 AND id = $3 AND number = $4"),
+                    {LedgerShard(workspace), workspace, Param::Blob(bytes), number},
+                    [&](const Row& row) { letter = ReadDeadLetter(row); });
+  });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return letter;
+}
+
 SqlResult<int64_t> CountOpenDeadLetters(sql::Database& database) {
   int64_t count = 0;
   // Fast: the index dead_letter_open contains exactly these rows.

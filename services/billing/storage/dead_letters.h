@@ -2,6 +2,7 @@
 // for lists and for the gauge.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +36,9 @@ struct DeadLetterQuery {
 // Newest first.
 sql::SqlResult<std::vector<DeadLetter>> ReadDeadLetters(sql::Database& database,
                                                         const DeadLetterQuery& query);
+sql::SqlResult<std::optional<DeadLetter>> FindDeadLetter(sql::Database& database,
+                                                         const std::string& workspace, const Id& id,
+                                                         int32_t number);
 sql::SqlResult<int64_t> CountOpenDeadLetters(sql::Database& database);
 
 }  // namespace tollgate::billing

@@ -35,6 +35,8 @@ std::string NameOf(EntryKind kind) {
       return "Usage";
     case EntryKind::kRefund:
       return "Refunds";
+    case EntryKind::kRefundFailed:
+      return "Refunds that could not be paid out";
     case EntryKind::kCreditAdjustment:
       return "Adjustments in your favour";
     case EntryKind::kDebitAdjustment:

@@ -44,6 +44,8 @@ bool MayMove(EntryKind kind, Account debit, Account credit) {
              (debit == Account::kRevenue && IsPosted(credit));
     case EntryKind::kRefund:
       return is(Account::kPaid, Account::kFunding);
+    case EntryKind::kRefundFailed:
+      return is(Account::kFunding, Account::kPaid);
     case EntryKind::kCreditAdjustment:
       return debit == Account::kAdjustment && IsPosted(credit);
     case EntryKind::kDebitAdjustment:
@@ -94,6 +96,7 @@ int CommandKindOf(EntryKind kind) {
     case EntryKind::kChargeback:
     case EntryKind::kChargebackWon:
     case EntryKind::kWriteOff:
+    case EntryKind::kRefundFailed:
       return static_cast<int>(kind);
     default:
       return 0;

@@ -85,9 +85,10 @@ class History {
   // Freezes are rare and short, or nothing else would happen.
   Operation NewCorrection(const std::string& id) {
     static constexpr CommandKind kKinds[] = {
-        CommandKind::kRefund,     CommandKind::kCreditAdjustment, CommandKind::kDebitAdjustment,
-        CommandKind::kChargeback, CommandKind::kChargebackWon,    CommandKind::kWriteOff,
-        CommandKind::kFreeze,     CommandKind::kUnfreeze,         CommandKind::kUnfreeze};
+        CommandKind::kRefund,       CommandKind::kCreditAdjustment, CommandKind::kDebitAdjustment,
+        CommandKind::kChargeback,   CommandKind::kChargebackWon,    CommandKind::kWriteOff,
+        CommandKind::kRefundFailed, CommandKind::kFreeze,           CommandKind::kUnfreeze,
+        CommandKind::kUnfreeze};
     if (!corrections_.empty() && Below(3) == 0) {
       const size_t back = Below(std::min<size_t>(corrections_.size(), 4));
       const Correct& asked = corrections_[corrections_.size() - 1 - back];
@@ -97,10 +98,10 @@ class History {
     Correct op;
     op.workspace = Workspace();
     op.command_id = id;
-    op.kind = kKinds[Below(9)];
+    op.kind = kKinds[Below(10)];
     const bool moves = op.kind != CommandKind::kFreeze && op.kind != CommandKind::kUnfreeze;
     op.amount_nano_usd = moves ? 1 + static_cast<int64_t>(Below(20'000)) : 0;
-    op.granted = Below(3) == 0;
+    op.granted = Below(3) == 0 && op.kind != CommandKind::kRefundFailed;
     op.actor = Below(2) == 0 ? "ann" : "bob";
     op.reason = "test";
     corrections_.push_back(op);

@@ -107,6 +107,20 @@ class PaymentTest : public ::testing::TestWithParam<sql::Dialect> {
     return Deliver(replica, body,
                    ScriptedStripe::Sign(kTestSecret, clock_.WallUs() / 1'000'000, body));
   }
+  // A payment of ten dollars that the customer has made on its page; not worked on yet.
+  Payment Buy(Replica& replica, const std::string& request_id) {
+    auto made = replica.admin.Create("acme", 10 * kNanoPerUsd, request_id, "ann");
+    EXPECT_TRUE(made.ok());
+    stripe_.PayPage(made->checkout_id);
+    Advance(60);
+    return *made;
+  }
+  // The events of the provider so far, in their order.
+  void DeliverAll(Replica& replica) {
+    for (const ScriptedStripe::Event& event : stripe_.TakeEvents()) {
+      EXPECT_EQ(Deliver(replica, event.body), 200);
+    }
+  }
   int64_t Paid(const std::string& workspace) {
     auto balance = LedgerServicePort(*ledger_).ReadBalance(workspace);
     EXPECT_TRUE(balance.ok());

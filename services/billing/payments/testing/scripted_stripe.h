@@ -50,6 +50,7 @@ class ScriptedStripe {
     int64_t created = 0;
     int64_t refunded_cents = 0;
     bool disputed = false;
+    std::string session;  // the page that made it
   };
 
   explicit ScriptedStripe(uint64_t seed = 1);
@@ -62,6 +63,8 @@ class ScriptedStripe {
   void DeclineCustomer(const std::string& customer, const std::string& code);
   // The customer pays on the page, or closes it until it expires.
   void PayPage(const std::string& session);
+  // A try on the page is declined; the page stays open.
+  void FailPage(const std::string& session, const std::string& code);
   void ExpirePage(const std::string& session);
   // The customer saves a card on the page.
   std::string SaveCard(const std::string& session);
@@ -71,10 +74,14 @@ class ScriptedStripe {
   // A charge that is none of ours, made on the provider's own pages.
   std::string ForeignCharge(int64_t cents);
   void SetRefundRefused(bool refused);
+  // A refund that was accepted cannot be paid out.
+  void FailRefund(const std::string& refund);
 
   std::vector<Intent> intents() const;
   int64_t refunded_cents(const std::string& intent) const;
   int calls() const;
+  // Calls whose path begins with this.
+  int calls(const std::string& path) const;
   // All events since the last call, oldest first.
   std::vector<Event> TakeEvents();
   static std::string Sign(const std::string& secret, int64_t seconds, const std::string& body);
@@ -100,6 +107,8 @@ class ScriptedStripe {
     std::string id;
     std::string intent;
     std::string key;  // our id
+    std::string workspace;
+    std::string status = "succeeded";
     int64_t cents = 0;
   };
   struct Reply {
@@ -116,9 +125,15 @@ class ScriptedStripe {
   Reply ListIntents(const Form& form);
   Reply MakeSession(const Form& form);
   Reply MakeRefund(const Form& form);
+  Reply DoSession(std::string id);
+  Reply DoIntent(std::string id);
+  Reply FindRefund(const std::string& id) const;
+  Reply FindDispute(const std::string& id, const Form& form) const;
+  Intent& IntentOf(Session& session);  // made on the first try
   std::string NewId(const std::string& prefix);
   std::string Render(const Intent& intent) const;
   std::string Render(const Session& session) const;
+  static std::string Render(const RefundRow& refund);
   void AddEvent(const std::string& type, const std::string& object);
   static Reply Missing();
 
@@ -127,7 +142,7 @@ class ScriptedStripe {
   Faults faults_;
   int64_t now_ = 1'763'700'000;
   int next_ = 0;
-  int calls_ = 0;
+  std::vector<std::string> paths_;  // of all calls
   bool refund_refused_ = false;
   std::map<std::string, Intent> intents_;
   std::vector<std::string> order_;  // of intents, oldest first

@@ -1,0 +1,98 @@
+// The part of the engine that follows disputes. A chargeback is the provider's word: the ledger
+// takes the credit, and what is not there becomes a receivable that freezes the workspace.
+//
+// The provider is asked for each event, but its answers may be applied in another order than they
+// were given. So the state of a dispute only moves forward (DisputeView::State), under the
+// workspace's lock, and what the ledger gets follows from the stored state alone.
+#include <algorithm>
+#include <utility>
+
+#include "common/base/workspace_id.h"
+#include "common/observability/log.h"
+#include "services/billing/payments/payment_engine.h"
+
+namespace tollgate::billing::payments {
+
+using sql::SqlResult;
+
+SqlResult<std::optional<Payment>> PaymentEngine::FindDisputed(const DisputeView& view) {
+  // Our own id also finds a payment whose charge we have not seen yet.
+  if (IsWorkspaceId(view.workspace) && !view.payment_id.empty()) {
+    auto found = store_.FindPayment(view.workspace, view.payment_id);
+    if (!found.ok() || *found) return found;
+  }
+  return store_.FindByProviderId(view.charge);
+}
+
+SqlResult<Dispute> PaymentEngine::StoreDispute(const DisputeView& view, const Payment& payment) {
+  using State = DisputeView::State;
+  Dispute dispute;
+  auto done = store_.Run(payment.workspace, NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
+    auto known = tx.FindDispute(view.id);
+    if (!known.ok()) return Fail{known.error()};
+    dispute =
+        known->value_or(Dispute{payment.workspace, view.id, payment.id, view.state, 0, false});
+    dispute.state = std::max(dispute.state, view.state);
+    const bool holds = dispute.state == State::kOpen || dispute.state == State::kLost;
+    if (holds && !dispute.taken) {
+      dispute.taken = true;
+      dispute.amount_nano_usd = std::min(view.amount_cents * kNanoPerCent, payment.amount_nano_usd);
+    }
+    if (*known && (*known)->state == dispute.state) return {};
+    if (auto put = tx.Put(dispute); !put.ok()) return put;
+    auto logged = tx.Log("dispute/" + view.id, *known ? Name((*known)->state) : "",
+                         Name(dispute.state), dispute.amount_nano_usd, kEngineActor, payment.id);
+    if (!logged.ok()) return logged;
+    auto row = tx.FindPayment(payment.id);
+    if (!row.ok()) return Fail{row.error()};
+    auto disputed = tx.IsDisputed(payment.id);
+    if (!disputed.ok()) return Fail{disputed.error()};
+    if (!*row || (*row)->disputed == *disputed) return {};
+    Payment after = **row;
+    after.disputed = *disputed;
+    return WriteChange(tx, **row, std::move(after));
+  });
+  if (!done.ok()) return Fail{std::move(done).error()};
+  return dispute;
+}
+
+bool PaymentEngine::ApplyDispute(const DisputeView& view) {
+  auto found = FindDisputed(view);
+  if (!found.ok()) {
+    LogError("dispute", found.error());
+    return false;
+  }
+  if (!*found) {
+    log::Error("payments: a dispute names a charge that is no payment of ours",
+               {{"dispute", view.id}, {"charge", view.charge}});
+    return true;
+  }
+  const Payment& payment = **found;
+  auto dispute = StoreDispute(view, payment);
+  if (!dispute.ok()) {
+    LogError("dispute", dispute.error());
+    return false;
+  }
+  // An inquiry, or won before anything was taken.
+  if (!dispute->taken || dispute->amount_nano_usd <= 0) return true;
+  if (!payment.credited) return false;  // later: first the credit
+  Correct take;
+  take.workspace = payment.workspace;
+  take.command_id = "dispute-" + DerivedId("dispute", payment.workspace, view.id);
+  take.kind = CommandKind::kChargeback;
+  take.amount_nano_usd = dispute->amount_nano_usd;
+  take.actor = kEngineActor;
+  take.reason = "dispute " + view.id;
+  take.reference = payment.id;
+  if (auto reply = ledger_.Submit(take); !reply.ok() || !reply->ok) return false;
+  if (dispute->state == DisputeView::State::kWon) {
+    Correct give = take;
+    give.kind = CommandKind::kChargebackWon;
+    give.command_id = "won-" + take.command_id.substr(8);
+    give.reason = "dispute " + view.id + " won";
+    if (auto reply = ledger_.Submit(give); !reply.ok() || !reply->ok) return false;
+  }
+  return Survives("dispute_posted");
+}
+
+}  // namespace tollgate::billing::payments

@@ -1,0 +1,105 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "services/billing/payments/testing/payment_world.h"
+
+namespace tollgate::billing::payments {
+namespace {
+
+constexpr int64_t kTen = 10 * kNanoPerUsd;
+constexpr char kInquiry[] = "warning_needs_response";
+constexpr char kOpen[] = "needs_response";
+
+class DisputeStepsTest : public PaymentTest {
+ protected:
+  // The provider says this of the dispute, and an event tells of it.
+  void Says(Replica& replica, const std::string& dispute, const std::string& status) {
+    stripe_.CloseDispute(dispute, status);
+    DeliverAll(replica);
+    replica.engine.RunOnce();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, DisputeStepsTest,
+                         ::testing::Values(sql::Dialect::kSqlite, sql::Dialect::kPostgres),
+                         Dialect);
+
+TEST_P(DisputeStepsTest, AnInquiryBeforeThePaymentWasFoundPaidStillBecomesAChargeback) {
+  auto replica = Make();
+  const Payment payment = Buy(*replica, "r1");
+  // The charge is flagged as disputed from the inquiry on.
+  const std::string dispute = stripe_.Dispute(stripe_.intents().front().id, kInquiry);
+  replica->engine.RunOnce();
+  EXPECT_EQ(Paid("acme"), kTen);
+  Says(*replica, dispute, kInquiry);
+  EXPECT_EQ(Paid("acme"), kTen);
+  EXPECT_EQ(Entries("acme").size(), 1u) << "nothing was taken and given back";
+  EXPECT_FALSE(replica->admin.Get("acme", payment.id)->disputed);
+  Says(*replica, dispute, kOpen);
+  EXPECT_EQ(Paid("acme"), 0);
+  EXPECT_TRUE(replica->admin.Get("acme", payment.id)->disputed);
+}
+
+TEST_P(DisputeStepsTest, TheBooksEndRightInEveryOrderOfAnswers) {
+  auto replica = Make();
+  int64_t paid = 0;
+  int round = 0;
+  for (const char* last : {"won", "lost", "warning_closed"}) {
+    std::vector<std::string> order{kInquiry, kOpen, last};
+    if (std::string(last) == "warning_closed") order[1] = kInquiry;
+    std::sort(order.begin(), order.end());
+    do {
+      Buy(*replica, "r" + std::to_string(++round));
+      replica->engine.RunOnce();
+      const std::string dispute = stripe_.Dispute(stripe_.intents().back().id, order[0]);
+      // Answers of the provider that were read earlier may be applied later.
+      for (const std::string& status : order) {
+        for (int i = 0; i < 2; ++i) Says(*replica, dispute, status);
+      }
+      if (std::string(last) != "lost") paid += kTen;
+      ASSERT_EQ(Paid("acme"), paid) << last << " after " << order[0] << ", " << order[1];
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+  ExpectVerified(*replica, "acme");
+  auto report = VerifyLedger(*database_, "");
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->ok());
+}
+
+TEST_P(DisputeStepsTest, ADisputeThatIsKnownBeforeItsPaymentIsPaidWaitsForIt) {
+  auto replica = Make();
+  Buy(*replica, "r1");
+  stripe_.TakeEvents();  // lost
+  stripe_.Dispute(stripe_.intents().front().id, kOpen);
+  DeliverAll(*replica);
+  const auto due = *replica->store.DueEvents(INT64_MAX, 10);
+  ASSERT_EQ(due.size(), 1u);
+  replica->engine.StepEvent(due.front());
+  EXPECT_EQ(Entries("acme").size(), 0u);
+  for (int i = 0; i < 3; ++i) {
+    Advance(60);
+    replica->engine.RunOnce();
+  }
+  EXPECT_EQ(Topups("acme"), 1);
+  EXPECT_EQ(Paid("acme"), 0);
+}
+
+TEST_P(DisputeStepsTest, TwoDisputesOfOnePaymentAreKeptApart) {
+  auto replica = Make();
+  const Payment payment = Buy(*replica, "r1");
+  replica->engine.RunOnce();
+  const std::string intent = stripe_.intents().front().id;
+  const std::string inquiry = stripe_.Dispute(intent, kInquiry);
+  const std::string dispute = stripe_.Dispute(intent, kOpen);
+  Says(*replica, dispute, kOpen);
+  EXPECT_EQ(Paid("acme"), 0);
+  Says(*replica, inquiry, "warning_closed");
+  EXPECT_EQ(Paid("acme"), 0) << "the end of the inquiry gives nothing back";
+  EXPECT_TRUE(replica->admin.Get("acme", payment.id)->disputed);
+  Says(*replica, dispute, "won");
+  EXPECT_EQ(Paid("acme"), kTen);
+  EXPECT_FALSE(replica->admin.Get("acme", payment.id)->disputed);
+}
+
+}  // namespace
+}  // namespace tollgate::billing::payments

@@ -1,0 +1,118 @@
+#include <gtest/gtest.h>
+
+#include "services/billing/payments/reconcile.h"
+#include "services/billing/payments/testing/payment_world.h"
+
+namespace tollgate::billing::payments {
+namespace {
+
+constexpr int64_t kTen = 10 * kNanoPerUsd;
+constexpr int64_t kSix = 6 * kNanoPerUsd;
+
+class RefundStepsTest : public PaymentTest {
+ protected:
+  Refund Refunded(Replica& replica, const std::string& request_id, int64_t nano_usd) {
+    auto refund =
+        replica.admin.RefundPayment("acme", payment_.id, nano_usd, "left", request_id, "ann");
+    EXPECT_TRUE(refund.ok());
+    return refund.ok() ? *refund : Refund();
+  }
+  RefundState StateOf(Replica& replica, const std::string& id) {
+    return replica.store.FindRefund("acme", id)->value().state;
+  }
+  void Bought(Replica& replica) {
+    payment_ = Buy(replica, "r1");
+    replica.engine.RunOnce();
+    stripe_.TakeEvents();
+  }
+  // The credit is back by one entry, the payment can be refunded again, and the ledger agrees
+  // with the provider.
+  void ExpectReturned(Replica& replica, const std::string& id) {
+    EXPECT_EQ(StateOf(replica, id), RefundState::kReturned);
+    EXPECT_EQ(Paid("acme"), kTen);
+    int entries = 0;
+    for (const Entry& entry : Entries("acme")) entries += entry.kind == EntryKind::kRefundFailed;
+    EXPECT_EQ(entries, 1);
+    EXPECT_EQ(replica.admin.Get("acme", payment_.id)->refunded_nano_usd, 0);
+    Advance(1);
+    auto compared = Reconcile(replica.engine, 0, clock_.WallUs());
+    ASSERT_TRUE(compared.ok());
+    EXPECT_TRUE(compared->differences.empty());
+    ExpectVerified(replica, "acme");
+    auto report = VerifyLedger(*database_, "");
+    ASSERT_TRUE(report.ok());
+    EXPECT_TRUE(report->ok()) << (report->violations.empty() ? "" : report->violations.front());
+  }
+
+  Payment payment_;
+};
+INSTANTIATE_TEST_SUITE_P(All, RefundStepsTest,
+                         ::testing::Values(sql::Dialect::kSqlite, sql::Dialect::kPostgres),
+                         Dialect);
+
+TEST_P(RefundStepsTest, ARefundThatFailsAfterItWasAcceptedGivesTheCreditBackOnce) {
+  auto replica = Make();
+  Bought(*replica);
+  const Refund refund = Refunded(*replica, "f1", kSix);
+  ASSERT_EQ(refund.state, RefundState::kSubmitted);
+  EXPECT_EQ(Paid("acme"), kTen - kSix);
+  stripe_.FailRefund(refund.provider_id);
+  const auto events = stripe_.TakeEvents();
+  ASSERT_EQ(events.size(), 1u);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(Deliver(*replica, events[0].body), 200);
+    replica->engine.RunOnce();
+  }
+  // The same news under the other name of the event.
+  std::string other = events[0].body;
+  other.replace(other.find("refund.failed"), 13, "charge.refund.updated");
+  other.replace(other.find("evt_"), 4, "evt_2");
+  EXPECT_EQ(Deliver(*replica, other), 200);
+  replica->engine.RunOnce();
+  ExpectReturned(*replica, refund.id);
+  EXPECT_EQ(Refunded(*replica, "f2", kTen).state, RefundState::kSubmitted) << "by another way";
+}
+
+TEST_P(RefundStepsTest, WithoutWebhooksAFailedRefundIsFoundByAsking) {
+  auto replica = Make();
+  Bought(*replica);
+  const Refund refund = Refunded(*replica, "f1", kSix);
+  stripe_.FailRefund(refund.provider_id);
+  Advance(86'400);
+  replica->engine.RunOnce();
+  ExpectReturned(*replica, refund.id);
+}
+
+TEST_P(RefundStepsTest, ARefundThatTheProviderRefusesGivesTheCreditBackOnceWhateverCrashes) {
+  int left = 0;
+  PaymentEngine::Options options;
+  options.survives = [&left](std::string_view) { return --left != 0; };
+  auto replica = Make(std::move(options));
+  Bought(*replica);
+  stripe_.SetRefundRefused(true);
+  std::string id;
+  for (int crash = 1; crash <= 8; ++crash) {
+    left = crash;
+    auto refund = replica->admin.RefundPayment("acme", payment_.id, kSix, "left", "f1", "ann");
+    ASSERT_TRUE(refund.ok());
+    id = refund->id;
+    left = 0;
+    Advance(700);
+  }
+  replica->engine.RunOnce();
+  ExpectReturned(*replica, id);
+}
+
+TEST_P(RefundStepsTest, ARefundOfTheProvidersDashboardIsNoneOfOurs) {
+  auto replica = Make();
+  Bought(*replica);
+  const std::string body =
+      R"({"id":"evt_x","type":"refund.failed","data":{"object":{"id":"re_none"}}})";
+  EXPECT_EQ(Deliver(*replica, body), 200);
+  replica->engine.RunOnce();
+  EXPECT_TRUE(replica->store.DueEvents(INT64_MAX, 10)->empty());
+  EXPECT_EQ(Paid("acme"), kTen);
+}
+
+}  // namespace
+}  // namespace tollgate::billing::payments

@@ -1,0 +1,240 @@
+#include <charconv>
+
+#include "common/base/workspace_id.h"
+#include "services/billing/domain/dead_letter.h"
+#include "services/billing/rpc/admin_calls.h"
+#include "services/billing/storage/dead_letters.h"
+#include "tollgate/admin/v1/dead_letters.grpc.pb.h"
+#include "tollgate/billing/v1/billing.pb.h"
+
+namespace tollgate::billing {
+namespace {
+
+namespace pb = tollgate::admin::v1;
+
+using admin::AdminResult;
+using admin::CallerOf;
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+
+constexpr char kNoWorkspace[] = "_";
+constexpr size_t kMaxReason = 512;
+
+struct Key {
+  std::string workspace;
+  Id id;
+  int32_t number = 0;
+};
+
+template <typename Number>
+bool ParseNumber(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+AdminResult<Key> KeyOf(const std::string& name) {
+  auto parts = admin::NameParts("deadLetters/*", name, "name");
+  if (!parts) return Fail{parts.error()};
+  const std::string& text = parts->front();
+  const size_t first = text.find('.'), last = text.rfind('.');
+  Key key;
+  std::optional<Id> id;
+  if (first != std::string::npos && first < last) {
+    key.workspace = text.substr(0, first);
+    id = Id::FromHex(text.substr(first + 1, last - first - 1));
+  }
+  if (!id || !ParseNumber(text.substr(last + 1), key.number) || key.number < 1 ||
+      (key.workspace != kNoWorkspace && !IsWorkspaceId(key.workspace))) {
+    return admin::InvalidField("name", "deadLetters/{workspace}.{request}.{number} is required");
+  }
+  key.id = *id;
+  if (key.workspace == kNoWorkspace) key.workspace.clear();
+  return key;
+}
+
+// "DENY_REASON_ID_REUSE" as "id_reuse".
+std::string ReasonText(Deny reason) {
+  std::string name = v1::DenyReason_Name(static_cast<v1::DenyReason>(reason));
+  constexpr std::string_view kPrefix = "DENY_REASON_";
+  if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
+  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return name;
+}
+
+void Fill(const DeadLetter& letter, pb::DeadLetter& into) {
+  into.set_name("deadLetters/" + (letter.workspace.empty() ? kNoWorkspace : letter.workspace) +
+                "." + letter.id.ToHex() + "." + std::to_string(letter.number));
+  into.set_workspace(letter.workspace);
+  into.set_request(letter.id.ToHex());
+  into.set_number(letter.number);
+  SetTime(letter.at_us, *into.mutable_create_time());
+  into.set_reason(ReasonText(letter.reason));
+  if (const auto settle = DecodeSettle(letter.operation, letter.id, letter.workspace)) {
+    into.set_outcome(std::string(OutcomeName(settle->outcome)));
+    into.set_prompt_tokens(settle->usage.prompt);
+    into.set_completion_tokens(settle->usage.completion);
+    into.set_engine(settle->engine);
+  }
+  into.set_state(static_cast<pb::DeadLetterState>(letter.state));
+  if (letter.resolved_us > 0) SetTime(letter.resolved_us, *into.mutable_resolve_time());
+  into.set_actor(letter.actor);
+  into.set_note(letter.note);
+}
+
+AdminResult<void> ReadInto(sql::Database& database, const Key& key, pb::DeadLetter& response) {
+  auto found = FindDeadLetter(database, key.workspace, key.id, key.number);
+  if (!found.ok()) return SqlFailure(found);
+  if (!*found) return admin::NotFound("there is no such dead letter");
+  Fill(**found, response);
+  return {};
+}
+
+admin::Failure WhyRefused(Deny reason) {
+  switch (reason) {
+    case Deny::kUnavailable:
+      return admin::FromError(Unavailable("the workspace cannot be written now").error);
+    case Deny::kUnknownDeadLetter:
+      return admin::NotFound("there is no such dead letter").error;
+    case Deny::kClosed:
+      return admin::Precondition("ALREADY_DECIDED",
+                                 "the dead letter was resolved otherwise, or its request is closed "
+                                 "for settlements")
+          .error;
+    default:
+      return admin::Precondition("REFUSED_AGAIN",
+                                 "the ledger refuses the settlement again (" + ReasonText(reason) +
+                                     "); the dead letter stays open. If it cannot be right, write "
+                                     "it off")
+          .error;
+  }
+}
+
+class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
+ public:
+  explicit DeadLetterRpc(LedgerService& ledger) : ledger_(ledger) {}
+
+  ServerUnaryReactor* GetDeadLetter(CallbackServerContext* context,
+                                    const pb::GetDeadLetterRequest* request,
+                                    pb::DeadLetter* response) override {
+    auto key = KeyOf(request->name());
+    if (!key) return Refused(context, key.error());
+    return RunAdminRead(ledger_, context, [key = *key, response](sql::Database& database) {
+      return ReadInto(database, key, *response);
+    });
+  }
+
+  ServerUnaryReactor* ListDeadLetters(CallbackServerContext* context,
+                                      const pb::ListDeadLettersRequest* request,
+                                      pb::ListDeadLettersResponse* response) override {
+    const std::string binding = "ListDeadLetters\n" + CallerOf(*context).actor + "\n" +
+                                request->filter() + (request->show_resolved() ? "\nall" : "");
+    auto query = QueryOf(*request, binding);
+    if (!query) return Refused(context, query.error());
+    return RunAdminRead(
+        ledger_, context,
+        [query = *query, binding, response](sql::Database& database) -> AdminResult<void> {
+          // One more than the page says whether there is another page.
+          DeadLetterQuery wider = query;
+          ++wider.limit;
+          auto letters = ReadDeadLetters(database, wider);
+          if (!letters.ok()) return SqlFailure(letters);
+          const bool more = letters->size() > static_cast<size_t>(query.limit);
+          if (more) letters->pop_back();
+          for (const DeadLetter& letter : *letters) Fill(letter, *response->add_dead_letters());
+          if (more) {
+            const DeadLetter& last = letters->back();
+            response->set_next_page_token(
+                admin::EncodePageToken(binding, std::to_string(last.at_us) + " " + last.id.ToHex() +
+                                                    " " + std::to_string(last.number)));
+          }
+          return {};
+        });
+  }
+
+  ServerUnaryReactor* RetryDeadLetter(CallbackServerContext* context,
+                                      const pb::RetryDeadLetterRequest* request,
+                                      pb::DeadLetter* response) override {
+    return Resolve(context, *request, DeadLetterState::kRetried, response);
+  }
+  ServerUnaryReactor* WriteOffDeadLetter(CallbackServerContext* context,
+                                         const pb::WriteOffDeadLetterRequest* request,
+                                         pb::DeadLetter* response) override {
+    return Resolve(context, *request, DeadLetterState::kWrittenOff, response);
+  }
+
+ private:
+  static AdminResult<DeadLetterQuery> QueryOf(const pb::ListDeadLettersRequest& request,
+                                              const std::string& binding) {
+    DeadLetterQuery query;
+    query.resolved = request.show_resolved();
+    auto size = admin::PageSize(request.page_size());
+    if (!size) return Fail{size.error()};
+    query.limit = *size;
+    static constexpr std::string_view kTexts[] = {"workspace"};
+    auto terms = admin::ParseFilter(request.filter(), kTexts);
+    if (!terms) return Fail{terms.error()};
+    for (const admin::FilterTerm& term : *terms) {
+      if (!IsWorkspaceId(term.value)) {
+        return admin::InvalidField("filter", "\"" + term.value + "\" is not a workspace's id");
+      }
+      query.workspace = term.value;
+    }
+    auto position = admin::DecodePageToken(binding, request.page_token());
+    if (!position) return Fail{position.error()};
+    if (position->empty()) return query;
+    const size_t first = position->find(' '), last = position->rfind(' ');
+    const auto id = first < last ? Id::FromHex(position->substr(first + 1, last - first - 1))
+                                 : std::optional<Id>();
+    if (!id || !ParseNumber(std::string_view(*position).substr(0, first), query.before_us) ||
+        !ParseNumber(std::string_view(*position).substr(last + 1), query.before_number)) {
+      return admin::InvalidField("page_token", "the page_token is not one of this list");
+    }
+    query.before_id = *id;
+    return query;
+  }
+
+  template <typename Request>
+  ServerUnaryReactor* Resolve(CallbackServerContext* context, const Request& request,
+                              DeadLetterState to, pb::DeadLetter* response) {
+    const admin::Caller caller = CallerOf(*context);
+    if (auto known = RequireKnown(caller); !known) return Refused(context, known.error());
+    auto key = KeyOf(request.name());
+    if (!key) return Refused(context, key.error());
+    if (auto given = RequiredText(request.reason(), kMaxReason, "reason"); !given) {
+      return Refused(context, given.error());
+    }
+    // Which call it is makes no difference: a dead letter is resolved once.
+    if (auto id = admin::RequiredRequestId(request.request_id()); !id) {
+      return Refused(context, id.error());
+    }
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    std::vector<Operation> operations;
+    operations.push_back(ResolveDeadLetter{key->id, key->workspace, key->number, to, caller.actor,
+                                           request.reason()});
+    ledger_.Submit(std::move(operations), [this, reactor, key = *key,
+                                           response](const Result<std::vector<Reply>>& replies) {
+      if (!replies.ok()) {
+        return FinishAdmin(reactor, Fail{admin::FromError(replies.error())});
+      }
+      const Reply& reply = replies->front();
+      if (!reply.ok) {
+        return FinishAdmin(reactor, Fail{WhyRefused(reply.denied_by)});
+      }
+      response->set_charged_usd(admin::FormatUsd(reply.charged_nano_usd));
+      ReadAndFinish(ledger_, reactor, [key, response](sql::Database& database) {
+        return ReadInto(database, key, *response);
+      });
+    });
+    return reactor;
+  }
+
+  LedgerService& ledger_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeDeadLetterAdmin(LedgerService& ledger) {
+  return std::make_unique<DeadLetterRpc>(ledger);
+}
+
+}  // namespace tollgate::billing

@@ -1,0 +1,130 @@
+#include <set>
+
+#include "services/billing/domain/testing/ledger_world.h"
+#include "services/billing/rpc/testing/admin_rpc_world.h"
+
+namespace tollgate::billing {
+namespace {
+
+using Stub = pb::DeadLetterService::Stub;
+
+class DeadLetterRpcTest : public AdminRpcTest {
+ protected:
+  // Settlements without a hold.
+  void Refuse(const std::vector<Id>& ids) {
+    std::vector<Operation> operations;
+    for (const Id& id : ids) {
+      Settle settle = MakeSettle(id, 100, 30);
+      settle.workspace = "ws";
+      settle.engine = "engine-1";
+      operations.push_back(settle);
+    }
+    for (const Reply& reply : Do(std::move(operations))) EXPECT_FALSE(reply.ok);
+  }
+  pb::ListDeadLettersResponse List(int page_size, const std::string& token = "",
+                                   bool resolved = false) {
+    pb::ListDeadLettersRequest request;
+    request.set_page_size(page_size);
+    request.set_page_token(token);
+    request.set_show_resolved(resolved);
+    request.set_filter("workspace = \"ws\"");
+    pb::ListDeadLettersResponse response;
+    EXPECT_EQ(Call(*dead_letters_, &Stub::ListDeadLetters, request, response), "");
+    return response;
+  }
+  template <typename Request>
+  std::string Resolve(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                   pb::DeadLetter*),
+                      const std::string& name) {
+    Request request;
+    request.set_name(name);
+    request.set_reason("looked at");
+    request.set_request_id("r1");
+    return Call(*dead_letters_, method, request, letter_);
+  }
+  static std::string NameOf(const Id& id) { return "deadLetters/ws." + id.ToHex() + ".1"; }
+
+  pb::DeadLetter letter_;
+};
+
+TEST_F(DeadLetterRpcTest, AreListedInPagesReadRetriedAndWrittenOff) {
+  ASSERT_EQ(OpenWallet(), "");
+  ASSERT_EQ(Grant("g", "5"), "");
+  const std::vector<Id> ids = {Id::New(), Id::New(), Id::New()};
+  Refuse(ids);
+  std::set<std::string> seen;
+  std::string token;
+  do {
+    const auto page = List(1, token);
+    ASSERT_EQ(page.dead_letters_size(), 1);
+    seen.insert(page.dead_letters(0).name());
+    token = page.next_page_token();
+  } while (!token.empty());
+  EXPECT_EQ(seen, (std::set<std::string>{NameOf(ids[0]), NameOf(ids[1]), NameOf(ids[2])}));
+
+  pb::GetDeadLetterRequest get;
+  get.set_name(NameOf(ids[0]));
+  ASSERT_EQ(Call(*dead_letters_, &Stub::GetDeadLetter, get, letter_), "");
+  EXPECT_EQ(letter_.completion_tokens(), 30);
+  EXPECT_EQ(letter_.engine(), "engine-1");
+  EXPECT_EQ(letter_.reason(), "invalid");
+  EXPECT_EQ(letter_.outcome(), "completed");
+  EXPECT_EQ(letter_.state(), pb::DEAD_LETTER_STATE_OPEN);
+
+  EXPECT_EQ(Resolve(&Stub::RetryDeadLetter, NameOf(ids[0])), "REFUSED_AGAIN") << "still no hold";
+  Authorize hold = MakeAuthorize(ids[0], 100, 100);
+  hold.workspace = "ws";
+  ASSERT_TRUE(Do({hold}).front().ok);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(Resolve(&Stub::RetryDeadLetter, NameOf(ids[0])), "");
+    EXPECT_EQ(letter_.state(), pb::DEAD_LETTER_STATE_RETRIED);
+    EXPECT_EQ(letter_.actor(), "local:anna");
+    EXPECT_EQ(letter_.note(), "looked at");
+  }
+  EXPECT_EQ(Resolve(&Stub::WriteOffDeadLetter, NameOf(ids[0])), "ALREADY_DECIDED");
+  ASSERT_EQ(Resolve(&Stub::WriteOffDeadLetter, NameOf(ids[1])), "");
+  EXPECT_EQ(letter_.state(), pb::DEAD_LETTER_STATE_WRITTEN_OFF);
+  EXPECT_EQ(List(10).dead_letters_size(), 1);
+  EXPECT_EQ(List(10, "", true).dead_letters_size(), 3);
+}
+
+TEST_F(DeadLetterRpcTest, WrongNamesTokensAndUnknownCallersAreRefused) {
+  ASSERT_EQ(OpenWallet(), "");
+  const Id id = Id::New();
+  EXPECT_EQ(Resolve(&Stub::RetryDeadLetter, NameOf(id)), "NOT_FOUND");
+  for (const char* name : {"", "deadLetters/", "deadLetters/ws", "deadLetters/ws.1.1",
+                           "deadLetters/WS.0123456789abcdef0123456789abcdef.1",
+                           "deadLetters/ws.0123456789abcdef0123456789abcdef.0",
+                           "deadLetters/ws.0123456789abcdef0123456789abcdef."}) {
+    EXPECT_EQ(Resolve(&Stub::WriteOffDeadLetter, name), "INVALID_FIELD") << name;
+  }
+  pb::ListDeadLettersRequest list;
+  pb::ListDeadLettersResponse response;
+  list.set_page_token("made up");
+  EXPECT_EQ(Call(*dead_letters_, &Stub::ListDeadLetters, list, response), "INVALID_FIELD");
+  list.clear_page_token();
+  list.set_filter("state = \"open\"");
+  EXPECT_EQ(Call(*dead_letters_, &Stub::ListDeadLetters, list, response), "INVALID_FIELD");
+  Use(tcp_);
+  EXPECT_EQ(Resolve(&Stub::RetryDeadLetter, NameOf(id)), "STEP_UP_REQUIRED");
+}
+
+TEST_F(DeadLetterRpcTest, AClockThatIsNotAheadIsNotRepaired) {
+  ASSERT_EQ(OpenWallet(), "");
+  pb::RepairClockRequest request;
+  pb::RepairClockResponse response;
+  request.set_name("workspaces/ws/balance");
+  request.set_request_id("r1");
+  EXPECT_EQ(Call(*books_, &pb::LedgerService::Stub::RepairClock, request, response),
+            "INVALID_FIELD")
+      << "a reason is required";
+  request.set_reason("looked at");
+  EXPECT_EQ(Call(*books_, &pb::LedgerService::Stub::RepairClock, request, response), "");
+  EXPECT_EQ(response.moved_back_us(), 0);
+  request.set_name("workspaces/none/balance");
+  EXPECT_EQ(Call(*books_, &pb::LedgerService::Stub::RepairClock, request, response),
+            "WALLET_NOT_FOUND");
+}
+
+}  // namespace
+}  // namespace tollgate::billing
