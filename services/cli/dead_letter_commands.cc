@@ -109,8 +109,8 @@ void AddResolve(CLI::App& group, Invocation& invocation, const char* name, const
     const auto stub = invocation.DeadLetters();
     if (!stub) return;
     Request request;
-    request.set_name("deadLetters/" + (words->workspace.empty() ? "_" : words->workspace) + "." + words->request + "." +
-                     std::to_string(words->number));
+    request.set_name("deadLetters/" + (words->workspace.empty() ? "_" : words->workspace) + "." +
+                     words->request + "." + std::to_string(words->number));
     request.set_reason(words->reason);
     request.set_request_id(invocation.RequestId());
     v1::DeadLetter letter;

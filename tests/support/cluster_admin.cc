@@ -105,9 +105,8 @@ struct Cluster::Admin {
 void Cluster::AdminDeleter::operator()(Admin* admin) const { delete admin; }
 
 Cluster::Admin& Cluster::admin() {
-  std::call_once(admin_made_, [this] {
-    admin_.reset(new Admin(AdminGrpcOf("auth"), AdminBillings()));
-  });
+  std::call_once(admin_made_,
+                 [this] { admin_.reset(new Admin(AdminGrpcOf("auth"), AdminBillings())); });
   return *admin_;
 }
 
