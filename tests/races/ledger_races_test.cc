@@ -66,7 +66,7 @@ class LedgerRacesTest : public ::testing::Test {
   void StartReplica(int i) {
     const std::string name = folder_.path() + "/b" + std::to_string(i);
     std::ofstream(name + ".yaml") << "host: {grpc_listen: \"unix:" << name
-                                  << ".sock\", admin_listen: \"127.0.0.1:0\"}\n"
+                                  << ".sock\", ops_listen: \"127.0.0.1:0\"}\n"
                                   << "billing:\n  sql: {url: \"" << url_ << "\"}\n";
     replicas_[i] = std::make_unique<test::Process>(
         "billing",
