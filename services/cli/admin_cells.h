@@ -18,6 +18,11 @@ inline Cell Time(const google::protobuf::Timestamp& time) {
 }
 // "workspaces/acme/adjustments/x" as x.
 inline std::string LastPart(const std::string& name) { return name.substr(name.rfind('/') + 1); }
+// workspaces/{workspace}/…
+inline std::string WorkspaceOf(const std::string& name) {
+  const size_t begin = name.find('/') + 1;
+  return name.substr(begin, name.find('/', begin) - begin);
+}
 // The enum value without its prefix, in lower case: "pending_approval".
 inline std::string EnumText(std::string name, const std::string& prefix) {
   if (name.starts_with(prefix)) name.erase(0, prefix.size());

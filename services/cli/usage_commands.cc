@@ -190,6 +190,7 @@ Cell PicoUsd(const std::string& decimal) { return {Text(decimal).json, "$" + dec
 
 void ShowReceipt(Invocation& invocation, const pb::Receipt& receipt) {
   Table table({{"request_id", "Request"},
+               {"workspace", "Workspace"},
                {"x_request_id", "x-request-id"},
                {"matches", "Requests with this id"},
                {"key", "Key"},
@@ -227,6 +228,7 @@ void ShowReceipt(Invocation& invocation, const pb::Receipt& receipt) {
                       entry.credit_account());
   }
   table.Add({Text(LastPart(receipt.name())),
+             Text(WorkspaceOf(receipt.name())),
              Text(receipt.client_request_id()),
              Integer(receipt.matches()),
              Text(receipt.key()),
@@ -269,12 +271,13 @@ void AddReceipt(CLI::App& app, Invocation& invocation) {
                   "Request id, the x-request-id of the response, or the id of the answer "
                   "(chatcmpl-…, msg_…, resp_…)")
       ->required();
-  command.add_option("-w,--workspace", *workspace, "Workspace")->required();
+  command.add_option("-w,--workspace", *workspace,
+                     "Workspace; needed for an x-request-id that the caller chose");
   command.callback([&invocation, id, workspace] {
     const auto stub = invocation.Usage();
     if (!stub) return;
     pb::GetRequestRequest request;
-    request.set_name("workspaces/" + *workspace + "/requests/" + *id);
+    request.set_name("workspaces/" + (workspace->empty() ? "-" : *workspace) + "/requests/" + *id);
     pb::Receipt receipt;
     if (invocation.Call("billing", [&](auto& context) {
           return stub->GetRequest(&context, request, &receipt);

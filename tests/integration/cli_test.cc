@@ -106,7 +106,12 @@ TEST_F(CliTest, AReceiptByTheHeaderAndWhatTcpMayNotDo) {
   EXPECT_EQ(receipt.json()["prompt_tokens"].integer(),
             answer.json()["usage"]["prompt_tokens"].integer());
   EXPECT_EQ(receipt.json()["x_request_id"].str(), answer.header("x-request-id"));
+  const Outcome anywhere = Cli("receipt " + answer.header("x-request-id"));
+  ASSERT_EQ(anywhere.code, 0) << anywhere.error;
+  EXPECT_EQ(anywhere.json()["workspace"].str(), "acme");
+  EXPECT_EQ(anywhere.json()["request_id"].str(), receipt.json()["request_id"].str());
   EXPECT_EQ(Cli("receipt -w acme nobody").code, 1);
+  EXPECT_EQ(Cli("receipt nobody").code, 1);
   EXPECT_EQ(Cli("usage acme --interval none").json()["usage"].size(), 2U) << "a row and the total";
   EXPECT_EQ(Cli("adjustment create credit 1 -w acme --reason sorry").code, 0);
   const Outcome frozen = Cli("workspace freeze acme --reason test");

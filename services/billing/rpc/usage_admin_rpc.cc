@@ -215,6 +215,14 @@ void Fill(const Report& report, const std::vector<UsageSum>& sums, pb::QueryUsag
   SetTime(report.query.bounds_us.back(), *into.mutable_end_time());
 }
 
+// The workspace, or kAnyWorkspace, and what names the request.
+AdminResult<std::vector<std::string>> ReceiptName(const std::string& name) {
+  if (auto parts = admin::MatchName("workspaces/-/requests/*", name)) {
+    return std::vector{std::string(kAnyWorkspace), parts->front()};
+  }
+  return admin::NameParts("workspaces/*/requests/*", name, "name");
+}
+
 AdminResult<RequestQuery> RequestQueryOf(const pb::ListRequestsRequest& request, const Page& page) {
   auto parts = admin::NameParts("workspaces/*", request.parent(), "parent");
   if (!parts) return Fail{parts.error()};
@@ -275,19 +283,20 @@ class UsageAdminRpc : public pb::UsageService::CallbackService {
   ServerUnaryReactor* GetRequest(CallbackServerContext* context,
                                  const pb::GetRequestRequest* request,
                                  pb::Receipt* response) override {
-    auto parts = admin::NameParts("workspaces/*/requests/*", request->name(), "name");
+    auto parts = ReceiptName(request->name());
     if (!parts) return Refused(context, parts.error());
-    return RunAdminRead(ledger_, context,
-                        [response, parts = *parts](sql::Database& database) -> AdminResult<void> {
-                          auto found = ReadReceipt(database, parts[0], parts[1]);
-                          if (!found.ok()) return SqlFailure(found);
-                          if (!*found) {
-                            return admin::NotFound("there is no request " + parts[1] +
-                                                   " in the workspace " + parts[0]);
-                          }
-                          Fill(**found, *response);
-                          return {};
-                        });
+    return RunAdminRead(
+        ledger_, context, [response, parts = *parts](sql::Database& database) -> AdminResult<void> {
+          auto found = ReadReceipt(database, parts[0], parts[1]);
+          if (!found.ok()) return SqlFailure(found);
+          if (!*found) {
+            return admin::NotFound("there is no request " + parts[1] +
+                                   (parts[0] == kAnyWorkspace ? " in any workspace"
+                                                              : " in the workspace " + parts[0]));
+          }
+          Fill(**found, *response);
+          return {};
+        });
   }
 
   ServerUnaryReactor* ListRequests(CallbackServerContext* context,

@@ -30,6 +30,23 @@ SqlResult<std::optional<Hold>> ReadHoldOf(Connection& db, const std::string& wor
   return hold;
 }
 
+// The hold of the id in whatever workspace: an id names no shard, so each is probed by its key.
+SqlResult<std::optional<Hold>> FindHold(Connection& db, const Id& id) {
+  std::optional<Hold> hold;
+  static const std::string kText =
+      "WITH RECURSIVE probe(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM probe WHERE n < " +
+      std::to_string(kLedgerShards - 1) + ") SELECT " + std::string(kHoldColumns) +
+      " FROM probe JOIN hold ON hold.shard = probe.n AND hold.id = $1";
+  const std::string bytes = id.ToBytes();
+  auto read = db.Query(kText, {sql::Param::Blob(bytes)}, [&](const Row& row) {
+    Hold one = ReadHold(row);
+    // A tombstone was never a request.
+    if (!one.tombstone()) hold = std::move(one);
+  });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  return hold;
+}
+
 // The id that the text spells, if it spells one.
 std::optional<Id> SpelledId(std::string_view text) {
   if (auto id = Id::FromHex(text)) return id;
@@ -37,14 +54,17 @@ std::optional<Id> SpelledId(std::string_view text) {
   return Id::FromBase62(mark == std::string_view::npos ? text : text.substr(mark + 1));
 }
 
-SqlResult<void> ReadMatches(Connection& db, const std::string& workspace, const std::string& text,
+SqlResult<void> ReadMatches(Connection& db, const std::string& asked, const std::string& text,
                             std::optional<ReceiptRecord>& found) {
+  const bool any = asked == kAnyWorkspace;
   std::optional<Hold> spelled;
   if (const auto id = SpelledId(text)) {
-    auto read = ReadHoldOf(db, workspace, *id);
+    auto read = any ? FindHold(db, *id) : ReadHoldOf(db, asked, *id);
     if (!read.ok()) return Fail{read.error()};
     spelled = std::move(*read);
   }
+  if (any && !spelled) return {};
+  const std::string workspace = any ? spelled->workspace : asked;
   int64_t matches = spelled ? 1 : 0;
   int64_t newest_us = spelled ? spelled->created_us : INT64_MIN;
   Id newest = spelled ? spelled->id : Id();

@@ -15,9 +15,13 @@ struct ReceiptRecord {
   std::vector<Entry> entries;  // oldest first
   int64_t matches = 1;         // requests that the text names; this is the newest
 };
+// Stands for every workspace (AIP-159). An operator who has nothing but an id searches with it.
+inline constexpr std::string_view kAnyWorkspace = "-";
+
 // The request that a text names: its id in hexadecimal digits, an answer's id (a prefix and the
 // request's id in base62, decision 65), or the x-request-id that the caller saw. Running requests
-// are found by the first two, and by an x-request-id that the gateway made.
+// are found by the first two, and by an x-request-id that the gateway made. In kAnyWorkspace an
+// x-request-id of the caller's own making finds nothing: it is known in its workspace only.
 sql::SqlResult<std::optional<ReceiptRecord>> ReadReceipt(sql::Database& database,
                                                          const std::string& workspace,
                                                          const std::string& text);

@@ -131,13 +131,15 @@ TEST_P(AdminReadsTest, AReceiptIsFoundByEachOfItsIds) {
   for (int i = 0; i < 6; ++i) {
     for (const std::string& text :
          {ids[i].ToHex(), "req_" + ids[i].ToBase62(), "chatcmpl-" + ids[i].ToBase62()}) {
-      auto found = ReadReceipt(*database_, "ws", text);
-      ASSERT_TRUE(found.ok()) << found.error().message;
-      ASSERT_TRUE(found->has_value()) << text;
-      EXPECT_EQ((*found)->hold.id, ids[i]);
-      EXPECT_EQ((*found)->matches, 1);
-      EXPECT_EQ((*found)->entries.size(), i < 5 ? 3U : 1U);
-      for (const Entry& entry : (*found)->entries) EXPECT_EQ(entry.request, ids[i].ToBytes());
+      for (const std::string& workspace : {std::string("ws"), std::string(kAnyWorkspace)}) {
+        auto found = ReadReceipt(*database_, workspace, text);
+        ASSERT_TRUE(found.ok()) << found.error().message;
+        ASSERT_TRUE(found->has_value()) << text << " in " << workspace;
+        EXPECT_EQ((*found)->hold.id, ids[i]);
+        EXPECT_EQ((*found)->matches, 1);
+        EXPECT_EQ((*found)->entries.size(), i < 5 ? 3U : 1U);
+        for (const Entry& entry : (*found)->entries) EXPECT_EQ(entry.request, ids[i].ToBytes());
+      }
     }
   }
   auto newest = ReadReceipt(*database_, "ws", "caller");
@@ -147,6 +149,10 @@ TEST_P(AdminReadsTest, AReceiptIsFoundByEachOfItsIds) {
   EXPECT_FALSE(ReadReceipt(*database_, "other", ids[0].ToHex())->has_value());
   EXPECT_FALSE(ReadReceipt(*database_, "ws", "")->has_value());
   EXPECT_FALSE(ReadReceipt(*database_, "ws", "nobody")->has_value());
+  // What a caller made up is known in its workspace only.
+  EXPECT_FALSE(ReadReceipt(*database_, std::string(kAnyWorkspace), "caller")->has_value());
+  EXPECT_FALSE(
+      ReadReceipt(*database_, std::string(kAnyWorkspace), TestId(99, kNowUs).ToHex())->has_value());
 
   RequestQuery query;
   query.workspace = "ws";
