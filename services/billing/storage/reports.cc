@@ -74,24 +74,34 @@ class UsageSums {
   SqlResult<void> AddQuartersAndDays(int64_t start_us, int64_t end_us) {
     const int64_t first_day = RoundUp(start_us, kDayUs);
     const int64_t last_day = end_us / kDayUs * kDayUs;
-    if (first_day >= last_day) return AddRollUp("usage_quarter", kQuarterUs, start_us, end_us);
-    if (auto done = AddRollUp("usage_quarter", kQuarterUs, start_us, first_day); !done.ok()) {
+    if (first_day >= last_day) return AddQuarters(start_us, end_us);
+    if (auto done = AddQuarters(start_us, first_day); !done.ok()) return done;
+    if (auto done = AddRollUp("usage_day", "", kDayUs, first_day, last_day); !done.ok()) {
       return done;
     }
-    if (auto done = AddRollUp("usage_day", kDayUs, first_day, last_day); !done.ok()) return done;
-    return AddRollUp("usage_quarter", kQuarterUs, last_day, end_us);
+    return AddQuarters(last_day, end_us);
   }
 
-  SqlResult<void> AddRollUp(const std::string& table, int64_t unit_us, int64_t start_us,
-                            int64_t end_us) {
+  // Names the models, which stand before the period in the key: else all quarters that the key has
+  // ever used would be read.
+  SqlResult<void> AddQuarters(int64_t start_us, int64_t end_us) {
+    return AddRollUp("usage_quarter",
+                     " AND model IN (SELECT DISTINCT model FROM usage_day"
+                     " WHERE shard = $1 AND workspace = $2 AND key_id = $3)",
+                     kQuarterUs, start_us, end_us);
+  }
+
+  SqlResult<void> AddRollUp(const std::string& table, std::string_view models, int64_t unit_us,
+                            int64_t start_us, int64_t end_us) {
     if (start_us >= end_us) return {};
-    const auto columns =
+    const std::string text =
         "SELECT model, period, requests, prompt, cached, cache_write, completion, reasoning,"
         " charged FROM " +
         table +
         " WHERE shard = $1 AND workspace = $2 AND key_id = $3 AND period >= $4 AND period < $5"
-        " AND requests <> 0";
-    return db_.Query(columns, {shard_, workspace_, key_id_, start_us / unit_us, end_us / unit_us},
+        " AND requests <> 0" +
+        std::string(models);
+    return db_.Query(text, {shard_, workspace_, key_id_, start_us / unit_us, end_us / unit_us},
                      [&](const Row& row) { AddRow(row, UtcDay(row.Int(1) * unit_us)); });
   }
 
