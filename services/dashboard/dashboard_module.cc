@@ -17,8 +17,11 @@ constexpr int kMaxConnections = 500;
 
 class DashboardModule : public Module {
  public:
-  DashboardModule(HostContext& context, const config::v1::DashboardSettings& settings)
+  DashboardModule(HostContext& context, const config::v1::DashboardSettings& settings,
+                  const config::v1::TargetsConfig* targets)
       : context_(context),
+        lacks_targets_(targets != nullptr &&
+                       (targets->auth_admin().empty() || targets->billing_admin().empty())),
         listen_(settings.listen().empty() ? kDefaultListen : settings.listen()),
         token_(settings.login_token()),
         trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
@@ -28,6 +31,11 @@ class DashboardModule : public Module {
   std::string_view name() const override { return "dashboard"; }
 
   Result<void> Start() override {
+    if (lacks_targets_) {
+      return Internal(
+          "targets.auth_admin and targets.billing_admin are required: what auth and billing have as "
+          "host.admin_grpc_listen");
+    }
     if (!token_.empty() && token_.size() < kMinTokenBytes) {
       return Internal("dashboard.login_token must have at least 16 characters");
     }
@@ -108,6 +116,7 @@ class DashboardModule : public Module {
   }
 
   HostContext& context_;
+  const bool lacks_targets_;
   const std::string listen_;
   const std::string token_;
   const std::vector<std::string> trusted_proxies_;
@@ -122,8 +131,9 @@ class DashboardModule : public Module {
 }  // namespace
 
 std::unique_ptr<Module> MakeDashboardModule(HostContext& context,
-                                            const config::v1::DashboardSettings& settings) {
-  return std::make_unique<DashboardModule>(context, settings);
+                                            const config::v1::DashboardSettings& settings,
+                                            const config::v1::TargetsConfig* targets) {
+  return std::make_unique<DashboardModule>(context, settings, targets);
 }
 
 }  // namespace tollgate

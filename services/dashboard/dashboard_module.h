@@ -9,7 +9,10 @@
 
 namespace tollgate {
 
+// targets: of a process of its own, which needs the admin services' addresses; null: they are in
+// this process.
 std::unique_ptr<Module> MakeDashboardModule(HostContext& context,
-                                            const config::v1::DashboardSettings& settings);
+                                            const config::v1::DashboardSettings& settings,
+                                            const config::v1::TargetsConfig* targets = nullptr);
 
 }  // namespace tollgate

@@ -33,8 +33,14 @@ SqlResult<Dispute> PaymentEngine::StoreDispute(const DisputeView& view, const Pa
     dispute =
         known->value_or(Dispute{payment.workspace, view.id, payment.id, view.state, 0, false});
     dispute.state = std::max(dispute.state, view.state);
+    auto row = tx.FindPayment(payment.id);
+    if (!row.ok()) return Fail{row.error()};
     const bool holds = dispute.state == State::kOpen || dispute.state == State::kLost;
-    if (holds && !dispute.taken) {
+    // Taken by a version that kept no disputes: the payment's flag alone says so. Taking it again
+    // has the same command id, and changes nothing.
+    const bool taken_before =
+        !*known && *row && (*row)->disputed && dispute.state == State::kWon;
+    if ((holds || taken_before) && !dispute.taken) {
       dispute.taken = true;
       dispute.amount_nano_usd = std::min(view.amount_cents * kNanoPerCent, payment.amount_nano_usd);
     }
@@ -43,8 +49,6 @@ SqlResult<Dispute> PaymentEngine::StoreDispute(const DisputeView& view, const Pa
     auto logged = tx.Log("dispute/" + view.id, *known ? Name((*known)->state) : "",
                          Name(dispute.state), dispute.amount_nano_usd, kEngineActor, payment.id);
     if (!logged.ok()) return logged;
-    auto row = tx.FindPayment(payment.id);
-    if (!row.ok()) return Fail{row.error()};
     auto disputed = tx.IsDisputed(payment.id);
     if (!disputed.ok()) return Fail{disputed.error()};
     if (!*row || (*row)->disputed == *disputed) return {};

@@ -84,6 +84,21 @@ TEST_P(DisputeStepsTest, ADisputeThatIsKnownBeforeItsPaymentIsPaidWaitsForIt) {
   EXPECT_EQ(Paid("acme"), 0);
 }
 
+// A version that kept no disputes has taken the credit.
+TEST_P(DisputeStepsTest, ADisputeFromBeforeDisputesWereKeptIsGivenBackWhenItIsWon) {
+  auto replica = Make();
+  Buy(*replica, "r1");
+  replica->engine.RunOnce();
+  const std::string dispute = stripe_.Dispute(stripe_.intents().front().id, kOpen);
+  Says(*replica, dispute, kOpen);
+  ASSERT_EQ(Paid("acme"), 0);
+  auto connection = database_->Connect();
+  ASSERT_TRUE(connection.ok());
+  ASSERT_TRUE((*connection)->Execute("DELETE FROM payment_dispute").ok());
+  for (int i = 0; i < 2; ++i) Says(*replica, dispute, "won");
+  EXPECT_EQ(Paid("acme"), kTen);
+}
+
 TEST_P(DisputeStepsTest, TwoDisputesOfOnePaymentAreKeptApart) {
   auto replica = Make();
   const Payment payment = Buy(*replica, "r1");

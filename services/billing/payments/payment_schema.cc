@@ -139,6 +139,8 @@ CREATE TABLE payment_dispute (
   taken {int} NOT NULL,
   PRIMARY KEY (shard, workspace, id)
 ) {keyed};
+UPDATE payment_refund SET check_us = created_us + 86400000000
+  WHERE state = 3 AND check_us = 0 AND provider_id <> '' AND provider_id NOT LIKE 'manual-%';
 )sql";
 
 constexpr sql::Migration kMigrations[] = {{1, "payments", kFirst}, {2, "disputes", kSecond}};

@@ -103,6 +103,20 @@ TEST_P(RefundStepsTest, ARefundThatTheProviderRefusesGivesTheCreditBackOnceWhate
   ExpectReturned(*replica, id);
 }
 
+// The customer has the money: the credit may not become spendable again.
+TEST_P(RefundStepsTest, ARefundThatIsRefusedSinceTheMoneyIsBackAlreadyKeepsItsCredit) {
+  auto replica = Make();
+  Bought(*replica);
+  stripe_.RefundElsewhere(stripe_.intents().front().id, kTen / 10'000'000);
+  const Refund refund = Refunded(*replica, "f1", kSix);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(StateOf(*replica, refund.id), RefundState::kTaken);
+    EXPECT_EQ(Paid("acme"), kTen - kSix);
+    Advance(86'400);
+    replica->engine.RunOnce();
+  }
+}
+
 TEST_P(RefundStepsTest, ARefundOfTheProvidersDashboardIsNoneOfOurs) {
   auto replica = Make();
   Bought(*replica);

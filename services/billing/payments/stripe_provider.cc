@@ -159,8 +159,11 @@ class StripeProvider : public PaymentProvider {
     auto made =
         Get("/v1/refunds", {{"payment_intent", refund.payment.provider_id}, {"limit", "100"}});
     if (!made.ok()) return Fail{made.error()};
+    bool made_elsewhere = false;  // in Stripe's dashboard, for example
     for (const json::Value one : made->body.root().Find("data")) {
-      if (TextOf(one.Find("metadata").Find(kRefundKey)) == refund.id) return ReadRefund(one);
+      const auto id = TextOf(one.Find("metadata").Find(kRefundKey));
+      if (id == refund.id) return ReadRefund(one);
+      made_elsewhere |= id.empty();
     }
     auto answer = Post("/v1/refunds",
                        {{"payment_intent", refund.payment.provider_id},
@@ -168,7 +171,15 @@ class StripeProvider : public PaymentProvider {
                         {"metadata[" + std::string(kRefundKey) + "]", refund.id},
                         {"metadata[" + std::string(kWorkspaceKey) + "]", refund.workspace}},
                        refund.id);
-    if (!answer.ok()) return Fail{answer.error()};
+    if (!answer.ok()) {
+      ProviderError error = answer.error();
+      // The money may be back already: the credit must not become spendable again. A person decides.
+      if (error.kind == Kind::kRefused &&
+          (made_elsewhere || error.code == "charge_already_refunded")) {
+        error.kind = Kind::kUnknown;
+      }
+      return Fail{error};
+    }
     RefundView view = ReadRefund(answer->body.root());
     if (view.id.empty()) return Unusable("refund_without_id");
     return view;

@@ -101,6 +101,16 @@ void ScriptedStripe::FailPage(const std::string& id, const std::string& code) {
   AddEvent("payment_intent.payment_failed", Render(intent));
 }
 
+void ScriptedStripe::RefundElsewhere(const std::string& intent, int64_t cents) {
+  const std::lock_guard lock(mutex_);
+  intents_.at(intent).refunded_cents += cents;
+  RefundRow refund;
+  refund.id = NewId("re");
+  refund.intent = intent;
+  refund.cents = cents;
+  refunds_.push_back(refund);
+}
+
 void ScriptedStripe::FailRefund(const std::string& id) {
   const std::lock_guard lock(mutex_);
   for (RefundRow& refund : refunds_) {

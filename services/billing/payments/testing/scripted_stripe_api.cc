@@ -237,7 +237,10 @@ ScriptedStripe::Reply ScriptedStripe::MakeRefund(const Form& form) {
   const auto found = intents_.find(At(form, "payment_intent"));
   if (found == intents_.end()) return Missing();
   const int64_t cents = std::stoll(At(form, "amount"));
-  if (refund_refused_ || cents > found->second.amount_cents - found->second.refunded_cents) {
+  if (refund_refused_) {
+    return {400, R"({"error":{"type":"invalid_request_error","code":"charge_disputed"}})"};
+  }
+  if (cents > found->second.amount_cents - found->second.refunded_cents) {
     return {400, R"({"error":{"type":"invalid_request_error","code":"charge_already_refunded"}})"};
   }
   found->second.refunded_cents += cents;
