@@ -33,7 +33,8 @@ class DashboardModule : public Module {
   Result<void> Start() override {
     if (lacks_targets_) {
       return Internal(
-          "targets.auth_admin and targets.billing_admin are required: what auth and billing have as "
+          "targets.auth_admin and targets.billing_admin are required: what auth and billing have "
+          "as "
           "host.admin_grpc_listen");
     }
     if (!token_.empty() && token_.size() < kMinTokenBytes) {

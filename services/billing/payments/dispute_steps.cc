@@ -38,8 +38,7 @@ SqlResult<Dispute> PaymentEngine::StoreDispute(const DisputeView& view, const Pa
     const bool holds = dispute.state == State::kOpen || dispute.state == State::kLost;
     // Taken by a version that kept no disputes: the payment's flag alone says so. Taking it again
     // has the same command id, and changes nothing.
-    const bool taken_before =
-        !*known && *row && (*row)->disputed && dispute.state == State::kWon;
+    const bool taken_before = !*known && *row && (*row)->disputed && dispute.state == State::kWon;
     if ((holds || taken_before) && !dispute.taken) {
       dispute.taken = true;
       dispute.amount_nano_usd = std::min(view.amount_cents * kNanoPerCent, payment.amount_nano_usd);

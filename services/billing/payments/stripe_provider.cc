@@ -173,7 +173,8 @@ class StripeProvider : public PaymentProvider {
                        refund.id);
     if (!answer.ok()) {
       ProviderError error = answer.error();
-      // The money may be back already: the credit must not become spendable again. A person decides.
+      // The money may be back already: the credit must not become spendable again. A person
+      // decides.
       if (error.kind == Kind::kRefused &&
           (made_elsewhere || error.code == "charge_already_refunded")) {
         error.kind = Kind::kUnknown;
