@@ -16,6 +16,7 @@ struct CloseConn {
   void operator()(PGconn* connection) const { PQfinish(connection); }
 };
 constexpr int kCancelCheckMs = 20;
+constexpr std::string_view kQueryCancelled = "57014";
 // How long the end of a cancelled statement is waited for.
 constexpr std::chrono::seconds kCancelWait(1);
 
@@ -185,7 +186,8 @@ class PostgresConnection : public Connection {
   void Rollback() override {
     if (pipeline_) (void)Flush();
     if (healthy() && PQtransactionStatus(connection_.get()) != PQTRANS_IDLE) {
-      (void)ExecuteScript("ROLLBACK");
+      // A session that is still in its transaction must not be used again.
+      if (!ExecuteScript("ROLLBACK").ok()) connection_.reset();
     }
   }
 
@@ -311,9 +313,14 @@ class PostgresConnection : public Connection {
     }
     ResultPtr result(PQgetResult(connection));
     while (ResultPtr more{PQgetResult(connection)}) continue;
+    if (cancelled) {
+      // Where the statement ended by itself, the cancel may still arrive and would end another one.
+      const char* const state = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
+      if (state == nullptr || std::string_view(state) != kQueryCancelled) connection_.reset();
+      return Fail{CancelledError()};
+    }
     auto ok = Check(result.get(), "execute");
     if (ok.ok()) return result;
-    if (cancelled && ok.error().kind == ErrorKind::kRetry) return Fail{CancelledError()};
     return Fail{std::move(ok).error()};
   }
 

@@ -477,6 +477,30 @@ TEST(Postgres, ACancelledStatementEndsThoughTheServerDoesNotReact) {
   EXPECT_TRUE((*connection)->Execute("SELECT 1").ok());
 }
 
+// The request to cancel is still on its way when the statement ends by itself: it would end
+// whatever the connection does next.
+TEST(Postgres, AConnectionIsNotUsedAgainWhileACancelIsOnItsWay) {
+  auto server = testing::TestPostgres::Start();
+  if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
+  Database::Options options;
+  options.url = server->Url("postgres");
+  auto database = Database::Open(options);
+  ASSERT_TRUE(database.ok());
+  auto connection = (*database)->Connect();
+  ASSERT_TRUE(connection.ok()) << connection.error().message;
+  server->Freeze();
+  int asked = 0;
+  {
+    const CancelScope scope([&] { return ++asked > 2; });
+    const auto slept = (*connection)->Query("SELECT pg_sleep(0.4)", {}, [](const Row&) {});
+    EXPECT_FALSE(slept.ok());
+  }
+  EXPECT_FALSE((*connection)->healthy());
+  server->Thaw();
+  ASSERT_TRUE((*connection)->Reconnect().ok());
+  EXPECT_TRUE((*connection)->Execute("SELECT 1").ok());
+}
+
 // A plan that reads a whole table would stay when a table that was small has grown.
 TEST(Postgres, PlansByKeyOnlyUseTheKeyOfAnEmptyTable) {
   auto server = testing::TestPostgres::Start();

@@ -32,6 +32,8 @@ sql::Database::Options ForWriters(sql::Database::Options options) {
 }
 // A rest that took so much too long: the process was stopped, and could take no heartbeat.
 constexpr std::chrono::seconds kStopped(1);
+// Longer than a probe waits for a lock or a busy machine.
+constexpr std::chrono::seconds kProbeLimit(2);
 // Between makings of partitions, and deletions of old idempotency keys.
 constexpr int64_t kHourlyUs = 3600LL * 1'000'000;
 constexpr int kDeleteBatch = 500;
@@ -143,7 +145,12 @@ void LedgerService::Stop() {
   open_ = false;
 }
 
-bool LedgerService::Ready() const { return open_ && reached_ && group_commit_->available(); }
+bool LedgerService::Ready() const {
+  // A database that stands still answers no probe at all.
+  const auto begun = probe_begun_.load();
+  const bool hangs = begun != kNoProbe && std::chrono::steady_clock::now() - begun > kProbeLimit;
+  return open_ && reached_ && !hangs && group_commit_->available();
+}
 
 void LedgerService::Submit(std::vector<Operation> operations, Done done) {
   if (!open_) return done(Unavailable("billing: the database is not open yet"));
@@ -206,7 +213,9 @@ void LedgerService::MaintenanceMain() {
   for (auto begun = std::chrono::steady_clock::now(); Sleep(options_.expiry_interval_ms);
        begun = std::chrono::steady_clock::now()) {
     const auto woken = std::chrono::steady_clock::now();
+    probe_begun_ = woken;
     reached_ = Probe();
+    probe_begun_ = kNoProbe;
     const auto answered = std::chrono::steady_clock::now();
     if (!reached_ || woken - begun > expected + kStopped || answered - woken > late) {
       interrupted_us_ = clock_.MonotonicUs();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -104,6 +105,9 @@ class LedgerService {
   std::deque<ReadJob> reads_;
   // Whether the database answered the last probe, which notices an outage without traffic.
   std::atomic<bool> reached_ = true;
+  // Real time, as that of Sleep.
+  static constexpr std::chrono::steady_clock::time_point kNoProbe{};
+  std::atomic<std::chrono::steady_clock::time_point> probe_begun_ = kNoProbe;
   // When the database was last found not to answer, or the process not to run: heartbeats may have
   // been lost before.
   int64_t interrupted_us_ = 0;

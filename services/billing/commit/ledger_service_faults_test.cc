@@ -147,6 +147,21 @@ TEST_P(LedgerFaultsTest, AWalletThatDisagreesWithItsEntriesIsFrozenAndStopsNobod
   ExpectVerified(ledger);
 }
 
+// Found by another replica, moments after this one has checked the wallet.
+TEST_P(LedgerFaultsTest, NothingIsBuiltOnAWalletThatAnotherReplicaHasFrozen) {
+  LedgerService ledger(options_, SystemClock::Get());
+  Open(ledger);
+  const Id id = NewId();
+  ASSERT_TRUE(One(ledger, In("bad", MakeAddCredit("c", 100'000))).ok);
+  ASSERT_TRUE(One(ledger, MakeAuthorize(id, 100, 50, "bad")).ok);
+  Tamper("UPDATE wallet SET sequence = sequence - 1, frozen = 3");
+  const Operation settle = MakeSettle(id, 100, 50, Outcome::kCompleted, "bad");
+  EXPECT_EQ(One(ledger, settle).denied_by, Deny::kUnavailable);
+  Tamper("UPDATE wallet SET sequence = sequence + 1, frozen = 0");
+  EXPECT_TRUE(One(ledger, settle).ok);
+  ExpectVerified(ledger);
+}
+
 // However many wallets come into use at once, none is built on unchecked.
 TEST_P(LedgerFaultsTest, EveryWalletIsCheckedBeforeItsFirstUse) {
   constexpr size_t kWallets = 60;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include <algorithm>
 
 #include "services/billing/commit/testing/ledger_service_world.h"
@@ -137,6 +139,23 @@ TEST(LedgerServiceOutageTest, AReplicaWithoutTrafficPausesTheExpiryAfterAnOutage
   clock.Advance(61'000'000);
   EXPECT_TRUE(Eventually([&] { return BalanceOfWs(idle).open_holds == 0; })) << "without traffic";
   ExpectVerified(idle);
+}
+
+// Its connections stay open, and no time limit of the server's ends a statement.
+TEST(LedgerServiceOutageTest, ADatabaseThatStandsStillIsNoticedWithoutTraffic) {
+  auto server = testing::TestPostgres::Start();
+  if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
+  LedgerService::Options options;
+  options.sql.url = server->Url("postgres");
+  options.expiry_interval_ms = 5;
+  LedgerService ledger(options, SystemClock::Get());
+  ASSERT_TRUE(ledger.Start().ok());
+  ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
+  const auto pids = server->Pids(testing::TestPostgres::Part::kAll);
+  for (const pid_t pid : pids) kill(pid, SIGSTOP);
+  EXPECT_TRUE(Eventually([&] { return !ledger.Ready(); }));
+  for (const pid_t pid : pids) kill(pid, SIGCONT);
+  EXPECT_TRUE(Eventually([&] { return ledger.Ready(); }));
 }
 
 TEST(LedgerServiceStartTest, AFileThatCannotBeOpenedIsAnError) {

@@ -205,6 +205,8 @@ Deny Batch::PostCorrection(const Command& command) {
     case CommandKind::kUnfreeze:
       wallet_->frozen = Freeze::kNone;
       PostNote(EntryKind::kUnfreeze, command, memo);
+      // What became available under a version that let debts wait.
+      PayReceivable(command.command_id);
       return Deny::kNone;
     default:
       return Deny::kInvalid;

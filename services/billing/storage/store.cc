@@ -152,7 +152,7 @@ struct WantedKeyMonth {
 };
 
 // Rows that may begin: with the first request that has a quota, or with a correction of a request
-// of another month.
+// of another month, which may still be open before this batch.
 std::vector<WantedKeyMonth> BeginningKeyMonths(std::span<const Operation> operations,
                                                int64_t now_us, const State& state) {
   std::vector<WantedKeyMonth> beginning;
@@ -163,7 +163,7 @@ std::vector<WantedKeyMonth> BeginningKeyMonths(std::span<const Operation> operat
     beginning.push_back({authorize->workspace, authorize->key_id, month_now});
   }
   for (const auto& [id, hold] : state.holds) {
-    if (hold.tombstone() || hold.state == HoldState::kOpen || hold.month == month_now) continue;
+    if (hold.tombstone() || hold.month == month_now) continue;
     beginning.push_back({hold.workspace, hold.key_id, month_now});
   }
   SortUnique(beginning);

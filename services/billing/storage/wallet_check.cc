@@ -110,9 +110,11 @@ SqlResult<void> WalletChecker::Check(sql::Connection& connection, State& state, 
   for (const auto& [workspace, wallet] : state.wallets) {
     const auto checked = checked_us_.find(workspace);
     const bool is_first = checked == checked_us_.end();
-    if (!is_first && now_us - checked->second < kCheckIntervalUs) continue;
-    // Before its first use a wallet is always checked.
-    if (is_first || ++again <= kRepeatsPerBatch) due.insert(workspace);
+    // Before its first use a wallet is always checked, and nothing is built on one that is known to
+    // be broken: another runner or replica may have found that.
+    const bool always = is_first || wallet.frozen == Freeze::kFailedCheck;
+    if (!always && now_us - checked->second < kCheckIntervalUs) continue;
+    if (always || ++again <= kRepeatsPerBatch) due.insert(workspace);
   }
   auto sound = Sound(connection, state, due);
   if (!sound.ok()) return Fail{std::move(sound).error()};

@@ -74,7 +74,7 @@ class ScriptedStripe {
   // A charge that is none of ours, made on the provider's own pages.
   std::string ForeignCharge(int64_t cents);
   void SetRefundRefused(bool refused);
-  // A refund that somebody made in the provider's dashboard.
+  // A refund that an operator made in the provider's dashboard.
   void RefundElsewhere(const std::string& intent, int64_t cents);
   // A refund that was accepted cannot be paid out.
   void FailRefund(const std::string& refund);
