@@ -101,9 +101,9 @@ TEST_F(RefusalsTest, CallersAreToldWhatTheLedgerSays) {
   EXPECT_NE(metrics.find("tollgate_gateway_moves_total{result=\"moved\"}"), std::string::npos);
   EXPECT_EQ(metrics.find("tollgate_gateway_moves_total{result=\"moved\"} 0\n"), std::string::npos)
       << "no request was moved to the other router";
-  std::fprintf(stderr, "%lld complete, %lld refused, %lld cut\n",
+  std::fprintf(stderr, "%lld complete, %lld refused, %lld cut, %lld holds expired\n",
                static_cast<long long>(figures.complete), static_cast<long long>(figures.refused),
-               static_cast<long long>(figures.cut));
+               static_cast<long long>(figures.cut), static_cast<long long>(figures.expired));
 }
 
 }  // namespace
