@@ -36,13 +36,13 @@ class Sums {
     const int64_t first_day = RoundUp(first_quarter, kDayUs);
     const int64_t last_day = last_quarter / kDayUs * kDayUs;
     if (!query_.whole_days || first_day >= last_day) {
-      return AddRollUp("usage_quarter", kQuarterUs, first_quarter, last_quarter);
+      return AddQuarters(first_quarter, last_quarter);
     }
-    if (auto done = AddRollUp("usage_quarter", kQuarterUs, first_quarter, first_day); !done.ok()) {
+    if (auto done = AddQuarters(first_quarter, first_day); !done.ok()) {
       return done;
     }
-    if (auto done = AddRollUp("usage_day", kDayUs, first_day, last_day); !done.ok()) return done;
-    return AddRollUp("usage_quarter", kQuarterUs, last_day, last_quarter);
+    if (auto done = AddRollUp("usage_day", "", kDayUs, first_day, last_day); !done.ok()) return done;
+    return AddQuarters(last_day, last_quarter);
   }
 
   std::vector<UsageSum> Take() {
@@ -55,7 +55,7 @@ class Sums {
   }
 
  private:
-  // The rows of the workspace in this period, and of the key and the model that are asked for.
+  // The rows of the workspace in this period, and of the key ($5) and the model that are asked for.
   std::string Where(std::string_view time, std::vector<sql::Param>& params) const {
     std::string text = " WHERE shard = $1 AND workspace = $2 AND " + std::string(time) +
                        " >= $3 AND " + std::string(time) + " < $4";
@@ -68,15 +68,25 @@ class Sums {
     return text;
   }
 
-  SqlResult<void> AddRollUp(const std::string& table, int64_t unit_us, int64_t start_us,
-                            int64_t end_us) {
+  // Names the keys and models, which stand before the period in the key: else all quarters that the
+  // workspace has ever used would be read.
+  SqlResult<void> AddQuarters(int64_t start_us, int64_t end_us) {
+    return AddRollUp("usage_quarter",
+                     " AND (key_id, model) IN (SELECT DISTINCT key_id, model FROM usage_day"
+                     " WHERE shard = $1 AND workspace = $2" +
+                         std::string(query_.key_id ? " AND key_id = $5)" : ")"),
+                     kQuarterUs, start_us, end_us);
+  }
+
+  SqlResult<void> AddRollUp(const std::string& table, const std::string& keys, int64_t unit_us,
+                            int64_t start_us, int64_t end_us) {
     if (start_us >= end_us) return {};
     std::vector<sql::Param> params = {shard_, query_.workspace, start_us / unit_us,
                                       end_us / unit_us};
     const std::string text =
         "SELECT key_id, model, period, requests, free_requests, prompt, cached, cache_write,"
         " completion, reasoning, charged, overrun FROM " +
-        table + Where("period", params);
+        table + Where("period", params) + keys;
     return db_.Query(text, params, [&](const Row& row) {
       const UsageChange change = ReadSums(row);
       Add(row.Text(0), row.Text(1), row.Int(2) * unit_us, change);
