@@ -16,6 +16,7 @@
 #include "services/billing/storage/reports.h"
 #include "tests/support/postgres.h"
 #include "tests/support/process.h"
+#include "tollgate/admin/v1/ledger.grpc.pb.h"
 #include "tollgate/admin/v1/payments.grpc.pb.h"
 
 namespace tollgate::billing::payments {
@@ -70,10 +71,12 @@ class PaymentsKillTest : public ::testing::Test {
         name + ".log");
     ASSERT_TRUE(processes_[i]->Start());
   }
+  std::shared_ptr<grpc::Channel> Channel(int i) {
+    return grpc::CreateChannel("unix:" + folder_.path() + "/b" + std::to_string(i) + ".sock",
+                               grpc::InsecureChannelCredentials());
+  }
   std::unique_ptr<av::PaymentService::Stub> Stub(int i) {
-    return av::PaymentService::NewStub(
-        grpc::CreateChannel("unix:" + folder_.path() + "/b" + std::to_string(i) + ".sock",
-                            grpc::InsecureChannelCredentials()));
+    return av::PaymentService::NewStub(Channel(i));
   }
   // Asks both processes until one has done it: any replica serves any workspace.
   bool Call(
@@ -99,6 +102,16 @@ class PaymentsKillTest : public ::testing::Test {
                                                         "visa", "4242", "2029-04", 1});
                           })
                     .ok());
+    // Nothing is charged for a workspace without a wallet.
+    EXPECT_TRUE(Eventually(20, [&, i = 0]() mutable {
+      const auto stub = av::LedgerService::NewStub(Channel(i++ % 2));
+      grpc::ClientContext context;
+      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+      av::OpenWalletRequest open;
+      open.set_name("workspaces/" + workspace + "/balance");
+      av::Balance balance;
+      return stub->OpenWallet(&context, open, &balance).ok();
+    })) << workspace;
     av::UpdateAutoReloadRequest request;
     request.mutable_auto_reload()->set_name("workspaces/" + workspace + "/autoReload");
     request.mutable_auto_reload()->set_enabled(true);

@@ -32,8 +32,8 @@ sql::Database::Options ForWriters(sql::Database::Options options) {
 }
 // A rest that took so much too long: the process was stopped, and could take no heartbeat.
 constexpr std::chrono::seconds kStopped(1);
-// Longer than a probe waits for a lock or a busy machine.
-constexpr std::chrono::seconds kProbeLimit(2);
+// Longer than a step of the maintenance waits for a lock or a busy machine.
+constexpr std::chrono::seconds kStepLimit(2);
 // Between makings of partitions, and deletions of old idempotency keys.
 constexpr int64_t kHourlyUs = 3600LL * 1'000'000;
 constexpr int kDeleteBatch = 500;
@@ -146,9 +146,9 @@ void LedgerService::Stop() {
 }
 
 bool LedgerService::Ready() const {
-  // A database that stands still answers no probe at all.
-  const auto begun = probe_begun_.load();
-  const bool hangs = begun != kNoProbe && std::chrono::steady_clock::now() - begun > kProbeLimit;
+  // A database that stands still answers nothing at all.
+  const auto begun = step_begun_.load();
+  const bool hangs = begun != kIdle && std::chrono::steady_clock::now() - begun > kStepLimit;
   return open_ && reached_ && !hangs && group_commit_->available();
 }
 
@@ -189,7 +189,10 @@ void LedgerService::ReaderMain() {
   }
 }
 
+void LedgerService::NextStep() { step_begun_ = std::chrono::steady_clock::now(); }
+
 bool LedgerService::Sleep(int64_t ms) {
+  step_begun_ = kIdle;
   std::unique_lock lock(mutex_);
   return !wake_.wait_for(lock, std::chrono::milliseconds(ms), [this] { return stopping_; });
 }
@@ -213,9 +216,8 @@ void LedgerService::MaintenanceMain() {
   for (auto begun = std::chrono::steady_clock::now(); Sleep(options_.expiry_interval_ms);
        begun = std::chrono::steady_clock::now()) {
     const auto woken = std::chrono::steady_clock::now();
-    probe_begun_ = woken;
+    NextStep();
     reached_ = Probe();
-    probe_begun_ = kNoProbe;
     const auto answered = std::chrono::steady_clock::now();
     if (!reached_ || woken - begun > expected + kStopped || answered - woken > late) {
       interrupted_us_ = clock_.MonotonicUs();
@@ -229,6 +231,7 @@ void LedgerService::MaintenanceMain() {
 }
 
 void LedgerService::MakePartitions() {
+  NextStep();
   auto made = database_->Transact(sql::TxMode::kWrite, [this](sql::Connection& connection) {
     return EnsurePartitions(connection, clock_.WallUs());
   });
@@ -241,6 +244,7 @@ void LedgerService::MakePartitions() {
 
 void LedgerService::DeleteIdempotencyKeys() {
   while (true) {
+    NextStep();
     auto deleted = billing::DeleteIdempotencyKeys(
         *database_, group_commit_->NowUs() - options_.policy.idempotency_us, kDeleteBatch);
     if (!deleted.ok()) {
@@ -291,6 +295,7 @@ void LedgerService::ExpireHolds() {
   int64_t closed = 0;
   ExpiredHold last;
   while (true) {
+    NextStep();
     auto expired = ReadExpiredHolds(*database_, group_commit_->NowUs(), kExpiryBatch, last);
     if (!expired.ok() || expired->empty()) break;
     const bool is_last = expired->size() < kExpiryBatch;

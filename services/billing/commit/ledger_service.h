@@ -76,6 +76,8 @@ class LedgerService {
   void DeleteIdempotencyKeys();
   // False when the ledger stops meanwhile.
   bool Sleep(int64_t ms);
+  // Before each statement of the maintenance that may hang with the database.
+  void NextStep();
 
   struct Observer : LedgerMetrics {
     void OnBatch(std::span<const Operation> operations, const Applied& applied,
@@ -105,9 +107,9 @@ class LedgerService {
   std::deque<ReadJob> reads_;
   // Whether the database answered the last probe, which notices an outage without traffic.
   std::atomic<bool> reached_ = true;
-  // Real time, as that of Sleep.
-  static constexpr std::chrono::steady_clock::time_point kNoProbe{};
-  std::atomic<std::chrono::steady_clock::time_point> probe_begun_ = kNoProbe;
+  // Of the maintenance's statements, in real time, as that of Sleep.
+  static constexpr std::chrono::steady_clock::time_point kIdle{};
+  std::atomic<std::chrono::steady_clock::time_point> step_begun_ = kIdle;
   // When the database was last found not to answer, or the process not to run: heartbeats may have
   // been lost before.
   int64_t interrupted_us_ = 0;

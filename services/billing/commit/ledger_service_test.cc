@@ -151,6 +151,7 @@ TEST(LedgerServiceOutageTest, ADatabaseThatStandsStillIsNoticedWithoutTraffic) {
   LedgerService ledger(options, SystemClock::Get());
   ASSERT_TRUE(ledger.Start().ok());
   ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
+  server->Freeze();  // it makes no further processes
   const auto pids = server->Pids(testing::TestPostgres::Part::kAll);
   for (const pid_t pid : pids) kill(pid, SIGSTOP);
   EXPECT_TRUE(Eventually([&] { return !ledger.Ready(); }));

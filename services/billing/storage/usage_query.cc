@@ -41,7 +41,8 @@ class Sums {
     if (auto done = AddQuarters(first_quarter, first_day); !done.ok()) {
       return done;
     }
-    if (auto done = AddRollUp("usage_day", "", kDayUs, first_day, last_day); !done.ok()) return done;
+    if (auto done = AddRollUp("usage_day", "", kDayUs, first_day, last_day); !done.ok())
+      return done;
     return AddQuarters(last_day, last_quarter);
   }
 
