@@ -31,13 +31,14 @@ std::optional<int32_t> MonthOf(const std::string& text) {
   return year * 100 + month;
 }
 
-AdminResult<Statement> Read(sql::Database& database, const std::string& workspace, int32_t month) {
+AdminResult<Statement> Read(sql::Database& database, const std::string& workspace, int32_t month,
+                            int64_t now_us) {
   auto open = HasWallet(database, workspace);
   if (!open.ok()) return SqlFailure(open);
   if (!*open) return Fail{NoWallet(workspace)};
   auto connection = database.Borrow();
   if (!connection.ok()) return SqlFailure(connection);
-  auto statement = ReadStatement(**connection, workspace, month);
+  auto statement = ReadStatement(**connection, workspace, month, now_us);
   // Archived, or a ledger that contradicts itself.
   if (!statement.ok() && !statement.error().retryable()) {
     return admin::Precondition("STATEMENT_UNAVAILABLE", statement.error().message);
@@ -68,9 +69,9 @@ class StatementRpc : public pb::StatementService::CallbackService {
     }
     return RunAdminRead(
         ledger_, context,
-        [workspace = parts->front(), month = *month, csv,
+        [this, workspace = parts->front(), month = *month, csv,
          response](sql::Database& database) -> AdminResult<void> {
-          auto statement = Read(database, workspace, month);
+          auto statement = Read(database, workspace, month, ledger_.NowUs());
           if (!statement) return Fail{statement.error()};
           std::string text = csv ? ToCsv(*statement) : ToPdf(*statement);
           if (text.empty()) return Fail{admin::FromError(Internal("the PDF failed").error)};

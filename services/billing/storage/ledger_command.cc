@@ -278,7 +278,8 @@ void AddStatement(CLI::App& app, int& exit_code) {
     }
     const auto connection = Connect(*place, /*read_only=*/true, &exit_code);
     if (connection == nullptr) return;
-    auto statement = ReadStatement(*connection, *workspace, ParseMonth(*month));
+    auto statement =
+        ReadStatement(*connection, *workspace, ParseMonth(*month), SystemClock::Get().WallUs());
     if (!statement.ok()) {
       exit_code = Failed(statement.error().message);
       return;

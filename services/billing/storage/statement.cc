@@ -3,6 +3,7 @@
 #include <map>
 
 #include "common/base/clock.h"
+#include "common/base/utc_text.h"
 #include "common/money/money.h"
 #include "services/billing/domain/shard.h"
 #include "services/billing/domain/types.h"
@@ -173,15 +174,20 @@ void AppendCsv(std::string& out, const std::string& section, const std::string& 
 
 }  // namespace
 
-SqlResult<Statement> ReadStatement(sql::Connection& db, const std::string& workspace,
-                                   int32_t month) {
+SqlResult<Statement> ReadStatement(sql::Connection& db, const std::string& workspace, int32_t month,
+                                   int64_t now_us) {
   auto snapshot = sql::Transaction::Begin(db, sql::TxMode::kRead);
   if (!snapshot.ok()) return Fail{std::move(snapshot).error()};
-  return Reader(db, workspace, month).Read();
+  auto statement = Reader(db, workspace, month).Read();
+  if (statement.ok() && month >= UtcMonth(now_us)) statement->preliminary_us = now_us;
+  return statement;
 }
 
 std::string ToCsv(const Statement& statement) {
   std::string out = "section,item,requests,amount_usd\r\n";
+  if (statement.preliminary_us > 0) {
+    out += "preliminary," + UtcText(statement.preliminary_us, UtcPrecision::kSeconds) + ",,\r\n";
+  }
   AppendCsv(out, "balance", "opening", "", statement.opening_nano_usd);
   for (const StatementLine& line : statement.movements) {
     AppendCsv(out, "movement", line.name, "", line.amount_nano_usd);

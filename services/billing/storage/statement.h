@@ -18,6 +18,7 @@ struct StatementLine {
 struct Statement {
   std::string workspace;
   int32_t month = 0;             // YYYYMM
+  int64_t preliminary_us = 0;    // of a month that has not ended: when it was made
   int64_t opening_nano_usd = 0;  // posted credit, paid and granted
   int64_t closing_nano_usd = 0;
   // What changed the credit, by kind of entry; usage is one line, negative.
@@ -29,9 +30,10 @@ struct Statement {
 
 // Fails for an archived month, and when the entries contradict each other.
 sql::SqlResult<Statement> ReadStatement(sql::Connection& db, const std::string& workspace,
-                                        int32_t month);
+                                        int32_t month, int64_t now_us);
 
-// section,item,requests,amount_usd; a line each.
+// section,item,requests,amount_usd; a line each. A preliminary statement begins with a line
+// "preliminary" and its time.
 std::string ToCsv(const Statement& statement);
 // A4. Empty when the library fails.
 std::string ToPdf(const Statement& statement);

@@ -1,6 +1,7 @@
 // The statement as PDF, with the fonts that every reader has.
 #include <hpdf.h>
 
+#include "common/base/utc_text.h"
 #include "common/money/money.h"
 #include "services/billing/storage/statement.h"
 
@@ -108,6 +109,10 @@ std::string ToPdf(const Statement& statement) {
                             std::to_string(statement.month % 100);
   paper.Title("Statement " + month);
   paper.Text("Workspace " + statement.workspace + ", all times UTC");
+  if (statement.preliminary_us > 0) {
+    paper.Text("Preliminary: the month has not ended. As of " +
+               UtcText(statement.preliminary_us, UtcPrecision::kSeconds));
+  }
   paper.Heading("Credit");
   paper.Row("Opening balance", "", statement.opening_nano_usd, true);
   for (const StatementLine& line : statement.movements) {

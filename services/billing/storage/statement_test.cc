@@ -47,12 +47,20 @@ class StatementTest : public LedgerDatabaseTest {
     Run({refund}, start + 2 * kHourUs);
     Run({MakeAddCredit("dec", 7)}, UtcMonthStartUs(202512));
   }
-  Statement Read(int32_t month) {
-    auto statement = ReadStatement(*connection_, "ws", month);
+  Statement Read(int32_t month, int64_t now_us = UtcMonthStartUs(202601)) {
+    auto statement = ReadStatement(*connection_, "ws", month, now_us);
     EXPECT_TRUE(statement.ok()) << statement.error().message;
     return statement.ok() ? std::move(*statement) : Statement();
   }
 };
+
+TEST_P(StatementTest, AMonthThatHasNotEndedIsPreliminary) {
+  Fill();
+  const std::string ended = ToCsv(Read(202511));
+  const std::string running = ToCsv(Read(202511, UtcMonthStartUs(202512) - kSecondUs));
+  EXPECT_EQ(ended.find("preliminary"), std::string::npos);
+  EXPECT_NE(running.find("preliminary,2025-11-30T23:59:59Z,,\r\n"), std::string::npos) << running;
+}
 
 TEST_P(StatementTest, TotalsEqualTheLedgerToTheUnit) {
   Fill();
@@ -136,7 +144,7 @@ TEST_P(StatementTest, AfterAnArchiveTheOpeningBalanceIsThatOfTheCut) {
   ASSERT_TRUE(archived.ok()) << archived.error().message;
   ASSERT_EQ(archived->size(), 1u);
   EXPECT_EQ(ToCsv(Read(202511)), ToCsv(before));
-  auto refused = ReadStatement(*connection_, "ws", 202510);
+  auto refused = ReadStatement(*connection_, "ws", 202510, UtcMonthStartUs(202601));
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message.find("is archived"), std::string::npos);
 }
