@@ -401,104 +401,97 @@ INSTANTIATE_TEST_SUITE_P(Both, SqlTest, ::testing::Values(Dialect::kSqlite, Dial
                            return info.param == Dialect::kSqlite ? "sqlite" : "postgres";
                          });
 
-TEST(Postgres, ReconnectsAfterALostServer) {
-  auto server = testing::TestPostgres::Start();
-  if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
-  Database::Options options;
-  options.url = server->Url("postgres");
-  auto database = Database::Open(options);
-  ASSERT_TRUE(database.ok());
-  auto connection = (*database)->Connect();
-  ASSERT_TRUE(connection.ok()) << connection.error().message;
-  ASSERT_TRUE((*connection)->Begin(TxMode::kWrite).ok());
-  server->Kill();
-  const auto committed = (*connection)->Commit();
+// One connection to a server of the test's own.
+class PostgresTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    server_ = testing::TestPostgres::Start();
+    if (!server_) {
+      ASSERT_FALSE(testing::TestPostgres::Required());
+      GTEST_SKIP() << "PostgreSQL is not installed";
+    }
+    Database::Options options;
+    options.url = server_->Url("postgres");
+    auto database = Database::Open(options);
+    ASSERT_TRUE(database.ok());
+    database_ = std::move(*database);
+    auto connection = database_->Connect();
+    ASSERT_TRUE(connection.ok()) << connection.error().message;
+    connection_ = std::move(*connection);
+  }
+  void ExpectUsableAgain() {
+    ASSERT_TRUE(connection_->Reconnect().ok());
+    EXPECT_TRUE(connection_->Execute("SELECT 1").ok());
+  }
+
+  std::unique_ptr<testing::TestPostgres> server_;
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<Connection> connection_;
+};
+
+TEST_F(PostgresTest, ReconnectsAfterALostServer) {
+  ASSERT_TRUE(connection_->Begin(TxMode::kWrite).ok());
+  server_->Kill();
+  const auto committed = connection_->Commit();
   ASSERT_FALSE(committed.ok());
   EXPECT_EQ(committed.error().kind, ErrorKind::kCommitUnknown) << committed.error().message;
-  EXPECT_FALSE((*connection)->healthy());
-  EXPECT_EQ((*connection)->Begin(TxMode::kWrite).error().kind, ErrorKind::kConnection);
-  EXPECT_EQ((*connection)->Reconnect().error().kind, ErrorKind::kConnection);
-  ASSERT_TRUE(server->Run());
-  ASSERT_TRUE((*connection)->Reconnect().ok());
-  EXPECT_TRUE((*connection)->Execute("SELECT 1").ok());
+  EXPECT_FALSE(connection_->healthy());
+  EXPECT_EQ(connection_->Begin(TxMode::kWrite).error().kind, ErrorKind::kConnection);
+  EXPECT_EQ(connection_->Reconnect().error().kind, ErrorKind::kConnection);
+  ASSERT_TRUE(server_->Run());
+  ExpectUsableAgain();
 }
 
-TEST(Postgres, ALostServerEndsAPipeline) {
-  auto server = testing::TestPostgres::Start();
-  if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
-  Database::Options options;
-  options.url = server->Url("postgres");
-  auto database = Database::Open(options);
-  auto connection = (*database)->Connect();
-  ASSERT_TRUE(connection.ok()) << connection.error().message;
-  (*connection)->Pipeline();
-  ASSERT_TRUE((*connection)->Begin(TxMode::kWrite).ok());
-  ASSERT_TRUE((*connection)->Flush().ok());
-  server->Kill();
-  (*connection)->Pipeline();
-  (void)(*connection)->Execute("SELECT 1");
-  const auto committed = (*connection)->Commit();
+TEST_F(PostgresTest, ALostServerEndsAPipeline) {
+  connection_->Pipeline();
+  ASSERT_TRUE(connection_->Begin(TxMode::kWrite).ok());
+  ASSERT_TRUE(connection_->Flush().ok());
+  server_->Kill();
+  connection_->Pipeline();
+  (void)connection_->Execute("SELECT 1");
+  const auto committed = connection_->Commit();
   ASSERT_FALSE(committed.ok());
   EXPECT_EQ(committed.error().kind, ErrorKind::kCommitUnknown) << committed.error().message;
-  EXPECT_FALSE((*connection)->healthy());
-  ASSERT_TRUE(server->Run());
-  ASSERT_TRUE((*connection)->Reconnect().ok());
-  EXPECT_TRUE((*connection)->Execute("SELECT 1").ok());
+  EXPECT_FALSE(connection_->healthy());
+  ASSERT_TRUE(server_->Run());
+  ExpectUsableAgain();
 }
 
-TEST(Postgres, ACancelledStatementEndsThoughTheServerDoesNotReact) {
-  auto server = testing::TestPostgres::Start();
-  if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
-  Database::Options options;
-  options.url = server->Url("postgres");
-  auto database = Database::Open(options);
-  ASSERT_TRUE(database.ok());
-  auto connection = (*database)->Connect();
-  ASSERT_TRUE(connection.ok()) << connection.error().message;
-  server->Freeze();
+TEST_F(PostgresTest, ACancelledStatementEndsThoughTheServerDoesNotReact) {
+  server_->Freeze();
   // Ends the test where nothing else would.
   std::promise<void> ended;
   std::thread rescue([&, end = ended.get_future()] {
-    if (end.wait_for(std::chrono::seconds(7)) == std::future_status::timeout) server->Thaw();
+    if (end.wait_for(std::chrono::seconds(7)) == std::future_status::timeout) server_->Thaw();
   });
   const auto began = std::chrono::steady_clock::now();
   int asked = 0;
   {
     const CancelScope scope([&] { return ++asked > 2; });
-    const auto slept = (*connection)->Query("SELECT pg_sleep(9)", {}, [](const Row&) {});
+    const auto slept = connection_->Query("SELECT pg_sleep(9)", {}, [](const Row&) {});
     EXPECT_FALSE(slept.ok());
   }
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
-  EXPECT_FALSE((*connection)->healthy()) << "its answer would be taken for another statement's";
+  EXPECT_FALSE(connection_->healthy()) << "its answer would be taken for another statement's";
   ended.set_value();
   rescue.join();
-  server->Thaw();
-  ASSERT_TRUE((*connection)->Reconnect().ok());
-  EXPECT_TRUE((*connection)->Execute("SELECT 1").ok());
+  server_->Thaw();
+  ExpectUsableAgain();
 }
 
 // The request to cancel is still on its way when the statement ends by itself: it would end
 // whatever the connection does next.
-TEST(Postgres, AConnectionIsNotUsedAgainWhileACancelIsOnItsWay) {
-  auto server = testing::TestPostgres::Start();
-  if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
-  Database::Options options;
-  options.url = server->Url("postgres");
-  auto database = Database::Open(options);
-  ASSERT_TRUE(database.ok());
-  auto connection = (*database)->Connect();
-  ASSERT_TRUE(connection.ok()) << connection.error().message;
-  server->Freeze();
+TEST_F(PostgresTest, AConnectionIsNotUsedAgainWhileACancelIsOnItsWay) {
+  server_->Freeze();
   int asked = 0;
   {
     const CancelScope scope([&] { return ++asked > 2; });
-    const auto slept = (*connection)->Query("SELECT pg_sleep(0.4)", {}, [](const Row&) {});
+    const auto slept = connection_->Query("SELECT pg_sleep(0.4)", {}, [](const Row&) {});
     EXPECT_FALSE(slept.ok());
   }
-  EXPECT_FALSE((*connection)->healthy());
-  server->Thaw();
-  ASSERT_TRUE((*connection)->Reconnect().ok());
-  EXPECT_TRUE((*connection)->Execute("SELECT 1").ok());
+  EXPECT_FALSE(connection_->healthy());
+  server_->Thaw();
+  ExpectUsableAgain();
 }
 
 // A plan that reads a whole table would stay when a table that was small has grown.
