@@ -45,7 +45,8 @@ class RateLimitClient {
   // Returns when the limiter has applied it, or after a few attempts; a lost release is made up for
   // by the expiry of the lease.
   virtual Task<void> Release(ratelimit::v1::ReleaseItem item) = 0;
-  virtual void Renew(std::vector<std::string> lease_ids) = 0;
+  // Extends the leases. Returns the ids of those that the limiter had lost and counts again.
+  virtual Task<std::vector<std::string>> Renew(std::vector<ratelimit::v1::RenewItem> leases) = 0;
   // Reads what is left of the given limits.
   virtual Task<Result<ratelimit::v1::PeekResponse>> Peek(ratelimit::v1::PeekRequest request) = 0;
 };

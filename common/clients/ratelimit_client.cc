@@ -2,6 +2,7 @@
 
 #include "common/clients/backoff.h"
 #include "common/clients/batcher.h"
+#include "common/clients/limiter_stores.h"
 #include "common/clients/make_clients.h"
 #include "common/clients/transport.h"
 #include "tollgate/ratelimit/v1/ratelimit.grpc.pb.h"
@@ -19,6 +20,7 @@ using ratelimit::v1::RateLimitService;
 using ratelimit::v1::ReleaseItem;
 using ratelimit::v1::ReleaseRequest;
 using ratelimit::v1::ReleaseResponse;
+using ratelimit::v1::RenewItem;
 using ratelimit::v1::RenewRequest;
 using Async = RateLimitService::StubInterface::async_interface;
 using StubPtr = std::shared_ptr<RateLimitService::Stub>;
@@ -29,6 +31,8 @@ constexpr int64_t kAcquireTimeout = 500;
 constexpr int64_t kReleaseTimeout = 2'000;
 constexpr int kReleaseAttempts = 4;
 constexpr int64_t kPeekTimeout = 500;
+constexpr int64_t kRenewTimeout = 1'000;
+constexpr size_t kRenewItems = 1024;  // in one message
 
 struct Done {};
 
@@ -61,8 +65,8 @@ class RateLimitClientImpl : public RateLimitClient {
   Task<void> Release(ReleaseItem item) override {
     return ReleaseWithRetries(loop_, releases_, std::move(item));
   }
-  void Renew(std::vector<std::string> lease_ids) override {
-    if (!lease_ids.empty()) loop_.Spawn(SendRenew(loop_, stub_, std::move(lease_ids)));
+  Task<std::vector<std::string>> Renew(std::vector<RenewItem> leases) override {
+    return SendRenew(loop_, stub_, std::move(leases));
   }
   Task<Result<PeekResponse>> Peek(PeekRequest request) override {
     return peek_(std::move(request), kPeekTimeout);
@@ -76,6 +80,7 @@ class RateLimitClientImpl : public RateLimitClient {
     for (AcquireItem& item : items) *request.add_items() = std::move(item);
     auto response = co_await acquire(std::move(request), timeout_ms);
     if (!response.ok()) co_return Fail{std::move(response).error()};
+    LimiterStores::Get().Saw(response->store_id(), SystemClock::Get().MonotonicUs());
     auto& results = *response->mutable_results();
     co_return std::vector<AcquireResult>(std::make_move_iterator(results.begin()),
                                          std::make_move_iterator(results.end()));
@@ -104,15 +109,24 @@ class RateLimitClientImpl : public RateLimitClient {
   }
 
   // The next renewal makes up for a lost one.
-  static Task<void> SendRenew(Loop& loop, StubPtr stub, std::vector<std::string> lease_ids) {
-    RenewRequest request;
-    for (std::string& id : lease_ids) request.add_lease_ids(std::move(id));
-    for (int attempt = 0; attempt < 2; ++attempt) {
-      auto response =
-          co_await rpc::Unary(loop, stub->async(), &Async::Renew, request, kReleaseTimeout);
-      if (response.ok()) co_return;
-      co_await loop.Sleep(200);
+  static Task<std::vector<std::string>> SendRenew(Loop& loop, StubPtr stub,
+                                                  std::vector<RenewItem> leases) {
+    std::vector<std::string> restored;
+    for (size_t begin = 0; begin < leases.size(); begin += kRenewItems) {
+      RenewRequest request;
+      const size_t end = std::min(begin + kRenewItems, leases.size());
+      for (size_t i = begin; i < end; ++i) *request.add_items() = std::move(leases[i]);
+      for (int attempt = 0; attempt < 2; ++attempt) {
+        auto response =
+            co_await rpc::Unary(loop, stub->async(), &Async::Renew, request, kRenewTimeout);
+        if (response.ok()) {
+          restored.insert(restored.end(), response->restored().begin(), response->restored().end());
+          break;
+        }
+        co_await loop.Sleep(200);
+      }
     }
+    co_return restored;
   }
 
   Loop& loop_;

@@ -19,21 +19,63 @@ constexpr int64_t kExpectedOutputTokens = 1024;
 // Least time between two log lines about an outage of the limiter.
 constexpr int64_t kFallbackLogIntervalUs = 10'000'000;
 
+template <typename Visit>
+void ForEachLimit(pb::AcquireItem& item, const Visit& visit) {
+  if (item.has_key_limits()) visit(*item.mutable_key_limits());
+  if (item.has_workspace_limits()) visit(*item.mutable_workspace_limits());
+  if (item.has_key_model_limits()) visit(*item.mutable_key_model_limits());
+  if (item.has_workspace_model_limits()) visit(*item.mutable_workspace_model_limits());
+  if (item.has_model_limits()) visit(*item.mutable_model_limits());
+}
+
+// What a renewal says of the lease.
+pb::RenewItem RenewOf(const pb::AcquireItem& item) {
+  pb::RenewItem renew;
+  renew.set_lease_id(item.lease_id());
+  renew.set_workspace_id(item.workspace_id());
+  renew.set_key_id(item.key_id());
+  renew.set_model(item.model());
+  if (item.has_key_limits()) *renew.mutable_key_limits() = item.key_limits();
+  if (item.has_workspace_limits()) *renew.mutable_workspace_limits() = item.workspace_limits();
+  if (item.has_key_model_limits()) *renew.mutable_key_model_limits() = item.key_model_limits();
+  if (item.has_workspace_model_limits()) {
+    *renew.mutable_workspace_model_limits() = item.workspace_model_limits();
+  }
+  if (item.has_model_limits()) *renew.mutable_model_limits() = item.model_limits();
+  return renew;
+}
+
+// Who is limited, for the message.
+std::string WhoseLimit(pb::LimitSubject subject) {
+  switch (subject) {
+    case pb::LIMIT_SUBJECT_KEY_MODEL:
+    case pb::LIMIT_SUBJECT_WORKSPACE_MODEL:
+      return " for this model";
+    case pb::LIMIT_SUBJECT_MODEL:
+      return " for this model, of all its callers together,";
+    default:
+      return "";
+  }
+}
+
 Fail<Error> Denied(RequestContext& context, const pb::AcquireResult& result) {
   Error error{ErrorId::kRateLimited};
   error.retry_after_ms = std::max<int64_t>(result.retry_after_ms(), 1);
   switch (result.denied_by()) {
     case pb::LIMIT_KIND_TOKENS:
       error.id = ErrorId::kTokenLimited;
-      error.message = "The token rate limit is exceeded.";
+      error.message =
+          "The token rate limit" + WhoseLimit(result.denied_subject()) + " is exceeded.";
       context.worker.metrics.CountDenial("tokens");
       break;
     case pb::LIMIT_KIND_CONCURRENCY:
-      error.message = "Too many requests run at the same time.";
+      error.message =
+          "Too many requests" + WhoseLimit(result.denied_subject()) + " run at the same time.";
       context.worker.metrics.CountDenial("concurrency");
       break;
     default:
-      error.message = "The request rate limit is exceeded.";
+      error.message =
+          "The request rate limit" + WhoseLimit(result.denied_subject()) + " is exceeded.";
       context.worker.metrics.CountDenial("requests");
   }
   return Fail{std::move(error)};
@@ -47,28 +89,21 @@ int64_t EstimateTotalTokens(const TokenBounds& bounds) {
 
 Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
   const auth::v1::Key& key = *context.key;
-  if (IsUnlimited(key.key_limits()) && IsUnlimited(key.workspace_limits()))
-    co_return Result<void>();
   Worker& worker = context.worker;
   pb::AcquireItem item;
+  if (!CollectLimits(key, context.model, item)) co_return Result<void>();
   item.set_lease_id(context.id.ToBytes());
   item.set_workspace_id(key.workspace_id());
   item.set_key_id(key.key_id());
-  CopyLimits(key.key_limits(), *item.mutable_key_limits());
-  CopyLimits(key.workspace_limits(), *item.mutable_workspace_limits());
   item.set_estimated_tokens(tokens);
-  if (tokens == 0) {  // exempt: a token debt of other requests must not refuse this one
-    item.mutable_key_limits()->clear_tokens_per_minute();
-    item.mutable_workspace_limits()->clear_tokens_per_minute();
-  }
-  pb::ReleaseItem release;
-  release.set_lease_id(item.lease_id());
-  release.set_workspace_id(key.workspace_id());
-  release.set_key_id(key.key_id());
-  const bool limits_concurrency = key.key_limits().concurrent_requests() > 0 ||
-                                  key.workspace_limits().concurrent_requests() > 0;
+  bool limits_concurrency = false;
+  ForEachLimit(item, [&](pb::SubjectLimits& limits) {
+    // Exempt: a token debt of other requests must not refuse this one.
+    if (tokens == 0) limits.clear_tokens_per_minute();
+    limits_concurrency = limits_concurrency || limits.concurrent_requests() > 0;
+  });
   // Held before the call: the limiter may grant the lease even if its response is lost.
-  Lease lease(*worker.leases, std::move(release), limits_concurrency);
+  Lease lease(*worker.leases, RenewOf(item), limits_concurrency);
   auto answer = co_await worker.clients.limiter->Acquire(item);
   if (answer) {
     context.limit_headers = MakeLimitHeaders(context.endpoint.family, *answer);
@@ -76,7 +111,15 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
       lease.Disarm();
       co_return Denied(context, *answer);
     }
+    // The limiter's store is unreachable: it has checked the rates against its share, and only this
+    // loop knows what it runs.
+    if (answer->local_share()) {
+      worker.metrics.CountLimiterFallback();
+      const pb::AcquireResult local = worker.local_limiter.CheckSlots(item);
+      if (!local.granted()) co_return Denied(context, local);
+    }
     context.lease = std::move(lease);
+    context.local_slot = worker.local_limiter.Take(item);
     co_return Result<void>();
   }
   // Fail neither open nor closed: enforce this loop's share while the limiter is unreachable.
@@ -89,7 +132,7 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
   }
   const pb::AcquireResult local = worker.local_limiter.Acquire(item, now);
   if (!local.granted()) co_return Denied(context, local);
-  context.local_slot = LocalSlot(worker.local_limiter, key.workspace_id(), key.key_id());
+  context.local_slot = worker.local_limiter.Take(item);
   co_return Result<void>();
 }
 

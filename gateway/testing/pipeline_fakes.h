@@ -144,7 +144,11 @@ class FakeLimiter : public RateLimitClient {
   static Task<void> WaitFor(std::shared_ptr<Event> event) {
     if (event) (void)co_await event->Wait();
   }
-  void Renew(std::vector<std::string> ids) override { renewed.push_back(std::move(ids)); }
+  Task<std::vector<std::string>> Renew(std::vector<ratelimit::v1::RenewItem> leases) override {
+    renewed.push_back(std::move(leases));
+    if (on_renew) on_renew();
+    co_return restored;
+  }
   Task<Result<ratelimit::v1::PeekResponse>> Peek(ratelimit::v1::PeekRequest request) override {
     peeked.push_back(std::move(request));
     co_return peek_result;
@@ -160,7 +164,9 @@ class FakeLimiter : public RateLimitClient {
   std::shared_ptr<Event> release_applied;
   std::vector<ratelimit::v1::AcquireItem> acquired;
   std::vector<ratelimit::v1::ReleaseItem> released;
-  std::vector<std::vector<std::string>> renewed;
+  std::vector<std::vector<ratelimit::v1::RenewItem>> renewed;
+  std::function<void()> on_renew;
+  std::vector<std::string> restored;  // what Renew answers
   std::vector<ratelimit::v1::PeekRequest> peeked;
   Result<ratelimit::v1::PeekResponse> peek_result = ratelimit::v1::PeekResponse();
 };

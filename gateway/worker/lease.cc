@@ -1,5 +1,8 @@
 #include "gateway/worker/lease.h"
 
+#include <unordered_set>
+#include <vector>
+
 #include "common/runtime/notify.h"
 
 namespace tollgate::gateway {
@@ -7,9 +10,18 @@ namespace tollgate::gateway {
 namespace {
 
 // A third of the lease's lifetime (docs/design/limits.md 4): two renewals in a row may be lost.
-constexpr int64_t kRenewIntervalMs = 10'000;
+constexpr int64_t kRenewIntervalMs = 3'000;
 // How long a limiter that does not respond can delay the end of a request.
 constexpr int64_t kMaxReleaseWaitMs = 200;
+
+ratelimit::v1::ReleaseItem ReleaseOf(const ratelimit::v1::RenewItem& lease) {
+  ratelimit::v1::ReleaseItem item;
+  item.set_lease_id(lease.lease_id());
+  item.set_workspace_id(lease.workspace_id());
+  item.set_key_id(lease.key_id());
+  if (lease.has_model_limits()) item.set_model(lease.model());
+  return item;
+}
 
 Task<void> AwaitAndSet(Task<void> release, std::shared_ptr<Event> applied) {
   co_await std::move(release);
@@ -24,18 +36,37 @@ void LeaseKeeper::ArmTimer() {
     if (!self) return;
     self->timer_ = 0;
     if (self->leases_.empty()) return;
-    self->limiter_.Renew({self->leases_.begin(), self->leases_.end()});
+    self->loop_.Spawn(Renew(self));
     self->ArmTimer();
   });
+}
+
+Task<void> LeaseKeeper::Renew(std::shared_ptr<LeaseKeeper> self) {
+  std::vector<ratelimit::v1::RenewItem> items;
+  items.reserve(self->leases_.size());
+  for (const auto& [id, item] : self->leases_) items.push_back(item);
+  const std::vector<ratelimit::v1::RenewItem> sent = items;
+  const std::vector<std::string> restored = co_await self->limiter_.Renew(std::move(items));
+  if (restored.empty() || self->stopped_) co_return;
+  // A request that ended meanwhile was released before the limiter restored its lease.
+  const std::unordered_set<std::string> again(restored.begin(), restored.end());
+  for (const ratelimit::v1::RenewItem& item : sent) {
+    if (!again.contains(item.lease_id()) || self->leases_.contains(item.lease_id())) continue;
+    ratelimit::v1::ReleaseItem release = ReleaseOf(item);
+    release.set_refund(true);
+    self->Release(std::move(release));
+  }
 }
 
 void LeaseKeeper::Stop() {
   if (timer_ != 0) loop_.CancelTimer(timer_);
   timer_ = 0;
+  stopped_ = true;
 }
 
-void LeaseKeeper::Add(const std::string& lease_id) {
-  leases_.insert(lease_id);
+void LeaseKeeper::Add(ratelimit::v1::RenewItem item) {
+  std::string id = item.lease_id();
+  leases_.insert_or_assign(std::move(id), std::move(item));
   if (timer_ == 0) ArmTimer();
 }
 
@@ -49,6 +80,11 @@ Task<void> LeaseKeeper::ReleaseAndWait(ratelimit::v1::ReleaseItem item) {
   const auto applied = std::make_shared<Event>(loop_);
   loop_.Spawn(AwaitAndSet(limiter_.Release(std::move(item)), applied));
   (void)co_await applied->WaitFor(kMaxReleaseWaitMs);
+}
+
+Lease::Lease(LeaseKeeper& keeper, ratelimit::v1::RenewItem item, bool limits_concurrency)
+    : keeper_(&keeper), item_(ReleaseOf(item)), limits_concurrency_(limits_concurrency) {
+  keeper_->Add(std::move(item));
 }
 
 ratelimit::v1::ReleaseItem Lease::TakeItem(bool refund) {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
 #include "common/clients/clients.h"
@@ -14,14 +14,14 @@
 
 namespace tollgate::gateway {
 
-// Renews the leases of one loop's running requests: all of them in one call every 10 s.
+// Renews the leases of one loop's running requests: all of them in one call every 3 s.
 class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
  public:
   LeaseKeeper(Loop& loop, RateLimitClient& limiter) : loop_(loop), limiter_(limiter) {}
   // Cancels the timer. On the loop, before the clients are destroyed.
   void Stop();
 
-  void Add(const std::string& lease_id);
+  void Add(ratelimit::v1::RenewItem item);
   void Remove(const std::string& lease_id);
   size_t size() const { return leases_.size(); }
 
@@ -32,10 +32,12 @@ class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
 
  private:
   void ArmTimer();
+  static Task<void> Renew(std::shared_ptr<LeaseKeeper> self);
   Loop& loop_;
   RateLimitClient& limiter_;
-  std::unordered_set<std::string> leases_;
+  std::unordered_map<std::string, ratelimit::v1::RenewItem> leases_;
   Loop::TimerId timer_ = 0;
+  bool stopped_ = false;
 };
 
 // What the limiter has granted to a request. The destructor refunds all of it.
@@ -44,10 +46,7 @@ class Lease {
   Lease() = default;
   // The limiter may or may not have received the request for it yet. limits_concurrency: the lease
   // takes a concurrency slot.
-  Lease(LeaseKeeper& keeper, ratelimit::v1::ReleaseItem item, bool limits_concurrency)
-      : keeper_(&keeper), item_(std::move(item)), limits_concurrency_(limits_concurrency) {
-    keeper_->Add(item_.lease_id());
-  }
+  Lease(LeaseKeeper& keeper, ratelimit::v1::RenewItem item, bool limits_concurrency);
   Lease(Lease&& other) noexcept { *this = std::move(other); }
   Lease& operator=(Lease&& other) noexcept {
     if (held()) keeper_->Release(TakeItem(true));

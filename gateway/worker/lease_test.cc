@@ -8,7 +8,7 @@ namespace tollgate::gateway {
 namespace {
 
 Lease MakeLease(testing::Rig& rig, const char* id, bool limits_concurrency = true) {
-  ratelimit::v1::ReleaseItem item;
+  ratelimit::v1::RenewItem item;
   item.set_lease_id(id);
   return Lease(*rig.worker->leases, std::move(item), limits_concurrency);
 }
@@ -75,6 +75,34 @@ TEST(Lease, WaitsForTheLimiterWhenASlotIsReleased) {
     co_return 0;
   });
   EXPECT_EQ(rig.limiter->released.size(), 3u);
+}
+
+// A limiter that has lost its state counts the running requests again. What ended while the renewal
+// was under way must not hold a slot until it expires.
+TEST(Lease, ALeaseThatWasRestoredAfterItsEndIsReleased) {
+  testing::Rig rig;
+  tollgate::testing::RunOn(rig.pool.loop(0), [&](Loop& loop) -> Task<int> {
+    Lease stays = MakeLease(rig, "stays");
+    auto ends = std::make_unique<Lease>(MakeLease(rig, "ends"));
+    Event renewed(loop);
+    rig.limiter->restored = {"stays", "ends"};
+    rig.limiter->on_renew = [&] {
+      ends.reset();  // its release reaches the limiter before the renewal
+      renewed.Set();
+    };
+    const int64_t from_us = SystemClock::Get().MonotonicUs();
+    EXPECT_TRUE(co_await renewed.WaitFor(10'000));
+    EXPECT_LT(SystemClock::Get().MonotonicUs() - from_us, 5'000'000) << "renewed every 3 s";
+    rig.limiter->on_renew = nullptr;
+    co_await loop.Sleep(1);
+    co_await stays.Refund();
+    co_return 0;
+  });
+  std::vector<std::string> released;
+  for (const auto& item : rig.limiter->released) released.push_back(item.lease_id());
+  EXPECT_EQ(released, (std::vector<std::string>{"ends", "ends", "stays"}));
+  ASSERT_FALSE(rig.limiter->renewed.empty());
+  EXPECT_EQ(rig.limiter->renewed[0].size(), 2u);
 }
 
 }  // namespace

@@ -37,59 +37,115 @@ bool LocalLimiter::CheckRate(int64_t limit, int64_t cost, int64_t tat_us, int64_
   return true;
 }
 
-bool LocalLimiter::CheckSubject(Subject& subject, const pb::SubjectLimits& limits, int64_t tokens,
-                                int64_t now_us, Subject* next, pb::AcquireResult* result) const {
+namespace {
+
+bool Deny(pb::LimitKind kind, int64_t wait_us, pb::AcquireResult* result) {
+  result->set_denied_by(kind);
+  result->set_retry_after_ms(std::max<int64_t>(result->retry_after_ms(), (wait_us + 999) / 1000));
+  return false;
+}
+
+struct NamedLimits {
+  std::string name;
+  const pb::SubjectLimits* limits;
+};
+
+// The subjects that have a limit that is enforced.
+std::vector<NamedLimits> SubjectsOf(const pb::AcquireItem& item) {
+  std::vector<NamedLimits> subjects;
+  const auto add = [&](std::string name, const pb::SubjectLimits& limits) {
+    if (limits.shadow() || (limits.requests_per_minute() <= 0 && limits.tokens_per_minute() <= 0 &&
+                            limits.concurrent_requests() <= 0)) {
+      return;
+    }
+    subjects.push_back({std::move(name), &limits});
+  };
+  add("k" + item.key_id(), item.key_limits());
+  add("w" + item.workspace_id(), item.workspace_limits());
+  add("k" + item.key_id() + "/" + item.model(), item.key_model_limits());
+  add("w" + item.workspace_id() + "/" + item.model(), item.workspace_model_limits());
+  add("m" + item.model(), item.model_limits());
+  return subjects;
+}
+
+}  // namespace
+
+bool LocalLimiter::CheckSlots(const Subject& subject, const pb::SubjectLimits& limits,
+                              pb::AcquireResult* result) const {
+  return limits.concurrent_requests() <= 0 ||
+         subject.running < LocalShare(limits.concurrent_requests()) ||
+         Deny(pb::LIMIT_KIND_CONCURRENCY, 1'000'000, result);
+}
+
+bool LocalLimiter::CheckRates(const Subject& subject, const pb::SubjectLimits& limits,
+                              int64_t tokens, int64_t now_us, Subject* next,
+                              pb::AcquireResult* result) const {
   *next = subject;
   int64_t wait_us = 0;
-  const auto deny = [&](pb::LimitKind kind, int64_t wait) {
-    result->set_denied_by(kind);
-    result->set_retry_after_ms(std::max<int64_t>(result->retry_after_ms(), (wait + 999) / 1000));
-    return false;
-  };
-  if (limits.concurrent_requests() > 0 &&
-      subject.running >= LocalShare(limits.concurrent_requests())) {
-    return deny(pb::LIMIT_KIND_CONCURRENCY, 1'000'000);
-  }
   if (limits.requests_per_minute() > 0 &&
       !CheckRate(LocalShare(limits.requests_per_minute()), 1, subject.requests_tat_us, now_us,
                  &next->requests_tat_us, &wait_us)) {
-    return deny(pb::LIMIT_KIND_REQUESTS, wait_us);
+    return Deny(pb::LIMIT_KIND_REQUESTS, wait_us, result);
   }
-  if (limits.tokens_per_minute() > 0 &&
-      !CheckRate(LocalShare(limits.tokens_per_minute()), std::max<int64_t>(tokens, 0),
-                 subject.tokens_tat_us, now_us, &next->tokens_tat_us, &wait_us)) {
-    return deny(pb::LIMIT_KIND_TOKENS, wait_us);
-  }
-  ++next->running;
-  return true;
+  return limits.tokens_per_minute() <= 0 ||
+         CheckRate(LocalShare(limits.tokens_per_minute()), std::max<int64_t>(tokens, 0),
+                   subject.tokens_tat_us, now_us, &next->tokens_tat_us, &wait_us) ||
+         Deny(pb::LIMIT_KIND_TOKENS, wait_us, result);
+}
+
+LocalLimiter::Subject LocalLimiter::Find(const std::string& name) {
+  const Subject* found = subjects_.Find(name);
+  return found != nullptr ? *found : Subject();
 }
 
 pb::AcquireResult LocalLimiter::Acquire(const pb::AcquireItem& item, int64_t now_us) {
   pb::AcquireResult result;
-  const std::string key_name = "k" + item.key_id(), workspace_name = "w" + item.workspace_id();
-  Subject none;
-  Subject next_key, next_workspace;
-  const Subject* found = subjects_.Find(key_name);
-  Subject key = found != nullptr ? *found : none;
-  found = subjects_.Find(workspace_name);
-  Subject workspace = found != nullptr ? *found : none;
-  const int64_t tokens = item.estimated_tokens();
-  const bool granted =
-      CheckSubject(key, item.key_limits(), tokens, now_us, &next_key, &result) &&
-      CheckSubject(workspace, item.workspace_limits(), tokens, now_us, &next_workspace, &result);
-  result.set_granted(granted);
-  if (granted) {
-    subjects_.Insert(key_name, next_key);
-    subjects_.Insert(workspace_name, next_workspace);
+  std::vector<std::pair<std::string, Subject>> changed;
+  for (const NamedLimits& one : SubjectsOf(item)) {
+    const Subject subject = Find(one.name);
+    Subject next;
+    if (!CheckSlots(subject, *one.limits, &result) ||
+        !CheckRates(subject, *one.limits, item.estimated_tokens(), now_us, &next, &result)) {
+      return result;
+    }
+    changed.emplace_back(one.name, next);
   }
+  for (const auto& [name, next] : changed) subjects_.Insert(name, next);
+  result.set_granted(true);
   return result;
 }
 
-void LocalLimiter::Release(const std::string& workspace_id, const std::string& key_id) {
-  for (const std::string& name : {"k" + key_id, "w" + workspace_id}) {
+pb::AcquireResult LocalLimiter::CheckSlots(const pb::AcquireItem& item) {
+  pb::AcquireResult result;
+  for (const NamedLimits& one : SubjectsOf(item)) {
+    if (!CheckSlots(Find(one.name), *one.limits, &result)) return result;
+  }
+  result.set_granted(true);
+  return result;
+}
+
+LocalSlot LocalLimiter::Take(const pb::AcquireItem& item) {
+  std::vector<std::string> names;
+  for (const NamedLimits& one : SubjectsOf(item)) {
+    if (one.limits->concurrent_requests() <= 0) continue;
+    Subject subject = Find(one.name);
+    ++subject.running;
+    subjects_.Insert(one.name, subject);
+    names.push_back(one.name);
+  }
+  return {*this, std::move(names)};
+}
+
+void LocalLimiter::Release(const std::vector<std::string>& subjects) {
+  for (const std::string& name : subjects) {
     if (Subject* subject = subjects_.Find(name))
       subject->running = std::max<int64_t>(0, subject->running - 1);
   }
+}
+
+void LocalSlot::Free() {
+  if (limiter_ != nullptr) limiter_->Release(subjects_);
+  limiter_ = nullptr;
 }
 
 }  // namespace tollgate::gateway

@@ -6,24 +6,52 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gateway/worker/second_chance_map.h"
 #include "tollgate/ratelimit/v1/ratelimit.pb.h"
 
 namespace tollgate::gateway {
 
+class LocalLimiter;
+
+// The concurrency slots of a request; freed by the destructor.
+class LocalSlot {
+ public:
+  LocalSlot() = default;
+  LocalSlot(LocalLimiter& limiter, std::vector<std::string> subjects)
+      : limiter_(&limiter), subjects_(std::move(subjects)) {}
+  LocalSlot(LocalSlot&& other) noexcept { *this = std::move(other); }
+  LocalSlot& operator=(LocalSlot&& other) noexcept {
+    Free();
+    limiter_ = std::exchange(other.limiter_, nullptr);
+    subjects_ = std::move(other.subjects_);
+    return *this;
+  }
+  ~LocalSlot() { Free(); }
+
+ private:
+  void Free();
+  LocalLimiter* limiter_ = nullptr;
+  std::vector<std::string> subjects_;
+};
+
 class LocalLimiter {
  public:
   // loops: number of event loops among which this process's share is divided.
   explicit LocalLimiter(int loops) : loops_(loops), subjects_(20'000) {}
 
-  // Checks all limits of the item; takes from all of them or from none. A granted item must be
-  // released.
+  // Checks all limits of the item, those in shadow mode excepted; takes from all of them or from
+  // none. A granted item must be followed by Take.
   ratelimit::v1::AcquireResult Acquire(const ratelimit::v1::AcquireItem& item, int64_t now_us);
-  // Frees the concurrency slots. Rates recover by time only.
-  void Release(const std::string& workspace_id, const std::string& key_id);
+  // Only those on concurrency: the limiter has checked the rates.
+  ratelimit::v1::AcquireResult CheckSlots(const ratelimit::v1::AcquireItem& item);
+  // Counts the slots of a granted item, also of one that the limiter granted: an outage then starts
+  // with what runs.
+  LocalSlot Take(const ratelimit::v1::AcquireItem& item);
 
  private:
+  friend class LocalSlot;
   // Each rate as the time at which it will have recovered (GCRA), µs.
   struct Subject {
     int64_t requests_tat_us = 0;
@@ -34,36 +62,16 @@ class LocalLimiter {
   int64_t LocalShare(int64_t limit) const;
   static bool CheckRate(int64_t limit, int64_t cost, int64_t tat_us, int64_t now_us,
                         int64_t* next_tat_us, int64_t* wait_us);
-  bool CheckSubject(Subject& subject, const ratelimit::v1::SubjectLimits& limits, int64_t tokens,
-                    int64_t now_us, Subject* next, ratelimit::v1::AcquireResult* result) const;
+  bool CheckSlots(const Subject& subject, const ratelimit::v1::SubjectLimits& limits,
+                  ratelimit::v1::AcquireResult* result) const;
+  bool CheckRates(const Subject& subject, const ratelimit::v1::SubjectLimits& limits,
+                  int64_t tokens, int64_t now_us, Subject* next,
+                  ratelimit::v1::AcquireResult* result) const;
+  Subject Find(const std::string& name);
+  void Release(const std::vector<std::string>& subjects);
 
   const int loops_;
   SecondChanceMap<Subject> subjects_;
-};
-
-// The concurrency slots of a granted item; freed by the destructor.
-class LocalSlot {
- public:
-  LocalSlot() = default;
-  LocalSlot(LocalLimiter& limiter, std::string workspace_id, std::string key_id)
-      : limiter_(&limiter), workspace_id_(std::move(workspace_id)), key_id_(std::move(key_id)) {}
-  LocalSlot(LocalSlot&& other) noexcept { *this = std::move(other); }
-  LocalSlot& operator=(LocalSlot&& other) noexcept {
-    Free();
-    limiter_ = std::exchange(other.limiter_, nullptr);
-    workspace_id_ = std::move(other.workspace_id_);
-    key_id_ = std::move(other.key_id_);
-    return *this;
-  }
-  ~LocalSlot() { Free(); }
-
- private:
-  void Free() {
-    if (limiter_ != nullptr) limiter_->Release(workspace_id_, key_id_);
-    limiter_ = nullptr;
-  }
-  LocalLimiter* limiter_ = nullptr;
-  std::string workspace_id_, key_id_;
 };
 
 }  // namespace tollgate::gateway

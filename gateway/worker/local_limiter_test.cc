@@ -45,10 +45,33 @@ TEST(LocalLimiter, ReleaseFreesConcurrencySlots) {
   const auto item = Item(0, 0, 2, 1);  // 60 % of two is one
   EXPECT_TRUE(limiter.Acquire(item, 0).granted());
   {
-    const LocalSlot slot(limiter, "w", "k");
+    const LocalSlot slot = limiter.Take(item);
     EXPECT_EQ(limiter.Acquire(item, 0).denied_by(), ratelimit::v1::LIMIT_KIND_CONCURRENCY);
+    EXPECT_EQ(limiter.CheckSlots(item).denied_by(), ratelimit::v1::LIMIT_KIND_CONCURRENCY);
   }
+  EXPECT_TRUE(limiter.CheckSlots(item).granted());
   EXPECT_TRUE(limiter.Acquire(item, 0).granted());
+}
+
+TEST(LocalLimiter, EverySubjectHasItsShareAndShadowModeRefusesNobody) {
+  LocalLimiter limiter(1);
+  ratelimit::v1::AcquireItem item = Item(100, 0, 0, 1);
+  item.set_model("m/a");
+  item.mutable_key_model_limits()->set_requests_per_minute(50);
+  item.mutable_workspace_model_limits()->set_requests_per_minute(20);
+  item.mutable_model_limits()->set_requests_per_minute(10);
+  const auto burst = [&] {
+    int granted = 0;
+    for (int i = 0; i < 100; ++i) granted += limiter.Acquire(item, 1'000'000).granted();
+    return granted;
+  };
+  EXPECT_EQ(burst(), 6);  // of the model
+  item.mutable_model_limits()->set_shadow(true);
+  EXPECT_EQ(burst(), 6);  // 12 of the workspace for the model, 6 of them used
+  item.clear_workspace_model_limits();
+  EXPECT_EQ(burst(), 18);  // 30 of the key for the model
+  item.set_model("m/b");
+  EXPECT_EQ(burst(), 30);  // 60 of the key in all
 }
 
 }  // namespace

@@ -3,36 +3,128 @@
 #include <grpcpp/server_builder.h>
 
 #include <atomic>
+#include <thread>
 
+#include "common/base/crypto.h"
+#include "common/config/substitute.h"
+#include "common/observability/log.h"
 #include "common/observability/metrics.h"
 #include "common/rpc/error_status.h"
+#include "services/ratelimit/redis/failover_store.h"
 #include "services/ratelimit/rpc/ratelimit_rpc.h"
+#include "services/ratelimit/storage/state_file.h"
 
 namespace tollgate {
 namespace {
 
-constexpr int64_t kDefaultLeaseSeconds = 30;
-constexpr int64_t kSweepMs = 1000;
+using ratelimit::FailoverStore;
+using ratelimit::LimiterStore;
+using ratelimit::MemoryStore;
+using ratelimit::RedisClient;
+using ratelimit::StateFile;
 
-// Sweeps the store once a second and updates the gauges. Shared with its timer, which may still
-// fire after the module has stopped.
+constexpr int64_t kDefaultLeaseSeconds = 9;
+constexpr int64_t kDefaultSharePercent = 120;
+constexpr int64_t kDefaultTimeoutMs = 50;
+constexpr int64_t kSweepMs = 1000;
+constexpr int64_t kAwaitRedisUs = 2'000'000;
+constexpr int64_t kWindowUs = ratelimit::kWindowNs / 1000;
+
+int64_t LeaseUs(const config::v1::RateLimitSettings& settings) {
+  const int64_t seconds = settings.lease_seconds();
+  return (seconds > 0 ? seconds : kDefaultLeaseSeconds) * 1'000'000;
+}
+
+// The limits, wherever their state is. Shared with the timer, which may still fire after the module
+// has stopped.
+struct Store {
+  std::unique_ptr<RedisClient> redis;
+  std::unique_ptr<FailoverStore> shared;  // with Redis
+  std::unique_ptr<MemoryStore> memory;    // without
+  std::unique_ptr<StateFile> file;
+
+  LimiterStore& limits() {
+    return shared ? static_cast<LimiterStore&>(*shared) : static_cast<LimiterStore&>(*memory);
+  }
+  MemoryStore::Totals Sweep() { return shared ? shared->Sweep() : memory->Sweep(); }
+};
+
+Result<std::shared_ptr<Store>> OpenRedis(const config::v1::RateLimitSettings& settings,
+                                         const Clock& clock) {
+  ratelimit::RedisOptions options;
+  auto url = ratelimit::ParseRedisUrl(settings.redis_url());
+  if (!url) return Internal(url.error());
+  options.url = std::move(*url);
+  options.user = settings.redis_user();
+  if (!settings.redis_password_file().empty()) {
+    auto password = config::ReadWholeFile(settings.redis_password_file());
+    if (!password) return Internal("ratelimit.redis_password_file: " + password.error());
+    options.password = password->substr(0, password->find_last_not_of(" \r\n") + 1);
+  }
+  options.authority_file = settings.redis_authority_file();
+  const int64_t timeout_ms = settings.redis_timeout_ms();
+  options.timeout_us = (timeout_ms > 0 ? timeout_ms : kDefaultTimeoutMs) * 1000;
+  auto client = RedisClient::Make(std::move(options));
+  if (!client) return Internal(client.error());
+  auto store = std::make_shared<Store>();
+  store->redis = std::move(*client);
+  const int64_t percent = settings.local_share_percent();
+  store->shared = std::make_unique<FailoverStore>(
+      *store->redis, clock,
+      ratelimit::FailoverOptions{
+          // The same in all processes with the same configuration.
+          .redis_id = "redis:" + Id::FromBytes(Sha256(settings.redis_url()).substr(0, 16))->ToHex(),
+          .lease_us = LeaseUs(settings),
+          .share_percent = percent > 0 ? percent : kDefaultSharePercent,
+          .replicas = settings.replicas()});
+  return store;
+}
+
+Result<std::shared_ptr<Store>> OpenMemory(const config::v1::RateLimitSettings& settings,
+                                          const Clock& clock) {
+  if (settings.replicas() > 1) {
+    return Internal("ratelimit.replicas is " + std::to_string(settings.replicas()) +
+                    " without ratelimit.redis_url: each process would grant the whole of every "
+                    "limit. Set redis_url, or run one process");
+  }
+  auto store = std::make_shared<Store>();
+  const bool keeps = !settings.state_file().empty();
+  store->memory = std::make_unique<MemoryStore>(clock, LeaseUs(settings),
+                                                keeps ? 0 : clock.MonotonicUs() + kWindowUs);
+  if (!keeps) {
+    log::Warn(
+        "rate limits start without a burst, since what was used before is not known: set "
+        "ratelimit.state_file or ratelimit.redis_url");
+    return store;
+  }
+  store->file = std::make_unique<StateFile>(settings.state_file(), *store->memory, clock);
+  if (const auto loaded = store->file->Load(); !loaded) return Internal(loaded.error());
+  if (const auto saved = store->file->Save(); !saved) return Internal(saved.error());
+  return store;
+}
+
+// Sweeps the store once a second and updates the gauges.
 class Sweeper : public std::enable_shared_from_this<Sweeper> {
  public:
-  Sweeper(Loop& loop, const Clock& clock, int64_t lease_us)
-      : store(clock, lease_us),
+  Sweeper(Loop& loop, std::shared_ptr<Store> store)
+      : store_(std::move(store)),
         loop_(loop),
-        leases_(metrics::Gauge("tollgate_ratelimit_leases", "Requests that hold a lease.")),
+        leases_(metrics::Gauge("tollgate_ratelimit_leases",
+                               "Requests that hold a lease in this process's memory.")),
         subjects_(metrics::Gauge("tollgate_ratelimit_subjects",
-                                 "Keys and workspaces with state in memory.")),
+                                 "Keys, workspaces and models with state in memory.")),
+        replicas_(metrics::Gauge("tollgate_ratelimit_replicas",
+                                 "Ratelimit processes that share the limits.")),
         expired_(metrics::Counter("tollgate_ratelimit_leases_expired_total",
-                                  "Leases that expired without a release.")) {}
+                                  "Leases in memory that expired without a release.")) {}
 
   void Start() {
-    loop_.Post([self = shared_from_this()] { self->Arm(); });
+    loop_.Post([self = shared_from_this()] {
+      self->Sweep();
+      self->Arm();
+    });
   }
   void Stop() { stopped_ = true; }
-
-  ratelimit::LimiterStore store;
 
  private:
   void Arm() {
@@ -43,16 +135,20 @@ class Sweeper : public std::enable_shared_from_this<Sweeper> {
     });
   }
   void Sweep() {
-    const auto totals = store.Sweep();
+    const auto totals = store_->Sweep();
     leases_.Set(static_cast<double>(totals.leases));
     subjects_.Set(static_cast<double>(totals.subjects));
     expired_.Increment(static_cast<double>(totals.expired - expired_counted_));
     expired_counted_ = totals.expired;
+    if (store_->shared) store_->shared->Beat();
+    replicas_.Set(store_->shared ? static_cast<double>(store_->shared->replicas()) : 1);
   }
 
+  std::shared_ptr<Store> store_;
   Loop& loop_;
   prometheus::Gauge& leases_;
   prometheus::Gauge& subjects_;
+  prometheus::Gauge& replicas_;
   prometheus::Counter& expired_;
   int64_t expired_counted_ = 0;  // already in the counter
   std::atomic<bool> stopped_{false};
@@ -61,46 +157,78 @@ class Sweeper : public std::enable_shared_from_this<Sweeper> {
 class RateLimitModule : public Module {
  public:
   RateLimitModule(HostContext& context, const config::v1::RateLimitSettings& settings)
-      : sweeper_(std::make_shared<Sweeper>(
-            context.loops.Next(), context.clock,
-            (settings.lease_seconds() > 0 ? settings.lease_seconds() : kDefaultLeaseSeconds) *
-                1'000'000)),
-        rpc_(sweeper_->store) {
+      : loops_(context.loops),
+        store_(settings.redis_url().empty() ? OpenMemory(settings, context.clock)
+                                            : OpenRedis(settings, context.clock)) {
+    if (!store_) return;  // Start reports it
+    rpc_ = std::make_unique<ratelimit::RateLimitRpc>((*store_)->limits());
     context.direct.acquire = [this](const ratelimit::v1::AcquireRequest& request, auto done) {
-      ratelimit::v1::AcquireResponse response;
-      const grpc::Status status = rpc_.DoAcquire(request, response);
-      if (!status.ok()) return done(Fail{rpc::FromStatus(status)});
-      done(std::move(response));
+      Run<ratelimit::v1::AcquireRequest, ratelimit::v1::AcquireResponse>(
+          request, std::move(done), [this](const auto& in, auto& out, auto end) {
+            rpc_->DoAcquire(in, out, std::move(end));
+          });
     };
     context.direct.release = [this](const ratelimit::v1::ReleaseRequest& request, auto done) {
-      const grpc::Status status = rpc_.DoRelease(request);
-      if (!status.ok()) return done(Fail{rpc::FromStatus(status)});
-      done(ratelimit::v1::ReleaseResponse());
+      Run<ratelimit::v1::ReleaseRequest, ratelimit::v1::ReleaseResponse>(
+          request, std::move(done),
+          [this](const auto& in, auto&, auto end) { rpc_->DoRelease(in, std::move(end)); });
     };
     context.direct.peek = [this](const ratelimit::v1::PeekRequest& request, auto done) {
-      ratelimit::v1::PeekResponse response;
-      const grpc::Status status = rpc_.DoPeek(request, response);
-      if (!status.ok()) return done(Fail{rpc::FromStatus(status)});
-      done(std::move(response));
+      Run<ratelimit::v1::PeekRequest, ratelimit::v1::PeekResponse>(
+          request, std::move(done),
+          [this](const auto& in, auto& out, auto end) { rpc_->DoPeek(in, out, std::move(end)); });
     };
   }
+  ~RateLimitModule() override { Stop(); }
 
   std::string_view name() const override { return "ratelimit"; }
-  void Register(grpc::ServerBuilder& builder) override { builder.RegisterService(&rpc_); }
+  void Register(grpc::ServerBuilder& builder) override {
+    if (rpc_) builder.RegisterService(rpc_.get());
+  }
   Result<void> Start() override {
+    if (!store_) return Fail{store_.error()};
+    if ((*store_)->redis) (*store_)->redis->Start();
+    if ((*store_)->file) (*store_)->file->Start();
+    sweeper_ = std::make_shared<Sweeper>(loops_.Next(), *store_);
     sweeper_->Start();
     ready_ = true;
+    if ((*store_)->shared) AwaitRedis(*(*store_)->shared);
     return {};
   }
+  // Also without Redis: it serves the local share.
   bool Ready() const override { return ready_; }
   void Stop() override {
-    ready_ = false;
+    if (!ready_.exchange(false)) return;
     sweeper_->Stop();
+    if ((*store_)->shared) (*store_)->shared->Leave();
+    if ((*store_)->redis) (*store_)->redis->Stop();
+    if ((*store_)->file) (*store_)->file->Stop();
   }
 
  private:
+  // So that the first requests are not refused for a share without a burst. Not longer: without
+  // Redis the share must be served.
+  static void AwaitRedis(FailoverStore& store) {
+    const int64_t until_us = SystemClock::Get().MonotonicUs() + kAwaitRedisUs;
+    while (!store.counted() && SystemClock::Get().MonotonicUs() < until_us) {
+      store.Beat();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+  // Calls with a response that lives until the answer.
+  template <typename Request, typename Response, typename Done, typename Call>
+  static void Run(const Request& request, Done done, const Call& call) {
+    auto both = std::make_shared<std::pair<Request, Response>>(request, Response());
+    call(both->first, both->second, [both, done = std::move(done)](const grpc::Status& status) {
+      if (!status.ok()) return done(Fail{rpc::FromStatus(status)});
+      done(std::move(both->second));
+    });
+  }
+
+  LoopPool& loops_;
+  Result<std::shared_ptr<Store>> store_;
+  std::unique_ptr<ratelimit::RateLimitRpc> rpc_;
   std::shared_ptr<Sweeper> sweeper_;
-  ratelimit::RateLimitRpc rpc_;
   std::atomic<bool> ready_{false};
 };
 

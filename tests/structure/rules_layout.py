@@ -9,7 +9,7 @@ SERVICES = {
     "catalog": set(),
     "dashboard": {"http"},
     "inference_router": {"balancer", "count", "engine", "session", "settlement"},
-    "ratelimit": set(),
+    "ratelimit": {"redis"},
 }
 REQUIRED = {"dashboard": {"http"}}  # every other service: domain and rpc
 

@@ -174,7 +174,8 @@ std::string Cluster::Section(const std::string& name) const {
            "\n  pepper: ${file:" + dir + "/pepper}\n";
   }
   if (name == "ratelimit")
-    return "ratelimit:\n  lease_seconds: " + std::to_string(options_.lease_seconds) + "\n";
+    return "ratelimit:\n  lease_seconds: " + std::to_string(options_.lease_seconds) +
+           "\n  state_file: " + dir + "/ratelimit.state\n";
   if (name == "catalog") return "catalog:\n  file: " + dir + "/models.yaml\n";
   if (IsBilling(name)) {
     return "billing:\n  sql:\n    url: " +

@@ -17,6 +17,9 @@
 namespace tollgate::catalog {
 namespace {
 
+// Far above any real limit, and small enough that no arithmetic on it overflows.
+constexpr int64_t kMaxLimit = 1'000'000'000'000;
+
 const std::map<std::string, v1::Capability> kCapabilities = {
     {"chat", v1::CAPABILITY_CHAT},           {"completion", v1::CAPABILITY_COMPLETION},
     {"embedding", v1::CAPABILITY_EMBEDDING}, {"vision", v1::CAPABILITY_VISION},
@@ -146,6 +149,25 @@ class Builder {
     model.set_serving(!from.suspended());
     model.set_engine_model(from.engine_model());
     model.set_allow_chat_template(from.allow_chat_template());
+    SetCapacity(from, model, report);
+  }
+
+  static void SetCapacity(const config::v1::CatalogModel& from, v1::Model& model,
+                          const ReportFn& report) {
+    if (!from.has_capacity()) return;
+    const config::v1::CatalogCapacity& limits = from.capacity();
+    for (const int64_t value :
+         {limits.requests_per_minute(), limits.tokens_per_minute(), limits.concurrent_requests()}) {
+      if (value < 0 || value > kMaxLimit) {
+        report("capacity", "must hold numbers from 0 (no limit) to 1000000000000");
+        return;
+      }
+    }
+    v1::Capacity& capacity = *model.mutable_capacity();
+    capacity.set_requests_per_minute(limits.requests_per_minute());
+    capacity.set_tokens_per_minute(limits.tokens_per_minute());
+    capacity.set_concurrent_requests(limits.concurrent_requests());
+    capacity.set_shadow(limits.shadow());
   }
 
   // The terms for ids that the file does not list, as a model without an id.

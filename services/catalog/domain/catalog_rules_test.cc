@@ -55,6 +55,22 @@ TEST(CatalogRules, AValidFileBecomesASnapshot) {
   EXPECT_EQ(result->digest().size(), 64u);
 }
 
+TEST(CatalogRules, TheCapacityOfAModelIsCheckedAndTakenOver) {
+  const auto with = [](const std::string& capacity) {
+    return CatalogWith("    pool: ", "    capacity: " + capacity + "\n    pool: ");
+  };
+  const auto result =
+      Build(with("{requests_per_minute: 600, concurrent_requests: 8, shadow: true}"));
+  ASSERT_TRUE(result) << testing::PrintToString(result.error());
+  const v1::Model& model = result->models(0);
+  EXPECT_EQ(model.capacity().requests_per_minute(), 600);
+  EXPECT_EQ(model.capacity().tokens_per_minute(), 0);
+  EXPECT_EQ(model.capacity().concurrent_requests(), 8);
+  EXPECT_TRUE(model.capacity().shadow());
+  EXPECT_FALSE(result->models(1).has_capacity());
+  EXPECT_THAT(Problem(with("{tokens_per_minute: -1}")), HasSubstr("from 0 (no limit)"));
+}
+
 TEST(CatalogRules, TheDigestCoversTheContentNotTheText) {
   const std::string digest = Build(kGoodCatalog)->digest();
   EXPECT_EQ(Build("# a comment\n" + kGoodCatalog)->digest(), digest);

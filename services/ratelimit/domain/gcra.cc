@@ -11,14 +11,25 @@ int64_t CostNs(int64_t n, int64_t limit) {
   return static_cast<int64_t>(std::min<Wide>(Wide{n} * kWindowNs / limit, kMaxDebtNs));
 }
 
+int64_t WaitNs(int64_t used_ns, int64_t cost_ns) {
+  return std::max<int64_t>(used_ns + std::min(cost_ns, kWindowNs) - kWindowNs, 0);
+}
+
+int64_t ChargedNs(int64_t used_ns, int64_t cost_ns) {
+  return std::min(used_ns + cost_ns, kMaxDebtNs);
+}
+
+int64_t RemainingOf(int64_t used_ns, int64_t limit) {
+  const int64_t free = std::max<int64_t>(kWindowNs - used_ns, 0);
+  return static_cast<int64_t>(Wide{free} * limit / kWindowNs);
+}
+
 int64_t Bucket::WaitNs(int64_t cost_ns, int64_t now_ns) const {
-  const int64_t used = std::max<int64_t>(full_at_ns_ - now_ns, 0);
-  return std::max<int64_t>(used + std::min(cost_ns, kWindowNs) - kWindowNs, 0);
+  return ratelimit::WaitNs(ResetNs(now_ns), cost_ns);
 }
 
 void Bucket::Charge(int64_t cost_ns, int64_t now_ns) {
-  const int64_t used = std::max<int64_t>(full_at_ns_ - now_ns, 0);
-  full_at_ns_ = now_ns + std::min(used + cost_ns, kMaxDebtNs);
+  full_at_ns_ = now_ns + ChargedNs(ResetNs(now_ns), cost_ns);
 }
 
 void Bucket::Refund(int64_t cost_ns, int64_t now_ns) {
@@ -26,8 +37,7 @@ void Bucket::Refund(int64_t cost_ns, int64_t now_ns) {
 }
 
 int64_t Bucket::Remaining(int64_t limit, int64_t now_ns) const {
-  const int64_t free = std::max<int64_t>(kWindowNs - ResetNs(now_ns), 0);
-  return static_cast<int64_t>(Wide{free} * limit / kWindowNs);
+  return RemainingOf(ResetNs(now_ns), limit);
 }
 
 int64_t Bucket::ResetNs(int64_t now_ns) const { return std::max<int64_t>(full_at_ns_ - now_ns, 0); }

@@ -20,10 +20,20 @@ inline constexpr int64_t kMaxDebtNs = 2 * kWindowNs;
 // that a burst admits exactly `limit` single units; the error is below a nanosecond per call.
 int64_t CostNs(int64_t n, int64_t limit);
 
+// The rules, on what is used: the time until the bucket is full again.
+// The time until this cost is admitted; 0: now. A cost above the window is admitted when the bucket
+// is full: otherwise it never could be.
+int64_t WaitNs(int64_t used_ns, int64_t cost_ns);
+// What is used after a charge. The bucket may go into debt.
+int64_t ChargedNs(int64_t used_ns, int64_t cost_ns);
+// The units that would be admitted now.
+int64_t RemainingOf(int64_t used_ns, int64_t limit);
+
 class Bucket {
  public:
-  // The time until this cost is admitted; 0: now. A cost above the window is admitted when the
-  // bucket is full: otherwise it never could be.
+  Bucket() = default;
+  // One that will be full at this time.
+  explicit Bucket(int64_t full_at_ns) : full_at_ns_(full_at_ns) {}
   int64_t WaitNs(int64_t cost_ns, int64_t now_ns) const;
   // Takes the cost without a check. The bucket may go into debt.
   void Charge(int64_t cost_ns, int64_t now_ns);

@@ -6,136 +6,105 @@ namespace tollgate::ratelimit {
 namespace {
 
 constexpr int64_t kNsPerUs = 1000;
-constexpr int64_t kUsPerMs = 1000;
-constexpr int64_t kNsPerMs = kNsPerUs * kUsPerMs;
+// In no scope and no subject.
+constexpr char kSeparator = '\n';
 
-int64_t CeilMs(int64_t ns) { return (ns + kNsPerMs - 1) / kNsPerMs; }
-
-Status StatusOf(const Bucket& bucket, int64_t limit, int64_t now_ns) {
-  if (limit <= 0) return {};
-  return {limit, bucket.Remaining(limit, now_ns), CeilMs(bucket.ResetNs(now_ns))};
-}
-
-// The status with less left. A subject without this limit does not count.
-const Status& Tighter(const Status& a, const Status& b) {
-  if (a.limit == 0) return b;
-  if (b.limit == 0) return a;
-  if (a.remaining != b.remaining) return a.remaining < b.remaining ? a : b;
-  return a.reset_ms >= b.reset_ms ? a : b;
-}
-
-// Up to 3 % more, so that clients refused at the same time do not retry at the same time. The
-// jitter comes from the random lease id, so this is a pure function.
-int64_t WithJitter(int64_t ms, const Id& lease) {
-  return ms + ms * static_cast<int64_t>(lease.bytes()[15] % 31) / 1000;
-}
-
-// Combines refusals: the kind with the highest precedence and the longest wait.
-class Verdict {
- public:
-  void Refuse(Kind kind, int64_t wait_ms) {
-    kind_ = kind_ == Kind::kNone ? kind : std::min(kind_, kind);
-    wait_ms_ = std::max(wait_ms_, std::max<int64_t>(wait_ms, 1));
-  }
-  Kind kind() const { return kind_; }
-  int64_t wait_ms() const { return wait_ms_; }
-
- private:
-  Kind kind_ = Kind::kNone;
-  int64_t wait_ms_ = 0;
-};
-
-template <typename Subject>
-void CheckLimits(Verdict& verdict, const Subject& subject, const Limits& limits, int64_t tokens,
-                 int64_t now_us) {
-  const int64_t now_ns = now_us * kNsPerUs;
-  if (limits.requests_per_minute > 0) {
-    const int64_t wait = subject.requests.WaitNs(CostNs(1, limits.requests_per_minute), now_ns);
-    if (wait > 0) verdict.Refuse(Kind::kRequests, CeilMs(wait));
-  }
-  if (limits.concurrent_requests > 0 && subject.running >= limits.concurrent_requests) {
-    const int64_t wait_ms = subject.median_hold_us / limits.concurrent_requests / kUsPerMs;
-    verdict.Refuse(Kind::kConcurrency, std::clamp<int64_t>(wait_ms, 1000, 10'000));
-  }
-  if (limits.tokens_per_minute > 0) {
-    const int64_t wait = subject.tokens.WaitNs(CostNs(tokens, limits.tokens_per_minute), now_ns);
-    if (wait > 0) verdict.Refuse(Kind::kTokens, CeilMs(wait));
-  }
+std::string NameOf(std::string_view scope, std::string_view subject) {
+  std::string name;
+  name.reserve(scope.size() + 1 + subject.size());
+  name.append(scope).append(1, kSeparator).append(subject);
+  return name;
 }
 
 }  // namespace
 
-Limiter::Subject& Limiter::FindOrAdd(Subjects& subjects, std::string_view name) {
-  const auto found = subjects.find(name);
-  if (found != subjects.end()) return found->second;
-  return subjects.emplace(std::string(name), Subject()).first->second;
+Limiter::Subject& Limiter::FindOrAdd(std::string_view scope, std::string_view name) {
+  const auto [place, added] = subjects_.try_emplace(NameOf(scope, name));
+  if (added) {
+    place->second.requests = Bucket(first_full_ns_);
+    place->second.tokens = Bucket(first_full_ns_);
+  }
+  return place->second;
 }
 
-AcquireOutcome Limiter::Acquire(const AcquireArgs& args, int64_t now_us) {
-  EndExpired(now_us);
-  if (subjects() >= sweep_at_) Sweep(now_us);
-  const int64_t now_ns = now_us * kNsPerUs;
-  const int64_t tokens = std::max<int64_t>(args.estimated_tokens, 0);
-  Subject& key = FindOrAdd(keys_, args.key_id);
-  Subject& workspace = FindOrAdd(workspaces_, args.workspace_id);
+const Limiter::Subject* Limiter::Find(std::string_view scope, std::string_view name) const {
+  const auto found = subjects_.find(NameOf(scope, name));
+  return found == subjects_.end() ? nullptr : &found->second;
+}
 
-  AcquireOutcome outcome;
-  const auto held = leases_.find(args.lease);
-  if (held != leases_.end()) {
-    Renew(args.lease, now_us);
-  } else {
-    Verdict verdict;
-    CheckLimits(verdict, key, args.key_limits, tokens, now_us);
-    CheckLimits(verdict, workspace, args.workspace_limits, tokens, now_us);
-    outcome.denied_by = verdict.kind();
-    if (outcome.granted()) {
-      Lease& lease = leases_[args.lease];
-      lease.id = args.lease;
-      lease.since_us = now_us;
-      Charge(lease.key, key, args.key_limits, tokens, now_us);
-      Charge(lease.workspace, workspace, args.workspace_limits, tokens, now_us);
-      lease.expires_us = now_us + lease_us_;
-      Append(lease);
-    } else {
-      outcome.retry_after_ms = WithJitter(verdict.wait_ms(), args.lease);
-    }
+Reading Limiter::ReadingOf(const Subject& subject, int64_t now_us) const {
+  const int64_t now_ns = now_us * kNsPerUs;
+  return {.requests_ns = subject.requests.ResetNs(now_ns),
+          .tokens_ns = subject.tokens.ResetNs(now_ns),
+          .running = subject.running,
+          .median_hold_us = subject.MedianHoldUs(now_us)};
+}
+
+Limiter::Lease& Limiter::AddLease(const Claim& claim, int64_t now_us) {
+  Lease& lease = leases_[{claim.lease, claim.scope}];
+  lease.id = claim.lease;
+  lease.scope = claim.scope;
+  lease.since_us = now_us;
+  lease.expires_us = now_us + lease_us_;
+  Append(lease);
+  return lease;
+}
+
+void Limiter::Take(Lease& lease, Subject& subject, const Cost& cost, int64_t tokens_per_minute,
+                   int64_t now_us) {
+  subject.requests.Charge(cost.requests_ns, now_us * kNsPerUs);
+  subject.tokens.Charge(cost.tokens_ns, now_us * kNsPerUs);
+  ++subject.leases;
+  if (cost.slot) ++subject.running;
+  lease.shares.push_back({&subject, cost, tokens_per_minute});
+}
+
+void Limiter::GiveBackSlot(const Share& share) {
+  --share.subject->leases;
+  if (share.cost.slot) --share.subject->running;
+}
+
+AcquireOutcome Limiter::Acquire(const Claim& claim, int64_t now_us) {
+  EndExpired(now_us);
+  if (subjects_.size() >= sweep_at_) Sweep(now_us);
+  std::vector<Reading> readings;
+  std::vector<Subject*> subjects;
+  for (const SubjectClaim& subject : claim.subjects) {
+    subjects.push_back(&FindOrAdd(claim.scope, subject.name));
+    readings.push_back(ReadingOf(*subjects.back(), now_us));
   }
-  outcome.requests =
-      Tighter(StatusOf(key.requests, args.key_limits.requests_per_minute, now_ns),
-              StatusOf(workspace.requests, args.workspace_limits.requests_per_minute, now_ns));
-  outcome.tokens =
-      Tighter(StatusOf(key.tokens, args.key_limits.tokens_per_minute, now_ns),
-              StatusOf(workspace.tokens, args.workspace_limits.tokens_per_minute, now_ns));
+  const bool held = leases_.contains({claim.lease, claim.scope});
+  AcquireOutcome outcome = Judge(claim, readings, held);
+  if (held) {
+    Renew(claim, now_us);
+    return outcome;
+  }
+  if (!outcome.granted()) return outcome;
+  Lease& lease = AddLease(claim, now_us);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    const Limits& limits = claim.subjects[i].limits;
+    const Cost cost = CostOf(limits, claim.tokens);
+    // A limit in shadow mode takes what it would have granted, so that it refuses as often as it
+    // would when enforced.
+    if (limits.shadow && !Passes(limits, cost, readings[i])) continue;
+    Subject& subject = *subjects[i];
+    subject.own = subject.own || cost.requests_ns > 0 || cost.tokens_ns > 0;
+    subject.known_requests.Charge(cost.requests_ns, now_us * kNsPerUs);
+    subject.known_tokens.Charge(cost.tokens_ns, now_us * kNsPerUs);
+    Take(lease, *subjects[i], cost, limits.tokens_per_minute, now_us);
+  }
   return outcome;
 }
 
-void Limiter::Charge(Share& share, Subject& subject, const Limits& limits, int64_t tokens,
-                     int64_t now_us) {
-  const int64_t now_ns = now_us * kNsPerUs;
-  share.subject = &subject;
-  ++subject.running;
-  if (limits.requests_per_minute > 0) {
-    share.requests_ns = CostNs(1, limits.requests_per_minute);
-    subject.requests.Charge(share.requests_ns, now_ns);
-  }
-  if (limits.tokens_per_minute > 0) {
-    share.tokens_per_minute = limits.tokens_per_minute;
-    share.tokens_ns = CostNs(tokens, limits.tokens_per_minute);
-    subject.tokens.Charge(share.tokens_ns, now_ns);
-  }
-}
-
-bool Limiter::Release(std::string_view workspace_id, const Id& lease, int64_t actual_tokens,
-                      bool refund, int64_t now_us) {
+bool Limiter::Release(std::string_view scope, const Id& lease, int64_t actual_tokens, bool refund,
+                      int64_t now_us) {
   EndExpired(now_us);
-  const auto workspace = workspaces_.find(workspace_id);
-  const auto found = leases_.find(lease);
-  if (found == leases_.end() || workspace == workspaces_.end()) return false;
-  if (found->second.workspace.subject != &workspace->second) return false;
+  const auto found = leases_.find({lease, std::string(scope)});
+  if (found == leases_.end()) return false;
   Lease& ended = found->second;
-  const int64_t held_us = now_us - ended.since_us;
-  Settle(ended.key, actual_tokens, refund, held_us, now_us);
-  Settle(ended.workspace, actual_tokens, refund, held_us, now_us);
+  for (Share& share : ended.shares) {
+    Settle(share, actual_tokens, refund, now_us - ended.since_us, now_us);
+  }
   Unlink(ended);
   leases_.erase(found);
   return true;
@@ -145,73 +114,117 @@ void Limiter::Settle(Share& share, int64_t actual_tokens, bool refund, int64_t h
                      int64_t now_us) {
   const int64_t now_ns = now_us * kNsPerUs;
   Subject& subject = *share.subject;
-  --subject.running;
+  GiveBackSlot(share);
   if (refund) {
-    subject.requests.Refund(share.requests_ns, now_ns);
-    subject.tokens.Refund(share.tokens_ns, now_ns);
+    subject.requests.Refund(share.cost.requests_ns, now_ns);
+    subject.tokens.Refund(share.cost.tokens_ns, now_ns);
     return;
   }
-  const int64_t step = subject.median_hold_us / 16 + 1;
-  subject.median_hold_us += held_us > subject.median_hold_us ? step : -step;
-  subject.median_hold_us = std::max<int64_t>(subject.median_hold_us, 1);
-  if (share.tokens_per_minute == 0) return;
+  if (share.cost.slot) {
+    const int64_t median = subject.MedianHoldUs(now_us);
+    const int64_t step = median / 16 + 1;
+    subject.median_hold_us = std::max<int64_t>(median + (held_us > median ? step : -step), 1);
+    subject.median_at_us = now_us;
+  }
+  if (share.tokens_per_minute <= 0) return;
   const int64_t actual_ns = CostNs(actual_tokens, share.tokens_per_minute);
-  if (actual_ns > share.tokens_ns) {
-    subject.tokens.Charge(actual_ns - share.tokens_ns, now_ns);
+  if (actual_ns > share.cost.tokens_ns) {
+    subject.tokens.Charge(actual_ns - share.cost.tokens_ns, now_ns);
   } else {
-    subject.tokens.Refund(share.tokens_ns - actual_ns, now_ns);
+    subject.tokens.Refund(share.cost.tokens_ns - actual_ns, now_ns);
   }
 }
 
-bool Limiter::Renew(const Id& lease, int64_t now_us) {
+Limiter::Renewal Limiter::Renew(const Claim& claim, int64_t now_us) {
   EndExpired(now_us);
-  const auto found = leases_.find(lease);
-  if (found == leases_.end()) return false;
-  Unlink(found->second);
-  found->second.expires_us = now_us + lease_us_;
-  Append(found->second);
-  return true;
+  const auto found = leases_.find({claim.lease, claim.scope});
+  if (found != leases_.end()) {
+    Unlink(found->second);
+    found->second.expires_us = now_us + lease_us_;
+    Append(found->second);
+    return Renewal::kRenewed;
+  }
+  const auto slot = [](const SubjectClaim& subject) {
+    return subject.limits.concurrent_requests > 0;
+  };
+  if (std::none_of(claim.subjects.begin(), claim.subjects.end(), slot)) return Renewal::kUnknown;
+  Lease& lease = AddLease(claim, now_us);
+  for (const SubjectClaim& subject : claim.subjects) {
+    if (!slot(subject)) continue;
+    Take(lease, FindOrAdd(claim.scope, subject.name), {.slot = true}, 0, now_us);
+  }
+  return Renewal::kRestored;
 }
 
-PeekOutcome Limiter::Peek(std::string_view workspace_id, std::string_view key_id,
-                          const Limits& key_limits, const Limits& workspace_limits,
-                          int64_t now_us) {
+std::vector<Reading> Limiter::Read(const Claim& claim, int64_t now_us) {
   EndExpired(now_us);
+  std::vector<Reading> readings;
+  for (const SubjectClaim& subject : claim.subjects) {
+    const Subject* found = Find(claim.scope, subject.name);
+    if (found == nullptr) {
+      const int64_t used_ns = Bucket(first_full_ns_).ResetNs(now_us * kNsPerUs);
+      readings.push_back({.requests_ns = used_ns, .tokens_ns = used_ns});
+      continue;
+    }
+    readings.push_back(ReadingOf(*found, now_us));
+  }
+  return readings;
+}
+
+std::vector<Limiter::Recollection> Limiter::Recall(const Claim& claim, int64_t now_us) const {
+  std::vector<Recollection> recollections;
+  for (const SubjectClaim& subject : claim.subjects) {
+    const Subject* found = Find(claim.scope, subject.name);
+    recollections.push_back(found == nullptr
+                                ? Recollection()
+                                : Recollection{found->known_requests.ResetNs(now_us * kNsPerUs),
+                                               found->known_tokens.ResetNs(now_us * kNsPerUs),
+                                               found->own});
+  }
+  return recollections;
+}
+
+void Limiter::Observe(const Claim& claim, const std::vector<Reading>& readings, bool charged,
+                      int64_t now_us) {
+  if (subjects_.size() >= sweep_at_) Sweep(now_us);
   const int64_t now_ns = now_us * kNsPerUs;
-  static const Subject kUnused;
-  const auto find = [](const Subjects& subjects, std::string_view name) -> const Subject& {
-    const auto found = subjects.find(name);
-    return found == subjects.end() ? kUnused : found->second;
-  };
-  const auto slots = [](const Subject& subject, int64_t limit) -> Status {
-    if (limit <= 0) return {};
-    return {limit, std::max<int64_t>(limit - subject.running, 0), 0};
-  };
-  const Subject& key = find(keys_, key_id);
-  const Subject& workspace = find(workspaces_, workspace_id);
-  return {
-      .requests =
-          Tighter(StatusOf(key.requests, key_limits.requests_per_minute, now_ns),
-                  StatusOf(workspace.requests, workspace_limits.requests_per_minute, now_ns)),
-      .tokens = Tighter(StatusOf(key.tokens, key_limits.tokens_per_minute, now_ns),
-                        StatusOf(workspace.tokens, workspace_limits.tokens_per_minute, now_ns)),
-      .concurrency = Tighter(slots(key, key_limits.concurrent_requests),
-                             slots(workspace, workspace_limits.concurrent_requests)),
-  };
+  for (size_t i = 0; i < claim.subjects.size(); ++i) {
+    const Cost cost = charged ? CostOf(claim.subjects[i].limits, claim.tokens) : Cost();
+    Subject& subject = FindOrAdd(claim.scope, claim.subjects[i].name);
+    subject.own = false;
+    subject.requests = Bucket(now_ns + ChargedNs(readings[i].requests_ns, cost.requests_ns));
+    subject.tokens = Bucket(now_ns + ChargedNs(readings[i].tokens_ns, cost.tokens_ns));
+    subject.known_requests = subject.requests;
+    subject.known_tokens = subject.tokens;
+  }
+}
+
+void Limiter::Save(int64_t now_us, const SaveFn& save) const {
+  const int64_t now_ns = now_us * kNsPerUs;
+  for (const auto& [name, subject] : subjects_) {
+    if (subject.requests.Full(now_ns) && subject.tokens.Full(now_ns)) continue;
+    const size_t end = name.find(kSeparator);
+    save(std::string_view(name).substr(0, end), std::string_view(name).substr(end + 1),
+         subject.requests.ResetNs(now_ns), subject.tokens.ResetNs(now_ns));
+  }
+}
+
+void Limiter::Restore(std::string_view scope, std::string_view subject, int64_t requests_ns,
+                      int64_t tokens_ns, int64_t now_us) {
+  Subject& state = FindOrAdd(scope, subject);
+  state.requests = Bucket(now_us * kNsPerUs + std::clamp<int64_t>(requests_ns, 0, kMaxDebtNs));
+  state.tokens = Bucket(now_us * kNsPerUs + std::clamp<int64_t>(tokens_ns, 0, kMaxDebtNs));
 }
 
 void Limiter::Sweep(int64_t now_us) {
   EndExpired(now_us);
-  DropIdle(keys_, now_us * kNsPerUs);
-  DropIdle(workspaces_, now_us * kNsPerUs);
-  sweep_at_ = std::max<size_t>(1024, 2 * subjects());
-}
-
-void Limiter::DropIdle(Subjects& subjects, int64_t now_ns) {
-  std::erase_if(subjects, [&](const auto& entry) {
+  const int64_t now_ns = now_us * kNsPerUs;
+  std::erase_if(subjects_, [&](const auto& entry) {
     const Subject& subject = entry.second;
-    return subject.running == 0 && subject.requests.Full(now_ns) && subject.tokens.Full(now_ns);
+    return subject.leases == 0 && subject.requests.Full(now_ns) && subject.tokens.Full(now_ns) &&
+           now_us - subject.median_at_us >= kForgetHoldUs;
   });
+  sweep_at_ = std::max<size_t>(1024, 2 * subjects_.size());
 }
 
 void Limiter::Append(Lease& lease) {
@@ -229,11 +242,10 @@ void Limiter::Unlink(Lease& lease) {
 void Limiter::EndExpired(int64_t now_us) {
   while (oldest_ && oldest_->expires_us <= now_us) {
     Lease& lease = *oldest_;
-    --lease.key.subject->running;
-    --lease.workspace.subject->running;
+    for (const Share& share : lease.shares) GiveBackSlot(share);
     Unlink(lease);
     ++expired_;
-    leases_.erase(Id(lease.id));
+    leases_.erase(LeaseKey{lease.id, lease.scope});
   }
 }
 

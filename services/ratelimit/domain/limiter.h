@@ -1,82 +1,66 @@
-// The limits of a set of workspaces: request rate, token rate and concurrency of each key and of
-// its workspace. A request takes from all of them or from none. Time is an argument (monotonic
-// microseconds). Not thread-safe: storage/limiter_store.h adds the locks.
-// See docs/design/limits.md, decision 16.
+// The state of the limits of a set of scopes in memory. A claim takes from all its subjects or from
+// none. Time is an argument (monotonic microseconds). Not thread-safe: storage/memory_store.h adds
+// the locks. See docs/design/limits.md, decision 16.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
-#include "common/base/id.h"
-#include "services/ratelimit/domain/gcra.h"
+#include "services/ratelimit/domain/decision.h"
 
 namespace tollgate::ratelimit {
 
-// 0 means: no such limit.
-struct Limits {
-  int64_t requests_per_minute = 0;
-  int64_t tokens_per_minute = 0;
-  int64_t concurrent_requests = 0;
-};
-
-// In order of precedence (decision 16): when several limits refuse, the first is reported.
-enum class Kind : uint8_t { kNone, kRequests, kConcurrency, kTokens };
-
-struct Status {
-  int64_t limit = 0;  // 0: no such limit
-  int64_t remaining = 0;
-  int64_t reset_ms = 0;
-};
-
-struct AcquireArgs {
-  Id lease;
-  std::string_view workspace_id;
-  std::string_view key_id;
-  Limits key_limits;
-  Limits workspace_limits;
-  int64_t estimated_tokens = 0;
-};
-
-struct AcquireOutcome {
-  Kind denied_by = Kind::kNone;
-  int64_t retry_after_ms = 0;
-  // Of the key or of its workspace, whichever has less left.
-  Status requests;
-  Status tokens;
-  bool granted() const { return denied_by == Kind::kNone; }
-};
-
-struct PeekOutcome {
-  Status requests;
-  Status tokens;
-  Status concurrency;
-};
-
 class Limiter {
  public:
-  explicit Limiter(int64_t lease_us) : lease_us_(lease_us) {}
+  // full_at_us: buckets of subjects without state are full from this time on, and before it what
+  // the time since has refilled; for a process that does not know what was used before it started.
+  explicit Limiter(int64_t lease_us, int64_t full_at_us = 0)
+      : lease_us_(lease_us), first_full_ns_(full_at_us * 1000) {}
   Limiter(const Limiter&) = delete;
   Limiter& operator=(const Limiter&) = delete;
 
-  // Takes from every limit or from none. Idempotent: a lease that is already held is granted again
-  // at no cost.
-  AcquireOutcome Acquire(const AcquireArgs& args, int64_t now_us);
-  // Ends a lease. With refund, everything that it took is returned; otherwise its token estimate is
-  // replaced by the actual count. False: the workspace has no such lease (ended, expired or never
-  // granted).
-  bool Release(std::string_view workspace_id, const Id& lease, int64_t actual_tokens, bool refund,
+  // Takes from all limits of the claim or from none. A lease that is held is renewed and not
+  // charged again.
+  AcquireOutcome Acquire(const Claim& claim, int64_t now_us);
+  // Gives the slots back and replaces the estimated tokens by the actual ones, or refunds all.
+  // False: there is no such lease in this scope.
+  bool Release(std::string_view scope, const Id& lease, int64_t actual_tokens, bool refund,
                int64_t now_us);
-  // Extends a lease to its full lifetime from now. False: there is no such lease.
-  bool Renew(const Id& lease, int64_t now_us);
-  PeekOutcome Peek(std::string_view workspace_id, std::string_view key_id, const Limits& key_limits,
-                   const Limits& workspace_limits, int64_t now_us);
-  // Ends expired leases and drops idle subjects: those with full buckets and no lease.
+
+  enum class Renewal : uint8_t { kUnknown, kRenewed, kRestored };
+  // Extends the lease. One that is unknown takes its slots again, above the limit if it must, so
+  // that a restart does not forget running requests.
+  Renewal Renew(const Claim& claim, int64_t now_us);
+
+  // One reading per subject of the claim. Takes nothing.
+  std::vector<Reading> Read(const Claim& claim, int64_t now_us);
+  // Takes over what another limiter has read and then charged: rates only.
+  void Observe(const Claim& claim, const std::vector<Reading>& readings, bool charged,
+               int64_t now_us);
+  // What this limiter remembers of a subject, for a store that may have lost it.
+  struct Recollection {
+    int64_t requests_ns = 0;
+    int64_t tokens_ns = 0;
+    // Requests were granted here since the last Observe.
+    bool own = false;
+  };
+  std::vector<Recollection> Recall(const Claim& claim, int64_t now_us) const;
+  // Ends expired leases and drops idle subjects: those with full buckets and no slot.
   void Sweep(int64_t now_us);
 
+  // Calls back for each subject whose rates have not recovered.
+  using SaveFn = std::function<void(std::string_view scope, std::string_view subject,
+                                    int64_t requests_ns, int64_t tokens_ns)>;
+  void Save(int64_t now_us, const SaveFn& save) const;
+  void Restore(std::string_view scope, std::string_view subject, int64_t requests_ns,
+               int64_t tokens_ns, int64_t now_us);
+
   size_t leases() const { return leases_.size(); }
-  size_t subjects() const { return keys_.size() + workspaces_.size(); }
+  size_t subjects() const { return subjects_.size(); }
   // The number of leases that expired without a release.
   int64_t expired() const { return expired_; }
 
@@ -84,48 +68,67 @@ class Limiter {
   struct Subject {
     Bucket requests;
     Bucket tokens;
-    int64_t running = 0;
-    // Estimated median of how long leases are held: moves one step towards each sample. Gives
+    int64_t running = 0;  // slots
+    int64_t leases = 0;   // that point here
+    // For Recall. What is known to be used: what Observe reported and what was granted here, but
+    // not the empty bucket that a process starts with.
+    bool own = false;
+    Bucket known_requests;
+    Bucket known_tokens;
+    // Estimated median of how long slots are held: moves one step towards each sample. Gives
     // retry_after_ms when all slots are in use.
-    int64_t median_hold_us = 2'000'000;
+    int64_t median_hold_us = kDefaultHoldUs;
+    int64_t median_at_us = -kForgetHoldUs;
+    int64_t MedianHoldUs(int64_t now_us) const {
+      return now_us - median_at_us < kForgetHoldUs ? median_hold_us : kDefaultHoldUs;
+    }
   };
   // What a lease took from one subject.
   struct Share {
     Subject* subject = nullptr;
-    int64_t requests_ns = 0;
-    int64_t tokens_ns = 0;
+    Cost cost;
     int64_t tokens_per_minute = 0;
   };
   struct Lease {
     Id id;
-    Share key;
-    Share workspace;
+    std::string scope;
+    std::vector<Share> shares;
     int64_t since_us = 0;
     int64_t expires_us = 0;
     // A list in the order of renewal, which is the order of expiry: all lifetimes are equal.
     Lease* older = nullptr;
     Lease* newer = nullptr;
   };
-  struct NameHash {
-    using is_transparent = void;
-    size_t operator()(std::string_view name) const { return std::hash<std::string_view>()(name); }
+  // A lease id may be held in two scopes: a workspace's and a model's.
+  struct LeaseKey {
+    Id id;
+    std::string scope;
+    friend bool operator==(const LeaseKey&, const LeaseKey&) = default;
   };
-  using Subjects = std::unordered_map<std::string, Subject, NameHash, std::equal_to<>>;
+  struct LeaseKeyHash {
+    size_t operator()(const LeaseKey& key) const {
+      return IdHash()(key.id) ^ std::hash<std::string>()(key.scope);
+    }
+  };
 
-  static Subject& FindOrAdd(Subjects& subjects, std::string_view name);
-  static void Charge(Share& share, Subject& subject, const Limits& limits, int64_t tokens,
-                     int64_t now_us);
+  Subject& FindOrAdd(std::string_view scope, std::string_view name);
+  const Subject* Find(std::string_view scope, std::string_view name) const;
+  Reading ReadingOf(const Subject& subject, int64_t now_us) const;
+  Lease& AddLease(const Claim& claim, int64_t now_us);
+  static void Take(Lease& lease, Subject& subject, const Cost& cost, int64_t tokens_per_minute,
+                   int64_t now_us);
+  static void GiveBackSlot(const Share& share);
   static void Settle(Share& share, int64_t actual_tokens, bool refund, int64_t held_us,
                      int64_t now_us);
-  static void DropIdle(Subjects& subjects, int64_t now_ns);
   void Append(Lease& lease);
   void Unlink(Lease& lease);
   void EndExpired(int64_t now_us);
 
   const int64_t lease_us_;
-  Subjects keys_;
-  Subjects workspaces_;
-  std::unordered_map<Id, Lease, IdHash> leases_;
+  const int64_t first_full_ns_;
+  // By scope, a separator and the subject's name.
+  std::unordered_map<std::string, Subject> subjects_;
+  std::unordered_map<LeaseKey, Lease, LeaseKeyHash> leases_;
   Lease* oldest_ = nullptr;
   Lease* newest_ = nullptr;
   // A sweep at this number of subjects keeps memory proportional to the subjects in use.

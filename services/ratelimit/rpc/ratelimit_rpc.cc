@@ -1,17 +1,15 @@
 #include "services/ratelimit/rpc/ratelimit_rpc.h"
 
+#include <atomic>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "common/observability/metrics.h"
+#include "services/ratelimit/rpc/claims.h"
 
 namespace tollgate::ratelimit {
 namespace {
-
-Limits FromProto(const v1::SubjectLimits& limits) {
-  return {.requests_per_minute = limits.requests_per_minute(),
-          .tokens_per_minute = limits.tokens_per_minute(),
-          .concurrent_requests = limits.concurrent_requests()};
-}
 
 void ToProto(const Status& status, v1::LimitStatus& into) {
   into.set_limit(status.limit);
@@ -34,15 +32,43 @@ prometheus::Counter& AcquireCounter(const char* result) {
                           {{"result", result}});
 }
 
+prometheus::Counter& ShadowCounter(const char* limit) {
+  return metrics::Counter("tollgate_ratelimit_shadow_refusals_total",
+                          "Requests that a limit in shadow mode would have refused, by limit.",
+                          {{"limit", limit}});
+}
+
 prometheus::Counter& ReleaseCounter(const char* kind) {
   return metrics::Counter("tollgate_ratelimit_releases_total", "Released leases, by kind.",
                           {{"kind", kind}});
 }
 
-grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context, const grpc::Status& status) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(status);
-  return reactor;
+// Ends a call when all parts of it have ended, with the first failure.
+class Parts : public std::enable_shared_from_this<Parts> {
+ public:
+  Parts(int count, RateLimitRpc::Done done) : left_(count), done_(std::move(done)) {}
+  void End(const StoreError* failed) {
+    if (failed != nullptr) {
+      std::lock_guard lock(mutex_);
+      status_ = grpc::Status(grpc::StatusCode::UNAVAILABLE, *failed);
+    }
+    if (--left_ == 0) done_(status_);
+  }
+
+ private:
+  std::atomic<int> left_;
+  std::mutex mutex_;
+  grpc::Status status_;
+  const RateLimitRpc::Done done_;
+};
+
+template <typename T>
+const StoreError* ErrorOf(const BasicResult<T, StoreError>& result) {
+  return result.ok() ? nullptr : &result.error();
+}
+
+RateLimitRpc::Done FinishOf(grpc::ServerUnaryReactor* reactor) {
+  return [reactor](const grpc::Status& status) { reactor->Finish(status); };
 }
 
 }  // namespace
@@ -51,88 +77,198 @@ RateLimitRpc::RateLimitRpc(LimiterStore& store)
     : store_(store),
       acquired_{&AcquireCounter("granted"), &AcquireCounter("requests"),
                 &AcquireCounter("concurrency"), &AcquireCounter("tokens")},
+      shadow_{nullptr, &ShadowCounter("requests"), &ShadowCounter("concurrency"),
+              &ShadowCounter("tokens")},
       settled_(ReleaseCounter("settled")),
       refunded_(ReleaseCounter("refunded")),
-      unknown_(ReleaseCounter("unknown")) {}
+      unknown_(ReleaseCounter("unknown")),
+      restored_(metrics::Counter("tollgate_ratelimit_leases_restored_total",
+                                 "Leases of running requests that the store had lost.")) {}
 
-grpc::Status RateLimitRpc::DoAcquire(const v1::AcquireRequest& request,
-                                     v1::AcquireResponse& response) {
+void RateLimitRpc::Report(const BasicResult<AcquireOutcome, StoreError>& outcome,
+                          v1::AcquireResult& result) {
+  if (!outcome) return;
+  acquired_[static_cast<int>(outcome->denied_by)]->Increment();
+  for (const Kind kind : outcome->shadow_refusals) shadow_[static_cast<int>(kind)]->Increment();
+  result.set_granted(outcome->granted());
+  // Kind and Who have the values of the enums.
+  result.set_denied_by(static_cast<v1::LimitKind>(outcome->denied_by));
+  result.set_denied_subject(static_cast<v1::LimitSubject>(outcome->denied_subject));
+  result.set_retry_after_ms(outcome->retry_after_ms);
+  result.set_local_share(outcome->local_share);
+  ToProto(outcome->requests, *result.mutable_requests());
+  ToProto(outcome->tokens, *result.mutable_tokens());
+}
+
+// One item that takes from a workspace and from a model.
+struct RateLimitRpc::Admission {
+  Claim model;
+  std::string workspace_scope;
+  AcquireOutcome outcome;
+  std::function<void(const StoreError*)> done;
+};
+
+// The workspace's limits first, in one step. The model's capacity is state of all workspaces, in
+// another shard or hash slot: it is the second step, and if it refuses, the first is refunded. What
+// is taken for a moment can only refuse another request, never admit one too many.
+void RateLimitRpc::Admit(const v1::AcquireItem& item, v1::AcquireResult& result,
+                         std::function<void(const StoreError*)> done) {
+  const Id lease = *LeaseOf(item.lease_id());
+  Claim workspace = WorkspaceClaim(item, lease, item.estimated_tokens());
+  auto model = ModelClaim(item, lease, item.estimated_tokens());
+  if (!model) {
+    return store_.Acquire(std::move(workspace), [this, &result, done = std::move(done)](auto got) {
+      Report(got, result);
+      done(ErrorOf(got));
+    });
+  }
+  if (workspace.subjects.empty()) {
+    return store_.Acquire(std::move(*model), [this, &result, done = std::move(done)](auto got) {
+      Report(got, result);
+      done(ErrorOf(got));
+    });
+  }
+  auto admission = std::make_shared<Admission>();
+  admission->model = std::move(*model);
+  admission->workspace_scope = workspace.scope;
+  admission->done = std::move(done);
+  store_.Acquire(std::move(workspace), [this, &result, admission](auto first) {
+    if (!first || !first->granted()) {
+      Report(first, result);
+      return admission->done(ErrorOf(first));
+    }
+    admission->outcome = std::move(*first);
+    const Id lease = admission->model.lease;
+    store_.Acquire(std::move(admission->model), [this, &result, admission, lease](auto second) {
+      if (!second || !second->granted()) {
+        store_.Release(admission->workspace_scope, lease, 0, true, [](auto) {});
+      }
+      if (!second) return admission->done(ErrorOf(second));
+      Combine(*second, admission->outcome);
+      Report(std::move(admission->outcome), result);
+      admission->done(nullptr);
+    });
+  });
+}
+
+void RateLimitRpc::DoAcquire(const v1::AcquireRequest& request, v1::AcquireResponse& response,
+                             Done done) {
   // Validated first: an invalid message must take nothing.
   for (const v1::AcquireItem& item : request.items()) {
-    if (!LeaseOf(item.lease_id())) return BadLease();
+    if (!LeaseOf(item.lease_id())) return done(BadLease());
   }
-  for (const v1::AcquireItem& item : request.items()) {
-    const AcquireOutcome outcome =
-        store_.Acquire({.lease = *LeaseOf(item.lease_id()),
-                        .workspace_id = item.workspace_id(),
-                        .key_id = item.key_id(),
-                        .key_limits = FromProto(item.key_limits()),
-                        .workspace_limits = FromProto(item.workspace_limits()),
-                        .estimated_tokens = item.estimated_tokens()});
-    acquired_[static_cast<int>(outcome.denied_by)]->Increment();
-    v1::AcquireResult& result = *response.add_results();
-    result.set_granted(outcome.granted());
-    // Kind and v1::LimitKind have the same values.
-    result.set_denied_by(static_cast<v1::LimitKind>(outcome.denied_by));
-    result.set_retry_after_ms(outcome.retry_after_ms);
-    ToProto(outcome.requests, *result.mutable_requests());
-    ToProto(outcome.tokens, *result.mutable_tokens());
+  response.set_store_id(store_.id());
+  if (request.items().empty()) return done(grpc::Status::OK);
+  for (int i = 0; i < request.items_size(); ++i) response.add_results();
+  const auto parts = std::make_shared<Parts>(request.items_size(), std::move(done));
+  for (int i = 0; i < request.items_size(); ++i) {
+    Admit(request.items(i), *response.mutable_results(i),
+          [parts](const StoreError* failed) { parts->End(failed); });
   }
-  return grpc::Status::OK;
 }
 
-grpc::Status RateLimitRpc::DoRelease(const v1::ReleaseRequest& request) {
+void RateLimitRpc::DoRelease(const v1::ReleaseRequest& request, Done done) {
+  // One more, so that the call ends after this loop.
+  const auto parts = std::make_shared<Parts>(request.items_size() + 1, std::move(done));
   for (const v1::ReleaseItem& item : request.items()) {
     const auto lease = LeaseOf(item.lease_id());
-    const bool known =
-        lease && store_.Release(item.workspace_id(), *lease, item.actual_tokens(), item.refund());
-    (!known ? unknown_ : item.refund() ? refunded_ : settled_).Increment();
+    if (!lease) {
+      unknown_.Increment();
+      parts->End(nullptr);
+      continue;
+    }
+    if (!item.model().empty()) {
+      store_.Release(ModelScope(item.model()), *lease, item.actual_tokens(), item.refund(),
+                     [](auto) {});
+    }
+    store_.Release(WorkspaceScope(item.workspace_id()), *lease, item.actual_tokens(), item.refund(),
+                   [this, parts, refund = item.refund()](auto known) {
+                     const bool held = known.ok() && *known;
+                     (!held ? unknown_ : refund ? refunded_ : settled_).Increment();
+                     parts->End(ErrorOf(known));
+                   });
   }
-  return grpc::Status::OK;
+  parts->End(nullptr);
 }
 
-grpc::Status RateLimitRpc::DoRenew(const v1::RenewRequest& request) {
-  std::vector<Id> leases;
-  leases.reserve(request.lease_ids_size());
-  for (const std::string& bytes : request.lease_ids()) {
-    if (const auto lease = LeaseOf(bytes)) leases.push_back(*lease);
+void RateLimitRpc::DoRenew(const v1::RenewRequest& request, v1::RenewResponse& response,
+                           Done done) {
+  // Answers come on any thread.
+  const auto mutex = std::make_shared<std::mutex>();
+  std::vector<std::pair<Claim, std::string>> claims;
+  for (const v1::RenewItem& item : request.items()) {
+    const auto lease = LeaseOf(item.lease_id());
+    if (!lease) continue;
+    claims.emplace_back(WorkspaceClaim(item, *lease, 0), item.lease_id());
+    if (auto model = ModelClaim(item, *lease, 0)) claims.emplace_back(*model, item.lease_id());
   }
-  store_.Renew(leases);
-  return grpc::Status::OK;
+  const auto parts = std::make_shared<Parts>(static_cast<int>(claims.size()) + 1, std::move(done));
+  for (const auto& [claim, id] : claims) {
+    store_.Renew(claim, [this, parts, mutex, &response, id](auto renewal) {
+      if (renewal.ok() && *renewal == Limiter::Renewal::kRestored) {
+        restored_.Increment();
+        std::lock_guard lock(*mutex);
+        response.add_restored(id);
+      }
+      parts->End(ErrorOf(renewal));
+    });
+  }
+  parts->End(nullptr);
 }
 
-grpc::Status RateLimitRpc::DoPeek(const v1::PeekRequest& request, v1::PeekResponse& response) {
-  const PeekOutcome outcome =
-      store_.Peek(request.workspace_id(), request.key_id(), FromProto(request.key_limits()),
-                  FromProto(request.workspace_limits()));
-  ToProto(outcome.requests, *response.mutable_requests());
-  ToProto(outcome.tokens, *response.mutable_tokens());
-  ToProto(outcome.concurrency, *response.mutable_concurrency());
-  return grpc::Status::OK;
+void RateLimitRpc::DoPeek(const v1::PeekRequest& request, v1::PeekResponse& response, Done done) {
+  const auto report = [&response, done](const PeekOutcome& outcome) {
+    ToProto(outcome.requests, *response.mutable_requests());
+    ToProto(outcome.tokens, *response.mutable_tokens());
+    ToProto(outcome.concurrency, *response.mutable_concurrency());
+    done(grpc::Status::OK);
+  };
+  const auto fail = [done](const StoreError& reason) {
+    done({grpc::StatusCode::UNAVAILABLE, reason});
+  };
+  auto model = ModelClaim(request, Id(), 0);
+  store_.Peek(WorkspaceClaim(request, Id(), 0), [this, model, report, fail](auto first) {
+    if (!first) return fail(first.error());
+    if (!model) return report(*first);
+    store_.Peek(*model, [first, report, fail](auto second) {
+      if (!second) return fail(second.error());
+      PeekOutcome both = *first;
+      Combine(*second, both);
+      report(both);
+    });
+  });
 }
 
 grpc::ServerUnaryReactor* RateLimitRpc::Acquire(grpc::CallbackServerContext* context,
                                                 const v1::AcquireRequest* request,
                                                 v1::AcquireResponse* response) {
-  return Finish(context, DoAcquire(*request, *response));
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  DoAcquire(*request, *response, FinishOf(reactor));
+  return reactor;
 }
 
 grpc::ServerUnaryReactor* RateLimitRpc::Release(grpc::CallbackServerContext* context,
                                                 const v1::ReleaseRequest* request,
                                                 v1::ReleaseResponse* response) {
-  return Finish(context, DoRelease(*request));
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  DoRelease(*request, FinishOf(reactor));
+  return reactor;
 }
 
 grpc::ServerUnaryReactor* RateLimitRpc::Renew(grpc::CallbackServerContext* context,
                                               const v1::RenewRequest* request,
                                               v1::RenewResponse* response) {
-  return Finish(context, DoRenew(*request));
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  DoRenew(*request, *response, FinishOf(reactor));
+  return reactor;
 }
 
 grpc::ServerUnaryReactor* RateLimitRpc::Peek(grpc::CallbackServerContext* context,
                                              const v1::PeekRequest* request,
                                              v1::PeekResponse* response) {
-  return Finish(context, DoPeek(*request, *response));
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  DoPeek(*request, *response, FinishOf(reactor));
+  return reactor;
 }
 
 }  // namespace tollgate::ratelimit

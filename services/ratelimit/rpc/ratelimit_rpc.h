@@ -1,7 +1,11 @@
-// RateLimitService over the store. Handlers run on gRPC's threads: each does a few hash lookups and
-// never blocks on I/O.
+// RateLimitService over a store. Handlers never block: with Redis, the call ends on the thread of
+// its client.
 #pragma once
 
+#include <functional>
+#include <memory>
+
+#include "common/base/result.h"
 #include "services/ratelimit/storage/limiter_store.h"
 #include "tollgate/ratelimit/v1/ratelimit.grpc.pb.h"
 
@@ -28,18 +32,27 @@ class RateLimitRpc : public v1::RateLimitService::CallbackService {
                                  const v1::PeekRequest* request,
                                  v1::PeekResponse* response) override;
 
-  // The calls without a gRPC context, also used directly within one process.
-  grpc::Status DoAcquire(const v1::AcquireRequest& request, v1::AcquireResponse& response);
-  grpc::Status DoRelease(const v1::ReleaseRequest& request);
-  grpc::Status DoRenew(const v1::RenewRequest& request);
-  grpc::Status DoPeek(const v1::PeekRequest& request, v1::PeekResponse& response);
+  // The calls without a gRPC context, also used directly within one process. The response must stay
+  // valid until done, which runs once, on any thread.
+  using Done = std::function<void(grpc::Status)>;
+  void DoAcquire(const v1::AcquireRequest& request, v1::AcquireResponse& response, Done done);
+  void DoRelease(const v1::ReleaseRequest& request, Done done);
+  void DoRenew(const v1::RenewRequest& request, v1::RenewResponse& response, Done done);
+  void DoPeek(const v1::PeekRequest& request, v1::PeekResponse& response, Done done);
 
  private:
+  struct Admission;
+  void Admit(const v1::AcquireItem& item, v1::AcquireResult& result,
+             std::function<void(const StoreError*)> done);
+  void Report(const BasicResult<AcquireOutcome, StoreError>& outcome, v1::AcquireResult& result);
+
   LimiterStore& store_;
   prometheus::Counter* acquired_[4];  // by Kind
+  prometheus::Counter* shadow_[4];
   prometheus::Counter& settled_;
   prometheus::Counter& refunded_;
   prometheus::Counter& unknown_;
+  prometheus::Counter& restored_;
 };
 
 }  // namespace tollgate::ratelimit

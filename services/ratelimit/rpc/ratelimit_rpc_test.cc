@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "services/ratelimit/storage/memory_store.h"
+
 namespace tollgate::ratelimit {
 namespace {
 
@@ -17,8 +19,20 @@ class RateLimitRpcTest : public ::testing::Test {
     return item;
   }
 
+  grpc::Status Acquire(const v1::AcquireRequest& request, v1::AcquireResponse& response) {
+    return Call([&](auto done) { rpc_.DoAcquire(request, response, std::move(done)); });
+  }
+  // The store in memory answers before the call returns.
+  template <typename Body>
+  static grpc::Status Call(const Body& body) {
+    std::optional<grpc::Status> status;
+    body([&](const grpc::Status& answer) { status = answer; });
+    EXPECT_TRUE(status.has_value());
+    return status.value_or(grpc::Status::CANCELLED);
+  }
+
   ManualClock clock_;
-  LimiterStore store_{clock_, 30'000'000};
+  MemoryStore store_{clock_, 30'000'000};
   RateLimitRpc rpc_{store_};
 };
 
@@ -27,7 +41,7 @@ TEST_F(RateLimitRpcTest, ResultsAreInTheOrderOfTheRequest) {
   for (uint64_t i = 0; i < 4; ++i) Add(request, i + 1, 2);
   Add(request, 9, 0).set_key_id("other");
   v1::AcquireResponse response;
-  ASSERT_TRUE(rpc_.DoAcquire(request, response).ok());
+  ASSERT_TRUE(Acquire(request, response).ok());
   ASSERT_EQ(response.results_size(), 5);
   EXPECT_TRUE(response.results(0).granted());
   EXPECT_TRUE(response.results(1).granted());
@@ -50,7 +64,7 @@ TEST_F(RateLimitRpcTest, EveryRefusalReportsItsKind) {
     item.set_estimated_tokens(100);
   }
   v1::AcquireResponse response;
-  ASSERT_TRUE(rpc_.DoAcquire(request, response).ok());
+  ASSERT_TRUE(Acquire(request, response).ok());
   EXPECT_EQ(response.results(1).denied_by(), v1::LIMIT_KIND_CONCURRENCY);
   EXPECT_EQ(response.results(3).denied_by(), v1::LIMIT_KIND_TOKENS);
 }
@@ -60,10 +74,10 @@ TEST_F(RateLimitRpcTest, AnInvalidMessageTakesNothing) {
   Add(request, 1, 10);
   Add(request, 2, 10).set_lease_id("short");
   v1::AcquireResponse response;
-  EXPECT_EQ(rpc_.DoAcquire(request, response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Acquire(request, response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(store_.Sweep().leases, 0u);
   request.mutable_items(1)->set_lease_id(std::string(16, '\0'));
-  EXPECT_EQ(rpc_.DoAcquire(request, response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Acquire(request, response).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
 TEST_F(RateLimitRpcTest, ReleaseRenewAndPeek) {
@@ -71,7 +85,7 @@ TEST_F(RateLimitRpcTest, ReleaseRenewAndPeek) {
   Add(request, 1, 10).mutable_key_limits()->set_concurrent_requests(5);
   Add(request, 2, 10).mutable_key_limits()->set_concurrent_requests(5);
   v1::AcquireResponse response;
-  ASSERT_TRUE(rpc_.DoAcquire(request, response).ok());
+  ASSERT_TRUE(Acquire(request, response).ok());
 
   v1::ReleaseRequest release;
   for (const std::string& lease : {Lease(1), Lease(7), std::string("malformed")}) {
@@ -81,7 +95,7 @@ TEST_F(RateLimitRpcTest, ReleaseRenewAndPeek) {
     item.set_key_id("k");
     item.set_refund(true);
   }
-  ASSERT_TRUE(rpc_.DoRelease(release).ok());
+  ASSERT_TRUE(Call([&](auto done) { rpc_.DoRelease(release, done); }).ok());
 
   v1::PeekRequest peek;
   peek.set_workspace_id("w");
@@ -89,18 +103,94 @@ TEST_F(RateLimitRpcTest, ReleaseRenewAndPeek) {
   peek.mutable_key_limits()->set_requests_per_minute(10);
   peek.mutable_key_limits()->set_concurrent_requests(5);
   v1::PeekResponse left;
-  ASSERT_TRUE(rpc_.DoPeek(peek, left).ok());
+  ASSERT_TRUE(Call([&](auto done) { rpc_.DoPeek(peek, left, done); }).ok());
   EXPECT_EQ(left.requests().remaining(), 9);
   EXPECT_EQ(left.concurrency().remaining(), 4);
   EXPECT_EQ(left.tokens().limit(), 0);
 
   clock_.Advance(20'000'000);
   v1::RenewRequest renew;
-  renew.add_lease_ids(Lease(2));
-  renew.add_lease_ids("malformed");
-  ASSERT_TRUE(rpc_.DoRenew(renew).ok());
+  for (const std::string& lease : {Lease(2), std::string("malformed"), Lease(8)}) {
+    v1::RenewItem& item = *renew.add_items();
+    item.set_lease_id(lease);
+    item.set_workspace_id("w");
+    item.set_key_id("k");
+    item.mutable_key_limits()->set_concurrent_requests(5);
+  }
+  v1::RenewResponse renewed;
+  ASSERT_TRUE(Call([&](auto done) { rpc_.DoRenew(renew, renewed, done); }).ok());
+  ASSERT_EQ(renewed.restored_size(), 1);
+  EXPECT_EQ(renewed.restored(0), Lease(8));
   clock_.Advance(20'000'000);
-  EXPECT_EQ(store_.Sweep().leases, 1u);
+  EXPECT_EQ(store_.Sweep().leases, 2u);
+}
+
+// Key, workspace, key and model, workspace and model, capacity of the model: each refuses by
+// itself, is named, and then nothing stays taken from the others.
+TEST_F(RateLimitRpcTest, EachOfTheFiveSubjectsRefusesAndTheOthersTakeNothing) {
+  const auto limits_of = [](v1::AcquireItem& item, int subject) {
+    return subject == v1::LIMIT_SUBJECT_KEY               ? item.mutable_key_limits()
+           : subject == v1::LIMIT_SUBJECT_WORKSPACE       ? item.mutable_workspace_limits()
+           : subject == v1::LIMIT_SUBJECT_KEY_MODEL       ? item.mutable_key_model_limits()
+           : subject == v1::LIMIT_SUBJECT_WORKSPACE_MODEL ? item.mutable_workspace_model_limits()
+                                                          : item.mutable_model_limits();
+  };
+  for (int tight = v1::LIMIT_SUBJECT_KEY; tight <= v1::LIMIT_SUBJECT_MODEL; ++tight) {
+    const std::string name = std::to_string(tight);
+    uint64_t lease = static_cast<uint64_t>(tight) * 1000;
+    const auto acquire = [&](bool limited) {
+      v1::AcquireRequest request;
+      v1::AcquireItem& item = *request.add_items();
+      item.set_lease_id(Lease(++lease));
+      item.set_workspace_id("w" + name);
+      item.set_key_id("k" + name);
+      item.set_model("m/" + name);
+      for (int subject = v1::LIMIT_SUBJECT_KEY; subject <= v1::LIMIT_SUBJECT_MODEL; ++subject) {
+        if (subject == tight && !limited) continue;
+        limits_of(item, subject)->set_requests_per_minute(subject == tight ? 2 : 10);
+      }
+      v1::AcquireResponse response;
+      EXPECT_TRUE(Acquire(request, response).ok());
+      return response.results(0);
+    };
+    EXPECT_TRUE(acquire(true).granted());
+    EXPECT_TRUE(acquire(true).granted());
+    for (int i = 0; i < 20; ++i) {
+      const v1::AcquireResult refused = acquire(true);
+      EXPECT_FALSE(refused.granted());
+      EXPECT_EQ(refused.denied_subject(), tight);
+      EXPECT_EQ(refused.retry_after_ms(), 30'000);
+    }
+    // Of the ten of the others, two are used and this is the third.
+    EXPECT_EQ(acquire(false).requests().remaining(), 7);
+  }
+}
+
+TEST_F(RateLimitRpcTest, TheCapacityOfAModelIsSharedByWorkspacesAndReleased) {
+  const auto acquire = [&](const std::string& workspace, uint64_t lease) {
+    v1::AcquireRequest request;
+    v1::AcquireItem& item = *request.add_items();
+    item.set_lease_id(Lease(lease));
+    item.set_workspace_id(workspace);
+    item.set_key_id("k");
+    item.set_model("m/a");
+    item.mutable_key_limits()->set_requests_per_minute(100);
+    item.mutable_model_limits()->set_concurrent_requests(2);
+    v1::AcquireResponse response;
+    EXPECT_TRUE(Acquire(request, response).ok());
+    return response.results(0).granted();
+  };
+  EXPECT_TRUE(acquire("a", 1));
+  EXPECT_TRUE(acquire("b", 2));
+  EXPECT_FALSE(acquire("c", 3));
+  v1::ReleaseRequest release;
+  v1::ReleaseItem& item = *release.add_items();
+  item.set_lease_id(Lease(1));
+  item.set_workspace_id("a");
+  item.set_model("m/a");
+  EXPECT_TRUE(Call([&](auto done) { rpc_.DoRelease(release, done); }).ok());
+  EXPECT_TRUE(acquire("c", 3));
+  EXPECT_FALSE(acquire("a", 4));
 }
 
 }  // namespace

@@ -1,0 +1,129 @@
+#include "services/ratelimit/redis/failover_store.h"
+
+#include <algorithm>
+
+#include "common/observability/log.h"
+#include "common/observability/metrics.h"
+
+namespace tollgate::ratelimit {
+namespace {
+
+// A process that has not reported for this long is not counted.
+constexpr int64_t kPresenceUs = 5'000'000;
+// Assumed by a process that has not reached Redis since it started.
+constexpr int64_t kUnknownReplicas = 3;
+constexpr int64_t kLogIntervalUs = 10'000'000;
+
+int64_t StartEmptyUntil(const Clock& clock) { return clock.MonotonicUs() + kWindowNs / 1000; }
+
+}  // namespace
+
+FailoverStore::FailoverStore(RedisClient& client, const Clock& clock,
+                             const FailoverOptions& options)
+    : clock_(clock),
+      options_(options),
+      process_(Id::New().ToHex()),
+      redis_(client, options.redis_id, options.lease_us),
+      local_(clock, options.lease_us, StartEmptyUntil(clock)),
+      local_decisions_(metrics::Counter(
+          "tollgate_ratelimit_local_decisions_total",
+          "Requests checked against this process's share because Redis did not answer.")),
+      up_(metrics::Gauge("tollgate_ratelimit_redis_up",
+                         "1 while Redis answers the limiter, 0 while it does not.")) {}
+
+int64_t FailoverStore::replicas() const {
+  if (options_.replicas > 0) return options_.replicas;
+  const int64_t counted = counted_;
+  return counted > 0 ? counted : kUnknownReplicas;
+}
+
+int64_t FailoverStore::Share(int64_t limit) const {
+  if (limit <= 0) return 0;
+  // In floating point: limits may be too large to multiply.
+  const double share = static_cast<double>(limit) * static_cast<double>(options_.share_percent) /
+                       (100.0 * static_cast<double>(replicas()));
+  return std::max<int64_t>(1, static_cast<int64_t>(share));
+}
+
+void FailoverStore::OnFailure(const StoreError& reason) {
+  const int64_t now_us = clock_.MonotonicUs();
+  up_.Set(0);
+  int64_t logged_us = logged_us_;
+  if ((logged_us == 0 || now_us - logged_us > kLogIntervalUs) &&
+      logged_us_.compare_exchange_strong(logged_us, now_us)) {
+    log::Warn("Redis does not answer; rate limits are divided between the ratelimit processes",
+              {{"reason", reason}, {"processes", replicas()}});
+  }
+}
+
+void FailoverStore::Acquire(Claim claim, StoreDone<AcquireOutcome> done) {
+  const auto shared = std::make_shared<const Claim>(std::move(claim));
+  redis_.AcquireWith(
+      shared, local_.Recall(*shared), [this, shared, done = std::move(done)](auto answer) {
+        if (!answer) return AcquireLocally(*shared, answer.error(), done);
+        local_.Observe(*shared, answer->readings, !answer->held && answer->outcome.granted());
+        done(std::move(answer->outcome));
+      });
+}
+
+void FailoverStore::AcquireLocally(const Claim& claim, const StoreError& reason,
+                                   const StoreDone<AcquireOutcome>& done) {
+  OnFailure(reason);
+  local_decisions_.Increment();
+  Claim part = claim;
+  for (SubjectClaim& subject : part.subjects) {
+    subject.limits.requests_per_minute = Share(subject.limits.requests_per_minute);
+    subject.limits.tokens_per_minute = Share(subject.limits.tokens_per_minute);
+    subject.limits.concurrent_requests = 0;
+  }
+  local_.Acquire(std::move(part), [&](BasicResult<AcquireOutcome, StoreError> outcome) {
+    // Redis may have granted it after its time: what it took must not stay taken.
+    if (outcome.ok() && !outcome->granted()) {
+      redis_.Release(claim.scope, claim.lease, 0, true, [](auto) {});
+    }
+    if (outcome.ok()) outcome->local_share = true;
+    done(std::move(outcome));
+  });
+}
+
+void FailoverStore::Release(std::string scope, const Id& lease, int64_t actual_tokens, bool refund,
+                            StoreDone<bool> done) {
+  redis_.Release(scope, lease, actual_tokens, refund,
+                 [this, scope, lease, actual_tokens, refund, done = std::move(done)](auto known) {
+                   if (known.ok() && *known) return done(true);
+                   bool locally = false;
+                   local_.Release(scope, lease, actual_tokens, refund,
+                                  [&](auto released) { locally = released.ok() && *released; });
+                   // An error makes the caller try again: a slot must not wait for its expiry
+                   // because of a short pause of Redis.
+                   if (!known && !locally) return done(Fail{std::move(known).error()});
+                   done(locally);
+                 });
+}
+
+void FailoverStore::Renew(Claim claim, StoreDone<Limiter::Renewal> done) {
+  redis_.Renew(std::move(claim), std::move(done));
+}
+
+void FailoverStore::Peek(Claim claim, StoreDone<PeekOutcome> done) {
+  const auto shared = std::make_shared<const Claim>(std::move(claim));
+  redis_.Peek(*shared, [this, shared, done = std::move(done)](auto outcome) {
+    if (outcome.ok()) return done(std::move(outcome));
+    OnFailure(outcome.error());
+    local_.Peek(*shared, done);
+  });
+}
+
+void FailoverStore::Beat() {
+  redis_.Present(process_, kPresenceUs, [this](BasicResult<int64_t, StoreError> count) {
+    if (!count) return OnFailure(count.error());
+    up_.Set(1);
+    counted_ = *count;
+  });
+}
+
+void FailoverStore::Leave() {
+  redis_.Present(process_, 0, [](auto) {});
+}
+
+}  // namespace tollgate::ratelimit

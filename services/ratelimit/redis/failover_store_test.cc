@@ -1,0 +1,208 @@
+#include "services/ratelimit/redis/failover_store.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <future>
+
+#include "tests/support/redis.h"
+
+namespace tollgate::ratelimit {
+namespace {
+
+// A ratelimit process's client and store.
+struct Node {
+  std::unique_ptr<RedisClient> client;
+  std::unique_ptr<FailoverStore> store;
+};
+
+class FailoverStoreTest : public ::testing::Test {
+ protected:
+  void Start(const std::string& url, int nodes, int64_t replicas = 0) {
+    for (int i = 0; i < nodes; ++i) {
+      Node node;
+      auto client = RedisClient::Make({.url = *ParseRedisUrl(url), .timeout_us = 100'000});
+      ASSERT_TRUE(client);
+      node.client = std::move(*client);
+      node.client->Start();
+      node.store = std::make_unique<FailoverStore>(
+          *node.client, SystemClock::Get(),
+          FailoverOptions{.redis_id = "redis", .replicas = replicas});
+      nodes_.push_back(std::move(node));
+    }
+  }
+  void TearDown() override {
+    for (Node& node : nodes_) node.client->Stop();
+  }
+  bool WaitForCount(int64_t count) {
+    return test::WaitUntil(
+        [&] {
+          for (Node& node : nodes_) node.store->Beat();
+          for (Node& node : nodes_) {
+            if (!node.store->counted() || node.store->replicas() != count) return false;
+          }
+          return true;
+        },
+        10'000, 50);
+  }
+  static AcquireOutcome Acquire(Node& node, const Limits& limits, const Id& lease = Id::New()) {
+    auto promise = std::make_shared<std::promise<AcquireOutcome>>();
+    auto answer = promise->get_future();
+    node.store->Acquire(
+        {.lease = lease, .scope = "w:a", .subjects = {{Who::kWorkspace, "all", limits}}},
+        [promise](auto outcome) {
+          promise->set_value(outcome.ok() ? *outcome : AcquireOutcome());
+        });
+    if (answer.wait_for(std::chrono::seconds(5)) != std::future_status::ready) {
+      ADD_FAILURE() << "no answer";
+      return {};
+    }
+    return answer.get();
+  }
+  // How many of these requests, dealt to the processes in turn, are granted.
+  int Burst(int requests, const Limits& limits) {
+    int granted = 0;
+    for (int i = 0; i < requests; ++i) {
+      const AcquireOutcome outcome =
+          Acquire(nodes_[static_cast<size_t>(i) % nodes_.size()], limits);
+      granted += outcome.granted() ? 1 : 0;
+      local_ += outcome.local_share ? 1 : 0;
+    }
+    return granted;
+  }
+  bool WaitForRedis() {
+    return test::WaitUntil(
+        [&] {
+          for (Node& node : nodes_) {
+            if (Acquire(node, {.concurrent_requests = 1'000'000}).local_share) return false;
+          }
+          return true;
+        },
+        20'000, 50);
+  }
+
+  std::vector<Node> nodes_;
+  int local_ = 0;  // decisions by a local share
+};
+
+// Never open, never all closed, and no second burst: what was left is divided, 1.2 times in all.
+TEST_F(FailoverStoreTest, AKilledRedisLeavesAShareOfWhatWasLeft) {
+  const auto server = testing::TestRedis::Start();
+  ASSERT_NE(server, nullptr);
+  Start(server->url(), 3);
+  ASSERT_TRUE(WaitForRedis());
+  ASSERT_TRUE(WaitForCount(3));
+  const Limits limits{.requests_per_minute = 600};
+  ASSERT_EQ(Burst(300, limits), 300);
+  EXPECT_EQ(local_, 0);
+  server->process().Kill();
+  // Half is used, so half of 1.2 times the limit is left: 360, and ten more a second meanwhile.
+  const int granted = Burst(1500, limits);
+  EXPECT_EQ(local_, 1500);
+  EXPECT_GE(granted, 320);
+  EXPECT_LE(granted, 460);
+  // It comes back empty: what was granted meanwhile counts, so there is no further burst.
+  ASSERT_TRUE(server->Run());
+  ASSERT_TRUE(WaitForRedis());
+  local_ = 0;
+  EXPECT_LE(Burst(300, limits), 100);
+  EXPECT_EQ(local_, 0);
+}
+
+TEST_F(FailoverStoreTest, AFlushedRedisGrantsNoSecondBurst) {
+  const auto server = testing::TestRedis::Start();
+  ASSERT_NE(server, nullptr);
+  Start(server->url(), 3);
+  ASSERT_TRUE(WaitForRedis());
+  ASSERT_TRUE(WaitForCount(3));
+  const Limits limits{.requests_per_minute = 120};
+  ASSERT_GE(Burst(150, limits), 120);
+  ASSERT_EQ(server->Command({"FLUSHALL"}), "OK");
+  EXPECT_LE(Burst(100, limits), 10);
+  EXPECT_EQ(local_, 0);
+}
+
+// SIGSTOP: connections stay open and nothing answers. Requests wait for the timeout at first and
+// then not at all.
+TEST_F(FailoverStoreTest, AStoppedRedisIsLeftAndTakenBack) {
+  const auto server = testing::TestRedis::Start();
+  ASSERT_NE(server, nullptr);
+  Start(server->url(), 2);
+  ASSERT_TRUE(WaitForRedis());
+  ASSERT_TRUE(WaitForCount(2));
+  ASSERT_EQ(Burst(10, {.requests_per_minute = 1000}), 10);
+  server->process().Signal(SIGSTOP);
+  const int64_t from_us = test::MonotonicUs();
+  EXPECT_EQ(Burst(200, {.requests_per_minute = 100'000}), 200);
+  EXPECT_LE(test::MonotonicUs() - from_us, 5'000'000);
+  EXPECT_EQ(local_, 200);
+  server->process().Signal(SIGCONT);
+  EXPECT_TRUE(WaitForRedis());
+}
+
+// A process that never reached Redis neither opens nor closes.
+TEST_F(FailoverStoreTest, WithoutRedisFromTheStartItGrantsTheShareWithoutABurst) {
+  Start("redis://127.0.0.1:" + std::to_string(testing::FreePort()), 1, 4);
+  EXPECT_EQ(nodes_[0].store->Share(1000), 300);
+  EXPECT_EQ(nodes_[0].store->Share(1), 1);
+  EXPECT_EQ(nodes_[0].store->Share(0), 0);
+  const Limits limits{.requests_per_minute = 100'000};  // a share of 500 a second
+  EXPECT_LE(Burst(100, limits), 100);
+  int granted = 0;
+  ASSERT_TRUE(test::WaitUntil([&] { return (granted += Burst(10, limits)) > 20; }, 10'000));
+  EXPECT_LE(Burst(200, {.requests_per_minute = 60}), 2);
+}
+
+TEST_F(FailoverStoreTest, ProcessesThatLeaveAreNotCounted) {
+  const auto server = testing::TestRedis::Start();
+  ASSERT_NE(server, nullptr);
+  Start(server->url(), 3);
+  ASSERT_TRUE(WaitForRedis());
+  ASSERT_TRUE(WaitForCount(3));
+  nodes_.back().store->Leave();
+  nodes_.back().client->Stop();
+  nodes_.pop_back();
+  EXPECT_TRUE(WaitForCount(2));
+}
+
+// The sentinels name another master, and the limiter follows.
+TEST_F(FailoverStoreTest, FollowsTheSentinels) {
+  const auto group = testing::TestSentinels::Start();
+  ASSERT_NE(group, nullptr);
+  Start(group->url(), 2);
+  ASSERT_TRUE(WaitForRedis());
+  ASSERT_TRUE(WaitForCount(2));
+  const Limits limits{.requests_per_minute = 600};
+  ASSERT_EQ(Burst(400, limits), 400);
+  group->master->process().Kill();
+  EXPECT_GT(Burst(100, limits), 0);
+  EXPECT_GT(local_, 0);
+  ASSERT_TRUE(
+      test::WaitUntil([&] { return group->MasterPort() == group->replica->port(); }, 30'000, 50));
+  ASSERT_TRUE(WaitForRedis());
+  // What the replica had received of the counts goes on, and what was granted meanwhile counts.
+  EXPECT_LE(Burst(600, limits), 420);
+}
+
+// One node of a cluster is killed: its replica takes over, and the other slots go on meanwhile.
+TEST_F(FailoverStoreTest, FollowsTheClustersFailover) {
+  const auto cluster = testing::TestRedisCluster::Start();
+  ASSERT_NE(cluster, nullptr);
+  Start(cluster->url(), 2);
+  ASSERT_TRUE(WaitForRedis());
+  ASSERT_TRUE(WaitForCount(2));
+  const Limits limits{.requests_per_minute = 600};
+  EXPECT_EQ(Burst(200, limits), 200);
+  EXPECT_EQ(local_, 0);
+  testing::TestRedis* master = cluster->MasterOf(SlotOf("w:a"));
+  ASSERT_NE(master, nullptr);
+  master->process().Kill();
+  EXPECT_GT(Burst(50, limits), 0);
+  EXPECT_GT(local_, 0);
+  ASSERT_TRUE(
+      test::WaitUntil([&] { return cluster->MasterOf(SlotOf("w:a")) != nullptr; }, 30'000, 100));
+  EXPECT_TRUE(WaitForRedis());
+}
+
+}  // namespace
+}  // namespace tollgate::ratelimit

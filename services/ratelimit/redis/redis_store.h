@@ -1,0 +1,51 @@
+// The limits in Redis, shared by any number of ratelimit processes: one script per claim, by
+// Redis's clock.
+#pragma once
+
+#include <memory>
+
+#include "common/base/clock.h"
+#include "services/ratelimit/redis/redis_client.h"
+#include "services/ratelimit/storage/limiter_store.h"
+
+namespace tollgate::ratelimit {
+
+// What the caller remembers of the claim's subjects, one each or none, for a Redis that has lost
+// it. It counts where Redis knows nothing, and what the caller granted itself also where it is
+// more.
+using Hints = std::vector<Limiter::Recollection>;
+
+class RedisStore : public LimiterStore {
+ public:
+  // client must outlive the store. test_clock: used instead of Redis's clock; tests only.
+  RedisStore(RedisClient& client, std::string id, int64_t lease_us,
+             const Clock* test_clock = nullptr);
+
+  void Acquire(Claim claim, StoreDone<AcquireOutcome> done) override;
+  void Release(std::string scope, const Id& lease, int64_t actual_tokens, bool refund,
+               StoreDone<bool> done) override;
+  void Renew(Claim claim, StoreDone<Limiter::Renewal> done) override;
+  void Peek(Claim claim, StoreDone<PeekOutcome> done) override;
+  const std::string& id() const override { return id_; }
+
+  // Acquire with hints, and with what Redis read before it charged.
+  struct Answer {
+    AcquireOutcome outcome;
+    std::vector<Reading> readings;
+    bool held = false;
+  };
+  void AcquireWith(std::shared_ptr<const Claim> claim, const Hints& hints, StoreDone<Answer> done);
+  // Says that this process lives for the given time (0: that it leaves), and answers how many do.
+  void Present(const std::string& process, int64_t life_us, StoreDone<int64_t> done);
+
+ private:
+  std::string Now() const;
+  std::vector<std::string> Arguments(const Claim& claim, const Hints& hints, bool take) const;
+
+  RedisClient& client_;
+  const std::string id_;
+  const int64_t lease_us_;
+  const Clock* const test_clock_;
+};
+
+}  // namespace tollgate::ratelimit

@@ -1,0 +1,271 @@
+#include "services/ratelimit/redis/redis_store.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <random>
+#include <sstream>
+
+#include "services/ratelimit/storage/memory_store.h"
+#include "tests/support/redis.h"
+
+namespace tollgate::ratelimit {
+namespace {
+
+constexpr int64_t kLease = 9'000'000;
+
+// Runs one call and waits for its answer.
+template <typename T, typename Body>
+BasicResult<T, StoreError> Wait(const Body& body) {
+  auto promise = std::make_shared<std::promise<BasicResult<T, StoreError>>>();
+  auto answer = promise->get_future();
+  body([promise](BasicResult<T, StoreError> result) { promise->set_value(std::move(result)); });
+  if (answer.wait_for(std::chrono::seconds(10)) != std::future_status::ready) {
+    return Fail{StoreError("no answer")};
+  }
+  return answer.get();
+}
+
+std::string Text(const Status& status) {
+  return std::to_string(status.limit) + "/" + std::to_string(status.remaining) + "/" +
+         std::to_string(status.reset_ms);
+}
+std::string Text(const BasicResult<AcquireOutcome, StoreError>& outcome) {
+  if (!outcome) return "error " + outcome.error();
+  std::string text = std::to_string(static_cast<int>(outcome->denied_by)) + " by " +
+                     std::to_string(static_cast<int>(outcome->denied_subject)) + " retry " +
+                     std::to_string(outcome->retry_after_ms) + " requests " +
+                     Text(outcome->requests) + " tokens " + Text(outcome->tokens) + " shadow";
+  for (const Kind kind : outcome->shadow_refusals) {
+    text += " " + std::to_string(static_cast<int>(kind));
+  }
+  return text;
+}
+std::string Text(const BasicResult<PeekOutcome, StoreError>& outcome) {
+  if (!outcome) return "error " + outcome.error();
+  return Text(outcome->requests) + " " + Text(outcome->tokens) + " " + Text(outcome->concurrency);
+}
+template <typename T>
+std::string Text(const BasicResult<T, StoreError>& value) {
+  return value ? std::to_string(static_cast<int>(*value)) : "error " + value.error();
+}
+
+class RedisStoreTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    server_ = testing::TestRedis::Start();
+    ASSERT_NE(server_, nullptr);
+    client_ = Connect();
+  }
+  std::unique_ptr<RedisClient> Connect() {
+    auto client =
+        RedisClient::Make({.url = *ParseRedisUrl(server_->url()), .timeout_us = 2'000'000});
+    EXPECT_TRUE(client);
+    (*client)->Start();
+    RedisStore probe(**client, "probe", kLease);
+    EXPECT_TRUE(test::WaitUntil(
+        [&] { return Wait<int64_t>([&](auto done) { probe.Present("t", 0, done); }).ok(); },
+        10'000));
+    return std::move(*client);
+  }
+  std::unique_ptr<testing::TestRedis> server_;
+  std::unique_ptr<RedisClient> client_;
+};
+
+class History {
+ public:
+  explicit History(uint64_t seed) : random_(seed) {}
+  int64_t Number(int64_t below) {
+    return static_cast<int64_t>(random_() % static_cast<uint64_t>(below));
+  }
+  // Mostly small numbers, sometimes the extremes.
+  int64_t Limit() {
+    switch (Number(8)) {
+      case 0:
+        return 0;
+      case 1:
+        return 1;
+      case 2:
+        return 1'000'000'000'000;  // the largest that can be set
+      case 3:
+        return 7'777'777;
+      default:
+        return 1 + Number(120);
+    }
+  }
+  Limits SomeLimits() {
+    return {.requests_per_minute = Limit(),
+            .tokens_per_minute = Number(2) == 0 ? Limit() : 1 + Number(100'000),
+            .concurrent_requests = Number(2) == 0 ? 0 : 1 + Number(5),
+            .shadow = Number(6) == 0};
+  }
+  int64_t Tokens() {
+    return Number(10) == 0 ? Number(int64_t{1} << 60) : Number(3) == 0 ? 0 : Number(50'000);
+  }
+  Claim SomeClaim() {
+    static constexpr const char* kNames[] = {"all", "key:a", "key:b", "key:a:model:x/y",
+                                             "model:x/y"};
+    Claim claim{.lease = Id::Make(1, 0, static_cast<uint64_t>(1 + Number(12))),
+                .scope = Number(2) == 0 ? "w:one" : "w:two",
+                .tokens = Tokens()};
+    for (const char* name : kNames) {
+      if (Number(2) == 0)
+        claim.subjects.push_back(
+            {static_cast<Who>(1 + Number(5)), name, Number(3) == 0 ? SomeLimits() : fixed_});
+    }
+    return claim;
+  }
+  int64_t Pause() {
+    switch (Number(6)) {
+      case 0:
+        return 0;
+      case 1:
+        return Number(10'000'000);
+      case 2:
+        return Number(60) == 0 ? 700'000'000 : 9'000'000;
+      default:
+        return Number(500'000);
+    }
+  }
+
+ private:
+  std::mt19937_64 random_;
+  const Limits fixed_{
+      .requests_per_minute = 20, .tokens_per_minute = 90'000, .concurrent_requests = 3};
+};
+
+// The rule: whichever store runs, the same calls at the same times get the same answers, to the
+// millisecond and the unit.
+TEST_F(RedisStoreTest, AnswersAsTheStoreInMemoryInAnyHistory) {
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    ASSERT_EQ(server_->Command({"FLUSHALL"}), "OK");
+    ManualClock clock;
+    MemoryStore memory(clock, kLease);
+    RedisStore redis(*client_, "redis", kLease, &clock);
+    History history(seed);
+    int refused = 0;
+    for (int step = 0; step < 1500; ++step) {
+      clock.Advance(history.Pause());
+      const Claim claim = history.SomeClaim();
+      const std::string at = "seed " + std::to_string(seed) + " step " + std::to_string(step);
+      switch (history.Number(8)) {
+        case 0: {
+          ASSERT_EQ(Text(Wait<Limiter::Renewal>([&](auto done) { redis.Renew(claim, done); })),
+                    Text(Wait<Limiter::Renewal>([&](auto done) { memory.Renew(claim, done); })))
+              << at;
+          break;
+        }
+        case 1: {
+          ASSERT_EQ(Text(Wait<PeekOutcome>([&](auto done) { redis.Peek(claim, done); })),
+                    Text(Wait<PeekOutcome>([&](auto done) { memory.Peek(claim, done); })))
+              << at;
+          break;
+        }
+        case 2:
+        case 3:
+        case 4: {
+          const int64_t tokens = history.Tokens();
+          const bool refund = history.Number(3) == 0;
+          const auto release = [&](LimiterStore& store) {
+            return Text(Wait<bool>(
+                [&](auto done) { store.Release(claim.scope, claim.lease, tokens, refund, done); }));
+          };
+          ASSERT_EQ(release(redis), release(memory)) << at;
+          break;
+        }
+        default: {
+          const auto acquire = [&](LimiterStore& store) {
+            return Wait<AcquireOutcome>([&](auto done) { store.Acquire(claim, done); });
+          };
+          const auto outcome = acquire(redis);
+          ASSERT_EQ(Text(outcome), Text(acquire(memory))) << at;
+          refused += outcome->granted() ? 0 : 1;
+        }
+      }
+    }
+    EXPECT_GT(refused, 50) << "a history that nothing refuses tests nothing";
+  }
+}
+
+// Several processes on one Redis admit the limit once, to the request.
+TEST_F(RedisStoreTest, ThreeProcessesAdmitTheLimitOnce) {
+  const auto second = Connect();
+  const auto third = Connect();
+  RedisClient* clients[] = {client_.get(), second.get(), third.get()};
+  std::atomic<int> granted{0}, answered{0};
+  constexpr int kCalls = 900;
+  for (int i = 0; i < kCalls; ++i) {
+    RedisStore store(*clients[i % 3], "redis", kLease);
+    const Claim claim{.lease = Id::New(),
+                      .scope = "w:a",
+                      .subjects = {{Who::kWorkspace, "all", {.concurrent_requests = 100}}}};
+    store.Acquire(claim, [&](auto outcome) {
+      if (outcome.ok() && outcome->granted()) ++granted;
+      ++answered;
+    });
+  }
+  ASSERT_TRUE(test::WaitUntil([&] { return answered == kCalls; }, 20'000));
+  EXPECT_EQ(granted, 100);
+}
+
+// Redis is asked for the script again after it has forgotten it, and nobody notices.
+TEST_F(RedisStoreTest, AForgottenScriptIsLoadedAgain) {
+  RedisStore store(*client_, "redis", kLease);
+  const auto acquire = [&] {
+    return Wait<AcquireOutcome>([&](auto done) {
+      store.Acquire({.lease = Id::New(),
+                     .scope = "w:a",
+                     .subjects = {{Who::kWorkspace, "all", {.requests_per_minute = 3}}}},
+                    done);
+    });
+  };
+  ASSERT_TRUE(acquire());
+  ASSERT_EQ(server_->Command({"SCRIPT", "FLUSH"}), "OK");
+  const auto again = acquire();
+  ASSERT_TRUE(again) << again.error();
+  EXPECT_EQ(again->requests.remaining, 1);
+}
+
+// What a caller remembers counts where Redis has lost it (FLUSHALL, a failover), and only there.
+TEST_F(RedisStoreTest, HintsRestoreWhatRedisHasLost) {
+  RedisStore store(*client_, "redis", kLease);
+  const Limits limits{.requests_per_minute = 10};
+  const auto remaining = [&](const Hints& hints) {
+    const auto claim = std::make_shared<const Claim>(
+        Claim{.lease = Id::New(), .scope = "w:a", .subjects = {{Who::kKey, "key:a", limits}}});
+    const auto answer =
+        Wait<RedisStore::Answer>([&](auto done) { store.AcquireWith(claim, hints, done); });
+    return answer ? answer->outcome.requests.remaining : -1;
+  };
+  EXPECT_EQ(remaining({}), 9);
+  EXPECT_EQ(remaining({{.requests_ns = 50'000'000'000, .own = false}}), 8);  // Redis knows better
+  EXPECT_EQ(remaining({{.requests_ns = 30'000'000'000, .own = true}}), 4);   // it knows less
+  ASSERT_EQ(server_->Command({"FLUSHALL"}), "OK");
+  EXPECT_EQ(remaining({{.requests_ns = 42'000'000'000, .own = false}}), 2);
+}
+
+// Nothing of an idle subject stays in Redis for ever.
+TEST_F(RedisStoreTest, EveryKeyExpires) {
+  RedisStore store(*client_, "redis", kLease);
+  const auto taken = Wait<AcquireOutcome>([&](auto done) {
+    store.Acquire({.lease = Id::New(),
+                   .scope = "w:a",
+                   .subjects = {{Who::kKey,
+                                 "key:a",
+                                 {.requests_per_minute = 3,
+                                  .tokens_per_minute = 5,
+                                  .concurrent_requests = 2}}},
+                   .tokens = 3},
+                  done);
+  });
+  ASSERT_TRUE(taken) << taken.error();
+  const std::string keys = server_->Command({"KEYS", "*"});
+  ASSERT_FALSE(keys.empty());
+  std::istringstream names(keys);
+  for (std::string name; names >> name;) {
+    EXPECT_GT(std::stoll(server_->Command({"PTTL", name})), 0) << name;
+  }
+}
+
+}  // namespace
+}  // namespace tollgate::ratelimit

@@ -1,0 +1,50 @@
+// From the fields of requests that name subjects and their limits (AcquireItem, RenewItem,
+// PeekRequest) to claims. Subjects without limits take part in none.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "services/ratelimit/domain/decision.h"
+#include "tollgate/ratelimit/v1/ratelimit.pb.h"
+
+namespace tollgate::ratelimit {
+
+inline Limits FromProto(const v1::SubjectLimits& limits) {
+  return {.requests_per_minute = limits.requests_per_minute(),
+          .tokens_per_minute = limits.tokens_per_minute(),
+          .concurrent_requests = limits.concurrent_requests(),
+          .shadow = limits.shadow()};
+}
+
+inline std::string WorkspaceScope(const std::string& workspace_id) { return "w:" + workspace_id; }
+inline std::string ModelScope(const std::string& model) { return "m:" + model; }
+
+// The limits of the workspace and its keys: one scope, so that one step decides on all of them.
+template <typename Message>
+Claim WorkspaceClaim(const Message& message, const Id& lease, int64_t tokens) {
+  Claim claim{.lease = lease, .scope = WorkspaceScope(message.workspace_id()), .tokens = tokens};
+  const auto add = [&](Who who, std::string name, const v1::SubjectLimits& limits) {
+    const Limits values = FromProto(limits);
+    if (!values.none()) claim.subjects.push_back({who, std::move(name), values});
+  };
+  add(Who::kKey, "key:" + message.key_id(), message.key_limits());
+  add(Who::kWorkspace, "all", message.workspace_limits());
+  add(Who::kKeyModel, "key:" + message.key_id() + ":model:" + message.model(),
+      message.key_model_limits());
+  add(Who::kWorkspaceModel, "model:" + message.model(), message.workspace_model_limits());
+  return claim;
+}
+
+// The model's capacity, which all workspaces share; none if it has no limits.
+template <typename Message>
+std::optional<Claim> ModelClaim(const Message& message, const Id& lease, int64_t tokens) {
+  const Limits limits = FromProto(message.model_limits());
+  if (limits.none()) return std::nullopt;
+  return Claim{.lease = lease,
+               .scope = ModelScope(message.model()),
+               .subjects = {{Who::kModel, "all", limits}},
+               .tokens = tokens};
+}
+
+}  // namespace tollgate::ratelimit

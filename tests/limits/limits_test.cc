@@ -1,0 +1,206 @@
+// The limits at ten times the load, with three ratelimit processes on one Redis and four gateways'
+// clients. Small here; ./dev prove limits runs it in full.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "tests/limits/limiters.h"
+#include "tests/support/redis.h"
+
+namespace tollgate::test {
+namespace {
+
+using tollgate::testing::TestRedis;
+using tollgate::testing::TestSentinels;
+
+// Seconds of load per part.
+int64_t Seconds() {
+  const char* text = std::getenv("TOLLGATE_LIMITS_SECONDS");
+  return text == nullptr ? 6 : std::max(3, std::atoi(text));
+}
+
+std::string Settings(const std::string& url) { return "  redis_url: " + url + "\n"; }
+
+// Ten times this many requests are made.
+constexpr int64_t kPerMinute = 6000;
+
+Limiters::Load TenTimesTheRate() {
+  Limiters::Load load;
+  load.limits.set_requests_per_minute(kPerMinute);
+  load.callers = 100;
+  load.pause_ms = 100;
+  return load;
+}
+
+// What a limit admits in this time: its burst and its rate.
+double Admitted(double seconds) { return static_cast<double>(kPerMinute) * (1 + seconds / 60); }
+
+// A line of docs/proofs.md. deviation: in percent; 0 where the limit has no rate.
+void Report(const char* part, double seconds, int64_t limit, const Limiters::Count& count,
+            double deviation) {
+  std::printf(
+      "LIMITS part=%s seconds=%.1f limit=%lld granted=%lld refused=%lld local=%lld "
+      "deviation=%.2f most=%lld\n",
+      part, seconds, static_cast<long long>(limit), static_cast<long long>(count.granted),
+      static_cast<long long>(count.refused), static_cast<long long>(count.local), deviation,
+      static_cast<long long>(count.most_running));
+}
+
+double Deviation(const Limiters::Count& count, double seconds) {
+  return 100 * (static_cast<double>(count.granted) / Admitted(seconds) - 1);
+}
+
+TEST(Limits, TenTimesTheRateIsAdmittedToOnePercent) {
+  const auto redis = TestRedis::Start();
+  ASSERT_NE(redis, nullptr);
+  Limiters limiters(3, 4, Settings(redis->url()));
+  ASSERT_TRUE(limiters.Start());
+  Limiters::Load load = TenTimesTheRate();
+  // The burst is spent first, so that also a short run refuses.
+  load.pause_ms = 10;
+  const int64_t from_us = MonotonicUs();
+  limiters.StartLoad(load);
+  ASSERT_TRUE(WaitUntil([&] { return limiters.Taken().refused > 0; }, 60'000, 1));
+  SleepMs(Seconds() * 1000);
+  const Limiters::Count count = limiters.StopLoad();
+  const double seconds = static_cast<double>(MonotonicUs() - from_us) / 1e6;
+  EXPECT_EQ(count.local, 0);
+  EXPECT_EQ(count.failed, 0);
+  EXPECT_GT(count.refused, count.granted / 10);
+  EXPECT_NEAR(static_cast<double>(count.granted), Admitted(seconds), Admitted(seconds) / 100);
+  Report("rate", seconds, kPerMinute, count, Deviation(count, seconds));
+}
+
+TEST(Limits, ConcurrencyIsNeverAboveTheLimit) {
+  const auto redis = TestRedis::Start();
+  ASSERT_NE(redis, nullptr);
+  Limiters limiters(3, 4, Settings(redis->url()));
+  ASSERT_TRUE(limiters.Start());
+  Limiters::Load load;
+  load.limits.set_concurrent_requests(20);
+  load.callers = 200;
+  load.pause_ms = 20;
+  load.hold_ms = 50;
+  limiters.StartLoad(load);
+  SleepMs(Seconds() * 1000);
+  const Limiters::Count count = limiters.StopLoad();
+  EXPECT_EQ(count.local, 0);
+  EXPECT_LE(count.most_running, 20);
+  EXPECT_GE(count.most_running, 18) << "the limit is used";
+  EXPECT_GT(count.granted, 20 * Seconds());
+  Report("concurrency", static_cast<double>(Seconds()), 20, count, 0);
+}
+
+// A fault of Redis while ten times the rate is asked for. Never open: what is admitted in all stays
+// below 1.2 times the limit and one per cent. Never closed: requests are admitted all the time.
+template <typename Break, typename Mend>
+void FaultUnderLoad(const char* name, Limiters& limiters, const Break& break_redis,
+                    const Mend& mend) {
+  Limiters::Load load = TenTimesTheRate();
+  load.pause_ms = 20;
+  const int64_t from_us = MonotonicUs();
+  limiters.StartLoad(load);
+  ASSERT_TRUE(WaitUntil([&] { return limiters.Taken().refused > 0; }, 60'000, 1));
+  const int64_t before = limiters.Taken().granted;
+  break_redis();
+  const int64_t broken_us = MonotonicUs();
+  SleepMs(Seconds() * 500);
+  const int64_t during = limiters.Taken().granted - before;
+  const double fault_s = static_cast<double>(MonotonicUs() - broken_us) / 1e6;
+  ASSERT_TRUE(mend()) << name;
+  // Redis decides again: no more local grants.
+  int64_t local = -1;
+  ASSERT_TRUE(WaitUntil(
+      [&] {
+        const int64_t now = limiters.Taken().local;
+        return std::exchange(local, now) == now;
+      },
+      20'000, 500));
+  SleepMs(Seconds() * 500);
+  const Limiters::Count count = limiters.StopLoad();
+  const double seconds = static_cast<double>(MonotonicUs() - from_us) / 1e6;
+  const double rate = static_cast<double>(kPerMinute) / 60;
+  EXPECT_EQ(count.failed, 0) << name;
+  EXPECT_GE(static_cast<double>(during), 0.3 * rate * fault_s) << name << ": all closed";
+  EXPECT_LE(static_cast<double>(during), 1.5 * rate * fault_s + rate) << name << ": open";
+  EXPECT_LE(static_cast<double>(count.granted), 1.05 * Admitted(seconds) + 0.2 * rate * fault_s)
+      << name << ": a second burst";
+  Report(name, seconds, kPerMinute, count, Deviation(count, seconds));
+}
+
+TEST(Limits, AKilledRedisNeitherOpensNorClosesTheLimits) {
+  const auto redis = TestRedis::Start();
+  ASSERT_NE(redis, nullptr);
+  Limiters limiters(3, 4, Settings(redis->url()));
+  ASSERT_TRUE(limiters.Start());
+  FaultUnderLoad("kill", limiters, [&] { redis->process().Kill(); }, [&] { return redis->Run(); });
+}
+
+TEST(Limits, AStoppedRedisNeitherOpensNorClosesTheLimits) {
+  const auto redis = TestRedis::Start();
+  ASSERT_NE(redis, nullptr);
+  Limiters limiters(3, 4, Settings(redis->url()));
+  ASSERT_TRUE(limiters.Start());
+  FaultUnderLoad(
+      "stop", limiters, [&] { redis->process().Signal(SIGSTOP); },
+      [&] {
+        redis->process().Signal(SIGCONT);
+        return true;
+      });
+}
+
+TEST(Limits, AFlushedRedisGrantsNoSecondBurst) {
+  const auto redis = TestRedis::Start();
+  ASSERT_NE(redis, nullptr);
+  Limiters limiters(3, 4, Settings(redis->url()));
+  ASSERT_TRUE(limiters.Start());
+  FaultUnderLoad(
+      "flush", limiters, [&] { EXPECT_EQ(redis->Command({"FLUSHALL"}), "OK"); },
+      [] { return true; });
+}
+
+TEST(Limits, AFailoverOfTheSentinelsIsFollowed) {
+  const auto group = TestSentinels::Start();
+  ASSERT_NE(group, nullptr);
+  Limiters limiters(3, 4, Settings(group->url()));
+  ASSERT_TRUE(limiters.Start());
+  FaultUnderLoad(
+      "failover", limiters, [&] { group->master->process().Kill(); },
+      [&] {
+        return WaitUntil([&] { return group->MasterPort() == group->replica->port(); }, 30'000, 50);
+      });
+}
+
+// Slots of running requests survive a flush: gateways tell of them when they renew.
+TEST(Limits, AfterAFlushTheRunningRequestsAreCountedAgain) {
+  const auto redis = TestRedis::Start();
+  ASSERT_NE(redis, nullptr);
+  Limiters limiters(3, 4, Settings(redis->url()));
+  ASSERT_TRUE(limiters.Start());
+  Limiters::Load load;
+  load.limits.set_concurrent_requests(10);
+  load.callers = 40;
+  load.pause_ms = 20;
+  load.hold_ms = 8'000;
+  limiters.StartLoad(load);
+  ASSERT_TRUE(WaitUntil([&] { return limiters.Taken().granted >= 10; }, 10'000));
+  EXPECT_EQ(redis->Command({"FLUSHALL"}), "OK");
+  // Within one interval of renewals all slots are taken again; those granted meanwhile end.
+  SleepMs(12'500);
+  (void)limiters.TakeMostRunning();
+  SleepMs(6'000);
+  EXPECT_LE(limiters.TakeMostRunning(), 10);
+  (void)limiters.StopLoad();
+}
+
+// Without a shared store several processes are refused, by name.
+TEST(Limits, SeveralProcessesWithoutASharedStoreDoNotStart) {
+  Limiters limiters(1, 1, "  replicas: 3\n");
+  EXPECT_FALSE(limiters.Start());
+  EXPECT_NE(limiters.process(0).LogTail().find("redis_url"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tollgate::test

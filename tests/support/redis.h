@@ -1,0 +1,67 @@
+// Real Redis servers for tests, from Debian's package: single, replicas with Sentinels, or a
+// Cluster. Ports are free ones of the loopback; everything is killed with the process that started
+// it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/process.h"
+
+namespace tollgate::testing {
+
+// A port of the loopback that nobody listened on a moment ago.
+int FreePort();
+
+class TestRedis {
+ public:
+  struct Options {
+    // Lines of the configuration, for example "replicaof 127.0.0.1 7000".
+    std::vector<std::string> lines;
+    bool sentinel = false;
+    bool cluster = false;
+  };
+  // Null if it cannot be started; the reason is on standard error.
+  static std::unique_ptr<TestRedis> Start(const Options& options);
+  static std::unique_ptr<TestRedis> Start() { return Start(Options()); }
+
+  int port() const { return port_; }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  std::string url() const { return "redis://" + address(); }
+  test::Process& process() { return *process_; }
+  // Starts it again on the same port and folder after a kill.
+  bool Run();
+  // One command; the answer as text: nested lists are joined by spaces, errors start with "ERROR ".
+  std::string Command(const std::vector<std::string>& words, int timeout_ms = 2000) const;
+
+ private:
+  TestRedis() = default;
+  test::TempDir folder_;
+  int port_ = 0;
+  bool sentinel_ = false;
+  std::unique_ptr<test::Process> process_;
+};
+
+// A master with a replica, and three sentinels that watch it as "limits".
+struct TestSentinels {
+  std::unique_ptr<TestRedis> master;
+  std::unique_ptr<TestRedis> replica;
+  std::vector<std::unique_ptr<TestRedis>> sentinels;
+  std::string url() const;
+  // Null if a part does not start.
+  static std::unique_ptr<TestSentinels> Start();
+  // The port of the master that the sentinels name now.
+  int MasterPort() const;
+};
+
+// Three masters with a replica each; fails over within about two seconds.
+struct TestRedisCluster {
+  std::vector<std::unique_ptr<TestRedis>> nodes;
+  std::string url() const;
+  static std::unique_ptr<TestRedisCluster> Start();
+  // The node that is the master of the slot; null if none says so.
+  TestRedis* MasterOf(int slot) const;
+};
+
+}  // namespace tollgate::testing
