@@ -67,6 +67,8 @@ constexpr MethodRule kRules[] = {
     {"ModelService/ListModels", "*"},
     {"LimitService/GetLimits", "OABDVP"},
     {"LimitService/UpdateLimits", "P"},
+    {"LimitService/GetKeyModelLimits", "OABDVP"},
+    {"LimitService/UpdateKeyModelLimits", "OA"},
     {"LimitService/GetLimitUsage", "OABDVP"},
     {"LimitService/GetLimitsUsage", "OABDVP"},
     {"LimitService/QueryLimitUsage", "OABDVP"},

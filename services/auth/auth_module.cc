@@ -7,6 +7,7 @@
 #include "common/keys/key_format.h"
 #include "common/observability/log.h"
 #include "services/auth/rpc/auth_rpc.h"
+#include "services/auth/rpc/limit_rpc.h"
 
 namespace tollgate {
 namespace {
@@ -23,7 +24,8 @@ class AuthModule : public Module {
       : clock_(context.clock),
         threads_(settings.sql().connections() > 0 ? settings.sql().connections() : kDefaultThreads),
         rpc_(slot_),
-        admin_rpc_(slot_) {
+        admin_rpc_(slot_),
+        limit_admin_(auth::MakeLimitAdmin(slot_)) {
     options_.database.url = settings.sql().url();
     // One more for the change feed.
     options_.database.connections = threads_ + 1;
@@ -36,6 +38,7 @@ class AuthModule : public Module {
   void Register(grpc::ServerBuilder& builder) override { builder.RegisterService(&rpc_); }
   void RegisterAdmin(grpc::ServerBuilder& builder) override {
     builder.RegisterService(&admin_rpc_);
+    builder.RegisterService(limit_admin_.get());
   }
 
   Result<void> Start() override {
@@ -85,6 +88,7 @@ class AuthModule : public Module {
   auth::BackendSlot slot_{nullptr};
   auth::AuthRpc rpc_;
   auth::AuthAdminRpc admin_rpc_;
+  const std::unique_ptr<grpc::Service> limit_admin_;
   std::shared_ptr<auth::AuthBackend> backend_;  // null before Start
 };
 

@@ -87,7 +87,7 @@ Result<v1::VerifyKeyResponse> AuthStore::VerifyKey(const v1::VerifyKeyRequest& r
       response.set_version(row.Int(kKeyColumns));
       if (row.IsNull(0)) return;
       response.set_found(true);
-      *response.mutable_key() = ReadKey(row);
+      *response.mutable_key() = ReadKeyWithPlan(row);
       is_tagged = ReadFilterTag(row) != 0;
     });
   });
@@ -124,7 +124,7 @@ Result<std::vector<v1::KeyChange>> AuthStore::ChangedAfter(int64_t version, int 
     changes.clear();
     return sql.Query(text, {version, limit}, [&](const sql::Row& row) {
       v1::KeyChange& change = changes.emplace_back();
-      *change.mutable_key() = ReadKey(row);
+      *change.mutable_key() = ReadKeyWithPlan(row);
       change.set_filter_tag(ReadFilterTag(row));
     });
   });

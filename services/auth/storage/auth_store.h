@@ -14,6 +14,7 @@
 #include "common/error/error.h"
 #include "common/sql/sql.h"
 #include "services/auth/domain/audit.h"
+#include "services/auth/domain/limit_set.h"
 #include "tollgate/auth/v1/auth.pb.h"
 
 namespace tollgate::auth {
@@ -60,6 +61,37 @@ class AuthStore {
   Result<v1::SetKeyQuotaResponse> SetKeyQuota(v1::SetKeyQuotaRequest request);
   Result<v1::ListAuditEventsResponse> ListAuditEvents(const v1::ListAuditEventsRequest& request);
 
+  // Limits by model, and plans. A change reaches gateways as a change of every key that it concerns.
+  struct WorkspaceLimits {
+    std::string plan;
+    LimitValues limits;  // the workspace's own, as its model_limits
+    ModelLimits model_limits;
+    LimitSet of_plan;
+  };
+  struct Plan {
+    std::string id;
+    LimitSet limits;
+    bool shadow = false;
+  };
+  struct LimitChange {
+    std::string request_id;  // may be empty
+    std::string content;     // of the request: a repetition with another one is refused
+    std::string actor;
+  };
+  Result<WorkspaceLimits> GetLimits(const std::string& workspace_id);
+  Result<ModelLimits> GetKeyModelLimits(const std::string& workspace_id, const std::string& key_id);
+  Result<Plan> GetPlan(const std::string& plan_id);
+  Result<std::vector<Plan>> ListPlans();
+  // edit changes what is stored, or fails; it may run several times.
+  template <typename T>
+  using Edit = std::function<Result<void>(T&)>;
+  Result<void> UpdateLimits(LimitChange change, const std::string& workspace_id,
+                            const Edit<WorkspaceLimits>& edit);
+  Result<void> UpdateKeyModelLimits(LimitChange change, const std::string& workspace_id,
+                                    const std::string& key_id, const Edit<ModelLimits>& edit);
+  // Creates a plan that does not exist.
+  Result<void> UpdatePlan(LimitChange change, const std::string& plan_id, const Edit<Plan>& edit);
+
   // Verifies the whole audit log: the number of events, or the first violation.
   BasicResult<int64_t, std::string> VerifyAudit();
 
@@ -90,6 +122,12 @@ class AuthStore {
                             const google::protobuf::MessageLite& request, const Body& body);
   sql::SqlResult<std::string> ApplyOnce(Change& change, const std::string& request_id,
                                         const std::string& content, const Body& body);
+  // Gives the keys that the condition names, with the parameter $2, new versions, so that gateways
+  // get them again.
+  static sql::SqlResult<void> Touch(Change& change, const std::string& condition,
+                                    const std::string& parameter);
+  Result<void> ApplyLimits(const LimitChange& change, std::string_view kind,
+                           const std::function<sql::SqlResult<void>(Change&)>& body);
   // Reads the key, or refuses the change: there is none with this id.
   sql::SqlResult<void> FindKey(Change& change, const std::string& key_id, v1::Key& key) const;
   std::string Lookup(std::string_view digest) const;

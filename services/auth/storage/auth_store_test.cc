@@ -409,6 +409,112 @@ TEST_P(AuthStoreTest, ListsFilterByWorkspace) {
   EXPECT_EQ(store_->ListWorkspaces()->workspaces_size(), 2);
 }
 
+// Limits by model and those of a plan reach gateways with the key, as changes of every key that
+// they concern, in one step and in the audit log.
+TEST_P(AuthStoreTest, LimitsByModelAndPlansReachEveryKey) {
+  ASSERT_TRUE(store_->CreateWorkspace(Workspace("acme")));
+  ASSERT_TRUE(store_->CreateWorkspace(Workspace("other")));
+  const auto first = store_->CreateKey(KeyOf("acme"));
+  const auto second = store_->CreateKey(KeyOf("acme"));
+  const auto third = store_->CreateKey(KeyOf("other"));
+  ASSERT_TRUE(first && second && third);
+  int64_t version = *store_->Version();
+  const AuthStore::LimitChange change{.actor = "tester"};
+
+  ASSERT_TRUE(store_->UpdatePlan(change, "free", [](AuthStore::Plan& plan) -> Result<void> {
+    plan.limits.workspace = {100, 0, 0};
+    plan.limits.key = {10, 0, 0};
+    plan.limits.key_models["a/b"] = {5, 0, 0};
+    plan.shadow = true;
+    return {};
+  }));
+  EXPECT_TRUE(store_->ChangedAfter(version, 100)->empty()) << "nobody has the plan yet";
+  version = *store_->Version();
+  ASSERT_TRUE(store_->UpdateLimits(change, "acme",
+                                   [](AuthStore::WorkspaceLimits& limits) -> Result<void> {
+                                     limits.plan = "free";
+                                     limits.model_limits["a/b"] = {0, 700, 0};
+                                     return {};
+                                   }));
+  auto changed = store_->ChangedAfter(version, 100);
+  ASSERT_EQ(changed->size(), 2u);
+  std::set<std::string> ids;
+  for (const v1::KeyChange& one : *changed) {
+    ids.insert(one.key().key_id());
+    EXPECT_EQ(one.key().workspace_limits().requests_per_minute(), 60);  // its own
+    EXPECT_FALSE(one.key().workspace_limits().shadow());
+    EXPECT_EQ(one.key().key_limits().requests_per_minute(), 10);  // of the plan
+    EXPECT_TRUE(one.key().key_limits().shadow());
+    EXPECT_EQ(one.key().key_model_limits().at("a/b").requests_per_minute(), 5);
+    EXPECT_EQ(one.key().workspace_model_limits().at("a/b").tokens_per_minute(), 700);
+    EXPECT_FALSE(one.key().workspace_model_limits().at("a/b").shadow());
+  }
+  EXPECT_EQ(ids, (std::set<std::string>{first->key().key_id(), second->key().key_id()}));
+
+  // A change of the plan concerns the same keys; one of a key only itself.
+  version = *store_->Version();
+  ASSERT_TRUE(store_->UpdatePlan(change, "free", [](AuthStore::Plan& plan) -> Result<void> {
+    plan.shadow = false;
+    return {};
+  }));
+  changed = store_->ChangedAfter(version, 100);
+  ASSERT_EQ(changed->size(), 2u);
+  EXPECT_FALSE(changed->front().key().key_limits().shadow());
+  EXPECT_EQ(changed->front().key().key_limits().requests_per_minute(), 10);
+  version = *store_->Version();
+  ASSERT_TRUE(store_->UpdateKeyModelLimits(change, "acme", first->key().key_id(),
+                                           [](ModelLimits& limits) -> Result<void> {
+                                             limits["a/b"] = {0, 0, 2};
+                                             return {};
+                                           }));
+  changed = store_->ChangedAfter(version, 100);
+  ASSERT_EQ(changed->size(), 1u);
+  EXPECT_EQ(changed->front().key().key_id(), first->key().key_id());
+  EXPECT_EQ(changed->front().key().key_model_limits().at("a/b").concurrent_requests(), 2);
+  EXPECT_EQ(changed->front().key().key_model_limits().at("a/b").requests_per_minute(), 0);
+
+  // What cannot be is refused and changes nothing.
+  version = *store_->Version();
+  EXPECT_FALSE(store_->UpdateLimits(change, "acme",
+                                    [](AuthStore::WorkspaceLimits& limits) -> Result<void> {
+                                      limits.plan = "none-such";
+                                      return {};
+                                    }));
+  EXPECT_FALSE(store_->UpdateLimits(change, "none-such",
+                                    [](AuthStore::WorkspaceLimits&) -> Result<void> { return {}; }));
+  EXPECT_FALSE(store_->UpdateKeyModelLimits(change, "other", first->key().key_id(),
+                                            [](ModelLimits&) -> Result<void> { return {}; }))
+      << "the key is in another workspace";
+  EXPECT_FALSE(store_->UpdatePlan(change, "free", [](AuthStore::Plan& plan) -> Result<void> {
+    plan.limits.key = {-1, 0, 0};
+    return {};
+  }));
+  EXPECT_EQ(*store_->Version(), version);
+  EXPECT_EQ(store_->GetLimits("acme")->plan, "free");
+  EXPECT_EQ(store_->ListPlans()->size(), 1u);
+  EXPECT_TRUE(store_->VerifyAudit().ok());
+  const auto events = store_->ListAuditEvents({});
+  EXPECT_EQ(events->events(0).action(), "key.model_limits");
+}
+
+TEST_P(AuthStoreTest, ALimitChangeIsAppliedOnceForItsRequestId) {
+  ASSERT_TRUE(store_->CreateWorkspace(Workspace("acme")));
+  int edits = 0;
+  const auto update = [&](const std::string& content) {
+    return store_->UpdateLimits({.request_id = "r1", .content = content, .actor = "tester"}, "acme",
+                                [&](AuthStore::WorkspaceLimits& limits) -> Result<void> {
+                                  ++edits;
+                                  limits.limits.requests_per_minute += 1;
+                                  return {};
+                                });
+  };
+  EXPECT_TRUE(update("a"));
+  EXPECT_TRUE(update("a"));
+  EXPECT_FALSE(update("b"));
+  EXPECT_EQ(edits, 1);
+  EXPECT_EQ(store_->GetLimits("acme")->limits.requests_per_minute, 61);
+}
+
 INSTANTIATE_TEST_SUITE_P(Databases, AuthStoreTest,
                          ::testing::Values(Kind::kSqlite, Kind::kPostgres), [](const auto& info) {
                            return info.param == Kind::kSqlite ? "Sqlite" : "Postgres";

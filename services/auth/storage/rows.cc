@@ -1,5 +1,7 @@
 #include "services/auth/storage/rows.h"
 
+#include "services/auth/domain/limit_set.h"
+
 namespace tollgate::auth {
 namespace {
 
@@ -30,6 +32,34 @@ v1::Key ReadKey(const sql::Row& row) {
   key.set_created_at_us(row.Int(13));
   key.set_last_four(row.Text(14));
   if (const auto quota = row.OptionalInt(16)) key.set_monthly_quota_nano_usd(*quota);
+  return key;
+}
+
+v1::Key ReadKeyWithPlan(const sql::Row& row) {
+  v1::Key key = ReadKey(row);
+  const LimitSet of_key = ParseLimits(row.Bytes(kLimitColumns));
+  const LimitSet of_workspace = ParseLimits(row.Bytes(kLimitColumns + 1));
+  const LimitSet of_plan = ParseLimits(row.Bytes(kLimitColumns + 2));
+  const bool shadow = row.Int(kLimitColumns + 3) != 0;
+  const auto set = [&](const Effective& from, v1::Limits& limits) {
+    limits.set_requests_per_minute(from.limits.requests_per_minute);
+    limits.set_tokens_per_minute(from.limits.tokens_per_minute);
+    limits.set_concurrent_requests(from.limits.concurrent_requests);
+    if (from.of_plan && shadow) limits.set_shadow(true);
+  };
+  const auto values = [](const v1::Limits& limits) -> LimitValues {
+    return {limits.requests_per_minute(), limits.tokens_per_minute(),
+            limits.concurrent_requests()};
+  };
+  set(Choose(values(key.key_limits()), of_plan.key), *key.mutable_key_limits());
+  set(Choose(values(key.workspace_limits()), of_plan.workspace), *key.mutable_workspace_limits());
+  for (const auto& [model, from] : Choose(of_key.key_models, of_plan.key_models)) {
+    set(from, (*key.mutable_key_model_limits())[model]);
+  }
+  for (const auto& [model, from] :
+       Choose(of_workspace.workspace_models, of_plan.workspace_models)) {
+    set(from, (*key.mutable_workspace_model_limits())[model]);
+  }
   return key;
 }
 

@@ -13,10 +13,15 @@ inline constexpr std::string_view kSelectKeys =
     "SELECT k.key_id, k.workspace_id, k.name, k.state, k.expires_at_us, k.allowed_models, "
     "k.requests_per_minute, k.tokens_per_minute, k.concurrent_requests, w.requests_per_minute, "
     "w.tokens_per_minute, w.concurrent_requests, k.version, k.created_at_us, k.last_four, "
-    "k.filter_tag, k.monthly_quota "
-    "FROM virtual_key k JOIN workspace w ON w.workspace_id = k.workspace_id";
-inline constexpr int kKeyColumns = 17;
+    "k.filter_tag, k.monthly_quota, k.model_limits, w.model_limits, p.limits, p.shadow "
+    "FROM virtual_key k JOIN workspace w ON w.workspace_id = k.workspace_id "
+    "LEFT JOIN plan p ON p.plan_id = w.plan";
+inline constexpr int kLimitColumns = 17;  // where those of limits by model and of the plan start
+inline constexpr int kKeyColumns = 21;
+// With the limits that are its own and its workspace's own.
 v1::Key ReadKey(const sql::Row& row);
+// For gateways: with the limits that apply, also those of the plan and those by model.
+v1::Key ReadKeyWithPlan(const sql::Row& row);
 // 0 when the key has none.
 uint64_t ReadFilterTag(const sql::Row& row);
 

@@ -4,10 +4,11 @@
 #include <array>
 
 #include "common/sql/sql.h"
+#include "services/auth/storage/schema_limits.h"
 
 namespace tollgate::auth {
 
-inline constexpr std::array<sql::Migration, 3> kMigrations = {{{1, "keys", R"(
+inline constexpr std::array<sql::Migration, 6> kMigrations = {{{1, "keys", R"(
 CREATE TABLE workspace (
   workspace_id {text} NOT NULL PRIMARY KEY,
   name {text} NOT NULL,
@@ -62,6 +63,10 @@ ALTER TABLE virtual_key ADD COLUMN filter_tag {int} NOT NULL DEFAULT 0;
 )"},
                                                                {3, "quotas of keys", R"(
 ALTER TABLE virtual_key ADD COLUMN monthly_quota {int};
-)"}}};
+)"},
+                                                               {4, "people", ""},
+                                                               {5, "life of keys", ""},
+                                                               {6, "limits by model, and plans",
+                                                                kLimitsByModel}}};
 
 }  // namespace tollgate::auth

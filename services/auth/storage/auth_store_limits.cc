@@ -1,0 +1,236 @@
+// Limits by model and plans: AuthStore's calls for them.
+#include "common/base/crypto.h"
+#include "common/base/id.h"
+#include "services/auth/storage/auth_store.h"
+#include "tollgate/auth/v1/auth.pb.h"
+
+namespace tollgate::auth {
+
+using sql::SqlResult;
+
+namespace {
+
+constexpr char kSelectLimits[] =
+    "SELECT w.plan, w.requests_per_minute, w.tokens_per_minute, w.concurrent_requests, "
+    "w.model_limits, p.limits FROM workspace w LEFT JOIN plan p ON p.plan_id = w.plan "
+    "WHERE w.workspace_id = $1";
+constexpr char kSelectKeyLimits[] =
+    "SELECT model_limits FROM virtual_key WHERE key_id = $1 AND workspace_id = $2";
+constexpr char kSelectPlans[] = "SELECT plan_id, limits, shadow FROM plan";
+constexpr int kMaxPlans = 1000;
+
+Fail<Error> NoSuch(const std::string& what, const std::string& name) {
+  return {Error{.id = ErrorId::kNotFound,
+                .message = "There is no " + what + " \"" + name + "\".",
+                .param = "name"}};
+}
+
+AuthStore::WorkspaceLimits ReadLimits(const sql::Row& row) {
+  return {.plan = row.Text(0),
+          .limits = {row.Int(1), row.Int(2), row.Int(3)},
+          .model_limits = ParseLimits(row.Bytes(4)).workspace_models,
+          .of_plan = ParseLimits(row.Bytes(5))};
+}
+
+AuthStore::Plan ReadPlan(const sql::Row& row) {
+  return {.id = row.Text(0), .limits = ParseLimits(row.Bytes(1)), .shadow = row.Int(2) != 0};
+}
+
+SqlResult<void> WithoutCount(SqlResult<int64_t> result) {
+  if (!result) return Fail{std::move(result).error()};
+  return {};
+}
+
+}  // namespace
+
+Result<AuthStore::WorkspaceLimits> AuthStore::GetLimits(const std::string& workspace_id) {
+  std::optional<WorkspaceLimits> limits;
+  const auto done = Read([&](sql::Connection& sql) {
+    limits.reset();
+    return sql.Query(kSelectLimits, {workspace_id},
+                     [&](const sql::Row& row) { limits = ReadLimits(row); });
+  });
+  if (!done) return Fail{done.error()};
+  if (!limits) return NoSuch("workspace", workspace_id);
+  return std::move(*limits);
+}
+
+Result<ModelLimits> AuthStore::GetKeyModelLimits(const std::string& workspace_id,
+                                                 const std::string& key_id) {
+  std::optional<ModelLimits> limits;
+  const auto done = Read([&](sql::Connection& sql) {
+    limits.reset();
+    return sql.Query(kSelectKeyLimits, {key_id, workspace_id}, [&](const sql::Row& row) {
+      limits = ParseLimits(row.Bytes(0)).key_models;
+    });
+  });
+  if (!done) return Fail{done.error()};
+  if (!limits) return NoSuch("key", key_id);
+  return std::move(*limits);
+}
+
+Result<AuthStore::Plan> AuthStore::GetPlan(const std::string& plan_id) {
+  std::optional<Plan> plan;
+  const auto done = Read([&](sql::Connection& sql) {
+    plan.reset();
+    return sql.Query(std::string(kSelectPlans) + " WHERE plan_id = $1", {plan_id},
+                     [&](const sql::Row& row) { plan = ReadPlan(row); });
+  });
+  if (!done) return Fail{done.error()};
+  if (!plan) return NoSuch("plan", plan_id);
+  return std::move(*plan);
+}
+
+Result<std::vector<AuthStore::Plan>> AuthStore::ListPlans() {
+  std::vector<Plan> plans;
+  const auto done = Read([&](sql::Connection& sql) {
+    plans.clear();
+    return sql.Query(std::string(kSelectPlans) + " ORDER BY plan_id LIMIT $1", {kMaxPlans},
+                     [&](const sql::Row& row) { plans.push_back(ReadPlan(row)); });
+  });
+  if (!done) return Fail{done.error()};
+  return plans;
+}
+
+SqlResult<void> AuthStore::Touch(Change& change, const std::string& condition,
+                                 const std::string& parameter) {
+  auto touched = change.connection.Execute(
+      "UPDATE virtual_key SET version = $1 + n.place FROM (SELECT key_id AS id, ROW_NUMBER() OVER "
+      "(ORDER BY key_id) AS place FROM virtual_key WHERE " +
+          condition + ") n WHERE n.id = virtual_key.key_id",
+      {change.head.version, parameter});
+  if (!touched) return Fail{touched.error()};
+  // At least one: the audit event is stored with the version.
+  change.head.version += std::max<int64_t>(*touched, 1);
+  return {};
+}
+
+Result<void> AuthStore::ApplyLimits(const LimitChange& change, std::string_view kind,
+                                    const std::function<SqlResult<void>(Change&)>& body) {
+  for (const auto& checked :
+       {change.request_id.empty() ? Result<void>() : CheckRequestId(change.request_id),
+        CheckRemark(change.actor, "actor")}) {
+    if (!checked) return Fail{checked.error()};
+  }
+  v1::AuditEvent content;  // any message: Apply compares its bytes
+  content.set_detail(Sha256(change.content));
+  const std::string id = change.request_id.empty() ? Id::New().ToHex() : change.request_id;
+  const auto applied = Apply(id, kind, content, [&](Change& open) -> SqlResult<std::string> {
+    if (auto done = body(open); !done) return Fail{done.error()};
+    return std::string();
+  });
+  if (!applied) return Fail{applied.error()};
+  return {};
+}
+
+Result<void> AuthStore::UpdateLimits(LimitChange change, const std::string& workspace_id,
+                                     const Edit<WorkspaceLimits>& edit) {
+  return ApplyLimits(change, "UpdateLimits", [&](Change& open) -> SqlResult<void> {
+    const auto refuse = [&](Error error) -> SqlResult<void> {
+      return Fail{open.Refuse(std::move(error)).error()};
+    };
+    std::optional<WorkspaceLimits> limits;
+    auto read = open.connection.Query(kSelectLimits, {workspace_id},
+                                      [&](const sql::Row& row) { limits = ReadLimits(row); });
+    if (!read) return read;
+    if (!limits) return refuse(NoSuch("workspace", workspace_id).error);
+    if (auto edited = edit(*limits); !edited) return refuse(edited.error());
+    for (const auto& checked : {CheckLimits(limits->limits),
+                                CheckModelLimits(limits->model_limits, "limits.model_limits")}) {
+      if (!checked) return refuse(checked.error());
+    }
+    if (!limits->plan.empty()) {
+      bool exists = false;
+      auto found = open.connection.Query(std::string(kSelectPlans) + " WHERE plan_id = $1",
+                                         {limits->plan}, [&](const sql::Row&) { exists = true; });
+      if (!found) return found;
+      if (!exists) {
+        return refuse(BadRequest("There is no plan \"" + limits->plan + "\".", "limits.plan").error);
+      }
+    }
+    LimitSet stored;
+    stored.workspace_models = limits->model_limits;
+    const std::string by_model = FormatLimits(stored);
+    stored.workspace = limits->limits;
+    auto updated = WithoutCount(open.connection.Execute(
+        "UPDATE workspace SET plan = $1, requests_per_minute = $2, tokens_per_minute = $3, "
+        "concurrent_requests = $4, model_limits = $5 WHERE workspace_id = $6",
+        {limits->plan, limits->limits.requests_per_minute, limits->limits.tokens_per_minute,
+         limits->limits.concurrent_requests, by_model, workspace_id}));
+    if (!updated) return updated;
+    if (auto touched = Touch(open, "workspace_id = $2", workspace_id); !touched) return touched;
+    return open.Audit({.actor = change.actor,
+                       .action = "workspace.limits",
+                       .workspace_id = workspace_id,
+                       .subject = workspace_id,
+                       .detail = "plan " + limits->plan + "; " + FormatLimits(stored)});
+  });
+}
+
+Result<void> AuthStore::UpdateKeyModelLimits(LimitChange change, const std::string& workspace_id,
+                                             const std::string& key_id,
+                                             const Edit<ModelLimits>& edit) {
+  return ApplyLimits(change, "UpdateKeyModelLimits", [&](Change& open) -> SqlResult<void> {
+    const auto refuse = [&](Error error) -> SqlResult<void> {
+      return Fail{open.Refuse(std::move(error)).error()};
+    };
+    std::optional<ModelLimits> limits;
+    auto read = open.connection.Query(
+        kSelectKeyLimits, {key_id, workspace_id},
+        [&](const sql::Row& row) { limits = ParseLimits(row.Bytes(0)).key_models; });
+    if (!read) return read;
+    if (!limits) return refuse(NoSuch("key", key_id).error);
+    if (auto edited = edit(*limits); !edited) return refuse(edited.error());
+    if (auto checked = CheckModelLimits(*limits, "key_model_limits.model_limits"); !checked) {
+      return refuse(checked.error());
+    }
+    LimitSet stored;
+    stored.key_models = *limits;
+    auto updated = WithoutCount(
+        open.connection.Execute("UPDATE virtual_key SET model_limits = $1 WHERE key_id = $2",
+                                {FormatLimits(stored), key_id}));
+    if (!updated) return updated;
+    if (auto touched = Touch(open, "key_id = $2", key_id); !touched) return touched;
+    return open.Audit({.actor = change.actor,
+                       .action = "key.model_limits",
+                       .workspace_id = workspace_id,
+                       .subject = key_id,
+                       .detail = FormatLimits(stored)});
+  });
+}
+
+Result<void> AuthStore::UpdatePlan(LimitChange change, const std::string& plan_id,
+                                   const Edit<Plan>& edit) {
+  return ApplyLimits(change, "UpdatePlan", [&](Change& open) -> SqlResult<void> {
+    const auto refuse = [&](Error error) -> SqlResult<void> {
+      return Fail{open.Refuse(std::move(error)).error()};
+    };
+    if (auto checked = CheckPlanId(plan_id); !checked) return refuse(checked.error());
+    Plan plan{.id = plan_id};
+    auto read = open.connection.Query(std::string(kSelectPlans) + " WHERE plan_id = $1", {plan_id},
+                                      [&](const sql::Row& row) { plan = ReadPlan(row); });
+    if (!read) return read;
+    if (auto edited = edit(plan); !edited) return refuse(edited.error());
+    for (const auto& checked :
+         {CheckLimits(plan.limits.key), CheckLimits(plan.limits.workspace),
+          CheckModelLimits(plan.limits.key_models, "plan.key_model_limits"),
+          CheckModelLimits(plan.limits.workspace_models, "plan.workspace_model_limits")}) {
+      if (!checked) return refuse(checked.error());
+    }
+    auto stored = WithoutCount(open.connection.Execute(
+        "INSERT INTO plan (plan_id, limits, shadow) VALUES ($1, $2, $3) ON CONFLICT (plan_id) DO "
+        "UPDATE SET limits = excluded.limits, shadow = excluded.shadow",
+        {plan_id, FormatLimits(plan.limits), int64_t{plan.shadow}}));
+    if (!stored) return stored;
+    auto touched = Touch(
+        open, "workspace_id IN (SELECT workspace_id FROM workspace WHERE plan = $2)", plan_id);
+    if (!touched) return touched;
+    return open.Audit({.actor = change.actor,
+                       .action = "plan.update",
+                       .subject = plan_id,
+                       .detail = std::string(plan.shadow ? "shadow; " : "") +
+                                 FormatLimits(plan.limits)});
+  });
+}
+
+}  // namespace tollgate::auth

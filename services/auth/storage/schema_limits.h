@@ -1,0 +1,19 @@
+// The part of the auth schema for limits by model and plans. The columns hold lines of
+// domain/limit_set.h.
+#pragma once
+
+namespace tollgate::auth {
+
+inline constexpr char kLimitsByModel[] = R"(
+CREATE TABLE plan (
+  plan_id {text} NOT NULL PRIMARY KEY,
+  limits {text} NOT NULL,
+  shadow {int} NOT NULL
+) {strict};
+ALTER TABLE workspace ADD COLUMN plan {text} NOT NULL DEFAULT '';
+ALTER TABLE workspace ADD COLUMN model_limits {text} NOT NULL DEFAULT '';
+ALTER TABLE virtual_key ADD COLUMN model_limits {text} NOT NULL DEFAULT '';
+CREATE INDEX workspace_plan ON workspace (plan);
+)";
+
+}  // namespace tollgate::auth
