@@ -1,5 +1,5 @@
-// Limits of a key, its workspace and single models, as they are stored, and how those of a plan fill
-// the gaps. Pure. See docs/design/limits.md 7.
+// Limits of a key, its workspace and single models, as they are stored, and how those of a plan
+// fill the gaps. Pure. See docs/design/limits.md 7.
 #pragma once
 
 #include <map>
@@ -22,8 +22,8 @@ struct LimitSet {
 
 bool IsNone(const LimitValues& limits);
 
-// One line per entry: "key" or "workspace", the model or "*", then the three numbers. Model ids have
-// no spaces. Unknown lines are skipped.
+// One line per entry: "key" or "workspace", the model or "*", then the three numbers. Model ids
+// have no spaces. Unknown lines are skipped.
 std::string FormatLimits(const LimitSet& limits);
 LimitSet ParseLimits(std::string_view text);
 

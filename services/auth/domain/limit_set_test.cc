@@ -24,8 +24,8 @@ TEST(LimitSet, OwnLimitsReplaceThoseOfThePlan) {
   EXPECT_TRUE(Choose({}, {5, 0, 0}).of_plan);
   EXPECT_EQ(Choose({}, {5, 0, 0}).limits.requests_per_minute, 5);
   EXPECT_EQ(Choose({0, 7, 0}, {5, 0, 0}).limits.requests_per_minute, 0);
-  const auto models = Choose(ModelLimits{{"a/b", {1, 0, 0}}},
-                             ModelLimits{{"a/b", {5, 0, 0}}, {"c/d", {6, 0, 0}}});
+  const auto models =
+      Choose(ModelLimits{{"a/b", {1, 0, 0}}}, ModelLimits{{"a/b", {5, 0, 0}}, {"c/d", {6, 0, 0}}});
   EXPECT_EQ(models.at("a/b").limits.requests_per_minute, 1);
   EXPECT_FALSE(models.at("a/b").of_plan);
   EXPECT_EQ(models.at("c/d").limits.requests_per_minute, 6);

@@ -110,36 +110,36 @@ class LimitRpc : public av::LimitService::CallbackService {
   ServerUnaryReactor* UpdateLimits(CallbackServerContext* context,
                                    const av::UpdateLimitsRequest* request,
                                    av::Limits* response) override {
-    return Run(context, *request,
-               [=](AuthBackend& backend, const Caller& caller) -> AdminResult<bool> {
-                 const av::Limits& from = request->limits();
-                 auto parts = admin::NameParts(kLimits, from.name(), "limits.name");
-                 if (!parts) return Fail{parts.error()};
-                 auto paths = PathsOf(request->update_mask(), from,
-                                      {"plan", "workspace_limits", "model_limits"});
-                 if (!paths) return Fail{paths.error()};
-                 std::string plan;
-                 if (!from.plan().empty()) {
-                   auto plan_parts = admin::NameParts(kPlan, from.plan(), "limits.plan");
-                   if (!plan_parts) return Fail{plan_parts.error()};
-                   plan = (*plan_parts)[0];
-                 }
-                 auto done = Translate(Bool(backend.store().UpdateLimits(
-                     ChangeOf(caller, *request), (*parts)[0],
-                     [&](AuthStore::WorkspaceLimits& limits) -> Result<void> {
-                       if (paths->contains("plan")) limits.plan = plan;
-                       if (paths->contains("workspace_limits")) {
-                         limits.limits = FromProto(from.workspace_limits());
-                       }
-                       if (paths->contains("model_limits")) {
-                         limits.model_limits = FromProto(from.model_limits());
-                       }
-                       return {};
-                     })));
-                 if (!done) return done;
-                 backend.feed().Wake();
-                 return ReadLimits(backend, from.name(), "limits.name", *response);
-               });
+    return Run(
+        context, *request, [=](AuthBackend& backend, const Caller& caller) -> AdminResult<bool> {
+          const av::Limits& from = request->limits();
+          auto parts = admin::NameParts(kLimits, from.name(), "limits.name");
+          if (!parts) return Fail{parts.error()};
+          auto paths =
+              PathsOf(request->update_mask(), from, {"plan", "workspace_limits", "model_limits"});
+          if (!paths) return Fail{paths.error()};
+          std::string plan;
+          if (!from.plan().empty()) {
+            auto plan_parts = admin::NameParts(kPlan, from.plan(), "limits.plan");
+            if (!plan_parts) return Fail{plan_parts.error()};
+            plan = (*plan_parts)[0];
+          }
+          auto done = Translate(Bool(
+              backend.store().UpdateLimits(ChangeOf(caller, *request), (*parts)[0],
+                                           [&](AuthStore::WorkspaceLimits& limits) -> Result<void> {
+                                             if (paths->contains("plan")) limits.plan = plan;
+                                             if (paths->contains("workspace_limits")) {
+                                               limits.limits = FromProto(from.workspace_limits());
+                                             }
+                                             if (paths->contains("model_limits")) {
+                                               limits.model_limits = FromProto(from.model_limits());
+                                             }
+                                             return {};
+                                           })));
+          if (!done) return done;
+          backend.feed().Wake();
+          return ReadLimits(backend, from.name(), "limits.name", *response);
+        });
   }
 
   ServerUnaryReactor* GetKeyModelLimits(CallbackServerContext* context,
@@ -153,24 +153,23 @@ class LimitRpc : public av::LimitService::CallbackService {
   ServerUnaryReactor* UpdateKeyModelLimits(CallbackServerContext* context,
                                            const av::UpdateKeyModelLimitsRequest* request,
                                            av::KeyModelLimits* response) override {
-    return Run(context, *request,
-               [=](AuthBackend& backend, const Caller& caller) -> AdminResult<bool> {
-                 const av::KeyModelLimits& from = request->key_model_limits();
-                 auto parts =
-                     admin::NameParts(kKeyModelLimits, from.name(), "key_model_limits.name");
-                 if (!parts) return Fail{parts.error()};
-                 auto paths = PathsOf(request->update_mask(), from, {"model_limits"});
-                 if (!paths) return Fail{paths.error()};
-                 auto done = Translate(Bool(backend.store().UpdateKeyModelLimits(
-                     ChangeOf(caller, *request), (*parts)[0], (*parts)[1],
-                     [&](ModelLimits& limits) -> Result<void> {
-                       limits = FromProto(from.model_limits());
-                       return {};
-                     })));
-                 if (!done) return done;
-                 backend.feed().Wake();
-                 return ReadKeyLimits(backend, from.name(), "key_model_limits.name", *response);
-               });
+    return Run(
+        context, *request, [=](AuthBackend& backend, const Caller& caller) -> AdminResult<bool> {
+          const av::KeyModelLimits& from = request->key_model_limits();
+          auto parts = admin::NameParts(kKeyModelLimits, from.name(), "key_model_limits.name");
+          if (!parts) return Fail{parts.error()};
+          auto paths = PathsOf(request->update_mask(), from, {"model_limits"});
+          if (!paths) return Fail{paths.error()};
+          auto done = Translate(Bool(backend.store().UpdateKeyModelLimits(
+              ChangeOf(caller, *request), (*parts)[0], (*parts)[1],
+              [&](ModelLimits& limits) -> Result<void> {
+                limits = FromProto(from.model_limits());
+                return {};
+              })));
+          if (!done) return done;
+          backend.feed().Wake();
+          return ReadKeyLimits(backend, from.name(), "key_model_limits.name", *response);
+        });
   }
 
   ServerUnaryReactor* GetPlan(CallbackServerContext* context, const av::GetPlanRequest* request,
@@ -193,37 +192,36 @@ class LimitRpc : public av::LimitService::CallbackService {
   ServerUnaryReactor* UpdatePlan(CallbackServerContext* context,
                                  const av::UpdatePlanRequest* request,
                                  av::Plan* response) override {
-    return Run(context, *request,
-               [=](AuthBackend& backend, const Caller& caller) -> AdminResult<bool> {
-                 const av::Plan& from = request->plan();
-                 auto parts = admin::NameParts(kPlan, from.name(), "plan.name");
-                 if (!parts) return Fail{parts.error()};
-                 auto paths = PathsOf(request->update_mask(), from,
-                                      {"workspace_limits", "workspace_model_limits", "key_limits",
-                                       "key_model_limits", "shadow"});
-                 if (!paths) return Fail{paths.error()};
-                 auto done = Translate(Bool(backend.store().UpdatePlan(
-                     ChangeOf(caller, *request), (*parts)[0],
-                     [&](AuthStore::Plan& plan) -> Result<void> {
-                       if (paths->contains("workspace_limits")) {
-                         plan.limits.workspace = FromProto(from.workspace_limits());
-                       }
-                       if (paths->contains("workspace_model_limits")) {
-                         plan.limits.workspace_models = FromProto(from.workspace_model_limits());
-                       }
-                       if (paths->contains("key_limits")) {
-                         plan.limits.key = FromProto(from.key_limits());
-                       }
-                       if (paths->contains("key_model_limits")) {
-                         plan.limits.key_models = FromProto(from.key_model_limits());
-                       }
-                       if (paths->contains("shadow")) plan.shadow = from.shadow();
-                       return {};
-                     })));
-                 if (!done) return done;
-                 backend.feed().Wake();
-                 return ReadPlan(backend, from.name(), "plan.name", *response);
-               });
+    return Run(
+        context, *request, [=](AuthBackend& backend, const Caller& caller) -> AdminResult<bool> {
+          const av::Plan& from = request->plan();
+          auto parts = admin::NameParts(kPlan, from.name(), "plan.name");
+          if (!parts) return Fail{parts.error()};
+          auto paths = PathsOf(request->update_mask(), from,
+                               {"workspace_limits", "workspace_model_limits", "key_limits",
+                                "key_model_limits", "shadow"});
+          if (!paths) return Fail{paths.error()};
+          auto done = Translate(Bool(backend.store().UpdatePlan(
+              ChangeOf(caller, *request), (*parts)[0], [&](AuthStore::Plan& plan) -> Result<void> {
+                if (paths->contains("workspace_limits")) {
+                  plan.limits.workspace = FromProto(from.workspace_limits());
+                }
+                if (paths->contains("workspace_model_limits")) {
+                  plan.limits.workspace_models = FromProto(from.workspace_model_limits());
+                }
+                if (paths->contains("key_limits")) {
+                  plan.limits.key = FromProto(from.key_limits());
+                }
+                if (paths->contains("key_model_limits")) {
+                  plan.limits.key_models = FromProto(from.key_model_limits());
+                }
+                if (paths->contains("shadow")) plan.shadow = from.shadow();
+                return {};
+              })));
+          if (!done) return done;
+          backend.feed().Wake();
+          return ReadPlan(backend, from.name(), "plan.name", *response);
+        });
   }
 
  private:

@@ -61,7 +61,8 @@ class AuthStore {
   Result<v1::SetKeyQuotaResponse> SetKeyQuota(v1::SetKeyQuotaRequest request);
   Result<v1::ListAuditEventsResponse> ListAuditEvents(const v1::ListAuditEventsRequest& request);
 
-  // Limits by model, and plans. A change reaches gateways as a change of every key that it concerns.
+  // Limits by model, and plans. A change reaches gateways as a change of every key that it
+  // concerns.
   struct WorkspaceLimits {
     std::string plan;
     LimitValues limits;  // the workspace's own, as its model_limits

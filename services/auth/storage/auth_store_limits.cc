@@ -60,9 +60,8 @@ Result<ModelLimits> AuthStore::GetKeyModelLimits(const std::string& workspace_id
   std::optional<ModelLimits> limits;
   const auto done = Read([&](sql::Connection& sql) {
     limits.reset();
-    return sql.Query(kSelectKeyLimits, {key_id, workspace_id}, [&](const sql::Row& row) {
-      limits = ParseLimits(row.Bytes(0)).key_models;
-    });
+    return sql.Query(kSelectKeyLimits, {key_id, workspace_id},
+                     [&](const sql::Row& row) { limits = ParseLimits(row.Bytes(0)).key_models; });
   });
   if (!done) return Fail{done.error()};
   if (!limits) return NoSuch("key", key_id);
@@ -145,7 +144,8 @@ Result<void> AuthStore::UpdateLimits(LimitChange change, const std::string& work
                                          {limits->plan}, [&](const sql::Row&) { exists = true; });
       if (!found) return found;
       if (!exists) {
-        return refuse(BadRequest("There is no plan \"" + limits->plan + "\".", "limits.plan").error);
+        return refuse(
+            BadRequest("There is no plan \"" + limits->plan + "\".", "limits.plan").error);
       }
     }
     LimitSet stored;
@@ -225,11 +225,11 @@ Result<void> AuthStore::UpdatePlan(LimitChange change, const std::string& plan_i
     auto touched = Touch(
         open, "workspace_id IN (SELECT workspace_id FROM workspace WHERE plan = $2)", plan_id);
     if (!touched) return touched;
-    return open.Audit({.actor = change.actor,
-                       .action = "plan.update",
-                       .subject = plan_id,
-                       .detail = std::string(plan.shadow ? "shadow; " : "") +
-                                 FormatLimits(plan.limits)});
+    return open.Audit(
+        {.actor = change.actor,
+         .action = "plan.update",
+         .subject = plan_id,
+         .detail = std::string(plan.shadow ? "shadow; " : "") + FormatLimits(plan.limits)});
   });
 }
 

@@ -430,12 +430,12 @@ TEST_P(AuthStoreTest, LimitsByModelAndPlansReachEveryKey) {
   }));
   EXPECT_TRUE(store_->ChangedAfter(version, 100)->empty()) << "nobody has the plan yet";
   version = *store_->Version();
-  ASSERT_TRUE(store_->UpdateLimits(change, "acme",
-                                   [](AuthStore::WorkspaceLimits& limits) -> Result<void> {
-                                     limits.plan = "free";
-                                     limits.model_limits["a/b"] = {0, 700, 0};
-                                     return {};
-                                   }));
+  ASSERT_TRUE(
+      store_->UpdateLimits(change, "acme", [](AuthStore::WorkspaceLimits& limits) -> Result<void> {
+        limits.plan = "free";
+        limits.model_limits["a/b"] = {0, 700, 0};
+        return {};
+      }));
   auto changed = store_->ChangedAfter(version, 100);
   ASSERT_EQ(changed->size(), 2u);
   std::set<std::string> ids;
@@ -475,13 +475,13 @@ TEST_P(AuthStoreTest, LimitsByModelAndPlansReachEveryKey) {
 
   // What cannot be is refused and changes nothing.
   version = *store_->Version();
-  EXPECT_FALSE(store_->UpdateLimits(change, "acme",
-                                    [](AuthStore::WorkspaceLimits& limits) -> Result<void> {
-                                      limits.plan = "none-such";
-                                      return {};
-                                    }));
-  EXPECT_FALSE(store_->UpdateLimits(change, "none-such",
-                                    [](AuthStore::WorkspaceLimits&) -> Result<void> { return {}; }));
+  EXPECT_FALSE(
+      store_->UpdateLimits(change, "acme", [](AuthStore::WorkspaceLimits& limits) -> Result<void> {
+        limits.plan = "none-such";
+        return {};
+      }));
+  EXPECT_FALSE(store_->UpdateLimits(
+      change, "none-such", [](AuthStore::WorkspaceLimits&) -> Result<void> { return {}; }));
   EXPECT_FALSE(store_->UpdateKeyModelLimits(change, "other", first->key().key_id(),
                                             [](ModelLimits&) -> Result<void> { return {}; }))
       << "the key is in another workspace";

@@ -48,8 +48,7 @@ v1::Key ReadKeyWithPlan(const sql::Row& row) {
     if (from.of_plan && shadow) limits.set_shadow(true);
   };
   const auto values = [](const v1::Limits& limits) -> LimitValues {
-    return {limits.requests_per_minute(), limits.tokens_per_minute(),
-            limits.concurrent_requests()};
+    return {limits.requests_per_minute(), limits.tokens_per_minute(), limits.concurrent_requests()};
   };
   set(Choose(values(key.key_limits()), of_plan.key), *key.mutable_key_limits());
   set(Choose(values(key.workspace_limits()), of_plan.workspace), *key.mutable_workspace_limits());

@@ -8,7 +8,8 @@
 
 namespace tollgate::auth {
 
-inline constexpr std::array<sql::Migration, 6> kMigrations = {{{1, "keys", R"(
+inline constexpr std::array<sql::Migration, 6> kMigrations = {
+    {{1, "keys", R"(
 CREATE TABLE workspace (
   workspace_id {text} NOT NULL PRIMARY KEY,
   name {text} NOT NULL,
@@ -58,15 +59,14 @@ CREATE TABLE auth_head (
   audit_hash {blob} NOT NULL
 ) {strict};
 )"},
-                                                               {2, "filter tags", R"(
+     {2, "filter tags", R"(
 ALTER TABLE virtual_key ADD COLUMN filter_tag {int} NOT NULL DEFAULT 0;
 )"},
-                                                               {3, "quotas of keys", R"(
+     {3, "quotas of keys", R"(
 ALTER TABLE virtual_key ADD COLUMN monthly_quota {int};
 )"},
-                                                               {4, "people", ""},
-                                                               {5, "life of keys", ""},
-                                                               {6, "limits by model, and plans",
-                                                                kLimitsByModel}}};
+     {4, "people", ""},
+     {5, "life of keys", ""},
+     {6, "limits by model, and plans", kLimitsByModel}}};
 
 }  // namespace tollgate::auth

@@ -1,6 +1,8 @@
 #include "services/ratelimit/redis/failover_store.h"
 
 #include <algorithm>
+#include <chrono>
+#include <future>
 
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
@@ -13,6 +15,7 @@ constexpr int64_t kPresenceUs = 5'000'000;
 // Assumed by a process that has not reached Redis since it started.
 constexpr int64_t kUnknownReplicas = 3;
 constexpr int64_t kLogIntervalUs = 10'000'000;
+constexpr auto kLeaveTime = std::chrono::milliseconds(200);
 
 int64_t StartEmptyUntil(const Clock& clock) { return clock.MonotonicUs() + kWindowNs / 1000; }
 
@@ -123,7 +126,9 @@ void FailoverStore::Beat() {
 }
 
 void FailoverStore::Leave() {
-  redis_.Present(process_, 0, [](auto) {});
+  const auto left = std::make_shared<std::promise<void>>();
+  redis_.Present(process_, 0, [left](auto) { left->set_value(); });
+  (void)left->get_future().wait_for(kLeaveTime);
 }
 
 }  // namespace tollgate::ratelimit

@@ -43,7 +43,7 @@ class FailoverStore : public LimiterStore {
 
   // Counts the processes. To be called about every second.
   void Beat();
-  // Says that this process ends.
+  // Says that this process ends. Blocks for at most 200 ms.
   void Leave();
   // Processes among which the limits are divided while Redis is unreachable.
   int64_t replicas() const;

@@ -1,0 +1,149 @@
+#include "services/auth/rpc/limit_rpc.h"
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "common/admin/caller.h"
+#include "tollgate/admin/v1/limits.grpc.pb.h"
+
+namespace tollgate::auth {
+namespace {
+
+namespace av = admin::v1;
+
+class LimitRpcTest : public ::testing::Test {
+ protected:
+  LimitRpcTest() {
+    std::string folder = ::testing::TempDir() + "limitrpc_XXXXXX";
+    folder_ = ::mkdtemp(folder.data());
+    grpc::ServerBuilder builder;
+    builder.RegisterService(service_.get());
+    server_ = builder.BuildAndStart();
+    stub_ = av::LimitService::NewStub(server_->InProcessChannel({}));
+  }
+  ~LimitRpcTest() override {
+    slot_ = nullptr;
+    if (backend_) backend_->Stop();
+    server_->Shutdown();
+    server_.reset();
+    backend_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  void Start() {
+    auto store = AuthStore::Open({.database = {.url = "sqlite:" + folder_ + "/auth.db"},
+                                  .pepper = std::string(32, 'p'),
+                                  .brand = "tollgate"},
+                                 SystemClock::Get());
+    ASSERT_TRUE(store);
+    v1::CreateWorkspaceRequest workspace;
+    workspace.set_workspace_id("acme");
+    ASSERT_TRUE((*store)->CreateWorkspace(workspace));
+    v1::CreateKeyRequest key;
+    key.set_workspace_id("acme");
+    key_ = (*store)->CreateKey(key)->key().key_id();
+    backend_ = std::make_shared<AuthBackend>(std::move(*store), 2, SystemClock::Get());
+    backend_->Start();
+    slot_ = backend_.get();
+  }
+  // As the operator's command line calls, unless another caller is wanted.
+  template <typename Request, typename Response>
+  grpc::Status Call(grpc::Status (av::LimitService::Stub::*method)(grpc::ClientContext*,
+                                                                   const Request&, Response*),
+                    const Request& request, Response& response, bool operator_ = true) {
+    grpc::ClientContext context;
+    if (operator_) context.AddMetadata(admin::kOperatorKey, "tester");
+    response.Clear();
+    return (stub_.get()->*method)(&context, request, &response);
+  }
+
+  std::string folder_;
+  std::string key_;
+  BackendSlot slot_{nullptr};
+  std::unique_ptr<grpc::Service> service_ = MakeLimitAdmin(slot_);
+  std::shared_ptr<AuthBackend> backend_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<av::LimitService::Stub> stub_;
+};
+
+TEST_F(LimitRpcTest, LimitsOfAWorkspaceAreThoseOfItsPlanUntilItHasItsOwn) {
+  Start();
+  av::UpdatePlanRequest plan;
+  plan.mutable_plan()->set_name("plans/free");
+  plan.mutable_plan()->mutable_workspace_limits()->set_requests_per_minute(100);
+  (*plan.mutable_plan()->mutable_workspace_model_limits())["a/b"].set_tokens_per_minute(9);
+  av::Plan made;
+  ASSERT_TRUE(Call(&av::LimitService::Stub::UpdatePlan, plan, made).ok());
+  EXPECT_EQ(made.workspace_limits().requests_per_minute(), 100);
+
+  av::UpdateLimitsRequest update;
+  update.mutable_limits()->set_name("workspaces/acme/limits");
+  update.mutable_limits()->set_plan("plans/free");
+  av::Limits limits;
+  const auto first = Call(&av::LimitService::Stub::UpdateLimits, update, limits);
+  ASSERT_TRUE(first.ok()) << first.error_message();
+  EXPECT_EQ(limits.workspace_limits().requests_per_minute(), 0);
+  EXPECT_EQ(limits.effective_workspace_limits().requests_per_minute(), 100);
+  EXPECT_EQ(limits.effective_model_limits().at("a/b").tokens_per_minute(), 9);
+
+  update.mutable_limits()->mutable_workspace_limits()->set_concurrent_requests(4);
+  update.mutable_limits()->clear_plan();  // not in the mask: stays
+  update.mutable_update_mask()->add_paths("workspaceLimits");
+  ASSERT_TRUE(Call(&av::LimitService::Stub::UpdateLimits, update, limits).ok());
+  EXPECT_EQ(limits.plan(), "plans/free");
+  EXPECT_EQ(limits.effective_workspace_limits().concurrent_requests(), 4);
+  EXPECT_EQ(limits.effective_workspace_limits().requests_per_minute(), 0);
+
+  av::GetLimitsRequest get;
+  get.set_name("workspaces/acme/limits");
+  av::Limits read;
+  ASSERT_TRUE(Call(&av::LimitService::Stub::GetLimits, get, read).ok());
+  EXPECT_EQ(read.SerializeAsString().size(), limits.SerializeAsString().size());
+  av::ListPlansResponse plans;
+  ASSERT_TRUE(Call(&av::LimitService::Stub::ListPlans, av::ListPlansRequest(), plans).ok());
+  ASSERT_EQ(plans.plans_size(), 1);
+  EXPECT_EQ(plans.plans(0).name(), "plans/free");
+}
+
+TEST_F(LimitRpcTest, LimitsOfAKeyForOneModel) {
+  Start();
+  av::UpdateKeyModelLimitsRequest update;
+  update.mutable_key_model_limits()->set_name("workspaces/acme/keys/" + key_ + "/modelLimits");
+  (*update.mutable_key_model_limits()->mutable_model_limits())["a/b"].set_requests_per_minute(3);
+  av::KeyModelLimits limits;
+  ASSERT_TRUE(Call(&av::LimitService::Stub::UpdateKeyModelLimits, update, limits).ok());
+  EXPECT_EQ(limits.model_limits().at("a/b").requests_per_minute(), 3);
+}
+
+TEST_F(LimitRpcTest, BadCallsAreRefusedWithTheirCodes) {
+  av::GetLimitsRequest get;
+  get.set_name("workspaces/acme/limits");
+  av::Limits limits;
+  EXPECT_EQ(Call(&av::LimitService::Stub::GetLimits, get, limits).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+  Start();
+  EXPECT_FALSE(Call(&av::LimitService::Stub::GetLimits, get, limits, false).ok())
+      << "nobody in particular calls";
+  get.set_name("workspaces/none-such/limits");
+  EXPECT_EQ(Call(&av::LimitService::Stub::GetLimits, get, limits).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+  av::UpdateLimitsRequest update;
+  update.mutable_limits()->set_name("workspaces/acme/limits");
+  update.mutable_update_mask()->add_paths("effective_workspace_limits");
+  EXPECT_EQ(Call(&av::LimitService::Stub::UpdateLimits, update, limits).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  update.clear_update_mask();
+  (*update.mutable_limits()->mutable_model_limits())["no-slash"].set_requests_per_minute(1);
+  EXPECT_EQ(Call(&av::LimitService::Stub::UpdateLimits, update, limits).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  av::GetPlanRequest plan;
+  plan.set_name("plans/none-such");
+  av::Plan found;
+  EXPECT_EQ(Call(&av::LimitService::Stub::GetPlan, plan, found).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+}  // namespace
+}  // namespace tollgate::auth

@@ -1,0 +1,100 @@
+// Limits by model and plans through the admin API: they act on running gateways within a second.
+#include <grpcpp/grpcpp.h>
+
+#include "tests/integration/system_test.h"
+#include "tollgate/admin/v1/limits.grpc.pb.h"
+#include "tollgate/common/v1/identity.pb.h"
+
+namespace tollgate::test {
+namespace {
+
+namespace av = admin::v1;
+
+class ModelLimitsTest : public SystemTest {
+ protected:
+  // As an operator of the platform, whom the dashboard names.
+  template <typename Request, typename Response>
+  void Call(grpc::Status (av::LimitService::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                           Response*),
+            const Request& request) {
+    const auto stub = av::LimitService::NewStub(grpc::CreateChannel(
+        cluster().admin_grpc_address("auth"), grpc::InsecureChannelCredentials()));
+    common::v1::Identity identity;
+    identity.set_actor("user:operator");
+    identity.set_user_id("operator");
+    identity.set_platform_operator(true);
+    identity.set_installation(true);
+    grpc::ClientContext context;
+    context.AddMetadata("tollgate-identity-bin", identity.SerializeAsString());
+    Response response;
+    const grpc::Status status = (stub.get()->*method)(&context, request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+  void LimitModel(const ApiKey& key, const std::string& model, int64_t per_minute) {
+    av::UpdateLimitsRequest request;
+    request.mutable_limits()->set_name("workspaces/" + key.workspace_id + "/limits");
+    auto& limits = (*request.mutable_limits()->mutable_model_limits())[model];
+    limits.set_requests_per_minute(per_minute);
+    Call(&av::LimitService::Stub::UpdateLimits, request);
+  }
+  // Whether a request is answered so within a second.
+  bool Answers(const ApiKey& key, int status, HttpResponse* last = nullptr) {
+    return WaitUntil(
+        [&] {
+          const HttpResponse answer = Chat(key);
+          if (last != nullptr) *last = answer;
+          return answer.status == status;
+        },
+        1'000, 20);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Systems, ModelLimitsTest, kSystems,
+                         [](const auto& system) { return system.param; });
+
+TEST_P(ModelLimitsTest, ALimitOfAModelActsWithinASecondAndOnThatModelOnly) {
+  const ApiKey key = Customer();
+  ASSERT_EQ(Chat(key).status, 200);
+  LimitModel(key, "sim/model", 1);
+  HttpResponse refused;
+  ASSERT_TRUE(Answers(key, 429, &refused));
+  EXPECT_NE(refused.body.find("for this model"), std::string::npos) << refused.body;
+  EXPECT_EQ(refused.header("x-ratelimit-limit-requests"), "1");
+  EXPECT_EQ(refused.header("x-ratelimit-remaining-requests"), "0");
+  // Of one a minute the bucket is whole when the next one passes: both headers say the same second.
+  const std::string retry = refused.header("Retry-After");
+  const std::string reset = refused.header("x-ratelimit-reset-requests");
+  EXPECT_EQ(reset, retry == "60" ? "1m0s" : retry + "s");
+  EXPECT_EQ(Chat(key, "", "sim/vision").status, 200) << "another model";
+  LimitModel(key, "sim/model", 0);
+  EXPECT_TRUE(Answers(key, 200));
+}
+
+TEST_P(ModelLimitsTest, APlanLimitsItsWorkspacesUnlessItIsInShadowMode) {
+  const ApiKey key = Customer();
+  const std::string plan = "plans/" + key.workspace_id;
+  const auto set_plan = [&](bool shadow) {
+    av::UpdatePlanRequest request;
+    request.mutable_plan()->set_name(plan);
+    request.mutable_plan()->mutable_key_limits()->set_requests_per_minute(1);
+    request.mutable_plan()->set_shadow(shadow);
+    request.mutable_update_mask()->add_paths("key_limits");
+    request.mutable_update_mask()->add_paths("shadow");
+    Call(&av::LimitService::Stub::UpdatePlan, request);
+  };
+  set_plan(true);
+  av::UpdateLimitsRequest request;
+  request.mutable_limits()->set_name("workspaces/" + key.workspace_id + "/limits");
+  request.mutable_limits()->set_plan(plan);
+  Call(&av::LimitService::Stub::UpdateLimits, request);
+  for (int i = 0; i < 5; ++i) {
+    const HttpResponse answer = Chat(key);
+    EXPECT_EQ(answer.status, 200) << "shadow mode refuses nobody";
+    EXPECT_EQ(answer.header("x-ratelimit-limit-requests"), "");
+  }
+  set_plan(false);
+  EXPECT_TRUE(Answers(key, 429));
+}
+
+}  // namespace
+}  // namespace tollgate::test
