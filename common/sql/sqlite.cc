@@ -11,6 +11,7 @@
 
 #include "common/observability/log.h"
 #include "common/sql/drivers.h"
+#include "common/sql/sqlite_log_writes.h"
 
 namespace tollgate::sql {
 namespace {
@@ -111,7 +112,7 @@ class SqliteConnection : public Connection {
     statements_.clear();
     sqlite3* raw = nullptr;
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-    const int rc = sqlite3_open_v2(path_.c_str(), &raw, flags, nullptr);
+    const int rc = sqlite3_open_v2(path_.c_str(), &raw, flags, LogWritesVfs());
     db_.reset(raw);
     if (rc != SQLITE_OK) {
       SqlError error = MakeError("open");
