@@ -13,7 +13,6 @@ namespace {
 namespace pb = tollgate::admin::v1;
 
 using admin::AdminResult;
-using admin::CallerOf;
 using admin::FormatUsd;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
@@ -107,6 +106,8 @@ class StatementRpc : public pb::StatementService::CallbackService {
   ServerUnaryReactor* GetStatement(CallbackServerContext* context,
                                    const pb::GetStatementRequest* request,
                                    pb::Statement* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     auto name = ParseName(request->name(), ledger_.NowUs());
     if (!name) return Refused(context, name.error());
     return RunAdminRead(
@@ -122,9 +123,11 @@ class StatementRpc : public pb::StatementService::CallbackService {
   ServerUnaryReactor* ListStatements(CallbackServerContext* context,
                                      const pb::ListStatementsRequest* request,
                                      pb::ListStatementsResponse* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     auto parts = admin::NameParts("workspaces/*", request->parent(), "parent");
     if (!parts) return Refused(context, parts.error());
-    auto page = PageOf(*request, CallerOf(*context), "ListStatements", "");
+    auto page = PageOf(*request, *caller, "ListStatements", "");
     if (!page) return Refused(context, page.error());
     // The position is the last month of the page before.
     const auto before = page->position.empty() ? std::nullopt : MonthOf(page->position);
@@ -160,6 +163,8 @@ class StatementRpc : public pb::StatementService::CallbackService {
   ServerUnaryReactor* DownloadStatement(CallbackServerContext* context,
                                         const pb::DownloadStatementRequest* request,
                                         google::api::HttpBody* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     auto name = ParseName(request->name(), ledger_.NowUs());
     if (!name) return Refused(context, name.error());
     const bool csv = request->format() == pb::STATEMENT_FORMAT_CSV;
