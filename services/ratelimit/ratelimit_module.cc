@@ -11,6 +11,7 @@
 #include "common/observability/metrics.h"
 #include "common/rpc/error_status.h"
 #include "services/ratelimit/redis/failover_store.h"
+#include "services/ratelimit/rpc/callers.h"
 #include "services/ratelimit/rpc/ratelimit_rpc.h"
 #include "services/ratelimit/storage/state_file.h"
 
@@ -185,6 +186,7 @@ class RateLimitModule : public Module {
   void Register(grpc::ServerBuilder& builder) override {
     if (rpc_) builder.RegisterService(rpc_.get());
   }
+  std::span<const rpc::MethodCallers> Callers() const override { return ratelimit::kCallers; }
   Result<void> Start() override {
     if (!store_) return Fail{store_.error()};
     if ((*store_)->redis) (*store_)->redis->Start();

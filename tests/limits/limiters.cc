@@ -25,7 +25,8 @@ Limiters::Limiters(int processes, int clients, const std::string& settings)
   for (int i = 0; i < processes; ++i) {
     const std::string base = folder_.path() + "/ratelimit-" + std::to_string(i + 1);
     WriteFile(base + ".yaml",
-              "host:\n  threads: 1\n  ops_listen: 127.0.0.1:0\n  grpc_listen: 127.0.0.1:0\n"
+              "host:\n  threads: 1\n  insecure_plaintext: true\n  ops_listen: 127.0.0.1:0\n  "
+              "grpc_listen: 127.0.0.1:0\n"
               "  address_file: " +
                   base + ".addresses\nratelimit:\n" + settings);
     processes_.push_back(std::make_unique<Process>(
@@ -65,7 +66,8 @@ bool Limiters::Start() {
   loops_->Start();
   for (int i = 0; i < client_count_; ++i) {
     loops_->loop(i).RunAndWait([&] {
-      clients_.push_back(MakeRateLimitClient(loops_->loop(i), channels_.Channel(target)));
+      clients_.push_back(
+          MakeRateLimitClient(loops_->loop(i), channels_.Channel(target, "ratelimit")));
     });
   }
   return true;
