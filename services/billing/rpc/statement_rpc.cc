@@ -54,6 +54,8 @@ class StatementRpc : public pb::StatementService::CallbackService {
   ServerUnaryReactor* DownloadStatement(CallbackServerContext* context,
                                         const pb::DownloadStatementRequest* request,
                                         google::api::HttpBody* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     auto parts = admin::NameParts(kStatementName, request->name(), "name");
     if (!parts) return Refused(context, parts.error());
     const auto month = MonthOf(parts->back());
