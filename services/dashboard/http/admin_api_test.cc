@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <future>
 
 #include "common/http/client.h"
 #include "common/http/server.h"
+#include "common/http/testing/raw_client.h"
 #include "common/json/json.h"
 #include "common/rpc/channel.h"
 #include "common/runtime/testing/run_coro.h"
@@ -21,7 +23,8 @@ using ::testing::HasSubstr;
 constexpr char kPath[] = "/admin/v1/workspaces/acme/alertSettings";
 
 // Keeps what it gets.
-class Alerts : public admin::v1::AlertService::Service {
+class Alerts : public admin::v1::AlertService::WithCallbackMethod_ListWebhooks<
+                   admin::v1::AlertService::Service> {
  public:
   grpc::Status GetAlertSettings(grpc::ServerContext* context,
                                 const admin::v1::GetAlertSettingsRequest* request,
@@ -38,6 +41,25 @@ class Alerts : public admin::v1::AlertService::Service {
     *response = request->alert_settings();
     return grpc::Status::OK;
   }
+  // Ends when the caller leaves.
+  grpc::ServerUnaryReactor* ListWebhooks(grpc::CallbackServerContext*,
+                                         const admin::v1::ListWebhooksRequest*,
+                                         admin::v1::ListWebhooksResponse*) override {
+    class Waiting : public grpc::ServerUnaryReactor {
+     public:
+      explicit Waiting(std::promise<void>& cancelled) : cancelled_(cancelled) {}
+      void OnCancel() override {
+        cancelled_.set_value();
+        Finish(grpc::Status::CANCELLED);
+      }
+      void OnDone() override { delete this; }
+
+     private:
+      std::promise<void>& cancelled_;
+    };
+    started.set_value();
+    return new Waiting(cancelled);
+  }
   void Keep(const grpc::ServerContext& context) {
     metadata.clear();
     for (const auto& [key, value] : context.client_metadata()) {
@@ -48,6 +70,8 @@ class Alerts : public admin::v1::AlertService::Service {
 
   std::multimap<std::string, std::string> metadata;
   int updates = 0;
+  std::promise<void> started;
+  std::promise<void> cancelled;
 };
 
 // A session's cookie "session=good", or the login token.
@@ -201,6 +225,29 @@ TEST_F(AdminApiTest, LargeBodiesAreRefused) {
       Send("PATCH", kPath, {kToken}, "{\"x\":\"" + std::string((1 << 20) + 1, 'x') + "\"}");
   EXPECT_EQ(answer.status, 400);
   EXPECT_THAT(answer.body, HasSubstr("request body too large"));
+}
+
+TEST_F(AdminApiTest, TheCallIsCancelledWhenItsClientLeaves) {
+  {
+    http::testing::RawClient client(server_->port());
+    client.Write(
+        "GET /admin/v1/workspaces/acme/webhooks HTTP/1.1\r\nHost: t\r\n"
+        "Authorization: Bearer a-login-token-for-tests\r\n\r\n");
+    ASSERT_EQ(alerts_.started.get_future().wait_for(std::chrono::seconds(10)),
+              std::future_status::ready);
+    client.CloseWithReset();
+  }
+  EXPECT_EQ(alerts_.cancelled.get_future().wait_for(std::chrono::seconds(10)),
+            std::future_status::ready)
+      << "the service works for nobody";
+}
+
+TEST_F(AdminApiTest, ADeadlineIsA504) {
+  const auto answer =
+      Send("GET", "/admin/v1/workspaces/acme/webhooks", {kToken, {"grpc-timeout", "20m"}});
+  EXPECT_EQ(answer.status, 504) << answer.body;
+  EXPECT_EQ(alerts_.cancelled.get_future().wait_for(std::chrono::seconds(10)),
+            std::future_status::ready);
 }
 
 TEST_F(AdminApiTest, AnUnreachableServiceIsA503) {

@@ -16,7 +16,6 @@ Task<Result<std::optional<Credential>>> LoginTokenSource::Resolve(const http::Ht
   credential.identity.set_display_name("login token");
   credential.identity.set_platform_operator(true);
   credential.identity.set_installation(true);
-  credential.identity.set_by_token(true);
   co_return std::optional(std::move(credential));
 }
 
