@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   LoopPool loops(2);
   rpc::ChannelSource channels;
   std::vector<std::shared_ptr<grpc::Channel>> by_loop;
-  for (int i = 0; i < loops.size(); ++i) by_loop.push_back(channels.Channel(argv[1]));
+  for (int i = 0; i < loops.size(); ++i) by_loop.push_back(channels.Channel(argv[1], "backend"));
   loops.Start();
   const transcode::Transcoder transcoder(
       std::move(*routes),

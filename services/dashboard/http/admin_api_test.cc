@@ -100,7 +100,7 @@ class AdminApiTest : public ::testing::Test {
     backend_ = builder.BuildAndStart();
     channels_.SetServers(nullptr, backend_.get());
     pool_.Start();
-    channel_ = channels_.Channel(rpc::kInprocAdmin);
+    channel_ = channels_.Channel(rpc::kInprocAdmin, "auth");
     auto made =
         AdminApi::Make(sessions_, {.channel_to = [this](const google::protobuf::ServiceDescriptor&,
                                                         Loop&) { return channel_; }});
@@ -251,7 +251,7 @@ TEST_F(AdminApiTest, ADeadlineIsA504) {
 }
 
 TEST_F(AdminApiTest, AnUnreachableServiceIsA503) {
-  pool_.loop(0).RunAndWait([this] { channel_ = channels_.Channel("unix:/dev/null/none"); });
+  pool_.loop(0).RunAndWait([this] { channel_ = channels_.Channel("unix:/dev/null/none", "auth"); });
   const auto answer = Send("GET", kPath, {kToken});
   EXPECT_EQ(answer.status, 503) << answer.body;
   EXPECT_THAT(answer.body, HasSubstr(R"("code":14)"));
