@@ -27,8 +27,6 @@ class PathTemplate {
   // The field paths of the variables, in order.
   const std::vector<std::string>& variables() const { return names_; }
   const std::string& verb() const { return verb_; }
-  // Whether it has "**".
-  bool is_deep() const { return deep_.has_value(); }
 
  private:
   enum class Kind { kLiteral, kAny, kDeep };
