@@ -20,8 +20,8 @@ using ratelimit::v1::ReleaseItem;
 using ratelimit::v1::ReleaseRequest;
 using ratelimit::v1::ReleaseResponse;
 using ratelimit::v1::RenewRequest;
+using ratelimit::v1::RenewResponse;
 using Async = RateLimitService::StubInterface::async_interface;
-using StubPtr = std::shared_ptr<RateLimitService::Stub>;
 
 // Milliseconds. If Acquire takes longer, the caller uses its local limits
 // (docs/design/limits.md 8).
@@ -35,12 +35,13 @@ struct Done {};
 using AcquireTransport = Transport<AcquireRequest, AcquireResponse>;
 using ReleaseTransport = Transport<ReleaseRequest, ReleaseResponse>;
 using PeekTransport = Transport<PeekRequest, PeekResponse>;
+using RenewTransport = Transport<RenewRequest, RenewResponse>;
 
 class RateLimitClientImpl : public RateLimitClient {
  public:
-  RateLimitClientImpl(Loop& loop, const ChannelPtr& channel, AcquireTransport acquire,
+  RateLimitClientImpl(Loop& loop, RenewTransport renew, AcquireTransport acquire,
                       ReleaseTransport release, PeekTransport peek, int in_flight)
-      : loop_(loop), stub_(RateLimitService::NewStub(channel)), peek_(std::move(peek)) {
+      : loop_(loop), renew_(std::move(renew)), peek_(std::move(peek)) {
     acquires_ = std::make_shared<Batcher<AcquireItem, AcquireResult>>(
         loop,
         [acquire](std::vector<AcquireItem> items, int64_t timeout_ms) {
@@ -62,7 +63,7 @@ class RateLimitClientImpl : public RateLimitClient {
     return ReleaseWithRetries(loop_, releases_, std::move(item));
   }
   void Renew(std::vector<std::string> lease_ids) override {
-    if (!lease_ids.empty()) loop_.Spawn(SendRenew(loop_, stub_, std::move(lease_ids)));
+    if (!lease_ids.empty()) loop_.Spawn(SendRenew(loop_, renew_, std::move(lease_ids)));
   }
   Task<Result<PeekResponse>> Peek(PeekRequest request) override {
     return peek_(std::move(request), kPeekTimeout);
@@ -104,19 +105,19 @@ class RateLimitClientImpl : public RateLimitClient {
   }
 
   // The next renewal makes up for a lost one.
-  static Task<void> SendRenew(Loop& loop, StubPtr stub, std::vector<std::string> lease_ids) {
+  static Task<void> SendRenew(Loop& loop, RenewTransport renew,
+                              std::vector<std::string> lease_ids) {
     RenewRequest request;
     for (std::string& id : lease_ids) request.add_lease_ids(std::move(id));
     for (int attempt = 0; attempt < 2; ++attempt) {
-      auto response =
-          co_await rpc::Unary(loop, stub->async(), &Async::Renew, request, kReleaseTimeout);
+      auto response = co_await renew(request, kReleaseTimeout);
       if (response.ok()) co_return;
       co_await loop.Sleep(200);
     }
   }
 
   Loop& loop_;
-  StubPtr stub_;
+  RenewTransport renew_;
   PeekTransport peek_;
   std::shared_ptr<Batcher<AcquireItem, AcquireResult>> acquires_;
   std::shared_ptr<Batcher<ReleaseItem, Done>> releases_;
@@ -124,18 +125,19 @@ class RateLimitClientImpl : public RateLimitClient {
 
 }  // namespace
 
-std::unique_ptr<RateLimitClient> MakeRateLimitClient(Loop& loop, ChannelPtr channel,
+std::unique_ptr<RateLimitClient> MakeRateLimitClient(Loop& loop, ReplicasPtr replicas,
                                                      const DirectServices* direct) {
   using Batches = Batcher<AcquireItem, AcquireResult>;
+  auto renew = Over<RateLimitService>(loop, replicas, &Async::Renew);
   if (direct != nullptr && direct->acquire && direct->release && direct->peek) {
     return std::make_unique<RateLimitClientImpl>(
-        loop, channel, Over(loop, direct->acquire), Over(loop, direct->release),
+        loop, std::move(renew), Over(loop, direct->acquire), Over(loop, direct->release),
         Over(loop, direct->peek), Batches::kMaxInFlightDirect);
   }
-  std::shared_ptr<RateLimitService::Stub> stub = RateLimitService::NewStub(channel);
   return std::make_unique<RateLimitClientImpl>(
-      loop, channel, Over(loop, stub, &Async::Acquire), Over(loop, stub, &Async::Release),
-      Over(loop, stub, &Async::Peek), Batches::kMaxInFlight);
+      loop, std::move(renew), Over<RateLimitService>(loop, replicas, &Async::Acquire),
+      Over<RateLimitService>(loop, replicas, &Async::Release),
+      Over<RateLimitService>(loop, replicas, &Async::Peek), Batches::kMaxInFlight);
 }
 
 }  // namespace tollgate
