@@ -158,9 +158,14 @@ class CatalogClientImpl : public CatalogClient {
   CatalogClientImpl(Loop& loop, ReplicasPtr replicas)
       : loop_(loop), replicas_(std::move(replicas)) {}
 
-  std::unique_ptr<Subscription> WatchCatalog(WatchHandler<WatchCatalogResponse> handler) override {
+  std::unique_ptr<Subscription> WatchCatalog(EngineKeys keys,
+                                             WatchHandler<WatchCatalogResponse> handler) override {
     rpc::WatchOptions<WatchCatalogRequest, WatchCatalogResponse> options;
-    options.make_request = [] { return WatchCatalogRequest(); };
+    options.make_request = [keys] {
+      WatchCatalogRequest request;
+      request.set_with_engine_keys(keys == EngineKeys::kWith);
+      return request;
+    };
     options.on_message = std::move(handler.on_message);
     options.on_lost = std::move(handler.on_lost);
     using Async = CatalogService::StubInterface::async_interface;

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "common/clients/link_client.h"
@@ -17,6 +18,8 @@
 
 namespace tollgate {
 namespace {
+
+constexpr char kRouter[] = "inference-router";
 
 class DirectInferenceClient : public InferenceClient {
  public:
@@ -47,7 +50,7 @@ class Factory : public ClientFactory {
     return MakeAuthClient(loop, Replicas(targets_.auth(), "auth", loop));
   }
   std::unique_ptr<AuthAdminClient> AuthAdmin(Loop& loop) override {
-    return MakeAuthAdminClient(loop, AdminReplicas(targets_.auth_admin(), "auth_admin", loop));
+    return MakeAuthAdminClient(loop, AdminReplicas(targets_.auth_admin(), "auth", loop));
   }
   std::unique_ptr<CatalogClient> Catalog(Loop& loop) override {
     return MakeCatalogClient(loop, Replicas(targets_.catalog(), "catalog", loop));
@@ -61,8 +64,7 @@ class Factory : public ClientFactory {
                              Direct(targets_.billing()));
   }
   std::unique_ptr<BillingAdminClient> BillingAdmin(Loop& loop) override {
-    return MakeBillingAdminClient(loop,
-                                  AdminReplicas(targets_.billing_admin(), "billing_admin", loop));
+    return MakeBillingAdminClient(loop, AdminReplicas(targets_.billing_admin(), "billing", loop));
   }
   std::unique_ptr<MeteringClient> Metering(Loop& loop) override {
     return MakeMeteringClient(loop, Replicas(targets_.billing(), "billing", loop),
@@ -90,21 +92,25 @@ class Factory : public ClientFactory {
     return Replicas(own ? rpc::kInprocAdmin : target, service, loop);
   }
 
-  // One set of replicas, with a channel each, per target and loop, shared by the loop's clients.
+  // One set of replicas, with a channel each, per target, service and loop, shared by the loop's
+  // clients.
   ReplicasPtr Replicas(const std::string& target, const char* service, Loop& loop) {
     std::lock_guard lock(mutex_);
-    ReplicasPtr& replicas = open_[{target, loop.index()}];
+    ReplicasPtr& replicas = open_[{target, service, loop.index()}];
     if (!replicas) {
       replicas = rpc::Replicas::Make(
           loop, service, target,
-          [this](const std::string& address) { return channels_.Channel(address); }, resolver_);
+          [this, service](const std::string& address) {
+            return channels_.Channel(address, service);
+          },
+          resolver_);
     }
     return replicas;
   }
 
   std::shared_ptr<rpc::Replica> Router(const std::string& target, Loop& loop) {
-    return std::make_shared<rpc::Replica>(loop, "inference_router", target,
-                                          channels_.Channel(target));
+    return std::make_shared<rpc::Replica>(loop, kRouter, target,
+                                          channels_.Channel(target, kRouter));
   }
 
   const config::v1::TargetsConfig targets_;
@@ -112,7 +118,7 @@ class Factory : public ClientFactory {
   const DirectServices& direct_;
   std::mutex mutex_;
   const std::shared_ptr<rpc::Resolver> resolver_ = std::make_shared<rpc::Resolver>();
-  std::map<std::pair<std::string, int>, ReplicasPtr> open_;
+  std::map<std::tuple<std::string, std::string, int>, ReplicasPtr> open_;
 };
 
 }  // namespace

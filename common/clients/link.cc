@@ -37,7 +37,7 @@ void Link::Begin() {
 void Link::Connect() {
   inbox_ = std::make_shared<Inbox<LinkSignal>>(
       loop_, [this](std::vector<LinkSignal> signals) { Take(std::move(signals)); });
-  connection_ = std::make_unique<LinkConnection>(channel().get(), inbox_);
+  connection_ = std::make_unique<LinkConnection>(router()->channel().get(), inbox_);
 }
 
 bool Link::Fits(size_t body_bytes) const {
@@ -87,19 +87,20 @@ void Link::Flush() {
 
 // A router can be stopped or hang while its connection lives: keepalive would notice after 15 s.
 void Link::OnHealth() {
-  const bool hung = router().hung();
+  const bool hung = router()->hung();
   const bool begins = hung && !was_hung_;
   was_hung_ = hung;
   if (!begins) {
     if (open()) options_.on_connected();
     return;
   }
+  router()->AbandonUses();
   PlaceElsewhere(true);
   if (options_.another_open()) FailUnanswered();
   loop_.RunAfter(kGiveUpMs, [this, alive = alive_, hang = ++hangs_] {
-    if (!*alive || hang != hangs_ || !router().hung() || !connected_) return;
+    if (!*alive || hang != hangs_ || !router()->hung() || !connected_) return;
     log::Warn("an inference router hangs; its requests are given up",
-              {{"address", router().address()}, {"requests", streams_.size()}});
+              {{"address", router()->address()}, {"requests", streams_.size()}});
     FailStreams();
     Reconnect(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the router hangs"));
   });

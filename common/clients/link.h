@@ -47,12 +47,12 @@ class Link final : public LinkStreamHolder {
   // Begins to connect. Once.
   void Begin();
   // Whether it accepts requests.
-  bool open() const { return connected_ && !draining_ && !stalled_ && !router().hung(); }
+  bool open() const { return connected_ && !draining_ && !stalled_ && !router()->hung(); }
   // Whether others are to be preferred though it is open.
-  bool doubtful() const { return router().ejected(); }
+  bool doubtful() const { return router()->ejected(); }
   // Whether a body of this size can be added to what waits.
   bool Fits(size_t body_bytes) const;
-  const std::shared_ptr<grpc::Channel>& channel() const { return router().channel(); }
+  const std::shared_ptr<rpc::Replica>& router() const { return options_.router; }
   int64_t queued_bytes() const { return outgoing_.queued_bytes(); }
 
   void Start(const LinkStreamPtr& stream, uint64_t id);
@@ -60,7 +60,6 @@ class Link final : public LinkStreamHolder {
   void Grant(LinkStream& stream, int64_t bytes) override;
 
  private:
-  const rpc::Replica& router() const { return *options_.router; }
   void Connect();
   void OnHealth();
   void FailUnanswered();

@@ -167,10 +167,14 @@ class LinkClient : public InferenceClient {
     if (link == nullptr) {
       co_return FailWith(ErrorId::kServiceUnavailable, "", "no inference router is connected");
     }
-    const auto stub = InferenceService::NewStub(link->channel());
+    // A router that hangs is not waited for: the caller has an estimate.
+    rpc::CancelSlot cancel;
+    std::function<void()> abandon = [&cancel] { cancel.Cancel(); };
+    const rpc::Replica::Use use(link->router(), std::move(abandon), true);
+    const auto stub = use.replica()->Stub<InferenceService>();
     using Async = InferenceService::StubInterface::async_interface;
     co_return co_await rpc::Unary(loop_, stub->async(), &Async::CountTokens, std::move(request),
-                                  kCountTimeoutMs);
+                                  kCountTimeoutMs, &cancel);
   }
 
  private:
@@ -227,7 +231,7 @@ std::unique_ptr<InferenceClient> MakeLinkClient(
   std::vector<std::shared_ptr<rpc::Replica>> routers;
   for (auto& channel : channels) {
     routers.push_back(std::make_shared<rpc::Replica>(
-        loop, "inference_router", std::to_string(routers.size()), std::move(channel)));
+        loop, "inference-router", std::to_string(routers.size()), std::move(channel)));
   }
   return MakeLinkClient(loop, std::move(routers));
 }

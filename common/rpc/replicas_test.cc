@@ -57,7 +57,7 @@ class ReplicasTest : public ::testing::Test {
   void Use(const std::string& target) {
     replicas_ = Replicas::Make(
         loop(), "auth", target,
-        [this](const std::string& address) { return channels_.Channel(address); }, nullptr);
+        [this](const std::string& address) { return channels_.Channel(address, "auth"); }, nullptr);
   }
   static Task<Result<VerifyKeyResponse>> Verify(Loop& loop, std::shared_ptr<Replicas> replicas,
                                                 Moves moves, int64_t timeout_ms) {

@@ -16,8 +16,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kMaxAge{3};
 
-std::vector<std::string> LookUp(const std::string& part) {
+}  // namespace
+
+std::vector<std::string> LookUpAddresses(const std::string& part) {
   const size_t colon = part.rfind(':');
+  if (colon == std::string::npos) return {};
   const std::string host = part.substr(0, colon);
   const std::string port = part.substr(colon + 1);
   addrinfo hints{};
@@ -34,8 +37,6 @@ std::vector<std::string> LookUp(const std::string& part) {
   freeaddrinfo(found);
   return addresses;
 }
-
-}  // namespace
 
 std::vector<std::string> SplitTargets(const std::string& target) {
   std::vector<std::string> parts;
@@ -78,7 +79,7 @@ std::vector<std::string> Resolver::AddressesOf(const std::string& part) {
     entry.running = true;
     // getaddrinfo has no time-out: nobody waits for the thread.
     std::thread([state = state_, part] {
-      std::vector<std::string> addresses = LookUp(part);
+      std::vector<std::string> addresses = LookUpAddresses(part);
       std::lock_guard lock(state->mutex);
       State::Entry& entry = state->entries[part];
       entry.running = false;

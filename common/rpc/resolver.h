@@ -11,6 +11,9 @@ namespace tollgate::rpc {
 std::vector<std::string> SplitTargets(const std::string& target);
 // Whether this element is "name:port", neither an address nor a target within the machine.
 bool IsName(const std::string& part);
+// The IPv4 addresses of "name:port", each with the port; empty if there is none. Waits for as long
+// as the system's resolver takes.
+std::vector<std::string> LookUpAddresses(const std::string& part);
 
 // Thread-safe. Does not wait for a look-up that still runs when it is destroyed.
 class Resolver {

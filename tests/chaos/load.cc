@@ -89,6 +89,7 @@ void Load::GiveCredit() {
 void Load::Run(Call& call, const ApiKey& key, int delay_ms, int tokens) {
   call.workspace = key.workspace_id;
   call.begun_us = MonotonicUs();
+  call.engine_us = int64_t{1'000} * (delay_ms + 5 * tokens);
   const std::string body =
       R"({"model":"sim/model","messages":[{"role":"user","content":"chaos"}],)" +
       std::string(call.streamed ? R"("stream":true,"stream_options":{"include_usage":true},)"

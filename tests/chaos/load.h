@@ -24,7 +24,8 @@ struct Call {
   bool streamed = false;
   int64_t begun_us = 0;  // monotonic
   int64_t ended_us = 0;
-  int status = 0;  // 0: no answer
+  int64_t engine_us = 0;  // how long the engine takes for it
+  int status = 0;         // 0: no answer
   std::string error;
   bool complete = false;       // [DONE], or the whole body
   bool told_of_error = false;  // an error status, or an error event

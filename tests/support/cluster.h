@@ -43,6 +43,10 @@ struct ClusterOptions {
   std::vector<std::string> host_settings;
   std::vector<std::string> gateway_settings;
   std::vector<std::string> router_settings;
+  // Mutual TLS between the processes: a folder with authority.pem, and in a folder for each service
+  // (auth, inference-router, …), and in "operators/admin" for admin calls, certificate.pem and
+  // private_key.pem, as `./dev secrets` makes it. Empty: plain text.
+  std::string certificates;
   // postgresql:// URLs instead of SQLite files.
   std::string auth_sql;
   std::string billing_sql;
@@ -184,6 +188,7 @@ class Cluster {
   std::string StartMember(Member& member, int64_t deadline_us);
   std::string ConfigOf(const Member& member) const;
   std::string Host(const Member& member) const;
+  std::string Tls(const Member& member) const;
   std::string Targets(const std::string& for_whom) const;
   std::string Section(const std::string& name) const;
   std::string GrpcOf(const std::string& name) const;
