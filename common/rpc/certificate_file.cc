@@ -2,7 +2,7 @@
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
-#include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include <cstdio>
 #include <ctime>
@@ -41,6 +41,23 @@ BasicResult<int64_t, std::string> CertificateExpiry(const std::string& certifica
     return Fail{"there is no certificate in PEM form in " + certificate_file};
   }
   return static_cast<int64_t>(::timegm(&utc));
+}
+
+std::vector<std::string> CertificateUris(const std::string& certificate_file) {
+  const X509Ptr certificate = ReadCertificate(certificate_file);
+  std::vector<std::string> uris;
+  if (!certificate) return uris;
+  GENERAL_NAMES* names = static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names, i);
+    if (name->type != GEN_URI) continue;
+    const ASN1_IA5STRING* uri = name->d.uniformResourceIdentifier;
+    uris.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(uri)),
+                      static_cast<size_t>(ASN1_STRING_length(uri)));
+  }
+  GENERAL_NAMES_free(names);
+  return uris;
 }
 
 BasicResult<void, std::string> CheckKeyPair(const std::string& certificate_file,

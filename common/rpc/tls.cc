@@ -71,6 +71,18 @@ std::shared_ptr<void> ReportExpiry(const std::string& certificate_file) {
   return metrics::BeforeRender([update] { update(); });
 }
 
+// Others refuse such a certificate, and only their logs would say so.
+void WarnIfNameless(const std::string& certificate_file, const std::string& domain) {
+  for (const std::string& uri : CertificateUris(certificate_file)) {
+    const auto name = ParseCertificateName(uri);
+    if (name && name->domain == domain) return;
+  }
+  log::Warn(
+      "the certificate for calls between processes has no name of this deployment: other "
+      "processes will refuse it",
+      {{"file", certificate_file}, {"name_such_as", ServiceUri(domain, "gateway")}});
+}
+
 }  // namespace
 
 bool TlsIsOn(const config::v1::TlsConfig& tls) {
@@ -94,9 +106,15 @@ BasicResult<TlsFiles, std::string> TlsFiles::Open(const config::v1::TlsConfig& t
   if (auto pair = CheckKeyPair(tls.certificate_file(), tls.private_key_file()); !pair.ok()) {
     return Fail{pair.error()};
   }
+  const std::string domain = TrustDomain(tls);
+  if (!ParseCertificateName(ServiceUri(domain, "auth"))) {
+    return Fail{"trust_domain \"" + domain +
+                "\" has other characters than letters, digits, '.', '_' and '-'"};
+  }
+  WarnIfNameless(tls.certificate_file(), domain);
   TlsFiles files;
   files.expiry_metric_ = ReportExpiry(tls.certificate_file());
-  files.trust_domain_ = TrustDomain(tls);
+  files.trust_domain_ = domain;
   files.allowed_callers_ = {tls.allowed_callers().begin(), tls.allowed_callers().end()};
   files.provider_ = std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
       tls.private_key_file(), tls.certificate_file(), tls.authority_file(), kReloadSeconds);

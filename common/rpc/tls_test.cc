@@ -225,6 +225,16 @@ TEST_F(TlsTest, AnotherServiceOfTheSameAuthorityIsNotTakenForTheExpectedOne) {
   EXPECT_FALSE(Served(Issue(kGatewayUri), "billing"));
 }
 
+TEST_F(TlsTest, TheErrorNamesTheServiceThatWasExpected) {
+  Serve();
+  const auto error =
+      Call(Issue(kGatewayUri), &Async::VerifyKey, auth::v1::VerifyKeyRequest(), "billing");
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->id, ErrorId::kServiceUnavailable);
+  EXPECT_NE(error->internal.find("not that of spiffe://tollgate/svc/billing"), std::string::npos)
+      << error->internal;
+}
+
 TEST_F(TlsTest, AServerOfAnotherTrustDomainIsNotTrusted) {
   auto server = Issue("spiffe://other/svc/auth");
   Serve(server);
@@ -250,6 +260,26 @@ TEST_F(TlsTest, TheErrorNamesAMissingFile) {
   auto files = TlsFiles::Open(config);
   ASSERT_FALSE(files.ok());
   EXPECT_NE(files.error().find("/nowhere/key.pem"), std::string::npos);
+}
+
+TEST_F(TlsTest, ATrustDomainThatNoNameCanHaveIsAnErrorAtStart) {
+  auto config = Issue(kGatewayUri);
+  config.set_trust_domain("spiffe://tollgate");
+  auto files = TlsFiles::Open(config);
+  ASSERT_FALSE(files.ok());
+  EXPECT_NE(files.error().find("trust_domain"), std::string::npos) << files.error();
+}
+
+TEST_F(TlsTest, TheNamesOfACertificateAreRead) {
+  EXPECT_EQ(CertificateUris(Issue(kGatewayUri).certificate_file()),
+            std::vector<std::string>{kGatewayUri});
+  const std::string two =
+      "URI:spiffe://tollgate/svc/auth,DNS:auth,URI:spiffe://tollgate/svc/billing";
+  EXPECT_EQ(
+      CertificateUris(Issue("two", nullptr, two).certificate_file()),
+      (std::vector<std::string>{"spiffe://tollgate/svc/auth", "spiffe://tollgate/svc/billing"}));
+  EXPECT_TRUE(CertificateUris(Issue("none", nullptr, "DNS:auth").certificate_file()).empty());
+  EXPECT_TRUE(CertificateUris(folder_ + "/nothing").empty());
 }
 
 TEST_F(TlsTest, AKeyOfAnotherCertificateIsAnErrorAtStart) {

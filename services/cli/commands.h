@@ -11,7 +11,7 @@ class Invocation;
 
 // workspace create|list|open, key create|update|list|disable|enable|revoke, audit.
 void AddAuthCommands(CLI::App& app, Invocation& invocation);
-// clock repair, entries, verify-ledger, ledger archive, statement.
+// clock repair, entries, verify-ledger, ledger archive, statement, statement list.
 void AddBillingCommands(CLI::App& app, Invocation& invocation);
 // credit add|grant|status, cap set, balance.
 void AddCreditCommands(CLI::App& app, Invocation& invocation);

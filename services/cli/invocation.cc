@@ -290,9 +290,10 @@ void Invocation::ShowRecord(const Table& table) const {
 }
 
 void Invocation::ShowList(const Table& table, const std::string& name,
-                          const std::string& when_empty) const {
-  std::fputs((options_.json ? table.ListAsJson(name) : table.ListAsText(when_empty)).c_str(),
-             stdout);
+                          const std::string& when_empty, const Counts& counts) const {
+  std::fputs(
+      (options_.json ? table.ListAsJson(name, counts) : table.ListAsText(when_empty)).c_str(),
+      stdout);
 }
 
 void Invocation::ReportError(const std::string& code, const std::string& message) {

@@ -70,7 +70,8 @@ class Invocation {
   bool OpenWallet(const std::string& workspace);
 
   void ShowRecord(const Table& table) const;
-  void ShowList(const Table& table, const std::string& name, const std::string& when_empty) const;
+  void ShowList(const Table& table, const std::string& name, const std::string& when_empty,
+                const Counts& counts = {}) const;
   // Prints the error to standard error and sets the exit code: 2 for bad_option, else 1.
   void ReportError(const std::string& code, const std::string& message);
   int exit_code() const { return exit_code_; }

@@ -177,7 +177,11 @@ std::string Cluster::Targets(const std::string& for_whom) const {
           "\n";
   text += "  auth: \"" + Replicas("auth", options_.auths) +
           "\"\n  ratelimit: " + GrpcOf("ratelimit") + "\n  inference_routers:\n";
-  for (int i = 1; i <= options_.routers; ++i) text += "    - " + GrpcOf(RouterName(i)) + "\n";
+  for (int i = 1; i <= options_.routers; ++i) {
+    const std::string address = GrpcOf(RouterName(i));
+    const bool around = for_whom == "gateway" && options_.way_to_router;
+    text += "    - " + (around ? options_.way_to_router(address) : address) + "\n";
+  }
   return text;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -54,6 +55,9 @@ struct ClusterOptions {
   bool grpc_in_process = false;
   // The SQLite ledger grants holds before they are flushed (ADR 0005), as the all-in-one does.
   bool holds_before_disk = false;
+  // Cluster over TCP only: where gateways connect to instead of this address of a router, for
+  // example a TcpProxy.
+  std::function<std::string(const std::string& router_address)> way_to_router;
   // Prefix of each command, for example {"/usr/bin/taskset", "-c", "0"}.
   std::vector<std::string> wrapper;
 };

@@ -12,7 +12,6 @@ namespace pb = tollgate::admin::v1;
 
 using admin::AdminResult;
 using admin::Caller;
-using admin::CallerOf;
 using admin::Failure;
 using admin::FormatUsd;
 using grpc::CallbackServerContext;
@@ -110,7 +109,7 @@ AdminResult<AddCredit> AddCreditOf(const pb::CreateCreditGrantRequest& request,
     return admin::InvalidField("credit_grant.reason", "a reason has at most 512 bytes");
   }
   if (*amount > options.known_caller_above_nano_usd) {
-    if (auto known = RequireKnown(caller); !known) return Fail{known.error()};
+    if (auto known = admin::RequireStepUp(caller); !known) return Fail{known.error()};
   }
   AddCredit command;
   command.workspace = parts->front();
@@ -142,7 +141,7 @@ AdminResult<Correct> CorrectOf(const pb::CreateAdjustmentRequest& request, const
   }
   // Who asks must be a name that the second person can differ from.
   if (*amount > options.known_caller_above_nano_usd) {
-    if (auto known = RequireKnown(caller); !known) return Fail{known.error()};
+    if (auto known = admin::RequireStepUp(caller); !known) return Fail{known.error()};
   }
   Correct command;
   command.workspace = parts->front();
@@ -195,19 +194,25 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
   ServerUnaryReactor* CreateCreditGrant(CallbackServerContext* context,
                                         const pb::CreateCreditGrantRequest* request,
                                         pb::CreditGrant* response) override {
-    auto command = AddCreditOf(*request, CallerOf(*context), options_);
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    auto command = AddCreditOf(*request, *caller, options_);
     if (!command) return Refused(context, command.error());
     return Execute(context, *std::move(command), IsGrant, response);
   }
   ServerUnaryReactor* GetCreditGrant(CallbackServerContext* context,
                                      const pb::GetCreditGrantRequest* request,
                                      pb::CreditGrant* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     return Get(context, kGrantName, request->name(), IsGrant, response);
   }
   ServerUnaryReactor* ListCreditGrants(CallbackServerContext* context,
                                        const pb::ListCreditGrantsRequest* request,
                                        pb::ListCreditGrantsResponse* response) override {
-    auto page = PageOf(*request, CallerOf(*context), "ListCreditGrants", "");
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    auto page = PageOf(*request, *caller, "ListCreditGrants", "");
     if (!page) return Refused(context, page.error());
     CommandQuery query;
     query.kinds = {CommandKind::kAddCredit};
@@ -218,19 +223,25 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
   ServerUnaryReactor* CreateAdjustment(CallbackServerContext* context,
                                        const pb::CreateAdjustmentRequest* request,
                                        pb::Adjustment* response) override {
-    auto command = CorrectOf(*request, CallerOf(*context), options_);
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    auto command = CorrectOf(*request, *caller, options_);
     if (!command) return Refused(context, command.error());
     return Execute(context, *std::move(command), IsAdjustment, response);
   }
   ServerUnaryReactor* GetAdjustment(CallbackServerContext* context,
                                     const pb::GetAdjustmentRequest* request,
                                     pb::Adjustment* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     return Get(context, kAdjustmentName, request->name(), IsAdjustment, response);
   }
   ServerUnaryReactor* ListAdjustments(CallbackServerContext* context,
                                       const pb::ListAdjustmentsRequest* request,
                                       pb::ListAdjustmentsResponse* response) override {
-    auto page = PageOf(*request, CallerOf(*context), "ListAdjustments", request->filter());
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    auto page = PageOf(*request, *caller, "ListAdjustments", request->filter());
     if (!page) return Refused(context, page.error());
     CommandQuery all;
     all.kinds = AdjustmentCommands();
@@ -243,12 +254,16 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
   ServerUnaryReactor* ApproveAdjustment(CallbackServerContext* context,
                                         const pb::ApproveAdjustmentRequest* request,
                                         pb::Adjustment* response) override {
-    return DecideOn(context, *request, true, response);
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    return DecideOn(context, *caller, *request, true, response);
   }
   ServerUnaryReactor* RejectAdjustment(CallbackServerContext* context,
                                        const pb::RejectAdjustmentRequest* request,
                                        pb::Adjustment* response) override {
-    return DecideOn(context, *request, false, response);
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    return DecideOn(context, *caller, *request, false, response);
   }
 
  private:
@@ -309,10 +324,8 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
   }
 
   template <typename Request>
-  ServerUnaryReactor* DecideOn(CallbackServerContext* context, const Request& request, bool approve,
-                               pb::Adjustment* response) {
-    const Caller caller = CallerOf(*context);
-    if (auto known = RequireKnown(caller); !known) return Refused(context, known.error());
+  ServerUnaryReactor* DecideOn(CallbackServerContext* context, const Caller& caller,
+                               const Request& request, bool approve, pb::Adjustment* response) {
     auto parts = admin::NameParts(kAdjustmentName, request.name(), "name");
     if (!parts) return Refused(context, parts.error());
     if (request.reason().size() > kMaxReason) {

@@ -102,14 +102,6 @@ Failure FailureOf(Deny deny, const std::string& workspace) {
   }
 }
 
-AdminResult<void> RequireKnown(const admin::Caller& caller) {
-  if (caller.known) return {};
-  return admin::PermissionDenied(
-      "STEP_UP_REQUIRED",
-      "this wants an operator who is known: call with a client certificate, or over the unix "
-      "socket of the service");
-}
-
 void SetTime(int64_t us, google::protobuf::Timestamp& into) {
   into.set_seconds(us / 1'000'000);
   into.set_nanos(static_cast<int32_t>(us % 1'000'000 * 1000));

@@ -1,5 +1,5 @@
-// What the handlers of tollgate.admin.v1 share: reads, commands, and their failures. Handlers only
-// enqueue; the ledger's threads reply.
+// What the handlers of tollgate.admin.v1 share: who may call (admin::Admit, first in each), reads,
+// commands, and their failures. Handlers only enqueue; the ledger's threads reply.
 #pragma once
 
 #include <google/protobuf/timestamp.pb.h>
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/admin/caller.h"
+#include "common/admin/access.h"
 #include "common/admin/failure.h"
 #include "common/admin/filter.h"
 #include "common/admin/paging.h"
@@ -22,7 +22,7 @@
 namespace tollgate::billing {
 
 struct AdminOptions {
-  // Credit above it wants a known caller (decision 57).
+  // Credit above it wants a fresh sign-in (decision 57).
   int64_t known_caller_above_nano_usd = 100 * kNanoPerUsd;
 };
 
@@ -76,9 +76,6 @@ template <typename T>
 Fail<admin::Failure> SqlFailure(const sql::SqlResult<T>& result) {
   return Fail{admin::FromError(sql::ToError(result.error()))};
 }
-
-// Fails unless the caller is known, which counts as a fresh sign-in (decision 57).
-admin::AdminResult<void> RequireKnown(const admin::Caller& caller);
 
 // The request id in hexadecimal digits, or the id of the command.
 std::string RequestText(const Entry& entry);

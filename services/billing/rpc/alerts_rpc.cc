@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include "common/admin/caller.h"
 #include "common/admin/values.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "tollgate/admin/v1/alerts.grpc.pb.h"
@@ -76,6 +75,8 @@ class AlertRpc : public av::AlertService::CallbackService {
   ServerUnaryReactor* GetAlertSettings(CallbackServerContext* context,
                                        const av::GetAlertSettingsRequest* request,
                                        av::AlertSettings* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     return Serve(context, [=, this]() -> AdminResult<void> {
       auto parts = admin::NameParts(kSettings, request->name(), "name");
       if (!parts.ok()) return Fail{parts.error()};
@@ -85,7 +86,9 @@ class AlertRpc : public av::AlertService::CallbackService {
   ServerUnaryReactor* UpdateAlertSettings(CallbackServerContext* context,
                                           const av::UpdateAlertSettingsRequest* request,
                                           av::AlertSettings* response) override {
-    const std::string actor = admin::CallerOf(*context).actor;
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    const std::string actor = caller->actor;
     return Serve(context, [=, this]() -> AdminResult<void> {
       auto parts =
           admin::NameParts(kSettings, request->alert_settings().name(), "alert_settings.name");
@@ -100,10 +103,8 @@ class AlertRpc : public av::AlertService::CallbackService {
   ServerUnaryReactor* CreateWebhook(CallbackServerContext* context,
                                     const av::CreateWebhookRequest* request,
                                     av::Webhook* response) override {
-    // Shows a secret.
-    if (auto known = RequireKnown(admin::CallerOf(*context)); !known) {
-      return Refused(context, known.error());
-    }
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     return Serve(context, [=, this]() -> AdminResult<void> {
       auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
       if (!parts.ok()) return Fail{parts.error()};
@@ -116,6 +117,8 @@ class AlertRpc : public av::AlertService::CallbackService {
   ServerUnaryReactor* ListWebhooks(CallbackServerContext* context,
                                    const av::ListWebhooksRequest* request,
                                    av::ListWebhooksResponse* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     return Serve(context, [=, this]() -> AdminResult<void> {
       auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
       if (!parts.ok()) return Fail{parts.error()};
@@ -130,6 +133,8 @@ class AlertRpc : public av::AlertService::CallbackService {
   ServerUnaryReactor* DeleteWebhook(CallbackServerContext* context,
                                     const av::DeleteWebhookRequest* request,
                                     av::DeleteWebhookResponse*) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     return Serve(context, [=, this]() -> AdminResult<void> {
       auto parts = admin::NameParts(kWebhook, request->name(), "name");
       if (!parts.ok()) return Fail{parts.error()};
@@ -139,6 +144,8 @@ class AlertRpc : public av::AlertService::CallbackService {
   ServerUnaryReactor* TestWebhook(CallbackServerContext* context,
                                   const av::TestWebhookRequest* request,
                                   av::TestWebhookResponse* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     return Serve(context, [=, this]() -> AdminResult<void> {
       auto parts = admin::NameParts(kWebhook, request->name(), "name");
       if (!parts.ok()) return Fail{parts.error()};

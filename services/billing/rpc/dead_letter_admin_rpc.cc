@@ -13,7 +13,6 @@ namespace {
 namespace pb = tollgate::admin::v1;
 
 using admin::AdminResult;
-using admin::CallerOf;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
@@ -116,6 +115,8 @@ class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
   ServerUnaryReactor* GetDeadLetter(CallbackServerContext* context,
                                     const pb::GetDeadLetterRequest* request,
                                     pb::DeadLetter* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     auto key = KeyOf(request->name());
     if (!key) return Refused(context, key.error());
     return RunAdminRead(ledger_, context, [key = *key, response](sql::Database& database) {
@@ -126,8 +127,10 @@ class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
   ServerUnaryReactor* ListDeadLetters(CallbackServerContext* context,
                                       const pb::ListDeadLettersRequest* request,
                                       pb::ListDeadLettersResponse* response) override {
-    const std::string binding = "ListDeadLetters\n" + CallerOf(*context).actor + "\n" +
-                                request->filter() + (request->show_resolved() ? "\nall" : "");
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    const std::string binding = "ListDeadLetters\n" + caller->actor + "\n" + request->filter() +
+                                (request->show_resolved() ? "\nall" : "");
     auto query = QueryOf(*request, binding);
     if (!query) return Refused(context, query.error());
     return RunAdminRead(
@@ -154,12 +157,16 @@ class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
   ServerUnaryReactor* RetryDeadLetter(CallbackServerContext* context,
                                       const pb::RetryDeadLetterRequest* request,
                                       pb::DeadLetter* response) override {
-    return Resolve(context, *request, DeadLetterState::kRetried, response);
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    return Resolve(context, *caller, *request, DeadLetterState::kRetried, response);
   }
   ServerUnaryReactor* WriteOffDeadLetter(CallbackServerContext* context,
                                          const pb::WriteOffDeadLetterRequest* request,
                                          pb::DeadLetter* response) override {
-    return Resolve(context, *request, DeadLetterState::kWrittenOff, response);
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    return Resolve(context, *caller, *request, DeadLetterState::kWrittenOff, response);
   }
 
  private:
@@ -194,10 +201,9 @@ class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
   }
 
   template <typename Request>
-  ServerUnaryReactor* Resolve(CallbackServerContext* context, const Request& request,
-                              DeadLetterState to, pb::DeadLetter* response) {
-    const admin::Caller caller = CallerOf(*context);
-    if (auto known = RequireKnown(caller); !known) return Refused(context, known.error());
+  ServerUnaryReactor* Resolve(CallbackServerContext* context, const admin::Caller& caller,
+                              const Request& request, DeadLetterState to,
+                              pb::DeadLetter* response) {
     auto key = KeyOf(request.name());
     if (!key) return Refused(context, key.error());
     if (auto given = RequiredText(request.reason(), kMaxReason, "reason"); !given) {

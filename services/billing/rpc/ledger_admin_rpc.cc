@@ -14,7 +14,6 @@ namespace pb = tollgate::admin::v1;
 
 using admin::AdminResult;
 using admin::Caller;
-using admin::CallerOf;
 using admin::FormatUsd;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
@@ -120,6 +119,8 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
   ServerUnaryReactor* GetBalance(CallbackServerContext* context,
                                  const pb::GetBalanceRequest* request,
                                  pb::Balance* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     return ReadBalanceOf(context, request->name(), kBalanceName,
                          [response](const Balance& balance, bool wallet_open) {
                            Fill(balance, wallet_open, *response);
@@ -129,6 +130,8 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
   ServerUnaryReactor* OpenWallet(CallbackServerContext* context,
                                  const pb::OpenWalletRequest* request,
                                  pb::Balance* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     auto parts = admin::NameParts(kBalanceName, request->name(), "name");
     if (!parts) return Refused(context, parts.error());
     return ChangeBalance(context, billing::OpenWallet{parts->front()}, response);
@@ -137,7 +140,9 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
   ServerUnaryReactor* RepairClock(CallbackServerContext* context,
                                   const pb::RepairClockRequest* request,
                                   pb::RepairClockResponse* response) override {
-    auto command = RepairClockOf(*request, CallerOf(*context));
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    auto command = RepairClockOf(*request, *caller);
     if (!command) return Refused(context, command.error());
     ServerUnaryReactor* reactor = context->DefaultReactor();
     ledger_.Read(
@@ -156,13 +161,17 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
 
   ServerUnaryReactor* GetCap(CallbackServerContext* context, const pb::GetCapRequest* request,
                              pb::Cap* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     return ReadBalanceOf(context, request->name(), kCapName,
                          [response](const Balance& balance, bool) { Fill(balance, *response); });
   }
 
   ServerUnaryReactor* UpdateCap(CallbackServerContext* context, const pb::UpdateCapRequest* request,
                                 pb::Cap* response) override {
-    auto command = SetCapOf(*request, CallerOf(*context));
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    auto command = SetCapOf(*request, *caller);
     if (!command) return Refused(context, command.error());
     ServerUnaryReactor* reactor = context->DefaultReactor();
     SubmitAdmin(ledger_, reactor, *std::move(command), [reactor, response](const Reply& reply) {
@@ -175,6 +184,8 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
   ServerUnaryReactor* GetTransaction(CallbackServerContext* context,
                                      const pb::GetTransactionRequest* request,
                                      pb::Transaction* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     auto parts = admin::NameParts(kTransactionName, request->name(), "name");
     if (!parts) return Refused(context, parts.error());
     int64_t sequence = 0;
@@ -196,7 +207,9 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
   ServerUnaryReactor* ListTransactions(CallbackServerContext* context,
                                        const pb::ListTransactionsRequest* request,
                                        pb::ListTransactionsResponse* response) override {
-    auto page = PageOf(*request, CallerOf(*context), "ListTransactions", request->filter());
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    auto page = PageOf(*request, *caller, "ListTransactions", request->filter());
     if (!page) return Refused(context, page.error());
     auto query = EntryQueryOf(*request, *page);
     if (!query) return Refused(context, query.error());
@@ -222,12 +235,16 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
   ServerUnaryReactor* FreezeWorkspace(CallbackServerContext* context,
                                       const pb::FreezeWorkspaceRequest* request,
                                       pb::Balance* response) override {
-    return ChangeFreeze(context, *request, CommandKind::kFreeze, response);
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    return ChangeFreeze(context, *caller, *request, CommandKind::kFreeze, response);
   }
   ServerUnaryReactor* UnfreezeWorkspace(CallbackServerContext* context,
                                         const pb::UnfreezeWorkspaceRequest* request,
                                         pb::Balance* response) override {
-    return ChangeFreeze(context, *request, CommandKind::kUnfreeze, response);
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    return ChangeFreeze(context, *caller, *request, CommandKind::kUnfreeze, response);
   }
 
  private:
@@ -260,7 +277,6 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
 
   static AdminResult<billing::RepairClock> RepairClockOf(const pb::RepairClockRequest& request,
                                                          const Caller& caller) {
-    if (auto known = RequireKnown(caller); !known) return Fail{known.error()};
     auto parts = admin::NameParts(kBalanceName, request.name(), "name");
     if (!parts) return Fail{parts.error()};
     if (auto given = RequiredText(request.reason(), 512, "reason"); !given) {
@@ -273,7 +289,6 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
 
   static AdminResult<Operation> SetCapOf(const pb::UpdateCapRequest& request,
                                          const Caller& caller) {
-    if (auto known = RequireKnown(caller); !known) return Fail{known.error()};
     auto parts = admin::NameParts(kCapName, request.cap().name(), "cap.name");
     if (!parts) return Fail{parts.error()};
     for (const std::string& path : request.update_mask().paths()) {
@@ -298,10 +313,9 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
   }
 
   template <typename Request>
-  ServerUnaryReactor* ChangeFreeze(CallbackServerContext* context, const Request& request,
-                                   CommandKind kind, pb::Balance* response) {
-    const Caller caller = CallerOf(*context);
-    if (auto known = RequireKnown(caller); !known) return Refused(context, known.error());
+  ServerUnaryReactor* ChangeFreeze(CallbackServerContext* context, const Caller& caller,
+                                   const Request& request, CommandKind kind,
+                                   pb::Balance* response) {
     auto parts = admin::NameParts("workspaces/*", request.name(), "name");
     if (!parts) return Refused(context, parts.error());
     if (auto given = RequiredText(request.reason(), 512, "reason"); !given) {

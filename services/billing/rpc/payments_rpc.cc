@@ -6,7 +6,6 @@
 
 #include <utility>
 
-#include "common/admin/caller.h"
 #include "common/admin/paging.h"
 #include "common/admin/values.h"
 #include "services/billing/rpc/admin_calls.h"
@@ -79,7 +78,9 @@ class PaymentRpc : public av::PaymentService::CallbackService {
   ServerUnaryReactor* CreatePayment(CallbackServerContext* context,
                                     const av::CreatePaymentRequest* request,
                                     av::Payment* response) override {
-    return Serve(context, [=, this, actor = Actor(context)]() -> AdminResult<void> {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    return Serve(context, [=, this, actor = caller->actor]() -> AdminResult<void> {
       auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
       if (!parts.ok()) return Fail{parts.error()};
       auto id = admin::RequiredRequestId(request->request_id());
@@ -93,6 +94,8 @@ class PaymentRpc : public av::PaymentService::CallbackService {
   ServerUnaryReactor* GetPayment(CallbackServerContext* context,
                                  const av::GetPaymentRequest* request,
                                  av::Payment* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     return Serve(context, [=, this]() -> AdminResult<void> {
       auto parts = admin::NameParts(kPayment, request->name(), "name");
       if (!parts.ok()) return Fail{parts.error()};
@@ -102,12 +105,16 @@ class PaymentRpc : public av::PaymentService::CallbackService {
   ServerUnaryReactor* ListPayments(CallbackServerContext* context,
                                    const av::ListPaymentsRequest* request,
                                    av::ListPaymentsResponse* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     return Serve(context, [=, this] { return List(*request, *response); });
   }
   ServerUnaryReactor* ConfirmPayment(CallbackServerContext* context,
                                      const av::ConfirmPaymentRequest* request,
                                      av::Payment* response) override {
-    return ServeKnown(context, [=, this, actor = Actor(context)]() -> AdminResult<void> {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    return Serve(context, [=, this, actor = caller->actor]() -> AdminResult<void> {
       auto parts = NameAndId(kPayment, *request);
       if (!parts.ok()) return Fail{parts.error()};
       return Show(payments_.admin().Confirm((*parts)[0], (*parts)[1], request->reference(), actor),
@@ -117,7 +124,9 @@ class PaymentRpc : public av::PaymentService::CallbackService {
   ServerUnaryReactor* CancelPayment(CallbackServerContext* context,
                                     const av::CancelPaymentRequest* request,
                                     av::Payment* response) override {
-    return Serve(context, [=, this, actor = Actor(context)]() -> AdminResult<void> {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    return Serve(context, [=, this, actor = caller->actor]() -> AdminResult<void> {
       auto parts = NameAndId(kPayment, *request);
       if (!parts.ok()) return Fail{parts.error()};
       return Show(payments_.admin().Cancel((*parts)[0], (*parts)[1], request->reason(), actor),
@@ -127,17 +136,23 @@ class PaymentRpc : public av::PaymentService::CallbackService {
   ServerUnaryReactor* RefundPayment(CallbackServerContext* context,
                                     const av::RefundPaymentRequest* request,
                                     av::Refund* response) override {
-    return ServeKnown(
-        context, [=, this, actor = Actor(context)] { return Refund(*request, actor, *response); });
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    return Serve(context,
+                 [=, this, actor = caller->actor] { return Refund(*request, actor, *response); });
   }
   ServerUnaryReactor* ReconcilePayments(CallbackServerContext* context,
                                         const av::ReconcilePaymentsRequest* request,
                                         av::ReconcilePaymentsResponse* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     return Serve(context, [=, this] { return Reconcile(*request, *response); });
   }
   ServerUnaryReactor* ListPaymentMethods(CallbackServerContext* context,
                                          const av::ListPaymentMethodsRequest* request,
                                          av::ListPaymentMethodsResponse* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     return Serve(context, [=, this]() -> AdminResult<void> {
       auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
       if (!parts.ok()) return Fail{parts.error()};
@@ -153,7 +168,9 @@ class PaymentRpc : public av::PaymentService::CallbackService {
   ServerUnaryReactor* DeletePaymentMethod(CallbackServerContext* context,
                                           const av::DeletePaymentMethodRequest* request,
                                           av::DeletePaymentMethodResponse* response) override {
-    return Serve(context, [=, this, actor = Actor(context)]() -> AdminResult<void> {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    return Serve(context, [=, this, actor = caller->actor]() -> AdminResult<void> {
       auto parts = admin::NameParts(kMethod, request->name(), "name");
       if (!parts.ok()) return Fail{parts.error()};
       return payments_.admin().DeleteMethod((*parts)[0], (*parts)[1], actor);
@@ -162,7 +179,9 @@ class PaymentRpc : public av::PaymentService::CallbackService {
   ServerUnaryReactor* SetupPaymentMethod(CallbackServerContext* context,
                                          const av::SetupPaymentMethodRequest* request,
                                          av::SetupPaymentMethodResponse* response) override {
-    return ServeKnown(context, [=, this]() -> AdminResult<void> {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    return Serve(context, [=, this]() -> AdminResult<void> {
       auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
       if (!parts.ok()) return Fail{parts.error()};
       auto id = admin::RequiredRequestId(request->request_id());
@@ -177,6 +196,8 @@ class PaymentRpc : public av::PaymentService::CallbackService {
   ServerUnaryReactor* GetAutoReload(CallbackServerContext* context,
                                     const av::GetAutoReloadRequest* request,
                                     av::AutoReload* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     return Serve(context, [=, this]() -> AdminResult<void> {
       auto parts = admin::NameParts(kReload, request->name(), "name");
       if (!parts.ok()) return Fail{parts.error()};
@@ -186,7 +207,9 @@ class PaymentRpc : public av::PaymentService::CallbackService {
   ServerUnaryReactor* UpdateAutoReload(CallbackServerContext* context,
                                        const av::UpdateAutoReloadRequest* request,
                                        av::AutoReload* response) override {
-    return ServeKnown(context, [=, this, actor = Actor(context)]() -> AdminResult<void> {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    return Serve(context, [=, this, actor = caller->actor]() -> AdminResult<void> {
       auto parts = admin::NameParts(kReload, request->auto_reload().name(), "auto_reload.name");
       if (!parts.ok()) return Fail{parts.error()};
       auto id = admin::RequiredRequestId(request->request_id());
@@ -200,7 +223,9 @@ class PaymentRpc : public av::PaymentService::CallbackService {
   ServerUnaryReactor* ResumeAutoReload(CallbackServerContext* context,
                                        const av::ResumeAutoReloadRequest* request,
                                        av::AutoReload* response) override {
-    return Serve(context, [=, this, actor = Actor(context)]() -> AdminResult<void> {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    return Serve(context, [=, this, actor = caller->actor]() -> AdminResult<void> {
       auto parts = NameAndId(kReload, *request);
       if (!parts.ok()) return Fail{parts.error()};
       return Show(payments_.admin().ResumeReload(parts->front(), actor), response);
@@ -208,10 +233,6 @@ class PaymentRpc : public av::PaymentService::CallbackService {
   }
 
  private:
-  static std::string Actor(CallbackServerContext* context) {
-    return admin::CallerOf(*context).actor;
-  }
-
   template <typename T, typename Response>
   static AdminResult<void> Show(const AdminResult<T>& result, Response* response) {
     if (!result.ok()) return Fail{result.error()};
@@ -230,15 +251,6 @@ class PaymentRpc : public av::PaymentService::CallbackService {
   template <typename Function>
   ServerUnaryReactor* Serve(CallbackServerContext* context, Function function) {
     return RunOnPart(payments_, context, std::move(function));
-  }
-
-  // For what needs a fresh sign-in.
-  template <typename Function>
-  ServerUnaryReactor* ServeKnown(CallbackServerContext* context, Function function) {
-    if (auto known = RequireKnown(admin::CallerOf(*context)); !known) {
-      return Refused(context, known.error());
-    }
-    return Serve(context, std::move(function));
   }
 
   // A payment for a name that is no workspace would be money without an owner.

@@ -13,7 +13,6 @@ namespace {
 namespace pb = tollgate::admin::v1;
 
 using admin::AdminResult;
-using admin::CallerOf;
 using admin::FormatUsd;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
@@ -268,6 +267,8 @@ class UsageAdminRpc : public pb::UsageService::CallbackService {
   ServerUnaryReactor* QueryUsage(CallbackServerContext* context,
                                  const pb::QueryUsageRequest* request,
                                  pb::QueryUsageResponse* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     auto report = ReportOf(*request, ledger_.NowUs());
     if (!report) return Refused(context, report.error());
     return RunAdminRead(
@@ -283,6 +284,8 @@ class UsageAdminRpc : public pb::UsageService::CallbackService {
   ServerUnaryReactor* GetRequest(CallbackServerContext* context,
                                  const pb::GetRequestRequest* request,
                                  pb::Receipt* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
     auto parts = ReceiptName(request->name());
     if (!parts) return Refused(context, parts.error());
     return RunAdminRead(
@@ -302,7 +305,9 @@ class UsageAdminRpc : public pb::UsageService::CallbackService {
   ServerUnaryReactor* ListRequests(CallbackServerContext* context,
                                    const pb::ListRequestsRequest* request,
                                    pb::ListRequestsResponse* response) override {
-    auto page = PageOf(*request, CallerOf(*context), "ListRequests", request->filter());
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    auto page = PageOf(*request, *caller, "ListRequests", request->filter());
     if (!page) return Refused(context, page.error());
     auto query = RequestQueryOf(*request, *page);
     if (!query) return Refused(context, query.error());

@@ -1,0 +1,188 @@
+#include "common/admin/access.h"
+
+#include <google/api/annotations.pb.h>
+#include <google/protobuf/descriptor.h>
+
+#include <algorithm>
+
+#include "common/admin/values.h"
+
+namespace tollgate::admin {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::MethodDescriptor;
+
+constexpr std::string_view kPackage = "tollgate.admin.v1.";
+// What stands for a platform operator's rights among the scopes of a token.
+constexpr std::string_view kOperatorScope = "operator";
+
+bool IsText(const FieldDescriptor* field) {
+  return field != nullptr && !field->is_repeated() &&
+         field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+}
+
+const MethodDescriptor* MethodOf(const Message& request) {
+  const auto* file = request.GetDescriptor()->file();
+  for (int s = 0; s < file->service_count(); ++s) {
+    for (int m = 0; m < file->service(s)->method_count(); ++m) {
+      const MethodDescriptor* method = file->service(s)->method(m);
+      if (method->input_type() == request.GetDescriptor()) return method;
+    }
+  }
+  return nullptr;
+}
+
+// A token's scopes are roles that it may use, and workspaces that it is limited to.
+bool InScope(const Caller& caller, const MethodRule& rule, const std::string& workspace) {
+  if (!caller.by_token) return true;
+  bool limited = false, listed = false, role = false;
+  for (const std::string& scope : caller.scopes) {
+    if (const auto only = WorkspaceOfName(scope)) {
+      limited = true;
+      listed = listed || *only == workspace;
+    } else if (scope == kOperatorScope) {
+      role = role || (caller.platform_operator && HasLetter(rule, 'P'));
+    } else if (const auto named = RoleNamed(scope)) {
+      role = role || RoleAllowed(rule, *named) != Allowed::kNo;
+    }
+  }
+  // Methods for everybody concern the token's own person, or say nothing of a workspace.
+  if (HasLetter(rule, '*')) return !limited || workspace.empty() || listed;
+  return role && (!limited || listed);
+}
+
+std::string RolesOf(const MethodRule& rule) {
+  std::string names;
+  for (int r = common::v1::ROLE_OWNER; r <= common::v1::ROLE_VIEWER; ++r) {
+    if (RoleAllowed(rule, static_cast<Role>(r)) != Allowed::kYes) continue;
+    if (!names.empty()) names += ", ";
+    names += RoleName(static_cast<Role>(r));
+  }
+  return names;
+}
+
+Fail<Failure> Denied(std::string message) {
+  return PermissionDenied("PERMISSION_DENIED", std::move(message));
+}
+
+}  // namespace
+
+RequestName NameOf(const Message& request) {
+  const auto* reflection = request.GetReflection();
+  const Descriptor* type = request.GetDescriptor();
+  for (const char* field : {"parent", "name"}) {
+    if (const auto* text = type->FindFieldByName(field); IsText(text)) {
+      return {field, reflection->GetString(request, text)};
+    }
+  }
+  for (int i = 0; i < type->field_count(); ++i) {
+    const FieldDescriptor* field = type->field(i);
+    if (field->is_repeated() || field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    const auto* text = field->message_type()->FindFieldByName("name");
+    if (!IsText(text)) continue;
+    const Message& resource = reflection->GetMessage(request, field);
+    return {field->name() + ".name", resource.GetReflection()->GetString(resource, text)};
+  }
+  return {};
+}
+
+std::optional<std::string> WorkspaceOfName(std::string_view name) {
+  constexpr std::string_view kPrefix = "workspaces/";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const size_t end = name.find('/', kPrefix.size());
+  auto parts = MatchName("workspaces/*", name.substr(0, end));
+  if (!parts) return std::nullopt;
+  return parts->front();
+}
+
+bool Reads(const MethodDescriptor& method) {
+  const auto& http = method.options().GetExtension(google::api::http);
+  return http.pattern_case() == google::api::HttpRule::kGet;
+}
+
+AdminResult<void> RequireStepUp(const Caller& caller) {
+  if (caller.fresh) return {};
+  if (caller.by_token) {
+    return PermissionDenied("STEP_UP_REQUIRED",
+                            "this wants a person who has just signed in; an access token cannot "
+                            "do it");
+  }
+  if (caller.installation) {
+    return PermissionDenied(
+        "STEP_UP_REQUIRED",
+        "this wants an operator who is known: call with a client certificate, or over the unix "
+        "socket of the service");
+  }
+  return PermissionDenied("STEP_UP_REQUIRED",
+                          "this wants a sign-in of the last five minutes: sign in again and "
+                          "repeat the call");
+}
+
+AdminResult<Caller> Check(Caller caller, const MethodRule* rule, const std::string& workspace,
+                          bool reads) {
+  if (rule == nullptr) return Denied("nobody may call this method");
+  caller.workspace = workspace;
+  if (caller.support && !reads) return Denied("a support session may only read");
+  if (caller.by_token && (rule->no_tokens || !InScope(caller, *rule, workspace))) {
+    return Denied("the access token's scopes do not allow this");
+  }
+  bool allowed = caller.installation || HasLetter(*rule, '*') ||
+                 (caller.platform_operator && HasLetter(*rule, 'P'));
+  if (!allowed && !workspace.empty()) {
+    const auto member = caller.roles.find(workspace);
+    if (member == caller.roles.end()) {
+      return Denied("you are not a member of the workspace " + workspace +
+                    ", or it does not exist");
+    }
+    const Allowed by_role = RoleAllowed(*rule, member->second);
+    allowed = by_role != Allowed::kNo;
+    caller.own_only = by_role == Allowed::kOwn;
+    if (!allowed) {
+      const std::string roles = RolesOf(*rule);
+      auto failure =
+          Denied("your role in " + workspace + " is " + std::string(RoleName(member->second)) +
+                 (roles.empty() ? "; this is for operators of the platform"
+                                : "; this wants one of: " + roles));
+      if (!roles.empty()) failure.error.metadata["roles"] = roles;
+      return failure;
+    }
+  }
+  if (!allowed) return Denied("this is for operators of the platform");
+  if (rule->step_up) {
+    if (auto fresh = RequireStepUp(caller); !fresh) return Fail{fresh.error()};
+  }
+  return caller;
+}
+
+AdminResult<Caller> Admit(const grpc::ServerContextBase& context, std::string_view full_method,
+                          const Message& request) {
+  auto caller = CallerOf(context);
+  if (!caller) return caller;
+  if (full_method.starts_with('/')) full_method.remove_prefix(1);
+  const MethodRule* rule =
+      full_method.starts_with(kPackage) ? RuleOf(full_method.substr(kPackage.size())) : nullptr;
+  std::string dotted(full_method);
+  std::ranges::replace(dotted, '/', '.');
+  const auto* method = request.GetDescriptor()->file()->pool()->FindMethodByName(dotted);
+  const RequestName named = NameOf(request);
+  const auto workspace = WorkspaceOfName(named.name);
+  const bool everywhere = caller->installation || caller->platform_operator;
+  // A member without the workspace's name would be told of a role that is not the point.
+  if (!workspace && !everywhere && rule != nullptr && !HasLetter(*rule, '*') &&
+      named.name.starts_with("workspaces")) {
+    return InvalidField(named.field, "\"" + named.name + "\" does not name a workspace");
+  }
+  return Check(*std::move(caller), rule, workspace.value_or(""),
+               method != nullptr && Reads(*method));
+}
+
+AdminResult<Caller> Admit(const grpc::ServerContextBase& context, const Message& request) {
+  const MethodDescriptor* method = MethodOf(request);
+  if (method == nullptr) return Denied("nobody may call this method");
+  return Admit(context, method->service()->full_name() + "/" + method->name(), request);
+}
+
+}  // namespace tollgate::admin

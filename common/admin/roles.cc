@@ -1,0 +1,185 @@
+#include "common/admin/roles.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace tollgate::admin {
+namespace {
+
+constexpr bool kStepUp = true;
+
+// Sorted by area. A platform operator reads everything, and writes where P stands. The operator's
+// command line may do all of it (common/admin/access.h).
+constexpr MethodRule kRules[] = {
+    // People of a workspace.
+    {"MemberService/GetMember", "OABDVP"},
+    {"MemberService/ListMembers", "OABDVP"},
+    {"MemberService/UpdateMember", "O"},  // to owner: also a fresh sign-in
+    {"MemberService/DeleteMember", "OAbdv"},
+    {"InvitationService/CreateInvitation", "OA"},
+    {"InvitationService/ListInvitations", "OAP"},
+    {"InvitationService/DeleteInvitation", "OA"},
+    {"InvitationService/AcceptInvitation", "*", !kStepUp, true},
+    // Oneself.
+    {"UserService/GetUser", "*"},
+    {"UserService/UpdateUser", "*", !kStepUp, true},
+    {"UserService/GetPermissions", "*"},
+    {"UserService/ListSessions", "*"},
+    {"UserService/DeleteSession", "*", !kStepUp, true},
+    {"UserService/RevokeOtherSessions", "*", !kStepUp, true},
+    {"UserService/CreateToken", "*", kStepUp, true},
+    {"UserService/ListTokens", "*"},
+    {"UserService/DeleteToken", "*", !kStepUp, true},
+    // All people of the installation.
+    {"PersonService/ListPersons", "P"},
+    {"PersonService/CreatePerson", "P", kStepUp, true},
+    {"PersonService/UpdatePerson", "P", kStepUp, true},
+    {"PersonService/CreateSignInLink", "P", kStepUp, true},
+
+    // Workspaces. A person may create one where self-service is on: the handler looks.
+    {"WorkspaceService/CreateWorkspace", "*P"},
+    {"WorkspaceService/GetWorkspace", "OABDVP"},
+    {"WorkspaceService/ListWorkspaces", "*P"},
+    {"WorkspaceService/UpdateWorkspace", "OA"},
+    {"WorkspaceService/CloseWorkspace", "O", kStepUp},
+    {"WorkspaceService/ReopenWorkspace", "O", kStepUp},
+    {"WorkspaceService/CreateSupportSession", "P", kStepUp, true},
+    // Keys.
+    {"KeyService/CreateKey", "OAD"},
+    {"KeyService/GetKey", "OABDVP"},
+    {"KeyService/ListKeys", "OABDVP"},
+    {"KeyService/UpdateKey", "OAd"},
+    {"KeyService/DisableKey", "OAP"},
+    {"KeyService/EnableKey", "OAP"},
+    {"KeyService/RevokeKey", "OAdP"},
+    {"KeyService/RotateKey", "OAd"},
+    {"KeyService/ImportKeys", "P"},
+    {"KeyService/ReportLeak", "*"},
+    {"KeyService/ReportLeakedKey", "*"},
+    // The audit log. Without a workspace it is the whole one, which is P's.
+    {"AuditService/GetAuditEntry", "OAP"},
+    {"AuditService/ListAuditEntries", "OAP"},
+    {"AuditService/VerifyAuditEntries", "OAP"},
+    {"AuditService/ExportAuditEntries", "OAP"},
+    // Models and limits.
+    {"ModelService/GetModel", "*"},
+    {"ModelService/ListModels", "*"},
+    {"LimitService/GetLimits", "OABDVP"},
+    {"LimitService/UpdateLimits", "P"},
+    {"LimitService/GetLimitUsage", "OABDVP"},
+    {"LimitService/GetLimitsUsage", "OABDVP"},
+    {"LimitService/QueryLimitUsage", "OABDVP"},
+    {"LimitService/GetPlan", "P"},
+    {"LimitService/ListPlans", "P"},
+    {"LimitService/UpdatePlan", "P"},
+    {"LimitService/GetModelCapacity", "P"},
+    {"LimitService/GetModelsCapacity", "P"},
+    {"LimitService/ListModelCapacities", "P"},
+    {"LimitService/UpdateModelCapacity", "P"},
+
+    // Money.
+    {"LedgerService/GetBalance", "OABDVP"},
+    {"LedgerService/OpenWallet", "P"},
+    {"LedgerService/RepairClock", "P", kStepUp},
+    {"LedgerService/GetCap", "OABDVP"},
+    {"LedgerService/UpdateCap", "O", kStepUp},
+    {"LedgerService/GetTransaction", "OABP"},
+    {"LedgerService/ListTransactions", "OABP"},
+    {"LedgerService/FreezeWorkspace", "P", kStepUp},
+    {"LedgerService/UnfreezeWorkspace", "P", kStepUp},
+    // Above an amount of the configuration also a fresh sign-in.
+    {"AdjustmentService/CreateCreditGrant", "P"},
+    {"AdjustmentService/GetCreditGrant", "OABP"},
+    {"AdjustmentService/ListCreditGrants", "OABP"},
+    {"AdjustmentService/CreateAdjustment", "P"},
+    {"AdjustmentService/GetAdjustment", "OABP"},
+    {"AdjustmentService/ListAdjustments", "OABP"},
+    {"AdjustmentService/ApproveAdjustment", "P", kStepUp},
+    {"AdjustmentService/RejectAdjustment", "P", kStepUp},
+    {"PaymentService/CreatePayment", "OB"},
+    {"PaymentService/GetPayment", "OABP"},
+    {"PaymentService/ListPayments", "OABP"},
+    {"PaymentService/ConfirmPayment", "P", kStepUp},
+    {"PaymentService/CancelPayment", "P"},
+    {"PaymentService/RefundPayment", "P", kStepUp},
+    {"PaymentService/ReconcilePayments", "P"},
+    {"PaymentService/ListPaymentMethods", "OBP"},
+    {"PaymentService/DeletePaymentMethod", "OB"},
+    {"PaymentService/SetupPaymentMethod", "OB", kStepUp},
+    {"PaymentService/GetAutoReload", "OABP"},
+    {"PaymentService/UpdateAutoReload", "OB", kStepUp},
+    {"PaymentService/ResumeAutoReload", "OB"},
+    {"StatementService/GetStatement", "OABP"},
+    {"StatementService/ListStatements", "OABP"},
+    {"StatementService/DownloadStatement", "OABP"},
+    {"UsageService/QueryUsage", "OABDVP"},
+    {"UsageService/GetRequest", "OABDP"},
+    {"UsageService/ListRequests", "OABDP"},
+    {"AlertService/GetAlertSettings", "OABP"},
+    {"AlertService/UpdateAlertSettings", "OAB"},
+    {"AlertService/CreateWebhook", "OA", kStepUp},
+    {"AlertService/ListWebhooks", "OAP"},
+    {"AlertService/DeleteWebhook", "OA"},
+    {"AlertService/TestWebhook", "OA"},
+    {"DeadLetterService/GetDeadLetter", "P"},
+    {"DeadLetterService/ListDeadLetters", "P"},
+    {"DeadLetterService/RetryDeadLetter", "P", kStepUp},
+    {"DeadLetterService/WriteOffDeadLetter", "P", kStepUp},
+};
+
+struct RoleRow {
+  Role role;
+  std::string_view name;
+  char letter;
+};
+constexpr RoleRow kRoles[] = {
+    {Role::ROLE_OWNER, "owner", 'O'},     {Role::ROLE_ADMIN, "admin", 'A'},
+    {Role::ROLE_BILLING, "billing", 'B'}, {Role::ROLE_DEVELOPER, "developer", 'D'},
+    {Role::ROLE_VIEWER, "viewer", 'V'},
+};
+
+}  // namespace
+
+std::string_view RoleName(Role role) {
+  for (const RoleRow& row : kRoles) {
+    if (row.role == role) return row.name;
+  }
+  return "";
+}
+
+std::optional<Role> RoleNamed(std::string_view name) {
+  for (const RoleRow& row : kRoles) {
+    if (row.name == name) return row.role;
+  }
+  return std::nullopt;
+}
+
+std::span<const MethodRule> AllRules() { return kRules; }
+
+const MethodRule* RuleOf(std::string_view method) {
+  const auto* found = std::ranges::find(kRules, method, &MethodRule::method);
+  return found == std::end(kRules) ? nullptr : found;
+}
+
+bool HasLetter(const MethodRule& rule, char letter) {
+  return rule.who.find(letter) != std::string_view::npos;
+}
+
+Allowed RoleAllowed(const MethodRule& rule, Role role) {
+  for (const RoleRow& row : kRoles) {
+    if (row.role != role) continue;
+    if (HasLetter(rule, row.letter)) return Allowed::kYes;
+    const char own = static_cast<char>(std::tolower(row.letter));
+    return HasLetter(rule, own) ? Allowed::kOwn : Allowed::kNo;
+  }
+  return Allowed::kNo;
+}
+
+bool Covers(Role role, Role lesser) {
+  return std::ranges::all_of(kRules, [&](const MethodRule& rule) {
+    return RoleAllowed(rule, role) >= RoleAllowed(rule, lesser);
+  });
+}
+
+}  // namespace tollgate::admin
