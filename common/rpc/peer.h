@@ -20,7 +20,7 @@ enum class PeerKind {
   kLocalSocket,  // a unix socket, whose access the operating system controls
   kService,      // a certificate of a process
   kOperator,     // a certificate of an operator
-  kPlainText,    // TCP without TLS: nobody knows who it is (host.insecure_plaintext)
+  kPlainText,    // TCP without TLS, from whoever can reach it (host.insecure_plaintext)
   kUnknown,      // a certificate with another name; no server of ours lets it in
 };
 
