@@ -4,6 +4,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/text.h"
+#include "common/rpc/peer.h"
 
 namespace tollgate::admin {
 namespace {
@@ -11,37 +12,6 @@ namespace {
 constexpr size_t kMaxName = 100;
 // Clocks of two machines differ by less.
 constexpr int64_t kMaxSkewUs = 60'000'000;
-
-// Where a call comes from.
-struct Peer {
-  enum class Kind { kLocal, kDashboard, kOtherService, kCertificate, kPlain };
-  Kind kind = Kind::kPlain;
-  std::string name;  // of a certificate
-};
-
-Peer PeerOf(const grpc::ServerContextBase& context) {
-  const auto auth = context.auth_context();
-  if (auth && auth->IsPeerAuthenticated()) {
-    Peer peer{.kind = Peer::Kind::kCertificate};
-    for (const char* property : {"peer_spiffe_id", "x509_subject_alternative_name"}) {
-      for (const grpc::string_ref& value : auth->FindPropertyValues(property)) {
-        const std::string_view name(value.data(), value.size());
-        if (const size_t at = name.find("/svc/"); at != std::string_view::npos) {
-          const bool dashboard = name.substr(at) == "/svc/dashboard";
-          return {dashboard ? Peer::Kind::kDashboard : Peer::Kind::kOtherService,
-                  std::string(name)};
-        }
-        if (peer.name.empty()) peer.name = ToValidUtf8(name, kMaxName);
-      }
-    }
-    if (!peer.name.empty()) return peer;
-  }
-  // A call within the process has no peer; gRPC 1.51 then says "unknown". TCP always has one.
-  const std::string address = context.peer();
-  const bool local =
-      address.starts_with("unix:") || address.starts_with("inproc") || address == "unknown";
-  return {local ? Peer::Kind::kLocal : Peer::Kind::kPlain, ""};
-}
 
 Fail<Failure> Unauthenticated(std::string message) {
   return Fail{Failure{.code = grpc::StatusCode::UNAUTHENTICATED,
@@ -78,7 +48,7 @@ AdminResult<Caller> FromIdentity(const std::string& bytes) {
   return caller;
 }
 
-// The operator's command line. "spiffe://tollgate/operator/anna" is "anna".
+// The operator's command line.
 Caller Installation(std::string actor, bool fresh) {
   Caller caller;
   caller.actor = std::move(actor);
@@ -95,26 +65,28 @@ bool IsFresh(int64_t signed_in_us, int64_t now_us) {
 }
 
 AdminResult<Caller> CallerOf(const grpc::ServerContextBase& context) {
-  const Peer peer = PeerOf(context);
+  const rpc::Peer peer = rpc::PeerOf(context);
   const std::string operator_name =
       ToValidUtf8(Metadata(context, kOperatorKey).value_or(""), kMaxName);
   const auto identity = Metadata(context, kIdentityKey);
   switch (peer.kind) {
-    case Peer::Kind::kOtherService:
-      return PermissionDenied("CALLER_NOT_ALLOWED",
-                              "the process " + peer.name + " may not make admin calls");
-    case Peer::Kind::kDashboard:
+    case rpc::PeerKind::kService:
+      if (peer.name != "dashboard") {
+        return PermissionDenied("CALLER_NOT_ALLOWED",
+                                "the process " + peer.name + " may not make admin calls");
+      }
       if (!identity) return Unauthenticated("the dashboard did not say who calls");
       return FromIdentity(*identity);
-    case Peer::Kind::kCertificate: {
-      const size_t at = peer.name.find("/operator/");
-      return Installation(
-          "cert:" + (at == std::string::npos ? peer.name : peer.name.substr(at + 10)), true);
-    }
-    case Peer::Kind::kLocal:
+    case rpc::PeerKind::kOperator:
+      return Installation("cert:" + peer.name, true);
+    case rpc::PeerKind::kInProcess:
+    case rpc::PeerKind::kLocalSocket:
       if (identity) return FromIdentity(*identity);
       return Installation("local:" + (operator_name.empty() ? "operator" : operator_name), true);
-    case Peer::Kind::kPlain:
+    case rpc::PeerKind::kUnknown:
+      return PermissionDenied("CALLER_NOT_ALLOWED",
+                              "the certificate of the caller names no operator and no dashboard");
+    case rpc::PeerKind::kPlainText:
       break;
   }
   if (identity) return FromIdentity(*identity);

@@ -18,12 +18,17 @@ namespace {
 // How long a DNS look-up may take; as long as a connection to an engine by default.
 constexpr int kLookupMs = 3'000;
 
-grpc::ChannelArguments Arguments() {
+// Despite its name, gRPC's "minimum back-off" is how long one attempt to connect may take, not how
+// far apart attempts are. The handshake of TLS needs several round trips, and the processor.
+constexpr int kConnectMs = 100;
+constexpr int kTlsConnectMs = 2'000;
+
+grpc::ChannelArguments Arguments(int connect_ms = kConnectMs) {
   grpc::ChannelArguments arguments;
   // With the default back-off, clients reconnect to a restarted server only after more than a
   // second (docs/design/toolchain.md 2).
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, connect_ms);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
   arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
@@ -106,7 +111,7 @@ std::shared_ptr<grpc::Channel> ChannelSource::Channel(const std::string& target,
   if (target.starts_with("unix:")) {
     return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), Arguments());
   }
-  grpc::ChannelArguments arguments = Arguments();
+  grpc::ChannelArguments arguments = Arguments(tls_ != nullptr ? kTlsConnectMs : kConnectMs);
   arguments.SetLoadBalancingPolicyName("round_robin");
   return grpc::CreateCustomChannel(
       GrpcTarget(SplitTargets(target)),

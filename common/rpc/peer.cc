@@ -58,7 +58,7 @@ Peer PeerOf(const grpc::ServerContextBase& context) {
   if (address.starts_with("unix:")) return {PeerKind::kLocalSocket, ""};
   // A call within the process has no peer; gRPC 1.51 then says "unknown". TCP always has one.
   if (address.starts_with("inproc") || address == "unknown") return {PeerKind::kInProcess, ""};
-  return {};
+  return {PeerKind::kPlainText, ""};
 }
 
 std::string ServiceUri(std::string_view trust_domain, std::string_view service) {

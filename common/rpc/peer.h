@@ -20,7 +20,8 @@ enum class PeerKind {
   kLocalSocket,  // a unix socket, whose access the operating system controls
   kService,      // a certificate of a process
   kOperator,     // a certificate of an operator
-  kUnknown,      // plain text over TCP, or a certificate with another name
+  kPlainText,    // TCP without TLS, from whoever can reach it (host.insecure_plaintext)
+  kUnknown,      // a certificate with another name; no server of ours lets it in
 };
 
 struct Peer {

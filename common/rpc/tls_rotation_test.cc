@@ -158,7 +158,8 @@ TEST_F(RotationTest, AFileThatIsGoneKeepsTheOldCertificate) {
   EXPECT_TRUE(Becomes(false));
   Renew("auth", old_authority_, 3600);
   EXPECT_TRUE(Becomes(true));
-  EXPECT_TRUE(Call(*running).ok());
+  const grpc::Status status = Call(*running);
+  EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
 }  // namespace
