@@ -86,6 +86,13 @@ Task<void> Limiters::Call(Loop& loop, RateLimitClient& client, std::shared_ptr<S
     auto answer = co_await client.Acquire(item);
     if (!answer) {
       ++shared->failed;
+      // As a gateway: it may have been granted.
+      pb::ReleaseItem release;
+      release.set_lease_id(item.lease_id());
+      release.set_workspace_id("w");
+      release.set_key_id("k");
+      release.set_refund(true);
+      co_await client.Release(std::move(release));
     } else if (!answer->granted()) {
       ++shared->refused;
     } else {
