@@ -1,10 +1,11 @@
 #include <grpcpp/channel.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "common/base/clock.h"
 #include "common/clients/make_clients.h"
-#include "common/rpc/call.h"
+#include "common/rpc/replica_call.h"
 #include "common/rpc/watch.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 #include "tollgate/catalog/v1/catalog.grpc.pb.h"
@@ -29,26 +30,71 @@ constexpr int64_t kReadAttemptTimeout = 1'000;
 // Auth pings the key stream every second; without a message for this long the stream is lost.
 constexpr int64_t kKeysSilence = 4'000;
 
-template <typename Request, typename Message>
+// A stream of any replica. When that one is lost, the stream is opened again at another one.
+template <typename Service, typename Request, typename Message>
 class WatchSubscription : public Subscription {
  public:
-  WatchSubscription(Loop& loop, rpc::WatchOptions<Request, Message> options)
-      : watch_(loop, std::move(options)) {}
+  using Async = typename Service::StubInterface::async_interface;
+  using Method = void (Async::*)(grpc::ClientContext*, const Request*,
+                                 grpc::ClientReadReactor<Message>*);
+
+  WatchSubscription(Loop& loop, ReplicasPtr replicas, Method method,
+                    rpc::WatchOptions<Request, Message> options)
+      : state_(std::make_shared<State>()),
+        watch_(loop, Complete(state_, std::move(replicas), method, std::move(options))) {
+    state_->watch = &watch_;
+  }
+  ~WatchSubscription() override {
+    state_->watch = nullptr;
+    state_->use.reset();
+  }
 
  private:
+  struct State {
+    rpc::Watch<Request, Message>* watch = nullptr;  // null before and after its life
+    std::optional<rpc::Replica::Use> use;           // of the stream that runs
+    std::shared_ptr<rpc::Replica> last;             // whose stream was lost
+  };
+
+  static rpc::WatchOptions<Request, Message> Complete(std::shared_ptr<State> state,
+                                                      ReplicasPtr replicas, Method method,
+                                                      rpc::WatchOptions<Request, Message> options) {
+    options.open = [state, replicas, method](grpc::ClientContext* context, const Request* request,
+                                             grpc::ClientReadReactor<Message>* reactor) {
+      const std::shared_ptr<rpc::Replica> replica = replicas->Pick(state->last.get());
+      State* const raw = state.get();  // it owns the use
+      state->use.emplace(
+          replica,
+          [raw] {
+            if (raw->watch != nullptr) raw->watch->Reopen();
+          },
+          false);
+      (replica->Stub<Service>()->async()->*method)(context, request, reactor);
+    };
+    options.on_lost = [state, on_lost = std::move(options.on_lost)](const Error& error) {
+      if (state->use) {
+        state->last = state->use->replica();
+        if (!state->use->abandoned()) state->last->CallEnded(false);
+        state->use.reset();
+      }
+      if (on_lost) on_lost(error);
+    };
+    return options;
+  }
+
+  std::shared_ptr<State> state_;
   rpc::Watch<Request, Message> watch_;
 };
 
 class AuthClientImpl : public AuthClient {
  public:
-  AuthClientImpl(Loop& loop, const ChannelPtr& channel)
-      : loop_(loop), stub_(AuthService::NewStub(channel)) {}
+  AuthClientImpl(Loop& loop, ReplicasPtr replicas) : loop_(loop), replicas_(std::move(replicas)) {}
 
   Task<Result<VerifyKeyResponse>> VerifyKey(VerifyKeyRequest request) override {
-    return Read(loop_, stub_, &Async::VerifyKey, std::move(request));
+    return Read(loop_, replicas_, &Async::VerifyKey, std::move(request));
   }
   Task<Result<ReadVersionResponse>> ReadVersion(ReadVersionRequest request) override {
-    return Read(loop_, stub_, &Async::ReadVersion, std::move(request));
+    return Read(loop_, replicas_, &Async::ReadVersion, std::move(request));
   }
 
   std::unique_ptr<Subscription> WatchKeys(WatchHandler<WatchKeysResponse> handler) override {
@@ -60,10 +106,6 @@ class AuthClientImpl : public AuthClient {
     };
     auto received = std::make_shared<Received>();
     rpc::WatchOptions<WatchKeysRequest, WatchKeysResponse> options;
-    options.open = [stub = stub_](grpc::ClientContext* context, const WatchKeysRequest* request,
-                                  grpc::ClientReadReactor<WatchKeysResponse>* reactor) {
-      stub->async()->WatchKeys(context, request, reactor);
-    };
     options.make_request = [received] {
       WatchKeysRequest request;
       request.set_after_version(received->version);
@@ -82,45 +124,43 @@ class AuthClientImpl : public AuthClient {
     };
     options.on_lost = std::move(handler.on_lost);
     options.silence_ms = kKeysSilence;
-    return std::make_unique<WatchSubscription<WatchKeysRequest, WatchKeysResponse>>(
-        loop_, std::move(options));
+    return std::make_unique<WatchSubscription<AuthService, WatchKeysRequest, WatchKeysResponse>>(
+        loop_, replicas_, &Async::WatchKeys, std::move(options));
   }
 
  private:
   using Async = AuthService::StubInterface::async_interface;
 
-  // Two attempts. The client may be destroyed while a call runs; the stub must stay alive.
+  // Two attempts, each at as many replicas as there are (CallAny).
   template <typename Request, typename Response>
-  static Task<Result<Response>> Read(Loop& loop, std::shared_ptr<AuthService::Stub> stub,
+  static Task<Result<Response>> Read(Loop& loop, ReplicasPtr replicas,
                                      void (Async::*method)(grpc::ClientContext*, const Request*,
                                                            Response*,
                                                            std::function<void(grpc::Status)>),
                                      Request request) {
     const int64_t deadline_us = SystemClock::Get().MonotonicUs() + kReadTimeout * 1000;
-    auto first = co_await rpc::Unary(loop, stub->async(), method, request, kReadAttemptTimeout);
+    auto first = co_await rpc::CallAny<AuthService>(loop, replicas, method, request,
+                                                    kReadAttemptTimeout, rpc::Moves::kYes);
     if (first.ok() || first.error().id != ErrorId::kServiceUnavailable) co_return first;
     // Long enough to reconnect.
     co_await loop.Sleep(150);
     const int64_t left_ms = (deadline_us - SystemClock::Get().MonotonicUs()) / 1000;
-    co_return co_await rpc::Unary(loop, stub->async(), method, std::move(request), left_ms);
+    co_return co_await rpc::CallAny<AuthService>(loop, replicas, method, std::move(request),
+                                                 left_ms, rpc::Moves::kYes);
   }
 
   Loop& loop_;
-  std::shared_ptr<AuthService::Stub> stub_;
+  const ReplicasPtr replicas_;
 };
 
 class CatalogClientImpl : public CatalogClient {
  public:
-  CatalogClientImpl(Loop& loop, const ChannelPtr& channel)
-      : loop_(loop), stub_(CatalogService::NewStub(channel)) {}
+  CatalogClientImpl(Loop& loop, ReplicasPtr replicas)
+      : loop_(loop), replicas_(std::move(replicas)) {}
 
   std::unique_ptr<Subscription> WatchCatalog(EngineKeys keys,
                                              WatchHandler<WatchCatalogResponse> handler) override {
     rpc::WatchOptions<WatchCatalogRequest, WatchCatalogResponse> options;
-    options.open = [stub = stub_](grpc::ClientContext* context, const WatchCatalogRequest* request,
-                                  grpc::ClientReadReactor<WatchCatalogResponse>* reactor) {
-      stub->async()->WatchCatalog(context, request, reactor);
-    };
     options.make_request = [keys] {
       WatchCatalogRequest request;
       request.set_with_engine_keys(keys == EngineKeys::kWith);
@@ -128,23 +168,25 @@ class CatalogClientImpl : public CatalogClient {
     };
     options.on_message = std::move(handler.on_message);
     options.on_lost = std::move(handler.on_lost);
-    return std::make_unique<WatchSubscription<WatchCatalogRequest, WatchCatalogResponse>>(
-        loop_, std::move(options));
+    using Async = CatalogService::StubInterface::async_interface;
+    return std::make_unique<
+        WatchSubscription<CatalogService, WatchCatalogRequest, WatchCatalogResponse>>(
+        loop_, replicas_, &Async::WatchCatalog, std::move(options));
   }
 
  private:
   Loop& loop_;
-  std::shared_ptr<CatalogService::Stub> stub_;
+  const ReplicasPtr replicas_;
 };
 
 }  // namespace
 
-std::unique_ptr<AuthClient> MakeAuthClient(Loop& loop, ChannelPtr channel) {
-  return std::make_unique<AuthClientImpl>(loop, channel);
+std::unique_ptr<AuthClient> MakeAuthClient(Loop& loop, ReplicasPtr replicas) {
+  return std::make_unique<AuthClientImpl>(loop, std::move(replicas));
 }
 
-std::unique_ptr<CatalogClient> MakeCatalogClient(Loop& loop, ChannelPtr channel) {
-  return std::make_unique<CatalogClientImpl>(loop, channel);
+std::unique_ptr<CatalogClient> MakeCatalogClient(Loop& loop, ReplicasPtr replicas) {
+  return std::make_unique<CatalogClientImpl>(loop, std::move(replicas));
 }
 
 }  // namespace tollgate

@@ -220,31 +220,31 @@ class MeteringClientImpl : public MeteringClient {
 
 }  // namespace
 
-std::unique_ptr<BillingClient> MakeBillingClient(Loop& loop, ChannelPtr channel,
+std::unique_ptr<BillingClient> MakeBillingClient(Loop& loop, ReplicasPtr replicas,
                                                  const DirectServices* direct) {
-  std::shared_ptr<BillingService::Stub> stub = BillingService::NewStub(channel);
-  auto usage = Over(loop, stub, &BillingAsync::GetUsage);
-  AnswerTransports answers{Over(loop, stub, &BillingAsync::StoreAnswer),
-                           Over(loop, stub, &BillingAsync::GetAnswer)};
+  auto usage = Over<BillingService>(loop, replicas, &BillingAsync::GetUsage);
+  AnswerTransports answers{Over<BillingService>(loop, replicas, &BillingAsync::StoreAnswer),
+                           Over<BillingService>(loop, replicas, &BillingAsync::GetAnswer)};
   if (direct != nullptr && direct->authorize && direct->void_holds) {
     return std::make_unique<BillingClientImpl>(
         loop, Over(loop, direct->authorize), Over(loop, direct->void_holds), std::move(usage),
         std::move(answers), Batcher<int, int>::kMaxInFlightDirect);
   }
   return std::make_unique<BillingClientImpl>(
-      loop, Over(loop, stub, &BillingAsync::Authorize), Over(loop, stub, &BillingAsync::Void),
-      std::move(usage), std::move(answers), Batcher<int, int>::kMaxInFlight);
+      loop, Over<BillingService>(loop, replicas, &BillingAsync::Authorize),
+      Over<BillingService>(loop, replicas, &BillingAsync::Void), std::move(usage),
+      std::move(answers), Batcher<int, int>::kMaxInFlight);
 }
 
-std::unique_ptr<MeteringClient> MakeMeteringClient(Loop& loop, ChannelPtr channel,
+std::unique_ptr<MeteringClient> MakeMeteringClient(Loop& loop, ReplicasPtr replicas,
                                                    const DirectServices* direct) {
   if (direct != nullptr && direct->meter) {
     return std::make_unique<MeteringClientImpl>(loop, Over(loop, direct->meter),
                                                 Batcher<int, int>::kMaxInFlightDirect);
   }
-  std::shared_ptr<MeteringService::Stub> stub = MeteringService::NewStub(channel);
-  return std::make_unique<MeteringClientImpl>(loop, Over(loop, stub, &MeteringAsync::Meter),
-                                              Batcher<int, int>::kMaxInFlight);
+  return std::make_unique<MeteringClientImpl>(
+      loop, Over<MeteringService>(loop, std::move(replicas), &MeteringAsync::Meter),
+      Batcher<int, int>::kMaxInFlight);
 }
 
 }  // namespace tollgate

@@ -8,7 +8,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <utility>
 
 #include "common/base/crypto.h"
 #include "common/observability/log.h"
@@ -16,6 +18,8 @@
 namespace tollgate {
 
 namespace {
+
+using catalog::v1::WatchCatalogResponse;
 
 constexpr std::string_view kMagic = "tollgate-catalog 1\n";
 constexpr size_t kDigestBytes = 32;
@@ -41,6 +45,67 @@ void Store(const CatalogCache& cache, const catalog::v1::Snapshot& snapshot) {
   }
   if (!stored) log::Warn("catalog not cached on disk", {{"reason", stored.error().ToString()}});
 }
+
+// Delivers the newest snapshot, whichever replica of the catalog service it comes from.
+class Newest : public std::enable_shared_from_this<Newest> {
+ public:
+  Newest(Loop& loop, CatalogCache cache, std::function<void(WatchCatalogResponse)> on_message)
+      : loop_(loop), cache_(std::move(cache)), on_message_(std::move(on_message)) {}
+  ~Newest() { ForgetOlder(); }
+
+  void DeliverCached() {
+    if (cache_.file.empty()) return;
+    auto kept = LoadCatalog(cache_.file);
+    if (!kept) return;
+    log::Info("using the cached catalog until the service is reachable",
+              {{"file", cache_.file}, {"version", kept->version()}});
+    version_ = kept->version();
+    WatchCatalogResponse message;
+    *message.mutable_snapshot() = std::move(*kept);
+    on_message_(std::move(message));
+  }
+
+  void Take(WatchCatalogResponse message) {
+    if (!message.has_snapshot()) return on_message_(std::move(message));
+    const auto& snapshot = message.snapshot();
+    if (!digest_.empty() && snapshot.digest() == digest_) return ForgetOlder();
+    if (snapshot.version() >= version_) return Use(std::move(message));
+    log::Warn("a replica of catalog has an older catalog than the one in use: is its file old?",
+              {{"version", snapshot.version()}, {"in_use", version_}});
+    older_ = std::move(message);
+    if (timer_ != 0) return;
+    timer_ = loop_.RunAfter(cache_.older_after_ms, [weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (!self) return;
+      self->timer_ = 0;
+      log::Warn("using the older catalog: no newer one came",
+                {{"version", self->older_.snapshot().version()}});
+      self->Use(std::move(self->older_));
+    });
+  }
+
+ private:
+  void ForgetOlder() {
+    if (timer_ != 0) loop_.CancelTimer(std::exchange(timer_, 0));
+  }
+  void Use(WatchCatalogResponse message) {
+    ForgetOlder();
+    version_ = message.snapshot().version();
+    digest_ = message.snapshot().digest();
+    // Written after the handler has run. Changes are rare, so blocking the loop is acceptable.
+    const catalog::v1::Snapshot snapshot = message.snapshot();
+    on_message_(std::move(message));
+    if (!cache_.file.empty()) Store(cache_, snapshot);
+  }
+
+  Loop& loop_;
+  const CatalogCache cache_;
+  const std::function<void(WatchCatalogResponse)> on_message_;
+  int64_t version_ = 0;
+  std::string digest_;  // of the last one from a stream
+  WatchCatalogResponse older_;
+  Loop::TimerId timer_ = 0;
+};
 
 }  // namespace
 
@@ -80,27 +145,14 @@ std::optional<catalog::v1::Snapshot> LoadCatalog(const std::string& file) {
   return snapshot;
 }
 
-std::unique_ptr<Subscription> WatchCatalogCached(
-    CatalogClient& client, CatalogCache cache,
-    WatchHandler<catalog::v1::WatchCatalogResponse> handler) {
+std::unique_ptr<Subscription> WatchCatalogCached(Loop& loop, CatalogClient& client,
+                                                 CatalogCache cache,
+                                                 WatchHandler<WatchCatalogResponse> handler) {
   const EngineKeys keys = cache.with_engines ? EngineKeys::kWith : EngineKeys::kWithout;
-  if (cache.file.empty()) return client.WatchCatalog(keys, std::move(handler));
-  if (auto kept = LoadCatalog(cache.file)) {
-    log::Info("using the cached catalog until the service is reachable",
-              {{"file", cache.file}, {"version", kept->version()}});
-    catalog::v1::WatchCatalogResponse message;
-    *message.mutable_snapshot() = std::move(*kept);
-    handler.on_message(std::move(message));
-  }
-  handler.on_message = [cache = std::move(cache), on_message = std::move(handler.on_message)](
-                           catalog::v1::WatchCatalogResponse message) {
-    // Written after the handler has run. Changes are rare, so blocking the loop is acceptable.
-    const bool has_snapshot = message.has_snapshot();
-    const catalog::v1::Snapshot snapshot =
-        has_snapshot ? message.snapshot() : catalog::v1::Snapshot();
-    on_message(std::move(message));
-    if (has_snapshot) Store(cache, snapshot);
-  };
+  const auto newest =
+      std::make_shared<Newest>(loop, std::move(cache), std::move(handler.on_message));
+  newest->DeliverCached();
+  handler.on_message = [newest](WatchCatalogResponse message) { newest->Take(std::move(message)); };
   return client.WatchCatalog(keys, std::move(handler));
 }
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 
 namespace tollgate {
 namespace {
@@ -38,11 +39,12 @@ class CatalogCacheTest : public ::testing::Test {
   }
   ~CatalogCacheTest() override { std::filesystem::remove_all(folder_); }
 
+  Loop& loop() { return loops_.loop(0); }
   // Starts the process; received_ then holds the cached snapshot, if any.
   void Start(bool with_engines = false) {
     received_.clear();
     subscription_ = WatchCatalogCached(
-        client_, {.file = file_, .with_engines = with_engines},
+        loop(), client_, {.file = file_, .with_engines = with_engines, .older_after_ms = 30},
         {[this](Message message) { received_.push_back(std::move(*message.mutable_snapshot())); },
          {}});
   }
@@ -51,6 +53,7 @@ class CatalogCacheTest : public ::testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
+  LoopPool loops_{1};  // started by the tests that wait
   FakeCatalog client_;
   std::string folder_, file_;
   std::vector<catalog::v1::Snapshot> received_;
@@ -71,6 +74,49 @@ TEST_F(CatalogCacheTest, TheLastSnapshotIsDeliveredFirstAtTheNextStart) {
   // A received snapshot replaces it.
   client_.handler.on_message(Catalog(9));
   EXPECT_EQ(received_.back().version(), 9);
+}
+
+TEST_F(CatalogCacheTest, WhatAnotherReplicaRepeatsIsNotDeliveredTwice) {
+  Start();
+  Message catalog = Catalog(7);
+  catalog.mutable_snapshot()->set_digest("content");
+  client_.handler.on_message(catalog);
+  client_.handler.on_message(catalog);
+  catalog.mutable_snapshot()->set_version(8);  // the same file, copied later
+  client_.handler.on_message(catalog);
+  EXPECT_EQ(received_.size(), 1u);
+}
+
+TEST_F(CatalogCacheTest, ReplicasWithAnOldAndANewFileDoNotTakeTurns) {
+  loops_.Start();
+  loop().RunAndWait([this] {
+    Start();
+    for (int i = 0; i < 5; ++i) {
+      client_.handler.on_message(Catalog(8));
+      client_.handler.on_message(Catalog(7));
+    }
+    client_.handler.on_message(Catalog(9));
+    for (const auto& snapshot : received_) EXPECT_NE(snapshot.version(), 7);
+    EXPECT_EQ(received_.back().version(), 9);
+    received_.clear();
+  });
+  std::promise<void> later;
+  loop().Post([&] { loop().RunAfter(100, [&] { later.set_value(); }); });
+  later.get_future().wait();
+  loop().RunAndWait([this] {
+    EXPECT_TRUE(received_.empty()) << "the newer one came";
+    client_.handler.on_message(Catalog(6));
+    EXPECT_TRUE(received_.empty());
+  });
+  std::promise<void> at_last;
+  loop().Post([&] { loop().RunAfter(100, [&] { at_last.set_value(); }); });
+  at_last.get_future().wait();
+  loop().RunAndWait([this] {
+    ASSERT_EQ(received_.size(), 1u);
+    EXPECT_EQ(received_[0].version(), 6) << "the operator went back to an earlier file";
+    subscription_.reset();
+    client_.handler = {};
+  });
 }
 
 TEST_F(CatalogCacheTest, EnginesAreCachedOnlyIfRequested) {

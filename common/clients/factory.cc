@@ -12,6 +12,8 @@
 #include "common/clients/make_clients.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/link_protocol.h"
+#include "common/rpc/replicas.h"
+#include "common/rpc/resolver.h"
 #include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate {
@@ -45,38 +47,49 @@ class Factory : public ClientFactory {
       : targets_(targets), channels_(channels), direct_(direct) {}
 
   std::unique_ptr<AuthClient> Auth(Loop& loop) override {
-    return MakeAuthClient(loop, Channel(targets_.auth(), "auth", loop));
+    return MakeAuthClient(loop, Replicas(targets_.auth(), "auth", loop));
   }
   std::unique_ptr<AuthAdminClient> AuthAdmin(Loop& loop) override {
-    return MakeAuthAdminClient(loop, AdminChannel(targets_.auth_admin(), "auth", loop));
+    return MakeAuthAdminClient(loop, AdminReplicas(targets_.auth_admin(), "auth", loop));
   }
   std::unique_ptr<CatalogClient> Catalog(Loop& loop) override {
-    return MakeCatalogClient(loop, Channel(targets_.catalog(), "catalog", loop));
+    return MakeCatalogClient(loop, Replicas(targets_.catalog(), "catalog", loop));
   }
   std::unique_ptr<RateLimitClient> RateLimit(Loop& loop) override {
-    return MakeRateLimitClient(loop, Channel(targets_.ratelimit(), "ratelimit", loop),
+    return MakeRateLimitClient(loop, Replicas(targets_.ratelimit(), "ratelimit", loop),
                                Direct(targets_.ratelimit()));
   }
   std::unique_ptr<BillingClient> Billing(Loop& loop) override {
-    return MakeBillingClient(loop, Channel(targets_.billing(), "billing", loop),
+    return MakeBillingClient(loop, Replicas(targets_.billing(), "billing", loop),
                              Direct(targets_.billing()));
   }
   std::unique_ptr<BillingAdminClient> BillingAdmin(Loop& loop) override {
-    return MakeBillingAdminClient(loop, AdminChannel(targets_.billing_admin(), "billing", loop));
+    return MakeBillingAdminClient(loop, AdminReplicas(targets_.billing_admin(), "billing", loop));
   }
   std::unique_ptr<MeteringClient> Metering(Loop& loop) override {
-    return MakeMeteringClient(loop, Channel(targets_.billing(), "billing", loop),
+    return MakeMeteringClient(loop, Replicas(targets_.billing(), "billing", loop),
                               Direct(targets_.billing()));
   }
   std::unique_ptr<InferenceClient> Inference(Loop& loop) override {
-    std::vector<ChannelPtr> routers;
+    std::vector<std::shared_ptr<rpc::Replica>> routers;
     for (const std::string& target : targets_.inference_routers()) {
-      routers.push_back(Channel(target, kRouter, loop));
+      routers.push_back(Router(target, loop));
     }
     if (routers.empty() && direct_.generate && direct_.count_tokens)
       return std::make_unique<DirectInferenceClient>(loop, direct_);
-    if (routers.empty()) routers.push_back(Channel("", kRouter, loop));
+    if (routers.empty()) routers.push_back(Router("", loop));
     return MakeLinkClient(loop, std::move(routers));
+  }
+  ChannelPtr AdminChannel(AdminTarget target, Loop& loop) override {
+    switch (target) {
+      case AdminTarget::kAuth:
+        return AdminChannel(targets_.auth_admin(), "auth", loop);
+      case AdminTarget::kBilling:
+        return AdminChannel(targets_.billing_admin(), "billing", loop);
+      case AdminTarget::kCatalog:
+        return AdminChannel(targets_.catalog_admin(), "catalog", loop);
+    }
+    return nullptr;
   }
 
  private:
@@ -85,24 +98,38 @@ class Factory : public ClientFactory {
     return target.empty() ? &direct_ : nullptr;
   }
 
-  ChannelPtr AdminChannel(const std::string& target, const char* service, Loop& loop) {
+  ReplicasPtr AdminReplicas(const std::string& target, const char* service, Loop& loop) {
     const bool own = target.empty() || target == "inproc:";
-    return Channel(own ? rpc::kInprocAdmin : target, service, loop);
+    return Replicas(own ? rpc::kInprocAdmin : target, service, loop);
   }
 
-  // One channel per target, service and loop, shared by the loop's clients.
-  ChannelPtr Channel(const std::string& target, const char* service, Loop& loop) {
+  // One set of replicas, with a channel each, per target, service and loop, shared by the loop's
+  // clients.
+  ReplicasPtr Replicas(const std::string& target, const char* service, Loop& loop) {
     std::lock_guard lock(mutex_);
-    ChannelPtr& channel = open_[{target, service, loop.index()}];
-    if (!channel) channel = channels_.Channel(target, service);
-    return channel;
+    ReplicasPtr& replicas = open_[{target, service, loop.index()}];
+    if (!replicas) {
+      replicas = rpc::Replicas::Make(
+          loop, service, target,
+          [this, service](const std::string& address) {
+            return channels_.Channel(address, service);
+          },
+          resolver_);
+    }
+    return replicas;
+  }
+
+  std::shared_ptr<rpc::Replica> Router(const std::string& target, Loop& loop) {
+    return std::make_shared<rpc::Replica>(loop, kRouter, target,
+                                          channels_.Channel(target, kRouter));
   }
 
   const config::v1::TargetsConfig targets_;
   rpc::ChannelSource& channels_;
   const DirectServices& direct_;
   std::mutex mutex_;
-  std::map<std::tuple<std::string, std::string, int>, ChannelPtr> open_;
+  const std::shared_ptr<rpc::Resolver> resolver_ = std::make_shared<rpc::Resolver>();
+  std::map<std::tuple<std::string, std::string, int>, ReplicasPtr> open_;
 };
 
 }  // namespace

@@ -25,13 +25,19 @@ bool IsRefusal(const inference::v1::End& end) {
 
 Link::~Link() {
   *alive_ = false;
+  options_.router->Unwatch();
   Disconnect();
+}
+
+void Link::Begin() {
+  options_.router->Watch([this] { OnHealth(); });
+  Connect();
 }
 
 void Link::Connect() {
   inbox_ = std::make_shared<Inbox<LinkSignal>>(
       loop_, [this](std::vector<LinkSignal> signals) { Take(std::move(signals)); });
-  connection_ = std::make_unique<LinkConnection>(options_.channel.get(), inbox_);
+  connection_ = std::make_unique<LinkConnection>(router()->channel().get(), inbox_);
 }
 
 bool Link::Fits(size_t body_bytes) const {
@@ -79,7 +85,40 @@ void Link::Flush() {
   if (outgoing_.has_unsent()) WatchForStall();
 }
 
-// A router can be stopped or hang while its connection lives: keepalive notices after 15 s.
+// A router can be stopped or hang while its connection lives: keepalive would notice after 15 s.
+void Link::OnHealth() {
+  const bool hung = router()->hung();
+  const bool begins = hung && !was_hung_;
+  was_hung_ = hung;
+  if (!begins) {
+    if (open()) options_.on_connected();
+    return;
+  }
+  router()->AbandonUses();
+  PlaceElsewhere(true);
+  if (options_.another_open()) FailUnanswered();
+  loop_.RunAfter(kGiveUpMs, [this, alive = alive_, hang = ++hangs_] {
+    if (!*alive || hang != hangs_ || !router()->hung() || !connected_) return;
+    log::Warn("an inference router hangs; its requests are given up",
+              {{"address", router()->address()}, {"requests", streams_.size()}});
+    FailStreams();
+    Reconnect(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the router hangs"));
+  });
+}
+
+// Requests that the router has, and of whose answer there is nothing: they can run elsewhere.
+void Link::FailUnanswered() {
+  std::vector<LinkStreamPtr> unanswered;
+  for (const auto& [id, stream] : streams_) {
+    if (!stream->answered) unanswered.push_back(stream);
+  }
+  for (const LinkStreamPtr& stream : unanswered) {
+    Fail(*stream, {.id = ErrorId::kServiceUnavailable,
+                   .retry_after_ms = 1'000,
+                   .internal = "the inference router hangs"});
+  }
+}
+
 void Link::WatchForStall() {
   if (stall_watched_) return;
   stall_watched_ = true;
@@ -146,6 +185,7 @@ void Link::Deliver(LinkResponse& message) {
     auto found = streams_.find(frame.stream_id());
     if (found == streams_.end()) continue;  // cancelled; its last events were in flight
     LinkStream& stream = *found->second;
+    stream.answered = true;
     if (frame.has_event_piece() &&
         !TakePiece(stream, frame.event_piece(), *frame.mutable_event())) {
       continue;

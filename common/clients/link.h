@@ -11,6 +11,7 @@
 #include "common/clients/link_connection.h"
 #include "common/clients/link_outgoing.h"
 #include "common/clients/link_stream.h"
+#include "common/rpc/replica.h"
 #include "common/runtime/loop.h"
 
 namespace tollgate {
@@ -19,10 +20,12 @@ namespace tollgate {
 class Link final : public LinkStreamHolder {
  public:
   struct Options {
-    std::shared_ptr<grpc::Channel> channel;
+    std::shared_ptr<rpc::Replica> router;
     prometheus::Gauge* queued_bytes;
     // It is open, for the first time or again.
     std::function<void()> on_connected;
+    // Whether another link takes requests.
+    std::function<bool()> another_open;
     // Requests that the router does not read. They belong to no holder now.
     std::function<void(std::list<LinkStreamPtr>)> on_stalled;
   };
@@ -32,18 +35,24 @@ class Link final : public LinkStreamHolder {
   // After this many times as long, also those of which it has a part of the body. A message holds
   // 1 MiB: a slow network needs the time.
   static constexpr int kStallsOfBodies = 5;
+  // A router that hangs (rpc::Replica::hung) gets no requests, and requests without any answer yet
+  // fail at once if another router takes them. After this long the others fail, too.
+  static constexpr int64_t kGiveUpMs = 4'000;
 
   Link(Loop& loop, Options options)
       : loop_(loop), options_(std::move(options)), outgoing_(*options_.queued_bytes) {}
   // On the loop, or after it has stopped.
   ~Link();
 
-  void Connect();
+  // Begins to connect. Once.
+  void Begin();
   // Whether it accepts requests.
-  bool open() const { return connected_ && !draining_ && !stalled_; }
+  bool open() const { return connected_ && !draining_ && !stalled_ && !router()->hung(); }
+  // Whether others are to be preferred though it is open.
+  bool doubtful() const { return router()->ejected(); }
   // Whether a body of this size can be added to what waits.
   bool Fits(size_t body_bytes) const;
-  const std::shared_ptr<grpc::Channel>& channel() const { return options_.channel; }
+  const std::shared_ptr<rpc::Replica>& router() const { return options_.router; }
   int64_t queued_bytes() const { return outgoing_.queued_bytes(); }
 
   void Start(const LinkStreamPtr& stream, uint64_t id);
@@ -51,6 +60,9 @@ class Link final : public LinkStreamHolder {
   void Grant(LinkStream& stream, int64_t bytes) override;
 
  private:
+  void Connect();
+  void OnHealth();
+  void FailUnanswered();
   void PlanFlush();
   void Flush();
   void WatchForStall();
@@ -77,6 +89,8 @@ class Link final : public LinkStreamHolder {
   bool connected_ = false;
   bool draining_ = false;  // the router refuses new requests; running ones continue
   bool stalled_ = false;
+  bool was_hung_ = false;
+  uint64_t hangs_ = 0;
   bool flush_planned_ = false;
   bool stall_watched_ = false;
   uint64_t messages_ = 0;  // started to write, on all connections

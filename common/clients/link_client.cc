@@ -11,6 +11,7 @@
 #include "common/observability/metrics.h"
 #include "common/rpc/call.h"
 #include "common/rpc/link_protocol.h"
+#include "common/rpc/replica.h"
 #include "tollgate/inference/v1/inference.grpc.pb.h"
 
 namespace tollgate {
@@ -134,18 +135,19 @@ class WaitingRoom final : public LinkStreamHolder {
 
 class LinkClient : public InferenceClient {
  public:
-  LinkClient(Loop& loop, std::vector<std::shared_ptr<grpc::Channel>> routers)
+  LinkClient(Loop& loop, std::vector<std::shared_ptr<rpc::Replica>> routers)
       : loop_(loop), connected_(loop), waiting_(loop) {
-    for (auto& channel : routers) {
+    for (auto& router : routers) {
       links_.push_back(std::make_unique<Link>(
-          loop, Link::Options{.channel = std::move(channel),
+          loop, Link::Options{.router = std::move(router),
                               .queued_bytes = &QueuedBytes(std::to_string(links_.size())),
                               .on_connected = [this] { StartWaiting(); },
+                              .another_open = [this] { return NextOpen() != nullptr; },
                               .on_stalled = [this](auto unsent) { PlaceAll(std::move(unsent)); }}));
     }
     loop_.Post([this, alive = alive_] {
       if (!*alive) return;
-      for (auto& link : links_) link->Connect();
+      for (auto& link : links_) link->Begin();
     });
   }
   ~LinkClient() override { *alive_ = false; }
@@ -165,21 +167,27 @@ class LinkClient : public InferenceClient {
     if (link == nullptr) {
       co_return FailWith(ErrorId::kServiceUnavailable, "", "no inference router is connected");
     }
-    const auto stub = InferenceService::NewStub(link->channel());
+    // A router that hangs is not waited for: the caller has an estimate.
+    rpc::CancelSlot cancel;
+    std::function<void()> abandon = [&cancel] { cancel.Cancel(); };
+    const rpc::Replica::Use use(link->router(), std::move(abandon), true);
+    const auto stub = use.replica()->Stub<InferenceService>();
     using Async = InferenceService::StubInterface::async_interface;
     co_return co_await rpc::Unary(loop_, stub->async(), &Async::CountTokens, std::move(request),
-                                  kCountTimeoutMs);
+                                  kCountTimeoutMs, &cancel);
   }
 
  private:
-  // Round-robin over the links that are open and have room for the body. Sets any_open if there is
-  // an open one.
+  // Round-robin over the links that are open and have room for the body; those whose router is in
+  // doubt only when there is no other. Sets any_open if there is an open one.
   Link* NextOpen(size_t body_bytes = 0, bool* any_open = nullptr) {
-    for (size_t i = 0; i < links_.size(); ++i) {
-      Link* link = links_[next_++ % links_.size()].get();
-      if (!link->open()) continue;
-      if (link->Fits(body_bytes)) return link;
-      if (any_open != nullptr) *any_open = true;
+    for (const bool doubtful : {false, true}) {
+      for (size_t i = 0; i < links_.size(); ++i) {
+        Link* link = links_[next_++ % links_.size()].get();
+        if (!link->open() || link->doubtful() != doubtful) continue;
+        if (link->Fits(body_bytes)) return link;
+        if (any_open != nullptr) *any_open = true;
+      }
     }
     return nullptr;
   }
@@ -214,8 +222,18 @@ class LinkClient : public InferenceClient {
 }  // namespace
 
 std::unique_ptr<InferenceClient> MakeLinkClient(
-    Loop& loop, std::vector<std::shared_ptr<grpc::Channel>> routers) {
+    Loop& loop, std::vector<std::shared_ptr<rpc::Replica>> routers) {
   return std::make_unique<LinkClient>(loop, std::move(routers));
+}
+
+std::unique_ptr<InferenceClient> MakeLinkClient(
+    Loop& loop, std::vector<std::shared_ptr<grpc::Channel>> channels) {
+  std::vector<std::shared_ptr<rpc::Replica>> routers;
+  for (auto& channel : channels) {
+    routers.push_back(std::make_shared<rpc::Replica>(
+        loop, "inference-router", std::to_string(routers.size()), std::move(channel)));
+  }
+  return MakeLinkClient(loop, std::move(routers));
 }
 
 }  // namespace tollgate

@@ -11,11 +11,16 @@
 namespace grpc {
 class Channel;
 }
+namespace tollgate::rpc {
+class Replica;
+}
 
 namespace tollgate {
 
-// One channel per router target. Links connect at once and reconnect automatically. May be created
+// One replica per router target. Links connect at once and reconnect automatically. May be created
 // and destroyed on any thread, but must outlive its Generations.
+std::unique_ptr<InferenceClient> MakeLinkClient(Loop& loop,
+                                                std::vector<std::shared_ptr<rpc::Replica>> routers);
 std::unique_ptr<InferenceClient> MakeLinkClient(
     Loop& loop, std::vector<std::shared_ptr<grpc::Channel>> routers);
 

@@ -67,8 +67,9 @@ struct LinkStream {
   std::vector<inference::v1::Event> events;
   std::string partial_event;  // pieces of a large one
   int64_t ungranted_bytes = 0;
-  bool sent = false;  // the router has all of it
-  bool over = false;  // End received, link broken, or cancelled
+  bool sent = false;      // the router has all of it
+  bool answered = false;  // something of an answer has arrived
+  bool over = false;      // End received, link broken, or cancelled
   std::optional<Error> error;
   Notify arrived;
 };

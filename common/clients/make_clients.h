@@ -1,6 +1,6 @@
-// Creates one client of one service from a channel: for ClientFactory (factory.h), for tests and
-// for tools that use one service. The client lives on the given loop. direct: the direct services
-// of the process, used instead of the channel; may be null.
+// Creates one client of one service from its replicas: for ClientFactory (factory.h), for tests and
+// for tools that use one service. The client lives on the given loop, that of the replicas. direct:
+// the direct services of the process, used instead of gRPC; may be null.
 #pragma once
 
 #include <memory>
@@ -9,23 +9,23 @@
 #include "common/clients/direct.h"
 #include "common/runtime/loop.h"
 
-namespace grpc {
-class Channel;
+namespace tollgate::rpc {
+class Replicas;
 }
 
 namespace tollgate {
 
-using ChannelPtr = std::shared_ptr<grpc::Channel>;
+using ReplicasPtr = std::shared_ptr<rpc::Replicas>;
 
-std::unique_ptr<AuthClient> MakeAuthClient(Loop& loop, ChannelPtr channel);
-std::unique_ptr<AuthAdminClient> MakeAuthAdminClient(Loop& loop, ChannelPtr channel);
-std::unique_ptr<CatalogClient> MakeCatalogClient(Loop& loop, ChannelPtr channel);
-std::unique_ptr<RateLimitClient> MakeRateLimitClient(Loop& loop, ChannelPtr channel,
+std::unique_ptr<AuthClient> MakeAuthClient(Loop& loop, ReplicasPtr replicas);
+std::unique_ptr<AuthAdminClient> MakeAuthAdminClient(Loop& loop, ReplicasPtr replicas);
+std::unique_ptr<CatalogClient> MakeCatalogClient(Loop& loop, ReplicasPtr replicas);
+std::unique_ptr<RateLimitClient> MakeRateLimitClient(Loop& loop, ReplicasPtr replicas,
                                                      const DirectServices* direct = nullptr);
-std::unique_ptr<BillingClient> MakeBillingClient(Loop& loop, ChannelPtr channel,
+std::unique_ptr<BillingClient> MakeBillingClient(Loop& loop, ReplicasPtr replicas,
                                                  const DirectServices* direct = nullptr);
-std::unique_ptr<BillingAdminClient> MakeBillingAdminClient(Loop& loop, ChannelPtr channel);
-std::unique_ptr<MeteringClient> MakeMeteringClient(Loop& loop, ChannelPtr channel,
+std::unique_ptr<BillingAdminClient> MakeBillingAdminClient(Loop& loop, ReplicasPtr replicas);
+std::unique_ptr<MeteringClient> MakeMeteringClient(Loop& loop, ReplicasPtr replicas,
                                                    const DirectServices* direct = nullptr);
 
 }  // namespace tollgate

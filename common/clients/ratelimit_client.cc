@@ -22,8 +22,8 @@ using ratelimit::v1::ReleaseRequest;
 using ratelimit::v1::ReleaseResponse;
 using ratelimit::v1::RenewItem;
 using ratelimit::v1::RenewRequest;
+using ratelimit::v1::RenewResponse;
 using Async = RateLimitService::StubInterface::async_interface;
-using StubPtr = std::shared_ptr<RateLimitService::Stub>;
 
 // Milliseconds. If Acquire takes longer, the caller uses its local limits
 // (docs/design/limits.md 8).
@@ -39,12 +39,13 @@ struct Done {};
 using AcquireTransport = Transport<AcquireRequest, AcquireResponse>;
 using ReleaseTransport = Transport<ReleaseRequest, ReleaseResponse>;
 using PeekTransport = Transport<PeekRequest, PeekResponse>;
+using RenewTransport = Transport<RenewRequest, RenewResponse>;
 
 class RateLimitClientImpl : public RateLimitClient {
  public:
-  RateLimitClientImpl(Loop& loop, const ChannelPtr& channel, AcquireTransport acquire,
+  RateLimitClientImpl(Loop& loop, RenewTransport renew, AcquireTransport acquire,
                       ReleaseTransport release, PeekTransport peek, int in_flight)
-      : loop_(loop), stub_(RateLimitService::NewStub(channel)), peek_(std::move(peek)) {
+      : loop_(loop), renew_(std::move(renew)), peek_(std::move(peek)) {
     acquires_ = std::make_shared<Batcher<AcquireItem, AcquireResult>>(
         loop,
         [acquire](std::vector<AcquireItem> items, int64_t timeout_ms) {
@@ -66,7 +67,7 @@ class RateLimitClientImpl : public RateLimitClient {
     return ReleaseWithRetries(loop_, releases_, std::move(item));
   }
   Task<std::vector<std::string>> Renew(std::vector<RenewItem> leases) override {
-    return SendRenew(loop_, stub_, std::move(leases));
+    return SendRenew(loop_, renew_, std::move(leases));
   }
   Task<Result<PeekResponse>> Peek(PeekRequest request) override {
     return peek_(std::move(request), kPeekTimeout);
@@ -109,7 +110,7 @@ class RateLimitClientImpl : public RateLimitClient {
   }
 
   // The next renewal makes up for a lost one.
-  static Task<std::vector<std::string>> SendRenew(Loop& loop, StubPtr stub,
+  static Task<std::vector<std::string>> SendRenew(Loop& loop, RenewTransport renew,
                                                   std::vector<RenewItem> leases) {
     std::vector<std::string> restored;
     for (size_t begin = 0; begin < leases.size(); begin += kRenewItems) {
@@ -117,8 +118,7 @@ class RateLimitClientImpl : public RateLimitClient {
       const size_t end = std::min(begin + kRenewItems, leases.size());
       for (size_t i = begin; i < end; ++i) *request.add_items() = std::move(leases[i]);
       for (int attempt = 0; attempt < 2; ++attempt) {
-        auto response =
-            co_await rpc::Unary(loop, stub->async(), &Async::Renew, request, kRenewTimeout);
+        auto response = co_await renew(request, kRenewTimeout);
         if (response.ok()) {
           restored.insert(restored.end(), response->restored().begin(), response->restored().end());
           break;
@@ -130,7 +130,7 @@ class RateLimitClientImpl : public RateLimitClient {
   }
 
   Loop& loop_;
-  StubPtr stub_;
+  RenewTransport renew_;
   PeekTransport peek_;
   std::shared_ptr<Batcher<AcquireItem, AcquireResult>> acquires_;
   std::shared_ptr<Batcher<ReleaseItem, Done>> releases_;
@@ -138,18 +138,19 @@ class RateLimitClientImpl : public RateLimitClient {
 
 }  // namespace
 
-std::unique_ptr<RateLimitClient> MakeRateLimitClient(Loop& loop, ChannelPtr channel,
+std::unique_ptr<RateLimitClient> MakeRateLimitClient(Loop& loop, ReplicasPtr replicas,
                                                      const DirectServices* direct) {
   using Batches = Batcher<AcquireItem, AcquireResult>;
+  auto renew = Over<RateLimitService>(loop, replicas, &Async::Renew);
   if (direct != nullptr && direct->acquire && direct->release && direct->peek) {
     return std::make_unique<RateLimitClientImpl>(
-        loop, channel, Over(loop, direct->acquire), Over(loop, direct->release),
+        loop, std::move(renew), Over(loop, direct->acquire), Over(loop, direct->release),
         Over(loop, direct->peek), Batches::kMaxInFlightDirect);
   }
-  std::shared_ptr<RateLimitService::Stub> stub = RateLimitService::NewStub(channel);
   return std::make_unique<RateLimitClientImpl>(
-      loop, channel, Over(loop, stub, &Async::Acquire), Over(loop, stub, &Async::Release),
-      Over(loop, stub, &Async::Peek), Batches::kMaxInFlight);
+      loop, std::move(renew), Over<RateLimitService>(loop, replicas, &Async::Acquire),
+      Over<RateLimitService>(loop, replicas, &Async::Release),
+      Over<RateLimitService>(loop, replicas, &Async::Peek), Batches::kMaxInFlight);
 }
 
 }  // namespace tollgate

@@ -6,21 +6,23 @@
 #include <utility>
 
 #include "common/clients/direct.h"
-#include "common/rpc/call.h"
+#include "common/rpc/replica_call.h"
 
 namespace tollgate {
 
 template <typename Request, typename Response>
 using Transport = std::function<Task<Result<Response>>(Request request, int64_t timeout_ms)>;
 
-// Over gRPC: Over(loop, stub, &Service::StubInterface::async_interface::Method).
-template <typename Stub, typename Async, typename Request, typename Response>
-Transport<Request, Response> Over(Loop& loop, std::shared_ptr<Stub> stub,
+// Over gRPC, to any of the replicas: Over<Service>(loop, replicas, &Async::Method). What runs when
+// a replica is lost is sent to another one: only for calls that are idempotent.
+template <typename Service, typename Async, typename Request, typename Response>
+Transport<Request, Response> Over(Loop& loop, std::shared_ptr<rpc::Replicas> replicas,
                                   void (Async::*method)(grpc::ClientContext*, const Request*,
                                                         Response*,
                                                         std::function<void(grpc::Status)>)) {
-  return [&loop, stub = std::move(stub), method](Request request, int64_t timeout_ms) {
-    return rpc::Unary(loop, stub->async(), method, std::move(request), timeout_ms);
+  return [&loop, replicas = std::move(replicas), method](Request request, int64_t timeout_ms) {
+    return rpc::CallAny<Service>(loop, replicas, method, std::move(request), timeout_ms,
+                                 rpc::Moves::kYes);
   };
 }
 

@@ -1,6 +1,7 @@
 #include "common/host/host.h"
 
 #include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -25,6 +26,7 @@
 #include "common/host/allocator.h"
 #include "common/host/descriptors.h"
 #include "common/host/library_lines.h"
+#include "common/host/loop_watch.h"
 #include "common/host/plain_text.h"
 #include "common/host/process_metrics.h"
 #include "common/host/service_list.h"
@@ -114,8 +116,11 @@ Result<std::unique_ptr<grpc::Server>> StartServer(const rpc::TlsFiles* tls, cons
                                                   BoundAddresses& addresses) {
   grpc::ServerBuilder builder;
   rpc::ConfigureServer(builder);
+  // grpc.health.v1, which clients ask whether this replica serves (common/rpc/health_probe.h).
+  grpc::EnableDefaultHealthCheckService(true);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a port in use must be an error
   rpc::CallerRules rules{.rows = plan.rows};
+  rules.rows.push_back(rpc::kHealthApi);
   for (const auto& module : modules) {
     const auto rows = (module.get()->*plan.callers)();
     rules.rows.insert(rules.rows.end(), rows.begin(), rows.end());
@@ -217,7 +222,9 @@ class Process {
     admin_server_ = std::move(admin_server).value();
     channels_->SetServers(server_.get(), admin_server_.get());
 
-    admin_ = std::make_unique<AdminListener>(loops_, name_, [this] { return ReadyReport(); });
+    // From a loop of its own: it answers when the others hang.
+    ops_loops_.Start();
+    admin_ = std::make_unique<AdminListener>(ops_loops_, name_, [this] { return ReadyReport(); });
     const std::string& ops =
         config_.ops_listen().empty() ? config_.admin_listen() : config_.ops_listen();
     auto listening = admin_->Listen(ops.empty() ? "127.0.0.1:0" : ops);
@@ -231,6 +238,10 @@ class Process {
       log::Info("started", {{"module", module->name()}});
     }
     running_ = true;
+    loop_watch_ = std::make_unique<LoopWatch>(loops_, [this](bool all_turn) {
+      loops_turn_ = all_turn;
+      ReportHealth();
+    });
     return config_.address_file().empty() ? Result<void>()
                                           : addresses_.WriteTo(config_.address_file());
   }
@@ -238,6 +249,8 @@ class Process {
   // Drains and stops the modules and releases everything, in reverse order.
   void Stop() {
     running_ = false;
+    loop_watch_.reset();
+    ReportHealth();
     int seconds = config_.drain_seconds() > 0 ? config_.drain_seconds() : kDefaultDrainSeconds;
     int64_t deadline_us = clock_.MonotonicUs() + seconds * int64_t{1'000'000};
     for (auto module = modules_.rbegin(); module != modules_.rend(); ++module) {
@@ -250,6 +263,7 @@ class Process {
       if (*server) (*server)->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
     }
     if (channels_) channels_->SetServers(nullptr, nullptr);
+    ops_loops_.Stop();
     loops_.Stop();
     while (!modules_.empty()) modules_.pop_back();
     admin_server_.reset();
@@ -261,15 +275,27 @@ class Process {
   std::vector<std::pair<std::string, bool>> ReadyReport() {
     std::vector<std::pair<std::string, bool>> report;
     if (!running_) report.emplace_back("process", false);
+    if (!loops_turn_) report.emplace_back("loops", false);
     for (const auto& module : modules_)
       report.emplace_back(module->name(), running_ && module->Ready());
     return report;
+  }
+
+  // Calls go to other replicas while this one is not ready.
+  void ReportHealth() {
+    const auto report = ReadyReport();
+    const bool ready =
+        std::all_of(report.begin(), report.end(), [](const auto& part) { return part.second; });
+    for (auto* server : {&server_, &admin_server_}) {
+      if (*server) (*server)->GetHealthCheckService()->SetServingStatus(ready);
+    }
   }
 
   const std::string name_;
   const config::v1::HostConfig& config_;
   Clock& clock_ = SystemClock::Get();
   LoopPool loops_;
+  LoopPool ops_loops_{1};
   std::optional<rpc::TlsFiles> tls_;
   std::unique_ptr<rpc::ChannelSource> channels_;
   DirectServices direct_;
@@ -280,7 +306,9 @@ class Process {
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<grpc::Server> admin_server_;
   std::unique_ptr<AdminListener> admin_;
+  std::unique_ptr<LoopWatch> loop_watch_;
   std::atomic<bool> running_{false};
+  std::atomic<bool> loops_turn_{true};
 };
 
 // While it lives, a thread writes the log. Made before all that logs, so that it ends after it.

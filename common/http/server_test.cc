@@ -74,6 +74,19 @@ TEST_P(ServerTest, StreamsInChunks) {
   EXPECT_EQ(response.find("content-length"), std::string::npos);
 }
 
+// A line end in a value must not make a field of its own.
+TEST_P(ServerTest, TrailersFollowTheLastChunk) {
+  TestServer server(GetParam());
+  TestClient client(server);
+  client.Write(Get("/trailers", "Connection: close\r\n"));
+  const std::string& response = client.ReadToEnd();
+  EXPECT_NE(response.find("trailer: x-after\r\n"), std::string::npos) << response;
+  EXPECT_TRUE(
+      response.ends_with("\r\n4\r\nbody\r\n0\r\nx-after: a  x-injected: b\r\n"
+                         "x-other: c\r\n\r\n"))
+      << response;
+}
+
 TEST_P(ServerTest, Http10StreamsEndWithTheConnection) {
   TestServer server(GetParam());
   TestClient client(server);

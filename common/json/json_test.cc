@@ -463,6 +463,21 @@ TEST(JsonProperty, MutatedDocumentsAreParsedConsistently) {
   }
 }
 
+// For a reader that judges repeated keys itself, and one that cuts a value out of a longer text.
+TEST(JsonLimits, RepeatedKeysAndLaterTextCanBeAllowed) {
+  EXPECT_FALSE(Document::ParseView(R"({"a":1,"a":2})").ok());
+  const auto repeated = Document::ParseView(R"({"a":1,"a":2})", {.allow_duplicate_keys = true});
+  ASSERT_TRUE(repeated.ok());
+  EXPECT_EQ(repeated->root().size(), 2U);
+  EXPECT_FALSE(Document::ParseView("{} x").ok());
+  for (const char* text : {"{} x", "{}}", "{}{", "1x", "[1] ]"}) {
+    const auto first = Document::ParseView(text, {.first_value_only = true});
+    ASSERT_TRUE(first.ok()) << text;
+    EXPECT_TRUE(std::string_view(text).starts_with(first->root().raw())) << text;
+  }
+  EXPECT_FALSE(Document::ParseView("{ x", {.first_value_only = true}).ok());
+}
+
 TEST(JsonLifetime, AMovedDocumentKeepsItsText) {
   Document document = MustParse(R"({"a":"b"})");  // short enough for the small-string buffer
   const Document moved = std::move(document);

@@ -30,26 +30,43 @@ struct PendingCall {
   std::unique_ptr<OutsideWork> outside;  // until gRPC has posted the response
 };
 
+// Cancels a call that runs: it then ends with kServiceUnavailable, later, never within Cancel. On
+// the loop's thread.
+class CancelSlot {
+ public:
+  void Cancel() {
+    if (context_ != nullptr) context_->TryCancel();
+  }
+  void Set(grpc::ClientContext* context) { context_ = context; }
+
+ private:
+  grpc::ClientContext* context_ = nullptr;  // null: no call runs
+};
+
 // Calls the method on the loop's thread and returns its response or error. Example:
 //   co_await Unary(loop, stub->async(), &AuthService::StubInterface::async_interface::VerifyKey,
 //                  request, 2000)
-// Destroying the coroutine cancels the call.
+// Destroying the coroutine cancels the call. cancel: to cancel it otherwise; may be null.
 template <typename Async, typename Request, typename Response>
 Task<Result<Response>> Unary(Loop& loop, std::type_identity_t<Async>* async,
                              void (Async::*method)(grpc::ClientContext*, const Request*, Response*,
                                                    std::function<void(grpc::Status)>),
-                             std::type_identity_t<Request> request, int64_t timeout_ms) {
+                             std::type_identity_t<Request> request, int64_t timeout_ms,
+                             CancelSlot* cancel = nullptr) {
   using Call = PendingCall<Request, Response>;
   auto call = std::make_shared<Call>(loop);
   Waiter waiter(loop);
   struct Guard {
     Call& call;
+    CancelSlot* cancel;
     bool done = false;
     ~Guard() {
       call.waiter = nullptr;
+      if (cancel != nullptr) cancel->Set(nullptr);
       if (!done) call.context.TryCancel();
     }
-  } guard{*call};
+  } guard{*call, cancel};
+  if (cancel != nullptr) cancel->Set(&call->context);
   call->waiter = &waiter;
   call->request = std::move(request);
   call->context.set_deadline(std::chrono::system_clock::now() +

@@ -135,7 +135,7 @@ std::vector<std::string> MethodsWithoutRow(std::span<const std::string> services
     const auto* descriptor =
         google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(service);
     if (descriptor == nullptr) {
-      missing.push_back(service);
+      if (RowOf(rows, service + "/") == nullptr) missing.push_back(service);
       continue;
     }
     for (int i = 0; i < descriptor->method_count(); ++i) {

@@ -40,6 +40,9 @@ inline constexpr CallerSet kOperator = 1 << 7;
 // The callers of admin services. What each person may do there is a matter of those services.
 inline constexpr CallerSet kAdmins = kDashboard | kOperator;
 
+// Every process of the deployment, and operators.
+inline constexpr CallerSet kAll = (kOperator << 1) - 1;
+
 struct MethodCallers {
   // "package.Service/Method", or what its name starts with and '*': "package.Service/*". A row for
   // one method comes before a row for many, and of these the longest.
@@ -47,6 +50,8 @@ struct MethodCallers {
   CallerSet callers = 0;
 };
 
+// Whether a server serves is no secret: clients ask it of their replicas (health_probe.h).
+inline constexpr MethodCallers kHealthApi = {"grpc.health.v1.Health/*", kAll};
 // The row of the public admin API.
 inline constexpr MethodCallers kAdminApi = {"tollgate.admin.v1.*", kAdmins};
 
@@ -63,7 +68,8 @@ struct CallerRules {
 std::shared_ptr<grpc::AuthMetadataProcessor> MakeCallerCheck(CallerRules rules);
 
 // The methods of these services ("package.Service") without a row, for a check at start. Services
-// that this program has no description of are listed by their name.
+// that this program has no description of need a row for all of their methods; without it they are
+// listed by their name.
 std::vector<std::string> MethodsWithoutRow(std::span<const std::string> services,
                                            std::span<const MethodCallers> rows);
 

@@ -30,9 +30,11 @@ TEST(MethodsWithoutRow, ARowMayCoverAServiceOrAPackage) {
   EXPECT_EQ(MethodsWithoutRow(services, other).size(), 3U);
 }
 
-TEST(MethodsWithoutRow, AServiceWithoutADescriptionIsListed) {
-  const std::vector<std::string> services = {"grpc.health.v1.Other"};
+TEST(MethodsWithoutRow, AServiceWithoutADescriptionNeedsARowForAllOfIt) {
+  const std::vector<std::string> services = {"grpc.health.v1.Other", "grpc.health.v1.Health"};
   EXPECT_EQ(MethodsWithoutRow(services, {}), services);
+  const std::vector<MethodCallers> rows = {kHealthApi};
+  EXPECT_EQ(MethodsWithoutRow(services, rows), std::vector<std::string>{"grpc.health.v1.Other"});
 }
 
 }  // namespace

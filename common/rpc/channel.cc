@@ -1,17 +1,15 @@
 #include "common/rpc/channel.h"
 
-#include <arpa/inet.h>
 #include <grpcpp/grpcpp.h>
-#include <netdb.h>
 
 #include <chrono>
 #include <future>
 #include <mutex>
-#include <sstream>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "common/rpc/resolver.h"
 #include "common/rpc/tls.h"
 
 namespace tollgate::rpc {
@@ -48,45 +46,14 @@ grpc::ChannelArguments Arguments() {
   return arguments;
 }
 
-std::vector<std::string> SplitByCommas(const std::string& list) {
-  std::vector<std::string> parts;
-  std::stringstream stream(list);
-  for (std::string part; std::getline(stream, part, ',');) {
-    size_t begin = part.find_first_not_of(' ');
-    if (begin == std::string::npos) continue;
-    parts.push_back(part.substr(begin, part.find_last_not_of(' ') - begin + 1));
-  }
-  return parts;
-}
-
-// The IPv4 addresses of "host:port". Empty if there is none.
-std::vector<std::string> Resolve(const std::string& target) {
-  size_t colon = target.rfind(':');
-  if (colon == std::string::npos) return {};
-  std::string host = target.substr(0, colon);
-  std::string port = target.substr(colon + 1);
-  addrinfo hints{};
-  hints.ai_family = AF_INET;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) return {};
-  std::vector<std::string> addresses;
-  for (addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    char text[INET_ADDRSTRLEN];
-    inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in*>(at->ai_addr)->sin_addr, text, sizeof text);
-    addresses.push_back(std::string(text) + ":" + port);
-  }
-  freeaddrinfo(found);
-  return addresses;
-}
-
 // The addresses of all targets that are found within kLookupMs. getaddrinfo has no timeout: a
 // look-up that takes longer goes on in its thread, and nobody waits for it.
 std::vector<std::string> ResolveAll(const std::vector<std::string>& targets) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLookupMs);
   std::vector<std::future<std::vector<std::string>>> lookups;
   for (const std::string& target : targets) {
-    std::packaged_task<std::vector<std::string>()> lookup([target] { return Resolve(target); });
+    std::packaged_task<std::vector<std::string>()> lookup(
+        [target] { return LookUpAddresses(target); });
     lookups.push_back(lookup.get_future());
     std::thread(std::move(lookup)).detach();
   }
@@ -142,7 +109,7 @@ std::shared_ptr<grpc::Channel> ChannelSource::Channel(const std::string& target,
   grpc::ChannelArguments arguments = Arguments();
   arguments.SetLoadBalancingPolicyName("round_robin");
   return grpc::CreateCustomChannel(
-      GrpcTarget(SplitByCommas(target)),
+      GrpcTarget(SplitTargets(target)),
       tls_ != nullptr ? tls_->ForClientOf(service) : grpc::InsecureChannelCredentials(), arguments);
 }
 

@@ -43,6 +43,10 @@ class Watch {
     loop.Post([core = core_] { core->Open(); });
   }
   ~Watch() { core_->Stop(); }
+  // Ends the stream that runs: it counts as lost, and a new one is opened.
+  void Reopen() {
+    if (core_->stream != nullptr) core_->stream->Cancel();
+  }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 

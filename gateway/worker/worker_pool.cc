@@ -106,7 +106,8 @@ void WorkerPool::OpenStreams() {
   catalog.on_lost = [](const Error& error) {
     log::Warn("catalog stream lost", {{"reason", error.ToString()}});
   };
-  catalog_stream_ = WatchCatalogCached(*catalog_, {.file = catalog_file_}, std::move(catalog));
+  catalog_stream_ =
+      WatchCatalogCached(loop, *catalog_, {.file = catalog_file_}, std::move(catalog));
 }
 
 bool WorkerPool::Ready() const {

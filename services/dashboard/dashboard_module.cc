@@ -1,10 +1,14 @@
 #include "services/dashboard/dashboard_module.h"
 
+#include <grpcpp/channel.h>
+
 #include <atomic>
+#include <map>
 #include <vector>
 
 #include "common/http/server.h"
 #include "common/observability/log.h"
+#include "services/dashboard/http/admin_api.h"
 #include "services/dashboard/http/site.h"
 
 namespace tollgate {
@@ -25,7 +29,9 @@ class DashboardModule : public Module {
         listen_(settings.listen().empty() ? kDefaultListen : settings.listen()),
         token_(settings.login_token()),
         trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
-        site_({.login_token = settings.login_token(), .base_url = settings.base_url()}) {}
+        public_url_(settings.public_url()),
+        site_({.login_token = settings.login_token(), .base_url = settings.base_url()}),
+        login_source_(site_.login()) {}
   ~DashboardModule() override { Stop(); }
 
   std::string_view name() const override { return "dashboard"; }
@@ -34,8 +40,7 @@ class DashboardModule : public Module {
     if (lacks_targets_) {
       return Internal(
           "targets.auth_admin and targets.billing_admin are required: what auth and billing have "
-          "as "
-          "host.admin_grpc_listen");
+          "as host.admin_grpc_listen");
     }
     if (!token_.empty() && token_.size() < kMinTokenBytes) {
       return Internal("dashboard.login_token must have at least 16 characters");
@@ -50,6 +55,10 @@ class DashboardModule : public Module {
       loop.RunAndWait([&] {
         clients_[i].auth = context_.clients.AuthAdmin(loop);
         clients_[i].billing = context_.clients.BillingAdmin(loop);
+        for (const AdminTarget target :
+             {AdminTarget::kAuth, AdminTarget::kBilling, AdminTarget::kCatalog}) {
+          clients_[i].admin[target] = context_.clients.AdminChannel(target, loop);
+        }
       });
     }
     Loop& first = context_.loops.loop(0);
@@ -67,12 +76,23 @@ class DashboardModule : public Module {
                                      }});
     });
 
+    auto admin_api = dashboard::AdminApi::Make(
+        login_source_,
+        {.public_url = public_url_,
+         .channel_to = [this](const google::protobuf::ServiceDescriptor& service, Loop& loop) {
+           const auto target = dashboard::TargetOf(service.name());
+           return target ? clients_[loop.index()].admin[*target] : nullptr;
+         }});
+    if (!admin_api.ok()) return Fail{admin_api.error()};
+    admin_api_ = std::move(*admin_api);
+
     http::ServerOptions options;
     options.max_body_bytes = kMaxBodyBytes;
     options.max_connections = kMaxConnections;
     options.trusted_proxies = std::move(*proxies);
-    options.render_error = [](const Error& error, const http::HttpRequest&) {
-      return dashboard::Site::RenderError(error);
+    options.render_error = [this](const Error& error, const http::HttpRequest& request) {
+      return IsAdminApi(request) ? admin_api_->RenderError(error)
+                                 : dashboard::Site::RenderError(error);
     };
     server_ = std::make_unique<http::Server>(
         context_.loops, std::move(options),
@@ -108,9 +128,18 @@ class DashboardModule : public Module {
   struct LoopClients {
     std::unique_ptr<AuthAdminClient> auth;
     std::unique_ptr<BillingAdminClient> billing;
+    std::map<AdminTarget, std::shared_ptr<grpc::Channel>> admin;
   };
 
+  static bool IsAdminApi(const http::HttpRequest& request) {
+    return request.path.starts_with(dashboard::kAdminApiPath);
+  }
+
   Task<void> Serve(http::Exchange& exchange) {
+    if (IsAdminApi(exchange.request())) {
+      co_await admin_api_->Serve(exchange);
+      co_return;
+    }
     LoopClients& clients = clients_[exchange.loop().index()];
     const dashboard::Backends backends{*clients.auth, *clients.billing};
     http::HttpResponse response = co_await site_.Handle(exchange.request(), backends);
@@ -122,7 +151,10 @@ class DashboardModule : public Module {
   const std::string listen_;
   const std::string token_;
   const std::vector<std::string> trusted_proxies_;
+  const std::string public_url_;
   dashboard::Site site_;
+  dashboard::LoginTokenSource login_source_;
+  std::unique_ptr<dashboard::AdminApi> admin_api_;
   std::vector<LoopClients> clients_;  // by loop index
   std::unique_ptr<CatalogClient> catalog_client_;
   std::unique_ptr<Subscription> catalog_;

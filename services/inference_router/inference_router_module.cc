@@ -169,7 +169,7 @@ Result<void> InferenceRouterModule::Start() {
     health_->Start();
     catalog_ = context_.clients.Catalog(first);
     watch_ = WatchCatalogCached(
-        *catalog_, {.file = settings_.catalog_cache_file(), .with_engines = true},
+        first, *catalog_, {.file = settings_.catalog_cache_file(), .with_engines = true},
         {[this](catalog::v1::WatchCatalogResponse message) { OnCatalog(message.snapshot()); },
          [](const Error& error) {
            log::Warn("catalog stream lost; keeping the last snapshot",

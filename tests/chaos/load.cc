@@ -22,8 +22,13 @@ int64_t Load::Cost(int64_t prompt_tokens, int64_t completion_tokens) {
   return (prompt_tokens * kInputPico + completion_tokens * kOutputPico) / 1000;
 }
 
-Load::Load(Cluster& cluster, const std::string& name) : cluster_(cluster), name_(name) {
+Load::Load(Cluster& cluster, const std::string& name, int keys_of_a_workspace)
+    : cluster_(cluster), name_(name) {
   for (int i = 0; i < kCustomers; ++i) customers_.push_back(cluster.NewCustomer(kCredit));
+  keys_ = customers_;
+  for (int i = kCustomers; i < kCustomers * keys_of_a_workspace; ++i) {
+    keys_.push_back(cluster.NewKey(customers_[static_cast<size_t>(i % kCustomers)].workspace_id));
+  }
 }
 
 Load::~Load() { Stop(); }
@@ -53,7 +58,7 @@ void Load::Work() {
     Call& call = Next(index);
     call.streamed = index % 2 == 0;
     // Some without output for long, which a fault hits before they have begun.
-    Run(call, customers_[static_cast<size_t>(index * 7 % kCustomers)], index % 3 == 0 ? 2'000 : 100,
+    Run(call, keys_[static_cast<size_t>(index * 7) % keys_.size()], index % 3 == 0 ? 2'000 : 100,
         40 + static_cast<int>(index * 37 % 200));
     // Refusals are immediate: no busy loop while a service is unreachable.
     if (call.status != 200) SleepMs(50);
@@ -83,6 +88,8 @@ void Load::GiveCredit() {
 
 void Load::Run(Call& call, const ApiKey& key, int delay_ms, int tokens) {
   call.workspace = key.workspace_id;
+  call.begun_us = MonotonicUs();
+  call.engine_us = int64_t{1'000} * (delay_ms + 5 * tokens);
   const std::string body =
       R"({"model":"sim/model","messages":[{"role":"user","content":"chaos"}],)" +
       std::string(call.streamed ? R"("stream":true,"stream_options":{"include_usage":true},)"
@@ -96,6 +103,7 @@ void Load::Run(Call& call, const ApiKey& key, int delay_ms, int tokens) {
     SleepMs(10);
   }
   call.told_of_error = call.told_of_error || call.status >= 400;
+  call.ended_us = MonotonicUs();
 }
 
 void Load::RunStreamed(Call& call, const ApiKey& key, const std::string& body) {

@@ -22,7 +22,10 @@ struct Call {
   std::string workspace;
   std::string tag;  // its x-request-id, and its name at the engine
   bool streamed = false;
-  int status = 0;  // 0: no answer
+  int64_t begun_us = 0;  // monotonic
+  int64_t ended_us = 0;
+  int64_t engine_us = 0;  // how long the engine takes for it
+  int status = 0;         // 0: no answer
   std::string error;
   bool complete = false;       // [DONE], or the whole body
   bool told_of_error = false;  // an error status, or an error event
@@ -49,8 +52,8 @@ class Load {
   // By these prices, in nano-USD.
   static int64_t Cost(int64_t prompt_tokens, int64_t completion_tokens);
 
-  // Makes the workspaces; tags begin with the name.
-  Load(Cluster& cluster, const std::string& name);
+  // Makes the workspaces; tags begin with the name. Each call has the next of the keys.
+  Load(Cluster& cluster, const std::string& name, int keys_of_a_workspace = 1);
   ~Load();  // stops
   void Start();
   // Waits for the calls that run.
@@ -75,7 +78,8 @@ class Load {
 
   Cluster& cluster_;
   std::string name_;
-  std::vector<ApiKey> customers_;
+  std::vector<ApiKey> customers_;  // one key of each workspace
+  std::vector<ApiKey> keys_;
   std::mutex mutex_;
   std::deque<Call> calls_;
   std::vector<TopUp> top_ups_;

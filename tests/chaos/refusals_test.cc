@@ -22,9 +22,9 @@ namespace tollgate::test {
 namespace {
 
 constexpr int kHoldTtlSeconds = 25;
-// Longer than the gateway's keepalive takes to give up on a router (10 s and 5 s), and so short
-// that the router wakes up while another one works on its requests.
-constexpr int64_t kStopMs = 16'500;
+// Longer than the gateway takes to give up on a router (Link::kGiveUpMs and a second before), and
+// so short that the router wakes up while another one works on its requests.
+constexpr int64_t kStopMs = 6'000;
 // As long as billing may be unreachable for callers to get a 503.
 constexpr int64_t kBillingStopMs = 3'500;
 

@@ -7,7 +7,7 @@ SERVICES = {
     "auth": set(),
     "billing": {"alerts", "commit", "payments"},
     "catalog": set(),
-    "dashboard": {"http"},
+    "dashboard": {"http", "openapi", "transcode"},
     "inference_router": {"balancer", "count", "engine", "session", "settlement"},
     "ratelimit": {"redis"},
 }

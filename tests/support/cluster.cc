@@ -14,6 +14,8 @@ std::string Numbered(const std::string& name, int i) {
 }
 std::string RouterName(int i) { return Numbered("inference-router", i); }
 bool IsBilling(const std::string& name) { return name.starts_with("billing"); }
+bool IsAuth(const std::string& name) { return name.starts_with("auth"); }
+bool IsCatalog(const std::string& name) { return name.starts_with("catalog"); }
 bool IsRouter(const std::string& name) { return name.starts_with("inference-router"); }
 
 std::string Or(const std::string& value, const std::string& otherwise) {
@@ -82,12 +84,14 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
     Add("allinone", "tollgate-allinone", true);
     return;
   }
-  Add("auth", "tollgate-auth", true);
+  for (int i = 1; i <= options_.auths; ++i) Add(Numbered("auth", i), "tollgate-auth", true);
   Add("ratelimit", "tollgate-ratelimit", true);
   for (int i = 1; i <= options_.billings; ++i) {
     Add(Numbered("billing", i), "tollgate-billing", true);
   }
-  Add("catalog", "tollgate-catalog", true);
+  for (int i = 1; i <= options_.catalogs; ++i) {
+    Add(Numbered("catalog", i), "tollgate-catalog", true);
+  }
   for (int i = 1; i <= options_.routers; ++i) {
     Add(RouterName(i), "tollgate-inference-router", true);
   }
@@ -102,7 +106,7 @@ void Cluster::Add(const std::string& name, const std::string& binary, bool has_g
   member->name = name;
   member->binary = binary;
   member->has_grpc = has_grpc;
-  member->has_admin_grpc = name == "auth" || IsBilling(name) || name == "allinone";
+  member->has_admin_grpc = IsAuth(name) || IsBilling(name) || name == "allinone";
   std::vector<std::string> command = options_.wrapper;
   command.insert(command.end(),
                  {BinaryPath(binary), "--config", dir_.path() + "/" + name + ".yaml"});
@@ -152,9 +156,9 @@ std::string Cluster::GrpcOf(const std::string& name) const {
   return "";
 }
 
-std::string Cluster::Billings() const {
-  std::string addresses = GrpcOf("billing");
-  for (int i = 2; i <= options_.billings; ++i) addresses += "," + GrpcOf(Numbered("billing", i));
+std::string Cluster::Replicas(const std::string& service, int count) const {
+  std::string addresses = GrpcOf(service);
+  for (int i = 2; i <= count; ++i) addresses += "," + GrpcOf(Numbered(service, i));
   return addresses;
 }
 
@@ -166,13 +170,13 @@ std::string Cluster::AdminBillings() const {
 }
 
 std::string Cluster::Targets(const std::string& for_whom) const {
-  std::string text =
-      "targets:\n  billing: \"" + Billings() + "\"\n  catalog: " + GrpcOf("catalog") + "\n";
+  std::string text = "targets:\n  billing: \"" + Replicas("billing", options_.billings) +
+                     "\"\n  catalog: \"" + Replicas("catalog", options_.catalogs) + "\"\n";
   if (IsRouter(for_whom)) return text;
   text += "  auth_admin: " + AdminGrpcOf("auth") + "\n  billing_admin: " + AdminGrpcOf("billing") +
           "\n";
-  text += "  auth: " + GrpcOf("auth") + "\n  ratelimit: " + GrpcOf("ratelimit") +
-          "\n  inference_routers:\n";
+  text += "  auth: \"" + Replicas("auth", options_.auths) +
+          "\"\n  ratelimit: " + GrpcOf("ratelimit") + "\n  inference_routers:\n";
   for (int i = 1; i <= options_.routers; ++i) {
     const std::string address = GrpcOf(RouterName(i));
     const bool around = for_whom == "gateway" && options_.way_to_router;
@@ -183,14 +187,14 @@ std::string Cluster::Targets(const std::string& for_whom) const {
 
 std::string Cluster::Section(const std::string& name) const {
   const std::string& dir = dir_.path();
-  if (name == "auth") {
+  if (IsAuth(name)) {
     return "auth:\n  sql:\n    url: " + Or(options_.auth_sql, "sqlite:" + dir + "/auth.db") +
            "\n  pepper: ${file:" + dir + "/pepper}\n";
   }
   if (name == "ratelimit")
     return "ratelimit:\n  lease_seconds: " + std::to_string(options_.lease_seconds) +
            "\n  state_file: " + dir + "/ratelimit.state\n";
-  if (name == "catalog") return "catalog:\n  file: " + dir + "/models.yaml\n";
+  if (IsCatalog(name)) return "catalog:\n  file: " + dir + "/models.yaml\n";
   if (IsBilling(name)) {
     return "billing:\n  sql:\n    url: " +
            Or(options_.billing_sql, "sqlite:" + dir + "/billing.db") + "\n" +

@@ -25,6 +25,10 @@ struct ClusterOptions {
   int routers = 1;
   // Replicas of billing on one PostgreSQL database (billing_sql): "billing", "billing-2", …
   int billings = 1;
+  // Replicas of auth on one PostgreSQL database (auth_sql): "auth", "auth-2", …; and of catalog on
+  // one file.
+  int auths = 1;
+  int catalogs = 1;
   int lease_seconds = 5;
   int hold_ttl_seconds = 6;
   int heartbeat_seconds = 1;
@@ -192,7 +196,8 @@ class Cluster {
   std::string Targets(const std::string& for_whom) const;
   std::string Section(const std::string& name) const;
   std::string GrpcOf(const std::string& name) const;
-  std::string Billings() const;  // the addresses of all replicas
+  // The addresses of all replicas.
+  std::string Replicas(const std::string& service, int count) const;
   std::string AdminGrpcOf(const std::string& name) const;
   std::string AdminBillings() const;
   bool ReadAddresses(Member& member);

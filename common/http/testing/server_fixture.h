@@ -97,6 +97,11 @@ class TestServer {
       co_await exchange.loop().Sleep(10);
       co_await exchange.Write("data: 2\n\n");
       co_await exchange.EndStream();
+    } else if (path == "/trailers") {
+      co_await exchange.BeginStream(200, {{"trailer", "x-after"}});
+      co_await exchange.Write("body");
+      exchange.SetTrailers({{"x-after", "a\r\nx-injected: b"}, {"x-other", "c"}});
+      co_await exchange.EndStream();
     } else if (path == "/cut") {
       co_await exchange.BeginStream(200, {{"content-type", "text/event-stream"}});
       co_await exchange.Write("data: 1\n\n");

@@ -1,0 +1,46 @@
+// Finds event loops that hang. A process of which a loop hangs accepts connections and answers some
+// requests, so that nobody outside would notice.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "common/runtime/loop.h"
+
+namespace tollgate::host {
+
+class LoopWatch {
+ public:
+  // A loop that did not turn for this long hangs.
+  static constexpr int64_t kHangUs = 1'000'000;
+  static constexpr int64_t kPeriodMs = 200;
+
+  // Each kPeriodMs, on a thread of its own: whether every loop has turned within kHangUs. The loops
+  // must outlive the watch.
+  using OnTick = std::function<void(bool all_turn)>;
+  LoopWatch(LoopPool& loops, OnTick on_tick);
+  ~LoopWatch();
+
+ private:
+  // When the callback was posted to the loop that has not run yet; 0: there is none. Shared with
+  // the callbacks.
+  using Posted = std::shared_ptr<std::atomic<int64_t>>;
+  void Run();
+  bool AllTurn() const;
+
+  LoopPool& loops_;
+  const OnTick on_tick_;
+  std::vector<Posted> posted_us_;  // of each loop
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tollgate::host

@@ -1,0 +1,111 @@
+// One replica of a service as one loop uses it: its channel, its health, and the calls that run on
+// it.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "common/rpc/replica_health.h"
+#include "common/runtime/loop.h"
+
+namespace grpc {
+class Channel;
+}
+namespace prometheus {
+class Gauge;
+}
+
+namespace tollgate::rpc {
+
+// Lives on one loop; may be made and destroyed elsewhere while that loop does not use it.
+class Replica : public std::enable_shared_from_this<Replica> {
+ public:
+  // A call or a stream that runs on a replica. The replica lives at least as long.
+  class Use {
+   public:
+    // abandon: gives the call up, at most once; its caller then tries another replica. counts:
+    // whether it is one of calls().
+    Use(std::shared_ptr<Replica> replica, std::function<void()> abandon, bool counts);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    const std::shared_ptr<Replica>& replica() const { return replica_; }
+    bool abandoned() const { return abandoned_; }
+
+   private:
+    friend class Replica;
+    const std::shared_ptr<Replica> replica_;
+    const std::function<void()> abandon_;
+    const bool counts_;
+    bool abandoned_ = false;
+    std::list<Use*>::iterator place_;
+  };
+
+  // service: for metrics and logs.
+  Replica(Loop& loop, std::string service, std::string address,
+          std::shared_ptr<grpc::Channel> channel);
+  ~Replica();
+
+  const std::string& address() const { return address_; }
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  // The client of a service on the channel.
+  template <typename Service>
+  std::shared_ptr<typename Service::Stub> Stub();
+
+  // Probes from now on, and calls on_change after each change of the state or of recovering().
+  // Until then the replica stays up.
+  void Watch(std::function<void()> on_change);
+  // Does not probe any more; the replica is up.
+  void Unwatch();
+  bool watched() const { return watched_; }
+  ReplicaHealth::State state() const { return health_.state(); }
+  bool ejected() const { return state() == ReplicaHealth::State::kEjected; }
+  bool recovering() const { return health_.recovering(); }
+  // Whether it hangs or is gone; not when its calls only fail.
+  bool lost() const { return ejected() && !recovering(); }
+  // Whether it answers nothing, though it may still be connected.
+  bool hung() const { return lost() && health_.reason() == ReplicaHealth::Reason::kSilent; }
+
+  // Calls that run on it.
+  int calls() const { return calls_; }
+  // The outcome of a call: answered, also with a refusal; or unavailable.
+  void CallEnded(bool answered);
+  // Gives up what runs on it.
+  void AbandonUses();
+
+ private:
+  void Tick();
+  void SendProbe();
+  static Task<void> Probe(std::weak_ptr<Replica> weak, Loop& loop,
+                          std::shared_ptr<grpc::Channel> channel);
+  // Applies a change of the health.
+  template <typename Change>
+  void Apply(Change change);
+  void Report(ReplicaHealth::State before);
+
+  Loop& loop_;
+  const std::string service_;
+  const std::string address_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  std::unordered_map<const void*, std::shared_ptr<void>> stubs_;
+  ReplicaHealth health_;
+  std::function<void()> on_change_;
+  bool watched_ = false;
+  bool ticking_ = false;
+  int calls_ = 0;
+  std::list<Use*> uses_;
+  prometheus::Gauge& ejected_;
+};
+
+template <typename Service>
+std::shared_ptr<typename Service::Stub> Replica::Stub() {
+  static const char tag = 0;  // its address names the service
+  std::shared_ptr<void>& stub = stubs_[&tag];
+  if (!stub) stub = std::shared_ptr<typename Service::Stub>(Service::NewStub(channel_));
+  return std::static_pointer_cast<typename Service::Stub>(stub);
+}
+
+}  // namespace tollgate::rpc

@@ -1,0 +1,60 @@
+// A unary call to whichever replica of a service is in use.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "common/base/clock.h"
+#include "common/rpc/call.h"
+#include "common/rpc/replicas.h"
+
+namespace tollgate::rpc {
+
+// Whether a call that may have reached one replica may be sent to another.
+enum class Moves {
+  kNo,   // it stays with its replica, however long that takes
+  kYes,  // it changes nothing, or nothing twice (idempotent by an id)
+};
+
+// How many replicas one call may be sent to.
+inline constexpr int kMaxReplicasOfACall = 3;
+
+// Example:
+//   co_await CallAny<AuthService>(loop, replicas, &Async::VerifyKey, request, 2000, Moves::kYes)
+// kServiceUnavailable: no replica answered within the time. It says nothing about whether the call
+// was applied.
+template <typename Service, typename Async, typename Request, typename Response>
+Task<Result<Response>> CallAny(Loop& loop, std::shared_ptr<Replicas> replicas,
+                               void (Async::*method)(grpc::ClientContext*, const Request*,
+                                                     Response*, std::function<void(grpc::Status)>),
+                               std::type_identity_t<Request> request, int64_t timeout_ms,
+                               Moves moves) {
+  const int64_t deadline_us = SystemClock::Get().MonotonicUs() + timeout_ms * 1000;
+  replicas->CountCall();
+  std::shared_ptr<Replica> replica = replicas->Pick();
+  for (int sent = 1;; ++sent) {
+    const int64_t left_ms = (deadline_us - SystemClock::Get().MonotonicUs()) / 1000;
+    const bool last = moves == Moves::kNo || sent == kMaxReplicasOfACall || replicas->size() == 1;
+    CancelSlot slot;
+    std::function<void()> abandon;
+    if (moves == Moves::kYes) abandon = [&slot] { slot.Cancel(); };
+    Replica::Use use(replica, std::move(abandon), true);
+    const auto stub = replica->template Stub<Service>();
+    Request copy;
+    if (last) {
+      copy = std::move(request);
+    } else {
+      copy = request;
+    }
+    auto result = co_await Unary(loop, stub->async(), method, std::move(copy), left_ms, &slot);
+    const bool answered = result.ok() || result.error().id != ErrorId::kServiceUnavailable;
+    if (!use.abandoned()) replica->CallEnded(answered);
+    if (answered || last) co_return result;
+    if (SystemClock::Get().MonotonicUs() >= deadline_us) co_return result;
+    std::shared_ptr<Replica> other = replicas->Pick(replica.get());
+    if (other == replica || !replicas->TakeRetry()) co_return result;
+    replica = std::move(other);
+  }
+}
+
+}  // namespace tollgate::rpc

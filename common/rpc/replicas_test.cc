@@ -1,0 +1,185 @@
+#include "common/rpc/replicas.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "common/base/clock.h"
+#include "common/rpc/replica_call.h"
+#include "common/rpc/resolver.h"
+#include "common/rpc/testing/auth_server.h"
+
+namespace tollgate::rpc {
+namespace {
+
+using testing::Async;
+using testing::AuthServer;
+using testing::AuthService;
+using testing::VerifyKeyRequest;
+using testing::VerifyKeyResponse;
+using tollgate::testing::RunOn;
+
+// Accepts connections, as the kernel does for a stopped process, and never answers.
+class Hung {
+ public:
+  Hung() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(socket_, 64), 0);
+    EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port_ = ntohs(address.sin_port);
+  }
+  ~Hung() { ::close(socket_); }
+  std::string target() const { return "127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  int socket_;
+  int port_ = 0;
+};
+
+class ReplicasTest : public ::testing::Test {
+ protected:
+  ReplicasTest() {
+    server_loops_.Start();
+    loops_.Start();
+  }
+  ~ReplicasTest() override {
+    loop().RunAndWait([this] { replicas_.reset(); });
+  }
+  Loop& loop() { return loops_.loop(0); }
+  void Use(const std::string& target) {
+    replicas_ = Replicas::Make(
+        loop(), "auth", target,
+        [this](const std::string& address) { return channels_.Channel(address, "auth"); }, nullptr);
+  }
+  static Task<Result<VerifyKeyResponse>> Verify(Loop& loop, std::shared_ptr<Replicas> replicas,
+                                                Moves moves, int64_t timeout_ms) {
+    VerifyKeyRequest request;
+    request.set_key_digest("worker");
+    return CallAny<AuthService>(loop, std::move(replicas), &Async::VerifyKey, std::move(request),
+                                timeout_ms, moves);
+  }
+  Result<VerifyKeyResponse> Call(Moves moves = Moves::kYes, int64_t timeout_ms = 3'000) {
+    return RunOn(loop(), [&](Loop& loop) { return Verify(loop, replicas_, moves, timeout_ms); });
+  }
+  // Milliseconds that the slowest of the calls took; none may fail.
+  int64_t SlowestOf(int calls) {
+    int64_t slowest_us = 0;
+    for (int i = 0; i < calls; ++i) {
+      const int64_t begun_us = SystemClock::Get().MonotonicUs();
+      const auto result = Call();
+      EXPECT_TRUE(result.ok()) << "call " << i << ": " << result.error().ToString();
+      slowest_us = std::max(slowest_us, SystemClock::Get().MonotonicUs() - begun_us);
+    }
+    return slowest_us / 1000;
+  }
+
+  LoopPool server_loops_{1};
+  LoopPool loops_{1};
+  ChannelSource channels_;
+  std::shared_ptr<Replicas> replicas_;
+};
+
+TEST_F(ReplicasTest, NoCallFailsWhenOneOfTwoReplicasIsGone) {
+  AuthServer first(server_loops_);
+  std::optional<AuthServer> second(std::in_place, server_loops_);
+  Use(first.target() + "," + second->target());
+  SlowestOf(20);
+  second.reset();
+  SlowestOf(100);
+}
+
+TEST_F(ReplicasTest, ACallOnAReplicaThatHangsGoesOnElsewhereWithinASecond) {
+  AuthServer first(server_loops_);
+  Hung second;
+  Use(second.target() + "," + first.target());
+  EXPECT_LT(SlowestOf(20), 1'000);
+  EXPECT_LT(SlowestOf(50), 500) << "and is not used any more";
+}
+
+TEST_F(ReplicasTest, ACallThatMustNotMoveStaysWithItsReplica) {
+  AuthServer first(server_loops_);
+  Hung second;
+  Use(second.target() + "," + first.target());
+  const auto stays = Call(Moves::kNo, 1'200);
+  ASSERT_FALSE(stays.ok());
+  EXPECT_EQ(stays.error().id, ErrorId::kServiceUnavailable);
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(Call(Moves::kNo).ok()) << "later ones go elsewhere";
+}
+
+TEST_F(ReplicasTest, WhenAllAreGoneCallsFailAndTheFirstThatReturnsIsUsedAtOnce) {
+  std::optional<AuthServer> first(std::in_place, server_loops_);
+  std::optional<AuthServer> second(std::in_place, server_loops_);
+  const std::string target = first->target();
+  Use(target + "," + second->target());
+  SlowestOf(10);
+  first.reset();
+  second.reset();
+  for (int i = 0; i < 20; ++i) {
+    const auto result = Call(Moves::kYes, 200);
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.error().id, ErrorId::kServiceUnavailable);
+  }
+  AuthServer again(server_loops_, target);
+  const int64_t begun_us = SystemClock::Get().MonotonicUs();
+  while (!Call().ok()) std::this_thread::yield();
+  EXPECT_LT(SystemClock::Get().MonotonicUs() - begun_us, 1'500'000)
+      << "no wait for the end of its ejection";
+}
+
+TEST_F(ReplicasTest, CallsThatAreSentAgainAreBounded) {
+  Use("127.0.0.1:1,127.0.0.1:2");
+  int sent_again = 0;
+  loop().RunAndWait([&] {
+    for (int i = 0; i < 10'000; ++i) {
+      replicas_->CountCall();
+      sent_again += replicas_->TakeRetry() ? 1 : 0;
+    }
+  });
+  EXPECT_LE(sent_again, 10'000 / 10 + 100);
+  EXPECT_GE(sent_again, 10'000 / 10);
+}
+
+TEST_F(ReplicasTest, TheOnlyReplicaIsUsedWhateverItsHealth) {
+  std::optional<AuthServer> only(std::in_place, server_loops_);
+  const std::string target = only->target();
+  Use(target);
+  SlowestOf(5);
+  only.reset();
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(Call(Moves::kYes, 200).ok());
+  AuthServer again(server_loops_, target);
+  const int64_t begun_us = SystemClock::Get().MonotonicUs();
+  while (!Call().ok()) std::this_thread::yield();
+  EXPECT_LT(SystemClock::Get().MonotonicUs() - begun_us, 1'500'000);
+}
+
+TEST(Resolver, FindsTheAddressesOfANameInTheBackground) {
+  Resolver resolver;
+  std::vector<std::string> found;
+  const int64_t end_us = SystemClock::Get().MonotonicUs() + 10'000'000;
+  while (found.empty() && SystemClock::Get().MonotonicUs() < end_us) {
+    found = resolver.AddressesOf("localhost:7001");
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(found, std::vector<std::string>{"127.0.0.1:7001"});
+}
+
+TEST(Resolver, OnlyNamesAreLookedUp) {
+  EXPECT_TRUE(IsName("auth:7001"));
+  EXPECT_TRUE(IsName("auth.example.test:7001"));
+  for (const char* other : {"127.0.0.1:7001", "[::1]:7001", "unix:/run/auth.sock",
+                            "inproc:", "inproc-admin:", "", "auth", ":7001", "dns:///auth:7001"}) {
+    EXPECT_FALSE(IsName(other)) << other;
+  }
+  EXPECT_EQ(SplitTargets(" a:1, b:2 ,,c:3"), (std::vector<std::string>{"a:1", "b:2", "c:3"}));
+}
+
+}  // namespace
+}  // namespace tollgate::rpc

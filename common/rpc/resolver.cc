@@ -1,0 +1,94 @@
+#include "common/rpc/resolver.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <thread>
+
+namespace tollgate::rpc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kMaxAge{3};
+
+}  // namespace
+
+std::vector<std::string> LookUpAddresses(const std::string& part) {
+  const size_t colon = part.rfind(':');
+  if (colon == std::string::npos) return {};
+  const std::string host = part.substr(0, colon);
+  const std::string port = part.substr(colon + 1);
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) return {};
+  std::vector<std::string> addresses;
+  for (addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    char text[INET_ADDRSTRLEN];
+    inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in*>(at->ai_addr)->sin_addr, text, sizeof text);
+    addresses.push_back(std::string(text) + ":" + port);
+  }
+  freeaddrinfo(found);
+  return addresses;
+}
+
+std::vector<std::string> SplitTargets(const std::string& target) {
+  std::vector<std::string> parts;
+  std::stringstream stream(target);
+  for (std::string part; std::getline(stream, part, ',');) {
+    const size_t begin = part.find_first_not_of(' ');
+    if (begin == std::string::npos) continue;
+    parts.push_back(part.substr(begin, part.find_last_not_of(' ') - begin + 1));
+  }
+  return parts;
+}
+
+bool IsName(const std::string& part) {
+  const size_t colon = part.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == part.size()) return false;
+  const std::string host = part.substr(0, colon);
+  in_addr address{};
+  return host.find_first_of(":/[") == std::string::npos && host != "unix" &&
+         inet_pton(AF_INET, host.c_str(), &address) != 1;
+}
+
+struct Resolver::State {
+  struct Entry {
+    std::vector<std::string> addresses;
+    Clock::time_point asked;
+    bool running = false;
+    bool known = false;
+  };
+  std::mutex mutex;
+  std::map<std::string, Entry> entries;
+};
+
+Resolver::Resolver() : state_(std::make_shared<State>()) {}
+Resolver::~Resolver() = default;
+
+std::vector<std::string> Resolver::AddressesOf(const std::string& part) {
+  std::lock_guard lock(state_->mutex);
+  State::Entry& entry = state_->entries[part];
+  if (!entry.running && (!entry.known || Clock::now() - entry.asked >= kMaxAge)) {
+    entry.running = true;
+    // getaddrinfo has no time-out: nobody waits for the thread.
+    std::thread([state = state_, part] {
+      std::vector<std::string> addresses = LookUpAddresses(part);
+      std::lock_guard lock(state->mutex);
+      State::Entry& entry = state->entries[part];
+      entry.running = false;
+      entry.known = true;
+      entry.asked = Clock::now();
+      if (!addresses.empty()) entry.addresses = std::move(addresses);
+    }).detach();
+  }
+  return entry.addresses;
+}
+
+}  // namespace tollgate::rpc

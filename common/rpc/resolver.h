@@ -1,0 +1,34 @@
+// The addresses behind the host names of targets, looked up in the background.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tollgate::rpc {
+
+// The elements of a target that is a list.
+std::vector<std::string> SplitTargets(const std::string& target);
+// Whether this element is "name:port", neither an address nor a target within the machine.
+bool IsName(const std::string& part);
+// The IPv4 addresses of "name:port", each with the port; empty if there is none. Waits for as long
+// as the system's resolver takes.
+std::vector<std::string> LookUpAddresses(const std::string& part);
+
+// Thread-safe. Does not wait for a look-up that still runs when it is destroyed.
+class Resolver {
+ public:
+  Resolver();
+  ~Resolver();
+
+  // "10.0.0.1:7001" and so on for each IPv4 address of "name:port", as of the last look-up, of
+  // three seconds ago at most unless look-ups fail or take longer. Empty: not known yet. Never
+  // waits.
+  std::vector<std::string> AddressesOf(const std::string& part);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace tollgate::rpc
