@@ -1,11 +1,10 @@
 #include "tests/limits/limiters.h"
 
-#include <grpcpp/channel.h>
-
 #include <map>
 
 #include "common/base/id.h"
 #include "tests/support/json.h"
+#include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate::test {
 
@@ -62,13 +61,13 @@ bool Limiters::Start() {
     if (!found || address.empty()) return false;
     target += (target.empty() ? "" : ",") + address;
   }
+  config::v1::TargetsConfig targets;
+  targets.set_ratelimit(target);
+  factory_ = MakeClientFactory(targets, channels_, direct_);
   loops_ = std::make_unique<LoopPool>(client_count_);
   loops_->Start();
   for (int i = 0; i < client_count_; ++i) {
-    loops_->loop(i).RunAndWait([&] {
-      clients_.push_back(
-          MakeRateLimitClient(loops_->loop(i), channels_.Channel(target, "ratelimit")));
-    });
+    loops_->loop(i).RunAndWait([&] { clients_.push_back(factory_->RateLimit(loops_->loop(i))); });
   }
   return true;
 }
@@ -86,6 +85,13 @@ Task<void> Limiters::Call(Loop& loop, RateLimitClient& client, std::shared_ptr<S
     auto answer = co_await client.Acquire(item);
     if (!answer) {
       ++shared->failed;
+      // As a gateway: it may have been granted.
+      pb::ReleaseItem release;
+      release.set_lease_id(item.lease_id());
+      release.set_workspace_id("w");
+      release.set_key_id("k");
+      release.set_refund(true);
+      co_await client.Release(std::move(release));
     } else if (!answer->granted()) {
       ++shared->refused;
     } else {

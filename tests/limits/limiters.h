@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/clients/make_clients.h"
+#include "common/clients/factory.h"
 #include "common/rpc/channel.h"
 #include "common/runtime/loop.h"
 #include "tests/support/process.h"
@@ -54,6 +54,8 @@ class Limiters {
   const int client_count_;
   std::vector<std::unique_ptr<Process>> processes_;
   rpc::ChannelSource channels_;
+  DirectServices direct_;
+  std::unique_ptr<ClientFactory> factory_;
   std::unique_ptr<LoopPool> loops_;
   std::vector<std::unique_ptr<RateLimitClient>> clients_;
   std::shared_ptr<Shared> shared_;

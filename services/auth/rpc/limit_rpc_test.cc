@@ -8,6 +8,7 @@
 
 #include "common/admin/caller.h"
 #include "tollgate/admin/v1/limits.grpc.pb.h"
+#include "tollgate/common/v1/identity.pb.h"
 
 namespace tollgate::auth {
 namespace {
@@ -48,13 +49,22 @@ class LimitRpcTest : public ::testing::Test {
     backend_->Start();
     slot_ = backend_.get();
   }
-  // As the operator's command line calls, unless another caller is wanted.
+  // As the operator's command line calls, or as a viewer of the workspace acme.
   template <typename Request, typename Response>
   grpc::Status Call(grpc::Status (av::LimitService::Stub::*method)(grpc::ClientContext*,
                                                                    const Request&, Response*),
-                    const Request& request, Response& response, bool operator_ = true) {
+                    const Request& request, Response& response, bool is_operator = true) {
     grpc::ClientContext context;
-    if (operator_) context.AddMetadata(admin::kOperatorKey, "tester");
+    common::v1::Identity viewer;
+    viewer.set_actor("user:u1");
+    viewer.set_user_id("u1");
+    viewer.add_memberships()->set_workspace("acme");
+    viewer.mutable_memberships(0)->set_role(common::v1::ROLE_VIEWER);
+    if (is_operator) {
+      context.AddMetadata(admin::kOperatorKey, "tester");
+    } else {
+      context.AddMetadata(admin::kIdentityKey, viewer.SerializeAsString());
+    }
     response.Clear();
     return (stub_.get()->*method)(&context, request, &response);
   }
@@ -124,13 +134,15 @@ TEST_F(LimitRpcTest, BadCallsAreRefusedWithTheirCodes) {
   EXPECT_EQ(Call(&av::LimitService::Stub::GetLimits, get, limits).error_code(),
             grpc::StatusCode::UNAVAILABLE);
   Start();
-  EXPECT_FALSE(Call(&av::LimitService::Stub::GetLimits, get, limits, false).ok())
-      << "nobody in particular calls";
+  EXPECT_TRUE(Call(&av::LimitService::Stub::GetLimits, get, limits, false).ok());
   get.set_name("workspaces/none-such/limits");
   EXPECT_EQ(Call(&av::LimitService::Stub::GetLimits, get, limits).error_code(),
             grpc::StatusCode::NOT_FOUND);
   av::UpdateLimitsRequest update;
   update.mutable_limits()->set_name("workspaces/acme/limits");
+  EXPECT_EQ(Call(&av::LimitService::Stub::UpdateLimits, update, limits, false).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED)
+      << "a viewer";
   update.mutable_update_mask()->add_paths("effective_workspace_limits");
   EXPECT_EQ(Call(&av::LimitService::Stub::UpdateLimits, update, limits).error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);

@@ -112,7 +112,7 @@ Result<void> AuthStore::ApplyLimits(const LimitChange& change, std::string_view 
     if (!checked) return Fail{checked.error()};
   }
   v1::AuditEvent content;  // any message: Apply compares its bytes
-  content.set_detail(Sha256(change.content));
+  content.set_detail(HexEncode(Sha256(change.content)));
   const std::string id = change.request_id.empty() ? Id::New().ToHex() : change.request_id;
   const auto applied = Apply(id, kind, content, [&](Change& open) -> SqlResult<std::string> {
     if (auto done = body(open); !done) return Fail{done.error()};
