@@ -80,14 +80,14 @@ class Factory : public ClientFactory {
     if (routers.empty()) routers.push_back(Router("", loop));
     return MakeLinkClient(loop, std::move(routers));
   }
-  ChannelPtr AdminChannel(AdminTarget target, Loop& loop) override {
+  ReplicasPtr AdminReplicas(AdminTarget target, Loop& loop) override {
     switch (target) {
       case AdminTarget::kAuth:
-        return AdminChannel(targets_.auth_admin(), "auth", loop);
+        return AdminReplicas(targets_.auth_admin(), "auth", loop);
       case AdminTarget::kBilling:
-        return AdminChannel(targets_.billing_admin(), "billing", loop);
+        return AdminReplicas(targets_.billing_admin(), "billing", loop);
       case AdminTarget::kCatalog:
-        return AdminChannel(targets_.catalog_admin(), "catalog", loop);
+        return AdminReplicas(targets_.catalog_admin(), "catalog", loop);
     }
     return nullptr;
   }

@@ -9,10 +9,6 @@
 #include "common/clients/direct.h"
 #include "common/runtime/loop.h"
 
-namespace grpc {
-class Channel;
-}
-
 namespace tollgate {
 
 namespace config::v1 {
@@ -20,7 +16,8 @@ class TargetsConfig;
 }
 namespace rpc {
 class ChannelSource;
-}
+class Replicas;
+}  // namespace rpc
 
 // The processes with admin services (decision 62).
 enum class AdminTarget { kAuth, kBilling, kCatalog };
@@ -38,7 +35,7 @@ class ClientFactory {
   virtual std::unique_ptr<MeteringClient> Metering(Loop& loop) = 0;
   virtual std::unique_ptr<InferenceClient> Inference(Loop& loop) = 0;
   // For calls of any admin service; must be destroyed on the loop.
-  virtual std::shared_ptr<grpc::Channel> AdminChannel(AdminTarget target, Loop& loop) = 0;
+  virtual std::shared_ptr<rpc::Replicas> AdminReplicas(AdminTarget target, Loop& loop) = 0;
 };
 
 // direct: the direct services of this process. A client for an empty target uses it if the service

@@ -8,6 +8,7 @@
 
 #include "common/http/server.h"
 #include "common/observability/log.h"
+#include "common/rpc/replicas.h"
 #include "services/dashboard/http/admin_api.h"
 #include "services/dashboard/http/site.h"
 
@@ -57,7 +58,7 @@ class DashboardModule : public Module {
         clients_[i].billing = context_.clients.BillingAdmin(loop);
         for (const AdminTarget target :
              {AdminTarget::kAuth, AdminTarget::kBilling, AdminTarget::kCatalog}) {
-          clients_[i].admin[target] = context_.clients.AdminChannel(target, loop);
+          clients_[i].admin[target] = context_.clients.AdminReplicas(target, loop);
         }
       });
     }
@@ -81,7 +82,8 @@ class DashboardModule : public Module {
         {.public_url = public_url_,
          .channel_to = [this](const google::protobuf::ServiceDescriptor& service, Loop& loop) {
            const auto target = dashboard::TargetOf(service.name());
-           return target ? clients_[loop.index()].admin[*target] : nullptr;
+           // Of another replica when one hangs or is gone.
+           return target ? clients_[loop.index()].admin[*target]->Pick()->channel() : nullptr;
          }});
     if (!admin_api.ok()) return Fail{admin_api.error()};
     admin_api_ = std::move(*admin_api);
@@ -128,7 +130,7 @@ class DashboardModule : public Module {
   struct LoopClients {
     std::unique_ptr<AuthAdminClient> auth;
     std::unique_ptr<BillingAdminClient> billing;
-    std::map<AdminTarget, std::shared_ptr<grpc::Channel>> admin;
+    std::map<AdminTarget, std::shared_ptr<rpc::Replicas>> admin;
   };
 
   static bool IsAdminApi(const http::HttpRequest& request) {
