@@ -80,6 +80,10 @@ class Factory : public ClientFactory {
     if (routers.empty()) routers.push_back(Router("", loop));
     return MakeLinkClient(loop, std::move(routers));
   }
+  void Stop() override {
+    std::lock_guard lock(mutex_);
+    for (auto& [key, replicas] : open_) replicas->loop().RunAndWait([&] { replicas->Stop(); });
+  }
 
  private:
   // Direct calls are for empty targets only; "inproc:" is gRPC.

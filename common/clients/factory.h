@@ -30,6 +30,8 @@ class ClientFactory {
   virtual std::unique_ptr<BillingAdminClient> BillingAdmin(Loop& loop) = 0;
   virtual std::unique_ptr<MeteringClient> Metering(Loop& loop) = 0;
   virtual std::unique_ptr<InferenceClient> Inference(Loop& loop) = 0;
+  // Asks no replica for its health any more. Before the loops stop; not on a loop.
+  virtual void Stop() {}
 };
 
 // direct: the direct services of this process. A client for an empty target uses it if the service
