@@ -91,6 +91,10 @@ class Factory : public ClientFactory {
     }
     return nullptr;
   }
+  void Stop() override {
+    std::lock_guard lock(mutex_);
+    for (auto& [key, replicas] : open_) replicas->loop().RunAndWait([&] { replicas->Stop(); });
+  }
 
  private:
   // Direct calls are for empty targets only; "inproc:" is gRPC.

@@ -36,6 +36,8 @@ class ClientFactory {
   virtual std::unique_ptr<InferenceClient> Inference(Loop& loop) = 0;
   // For calls of any admin service; must be destroyed on the loop.
   virtual std::shared_ptr<rpc::Replicas> AdminReplicas(AdminTarget target, Loop& loop) = 0;
+  // Asks no replica for its health any more. Before the loops stop; not on a loop.
+  virtual void Stop() {}
 };
 
 // direct: the direct services of this process. A client for an empty target uses it if the service

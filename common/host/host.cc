@@ -263,6 +263,7 @@ class Process {
       if (*server) (*server)->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
     }
     if (channels_) channels_->SetServers(nullptr, nullptr);
+    if (clients_) clients_->Stop();
     ops_loops_.Stop();
     loops_.Stop();
     while (!modules_.empty()) modules_.pop_back();

@@ -97,8 +97,13 @@ bool Replicas::TakeRetry() {
   return true;
 }
 
+void Replicas::Stop() {
+  stopped_ = true;
+  for (const auto& replica : replicas_) replica->Unwatch();
+}
+
 void Replicas::LookUp() {
-  if (resolver_ == nullptr) return;
+  if (resolver_ == nullptr || stopped_) return;
   bool names = false;
   std::vector<std::string> addresses;
   for (const std::string& part : parts_) {
@@ -127,6 +132,7 @@ void Replicas::LookUp() {
 }
 
 void Replicas::Set(const std::vector<std::string>& addresses) {
+  if (stopped_) return;
   std::vector<std::shared_ptr<Replica>> now;
   for (const std::string& address : addresses) {
     const auto known = std::find_if(replicas_.begin(), replicas_.end(), [&](const auto& replica) {

@@ -42,6 +42,9 @@ class Replicas : public std::enable_shared_from_this<Replicas> {
   // hundred more, so that an outage makes no storm.
   bool TakeRetry();
 
+  Loop& loop() const { return loop_; }
+  // No probes and look-ups from now on; calls still work.
+  void Stop();
   size_t size() const { return replicas_.size(); }
 
  private:
@@ -58,6 +61,7 @@ class Replicas : public std::enable_shared_from_this<Replicas> {
   std::vector<std::string> parts_;
   std::vector<std::shared_ptr<Replica>> replicas_;
   size_t next_ = 0;
+  bool stopped_ = false;
   double retries_;
   prometheus::Counter& moved_;
   prometheus::Counter& kept_;
