@@ -4,10 +4,11 @@
 #include <array>
 
 #include "common/sql/sql.h"
+#include "services/auth/storage/schema_keys.h"
 
 namespace tollgate::auth {
 
-inline constexpr std::array<sql::Migration, 3> kMigrations = {{{1, "keys", R"(
+inline constexpr std::array<sql::Migration, 5> kMigrations = {{{1, "keys", R"(
 CREATE TABLE workspace (
   workspace_id {text} NOT NULL PRIMARY KEY,
   name {text} NOT NULL,
@@ -62,6 +63,10 @@ ALTER TABLE virtual_key ADD COLUMN filter_tag {int} NOT NULL DEFAULT 0;
 )"},
                                                                {3, "quotas of keys", R"(
 ALTER TABLE virtual_key ADD COLUMN monthly_quota {int};
-)"}}};
+)"},
+                                                               {4, "people", R"(
+CREATE TABLE person_placeholder (id {int} NOT NULL PRIMARY KEY) {strict};
+)"},
+                                                               {5, "life of keys", kLifeOfKeys}}};
 
 }  // namespace tollgate::auth
