@@ -19,7 +19,7 @@ namespace {
 class UnreachableCatalog : public CatalogClient {
  public:
   std::unique_ptr<Subscription> WatchCatalog(
-      WatchHandler<catalog::v1::WatchCatalogResponse> handler) override {
+      EngineKeys, WatchHandler<catalog::v1::WatchCatalogResponse> handler) override {
     if (handler.on_lost) handler.on_lost(Error{ErrorId::kServiceUnavailable});
     return std::make_unique<Subscription>();
   }

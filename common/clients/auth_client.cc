@@ -127,13 +127,18 @@ class CatalogClientImpl : public CatalogClient {
   CatalogClientImpl(Loop& loop, const ChannelPtr& channel)
       : loop_(loop), stub_(CatalogService::NewStub(channel)) {}
 
-  std::unique_ptr<Subscription> WatchCatalog(WatchHandler<WatchCatalogResponse> handler) override {
+  std::unique_ptr<Subscription> WatchCatalog(EngineKeys keys,
+                                             WatchHandler<WatchCatalogResponse> handler) override {
     rpc::WatchOptions<WatchCatalogRequest, WatchCatalogResponse> options;
     options.open = [stub = stub_](grpc::ClientContext* context, const WatchCatalogRequest* request,
                                   grpc::ClientReadReactor<WatchCatalogResponse>* reactor) {
       stub->async()->WatchCatalog(context, request, reactor);
     };
-    options.make_request = [] { return WatchCatalogRequest(); };
+    options.make_request = [keys] {
+      WatchCatalogRequest request;
+      request.set_with_engine_keys(keys == EngineKeys::kWith);
+      return request;
+    };
     options.on_message = std::move(handler.on_message);
     options.on_lost = std::move(handler.on_lost);
     return std::make_unique<WatchSubscription<WatchCatalogRequest, WatchCatalogResponse>>(

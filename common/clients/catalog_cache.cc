@@ -83,7 +83,8 @@ std::optional<catalog::v1::Snapshot> LoadCatalog(const std::string& file) {
 std::unique_ptr<Subscription> WatchCatalogCached(
     CatalogClient& client, CatalogCache cache,
     WatchHandler<catalog::v1::WatchCatalogResponse> handler) {
-  if (cache.file.empty()) return client.WatchCatalog(std::move(handler));
+  const EngineKeys keys = cache.with_engines ? EngineKeys::kWith : EngineKeys::kWithout;
+  if (cache.file.empty()) return client.WatchCatalog(keys, std::move(handler));
   if (auto kept = LoadCatalog(cache.file)) {
     log::Info("using the cached catalog until the service is reachable",
               {{"file", cache.file}, {"version", kept->version()}});
@@ -100,7 +101,7 @@ std::unique_ptr<Subscription> WatchCatalogCached(
     on_message(std::move(message));
     if (has_snapshot) Store(cache, snapshot);
   };
-  return client.WatchCatalog(std::move(handler));
+  return client.WatchCatalog(keys, std::move(handler));
 }
 
 }  // namespace tollgate

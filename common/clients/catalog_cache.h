@@ -13,7 +13,8 @@ namespace tollgate {
 struct CatalogCache {
   // Empty: no cache.
   std::string file;
-  // Whether engines with their API keys are written, too. Only for processes that call engines.
+  // Whether engines with their API keys are asked for, and written, too. Only for processes that
+  // call engines.
   bool with_engines = false;
 };
 

@@ -14,7 +14,7 @@ using Message = catalog::v1::WatchCatalogResponse;
 // Exposes the handler, so that the test can send messages.
 class FakeCatalog : public CatalogClient {
  public:
-  std::unique_ptr<Subscription> WatchCatalog(WatchHandler<Message> with) override {
+  std::unique_ptr<Subscription> WatchCatalog(EngineKeys, WatchHandler<Message> with) override {
     handler = std::move(with);
     return std::make_unique<Subscription>();
   }

@@ -34,11 +34,14 @@ class AuthClient {
       WatchHandler<auth::v1::WatchKeysResponse> handler) = 0;
 };
 
+// Whether a catalog comes with the API keys of engines. Only inference routers get them.
+enum class EngineKeys { kWithout, kWith };
+
 class CatalogClient {
  public:
   virtual ~CatalogClient() = default;
   virtual std::unique_ptr<Subscription> WatchCatalog(
-      WatchHandler<catalog::v1::WatchCatalogResponse> handler) = 0;
+      EngineKeys keys, WatchHandler<catalog::v1::WatchCatalogResponse> handler) = 0;
 };
 
 class RateLimitClient {

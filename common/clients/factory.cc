@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "common/clients/link_client.h"
@@ -15,6 +16,8 @@
 
 namespace tollgate {
 namespace {
+
+constexpr char kRouter[] = "inference-router";
 
 class DirectInferenceClient : public InferenceClient {
  public:
@@ -42,35 +45,37 @@ class Factory : public ClientFactory {
       : targets_(targets), channels_(channels), direct_(direct) {}
 
   std::unique_ptr<AuthClient> Auth(Loop& loop) override {
-    return MakeAuthClient(loop, Channel(targets_.auth(), loop));
+    return MakeAuthClient(loop, Channel(targets_.auth(), "auth", loop));
   }
   std::unique_ptr<AuthAdminClient> AuthAdmin(Loop& loop) override {
-    return MakeAuthAdminClient(loop, AdminChannel(targets_.auth_admin(), loop));
+    return MakeAuthAdminClient(loop, AdminChannel(targets_.auth_admin(), "auth", loop));
   }
   std::unique_ptr<CatalogClient> Catalog(Loop& loop) override {
-    return MakeCatalogClient(loop, Channel(targets_.catalog(), loop));
+    return MakeCatalogClient(loop, Channel(targets_.catalog(), "catalog", loop));
   }
   std::unique_ptr<RateLimitClient> RateLimit(Loop& loop) override {
-    return MakeRateLimitClient(loop, Channel(targets_.ratelimit(), loop),
+    return MakeRateLimitClient(loop, Channel(targets_.ratelimit(), "ratelimit", loop),
                                Direct(targets_.ratelimit()));
   }
   std::unique_ptr<BillingClient> Billing(Loop& loop) override {
-    return MakeBillingClient(loop, Channel(targets_.billing(), loop), Direct(targets_.billing()));
+    return MakeBillingClient(loop, Channel(targets_.billing(), "billing", loop),
+                             Direct(targets_.billing()));
   }
   std::unique_ptr<BillingAdminClient> BillingAdmin(Loop& loop) override {
-    return MakeBillingAdminClient(loop, AdminChannel(targets_.billing_admin(), loop));
+    return MakeBillingAdminClient(loop, AdminChannel(targets_.billing_admin(), "billing", loop));
   }
   std::unique_ptr<MeteringClient> Metering(Loop& loop) override {
-    return MakeMeteringClient(loop, Channel(targets_.billing(), loop), Direct(targets_.billing()));
+    return MakeMeteringClient(loop, Channel(targets_.billing(), "billing", loop),
+                              Direct(targets_.billing()));
   }
   std::unique_ptr<InferenceClient> Inference(Loop& loop) override {
     std::vector<ChannelPtr> routers;
     for (const std::string& target : targets_.inference_routers()) {
-      routers.push_back(Channel(target, loop));
+      routers.push_back(Channel(target, kRouter, loop));
     }
     if (routers.empty() && direct_.generate && direct_.count_tokens)
       return std::make_unique<DirectInferenceClient>(loop, direct_);
-    if (routers.empty()) routers.push_back(Channel("", loop));
+    if (routers.empty()) routers.push_back(Channel("", kRouter, loop));
     return MakeLinkClient(loop, std::move(routers));
   }
 
@@ -80,16 +85,16 @@ class Factory : public ClientFactory {
     return target.empty() ? &direct_ : nullptr;
   }
 
-  ChannelPtr AdminChannel(const std::string& target, Loop& loop) {
+  ChannelPtr AdminChannel(const std::string& target, const char* service, Loop& loop) {
     const bool own = target.empty() || target == "inproc:";
-    return Channel(own ? rpc::kInprocAdmin : target, loop);
+    return Channel(own ? rpc::kInprocAdmin : target, service, loop);
   }
 
-  // One channel per target and loop, shared by the loop's clients.
-  ChannelPtr Channel(const std::string& target, Loop& loop) {
+  // One channel per target, service and loop, shared by the loop's clients.
+  ChannelPtr Channel(const std::string& target, const char* service, Loop& loop) {
     std::lock_guard lock(mutex_);
-    ChannelPtr& channel = open_[{target, loop.index()}];
-    if (!channel) channel = channels_.Channel(target);
+    ChannelPtr& channel = open_[{target, service, loop.index()}];
+    if (!channel) channel = channels_.Channel(target, service);
     return channel;
   }
 
@@ -97,7 +102,7 @@ class Factory : public ClientFactory {
   rpc::ChannelSource& channels_;
   const DirectServices& direct_;
   std::mutex mutex_;
-  std::map<std::pair<std::string, int>, ChannelPtr> open_;
+  std::map<std::tuple<std::string, std::string, int>, ChannelPtr> open_;
 };
 
 }  // namespace

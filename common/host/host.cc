@@ -25,10 +25,14 @@
 #include "common/host/allocator.h"
 #include "common/host/descriptors.h"
 #include "common/host/library_lines.h"
+#include "common/host/plain_text.h"
 #include "common/host/process_metrics.h"
+#include "common/host/service_list.h"
 #include "common/json/writer.h"
 #include "common/observability/log.h"
+#include "common/rpc/callers.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/tls.h"
 
 namespace tollgate::host {
 namespace {
@@ -99,18 +103,26 @@ struct ServerPlan {
   std::string listen;  // the field's value
   std::string name;    // in the address file
   void (Module::*register_services)(grpc::ServerBuilder& builder);
+  std::span<const rpc::MethodCallers> (Module::*callers)() const;
+  std::vector<rpc::MethodCallers> rows;  // of this server, whatever its modules are
 };
 
 // Starts a gRPC server. In-process channels always need it; it also listens on the configured
 // addresses.
-Result<std::unique_ptr<grpc::Server>> StartServer(const config::v1::HostConfig& config,
-                                                  const ServerPlan& plan, const Modules& modules,
+Result<std::unique_ptr<grpc::Server>> StartServer(const rpc::TlsFiles* tls, const ServerPlan& plan,
+                                                  const Modules& modules,
                                                   BoundAddresses& addresses) {
   grpc::ServerBuilder builder;
   rpc::ConfigureServer(builder);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a port in use must be an error
-  auto credentials = rpc::MakeServerCredentials(config.tls());
-  if (!credentials) return Internal(credentials.error());
+  rpc::CallerRules rules{.rows = plan.rows};
+  for (const auto& module : modules) {
+    const auto rows = (module.get()->*plan.callers)();
+    rules.rows.insert(rules.rows.end(), rows.begin(), rows.end());
+  }
+  const auto credentials =
+      tls != nullptr ? tls->ForServer(rules) : grpc::InsecureServerCredentials();
+  const auto services = CollectServices(builder);
 
   std::vector<std::pair<std::string, std::unique_ptr<int>>> listening;
   std::string rest = plan.listen;
@@ -125,7 +137,7 @@ Result<std::unique_ptr<grpc::Server>> StartServer(const config::v1::HostConfig& 
     if (is_unix) unlink(address.c_str() + 5);  // left over from a process that was killed
     listening.emplace_back(address, std::make_unique<int>(-1));
     // Access to a unix socket is controlled by its file mode; TLS is for network addresses.
-    builder.AddListeningPort(address, is_unix ? grpc::InsecureServerCredentials() : *credentials,
+    builder.AddListeningPort(address, is_unix ? grpc::InsecureServerCredentials() : credentials,
                              listening.back().second.get());
   }
   for (const auto& module : modules) (module.get()->*plan.register_services)(builder);
@@ -136,6 +148,9 @@ Result<std::unique_ptr<grpc::Server>> StartServer(const config::v1::HostConfig& 
       plan.register_services == &Module::Register ? &unimplemented : &unimplemented_admin);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) return Internal(plan.field + ": cannot listen on \"" + plan.listen + "\"");
+  // A fault of the program, which would otherwise show only where TLS is on.
+  const auto missing = rpc::MethodsWithoutRow(*services, rules.rows);
+  if (!missing.empty()) return Internal(missing[0] + " is in no table of callers (callers.h)");
   for (const auto& [address, port] : listening) {
     if (*port < 0) return Internal(plan.field + ": cannot listen on \"" + address + "\"");
     bool is_unix = address.starts_with("unix:");
@@ -169,9 +184,14 @@ class Process {
 
   Result<void> Start(const config::v1::TargetsConfig& targets,
                      const std::function<Modules(HostContext&)>& make_modules) {
-    auto channels = rpc::ChannelSource::Make(config_.tls());
-    if (!channels) return Internal(channels.error());
-    channels_ = std::move(channels).value();
+    if (auto checked = CheckPlainText(config_, targets); !checked) return checked;
+    if (rpc::TlsIsOn(config_.tls())) {
+      auto tls = rpc::TlsFiles::Open(config_.tls());
+      if (!tls) return Internal("host.tls: " + tls.error());
+      tls_.emplace(std::move(tls).value());
+    }
+    const rpc::TlsFiles* tls = tls_ ? &*tls_ : nullptr;
+    channels_ = std::make_unique<rpc::ChannelSource>(tls);
     clients_ = MakeClientFactory(targets, *channels_, direct_);
     context_.emplace(HostContext{loops_, clock_, *clients_, direct_,
                                  [this](std::string_view name, std::string_view address) {
@@ -179,15 +199,20 @@ class Process {
                                  }});
     loops_.Start();
     modules_ = make_modules(*context_);
-    auto server =
-        StartServer(config_, {"grpc_listen", config_.grpc_listen(), "grpc", &Module::Register},
-                    modules_, addresses_);
+    auto server = StartServer(
+        tls,
+        {"grpc_listen", config_.grpc_listen(), "grpc", &Module::Register, &Module::Callers, {}},
+        modules_, addresses_);
     if (!server) return Fail{server.error()};
     server_ = std::move(server).value();
-    auto admin_server = StartServer(
-        config_,
-        {"admin_grpc_listen", config_.admin_grpc_listen(), "admin_grpc", &Module::RegisterAdmin},
-        modules_, addresses_);
+    auto admin_server = StartServer(tls,
+                                    {"admin_grpc_listen",
+                                     config_.admin_grpc_listen(),
+                                     "admin_grpc",
+                                     &Module::RegisterAdmin,
+                                     &Module::AdminCallers,
+                                     {rpc::kAdminApi}},
+                                    modules_, addresses_);
     if (!admin_server) return Fail{admin_server.error()};
     admin_server_ = std::move(admin_server).value();
     channels_->SetServers(server_.get(), admin_server_.get());
@@ -245,6 +270,7 @@ class Process {
   const config::v1::HostConfig& config_;
   Clock& clock_ = SystemClock::Get();
   LoopPool loops_;
+  std::optional<rpc::TlsFiles> tls_;
   std::unique_ptr<rpc::ChannelSource> channels_;
   DirectServices direct_;
   std::unique_ptr<ClientFactory> clients_;

@@ -26,6 +26,10 @@ void OnGrpcLine(gpr_log_func_args* args) {
   const log::Level level = args->severity == GPR_LOG_SEVERITY_ERROR  ? log::Level::kError
                            : args->severity == GPR_LOG_SEVERITY_INFO ? log::Level::kInfo
                                                                      : log::Level::kDebug;
+  // Written for every TLS connection: our certificates name services, not hosts (common/rpc/tls.h).
+  if (std::string_view(args->message).starts_with("No match found for server name")) {
+    return WriteLine("grpc", log::Level::kDebug, args->file, args->line, args->message);
+  }
   WriteLine("grpc", level, args->file, args->line, args->message);
 }
 

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "common/error/error.h"
+#include "common/rpc/callers.h"
 
 namespace grpc {
 class ServerBuilder;
@@ -22,8 +24,13 @@ class Module {
   // Adds the gRPC services of this module. Called before Start: calls can arrive as soon as the
   // server runs, and the services must respond UNAVAILABLE until Start has returned.
   virtual void Register(grpc::ServerBuilder& builder) {}
-  // The same for the admin services, which have a server of their own (decision 62).
+  // As Register, for the admin services, which have a server of their own (decision 62).
   virtual void RegisterAdmin(grpc::ServerBuilder& builder) {}
+  // Who may call the methods of Register's and of RegisterAdmin's services: rows that cover each
+  // (common/rpc/callers.h). Those of the package tollgate.admin.v1 need none: they are for
+  // rpc::kAdmins.
+  virtual std::span<const rpc::MethodCallers> Callers() const { return {}; }
+  virtual std::span<const rpc::MethodCallers> AdminCallers() const { return {}; }
   // Opens storage, connects to other services, starts listening. The loops are running.
   virtual Result<void> Start() = 0;
   // Whether it can serve now (/readyz). Thread-safe.

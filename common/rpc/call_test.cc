@@ -75,7 +75,7 @@ TEST(Unary, ACancelledCallIsCancelledAtTheServer) {
   LoopPool loops(1);
   loops.Start();
   testing::AuthServer server(loops);
-  auto stub = testing::AuthService::NewStub(server.channels.Channel("inproc:"));
+  auto stub = testing::AuthService::NewStub(server.channels.Channel("inproc:", "auth"));
   RunOn(loops.loop(0), [&](Loop& loop) -> Task<int> {
     auto first = co_await (CallUntilCancelled(loop, *stub) || loop.Sleep(30));
     EXPECT_EQ(first.index(), 1u);

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "common/rpc/tls.h"
-#include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate::rpc {
 namespace {
@@ -118,19 +117,8 @@ struct ChannelSource::State {
   grpc::Server* admin_server = nullptr;
 };
 
-ChannelSource::ChannelSource() : state_(std::make_unique<State>()) {}
+ChannelSource::ChannelSource(const TlsFiles* tls) : tls_(tls), state_(std::make_unique<State>()) {}
 ChannelSource::~ChannelSource() = default;
-
-BasicResult<std::unique_ptr<ChannelSource>, std::string> ChannelSource::Make(
-    const config::v1::TlsConfig& tls) {
-  auto source = std::make_unique<ChannelSource>();
-  if (TlsIsOn(tls)) {
-    auto credentials = MakeTlsChannelCredentials(tls);
-    if (!credentials.ok()) return Fail{credentials.error()};
-    source->credentials_ = *credentials;
-  }
-  return source;
-}
 
 void ChannelSource::SetServers(grpc::Server* server, grpc::Server* admin_server) {
   std::lock_guard lock(state_->mutex);
@@ -138,7 +126,8 @@ void ChannelSource::SetServers(grpc::Server* server, grpc::Server* admin_server)
   state_->admin_server = admin_server;
 }
 
-std::shared_ptr<grpc::Channel> ChannelSource::Channel(const std::string& target) {
+std::shared_ptr<grpc::Channel> ChannelSource::Channel(const std::string& target,
+                                                      std::string_view service) {
   if (target.empty() || target == "inproc:" || target == kInprocAdmin) {
     std::lock_guard lock(state_->mutex);
     grpc::Server* server = target == kInprocAdmin ? state_->admin_server : state_->server;
@@ -152,15 +141,9 @@ std::shared_ptr<grpc::Channel> ChannelSource::Channel(const std::string& target)
   }
   grpc::ChannelArguments arguments = Arguments();
   arguments.SetLoadBalancingPolicyName("round_robin");
-  return grpc::CreateCustomChannel(GrpcTarget(SplitByCommas(target)),
-                                   credentials_ ? credentials_ : grpc::InsecureChannelCredentials(),
-                                   arguments);
-}
-
-BasicResult<std::shared_ptr<grpc::ServerCredentials>, std::string> MakeServerCredentials(
-    const config::v1::TlsConfig& tls) {
-  if (!TlsIsOn(tls)) return grpc::InsecureServerCredentials();
-  return MakeTlsServerCredentials(tls);
+  return grpc::CreateCustomChannel(
+      GrpcTarget(SplitByCommas(target)),
+      tls_ != nullptr ? tls_->ForClientOf(service) : grpc::InsecureChannelCredentials(), arguments);
 }
 
 void ConfigureServer(grpc::ServerBuilder& builder) {

@@ -2,25 +2,19 @@
 // limits, optional mutual TLS.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
-
-#include "common/base/result.h"
+#include <string_view>
 
 namespace grpc {
 class Channel;
-class ChannelCredentials;
 class Server;
 class ServerBuilder;
-class ServerCredentials;
 }  // namespace grpc
 
-namespace tollgate::config::v1 {
-class TlsConfig;
-}
-
 namespace tollgate::rpc {
+
+class TlsFiles;
 
 // The largest message in bytes that a server or a client of ours receives. What may be larger
 // travels in pieces (link_protocol.h). A sender needs no limit: the receiver's fails the call.
@@ -31,11 +25,9 @@ inline constexpr char kInprocAdmin[] = "inproc-admin:";
 
 class ChannelSource {
  public:
-  // If TLS is configured, "host:port" targets use it. In-process and unix targets never do.
-  static BasicResult<std::unique_ptr<ChannelSource>, std::string> Make(
-      const config::v1::TlsConfig& tls);
-  // Plain text.
-  ChannelSource();
+  // With tls, "host:port" targets use it; null: plain text. In-process and unix targets never use
+  // TLS. tls must outlive this.
+  explicit ChannelSource(const TlsFiles* tls = nullptr);
   ~ChannelSource();
 
   // The servers of "inproc:" and kInprocAdmin. Null before they are destroyed: calls on channels
@@ -44,19 +36,16 @@ class ChannelSource {
 
   // A new channel with connections of its own. Targets: "inproc:" or "" (the server of this
   // process), kInprocAdmin, "unix:/path", "host:port", or a comma-separated list of host:port
-  // (round-robin). Thread-safe.
-  std::shared_ptr<grpc::Channel> Channel(const std::string& target);
+  // (round-robin). Over TLS only a server whose certificate names the service, for example
+  // "billing", is accepted. Thread-safe.
+  std::shared_ptr<grpc::Channel> Channel(const std::string& target, std::string_view service);
 
  private:
-  std::shared_ptr<grpc::ChannelCredentials> credentials_;
+  const TlsFiles* const tls_;
   struct State;
   std::unique_ptr<State> state_;
 };
 
-// The credentials of a server: plain text unless TLS is configured. The names of callers are
-// checked against tls.allowed_callers.
-BasicResult<std::shared_ptr<grpc::ServerCredentials>, std::string> MakeServerCredentials(
-    const config::v1::TlsConfig& tls);
 // Sets the limits and keepalive of a server.
 void ConfigureServer(grpc::ServerBuilder& builder);
 

@@ -23,7 +23,7 @@ TEST(ChannelSource, ConnectsSoonToAServerThatStartsLate) {
     port = AuthServer(loops).port;
   }
   ChannelSource source;
-  auto stub = AuthService::NewStub(source.Channel("127.0.0.1:" + std::to_string(port)));
+  auto stub = AuthService::NewStub(source.Channel("127.0.0.1:" + std::to_string(port), "auth"));
   auto call = [&](Loop& loop) { return Verify(loop, *stub, "worker", 1'000); };
   EXPECT_FALSE(RunOn(loops.loop(0), call).ok());
   AuthServer server(loops, "127.0.0.1:" + std::to_string(port));
@@ -38,7 +38,7 @@ TEST(ChannelSource, AListOfAddressesToleratesTheLossOfOne) {
   AuthServer first(loops);
   std::optional<AuthServer> second(std::in_place, loops);
   ChannelSource source;
-  auto stub = AuthService::NewStub(source.Channel(first.target() + "," + second->target()));
+  auto stub = AuthService::NewStub(source.Channel(first.target() + "," + second->target(), "auth"));
   auto call = [&](Loop& loop) { return Verify(loop, *stub, "worker", 2'000); };
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(RunOn(loops.loop(0), call).ok());
   second.reset();
@@ -54,7 +54,7 @@ TEST(ChannelSource, ConnectsToUnixSockets) {
       "unix:" + ::testing::TempDir() + "/rpc_" + std::to_string(getpid()) + ".sock";
   AuthServer server(loops, address);
   ChannelSource source;
-  auto stub = AuthService::NewStub(source.Channel(address));
+  auto stub = AuthService::NewStub(source.Channel(address, "auth"));
   EXPECT_TRUE(RunOn(loops.loop(0), [&](Loop& loop) { return Verify(loop, *stub, "worker"); }).ok());
 }
 
@@ -62,7 +62,7 @@ TEST(ChannelSource, InProcessWithoutAServerIsUnavailable) {
   LoopPool loops(1);
   loops.Start();
   ChannelSource source;
-  auto stub = AuthService::NewStub(source.Channel("inproc:"));
+  auto stub = AuthService::NewStub(source.Channel("inproc:", "auth"));
   auto result =
       RunOn(loops.loop(0), [&](Loop& loop) { return Verify(loop, *stub, "worker", 500); });
   ASSERT_FALSE(result.ok());

@@ -1,56 +1,87 @@
 #include "common/rpc/tls.h"
 
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/security/auth_metadata_processor.h>
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_certificate_verifier.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
+#include <algorithm>
 #include <fstream>
-#include <set>
+#include <functional>
+#include <utility>
 
+#include "common/base/clock.h"
+#include "common/observability/log.h"
+#include "common/observability/metrics.h"
+#include "common/rpc/certificate_file.h"
+#include "common/rpc/peer.h"
 #include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate::rpc {
 namespace {
 
-// How often the files are checked: renewed certificates are used without a restart.
-constexpr unsigned kReloadSeconds = 60;
+// How often the files are read. Until the next reading, new connections fail with a pair of
+// certificate and key of which only one has been replaced yet.
+constexpr unsigned kReloadSeconds = 1;
 
-using grpc::experimental::FileWatcherCertificateProvider;
+using grpc::experimental::ExternalCertificateVerifier;
+using grpc::experimental::TlsCustomVerificationCheckRequest;
 
-BasicResult<std::shared_ptr<FileWatcherCertificateProvider>, std::string> Provider(
-    const config::v1::TlsConfig& tls) {
-  for (const std::string& path :
-       {tls.certificate_file(), tls.private_key_file(), tls.authority_file()}) {
-    if (path.empty()) {
-      return Fail{
-          std::string("tls needs all of certificate_file, private_key_file and authority_file")};
-    }
-    if (!std::ifstream(path)) return Fail{"cannot read " + path};
-  }
-  return std::make_shared<FileWatcherCertificateProvider>(
-      tls.private_key_file(), tls.certificate_file(), tls.authority_file(), kReloadSeconds);
-}
-
-// Refuses calls of peers whose certificate has none of the allowed names.
-class CallerCheck : public grpc::AuthMetadataProcessor {
+// Runs after the chain of the server's certificate was verified.
+class ServerNameCheck : public ExternalCertificateVerifier {
  public:
-  explicit CallerCheck(std::set<std::string> allowed) : allowed_(std::move(allowed)) {}
-  bool IsBlocking() const override { return false; }
-  grpc::Status Process(const InputMetadata&, grpc::AuthContext* context, OutputMetadata*,
-                       OutputMetadata*) override {
-    for (const char* property : {"peer_spiffe_id", "x509_subject_alternative_name"}) {
-      for (const grpc::string_ref& name : context->FindPropertyValues(property)) {
-        if (allowed_.contains(std::string(name.data(), name.size()))) return grpc::Status::OK;
-      }
-    }
-    return {grpc::StatusCode::PERMISSION_DENIED, "the caller is not in allowed_callers"};
+  explicit ServerNameCheck(std::string uri) : uri_(std::move(uri)) {}
+
+  bool Verify(TlsCustomVerificationCheckRequest* request, std::function<void(grpc::Status)>,
+              grpc::Status* status) override {
+    // A process that runs several services has a name for each.
+    const auto names = request->uri_names();
+    const bool found = std::any_of(names.begin(), names.end(), [this](const grpc::string_ref& at) {
+      return std::string_view(at.data(), at.size()) == uri_;
+    });
+    *status = found ? grpc::Status::OK
+                    : grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
+                                   "the server's certificate is not that of " + uri_);
+    return true;  // decided here and now
   }
+  void Cancel(TlsCustomVerificationCheckRequest*) override {}
 
  private:
-  const std::set<std::string> allowed_;
+  const std::string uri_;
 };
+
+// Keeps a gauge current and warns when the certificate has expired already.
+std::shared_ptr<void> ReportExpiry(const std::string& certificate_file) {
+  const auto update = [certificate_file] {
+    const auto expiry = CertificateExpiry(certificate_file);
+    if (!expiry.ok()) return int64_t{0};
+    metrics::Gauge("tollgate_rpc_certificate_expiry_seconds",
+                   "When the certificate for calls between processes expires, in seconds since "
+                   "1970")
+        .Set(static_cast<double>(*expiry));
+    return *expiry;
+  };
+  const int64_t expiry_s = update();
+  if (expiry_s <= SystemClock::Get().WallUs() / 1'000'000) {
+    log::Error(
+        "the certificate for calls between processes has expired: renew it; no restart is "
+        "needed",
+        {{"file", certificate_file}, {"expired_s", expiry_s}});
+  }
+  return metrics::BeforeRender([update] { update(); });
+}
+
+// Others refuse such a certificate, and only their logs would say so.
+void WarnIfNameless(const std::string& certificate_file, const std::string& domain) {
+  for (const std::string& uri : CertificateUris(certificate_file)) {
+    const auto name = ParseCertificateName(uri);
+    if (name && name->domain == domain) return;
+  }
+  log::Warn(
+      "the certificate for calls between processes has no name of this deployment: other "
+      "processes will refuse it",
+      {{"file", certificate_file}, {"name_such_as", ServiceUri(domain, "gateway")}});
+}
 
 }  // namespace
 
@@ -59,35 +90,59 @@ bool TlsIsOn(const config::v1::TlsConfig& tls) {
          !tls.authority_file().empty();
 }
 
-BasicResult<std::shared_ptr<grpc::ChannelCredentials>, std::string> MakeTlsChannelCredentials(
-    const config::v1::TlsConfig& tls) {
-  auto provider = Provider(tls);
-  if (!provider.ok()) return Fail{provider.error()};
+std::string TrustDomain(const config::v1::TlsConfig& tls) {
+  return tls.trust_domain().empty() ? kDefaultTrustDomain : tls.trust_domain();
+}
+
+BasicResult<TlsFiles, std::string> TlsFiles::Open(const config::v1::TlsConfig& tls) {
+  for (const std::string& path :
+       {tls.certificate_file(), tls.private_key_file(), tls.authority_file()}) {
+    if (path.empty()) {
+      return Fail{
+          std::string("tls needs all of certificate_file, private_key_file and authority_file")};
+    }
+    if (!std::ifstream(path)) return Fail{"cannot read " + path};
+  }
+  if (auto pair = CheckKeyPair(tls.certificate_file(), tls.private_key_file()); !pair.ok()) {
+    return Fail{pair.error()};
+  }
+  const std::string domain = TrustDomain(tls);
+  if (!ParseCertificateName(ServiceUri(domain, "auth"))) {
+    return Fail{"trust_domain \"" + domain +
+                "\" has other characters than letters, digits, '.', '_' and '-'"};
+  }
+  WarnIfNameless(tls.certificate_file(), domain);
+  TlsFiles files;
+  files.expiry_metric_ = ReportExpiry(tls.certificate_file());
+  files.trust_domain_ = domain;
+  files.allowed_callers_ = {tls.allowed_callers().begin(), tls.allowed_callers().end()};
+  files.provider_ = std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+      tls.private_key_file(), tls.certificate_file(), tls.authority_file(), kReloadSeconds);
+  return files;
+}
+
+std::shared_ptr<grpc::ChannelCredentials> TlsFiles::ForClientOf(std::string_view service) const {
   grpc::experimental::TlsChannelCredentialsOptions options;
-  options.set_certificate_provider(*provider);
+  options.set_certificate_provider(provider_);
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
-  // The certificates name services, not hosts. The authority signs only certificates of this
-  // deployment, so its signature is sufficient to trust a server.
   options.set_verify_server_certs(true);
+  // The certificates name services, not hosts: a service may be reached by any address.
   options.set_check_call_host(false);
-  options.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
+  options.set_certificate_verifier(
+      ExternalCertificateVerifier::Create<ServerNameCheck>(ServiceUri(trust_domain_, service)));
   return grpc::experimental::TlsCredentials(options);
 }
 
-BasicResult<std::shared_ptr<grpc::ServerCredentials>, std::string> MakeTlsServerCredentials(
-    const config::v1::TlsConfig& tls) {
-  auto provider = Provider(tls);
-  if (!provider.ok()) return Fail{provider.error()};
-  grpc::experimental::TlsServerCredentialsOptions options(*provider);
+std::shared_ptr<grpc::ServerCredentials> TlsFiles::ForServer(CallerRules rules) const {
+  grpc::experimental::TlsServerCredentialsOptions options(provider_);
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
   options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
   auto credentials = grpc::experimental::TlsServerCredentials(options);
-  if (tls.allowed_callers_size() > 0) {
-    credentials->SetAuthMetadataProcessor(std::make_shared<CallerCheck>(
-        std::set<std::string>(tls.allowed_callers().begin(), tls.allowed_callers().end())));
-  }
+  rules.trust_domain = trust_domain_;
+  rules.allowed_names = {allowed_callers_.begin(), allowed_callers_.end()};
+  credentials->SetAuthMetadataProcessor(MakeCallerCheck(std::move(rules)));
   return credentials;
 }
 

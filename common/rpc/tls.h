@@ -1,16 +1,25 @@
-// Mutual TLS between Tollgate processes. The certificates of peers are verified against the
-// configured authority; the name of the caller is checked for each call (allowed_callers).
+// Mutual TLS between Tollgate processes. Both ends verify the other's certificate against the
+// configured authority and check the name in it: a client the service that it wants to reach, a
+// server which of its methods the caller may call (callers.h). Changed files are used for new
+// connections within seconds.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "common/base/result.h"
+#include "common/rpc/callers.h"
 
 namespace grpc {
 class ChannelCredentials;
 class ServerCredentials;
 }  // namespace grpc
+
+namespace grpc::experimental {
+class CertificateProviderInterface;
+}
 
 namespace tollgate::config::v1 {
 class TlsConfig;
@@ -19,10 +28,25 @@ class TlsConfig;
 namespace tollgate::rpc {
 
 bool TlsIsOn(const config::v1::TlsConfig& tls);
-// The error names the file that is missing or unreadable.
-BasicResult<std::shared_ptr<grpc::ChannelCredentials>, std::string> MakeTlsChannelCredentials(
-    const config::v1::TlsConfig& tls);
-BasicResult<std::shared_ptr<grpc::ServerCredentials>, std::string> MakeTlsServerCredentials(
-    const config::v1::TlsConfig& tls);
+// TlsConfig.trust_domain or its default.
+std::string TrustDomain(const config::v1::TlsConfig& tls);
+
+// The files of a process, which it reads again every second.
+class TlsFiles {
+ public:
+  // The error names the file that is missing or unreadable, or a pair that does not match.
+  static BasicResult<TlsFiles, std::string> Open(const config::v1::TlsConfig& tls);
+
+  // Of a client of one service, for example "billing": connections to others fail.
+  std::shared_ptr<grpc::ChannelCredentials> ForClientOf(std::string_view service) const;
+  // rules.trust_domain and rules.allowed_names are taken from the configuration.
+  std::shared_ptr<grpc::ServerCredentials> ForServer(CallerRules rules) const;
+
+ private:
+  std::shared_ptr<grpc::experimental::CertificateProviderInterface> provider_;
+  std::string trust_domain_;
+  std::vector<std::string> allowed_callers_;
+  std::shared_ptr<void> expiry_metric_;
+};
 
 }  // namespace tollgate::rpc

@@ -1,13 +1,19 @@
-// Mutual TLS: only callers with a certificate of the authority and an allowed name are served.
+// Mutual TLS: a server serves only callers whose certificate is of the authority and whose name its
+// table lists, a client calls only servers with the name of the service that it wants.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <optional>
 
+#include "common/base/clock.h"
 #include "common/base/testing/certificate.h"
+#include "common/observability/metrics.h"
 #include "common/rpc/call.h"
+#include "common/rpc/certificate_file.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/server.h"
+#include "common/rpc/tls.h"
 #include "common/runtime/testing/run_coro.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 #include "tollgate/config/v1/config.pb.h"
@@ -25,7 +31,15 @@ class Auth : public AuthService::CallbackService {
                                       auth::v1::VerifyKeyResponse*) override {
     return Answer(context, Result<void>());
   }
+  grpc::ServerUnaryReactor* ReadVersion(grpc::CallbackServerContext* context,
+                                        const auth::v1::ReadVersionRequest*,
+                                        auth::v1::ReadVersionResponse*) override {
+    return Answer(context, Result<void>());
+  }
 };
+
+constexpr char kGatewayUri[] = "spiffe://tollgate/svc/gateway";
+constexpr char kAuthUri[] = "spiffe://tollgate/svc/auth";
 
 class TlsTest : public ::testing::Test {
  protected:
@@ -34,25 +48,38 @@ class TlsTest : public ::testing::Test {
     loops_.Start();
     authority_.Write(folder_ + "/ca.pem", folder_ + "/ca.key");
     other_authority_.Write(folder_ + "/other.pem", folder_ + "/other.key");
-    grpc::ServerBuilder builder;
-    ConfigureServer(builder);
-    auto config = Issue("spiffe://tollgate/svc/auth", authority_);
-    config.add_allowed_callers("spiffe://tollgate/svc/gateway");
-    auto credentials = MakeServerCredentials(config);
-    EXPECT_TRUE(credentials.ok());
-    builder.AddListeningPort("127.0.0.1:0", *credentials, &port_);
-    builder.RegisterService(&service_);
-    server_ = builder.BuildAndStart();
   }
   ~TlsTest() override {
-    server_->Shutdown(std::chrono::system_clock::now());
+    if (server_) server_->Shutdown(std::chrono::system_clock::now());
     server_.reset();
     std::filesystem::remove_all(folder_);
   }
 
-  config::v1::TlsConfig Issue(const std::string& uri, const TestCertificate& authority) {
+  // By default VerifyKey is for gateways, WatchKeys for dashboards and operators; ReadVersion has
+  // no row.
+  void Serve(const config::v1::TlsConfig& config,
+             std::vector<MethodCallers> rows = {
+                 {"tollgate.auth.v1.AuthService/VerifyKey", kGateway},
+                 {"tollgate.auth.v1.AuthService/WatchKeys", kAdmins}}) {
+    auto files = TlsFiles::Open(config);
+    ASSERT_TRUE(files.ok()) << files.error();
+    grpc::ServerBuilder builder;
+    ConfigureServer(builder);
+    builder.AddListeningPort("127.0.0.1:0", files->ForServer({.rows = std::move(rows)}), &port_);
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+  }
+  void Serve() { Serve(Issue(kAuthUri)); }
+
+  // alternative_name: of the certificate; default: the URI.
+  config::v1::TlsConfig Issue(const std::string& uri, const TestCertificate* authority = nullptr,
+                              const std::string& alternative_name = "",
+                              int64_t valid_seconds = 3600) {
     std::string stem = folder_ + "/" + std::to_string(++issued_);
-    TestCertificate(uri, "URI:" + uri, &authority).Write(stem + ".pem", stem + ".key");
+    TestCertificate(uri, alternative_name.empty() ? "URI:" + uri : alternative_name,
+                    authority != nullptr ? authority : &authority_, valid_seconds)
+        .Write(stem + ".pem", stem + ".key");
     config::v1::TlsConfig config;
     config.set_certificate_file(stem + ".pem");
     config.set_private_key_file(stem + ".key");
@@ -60,17 +87,30 @@ class TlsTest : public ::testing::Test {
     return config;
   }
 
-  // Whether a caller with that configuration is served.
-  bool Served(const config::v1::TlsConfig& config) {
-    auto source = ChannelSource::Make(config);
-    EXPECT_TRUE(source.ok());
-    auto stub = AuthService::NewStub((*source)->Channel("127.0.0.1:" + std::to_string(port_)));
-    return testing::RunOn(loops_.loop(0), [&](Loop& loop) -> Task<bool> {
-      auto result = co_await Unary(loop, stub->async(),
-                                   &AuthService::StubInterface::async_interface::VerifyKey,
-                                   auth::v1::VerifyKeyRequest(), 3'000);
-      co_return result.ok();
+  using Async = AuthService::StubInterface::async_interface;
+  // Empty when it was served.
+  template <typename Request, typename Response>
+  std::optional<Error> Call(const std::optional<config::v1::TlsConfig>& config,
+                            void (Async::*method)(grpc::ClientContext*, const Request*, Response*,
+                                                  std::function<void(grpc::Status)>),
+                            Request request, const std::string& service) {
+    std::optional<TlsFiles> files;
+    if (config) {
+      auto opened = TlsFiles::Open(*config);
+      EXPECT_TRUE(opened.ok()) << opened.error();
+      files = *opened;
+    }
+    ChannelSource source(files ? &*files : nullptr);
+    auto stub = AuthService::NewStub(source.Channel("127.0.0.1:" + std::to_string(port_), service));
+    return testing::RunOn(loops_.loop(0), [&](Loop& loop) -> Task<std::optional<Error>> {
+      auto result = co_await Unary(loop, stub->async(), method, std::move(request), 3'000);
+      co_return result.ok() ? std::nullopt : std::optional(result.error());
     });
+  }
+  // Whether VerifyKey is served.
+  bool Served(const std::optional<config::v1::TlsConfig>& config,
+              const std::string& service = "auth") {
+    return !Call(config, &Async::VerifyKey, auth::v1::VerifyKeyRequest(), service);
   }
 
   const std::string folder_;
@@ -83,32 +123,183 @@ class TlsTest : public ::testing::Test {
   std::unique_ptr<grpc::Server> server_;
 };
 
-TEST_F(TlsTest, AnAllowedNameIsServed) {
-  EXPECT_TRUE(Served(Issue("spiffe://tollgate/svc/gateway", authority_)));
+TEST_F(TlsTest, AListedCallerIsServed) {
+  Serve();
+  EXPECT_TRUE(Served(Issue(kGatewayUri)));
 }
 
-TEST_F(TlsTest, AnotherNameIsRefused) {
-  EXPECT_FALSE(Served(Issue("spiffe://tollgate/svc/dashboard", authority_)));
+TEST_F(TlsTest, OtherCallersAreRefusedAndCounted) {
+  Serve();
+  for (const char* uri : {"spiffe://tollgate/svc/dashboard", "spiffe://tollgate/svc/auth",
+                          "spiffe://tollgate/operator/gateway", "spiffe://tollgate/svc/gateway2",
+                          "spiffe://other/svc/gateway", "spiffe://tollgate/gateway",
+                          "https://tollgate/svc/gateway"}) {
+    EXPECT_FALSE(Served(Issue(uri))) << uri;
+  }
+  const std::string metrics = metrics::Render();
+  for (const char* row : {"tollgate_rpc_refused_calls_total{caller=\"dashboard\"} 1",
+                          "tollgate_rpc_refused_calls_total{caller=\"auth\"} 1",
+                          "tollgate_rpc_refused_calls_total{caller=\"operator\"} 1",
+                          "tollgate_rpc_refused_calls_total{caller=\"unknown\"} 4"}) {
+    EXPECT_NE(metrics.find(row), std::string::npos) << row << "\n" << metrics;
+  }
+}
+
+TEST_F(TlsTest, AMethodWithoutARowIsRefused) {
+  Serve();
+  for (const char* uri : {kGatewayUri, "spiffe://tollgate/operator/ada"}) {
+    EXPECT_TRUE(Call(Issue(uri), &Async::ReadVersion, auth::v1::ReadVersionRequest(), "auth"))
+        << uri;
+  }
+}
+
+TEST_F(TlsTest, ARowForOneMethodComesBeforeARowForMany) {
+  Serve(Issue(kAuthUri), {{"tollgate.auth.v1.*", kOperator},
+                          {"tollgate.auth.v1.AuthService/*", kDashboard},
+                          {"tollgate.auth.v1.AuthService/VerifyKey", kGateway}});
+  const auto reads = [&](const char* uri) {
+    return !Call(Issue(uri), &Async::ReadVersion, auth::v1::ReadVersionRequest(), "auth");
+  };
+  EXPECT_TRUE(Served(Issue(kGatewayUri)));
+  EXPECT_FALSE(Served(Issue("spiffe://tollgate/svc/dashboard")));
+  EXPECT_FALSE(reads(kGatewayUri));
+  EXPECT_TRUE(reads("spiffe://tollgate/svc/dashboard"));
+  EXPECT_FALSE(reads("spiffe://tollgate/operator/ada"));
+}
+
+TEST_F(TlsTest, ACertificateWithSeveralNamesIsNoCallers) {
+  Serve();
+  EXPECT_FALSE(
+      Served(Issue(kGatewayUri, nullptr,
+                   std::string("URI:") + kGatewayUri + ",URI:spiffe://tollgate/svc/auth")));
+}
+
+TEST_F(TlsTest, AllowedCallersRestrictsFurther) {
+  auto config = Issue(kAuthUri);
+  config.add_allowed_callers("gateway-1.internal");
+  Serve(config);
+  EXPECT_FALSE(Served(Issue(kGatewayUri)));
+  const std::string named = std::string("URI:") + kGatewayUri + ",DNS:gateway-1.internal";
+  EXPECT_TRUE(Served(Issue(kGatewayUri, nullptr, named)));
+  // The list opens nothing that the table does not.
+  const std::string other = "URI:spiffe://tollgate/svc/dashboard,DNS:gateway-1.internal";
+  EXPECT_FALSE(Served(Issue("spiffe://tollgate/svc/dashboard", nullptr, other)));
+}
+
+TEST_F(TlsTest, TheTrustDomainIsConfigured) {
+  auto config = Issue("spiffe://example.org/svc/auth");
+  config.set_trust_domain("example.org");
+  Serve(config);
+  auto caller = Issue("spiffe://example.org/svc/gateway");
+  caller.set_trust_domain("example.org");
+  EXPECT_TRUE(Served(caller));
+  auto stranger = Issue(kGatewayUri);
+  stranger.set_trust_domain("example.org");
+  EXPECT_FALSE(Served(stranger));
 }
 
 TEST_F(TlsTest, ACertificateOfAnotherAuthorityIsRefused) {
-  EXPECT_FALSE(Served(Issue("spiffe://tollgate/svc/gateway", other_authority_)));
+  Serve();
+  EXPECT_FALSE(Served(Issue(kGatewayUri, &other_authority_)));
+}
+
+TEST_F(TlsTest, AnExpiredCertificateIsRefused) {
+  Serve();
+  EXPECT_FALSE(Served(Issue(kGatewayUri, nullptr, "", -60)));
+}
+
+TEST_F(TlsTest, AServerWithAnExpiredCertificateIsNotTrusted) {
+  Serve(Issue(kAuthUri, nullptr, "", -60));
+  EXPECT_FALSE(Served(Issue(kGatewayUri)));
 }
 
 TEST_F(TlsTest, AServerOfAnotherAuthorityIsNotTrusted) {
-  auto config = Issue("spiffe://tollgate/svc/gateway", authority_);
+  Serve();
+  auto config = Issue(kGatewayUri);
   config.set_authority_file(folder_ + "/other.pem");
   EXPECT_FALSE(Served(config));
 }
 
-TEST_F(TlsTest, PlainTextIsRefused) { EXPECT_FALSE(Served({})); }
+TEST_F(TlsTest, AnotherServiceOfTheSameAuthorityIsNotTakenForTheExpectedOne) {
+  Serve();
+  EXPECT_FALSE(Served(Issue(kGatewayUri), "billing"));
+}
+
+TEST_F(TlsTest, TheErrorNamesTheServiceThatWasExpected) {
+  Serve();
+  const auto error =
+      Call(Issue(kGatewayUri), &Async::VerifyKey, auth::v1::VerifyKeyRequest(), "billing");
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->id, ErrorId::kServiceUnavailable);
+  EXPECT_NE(error->internal.find("not that of spiffe://tollgate/svc/billing"), std::string::npos)
+      << error->internal;
+}
+
+TEST_F(TlsTest, AServerOfAnotherTrustDomainIsNotTrusted) {
+  auto server = Issue("spiffe://other/svc/auth");
+  Serve(server);
+  EXPECT_FALSE(Served(Issue(kGatewayUri)));
+}
+
+TEST_F(TlsTest, AProcessWithSeveralServicesHasANameForEach) {
+  Serve(Issue("allinone", nullptr,
+              "URI:spiffe://tollgate/svc/billing,URI:spiffe://tollgate/svc/auth"));
+  EXPECT_TRUE(Served(Issue(kGatewayUri), "auth"));
+  EXPECT_TRUE(Served(Issue(kGatewayUri), "billing"));
+  EXPECT_FALSE(Served(Issue(kGatewayUri), "catalog"));
+}
+
+TEST_F(TlsTest, PlainTextIsRefused) {
+  Serve();
+  EXPECT_FALSE(Served(std::nullopt));
+}
 
 TEST_F(TlsTest, TheErrorNamesAMissingFile) {
-  auto config = Issue("spiffe://tollgate/svc/gateway", authority_);
+  auto config = Issue(kGatewayUri);
   config.set_private_key_file("/nowhere/key.pem");
-  auto source = ChannelSource::Make(config);
-  ASSERT_FALSE(source.ok());
-  EXPECT_NE(source.error().find("/nowhere/key.pem"), std::string::npos);
+  auto files = TlsFiles::Open(config);
+  ASSERT_FALSE(files.ok());
+  EXPECT_NE(files.error().find("/nowhere/key.pem"), std::string::npos);
+}
+
+TEST_F(TlsTest, ATrustDomainThatNoNameCanHaveIsAnErrorAtStart) {
+  auto config = Issue(kGatewayUri);
+  config.set_trust_domain("spiffe://tollgate");
+  auto files = TlsFiles::Open(config);
+  ASSERT_FALSE(files.ok());
+  EXPECT_NE(files.error().find("trust_domain"), std::string::npos) << files.error();
+}
+
+TEST_F(TlsTest, TheNamesOfACertificateAreRead) {
+  EXPECT_EQ(CertificateUris(Issue(kGatewayUri).certificate_file()),
+            std::vector<std::string>{kGatewayUri});
+  const std::string two =
+      "URI:spiffe://tollgate/svc/auth,DNS:auth,URI:spiffe://tollgate/svc/billing";
+  EXPECT_EQ(
+      CertificateUris(Issue("two", nullptr, two).certificate_file()),
+      (std::vector<std::string>{"spiffe://tollgate/svc/auth", "spiffe://tollgate/svc/billing"}));
+  EXPECT_TRUE(CertificateUris(Issue("none", nullptr, "DNS:auth").certificate_file()).empty());
+  EXPECT_TRUE(CertificateUris(folder_ + "/nothing").empty());
+}
+
+TEST_F(TlsTest, AKeyOfAnotherCertificateIsAnErrorAtStart) {
+  auto config = Issue(kGatewayUri);
+  config.set_private_key_file(Issue(kAuthUri).private_key_file());
+  auto files = TlsFiles::Open(config);
+  ASSERT_FALSE(files.ok());
+  EXPECT_NE(files.error().find("does not belong to"), std::string::npos) << files.error();
+}
+
+TEST_F(TlsTest, TheExpiryOfTheCertificateIsAMetric) {
+  auto config = Issue(kGatewayUri);
+  const auto expiry = CertificateExpiry(config.certificate_file());
+  ASSERT_TRUE(expiry.ok());
+  auto files = TlsFiles::Open(config);
+  ASSERT_TRUE(files.ok());
+  const std::string metrics = metrics::Render();
+  EXPECT_NE(metrics.find("\ntollgate_rpc_certificate_expiry_seconds "), std::string::npos);
+  const int64_t now_s = SystemClock::Get().WallUs() / 1'000'000;
+  EXPECT_NEAR(static_cast<double>(*expiry - now_s), 3600, 60);
 }
 
 }  // namespace

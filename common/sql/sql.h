@@ -246,8 +246,9 @@ class Database {
     // power failure once LogSync::Sync has returned. For callers that sync on a thread of their
     // own.
     bool deferred_sync = false;
-    // SQLite: the log is copied back to the database file when it has so many pages.
-    int checkpoint_pages = 4000;
+    // SQLite: the log is copied back to the database file when it has so many pages (of 4 KiB). A
+    // page that changes often is copied once for all its changes in the log.
+    int checkpoint_pages = 16'000;
   };
 
   // Only checks the URL. The first call that needs a connection opens it.

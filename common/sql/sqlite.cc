@@ -11,6 +11,7 @@
 
 #include "common/observability/log.h"
 #include "common/sql/drivers.h"
+#include "common/sql/sqlite_log_writes.h"
 
 namespace tollgate::sql {
 namespace {
@@ -108,10 +109,11 @@ class SqliteConnection : public Connection {
   bool healthy() const override { return db_ != nullptr; }
 
   SqlResult<void> Reconnect() override {
+    last_ = nullptr;
     statements_.clear();
     sqlite3* raw = nullptr;
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-    const int rc = sqlite3_open_v2(path_.c_str(), &raw, flags, nullptr);
+    const int rc = sqlite3_open_v2(path_.c_str(), &raw, flags, LogWritesVfs());
     db_.reset(raw);
     if (rc != SQLITE_OK) {
       SqlError error = MakeError("open");
@@ -211,8 +213,13 @@ class SqliteConnection : public Connection {
 
   SqlResult<sqlite3_stmt*> Prepared(std::string_view sql) {
     if (!db_) return Fail{NotOpen()};
+    // Many rows are written one after the other with one statement.
+    if (last_ != nullptr && last_->first == sql) return last_->second.get();
     const auto found = statements_.find(sql);
-    if (found != statements_.end()) return found->second.get();
+    if (found != statements_.end()) {
+      last_ = &*found;
+      return found->second.get();
+    }
     std::string_view text = sql;
     constexpr std::string_view kLock =
         "FOR UPDATE";  // not needed: BEGIN IMMEDIATE locks the database
@@ -270,7 +277,9 @@ class SqliteConnection : public Connection {
   const bool deferred_sync_;
   DbPtr db_;
   // After db_: statements are finalized before the file is closed.
-  std::unordered_map<std::string, StatementPtr, Hash, std::equal_to<>> statements_;
+  using Statements = std::unordered_map<std::string, StatementPtr, Hash, std::equal_to<>>;
+  Statements statements_;
+  const Statements::value_type* last_ = nullptr;  // the one used last
 };
 
 // Syncs the log through a connection of its own that is used for nothing else: one descriptor from

@@ -1,7 +1,9 @@
 // What SQLite must not keep to itself: a sync that failed, whoever asked for it.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "common/sql/sql.h"
@@ -31,6 +33,7 @@ class SqliteSyncTest : public ::testing::Test {
     Database::Options options;
     options.url = "sqlite:" + path_;
     options.deferred_sync = deferred_sync;
+    options.checkpoint_pages = 4000;
     database_ = std::move(*Database::Open(options));
     auto connection = std::move(*database_->Connect());
     EXPECT_TRUE(connection->ExecuteScript("CREATE TABLE t (a BLOB)").ok());
@@ -119,6 +122,84 @@ TEST_F(SqliteSyncTest, TheLogIsCopiedBackAndDoesNotGrowForEver) {
     PowerCutVfs::Get().Reset();
     std::filesystem::remove(path_);
   }
+}
+
+TEST_F(SqliteSyncTest, ALogIsWrittenInFewPieces) {
+  auto connection = Connect(/*deferred_sync=*/true);
+  const int64_t before = PowerCutVfs::Get().writes_of(path_ + "-wal");
+  ASSERT_TRUE(Fill(*connection, 150));
+  const int64_t writes = PowerCutVfs::Get().writes_of(path_ + "-wal") - before;
+  EXPECT_GT(LogBytes(), 150 * 4096);
+  EXPECT_LE(writes, 150 * 4096 / 60'000 + 2) << "SQLite itself makes two for each page";
+}
+
+TEST_F(SqliteSyncTest, ACommitIsVisibleToOthersAtOnce) {
+  for (const bool deferred_sync : {true, false}) {
+    auto writer = Connect(deferred_sync);
+    auto reader = std::move(*database_->Connect());
+    for (int pages = 1; pages < 100; pages += 7) {
+      ASSERT_TRUE(Fill(*writer, pages));
+      int64_t own = 0, others = -1;
+      const auto count = [](int64_t& into) {
+        return [&into](const Row& row) { into = row.Int(0); };
+      };
+      ASSERT_TRUE(writer->Query("SELECT sum(length(a)) FROM t", {}, count(own)).ok());
+      ASSERT_TRUE(reader->Query("SELECT sum(length(a)) FROM t", {}, count(others)).ok());
+      EXPECT_EQ(own, others);
+    }
+    writer.reset();
+    reader.reset();
+    database_.reset();
+    PowerCutVfs::Get().Reset();
+    std::filesystem::remove(path_);
+  }
+}
+
+// A transaction larger than the cache writes pages before it commits and reads them again.
+TEST_F(SqliteSyncTest, ATransactionReadsWhatWaitsToBeWritten) {
+  auto connection = Connect(/*deferred_sync=*/true);
+  ASSERT_TRUE(connection->ExecuteScript("PRAGMA cache_size=5").ok());
+  ASSERT_TRUE(Fill(*connection, 40));
+  ASSERT_TRUE(connection->ExecuteScript("BEGIN").ok());
+  ASSERT_TRUE(connection->ExecuteScript("UPDATE t SET a = randomblob(4096)").ok());
+  ASSERT_TRUE(connection->ExecuteScript("UPDATE t SET a = a || x'01'").ok());
+  ASSERT_TRUE(connection->ExecuteScript("ROLLBACK").ok());
+  ASSERT_TRUE(connection->ExecuteScript("UPDATE t SET a = a || x'02'").ok());
+  int64_t right = 0;
+  std::string check;
+  ASSERT_TRUE(connection
+                  ->Query("SELECT count(*) FROM t WHERE length(a) = 4097", {},
+                          [&](const Row& row) { right = row.Int(0); })
+                  .ok());
+  ASSERT_TRUE(
+      connection->Query("PRAGMA integrity_check", {}, [&](const Row& row) { check = row.Text(0); })
+          .ok());
+  EXPECT_EQ(right, 40);
+  EXPECT_EQ(check, "ok");
+}
+
+TEST_F(SqliteSyncTest, ALogThatCannotBeWrittenFailsTheCommitAndNoLaterOne) {
+  auto connection = Connect(/*deferred_sync=*/true);
+  ASSERT_TRUE(Fill(*connection, 10));
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  const rlimit full{static_cast<rlim_t>(LogBytes()) + 10'000, old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &full), 0);
+  const bool filled = Fill(*connection, 50);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
+  EXPECT_FALSE(filled) << "the disk was full";
+  ASSERT_TRUE(Fill(*connection, 5));
+  auto reader = std::move(*database_->Connect());
+  int64_t rows = 0;
+  std::string check;
+  ASSERT_TRUE(
+      reader->Query("SELECT count(*) FROM t", {}, [&](const Row& row) { rows = row.Int(0); }).ok());
+  ASSERT_TRUE(
+      reader->Query("PRAGMA integrity_check", {}, [&](const Row& row) { check = row.Text(0); })
+          .ok());
+  EXPECT_EQ(rows, 15);
+  EXPECT_EQ(check, "ok");
 }
 
 }  // namespace

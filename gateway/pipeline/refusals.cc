@@ -1,7 +1,16 @@
 #include "gateway/pipeline/refusals.h"
 
+#include <string>
+#include <string_view>
+#include <utility>
+
 namespace tollgate::gateway {
 namespace {
+
+using Subject = RefusalBudget::Subject;
+
+// Most callers who leave early are charged for the prompt, which the gateway does not see.
+constexpr int64_t kMayBeChargedUs = RefusalBudget::kIntervalUs / 10;
 
 bool IsBounded(const RequestContext& context) {
   const auth::v1::Key& key = *context.key;
@@ -9,27 +18,58 @@ bool IsBounded(const RequestContext& context) {
          key.workspace_limits().requests_per_minute() > 0;
 }
 
-}  // namespace
+// What the caller does is counted for its key; a model at capacity for the key and that model.
+Subject OfKey(const RequestContext& context) {
+  return RefusalBudget::SubjectOf(context.key->key_id());
+}
+Subject OfModel(const RequestContext& context) {
+  // Callers choose the ids of unlisted models, so these count as one model.
+  const bool listed = context.model != &context.unlisted;
+  return RefusalBudget::SubjectOf(context.key->key_id(),
+                                  listed ? std::string_view(context.model->id()) : "*");
+}
 
-Result<void> CheckRefusals(RequestContext& context) {
-  if (IsBounded(context)) return {};
-  Worker& worker = context.worker;
-  const int64_t wait_ms = worker.refusals.WaitMs(context.key->key_id(), worker.clock.MonotonicUs());
-  if (wait_ms == 0) return {};
-  worker.metrics.CountDenial("refusals");
+int64_t NowUs(const RequestContext& context) { return context.worker.clock.MonotonicUs(); }
+
+Fail<Error> TooMany(RequestContext& context, std::string message, int64_t wait_ms) {
+  context.worker.metrics.CountDenial("refusals");
   Error error{ErrorId::kRateLimited};
-  error.message = "Too many requests of this key were refused as invalid.";
+  error.message = std::move(message);
   error.retry_after_ms = wait_ms;
   return Fail{std::move(error)};
 }
 
-void CountRefusal(RequestContext& context, const Error& error) {
-  // Not those of a model at capacity: the caller cannot do better.
-  const int status = error.row().http_status;
-  if (status >= 500 || status == 429 || !context.hold.held() || IsBounded(context)) return;
-  context.worker.refusals.Take(context.key->key_id(), context.worker.clock.MonotonicUs());
+}  // namespace
+
+Result<void> CheckRefusals(RequestContext& context) {
+  if (IsBounded(context)) return {};
+  const RefusalBudget& refusals = *context.worker.refusals;
+  const int64_t now_us = NowUs(context);
+  if (const int64_t wait_ms = refusals.WaitMs(OfKey(context), now_us); wait_ms > 0) {
+    return TooMany(context, "Too many requests of this key were refused as invalid or given up.",
+                   wait_ms);
+  }
+  if (const int64_t wait_ms = refusals.WaitMs(OfModel(context), now_us); wait_ms > 0) {
+    return TooMany(context, "The model is at capacity. Please retry more slowly.", wait_ms);
+  }
+  return {};
 }
 
-void CountPaid(RequestContext& context) { context.worker.refusals.GiveBack(context.key->key_id()); }
+void CountRefusal(RequestContext& context, const Error& error) {
+  const int status = error.row().http_status;
+  if (status >= 500 || !context.hold.held() || IsBounded(context)) return;
+  context.worker.refusals->Take(status == 429 ? OfModel(context) : OfKey(context), NowUs(context));
+}
+
+void CountLeave(RequestContext& context, bool may_be_charged) {
+  if (!context.hold.held() || IsBounded(context)) return;
+  context.worker.refusals->Take(OfKey(context), NowUs(context),
+                                may_be_charged ? kMayBeChargedUs : RefusalBudget::kIntervalUs);
+}
+
+void CountPaid(RequestContext& context) {
+  context.worker.refusals->GiveBack(OfKey(context), NowUs(context));
+  context.worker.refusals->GiveBack(OfModel(context), NowUs(context));
+}
 
 }  // namespace tollgate::gateway

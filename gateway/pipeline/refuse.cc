@@ -50,6 +50,7 @@ Task<bool> ContinueOrRefuse(RequestContext& context, const Result<void>& stage) 
   worker.metrics.UpdateKeyCache(worker.keys->counters());
   if (context.exchange.disconnected()) {
     worker.metrics.CountClientDisconnect();
+    CountLeave(context, false);
     co_return false;
   }
   if (!stage) co_await ReleaseAndRefuse(context, stage.error());

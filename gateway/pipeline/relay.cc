@@ -36,6 +36,9 @@ struct Progress {
 
   // The router has released the hold, or will.
   bool released_by_router() const { return ended && end.has_error() && !end.has_usage(); }
+  // Nothing of an answer has come, so that a caller who leaves now may have left before an engine
+  // took the request.
+  bool nothing_came() const { return !started && !any_delta && !ended && !error; }
 };
 
 void RecordDelta(RequestContext& context, Progress& progress) {
@@ -198,6 +201,7 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
     co_await Release(context, progress);
     // Only an error was on its way to the caller.
     if (progress.error && !progress.any_delta) MakeFree(context, progress);
+    if (progress.nothing_came()) CountLeave(context, context.generation->sent());
   } else if (progress.error && !writer->begun()) {
     co_await Release(context, progress);
     MakeFree(context, progress);
@@ -227,6 +231,7 @@ Task<void> Relay(RequestContext& context) {
   } else {
     co_await RelayBody(context, progress);
     if (!progress.released) {
+      if (progress.nothing_came()) CountLeave(context, context.generation->sent());
       co_await Release(context, progress);
       context.worker.metrics.CountClientDisconnect();
     }

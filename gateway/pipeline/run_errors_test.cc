@@ -316,50 +316,6 @@ TEST_F(RunErrors, EngineErrorsBeforeOutput) {
   ExpectAllRefunded();
 }
 
-// Each has written a hold and its release to the ledger, and nobody pays for them.
-TEST_F(RunErrors, RefusalsByEnginesAreBoundedForAKeyWithoutALimitOnRequests) {
-  rig.key.clear_key_limits();
-  rig.Publish();
-  const auto refused = [&](const char* error) {
-    PushEvents({Failed(error)});
-    const Answer answer = Send();
-    if (answer->status == 429) {
-      rig.RunOnLoop([&](Loop&) { rig.inference->script->batches.clear(); });
-    }
-    return answer->status;
-  };
-  for (int64_t i = 0; i < RefusalBudget::kBurst; ++i) ASSERT_EQ(refused("bad_request"), 400) << i;
-  const size_t holds = rig.billing->authorized.size();
-  EXPECT_EQ(ErrorOf(Send()), "429 rate_limited rate_limit_error retry=1");
-  EXPECT_EQ(rig.billing->authorized.size(), holds) << "refused before the hold";
-  rig.clock.Advance(1'000'000);
-  EXPECT_EQ(refused("context_length_exceeded"), 400);
-  EXPECT_EQ(refused("bad_request"), 429);
-  rig.clock.Advance(1'000'000);
-  PushEvents({Started(), Text("a"), Finish(), End(1, 1)});
-  EXPECT_EQ(Send()->status, 200);
-  EXPECT_EQ(refused("bad_request"), 400) << "a paid answer makes up for one";
-  EXPECT_EQ(refused("bad_request"), 400);
-  EXPECT_EQ(refused("bad_request"), 429);
-  rig.key.mutable_key_limits()->set_requests_per_minute(100);
-  rig.Publish();
-  EXPECT_EQ(refused("bad_request"), 400) << "its own limit bounds them";
-}
-
-TEST_F(RunErrors, FailuresThatAreNotTheCallersAreNotCountedAsItsRefusals) {
-  rig.key.clear_key_limits();
-  rig.Publish();
-  for (int64_t i = 0; i < RefusalBudget::kBurst; ++i) {
-    for (const auto& [error, status] :
-         {std::pair{"rate_limited", 429}, {"upstream_error", 502}, {"server_error", 500}}) {
-      PushEvents({Failed(error)});
-      ASSERT_EQ(Send()->status, status);
-    }
-  }
-  PushEvents({Started(), Text("a"), Finish(), End(1, 1)});
-  EXPECT_EQ(Send()->status, 200);
-}
-
 TEST_F(RunErrors, UnsentRequestsAreVoided) {
   rig.inference->script->sent = false;
   rig.inference->script->broken = Error{ErrorId::kServiceUnavailable, "", "", 1000};

@@ -330,7 +330,8 @@ class Rig {
       inference->script->more = std::make_unique<Notify>(loop);
       worker = std::make_unique<Worker>(
           loop, clock, std::move(options), std::move(clients),
-          std::make_shared<AddressLimiter>(KeyCache::kUnknownKeysPerAddress), decoders);
+          std::make_shared<AddressLimiter>(KeyCache::kUnknownKeysPerAddress), decoders,
+          std::make_shared<RefusalBudget>());
     });
     const MadeKey made = MakeKey("tollgate");
     key_text = made.text;

@@ -1,5 +1,5 @@
 // What the requests of one event loop share: clients, caches, settings. Only that loop's thread
-// uses it, so nothing is locked.
+// uses it, so nothing is locked; what the loops of the process share says so.
 #pragma once
 
 #include <cstdint>
@@ -46,10 +46,10 @@ struct WorkerClients {
 };
 
 struct Worker {
-  // unknown_key_limiter and decoder_threads: shared by the workers of the process.
+  // unknown_key_limiter, decoder_threads and refusal_budget: shared by the workers of the process.
   Worker(Loop& event_loop, const Clock& time, PipelineOptions pipeline_options,
          WorkerClients service_clients, std::shared_ptr<AddressLimiter> unknown_key_limiter,
-         std::shared_ptr<ThreadPool> decoder_threads)
+         std::shared_ptr<ThreadPool> decoder_threads, std::shared_ptr<RefusalBudget> refusal_budget)
       : loop(event_loop),
         clock(time),
         options(std::move(pipeline_options)),
@@ -60,7 +60,8 @@ struct Worker {
         leases(std::make_shared<LeaseKeeper>(loop, *clients.limiter)),
         usage_report_queue(std::make_shared<KeyedQueue>(loop, kMaxWaitingReports)),
         decoders(std::move(decoder_threads)),
-        local_limiter(options.loops) {}
+        local_limiter(options.loops),
+        refusals(std::move(refusal_budget)) {}
   ~Worker() {
     keys->Stop();
     key_use->Stop();
@@ -81,7 +82,7 @@ struct Worker {
   static constexpr int kMaxWaitingBodies = 32;
   const std::shared_ptr<ThreadPool> decoders;
   LocalLimiter local_limiter;
-  RefusalBudget refusals;
+  const std::shared_ptr<RefusalBudget> refusals;
   GatewayMetrics metrics;
   // When the last outage of the limiter was logged; monotonic.
   int64_t fallback_logged_us = 0;

@@ -46,15 +46,16 @@ void WorkerPool::Start() {
   const int loops = host_.loops.size();
   const auto decoders = std::make_shared<ThreadPool>(
       loops, static_cast<size_t>(loops) * Worker::kMaxWaitingBodies, "decode");
+  const auto refusals = std::make_shared<RefusalBudget>();
   workers_.resize(static_cast<size_t>(host_.loops.size()));
-  RunOnEachLoop([this, &unknown_key_limiter, &decoders](Loop& loop) {
+  RunOnEachLoop([this, &unknown_key_limiter, &decoders, &refusals](Loop& loop) {
     WorkerClients clients;
     clients.auth = host_.clients.Auth(loop);
     clients.limiter = host_.clients.RateLimit(loop);
     clients.billing = host_.clients.Billing(loop);
     clients.inference = host_.clients.Inference(loop);
     workers_[static_cast<size_t>(loop.index())] = std::make_shared<Worker>(
-        loop, host_.clock, options_, std::move(clients), unknown_key_limiter, decoders);
+        loop, host_.clock, options_, std::move(clients), unknown_key_limiter, decoders, refusals);
   });
   host_.loops.loop(0).RunAndWait([this] { OpenStreams(); });
 }

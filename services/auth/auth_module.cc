@@ -8,6 +8,7 @@
 #include "common/observability/log.h"
 #include "services/auth/rpc/admin_rpc.h"
 #include "services/auth/rpc/auth_rpc.h"
+#include "services/auth/rpc/callers.h"
 
 namespace tollgate {
 namespace {
@@ -56,6 +57,8 @@ class AuthModule : public Module {
 
   std::string_view name() const override { return "auth"; }
   void Register(grpc::ServerBuilder& builder) override { builder.RegisterService(&rpc_); }
+  std::span<const rpc::MethodCallers> Callers() const override { return auth::kCallers; }
+  std::span<const rpc::MethodCallers> AdminCallers() const override { return auth::kAdminCallers; }
   void RegisterAdmin(grpc::ServerBuilder& builder) override {
     builder.RegisterService(&admin_rpc_);
     for (const auto& service : {&workspaces_, &keys_, &audit_}) {

@@ -11,6 +11,7 @@
 #include "services/billing/payments/payments.h"
 #include "services/billing/rpc/alerts_rpc.h"
 #include "services/billing/rpc/billing_rpc.h"
+#include "services/billing/rpc/callers.h"
 #include "services/billing/rpc/payments_rpc.h"
 #include "services/billing/storage/archive_runner.h"
 #include "services/billing/storage/checkpoint_writer.h"
@@ -124,6 +125,10 @@ class BillingModule : public Module {
   std::string_view name() const override { return "billing"; }
   void Register(grpc::ServerBuilder& builder) override {
     for (const auto& service : services_) builder.RegisterService(service.get());
+  }
+  std::span<const rpc::MethodCallers> Callers() const override { return billing::kCallers; }
+  std::span<const rpc::MethodCallers> AdminCallers() const override {
+    return billing::kAdminCallers;
   }
   void RegisterAdmin(grpc::ServerBuilder& builder) override {
     for (const auto& service : admin_services_) builder.RegisterService(service.get());

@@ -9,6 +9,7 @@
 
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
+#include "services/catalog/rpc/callers.h"
 #include "services/catalog/rpc/catalog_rpc.h"
 #include "services/catalog/storage/catalog_source.h"
 
@@ -33,6 +34,7 @@ class CatalogModule : public Module {
 
   std::string_view name() const override { return "catalog"; }
   void Register(grpc::ServerBuilder& builder) override { builder.RegisterService(&rpc_); }
+  std::span<const rpc::MethodCallers> Callers() const override { return catalog::kCallers; }
 
   Result<void> Start() override {
     if (path_.empty()) return Internal("catalog.file is not set");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/base/crypto.h"
+#include "services/cli/admin_cells.h"
 #include "services/cli/commands.h"
 #include "services/cli/invocation.h"
 #include "services/cli/local_commands.h"
@@ -223,12 +224,59 @@ bool WriteStatement(Invocation& invocation, const StatementWords& words,
   return true;
 }
 
+void AddStatementList(CLI::App& group, Invocation& invocation) {
+  CLI::App& command = *group.add_subcommand(
+      "list", "Balances and totals of each month that is not archived, newest first");
+  auto query = std::make_shared<admin::v1::ListStatementsRequest>();
+  command
+      .add_option_function<std::string>(
+          "-w,--workspace",
+          [query](const std::string& id) { query->set_parent("workspaces/" + id); }, "Workspace")
+      ->required();
+  command
+      .add_option_function<int>(
+          "--limit", [query](const int& limit) { query->set_page_size(limit); },
+          "At most this many; default 50")
+      ->check(CLI::Range(1, 200));
+  command.add_option_function<std::string>(
+      "--page-token", [query](const std::string& token) { query->set_page_token(token); },
+      "Goes on where a list ended");
+  command.callback([&invocation, query] {
+    const auto stub = invocation.Statements();
+    if (!stub) return;
+    admin::v1::ListStatementsResponse response;
+    if (!invocation.Call("billing", [&](auto& context) {
+          return stub->ListStatements(&context, *query, &response);
+        })) {
+      return;
+    }
+    Table table({{"month", "MONTH"},
+                 {"opening_usd", "OPENING"},
+                 {"added_usd", "ADDED"},
+                 {"removed_usd", "REMOVED"},
+                 {"used_usd", "USED"},
+                 {"closing_usd", "CLOSING"},
+                 {"preliminary_at", "PRELIMINARY AT (UTC)"}});
+    for (const admin::v1::Statement& one : response.statements()) {
+      table.Add({Text(LastPart(one.name())), Usd(one.opening_usd()), Usd(one.added_usd()),
+                 Usd(one.removed_usd()), Usd(one.used_usd()), Usd(one.closing_usd()),
+                 Time(one.preliminary_time())});
+    }
+    invocation.ShowList(table, "statements", "No statements.");
+    if (!response.next_page_token().empty() && !invocation.options().json) {
+      std::printf("More: --page-token %s\n", response.next_page_token().c_str());
+    }
+  });
+}
+
 void AddStatement(CLI::App& app, Invocation& invocation) {
-  CLI::App& command = *app.add_subcommand(
-      "statement", "The statement of a workspace and month, as CSV to standard output or to files");
+  CLI::App& command = *app.add_subcommand("statement",
+                                          "The statement of a workspace and month, as CSV to "
+                                          "standard output or to files; or their list");
+  AddStatementList(command, invocation);
   auto words = std::make_shared<StatementWords>();
-  command.add_option("month", words->month, "YYYY-MM, in UTC")->required();
-  command.add_option("-w,--workspace", words->workspace, "Workspace")->required();
+  command.add_option("month", words->month, "YYYY-MM, in UTC");
+  command.add_option("-w,--workspace", words->workspace, "Workspace");
   command.add_option("--csv", words->csv, "Write CSV to this file");
   command.add_option("--pdf", words->pdf, "Write PDF to this file");
   auto* url = command.add_option("--database", words->database,
@@ -236,7 +284,10 @@ void AddStatement(CLI::App& app, Invocation& invocation) {
                                  "process instead of asking billing");
   command.add_option("--config", words->config, "The same, with the database of this file")
       ->excludes(url);
-  command.callback([&invocation, words] {
+  command.callback([&invocation, &command, words] {
+    if (!command.get_subcommands().empty()) return;  // list
+    if (words->month.empty()) throw CLI::RequiredError("month");
+    if (words->workspace.empty()) throw CLI::RequiredError("--workspace");
     if (!words->database.empty() || !words->config.empty()) {
       std::vector<std::string> local = {words->month, "--workspace", words->workspace};
       for (const auto& [name, value] :

@@ -15,7 +15,7 @@ void AddAuthCommands(CLI::App& app, Invocation& invocation);
 void AddKeyCommands(CLI::App& app, Invocation& invocation);
 // audit, audit verify|export.
 void AddAuditCommands(CLI::App& app, Invocation& invocation);
-// clock repair, entries, verify-ledger, ledger archive, statement.
+// clock repair, entries, verify-ledger, ledger archive, statement, statement list.
 void AddBillingCommands(CLI::App& app, Invocation& invocation);
 // credit add|grant|status, cap set, balance.
 void AddCreditCommands(CLI::App& app, Invocation& invocation);

@@ -10,8 +10,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 #include <thread>
 
@@ -20,17 +18,11 @@
 #include "common/base/clock.h"
 #include "common/base/id.h"
 #include "common/json/writer.h"
+#include "common/rpc/tls.h"
 #include "tollgate/common/v1/error.pb.h"
 
 namespace tollgate::cli {
 namespace {
-
-bool ReadFile(const std::string& path, std::string& into) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return false;
-  into.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-  return true;
-}
 
 std::string_view CodeName(grpc::StatusCode code) {
   switch (code) {
@@ -75,29 +67,28 @@ std::string Invocation::RequestId() const {
   return options_.request_id.empty() ? Id::New().ToHex() : options_.request_id;
 }
 
-std::shared_ptr<grpc::Channel> Invocation::Connect(const std::string& own_target) {
+std::shared_ptr<grpc::Channel> Invocation::Connect(const std::string& own_target,
+                                                   const char* service) {
+  const std::string target = TargetOf(own_target);
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
-  if (!options_.authority_file.empty()) {
-    grpc::SslCredentialsOptions tls;
-    for (const auto& [path, into] : {std::pair(&options_.authority_file, &tls.pem_root_certs),
-                                     std::pair(&options_.certificate_file, &tls.pem_cert_chain),
-                                     std::pair(&options_.private_key_file, &tls.pem_private_key)}) {
-      if (!path->empty() && !ReadFile(*path, *into)) {
-        ReportError("bad_option", "cannot read " + *path);
-        return nullptr;
-      }
+  // A unix socket needs no certificate: the operating system controls who may open it.
+  if (rpc::TlsIsOn(options_.tls) && !target.starts_with("unix:")) {
+    const auto files = rpc::TlsFiles::Open(options_.tls);
+    if (!files.ok()) {
+      ReportError("bad_option", files.error() + " (--tls-ca, --tls-cert, --tls-key)");
+      return nullptr;
     }
-    credentials = grpc::SslCredentials(tls);
+    credentials = files->ForClientOf(service);
   }
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   // Otherwise the resolver also queries a TXT record and waits for it.
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
-  return grpc::CreateCustomChannel(TargetOf(own_target), credentials, arguments);
+  return grpc::CreateCustomChannel(target, credentials, arguments);
 }
 
 std::unique_ptr<auth::v1::AuthAdminService::Stub> Invocation::Auth() {
-  const auto channel = Connect(options_.auth_target);
+  const auto channel = Connect(options_.auth_target, "auth");
   return channel ? auth::v1::AuthAdminService::NewStub(channel) : nullptr;
 }
 
@@ -117,44 +108,44 @@ std::unique_ptr<admin::v1::AuditService::Stub> Invocation::Audit() {
 }
 
 std::unique_ptr<billing::v1::BillingAdminService::Stub> Invocation::Billing() {
-  const auto channel = Connect(options_.billing_target);
+  const auto channel = Connect(options_.billing_target, "billing");
   return channel ? billing::v1::BillingAdminService::NewStub(channel) : nullptr;
 }
 
 std::unique_ptr<admin::v1::PaymentService::Stub> Invocation::Payments() {
-  const auto channel = Connect(options_.billing_target);
+  const auto channel = Connect(options_.billing_target, "billing");
   return channel ? admin::v1::PaymentService::NewStub(channel) : nullptr;
 }
 
 std::unique_ptr<admin::v1::AlertService::Stub> Invocation::Alerts() {
-  const auto channel = Connect(options_.billing_target);
+  const auto channel = Connect(options_.billing_target, "billing");
   return channel ? admin::v1::AlertService::NewStub(channel) : nullptr;
 }
 
 std::unique_ptr<admin::v1::DeadLetterService::Stub> Invocation::DeadLetters() {
-  const auto channel = Connect(options_.billing_target);
+  const auto channel = Connect(options_.billing_target, "billing");
   return channel ? admin::v1::DeadLetterService::NewStub(channel) : nullptr;
 }
 
 std::unique_ptr<admin::v1::StatementService::Stub> Invocation::Statements() {
-  const auto channel = Connect(options_.billing_target);
+  const auto channel = Connect(options_.billing_target, "billing");
   return channel ? admin::v1::StatementService::NewStub(channel) : nullptr;
 }
 
 int64_t Invocation::NowSeconds() const { return SystemClock::Get().WallUs() / 1'000'000; }
 
 std::unique_ptr<admin::v1::LedgerService::Stub> Invocation::Books() {
-  const auto channel = Connect(options_.billing_target);
+  const auto channel = Connect(options_.billing_target, "billing");
   return channel ? admin::v1::LedgerService::NewStub(channel) : nullptr;
 }
 
 std::unique_ptr<admin::v1::AdjustmentService::Stub> Invocation::Adjustments() {
-  const auto channel = Connect(options_.billing_target);
+  const auto channel = Connect(options_.billing_target, "billing");
   return channel ? admin::v1::AdjustmentService::NewStub(channel) : nullptr;
 }
 
 std::unique_ptr<admin::v1::UsageService::Stub> Invocation::Usage() {
-  const auto channel = Connect(options_.billing_target);
+  const auto channel = Connect(options_.billing_target, "billing");
   return channel ? admin::v1::UsageService::NewStub(channel) : nullptr;
 }
 
@@ -289,7 +280,9 @@ void Invocation::ReportFailure(const char* service, const grpc::Status& status) 
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
     ReportError("unavailable",
                 std::string("cannot reach ") + service + " at " + where +
-                    ": is it running? Set another address with --target or TOLLGATE_ADMIN");
+                    ": is it running, and is the certificate right? Set another address with "
+                    "--target or TOLLGATE_ADMIN, a certificate with --tls-ca, --tls-cert and "
+                    "--tls-key");
   } else if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
     ReportError("unimplemented",
                 std::string(service) + " at " + where +
@@ -312,9 +305,10 @@ void Invocation::ShowRecord(const Table& table) const {
 }
 
 void Invocation::ShowList(const Table& table, const std::string& name,
-                          const std::string& when_empty) const {
-  std::fputs((options_.json ? table.ListAsJson(name) : table.ListAsText(when_empty)).c_str(),
-             stdout);
+                          const std::string& when_empty, const Counts& counts) const {
+  std::fputs(
+      (options_.json ? table.ListAsJson(name, counts) : table.ListAsText(when_empty)).c_str(),
+      stdout);
 }
 
 void Invocation::ReportError(const std::string& code, const std::string& message) {

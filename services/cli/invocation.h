@@ -20,6 +20,7 @@
 #include "tollgate/admin/v1/workspaces.grpc.pb.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
+#include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate::cli {
 
@@ -31,8 +32,8 @@ struct Options {
   std::string actor;       // for the audit log
   std::string request_id;  // idempotency key of a change; empty: a random one
   int timeout_seconds = 10;
-  // Mutual TLS; all empty: plaintext.
-  std::string certificate_file, private_key_file, authority_file;
+  // Mutual TLS with the certificate of an operator; all empty: plain text.
+  config::v1::TlsConfig tls;
 };
 
 class Invocation {
@@ -76,7 +77,8 @@ class Invocation {
   bool OpenWallet(const std::string& workspace);
 
   void ShowRecord(const Table& table) const;
-  void ShowList(const Table& table, const std::string& name, const std::string& when_empty) const;
+  void ShowList(const Table& table, const std::string& name, const std::string& when_empty,
+                const Counts& counts = {}) const;
   // Prints the error to standard error and sets the exit code: 2 for bad_option, else 1.
   void ReportError(const std::string& code, const std::string& message);
   int exit_code() const { return exit_code_; }
@@ -87,7 +89,8 @@ class Invocation {
   // Reports a failed call.
   void ReportFailure(const char* service, const grpc::Status& status);
   grpc::Status Repeat(const CallFn& call);
-  std::shared_ptr<grpc::Channel> Connect(const std::string& own_target);
+  // service: the one that the certificate at the other end must name.
+  std::shared_ptr<grpc::Channel> Connect(const std::string& own_target, const char* service);
   const std::string& TargetOf(const std::string& own_target) const {
     return own_target.empty() ? options_.target : own_target;
   }

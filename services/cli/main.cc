@@ -51,10 +51,18 @@ void AddOptions(CLI::App& app, Options& options) {
       "--request-id", options.request_id,
       "Idempotency key (1-64 characters): repeated with the same key, a change is applied once; "
       "default: random");
-  app.add_option("--tls-ca", options.authority_file,
-                 "Certificate authority of the services; enables TLS");
-  app.add_option("--tls-cert", options.certificate_file, "Client certificate")->needs("--tls-ca");
-  app.add_option("--tls-key", options.private_key_file, "Client private key")->needs("--tls-cert");
+  // All three, or none for plain text. Unix sockets need none.
+  app.add_option("--tls-ca", *options.tls.mutable_authority_file(),
+                 "File of the authority that signed the certificates of the services")
+      ->envname("TOLLGATE_TLS_CA");
+  app.add_option("--tls-cert", *options.tls.mutable_certificate_file(),
+                 "File of your certificate, spiffe://DOMAIN/operator/NAME")
+      ->envname("TOLLGATE_TLS_CERT");
+  app.add_option("--tls-key", *options.tls.mutable_private_key_file(), "File of its private key")
+      ->envname("TOLLGATE_TLS_KEY");
+  app.add_option("--trust-domain", *options.tls.mutable_trust_domain(),
+                 "DOMAIN in the names of certificates (host.tls.trust_domain); default: tollgate")
+      ->envname("TOLLGATE_TRUST_DOMAIN");
 }
 
 // The innermost subcommand that was parsed.

@@ -337,10 +337,12 @@ void AddReconcile(CLI::App& app, Invocation& invocation) {
       table.Add({Text(one.kind()), Text(one.payment()), Text(one.provider_id()),
                  Usd(one.provider_amount_usd()), Usd(one.ledger_amount_usd())});
     }
-    invocation.ShowList(table, "differences",
-                        "No differences: " + std::to_string(response.provider_charges()) +
-                            " charges of the provider, " + std::to_string(response.payments()) +
-                            " payments compared.");
+    invocation.ShowList(
+        table, "differences",
+        "No differences: " + std::to_string(response.provider_charges()) +
+            " charges of the provider, " + std::to_string(response.payments()) +
+            " payments compared.",
+        {{"provider_charges", response.provider_charges()}, {"payments", response.payments()}});
     if (response.differences_size() > 0) invocation.set_exit_code(1);
   });
 }

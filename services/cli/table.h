@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tollgate::cli {
@@ -33,14 +34,17 @@ struct Column {
   std::string title;  // heading of the text form
 };
 
+// Numbers beside a list, by the name of their JSON member.
+using Counts = std::vector<std::pair<std::string, int64_t>>;
+
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void Add(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
   bool empty() const { return rows_.empty(); }
 
-  // {"<list>": [ {…}, … ]}
-  std::string ListAsJson(const std::string& list) const;
+  // {"<count>": 7, …, "<list>": [ {…}, … ]}
+  std::string ListAsJson(const std::string& list, const Counts& counts = {}) const;
   // Aligned columns with headings, or when_empty without rows.
   std::string ListAsText(const std::string& when_empty) const;
   // The first row only: a JSON object, or one "title  value" line per column.

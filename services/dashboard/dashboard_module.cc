@@ -56,14 +56,15 @@ class DashboardModule : public Module {
     first.RunAndWait([&] {
       catalog_client_ = context_.clients.Catalog(first);
       catalog_ = catalog_client_->WatchCatalog(
-          {.on_message =
-               [this](catalog::v1::WatchCatalogResponse message) {
-                 site_.SetCatalog(std::move(*message.mutable_snapshot()));
-               },
-           .on_lost =
-               [](const Error& error) {
-                 log::Warn("catalog stream lost", {{"error", error.ToString()}});
-               }});
+          EngineKeys::kWithout, {.on_message =
+                                     [this](catalog::v1::WatchCatalogResponse message) {
+                                       site_.SetCatalog(std::move(*message.mutable_snapshot()));
+                                     },
+                                 .on_lost =
+                                     [](const Error& error) {
+                                       log::Warn("catalog stream lost",
+                                                 {{"error", error.ToString()}});
+                                     }});
     });
 
     http::ServerOptions options;

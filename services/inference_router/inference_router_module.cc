@@ -17,6 +17,7 @@
 #include "common/http/tls.h"
 #include "common/observability/log.h"
 #include "services/inference_router/balancer/health_checker.h"
+#include "services/inference_router/rpc/callers.h"
 #include "services/inference_router/rpc/link_request.h"
 #include "services/inference_router/rpc/link_server.h"
 #include "services/inference_router/session/worker.h"
@@ -66,6 +67,7 @@ class InferenceRouterModule : public Module {
   void Register(grpc::ServerBuilder& builder) override {
     builder.RegisterService(link_->service());
   }
+  std::span<const rpc::MethodCallers> Callers() const override { return router::kCallers; }
   Result<void> Start() override;
   bool Ready() const override { return started_.load() && table_.Get() != nullptr; }
   void Drain(int64_t deadline_us) override;

@@ -6,6 +6,7 @@
 
 #include "common/observability/metrics.h"
 #include "common/rpc/error_status.h"
+#include "services/ratelimit/rpc/callers.h"
 #include "services/ratelimit/rpc/ratelimit_rpc.h"
 
 namespace tollgate {
@@ -87,6 +88,7 @@ class RateLimitModule : public Module {
 
   std::string_view name() const override { return "ratelimit"; }
   void Register(grpc::ServerBuilder& builder) override { builder.RegisterService(&rpc_); }
+  std::span<const rpc::MethodCallers> Callers() const override { return ratelimit::kCallers; }
   Result<void> Start() override {
     sweeper_->Start();
     ready_ = true;

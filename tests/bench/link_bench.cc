@@ -122,12 +122,14 @@ int main(int argc, char** argv) {
   channels.SetServers(server.get());
   std::string tcp = "127.0.0.1:" + std::to_string(port);
   std::printf("unpaced\n");
-  Measure("in process", channels.Channel("inproc:"), gateway.loop(0), streams, tokens, 0);
-  Measure("TCP", channels.Channel(tcp), gateway.loop(0), streams, tokens, 0);
+  Measure("in process", channels.Channel("inproc:", "inference-router"), gateway.loop(0), streams,
+          tokens, 0);
+  Measure("TCP", channels.Channel(tcp, "inference-router"), gateway.loop(0), streams, tokens, 0);
   std::printf("%d tokens/s per stream\n", per_second);
   int64_t paced = std::min<int64_t>(tokens, per_second * 5);
-  Measure("in process", channels.Channel("inproc:"), gateway.loop(0), streams, paced,
+  Measure("in process", channels.Channel("inproc:", "inference-router"), gateway.loop(0), streams,
+          paced, 1000 / per_second);
+  Measure("TCP", channels.Channel(tcp, "inference-router"), gateway.loop(0), streams, paced,
           1000 / per_second);
-  Measure("TCP", channels.Channel(tcp), gateway.loop(0), streams, paced, 1000 / per_second);
   server->Shutdown(std::chrono::system_clock::now());
 }

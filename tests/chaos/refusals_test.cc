@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <future>
 #include <memory>
 #include <random>
 #include <string>
@@ -15,6 +16,7 @@
 #include "tests/chaos/load.h"
 #include "tests/support/cluster.h"
 #include "tests/support/engine_sim.h"
+#include "tests/support/tcp_proxy.h"
 
 namespace tollgate::test {
 namespace {
@@ -104,6 +106,45 @@ TEST_F(RefusalsTest, CallersAreToldWhatTheLedgerSays) {
   std::fprintf(stderr, "%lld complete, %lld refused, %lld cut, %lld holds expired\n",
                static_cast<long long>(figures.complete), static_cast<long long>(figures.refused),
                static_cast<long long>(figures.cut), static_cast<long long>(figures.expired));
+}
+
+// The router has charged a call whose answer never arrives: its caller gets an error, so the
+// gateway's void must undo the charge.
+TEST(ChargedRefusalTest, ACallThatWasChargedBeforeItsAnswerWasLostIsFree) {
+  constexpr int64_t kCredit = 1'000'000'000;
+  EngineSim engine;
+  ASSERT_TRUE(engine.Start());
+  TcpProxy link;
+  ClusterOptions options;
+  options.all_in_one = false;
+  options.hold_ttl_seconds = 120;  // nothing below ends by expiry
+  options.catalog = DefaultCatalog({engine.base_url()});
+  options.way_to_router = [&](const std::string& router) { return link.Start(router); };
+  Cluster cluster(options);
+  ASSERT_EQ(cluster.Start(), "");
+  const ApiKey key = cluster.NewCustomer(kCredit);
+  const auto credit = [&] {
+    const auto balance = cluster.Balance(key.workspace_id);
+    return balance ? balance->posted : -1;
+  };
+
+  auto call = std::async(std::launch::async, [&] {
+    return cluster.Post(key, "/v1/chat/completions",
+                        R"({"model":"sim/model","messages":[{"role":"user","content":"hi"}],)"
+                        R"("x_sim":{"delay_ms":500,"tokens":20}})");
+  });
+  ASSERT_TRUE(engine.WaitFor([](const EngineSim& sim) { return sim.running() == 1; }));
+  link.HoldAnswers();
+  ASSERT_TRUE(WaitUntil([&] { return credit() < kCredit; }, 10'000)) << "the router charges it";
+  link.Cut();
+  const HttpResponse answer = call.get();
+  EXPECT_EQ(answer.status, 503) << answer.body;
+  EXPECT_TRUE(WaitUntil([&] { return credit() == kCredit; }, 10'000))
+      << "charged for an error: " << kCredit - credit() << " nano-USD";
+  EXPECT_TRUE(cluster.WaitIdle(key.workspace_id));
+  EXPECT_TRUE(cluster.VerifyLedger().ok);
+  EXPECT_EQ(cluster.StopOrderly(), "");
+  if (::testing::Test::HasFailure()) std::fprintf(stderr, "%s\n", cluster.Logs().c_str());
 }
 
 }  // namespace

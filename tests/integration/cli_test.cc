@@ -115,6 +115,23 @@ TEST_F(CliTest, AReceiptByTheHeaderAndWhatTcpMayNotDo) {
   EXPECT_EQ(Cli("receipt nobody").code, 1);
   EXPECT_EQ(Cli("usage acme --interval none").json()["usage"].size(), 2U) << "a row and the total";
   EXPECT_EQ(Cli("adjustment create credit 1 -w acme --reason sorry").code, 0);
+
+  const Outcome statements = Cli("statement list -w acme");
+  ASSERT_EQ(statements.code, 0) << statements.error;
+  const auto list = statements.json();
+  ASSERT_EQ(list["statements"].size(), 1U);
+  const auto& month = list["statements"][0];
+  EXPECT_EQ(month["opening_usd"].str(), "0");
+  EXPECT_EQ(month["added_usd"].str(), "6");
+  EXPECT_EQ(month["removed_usd"].str(), "0");
+  EXPECT_EQ(month["used_usd"].str(), receipt.json()["charged_usd"].str());
+  EXPECT_EQ(Cli("statement -w acme").code, 2) << "of which month?";
+  EXPECT_EQ(Cli("statement -w acme " + month["month"].str()).code, 0);
+  const Outcome reconciled = Cli("reconcile");
+  EXPECT_EQ(reconciled.code, 0) << reconciled.error;
+  EXPECT_EQ(reconciled.json()["provider_charges"].integer(), 0);
+  EXPECT_EQ(reconciled.json()["payments"].integer(), 0);
+  EXPECT_EQ(reconciled.json()["differences"].size(), 0U);
   const Outcome frozen = Cli("workspace freeze acme --reason test");
   EXPECT_EQ(frozen.code, 1);
   EXPECT_NE(frozen.error.find("step_up_required"), std::string::npos) << frozen.error;

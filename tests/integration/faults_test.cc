@@ -2,6 +2,7 @@
 // 22 to 25.
 #include <unistd.h>
 
+#include <chrono>
 #include <sstream>
 
 #include "tests/integration/system_test.h"
@@ -49,6 +50,25 @@ TEST_P(FaultsTest, EngineErrorsMapToTheErrorCatalogAndCostNothing) {
       EXPECT_EQ(SpentOf(key), 0);
     }
   }
+}
+
+// docs/adr/0016: one bound for all event loops of a gateway; each call has a connection of its own.
+TEST_P(FaultsTest, RefusalsOfAKeyAreBoundedOverAllConnections) {
+  constexpr int64_t kBurst = 60;
+  const ApiKey key = Customer();
+  const auto start = std::chrono::steady_clock::now();
+  int64_t refused = 0;
+  for (;;) {
+    const HttpResponse answer = Chat(key, R"(,"x_sim":{"status":400})");
+    const int64_t seconds =
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start)
+            .count();
+    if (answer.status == 429) break;
+    ASSERT_EQ(answer.status, 400) << answer.body;
+    ASSERT_LE(++refused, kBurst + seconds + 1);
+  }
+  EXPECT_GE(refused, kBurst);
+  EXPECT_EQ(SpentOf(key), 0);
 }
 
 TEST_P(FaultsTest, ContextLengthIsRecognizedWithAnyStatusAndNamesTheNumbers) {

@@ -9,6 +9,7 @@
 
 #include "services/billing/domain/chain.h"
 #include "services/billing/domain/ledger.h"
+#include "services/billing/domain/results.h"
 #include "services/billing/domain/testing/ledger_history.h"
 #include "tests/simulation/naive_ledger.h"
 
@@ -71,6 +72,9 @@ class Simulation {
       Reply got = applied.replies[i];
       got.balance = {};  // compared below
       ++seen[{NameOf(batch[i]), got.denied_by}];
+      if (!billing::CanResultIn(batch[i].index(), got.denied_by)) {
+        return Differ("results.h lacks " + Show(batch[i], got));
+      }
       if (!(got == expected)) {
         return Differ("ledger " + Show(batch[i], got) + "\n naive " + Show(batch[i], expected));
       }

@@ -124,8 +124,18 @@ std::string Cluster::Host(const Member& member) const {
               : std::string()) +
          "\n  address_file: " + dir_.path() + "/" + member.name + ".addresses" +
          "\n  log_level: " + options_.log_level +
-         "\n  drain_seconds: " + std::to_string(options_.drain_seconds) + "\n" +
+         "\n  drain_seconds: " + std::to_string(options_.drain_seconds) + "\n" + Tls(member) +
          Lines(options_.host_settings);
+}
+
+std::string Cluster::Tls(const Member& member) const {
+  if (options_.certificates.empty()) return "  insecure_plaintext: true\n";
+  // "billing-2" has the certificate of billing.
+  const std::string service = member.binary.substr(std::string("tollgate-").size());
+  const std::string folder = options_.certificates + "/" + service;
+  return "  tls:\n    certificate_file: " + folder +
+         "/certificate.pem\n    private_key_file: " + folder +
+         "/private_key.pem\n    authority_file: " + options_.certificates + "/authority.pem\n";
 }
 
 std::string Cluster::AdminGrpcOf(const std::string& name) const {
@@ -163,7 +173,11 @@ std::string Cluster::Targets(const std::string& for_whom) const {
           "\n";
   text += "  auth: " + GrpcOf("auth") + "\n  ratelimit: " + GrpcOf("ratelimit") +
           "\n  inference_routers:\n";
-  for (int i = 1; i <= options_.routers; ++i) text += "    - " + GrpcOf(RouterName(i)) + "\n";
+  for (int i = 1; i <= options_.routers; ++i) {
+    const std::string address = GrpcOf(RouterName(i));
+    const bool around = for_whom == "gateway" && options_.way_to_router;
+    text += "    - " + (around ? options_.way_to_router(address) : address) + "\n";
+  }
   return text;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -39,6 +40,10 @@ struct ClusterOptions {
   std::vector<std::string> host_settings;
   std::vector<std::string> gateway_settings;
   std::vector<std::string> router_settings;
+  // Mutual TLS between the processes: a folder with authority.pem, and in a folder for each service
+  // (auth, inference-router, …), and in "operators/admin" for admin calls, certificate.pem and
+  // private_key.pem, as `./dev secrets` makes it. Empty: plain text.
+  std::string certificates;
   // postgresql:// URLs instead of SQLite files.
   std::string auth_sql;
   std::string billing_sql;
@@ -46,6 +51,9 @@ struct ClusterOptions {
   bool grpc_in_process = false;
   // The SQLite ledger grants holds before they are flushed (ADR 0005), as the all-in-one does.
   bool holds_before_disk = false;
+  // Cluster over TCP only: where gateways connect to instead of this address of a router, for
+  // example a TcpProxy.
+  std::function<std::string(const std::string& router_address)> way_to_router;
   // Prefix of each command, for example {"/usr/bin/taskset", "-c", "0"}.
   std::vector<std::string> wrapper;
 };
@@ -180,6 +188,7 @@ class Cluster {
   std::string StartMember(Member& member, int64_t deadline_us);
   std::string ConfigOf(const Member& member) const;
   std::string Host(const Member& member) const;
+  std::string Tls(const Member& member) const;
   std::string Targets(const std::string& for_whom) const;
   std::string Section(const std::string& name) const;
   std::string GrpcOf(const std::string& name) const;

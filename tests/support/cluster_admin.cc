@@ -5,12 +5,14 @@
 #include <chrono>
 #include <cstdio>
 
+#include "common/rpc/tls.h"
 #include "tests/support/cluster_member.h"
 #include "tollgate/admin/v1/adjustments.grpc.pb.h"
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
 #include "tollgate/admin/v1/usage.grpc.pb.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
+#include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate::test {
 namespace {
@@ -73,7 +75,8 @@ ReceiptView ViewOf(const adminpb::Receipt& receipt) {
 }
 
 // Several addresses, with commas between them, are replicas.
-std::shared_ptr<grpc::Channel> ChannelTo(std::string address) {
+std::shared_ptr<grpc::Channel> ChannelTo(
+    std::string address, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   grpc::ChannelArguments arguments;
   if (address.find(',') != std::string::npos) {
     address = "ipv4:" + address;
@@ -83,18 +86,39 @@ std::shared_ptr<grpc::Channel> ChannelTo(std::string address) {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(address, credentials, arguments);
+}
+
+// certificates: as in ClusterOptions.
+std::shared_ptr<grpc::ChannelCredentials> CredentialsFor(const std::string& certificates,
+                                                         const std::string& service) {
+  if (certificates.empty()) return grpc::InsecureChannelCredentials();
+  config::v1::TlsConfig tls;
+  tls.set_authority_file(certificates + "/authority.pem");
+  tls.set_certificate_file(certificates + "/operators/admin/certificate.pem");
+  tls.set_private_key_file(certificates + "/operators/admin/private_key.pem");
+  const auto files = rpc::TlsFiles::Open(tls);
+  if (!files.ok()) {
+    std::fprintf(stderr, "no certificate for admin calls: %s\n", files.error().c_str());
+    return grpc::InsecureChannelCredentials();
+  }
+  return files->ForClientOf(service);
 }
 
 }  // namespace
 
 struct Cluster::Admin {
-  Admin(const std::string& auth_address, const std::string& billing_address)
-      : auth(authpb::AuthAdminService::NewStub(ChannelTo(auth_address))),
-        billing(billpb::BillingAdminService::NewStub(ChannelTo(billing_address))),
-        books(adminpb::LedgerService::NewStub(ChannelTo(billing_address))),
-        usage(adminpb::UsageService::NewStub(ChannelTo(billing_address))),
-        credits(adminpb::AdjustmentService::NewStub(ChannelTo(billing_address))) {}
+  Admin(const std::string& auth_address, const std::string& billing_address,
+        const std::string& certificates)
+      : Admin(ChannelTo(auth_address, CredentialsFor(certificates, "auth")),
+              ChannelTo(billing_address, CredentialsFor(certificates, "billing"))) {}
+  Admin(const std::shared_ptr<grpc::Channel>& to_auth,
+        const std::shared_ptr<grpc::Channel>& to_billing)
+      : auth(authpb::AuthAdminService::NewStub(to_auth)),
+        billing(billpb::BillingAdminService::NewStub(to_billing)),
+        books(adminpb::LedgerService::NewStub(to_billing)),
+        usage(adminpb::UsageService::NewStub(to_billing)),
+        credits(adminpb::AdjustmentService::NewStub(to_billing)) {}
   std::unique_ptr<authpb::AuthAdminService::Stub> auth;
   std::unique_ptr<billpb::BillingAdminService::Stub> billing;
   std::unique_ptr<adminpb::LedgerService::Stub> books;
@@ -105,8 +129,9 @@ struct Cluster::Admin {
 void Cluster::AdminDeleter::operator()(Admin* admin) const { delete admin; }
 
 Cluster::Admin& Cluster::admin() {
-  std::call_once(admin_made_,
-                 [this] { admin_.reset(new Admin(AdminGrpcOf("auth"), AdminBillings())); });
+  std::call_once(admin_made_, [this] {
+    admin_.reset(new Admin(AdminGrpcOf("auth"), AdminBillings(), options_.certificates));
+  });
   return *admin_;
 }
 

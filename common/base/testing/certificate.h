@@ -7,6 +7,7 @@
 #include <openssl/x509v3.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 
@@ -17,14 +18,15 @@ class TestCertificate {
  public:
   explicit TestCertificate(const std::string& name) : TestCertificate(name, "", nullptr) {}
   // alternative_name: for example "URI:spiffe://x", "DNS:localhost,IP:127.0.0.1".
+  // valid_seconds: from now on; negative: it has expired.
   TestCertificate(const std::string& name, const std::string& alternative_name,
-                  const TestCertificate* authority)
+                  const TestCertificate* authority, int64_t valid_seconds = 3600)
       : key_(EVP_EC_gen("P-256")), x509_(X509_new()) {
     static std::atomic<long> serial{0};
     X509_set_version(x509_, 2);
     ASN1_INTEGER_set(X509_get_serialNumber(x509_), ++serial);
     X509_gmtime_adj(X509_getm_notBefore(x509_), -3600);
-    X509_gmtime_adj(X509_getm_notAfter(x509_), 3600);
+    X509_gmtime_adj(X509_getm_notAfter(x509_), valid_seconds);
     X509_NAME_add_entry_by_txt(X509_get_subject_name(x509_), "CN", MBSTRING_ASC,
                                reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);
     X509_set_pubkey(x509_, key_);

@@ -142,7 +142,7 @@ class RpcTest : public ::testing::TestWithParam<bool> {
     loops_.Start();
     server_.emplace(server_loops_);
     stub_ = AuthService::NewStub(
-        server_->channels.Channel(GetParam() ? server_->target() : std::string("inproc:")));
+        server_->channels.Channel(GetParam() ? server_->target() : std::string("inproc:"), "auth"));
   }
   Loop& loop() { return loops_.loop(0); }
   Result<VerifyKeyResponse> Call(const std::string& what, int64_t timeout_ms = 5'000) {

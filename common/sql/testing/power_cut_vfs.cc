@@ -47,9 +47,10 @@ int Read(sqlite3_file* file, void* into, int size, sqlite3_int64 offset) {
   return Real(file)->pMethods->xRead(Real(file), into, size, offset);
 }
 int WriteTo(sqlite3_file* file, const void* data, int size, sqlite3_int64 offset) {
-  if (auto& inode = Of(file).tracked->inode) {
-    PowerCutVfs::Get().OnWrite(*inode, {static_cast<const char*>(data), static_cast<size_t>(size)},
-                               offset);
+  const Tracked& tracked = *Of(file).tracked;
+  if (tracked.inode) {
+    PowerCutVfs::Get().OnWrite(tracked.path, *tracked.inode,
+                               {static_cast<const char*>(data), static_cast<size_t>(size)}, offset);
   }
   return Real(file)->pMethods->xWrite(Real(file), data, size, offset);
 }
@@ -197,6 +198,12 @@ int64_t PowerCutVfs::opens_of(const std::string& path) const {
   return found == opens_.end() ? 0 : found->second;
 }
 
+int64_t PowerCutVfs::writes_of(const std::string& path) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = writes_.find(path);
+  return found == writes_.end() ? 0 : found->second;
+}
+
 int64_t PowerCutVfs::syncs_of(const std::string& path) const {
   const std::lock_guard lock(mutex_);
   const auto found = syncs_.find(path);
@@ -217,8 +224,10 @@ std::shared_ptr<PowerCutVfs::Inode> PowerCutVfs::OnOpen(const std::string& path)
   return inode;
 }
 
-void PowerCutVfs::OnWrite(Inode& inode, std::string_view data, int64_t offset) {
+void PowerCutVfs::OnWrite(const std::string& path, Inode& inode, std::string_view data,
+                          int64_t offset) {
   const std::lock_guard lock(mutex_);
+  ++writes_[path];
   Step();
   inode.pending.push_back({++number_, false, offset, std::string(data)});
 }

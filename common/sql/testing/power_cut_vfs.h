@@ -40,6 +40,7 @@ class PowerCutVfs {
   void FailSyncsOf(std::string suffix);
   int64_t opens_of(const std::string& path) const;
   int64_t syncs_of(const std::string& path) const;
+  int64_t writes_of(const std::string& path) const;
 
   // --- for the callbacks of SQLite ---
   struct Write {
@@ -55,7 +56,7 @@ class PowerCutVfs {
     std::deque<Write> pending;  // not synced
   };
   std::shared_ptr<Inode> OnOpen(const std::string& path);
-  void OnWrite(Inode& inode, std::string_view data, int64_t offset);
+  void OnWrite(const std::string& path, Inode& inode, std::string_view data, int64_t offset);
   void OnTruncate(Inode& inode, int64_t size);
   // False: it failed.
   bool OnSync(const std::string& path, Inode& inode);
@@ -74,7 +75,7 @@ class PowerCutVfs {
   std::map<std::string, std::shared_ptr<Inode>> files_;
   // Deleted without a sync of their folder: they may be there again.
   std::map<std::string, std::shared_ptr<Inode>> deleted_;
-  std::map<std::string, int64_t> opens_, syncs_;
+  std::map<std::string, int64_t> opens_, syncs_, writes_;
   std::string failing_;
   std::mt19937_64 random_;
   int64_t number_ = 0;

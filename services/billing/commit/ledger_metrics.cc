@@ -5,6 +5,7 @@
 
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
+#include "services/billing/domain/results.h"
 
 namespace tollgate::billing {
 namespace {
@@ -44,6 +45,7 @@ constexpr int64_t kClockStepUs = 1'000'000;
 }  // namespace
 
 struct LedgerMetrics::Metrics {
+  // Null: the operation cannot have this result.
   std::array<std::array<prometheus::Counter*, kResults.size()>, kKinds> operations{};
   std::array<prometheus::Counter*, kErrors.size()> errors{};
   prometheus::Gauge& open_dead_letters = metrics::Gauge(
@@ -86,6 +88,11 @@ struct LedgerMetrics::Metrics {
 };
 
 namespace {
+prometheus::Counter& Operations(size_t kind, Deny result) {
+  return metrics::Counter(
+      "tollgate_billing_operations_total", "Operations by kind and result.",
+      {{"kind", kOperationNames[kind]}, {"result", kResults[static_cast<size_t>(result)]}});
+}
 prometheus::Counter& DeadLetters(Deny reason) {
   return metrics::Counter("tollgate_billing_dead_letters_total",
                           "Settlements that the ledger refused and keeps as dead letters.",
@@ -96,10 +103,8 @@ prometheus::Counter& DeadLetters(Deny reason) {
 LedgerMetrics::LedgerMetrics() : metrics_(std::make_unique<Metrics>()) {
   for (size_t kind = 0; kind < kKinds; ++kind) {
     for (size_t result = 0; result < kResults.size(); ++result) {
-      if (kResults[result] == nullptr) continue;
-      metrics_->operations[kind][result] =
-          &metrics::Counter("tollgate_billing_operations_total", "Operations by kind and result.",
-                            {{"kind", kOperationNames[kind]}, {"result", kResults[result]}});
+      if (!CanResultIn(kind, static_cast<Deny>(result))) continue;
+      metrics_->operations[kind][result] = &Operations(kind, static_cast<Deny>(result));
     }
   }
   for (const Deny reason : {Deny::kIdReuse, Deny::kClosed, Deny::kInvalid}) {
@@ -159,9 +164,11 @@ void LedgerMetrics::OnBatch(std::span<const Operation> operations, const Applied
   metrics_->commit.Observe(static_cast<double>(took_us) / 1e6);
   for (size_t i = 0; i < operations.size(); ++i) {
     const size_t kind = operations[i].index();
-    const size_t result = static_cast<size_t>(applied.replies[i].denied_by);
-    metrics_->operations[kind][result]->Increment();
-    if (applied.replies[i].denied_by == Deny::kIdReuse) {
+    const Deny result = applied.replies[i].denied_by;
+    prometheus::Counter* counter = metrics_->operations[kind][static_cast<size_t>(result)];
+    if (counter == nullptr) counter = &Operations(kind, result);  // results.h lacks it
+    counter->Increment();
+    if (result == Deny::kIdReuse) {
       log::Warn("a request id was reused with another body",
                 {{"kind", kOperationNames[kind]},
                  {"request_id", RequestIdOf(operations[i]).ToHex()},

@@ -1,6 +1,7 @@
 #include <charconv>
 
 #include "common/base/clock.h"
+#include "common/base/utc_text.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "services/billing/storage/statement.h"
 #include "services/billing/storage/transactions.h"
@@ -12,6 +13,7 @@ namespace {
 namespace pb = tollgate::admin::v1;
 
 using admin::AdminResult;
+using admin::FormatUsd;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
@@ -31,11 +33,61 @@ std::optional<int32_t> MonthOf(const std::string& text) {
   return year * 100 + month;
 }
 
-AdminResult<Statement> Read(sql::Database& database, const std::string& workspace, int32_t month,
-                            int64_t now_us) {
+struct StatementName {
+  std::string workspace;
+  int32_t month = 0;
+};
+AdminResult<StatementName> ParseName(const std::string& name, int64_t now_us) {
+  auto parts = admin::NameParts(kStatementName, name, "name");
+  if (!parts) return Fail{parts.error()};
+  const auto month = MonthOf(parts->back());
+  if (!month || *month > UtcMonth(now_us)) {
+    return admin::InvalidField("name", "a month that has begun is required, such as 2026-11");
+  }
+  return StatementName{parts->front(), *month};
+}
+
+void Fill(const std::vector<StatementLine>& lines,
+          google::protobuf::RepeatedPtrField<pb::StatementLine>& into) {
+  for (const StatementLine& line : lines) {
+    pb::StatementLine& one = *into.Add();
+    one.set_item(line.name);
+    one.set_requests(line.requests);
+    one.set_amount_usd(FormatUsd(line.amount_nano_usd));
+  }
+}
+
+void Fill(const Statement& statement, pb::Statement& into) {
+  into.set_name("workspaces/" + statement.workspace + "/statements/" +
+                UtcMonthText(statement.month));
+  int64_t added = 0, removed = 0, used = 0;
+  for (const StatementLine& line : statement.movements) {
+    int64_t& total = line.name == kUsageLine ? used : line.amount_nano_usd > 0 ? added : removed;
+    total += line.amount_nano_usd;
+  }
+  into.set_opening_usd(FormatUsd(statement.opening_nano_usd));
+  into.set_closing_usd(FormatUsd(statement.closing_nano_usd));
+  into.set_added_usd(FormatUsd(added));
+  into.set_removed_usd(FormatUsd(-removed));
+  into.set_used_usd(FormatUsd(-used));
+  Fill(statement.movements, *into.mutable_movements());
+  Fill(statement.by_model, *into.mutable_usage_by_model());
+  Fill(statement.by_key, *into.mutable_usage_by_key());
+  if (statement.preliminary_us > 0) {
+    SetTime(statement.preliminary_us, *into.mutable_preliminary_time());
+  }
+}
+
+AdminResult<void> RequireWallet(sql::Database& database, const std::string& workspace) {
   auto open = HasWallet(database, workspace);
   if (!open.ok()) return SqlFailure(open);
   if (!*open) return Fail{NoWallet(workspace)};
+  return {};
+}
+
+AdminResult<Statement> Read(sql::Database& database, const std::string& workspace, int32_t month,
+                            int64_t now_us) {
+  if (auto open = RequireWallet(database, workspace); !open) return Fail{open.error()};
   auto connection = database.Borrow();
   if (!connection.ok()) return SqlFailure(connection);
   auto statement = ReadStatement(**connection, workspace, month, now_us);
@@ -51,19 +103,70 @@ class StatementRpc : public pb::StatementService::CallbackService {
  public:
   explicit StatementRpc(LedgerService& ledger) : ledger_(ledger) {}
 
+  ServerUnaryReactor* GetStatement(CallbackServerContext* context,
+                                   const pb::GetStatementRequest* request,
+                                   pb::Statement* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    auto name = ParseName(request->name(), ledger_.NowUs());
+    if (!name) return Refused(context, name.error());
+    return RunAdminRead(
+        ledger_, context,
+        [this, name = *std::move(name), response](sql::Database& database) -> AdminResult<void> {
+          auto statement = Read(database, name.workspace, name.month, ledger_.NowUs());
+          if (!statement) return Fail{statement.error()};
+          Fill(*statement, *response);
+          return {};
+        });
+  }
+
+  ServerUnaryReactor* ListStatements(CallbackServerContext* context,
+                                     const pb::ListStatementsRequest* request,
+                                     pb::ListStatementsResponse* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    auto parts = admin::NameParts("workspaces/*", request->parent(), "parent");
+    if (!parts) return Refused(context, parts.error());
+    auto page = PageOf(*request, *caller, "ListStatements", "");
+    if (!page) return Refused(context, page.error());
+    // The position is the last month of the page before.
+    const auto before = page->position.empty() ? std::nullopt : MonthOf(page->position);
+    if (!page->position.empty() && !before) {
+      return Refused(
+          context,
+          admin::InvalidField("page_token", "the page_token is not one of this list").error);
+    }
+    return RunAdminRead(
+        ledger_, context,
+        [this, workspace = parts->front(), page = *std::move(page), before,
+         response](sql::Database& database) -> AdminResult<void> {
+          if (auto open = RequireWallet(database, workspace); !open) return open;
+          auto connection = database.Borrow();
+          if (!connection.ok()) return SqlFailure(connection);
+          auto statements = ReadStatements(**connection, workspace, ledger_.NowUs());
+          if (!statements.ok()) return SqlFailure(statements);
+          std::erase_if(*statements,
+                        [&](const Statement& one) { return before && one.month >= *before; });
+          for (; !statements->empty() && response->statements_size() < page.size;
+               statements->pop_back()) {
+            Fill(statements->back(), *response->add_statements());
+            const int32_t month = statements->back().month;
+            if (statements->size() > 1 && response->statements_size() == page.size) {
+              response->set_next_page_token(
+                  admin::EncodePageToken(page.binding, UtcMonthText(month)));
+            }
+          }
+          return {};
+        });
+  }
+
   ServerUnaryReactor* DownloadStatement(CallbackServerContext* context,
                                         const pb::DownloadStatementRequest* request,
                                         google::api::HttpBody* response) override {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
-    auto parts = admin::NameParts(kStatementName, request->name(), "name");
-    if (!parts) return Refused(context, parts.error());
-    const auto month = MonthOf(parts->back());
-    if (!month || *month > UtcMonth(ledger_.NowUs())) {
-      return Refused(
-          context,
-          admin::InvalidField("name", "a month that has begun is required, such as 2026-11").error);
-    }
+    auto name = ParseName(request->name(), ledger_.NowUs());
+    if (!name) return Refused(context, name.error());
     const bool csv = request->format() == pb::STATEMENT_FORMAT_CSV;
     if (!csv && request->format() != pb::STATEMENT_FORMAT_UNSPECIFIED &&
         request->format() != pb::STATEMENT_FORMAT_PDF) {
@@ -71,9 +174,9 @@ class StatementRpc : public pb::StatementService::CallbackService {
     }
     return RunAdminRead(
         ledger_, context,
-        [this, workspace = parts->front(), month = *month, csv,
+        [this, name = *std::move(name), csv,
          response](sql::Database& database) -> AdminResult<void> {
-          auto statement = Read(database, workspace, month, ledger_.NowUs());
+          auto statement = Read(database, name.workspace, name.month, ledger_.NowUs());
           if (!statement) return Fail{statement.error()};
           std::string text = csv ? ToCsv(*statement) : ToPdf(*statement);
           if (text.empty()) return Fail{admin::FromError(Internal("the PDF failed").error)};

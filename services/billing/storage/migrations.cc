@@ -274,40 +274,8 @@ CREATE TABLE usage_record (
 CREATE INDEX usage_of_key ON usage_record (shard, workspace, key_id, admitted_us);
 CREATE INDEX usage_of_client ON usage_record (shard, workspace, client_request_id)
   WHERE client_request_id <> '';
-CREATE TABLE usage_quarter (
-  shard {int} NOT NULL,
-  workspace {text} NOT NULL,
-  key_id {text} NOT NULL,
-  model {text} NOT NULL,
-  period {int} NOT NULL,
-  requests {int} NOT NULL,
-  free_requests {int} NOT NULL,
-  prompt {int} NOT NULL,
-  cached {int} NOT NULL,
-  cache_write {int} NOT NULL,
-  completion {int} NOT NULL,
-  reasoning {int} NOT NULL,
-  charged {int} NOT NULL,
-  overrun {int} NOT NULL,
-  PRIMARY KEY (shard, workspace, key_id, model, period)
-) {hot};
-CREATE TABLE usage_day (
-  shard {int} NOT NULL,
-  workspace {text} NOT NULL,
-  key_id {text} NOT NULL,
-  model {text} NOT NULL,
-  period {int} NOT NULL,
-  requests {int} NOT NULL,
-  free_requests {int} NOT NULL,
-  prompt {int} NOT NULL,
-  cached {int} NOT NULL,
-  cache_write {int} NOT NULL,
-  completion {int} NOT NULL,
-  reasoning {int} NOT NULL,
-  charged {int} NOT NULL,
-  overrun {int} NOT NULL,
-  PRIMARY KEY (shard, workspace, key_id, model, period)
-) {hot};
+CREATE TABLE usage_quarter {roll_up};
+CREATE TABLE usage_day {roll_up};
 CREATE TABLE dead_letter (
   shard {int} NOT NULL,
   id {blob} NOT NULL,
@@ -361,6 +329,25 @@ DROP TABLE old_usage_record;
 DROP TABLE shard_of;
 )sql";
 
+// {roll_up}: what the usage of a quarter of an hour and of a day have.
+constexpr std::string_view kRollUp = R"sql((
+  shard {int} NOT NULL,
+  workspace {text} NOT NULL,
+  key_id {text} NOT NULL,
+  model {text} NOT NULL,
+  period {int} NOT NULL,
+  requests {int} NOT NULL,
+  free_requests {int} NOT NULL,
+  prompt {int} NOT NULL,
+  cached {int} NOT NULL,
+  cache_write {int} NOT NULL,
+  completion {int} NOT NULL,
+  reasoning {int} NOT NULL,
+  charged {int} NOT NULL,
+  overrun {int} NOT NULL,
+  PRIMARY KEY (shard, workspace, key_id, model, period)
+) {hot})sql";
+
 constexpr std::string_view kSums =
     "CAST(sum(CASE WHEN prompt + completion > 0 THEN 1 ELSE 0 END) AS BIGINT),"
     " CAST(sum(CASE WHEN prompt + completion > 0 THEN 0 ELSE 1 END) AS BIGINT),"
@@ -402,15 +389,21 @@ sql::SqlResult<void> ShardRows(sql::Connection& db) {
   return db.ExecuteScript(script);
 }
 
-constexpr sql::Migration kMigrations[] = {
-    {1, "ledger", kFirst},
-    {2, "shards, partitions, roll-ups, corrections", kSecond, ShardRows},
-    {3, "archive", kArchiveTables},
-    {4, "idempotency keys", kIdempotencyTable},
-    {5, "runs of the archive, frozen wallets", kArchiveRuns}};
-
 }  // namespace
 
-std::span<const sql::Migration> Migrations() { return kMigrations; }
+std::span<const sql::Migration> Migrations() {
+  static const std::string second = [] {
+    std::string script(kSecond);
+    Replace(script, "{roll_up}", kRollUp);
+    return script;
+  }();
+  static const sql::Migration migrations[] = {
+      {1, "ledger", kFirst},
+      {2, "shards, partitions, roll-ups, corrections", second, ShardRows},
+      {3, "archive", kArchiveTables},
+      {4, "idempotency keys", kIdempotencyTable},
+      {5, "runs of the archive, frozen wallets", kArchiveRuns}};
+  return migrations;
+}
 
 }  // namespace tollgate::billing

@@ -1,5 +1,6 @@
 #include "services/billing/storage/statement.h"
 
+#include <algorithm>
 #include <map>
 
 #include "common/base/clock.h"
@@ -33,7 +34,7 @@ std::string NameOf(EntryKind kind) {
       return "Granted credit";
     case EntryKind::kCharge:
     case EntryKind::kLateCorrection:
-      return "Usage";
+      return kUsageLine;
     case EntryKind::kRefund:
       return "Refunds";
     case EntryKind::kRefundFailed:
@@ -53,6 +54,9 @@ std::string NameOf(EntryKind kind) {
   }
 }
 
+int32_t NextMonth(int32_t month) { return month % 100 == 12 ? month + 89 : month + 1; }
+
+// Reads the statement of one month, or of all months up to it.
 class Reader {
  public:
   Reader(sql::Connection& db, const std::string& workspace, int32_t month)
@@ -60,7 +64,7 @@ class Reader {
     statement_.workspace = workspace;
     statement_.month = month;
     start_us_ = UtcMonthStartUs(month);
-    end_us_ = UtcMonthStartUs(month % 100 == 12 ? month + 89 : month + 1);
+    end_us_ = UtcMonthStartUs(NextMonth(month));
   }
 
   SqlResult<Statement> Read() {
@@ -81,7 +85,7 @@ class Reader {
     int64_t used = 0;
     for (const StatementLine& line : statement_.movements) {
       sum += line.amount_nano_usd;
-      if (line.name == "Usage") used = -line.amount_nano_usd;
+      if (line.name == kUsageLine) used = -line.amount_nano_usd;
     }
     const auto total = [](const std::vector<StatementLine>& lines) {
       int64_t all = 0;
@@ -96,7 +100,46 @@ class Reader {
     return std::move(statement_);
   }
 
+  // Up to the reader's month.
+  SqlResult<std::vector<Statement>> ReadAll() {
+    if (auto done = ReadArchive(); !done.ok()) return Fail{std::move(done).error()};
+    // By month and name of the movement.
+    std::map<int32_t, std::map<std::string, int64_t>> months;
+    if (auto done = ReadMovementsByMonth(months); !done.ok()) return Fail{std::move(done).error()};
+    int32_t month = statement_.month;
+    if (!months.empty()) month = std::min(month, months.begin()->first);
+    // What the first entries that are left follow; an archive ends with a month.
+    if (archived_ > 0) month = std::min(statement_.month, UtcMonth(cut_us_));
+    std::vector<Statement> statements;
+    int64_t balance = archived_nano_usd_;
+    for (; month <= statement_.month; month = NextMonth(month)) {
+      Statement& one = statements.emplace_back();
+      one.workspace = statement_.workspace;
+      one.month = month;
+      one.opening_nano_usd = balance;
+      for (const auto& [name, amount] : months[month]) {
+        one.movements.push_back({name, 0, amount});
+        balance += amount;
+      }
+      one.closing_nano_usd = balance;
+    }
+    return statements;
+  }
+
  private:
+  // By day in the database, which knows no months in both kinds.
+  SqlResult<void> ReadMovementsByMonth(std::map<int32_t, std::map<std::string, int64_t>>& months) {
+    constexpr int64_t kDayUs = 86'400'000'000;
+    return db_.Query(
+        "SELECT at_us / 86400000000, kind, " + NetColumn() +
+            " FROM entry WHERE shard = $1 AND workspace = $2 AND sequence > $3 AND at_us < $4"
+            " GROUP BY 1, 2 ORDER BY 1, 2",
+        {shard_, statement_.workspace, archived_, end_us_}, [&](const Row& row) {
+          auto& lines = months[UtcMonth(row.Int(0) * kDayUs)];
+          if (row.Int(2) != 0) lines[NameOf(static_cast<EntryKind>(row.Int(1)))] += row.Int(2);
+        });
+  }
+
   SqlResult<void> ReadArchive() {
     return db_.Query(
         "SELECT sequence, state FROM archive_workspace WHERE shard = $1 AND workspace = $2",
@@ -181,6 +224,15 @@ SqlResult<Statement> ReadStatement(sql::Connection& db, const std::string& works
   auto statement = Reader(db, workspace, month).Read();
   if (statement.ok() && month >= UtcMonth(now_us)) statement->preliminary_us = now_us;
   return statement;
+}
+
+SqlResult<std::vector<Statement>> ReadStatements(sql::Connection& db, const std::string& workspace,
+                                                 int64_t now_us) {
+  auto snapshot = sql::Transaction::Begin(db, sql::TxMode::kRead);
+  if (!snapshot.ok()) return Fail{std::move(snapshot).error()};
+  auto statements = Reader(db, workspace, UtcMonth(now_us)).ReadAll();
+  if (statements.ok()) statements->back().preliminary_us = now_us;
+  return statements;
 }
 
 std::string ToCsv(const Statement& statement) {

@@ -15,6 +15,9 @@ struct StatementLine {
   int64_t amount_nano_usd = 0;
 };
 
+// The name of the movement that is the usage.
+inline constexpr char kUsageLine[] = "Usage";
+
 struct Statement {
   std::string workspace;
   int32_t month = 0;             // YYYYMM
@@ -31,6 +34,11 @@ struct Statement {
 // Fails for an archived month, and when the entries contradict each other.
 sql::SqlResult<Statement> ReadStatement(sql::Connection& db, const std::string& workspace,
                                         int32_t month, int64_t now_us);
+
+// The statements of all months from the first that is not archived to the running one, oldest
+// first, without usage by model and key. One pass over the workspace's entries.
+sql::SqlResult<std::vector<Statement>> ReadStatements(sql::Connection& db,
+                                                      const std::string& workspace, int64_t now_us);
 
 // section,item,requests,amount_usd; a line each. A preliminary statement begins with a line
 // "preliminary" and its time.

@@ -97,6 +97,33 @@ TEST_P(StatementTest, TotalsEqualTheLedgerToTheUnit) {
             "usage_by_key,\"second \"\"key\"\"\",1,0.00000018\r\n");
 }
 
+TEST_P(StatementTest, TheListHasTheTotalsOfEachMonth) {
+  Fill();
+  const int64_t now_us = UtcMonthStartUs(202602) + kSecondUs;
+  auto list = ReadStatements(*connection_, "ws", now_us);
+  ASSERT_TRUE(list.ok()) << list.error().message;
+  ASSERT_EQ(list->size(), 5u);
+  int32_t month = 202510;
+  for (const Statement& listed : *list) {
+    SCOPED_TRACE(listed.month);
+    EXPECT_EQ(listed.month, month);
+    month = month == 202512 ? 202601 : month + 1;
+    const Statement read = Read(listed.month, now_us);
+    EXPECT_EQ(listed.opening_nano_usd, read.opening_nano_usd);
+    EXPECT_EQ(listed.closing_nano_usd, read.closing_nano_usd);
+    EXPECT_EQ(listed.preliminary_us, read.preliminary_us);
+    ASSERT_EQ(listed.movements.size(), read.movements.size());
+    for (size_t i = 0; i < read.movements.size(); ++i) {
+      EXPECT_EQ(listed.movements[i].name, read.movements[i].name);
+      EXPECT_EQ(listed.movements[i].amount_nano_usd, read.movements[i].amount_nano_usd);
+    }
+  }
+  auto early = ReadStatements(*connection_, "nobody", now_us);
+  ASSERT_TRUE(early.ok());
+  ASSERT_EQ(early->size(), 1u) << "the running month";
+  EXPECT_EQ(early->back().closing_nano_usd, 0);
+}
+
 TEST_P(StatementTest, ThePdfShowsTheTotals) {
   Fill();
   const std::string file = ::testing::TempDir() + "/statement-" + std::to_string(getpid());
@@ -147,6 +174,12 @@ TEST_P(StatementTest, AfterAnArchiveTheOpeningBalanceIsThatOfTheCut) {
   auto refused = ReadStatement(*connection_, "ws", 202510, UtcMonthStartUs(202601));
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message.find("is archived"), std::string::npos);
+  auto list = ReadStatements(*connection_, "ws", UtcMonthStartUs(202512));
+  ASSERT_TRUE(list.ok()) << list.error().message;
+  ASSERT_EQ(list->size(), 2u);
+  EXPECT_EQ(list->front().month, 202511);
+  EXPECT_EQ(list->front().opening_nano_usd, before.opening_nano_usd);
+  EXPECT_EQ(list->front().closing_nano_usd, before.closing_nano_usd);
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, StatementTest,

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "common/rpc/push_hub.h"
 #include "tollgate/catalog/v1/catalog.grpc.pb.h"
@@ -15,17 +16,30 @@ class CatalogPublisher {
 
   // Sends the snapshot to all watchers, and to every later one first.
   void Publish(const v1::Snapshot& snapshot);
-  // The latest snapshot; null before the first Publish.
-  std::shared_ptr<const v1::WatchCatalogResponse> current() const;
+  // The latest snapshot without the API keys of engines; null before the first Publish.
+  std::shared_ptr<const v1::WatchCatalogResponse> current() const { return public_.Latest(); }
   // The stream of a new watcher: starts with the latest snapshot.
-  grpc::ServerWriteReactor<v1::WatchCatalogResponse>* Watch();
+  grpc::ServerWriteReactor<v1::WatchCatalogResponse>* Watch(bool with_engine_keys);
   // Ends all streams. Watchers reconnect, to another replica if there is one.
-  void Close() { hub_.Close(); }
+  void Close() {
+    full_.hub.Close();
+    public_.hub.Close();
+  }
 
  private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const v1::WatchCatalogResponse> current_;
-  rpc::PushHub<v1::WatchCatalogResponse> hub_;
+  // The latest snapshot and its watchers.
+  struct Edition {
+    Edition(Loop& loop, rpc::PushHub<v1::WatchCatalogResponse>::Options options)
+        : hub(loop, std::move(options)) {}
+    void Publish(v1::WatchCatalogResponse message);
+    std::shared_ptr<const v1::WatchCatalogResponse> Latest() const;
+
+    mutable std::mutex mutex;
+    std::shared_ptr<const v1::WatchCatalogResponse> latest;
+    rpc::PushHub<v1::WatchCatalogResponse> hub;
+  };
+  Edition full_;    // with the API keys of engines
+  Edition public_;  // without
 };
 
 }  // namespace tollgate::catalog

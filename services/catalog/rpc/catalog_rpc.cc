@@ -1,12 +1,17 @@
 #include "services/catalog/rpc/catalog_rpc.h"
 
+#include "common/rpc/peer.h"
 #include "common/rpc/server.h"
 
 namespace tollgate::catalog {
 
 grpc::ServerWriteReactor<v1::WatchCatalogResponse>* CatalogRpc::WatchCatalog(
     grpc::CallbackServerContext* context, const v1::WatchCatalogRequest* request) {
-  return publisher_.Watch();
+  const rpc::Peer peer = rpc::PeerOf(*context);
+  const bool is_router = peer.kind == rpc::PeerKind::kService && peer.name == "inference-router";
+  const bool has_certificate =
+      peer.kind == rpc::PeerKind::kService || peer.kind == rpc::PeerKind::kOperator;
+  return publisher_.Watch(is_router || (!has_certificate && request->with_engine_keys()));
 }
 
 grpc::ServerUnaryReactor* CatalogRpc::GetCatalog(grpc::CallbackServerContext* context,

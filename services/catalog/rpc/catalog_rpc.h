@@ -1,4 +1,5 @@
-// CatalogService: serves what the publisher has.
+// CatalogService: serves what the publisher has. The API keys of engines go to inference routers
+// only: by their certificate; a caller that has none must ask for them.
 #pragma once
 
 #include "services/catalog/rpc/catalog_publisher.h"

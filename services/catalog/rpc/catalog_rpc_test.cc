@@ -62,6 +62,37 @@ TEST_F(CatalogRpcTest, AWatcherGetsTheLatestSnapshotAndThenEachChange) {
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
+TEST_F(CatalogRpcTest, EngineKeysAreSentToWhoAsksForThemOnly) {
+  v1::Snapshot snapshot = Version(1);
+  v1::Engine* engine = snapshot.add_pools()->add_engines();
+  engine->set_id("e1");
+  engine->set_api_key("engine-secret");
+  publisher_.Publish(snapshot);
+  for (const bool asks : {false, true}) {
+    v1::WatchCatalogRequest request;
+    request.set_with_engine_keys(asks);
+    grpc::ClientContext context;
+    auto reader = stub_->WatchCatalog(&context, request);
+    v1::WatchCatalogResponse message;
+    const auto seen = [&] { return message.snapshot().pools(0).engines(0); };
+    ASSERT_TRUE(reader->Read(&message));
+    EXPECT_EQ(seen().id(), "e1");
+    EXPECT_EQ(seen().api_key(), asks ? "engine-secret" : "");
+    snapshot.set_version(snapshot.version() + 1);
+    publisher_.Publish(snapshot);
+    ASSERT_TRUE(reader->Read(&message));
+    EXPECT_EQ(seen().api_key(), asks ? "engine-secret" : "");
+    context.TryCancel();
+    while (reader->Read(&message)) {
+    }
+    reader->Finish();
+  }
+  grpc::ClientContext context;
+  v1::GetCatalogResponse response;
+  ASSERT_TRUE(stub_->GetCatalog(&context, {}, &response).ok());
+  EXPECT_EQ(response.snapshot().pools(0).engines(0).api_key(), "");
+}
+
 TEST_F(CatalogRpcTest, AWatcherBeforeTheFirstSnapshotWaits) {
   grpc::ClientContext context;
   auto reader = stub_->WatchCatalog(&context, {});

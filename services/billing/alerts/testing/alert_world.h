@@ -3,22 +3,19 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "services/billing/alerts/alert_admin.h"
 #include "services/billing/alerts/testing/hook_receiver.h"
 #include "services/billing/alerts/testing/smtp_listener.h"
+#include "services/billing/commit/testing/ledger_world.h"
 #include "services/billing/domain/shard.h"
 #include "services/billing/payments/ledger_port.h"
 #include "services/billing/payments/payment_store.h"
-#include "tests/support/postgres.h"
 
 namespace tollgate::billing::alerts {
 
@@ -37,42 +34,14 @@ struct Replica {
   AlertAdmin admin;
 };
 
-class AlertTest : public ::testing::TestWithParam<sql::Dialect> {
+class AlertTest : public LedgerWorld {
  protected:
+  AlertTest() : LedgerWorld("alerts") {}
   void SetUp() override {
-    if (GetParam() == sql::Dialect::kSqlite) {
-      file_ = (std::filesystem::temp_directory_path() /
-               ("tollgate-alerts-" + std::to_string(getpid()) + ".db"))
-                  .string();
-      RemoveFiles();
-      url_ = "sqlite:" + file_;
-    } else {
-      auto* server = testing::TestPostgres::Shared();
-      if (!server) {
-        ASSERT_FALSE(testing::TestPostgres::Required());
-        GTEST_SKIP() << "PostgreSQL is not installed";
-      }
-      static int number = 0;
-      url_ = server->MakeDatabase("alerts" + std::to_string(++number));
-    }
-    LedgerService::Options options;
-    options.sql.url = url_;
-    ledger_ = std::make_unique<LedgerService>(options, SystemClock::Get());
-    ASSERT_TRUE(ledger_->Start().ok());
-    for (int i = 0; i < 500 && !ledger_->Ready(); ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    ASSERT_TRUE(ledger_->Ready());
-    database_ = *sql::Database::Open({.url = url_});
+    LedgerWorld::SetUp();
+    if (!Runs()) return;
     ASSERT_TRUE(payments::PaymentStore(*database_).Migrate().ok());
     ASSERT_TRUE(AlertStore(*database_).Migrate().ok());
-  }
-  void TearDown() override {
-    if (ledger_) ledger_->Stop();
-    database_.reset();
-    if (!file_.empty()) RemoveFiles();
-  }
-  void RemoveFiles() {
-    for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file_ + suffix);
   }
 
   std::unique_ptr<Replica> Make() {
@@ -124,14 +93,10 @@ class AlertTest : public ::testing::TestWithParam<sql::Dialect> {
     return kinds;
   }
 
-  std::string file_;
-  std::string url_;
   int next_ = 0;
   ManualClock clock_{1'763'700'000'000'000};
   SmtpListener smtp_;
   HookReceiver hooks_;
-  std::unique_ptr<sql::Database> database_;
-  std::unique_ptr<LedgerService> ledger_;
 };
 
 inline std::string Dialect(const ::testing::TestParamInfo<sql::Dialect>& info) {

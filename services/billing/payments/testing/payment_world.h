@@ -3,14 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <unistd.h>
-#include <thread>
-
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "services/billing/commit/testing/ledger_world.h"
 #include "services/billing/payments/ledger_port.h"
 #include "services/billing/payments/manual_provider.h"
 #include "services/billing/payments/payment_admin.h"
@@ -18,7 +15,6 @@
 #include "services/billing/payments/webhook.h"
 #include "services/billing/storage/reports.h"
 #include "services/billing/storage/verify.h"
-#include "tests/support/postgres.h"
 
 namespace tollgate::billing::payments {
 
@@ -46,41 +42,14 @@ struct Replica {
   Webhook webhook;
 };
 
-class PaymentTest : public ::testing::TestWithParam<sql::Dialect> {
+class PaymentTest : public LedgerWorld {
  protected:
+  PaymentTest() : LedgerWorld("payments") {}
   void SetUp() override {
-    if (GetParam() == sql::Dialect::kSqlite) {
-      file_ = (std::filesystem::temp_directory_path() /
-               ("tollgate-payments-" + std::to_string(getpid()) + ".db"))
-                  .string();
-      RemoveFiles();
-      url_ = "sqlite:" + file_;
-    } else {
-      auto* server = testing::TestPostgres::Shared();
-      if (!server) {
-        ASSERT_FALSE(testing::TestPostgres::Required());
-        GTEST_SKIP() << "PostgreSQL is not installed";
-      }
-      url_ = server->MakeDatabase("payments");
-    }
-    LedgerService::Options options;
-    options.sql.url = url_;
-    ledger_ = std::make_unique<LedgerService>(options, SystemClock::Get());
-    ASSERT_TRUE(ledger_->Start().ok());
-    for (int i = 0; i < 500 && !ledger_->Ready(); ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    ASSERT_TRUE(ledger_->Ready());
+    LedgerWorld::SetUp();
+    if (!Runs()) return;
     stripe_.SetNow(clock_.WallUs() / 1'000'000);
-    database_ = *sql::Database::Open({.url = url_});
     ASSERT_TRUE(PaymentStore(*database_).Migrate().ok());
-  }
-  void TearDown() override {
-    if (ledger_) ledger_->Stop();
-    database_.reset();
-    if (!file_.empty()) RemoveFiles();
-  }
-  void RemoveFiles() {
-    for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file_ + suffix);
   }
 
   std::unique_ptr<Replica> Make(PaymentEngine::Options options = {}) {
@@ -173,12 +142,8 @@ class PaymentTest : public ::testing::TestWithParam<sql::Dialect> {
     EXPECT_EQ(CheckEvents(*events), "") << workspace;
   }
 
-  std::string file_;
-  std::string url_;
   ManualClock clock_{1'763'700'000'000'000};
   ScriptedStripe stripe_;
-  std::unique_ptr<sql::Database> database_;
-  std::unique_ptr<LedgerService> ledger_;
 };
 
 inline std::string Dialect(const ::testing::TestParamInfo<sql::Dialect>& info) {

@@ -1,0 +1,56 @@
+#include "common/host/plain_text.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/rpc/tls.h"
+#include "tollgate/config/v1/config.pb.h"
+
+namespace tollgate::host {
+namespace {
+
+bool HasTcp(const std::string& addresses) {
+  size_t at = 0;
+  while (at < addresses.size()) {
+    const size_t comma = std::min(addresses.find(',', at), addresses.size());
+    std::string address = addresses.substr(at, comma - at);
+    address.erase(0, address.find_first_not_of(' '));
+    if (!address.empty() && !address.starts_with("unix:") && !address.starts_with("inproc:")) {
+      return true;
+    }
+    at = comma + 1;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<void> CheckPlainText(const config::v1::HostConfig& host,
+                            const config::v1::TargetsConfig& targets) {
+  if (rpc::TlsIsOn(host.tls()) || host.insecure_plaintext()) return {};
+  std::vector<std::pair<const char*, std::string>> addresses = {
+      {"host.grpc_listen", host.grpc_listen()},
+      {"host.admin_grpc_listen", host.admin_grpc_listen()},
+      {"targets.auth", targets.auth()},
+      {"targets.ratelimit", targets.ratelimit()},
+      {"targets.billing", targets.billing()},
+      {"targets.catalog", targets.catalog()},
+      {"targets.auth_admin", targets.auth_admin()},
+      {"targets.billing_admin", targets.billing_admin()},
+      {"targets.catalog_admin", targets.catalog_admin()}};
+  for (const std::string& router : targets.inference_routers()) {
+    addresses.emplace_back("targets.inference_routers", router);
+  }
+  for (const auto& [field, address] : addresses) {
+    if (!HasTcp(address)) continue;
+    return Internal(std::string(field) + ": \"" + address +
+                    "\" is a TCP address, and calls over it would be neither encrypted nor "
+                    "authenticated: set host.tls (certificate_file, private_key_file, "
+                    "authority_file), use a unix socket, or, on a network that nobody else "
+                    "reaches, set host.insecure_plaintext: true");
+  }
+  return {};
+}
+
+}  // namespace tollgate::host

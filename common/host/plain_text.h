@@ -1,0 +1,18 @@
+// Which gRPC addresses of a configuration would be plain text on TCP.
+#pragma once
+
+#include "common/error/error.h"
+
+namespace tollgate::config::v1 {
+class HostConfig;
+class TargetsConfig;
+}  // namespace tollgate::config::v1
+
+namespace tollgate::host {
+
+// An error if an address to listen on or a target is TCP, and there is neither host.tls nor
+// host.insecure_plaintext. Unix sockets and calls within the process are exempt.
+Result<void> CheckPlainText(const config::v1::HostConfig& host,
+                            const config::v1::TargetsConfig& targets);
+
+}  // namespace tollgate::host

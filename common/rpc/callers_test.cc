@@ -1,0 +1,39 @@
+// The table of callers as such; over real connections: tls_test.cc and tests/callers.
+#include "common/rpc/callers.h"
+
+#include <gtest/gtest.h>
+
+#include "tollgate/auth/v1/auth.pb.h"
+
+namespace tollgate::rpc {
+namespace {
+
+constexpr char kService[] = "tollgate.auth.v1.AuthService";
+
+TEST(MethodsWithoutRow, EveryMethodOfAServiceNeedsARow) {
+  ASSERT_NE(auth::v1::WatchKeysRequest::descriptor(), nullptr);  // links the description
+  const std::vector<std::string> services = {kService};
+  const std::vector<MethodCallers> some = {{"tollgate.auth.v1.AuthService/VerifyKey", kGateway}};
+  const auto missing = MethodsWithoutRow(services, some);
+  EXPECT_EQ(missing, (std::vector<std::string>{"tollgate.auth.v1.AuthService/WatchKeys",
+                                               "tollgate.auth.v1.AuthService/ReadVersion"}));
+  EXPECT_TRUE(MethodsWithoutRow({}, some).empty());
+}
+
+TEST(MethodsWithoutRow, ARowMayCoverAServiceOrAPackage) {
+  const std::vector<std::string> services = {kService};
+  for (const char* row : {"tollgate.auth.v1.AuthService/*", "tollgate.auth.v1.*"}) {
+    const std::vector<MethodCallers> rows = {{row, kGateway}};
+    EXPECT_TRUE(MethodsWithoutRow(services, rows).empty()) << row;
+  }
+  const std::vector<MethodCallers> other = {{"tollgate.auth.v1.AuthServiceB/*", kGateway}};
+  EXPECT_EQ(MethodsWithoutRow(services, other).size(), 3U);
+}
+
+TEST(MethodsWithoutRow, AServiceWithoutADescriptionIsListed) {
+  const std::vector<std::string> services = {"grpc.health.v1.Other"};
+  EXPECT_EQ(MethodsWithoutRow(services, {}), services);
+}
+
+}  // namespace
+}  // namespace tollgate::rpc

@@ -1,0 +1,53 @@
+// Which results an operation can have.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <variant>
+
+#include "services/billing/domain/operations.h"
+
+namespace tollgate::billing {
+
+namespace results_internal {
+
+using Set = uint32_t;  // a bit for each Deny
+
+constexpr Set SetOf(std::initializer_list<Deny> denies) {
+  // A name that is none, and a ledger that cannot decide now, can refuse everything.
+  Set set = 1U << static_cast<int>(Deny::kNone) | 1U << static_cast<int>(Deny::kInvalid) |
+            1U << static_cast<int>(Deny::kUnavailable);
+  for (const Deny deny : denies) set |= 1U << static_cast<int>(deny);
+  return set;
+}
+
+// By Operation::index().
+inline constexpr std::array<Set, std::variant_size_v<Operation>> kPossible = {
+    // authorize
+    SetOf({Deny::kNoCredit, Deny::kCap, Deny::kHeld, Deny::kFrozen, Deny::kIdReuse, Deny::kClosed,
+           Deny::kQuota, Deny::kFrozenByCheck, Deny::kIdempotencyBody, Deny::kIdempotencyRunning,
+           Deny::kIdempotencyDone}),
+    // extend
+    SetOf({Deny::kNoCredit, Deny::kCap, Deny::kHeld, Deny::kQuota, Deny::kIdReuse, Deny::kClosed}),
+    SetOf({Deny::kIdReuse, Deny::kClosed}),                             // heartbeat
+    SetOf({Deny::kIdReuse, Deny::kClosed}),                             // settle
+    SetOf({Deny::kIdReuse, Deny::kClosed}),                             // void
+    SetOf({Deny::kClosed}),                                             // expire
+    SetOf({Deny::kIdReuse, Deny::kUnknownWorkspace}),                   // add_credit
+    SetOf({Deny::kIdReuse, Deny::kUnknownWorkspace}),                   // set_cap
+    SetOf({Deny::kNoCredit, Deny::kIdReuse, Deny::kUnknownWorkspace}),  // correct
+    SetOf({Deny::kNoCredit, Deny::kIdReuse, Deny::kUnknownWorkspace, Deny::kSamePerson}),  // decide
+    SetOf({Deny::kIdReuse}),                                           // repair_clock
+    SetOf({Deny::kIdReuse, Deny::kClosed, Deny::kUnknownDeadLetter}),  // resolve_dead_letter
+    SetOf({}),                                                         // open_wallet
+};
+
+}  // namespace results_internal
+
+// kind: Operation::index().
+constexpr bool CanResultIn(size_t kind, Deny deny) {
+  return (results_internal::kPossible[kind] >> static_cast<int>(deny) & 1U) != 0;
+}
+
+}  // namespace tollgate::billing

@@ -1,0 +1,26 @@
+// Who may call the methods of billing between processes (common/rpc/callers.h): a gateway opens
+// holds and gives back those that no router has, a router extends and settles them.
+#pragma once
+
+#include "common/rpc/callers.h"
+
+namespace tollgate::billing {
+
+inline constexpr rpc::MethodCallers kCallers[] = {
+    {"tollgate.billing.v1.BillingService/Authorize", rpc::kGateway},
+    {"tollgate.billing.v1.BillingService/Void", rpc::kGateway},
+    {"tollgate.billing.v1.BillingService/GetUsage", rpc::kGateway},
+    {"tollgate.billing.v1.BillingService/StoreAnswer", rpc::kGateway},
+    {"tollgate.billing.v1.BillingService/GetAnswer", rpc::kGateway},
+    // Heartbeats, extensions and settlements, also those of its outbox after a restart.
+    {"tollgate.billing.v1.MeteringService/Meter", rpc::kInferenceRouter},
+};
+
+// Of the admin services that are not of tollgate.admin.v1, and what another service may call of it.
+inline constexpr rpc::MethodCallers kAdminCallers[] = {
+    // auth opens the wallet of a workspace that it has created (decision 64).
+    {"tollgate.admin.v1.LedgerService/OpenWallet", rpc::kAdmins | rpc::kAuth},
+    {"tollgate.billing.v1.BillingAdminService/*", rpc::kAdmins},
+};
+
+}  // namespace tollgate::billing
