@@ -93,17 +93,17 @@ std::unique_ptr<auth::v1::AuthAdminService::Stub> Invocation::Auth() {
 }
 
 std::unique_ptr<admin::v1::WorkspaceService::Stub> Invocation::Workspaces() {
-  const auto channel = Connect(options_.auth_target);
+  const auto channel = Connect(options_.auth_target, "auth");
   return channel ? admin::v1::WorkspaceService::NewStub(channel) : nullptr;
 }
 
 std::unique_ptr<admin::v1::KeyService::Stub> Invocation::Keys() {
-  const auto channel = Connect(options_.auth_target);
+  const auto channel = Connect(options_.auth_target, "auth");
   return channel ? admin::v1::KeyService::NewStub(channel) : nullptr;
 }
 
 std::unique_ptr<admin::v1::AuditService::Stub> Invocation::Audit() {
-  const auto channel = Connect(options_.auth_target);
+  const auto channel = Connect(options_.auth_target, "auth");
   return channel ? admin::v1::AuditService::NewStub(channel) : nullptr;
 }
 
