@@ -64,7 +64,8 @@ Failure FromError(const Error& error) {
           .field = error.param,
           .metadata = {},
           .retry_after_ms = error.retry_after_ms,
-          .internal = error.internal};
+          .internal = error.internal,
+          .error = error};
 }
 
 grpc::Status ToStatus(const Failure& failure) {

@@ -5,6 +5,7 @@
 #include <grpcpp/support/status.h>
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "common/base/result.h"
@@ -20,6 +21,8 @@ struct Failure {
   std::map<std::string, std::string> metadata;
   int64_t retry_after_ms = 0;
   std::string internal;  // for logs only
+  // The error of the catalog that it was made of (FromError).
+  std::optional<Error> error = std::nullopt;
 };
 
 template <typename T>

@@ -55,7 +55,6 @@ constexpr MethodRule kRules[] = {
     {"KeyService/RevokeKey", "OAdP"},
     {"KeyService/RotateKey", "OAd"},
     {"KeyService/ImportKeys", "P"},
-    {"KeyService/ReportLeak", "*"},
     {"KeyService/ReportLeakedKey", "*"},
     // The audit log. Without a workspace it is the whole one, which is P's.
     {"AuditService/GetAuditEntry", "OAP"},

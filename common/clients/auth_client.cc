@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/clients/make_clients.h"
+#include "common/keys/key_filter.h"
 #include "common/rpc/replica_call.h"
 #include "common/rpc/watch.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
@@ -27,6 +28,7 @@ using catalog::v1::WatchCatalogResponse;
 // Milliseconds.
 constexpr int64_t kReadTimeout = 2'000;
 constexpr int64_t kReadAttemptTimeout = 1'000;
+constexpr int64_t kReportTimeout = 5'000;
 // Auth pings the key stream every second; without a message for this long the stream is lost.
 constexpr int64_t kKeysSilence = 4'000;
 
@@ -97,12 +99,19 @@ class AuthClientImpl : public AuthClient {
     return Read(loop_, replicas_, &Async::ReadVersion, std::move(request));
   }
 
+  Task<Result<auth::v1::ReportKeyUseResponse>> ReportKeyUse(
+      auth::v1::ReportKeyUseRequest request) override {
+    return rpc::CallAny<AuthService>(loop_, replicas_, &Async::ReportKeyUse, std::move(request),
+                                     kReportTimeout, rpc::Moves::kNo);
+  }
+
   std::unique_ptr<Subscription> WatchKeys(WatchHandler<WatchKeysResponse> handler) override {
     // A reopened stream continues after the last version received, with the filter that is complete
     // up to there.
     struct Received {
       int64_t version = 0;
       bool has_filter = false;
+      uint64_t filter_key_id = 0;
     };
     auto received = std::make_shared<Received>();
     rpc::WatchOptions<WatchKeysRequest, WatchKeysResponse> options;
@@ -111,6 +120,7 @@ class AuthClientImpl : public AuthClient {
       request.set_after_version(received->version);
       request.set_takes_filter(true);
       request.set_has_filter(received->has_filter);
+      request.set_filter_key_id(received->filter_key_id);
       return request;
     };
     options.on_message = [received,
@@ -119,7 +129,10 @@ class AuthClientImpl : public AuthClient {
           message.reset() ? message.version() : std::max(received->version, message.version());
       if (message.reset()) received->has_filter = false;
       // False as well while a newer filter arrives.
-      if (message.has_filter_piece()) received->has_filter = message.filter_piece().last();
+      if (message.has_filter_piece()) {
+        received->has_filter = message.filter_piece().last();
+        received->filter_key_id = FilterKeyId(message.filter_piece().tag_key());
+      }
       on_message(std::move(message));
     };
     options.on_lost = std::move(handler.on_lost);

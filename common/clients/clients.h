@@ -27,6 +27,9 @@ class AuthClient {
       auth::v1::VerifyKeyRequest request) = 0;
   virtual Task<Result<auth::v1::ReadVersionResponse>> ReadVersion(
       auth::v1::ReadVersionRequest request) = 0;
+  // One attempt: the caller reports again.
+  virtual Task<Result<auth::v1::ReportKeyUseResponse>> ReportKeyUse(
+      auth::v1::ReportKeyUseRequest request) = 0;
   virtual std::unique_ptr<Subscription> WatchKeys(
       WatchHandler<auth::v1::WatchKeysResponse> handler) = 0;
 };

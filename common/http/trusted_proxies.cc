@@ -1,10 +1,6 @@
 #include "common/http/trusted_proxies.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
-#include <charconv>
-#include <cstring>
 
 #include "common/http/head_guard.h"
 
@@ -24,57 +20,30 @@ std::string_view WithoutPort(std::string_view text) {
 
 }  // namespace
 
-bool TrustedProxies::Read(std::string_view text, Address* address) {
-  char copy[INET6_ADDRSTRLEN];
-  if (text.empty() || text.size() >= sizeof copy) return false;
-  copy[text.copy(copy, text.size())] = '\0';
-  static constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  std::memcpy(address->data(), kMapped, sizeof kMapped);
-  return ::inet_pton(AF_INET, copy, address->data() + sizeof kMapped) == 1 ||
-         ::inet_pton(AF_INET6, copy, address->data()) == 1;
-}
-
 Result<TrustedProxies> TrustedProxies::Parse(const std::vector<std::string>& list) {
   TrustedProxies proxies;
   for (const std::string& text : list) {
-    const size_t slash = text.find('/');
-    const std::string_view address = std::string_view(text).substr(0, slash);
-    Network network{};
-    if (!Read(address, &network.address)) {
-      return Internal("trusted_proxies: \"" + text + "\" is neither an address nor a network");
+    const auto network = IpNetwork::Parse(text);
+    if (!network) {
+      const bool is_address = ParseIpAddress(text.substr(0, text.find('/'))).has_value();
+      return Internal(
+          "trusted_proxies: \"" + text + "\" " +
+          (is_address ? "has no valid prefix length" : "is neither an address nor a network"));
     }
-    const int most = address.find(':') == std::string_view::npos ? 32 : 128;
-    int bits = most;
-    if (slash != std::string::npos) {
-      const char* end = text.data() + text.size();
-      const auto [stop, error] = std::from_chars(text.data() + slash + 1, end, bits);
-      if (error != std::errc() || stop != end || bits < 0 || bits > most) {
-        return Internal("trusted_proxies: \"" + text + "\" has no valid prefix length");
-      }
-    }
-    network.bits = bits + 128 - most;
-    proxies.networks_.push_back(network);
+    proxies.networks_.push_back(*network);
   }
   return proxies;
 }
 
-bool TrustedProxies::Matches(const Address& address) const {
-  return std::any_of(networks_.begin(), networks_.end(), [&](const Network& network) {
-    const int whole = network.bits / 8;
-    const int rest = network.bits % 8;
-    if (std::memcmp(address.data(), network.address.data(), static_cast<size_t>(whole)) != 0) {
-      return false;
-    }
-    return rest == 0 ||
-           (address[static_cast<size_t>(whole)] ^ network.address[static_cast<size_t>(whole)]) >>
-                   (8 - rest) ==
-               0;
-  });
+bool TrustedProxies::Matches(const IpAddress& address) const {
+  return std::any_of(networks_.begin(), networks_.end(),
+                     [&](const IpNetwork& network) { return network.Contains(address); });
 }
 
 bool TrustedProxies::Contains(std::string_view text) const {
-  Address address;
-  return !networks_.empty() && Read(text, &address) && Matches(address);
+  if (networks_.empty()) return false;
+  const auto address = ParseIpAddress(text);
+  return address && Matches(*address);
 }
 
 std::string TrustedProxies::ClientAddress(const std::string& peer_address,
@@ -89,11 +58,11 @@ std::string TrustedProxies::ClientAddress(const std::string& peer_address,
       const size_t begin = comma == std::string_view::npos ? 0 : comma + 1;
       const std::string_view hop = WithoutPort(TrimSpace(list.substr(begin)));
       list = list.substr(0, begin == 0 ? 0 : comma);
-      Address address;
+      const auto address = ParseIpAddress(hop);
       // The proxy did not forward an address: its own is the best known.
-      if (!Read(hop, &address)) return client;
+      if (!address) return client;
       client = hop;
-      if (!Matches(address)) return client;
+      if (!Matches(*address)) return client;
     }
   }
   return client;

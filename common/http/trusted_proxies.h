@@ -2,12 +2,11 @@
 // the configured proxies may set it.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "common/base/ip_network.h"
 #include "common/error/error.h"
 #include "common/http/exchange.h"
 
@@ -26,15 +25,9 @@ class TrustedProxies {
   std::string ClientAddress(const std::string& peer_address, const Headers& headers) const;
 
  private:
-  using Address = std::array<uint8_t, 16>;  // IPv4 as ::ffff:a.b.c.d
-  struct Network {
-    Address address;
-    int bits;
-  };
-  bool Matches(const Address& address) const;
-  static bool Read(std::string_view text, Address* address);
+  bool Matches(const IpAddress& address) const;
 
-  std::vector<Network> networks_;
+  std::vector<IpNetwork> networks_;
 };
 
 }  // namespace tollgate::http

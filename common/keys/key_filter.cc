@@ -18,6 +18,12 @@ static_assert(std::endian::native == std::endian::little);
 
 }  // namespace
 
+uint64_t FilterKeyId(std::string_view tag_key) {
+  uint64_t id = 0;
+  std::memcpy(&id, Sha256(std::string(tag_key)).data(), sizeof id);
+  return id;
+}
+
 uint64_t KeyTag(std::string_view tag_key, std::string_view digest) {
   uint64_t tag = 0;
   for (const char byte : HmacSha256(tag_key, digest).substr(0, sizeof(tag))) {

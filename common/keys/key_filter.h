@@ -13,6 +13,9 @@
 
 namespace tollgate {
 
+// Names a tag key without telling it: the first 8 bytes of its SHA-256.
+uint64_t FilterKeyId(std::string_view tag_key);
+
 // The element of a key of which the SHA-256 digest is known. Never 0.
 uint64_t KeyTag(std::string_view tag_key, std::string_view digest);
 // The element of a key of which only the public id is known.

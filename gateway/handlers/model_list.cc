@@ -6,6 +6,7 @@
 #include "common/base/crypto.h"
 #include "common/json/writer.h"
 #include "gateway/handlers/model_entry.h"
+#include "gateway/worker/key_rules.h"
 
 namespace tollgate::gateway {
 
@@ -18,9 +19,7 @@ bool IsVisible(const pb::Model& model, const auth::v1::Key* key) {
       (key == nullptr || key->workspace_id() != model.workspace_id())) {
     return false;
   }
-  if (key == nullptr || key->allowed_models().empty()) return true;
-  return std::find(key->allowed_models().begin(), key->allowed_models().end(), model.id()) !=
-         key->allowed_models().end();
+  return key == nullptr || AllowsModel(*key, model.id());
 }
 
 }  // namespace

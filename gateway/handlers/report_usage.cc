@@ -61,6 +61,7 @@ Task<Result<std::string>> BuildReport(Worker& worker, const Exchange& exchange,
   const HttpRequest& request = exchange.request();
   const auto key = co_await AuthenticateRequest(worker, request, credential);
   if (!key) co_return Fail{key.error()};
+  worker.key_use->Count((*key)->key_id(), request.peer_address);
   const auto period = ParseUsageQuery(request.query, worker.clock.WallUs());
   if (!period) co_return Fail{period.error()};
   auto usage = co_await ReadLedger(worker, exchange, **key, *period);

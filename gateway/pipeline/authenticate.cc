@@ -2,10 +2,11 @@
 
 #include "common/keys/key_format.h"
 #include "gateway/pipeline/credentials.h"
+#include "gateway/worker/key_rules.h"
 
 namespace tollgate::gateway {
 
-Result<void> CheckKeyState(const auth::v1::Key& key, int64_t now_us) {
+Result<void> CheckKey(const auth::v1::Key& key, int64_t now_us, std::string_view address) {
   switch (key.state()) {
     case auth::v1::KEY_STATE_ACTIVE:
       break;
@@ -16,6 +17,10 @@ Result<void> CheckKeyState(const auth::v1::Key& key, int64_t now_us) {
   }
   if (key.expires_at_us() != 0 && now_us >= key.expires_at_us()) {
     return FailWith(ErrorId::kInvalidApiKey, "The API key has expired.");  // decision 11
+  }
+  if (!AllowsAddress(key, address)) {
+    return FailWith(ErrorId::kVirtualKeyBlocked,
+                    "The API key may not be used from this client address.");
   }
   return {};
 }
@@ -29,8 +34,8 @@ Task<Result<KeyPtr>> AuthenticateRequest(Worker& worker, const HttpRequest& requ
                                        PublicIdOf(*text, worker.options.brand));
   if (!key) co_return Fail{key.error()};
   if (*key == nullptr) co_return FailWith(ErrorId::kInvalidApiKey);
-  if (auto state = CheckKeyState(**key, worker.clock.WallUs()); !state)
-    co_return Fail{state.error()};
+  const auto usable = CheckKey(**key, worker.clock.WallUs(), request.peer_address);
+  if (!usable) co_return Fail{usable.error()};
   co_return std::move(*key);
 }
 
@@ -39,6 +44,7 @@ Task<Result<void>> Authenticate(RequestContext& context) {
                                           context.endpoint.credential);
   if (!key) co_return Fail{key.error()};
   context.key = std::move(*key);
+  context.worker.key_use->Count(context.key->key_id(), context.exchange.request().peer_address);
   co_return Result<void>();
 }
 

@@ -19,7 +19,7 @@ Task<Result<void>> Authenticate(RequestContext& context);
 Task<Result<KeyPtr>> AuthenticateRequest(Worker& worker, const HttpRequest& request,
                                          CredentialRule rule);
 
-// Whether a key that auth returned may be used at this time (wall clock, µs).
-Result<void> CheckKeyState(const auth::v1::Key& key, int64_t now_us);
+// Whether a key that auth returned may be used at this time (wall clock, µs) from this address.
+Result<void> CheckKey(const auth::v1::Key& key, int64_t now_us, std::string_view address);
 
 }  // namespace tollgate::gateway

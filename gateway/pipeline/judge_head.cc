@@ -52,7 +52,7 @@ http::HeadVerdict JudgeHead(Worker& worker, const Endpoint& endpoint, const Http
   const std::optional<KeyPtr> key = worker.keys->Peek(KeyDigest(*text));
   if (!key) return {std::nullopt, LookUp(worker, endpoint, request)};
   if (*key == nullptr) return refuse(Error{ErrorId::kInvalidApiKey});
-  const Result<void> state = CheckKeyState(**key, worker.clock.WallUs());
+  const Result<void> state = CheckKey(**key, worker.clock.WallUs(), request.peer_address);
   return state ? http::HeadVerdict{} : refuse(state.error());
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "common/base/ascii.h"
+#include "gateway/worker/key_rules.h"
 
 namespace tollgate::gateway {
 
@@ -67,10 +68,7 @@ Result<void> ResolveModel(RequestContext& context) {
   if (!model->workspace_id().empty() && model->workspace_id() != key.workspace_id()) {
     return FailWith(ErrorId::kInvalidApiKey);  // decision 11
   }
-  const auto& allowed = key.allowed_models();
-  if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), model->id()) == allowed.end()) {
-    return FailWith(ErrorId::kModelBlocked);
-  }
+  if (!AllowsModel(key, model->id())) return FailWith(ErrorId::kModelBlocked);
   if (!model->serving()) {
     Error error{ErrorId::kModelNotServing};
     error.message = "The model '" + model->id() + "' is not serving at the moment.";

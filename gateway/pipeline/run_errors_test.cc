@@ -119,6 +119,20 @@ TEST_F(RunErrors, AllowList) {
   EXPECT_EQ(ErrorOf(Send()), "403 model_blocked permission_error");
 }
 
+TEST_F(RunErrors, ANamespaceOfTheAllowListHasItsModelsOnly) {
+  rig.key.add_allowed_models("other/*");
+  rig.Publish();
+  EXPECT_EQ(ErrorOf(Send()), "403 model_blocked permission_error");
+}
+
+TEST_F(RunErrors, AnAddressOutsideTheKeysNetworksIsRefusedAndTheMessageSaysSo) {
+  rig.key.add_allowed_addresses("198.51.100.0/24");
+  rig.Publish();
+  const auto answer = Send();
+  EXPECT_EQ(ErrorOf(answer), "403 virtual_key_blocked permission_error");
+  EXPECT_NE(answer->body.find("may not be used from this client address"), std::string::npos);
+}
+
 TEST_F(RunErrors, EmbeddingOnlyModelsDoNotSupportChat) {
   rig.snapshot.mutable_models(0)->set_capabilities(0, catalog::v1::CAPABILITY_EMBEDDING);
   rig.Publish();

@@ -118,6 +118,14 @@ class FakeAuth : public AuthClient {
     if (down) co_return Unavailable("auth is down");
     co_return response;
   }
+  Task<Result<auth::v1::ReportKeyUseResponse>> ReportKeyUse(
+      auth::v1::ReportKeyUseRequest request) override {
+    use_reports.push_back(std::move(request));
+    if (down) co_return Unavailable("auth is down");
+    auth::v1::ReportKeyUseResponse response;
+    response.set_wants_addresses(wants_addresses);
+    co_return response;
+  }
   std::unique_ptr<Subscription> WatchKeys(WatchHandler<auth::v1::WatchKeysResponse>) override {
     return std::make_unique<FakeSubscription>();
   }
@@ -125,6 +133,8 @@ class FakeAuth : public AuthClient {
   int64_t version = 0;                        // of the database; 0 is not reported
   bool down = false;
   int calls = 0;
+  std::vector<auth::v1::ReportKeyUseRequest> use_reports;
+  bool wants_addresses = false;
   int version_reads = 0;
   std::atomic<int> running = 0;
   Event gate;  // responses wait for it

@@ -219,8 +219,12 @@ KeyPtr KeyCache::NewestVersion(KeyPtr answered, const std::string& digest) {
 }
 
 bool KeyCache::Finish(const std::string& digest, Lookup& lookup,
-                      const Result<auth::v1::VerifyKeyResponse>& answer) {
+                      const Result<auth::v1::VerifyKeyResponse>& given) {
   const int64_t now = clock_.MonotonicUs();
+  if (stream_vouches_ && given && !given->vouched()) others_answer_ = true;
+  const Result<auth::v1::VerifyKeyResponse> overruled =
+      Unavailable("auth vouches without its database, while another replica has one");
+  const auto& answer = others_answer_ && given && given->vouched() ? overruled : given;
   int64_t read_version = kNoVersion;
   if (answer) {
     // The database was at least at the version that the stream had reached.
@@ -271,6 +275,9 @@ void KeyCache::Store(const std::string& digest, Lookup& lookup,
 
 void KeyCache::OnChanges(const auth::v1::WatchKeysResponse& message) {
   const int64_t now = clock_.MonotonicUs();
+  stream_vouches_ = message.vouched();
+  if (!stream_vouches_) others_answer_ = false;
+  if (others_answer_) return;
   last_stream_message_us_ = last_contact_us_ = now;
   if (message.reset()) {
     known_.Clear();

@@ -164,6 +164,10 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
   int64_t complete_from_ = kNoVersion;
   int64_t stream_version_ = kNoVersion;
   int64_t reset_count_ = 0;
+  // The stream's replica vouches without its database, and whether another one has answered since:
+  // then what the vouching one says no longer counts (decision 58).
+  bool stream_vouches_ = false;
+  bool others_answer_ = false;
   // Monotonic: the last message of the stream, the last message or response, the last failed
   // lookup.
   int64_t last_stream_message_us_;

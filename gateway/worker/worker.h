@@ -13,6 +13,7 @@
 #include "common/runtime/thread_pool.h"
 #include "gateway/worker/catalog_view.h"
 #include "gateway/worker/key_cache.h"
+#include "gateway/worker/key_use.h"
 #include "gateway/worker/keyed_queue.h"
 #include "gateway/worker/lease.h"
 #include "gateway/worker/local_limiter.h"
@@ -55,6 +56,7 @@ struct Worker {
         clients(std::move(service_clients)),
         keys(std::make_shared<KeyCache>(loop, clock, *clients.auth, std::move(unknown_key_limiter),
                                         options.loops)),
+        key_use(std::make_shared<KeyUseReporter>(loop, clock, *clients.auth)),
         leases(std::make_shared<LeaseKeeper>(loop, *clients.limiter)),
         usage_report_queue(std::make_shared<KeyedQueue>(loop, kMaxWaitingReports)),
         decoders(std::move(decoder_threads)),
@@ -62,6 +64,7 @@ struct Worker {
         refusals(std::move(refusal_budget)) {}
   ~Worker() {
     keys->Stop();
+    key_use->Stop();
     leases->Stop();
   }
 
@@ -70,6 +73,7 @@ struct Worker {
   const PipelineOptions options;
   WorkerClients clients;
   const std::shared_ptr<KeyCache> keys;
+  const std::shared_ptr<KeyUseReporter> key_use;
   const std::shared_ptr<LeaseKeeper> leases;
   // By workspace: usage reports are free to the client but read the ledger's database.
   static constexpr int kMaxWaitingReports = 64;

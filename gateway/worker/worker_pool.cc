@@ -1,5 +1,7 @@
 #include "gateway/worker/worker_pool.h"
 
+#include <algorithm>
+
 #include "common/clients/catalog_cache.h"
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
@@ -23,7 +25,11 @@ WorkerPool::WorkerPool(HostContext& host, PipelineOptions options, std::string c
       filter_bytes_(metrics::Gauge("tollgate_gateway_key_filter_bytes",
                                    "Size of the filter of live keys; 0: the gateway has none.")),
       key_version_(metrics::Gauge("tollgate_gateway_key_version",
-                                  "Version of the latest change of keys that the gateway has.")) {}
+                                  "Version of the latest change of keys that the gateway has.")),
+      change_seconds_(metrics::Histogram("tollgate_gateway_key_change_seconds",
+                                         "Time from a change of a key in auth until a loop of the "
+                                         "gateway applies it, by the clocks of both.",
+                                         metrics::LatencyBounds())) {}
 
 WorkerPool::~WorkerPool() { Stop(); }
 
@@ -75,7 +81,15 @@ void WorkerPool::OnKeyMessage(auth::v1::WatchKeysResponse message) {
   key_version_.Set(static_cast<double>(message.version()));
   message.clear_filter_piece();
   const auto shared = std::make_shared<const auth::v1::WatchKeysResponse>(std::move(message));
-  PostToEach([shared](Worker& worker) { worker.keys->OnChanges(*shared); });
+  PostToEach([this, shared](Worker& worker) {
+    worker.keys->OnChanges(*shared);
+    // From the change in auth to its application here, once per loop.
+    for (const auth::v1::KeyChange& change : shared->changes()) {
+      if (change.key().changed_at_us() == 0) continue;
+      const int64_t us = worker.clock.WallUs() - change.key().changed_at_us();
+      change_seconds_.Observe(static_cast<double>(std::max<int64_t>(us, 0)) / 1e6);
+    }
+  });
 }
 
 // One stream of each kind per process. Their messages are immutable and shared by all loops.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
 
 #include <atomic>
 #include <memory>
@@ -48,6 +49,7 @@ class WorkerPool {
   LiveFilterReceiver live_filter_;
   prometheus::Gauge& filter_bytes_;
   prometheus::Gauge& key_version_;
+  prometheus::Histogram& change_seconds_;
   std::atomic<bool> has_catalog_{false};
   std::atomic<int64_t> last_auth_message_us_{INT64_MIN / 2};
 };

@@ -6,6 +6,7 @@
 
 #include "common/keys/key_format.h"
 #include "common/observability/log.h"
+#include "services/auth/rpc/admin_rpc.h"
 #include "services/auth/rpc/auth_rpc.h"
 #include "services/auth/rpc/callers.h"
 #include "services/auth/rpc/limit_rpc.h"
@@ -21,17 +22,38 @@ constexpr auto kOpenRetryPeriod = std::chrono::milliseconds(250);
 
 class AuthModule : public Module {
  public:
-  AuthModule(HostContext& context, const config::v1::AuthSettings& settings)
-      : clock_(context.clock),
+  AuthModule(HostContext& context, const config::v1::AuthSettings& settings,
+             const config::v1::TargetsConfig* targets)
+      : context_(context),
+        clock_(context.clock),
+        reaches_billing_(targets == nullptr || !targets->billing_admin().empty()),
         threads_(settings.sql().connections() > 0 ? settings.sql().connections() : kDefaultThreads),
         rpc_(slot_),
         admin_rpc_(slot_),
-        limit_admin_(auth::MakeLimitAdmin(slot_)) {
+        workspaces_(auth::MakeWorkspaceAdmin(slot_)),
+        keys_(auth::MakeKeyAdmin(slot_)),
+        audit_(auth::MakeAuditAdmin(slot_)),
+        limits_(auth::MakeLimitAdmin(slot_)) {
     options_.database.url = settings.sql().url();
     // One more for the change feed.
     options_.database.connections = threads_ + 1;
     options_.pepper = settings.pepper();
     options_.brand = settings.brand().empty() ? "tollgate" : settings.brand();
+    for (const auto& retired : settings.retired_peppers()) {
+      options_.retired_peppers.push_back(retired.pepper());
+    }
+    backend_options_.policy = {.refusals_per_minute = settings.key_policy().refusals_per_minute(),
+                               .addresses_per_hour = settings.key_policy().addresses_per_hour()};
+    backend_options_.self_service = settings.people().self_service_workspaces();
+    backend_options_.housekeeping.checkpoint_file = settings.audit_checkpoint_file();
+    backend_options_.housekeeping.checkpoint_key_file = settings.audit_checkpoint_key_file();
+    if (settings.audit_checkpoint_seconds() > 0) {
+      backend_options_.housekeeping.checkpoint_ms =
+          int64_t{settings.audit_checkpoint_seconds()} * 1000;
+    }
+    if (settings.vouch_seconds() > 0) {
+      backend_options_.feed.vouch_us = int64_t{settings.vouch_seconds()} * 1'000'000;
+    }
   }
   ~AuthModule() override { Stop(); }
 
@@ -41,20 +63,30 @@ class AuthModule : public Module {
   std::span<const rpc::MethodCallers> AdminCallers() const override { return auth::kAdminCallers; }
   void RegisterAdmin(grpc::ServerBuilder& builder) override {
     builder.RegisterService(&admin_rpc_);
-    builder.RegisterService(limit_admin_.get());
+    for (const auto& service : {&workspaces_, &keys_, &audit_, &limits_}) {
+      builder.RegisterService(service->get());
+    }
   }
 
   Result<void> Start() override {
     if (options_.pepper.size() < kMinPepperBytes) {
       return Internal("auth.pepper must have at least 32 characters");
     }
+    for (const std::string& pepper : options_.retired_peppers) {
+      if (pepper.size() < kMinPepperBytes || pepper == options_.pepper) {
+        return Internal(
+            "auth.retired_peppers must have at least 32 characters each and not have auth.pepper");
+      }
+    }
     if (!IsBrand(options_.brand)) {
       return Internal("auth.brand must be lower-case letters, digits and inner hyphens");
     }
     auto store = Open();
     if (!store) return Fail{store.error()};
-    backend_ = std::make_shared<auth::AuthBackend>(std::move(*store), threads_, clock_);
-    backend_->Start();
+    if (reaches_billing_) OpenBilling();
+    backend_ =
+        std::make_shared<auth::AuthBackend>(std::move(*store), threads_, clock_, backend_options_);
+    if (auto started = backend_->Start(); !started) return started;
     slot_ = backend_.get();
     return {};
   }
@@ -69,6 +101,7 @@ class AuthModule : public Module {
   void Stop() override {
     slot_ = nullptr;
     if (backend_) backend_->Stop();
+    if (billing_) context_.loops.loop(0).RunAndWait([this] { billing_.reset(); });
   }
 
  private:
@@ -85,21 +118,53 @@ class AuthModule : public Module {
     }
   }
 
+  // Its client lives on the first loop; running calls keep it.
+  void OpenBilling() {
+    Loop& loop = context_.loops.loop(0);
+    loop.RunAndWait([&] { billing_ = context_.clients.BillingAdmin(loop); });
+    backend_options_.open_wallet = [&loop, client = billing_](
+                                       std::string workspace,
+                                       std::function<void(admin::AdminResult<void>)> done) {
+      loop.Post(
+          [&loop, client, workspace = std::move(workspace), done = std::move(done)]() mutable {
+            loop.Spawn(OpenWallet(client, std::move(workspace), std::move(done)));
+          });
+    };
+  }
+  static Task<void> OpenWallet(std::shared_ptr<BillingAdminClient> client, std::string workspace,
+                               std::function<void(admin::AdminResult<void>)> done) {
+    const auto opened = co_await client->OpenWallet(workspace);
+    if (opened) {
+      done({});
+      co_return;
+    }
+    admin::Failure failure = admin::FromError(opened.error());
+    failure.message = "the workspace " + workspace +
+                      " was created, but billing did not open its wallet: repeat the call with the "
+                      "same request_id";
+    done(Fail{std::move(failure)});
+  }
+
+  HostContext& context_;
   const Clock& clock_;
+  const bool reaches_billing_;
   const int threads_;
   auth::StoreOptions options_;
   auth::BackendSlot slot_{nullptr};
   auth::AuthRpc rpc_;
   auth::AuthAdminRpc admin_rpc_;
-  const std::unique_ptr<grpc::Service> limit_admin_;
-  std::shared_ptr<auth::AuthBackend> backend_;  // null before Start
+  const std::unique_ptr<grpc::Service> workspaces_, keys_, audit_, limits_;
+  auth::BackendOptions backend_options_;
+  std::shared_ptr<BillingAdminClient> billing_;  // null: not configured, or before Start
+  std::shared_ptr<auth::AuthBackend> backend_;   // null before Start
 };
 
 }  // namespace
 
 std::unique_ptr<Module> MakeAuthModule(HostContext& context,
-                                       const config::v1::AuthSettings& settings) {
-  return std::make_unique<AuthModule>(context, settings);
+                                       const config::v1::AuthSettings& settings,
+                                       const config::v1::TargetsConfig* targets) {
+  return std::make_unique<AuthModule>(context, settings, targets);
 }
 
 }  // namespace tollgate

@@ -8,7 +8,9 @@
 
 namespace tollgate {
 
+// targets: null in a process that has billing itself.
 std::unique_ptr<Module> MakeAuthModule(HostContext& context,
-                                       const config::v1::AuthSettings& settings);
+                                       const config::v1::AuthSettings& settings,
+                                       const config::v1::TargetsConfig* targets = nullptr);
 
 }  // namespace tollgate

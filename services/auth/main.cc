@@ -1,12 +1,15 @@
-// tollgate-auth: workspaces, virtual keys and the audit log as a process of its own.
+// tollgate-auth: workspaces, virtual keys and the audit log as a process of its own; with
+// the command verify-audit, work on its database beside it.
 #include "common/host/host.h"
 #include "services/auth/auth_module.h"
+#include "services/auth/storage/audit_command.h"
 
 int main(int argc, char** argv) {
+  if (const auto code = tollgate::auth::RunAuditCommand(argc, argv)) return *code;
   return tollgate::host::Main<tollgate::config::v1::AuthConfig>(
       argc, argv, "auth", [](tollgate::HostContext& context, const auto& config) {
         tollgate::host::Modules modules;
-        modules.push_back(tollgate::MakeAuthModule(context, config.auth()));
+        modules.push_back(tollgate::MakeAuthModule(context, config.auth(), &config.targets()));
         return modules;
       });
 }

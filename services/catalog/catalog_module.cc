@@ -11,6 +11,7 @@
 #include "common/observability/metrics.h"
 #include "services/catalog/rpc/callers.h"
 #include "services/catalog/rpc/catalog_rpc.h"
+#include "services/catalog/rpc/model_rpc.h"
 #include "services/catalog/storage/catalog_source.h"
 
 namespace tollgate {
@@ -26,6 +27,7 @@ class CatalogModule : public Module {
         source_(settings.file(), settings.brand().empty() ? "tollgate" : settings.brand()),
         publisher_(context.loops.loop(0)),
         rpc_(publisher_),
+        model_rpc_(publisher_),
         version_(metrics::Gauge("tollgate_catalog_version", "Version of the current snapshot.")),
         models_(metrics::Gauge("tollgate_catalog_models", "Models in the current snapshot.")),
         good_(Reloads("good")),
@@ -34,6 +36,9 @@ class CatalogModule : public Module {
 
   std::string_view name() const override { return "catalog"; }
   void Register(grpc::ServerBuilder& builder) override { builder.RegisterService(&rpc_); }
+  void RegisterAdmin(grpc::ServerBuilder& builder) override {
+    builder.RegisterService(&model_rpc_);
+  }
   std::span<const rpc::MethodCallers> Callers() const override { return catalog::kCallers; }
 
   Result<void> Start() override {
@@ -108,6 +113,7 @@ class CatalogModule : public Module {
   catalog::CatalogSource source_;  // used by Start, then by the thread only
   catalog::CatalogPublisher publisher_;
   catalog::CatalogRpc rpc_;
+  catalog::ModelRpc model_rpc_;
   prometheus::Gauge& version_;
   prometheus::Gauge& models_;
   prometheus::Counter& good_;

@@ -9,8 +9,12 @@ namespace tollgate::cli {
 
 class Invocation;
 
-// workspace create|list|open, key create|update|list|disable|enable|revoke, audit.
+// workspace create|list|open|close|reopen.
 void AddAuthCommands(CLI::App& app, Invocation& invocation);
+// key create|update|list|disable|enable|revoke|rotate|import|report-leak.
+void AddKeyCommands(CLI::App& app, Invocation& invocation);
+// audit, audit verify|export.
+void AddAuditCommands(CLI::App& app, Invocation& invocation);
 // clock repair, entries, verify-ledger, ledger archive, statement, statement list.
 void AddBillingCommands(CLI::App& app, Invocation& invocation);
 // credit add|grant|status, cap set, balance.

@@ -10,6 +10,8 @@ namespace {
 constexpr int64_t kUsPerSecond = 1'000'000;
 constexpr int64_t kLongestSeconds = int64_t{100} * 366 * 86400;
 
+}  // namespace
+
 std::optional<int64_t> ParseSpan(const std::string& text) {
   int64_t count = 0;
   const char* end = text.data() + text.size();
@@ -19,8 +21,6 @@ std::optional<int64_t> ParseSpan(const std::string& text) {
   if (unit == 0 || count > kLongestSeconds / unit) return std::nullopt;
   return count * unit * kUsPerSecond;
 }
-
-}  // namespace
 
 std::optional<int64_t> ParseExpiry(const std::string& text, int64_t now_us) {
   if (text == "never") return 0;

@@ -11,4 +11,7 @@ namespace tollgate::cli {
 // past.
 std::optional<int64_t> ParseExpiry(const std::string& text, int64_t now_us);
 
+// "30d", "12h" or "45m" in microseconds.
+std::optional<int64_t> ParseSpan(const std::string& text);
+
 }  // namespace tollgate::cli

@@ -92,6 +92,21 @@ std::unique_ptr<auth::v1::AuthAdminService::Stub> Invocation::Auth() {
   return channel ? auth::v1::AuthAdminService::NewStub(channel) : nullptr;
 }
 
+std::unique_ptr<admin::v1::WorkspaceService::Stub> Invocation::Workspaces() {
+  const auto channel = Connect(options_.auth_target, "auth");
+  return channel ? admin::v1::WorkspaceService::NewStub(channel) : nullptr;
+}
+
+std::unique_ptr<admin::v1::KeyService::Stub> Invocation::Keys() {
+  const auto channel = Connect(options_.auth_target, "auth");
+  return channel ? admin::v1::KeyService::NewStub(channel) : nullptr;
+}
+
+std::unique_ptr<admin::v1::AuditService::Stub> Invocation::Audit() {
+  const auto channel = Connect(options_.auth_target, "auth");
+  return channel ? admin::v1::AuditService::NewStub(channel) : nullptr;
+}
+
 std::unique_ptr<billing::v1::BillingAdminService::Stub> Invocation::Billing() {
   const auto channel = Connect(options_.billing_target, "billing");
   return channel ? billing::v1::BillingAdminService::NewStub(channel) : nullptr;

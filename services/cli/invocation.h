@@ -10,11 +10,14 @@
 #include "services/cli/table.h"
 #include "tollgate/admin/v1/adjustments.grpc.pb.h"
 #include "tollgate/admin/v1/alerts.grpc.pb.h"
+#include "tollgate/admin/v1/audit.grpc.pb.h"
 #include "tollgate/admin/v1/dead_letters.grpc.pb.h"
+#include "tollgate/admin/v1/keys.grpc.pb.h"
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
 #include "tollgate/admin/v1/payments.grpc.pb.h"
 #include "tollgate/admin/v1/statements.grpc.pb.h"
 #include "tollgate/admin/v1/usage.grpc.pb.h"
+#include "tollgate/admin/v1/workspaces.grpc.pb.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 #include "tollgate/config/v1/config.pb.h"
@@ -41,6 +44,10 @@ class Invocation {
   std::string RequestId() const;
   // Null when the TLS files cannot be read; the error has been reported.
   std::unique_ptr<auth::v1::AuthAdminService::Stub> Auth();
+  // The services of tollgate.admin.v1 in auth.
+  std::unique_ptr<admin::v1::WorkspaceService::Stub> Workspaces();
+  std::unique_ptr<admin::v1::KeyService::Stub> Keys();
+  std::unique_ptr<admin::v1::AuditService::Stub> Audit();
   std::unique_ptr<billing::v1::BillingAdminService::Stub> Billing();
   // The services of tollgate.admin.v1 in billing.
   std::unique_ptr<admin::v1::LedgerService::Stub> Books();

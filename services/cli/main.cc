@@ -115,6 +115,8 @@ int main(int argc, char** argv) {
   app.fallthrough();
   AddOptions(app, options);
   tollgate::cli::AddAuthCommands(app, invocation);
+  tollgate::cli::AddKeyCommands(app, invocation);
+  tollgate::cli::AddAuditCommands(app, invocation);
   tollgate::cli::AddCreditCommands(app, invocation);
   tollgate::cli::AddAdjustmentCommands(app, invocation);
   tollgate::cli::AddUsageCommands(app, invocation);

@@ -35,6 +35,10 @@ class StoreClient : public AuthClient {
     response.set_version(*replica->Version());
     co_return response;
   }
+  Task<Result<auth::v1::ReportKeyUseResponse>> ReportKeyUse(
+      auth::v1::ReportKeyUseRequest) override {
+    co_return auth::v1::ReportKeyUseResponse();
+  }
   std::unique_ptr<Subscription> WatchKeys(WatchHandler<auth::v1::WatchKeysResponse>) override {
     return nullptr;  // the test passes the messages on
   }

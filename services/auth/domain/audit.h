@@ -10,6 +10,9 @@
 
 namespace tollgate::auth {
 
+// What the hash of a record covers. Records of the first format have no address.
+inline constexpr int64_t kAuditFormat = 2;
+
 struct AuditRecord {
   int64_t sequence = 0;  // from 1, without gaps
   int64_t at_us = 0;
@@ -19,6 +22,9 @@ struct AuditRecord {
   std::string subject;
   std::string detail;
   std::string hash;  // 32 bytes
+  // Of the client; empty when there was none.
+  std::string address;
+  int64_t format = kAuditFormat;
 };
 
 // The hash that the first event follows: 32 zero bytes.
@@ -34,6 +40,9 @@ class AuditVerifier {
   // Compares the end of the log with the stored head: detects a truncated log.
   bool Finish(int64_t sequence, const std::string& hash);
   const std::string& problem() const { return problem_; }
+  // The last event that continues the chain.
+  int64_t sequence() const { return sequence_; }
+  const std::string& hash() const { return hash_; }
 
  private:
   bool Fail(std::string problem);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "common/base/ascii.h"
+#include "common/base/ip_network.h"
 #include "common/base/text.h"
 #include "common/base/workspace_id.h"
 
@@ -14,6 +15,9 @@ constexpr size_t kMaxNameBytes = 100;
 constexpr size_t kMaxRemarkBytes = 500;
 constexpr size_t kMaxModels = 200;
 constexpr size_t kMaxModelBytes = 200;
+constexpr size_t kMaxAddresses = 100;
+constexpr size_t kMaxLabels = 20;
+constexpr size_t kMaxLabelName = 40;
 // Far above any real limit, and small enough that no arithmetic on it overflows.
 constexpr int64_t kMaxLimit = 1'000'000'000'000;
 constexpr int64_t kMaxQuotaNanoUsd = 1'000'000'000'000'000'000;
@@ -24,13 +28,18 @@ bool IsPrintableUtf8(std::string_view text) {
          });
 }
 
-bool IsModelId(std::string_view id) {
+bool IsModelWord(std::string_view word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+    return IsAlnum(c) || c == '.' || c == '_' || c == '-';
+  });
+}
+
+// An id, or namespace/*.
+bool IsModelPattern(std::string_view id) {
   const size_t slash = id.find('/');
-  return id.size() <= kMaxModelBytes && slash != std::string_view::npos && slash > 0 &&
-         slash + 1 < id.size() && id.find('/', slash + 1) == std::string_view::npos &&
-         std::all_of(id.begin(), id.end(), [](char c) {
-           return IsAlnum(c) || c == '.' || c == '_' || c == '-' || c == '/';
-         });
+  if (id.size() > kMaxModelBytes || slash == std::string_view::npos) return false;
+  const std::string_view model = id.substr(slash + 1);
+  return IsModelWord(id.substr(0, slash)) && (model == "*" || IsModelWord(model));
 }
 
 }  // namespace
@@ -63,9 +72,11 @@ Result<void> CheckExpiry(int64_t expires_at_us, int64_t now_us) {
 Result<void> CheckAllowedModels(const std::vector<std::string>& models) {
   std::set<std::string_view> seen;
   for (const std::string& model : models) {
-    if (!IsModelId(model)) {
-      return BadRequest("Every entry of allowed_models must have the form <namespace>/<model>.",
-                        "allowed_models");
+    if (!IsModelPattern(model)) {
+      return BadRequest(
+          "Every entry of allowed_models must have the form <namespace>/<model> or "
+          "<namespace>/*.",
+          "allowed_models");
     }
     if (!seen.insert(model).second) {
       return BadRequest("\"" + model + "\" is listed twice in allowed_models.", "allowed_models");
@@ -73,6 +84,36 @@ Result<void> CheckAllowedModels(const std::vector<std::string>& models) {
   }
   if (models.size() <= kMaxModels) return {};
   return BadRequest("A key may list at most 200 models.", "allowed_models");
+}
+
+Result<void> CheckAllowedAddresses(const std::vector<std::string>& addresses) {
+  for (const std::string& address : addresses) {
+    if (IpNetwork::Parse(address)) continue;
+    return BadRequest("\"" + ToValidUtf8(address, 60) +
+                          "\" is neither an IP address nor a network such as 192.0.2.0/24.",
+                      "allowed_addresses");
+  }
+  if (addresses.size() <= kMaxAddresses) return {};
+  return BadRequest("A key may list at most 100 addresses and networks.", "allowed_addresses");
+}
+
+Result<void> CheckLabels(const std::map<std::string, std::string>& labels) {
+  if (labels.size() > kMaxLabels) return BadRequest("A key has at most 20 labels.", "labels");
+  for (const auto& [name, value] : labels) {
+    const bool named = !name.empty() && name.size() <= kMaxLabelName &&
+                       std::all_of(name.begin(), name.end(), [](char c) {
+                         return IsLower(c) || IsDigit(c) || c == '_' || c == '-';
+                       });
+    if (!named) {
+      return BadRequest("The name of a label is 1 to 40 lower-case letters, digits, _ and -.",
+                        "labels");
+    }
+    if (value.size() > kMaxNameBytes || !IsPrintableUtf8(value)) {
+      return BadRequest("A label is at most 100 bytes of text without control characters.",
+                        "labels");
+    }
+  }
+  return {};
 }
 
 Result<void> CheckQuota(int64_t quota_nano_usd) {

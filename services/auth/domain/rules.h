@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +26,11 @@ Result<void> CheckName(std::string_view name);
 Result<void> CheckLimits(const LimitValues& limits);
 // 0 means never; any other time must be in the future.
 Result<void> CheckExpiry(int64_t expires_at_us, int64_t now_us);
+// Ids, or namespace/* for all models of a namespace.
 Result<void> CheckAllowedModels(const std::vector<std::string>& models);
+// Addresses and networks.
+Result<void> CheckAllowedAddresses(const std::vector<std::string>& addresses);
+Result<void> CheckLabels(const std::map<std::string, std::string>& labels);
 // Of spend per month, in nano-USD.
 Result<void> CheckQuota(int64_t quota_nano_usd);
 Result<void> CheckRequestId(std::string_view request_id);

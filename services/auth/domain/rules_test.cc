@@ -39,14 +39,31 @@ TEST(AuthRules, ExpiryIsInTheFutureOrNever) {
 
 TEST(AuthRules, AllowedModels) {
   EXPECT_TRUE(CheckAllowedModels({}));
-  EXPECT_TRUE(CheckAllowedModels({"a/b", "a/B"}));
-  for (const char* bad : {"", "a", "/b", "a/", "a/b/c", "a/b\n", "a b/c"}) {
+  EXPECT_TRUE(CheckAllowedModels({"a/b", "a/B", "a/*"}));
+  for (const char* bad :
+       {"", "a", "/b", "a/", "a/b/c", "a/b\n", "a b/c", "*", "*/*", "a/b*", "a/**"}) {
     EXPECT_FALSE(CheckAllowedModels({bad})) << bad;
   }
   EXPECT_FALSE(CheckAllowedModels({"a/b", "a/b"}));
   std::vector<std::string> many;
   for (int i = 0; i < 201; ++i) many.push_back("a/" + std::to_string(i));
   EXPECT_FALSE(CheckAllowedModels(many));
+}
+
+TEST(AuthRules, AllowedAddresses) {
+  EXPECT_TRUE(CheckAllowedAddresses({"192.0.2.7", "10.0.0.0/8", "2001:db8::/32"}));
+  for (const char* bad : {"", "10.0.0.0/33", "example.com", "10.0.0.1 ", "10.0.0.1\n"}) {
+    EXPECT_FALSE(CheckAllowedAddresses({bad})) << bad;
+  }
+  EXPECT_FALSE(CheckAllowedAddresses(std::vector<std::string>(101, "192.0.2.7")));
+}
+
+TEST(AuthRules, Labels) {
+  EXPECT_TRUE(CheckLabels({{"team", "Suche"}, {"cost-centre_2", ""}}));
+  EXPECT_FALSE(CheckLabels({{"Team", "x"}}));
+  EXPECT_FALSE(CheckLabels({{"", "x"}}));
+  EXPECT_FALSE(CheckLabels({{"team", "a\nb"}}));
+  EXPECT_FALSE(CheckLabels({{"team", std::string(101, 'a')}}));
 }
 
 TEST(AuthRules, RevokedIsFinal) {

@@ -1,5 +1,7 @@
 #include "services/auth/rpc/auth_backend.h"
 
+#include "common/observability/metrics.h"
+
 namespace tollgate::auth {
 namespace {
 
@@ -9,10 +11,42 @@ grpc::Status Stopping() { return {grpc::StatusCode::UNAVAILABLE, "auth is stoppi
 
 }  // namespace
 
-AuthBackend::AuthBackend(std::unique_ptr<AuthStore> store, int threads, const Clock& clock)
-    : store_(std::move(store)),
+void CountChange(const char* kind, bool done) {
+  metrics::Counter("tollgate_auth_changes_total", "Admin calls that change something, by result.",
+                   {{"kind", kind}, {"result", done ? "done" : "refused"}})
+      .Increment();
+}
+
+AuthBackend::AuthBackend(std::unique_ptr<AuthStore> store, int threads, const Clock& clock,
+                         BackendOptions options)
+    : options_(std::move(options)),
+      store_(std::move(store)),
       workers_(threads, kMaxQueuedCalls, "auth-sql"),
-      feed_(*store_, clock) {}
+      feed_(*store_, clock, options_.feed),
+      housekeeper_(*store_, options_.housekeeping, [this] { feed_.Wake(); }) {}
+
+Result<void> AuthBackend::Start() {
+  if (auto started = housekeeper_.Start(); !started) return started;
+  feed_.Start();
+  return {};
+}
+
+AuditCheckpoints AuthBackend::checkpoints() const {
+  return {.file = options_.housekeeping.checkpoint_file,
+          .key_file = options_.housekeeping.checkpoint_key_file,
+          .private_key = true};
+}
+
+void AuthBackend::OpenWallet(std::string workspace,
+                             std::function<void(admin::AdminResult<void>)> done) {
+  if (options_.open_wallet) return options_.open_wallet(std::move(workspace), std::move(done));
+  done(admin::Precondition("WALLET_NOT_OPENED",
+                           "the workspace " + workspace +
+                               " was created, but its wallet was not opened: targets.billing_admin "
+                               "is not set in the configuration of auth. Run: tollgate workspace "
+                               "open " +
+                               workspace));
+}
 
 std::shared_ptr<WatchStream> AuthBackend::Watch(const v1::WatchKeysRequest& request) {
   const auto stream = WatchStream::Make();
@@ -48,6 +82,7 @@ void AuthBackend::Stop() {
   CloseStreams();
   workers_.Stop();
   feed_.Stop();
+  housekeeper_.Stop();
 }
 
 }  // namespace tollgate::auth

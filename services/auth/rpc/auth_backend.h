@@ -2,11 +2,17 @@
 // its database, the change feed and the open watch streams.
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 
+#include "common/admin/failure.h"
 #include "common/rpc/server.h"
+#include "services/auth/admin/key_policy.h"
+#include "services/auth/rpc/housekeeper.h"
 #include "services/auth/rpc/watch_stream.h"
 #include "services/auth/storage/auth_store.h"
 #include "services/auth/storage/change_feed.h"
@@ -14,10 +20,29 @@
 
 namespace tollgate::auth {
 
+// Opens the wallet of a workspace at billing and calls done, on any thread. Repeating it changes
+// nothing.
+using WalletOpener =
+    std::function<void(std::string workspace, std::function<void(admin::AdminResult<void>)> done)>;
+
+struct BackendOptions {
+  PolicyOptions policy;
+  // Whether every person may make workspaces.
+  bool self_service = false;
+  // Null: billing is not configured.
+  WalletOpener open_wallet;
+  Housekeeper::Options housekeeping;
+  ChangeFeed::Options feed;
+};
+
+// Counts an admin call that changes something.
+void CountChange(const char* kind, bool done);
+
 // Shared with its streams: gRPC may end the last of them after the module has been destroyed.
 class AuthBackend : public std::enable_shared_from_this<AuthBackend> {
  public:
-  AuthBackend(std::unique_ptr<AuthStore> store, int threads, const Clock& clock);
+  AuthBackend(std::unique_ptr<AuthStore> store, int threads, const Clock& clock,
+              BackendOptions options = {});
   ~AuthBackend() { Stop(); }
 
   AuthStore& store() { return *store_; }
@@ -25,19 +50,31 @@ class AuthBackend : public std::enable_shared_from_this<AuthBackend> {
   rpc::ThreadPool& workers() { return workers_; }
   ChangeFeed& feed() { return feed_; }
 
-  void Start() { feed_.Start(); }
+  const PolicyOptions& policy() const { return options_.policy; }
+  bool self_service() const { return options_.self_service; }
+  // What :verify compares the audit log with.
+  AuditCheckpoints checkpoints() const;
+  void OpenWallet(std::string workspace, std::function<void(admin::AdminResult<void>)> done);
+
+  // Fails when the key or the file of checkpoints cannot be used.
+  Result<void> Start();
   std::shared_ptr<WatchStream> Watch(const v1::WatchKeysRequest& request);
   // Ends all streams. Watchers reconnect, to another replica if there is one.
   void CloseStreams();
   void Stop();
 
  private:
+  const BackendOptions options_;
   std::unique_ptr<AuthStore> store_;
   rpc::ThreadPool workers_;
   ChangeFeed feed_;
+  Housekeeper housekeeper_;
   std::mutex mutex_;
   std::list<std::shared_ptr<WatchStream>> streams_;
   bool closed_ = false;
 };
+
+// Null before Start and after Stop: calls fail with UNAVAILABLE then.
+using BackendSlot = std::atomic<AuthBackend*>;
 
 }  // namespace tollgate::auth

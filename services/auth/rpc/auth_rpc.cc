@@ -46,10 +46,7 @@ grpc::ServerUnaryReactor* Write(const BackendSlot& slot, grpc::CallbackServerCon
                                 Response* response, const char* kind, Call call) {
   return RunOnStore(slot, context, response, std::move(call),
                     [kind](AuthBackend& backend, const Result<Response>& result) {
-                      metrics::Counter("tollgate_auth_changes_total",
-                                       "Admin calls that change something, by result.",
-                                       {{"kind", kind}, {"result", result ? "done" : "refused"}})
-                          .Increment();
+                      CountChange(kind, result.ok());
                       if (result) {
                         backend.feed().Wake();
                       } else if (result.error().id == ErrorId::kServerError) {
@@ -113,6 +110,18 @@ grpc::ServerUnaryReactor* AuthRpc::ReadVersion(grpc::CallbackServerContext* cont
     read.set_version(*version);
     return read;
   });
+}
+
+grpc::ServerUnaryReactor* AuthRpc::ReportKeyUse(grpc::CallbackServerContext* context,
+                                                const v1::ReportKeyUseRequest* request,
+                                                v1::ReportKeyUseResponse* response) {
+  AuthBackend* const backend = backend_.load();
+  if (!backend) return rpc::Answer(context, Unavailable("auth is not running"));
+  return RunOnStore(
+      backend_, context, response,
+      [request, backend](AuthStore& store) { return StoreUse(store, backend->policy(), *request); },
+      // The policy may have disabled a key.
+      [](AuthBackend& backend, const Result<v1::ReportKeyUseResponse>&) { backend.feed().Wake(); });
 }
 
 grpc::ServerUnaryReactor* AuthAdminRpc::CreateWorkspace(grpc::CallbackServerContext* context,

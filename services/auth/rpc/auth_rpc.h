@@ -14,9 +14,6 @@ class Histogram;
 
 namespace tollgate::auth {
 
-// Null before Start and after Stop: calls fail with UNAVAILABLE then.
-using BackendSlot = std::atomic<AuthBackend*>;
-
 class AuthRpc : public v1::AuthService::CallbackService {
  public:
   explicit AuthRpc(const BackendSlot& backend);
@@ -29,6 +26,9 @@ class AuthRpc : public v1::AuthService::CallbackService {
   grpc::ServerUnaryReactor* ReadVersion(grpc::CallbackServerContext* context,
                                         const v1::ReadVersionRequest* request,
                                         v1::ReadVersionResponse* response) override;
+  grpc::ServerUnaryReactor* ReportKeyUse(grpc::CallbackServerContext* context,
+                                         const v1::ReportKeyUseRequest* request,
+                                         v1::ReportKeyUseResponse* response) override;
 
  private:
   const BackendSlot& backend_;

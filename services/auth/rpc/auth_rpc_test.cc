@@ -38,7 +38,7 @@ class AuthRpcTest : public ::testing::Test {
                                  SystemClock::Get());
     ASSERT_TRUE(store);
     backend_ = std::make_shared<AuthBackend>(std::move(*store), 2, SystemClock::Get());
-    backend_->Start();
+    ASSERT_TRUE(backend_->Start());
     slot_ = backend_.get();
   }
   v1::CreateKeyResponse CreateKey() {

@@ -9,6 +9,7 @@ inline constexpr rpc::MethodCallers kCallers[] = {
     {"tollgate.auth.v1.AuthService/VerifyKey", rpc::kGateway},
     {"tollgate.auth.v1.AuthService/WatchKeys", rpc::kGateway},
     {"tollgate.auth.v1.AuthService/ReadVersion", rpc::kGateway},
+    {"tollgate.auth.v1.AuthService/ReportKeyUse", rpc::kGateway},
 };
 
 // Of the admin services that are not of tollgate.admin.v1.

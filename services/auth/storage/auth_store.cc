@@ -2,6 +2,7 @@
 
 #include "common/base/crypto.h"
 #include "common/keys/key_filter.h"
+#include "services/auth/storage/audit_log.h"
 #include "services/auth/storage/rows.h"
 #include "services/auth/storage/schema.h"
 
@@ -17,6 +18,11 @@ constexpr int kMaxAuditEvents = 1000;
 // Keep a response below the 4 MiB limit of a gRPC message (rpc::kMaxMessageBytes).
 constexpr int kMaxListed = 10'000;
 constexpr size_t kMaxListedBytes = 3 << 20;
+
+// Names a pepper without telling anything about it.
+std::string PepperId(const std::string& pepper) {
+  return HexEncode(HmacSha256(pepper, "pepper id").substr(0, 8));
+}
 
 v1::AuditEvent ToEvent(AuditRecord record) {
   v1::AuditEvent event;
@@ -45,6 +51,12 @@ Result<std::unique_ptr<AuthStore>> AuthStore::Open(StoreOptions options, const C
             "INSERT INTO auth_head (id, version, audit_sequence, audit_hash) "
             "VALUES (1, 0, 0, $1) ON CONFLICT (id) DO NOTHING",
             {sql::Param::Blob(genesis)});
+        // Keys from before pepper ids were made with the only pepper that there was. With retired
+        // ones it is unknown which; they are named when they are next used.
+        if (done && options.retired_peppers.empty()) {
+          done = sql.Execute("UPDATE virtual_key SET pepper_id = $1 WHERE pepper_id = ''",
+                             {PepperId(options.pepper)});
+        }
         if (!done) return Fail{done.error()};
         return {};
       });
@@ -56,11 +68,22 @@ AuthStore::AuthStore(std::unique_ptr<sql::Database> database, StoreOptions optio
                      const Clock& clock)
     : database_(std::move(database)),
       options_(std::move(options)),
+      pepper_id_(PepperId(options_.pepper)),
       tag_key_(HmacSha256(options_.pepper, "filter of live keys")),
       clock_(clock) {}
 
-std::string AuthStore::Lookup(std::string_view digest) const {
-  return HmacSha256(options_.pepper, digest);
+std::vector<std::string> AuthStore::LookupsOf(std::string_view digest) const {
+  std::vector<std::string> lookups = {HmacSha256(options_.pepper, digest)};
+  for (const std::string& pepper : options_.retired_peppers) {
+    lookups.push_back(HmacSha256(pepper, digest));
+  }
+  return lookups;
+}
+
+AuthStore::Stored AuthStore::StoredOf(std::string_view digest) const {
+  return {.lookup = HmacSha256(options_.pepper, digest),
+          .pepper_id = pepper_id_,
+          .filter_tag = KeyTag(tag_key_, digest)};
 }
 
 Result<void> AuthStore::Read(const std::function<SqlResult<void>(sql::Connection&)>& body) {
@@ -75,35 +98,70 @@ Result<void> AuthStore::Read(const std::function<SqlResult<void>(sql::Connection
 Result<v1::VerifyKeyResponse> AuthStore::VerifyKey(const v1::VerifyKeyRequest& request) {
   v1::VerifyKeyResponse response;
   if (request.key_digest().size() != 32) return response;
-  const std::string lookup = Lookup(request.key_digest());
+  const std::vector<std::string> lookups = LookupsOf(request.key_digest());
+  if (vouching_) {
+    auto kept = memory_.Find(lookups.front());
+    if (!kept) return Unavailable("the key database is unreachable, and the key not in memory");
+    response.set_found(true);
+    response.set_vouched(true);
+    response.set_version(kept->version);
+    *response.mutable_key() = std::move(kept->key);
+    return response;
+  }
+  std::vector<sql::Param> params;
+  std::string marks;
+  for (const std::string& lookup : lookups) {
+    params.push_back(sql::Param::Blob(lookup));
+    marks += (marks.empty() ? "$" : ", $") + std::to_string(params.size());
+  }
   // One statement, so that the key and the version are of one snapshot.
   const std::string text = "SELECT q.*, h.version FROM auth_head h LEFT JOIN (" +
-                           std::string(kSelectKeys) +
-                           " WHERE k.lookup = $1) q ON 1 = 1 WHERE h.id = 1";
-  bool is_tagged = true;
+                           std::string(kSelectKeys) + " WHERE k.lookup IN (" + marks +
+                           ")) q ON 1 = 1 WHERE h.id = 1";
+  bool is_current = true;
   const auto done = Read([&](sql::Connection& sql) {
     response.Clear();
-    return sql.Query(text, {sql::Param::Blob(lookup)}, [&](const sql::Row& row) {
+    return sql.Query(text, params, [&](const sql::Row& row) {
       response.set_version(row.Int(kKeyColumns));
       if (row.IsNull(0)) return;
       response.set_found(true);
       *response.mutable_key() = ReadKeyWithPlan(row);
-      is_tagged = ReadFilterTag(row) != 0;
+      is_current = ReadFilterTag(row, pepper_id_) != 0;
     });
   });
   if (!done) return Fail{done.error()};
-  if (!is_tagged) AddTag(response.key().key_id(), request.key_digest());
+  if (response.found()) {
+    memory_.Remember(lookups.front(), response.key(), response.version());
+  } else {
+    memory_.Forget(lookups.front());
+  }
+  if (response.found() && !is_current) {
+    MoveToPepper(response.key().key_id(), request.key_digest());
+  }
   return response;
 }
 
-void AuthStore::AddTag(const std::string& key_id, std::string_view digest) {
-  const auto tag = static_cast<int64_t>(KeyTag(tag_key_, digest));
+void AuthStore::MoveToPepper(const std::string& key_id, std::string_view digest) {
+  const Stored stored = StoredOf(digest);
   (void)Read([&](sql::Connection& sql) -> SqlResult<void> {
-    auto updated =
-        sql.Execute("UPDATE virtual_key SET filter_tag = $1 WHERE key_id = $2", {tag, key_id});
+    auto updated = sql.Execute(
+        "UPDATE virtual_key SET lookup = $1, pepper_id = $2, filter_tag = $3 WHERE key_id = $4",
+        {sql::Param::Blob(stored.lookup), stored.pepper_id, static_cast<int64_t>(stored.filter_tag),
+         key_id});
     if (!updated) return Fail{updated.error()};
     return {};
   });
+}
+
+Result<int64_t> AuthStore::KeysOfRetiredPeppers() {
+  int64_t count = 0;
+  const auto done = Read([&](sql::Connection& sql) {
+    return sql.Query("SELECT count(*) FROM virtual_key WHERE pepper_id <> $1 AND state <> $2",
+                     {pepper_id_, static_cast<int64_t>(v1::KEY_STATE_REVOKED)},
+                     [&](const sql::Row& row) { count = row.Int(0); });
+  });
+  if (!done) return Fail{done.error()};
+  return count;
 }
 
 Result<int64_t> AuthStore::Version() {
@@ -125,7 +183,7 @@ Result<std::vector<v1::KeyChange>> AuthStore::ChangedAfter(int64_t version, int 
     return sql.Query(text, {version, limit}, [&](const sql::Row& row) {
       v1::KeyChange& change = changes.emplace_back();
       *change.mutable_key() = ReadKeyWithPlan(row);
-      change.set_filter_tag(ReadFilterTag(row));
+      change.set_filter_tag(ReadFilterTag(row, pepper_id_));
     });
   });
   if (!done) return Fail{done.error()};
@@ -138,10 +196,11 @@ Result<std::vector<AuthStore::LiveKey>> AuthStore::LiveKeysAfter(const std::stri
   const auto done = Read([&](sql::Connection& sql) {
     keys.clear();
     return sql.Query(
-        "SELECT key_id, filter_tag FROM virtual_key WHERE key_id > $1 AND state <> $2 "
+        "SELECT key_id, filter_tag, pepper_id FROM virtual_key WHERE key_id > $1 AND state <> $2 "
         "ORDER BY key_id LIMIT $3",
         {key_id, static_cast<int64_t>(v1::KEY_STATE_REVOKED), limit}, [&](const sql::Row& row) {
-          keys.push_back({row.Text(0), static_cast<uint64_t>(row.Int(1))});
+          const bool tagged = row.Bytes(2) == pepper_id_;
+          keys.push_back({row.Text(0), tagged ? static_cast<uint64_t>(row.Int(1)) : 0});
         });
   });
   if (!done) return Fail{done.error()};
@@ -208,24 +267,12 @@ Result<v1::ListAuditEventsResponse> AuthStore::ListAuditEvents(
 }
 
 BasicResult<int64_t, std::string> AuthStore::VerifyAudit() {
-  AuditVerifier verifier;
-  int64_t sequence = 0;
-  std::string hash;
-  const auto done =
-      database_->Transact(sql::TxMode::kRead, [&](sql::Connection& sql) -> SqlResult<void> {
-        verifier = AuditVerifier();
-        auto read = sql.Query(std::string(kSelectAudit) + " ORDER BY sequence", {},
-                              [&](const sql::Row& row) { verifier.Add(ReadAudit(row)); });
-        if (!read) return read;
-        return sql.Query("SELECT audit_sequence, audit_hash FROM auth_head WHERE id = 1", {},
-                         [&](const sql::Row& row) {
-                           sequence = row.Int(0);
-                           hash = row.Text(1);
-                         });
-      });
-  if (!done) return Fail{done.error().message};
-  if (!verifier.Finish(sequence, hash)) return Fail{verifier.problem()};
-  return sequence;
+  auto connection = database_->Borrow();
+  if (!connection) return Fail{connection.error().message};
+  auto finding = VerifyAuditLog(**connection);
+  if (!finding) return Fail{finding.error().message};
+  if (!finding->problem.empty()) return Fail{finding->problem};
+  return finding->sequence;
 }
 
 }  // namespace tollgate::auth

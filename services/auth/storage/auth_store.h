@@ -4,17 +4,21 @@
 // response are written in one transaction.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "common/admin/failure.h"
 #include "common/base/clock.h"
 #include "common/error/error.h"
 #include "common/sql/sql.h"
 #include "services/auth/domain/audit.h"
 #include "services/auth/domain/limit_set.h"
+#include "services/auth/storage/key_memory.h"
 #include "tollgate/auth/v1/auth.pb.h"
 
 namespace tollgate::auth {
@@ -23,6 +27,8 @@ struct StoreOptions {
   sql::Database::Options database;
   std::string pepper;
   std::string brand;
+  // Keys that were made with one of them are found, and move to the pepper when they are.
+  std::vector<std::string> retired_peppers = {};
 };
 
 class AuthStore {
@@ -35,6 +41,11 @@ class AuthStore {
   // The key with this SHA-256 digest; found = false when there is none. With the version of the
   // latest change in the same snapshot.
   Result<v1::VerifyKeyResponse> VerifyKey(const v1::VerifyKeyRequest& request);
+
+  // What VerifyKey has found, for an outage of the database.
+  KeyMemory& memory() { return memory_; }
+  // While true, VerifyKey answers from memory and does not ask the database.
+  void set_vouching(bool vouching) { vouching_ = vouching; }
 
   // The version of the latest change.
   Result<int64_t> Version();
@@ -50,6 +61,11 @@ class AuthStore {
   // Keys that are not revoked, by id, from the one after this id on, at most `limit` of them.
   Result<std::vector<LiveKey>> LiveKeysAfter(const std::string& key_id, int limit);
   const std::string& tag_key() const { return tag_key_; }
+  const StoreOptions& options() const { return options_; }
+  sql::Database& database() { return *database_; }
+  const Clock& clock() const { return clock_; }
+  // Keys that were made with a retired pepper and have not been used since.
+  Result<int64_t> KeysOfRetiredPeppers();
 
   // The admin calls. A change may be repeated with the same request_id: it is applied once. A
   // request without an id gets a random one, so that a COMMIT with unknown outcome can be retried.
@@ -96,34 +112,61 @@ class AuthStore {
   // Verifies the whole audit log: the number of events, or the first violation.
   BasicResult<int64_t, std::string> VerifyAudit();
 
- private:
-  // The single row that orders all changes. Each change locks it, so versions and audit sequences
-  // have no gaps and become visible in order.
-  struct Head {
-    int64_t version = 0;
-    int64_t audit_sequence = 0;
-    std::string audit_hash;
-  };
-  // A change within its transaction.
+  // A change within its transaction, which holds the lock of the single row that orders all
+  // changes: versions and audit sequences have no gaps and become visible in order.
   struct Change {
     sql::Connection& connection;
-    Head head;
+    // The version of the latest change; a key that changes gets the next one.
+    int64_t version = 0;
     int64_t now_us = 0;
-    // When set, the transaction is rolled back and the call fails with this error.
+    // When set, the transaction is rolled back and the call fails with it.
     std::optional<Error> refusal;
+    std::optional<admin::Failure> failure;
 
-    // Sets refusal; returns the failure that ends the body.
+    // Sets refusal or failure; returns the failure that ends the body.
     sql::SqlResult<std::string> Refuse(Error error);
+    sql::SqlResult<std::string> Refuse(admin::Failure failed);
+    // Appends to the audit log; the time is that of the change.
     sql::SqlResult<void> Audit(AuditRecord record);
   };
+  // Returns the answer that is stored for a repeated call.
+  using Body = std::function<sql::SqlResult<std::string>(Change&)>;
+
+  // Runs body once per scope and request_id and keeps the answer for seven days. A repeated call
+  // with the same content gets it again; with another content, ALREADY_EXISTS.
+  struct Once {
+    std::string scope;  // who asks: ids of one caller do not meet those of another
+    std::string request_id;
+    std::string content;
+  };
+  struct Answer {
+    std::string bytes;
+    bool repeated = false;
+  };
+  admin::AdminResult<Answer> ChangeOnce(const Once& once, const Body& body);
+
+  // A secret with what is stored of it.
+  struct Stored {
+    std::string lookup;
+    std::string pepper_id;
+    uint64_t filter_tag = 0;
+  };
+  Stored StoredOf(std::string_view digest) const;
+  // The lookups of a digest under each pepper, the current one first.
+  std::vector<std::string> LookupsOf(std::string_view digest) const;
+
+  // Runs body with a connection, and retries when the connection was lost: after a restart of the
+  // database every idle connection is. body must reset its output at the start of each attempt.
+  Result<void> Read(const std::function<sql::SqlResult<void>(sql::Connection&)>& body);
+
+ private:
   // Applies body once per request_id and stores the serialized response that it returns. A repeated
   // call with the same content gets the stored response.
-  using Body = std::function<sql::SqlResult<std::string>(Change&)>;
   Result<std::string> Apply(const std::string& request_id, std::string_view kind,
                             const google::protobuf::MessageLite& request, const Body& body);
-  sql::SqlResult<std::string> ApplyOnce(Change& change, const std::string& request_id,
-                                        const std::string& content, const Body& body);
-  // Gives the keys that the condition names, with the parameter $2, new versions, so that gateways
+  sql::SqlResult<Answer> ApplyOnce(Change& change, const std::string& request_id,
+                                   const std::string& content, const Body& body);
+  // Gives the keys that the condition names, with the parameter $3, new versions, so that gateways
   // get them again.
   static sql::SqlResult<void> Touch(Change& change, const std::string& condition,
                                     const std::string& parameter);
@@ -131,18 +174,18 @@ class AuthStore {
                            const std::function<sql::SqlResult<void>(Change&)>& body);
   // Reads the key, or refuses the change: there is none with this id.
   sql::SqlResult<void> FindKey(Change& change, const std::string& key_id, v1::Key& key) const;
-  std::string Lookup(std::string_view digest) const;
-  // Whether it succeeds does not matter: the next lookup of the key tries again.
-  void AddTag(const std::string& key_id, std::string_view digest);
-  // Runs body with a connection, and retries when the connection was lost: after a restart of the
-  // database every idle connection is. body must reset its output at the start of each attempt.
-  Result<void> Read(const std::function<sql::SqlResult<void>(sql::Connection&)>& body);
+  // Stores what the current pepper makes of the digest. Whether it succeeds does not matter: the
+  // next lookup of the key tries again.
+  void MoveToPepper(const std::string& key_id, std::string_view digest);
 
   std::unique_ptr<sql::Database> database_;
   const StoreOptions options_;
+  const std::string pepper_id_;
   // Derived from the pepper, so that the tags in the database alone are of no use.
   const std::string tag_key_;
   const Clock& clock_;
+  KeyMemory memory_;
+  std::atomic<bool> vouching_{false};
 };
 
 }  // namespace tollgate::auth

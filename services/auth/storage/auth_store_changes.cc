@@ -6,7 +6,9 @@
 #include "common/keys/key_format.h"
 #include "common/money/money.h"
 #include "services/auth/domain/rules.h"
+#include "services/auth/storage/audit_log.h"
 #include "services/auth/storage/auth_store.h"
+#include "services/auth/storage/key_rows.h"
 #include "services/auth/storage/rows.h"
 
 namespace tollgate::auth {
@@ -58,24 +60,6 @@ void EnsureRequestId(Request& request) {
   if (request.request_id().empty()) request.set_request_id(Id::New().ToHex());
 }
 
-SqlResult<void> InsertKey(sql::Connection& connection, const v1::Key& key,
-                          const std::string& lookup, uint64_t filter_tag) {
-  const std::string allowed = JoinLines(key.allowed_models());
-  const v1::Limits& limits = key.key_limits();
-  return WithoutCount(connection.Execute(
-      "INSERT INTO virtual_key (key_id, lookup, workspace_id, name, state, expires_at_us, "
-      "allowed_models, requests_per_minute, tokens_per_minute, concurrent_requests, version, "
-      "created_at_us, last_four, filter_tag, monthly_quota) VALUES ($1, $2, $3, $4, $5, $6, $7, "
-      "$8, $9, $10, $11, "
-      "$12, $13, $14, $15)",
-      {key.key_id(), sql::Param::Blob(lookup), key.workspace_id(), key.name(),
-       static_cast<int64_t>(key.state()), key.expires_at_us(), allowed,
-       limits.requests_per_minute(), limits.tokens_per_minute(), limits.concurrent_requests(),
-       key.version(), key.created_at_us(), key.last_four(), static_cast<int64_t>(filter_tag),
-       key.has_monthly_quota_nano_usd() ? std::optional<int64_t>(key.monthly_quota_nano_usd())
-                                        : std::nullopt}));
-}
-
 std::string QuotaText(const v1::Key& key) {
   if (!key.has_monthly_quota_nano_usd()) return "no quota";
   return "quota " + NanoToDecimalUsd(key.monthly_quota_nano_usd()) + " USD/month";
@@ -88,50 +72,65 @@ SqlResult<std::string> AuthStore::Change::Refuse(Error error) {
   return Fail{sql::SqlError{.kind = sql::ErrorKind::kOther, .message = "refused"}};
 }
 
+SqlResult<std::string> AuthStore::Change::Refuse(admin::Failure failed) {
+  failure = std::move(failed);
+  return Fail{sql::SqlError{.kind = sql::ErrorKind::kOther, .message = "refused"}};
+}
+
 SqlResult<void> AuthStore::Change::Audit(AuditRecord record) {
-  record.sequence = ++head.audit_sequence;
   record.at_us = now_us;
-  head.audit_hash = AuditHash(head.audit_hash, record);
-  return WithoutCount(connection.Execute(
-      "INSERT INTO audit_event (sequence, at_us, actor, action, workspace_id, subject, detail, "
-      "hash) "
-      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-      {record.sequence, record.at_us, record.actor, record.action, record.workspace_id,
-       record.subject, record.detail, sql::Param::Blob(head.audit_hash)}));
+  return AppendAudit(connection, std::move(record));
 }
 
 Result<std::string> AuthStore::Apply(const std::string& request_id, std::string_view kind,
                                      const google::protobuf::MessageLite& request,
                                      const Body& body) {
-  const std::string content = Sha256(std::string(kind) + '\n' + request.SerializeAsString());
+  auto answer = ChangeOnce({.scope = "",
+                            .request_id = request_id,
+                            .content = std::string(kind) + '\n' + request.SerializeAsString()},
+                           body);
+  if (answer) return std::move(answer->bytes);
+  const admin::Failure& failure = answer.error();
+  if (failure.error) return Fail{*failure.error};
+  if (failure.reason == "REQUEST_ID_REUSED") {
+    return BadRequest("This request_id was used for a different request.", "request_id");
+  }
+  return Internal(failure.message);
+}
+
+admin::AdminResult<AuthStore::Answer> AuthStore::ChangeOnce(const Once& once, const Body& body) {
+  const std::string id = once.scope.empty() ? once.request_id : once.scope + '\n' + once.request_id;
+  const std::string content = Sha256(once.content);
   for (int attempt = 1;; ++attempt) {
-    std::string response;
+    Answer answer;
     std::optional<Error> refusal;
+    std::optional<admin::Failure> failure;
     const auto done =
         database_->Transact(sql::TxMode::kWrite, [&](sql::Connection& sql) -> SqlResult<void> {
           Change change{.connection = sql};
-          auto applied = ApplyOnce(change, request_id, content, body);
+          auto applied = ApplyOnce(change, id, content, body);
           refusal = std::move(change.refusal);
+          failure = std::move(change.failure);
           if (!applied) return Fail{applied.error()};
-          response = std::move(*applied);
+          answer = std::move(*applied);
           return {};
         });
-    if (done) return response;
-    if (refusal) return Fail{std::move(*refusal)};
+    if (done) return answer;
+    if (failure) return Fail{std::move(*failure)};
+    if (refusal) return Fail{admin::FromError(*refusal)};
     // Unknown whether the COMMIT took effect: if it did, the next attempt finds the stored
     // response.
     if (done.error().kind != sql::ErrorKind::kCommitUnknown || attempt == kCommitAttempts) {
-      return Fail{ToError(done.error())};
+      return Fail{admin::FromError(ToError(done.error()))};
     }
   }
 }
 
-SqlResult<std::string> AuthStore::ApplyOnce(Change& change, const std::string& request_id,
-                                            const std::string& content, const Body& body) {
+SqlResult<AuthStore::Answer> AuthStore::ApplyOnce(Change& change, const std::string& request_id,
+                                                  const std::string& content, const Body& body) {
   sql::Connection& sql = change.connection;
-  auto locked = sql.Query(
-      "SELECT version, audit_sequence, audit_hash FROM auth_head WHERE id = 1 FOR UPDATE", {},
-      [&](const sql::Row& row) { change.head = {row.Int(0), row.Int(1), row.Text(2)}; });
+  auto locked = sql.Query("SELECT version FROM auth_head WHERE id = 1 FOR UPDATE", {},
+                          [&](const sql::Row& row) { change.version = row.Int(0); });
   if (!locked) return Fail{locked.error()};
   change.now_us = clock_.WallUs();
 
@@ -144,14 +143,14 @@ SqlResult<std::string> AuthStore::ApplyOnce(Change& change, const std::string& r
                         });
   if (!read) return Fail{read.error()};
   if (stored_content) {
-    if (*stored_content == content) return stored_response;
-    return change.Refuse(
-        BadRequest("This request_id was used for a different request.", "request_id").error);
+    if (*stored_content == content) return Answer{std::move(stored_response), true};
+    auto refused = change.Refuse(admin::RequestIdReused().error);
+    return Fail{refused.error()};
   }
 
-  const Head before = change.head;
+  const int64_t before = change.version;
   auto response = body(change);
-  if (!response) return response;
+  if (!response) return Fail{response.error()};
   auto stored = WithoutCount(sql.Execute(
       "INSERT INTO admin_request (request_id, content, answer, at_us) VALUES ($1, $2, $3, $4)",
       {request_id, sql::Param::Blob(content), sql::Param::Blob(*response), change.now_us}));
@@ -159,12 +158,12 @@ SqlResult<std::string> AuthStore::ApplyOnce(Change& change, const std::string& r
   auto pruned = WithoutCount(sql.Execute("DELETE FROM admin_request WHERE at_us < $1",
                                          {change.now_us - kKeepResponsesUs}));
   if (!pruned) return Fail{pruned.error()};
-  if (change.head.version == before.version) return response;  // nothing changed
-  auto advanced = WithoutCount(sql.Execute(
-      "UPDATE auth_head SET version = $1, audit_sequence = $2, audit_hash = $3 WHERE id = 1",
-      {change.head.version, change.head.audit_sequence, sql::Param::Blob(change.head.audit_hash)}));
-  if (!advanced) return Fail{advanced.error()};
-  return response;
+  if (change.version != before) {
+    auto advanced = WithoutCount(
+        sql.Execute("UPDATE auth_head SET version = $1 WHERE id = 1", {change.version}));
+    if (!advanced) return Fail{advanced.error()};
+  }
+  return Answer{std::move(*response), false};
 }
 
 Result<v1::CreateWorkspaceResponse> AuthStore::CreateWorkspace(v1::CreateWorkspaceRequest request) {
@@ -197,7 +196,7 @@ Result<v1::CreateWorkspaceResponse> AuthStore::CreateWorkspace(v1::CreateWorkspa
                          "workspace_id")
                   .error);
         }
-        ++change.head.version;
+        ++change.version;
         auto audited = change.Audit({.actor = request.actor(),
                                      .action = "workspace.create",
                                      .workspace_id = request.workspace_id(),
@@ -226,8 +225,7 @@ Result<v1::CreateKeyResponse> AuthStore::CreateKey(v1::CreateKeyRequest request)
   if (!checked) return Fail{checked.error()};
   const MadeKey made = MakeKey(options_.brand);
   const std::string digest = KeyDigest(made.text);
-  const std::string lookup = Lookup(digest);
-  const uint64_t filter_tag = KeyTag(tag_key_, digest);
+  const Stored stored = StoredOf(digest);
   const auto insert = [&](Change& change) -> SqlResult<std::string> {
     // Not with the other checks: a repeated request gets its stored response even after the expiry.
     if (auto ahead = CheckExpiry(request.expires_at_us(), change.now_us); !ahead) {
@@ -257,10 +255,11 @@ Result<v1::CreateKeyResponse> AuthStore::CreateKey(v1::CreateKeyRequest request)
       key.set_monthly_quota_nano_usd(request.monthly_quota_nano_usd());
     }
     *key.mutable_workspace_limits() = workspace->limits();
-    key.set_version(++change.head.version);
+    key.set_version(++change.version);
     key.set_created_at_us(change.now_us);
+    key.set_changed_at_us(change.now_us);
     key.set_last_four(made.last_four);
-    auto added = InsertKey(change.connection, key, lookup, filter_tag);
+    auto added = InsertKey(change.connection, {.key = key, .created_by = request.actor()}, stored);
     if (!added) return Fail{added.error()};
     auto audited = change.Audit({.actor = request.actor(),
                                  .action = "key.create",
@@ -321,10 +320,12 @@ Result<v1::SetKeyStateResponse> AuthStore::SetKeyState(v1::SetKeyStateRequest re
         }
         if (from == to) return response.SerializeAsString();
         key.set_state(request.state());
-        key.set_version(++change.head.version);
+        key.set_version(++change.version);
         auto updated = change.connection.Execute(
-            "UPDATE virtual_key SET state = $1, version = $2 WHERE key_id = $3",
-            {static_cast<int64_t>(key.state()), key.version(), key.key_id()});
+            "UPDATE virtual_key SET state = $1, version = $2, updated_at_us = $3, "
+            "state_reason = $4 WHERE key_id = $5",
+            {static_cast<int64_t>(key.state()), key.version(), change.now_us, request.reason(),
+             key.key_id()});
         if (!updated) return Fail{updated.error()};
         auto audited = change.Audit({.actor = request.actor(),
                                      .action = "key." + std::string(StateName(to)),
@@ -355,10 +356,11 @@ Result<v1::SetKeyQuotaResponse> AuthStore::SetKeyQuota(v1::SetKeyQuotaRequest re
           quota = request.monthly_quota_nano_usd();
           key.set_monthly_quota_nano_usd(*quota);
         }
-        key.set_version(++change.head.version);
+        key.set_version(++change.version);
         auto updated = change.connection.Execute(
-            "UPDATE virtual_key SET monthly_quota = $1, version = $2 WHERE key_id = $3",
-            {quota, key.version(), key.key_id()});
+            "UPDATE virtual_key SET monthly_quota = $1, version = $2, updated_at_us = $3 "
+            "WHERE key_id = $4",
+            {quota, key.version(), change.now_us, key.key_id()});
         if (!updated) return Fail{updated.error()};
         auto audited = change.Audit({.actor = request.actor(),
                                      .action = "key.quota",

@@ -94,13 +94,13 @@ Result<std::vector<AuthStore::Plan>> AuthStore::ListPlans() {
 SqlResult<void> AuthStore::Touch(Change& change, const std::string& condition,
                                  const std::string& parameter) {
   auto touched = change.connection.Execute(
-      "UPDATE virtual_key SET version = $1 + n.place FROM (SELECT key_id AS id, ROW_NUMBER() OVER "
+      "UPDATE virtual_key SET version = $1 + n.place, updated_at_us = $2 FROM (SELECT key_id AS id, ROW_NUMBER() OVER "
       "(ORDER BY key_id) AS place FROM virtual_key WHERE " +
           condition + ") n WHERE n.id = virtual_key.key_id",
-      {change.head.version, parameter});
+      {change.version, change.now_us, parameter});
   if (!touched) return Fail{touched.error()};
   // At least one: the audit event is stored with the version.
-  change.head.version += std::max<int64_t>(*touched, 1);
+  change.version += std::max<int64_t>(*touched, 1);
   return {};
 }
 
@@ -158,7 +158,7 @@ Result<void> AuthStore::UpdateLimits(LimitChange change, const std::string& work
         {limits->plan, limits->limits.requests_per_minute, limits->limits.tokens_per_minute,
          limits->limits.concurrent_requests, by_model, workspace_id}));
     if (!updated) return updated;
-    if (auto touched = Touch(open, "workspace_id = $2", workspace_id); !touched) return touched;
+    if (auto touched = Touch(open, "workspace_id = $3", workspace_id); !touched) return touched;
     return open.Audit({.actor = change.actor,
                        .action = "workspace.limits",
                        .workspace_id = workspace_id,
@@ -190,7 +190,7 @@ Result<void> AuthStore::UpdateKeyModelLimits(LimitChange change, const std::stri
         open.connection.Execute("UPDATE virtual_key SET model_limits = $1 WHERE key_id = $2",
                                 {FormatLimits(stored), key_id}));
     if (!updated) return updated;
-    if (auto touched = Touch(open, "key_id = $2", key_id); !touched) return touched;
+    if (auto touched = Touch(open, "key_id = $3", key_id); !touched) return touched;
     return open.Audit({.actor = change.actor,
                        .action = "key.model_limits",
                        .workspace_id = workspace_id,
@@ -223,7 +223,7 @@ Result<void> AuthStore::UpdatePlan(LimitChange change, const std::string& plan_i
         {plan_id, FormatLimits(plan.limits), int64_t{plan.shadow}}));
     if (!stored) return stored;
     auto touched = Touch(
-        open, "workspace_id IN (SELECT workspace_id FROM workspace WHERE plan = $2)", plan_id);
+        open, "workspace_id IN (SELECT workspace_id FROM workspace WHERE plan = $3)", plan_id);
     if (!touched) return touched;
     return open.Audit(
         {.actor = change.actor,

@@ -59,12 +59,15 @@ void ChangeFeed::Wake() {
 uint64_t ChangeFeed::Subscribe(const v1::WatchKeysRequest& request, Sink sink) {
   uint64_t id = 0;
   {
+    // A filter with the tags of another pepper is of no use to what this replica sends.
+    const bool same_tags =
+        request.filter_key_id() == 0 || request.filter_key_id() == FilterKeyId(store_.tag_key());
     std::lock_guard lock(mutex_);
     id = next_id_++;
     watchers_.push_back({.id = id,
                          .after_version = request.after_version(),
                          .takes_filter = request.takes_filter(),
-                         .has_filter = request.has_filter(),
+                         .has_filter = request.has_filter() && same_tags,
                          .sink = std::move(sink)});
     watcher_count_ = static_cast<int>(watchers_.size());
   }
@@ -80,6 +83,12 @@ void ChangeFeed::Unsubscribe(uint64_t watcher) {
 
 void ChangeFeed::Step() {
   const auto polled = Poll();
+  if (polled) read_us_ = clock_.MonotonicUs();
+  // From memory, for a while: the keys in use go on working (decision 58).
+  const bool vouches =
+      !polled && version_ >= 0 && clock_.MonotonicUs() - read_us_ <= options_.vouch_us;
+  store_.set_vouching(vouches);
+  if (vouches) Ping(/*vouched=*/true);
   if (healthy_.exchange(polled.ok()) && !polled) {
     log::Warn("key database unreachable", {{"error", polled.error().ToString()}});
   }
@@ -93,7 +102,7 @@ Result<void> ChangeFeed::Poll() {
   if (auto caught_up = CatchUpNewWatchers(); !caught_up) return caught_up;
   if (auto read = live_keys_.ReadOn(); !read) return read;
   SendFilters();
-  Ping();
+  Ping(/*vouched=*/false);
   return {};
 }
 
@@ -106,6 +115,7 @@ Result<void> ChangeFeed::BroadcastUpTo(int64_t version) {
     // The database was restored from a backup: watchers may have changes that are not in it.
     version_ = version;
     live_keys_.Restart();
+    store_.memory().Clear();
     v1::WatchKeysResponse message;
     message.set_version(version);
     message.set_reset(true);
@@ -118,7 +128,11 @@ Result<void> ChangeFeed::BroadcastUpTo(int64_t version) {
     // Some changes affect no key, and some may be newer than the version that was read.
     const int64_t newest = changes->empty() ? 0 : changes->back().key().version();
     version_ = last ? std::max(version, newest) : newest;
-    for (const v1::KeyChange& change : *changes) live_keys_.Add(change);
+    for (const v1::KeyChange& change : *changes) {
+      live_keys_.Add(change);
+      store_.memory().Apply(change.key());
+    }
+    store_.memory().AdvanceTo(version_);
     Broadcast(ChangesOf(std::move(*changes), version_));
   }
   return {};
@@ -232,9 +246,11 @@ void ChangeFeed::SendFilters() {
   }
 }
 
-void ChangeFeed::Ping() {
+void ChangeFeed::Ping(bool vouched) {
   const int64_t now_us = clock_.MonotonicUs();
-  const auto ping = std::make_shared<const v1::WatchKeysResponse>(ChangesOf({}, version_));
+  v1::WatchKeysResponse message = ChangesOf({}, version_);
+  message.set_vouched(vouched);
+  const auto ping = std::make_shared<const v1::WatchKeysResponse>(std::move(message));
   std::lock_guard lock(mutex_);
   for (Watcher& watcher : watchers_) {
     if (!watcher.caught_up || now_us - watcher.last_sent_us < kPingUs) continue;

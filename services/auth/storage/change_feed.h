@@ -1,6 +1,7 @@
 // The stream of key changes that gateways watch. Every replica reads the version in the database
 // every 250 ms, so each replica sees the changes made through the others. A ping each second tells
-// watchers that their cached keys are current. While the database is unreachable no ping is sent.
+// watchers that their cached keys are current. While the database is unreachable
+// the pings say that the replica vouches, then end (decision 58).
 // Watchers that take one get the filter of live keys in pieces, with changes in between, so that
 // a large filter does not delay a change. See decision 14, docs/design/keys.md 4, ADR 0013.
 #pragma once
@@ -34,6 +35,9 @@ class ChangeFeed {
     // 16 MiB a second: the feed's messages wait in memory for a slow one.
     size_t piece_bytes = size_t{1} << 20;
     int pieces_per_step = 4;
+    // How long a replica vouches for what it has in memory while its database is unreachable
+    // (decision 58).
+    int64_t vouch_us = 600'000'000;
   };
   ChangeFeed(AuthStore& store, const Clock& clock) : ChangeFeed(store, clock, Options()) {}
   ChangeFeed(AuthStore& store, const Clock& clock, Options options)
@@ -85,7 +89,7 @@ class ChangeFeed {
   void Broadcast(const v1::WatchKeysResponse& message);
   void SendFilters();
   std::shared_ptr<const v1::WatchKeysResponse> PieceAt(size_t offset) const;
-  void Ping();
+  void Ping(bool vouched);
 
   AuthStore& store_;
   const Clock& clock_;
@@ -96,6 +100,8 @@ class ChangeFeed {
   // The version that all caught-up watchers have got; -1 before the first read. Used by the thread
   // of Step only.
   int64_t version_ = -1;
+  // When the database was last read; monotonic.
+  int64_t read_us_ = 0;
 
   std::mutex mutex_;
   std::list<Watcher> watchers_;

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include <filesystem>
+
 #include <future>
+#include "common/keys/key_format.h"
 
 namespace tollgate::auth {
 namespace {
@@ -173,8 +175,48 @@ TEST_F(ChangeFeedTest, APingComesEachSecondUnlessThereWasAMessage) {
   EXPECT_EQ(received[1]->changes_size(), 0);
 }
 
+TEST_F(ChangeFeedTest, AReplicaVouchesForAWhileWhenItsDatabaseIsUnreachable) {
+  v1::CreateKeyRequest create;
+  create.set_workspace_id("w");
+  const std::string secret = store_a_->CreateKey(create)->secret();
+  const auto verify = [&](const std::string& digest) {
+    v1::VerifyKeyRequest request;
+    request.set_key_digest(digest);
+    return store_a_->VerifyKey(request);
+  };
+  ChangeFeed feed(*store_a_, clock_, {.vouch_us = 10'000'000});
+  std::vector<Message> received;
+  feed.Subscribe(After(0), AppendTo(received));
+  feed.Step();
+  ASSERT_TRUE(verify(KeyDigest(secret))->found());
+  // The last change before the outage is in what it vouches for.
+  Disable(*store_a_, verify(KeyDigest(secret))->key().key_id());
+  feed.Step();
+  auto database = sql::Database::Open({.url = "sqlite:" + folder_ + "/auth.db"});
+  auto connection = (*database)->Borrow();
+  ASSERT_TRUE((*connection)->ExecuteScript("ALTER TABLE auth_head RENAME TO hidden"));
+  clock_.Advance(2'000'000);
+  feed.Step();
+  EXPECT_FALSE(feed.healthy());
+  EXPECT_TRUE(received.back()->vouched());
+  const auto vouched = verify(KeyDigest(secret));
+  ASSERT_TRUE(vouched);
+  EXPECT_TRUE(vouched->vouched());
+  EXPECT_EQ(vouched->key().state(), v1::KEY_STATE_DISABLED);
+  EXPECT_FALSE(verify(KeyDigest("unknown"))) << "503, not 401";
+  clock_.Advance(9'000'000);
+  const size_t before = received.size();
+  feed.Step();
+  EXPECT_EQ(received.size(), before);
+  EXPECT_FALSE(verify(KeyDigest(secret)));
+  ASSERT_TRUE((*connection)->ExecuteScript("ALTER TABLE hidden RENAME TO auth_head"));
+  feed.Step();
+  EXPECT_FALSE(received.back()->vouched());
+  EXPECT_FALSE(verify(KeyDigest(secret))->vouched());
+}
+
 TEST_F(ChangeFeedTest, NoPingsWhileTheDatabaseIsUnreachable) {
-  ChangeFeed feed(*store_a_, clock_);
+  ChangeFeed feed(*store_a_, clock_, {.vouch_us = 0});
   std::vector<Message> received;
   feed.Subscribe(After(0), AppendTo(received));
   feed.Step();

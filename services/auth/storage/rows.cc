@@ -20,18 +20,17 @@ v1::Key ReadKey(const sql::Row& row) {
   key.set_name(row.Text(2));
   key.set_state(static_cast<v1::KeyState>(row.Int(3)));
   key.set_expires_at_us(row.Int(4));
-  std::string_view models = row.Bytes(5);
-  while (!models.empty()) {
-    const size_t end = std::min(models.find('\n'), models.size());
-    key.add_allowed_models(std::string(models.substr(0, end)));
-    models.remove_prefix(std::min(end + 1, models.size()));
-  }
+  SplitLines(row.Bytes(5),
+             [&](std::string_view line) { key.add_allowed_models(std::string(line)); });
   ReadLimits(row, 6, *key.mutable_key_limits());
   ReadLimits(row, 9, *key.mutable_workspace_limits());
   key.set_version(row.Int(12));
   key.set_created_at_us(row.Int(13));
   key.set_last_four(row.Text(14));
   if (const auto quota = row.OptionalInt(16)) key.set_monthly_quota_nano_usd(*quota);
+  SplitLines(row.Bytes(17),
+             [&](std::string_view line) { key.add_allowed_addresses(std::string(line)); });
+  key.set_changed_at_us(row.Int(18));
   return key;
 }
 
@@ -62,7 +61,19 @@ v1::Key ReadKeyWithPlan(const sql::Row& row) {
   return key;
 }
 
-uint64_t ReadFilterTag(const sql::Row& row) { return static_cast<uint64_t>(row.Int(15)); }
+uint64_t ReadFilterTag(const sql::Row& row, std::string_view pepper_id) {
+  return ReadPepperId(row) == pepper_id ? static_cast<uint64_t>(row.Int(15)) : 0;
+}
+
+std::string_view ReadPepperId(const sql::Row& row) { return row.Bytes(19); }
+
+void SplitLines(std::string_view text, const std::function<void(std::string_view)>& line) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    line(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
 
 v1::Workspace ReadWorkspace(const sql::Row& row) {
   v1::Workspace workspace;
@@ -81,7 +92,9 @@ AuditRecord ReadAudit(const sql::Row& row) {
           .workspace_id = row.Text(4),
           .subject = row.Text(5),
           .detail = row.Text(6),
-          .hash = row.Text(7)};
+          .hash = row.Text(7),
+          .address = row.Text(8),
+          .format = row.Int(9)};
 }
 
 std::string JoinLines(const google::protobuf::RepeatedPtrField<std::string>& lines) {

@@ -1,6 +1,8 @@
 // Converts rows of the auth tables to protos. Each Read* expects the columns of its kSelect*.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <string_view>
 
 #include "common/sql/sql.h"
@@ -13,17 +15,19 @@ inline constexpr std::string_view kSelectKeys =
     "SELECT k.key_id, k.workspace_id, k.name, k.state, k.expires_at_us, k.allowed_models, "
     "k.requests_per_minute, k.tokens_per_minute, k.concurrent_requests, w.requests_per_minute, "
     "w.tokens_per_minute, w.concurrent_requests, k.version, k.created_at_us, k.last_four, "
-    "k.filter_tag, k.monthly_quota, k.model_limits, w.model_limits, p.limits, p.shadow "
+    "k.filter_tag, k.monthly_quota, k.allowed_addresses, k.updated_at_us, k.pepper_id, "
+    "k.model_limits, w.model_limits, p.limits, p.shadow "
     "FROM virtual_key k JOIN workspace w ON w.workspace_id = k.workspace_id "
     "LEFT JOIN plan p ON p.plan_id = w.plan";
-inline constexpr int kLimitColumns = 17;  // where those of limits by model and of the plan start
-inline constexpr int kKeyColumns = 21;
+inline constexpr int kLimitColumns = 20;  // where those of limits by model and of the plan start
+inline constexpr int kKeyColumns = 24;
 // With the limits that are its own and its workspace's own.
 v1::Key ReadKey(const sql::Row& row);
 // For gateways: with the limits that apply, also those of the plan and those by model.
 v1::Key ReadKeyWithPlan(const sql::Row& row);
-// 0 when the key has none.
-uint64_t ReadFilterTag(const sql::Row& row);
+// 0 when the key has none that was made with this pepper.
+uint64_t ReadFilterTag(const sql::Row& row, std::string_view pepper_id);
+std::string_view ReadPepperId(const sql::Row& row);
 
 inline constexpr std::string_view kSelectWorkspaces =
     "SELECT workspace_id, name, requests_per_minute, tokens_per_minute, concurrent_requests, "
@@ -31,10 +35,14 @@ inline constexpr std::string_view kSelectWorkspaces =
 v1::Workspace ReadWorkspace(const sql::Row& row);
 
 inline constexpr std::string_view kSelectAudit =
-    "SELECT sequence, at_us, actor, action, workspace_id, subject, detail, hash FROM audit_event";
+    "SELECT sequence, at_us, actor, action, workspace_id, subject, detail, hash, address, format "
+    "FROM audit_event";
 AuditRecord ReadAudit(const sql::Row& row);
 
-// The column format of a list: one entry per line. Model ids have no line breaks (domain/rules.h).
+// The column format of a list: one entry per line. The entries have no line breaks
+// (domain/rules.h).
 std::string JoinLines(const google::protobuf::RepeatedPtrField<std::string>& lines);
+
+void SplitLines(std::string_view text, const std::function<void(std::string_view)>& line);
 
 }  // namespace tollgate::auth

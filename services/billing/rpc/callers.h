@@ -16,8 +16,10 @@ inline constexpr rpc::MethodCallers kCallers[] = {
     {"tollgate.billing.v1.MeteringService/Meter", rpc::kInferenceRouter},
 };
 
-// Of the admin services that are not of tollgate.admin.v1.
+// Of the admin services that are not of tollgate.admin.v1, and what another service may call of it.
 inline constexpr rpc::MethodCallers kAdminCallers[] = {
+    // auth opens the wallet of a workspace that it has created (decision 64).
+    {"tollgate.admin.v1.LedgerService/OpenWallet", rpc::kAdmins | rpc::kAuth},
     {"tollgate.billing.v1.BillingAdminService/*", rpc::kAdmins},
 };
 

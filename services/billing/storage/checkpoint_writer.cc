@@ -1,14 +1,7 @@
 #include "services/billing/storage/checkpoint_writer.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <chrono>
-#include <cstring>
-#include <fstream>
 
-#include "common/base/crypto.h"
 #include "common/base/workspace_id.h"
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
@@ -29,19 +22,9 @@ Result<void> CheckpointWriter::Start() {
   if (options_.file.empty() || options_.key_file.empty()) {
     return BadRequest("billing.checkpoint_file and billing.checkpoint_key_file need each other");
   }
-  auto key = SigningKey::ReadPrivate(options_.key_file);
-  if (!key.ok()) return BadRequest("billing.checkpoint_key_file: " + key.error());
-  key_ = std::move(*key);
-  std::ifstream in(options_.file, std::ios::binary);
-  // A line that a crash has cut is left as it is: the next one follows the last whole line.
-  for (std::string line; std::getline(in, line);) {
-    torn_ = in.eof();
-    if (line.empty()) continue;
-    const auto checkpoint = DecodeCheckpoint(line, *key_);
-    if (!checkpoint.ok()) continue;
-    number_ = checkpoint->number;
-    previous_ = Sha256(line);
-  }
+  auto file = CheckpointFile::Open(options_.file, options_.key_file);
+  if (!file.ok()) return BadRequest("billing.checkpoint_key_file: " + file.error());
+  file_ = std::move(*file);
   thread_ = std::thread([this] { Main(); });
   return {};
 }
@@ -124,34 +107,9 @@ std::string CheckpointWriter::Write(sql::Connection& connection) {
   checkpoint.at_us = clock_.WallUs();
   if (auto read = ReadHeads(connection, checkpoint); !read.ok()) return read.error().message;
   if (options_.sql.deferred_sync && !Sleep(kFlushedMs)) return "";
-  checkpoint.number = number_ + 1;
-  checkpoint.previous = previous_;
-  const std::string line = EncodeCheckpoint(checkpoint, *key_);
-  if (std::string failed = Append(line); !failed.empty()) return failed;
-  number_ = checkpoint.number;
-  previous_ = Sha256(line);
-  for (const Anchor& anchor : checkpoint.anchors) written_[anchor.workspace] = anchor.sequence;
+  if (std::string failed = file_->Append(checkpoint); !failed.empty()) return failed;
+  for (const Anchor& anchor : checkpoint.anchors) written_[anchor.chain] = anchor.sequence;
   return "";
-}
-
-std::string CheckpointWriter::Append(const std::string& line) {
-  const int file = ::open(options_.file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-  if (file < 0) return "open: " + std::string(std::strerror(errno));
-  const std::string text = (torn_ ? "\n" : "") + line + "\n";
-  std::string failed;
-  size_t done = 0;
-  while (done < text.size() && failed.empty()) {
-    const ssize_t count = ::write(file, text.data() + done, text.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) failed = "write: " + std::string(std::strerror(errno));
-    if (count > 0) done += static_cast<size_t>(count);
-  }
-  torn_ = done > 0 && done < text.size();
-  if (failed.empty() && ::fdatasync(file) != 0) {
-    failed = "fdatasync: " + std::string(std::strerror(errno));
-  }
-  ::close(file);
-  return failed;
 }
 
 }  // namespace tollgate::billing

@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "common/base/clock.h"
+#include "common/checkpoint/checkpoint_file.h"
 #include "common/error/error.h"
 #include "common/sql/sql.h"
-#include "services/billing/storage/checkpoint.h"
 
 namespace tollgate::billing {
 
@@ -38,16 +38,12 @@ class CheckpointWriter {
   void Main();
   // Heads that have changed since the last checkpoint.
   sql::SqlResult<void> ReadHeads(sql::Connection& connection, Checkpoint& checkpoint);
-  std::string Append(const std::string& line);
   // False when the writer stops meanwhile.
   bool Sleep(int64_t ms);
 
   const Options options_;
   const Clock& clock_;
-  std::optional<SigningKey> key_;
-  int64_t number_ = 0;
-  std::string previous_ = std::string(32, '\0');
-  bool torn_ = false;                       // the file ends within a line
+  std::optional<CheckpointFile> file_;
   std::map<std::string, int64_t> written_;  // sequence by workspace
   std::mutex mutex_;
   std::condition_variable wake_;

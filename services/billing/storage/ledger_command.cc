@@ -7,13 +7,13 @@
 
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 
 #include "common/base/clock.h"
 #include "common/config/config.h"
 #include "common/json/json.h"
+#include "common/sql/beside.h"
 #include "services/billing/storage/archive.h"
 #include "services/billing/storage/statement.h"
 #include "services/billing/storage/verify.h"
@@ -65,26 +65,7 @@ std::unique_ptr<sql::Connection> Connect(const Place& place, bool read_only, int
     return nullptr;
   }
   *exit_code = 1;
-  // Opening would create it.
-  constexpr std::string_view kSqlite = "sqlite:";
-  if (options.url.starts_with(kSqlite) &&
-      !std::filesystem::exists(options.url.substr(kSqlite.size()))) {
-    Failed("there is no database " + options.url);
-    return nullptr;
-  }
-  const auto database = sql::Database::Open(options);
-  if (!database.ok()) {
-    Failed(database.error().message);
-    return nullptr;
-  }
-  auto connection = (*database)->Connect();
-  if (connection.ok() && read_only) {
-    const bool sqlite = (*database)->dialect() == sql::Dialect::kSqlite;
-    auto set = (*connection)
-                   ->ExecuteScript(sqlite ? "PRAGMA query_only = ON"
-                                          : "SET default_transaction_read_only = on");
-    if (!set.ok()) connection = Fail{std::move(set).error()};
-  }
+  auto connection = sql::ConnectBeside(options.url, read_only);
   if (!connection.ok()) {
     Failed(connection.error().message);
     return nullptr;

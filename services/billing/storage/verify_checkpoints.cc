@@ -1,13 +1,10 @@
 #include "services/billing/storage/verify_checkpoints.h"
 
 #include <algorithm>
-#include <fstream>
-#include <optional>
 #include <span>
 
-#include "common/base/crypto.h"
+#include "common/checkpoint/checkpoint_file.h"
 #include "services/billing/domain/shard.h"
-#include "services/billing/storage/checkpoint.h"
 #include "services/billing/storage/verify_findings.h"
 
 namespace tollgate::billing {
@@ -29,41 +26,19 @@ BasicResult<Anchors, std::string> Anchors::Read(const std::string& file,
                                                 VerifyReport& report) {
   auto key = SigningKey::ReadPublic(public_key_file);
   if (!key.ok()) return Fail{std::move(key).error()};
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return Fail{"cannot read the checkpoints " + file};
   Anchors anchors;
-  int64_t number = 0;
-  std::string previous(32, '\0');
-  int64_t line_number = 0;
-  // A line that a crash has cut is followed by one that continues the line before it.
-  std::optional<std::string> damaged;
-  for (std::string line; std::getline(in, line);) {
-    ++line_number;
-    if (line.empty()) continue;
-    const auto checkpoint = DecodeCheckpoint(line, *key);
-    if (!checkpoint.ok()) {
-      const std::string name = "line " + std::to_string(line_number) + " of the checkpoints ";
-      const bool torn = checkpoint.error().find("whole") != std::string::npos;
-      if (!torn || damaged) Report(report, name + checkpoint.error());
-      damaged = name + checkpoint.error();
-      continue;
-    }
-    if (checkpoint->number != number + 1 || checkpoint->previous != previous) {
-      if (damaged) Report(report, *damaged);
-      Report(report, "checkpoint " + std::to_string(checkpoint->number) + " does not follow " +
-                         "checkpoint " + std::to_string(number) + ": checkpoints were removed, " +
-                         "changed or added");
-    }
-    damaged.reset();
-    number = checkpoint->number;
-    previous = Sha256(line);
-    ++anchors.checkpoints_;
-    for (const Anchor& anchor : checkpoint->anchors) {
-      Head head{anchor.sequence, checkpoint->number, {}};
-      std::copy_n(anchor.head.begin(), head.head.size(), head.head.begin());
-      anchors.heads_[anchor.workspace].push_back(head);
-    }
-  }
+  auto read = ReadCheckpoints(
+      file, *key,
+      [&anchors](const Checkpoint& checkpoint) {
+        ++anchors.checkpoints_;
+        for (const Anchor& anchor : checkpoint.anchors) {
+          Head head{anchor.sequence, checkpoint.number, {}};
+          std::copy_n(anchor.head.begin(), head.head.size(), head.head.begin());
+          anchors.heads_[anchor.chain].push_back(head);
+        }
+      },
+      [&report](const std::string& problem) { Report(report, problem); });
+  if (!read.ok()) return Fail{std::move(read).error()};
   if (anchors.checkpoints_ == 0) Report(report, "there is no checkpoint in " + file);
   return anchors;
 }

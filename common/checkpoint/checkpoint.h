@@ -1,11 +1,12 @@
-// Signed checkpoints: the heads of the workspaces' hash chains, anchored outside the database. Each
-// is one line of a file that is only appended to:
+// Signed checkpoints: the heads of hash chains, anchored outside the database. Each is one line of
+// a file that is only appended to:
 //
-//   tollgate-checkpoint-1 NUMBER TIME PREVIOUS WORKSPACE:SEQUENCE:HEAD … SIGNATURE
+//   tollgate-checkpoint-1 NUMBER TIME PREVIOUS CHAIN:SEQUENCE:HEAD … SIGNATURE
 //
 // TIME in Unix microseconds; PREVIOUS is the SHA-256 of the line before, HEAD that of the newest
-// entry, SIGNATURE the Ed25519 signature of everything before it; all three in hexadecimal. The
-// first checkpoint of a process has every workspace, later ones those that have changed.
+// entry, SIGNATURE the Ed25519 signature of everything before it; all three in hexadecimal. CHAIN
+// is a workspace for the ledger, and "audit" for the audit log. The first checkpoint of a process
+// has every chain, later ones those that have changed.
 #pragma once
 
 #include <memory>
@@ -15,10 +16,10 @@
 
 #include "common/base/result.h"
 
-namespace tollgate::billing {
+namespace tollgate {
 
 struct Anchor {
-  std::string workspace;
+  std::string chain;
   int64_t sequence = 0;
   std::string head;  // 32 bytes
 };
@@ -50,4 +51,4 @@ std::string EncodeCheckpoint(const Checkpoint& checkpoint, const SigningKey& key
 // Fails for text that is not a whole line of this form, or not signed by the key.
 BasicResult<Checkpoint, std::string> DecodeCheckpoint(std::string_view line, const SigningKey& key);
 
-}  // namespace tollgate::billing
+}  // namespace tollgate

@@ -1,4 +1,4 @@
-#include "services/billing/storage/checkpoint.h"
+#include "common/checkpoint/checkpoint.h"
 
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -9,7 +9,7 @@
 
 #include "common/base/crypto.h"
 
-namespace tollgate::billing {
+namespace tollgate {
 namespace {
 
 constexpr std::string_view kMagic = "tollgate-checkpoint-1";
@@ -99,8 +99,8 @@ std::string EncodeCheckpoint(const Checkpoint& checkpoint, const SigningKey& key
   line += ' ' + std::to_string(checkpoint.number) + ' ' + std::to_string(checkpoint.at_us) + ' ' +
           HexEncode(checkpoint.previous);
   for (const Anchor& anchor : checkpoint.anchors) {
-    line += ' ' + anchor.workspace + ':' + std::to_string(anchor.sequence) + ':' +
-            HexEncode(anchor.head);
+    line +=
+        ' ' + anchor.chain + ':' + std::to_string(anchor.sequence) + ':' + HexEncode(anchor.head);
   }
   line += ' ' + HexEncode(key.Sign(line));
   return line;
@@ -132,10 +132,10 @@ BasicResult<Checkpoint, std::string> DecodeCheckpoint(std::string_view line,
         !ReadDigest(word.substr(second + 1), anchor.head)) {
       return malformed;
     }
-    anchor.workspace = word.substr(0, first);
+    anchor.chain = word.substr(0, first);
     checkpoint.anchors.push_back(std::move(anchor));
   }
   return checkpoint;
 }
 
-}  // namespace tollgate::billing
+}  // namespace tollgate

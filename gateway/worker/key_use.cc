@@ -1,0 +1,134 @@
+#include "gateway/worker/key_use.h"
+
+#include <cstring>
+#include <utility>
+
+#include "common/base/crypto.h"
+#include "common/base/id.h"
+
+namespace tollgate::gateway {
+namespace {
+
+constexpr int64_t kMinuteUs = 60'000'000;
+constexpr int64_t kHourUs = 60 * kMinuteUs;
+constexpr size_t kMaxKeys = 100'000;
+constexpr size_t kMaxAddresses = 1'000;
+constexpr size_t kBatch = 500;
+
+uint64_t DigestOf(std::string_view address) {
+  uint64_t digest = 0;
+  std::memcpy(&digest, Sha256(std::string(address)).data(), sizeof digest);
+  return digest;
+}
+
+}  // namespace
+
+KeyUseReporter::KeyUseReporter(Loop& loop, const Clock& clock, AuthClient& auth)
+    : loop_(loop), clock_(clock), auth_(auth), reporter_(Id::New().ToHex()) {}
+
+void KeyUseReporter::Stop() {
+  stopped_ = true;
+  if (timer_ != 0) loop_.CancelTimer(timer_);
+  timer_ = 0;
+}
+
+void KeyUseReporter::ArmTimer() {
+  if (timer_ != 0 || stopped_) return;
+  timer_ = loop_.RunAfter(kIntervalMs, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->timer_ = 0;
+    if (!self->stopped_) self->loop_.Spawn(ReportLater(self));
+  });
+}
+
+KeyUseReporter::Use* KeyUseReporter::Find(const std::string& key_id) {
+  ArmTimer();
+  auto found = uses_.find(key_id);
+  if (found == uses_.end()) {
+    if (uses_.size() >= kMaxKeys) return nullptr;
+    found = uses_.emplace(key_id, Use()).first;
+  }
+  Use& use = found->second;
+  const int64_t now_us = clock_.WallUs();
+  const int64_t hour = now_us / kHourUs, minute = now_us / kMinuteUs;
+  // What a period had in the end must not be lost with it.
+  if (use.changed && minute != use.minute && ended_.size() < kMaxKeys) {
+    auth::v1::KeyUse& ended = ended_.emplace_back();
+    ended.set_key_id(key_id);
+    ended.set_last_used_us(use.last_used_us);
+    ended.set_hour(use.hour);
+    ended.set_requests_in_hour(use.requests);
+    ended.set_minute(use.minute);
+    ended.set_refusals_in_minute(use.refusals);
+  }
+  if (use.hour != hour) use.requests = 0;
+  if (use.minute != minute) use.refusals = 0;
+  use.hour = hour;
+  use.minute = minute;
+  use.changed = true;
+  return &use;
+}
+
+void KeyUseReporter::Count(const std::string& key_id, std::string_view address) {
+  Use* const use = Find(key_id);
+  if (use == nullptr) return;
+  use->last_used_us = clock_.WallUs();
+  ++use->requests;
+  if (wants_addresses_ && use->addresses.size() < kMaxAddresses) {
+    use->addresses.insert(DigestOf(address));
+  }
+}
+
+void KeyUseReporter::CountRefusal(const std::string& key_id) {
+  if (Use* const use = Find(key_id)) ++use->refusals;
+}
+
+Task<void> KeyUseReporter::ReportLater(std::shared_ptr<KeyUseReporter> self) {
+  co_await self->Report();
+}
+
+Task<void> KeyUseReporter::Report() {
+  if (reporting_) co_return;
+  reporting_ = true;
+  const auto self = shared_from_this();
+  std::vector<auth::v1::KeyUse> waiting = std::exchange(ended_, {});
+  // Keys that were not used since the last report are forgotten with their period.
+  const int64_t hour = clock_.WallUs() / kHourUs;
+  std::erase_if(uses_, [hour](const auto& entry) {
+    return !entry.second.changed && entry.second.hour != hour;
+  });
+  for (auto& [key_id, use] : uses_) {
+    if (!use.changed) continue;
+    auth::v1::KeyUse& report = waiting.emplace_back();
+    report.set_key_id(key_id);
+    report.set_last_used_us(use.last_used_us);
+    report.set_hour(use.hour);
+    report.set_requests_in_hour(use.requests);
+    report.set_minute(use.minute);
+    report.set_refusals_in_minute(use.refusals);
+    for (const uint64_t address : use.addresses) report.add_addresses(address);
+    use.addresses.clear();
+    use.changed = false;
+  }
+  for (size_t at = 0; at < waiting.size() && !stopped_;) {
+    auth::v1::ReportKeyUseRequest request;
+    request.set_reporter(reporter_);
+    const size_t end = std::min(waiting.size(), at + kBatch);
+    for (size_t i = at; i < end; ++i) *request.add_uses() = waiting[i];
+    const auto answer = co_await auth_.ReportKeyUse(std::move(request));
+    if (!answer) {
+      // Again with the next report.
+      for (size_t i = at; i < waiting.size() && ended_.size() < kMaxKeys; ++i) {
+        ended_.push_back(std::move(waiting[i]));
+      }
+      break;
+    }
+    wants_addresses_ = answer->wants_addresses();
+    at = end;
+  }
+  reporting_ = false;
+  if (!ended_.empty() || !uses_.empty()) ArmTimer();
+}
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,63 @@
+// How keys are used at one loop, reported to auth in batches: for last_used_time, and for the
+// policy against abuse. Counters are those of the running hour and minute, so a report that is
+// repeated changes nothing. What a gateway has not reported when it stops is lost.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/clients/clients.h"
+#include "common/runtime/loop.h"
+
+namespace tollgate::gateway {
+
+class KeyUseReporter : public std::enable_shared_from_this<KeyUseReporter> {
+ public:
+  // A report every 20 s: last_used_time is at most a minute behind, also when one report is lost.
+  static constexpr int64_t kIntervalMs = 20'000;
+
+  KeyUseReporter(Loop& loop, const Clock& clock, AuthClient& auth);
+
+  // A request that was authenticated.
+  void Count(const std::string& key_id, std::string_view address);
+  // The request was refused with a status from 400 to 499.
+  void CountRefusal(const std::string& key_id);
+  // Calls auth no more: its client is about to be destroyed.
+  void Stop();
+
+  // Reports what was counted since the last report. Runs by itself; tests call it.
+  Task<void> Report();
+
+ private:
+  struct Use {
+    int64_t last_used_us = 0;
+    int64_t hour = 0, requests = 0;
+    int64_t minute = 0, refusals = 0;
+    std::unordered_set<uint64_t> addresses;
+    bool changed = false;
+  };
+  // Null when too many keys are counted.
+  Use* Find(const std::string& key_id);
+  void ArmTimer();
+  static Task<void> ReportLater(std::shared_ptr<KeyUseReporter> self);
+
+  Loop& loop_;
+  const Clock& clock_;
+  AuthClient& auth_;
+  const std::string reporter_;
+  std::unordered_map<std::string, Use> uses_;
+  // Periods that have ended since the last report.
+  std::vector<auth::v1::KeyUse> ended_;
+  bool wants_addresses_ = false;
+  bool reporting_ = false;
+  bool stopped_ = false;
+  uint64_t timer_ = 0;
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,55 @@
+// What the admin calls of keys and workspaces share.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/admin/requests.h"
+#include "services/auth/storage/audit_log.h"
+#include "services/auth/storage/auth_store.h"
+
+namespace tollgate::auth {
+
+using admin::AdminResult;
+using admin::Caller;
+
+// Who owns what the caller makes: the person, also with one of their tokens, else the actor.
+std::string OwnerOf(const Caller& caller);
+
+// An audit event by this caller.
+AuditRecord EventOf(const Caller& caller, std::string action, std::string workspace,
+                    std::string subject, std::string detail);
+
+// A check of domain/rules.h as a failure of this field.
+AdminResult<void> Checked(const Result<void>& check, const std::string& field);
+AdminResult<void> FirstFailure(std::initializer_list<AdminResult<void>> checks);
+
+// The change as `method` of this caller. request_id "" gets a random one, which is then not part of
+// the content.
+template <typename Request>
+AdminResult<AuthStore::Once> OnceOf(const Caller& caller, std::string_view method,
+                                    const Request& request) {
+  auto id = admin::RequestIdOrNew(request.request_id());
+  if (!id) return Fail{id.error()};
+  return AuthStore::Once{.scope = caller.actor,
+                         .request_id = *std::move(id),
+                         .content = std::string(method) + '\n' + request.SerializeAsString()};
+}
+
+template <typename Message>
+AdminResult<Message> Parsed(const AdminResult<AuthStore::Answer>& answer) {
+  if (!answer) return Fail{answer.error()};
+  Message message;
+  if (!message.ParseFromString(answer->bytes)) {
+    return Fail{admin::FromError(Internal("a stored answer cannot be parsed").error)};
+  }
+  return message;
+}
+
+// OK for a workspace that may get keys; refuses the change otherwise.
+sql::SqlResult<void> RequireOpen(AuthStore::Change& change, const std::string& workspace);
+
+// Fails with ABORTED ETAG_MISMATCH unless given is empty or the current one.
+AdminResult<void> CheckEtag(const std::string& given, const std::string& current);
+
+}  // namespace tollgate::auth

@@ -1,0 +1,146 @@
+// The list of keys: pages, prefix, state and label.
+#include <algorithm>
+#include <cstdlib>
+
+#include "common/admin/filter.h"
+#include "common/admin/values.h"
+#include "services/auth/admin/key_admin.h"
+#include "services/auth/admin/key_policy.h"
+#include "services/auth/admin/key_values.h"
+#include "services/auth/domain/rules.h"
+
+namespace tollgate::auth {
+
+namespace pb = tollgate::admin::v1;
+
+using sql::SqlResult;
+
+namespace {
+
+constexpr char kParent[] = "workspaces/*";
+
+// The position of a list: "created:key_id" of the last key.
+std::string PositionOf(const v1::Key& key) {
+  return std::to_string(key.created_at_us()) + ":" + key.key_id();
+}
+
+struct KeyQuery {
+  std::string workspace;
+  std::string prefix;
+  int state = 0;
+  std::string label;  // "name=value"
+  int64_t before_us = INT64_MAX;
+  std::string before_id;
+};
+
+AdminResult<KeyQuery> QueryOf(const pb::ListKeysRequest& request, const std::string& workspace,
+                              const std::string& position) {
+  KeyQuery query{.workspace = workspace, .prefix = request.query()};
+  if (auto text = Checked(CheckRemark(query.prefix, "query"), "query"); !text)
+    return Fail{text.error()};
+  static constexpr std::string_view kFields[] = {"state", "label"};
+  auto terms = admin::ParseFilter(request.filter(), kFields);
+  if (!terms) return Fail{terms.error()};
+  for (const admin::FilterTerm& term : *terms) {
+    if (term.field == "label") {
+      if (term.value.find('=') == std::string::npos) {
+        return admin::InvalidField("filter", "a label is given as \"name=value\"");
+      }
+      query.label = term.value;
+      continue;
+    }
+    v1::KeyState state;
+    if (!v1::KeyState_Parse("KEY_STATE_" + term.value, &state) || state == 0) {
+      return admin::InvalidField("filter", "state is ACTIVE, DISABLED or REVOKED");
+    }
+    query.state = state;
+  }
+  if (!position.empty()) {
+    const size_t colon = position.find(':');
+    query.before_us = std::strtoll(position.c_str(), nullptr, 10);
+    query.before_id = position.substr(colon + 1);
+  }
+  return query;
+}
+
+std::string LowerAscii(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+int64_t Characters(std::string_view utf8) {
+  return std::ranges::count_if(utf8, [](char c) { return (c & 0xc0) != 0x80; });
+}
+
+SqlResult<void> ReadPage(sql::Connection& sql, const KeyQuery& query, int limit,
+                         const std::function<void(KeyRecord)>& add) {
+  std::string text = kSelectKeyRecords + " WHERE k.workspace_id = $1";
+  std::vector<sql::Param> params = {query.workspace};
+  const auto next = [&](sql::Param value) {
+    params.push_back(value);
+    return "$" + std::to_string(params.size());
+  };
+  if (!query.before_id.empty()) {
+    const std::string us = next(query.before_us);
+    text += " AND (k.created_at_us, k.key_id) < (" + us + ", " + next(query.before_id) + ")";
+  }
+  if (query.state != 0) text += " AND k.state = " + next(query.state);
+  const std::string lower = LowerAscii(query.prefix);
+  if (!query.prefix.empty()) {
+    const std::string length = std::to_string(Characters(query.prefix));
+    // The driver of SQLite numbers placeholders by their first appearance.
+    const std::string any_case = next(lower);
+    const std::string exact = next(query.prefix);
+    text += " AND (substr(lower(k.name), 1, " + length + ") = " + any_case +
+            " OR substr(k.key_id, 1, " + length + ") = " + exact + " OR substr(k.last_four, 1, " +
+            length + ") = " + exact + ")";
+  }
+  // A whole line of the list of labels. (LIKE is not the same in both databases.)
+  const std::string line = "\n" + query.label + "\n";
+  static const std::string kBreak = "\n";
+  if (!query.label.empty()) {
+    const std::string lines = next(kBreak) + " || k.labels || " + next(kBreak);
+    text += " AND replace(" + lines + ", " + next(line) + ", '') <> " + lines;
+  }
+  text += " ORDER BY k.created_at_us DESC, k.key_id DESC LIMIT " + std::to_string(limit);
+  return sql.Query(text, params, [&](const sql::Row& row) { add(ReadKeyRecord(row)); });
+}
+
+}  // namespace
+
+AdminResult<pb::ListKeysResponse> KeyAdmin::List(const Caller& caller,
+                                                 const pb::ListKeysRequest& request) {
+  auto parts = admin::NameParts(kParent, request.parent(), "parent");
+  if (!parts) return Fail{parts.error()};
+  auto page = admin::PageOfList(request, caller, "ListKeys", request.parent(),
+                                request.filter() + "\n" + request.query());
+  if (!page) return Fail{page.error()};
+  auto query = QueryOf(request, parts->front(), page->position);
+  if (!query) return Fail{query.error()};
+  const int64_t now_us = store_.clock().WallUs();
+  pb::ListKeysResponse response;
+  const auto done = store_.Read([&](sql::Connection& sql) -> SqlResult<void> {
+    response.Clear();
+    std::vector<KeyRecord> records;
+    auto read = ReadPage(sql, *query, page->size + 1,
+                         [&](KeyRecord record) { records.push_back(std::move(record)); });
+    if (!read) return read;
+    if (records.size() > static_cast<size_t>(page->size)) {
+      records.pop_back();
+      response.set_next_page_token(
+          admin::EncodePageToken(page->binding, PositionOf(records.back().key)));
+    }
+    std::vector<pb::Key*> keys;
+    for (const KeyRecord& record : records) {
+      *response.add_keys() = ToAdmin(record, now_us);
+    }
+    for (pb::Key& key : *response.mutable_keys()) keys.push_back(&key);
+    return AddRequests(sql, now_us, keys);
+  });
+  if (!done) return Fail{admin::FromError(done.error())};
+  return response;
+}
+
+}  // namespace tollgate::auth

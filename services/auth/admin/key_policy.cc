@@ -1,0 +1,262 @@
+#include "services/auth/admin/key_policy.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "common/base/crypto.h"
+#include "common/keys/key_format.h"
+#include "services/auth/domain/rules.h"
+
+namespace tollgate::auth {
+
+namespace pb = tollgate::admin::v1;
+
+using sql::SqlResult;
+using Change = AuthStore::Change;
+
+namespace {
+
+// Kinds of rows of key_use. A row belongs to a period of Unix time and a source: the reporter, or
+// the digest of an address.
+constexpr int64_t kRequestsOfHour = 1;
+constexpr int64_t kRefusalsOfMinute = 2;
+constexpr int64_t kAddressesOfHour = 3;
+
+constexpr int64_t kMinuteUs = 60'000'000;
+constexpr int64_t kHourUs = 60 * kMinuteUs;
+constexpr int kMaxUses = 1000;
+constexpr int kMaxAddresses = 1000;
+constexpr size_t kMaxReporter = 64;
+// Periods that may differ between the clocks of gateways and auth.
+constexpr int64_t kMaxAheadUs = 5 * kMinuteUs;
+
+std::string Hex(uint64_t number) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
+  return text;
+}
+
+Result<void> CheckReport(const v1::ReportKeyUseRequest& request) {
+  if (request.reporter().empty() || request.reporter().size() > kMaxReporter ||
+      !CheckRemark(request.reporter(), "reporter")) {
+    return BadRequest("reporter is 1 to 64 bytes of text.", "reporter");
+  }
+  if (request.uses_size() > kMaxUses) return BadRequest("At most 1000 uses at once.", "uses");
+  for (const v1::KeyUse& use : request.uses()) {
+    if (!IsKeyId(use.key_id()) || use.requests_in_hour() < 0 || use.refusals_in_minute() < 0 ||
+        use.addresses_size() > kMaxAddresses) {
+      return BadRequest("A use has a key id, counts from 0 on and at most 1000 addresses.", "uses");
+    }
+  }
+  return {};
+}
+
+// Writes one use. What is about an unknown key is written as well: it is pruned with the rest.
+SqlResult<void> WriteUse(sql::Connection& sql, const std::string& reporter, const v1::KeyUse& use,
+                         int64_t now_us) {
+  const int64_t used_us = std::min(use.last_used_us(), now_us);
+  auto done = sql.Execute(
+      "UPDATE virtual_key SET last_used_us = $1 WHERE key_id = $2 AND last_used_us < $1",
+      {used_us, use.key_id()});
+  if (!done) return Fail{done.error()};
+  static constexpr char kUpsert[] =
+      "INSERT INTO key_use (key_id, kind, period, source, amount) VALUES ($1, $2, $3, $4, $5) "
+      "ON CONFLICT (key_id, kind, period, source) DO UPDATE SET amount = excluded.amount "
+      "WHERE excluded.amount > key_use.amount";
+  const auto put = [&](int64_t kind, int64_t period, int64_t period_us, const std::string& source,
+                       int64_t amount) -> SqlResult<void> {
+    if (amount <= 0 || period < 0 || period > (now_us + kMaxAheadUs) / period_us) return {};
+    auto put = sql.Execute(kUpsert, {use.key_id(), kind, period, source, amount});
+    if (!put) return Fail{put.error()};
+    return {};
+  };
+  auto written = put(kRequestsOfHour, use.hour(), kHourUs, reporter, use.requests_in_hour());
+  if (!written) return written;
+  written = put(kRefusalsOfMinute, use.minute(), kMinuteUs, reporter, use.refusals_in_minute());
+  if (!written) return written;
+  for (const uint64_t address : use.addresses()) {
+    written = put(kAddressesOfHour, use.hour(), kHourUs, Hex(address), 1);
+    if (!written) return written;
+  }
+  return {};
+}
+
+SqlResult<int64_t> SumOf(sql::Connection& sql, const std::string& key_id, int64_t kind,
+                         int64_t period) {
+  int64_t sum = 0;
+  auto read = sql.Query(
+      "SELECT CAST(sum(amount) AS BIGINT) FROM key_use WHERE key_id = $1 AND kind = $2 "
+      "AND period = $3",
+      {key_id, kind, period}, [&](const sql::Row& row) { sum = row.Int(0); });
+  if (!read) return Fail{read.error()};
+  return sum;
+}
+
+// Why the key is to be disabled, and an id of that decision; empty: it is not.
+struct Verdict {
+  std::string id, reason;
+};
+
+SqlResult<Verdict> Judge(sql::Connection& sql, const PolicyOptions& policy, const v1::KeyUse& use) {
+  if (policy.refusals_per_minute > 0 && use.refusals_in_minute() > 0) {
+    auto sum = SumOf(sql, use.key_id(), kRefusalsOfMinute, use.minute());
+    if (!sum) return Fail{sum.error()};
+    if (*sum > policy.refusals_per_minute) {
+      return Verdict{"refusals-" + use.key_id() + "-" + std::to_string(use.minute()),
+                     "more than " + std::to_string(policy.refusals_per_minute) +
+                         " refused requests in a minute"};
+    }
+  }
+  if (policy.addresses_per_hour > 0 && use.addresses_size() > 0) {
+    auto sum = SumOf(sql, use.key_id(), kAddressesOfHour, use.hour());
+    if (!sum) return Fail{sum.error()};
+    if (*sum > policy.addresses_per_hour) {
+      return Verdict{"addresses-" + use.key_id() + "-" + std::to_string(use.hour()),
+                     "used from more than " + std::to_string(policy.addresses_per_hour) +
+                         " addresses in an hour"};
+    }
+  }
+  return Verdict();
+}
+
+// Finds a key within a change.
+using Find = std::function<SqlResult<std::optional<KeyRecord>>(sql::Connection&)>;
+
+// Disables the key that find finds, if it is active. Once per id: a key that a person has enabled
+// again is not disabled for the same reason.
+AdminResult<void> DisableByPolicy(AuthStore& store, const std::string& policy,
+                                  const std::string& id, const std::string& address,
+                                  const std::string& reason, const Find& find) {
+  const AuthStore::Once once{.scope = "policy:" + policy, .request_id = id, .content = id};
+  auto answer = store.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
+    auto found = find(change.connection);
+    if (!found) return Fail{found.error()};
+    if (!*found || (*found)->key.state() != v1::KEY_STATE_ACTIVE) return std::string();
+    KeyRecord& record = **found;
+    record.key.set_state(v1::KEY_STATE_DISABLED);
+    record.state_reason = reason;
+    record.key.set_version(++change.version);
+    record.key.set_changed_at_us(change.now_us);
+    if (auto saved = UpdateKey(change.connection, record); !saved) return Fail{saved.error()};
+    AuditRecord event;
+    event.actor = "policy:" + policy;
+    event.address = address;
+    event.action = KeyAction(v1::KEY_STATE_DISABLED);
+    event.workspace_id = record.key.workspace_id();
+    event.subject = record.key.key_id();
+    event.detail = reason;
+    if (auto audited = change.Audit(std::move(event)); !audited) return Fail{audited.error()};
+    return record.key.key_id();
+  });
+  if (!answer) return Fail{answer.error()};
+  return {};
+}
+
+}  // namespace
+
+std::string_view KeyAction(v1::KeyState state) {
+  switch (state) {
+    case v1::KEY_STATE_ACTIVE:
+      return "key.enable";
+    case v1::KEY_STATE_DISABLED:
+      return "key.disable";
+    default:
+      return "key.revoke";
+  }
+}
+
+SqlResult<std::optional<KeyRecord>> KeyWithDigest(sql::Connection& connection,
+                                                  const AuthStore& store, std::string_view digest) {
+  std::optional<KeyRecord> found;
+  for (const std::string& lookup : store.LookupsOf(digest)) {
+    auto read =
+        connection.Query(kSelectKeyRecords + " WHERE k.lookup = $1", {sql::Param::Blob(lookup)},
+                         [&](const sql::Row& row) { found = ReadKeyRecord(row); });
+    if (!read) return Fail{read.error()};
+    if (found) break;
+  }
+  return found;
+}
+
+AdminResult<void> DisableLeaked(AuthStore& store, std::string_view digest,
+                                const std::string& address, const std::string& reason) {
+  // A key that was enabled again after a report is disabled by the next one: each report counts.
+  return DisableByPolicy(store, "leak", HexEncode(RandomBytes(16)), address, reason,
+                         [&](sql::Connection& sql) { return KeyWithDigest(sql, store, digest); });
+}
+
+Result<v1::ReportKeyUseResponse> StoreUse(AuthStore& store, const PolicyOptions& policy,
+                                          const v1::ReportKeyUseRequest& request) {
+  if (auto checked = CheckReport(request); !checked) return Fail{checked.error()};
+  // In one order: two reports that lock rows of the same keys do not wait for each other.
+  std::multimap<std::string, const v1::KeyUse*> uses;
+  for (const v1::KeyUse& use : request.uses()) uses.emplace(use.key_id(), &use);
+  std::map<std::string, Verdict> verdicts;
+  const int64_t now_us = store.clock().WallUs();
+  const auto done =
+      store.database().Transact(sql::TxMode::kWrite, [&](sql::Connection& sql) -> SqlResult<void> {
+        verdicts.clear();
+        for (const auto& [key_id, use] : uses) {
+          if (auto written = WriteUse(sql, request.reporter(), *use, now_us); !written) {
+            return written;
+          }
+          auto verdict = Judge(sql, policy, *use);
+          if (!verdict) return Fail{verdict.error()};
+          if (!verdict->id.empty()) verdicts[key_id] = *verdict;
+        }
+        return {};
+      });
+  if (!done) return Fail{sql::ToError(done.error())};
+  for (const auto& [key_id, verdict] : verdicts) {
+    auto disabled = DisableByPolicy(
+        store, "abuse", verdict.id, "", verdict.reason,
+        [&, id = key_id](sql::Connection& sql) -> SqlResult<std::optional<KeyRecord>> {
+          std::optional<KeyRecord> found;
+          auto read = sql.Query(kSelectKeyRecords + " WHERE k.key_id = $1", {id},
+                                [&](const sql::Row& row) { found = ReadKeyRecord(row); });
+          if (!read) return Fail{read.error()};
+          return found;
+        });
+    // The reporter sends it again, and with it the decision.
+    if (!disabled) return Unavailable("the policy could not disable a key");
+  }
+  v1::ReportKeyUseResponse response;
+  response.set_wants_addresses(policy.addresses_per_hour > 0);
+  return response;
+}
+
+SqlResult<void> AddRequests(sql::Connection& connection, int64_t now_us,
+                            const std::vector<pb::Key*>& keys) {
+  if (keys.empty()) return {};
+  std::map<std::string, pb::Key*> by_id;
+  std::vector<sql::Param> ids;
+  for (pb::Key* key : keys) {
+    const auto [entry, added] = by_id.emplace(key->name().substr(key->name().rfind('/') + 1), key);
+    ids.emplace_back(entry->first);
+  }
+  return connection.QueryIn(
+      "SELECT key_id, amount FROM key_use WHERE kind = " + std::to_string(kRequestsOfHour) +
+          " AND period >= " + std::to_string(now_us / kHourUs - 24) + " AND key_id IN",
+      ids, "", [&](const sql::Row& row) {
+        pb::Key& key = *by_id[row.Text(0)];
+        key.set_requests_24h(key.requests_24h() + row.Int(1));
+      });
+}
+
+Result<void> PruneUse(AuthStore& store) {
+  const int64_t now_us = store.clock().WallUs();
+  return store.Read([&](sql::Connection& sql) -> SqlResult<void> {
+    for (const auto& [kind, before] :
+         std::map<int64_t, int64_t>{{kRequestsOfHour, now_us / kHourUs - 25},
+                                    {kRefusalsOfMinute, now_us / kMinuteUs - 10},
+                                    {kAddressesOfHour, now_us / kHourUs - 2}}) {
+      auto pruned =
+          sql.Execute("DELETE FROM key_use WHERE kind = $1 AND period < $2", {kind, before});
+      if (!pruned) return Fail{pruned.error()};
+    }
+    return {};
+  });
+}
+
+}  // namespace tollgate::auth

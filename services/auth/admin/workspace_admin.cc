@@ -1,0 +1,341 @@
+#include "services/auth/admin/workspace_admin.h"
+
+#include <absl/time/time.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "common/admin/values.h"
+#include "common/base/crypto.h"
+#include "common/base/text.h"
+#include "services/auth/domain/rules.h"
+#include "services/auth/storage/key_rows.h"
+
+namespace tollgate::auth {
+
+namespace pb = tollgate::admin::v1;
+
+using sql::SqlResult;
+using Change = AuthStore::Change;
+
+namespace {
+
+constexpr char kName[] = "workspaces/*";
+constexpr int64_t kCloseAfterUs = int64_t{7} * 24 * 3600 * 1'000'000;
+constexpr int kCloseBatch = 100;
+
+struct WorkspaceRow {
+  std::string id, name, time_zone;
+  pb::WorkspaceState state = pb::WORKSPACE_STATE_ACTIVE;
+  int64_t created_us = 0, updated_us = 0, close_us = 0, revision = 0;
+};
+
+constexpr std::string_view kSelect =
+    "SELECT workspace_id, name, report_time_zone, state, created_at_us, updated_at_us, "
+    "close_at_us, revision FROM workspace";
+
+WorkspaceRow ReadWorkspaceRow(const sql::Row& row) {
+  return {.id = row.Text(0),
+          .name = row.Text(1),
+          .time_zone = row.Text(2),
+          .state = static_cast<pb::WorkspaceState>(row.Int(3)),
+          .created_us = row.Int(4),
+          .updated_us = row.Int(5),
+          .close_us = row.Int(6),
+          .revision = row.Int(7)};
+}
+
+pb::Workspace ToAdmin(const WorkspaceRow& row) {
+  pb::Workspace to;
+  to.set_name("workspaces/" + row.id);
+  to.set_display_name(row.name);
+  to.set_state(row.state);
+  to.set_report_time_zone(row.time_zone);
+  *to.mutable_create_time() = admin::ToTimestamp(row.created_us);
+  *to.mutable_update_time() = admin::ToTimestamp(std::max(row.updated_us, row.created_us));
+  if (row.close_us > 0) *to.mutable_close_time() = admin::ToTimestamp(row.close_us);
+  to.set_etag(std::to_string(row.revision));
+  return to;
+}
+
+admin::Failure NoWorkspace(const std::string& id) {
+  return admin::NotFound("there is no workspace " + id).error;
+}
+
+SqlResult<WorkspaceRow> Find(Change& change, const std::string& id) {
+  std::optional<WorkspaceRow> found;
+  auto read = change.connection.Query(std::string(kSelect) + " WHERE workspace_id = $1", {id},
+                                      [&](const sql::Row& row) { found = ReadWorkspaceRow(row); });
+  if (!read) return Fail{read.error()};
+  if (found) return *std::move(found);
+  return Fail{change.Refuse(NoWorkspace(id)).error()};
+}
+
+// Writes what may change, and takes the next version: a change wakes whoever watches.
+SqlResult<void> Save(Change& change, WorkspaceRow& row) {
+  row.updated_us = change.now_us;
+  ++row.revision;
+  auto saved = change.connection.Execute(
+      "UPDATE workspace SET name = $1, report_time_zone = $2, state = $3, updated_at_us = $4, "
+      "close_at_us = $5, revision = $6 WHERE workspace_id = $7",
+      {row.name, row.time_zone, static_cast<int64_t>(row.state), row.updated_us, row.close_us,
+       row.revision, row.id});
+  if (!saved) return Fail{saved.error()};
+  return {};
+}
+
+AdminResult<void> CheckTimeZone(const std::string& name, const std::string& field) {
+  // A name is looked up as a file.
+  const bool is_name = !name.empty() && name.size() <= 64 && name.find("..") == std::string::npos &&
+                       !name.starts_with('/') && !name.starts_with("file:");
+  absl::TimeZone zone;
+  if (name == "UTC" || (is_name && absl::LoadTimeZone(name, &zone))) return {};
+  return admin::InvalidField(
+      field, "\"" + ToValidUtf8(name, 64) + "\" is not a time zone such as Europe/Berlin or UTC");
+}
+
+}  // namespace
+
+AdminResult<pb::Workspace> WorkspaceAdmin::Create(const Caller& caller,
+                                                  const pb::CreateWorkspaceRequest& request) {
+  WorkspaceRow row;
+  row.id =
+      request.workspace_id().empty() ? "ws-" + HexEncode(RandomBytes(6)) : request.workspace_id();
+  const pb::Workspace& given = request.workspace();
+  row.name = given.display_name().empty() ? row.id : given.display_name();
+  row.time_zone = given.report_time_zone().empty() ? "UTC" : given.report_time_zone();
+  const auto checked = FirstFailure({Checked(CheckWorkspaceId(row.id), "workspace_id"),
+                                     Checked(CheckName(row.name), "workspace.display_name"),
+                                     CheckTimeZone(row.time_zone, "workspace.report_time_zone")});
+  if (!checked) return Fail{checked.error()};
+  auto once = OnceOf(caller, "CreateWorkspace", request);
+  if (!once) return Fail{once.error()};
+  return Parsed<pb::Workspace>(
+      store_.ChangeOnce(*once, [&](Change& change) -> SqlResult<std::string> {
+        row.created_us = change.now_us;
+        auto added = change.connection.Execute(
+            "INSERT INTO workspace (workspace_id, name, requests_per_minute, tokens_per_minute, "
+            "concurrent_requests, created_at_us, report_time_zone, updated_at_us) "
+            "VALUES ($1, $2, 0, 0, 0, $3, $4, $3) ON CONFLICT (workspace_id) DO NOTHING",
+            {row.id, row.name, row.created_us, row.time_zone});
+        if (!added) return Fail{added.error()};
+        if (*added == 0) {
+          return change.Refuse(admin::Failure{
+              .code = grpc::StatusCode::ALREADY_EXISTS,
+              .reason = "WORKSPACE_EXISTS",
+              .message = "the workspace " + row.id + " exists already: choose another id"});
+        }
+        auto audited =
+            change.Audit(EventOf(caller, "workspace.create", row.id, row.id, "name: " + row.name));
+        if (!audited) return Fail{audited.error()};
+        return ToAdmin(row).SerializeAsString();
+      }));
+}
+
+AdminResult<pb::Workspace> WorkspaceAdmin::Get(const pb::GetWorkspaceRequest& request) {
+  auto parts = admin::NameParts(kName, request.name(), "name");
+  if (!parts) return Fail{parts.error()};
+  std::optional<pb::Workspace> found;
+  const auto done = store_.Read([&](sql::Connection& sql) {
+    found.reset();
+    return sql.Query(std::string(kSelect) + " WHERE workspace_id = $1", {parts->front()},
+                     [&](const sql::Row& row) { found = ToAdmin(ReadWorkspaceRow(row)); });
+  });
+  if (!done) return Fail{admin::FromError(done.error())};
+  if (!found) return Fail{NoWorkspace(parts->front())};
+  return *std::move(found);
+}
+
+AdminResult<pb::ListWorkspacesResponse> WorkspaceAdmin::List(
+    const Caller& caller, const pb::ListWorkspacesRequest& request) {
+  auto page = admin::PageOfList(request, caller, "ListWorkspaces", "", "");
+  if (!page) return Fail{page.error()};
+  std::string text = std::string(kSelect) + " WHERE 1 = 1";
+  std::vector<sql::Param> params;
+  const auto next = [&](sql::Param value) {
+    params.push_back(value);
+    return "$" + std::to_string(params.size());
+  };
+  if (!caller.installation && !caller.platform_operator) {
+    if (caller.roles.empty()) return pb::ListWorkspacesResponse();
+    std::string marks;
+    for (const auto& [workspace, role] : caller.roles) {
+      marks += (marks.empty() ? "" : ", ") + next(workspace);
+    }
+    text += " AND workspace_id IN (" + marks + ")";
+  }
+  std::string before_id;
+  if (!page->position.empty()) {
+    const size_t colon = page->position.find(':');
+    before_id = page->position.substr(colon + 1);
+    const std::string us = next(std::strtoll(page->position.c_str(), nullptr, 10));
+    text += " AND (created_at_us, workspace_id) < (" + us + ", " + next(before_id) + ")";
+  }
+  text += " ORDER BY created_at_us DESC, workspace_id DESC LIMIT " + std::to_string(page->size + 1);
+  std::vector<WorkspaceRow> rows;
+  const auto done = store_.Read([&](sql::Connection& sql) {
+    rows.clear();
+    return sql.Query(text, params,
+                     [&](const sql::Row& row) { rows.push_back(ReadWorkspaceRow(row)); });
+  });
+  if (!done) return Fail{admin::FromError(done.error())};
+  pb::ListWorkspacesResponse response;
+  if (rows.size() > static_cast<size_t>(page->size)) {
+    rows.pop_back();
+    response.set_next_page_token(admin::EncodePageToken(
+        page->binding, std::to_string(rows.back().created_us) + ":" + rows.back().id));
+  }
+  for (const WorkspaceRow& row : rows) *response.add_workspaces() = ToAdmin(row);
+  return response;
+}
+
+AdminResult<pb::Workspace> WorkspaceAdmin::Update(const Caller& caller,
+                                                  const pb::UpdateWorkspaceRequest& request) {
+  auto parts = admin::NameParts(kName, request.workspace().name(), "workspace.name");
+  if (!parts) return Fail{parts.error()};
+  static constexpr std::string_view kFields[] = {"display_name", "report_time_zone"};
+  pb::Workspace given = request.workspace();
+  given.clear_name();
+  given.clear_etag();
+  auto fields = admin::MaskedFields(request.update_mask(), given, kFields);
+  if (!fields) return Fail{fields.error()};
+  for (const std::string& field : *fields) {
+    auto checked = field == "display_name"
+                       ? Checked(CheckName(given.display_name()), "workspace.display_name")
+                       : CheckTimeZone(given.report_time_zone(), "workspace.report_time_zone");
+    if (!checked) return Fail{checked.error()};
+  }
+  auto once = OnceOf(caller, "UpdateWorkspace", request);
+  if (!once) return Fail{once.error()};
+  return Parsed<pb::Workspace>(
+      store_.ChangeOnce(*once, [&](Change& change) -> SqlResult<std::string> {
+        auto row = Find(change, parts->front());
+        if (!row) return Fail{row.error()};
+        if (auto current = CheckEtag(request.workspace().etag(), std::to_string(row->revision));
+            !current) {
+          return change.Refuse(current.error());
+        }
+        std::string detail;
+        const auto set = [&](const char* label, const std::string& value, std::string& into) {
+          if (into == value) return;
+          detail += (detail.empty() ? "" : "; ") + std::string(label) + ": " + into + " → " + value;
+          into = value;
+        };
+        for (const std::string& field : *fields) {
+          if (field == "display_name") set("name", given.display_name(), row->name);
+          if (field == "report_time_zone") set("zone", given.report_time_zone(), row->time_zone);
+        }
+        if (detail.empty()) return ToAdmin(*row).SerializeAsString();
+        if (auto saved = Save(change, *row); !saved) return Fail{saved.error()};
+        auto audited = change.Audit(EventOf(caller, "workspace.update", row->id, row->id, detail));
+        if (!audited) return Fail{audited.error()};
+        return ToAdmin(*row).SerializeAsString();
+      }));
+}
+
+AdminResult<pb::Workspace> WorkspaceAdmin::Close(const Caller& caller,
+                                                 const pb::CloseWorkspaceRequest& request) {
+  auto parts = admin::NameParts(kName, request.name(), "name");
+  if (!parts) return Fail{parts.error()};
+  if (auto text = Checked(CheckRemark(request.reason(), "reason"), "reason"); !text) {
+    return Fail{text.error()};
+  }
+  auto once = OnceOf(caller, "CloseWorkspace", request);
+  if (!once) return Fail{once.error()};
+  return Parsed<pb::Workspace>(
+      store_.ChangeOnce(*once, [&](Change& change) -> SqlResult<std::string> {
+        auto row = Find(change, parts->front());
+        if (!row) return Fail{row.error()};
+        if (row->state != pb::WORKSPACE_STATE_ACTIVE) return ToAdmin(*row).SerializeAsString();
+        row->state = pb::WORKSPACE_STATE_CLOSING;
+        row->close_us = change.now_us + kCloseAfterUs;
+        if (auto saved = Save(change, *row); !saved) return Fail{saved.error()};
+        auto audited =
+            change.Audit(EventOf(caller, "workspace.close", row->id, row->id, request.reason()));
+        if (!audited) return Fail{audited.error()};
+        return ToAdmin(*row).SerializeAsString();
+      }));
+}
+
+AdminResult<pb::Workspace> WorkspaceAdmin::Reopen(const Caller& caller,
+                                                  const pb::ReopenWorkspaceRequest& request) {
+  auto parts = admin::NameParts(kName, request.name(), "name");
+  if (!parts) return Fail{parts.error()};
+  if (auto text = Checked(CheckRemark(request.reason(), "reason"), "reason"); !text) {
+    return Fail{text.error()};
+  }
+  auto once = OnceOf(caller, "ReopenWorkspace", request);
+  if (!once) return Fail{once.error()};
+  return Parsed<pb::Workspace>(
+      store_.ChangeOnce(*once, [&](Change& change) -> SqlResult<std::string> {
+        auto row = Find(change, parts->front());
+        if (!row) return Fail{row.error()};
+        if (row->state == pb::WORKSPACE_STATE_ACTIVE) return ToAdmin(*row).SerializeAsString();
+        if (row->state == pb::WORKSPACE_STATE_CLOSED) {
+          return change.Refuse(
+              admin::Precondition("WORKSPACE_CLOSED", "the workspace is closed; its keys are gone")
+                  .error);
+        }
+        row->state = pb::WORKSPACE_STATE_ACTIVE;
+        row->close_us = 0;
+        if (auto saved = Save(change, *row); !saved) return Fail{saved.error()};
+        auto audited =
+            change.Audit(EventOf(caller, "workspace.reopen", row->id, row->id, request.reason()));
+        if (!audited) return Fail{audited.error()};
+        return ToAdmin(*row).SerializeAsString();
+      }));
+}
+
+AdminResult<void> WorkspaceAdmin::CloseDue() {
+  std::vector<WorkspaceRow> due;
+  const auto done = store_.Read([&](sql::Connection& sql) {
+    due.clear();
+    return sql.Query(std::string(kSelect) + " WHERE state = $1 AND close_at_us <= $2 LIMIT " +
+                         std::to_string(kCloseBatch),
+                     {static_cast<int64_t>(pb::WORKSPACE_STATE_CLOSING), store_.clock().WallUs()},
+                     [&](const sql::Row& row) { due.push_back(ReadWorkspaceRow(row)); });
+  });
+  if (!done) return Fail{admin::FromError(done.error())};
+  for (const WorkspaceRow& row : due) {
+    if (auto closed = CloseNow(row.id, row.close_us); !closed) return closed;
+  }
+  return {};
+}
+
+AdminResult<void> WorkspaceAdmin::CloseNow(const std::string& workspace, int64_t close_at_us) {
+  Caller policy;
+  policy.actor = "policy:close";
+  const std::string id = workspace + "-" + std::to_string(close_at_us);
+  const AuthStore::Once once{.scope = policy.actor, .request_id = id, .content = id};
+  auto answer = store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
+    auto row = Find(change, workspace);
+    if (!row) return Fail{row.error()};
+    // Cancelled meanwhile.
+    if (row->state != pb::WORKSPACE_STATE_CLOSING || row->close_us != close_at_us) {
+      return std::string();
+    }
+    std::vector<KeyRecord> keys;
+    auto read = change.connection.Query(
+        kSelectKeyRecords + " WHERE k.workspace_id = $1 AND k.state <> $2",
+        {workspace, static_cast<int64_t>(v1::KEY_STATE_REVOKED)},
+        [&](const sql::Row& found) { keys.push_back(ReadKeyRecord(found)); });
+    if (!read) return Fail{read.error()};
+    for (KeyRecord& record : keys) {
+      record.key.set_state(v1::KEY_STATE_REVOKED);
+      record.state_reason = "the workspace was closed";
+      record.key.set_version(++change.version);
+      record.key.set_changed_at_us(change.now_us);
+      if (auto saved = UpdateKey(change.connection, record); !saved) return Fail{saved.error()};
+    }
+    row->state = pb::WORKSPACE_STATE_CLOSED;
+    if (auto saved = Save(change, *row); !saved) return Fail{saved.error()};
+    auto audited = change.Audit(EventOf(policy, "workspace.closed", workspace, workspace,
+                                        std::to_string(keys.size()) + " keys revoked"));
+    if (!audited) return Fail{audited.error()};
+    return workspace;
+  });
+  if (!answer) return Fail{answer.error()};
+  return {};
+}
+
+}  // namespace tollgate::auth

@@ -1,0 +1,37 @@
+// The admin calls of workspaces. See proto/tollgate/admin/v1/workspaces.proto for what each does.
+#pragma once
+
+#include <string>
+
+#include "services/auth/admin/calls.h"
+#include "tollgate/admin/v1/workspaces.pb.h"
+
+namespace tollgate::auth {
+
+class WorkspaceAdmin {
+ public:
+  explicit WorkspaceAdmin(AuthStore& store) : store_(store) {}
+
+  // Without the wallet, which billing opens.
+  AdminResult<admin::v1::Workspace> Create(const Caller& caller,
+                                           const admin::v1::CreateWorkspaceRequest& request);
+  AdminResult<admin::v1::Workspace> Get(const admin::v1::GetWorkspaceRequest& request);
+  AdminResult<admin::v1::ListWorkspacesResponse> List(
+      const Caller& caller, const admin::v1::ListWorkspacesRequest& request);
+  AdminResult<admin::v1::Workspace> Update(const Caller& caller,
+                                           const admin::v1::UpdateWorkspaceRequest& request);
+  AdminResult<admin::v1::Workspace> Close(const Caller& caller,
+                                          const admin::v1::CloseWorkspaceRequest& request);
+  AdminResult<admin::v1::Workspace> Reopen(const Caller& caller,
+                                           const admin::v1::ReopenWorkspaceRequest& request);
+
+  // Closes the workspaces whose time has come: revokes their keys, as policy. Idempotent.
+  AdminResult<void> CloseDue();
+
+ private:
+  AdminResult<void> CloseNow(const std::string& workspace, int64_t close_at_us);
+
+  AuthStore& store_;
+};
+
+}  // namespace tollgate::auth

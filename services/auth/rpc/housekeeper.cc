@@ -1,0 +1,79 @@
+#include "services/auth/rpc/housekeeper.h"
+
+#include <chrono>
+
+#include "common/observability/log.h"
+#include "common/observability/metrics.h"
+#include "services/auth/admin/key_policy.h"
+#include "services/auth/admin/workspace_admin.h"
+
+namespace tollgate::auth {
+
+Result<void> Housekeeper::Start() {
+  const bool has_file = !options_.checkpoint_file.empty();
+  if (has_file != !options_.checkpoint_key_file.empty()) {
+    return Internal(
+        "auth.audit_checkpoint_file and auth.audit_checkpoint_key_file need each other");
+  }
+  if (has_file) {
+    auto opened =
+        AuditCheckpointWriter::Open(options_.checkpoint_file, options_.checkpoint_key_file);
+    if (!opened.ok()) return Internal("auth.audit_checkpoint_key_file: " + opened.error());
+    checkpoints_ = std::move(*opened);
+  }
+  thread_ = std::thread([this] {
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+      lock.unlock();
+      Step();
+      lock.lock();
+      wake_.wait_for(lock, std::chrono::milliseconds(options_.period_ms),
+                     [this] { return stopping_; });
+    }
+  });
+  return {};
+}
+
+void Housekeeper::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::string Housekeeper::Checkpoint() { return checkpoints_ ? checkpoints_->Write(store_) : ""; }
+
+void Housekeeper::Step() {
+  if (auto closed = WorkspaceAdmin(store_).CloseDue(); !closed) {
+    log::Warn("workspaces were not closed; the next try follows",
+              {{"error", closed.error().message}});
+  }
+  changed_();
+  if (auto pruned = PruneUse(store_); !pruned) {
+    log::Warn("old counts of the use of keys were not removed; the next try follows",
+              {{"error", pruned.error().ToString()}});
+  }
+  if (!store_.options().retired_peppers.empty()) {
+    if (const auto count = store_.KeysOfRetiredPeppers()) {
+      metrics::Gauge("tollgate_auth_keys_of_retired_peppers",
+                     "Keys that were made with a retired pepper and have not been used since.")
+          .Set(static_cast<double>(*count));
+    }
+  }
+  const int64_t now_us = store_.clock().MonotonicUs();
+  const bool due = now_us - checkpointed_us_ >= options_.checkpoint_ms * 1000;
+  if (!checkpoints_ || (checkpointed_us_ != 0 && !due)) return;
+  checkpointed_us_ = now_us;
+  const std::string failed = Checkpoint();
+  metrics::Counter("tollgate_auth_audit_checkpoints_total",
+                   "Signed checkpoints of the audit log, by result.",
+                   {{"result", failed.empty() ? "done" : "failed"}})
+      .Increment();
+  if (failed.empty()) return;
+  log::Error("no checkpoint of the audit log was written; the next try follows",
+             {{"file", options_.checkpoint_file}, {"reason", failed}});
+}
+
+}  // namespace tollgate::auth

@@ -1,0 +1,52 @@
+// What auth does without being called: closes workspaces whose time has come, forgets old counts of
+// use, signs checkpoints of the audit log, counts keys that still have a retired pepper. Every
+// replica does all of it; each step is idempotent.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "services/auth/storage/audit_checkpoints.h"
+#include "services/auth/storage/auth_store.h"
+
+namespace tollgate::auth {
+
+class Housekeeper {
+ public:
+  struct Options {
+    int64_t period_ms = 10'000;
+    int64_t checkpoint_ms = 60'000;
+    // Both or none: no checkpoints.
+    std::string checkpoint_key_file = {};
+    std::string checkpoint_file = {};
+  };
+  // changed is called when keys may have changed.
+  Housekeeper(AuthStore& store, Options options, std::function<void()> changed)
+      : store_(store), options_(std::move(options)), changed_(std::move(changed)) {}
+  ~Housekeeper() { Stop(); }
+
+  Result<void> Start();
+  void Stop();
+
+  // One round. For the thread and for tests.
+  void Step();
+  // A checkpoint now, if there is a file for them. Empty, or what went wrong.
+  std::string Checkpoint();
+
+ private:
+  AuthStore& store_;
+  const Options options_;
+  const std::function<void()> changed_;
+  std::optional<AuditCheckpointWriter> checkpoints_;
+  int64_t checkpointed_us_ = 0;  // monotonic
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tollgate::auth

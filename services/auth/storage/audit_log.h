@@ -1,0 +1,53 @@
+// The audit log in the database: appended to in the transaction of each change and sign-in, read in
+// pages, verified as a whole. The head of the chain is in auth_head, whose row every append locks.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "common/sql/sql.h"
+#include "services/auth/domain/audit.h"
+
+namespace tollgate::auth {
+
+// Adds an event to the log within the transaction, which must be one for writing. The caller sets
+// all but sequence, hash and format. Other appends wait until the transaction has ended.
+sql::SqlResult<void> AppendAudit(sql::Connection& transaction, AuditRecord record);
+
+struct AuditQuery {
+  std::string workspace;               // "": all events, also those of no workspace
+  std::string actor, action, subject;  // "": any
+  int64_t from_us = 0;
+  int64_t before_us = INT64_MAX;
+  // Only events beyond this one, in the order of the read; 0: from the start.
+  int64_t after = 0;
+  bool oldest_first = false;
+  int limit = 0;
+};
+sql::SqlResult<void> ReadAuditLog(sql::Connection& connection, const AuditQuery& query,
+                                  const std::function<void(AuditRecord)>& add);
+
+// What a verification found. The chain holds from event 1 to `sequence`.
+struct AuditFinding {
+  int64_t sequence = 0;
+  std::string hash;     // 32 bytes
+  std::string problem;  // empty: none
+  int64_t checkpoints = 0;
+};
+
+// The name of the log's chain in checkpoints.
+inline constexpr char kAuditChain[] = "audit";
+
+// Reads the whole log in one snapshot and compares it with the stored head, and with the signed
+// checkpoints in this file when its name is not empty. The key is a public one, as
+// `openssl pkey -pubout` writes it, or the private one.
+struct AuditCheckpoints {
+  std::string file;
+  std::string key_file;
+  bool private_key = false;
+};
+sql::SqlResult<AuditFinding> VerifyAuditLog(sql::Connection& connection,
+                                            const AuditCheckpoints& checkpoints = {});
+
+}  // namespace tollgate::auth

@@ -1,0 +1,32 @@
+// A key with everything that is stored of it, for the admin calls.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "common/sql/sql.h"
+#include "services/auth/storage/auth_store.h"
+
+namespace tollgate::auth {
+
+struct KeyRecord {
+  v1::Key key;
+  std::map<std::string, std::string> labels;
+  // The person as "user:ID", or the actor.
+  std::string created_by;
+  std::string rotated_from;  // key id
+  std::string state_reason;
+  int64_t last_used_us = 0;  // 0: never
+};
+
+// "SELECT … FROM virtual_key k JOIN workspace w …", to be followed by WHERE.
+extern const std::string kSelectKeyRecords;
+KeyRecord ReadKeyRecord(const sql::Row& row);
+
+// Writes a new key. Changed and created at are those of the key.
+sql::SqlResult<void> InsertKey(sql::Connection& connection, const KeyRecord& record,
+                               const AuthStore::Stored& stored);
+// Writes what may change of a key, with its version.
+sql::SqlResult<void> UpdateKey(sql::Connection& connection, const KeyRecord& record);
+
+}  // namespace tollgate::auth

@@ -1,0 +1,37 @@
+// Migration 5: what happens to keys and workspaces over time, and audit events with an address.
+#pragma once
+
+#include <string_view>
+
+namespace tollgate::auth {
+
+inline constexpr std::string_view kLifeOfKeys = R"(
+ALTER TABLE workspace ADD COLUMN state {int} NOT NULL DEFAULT 1;
+ALTER TABLE workspace ADD COLUMN close_at_us {int} NOT NULL DEFAULT 0;
+ALTER TABLE workspace ADD COLUMN report_time_zone {text} NOT NULL DEFAULT 'UTC';
+ALTER TABLE workspace ADD COLUMN updated_at_us {int} NOT NULL DEFAULT 0;
+ALTER TABLE workspace ADD COLUMN revision {int} NOT NULL DEFAULT 0;
+CREATE INDEX workspace_closing ON workspace (state, close_at_us);
+ALTER TABLE virtual_key ADD COLUMN allowed_addresses {text} NOT NULL DEFAULT '';
+ALTER TABLE virtual_key ADD COLUMN labels {text} NOT NULL DEFAULT '';
+ALTER TABLE virtual_key ADD COLUMN created_by {text} NOT NULL DEFAULT '';
+ALTER TABLE virtual_key ADD COLUMN rotated_from {text} NOT NULL DEFAULT '';
+ALTER TABLE virtual_key ADD COLUMN state_reason {text} NOT NULL DEFAULT '';
+ALTER TABLE virtual_key ADD COLUMN updated_at_us {int} NOT NULL DEFAULT 0;
+ALTER TABLE virtual_key ADD COLUMN last_used_us {int} NOT NULL DEFAULT 0;
+ALTER TABLE virtual_key ADD COLUMN pepper_id {text} NOT NULL DEFAULT '';
+CREATE INDEX virtual_key_listed ON virtual_key (workspace_id, created_at_us, key_id);
+ALTER TABLE audit_event ADD COLUMN address {text} NOT NULL DEFAULT '';
+ALTER TABLE audit_event ADD COLUMN format {int} NOT NULL DEFAULT 1;
+CREATE TABLE key_use (
+  key_id {text} NOT NULL,
+  kind {int} NOT NULL,
+  period {int} NOT NULL,
+  source {text} NOT NULL,
+  amount {int} NOT NULL,
+  PRIMARY KEY (key_id, kind, period, source)
+) {strict};
+CREATE INDEX key_use_period ON key_use (kind, period);
+)";
+
+}  // namespace tollgate::auth
