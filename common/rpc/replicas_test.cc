@@ -160,6 +160,26 @@ TEST_F(ReplicasTest, TheOnlyReplicaIsUsedWhateverItsHealth) {
   EXPECT_LT(SystemClock::Get().MonotonicUs() - begun_us, 1'500'000);
 }
 
+TEST_F(ReplicasTest, ANameIsReplacedByItsAddresses) {
+  AuthServer server(server_loops_);
+  const std::string port = std::to_string(server.port);
+  replicas_ = Replicas::Make(
+      loop(), "auth", "localhost:" + port + "," + server.target(),
+      [this](const std::string& address) { return channels_.Channel(address, "auth"); },
+      std::make_shared<Resolver>());
+  const auto size = [this] {
+    size_t size = 0;
+    loop().RunAndWait([&] { size = replicas_->size(); });
+    return size;
+  };
+  EXPECT_EQ(size(), 2u);
+  EXPECT_TRUE(Call().ok());
+  const int64_t end_us = SystemClock::Get().MonotonicUs() + 10'000'000;
+  while (size() != 1 && SystemClock::Get().MonotonicUs() < end_us) std::this_thread::yield();
+  EXPECT_EQ(size(), 1u) << "both are the same address";
+  EXPECT_TRUE(Call().ok());
+}
+
 TEST(Resolver, FindsTheAddressesOfANameInTheBackground) {
   Resolver resolver;
   std::vector<std::string> found;
