@@ -7,6 +7,7 @@
 #include "common/keys/key_format.h"
 #include "common/observability/log.h"
 #include "services/auth/rpc/auth_rpc.h"
+#include "services/auth/rpc/people_part.h"
 
 namespace tollgate {
 namespace {
@@ -23,7 +24,8 @@ class AuthModule : public Module {
       : clock_(context.clock),
         threads_(settings.sql().connections() > 0 ? settings.sql().connections() : kDefaultThreads),
         rpc_(slot_),
-        admin_rpc_(slot_) {
+        admin_rpc_(slot_),
+        people_(settings, context.clock) {
     options_.database.url = settings.sql().url();
     // One more for the change feed.
     options_.database.connections = threads_ + 1;
@@ -36,6 +38,7 @@ class AuthModule : public Module {
   void Register(grpc::ServerBuilder& builder) override { builder.RegisterService(&rpc_); }
   void RegisterAdmin(grpc::ServerBuilder& builder) override {
     builder.RegisterService(&admin_rpc_);
+    people_.Register(builder);
   }
 
   Result<void> Start() override {
@@ -50,7 +53,7 @@ class AuthModule : public Module {
     backend_ = std::make_shared<auth::AuthBackend>(std::move(*store), threads_, clock_);
     backend_->Start();
     slot_ = backend_.get();
-    return {};
+    return people_.Start(backend_->store().database());
   }
   bool Ready() const override {
     const auth::AuthBackend* backend = slot_.load();
@@ -62,6 +65,7 @@ class AuthModule : public Module {
   }
   void Stop() override {
     slot_ = nullptr;
+    people_.Stop();
     if (backend_) backend_->Stop();
   }
 
@@ -86,6 +90,7 @@ class AuthModule : public Module {
   auth::AuthRpc rpc_;
   auth::AuthAdminRpc admin_rpc_;
   std::shared_ptr<auth::AuthBackend> backend_;  // null before Start
+  auth::PeoplePart people_;                     // in the backend's database
 };
 
 }  // namespace

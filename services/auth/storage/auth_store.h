@@ -60,6 +60,9 @@ class AuthStore {
   Result<v1::SetKeyQuotaResponse> SetKeyQuota(v1::SetKeyQuotaRequest request);
   Result<v1::ListAuditEventsResponse> ListAuditEvents(const v1::ListAuditEventsRequest& request);
 
+  // For what else lives in the same database (people_store.h). Valid as long as this.
+  sql::Database& database() { return *database_; }
+
   // Verifies the whole audit log: the number of events, or the first violation.
   BasicResult<int64_t, std::string> VerifyAudit();
 

@@ -4,10 +4,11 @@
 #include <array>
 
 #include "common/sql/sql.h"
+#include "services/auth/storage/people_schema.h"
 
 namespace tollgate::auth {
 
-inline constexpr std::array<sql::Migration, 3> kMigrations = {{{1, "keys", R"(
+inline constexpr std::array<sql::Migration, 4> kMigrations = {{{1, "keys", R"(
 CREATE TABLE workspace (
   workspace_id {text} NOT NULL PRIMARY KEY,
   name {text} NOT NULL,
@@ -62,6 +63,7 @@ ALTER TABLE virtual_key ADD COLUMN filter_tag {int} NOT NULL DEFAULT 0;
 )"},
                                                                {3, "quotas of keys", R"(
 ALTER TABLE virtual_key ADD COLUMN monthly_quota {int};
-)"}}};
+)"},
+                                                               kPeopleMigration}};
 
 }  // namespace tollgate::auth
