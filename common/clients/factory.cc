@@ -73,6 +73,17 @@ class Factory : public ClientFactory {
     if (routers.empty()) routers.push_back(Channel("", loop));
     return MakeLinkClient(loop, std::move(routers));
   }
+  ChannelPtr AdminChannel(AdminTarget target, Loop& loop) override {
+    switch (target) {
+      case AdminTarget::kAuth:
+        return AdminChannel(targets_.auth_admin(), loop);
+      case AdminTarget::kBilling:
+        return AdminChannel(targets_.billing_admin(), loop);
+      case AdminTarget::kCatalog:
+        return AdminChannel(targets_.catalog_admin(), loop);
+    }
+    return nullptr;
+  }
 
  private:
   // Direct calls are for empty targets only; "inproc:" is gRPC.

@@ -9,6 +9,10 @@
 #include "common/clients/direct.h"
 #include "common/runtime/loop.h"
 
+namespace grpc {
+class Channel;
+}
+
 namespace tollgate {
 
 namespace config::v1 {
@@ -17,6 +21,9 @@ class TargetsConfig;
 namespace rpc {
 class ChannelSource;
 }
+
+// The processes with admin services (decision 62).
+enum class AdminTarget { kAuth, kBilling, kCatalog };
 
 // Thread-safe. Usable from a module's Start on. A client belongs to the loop it is created for.
 class ClientFactory {
@@ -30,6 +37,8 @@ class ClientFactory {
   virtual std::unique_ptr<BillingAdminClient> BillingAdmin(Loop& loop) = 0;
   virtual std::unique_ptr<MeteringClient> Metering(Loop& loop) = 0;
   virtual std::unique_ptr<InferenceClient> Inference(Loop& loop) = 0;
+  // For calls of any admin service; must be destroyed on the loop.
+  virtual std::shared_ptr<grpc::Channel> AdminChannel(AdminTarget target, Loop& loop) = 0;
 };
 
 // direct: the direct services of this process. A client for an empty target uses it if the service

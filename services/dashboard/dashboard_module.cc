@@ -6,6 +6,7 @@
 #include "common/http/server.h"
 #include "common/observability/log.h"
 #include "services/dashboard/http/site.h"
+#include "services/dashboard/session/session_api.h"
 
 namespace tollgate {
 namespace {
@@ -25,6 +26,7 @@ class DashboardModule : public Module {
         listen_(settings.listen().empty() ? kDefaultListen : settings.listen()),
         token_(settings.login_token()),
         trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
+        session_options_{.public_url = settings.public_url()},
         site_({.login_token = settings.login_token(), .base_url = settings.base_url()}) {}
   ~DashboardModule() override { Stop(); }
 
@@ -54,6 +56,8 @@ class DashboardModule : public Module {
     }
     Loop& first = context_.loops.loop(0);
     first.RunAndWait([&] {
+      sessions_ = std::make_unique<dashboard::SessionClient>(
+          context_.clients.AdminChannel(AdminTarget::kAuth, first));
       catalog_client_ = context_.clients.Catalog(first);
       catalog_ = catalog_client_->WatchCatalog(
           {.on_message =
@@ -65,6 +69,8 @@ class DashboardModule : public Module {
                  log::Warn("catalog stream lost", {{"error", error.ToString()}});
                }});
     });
+
+    session_api_ = std::make_unique<dashboard::SessionApi>(*sessions_, session_options_);
 
     http::ServerOptions options;
     options.max_body_bytes = kMaxBodyBytes;
@@ -96,6 +102,7 @@ class DashboardModule : public Module {
         catalog_client_.reset();
       });
     }
+    if (sessions_) context_.loops.loop(0).RunAndWait([&] { sessions_.reset(); });
     // Clients must be destroyed on their own loop.
     for (size_t i = 0; i < clients_.size(); ++i) {
       context_.loops.loop(static_cast<int>(i)).RunAndWait([&] { clients_[i] = {}; });
@@ -110,6 +117,10 @@ class DashboardModule : public Module {
   };
 
   Task<void> Serve(http::Exchange& exchange) {
+    if (exchange.request().path.starts_with(dashboard::kSessionPath)) {
+      co_await exchange.Send(co_await session_api_->Handle(exchange.request(), exchange.loop()));
+      co_return;
+    }
     LoopClients& clients = clients_[exchange.loop().index()];
     const dashboard::Backends backends{*clients.auth, *clients.billing};
     http::HttpResponse response = co_await site_.Handle(exchange.request(), backends);
@@ -121,7 +132,10 @@ class DashboardModule : public Module {
   const std::string listen_;
   const std::string token_;
   const std::vector<std::string> trusted_proxies_;
+  const dashboard::SessionOptions session_options_;
   dashboard::Site site_;
+  std::unique_ptr<dashboard::SessionClient> sessions_;  // on the first loop
+  std::unique_ptr<dashboard::SessionApi> session_api_;
   std::vector<LoopClients> clients_;  // by loop index
   std::unique_ptr<CatalogClient> catalog_client_;
   std::unique_ptr<Subscription> catalog_;

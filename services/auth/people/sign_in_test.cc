@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include <chrono>
+#include <ctime>
 
 #include "common/admin/access.h"
 #include "services/auth/domain/totp.h"
@@ -89,14 +89,18 @@ TEST_P(SignInTest, AFailureDoesNotTellWhoExists) {
 // The same work for an address without an account: one password hash.
 TEST_P(SignInTest, AFailureTakesAsLongForAnAddressWithoutAnAccount) {
   Make("anna@x.org", kPassword);
+  // Processor time of this thread: other work on the machine does not count.
+  const auto spent_us = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return time.tv_sec * 1'000'000 + time.tv_nsec / 1000;
+  };
   const auto measure = [&](const std::string& email) {
     int64_t best = INT64_MAX;
     for (int i = 0; i < 5; ++i) {
-      const auto begin = std::chrono::steady_clock::now();
+      const int64_t begin = spent_us();
       EXPECT_FALSE(sign_in_->ByPassword(email, "wrong password", {}).ok());
-      best = std::min(best, std::chrono::duration_cast<std::chrono::microseconds>(
-                                std::chrono::steady_clock::now() - begin)
-                                .count());
+      best = std::min<int64_t>(best, spent_us() - begin);
     }
     return best;
   };
