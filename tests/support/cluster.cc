@@ -171,7 +171,7 @@ std::string Cluster::Section(const std::string& name) const {
   const std::string& dir = dir_.path();
   if (name == "auth") {
     return "auth:\n  sql:\n    url: " + Or(options_.auth_sql, "sqlite:" + dir + "/auth.db") +
-           "\n  pepper: ${file:" + dir + "/pepper}\n";
+           "\n  pepper: ${file:" + dir + "/pepper}\n" + Lines(options_.auth_settings);
   }
   if (name == "ratelimit")
     return "ratelimit:\n  lease_seconds: " + std::to_string(options_.lease_seconds) + "\n";
