@@ -1,5 +1,5 @@
 # The build functions: tollgate_library, tollgate_binary, tollgate_test, tollgate_fuzz, tollgate_proto,
-# tollgate_folders, tollgate_protos_in.
+# tollgate_folders, tollgate_protos_in, tollgate_link_protos.
 # Each target is one call of one of them; compile and link settings are only in this file.
 
 set(CMAKE_CXX_STANDARD 20)
@@ -155,10 +155,13 @@ function(tollgate_protos_in files_var folder)
   set(${files_var} ${files} PARENT_SCOPE)
 endfunction()
 
-# tollgate_proto(AREA billing FILES tollgate/billing/v1/x.proto … DEPS tollgate::proto_common [GRPC])
+# tollgate_proto(AREA billing FILES tollgate/billing/v1/x.proto … DEPS tollgate::proto_common [GRPC] [ROOT proto])
 # Defines tollgate::proto_<area> (messages) and, with GRPC, tollgate::grpc_<area> (service stubs).
 function(tollgate_proto)
-  cmake_parse_arguments(A "GRPC" "AREA" "FILES;DEPS" ${ARGN})
+  cmake_parse_arguments(A "GRPC" "AREA;ROOT" "FILES;DEPS" ${ARGN})
+  if(NOT A_ROOT)
+    set(A_ROOT proto)
+  endif()
   set(out "${CMAKE_BINARY_DIR}/gen")
   set(messages)
   set(services)
@@ -175,8 +178,9 @@ function(tollgate_proto)
     add_custom_command(
       OUTPUT ${outputs}
       COMMAND ${CMAKE_COMMAND} -E make_directory ${out}
-      COMMAND protobuf::protoc -I "${PROJECT_SOURCE_DIR}/proto" --cpp_out=${out} ${plugin} ${file}
-      DEPENDS "${PROJECT_SOURCE_DIR}/proto/${file}"
+      COMMAND protobuf::protoc -I "${PROJECT_SOURCE_DIR}/${A_ROOT}" -I "${PROJECT_SOURCE_DIR}/proto"
+              --cpp_out=${out} ${plugin} ${file}
+      DEPENDS "${PROJECT_SOURCE_DIR}/${A_ROOT}/${file}"
       COMMENT "protoc ${file}" VERBATIM)
   endforeach()
   set(target tollgate_proto_${A_AREA})
@@ -192,4 +196,16 @@ function(tollgate_proto)
     target_link_libraries(${target} PUBLIC tollgate_proto_${A_AREA} gRPC::grpc++)
     add_library(tollgate::grpc_${A_AREA} ALIAS ${target})
   endif()
+endfunction()
+
+# tollgate_link_protos(AREA admin FILES tollgate/admin/v1/x.proto …): programs that link the area have the descriptors
+# of these files, also where no code names them.
+function(tollgate_link_protos)
+  cmake_parse_arguments(A "" "AREA" "FILES" ${ARGN})
+  foreach(file ${A_FILES})
+    string(REPLACE "_" "_5f" symbol ${file})
+    string(REPLACE "/" "_2f" symbol ${symbol})
+    string(REPLACE "." "_2e" symbol ${symbol})
+    target_link_options(tollgate_proto_${A_AREA} INTERFACE "LINKER:--undefined=descriptor_table_${symbol}")
+  endforeach()
 endfunction()

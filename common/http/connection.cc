@@ -275,6 +275,7 @@ void Connection::ResetRequest() {
   body_bytes_ = 0;
   body_memory_.Shrink(0);
   responded_ = streaming_ = chunked_ = event_stream_ = ended_ = head_pending_ = false;
+  trailers_.clear();
   probes_ = 0;
   summary_ = {};
   started_us_ = 0;

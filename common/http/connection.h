@@ -50,6 +50,7 @@ class Connection : public Exchange,
   Task<bool> Send(HttpResponse response) override;
   Task<bool> BeginStream(int status, Headers headers) override;
   Task<bool> Write(std::string bytes) override;
+  void SetTrailers(Headers trailers) override { trailers_ = std::move(trailers); }
   Task<void> EndStream() override;
   void Abort() override;
   void OnDisconnect(std::function<void()> callback) override;
@@ -155,6 +156,7 @@ class Connection : public Exchange,
   bool responded_ = false;  // Send or BeginStream was called
   bool streaming_ = false;
   bool chunked_ = false;
+  Headers trailers_;
   bool event_stream_ = false;
   bool ended_ = false;
   bool head_pending_ = false;  // the head of a stream is still in head_

@@ -181,7 +181,8 @@ Task<void> Connection::EndStream() {
     head_pending_ = false;
     head = head_;
   }
-  std::string_view last = chunked_ && request_.method != "HEAD" ? kLastChunk : "";
+  const std::string end = LastChunk(trailers_);
+  std::string_view last = chunked_ && request_.method != "HEAD" ? std::string_view(end) : "";
   if (!head.empty() || !last.empty()) {
     if (!TrySend({head, last})) co_return;
   }

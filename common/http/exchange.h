@@ -66,6 +66,9 @@ class Exchange {
   // Sends bytes as one chunk in one write. Completes when the socket has accepted them, so a slow
   // client applies back-pressure. False: the client disconnected.
   virtual Task<bool> Write(std::string bytes) = 0;
+  // Sets the fields that follow the last chunk of a stream; before EndStream. They are left out
+  // where the response is not chunked (HTTP/1.0). Their names belong into a trailer header.
+  virtual void SetTrailers(Headers trailers) {}
   // Ends a stream; the connection may be reused.
   virtual Task<void> EndStream() = 0;
   // Ends a stream with an error: closes the connection without the last chunk.

@@ -74,4 +74,15 @@ std::string ChunkHeader(size_t payload_bytes) {
   return header;
 }
 
+std::string LastChunk(const Headers& trailers) {
+  std::string out = "0\r\n";
+  for (const auto& [name, value] : trailers) {
+    out += name + ": ";
+    for (const char c : value) out += c == '\r' || c == '\n' ? ' ' : c;
+    out += kChunkEnd;
+  }
+  out += kChunkEnd;
+  return out;
+}
+
 }  // namespace tollgate::http

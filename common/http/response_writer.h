@@ -34,9 +34,10 @@ class ResponseWriter {
   boost::beast::http::response_header<HeadFields> head_;
 };
 
-// What comes before and after the payload of a chunk. kLastChunk ends the body.
+// What comes before and after the payload of a chunk. LastChunk ends the body.
 std::string ChunkHeader(size_t payload_bytes);
 inline constexpr std::string_view kChunkEnd = "\r\n";
-inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
+// Line ends in the values become spaces.
+std::string LastChunk(const Headers& trailers);
 
 }  // namespace tollgate::http

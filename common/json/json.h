@@ -24,6 +24,10 @@ struct Limits {
   bool allow_lone_surrogates = false;
   // Whether strings may contain U+0000 (H55).
   bool allow_nul = false;
+  // Whether an object may have a key twice; the caller judges it.
+  bool allow_duplicate_keys = false;
+  // Ignores everything after the first value of the text.
+  bool first_value_only = false;
 };
 
 class Document;

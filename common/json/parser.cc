@@ -197,7 +197,8 @@ bool Parser::AfterValue(bool& done) {
   for (;;) {
     SkipSpace();
     if (open_.empty()) {
-      if (p_ != end_) return Fail("text after the end of the document", p_);
+      if (p_ != end_ && !limits_.first_value_only)
+        return Fail("text after the end of the document", p_);
       done = true;
       return true;
     }
@@ -220,7 +221,7 @@ bool Parser::Close() {
   Node& node = nodes_[container];
   node.end = At(p_);
   node.next = static_cast<uint32_t>(nodes_.size());
-  return node.type != Type::kObject || CheckKeys(container);
+  return node.type != Type::kObject || limits_.allow_duplicate_keys || CheckKeys(container);
 }
 
 bool Parser::ReadKey() {

@@ -1,10 +1,14 @@
 #include "services/dashboard/dashboard_module.h"
 
+#include <grpcpp/channel.h>
+
 #include <atomic>
+#include <map>
 #include <vector>
 
 #include "common/http/server.h"
 #include "common/observability/log.h"
+#include "services/dashboard/http/admin_api.h"
 #include "services/dashboard/http/site.h"
 #include "services/dashboard/session/session_api.h"
 
@@ -27,7 +31,8 @@ class DashboardModule : public Module {
         token_(settings.login_token()),
         trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
         session_options_{.public_url = settings.public_url()},
-        site_({.login_token = settings.login_token(), .base_url = settings.base_url()}) {}
+        site_({.login_token = settings.login_token(), .base_url = settings.base_url()}),
+        login_source_(site_.login()) {}
   ~DashboardModule() override { Stop(); }
 
   std::string_view name() const override { return "dashboard"; }
@@ -36,8 +41,7 @@ class DashboardModule : public Module {
     if (lacks_targets_) {
       return Internal(
           "targets.auth_admin and targets.billing_admin are required: what auth and billing have "
-          "as "
-          "host.admin_grpc_listen");
+          "as host.admin_grpc_listen");
     }
     if (!token_.empty() && token_.size() < kMinTokenBytes) {
       return Internal("dashboard.login_token must have at least 16 characters");
@@ -45,13 +49,17 @@ class DashboardModule : public Module {
     auto proxies = http::TrustedProxies::Parse(trusted_proxies_);
     if (!proxies.ok()) return Internal("dashboard." + proxies.error().internal);
     if (token_.empty())
-      log::Warn("dashboard.login_token is not set: the admin API refuses all requests");
+      log::Info("dashboard.login_token is not set: the admin API takes people and their tokens only");
     clients_.resize(context_.loops.size());
     for (int i = 0; i < context_.loops.size(); ++i) {
       Loop& loop = context_.loops.loop(i);
       loop.RunAndWait([&] {
         clients_[i].auth = context_.clients.AuthAdmin(loop);
         clients_[i].billing = context_.clients.BillingAdmin(loop);
+        for (const AdminTarget target :
+             {AdminTarget::kAuth, AdminTarget::kBilling, AdminTarget::kCatalog}) {
+          clients_[i].admin[target] = context_.clients.AdminChannel(target, loop);
+        }
       });
     }
     Loop& first = context_.loops.loop(0);
@@ -71,13 +79,25 @@ class DashboardModule : public Module {
     });
 
     session_api_ = std::make_unique<dashboard::SessionApi>(*sessions_, session_options_);
+    session_source_ =
+        std::make_unique<dashboard::SessionSource>(*sessions_, session_options_, login_source_);
+    auto admin_api = dashboard::AdminApi::Make(
+        *session_source_,
+        {.public_url = session_options_.public_url,
+         .channel_to = [this](const google::protobuf::ServiceDescriptor& service, Loop& loop) {
+           const auto target = dashboard::TargetOf(service.name());
+           return target ? clients_[loop.index()].admin[*target] : nullptr;
+         }});
+    if (!admin_api.ok()) return Fail{admin_api.error()};
+    admin_api_ = std::move(*admin_api);
 
     http::ServerOptions options;
     options.max_body_bytes = kMaxBodyBytes;
     options.max_connections = kMaxConnections;
     options.trusted_proxies = std::move(*proxies);
-    options.render_error = [](const Error& error, const http::HttpRequest&) {
-      return dashboard::Site::RenderError(error);
+    options.render_error = [this](const Error& error, const http::HttpRequest& request) {
+      return IsAdminApi(request) ? admin_api_->RenderError(error)
+                                 : dashboard::Site::RenderError(error);
     };
     server_ = std::make_unique<http::Server>(
         context_.loops, std::move(options),
@@ -114,11 +134,20 @@ class DashboardModule : public Module {
   struct LoopClients {
     std::unique_ptr<AuthAdminClient> auth;
     std::unique_ptr<BillingAdminClient> billing;
+    std::map<AdminTarget, std::shared_ptr<grpc::Channel>> admin;
   };
+
+  static bool IsAdminApi(const http::HttpRequest& request) {
+    return request.path.starts_with(dashboard::kAdminApiPath);
+  }
 
   Task<void> Serve(http::Exchange& exchange) {
     if (exchange.request().path.starts_with(dashboard::kSessionPath)) {
       co_await exchange.Send(co_await session_api_->Handle(exchange.request(), exchange.loop()));
+      co_return;
+    }
+    if (IsAdminApi(exchange.request())) {
+      co_await admin_api_->Serve(exchange);
       co_return;
     }
     LoopClients& clients = clients_[exchange.loop().index()];
@@ -134,8 +163,11 @@ class DashboardModule : public Module {
   const std::vector<std::string> trusted_proxies_;
   const dashboard::SessionOptions session_options_;
   dashboard::Site site_;
+  dashboard::LoginTokenSource login_source_;
   std::unique_ptr<dashboard::SessionClient> sessions_;  // on the first loop
   std::unique_ptr<dashboard::SessionApi> session_api_;
+  std::unique_ptr<dashboard::SessionSource> session_source_;
+  std::unique_ptr<dashboard::AdminApi> admin_api_;
   std::vector<LoopClients> clients_;  // by loop index
   std::unique_ptr<CatalogClient> catalog_client_;
   std::unique_ptr<Subscription> catalog_;

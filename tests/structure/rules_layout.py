@@ -7,7 +7,7 @@ SERVICES = {
     "auth": {"oidc", "people"},
     "billing": {"alerts", "commit", "payments"},
     "catalog": set(),
-    "dashboard": {"http", "session"},
+    "dashboard": {"http", "openapi", "session", "transcode"},
     "inference_router": {"balancer", "count", "engine", "session", "settlement"},
     "ratelimit": set(),
 }

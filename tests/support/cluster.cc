@@ -199,7 +199,7 @@ std::string Cluster::Section(const std::string& name) const {
            Lines(options_.gateway_settings);
   }
   return "dashboard:\n  listen: 127.0.0.1:" + std::to_string(dashboard_port_) +
-         "\n  login_token: ${file:" + dir + "/login_token}\n";
+         "\n  login_token: ${file:" + dir + "/login_token}\n" + Lines(options_.dashboard_settings);
 }
 
 std::string Cluster::ConfigOf(const Member& member) const {

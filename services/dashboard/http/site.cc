@@ -2,10 +2,8 @@
 
 #include <variant>
 
-#include "common/base/crypto.h"
 #include "common/json/writer.h"
 #include "common/observability/log.h"
-#include "common/observability/metrics.h"
 #include "services/dashboard/http/admin_call.h"
 #include "services/dashboard/http/admin_render.h"
 #include "services/dashboard/http/page.h"
@@ -58,12 +56,6 @@ http::HttpResponse ToResponse(int status, const Result<Response>& result) {
   return ErrorResponse(result.error());
 }
 
-void CountLogin(const std::string& result) {
-  metrics::Counter("tollgate_dashboard_logins_total",
-                   "Requests to the admin API, by result of the login.", {{"result", result}})
-      .Increment();
-}
-
 // One service call. By value: a coroutine must own what it uses.
 template <typename Client, typename Request, typename Response>
 Task<http::HttpResponse> Forward(int status, Client& client,
@@ -108,7 +100,7 @@ struct Overloaded : Rows... {
 
 Site::Site(Options options)
     : options_(std::move(options)),
-      token_digest_(Sha256(options_.login_token)),
+      login_(options_.login_token, *options_.clock),
       page_(PageHtml(options_.base_url)) {}
 
 http::HttpResponse Site::RenderError(const Error& error) { return ErrorResponse(error); }
@@ -117,16 +109,6 @@ void Site::SetCatalog(catalog::v1::Snapshot snapshot) {
   auto shared = std::make_shared<const catalog::v1::Snapshot>(std::move(snapshot));
   std::lock_guard lock(mutex_);
   catalog_ = std::move(shared);
-}
-
-bool Site::LoggedIn(const http::HttpRequest& request) const {
-  constexpr std::string_view kScheme = "Bearer ";
-  std::string_view token = request.header("authorization");
-  const bool bearer = token.starts_with(kScheme);
-  if (bearer) token.remove_prefix(kScheme.size());
-  // Hashes have equal lengths, so the timing does not depend on the length of the token.
-  const bool equal = ConstantTimeEquals(Sha256(token), token_digest_);
-  return bearer && equal && !options_.login_token.empty();
 }
 
 Task<http::HttpResponse> Site::Handle(const http::HttpRequest& request, Backends backends) {
@@ -141,20 +123,13 @@ Task<http::HttpResponse> Site::Handle(const http::HttpRequest& request, Backends
 
 Task<http::HttpResponse> Site::HandleAdmin(const http::HttpRequest& request, Backends backends) {
   // Before the path is looked at: without a login every path gets the same response.
-  const int64_t now_us = options_.clock->MonotonicUs();
-  if (const int64_t wait_us = guesses_.WaitUs(request.peer_address, now_us); wait_us > 0) {
-    CountLogin("throttled");
+  const LoginToken::Answer login = login_.Check(request);
+  if (login.verdict == LoginToken::Verdict::kThrottled) {
     co_return ErrorResponse(Error{.id = ErrorId::kRateLimited,
                                   .message = "Too many logins with a wrong token.",
-                                  .retry_after_ms = (wait_us + 999) / 1000});
+                                  .retry_after_ms = login.wait_ms});
   }
-  if (!LoggedIn(request)) {
-    CountLogin("refused");
-    // A request without a token is no guess.
-    if (!request.header("authorization").empty()) guesses_.Take(request.peer_address, now_us);
-    co_return LoginRequired();
-  }
-  CountLogin("accepted");
+  if (login.verdict == LoginToken::Verdict::kRefused) co_return LoginRequired();
   auto call = ParseAdminCall(request);
   if (!call) co_return ErrorResponse(call.error());
   using Auth = AuthAdminClient;

@@ -5,10 +5,10 @@
 #include <mutex>
 #include <string>
 
-#include "common/base/address_limiter.h"
 #include "common/base/clock.h"
 #include "common/clients/clients.h"
 #include "common/http/exchange.h"
+#include "services/dashboard/http/login_token.h"
 
 namespace tollgate::dashboard {
 
@@ -37,18 +37,14 @@ class Site {
   // The response to a request that could not be read, or that failed.
   static http::HttpResponse RenderError(const Error& error);
 
-  // Whether the request has the login token. The comparison takes constant time.
-  bool LoggedIn(const http::HttpRequest& request) const;
+  LoginToken& login() { return login_; }
 
  private:
   Task<http::HttpResponse> HandleAdmin(const http::HttpRequest& request, Backends backends);
   Task<http::HttpResponse> HandleGetCatalog();
 
   const Options options_;
-  const std::string token_digest_;
-  // Counts wrong tokens by address. Above the limit every request of the address is refused, even
-  // one with the right token: otherwise guessing could go on.
-  AddressLimiter guesses_{{.interval_us = 6'000'000, .burst = 10}};
+  LoginToken login_;
   const std::string page_;
   std::mutex mutex_;
   std::shared_ptr<const catalog::v1::Snapshot> catalog_;

@@ -203,9 +203,9 @@ TEST_F(SiteTest, AnAddressThatGuessesTokensIsThrottled) {
 TEST_F(SiteTest, WithoutAConfiguredTokenEveryLoginIsRefused) {
   Site closed({});
   http::HttpRequest request{.method = "GET", .path = "/api/admin/workspaces"};
-  EXPECT_FALSE(closed.LoggedIn(request));
+  EXPECT_FALSE(closed.login().Matches(request));
   request.headers.emplace_back("authorization", "Bearer ");
-  EXPECT_FALSE(closed.LoggedIn(request));
+  EXPECT_FALSE(closed.login().Matches(request));
 }
 
 TEST_F(SiteTest, CallsReachTheServicesAndReturnJson) {

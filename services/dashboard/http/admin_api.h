@@ -1,0 +1,45 @@
+// /admin/v1/: finds out who calls, refuses what another site's page sends, and leaves the rest to
+// the transcoder and to the services, which judge rights (common/admin/access.h).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/clients/factory.h"
+#include "services/dashboard/http/credential.h"
+#include "services/dashboard/transcode/transcoder.h"
+
+namespace tollgate::dashboard {
+
+inline constexpr std::string_view kAdminApiPath = "/admin/v1/";
+
+// The process that serves a service of tollgate.admin.v1; nothing: none does.
+std::optional<AdminTarget> TargetOf(std::string_view service);
+
+class AdminApi {
+ public:
+  struct Options {
+    std::string public_url;  // of the dashboard; see IsSameOrigin
+    transcode::Transcoder::ChannelTo channel_to;
+  };
+  // Fails with what is wrong with the protos' options.
+  static Result<std::unique_ptr<AdminApi>> Make(CredentialSource& credentials, Options options);
+
+  Task<void> Serve(http::Exchange& exchange);
+  // The response to a request that could not be read.
+  http::HttpResponse RenderError(const Error& error) const { return transcoder_.Refusal(error); }
+
+ private:
+  AdminApi(CredentialSource& credentials, Options options, transcode::RouteTable routes);
+  // Why the request must not be served for this credential.
+  std::optional<grpc::Status> Judge(const http::HttpRequest& request,
+                                    const std::optional<Credential>& credential) const;
+
+  CredentialSource& credentials_;
+  const std::string public_url_;
+  const transcode::Transcoder transcoder_;
+};
+
+}  // namespace tollgate::dashboard

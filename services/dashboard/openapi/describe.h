@@ -1,0 +1,15 @@
+// The OpenAPI document of services whose methods have google.api.http options.
+#pragma once
+
+#include <google/protobuf/descriptor.h>
+
+#include <vector>
+
+#include "services/dashboard/openapi/document.h"
+
+namespace tollgate::openapi {
+
+// files: with comments, in the order of the document.
+Node Describe(const std::vector<const google::protobuf::FileDescriptor*>& files);
+
+}  // namespace tollgate::openapi

@@ -1,0 +1,46 @@
+// JSON schemas of messages and fields, as proto3 JSON writes them.
+#pragma once
+
+#include <google/api/field_behavior.pb.h>
+#include <google/protobuf/descriptor.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "services/dashboard/openapi/document.h"
+
+namespace tollgate::openapi {
+
+// The comment before a declaration, as one paragraph.
+template <typename Descriptor>
+std::string CommentOf(const Descriptor* descriptor);
+
+// Collects the messages that are referred to.
+class Schemas {
+ public:
+  // A reference, or the schema itself where JSON has a form of its own for the type.
+  Node Of(const google::protobuf::Descriptor* type);
+  // nullable: also an unset message.
+  Node OfField(const google::protobuf::FieldDescriptor* field, bool nullable);
+  Node OfQuery(const google::protobuf::FieldDescriptor* field);
+  // The message without the fields that the path has.
+  Node OfRest(const google::protobuf::Descriptor* type, const std::set<std::string>& without);
+  // None of its fields is required.
+  void SetPartial(const google::protobuf::Descriptor* type) { partial_.insert(type->full_name()); }
+  // components.schemas, with Status.
+  Node Take();
+
+  static bool IsQueryValue(const google::protobuf::FieldDescriptor* field);
+  static bool Has(const google::protobuf::FieldDescriptor* field,
+                  google::api::FieldBehavior behavior);
+
+ private:
+  Node Object(const google::protobuf::Descriptor* type, const std::set<std::string>& without);
+  Node Single(const google::protobuf::FieldDescriptor* field);
+
+  std::set<std::string> partial_;
+  std::map<std::string, Node> named_;
+};
+
+}  // namespace tollgate::openapi

@@ -1,0 +1,221 @@
+#include "services/dashboard/transcode/time_text.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "common/base/ascii.h"
+#include "services/dashboard/transcode/number_text.h"
+
+namespace tollgate::transcode {
+namespace {
+
+constexpr int64_t kNanos = 1'000'000'000;
+
+bool SkipDigits(std::string_view& text) {
+  const size_t before = text.size();
+  while (!text.empty() && IsDigit(text[0])) text.remove_prefix(1);
+  return text.size() != before;
+}
+
+bool Skip(std::string_view& text, std::string_view chars) {
+  if (text.empty() || chars.find(text[0]) == std::string_view::npos) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+std::optional<int64_t> TwoDigits(std::string_view text, size_t at, int64_t low, int64_t high) {
+  if (at + 2 > text.size() || !IsDigit(text[at]) || !IsDigit(text[at + 1])) return std::nullopt;
+  const int64_t value = (text[at] - '0') * 10 + (text[at + 1] - '0');
+  return value < low || value > high ? std::nullopt : std::optional(value);
+}
+
+// Without trailing groups of three zeros: 0, 3, 6 or 9 digits.
+std::string Fraction(int32_t nanos) {
+  char digits[16];
+  std::snprintf(digits, sizeof digits, ".%09d", nanos);
+  std::string text = digits;
+  for (int i = 0; i < 2 && text.ends_with("000"); ++i) text.resize(text.size() - 3);
+  return text == ".000" ? "" : text;
+}
+
+}  // namespace
+
+std::optional<SecondsNanos> ParseTimestamp(std::string_view text) {
+  // 2006-01-02T15:04:05[.,digits](Z|±hh:mm)
+  if (text.size() < 19 || text[4] != '-' || text[7] != '-' || text[10] != 'T') return std::nullopt;
+  const auto century = TwoDigits(text, 0, 0, 99), year = TwoDigits(text, 2, 0, 99);
+  const auto month = TwoDigits(text, 5, 1, 12), day = TwoDigits(text, 8, 1, 31);
+  if (!century || !year || !month || !day) return std::nullopt;
+  std::string_view rest = text.substr(11);
+  // Go takes an hour of one digit, too.
+  std::string padded;
+  if (rest.size() > 1 && IsDigit(rest[0]) && rest[1] == ':') {
+    padded = "0" + std::string(rest);
+    rest = padded;
+  }
+  if (rest.size() < 9 || rest[2] != ':' || rest[5] != ':') return std::nullopt;
+  const auto hour = TwoDigits(rest, 0, 0, 23), minute = TwoDigits(rest, 3, 0, 59);
+  const auto second = TwoDigits(rest, 6, 0, 59);
+  if (!hour || !minute || !second) return std::nullopt;
+  rest.remove_prefix(8);
+  SecondsNanos out;
+  if (rest.size() > 1 && (rest[0] == '.' || rest[0] == ',') && IsDigit(rest[1])) {
+    rest.remove_prefix(1);
+    int32_t scale = kNanos / 10;
+    for (; !rest.empty() && IsDigit(rest[0]); rest.remove_prefix(1), scale /= 10) {
+      out.nanos += (rest[0] - '0') * scale;
+    }
+  }
+  int64_t offset = 0;
+  if (rest != "Z") {
+    if (rest.size() != 6 || (rest[0] != '+' && rest[0] != '-') || rest[3] != ':')
+      return std::nullopt;
+    const auto hours = TwoDigits(rest, 1, 0, 24), minutes = TwoDigits(rest, 4, 0, 60);
+    if (!hours || !minutes) return std::nullopt;
+    offset = (*hours * 60 + *minutes) * (rest[0] == '-' ? -60 : 60);
+  }
+  using std::chrono::day, std::chrono::month, std::chrono::year;
+  const std::chrono::year_month_day date(
+      std::chrono::year(static_cast<int>(*century * 100 + *year)),
+      std::chrono::month(static_cast<unsigned>(*month)),
+      std::chrono::day(static_cast<unsigned>(*day)));
+  if (!date.ok()) return std::nullopt;
+  const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
+  out.seconds = days * 86'400 + *hour * 3'600 + *minute * 60 + *second - offset;
+  return out;
+}
+
+namespace {
+constexpr int64_t kFirstSecond = -62'135'596'800;  // 0001-01-01T00:00:00Z
+constexpr int64_t kLastSecond = 253'402'300'799;   // 9999-12-31T23:59:59Z
+constexpr int64_t kLongestSeconds = 315'576'000'000;
+}  // namespace
+
+std::optional<SecondsNanos> ParseJsonTimestamp(std::string_view text) {
+  const auto time = ParseTimestamp(text);
+  if (!time || time->seconds < kFirstSecond || time->seconds > kLastSecond) return std::nullopt;
+  const size_t point = text.rfind('.'), zone = text.find_last_of("Z-+");
+  if (point != std::string_view::npos && zone != std::string_view::npos && zone >= point &&
+      zone - point > 10) {
+    return std::nullopt;
+  }
+  return time;
+}
+
+std::optional<SecondsNanos> ParseJsonDuration(std::string_view text) {
+  if (text.size() < 2 || text.back() != 's') return std::nullopt;
+  text.remove_suffix(1);
+  const bool negative = text[0] == '-';
+  Skip(text, "+-");
+  if (text.empty()) return std::nullopt;
+  SecondsNanos out;
+  if (text[0] != '.' && !Skip(text, "0")) {
+    const std::string_view from = text;
+    if (!SkipDigits(text)) return std::nullopt;
+    const auto seconds = ParseInteger<int64_t>(from.substr(0, from.size() - text.size()));
+    if (!seconds || *seconds > kLongestSeconds) return std::nullopt;
+    out.seconds = *seconds;
+  }
+  if (!text.empty()) {
+    if (!Skip(text, ".") || text.size() > 9) return std::nullopt;
+    int32_t scale = kNanos / 10;
+    for (; !text.empty(); text.remove_prefix(1), scale /= 10) {
+      if (!IsDigit(text[0])) return std::nullopt;
+      out.nanos += (text[0] - '0') * scale;
+    }
+  }
+  if (negative) out = {-out.seconds, -out.nanos};
+  return out;
+}
+
+std::optional<SecondsNanos> ParseGoDuration(std::string_view text) {
+  const bool negative = text.starts_with("-");
+  Skip(text, "+-");
+  if (text == "0") return SecondsNanos{};
+  if (text.empty()) return std::nullopt;
+  constexpr uint64_t kLimit = uint64_t{1} << 63;
+  uint64_t total = 0;
+  while (!text.empty()) {
+    uint64_t whole = 0;
+    bool any = false;
+    for (; !text.empty() && IsDigit(text[0]); text.remove_prefix(1), any = true) {
+      if (whole > kLimit / 10) return std::nullopt;
+      whole = whole * 10 + static_cast<uint64_t>(text[0] - '0');
+      if (whole > kLimit) return std::nullopt;
+    }
+    // Digits that do not fit are dropped.
+    uint64_t fraction = 0;
+    double scale = 1;
+    if (Skip(text, ".")) {
+      bool full = false;
+      for (; !text.empty() && IsDigit(text[0]); text.remove_prefix(1), any = true) {
+        if (full || fraction > (kLimit - 1) / 10) {
+          full = true;
+          continue;
+        }
+        const uint64_t next = fraction * 10 + static_cast<uint64_t>(text[0] - '0');
+        if (next > kLimit) {
+          full = true;
+          continue;
+        }
+        fraction = next;
+        scale *= 10;
+      }
+    }
+    if (!any) return std::nullopt;
+    size_t size = 0;
+    while (size < text.size() && text[size] != '.' && !IsDigit(text[size])) ++size;
+    const std::string_view name = text.substr(0, size);
+    text.remove_prefix(size);
+    uint64_t unit = 0;
+    if (name == "ns") unit = 1;
+    // The micro sign and the Greek letter mu.
+    if (name == "us" || name == "\xC2\xB5s" || name == "\xCE\xBCs") unit = 1'000;
+    if (name == "ms") unit = 1'000'000;
+    if (name == "s") unit = kNanos;
+    if (name == "m") unit = 60 * uint64_t{kNanos};
+    if (name == "h") unit = 3'600 * uint64_t{kNanos};
+    if (unit == 0 || whole > kLimit / unit) return std::nullopt;
+    uint64_t value = whole * unit;
+    if (fraction > 0) {
+      value += static_cast<uint64_t>(static_cast<double>(fraction) *
+                                     (static_cast<double>(unit) / scale));
+    }
+    if (value > kLimit || total + value > kLimit) return std::nullopt;
+    total += value;
+  }
+  if (!negative && total > kLimit - 1) return std::nullopt;
+  const auto seconds = static_cast<int64_t>(total / kNanos);
+  const auto nanos = static_cast<int32_t>(total % kNanos);
+  return negative ? SecondsNanos{-seconds, -nanos} : SecondsNanos{seconds, nanos};
+}
+
+std::optional<std::string> TimestampText(SecondsNanos value) {
+  if (value.seconds < kFirstSecond || value.seconds > kLastSecond) return std::nullopt;
+  if (value.nanos < 0 || value.nanos >= kNanos) return std::nullopt;
+  int64_t days = value.seconds / 86'400, rest = value.seconds % 86'400;
+  if (rest < 0) {
+    --days;
+    rest += 86'400;
+  }
+  const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(days))};
+  char text[40];
+  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                static_cast<int>(rest / 3'600), static_cast<int>(rest / 60 % 60),
+                static_cast<int>(rest % 60));
+  return text + Fraction(value.nanos) + "Z";
+}
+
+std::optional<std::string> DurationText(SecondsNanos value) {
+  if (std::abs(value.seconds) > kLongestSeconds || std::abs(value.nanos) >= kNanos)
+    return std::nullopt;
+  if ((value.seconds > 0 && value.nanos < 0) || (value.seconds < 0 && value.nanos > 0))
+    return std::nullopt;
+  const bool negative = value.seconds < 0 || value.nanos < 0;
+  return (negative ? "-" : "") + std::to_string(std::abs(value.seconds)) +
+         Fraction(std::abs(value.nanos)) + "s";
+}
+
+}  // namespace tollgate::transcode

@@ -1,0 +1,186 @@
+// Routes: the grammar of templates, and matching against the rule "the last registered that
+// matches wins".
+#include "services/dashboard/transcode/routes.h"
+
+#include <google/api/annotations.pb.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+#include <regex>
+
+#include "services/dashboard/transcode/transcoder.h"
+#include "tollgate/testing/v1/everything.pb.h"
+
+namespace tollgate::transcode {
+namespace {
+
+using Kind = RouteTable::Found::Kind;
+
+TEST(RoutesTest, BadTemplatesAreRefused) {
+  for (const char* text : {"", "a", "/", "//", "/a/", "/{", "/{a", "/{}", "/{a=}", "/{a=b/{c}}",
+                           "/{a}}", "/**/b/**", "/a b", "/a:", "/{a=*/}", "/{a=**}/{b=**}"}) {
+    EXPECT_FALSE(PathTemplate::Parse(text).ok()) << text;
+  }
+}
+
+std::string Matched(const std::string& text, const std::string& path) {
+  std::vector<std::string> values;
+  const auto parsed = PathTemplate::Parse(text);
+  if (!parsed.ok()) return parsed.error();
+  switch (parsed->Match(SplitPath(path), &values)) {
+    case PathTemplate::Outcome::kMismatch:
+      return "no";
+    case PathTemplate::Outcome::kOnlyVerb:
+      return "only verb";
+    case PathTemplate::Outcome::kMatch:
+      break;
+  }
+  std::string all = "yes";
+  for (const std::string& value : values) all += " [" + value + "]";
+  return all;
+}
+
+TEST(RoutesTest, Matching) {
+  EXPECT_EQ(Matched("/{name=shelves/*}", "/shelves/a"), "yes [shelves/a]");
+  EXPECT_EQ(Matched("/{name=shelves/*}", "/shelves/"), "yes [shelves/]");
+  EXPECT_EQ(Matched("/{name=shelves/*}", "/shelves"), "no");
+  EXPECT_EQ(Matched("/{name=shelves/*}", "/shelves/a/"), "no");
+  EXPECT_EQ(Matched("/{name=shelves/*}", "/shelves/a1:archive"), "yes [shelves/a1:archive]");
+  EXPECT_EQ(Matched("/{name=shelves/*}:archive", "/shelves/a1:archive"), "yes [shelves/a1]");
+  EXPECT_EQ(Matched("/{name=shelves/*}:archive", "/shelves/:archive"), "only verb");
+  EXPECT_EQ(Matched("/{path=files/**}", "/files"), "yes [files/]");
+  EXPECT_EQ(Matched("/{path=files/**}", "/files/"), "yes [files/]");
+  EXPECT_EQ(Matched("/{path=files/**}", "/files/a//b"), "yes [files/a//b]");
+  EXPECT_EQ(Matched("/{a}/**/{b}", "/x/y"), "yes [x] [y]");
+  EXPECT_EQ(Matched("/{a}/{rest=**}/z:go", "/x/1/2/z:go"), "yes [x] [1/2]");
+  EXPECT_EQ(Matched("/v1/usage:query", "/v1/usage:query"), "yes");
+}
+
+// Go's algorithm in its simplest form: tries each way to split.
+bool NaiveMatch(const std::vector<std::string>& pattern, const std::string& verb,
+                std::vector<std::string> path) {
+  if (!verb.empty()) {
+    std::string& last = path.back();
+    if (last.size() <= verb.size() + 1 || !last.ends_with(":" + verb)) return false;
+    last.resize(last.size() - verb.size() - 1);
+  }
+  const std::function<bool(size_t, size_t)> from = [&](size_t p, size_t s) {
+    if (p == pattern.size()) return s == path.size();
+    if (pattern[p] == "**") {
+      for (size_t end = s; end <= path.size(); ++end) {
+        if (from(p + 1, end)) return true;
+      }
+      return false;
+    }
+    return s < path.size() && (pattern[p] == "*" || pattern[p] == path[s]) && from(p + 1, s + 1);
+  };
+  return from(0, 0);
+}
+
+TEST(RoutesTest, TheLastRegisteredThatMatchesWins) {
+  std::mt19937 random(20261123);
+  const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  struct Plain {
+    std::string method;
+    std::vector<std::string> segments;
+    std::string verb;
+  };
+  int matched = 0, other = 0;
+  for (int round = 0; round < 400; ++round) {
+    RouteTable table;
+    std::vector<Plain> plain;
+    for (int i = 0; i < 12; ++i) {
+      Plain one{pick(2) == 0 ? "GET" : "POST", {}, pick(3) == 0 ? (pick(2) ? "x" : "y") : ""};
+      bool deep = false;
+      for (int s = 1 + pick(4); s > 0; --s) {
+        const int kind = pick(6);
+        std::string segment = kind == 0 ? "*" : kind == 1 && !deep ? "**" : kind < 4 ? "a" : "b";
+        deep = deep || segment == "**";
+        one.segments.push_back(std::move(segment));
+      }
+      std::string text;
+      for (const std::string& segment : one.segments) text += "/" + segment;
+      if (!one.verb.empty()) text += ":" + one.verb;
+      Route route;
+      route.http_method = one.method;
+      auto parsed = PathTemplate::Parse(text);
+      ASSERT_TRUE(parsed.ok()) << parsed.error();
+      route.path = std::move(*parsed);
+      route.variables.resize(plain.size());  // which one it is
+      table.Add(std::move(route));
+      plain.push_back(std::move(one));
+    }
+    for (int i = 0; i < 50; ++i) {
+      std::vector<std::string> path;
+      for (int s = 1 + pick(4); s > 0; --s) path.push_back(pick(5) == 0 ? "" : pick(2) ? "a" : "b");
+      // A segment that is only a verb ends the search at once; it has a test of its own.
+      if (pick(3) == 0 && !path.back().empty()) path.back() += pick(2) ? ":x" : ":y";
+      const std::string method = pick(2) == 0 ? "GET" : "POST";
+      int expected = -1;
+      bool others = false;
+      for (size_t r = 0; r < plain.size(); ++r) {
+        if (!NaiveMatch(plain[r].segments, plain[r].verb, path)) continue;
+        if (plain[r].method == method) expected = static_cast<int>(r);
+        others = others || plain[r].method != method;
+      }
+      const auto found = table.Find(method, path, false);
+      if (expected >= 0) {
+        ASSERT_EQ(found.kind, Kind::kRoute);
+        ASSERT_EQ(found.route->variables.size(), static_cast<size_t>(expected));
+        ++matched;
+      } else {
+        ASSERT_EQ(found.kind, others ? Kind::kOtherMethod : Kind::kNotFound);
+        other += others ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(matched, 1'000);
+  EXPECT_GT(other, 300);
+}
+
+// A path that the template matches, with "q" for each wildcard.
+std::string Sample(const google::api::HttpRule& rule) {
+  std::string text = rule.get() + rule.put() + rule.post() + rule.delete_() + rule.patch();
+  text = std::regex_replace(text, std::regex(R"(\{[\w.]+=([^}]*)\})"), "$1");
+  text = std::regex_replace(text, std::regex(R"(\{[\w.]+\})"), "q");
+  return std::regex_replace(text, std::regex(R"(\*+)"), "q");
+}
+
+// Which route is found must not depend on the order of registration. "**" may be the prefix of
+// another route on purpose: a list stands after its Get.
+TEST(RoutesTest, NoTwoRoutesOfTheAdminApiOverlap) {
+  const auto table = RouteTable::Make(ServicesOf("tollgate.admin.v1"));
+  ASSERT_TRUE(table.ok()) << table.error();
+  size_t count = 0;
+  for (const auto& [method, routes] : table->routes()) {
+    for (const Route& route : routes) {
+      ++count;
+      const auto& rule = route.method->options().GetExtension(google::api::http);
+      if (rule.additional_bindings_size() > 0) continue;
+      const std::string sample = Sample(rule);
+      std::vector<std::string> values;
+      ASSERT_EQ(route.path.Match(SplitPath(sample), &values), PathTemplate::Outcome::kMatch)
+          << sample;
+      for (const Route& other : routes) {
+        if (other.method == route.method || other.path.is_deep()) continue;
+        EXPECT_NE(other.path.Match(SplitPath(sample), &values), PathTemplate::Outcome::kMatch)
+            << sample << " of " << route.method->full_name() << " and "
+            << other.method->full_name();
+      }
+    }
+  }
+  EXPECT_GT(count, 40U);
+}
+
+TEST(RoutesTest, ServicesAreInTheOrderOfTheirFiles) {
+  const auto services = ServicesOf("tollgate.admin.v1");
+  for (size_t i = 1; i < services.size(); ++i) {
+    EXPECT_LE(services[i - 1]->file()->name(), services[i]->file()->name());
+  }
+  EXPECT_EQ(ServicesOf("tollgate.testing.v1").size(), 1U);
+  EXPECT_TRUE(ServicesOf("no.such.package").empty());
+}
+
+}  // namespace
+}  // namespace tollgate::transcode
