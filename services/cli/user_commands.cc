@@ -180,9 +180,8 @@ void AddState(CLI::App& group, Invocation& invocation, const char* verb, const c
     request.mutable_user()->set_state(state);
     request.mutable_update_mask()->add_paths("state");
     v1::User user;
-    if (invocation.Call("auth", [&](auto& context) {
-          return stub->UpdateUser(&context, request, &user);
-        })) {
+    if (invocation.Call(
+            "auth", [&](auto& context) { return stub->UpdateUser(&context, request, &user); })) {
       Table table = UserTable();
       AddRow(user, table);
       invocation.ShowRecord(table);

@@ -49,7 +49,8 @@ class DashboardModule : public Module {
     auto proxies = http::TrustedProxies::Parse(trusted_proxies_);
     if (!proxies.ok()) return Internal("dashboard." + proxies.error().internal);
     if (token_.empty())
-      log::Info("dashboard.login_token is not set: the admin API takes people and their tokens only");
+      log::Info(
+          "dashboard.login_token is not set: the admin API takes people and their tokens only");
     clients_.resize(context_.loops.size());
     for (int i = 0; i < context_.loops.size(); ++i) {
       Loop& loop = context_.loops.loop(i);

@@ -282,6 +282,63 @@ TEST_P(PeopleSessionTest, ADisabledPersonIsOutAtOnce) {
   EXPECT_EQ(anna.Post("signIn", SignInBody("anna@example.com", kPassword)).status, 401);
 }
 
+// The JSON admin API takes the cookie, with the CSRF token for changes, and access tokens.
+TEST_P(PeopleSessionTest, CookiesAndTokensAreCredentialsOfTheAdminApi) {
+  Browser anna = SignedIn("anna@example.com");
+  const auto admin = [&](const std::string& method, const std::string& path, HeaderList headers,
+                         const std::string& body = "") {
+    return Http(anna.port, method, "/admin/v1/" + path, headers, body);
+  };
+  const std::string user = anna.Show()["user"]["name"].str();
+  EXPECT_EQ(admin("GET", "users/me", {}).status, 401);
+  EXPECT_EQ(admin("GET", "users/me", {{"cookie", "tollgate=wrong"}}).status, 401);
+  const HttpResponse me = admin("GET", "users/me", {{"cookie", anna.cookie}});
+  EXPECT_EQ(me.status, 200) << me.body;
+  EXPECT_EQ(me.json()["name"].str(), user);
+  EXPECT_EQ(me.json()["email"].str(), "anna@example.com");
+  EXPECT_EQ(admin("GET", "workspaces/acme/balance", {{"cookie", anna.cookie}}).status, 403);
+
+  const std::string rename = R"({"display_name":"Anna"})";
+  EXPECT_EQ(admin("PATCH", "users/me", {{"cookie", anna.cookie}}, rename).status, 403);
+  EXPECT_EQ(admin("PATCH", "users/me", {{"cookie", anna.cookie}, {"sec-fetch-site", "same-origin"}},
+                  rename)
+                .status,
+            403)
+      << "without the CSRF token";
+  const HeaderList page = {
+      {"cookie", anna.cookie}, {"sec-fetch-site", "same-origin"}, {"x-csrf-token", anna.csrf}};
+  const HttpResponse renamed = admin("PATCH", "users/me", page, rename);
+  EXPECT_EQ(renamed.status, 200) << renamed.body;
+  EXPECT_EQ(renamed.json()["displayName"].str(), "Anna");
+
+  // Nobody is who they say they are.
+  EXPECT_EQ(admin("GET", "users",
+                  {{"cookie", anna.cookie},
+                   {"Grpc-Metadata-Tollgate-Identity-Bin", "AAAA"},
+                   {"Grpc-Metadata-Tollgate-Operator", "root"}})
+                .status,
+            403);
+
+  const Identity identity = Person(Role::ROLE_OWNER, user.substr(6));
+  pb::CreateTokenRequest create;
+  create.set_parent("users/me");
+  create.set_request_id("t1");
+  create.mutable_token()->set_display_name("ci");
+  create.mutable_token()->add_scopes("viewer");
+  create.mutable_token()->mutable_expire_time()->set_seconds(NowUs() / 1'000'000 + 3600);
+  pb::CreateTokenResponse token;
+  ASSERT_EQ(As(identity, *users_, &pb::UserService::Stub::CreateToken, create, token), "");
+  const HeaderList bearer = {{"authorization", "Bearer " + token.secret()}};
+  EXPECT_EQ(admin("GET", "users/me", bearer).json()["name"].str(), user);
+  EXPECT_EQ(admin("PATCH", "users/me", bearer, rename).status, 403) << "a token is not its person";
+  EXPECT_EQ(admin("GET", "users/me", {{"authorization", "Bearer tgp_wrong"}}).status, 401);
+  EXPECT_EQ(
+      admin("GET", "users/me", {{"authorization", "Bearer tgp_wrong"}, {"cookie", anna.cookie}})
+          .status,
+      401)
+      << "a wrong token is not made good by the cookie";
+}
+
 // Nothing that was typed or given out as a secret is in a log.
 TEST_P(PeopleSessionTest, SecretsAreInNoLog) {
   Browser anna = SignedIn("anna@example.com");

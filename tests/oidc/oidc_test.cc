@@ -36,8 +36,8 @@ class OidcTest : public ::testing::Test {
                                  "http://dashboard.test/session/v1/oidc/callback"},
         log);
     ASSERT_TRUE(provider_->Start());
-    ASSERT_TRUE(WaitUntil([&] { return ReadFile(log).find("{\"port\":") != std::string::npos; },
-                          30'000))
+    ASSERT_TRUE(
+        WaitUntil([&] { return ReadFile(log).find("{\"port\":") != std::string::npos; }, 30'000))
         << ReadFile(log);
     const std::string text = ReadFile(log);
     provider_port_ = std::atoi(text.c_str() + text.find("{\"port\":") + 8);
@@ -77,8 +77,7 @@ class OidcTest : public ::testing::Test {
       for (const auto& [name, value] : response.headers) {
         if (name != "set-cookie") continue;
         const size_t equals = value.find('=');
-        cookies[value.substr(0, equals)] =
-            value.substr(equals + 1, value.find(';') - equals - 1);
+        cookies[value.substr(0, equals)] = value.substr(equals + 1, value.find(';') - equals - 1);
       }
       return response;
     }
@@ -91,10 +90,9 @@ class OidcTest : public ::testing::Test {
   // Starts at the dashboard and follows the provider until it sends the browser back; the path of
   // the callback with its query.
   std::string AtTheProvider(Jar& dashboard, const std::string& return_path = "") {
-    const HttpResponse start =
-        dashboard.Get(cluster_->dashboard_port(),
-                      "/session/v1/oidc/start" +
-                          (return_path.empty() ? "" : "?return_path=" + return_path));
+    const HttpResponse start = dashboard.Get(
+        cluster_->dashboard_port(),
+        "/session/v1/oidc/start" + (return_path.empty() ? "" : "?return_path=" + return_path));
     EXPECT_EQ(start.status, 303) << start.body;
     std::string next = start.header("location");
     EXPECT_NE(next.find("code_challenge_method=S256"), std::string::npos) << next;
@@ -170,9 +168,10 @@ TEST_F(OidcTest, TheAnswerBelongsToTheBrowserThatBegan) {
   std::string forged = callback;
   const size_t iss = forged.find("iss=");
   ASSERT_NE(iss, std::string::npos) << "the provider sends the issuer (RFC 9207): " << callback;
-  forged.replace(iss, forged.find('&', iss) == std::string::npos ? std::string::npos
-                                                                  : forged.find('&', iss) - iss,
-                 "iss=http%3A%2F%2Fevil.test");
+  forged.replace(
+      iss,
+      forged.find('&', iss) == std::string::npos ? std::string::npos : forged.find('&', iss) - iss,
+      "iss=http%3A%2F%2Fevil.test");
   Jar third = browser;
   EXPECT_EQ(Finish(third, forged).header("location"), "/#/sign-in/SIGN_IN_FAILED")
       << "another issuer";
