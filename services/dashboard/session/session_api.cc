@@ -40,7 +40,6 @@ namespace {
 http::HttpResponse Json(int status, std::string body) {
   http::HttpResponse response{.status = status, .body = std::move(body)};
   response.headers.emplace_back("content-type", "application/json");
-  response.headers.emplace_back("cache-control", "no-store");
   AddSecurityHeaders(response.headers);
   return response;
 }
@@ -62,7 +61,6 @@ http::HttpResponse Refuse(grpc::StatusCode code, const char* reason, const char*
 http::HttpResponse Redirect(std::string to) {
   http::HttpResponse response{.status = 303};
   response.headers.emplace_back("location", std::move(to));
-  response.headers.emplace_back("cache-control", "no-store");
   AddSecurityHeaders(response.headers);
   return response;
 }
