@@ -22,8 +22,8 @@ constexpr MethodRule kRules[] = {
     {"InvitationService/DeleteInvitation", "OA"},
     {"InvitationService/AcceptInvitation", "*", !kStepUp, true},
     // Oneself.
-    {"UserService/GetUser", "*"},
-    {"UserService/UpdateUser", "*", !kStepUp, true},
+    {"UserService/GetUser", "*"},                     // others: P
+    {"UserService/UpdateUser", "*", !kStepUp, true},  // others: P with a fresh sign-in
     {"UserService/GetPermissions", "*"},
     {"UserService/ListSessions", "*"},
     {"UserService/DeleteSession", "*", !kStepUp, true},
@@ -32,10 +32,9 @@ constexpr MethodRule kRules[] = {
     {"UserService/ListTokens", "*"},
     {"UserService/DeleteToken", "*", !kStepUp, true},
     // All people of the installation.
-    {"PersonService/ListPersons", "P"},
-    {"PersonService/CreatePerson", "P", kStepUp, true},
-    {"PersonService/UpdatePerson", "P", kStepUp, true},
-    {"PersonService/CreateSignInLink", "P", kStepUp, true},
+    {"UserService/ListUsers", "P"},
+    {"UserService/CreateUser", "P", kStepUp, true},
+    {"UserService/CreateSignInLink", "P", kStepUp, true},
 
     // Workspaces. A person may create one where self-service is on: the handler looks.
     {"WorkspaceService/CreateWorkspace", "*P"},
@@ -43,7 +42,7 @@ constexpr MethodRule kRules[] = {
     {"WorkspaceService/ListWorkspaces", "*P"},
     {"WorkspaceService/UpdateWorkspace", "OA"},
     {"WorkspaceService/CloseWorkspace", "O", kStepUp},
-    {"WorkspaceService/ReopenWorkspace", "O", kStepUp},
+    {"WorkspaceService/CancelWorkspaceClosing", "O", kStepUp},
     {"WorkspaceService/CreateSupportSession", "P", kStepUp, true},
     // Keys.
     {"KeyService/CreateKey", "OAD"},

@@ -10,6 +10,7 @@
 #include "services/auth/rpc/auth_rpc.h"
 #include "services/auth/rpc/callers.h"
 #include "services/auth/rpc/limit_rpc.h"
+#include "services/auth/rpc/people_part.h"
 
 namespace tollgate {
 namespace {
@@ -33,7 +34,8 @@ class AuthModule : public Module {
         workspaces_(auth::MakeWorkspaceAdmin(slot_)),
         keys_(auth::MakeKeyAdmin(slot_)),
         audit_(auth::MakeAuditAdmin(slot_)),
-        limits_(auth::MakeLimitAdmin(slot_)) {
+        limits_(auth::MakeLimitAdmin(slot_)),
+        people_(settings, context.clock) {
     options_.database.url = settings.sql().url();
     // One more for the change feed.
     options_.database.connections = threads_ + 1;
@@ -66,6 +68,7 @@ class AuthModule : public Module {
     for (const auto& service : {&workspaces_, &keys_, &audit_, &limits_}) {
       builder.RegisterService(service->get());
     }
+    people_.Register(builder);
   }
 
   Result<void> Start() override {
@@ -88,7 +91,7 @@ class AuthModule : public Module {
         std::make_shared<auth::AuthBackend>(std::move(*store), threads_, clock_, backend_options_);
     if (auto started = backend_->Start(); !started) return started;
     slot_ = backend_.get();
-    return {};
+    return people_.Start(backend_->store().database());
   }
   bool Ready() const override {
     const auth::AuthBackend* backend = slot_.load();
@@ -100,6 +103,7 @@ class AuthModule : public Module {
   }
   void Stop() override {
     slot_ = nullptr;
+    people_.Stop();
     if (backend_) backend_->Stop();
     if (billing_) context_.loops.loop(0).RunAndWait([this] { billing_.reset(); });
   }
@@ -157,6 +161,7 @@ class AuthModule : public Module {
   auth::BackendOptions backend_options_;
   std::shared_ptr<BillingAdminClient> billing_;  // null: not configured, or before Start
   std::shared_ptr<auth::AuthBackend> backend_;   // null before Start
+  auth::PeoplePart people_;                      // in the backend's database
 };
 
 }  // namespace

@@ -29,5 +29,7 @@ void AddDeadLetterCommands(CLI::App& app, Invocation& invocation);
 void AddPaymentCommands(CLI::App& app, Invocation& invocation);
 // alert show|set, webhook list|create|delete|test.
 void AddAlertCommands(CLI::App& app, Invocation& invocation);
+// user list|create|invite|link|disable|enable, operator list|create.
+void AddUserCommands(CLI::App& app, Invocation& invocation);
 
 }  // namespace tollgate::cli

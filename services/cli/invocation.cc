@@ -132,6 +132,16 @@ std::unique_ptr<admin::v1::StatementService::Stub> Invocation::Statements() {
   return channel ? admin::v1::StatementService::NewStub(channel) : nullptr;
 }
 
+std::unique_ptr<admin::v1::UserService::Stub> Invocation::Users() {
+  const auto channel = Connect(options_.auth_target);
+  return channel ? admin::v1::UserService::NewStub(channel) : nullptr;
+}
+
+std::unique_ptr<admin::v1::InvitationService::Stub> Invocation::Invitations() {
+  const auto channel = Connect(options_.auth_target);
+  return channel ? admin::v1::InvitationService::NewStub(channel) : nullptr;
+}
+
 int64_t Invocation::NowSeconds() const { return SystemClock::Get().WallUs() / 1'000'000; }
 
 std::unique_ptr<admin::v1::LedgerService::Stub> Invocation::Books() {

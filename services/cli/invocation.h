@@ -14,9 +14,11 @@
 #include "tollgate/admin/v1/dead_letters.grpc.pb.h"
 #include "tollgate/admin/v1/keys.grpc.pb.h"
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
+#include "tollgate/admin/v1/members.grpc.pb.h"
 #include "tollgate/admin/v1/payments.grpc.pb.h"
 #include "tollgate/admin/v1/statements.grpc.pb.h"
 #include "tollgate/admin/v1/usage.grpc.pb.h"
+#include "tollgate/admin/v1/users.grpc.pb.h"
 #include "tollgate/admin/v1/workspaces.grpc.pb.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
@@ -57,6 +59,9 @@ class Invocation {
   std::unique_ptr<admin::v1::AlertService::Stub> Alerts();
   std::unique_ptr<admin::v1::DeadLetterService::Stub> DeadLetters();
   std::unique_ptr<admin::v1::StatementService::Stub> Statements();
+  // Those in auth.
+  std::unique_ptr<admin::v1::UserService::Stub> Users();
+  std::unique_ptr<admin::v1::InvitationService::Stub> Invitations();
   int64_t NowSeconds() const;
 
   // Makes one call with the timeout. On failure reports the error, sets the exit code and returns

@@ -124,6 +124,7 @@ int main(int argc, char** argv) {
   tollgate::cli::AddDeadLetterCommands(app, invocation);
   tollgate::cli::AddPaymentCommands(app, invocation);
   tollgate::cli::AddAlertCommands(app, invocation);
+  tollgate::cli::AddUserCommands(app, invocation);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

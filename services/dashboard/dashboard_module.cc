@@ -11,6 +11,7 @@
 #include "common/rpc/replicas.h"
 #include "services/dashboard/http/admin_api.h"
 #include "services/dashboard/http/site.h"
+#include "services/dashboard/session/session_api.h"
 
 namespace tollgate {
 namespace {
@@ -30,7 +31,7 @@ class DashboardModule : public Module {
         listen_(settings.listen().empty() ? kDefaultListen : settings.listen()),
         token_(settings.login_token()),
         trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
-        public_url_(settings.public_url()),
+        session_options_{.public_url = settings.public_url()},
         site_({.login_token = settings.login_token(), .base_url = settings.base_url()}),
         login_source_(site_.login()) {}
   ~DashboardModule() override { Stop(); }
@@ -49,7 +50,8 @@ class DashboardModule : public Module {
     auto proxies = http::TrustedProxies::Parse(trusted_proxies_);
     if (!proxies.ok()) return Internal("dashboard." + proxies.error().internal);
     if (token_.empty())
-      log::Warn("dashboard.login_token is not set: the admin API refuses all requests");
+      log::Info(
+          "dashboard.login_token is not set: the admin API takes people and their tokens only");
     clients_.resize(context_.loops.size());
     for (int i = 0; i < context_.loops.size(); ++i) {
       Loop& loop = context_.loops.loop(i);
@@ -64,6 +66,9 @@ class DashboardModule : public Module {
     }
     Loop& first = context_.loops.loop(0);
     first.RunAndWait([&] {
+      sessions_ = std::make_unique<dashboard::SessionClient>([this](Loop& loop) {
+        return clients_[loop.index()].admin[AdminTarget::kAuth]->Pick()->channel();
+      });
       catalog_client_ = context_.clients.Catalog(first);
       catalog_ = catalog_client_->WatchCatalog(
           EngineKeys::kWithout, {.on_message =
@@ -77,9 +82,12 @@ class DashboardModule : public Module {
                                      }});
     });
 
+    session_api_ = std::make_unique<dashboard::SessionApi>(*sessions_, session_options_);
+    session_source_ =
+        std::make_unique<dashboard::SessionSource>(*sessions_, session_options_, login_source_);
     auto admin_api = dashboard::AdminApi::Make(
-        login_source_,
-        {.public_url = public_url_,
+        *session_source_,
+        {.public_url = session_options_.public_url,
          .channel_to = [this](const google::protobuf::ServiceDescriptor& service, Loop& loop) {
            const auto target = dashboard::TargetOf(service.name());
            // Of another replica when one hangs or is gone.
@@ -119,6 +127,7 @@ class DashboardModule : public Module {
         catalog_client_.reset();
       });
     }
+    if (sessions_) context_.loops.loop(0).RunAndWait([&] { sessions_.reset(); });
     // Clients must be destroyed on their own loop.
     for (size_t i = 0; i < clients_.size(); ++i) {
       context_.loops.loop(static_cast<int>(i)).RunAndWait([&] { clients_[i] = {}; });
@@ -138,6 +147,10 @@ class DashboardModule : public Module {
   }
 
   Task<void> Serve(http::Exchange& exchange) {
+    if (exchange.request().path.starts_with(dashboard::kSessionPath)) {
+      co_await exchange.Send(co_await session_api_->Handle(exchange.request(), exchange.loop()));
+      co_return;
+    }
     if (IsAdminApi(exchange.request())) {
       co_await admin_api_->Serve(exchange);
       co_return;
@@ -153,9 +166,12 @@ class DashboardModule : public Module {
   const std::string listen_;
   const std::string token_;
   const std::vector<std::string> trusted_proxies_;
-  const std::string public_url_;
+  const dashboard::SessionOptions session_options_;
   dashboard::Site site_;
   dashboard::LoginTokenSource login_source_;
+  std::unique_ptr<dashboard::SessionClient> sessions_;  // on the first loop
+  std::unique_ptr<dashboard::SessionApi> session_api_;
+  std::unique_ptr<dashboard::SessionSource> session_source_;
   std::unique_ptr<dashboard::AdminApi> admin_api_;
   std::vector<LoopClients> clients_;  // by loop index
   std::unique_ptr<CatalogClient> catalog_client_;

@@ -4,10 +4,10 @@ import re
 
 # The services of one shape, and the folders that each has besides domain, rpc, storage and testing.
 SERVICES = {
-    "auth": {"admin"},
+    "auth": {"admin", "oidc", "people"},
     "billing": {"alerts", "commit", "payments"},
     "catalog": set(),
-    "dashboard": {"http", "openapi", "transcode"},
+    "dashboard": {"http", "openapi", "session", "transcode"},
     "inference_router": {"balancer", "count", "engine", "session", "settlement"},
     "ratelimit": {"redis"},
 }

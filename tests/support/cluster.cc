@@ -189,7 +189,7 @@ std::string Cluster::Section(const std::string& name) const {
   const std::string& dir = dir_.path();
   if (IsAuth(name)) {
     return "auth:\n  sql:\n    url: " + Or(options_.auth_sql, "sqlite:" + dir + "/auth.db") +
-           "\n  pepper: ${file:" + dir + "/pepper}\n";
+           "\n  pepper: ${file:" + dir + "/pepper}\n" + Lines(options_.auth_settings);
   }
   if (name == "ratelimit")
     return "ratelimit:\n  lease_seconds: " + std::to_string(options_.lease_seconds) +
@@ -218,7 +218,7 @@ std::string Cluster::Section(const std::string& name) const {
            Lines(options_.gateway_settings);
   }
   return "dashboard:\n  listen: 127.0.0.1:" + std::to_string(dashboard_port_) +
-         "\n  login_token: ${file:" + dir + "/login_token}\n";
+         "\n  login_token: ${file:" + dir + "/login_token}\n" + Lines(options_.dashboard_settings);
 }
 
 std::string Cluster::ConfigOf(const Member& member) const {

@@ -39,9 +39,11 @@ struct ClusterOptions {
   int keep_alive_seconds = 0;  // 0: the product's default
   int drain_seconds = 5;
   std::string log_level = "info";
-  // More lines of YAML for the sections host (of every process), gateway and router, for example
-  // "edge_tls: {certificate_file: a, private_key_file: b}".
+  // More lines of YAML for the sections host (of every process), auth, dashboard, gateway and
+  // router, for example "edge_tls: {certificate_file: a, private_key_file: b}".
   std::vector<std::string> host_settings;
+  std::vector<std::string> auth_settings;
+  std::vector<std::string> dashboard_settings;
   std::vector<std::string> gateway_settings;
   std::vector<std::string> router_settings;
   // Mutual TLS between the processes: a folder with authority.pem, and in a folder for each service

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "common/sql/sql.h"
+#include "services/auth/storage/people_schema.h"
 #include "services/auth/storage/schema_keys.h"
 #include "services/auth/storage/schema_limits.h"
 
@@ -66,7 +67,7 @@ ALTER TABLE virtual_key ADD COLUMN filter_tag {int} NOT NULL DEFAULT 0;
      {3, "quotas of keys", R"(
 ALTER TABLE virtual_key ADD COLUMN monthly_quota {int};
 )"},
-     {4, "people", ""},
+     kPeopleMigration,
      {5, "life of keys", kLifeOfKeys},
      {6, "limits by model, and plans", kLimitsByModel}}};
 

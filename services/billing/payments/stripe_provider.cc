@@ -4,12 +4,16 @@
 #include <optional>
 #include <utility>
 
-#include "services/billing/payments/http_call.h"
+#include "common/http/http_call.h"
 #include "services/billing/payments/stripe_json.h"
 
 namespace tollgate::billing::payments {
 namespace {
 
+using http::Form;
+using http::HttpAnswer;
+using http::HttpCall;
+using http::PercentEncode;
 using Kind = ProviderError::Kind;
 
 // An answer in which something is missing counts as no answer.
@@ -328,7 +332,7 @@ class StripeProvider : public PaymentProvider {
     call.form = form;
     call.connect_timeout_ms = options_.connect_timeout_ms;
     call.timeout_ms = options_.timeout_ms;
-    HttpAnswer answer = Send(call);
+    HttpAnswer answer = http::Send(call);
     if (answer.outcome == HttpAnswer::Outcome::kNotSent) {
       return Fail{ProviderError{Kind::kNotDone, "unreachable", answer.error}};
     }

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "services/billing/payments/http_call.h"
+#include "common/http/http_call.h"
 #include "tests/support/process.h"
 
 namespace tollgate::billing::payments {
@@ -106,7 +106,7 @@ TEST_F(StripeMockTest, EveryCallHasTheFormThatStripeAccepts) {
 }
 
 TEST_F(StripeMockTest, AWrongFormOrVersionIsRefusedByTheMock) {
-  HttpCall call;
+  http::HttpCall call;
   call.method = "POST";
   call.url = options_.base_url + "/v1/payment_intents";
   call.bearer = options_.secret_key;

@@ -1,11 +1,11 @@
-#include "services/billing/payments/http_call.h"
+#include "common/http/http_call.h"
 
 #include <curl/curl.h>
 
 #include <memory>
 #include <mutex>
 
-namespace tollgate::billing::payments {
+namespace tollgate::http {
 namespace {
 
 constexpr size_t kMaxAnswer = size_t{4} << 20;
@@ -92,7 +92,7 @@ HttpAnswer Send(const HttpCall& call) {
   const std::string form = Encode(call.form);
   std::string url = call.url;
   List headers;
-  Add(headers, "Authorization: Bearer " + call.bearer);
+  if (!call.bearer.empty()) Add(headers, "Authorization: Bearer " + call.bearer);
   Add(headers, "Expect:");
   for (const auto& [name, value] : call.headers) Add(headers, name + ": " + value);
   if (call.method == "POST") {
@@ -135,4 +135,4 @@ HttpAnswer Send(const HttpCall& call) {
   return answer;
 }
 
-}  // namespace tollgate::billing::payments
+}  // namespace tollgate::http

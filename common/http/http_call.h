@@ -1,4 +1,5 @@
-// One blocking HTTP call with libcurl.
+// One blocking HTTP call with libcurl, for providers (payments, OpenID Connect): never on a loop or
+// a gRPC thread. Certificates are checked against the system's authorities.
 #pragma once
 
 #include <atomic>
@@ -7,14 +8,15 @@
 #include <utility>
 #include <vector>
 
-namespace tollgate::billing::payments {
+namespace tollgate::http {
 
 using Form = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpCall {
   std::string method = "GET";
   std::string url;
-  std::string bearer;  // never logged
+  // Sent as "Authorization: Bearer" unless empty; never logged.
+  std::string bearer;
   std::vector<std::pair<std::string, std::string>> headers;
   // Sent as application/x-www-form-urlencoded: in the body of a POST, in the query of a GET.
   Form form;
@@ -42,4 +44,4 @@ HttpAnswer Send(const HttpCall& call);
 // "a b" is "a%20b".
 std::string PercentEncode(std::string_view text);
 
-}  // namespace tollgate::billing::payments
+}  // namespace tollgate::http

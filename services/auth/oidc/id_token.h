@@ -1,0 +1,37 @@
+// ID tokens of OpenID Connect: JSON Web Tokens signed with RS256 or ES256 (RFC 7519, 7518), whose
+// keys the provider publishes (RFC 7517). Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/base/result.h"
+
+namespace tollgate::auth {
+
+struct IdToken {
+  std::string issuer;
+  std::string subject;
+  std::string nonce;
+  std::string email;
+  bool email_verified = false;
+  std::string name;
+};
+
+struct IdTokenRules {
+  std::string issuer;
+  std::string audience;  // our client_id
+  std::string nonce;
+  int64_t now_us = 0;
+};
+
+// keys: the provider's JSON Web Key Set. Checks the signature, issuer, audience, authorized party,
+// nonce and times, which may be a minute off. The error says what is wrong, for logs.
+BasicResult<IdToken, std::string> VerifyIdToken(std::string_view token, std::string_view keys,
+                                                const IdTokenRules& rules);
+
+// base64url without padding (RFC 7515).
+std::string Base64Url(std::string_view bytes);
+
+}  // namespace tollgate::auth

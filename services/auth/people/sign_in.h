@@ -1,0 +1,106 @@
+// How people sign in, and who holds a session or an access token. Blocks on the database and on
+// password hashes: for threads of its own (rpc/session_rpc.h).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "services/auth/people/password.h"
+#include "services/auth/storage/people_store.h"
+
+namespace tollgate::auth {
+
+// The browser that asks.
+struct Browser {
+  std::string address;
+  std::string user_agent;
+  std::string cookie;  // of the session that a new one replaces
+};
+
+struct NewSession {
+  std::string cookie;
+  int64_t expires_us = 0;
+};
+// Either a session, or the challenge of a second step.
+struct SignedIn {
+  NewSession session;
+  std::string challenge;
+};
+
+// A person whom an OpenID Connect provider vouches for.
+struct OidcPerson {
+  std::string issuer;
+  std::string subject;
+  std::string email;
+  bool email_verified = false;
+  std::string name;
+};
+
+class SignIn {
+ public:
+  // seal_key: 32 bytes, for TOTP secrets and recovery codes. allowed_domains: of addresses that may
+  // sign in by OpenID Connect without an invitation.
+  SignIn(PeopleStore& store, std::string seal_key, std::vector<std::string> allowed_domains);
+
+  AdminResult<SignedIn> ByPassword(const std::string& email, const std::string& password,
+                                   const Browser& browser);
+  AdminResult<NewSession> SecondStep(const std::string& challenge, const std::string& code,
+                                     const std::string& recovery_code, const Browser& browser);
+  AdminResult<SignedIn> ByLink(const std::string& token, const std::string& new_password,
+                               const Browser& browser);
+  AdminResult<NewSession> ByInvitation(const std::string& token, const std::string& display_name,
+                                       const std::string& password, const Browser& browser);
+  AdminResult<NewSession> ByOidc(const OidcPerson& person, const Browser& browser);
+
+  AdminResult<void> SignOut(const std::string& cookie, const Browser& browser);
+  AdminResult<NewSession> Reauthenticate(const std::string& cookie, const std::string& password,
+                                         const std::string& code, const Browser& browser);
+  AdminResult<NewSession> SetPassword(const std::string& cookie, const std::string& current,
+                                      const std::string& wanted, const Browser& browser);
+
+  struct TotpSecret {
+    std::string secret;
+    std::string uri;
+  };
+  AdminResult<TotpSecret> StartTotp(const std::string& cookie);
+  // The recovery codes.
+  AdminResult<std::vector<std::string>> ConfirmTotp(const std::string& cookie,
+                                                    const std::string& code,
+                                                    const Browser& browser);
+  AdminResult<void> DisableTotp(const std::string& cookie, const Browser& browser);
+
+  // Nothing for a cookie or a token that is not (or no longer) good.
+  AdminResult<std::optional<common::v1::Identity>> ResolveCookie(const std::string& cookie,
+                                                                 const Browser& browser);
+  AdminResult<std::optional<common::v1::Identity>> ResolveToken(const std::string& token,
+                                                                const Browser& browser);
+
+ private:
+  // A person and the session whose cookie they sent.
+  struct Holder {
+    Person person;
+    Session session;
+  };
+  AdminResult<Holder> HolderOf(PeopleTx& tx, const std::string& cookie);
+  AdminResult<NewSession> Open(PeopleTx& tx, const Person& person, const Browser& browser,
+                               const std::string& how);
+  AdminResult<SignedIn> OpenOrChallenge(PeopleTx& tx, const Person& person, const Browser& browser,
+                                        const std::string& how);
+  // Takes a try of each subject, or fails with THROTTLED.
+  AdminResult<void> TakeTries(const std::vector<std::string>& subjects);
+  AdminResult<void> ForgetTries(PeopleTx& tx, const std::string& subject);
+  AdminResult<void> Refused(const std::string& user_id, const Browser& browser);
+  // Whether the code or the recovery code is right; it is used up.
+  AdminResult<bool> TakeCode(PeopleTx& tx, Person& person, const std::string& code,
+                             const std::string& recovery_code);
+  std::string RecoveryHash(const std::string& code) const;
+  bool DomainAllowed(std::string_view email) const;
+
+  PeopleStore& store_;
+  const std::string seal_key_;
+  const std::vector<std::string> allowed_domains_;
+  const PasswordHasher hasher_;
+};
+
+}  // namespace tollgate::auth

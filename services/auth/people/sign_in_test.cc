@@ -1,0 +1,396 @@
+#include "services/auth/people/sign_in.h"
+
+#include <gmock/gmock.h>
+
+#include <ctime>
+
+#include "common/admin/access.h"
+#include "services/auth/domain/totp.h"
+#include "services/auth/people/testing/people_world.h"
+
+namespace tollgate::auth {
+namespace {
+
+using ::testing::Contains;
+
+constexpr char kPassword[] = "correct horse battery";
+constexpr int64_t kSecond = 1'000'000;
+
+class SignInTest : public PeopleTest {
+ protected:
+  // Switches the second step on; the secret in raw bytes.
+  std::string EnableTotp(const std::string& cookie, std::vector<std::string>* codes = nullptr) {
+    auto started = sign_in_->StartTotp(cookie);
+    EXPECT_TRUE(started.ok()) << started.error().message;
+    const std::string secret = FromBase32(started->secret);
+    auto confirmed =
+        sign_in_->ConfirmTotp(cookie, TotpCode(secret, clock_.WallUs() / kTotpStepUs), {});
+    EXPECT_TRUE(confirmed.ok()) << confirmed.error().message;
+    if (codes != nullptr) *codes = *confirmed;
+    return secret;
+  }
+  static std::string FromBase32(const std::string& text) {
+    std::string out;
+    uint32_t bits = 0;
+    int count = 0;
+    for (const char c : text) {
+      bits = bits << 5 | static_cast<uint32_t>(c >= 'A' ? c - 'A' : c - '2' + 26);
+      count += 5;
+      if (count >= 8) out += static_cast<char>(bits >> (count -= 8));
+    }
+    return out;
+  }
+  std::string CodeNow(const std::string& secret) {
+    return TotpCode(secret, clock_.WallUs() / kTotpStepUs);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Databases, SignInTest, ::testing::Values(Kind::kSqlite, Kind::kPostgres),
+                         [](const auto& info) {
+                           return info.param == Kind::kSqlite ? "sqlite" : "postgres";
+                         });
+
+TEST_P(SignInTest, ARightPasswordOpensASessionThatNamesItsPerson) {
+  const Person anna = Make("anna@x.org", kPassword, Role::ROLE_BILLING);
+  auto signed_in =
+      sign_in_->ByPassword("ANNA@x.org", kPassword, {.address = "192.0.2.1", .user_agent = "test"});
+  ASSERT_TRUE(signed_in.ok()) << signed_in.error().message;
+  EXPECT_EQ(signed_in->session.cookie.size(), 43U);
+  auto identity = sign_in_->ResolveCookie(signed_in->session.cookie, {.address = "192.0.2.1"});
+  ASSERT_TRUE(identity.ok() && identity->has_value());
+  EXPECT_EQ((*identity)->actor(), "user:" + anna.user_id);
+  EXPECT_EQ((*identity)->signed_in_us(), clock_.WallUs());
+  EXPECT_EQ((*identity)->address(), "192.0.2.1");
+  EXPECT_EQ((*identity)->memberships(0).role(), Role::ROLE_BILLING);
+  EXPECT_FALSE(Lives("another"));
+  EXPECT_FALSE(Lives(""));
+  EXPECT_THAT(Actions(), Contains("sign_in"));
+}
+
+// What fails looks the same, whether the account exists, has a password, or is disabled.
+TEST_P(SignInTest, AFailureDoesNotTellWhoExists) {
+  Make("anna@x.org", kPassword);
+  Make("nopassword@x.org");
+  const Person disabled = Make("disabled@x.org", kPassword);
+  ASSERT_TRUE(
+      store_->ChangePerson(kOperator, disabled.user_id, {.state = PersonState::kDisabled}).ok());
+  std::vector<std::string> messages;
+  for (const char* email :
+       {"anna@x.org", "nobody@x.org", "nopassword@x.org", "disabled@x.org", "not an address", ""}) {
+    const std::string given = std::string(email) == "disabled@x.org" ? kPassword : "wrong password";
+    auto result = sign_in_->ByPassword(email, given, {.address = email});
+    ASSERT_FALSE(result.ok()) << email;
+    EXPECT_EQ(result.error().reason, "SIGN_IN_FAILED") << email;
+    messages.push_back(result.error().message);
+  }
+  for (const std::string& message : messages) EXPECT_EQ(message, messages.front());
+  EXPECT_THAT(Actions(), Contains("sign_in.refuse").Times(6));
+}
+
+// The same work for an address without an account: one password hash.
+TEST_P(SignInTest, AFailureTakesAsLongForAnAddressWithoutAnAccount) {
+  Make("anna@x.org", kPassword);
+  // Processor time of this thread: other work on the machine does not count.
+  const auto spent_us = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return time.tv_sec * 1'000'000 + time.tv_nsec / 1000;
+  };
+  const auto measure = [&](const std::string& email) {
+    int64_t best = INT64_MAX;
+    for (int i = 0; i < 5; ++i) {
+      const int64_t begin = spent_us();
+      EXPECT_FALSE(sign_in_->ByPassword(email, "wrong password", {}).ok());
+      best = std::min<int64_t>(best, spent_us() - begin);
+    }
+    return best;
+  };
+  const int64_t known = measure("anna@x.org"), unknown = measure("nobody@x.org");
+  EXPECT_GT(unknown, known / 2) << known << " µs and " << unknown << " µs";
+  EXPECT_GT(known, unknown / 2) << known << " µs and " << unknown << " µs";
+}
+
+TEST_P(SignInTest, TriesAreLimitedByAccountWhetherItExists) {
+  Make("anna@x.org", kPassword);
+  for (const char* email : {"anna@x.org", "nobody@x.org"}) {
+    for (int i = 0; i < 10; ++i) {
+      EXPECT_EQ(ReasonOf(sign_in_->ByPassword(email, "wrong password",
+                                              {.address = "192.0.2." + std::to_string(i)})),
+                "SIGN_IN_FAILED");
+    }
+    auto limited = sign_in_->ByPassword(email, kPassword, {.address = "192.0.2.99"});
+    EXPECT_EQ(ReasonOf(limited), "THROTTLED") << "even with the right password";
+    EXPECT_EQ(limited.error().retry_after_ms, 60'000);
+  }
+  clock_.Advance(60 * kSecond);
+  EXPECT_NE(Cookie("anna@x.org", kPassword), "");
+  // A success gives all tries back.
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(ReasonOf(sign_in_->ByPassword("anna@x.org", "wrong password",
+                                            {.address = "198.51.100." + std::to_string(i)})),
+              "SIGN_IN_FAILED");
+  }
+}
+
+TEST_P(SignInTest, TriesAreLimitedByAddress) {
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_EQ(ReasonOf(sign_in_->ByLink("no link", "", {.address = "192.0.2.1"})), "LINK_INVALID");
+  }
+  EXPECT_EQ(ReasonOf(sign_in_->ByLink("no link", "", {.address = "192.0.2.1"})), "THROTTLED");
+  EXPECT_EQ(ReasonOf(sign_in_->ByPassword("a@b.c", "x", {.address = "192.0.2.1"})), "THROTTLED");
+  EXPECT_EQ(ReasonOf(sign_in_->ByLink("no link", "", {.address = "192.0.2.2"})), "LINK_INVALID");
+}
+
+TEST_P(SignInTest, ASessionEndsWhenIdleAndInAnyCase) {
+  Make("anna@x.org", kPassword);
+  const std::string idle = Cookie("anna@x.org", kPassword);
+  clock_.Advance(30 * 60 * kSecond - 1);
+  EXPECT_TRUE(Lives(idle));
+  clock_.Advance(30 * 60 * kSecond - 1);
+  EXPECT_TRUE(Lives(idle)) << "the last use counts";
+  clock_.Advance(30 * 60 * kSecond + 1);
+  EXPECT_FALSE(Lives(idle));
+  const std::string busy = Cookie("anna@x.org", kPassword);
+  for (int i = 0; i < 36; ++i) {
+    clock_.Advance(20 * 60 * kSecond);
+    if (i < 35) {
+      EXPECT_TRUE(Lives(busy)) << i;
+    }
+  }
+  EXPECT_FALSE(Lives(busy)) << "twelve hours";
+}
+
+TEST_P(SignInTest, EachSignInHasANewIdAndEndsTheOldOne) {
+  const Person anna = Make("anna@x.org", kPassword, Role::ROLE_OWNER);
+  const std::string first = Cookie("anna@x.org", kPassword);
+  auto second = sign_in_->ByPassword("anna@x.org", kPassword, {.cookie = first});
+  ASSERT_TRUE(second.ok());
+  EXPECT_NE(second->session.cookie, first);
+  EXPECT_FALSE(Lives(first));
+  EXPECT_TRUE(Lives(second->session.cookie));
+  // A cookie that an attacker has set is not taken over.
+  const std::string planted = NewSecret();
+  auto third = sign_in_->ByPassword("anna@x.org", kPassword, {.cookie = planted});
+  ASSERT_TRUE(third.ok());
+  EXPECT_NE(third->session.cookie, planted);
+  EXPECT_FALSE(Lives(planted));
+  ASSERT_TRUE(sign_in_->SignOut(third->session.cookie, {}).ok());
+  EXPECT_FALSE(Lives(third->session.cookie));
+  EXPECT_TRUE(sign_in_->SignOut(third->session.cookie, {}).ok()) << "twice is no error";
+}
+
+TEST_P(SignInTest, AChangeOfRoleOrStateEndsTheSessions) {
+  const Person anna = Make("anna@x.org", kPassword, Role::ROLE_OWNER);
+  const Person bert = Make("bert@x.org", kPassword, Role::ROLE_VIEWER);
+  std::string cookie = Cookie("bert@x.org", kPassword);
+  const std::string annas = Cookie("anna@x.org", kPassword);
+  ASSERT_TRUE(store_->SetRole(kOperator, "acme", bert.user_id, Role::ROLE_ADMIN).ok());
+  EXPECT_FALSE(Lives(cookie));
+  EXPECT_TRUE(Lives(annas));
+  cookie = Cookie("bert@x.org", kPassword);
+  ASSERT_TRUE(store_->ChangePerson(kOperator, bert.user_id, {.platform_operator = true}).ok());
+  EXPECT_FALSE(Lives(cookie));
+  cookie = Cookie("bert@x.org", kPassword);
+  ASSERT_TRUE(store_->ChangePerson(kOperator, bert.user_id, {.display_name = "Bert"}).ok());
+  EXPECT_TRUE(Lives(cookie)) << "a name is no right";
+  ASSERT_TRUE(
+      store_->ChangePerson(kOperator, bert.user_id, {.state = PersonState::kDisabled}).ok());
+  EXPECT_FALSE(Lives(cookie));
+  EXPECT_EQ(Cookie("bert@x.org", kPassword), "");
+}
+
+TEST_P(SignInTest, SessionsAreListedAndEnded) {
+  const Person anna = Make("anna@x.org", kPassword);
+  const Actor actor = {.name = "user:" + anna.user_id};
+  clock_.Advance(1);
+  const std::string first = Cookie("anna@x.org", kPassword);
+  clock_.Advance(1);
+  const std::string second = Cookie("anna@x.org", kPassword);
+  auto sessions = store_->ListSessions(anna.user_id);
+  ASSERT_TRUE(sessions.ok());
+  // With the one of the link that set the password.
+  ASSERT_EQ(sessions->size(), 3U);
+  const std::string second_id = sessions->at(0).id;
+  EXPECT_EQ(ReasonOf(store_->DeleteSession(actor, "other-user", second_id)), "NOT_FOUND");
+  EXPECT_TRUE(store_->DeleteSession(actor, anna.user_id, sessions->at(1).id).ok());
+  EXPECT_FALSE(Lives(first));
+  EXPECT_EQ(*store_->RevokeOtherSessions(actor, anna.user_id, second_id), 1);
+  EXPECT_TRUE(Lives(second));
+}
+
+TEST_P(SignInTest, WithTheSecondStepAPasswordAloneOpensNothing) {
+  const Person anna = Make("anna@x.org", kPassword);
+  std::vector<std::string> codes;
+  const std::string secret = EnableTotp(Cookie("anna@x.org", kPassword), &codes);
+  clock_.Advance(90 * kSecond);
+  auto first = sign_in_->ByPassword("anna@x.org", kPassword, {});
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(first->session.cookie, "");
+  ASSERT_NE(first->challenge, "");
+  EXPECT_FALSE(Lives(first->challenge)) << "the challenge is no session";
+  EXPECT_EQ(ReasonOf(sign_in_->SecondStep(first->challenge, "000000", "", {})), "SIGN_IN_FAILED");
+  const std::string code = CodeNow(secret);
+  auto session = sign_in_->SecondStep(first->challenge, code, "", {});
+  ASSERT_TRUE(session.ok()) << session.error().message;
+  EXPECT_TRUE(Lives(session->cookie));
+  EXPECT_EQ(ReasonOf(sign_in_->SecondStep(first->challenge, CodeNow(secret), "", {})),
+            "SIGN_IN_FAILED")
+      << "a challenge works once";
+  auto again = sign_in_->ByPassword("anna@x.org", kPassword, {});
+  EXPECT_EQ(ReasonOf(sign_in_->SecondStep(again->challenge, code, "", {})), "SIGN_IN_FAILED")
+      << "a code works once";
+  // A recovery code, however it is typed, once.
+  EXPECT_EQ(ReasonOf(sign_in_->SecondStep(again->challenge, "", "nonsense", {})), "SIGN_IN_FAILED");
+  EXPECT_TRUE(sign_in_->SecondStep(again->challenge, "", " " + codes[3], {}).ok());
+  auto third = sign_in_->ByPassword("anna@x.org", kPassword, {});
+  EXPECT_EQ(ReasonOf(sign_in_->SecondStep(third->challenge, "", codes[3], {})), "SIGN_IN_FAILED");
+  clock_.Advance(301 * kSecond);
+  EXPECT_EQ(ReasonOf(sign_in_->SecondStep(third->challenge, CodeNow(secret), "", {})),
+            "SIGN_IN_FAILED")
+      << "five minutes";
+}
+
+TEST_P(SignInTest, CodesCannotBeGuessed) {
+  const Person anna = Make("anna@x.org", kPassword);
+  const std::string secret = EnableTotp(Cookie("anna@x.org", kPassword));
+  clock_.Advance(90 * kSecond);
+  int refused = 0, limited = 0;
+  for (int challenge = 0; challenge < 4; ++challenge) {
+    auto signed_in = sign_in_->ByPassword("anna@x.org", kPassword, {.address = "a"});
+    ASSERT_TRUE(signed_in.ok());
+    for (int i = 0; i < 7; ++i) {
+      const auto result =
+          sign_in_->SecondStep(signed_in->challenge, "00000" + std::to_string(i), "",
+                               {.address = std::to_string(challenge) + "." + std::to_string(i)});
+      (ReasonOf(result) == "THROTTLED" ? limited : refused) += 1;
+    }
+    // Five tries for a challenge.
+    EXPECT_EQ(ReasonOf(sign_in_->SecondStep(signed_in->challenge, CodeNow(secret), "", {})) == "",
+              false);
+  }
+  EXPECT_GT(limited, 0) << "and ten in a row for a person";
+}
+
+// The database alone gives no codes.
+TEST_P(SignInTest, TheSecretOfTheSecondStepIsSealed) {
+  const Person anna = Make("anna@x.org", kPassword);
+  const std::string secret = EnableTotp(Cookie("anna@x.org", kPassword));
+  auto view = store_->GetPerson(anna.user_id);
+  ASSERT_TRUE(view.ok());
+  EXPECT_EQ(view->person.totp_sealed.find(secret), std::string::npos);
+  EXPECT_TRUE(view->person.password_hash.starts_with("$argon2id$"));
+  SignIn other_key(*store_, std::string(32, 'x'), {});
+  clock_.Advance(90 * kSecond);
+  auto challenge = other_key.ByPassword("anna@x.org", kPassword, {});
+  ASSERT_TRUE(challenge.ok());
+  EXPECT_EQ(ReasonOf(other_key.SecondStep(challenge->challenge, CodeNow(secret), "", {})),
+            "SIGN_IN_FAILED");
+}
+
+TEST_P(SignInTest, AStepUpIsAFreshProofAndANewId) {
+  const Person anna = Make("anna@x.org", kPassword);
+  const std::string old = Cookie("anna@x.org", kPassword);
+  clock_.Advance(600 * kSecond);
+  const auto fresh = [&](const std::string& cookie) {
+    auto identity = sign_in_->ResolveCookie(cookie, {});
+    return identity.ok() && identity->has_value() &&
+           admin::IsFresh((*identity)->signed_in_us(), clock_.WallUs());
+  };
+  EXPECT_FALSE(fresh(old));
+  EXPECT_EQ(ReasonOf(sign_in_->StartTotp(old)), "STEP_UP_REQUIRED");
+  EXPECT_EQ(ReasonOf(sign_in_->Reauthenticate(old, "wrong password", "", {})), "SIGN_IN_FAILED");
+  auto stepped = sign_in_->Reauthenticate(old, kPassword, "", {});
+  ASSERT_TRUE(stepped.ok()) << stepped.error().message;
+  EXPECT_TRUE(fresh(stepped->cookie));
+  EXPECT_FALSE(Lives(old));
+  const std::string secret = EnableTotp(stepped->cookie);
+  clock_.Advance(90 * kSecond);
+  EXPECT_EQ(ReasonOf(sign_in_->Reauthenticate(stepped->cookie, kPassword, "", {})),
+            "SIGN_IN_FAILED")
+      << "with the second step, both";
+  EXPECT_TRUE(sign_in_->Reauthenticate(stepped->cookie, kPassword, CodeNow(secret), {}).ok());
+  EXPECT_EQ(ReasonOf(sign_in_->Reauthenticate("no session", kPassword, "", {})), "SESSION_ENDED");
+}
+
+TEST_P(SignInTest, ANewPasswordEndsTheOtherSessions) {
+  Make("anna@x.org", kPassword);
+  const std::string here = Cookie("anna@x.org", kPassword);
+  const std::string there = Cookie("anna@x.org", kPassword);
+  EXPECT_EQ(ReasonOf(sign_in_->SetPassword(here, "wrong password", "another good one", {})),
+            "SIGN_IN_FAILED");
+  EXPECT_EQ(ReasonOf(sign_in_->SetPassword(here, kPassword, "short", {})), "WEAK_PASSWORD");
+  auto changed = sign_in_->SetPassword(here, kPassword, "another good one", {});
+  ASSERT_TRUE(changed.ok()) << changed.error().message;
+  EXPECT_TRUE(Lives(changed->cookie));
+  EXPECT_FALSE(Lives(here));
+  EXPECT_FALSE(Lives(there));
+  EXPECT_EQ(Cookie("anna@x.org", kPassword), "");
+  EXPECT_NE(Cookie("anna@x.org", "another good one"), "");
+}
+
+TEST_P(SignInTest, AnInvitationMakesAnAccountForItsAddressOnly) {
+  const Person anna = Make("anna@x.org", kPassword, Role::ROLE_OWNER);
+  const Actor owner = {.name = "user:" + anna.user_id};
+  auto made = store_->CreateInvitation(
+      owner, {.workspace = "acme", .email = "new@x.org", .role = Role::ROLE_DEVELOPER}, "r1");
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(ReasonOf(sign_in_->ByInvitation(made->token, "New", "short", {})), "WEAK_PASSWORD");
+  auto session = sign_in_->ByInvitation(made->token, "New", kPassword, {});
+  ASSERT_TRUE(session.ok()) << session.error().message;
+  auto identity = sign_in_->ResolveCookie(session->cookie, {});
+  ASSERT_TRUE(identity->has_value());
+  EXPECT_EQ((*identity)->memberships(0).role(), Role::ROLE_DEVELOPER);
+  EXPECT_EQ(ReasonOf(sign_in_->ByInvitation(made->token, "New", kPassword, {})),
+            "INVITATION_EXPIRED");
+  // Who has an account cannot be given another password by an invitation.
+  auto second = store_->CreateInvitation(
+      owner, {.workspace = "other", .email = "anna@x.org", .role = Role::ROLE_VIEWER}, "r2");
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(ReasonOf(sign_in_->ByInvitation(second->token, "X", "stolen password", {})),
+            "USER_EXISTS");
+  EXPECT_NE(Cookie("anna@x.org", kPassword), "");
+}
+
+TEST_P(SignInTest, AProviderSignsInWhomItVouchesFor) {
+  const OidcPerson allowed = {.issuer = "https://id",
+                              .subject = "s1",
+                              .email = "New@allowed.example",
+                              .email_verified = true,
+                              .name = "New"};
+  auto session = sign_in_->ByOidc(allowed, {});
+  ASSERT_TRUE(session.ok()) << session.error().message;
+  OidcPerson moved = allowed;
+  moved.email = "moved@else.example";
+  auto again = sign_in_->ByOidc(moved, {});
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ((*sign_in_->ResolveCookie(again->cookie, {}))->user_id(),
+            (*sign_in_->ResolveCookie(session->cookie, {}))->user_id())
+      << "the subject counts, not the address";
+  OidcPerson stranger = allowed;
+  stranger.subject = "s2";
+  stranger.email = "x@stranger.example";
+  EXPECT_EQ(ReasonOf(sign_in_->ByOidc(stranger, {})), "SIGN_IN_FAILED") << "not invited";
+  OidcPerson unverified = allowed;
+  unverified.subject = "s3";
+  unverified.email = "y@allowed.example";
+  unverified.email_verified = false;
+  EXPECT_EQ(ReasonOf(sign_in_->ByOidc(unverified, {})), "SIGN_IN_FAILED");
+  // An account that an attacker made for the address, with a password that they know.
+  Make("z@allowed.example", kPassword);
+  OidcPerson squatted = allowed;
+  squatted.subject = "s4";
+  squatted.email = "z@allowed.example";
+  EXPECT_EQ(ReasonOf(sign_in_->ByOidc(squatted, {})), "USER_NOT_LINKED");
+  const Person bert = Make("b@allowed.example");
+  OidcPerson linked = allowed;
+  linked.subject = "s5";
+  linked.email = "b@allowed.example";
+  auto bert_in = sign_in_->ByOidc(linked, {});
+  ASSERT_TRUE(bert_in.ok()) << bert_in.error().message;
+  EXPECT_EQ((*sign_in_->ResolveCookie(bert_in->cookie, {}))->user_id(), bert.user_id);
+  ASSERT_TRUE(
+      store_->ChangePerson(kOperator, bert.user_id, {.state = PersonState::kDisabled}).ok());
+  EXPECT_EQ(ReasonOf(sign_in_->ByOidc(linked, {})), "SIGN_IN_FAILED");
+}
+
+}  // namespace
+}  // namespace tollgate::auth

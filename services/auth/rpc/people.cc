@@ -1,0 +1,59 @@
+#include "services/auth/rpc/people.h"
+
+#include "common/observability/log.h"
+#include "services/auth/oidc/oidc.h"
+
+namespace tollgate::auth {
+namespace {
+
+constexpr int kWorkers = 2;
+constexpr size_t kMaxQueued = 1024;
+// 128 MiB at most for hashes at the same time; a tenth of a second each.
+constexpr int kSlowThreads = 2;
+constexpr size_t kMaxSlowQueued = 64;
+
+}  // namespace
+
+People::People(sql::Database& database, const Clock& clock, const PeopleOptions& options,
+               std::unique_ptr<Oidc> oidc)
+    : store_(database, clock, options.times),
+      sign_in_(store_, options.seal_key, options.oidc_domains),
+      oidc_(std::move(oidc)),
+      workers_(kWorkers, kMaxQueued, "auth-people"),
+      slow_(kSlowThreads, kMaxSlowQueued, "auth-passwords") {}
+
+People::~People() { Stop(); }
+
+void People::Stop() {
+  if (oidc_) oidc_->Stop();
+  slow_.Stop();
+  workers_.Stop();
+}
+
+void FinishPeople(grpc::ServerUnaryReactor* reactor, const AdminResult<void>& result) {
+  if (!result && !result.error().internal.empty()) {
+    log::Warn("call of people failed",
+              {{"reason", result.error().reason}, {"error", result.error().internal}});
+  }
+  reactor->Finish(admin::ToStatus(result));
+}
+
+grpc::ServerUnaryReactor* RunOnPeople(const PeopleSlot& slot, ThreadPool& (People::*pool)(),
+                                      grpc::CallbackServerContext* context,
+                                      std::function<AdminResult<void>(People&)> function) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  People* const people = slot.load();
+  if (people == nullptr) {
+    FinishPeople(reactor, Fail{admin::FromError(Unavailable("auth is not running").error)});
+    return reactor;
+  }
+  const bool queued = (people->*pool)().Submit([people, reactor, function = std::move(function)] {
+    FinishPeople(reactor, function(*people));
+  });
+  if (!queued) {
+    FinishPeople(reactor, Fail{admin::FromError(Unavailable("too many calls at once").error)});
+  }
+  return reactor;
+}
+
+}  // namespace tollgate::auth

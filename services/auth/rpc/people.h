@@ -1,0 +1,60 @@
+// What the services of people call while auth runs: their storage and threads. See people_rpc.h.
+#pragma once
+
+#include <grpcpp/support/server_callback.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/runtime/thread_pool.h"
+#include "services/auth/people/sign_in.h"
+#include "services/auth/storage/people_store.h"
+
+namespace tollgate::auth {
+
+class Oidc;
+
+struct PeopleOptions {
+  SessionTimes times;
+  std::string seal_key;  // 32 bytes
+  std::vector<std::string> oidc_domains;
+};
+
+class People {
+ public:
+  People(sql::Database& database, const Clock& clock, const PeopleOptions& options,
+         std::unique_ptr<Oidc> oidc);
+  ~People();
+
+  PeopleStore& store() { return store_; }
+  SignIn& sign_in() { return sign_in_; }
+  Oidc* oidc() { return oidc_.get(); }  // null: off
+
+  // Database calls.
+  ThreadPool& workers() { return workers_; }
+  // Password hashes, each of which takes 64 MiB, and calls of the OpenID Connect provider.
+  ThreadPool& slow() { return slow_; }
+  void Stop();
+
+ private:
+  PeopleStore store_;
+  SignIn sign_in_;
+  std::unique_ptr<Oidc> oidc_;
+  ThreadPool workers_;
+  ThreadPool slow_;
+};
+
+// Null before Start and after Stop: calls fail with UNAVAILABLE then.
+using PeopleSlot = std::atomic<People*>;
+
+void FinishPeople(grpc::ServerUnaryReactor* reactor, const AdminResult<void>& result);
+
+// Ends the call with what the function returns on a thread of the pool; it fills the response.
+grpc::ServerUnaryReactor* RunOnPeople(const PeopleSlot& slot, ThreadPool& (People::*pool)(),
+                                      grpc::CallbackServerContext* context,
+                                      std::function<AdminResult<void>(People&)> function);
+
+}  // namespace tollgate::auth

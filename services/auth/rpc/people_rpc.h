@@ -1,0 +1,20 @@
+// The services of people: SessionService for the dashboard, and the resources of
+// tollgate.admin.v1. They answer UNAVAILABLE while the slot is empty.
+#pragma once
+
+#include <memory>
+
+#include "services/auth/rpc/people.h"
+
+namespace grpc {
+class Service;
+}
+
+namespace tollgate::auth {
+
+std::unique_ptr<grpc::Service> MakeSessionRpc(const PeopleSlot& people);
+std::unique_ptr<grpc::Service> MakeUserRpc(const PeopleSlot& people);
+std::unique_ptr<grpc::Service> MakeMemberRpc(const PeopleSlot& people);
+std::unique_ptr<grpc::Service> MakeInvitationRpc(const PeopleSlot& people);
+
+}  // namespace tollgate::auth

@@ -1,0 +1,192 @@
+#include <grpcpp/grpcpp.h>
+
+#include "services/auth/oidc/oidc.h"
+#include "services/auth/rpc/people_rpc.h"
+#include "tollgate/auth/v1/session.grpc.pb.h"
+
+namespace tollgate::auth {
+namespace {
+
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+
+Browser BrowserOf(const v1::Client& client) {
+  return {
+      .address = client.address(), .user_agent = client.user_agent(), .cookie = client.cookie()};
+}
+void Fill(const NewSession& session, v1::NewSession& out) {
+  out.set_cookie(session.cookie);
+  out.set_expire_time_us(session.expires_us);
+}
+template <typename Response>
+AdminResult<void> FillSignedIn(const AdminResult<SignedIn>& result, Response& response) {
+  if (!result) return Fail{result.error()};
+  if (!result->challenge.empty()) {
+    response.set_challenge(result->challenge);
+  } else {
+    Fill(result->session, *response.mutable_session());
+  }
+  return {};
+}
+template <typename Response>
+AdminResult<void> FillSession(const AdminResult<NewSession>& result, Response& response) {
+  if (!result) return Fail{result.error()};
+  Fill(*result, *response.mutable_session());
+  return {};
+}
+Fail<admin::Failure> NoOidc() {
+  return admin::Precondition("OIDC_OFF",
+                             "no OpenID Connect provider is configured (auth.people.oidc)");
+}
+
+class SessionRpc : public v1::SessionService::CallbackService {
+ public:
+  explicit SessionRpc(const PeopleSlot& people) : people_(people) {}
+
+  ServerUnaryReactor* SignIn(CallbackServerContext* context, const v1::SignInRequest* request,
+                             v1::SignInResponse* response) override {
+    return RunOnPeople(people_, &People::slow, context, [=](People& people) {
+      return FillSignedIn(people.sign_in().ByPassword(request->email(), request->password(),
+                                                      BrowserOf(request->client())),
+                          *response);
+    });
+  }
+  ServerUnaryReactor* SignInSecondStep(CallbackServerContext* context,
+                                       const v1::SignInSecondStepRequest* request,
+                                       v1::SignInSecondStepResponse* response) override {
+    return RunOnPeople(people_, &People::workers, context, [=](People& people) {
+      return FillSession(
+          people.sign_in().SecondStep(request->challenge(), request->code(),
+                                      request->recovery_code(), BrowserOf(request->client())),
+          *response);
+    });
+  }
+  ServerUnaryReactor* SignInByLink(CallbackServerContext* context,
+                                   const v1::SignInByLinkRequest* request,
+                                   v1::SignInByLinkResponse* response) override {
+    return RunOnPeople(people_, &People::slow, context, [=](People& people) {
+      return FillSignedIn(people.sign_in().ByLink(request->token(), request->new_password(),
+                                                  BrowserOf(request->client())),
+                          *response);
+    });
+  }
+  ServerUnaryReactor* SignInByInvitation(CallbackServerContext* context,
+                                         const v1::SignInByInvitationRequest* request,
+                                         v1::SignInByInvitationResponse* response) override {
+    return RunOnPeople(people_, &People::slow, context, [=](People& people) {
+      return FillSession(
+          people.sign_in().ByInvitation(request->token(), request->display_name(),
+                                        request->password(), BrowserOf(request->client())),
+          *response);
+    });
+  }
+  ServerUnaryReactor* StartOidc(CallbackServerContext* context, const v1::StartOidcRequest* request,
+                                v1::StartOidcResponse* response) override {
+    return RunOnPeople(people_, &People::slow, context, [=](People& people) -> AdminResult<void> {
+      if (people.oidc() == nullptr) return NoOidc();
+      auto started = people.oidc()->Start(request->redirect_uri(), request->return_path());
+      if (!started) return Fail{started.error()};
+      response->set_url(started->url);
+      response->set_flow(started->flow);
+      return {};
+    });
+  }
+  ServerUnaryReactor* FinishOidc(CallbackServerContext* context,
+                                 const v1::FinishOidcRequest* request,
+                                 v1::FinishOidcResponse* response) override {
+    return RunOnPeople(people_, &People::slow, context, [=](People& people) -> AdminResult<void> {
+      if (people.oidc() == nullptr) return NoOidc();
+      auto finished = people.oidc()->Finish({.flow = request->flow(),
+                                             .state = request->state(),
+                                             .code = request->code(),
+                                             .iss = request->iss(),
+                                             .redirect_uri = request->redirect_uri()});
+      if (!finished) return Fail{finished.error()};
+      response->set_return_path(finished->return_path);
+      return FillSession(people.sign_in().ByOidc(finished->person, BrowserOf(request->client())),
+                         *response);
+    });
+  }
+  ServerUnaryReactor* SignOut(CallbackServerContext* context, const v1::SignOutRequest* request,
+                              v1::SignOutResponse*) override {
+    return RunOnPeople(people_, &People::workers, context, [=](People& people) {
+      return people.sign_in().SignOut(request->cookie(), BrowserOf(request->client()));
+    });
+  }
+  ServerUnaryReactor* Resolve(CallbackServerContext* context, const v1::ResolveRequest* request,
+                              v1::ResolveResponse* response) override {
+    return RunOnPeople(
+        people_, &People::workers, context, [=](People& people) -> AdminResult<void> {
+          const Browser browser = BrowserOf(request->client());
+          auto identity = request->token().empty()
+                              ? people.sign_in().ResolveCookie(request->cookie(), browser)
+                              : people.sign_in().ResolveToken(request->token(), browser);
+          if (!identity) return Fail{identity.error()};
+          if (!*identity) return {};
+          *response->mutable_identity() = **std::move(identity);
+          if (request->token().empty()) response->set_csrf_token(CsrfToken(request->cookie()));
+          return {};
+        });
+  }
+  ServerUnaryReactor* Reauthenticate(CallbackServerContext* context,
+                                     const v1::ReauthenticateRequest* request,
+                                     v1::ReauthenticateResponse* response) override {
+    return RunOnPeople(people_, &People::slow, context, [=](People& people) {
+      return FillSession(
+          people.sign_in().Reauthenticate(request->cookie(), request->password(), request->code(),
+                                          BrowserOf(request->client())),
+          *response);
+    });
+  }
+  ServerUnaryReactor* SetPassword(CallbackServerContext* context,
+                                  const v1::SetPasswordRequest* request,
+                                  v1::SetPasswordResponse* response) override {
+    return RunOnPeople(people_, &People::slow, context, [=](People& people) {
+      return FillSession(
+          people.sign_in().SetPassword(request->cookie(), request->current_password(),
+                                       request->new_password(), BrowserOf(request->client())),
+          *response);
+    });
+  }
+  ServerUnaryReactor* StartTotp(CallbackServerContext* context, const v1::StartTotpRequest* request,
+                                v1::StartTotpResponse* response) override {
+    return RunOnPeople(people_, &People::workers, context,
+                       [=](People& people) -> AdminResult<void> {
+                         auto started = people.sign_in().StartTotp(request->cookie());
+                         if (!started) return Fail{started.error()};
+                         response->set_secret(started->secret);
+                         response->set_uri(started->uri);
+                         return {};
+                       });
+  }
+  ServerUnaryReactor* ConfirmTotp(CallbackServerContext* context,
+                                  const v1::ConfirmTotpRequest* request,
+                                  v1::ConfirmTotpResponse* response) override {
+    return RunOnPeople(people_, &People::workers, context,
+                       [=](People& people) -> AdminResult<void> {
+                         auto codes = people.sign_in().ConfirmTotp(
+                             request->cookie(), request->code(), BrowserOf(request->client()));
+                         if (!codes) return Fail{codes.error()};
+                         for (const std::string& code : *codes) response->add_recovery_codes(code);
+                         return {};
+                       });
+  }
+  ServerUnaryReactor* DisableTotp(CallbackServerContext* context,
+                                  const v1::DisableTotpRequest* request,
+                                  v1::DisableTotpResponse*) override {
+    return RunOnPeople(people_, &People::workers, context, [=](People& people) {
+      return people.sign_in().DisableTotp(request->cookie(), BrowserOf(request->client()));
+    });
+  }
+
+ private:
+  const PeopleSlot& people_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeSessionRpc(const PeopleSlot& people) {
+  return std::make_unique<SessionRpc>(people);
+}
+
+}  // namespace tollgate::auth

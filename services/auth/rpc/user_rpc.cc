@@ -1,0 +1,341 @@
+#include <grpcpp/grpcpp.h>
+
+#include "common/admin/access.h"
+#include "common/admin/paging.h"
+#include "common/admin/values.h"
+#include "services/auth/rpc/people_convert.h"
+#include "services/auth/rpc/people_rpc.h"
+#include "tollgate/admin/v1/users.grpc.pb.h"
+
+namespace tollgate::auth {
+namespace {
+
+namespace pb = tollgate::admin::v1;
+using admin::Caller;
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+
+constexpr int64_t kMaxTokenUs = int64_t{366} * 24 * 3600 * 1'000'000;
+
+Actor ActorOf(const Caller& caller) { return {.name = caller.actor, .address = caller.address}; }
+
+bool IsOperator(const Caller& caller) {
+  if (caller.installation) return true;
+  if (!caller.platform_operator) return false;
+  return !caller.by_token || std::ranges::find(caller.scopes, "operator") != caller.scopes.end();
+}
+
+// The person of "users/ID" or "users/me".
+AdminResult<std::string> UserOf(const std::string& name, const Caller& caller,
+                                std::string_view field) {
+  auto parts = admin::NameParts("users/*", name, field);
+  if (!parts) return Fail{parts.error()};
+  if (parts->front() != "me") return parts->front();
+  if (caller.user_id.empty()) {
+    return admin::NotFound("the caller is no user: users/me is for people");
+  }
+  return caller.user_id;
+}
+
+AdminResult<std::string> Me(const std::string& parent, const Caller& caller,
+                            std::string_view field) {
+  auto user = UserOf(parent, caller, field);
+  if (!user) return user;
+  if (*user == caller.user_id) return user;
+  return admin::PermissionDenied("PERMISSION_DENIED", "only users/me");
+}
+
+class UserRpc : public pb::UserService::CallbackService {
+ public:
+  explicit UserRpc(const PeopleSlot& people) : people_(people) {}
+
+  ServerUnaryReactor* GetUser(CallbackServerContext* context, const pb::GetUserRequest* request,
+                              pb::User* response) override {
+    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
+      auto user = UserOf(request->name(), caller, "name");
+      if (!user) return Fail{user.error()};
+      if (*user != caller.user_id && !IsOperator(caller)) return NotYours();
+      auto view = people.store().GetPerson(*user);
+      if (!view) return Fail{view.error()};
+      Fill(*view, *response);
+      return {};
+    });
+  }
+
+  ServerUnaryReactor* UpdateUser(CallbackServerContext* context,
+                                 const pb::UpdateUserRequest* request,
+                                 pb::User* response) override {
+    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
+      auto user = UserOf(request->user().name(), caller, "user.name");
+      if (!user) return Fail{user.error()};
+      auto change = ChangeOf(*request);
+      if (!change) return Fail{change.error()};
+      const bool me = *user == caller.user_id;
+      if (!me || change->state || change->platform_operator) {
+        if (!IsOperator(caller)) return NotYours();
+        if (auto fresh = admin::RequireStepUp(caller); !fresh) return fresh;
+      }
+      if (me && (change->state || change->platform_operator)) {
+        return admin::Precondition("SAME_PERSON", "another operator must change this of you");
+      }
+      auto view = people.store().ChangePerson(ActorOf(caller), *user, *change);
+      if (!view) return Fail{view.error()};
+      Fill(*view, *response);
+      return {};
+    });
+  }
+
+  ServerUnaryReactor* ListUsers(CallbackServerContext* context, const pb::ListUsersRequest* request,
+                                pb::ListUsersResponse* response) override {
+    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
+      auto size = admin::PageSize(request->page_size());
+      if (!size) return Fail{size.error()};
+      const std::string binding = "ListUsers\n" + caller.actor;
+      auto after = admin::DecodePageToken(binding, request->page_token());
+      if (!after) return Fail{after.error()};
+      auto views = people.store().ListPersons(*size + 1, *after);
+      if (!views) return Fail{views.error()};
+      const bool more = views->size() > static_cast<size_t>(*size);
+      if (more) views->pop_back();
+      for (const auto& view : *views) Fill(view, *response->add_users());
+      if (more) {
+        response->set_next_page_token(
+            admin::EncodePageToken(binding, views->back().person.user_id));
+      }
+      return {};
+    });
+  }
+
+  ServerUnaryReactor* CreateUser(CallbackServerContext* context,
+                                 const pb::CreateUserRequest* request,
+                                 pb::CreateUserResponse* response) override {
+    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
+      auto id = admin::RequiredRequestId(request->request_id());
+      if (!id) return Fail{id.error()};
+      auto made = people.store().CreatePerson(
+          ActorOf(caller), {.email = request->user().email(),
+                            .display_name = request->user().display_name(),
+                            .platform_operator = request->user().platform_operator(),
+                            .request_id = *id});
+      if (!made) return Fail{made.error()};
+      Fill(made->view, *response->mutable_user());
+      if (!made->link_token.empty()) {
+        response->set_sign_in_path(LinkPath(made->link_token));
+      }
+      return {};
+    });
+  }
+
+  ServerUnaryReactor* CreateSignInLink(CallbackServerContext* context,
+                                       const pb::CreateSignInLinkRequest* request,
+                                       pb::CreateSignInLinkResponse* response) override {
+    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
+      auto user = UserOf(request->name(), caller, "name");
+      if (!user) return Fail{user.error()};
+      auto link = people.store().CreateLink(ActorOf(caller), *user);
+      if (!link) return Fail{link.error()};
+      response->set_sign_in_path(LinkPath(link->token));
+      SetTime(link->expires_us, *response->mutable_expire_time());
+      return {};
+    });
+  }
+
+  ServerUnaryReactor* GetPermissions(CallbackServerContext* context,
+                                     const pb::GetPermissionsRequest* request,
+                                     pb::Permissions* response) override {
+    return Serve(context, *request, [=](People&, const Caller& caller) -> AdminResult<void> {
+      std::string workspace;
+      if (!request->parent().empty()) {
+        auto parts = admin::NameParts("workspaces/*", request->parent(), "parent");
+        if (!parts) return Fail{parts.error()};
+        workspace = parts->front();
+      }
+      for (const admin::MethodRule& rule : admin::AllRules()) {
+        // Whether it reads matters for support sessions only.
+        const bool reads = rule.method.find("/Get") != std::string_view::npos ||
+                           rule.method.find("/List") != std::string_view::npos;
+        Caller stepped_up = caller;
+        stepped_up.fresh = !caller.by_token;
+        auto allowed = admin::Check(stepped_up, &rule, workspace, reads);
+        if (!allowed) continue;
+        auto* added = response->add_permissions();
+        added->set_method(std::string(rule.method));
+        added->set_own_only(allowed->own_only);
+        added->set_step_up(rule.step_up);
+      }
+      return {};
+    });
+  }
+
+  ServerUnaryReactor* ListSessions(CallbackServerContext* context,
+                                   const pb::ListSessionsRequest* request,
+                                   pb::ListSessionsResponse* response) override {
+    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
+      auto user = Me(request->parent(), caller, "parent");
+      if (!user) return Fail{user.error()};
+      auto sessions = people.store().ListSessions(*user);
+      if (!sessions) return Fail{sessions.error()};
+      for (const Session& session : *sessions) {
+        Fill(session, caller.session_id, *response->add_sessions());
+      }
+      return {};
+    });
+  }
+  ServerUnaryReactor* DeleteSession(CallbackServerContext* context,
+                                    const pb::DeleteSessionRequest* request,
+                                    pb::DeleteSessionResponse*) override {
+    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
+      auto parts = OwnPart("users/*/sessions/*", request->name(), caller);
+      if (!parts) return Fail{parts.error()};
+      return people.store().DeleteSession(ActorOf(caller), caller.user_id, *parts);
+    });
+  }
+  ServerUnaryReactor* RevokeOtherSessions(CallbackServerContext* context,
+                                          const pb::RevokeOtherSessionsRequest* request,
+                                          pb::RevokeOtherSessionsResponse* response) override {
+    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
+      auto user = Me(request->parent(), caller, "parent");
+      if (!user) return Fail{user.error()};
+      auto count = people.store().RevokeOtherSessions(ActorOf(caller), *user, caller.session_id);
+      if (!count) return Fail{count.error()};
+      response->set_revoked_count(static_cast<int32_t>(*count));
+      return {};
+    });
+  }
+
+  ServerUnaryReactor* CreateToken(CallbackServerContext* context,
+                                  const pb::CreateTokenRequest* request,
+                                  pb::CreateTokenResponse* response) override {
+    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
+      auto user = Me(request->parent(), caller, "parent");
+      if (!user) return Fail{user.error()};
+      auto id = admin::RequiredRequestId(request->request_id());
+      if (!id) return Fail{id.error()};
+      auto token = TokenOf(request->token(), caller, people.store().database().NowUs());
+      if (!token) return Fail{token.error()};
+      token->user_id = *user;
+      auto made = people.store().CreateToken(ActorOf(caller), *token, *id);
+      if (!made) return Fail{made.error()};
+      Fill(made->token, *response->mutable_token());
+      response->set_secret(made->secret);
+      response->set_secret_shown(made->secret.empty());
+      return {};
+    });
+  }
+  ServerUnaryReactor* ListTokens(CallbackServerContext* context,
+                                 const pb::ListTokensRequest* request,
+                                 pb::ListTokensResponse* response) override {
+    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
+      auto user = Me(request->parent(), caller, "parent");
+      if (!user) return Fail{user.error()};
+      auto tokens = people.store().ListTokens(*user);
+      if (!tokens) return Fail{tokens.error()};
+      for (const AccessToken& token : *tokens) Fill(token, *response->add_tokens());
+      return {};
+    });
+  }
+  ServerUnaryReactor* DeleteToken(CallbackServerContext* context,
+                                  const pb::DeleteTokenRequest* request,
+                                  pb::DeleteTokenResponse*) override {
+    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
+      auto id = OwnPart("users/*/tokens/*", request->name(), caller);
+      if (!id) return Fail{id.error()};
+      return people.store().DeleteToken(ActorOf(caller), caller.user_id, *id);
+    });
+  }
+
+ private:
+  template <typename Request>
+  ServerUnaryReactor* Serve(CallbackServerContext* context, const Request& request,
+                            std::function<AdminResult<void>(People&, const Caller&)> function) {
+    auto caller = admin::Admit(*context, request);
+    if (!caller) {
+      ServerUnaryReactor* reactor = context->DefaultReactor();
+      FinishPeople(reactor, Fail{caller.error()});
+      return reactor;
+    }
+    return RunOnPeople(people_, &People::workers, context,
+                       [caller = *std::move(caller), function = std::move(function)](
+                           People& people) { return function(people, caller); });
+  }
+
+  static Fail<admin::Failure> NotYours() {
+    return admin::PermissionDenied("PERMISSION_DENIED", "this is for operators of the platform");
+  }
+  static std::string LinkPath(const std::string& token) {
+    return "/session/v1/link?token=" + token;
+  }
+
+  // The last part of a name of the caller's own.
+  static AdminResult<std::string> OwnPart(std::string_view pattern, const std::string& name,
+                                          const Caller& caller) {
+    auto parts = admin::NameParts(pattern, name, "name");
+    if (!parts) return Fail{parts.error()};
+    if (caller.user_id.empty() || (parts->front() != "me" && parts->front() != caller.user_id)) {
+      return admin::PermissionDenied("PERMISSION_DENIED", "only your own, as users/me");
+    }
+    return parts->back();
+  }
+
+  static AdminResult<PeopleStore::PersonChange> ChangeOf(const pb::UpdateUserRequest& request) {
+    const pb::User& user = request.user();
+    std::vector<std::string> paths(request.update_mask().paths().begin(),
+                                   request.update_mask().paths().end());
+    if (paths.empty()) {
+      if (!user.display_name().empty()) paths.emplace_back("display_name");
+      if (user.state() != pb::USER_STATE_UNSPECIFIED) paths.emplace_back("state");
+      if (user.platform_operator()) paths.emplace_back("platform_operator");
+    }
+    PeopleStore::PersonChange change;
+    for (const std::string& path : paths) {
+      if (path == "display_name" || path == "displayName") {
+        if (auto good = CheckDisplayName(user.display_name(), "user.display_name"); !good) {
+          return Fail{good.error()};
+        }
+        change.display_name = user.display_name();
+      } else if (path == "state") {
+        if (user.state() != pb::USER_STATE_ACTIVE && user.state() != pb::USER_STATE_DISABLED) {
+          return admin::InvalidField("user.state", "a state is ACTIVE or DISABLED");
+        }
+        change.state =
+            user.state() == pb::USER_STATE_ACTIVE ? PersonState::kActive : PersonState::kDisabled;
+      } else if (path == "platform_operator" || path == "platformOperator") {
+        change.platform_operator = user.platform_operator();
+      } else {
+        return admin::InvalidField("update_mask", "\"" + path + "\" cannot be updated");
+      }
+    }
+    return change;
+  }
+
+  static AdminResult<AccessToken> TokenOf(const pb::AccessToken& from, const Caller& caller,
+                                          int64_t now_us) {
+    AccessToken token;
+    token.name = from.display_name();
+    if (token.name.empty()) {
+      return admin::InvalidField("token.display_name", "a name is required");
+    }
+    if (auto good = CheckDisplayName(token.name, "token.display_name"); !good) {
+      return Fail{good.error()};
+    }
+    token.scopes.assign(from.scopes().begin(), from.scopes().end());
+    if (auto good = CheckScopes(token.scopes, caller.roles, caller.platform_operator); !good) {
+      return Fail{good.error()};
+    }
+    token.expires_us = from.has_expire_time() ? UsOf(from.expire_time()) : 0;
+    if (token.expires_us <= now_us || token.expires_us > now_us + kMaxTokenUs) {
+      return admin::InvalidField("token.expire_time", "a time within the coming year is required");
+    }
+    return token;
+  }
+
+  const PeopleSlot& people_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeUserRpc(const PeopleSlot& people) {
+  return std::make_unique<UserRpc>(people);
+}
+
+}  // namespace tollgate::auth

@@ -1,0 +1,200 @@
+// People, their memberships, invitations, sessions and access tokens in the auth database.
+// Thread-safe; every call blocks on the database, so only storage threads may make one. What a
+// person does is audited in the transaction that does it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "services/auth/people/people_rules.h"
+#include "services/auth/storage/people_tx.h"
+
+namespace tollgate::auth {
+
+enum class PersonState : uint8_t { kActive = 1, kDisabled = 2 };
+
+struct Person {
+  std::string user_id;
+  std::string email;
+  // Whether a sign-in provider has vouched for the address, not only whoever made the account.
+  bool email_verified = false;
+  std::string display_name;
+  PersonState state = PersonState::kActive;
+  bool platform_operator = false;
+  std::string password_hash;  // empty: none
+  std::string totp_sealed;    // empty: no second step
+  std::string totp_pending;   // begun, and not confirmed
+  int64_t totp_step = 0;      // of the last code that was used
+  int64_t created_us = 0;
+  bool active() const { return state == PersonState::kActive; }
+};
+struct Membership {
+  std::string workspace;
+  Role role = Role::ROLE_UNSPECIFIED;
+};
+struct Member {
+  Person person;
+  Role role = Role::ROLE_UNSPECIFIED;
+  int64_t since_us = 0;
+};
+struct Invitation {
+  std::string id;
+  std::string workspace;
+  std::string email;
+  Role role = Role::ROLE_UNSPECIFIED;
+  std::string actor;
+  int64_t created_us = 0;
+  int64_t expires_us = 0;
+};
+struct Session {
+  std::string id;
+  std::string user_id;
+  std::string address;
+  std::string user_agent;
+  int64_t created_us = 0;
+  int64_t signed_in_us = 0;
+  int64_t used_us = 0;
+  int64_t expires_us = 0;
+};
+struct AccessToken {
+  std::string id;
+  std::string user_id;
+  std::string name;
+  std::vector<std::string> scopes;
+  std::string last_four;
+  int64_t created_us = 0;
+  int64_t used_us = 0;  // 0: never
+  int64_t expires_us = 0;
+};
+
+// Who does it, for the audit log.
+struct Actor {
+  std::string name;  // "user:ID", "cert:NAME", …
+  std::string address;
+};
+
+// ---- Rows, within a transaction. ----
+AdminResult<std::optional<Person>> FindPerson(PeopleTx& tx, std::string_view user_id);
+AdminResult<std::optional<Person>> FindPersonByEmail(PeopleTx& tx, std::string_view email);
+AdminResult<std::vector<Membership>> MembershipsOf(PeopleTx& tx, std::string_view user_id);
+AdminResult<void> InsertPerson(PeopleTx& tx, const Person& person);
+AdminResult<void> UpdatePerson(PeopleTx& tx, const Person& person);
+AdminResult<void> PutMembership(PeopleTx& tx, std::string_view workspace, std::string_view user_id,
+                                Role role);
+// The session of a cookie, if it lives.
+AdminResult<std::optional<Session>> FindSession(PeopleTx& tx, std::string_view cookie,
+                                                const SessionTimes& times);
+AdminResult<void> InsertSession(PeopleTx& tx, const Session& session, std::string_view cookie);
+AdminResult<int64_t> DeleteSessions(PeopleTx& tx, std::string_view user_id,
+                                    std::string_view except_session_id = "");
+AdminResult<std::optional<AccessToken>> FindToken(PeopleTx& tx, std::string_view secret);
+// The column format of a list: one entry a line.
+std::vector<std::string> SplitLines(std::string_view text);
+// The answer to an earlier request with this key and content; REQUEST_ID_REUSED with other content.
+AdminResult<std::optional<std::string>> AnswerOfRequest(PeopleTx& tx, const std::string& key,
+                                                        std::string_view content);
+AdminResult<void> RememberRequest(PeopleTx& tx, const std::string& key, std::string_view content,
+                                  std::string_view answer);
+
+inline constexpr char kDemonstrationEmail[] = "owner@demo.invalid";
+
+// ---- What the admin API does. ----
+class PeopleStore {
+ public:
+  PeopleStore(sql::Database& database, const Clock& clock, SessionTimes times)
+      : database_(database, clock), times_(times) {}
+
+  PeopleDatabase& database() { return database_; }
+  const SessionTimes& times() const { return times_; }
+
+  struct PersonView {
+    Person person;
+    std::vector<Membership> memberships;
+  };
+  AdminResult<PersonView> GetPerson(const std::string& user_id);
+  // Newest first, after the position ("" at the start).
+  AdminResult<std::vector<PersonView>> ListPersons(int limit, const std::string& after);
+  struct PersonChange {
+    std::optional<std::string> display_name;
+    std::optional<PersonState> state;
+    std::optional<bool> platform_operator;
+  };
+  // A change of state or of platform_operator ends the person's sessions.
+  AdminResult<PersonView> ChangePerson(const Actor& actor, const std::string& user_id,
+                                       const PersonChange& change);
+  struct NewPerson {
+    std::string email;
+    std::string display_name;
+    bool platform_operator = false;
+    std::string request_id;
+  };
+  struct MadePerson {
+    PersonView view;
+    std::string link_token;  // empty in a repeated answer
+  };
+  AdminResult<MadePerson> CreatePerson(const Actor& actor, const NewPerson& person);
+  struct Link {
+    std::string token;
+    int64_t expires_us = 0;
+  };
+  AdminResult<Link> CreateLink(const Actor& actor, const std::string& user_id);
+
+  AdminResult<std::vector<Session>> ListSessions(const std::string& user_id);
+  AdminResult<void> DeleteSession(const Actor& actor, const std::string& user_id,
+                                  const std::string& session_id);
+  AdminResult<int64_t> RevokeOtherSessions(const Actor& actor, const std::string& user_id,
+                                           const std::string& session_id);
+
+  struct MadeToken {
+    AccessToken token;
+    std::string secret;  // empty in a repeated answer
+  };
+  AdminResult<MadeToken> CreateToken(const Actor& actor, AccessToken token,
+                                     const std::string& request_id);
+  AdminResult<std::vector<AccessToken>> ListTokens(const std::string& user_id);
+  AdminResult<void> DeleteToken(const Actor& actor, const std::string& user_id,
+                                const std::string& token_id);
+
+  AdminResult<Member> GetMember(const std::string& workspace, const std::string& user_id);
+  AdminResult<std::vector<Member>> ListMembers(const std::string& workspace,
+                                               const std::string& query, int limit,
+                                               const std::string& after);
+  AdminResult<Member> SetRole(const Actor& actor, const std::string& workspace,
+                              const std::string& user_id, Role role);
+  // manager: the caller's role; unset: an operator of the installation, or the member themselves.
+  AdminResult<void> RemoveMember(const Actor& actor, const std::string& workspace,
+                                 const std::string& user_id, std::optional<Role> manager);
+
+  struct MadeInvitation {
+    Invitation invitation;
+    std::string token;  // empty in a repeated answer
+  };
+  AdminResult<MadeInvitation> CreateInvitation(const Actor& actor, Invitation invitation,
+                                               const std::string& request_id);
+  AdminResult<std::vector<Invitation>> ListInvitations(const std::string& workspace, int limit,
+                                                       const std::string& after);
+  AdminResult<void> DeleteInvitation(const Actor& actor, const std::string& workspace,
+                                     const std::string& id);
+  AdminResult<Member> AcceptInvitation(const Actor& actor, const std::string& user_id,
+                                       const std::string& token, std::string* workspace);
+
+  // Makes the demonstration's owner of this workspace, and a link that signs in as them; no token
+  // when there is one already.
+  AdminResult<Link> DemonstrationLink(const std::string& workspace);
+
+ private:
+  PeopleDatabase database_;
+  const SessionTimes times_;
+};
+
+// Who the session or the token belongs to, as services get to know it.
+common::v1::Identity IdentityOf(const Person& person, const std::vector<Membership>& memberships);
+// The invitation of a token; INVITATION_EXPIRED when it is not open.
+AdminResult<Invitation> OpenInvitation(PeopleTx& tx, std::string_view token);
+// Makes the person a member and uses the invitation up.
+AdminResult<void> UseInvitation(PeopleTx& tx, const Actor& actor, const Person& person,
+                                const Invitation& invitation);
+
+}  // namespace tollgate::auth

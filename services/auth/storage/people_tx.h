@@ -1,0 +1,65 @@
+// Transactions of the people tables: bodies answer with failures of the admin API, and what went
+// wrong in the database is kept, so that it can be tried again.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <string>
+
+#include "common/admin/failure.h"
+#include "common/base/clock.h"
+#include "common/sql/sql.h"
+#include "services/auth/domain/audit.h"
+
+namespace tollgate::auth {
+
+using admin::AdminResult;
+
+// One transaction, within its body.
+class PeopleTx {
+ public:
+  PeopleTx(sql::Connection& connection, int64_t now_us)
+      : connection_(connection), now_us_(now_us) {}
+
+  int64_t now_us() const { return now_us_; }
+  AdminResult<void> Query(std::string_view text, std::initializer_list<sql::Param> params,
+                          const sql::RowFn& row);
+  // The number of changed rows.
+  AdminResult<int64_t> Execute(std::string_view text, std::initializer_list<sql::Param> params);
+  // An event of the audit log; the time is set here.
+  AdminResult<void> Audit(AuditRecord record);
+
+  const std::optional<sql::SqlError>& error() const { return error_; }
+
+ private:
+  Fail<admin::Failure> Failed(const sql::SqlError& error);
+
+  sql::Connection& connection_;
+  const int64_t now_us_;
+  std::optional<sql::SqlError> error_;
+};
+
+// Runs the body and commits what it did, or rolls all of it back when it fails. The body may run
+// several times: it sets its outputs anew. Writes run one after the other, as all changes of auth
+// do (their order is that of the audit log).
+class PeopleDatabase {
+ public:
+  PeopleDatabase(sql::Database& database, const Clock& clock)
+      : database_(database), clock_(clock) {}
+
+  using Body = std::function<AdminResult<void>(PeopleTx&)>;
+  AdminResult<void> Write(const Body& body);
+  AdminResult<void> Read(const Body& body);
+  // A write without the order, for what is not audited.
+  AdminResult<void> Touch(const Body& body) { return Run(sql::TxMode::kWrite, body); }
+  int64_t NowUs() const { return clock_.WallUs(); }
+
+ private:
+  AdminResult<void> Run(sql::TxMode mode, const Body& body);
+
+  sql::Database& database_;
+  const Clock& clock_;
+};
+
+}  // namespace tollgate::auth

@@ -1,0 +1,79 @@
+// JSON under /session/v1/ (decision 63): how people sign in at the dashboard. Bodies and answers
+// are in README.md. Errors have the form of the admin API's.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/http/exchange.h"
+#include "services/dashboard/http/credential.h"
+#include "services/dashboard/session/cookies.h"
+#include "services/dashboard/session/session_client.h"
+
+namespace tollgate::dashboard {
+
+inline constexpr std::string_view kSessionPath = "/session/v1/";
+
+struct SessionOptions {
+  std::string public_url;  // of the dashboard; see IsSameOrigin
+};
+
+class SessionApi {
+ public:
+  // client must outlive this.
+  SessionApi(SessionClient& client, SessionOptions options);
+
+  Task<http::HttpResponse> Handle(const http::HttpRequest& request, Loop& loop);
+
+ private:
+  struct Call;
+  using Handler = Task<http::HttpResponse> (SessionApi::*)(const Call&);
+  struct Route {
+    std::string_view path;  // below kSessionPath
+    Handler handler;
+    // For the session's holder: wants its CSRF token.
+    bool signed_in;
+  };
+  static const Route kPosts[];
+
+  Task<http::HttpResponse> SignIn(const Call& call);
+  Task<http::HttpResponse> SecondStep(const Call& call);
+  Task<http::HttpResponse> Link(const Call& call);
+  Task<http::HttpResponse> Invitation(const Call& call);
+  Task<http::HttpResponse> SignOut(const Call& call);
+  Task<http::HttpResponse> StepUp(const Call& call);
+  Task<http::HttpResponse> SetPassword(const Call& call);
+  Task<http::HttpResponse> StartTotp(const Call& call);
+  Task<http::HttpResponse> ConfirmTotp(const Call& call);
+  Task<http::HttpResponse> DisableTotp(const Call& call);
+  // GET
+  Task<http::HttpResponse> Show(const Call& call);
+  Task<http::HttpResponse> FollowLink(const Call& call);
+  Task<http::HttpResponse> StartOidc(const Call& call);
+  Task<http::HttpResponse> FinishOidc(const Call& call);
+
+  Task<http::HttpResponse> Post(const Call& call);
+  http::HttpResponse SignedIn(const auth::v1::NewSession& session) const;
+  void SetSession(const auth::v1::NewSession& session, http::HttpResponse& response) const;
+  std::string RedirectUri(const http::HttpRequest& request) const;
+
+  SessionClient& client_;
+  const SessionOptions options_;
+  const Cookies cookies_;
+};
+
+// The cookie of a session, or the bearer token of a person; for other bearer tokens, `next`.
+class SessionSource : public CredentialSource {
+ public:
+  SessionSource(SessionClient& client, const SessionOptions& options, CredentialSource& next);
+  Task<Result<std::optional<Credential>>> Resolve(const http::HttpRequest& request,
+                                                  Loop& loop) override;
+
+ private:
+  SessionClient& client_;
+  const Cookies cookies_;
+  CredentialSource& next_;
+};
+
+}  // namespace tollgate::dashboard

@@ -1,0 +1,356 @@
+// How people sign in at the dashboard, over HTTP, and what the admin services then know of them.
+#include <algorithm>
+
+#include "tests/integration/people_world.h"
+#include "tests/support/http.h"
+
+namespace tollgate::test {
+namespace {
+
+constexpr char kPassword[] = "correct horse battery";
+
+class PeopleSessionTest : public PeopleWorld {
+ protected:
+  // A browser on a page of the dashboard.
+  struct Browser {
+    int port = 0;
+    std::string cookie;  // name=value
+    std::string csrf;
+
+    HttpResponse Post(const std::string& path, const std::string& body, bool same_site = true) {
+      HeaderList headers = {{"content-type", "application/json"},
+                            {"sec-fetch-site", same_site ? "same-origin" : "cross-site"}};
+      if (!cookie.empty()) headers.emplace_back("cookie", cookie);
+      if (!csrf.empty()) headers.emplace_back("x-csrf-token", csrf);
+      return Keep(Http(port, "POST", "/session/v1/" + path, headers, body));
+    }
+    HttpResponse Get(const std::string& path) {
+      HeaderList headers;
+      if (!cookie.empty()) headers.emplace_back("cookie", cookie);
+      return Keep(Http(port, "GET", path, headers));
+    }
+    HttpResponse Keep(HttpResponse response) {
+      for (const auto& [name, value] : response.headers) {
+        if (name == "set-cookie" && value.starts_with("tollgate=")) {
+          cookie = value.substr(0, value.find(';'));
+        }
+      }
+      return response;
+    }
+    // Who is signed in; reads the CSRF token.
+    Json Show() {
+      const Json json = Get("/session/v1/session").json();
+      csrf = json["csrf_token"].str();
+      return json;
+    }
+  };
+  Browser NewBrowser() { return {.port = cluster_->dashboard_port()}; }
+  // A person with a password, signed in.
+  Browser SignedIn(const std::string& email) {
+    Browser browser = NewBrowser();
+    const Account account = NewAccount(email);
+    const std::string token = account.link.substr(account.link.find('=') + 1);
+    EXPECT_EQ(
+        browser.Post("link", R"({"token":")" + token + R"(","new_password":")" + kPassword + "\"}")
+            .status,
+        200);
+    browser.Show();
+    return browser;
+  }
+  static std::string Reason(const HttpResponse& response) {
+    return response.json()["details"][0]["reason"].str();
+  }
+  static std::string SignInBody(const std::string& email, const std::string& password) {
+    return R"({"email":")" + email + R"(","password":")" + password + "\"}";
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Stores, PeopleSessionTest, ::testing::Values("sqlite", "postgres"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(PeopleSessionTest, ALinkSignsInOnce) {
+  const Account account = NewAccount("anna@example.com");
+  Browser browser = NewBrowser();
+  const HttpResponse first = browser.Get(account.link);
+  EXPECT_EQ(first.status, 303);
+  EXPECT_EQ(first.header("location"), "/");
+  const std::string& set = first.header("set-cookie");
+  EXPECT_NE(set.find("; HttpOnly"), std::string::npos) << set;
+  EXPECT_NE(set.find("; SameSite=Lax"), std::string::npos) << set;
+  EXPECT_NE(set.find("; Path=/"), std::string::npos) << set;
+  EXPECT_EQ(browser.Show()["state"].str(), "SIGNED_IN");
+  Browser other = NewBrowser();
+  const HttpResponse second = other.Get(account.link);
+  EXPECT_EQ(second.status, 303);
+  EXPECT_EQ(second.header("location"), "/#/sign-in/LINK_INVALID");
+  EXPECT_FALSE(second.has_header("set-cookie"));
+  EXPECT_EQ(other.Show()["state"].str(), "SIGNED_OUT");
+}
+
+TEST_P(PeopleSessionTest, APasswordSignsInAndSigningOutEndsIt) {
+  Browser anna = SignedIn("anna@example.com");
+  const std::string old = anna.cookie;
+  EXPECT_EQ(anna.Post("signIn", SignInBody("Anna@Example.com", kPassword)).status, 200);
+  EXPECT_NE(anna.cookie, old) << "a new id at each sign-in";
+  Browser thief = {.port = anna.port, .cookie = old, .csrf = ""};
+  EXPECT_EQ(thief.Show()["state"].str(), "SIGNED_OUT");
+  anna.Show();
+  EXPECT_EQ(anna.Post("signOut", "{}").status, 200);
+  EXPECT_EQ(anna.cookie, "tollgate=");
+  Browser wrong = NewBrowser();
+  const HttpResponse refused = wrong.Post("signIn", SignInBody("anna@example.com", "wrong one!!"));
+  const HttpResponse unknown = wrong.Post("signIn", SignInBody("bert@example.com", "wrong one!!"));
+  EXPECT_EQ(refused.status, 401);
+  EXPECT_EQ(refused.body, unknown.body) << "does not tell who exists";
+}
+
+TEST_P(PeopleSessionTest, OtherSitesAndRequestsWithoutTheTokenChangeNothing) {
+  Browser anna = SignedIn("anna@example.com");
+  const std::string csrf = anna.csrf;
+  EXPECT_EQ(Reason(anna.Post("signOut", "{}", false)), "CROSS_SITE_REQUEST");
+  EXPECT_EQ(Reason(anna.Post("signIn", SignInBody("anna@example.com", kPassword), false)),
+            "CROSS_SITE_REQUEST");
+  anna.csrf = "";
+  EXPECT_EQ(Reason(anna.Post("signOut", "{}")), "CSRF_TOKEN_REQUIRED");
+  anna.csrf = std::string(64, '0');
+  EXPECT_EQ(Reason(anna.Post("signOut", "{}")), "CSRF_TOKEN_REQUIRED");
+  // A form of another site cannot send JSON.
+  const HttpResponse form =
+      Http(anna.port, "POST", "/session/v1/signIn",
+           {{"content-type", "text/plain"}, {"sec-fetch-site", "same-origin"}},
+           SignInBody("anna@example.com", kPassword));
+  EXPECT_EQ(Reason(form), "INVALID_BODY");
+  EXPECT_EQ(anna.Show()["state"].str(), "SIGNED_IN");
+  EXPECT_EQ(anna.csrf, csrf) << "the token is that of the session";
+  EXPECT_EQ(anna.Post("signOut", "{}").status, 200);
+}
+
+TEST_P(PeopleSessionTest, BadRequestsGetAClearError) {
+  Browser browser = NewBrowser();
+  for (const char* body : {"", "{", "[]", "null", "{\"email\":5}", "{\"email\":\"\xff\"}"}) {
+    const HttpResponse response = browser.Post("signIn", body);
+    EXPECT_TRUE(response.status == 400 || response.status == 401) << body << response.status;
+    EXPECT_NE(Reason(response), "") << body;
+  }
+  EXPECT_EQ(browser.Post("nothing", "{}").status, 404);
+  EXPECT_EQ(browser.Get("/session/v1/nothing").status, 404);
+  EXPECT_EQ(browser.Get("/session/v1/").status, 404);
+  EXPECT_EQ(Http(browser.port, "DELETE", "/session/v1/session").status, 404);
+  EXPECT_EQ(browser.Get("/session/v1/oidc/start").header("location"), "/#/sign-in/OIDC_OFF");
+  EXPECT_EQ(browser.Post("password", "{}").status, 401) << "nobody is signed in";
+}
+
+TEST_P(PeopleSessionTest, WrongPasswordsAreSlowedDown) {
+  SignedIn("anna@example.com");
+  Browser browser = NewBrowser();
+  HttpResponse last;
+  for (int i = 0; i < 11; ++i) {
+    last = browser.Post("signIn", SignInBody("anna@example.com", "wrong one!!"));
+  }
+  EXPECT_EQ(last.status, 429);
+  EXPECT_EQ(Reason(last), "THROTTLED");
+  const int wait = std::atoi(last.header("retry-after").c_str());
+  EXPECT_TRUE(wait > 0 && wait <= 60) << wait;
+}
+
+// A person invites another one, who makes an account, is promoted, and leaves.
+TEST_P(PeopleSessionTest, AnInvitationLeadsToAnAccountARoleAndOut) {
+  pb::CreateInvitationRequest invite;
+  invite.set_parent("workspaces/acme");
+  invite.mutable_invitation()->set_email("Bert@Example.com");
+  invite.mutable_invitation()->set_role("developer");
+  invite.set_request_id("i1");
+  pb::CreateInvitationResponse invited;
+  EXPECT_EQ(As(Person(Role::ROLE_DEVELOPER), *invitations_,
+               &pb::InvitationService::Stub::CreateInvitation, invite, invited),
+            "PERMISSION_DENIED");
+  ASSERT_EQ(As(Person(Role::ROLE_ADMIN), *invitations_,
+               &pb::InvitationService::Stub::CreateInvitation, invite, invited),
+            "");
+  EXPECT_EQ(invited.invitation().email(), "bert@example.com");
+  pb::CreateInvitationRequest owner = invite;
+  owner.mutable_invitation()->set_role("owner");
+  owner.set_request_id("i2");
+  pb::CreateInvitationResponse none;
+  EXPECT_EQ(As(Person(Role::ROLE_ADMIN), *invitations_,
+               &pb::InvitationService::Stub::CreateInvitation, owner, none),
+            "PERMISSION_DENIED")
+      << "an admin makes no owners";
+
+  const std::string path = invited.accept_path();
+  const std::string token = path.substr(path.rfind('/') + 1);
+  Browser bert = NewBrowser();
+  EXPECT_EQ(
+      bert.Post("invitation", R"({"token":")" + token + R"(","display_name":"Bert","password":")" +
+                                  kPassword + "\"}")
+          .status,
+      200);
+  Json shown = bert.Show();
+  EXPECT_EQ(shown["user"]["memberships"][0]["workspace"].str(), "workspaces/acme");
+  EXPECT_EQ(shown["user"]["memberships"][0]["role"].str(), "developer");
+  const std::string user = shown["user"]["name"].str().substr(6);
+
+  pb::UpdateMemberRequest promote;
+  promote.mutable_member()->set_name("workspaces/acme/members/" + user);
+  promote.mutable_member()->set_role("owner");
+  pb::Member member;
+  Identity stale = Person(Role::ROLE_OWNER);
+  stale.set_signed_in_us(NowUs() - 301'000'000);
+  EXPECT_EQ(As(stale, *members_, &pb::MemberService::Stub::UpdateMember, promote, member),
+            "STEP_UP_REQUIRED");
+  EXPECT_EQ(As(Person(Role::ROLE_OWNER), *members_, &pb::MemberService::Stub::UpdateMember, promote,
+               member),
+            "");
+  EXPECT_EQ(member.role(), "owner");
+  EXPECT_EQ(bert.Show()["state"].str(), "SIGNED_OUT") << "a new role wants a new session";
+  EXPECT_EQ(bert.Post("signIn", SignInBody("bert@example.com", kPassword)).status, 200);
+
+  pb::DeleteMemberRequest leave;
+  leave.set_name("workspaces/acme/members/me");
+  pb::DeleteMemberResponse gone;
+  EXPECT_EQ(As(Person(Role::ROLE_OWNER, user), *members_, &pb::MemberService::Stub::DeleteMember,
+               leave, gone),
+            "LAST_OWNER");
+}
+
+TEST_P(PeopleSessionTest, SessionsAndTokensAreOnesOwn) {
+  Browser anna = SignedIn("anna@example.com");
+  const std::string user = anna.Show()["user"]["name"].str().substr(6);
+  Identity me = Person(Role::ROLE_OWNER, user);
+  pb::ListSessionsRequest list;
+  list.set_parent("users/me");
+  pb::ListSessionsResponse sessions;
+  ASSERT_EQ(As(me, *users_, &pb::UserService::Stub::ListSessions, list, sessions), "");
+  ASSERT_EQ(sessions.sessions_size(), 1);
+  list.set_parent("users/" + user);
+  pb::ListSessionsResponse foreign;
+  EXPECT_EQ(
+      As(Person(Role::ROLE_OWNER), *users_, &pb::UserService::Stub::ListSessions, list, foreign),
+      "PERMISSION_DENIED");
+  pb::DeleteSessionRequest end;
+  end.set_name(sessions.sessions(0).name());
+  pb::DeleteSessionResponse ended;
+  EXPECT_EQ(
+      As(Person(Role::ROLE_OWNER), *users_, &pb::UserService::Stub::DeleteSession, end, ended),
+      "PERMISSION_DENIED");
+  EXPECT_EQ(As(me, *users_, &pb::UserService::Stub::DeleteSession, end, ended), "");
+  EXPECT_EQ(anna.Show()["state"].str(), "SIGNED_OUT");
+
+  pb::CreateTokenRequest create;
+  create.set_parent("users/me");
+  create.set_request_id("t1");
+  create.mutable_token()->set_display_name("ci");
+  create.mutable_token()->add_scopes("developer");
+  create.mutable_token()->mutable_expire_time()->set_seconds(NowUs() / 1'000'000 + 3600);
+  pb::CreateTokenResponse token;
+  ASSERT_EQ(As(me, *users_, &pb::UserService::Stub::CreateToken, create, token), "");
+  EXPECT_TRUE(token.secret().starts_with("tgp_"));
+  EXPECT_FALSE(token.secret_shown());
+  pb::CreateTokenResponse again;
+  ASSERT_EQ(As(me, *users_, &pb::UserService::Stub::CreateToken, create, again), "");
+  EXPECT_EQ(again.secret(), "");
+  EXPECT_TRUE(again.secret_shown());
+  EXPECT_EQ(again.token().name(), token.token().name());
+  create.set_request_id("t2");
+  create.mutable_token()->mutable_expire_time()->set_seconds(NowUs() / 1'000'000 + 367 * 86400);
+  EXPECT_EQ(As(me, *users_, &pb::UserService::Stub::CreateToken, create, again), "INVALID_FIELD")
+      << "more than a year";
+  create.mutable_token()->mutable_expire_time()->set_seconds(NowUs() / 1'000'000 + 3600);
+  create.mutable_token()->set_scopes(0, "operator");
+  EXPECT_EQ(As(me, *users_, &pb::UserService::Stub::CreateToken, create, again), "INVALID_FIELD")
+      << "a right that the person has not";
+  Identity by_token = me;
+  by_token.set_by_token(true);
+  by_token.add_scopes("owner");
+  create.mutable_token()->set_scopes(0, "viewer");
+  EXPECT_EQ(As(by_token, *users_, &pb::UserService::Stub::CreateToken, create, again),
+            "PERMISSION_DENIED")
+      << "a token makes no tokens";
+}
+
+TEST_P(PeopleSessionTest, ADisabledPersonIsOutAtOnce) {
+  Browser anna = SignedIn("anna@example.com");
+  const std::string name = anna.Show()["user"]["name"].str();
+  pb::UpdateUserRequest disable;
+  disable.mutable_user()->set_name(name);
+  disable.mutable_user()->set_state(pb::USER_STATE_DISABLED);
+  pb::User user;
+  EXPECT_EQ(
+      As(Person(Role::ROLE_OWNER), *users_, &pb::UserService::Stub::UpdateUser, disable, user),
+      "PERMISSION_DENIED");
+  EXPECT_EQ(As(Operator(), *users_, &pb::UserService::Stub::UpdateUser, disable, user), "");
+  EXPECT_EQ(anna.Show()["state"].str(), "SIGNED_OUT");
+  EXPECT_EQ(anna.Post("signIn", SignInBody("anna@example.com", kPassword)).status, 401);
+}
+
+// The JSON admin API takes the cookie, with the CSRF token for changes, and access tokens.
+TEST_P(PeopleSessionTest, CookiesAndTokensAreCredentialsOfTheAdminApi) {
+  Browser anna = SignedIn("anna@example.com");
+  const auto admin = [&](const std::string& method, const std::string& path, HeaderList headers,
+                         const std::string& body = "") {
+    return Http(anna.port, method, "/admin/v1/" + path, headers, body);
+  };
+  const std::string user = anna.Show()["user"]["name"].str();
+  EXPECT_EQ(admin("GET", "users/me", {}).status, 401);
+  EXPECT_EQ(admin("GET", "users/me", {{"cookie", "tollgate=wrong"}}).status, 401);
+  const HttpResponse me = admin("GET", "users/me", {{"cookie", anna.cookie}});
+  EXPECT_EQ(me.status, 200) << me.body;
+  EXPECT_EQ(me.json()["name"].str(), user);
+  EXPECT_EQ(me.json()["email"].str(), "anna@example.com");
+  EXPECT_EQ(admin("GET", "workspaces/acme/balance", {{"cookie", anna.cookie}}).status, 403);
+
+  const std::string rename = R"({"display_name":"Anna"})";
+  EXPECT_EQ(admin("PATCH", "users/me", {{"cookie", anna.cookie}}, rename).status, 403);
+  EXPECT_EQ(admin("PATCH", "users/me", {{"cookie", anna.cookie}, {"sec-fetch-site", "same-origin"}},
+                  rename)
+                .status,
+            403)
+      << "without the CSRF token";
+  const HeaderList page = {
+      {"cookie", anna.cookie}, {"sec-fetch-site", "same-origin"}, {"x-csrf-token", anna.csrf}};
+  const HttpResponse renamed = admin("PATCH", "users/me", page, rename);
+  EXPECT_EQ(renamed.status, 200) << renamed.body;
+  EXPECT_EQ(renamed.json()["displayName"].str(), "Anna");
+
+  // Nobody is who they say they are.
+  EXPECT_EQ(admin("GET", "users",
+                  {{"cookie", anna.cookie},
+                   {"Grpc-Metadata-Tollgate-Identity-Bin", "AAAA"},
+                   {"Grpc-Metadata-Tollgate-Operator", "root"}})
+                .status,
+            403);
+
+  const Identity identity = Person(Role::ROLE_OWNER, user.substr(6));
+  pb::CreateTokenRequest create;
+  create.set_parent("users/me");
+  create.set_request_id("t1");
+  create.mutable_token()->set_display_name("ci");
+  create.mutable_token()->add_scopes("viewer");
+  create.mutable_token()->mutable_expire_time()->set_seconds(NowUs() / 1'000'000 + 3600);
+  pb::CreateTokenResponse token;
+  ASSERT_EQ(As(identity, *users_, &pb::UserService::Stub::CreateToken, create, token), "");
+  const HeaderList bearer = {{"authorization", "Bearer " + token.secret()}};
+  EXPECT_EQ(admin("GET", "users/me", bearer).json()["name"].str(), user);
+  EXPECT_EQ(admin("PATCH", "users/me", bearer, rename).status, 403) << "a token is not its person";
+  EXPECT_EQ(admin("GET", "users/me", {{"authorization", "Bearer tgp_wrong"}}).status, 401);
+  EXPECT_EQ(
+      admin("GET", "users/me", {{"authorization", "Bearer tgp_wrong"}, {"cookie", anna.cookie}})
+          .status,
+      401)
+      << "a wrong token is not made good by the cookie";
+}
+
+// Nothing that was typed or given out as a secret is in a log.
+TEST_P(PeopleSessionTest, SecretsAreInNoLog) {
+  Browser anna = SignedIn("anna@example.com");
+  anna.Post("signIn", SignInBody("anna@example.com", "canary-wrong-password"));
+  const std::string logs = cluster_->Logs();
+  EXPECT_FALSE(logs.empty());
+  for (const std::string& secret : {std::string(kPassword), std::string("canary-wrong-password"),
+                                    anna.cookie.substr(anna.cookie.find('=') + 1), anna.csrf}) {
+    ASSERT_GT(secret.size(), 8U);
+    EXPECT_EQ(logs.find(secret), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace tollgate::test
