@@ -133,12 +133,12 @@ std::unique_ptr<admin::v1::StatementService::Stub> Invocation::Statements() {
 }
 
 std::unique_ptr<admin::v1::UserService::Stub> Invocation::Users() {
-  const auto channel = Connect(options_.auth_target);
+  const auto channel = Connect(options_.auth_target, "auth");
   return channel ? admin::v1::UserService::NewStub(channel) : nullptr;
 }
 
 std::unique_ptr<admin::v1::InvitationService::Stub> Invocation::Invitations() {
-  const auto channel = Connect(options_.auth_target);
+  const auto channel = Connect(options_.auth_target, "auth");
   return channel ? admin::v1::InvitationService::NewStub(channel) : nullptr;
 }
 

@@ -46,7 +46,7 @@ class LimitRpcTest : public ::testing::Test {
     key.set_workspace_id("acme");
     key_ = (*store)->CreateKey(key)->key().key_id();
     backend_ = std::make_shared<AuthBackend>(std::move(*store), 2, SystemClock::Get());
-    backend_->Start();
+    ASSERT_TRUE(backend_->Start());
     slot_ = backend_.get();
   }
   // As the operator's command line calls, or as a viewer of the workspace acme.
