@@ -12,7 +12,8 @@
 #include <cstdlib>
 #include <random>
 
-#include "common/clients/make_clients.h"
+#include "common/clients/direct.h"
+#include "common/clients/factory.h"
 #include "common/keys/key_format.h"
 #include "common/rpc/channel.h"
 #include "common/runtime/testing/run_coro.h"
@@ -22,6 +23,7 @@
 #include "tests/support/process.h"
 #include "tollgate/admin/v1/keys.grpc.pb.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
+#include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate::test {
 namespace {
@@ -80,9 +82,12 @@ class Gateway {
  public:
   Gateway(const std::string& target, std::vector<std::string> digests)
       : digests_(std::move(digests)) {
+    config::v1::TargetsConfig targets;
+    targets.set_auth(target);
+    factory_ = MakeClientFactory(targets, channels_, direct_);
     pool_.Start();
     loop().RunAndWait([&] {
-      client_ = MakeAuthClient(loop(), channels_.Channel(target, "auth"));
+      client_ = factory_->Auth(loop());
       cache_ = std::make_shared<KeyCache>(
           loop(), SystemClock::Get(), *client_,
           std::make_shared<AddressLimiter>(KeyCache::kUnknownKeysPerAddress), 1);
@@ -104,6 +109,7 @@ class Gateway {
       cache_.reset();
       client_.reset();
     });
+    factory_->Stop();
   }
   // Null: unknown, or not to be decided.
   KeyPtr Get(const std::string& digest) {
@@ -129,6 +135,8 @@ class Gateway {
   const std::vector<std::string> digests_;
   LoopPool pool_{1};
   rpc::ChannelSource channels_;
+  DirectServices direct_;
+  std::unique_ptr<ClientFactory> factory_;
   std::unique_ptr<AuthClient> client_;
   std::shared_ptr<KeyCache> cache_;
   std::unique_ptr<Subscription> stream_;

@@ -41,6 +41,7 @@ Limiters::~Limiters() {
     for (int i = 0; i < client_count_; ++i) {
       loops_->loop(i).RunAndWait([&] { clients_[static_cast<size_t>(i)].reset(); });
     }
+    factory_->Stop();
     loops_->Stop();
   }
 }

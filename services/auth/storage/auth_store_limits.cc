@@ -94,7 +94,8 @@ Result<std::vector<AuthStore::Plan>> AuthStore::ListPlans() {
 SqlResult<void> AuthStore::Touch(Change& change, const std::string& condition,
                                  const std::string& parameter) {
   auto touched = change.connection.Execute(
-      "UPDATE virtual_key SET version = $1 + n.place, updated_at_us = $2 FROM (SELECT key_id AS id, ROW_NUMBER() OVER "
+      "UPDATE virtual_key SET version = $1 + n.place, updated_at_us = $2 FROM (SELECT key_id AS "
+      "id, ROW_NUMBER() OVER "
       "(ORDER BY key_id) AS place FROM virtual_key WHERE " +
           condition + ") n WHERE n.id = virtual_key.key_id",
       {change.version, change.now_us, parameter});

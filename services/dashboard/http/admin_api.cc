@@ -23,9 +23,9 @@ constexpr Home kHomes[] = {
     {"InvitationService", AdminTarget::kAuth},    {"KeyService", AdminTarget::kAuth},
     {"LedgerService", AdminTarget::kBilling},     {"LimitService", AdminTarget::kAuth},
     {"MemberService", AdminTarget::kAuth},        {"ModelService", AdminTarget::kCatalog},
-    {"PaymentService", AdminTarget::kBilling},
-    {"StatementService", AdminTarget::kBilling},  {"UsageService", AdminTarget::kBilling},
-    {"UserService", AdminTarget::kAuth},          {"WorkspaceService", AdminTarget::kAuth},
+    {"PaymentService", AdminTarget::kBilling},    {"StatementService", AdminTarget::kBilling},
+    {"UsageService", AdminTarget::kBilling},      {"UserService", AdminTarget::kAuth},
+    {"WorkspaceService", AdminTarget::kAuth},
 };
 
 http::Headers SecurityHeaders() {
