@@ -42,7 +42,7 @@ constexpr MethodRule kRules[] = {
     {"WorkspaceService/ListWorkspaces", "*P"},
     {"WorkspaceService/UpdateWorkspace", "OA"},
     {"WorkspaceService/CloseWorkspace", "O", kStepUp},
-    {"WorkspaceService/CancelWorkspaceClosing", "O", kStepUp},
+    {"WorkspaceService/ReopenWorkspace", "O", kStepUp},
     {"WorkspaceService/CreateSupportSession", "P", kStepUp, true},
     // Keys.
     {"KeyService/CreateKey", "OAD"},
