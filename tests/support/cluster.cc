@@ -106,7 +106,7 @@ void Cluster::Add(const std::string& name, const std::string& binary, bool has_g
   member->name = name;
   member->binary = binary;
   member->has_grpc = has_grpc;
-  member->has_admin_grpc = IsAuth(name) || IsBilling(name) || name == "allinone";
+  member->has_admin_grpc = IsAuth(name) || IsBilling(name) || IsCatalog(name) || name == "allinone";
   std::vector<std::string> command = options_.wrapper;
   command.insert(command.end(),
                  {BinaryPath(binary), "--config", dir_.path() + "/" + name + ".yaml"});
