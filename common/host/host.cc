@@ -221,6 +221,7 @@ class Process {
     if (!admin_server) return Fail{admin_server.error()};
     admin_server_ = std::move(admin_server).value();
     channels_->SetServers(server_.get(), admin_server_.get());
+    ReportHealth();  // not serving, until the modules have started
 
     // From a loop of its own: it answers when the others hang.
     ops_loops_.Start();

@@ -115,7 +115,7 @@ void Replicas::LookUp() {
     const std::vector<std::string> found = resolver_->AddressesOf(part);
     if (found.empty()) {
       // Unknown as yet, or the look-up fails: what was known stays, or gRPC looks it up.
-      for (const auto& replica : replicas_) addresses.push_back(replica->address());
+      addresses.push_back(part);
     }
     addresses.insert(addresses.end(), found.begin(), found.end());
   }
@@ -142,11 +142,16 @@ void Replicas::Set(const std::vector<std::string>& addresses) {
                                            : std::make_shared<Replica>(loop_, service_, address,
                                                                        make_channel_(address)));
   }
-  // Calls that run on one that is gone keep it.
+  std::vector<std::shared_ptr<Replica>> gone;
   for (const auto& replica : replicas_) {
-    if (std::find(now.begin(), now.end(), replica) == now.end()) replica->Unwatch();
+    if (std::find(now.begin(), now.end(), replica) == now.end()) gone.push_back(replica);
   }
   replicas_ = std::move(now);
+  // Nobody watches them any more: streams, and calls that may move, go on at one of the others.
+  for (const auto& replica : gone) {
+    replica->Unwatch();
+    replica->AbandonUses();
+  }
   // The only replica is used whatever its health.
   for (const auto& replica : replicas_) {
     if (replicas_.size() == 1) {

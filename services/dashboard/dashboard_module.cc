@@ -27,7 +27,8 @@ class DashboardModule : public Module {
                   const config::v1::TargetsConfig* targets)
       : context_(context),
         lacks_targets_(targets != nullptr &&
-                       (targets->auth_admin().empty() || targets->billing_admin().empty())),
+                       (targets->auth_admin().empty() || targets->billing_admin().empty() ||
+                        targets->catalog_admin().empty())),
         listen_(settings.listen().empty() ? kDefaultListen : settings.listen()),
         token_(settings.login_token()),
         trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
@@ -41,8 +42,8 @@ class DashboardModule : public Module {
   Result<void> Start() override {
     if (lacks_targets_) {
       return Internal(
-          "targets.auth_admin and targets.billing_admin are required: what auth and billing have "
-          "as host.admin_grpc_listen");
+          "targets.auth_admin, targets.billing_admin and targets.catalog_admin are required: what "
+          "these services have as host.admin_grpc_listen");
     }
     if (!token_.empty() && token_.size() < kMinTokenBytes) {
       return Internal("dashboard.login_token must have at least 16 characters");

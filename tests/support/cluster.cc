@@ -174,7 +174,7 @@ std::string Cluster::Targets(const std::string& for_whom) const {
                      "\"\n  catalog: \"" + Replicas("catalog", options_.catalogs) + "\"\n";
   if (IsRouter(for_whom)) return text;
   text += "  auth_admin: " + AdminGrpcOf("auth") + "\n  billing_admin: " + AdminGrpcOf("billing") +
-          "\n";
+          "\n  catalog_admin: " + AdminGrpcOf("catalog") + "\n";
   text += "  auth: \"" + Replicas("auth", options_.auths) +
           "\"\n  ratelimit: " + GrpcOf("ratelimit") + "\n  inference_routers:\n";
   for (int i = 1; i <= options_.routers; ++i) {

@@ -71,6 +71,9 @@ struct Oidc::State {
   std::atomic<bool> stopped{false};
   std::mutex mutex;
   std::optional<Metadata> metadata;
+  static constexpr int64_t kFailureUs = 10'000'000;
+  std::optional<admin::Failure> failed;  // the last reading, at failed_us
+  int64_t failed_us = 0;
 
   AdminResult<std::string> Get(const std::string& url) {
     if (!MayCall(url)) return Unreachable("not an https address: " + url);
@@ -93,6 +96,18 @@ struct Oidc::State {
     // Not more often than every ten seconds: bad tokens must not make us call the provider.
     const int64_t keep_us = again ? 10'000'000 : kMetadataUs;
     if (metadata && now_us - metadata->read_us < keep_us) return *metadata;
+    // A provider that hangs would hold up everybody who waits here, one after the other.
+    if (failed && now_us - failed_us < kFailureUs) return Fail{*failed};
+    auto read = ReadNow(now_us);
+    failed.reset();
+    if (!read) {
+      failed = read.error();
+      failed_us = clock.MonotonicUs();
+    }
+    return read;
+  }
+
+  AdminResult<Metadata> ReadNow(int64_t now_us) {
     const std::string base = options.issuer.ends_with('/')
                                  ? options.issuer.substr(0, options.issuer.size() - 1)
                                  : options.issuer;

@@ -20,12 +20,14 @@ People::People(sql::Database& database, const Clock& clock, const PeopleOptions&
       sign_in_(store_, options.seal_key, options.oidc_domains),
       oidc_(std::move(oidc)),
       workers_(kWorkers, kMaxQueued, "auth-people"),
-      slow_(kSlowThreads, kMaxSlowQueued, "auth-passwords") {}
+      slow_(kSlowThreads, kMaxSlowQueued, "auth-passwords"),
+      provider_(kSlowThreads, kMaxSlowQueued, "auth-oidc") {}
 
 People::~People() { Stop(); }
 
 void People::Stop() {
   if (oidc_) oidc_->Stop();
+  provider_.Stop();
   slow_.Stop();
   workers_.Stop();
 }

@@ -35,8 +35,10 @@ class People {
 
   // Database calls.
   ThreadPool& workers() { return workers_; }
-  // Password hashes, each of which takes 64 MiB, and calls of the OpenID Connect provider.
+  // Password hashes, each of which takes 64 MiB.
   ThreadPool& slow() { return slow_; }
+  // Calls of the OpenID Connect provider, which may hang.
+  ThreadPool& provider() { return provider_; }
   void Stop();
 
  private:
@@ -44,7 +46,7 @@ class People {
   SignIn sign_in_;
   std::unique_ptr<Oidc> oidc_;
   ThreadPool workers_;
-  ThreadPool slow_;
+  ThreadPool slow_, provider_;
 };
 
 // Null before Start and after Stop: calls fail with UNAVAILABLE then.

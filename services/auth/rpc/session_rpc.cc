@@ -82,30 +82,32 @@ class SessionRpc : public v1::SessionService::CallbackService {
   }
   ServerUnaryReactor* StartOidc(CallbackServerContext* context, const v1::StartOidcRequest* request,
                                 v1::StartOidcResponse* response) override {
-    return RunOnPeople(people_, &People::slow, context, [=](People& people) -> AdminResult<void> {
-      if (people.oidc() == nullptr) return NoOidc();
-      auto started = people.oidc()->Start(request->redirect_uri(), request->return_path());
-      if (!started) return Fail{started.error()};
-      response->set_url(started->url);
-      response->set_flow(started->flow);
-      return {};
-    });
+    return RunOnPeople(
+        people_, &People::provider, context, [=](People& people) -> AdminResult<void> {
+          if (people.oidc() == nullptr) return NoOidc();
+          auto started = people.oidc()->Start(request->redirect_uri(), request->return_path());
+          if (!started) return Fail{started.error()};
+          response->set_url(started->url);
+          response->set_flow(started->flow);
+          return {};
+        });
   }
   ServerUnaryReactor* FinishOidc(CallbackServerContext* context,
                                  const v1::FinishOidcRequest* request,
                                  v1::FinishOidcResponse* response) override {
-    return RunOnPeople(people_, &People::slow, context, [=](People& people) -> AdminResult<void> {
-      if (people.oidc() == nullptr) return NoOidc();
-      auto finished = people.oidc()->Finish({.flow = request->flow(),
-                                             .state = request->state(),
-                                             .code = request->code(),
-                                             .iss = request->iss(),
-                                             .redirect_uri = request->redirect_uri()});
-      if (!finished) return Fail{finished.error()};
-      response->set_return_path(finished->return_path);
-      return FillSession(people.sign_in().ByOidc(finished->person, BrowserOf(request->client())),
-                         *response);
-    });
+    return RunOnPeople(
+        people_, &People::provider, context, [=](People& people) -> AdminResult<void> {
+          if (people.oidc() == nullptr) return NoOidc();
+          auto finished = people.oidc()->Finish({.flow = request->flow(),
+                                                 .state = request->state(),
+                                                 .code = request->code(),
+                                                 .iss = request->iss(),
+                                                 .redirect_uri = request->redirect_uri()});
+          if (!finished) return Fail{finished.error()};
+          response->set_return_path(finished->return_path);
+          return FillSession(
+              people.sign_in().ByOidc(finished->person, BrowserOf(request->client())), *response);
+        });
   }
   ServerUnaryReactor* SignOut(CallbackServerContext* context, const v1::SignOutRequest* request,
                               v1::SignOutResponse*) override {

@@ -179,7 +179,7 @@ Task<http::HttpResponse> SessionApi::Post(const Call& given) {
     v1::ResolveRequest resolve;
     resolve.set_cookie(call.cookie);
     call.Fill(*resolve.mutable_client());
-    const auto holder = co_await client_.Call(call.loop, &Stub::Resolve, std::move(resolve));
+    const auto holder = co_await client_.Resolve(call.loop, std::move(resolve));
     if (!holder.status.ok()) co_return Failure(holder.status);
     if (!holder.response.has_identity()) {
       http::HttpResponse ended = Refuse(grpc::StatusCode::UNAUTHENTICATED, "SESSION_ENDED",
@@ -347,7 +347,7 @@ Task<http::HttpResponse> SessionApi::Show(const Call& call) {
   v1::ResolveRequest request;
   request.set_cookie(call.cookie);
   call.Fill(*request.mutable_client());
-  const auto answer = co_await client_.Call(call.loop, &Stub::Resolve, std::move(request));
+  const auto answer = co_await client_.Resolve(call.loop, std::move(request));
   if (!answer.status.ok()) co_return Failure(answer.status);
   if (!answer.response.has_identity()) co_return Json(200, R"({"state":"SIGNED_OUT"})");
   const common::v1::Identity& identity = answer.response.identity();
@@ -370,7 +370,8 @@ Task<http::HttpResponse> SessionApi::StartOidc(const Call& call) {
   v1::StartOidcRequest request;
   request.set_redirect_uri(RedirectUri(call.request));
   request.set_return_path(Parameter(call.request, "return_path"));
-  const auto answer = co_await client_.Call(call.loop, &Stub::StartOidc, std::move(request));
+  const auto answer =
+      co_await client_.CallProvider(call.loop, &Stub::StartOidc, std::move(request));
   if (!answer.status.ok()) co_return Redirect(SignInPage(ReasonOf(answer.status)));
   http::HttpResponse response = Redirect(answer.response.url());
   response.headers.emplace_back("set-cookie", cookies_.SetFlow(answer.response.flow()));
@@ -385,7 +386,8 @@ Task<http::HttpResponse> SessionApi::FinishOidc(const Call& call) {
   request.set_iss(Parameter(call.request, "iss"));
   request.set_redirect_uri(RedirectUri(call.request));
   call.Fill(*request.mutable_client());
-  const auto answer = co_await client_.Call(call.loop, &Stub::FinishOidc, std::move(request));
+  const auto answer =
+      co_await client_.CallProvider(call.loop, &Stub::FinishOidc, std::move(request));
   http::HttpResponse response = Redirect(answer.status.ok() ? answer.response.return_path()
                                                             : SignInPage(ReasonOf(answer.status)));
   response.headers.emplace_back("set-cookie", cookies_.EndFlow());

@@ -1,4 +1,6 @@
-// Calls of auth's SessionService, on threads of their own: they are rare and may take a while.
+// Calls of auth's SessionService, on threads of their own: they may take a while. Three kinds do
+// not wait for each other: who is signed in (each admin call asks), sign-ins, and what calls a
+// sign-in provider.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -24,22 +26,39 @@ class SessionClient {
  public:
   // A channel to auth for one call, asked for on the call's loop.
   using ChannelOf = std::function<std::shared_ptr<grpc::Channel>(Loop& loop)>;
-  explicit SessionClient(ChannelOf channel_of)
-      : channel_of_(std::move(channel_of)), pool_(kThreads, kMaxQueued, "sessions") {}
+  explicit SessionClient(ChannelOf channel_of) : channel_of_(std::move(channel_of)) {}
 
   // Example: co_await client.Call(loop, &Stub::SignIn, request)
   using Stub = auth::v1::SessionService::Stub;
   template <typename Request, typename Response>
-  Task<SessionAnswer<Response>> Call(Loop& loop,
-                                     grpc::Status (Stub::*method)(grpc::ClientContext*,
-                                                                  const Request&, Response*),
+  using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Response*);
+
+  template <typename Request, typename Response>
+  Task<SessionAnswer<Response>> Call(Loop& loop, Method<Request, Response> method,
                                      Request request) {
+    return CallOn(sign_ins_, kTimeout, loop, method, std::move(request));
+  }
+  Task<SessionAnswer<auth::v1::ResolveResponse>> Resolve(Loop& loop,
+                                                         auth::v1::ResolveRequest request) {
+    return CallOn(resolves_, kResolveTimeout, loop, &Stub::Resolve, std::move(request));
+  }
+  // Calls that wait for a sign-in provider.
+  template <typename Request, typename Response>
+  Task<SessionAnswer<Response>> CallProvider(Loop& loop, Method<Request, Response> method,
+                                             Request request) {
+    return CallOn(provider_, kTimeout, loop, method, std::move(request));
+  }
+
+ private:
+  template <typename Request, typename Response>
+  Task<SessionAnswer<Response>> CallOn(ThreadPool& pool, std::chrono::seconds timeout, Loop& loop,
+                                       Method<Request, Response> method, Request request) {
     auto answer = co_await RunOnPool(
-        pool_, loop, [channel = channel_of_(loop), method, request = std::move(request)] {
+        pool, loop, [channel = channel_of_(loop), timeout, method, request = std::move(request)] {
           const auto stub = auth::v1::SessionService::NewStub(channel);
           SessionAnswer<Response> done;
           grpc::ClientContext context;
-          context.set_deadline(std::chrono::system_clock::now() + kTimeout);
+          context.set_deadline(std::chrono::system_clock::now() + timeout);
           done.status = (stub.get()->*method)(&context, request, &done.response);
           return done;
         });
@@ -48,14 +67,15 @@ class SessionClient {
         {grpc::StatusCode::UNAVAILABLE, "too many calls at once; try again"}, {}};
   }
 
- private:
-  static constexpr int kThreads = 8;
-  static constexpr size_t kMaxQueued = 256;
   // Longer than a call of a sign-in provider.
   static constexpr std::chrono::seconds kTimeout{25};
+  static constexpr std::chrono::seconds kResolveTimeout{2};
 
   const ChannelOf channel_of_;
-  ThreadPool pool_;  // destroyed first
+  // Destroyed first.
+  ThreadPool resolves_{8, 256, "sessions"};
+  ThreadPool sign_ins_{4, 64, "sign-ins"};
+  ThreadPool provider_{4, 16, "sign-in-provider"};
 };
 
 }  // namespace tollgate::dashboard

@@ -31,7 +31,7 @@ Task<Result<std::optional<Credential>>> SessionSource::Resolve(const http::HttpR
   const std::string& secret = resolve.token().empty() ? resolve.cookie() : resolve.token();
   if (secret.empty() || secret.size() > kMaxSecret) co_return std::optional<Credential>();
   resolve.mutable_client()->set_address(request.peer_address);
-  auto answer = co_await client_.Call(loop, &SessionClient::Stub::Resolve, std::move(resolve));
+  auto answer = co_await client_.Resolve(loop, std::move(resolve));
   if (!answer.status.ok()) {
     co_return Unavailable("sessions cannot be looked up: " + answer.status.error_message());
   }
