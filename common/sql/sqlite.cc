@@ -128,13 +128,16 @@ class SqliteConnection : public Connection {
         raw, 20'000, [](void*) { return CancelScope::Cancelled() ? 1 : 0; }, nullptr);
     // FULL: a returned commit survives a power failure. NORMAL: only after the next sync of the log
     // (LogSync, or a checkpoint). SQLite's automatic checkpoint hides its errors: see OnCommit.
+    // No pages are written before their commit (cache_spill): the log's writes wait in memory until
+    // the commit frame (sqlite_log_writes.h), and what a rollback leaves there must not be written.
     // EXTRA while a new file is switched to the log: else a power cut could bring back the deleted
     // rollback journal of the switch, and with it the empty file.
     auto set = ExecuteScript(
         std::string("PRAGMA synchronous=EXTRA; PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; "
                     "PRAGMA synchronous=") +
         (deferred_sync_ ? "NORMAL;" : "FULL;") +
-        "PRAGMA wal_autocheckpoint=0; PRAGMA cache_size=-65536; PRAGMA temp_store=MEMORY;");
+        "PRAGMA wal_autocheckpoint=0; PRAGMA cache_size=-65536; "
+        "PRAGMA cache_spill=OFF; PRAGMA temp_store=MEMORY;");
     if (!set.ok()) {
       db_.reset();
       return set;
