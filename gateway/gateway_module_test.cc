@@ -44,7 +44,6 @@ class UnreachableServices : public ClientFactory {
   std::unique_ptr<InferenceClient> Inference(Loop&) override {
     return std::make_unique<gateway::testing::FakeInference>();
   }
-  std::unique_ptr<AuthAdminClient> AuthAdmin(Loop&) override { return nullptr; }
   std::unique_ptr<BillingAdminClient> BillingAdmin(Loop&) override { return nullptr; }
   std::unique_ptr<MeteringClient> Metering(Loop&) override { return nullptr; }
   std::shared_ptr<rpc::Replicas> AdminReplicas(AdminTarget, Loop&) override { return nullptr; }

@@ -82,38 +82,12 @@ class MeteringClient {
                                                        int64_t timeout_ms) = 0;
 };
 
-// Administration of keys and workspaces, for the dashboard.
-class AuthAdminClient {
- public:
-  virtual ~AuthAdminClient() = default;
-  virtual Task<Result<auth::v1::CreateWorkspaceResponse>> CreateWorkspace(
-      auth::v1::CreateWorkspaceRequest request) = 0;
-  virtual Task<Result<auth::v1::ListWorkspacesResponse>> ListWorkspaces(
-      auth::v1::ListWorkspacesRequest request) = 0;
-  virtual Task<Result<auth::v1::CreateKeyResponse>> CreateKey(
-      auth::v1::CreateKeyRequest request) = 0;
-  virtual Task<Result<auth::v1::ListKeysResponse>> ListKeys(auth::v1::ListKeysRequest request) = 0;
-  virtual Task<Result<auth::v1::SetKeyStateResponse>> SetKeyState(
-      auth::v1::SetKeyStateRequest request) = 0;
-  virtual Task<Result<auth::v1::ListAuditEventsResponse>> ListAuditEvents(
-      auth::v1::ListAuditEventsRequest request) = 0;
-};
-
-// Administration of credit and caps, for the dashboard.
+// Opens wallets, for auth.
 class BillingAdminClient {
  public:
   virtual ~BillingAdminClient() = default;
   // Opens the wallet of a new workspace; repeating it changes nothing (decision 64).
   virtual Task<Result<void>> OpenWallet(std::string workspace_id) = 0;
-  virtual Task<Result<billing::v1::AddCreditResponse>> AddCredit(
-      billing::v1::AddCreditRequest request) = 0;
-  virtual Task<Result<billing::v1::SetCapResponse>> SetCap(billing::v1::SetCapRequest request) = 0;
-  virtual Task<Result<billing::v1::GetBalanceResponse>> GetBalance(
-      billing::v1::GetBalanceRequest request) = 0;
-  virtual Task<Result<billing::v1::ListEntriesResponse>> ListEntries(
-      billing::v1::ListEntriesRequest request) = 0;
-  virtual Task<Result<billing::v1::VerifyLedgerResponse>> VerifyLedger(
-      billing::v1::VerifyLedgerRequest request) = 0;
 };
 
 // The gateway's handle of one running generation. Lives on one loop. Destroying it cancels.

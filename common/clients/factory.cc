@@ -49,9 +49,6 @@ class Factory : public ClientFactory {
   std::unique_ptr<AuthClient> Auth(Loop& loop) override {
     return MakeAuthClient(loop, Replicas(targets_.auth(), "auth", loop));
   }
-  std::unique_ptr<AuthAdminClient> AuthAdmin(Loop& loop) override {
-    return MakeAuthAdminClient(loop, AdminReplicas(targets_.auth_admin(), "auth", loop));
-  }
   std::unique_ptr<CatalogClient> Catalog(Loop& loop) override {
     return MakeCatalogClient(loop, Replicas(targets_.catalog(), "catalog", loop));
   }

@@ -27,7 +27,6 @@ class ClientFactory {
  public:
   virtual ~ClientFactory() = default;
   virtual std::unique_ptr<AuthClient> Auth(Loop& loop) = 0;
-  virtual std::unique_ptr<AuthAdminClient> AuthAdmin(Loop& loop) = 0;
   virtual std::unique_ptr<CatalogClient> Catalog(Loop& loop) = 0;
   virtual std::unique_ptr<RateLimitClient> RateLimit(Loop& loop) = 0;
   virtual std::unique_ptr<BillingClient> Billing(Loop& loop) = 0;

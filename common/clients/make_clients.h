@@ -18,7 +18,6 @@ namespace tollgate {
 using ReplicasPtr = std::shared_ptr<rpc::Replicas>;
 
 std::unique_ptr<AuthClient> MakeAuthClient(Loop& loop, ReplicasPtr replicas);
-std::unique_ptr<AuthAdminClient> MakeAuthAdminClient(Loop& loop, ReplicasPtr replicas);
 std::unique_ptr<CatalogClient> MakeCatalogClient(Loop& loop, ReplicasPtr replicas);
 std::unique_ptr<RateLimitClient> MakeRateLimitClient(Loop& loop, ReplicasPtr replicas,
                                                      const DirectServices* direct = nullptr);

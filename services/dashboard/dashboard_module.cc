@@ -33,8 +33,9 @@ class DashboardModule : public Module {
         token_(settings.login_token()),
         trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
         session_options_{.public_url = settings.public_url()},
-        site_({.login_token = settings.login_token(), .base_url = settings.base_url()}),
-        login_source_(site_.login()) {}
+        site_(settings.base_url()),
+        login_(settings.login_token()),
+        login_source_(login_) {}
   ~DashboardModule() override { Stop(); }
 
   std::string_view name() const override { return "dashboard"; }
@@ -57,30 +58,14 @@ class DashboardModule : public Module {
     for (int i = 0; i < context_.loops.size(); ++i) {
       Loop& loop = context_.loops.loop(i);
       loop.RunAndWait([&] {
-        clients_[i].auth = context_.clients.AuthAdmin(loop);
-        clients_[i].billing = context_.clients.BillingAdmin(loop);
         for (const AdminTarget target :
              {AdminTarget::kAuth, AdminTarget::kBilling, AdminTarget::kCatalog}) {
-          clients_[i].admin[target] = context_.clients.AdminReplicas(target, loop);
+          clients_[i][target] = context_.clients.AdminReplicas(target, loop);
         }
       });
     }
-    Loop& first = context_.loops.loop(0);
-    first.RunAndWait([&] {
-      sessions_ = std::make_unique<dashboard::SessionClient>([this](Loop& loop) {
-        return clients_[loop.index()].admin[AdminTarget::kAuth]->Pick()->channel();
-      });
-      catalog_client_ = context_.clients.Catalog(first);
-      catalog_ = catalog_client_->WatchCatalog(
-          EngineKeys::kWithout, {.on_message =
-                                     [this](catalog::v1::WatchCatalogResponse message) {
-                                       site_.SetCatalog(std::move(*message.mutable_snapshot()));
-                                     },
-                                 .on_lost =
-                                     [](const Error& error) {
-                                       log::Warn("catalog stream lost",
-                                                 {{"error", error.ToString()}});
-                                     }});
+    sessions_ = std::make_unique<dashboard::SessionClient>([this](Loop& loop) {
+      return clients_[loop.index()][AdminTarget::kAuth]->Pick()->channel();
     });
 
     session_api_ = std::make_unique<dashboard::SessionApi>(*sessions_, session_options_);
@@ -92,7 +77,7 @@ class DashboardModule : public Module {
          .channel_to = [this](const google::protobuf::ServiceDescriptor& service, Loop& loop) {
            const auto target = dashboard::TargetOf(service.name());
            // Of another replica when one hangs or is gone.
-           return target ? clients_[loop.index()].admin[*target]->Pick()->channel() : nullptr;
+           return target ? clients_[loop.index()][*target]->Pick()->channel() : nullptr;
          }});
     if (!admin_api.ok()) return Fail{admin_api.error()};
     admin_api_ = std::move(*admin_api);
@@ -122,13 +107,7 @@ class DashboardModule : public Module {
     ready_ = false;
     if (server_) server_->Stop();
     server_.reset();
-    if (catalog_client_) {
-      context_.loops.loop(0).RunAndWait([&] {
-        catalog_.reset();
-        catalog_client_.reset();
-      });
-    }
-    if (sessions_) context_.loops.loop(0).RunAndWait([&] { sessions_.reset(); });
+    sessions_.reset();
     // Clients must be destroyed on their own loop.
     for (size_t i = 0; i < clients_.size(); ++i) {
       context_.loops.loop(static_cast<int>(i)).RunAndWait([&] { clients_[i] = {}; });
@@ -137,11 +116,7 @@ class DashboardModule : public Module {
   }
 
  private:
-  struct LoopClients {
-    std::unique_ptr<AuthAdminClient> auth;
-    std::unique_ptr<BillingAdminClient> billing;
-    std::map<AdminTarget, std::shared_ptr<rpc::Replicas>> admin;
-  };
+  using LoopClients = std::map<AdminTarget, std::shared_ptr<rpc::Replicas>>;
 
   static bool IsAdminApi(const http::HttpRequest& request) {
     return request.path.starts_with(dashboard::kAdminApiPath);
@@ -156,10 +131,7 @@ class DashboardModule : public Module {
       co_await admin_api_->Serve(exchange);
       co_return;
     }
-    LoopClients& clients = clients_[exchange.loop().index()];
-    const dashboard::Backends backends{*clients.auth, *clients.billing};
-    http::HttpResponse response = co_await site_.Handle(exchange.request(), backends);
-    co_await exchange.Send(std::move(response));
+    co_await exchange.Send(site_.Handle(exchange.request()));
   }
 
   HostContext& context_;
@@ -168,15 +140,14 @@ class DashboardModule : public Module {
   const std::string token_;
   const std::vector<std::string> trusted_proxies_;
   const dashboard::SessionOptions session_options_;
-  dashboard::Site site_;
+  const dashboard::Site site_;
+  dashboard::LoginToken login_;
   dashboard::LoginTokenSource login_source_;
-  std::unique_ptr<dashboard::SessionClient> sessions_;  // on the first loop
+  std::unique_ptr<dashboard::SessionClient> sessions_;
   std::unique_ptr<dashboard::SessionApi> session_api_;
   std::unique_ptr<dashboard::SessionSource> session_source_;
   std::unique_ptr<dashboard::AdminApi> admin_api_;
   std::vector<LoopClients> clients_;  // by loop index
-  std::unique_ptr<CatalogClient> catalog_client_;
-  std::unique_ptr<Subscription> catalog_;
   std::unique_ptr<http::Server> server_;
   std::atomic<bool> ready_{false};
 };

@@ -41,19 +41,10 @@ tollgate verify-ledger</code></pre>
 
 <section>
 <h2>Admin API</h2>
-<p>The same over HTTP, under <code>/api/admin/</code>, with
-<code>Authorization: Bearer LOGIN_TOKEN</code>. Amounts are decimal text in USD.</p>
-<table>
-<tr><td><code>GET POST</code></td><td><code>workspaces</code></td></tr>
-<tr><td><code>GET POST</code></td><td><code>keys</code></td></tr>
-<tr><td><code>POST</code></td>
-<td><code>keys/ID/disable &middot; enable &middot; revoke</code></td></tr>
-<tr><td><code>GET</code></td><td><code>workspaces/ID/balance</code></td></tr>
-<tr><td><code>POST</code></td><td><code>workspaces/ID/credit</code></td></tr>
-<tr><td><code>PUT</code></td><td><code>workspaces/ID/cap</code></td></tr>
-<tr><td><code>POST</code></td><td><code>ledger/verify</code></td></tr>
-<tr><td><code>GET</code></td><td><code>audit &middot; catalog</code></td></tr>
-</table>
+<p>The same over HTTP, under <code>/admin/v1/</code>, for people who are signed in, and with
+<code>Authorization: Bearer TOKEN</code>. Amounts are decimal text in USD.</p>
+<pre><code>curl $DASHBOARD/admin/v1/workspaces -H "Authorization: Bearer $TOKEN"</code></pre>
+<p>Every method is in <code>docs/admin-openapi.yaml</code>.</p>
 </section>
 </main>
 </body>
@@ -71,8 +62,6 @@ h2 { font-size: 1.15rem; margin: 2.5rem 0 0.5rem; }
 code { font: 0.9em ui-monospace, monospace; }
 pre { background: var(--soft); border: 1px solid var(--line); border-radius: 8px; }
 pre { padding: 1rem; overflow-x: auto; }
-table { border-collapse: collapse; }
-td { border-top: 1px solid var(--line); padding: 0.35rem 1rem 0.35rem 0; }
 )css";
 
 }  // namespace
