@@ -12,10 +12,14 @@ using Subject = RefusalBudget::Subject;
 // Most callers who leave early are charged for the prompt, which the gateway does not see.
 constexpr int64_t kMayBeChargedUs = RefusalBudget::kIntervalUs / 10;
 
+// A limit in shadow mode bounds nothing.
+bool IsEnforced(const auth::v1::Limits& limits) {
+  return limits.requests_per_minute() > 0 && !limits.shadow();
+}
+
 bool IsBounded(const RequestContext& context) {
   const auth::v1::Key& key = *context.key;
-  return key.key_limits().requests_per_minute() > 0 ||
-         key.workspace_limits().requests_per_minute() > 0;
+  return IsEnforced(key.key_limits()) || IsEnforced(key.workspace_limits());
 }
 
 // What the caller does is counted for its key; a model at capacity for the key and that model.

@@ -74,6 +74,20 @@ TEST_F(RefusalsTest, OfEnginesAreBoundedForAKeyWithoutALimitOnRequests) {
   EXPECT_EQ(Refused("bad_request"), 400) << "its own limit bounds them";
 }
 
+// A limit in shadow mode refuses nobody, so it bounds nothing.
+TEST_F(RefusalsTest, AreBoundedWhenTheLimitOnRequestsIsInShadowMode) {
+  rig.key.mutable_key_limits()->set_requests_per_minute(100);
+  rig.key.mutable_key_limits()->set_shadow(true);
+  rig.key.mutable_workspace_limits()->set_requests_per_minute(100);
+  rig.key.mutable_workspace_limits()->set_shadow(true);
+  rig.Publish();
+  for (int64_t i = 0; i < kBurst; ++i) ASSERT_EQ(Refused("bad_request"), 400) << i;
+  EXPECT_EQ(Refused("bad_request"), 429);
+  rig.key.mutable_workspace_limits()->set_shadow(false);
+  rig.Publish();
+  EXPECT_EQ(Refused("bad_request"), 400) << "its workspace's limit bounds them";
+}
+
 TEST_F(RefusalsTest, OfAModelAtCapacityAreBoundedForThatModel) {
   for (int64_t i = 0; i < kBurst; ++i) ASSERT_EQ(Refused("rate_limited"), 429) << i;
   const size_t holds = rig.billing->authorized.size();

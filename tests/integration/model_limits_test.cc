@@ -62,7 +62,7 @@ TEST_P(ModelLimitsTest, ALimitOfAModelActsWithinASecondAndOnThatModelOnly) {
   EXPECT_EQ(refused.header("x-ratelimit-limit-requests"), "1");
   EXPECT_EQ(refused.header("x-ratelimit-remaining-requests"), "0");
   // Of one a minute the bucket is whole when the next one passes: both headers say the same second.
-  const std::string retry = refused.header("Retry-After");
+  const std::string retry = refused.header("retry-after");
   const std::string reset = refused.header("x-ratelimit-reset-requests");
   EXPECT_EQ(reset, retry == "60" ? "1m0s" : retry + "s");
   EXPECT_EQ(Chat(key, "", "sim/vision").status, 200) << "another model";

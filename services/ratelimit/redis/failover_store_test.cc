@@ -45,11 +45,12 @@ class FailoverStoreTest : public ::testing::Test {
         },
         10'000, 50);
   }
-  static AcquireOutcome Acquire(Node& node, const Limits& limits, const Id& lease = Id::New()) {
+  static AcquireOutcome Acquire(Node& node, const Limits& limits,
+                                const std::string& subject = "all") {
     auto promise = std::make_shared<std::promise<AcquireOutcome>>();
     auto answer = promise->get_future();
     node.store->Acquire(
-        {.lease = lease, .scope = "w:a", .subjects = {{Who::kWorkspace, "all", limits}}},
+        {.lease = Id::New(), .scope = "w:a", .subjects = {{Who::kWorkspace, subject, limits}}},
         [promise](auto outcome) {
           promise->set_value(outcome.ok() ? *outcome : AcquireOutcome());
         });
@@ -70,11 +71,15 @@ class FailoverStoreTest : public ::testing::Test {
     }
     return granted;
   }
+  // Of a subject without a rate, in the same hash slot: takes nothing from the others.
+  static AcquireOutcome AcquireElsewhere(Node& node) {
+    return Acquire(node, {.concurrent_requests = 1'000'000}, "elsewhere");
+  }
   bool WaitForRedis() {
     return test::WaitUntil(
         [&] {
           for (Node& node : nodes_) {
-            if (Acquire(node, {.concurrent_requests = 1'000'000}).local_share) return false;
+            if (AcquireElsewhere(node).local_share) return false;
           }
           return true;
         },
@@ -138,6 +143,26 @@ TEST_F(FailoverStoreTest, AStoppedRedisIsLeftAndTakenBack) {
   EXPECT_EQ(local_, 200);
   server->process().Signal(SIGCONT);
   EXPECT_TRUE(WaitForRedis());
+}
+
+// A Redis that stood still has kept its counts and knows nothing of what was granted meanwhile.
+TEST_F(FailoverStoreTest, WhatWasGrantedWhileRedisStoodStillCountsAfterARefusal) {
+  const auto server = testing::TestRedis::Start();
+  ASSERT_NE(server, nullptr);
+  Start(server->url(), 1, 1);
+  ASSERT_TRUE(WaitForRedis());
+  const Limits limits{.requests_per_minute = 6};
+  ASSERT_EQ(Burst(3, limits), 3);
+  server->process().Signal(SIGSTOP);
+  // After 0.4 s of silence the connection is left: what follows does not reach Redis later.
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(AcquireElsewhere(nodes_[0]).local_share);
+  EXPECT_EQ(Burst(10, limits), 3);
+  server->process().Signal(SIGCONT);
+  ASSERT_TRUE(WaitForRedis());
+  local_ = 0;
+  // Redis alone would grant three more. One may have recovered by now.
+  EXPECT_LE(Burst(10, limits), 1);
+  EXPECT_EQ(local_, 0);
 }
 
 // A process that never reached Redis neither opens nor closes.

@@ -85,7 +85,10 @@ void RedisClient::Start() {
 }
 
 void RedisClient::Stop() {
-  if (stopped_.exchange(true) || !thread_.joinable()) return;
+  {
+    std::lock_guard lock(mutex_);
+    if (stopped_.exchange(true) || !thread_.joinable()) return;
+  }
   boost::asio::post(context_, [this] {
     timer_.cancel();
     if (guide_) guide_->Close("stopped");
@@ -93,28 +96,30 @@ void RedisClient::Stop() {
     guide_.reset();
   });
   thread_.join();
-  // Calls that came in between are failed, so that nobody waits for them.
-  context_.restart();
-  context_.poll();
 }
 
 void RedisClient::Eval(const RedisScript& script, const std::string& tag,
                        std::vector<std::string> arguments, ReplyDone done) {
-  if (stopped_) return done(Fail{std::string("the client of Redis has stopped")});
   auto call = std::make_shared<Call>(Call{.script = &script,
                                           .key = "tollgate:{" + tag + "}",
                                           .slot = SlotOf(tag),
                                           .arguments = std::move(arguments),
                                           .deadline_us = NowUs() + options_.timeout_us,
                                           .done = std::move(done)});
-  boost::asio::post(context_, [this, call] {
-    const auto master = MasterOf(call->slot);
-    if (!master || stopped_) {
-      lost_ = true;
-      return Finish(call, Fail{std::string("no master of Redis is known")});
-    }
-    Run(call, *master, false);
-  });
+  {
+    std::lock_guard lock(mutex_);
+    if (!stopped_) return boost::asio::post(context_, [this, call] { Begin(call); });
+  }
+  call->done(Fail{std::string("the client of Redis has stopped")});
+}
+
+void RedisClient::Begin(const CallPtr& call) {
+  const auto master = MasterOf(call->slot);
+  if (!master || stopped_) {
+    lost_ = true;
+    return Finish(call, Fail{std::string("no master of Redis is known")});
+  }
+  Run(call, *master, false);
 }
 
 void RedisClient::Run(const CallPtr& call, const Endpoint& endpoint, bool asking) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,6 +61,7 @@ class RedisClient {
 
   explicit RedisClient(RedisOptions options);
   void Tick();
+  void Begin(const CallPtr& call);
   void Run(const CallPtr& call, const Endpoint& endpoint, bool asking);
   void OnReply(const CallPtr& call, BasicResult<Reply, std::string> reply);
   void Finish(const CallPtr& call, BasicResult<Reply, std::string> reply);
@@ -80,6 +82,8 @@ class RedisClient {
   boost::asio::steady_timer timer_;
   std::thread thread_;
   std::atomic<bool> healthy_{false};
+  // Set and posted to under the mutex: every accepted call is posted before Stop ends the thread.
+  std::mutex mutex_;
   std::atomic<bool> stopped_{false};
 
   // On the client's thread.

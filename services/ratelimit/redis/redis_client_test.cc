@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
+#include <thread>
 
 #include "common/base/testing/certificate.h"
 #include "services/ratelimit/redis/redis_store.h"
+#include "services/ratelimit/redis/scripts.h"
 #include "tests/support/redis.h"
 
 namespace tollgate::ratelimit {
@@ -83,6 +86,31 @@ TEST(RedisClient, AReplicaIsNotWrittenTo) {
       TestRedis::Start({.lines = {"replicaof 127.0.0.1 " + std::to_string(master->port())}});
   ASSERT_NE(replica, nullptr);
   EXPECT_FALSE(Answers({.url = *ParseRedisUrl(replica->url())}, 500));
+}
+
+// Nobody may wait for ever for a client that was stopped at the same time.
+TEST(RedisClient, EachCallIsAnsweredOnceWhenTheClientStops) {
+  for (int round = 0; round < 300; ++round) {
+    auto client = RedisClient::Make(
+        {.url = *ParseRedisUrl("redis://127.0.0.1:" + std::to_string(testing::FreePort()))});
+    ASSERT_TRUE(client);
+    (*client)->Start();
+    std::atomic<int> asked = 0, answered = 0;
+    std::atomic<bool> stopping = false;
+    std::vector<std::thread> callers;
+    for (int i = 0; i < 4; ++i) {
+      callers.emplace_back([&] {
+        for (int after = 0; after < 20; after += stopping ? 1 : 0) {
+          ++asked;
+          (*client)->Eval(PresenceScript(), "replicas", {"a", "0"}, [&](auto) { ++answered; });
+        }
+      });
+    }
+    stopping = true;
+    (*client)->Stop();
+    for (std::thread& caller : callers) caller.join();
+    ASSERT_EQ(answered, asked) << "round " << round;
+  }
 }
 
 }  // namespace

@@ -240,6 +240,8 @@ TEST_F(RedisStoreTest, HintsRestoreWhatRedisHasLost) {
   EXPECT_EQ(remaining({}), 9);
   EXPECT_EQ(remaining({{.requests_ns = 50'000'000'000, .own = false}}), 8);  // Redis knows better
   EXPECT_EQ(remaining({{.requests_ns = 30'000'000'000, .own = true}}), 4);   // it knows less
+  EXPECT_EQ(remaining({{.requests_ns = 58'000'000'000, .own = true}}), 0) << "refused";
+  EXPECT_EQ(remaining({}), 0) << "and yet remembered";
   ASSERT_EQ(server_->Command({"FLUSHALL"}), "OK");
   EXPECT_EQ(remaining({{.requests_ns = 42'000'000'000, .own = false}}), 2);
 }

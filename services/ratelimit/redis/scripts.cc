@@ -67,7 +67,13 @@ for a = 5, #ARGV, 9 do
   local ur, ut, median, known = read(s.name)
   local hint = ARGV[a + 6]
   if hint == '2' or (hint == '1' and not known) then
-    ur, ut = max(ur, tonumber(ARGV[a + 7])), max(ut, tonumber(ARGV[a + 8]))
+    local hr, ht = tonumber(ARGV[a + 7]), tonumber(ARGV[a + 8])
+    -- Stored now, even if this claim is refused or in shadow mode: the caller says it only once.
+    if hint == '2' and take then
+      if hr > ur then store(s.name, 'r', min(DEBT, hr)) end
+      if ht > ut then store(s.name, 't', min(DEBT, ht)) end
+    end
+    ur, ut = max(ur, hr), max(ut, ht)
   end
   local running = 0
   if s.slots > 0 then

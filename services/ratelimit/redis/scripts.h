@@ -20,7 +20,7 @@ namespace tollgate::ratelimit {
 // "read", then for each subject: name, shadow (0/1), requests' cost in ns (-1: no limit), tokens'
 // cost (-1), tokens a minute, limit of slots (0: none), hint, used requests, used tokens.
 // Hints restore what Redis has lost: 1 counts when it knows nothing of the subject, 2 counts when
-// it is more than Redis knows.
+// it is more than Redis knows, and is then kept whatever becomes of the claim.
 // Answer: held (0/1), then for each subject: used requests, used tokens, running, median, all
 // before the charge.
 const RedisScript& AcquireScript();

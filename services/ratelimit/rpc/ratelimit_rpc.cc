@@ -47,6 +47,8 @@ prometheus::Counter& ReleaseCounter(const char* kind) {
 class Parts : public std::enable_shared_from_this<Parts> {
  public:
   Parts(int count, RateLimitRpc::Done done) : left_(count), done_(std::move(done)) {}
+  // One part more. Only while another one has not ended.
+  void Add() { ++left_; }
   void End(const StoreError* failed) {
     if (failed != nullptr) {
       std::lock_guard lock(mutex_);
@@ -178,8 +180,10 @@ void RateLimitRpc::DoRelease(const v1::ReleaseRequest& request, Done done) {
       continue;
     }
     if (!item.model().empty()) {
+      // Its failure is the call's too: the caller repeats the call, and what was released stays so.
+      parts->Add();
       store_.Release(ModelScope(item.model()), *lease, item.actual_tokens(), item.refund(),
-                     [](auto) {});
+                     [parts](auto known) { parts->End(ErrorOf(known)); });
     }
     store_.Release(WorkspaceScope(item.workspace_id()), *lease, item.actual_tokens(), item.refund(),
                    [this, parts, refund = item.refund()](auto known) {

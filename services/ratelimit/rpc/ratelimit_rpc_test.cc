@@ -193,5 +193,46 @@ TEST_F(RateLimitRpcTest, TheCapacityOfAModelIsSharedByWorkspacesAndReleased) {
   EXPECT_FALSE(acquire("a", 4));
 }
 
+// The store in memory, which does not answer the releases of one scope.
+class LosingStore : public MemoryStore {
+ public:
+  using MemoryStore::MemoryStore;
+  void Release(std::string scope, const Id& lease, int64_t actual_tokens, bool refund,
+               StoreDone<bool> done) override {
+    if (scope == lost_scope) return done(Fail{StoreError("lost")});
+    MemoryStore::Release(std::move(scope), lease, actual_tokens, refund, std::move(done));
+  }
+  std::string lost_scope;
+};
+
+// The caller tries a call again that failed, so it must fail when any part of it did: else a slot
+// of the model's capacity is taken until its lease expires.
+TEST_F(RateLimitRpcTest, AReleaseFailsUntilBothTheWorkspaceAndTheModelAreReleased) {
+  LosingStore store(clock_, 30'000'000);
+  RateLimitRpc rpc(store);
+  v1::AcquireRequest request;
+  v1::AcquireItem& taken = Add(request, 1, 10);
+  taken.set_model("m/a");
+  taken.mutable_model_limits()->set_concurrent_requests(1);
+  v1::AcquireResponse response;
+  ASSERT_TRUE(Call([&](auto done) { rpc.DoAcquire(request, response, done); }).ok());
+  ASSERT_TRUE(response.results(0).granted());
+  v1::ReleaseRequest release;
+  v1::ReleaseItem& item = *release.add_items();
+  item.set_lease_id(Lease(1));
+  item.set_workspace_id("w");
+  item.set_model("m/a");
+  const auto code = [&] {
+    return Call([&](auto done) { rpc.DoRelease(release, done); }).error_code();
+  };
+  for (const char* scope : {"m:m/a", "w:w"}) {
+    store.lost_scope = scope;
+    EXPECT_EQ(code(), grpc::StatusCode::UNAVAILABLE) << scope;
+  }
+  store.lost_scope.clear();
+  EXPECT_EQ(code(), grpc::StatusCode::OK);
+  EXPECT_EQ(store.Sweep().leases, 0u);
+}
+
 }  // namespace
 }  // namespace tollgate::ratelimit
