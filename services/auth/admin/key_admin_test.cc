@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "common/base/crypto.h"
 #include "common/keys/key_format.h"
 #include "services/auth/admin/key_policy.h"
@@ -74,6 +76,17 @@ TEST_P(KeyAdminTest, ASecretIsInOneAnswerOnlyAndARequestIdMakesOneKey) {
   another.actor = "local:other";
   EXPECT_TRUE(keys().Create(another, other));
   EXPECT_TRUE(Verify(KeyDigest(first.secret())).found());
+}
+
+// Labels are a map, which has no order of its own.
+TEST_P(KeyAdminTest, ARepeatedRequestWithLabelsIsTheSame) {
+  std::set<std::string> names;
+  for (int i = 0; i < 50; ++i) {
+    pb::Key settings;
+    for (const char* label : {"team", "stage", "region"}) (*settings.mutable_labels())[label] = "x";
+    names.insert(MakeAKey("one", settings).key().name());
+  }
+  EXPECT_EQ(names.size(), 1u);
 }
 
 TEST_P(KeyAdminTest, TheSameRequestIsRememberedForSevenDays) {

@@ -1,5 +1,6 @@
 // The mutations of AuthStore. Each writes the change, its version, its audit event and the response
 // for a repeated call in one transaction.
+#include "common/admin/requests.h"
 #include "common/base/crypto.h"
 #include "common/base/id.h"
 #include "common/keys/key_filter.h"
@@ -87,7 +88,7 @@ Result<std::string> AuthStore::Apply(const std::string& request_id, std::string_
                                      const Body& body) {
   auto answer = ChangeOnce({.scope = "",
                             .request_id = request_id,
-                            .content = std::string(kind) + '\n' + request.SerializeAsString()},
+                            .content = std::string(kind) + '\n' + admin::ContentOf(request)},
                            body);
   if (answer) return std::move(answer->bytes);
   const admin::Failure& failure = answer.error();
