@@ -220,6 +220,26 @@ TEST_P(KeyAdminTest, RotatingKeepsTheOldKeyForTheOverlap) {
   EXPECT_EQ(late.error().reason, "KEY_EXPIRED");
 }
 
+TEST_P(KeyAdminTest, ARotatedKeyKeepsItsLimitsByModel) {
+  const auto made = MakeAKey("one");
+  ASSERT_TRUE(store_->UpdateKeyModelLimits({.actor = "tester", .address = "192.0.2.7"}, "acme",
+                                           IdOf(made.key()),
+                                           [](ModelLimits& limits) -> Result<void> {
+                                             limits["a/b"] = {3, 0, 2};
+                                             return {};
+                                           }));
+  EXPECT_EQ(Events().back().address, "192.0.2.7");
+  const auto rotated = Rotate(made.key().name(), 0, "r");
+  ASSERT_TRUE(rotated) << rotated.error().message;
+  const auto limits = store_->GetKeyModelLimits("acme", IdOf(rotated->key()));
+  ASSERT_TRUE(limits);
+  ASSERT_TRUE(limits->contains("a/b"));
+  EXPECT_EQ(limits->at("a/b").requests_per_minute, 3);
+  EXPECT_EQ(limits->at("a/b").concurrent_requests, 2);
+  const auto found = Verify(KeyDigest(rotated->secret()));
+  EXPECT_EQ(found.key().key_model_limits().at("a/b").requests_per_minute(), 3);
+}
+
 TEST_P(KeyAdminTest, AnOverlapNeverMakesAKeyLiveLonger) {
   pb::Key settings;
   settings.mutable_expire_time()->set_seconds(clock_.WallUs() / kSecond + 100);
