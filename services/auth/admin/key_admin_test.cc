@@ -510,6 +510,11 @@ TEST_P(KeyAdminTest, AClosedWorkspaceLosesItsKeysAfterSevenDays) {
   request.set_parent("workspaces/acme");
   request.set_request_id("late");
   EXPECT_EQ(keys().Create(Operator(), request).error().reason, "WORKSPACE_CLOSED");
+  v1::CreateKeyRequest old_call;
+  old_call.set_workspace_id("acme");
+  const auto refused = store_->CreateKey(old_call);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().param, "workspace_id");
 }
 
 TEST_P(KeyAdminTest, MembersListTheirWorkspacesOperatorsAll) {

@@ -243,6 +243,17 @@ Result<v1::CreateKeyResponse> AuthStore::CreateKey(v1::CreateKeyRequest request)
                 .message = "There is no workspace \"" + request.workspace_id() + "\".",
                 .param = "workspace_id"});
     }
+    int64_t state = 0;
+    auto read_state = change.connection.Query("SELECT state FROM workspace WHERE workspace_id = $1",
+                                              {request.workspace_id()},
+                                              [&](const sql::Row& row) { state = row.Int(0); });
+    if (!read_state) return Fail{read_state.error()};
+    if (state == kWorkspaceClosed) {
+      return change.Refuse(
+          BadRequest("The workspace \"" + request.workspace_id() + "\" is closed: it gets no keys.",
+                     "workspace_id")
+              .error);
+    }
     v1::CreateKeyResponse response;
     v1::Key& key = *response.mutable_key();
     key.set_key_id(made.key_id);
