@@ -1,6 +1,8 @@
 #include "common/admin/requests.h"
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
 
@@ -40,6 +42,16 @@ std::string ProtoPath(const Descriptor& type, std::string_view path) {
 
 AdminResult<std::string> RequestIdOrNew(const std::string& text) {
   return text.empty() ? AdminResult<std::string>(Id::New().ToHex()) : RequiredRequestId(text);
+}
+
+std::string ContentOf(const google::protobuf::MessageLite& message) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  message.SerializePartialToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
 }
 
 google::protobuf::Timestamp ToTimestamp(int64_t us) {

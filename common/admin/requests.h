@@ -20,6 +20,10 @@ namespace tollgate::admin {
 // The request_id of a call that may go without one: a random one then.
 AdminResult<std::string> RequestIdOrNew(const std::string& text);
 
+// The message as bytes that are the same for equal messages, also with maps, to compare the
+// contents of repeated requests.
+std::string ContentOf(const google::protobuf::MessageLite& message);
+
 google::protobuf::Timestamp ToTimestamp(int64_t us);
 // Microseconds since the Unix epoch; INVALID_ARGUMENT on field for a time that is out of range.
 AdminResult<int64_t> ToMicros(const google::protobuf::Timestamp& time, const std::string& field);

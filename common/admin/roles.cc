@@ -43,7 +43,6 @@ constexpr MethodRule kRules[] = {
     {"WorkspaceService/UpdateWorkspace", "OA"},
     {"WorkspaceService/CloseWorkspace", "O", kStepUp},
     {"WorkspaceService/ReopenWorkspace", "O", kStepUp},
-    {"WorkspaceService/CreateSupportSession", "P", kStepUp, true},
     // Keys.
     {"KeyService/CreateKey", "OAD"},
     {"KeyService/GetKey", "OABDVP"},
@@ -58,7 +57,7 @@ constexpr MethodRule kRules[] = {
     // The audit log. Without a workspace it is the whole one, which is P's.
     {"AuditService/GetAuditEntry", "OAP"},
     {"AuditService/ListAuditEntries", "OAP"},
-    {"AuditService/VerifyAuditEntries", "OAP"},
+    {"AuditService/VerifyAuditEntries", "P"},
     {"AuditService/ExportAuditEntries", "OAP"},
     // Models and limits.
     {"ModelService/GetModel", "*"},
@@ -67,16 +66,9 @@ constexpr MethodRule kRules[] = {
     {"LimitService/UpdateLimits", "P"},
     {"LimitService/GetKeyModelLimits", "OABDVP"},
     {"LimitService/UpdateKeyModelLimits", "OA"},
-    {"LimitService/GetLimitUsage", "OABDVP"},
-    {"LimitService/GetLimitsUsage", "OABDVP"},
-    {"LimitService/QueryLimitUsage", "OABDVP"},
     {"LimitService/GetPlan", "P"},
     {"LimitService/ListPlans", "P"},
     {"LimitService/UpdatePlan", "P"},
-    {"LimitService/GetModelCapacity", "P"},
-    {"LimitService/GetModelsCapacity", "P"},
-    {"LimitService/ListModelCapacities", "P"},
-    {"LimitService/UpdateModelCapacity", "P"},
 
     // Money.
     {"LedgerService/GetBalance", "OABDVP"},

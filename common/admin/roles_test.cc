@@ -38,6 +38,16 @@ TEST(RolesTest, EveryMethodHasARow) {
   }
 }
 
+TEST(RolesTest, EveryRowIsOfAMethod) {
+  std::set<std::string> names;
+  for (const auto* method : Methods()) {
+    names.insert(method->service()->name() + "/" + method->name());
+  }
+  for (const MethodRule& rule : AllRules()) {
+    EXPECT_TRUE(names.contains(std::string(rule.method))) << rule.method;
+  }
+}
+
 // Admit finds the method by the type of its request.
 TEST(RolesTest, EveryMethodHasARequestTypeOfItsOwn) {
   std::set<std::string> types;
@@ -79,7 +89,8 @@ TEST(RolesTest, TheImportantRowsAreWhatTheyShouldBe) {
   EXPECT_EQ(allowed("LedgerService/GetBalance", Role::ROLE_VIEWER), Allowed::kYes);
   for (int r = common::v1::ROLE_OWNER; r <= common::v1::ROLE_VIEWER; ++r) {
     for (const char* method : {"AdjustmentService/CreateAdjustment", "LedgerService/RepairClock",
-                               "LedgerService/FreezeWorkspace", "LimitService/UpdateLimits"}) {
+                               "LedgerService/FreezeWorkspace", "LimitService/UpdateLimits",
+                               "AuditService/VerifyAuditEntries"}) {
       EXPECT_EQ(allowed(method, static_cast<Role>(r)), Allowed::kNo) << method;
     }
   }

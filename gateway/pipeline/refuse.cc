@@ -29,8 +29,9 @@ Task<void> RefuseRequest(Worker& worker, Exchange& exchange, const Endpoint& end
 }
 
 Task<void> Refuse(RequestContext& context, const Error& error) {
-  const int status = error.row().http_status;
-  if (context.key && status < 500) context.worker.key_use->CountRefusal(context.key->key_id());
+  if (context.key) {
+    context.worker.key_use->CountRefusal(context.key->key_id(), error.row().http_status);
+  }
   return RefuseRequest(context.worker, context.exchange, context.endpoint, error,
                        context.limit_headers);
 }

@@ -122,6 +122,7 @@ class FakeAuth : public AuthClient {
       auth::v1::ReportKeyUseRequest request) override {
     use_reports.push_back(std::move(request));
     if (down) co_return Unavailable("auth is down");
+    if (refuses_reports) co_return BadRequest("The report is malformed.", "uses");
     auth::v1::ReportKeyUseResponse response;
     response.set_wants_addresses(wants_addresses);
     co_return response;
@@ -134,6 +135,7 @@ class FakeAuth : public AuthClient {
   bool down = false;
   int calls = 0;
   std::vector<auth::v1::ReportKeyUseRequest> use_reports;
+  bool refuses_reports = false;
   bool wants_addresses = false;
   int version_reads = 0;
   std::atomic<int> running = 0;

@@ -5,6 +5,7 @@
 
 #include "common/base/crypto.h"
 #include "common/base/id.h"
+#include "common/observability/log.h"
 
 namespace tollgate::gateway {
 namespace {
@@ -14,6 +15,8 @@ constexpr int64_t kHourUs = 60 * kMinuteUs;
 constexpr size_t kMaxKeys = 100'000;
 constexpr size_t kMaxAddresses = 1'000;
 constexpr size_t kBatch = 500;
+// 800 KB: far below the 4 MiB limit of a gRPC message.
+constexpr int kBatchAddresses = 100'000;
 
 uint64_t DigestOf(std::string_view address) {
   uint64_t digest = 0;
@@ -24,7 +27,12 @@ uint64_t DigestOf(std::string_view address) {
 }  // namespace
 
 KeyUseReporter::KeyUseReporter(Loop& loop, const Clock& clock, AuthClient& auth)
-    : loop_(loop), clock_(clock), auth_(auth), reporter_(Id::New().ToHex()) {}
+    : loop_(loop),
+      clock_(clock),
+      auth_(auth),
+      reporter_(Id::New().ToHex()),
+      dropped_(metrics::Counter("tollgate_gateway_key_uses_dropped_total",
+                                "Reported uses of keys that auth refused.")) {}
 
 void KeyUseReporter::Stop() {
   stopped_ = true;
@@ -80,7 +88,8 @@ void KeyUseReporter::Count(const std::string& key_id, std::string_view address) 
   }
 }
 
-void KeyUseReporter::CountRefusal(const std::string& key_id) {
+void KeyUseReporter::CountRefusal(const std::string& key_id, int status) {
+  if (status < 400 || status >= 500 || status == 429) return;
   if (Use* const use = Find(key_id)) ++use->refusals;
 }
 
@@ -114,9 +123,20 @@ Task<void> KeyUseReporter::Report() {
   for (size_t at = 0; at < waiting.size() && !stopped_;) {
     auth::v1::ReportKeyUseRequest request;
     request.set_reporter(reporter_);
-    const size_t end = std::min(waiting.size(), at + kBatch);
-    for (size_t i = at; i < end; ++i) *request.add_uses() = waiting[i];
+    size_t end = at;
+    for (int addresses = 0; end < waiting.size() && end < at + kBatch; ++end) {
+      addresses += waiting[end].addresses_size();
+      if (end > at && addresses > kBatchAddresses) break;
+      *request.add_uses() = waiting[end];
+    }
     const auto answer = co_await auth_.ReportKeyUse(std::move(request));
+    if (!answer && answer.error().id != ErrorId::kServiceUnavailable) {
+      dropped_.Increment(static_cast<double>(end - at));
+      log::Warn("auth refused a report of uses of keys, which is dropped",
+                {{"uses", std::to_string(end - at)}, {"error", answer.error().ToString()}});
+      at = end;
+      continue;
+    }
     if (!answer) {
       // Again with the next report.
       for (size_t i = at; i < waiting.size() && ended_.size() < kMaxKeys; ++i) {

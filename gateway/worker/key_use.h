@@ -1,6 +1,7 @@
 // How keys are used at one loop, reported to auth in batches: for last_used_time, and for the
 // policy against abuse. Counters are those of the running hour and minute, so a report that is
-// repeated changes nothing. What a gateway has not reported when it stops is lost.
+// repeated changes nothing. What a gateway has not reported when it stops is lost, as is a batch
+// that auth refuses: the same one would be refused again.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 
 #include "common/base/clock.h"
 #include "common/clients/clients.h"
+#include "common/observability/metrics.h"
 #include "common/runtime/loop.h"
 
 namespace tollgate::gateway {
@@ -26,8 +28,9 @@ class KeyUseReporter : public std::enable_shared_from_this<KeyUseReporter> {
 
   // A request that was authenticated.
   void Count(const std::string& key_id, std::string_view address);
-  // The request was refused with a status from 400 to 499.
-  void CountRefusal(const std::string& key_id);
+  // The request was refused with this status. Counted from 400 to 499, but not 429: a customer at
+  // their rate limit is no abuse.
+  void CountRefusal(const std::string& key_id, int status);
   // Calls auth no more: its client is about to be destroyed.
   void Stop();
 
@@ -51,6 +54,7 @@ class KeyUseReporter : public std::enable_shared_from_this<KeyUseReporter> {
   const Clock& clock_;
   AuthClient& auth_;
   const std::string reporter_;
+  prometheus::Counter& dropped_;
   std::unordered_map<std::string, Use> uses_;
   // Periods that have ended since the last report.
   std::vector<auth::v1::KeyUse> ended_;

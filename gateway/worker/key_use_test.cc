@@ -28,7 +28,7 @@ TEST(KeyUseReporter, CountsAreThoseOfTheHourAndTheMinute) {
   WithReporter(clock, [&](KeyUseReporter& reporter, FakeAuth& auth) -> Task<void> {
     reporter.Count("key", "192.0.2.1");
     reporter.Count("key", "192.0.2.1");
-    reporter.CountRefusal("key");
+    reporter.CountRefusal("key", 400);
     co_await reporter.Report();
     clock.Advance(1000);
     reporter.Count("key", "192.0.2.1");
@@ -49,7 +49,7 @@ TEST(KeyUseReporter, TheEndOfAMinuteIsReportedAfterIt) {
   ManualClock clock(100 * 3600LL * 1'000'000);
   WithReporter(clock, [&](KeyUseReporter& reporter, FakeAuth& auth) -> Task<void> {
     reporter.Count("key", "");
-    reporter.CountRefusal("key");
+    reporter.CountRefusal("key", 400);
     clock.Advance(kMinuteUs);
     reporter.Count("key", "");
     co_await reporter.Report();
@@ -70,6 +70,63 @@ TEST(KeyUseReporter, AReportThatFailedIsSentAgain) {
     co_await reporter.Report();
     EXPECT_EQ(auth.use_reports.size(), 2u);
     EXPECT_EQ(auth.use_reports.at(1).uses(0).key_id(), "key");
+  });
+}
+
+// The same report would be refused for ever, and with it all that follow.
+TEST(KeyUseReporter, AReportThatAuthRefusesIsDroppedAndCounted) {
+  ManualClock clock;
+  auto& dropped = metrics::Counter("tollgate_gateway_key_uses_dropped_total", "");
+  const double before = dropped.Value();
+  WithReporter(clock, [&](KeyUseReporter& reporter, FakeAuth& auth) -> Task<void> {
+    auth.refuses_reports = true;
+    reporter.Count("bad", "");
+    co_await reporter.Report();
+    auth.refuses_reports = false;
+    reporter.Count("good", "");
+    co_await reporter.Report();
+    EXPECT_EQ(auth.use_reports.size(), 2u);
+    EXPECT_EQ(auth.use_reports.at(1).uses_size(), 1);
+    EXPECT_EQ(auth.use_reports.at(1).uses(0).key_id(), "good");
+  });
+  EXPECT_EQ(dropped.Value() - before, 1);
+}
+
+// A customer at their rate limit is no abuse.
+TEST(KeyUseReporter, RateLimitsAndFaultsOfTheServerAreNoRefusals) {
+  ManualClock clock;
+  WithReporter(clock, [&](KeyUseReporter& reporter, FakeAuth& auth) -> Task<void> {
+    for (const int status : {200, 400, 402, 429, 499, 500, 503}) {
+      reporter.Count("key", "");
+      reporter.CountRefusal("key", status);
+    }
+    co_await reporter.Report();
+    EXPECT_EQ(auth.use_reports.at(0).uses(0).refusals_in_minute(), 3);
+  });
+}
+
+// Uses of many addresses are spread over reports far below the limit of a gRPC message.
+TEST(KeyUseReporter, AReportStaysBelowTheLimitOfAMessage) {
+  constexpr int kKeys = 300, kAddresses = 1000;
+  ManualClock clock;
+  WithReporter(clock, [&](KeyUseReporter& reporter, FakeAuth& auth) -> Task<void> {
+    auth.wants_addresses = true;
+    reporter.Count("key", "");
+    co_await reporter.Report();
+    for (int k = 0; k < kKeys; ++k) {
+      for (int a = 0; a < kAddresses; ++a) {
+        reporter.Count("key" + std::to_string(k), std::to_string(a));
+      }
+    }
+    co_await reporter.Report();
+    int uses = 0, addresses = 0;
+    for (size_t i = 1; i < auth.use_reports.size(); ++i) {
+      EXPECT_LT(auth.use_reports[i].ByteSizeLong(), 1u << 20);
+      uses += auth.use_reports[i].uses_size();
+      for (const auto& use : auth.use_reports[i].uses()) addresses += use.addresses_size();
+    }
+    EXPECT_EQ(uses, kKeys);
+    EXPECT_EQ(addresses, kKeys * kAddresses);
   });
 }
 

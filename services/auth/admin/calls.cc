@@ -1,5 +1,7 @@
 #include "services/auth/admin/calls.h"
 
+#include "services/auth/storage/rows.h"
+
 namespace tollgate::auth {
 
 std::string OwnerOf(const Caller& caller) {
@@ -36,7 +38,7 @@ sql::SqlResult<void> RequireOpen(AuthStore::Change& change, const std::string& w
       change.connection.Query("SELECT state FROM workspace WHERE workspace_id = $1", {workspace},
                               [&](const sql::Row& row) { state = row.Int(0); });
   if (!read) return read;
-  if (state != 0 && state != 3) return {};
+  if (state != 0 && state != kWorkspaceClosed) return {};
   auto refused = change.Refuse(
       state == 0 ? admin::NotFound("there is no workspace " + workspace).error
                  : admin::Precondition("WORKSPACE_CLOSED",

@@ -33,7 +33,7 @@ AdminResult<AuthStore::Once> OnceOf(const Caller& caller, std::string_view metho
   if (!id) return Fail{id.error()};
   return AuthStore::Once{.scope = caller.actor,
                          .request_id = *std::move(id),
-                         .content = std::string(method) + '\n' + request.SerializeAsString()};
+                         .content = std::string(method) + '\n' + admin::ContentOf(request)};
 }
 
 template <typename Message>

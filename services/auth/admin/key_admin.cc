@@ -276,6 +276,8 @@ AdminResult<pb::RotateKeyResponse> KeyAdmin::Rotate(const Caller& caller,
     auto added =
         AddKey(change, caller, made_record, store_.StoredOf(KeyDigest(made.text)), "key.create");
     if (!added) return Fail{added.error()};
+    auto copied = CopyModelLimits(change.connection, path->key_id, made.key_id);
+    if (!copied) return Fail{copied.error()};
     pb::RotateKeyResponse response;
     *response.mutable_key() = ToAdmin(made_record, change.now_us);
     *response.mutable_rotated() = ToAdmin(old, change.now_us);

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "common/base/crypto.h"
 #include "common/keys/key_format.h"
 #include "services/auth/admin/key_policy.h"
@@ -74,6 +76,17 @@ TEST_P(KeyAdminTest, ASecretIsInOneAnswerOnlyAndARequestIdMakesOneKey) {
   another.actor = "local:other";
   EXPECT_TRUE(keys().Create(another, other));
   EXPECT_TRUE(Verify(KeyDigest(first.secret())).found());
+}
+
+// Labels are a map, which has no order of its own.
+TEST_P(KeyAdminTest, ARepeatedRequestWithLabelsIsTheSame) {
+  std::set<std::string> names;
+  for (int i = 0; i < 50; ++i) {
+    pb::Key settings;
+    for (const char* label : {"team", "stage", "region"}) (*settings.mutable_labels())[label] = "x";
+    names.insert(MakeAKey("one", settings).key().name());
+  }
+  EXPECT_EQ(names.size(), 1u);
 }
 
 TEST_P(KeyAdminTest, TheSameRequestIsRememberedForSevenDays) {
@@ -205,6 +218,26 @@ TEST_P(KeyAdminTest, RotatingKeepsTheOldKeyForTheOverlap) {
   const auto late = Rotate(made.key().name(), 1, "s");
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().reason, "KEY_EXPIRED");
+}
+
+TEST_P(KeyAdminTest, ARotatedKeyKeepsItsLimitsByModel) {
+  const auto made = MakeAKey("one");
+  ASSERT_TRUE(store_->UpdateKeyModelLimits({.actor = "tester", .address = "192.0.2.7"}, "acme",
+                                           IdOf(made.key()),
+                                           [](ModelLimits& limits) -> Result<void> {
+                                             limits["a/b"] = {3, 0, 2};
+                                             return {};
+                                           }));
+  EXPECT_EQ(Events().back().address, "192.0.2.7");
+  const auto rotated = Rotate(made.key().name(), 0, "r");
+  ASSERT_TRUE(rotated) << rotated.error().message;
+  const auto limits = store_->GetKeyModelLimits("acme", IdOf(rotated->key()));
+  ASSERT_TRUE(limits);
+  ASSERT_TRUE(limits->contains("a/b"));
+  EXPECT_EQ(limits->at("a/b").requests_per_minute, 3);
+  EXPECT_EQ(limits->at("a/b").concurrent_requests, 2);
+  const auto found = Verify(KeyDigest(rotated->secret()));
+  EXPECT_EQ(found.key().key_model_limits().at("a/b").requests_per_minute(), 3);
 }
 
 TEST_P(KeyAdminTest, AnOverlapNeverMakesAKeyLiveLonger) {
@@ -477,6 +510,11 @@ TEST_P(KeyAdminTest, AClosedWorkspaceLosesItsKeysAfterSevenDays) {
   request.set_parent("workspaces/acme");
   request.set_request_id("late");
   EXPECT_EQ(keys().Create(Operator(), request).error().reason, "WORKSPACE_CLOSED");
+  v1::CreateKeyRequest old_call;
+  old_call.set_workspace_id("acme");
+  const auto refused = store_->CreateKey(old_call);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().param, "workspace_id");
 }
 
 TEST_P(KeyAdminTest, MembersListTheirWorkspacesOperatorsAll) {

@@ -314,9 +314,11 @@ AdminResult<void> WorkspaceAdmin::CloseNow(const std::string& workspace, int64_t
     if (row->state != pb::WORKSPACE_STATE_CLOSING || row->close_us != close_at_us) {
       return std::string();
     }
+    // In the order in which reports of use lock the rows (StoreUse): neither waits for the other in
+    // a circle.
     std::vector<KeyRecord> keys;
     auto read = change.connection.Query(
-        kSelectKeyRecords + " WHERE k.workspace_id = $1 AND k.state <> $2",
+        kSelectKeyRecords + " WHERE k.workspace_id = $1 AND k.state <> $2 ORDER BY k.key_id",
         {workspace, static_cast<int64_t>(v1::KEY_STATE_REVOKED)},
         [&](const sql::Row& found) { keys.push_back(ReadKeyRecord(found)); });
     if (!read) return Fail{read.error()};

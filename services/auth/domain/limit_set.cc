@@ -62,7 +62,9 @@ Result<void> CheckModelLimits(const ModelLimits& limits, std::string_view field)
     return BadRequest("Limits may be set for at most 200 models.", std::string(field));
   }
   for (const auto& [model, values] : limits) {
-    if (!CheckAllowedModels({model})) {
+    // Exact ids only: a request is looked up by the id of its model, so that "<namespace>/*", which
+    // keys may allow, would limit nothing.
+    if (model.ends_with("/*") || !CheckAllowedModels({model})) {
       return BadRequest("\"" + model + "\" is not a model id of the form <namespace>/<model>.",
                         std::string(field));
     }

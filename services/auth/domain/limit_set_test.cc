@@ -36,6 +36,7 @@ TEST(LimitSet, BadEntriesAreRefusedByField) {
   EXPECT_TRUE(CheckModelLimits({{"a/b", {1, 1, 1}}}, "f"));
   EXPECT_EQ(CheckModelLimits({{"nonsense", {1, 1, 1}}}, "f").error().param, "f");
   EXPECT_FALSE(CheckModelLimits({{"a/b", {-1, 0, 0}}}, "f"));
+  EXPECT_FALSE(CheckModelLimits({{"a/*", {1, 1, 1}}}, "f")) << "no exact id";
   ModelLimits many;
   for (int i = 0; i < 201; ++i) many["a/" + std::to_string(i)] = {1, 0, 0};
   EXPECT_FALSE(CheckModelLimits(many, "f"));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/admin/access.h"
+#include "common/admin/requests.h"
 #include "common/admin/values.h"
 #include "tollgate/admin/v1/limits.grpc.pb.h"
 
@@ -124,7 +125,7 @@ class LimitRpc : public av::LimitService::CallbackService {
             if (!plan_parts) return Fail{plan_parts.error()};
             plan = (*plan_parts)[0];
           }
-          auto done = Translate(Bool(
+          auto done =
               backend.store().UpdateLimits(ChangeOf(caller, *request), (*parts)[0],
                                            [&](AuthStore::WorkspaceLimits& limits) -> Result<void> {
                                              if (paths->contains("plan")) limits.plan = plan;
@@ -135,8 +136,8 @@ class LimitRpc : public av::LimitService::CallbackService {
                                                limits.model_limits = FromProto(from.model_limits());
                                              }
                                              return {};
-                                           })));
-          if (!done) return done;
+                                           });
+          if (!done) return Fail{done.error()};
           backend.feed().Wake();
           return ReadLimits(backend, from.name(), "limits.name", *response);
         });
@@ -160,13 +161,13 @@ class LimitRpc : public av::LimitService::CallbackService {
           if (!parts) return Fail{parts.error()};
           auto paths = PathsOf(request->update_mask(), from, {"model_limits"});
           if (!paths) return Fail{paths.error()};
-          auto done = Translate(Bool(backend.store().UpdateKeyModelLimits(
+          auto done = backend.store().UpdateKeyModelLimits(
               ChangeOf(caller, *request), (*parts)[0], (*parts)[1],
               [&](ModelLimits& limits) -> Result<void> {
                 limits = FromProto(from.model_limits());
                 return {};
-              })));
-          if (!done) return done;
+              });
+          if (!done) return Fail{done.error()};
           backend.feed().Wake();
           return ReadKeyLimits(backend, from.name(), "key_model_limits.name", *response);
         });
@@ -201,7 +202,7 @@ class LimitRpc : public av::LimitService::CallbackService {
                                {"workspace_limits", "workspace_model_limits", "key_limits",
                                 "key_model_limits", "shadow"});
           if (!paths) return Fail{paths.error()};
-          auto done = Translate(Bool(backend.store().UpdatePlan(
+          auto done = backend.store().UpdatePlan(
               ChangeOf(caller, *request), (*parts)[0], [&](AuthStore::Plan& plan) -> Result<void> {
                 if (paths->contains("workspace_limits")) {
                   plan.limits.workspace = FromProto(from.workspace_limits());
@@ -217,24 +218,20 @@ class LimitRpc : public av::LimitService::CallbackService {
                 }
                 if (paths->contains("shadow")) plan.shadow = from.shadow();
                 return {};
-              })));
-          if (!done) return done;
+              });
+          if (!done) return Fail{done.error()};
           backend.feed().Wake();
           return ReadPlan(backend, from.name(), "plan.name", *response);
         });
   }
 
  private:
-  static Result<bool> Bool(const Result<void>& result) {
-    if (!result) return Fail{result.error()};
-    return true;
-  }
-
   template <typename Request>
   static AuthStore::LimitChange ChangeOf(const Caller& caller, const Request& request) {
     return {.request_id = request.request_id(),
-            .content = request.SerializeAsString(),
-            .actor = caller.actor};
+            .content = admin::ContentOf(request),
+            .actor = caller.actor,
+            .address = caller.address};
   }
 
   // Admits the caller, and runs the function on a storage thread; it fills the response.

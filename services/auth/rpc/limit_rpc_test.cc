@@ -127,6 +127,21 @@ TEST_F(LimitRpcTest, LimitsOfAKeyForOneModel) {
   EXPECT_EQ(limits.model_limits().at("a/b").requests_per_minute(), 3);
 }
 
+// Maps have no order of their own: a repeated request must be known by its content.
+TEST_F(LimitRpcTest, ARepeatedRequestWithTwoModelsIsTheSame) {
+  Start();
+  av::KeyModelLimits limits;
+  for (int i = 0; i < 50; ++i) {
+    av::UpdateKeyModelLimitsRequest update;
+    update.set_request_id("same");
+    update.mutable_key_model_limits()->set_name("workspaces/acme/keys/" + key_ + "/modelLimits");
+    auto& models = *update.mutable_key_model_limits()->mutable_model_limits();
+    for (const char* model : {"a/b", "c/d", "e/f"}) models[model].set_requests_per_minute(3);
+    const auto status = Call(&av::LimitService::Stub::UpdateKeyModelLimits, update, limits);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+}
+
 TEST_F(LimitRpcTest, BadCallsAreRefusedWithTheirCodes) {
   av::GetLimitsRequest get;
   get.set_name("workspaces/acme/limits");

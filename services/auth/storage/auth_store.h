@@ -91,9 +91,10 @@ class AuthStore {
     bool shadow = false;
   };
   struct LimitChange {
-    std::string request_id;  // may be empty
+    std::string request_id;  // of this actor; may be empty
     std::string content;     // of the request: a repetition with another one is refused
     std::string actor;
+    std::string address;  // of the client; may be empty
   };
   Result<WorkspaceLimits> GetLimits(const std::string& workspace_id);
   Result<ModelLimits> GetKeyModelLimits(const std::string& workspace_id, const std::string& key_id);
@@ -102,12 +103,14 @@ class AuthStore {
   // edit changes what is stored, or fails; it may run several times.
   template <typename T>
   using Edit = std::function<Result<void>(T&)>;
-  Result<void> UpdateLimits(LimitChange change, const std::string& workspace_id,
-                            const Edit<WorkspaceLimits>& edit);
-  Result<void> UpdateKeyModelLimits(LimitChange change, const std::string& workspace_id,
-                                    const std::string& key_id, const Edit<ModelLimits>& edit);
+  admin::AdminResult<void> UpdateLimits(LimitChange change, const std::string& workspace_id,
+                                        const Edit<WorkspaceLimits>& edit);
+  admin::AdminResult<void> UpdateKeyModelLimits(LimitChange change, const std::string& workspace_id,
+                                                const std::string& key_id,
+                                                const Edit<ModelLimits>& edit);
   // Creates a plan that does not exist.
-  Result<void> UpdatePlan(LimitChange change, const std::string& plan_id, const Edit<Plan>& edit);
+  admin::AdminResult<void> UpdatePlan(LimitChange change, const std::string& plan_id,
+                                      const Edit<Plan>& edit);
 
   // Verifies the whole audit log: the number of events, or the first violation.
   BasicResult<int64_t, std::string> VerifyAudit();
@@ -170,8 +173,8 @@ class AuthStore {
   // get them again.
   static sql::SqlResult<void> Touch(Change& change, const std::string& condition,
                                     const std::string& parameter);
-  Result<void> ApplyLimits(const LimitChange& change, std::string_view kind,
-                           const std::function<sql::SqlResult<void>(Change&)>& body);
+  admin::AdminResult<void> ApplyLimits(const LimitChange& change, std::string_view kind,
+                                       const std::function<sql::SqlResult<void>(Change&)>& body);
   // Reads the key, or refuses the change: there is none with this id.
   sql::SqlResult<void> FindKey(Change& change, const std::string& key_id, v1::Key& key) const;
   // Stores what the current pepper makes of the digest. Whether it succeeds does not matter: the

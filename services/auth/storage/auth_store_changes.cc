@@ -1,5 +1,6 @@
 // The mutations of AuthStore. Each writes the change, its version, its audit event and the response
 // for a repeated call in one transaction.
+#include "common/admin/requests.h"
 #include "common/base/crypto.h"
 #include "common/base/id.h"
 #include "common/keys/key_filter.h"
@@ -87,7 +88,7 @@ Result<std::string> AuthStore::Apply(const std::string& request_id, std::string_
                                      const Body& body) {
   auto answer = ChangeOnce({.scope = "",
                             .request_id = request_id,
-                            .content = std::string(kind) + '\n' + request.SerializeAsString()},
+                            .content = std::string(kind) + '\n' + admin::ContentOf(request)},
                            body);
   if (answer) return std::move(answer->bytes);
   const admin::Failure& failure = answer.error();
@@ -241,6 +242,17 @@ Result<v1::CreateKeyResponse> AuthStore::CreateKey(v1::CreateKeyRequest request)
           Error{.id = ErrorId::kNotFound,
                 .message = "There is no workspace \"" + request.workspace_id() + "\".",
                 .param = "workspace_id"});
+    }
+    int64_t state = 0;
+    auto read_state = change.connection.Query("SELECT state FROM workspace WHERE workspace_id = $1",
+                                              {request.workspace_id()},
+                                              [&](const sql::Row& row) { state = row.Int(0); });
+    if (!read_state) return Fail{read_state.error()};
+    if (state == kWorkspaceClosed) {
+      return change.Refuse(
+          BadRequest("The workspace \"" + request.workspace_id() + "\" is closed: it gets no keys.",
+                     "workspace_id")
+              .error);
     }
     v1::CreateKeyResponse response;
     v1::Key& key = *response.mutable_key();

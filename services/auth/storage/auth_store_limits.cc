@@ -1,6 +1,5 @@
 // Limits by model and plans: AuthStore's calls for them.
-#include "common/base/crypto.h"
-#include "common/base/id.h"
+#include "common/admin/requests.h"
 #include "services/auth/storage/auth_store.h"
 #include "tollgate/auth/v1/auth.pb.h"
 
@@ -105,26 +104,28 @@ SqlResult<void> AuthStore::Touch(Change& change, const std::string& condition,
   return {};
 }
 
-Result<void> AuthStore::ApplyLimits(const LimitChange& change, std::string_view kind,
-                                    const std::function<SqlResult<void>(Change&)>& body) {
-  for (const auto& checked :
-       {change.request_id.empty() ? Result<void>() : CheckRequestId(change.request_id),
-        CheckRemark(change.actor, "actor")}) {
-    if (!checked) return Fail{checked.error()};
+admin::AdminResult<void> AuthStore::ApplyLimits(
+    const LimitChange& change, std::string_view kind,
+    const std::function<SqlResult<void>(Change&)>& body) {
+  auto id = admin::RequestIdOrNew(change.request_id);
+  if (!id) return Fail{id.error()};
+  if (auto checked = CheckRemark(change.actor, "actor"); !checked) {
+    return Fail{admin::FromError(checked.error())};
   }
-  v1::AuditEvent content;  // any message: Apply compares its bytes
-  content.set_detail(HexEncode(Sha256(change.content)));
-  const std::string id = change.request_id.empty() ? Id::New().ToHex() : change.request_id;
-  const auto applied = Apply(id, kind, content, [&](Change& open) -> SqlResult<std::string> {
-    if (auto done = body(open); !done) return Fail{done.error()};
-    return std::string();
-  });
+  const auto applied = ChangeOnce({.scope = change.actor,
+                                   .request_id = *std::move(id),
+                                   .content = std::string(kind) + '\n' + change.content},
+                                  [&](Change& open) -> SqlResult<std::string> {
+                                    if (auto done = body(open); !done) return Fail{done.error()};
+                                    return std::string();
+                                  });
   if (!applied) return Fail{applied.error()};
   return {};
 }
 
-Result<void> AuthStore::UpdateLimits(LimitChange change, const std::string& workspace_id,
-                                     const Edit<WorkspaceLimits>& edit) {
+admin::AdminResult<void> AuthStore::UpdateLimits(LimitChange change,
+                                                 const std::string& workspace_id,
+                                                 const Edit<WorkspaceLimits>& edit) {
   return ApplyLimits(change, "UpdateLimits", [&](Change& open) -> SqlResult<void> {
     const auto refuse = [&](Error error) -> SqlResult<void> {
       return Fail{open.Refuse(std::move(error)).error()};
@@ -164,13 +165,15 @@ Result<void> AuthStore::UpdateLimits(LimitChange change, const std::string& work
                        .action = "workspace.limits",
                        .workspace_id = workspace_id,
                        .subject = workspace_id,
-                       .detail = "plan " + limits->plan + "; " + FormatLimits(stored)});
+                       .detail = "plan " + limits->plan + "; " + FormatLimits(stored),
+                       .address = change.address});
   });
 }
 
-Result<void> AuthStore::UpdateKeyModelLimits(LimitChange change, const std::string& workspace_id,
-                                             const std::string& key_id,
-                                             const Edit<ModelLimits>& edit) {
+admin::AdminResult<void> AuthStore::UpdateKeyModelLimits(LimitChange change,
+                                                         const std::string& workspace_id,
+                                                         const std::string& key_id,
+                                                         const Edit<ModelLimits>& edit) {
   return ApplyLimits(change, "UpdateKeyModelLimits", [&](Change& open) -> SqlResult<void> {
     const auto refuse = [&](Error error) -> SqlResult<void> {
       return Fail{open.Refuse(std::move(error)).error()};
@@ -196,12 +199,13 @@ Result<void> AuthStore::UpdateKeyModelLimits(LimitChange change, const std::stri
                        .action = "key.model_limits",
                        .workspace_id = workspace_id,
                        .subject = key_id,
-                       .detail = FormatLimits(stored)});
+                       .detail = FormatLimits(stored),
+                       .address = change.address});
   });
 }
 
-Result<void> AuthStore::UpdatePlan(LimitChange change, const std::string& plan_id,
-                                   const Edit<Plan>& edit) {
+admin::AdminResult<void> AuthStore::UpdatePlan(LimitChange change, const std::string& plan_id,
+                                               const Edit<Plan>& edit) {
   return ApplyLimits(change, "UpdatePlan", [&](Change& open) -> SqlResult<void> {
     const auto refuse = [&](Error error) -> SqlResult<void> {
       return Fail{open.Refuse(std::move(error)).error()};
@@ -230,7 +234,8 @@ Result<void> AuthStore::UpdatePlan(LimitChange change, const std::string& plan_i
         {.actor = change.actor,
          .action = "plan.update",
          .subject = plan_id,
-         .detail = std::string(plan.shadow ? "shadow; " : "") + FormatLimits(plan.limits)});
+         .detail = std::string(plan.shadow ? "shadow; " : "") + FormatLimits(plan.limits),
+         .address = change.address});
   });
 }
 

@@ -500,19 +500,24 @@ TEST_P(AuthStoreTest, LimitsByModelAndPlansReachEveryKey) {
 TEST_P(AuthStoreTest, ALimitChangeIsAppliedOnceForItsRequestId) {
   ASSERT_TRUE(store_->CreateWorkspace(Workspace("acme")));
   int edits = 0;
-  const auto update = [&](const std::string& content) {
-    return store_->UpdateLimits({.request_id = "r1", .content = content, .actor = "tester"}, "acme",
-                                [&](AuthStore::WorkspaceLimits& limits) -> Result<void> {
-                                  ++edits;
-                                  limits.limits.requests_per_minute += 1;
-                                  return {};
-                                });
+  const auto update = [&](const std::string& content, const std::string& actor = "tester") {
+    return store_->UpdateLimits(
+        {.request_id = "r1", .content = content, .actor = actor, .address = "192.0.2.7"}, "acme",
+        [&](AuthStore::WorkspaceLimits& limits) -> Result<void> {
+          ++edits;
+          limits.limits.requests_per_minute += 1;
+          return {};
+        });
   };
   EXPECT_TRUE(update("a"));
   EXPECT_TRUE(update("a"));
-  EXPECT_FALSE(update("b"));
+  const auto reused = update("b");
+  ASSERT_FALSE(reused);
+  EXPECT_EQ(reused.error().reason, "REQUEST_ID_REUSED");
   EXPECT_EQ(edits, 1);
   EXPECT_EQ(store_->GetLimits("acme")->limits.requests_per_minute, 61);
+  EXPECT_TRUE(update("b", "another")) << "the id of another caller is another id";
+  EXPECT_EQ(edits, 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Databases, AuthStoreTest,

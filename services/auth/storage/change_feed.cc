@@ -253,7 +253,15 @@ void ChangeFeed::Ping(bool vouched) {
   const auto ping = std::make_shared<const v1::WatchKeysResponse>(std::move(message));
   std::lock_guard lock(mutex_);
   for (Watcher& watcher : watchers_) {
-    if (!watcher.caught_up || now_us - watcher.last_sent_us < kPingUs) continue;
+    if (watcher.caught_up) {
+      if (now_us - watcher.last_sent_us < kPingUs) continue;
+    } else {
+      // A new watcher that has missed nothing needs no database. Those that have wait for it.
+      const bool missed_nothing = watcher.after_version == 0 || watcher.after_version >= version_;
+      if (!vouched || !missed_nothing || now_us - watcher.last_sent_us < kPingUs) continue;
+      // It gets what follows this version, or a reset, when the database is back.
+      if (watcher.after_version == 0) watcher.after_version = version_;
+    }
     watcher.last_sent_us = now_us;
     watcher.sink(ping);
   }

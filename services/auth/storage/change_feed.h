@@ -1,7 +1,8 @@
 // The stream of key changes that gateways watch. Every replica reads the version in the database
 // every 250 ms, so each replica sees the changes made through the others. A ping each second tells
 // watchers that their cached keys are current. While the database is unreachable
-// the pings say that the replica vouches, then end (decision 58).
+// the pings say that the replica vouches, then end (decision 58). New watchers that have missed
+// nothing get them too; the others wait for the database.
 // Watchers that take one get the filter of live keys in pieces, with changes in between, so that
 // a large filter does not delay a change. See decision 14, docs/design/keys.md 4, ADR 0013.
 #pragma once

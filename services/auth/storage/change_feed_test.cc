@@ -4,8 +4,9 @@
 #include <stdlib.h>
 
 #include <filesystem>
-
 #include <future>
+#include <set>
+
 #include "common/keys/key_format.h"
 
 namespace tollgate::auth {
@@ -213,6 +214,44 @@ TEST_F(ChangeFeedTest, AReplicaVouchesForAWhileWhenItsDatabaseIsUnreachable) {
   feed.Step();
   EXPECT_FALSE(received.back()->vouched());
   EXPECT_FALSE(verify(KeyDigest(secret))->vouched());
+}
+
+// Decision 58: a gateway that connects during the outage can use what the replica vouches for.
+TEST_F(ChangeFeedTest, NewWatchersThatMissedNothingGetVouchedPings) {
+  const std::string key = CreateKeyIn(*store_a_);
+  ChangeFeed feed(*store_a_, clock_, {.vouch_us = 10'000'000});
+  feed.Step();
+  const int64_t version = *store_a_->Version();
+  auto database = sql::Database::Open({.url = "sqlite:" + folder_ + "/auth.db"});
+  auto connection = (*database)->Borrow();
+  ASSERT_TRUE((*connection)->ExecuteScript("ALTER TABLE auth_head RENAME TO hidden"));
+  clock_.Advance(2'000'000);
+  std::vector<Message> current, fresh, behind, ahead;
+  feed.Subscribe(After(version), AppendTo(current));
+  feed.Subscribe(After(0), AppendTo(fresh));
+  feed.Subscribe(After(version - 1), AppendTo(behind));
+  feed.Subscribe(After(version + 100), AppendTo(ahead));
+  feed.Step();
+  EXPECT_TRUE(behind.empty()) << "has missed a change";
+  for (const auto* received : {&current, &fresh, &ahead}) {
+    ASSERT_EQ(received->size(), 1u);
+    EXPECT_TRUE(received->back()->vouched());
+    EXPECT_EQ(received->back()->version(), version);
+  }
+  feed.Step();
+  EXPECT_EQ(current.size(), 1u) << "one ping a second";
+  // What changes until the database is back reaches all of them.
+  ASSERT_TRUE((*connection)->ExecuteScript("ALTER TABLE hidden RENAME TO auth_head"));
+  Disable(*store_b_, key);
+  feed.Step();
+  for (const auto* received : {&current, &fresh, &behind}) {
+    std::set<int> states;
+    for (const Message& message : *received) {
+      for (const v1::KeyChange& change : message->changes()) states.insert(change.key().state());
+    }
+    EXPECT_TRUE(states.contains(v1::KEY_STATE_DISABLED));
+  }
+  EXPECT_TRUE(ahead.back()->reset()) << "it has versions that the database does not have";
 }
 
 TEST_F(ChangeFeedTest, NoPingsWhileTheDatabaseIsUnreachable) {

@@ -87,6 +87,14 @@ SqlResult<void> InsertKey(sql::Connection& connection, const KeyRecord& record,
        stored.pepper_id}));
 }
 
+SqlResult<void> CopyModelLimits(sql::Connection& connection, const std::string& from,
+                                const std::string& to) {
+  return WithoutCount(connection.Execute(
+      "UPDATE virtual_key SET model_limits = (SELECT model_limits FROM virtual_key WHERE key_id = "
+      "$1) WHERE key_id = $2",
+      {from, to}));
+}
+
 SqlResult<void> UpdateKey(sql::Connection& connection, const KeyRecord& record) {
   const v1::Key& key = record.key;
   const v1::Limits& limits = key.key_limits();

@@ -26,6 +26,9 @@ KeyRecord ReadKeyRecord(const sql::Row& row);
 // Writes a new key. Changed and created at are those of the key.
 sql::SqlResult<void> InsertKey(sql::Connection& connection, const KeyRecord& record,
                                const AuthStore::Stored& stored);
+// Gives the key `to` the limits by model of `from`: they are no part of a KeyRecord.
+sql::SqlResult<void> CopyModelLimits(sql::Connection& connection, const std::string& from,
+                                     const std::string& to);
 // Writes what may change of a key, with its version.
 sql::SqlResult<void> UpdateKey(sql::Connection& connection, const KeyRecord& record);
 

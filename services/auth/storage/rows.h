@@ -32,6 +32,8 @@ std::string_view ReadPepperId(const sql::Row& row);
 inline constexpr std::string_view kSelectWorkspaces =
     "SELECT workspace_id, name, requests_per_minute, tokens_per_minute, concurrent_requests, "
     "created_at_us FROM workspace";
+// The column state of a workspace that is closed for good (admin.v1.WorkspaceState).
+inline constexpr int64_t kWorkspaceClosed = 3;
 v1::Workspace ReadWorkspace(const sql::Row& row);
 
 inline constexpr std::string_view kSelectAudit =
