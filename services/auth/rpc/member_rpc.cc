@@ -22,13 +22,6 @@ constexpr size_t kMaxQuery = 100;
 
 Actor ActorOf(const Caller& caller) { return {.name = caller.actor, .address = caller.address}; }
 
-// The caller's role in the workspace of the request; an owner's for the operator's command line.
-Role RoleOf(const Caller& caller) {
-  if (caller.installation) return Role::ROLE_OWNER;
-  const auto found = caller.roles.find(caller.workspace);
-  return found == caller.roles.end() ? Role::ROLE_UNSPECIFIED : found->second;
-}
-
 std::string ResolveMe(const std::string& user, const Caller& caller) {
   return user == "me" ? caller.user_id : user;
 }
@@ -150,7 +143,7 @@ class MemberRpc : public pb::MemberService::CallbackService {
                    }
                    return store.RemoveMember(
                        ActorOf(caller), (*parts)[0], user,
-                       oneself ? std::nullopt : std::optional<Role>(RoleOf(caller)));
+                       oneself ? std::nullopt : std::optional<Role>(admin::ActingRole(caller)));
                  });
   }
 
@@ -178,7 +171,7 @@ class InvitationRpc : public pb::InvitationService::CallbackService {
                    auto role = ParseRole(request->invitation().role(), "invitation.role");
                    if (!role) return Fail{role.error()};
                    invitation.role = *role;
-                   if (!MayManage(RoleOf(caller), *role)) {
+                   if (!MayManage(admin::ActingRole(caller), *role)) {
                      return admin::PermissionDenied("PERMISSION_DENIED",
                                                     "only an owner may invite owners and admins");
                    }
