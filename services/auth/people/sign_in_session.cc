@@ -64,7 +64,7 @@ AdminResult<NewSession> SignIn::Reauthenticate(const std::string& cookie,
   });
   if (!read) return Fail{read.error()};
   const std::string subject = "code:" + holder.person.user_id;
-  if (auto taken = TakeTries({subject, "address:" + browser.address}); !taken) {
+  if (auto taken = TakeTries({subject, AddressSubjectOf(browser)}); !taken) {
     return Fail{taken.error()};
   }
   const bool matches = hasher_.Matches(holder.person.password_hash, password);
@@ -136,7 +136,8 @@ AdminResult<NewSession> SignIn::SetPassword(const std::string& cookie, const std
     if (auto audited = tx.Audit(Event(person.user_id, "user.set_password", browser)); !audited) {
       return audited;
     }
-    auto opened = Open(tx, person, browser, "new password");
+    // No fresh sign-in: nobody has shown the second step.
+    auto opened = Open(tx, person, browser, "new password", now->session.signed_in_us);
     if (!opened) return Fail{opened.error()};
     session = *std::move(opened);
     return {};
