@@ -164,14 +164,20 @@ class InvitationRpc : public pb::InvitationService::CallbackService {
                    if (!parts) return Fail{parts.error()};
                    auto id = admin::RequiredRequestId(request->request_id());
                    if (!id) return Fail{id.error()};
-                   Invitation invitation{.workspace = parts->front()};
+                   // A person vouches for what their token makes.
+                   Invitation invitation{
+                       .workspace = parts->front(),
+                       .actor = caller.user_id.empty() ? "" : "user:" + caller.user_id};
                    auto email = NormalEmail(request->invitation().email(), "invitation.email");
                    if (!email) return Fail{email.error()};
                    invitation.email = *email;
                    auto role = ParseRole(request->invitation().role(), "invitation.role");
                    if (!role) return Fail{role.error()};
                    invitation.role = *role;
-                   if (!MayManage(admin::ActingRole(caller), *role)) {
+                   // Operators of the platform give a workspace its first owner.
+                   const Role inviter =
+                       caller.platform_operator ? Role::ROLE_OWNER : admin::ActingRole(caller);
+                   if (!MayManage(inviter, *role)) {
                      return admin::PermissionDenied("PERMISSION_DENIED",
                                                     "only an owner may invite owners and admins");
                    }
