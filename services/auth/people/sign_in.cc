@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "common/base/address_subject.h"
 #include "common/base/crypto.h"
 #include "common/base/id.h"
 #include "common/base/seal.h"
@@ -57,10 +56,6 @@ AuditRecord Event(std::string actor, std::string action, std::string subject, st
 
 SignIn::SignIn(PeopleStore& store, std::string seal_key, std::vector<std::string> allowed_domains)
     : store_(store), seal_key_(std::move(seal_key)), allowed_domains_(std::move(allowed_domains)) {}
-
-std::string AddressSubjectOf(const Browser& browser) {
-  return "address:" + AddressSubject::FromText(browser.address).ToText();
-}
 
 AdminResult<void> SignIn::TakeTries(const std::vector<std::string>& subjects) {
   return store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
@@ -192,10 +187,6 @@ AdminResult<SignedIn> SignIn::ByPassword(const std::string& text, const std::str
     return SignInFailed();
   }
   return *std::move(result);
-}
-
-std::string SignIn::RecoveryHash(const std::string& code) const {
-  return HmacSha256(seal_key_, "recovery code " + NormalRecoveryCode(code));
 }
 
 AdminResult<bool> SignIn::TakeCode(PeopleTx& tx, Person& person, const std::string& code,

@@ -1,5 +1,6 @@
 // SignIn for those who are signed in.
 #include "common/admin/access.h"
+#include "common/base/address_subject.h"
 #include "common/base/crypto.h"
 #include "common/base/seal.h"
 #include "services/auth/domain/totp.h"
@@ -31,6 +32,14 @@ AuditRecord Event(const std::string& user_id, std::string action, const Browser&
 }
 
 }  // namespace
+
+std::string AddressSubjectOf(const Browser& browser) {
+  return "address:" + AddressSubject::FromText(browser.address).ToText();
+}
+
+std::string SignIn::RecoveryHash(const std::string& code) const {
+  return HmacSha256(seal_key_, "recovery code " + NormalRecoveryCode(code));
+}
 
 AdminResult<SignIn::Holder> SignIn::HolderOf(PeopleTx& tx, const std::string& cookie) {
   auto session = FindSession(tx, cookie, store_.times());
