@@ -53,7 +53,7 @@ constexpr std::string_view kInvitationColumns =
     "invitation";
 
 // Withdraws the open invitations of a member that their role now would not let them make: else
-// somebody who is removed could come back through one.
+// a member who is removed could come back through one.
 AdminResult<void> WithdrawInvitations(PeopleTx& tx, const Actor& actor,
                                       const std::string& workspace, const std::string& user_id,
                                       Role now) {
