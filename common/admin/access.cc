@@ -16,9 +16,6 @@ using google::protobuf::Message;
 using google::protobuf::MethodDescriptor;
 
 constexpr std::string_view kPackage = "tollgate.admin.v1.";
-// What stands for a platform operator's rights among the scopes of a token.
-constexpr std::string_view kOperatorScope = "operator";
-
 bool IsText(const FieldDescriptor* field) {
   return field != nullptr && !field->is_repeated() &&
          field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
@@ -35,23 +32,27 @@ const MethodDescriptor* MethodOf(const Message& request) {
   return nullptr;
 }
 
-// A token's scopes are roles that it may use, and workspaces that it is limited to.
-bool InScope(const Caller& caller, const MethodRule& rule, const std::string& workspace) {
-  if (!caller.by_token) return true;
-  bool limited = false, listed = false, role = false;
+// What the scopes of a token allow at most: the best of its roles, in the workspaces that it is
+// limited to.
+Allowed AllowedByScopes(const Caller& caller, const MethodRule& rule,
+                        const std::string& workspace) {
+  bool limited = false, listed = false;
+  Allowed best = Allowed::kNo;
   for (const std::string& scope : caller.scopes) {
     if (const auto only = WorkspaceOfName(scope)) {
       limited = true;
       listed = listed || *only == workspace;
     } else if (scope == kOperatorScope) {
-      role = role || (caller.platform_operator && HasLetter(rule, 'P'));
+      if (caller.platform_operator && HasLetter(rule, 'P')) best = Allowed::kYes;
     } else if (const auto named = RoleNamed(scope)) {
-      role = role || RoleAllowed(rule, *named) != Allowed::kNo;
+      best = std::max(best, RoleAllowed(rule, *named));
     }
   }
   // Methods for everybody concern the token's own person, or say nothing of a workspace.
-  if (HasLetter(rule, '*')) return !limited || workspace.empty() || listed;
-  return role && (!limited || listed);
+  if (HasLetter(rule, '*')) {
+    return !limited || workspace.empty() || listed ? Allowed::kYes : Allowed::kNo;
+  }
+  return !limited || listed ? best : Allowed::kNo;
 }
 
 std::string RolesOf(const MethodRule& rule) {
@@ -103,6 +104,19 @@ bool Reads(const MethodDescriptor& method) {
   return http.pattern_case() == google::api::HttpRule::kGet;
 }
 
+Role ActingRole(const Caller& caller) {
+  if (caller.installation) return Role::ROLE_OWNER;
+  const auto member = caller.roles.find(caller.workspace);
+  if (member == caller.roles.end()) return Role::ROLE_UNSPECIFIED;
+  if (!caller.by_token) return member->second;
+  Role best = Role::ROLE_UNSPECIFIED;
+  for (const std::string& scope : caller.scopes) {
+    const auto named = RoleNamed(scope);
+    if (named && (best == Role::ROLE_UNSPECIFIED || *named < best)) best = *named;
+  }
+  return best == Role::ROLE_UNSPECIFIED ? best : std::max(best, member->second);
+}
+
 AdminResult<void> RequireStepUp(const Caller& caller) {
   if (caller.fresh) return {};
   if (caller.by_token) {
@@ -126,7 +140,9 @@ AdminResult<Caller> Check(Caller caller, const MethodRule* rule, const std::stri
   if (rule == nullptr) return Denied("nobody may call this method");
   caller.workspace = workspace;
   if (caller.support && !reads) return Denied("a support session may only read");
-  if (caller.by_token && (rule->no_tokens || !InScope(caller, *rule, workspace))) {
+  const Allowed by_scope =
+      caller.by_token ? AllowedByScopes(caller, *rule, workspace) : Allowed::kYes;
+  if (by_scope == Allowed::kNo || (caller.by_token && rule->no_tokens)) {
     return Denied("the access token's scopes do not allow this");
   }
   bool allowed = caller.installation || HasLetter(*rule, '*') ||
@@ -139,7 +155,7 @@ AdminResult<Caller> Check(Caller caller, const MethodRule* rule, const std::stri
     }
     const Allowed by_role = RoleAllowed(*rule, member->second);
     allowed = by_role != Allowed::kNo;
-    caller.own_only = by_role == Allowed::kOwn;
+    caller.own_only = std::min(by_role, by_scope) == Allowed::kOwn;
     if (!allowed) {
       const std::string roles = RolesOf(*rule);
       auto failure =

@@ -28,6 +28,10 @@ AdminResult<Caller> Admit(const grpc::ServerContextBase& context,
 AdminResult<Caller> Check(Caller caller, const MethodRule* rule, const std::string& workspace,
                           bool reads);
 
+// The role that the caller acts with in caller.workspace: the membership's, for a token at most the
+// best of its scopes; owner for the operator's command line; unspecified for who is no member.
+Role ActingRole(const Caller& caller);
+
 // Fails unless the caller's sign-in is fresh (decision 57), for acts that want it depending on
 // their amount; the table has those that always do.
 AdminResult<void> RequireStepUp(const Caller& caller);

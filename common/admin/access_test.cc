@@ -112,6 +112,41 @@ TEST(AccessTest, ATokenMayWhatItsPersonAndItsScopesMay) {
   EXPECT_EQ(Ask(token, "DeadLetterService/ListDeadLetters", "", true), "");
 }
 
+// What the person may as owner, their token with a lesser scope may not.
+TEST(AccessTest, AScopeBoundsTheRightAndNotOnlyTheMethod) {
+  Caller token = Member(Role::ROLE_OWNER);
+  token.by_token = true;
+  token.fresh = false;
+  token.scopes = {"developer", "viewer"};
+  auto developer = Check(token, RuleOf("KeyService/RevokeKey"), "acme", false);
+  ASSERT_TRUE(developer.ok());
+  EXPECT_TRUE(developer->own_only) << "a developer revokes own keys";
+  token.scopes = {"developer", "admin"};
+  auto admin = Check(token, RuleOf("KeyService/RevokeKey"), "acme", false);
+  ASSERT_TRUE(admin.ok());
+  EXPECT_FALSE(admin->own_only) << "the best scope counts";
+  token.roles["acme"] = Role::ROLE_DEVELOPER;
+  auto lesser = Check(token, RuleOf("KeyService/RevokeKey"), "acme", false);
+  ASSERT_TRUE(lesser.ok());
+  EXPECT_TRUE(lesser->own_only) << "scopes add nothing to the person's role";
+}
+
+TEST(AccessTest, TheRoleOfATokenIsTheLowerOfMembershipAndScope) {
+  Caller caller = Member(Role::ROLE_OWNER);
+  caller.workspace = "acme";
+  EXPECT_EQ(ActingRole(caller), Role::ROLE_OWNER);
+  caller.by_token = true;
+  EXPECT_EQ(ActingRole(caller), Role::ROLE_UNSPECIFIED) << "without scopes it may nothing";
+  caller.scopes = {"workspaces/acme", "developer", "admin"};
+  EXPECT_EQ(ActingRole(caller), Role::ROLE_ADMIN);
+  caller.roles["acme"] = Role::ROLE_VIEWER;
+  EXPECT_EQ(ActingRole(caller), Role::ROLE_VIEWER);
+  caller.workspace = "other";
+  EXPECT_EQ(ActingRole(caller), Role::ROLE_UNSPECIFIED);
+  caller.installation = true;
+  EXPECT_EQ(ActingRole(caller), Role::ROLE_OWNER);
+}
+
 TEST(AccessTest, ASupportSessionOnlyReads) {
   Caller support;
   support.actor = "user:op";
@@ -253,6 +288,21 @@ TEST_F(AdmitTest, ThePersonInTheMetadataIsChecked) {
   stale.set_signed_in_us(SystemClock::Get().WallUs() - kFreshUs);
   EXPECT_EQ(Cap(unix_, stale.SerializeAsString()).error_code(),
             grpc::StatusCode::PERMISSION_DENIED);
+}
+
+// An operator's token is an operator's only with the scope for it.
+TEST_F(AdmitTest, ATokenIsAnOperatorsOnlyWithThatScope) {
+  Identity token = Person(Role::ROLE_VIEWER);
+  token.set_platform_operator(true);
+  token.set_by_token(true);
+  token.add_scopes("viewer");
+  EXPECT_TRUE(Balance(unix_, "workspaces/acme/balance", token.SerializeAsString()).ok());
+  EXPECT_FALSE(books_.last().platform_operator);
+  EXPECT_EQ(Balance(unix_, "workspaces/other/balance", token.SerializeAsString()).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  token.add_scopes("operator");
+  EXPECT_TRUE(Balance(unix_, "workspaces/other/balance", token.SerializeAsString()).ok());
+  EXPECT_TRUE(books_.last().platform_operator);
 }
 
 TEST_F(AdmitTest, AnIdentityThatCannotBeReadIsNobody) {

@@ -1,5 +1,6 @@
 #include "common/admin/caller.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "common/base/clock.h"
@@ -34,7 +35,6 @@ AdminResult<Caller> FromIdentity(const std::string& bytes) {
   caller.actor = ToValidUtf8(identity.actor(), kMaxName);
   caller.address = ToValidUtf8(identity.address(), kMaxName);
   caller.installation = identity.installation();
-  caller.platform_operator = identity.platform_operator();
   caller.by_token = identity.by_token();
   caller.fresh = !caller.by_token && IsFresh(identity.signed_in_us(), SystemClock::Get().WallUs());
   caller.support = identity.support();
@@ -45,6 +45,9 @@ AdminResult<Caller> FromIdentity(const std::string& bytes) {
     caller.roles.emplace(membership.workspace(), membership.role());
   }
   caller.scopes.assign(identity.scopes().begin(), identity.scopes().end());
+  caller.platform_operator =
+      identity.platform_operator() &&
+      (!caller.by_token || std::ranges::find(caller.scopes, kOperatorScope) != caller.scopes.end());
   return caller;
 }
 

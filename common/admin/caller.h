@@ -21,7 +21,8 @@ struct Caller {
   std::string address;
   // The operator's command line, or the dashboard's login_token: may call every method.
   bool installation = false;
-  // Reads everything, and may call the methods with P in the table.
+  // Reads everything, and may call the methods with P in the table. A token only with the scope
+  // kOperatorScope.
   bool platform_operator = false;
   // Proved who they are at most five minutes ago: a client certificate or a socket of this machine
   // counts as that on every call.
@@ -50,6 +51,9 @@ inline constexpr char kOperatorKey[] = "tollgate-operator";
 // people: this process, a unix socket, a peer with the certificate of svc/dashboard, and every peer
 // over plain TCP, which is served only where insecure_plaintext is set.
 inline constexpr char kIdentityKey[] = "tollgate-identity-bin";
+
+// What stands for a platform operator's rights among the scopes of a token.
+inline constexpr char kOperatorScope[] = "operator";
 
 // A sign-in is fresh for five minutes.
 inline constexpr int64_t kFreshUs = 300'000'000;

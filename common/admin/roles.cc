@@ -17,7 +17,7 @@ constexpr MethodRule kRules[] = {
     {"MemberService/ListMembers", "OABDVP"},
     {"MemberService/UpdateMember", "O"},  // to owner: also a fresh sign-in
     {"MemberService/DeleteMember", "OAbdv"},
-    {"InvitationService/CreateInvitation", "OA"},
+    {"InvitationService/CreateInvitation", "OAP"},  // owners and admins: O and P
     {"InvitationService/ListInvitations", "OAP"},
     {"InvitationService/DeleteInvitation", "OA"},
     {"InvitationService/AcceptInvitation", "*", !kStepUp, true},

@@ -50,6 +50,17 @@ AddressSubject AddressSubject::FromIpv6(const std::array<uint8_t, 16>& bytes) {
   return {Kind::kIpv6Network, BigEndian(bytes.data(), 8)};
 }
 
+std::string AddressSubject::ToText() const {
+  if (kind_ == Kind::kOther) return "other";
+  std::array<uint8_t, 16> bytes{};
+  const size_t count = kind_ == Kind::kIpv4 ? 4 : 8;
+  for (size_t i = 0; i < count; ++i)
+    bytes[i] = static_cast<uint8_t>(bits_ >> (8 * (count - 1 - i)));
+  char text[kMaxText] = {};
+  inet_ntop(kind_ == Kind::kIpv4 ? AF_INET : AF_INET6, bytes.data(), text, sizeof(text));
+  return kind_ == Kind::kIpv4 ? text : std::string(text) + "/64";
+}
+
 uint64_t AddressSubject::Hash(uint64_t seed) const {
   return MixBits(MixBits(bits_ + seed) ^
                  (seed + 0x9e3779b97f4a7c15U * (1 + static_cast<uint64_t>(kind_))));

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 
 namespace tollgate {
@@ -21,6 +22,9 @@ class AddressSubject {
   static AddressSubject FromIpv6(const std::array<uint8_t, 16>& bytes);
 
   bool operator==(const AddressSubject&) const = default;
+  // "203.0.113.1", "2001:db8:1:2::/64", or "other" for what is no IP address. One subject has one
+  // text.
+  std::string ToText() const;
   // A different function for each seed. With a random seed nobody can choose addresses whose hashes
   // are equal.
   uint64_t Hash(uint64_t seed) const;

@@ -31,6 +31,13 @@ TEST(AddressSubject, Ipv4WrittenAsIpv6IsIpv4) {
   EXPECT_NE(Of("::1"), Of("0.0.0.0"));
 }
 
+TEST(AddressSubject, OneSubjectHasOneText) {
+  EXPECT_EQ(Of("10.0.0.1").ToText(), "10.0.0.1");
+  EXPECT_EQ(Of("::ffff:10.0.0.1").ToText(), "10.0.0.1");
+  EXPECT_EQ(Of("2001:DB8:1:2:3::4%eth0").ToText(), "2001:db8:1:2::/64");
+  EXPECT_EQ(Of("not an address").ToText(), "other");
+}
+
 TEST(AddressSubject, OtherTextIsOneSubject) {
   EXPECT_EQ(Of(""), AddressSubject());
   EXPECT_EQ(Of("unix"), Of("10.0.0.1.2"));

@@ -44,6 +44,7 @@ class AuthModule : public Module {
     for (const auto& retired : settings.retired_peppers()) {
       options_.retired_peppers.push_back(retired.pepper());
     }
+    has_seal_key_ = !settings.people().seal_key_file().empty();
     backend_options_.policy = {.refusals_per_minute = settings.key_policy().refusals_per_minute(),
                                .addresses_per_hour = settings.key_policy().addresses_per_hour()};
     backend_options_.self_service = settings.people().self_service_workspaces();
@@ -80,6 +81,12 @@ class AuthModule : public Module {
         return Internal(
             "auth.retired_peppers must have at least 32 characters each and not have auth.pepper");
       }
+    }
+    if (!options_.retired_peppers.empty() && !has_seal_key_) {
+      return Internal(
+          "auth.retired_peppers wants auth.people.seal_key_file: without it second steps are "
+          "sealed "
+          "with a key that comes from auth.pepper, and would be lost with it");
     }
     if (!IsBrand(options_.brand)) {
       return Internal("auth.brand must be lower-case letters, digits and inner hyphens");
@@ -154,6 +161,7 @@ class AuthModule : public Module {
   const bool reaches_billing_;
   const int threads_;
   auth::StoreOptions options_;
+  bool has_seal_key_ = false;
   auth::BackendSlot slot_{nullptr};
   auth::AuthRpc rpc_;
   auth::AuthAdminRpc admin_rpc_;

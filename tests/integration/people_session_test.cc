@@ -1,5 +1,6 @@
 // How people sign in at the dashboard, over HTTP, and what the admin services then know of them.
 #include <algorithm>
+#include <fstream>
 
 #include "tests/integration/people_world.h"
 #include "tests/support/http.h"
@@ -175,6 +176,14 @@ TEST_P(PeopleSessionTest, AnInvitationLeadsToAnAccountARoleAndOut) {
                &pb::InvitationService::Stub::CreateInvitation, owner, none),
             "PERMISSION_DENIED")
       << "an admin makes no owners";
+  Identity by_token = Person(Role::ROLE_OWNER);
+  by_token.set_by_token(true);
+  by_token.add_scopes("admin");
+  owner.mutable_invitation()->set_role("admin");
+  EXPECT_EQ(
+      As(by_token, *invitations_, &pb::InvitationService::Stub::CreateInvitation, owner, none),
+      "PERMISSION_DENIED")
+      << "nor does a token with that scope, whoever has it";
 
   const std::string path = invited.accept_path();
   const std::string token = path.substr(path.rfind('/') + 1);
@@ -267,6 +276,68 @@ TEST_P(PeopleSessionTest, SessionsAndTokensAreOnesOwn) {
       << "a token makes no tokens";
 }
 
+// A new workspace gets its first owner from an operator of the platform.
+TEST_P(PeopleSessionTest, AnOperatorInvitesTheFirstOwner) {
+  pb::CreateInvitationRequest invite;
+  invite.set_parent("workspaces/acme");
+  invite.mutable_invitation()->set_email("anna@example.com");
+  invite.mutable_invitation()->set_role("owner");
+  invite.set_request_id("i1");
+  pb::CreateInvitationResponse invited;
+  Identity token = Operator();
+  token.set_by_token(true);
+  token.add_scopes("viewer");
+  EXPECT_EQ(
+      As(token, *invitations_, &pb::InvitationService::Stub::CreateInvitation, invite, invited),
+      "PERMISSION_DENIED")
+      << "a token is an operator's only with the scope for it";
+  Identity stale = Operator();
+  stale.set_signed_in_us(NowUs() - 301'000'000);
+  EXPECT_EQ(
+      As(stale, *invitations_, &pb::InvitationService::Stub::CreateInvitation, invite, invited),
+      "STEP_UP_REQUIRED");
+  EXPECT_EQ(As(Operator(), *invitations_, &pb::InvitationService::Stub::CreateInvitation, invite,
+               invited),
+            "");
+  EXPECT_NE(invited.accept_path(), "");
+}
+
+class SelfServiceTest : public PeopleSessionTest {
+ protected:
+  SelfServiceTest() { auth_settings_ = {"people: {self_service_workspaces: true}"}; }
+};
+INSTANTIATE_TEST_SUITE_P(Stores, SelfServiceTest, ::testing::Values("sqlite", "postgres"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(SelfServiceTest, WhoMakesAWorkspaceOwnsIt) {
+  Browser anna = SignedIn("anna@example.com");
+  Browser bert = SignedIn("bert@example.com");
+  const auto call = [](const Browser& browser, const std::string& method, const std::string& path,
+                       const std::string& body = "") {
+    return Http(browser.port, method, "/admin/v1/" + path,
+                {{"cookie", browser.cookie},
+                 {"sec-fetch-site", "same-origin"},
+                 {"x-csrf-token", browser.csrf},
+                 {"content-type", "application/json"}},
+                body);
+  };
+  const std::string create = "workspaces?workspaceId=annas&requestId=w1";
+  const HttpResponse made = call(anna, "POST", create, R"({"displayName":"Anna's"})");
+  ASSERT_EQ(made.status, 200) << made.body;
+  EXPECT_EQ(made.json()["name"].str(), "workspaces/annas");
+  EXPECT_EQ(call(anna, "POST", create, R"({"displayName":"Anna's"})").status, 200)
+      << "the same request";
+  EXPECT_EQ(anna.Show()["user"]["memberships"][0]["role"].str(), "owner");
+  const HttpResponse balance = call(anna, "GET", "workspaces/annas/balance");
+  EXPECT_EQ(balance.status, 200) << balance.body;
+  const HttpResponse key =
+      call(anna, "POST", "workspaces/annas/keys?requestId=k1", R"({"displayName":"first"})");
+  EXPECT_EQ(key.status, 200) << key.body;
+  EXPECT_EQ(call(bert, "GET", "workspaces/annas/balance").status, 403);
+  EXPECT_EQ(call(bert, "POST", create, "{}").status, 409) << "taken";
+  EXPECT_EQ(call(bert, "GET", "workspaces").json()["workspaces"].size(), 0U);
+}
+
 TEST_P(PeopleSessionTest, ADisabledPersonIsOutAtOnce) {
   Browser anna = SignedIn("anna@example.com");
   const std::string name = anna.Show()["user"]["name"].str();
@@ -337,6 +408,22 @@ TEST_P(PeopleSessionTest, CookiesAndTokensAreCredentialsOfTheAdminApi) {
           .status,
       401)
       << "a wrong token is not made good by the cookie";
+}
+
+// The key that seals second steps comes from the pepper unless it has a file of its own.
+TEST(PeopleStartTest, APepperIsNotRotatedWithoutASealKey) {
+  ClusterOptions options;
+  options.catalog = DefaultCatalog({"http://127.0.0.1:1"});  // no engine is asked
+  options.auth_settings = {"retired_peppers: [{pepper: " + std::string(32, 'r') + "}]"};
+  const std::string refused = Cluster(options).Start();
+  EXPECT_NE(refused.find("auth.retired_peppers wants auth.people.seal_key_file"), std::string::npos)
+      << refused;
+  TempDir folder;
+  std::ofstream(folder.path() + "/seal_key") << std::string(64, 'a') << "\n";
+  options.auth_settings.push_back("people: {seal_key_file: " + folder.path() + "/seal_key}");
+  Cluster cluster(options);
+  EXPECT_EQ(cluster.Start(), "");
+  EXPECT_EQ(cluster.StopOrderly(), "");
 }
 
 // Nothing that was typed or given out as a secret is in a log.

@@ -10,6 +10,7 @@
 #include "common/base/text.h"
 #include "services/auth/domain/rules.h"
 #include "services/auth/storage/key_rows.h"
+#include "services/auth/storage/people_store.h"
 
 namespace tollgate::auth {
 
@@ -84,6 +85,20 @@ SqlResult<void> Save(Change& change, WorkspaceRow& row) {
   return {};
 }
 
+// Who makes a workspace owns it.
+SqlResult<void> MakeOwner(Change& change, const std::string& workspace,
+                          const std::string& user_id) {
+  PeopleTx tx(change.connection, change.now_us);
+  const auto person = FindPerson(tx, user_id);
+  if (tx.error()) return Fail{*tx.error()};
+  if (!person.ok() || !*person) {
+    return Fail{change.Refuse(admin::NotFound("there is no such user: " + user_id).error).error()};
+  }
+  (void)PutMembership(tx, workspace, user_id, Role::ROLE_OWNER);
+  if (tx.error()) return Fail{*tx.error()};
+  return {};
+}
+
 AdminResult<void> CheckTimeZone(const std::string& name, const std::string& field) {
   // A name is looked up as a file.
   const bool is_name = !name.empty() && name.size() <= 64 && name.find("..") == std::string::npos &&
@@ -124,6 +139,11 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Create(const Caller& caller,
               .code = grpc::StatusCode::ALREADY_EXISTS,
               .reason = "WORKSPACE_EXISTS",
               .message = "the workspace " + row.id + " exists already: choose another id"});
+        }
+        if (!caller.user_id.empty()) {
+          if (auto owned = MakeOwner(change, row.id, caller.user_id); !owned) {
+            return Fail{owned.error()};
+          }
         }
         auto audited =
             change.Audit(EventOf(caller, "workspace.create", row.id, row.id, "name: " + row.name));

@@ -12,7 +12,7 @@ class WorkspaceAdmin {
  public:
   explicit WorkspaceAdmin(AuthStore& store) : store_(store) {}
 
-  // Without the wallet, which billing opens.
+  // Without the wallet, which billing opens. A person who calls becomes the workspace's owner.
   AdminResult<admin::v1::Workspace> Create(const Caller& caller,
                                            const admin::v1::CreateWorkspaceRequest& request);
   AdminResult<admin::v1::Workspace> Get(const admin::v1::GetWorkspaceRequest& request);

@@ -27,7 +27,6 @@ std::string AccountSubject(std::string_view email) {
   // A hash: what people type there may be anything, a password among it.
   return "account:" + HexEncode(Sha256(email)).substr(0, 32);
 }
-std::string AddressSubjectOf(const Browser& browser) { return "address:" + browser.address; }
 std::string CodeSubject(const std::string& user_id) { return "code:" + user_id; }
 
 Fail<admin::Failure> SignInFailed() {
@@ -101,7 +100,7 @@ AdminResult<void> SignIn::Refused(const std::string& user_id, const Browser& bro
 }
 
 AdminResult<NewSession> SignIn::Open(PeopleTx& tx, const Person& person, const Browser& browser,
-                                     const std::string& how) {
+                                     const std::string& how, std::optional<int64_t> signed_in_us) {
   auto expired = tx.Execute("DELETE FROM session WHERE expires_at_us < $1 OR used_at_us < $2",
                             {tx.now_us(), tx.now_us() - store_.times().idle_us});
   if (!expired) return Fail{expired.error()};
@@ -116,7 +115,7 @@ AdminResult<NewSession> SignIn::Open(PeopleTx& tx, const Person& person, const B
                   .address = ToValidUtf8(browser.address, 64),
                   .user_agent = ToValidUtf8(browser.user_agent, kMaxUserAgent),
                   .created_us = tx.now_us(),
-                  .signed_in_us = tx.now_us(),
+                  .signed_in_us = signed_in_us.value_or(tx.now_us()),
                   .used_us = tx.now_us(),
                   .expires_us = tx.now_us() + store_.times().absolute_us};
   NewSession made{.cookie = NewSecret(), .expires_us = session.expires_us};
@@ -168,24 +167,26 @@ AdminResult<SignedIn> SignIn::ByPassword(const std::string& text, const std::str
     return {};
   });
   if (!read) return Fail{read.error()};
-  const bool matches = hasher_.Matches(person.password_hash, password);
-  if (!matches || !person.active()) {
+  std::optional<SignedIn> result;
+  if (hasher_.Matches(person.password_hash, password) && person.active()) {
+    auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
+      result.reset();
+      // The comparison took a while: the password or the state may have changed.
+      auto now = FindPerson(tx, person.user_id);
+      if (!now) return Fail{now.error()};
+      if (!*now || !(*now)->active() || (*now)->password_hash != person.password_hash) return {};
+      auto opened = OpenOrChallenge(tx, **now, browser, "password");
+      if (!opened) return Fail{opened.error()};
+      result = *std::move(opened);
+      return {};
+    });
+    if (!done) return Fail{done.error()};
+  }
+  if (!result) {
     if (auto audited = Refused(person.user_id, browser); !audited) return Fail{audited.error()};
     return SignInFailed();
   }
-  SignedIn result;
-  auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
-    auto opened = OpenOrChallenge(tx, person, browser, "password");
-    if (!opened) return Fail{opened.error()};
-    result = *std::move(opened);
-    return {};
-  });
-  if (!done) return Fail{done.error()};
-  return result;
-}
-
-std::string SignIn::RecoveryHash(const std::string& code) const {
-  return HmacSha256(seal_key_, "recovery code " + NormalRecoveryCode(code));
+  return *std::move(result);
 }
 
 AdminResult<bool> SignIn::TakeCode(PeopleTx& tx, Person& person, const std::string& code,

@@ -18,6 +18,9 @@ struct Browser {
   std::string cookie;  // of the session that a new one replaces
 };
 
+// What counts the tries of this browser's address: an IPv6 network is one address.
+std::string AddressSubjectOf(const Browser& browser);
+
 struct NewSession {
   std::string cookie;
   int64_t expires_us = 0;
@@ -83,8 +86,10 @@ class SignIn {
     Session session;
   };
   AdminResult<Holder> HolderOf(PeopleTx& tx, const std::string& cookie);
+  // signed_in_us: of the session that this one goes on from; unset: a fresh sign-in.
   AdminResult<NewSession> Open(PeopleTx& tx, const Person& person, const Browser& browser,
-                               const std::string& how);
+                               const std::string& how,
+                               std::optional<int64_t> signed_in_us = std::nullopt);
   AdminResult<SignedIn> OpenOrChallenge(PeopleTx& tx, const Person& person, const Browser& browser,
                                         const std::string& how);
   // Takes a try of each subject, or fails with THROTTLED.

@@ -1,5 +1,6 @@
 // SignIn for those who are signed in.
 #include "common/admin/access.h"
+#include "common/base/address_subject.h"
 #include "common/base/crypto.h"
 #include "common/base/seal.h"
 #include "services/auth/domain/totp.h"
@@ -31,6 +32,14 @@ AuditRecord Event(const std::string& user_id, std::string action, const Browser&
 }
 
 }  // namespace
+
+std::string AddressSubjectOf(const Browser& browser) {
+  return "address:" + AddressSubject::FromText(browser.address).ToText();
+}
+
+std::string SignIn::RecoveryHash(const std::string& code) const {
+  return HmacSha256(seal_key_, "recovery code " + NormalRecoveryCode(code));
+}
 
 AdminResult<SignIn::Holder> SignIn::HolderOf(PeopleTx& tx, const std::string& cookie) {
   auto session = FindSession(tx, cookie, store_.times());
@@ -64,7 +73,7 @@ AdminResult<NewSession> SignIn::Reauthenticate(const std::string& cookie,
   });
   if (!read) return Fail{read.error()};
   const std::string subject = "code:" + holder.person.user_id;
-  if (auto taken = TakeTries({subject, "address:" + browser.address}); !taken) {
+  if (auto taken = TakeTries({subject, AddressSubjectOf(browser)}); !taken) {
     return Fail{taken.error()};
   }
   const bool matches = hasher_.Matches(holder.person.password_hash, password);
@@ -136,7 +145,8 @@ AdminResult<NewSession> SignIn::SetPassword(const std::string& cookie, const std
     if (auto audited = tx.Audit(Event(person.user_id, "user.set_password", browser)); !audited) {
       return audited;
     }
-    auto opened = Open(tx, person, browser, "new password");
+    // No fresh sign-in: nobody has shown the second step.
+    auto opened = Open(tx, person, browser, "new password", now->session.signed_in_us);
     if (!opened) return Fail{opened.error()};
     session = *std::move(opened);
     return {};

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <ctime>
+#include <thread>
 
 #include "common/admin/access.h"
 #include "services/auth/domain/totp.h"
@@ -138,6 +139,58 @@ TEST_P(SignInTest, TriesAreLimitedByAddress) {
   EXPECT_EQ(ReasonOf(sign_in_->ByLink("no link", "", {.address = "192.0.2.1"})), "THROTTLED");
   EXPECT_EQ(ReasonOf(sign_in_->ByPassword("a@b.c", "x", {.address = "192.0.2.1"})), "THROTTLED");
   EXPECT_EQ(ReasonOf(sign_in_->ByLink("no link", "", {.address = "192.0.2.2"})), "LINK_INVALID");
+}
+
+// A client usually has all addresses of an IPv6 network.
+TEST_P(SignInTest, AnIpv6NetworkIsOneAddress) {
+  for (int i = 0; i < 30; ++i) {
+    const std::string address = "2001:db8:1:2::" + std::to_string(i + 1);
+    EXPECT_EQ(ReasonOf(sign_in_->ByLink("no link", "", {.address = address})), "LINK_INVALID");
+  }
+  EXPECT_EQ(ReasonOf(sign_in_->ByLink("no link", "", {.address = "2001:db8:1:2:3::"})),
+            "THROTTLED");
+  EXPECT_EQ(ReasonOf(sign_in_->ByLink("no link", "", {.address = "2001:db8:1:3::1"})),
+            "LINK_INVALID");
+}
+
+// The password is compared outside of the transaction that opens the session.
+TEST_P(SignInTest, APasswordThatChangesMeanwhileOpensNothing) {
+  const Person anna = Make("anna@x.org", kPassword);
+  Person changed;
+  ASSERT_TRUE(store_->database()
+                  .Read([&](PeopleTx& tx) -> AdminResult<void> {
+                    auto found = FindPerson(tx, anna.user_id);
+                    if (!found) return Fail{found.error()};
+                    changed = found->value();
+                    return {};
+                  })
+                  .ok());
+  changed.password_hash = PasswordHasher().Hash("another good one");
+  std::thread sign_in([&] { (void)sign_in_->ByPassword("anna@x.org", kPassword, {}); });
+  // The sign-in reads the person right after it has taken its tries, and then compares for long.
+  const auto tries = [&] {
+    int64_t count = 0;
+    EXPECT_TRUE(store_->database()
+                    .Read([&](PeopleTx& tx) {
+                      return tx.Query(
+                          "SELECT count(*) FROM sign_in_tries WHERE subject LIKE 'acc%'", {},
+                          [&](const sql::Row& row) { count = row.Int(0); });
+                    })
+                    .ok());
+    return count;
+  };
+  for (int i = 0; i < 100'000 && tries() == 0; ++i) std::this_thread::yield();
+  EXPECT_TRUE(store_->database()
+                  .Write([&](PeopleTx& tx) -> AdminResult<void> {
+                    if (auto put = UpdatePerson(tx, changed); !put) return put;
+                    auto ended = DeleteSessions(tx, anna.user_id);
+                    if (!ended) return Fail{ended.error()};
+                    return {};
+                  })
+                  .ok());
+  sign_in.join();
+  EXPECT_TRUE(store_->ListSessions(anna.user_id)->empty())
+      << "a new password ends the sessions of the old one";
 }
 
 TEST_P(SignInTest, ASessionEndsWhenIdleAndInAnyCase) {
@@ -325,6 +378,21 @@ TEST_P(SignInTest, ANewPasswordEndsTheOtherSessions) {
   EXPECT_FALSE(Lives(there));
   EXPECT_EQ(Cookie("anna@x.org", kPassword), "");
   EXPECT_NE(Cookie("anna@x.org", "another good one"), "");
+}
+
+// Else a stolen cookie and the password would step up without the second step.
+TEST_P(SignInTest, ANewPasswordIsNoFreshSignIn) {
+  Make("anna@x.org", kPassword);
+  const std::string old = Cookie("anna@x.org", kPassword);
+  EnableTotp(old);
+  const int64_t signed_in_us = clock_.WallUs();
+  clock_.Advance(600 * kSecond);
+  auto changed = sign_in_->SetPassword(old, kPassword, "another good one", {});
+  ASSERT_TRUE(changed.ok()) << changed.error().message;
+  auto identity = sign_in_->ResolveCookie(changed->cookie, {});
+  ASSERT_TRUE(identity.ok() && identity->has_value());
+  EXPECT_EQ((*identity)->signed_in_us(), signed_in_us);
+  EXPECT_EQ(ReasonOf(sign_in_->DisableTotp(changed->cookie, {})), "STEP_UP_REQUIRED");
 }
 
 TEST_P(SignInTest, AnInvitationMakesAnAccountForItsAddressOnly) {

@@ -22,13 +22,6 @@ constexpr size_t kMaxQuery = 100;
 
 Actor ActorOf(const Caller& caller) { return {.name = caller.actor, .address = caller.address}; }
 
-// The caller's role in the workspace of the request; an owner's for the operator's command line.
-Role RoleOf(const Caller& caller) {
-  if (caller.installation) return Role::ROLE_OWNER;
-  const auto found = caller.roles.find(caller.workspace);
-  return found == caller.roles.end() ? Role::ROLE_UNSPECIFIED : found->second;
-}
-
 std::string ResolveMe(const std::string& user, const Caller& caller) {
   return user == "me" ? caller.user_id : user;
 }
@@ -150,7 +143,7 @@ class MemberRpc : public pb::MemberService::CallbackService {
                    }
                    return store.RemoveMember(
                        ActorOf(caller), (*parts)[0], user,
-                       oneself ? std::nullopt : std::optional<Role>(RoleOf(caller)));
+                       oneself ? std::nullopt : std::optional<Role>(admin::ActingRole(caller)));
                  });
   }
 
@@ -171,14 +164,20 @@ class InvitationRpc : public pb::InvitationService::CallbackService {
                    if (!parts) return Fail{parts.error()};
                    auto id = admin::RequiredRequestId(request->request_id());
                    if (!id) return Fail{id.error()};
-                   Invitation invitation{.workspace = parts->front()};
+                   // A person vouches for what their token makes.
+                   Invitation invitation{
+                       .workspace = parts->front(),
+                       .actor = caller.user_id.empty() ? "" : "user:" + caller.user_id};
                    auto email = NormalEmail(request->invitation().email(), "invitation.email");
                    if (!email) return Fail{email.error()};
                    invitation.email = *email;
                    auto role = ParseRole(request->invitation().role(), "invitation.role");
                    if (!role) return Fail{role.error()};
                    invitation.role = *role;
-                   if (!MayManage(RoleOf(caller), *role)) {
+                   // Operators of the platform give a workspace its first owner.
+                   const Role inviter =
+                       caller.platform_operator ? Role::ROLE_OWNER : admin::ActingRole(caller);
+                   if (!MayManage(inviter, *role)) {
                      return admin::PermissionDenied("PERMISSION_DENIED",
                                                     "only an owner may invite owners and admins");
                    }

@@ -19,11 +19,7 @@ constexpr int64_t kMaxTokenUs = int64_t{366} * 24 * 3600 * 1'000'000;
 
 Actor ActorOf(const Caller& caller) { return {.name = caller.actor, .address = caller.address}; }
 
-bool IsOperator(const Caller& caller) {
-  if (caller.installation) return true;
-  if (!caller.platform_operator) return false;
-  return !caller.by_token || std::ranges::find(caller.scopes, "operator") != caller.scopes.end();
-}
+bool IsOperator(const Caller& caller) { return caller.installation || caller.platform_operator; }
 
 // The person of "users/ID" or "users/me".
 AdminResult<std::string> UserOf(const std::string& name, const Caller& caller,

@@ -39,7 +39,42 @@ AdminResult<Member> FindMember(PeopleTx& tx, const std::string& workspace,
   return member;
 }
 
-// A workspace that has an owner keeps one who can sign in.
+Invitation ReadInvitation(const sql::Row& row) {
+  return {.id = row.Text(0),
+          .workspace = row.Text(1),
+          .email = row.Text(2),
+          .role = static_cast<Role>(row.Int(3)),
+          .actor = row.Text(4),
+          .created_us = row.Int(5),
+          .expires_us = row.Int(6)};
+}
+constexpr std::string_view kInvitationColumns =
+    "SELECT invitation_id, workspace_id, email, role, actor, created_at_us, expires_at_us FROM "
+    "invitation";
+
+// Withdraws the open invitations of a member that their role now would not let them make: else
+// a member who is removed could come back through one.
+AdminResult<void> WithdrawInvitations(PeopleTx& tx, const Actor& actor,
+                                      const std::string& workspace, const std::string& user_id,
+                                      Role now) {
+  std::vector<Invitation> made;
+  auto read = tx.Query(std::string(kInvitationColumns) + " WHERE workspace_id = $1 AND actor = $2",
+                       {workspace, "user:" + user_id},
+                       [&](const sql::Row& row) { made.push_back(ReadInvitation(row)); });
+  if (!read) return read;
+  for (const Invitation& one : made) {
+    if (MayManage(now, one.role)) continue;
+    auto gone = tx.Execute("DELETE FROM invitation WHERE invitation_id = $1", {one.id});
+    if (!gone) return Fail{gone.error()};
+    auto audited = tx.Audit(Event(actor, "invitation.delete", workspace, "invitation:" + one.id,
+                                  "the role of its maker changed"));
+    if (!audited) return audited;
+  }
+  return {};
+}
+
+}  // namespace
+
 AdminResult<void> KeepAnOwner(PeopleTx& tx, const std::string& workspace,
                               const std::string& without) {
   int64_t owners = 0;
@@ -54,21 +89,6 @@ AdminResult<void> KeepAnOwner(PeopleTx& tx, const std::string& workspace,
                              "this is the last owner of the workspace: make another member owner "
                              "first");
 }
-
-Invitation ReadInvitation(const sql::Row& row) {
-  return {.id = row.Text(0),
-          .workspace = row.Text(1),
-          .email = row.Text(2),
-          .role = static_cast<Role>(row.Int(3)),
-          .actor = row.Text(4),
-          .created_us = row.Int(5),
-          .expires_us = row.Int(6)};
-}
-constexpr std::string_view kInvitationColumns =
-    "SELECT invitation_id, workspace_id, email, role, actor, created_at_us, expires_at_us FROM "
-    "invitation";
-
-}  // namespace
 
 AdminResult<Member> PeopleStore::GetMember(const std::string& workspace,
                                            const std::string& user_id) {
@@ -129,6 +149,8 @@ AdminResult<Member> PeopleStore::SetRole(const Actor& actor, const std::string& 
         std::string(admin::RoleName(member.role)) + " to " + std::string(admin::RoleName(role));
     member.role = role;
     if (auto put = PutMembership(tx, workspace, user_id, role); !put) return put;
+    auto withdrawn = WithdrawInvitations(tx, actor, workspace, user_id, role);
+    if (!withdrawn) return withdrawn;
     if (auto ended = DeleteSessions(tx, user_id); !ended) return Fail{ended.error()};
     return tx.Audit(Event(actor, "member.update", workspace, "user:" + user_id, detail));
   });
@@ -152,6 +174,8 @@ AdminResult<void> PeopleStore::RemoveMember(const Actor& actor, const std::strin
     auto gone = tx.Execute("DELETE FROM membership WHERE workspace_id = $1 AND user_id = $2",
                            {workspace, user_id});
     if (!gone) return Fail{gone.error()};
+    auto withdrawn = WithdrawInvitations(tx, actor, workspace, user_id, Role::ROLE_UNSPECIFIED);
+    if (!withdrawn) return withdrawn;
     if (auto ended = DeleteSessions(tx, user_id); !ended) return Fail{ended.error()};
     return tx.Audit(Event(actor, "member.delete", workspace, "user:" + user_id,
                           std::string(admin::RoleName(member->role))));
@@ -197,7 +221,7 @@ AdminResult<PeopleStore::MadeInvitation> PeopleStore::CreateInvitation(
     if (!replaced) return Fail{replaced.error()};
     made.token = NewSecret();
     made.invitation.id = Id::New().ToHex();
-    made.invitation.actor = actor.name;
+    if (made.invitation.actor.empty()) made.invitation.actor = actor.name;
     made.invitation.created_us = tx.now_us();
     made.invitation.expires_us = tx.now_us() + kInvitationUs;
     const std::string hash = HashSecret(made.token);
@@ -205,7 +229,7 @@ AdminResult<PeopleStore::MadeInvitation> PeopleStore::CreateInvitation(
         "INSERT INTO invitation (invitation_id, token_hash, workspace_id, email, role, actor, "
         "created_at_us, expires_at_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
         {made.invitation.id, sql::Param::Blob(hash), invitation.workspace, invitation.email,
-         static_cast<int64_t>(invitation.role), actor.name, made.invitation.created_us,
+         static_cast<int64_t>(invitation.role), made.invitation.actor, made.invitation.created_us,
          made.invitation.expires_us});
     if (!added) return Fail{added.error()};
     if (auto kept = RememberRequest(tx, key, content, made.invitation.id); !kept) return kept;

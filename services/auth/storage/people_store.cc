@@ -98,6 +98,10 @@ AdminResult<PeopleStore::PersonView> PeopleStore::ChangePerson(const Actor& acto
     }
     if (change.state && *change.state != person.state) {
       person.state = *change.state;
+      for (const Membership& one : view.memberships) {
+        if (person.active() || one.role != Role::ROLE_OWNER) continue;
+        if (auto kept = KeepAnOwner(tx, one.workspace, user_id); !kept) return kept;
+      }
       detail += person.active() ? "enabled; " : "disabled; ";
       ends_sessions = true;
     }

@@ -44,7 +44,7 @@ struct Invitation {
   std::string workspace;
   std::string email;
   Role role = Role::ROLE_UNSPECIFIED;
-  std::string actor;
+  std::string actor;  // who vouches for it; empty in a new one: who makes it
   int64_t created_us = 0;
   int64_t expires_us = 0;
 };
@@ -121,7 +121,8 @@ class PeopleStore {
     std::optional<PersonState> state;
     std::optional<bool> platform_operator;
   };
-  // A change of state or of platform_operator ends the person's sessions.
+  // A change of state or of platform_operator ends the person's sessions. LAST_OWNER: the person to
+  // disable is the only owner of a workspace who can sign in.
   AdminResult<PersonView> ChangePerson(const Actor& actor, const std::string& user_id,
                                        const PersonChange& change);
   struct NewPerson {
@@ -161,6 +162,8 @@ class PeopleStore {
   AdminResult<std::vector<Member>> ListMembers(const std::string& workspace,
                                                const std::string& query, int limit,
                                                const std::string& after);
+  // A lower role, or none, also withdraws the open invitations of the member that it could not
+  // make.
   AdminResult<Member> SetRole(const Actor& actor, const std::string& workspace,
                               const std::string& user_id, Role role);
   // manager: the caller's role; unset: an operator of the installation, or the member themselves.
@@ -191,6 +194,9 @@ class PeopleStore {
 
 // Who the session or the token belongs to, as services get to know it.
 common::v1::Identity IdentityOf(const Person& person, const std::vector<Membership>& memberships);
+// LAST_OWNER unless the workspace has an owner besides this member who can sign in.
+AdminResult<void> KeepAnOwner(PeopleTx& tx, const std::string& workspace,
+                              const std::string& without);
 // The invitation of a token; INVITATION_EXPIRED when it is not open.
 AdminResult<Invitation> OpenInvitation(PeopleTx& tx, std::string_view token);
 // Makes the person a member and uses the invitation up.

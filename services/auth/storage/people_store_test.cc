@@ -152,8 +152,61 @@ TEST_P(PeopleStoreTest, AnInvitationWorksOnceForItsAddressAndSevenDays) {
   EXPECT_EQ(ReasonOf(store_->CreateInvitation(owner, nowhere, "r5")), "NOT_FOUND");
 }
 
-TEST_P(PeopleStoreTest, TokensAreShownOnceAndEnd) {
+// Else a member who is removed would come back as whom they invited.
+TEST_P(PeopleStoreTest, InvitationsGoWithTheRoleThatMadeThem) {
   const Person anna = Make("anna@x.org", "", Role::ROLE_OWNER);
+  const Person bert = Make("bert@x.org", "", Role::ROLE_OWNER);
+  int requests = 0;
+  const auto invite = [&](const Person& by, const std::string& workspace, const std::string& email,
+                          Role role) {
+    EXPECT_TRUE(store_
+                    ->CreateInvitation({.name = "user:" + by.user_id},
+                                       {.workspace = workspace, .email = email, .role = role},
+                                       "r" + std::to_string(++requests))
+                    .ok());
+  };
+  const auto open = [&](const std::string& workspace) {
+    std::vector<std::string> emails;
+    for (const Invitation& one : *store_->ListInvitations(workspace, 10, "")) {
+      emails.push_back(one.email);
+    }
+    return emails;
+  };
+  invite(bert, "acme", "owner@x.org", Role::ROLE_OWNER);
+  invite(bert, "acme", "viewer@x.org", Role::ROLE_VIEWER);
+  invite(bert, "other", "elsewhere@x.org", Role::ROLE_OWNER);
+  EXPECT_TRUE(store_
+                  ->CreateInvitation({.name = "token:t1"},
+                                     {.workspace = "acme",
+                                      .email = "token@x.org",
+                                      .role = Role::ROLE_ADMIN,
+                                      .actor = "user:" + bert.user_id},
+                                     "r")
+                  .ok());
+  invite(anna, "acme", "annas@x.org", Role::ROLE_OWNER);
+  ASSERT_TRUE(store_->SetRole(kOperator, "acme", bert.user_id, Role::ROLE_ADMIN).ok());
+  EXPECT_THAT(open("acme"), ElementsAre("annas@x.org", "viewer@x.org"))
+      << "what an admin may give, stays";
+  ASSERT_TRUE(store_->RemoveMember(kOperator, "acme", bert.user_id, Role::ROLE_OWNER).ok());
+  EXPECT_THAT(open("acme"), ElementsAre("annas@x.org"));
+  EXPECT_THAT(open("other"), ElementsAre("elsewhere@x.org"));
+  EXPECT_THAT(Actions(), Contains("invitation.delete").Times(3));
+}
+
+TEST_P(PeopleStoreTest, TheLastOwnerIsNotDisabled) {
+  const Person anna = Make("anna@x.org", "", Role::ROLE_OWNER);
+  const Person bert = Make("bert@x.org", "", Role::ROLE_ADMIN);
+  const PeopleStore::PersonChange disable = {.state = PersonState::kDisabled};
+  EXPECT_EQ(ReasonOf(store_->ChangePerson(kOperator, anna.user_id, disable)), "LAST_OWNER");
+  EXPECT_TRUE(store_->GetPerson(anna.user_id)->person.active());
+  EXPECT_EQ(ReasonOf(store_->ChangePerson(kOperator, bert.user_id, disable)), "");
+  const Person carl = Make("carl@x.org", "", Role::ROLE_OWNER);
+  EXPECT_EQ(ReasonOf(store_->ChangePerson(kOperator, anna.user_id, disable)), "");
+  EXPECT_EQ(ReasonOf(store_->ChangePerson(kOperator, carl.user_id, disable)), "LAST_OWNER");
+}
+
+TEST_P(PeopleStoreTest, TokensAreShownOnceAndEnd) {
+  const Person anna = Make("anna@x.org", "", Role::ROLE_DEVELOPER);
   const Actor actor = {.name = "user:" + anna.user_id};
   AccessToken token{.user_id = anna.user_id,
                     .name = "ci",
