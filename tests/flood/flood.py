@@ -369,7 +369,7 @@ FLOODS = [("idle connections", flood_idle, False), ("two hosts", flood_two_hosts
           ("bodies without a key", flood_without_key, False), ("large bodies with a key", flood_large_bodies, True)]
 
 
-def wait_until_empty(gateway, descriptors, name, failures):
+def wait_until_empty(gateway, size, descriptors, name, failures):
     """Nothing is left of a flood. The gateway may linger for 30 s on refused clients."""
     end = time.monotonic() + 40
     left = None
@@ -378,8 +378,8 @@ def wait_until_empty(gateway, descriptors, name, failures):
         left = {"connections": metrics["tollgate_http_connections"], "counted bytes": metrics["tollgate_http_memory_bytes"],
                 "running": metrics["tollgate_http_requests_in_flight"],
                 "descriptors": max(0, gateway.descriptors() - descriptors)}
-        # Idle connections to the engine are kept: a few more than before.
-        if left["descriptors"] <= 8:
+        # Idle connections to the engine are kept: a few more than before, by how many large requests ran at a time.
+        if left["descriptors"] <= size["uploads"]:
             left["descriptors"] = 0
         if not any(left.values()):
             return
@@ -403,7 +403,7 @@ def run_flood(gateway, size, flood, base, failures):
     growth = probe.most_resident - base["resident"]
     # The budget counts bodies and unsent answers; sockets and the allocator come on top.
     failures.check(growth < size["budget"] * 1.1, f"{name}: grown by {growth / MIB:.0f} MiB")
-    wait_until_empty(gateway, base["descriptors"], name, failures)
+    wait_until_empty(gateway, size, base["descriptors"], name, failures)
     row = (name, result, f"{len(seconds)}" + (f", {probe.shed} of them 503" if probe.shed else ""),
            f"{seconds[len(seconds) // 2] * 1e3:.0f} / {seconds[-1] * 1e3:.0f} ms", f"{growth / MIB:.0f} MiB")
     print(" | ".join(row), flush=True)
