@@ -10,6 +10,7 @@ namespace tollgate::gateway {
 
 using WorkerForLoop = std::function<Worker&(Loop&)>;
 
-EndpointTable MakeEndpoints(WorkerForLoop worker_for_loop);
+// accepting: whether the process takes requests, for /healthz. Called on every loop.
+EndpointTable MakeEndpoints(WorkerForLoop worker_for_loop, std::function<bool()> accepting);
 
 }  // namespace tollgate::gateway

@@ -19,7 +19,8 @@ std::string SourceFolder() {
 }
 
 EndpointTable MakeTable() {
-  return MakeEndpoints([](Loop&) -> Worker& { throw std::logic_error("no request is made here"); });
+  return MakeEndpoints([](Loop&) -> Worker& { throw std::logic_error("no request is made here"); },
+                       [] { return true; });
 }
 
 // docs/openapi.yaml lists exactly these endpoints, with the same ways to send the key.
@@ -41,6 +42,7 @@ TEST(Endpoints, MatchTheOpenApiDescription) {
   for (const Endpoint& row : table.rows()) {
     const char* keys = row.credential == CredentialRule::kBearer           ? " bearer"
                        : row.credential == CredentialRule::kBearerOrApiKey ? " bearer apiKey"
+                       : row.credential == CredentialRule::kNone           ? " none"
                                                                            : " none bearer";
     served.insert(row.method + " " + row.path + keys);
   }
@@ -56,6 +58,9 @@ TEST(Endpoints, PathsMatchExactly) {
                            "/v1/%6dodels", "/v1/../v1/models", ""}) {  // H26
     EXPECT_LT(table.Find("GET", path), 0) << path;
   }
+  EXPECT_EQ(table.Find("HEAD", "/api/v1/usage"), table.Find("GET", "/api/v1/usage"));
+  EXPECT_LT(table.Find("HEAD", "/v1/chat/completions"), 0);
+  EXPECT_LT(table.Find("head", "/v1/models"), 0);
   EXPECT_LT(table.Find("GET", "/v1/chat/completions"), 0);
   EXPECT_LT(table.Find("post", "/v1/chat/completions"), 0);
 }

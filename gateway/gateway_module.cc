@@ -1,7 +1,11 @@
 #include "gateway/gateway_module.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
 
+#include "common/base/seal.h"
 #include "common/host/descriptors.h"
 #include "common/host/memory_limit.h"
 #include "common/http/server_metrics.h"
@@ -10,7 +14,6 @@
 #include "gateway/edge/edge.h"
 #include "gateway/endpoints.h"
 #include "gateway/envelopes/envelope.h"
-#include "gateway/pipeline/idempotency.h"
 #include "gateway/pipeline/judge_head.h"
 #include "gateway/pipeline/media_hosts.h"
 #include "gateway/worker/worker_pool.h"
@@ -30,11 +33,22 @@ gateway::PipelineOptions ReadPipelineOptions(const GatewaySettings& settings) {
   options.legacy_key_prefixes = {settings.legacy_key_prefixes().begin(),
                                  settings.legacy_key_prefixes().end()};
   options.refuse_large_max_tokens = settings.refuse_large_max_tokens();
+  if (settings.max_body_bytes() > 0) {
+    options.max_body_bytes = static_cast<size_t>(settings.max_body_bytes());
+  }
   for (const std::string& host : settings.media_hosts()) {
     options.media_hosts.push_back(gateway::ReadMediaHostRule(host).value_or(""));
   }
   if (!settings.idempotency_key_file().empty()) {
-    options.answer_key = gateway::ReadAnswerKey(settings.idempotency_key_file());
+    const auto keys = ReadSealKeys(settings.idempotency_key_file());
+    if (keys.size() == 1) options.answer_key = keys.front();
+  }
+  if (auto keys = ReadSealKeys(settings.reasoning_key_file()); !keys.empty()) {
+    gateway::ReasoningKeys reasoning{std::move(keys)};
+    if (settings.reasoning_hours() > 0) {
+      reasoning.lifetime_s = int64_t{settings.reasoning_hours()} * 3600;
+    }
+    options.reasoning_keys = std::make_shared<gateway::ReasoningKeys>(std::move(reasoning));
   }
   if (settings.keep_alive_seconds() > 0) {
     options.keep_alive_ms = int64_t{settings.keep_alive_seconds()} * 1000;
@@ -81,6 +95,8 @@ class GatewayModule : public Module {
         trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
         media_hosts_(settings.media_hosts().begin(), settings.media_hosts().end()),
         idempotency_key_file_(settings.idempotency_key_file()),
+        drain_notice_seconds_(settings.drain_notice_seconds()),
+        reasoning_key_file_(settings.reasoning_key_file()),
         workers_(host, ReadPipelineOptions(settings), settings.catalog_cache_file()) {
     // Other processes never see a whole key.
     log::SetLegacyKeyPrefixes(
@@ -109,9 +125,10 @@ class GatewayModule : public Module {
       return gateway::JudgeHead(workers_.ForLoop(loop), endpoint, request);
     };
     edge_ = std::make_unique<gateway::Edge>(
-        host_.loops, edge_options_, gateway::MakeEndpoints([this](Loop& loop) -> gateway::Worker& {
-          return workers_.ForLoop(loop);
-        }),
+        host_.loops, edge_options_,
+        gateway::MakeEndpoints(
+            [this](Loop& loop) -> gateway::Worker& { return workers_.ForLoop(loop); },
+            [this] { return accepting_.load(); }),
         gateway::RenderError);
     if (auto listening = edge_->Listen(listen_); !listening) return listening;
     host_.report_address("http", edge_->address());
@@ -120,8 +137,16 @@ class GatewayModule : public Module {
 
   bool Ready() const override { return workers_.Ready(); }
 
+  // Load balancers see /healthz change before connections are refused.
   void Drain(int64_t deadline_us) override {
-    if (edge_) edge_->Drain(deadline_us);
+    accepting_ = false;
+    if (!edge_) return;
+    const int64_t left_us = deadline_us - host_.clock.MonotonicUs();
+    const int64_t notice_us = drain_notice_seconds_ * int64_t{1'000'000};
+    // At least half of the time is left for the answers that still run.
+    std::this_thread::sleep_for(std::chrono::microseconds(
+        std::clamp<int64_t>(notice_us, 0, std::max<int64_t>(left_us / 2, 0))));
+    edge_->Drain(deadline_us);
   }
 
   // The edge stops first: its handlers use the workers.
@@ -151,9 +176,14 @@ class GatewayModule : public Module {
                         "\" is neither a host nor \"*.\" and a host, without scheme and port");
       }
     }
-    if (!idempotency_key_file_.empty() && gateway::ReadAnswerKey(idempotency_key_file_).empty()) {
+    if (!idempotency_key_file_.empty() && ReadSealKeys(idempotency_key_file_).size() != 1) {
       return Internal("gateway.idempotency_key_file: " + idempotency_key_file_ +
                       " does not have 64 hexadecimal digits; make one with openssl rand -hex 32");
+    }
+    if (!reasoning_key_file_.empty() && ReadSealKeys(reasoning_key_file_).empty()) {
+      return Internal("gateway.reasoning_key_file: " + reasoning_key_file_ +
+                      " has no line, or a line that does not have 64 hexadecimal digits; make one "
+                      "with openssl rand -hex 32");
     }
     auto proxies = http::TrustedProxies::Parse(trusted_proxies_);
     if (!proxies.ok()) return Internal("gateway." + proxies.error().internal);
@@ -183,6 +213,9 @@ class GatewayModule : public Module {
   const std::vector<std::string> trusted_proxies_;
   const std::vector<std::string> media_hosts_;
   const std::string idempotency_key_file_;
+  const int32_t drain_notice_seconds_;
+  std::atomic<bool> accepting_{true};
+  const std::string reasoning_key_file_;
   gateway::WorkerPool workers_;
   std::unique_ptr<gateway::Edge> edge_;
 };

@@ -4,8 +4,11 @@
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "common/admin/values.h"
+#include "common/audit/refused_calls.h"
+#include "common/base/clock.h"
 
 namespace tollgate::admin {
 namespace {
@@ -53,6 +56,38 @@ Allowed AllowedByScopes(const Caller& caller, const MethodRule& rule,
     return !limited || workspace.empty() || listed ? Allowed::kYes : Allowed::kNo;
   }
   return !limited || listed ? best : Allowed::kNo;
+}
+
+// "" for a request without one.
+std::string RequestIdOf(const Message& request) {
+  const auto* field = request.GetDescriptor()->FindFieldByName("request_id");
+  return IsText(field) ? request.GetReflection()->GetString(request, field) : "";
+}
+
+// The path of the first text with U+0000, which PostgreSQL cannot store; "" without one.
+std::string FieldWithNul(const Message& message) {
+  const auto* reflection = message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const bool text = field->type() == FieldDescriptor::TYPE_STRING;
+    if (!text && field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    const int count = field->is_repeated() ? reflection->FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      if (text) {
+        const std::string value = field->is_repeated()
+                                      ? reflection->GetRepeatedString(message, field, i)
+                                      : reflection->GetString(message, field);
+        if (value.find('\0') != std::string::npos) return field->name();
+        continue;
+      }
+      const std::string inner =
+          FieldWithNul(field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
+                                            : reflection->GetMessage(message, field));
+      if (!inner.empty()) return field->name() + "." + inner;
+    }
+  }
+  return "";
 }
 
 std::string RolesOf(const MethodRule& rule) {
@@ -173,11 +208,28 @@ AdminResult<Caller> Check(Caller caller, const MethodRule* rule, const std::stri
   return caller;
 }
 
+void NoteRefusal(const Caller& caller, const Failure& failure) {
+  if (failure.code != grpc::StatusCode::PERMISSION_DENIED) return;
+  // Only members read of it: who is none must not be able to write into a workspace's log.
+  const bool member = caller.roles.contains(caller.workspace);
+  audit::RefusedCalls::OfProcess().Note({.actor = caller.actor,
+                                         .address = caller.address,
+                                         .method = caller.method,
+                                         .workspace = member ? caller.workspace : "",
+                                         .reason = failure.reason + ": " + failure.message},
+                                        SystemClock::Get().WallUs());
+}
+
 AdminResult<Caller> Admit(const grpc::ServerContextBase& context, std::string_view full_method,
                           const Message& request) {
   auto caller = CallerOf(context);
   if (!caller) return caller;
   if (full_method.starts_with('/')) full_method.remove_prefix(1);
+  caller->method = full_method;
+  if (const std::string field = FieldWithNul(request); !field.empty()) {
+    return InvalidField(field, "a text must not contain the character U+0000");
+  }
+  if (std::string id = RequestIdOf(request); IsRequestId(id)) caller->request_id = std::move(id);
   const MethodRule* rule =
       full_method.starts_with(kPackage) ? RuleOf(full_method.substr(kPackage.size())) : nullptr;
   std::string dotted(full_method);
@@ -185,14 +237,20 @@ AdminResult<Caller> Admit(const grpc::ServerContextBase& context, std::string_vi
   const auto* method = request.GetDescriptor()->file()->pool()->FindMethodByName(dotted);
   const RequestName named = NameOf(request);
   const auto workspace = WorkspaceOfName(named.name);
-  const bool everywhere = caller->installation || caller->platform_operator;
+  const bool everywhere = caller->installation ||
+                          (caller->platform_operator && rule != nullptr && HasLetter(*rule, 'P'));
   // A member without the workspace's name would be told of a role that is not the point.
   if (!workspace && !everywhere && rule != nullptr && !HasLetter(*rule, '*') &&
       named.name.starts_with("workspaces")) {
     return InvalidField(named.field, "\"" + named.name + "\" does not name a workspace");
   }
-  return Check(*std::move(caller), rule, workspace.value_or(""),
-               method != nullptr && Reads(*method));
+  const bool reads = method != nullptr && Reads(*method);
+  auto checked = Check(*caller, rule, workspace.value_or(""), reads);
+  if (!checked) {
+    caller->workspace = workspace.value_or("");
+    NoteRefusal(*caller, checked.error());
+  }
+  return checked;
 }
 
 AdminResult<Caller> Admit(const grpc::ServerContextBase& context, const Message& request) {

@@ -16,12 +16,17 @@ namespace tollgate::admin {
 // full_method: "/tollgate.admin.v1.LedgerService/GetBalance". The workspace is that of the
 // request's parent, name or <resource>.name. Errors: UNAUTHENTICATED; PERMISSION_DENIED with the
 // reason PERMISSION_DENIED (the role, or no member: the same whether the workspace exists) or
-// STEP_UP_REQUIRED; INVALID_ARGUMENT for a name without a workspace.
+// STEP_UP_REQUIRED; INVALID_ARGUMENT for a name without a workspace, and for a text with U+0000
+// in any field, also of messages within.
 AdminResult<Caller> Admit(const grpc::ServerContextBase& context, std::string_view full_method,
                           const google::protobuf::Message& request);
 // The same for the method that takes this request: each method has a request type of its own.
 AdminResult<Caller> Admit(const grpc::ServerContextBase& context,
                           const google::protobuf::Message& request);
+
+// Puts the refusal into the audit log, where the process has one, if the caller lacks the right
+// (PERMISSION_DENIED). Admit does it for what it refuses; handlers, for what they refuse later.
+void NoteRefusal(const Caller& caller, const Failure& failure);
 
 // The rule alone, for a caller that is known already and a workspace ("" for none); reads: the
 // method changes nothing. Answers the caller with workspace and own_only set.

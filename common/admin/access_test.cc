@@ -290,6 +290,40 @@ TEST_F(AdmitTest, ThePersonInTheMetadataIsChecked) {
             grpc::StatusCode::PERMISSION_DENIED);
 }
 
+TEST_F(AdmitTest, NoTextOfARequestHoldsNul) {
+  const std::string owner = Person(Role::ROLE_OWNER).SerializeAsString();
+  const auto balance = Balance(unix_, std::string("workspaces/acme/balance\0", 24), owner);
+  EXPECT_EQ(balance.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_TRUE(balance.error_message().find("U+0000") != std::string::npos);
+  // In a message within, as for a list of them.
+  grpc::ClientContext context;
+  context.AddMetadata(kIdentityKey, owner);
+  pb::UpdateCapRequest request;
+  request.mutable_cap()->set_name("workspaces/acme/cap");
+  request.mutable_update_mask()->add_paths("cap");
+  request.mutable_update_mask()->add_paths(std::string("a\0b", 3));
+  pb::Cap cap;
+  EXPECT_EQ(pb::LedgerService::NewStub(unix_)->UpdateCap(&context, request, &cap).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+// A request id of another form, or size, goes into no log.
+TEST_F(AdmitTest, TheRequestIdOfTheCallerHasItsForm) {
+  const auto update = [this](const std::string& id) {
+    grpc::ClientContext context;
+    context.AddMetadata(kIdentityKey, Person(Role::ROLE_OWNER).SerializeAsString());
+    pb::UpdateCapRequest request;
+    request.mutable_cap()->set_name("workspaces/acme/cap");
+    request.set_request_id(id);
+    pb::Cap cap;
+    EXPECT_TRUE(pb::LedgerService::NewStub(unix_)->UpdateCap(&context, request, &cap).ok());
+    return books_.last().request_id;
+  };
+  EXPECT_EQ(update("r-1"), "r-1");
+  EXPECT_EQ(update(std::string(65, 'a')), "");
+  EXPECT_EQ(update("a b"), "");
+}
+
 // An operator's token is an operator's only with the scope for it.
 TEST_F(AdmitTest, ATokenIsAnOperatorsOnlyWithThatScope) {
   Identity token = Person(Role::ROLE_VIEWER);

@@ -38,8 +38,12 @@ struct Caller {
   // Of a token; see Identity.
   std::vector<std::string> scopes;
 
-  // Set by Admit: the workspace of the request, "" for none, and whether the caller may act only
-  // on what they made (or are) themselves, which the handler then checks.
+  // Set by Admit: the method ("tollgate.admin.v1.KeyService/GetKey"), the request's request_id
+  // ("" for none, or one that is none by its form), the workspace of the request, "" for none, and
+  // whether the caller may act only on what they made (or are) themselves, which the handler then
+  // checks.
+  std::string method;
+  std::string request_id;
   std::string workspace;
   bool own_only = false;
 };

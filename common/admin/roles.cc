@@ -35,6 +35,11 @@ constexpr MethodRule kRules[] = {
     {"UserService/ListUsers", "P"},
     {"UserService/CreateUser", "P", kStepUp, true},
     {"UserService/CreateSignInLink", "P", kStepUp, true},
+    {"UserService/ResetTotp", "P", kStepUp, true},
+    // Operators of the platform look at a workspace as its owner; its people see and may end that.
+    {"SupportSessionService/CreateSupportSession", "P", kStepUp, true},
+    {"SupportSessionService/ListSupportSessions", "OAP"},
+    {"SupportSessionService/EndSupportSession", "OAP", !kStepUp, true},
 
     // Workspaces. A person may create one where self-service is on: the handler looks.
     {"WorkspaceService/CreateWorkspace", "*P"},
@@ -63,6 +68,7 @@ constexpr MethodRule kRules[] = {
     {"ModelService/GetModel", "*"},
     {"ModelService/ListModels", "*"},
     {"LimitService/GetLimits", "OABDVP"},
+    {"LimitService/GetLimitUsage", "OABDVP"},
     {"LimitService/UpdateLimits", "P"},
     {"LimitService/GetKeyModelLimits", "OABDVP"},
     {"LimitService/UpdateKeyModelLimits", "OA"},
@@ -118,6 +124,10 @@ constexpr MethodRule kRules[] = {
     {"DeadLetterService/ListDeadLetters", "P"},
     {"DeadLetterService/RetryDeadLetter", "P", kStepUp},
     {"DeadLetterService/WriteOffDeadLetter", "P", kStepUp},
+    {"LedgerVerificationService/CreateLedgerVerification", "P"},
+    {"LedgerVerificationService/GetLedgerVerification", "P"},
+    {"LedgerVerificationService/ListLedgerVerifications", "P"},
+    {"LedgerVerificationService/CancelLedgerVerification", "P"},
 };
 
 struct RoleRow {

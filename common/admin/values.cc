@@ -20,6 +20,14 @@ std::vector<std::string_view> Split(std::string_view text) {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
+// No id that we make or take has other characters; the longest is an x-request-id.
+bool IsId(std::string_view text) {
+  return !text.empty() && text.size() <= 128 && std::all_of(text.begin(), text.end(), [](char c) {
+    return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' ||
+           c == '.';
+  });
+}
+
 bool IsUsd(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   const size_t dot = text.find('.');
@@ -44,7 +52,7 @@ std::optional<std::vector<std::string>> MatchName(std::string_view pattern, std:
       if (wanted[i] != given[i]) return std::nullopt;
       continue;
     }
-    if (given[i].empty() || given[i].size() > 128) return std::nullopt;
+    if (!IsId(given[i])) return std::nullopt;
     if (i > 0 && wanted[i - 1] == "workspaces" && !IsWorkspaceId(given[i])) return std::nullopt;
     parts.emplace_back(given[i]);
   }

@@ -12,8 +12,8 @@
 namespace tollgate::admin {
 
 // The parts that stand for * in the pattern: MatchName("workspaces/*/payments/*",
-// "workspaces/acme/payments/x") is {"acme", "x"}. Empty when the name has another form or an empty
-// part, or when the part after "workspaces/" is no workspace id.
+// "workspaces/acme/payments/x") is {"acme", "x"}. Empty when the name has another form, when a
+// part is not 1 to 128 of [A-Za-z0-9._-], or when the one after "workspaces/" is no workspace id.
 std::optional<std::vector<std::string>> MatchName(std::string_view pattern, std::string_view name);
 // The same as a result, with INVALID_ARGUMENT on this field.
 AdminResult<std::vector<std::string>> NameParts(std::string_view pattern, std::string_view name,

@@ -12,8 +12,15 @@ TEST(AdminValuesTest, NamesHaveNonEmptyPartsAndWorkspaceIds) {
   for (const char* name :
        {"", "workspaces/acme/payments/", "workspaces//payments/p1", "workspaces/acme/payments/p1/",
         "/workspaces/acme/payments/p1", "workspaces/acme/keys/p1", "workspaces/ACME/payments/p1",
-        "workspaces/-/payments/p1", "workspaces/acme"}) {
+        "workspaces/-/payments/p1", "workspaces/acme", "workspaces/acme/payments/p!",
+        "workspaces/acme/payments/p 1", "workspaces/acme/payments/p:1"}) {
     EXPECT_FALSE(MatchName("workspaces/*/payments/*", name)) << name;
+  }
+  using namespace std::literals;
+  for (const std::string_view id : {"p1\0"sv, "\0p1"sv, "p\n1"sv, "p\x7f"sv}) {
+    EXPECT_FALSE(
+        MatchName("workspaces/*/payments/*", "workspaces/acme/payments/" + std::string(id)))
+        << "a control character";
   }
   const auto bad = NameParts("workspaces/*", "acme", "parent");
   ASSERT_FALSE(bad.ok());

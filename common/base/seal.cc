@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 
 #include "common/base/crypto.h"
@@ -64,6 +65,19 @@ std::optional<std::string> Unseal(std::string_view key, std::string_view context
   Must(EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_SET_TAG, kTagBytes, tag.data()));
   if (EVP_DecryptFinal_ex(cipher.get(), Bytes(text) + length, &length) != 1) return std::nullopt;
   return text;
+}
+
+std::vector<std::string> ReadSealKeys(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::vector<std::string> keys;
+  for (std::string line; std::getline(in, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.empty()) continue;
+    auto key = HexDecode(line);
+    if (!key || key->size() != kSealKeyBytes) return {};
+    keys.push_back(std::move(*key));
+  }
+  return keys;
 }
 
 }  // namespace tollgate

@@ -1,6 +1,10 @@
 #include "common/base/seal.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 namespace tollgate {
 namespace {
@@ -24,6 +28,24 @@ TEST(SealTest, OnlyTheSameKeyAndContextUnsealUnchangedBytes) {
 TEST(SealTest, TheSameTextIsSealedDifferentlyEachTime) {
   EXPECT_NE(Seal(kKey, "", "text"), Seal(kKey, "", "text"));
   EXPECT_EQ(Unseal(kKey, "", Seal(kKey, "", "")), "");
+}
+
+TEST(SealTest, AKeyFileHasOneKeyOf64HexadecimalDigitsPerLine) {
+  const std::string file =
+      (std::filesystem::temp_directory_path() / ("seal-keys-" + std::to_string(getpid()))).string();
+  const auto read = [&](const std::string& text) {
+    std::ofstream(file, std::ios::trunc) << text;
+    return ReadSealKeys(file);
+  };
+  const std::string a(32, '\xaa'), b(32, '\xbb');
+  using Keys = std::vector<std::string>;
+  EXPECT_EQ(read(std::string(64, 'a')), Keys{a});
+  EXPECT_EQ(read(std::string(64, 'b') + "\r\n\n" + std::string(64, 'a') + "\n"), (Keys{b, a}));
+  EXPECT_EQ(read(""), Keys{});
+  EXPECT_EQ(read(std::string(62, 'a')), Keys{});
+  EXPECT_EQ(read(std::string(64, 'a') + "\n" + std::string(64, 'g')), Keys{});
+  std::filesystem::remove(file);
+  EXPECT_EQ(ReadSealKeys(file), Keys{});
 }
 
 }  // namespace

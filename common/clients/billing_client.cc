@@ -20,6 +20,8 @@ using billing::v1::AuthorizeResult;
 using billing::v1::BillingService;
 using billing::v1::GetAnswerRequest;
 using billing::v1::GetAnswerResponse;
+using billing::v1::GetReceiptRequest;
+using billing::v1::GetReceiptResponse;
 using billing::v1::GetUsageRequest;
 using billing::v1::GetUsageResponse;
 using billing::v1::MeteringService;
@@ -87,7 +89,11 @@ Task<Result<std::vector<Reply>>> SendBatch(
 using AuthorizeTransport = Transport<AuthorizeRequest, AuthorizeResponse>;
 using VoidTransport = Transport<VoidRequest, VoidResponse>;
 using MeterTransport = Transport<MeterRequest, MeterResponse>;
-using UsageTransport = Transport<GetUsageRequest, GetUsageResponse>;
+// What a key's owner may read.
+struct ReportTransports {
+  Transport<GetUsageRequest, GetUsageResponse> usage;
+  Transport<GetReceiptRequest, GetReceiptResponse> receipt;
+};
 struct AnswerTransports {
   Transport<StoreAnswerRequest, StoreAnswerResponse> store;
   Transport<GetAnswerRequest, GetAnswerResponse> get;
@@ -99,8 +105,8 @@ class BillingClientImpl : public BillingClient {
   using Voids = Batcher<VoidItem, MeterResult>;
 
   BillingClientImpl(Loop& loop, AuthorizeTransport authorize, VoidTransport void_holds,
-                    UsageTransport usage, AnswerTransports answers, int in_flight)
-      : loop_(loop), usage_(std::move(usage)), answers_(std::move(answers)) {
+                    ReportTransports reports, AnswerTransports answers, int in_flight)
+      : loop_(loop), reports_(std::move(reports)), answers_(std::move(answers)) {
     authorizes_ = std::make_shared<Authorizes>(
         loop,
         [authorize](std::vector<AuthorizeItem> items, int64_t timeout_ms) {
@@ -125,7 +131,10 @@ class BillingClientImpl : public BillingClient {
     loop_.Spawn(VoidInBackground(loop_, voids_, std::move(item), voids_running_, voids_dropped_));
   }
   Task<Result<GetUsageResponse>> GetUsage(GetUsageRequest request) override {
-    return usage_(std::move(request), kUsageTimeout);
+    return reports_.usage(std::move(request), kUsageTimeout);
+  }
+  Task<Result<GetReceiptResponse>> GetReceipt(GetReceiptRequest request) override {
+    return reports_.receipt(std::move(request), kUsageTimeout);
   }
   Task<Result<StoreAnswerResponse>> StoreAnswer(StoreAnswerRequest request) override {
     return answers_.store(std::move(request), kStoreAnswerTimeout);
@@ -183,7 +192,7 @@ class BillingClientImpl : public BillingClient {
   }
 
   Loop& loop_;
-  UsageTransport usage_;
+  ReportTransports reports_;
   AnswerTransports answers_;
   std::shared_ptr<Authorizes> authorizes_;
   std::shared_ptr<Voids> voids_;
@@ -222,17 +231,18 @@ class MeteringClientImpl : public MeteringClient {
 
 std::unique_ptr<BillingClient> MakeBillingClient(Loop& loop, ReplicasPtr replicas,
                                                  const DirectServices* direct) {
-  auto usage = Over<BillingService>(loop, replicas, &BillingAsync::GetUsage);
+  ReportTransports reports{Over<BillingService>(loop, replicas, &BillingAsync::GetUsage),
+                           Over<BillingService>(loop, replicas, &BillingAsync::GetReceipt)};
   AnswerTransports answers{Over<BillingService>(loop, replicas, &BillingAsync::StoreAnswer),
                            Over<BillingService>(loop, replicas, &BillingAsync::GetAnswer)};
   if (direct != nullptr && direct->authorize && direct->void_holds) {
     return std::make_unique<BillingClientImpl>(
-        loop, Over(loop, direct->authorize), Over(loop, direct->void_holds), std::move(usage),
+        loop, Over(loop, direct->authorize), Over(loop, direct->void_holds), std::move(reports),
         std::move(answers), Batcher<int, int>::kMaxInFlightDirect);
   }
   return std::make_unique<BillingClientImpl>(
       loop, Over<BillingService>(loop, replicas, &BillingAsync::Authorize),
-      Over<BillingService>(loop, replicas, &BillingAsync::Void), std::move(usage),
+      Over<BillingService>(loop, replicas, &BillingAsync::Void), std::move(reports),
       std::move(answers), Batcher<int, int>::kMaxInFlight);
 }
 

@@ -66,6 +66,8 @@ class BillingClient {
   virtual void Void(billing::v1::VoidItem item) = 0;
   virtual Task<Result<billing::v1::GetUsageResponse>> GetUsage(
       billing::v1::GetUsageRequest request) = 0;
+  virtual Task<Result<billing::v1::GetReceiptResponse>> GetReceipt(
+      billing::v1::GetReceiptRequest request) = 0;
   // Answers of requests with an Idempotency-Key. One attempt each: without an answer a repetition
   // gets 409.
   virtual Task<Result<billing::v1::StoreAnswerResponse>> StoreAnswer(
@@ -82,12 +84,16 @@ class MeteringClient {
                                                        int64_t timeout_ms) = 0;
 };
 
-// Opens wallets, for auth.
+// The admin address of billing, for auth.
 class BillingAdminClient {
  public:
   virtual ~BillingAdminClient() = default;
   // Opens the wallet of a new workspace; repeating it changes nothing (decision 64).
   virtual Task<Result<void>> OpenWallet(std::string workspace_id) = 0;
+  // Whether the workspace has no credit, holds none and owes none.
+  virtual Task<Result<bool>> HasZeroBalance(std::string workspace_id) = 0;
+  virtual Task<Result<billing::v1::ListKeySpendResponse>> ListKeySpend(
+      billing::v1::ListKeySpendRequest request) = 0;
 };
 
 // The gateway's handle of one running generation. Lives on one loop. Destroying it cancels.

@@ -68,13 +68,17 @@ class Factory : public ClientFactory {
                               Direct(targets_.billing()));
   }
   std::unique_ptr<InferenceClient> Inference(Loop& loop) override {
-    std::vector<std::shared_ptr<rpc::Replica>> routers;
-    for (const std::string& target : targets_.inference_routers()) {
-      routers.push_back(Router(target, loop));
-    }
-    if (routers.empty() && direct_.generate && direct_.count_tokens)
+    const auto& targets = targets_.inference_routers();
+    if (targets.empty() && direct_.generate && direct_.count_tokens)
       return std::make_unique<DirectInferenceClient>(loop, direct_);
-    if (routers.empty()) routers.push_back(Router("", loop));
+    RouterTargets routers{.targets = {targets.begin(), targets.end()},
+                          .make =
+                              [this, &loop](const std::string& address) {
+                                return std::make_shared<rpc::Replica>(
+                                    loop, kRouter, address, channels_.Channel(address, kRouter));
+                              },
+                          .resolver = resolver_};
+    if (targets.empty()) routers.targets.emplace_back();
     return MakeLinkClient(loop, std::move(routers));
   }
   ReplicasPtr AdminReplicas(AdminTarget target, Loop& loop) override {
@@ -118,11 +122,6 @@ class Factory : public ClientFactory {
           resolver_);
     }
     return replicas;
-  }
-
-  std::shared_ptr<rpc::Replica> Router(const std::string& target, Loop& loop) {
-    return std::make_shared<rpc::Replica>(loop, kRouter, target,
-                                          channels_.Channel(target, kRouter));
   }
 
   const config::v1::TargetsConfig targets_;

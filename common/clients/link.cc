@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "common/base/clock.h"
 #include "common/observability/log.h"
 #include "common/rpc/link_protocol.h"
 
@@ -32,6 +33,11 @@ Link::~Link() {
 void Link::Begin() {
   options_.router->Watch([this] { OnHealth(); });
   Connect();
+}
+
+void Link::Retire() {
+  retired_ = true;
+  PlaceElsewhere(true);
 }
 
 void Link::Connect() {
@@ -153,6 +159,7 @@ void Link::Take(std::vector<LinkSignal> signals) {
     switch (signal.kind) {
       case LinkSignal::kConnected:
         connected_ = true;
+        connected_us_ = SystemClock::Get().MonotonicUs();
         outgoing_.set_pieces(signal.pieces);
         options_.on_connected();
         Flush();
@@ -201,7 +208,9 @@ void Link::Deliver(LinkResponse& message) {
     if (stream.over) streams_.erase(found);
   }
   // It would refuse what it has not received yet.
-  if (draining_ && !was_draining) PlaceElsewhere(true);
+  if (!draining_ || was_draining) return;
+  PlaceElsewhere(true);
+  options_.on_draining((SystemClock::Get().MonotonicUs() - connected_us_) / 1000);
 }
 
 bool Link::TakePiece(LinkStream& stream, const EventPiece& piece, inference::v1::Event& event) {
@@ -242,8 +251,9 @@ void Link::FailStreams() {
 void Link::Reconnect(const grpc::Status& status) {
   log::Debug("link to an inference router ended", {{"status", status.error_message()}});
   Disconnect();
+  if (retired_) return;
   loop_.RunAfter(kReconnectMs, [this, alive = alive_] {
-    if (*alive) Connect();
+    if (*alive && !retired_) Connect();
   });
 }
 

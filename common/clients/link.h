@@ -21,13 +21,16 @@ class Link final : public LinkStreamHolder {
  public:
   struct Options {
     std::shared_ptr<rpc::Replica> router;
-    prometheus::Gauge* queued_bytes;
+    std::shared_ptr<prometheus::Gauge> queued_bytes;
     // It is open, for the first time or again.
     std::function<void()> on_connected;
     // Whether another link takes requests.
     std::function<bool()> another_open;
     // Requests that the router does not read. They belong to no holder now.
     std::function<void(std::list<LinkStreamPtr>)> on_stalled;
+    // The router wants no more requests on this connection: it stops, or the connection is old.
+    // was_open_ms: how long it took requests.
+    std::function<void(int64_t was_open_ms)> on_draining;
   };
   // A router that takes no message for this long is passed over until it does, and requests of
   // which it has nothing go elsewhere.
@@ -46,8 +49,16 @@ class Link final : public LinkStreamHolder {
 
   // Begins to connect. Once.
   void Begin();
+  // Takes no requests from now on, and does not connect again. Those that run go on.
+  void Retire();
+  // Whether no request runs or waits.
+  bool idle() const { return streams_.empty(); }
   // Whether it accepts requests.
-  bool open() const { return connected_ && !draining_ && !stalled_ && !router()->hung(); }
+  bool open() const {
+    return connected_ && !draining_ && !stalled_ && !retired_ && !router()->hung();
+  }
+  // Whether the router wants no more requests on this connection.
+  bool draining() const { return draining_; }
   // Whether others are to be preferred though it is open.
   bool doubtful() const { return router()->ejected(); }
   // Whether a body of this size can be added to what waits.
@@ -89,7 +100,9 @@ class Link final : public LinkStreamHolder {
   bool connected_ = false;
   bool draining_ = false;  // the router refuses new requests; running ones continue
   bool stalled_ = false;
+  bool retired_ = false;
   bool was_hung_ = false;
+  int64_t connected_us_ = 0;  // since when
   uint64_t hangs_ = 0;
   bool flush_planned_ = false;
   bool stall_watched_ = false;

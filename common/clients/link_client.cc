@@ -2,16 +2,19 @@
 
 #include <grpcpp/channel.h>
 
+#include <algorithm>
 #include <list>
 #include <string>
 #include <utility>
 
 #include "common/clients/link.h"
 #include "common/clients/link_stream.h"
+#include "common/observability/held_metrics.h"
 #include "common/observability/metrics.h"
 #include "common/rpc/call.h"
 #include "common/rpc/link_protocol.h"
 #include "common/rpc/replica.h"
+#include "common/rpc/resolver.h"
 #include "tollgate/inference/v1/inference.grpc.pb.h"
 
 namespace tollgate {
@@ -24,14 +27,21 @@ using inference::v1::GenerateRequest;
 using inference::v1::InferenceService;
 
 constexpr int64_t kStartWaitMs = 1'000;
+// How often the addresses of names are taken from the resolver, and retired links are looked at.
+constexpr int64_t kLookUpMs = 1'000;
+// At the start, until the addresses of names are known or gRPC is left to look them up.
+constexpr int64_t kFirstLookUpMs = 20;
+constexpr int kFirstLookUps = 25;
+// A link that was open for less is not replaced at once: its router is stopping.
+constexpr int64_t kOldMs = 1'500;
 // Long enough for two engines.
 constexpr int64_t kCountTimeoutMs = 8'000;
 
-prometheus::Gauge& QueuedBytes(const std::string& router) {
-  return metrics::Gauge("tollgate_gateway_link_queued_bytes",
-                        "Bytes of requests that wait to be sent to an inference router, by its "
-                        "place in targets.inference_routers; none: no router is connected",
-                        {{"router", router}});
+std::shared_ptr<prometheus::Gauge> QueuedBytes(const std::string& router) {
+  return metrics::HeldGauge("tollgate_gateway_link_queued_bytes",
+                            "Bytes of requests that wait to be sent to an inference router, by its "
+                            "address; none: no router is connected",
+                            {{"router", router}});
 }
 
 prometheus::Counter& NotSent(const std::string& reason) {
@@ -88,7 +98,7 @@ class LinkGeneration : public Generation {
 // Requests that arrived while no router was connected, for up to kStartWaitMs each.
 class WaitingRoom final : public LinkStreamHolder {
  public:
-  explicit WaitingRoom(Loop& loop) : loop_(loop), queued_(QueuedBytes("none")) {}
+  explicit WaitingRoom(Loop& loop) : loop_(loop), gauge_(QueuedBytes("none")), queued_(*gauge_) {}
   ~WaitingRoom() { *alive_ = false; }
 
   bool full() const { return queued_.bytes() >= kMaxLinkQueuedBytes; }
@@ -130,24 +140,21 @@ class WaitingRoom final : public LinkStreamHolder {
   Loop& loop_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::list<LinkStreamPtr> waiting_;
+  const std::shared_ptr<prometheus::Gauge> gauge_;
   metrics::CoarseGauge queued_;
 };
 
 class LinkClient : public InferenceClient {
  public:
-  LinkClient(Loop& loop, std::vector<std::shared_ptr<rpc::Replica>> routers)
-      : loop_(loop), connected_(loop), waiting_(loop) {
-    for (auto& router : routers) {
-      links_.push_back(std::make_unique<Link>(
-          loop, Link::Options{.router = std::move(router),
-                              .queued_bytes = &QueuedBytes(std::to_string(links_.size())),
-                              .on_connected = [this] { StartWaiting(); },
-                              .another_open = [this] { return NextOpen() != nullptr; },
-                              .on_stalled = [this](auto unsent) { PlaceAll(std::move(unsent)); }}));
+  LinkClient(Loop& loop, RouterTargets routers)
+      : loop_(loop), routers_(std::move(routers)), connected_(loop), waiting_(loop) {
+    for (const std::string& target : routers_.targets) {
+      const auto parts = rpc::SplitTargets(target);
+      parts_.insert(parts_.end(), parts.begin(), parts.end());
+      if (parts.empty()) parts_.push_back(target);
     }
     loop_.Post([this, alive = alive_] {
-      if (!*alive) return;
-      for (auto& link : links_) link->Begin();
+      if (*alive) LookUp(1);
     });
   }
   ~LinkClient() override { *alive_ = false; }
@@ -178,6 +185,73 @@ class LinkClient : public InferenceClient {
   }
 
  private:
+  bool HasNames() const {
+    return routers_.resolver != nullptr && std::any_of(parts_.begin(), parts_.end(), rpc::IsName);
+  }
+
+  // times: how often until now, from 1.
+  void LookUp(int times) {
+    std::vector<std::string> addresses =
+        HasNames() ? routers_.resolver->AddressesOfAll(parts_) : parts_;
+    const bool unknown = HasNames() && std::any_of(addresses.begin(), addresses.end(), rpc::IsName);
+    // Links to what is known, and none yet to a name that may be known in a moment.
+    const bool early = unknown && times < kFirstLookUps;
+    if (early) std::erase_if(addresses, rpc::IsName);
+    SetRouters(addresses);
+    std::erase_if(retired_, [](const auto& link) { return link->idle(); });
+    loop_.RunAfter(early ? kFirstLookUpMs : kLookUpMs, [this, alive = alive_, times] {
+      if (*alive) LookUp(std::min(times + 1, kFirstLookUps));
+    });
+  }
+
+  void SetRouters(const std::vector<std::string>& addresses) {
+    for (const std::string& address : addresses) {
+      const bool known = std::any_of(links_.begin(), links_.end(), [&](const auto& link) {
+        return link->router()->address() == address;
+      });
+      if (!known) AddLink(address);
+    }
+    for (size_t i = links_.size(); i-- > 0;) {
+      if (std::find(addresses.begin(), addresses.end(), links_[i]->router()->address()) ==
+          addresses.end()) {
+        Retire(i);
+      }
+    }
+  }
+
+  void AddLink(const std::string& address) {
+    auto link = std::make_unique<Link>(
+        loop_,
+        Link::Options{.router = routers_.make(address),
+                      .queued_bytes = QueuedBytes(address),
+                      .on_connected = [this] { StartWaiting(); },
+                      .another_open = [this] { return NextOpen() != nullptr; },
+                      .on_stalled = [this](auto unsent) { PlaceAll(std::move(unsent)); },
+                      .on_draining =
+                          [this, address](int64_t was_open_ms) { Replace(address, was_open_ms); }});
+    links_.push_back(std::move(link));
+    links_.back()->Begin();
+  }
+
+  // Its requests go on; it is destroyed once it has none.
+  void Retire(size_t place) {
+    retired_.push_back(std::move(links_[place]));
+    links_.erase(links_.begin() + static_cast<ptrdiff_t>(place));
+    retired_.back()->Retire();
+  }
+
+  // The router wants another connection. Not now: the link still works on what has arrived.
+  void Replace(const std::string& address, int64_t was_open_ms) {
+    loop_.RunAfter(was_open_ms >= kOldMs ? 0 : kLookUpMs, [this, alive = alive_, address] {
+      if (!*alive) return;
+      for (size_t i = 0; i < links_.size(); ++i) {
+        if (links_[i]->router()->address() != address || !links_[i]->draining()) continue;
+        AddLink(address);
+        return Retire(i);
+      }
+    });
+  }
+
   // Round-robin over the links that are open and have room for the body; those whose router is in
   // doubt only when there is no other. Sets any_open if there is an open one.
   Link* NextOpen(size_t body_bytes = 0, bool* any_open = nullptr) {
@@ -211,28 +285,32 @@ class LinkClient : public InferenceClient {
   }
 
   Loop& loop_;
+  const RouterTargets routers_;
+  std::vector<std::string> parts_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   Notify connected_;
   size_t next_ = 0;
   uint64_t last_id_ = 0;
   WaitingRoom waiting_;
   std::vector<std::unique_ptr<Link>> links_;
+  // Of addresses that are gone, and old ones, while their requests run.
+  std::vector<std::unique_ptr<Link>> retired_;
 };
 
 }  // namespace
 
-std::unique_ptr<InferenceClient> MakeLinkClient(
-    Loop& loop, std::vector<std::shared_ptr<rpc::Replica>> routers) {
+std::unique_ptr<InferenceClient> MakeLinkClient(Loop& loop, RouterTargets routers) {
   return std::make_unique<LinkClient>(loop, std::move(routers));
 }
 
 std::unique_ptr<InferenceClient> MakeLinkClient(
     Loop& loop, std::vector<std::shared_ptr<grpc::Channel>> channels) {
-  std::vector<std::shared_ptr<rpc::Replica>> routers;
-  for (auto& channel : channels) {
-    routers.push_back(std::make_shared<rpc::Replica>(
-        loop, "inference-router", std::to_string(routers.size()), std::move(channel)));
-  }
+  RouterTargets routers;
+  for (size_t i = 0; i < channels.size(); ++i) routers.targets.push_back(std::to_string(i));
+  routers.make = [&loop, channels = std::move(channels)](const std::string& place) {
+    return std::make_shared<rpc::Replica>(loop, "inference-router", place,
+                                          channels[std::stoul(place)]);
+  };
   return MakeLinkClient(loop, std::move(routers));
 }
 

@@ -20,6 +20,10 @@ std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// yaml-cpp shows some of the file behind a colon, for example the rest of a value that begins with
+// "*": it may be a secret.
+std::string WithoutText(const std::string& message) { return message.substr(0, message.find(':')); }
+
 }  // namespace
 
 BasicResult<void, std::string> LoadText(const std::string& text, const std::string& name,
@@ -40,7 +44,7 @@ BasicResult<void, std::string> LoadText(const std::string& text, const std::stri
     into.CopyFrom(*parsed);
     return {};
   } catch (const YAML::Exception& error) {
-    return Fail{At(name, error.mark, error.msg)};
+    return Fail{At(name, error.mark, WithoutText(error.msg))};
   } catch (const std::exception& error) {
     return Fail{name + ": " + error.what()};
   }

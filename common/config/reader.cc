@@ -4,6 +4,7 @@
 #include <google/protobuf/message.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -31,7 +32,14 @@ Fail<std::string> ErrorAt(const Source& source, const YAML::Node& node,
   return Fail{At(source.name, node.Mark(), message)};
 }
 
-std::string Quoted(const std::string& text) { return "\"" + text + "\""; }
+// A name from the file. What does not look like a name may be a secret at the wrong place, and an
+// error is read by others than the file.
+std::string Quoted(const std::string& text) {
+  const bool name = text.size() <= 40 && std::all_of(text.begin(), text.end(), [](char c) {
+                      return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '-';
+                    });
+  return name ? "\"" + text + "\"" : "that is no name";
+}
 
 // A scalar's text after substitution, and whether it may be read as a number or boolean.
 struct Scalar {

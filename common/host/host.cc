@@ -331,6 +331,7 @@ int Run(std::string_view process_name, const config::v1::HostConfig& host,
   sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  if (host.core_dumps()) AllowCoreDumps();
   umask(077);  // what a process writes is for its own user: balances, key digests, engine keys
   log::SetProcessName(std::string(process_name));
   log::SetLevel(LevelByName(host.log_level()));

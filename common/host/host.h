@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/core_dumps.h"
 #include "common/clients/direct.h"
 #include "common/clients/factory.h"
 #include "common/host/module.h"
@@ -57,6 +58,7 @@ bool ReadArguments(int argc, char** argv, std::string_view process_name,
 
 template <typename Config, typename MakeModules>
 int Main(int argc, char** argv, std::string_view process_name, MakeModules make_modules) {
+  DenyCoreDumps();  // before the first secret is read
   Config config;
   int exit_code = 0;
   if (!ReadArguments(argc, argv, process_name, config, &exit_code)) return exit_code;

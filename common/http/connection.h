@@ -47,6 +47,7 @@ class Connection : public Exchange,
   const HttpRequest& request() const override { return request_; }
   HttpRequest& mutable_request() override { return request_; }
   Loop& loop() override { return loop_; }
+  MemoryBudget* memory() override { return core_->options().memory.get(); }
   Task<bool> Send(HttpResponse response) override;
   Task<bool> BeginStream(int status, Headers headers) override;
   Task<bool> Write(std::string bytes) override;

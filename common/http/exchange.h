@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/id.h"
+#include "common/base/memory_budget.h"
 #include "common/runtime/loop.h"
 #include "common/runtime/task.h"
 
@@ -58,6 +59,9 @@ class Exchange {
   // The body may be moved out.
   virtual HttpRequest& mutable_request() = 0;
   virtual Loop& loop() = 0;
+  // The budget in which the memory of requests is counted, for a handler that makes a body larger;
+  // null: none. Valid while the exchange is.
+  virtual MemoryBudget* memory() { return nullptr; }
 
   // Sends a whole response. False: the client disconnected.
   virtual Task<bool> Send(HttpResponse response) = 0;

@@ -19,10 +19,12 @@ struct Limits {
   int max_depth = 64;           // H52
   size_t max_members = 10'000;  // members of one object
   size_t max_values = 1'000'000;
-  // Engines may split a surrogate pair across two events. Request bodies must not contain a lone
-  // surrogate (H55).
+  // Engines may split a surrogate pair across two events.
   bool allow_lone_surrogates = false;
-  // Whether strings may contain U+0000 (H55).
+  // An escaped surrogate without its other half is overwritten by \ufffd, which is as long
+  // (decision 38). Only where the document owns its text: ignored by ParseView.
+  bool replace_lone_surrogates = false;
+  // Whether strings may contain U+0000, escaped (H55).
   bool allow_nul = false;
   // Whether an object may have a key twice; the caller judges it.
   bool allow_duplicate_keys = false;

@@ -272,6 +272,36 @@ TEST(JsonReader, RejectsLoneSurrogatesAndNulUnlessAllowed) {  // H55
   EXPECT_FALSE(Accepts(std::string_view("\"\0\"", 3), nul));  // never bare
 }
 
+// The document's own text changes and nothing moves: an escape and its replacement are as long.
+TEST(JsonReader, ReplacesLoneSurrogatesInItsOwnText) {  // decision 38
+  const Limits replace{.replace_lone_surrogates = true};
+  const struct {
+    const char *text, *changed;
+  } kCases[] = {
+      {R"("\ud800")", R"("\ufffd")"},
+      {R"("\uDC00")", R"("\ufffd")"},
+      {R"("a\uD83Dx")", R"("a\ufffdx")"},
+      {R"("\ud83d\u0041")", R"("\ufffd\u0041")"},
+      {R"("\ude00\ud83d")", R"("\ufffd\ufffd")"},
+      {R"("\ud83d\ud83d\ude00")", R"("\ufffd\ud83d\ude00")"},
+      {R"("\ud83d\\ude00")", R"("\ufffd\\ude00")"},
+      {R"("\\ud800")", R"("\\ud800")"},
+      {R"("\ud83d\ude00")", R"("\ud83d\ude00")"},
+      {R"({"\ud800":["x","\udfff",1]})", R"({"\ufffd":["x","\ufffd",1]})"},
+  };
+  for (const auto& c : kCases) {
+    const Document document = MustParse(c.text, replace);
+    EXPECT_EQ(document.text(), c.changed);
+    EXPECT_EQ(document.root().raw(), c.changed);
+  }
+  // A text of another's is never changed, and two keys that become one are a duplicate.
+  EXPECT_FALSE(Accepts(R"("\ud800")", replace));
+  EXPECT_FALSE(Document::Parse(R"({"\ud800":1,"\udfff":2})", replace).ok());
+  // Bytes that are no UTF-8 are not JSON.
+  EXPECT_FALSE(Document::Parse("\"\xED\xA0\x80\"", replace).ok());
+  EXPECT_FALSE(Document::Parse(R"("\ud83d)", replace).ok());
+}
+
 TEST(JsonNumbers, IntegerValuedFormsAreIntegers) {  // H56, H57
   const auto integer = [](std::string text) { return MustParse(std::move(text)).root().Integer(); };
   EXPECT_EQ(integer("5"), 5);

@@ -1,4 +1,5 @@
 // The parser: one pass, no recursion, a flat list of nodes in document order.
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -52,9 +53,11 @@ bool IsDigit(Byte c) { return c >= '0' && c <= '9'; }
 
 class Parser {
  public:
-  Parser(Document& document, const Limits& limits)
+  // owned: the bytes of the document's text, if it may change; else null.
+  Parser(Document& document, const Limits& limits, char* owned)
       : nodes_(document.nodes_),
         limits_(limits),
+        owned_(limits.replace_lone_surrogates ? owned : nullptr),
         text_(document.text()),
         begin_(reinterpret_cast<const Byte*>(text_.data())),
         p_(begin_),
@@ -92,6 +95,8 @@ class Parser {
   // Reads the literal at p_, which is at its opening quote.
   bool ReadString(bool& escaped);
   bool ReadEscape();
+  // The escape at `from` is half of a surrogate pair.
+  bool OnLoneSurrogate(const Byte* from);
   bool ReadNumber();
   bool ReadKeyword(std::string_view keyword, Type type);
   // Continues after a value: closes the containers that end here, and moves to the next value or to
@@ -108,6 +113,7 @@ class Parser {
 
   std::vector<Node>& nodes_;
   const Limits& limits_;
+  char* const owned_;
   const std::string_view text_;
   const Byte* const begin_;
   const Byte* p_;
@@ -285,14 +291,20 @@ bool Parser::ReadEscape() {
   p_ += 6;
   if (unit == 0 && !limits_.allow_nul) return Fail("U+0000 in a string", from);
   if (limits_.allow_lone_surrogates) return true;
-  if (internal::IsLowSurrogate(unit)) return Fail("lone surrogate", from);
+  if (internal::IsLowSurrogate(unit)) return OnLoneSurrogate(from);
   if (internal::IsHighSurrogate(unit)) {
     if (end_ - p_ < 6 || p_[0] != '\\' || p_[1] != 'u' ||
         !internal::IsLowSurrogate(internal::Hex4(p_ + 2))) {
-      return Fail("lone surrogate", from);
+      return OnLoneSurrogate(from);
     }
     p_ += 6;
   }
+  return true;
+}
+
+bool Parser::OnLoneSurrogate(const Byte* from) {
+  if (owned_ == nullptr) return Fail("lone surrogate", from);
+  std::memcpy(owned_ + At(from), "\\ufffd", 6);
   return true;
 }
 
@@ -340,7 +352,12 @@ bool Parser::SameKey(const Node& a, const Node& b) const {
 
 bool Parser::FailDuplicate(const Node& node) {
   std::string_view shown = KeyInside(node);
-  if (shown.size() > 64) shown = "";  // omits long keys from the message
+  // Errors are shown to others than the caller. A name of a field has letters and "_"; anything
+  // else may be content.
+  const bool is_name = shown.size() <= 32 && std::all_of(shown.begin(), shown.end(), [](char c) {
+                         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+                       });
+  if (!is_name) shown = "";
   return Fail("duplicate key \"" + std::string(shown) + "\"", begin_ + node.key);
 }
 
@@ -386,7 +403,7 @@ bool Parser::CheckKeysByHash(uint32_t object) {
 BasicResult<Document, ParseError> Document::Parse(std::string text, const Limits& limits) {
   Document document;
   document.owned_ = std::move(text);
-  Parser parser(document, limits);
+  Parser parser(document, limits, document.owned_->data());
   if (!parser.Run()) return tollgate::Fail{parser.error()};
   return document;
 }
@@ -394,7 +411,7 @@ BasicResult<Document, ParseError> Document::Parse(std::string text, const Limits
 BasicResult<Document, ParseError> Document::ParseView(std::string_view text, const Limits& limits) {
   Document document;
   document.view_ = text;
-  Parser parser(document, limits);
+  Parser parser(document, limits, nullptr);
   if (!parser.Run()) return tollgate::Fail{parser.error()};
   return document;
 }

@@ -1,5 +1,6 @@
 #include "common/money/money.h"
 
+#include <algorithm>
 #include <cassert>
 #include <limits>
 
@@ -98,6 +99,46 @@ std::optional<int64_t> ParseDecimalUsdToNano(std::string_view text) { return Par
 std::optional<int64_t> ParseUsdPerMillionToPico(std::string_view text) {
   std::optional<int64_t> rate = ParseScaled(text, 6);
   return rate && *rate >= 0 ? rate : std::nullopt;
+}
+
+std::optional<int64_t> ParseUsdPerMillionDownToPico(std::string_view text) {
+  constexpr int64_t kMaxExponent = 1'000'000;  // far beyond any price, and sums of it fit
+  size_t at = 0;
+  std::string digits;
+  const auto read_digits = [&] {
+    const size_t begin = at;
+    while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
+    digits += text.substr(begin, at - begin);
+    return at - begin;
+  };
+  if (read_digits() == 0) return std::nullopt;
+  int64_t exponent = 6;
+  if (at < text.size() && text[at] == '.') {
+    ++at;
+    const size_t decimals = read_digits();
+    if (decimals == 0) return std::nullopt;
+    exponent -= static_cast<int64_t>(decimals);
+  }
+  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+    ++at;
+    const bool negative = at < text.size() && text[at] == '-';
+    if (at < text.size() && (text[at] == '-' || text[at] == '+')) ++at;
+    if (at == text.size()) return std::nullopt;
+    int64_t given = 0;
+    for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at) {
+      given = std::min(given * 10 + (text[at] - '0'), kMaxExponent);
+    }
+    exponent += negative ? -given : given;
+  }
+  if (at != text.size()) return std::nullopt;
+  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size()));
+  const auto whole = static_cast<int64_t>(digits.size()) + exponent;  // digits before the point
+  if (digits.empty() || whole <= 0) return 0;
+  if (whole > 18) return INT64_MAX;
+  digits.resize(static_cast<size_t>(whole), '0');
+  int64_t pico_usd = 0;
+  for (const char digit : digits) pico_usd = pico_usd * 10 + (digit - '0');
+  return pico_usd;
 }
 
 }  // namespace tollgate

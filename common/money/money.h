@@ -50,5 +50,9 @@ std::optional<int64_t> ParseDecimalUsdToNano(std::string_view text);
 // Parses a price in USD per million tokens with at most 6 decimals into pico-USD per token. Empty
 // also when it is negative.
 std::optional<int64_t> ParseUsdPerMillionToPico(std::string_view text);
+// The highest rate in pico-USD per token that is not above this price: a decimal of any length,
+// also with an exponent ("0.15", "1.5e-1"). Saturates. Empty when the text is no such number, or is
+// negative.
+std::optional<int64_t> ParseUsdPerMillionDownToPico(std::string_view text);
 
 }  // namespace tollgate

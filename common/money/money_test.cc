@@ -53,6 +53,31 @@ TEST(MoneyTest, ParsesItsOwnOutput) {
   EXPECT_EQ(ParseUsdPerMillionToPico("0.0375"), 37'500);
 }
 
+// A rate is above the price exactly when it is above the result.
+TEST(MoneyTest, PriceLimitsAreRoundedDownAndNeverPassThroughFloatingPoint) {
+  const std::pair<const char*, int64_t> rows[] = {{"0", 0},
+                                                  {"0.15", 150'000},
+                                                  {"1.5e-1", 150'000},
+                                                  {"15E-2", 150'000},
+                                                  {"1e+2", 100'000'000},
+                                                  {"0.0000019", 1},
+                                                  {"0.000000999999", 0},
+                                                  {"0.1", 100'000},
+                                                  {"9007199254740993e-6", 9'007'199'254'740'993},
+                                                  {"1e999999999999", kMax},
+                                                  {"999999999999999999999", kMax},
+                                                  {"1e-999999999999", 0},
+                                                  {"0e99", 0},
+                                                  {"007", 7'000'000}};
+  for (const auto& [text, pico_usd] : rows) {
+    EXPECT_EQ(ParseUsdPerMillionDownToPico(text), pico_usd) << text;
+  }
+  for (const char* text :
+       {"", "-1", "+1", ".5", "1.", "1e", "1e-", "1e5x", "0x1", "1,5", "NaN", " 1"}) {
+    EXPECT_FALSE(ParseUsdPerMillionDownToPico(text).has_value()) << text;
+  }
+}
+
 TEST(MoneyTest, RefusesMalformedAmounts) {
   for (const char* text : {"", ".", "1.", ".5", "1e3", "1,5", "+1", "--1", "abc", " 1", "1 ",
                            "0.0000000001", "9223372036.854775808", "99999999999999999999"}) {

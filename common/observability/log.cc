@@ -36,10 +36,13 @@ constexpr int kCrashFlushMs = 1'000;
 std::atomic<LineWriter*> g_writer{nullptr};
 
 // The last lines before a crash say why: they must not stay in the queue.
-void OnCrash(int) {
+void OnCrash(int signal) {
   const int error = errno;
   if (LineWriter* writer = g_writer) writer->FlushInSignalHandler(kCrashFlushMs);
   errno = error;
+  // A signal that another process sent, as a watchdog does, comes only once. It is blocked until
+  // this returns.
+  std::raise(signal);
 }
 
 void FlushOnCrash() {

@@ -9,6 +9,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "common/observability/held_metrics.h"
 #include "common/observability/log.h"
 
 namespace tollgate::metrics {
@@ -62,6 +63,48 @@ class Cache {
   std::unordered_map<std::string, Metric*> metrics_;
 };
 
+// Metrics of one type that are removed when nobody holds them any more.
+template <typename Metric>
+class HeldMetrics {
+ public:
+  template <typename FamilyOf>
+  std::shared_ptr<Metric> Get(const std::string& name, const Labels& labels, FamilyOf family_of) {
+    const std::string key = CacheKey(name, labels);
+    std::lock_guard lock(mutex_);
+    Held& held = held_[key];
+    if (held.holders == 0) {
+      try {
+        held.family = &family_of();
+        held.metric = &held.family->Add(labels);
+      } catch (const std::exception& error) {
+        log::Error("invalid metric", {{"metric", name}, {"reason", error.what()}});
+        held_.erase(key);
+        return std::make_shared<Metric>();  // counts, but is not exported
+      }
+    }
+    ++held.holders;
+    return {held.metric, [this, key](Metric*) { Release(key); }};
+  }
+
+ private:
+  struct Held {
+    prometheus::Family<Metric>* family = nullptr;
+    Metric* metric = nullptr;
+    int holders = 0;
+  };
+
+  void Release(const std::string& key) {
+    std::lock_guard lock(mutex_);
+    const auto found = held_.find(key);
+    if (--found->second.holders > 0) return;
+    found->second.family->Remove(found->second.metric);
+    held_.erase(found);
+  }
+
+  std::mutex mutex_;
+  std::unordered_map<std::string, Held> held_;
+};
+
 struct Updates {
   std::mutex mutex;  // held while they run: a removed one does not run any more
   std::list<std::function<void()>> functions;
@@ -111,6 +154,22 @@ prometheus::Histogram& Histogram(const std::string& name, const std::string& hel
             .Add(labels, bounds);
       },
       *fallback);
+}
+
+std::shared_ptr<prometheus::Counter> HeldCounter(const std::string& name, const std::string& help,
+                                                 const Labels& labels) {
+  static auto* held = new HeldMetrics<prometheus::Counter>();
+  return held->Get(name, labels, [&]() -> prometheus::Family<prometheus::Counter>& {
+    return prometheus::BuildCounter().Name(name).Help(help).Register(TheRegistry());
+  });
+}
+
+std::shared_ptr<prometheus::Gauge> HeldGauge(const std::string& name, const std::string& help,
+                                             const Labels& labels) {
+  static auto* held = new HeldMetrics<prometheus::Gauge>();
+  return held->Get(name, labels, [&]() -> prometheus::Family<prometheus::Gauge>& {
+    return prometheus::BuildGauge().Name(name).Help(help).Register(TheRegistry());
+  });
 }
 
 const std::vector<double>& LatencyBounds() {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <utility>
 
+#include "common/audit/refused_calls.h"
 #include "common/base/clock.h"
 #include "common/base/text.h"
 #include "common/observability/log.h"
@@ -87,6 +88,16 @@ class CallerCheck : public grpc::AuthMetadataProcessor {
     return method;
   }
 
+  // As the audit log names callers (common/admin/caller.h); one without a name of this deployment
+  // by what its certificate says.
+  std::string ActorOf(std::string_view uri) const {
+    const auto name = ParseCertificateName(uri);
+    if (!name || name->domain != rules_.trust_domain) {
+      return "unknown:" + ToValidUtf8(uri, kMaxLoggedBytes);
+    }
+    return (name->kind == PeerKind::kOperator ? "cert:" : "service:") + std::string(name->name);
+  }
+
   bool IsListed(const grpc::AuthContext& connection) const {
     for (const char* property : {GRPC_PEER_SPIFFE_ID_PROPERTY_NAME, GRPC_X509_SAN_PROPERTY_NAME}) {
       for (const grpc::string_ref& name : connection.FindPropertyValues(property)) {
@@ -114,6 +125,12 @@ class CallerCheck : public grpc::AuthMetadataProcessor {
     } else {
       ++not_logged_;
     }
+    audit::RefusedCalls::OfProcess().Note({.actor = ActorOf(uri),
+                                           .address = "",
+                                           .method = std::string(method),
+                                           .workspace = "",
+                                           .reason = why},
+                                          SystemClock::Get().WallUs());
     return {grpc::StatusCode::PERMISSION_DENIED, why};
   }
 

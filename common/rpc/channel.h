@@ -46,7 +46,11 @@ class ChannelSource {
   std::unique_ptr<State> state_;
 };
 
+// How old a connection gets, in milliseconds, give or take a tenth. The client opens another one;
+// calls and streams that run on the old one go on to their end.
+inline constexpr int kMaxConnectionAgeMs = 3'600'000;
+
 // Sets the limits and keepalive of a server.
-void ConfigureServer(grpc::ServerBuilder& builder);
+void ConfigureServer(grpc::ServerBuilder& builder, int max_connection_age_ms = kMaxConnectionAgeMs);
 
 }  // namespace tollgate::rpc

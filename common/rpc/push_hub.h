@@ -16,6 +16,7 @@
 
 #include <grpcpp/support/server_callback.h>
 
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -24,7 +25,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/error/error.h"
+#include "common/rpc/channel.h"
 #include "common/rpc/error_status.h"
 #include "common/runtime/loop.h"
 
@@ -41,6 +44,9 @@ class PushHub {
     // Messages that may be queued for a slow subscriber. One more ends its stream; the subscriber
     // then reconnects.
     size_t max_queued = 1024;
+    // An older stream is ended, give or take a tenth; its subscriber opens another one, on a
+    // connection with the certificates of then. Looked at with the pings.
+    int64_t max_age_ms = kMaxConnectionAgeMs;
   };
 
   // Pings are sent from the loop, which must outlive the hub.
@@ -110,7 +116,11 @@ class PushHub {
   // gRPC allows one outstanding write, and one Finish, not while a write is outstanding.
   class Stream : public grpc::ServerWriteReactor<Message> {
    public:
-    explicit Stream(std::shared_ptr<State> state) : state_(std::move(state)) {}
+    explicit Stream(std::shared_ptr<State> state)
+        : state_(std::move(state)),
+          // Not all at the same time.
+          old_us_(SystemClock::Get().MonotonicUs() +
+                  state_->options.max_age_ms * (900 + std::rand() % 200)) {}
 
     void Enqueue(std::shared_ptr<const Message> message) {
       std::unique_lock lock(mutex_);
@@ -157,6 +167,10 @@ class PushHub {
       this->StartWrite(next);
     }
 
+    void EndIfOld(int64_t now_us) {
+      if (now_us >= old_us_) End(ToStatus(Unavailable("the stream has reached its age").error));
+    }
+
     void OnCancel() override { End(grpc::Status::CANCELLED); }
 
     void OnDone() override {
@@ -169,6 +183,7 @@ class PushHub {
 
    private:
     std::shared_ptr<State> state_;
+    const int64_t old_us_;
     std::mutex mutex_;
     std::deque<std::shared_ptr<const Message>> queue_;  // writing_: the first is being written
     bool writing_ = false;
@@ -188,6 +203,8 @@ class PushHub {
       {
         std::lock_guard lock(state->mutex);
         state->published = false;
+        const int64_t now_us = SystemClock::Get().MonotonicUs();
+        for (Stream* stream : state->streams) stream->EndIfOld(now_us);
       }
       SchedulePing(state, loop);
     });

@@ -79,6 +79,22 @@ TEST_P(PushHubTest, AClosedHubEndsItsStreams) {
   while (server_->service->hub.subscribers() > 0) std::this_thread::yield();
 }
 
+// And the subscriber goes on from where it was.
+TEST_P(PushHubTest, AnOldStreamIsEndedAndOpenedAnew) {
+  testing::AuthServer server(server_loops_, "127.0.0.1:0", /*max_stream_age_ms=*/200);
+  const auto stub = AuthService::NewStub(
+      grpc::CreateChannel(server.target(), grpc::InsecureChannelCredentials()));
+  RunOn(loop(), [&](Loop& loop) -> Task<int> {
+    Received received;
+    Notify changed(loop);
+    Watch<WatchKeysRequest, WatchKeysResponse> watch(loop, Options(*stub, received, changed));
+    while (received.lost < 3) co_await changed.Wait();
+    while (received.versions.size() < 4) co_await changed.Wait();
+    EXPECT_EQ(received.versions, (std::vector<int64_t>{100, 200, 300, 400}));
+    co_return 0;
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Transport, PushHubTest, testing::kTransports, testing::TransportName);
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/observability/held_metrics.h"
 #include "common/observability/log.h"
-#include "common/observability/metrics.h"
 #include "common/rpc/health_probe.h"
 
 namespace tollgate::rpc {
@@ -52,13 +52,13 @@ Replica::Replica(Loop& loop, std::string service, std::string address,
       address_(std::move(address)),
       channel_(std::move(channel)),
       health_(NowUs()),
-      ejected_(metrics::Gauge("tollgate_rpc_replica_ejected",
-                              "Event loops of this process that do not use this replica at the "
-                              "moment, since it hangs, is gone or fails",
-                              {{"service", service_}, {"address", address_}})) {}
+      ejected_(metrics::HeldGauge("tollgate_rpc_replica_ejected",
+                                  "Event loops of this process that do not use this replica at "
+                                  "the moment, since it hangs, is gone or fails",
+                                  {{"service", service_}, {"address", address_}})) {}
 
 Replica::~Replica() {
-  if (ejected()) ejected_.Decrement();
+  if (ejected()) ejected_->Decrement();
 }
 
 void Replica::Watch(std::function<void()> on_change) {
@@ -72,7 +72,7 @@ void Replica::Unwatch() {
   if (!watched_) return;
   watched_ = false;
   on_change_ = nullptr;
-  if (ejected()) ejected_.Decrement();
+  if (ejected()) ejected_->Decrement();
   health_ = ReplicaHealth(NowUs());
 }
 
@@ -128,17 +128,21 @@ void Replica::Apply(Change change) {
 
 void Replica::Report(ReplicaHealth::State before) {
   if (ejected()) {
-    ejected_.Increment();
+    ejected_->Increment();
     const std::string reason = NameOf(health_.reason());
-    metrics::Counter("tollgate_rpc_replica_ejections_total",
-                     "Ejections of a replica by one event loop, by reason: silent (hangs), "
-                     "unreachable, not_serving, failing",
-                     {{"service", service_}, {"address", address_}, {"reason", reason}})
-        .Increment();
+    auto& ejections = ejections_[health_.reason()];
+    if (!ejections) {
+      ejections = metrics::HeldCounter(
+          "tollgate_rpc_replica_ejections_total",
+          "Ejections of a replica by one event loop, by reason: silent (hangs), "
+          "unreachable, not_serving, failing",
+          {{"service", service_}, {"address", address_}, {"reason", reason}});
+    }
+    ejections->Increment();
     log::Warn("a replica is not used until it answers again",
               {{"service", service_}, {"address", address_}, {"reason", reason}});
   } else if (before == ReplicaHealth::State::kEjected) {
-    ejected_.Decrement();
+    ejected_->Decrement();
     log::Info("a replica answers again", {{"service", service_}, {"address", address_}});
   }
 }

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -15,8 +16,9 @@ namespace grpc {
 class Channel;
 }
 namespace prometheus {
+class Counter;
 class Gauge;
-}
+}  // namespace prometheus
 
 namespace tollgate::rpc {
 
@@ -97,7 +99,9 @@ class Replica : public std::enable_shared_from_this<Replica> {
   bool ticking_ = false;
   int calls_ = 0;
   std::list<Use*> uses_;
-  prometheus::Gauge& ejected_;
+  // Held, so that the series of an address go when nobody uses it any more.
+  const std::shared_ptr<prometheus::Gauge> ejected_;
+  std::map<ReplicaHealth::Reason, std::shared_ptr<prometheus::Counter>> ejections_;
 };
 
 template <typename Service>

@@ -104,24 +104,8 @@ void Replicas::Stop() {
 
 void Replicas::LookUp() {
   if (resolver_ == nullptr || stopped_) return;
-  bool names = false;
-  std::vector<std::string> addresses;
-  for (const std::string& part : parts_) {
-    if (!IsName(part)) {
-      addresses.push_back(part);
-      continue;
-    }
-    names = true;
-    const std::vector<std::string> found = resolver_->AddressesOf(part);
-    if (found.empty()) {
-      // Unknown as yet, or the look-up fails: what was known stays, or gRPC looks it up.
-      addresses.push_back(part);
-    }
-    addresses.insert(addresses.end(), found.begin(), found.end());
-  }
-  if (!names) return;
-  std::sort(addresses.begin(), addresses.end());
-  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  if (std::none_of(parts_.begin(), parts_.end(), IsName)) return;
+  const std::vector<std::string> addresses = resolver_->AddressesOfAll(parts_);
   // gRPC itself follows a name with one address.
   const bool only_name = parts_.size() == 1 && replicas_.size() == 1 &&
                          replicas_[0]->address() == parts_[0] && addresses.size() == 1;

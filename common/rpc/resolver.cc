@@ -3,11 +3,13 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <mutex>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 namespace tollgate::rpc {
 namespace {
@@ -59,17 +61,20 @@ bool IsName(const std::string& part) {
 }
 
 struct Resolver::State {
+  explicit State(LookUp look_up) : look_up(std::move(look_up)) {}
+
   struct Entry {
     std::vector<std::string> addresses;
     Clock::time_point asked;
     bool running = false;
     bool known = false;
   };
+  const LookUp look_up;
   std::mutex mutex;
   std::map<std::string, Entry> entries;
 };
 
-Resolver::Resolver() : state_(std::make_shared<State>()) {}
+Resolver::Resolver(LookUp look_up) : state_(std::make_shared<State>(std::move(look_up))) {}
 Resolver::~Resolver() = default;
 
 std::vector<std::string> Resolver::AddressesOf(const std::string& part) {
@@ -79,7 +84,7 @@ std::vector<std::string> Resolver::AddressesOf(const std::string& part) {
     entry.running = true;
     // getaddrinfo has no time-out: nobody waits for the thread.
     std::thread([state = state_, part] {
-      std::vector<std::string> addresses = LookUpAddresses(part);
+      std::vector<std::string> addresses = state->look_up(part);
       std::lock_guard lock(state->mutex);
       State::Entry& entry = state->entries[part];
       entry.running = false;
@@ -89,6 +94,18 @@ std::vector<std::string> Resolver::AddressesOf(const std::string& part) {
     }).detach();
   }
   return entry.addresses;
+}
+
+std::vector<std::string> Resolver::AddressesOfAll(const std::vector<std::string>& parts) {
+  std::vector<std::string> addresses;
+  for (const std::string& part : parts) {
+    const auto found = IsName(part) ? AddressesOf(part) : std::vector<std::string>();
+    if (found.empty()) addresses.push_back(part);
+    addresses.insert(addresses.end(), found.begin(), found.end());
+  }
+  std::sort(addresses.begin(), addresses.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  return addresses;
 }
 
 }  // namespace tollgate::rpc

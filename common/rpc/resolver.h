@@ -1,6 +1,7 @@
 // The addresses behind the host names of targets, looked up in the background.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,13 +19,19 @@ std::vector<std::string> LookUpAddresses(const std::string& part);
 // Thread-safe. Does not wait for a look-up that still runs when it is destroyed.
 class Resolver {
  public:
-  Resolver();
+  using LookUp = std::function<std::vector<std::string>(const std::string& part)>;
+
+  // look_up may be called on any thread, also after this is destroyed.
+  explicit Resolver(LookUp look_up = LookUpAddresses);
   ~Resolver();
 
   // "10.0.0.1:7001" and so on for each IPv4 address of "name:port", as of the last look-up, of
   // three seconds ago at most unless look-ups fail or take longer. Empty: not known yet. Never
   // waits.
   std::vector<std::string> AddressesOf(const std::string& part);
+  // The addresses of all elements of a target, each once and in order. Names without an address as
+  // yet are left as they are, for gRPC to look up.
+  std::vector<std::string> AddressesOfAll(const std::vector<std::string>& parts);
 
  private:
   struct State;

@@ -34,7 +34,8 @@ class Auth : public AuthService::CallbackService {
 
 class RotationTest : public ::testing::Test {
  protected:
-  RotationTest() : folder_(::testing::TempDir() + "/rotation_" + std::to_string(getpid())) {
+  explicit RotationTest(int max_connection_age_ms = kMaxConnectionAgeMs)
+      : folder_(::testing::TempDir() + "/rotation_" + std::to_string(getpid())) {
     std::filesystem::create_directories(folder_);
     old_authority_.Write(folder_ + "/ca.pem", folder_ + "/ca.key");
     Renew("auth", old_authority_, 3600);
@@ -42,7 +43,7 @@ class RotationTest : public ::testing::Test {
     auto files = TlsFiles::Open(Config("auth"));
     EXPECT_TRUE(files.ok());
     grpc::ServerBuilder builder;
-    ConfigureServer(builder);
+    ConfigureServer(builder, max_connection_age_ms);
     builder.AddListeningPort(
         "127.0.0.1:0",
         files->ForServer({.rows = {{"tollgate.auth.v1.AuthService/VerifyKey", kGateway}}}), &port_);
@@ -100,6 +101,25 @@ class RotationTest : public ::testing::Test {
   std::optional<TlsFiles> gateway_;
   std::unique_ptr<ChannelSource> source_;
 };
+
+class ShortConnectionsTest : public RotationTest {
+ protected:
+  ShortConnectionsTest() : RotationTest(2'000) {}
+};
+
+// A connection that was opened in time ends some time later, too.
+TEST_F(ShortConnectionsTest, AnOpenConnectionDoesNotOutliveItsCertificateForLong) {
+  auto running = NewConnection();
+  ASSERT_TRUE(Call(*running).ok());
+  Renew("gateway", old_authority_, -60);
+  const auto until = std::chrono::steady_clock::now() + kBound;
+  bool served = true;
+  while (served && std::chrono::steady_clock::now() < until) served = Call(*running).ok();
+  EXPECT_FALSE(served);
+  Renew("gateway", old_authority_, 3600);
+  while (!served && std::chrono::steady_clock::now() < until) served = Call(*running).ok();
+  EXPECT_TRUE(served) << "the channel connects again with the new certificate";
+}
 
 TEST_F(RotationTest, CallsGoOnWhileCertificatesAreRenewedAndAnExpiredOneIsRefused) {
   auto running = NewConnection();

@@ -2,6 +2,7 @@
 // table lists, a client calls only servers with the name of the service that it wants.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <openssl/ssl.h>
 
 #include <filesystem>
 #include <optional>
@@ -252,6 +253,29 @@ TEST_F(TlsTest, AProcessWithSeveralServicesHasANameForEach) {
 TEST_F(TlsTest, PlainTextIsRefused) {
   Serve();
   EXPECT_FALSE(Served(std::nullopt));
+}
+
+// With the caller's own certificate; the version that was agreed on, or "".
+std::string VersionWith(int port, const config::v1::TlsConfig& config, int most) {
+  std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
+                                                            &SSL_CTX_free);
+  SSL_CTX_set_max_proto_version(context.get(), most);
+  SSL_CTX_use_certificate_file(context.get(), config.certificate_file().c_str(), SSL_FILETYPE_PEM);
+  SSL_CTX_use_PrivateKey_file(context.get(), config.private_key_file().c_str(), SSL_FILETYPE_PEM);
+  std::unique_ptr<SSL, decltype(&SSL_free)> tls(SSL_new(context.get()), &SSL_free);
+  const std::string alpn("\x02h2");
+  SSL_set_alpn_protos(tls.get(), reinterpret_cast<const unsigned char*>(alpn.data()),
+                      static_cast<unsigned>(alpn.size()));
+  BIO* connection = BIO_new_connect(("127.0.0.1:" + std::to_string(port)).c_str());
+  EXPECT_EQ(BIO_do_connect(connection), 1);
+  SSL_set_bio(tls.get(), connection, connection);
+  return SSL_connect(tls.get()) == 1 ? SSL_get_version(tls.get()) : "";
+}
+
+TEST_F(TlsTest, NothingBelowTls13IsSpoken) {
+  Serve();
+  EXPECT_EQ(VersionWith(port_, Issue(kGatewayUri), TLS1_3_VERSION), "TLSv1.3");
+  EXPECT_EQ(VersionWith(port_, Issue(kGatewayUri), TLS1_2_VERSION), "");
 }
 
 TEST_F(TlsTest, TheErrorNamesAMissingFile) {

@@ -372,6 +372,29 @@ class PostgresConnection : public Connection {
 
 }  // namespace
 
+SqlResult<void> CheckPostgresUrl(const std::string& url) {
+  char* message = nullptr;
+  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(
+      PQconninfoParse(url.c_str(), &message), &PQconninfoFree);
+  PQfreemem(message);
+  bool good = options != nullptr;
+  // A password with signs that are not percent-encoded ends early, and its rest becomes another
+  // part, which errors of connecting show.
+  for (const auto* at = options.get(); good && at->keyword != nullptr; ++at) {
+    const std::string_view keyword = at->keyword;
+    const std::string_view value = at->val == nullptr ? "" : at->val;
+    if (keyword == "port") good = value.find_first_not_of("0123456789,") == std::string_view::npos;
+    if (keyword == "host" || keyword == "dbname") {
+      good = value.find('@') == std::string_view::npos;
+    }
+  }
+  if (good) return {};
+  return Fail{SqlError{ErrorKind::kOther,
+                       "the storage URL cannot be read: it must be "
+                       "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with every sign of user and "
+                       "password but letters and digits percent-encoded (%40 for @)"}};
+}
+
 SqlResult<std::unique_ptr<Connection>> ConnectPostgres(const std::string& url,
                                                        const Database::Options& options) {
   auto connection = std::make_unique<PostgresConnection>(url, options);

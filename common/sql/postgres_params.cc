@@ -47,7 +47,11 @@ void PostgresParams::SetValues(std::span<const Param> params) {
   for (size_t i = 0; i < count; ++i) {
     const Param& param = params[i];
     offsets_[i] = buffer_.size();
-    formats_[i] = param.kind() == Param::Kind::kBlob ? 1 : 0;
+    // As text it would end at a NUL. In the binary format the server sees the NUL and refuses it.
+    const bool binary =
+        param.kind() == Param::Kind::kBlob ||
+        (param.kind() == Param::Kind::kText && param.bytes().find('\0') != std::string_view::npos);
+    formats_[i] = binary ? 1 : 0;
     if (param.kind() == Param::Kind::kInt) {
       char digits[24];
       const auto end = std::to_chars(digits, digits + sizeof digits, param.int_value()).ptr;

@@ -156,6 +156,7 @@ SqlResult<std::unique_ptr<Database>> Database::Open(Options options) {
   }
   if (url.starts_with("postgresql://") || url.starts_with("postgres://")) {
     std::string target(url);
+    if (auto checked = CheckPostgresUrl(target); !checked.ok()) return Fail{checked.error()};
     return std::unique_ptr<Database>(
         new Database(std::move(options), Dialect::kPostgres, std::move(target)));
   }
@@ -258,7 +259,8 @@ SqlResult<void> Database::TryMigrate(std::string_view component,
   if (dialect_ == Dialect::kPostgres) {
     // Moving the rows of a large table takes longer than any other statement may.
     auto unlimited = connection.ExecuteScript(
-        "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0");
+        "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;"
+        " SET LOCAL idle_in_transaction_session_timeout = 0");
     if (!unlimited.ok()) return unlimited;
     auto locked = connection.ExecuteScript("LOCK TABLE schema_migration IN ACCESS EXCLUSIVE MODE");
     if (!locked.ok()) return locked;

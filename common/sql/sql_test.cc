@@ -111,6 +111,36 @@ TEST_P(SqlTest, AnEmptyTextIsNotNull) {
           .ok());
 }
 
+// A text is stored as it is, or not at all.
+TEST_P(SqlTest, ATextWithNulIsNeverCut) {
+  const std::string text("ab\0cd", 5);
+  auto connection = Connect();
+  const std::string insert = std::string(kInsert) + " ($1, $2, $3, $4)";
+  auto one = connection->Execute(insert, {Param::Blob("1"), text, 1, "n"});
+  const std::vector<Param> rows = {Param::Blob("2"), text, 1, "n", Param::Blob("3"), text, 1, "n"};
+  auto two = connection->ExecuteRows(kInsert, 4, rows, "");
+  EXPECT_EQ(one.ok(), two.ok());
+  if (GetParam() == Dialect::kPostgres) {
+    ASSERT_FALSE(one.ok());
+    EXPECT_EQ(one.error().kind, ErrorKind::kOther);
+  }
+  int found = 0;
+  ASSERT_TRUE(connection
+                  ->Query("SELECT name FROM thing", {},
+                          [&](const Row& row) {
+                            ++found;
+                            EXPECT_EQ(row.Text(0), text);
+                          })
+                  .ok());
+  EXPECT_EQ(found, one.ok() ? 3 : 0);
+  // Nor does it find what its beginning names.
+  ASSERT_TRUE(connection->Execute(insert, {Param::Blob("4"), "ab", 1, "n"}).ok());
+  found = 0;
+  (void)connection->Query("SELECT amount FROM thing WHERE name = $1 AND id = $2",
+                          {text, Param::Blob("4")}, [&](const Row&) { ++found; });
+  EXPECT_EQ(found, 0);
+}
+
 TEST_P(SqlTest, ErrorsHaveTheirKind) {
   auto connection = Connect();
   const std::string insert = std::string(kInsert) + " ($1, $2, $3, $4)";

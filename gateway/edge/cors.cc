@@ -20,7 +20,7 @@ bool Cors::IsPreflight(const HttpRequest& request) const {
 HttpResponse Cors::AnswerPreflight(const HttpRequest& request) const {
   HttpResponse response;
   response.status = 204;
-  response.headers.emplace_back("access-control-allow-methods", "GET, POST");
+  response.headers.emplace_back("access-control-allow-methods", "GET, HEAD, POST");
   std::string wanted(request.header("access-control-request-headers"));
   response.headers.emplace_back("access-control-allow-headers",
                                 wanted.empty() ? "authorization, content-type" : wanted);
@@ -38,9 +38,12 @@ Headers Cors::ResponseHeaders(const HttpRequest& request) const {
   headers.emplace_back(
       "access-control-expose-headers",
       "x-request-id, request-id, retry-after, x-should-retry, idempotent-replayed, "
-      "x-ratelimit-limit-requests, "
-      "x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-ratelimit-limit-tokens, "
-      "x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens");
+      "x-tollgate-cut-by-credit, x-tollgate-model, "
+      "x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, "
+      "x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, "
+      "anthropic-ratelimit-requests-limit, anthropic-ratelimit-requests-remaining, "
+      "anthropic-ratelimit-requests-reset, anthropic-ratelimit-tokens-limit, "
+      "anthropic-ratelimit-tokens-remaining, anthropic-ratelimit-tokens-reset");
   return headers;
 }
 

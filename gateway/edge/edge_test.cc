@@ -70,10 +70,25 @@ TEST_F(EdgeTest, UnknownPathsAreNotFoundInTheirFamilysEnvelope) {
     EXPECT_TRUE(answer.starts_with("HTTP/1.1 404 ")) << line;
     EXPECT_TRUE(answer.ends_with("openai not_found")) << line << answer;
   }
-  EXPECT_TRUE(Ask("HEAD /v1/models").starts_with("HTTP/1.1 404 "));
+  EXPECT_TRUE(Ask("HEAD /v1/messages").starts_with("HTTP/1.1 404 "));
   for (const char* line : {"GET /v1/messages", "POST /v1/messages/", "POST /v1/messages/batches"}) {
     EXPECT_TRUE(Ask(line).ends_with("messages not_found")) << line;
   }
+}
+
+// RFC 9110 9.3.2: the fields of GET, Content-Length too, and no body.
+TEST_F(EdgeTest, HeadIsGetWithoutTheBody) {
+  Start();
+  const std::string head = Ask("HEAD /v1/models?x=y");
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 200 ")) << head;
+  EXPECT_NE(head.find("content-length: 15\r\n"), std::string::npos) << head;
+  EXPECT_TRUE(head.ends_with("\r\n\r\n")) << head;
+  // The next request on the connection is read from its first byte.
+  RawClient client(edge_->port());
+  client.Write("HEAD /v1/models HTTP/1.1\r\nHost: t\r\n\r\n");
+  EXPECT_TRUE(client.ReadUntil("\r\n\r\n").starts_with("HTTP/1.1 200 "));
+  client.Write("GET /v1/models HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(client.ReadToEnd().starts_with("HTTP/1.1 200 "));
 }
 
 TEST_F(EdgeTest, UnknownPathsAreNotAskedForABody) {
@@ -101,7 +116,7 @@ TEST_F(EdgeTest, ThePathIsJudgedBeforeTheBodyAndBeforeTheCredential) {
        {"Content-Length: 16000000\r\n", "Transfer-Encoding: chunked\r\n"}) {
     EXPECT_TRUE(Ask("POST /v1/nothing", body).ends_with("openai not_found"));
     EXPECT_TRUE(Ask("POST /v1/messages/batches", body).ends_with("messages not_found"));
-    EXPECT_TRUE(Ask("HEAD /v1/models", body).starts_with("HTTP/1.1 404 "));
+    EXPECT_TRUE(Ask("HEAD /v1/messages", body).starts_with("HTTP/1.1 404 "));
     EXPECT_EQ(judged, "");
     EXPECT_TRUE(Ask("POST /v1/messages", body).ends_with("no key"));
     EXPECT_EQ(judged, "messages ");

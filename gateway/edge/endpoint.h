@@ -21,6 +21,7 @@ enum class CredentialRule : uint8_t {
   kBearer,          // Authorization: Bearer only
   kBearerOrApiKey,  // x-api-key too (decision 12)
   kOptionalBearer,  // public; an invalid key is ignored (decision 13)
+  kNone,            // public; no key is read
 };
 
 struct Endpoint {
@@ -31,6 +32,8 @@ struct Endpoint {
   Family family = Family::kOpenAi;
   CredentialRule credential = CredentialRule::kBearer;
   std::function<Task<void>(Exchange&, const Endpoint&)> handler;
+  // Called all the time by machines: in the access log at level debug only.
+  bool is_probe = false;
 };
 
 class EndpointTable {
@@ -38,7 +41,8 @@ class EndpointTable {
   // Not after the edge has started.
   void Add(Endpoint endpoint) { rows_.push_back(std::move(endpoint)); }
   const std::vector<Endpoint>& rows() const { return rows_; }
-  // The row's index; -1 when nothing matches.
+  // The row's index; -1 when nothing matches. HEAD is answered like GET: the server leaves the body
+  // out.
   int Find(std::string_view method, std::string_view path) const;
 
  private:

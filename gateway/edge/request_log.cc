@@ -1,7 +1,5 @@
 #include "gateway/edge/request_log.h"
 
-#include "common/observability/log.h"
-
 namespace tollgate::gateway {
 
 RequestLog::RequestLog(const EndpointTable& table)
@@ -12,10 +10,10 @@ RequestLog::RequestLog(const EndpointTable& table)
       disagreements_(
           metrics::Counter("tollgate_http_parser_disagreements_total",
                            "Requests refused because two parsers understood them differently")) {
-  auto add = [this](const std::string& name) {
+  auto add = [this](const std::string& name, log::Level level) {
     metrics::Labels labels{{"endpoint", name}};
     rows_.push_back(
-        {name,
+        {name, level,
          &metrics::Histogram("tollgate_http_request_duration_seconds",
                              "From the last byte of the request to the last byte of the response",
                              metrics::LatencyBounds(), labels),
@@ -23,8 +21,10 @@ RequestLog::RequestLog(const EndpointTable& table)
                              "From the last byte of the request to the first byte of the response",
                              metrics::LatencyBounds(), labels)});
   };
-  for (const Endpoint& row : table.rows()) add(row.name);
-  add("unmatched");
+  for (const Endpoint& row : table.rows()) {
+    add(row.name, row.is_probe ? log::Level::kDebug : log::Level::kInfo);
+  }
+  add("unmatched", log::Level::kInfo);
 }
 
 prometheus::Counter& RequestLog::CounterOf(size_t row, int status) {
@@ -50,18 +50,19 @@ void RequestLog::OnDone(const HttpRequest& request, const http::RequestSummary& 
   }
   if (summary.client_disconnected) disconnects_.Increment();
   if (summary.parsers_disagreed) disagreements_.Increment();
-  if (!log::Enabled(log::Level::kInfo)) return;
+  if (!log::Enabled(row.level)) return;
   // Logs the endpoint's name, not the path: an unmatched path may contain anything, also a key.
-  log::Info("request", {{"x_request_id", request.x_request_id},
-                        {"endpoint", row.name},
-                        {"method", matched ? std::string_view(request.method) : "-"},
-                        {"status", summary.status},
-                        {"duration_us", summary.duration_us},
-                        {"first_byte_us", summary.first_byte_us},
-                        {"bytes_in", static_cast<int64_t>(summary.body_bytes_in)},
-                        {"bytes_out", static_cast<int64_t>(summary.body_bytes_out)},
-                        {"client_gone", static_cast<int>(summary.client_disconnected)},
-                        {"peer", request.peer_address}});
+  log::Write(row.level, "request",
+             {{"x_request_id", request.x_request_id},
+              {"endpoint", row.name},
+              {"method", matched ? std::string_view(request.method) : "-"},
+              {"status", summary.status},
+              {"duration_us", summary.duration_us},
+              {"first_byte_us", summary.first_byte_us},
+              {"bytes_in", static_cast<int64_t>(summary.body_bytes_in)},
+              {"bytes_out", static_cast<int64_t>(summary.body_bytes_out)},
+              {"client_gone", static_cast<int>(summary.client_disconnected)},
+              {"peer", request.peer_address}});
 }
 
 }  // namespace tollgate::gateway

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/http/server.h"
+#include "common/observability/log.h"
 #include "common/observability/metrics.h"
 #include "gateway/edge/endpoint.h"
 
@@ -24,6 +25,7 @@ class RequestLog {
  private:
   struct Row {
     std::string name;
+    log::Level level;
     prometheus::Histogram* duration;
     prometheus::Histogram* first_byte;
   };

@@ -13,9 +13,17 @@ namespace {
 // Clients give up on longer waits or block for their full length (docs/design/wire.md 1.4).
 constexpr int64_t kMaxRetryAfterS = 60;
 
+// An answer to bad input is small, whatever the error quotes.
+constexpr size_t kMaxMessage = 1024;
+constexpr size_t kMaxParam = 128;
+
 // Messages may quote bytes that the client sent; the body must stay valid JSON.
-std::string_view ValidUtf8(std::string_view text) {
-  return IsValidUtf8(text) ? text : std::string_view("invalid text");
+std::string_view ValidUtf8(std::string_view text, size_t max_bytes) {
+  if (!IsValidUtf8(text)) return "invalid text";
+  if (text.size() <= max_bytes) return text;
+  size_t end = max_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end);
 }
 
 // The two overflow messages of the public Messages service, which agents match (decision 32);
@@ -37,10 +45,10 @@ std::string MessagesOverflow(const TokenAccounting& tokens) {
 std::string OpenAiError(const Error& error) {
   const ErrorRow& row = error.row();
   json::Writer out;
-  out.Text("message", ValidUtf8(PublicMessage(Family::kOpenAi, error)));
+  out.Text("message", ValidUtf8(PublicMessage(Family::kOpenAi, error), kMaxMessage));
   out.Text("type", row.openai_type);
   if (!error.param.empty() && row.openai_type == "invalid_request_error") {
-    out.Text("param", ValidUtf8(error.param));
+    out.Text("param", ValidUtf8(error.param, kMaxParam));
   }
   return out.Text("code", row.code).Done();
 }
@@ -65,13 +73,13 @@ std::string MessagesBody(const Error& error, std::string_view request_id) {
   json::Writer inner;
   inner.Text("type", row.messages_type);
   inner.Text("code", row.code);
-  inner.Text("message", ValidUtf8(message));
+  inner.Text("message", ValidUtf8(message, kMaxMessage));
   if (const std::string_view details = MessagesDetails(error); !details.empty()) {
     inner.Raw("details", details);
   }
   json::Writer out;
   out.Text("type", "error").Raw("error", inner.Done());
-  if (!request_id.empty()) out.Text("request_id", ValidUtf8(request_id));
+  if (!request_id.empty()) out.Text("request_id", ValidUtf8(request_id, kMaxParam));
   return out.Done();
 }
 
@@ -98,10 +106,8 @@ HttpResponse RenderError(Family family, const Error& error, const HttpRequest& r
         std::clamp<int64_t>((error.retry_after_ms + 999) / 1000, 1, kMaxRetryAfterS);
     response.headers.emplace_back("retry-after", std::to_string(seconds));
   }
-  // The other statuses: decision 40.
-  if (response.status == 409) {
-    response.headers.emplace_back("x-should-retry", error.row().retryable ? "true" : "false");
-  }
+  // Official clients obey it before they look at the status (decision 40).
+  response.headers.emplace_back("x-should-retry", error.row().retryable ? "true" : "false");
   const std::string_view request_id =
       request.x_request_id_was_sent ? std::string_view(request.x_request_id) : std::string_view();
   response.body = ErrorBody(family, error, request_id);

@@ -10,8 +10,9 @@
 
 namespace tollgate::gateway {
 
-// The response to a request that failed before its response began. It has Retry-After only when the
-// error is retryable and the time is known.
+// The response to a request that failed before its response began. It says in x-should-retry
+// whether the same request can succeed later (decision 40), and has Retry-After only when that is
+// so and the time is known.
 HttpResponse RenderError(Family family, const Error& error, const HttpRequest& request);
 
 // The message that the client gets, as worded by the family (decision 32).

@@ -71,8 +71,7 @@ TEST(Envelope, EveryErrorInBothFamilies) {
       EXPECT_EQ(response.status, row.status);
       EXPECT_EQ(Header(response, "content-type"), "application/json");
       EXPECT_EQ(Header(response, "retry-after"), row.retryable ? "3" : "") << row.code;
-      const std::string should_retry = row.retryable ? "true" : "false";
-      EXPECT_EQ(Header(response, "x-should-retry"), row.status == 409 ? should_retry : "");
+      EXPECT_EQ(Header(response, "x-should-retry"), row.retryable ? "true" : "false") << row.code;
       EXPECT_EQ(response.body.find("secret"), std::string::npos);
       const auto document = json::Document::ParseView(response.body);
       ASSERT_TRUE(document.ok()) << response.body;
@@ -142,6 +141,19 @@ TEST(Envelope, InvalidUtf8IsReplaced) {
 
 // Decision 32; the second form is the public service's message for a max_tokens that is too
 // large.
+TEST(Envelope, WhatAnErrorQuotesIsCutBetweenCharacters) {
+  std::string text = "a";
+  for (int i = 0; i < 1'000'000; ++i) text += "\xc3\xa9";
+  for (const Family family : {Family::kOpenAi, Family::kMessages}) {
+    const std::string body = ErrorBody(family, Make(ErrorId::kBadRequest, text, text), "req");
+    const auto document = json::Document::ParseView(body);
+    ASSERT_TRUE(document) << body.substr(0, 2000);
+    const json::Value error = document->root().Find("error");
+    EXPECT_EQ(error.Find("message").string(), text.substr(0, 1023));
+    if (family == Family::kOpenAi) EXPECT_EQ(error.Find("param").string(), text.substr(0, 127));
+  }
+}
+
 TEST(Envelope, MessagesOverflowsStateTheNumbers) {
   struct Case {
     TokenAccounting tokens;

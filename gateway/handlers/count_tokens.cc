@@ -20,7 +20,9 @@ Task<void> CountTokens(Worker& worker, const Surface& surface, Exchange& exchang
   const PromptCount count = co_await CountPrompt(context);
   co_await context.lease.Finish(0);
   context.local_slot = LocalSlot();
-  co_await SendJson(context, json::Writer().Number("input_tokens", count.tokens).Done());
+  json::Writer body;
+  if (endpoint.family == Family::kOpenAi) body.Text("object", "response.input_tokens");
+  co_await SendJson(context, body.Number("input_tokens", count.tokens).Done());
 }
 
 }  // namespace tollgate::gateway

@@ -1,5 +1,5 @@
-// POST /v1/messages/count_tokens: the size of a prompt, free of charge. See
-// docs/design/wire.md 6.4, decision 7.
+// POST /v1/messages/count_tokens and POST /v1/responses/input_tokens: the size of a prompt, free of
+// charge. See docs/design/wire.md 5.4 and 6.4, decision 7.
 #pragma once
 
 #include "gateway/edge/endpoint.h"

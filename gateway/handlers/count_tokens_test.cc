@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "gateway/surfaces/messages/messages_surface.h"
+#include "gateway/surfaces/responses/responses_surface.h"
 #include "gateway/testing/pipeline_fakes.h"
 
 namespace tollgate::gateway {
@@ -56,6 +57,36 @@ class CountTokensTest : public ::testing::Test {
   Rig rig;
   std::function<void(FakeExchange&)> prepare;
 };
+
+// The same for the Responses API, in its form; the output limit has no effect.
+TEST_F(CountTokensTest, InputTokensOfAResponse) {
+  SetEngineCount(17);
+  const Endpoint endpoint{"POST",          "/v1/responses/input_tokens", "input_tokens",
+                          Family::kOpenAi, CredentialRule::kBearer,      {}};
+  const auto post = [&](const std::string& body) {
+    Answer exchange;
+    tollgate::testing::RunOn(rig.pool.loop(0), [&](Loop& loop) -> Task<int> {
+      HttpRequest request;
+      request.headers = {{"authorization", "Bearer " + rig.key_text}};
+      request.body = body;
+      exchange = std::make_shared<FakeExchange>(loop, std::move(request));
+      co_await CountTokens(*rig.worker, InputTokensSurface(), *exchange, endpoint);
+      co_return 0;
+    });
+    return exchange;
+  };
+  for (const char* more : {"", R"(,"max_output_tokens":999999999)", R"(,"instructions":"be short")",
+                           R"(,"max_output_tokens":0,"stream":true)"}) {
+    const Answer answer =
+        post(R"({"model":"ns/model","input":"how long is this?")" + std::string(more) + "}");
+    EXPECT_EQ(answer->status, 200) << answer->body;
+    EXPECT_EQ(answer->body, R"({"object":"response.input_tokens","input_tokens":17})");
+  }
+  EXPECT_TRUE(rig.billing->authorized.empty());
+  EXPECT_EQ(ErrorOf(post(R"({"model":"ns/model"})")), "400 bad_request invalid_request_error");
+  EXPECT_EQ(ErrorOf(post(R"({"model":"ns/model","input":"x","previous_response_id":"resp_1"})")),
+            "400 bad_request invalid_request_error");
+}
 
 TEST_F(CountTokensTest, ReturnsTheCountOfTheEngine) {
   SetEngineCount(4711);

@@ -1,6 +1,5 @@
 #include "gateway/handlers/model_entry.h"
 
-#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -8,6 +7,7 @@
 #include "common/json/writer.h"
 #include "common/money/money.h"
 #include "gateway/worker/catalog_view.h"
+#include "gateway/worker/supported_parameters.h"
 
 namespace tollgate::gateway {
 
@@ -73,6 +73,11 @@ bool GeneratesText(const pb::Model& model) {
          HasCapability(model, pb::CAPABILITY_COMPLETION);
 }
 
+bool ControlsReasoning(const pb::Model& model) {
+  return HasCapability(model, pb::CAPABILITY_CHAT) &&
+         HasCapability(model, pb::CAPABILITY_REASONING);
+}
+
 std::string Architecture(const pb::Model& model) {
   Strings inputs = {"text"};
   if (HasCapability(model, pb::CAPABILITY_VISION)) inputs.push_back("image");
@@ -96,23 +101,13 @@ std::string TopProvider(int64_t window, int64_t max_output) {
       .Done();
 }
 
-// The parameters of chat and completion requests, by their OpenRouter names.
-std::string SupportedParameters(const pb::Model& model) {
-  Strings names;
-  const auto add = [&](std::initializer_list<std::string_view> more) {
-    names.insert(names.end(), more);
-  };
-  if (GeneratesText(model)) {
-    add({"max_tokens", "temperature", "top_p", "top_k", "min_p", "frequency_penalty",
-         "presence_penalty", "repetition_penalty", "logit_bias", "logprobs", "seed", "stop"});
-  }
-  if (HasCapability(model, pb::CAPABILITY_CHAT)) {
-    add({"max_completion_tokens", "top_logprobs", "response_format", "structured_outputs"});
-  }
-  if (HasCapability(model, pb::CAPABILITY_TOOLS)) {
-    add({"tools", "tool_choice", "parallel_tool_calls"});
-  }
-  if (HasCapability(model, pb::CAPABILITY_REASONING)) add({"reasoning", "reasoning_effort"});
+// The members of `reasoning` in chat requests that have an effect. Without max_tokens, a budget
+// becomes a level of effort.
+std::string ReasoningParameters(const pb::Model& model) {
+  if (!ControlsReasoning(model)) return "[]";
+  Strings names = {"enabled", "effort"};
+  if (model.reasoning_budget()) names.push_back("max_tokens");
+  names.push_back("exclude");
   return ArrayOf(names);
 }
 
@@ -151,7 +146,8 @@ std::string RenderModelEntry(const pb::Model& model) {
       .Number("context_length", window)
       .Raw("architecture", Architecture(model))
       .Raw("top_provider", TopProvider(window, max_output))
-      .Raw("supported_parameters", SupportedParameters(model))
+      .Raw("supported_parameters", ArrayOf(SupportedParameters(model)))
+      .Raw("reasoning_parameters", ReasoningParameters(model))
       .Null("per_request_limits")
       .Null("default_parameters")
       .Null("supported_voices");

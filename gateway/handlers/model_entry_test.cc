@@ -34,6 +34,7 @@ TEST(ModelEntry, ExactBytesOfAnEntry) {
       R"("top_k","min_p","frequency_penalty","presence_penalty","repetition_penalty",)"
       R"("logit_bias","logprobs","seed","stop","max_completion_tokens","top_logprobs",)"
       R"("response_format","structured_outputs","tools","tool_choice","parallel_tool_calls"],)"
+      R"("reasoning_parameters":[],)"
       R"("per_request_limits":null,"default_parameters":null,"supported_voices":null,)"
       R"("type":"model","display_name":"Model \"1\"","created_at":"2025-01-01T00:00:00Z",)"
       R"("lifecycle":"active","max_tokens":32768})");
@@ -48,7 +49,14 @@ TEST(ModelEntry, ModalitiesAndParametersFollowTheCapabilities) {
   std::string entry = RenderModelEntry(model);
   EXPECT_NE(entry.find(R"("modality":"text+image->text","input_modalities":["text","image"])"),
             std::string::npos);
-  EXPECT_NE(entry.find(R"("reasoning","reasoning_effort"])"), std::string::npos);
+  EXPECT_NE(entry.find(R"("reasoning","include_reasoning","reasoning_effort"])"),
+            std::string::npos);
+  EXPECT_NE(entry.find(R"("reasoning_parameters":["enabled","effort","exclude"])"),
+            std::string::npos);
+  model.set_reasoning_budget(true);
+  EXPECT_NE(RenderModelEntry(model).find(
+                R"("reasoning_parameters":["enabled","effort","max_tokens","exclude"])"),
+            std::string::npos);
   EXPECT_EQ(entry.find("tool_choice"), std::string::npos);
   // Without documentation_url.
   EXPECT_NE(entry.find(R"("links":{"documentation":null,"details":"/v1/models"})"),

@@ -59,6 +59,10 @@ std::string WhoseLimit(pb::LimitSubject subject) {
 }
 
 Fail<Error> Denied(RequestContext& context, const pb::AcquireResult& result) {
+  const pb::LimitSubject subject = result.denied_subject();
+  context.model_at_limit = subject == pb::LIMIT_SUBJECT_KEY_MODEL ||
+                           subject == pb::LIMIT_SUBJECT_WORKSPACE_MODEL ||
+                           subject == pb::LIMIT_SUBJECT_MODEL;
   Error error{ErrorId::kRateLimited};
   error.retry_after_ms = std::max<int64_t>(result.retry_after_ms(), 1);
   switch (result.denied_by()) {
@@ -92,7 +96,8 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
   Worker& worker = context.worker;
   pb::AcquireItem item;
   if (!CollectLimits(key, context.model, item)) co_return Result<void>();
-  item.set_lease_id(context.id.ToBytes());
+  // The lease of a candidate that was given up may still be on its way back.
+  item.set_lease_id((context.admissions++ == 0 ? context.id : Id::New()).ToBytes());
   item.set_workspace_id(key.workspace_id());
   item.set_key_id(key.key_id());
   item.set_estimated_tokens(tokens);
@@ -106,7 +111,8 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
   Lease lease(*worker.leases, RenewOf(item), limits_concurrency);
   auto answer = co_await worker.clients.limiter->Acquire(item);
   if (answer) {
-    context.limit_headers = MakeLimitHeaders(context.endpoint.family, *answer);
+    context.limit_headers =
+        MakeLimitHeaders(context.endpoint.family, *answer, worker.clock.WallUs());
     if (!answer->granted()) {
       lease.Disarm();
       co_return Denied(context, *answer);

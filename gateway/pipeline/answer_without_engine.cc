@@ -54,7 +54,7 @@ Task<void> AnswerWithoutEngine(RequestContext& context) {
     encoder->OnEnd(end, out);
     context.worker.metrics.CountRequest(context.endpoint.name, 200, "");
     const auto writer =
-        std::make_shared<StreamWriter>(context.exchange, *encoder, 0, context.limit_headers);
+        std::make_shared<StreamWriter>(context.exchange, *encoder, 0, AnswerHeaders(context));
     if (co_await writer->Write(std::move(out))) co_await context.exchange.EndStream();
     co_return;
   }

@@ -71,6 +71,18 @@ pb::Surface SurfaceOf(std::string_view endpoint) {
   return pb::SURFACE_UNSPECIFIED;
 }
 
+// to: an AuthorizeItem or a FallbackModel.
+template <typename To>
+void SetModel(const RequestContext& context, const catalog::v1::Model& model,
+              const TokenBounds& bounds, To& to) {
+  to.set_model(model.id());
+  *to.mutable_price() = model.price();
+  to.set_prompt_tokens_bound(bounds.prompt_upper);
+  // A generation holds at least one output token, an embedding its input only.
+  const bool generates = context.canonical.kind != inference::v1::REQUEST_KIND_EMBEDDING;
+  to.set_output_tokens_bound(std::max<int64_t>(bounds.output_upper, generates ? 1 : 0));
+}
+
 }  // namespace
 
 pb::AuthorizeItem MakeAuthorizeItem(const RequestContext& context) {
@@ -79,12 +91,17 @@ pb::AuthorizeItem MakeAuthorizeItem(const RequestContext& context) {
   item.set_request_id(context.id.ToBytes());
   item.set_workspace_id(key.workspace_id());
   item.set_key_id(key.key_id());
-  item.set_model(context.model->id());
-  *item.mutable_price() = context.model->price();
-  item.set_prompt_tokens_bound(context.bounds.prompt_upper);
-  // A generation holds at least one output token, an embedding its input only.
-  const bool generates = context.canonical.kind != inference::v1::REQUEST_KIND_EMBEDDING;
-  item.set_output_tokens_bound(std::max<int64_t>(context.bounds.output_upper, generates ? 1 : 0));
+  item.set_attempt(context.attempt);
+  if (context.candidates.empty()) {
+    SetModel(context, *context.model, context.bounds, item);
+  } else {
+    SetModel(context, *context.candidates[0].model, context.candidates[0].bounds, item);
+    for (size_t i = 1; i < context.candidates.size(); ++i) {
+      SetModel(context, *context.candidates[i].model, context.candidates[i].bounds,
+               *item.add_fallbacks());
+    }
+    item.set_candidate(static_cast<int32_t>(context.candidate));
+  }
   const HttpRequest& http = context.exchange.request();
   // One that the server made is found by the request's id (decision 65).
   if (!http.x_request_id.ends_with(context.id.ToBase62())) {

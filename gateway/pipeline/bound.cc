@@ -33,6 +33,26 @@ Fail<Error> MaxTokensOverflow(const RequestContext& context, int64_t max_tokens)
   return Fail{std::move(error)};
 }
 
+// A list of token ids that is longer than the window: no tokenizer is needed to know it.
+Fail<Error> TokenIdsOverflow(const RequestContext& context) {
+  Error error{ErrorId::kContextLengthExceeded};
+  const int64_t tokens = context.canonical.prompt.longest_tokens;
+  error.tokens = {.limit = context.model->context_window(), .prompt = tokens};
+  error.param = context.canonical.prompt_field;
+  error.message = "This model's maximum context length is " +
+                  std::to_string(context.model->context_window()) +
+                  " tokens. However, your input has " + std::to_string(tokens) + " tokens.";
+  return Fail{std::move(error)};
+}
+
+// The most tokens that one prompt can have.
+int64_t LongestPromptBound(const PromptSize& prompt) {
+  if (prompt.prompts > 1) {
+    return std::max(prompt.longest_text_bytes + kMaxTokensPerMessage, prompt.longest_tokens);
+  }
+  return prompt.text_bytes + kMaxTokensPerMessage * prompt.messages + prompt.tokens;
+}
+
 }  // namespace
 
 int64_t EstimatePromptTokens(const PromptSize& prompt) {
@@ -59,6 +79,11 @@ Result<void> BoundTokens(RequestContext& context) {
                           bounds.prompt_lower, windows);
   bounds.prompt_estimate =
       std::clamp(EstimatePromptTokens(prompt), bounds.prompt_lower, bounds.prompt_upper);
+  if (prompt.longest_tokens > window) return TokenIdsOverflow(context);
+  const int64_t asked_output = request.max_tokens.value_or(0);
+  // Each byte may be a token; a tokenizer does not count media (decision 44).
+  bounds.needs_count =
+      prompt.media_parts == 0 && LongestPromptBound(prompt) > window - asked_output;
   if (request.kind == inference::v1::REQUEST_KIND_EMBEDDING) return {};  // no output
   // The least that the prompt takes of one window.
   const int64_t taken = prompt.prompts == 1 ? bounds.prompt_lower
@@ -76,8 +101,6 @@ Result<void> BoundTokens(RequestContext& context) {
     }
     output = std::min(asked, model_cap);
     bounds.max_tokens = output;
-    bounds.needs_count =
-        asked > model_cap && prompt.prompts == 1 && asked > window - bounds.prompt_upper;
   } else if (model_cap <= window - bounds.prompt_upper) {
     // The client did not ask for this limit, so it must not make the engine refuse the request:
     // send the model's cap only where prompt and cap fit for certain.

@@ -22,6 +22,7 @@ struct Case {
   int64_t tokens = 0;
   int64_t longest = 0;
   int64_t messages = 2;
+  int64_t longest_text = 0;
   inference::v1::RequestKind kind = inference::v1::REQUEST_KIND_CHAT;
 };
 
@@ -40,6 +41,7 @@ class Bound : public ::testing::Test {
                                   .media_parts = request.media,
                                   .tokens = request.tokens,
                                   .longest_tokens = request.longest,
+                                  .longest_text_bytes = request.longest_text,
                                   .prompts = request.prompts};
       context.canonical.max_tokens = request.max_tokens;
       context.canonical.samples = request.samples;
@@ -136,6 +138,40 @@ TEST_F(Bound, EmbeddingsHaveNoOutput) {
   EXPECT_EQ(bounds->prompt_upper, 100 + 2 * 16);
   EXPECT_EQ(bounds->output_upper, 0);
   EXPECT_EQ(bounds->max_tokens, 0);
+}
+
+// The window is 1000; a message may add 16 tokens.
+TEST_F(Bound, APromptIsCountedOnlyIfItsBytesCanExceedTheWindow) {  // decision 44
+  EXPECT_FALSE(Of({.text_bytes = 968})->needs_count);
+  EXPECT_TRUE(Of({.text_bytes = 969})->needs_count);
+  EXPECT_FALSE(Of({.text_bytes = 868, .max_tokens = 100})->needs_count);
+  EXPECT_TRUE(Of({.text_bytes = 869, .max_tokens = 100})->needs_count);
+  EXPECT_FALSE(Of({.text_bytes = 5000, .media = 1})->needs_count) << "media is not counted";
+  constexpr auto kEmbedding = inference::v1::REQUEST_KIND_EMBEDDING;
+  EXPECT_FALSE(Of({.text_bytes = 984, .messages = 1, .kind = kEmbedding})->needs_count);
+  EXPECT_TRUE(Of({.text_bytes = 985, .messages = 1, .kind = kEmbedding})->needs_count);
+  const Case several = {.text_bytes = 3000, .prompts = 4, .messages = 4, .longest_text = 984};
+  EXPECT_FALSE(Of(several)->needs_count) << "each has a window of its own";
+  Case long_one = several;
+  long_one.longest_text = 985;
+  EXPECT_TRUE(Of(long_one)->needs_count);
+}
+
+TEST_F(Bound, TokenIdsAboveTheWindowAreRefusedWithoutCounting) {
+  for (const auto kind :
+       {inference::v1::REQUEST_KIND_COMPLETION, inference::v1::REQUEST_KIND_EMBEDDING}) {
+    Case ids = {.text_bytes = 0, .tokens = 1000, .longest = 1000, .messages = 0, .kind = kind};
+    ASSERT_TRUE(Of(ids).ok());
+    EXPECT_FALSE(Of(ids)->needs_count);
+    ids.tokens = ids.longest = 1001;
+    const auto refused = Of(ids);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().id, ErrorId::kContextLengthExceeded);
+    EXPECT_EQ(refused.error().param, "messages") << "the field with the prompt";
+    EXPECT_EQ(refused.error().message,
+              "This model's maximum context length is 1000 tokens. However, your input has 1001 "
+              "tokens.");
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -10,9 +11,35 @@
 #include <string_view>
 #include <vector>
 
+#include "common/money/money.h"
+#include "gateway/worker/reasoning_keys.h"
 #include "tollgate/inference/v1/inference.pb.h"
 
 namespace tollgate::gateway {
+
+// What the translation of a request depends on, of the model that it names.
+struct ModelTraits {
+  // System messages go to the engine where the client put them (decision 39).
+  bool keeps_system_messages = false;
+  // Its engines take a bound on the tokens of the reasoning (docs/design/wire.md 2.6).
+  bool bounds_reasoning = false;
+};
+
+// What a translation depends on besides the body. May be used on another thread.
+struct ParseContext {
+  // The traits of a model by its id; those of an unknown one are the default. May be empty.
+  std::function<ModelTraits(const std::string& model)> traits_of;
+  // Of the caller.
+  std::string workspace;
+  // Null: reasoning is neither sealed nor unsealed.
+  std::shared_ptr<const ReasoningKeys> reasoning_keys;
+  // Unix time in seconds.
+  int64_t now_s = 0;
+
+  ModelTraits TraitsOf(const std::string& model) const {
+    return traits_of ? traits_of(model) : ModelTraits();
+  }
+};
 
 // What a surface keeps of the request for its response, for example the fields that the responses
 // surface echoes.
@@ -31,17 +58,52 @@ struct PromptSize {
   // Prompts given as token ids: their exact sum, and the longest one.
   int64_t tokens = 0;
   int64_t longest_tokens = 0;
+  // Prompts given as texts beside each other (completions, embeddings): the bytes of the longest.
+  int64_t longest_text_bytes = 0;
   // Number of independent prompts, each with a context window of its own.
   int64_t prompts = 1;
 };
 
+// Another model that may answer, and the member that names it, for example `models[1]`.
+struct FallbackChoice {
+  std::string id;
+  std::string member;
+};
+
+// What the caller asks of whoever answers: the member `provider` (docs/design/wire.md 2.7).
+struct ProviderTerms {
+  // False: only the first model is asked.
+  bool allow_fallbacks = true;
+  // Only models that support every parameter of the request.
+  bool require_parameters = false;
+  // Only models whose engines keep neither prompts nor answers: the member that says so. Empty:
+  // any.
+  std::string_view no_retention;
+  // The most per token of the prompt and of the answer; empty: any price.
+  std::optional<int64_t> max_input_pico_usd, max_output_pico_usd;
+  // Names of providers, in any case of letters; empty: nothing is said.
+  std::vector<std::string> order, only, ignore;
+};
+
 struct CanonicalRequest {
   inference::v1::RequestKind kind = inference::v1::REQUEST_KIND_CHAT;
-  // As sent by the client; responses echo it.
+  // As sent by the client; responses echo it. When another model answers, its id.
   std::string model;
+  // The member that names it: `model` or an item of `models`.
+  std::string model_member;
+  // The models to try after it, in order, without duplicates: at most 7.
+  std::vector<FallbackChoice> fallbacks;
+  ProviderTerms provider;
+  // With require_parameters: the request's parameters, by their names in `supported_parameters` of
+  // the model list where they have one.
+  std::vector<std::string> parameters;
   bool stream = false;
   // The stream ends with a usage chunk.
   bool include_usage = false;
+  // The answer's usage has its cost.
+  bool include_cost = false;
+  // Of the model, per token, for the cost; zero for an answer that is free.
+  Rates rates;
   // Members for the engine, as in inference.proto: no braces, no nulls, none that the router sets.
   std::string members_json;
   // As sent by the client, and the name of the field.
@@ -62,6 +124,10 @@ struct CanonicalRequest {
   // (decision 34) or about a prompt that does not fit.
   std::string_view prompt_field = "messages";
   bool has_tools = false;
+  // The most tokens that the reasoning may take, for engines that bound it; 0: no bound.
+  int64_t reasoning_budget = 0;
+  // The answer goes without its reasoning text, which is still counted and charged.
+  bool hides_reasoning = false;
   // For `max_tokens: 0` with `echo`: the text of each choice, as the contents of a JSON string.
   std::vector<std::string> echo_json;
   std::shared_ptr<SurfaceState> state;

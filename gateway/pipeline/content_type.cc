@@ -28,10 +28,6 @@ bool IsJson(std::string_view media_type) {
 }  // namespace
 
 Result<void> CheckContentType(const HttpRequest& request) {
-  const std::string encoding = Lower(Trim(request.header("content-encoding")));
-  if (!encoding.empty() && encoding != "identity") {
-    return BadRequest("Content-Encoding is not supported: send the body uncompressed.");
-  }
   const std::string header = Lower(request.header("content-type"));
   std::string_view rest = Trim(header);
   if (rest.empty()) return {};

@@ -12,14 +12,15 @@ namespace tollgate::gateway {
 struct PromptCount {
   int64_t tokens = 0;
   bool estimated = true;
+  // Of the longest of several prompts; 0: not known.
+  int64_t longest = 0;
 };
 
 // The prompt_tokens that the engine would bill; EstimatePromptTokens when no engine can count it.
 Task<PromptCount> CountPrompt(RequestContext& context);
 
-// Counts the prompt and fails with 400 context_length_exceeded when it does not fit beside
-// max_tokens. For requests whose max_tokens the engine does not get to see
-// (TokenBounds::needs_count).
+// Counts the prompt and fails with 400 context_length_exceeded when it does not fit the window,
+// alone or beside max_tokens. For TokenBounds::needs_count. Succeeds where no engine can count.
 Task<Result<void>> CheckCountedPrompt(RequestContext& context);
 
 }  // namespace tollgate::gateway

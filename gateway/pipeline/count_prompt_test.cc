@@ -54,5 +54,36 @@ TEST_F(MaxTokensAboveTheCap, ThePromptIsCountedOnlyWhenTheResultMatters) {
   EXPECT_TRUE(rig.inference->counted.empty());
 }
 
+class PromptAboveTheWindow : public MaxTokensAboveTheCap {
+ protected:
+  // The context window is 1000 tokens.
+  static std::string Long(size_t bytes) { return std::string(bytes, 'a'); }
+  static std::string LongChat(size_t bytes) {
+    return R"({"model":"ns/model","messages":[{"role":"user","content":")" + Long(bytes) +
+           R"("}]})";
+  }
+};
+
+TEST_F(PromptAboveTheWindow, IsRefusedWithoutAnOutputLimit) {  // decision 44
+  Count(1001);
+  EXPECT_EQ(ErrorOf(Send(LongChat(2000))),
+            "400 context_length_exceeded invalid_request_error param=messages");
+  EXPECT_TRUE(rig.inference->started.empty());
+  EXPECT_EQ(rig.billing->voided.size(), 1u);
+  ExpectNoLeases();
+}
+
+TEST_F(PromptAboveTheWindow, GoesToTheEngineWhenItFitsOrNobodyCanTell) {
+  PushEvents({Started(), Text("ok"), Finish(), End(1, 1)});
+  EXPECT_EQ(Send(LongChat(2000))->status, 200) << "no engine can count";
+  Count(1000);
+  PushEvents({Started(), Text("ok"), Finish(), End(1, 1)});
+  EXPECT_EQ(Send(LongChat(2000))->status, 200);
+  EXPECT_EQ(rig.inference->counted.size(), 2u);
+  PushEvents({Started(), Text("ok"), Finish(), End(1, 1)});
+  EXPECT_EQ(Send(LongChat(900))->status, 200);
+  EXPECT_EQ(rig.inference->counted.size(), 2u) << "its bytes fit";
+}
+
 }  // namespace
 }  // namespace tollgate::gateway

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/base/ascii.h"
+#include "gateway/pipeline/candidates.h"
 
 namespace tollgate::gateway {
 
@@ -10,6 +11,8 @@ namespace {
 
 // A larger request is not kept for another router: it would double the memory of large bodies.
 constexpr size_t kMaxMovedBytes = 64 << 10;
+// One with further models to try is, up to this size: prompts that are too long for the first one.
+constexpr size_t kMaxKeptBytes = 4 << 20;
 
 // W3C trace context: version-traceid-parentid-flags in lower-case hexadecimal.
 bool IsTraceparent(std::string_view text) {
@@ -23,6 +26,30 @@ bool IsTraceparent(std::string_view text) {
   return true;
 }
 
+// What differs between two tries.
+void SetTry(RequestContext& context, inference::v1::GenerateRequest& request) {
+  request.set_model(context.model->id());
+  request.set_attempt(context.attempt);
+  request.set_prompt_tokens_bound(context.bounds.prompt_upper);
+  request.set_max_tokens(context.bounds.max_tokens);
+  request.set_prompt_tokens_estimate(context.bounds.prompt_estimate);
+  inference::v1::Hold& hold = *request.mutable_hold();
+  hold.set_authorized_nano_usd(context.authorization.authorized_nano_usd());
+  hold.set_slice_nano_usd(context.authorization.slice_nano_usd());
+  *hold.mutable_price() = context.model->price();
+  context.canonical.rates = {context.model->price().input_pico_usd(),
+                             context.model->price().output_pico_usd()};
+  request.set_keep_hold(HasNextCandidate(context));
+}
+
+// Whether a copy of the request is kept for another try.
+bool IsKept(RequestContext& context, const inference::v1::GenerateRequest& request) {
+  const size_t bytes = request.members_json().size();
+  if (bytes <= kMaxMovedBytes) return true;
+  return HasNextCandidate(context) && bytes <= kMaxKeptBytes &&
+         context.kept_memory.TryGrow(static_cast<int64_t>(bytes));
+}
+
 }  // namespace
 
 void Dispatch(RequestContext& context) {
@@ -33,29 +60,40 @@ void Dispatch(RequestContext& context) {
   request.set_x_request_id(http.x_request_id);
   request.set_workspace_id(context.key->workspace_id());
   request.set_key_id(context.key->key_id());
-  request.set_model(context.model->id());
   request.set_kind(canonical.kind);
   request.set_members_json(std::move(canonical.members_json));
   request.set_cache_salt(std::move(canonical.cache_salt));
-  request.set_prompt_tokens_bound(context.bounds.prompt_upper);
-  request.set_max_tokens(context.bounds.max_tokens);
   request.set_choices(canonical.choices);
   request.set_samples(canonical.samples);
-  request.set_prompt_tokens_estimate(context.bounds.prompt_estimate);
   request.set_prompt_media_parts(static_cast<int32_t>(canonical.prompt.media_parts));
-  inference::v1::Hold& hold = *request.mutable_hold();
-  hold.set_authorized_nano_usd(context.authorization.authorized_nano_usd());
-  hold.set_slice_nano_usd(context.authorization.slice_nano_usd());
-  *hold.mutable_price() = context.model->price();
   request.set_catalog_version(context.catalog->snapshot().version());
   if (const std::string_view trace = http.header("traceparent"); IsTraceparent(trace)) {
     request.set_traceparent(std::string(trace));
   }
   request.set_streamed(canonical.stream);
-  if (request.members_json().size() <= kMaxMovedBytes) {
+  request.set_reasoning_budget_tokens(canonical.reasoning_budget);
+  SetTry(context, request);
+  const size_t members_bytes = request.members_json().size();
+  if (IsKept(context, request)) {
     context.movable = std::make_unique<inference::v1::GenerateRequest>(request);
+  } else {
+    request.set_keep_hold(false);
   }
   context.generation = context.worker.clients.inference->Start(std::move(request));
+  // One copy is left, which the client of the router sends.
+  context.body_memory.Shrink(static_cast<int64_t>(members_bytes));
+}
+
+void SendAgain(RequestContext& context) {
+  inference::v1::GenerateRequest& kept = *context.movable;
+  SetTry(context, kept);
+  if (HasNextCandidate(context) || (!context.moved && IsKept(context, kept))) {
+    context.generation = context.worker.clients.inference->Start(kept);
+    return;
+  }
+  context.generation = context.worker.clients.inference->Start(std::move(kept));
+  context.movable.reset();
+  context.kept_memory.Shrink(0);
 }
 
 }  // namespace tollgate::gateway

@@ -1,15 +1,15 @@
 #include "gateway/pipeline/idempotency.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "common/base/crypto.h"
 #include "common/base/seal.h"
+#include "common/json/json.h"
 #include "common/observability/log.h"
 #include "gateway/pipeline/limit_headers.h"
 #include "gateway/pipeline/refuse.h"
+#include "gateway/pipeline/respond.h"
 
 namespace tollgate::gateway {
 
@@ -35,14 +35,6 @@ Task<Result<std::string>> FindAnswer(RequestContext& context) {
 }
 
 }  // namespace
-
-std::string ReadAnswerKey(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  const auto key = HexDecode(text);
-  return key && key->size() == kSealKeyBytes ? *key : "";
-}
 
 bool HasIdempotencyKey(const HttpRequest& request) {
   return std::any_of(request.headers.begin(), request.headers.end(),
@@ -77,7 +69,9 @@ Result<void> ReadIdempotencyKey(RequestContext& context) {
 
 Task<void> KeepAnswer(RequestContext& context, const std::string& body) {
   const std::string& key = context.worker.options.answer_key;
-  if (context.idempotency_key_digest.empty() || key.empty() || body.size() > kMaxKeptBytes) {
+  // Whoever asks for no retention gets none here either.
+  if (context.idempotency_key_digest.empty() || key.empty() || body.size() > kMaxKeptBytes ||
+      !context.canonical.provider.no_retention.empty()) {
     co_return;
   }
   std::string answer(kAnswerHead);
@@ -105,6 +99,14 @@ Task<void> RepeatAnswer(RequestContext& context) {
   response.headers.emplace_back("content-type", "application/json");
   response.headers.emplace_back("idempotent-replayed", "true");
   AppendHeaders(context.limit_headers, response.headers);
+  if (context.names_model) {
+    // The model that answered then, not the one that would be tried first now.
+    json::Limits limits;
+    limits.allow_nul = true;  // in what the model said
+    const auto document = json::Document::ParseView(*answer, limits);
+    const json::Value model = document ? document->root().Find("model") : json::Value();
+    if (model.is_string()) response.headers.emplace_back(kModelHeader, model.string());
+  }
   response.body = std::move(*answer);
   (void)co_await context.exchange.Send(std::move(response));
 }

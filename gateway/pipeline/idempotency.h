@@ -15,9 +15,6 @@ inline constexpr char kIdempotencyKeyHeader[] = "idempotency-key";
 // Of an answer that is kept.
 inline constexpr size_t kMaxKeptBytes = 64 << 10;
 
-// The key of GatewaySettings.idempotency_key_file; empty: the file has none.
-std::string ReadAnswerKey(const std::string& file);
-
 bool HasIdempotencyKey(const HttpRequest& request);
 // Of the raw body, for the comparison with that of a repetition.
 std::string IdempotencyBodyDigest(const std::string& path, const std::string& body);

@@ -6,6 +6,7 @@
 
 #include "common/base/crypto.h"
 #include "common/base/seal.h"
+#include "gateway/pipeline/respond.h"
 #include "gateway/testing/pipeline_fixture.h"
 
 namespace tollgate::gateway::testing {
@@ -123,6 +124,33 @@ TEST_F(IdempotencyTest, TheKeptAnswerIsRepeatedByteByByte) {
   EXPECT_EQ(rig.worker->leases->size(), 0u);
 }
 
+// Models may say U+0000.
+TEST_F(IdempotencyTest, ARepeatedAnswerWithNulNamesItsModelToo) {
+  catalog::v1::Model& second = *rig.snapshot.add_models();
+  second = rig.snapshot.models(0);
+  second.set_id("ns/second");
+  rig.Publish();
+  const std::string body = Body(R"("models":["ns/second"])");
+  const auto send = [&] {
+    HttpRequest request = rig.ChatRequest(body);
+    request.headers.emplace_back("idempotency-key", "key");
+    return rig.Run(ChatSurface(), std::move(request));
+  };
+  rig.RunOnLoop([&](Loop&) {
+    rig.inference->script->Push({Started(), Text("a\\u0000b"), Finish(), End(3, 1)});
+  });
+  const Answer first = send();
+  ASSERT_EQ(first->status, 200) << first->body;
+  ASSERT_NE(first->body.find("\\u0000"), std::string::npos) << first->body;
+  ASSERT_NE(first->header(std::string(kModelHeader)), "");
+  ASSERT_EQ(rig.billing->stored_answers.size(), 1u);
+  Deny(billing::v1::DENY_REASON_IDEMPOTENCY_DONE);
+  rig.billing->kept_answer->set_sealed(rig.billing->stored_answers[0].sealed());
+  const Answer again = send();
+  EXPECT_EQ(again->body, first->body);
+  EXPECT_EQ(again->header(std::string(kModelHeader)), first->header(std::string(kModelHeader)));
+}
+
 TEST_F(IdempotencyTest, AnAnswerThatCannotBeReadIsGone) {
   Deny(billing::v1::DENY_REASON_IDEMPOTENCY_DONE);
   for (const std::string& sealed :
@@ -166,21 +194,6 @@ TEST_F(IdempotencyTest, ConflictsAreRefused) {
   EXPECT_TRUE(rig.billing->voided.empty());
   ASSERT_EQ(rig.limiter->released.size(), 2u);
   for (const auto& item : rig.limiter->released) EXPECT_TRUE(item.refund());
-}
-
-TEST(AnswerKeyTest, TheFileHas64HexadecimalDigits) {
-  const std::string file =
-      (std::filesystem::temp_directory_path() / ("answer-key-" + std::to_string(getpid())))
-          .string();
-  const auto read = [&](const std::string& text) {
-    std::ofstream(file, std::ios::trunc) << text;
-    return ReadAnswerKey(file);
-  };
-  EXPECT_EQ(read(std::string(64, 'a') + "\n"), std::string(32, '\xaa'));
-  EXPECT_EQ(read(std::string(62, 'a')), "");
-  EXPECT_EQ(read(std::string(64, 'g')), "");
-  std::filesystem::remove(file);
-  EXPECT_EQ(ReadAnswerKey(file), "");
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ Task<std::optional<HttpResponse>> LookUp(Worker& worker, const Endpoint& endpoin
 }  // namespace
 
 http::HeadVerdict JudgeHead(Worker& worker, const Endpoint& endpoint, const HttpRequest& request) {
-  if (endpoint.credential == CredentialRule::kOptionalBearer) {
+  if (endpoint.credential == CredentialRule::kOptionalBearer ||
+      endpoint.credential == CredentialRule::kNone) {
     return JudgePublic(worker, endpoint, request);
   }
   const auto refuse = [&](const Error& error) {

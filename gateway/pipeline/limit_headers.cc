@@ -3,29 +3,45 @@
 #include <algorithm>
 #include <string_view>
 
+#include "common/base/utc_text.h"
+
 namespace tollgate::gateway {
 
 namespace {
 
-void Append(std::string_view kind, const ratelimit::v1::LimitStatus& status, Headers& headers) {
-  if (status.limit() <= 0) return;
-  const auto add = [&](std::string_view what, std::string value) {
-    std::string name = "x-ratelimit-";
-    name.append(what).append("-").append(kind);
-    headers.emplace_back(std::move(name), std::move(value));
-  };
-  add("limit", std::to_string(status.limit()));
-  add("remaining", std::to_string(std::max<int64_t>(status.remaining(), 0)));
-  add("reset", FormatReset(status.reset_ms()));
+namespace pb = ratelimit::v1;
+
+std::string NameOf(Family family, std::string_view kind, std::string_view what) {
+  std::string name(family == Family::kMessages ? "anthropic-ratelimit-" : "x-ratelimit-");
+  if (family == Family::kMessages) std::swap(kind, what);
+  return name.append(what).append("-").append(kind);
+}
+
+// The point in time, never before it.
+std::string ResetTime(int64_t ms, int64_t now_us) {
+  return UtcText(now_us + std::max<int64_t>(ms, 0) * 1000 + 999'999, UtcPrecision::kSeconds);
 }
 
 }  // namespace
 
-Headers MakeLimitHeaders(Family family, const ratelimit::v1::AcquireResult& result) {
+Headers MakeLimitHeaders(Family family, const pb::AcquireResult& result, int64_t now_us) {
   Headers headers;
-  if (family != Family::kOpenAi) return headers;
-  Append("requests", result.requests(), headers);
-  Append("tokens", result.tokens(), headers);
+  const auto append = [&](std::string_view kind, pb::LimitKind limit_kind,
+                          const pb::LimitStatus& status) {
+    if (status.limit() <= 0) return;
+    const bool denied = !result.granted() && result.denied_by() == limit_kind;
+    // The limit with the least left need not be the one that makes the caller wait longest.
+    const int64_t reset_ms =
+        denied ? std::max(status.reset_ms(), result.retry_after_ms()) : status.reset_ms();
+    headers.emplace_back(NameOf(family, kind, "limit"), std::to_string(status.limit()));
+    headers.emplace_back(NameOf(family, kind, "remaining"),
+                         std::to_string(std::max<int64_t>(status.remaining(), 0)));
+    headers.emplace_back(NameOf(family, kind, "reset"), family == Family::kMessages
+                                                            ? ResetTime(reset_ms, now_us)
+                                                            : FormatReset(reset_ms));
+  };
+  append("requests", pb::LIMIT_KIND_REQUESTS, result.requests());
+  append("tokens", pb::LIMIT_KIND_TOKENS, result.tokens());
   return headers;
 }
 

@@ -1,4 +1,4 @@
-// The x-ratelimit-* response headers. See docs/design/wire.md 1.2.
+// The response headers that tell what is left of the rate limits. See docs/design/wire.md 1.2.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,12 @@
 
 namespace tollgate::gateway {
 
-// x-ratelimit-{limit,remaining,reset}-{requests,tokens} for the limits that exist. The Messages
-// family has names of its own and gets none of these.
-Headers MakeLimitHeaders(Family family, const ratelimit::v1::AcquireResult& result);
+// For the limits that exist, x-ratelimit-{limit,remaining,reset}-{requests,tokens} in the OpenAI
+// family and anthropic-ratelimit-{requests,tokens}-{limit,remaining,reset} in the Messages family:
+// input and output tokens have one limit together. The reset is the time until the limit is full
+// again, never before the Retry-After of a refusal by it; in the Messages family the point in time,
+// in whole seconds, rounded up. now_us: wall clock.
+Headers MakeLimitHeaders(Family family, const ratelimit::v1::AcquireResult& result, int64_t now_us);
 
 void AppendHeaders(const Headers& from, Headers& to);
 

@@ -7,6 +7,15 @@
 namespace tollgate::gateway {
 namespace {
 
+constexpr int64_t kNowUs = 1'770'000'000'400'000;  // 2026-02-02T02:40:00.4Z
+
+std::string Find(const Headers& headers, std::string_view name) {
+  for (const auto& [key, value] : headers) {
+    if (key == name) return value;
+  }
+  return "";
+}
+
 TEST(LimitHeaders, FormatsResetsAsDurations) {  // docs/design/wire.md 1.2
   const std::pair<int64_t, std::string> kCases[] = {
       {-5, "0s"},       {0, "0s"},         {1, "1ms"},        {250, "250ms"},
@@ -17,15 +26,55 @@ TEST(LimitHeaders, FormatsResetsAsDurations) {  // docs/design/wire.md 1.2
 
 TEST(LimitHeaders, OmitsLimitsThatAreNotSet) {
   ratelimit::v1::AcquireResult result;
-  EXPECT_TRUE(MakeLimitHeaders(Family::kOpenAi, result).empty());
+  result.set_granted(true);
+  EXPECT_TRUE(MakeLimitHeaders(Family::kOpenAi, result, kNowUs).empty());
+  EXPECT_TRUE(MakeLimitHeaders(Family::kMessages, result, kNowUs).empty());
   result.mutable_tokens()->set_limit(1000);
   result.mutable_tokens()->set_remaining(-3);  // debt
   result.mutable_tokens()->set_reset_ms(360'000);
-  const Headers expected = {{"x-ratelimit-limit-tokens", "1000"},
-                            {"x-ratelimit-remaining-tokens", "0"},
-                            {"x-ratelimit-reset-tokens", "6m0s"}};
-  EXPECT_EQ(MakeLimitHeaders(Family::kOpenAi, result), expected);
-  EXPECT_TRUE(MakeLimitHeaders(Family::kMessages, result).empty());
+  const Headers openai = {{"x-ratelimit-limit-tokens", "1000"},
+                          {"x-ratelimit-remaining-tokens", "0"},
+                          {"x-ratelimit-reset-tokens", "6m0s"}};
+  EXPECT_EQ(MakeLimitHeaders(Family::kOpenAi, result, kNowUs), openai);
+  const Headers messages = {{"anthropic-ratelimit-tokens-limit", "1000"},
+                            {"anthropic-ratelimit-tokens-remaining", "0"},
+                            {"anthropic-ratelimit-tokens-reset", "2026-02-02T02:46:01Z"}};
+  EXPECT_EQ(MakeLimitHeaders(Family::kMessages, result, kNowUs), messages);
+}
+
+// A reset in the past would let clients retry too early.
+TEST(LimitHeaders, ResetTimesAreNeverEarly) {
+  ratelimit::v1::AcquireResult result;
+  result.set_granted(true);
+  result.mutable_requests()->set_limit(5);
+  const std::pair<int64_t, std::string> kCases[] = {{0, "2026-02-02T02:40:01Z"},
+                                                    {600, "2026-02-02T02:40:01Z"},
+                                                    {601, "2026-02-02T02:40:02Z"},
+                                                    {60'000, "2026-02-02T02:41:01Z"}};
+  for (const auto& [ms, text] : kCases) {
+    result.mutable_requests()->set_reset_ms(ms);
+    EXPECT_EQ(Find(MakeLimitHeaders(Family::kMessages, result, kNowUs),
+                   "anthropic-ratelimit-requests-reset"),
+              text)
+        << ms;
+  }
+}
+
+// The reset of the limit that refused agrees with Retry-After; other limits do not change.
+TEST(LimitHeaders, TheResetIsNotBeforeRetryAfter) {
+  ratelimit::v1::AcquireResult result;
+  result.set_denied_by(ratelimit::v1::LIMIT_KIND_TOKENS);
+  result.set_retry_after_ms(9'100);
+  result.mutable_tokens()->set_limit(10);
+  result.mutable_tokens()->set_reset_ms(8'000);
+  result.mutable_requests()->set_limit(10);
+  result.mutable_requests()->set_reset_ms(2'000);
+  const Headers openai = MakeLimitHeaders(Family::kOpenAi, result, kNowUs);
+  EXPECT_EQ(Find(openai, "x-ratelimit-reset-tokens"), "10s");
+  EXPECT_EQ(Find(openai, "x-ratelimit-reset-requests"), "2s");
+  const Headers messages = MakeLimitHeaders(Family::kMessages, result, kNowUs);
+  EXPECT_EQ(Find(messages, "anthropic-ratelimit-tokens-reset"), "2026-02-02T02:40:10Z");
+  EXPECT_EQ(Find(messages, "anthropic-ratelimit-requests-reset"), "2026-02-02T02:40:03Z");
 }
 
 }  // namespace

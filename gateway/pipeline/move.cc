@@ -1,20 +1,18 @@
 #include "gateway/pipeline/move.h"
 
-#include <utility>
-
 #include "common/observability/log.h"
 #include "gateway/pipeline/authorize.h"
+#include "gateway/pipeline/dispatch.h"
 
 namespace tollgate::gateway {
 
 Task<bool> MoveToAnotherRouter(RequestContext& context) {
   // Nothing of a request that was not sent can run, and another router was waited for.
-  if (!context.movable || !context.generation->sent()) co_return false;
-  const auto request = std::move(context.movable);
-  const int32_t attempt = request->attempt() + 1;
-  auto item = MakeAuthorizeItem(context);
-  item.set_attempt(attempt);
-  const auto answer = co_await context.worker.clients.billing->Authorize(std::move(item));
+  if (context.moved || !context.movable || !context.generation->sent()) co_return false;
+  context.moved = true;
+  ++context.attempt;
+  const auto answer =
+      co_await context.worker.clients.billing->Authorize(MakeAuthorizeItem(context));
   const bool granted = answer && answer->granted();
   context.worker.metrics.CountMove(granted);
   if (!granted) {
@@ -25,10 +23,8 @@ Task<bool> MoveToAnotherRouter(RequestContext& context) {
     co_return false;
   }
   if (context.exchange.disconnected()) co_return false;
-  request->set_attempt(attempt);
-  request->mutable_hold()->set_authorized_nano_usd(answer->authorized_nano_usd());
-  request->mutable_hold()->set_slice_nano_usd(answer->slice_nano_usd());
-  context.generation = context.worker.clients.inference->Start(std::move(*request));
+  context.authorization = *answer;
+  SendAgain(context);
   co_return true;
 }
 

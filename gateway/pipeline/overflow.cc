@@ -7,19 +7,20 @@ namespace tollgate::gateway {
 std::optional<Error> FindOverflow(const RequestContext& context, const PromptCount& prompt) {
   const int64_t window = context.model->context_window();
   const int64_t max_tokens = context.canonical.max_tokens.value_or(0);
-  // Of several prompts only the sum is known, and each has a window of its own.
-  const int64_t room = (window - max_tokens) * context.canonical.prompt.prompts;
-  if (prompt.estimated || prompt.tokens <= room) return std::nullopt;
+  // Each of several prompts has a window of its own.
+  const bool several = context.canonical.prompt.prompts > 1;
+  const int64_t tokens = several ? prompt.longest : prompt.tokens;
+  if (prompt.estimated || tokens <= window - max_tokens) return std::nullopt;
   Error error{ErrorId::kContextLengthExceeded};
-  error.tokens = {.limit = window, .prompt = prompt.tokens, .output = max_tokens};
+  error.tokens = {.limit = window, .prompt = tokens, .output = max_tokens};
   SetOverflowParam(context.canonical, error);
   error.message = "This model's maximum context length is " + std::to_string(window) + " tokens. ";
-  const std::string counted = std::to_string(prompt.tokens);
+  const std::string counted = std::to_string(tokens);
   if (max_tokens == 0) {
     error.message += "However, your input has " + counted + " tokens.";
   } else {
-    error.message += "However, you requested " + std::to_string(prompt.tokens + max_tokens) +
-                     " tokens (" + counted + " in the prompt, " + std::to_string(max_tokens) +
+    error.message += "However, you requested " + std::to_string(tokens + max_tokens) + " tokens (" +
+                     counted + " in the prompt, " + std::to_string(max_tokens) +
                      " for the completion).";
   }
   return error;

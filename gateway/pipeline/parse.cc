@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "common/http/head_guard.h"
 #include "common/json/json.h"
 #include "gateway/pipeline/content_type.h"
 #include "gateway/pipeline/idempotency.h"
@@ -13,19 +14,85 @@
 namespace tollgate::gateway {
 namespace {
 
+// The longest list that is accepted (docs/design/wire.md 2.7).
+constexpr size_t kMaxListedModels = 64;
+
+// What a body may be beyond strict JSON: see decision 38.
+json::Limits BodyLimits() {
+  json::Limits limits;
+  limits.allow_nul = true;
+  limits.replace_lone_surrogates = true;
+  return limits;
+}
+
+ModelTraits TraitsOf(const CatalogPtr& catalog, const std::string& id) {
+  ModelTraits traits;
+  const catalog::v1::Model* model = catalog ? catalog->Find(id) : nullptr;
+  if (model == nullptr) return traits;
+  traits.keeps_system_messages = model->keep_system_messages();
+  traits.bounds_reasoning = model->reasoning_budget();
+  return traits;
+}
+
+// Several models may answer, and the engines of each of them must understand what is made.
+ModelTraits Common(ModelTraits one, const ModelTraits& other) {
+  one.keeps_system_messages = one.keeps_system_messages && other.keeps_system_messages;
+  one.bounds_reasoning = one.bounds_reasoning && other.bounds_reasoning;
+  return one;
+}
+
+// Holds the catalog, since it may run on another thread.
+ParseContext MakeParseContext(const RequestContext& context) {
+  ParseContext made;
+  made.traits_of = [catalog = context.catalog](const std::string& id) {
+    ModelTraits traits = TraitsOf(catalog, id);
+    const catalog::v1::Model* model = catalog ? catalog->Find(id) : nullptr;
+    if (model == nullptr) return traits;
+    for (const std::string& fallback : model->fallbacks()) {
+      traits = Common(traits, TraitsOf(catalog, fallback));
+    }
+    return traits;
+  };
+  made.workspace = context.key->workspace_id();
+  made.reasoning_keys = context.worker.options.reasoning_keys;
+  made.now_s = context.worker.clock.WallUs() / 1'000'000;
+  return made;
+}
+
+// With the models that the body lists.
+ParseContext ForModelsOf(json::Value body, const ParseContext& context) {
+  const json::Value models = body.Find("models");
+  if (!models.is_array() || models.size() > kMaxListedModels) return context;
+  ParseContext made = context;
+  made.traits_of = [models, context](const std::string& id) {
+    ModelTraits traits = context.TraitsOf(id);
+    for (const json::Value model : models) {
+      if (model.is_string()) traits = Common(traits, context.TraitsOf(model.string()));
+    }
+    return traits;
+  };
+  return made;
+}
+
 // All work that grows with the body. The result holds its own copy of what the engine gets.
 // digest_path: of a request with an Idempotency-Key; else empty.
-Result<CanonicalRequest> Decode(const Surface& surface, const std::string& body,
-                                const std::string& digest_path) {
-  const auto document = json::Document::ParseView(body);
+Result<CanonicalRequest> Decode(const Surface& surface, const ParseContext& context,
+                                std::string body, const std::string& digest_path) {
+  // Of the bytes that came: the document may change its own.
+  const std::string digest =
+      digest_path.empty() ? std::string() : IdempotencyBodyDigest(digest_path, body);
+  const auto document = json::Document::Parse(std::move(body), BodyLimits());
   if (!document) {
     return BadRequest("The request body is not valid JSON: " + document.error().message + ".");
   }
-  auto canonical = surface.ParseRequest(*document);
-  if (canonical && !digest_path.empty()) {
-    canonical->body_digest = IdempotencyBodyDigest(digest_path, body);
-  }
+  auto canonical = surface.ParseRequest(*document, ForModelsOf(document->root(), context));
+  if (canonical) canonical->body_digest = digest;
   return canonical;
+}
+
+// The header asks for what `usage.include` of chat completions asks for, on every endpoint.
+bool AsksForCost(const HttpRequest& request) {
+  return http::EqualsIgnoreCase(request.header("x-tollgate-include-cost"), "true");
 }
 
 std::string DigestPath(const HttpRequest& request) {
@@ -35,14 +102,15 @@ std::string DigestPath(const HttpRequest& request) {
 // What a thread of the pool works on. It owns the body, since the client may disconnect meanwhile.
 struct DecodeJob {
   const Surface* surface;
+  ParseContext context;
   std::string body;
   std::string digest_path;
   std::shared_ptr<const std::atomic<bool>> client_gone;
 
   Result<CanonicalRequest> operator()() {
-    const std::string owned = std::move(body);  // freed on this thread
+    std::string owned = std::move(body);  // freed on this thread
     if (client_gone->load()) return CanonicalRequest();
-    return Decode(*surface, owned, digest_path);
+    return Decode(*surface, context, std::move(owned), digest_path);
   }
 };
 
@@ -51,10 +119,11 @@ struct DecodeJob {
 Result<void> Parse(RequestContext& context) {
   HttpRequest& request = context.exchange.mutable_request();
   if (auto type = CheckContentType(request); !type) return type;
-  auto canonical = Decode(context.surface, request.body, DigestPath(request));
+  auto canonical = Decode(context.surface, MakeParseContext(context),
+                          std::exchange(request.body, std::string()), DigestPath(request));
   if (!canonical) return Fail{canonical.error()};
   context.canonical = std::move(*canonical);
-  std::string().swap(request.body);
+  if (AsksForCost(request)) context.canonical.include_cost = true;
   return {};
 }
 
@@ -63,8 +132,8 @@ Task<Result<void>> ParseBesideLoop(RequestContext& context) {
   if (auto type = CheckContentType(request); !type) co_return type;
   const auto client_gone = std::make_shared<std::atomic<bool>>(false);
   context.exchange.OnDisconnect([client_gone] { client_gone->store(true); });
-  DecodeJob job{&context.surface, std::exchange(request.body, std::string()), DigestPath(request),
-                client_gone};
+  DecodeJob job{&context.surface, MakeParseContext(context),
+                std::exchange(request.body, std::string()), DigestPath(request), client_gone};
   auto canonical =
       co_await RunOnPool(*context.worker.decoders, context.worker.loop, std::move(job));
   context.exchange.OnDisconnect({});
@@ -72,6 +141,7 @@ Task<Result<void>> ParseBesideLoop(RequestContext& context) {
   if (!canonical) co_return Unavailable("too many large bodies wait to be decoded");
   if (!*canonical) co_return Fail{canonical->error()};
   context.canonical = std::move(**canonical);
+  if (AsksForCost(request)) context.canonical.include_cost = true;
   // Nothing was decoded: the stages after this one must not see the empty request.
   if (client_gone->load()) co_return Unavailable("the client disconnected");
   co_return Result<void>();

@@ -28,7 +28,7 @@ Subject OfKey(const RequestContext& context) {
 }
 Subject OfModel(const RequestContext& context) {
   // Callers choose the ids of unlisted models, so these count as one model.
-  const bool listed = context.model != &context.unlisted;
+  const bool listed = context.unlisted == nullptr;
   return RefusalBudget::SubjectOf(context.key->key_id(),
                                   listed ? std::string_view(context.model->id()) : "*");
 }
@@ -54,6 +54,7 @@ Result<void> CheckRefusals(RequestContext& context) {
                    wait_ms);
   }
   if (const int64_t wait_ms = refusals.WaitMs(OfModel(context), now_us); wait_ms > 0) {
+    context.model_at_limit = true;
     return TooMany(context, "The model is at capacity. Please retry more slowly.", wait_ms);
   }
   return {};

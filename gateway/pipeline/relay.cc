@@ -5,8 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "common/http/sse.h"
 #include "common/observability/log.h"
 #include "common/rpc/error_detail.h"
+#include "gateway/pipeline/dispatch.h"
+#include "gateway/pipeline/fall_back.h"
 #include "gateway/pipeline/idempotency.h"
 #include "gateway/pipeline/move.h"
 #include "gateway/pipeline/overflow.h"
@@ -34,8 +37,12 @@ struct Progress {
   // What the disconnect of the client cancels; null: nothing any more.
   std::shared_ptr<Generation*> running;
 
+  // The router has left the hold to this gateway: another model may be tried.
+  bool hold_kept() const { return error && end.hold_kept() && !started && !any_delta; }
   // The router has released the hold, or will.
-  bool released_by_router() const { return ended && end.has_error() && !end.has_usage(); }
+  bool released_by_router() const {
+    return ended && end.has_error() && !end.has_usage() && !end.hold_kept();
+  }
   // Nothing of an answer has come, so that a caller who leaves now may have left before an engine
   // took the request.
   bool nothing_came() const { return !started && !any_delta && !ended && !error; }
@@ -61,7 +68,7 @@ void RecordEnd(RequestContext& context, const pb::End& end, Progress& progress) 
 // the hold.
 Task<void> Release(RequestContext& context, Progress& progress) {
   if (std::exchange(progress.released, true)) co_return;
-  if (context.generation->sent()) context.hold.HandOver();
+  if (context.generation->sent() && !progress.hold_kept()) context.hold.HandOver();
   const bool refused = progress.error && !progress.started;
   if (refused || !context.generation->sent()) {
     // The rate-limit headers count this request; after the refund they would be wrong.
@@ -97,6 +104,19 @@ Task<bool> TryElsewhere(RequestContext& context, Progress& progress, const Error
   co_return true;
 }
 
+// It is not sent again.
+void ForgetRequest(RequestContext& context) {
+  context.movable.reset();
+  context.kept_memory.Shrink(0);
+}
+
+// The answer is an error; nothing of one was sent.
+Task<void> RefuseAnswer(RequestContext& context, Progress& progress) {
+  co_await Release(context, progress);
+  MakeFree(context, progress);
+  co_await Refuse(context, *progress.error);
+}
+
 // A failure after the status 200 has been sent.
 void RecordBrokenStream(RequestContext& context, const Error& error) {
   log::Warn("stream failed", {{"x_request_id", context.exchange.request().x_request_id},
@@ -117,7 +137,6 @@ Task<void> RelayBody(RequestContext& context, Progress& progress) {
       progress.error = std::move(batch.error());
       break;
     }
-    context.movable.reset();
     for (const pb::Event& event : *batch) {
       if (event.has_started()) progress.started = true;
       if (event.has_delta()) {
@@ -133,15 +152,14 @@ Task<void> RelayBody(RequestContext& context, Progress& progress) {
       }
       if (event.has_end()) RecordEnd(context, event.end(), progress);
     }
+    if (!progress.hold_kept()) ForgetRequest(context);
   }
+  if (progress.hold_kept()) co_return;
+  if (progress.error) co_return co_await RefuseAnswer(context, progress);
   co_await Release(context, progress);
-  if (progress.error) {
-    MakeFree(context, progress);
-    co_return co_await Refuse(context, *progress.error);
-  }
   std::string body = encoder->Finish(progress.end);
   co_await KeepAnswer(context, body);
-  co_await SendJson(context, std::move(body));
+  co_await SendJson(context, std::move(body), progress.end.cut_by_credit());
 }
 
 // The bytes of one batch: events that arrive together are written together.
@@ -158,7 +176,11 @@ std::string Encode(RequestContext& context, const std::vector<pb::Event>& batch,
       encoder.OnStarted(event.started(), out);
     } else if (event.has_end()) {
       RecordEnd(context, event.end(), progress);
-      if (!progress.error) encoder.OnEnd(event.end(), out);
+      if (progress.error) continue;
+      if (event.end().cut_by_credit()) {
+        http::AppendSseComment(out, std::string(kCutByCreditHeader) + ": true");
+      }
+      encoder.OnEnd(event.end(), out);
     }
   }
   return out;
@@ -168,7 +190,7 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
   const auto encoder =
       context.surface.MakeStreamEncoder(context.canonical, MakeResponseStamp(context));
   const auto writer = std::make_shared<StreamWriter>(
-      context.exchange, *encoder, context.worker.options.keep_alive_ms, context.limit_headers);
+      context.exchange, *encoder, context.worker.options.keep_alive_ms, AnswerHeaders(context));
   writer->Open();
   bool connected = true;
   while (connected && !progress.ended && !progress.error) {
@@ -178,13 +200,13 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
     connected = !context.exchange.disconnected();
     if (!connected) break;
     if (!batch && co_await TryElsewhere(context, progress, batch.error())) continue;
-    context.movable.reset();
     std::string out;
     if (batch) {
       out = Encode(context, *batch, *encoder, progress);
     } else {
       progress.error = std::move(batch.error());
     }
+    if (!progress.hold_kept()) ForgetRequest(context);
     if (progress.error) {
       // Nothing was sent and nothing was generated: the error can still be a status.
       if (!writer->begun() && !progress.any_delta) break;
@@ -195,6 +217,7 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
     if (!out.empty()) connected = co_await writer->Write(std::move(out));
   }
   writer->Close();
+  if (connected && progress.hold_kept() && !writer->begun()) co_return;
   if (!connected) {
     context.generation->Cancel();
     if (!progress.released) context.worker.metrics.CountClientDisconnect();
@@ -203,9 +226,7 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
     if (progress.error && !progress.any_delta) MakeFree(context, progress);
     if (progress.nothing_came()) CountLeave(context, context.generation->sent());
   } else if (progress.error && !writer->begun()) {
-    co_await Release(context, progress);
-    MakeFree(context, progress);
-    co_await Refuse(context, *progress.error);
+    co_await RefuseAnswer(context, progress);
   } else {
     if (progress.error) {
       if (!progress.any_delta) MakeFree(context, progress);
@@ -217,24 +238,50 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
   }
 }
 
+Task<void> RelayOne(RequestContext& context, Progress& progress) {
+  if (context.canonical.stream) co_return co_await RelayStream(context, progress);
+  co_await RelayBody(context, progress);
+  if (progress.released || progress.hold_kept()) co_return;
+  if (progress.nothing_came()) CountLeave(context, context.generation->sent());
+  co_await Release(context, progress);
+  context.worker.metrics.CountClientDisconnect();
+}
+
+// The model has failed and left the hold. True: another one has the request. Otherwise the request
+// is over.
+Task<bool> TryAnotherModel(RequestContext& context, Progress& progress) {
+  *progress.running = nullptr;
+  const bool goes_on = !context.exchange.disconnected() && context.movable != nullptr &&
+                       co_await FallBack(context, *progress.error);
+  if (goes_on) {
+    SendAgain(context);
+    co_return true;
+  }
+  if (!context.exchange.disconnected()) {
+    co_await RefuseAnswer(context, progress);
+    co_return false;
+  }
+  // The guards of the context give back what it holds.
+  context.worker.metrics.CountClientDisconnect();
+  co_await Release(context, progress);
+  co_return false;
+}
+
 }  // namespace
 
 Task<void> Relay(RequestContext& context) {
-  Progress progress;
   // The callback can run at any time, also after the generation was destroyed.
-  const auto running = progress.running = std::make_shared<Generation*>(context.generation.get());
+  const auto running = std::make_shared<Generation*>(nullptr);
   context.exchange.OnDisconnect([running] {
     if (*running != nullptr) (*running)->Cancel();
   });
-  if (context.canonical.stream) {
-    co_await RelayStream(context, progress);
-  } else {
-    co_await RelayBody(context, progress);
-    if (!progress.released) {
-      if (progress.nothing_came()) CountLeave(context, context.generation->sent());
-      co_await Release(context, progress);
-      context.worker.metrics.CountClientDisconnect();
-    }
+  for (bool again = true; again;) {
+    Progress progress;
+    progress.running = running;
+    *running = context.generation.get();
+    co_await RelayOne(context, progress);
+    again =
+        !progress.released && progress.hold_kept() && co_await TryAnotherModel(context, progress);
   }
   *running = nullptr;
 }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/base/id.h"
 #include "gateway/edge/endpoint.h"
@@ -25,9 +26,16 @@ struct TokenBounds {
   int64_t output_upper = 0;
   // What the engine gets as max_tokens, per sample; 0: not sent.
   int64_t max_tokens = 0;
-  // The engine gets a lower max_tokens than the client sent and cannot detect that the client's
-  // does not fit beside the prompt: the prompt has to be counted.
+  // The prompt may be above the window, alone or with the client's max_tokens: only its tokens can
+  // tell (decisions 18, 44).
   bool needs_count = false;
+};
+
+// A model that may answer, as the stages before the limits have found it.
+struct Candidate {
+  const catalog::v1::Model* model = nullptr;  // lives in the catalog, or in unlisted
+  std::shared_ptr<const catalog::v1::Model> unlisted;
+  TokenBounds bounds;
 };
 
 struct RequestContext {
@@ -39,7 +47,9 @@ struct RequestContext {
         surface(surface),
         catalog(worker.catalog),
         id(exchange.request().id.empty() ? Id::New() : exchange.request().id),
-        arrived_us(worker.clock.MonotonicUs()) {}
+        arrived_us(worker.clock.MonotonicUs()),
+        body_memory(exchange.memory()),
+        kept_memory(exchange.memory()) {}
 
   Worker& worker;
   Exchange& exchange;
@@ -51,13 +61,26 @@ struct RequestContext {
   const Id id;
   const int64_t arrived_us;  // monotonic
 
-  KeyPtr key;                                 // authenticate
-  CanonicalRequest canonical;                 // parse
-  std::string idempotency_key_digest;         // read_idempotency_key; empty: no such header
-  const catalog::v1::Model* model = nullptr;  // resolve_model; lives in catalog, or is unlisted
-  catalog::v1::Model unlisted;                // resolve_model
-  TokenBounds bounds;                         // bound
-  Headers limit_headers;                      // admit
+  // Of a body that was decoded; of any other the server counts it.
+  MemoryReservation body_memory;       // decode_body
+  MemoryReservation kept_memory;       // dispatch: of `movable`, where it is large
+  KeyPtr key;                          // authenticate
+  CanonicalRequest canonical;          // parse
+  std::string idempotency_key_digest;  // read_idempotency_key; empty: no such header
+  // What may answer, in the order of the tries; empty: only `model`.
+  std::vector<Candidate> candidates;  // candidates
+  // Several models could answer, so the answer names its model in a header, too.
+  bool names_model = false;  // candidates
+  // Of the candidate that is tried now: which one it is, its entry, which lives in catalog or in
+  // unlisted, and its bounds.
+  size_t candidate = 0;
+  const catalog::v1::Model* model = nullptr;           // resolve_model
+  std::shared_ptr<const catalog::v1::Model> unlisted;  // resolve_model; null: it is listed
+  TokenBounds bounds;                                  // bound
+  Headers limit_headers;                               // admit
+  int admissions = 0;                                  // admit: how often a lease was asked for
+  // The last refusal was by a limit that is this model's: another one may be admitted.
+  bool model_at_limit = false;  // admit, authorize
   // Destroyed in reverse order: what was taken last is released first.
   LocalSlot local_slot;                        // admit
   Lease lease;                                 // admit
@@ -66,7 +89,11 @@ struct RequestContext {
   // The idempotency key's request has been answered: nothing is held, its answer is repeated.
   bool repeats_answer = false;             // authorize
   std::unique_ptr<Generation> generation;  // dispatch
-  // The request, as long as it can still be moved to another router.
+  // Number of the try at billing and the routers: another router, or another model.
+  int32_t attempt = 0;
+  // Once: a router was lost, and another one has the request.
+  bool moved = false;  // move
+  // The request, as long as it can still be sent again.
   std::unique_ptr<inference::v1::GenerateRequest> movable;  // dispatch
 };
 

@@ -1,10 +1,13 @@
 #include "gateway/pipeline/resolve_model.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "common/base/ascii.h"
+#include "common/observability/log_format.h"
 #include "gateway/worker/key_rules.h"
 
 namespace tollgate::gateway {
@@ -34,36 +37,41 @@ bool IsWellFormedId(std::string_view id) {
 
 // For completions of ids outside the catalog: the operator's `unlisted` entry under the requested
 // id (decision 20). Null when none is configured or the id does not qualify.
-const catalog::v1::Model* FindUnlisted(RequestContext& context) {
-  const std::string& id = context.canonical.model;
+std::shared_ptr<const catalog::v1::Model> FindUnlisted(const RequestContext& context,
+                                                       const std::string& id) {
   if (!context.catalog->snapshot().has_unlisted() ||
       context.canonical.kind != inference::v1::REQUEST_KIND_COMPLETION ||
       HasLegacyPrefix(context, id) || !IsWellFormedId(id)) {
     return nullptr;
   }
-  context.unlisted = context.catalog->snapshot().unlisted();
-  context.unlisted.set_id(id);
-  return &context.unlisted;
+  auto unlisted = std::make_shared<catalog::v1::Model>(context.catalog->snapshot().unlisted());
+  unlisted->set_id(id);
+  return unlisted;
 }
 
-Fail<Error> ModelNotFound(const RequestContext& context) {
-  const std::string& id = context.canonical.model;
+Fail<Error> ModelNotFound(const RequestContext& context, const std::string& id) {
   if (HasLegacyPrefix(context, id)) {
     return FailWith(ErrorId::kModelNotFound,
                     "Ids with the prefix '" + BrandPrefix(context) +
                         "' are no longer accepted: use an id that GET /v1/models returns.");
   }
   if (id.size() > kMaxEchoedId) return FailWith(ErrorId::kModelNotFound);
-  return FailWith(ErrorId::kModelNotFound, "The model '" + id + "' is not in the catalog.");
+  // Some clients are set up with the key in place of the model.
+  return FailWith(ErrorId::kModelNotFound,
+                  "The model '" + log::Redact(id) + "' is not in the catalog.");
 }
 
 }  // namespace
 
-Result<void> ResolveModel(RequestContext& context) {
+Result<void> ResolveModel(RequestContext& context, const std::string& id) {
   if (context.catalog == nullptr) return Unavailable("no catalog received yet");
-  const catalog::v1::Model* model = context.catalog->Find(context.canonical.model);
-  if (model == nullptr) model = FindUnlisted(context);
-  if (model == nullptr) return ModelNotFound(context);
+  const catalog::v1::Model* model = context.catalog->Find(id);
+  std::shared_ptr<const catalog::v1::Model> unlisted;
+  if (model == nullptr) {
+    unlisted = FindUnlisted(context, id);
+    model = unlisted.get();
+  }
+  if (model == nullptr) return ModelNotFound(context, id);
   const auth::v1::Key& key = *context.key;
   if (!model->workspace_id().empty() && model->workspace_id() != key.workspace_id()) {
     return FailWith(ErrorId::kInvalidApiKey);  // decision 11
@@ -75,6 +83,7 @@ Result<void> ResolveModel(RequestContext& context) {
     return Fail{std::move(error)};
   }
   context.model = model;
+  context.unlisted = std::move(unlisted);
   return {};
 }
 

@@ -11,11 +11,18 @@ ResponseStamp MakeResponseStamp(const RequestContext& context) {
   return {context.id.ToBase62(), clock.WallUs() / 1'000'000, &clock};
 }
 
-Task<void> SendJson(RequestContext& context, std::string body) {
+Headers AnswerHeaders(const RequestContext& context) {
+  Headers headers = context.limit_headers;
+  if (context.names_model) headers.emplace_back(kModelHeader, context.model->id());
+  return headers;
+}
+
+Task<void> SendJson(RequestContext& context, std::string body, bool cut_by_credit) {
   context.worker.metrics.CountRequest(context.endpoint.name, 200, "");
   HttpResponse response;
   response.headers.emplace_back("content-type", "application/json");
-  AppendHeaders(context.limit_headers, response.headers);
+  if (cut_by_credit) response.headers.emplace_back(kCutByCreditHeader, "true");
+  AppendHeaders(AnswerHeaders(context), response.headers);
   response.body = std::move(body);
   (void)co_await context.exchange.Send(std::move(response));
 }

@@ -1,18 +1,15 @@
 #include "gateway/pipeline/run.h"
 
-#include "gateway/pipeline/admit.h"
 #include "gateway/pipeline/answer_without_engine.h"
 #include "gateway/pipeline/authenticate.h"
-#include "gateway/pipeline/authorize.h"
-#include "gateway/pipeline/bound.h"
-#include "gateway/pipeline/check_capability.h"
-#include "gateway/pipeline/count_prompt.h"
+#include "gateway/pipeline/candidates.h"
+#include "gateway/pipeline/decode_body.h"
 #include "gateway/pipeline/dispatch.h"
+#include "gateway/pipeline/fall_back.h"
 #include "gateway/pipeline/idempotency.h"
 #include "gateway/pipeline/parse.h"
 #include "gateway/pipeline/refuse.h"
 #include "gateway/pipeline/relay.h"
-#include "gateway/pipeline/resolve_model.h"
 
 namespace tollgate::gateway {
 
@@ -21,14 +18,15 @@ namespace tollgate::gateway {
 
 Task<Result<void>> Validate(RequestContext& context) {
   if (auto done = co_await Authenticate(context); !done) co_return done;
+  if (IsCoded(context.exchange.request())) {
+    if (auto done = co_await DecodeBody(context); !done) co_return done;
+  }
   if (IsParsedBesideLoop(context)) {
     if (auto done = co_await ParseBesideLoop(context); !done) co_return done;
   } else if (auto done = Parse(context); !done) {
     co_return done;
   }
-  if (auto done = ResolveModel(context); !done) co_return done;
-  if (auto done = CheckCapability(context); !done) co_return done;
-  co_return BoundTokens(context);
+  co_return FindCandidates(context);
 }
 
 Task<void> RunInference(Worker& worker, const Surface& surface, Exchange& exchange,
@@ -36,15 +34,12 @@ Task<void> RunInference(Worker& worker, const Surface& surface, Exchange& exchan
   RequestContext context(worker, exchange, endpoint, surface);
   Result<void> stage = co_await Validate(context);
   if (stage) stage = ReadIdempotencyKey(context);
-  if (stage && !exchange.disconnected()) {
-    stage = co_await Admit(context, EstimateTotalTokens(context.bounds));
-  }
-  if (stage && !exchange.disconnected()) stage = co_await AuthorizeSpend(context);
+  if (stage && !exchange.disconnected()) stage = co_await AdmitAndAuthorize(context);
   if (!co_await ContinueOrRefuse(context, stage)) co_return;
   if (context.repeats_answer) co_return co_await RepeatAnswer(context);
   if (context.canonical.max_tokens == 0) co_return co_await AnswerWithoutEngine(context);
   if (context.bounds.needs_count) {
-    stage = co_await CheckCountedPrompt(context);
+    stage = co_await CheckPromptFits(context);
     if (!co_await ContinueOrRefuse(context, stage)) co_return;
   }
   Dispatch(context);

@@ -54,13 +54,18 @@ class BodyEncoder {
 // Three stateless functions.
 struct Surface {
   // Validates the body and translates it. The document is valid during the call only.
-  Result<CanonicalRequest> (*ParseRequest)(const json::Document& body);
+  Result<CanonicalRequest> (*Parse)(const json::Document& body, const ParseContext& context);
   // Null if the API does not stream.
   std::unique_ptr<StreamEncoder> (*MakeStreamEncoder)(const CanonicalRequest& request,
                                                       const ResponseStamp& stamp);
   // Null if the API generates nothing (count_tokens).
   std::unique_ptr<BodyEncoder> (*MakeBodyEncoder)(const CanonicalRequest& request,
                                                   const ResponseStamp& stamp);
+
+  Result<CanonicalRequest> ParseRequest(const json::Document& body,
+                                        const ParseContext& context = {}) const {
+    return Parse(body, context);
+  }
 };
 
 }  // namespace tollgate::gateway

@@ -147,6 +147,14 @@ class FakeLimiter : public RateLimitClient {
   Task<Result<ratelimit::v1::AcquireResult>> Acquire(ratelimit::v1::AcquireItem item) override {
     acquired.push_back(item);
     if (on_call) on_call();
+    // A limit of that model.
+    if (item.model() == model_at_limit && !model_at_limit.empty()) {
+      ratelimit::v1::AcquireResult denied;
+      denied.set_denied_by(ratelimit::v1::LIMIT_KIND_REQUESTS);
+      denied.set_denied_subject(ratelimit::v1::LIMIT_SUBJECT_MODEL);
+      denied.set_retry_after_ms(2'000);
+      co_return denied;
+    }
     co_return answer;
   }
   Task<void> Release(ratelimit::v1::ReleaseItem item) override {
@@ -172,6 +180,7 @@ class FakeLimiter : public RateLimitClient {
     return granted;
   }();
   std::function<void()> on_call;
+  std::string model_at_limit;
   // If set, Release returns after this event.
   std::shared_ptr<Event> release_applied;
   std::vector<ratelimit::v1::AcquireItem> acquired;
@@ -196,6 +205,11 @@ class FakeBilling : public BillingClient {
     reported.push_back(std::move(request));
     co_return usage;
   }
+  Task<Result<billing::v1::GetReceiptResponse>> GetReceipt(
+      billing::v1::GetReceiptRequest request) override {
+    receipts_asked.push_back(std::move(request));
+    co_return receipt;
+  }
   Task<Result<billing::v1::StoreAnswerResponse>> StoreAnswer(
       billing::v1::StoreAnswerRequest request) override {
     stored_answers.push_back(std::move(request));
@@ -218,6 +232,8 @@ class FakeBilling : public BillingClient {
   std::vector<billing::v1::AuthorizeItem> authorized;
   std::vector<billing::v1::VoidItem> voided;
   std::vector<billing::v1::GetUsageRequest> reported;
+  std::vector<billing::v1::GetReceiptRequest> receipts_asked;
+  Result<billing::v1::GetReceiptResponse> receipt = billing::v1::GetReceiptResponse();
   std::vector<billing::v1::StoreAnswerRequest> stored_answers;
   std::vector<billing::v1::GetAnswerRequest> wanted_answers;
   Result<billing::v1::GetAnswerResponse> kept_answer = billing::v1::GetAnswerResponse();

@@ -41,6 +41,15 @@ GatewayMetrics::GatewayMetrics()
           "Reads of auth's version, before keys that the filter lacks are refused.")),
       large_decoded_(metrics::Counter(kLargeBodies, kLargeBodiesHelp, {{"result", "decoded"}})),
       large_refused_(metrics::Counter(kLargeBodies, kLargeBodiesHelp, {{"result", "refused"}})) {
+  for (int i = 0; i < coding::kCodings; ++i) {
+    const std::string name(coding::CodingName(static_cast<coding::Coding>(i)));
+    for (const bool decoded : {false, true}) {
+      coded_bodies_[i][decoded] =
+          &metrics::Counter("tollgate_gateway_coded_bodies_total",
+                            "Request bodies with a Content-Encoding, decoded or refused.",
+                            {{"coding", name}, {"result", decoded ? "decoded" : "refused"}});
+    }
+  }
   static constexpr const char* kResults[kKeyResults] = {
       "hit", "negative_hit", "lookup", "stale", "unavailable", "throttled", "filtered"};
   for (int i = 0; i < kKeyResults; ++i) {
@@ -84,6 +93,14 @@ void GatewayMetrics::CountDenial(std::string_view reason) {
       {{"by", std::string(reason)}});
   counter.Increment();
   denials_.push_back({"", std::string(reason), 0, &counter});
+}
+
+void GatewayMetrics::CountFallBack(std::string_view stage) {
+  metrics::Counter("tollgate_gateway_model_fallbacks_total",
+                   "Requests that went on to another model, since a model's limits did not admit "
+                   "them or its engines failed.",
+                   {{"stage", std::string(stage)}})
+      .Increment();
 }
 
 void GatewayMetrics::UpdateKeyCache(const KeyCacheCounters& counters) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/coding/body_decoder.h"
 #include "tollgate/common/v1/usage.pb.h"
 
 namespace tollgate::gateway {
@@ -29,8 +30,12 @@ class GatewayMetrics {
   void CountLimiterFallback() { fallback_.Increment(); }
   // A body that is too large to be decoded on a loop.
   void CountLargeBody(bool decoded) { (decoded ? large_decoded_ : large_refused_).Increment(); }
+  // A body with a content coding, of coding::Coding.
+  void CountCodedBody(size_t coding, bool decoded) { coded_bodies_[coding][decoded]->Increment(); }
   // A request whose router was lost before anything of the answer had arrived.
   void CountMove(bool moved) { (moved ? moved_ : not_moved_).Increment(); }
+  // A request went on to another model. stage: "limits", before it was sent, or "engine".
+  void CountFallBack(std::string_view stage);
   void CountClientDisconnect() { client_disconnects_.Increment(); }
   // Adds the difference to the counters of the last call.
   void UpdateKeyCache(const KeyCacheCounters& counters);
@@ -53,6 +58,7 @@ class GatewayMetrics {
   prometheus::Counter& version_reads_;
   prometheus::Counter& large_decoded_;
   prometheus::Counter& large_refused_;
+  prometheus::Counter* coded_bodies_[coding::kCodings][2];
   int64_t version_reads_last_ = 0;
   static constexpr int kKeyResults = 7;
   prometheus::Counter* key_results_[kKeyResults];

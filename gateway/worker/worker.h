@@ -18,6 +18,7 @@
 #include "gateway/worker/lease.h"
 #include "gateway/worker/local_limiter.h"
 #include "gateway/worker/metrics.h"
+#include "gateway/worker/reasoning_keys.h"
 #include "gateway/worker/refusal_budget.h"
 
 namespace tollgate::gateway {
@@ -26,11 +27,15 @@ struct PipelineOptions {
   std::string brand = "tollgate";
   std::vector<std::string> legacy_key_prefixes;
   bool refuse_large_max_tokens = false;
+  // Of a decoded body; the server bounds what arrives.
+  size_t max_body_bytes = 16 << 20;
   // Hosts of media URLs, in lower case, as in GatewaySettings; empty: every host.
   std::vector<std::string> media_hosts;
   int64_t keep_alive_ms = 15'000;
   // Seals the answers that are kept for repetitions (seal.h); empty: none is kept.
   std::string answer_key;
+  // Null: reasoning is never sealed.
+  std::shared_ptr<const ReasoningKeys> reasoning_keys;
   // Bytes of the events of one answer that is not streamed to the client. Above what a router lets
   // through (H75): a router that lets more through is not believed.
   int64_t max_collected_bytes = 256 << 20;

@@ -8,6 +8,7 @@
 #include "common/observability/log.h"
 #include "services/auth/rpc/admin_rpc.h"
 #include "services/auth/rpc/auth_rpc.h"
+#include "services/auth/rpc/billing_audit.h"
 #include "services/auth/rpc/callers.h"
 #include "services/auth/rpc/limit_rpc.h"
 #include "services/auth/rpc/people_part.h"
@@ -28,9 +29,9 @@ class AuthModule : public Module {
       : context_(context),
         clock_(context.clock),
         reaches_billing_(targets == nullptr || !targets->billing_admin().empty()),
+        reaches_limiter_(targets == nullptr || !targets->ratelimit().empty()),
         threads_(settings.sql().connections() > 0 ? settings.sql().connections() : kDefaultThreads),
         rpc_(slot_),
-        admin_rpc_(slot_),
         workspaces_(auth::MakeWorkspaceAdmin(slot_)),
         keys_(auth::MakeKeyAdmin(slot_)),
         audit_(auth::MakeAuditAdmin(slot_)),
@@ -65,7 +66,6 @@ class AuthModule : public Module {
   std::span<const rpc::MethodCallers> Callers() const override { return auth::kCallers; }
   std::span<const rpc::MethodCallers> AdminCallers() const override { return auth::kAdminCallers; }
   void RegisterAdmin(grpc::ServerBuilder& builder) override {
-    builder.RegisterService(&admin_rpc_);
     for (const auto& service : {&workspaces_, &keys_, &audit_, &limits_}) {
       builder.RegisterService(service->get());
     }
@@ -94,6 +94,7 @@ class AuthModule : public Module {
     auto store = Open();
     if (!store) return Fail{store.error()};
     if (reaches_billing_) OpenBilling();
+    if (reaches_limiter_) OpenLimiter();
     backend_ =
         std::make_shared<auth::AuthBackend>(std::move(*store), threads_, clock_, backend_options_);
     if (auto started = backend_->Start(); !started) return started;
@@ -112,7 +113,13 @@ class AuthModule : public Module {
     slot_ = nullptr;
     people_.Stop();
     if (backend_) backend_->Stop();
-    if (billing_) context_.loops.loop(0).RunAndWait([this] { billing_.reset(); });
+    if (billing_ || limiter_) {
+      context_.loops.loop(0).RunAndWait([this] {
+        billing_.reset();
+        billing_replicas_.reset();
+        limiter_.reset();
+      });
+    }
   }
 
  private:
@@ -129,18 +136,54 @@ class AuthModule : public Module {
     }
   }
 
-  // Its client lives on the first loop; running calls keep it.
+  // The clients live and end on the first loop; running calls keep them.
   void OpenBilling() {
     Loop& loop = context_.loops.loop(0);
-    loop.RunAndWait([&] { billing_ = context_.clients.BillingAdmin(loop); });
-    backend_options_.open_wallet = [&loop, client = billing_](
-                                       std::string workspace,
-                                       std::function<void(admin::AdminResult<void>)> done) {
+    loop.RunAndWait([&] {
+      billing_ = context_.clients.BillingAdmin(loop);
+      billing_replicas_ = context_.clients.AdminReplicas(AdminTarget::kBilling, loop);
+    });
+    backend_options_.audit_sources = {auth::BillingAuditSource(loop, billing_replicas_)};
+    auth::Peers& peers = backend_options_.peers;
+    peers.open_wallet = [&loop, weak = std::weak_ptr<BillingAdminClient>(billing_)](
+                            std::string workspace,
+                            std::function<void(admin::AdminResult<void>)> done) {
+      loop.Post([&loop, weak, workspace = std::move(workspace), done = std::move(done)]() mutable {
+        std::shared_ptr<BillingAdminClient> open = weak.lock();
+        if (!open) return done(Fail{admin::FromError(Unavailable("auth is not running").error)});
+        loop.Spawn(OpenWallet(std::move(open), std::move(workspace), std::move(done)));
+      });
+    };
+    peers.has_zero_balance =
+        AskOn<std::string, bool>(loop, billing_, &BillingAdminClient::HasZeroBalance);
+    peers.key_spend = AskOn<billing::v1::ListKeySpendRequest, billing::v1::ListKeySpendResponse>(
+        loop, billing_, &BillingAdminClient::ListKeySpend);
+  }
+  void OpenLimiter() {
+    Loop& loop = context_.loops.loop(0);
+    loop.RunAndWait([&] { limiter_ = context_.clients.RateLimit(loop); });
+    backend_options_.peers.peek = AskOn<ratelimit::v1::PeekRequest, ratelimit::v1::PeekResponse>(
+        loop, limiter_, &RateLimitClient::Peek);
+  }
+  template <typename Request, typename Response, typename Client>
+  static auth::Peers::Ask<Request, Response> AskOn(
+      Loop& loop, const std::shared_ptr<Client>& client,
+      Task<Result<Response>> (Client::*method)(Request)) {
+    return [&loop, weak = std::weak_ptr<Client>(client), method](
+               Request request, std::function<void(Result<Response>)> done) {
       loop.Post(
-          [&loop, client, workspace = std::move(workspace), done = std::move(done)]() mutable {
-            loop.Spawn(OpenWallet(client, std::move(workspace), std::move(done)));
+          [&loop, weak, method, request = std::move(request), done = std::move(done)]() mutable {
+            std::shared_ptr<Client> open = weak.lock();
+            if (!open) return done(Unavailable("auth is not running"));
+            loop.Spawn(Call(std::move(open), method, std::move(request), std::move(done)));
           });
     };
+  }
+  template <typename Request, typename Response, typename Client>
+  static Task<void> Call(std::shared_ptr<Client> client,
+                         Task<Result<Response>> (Client::*method)(Request), Request request,
+                         std::function<void(Result<Response>)> done) {
+    done(co_await (client.get()->*method)(std::move(request)));
   }
   static Task<void> OpenWallet(std::shared_ptr<BillingAdminClient> client, std::string workspace,
                                std::function<void(admin::AdminResult<void>)> done) {
@@ -158,18 +201,19 @@ class AuthModule : public Module {
 
   HostContext& context_;
   const Clock& clock_;
-  const bool reaches_billing_;
+  const bool reaches_billing_, reaches_limiter_;
   const int threads_;
   auth::StoreOptions options_;
   bool has_seal_key_ = false;
   auth::BackendSlot slot_{nullptr};
   auth::AuthRpc rpc_;
-  auth::AuthAdminRpc admin_rpc_;
   const std::unique_ptr<grpc::Service> workspaces_, keys_, audit_, limits_;
   auth::BackendOptions backend_options_;
   std::shared_ptr<BillingAdminClient> billing_;  // null: not configured, or before Start
-  std::shared_ptr<auth::AuthBackend> backend_;   // null before Start
-  auth::PeoplePart people_;                      // in the backend's database
+  std::shared_ptr<rpc::Replicas> billing_replicas_;
+  std::shared_ptr<RateLimitClient> limiter_;    // the same
+  std::shared_ptr<auth::AuthBackend> backend_;  // null before Start
+  auth::PeoplePart people_;                     // in the backend's database
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "common/audit/refusal_writer.h"
 #include "common/money/money.h"
 #include "services/billing/alerts/alerts.h"
 #include "services/billing/commit/ledger_service.h"
@@ -39,10 +40,19 @@ billing::LedgerService::Options OptionsFrom(const config::v1::BillingSettings& s
   return options;
 }
 
+// Their transactions lock the last entry of the audit log, as commands of the ledger do: one that
+// stands still would stop these (docs/design/failures.md). The server ends it after the first time;
+// one that waits for it for longer than the second gives up.
+void LimitLocks(sql::Database::Options& options) {
+  options.idle_in_transaction_ms = 1000;
+  options.lock_timeout_ms = 2000;
+}
+
 billing::payments::PaymentsOptions PaymentsFrom(const config::v1::BillingSettings& settings) {
   const config::v1::PaymentSettings& from = settings.payments();
   billing::payments::PaymentsOptions options;
   options.sql.url = settings.sql().url();
+  LimitLocks(options.sql);
   if (!from.provider().empty()) options.provider = from.provider();
   options.secret_key_file = from.stripe_secret_key_file();
   options.webhook_secret_file = from.stripe_webhook_secret_file();
@@ -65,7 +75,9 @@ billing::alerts::AlertsOptions AlertsFrom(const config::v1::BillingSettings& set
   const config::v1::AlertSettings& from = settings.alerts();
   billing::alerts::AlertsOptions options;
   options.sql.url = settings.sql().url();
+  LimitLocks(options.sql);
   options.smtp_password_file = from.smtp_password_file();
+  options.seal_key_file = from.seal_key_file();
   options.engine.mail.url = from.smtp_url();
   options.engine.mail.user = from.smtp_user();
   options.engine.mail.from = from.mail_from();
@@ -141,6 +153,7 @@ class BillingModule : public Module {
     if (auto started = ledger_.Start(); !started.ok()) return started;
     if (auto started = payments_.Start(context_.loops); !started.ok()) return started;
     if (auto started = alerts_.Start(); !started.ok()) return started;
+    if (auto started = StartRefusals(); !started.ok()) return started;
     if (const std::string address = payments_.webhook_address(); !address.empty()) {
       context_.report_address("billing_webhooks", address);
     }
@@ -151,6 +164,7 @@ class BillingModule : public Module {
   }
   bool Ready() const override { return ledger_.Ready(); }
   void Stop() override {
+    refusals_.reset();
     alerts_.Stop();
     payments_.Stop();
     if (checkpoints_ != nullptr) checkpoints_->Stop();
@@ -159,6 +173,21 @@ class BillingModule : public Module {
   }
 
  private:
+  // Refused calls go into the audit entries, over a connection of their own.
+  Result<void> StartRefusals() {
+    sql::Database::Options options = OptionsFrom(settings_).sql;
+    options.connections = 1;
+    options.deferred_sync = false;
+    LimitLocks(options);
+    auto database = sql::Database::Open(std::move(options));
+    if (!database.ok()) return Fail{sql::ToError(database.error())};
+    refusal_database_ = std::move(*database);
+    refusals_ =
+        std::make_unique<audit::RefusalWriter>(*refusal_database_, audit::kEntries, context_.clock);
+    refusals_->Start();
+    return {};
+  }
+
   HostContext& context_;
   const config::v1::BillingSettings settings_;
   billing::LedgerService ledger_;
@@ -166,6 +195,8 @@ class BillingModule : public Module {
   billing::alerts::Alerts alerts_;
   std::unique_ptr<billing::CheckpointWriter> checkpoints_;  // null: off
   std::unique_ptr<billing::ArchiveRunner> archive_;         // null: off
+  std::unique_ptr<sql::Database> refusal_database_;
+  std::unique_ptr<audit::RefusalWriter> refusals_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::vector<std::unique_ptr<grpc::Service>> admin_services_;
 };

@@ -62,6 +62,20 @@ void List(Invocation& invocation, const Query& query) {
   invocation.ShowList(table, "events", "No changes yet.");
 }
 
+// "billing up to 17 (2 more wait)"
+std::string SourcesOf(const pb::VerifyAuditEntriesResponse& found) {
+  std::string text;
+  for (const pb::AuditSourceVerification& source : found.sources()) {
+    text += (text.empty() ? "" : ", ") + source.source() + " up to " +
+            std::to_string(source.sequence());
+    if (source.waiting() > 0) text += " (" + std::to_string(source.waiting()) + " more wait)";
+  }
+  for (const std::string& name : found.not_compared()) {
+    text += (text.empty() ? "" : ", ") + name + " not compared";
+  }
+  return text;
+}
+
 void AddVerify(CLI::App& group, Invocation& invocation) {
   CLI::App& verify = *group.add_subcommand(
       "verify", "Let auth verify the log (to do it yourself: tollgate-auth verify-audit)");
@@ -78,9 +92,10 @@ void AddVerify(CLI::App& group, Invocation& invocation) {
                  {"sequence", "Up to entry"},
                  {"hash", "Hash"},
                  {"checkpoints", "Checkpoints"},
+                 {"sources", "Compared with"},
                  {"problem", "Problem"}});
     table.Add({Bool(found.ok()), Integer(found.sequence()), Text(found.hash()),
-               Integer(found.checkpoints()), Text(found.problem())});
+               Integer(found.checkpoints()), Text(SourcesOf(found)), Text(found.problem())});
     invocation.ShowRecord(table);
     if (!found.ok()) invocation.set_exit_code(1);
   });

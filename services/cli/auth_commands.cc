@@ -1,9 +1,11 @@
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "common/base/crypto.h"
 #include "services/cli/admin_cells.h"
 #include "services/cli/commands.h"
 #include "services/cli/invocation.h"
@@ -11,7 +13,8 @@
 namespace tollgate::cli {
 namespace {
 
-namespace v1 = tollgate::auth::v1;
+namespace pb = tollgate::admin::v1;
+using Stub = pb::WorkspaceService::Stub;
 
 std::vector<Column> WorkspaceColumns() {
   return {{"workspace_id", "WORKSPACE"},       {"name", "NAME"},
@@ -19,16 +22,13 @@ std::vector<Column> WorkspaceColumns() {
           {"concurrent_requests", "PARALLEL"}, {"created_at", "CREATED (UTC)"}};
 }
 
-std::vector<Cell> WorkspaceRow(const v1::Workspace& workspace) {
-  return {Text(workspace.workspace_id()),
-          Text(workspace.name()),
-          Limit(workspace.limits().requests_per_minute()),
-          Limit(workspace.limits().tokens_per_minute()),
-          Limit(workspace.limits().concurrent_requests()),
-          Time(workspace.created_at_us(), "-")};
+std::vector<Cell> WorkspaceRow(const pb::Workspace& workspace, const pb::LimitValues& limits) {
+  return {Text(LastPart(workspace.name())),    Text(workspace.display_name()),
+          Limit(limits.requests_per_minute()), Limit(limits.tokens_per_minute()),
+          Limit(limits.concurrent_requests()), Time(workspace.create_time())};
 }
 
-void AddLimits(CLI::App& command, v1::Limits& limits) {
+void AddLimits(CLI::App& command, pb::LimitValues& limits) {
   const auto add = [&command](const char* name, const char* help, auto set) {
     command.add_option_function<int64_t>(name, set, help)->check(CLI::NonNegativeNumber);
   };
@@ -40,8 +40,75 @@ void AddLimits(CLI::App& command, v1::Limits& limits) {
       [&limits](const int64_t& value) { limits.set_concurrent_requests(value); });
 }
 
-namespace pb = tollgate::admin::v1;
-using Stub = pb::WorkspaceService::Stub;
+// A workspace, its limits if there are any, and its wallet: a repetition with the same request id
+// does what an earlier try did not get to.
+void CreateWorkspace(Invocation& invocation, const std::string& name, const std::string& id,
+                     const pb::LimitValues& limits) {
+  const auto stub = invocation.Workspaces();
+  const auto limit_stub = invocation.Limits();
+  if (!stub || !limit_stub) return;
+  const std::string request_id = invocation.RequestId();
+  pb::CreateWorkspaceRequest request;
+  request.set_request_id(request_id);
+  request.set_workspace_id(id);
+  request.mutable_workspace()->set_display_name(name);
+  pb::Workspace workspace;
+  if (!invocation.Call("auth", [&](auto& context) {
+        return stub->CreateWorkspace(&context, request, &workspace);
+      })) {
+    return;
+  }
+  if (limits.ByteSizeLong() > 0) {
+    pb::UpdateLimitsRequest update;
+    update.mutable_limits()->set_name(workspace.name() + "/limits");
+    *update.mutable_limits()->mutable_workspace_limits() = limits;
+    update.mutable_update_mask()->add_paths("workspace_limits");
+    // An id of its own that follows from the first one.
+    update.set_request_id(HexEncode(Sha256(request_id + " limits")));
+    pb::Limits set;
+    if (!invocation.Call("auth", [&](auto& context) {
+          return limit_stub->UpdateLimits(&context, update, &set);
+        })) {
+      return;
+    }
+  }
+  if (!invocation.OpenWallet(LastPart(workspace.name()))) return;
+  Table table(WorkspaceColumns());
+  table.Add(WorkspaceRow(workspace, limits));
+  invocation.ShowRecord(table);
+}
+
+void ListWorkspaces(Invocation& invocation) {
+  const auto stub = invocation.Workspaces();
+  const auto limit_stub = invocation.Limits();
+  if (!stub || !limit_stub) return;
+  std::vector<pb::Workspace> workspaces;
+  pb::ListWorkspacesRequest request;
+  request.set_page_size(200);
+  do {
+    pb::ListWorkspacesResponse page;
+    if (!invocation.Call("auth", [&](auto& context) {
+          return stub->ListWorkspaces(&context, request, &page);
+        })) {
+      return;
+    }
+    workspaces.insert(workspaces.end(), page.workspaces().begin(), page.workspaces().end());
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  std::ranges::reverse(workspaces);  // the oldest first
+  Table table(WorkspaceColumns());
+  for (const pb::Workspace& workspace : workspaces) {
+    pb::GetLimitsRequest get;
+    get.set_name(workspace.name() + "/limits");
+    pb::Limits limits;
+    if (!invocation.Call(
+            "auth", [&](auto& context) { return limit_stub->GetLimits(&context, get, &limits); })) {
+      return;
+    }
+    table.Add(WorkspaceRow(workspace, limits.workspace_limits()));
+  }
+  invocation.ShowList(table, "workspaces", "No workspaces yet: tollgate workspace create NAME");
+}
 
 // A verb of one workspace, with a reason.
 template <typename Request>
@@ -78,31 +145,14 @@ void AddWorkspaceCommands(CLI::App& app, Invocation& invocation) {
   group.require_subcommand(1);
 
   CLI::App& create = *group.add_subcommand("create", "Create a workspace");
-  auto request = std::make_shared<v1::CreateWorkspaceRequest>();
+  auto limits = std::make_shared<pb::LimitValues>();
   auto name = std::make_shared<std::string>();
   auto id = std::make_shared<std::string>();
   create.add_option("name", *name, "Display name")->required();
   create.add_option("--id", *id, "Id: lower-case letters, digits and hyphens; default: generated");
-  AddLimits(create, *request->mutable_limits());
-  create.callback([&invocation, request, name, id] {
-    const auto stub = invocation.Auth();
-    if (!stub) return;
-    request->set_request_id(invocation.RequestId());
-    request->set_workspace_id(*id);
-    request->set_name(*name);
-    request->set_actor(invocation.options().actor);
-    v1::CreateWorkspaceResponse response;
-    if (!invocation.Call("auth", [&](auto& context) {
-          return stub->CreateWorkspace(&context, *request, &response);
-        })) {
-      return;
-    }
-    // Also of a workspace that an earlier try has created (decision 64).
-    if (!invocation.OpenWallet(response.workspace().workspace_id())) return;
-    Table table(WorkspaceColumns());
-    table.Add(WorkspaceRow(response.workspace()));
-    invocation.ShowRecord(table);
-  });
+  AddLimits(create, *limits);
+  create.callback(
+      [&invocation, limits, name, id] { CreateWorkspace(invocation, *name, *id, *limits); });
 
   CLI::App& open = *group.add_subcommand(
       "open", "Open the wallet of a workspace whose creation did not get that far");
@@ -121,17 +171,7 @@ void AddWorkspaceCommands(CLI::App& app, Invocation& invocation) {
                                       "Cancel the closing of a workspace", &Stub::ReopenWorkspace);
 
   CLI::App& list = *group.add_subcommand("list", "List all workspaces");
-  list.callback([&invocation] {
-    const auto stub = invocation.Auth();
-    if (!stub) return;
-    v1::ListWorkspacesResponse response;
-    if (!invocation.Call(
-            "auth", [&](auto& context) { return stub->ListWorkspaces(&context, {}, &response); }))
-      return;
-    Table table(WorkspaceColumns());
-    for (const v1::Workspace& workspace : response.workspaces()) table.Add(WorkspaceRow(workspace));
-    invocation.ShowList(table, "workspaces", "No workspaces yet: tollgate workspace create NAME");
-  });
+  list.callback([&invocation] { ListWorkspaces(invocation); });
 }
 
 }  // namespace

@@ -3,13 +3,15 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "common/base/crypto.h"
 #include "services/cli/admin_cells.h"
 #include "services/cli/commands.h"
 #include "services/cli/invocation.h"
@@ -18,7 +20,7 @@
 namespace tollgate::cli {
 namespace {
 
-namespace v1 = tollgate::billing::v1;
+namespace pb = tollgate::admin::v1;
 
 void AddClock(CLI::App& app, Invocation& invocation) {
   CLI::App& group = *app.add_subcommand("clock", "Dates of a workspace's ledger entries");
@@ -34,11 +36,11 @@ void AddClock(CLI::App& app, Invocation& invocation) {
   repair.callback([&invocation, words] {
     const auto stub = invocation.Books();
     if (!stub) return;
-    admin::v1::RepairClockRequest request;
+    pb::RepairClockRequest request;
     request.set_name("workspaces/" + words->workspace + "/balance");
     request.set_reason(words->reason);
     request.set_request_id(invocation.RequestId());
-    admin::v1::RepairClockResponse response;
+    pb::RepairClockResponse response;
     if (!invocation.Call("billing", [&](auto& context) {
           return stub->RepairClock(&context, request, &response);
         })) {
@@ -50,71 +52,145 @@ void AddClock(CLI::App& app, Invocation& invocation) {
   });
 }
 
-// Entries of requests have the request's id, 16 bytes; those of commands the request_id of the
-// command, which is text.
-std::string RequestOf(const v1::Entry& entry) {
-  static constexpr std::string_view kOfRequests[] = {"hold",   "extend",        "settle",
-                                                     "void",   "expire_charge", "expire_void",
-                                                     "charge", "overrun",       "late_correction"};
-  const bool request = std::find(std::begin(kOfRequests), std::end(kOfRequests), entry.kind()) !=
-                       std::end(kOfRequests);
-  return request ? HexEncode(entry.request_id()) : entry.request_id();
+// "2026-11" as 202611.
+int64_t MonthNumber(const std::string& month) {
+  std::string digits = month;
+  std::erase(digits, '-');
+  return digits.empty() ? 0 : std::stoll(digits);
+}
+
+struct EntriesQuery {
+  std::string workspace;
+  int limit = 100;
+  int64_t before = 0;
+};
+
+void ShowEntries(Invocation& invocation, const EntriesQuery& query) {
+  const auto stub = invocation.Books();
+  if (!stub) return;
+  pb::ListTransactionsRequest request;
+  request.set_parent("workspaces/" + query.workspace);
+  if (query.before > 0) {
+    request.set_filter("sequence < \"" + std::to_string(query.before) + "\"");
+  }
+  Table table({{"sequence", "NO."},
+               {"at", "AT (UTC)"},
+               {"kind", "KIND"},
+               {"amount_usd", "AMOUNT"},
+               {"debit", "DEBIT"},
+               {"credit", "CREDIT"},
+               {"month", "MONTH"},
+               {"request_id", "REQUEST"},
+               {"memo", "MEMO"}});
+  for (int left = query.limit; left > 0;) {
+    request.set_page_size(std::min(left, 200));
+    pb::ListTransactionsResponse page;
+    if (!invocation.Call("billing", [&](auto& context) {
+          return stub->ListTransactions(&context, request, &page);
+        })) {
+      return;
+    }
+    for (const pb::Transaction& entry : page.transactions()) {
+      table.Add({Integer(std::stoll(LastPart(entry.name()))), Time(entry.create_time()),
+                 Text(entry.kind()), Usd(entry.amount_usd()), Text(entry.debit_account()),
+                 Text(entry.credit_account()), Integer(MonthNumber(entry.month())),
+                 Text(entry.request()), Text(entry.memo())});
+    }
+    left -= page.transactions_size();
+    if (page.next_page_token().empty()) break;
+    request.set_page_token(page.next_page_token());
+  }
+  invocation.ShowList(table, "entries", "No entries yet.");
 }
 
 void AddEntries(CLI::App& app, Invocation& invocation) {
   CLI::App& command = *app.add_subcommand("entries", "Ledger entries of a workspace, newest first");
-  auto query = std::make_shared<v1::ListEntriesRequest>();
-  command
-      .add_option_function<std::string>(
-          "workspace,-w,--workspace",
-          [query](const std::string& id) { query->set_workspace_id(id); }, "Workspace")
-      ->required();
-  command
-      .add_option_function<int>(
-          "--limit", [query](const int& limit) { query->set_limit(limit); },
-          "At most this many; default 100")
+  auto query = std::make_shared<EntriesQuery>();
+  command.add_option("workspace,-w,--workspace", query->workspace, "Workspace")->required();
+  command.add_option("--limit", query->limit, "At most this many; default 100")
       ->check(CLI::PositiveNumber);
-  command
-      .add_option_function<int64_t>(
-          "--before", [query](const int64_t& number) { query->set_before_sequence(number); },
-          "Only entries before this number")
+  command.add_option("--before", query->before, "Only entries before this number")
       ->check(CLI::PositiveNumber);
-  command.callback([&invocation, query] {
-    const auto stub = invocation.Billing();
-    if (!stub) return;
-    v1::ListEntriesResponse response;
-    if (!invocation.Call("billing", [&](auto& context) {
-          return stub->ListEntries(&context, *query, &response);
-        })) {
-      return;
+  command.callback([&invocation, query] { ShowEntries(invocation, *query); });
+}
+
+volatile std::sig_atomic_t interrupted = 0;
+
+// Begins a verification and waits for its end; Ctrl-C ends it. False: reported.
+bool Verify(Invocation& invocation, const std::string& workspace, pb::LedgerVerification& found) {
+  const auto stub = invocation.Verifications();
+  if (!stub) return false;
+  pb::CreateLedgerVerificationRequest request;
+  request.set_request_id(invocation.RequestId());
+  if (!workspace.empty()) {
+    request.mutable_ledger_verification()->set_workspace("workspaces/" + workspace);
+  }
+  if (!invocation.Call("billing", [&](auto& context) {
+        return stub->CreateLedgerVerification(&context, request, &found);
+      })) {
+    return false;
+  }
+  std::signal(SIGINT, [](int) { interrupted = 1; });
+  pb::GetLedgerVerificationRequest get;
+  get.set_name(found.name());
+  for (int64_t pause_ms = 10; found.state() == pb::LEDGER_VERIFICATION_STATE_RUNNING;
+       pause_ms = std::min<int64_t>(2 * pause_ms, 500)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
+    const bool answered = invocation.Call("billing", [&](auto& context) {
+      if (interrupted == 0) return stub->GetLedgerVerification(&context, get, &found);
+      pb::CancelLedgerVerificationRequest cancel;
+      cancel.set_name(get.name());
+      return stub->CancelLedgerVerification(&context, cancel, &found);
+    });
+    if (!answered) return false;
+    if (interrupted != 0) break;
+  }
+  if (found.state() == pb::LEDGER_VERIFICATION_STATE_CONSISTENT ||
+      found.state() == pb::LEDGER_VERIFICATION_STATE_VIOLATED) {
+    return true;
+  }
+  if (interrupted != 0 || found.state() == pb::LEDGER_VERIFICATION_STATE_CANCELLED) {
+    invocation.ReportError("cancelled", "the verification was cancelled before its end");
+  } else {
+    invocation.ReportError("broken_off",
+                           "the verification was broken off: its process stopped or its database "
+                           "failed; run it again");
+  }
+  return false;
+}
+
+void ShowVerification(Invocation& invocation, const pb::LedgerVerification& found) {
+  const bool ok = found.state() == pb::LEDGER_VERIFICATION_STATE_CONSISTENT;
+  if (invocation.options().json) {
+    Table table({{"ok", ""},
+                 {"workspaces", ""},
+                 {"entries", ""},
+                 {"holds", ""},
+                 {"usage_records", ""},
+                 {"violations", ""}});
+    table.Add({Bool(ok), Integer(found.workspaces()), Integer(found.entries()),
+               Integer(found.holds()), Integer(found.usage_records()),
+               List({found.violations().begin(), found.violations().end()}, "none")});
+    invocation.ShowRecord(table);
+  } else {
+    std::printf("%s: %lld entries, %lld holds and %lld usage records of %lld workspaces\n",
+                ok ? "The ledger is consistent" : "LEDGER VIOLATIONS FOUND",
+                static_cast<long long>(found.entries()), static_cast<long long>(found.holds()),
+                static_cast<long long>(found.usage_records()),
+                static_cast<long long>(found.workspaces()));
+    for (const std::string& violation : found.violations()) {
+      std::printf("  %s\n", violation.c_str());
     }
-    Table table({{"sequence", "NO."},
-                 {"at", "AT (UTC)"},
-                 {"kind", "KIND"},
-                 {"amount_usd", "AMOUNT"},
-                 {"debit", "DEBIT"},
-                 {"credit", "CREDIT"},
-                 {"month", "MONTH"},
-                 {"request_id", "REQUEST"},
-                 {"memo", "MEMO"}});
-    for (const v1::Entry& entry : response.entries()) {
-      table.Add({Integer(entry.sequence()), Time(entry.at_us(), "-"), Text(entry.kind()),
-                 Usd(entry.amount_nano_usd()), Text(entry.debit_account()),
-                 Text(entry.credit_account()), Integer(entry.month()), Text(RequestOf(entry)),
-                 Text(entry.memo())});
-    }
-    invocation.ShowList(table, "entries", "No entries yet.");
-  });
+  }
+  if (!ok) invocation.set_exit_code(1);
 }
 
 void AddVerify(CLI::App& app, Invocation& invocation) {
   CLI::App& command =
       *app.add_subcommand("verify-ledger", "Verify the whole ledger; exit code 1 on any violation");
-  auto query = std::make_shared<v1::VerifyLedgerRequest>();
+  auto workspace = std::make_shared<std::string>();
   auto local = std::make_shared<std::vector<std::string>>();
-  command.add_option_function<std::string>(
-      "workspace,-w,--workspace", [query](const std::string& id) { query->set_workspace_id(id); },
-      "Only this workspace; default: all");
+  command.add_option("workspace,-w,--workspace", *workspace, "Only this workspace; default: all");
   const auto forward = [&](const std::string& name, const std::string& what) {
     command.add_option_function<std::string>(
         name,
@@ -130,44 +206,14 @@ void AddVerify(CLI::App& app, Invocation& invocation) {
           "With --database: also compare with the signed checkpoints of this file");
   forward("--checkpoint-key", "PEM file with the public key of the checkpoints");
   forward("--archive", "With --database: also verify the archived months in this folder");
-  command.callback([&invocation, query, local] {
+  command.callback([&invocation, workspace, local] {
     if (!local->empty()) {
-      if (!query->workspace_id().empty()) {
-        local->insert(local->end(), {"--workspace", query->workspace_id()});
-      }
+      if (!workspace->empty()) local->insert(local->end(), {"--workspace", *workspace});
       if (invocation.options().json) local->push_back("--json");
       return RunBillingBinary(invocation, "verify", *local);
     }
-    const auto stub = invocation.Billing();
-    if (!stub) return;
-    v1::VerifyLedgerResponse response;
-    if (!invocation.Call("billing", [&](auto& context) {
-          return stub->VerifyLedger(&context, *query, &response);
-        })) {
-      return;
-    }
-    if (invocation.options().json) {
-      Table table({{"ok", ""},
-                   {"workspaces", ""},
-                   {"entries", ""},
-                   {"holds", ""},
-                   {"usage_records", ""},
-                   {"violations", ""}});
-      table.Add({Bool(response.ok()), Integer(response.workspaces()), Integer(response.entries()),
-                 Integer(response.holds()), Integer(response.usage_records()),
-                 List({response.violations().begin(), response.violations().end()}, "none")});
-      invocation.ShowRecord(table);
-    } else {
-      std::printf("%s: %lld entries, %lld holds and %lld usage records of %lld workspaces\n",
-                  response.ok() ? "The ledger is consistent" : "LEDGER VIOLATIONS FOUND",
-                  static_cast<long long>(response.entries()),
-                  static_cast<long long>(response.holds()),
-                  static_cast<long long>(response.usage_records()),
-                  static_cast<long long>(response.workspaces()));
-      for (const std::string& violation : response.violations())
-        std::printf("  %s\n", violation.c_str());
-    }
-    if (!response.ok()) invocation.set_exit_code(1);
+    pb::LedgerVerification found;
+    if (Verify(invocation, *workspace, found)) ShowVerification(invocation, found);
   });
 }
 
@@ -188,7 +234,7 @@ void AddLedger(CLI::App& app, Invocation& invocation) {
   forward("--before", "All months before this one, as YYYY-MM")->required();
   forward("--to", "Folder of the files; it must exist")->required();
   archive.callback([&invocation, words] {
-    words->insert(words->end(), {"--actor", invocation.options().actor});
+    words->insert(words->end(), {"--actor", OperatorName()});
     RunBillingBinary(invocation, "archive", *words);
   });
 }
@@ -198,11 +244,11 @@ struct StatementWords {
 };
 
 // One document from billing, to this file; CSV to standard output when the file is empty.
-bool WriteStatement(Invocation& invocation, const StatementWords& words,
-                    admin::v1::StatementFormat format, const std::string& file) {
+bool WriteStatement(Invocation& invocation, const StatementWords& words, pb::StatementFormat format,
+                    const std::string& file) {
   const auto stub = invocation.Statements();
   if (!stub) return false;
-  admin::v1::DownloadStatementRequest request;
+  pb::DownloadStatementRequest request;
   request.set_name("workspaces/" + words.workspace + "/statements/" + words.month);
   request.set_format(format);
   google::api::HttpBody body;
@@ -227,7 +273,7 @@ bool WriteStatement(Invocation& invocation, const StatementWords& words,
 void AddStatementList(CLI::App& group, Invocation& invocation) {
   CLI::App& command = *group.add_subcommand(
       "list", "Balances and totals of each month that is not archived, newest first");
-  auto query = std::make_shared<admin::v1::ListStatementsRequest>();
+  auto query = std::make_shared<pb::ListStatementsRequest>();
   command
       .add_option_function<std::string>(
           "-w,--workspace",
@@ -244,7 +290,7 @@ void AddStatementList(CLI::App& group, Invocation& invocation) {
   command.callback([&invocation, query] {
     const auto stub = invocation.Statements();
     if (!stub) return;
-    admin::v1::ListStatementsResponse response;
+    pb::ListStatementsResponse response;
     if (!invocation.Call("billing", [&](auto& context) {
           return stub->ListStatements(&context, *query, &response);
         })) {
@@ -257,7 +303,7 @@ void AddStatementList(CLI::App& group, Invocation& invocation) {
                  {"used_usd", "USED"},
                  {"closing_usd", "CLOSING"},
                  {"preliminary_at", "PRELIMINARY AT (UTC)"}});
-    for (const admin::v1::Statement& one : response.statements()) {
+    for (const pb::Statement& one : response.statements()) {
       table.Add({Text(LastPart(one.name())), Usd(one.opening_usd()), Usd(one.added_usd()),
                  Usd(one.removed_usd()), Usd(one.used_usd()), Usd(one.closing_usd()),
                  Time(one.preliminary_time())});
@@ -299,11 +345,11 @@ void AddStatement(CLI::App& app, Invocation& invocation) {
     }
     ::umask(077);  // files that it writes are read by nobody else
     if (!words->pdf.empty() &&
-        !WriteStatement(invocation, *words, admin::v1::STATEMENT_FORMAT_PDF, words->pdf)) {
+        !WriteStatement(invocation, *words, pb::STATEMENT_FORMAT_PDF, words->pdf)) {
       return;
     }
     if (!words->csv.empty() || words->pdf.empty()) {
-      WriteStatement(invocation, *words, admin::v1::STATEMENT_FORMAT_CSV, words->csv);
+      WriteStatement(invocation, *words, pb::STATEMENT_FORMAT_CSV, words->csv);
     }
   });
 }

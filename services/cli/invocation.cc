@@ -50,7 +50,8 @@ std::string Lower(std::string text) {
   return text;
 }
 
-// Of the operating system: the actor of what this command changes (decision 57).
+}  // namespace
+
 std::string OperatorName() {
   passwd entry;
   passwd* found = nullptr;
@@ -60,8 +61,6 @@ std::string OperatorName() {
   }
   return "uid-" + std::to_string(::geteuid());
 }
-
-}  // namespace
 
 std::string Invocation::RequestId() const {
   return options_.request_id.empty() ? Id::New().ToHex() : options_.request_id;
@@ -87,11 +86,6 @@ std::shared_ptr<grpc::Channel> Invocation::Connect(const std::string& own_target
   return grpc::CreateCustomChannel(target, credentials, arguments);
 }
 
-std::unique_ptr<auth::v1::AuthAdminService::Stub> Invocation::Auth() {
-  const auto channel = Connect(options_.auth_target, "auth");
-  return channel ? auth::v1::AuthAdminService::NewStub(channel) : nullptr;
-}
-
 std::unique_ptr<admin::v1::WorkspaceService::Stub> Invocation::Workspaces() {
   const auto channel = Connect(options_.auth_target, "auth");
   return channel ? admin::v1::WorkspaceService::NewStub(channel) : nullptr;
@@ -107,9 +101,14 @@ std::unique_ptr<admin::v1::AuditService::Stub> Invocation::Audit() {
   return channel ? admin::v1::AuditService::NewStub(channel) : nullptr;
 }
 
-std::unique_ptr<billing::v1::BillingAdminService::Stub> Invocation::Billing() {
+std::unique_ptr<admin::v1::LimitService::Stub> Invocation::Limits() {
+  const auto channel = Connect(options_.auth_target, "auth");
+  return channel ? admin::v1::LimitService::NewStub(channel) : nullptr;
+}
+
+std::unique_ptr<admin::v1::LedgerVerificationService::Stub> Invocation::Verifications() {
   const auto channel = Connect(options_.billing_target, "billing");
-  return channel ? billing::v1::BillingAdminService::NewStub(channel) : nullptr;
+  return channel ? admin::v1::LedgerVerificationService::NewStub(channel) : nullptr;
 }
 
 std::unique_ptr<admin::v1::PaymentService::Stub> Invocation::Payments() {
@@ -238,18 +237,22 @@ bool Invocation::CallMoney(const std::string& workspace, const std::string& what
 }
 
 bool Invocation::OpenWallet(const std::string& workspace) {
-  const auto auth = Auth();
+  const auto workspaces = Workspaces();
   const auto books = Books();
-  if (!auth || !books) return false;
-  auth::v1::ListWorkspacesResponse known;
-  if (!Call("auth", [&](auto& context) { return auth->ListWorkspaces(&context, {}, &known); })) {
-    return false;
-  }
-  const auto& list = known.workspaces();
-  if (std::none_of(list.begin(), list.end(),
-                   [&](const auto& one) { return one.workspace_id() == workspace; })) {
+  if (!workspaces || !books) return false;
+  admin::v1::GetWorkspaceRequest get;
+  get.set_name("workspaces/" + workspace);
+  admin::v1::Workspace known;
+  const grpc::Status found = Repeat([&](grpc::ClientContext& context) {
+    return workspaces->GetWorkspace(&context, get, &known);
+  });
+  if (found.error_code() == grpc::StatusCode::NOT_FOUND) {
     ReportError("not_found",
                 "there is no workspace \"" + workspace + "\"; see: tollgate workspace list");
+    return false;
+  }
+  if (!found.ok()) {
+    ReportFailure("auth", found);
     return false;
   }
   admin::v1::OpenWalletRequest request;

@@ -14,14 +14,14 @@
 #include "tollgate/admin/v1/dead_letters.grpc.pb.h"
 #include "tollgate/admin/v1/keys.grpc.pb.h"
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
+#include "tollgate/admin/v1/limits.grpc.pb.h"
 #include "tollgate/admin/v1/members.grpc.pb.h"
 #include "tollgate/admin/v1/payments.grpc.pb.h"
 #include "tollgate/admin/v1/statements.grpc.pb.h"
 #include "tollgate/admin/v1/usage.grpc.pb.h"
 #include "tollgate/admin/v1/users.grpc.pb.h"
+#include "tollgate/admin/v1/verifications.grpc.pb.h"
 #include "tollgate/admin/v1/workspaces.grpc.pb.h"
-#include "tollgate/auth/v1/auth.grpc.pb.h"
-#include "tollgate/billing/v1/billing.grpc.pb.h"
 #include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate::cli {
@@ -31,12 +31,15 @@ struct Options {
   std::string target;  // address of both services, unless one of the next two is set
   std::string auth_target;
   std::string billing_target;
-  std::string actor;       // for the audit log
   std::string request_id;  // idempotency key of a change; empty: a random one
   int timeout_seconds = 10;
   // Mutual TLS with the certificate of an operator; all empty: plain text.
   config::v1::TlsConfig tls;
 };
+
+// Of the operating system: the actor of what the command line changes over a local socket
+// (decision 57).
+std::string OperatorName();
 
 class Invocation {
  public:
@@ -44,14 +47,15 @@ class Invocation {
 
   const Options& options() const { return options_; }
   std::string RequestId() const;
-  // Null when the TLS files cannot be read; the error has been reported.
-  std::unique_ptr<auth::v1::AuthAdminService::Stub> Auth();
-  // The services of tollgate.admin.v1 in auth.
+  // The services of tollgate.admin.v1. Null when the TLS files cannot be read; the error has been
+  // reported. Those in auth:
   std::unique_ptr<admin::v1::WorkspaceService::Stub> Workspaces();
   std::unique_ptr<admin::v1::KeyService::Stub> Keys();
   std::unique_ptr<admin::v1::AuditService::Stub> Audit();
-  std::unique_ptr<billing::v1::BillingAdminService::Stub> Billing();
-  // The services of tollgate.admin.v1 in billing.
+  std::unique_ptr<admin::v1::LimitService::Stub> Limits();
+  std::unique_ptr<admin::v1::UserService::Stub> Users();
+  std::unique_ptr<admin::v1::InvitationService::Stub> Invitations();
+  // Those in billing.
   std::unique_ptr<admin::v1::LedgerService::Stub> Books();
   std::unique_ptr<admin::v1::AdjustmentService::Stub> Adjustments();
   std::unique_ptr<admin::v1::UsageService::Stub> Usage();
@@ -59,9 +63,7 @@ class Invocation {
   std::unique_ptr<admin::v1::AlertService::Stub> Alerts();
   std::unique_ptr<admin::v1::DeadLetterService::Stub> DeadLetters();
   std::unique_ptr<admin::v1::StatementService::Stub> Statements();
-  // Those in auth.
-  std::unique_ptr<admin::v1::UserService::Stub> Users();
-  std::unique_ptr<admin::v1::InvitationService::Stub> Invitations();
+  std::unique_ptr<admin::v1::LedgerVerificationService::Stub> Verifications();
   int64_t NowSeconds() const;
 
   // Makes one call with the timeout. On failure reports the error, sets the exit code and returns

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/core_dumps.h"
 #include "common/base/text.h"
 #include "services/cli/commands.h"
 #include "services/cli/invocation.h"
@@ -25,14 +26,8 @@ std::string DefaultTarget() {
   return "unix:" + (home.empty() ? ".tollgate" : home) + "/run/admin.sock";
 }
 
-std::string DefaultActor() {
-  const std::string user = FromEnvironment("USER");
-  return "cli:" + (user.empty() ? "operator" : user);
-}
-
 void AddOptions(CLI::App& app, Options& options) {
   options.target = DefaultTarget();
-  options.actor = DefaultActor();
   app.add_flag("--json", options.json, "Print JSON");
   app.add_option("--target", options.target, "Address of the services: unix:/path or host:port")
       ->envname("TOLLGATE_ADMIN")
@@ -46,7 +41,6 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--timeout", options.timeout_seconds, "Seconds to wait for a response")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
-  app.add_option("--actor", options.actor, "Your name, for the audit log")->capture_default_str();
   app.add_option(
       "--request-id", options.request_id,
       "Idempotency key (1-64 characters): repeated with the same key, a change is applied once; "
@@ -106,6 +100,7 @@ int ReportUsageError(CLI::App& app, const CLI::ParseError& error) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tollgate::DenyCoreDumps();
   Options options;
   tollgate::cli::Invocation invocation(options);
   CLI::App app("tollgate: keys, workspaces, credit and the ledger of a Tollgate gateway",

@@ -144,7 +144,8 @@ void AddLink(CLI::App& group, Invocation& invocation) {
 void AddInvite(CLI::App& group, Invocation& invocation) {
   auto names = std::make_shared<Names>();
   CLI::App& invite = *group.add_subcommand(
-      "invite", "Invite a person to a workspace; prints a link that works once, for seven days");
+      "invite",
+      "Invite a person to a workspace; mails or prints a link that works once, for seven days");
   invite.add_option("email", names->user, "E-mail address")->required();
   invite.add_option("-w,--workspace", names->workspace, "Workspace")->required();
   invite.add_option("--role", names->role, "owner, admin, billing, developer or viewer")
@@ -161,6 +162,11 @@ void AddInvite(CLI::App& group, Invocation& invocation) {
     if (invocation.Call("auth", [&](auto& context) {
           return stub->CreateInvitation(&context, request, &response);
         })) {
+      if (response.mailed()) {
+        Table table({{"mailed_to", "MAILED TO"}});
+        table.Add({Text(response.invitation().email())});
+        return invocation.ShowRecord(table);
+      }
       ShowLink(invocation, response.accept_path());
     }
   });
@@ -189,6 +195,27 @@ void AddState(CLI::App& group, Invocation& invocation, const char* verb, const c
   });
 }
 
+void AddResetTotp(CLI::App& group, Invocation& invocation) {
+  auto names = std::make_shared<Names>();
+  CLI::App& reset = *group.add_subcommand(
+      "reset-totp", "Switch the second step off of a person who has lost it; ends their sessions");
+  reset.add_option("user", names->user, "E-mail address or id")->required();
+  reset.callback([&invocation, names] {
+    const auto stub = invocation.Users();
+    if (!stub) return;
+    v1::ResetTotpRequest request;
+    request.set_name(NameOf(invocation, *stub, names->user));
+    if (request.name().empty()) return;
+    v1::User user;
+    if (invocation.Call("auth",
+                        [&](auto& context) { return stub->ResetTotp(&context, request, &user); })) {
+      Table table = UserTable();
+      AddRow(user, table);
+      invocation.ShowRecord(table);
+    }
+  });
+}
+
 }  // namespace
 
 void AddUserCommands(CLI::App& app, Invocation& invocation) {
@@ -198,6 +225,7 @@ void AddUserCommands(CLI::App& app, Invocation& invocation) {
   AddCreate(user, invocation, false);
   AddInvite(user, invocation);
   AddLink(user, invocation);
+  AddResetTotp(user, invocation);
   AddState(user, invocation, "disable", "End all sessions and tokens, and refuse new ones",
            v1::USER_STATE_DISABLED);
   AddState(user, invocation, "enable", "Let a disabled person in again", v1::USER_STATE_ACTIVE);

@@ -11,6 +11,7 @@
 #include "common/rpc/replicas.h"
 #include "services/dashboard/http/admin_api.h"
 #include "services/dashboard/http/site.h"
+#include "services/dashboard/session/cookies.h"
 #include "services/dashboard/session/session_api.h"
 
 namespace tollgate {
@@ -95,6 +96,8 @@ class DashboardModule : public Module {
         [this](http::Exchange& exchange) { return Serve(exchange); });
     if (auto listening = server_->Listen(listen_); !listening) return listening;
     context_.report_address("dashboard", server_->address());
+    const std::string risk = dashboard::CookieRisk(listen_, session_options_.public_url);
+    if (!risk.empty()) log::Warn(risk, {{"listen", listen_}});
     ready_ = true;
     return {};
   }

@@ -27,7 +27,9 @@ std::vector<Method> AllMethods() {
     for (const auto& service : file.service()) {
       const bool is_admin = file.package() == "tollgate.admin.v1" ||
                             service.name().find("Admin") != std::string::npos ||
-                            service.name() == "SessionService";  // the dashboard's front
+                            service.name() == "SessionService" ||   // the dashboard's front
+                            service.name() == "KeySpendService" ||  // asked by auth
+                            service.name() == "AuditSourceService";
       for (const auto& method : service.method()) {
         methods.push_back({file.package() + "." + service.name() + "/" + method.name(), is_admin});
       }

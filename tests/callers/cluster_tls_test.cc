@@ -42,11 +42,15 @@ class ClusterTlsTest : public ::testing::Test {
     if (cluster_) EXPECT_EQ(cluster_->StopOrderly(), "");
   }
 
-  void MakeCertificates(const std::string& option) {
+  // environment: "NAME=value ".
+  Outcome TryToMakeCertificates(const std::string& option, const std::string& environment = "") {
     const char* source = std::getenv("TOLLGATE_SOURCE");
-    const Outcome made = Shell(std::string(source ? source : ".") + "/deploy/make-certificates " +
-                                   certificates() + " " + option,
-                               folder_.path() + "/log");
+    return Shell(environment + (source ? source : ".") + "/deploy/make-certificates " +
+                     certificates() + " " + option,
+                 folder_.path() + "/log");
+  }
+  void MakeCertificates(const std::string& option) {
+    const Outcome made = TryToMakeCertificates(option);
     ASSERT_EQ(made.code, 0) << made.output;
   }
   void StartCluster() {
@@ -79,6 +83,30 @@ class ClusterTlsTest : public ::testing::Test {
   EngineSim engine_{EngineSimOptions()};
   std::optional<Cluster> cluster_;
 };
+
+TEST_F(ClusterTlsTest, ACertificateThatCannotBeUsedIsMadeAnew) {
+  const auto text = [this](const char* place) {
+    return Read(certificates() + "/" + place + "/certificate.pem");
+  };
+  const std::string auth = text("auth");
+  const std::string billing = text("billing");
+  // The key of another certificate.
+  WriteFile(certificates() + "/billing/private_key.pem",
+            Read(certificates() + "/auth/private_key.pem"));
+  MakeCertificates("");
+  EXPECT_EQ(text("auth"), auth) << "what is good stays";
+  EXPECT_NE(text("billing"), billing);
+  // Names of another domain.
+  const Outcome moved = TryToMakeCertificates("", "TOLLGATE_TRUST_DOMAIN=example.org ");
+  EXPECT_EQ(moved.code, 0);
+  EXPECT_NE(moved.output.find("spiffe://example.org/svc/auth"), std::string::npos);
+  EXPECT_NE(text("auth"), auth);
+  // The authority is not replaced without a word.
+  WriteFile(certificates() + "/authority.key", Read(certificates() + "/auth/private_key.pem"));
+  const Outcome refused = TryToMakeCertificates("");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.output.find("authority.key"), std::string::npos) << refused.output;
+}
 
 TEST_F(ClusterTlsTest, RequestsAreServedWhileAllCertificatesAreRenewed) {
   StartCluster();

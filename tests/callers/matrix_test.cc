@@ -24,6 +24,7 @@
 #include "tests/callers/raw_call.h"
 #include "tests/support/cluster.h"
 #include "tests/support/engine_sim.h"
+#include "tollgate/admin/v1/audit.grpc.pb.h"
 #include "tollgate/catalog/v1/catalog.grpc.pb.h"
 
 namespace tollgate::test {
@@ -218,6 +219,50 @@ TEST_F(MatrixTest, EveryCertificateIsLetInExactlyWhereTheTablesSaySo) {
   }
 }
 
+// H78. A refused call is an entry of the audit log that people read, also when billing refused it.
+TEST_F(MatrixTest, ARefusedCallIsInTheAuditLog) {
+  const auto at = [this](const std::string& process, bool is_admin) {
+    for (const Address& to : Addresses()) {
+      if (to.process == process && to.is_admin == is_admin) return to;
+    }
+    return Address();
+  };
+  const auto caller = [](const std::string& name) {
+    return *std::ranges::find(Callers(), name, &CallerCase::name);
+  };
+  const std::string meter = "tollgate.billing.v1.MeteringService/Meter";
+  const std::string create_key = "tollgate.admin.v1.KeyService/CreateKey";
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(RawCall(Connect(caller("gateway"), at("billing", false)), meter).error_code(),
+              grpc::StatusCode::PERMISSION_DENIED);
+    EXPECT_EQ(RawCall(Connect(caller("gateway"), at("auth", true)), create_key).error_code(),
+              grpc::StatusCode::PERMISSION_DENIED);
+  }
+  const auto audit =
+      admin::v1::AuditService::NewStub(Connect(caller("operator"), at("auth", true)));
+  // "actor subject source", each with the number of its entries.
+  std::map<std::string, int> entries;
+  const bool found = WaitUntil(
+      [&] {
+        grpc::ClientContext context;
+        admin::v1::ListAuditEntriesRequest request;
+        request.set_filter("action = \"call.refuse\"");
+        request.set_page_size(100);
+        admin::v1::ListAuditEntriesResponse response;
+        EXPECT_TRUE(audit->ListAuditEntries(&context, request, &response).ok());
+        entries.clear();
+        for (const auto& entry : response.audit_entries()) {
+          ++entries[entry.actor() + " " + entry.subject() + " " + entry.source()];
+        }
+        return entries.contains("service:gateway " + meter + " billing") &&
+               entries.contains("service:gateway " + create_key + " ");
+      },
+      20'000, 100);
+  EXPECT_TRUE(found);
+  // The other 19 of each are counted together at the end of the minute.
+  for (const auto& [entry, count] : entries) EXPECT_LE(count, 2) << entry;
+}
+
 TEST_F(MatrixTest, ThePairsThatMatterMost) {
   const std::string billing = "tollgate.billing.v1.BillingService/";
   const std::string meter = "tollgate.billing.v1.MeteringService/Meter";
@@ -226,9 +271,9 @@ TEST_F(MatrixTest, ThePairsThatMatterMost) {
   const std::string acquire = "tollgate.ratelimit.v1.RateLimitService/Acquire";
   const std::string catalog = "tollgate.catalog.v1.CatalogService/WatchCatalog";
   const std::string link = "tollgate.inference.v1.InferenceService/Link";
-  const std::string credit = "tollgate.billing.v1.BillingAdminService/AddCredit";
+  const std::string credit = "tollgate.admin.v1.AdjustmentService/CreateCreditGrant";
   const std::string balance = "tollgate.admin.v1.LedgerService/GetBalance";
-  const std::string create_key = "tollgate.auth.v1.AuthAdminService/CreateKey";
+  const std::string create_key = "tollgate.admin.v1.KeyService/CreateKey";
   struct Row {
     const char* caller;
     const char* process;
@@ -241,6 +286,7 @@ TEST_F(MatrixTest, ThePairsThatMatterMost) {
       {"gateway", "billing", false, billing + "Void", true},
       {"gateway", "billing", false, billing + "GetUsage", true},
       {"gateway", "billing", false, billing + "GetAnswer", true},
+      {"gateway", "billing", false, billing + "GetReceipt", true},
       {"gateway", "billing", false, meter, false},
       {"gateway", "billing", false, credit, false},
       {"gateway", "billing", true, credit, false},
@@ -255,6 +301,7 @@ TEST_F(MatrixTest, ThePairsThatMatterMost) {
       {"inference-router", "billing", false, billing + "Authorize", false},
       {"inference-router", "billing", false, billing + "Void", false},
       {"inference-router", "billing", false, billing + "GetAnswer", false},
+      {"inference-router", "billing", false, billing + "GetReceipt", false},
       {"inference-router", "billing", true, credit, false},
       {"inference-router", "auth", false, verify, false},
       {"inference-router", "auth", true, create_key, false},

@@ -30,6 +30,7 @@ class EdgeErrorTest : public ::testing::TestWithParam<std::string> {
     EXPECT_EQ(answer.header("request-id"), answer.header("x-request-id"));
     if (!id.empty()) EXPECT_EQ(answer.header("x-request-id"), id);
     EXPECT_FALSE(answer.has_header("retry-after"));
+    EXPECT_EQ(answer.header("x-should-retry"), row.retryable ? "true" : "false");  // decision 40
     const Json body = answer.json();
     const Json& error = body["error"];
     EXPECT_EQ(error["code"].str(), row.code) << answer.body;
@@ -166,6 +167,54 @@ TEST_P(EdgeErrorTest, ModelsWithAMatchingETagAreNotModified) {
     EXPECT_EQ(connection.Request("GET", "/v1/models").body, first.body);
   }
   EXPECT_EQ(Http(target().port, "GET", "/v1/models", {{"If-None-Match", "\"other\""}}).status, 200);
+}
+
+// The head of an answer to HEAD; checks that no body follows.
+HttpResponse Head(Target& target, const std::string& path, HeaderList headers = {}) {
+  HttpConnection connection(target.port);
+  headers.emplace_back("Connection", "close");
+  connection.SendRequest("HEAD", path, headers);
+  HttpResponse head = connection.ReadHead();
+  EXPECT_EQ(connection.ReadSome(), "");
+  return head;
+}
+
+// RFC 9110 9.3.2.
+TEST_P(EdgeErrorTest, HeadIsGetWithoutABody) {
+  const HeaderList good = {{"Authorization", Key("good")}};
+  for (const auto& [path, headers] : {std::pair<std::string, HeaderList>{"/v1/models", {}},
+                                      {"/openai/v1/models", {}},
+                                      {"/healthz", {}},
+                                      {"/api/v1/usage?range=24h", good},
+                                      {"/api/v1/usage", {}},
+                                      {"/api/v1/usage?range=x", good}}) {
+    SCOPED_TRACE(path);
+    const HttpResponse get = Http(target().port, "GET", path, headers);
+    const HttpResponse head = Head(target(), path, headers);
+    EXPECT_EQ(head.status, get.status);
+    for (const char* field : {"content-type", "etag", "cache-control", "x-should-retry"}) {
+      EXPECT_EQ(head.header(field), get.header(field)) << field;
+    }
+    // The report has the time in it, always in as many characters.
+    EXPECT_EQ(head.header("content-length"), get.header("content-length"));
+    EXPECT_NE(get.body, "");
+  }
+  EXPECT_EQ(Head(target(), "/v1/chat/completions", good).status, 404);
+  EXPECT_EQ(Head(target(), "/nothing").status, 404);
+}
+
+// For load balancers: cheap, for anyone, and it says nothing about the inside.
+TEST_P(EdgeErrorTest, HealthIsPublicAndConstant) {
+  const HttpResponse answer = Http(target().port, "GET", "/healthz");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, R"({"status":"ok"})");
+  EXPECT_EQ(answer.header("cache-control"), "no-store");
+  EXPECT_EQ(Http(target().port, "GET", "/healthz?verbose=1", {{"Authorization", "Bearer x"}}).body,
+            answer.body);
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS"}) {
+    SCOPED_TRACE(method);
+    Expect(Http(target().port, method, "/healthz"), "not_found", Family::kOpenAi);
+  }
 }
 
 }  // namespace

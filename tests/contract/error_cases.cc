@@ -96,7 +96,6 @@ std::vector<BadBody> BadBodies(const EndpointForm& form) {
       {"BytesBehindTheObject", fine + "x", ""},
       {"TwoObjects", fine + fine, ""},
       {"NotUtf8", inside + ",\"user\":\"\xff\"}", ""},
-      {"LoneSurrogate", inside + R"(,"user":"\ud800"})", ""},
       {"DuplicateKey", inside + R"(,"model":"sim/model"})", ""},
       {"NotANumber", inside + R"(,"temperature":NaN})", ""},
       {"TooDeep", inside + ",\"x\":" + std::string(500, '[') + std::string(500, ']') + "}", ""},
@@ -143,8 +142,16 @@ void BadRequests(const EndpointForm& form, Cases& cases) {
   cases.push_back({.name = "OtherContentType",
                    .row = "bad_request",
                    .headers = {{"Content-Type", "text/plain"}}});
-  cases.push_back(
-      {.name = "CompressedBody", .row = "bad_request", .headers = {{"Content-Encoding", "gzip"}}});
+  // The body is not compressed, or in a way that is not known.
+  for (const auto& [name, coding] :
+       {std::pair("BodyIsNotGzip", "gzip"), std::pair("UnknownCoding", "deflate"),
+        std::pair("TwoCodings", "gzip, br")}) {
+    cases.push_back({.name = name,
+                     .row = "bad_request",
+                     .headers = {{"Content-Encoding", coding}},
+                     .openai_text = "Content-Encoding",
+                     .messages_text = "Content-Encoding"});
+  }
   if (form.model != "sim/model") {
     cases.push_back({.name = "ModelOfAnotherKind",
                      .row = "bad_request",

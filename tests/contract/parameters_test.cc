@@ -149,7 +149,12 @@ TEST_P(BodyTest, UnusualButLegalJsonIsAccepted) {
        {std::string(R"("x":1e400)"), std::string(R"("x":-0)"), "\"x\":" + deep,
         std::string(R"("x":123456789012345678901234567890)"),
         std::string(R"("x":"\ud83d\ude00\u2028\uffff")"), std::string(R"("":null)"),
-        std::string(R"("x":{"a":null,"A":null})"), std::string("\"\xc3\xa9\" : [ ] ")}) {
+        std::string(R"("x":{"a":null,"A":null})"), std::string("\"\xc3\xa9\" : [ ] "),
+        // Decision 38.
+        std::string(R"("x":"\u0000")"), std::string(R"("\u0000":"a\u0000b")"),
+        std::string(R"("x":"\ud83d")"), std::string(R"("x":"\ude00")"),
+        std::string(R"("x":"\ude00\ud83d")"), std::string(R"("x":"\ud83dx")"),
+        std::string(R"("x":"\ud83d\ud83d\ude00")"), std::string(R"("\ud83d":1)")}) {
     SCOPED_TRACE(more);
     const HttpResponse answer = caller.Ask(form(), " \n{" + Members() + " ,\t" + more + "}\r\n ");
     EXPECT_EQ(answer.status, 200) << answer.body << answer.error;

@@ -78,6 +78,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const bool strict = Read(text, {});
   const bool lax = Read(text, {.allow_lone_surrogates = true, .allow_nul = true});
   if (strict) FUZZ_CHECK(lax && tollgate::IsValidUtf8(text));
+  // As request bodies are read: the document's own text becomes strict but for NUL, and stays as
+  // long (decision 38).
+  const auto own =
+      Document::Parse(std::string(text), {.replace_lone_surrogates = true, .allow_nul = true});
+  if (strict) FUZZ_CHECK(own.ok() && own->text() == text);
+  if (own.ok()) {
+    FUZZ_CHECK(lax && own->text().size() == text.size());
+    FUZZ_CHECK(Read(own->text(), {.allow_nul = true}));
+  }
   Read(text, {.max_depth = 3, .max_members = 4, .max_values = 16});
   return 0;
 }

@@ -34,12 +34,12 @@ TEST_P(AccessTest, KeyWithOneCharacterChangedIs401) {
 TEST_P(AccessTest, DisabledKeyIs403WithinASecondAndWorksAgainWhenEnabled) {
   const ApiKey key = Customer();
   ASSERT_EQ(Chat(key).status, 200);
-  cluster().SetKeyState(key.key_id, Cluster::KeyState::kDisabled);
+  cluster().SetKeyState(key, Cluster::KeyState::kDisabled);
   EXPECT_TRUE(WaitUntil([&] { return Always(key, 403); }, 1000)) << "decision 14";
   ExpectError(Chat(key), 403, "virtual_key_blocked", "permission_error");
-  cluster().SetKeyState(key.key_id, Cluster::KeyState::kActive);
+  cluster().SetKeyState(key, Cluster::KeyState::kActive);
   EXPECT_TRUE(WaitUntil([&] { return Always(key, 200); }, 1000));
-  cluster().SetKeyState(key.key_id, Cluster::KeyState::kRevoked);
+  cluster().SetKeyState(key, Cluster::KeyState::kRevoked);
   EXPECT_TRUE(WaitUntil([&] { return Always(key, 401); }, 1000));
   ExpectError(Chat(key), 401, "invalid_api_key", kAuthType);
 }

@@ -91,7 +91,7 @@ TEST_P(CountTokensTest, NeedsAKeyButNoCredit) {
                       "authentication_error");
   const ApiKey bearer = Customer(0);
   EXPECT_GT(CountOf(cluster().Post(bearer, kCount, Body(kRequests[0]))), 0);
-  cluster().SetKeyState(bearer.key_id, Cluster::KeyState::kDisabled);
+  cluster().SetKeyState(bearer, Cluster::KeyState::kDisabled);
   EXPECT_TRUE(WaitUntil(
       [&] {
         for (int i = 0; i < 8; ++i) {
@@ -241,6 +241,27 @@ TEST(CountTokensKinds, EveryKindOfEngineCountsAsItBills) {
     }
   }
   EXPECT_EQ(cluster.StopOrderly(), "");
+}
+
+// POST /v1/responses/input_tokens: the same, in the form of the Responses API.
+TEST_P(CountTokensTest, InputTokensEqualThoseOfTheResponse) {
+  for (const std::string members :
+       {R"("input":"hello there")", R"("instructions":"be brief","input":"hello")",
+        R"("input":[{"role":"user","content":[{"type":"input_text","text":"one two"}]}])",
+        R"("tools":[{"type":"function","name":"f","parameters":{"type":"object"}}],"input":"x")"}) {
+    SCOPED_TRACE(members);
+    const ApiKey key = Customer();
+    const std::string body = R"({"model":"sim/model",)" + members + "}";
+    const HttpResponse count = cluster().Post(key, "/v1/responses/input_tokens", body);
+    ASSERT_EQ(count.status, 200) << count.body;
+    EXPECT_EQ(count.json()["object"].str(), "response.input_tokens");
+    EXPECT_EQ(count.json().size(), 2u);
+    EXPECT_EQ(SpentOf(key), 0) << "counting is free";
+    const HttpResponse answer = cluster().Post(key, "/v1/responses", body);
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    EXPECT_EQ(count.json()["input_tokens"].integer(),
+              answer.json()["usage"]["input_tokens"].integer());
+  }
 }
 
 }  // namespace

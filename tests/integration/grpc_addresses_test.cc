@@ -13,6 +13,7 @@
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
 #include "tollgate/admin/v1/payments.grpc.pb.h"
 #include "tollgate/admin/v1/usage.grpc.pb.h"
+#include "tollgate/admin/v1/workspaces.grpc.pb.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 
@@ -63,10 +64,9 @@ TEST(GrpcAddresses, AdminServicesAndInternalOnesAreApart) {
         {"billing", admin::v1::UsageService::service_full_name(), "GetRequest", true},
         {"billing", admin::v1::PaymentService::service_full_name(), "GetPayment", true},
         {"billing", admin::v1::AlertService::service_full_name(), "GetAlertSettings", true},
-        {"billing", billing::v1::BillingAdminService::service_full_name(), "GetBalance", true},
         {"billing", billing::v1::BillingService::service_full_name(), "GetUsage", false},
         {"billing", billing::v1::MeteringService::service_full_name(), "Meter", false},
-        {"auth", auth::v1::AuthAdminService::service_full_name(), "ListWorkspaces", true},
+        {"auth", admin::v1::WorkspaceService::service_full_name(), "ListWorkspaces", true},
         {"auth", auth::v1::AuthService::service_full_name(), "VerifyKey", false},
     };
     for (const Row& row : rows) {

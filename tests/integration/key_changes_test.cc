@@ -10,6 +10,7 @@
 #include "common/runtime/testing/run_coro.h"
 #include "gateway/worker/key_cache.h"
 #include "services/auth/storage/change_feed.h"
+#include "services/auth/testing/store_calls.h"
 
 namespace tollgate::test {
 namespace {
@@ -56,9 +57,7 @@ class KeyChangesTest : public ::testing::Test {
     folder_ = ::mkdtemp(folder.data());
     a_ = Open();
     b_ = Open();
-    auth::v1::CreateWorkspaceRequest request;
-    request.set_workspace_id("w");
-    EXPECT_TRUE(a_->CreateWorkspace(request));
+    auth::MakeWorkspace(*a_, "w");
     pool_.Start();
     OnLoop([&](Loop& loop) {
       client_ = std::make_unique<StoreClient>(loop);
@@ -84,18 +83,9 @@ class KeyChangesTest : public ::testing::Test {
     EXPECT_TRUE(store);
     return std::move(*store);
   }
-  auth::v1::CreateKeyResponse CreateKey(AuthStore& store) {
-    auth::v1::CreateKeyRequest request;
-    request.set_workspace_id("w");
-    auto created = store.CreateKey(request);
-    EXPECT_TRUE(created);
-    return *created;
-  }
-  void Revoke(AuthStore& store, const auth::v1::CreateKeyResponse& key) {
-    auth::v1::SetKeyStateRequest request;
-    request.set_key_id(key.key().key_id());
-    request.set_state(auth::v1::KEY_STATE_REVOKED);
-    EXPECT_TRUE(store.SetKeyState(request));
+  auth::TestKey CreateKey(AuthStore& store) { return auth::MakeTestKey(store, "w"); }
+  void Revoke(AuthStore& store, const auth::TestKey& key) {
+    auth::SetState(store, key, auth::v1::KEY_STATE_REVOKED);
   }
   // As the gateway's stream does it.
   uint64_t Watch(ChangeFeed& feed) {

@@ -25,6 +25,16 @@ class PeopleSessionTest : public PeopleWorld {
       if (!csrf.empty()) headers.emplace_back("x-csrf-token", csrf);
       return Keep(Http(port, "POST", "/session/v1/" + path, headers, body));
     }
+    // Presses the button of a link's page.
+    HttpResponse Press(const std::string& link) {
+      return Press(link, {{"origin", "http://127.0.0.1"}});
+    }
+    HttpResponse Press(const std::string& link, HeaderList headers) {
+      const size_t query = link.find('?');
+      headers.emplace_back("content-type", "application/x-www-form-urlencoded");
+      if (!cookie.empty()) headers.emplace_back("cookie", cookie);
+      return Keep(Http(port, "POST", link.substr(0, query), headers, link.substr(query + 1)));
+    }
     HttpResponse Get(const std::string& path) {
       HeaderList headers;
       if (!cookie.empty()) headers.emplace_back("cookie", cookie);
@@ -68,10 +78,19 @@ class PeopleSessionTest : public PeopleWorld {
 INSTANTIATE_TEST_SUITE_P(Stores, PeopleSessionTest, ::testing::Values("sqlite", "postgres"),
                          [](const auto& info) { return info.param; });
 
+// Opening a link shows a page with a button, however often; pressing it signs in, once.
 TEST_P(PeopleSessionTest, ALinkSignsInOnce) {
   const Account account = NewAccount("anna@example.com");
   Browser browser = NewBrowser();
-  const HttpResponse first = browser.Get(account.link);
+  for (int i = 0; i < 3; ++i) {
+    const HttpResponse page = browser.Get(account.link);
+    EXPECT_EQ(page.status, 200);
+    EXPECT_FALSE(page.has_header("set-cookie"));
+    EXPECT_NE(page.body.find("<button>Sign in</button>"), std::string::npos) << page.body;
+    EXPECT_NE(page.header("content-security-policy").find("form-action 'self'"), std::string::npos);
+  }
+  EXPECT_EQ(browser.Show()["state"].str(), "SIGNED_OUT");
+  const HttpResponse first = browser.Press(account.link);
   EXPECT_EQ(first.status, 303);
   EXPECT_EQ(first.header("location"), "/");
   const std::string& set = first.header("set-cookie");
@@ -80,11 +99,26 @@ TEST_P(PeopleSessionTest, ALinkSignsInOnce) {
   EXPECT_NE(set.find("; Path=/"), std::string::npos) << set;
   EXPECT_EQ(browser.Show()["state"].str(), "SIGNED_IN");
   Browser other = NewBrowser();
-  const HttpResponse second = other.Get(account.link);
-  EXPECT_EQ(second.status, 303);
-  EXPECT_EQ(second.header("location"), "/#/sign-in/LINK_INVALID");
+  const HttpResponse second = other.Press(account.link);
+  EXPECT_EQ(second.status, 401);
+  EXPECT_NE(second.body.find("the link was used before or has expired"), std::string::npos)
+      << second.body;
   EXPECT_FALSE(second.has_header("set-cookie"));
   EXPECT_EQ(other.Show()["state"].str(), "SIGNED_OUT");
+}
+
+// Another site cannot sign a visitor in as a person of its choice.
+TEST_P(PeopleSessionTest, ALinkIsPressedOnOurOwnPageOnly) {
+  const Account account = NewAccount("anna@example.com");
+  Browser browser = NewBrowser();
+  for (const HeaderList& headers :
+       {HeaderList{}, HeaderList{{"origin", "https://evil.test"}}, HeaderList{{"origin", "null"}},
+        HeaderList{{"origin", "http://127.0.0.1"}, {"sec-fetch-site", "cross-site"}}}) {
+    const HttpResponse refused = browser.Press(account.link, headers);
+    EXPECT_EQ(refused.status, 403);
+    EXPECT_FALSE(refused.has_header("set-cookie"));
+  }
+  EXPECT_EQ(browser.Press(account.link).status, 303) << "none of these has used it up";
 }
 
 TEST_P(PeopleSessionTest, APasswordSignsInAndSigningOutEndsIt) {
@@ -136,6 +170,7 @@ TEST_P(PeopleSessionTest, BadRequestsGetAClearError) {
   EXPECT_EQ(browser.Get("/session/v1/nothing").status, 404);
   EXPECT_EQ(browser.Get("/session/v1/").status, 404);
   EXPECT_EQ(Http(browser.port, "DELETE", "/session/v1/session").status, 404);
+  EXPECT_EQ(browser.Post("link", "token=x").status, 400) << "a form with the wrong type";
   EXPECT_EQ(browser.Get("/session/v1/oidc/start").header("location"), "/#/sign-in/OIDC_OFF");
   EXPECT_EQ(browser.Post("password", "{}").status, 401) << "nobody is signed in";
 }
@@ -186,7 +221,7 @@ TEST_P(PeopleSessionTest, AnInvitationLeadsToAnAccountARoleAndOut) {
       << "nor does a token with that scope, whoever has it";
 
   const std::string path = invited.accept_path();
-  const std::string token = path.substr(path.rfind('/') + 1);
+  const std::string token = path.substr(path.rfind('=') + 1);
   Browser bert = NewBrowser();
   EXPECT_EQ(
       bert.Post("invitation", R"({"token":")" + token + R"(","display_name":"Bert","password":")" +
@@ -408,6 +443,127 @@ TEST_P(PeopleSessionTest, CookiesAndTokensAreCredentialsOfTheAdminApi) {
           .status,
       401)
       << "a wrong token is not made good by the cookie";
+}
+
+// Without a mail server a forgotten password is a matter for an operator, whoever asks.
+TEST_P(PeopleSessionTest, WithoutMailAForgottenPasswordIsRefusedClearly) {
+  Browser browser = NewBrowser();
+  for (const char* email : {"anna@example.com", "nobody@example.com"}) {
+    const HttpResponse asked =
+        browser.Post("forgotPassword", R"({"email":")" + std::string(email) + "\"}");
+    EXPECT_EQ(asked.status, 400);
+    EXPECT_EQ(Reason(asked), "MAIL_OFF");
+    EXPECT_NE(asked.json()["message"].str().find("ask an operator"), std::string::npos);
+  }
+  EXPECT_EQ(Reason(browser.Post("resetPassword",
+                                R"({"token":"x","new_password":"correct horse battery"})")),
+            "LINK_INVALID");
+}
+
+TEST_P(PeopleSessionTest, AnOperatorResetsASecondStepAndNobodyElse) {
+  Browser anna = SignedIn("anna@example.com");
+  const std::string name = anna.Show()["user"]["name"].str();
+  pb::ResetTotpRequest reset;
+  reset.set_name(name);
+  pb::User user;
+  EXPECT_EQ(As(Person(Role::ROLE_OWNER), *users_, &pb::UserService::Stub::ResetTotp, reset, user),
+            "PERMISSION_DENIED");
+  Identity stale = Operator();
+  stale.set_signed_in_us(NowUs() - 301'000'000);
+  EXPECT_EQ(As(stale, *users_, &pb::UserService::Stub::ResetTotp, reset, user), "STEP_UP_REQUIRED");
+  EXPECT_EQ(As(Operator(), *users_, &pb::UserService::Stub::ResetTotp, reset, user), "TOTP_OFF");
+  Identity herself = Operator();
+  herself.set_user_id(name.substr(6));
+  EXPECT_EQ(As(herself, *users_, &pb::UserService::Stub::ResetTotp, reset, user), "SAME_PERSON");
+}
+
+// An operator of the platform looks at a workspace as its owner, changes nothing, and its people
+// see each look and may end it.
+TEST_P(PeopleSessionTest, ASupportSessionReadsAndIsSeen) {
+  const auto support = pb::SupportSessionService::NewStub(channel_);
+  pb::CreateSupportSessionRequest create;
+  create.set_parent("workspaces/acme");
+  create.set_request_id("s1");
+  create.mutable_support_session()->set_reason("ticket 12");
+  pb::CreateSupportSessionResponse made;
+  using Stub = pb::SupportSessionService::Stub;
+  EXPECT_EQ(As(Person(Role::ROLE_OWNER), *support, &Stub::CreateSupportSession, create, made),
+            "PERMISSION_DENIED");
+  Identity stale = Operator();
+  stale.set_signed_in_us(NowUs() - 301'000'000);
+  EXPECT_EQ(As(stale, *support, &Stub::CreateSupportSession, create, made), "STEP_UP_REQUIRED");
+  // The operator is a person with an account; see StillOperator.
+  Identity known = Operator();
+  pb::CreateUserRequest account;
+  account.mutable_user()->set_email("op@example.com");
+  account.mutable_user()->set_platform_operator(true);
+  account.set_request_id("op");
+  pb::CreateUserResponse account_made;
+  ASSERT_EQ(As(Operator(), *users_, &pb::UserService::Stub::CreateUser, account, account_made), "");
+  known.set_user_id(account_made.user().name().substr(6));
+  ASSERT_EQ(As(known, *support, &Stub::CreateSupportSession, create, made), "");
+  ASSERT_TRUE(made.secret().starts_with("tgs_"));
+  const std::string name = made.support_session().name();
+  const std::string id = name.substr(name.rfind('/') + 1);
+
+  const int port = cluster_->dashboard_port();
+  const auto call = [&](const std::string& method, const std::string& path,
+                        const std::string& body = "") {
+    return Http(
+        port, method, "/admin/v1/" + path,
+        {{"authorization", "Bearer " + made.secret()}, {"content-type", "application/json"}}, body);
+  };
+  for (const char* path : {"workspaces/acme", "workspaces/acme/keys", "workspaces/acme/balance",
+                           "workspaces/acme/auditEntries", "workspaces/acme/members"}) {
+    const HttpResponse read = call("GET", path);
+    EXPECT_EQ(read.status, 200) << path << " " << read.body;
+  }
+  const std::pair<const char*, const char*> writes[] = {
+      {"POST", "workspaces/acme/keys?requestId=k1"},
+      {"PATCH", "workspaces/acme"},
+      {"POST", "workspaces/acme:close"},
+      {"POST", "workspaces/acme/invitations?requestId=i1"},
+      {"PATCH", "workspaces/acme/cap"},
+      {"POST", "workspaces/acme/supportSessions?requestId=s2"},
+      {"DELETE", "workspaces/acme/members/x"},
+      {"POST", "users/me/tokens?requestId=t1"},
+      {"POST", "keys:reportLeak"}};
+  for (const auto& [method, path] : writes) {
+    const HttpResponse refused = call(method, path, "{}");
+    EXPECT_EQ(refused.status, 403) << method << " " << path << " " << refused.body;
+  }
+  EXPECT_EQ(call("GET", "users").status, 403) << "not an operator's rights";
+  EXPECT_EQ(call("GET", "users/me").status, 404) << "nobody's account";
+  EXPECT_EQ(call("GET", "workspaces/other/keys").status, 403) << "no other workspace";
+
+  const HttpResponse log = call("GET", "workspaces/acme/auditEntries?pageSize=200");
+  int uses = 0;
+  std::string of_keys;
+  const Json entries = log.json();
+  for (const Json& entry : entries["auditEntries"].elements()) {
+    if (entry["actor"].str() != "support:" + id) continue;
+    ++uses;
+    if (entry.Dump().find("GET /admin/v1/workspaces/acme/keys") != std::string::npos) {
+      of_keys = entry.Dump();
+    }
+  }
+  EXPECT_EQ(uses, 5 + 9 + 3 + 1) << log.body;
+  EXPECT_NE(of_keys, "") << log.body;
+  EXPECT_NE(log.body.find("ticket 12"), std::string::npos) << "the reason";
+
+  pb::ListSupportSessionsRequest list;
+  list.set_parent("workspaces/acme");
+  pb::ListSupportSessionsResponse listed;
+  EXPECT_EQ(As(Person(Role::ROLE_DEVELOPER), *support, &Stub::ListSupportSessions, list, listed),
+            "PERMISSION_DENIED");
+  ASSERT_EQ(As(Person(Role::ROLE_ADMIN), *support, &Stub::ListSupportSessions, list, listed), "");
+  ASSERT_EQ(listed.support_sessions_size(), 1);
+  EXPECT_EQ(listed.support_sessions(0).use_count(), uses);
+  pb::EndSupportSessionRequest end;
+  end.set_name(name);
+  pb::SupportSession ended;
+  EXPECT_EQ(As(Person(Role::ROLE_OWNER), *support, &Stub::EndSupportSession, end, ended), "");
+  EXPECT_EQ(call("GET", "workspaces/acme").status, 401) << "ended at once";
 }
 
 // The key that seals second steps comes from the pepper unless it has a file of its own.

@@ -14,6 +14,7 @@
 #include "tests/support/cluster.h"
 #include "tests/support/postgres.h"
 #include "tollgate/admin/v1/members.grpc.pb.h"
+#include "tollgate/admin/v1/support_sessions.grpc.pb.h"
 #include "tollgate/admin/v1/users.grpc.pb.h"
 #include "tollgate/common/v1/identity.pb.h"
 

@@ -74,6 +74,33 @@ TEST_P(ResponsesTest, TextHasThePublishedShape) {
   EXPECT_GE(answer["completed_at"].integer(), answer["created_at"].integer());
 }
 
+// ADR 0017: the engine gets the reasoning of its workspace and model back, and no other.
+TEST_P(ResponsesTest, SealedReasoningComesBackToItsOwnWorkspaceAndModel) {
+  const ApiKey key = Customer();
+  const std::string question = Item("user", "Think.");
+  const Json answer = Whole(key, "[" + question + "]",
+                            R"(,"include":["reasoning.encrypted_content"],"x_sim":)"
+                            R"({"reasoning_tokens":4,"tokens":2})");
+  ASSERT_EQ(answer["output"].size(), 2u);
+  const Json reasoning = answer["output"][0];
+  const std::string text = reasoning["summary"][0]["text"].str();
+  const std::string sealed = reasoning["encrypted_content"].str();
+  ASSERT_FALSE(sealed.empty());
+  ASSERT_FALSE(text.empty());
+  EXPECT_EQ(sealed.find(text), std::string::npos);
+  const auto sent_back = [&](const ApiKey& by, const std::string& model) {
+    const std::string tag = NewTag();
+    Whole(by,
+          "[" + question +
+              R"(,{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":")" + sealed +
+              "\"}," + Item("assistant", "So it is.") + "," + question + "]",
+          R"(,"x_sim":{"tag":")" + tag + "\"}", model);
+    return EngineBody(tag)["messages"][1]["reasoning_content"].str();
+  };
+  EXPECT_EQ(sent_back(key, "sim/model"), text);
+  EXPECT_EQ(sent_back(Customer(), "sim/model"), "") << "another workspace";
+}
+
 TEST_P(ResponsesTest, StreamEqualsTheUnstreamedResponse) {
   const ApiKey key = Customer();
   const std::string input = "[" + Item("user", "Count from 1 to 5.") + "]";

@@ -56,7 +56,8 @@ class Systems : public ::testing::Environment {
                          kInputPrice, kOutputPrice);
       const std::string answer_key = system->files.path() + "/answer_key";
       std::ofstream(answer_key) << std::string(64, '7');
-      options.gateway_settings = {"idempotency_key_file: " + answer_key};
+      options.gateway_settings = {"idempotency_key_file: " + answer_key,
+                                  "reasoning_key_file: " + answer_key};
       if (kind == "tcp_postgres" && !UsePostgres(options, *system)) return *system;
       system->cluster = std::make_unique<Cluster>(options);
       system->failure = system->cluster->Start();

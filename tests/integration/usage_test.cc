@@ -296,10 +296,10 @@ TEST_P(UsageTest, NeedsAKeyButNoCredit) {
               "authentication_error");
   ExpectError(Http(cluster().port(), "GET", kUsage, {{"x-api-key", key.secret}}), 401,
               "invalid_api_key", "authentication_error");
-  cluster().SetKeyState(key.key_id, Cluster::KeyState::kDisabled);
+  cluster().SetKeyState(key, Cluster::KeyState::kDisabled);
   ASSERT_TRUE(WaitUntil([&] { return Always(key, 403); }, 1000));
   ExpectError(Get(key), 403, "virtual_key_blocked", "permission_error");
-  cluster().SetKeyState(key.key_id, Cluster::KeyState::kRevoked);
+  cluster().SetKeyState(key, Cluster::KeyState::kRevoked);
   ASSERT_TRUE(WaitUntil([&] { return Always(key, 401); }, 1000));
   const ApiKey expired = Customer(kUsd, {.expires_at_us = WallUs() + 500'000});
   ASSERT_NE(expired.secret, "");

@@ -45,11 +45,11 @@ double Admitted(double seconds) { return static_cast<double>(kPerMinute) * (1 + 
 void Report(const char* part, double seconds, int64_t limit, const Limiters::Count& count,
             double deviation) {
   std::printf(
-      "LIMITS part=%s seconds=%.1f limit=%lld granted=%lld refused=%lld local=%lld "
+      "LIMITS part=%s seconds=%.1f limit=%lld granted=%lld refused=%lld failed=%lld local=%lld "
       "deviation=%.2f most=%lld\n",
       part, seconds, static_cast<long long>(limit), static_cast<long long>(count.granted),
-      static_cast<long long>(count.refused), static_cast<long long>(count.local), deviation,
-      static_cast<long long>(count.most_running));
+      static_cast<long long>(count.refused), static_cast<long long>(count.failed),
+      static_cast<long long>(count.local), deviation, static_cast<long long>(count.most_running));
 }
 
 double Deviation(const Limiters::Count& count, double seconds) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -89,10 +90,11 @@ class OidcTest : public ::testing::Test {
 
   // Starts at the dashboard and follows the provider until it sends the browser back; the path of
   // the callback with its query.
-  std::string AtTheProvider(Jar& dashboard, const std::string& return_path = "") {
+  std::string AtTheProvider(Jar& dashboard, const std::string& return_path = "",
+                            bool step_up = false) {
     const HttpResponse start = dashboard.Get(
         cluster_->dashboard_port(),
-        "/session/v1/oidc/start" + (return_path.empty() ? "" : "?return_path=" + return_path));
+        "/session/v1/oidc/start?return_path=" + return_path + (step_up ? "&step_up=1" : ""));
     EXPECT_EQ(start.status, 303) << start.body;
     std::string next = start.header("location");
     EXPECT_NE(next.find("code_challenge_method=S256"), std::string::npos) << next;
@@ -179,6 +181,37 @@ TEST_F(OidcTest, TheAnswerBelongsToTheBrowserThatBegan) {
   EXPECT_EQ(Finish(browser, callback).header("location"), "/");
   EXPECT_EQ(Finish(fourth, callback).header("location"), "/#/sign-in/SIGN_IN_FAILED")
       << "a code works once";
+}
+
+// A sign-in is fresh when the provider says that it asked just now; for a step-up it is asked to.
+TEST_F(OidcTest, AStepUpIsAFreshSignInAtTheProvider) {
+  SetAccount(kAnna);
+  Jar browser;
+  ASSERT_EQ(Finish(browser, AtTheProvider(browser)).header("location"), "/");
+  EXPECT_EQ(Show(browser)["signed_in_us"].integer(-1), 0)
+      << "the provider does not say when it asked";
+  const std::string old = browser.cookies["tollgate"];
+  const int64_t before_us = std::time(nullptr) * int64_t{1'000'000};
+  ASSERT_EQ(Finish(browser, AtTheProvider(browser, "%2Fkeys", true)).header("location"), "/keys");
+  EXPECT_GE(Show(browser)["signed_in_us"].integer(), before_us - 1'000'000);
+  EXPECT_NE(browser.cookies["tollgate"], old) << "a new session";
+
+  SetAccount(R"({"sub":"bert-1","email":"bert@example.com","email_verified":true,"name":"Bert"})");
+  const std::string of_bert = AtTheProvider(browser, "", true);
+  EXPECT_EQ(Finish(browser, of_bert).header("location"), "/#/sign-in/SIGN_IN_FAILED")
+      << "another person";
+  EXPECT_EQ(Show(browser)["user"]["display_name"].str(), "Anna Berg") << "the session goes on";
+}
+
+TEST_F(OidcTest, AProviderThatDoesNotAskAgainMakesNoStepUp) {
+  SetAccount(kAnna);
+  Jar browser;
+  ASSERT_EQ(Finish(browser, AtTheProvider(browser)).header("location"), "/");
+  EXPECT_EQ(Http(provider_port_, "POST", "/test/never-ask-again").status, 200);
+  EXPECT_EQ(Finish(browser, AtTheProvider(browser, "", true)).header("location"),
+            "/#/sign-in/OIDC_NOT_FRESH");
+  EXPECT_EQ(Show(browser)["signed_in_us"].integer(-1), 0);
+  EXPECT_EQ(Show(browser)["state"].str(), "SIGNED_IN") << "the session goes on";
 }
 
 // No open redirect.

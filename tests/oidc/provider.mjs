@@ -10,6 +10,8 @@ const require = createRequire(join(process.argv[2], 'package.json'));
 const { default: Provider } = await import(pathToFileURL(require.resolve('oidc-provider')));
 
 let account = null;
+// Whether it keeps to prompt and max_age, as some providers do not.
+let asksAgain = true;
 let provider = null;
 
 const server = createServer(async (request, response) => {
@@ -20,6 +22,16 @@ const server = createServer(async (request, response) => {
     account = JSON.parse(text);
     response.end('{}');
     return;
+  }
+  if (request.method === 'POST' && url.pathname === '/test/never-ask-again') {
+    asksAgain = false;
+    response.end('{}');
+    return;
+  }
+  if (url.pathname === '/auth' && !asksAgain) {
+    url.searchParams.delete('prompt');
+    url.searchParams.delete('max_age');
+    request.url = url.pathname + url.search;
   }
   if (url.pathname.startsWith('/interaction/')) {
     const details = await provider.interactionDetails(request, response);

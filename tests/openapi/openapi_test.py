@@ -54,11 +54,13 @@ class OpenApi(unittest.TestCase):
         if error:
             self.fail(f"{error.message} at {list(error.absolute_path)}, of {json.dumps(value)[:2000]}")
 
-    def call(self, method, path, body=None, key="good", query=""):
+    def call(self, method, path, body=None, key="good", query="", cost=False):
         """Makes the call, checks the response, and returns (status, body or list of events)."""
         connection = http.client.HTTPConnection("127.0.0.1", self.facts["port"], timeout=30)
         self.addCleanup(connection.close)
         headers = {"content-type": "application/json"} if body is not None else {}
+        if cost:
+            headers["x-tollgate-include-cost"] = "true"
         if key:
             headers["authorization"] = "Bearer " + self.facts["keys"][key]
         connection.request(method, path + query, json.dumps(body) if body is not None else None, headers)
@@ -86,10 +88,11 @@ class OpenApi(unittest.TestCase):
         return answer.status, events
 
     def both(self, path, body):
-        """Makes the call without and with streaming."""
+        """Makes the call without and with streaming, and asks for the cost."""
         for stream in (False, True):
-            status, _ = self.call("POST", path, {**body, "stream": stream})
-            self.assertEqual(status, 200)
+            for cost in (False, True):
+                status, _ = self.call("POST", path, {**body, "stream": stream}, cost=cost)
+                self.assertEqual(status, 200)
 
     def test_chat_completions(self):
         chat = {"model": self.facts["model"], "messages": QUESTION}
@@ -143,11 +146,29 @@ class OpenApi(unittest.TestCase):
         self.assertEqual(self.call("POST", "/v1/messages/count_tokens", ask)[0], 200)
         self.assertEqual(self.call("POST", "/v1/messages/count_tokens", {})[0], 400)
 
+    def test_input_tokens(self):
+        ask = {"model": self.facts["model"], "input": "Please use get_weather.", "tools": [FLAT_TOOL]}
+        self.assertEqual(self.call("POST", "/v1/responses/input_tokens", ask)[0], 200)
+        self.assertEqual(self.call("POST", "/v1/responses/input_tokens", {})[0], 400)
+
+    def test_generation(self):
+        _, chat = self.call("POST", "/v1/chat/completions",
+                            {"model": self.facts["model"], "messages": QUESTION, "usage": {"include": True}})
+        status, receipt = self.call("GET", "/api/v1/generation", query="?id=" + chat["id"])
+        self.assertEqual(status, 200)
+        self.assertEqual(receipt["data"]["id"], chat["id"])
+        self.assertEqual(receipt["data"]["total_cost"], chat["usage"]["cost"])
+        self.assertEqual(self.call("GET", "/api/v1/generation", query="?id=chatcmpl-none")[0], 404)
+        self.assertEqual(self.call("GET", "/api/v1/generation")[0], 400)
+
     def test_models(self):
         for path in ("/v1/models", "/openai/v1/models"):
             status, models = self.call("GET", path, key=None)
             self.assertEqual(status, 200)
             self.assertTrue(models["data"])
+
+    def test_health(self):
+        self.assertEqual(self.call("GET", "/healthz", key=None), (200, {"status": "ok"}))
 
     def test_usage(self):
         self.call("POST", "/v1/chat/completions", {"model": self.facts["model"], "messages": QUESTION})
@@ -163,13 +184,14 @@ class OpenApi(unittest.TestCase):
                 for media in operation["responses"]["200"]["content"]:
                     if (method.upper(), path, "ok", media) not in self.seen:
                         missing.append(f"{method} {path} 200 {media}")
-                # The catalog is public and takes no parameters: it has no errors.
-                if path.endswith("/models"):
+                # Public and without parameters: the catalog has no errors, and health none while it runs.
+                if path.endswith("/models") or path == "/healthz":
                     continue
                 if (method.upper(), path, "error", "application/json") not in self.seen:
                     missing.append(f"{method} {path} error")
         for name in ("MessageEvent", "ResponseEvent"):
             for event in self.document["components"]["schemas"][name]["oneOf"]:
+                event = self.document["components"]["schemas"][event["$ref"].rsplit("/", 1)[1]]
                 kind = event["properties"]["type"]
                 for value in kind.get("enum", [kind.get("const")]):
                     if ("event", value) not in self.seen:

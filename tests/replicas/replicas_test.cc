@@ -1,9 +1,9 @@
-// Two replicas each of auth, billing, catalog and the inference router, under load. In turn one of
-// them is stopped (SIGSTOP, continued later) or killed (SIGKILL, and restarted). No caller may
-// notice anything of auth, billing and catalog; of a router only those whose answer had begun.
+// Two replicas each of auth, billing, catalog, ratelimit and the inference router, under load. In
+// turn one of them is stopped (SIGSTOP, continued later) or killed (SIGKILL, and restarted). No
+// caller may notice anything but of a router, and there only those whose answer had begun.
 // Afterwards what callers were told is compared with the ledger. See docs/design/failures.md 3.
 //
-// TOLLGATE_REPLICA_FAULTS sets the number of faults (6 when not set), TOLLGATE_CHAOS_SEED the seed.
+// TOLLGATE_REPLICA_FAULTS sets the number of faults (7 when not set), TOLLGATE_CHAOS_SEED the seed.
 #include <gtest/gtest.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -22,11 +22,13 @@
 #include "tests/support/cluster.h"
 #include "tests/support/engine_sim.h"
 #include "tests/support/postgres.h"
+#include "tests/support/redis.h"
 
 namespace tollgate::test {
 namespace {
 
 using testing::TestPostgres;
+using testing::TestRedis;
 
 constexpr int kHoldTtlSeconds = 10;
 // A stop is longer than anybody waits for a replica; a killed one is restarted sooner.
@@ -94,8 +96,13 @@ class ReplicasTest : public ::testing::Test {
     ASSERT_TRUE(engine_.Start());
     ClusterOptions options;
     options.all_in_one = false;
+    redis_ = TestRedis::Start();
+    ASSERT_NE(redis_, nullptr);
     options.auths = options.billings = options.catalogs = options.routers = 2;
+    options.ratelimits = 2;
+    options.ratelimit_settings = {"redis_url: " + redis_->url()};
     options.hold_ttl_seconds = kHoldTtlSeconds;
+    options.host_settings = {"core_dumps: true"};  // else only root may stop one of its threads
     options.catalog = Catalog(Load::kInputPrice);
     options.auth_sql = postgres_->MakeDatabase("auth");
     options.billing_sql = postgres_->MakeDatabase("billing");
@@ -143,13 +150,14 @@ class ReplicasTest : public ::testing::Test {
   }
 
   std::unique_ptr<TestPostgres> postgres_;
+  std::unique_ptr<TestRedis> redis_;
   EngineSim engine_;
   std::unique_ptr<Cluster> cluster_;
   std::unique_ptr<Load> load_;
 };
 
 TEST_F(ReplicasTest, NoCallerNoticesThatAReplicaHangsOrDies) {
-  const int64_t count = FromEnvironment("TOLLGATE_REPLICA_FAULTS", 6);
+  const int64_t count = FromEnvironment("TOLLGATE_REPLICA_FAULTS", 7);
   const int64_t seed = FromEnvironment("TOLLGATE_CHAOS_SEED", 1);
   std::mt19937 random(static_cast<uint32_t>(seed));
   load_ = std::make_unique<Load>(*cluster_, "replicas", kKeysOfAWorkspace);
@@ -170,7 +178,8 @@ TEST_F(ReplicasTest, NoCallerNoticesThatAReplicaHangsOrDies) {
   };
   std::vector<Done> done;
   std::map<std::string, Sum> sums;
-  const std::vector<std::string> services = {"inference-router", "billing", "auth", "catalog"};
+  const std::vector<std::string> services = {"inference-router", "billing", "auth", "catalog",
+                                             "ratelimit"};
   for (int64_t i = 0; i < count; ++i) {
     const int64_t before = load_->complete();
     ASSERT_TRUE(WaitUntil([&] { return load_->complete() >= before + 6; }, 20'000));
@@ -256,8 +265,8 @@ TEST_F(ReplicasTest, ChangesActWithinTwoSecondsWhicheverReplicaHangs) {
   for (const char* name : {"auth-2", "catalog-2"}) cluster_->process(name).Signal(SIGSTOP);
   const int64_t begun_us = MonotonicUs();
   // The connection of this test to the killed auth is lost.
-  ASSERT_TRUE(WaitUntil(
-      [&] { return cluster_->SetKeyState(key.key_id, Cluster::KeyState::kDisabled); }, 5'000, 10));
+  ASSERT_TRUE(WaitUntil([&] { return cluster_->SetKeyState(key, Cluster::KeyState::kDisabled); },
+                        5'000, 10));
   cluster_->WriteCatalog(Catalog("7.5"));
   EXPECT_TRUE(WaitUntil([&] { return StatusOf(key) == 403; }, 10'000, 10));
   EXPECT_LT(MonotonicUs() - begun_us, kNoticeUs) << "the change of the key";

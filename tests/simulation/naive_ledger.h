@@ -116,11 +116,14 @@ class NaiveLedger {
   Reply Execute(const billing::Authorize& op) {
     const int64_t created_us = op.request_id.unix_ms() * 1000;
     if (op.request_id.empty() || op.prompt_bound < 0 || op.output_bound < 0 || op.attempt < 0 ||
-        now_us_ - created_us > 7 * kDayUs || created_us - now_us_ > kDayUs) {
+        now_us_ - created_us > 7 * kDayUs || created_us - now_us_ > kDayUs || op.candidate < 0 ||
+        op.candidate > static_cast<int32_t>(op.fallbacks.size())) {
       return No(Deny::kInvalid);
     }
     Reply yes = Yes();
-    yes.slice_nano_usd = Price(op.rates, 0, 4096, true);
+    const Rates& asked =
+        op.candidate == 0 ? op.rates : op.fallbacks[static_cast<size_t>(op.candidate) - 1].rates;
+    yes.slice_nano_usd = Price(asked, 0, 4096, true);
     if (const auto found = requests_.find(op.request_id.ToHex()); found != requests_.end()) {
       Request& request = found->second;
       const billing::Authorize& body = request.body;
@@ -128,13 +131,16 @@ class NaiveLedger {
       if (request.state == RequestState::kTombstone) return No(Deny::kClosed);
       if (body.key_id != op.key_id || body.model != op.model || body.rates != op.rates ||
           body.price_version != op.price_version || body.prompt_bound != op.prompt_bound ||
-          body.output_bound != op.output_bound) {
+          body.output_bound != op.output_bound || body.fallbacks != op.fallbacks) {
         return No(Deny::kIdReuse);
       }
       if (request.state != RequestState::kOpen || op.attempt < request.attempt)
         return No(Deny::kClosed);
+      if (op.attempt == request.attempt && op.candidate != body.candidate)
+        return No(Deny::kIdReuse);
       if (op.attempt > request.attempt) {
         request.attempt = op.attempt;
+        request.body.candidate = op.candidate;
         request.sequence = request.prompt = request.completion = 0;
         KeepAlive(request);
       }
@@ -148,9 +154,15 @@ class NaiveLedger {
     }
     const std::optional<int64_t> cap = money_[op.workspace].cap;
     const int32_t month = UtcMonth(now_us_);
-    const int64_t least = Price(op.rates, op.prompt_bound, op.output_bound > 0 ? 1 : 0, true);
-    const int64_t want =
-        Price(op.rates, op.prompt_bound, std::min<int64_t>(op.output_bound, 4096), true);
+    int64_t least = Price(op.rates, op.prompt_bound, op.output_bound > 0 ? 1 : 0, true);
+    int64_t want = Price(op.rates, op.prompt_bound, std::min<int64_t>(op.output_bound, 4096), true);
+    // Enough for whichever model answers.
+    for (const billing::Candidate& other : op.fallbacks) {
+      const int64_t out = other.output_bound;
+      least = std::max(least, Price(other.rates, other.prompt_bound, out > 0 ? 1 : 0, true));
+      want = std::max(want,
+                      Price(other.rates, other.prompt_bound, std::min<int64_t>(out, 4096), true));
+    }
     if (Posted(op.workspace) == 0 || Posted(op.workspace) < least) return No(Deny::kNoCredit);
     if (cap) {
       const int64_t left = *cap - SpentNanoUsd(op.workspace, month);
@@ -239,7 +251,7 @@ class NaiveLedger {
   }
 
   void Close(Request& request, RequestState state, int64_t in, int64_t out) {
-    const int64_t cost = Price(request.body.rates, in, out, false);
+    const int64_t cost = Price(request.rates(), in, out, false);
     Raise(request, cost - request.authorized);
     request.state = state;  // releases its reservation
     request.closed_us = now_us_;
@@ -302,7 +314,7 @@ class NaiveLedger {
   Reply SettleLate(const billing::Settle& op, Request& request, bool free) {
     if (now_us_ - request.closed_us > kDayUs) return ReplyFor(request, Deny::kClosed);
     const int64_t real =
-        free ? 0 : Price(request.body.rates, op.usage.prompt, op.usage.completion, false);
+        free ? 0 : Price(request.rates(), op.usage.prompt, op.usage.completion, false);
     const int64_t delta = real - request.charged();
     const int32_t next = request.month % 100 == 12 ? request.month + 89 : request.month + 1;
     const int32_t month =

@@ -33,6 +33,11 @@ struct Request {
   std::map<int32_t, int64_t> charges;  // by month
   int64_t from_granted = 0;
   int64_t overrun = 0;
+  // Of the model that was asked last.
+  Rates rates() const {
+    return body.candidate == 0 ? body.rates
+                               : body.fallbacks[static_cast<size_t>(body.candidate) - 1].rates;
+  }
   bool free() const {
     return refused || (settle ? settle->outcome == Outcome::kFailedBeforeOutput
                               : state == RequestState::kVoided);

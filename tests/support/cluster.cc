@@ -17,6 +17,14 @@ bool IsBilling(const std::string& name) { return name.starts_with("billing"); }
 bool IsAuth(const std::string& name) { return name.starts_with("auth"); }
 bool IsCatalog(const std::string& name) { return name.starts_with("catalog"); }
 bool IsRouter(const std::string& name) { return name.starts_with("inference-router"); }
+bool IsGateway(const std::string& name) { return name.starts_with("gateway"); }
+bool IsRateLimit(const std::string& name) { return name.starts_with("ratelimit"); }
+// The number of a replica, from 0.
+size_t PlaceOf(const std::string& name) {
+  const size_t dash = name.rfind('-');
+  const int number = dash == std::string::npos ? 0 : std::atoi(name.c_str() + dash + 1);
+  return number > 1 ? static_cast<size_t>(number - 1) : 0;
+}
 
 std::string Or(const std::string& value, const std::string& otherwise) {
   return value.empty() ? otherwise : value;
@@ -77,6 +85,7 @@ std::string DefaultCatalog(const std::vector<std::string>& engine_urls,
 }
 
 Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
+  http_ports_.resize(static_cast<size_t>(options_.gateways));
   WriteFile(dir_.path() + "/pepper", "a pepper for tests that is longer than 32 characters\n");
   WriteFile(dir_.path() + "/login_token", "login-token-for-tests\n");
   WriteCatalog(options_.catalog);
@@ -84,18 +93,23 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
     Add("allinone", "tollgate-allinone", true);
     return;
   }
-  for (int i = 1; i <= options_.auths; ++i) Add(Numbered("auth", i), "tollgate-auth", true);
-  Add("ratelimit", "tollgate-ratelimit", true);
+  for (int i = 1; i <= options_.ratelimits; ++i) {
+    Add(Numbered("ratelimit", i), "tollgate-ratelimit", true);
+  }
   for (int i = 1; i <= options_.billings; ++i) {
     Add(Numbered("billing", i), "tollgate-billing", true);
   }
+  // After those that it calls: it opens wallets, and copies audit entries.
+  for (int i = 1; i <= options_.auths; ++i) Add(Numbered("auth", i), "tollgate-auth", true);
   for (int i = 1; i <= options_.catalogs; ++i) {
     Add(Numbered("catalog", i), "tollgate-catalog", true);
   }
   for (int i = 1; i <= options_.routers; ++i) {
     Add(RouterName(i), "tollgate-inference-router", true);
   }
-  Add("gateway", "tollgate-gateway", false);
+  for (int i = 1; i <= options_.gateways; ++i) {
+    Add(Numbered("gateway", i), "tollgate-gateway", false);
+  }
   Add("dashboard", "tollgate-dashboard", false);
 }
 
@@ -175,11 +189,11 @@ std::string Cluster::Targets(const std::string& for_whom) const {
   if (IsRouter(for_whom)) return text;
   text += "  auth_admin: " + AdminGrpcOf("auth") + "\n  billing_admin: " + AdminGrpcOf("billing") +
           "\n  catalog_admin: " + AdminGrpcOf("catalog") + "\n";
-  text += "  auth: \"" + Replicas("auth", options_.auths) +
-          "\"\n  ratelimit: " + GrpcOf("ratelimit") + "\n  inference_routers:\n";
+  text += "  auth: \"" + Replicas("auth", options_.auths) + "\"\n  ratelimit: \"" +
+          Replicas("ratelimit", options_.ratelimits) + "\"\n  inference_routers:\n";
   for (int i = 1; i <= options_.routers; ++i) {
     const std::string address = GrpcOf(RouterName(i));
-    const bool around = for_whom == "gateway" && options_.way_to_router;
+    const bool around = IsGateway(for_whom) && options_.way_to_router;
     text += "    - " + (around ? options_.way_to_router(address) : address) + "\n";
   }
   return text;
@@ -191,16 +205,21 @@ std::string Cluster::Section(const std::string& name) const {
     return "auth:\n  sql:\n    url: " + Or(options_.auth_sql, "sqlite:" + dir + "/auth.db") +
            "\n  pepper: ${file:" + dir + "/pepper}\n" + Lines(options_.auth_settings);
   }
-  if (name == "ratelimit")
-    return "ratelimit:\n  lease_seconds: " + std::to_string(options_.lease_seconds) +
-           "\n  state_file: " + dir + "/ratelimit.state\n";
+  if (IsRateLimit(name)) {
+    // With Redis they keep nothing themselves.
+    const std::string state = "  state_file: " + dir + "/ratelimit.state\n";
+    return "ratelimit:\n  lease_seconds: " + std::to_string(options_.lease_seconds) + "\n" +
+           (options_.ratelimit_settings.empty() ? state : std::string()) +
+           Lines(options_.ratelimit_settings);
+  }
   if (IsCatalog(name)) return "catalog:\n  file: " + dir + "/models.yaml\n";
   if (IsBilling(name)) {
     return "billing:\n  sql:\n    url: " +
            Or(options_.billing_sql, "sqlite:" + dir + "/billing.db") + "\n" +
            Setting("hold_ttl_seconds", options_.hold_ttl_seconds) +
            Setting("slice_tokens", options_.slice_tokens) +
-           (options_.holds_before_disk ? "  holds_before_disk: true\n" : "");
+           (options_.holds_before_disk ? "  holds_before_disk: true\n" : "") +
+           Lines(options_.billing_settings);
   }
   if (name == "router" || IsRouter(name)) {
     const std::string folder =
@@ -212,8 +231,8 @@ std::string Cluster::Section(const std::string& name) const {
            Setting("health_check_seconds", options_.health_check_seconds) +
            Lines(options_.router_settings);
   }
-  if (name == "gateway") {
-    return "gateway:\n  listen: 127.0.0.1:" + std::to_string(http_port_) + "\n" +
+  if (IsGateway(name)) {
+    return "gateway:\n  listen: 127.0.0.1:" + std::to_string(http_ports_[PlaceOf(name)]) + "\n" +
            Setting("keep_alive_seconds", options_.keep_alive_seconds) +
            Lines(options_.gateway_settings);
   }
@@ -238,7 +257,11 @@ std::string Cluster::ConfigOf(const Member& member) const {
     return text;
   }
   if (IsRouter(member.name)) return text + Targets(member.name) + Section(member.name);
-  if (member.name == "gateway" || member.name == "dashboard") text += Targets(member.name);
+  if (IsAuth(member.name)) {
+    text += "targets:\n  billing_admin: \"" + AdminBillings() + "\"\n  ratelimit: \"" +
+            Replicas("ratelimit", options_.ratelimits) + "\"\n";
+  }
+  if (IsGateway(member.name) || member.name == "dashboard") text += Targets(member.name);
   return text + Section(member.name);
 }
 
@@ -254,7 +277,7 @@ bool Cluster::ReadAddresses(Member& member) {
   if (member.name == "dashboard" && member.dashboard_address.empty())
     member.dashboard_address = member.http_address;
   if (member.name != "dashboard" && !member.http_address.empty())
-    http_port_ = PortOf(member.http_address);
+    http_ports_[PlaceOf(member.name)] = PortOf(member.http_address);
   if (!member.dashboard_address.empty()) dashboard_port_ = PortOf(member.dashboard_address);
   return !member.admin_address.empty();
 }

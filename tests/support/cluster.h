@@ -29,6 +29,10 @@ struct ClusterOptions {
   // one file.
   int auths = 1;
   int catalogs = 1;
+  // Gateways, each with a port of its own: "gateway", "gateway-2", …; and replicas of ratelimit on
+  // one Redis (redis_url in ratelimit_settings): "ratelimit", "ratelimit-2", …
+  int gateways = 1;
+  int ratelimits = 1;
   int lease_seconds = 5;
   int hold_ttl_seconds = 6;
   int heartbeat_seconds = 1;
@@ -39,10 +43,12 @@ struct ClusterOptions {
   int keep_alive_seconds = 0;  // 0: the product's default
   int drain_seconds = 5;
   std::string log_level = "info";
-  // More lines of YAML for the sections host (of every process), auth, dashboard, gateway and
-  // router, for example "edge_tls: {certificate_file: a, private_key_file: b}".
+  // More lines of YAML for the sections host (of every process) and those of services, for example
+  // "edge_tls: {certificate_file: a, private_key_file: b}".
   std::vector<std::string> host_settings;
   std::vector<std::string> auth_settings;
+  std::vector<std::string> billing_settings;
+  std::vector<std::string> ratelimit_settings;
   std::vector<std::string> dashboard_settings;
   std::vector<std::string> gateway_settings;
   std::vector<std::string> router_settings;
@@ -89,7 +95,8 @@ struct KeyOptions {
 struct ReceiptView {
   std::string request_id, client_request_id, surface, engine, state, outcome, model;
   std::string exact_cost_usd;
-  int64_t prompt_tokens = 0, completion_tokens = 0, charged = 0, entries = 0, first_token_us = 0;
+  int64_t prompt_tokens = 0, completion_tokens = 0, reasoning_tokens = 0, charged = 0, entries = 0,
+          first_token_us = 0;
   bool streamed = false;
 };
 
@@ -136,7 +143,8 @@ class Cluster {
   // Sanitizer reports and processes that crashed; "" when there are none.
   std::string Crashes();
 
-  int port() const { return http_port_; }  // of the gateway
+  // Of a gateway, from 1.
+  int port(int gateway = 1) const { return http_ports_[static_cast<size_t>(gateway - 1)]; }
   int dashboard_port() const { return dashboard_port_; }
   std::vector<std::string> process_names() const;
   Process& process(const std::string& name);
@@ -167,7 +175,7 @@ class Cluster {
   bool TryAddCredit(const std::string& workspace_id, int64_t nano_usd, const std::string& id);
   bool SetCap(const std::string& workspace_id, std::optional<int64_t> nano_usd);
   enum class KeyState { kActive = 1, kDisabled = 2, kRevoked = 3 };
-  bool SetKeyState(const std::string& key_id, KeyState state);
+  bool SetKeyState(const ApiKey& key, KeyState state);
   // By a request's id, an answer's id, or the x-request-id of a response.
   std::optional<ReceiptView> Receipt(const std::string& workspace_id, const std::string& id);
   // All of the workspace's closed requests, and all of its credit.
@@ -210,7 +218,7 @@ class Cluster {
   std::vector<std::unique_ptr<Member>> members_;
   std::once_flag admin_made_;  // tests call from several threads
   std::unique_ptr<Admin, AdminDeleter> admin_;
-  int http_port_ = 0;
+  std::vector<int> http_ports_;
   int dashboard_port_ = 0;
 };
 

@@ -5,25 +5,39 @@
 #include <chrono>
 #include <cstdio>
 
+#include "common/base/clock.h"
+#include "common/money/money.h"
 #include "common/rpc/tls.h"
 #include "tests/support/cluster_member.h"
 #include "tollgate/admin/v1/adjustments.grpc.pb.h"
+#include "tollgate/admin/v1/dead_letters.grpc.pb.h"
+#include "tollgate/admin/v1/keys.grpc.pb.h"
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
+#include "tollgate/admin/v1/limits.grpc.pb.h"
 #include "tollgate/admin/v1/usage.grpc.pb.h"
-#include "tollgate/auth/v1/auth.grpc.pb.h"
-#include "tollgate/billing/v1/billing.grpc.pb.h"
+#include "tollgate/admin/v1/verifications.grpc.pb.h"
+#include "tollgate/admin/v1/workspaces.grpc.pb.h"
+#include "tollgate/common/v1/identity.pb.h"
 #include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate::test {
 namespace {
 
-namespace authpb = auth::v1;
-namespace billpb = billing::v1;
-namespace adminpb = tollgate::admin::v1;
+namespace pb = tollgate::admin::v1;
 
 std::string NextRequestId() {
   static std::atomic<int64_t> next{0};
   return "test-" + std::to_string(MonotonicUs()) + "-" + std::to_string(next.fetch_add(1));
+}
+
+// Over plain TCP the operator of the installation who has just signed in; a client certificate
+// speaks for itself, and who it names counts.
+void SpeakAsOperator(grpc::ClientContext& context) {
+  common::v1::Identity identity;
+  identity.set_actor("operator:test");
+  identity.set_installation(true);
+  identity.set_signed_in_us(SystemClock::Get().WallUs());
+  context.AddMetadata("tollgate-identity-bin", identity.SerializeAsString());
 }
 
 // One call with a deadline; waits for a server that is starting.
@@ -31,6 +45,7 @@ template <typename Stub, typename Method, typename Request, typename Response>
 grpc::Status Call(Stub& stub, Method method, const Request& request, Response& response,
                   int64_t seconds = 10) {
   grpc::ClientContext context;
+  SpeakAsOperator(context);
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(seconds));
   context.set_wait_for_ready(true);
   const grpc::Status status = (stub.*method)(&context, request, &response);
@@ -41,21 +56,18 @@ grpc::Status Call(Stub& stub, Method method, const Request& request, Response& r
   return status;
 }
 
-void CopyLimits(const Limits& from, authpb::Limits* to) {
+template <typename Message>
+void CopyLimits(const Limits& from, Message* to) {
   to->set_requests_per_minute(from.requests_per_minute);
   to->set_tokens_per_minute(from.tokens_per_minute);
   to->set_concurrent_requests(from.concurrent_requests);
 }
 
-// "0.000012" as 12,000.
-int64_t NanoUsd(const std::string& decimal) {
-  const size_t dot = decimal.find('.');
-  std::string digits = dot == std::string::npos ? "" : decimal.substr(dot + 1);
-  digits.resize(9, '0');
-  return std::stoll(decimal.substr(0, dot)) * 1'000'000'000 + std::stoll(digits);
-}
+int64_t NanoUsd(const std::string& decimal) { return ParseDecimalUsdToNano(decimal).value_or(-1); }
 
-ReceiptView ViewOf(const adminpb::Receipt& receipt) {
+std::string LastPart(const std::string& name) { return name.substr(name.rfind('/') + 1); }
+
+ReceiptView ViewOf(const pb::Receipt& receipt) {
   ReceiptView view;
   view.request_id = receipt.name().substr(receipt.name().rfind('/') + 1);
   view.client_request_id = receipt.client_request_id();
@@ -67,6 +79,7 @@ ReceiptView ViewOf(const adminpb::Receipt& receipt) {
   view.exact_cost_usd = receipt.exact_cost_usd();
   view.prompt_tokens = receipt.tokens().prompt_tokens();
   view.completion_tokens = receipt.tokens().completion_tokens();
+  view.reasoning_tokens = receipt.tokens().reasoning_tokens();
   view.charged = NanoUsd(receipt.charged_usd());
   view.entries = receipt.entries_size();
   view.first_token_us = receipt.first_token_us();
@@ -114,16 +127,22 @@ struct Cluster::Admin {
               ChannelTo(billing_address, CredentialsFor(certificates, "billing"))) {}
   Admin(const std::shared_ptr<grpc::Channel>& to_auth,
         const std::shared_ptr<grpc::Channel>& to_billing)
-      : auth(authpb::AuthAdminService::NewStub(to_auth)),
-        billing(billpb::BillingAdminService::NewStub(to_billing)),
-        books(adminpb::LedgerService::NewStub(to_billing)),
-        usage(adminpb::UsageService::NewStub(to_billing)),
-        credits(adminpb::AdjustmentService::NewStub(to_billing)) {}
-  std::unique_ptr<authpb::AuthAdminService::Stub> auth;
-  std::unique_ptr<billpb::BillingAdminService::Stub> billing;
-  std::unique_ptr<adminpb::LedgerService::Stub> books;
-  std::unique_ptr<adminpb::UsageService::Stub> usage;
-  std::unique_ptr<adminpb::AdjustmentService::Stub> credits;
+      : workspaces(pb::WorkspaceService::NewStub(to_auth)),
+        keys(pb::KeyService::NewStub(to_auth)),
+        limits(pb::LimitService::NewStub(to_auth)),
+        books(pb::LedgerService::NewStub(to_billing)),
+        dead_letters(pb::DeadLetterService::NewStub(to_billing)),
+        verifications(pb::LedgerVerificationService::NewStub(to_billing)),
+        usage(pb::UsageService::NewStub(to_billing)),
+        credits(pb::AdjustmentService::NewStub(to_billing)) {}
+  std::unique_ptr<pb::WorkspaceService::Stub> workspaces;
+  std::unique_ptr<pb::KeyService::Stub> keys;
+  std::unique_ptr<pb::LimitService::Stub> limits;
+  std::unique_ptr<pb::LedgerService::Stub> books;
+  std::unique_ptr<pb::DeadLetterService::Stub> dead_letters;
+  std::unique_ptr<pb::LedgerVerificationService::Stub> verifications;
+  std::unique_ptr<pb::UsageService::Stub> usage;
+  std::unique_ptr<pb::AdjustmentService::Stub> credits;
 };
 
 void Cluster::AdminDeleter::operator()(Admin* admin) const { delete admin; }
@@ -136,36 +155,45 @@ Cluster::Admin& Cluster::admin() {
 }
 
 std::string Cluster::NewWorkspace(const std::string& id, const Limits& limits) {
-  authpb::CreateWorkspaceRequest request;
+  pb::CreateWorkspaceRequest request;
   request.set_request_id(NextRequestId());
   request.set_workspace_id(id);
-  request.set_name(id.empty() ? "test" : id);
-  request.set_actor("test");
-  CopyLimits(limits, request.mutable_limits());
-  authpb::CreateWorkspaceResponse response;
-  Call(*admin().auth, &authpb::AuthAdminService::Stub::CreateWorkspace, request, response);
-  adminpb::OpenWalletRequest open;
-  open.set_name("workspaces/" + response.workspace().workspace_id() + "/balance");
-  adminpb::Balance balance;
-  Call(*admin().books, &adminpb::LedgerService::Stub::OpenWallet, open, balance);
-  return response.workspace().workspace_id();
+  request.mutable_workspace()->set_display_name(id.empty() ? "test" : id);
+  pb::Workspace workspace;
+  Call(*admin().workspaces, &pb::WorkspaceService::Stub::CreateWorkspace, request, workspace);
+  pb::UpdateLimitsRequest update;
+  CopyLimits(limits, update.mutable_limits()->mutable_workspace_limits());
+  if (update.limits().workspace_limits().ByteSizeLong() > 0) {
+    update.mutable_limits()->set_name(workspace.name() + "/limits");
+    pb::Limits set;
+    Call(*admin().limits, &pb::LimitService::Stub::UpdateLimits, update, set);
+  }
+  pb::OpenWalletRequest open;
+  open.set_name(workspace.name() + "/balance");
+  pb::Balance balance;
+  Call(*admin().books, &pb::LedgerService::Stub::OpenWallet, open, balance);
+  return LastPart(workspace.name());
 }
 
 ApiKey Cluster::NewKey(const std::string& workspace_id, const KeyOptions& options) {
-  authpb::CreateKeyRequest request;
+  pb::CreateKeyRequest request;
   request.set_request_id(NextRequestId());
-  request.set_workspace_id(workspace_id);
-  request.set_name("test");
-  request.set_expires_at_us(options.expires_at_us);
-  for (const std::string& model : options.allowed_models) request.add_allowed_models(model);
-  CopyLimits(options.limits, request.mutable_limits());
-  if (options.monthly_quota_nano_usd) {
-    request.set_monthly_quota_nano_usd(*options.monthly_quota_nano_usd);
+  request.set_parent("workspaces/" + workspace_id);
+  pb::Key& key = *request.mutable_key();
+  key.set_display_name("test");
+  if (options.expires_at_us > 0) {
+    key.mutable_expire_time()->set_seconds(options.expires_at_us / 1'000'000);
+    key.mutable_expire_time()->set_nanos(
+        static_cast<int32_t>(options.expires_at_us % 1'000'000 * 1000));
   }
-  request.set_actor("test");
-  authpb::CreateKeyResponse response;
-  Call(*admin().auth, &authpb::AuthAdminService::Stub::CreateKey, request, response);
-  return {workspace_id, response.key().key_id(), response.secret()};
+  for (const std::string& model : options.allowed_models) key.add_allowed_models(model);
+  CopyLimits(options.limits, key.mutable_limits());
+  if (options.monthly_quota_nano_usd) {
+    key.set_monthly_quota_usd(NanoToDecimalUsd(*options.monthly_quota_nano_usd));
+  }
+  pb::CreateKeyResponse response;
+  Call(*admin().keys, &pb::KeyService::Stub::CreateKey, request, response);
+  return {workspace_id, LastPart(response.key().name()), response.secret()};
 }
 
 ApiKey Cluster::NewCustomer(int64_t nano_usd, const KeyOptions& options) {
@@ -174,58 +202,73 @@ ApiKey Cluster::NewCustomer(int64_t nano_usd, const KeyOptions& options) {
   return NewKey(workspace, options);
 }
 
+namespace {
+
+pb::CreateCreditGrantRequest PaidCredit(const std::string& workspace_id, int64_t nano_usd,
+                                        const std::string& id) {
+  pb::CreateCreditGrantRequest request;
+  request.set_request_id(id);
+  request.set_parent("workspaces/" + workspace_id);
+  request.mutable_credit_grant()->set_amount_usd(NanoToDecimalUsd(nano_usd));
+  request.mutable_credit_grant()->set_paid(true);
+  request.mutable_credit_grant()->set_reason("test");
+  return request;
+}
+
+}  // namespace
+
 bool Cluster::AddCredit(const std::string& workspace_id, int64_t nano_usd) {
-  billpb::AddCreditRequest request;
-  request.set_request_id(NextRequestId());
-  request.set_workspace_id(workspace_id);
-  request.set_amount_nano_usd(nano_usd);
-  request.set_actor("test");
-  request.set_reason("test");
-  billpb::AddCreditResponse response;
-  return Call(*admin().billing, &billpb::BillingAdminService::Stub::AddCredit, request, response)
+  pb::CreditGrant grant;
+  return Call(*admin().credits, &pb::AdjustmentService::Stub::CreateCreditGrant,
+              PaidCredit(workspace_id, nano_usd, NextRequestId()), grant)
       .ok();
 }
 
 bool Cluster::TryAddCredit(const std::string& workspace_id, int64_t nano_usd,
                            const std::string& id) {
-  billpb::AddCreditRequest request;
-  request.set_request_id(id);
-  request.set_workspace_id(workspace_id);
-  request.set_amount_nano_usd(nano_usd);
-  request.set_actor("test");
-  request.set_reason("test");
-  billpb::AddCreditResponse response;
+  pb::CreditGrant grant;
   grpc::ClientContext context;
+  SpeakAsOperator(context);
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
-  return admin().billing->AddCredit(&context, request, &response).ok();
+  return admin()
+      .credits->CreateCreditGrant(&context, PaidCredit(workspace_id, nano_usd, id), &grant)
+      .ok();
 }
 
 bool Cluster::SetCap(const std::string& workspace_id, std::optional<int64_t> nano_usd) {
-  billpb::SetCapRequest request;
+  pb::UpdateCapRequest request;
   request.set_request_id(NextRequestId());
-  request.set_workspace_id(workspace_id);
-  if (nano_usd) request.set_cap_nano_usd(*nano_usd);
-  request.set_actor("test");
-  billpb::SetCapResponse response;
-  return Call(*admin().billing, &billpb::BillingAdminService::Stub::SetCap, request, response).ok();
+  request.mutable_cap()->set_name("workspaces/" + workspace_id + "/cap");
+  if (nano_usd) request.mutable_cap()->set_cap_usd(NanoToDecimalUsd(*nano_usd));
+  request.mutable_update_mask()->add_paths("cap_usd");
+  pb::Cap cap;
+  return Call(*admin().books, &pb::LedgerService::Stub::UpdateCap, request, cap).ok();
 }
 
-bool Cluster::SetKeyState(const std::string& key_id, KeyState state) {
-  authpb::SetKeyStateRequest request;
-  request.set_request_id(NextRequestId());
-  request.set_key_id(key_id);
-  request.set_state(static_cast<authpb::KeyState>(state));
-  request.set_actor("test");
-  authpb::SetKeyStateResponse response;
-  return Call(*admin().auth, &authpb::AuthAdminService::Stub::SetKeyState, request, response).ok();
+bool Cluster::SetKeyState(const ApiKey& key, KeyState state) {
+  const auto change = [&](auto request, auto method) {
+    request.set_name("workspaces/" + key.workspace_id + "/keys/" + key.key_id);
+    request.set_request_id(NextRequestId());
+    pb::Key changed;
+    return Call(*admin().keys, method, request, changed).ok();
+  };
+  switch (state) {
+    case KeyState::kActive:
+      return change(pb::EnableKeyRequest(), &pb::KeyService::Stub::EnableKey);
+    case KeyState::kDisabled:
+      return change(pb::DisableKeyRequest(), &pb::KeyService::Stub::DisableKey);
+    case KeyState::kRevoked:
+      return change(pb::RevokeKeyRequest(), &pb::KeyService::Stub::RevokeKey);
+  }
+  return false;
 }
 
 std::optional<ReceiptView> Cluster::Receipt(const std::string& workspace_id,
                                             const std::string& id) {
-  adminpb::GetRequestRequest request;
+  pb::GetRequestRequest request;
   request.set_name("workspaces/" + workspace_id + "/requests/" + id);
-  adminpb::Receipt receipt;
-  if (!Call(*admin().usage, &adminpb::UsageService::Stub::GetRequest, request, receipt).ok()) {
+  pb::Receipt receipt;
+  if (!Call(*admin().usage, &pb::UsageService::Stub::GetRequest, request, receipt).ok()) {
     return std::nullopt;
   }
   return ViewOf(receipt);
@@ -233,15 +276,15 @@ std::optional<ReceiptView> Cluster::Receipt(const std::string& workspace_id,
 
 std::optional<std::vector<ReceiptView>> Cluster::Receipts(const std::string& workspace_id) {
   std::vector<ReceiptView> views;
-  adminpb::ListRequestsRequest request;
+  pb::ListRequestsRequest request;
   request.set_parent("workspaces/" + workspace_id);
   request.set_page_size(1000);
   do {
-    adminpb::ListRequestsResponse page;
-    if (!Call(*admin().usage, &adminpb::UsageService::Stub::ListRequests, request, page).ok()) {
+    pb::ListRequestsResponse page;
+    if (!Call(*admin().usage, &pb::UsageService::Stub::ListRequests, request, page).ok()) {
       return std::nullopt;
     }
-    for (const adminpb::Receipt& receipt : page.receipts()) views.push_back(ViewOf(receipt));
+    for (const pb::Receipt& receipt : page.receipts()) views.push_back(ViewOf(receipt));
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
   return views;
@@ -249,16 +292,16 @@ std::optional<std::vector<ReceiptView>> Cluster::Receipts(const std::string& wor
 
 std::optional<std::vector<CreditView>> Cluster::Credits(const std::string& workspace_id) {
   std::vector<CreditView> views;
-  adminpb::ListCreditGrantsRequest request;
+  pb::ListCreditGrantsRequest request;
   request.set_parent("workspaces/" + workspace_id);
   request.set_page_size(1000);
   do {
-    adminpb::ListCreditGrantsResponse page;
-    if (!Call(*admin().credits, &adminpb::AdjustmentService::Stub::ListCreditGrants, request, page)
+    pb::ListCreditGrantsResponse page;
+    if (!Call(*admin().credits, &pb::AdjustmentService::Stub::ListCreditGrants, request, page)
              .ok()) {
       return std::nullopt;
     }
-    for (const adminpb::CreditGrant& grant : page.credit_grants()) {
+    for (const pb::CreditGrant& grant : page.credit_grants()) {
       views.push_back(
           {grant.name().substr(grant.name().rfind('/') + 1), NanoUsd(grant.amount_usd())});
     }
@@ -268,44 +311,61 @@ std::optional<std::vector<CreditView>> Cluster::Credits(const std::string& works
 }
 
 int64_t Cluster::OpenDeadLetters() {
-  billpb::ListDeadLettersRequest request;
-  request.set_page_size(1000);
-  billpb::ListDeadLettersResponse response;
-  const auto status = Call(*admin().billing, &billpb::BillingAdminService::Stub::ListDeadLetters,
-                           request, response);
-  return status.ok() ? response.dead_letters_size() : -1;
+  int64_t count = 0;
+  pb::ListDeadLettersRequest request;
+  request.set_page_size(200);
+  do {
+    pb::ListDeadLettersResponse page;
+    if (!Call(*admin().dead_letters, &pb::DeadLetterService::Stub::ListDeadLetters, request, page)
+             .ok()) {
+      return -1;
+    }
+    count += page.dead_letters_size();
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  return count;
 }
 
 std::optional<BalanceView> Cluster::Balance(const std::string& workspace_id) {
-  billpb::GetBalanceRequest request;
-  request.set_workspace_id(workspace_id);
-  billpb::GetBalanceResponse response;
-  if (!Call(*admin().billing, &billpb::BillingAdminService::Stub::GetBalance, request, response)
-           .ok()) {
+  pb::GetBalanceRequest request;
+  request.set_name("workspaces/" + workspace_id + "/balance");
+  pb::Balance balance;
+  if (!Call(*admin().books, &pb::LedgerService::Stub::GetBalance, request, balance).ok()) {
     return std::nullopt;
   }
-  const billpb::Balance& balance = response.balance();
-  return BalanceView{
-      balance.available_nano_usd(),  balance.paid_nano_usd() + balance.granted_nano_usd(),
-      balance.held_nano_usd(),       balance.month_spent_nano_usd(),
-      balance.month_held_nano_usd(), balance.open_holds()};
+  return BalanceView{NanoUsd(balance.available_usd()),
+                     NanoUsd(balance.paid_usd()) + NanoUsd(balance.granted_usd()),
+                     NanoUsd(balance.held_usd()),
+                     NanoUsd(balance.month_spent_usd()),
+                     NanoUsd(balance.month_held_usd()),
+                     balance.open_holds()};
 }
 
 LedgerCheck Cluster::VerifyLedger() {
-  billpb::VerifyLedgerRequest request;
-  billpb::VerifyLedgerResponse response;
+  using Stub = pb::LedgerVerificationService::Stub;
+  pb::CreateLedgerVerificationRequest request;
+  request.set_request_id(NextRequestId());
+  pb::LedgerVerification found;
   LedgerCheck check;
-  if (!Call(*admin().billing, &billpb::BillingAdminService::Stub::VerifyLedger, request, response,
-            /*seconds=*/300)
-           .ok()) {
-    check.violations = "the call failed";
+  check.violations = "the call failed";
+  if (!Call(*admin().verifications, &Stub::CreateLedgerVerification, request, found).ok()) {
     return check;
   }
-  check.ok = response.ok();
-  check.entries = response.entries();
-  check.holds = response.holds();
-  check.usage_records = response.usage_records();
-  for (const std::string& violation : response.violations()) check.violations += violation + "\n";
+  pb::GetLedgerVerificationRequest get;
+  get.set_name(found.name());
+  const bool ended = WaitUntil(
+      [&] {
+        return Call(*admin().verifications, &Stub::GetLedgerVerification, get, found).ok() &&
+               found.state() != pb::LEDGER_VERIFICATION_STATE_RUNNING;
+      },
+      300'000, 20);
+  if (!ended) return check;
+  check.violations = found.state() == pb::LEDGER_VERIFICATION_STATE_BROKEN_OFF ? "broken off" : "";
+  check.ok = found.state() == pb::LEDGER_VERIFICATION_STATE_CONSISTENT;
+  check.entries = found.entries();
+  check.holds = found.holds();
+  check.usage_records = found.usage_records();
+  for (const std::string& violation : found.violations()) check.violations += violation + "\n";
   return check;
 }
 

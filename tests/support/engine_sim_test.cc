@@ -229,5 +229,22 @@ TEST_F(EngineSimTest, StopsAndStartsOnTheSamePort) {
   EXPECT_EQ(Http(port, "GET", "/health").status, 200);
 }
 
+TEST_F(EngineSimTest, QueuedScriptsGoToChatRequestsThatOfferTools) {
+  const std::string tools =
+      R"(,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}])";
+  EXPECT_EQ(Post("/sim/queue", R"([{"text":"first"},{"text":"second"},{"text":"third"}])")
+                .json()["left"]
+                .integer(-1),
+            0);
+  const auto text = [](const HttpResponse& answer) {
+    return answer.json()["choices"][0]["message"]["content"].str();
+  };
+  EXPECT_NE(text(Post(kChat, Body())), "first");
+  EXPECT_EQ(text(Post(kChat, Body(tools))), "first");
+  EXPECT_EQ(text(Post(kChat, Body(tools))), "second");
+  EXPECT_EQ(Post("/sim/queue", "[]").json()["left"].integer(-1), 1);
+  EXPECT_NE(text(Post(kChat, Body(tools))), "third");
+}
+
 }  // namespace
 }  // namespace tollgate::test

@@ -13,10 +13,10 @@ Json MakeFacts(Cluster& cluster, int64_t credit_usd) {
   keys.Set("capped", capped.secret);
   keys.Set("over_quota", cluster.NewCustomer(kUsd, {.monthly_quota_nano_usd = 1}).secret);
   const ApiKey disabled = cluster.NewCustomer(kUsd);
-  cluster.SetKeyState(disabled.key_id, Cluster::KeyState::kDisabled);
+  cluster.SetKeyState(disabled, Cluster::KeyState::kDisabled);
   keys.Set("disabled", disabled.secret);
   const ApiKey revoked = cluster.NewCustomer(kUsd);
-  cluster.SetKeyState(revoked.key_id, Cluster::KeyState::kRevoked);
+  cluster.SetKeyState(revoked, Cluster::KeyState::kRevoked);
   keys.Set("revoked", revoked.secret);
   keys.Set("narrow", cluster.NewCustomer(kUsd, {.allowed_models = {"sim/text"}}).secret);
   const Limits limited = {.requests_per_minute = 30, .concurrent_requests = 1};

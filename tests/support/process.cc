@@ -17,6 +17,25 @@
 namespace tollgate::test {
 namespace fs = std::filesystem;
 
+namespace {
+
+// Copies the logs of a folder to TOLLGATE_TEST_LOGS, where they are searched for secrets once all
+// tests have run (tests/secrets).
+void KeepLogs(const std::string& folder) {
+  const char* to = std::getenv("TOLLGATE_TEST_LOGS");
+  std::error_code ignored;
+  if (to == nullptr) return;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() != ".log") continue;
+    fs::copy_file(entry.path(),
+                  fs::path(to) / (fs::path(folder).filename().string() + "-" +
+                                  entry.path().filename().string()),
+                  ignored);
+  }
+}
+
+}  // namespace
+
 TempDir::TempDir() {
   std::string pattern = (fs::temp_directory_path() / "tollgate-test-XXXXXX").string();
   if (!mkdtemp(pattern.data())) std::abort();
@@ -24,6 +43,7 @@ TempDir::TempDir() {
 }
 
 TempDir::~TempDir() {
+  KeepLogs(path_);
   if (std::getenv("TOLLGATE_KEEP_TMP")) {
     std::fprintf(stderr, "kept %s\n", path_.c_str());
     return;
@@ -67,6 +87,7 @@ bool Process::Start() {
 
 void Process::Collected(int status) {
   exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  dumped_core_ = WIFSIGNALED(status) && WCOREDUMP(status);
   pid_ = -1;
 }
 

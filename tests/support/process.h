@@ -9,7 +9,8 @@
 
 namespace tollgate::test {
 
-// A folder that is removed with its contents, unless TOLLGATE_KEEP_TMP is set.
+// A folder that is removed with its contents, unless TOLLGATE_KEEP_TMP is set. Logs in it (*.log)
+// are copied to the folder TOLLGATE_TEST_LOGS before, if that is set.
 class TempDir {
  public:
   TempDir();
@@ -42,6 +43,8 @@ class Process {
   bool Running();
   // Exit code, or -signal; meaningful when not running.
   int exit_code() const { return exit_code_; }
+  // Whether it wrote a core file, or a handler of them did, when it ended.
+  bool dumped_core() const { return dumped_core_; }
   pid_t pid() const { return pid_; }
   const std::string& name() const { return name_; }
   // The sanitizer report of the process, or how it crashed; "" when neither.
@@ -57,6 +60,7 @@ class Process {
   std::string log_file_;
   pid_t pid_ = -1;
   int exit_code_ = 0;
+  bool dumped_core_ = false;
 };
 
 // The programs under test: environment TOLLGATE_BIN (ctest sets it).

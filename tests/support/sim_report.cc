@@ -34,6 +34,14 @@ void SimService::SetDefaultScript(const std::string& json_object) {
   default_script_ = Json::Parse(json_object).value_or(Json());
 }
 
+size_t SimService::SetQueue(const std::string& json_list) {
+  std::lock_guard lock(mutex_);
+  const size_t left = queue_.size();
+  const Json list = Json::Parse(json_list).value_or(Json());
+  queue_.assign(list.elements().begin(), list.elements().end());
+  return left;
+}
+
 std::string SimService::Models() const {
   std::string list;
   for (const std::string& model : options_.models) {

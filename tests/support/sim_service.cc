@@ -126,6 +126,10 @@ void SimService::OnRequest(SimConnection& connection, SimHttpRequest request) {
     SetDefaultScript(request.body);
     return Respond(connection, 200, "{}");
   }
+  if (path == "/sim/queue" && request.method == "POST") {
+    const std::string left = std::to_string(SetQueue(request.body));
+    return Respond(connection, 200, R"({"left":)" + left + "}");
+  }
   Respond(connection, 404, R"({"detail":"Not Found"})");
 }
 
@@ -139,7 +143,13 @@ void SimService::Generate(SimConnection& connection, SimHttpRequest request, Sim
   std::optional<SimError> error;
   {
     std::lock_guard lock(mutex_);
-    error = body ? MakePlan(*body, kind, options_, default_script_, answer->plan, &refused_)
+    std::optional<Json> queued;
+    if (kind == SimKind::kChat && body && (*body)["tools"].size() > 0 && !queue_.empty()) {
+      queued = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    const Json& script = queued ? *queued : default_script_;
+    error = body ? MakePlan(*body, kind, options_, script, answer->plan, &refused_)
                  : SimError{400, "BadRequestError", "the body is not JSON", ""};
     record->fixed.stream = answer->plan.stream;
     record->fixed.prompt_tokens = answer->plan.prompt_tokens;

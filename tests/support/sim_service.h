@@ -41,6 +41,9 @@ class SimService : public SimLoop::Handler {
   SimTotals Totals() const;
   void Forget();
   void SetDefaultScript(const std::string& json_object);
+  // Scripts for the next chat requests that offer tools, one each, instead of the default script;
+  // returns how many of the scripts before were not used.
+  size_t SetQueue(const std::string& json_list);
   void SetHealthy(bool healthy) { healthy_.store(healthy); }
 
  private:
@@ -76,6 +79,7 @@ class SimService : public SimLoop::Handler {
 
   mutable std::mutex mutex_;  // guards the members below
   Json default_script_;
+  std::deque<Json> queue_;
   std::map<std::string, int64_t> refused_;  // by tag; see MakePlan
   std::vector<std::shared_ptr<SimRecord>> records_;
   std::atomic<int64_t> tokenizer_requests_{0}, requests_{0}, running_{0}, finished_{0}, aborted_{0},

@@ -32,9 +32,11 @@ using Async = AuthService::StubInterface::async_interface;
 // Each VerifyKey call selects its behavior by the key_digest of the request.
 class FakeAuth : public AuthService::CallbackService {
  public:
-  explicit FakeAuth(LoopPool& loops)
+  explicit FakeAuth(LoopPool& loops, int64_t max_stream_age_ms = kMaxConnectionAgeMs)
       : loops_(loops),
-        hub(loops.loop(0), {.ping_ms = 30, .make_ping = [] { return Message(-1); }}) {}
+        hub(loops.loop(0), {.ping_ms = 30,
+                            .make_ping = [] { return Message(-1); },
+                            .max_age_ms = max_stream_age_ms}) {}
   ~FakeAuth() override { workers_.Stop(); }
 
   static WatchKeysResponse Message(int64_t version) {
@@ -107,8 +109,9 @@ class FakeAuth : public AuthService::CallbackService {
 
 // A running server with that service, and channels to it.
 struct AuthServer {
-  explicit AuthServer(LoopPool& loops, const std::string& address = "127.0.0.1:0")
-      : service(std::make_unique<FakeAuth>(loops)) {
+  explicit AuthServer(LoopPool& loops, const std::string& address = "127.0.0.1:0",
+                      int64_t max_stream_age_ms = kMaxConnectionAgeMs)
+      : service(std::make_unique<FakeAuth>(loops, max_stream_age_ms)) {
     grpc::ServerBuilder builder;
     ConfigureServer(builder);
     builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);

@@ -3,6 +3,7 @@
 
 #include "gateway/surfaces/chat_completions/encoders.h"
 #include "gateway/surfaces/chat_completions/response_fields.h"
+#include "gateway/surfaces/shared/answer_cost.h"
 #include "gateway/surfaces/shared/function_tools.h"
 
 namespace tollgate::gateway {
@@ -14,7 +15,11 @@ namespace {
 class ChatBodyEncoder : public BodyEncoder {
  public:
   ChatBodyEncoder(const CanonicalRequest& request, const ResponseStamp& stamp)
-      : model_(request.model), stamp_(stamp), choices_(static_cast<size_t>(request.choices)) {}
+      : model_(request.model),
+        stamp_(stamp),
+        cost_(request),
+        hides_reasoning_(request.hides_reasoning),
+        choices_(static_cast<size_t>(request.choices)) {}
 
   void OnDelta(const pb::Delta& delta) override;
   std::string Finish(const pb::End& end) override;
@@ -36,10 +41,13 @@ class ChatBodyEncoder : public BodyEncoder {
 
   const std::string model_;
   const ResponseStamp stamp_;
+  const AnswerCost cost_;
+  const bool hides_reasoning_;
   std::vector<Choice> choices_;
 };
 
 void ChatBodyEncoder::OnDelta(const pb::Delta& delta) {
+  if (hides_reasoning_ && !delta.reasoning_json().empty()) return OnDelta(WithoutReasoning(delta));
   if (delta.choice() < 0 || static_cast<size_t>(delta.choice()) >= choices_.size()) return;
   Choice& choice = choices_[static_cast<size_t>(delta.choice())];
   choice.content += delta.content_json();
@@ -132,7 +140,7 @@ std::string ChatBodyEncoder::Finish(const pb::End& end) {
     out += "\"}";
   }
   out += "],\"usage\":";
-  AppendChatUsage(out, end.usage());
+  AppendChatUsage(out, end.usage(), cost_.Members(end));
   out += "}";
   return out;
 }

@@ -281,5 +281,24 @@ TEST(ChatBody, SeveralChoicesAndJoinedLogprobs) {
   EXPECT_TRUE(json::Document::ParseView(body).ok());
 }
 
+TEST(ChatEncoders, HiddenReasoningIsCountedAndNotSent) {
+  CanonicalRequest request = Request(true);
+  request.hides_reasoning = true;
+  pb::Delta reasoning;
+  reasoning.set_reasoning_json("secret");
+  reasoning.set_logprobs_json(R"({"content":[{"token":"secret","logprob":0}]})");
+  pb::Delta both = Text("shown");
+  both.set_reasoning_json("secret");
+  const std::vector<pb::Delta> deltas = {reasoning, both, Finish(pb::FINISH_REASON_STOP)};
+  for (const std::string& answer : {EncodeStream(request, deltas, End(5, 9, 0, 7)),
+                                    EncodeBody(request, deltas, End(5, 9, 0, 7))}) {
+    EXPECT_EQ(answer.find("secret"), std::string::npos) << answer;
+    EXPECT_EQ(answer.find("reasoning_content"), std::string::npos) << answer;
+    EXPECT_NE(answer.find("shown"), std::string::npos) << answer;
+    EXPECT_NE(answer.find(R"("completion_tokens":9)"), std::string::npos) << answer;
+    EXPECT_NE(answer.find(R"("reasoning_tokens":7)"), std::string::npos) << answer;
+  }
+}
+
 }  // namespace
 }  // namespace tollgate::gateway

@@ -23,10 +23,39 @@ struct Edit {
   std::string text;
 };
 
+// Between joined texts.
+constexpr std::string_view kBlankLine = "\\n\\n";
+
+// A message of the engine's request: one of the client's, or a user message that is made.
+struct Item {
+  json::Value message;  // absent: made
+  std::string_view role;
+  // Contents of folded messages, around its own.
+  std::vector<json::Value> before, after;
+};
+
+// One content of several: a text if all are texts, else parts.
+std::string JoinContents(const std::vector<json::Value>& contents) {
+  bool texts = true;
+  for (const json::Value content : contents) texts = texts && content.is_string();
+  std::string out;
+  for (const json::Value content : contents) {
+    const std::string_view inside = content.is_string()
+                                        ? content.raw_string()
+                                        : content.raw().substr(1, content.raw().size() - 2);
+    if (content.is_string() ? inside.empty() : content.size() == 0) continue;
+    if (!out.empty()) out += texts ? kBlankLine : std::string_view(",");
+    if (!texts && content.is_string()) out += R"({"type":"text","text":")";
+    out += inside;
+    if (!texts && content.is_string()) out += "\"}";
+  }
+  return texts ? "\"" + out + "\"" : "[" + out + "]";
+}
+
 class Reader {
  public:
-  Reader(const json::Document& document, json::Value messages)
-      : document_(document), messages_(messages) {}
+  Reader(const json::Document& document, json::Value messages, bool keeps_system_messages)
+      : document_(document), messages_(messages), keeps_system_messages_(keeps_system_messages) {}
 
   Result<ChatMessages> Read();
 
@@ -37,10 +66,25 @@ class Reader {
   Result<void> ReadToolCalls(size_t index, json::Value calls);
   // Copies the reasoning of an assistant turn to its other name.
   void MirrorReasoning(json::Value message, json::Value from, std::string_view to_name);
-  std::string ApplyEdits() const;
+  // Where the message goes: an item of its own, or folded into another.
+  void Place(json::Value message, std::string_view role);
+  // Folded messages before an item of this role.
+  void PlaceFolded(std::string_view role);
+  // Whether the message is folded.
+  bool IsFolded(std::string_view role) const {
+    return role == "system" && !keeps_system_messages_ && !items_.empty();
+  }
+  std::string Rewrite();
+  // Appends bytes [begin, end) of the document, edited.
+  void AppendEdited(size_t begin, size_t end, std::string& out) const;
+  void AppendItem(const Item& item, std::string& out) const;
 
   const json::Document& document_;
   json::Value messages_;
+  const bool keeps_system_messages_;
+  std::vector<Item> items_;
+  std::vector<json::Value> folded_;  // contents that wait for their place
+  bool any_folded_ = false;
   PromptSize size_;
   std::set<std::string> media_hosts_;
   std::vector<Edit> edits_;
@@ -58,8 +102,9 @@ Result<ChatMessages> Reader::Read() {
   for (const json::Value message : messages_) {
     if (auto read = ReadMessage(index++, message); !read) return tollgate::Fail{read.error()};
   }
-  size_.messages = static_cast<int64_t>(messages_.size());
-  return ChatMessages{ApplyEdits(), size_, std::move(media_hosts_)};
+  PlaceFolded({});
+  size_.messages = static_cast<int64_t>(items_.size());
+  return ChatMessages{Rewrite(), size_, std::move(media_hosts_)};
 }
 
 Result<void> Reader::ReadMessage(size_t index, json::Value message) {
@@ -75,12 +120,15 @@ Result<void> Reader::ReadMessage(size_t index, json::Value message) {
     return BadMessage(index, ".role must be system, developer, user, assistant or tool.");
   }
   if (role == "developer") {
+    role = "system";
     edits_.push_back({role_value.offset(), role_value.raw().size(), "\"system\""});
   }
   if (auto content = ReadContent(index, role, message.Find("content")); !content) return content;
+  const bool folded = IsFolded(role);
   for (const json::Value member : message) {
     if (member.is_null() || member.KeyEquals("role") || member.KeyEquals("content")) continue;
-    size_.text_bytes += static_cast<int64_t>(member.raw().size());
+    // Of a folded message the engine gets the content only.
+    if (!folded) size_.text_bytes += static_cast<int64_t>(member.raw().size());
     if ((member.KeyEquals("name") || member.KeyEquals("tool_call_id")) && !member.is_string()) {
       return BadMessage(index, "." + member.key() + " must be a string.");
     }
@@ -97,7 +145,33 @@ Result<void> Reader::ReadMessage(size_t index, json::Value message) {
       MirrorReasoning(message, vllm, "reasoning_content");
     }
   }
+  Place(message, role);
   return {};
+}
+
+void Reader::Place(json::Value message, std::string_view role) {
+  if (IsFolded(role)) {
+    any_folded_ = true;
+    size_.text_bytes += static_cast<int64_t>(kBlankLine.size());
+    const bool leads = items_.size() == 1 && items_[0].role == "system";
+    (leads ? items_[0].after : folded_).push_back(message.Find("content"));
+    return;
+  }
+  // Nothing may stand between calls and their results.
+  if (role != "tool" && role != "function") PlaceFolded(role);
+  Item item{.message = message, .role = role, .before = {}, .after = {}};
+  if (role == "user") item.before = std::exchange(folded_, {});
+  items_.push_back(std::move(item));
+}
+
+void Reader::PlaceFolded(std::string_view role) {
+  if (folded_.empty() || role == "user") return;
+  if (items_.back().role != "user") {
+    items_.push_back(Item{.message = {}, .role = "user", .before = {}, .after = {}});
+  }
+  std::vector<json::Value>& after = items_.back().after;
+  after.insert(after.end(), folded_.begin(), folded_.end());
+  folded_.clear();
 }
 
 void Reader::MirrorReasoning(json::Value message, json::Value from, std::string_view to_name) {
@@ -161,31 +235,60 @@ Result<void> Reader::ReadToolCalls(size_t index, json::Value calls) {
   return {};
 }
 
-std::string Reader::ApplyEdits() const {
-  if (edits_.empty()) return {};
+void Reader::AppendEdited(size_t begin, size_t end, std::string& out) const {
   const std::string_view text = document_.text();
-  size_t at = messages_.offset();
-  const size_t end = at + messages_.raw().size();
-  std::string out;
-  out.reserve(messages_.raw().size() + 64 * edits_.size());
-  // Edits of one message may be out of order, as its members may have any order.
-  std::vector<const Edit*> order;
-  for (const Edit& edit : edits_) order.push_back(&edit);
-  std::sort(order.begin(), order.end(),
-            [](const Edit* a, const Edit* b) { return a->offset < b->offset; });
-  for (const Edit* edit : order) {
+  auto edit = std::lower_bound(edits_.begin(), edits_.end(), begin,
+                               [](const Edit& e, size_t offset) { return e.offset < offset; });
+  size_t at = begin;
+  for (; edit != edits_.end() && edit->offset < end; ++edit) {
     out += text.substr(at, edit->offset - at);
     out += edit->text;
     at = edit->offset + edit->length;
   }
   out += text.substr(at, end - at);
+}
+
+void Reader::AppendItem(const Item& item, std::string& out) const {
+  const size_t begin = item.message.offset();
+  const size_t end = begin + item.message.raw().size();
+  if (item.before.empty() && item.after.empty()) return AppendEdited(begin, end, out);
+  std::vector<json::Value> contents = item.before;
+  const json::Value own = item.message.Find("content");
+  if (own) contents.push_back(own);
+  contents.insert(contents.end(), item.after.begin(), item.after.end());
+  if (own) AppendEdited(begin, own.offset(), out);
+  if (!own) out += R"({"role":"user","content":)";
+  out += JoinContents(contents);
+  if (own) AppendEdited(own.offset() + own.raw().size(), end, out);
+  if (!own) out += "}";
+}
+
+std::string Reader::Rewrite() {
+  if (edits_.empty() && !any_folded_) return {};
+  // Edits of one message may be out of order, as its members may have any order.
+  std::sort(edits_.begin(), edits_.end(),
+            [](const Edit& a, const Edit& b) { return a.offset < b.offset; });
+  const size_t begin = messages_.offset();
+  std::string out;
+  out.reserve(messages_.raw().size() + 64 * edits_.size());
+  if (!any_folded_) {
+    AppendEdited(begin, begin + messages_.raw().size(), out);
+    return out;
+  }
+  out += "[";
+  for (const Item& item : items_) {
+    if (out.size() > 1) out += ",";
+    AppendItem(item, out);
+  }
+  out += "]";
   return out;
 }
 
 }  // namespace
 
-Result<ChatMessages> ReadChatMessages(const json::Document& document, json::Value messages) {
-  return Reader(document, messages).Read();
+Result<ChatMessages> ReadChatMessages(const json::Document& document, json::Value messages,
+                                      bool keeps_system_messages) {
+  return Reader(document, messages, keeps_system_messages).Read();
 }
 
 }  // namespace tollgate::gateway

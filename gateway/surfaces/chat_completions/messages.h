@@ -19,7 +19,10 @@ struct ChatMessages {
 
 // See docs/design/wire.md 2.1. Errors name the param "messages".
 //  - role developer becomes system: chat templates of open models do not support it;
+//  - a system message that is not first is folded as ConversationWriter does it, unless
+//    keeps_system_messages; several in front become one;
 //  - the reasoning of an assistant turn is sent under both of its names (docs/design/wire.md 2.4).
-Result<ChatMessages> ReadChatMessages(const json::Document& document, json::Value messages);
+Result<ChatMessages> ReadChatMessages(const json::Document& document, json::Value messages,
+                                      bool keeps_system_messages = false);
 
 }  // namespace tollgate::gateway

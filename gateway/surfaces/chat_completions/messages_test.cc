@@ -138,5 +138,79 @@ TEST(ChatMessages, UrlsOfMediaAreHttpsOrData) {  // H67, decision 45
   }
 }
 
+// What the engine gets of these messages.
+std::string Sent(const std::string& messages, bool keeps_system_messages = false) {
+  const std::string body = WithMessages(messages);
+  const auto document = json::Document::ParseView(body);
+  const ParseContext context{.traits_of = [=](const std::string&) {
+    return ModelTraits{.keeps_system_messages = keeps_system_messages};
+  }};
+  const auto request = ParseChatRequest(*document, context);
+  EXPECT_TRUE(request.ok()) << messages;
+  if (!request.ok()) return "";
+  const std::string members = "{" + request->members_json + "}";
+  const auto got = json::Document::ParseView(members);
+  EXPECT_TRUE(got.ok()) << members;
+  EXPECT_EQ(request->prompt.messages, static_cast<int64_t>(got->root().Find("messages").size()));
+  return std::string(got->root().Find("messages").raw());
+}
+
+std::string List(std::initializer_list<std::string> messages) {
+  std::string out;
+  for (const std::string& message : messages) out += (out.empty() ? "" : ",") + message;
+  return out;
+}
+std::string Of(const std::string& role, const std::string& text) {
+  return R"({"role":")" + role + R"(","content":")" + text + "\"}";
+}
+const std::string kS = Of("system", "s");
+const std::string kD = R"({"role":"developer","name":"n","content":"d"})";
+const std::string kU = Of("user", "u");
+const std::string kA = Of("assistant", "a");
+
+TEST(ChatMessages, LateSystemMessagesAreFoldedIntoUserMessages) {  // decision 39
+  const auto array = [](std::initializer_list<std::string> messages) {
+    return "[" + List(messages) + "]";
+  };
+  EXPECT_EQ(Sent(List({kS, kD, kU})), array({Of("system", "s\\n\\nd"), kU}));
+  EXPECT_EQ(Sent(List({kU, kD, kU})), array({kU, Of("user", "d\\n\\nu")}));
+  EXPECT_EQ(Sent(List({kU, kS, kD, kU})), array({kU, Of("user", "s\\n\\nd\\n\\nu")}));
+  EXPECT_EQ(Sent(List({kS, kU, kD})), array({kS, Of("user", "u\\n\\nd")}));
+  EXPECT_EQ(Sent(List({kU, kS, kA, kU})), array({Of("user", "u\\n\\ns"), kA, kU}));
+  EXPECT_EQ(Sent(List({kU, kA, kS})), array({kU, kA, Of("user", "s")}));
+  EXPECT_EQ(Sent(List({kU, kA, kS, kA})), array({kU, kA, Of("user", "s"), kA}));
+}
+
+TEST(ChatMessages, NothingComesBetweenACallAndItsResult) {
+  const std::string call =
+      R"({"role":"assistant","content":null,"tool_calls":[{"id":"i","function":{"name":"f"}}]})";
+  const std::string result = R"({"role":"tool","tool_call_id":"i","content":"r"})";
+  EXPECT_EQ(Sent(List({kU, call, kS, result, kU})),
+            "[" + List({kU, call, result, Of("user", "s\\n\\nu")}) + "]");
+}
+
+TEST(ChatMessages, FoldedPartsStayPartsAndOtherMembersStay) {
+  EXPECT_EQ(
+      Sent(List({kU, R"({"role":"system","content":[{"type":"text","text":"s"}]})",
+                 R"({"name":"joe","content":"v","role":"user"})"})),
+      "[" + kU +
+          R"(,{"name":"joe","content":[{"type":"text","text":"s"},{"type":"text","text":"v"}],)"
+          R"("role":"user"}])");
+  EXPECT_EQ(Sent(List({kU, Of("system", ""), kU})), "[" + List({kU, kU}) + "]");
+  // Edits of other messages are kept.
+  EXPECT_EQ(Sent(List({kU, R"({"role":"assistant","content":"a","reasoning":"r"})", kS})),
+            "[" +
+                List({kU,
+                      R"({"role":"assistant","content":"a","reasoning":"r",)"
+                      R"("reasoning_content":"r"})",
+                      Of("user", "s")}) +
+                "]");
+}
+
+TEST(ChatMessages, LateSystemMessagesStayWhereTheModelTakesThem) {
+  const std::string messages = List({kS, kS, kU + " ", kS, kA, kS});
+  EXPECT_EQ(Sent(messages, true), "[" + messages + "]");
+}
+
 }  // namespace
 }  // namespace tollgate::gateway

@@ -5,6 +5,7 @@
 #include "gateway/surfaces/chat_completions/messages.h"
 #include "gateway/surfaces/chat_completions/tools.h"
 #include "gateway/surfaces/shared/engine_fields.h"
+#include "gateway/surfaces/shared/reasoning_controls.h"
 #include "gateway/surfaces/shared/request_members.h"
 
 namespace tollgate::gateway {
@@ -22,10 +23,13 @@ constexpr FieldRule kRules[] = {
     {"messages", kArray, kConsume},
     {"stream", kBool, kConsume},
     {"stream_options", kObject, kConsume},
+    {"usage", kObject, kConsume},
     {"max_tokens", kInteger, kConsume, 0},
     {"max_completion_tokens", kInteger, kConsume, 0},
     {"tools", kArray, kConsume},
     {"tool_choice", kAny, kConsume},
+    {"reasoning", kObject, kConsume},
+    {"include_reasoning", kBool, kConsume},
     // Checked and forwarded.
     {"n", kInteger, kForward, 1, 128},
     {"best_of", kInteger, kForward, 1, 128},
@@ -56,24 +60,37 @@ Result<void> CheckResponseFormat(json::Value format) {
 
 class Reader {
  public:
-  explicit Reader(const json::Document& body)
-      : body_(body), root_(body.root()), writer_(body.text()) {}
+  Reader(const json::Document& body, const ParseContext& context)
+      : body_(body), context_(context), root_(body.root()), writer_(body.text()) {}
 
   Result<CanonicalRequest> Read();
 
  private:
   Result<void> ReadKnown(const FieldRule& rule, json::Value member);
+  Result<void> ReadUsageOption(json::Value member);
 
   const json::Document& body_;
+  const ParseContext& context_;
   json::Value root_;
   MemberWriter writer_;
   CanonicalRequest request_;
   json::Value tools_, tool_choice_;
 };
 
+// {"include":true} asks for the answer's cost, in a stream with its usage.
+Result<void> Reader::ReadUsageOption(json::Value member) {
+  const json::Value include = member.Find("include");
+  if (!include.is_null() && !include.is_bool()) {
+    return BadRequest("'usage.include' must be true or false.", "usage");
+  }
+  request_.include_cost = !include.is_null() && include.boolean();
+  return {};
+}
+
 Result<void> Reader::ReadKnown(const FieldRule& rule, json::Value member) {
   if (rule.name == "response_format") return CheckResponseFormat(member);
   if (rule.name == "reasoning_effort") return CheckReasoningEffort(member, rule.name);
+  if (rule.name == "usage") return ReadUsageOption(member);
   if (rule.name == "stream") request_.stream = member.boolean();
   if (rule.name == "tools") tools_ = member;
   if (rule.name == "tool_choice") tool_choice_ = member;
@@ -96,7 +113,8 @@ Result<CanonicalRequest> Reader::Read() {
   request_.model = std::move(*model);
   const json::Value messages = root_.Find("messages");
   if (messages.is_null()) return BadRequest("Missing required parameter: 'messages'.", "messages");
-  auto conversation = ReadChatMessages(body_, messages);
+  const ModelTraits traits = context_.TraitsOf(request_.model);
+  auto conversation = ReadChatMessages(body_, messages, traits.keeps_system_messages);
   if (!conversation) return Fail{conversation.error()};
   request_.prompt = conversation->size;
   request_.media_hosts = std::move(conversation->media_hosts);
@@ -106,6 +124,9 @@ Result<CanonicalRequest> Reader::Read() {
     return ReadKnown(rule, member);
   };
   if (auto read = ReadMembers(root_, kRules, writer_, request_, on_member); !read) {
+    return Fail{read.error()};
+  }
+  if (auto read = ReadReasoningControls(root_, traits, writer_, request_); !read) {
     return Fail{read.error()};
   }
   const auto usage = ReadIncludeUsage(root_);
@@ -128,8 +149,8 @@ Result<CanonicalRequest> Reader::Read() {
 
 }  // namespace
 
-Result<CanonicalRequest> ParseChatRequest(const json::Document& body) {
-  return Reader(body).Read();
+Result<CanonicalRequest> ParseChatRequest(const json::Document& body, const ParseContext& context) {
+  return Reader(body, context).Read();
 }
 
 }  // namespace tollgate::gateway

@@ -8,6 +8,7 @@
 namespace tollgate::gateway {
 
 // See docs/design/wire.md 2.1, decisions 17 and 18.
-Result<CanonicalRequest> ParseChatRequest(const json::Document& body);
+Result<CanonicalRequest> ParseChatRequest(const json::Document& body,
+                                          const ParseContext& context = {});
 
 }  // namespace tollgate::gateway

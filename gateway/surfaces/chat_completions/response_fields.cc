@@ -28,7 +28,15 @@ bool ToolCallsAreComplete(pb::FinishReason reason) {
   return reason == pb::FINISH_REASON_STOP || reason == pb::FINISH_REASON_TOOL_CALLS;
 }
 
-void AppendChatUsage(std::string& out, const tollgate::common::v1::Usage& usage) {
+pb::Delta WithoutReasoning(const pb::Delta& delta) {
+  pb::Delta shown = delta;
+  shown.clear_reasoning_json();
+  shown.clear_logprobs_json();
+  return shown;
+}
+
+void AppendChatUsage(std::string& out, const tollgate::common::v1::Usage& usage,
+                     std::string_view more) {
   out += "{\"prompt_tokens\":" + std::to_string(usage.prompt_tokens());
   out += ",\"completion_tokens\":" + std::to_string(usage.completion_tokens());
   out += ",\"total_tokens\":" + std::to_string(usage.prompt_tokens() + usage.completion_tokens());
@@ -42,6 +50,7 @@ void AppendChatUsage(std::string& out, const tollgate::common::v1::Usage& usage)
     out += ",\"completion_tokens_details\":{\"reasoning_tokens\":" +
            std::to_string(usage.reasoning_tokens()) + "}";
   }
+  out += more;
   out += "}";
 }
 

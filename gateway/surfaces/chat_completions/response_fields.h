@@ -20,8 +20,13 @@ inference::v1::FinishReason DefaultFinishReason(const inference::v1::End& end);
 bool ToolCallsAreComplete(inference::v1::FinishReason reason);
 inline constexpr std::string_view kEmptyArguments = "{}";
 
+// The delta without its reasoning, and without log probabilities, which may be of the reasoning.
+inference::v1::Delta WithoutReasoning(const inference::v1::Delta& delta);
+
 // Appends {"prompt_tokens":…}.
-void AppendChatUsage(std::string& out, const tollgate::common::v1::Usage& usage);
+// more: further members (answer_cost.h).
+void AppendChatUsage(std::string& out, const tollgate::common::v1::Usage& usage,
+                     std::string_view more = {});
 
 // An engine's logprobs value reduced to the keys of the public format, also in its tokens. `null`
 // when it is not an object.

@@ -4,6 +4,7 @@
 #include "gateway/envelopes/stream_error.h"
 #include "gateway/surfaces/chat_completions/encoders.h"
 #include "gateway/surfaces/chat_completions/response_fields.h"
+#include "gateway/surfaces/shared/answer_cost.h"
 #include "gateway/surfaces/shared/function_tools.h"
 
 namespace tollgate::gateway {
@@ -15,7 +16,10 @@ namespace {
 class ChatStreamEncoder : public StreamEncoder {
  public:
   ChatStreamEncoder(const CanonicalRequest& request, const ResponseStamp& stamp)
-      : include_usage_(request.include_usage), choices_(static_cast<size_t>(request.choices)) {
+      : cost_(request),
+        include_usage_(request.include_usage || cost_.asked()),
+        hides_reasoning_(request.hides_reasoning),
+        choices_(static_cast<size_t>(request.choices)) {
     stem_ =
         "data: {\"id\":\"chatcmpl-" + stamp.id +
         "\",\"object\":\"chat.completion.chunk\",\"created\":" + std::to_string(stamp.created_s) +
@@ -45,7 +49,9 @@ class ChatStreamEncoder : public StreamEncoder {
   void ToolCall(Choice& choice, const pb::ToolCallDelta& call, std::string& fields);
   void Finish(int32_t index, pb::FinishReason reason, std::string& out);
 
+  const AnswerCost cost_;
   const bool include_usage_;
+  const bool hides_reasoning_;
   std::string stem_, tail_;
   // Prefix and suffix of a text chunk of choice 0, the bulk of all chunks.
   std::string content_head_, content_tail_;
@@ -112,6 +118,9 @@ void ChatStreamEncoder::Finish(int32_t index, pb::FinishReason reason, std::stri
 }
 
 void ChatStreamEncoder::OnDelta(const pb::Delta& delta, std::string& out) {
+  if (hides_reasoning_ && !delta.reasoning_json().empty()) {
+    return OnDelta(WithoutReasoning(delta), out);
+  }
   // Clients fail on an index at or above their n.
   if (delta.choice() < 0 || static_cast<size_t>(delta.choice()) >= choices_.size()) return;
   Introduce(delta.choice(), out);
@@ -163,7 +172,7 @@ void ChatStreamEncoder::OnEnd(const pb::End& end, std::string& out) {
   if (include_usage_) {
     out += stem_;
     out += "],\"usage\":";
-    AppendChatUsage(out, end.usage());
+    AppendChatUsage(out, end.usage(), cost_.Members(end));
     out += "}\n\n";
   }
   out += "data: [DONE]\n\n";

@@ -3,6 +3,7 @@
 #include "gateway/surfaces/completions/encoders.h"
 #include "gateway/surfaces/completions/logprobs.h"
 #include "gateway/surfaces/completions/response_fields.h"
+#include "gateway/surfaces/shared/answer_cost.h"
 
 namespace tollgate::gateway {
 
@@ -13,7 +14,9 @@ namespace {
 class CompletionBodyEncoder : public BodyEncoder {
  public:
   CompletionBodyEncoder(const CanonicalRequest& request, const ResponseStamp& stamp)
-      : head_(CompletionHead(request, stamp)), choices_(static_cast<size_t>(request.choices)) {}
+      : head_(CompletionHead(request, stamp)),
+        cost_(request),
+        choices_(static_cast<size_t>(request.choices)) {}
 
   void OnDelta(const pb::Delta& delta) override;
   std::string Finish(const pb::End& end) override;
@@ -26,6 +29,7 @@ class CompletionBodyEncoder : public BodyEncoder {
   };
 
   const std::string head_;
+  const AnswerCost cost_;
   std::vector<Choice> choices_;
 };
 
@@ -56,7 +60,7 @@ std::string CompletionBodyEncoder::Finish(const pb::End& end) {
     out += "\"}";
   }
   out += "],\"usage\":";
-  AppendCompletionUsage(out, end.usage());
+  AppendCompletionUsage(out, end.usage(), cost_.Members(end));
   out += "}";
   return out;
 }

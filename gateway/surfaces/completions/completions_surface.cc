@@ -6,8 +6,9 @@
 namespace tollgate::gateway {
 
 const Surface& CompletionsSurface() {
-  static constexpr Surface surface{ParseCompletionRequest, MakeCompletionStreamEncoder,
-                                   MakeCompletionBodyEncoder};
+  static constexpr Surface surface{
+      [](const json::Document& body, const ParseContext&) { return ParseCompletionRequest(body); },
+      MakeCompletionStreamEncoder, MakeCompletionBodyEncoder};
   return surface;
 }
 

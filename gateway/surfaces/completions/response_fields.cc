@@ -21,11 +21,13 @@ std::string_view CompletionFinishReason(pb::FinishReason reason) {
   }
 }
 
-void AppendCompletionUsage(std::string& out, const tollgate::common::v1::Usage& usage) {
+void AppendCompletionUsage(std::string& out, const tollgate::common::v1::Usage& usage,
+                           std::string_view more) {
   out += "{\"prompt_tokens\":" + std::to_string(usage.prompt_tokens());
   out += ",\"completion_tokens\":" + std::to_string(usage.completion_tokens());
-  out += ",\"total_tokens\":" + std::to_string(usage.prompt_tokens() + usage.completion_tokens()) +
-         "}";
+  out += ",\"total_tokens\":" + std::to_string(usage.prompt_tokens() + usage.completion_tokens());
+  out += more;
+  out += "}";
 }
 
 }  // namespace tollgate::gateway

@@ -16,6 +16,8 @@ std::string CompletionHead(const CanonicalRequest& request, const ResponseStamp&
 std::string_view CompletionFinishReason(inference::v1::FinishReason reason);
 
 // Appends {"prompt_tokens":…} with its three counters.
-void AppendCompletionUsage(std::string& out, const tollgate::common::v1::Usage& usage);
+// more: further members (answer_cost.h).
+void AppendCompletionUsage(std::string& out, const tollgate::common::v1::Usage& usage,
+                           std::string_view more = {});
 
 }  // namespace tollgate::gateway

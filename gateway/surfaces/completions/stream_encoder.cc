@@ -4,6 +4,7 @@
 #include "gateway/surfaces/completions/encoders.h"
 #include "gateway/surfaces/completions/logprobs.h"
 #include "gateway/surfaces/completions/response_fields.h"
+#include "gateway/surfaces/shared/answer_cost.h"
 
 namespace tollgate::gateway {
 
@@ -14,7 +15,9 @@ namespace {
 class CompletionStreamEncoder : public StreamEncoder {
  public:
   CompletionStreamEncoder(const CanonicalRequest& request, const ResponseStamp& stamp)
-      : include_usage_(request.include_usage), choices_(static_cast<size_t>(request.choices)) {
+      : cost_(request),
+        include_usage_(request.include_usage || cost_.asked()),
+        choices_(static_cast<size_t>(request.choices)) {
     stem_ = "data: " + CompletionHead(request, stamp);
     // With include_usage the public service sends "usage":null in every chunk but the last.
     tail_ = include_usage_ ? "],\"usage\":null}\n\n" : "]}\n\n";
@@ -35,6 +38,7 @@ class CompletionStreamEncoder : public StreamEncoder {
   void BeginChunk(int32_t index, std::string_view text, std::string& out) const;
   void Finish(int32_t index, pb::FinishReason reason, std::string& out);
 
+  const AnswerCost cost_;
   const bool include_usage_;
   std::string stem_, tail_;
   std::string text_tail_;  // suffix of a text chunk without logprobs
@@ -89,7 +93,7 @@ void CompletionStreamEncoder::OnEnd(const pb::End& end, std::string& out) {
   if (include_usage_) {
     out += stem_;
     out += "],\"usage\":";
-    AppendCompletionUsage(out, end.usage());
+    AppendCompletionUsage(out, end.usage(), cost_.Members(end));
     out += "}\n\n";
   }
   out += "data: [DONE]\n\n";

@@ -4,6 +4,7 @@
 
 #include "gateway/surfaces/embeddings/request.h"
 #include "gateway/surfaces/embeddings/vectors.h"
+#include "gateway/surfaces/shared/answer_cost.h"
 
 namespace tollgate::gateway {
 
@@ -19,6 +20,7 @@ class EmbeddingAnswer : public BodyEncoder {
       : model_(request.model),
         form_(static_cast<const EmbeddingState&>(*request.state).form),
         inputs_(request.choices),
+        cost_(request),
         body_("{\"object\":\"list\",\"data\":[") {}
 
   void OnDelta(const pb::Delta& delta) override {
@@ -39,7 +41,7 @@ class EmbeddingAnswer : public BodyEncoder {
   std::string Finish(const pb::End& end) override {
     const std::string tokens = std::to_string(end.usage().prompt_tokens());
     body_ += "],\"model\":" + json::Quoted(model_) + ",\"usage\":{\"prompt_tokens\":" + tokens +
-             ",\"total_tokens\":" + tokens + "}}";
+             ",\"total_tokens\":" + tokens + cost_.Members(end) + "}}";
     return std::move(body_);
   }
 
@@ -55,6 +57,7 @@ class EmbeddingAnswer : public BodyEncoder {
   const std::string model_;
   const VectorForm form_;
   const int32_t inputs_;
+  const AnswerCost cost_;
   std::string body_;
   int32_t next_ = 0;  // the input whose vector is written next
   std::map<int32_t, std::string> early_;

@@ -7,7 +7,9 @@ namespace tollgate::gateway {
 
 const Surface& EmbeddingsSurface() {
   // Embeddings are not streamed.
-  static constexpr Surface surface{ParseEmbeddingRequest, nullptr, MakeEmbeddingBodyEncoder};
+  static constexpr Surface surface{
+      [](const json::Document& body, const ParseContext&) { return ParseEmbeddingRequest(body); },
+      nullptr, MakeEmbeddingBodyEncoder};
   return surface;
 }
 

@@ -1,6 +1,7 @@
 #include "gateway/surfaces/messages/encoders.h"
 #include "gateway/surfaces/messages/message_frame.h"
 #include "gateway/surfaces/messages/tool_input.h"
+#include "gateway/surfaces/shared/answer_cost.h"
 
 namespace tollgate::gateway {
 
@@ -11,7 +12,7 @@ namespace {
 class MessagesBodyEncoder : public BodyEncoder, private BlockHandler {
  public:
   MessagesBodyEncoder(const CanonicalRequest& request, const ResponseStamp& stamp)
-      : frame_(request, stamp), blocks_(*this), out_(frame_.head()) {}
+      : frame_(request, stamp), cost_(request), blocks_(*this), out_(frame_.head()) {}
 
   void OnDelta(const pb::Delta& delta) override { blocks_.OnDelta(delta); }
   std::string Finish(const pb::End& end) override;
@@ -22,6 +23,7 @@ class MessagesBodyEncoder : public BodyEncoder, private BlockHandler {
   void OnBlockEnd() override;
 
   MessageFrame frame_;
+  const AnswerCost cost_;
   BlockSequencer blocks_;
   int index_ = -1;  // of the open block, or of the last one
   BlockKind kind_ = BlockKind::kText;
@@ -80,7 +82,7 @@ std::string MessagesBodyEncoder::Finish(const pb::End& end) {
   out_ += "],";
   frame_.AppendStop(blocks_, end, out_);
   out_ += R"(,"usage":)";
-  AppendMessagesUsage(out_, end.usage());
+  AppendMessagesUsage(out_, end.usage(), cost_.Members(end));
   out_ += "}";
   return std::move(out_);
 }

@@ -1,5 +1,7 @@
 #include "gateway/surfaces/messages/content.h"
 
+#include <algorithm>
+
 #include "gateway/surfaces/shared/media_url.h"
 
 namespace tollgate::gateway {
@@ -111,7 +113,13 @@ Result<BlockContent> ReadContentBlock(json::Value block, const BlockPath& path) 
   if (type.StringEquals("document")) return ReadDocument(block, path);
   if (type.StringEquals("search_result")) return ReadSearchResult(block, path);
   if (type.StringEquals("tool_reference")) return ReadToolReference(block, path);
-  return BadRequestAt(path, ".type '" + type.string() + "' is not supported here.");
+  const std::string name = type.string();
+  // What does not look like a type may be content, and errors are shown to others than the caller.
+  const bool is_name = name.size() <= 32 && std::all_of(name.begin(), name.end(), [](char c) {
+                         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+                       });
+  return BadRequestAt(path,
+                      ".type " + (is_name ? "'" + name + "' " : "") + "is not supported here.");
 }
 
 bool IsServerBlock(json::Value type) {

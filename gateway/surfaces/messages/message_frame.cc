@@ -67,7 +67,8 @@ bool MessageFrame::NeedsEmptyText(const BlockSequencer& blocks, const pb::End& e
   return !(reasoned_ && FinishReasonOf(blocks, end) == pb::FINISH_REASON_LENGTH);
 }
 
-void AppendMessagesUsage(std::string& out, const tollgate::common::v1::Usage& usage) {
+void AppendMessagesUsage(std::string& out, const tollgate::common::v1::Usage& usage,
+                         std::string_view more) {
   const int64_t input = usage.prompt_tokens() - usage.cached_tokens() - usage.cache_write_tokens();
   out += R"({"input_tokens":)" + std::to_string(std::max<int64_t>(input, 0));
   out += R"(,"cache_creation_input_tokens":)" + std::to_string(usage.cache_write_tokens());
@@ -78,6 +79,7 @@ void AppendMessagesUsage(std::string& out, const tollgate::common::v1::Usage& us
     out += R"(,"output_tokens_details":{"thinking_tokens":)" +
            std::to_string(usage.reasoning_tokens()) + "}";
   }
+  out += more;
   out += "}";
 }
 

@@ -38,6 +38,8 @@ class MessageFrame {
 
 // Appends {"input_tokens":…} with all four counters; input_tokens is the part of the prompt that
 // was neither read from nor written to a cache (decision 8).
-void AppendMessagesUsage(std::string& out, const tollgate::common::v1::Usage& usage);
+// more: further members (answer_cost.h).
+void AppendMessagesUsage(std::string& out, const tollgate::common::v1::Usage& usage,
+                         std::string_view more = {});
 
 }  // namespace tollgate::gateway

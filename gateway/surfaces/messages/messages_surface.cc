@@ -8,8 +8,8 @@ namespace tollgate::gateway {
 namespace {
 
 template <MessagesPurpose kPurpose>
-Result<CanonicalRequest> Parse(const json::Document& body) {
-  return ParseMessagesRequest(body, kPurpose);
+Result<CanonicalRequest> Parse(const json::Document& body, const ParseContext& context) {
+  return ParseMessagesRequest(body, kPurpose, context);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "gateway/surfaces/messages/tools.h"
 #include "gateway/surfaces/messages/turns.h"
 #include "gateway/surfaces/shared/engine_fields.h"
+#include "gateway/surfaces/shared/reasoning_controls.h"
 #include "gateway/surfaces/shared/request_members.h"
 
 namespace tollgate::gateway {
@@ -70,8 +71,8 @@ constexpr size_t kMaxStops = 64;
 
 class Reader {
  public:
-  Reader(const json::Document& body, MessagesPurpose purpose)
-      : purpose_(purpose), root_(body.root()), writer_(body.text()) {}
+  Reader(const json::Document& body, MessagesPurpose purpose, const ParseContext& context)
+      : purpose_(purpose), context_(context), root_(body.root()), writer_(body.text()) {}
 
   Result<CanonicalRequest> Read();
 
@@ -86,6 +87,8 @@ class Reader {
   Result<void> ReadTools();
 
   const MessagesPurpose purpose_;
+  const ParseContext& context_;
+  ModelTraits traits_;
   json::Value root_;
   MemberWriter writer_;
   CanonicalRequest request_;
@@ -105,7 +108,8 @@ Result<void> Reader::ReadRequired() {
   if (purpose_ == MessagesPurpose::kGenerate && root_.Find("max_tokens").is_null()) {
     return BadRequest("Missing required parameter: 'max_tokens'.", "max_tokens");
   }
-  auto turns = ReadMessagesTurns(root_.Find("system"), messages);
+  traits_ = context_.TraitsOf(request_.model);
+  auto turns = ReadMessagesTurns(root_.Find("system"), messages, traits_.keeps_system_messages);
   if (!turns) return Fail{turns.error()};
   request_.prompt = turns->size;
   request_.media_hosts = std::move(turns->media_hosts);
@@ -177,9 +181,9 @@ Result<void> Reader::ReadThinking(json::Value thinking) {
   }
   // Arguments that the client sets for the template take precedence.
   if ((on || off) && root_.Find("chat_template_kwargs").is_null()) {
-    writer_.Add("chat_template_kwargs", on ? R"({"enable_thinking":true,"thinking":true})"
-                                           : R"({"enable_thinking":false,"thinking":false})");
+    writer_.Add("chat_template_kwargs", ThinkingSwitch(on));
   }
+  if (on && traits_.bounds_reasoning) request_.reasoning_budget = budget.Integer().value_or(0);
   return {};
 }
 
@@ -236,8 +240,9 @@ Result<CanonicalRequest> Reader::Read() {
 
 }  // namespace
 
-Result<CanonicalRequest> ParseMessagesRequest(const json::Document& body, MessagesPurpose purpose) {
-  return Reader(body, purpose).Read();
+Result<CanonicalRequest> ParseMessagesRequest(const json::Document& body, MessagesPurpose purpose,
+                                              const ParseContext& context) {
+  return Reader(body, purpose, context).Read();
 }
 
 }  // namespace tollgate::gateway

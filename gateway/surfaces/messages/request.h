@@ -22,6 +22,7 @@ enum class MessagesPurpose : uint8_t { kGenerate, kCount };
 
 // See docs/design/wire.md 6.1, 6.4 and 7.1, decisions 17, 18 and 33. Members that are not in the
 // public format are forwarded unchanged, as on the OpenAI-style endpoints.
-Result<CanonicalRequest> ParseMessagesRequest(const json::Document& body, MessagesPurpose purpose);
+Result<CanonicalRequest> ParseMessagesRequest(const json::Document& body, MessagesPurpose purpose,
+                                              const ParseContext& context = {});
 
 }  // namespace tollgate::gateway

@@ -2,6 +2,7 @@
 #include "gateway/surfaces/messages/encoders.h"
 #include "gateway/surfaces/messages/message_frame.h"
 #include "gateway/surfaces/messages/tool_input.h"
+#include "gateway/surfaces/shared/answer_cost.h"
 
 namespace tollgate::gateway {
 
@@ -12,7 +13,7 @@ namespace {
 class MessagesStreamEncoder : public StreamEncoder, private BlockHandler {
  public:
   MessagesStreamEncoder(const CanonicalRequest& request, const ResponseStamp& stamp)
-      : frame_(request, stamp), blocks_(*this) {}
+      : frame_(request, stamp), cost_(request), blocks_(*this) {}
 
   void OnStarted(const pb::Started& started, std::string& out) override;
   void OnDelta(const pb::Delta& delta, std::string& out) override;
@@ -31,6 +32,7 @@ class MessagesStreamEncoder : public StreamEncoder, private BlockHandler {
   std::string DeltaHead(std::string_view kind_and_member) const;
 
   MessageFrame frame_;
+  const AnswerCost cost_;
   BlockSequencer blocks_;
   bool started_ = false;
   int index_ = -1;  // of the open block, or of the last one
@@ -146,7 +148,7 @@ void MessagesStreamEncoder::OnEnd(const pb::End& end, std::string& out) {
   out += "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{";
   frame_.AppendStop(blocks_, end, out);
   out += R"(},"usage":)";
-  AppendMessagesUsage(out, end.usage());
+  AppendMessagesUsage(out, end.usage(), cost_.Members(end));
   out += "}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
 }
 

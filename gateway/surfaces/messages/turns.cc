@@ -23,7 +23,8 @@ Fail<Error> NoContent() { return BadRequest("'messages' has no content.", "messa
 
 class Reader {
  public:
-  Reader(json::Value system, json::Value messages) : system_(system), messages_(messages) {}
+  Reader(json::Value system, json::Value messages, bool keeps_system_messages)
+      : system_(system), messages_(messages), writer_(keeps_system_messages) {}
 
   Result<MessagesTurns> Read();
 
@@ -207,7 +208,8 @@ Result<void> Reader::ReadUser(size_t begin, size_t end) {
   };
   for (const bool results : {true, false}) {
     if (!results) {
-      writer_.Begin(Role::kUser);
+      // Joined where only a system turn that is folded is between two user turns.
+      writer_.Begin(Role::kUser, /*join=*/true);
       for (const std::string& url : result_images_) writer_.Image(url);
       result_images_.clear();
     }
@@ -260,8 +262,9 @@ Result<MessagesTurns> Reader::Read() {
 
 }  // namespace
 
-Result<MessagesTurns> ReadMessagesTurns(json::Value system, json::Value messages) {
-  return Reader(system, messages).Read();
+Result<MessagesTurns> ReadMessagesTurns(json::Value system, json::Value messages,
+                                        bool keeps_system_messages) {
+  return Reader(system, messages, keeps_system_messages).Read();
 }
 
 }  // namespace tollgate::gateway

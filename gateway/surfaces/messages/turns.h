@@ -20,8 +20,11 @@ struct MessagesTurns {
 //  - Consecutive turns of one role are joined: chat templates require alternating roles.
 //  - The tool results of a user turn come first, one message each, then its other content. Images
 //    in a result follow with that content: engines accept only text from tools.
+//  - System turns that are not first are folded into user messages unless keeps_system_messages
+//    (ConversationWriter).
 //  - Signatures, redacted thinking, citations, cache_control and blocks of the vendor's servers are
 //    omitted.
-Result<MessagesTurns> ReadMessagesTurns(json::Value system, json::Value messages);
+Result<MessagesTurns> ReadMessagesTurns(json::Value system, json::Value messages,
+                                        bool keeps_system_messages = false);
 
 }  // namespace tollgate::gateway

@@ -26,60 +26,66 @@ TEST_P(MessagesTurnsTest, BecomeEngineMessages) {
   EXPECT_EQ(read->messages, "[" + std::string(GetParam().expected) + "]") << GetParam().what;
   EXPECT_TRUE(json::Document::ParseView(read->messages).ok());
 }
-INSTANTIATE_TEST_SUITE_P(Rows, MessagesTurnsTest,
-                         ::testing::
-                             Values(
-                                 Row{"texts keep their escapes",
-                                     R"("messages":[{"role":"user","content":"a\u00e9\n\"é"}])",
-                                     R"({"role":"user","content":"a\u00e9\n\"é"})"},
-                                 Row{"a single text block becomes a string",
-                                     R"("messages":[{"role":"user","content":[{"type":"text","text":"a"}]}])",
-                                     R"({"role":"user","content":"a"})"},
-                                 Row{"several text blocks stay parts",
-                                     R"("messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}])",
-                                     R"({"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]})"},
-                                 Row{"system text",
-                                     R"("system":"s","messages":[{"role":"user","content":"a"}])",
-                                     R"({"role":"system","content":"s"},{"role":"user","content":"a"})"},
-                                 Row{"system blocks are joined by a blank line",
-                                     R"("system":[{"type":"text","text":"s"},{"type":"text","text":""},{"type":"text","text":"t","citations":null}],"messages":[{"role":"user","content":"a"}])",
-                                     R"({"role":"system","content":"s\n\nt"},{"role":"user","content":"a"})"},
-                                 Row{"an empty system prompt is omitted",
-                                     R"("system":"","messages":[{"role":"user","content":"a"}])",
-                                     R"({"role":"user","content":"a"})"},
-                                 Row{"a leading system turn joins the system prompt",
-                                     R"("system":"s","messages":[{"role":"system","content":"t"},{"role":"user","content":"a"}])",
-                                     R"({"role":"system","content":"s\n\nt"},{"role":"user","content":"a"})"},
-                                 Row{"a later system turn keeps its position",
-                                     R"("messages":[{"role":"user","content":"a"},{"role":"system","content":[{"type":"text","text":"t"}]},{"role":"user","content":"b"}])",
-                                     R"({"role":"user","content":"a"},{"role":"system","content":"t"},{"role":"user","content":"b"})"},
-                                 Row{"consecutive turns of one role are joined",
-                                     R"("messages":[{"role":"user","content":"a"},{"role":"user","content":"b"},{"role":"assistant","content":"c"},{"role":"assistant","content":[{"type":"text","text":"d"}]}])",
-                                     R"({"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"role":"assistant","content":"cd"})"},
-                                 Row{"images as data and as URL",
-                                     R"("messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}},{"type":"text","text":"?"},{"type":"image","source":{"type":"url","url":"https://x/y.png"}}]}])",
-                                     R"({"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}},{"type":"text","text":"?"},{"type":"image_url","image_url":{"url":"https://x/y.png"}}]})"},
-                                 Row{"text documents and search results become text",
-                                     R"("messages":[{"role":"user","content":[{"type":"document","title":"T","context":null,"source":{"type":"text","media_type":"text/plain","data":"d"}},{"type":"search_result","source":"https://s","title":"R","content":[{"type":"text","text":"r"}]}]}])",
-                                     R"({"role":"user","content":[{"type":"text","text":"T"},{"type":"text","text":"d"},{"type":"text","text":"R"},{"type":"text","text":"https://s"},{"type":"text","text":"r"}]})"},
-                                 Row{"thinking is sent under both names; signatures and redacted "
-                                     "blocks are omitted",
-                                     R"("messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"any"},{"type":"redacted_thinking","data":"x"},{"type":"text","text":"a"}]}])",
-                                     R"({"role":"assistant","content":"a","reasoning_content":"hm","reasoning":"hm"})"},
-                                 Row{"a round trip of tools", R"("messages":[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"text","text":"let me see"},{"type":"tool_use","id":"t1","name":"f","input":{"n": 12345678901234567890, "s":"\"é"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"four"}]}])", R"({"role":"user","content":"q"},{"role":"assistant","content":"let me see","tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"n\": 12345678901234567890, \"s\":\"\\\"é\"}"}}]},{"role":"tool","tool_call_id":"t1","content":"four"})"}, Row{"parallel calls; results in another order and after text come first", R"("messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{}},{"type":"tool_use","id":"t2","name":"g"}]},{"role":"user","content":[{"type":"text","text":"before"},{"type":"tool_result","tool_use_id":"t2","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"type":"tool_result","tool_use_id":"t1"},{"type":"text","text":"after"}]}])", R"({"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"t2","type":"function","function":{"name":"g","arguments":"{}"}}]},{"role":"tool","tool_call_id":"t2","content":"a\nb"},{"role":"tool","tool_call_id":"t1","content":""},{"role":"user","content":[{"type":"text","text":"before"},{"type":"text","text":"after"}]})"}, Row{"results spread over turns come before the other content of these turns", R"("messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{}},{"type":"tool_use","id":"t2","name":"g","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"1"},{"type":"text","text":"x"}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t2","content":"2"}]},{"role":"user","content":"y"}])", R"({"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"t2","type":"function","function":{"name":"g","arguments":"{}"}}]},{"role":"tool","tool_call_id":"t1","content":"1"},{"role":"tool","tool_call_id":"t2","content":"2"},{"role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]})"}, Row{"failed calls are marked in the text", R"("messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"no such file"},{"type":"tool_result","tool_use_id":"t","is_error":true},{"type":"tool_result","tool_use_id":"t","is_error":false,"content":"ok"}]}])", R"({"role":"assistant","content":null,"tool_calls":[{"id":"t","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"t","content":"Error: no such file"},{"role":"tool","tool_call_id":"t","content":"Error"},{"role":"tool","tool_call_id":"t","content":"ok"})"},
-                                 Row{"an image in a result moves to the user message",
-                                     R"("messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{}}]},{"role":"user","content":[{"type":"text","text":"see"},{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"shot"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}]}]}])",
-                                     R"({"role":"assistant","content":null,"tool_calls":[{"id":"t","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"t","content":"shot"},{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}},{"type":"text","text":"see"}]})"},
-                                 Row{"references to client tools become their names",
-                                     R"("messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"search","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"tool_reference","tool_name":"f"},{"type":"tool_reference","tool_name":"g"}]}]}])",
-                                     R"({"role":"assistant","content":null,"tool_calls":[{"id":"t","type":"function","function":{"name":"search","arguments":"{}"}}]},{"role":"tool","tool_call_id":"t","content":"f\ng"})"},
-                                 Row{"blocks of the vendor's servers are omitted",
-                                     R"("messages":[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"s","content":[]},{"type":"mcp_tool_use","id":"m"},{"type":"mcp_tool_result","tool_use_id":"m"},{"type":"mcp_tool_listing","mcp_server_name":"n","tools":[]},{"type":"fallback","from":{},"to":{}},{"type":"text","text":"a","citations":[{}]}]},{"role":"user","content":[{"type":"text","text":"b"}]}])",
-                                     R"({"role":"user","content":"q"},{"role":"assistant","content":"a"},{"role":"user","content":"b"})"},
-                                 Row{"an empty turn is omitted",
-                                     R"("messages":[{"role":"user","content":"q"},{"role":"assistant","content":[]}])",
-                                     R"({"role":"user","content":"q"})"}),
-                         [](const auto& info) { return std::to_string(info.index); });
+INSTANTIATE_TEST_SUITE_P(
+    Rows, MessagesTurnsTest,
+    ::testing::
+        Values(Row{"texts keep their escapes",
+                   R"("messages":[{"role":"user","content":"a\u00e9\n\"é"}])",
+                   R"({"role":"user","content":"a\u00e9\n\"é"})"},
+               Row{"a single text block becomes a string",
+                   R"("messages":[{"role":"user","content":[{"type":"text","text":"a"}]}])",
+                   R"({"role":"user","content":"a"})"},
+               Row{"several text blocks stay parts",
+                   R"("messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}])",
+                   R"({"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]})"},
+               Row{"system text", R"("system":"s","messages":[{"role":"user","content":"a"}])",
+                   R"({"role":"system","content":"s"},{"role":"user","content":"a"})"},
+               Row{"system blocks are joined by a blank line",
+                   R"("system":[{"type":"text","text":"s"},{"type":"text","text":""},{"type":"text","text":"t","citations":null}],"messages":[{"role":"user","content":"a"}])",
+                   R"({"role":"system","content":"s\n\nt"},{"role":"user","content":"a"})"},
+               Row{"an empty system prompt is omitted",
+                   R"("system":"","messages":[{"role":"user","content":"a"}])",
+                   R"({"role":"user","content":"a"})"},
+               Row{"a leading system turn joins the system prompt",
+                   R"("system":"s","messages":[{"role":"system","content":"t"},{"role":"user","content":"a"}])",
+                   R"({"role":"system","content":"s\n\nt"},{"role":"user","content":"a"})"},
+               Row{"a later system turn is folded, and user turns in a row are one",
+                   R"("messages":[{"role":"user","content":"a"},{"role":"system","content":[{"type":"text","text":"t"}]},{"role":"user","content":"b"}])",
+                   R"({"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"t"},{"type":"text","text":"b"}]})"},
+               Row{"a system turn behind the first user turn joins it",
+                   R"("system":"s","messages":[{"role":"user","content":"a"},{"role":"system","content":"t"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}])",
+                   R"({"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"t"}]},{"role":"assistant","content":"b"},{"role":"user","content":"c"})"},
+               Row{"a system turn before tool results goes behind them",
+                   R"("messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"i","name":"f","input":{}}]},{"role":"system","content":"t"},{"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":"r"}]}])",
+                   R"({"role":"user","content":"a"},{"role":"assistant","content":null,"tool_calls":[{"id":"i","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"i","content":"r"},{"role":"user","content":"t"})"},
+               Row{"consecutive turns of one role are joined",
+                   R"("messages":[{"role":"user","content":"a"},{"role":"user","content":"b"},{"role":"assistant","content":"c"},{"role":"assistant","content":[{"type":"text","text":"d"}]}])",
+                   R"({"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"role":"assistant","content":"cd"})"},
+               Row{"images as data and as URL",
+                   R"("messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}},{"type":"text","text":"?"},{"type":"image","source":{"type":"url","url":"https://x/y.png"}}]}])",
+                   R"({"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}},{"type":"text","text":"?"},{"type":"image_url","image_url":{"url":"https://x/y.png"}}]})"},
+               Row{"text documents and search results become text",
+                   R"("messages":[{"role":"user","content":[{"type":"document","title":"T","context":null,"source":{"type":"text","media_type":"text/plain","data":"d"}},{"type":"search_result","source":"https://s","title":"R","content":[{"type":"text","text":"r"}]}]}])",
+                   R"({"role":"user","content":[{"type":"text","text":"T"},{"type":"text","text":"d"},{"type":"text","text":"R"},{"type":"text","text":"https://s"},{"type":"text","text":"r"}]})"},
+               Row{"thinking is sent under both names; signatures and redacted "
+                   "blocks are omitted",
+                   R"("messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"any"},{"type":"redacted_thinking","data":"x"},{"type":"text","text":"a"}]}])",
+                   R"({"role":"assistant","content":"a","reasoning_content":"hm","reasoning":"hm"})"},
+               Row{"a round trip of tools",
+                   R"("messages":[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"text","text":"let me see"},{"type":"tool_use","id":"t1","name":"f","input":{"n": 12345678901234567890, "s":"\"é"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"four"}]}])", R"({"role":"user","content":"q"},{"role":"assistant","content":"let me see","tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"n\": 12345678901234567890, \"s\":\"\\\"é\"}"}}]},{"role":"tool","tool_call_id":"t1","content":"four"})"},
+               Row{"parallel calls; results in another order and after text come first",
+                   R"("messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{}},{"type":"tool_use","id":"t2","name":"g"}]},{"role":"user","content":[{"type":"text","text":"before"},{"type":"tool_result","tool_use_id":"t2","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"type":"tool_result","tool_use_id":"t1"},{"type":"text","text":"after"}]}])",
+                   R"({"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"t2","type":"function","function":{"name":"g","arguments":"{}"}}]},{"role":"tool","tool_call_id":"t2","content":"a\nb"},{"role":"tool","tool_call_id":"t1","content":""},{"role":"user","content":[{"type":"text","text":"before"},{"type":"text","text":"after"}]})"},
+               Row{"results spread over turns come before the other content of these turns",
+                   R"("messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{}},{"type":"tool_use","id":"t2","name":"g","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"1"},{"type":"text","text":"x"}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t2","content":"2"}]},{"role":"user","content":"y"}])", R"({"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"t2","type":"function","function":{"name":"g","arguments":"{}"}}]},{"role":"tool","tool_call_id":"t1","content":"1"},{"role":"tool","tool_call_id":"t2","content":"2"},{"role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]})"},
+               Row{"failed calls are marked in the text",
+                   R"("messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"no such file"},{"type":"tool_result","tool_use_id":"t","is_error":true},{"type":"tool_result","tool_use_id":"t","is_error":false,"content":"ok"}]}])",
+                   R"({"role":"assistant","content":null,"tool_calls":[{"id":"t","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"t","content":"Error: no such file"},{"role":"tool","tool_call_id":"t","content":"Error"},{"role":"tool","tool_call_id":"t","content":"ok"})"},
+               Row{"an image in a result moves to the user message", R"("messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{}}]},{"role":"user","content":[{"type":"text","text":"see"},{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"shot"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}]}]}])", R"({"role":"assistant","content":null,"tool_calls":[{"id":"t","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"t","content":"shot"},{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}},{"type":"text","text":"see"}]})"}, Row{"references to client tools become their names", R"("messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"search","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"tool_reference","tool_name":"f"},{"type":"tool_reference","tool_name":"g"}]}]}])", R"({"role":"assistant","content":null,"tool_calls":[{"id":"t","type":"function","function":{"name":"search","arguments":"{}"}}]},{"role":"tool","tool_call_id":"t","content":"f\ng"})"}, Row{"blocks of the vendor's servers are omitted", R"("messages":[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"s","content":[]},{"type":"mcp_tool_use","id":"m"},{"type":"mcp_tool_result","tool_use_id":"m"},{"type":"mcp_tool_listing","mcp_server_name":"n","tools":[]},{"type":"fallback","from":{},"to":{}},{"type":"text","text":"a","citations":[{}]}]},{"role":"user","content":[{"type":"text","text":"b"}]}])", R"({"role":"user","content":"q"},{"role":"assistant","content":"a"},{"role":"user","content":"b"})"},
+               Row{"an empty turn is omitted",
+                   R"("messages":[{"role":"user","content":"q"},{"role":"assistant","content":[]}])",
+                   R"({"role":"user","content":"q"})"}),
+    [](const auto& info) { return std::to_string(info.index); });
 
 struct InvalidCase {
   const char* body;
@@ -193,6 +199,17 @@ TEST(MessagesTurnsSize, ImagesCountAsMedia) {
       {"type":"tool_result","tool_use_id":"t","content":[{"type":"image","source":{"type":"url","url":"https://x"}}]}]}]})");
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->size.media_parts, 2);
+}
+
+TEST(MessagesTurns, AModelMayTakeSystemTurnsAnywhere) {
+  const std::string body =
+      R"({"messages":[{"role":"user","content":"a"},{"role":"system","content":"t"},{"role":"user","content":"b"}]})";
+  const auto document = json::Document::ParseView(body);
+  const auto read = ReadMessagesTurns({}, document->root().Find("messages"), true);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(
+      read->messages,
+      R"([{"role":"user","content":"a"},{"role":"system","content":"t"},{"role":"user","content":"b"}])");
 }
 
 }  // namespace

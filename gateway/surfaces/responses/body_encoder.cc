@@ -17,7 +17,7 @@ class ResponsesBodyEncoder : public BodyEncoder {
   std::string Finish(const pb::End& end) override {
     const OutputItems::Outcome outcome = items_.Finish(end);
     std::string out;
-    response_.AppendEnded(out, outcome, items_.Array(), end.usage());
+    response_.AppendEnded(out, outcome, items_.Array(), end);
     return out;
   }
 

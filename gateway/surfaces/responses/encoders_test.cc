@@ -26,6 +26,16 @@ CanonicalRequest Request() {
   return request;
 }
 
+// The same, with reasoning to be sealed.
+CanonicalRequest SealingRequest() {
+  CanonicalRequest request = Request();
+  const auto keys = std::make_shared<const ReasoningKeys>(ReasoningKeys{{std::string(32, 'k')}});
+  auto& state = static_cast<ResponsesState&>(*request.state);
+  state.seal_keys = keys;
+  state.workspace = "acme";
+  return request;
+}
+
 pb::Delta Text(const std::string& escaped, const std::string& logprobs = "") {
   pb::Delta delta;
   delta.set_content_json(escaped);
@@ -214,6 +224,29 @@ TEST(ResponsesStream, ReasoningIsSentAsSummary) {  // decision 27
   const std::vector<pb::Delta> deltas = {Think("h"), Think("m"), Text("a"), kStop};
   EXPECT_EQ(Events(EncodeStream(deltas)), Whole(events, Completed(output)));
   EXPECT_EQ(EncodeBody(deltas), Object("completed", output));
+}
+
+// ADR 0017. The done event and the response have it, the item that begins has not.
+TEST(ResponsesStream, ReasoningIsSealedOnRequest) {
+  CanonicalRequest request = SealingRequest();
+  request.model = "ns/other";  // a fall-back answers: its own later requests are to unseal it
+  const std::vector<pb::Delta> deltas = {Think("h\\n"), Think("m"), Text("a"), kStop};
+  const ReasoningSeal seal(static_cast<const ResponsesState&>(*request.state).seal_keys, "acme",
+                           "ns/other");
+  const auto unsealed = [&](std::string_view text) {
+    constexpr std::string_view kMember = R"(],"encrypted_content":")";
+    const size_t at = text.find(kMember);
+    if (at == std::string::npos) return std::string("none");
+    text.remove_prefix(at + kMember.size());
+    return seal.Unseal(text.substr(0, text.find('"')), kStamp.created_s).value_or("not ours");
+  };
+  EXPECT_EQ(unsealed(EncodeBody(deltas, End(), request)), "h\\nm");
+  const std::vector<std::string> events = Events(EncodeStream(deltas, End(), request));
+  for (const std::string& event : events) {
+    const bool has = event.starts_with("response.output_item.done {\"output_index\":0") ||
+                     event.starts_with("response.completed");
+    EXPECT_EQ(unsealed(event), has ? "h\\nm" : "none") << event;
+  }
 }
 
 TEST(ResponsesStream, ConsecutiveFunctionCalls) {

@@ -22,6 +22,9 @@ constexpr std::string_view kBetweenTexts = "\\n\\n";
 
 class Reader {
  public:
+  explicit Reader(const ResponsesInputOptions& options)
+      : options_(options), writer_(options.keeps_system_messages) {}
+
   Result<ResponsesInput> Read(json::Value instructions, json::Value input);
 
  private:
@@ -42,6 +45,7 @@ class Reader {
   // Tool messages hold text only: images of outputs follow in a user message.
   void FlushImages();
 
+  const ResponsesInputOptions& options_;
   ConversationWriter writer_;
   std::string reasoning_;           // pending until the assistant's next item
   bool has_calls_ = false;          // the open message has calls
@@ -190,8 +194,18 @@ Result<void> Reader::ReadOutput(size_t index, json::Value item) {
   return {};
 }
 
-// The reasoning text of an item if it has one, else its summary.
+// The reasoning text of an item if it has one, sealed or not, else its summary.
 void Reader::ReadReasoning(json::Value item) {
+  const auto add = [this](std::string_view text) {
+    if (!reasoning_.empty()) reasoning_ += kBetweenTexts;
+    reasoning_ += text;
+  };
+  const json::Value sealed = item.Find("encrypted_content");
+  if (options_.seal != nullptr && sealed.is_string()) {
+    if (const auto text = options_.seal->Unseal(sealed.string(), options_.now_s)) {
+      return add(*text);
+    }
+  }
   for (const char* member : {"content", "summary"}) {
     std::string all;
     for (const json::Value part : item.Find(member)) {
@@ -201,9 +215,7 @@ void Reader::ReadReasoning(json::Value item) {
       all += text.raw_string();
     }
     if (all.empty()) continue;
-    if (!reasoning_.empty()) reasoning_ += kBetweenTexts;
-    reasoning_ += all;
-    return;
+    return add(all);
   }
 }
 
@@ -263,8 +275,9 @@ Result<ResponsesInput> Reader::Read(json::Value instructions, json::Value input)
 
 }  // namespace
 
-Result<ResponsesInput> ReadResponsesInput(json::Value instructions, json::Value input) {
-  return Reader().Read(instructions, input);
+Result<ResponsesInput> ReadResponsesInput(json::Value instructions, json::Value input,
+                                          const ResponsesInputOptions& options) {
+  return Reader(options).Read(instructions, input);
 }
 
 }  // namespace tollgate::gateway

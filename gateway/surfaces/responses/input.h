@@ -6,6 +6,7 @@
 #include "common/error/error.h"
 #include "common/json/json.h"
 #include "gateway/pipeline/canonical_request.h"
+#include "gateway/surfaces/responses/sealed_reasoning.h"
 
 namespace tollgate::gateway {
 
@@ -16,9 +17,20 @@ struct ResponsesInput {
   std::set<std::string> media_hosts;  // CanonicalRequest::media_hosts
 };
 
+struct ResponsesInputOptions {
+  // System and developer items that are not first stay in place; else they are folded into user
+  // messages (ConversationWriter).
+  bool keeps_system_messages = false;
+  // Unseals reasoning; null: sealed reasoning counts as not sent, as does what cannot be unsealed.
+  const ReasoningSeal* seal = nullptr;
+  // Unix time in seconds.
+  int64_t now_s = 0;
+};
+
 // `instructions` may be absent, `input` may not. Errors name the param "input" or "instructions".
 // See docs/design/wire.md 5.1, 7.3. The items of one assistant turn (reasoning, a message, calls)
 // become one message; unknown items are skipped.
-Result<ResponsesInput> ReadResponsesInput(json::Value instructions, json::Value input);
+Result<ResponsesInput> ReadResponsesInput(json::Value instructions, json::Value input,
+                                          const ResponsesInputOptions& options = {});
 
 }  // namespace tollgate::gateway

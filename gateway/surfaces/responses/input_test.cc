@@ -6,11 +6,22 @@
 namespace tollgate::gateway {
 namespace {
 
+constexpr int64_t kNow = 1'800'000'000;
+
+std::shared_ptr<const ReasoningKeys> TestKeys() {
+  static const auto keys =
+      std::make_shared<const ReasoningKeys>(ReasoningKeys{{std::string(32, 'k')}});
+  return keys;
+}
+
+const ReasoningSeal kSeal(TestKeys(), "acme", "ns/m");
+
 Result<ResponsesInput> Read(const std::string& input, const std::string& instructions = "null") {
   const std::string text = R"({"input":)" + input + R"(,"instructions":)" + instructions + "}";
   const auto document = json::Document::ParseView(text);
   EXPECT_TRUE(document.ok()) << text;
-  return ReadResponsesInput(document->root().Find("instructions"), document->root().Find("input"));
+  return ReadResponsesInput(document->root().Find("instructions"), document->root().Find("input"),
+                            {.seal = &kSeal, .now_s = kNow});
 }
 
 std::string Messages(const std::string& input, const std::string& instructions = "null") {
@@ -56,11 +67,27 @@ TEST(ResponsesInput, StringsAndInstructions) {
 TEST(ResponsesInput, MessagesOfEachRole) {
   EXPECT_EQ(Messages(R"([{"role":"user","content":"a"},
                          {"type":"message","role":"assistant","content":"b","id":"m","phase":"x"},
-                         {"role":"developer","content":"c"},{"role":"user","content":"d"}])"),
-            "[" + User("a") + "," + Assistant("b") + "," + System("c") + "," + User("d") + "]");
+                         {"role":"user","content":"d"}])"),
+            "[" + User("a") + "," + Assistant("b") + "," + User("d") + "]");
   // Two assistant messages stay separate.
   EXPECT_EQ(Messages("[" + Assistant("a") + "," + Assistant("b") + "]"),
             "[" + Assistant("a") + "," + Assistant("b") + "]");
+}
+
+TEST(ResponsesInput, LateSystemItemsAreFoldedUnlessTheModelTakesThem) {  // decision 39
+  const std::string items = "[" + kAsk + R"(,{"role":"developer","content":"b"},)" +
+                            Assistant("c") + R"(,{"role":"system","content":"d"},)" + User("e") +
+                            "]";
+  EXPECT_EQ(Messages(items), R"([{"role":"user","content":[{"type":"text","text":"ask"},)"
+                             R"({"type":"text","text":"b"}]},)" +
+                                 Assistant("c") +
+                                 R"(,{"role":"user","content":[{"type":"text","text":"d"},)"
+                                 R"({"type":"text","text":"e"}]}])");
+  const auto document = json::Document::ParseView(items);
+  const auto kept = ReadResponsesInput({}, document->root(), {.keeps_system_messages = true});
+  ASSERT_TRUE(kept.ok());
+  EXPECT_EQ(kept->messages, "[" + kAsk + "," + System("b") + "," + Assistant("c") + "," +
+                                System("d") + "," + User("e") + "]");
 }
 
 TEST(ResponsesInput, SystemTextsInARowBecomeOne) {
@@ -140,6 +167,37 @@ TEST(ResponsesInput, ReasoningJoinsTheNextAssistantItem) {
                      Output("c1", "\"1\"") + "]"),
             "[" + kAsk + R"(,{"role":"assistant","content":null,"tool_calls":[)" +
                 EngineCall("c1") + "]}," + ToolMessage("c1", "1") + "]");
+}
+
+TEST(ResponsesInput, SealedReasoning) {
+  const std::string sealed = kSeal.Seal(R"(the \"whole\" thought)", kNow);
+  const auto item = [&](const std::string& content, const std::string& summary) {
+    return R"({"type":"reasoning","id":"rs_1","encrypted_content":")" + content +
+           R"(","summary":[)" + summary + "]},";
+  };
+  const std::string summary = R"({"type":"summary_text","text":"short"})";
+  const std::string whole = R"([{"role":"assistant","content":"b",)"
+                            R"("reasoning_content":"the \"whole\" thought",)"
+                            R"("reasoning":"the \"whole\" thought"}])";
+  EXPECT_EQ(Messages("[" + item(sealed, "") + Assistant("b") + "]"), whole);
+  EXPECT_EQ(Messages("[" + item(sealed, summary) + Assistant("b") + "]"), whole);
+  std::string escaped;  // as some JSON writers send it
+  for (const char c : sealed)
+    escaped +=
+        c == '/' || c == '=' ? "\\u00" + std::string(c == '/' ? "2f" : "3d") : std::string(1, c);
+  ASSERT_NE(escaped, sealed);
+  EXPECT_EQ(Messages("[" + item(escaped, "") + Assistant("b") + "]"), whole);
+  // What cannot be unsealed counts as not sent.
+  const std::string others =
+      ReasoningSeal(TestKeys(), "other", "ns/m").Seal("secret of others", kNow);
+  const std::string expired = kSeal.Seal("old", kNow - TestKeys()->lifetime_s);
+  for (const std::string& unusable : {others, expired, std::string("gAAAA"), std::string()}) {
+    EXPECT_EQ(Messages("[" + item(unusable, "") + Assistant("b") + "]"),
+              "[" + Assistant("b") + "]");
+    EXPECT_EQ(Messages("[" + item(unusable, summary) + Assistant("b") + "]"),
+              R"([{"role":"assistant","content":"b","reasoning_content":"short",)"
+              R"("reasoning":"short"}])");
+  }
 }
 
 TEST(ResponsesInput, FunctionCallOutputs) {

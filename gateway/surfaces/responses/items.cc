@@ -86,11 +86,16 @@ std::string ItemJson(const OutputItem& item, ItemStatus status) {
       with_status(R"(","role":"assistant","content":[)");
   }
   if (!begun) out += PartJson(item.kind, item.text, item.logprobs);
-  return out + "]}";
+  if (item.encrypted_content.empty()) return out + "]}";
+  return out + R"(],"encrypted_content":")" + item.encrypted_content + "\"}";
 }
 
 OutputItems::OutputItems(const CanonicalRequest& request, const ResponseStamp& stamp)
-    : state_(request.state), namespaces_(StateOf(state_).namespaces), id_(stamp.id) {}
+    : state_(request.state),
+      namespaces_(StateOf(state_).namespaces),
+      seal_(StateOf(state_).seal_keys, StateOf(state_).workspace, request.model),
+      id_(stamp.id),
+      created_s_(stamp.created_s) {}
 
 void OutputItems::OnBlockStart(const BlockStart& start) {
   Close(ItemStatus::kCompleted);
@@ -128,6 +133,9 @@ void OutputItems::Close(ItemStatus status) {
     OnBlockDelta("{}", {});
   }
   open_ = false;
+  if (item_.kind == BlockKind::kReasoning && seal_.enabled()) {
+    item_.encrypted_content = seal_.Seal(item_.text, created_s_);
+  }
   const std::string json = ItemJson(item_, status);
   if (!closed_.empty()) closed_ += ",";
   closed_ += json;

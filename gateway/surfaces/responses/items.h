@@ -19,8 +19,9 @@ struct OutputItem {
   BlockKind kind = BlockKind::kText;
   size_t index = 0;  // output_index
   std::string id;
-  std::string text;      // for a call: its arguments
-  std::string logprobs;  // comma-separated elements of the public array
+  std::string text;               // for a call: its arguments
+  std::string logprobs;           // comma-separated elements of the public array
+  std::string encrypted_content;  // of reasoning; empty: none
   // Calls only. name_space is a JSON string, or empty.
   std::string call_id, name, name_space;
 };
@@ -63,7 +64,9 @@ class OutputItems : private BlockHandler {
 
   const std::shared_ptr<SurfaceState> state_;
   const std::map<std::string, std::string>& namespaces_;
+  const ReasoningSeal seal_;  // of the model that answers
   const std::string id_;
+  const int64_t created_s_;
   BlockSequencer blocks_{*this};
   std::string closed_;  // comma-separated items
   size_t count_ = 0;

@@ -101,7 +101,8 @@ Result<std::string> ReadFormat(json::Value format) {
 
 class Reader {
  public:
-  explicit Reader(const json::Document& body) : root_(body.root()), writer_(body.text()) {}
+  Reader(const json::Document& body, const ParseContext& context)
+      : context_(context), root_(body.root()), writer_(body.text()) {}
 
   Result<CanonicalRequest> Read();
 
@@ -109,10 +110,13 @@ class Reader {
   Result<void> ReadReasoning(json::Value reasoning);
   Result<void> ReadText(json::Value text);
   void ReadLogprobs();
+  // Whether `include` has it.
+  bool Includes(const char* what) const;
   // Adds an engine member that counts as prompt text.
   void AddPromptField(std::string_view name, const std::string& value);
   std::string Echo(const ResponsesTools& tools) const;
 
+  const ParseContext& context_;
   json::Value root_;
   MemberWriter writer_;
   CanonicalRequest request_;
@@ -144,13 +148,17 @@ Result<void> Reader::ReadText(json::Value text) {
 }
 
 void Reader::ReadLogprobs() {
+  if (!Includes("message.output_text.logprobs")) return;
+  writer_.Add("logprobs", "true");
+  const auto top = root_.Find("top_logprobs").Integer();
+  if (top) writer_.Add("top_logprobs", std::to_string(*top));
+}
+
+bool Reader::Includes(const char* what) const {
   for (const json::Value wanted : root_.Find("include")) {
-    if (!wanted.StringEquals("message.output_text.logprobs")) continue;
-    writer_.Add("logprobs", "true");
-    const auto top = root_.Find("top_logprobs").Integer();
-    if (top) writer_.Add("top_logprobs", std::to_string(*top));
-    return;
+    if (wanted.StringEquals(what)) return true;
   }
+  return false;
 }
 
 std::string Reader::Echo(const ResponsesTools& tools) const {
@@ -214,7 +222,10 @@ Result<CanonicalRequest> Reader::Read() {
   const json::Value input = root_.Find("input");
   if (input.is_null()) return BadRequest("Missing required parameter: 'input'.", "input");
   if (auto state = RefuseStatefulRequest(root_); !state) return Fail{state.error()};
-  auto conversation = ReadResponsesInput(root_.Find("instructions"), input);
+  const ReasoningSeal seal(context_.reasoning_keys, context_.workspace, request_.model);
+  const ResponsesInputOptions options{context_.TraitsOf(request_.model).keeps_system_messages,
+                                      &seal, context_.now_s};
+  auto conversation = ReadResponsesInput(root_.Find("instructions"), input, options);
   if (!conversation) return Fail{conversation.error()};
   request_.prompt = conversation->size;
   request_.media_hosts = std::move(conversation->media_hosts);
@@ -235,6 +246,8 @@ Result<CanonicalRequest> Reader::Read() {
   if (auto read = ReadReasoning(root_.Find("reasoning")); !read) return Fail{read.error()};
   ReadLogprobs();
   const auto state = std::make_shared<ResponsesState>();
+  if (Includes("reasoning.encrypted_content")) state->seal_keys = context_.reasoning_keys;
+  state->workspace = context_.workspace;
   state->echo_json = Echo(*tools);
   state->namespaces = std::move(tools->namespaces);
   request_.state = state;
@@ -244,8 +257,9 @@ Result<CanonicalRequest> Reader::Read() {
 
 }  // namespace
 
-Result<CanonicalRequest> ParseResponsesRequest(const json::Document& body) {
-  return Reader(body).Read();
+Result<CanonicalRequest> ParseResponsesRequest(const json::Document& body,
+                                               const ParseContext& context) {
+  return Reader(body, context).Read();
 }
 
 }  // namespace tollgate::gateway

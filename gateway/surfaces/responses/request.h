@@ -2,11 +2,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 
 #include "common/error/error.h"
 #include "common/json/json.h"
-#include "gateway/pipeline/canonical_request.h"
+#include "gateway/pipeline/surface.h"
+#include "gateway/surfaces/responses/sealed_reasoning.h"
 
 namespace tollgate::gateway {
 
@@ -17,9 +19,14 @@ struct ResponsesState : SurfaceState {
   std::string echo_json;
   // See ResponsesTools in tools.h.
   std::map<std::string, std::string> namespaces;
+  // Seal the reasoning items of the response, for the workspace and the model that answers; null:
+  // the client did not ask for it.
+  std::shared_ptr<const ReasoningKeys> seal_keys;
+  std::string workspace;
 };
 
 // See docs/design/wire.md 5.1, 7.3, decisions 17, 18, 27, 33. The state is a ResponsesState.
-Result<CanonicalRequest> ParseResponsesRequest(const json::Document& body);
+Result<CanonicalRequest> ParseResponsesRequest(const json::Document& body,
+                                               const ParseContext& context = {});
 
 }  // namespace tollgate::gateway

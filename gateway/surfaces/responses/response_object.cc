@@ -9,7 +9,7 @@ namespace tollgate::gateway {
 namespace {
 
 // All counters with both details (docs/design/wire.md 5.2).
-std::string UsageJson(const tollgate::common::v1::Usage& usage) {
+std::string UsageJson(const tollgate::common::v1::Usage& usage, std::string_view cost) {
   return "{\"input_tokens\":" + std::to_string(usage.prompt_tokens()) +
          ",\"input_tokens_details\":{\"cached_tokens\":" + std::to_string(usage.cached_tokens()) +
          ",\"cache_write_tokens\":" + std::to_string(usage.cache_write_tokens()) +
@@ -17,13 +17,13 @@ std::string UsageJson(const tollgate::common::v1::Usage& usage) {
          ",\"output_tokens_details\":{\"reasoning_tokens\":" +
          std::to_string(usage.reasoning_tokens()) +
          "},\"total_tokens\":" + std::to_string(usage.prompt_tokens() + usage.completion_tokens()) +
-         "}";
+         std::string(cost) + "}";
 }
 
 }  // namespace
 
 ResponseObject::ResponseObject(const CanonicalRequest& request, const ResponseStamp& stamp)
-    : state_(request.state), stamp_(stamp), model_(json::Quoted(request.model)) {}
+    : state_(request.state), stamp_(stamp), model_(json::Quoted(request.model)), cost_(request) {}
 
 void ResponseObject::Append(std::string& out, const Progress& progress) const {
   const std::string& echo = static_cast<const ResponsesState&>(*state_).echo_json;
@@ -52,9 +52,8 @@ void ResponseObject::Append(std::string& out, const Progress& progress) const {
 }
 
 void ResponseObject::AppendEnded(std::string& out, const OutputItems::Outcome& outcome,
-                                 std::string_view output,
-                                 const tollgate::common::v1::Usage& usage) const {
-  const std::string usage_json = UsageJson(usage);
+                                 std::string_view output, const inference::v1::End& end) const {
+  const std::string usage_json = UsageJson(end.usage(), cost_.Members(end));
   if (outcome.completed) {
     const std::string now = std::to_string(std::max(stamp_.NowS(), stamp_.created_s));
     Append(out,

@@ -7,6 +7,7 @@
 
 #include "gateway/pipeline/surface.h"
 #include "gateway/surfaces/responses/items.h"
+#include "gateway/surfaces/shared/answer_cost.h"
 
 namespace tollgate::gateway {
 
@@ -18,7 +19,7 @@ class ResponseObject {
   void AppendInProgress(std::string& out) const { Append(out, {.status = "in_progress"}); }
   // output: the items' array.
   void AppendEnded(std::string& out, const OutputItems::Outcome& outcome, std::string_view output,
-                   const tollgate::common::v1::Usage& usage) const;
+                   const inference::v1::End& end) const;
   void AppendFailed(std::string& out, const Error& error, std::string_view output) const;
 
  private:
@@ -36,6 +37,7 @@ class ResponseObject {
   const std::shared_ptr<SurfaceState> state_;
   const ResponseStamp stamp_;
   const std::string model_;  // JSON
+  const AnswerCost cost_;
 };
 
 }  // namespace tollgate::gateway

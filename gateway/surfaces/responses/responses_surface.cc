@@ -5,9 +5,25 @@
 
 namespace tollgate::gateway {
 
+namespace {
+
+// The output limit is ignored: clients count in order to find out what fits.
+Result<CanonicalRequest> ParseForCount(const json::Document& body, const ParseContext& context) {
+  auto request = ParseResponsesRequest(body, context);
+  if (request) request->max_tokens.reset();
+  return request;
+}
+
+}  // namespace
+
 const Surface& ResponsesSurface() {
   static constexpr Surface surface{ParseResponsesRequest, MakeResponsesStreamEncoder,
                                    MakeResponsesBodyEncoder};
+  return surface;
+}
+
+const Surface& InputTokensSurface() {
+  static constexpr Surface surface{ParseForCount, nullptr, nullptr};
   return surface;
 }
 

@@ -7,5 +7,9 @@
 namespace tollgate::gateway {
 
 const Surface& ResponsesSurface();
+// POST /v1/responses/input_tokens: the same request, counted. Generates nothing.
+const Surface& InputTokensSurface();
+// POST /v1/responses/input_tokens: the same request, counted. Generates nothing.
+const Surface& InputTokensSurface();
 
 }  // namespace tollgate::gateway

@@ -157,7 +157,7 @@ void ResponsesStreamEncoder::OnEnd(const pb::End& end, std::string& out) {
   const Outcome outcome = Finish(end);
   Begin(outcome.completed ? "response.completed" : "response.incomplete");
   Put("\"response\":");
-  response_.AppendEnded(out, outcome, Array(), end.usage());
+  response_.AppendEnded(out, outcome, Array(), end);
   End();
   Put("data: [DONE]\n\n");
 }

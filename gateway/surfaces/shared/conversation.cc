@@ -10,14 +10,40 @@ constexpr std::string_view kBlankLine = "\\n\\n";
 
 }  // namespace
 
-void ConversationWriter::Begin(Role role, bool join) {
-  if (open_ && join && role_ == role) return;
+void ConversationWriter::Open(Role role) {
   End();
   open_ = true;
   role_ = role;
+  if (role != Role::kSystem) has_turn_ = true;
+}
+
+void ConversationWriter::Begin(Role role, bool join) {
+  in_late_system_ = role == Role::kSystem && has_turn_ && !keeps_system_messages_;
+  if (in_late_system_ || Fold(role, join)) return;
+  if (open_ && join && role_ == role) return;
+  Open(role);
+}
+
+bool ConversationWriter::Fold(Role role, bool join) {
+  if (late_.empty()) return false;
+  const bool after_user = open_ && role_ == Role::kUser && !parts_.empty();
+  if (!after_user || (role == Role::kUser && !join)) Open(Role::kUser);
+  FoldIntoOpen();
+  return role == Role::kUser;
+}
+
+void ConversationWriter::FoldIntoOpen() {
+  for (std::string& text : late_) parts_.push_back({true, std::move(text)});
+  late_.clear();
 }
 
 void ConversationWriter::Text(std::string_view text) {
+  if (in_late_system_) {
+    Count(kBlankLine);
+    Count(text);
+    late_.emplace_back(text);
+    return;
+  }
   // The separator counts, whether it is written here or by the chat template.
   if (!parts_.empty()) Count(kBlankLine);
   Count(text);
@@ -60,6 +86,8 @@ void ConversationWriter::ToolCall(std::string_view id, std::string_view name,
 }
 
 void ConversationWriter::ToolResult(std::string_view call_id, std::string_view text) {
+  in_late_system_ = false;
+  has_turn_ = true;
   End();
   Count(call_id);
   Count(text);
@@ -154,6 +182,7 @@ void ConversationWriter::End() {
 }
 
 std::string ConversationWriter::Take() {
+  Fold(Role::kAssistant, false);
   End();
   std::string array = "[";
   array += out_;

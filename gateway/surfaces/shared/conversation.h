@@ -12,9 +12,17 @@
 namespace tollgate::gateway {
 
 // All texts are contents of JSON strings.
+//
+// Chat templates take system messages in front only, so a later one is folded (decision 39): into
+// the user message that follows it, tool results aside; where an assistant message or the end
+// follows, into the user message before it, or into a user message of its own.
 class ConversationWriter {
  public:
   enum class Role : uint8_t { kSystem, kUser, kAssistant };
+
+  // keeps_system_messages: none is folded.
+  explicit ConversationWriter(bool keeps_system_messages = false)
+      : keeps_system_messages_(keeps_system_messages) {}
 
   // Begins a message of this role; an empty message is not written. With `join`, an open message of
   // the same role is continued instead.
@@ -46,6 +54,11 @@ class ConversationWriter {
     std::string json;  // for text, the contents of a JSON string; for media, the whole part
   };
 
+  void Open(Role role);
+  // Puts the folded texts before a message of this role, which is begun or continued next. True: it
+  // is the open message.
+  bool Fold(Role role, bool join);
+  void FoldIntoOpen();
   void BeginMessage();
   // Appends the texts of the open message as the contents of one JSON string.
   void AppendTexts(std::string_view separator);
@@ -53,11 +66,15 @@ class ConversationWriter {
   void AppendAssistant();
   void Count(std::string_view text) { size_.text_bytes += static_cast<int64_t>(text.size()); }
 
+  const bool keeps_system_messages_;
   std::string out_;
   PromptSize size_;
   std::set<std::string> media_hosts_;
   bool open_ = false;
   Role role_ = Role::kUser;
+  bool has_turn_ = false;          // a message other than system has begun
+  bool in_late_system_ = false;    // texts belong to a system message that is folded
+  std::vector<std::string> late_;  // its texts
   // Of the open message.
   std::vector<Part> parts_;
   std::string reasoning_;

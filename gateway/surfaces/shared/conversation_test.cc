@@ -136,5 +136,70 @@ TEST(Conversation, CountsEveryByteThatATemplateSees) {
   EXPECT_EQ(writer.size().text_bytes, 11 + call + 6);
 }
 
+// A conversation of one-letter texts: S system, U user, A assistant, T the result of a tool.
+std::string Written(const std::string& roles, bool keeps_system_messages = false) {
+  ConversationWriter writer(keeps_system_messages);
+  char text = 'a';
+  for (const char role : roles) {
+    const std::string one(1, text++);
+    if (role == 'T') {
+      writer.ToolResult("id", one);
+      continue;
+    }
+    writer.Begin(role == 'S'   ? Role::kSystem
+                 : role == 'U' ? Role::kUser
+                               : Role::kAssistant,
+                 role == 'S');
+    writer.Text(one);
+    if (role == 'A') writer.ToolCall("id", "f", "{}");
+  }
+  const std::string json = Taken(writer);
+  // As role(texts).
+  const auto document = json::Document::Parse(json);
+  std::string out;
+  for (const json::Value message : document->root()) {
+    out += message.Find("role").string()[0];
+    const json::Value content = message.Find("content");
+    std::string texts = content.string();
+    for (const json::Value part : content) {
+      texts += (texts.empty() ? "" : "+") + part.Find("text").string();
+    }
+    out += "(" + texts + ")";
+  }
+  EXPECT_EQ(writer.size().messages, static_cast<int64_t>(document->root().size()));
+  return out;
+}
+
+TEST(Conversation, LateSystemMessagesAreFoldedIntoUserMessages) {  // decision 39
+  EXPECT_EQ(Written("SSUA"), "s(a\n\nb)u(c)a(d)") << "in front they are one";
+  EXPECT_EQ(Written("USU"), "u(a)u(b+c)") << "into the next one";
+  EXPECT_EQ(Written("USSU"), "u(a)u(b+c+d)");
+  EXPECT_EQ(Written("US"), "u(a+b)") << "no next one";
+  EXPECT_EQ(Written("USAU"), "u(a+b)a(c)u(d)") << "not past an answer: prefixes stay the same";
+  EXPECT_EQ(Written("UASU"), "u(a)a(b)u(c+d)");
+  EXPECT_EQ(Written("UAS"), "u(a)a(b)u(c)");
+  EXPECT_EQ(Written("UASA"), "u(a)a(b)u(c)a(d)");
+  EXPECT_EQ(Written("UASTU"), "u(a)a(b)t(d)u(c+e)") << "nothing between a call and its result";
+  EXPECT_EQ(Written("UASTA"), "u(a)a(b)t(d)u(c)a(e)");
+  EXPECT_EQ(Written("UATSTS"), "u(a)a(b)t(c)t(e)u(d+f)");
+}
+
+TEST(Conversation, LateSystemMessagesStayWhereTheModelTakesThem) {
+  EXPECT_EQ(Written("SUSA", true), "s(a)u(b)s(c)a(d)");
+  EXPECT_EQ(Written("USSU", true), "u(a)s(b\n\nc)u(d)");
+}
+
+TEST(Conversation, FoldedTextIsCounted) {
+  ConversationWriter writer;
+  writer.Begin(Role::kUser);
+  writer.Text("12345");
+  writer.Begin(Role::kSystem, true);
+  writer.Text("678");
+  writer.Take();
+  EXPECT_EQ(writer.size().messages, 1);
+  EXPECT_GE(writer.size().text_bytes, 8);
+  EXPECT_LE(writer.size().text_bytes, 16);
+}
+
 }  // namespace
 }  // namespace tollgate::gateway

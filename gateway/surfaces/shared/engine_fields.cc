@@ -45,6 +45,12 @@ constexpr FieldRule kRules[] = {
     // A template that the engine would run: refused unless the model's catalog entry allows it
     // (decision 45).
     {kChatTemplate, kString, kForward},
+    // Which models and providers may answer (routing.h).
+    {"models", kAny, kConsume},
+    {"provider", kAny, kConsume},
+    {"route", kAny, kConsume},
+    {"transforms", kAny, kConsume},
+    {"plugins", kAny, kConsume},
     // Combined with the workspace's own salt by the router, which alone sends one.
     {kCacheSalt, kString, kConsume},
     // Code, or a pattern, that the engine would run in the process that all tenants share.

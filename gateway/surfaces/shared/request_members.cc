@@ -4,18 +4,11 @@
 
 namespace tollgate::gateway {
 
-Result<std::string> ReadModel(json::Value body) {
-  if (!body.is_object()) return BadRequest("The request body must be a JSON object.");
-  const json::Value model = body.Find("model");
-  if (model.is_null()) return BadRequest("Missing required parameter: 'model'.", "model");
-  if (!model.is_string()) return BadRequest("'model' must be a string.", "model");
-  return model.string();
-}
-
 Result<void> ReadMembers(
     json::Value body, std::span<const FieldRule> rules, MemberWriter& writer,
     CanonicalRequest& request,
     const std::function<Result<void>(const FieldRule& rule, json::Value member)>& on_member) {
+  if (auto read = ReadRouting(body, request); !read) return read;
   for (const json::Value member : body) {
     if (member.is_null()) continue;
     const FieldRule* rule = FindRule(rules, member);

@@ -54,7 +54,9 @@ class Reader {
     if (escaped.empty() && !rule_.allow_empty_text)
       return Refuse(Name() + " must not hold empty strings.");
     inputs_.texts.push_back(escaped);
-    inputs_.size.text_bytes += static_cast<int64_t>(escaped.size());
+    const auto bytes = static_cast<int64_t>(escaped.size());
+    inputs_.size.text_bytes += bytes;
+    inputs_.size.longest_text_bytes = std::max(inputs_.size.longest_text_bytes, bytes);
     ++inputs_.size.messages;  // a text gets begin and end tokens, as a message does
     return {};
   }

@@ -62,6 +62,9 @@ pb::AuditEntry ToAdmin(const AuditRecord& record, const std::string& parent) {
   to.set_subject(record.subject);
   to.set_detail(record.detail);
   to.set_hash(HexEncode(record.hash));
+  to.set_request_id(record.request_id);
+  to.set_source(record.source);
+  to.set_source_sequence(record.source_sequence);
   return to;
 }
 
@@ -75,6 +78,10 @@ std::string Line(const AuditRecord& record) {
       .Text("workspace", record.workspace_id)
       .Text("subject", record.subject)
       .Text("detail", record.detail)
+      .Text("request_id", record.request_id)
+      .Text("source", record.source)
+      .Number("source_sequence", record.source_sequence)
+      .Text("source_hash", HexEncode(record.source_hash))
       .Number("format", record.format)
       .Text("hash", HexEncode(record.hash))
       .Done();
@@ -141,21 +148,30 @@ AdminResult<pb::ListAuditEntriesResponse> AuditAdmin::List(
 }
 
 AdminResult<pb::VerifyAuditEntriesResponse> AuditAdmin::Verify(
-    const AuditCheckpoints& checkpoints) {
-  std::optional<AuditFinding> finding;
+    const AuditCheckpoints& checkpoints, const std::vector<AuditSource>& sources) {
+  std::optional<FullFinding> finding;
   const auto done = store_.Read([&](sql::Connection& sql) -> SqlResult<void> {
-    auto found = VerifyAuditLog(sql, checkpoints);
+    auto found = VerifyAudit(sql, checkpoints, sources, store_.clock().WallUs());
     if (!found) return Fail{found.error()};
     finding = *std::move(found);
     return {};
   });
   if (!done) return Fail{admin::FromError(done.error())};
   pb::VerifyAuditEntriesResponse response;
-  response.set_ok(finding->problem.empty());
-  response.set_sequence(finding->sequence);
-  response.set_hash(HexEncode(finding->hash));
-  response.set_problem(finding->problem);
-  response.set_checkpoints(finding->checkpoints);
+  response.set_ok(finding->ok());
+  response.set_sequence(finding->log.sequence);
+  response.set_hash(HexEncode(finding->log.hash));
+  response.set_problem(finding->problem());
+  response.set_checkpoints(finding->log.checkpoints);
+  for (const SourceFinding& source : finding->sources) {
+    auto& compared = *response.add_sources();
+    compared.set_source(source.name);
+    compared.set_sequence(source.sequence);
+    compared.set_hash(HexEncode(source.hash));
+    compared.set_waiting(source.waiting);
+    compared.set_problem(source.problem);
+  }
+  for (const std::string& name : finding->not_compared) response.add_not_compared(name);
   return response;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "services/auth/admin/calls.h"
+#include "services/auth/storage/audit_copy.h"
 #include "tollgate/admin/v1/audit.pb.h"
 
 namespace tollgate::auth {
@@ -16,7 +17,8 @@ class AuditAdmin {
   AdminResult<admin::v1::AuditEntry> Get(const admin::v1::GetAuditEntryRequest& request);
   AdminResult<admin::v1::ListAuditEntriesResponse> List(
       const Caller& caller, const admin::v1::ListAuditEntriesRequest& request);
-  AdminResult<admin::v1::VerifyAuditEntriesResponse> Verify(const AuditCheckpoints& checkpoints);
+  AdminResult<admin::v1::VerifyAuditEntriesResponse> Verify(
+      const AuditCheckpoints& checkpoints, const std::vector<AuditSource>& sources);
 
   // The next lines of an export, after this entry; moves it on. Empty at the end.
   AdminResult<std::string> ExportLines(const admin::v1::ExportAuditEntriesRequest& request,

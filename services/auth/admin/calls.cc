@@ -13,6 +13,7 @@ AuditRecord EventOf(const Caller& caller, std::string action, std::string worksp
   AuditRecord record;
   record.actor = caller.actor;
   record.address = caller.address;
+  record.request_id = caller.request_id;
   record.action = std::move(action);
   record.workspace_id = std::move(workspace);
   record.subject = std::move(subject);

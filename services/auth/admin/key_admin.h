@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "services/auth/admin/calls.h"
 #include "tollgate/admin/v1/keys.pb.h"
@@ -17,6 +18,9 @@ class KeyAdmin {
   AdminResult<admin::v1::Key> Get(const admin::v1::GetKeyRequest& request);
   AdminResult<admin::v1::ListKeysResponse> List(const Caller& caller,
                                                 const admin::v1::ListKeysRequest& request);
+  // The keys with these ids, in their order, on one page; ids of other workspaces are left out.
+  AdminResult<admin::v1::ListKeysResponse> ListByIds(const std::string& workspace,
+                                                     const std::vector<std::string>& ids);
   AdminResult<admin::v1::Key> Update(const Caller& caller,
                                      const admin::v1::UpdateKeyRequest& request);
   AdminResult<admin::v1::Key> Disable(const Caller& caller,

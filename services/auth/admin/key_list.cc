@@ -143,4 +143,24 @@ AdminResult<pb::ListKeysResponse> KeyAdmin::List(const Caller& caller,
   return response;
 }
 
+AdminResult<pb::ListKeysResponse> KeyAdmin::ListByIds(const std::string& workspace,
+                                                      const std::vector<std::string>& ids) {
+  const int64_t now_us = store_.clock().WallUs();
+  pb::ListKeysResponse response;
+  const auto done = store_.Read([&](sql::Connection& sql) -> SqlResult<void> {
+    response.Clear();
+    for (const std::string& id : ids) {
+      auto read = sql.Query(
+          kSelectKeyRecords + " WHERE k.key_id = $1 AND k.workspace_id = $2", {id, workspace},
+          [&](const sql::Row& row) { *response.add_keys() = ToAdmin(ReadKeyRecord(row), now_us); });
+      if (!read) return read;
+    }
+    std::vector<pb::Key*> keys;
+    for (pb::Key& key : *response.mutable_keys()) keys.push_back(&key);
+    return AddRequests(sql, now_us, keys);
+  });
+  if (!done) return Fail{admin::FromError(done.error())};
+  return response;
+}
+
 }  // namespace tollgate::auth

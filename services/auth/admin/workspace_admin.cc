@@ -8,6 +8,7 @@
 #include "common/admin/values.h"
 #include "common/base/crypto.h"
 #include "common/base/text.h"
+#include "common/observability/log.h"
 #include "services/auth/domain/rules.h"
 #include "services/auth/storage/key_rows.h"
 #include "services/auth/storage/people_store.h"
@@ -23,6 +24,7 @@ namespace {
 
 constexpr char kName[] = "workspaces/*";
 constexpr int64_t kCloseAfterUs = int64_t{7} * 24 * 3600 * 1'000'000;
+constexpr int64_t kPutOffUs = int64_t{3600} * 1'000'000;
 constexpr int kCloseBatch = 100;
 
 struct WorkspaceRow {
@@ -99,6 +101,18 @@ SqlResult<void> MakeOwner(Change& change, const std::string& workspace,
   return {};
 }
 
+Caller Policy() {
+  Caller policy;
+  policy.actor = "policy:close";
+  return policy;
+}
+
+// What comes of a workspace at its time is done once, by whichever replica is first.
+AuthStore::Once OnceOfClose(const std::string& workspace, int64_t close_at_us) {
+  const std::string id = workspace + "-" + std::to_string(close_at_us);
+  return {.scope = Policy().actor, .request_id = id, .content = id};
+}
+
 AdminResult<void> CheckTimeZone(const std::string& name, const std::string& field) {
   // A name is looked up as a file.
   const bool is_name = !name.empty() && name.size() <= 64 && name.find("..") == std::string::npos &&
@@ -128,6 +142,7 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Create(const Caller& caller,
   return Parsed<pb::Workspace>(
       store_.ChangeOnce(*once, [&](Change& change) -> SqlResult<std::string> {
         row.created_us = change.now_us;
+        ++change.version;
         auto added = change.connection.Execute(
             "INSERT INTO workspace (workspace_id, name, requests_per_minute, tokens_per_minute, "
             "concurrent_requests, created_at_us, report_time_zone, updated_at_us) "
@@ -254,7 +269,8 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Update(const Caller& caller,
 }
 
 AdminResult<pb::Workspace> WorkspaceAdmin::Close(const Caller& caller,
-                                                 const pb::CloseWorkspaceRequest& request) {
+                                                 const pb::CloseWorkspaceRequest& request,
+                                                 bool has_zero_balance) {
   auto parts = admin::NameParts(kName, request.name(), "name");
   if (!parts) return Fail{parts.error()};
   if (auto text = Checked(CheckRemark(request.reason(), "reason"), "reason"); !text) {
@@ -267,6 +283,14 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Close(const Caller& caller,
         auto row = Find(change, parts->front());
         if (!row) return Fail{row.error()};
         if (row->state != pb::WORKSPACE_STATE_ACTIVE) return ToAdmin(*row).SerializeAsString();
+        if (!has_zero_balance) {
+          return change.Refuse(
+              admin::Precondition("BALANCE_NOT_ZERO",
+                                  "the workspace " + row->id +
+                                      " has, holds or owes credit: use it up, give it back with an "
+                                      "adjustment, or wait until running requests have ended")
+                  .error);
+        }
         row->state = pb::WORKSPACE_STATE_CLOSING;
         row->close_us = change.now_us + kCloseAfterUs;
         if (auto saved = Save(change, *row); !saved) return Fail{saved.error()};
@@ -306,7 +330,7 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Reopen(const Caller& caller,
       }));
 }
 
-AdminResult<void> WorkspaceAdmin::CloseDue() {
+AdminResult<void> WorkspaceAdmin::CloseDue(const AskZeroBalance& has_zero_balance) {
   std::vector<WorkspaceRow> due;
   const auto done = store_.Read([&](sql::Connection& sql) {
     due.clear();
@@ -317,16 +341,48 @@ AdminResult<void> WorkspaceAdmin::CloseDue() {
   });
   if (!done) return Fail{admin::FromError(done.error())};
   for (const WorkspaceRow& row : due) {
-    if (auto closed = CloseNow(row.id, row.close_us); !closed) return closed;
+    // Payments went on since Close asked.
+    const auto zero = has_zero_balance(row.id);
+    std::string why;
+    if (!zero) why = "its credit is not known: " + zero.error().ToString();
+    if (zero && !*zero) why = "it has, holds or owes credit";
+    auto ended = why.empty() ? CloseNow(row.id, row.close_us) : PutOff(row.id, row.close_us, why);
+    if (!ended) return ended;
+    // Do not wait for a billing that does not answer once for each workspace.
+    if (!zero) break;
   }
   return {};
 }
 
+AdminResult<void> WorkspaceAdmin::PutOff(const std::string& workspace, int64_t close_at_us,
+                                         const std::string& why) {
+  const Caller policy = Policy();
+  const auto once = OnceOfClose(workspace, close_at_us);
+  auto answer = store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
+    auto row = Find(change, workspace);
+    if (!row) return Fail{row.error()};
+    if (row->state != pb::WORKSPACE_STATE_CLOSING || row->close_us != close_at_us) {
+      return std::string();
+    }
+    // Audited the first time only, not every hour: the last one left exactly this distance.
+    const bool again = row->close_us - row->updated_us == kPutOffUs;
+    row->close_us = change.now_us + kPutOffUs;
+    if (auto saved = Save(change, *row); !saved) return Fail{saved.error()};
+    if (again) return workspace;
+    auto audited =
+        change.Audit(EventOf(policy, "workspace.close_put_off", workspace, workspace, why));
+    if (!audited) return Fail{audited.error()};
+    return workspace;
+  });
+  if (!answer) return Fail{answer.error()};
+  log::Warn("a workspace was not closed; the next try follows in an hour",
+            {{"workspace", workspace}, {"reason", why}});
+  return {};
+}
+
 AdminResult<void> WorkspaceAdmin::CloseNow(const std::string& workspace, int64_t close_at_us) {
-  Caller policy;
-  policy.actor = "policy:close";
-  const std::string id = workspace + "-" + std::to_string(close_at_us);
-  const AuthStore::Once once{.scope = policy.actor, .request_id = id, .content = id};
+  const Caller policy = Policy();
+  const auto once = OnceOfClose(workspace, close_at_us);
   auto answer = store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
     auto row = Find(change, workspace);
     if (!row) return Fail{row.error()};

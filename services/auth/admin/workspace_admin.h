@@ -1,6 +1,7 @@
 // The admin calls of workspaces. See proto/tollgate/admin/v1/workspaces.proto for what each does.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "services/auth/admin/calls.h"
@@ -20,16 +21,23 @@ class WorkspaceAdmin {
       const Caller& caller, const admin::v1::ListWorkspacesRequest& request);
   AdminResult<admin::v1::Workspace> Update(const Caller& caller,
                                            const admin::v1::UpdateWorkspaceRequest& request);
+  // has_zero_balance: what billing says of the workspace's credit.
   AdminResult<admin::v1::Workspace> Close(const Caller& caller,
-                                          const admin::v1::CloseWorkspaceRequest& request);
+                                          const admin::v1::CloseWorkspaceRequest& request,
+                                          bool has_zero_balance);
   AdminResult<admin::v1::Workspace> Reopen(const Caller& caller,
                                            const admin::v1::ReopenWorkspaceRequest& request);
 
-  // Closes the workspaces whose time has come: revokes their keys, as policy. Idempotent.
-  AdminResult<void> CloseDue();
+  // Asks billing whether a workspace has no credit, holds none and owes none. May block.
+  using AskZeroBalance = std::function<Result<bool>(const std::string& workspace)>;
+  // Closes the workspaces whose time has come: revokes their keys, as policy. One that has credit
+  // by now, or whose credit is not known, is put off by an hour. Idempotent.
+  AdminResult<void> CloseDue(const AskZeroBalance& has_zero_balance);
 
  private:
   AdminResult<void> CloseNow(const std::string& workspace, int64_t close_at_us);
+  AdminResult<void> PutOff(const std::string& workspace, int64_t close_at_us,
+                           const std::string& why);
 
   AuthStore& store_;
 };

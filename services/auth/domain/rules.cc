@@ -121,34 +121,9 @@ Result<void> CheckQuota(int64_t quota_nano_usd) {
   return BadRequest("A monthly quota is 0 to 1000000000 USD.", "monthly_quota");
 }
 
-Result<void> CheckRequestId(std::string_view request_id) {
-  if (!request_id.empty() && request_id.size() <= 64 && IsPrintableUtf8(request_id)) return {};
-  return BadRequest("A request id is 1 to 64 bytes of text.", "request_id");
-}
-
 Result<void> CheckRemark(std::string_view text, std::string_view field) {
   if (text.size() <= kMaxRemarkBytes && IsPrintableUtf8(text)) return {};
   return BadRequest("At most 500 bytes of text without control characters.", std::string(field));
-}
-
-Result<void> CheckTransition(State from, State to) {
-  if (from == State::kRevoked && to != State::kRevoked) {
-    return BadRequest("The key has been revoked, which is final. Create a new key instead.",
-                      "state");
-  }
-  return {};
-}
-
-std::string_view StateName(State state) {
-  switch (state) {
-    case State::kActive:
-      return "active";
-    case State::kDisabled:
-      return "disabled";
-    case State::kRevoked:
-      return "revoked";
-  }
-  return "unknown";
 }
 
 }  // namespace tollgate::auth

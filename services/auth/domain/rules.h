@@ -1,4 +1,4 @@
-// Validation of workspaces and virtual keys, and the states that a key may change to. Pure.
+// Validation of workspaces and virtual keys. Pure.
 // See docs/contract.md "Virtual key", docs/design/keys.md 3.
 #pragma once
 
@@ -11,8 +11,6 @@
 #include "common/error/error.h"
 
 namespace tollgate::auth {
-
-enum class State : uint8_t { kActive = 1, kDisabled = 2, kRevoked = 3 };
 
 struct LimitValues {
   int64_t requests_per_minute = 0;
@@ -33,12 +31,7 @@ Result<void> CheckAllowedAddresses(const std::vector<std::string>& addresses);
 Result<void> CheckLabels(const std::map<std::string, std::string>& labels);
 // Of spend per month, in nano-USD.
 Result<void> CheckQuota(int64_t quota_nano_usd);
-Result<void> CheckRequestId(std::string_view request_id);
 // Free text for the audit log: the actor and the reason.
 Result<void> CheckRemark(std::string_view text, std::string_view field);
-
-// Revoked is final. A transition to the same state is allowed and changes nothing.
-Result<void> CheckTransition(State from, State to);
-std::string_view StateName(State state);
 
 }  // namespace tollgate::auth

@@ -66,13 +66,5 @@ TEST(AuthRules, Labels) {
   EXPECT_FALSE(CheckLabels({{"team", std::string(101, 'a')}}));
 }
 
-TEST(AuthRules, RevokedIsFinal) {
-  for (const State from : {State::kActive, State::kDisabled, State::kRevoked}) {
-    for (const State to : {State::kActive, State::kDisabled, State::kRevoked}) {
-      EXPECT_EQ(CheckTransition(from, to).ok(), from != State::kRevoked || to == State::kRevoked);
-    }
-  }
-}
-
 }  // namespace
 }  // namespace tollgate::auth

@@ -164,6 +164,11 @@ BasicResult<IdToken, std::string> CheckClaims(const json::Value& claims,
   const auto expires = number("exp"), issued = number("iat");
   if (!expires || *expires <= now - kLeewaySeconds) return Bad("has expired");
   if (!issued || *issued > now + kLeewaySeconds) return Bad("is of the future");
+  token.auth_time = number("auth_time");
+  if (token.auth_time && *token.auth_time < 0) token.auth_time.reset();
+  if (token.auth_time && *token.auth_time > now + kLeewaySeconds) {
+    return Bad("tells of a sign-in of the future");
+  }
   const json::Value verified = claims.Find("email_verified");
   token.email_verified = verified && verified.is_bool() && verified.boolean();
   return token;

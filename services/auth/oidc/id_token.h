@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,8 @@ struct IdToken {
   std::string email;
   bool email_verified = false;
   std::string name;
+  // Seconds since the Unix epoch; unset: the provider does not say when the person signed in there.
+  std::optional<int64_t> auth_time;
 };
 
 struct IdTokenRules {

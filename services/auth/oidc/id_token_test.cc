@@ -147,5 +147,24 @@ TEST(IdTokenTest, TheClaimsMustBeForThisSignIn) {
   EXPECT_EQ(check("[]"), "the ID token has no claims");
 }
 
+// When the provider made sure who the person is; nothing else counts as that.
+TEST(IdTokenTest, TheTimeOfTheSignInIsRead) {
+  const Key rsa = NewRsa();
+  const std::string keys = Keys(Jwk(rsa, "a"));
+  const auto read = [&](const std::string& more) {
+    const std::string claims =
+        Claims("https://id.example.com", "\"tollgate\"", "n0", kNow + 600, kNow, more);
+    return VerifyIdToken(Signed(rsa, R"({"alg":"RS256"})", claims), keys, kRules);
+  };
+  EXPECT_EQ(read(R"(,"auth_time":1799999990)")->auth_time, kNow - 10);
+  EXPECT_FALSE(read("")->auth_time.has_value());
+  for (const char* bad : {R"(,"auth_time":"1799999990")", R"(,"auth_time":-1)",
+                          R"(,"auth_time":-9223372036854775807)", R"(,"auth_time":null)"}) {
+    EXPECT_FALSE(read(bad)->auth_time.has_value()) << bad;
+  }
+  EXPECT_TRUE(read(R"(,"auth_time":1800000060)").ok()) << "clocks differ";
+  EXPECT_FALSE(read(R"(,"auth_time":1800000061)").ok());
+}
+
 }  // namespace
 }  // namespace tollgate::auth

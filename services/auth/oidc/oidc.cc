@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "common/base/base64.h"
 #include "common/base/crypto.h"
@@ -15,7 +16,10 @@
 namespace tollgate::auth {
 namespace {
 
-constexpr int64_t kFlowUs = 600'000'000;
+constexpr int64_t kSecondUs = 1'000'000;
+constexpr int64_t kFlowUs = 600 * kSecondUs;
+// How far the provider's clock may be behind.
+constexpr int64_t kSkewUs = 60 * kSecondUs;
 constexpr int64_t kMetadataUs = 3600'000'000;
 constexpr int kTimeoutMs = 10'000;
 constexpr size_t kMaxReturnPath = 500;
@@ -43,6 +47,12 @@ Fail<admin::Failure> Failed(std::string internal) {
                          .message = "the sign-in failed: start it again"};
   failure.internal = std::move(internal);
   return Fail{std::move(failure)};
+}
+
+Fail<admin::Failure> NotFresh() {
+  return Fail{admin::Failure{.code = grpc::StatusCode::UNAUTHENTICATED,
+                             .reason = "OIDC_NOT_FRESH",
+                             .message = "the sign-in provider did not ask again who you are"}};
 }
 
 // "https:" anywhere, "http:" to this machine only.
@@ -142,7 +152,7 @@ Oidc::~Oidc() = default;
 void Oidc::Stop() { state_->stopped = true; }
 
 AdminResult<Oidc::Started> Oidc::Start(const std::string& redirect_uri,
-                                       const std::string& return_path) {
+                                       const std::string& return_path, bool step_up) {
   auto metadata = state_->Read(false);
   if (!metadata) return Fail{metadata.error()};
   const std::string state = NewSecret(), nonce = NewSecret(), verifier = NewSecret();
@@ -152,9 +162,10 @@ AdminResult<Oidc::Started> Oidc::Start(const std::string& redirect_uri,
                                .Text("verifier", verifier)
                                .Text("redirect_uri", redirect_uri)
                                .Text("return_path", IsOwnPath(return_path) ? return_path : "/")
+                               .Flag("step_up", step_up)
                                .Number("expires_us", state_->clock.WallUs() + kFlowUs)
                                .Done();
-  const std::pair<const char*, std::string> query[] = {
+  std::vector<std::pair<const char*, std::string>> query = {
       {"response_type", "code"},
       {"client_id", state_->options.client_id},
       {"redirect_uri", redirect_uri},
@@ -163,6 +174,11 @@ AdminResult<Oidc::Started> Oidc::Start(const std::string& redirect_uri,
       {"nonce", nonce},
       {"code_challenge", Base64Url(Sha256(verifier))},
       {"code_challenge_method", "S256"}};
+  if (step_up) {
+    // Asked with max_age, a provider must say when the person signed in (OpenID Connect Core, 2).
+    query.emplace_back("prompt", "login");
+    query.emplace_back("max_age", "0");
+  }
   std::string url = metadata->authorization;
   char separator = url.find('?') == std::string::npos ? '?' : '&';
   for (const auto& [name, value] : query) {
@@ -238,12 +254,19 @@ AdminResult<Oidc::Finished> Oidc::Finish(const Answer& answer) {
     token = VerifyIdToken(id_token, fresh->keys, rules);
   }
   if (!token) return Failed("OpenID Connect: " + token.error());
+  const bool step_up = root.Find("step_up").boolean();
+  const int64_t started_us = root.Find("expires_us").Integer().value_or(0) - kFlowUs;
+  const auto signed_in_us =
+      token->auth_time ? std::optional<int64_t>(*token->auth_time * kSecondUs) : std::nullopt;
+  if (step_up && signed_in_us.value_or(0) < started_us - kSkewUs) return NotFresh();
   return Finished{.person = {.issuer = token->issuer,
                              .subject = token->subject,
                              .email = token->email,
                              .email_verified = token->email_verified,
-                             .name = token->name},
-                  .return_path = TextOf(root, "return_path")};
+                             .name = token->name,
+                             .signed_in_us = signed_in_us},
+                  .return_path = TextOf(root, "return_path"),
+                  .step_up = step_up};
 }
 
 }  // namespace tollgate::auth

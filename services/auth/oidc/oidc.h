@@ -28,7 +28,9 @@ class Oidc {
     std::string url;
     std::string flow;
   };
-  AdminResult<Started> Start(const std::string& redirect_uri, const std::string& return_path);
+  // step_up: the provider must ask the person again.
+  AdminResult<Started> Start(const std::string& redirect_uri, const std::string& return_path,
+                             bool step_up);
 
   struct Answer {
     std::string flow;
@@ -40,7 +42,10 @@ class Oidc {
   struct Finished {
     OidcPerson person;
     std::string return_path;
+    bool step_up = false;
   };
+  // OIDC_NOT_FRESH: a step-up for which the provider did not ask the person again, or does not say
+  // when it did.
   AdminResult<Finished> Finish(const Answer& answer);
 
   // Ends calls that wait for the provider.

@@ -1,12 +1,12 @@
 #include "services/auth/people/sign_in.h"
 
-#include <algorithm>
-
 #include "common/base/crypto.h"
 #include "common/base/id.h"
 #include "common/base/seal.h"
 #include "common/base/text.h"
 #include "services/auth/domain/totp.h"
+#include "services/auth/people/sign_in_events.h"
+#include "services/auth/people/try_limits.h"
 
 namespace tollgate::auth {
 namespace {
@@ -16,86 +16,19 @@ constexpr int64_t kChallengeUs = 300 * kSecondUs;
 constexpr int kChallengeTries = 5;
 constexpr size_t kMaxUserAgent = 200;
 
-// By account (whether it exists or not) and by client address. Only what fails counts in the end.
-constexpr TryLimit kAccountTries = {.interval_us = 60 * kSecondUs, .burst = 10};
-constexpr TryLimit kAddressTries = {.interval_us = 10 * kSecondUs, .burst = 30};
-
-const TryLimit& LimitOf(const std::string& subject) {
-  return subject.starts_with("address:") ? kAddressTries : kAccountTries;
-}
-std::string AccountSubject(std::string_view email) {
-  // A hash: what people type there may be anything, a password among it.
-  return "account:" + HexEncode(Sha256(email)).substr(0, 32);
-}
-std::string CodeSubject(const std::string& user_id) { return "code:" + user_id; }
-
-Fail<admin::Failure> SignInFailed() {
-  return Fail{admin::Failure{.code = grpc::StatusCode::UNAUTHENTICATED,
-                             .reason = "SIGN_IN_FAILED",
-                             .message = "the sign-in failed: check what you entered"}};
-}
-Fail<admin::Failure> LinkInvalid() {
-  return Fail{admin::Failure{.code = grpc::StatusCode::UNAUTHENTICATED,
-                             .reason = "LINK_INVALID",
-                             .message = "the link was used before or has expired; ask for a new "
-                                        "one"}};
-}
-
-AuditRecord Event(std::string actor, std::string action, std::string subject, std::string detail,
-                  const Browser& browser) {
-  AuditRecord record;
-  record.actor = std::move(actor);
-  record.action = std::move(action);
-  record.subject = std::move(subject);
-  record.detail = std::move(detail);
-  record.address = browser.address;
-  return record;
-}
-
 }  // namespace
 
 SignIn::SignIn(PeopleStore& store, std::string seal_key, std::vector<std::string> allowed_domains)
     : store_(store), seal_key_(std::move(seal_key)), allowed_domains_(std::move(allowed_domains)) {}
 
 AdminResult<void> SignIn::TakeTries(const std::vector<std::string>& subjects) {
-  return store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
-    std::vector<int64_t> full(subjects.size(), 0);
-    int64_t wait_us = 0;
-    for (size_t i = 0; i < subjects.size(); ++i) {
-      auto read = tx.Query("SELECT full_at_us FROM sign_in_tries WHERE subject = $1", {subjects[i]},
-                           [&](const sql::Row& row) { full[i] = row.Int(0); });
-      if (!read) return read;
-      wait_us = std::max(wait_us, WaitForTry(LimitOf(subjects[i]), full[i], tx.now_us()));
-    }
-    if (wait_us > 0) {
-      return Fail{admin::Failure{.code = grpc::StatusCode::RESOURCE_EXHAUSTED,
-                                 .reason = "THROTTLED",
-                                 .message = "too many sign-ins failed; wait and try again",
-                                 .retry_after_ms = (wait_us + 999) / 1000}};
-    }
-    for (size_t i = 0; i < subjects.size(); ++i) {
-      auto put = tx.Execute(
-          "INSERT INTO sign_in_tries (subject, full_at_us) VALUES ($1, $2) ON CONFLICT (subject) "
-          "DO UPDATE SET full_at_us = excluded.full_at_us",
-          {subjects[i], AfterTry(LimitOf(subjects[i]), full[i], tx.now_us())});
-      if (!put) return Fail{put.error()};
-    }
-    auto old = tx.Execute("DELETE FROM sign_in_tries WHERE full_at_us < $1", {tx.now_us()});
-    if (!old) return Fail{old.error()};
-    return {};
-  });
-}
-
-AdminResult<void> SignIn::ForgetTries(PeopleTx& tx, const std::string& subject) {
-  auto gone = tx.Execute("DELETE FROM sign_in_tries WHERE subject = $1", {subject});
-  if (!gone) return Fail{gone.error()};
-  return {};
+  return store_.database().Write([&](PeopleTx& tx) { return auth::TakeTries(tx, subjects); });
 }
 
 AdminResult<void> SignIn::Refused(const std::string& user_id, const Browser& browser) {
   return store_.database().Write([&](PeopleTx& tx) {
-    return tx.Audit(Event("anonymous", "sign_in.refuse", user_id.empty() ? "" : "user:" + user_id,
-                          "", browser));
+    return tx.Audit(SignInEvent("anonymous", "sign_in.refuse",
+                                user_id.empty() ? "" : "user:" + user_id, "", browser));
   });
 }
 
@@ -125,8 +58,8 @@ AdminResult<NewSession> SignIn::Open(PeopleTx& tx, const Person& person, const B
   if (auto forgot = ForgetTries(tx, AccountSubject(person.email)); !forgot) {
     return Fail{forgot.error()};
   }
-  auto audited =
-      tx.Audit(Event("user:" + person.user_id, "sign_in", "session:" + session.id, how, browser));
+  auto audited = tx.Audit(
+      SignInEvent("user:" + person.user_id, "sign_in", "session:" + session.id, how, browser));
   if (!audited) return Fail{audited.error()};
   return made;
 }
@@ -240,7 +173,7 @@ AdminResult<NewSession> SignIn::SecondStep(const std::string& challenge, const s
     if (!right) return Fail{right.error()};
     if (!*right) {
       return tx.Audit(
-          Event("anonymous", "sign_in.refuse", "user:" + user_id, "second step", browser));
+          SignInEvent("anonymous", "sign_in.refuse", "user:" + user_id, "second step", browser));
     }
     auto used =
         tx.Execute("DELETE FROM sign_in_challenge WHERE token_hash = $1", {sql::Param::Blob(hash)});
@@ -255,164 +188,6 @@ AdminResult<NewSession> SignIn::SecondStep(const std::string& challenge, const s
   if (!done) return Fail{done.error()};
   if (!session) return SignInFailed();
   return *std::move(session);
-}
-
-AdminResult<SignedIn> SignIn::ByLink(const std::string& token, const std::string& new_password,
-                                     const Browser& browser) {
-  if (auto taken = TakeTries({AddressSubjectOf(browser)}); !taken) return Fail{taken.error()};
-  std::string password_hash;
-  if (!new_password.empty()) {
-    if (auto good = CheckPassword(new_password, "", "new_password"); !good) {
-      return Fail{good.error()};
-    }
-    password_hash = hasher_.Hash(new_password);
-    if (password_hash.empty()) return Fail{admin::FromError(Unavailable("no memory").error)};
-  }
-  const std::string hash = HashSecret(token);
-  SignedIn result;
-  auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
-    result = {};
-    std::string user_id;
-    auto read = tx.Query(
-        "SELECT user_id FROM sign_in_link WHERE token_hash = $1 AND expires_at_us > $2",
-        {sql::Param::Blob(hash), tx.now_us()}, [&](const sql::Row& row) { user_id = row.Text(0); });
-    if (!read) return read;
-    auto used =
-        tx.Execute("DELETE FROM sign_in_link WHERE token_hash = $1", {sql::Param::Blob(hash)});
-    if (!used) return Fail{used.error()};
-    auto person = FindPerson(tx, user_id);
-    if (!person) return Fail{person.error()};
-    if (!*person || !(*person)->active()) return LinkInvalid();
-    if (!password_hash.empty()) {
-      (*person)->password_hash = password_hash;
-      if (auto updated = UpdatePerson(tx, **person); !updated) return updated;
-      if (auto ended = DeleteSessions(tx, user_id); !ended) return Fail{ended.error()};
-      auto audited = tx.Audit(
-          Event("user:" + user_id, "user.set_password", "user:" + user_id, "by link", browser));
-      if (!audited) return audited;
-    }
-    auto opened = OpenOrChallenge(tx, **person, browser, "link");
-    if (!opened) return Fail{opened.error()};
-    result = *std::move(opened);
-    return {};
-  });
-  if (!done) return Fail{done.error()};
-  return result;
-}
-
-AdminResult<NewSession> SignIn::ByInvitation(const std::string& token,
-                                             const std::string& display_name,
-                                             const std::string& password, const Browser& browser) {
-  if (auto taken = TakeTries({AddressSubjectOf(browser)}); !taken) return Fail{taken.error()};
-  if (auto name = CheckDisplayName(display_name, "display_name"); !name) return Fail{name.error()};
-  if (auto good = CheckPassword(password, "", "password"); !good) return Fail{good.error()};
-  const std::string password_hash = hasher_.Hash(password);
-  if (password_hash.empty()) return Fail{admin::FromError(Unavailable("no memory").error)};
-  NewSession session;
-  auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
-    auto invitation = OpenInvitation(tx, token);
-    if (!invitation) return Fail{invitation.error()};
-    auto same = FindPersonByEmail(tx, invitation->email);
-    if (!same) return Fail{same.error()};
-    if (*same) {
-      return admin::Precondition("USER_EXISTS",
-                                 "there is an account for the invited address: sign in with it, "
-                                 "then accept the invitation");
-    }
-    Person person;
-    person.user_id = Id::New().ToHex();
-    person.email = invitation->email;
-    person.display_name = display_name;
-    person.password_hash = password_hash;
-    person.created_us = tx.now_us();
-    if (auto inserted = InsertPerson(tx, person); !inserted) return inserted;
-    const std::string name = "user:" + person.user_id;
-    if (auto made = tx.Audit(Event(name, "user.create", name, "by invitation", browser)); !made) {
-      return made;
-    }
-    if (auto used =
-            UseInvitation(tx, {.name = name, .address = browser.address}, person, *invitation);
-        !used) {
-      return used;
-    }
-    auto opened = Open(tx, person, browser, "invitation");
-    if (!opened) return Fail{opened.error()};
-    session = *std::move(opened);
-    return {};
-  });
-  if (!done) return Fail{done.error()};
-  return session;
-}
-
-bool SignIn::DomainAllowed(std::string_view email) const {
-  const std::string_view domain = email.substr(email.find('@') + 1);
-  return std::ranges::any_of(allowed_domains_,
-                             [&](const std::string& allowed) { return allowed == domain; });
-}
-
-AdminResult<NewSession> SignIn::ByOidc(const OidcPerson& claims, const Browser& browser) {
-  NewSession session;
-  auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
-    std::string user_id;
-    auto linked = tx.Query("SELECT user_id FROM oidc_link WHERE issuer = $1 AND subject = $2",
-                           {claims.issuer, claims.subject},
-                           [&](const sql::Row& row) { user_id = row.Text(0); });
-    if (!linked) return linked;
-    std::optional<Person> person;
-    if (!user_id.empty()) {
-      auto found = FindPerson(tx, user_id);
-      if (!found) return Fail{found.error()};
-      person = *std::move(found);
-    } else {
-      // The first time. Only an address that the provider has verified counts.
-      auto email = NormalEmail(claims.email, "email");
-      if (!email || !claims.email_verified) return SignInFailed();
-      auto found = FindPersonByEmail(tx, *email);
-      if (!found) return Fail{found.error()};
-      person = *std::move(found);
-      // An attacker may have made an account for an address that is not theirs, with a password:
-      // it must not become the account of whoever really has the address.
-      if (person && !person->email_verified && !person->password_hash.empty()) {
-        return admin::Precondition(
-            "USER_NOT_LINKED",
-            "there is an account with a password for this address: sign in with the password");
-      }
-      if (!person) {
-        int64_t invitations = 0;
-        auto invited =
-            tx.Query("SELECT count(*) FROM invitation WHERE email = $1 AND expires_at_us > $2",
-                     {*email, tx.now_us()}, [&](const sql::Row& row) { invitations = row.Int(0); });
-        if (!invited) return invited;
-        if (invitations == 0 && !DomainAllowed(*email)) return SignInFailed();
-        person = Person();
-        person->user_id = Id::New().ToHex();
-        person->email = *email;
-        person->email_verified = true;
-        if (CheckDisplayName(claims.name, "name").ok()) person->display_name = claims.name;
-        person->created_us = tx.now_us();
-        if (auto inserted = InsertPerson(tx, *person); !inserted) return inserted;
-        const std::string name = "user:" + person->user_id;
-        auto made = tx.Audit(Event(name, "user.create", name, "by " + claims.issuer, browser));
-        if (!made) return made;
-      }
-      auto added =
-          tx.Execute("INSERT INTO oidc_link (issuer, subject, user_id) VALUES ($1, $2, $3)",
-                     {claims.issuer, claims.subject, person->user_id});
-      if (!added) return Fail{added.error()};
-      if (!person->email_verified) {
-        person->email_verified = true;
-        if (auto updated = UpdatePerson(tx, *person); !updated) return updated;
-      }
-    }
-    if (!person || !person->active()) return SignInFailed();
-    // The provider has asked for what it wants of a second step.
-    auto opened = Open(tx, *person, browser, claims.issuer);
-    if (!opened) return Fail{opened.error()};
-    session = *std::move(opened);
-    return {};
-  });
-  if (!done) return Fail{done.error()};
-  return session;
 }
 
 }  // namespace tollgate::auth

@@ -38,6 +38,8 @@ struct OidcPerson {
   std::string email;
   bool email_verified = false;
   std::string name;
+  // When the provider last made sure who the person is; unset: it does not say.
+  std::optional<int64_t> signed_in_us;
 };
 
 class SignIn {
@@ -54,7 +56,15 @@ class SignIn {
                                const Browser& browser);
   AdminResult<NewSession> ByInvitation(const std::string& token, const std::string& display_name,
                                        const std::string& password, const Browser& browser);
-  AdminResult<NewSession> ByOidc(const OidcPerson& person, const Browser& browser);
+  // A session that is as fresh as the provider's sign-in. step_up: the browser's session must be of
+  // the same person.
+  AdminResult<NewSession> ByOidc(const OidcPerson& person, bool step_up, const Browser& browser);
+  // Before the provider is called.
+  AdminResult<void> TakeOidcTry(const Browser& browser);
+  // Mails a link, if the address has an account; the same work and answer for each. MAIL_OFF.
+  AdminResult<void> RequestPasswordReset(const std::string& email, const Browser& browser);
+  AdminResult<SignedIn> ResetPassword(const std::string& token, const std::string& new_password,
+                                      const Browser& browser);
 
   AdminResult<void> SignOut(const std::string& cookie, const Browser& browser);
   AdminResult<NewSession> Reauthenticate(const std::string& cookie, const std::string& password,
@@ -94,7 +104,11 @@ class SignIn {
                                         const std::string& how);
   // Takes a try of each subject, or fails with THROTTLED.
   AdminResult<void> TakeTries(const std::vector<std::string>& subjects);
-  AdminResult<void> ForgetTries(PeopleTx& tx, const std::string& subject);
+  // The hash of a password that is set by a link.
+  AdminResult<std::string> HashOfNew(const std::string& password, const std::string& field);
+  // Stores a password that was set by a link, ends the person's sessions and tells the person.
+  AdminResult<void> StorePassword(PeopleTx& tx, Person& person, const std::string& hash,
+                                  const char* how, const Browser& browser);
   AdminResult<void> Refused(const std::string& user_id, const Browser& browser);
   // Whether the code or the recovery code is right; it is used up.
   AdminResult<bool> TakeCode(PeopleTx& tx, Person& person, const std::string& code,

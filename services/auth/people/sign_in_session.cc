@@ -1,10 +1,10 @@
 // SignIn for those who are signed in.
 #include "common/admin/access.h"
-#include "common/base/address_subject.h"
 #include "common/base/crypto.h"
 #include "common/base/seal.h"
 #include "services/auth/domain/totp.h"
 #include "services/auth/people/sign_in.h"
+#include "services/auth/people/try_limits.h"
 
 namespace tollgate::auth {
 namespace {
@@ -34,7 +34,7 @@ AuditRecord Event(const std::string& user_id, std::string action, const Browser&
 }  // namespace
 
 std::string AddressSubjectOf(const Browser& browser) {
-  return "address:" + AddressSubject::FromText(browser.address).ToText();
+  return SignInAddressSubject(browser.address);
 }
 
 std::string SignIn::RecoveryHash(const std::string& code) const {
@@ -72,7 +72,7 @@ AdminResult<NewSession> SignIn::Reauthenticate(const std::string& cookie,
     return {};
   });
   if (!read) return Fail{read.error()};
-  const std::string subject = "code:" + holder.person.user_id;
+  const std::string subject = CodeSubject(holder.person.user_id);
   if (auto taken = TakeTries({subject, AddressSubjectOf(browser)}); !taken) {
     return Fail{taken.error()};
   }
@@ -124,7 +124,7 @@ AdminResult<NewSession> SignIn::SetPassword(const std::string& cookie, const std
                                      "minutes");
     }
   } else {
-    const std::string subject = "code:" + before.user_id;
+    const std::string subject = CodeSubject(before.user_id);
     if (auto taken = TakeTries({subject}); !taken) return Fail{taken.error()};
     if (!hasher_.Matches(before.password_hash, current)) {
       return Wrong("the current password is wrong");
@@ -140,8 +140,11 @@ AdminResult<NewSession> SignIn::SetPassword(const std::string& cookie, const std
     if (person.password_hash != before.password_hash) return SessionEnded();
     person.password_hash = hash;
     if (auto updated = UpdatePerson(tx, person); !updated) return updated;
+    if (auto ended = EndPending(tx, person.user_id); !ended) return ended;
     if (auto ended = DeleteSessions(tx, person.user_id); !ended) return Fail{ended.error()};
-    if (auto forgot = ForgetTries(tx, "code:" + person.user_id); !forgot) return forgot;
+    if (auto forgot = ForgetTries(tx, CodeSubject(person.user_id)); !forgot) return forgot;
+    auto told = store_.outbox().Tell(tx, person, SecurityChange::kPassword, browser.address);
+    if (!told) return told;
     if (auto audited = tx.Audit(Event(person.user_id, "user.set_password", browser)); !audited) {
       return audited;
     }
@@ -205,6 +208,8 @@ AdminResult<std::vector<std::string>> SignIn::ConfirmTotp(const std::string& coo
     }
     auto ended = DeleteSessions(tx, person.user_id, holder->session.id);
     if (!ended) return Fail{ended.error()};
+    auto told = store_.outbox().Tell(tx, person, SecurityChange::kTotpOn, browser.address);
+    if (!told) return told;
     return tx.Audit(Event(person.user_id, "user.enable_totp", browser));
   });
   if (!done) return Fail{done.error()};
@@ -221,11 +226,9 @@ AdminResult<void> SignIn::DisableTotp(const std::string& cookie, const Browser& 
                                      "this wants a sign-in of the last five minutes");
     }
     if (person.totp_sealed.empty()) return {};
-    person.totp_sealed.clear();
-    person.totp_pending.clear();
-    if (auto updated = UpdatePerson(tx, person); !updated) return updated;
-    auto old = tx.Execute("DELETE FROM recovery_code WHERE user_id = $1", {person.user_id});
-    if (!old) return Fail{old.error()};
+    if (auto removed = RemoveTotp(tx, person); !removed) return removed;
+    auto told = store_.outbox().Tell(tx, person, SecurityChange::kTotpOff, browser.address);
+    if (!told) return told;
     return tx.Audit(Event(person.user_id, "user.disable_totp", browser));
   });
 }

@@ -424,11 +424,11 @@ TEST_P(SignInTest, AProviderSignsInWhomItVouchesFor) {
                               .email = "New@allowed.example",
                               .email_verified = true,
                               .name = "New"};
-  auto session = sign_in_->ByOidc(allowed, {});
+  auto session = sign_in_->ByOidc(allowed, false, {});
   ASSERT_TRUE(session.ok()) << session.error().message;
   OidcPerson moved = allowed;
   moved.email = "moved@else.example";
-  auto again = sign_in_->ByOidc(moved, {});
+  auto again = sign_in_->ByOidc(moved, false, {});
   ASSERT_TRUE(again.ok());
   EXPECT_EQ((*sign_in_->ResolveCookie(again->cookie, {}))->user_id(),
             (*sign_in_->ResolveCookie(session->cookie, {}))->user_id())
@@ -436,28 +436,84 @@ TEST_P(SignInTest, AProviderSignsInWhomItVouchesFor) {
   OidcPerson stranger = allowed;
   stranger.subject = "s2";
   stranger.email = "x@stranger.example";
-  EXPECT_EQ(ReasonOf(sign_in_->ByOidc(stranger, {})), "SIGN_IN_FAILED") << "not invited";
+  EXPECT_EQ(ReasonOf(sign_in_->ByOidc(stranger, false, {})), "SIGN_IN_FAILED") << "not invited";
   OidcPerson unverified = allowed;
   unverified.subject = "s3";
   unverified.email = "y@allowed.example";
   unverified.email_verified = false;
-  EXPECT_EQ(ReasonOf(sign_in_->ByOidc(unverified, {})), "SIGN_IN_FAILED");
+  EXPECT_EQ(ReasonOf(sign_in_->ByOidc(unverified, false, {})), "SIGN_IN_FAILED");
   // An account that an attacker made for the address, with a password that they know.
   Make("z@allowed.example", kPassword);
   OidcPerson squatted = allowed;
   squatted.subject = "s4";
   squatted.email = "z@allowed.example";
-  EXPECT_EQ(ReasonOf(sign_in_->ByOidc(squatted, {})), "USER_NOT_LINKED");
+  EXPECT_EQ(ReasonOf(sign_in_->ByOidc(squatted, false, {})), "USER_NOT_LINKED");
   const Person bert = Make("b@allowed.example");
   OidcPerson linked = allowed;
   linked.subject = "s5";
   linked.email = "b@allowed.example";
-  auto bert_in = sign_in_->ByOidc(linked, {});
+  auto bert_in = sign_in_->ByOidc(linked, false, {});
   ASSERT_TRUE(bert_in.ok()) << bert_in.error().message;
   EXPECT_EQ((*sign_in_->ResolveCookie(bert_in->cookie, {}))->user_id(), bert.user_id);
   ASSERT_TRUE(
       store_->ChangePerson(kOperator, bert.user_id, {.state = PersonState::kDisabled}).ok());
-  EXPECT_EQ(ReasonOf(sign_in_->ByOidc(linked, {})), "SIGN_IN_FAILED");
+  EXPECT_EQ(ReasonOf(sign_in_->ByOidc(linked, false, {})), "SIGN_IN_FAILED");
+}
+
+// A step-up must come from the provider: a sign-in that it does not vouch for as new is not fresh.
+TEST_P(SignInTest, ASessionIsAsFreshAsTheProvidersSignIn) {
+  OidcPerson anna = {.issuer = "https://id",
+                     .subject = "s1",
+                     .email = "anna@allowed.example",
+                     .email_verified = true,
+                     .name = "Anna",
+                     .signed_in_us = std::nullopt};
+  const auto fresh = [&](const NewSession& session) {
+    auto identity = sign_in_->ResolveCookie(session.cookie, {});
+    return admin::IsFresh((*identity)->signed_in_us(), clock_.WallUs());
+  };
+  auto unknown = sign_in_->ByOidc(anna, false, {});
+  ASSERT_TRUE(unknown.ok()) << unknown.error().message;
+  EXPECT_FALSE(fresh(*unknown)) << "the provider does not say when";
+  anna.signed_in_us = clock_.WallUs() - 301 * kSecond;
+  EXPECT_FALSE(fresh(*sign_in_->ByOidc(anna, false, {})));
+  anna.signed_in_us = clock_.WallUs() - 10 * kSecond;
+  EXPECT_TRUE(fresh(*sign_in_->ByOidc(anna, false, {})));
+  anna.signed_in_us = clock_.WallUs() + 50 * kSecond;
+  auto ahead = sign_in_->ByOidc(anna, false, {});
+  EXPECT_EQ((*sign_in_->ResolveCookie(ahead->cookie, {}))->signed_in_us(), clock_.WallUs())
+      << "the provider's clock is ahead";
+}
+
+// A step-up is of the session's own person.
+TEST_P(SignInTest, AStepUpWithTheProviderIsOfTheSamePerson) {
+  OidcPerson anna = {.issuer = "https://id",
+                     .subject = "s1",
+                     .email = "anna@allowed.example",
+                     .email_verified = true,
+                     .name = "Anna",
+                     .signed_in_us = clock_.WallUs()};
+  auto session = sign_in_->ByOidc(anna, false, {});
+  ASSERT_TRUE(session.ok());
+  OidcPerson bert = anna;
+  bert.subject = "s2";
+  bert.email = "bert@allowed.example";
+  EXPECT_EQ(ReasonOf(sign_in_->ByOidc(bert, true, {.cookie = session->cookie})), "SIGN_IN_FAILED");
+  EXPECT_TRUE(Lives(session->cookie)) << "the session goes on";
+  EXPECT_EQ(ReasonOf(sign_in_->ByOidc(anna, true, {})), "SESSION_ENDED") << "nobody is signed in";
+  auto stepped = sign_in_->ByOidc(anna, true, {.cookie = session->cookie});
+  ASSERT_TRUE(stepped.ok()) << stepped.error().message;
+  EXPECT_FALSE(Lives(session->cookie));
+}
+
+TEST_P(SignInTest, SignInsWithTheProviderAreLimitedByAddress) {
+  for (int i = 0; i < 60; ++i) {
+    ASSERT_TRUE(sign_in_->TakeOidcTry({.address = "192.0.2.1"}).ok()) << i;
+  }
+  EXPECT_EQ(ReasonOf(sign_in_->TakeOidcTry({.address = "192.0.2.1"})), "THROTTLED");
+  EXPECT_TRUE(sign_in_->TakeOidcTry({.address = "192.0.2.2"}).ok());
+  clock_.Advance(10 * kSecond);
+  EXPECT_TRUE(sign_in_->TakeOidcTry({.address = "192.0.2.1"}).ok());
 }
 
 }  // namespace

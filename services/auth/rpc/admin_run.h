@@ -42,7 +42,10 @@ grpc::ServerUnaryReactor* RunAdmin(const BackendSlot& slot, grpc::CallbackServer
   const bool posted = backend->workers().Submit(
       [backend, reactor, response, caller = *std::move(caller), call = std::move(call)] {
         admin::AdminResult<Response> result = call(*backend, caller);
-        if (!result) return reactor->Finish(FinishStatus(result.error()));
+        if (!result) {
+          admin::NoteRefusal(caller, result.error());
+          return reactor->Finish(FinishStatus(result.error()));
+        }
         *response = *std::move(result);
         reactor->Finish(grpc::Status::OK);
       });

@@ -76,10 +76,10 @@ class AuditRpc : public pb::AuditService::CallbackService {
   ServerUnaryReactor* VerifyAuditEntries(CallbackServerContext* context,
                                          const pb::VerifyAuditEntriesRequest* request,
                                          pb::VerifyAuditEntriesResponse* response) override {
-    return RunAdmin(backend_, context, request, response,
-                    [](AuthBackend& backend, const admin::Caller&) {
-                      return AuditAdmin(backend.store()).Verify(backend.checkpoints());
-                    });
+    return RunAdmin(
+        backend_, context, request, response, [](AuthBackend& backend, const admin::Caller&) {
+          return AuditAdmin(backend.store()).Verify(backend.checkpoints(), backend.audit_sources());
+        });
   }
   grpc::ServerWriteReactor<HttpBody>* ExportAuditEntries(
       CallbackServerContext* context, const pb::ExportAuditEntriesRequest* request) override {

@@ -1,11 +1,31 @@
 #include "services/auth/rpc/auth_backend.h"
 
+#include <chrono>
+#include <future>
+
 #include "common/observability/metrics.h"
 
 namespace tollgate::auth {
 namespace {
 
 constexpr size_t kMaxQueuedCalls = 4096;
+
+// How long the housekeeper waits for billing.
+constexpr std::chrono::seconds kBalanceWait{5};
+
+Housekeeper::AskZeroBalance WaitingFor(const Peers::Ask<std::string, bool>& ask) {
+  return [&ask](const std::string& workspace) -> Result<bool> {
+    if (!ask) return Unavailable("targets.billing_admin is not set in the configuration of auth");
+    // Shared: the answer may come after the wait.
+    const auto promise = std::make_shared<std::promise<Result<bool>>>();
+    auto answer = promise->get_future();
+    ask(workspace, [promise](Result<bool> zero) { promise->set_value(std::move(zero)); });
+    if (answer.wait_for(kBalanceWait) != std::future_status::ready) {
+      return Unavailable("billing did not answer");
+    }
+    return answer.get();
+  };
+}
 
 grpc::Status Stopping() { return {grpc::StatusCode::UNAVAILABLE, "auth is stopping"}; }
 
@@ -23,11 +43,16 @@ AuthBackend::AuthBackend(std::unique_ptr<AuthStore> store, int threads, const Cl
       store_(std::move(store)),
       workers_(threads, kMaxQueuedCalls, "auth-sql"),
       feed_(*store_, clock, options_.feed),
-      housekeeper_(*store_, options_.housekeeping, [this] { feed_.Wake(); }) {}
+      housekeeper_(*store_, options_.housekeeping, WaitingFor(options_.peers.has_zero_balance),
+                   [this] { feed_.Wake(); }),
+      copier_(*store_, options_.audit_sources),
+      refusals_(store_->database(), kAuditTables, clock) {}
 
 Result<void> AuthBackend::Start() {
   if (auto started = housekeeper_.Start(); !started) return started;
   feed_.Start();
+  copier_.Start();
+  refusals_.Start();
   return {};
 }
 
@@ -39,7 +64,9 @@ AuditCheckpoints AuthBackend::checkpoints() const {
 
 void AuthBackend::OpenWallet(std::string workspace,
                              std::function<void(admin::AdminResult<void>)> done) {
-  if (options_.open_wallet) return options_.open_wallet(std::move(workspace), std::move(done));
+  if (options_.peers.open_wallet) {
+    return options_.peers.open_wallet(std::move(workspace), std::move(done));
+  }
   done(admin::Precondition("WALLET_NOT_OPENED",
                            "the workspace " + workspace +
                                " was created, but its wallet was not opened: targets.billing_admin "
@@ -82,6 +109,8 @@ void AuthBackend::Stop() {
   CloseStreams();
   workers_.Stop();
   feed_.Stop();
+  copier_.Stop();
+  refusals_.Stop();
   housekeeper_.Stop();
 }
 

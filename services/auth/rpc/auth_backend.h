@@ -8,29 +8,46 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "common/admin/failure.h"
+#include "common/audit/refusal_writer.h"
 #include "common/rpc/server.h"
 #include "services/auth/admin/key_policy.h"
+#include "services/auth/rpc/audit_copier.h"
 #include "services/auth/rpc/housekeeper.h"
 #include "services/auth/rpc/watch_stream.h"
 #include "services/auth/storage/auth_store.h"
 #include "services/auth/storage/change_feed.h"
 #include "tollgate/auth/v1/auth.grpc.pb.h"
+#include "tollgate/billing/v1/billing.pb.h"
+#include "tollgate/ratelimit/v1/ratelimit.pb.h"
 
 namespace tollgate::auth {
 
-// Opens the wallet of a workspace at billing and calls done, on any thread. Repeating it changes
-// nothing.
-using WalletOpener =
-    std::function<void(std::string workspace, std::function<void(admin::AdminResult<void>)> done)>;
+// What auth asks of other services. Each calls done once, on any thread, and never blocks. Null:
+// the service is not among the targets of this process.
+struct Peers {
+  template <typename Request, typename Response>
+  using Ask = std::function<void(Request, std::function<void(Result<Response>)> done)>;
+
+  // Opens the wallet of a workspace at billing. Repeating it changes nothing.
+  std::function<void(std::string workspace, std::function<void(admin::AdminResult<void>)> done)>
+      open_wallet;
+  // Whether the workspace has no credit, holds none and owes none.
+  Ask<std::string, bool> has_zero_balance;
+  Ask<billing::v1::ListKeySpendRequest, billing::v1::ListKeySpendResponse> key_spend;
+  // What is left of limits.
+  Ask<ratelimit::v1::PeekRequest, ratelimit::v1::PeekResponse> peek;
+};
 
 struct BackendOptions {
   PolicyOptions policy;
   // Whether every person may make workspaces.
   bool self_service = false;
-  // Null: billing is not configured.
-  WalletOpener open_wallet;
+  Peers peers;
+  // Services whose audit entries are copied.
+  std::vector<AuditSource> audit_sources;
   Housekeeper::Options housekeeping;
   ChangeFeed::Options feed;
 };
@@ -54,7 +71,9 @@ class AuthBackend : public std::enable_shared_from_this<AuthBackend> {
   bool self_service() const { return options_.self_service; }
   // What :verify compares the audit log with.
   AuditCheckpoints checkpoints() const;
+  const std::vector<AuditSource>& audit_sources() const { return copier_.sources(); }
   void OpenWallet(std::string workspace, std::function<void(admin::AdminResult<void>)> done);
+  const Peers& peers() const { return options_.peers; }
 
   // Fails when the key or the file of checkpoints cannot be used.
   Result<void> Start();
@@ -69,6 +88,8 @@ class AuthBackend : public std::enable_shared_from_this<AuthBackend> {
   rpc::ThreadPool workers_;
   ChangeFeed feed_;
   Housekeeper housekeeper_;
+  AuditCopier copier_;
+  audit::RefusalWriter refusals_;
   std::mutex mutex_;
   std::list<std::shared_ptr<WatchStream>> streams_;
   bool closed_ = false;

@@ -40,22 +40,6 @@ grpc::ServerUnaryReactor* Read(const BackendSlot& slot, grpc::CallbackServerCont
                     [](AuthBackend&, const Result<Response>&) {});
 }
 
-// A call that changes something: counted, and a success wakes the change feed.
-template <typename Response, typename Call>
-grpc::ServerUnaryReactor* Write(const BackendSlot& slot, grpc::CallbackServerContext* context,
-                                Response* response, const char* kind, Call call) {
-  return RunOnStore(slot, context, response, std::move(call),
-                    [kind](AuthBackend& backend, const Result<Response>& result) {
-                      CountChange(kind, result.ok());
-                      if (result) {
-                        backend.feed().Wake();
-                      } else if (result.error().id == ErrorId::kServerError) {
-                        log::Error("admin call failed",
-                                   {{"kind", kind}, {"error", result.error().ToString()}});
-                      }
-                    });
-}
-
 prometheus::Counter& VerifyCounter(const char* result) {
   return metrics::Counter("tollgate_auth_verify_total", "Key lookups, by result.",
                           {{"result", result}});
@@ -122,54 +106,6 @@ grpc::ServerUnaryReactor* AuthRpc::ReportKeyUse(grpc::CallbackServerContext* con
       [request, backend](AuthStore& store) { return StoreUse(store, backend->policy(), *request); },
       // The policy may have disabled a key.
       [](AuthBackend& backend, const Result<v1::ReportKeyUseResponse>&) { backend.feed().Wake(); });
-}
-
-grpc::ServerUnaryReactor* AuthAdminRpc::CreateWorkspace(grpc::CallbackServerContext* context,
-                                                        const v1::CreateWorkspaceRequest* request,
-                                                        v1::CreateWorkspaceResponse* response) {
-  return Write(backend_, context, response, "workspace_create",
-               [request](AuthStore& store) { return store.CreateWorkspace(*request); });
-}
-
-grpc::ServerUnaryReactor* AuthAdminRpc::ListWorkspaces(grpc::CallbackServerContext* context,
-                                                       const v1::ListWorkspacesRequest* request,
-                                                       v1::ListWorkspacesResponse* response) {
-  return Read(backend_, context, response, [](AuthStore& store) { return store.ListWorkspaces(); });
-}
-
-grpc::ServerUnaryReactor* AuthAdminRpc::CreateKey(grpc::CallbackServerContext* context,
-                                                  const v1::CreateKeyRequest* request,
-                                                  v1::CreateKeyResponse* response) {
-  return Write(backend_, context, response, "key_create",
-               [request](AuthStore& store) { return store.CreateKey(*request); });
-}
-
-grpc::ServerUnaryReactor* AuthAdminRpc::ListKeys(grpc::CallbackServerContext* context,
-                                                 const v1::ListKeysRequest* request,
-                                                 v1::ListKeysResponse* response) {
-  return Read(backend_, context, response,
-              [request](AuthStore& store) { return store.ListKeys(*request); });
-}
-
-grpc::ServerUnaryReactor* AuthAdminRpc::SetKeyState(grpc::CallbackServerContext* context,
-                                                    const v1::SetKeyStateRequest* request,
-                                                    v1::SetKeyStateResponse* response) {
-  return Write(backend_, context, response, "key_state",
-               [request](AuthStore& store) { return store.SetKeyState(*request); });
-}
-
-grpc::ServerUnaryReactor* AuthAdminRpc::SetKeyQuota(grpc::CallbackServerContext* context,
-                                                    const v1::SetKeyQuotaRequest* request,
-                                                    v1::SetKeyQuotaResponse* response) {
-  return Write(backend_, context, response, "key_quota",
-               [request](AuthStore& store) { return store.SetKeyQuota(*request); });
-}
-
-grpc::ServerUnaryReactor* AuthAdminRpc::ListAuditEvents(grpc::CallbackServerContext* context,
-                                                        const v1::ListAuditEventsRequest* request,
-                                                        v1::ListAuditEventsResponse* response) {
-  return Read(backend_, context, response,
-              [request](AuthStore& store) { return store.ListAuditEvents(*request); });
 }
 
 }  // namespace tollgate::auth

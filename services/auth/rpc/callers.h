@@ -14,7 +14,6 @@ inline constexpr rpc::MethodCallers kCallers[] = {
 
 // Of the admin services that are not of tollgate.admin.v1.
 inline constexpr rpc::MethodCallers kAdminCallers[] = {
-    {"tollgate.auth.v1.AuthAdminService/*", rpc::kAdmins},
     // Who is signed in: a question of the dashboard's front only.
     {"tollgate.auth.v1.SessionService/*", rpc::kDashboard},
 };

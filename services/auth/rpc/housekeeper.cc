@@ -46,7 +46,7 @@ void Housekeeper::Stop() {
 std::string Housekeeper::Checkpoint() { return checkpoints_ ? checkpoints_->Write(store_) : ""; }
 
 void Housekeeper::Step() {
-  if (auto closed = WorkspaceAdmin(store_).CloseDue(); !closed) {
+  if (auto closed = WorkspaceAdmin(store_).CloseDue(has_zero_balance_); !closed) {
     log::Warn("workspaces were not closed; the next try follows",
               {{"error", closed.error().message}});
   }

@@ -24,9 +24,15 @@ class Housekeeper {
     std::string checkpoint_key_file = {};
     std::string checkpoint_file = {};
   };
+  // Asks billing whether a workspace has no credit; may block.
+  using AskZeroBalance = std::function<Result<bool>(const std::string& workspace)>;
   // changed is called when keys may have changed.
-  Housekeeper(AuthStore& store, Options options, std::function<void()> changed)
-      : store_(store), options_(std::move(options)), changed_(std::move(changed)) {}
+  Housekeeper(AuthStore& store, Options options, AskZeroBalance has_zero_balance,
+              std::function<void()> changed)
+      : store_(store),
+        options_(std::move(options)),
+        has_zero_balance_(std::move(has_zero_balance)),
+        changed_(std::move(changed)) {}
   ~Housekeeper() { Stop(); }
 
   Result<void> Start();
@@ -40,6 +46,7 @@ class Housekeeper {
  private:
   AuthStore& store_;
   const Options options_;
+  const AskZeroBalance has_zero_balance_;
   const std::function<void()> changed_;
   std::optional<AuditCheckpointWriter> checkpoints_;
   int64_t checkpointed_us_ = 0;  // monotonic

@@ -1,3 +1,7 @@
+#include <map>
+
+#include "common/admin/paging.h"
+#include "common/admin/values.h"
 #include "services/auth/admin/key_admin.h"
 #include "services/auth/rpc/admin_rpc.h"
 #include "services/auth/rpc/admin_run.h"
@@ -9,6 +13,9 @@ namespace {
 namespace pb = tollgate::admin::v1;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
+
+// Keys of view=TOP_SPENT at most.
+constexpr int kTopSpent = 200;
 
 class KeyRpc : public pb::KeyService::CallbackService {
  public:
@@ -23,17 +30,20 @@ class KeyRpc : public pb::KeyService::CallbackService {
   }
   ServerUnaryReactor* GetKey(CallbackServerContext* context, const pb::GetKeyRequest* request,
                              pb::Key* response) override {
-    return RunAdmin(backend_, context, request, response,
-                    [request](AuthBackend& backend, const admin::Caller&) {
-                      return KeyAdmin(backend.store()).Get(*request);
-                    });
+    return RunWithSpend(context, request, response,
+                        [request](AuthBackend& backend, const admin::Caller&) {
+                          return KeyAdmin(backend.store()).Get(*request);
+                        });
   }
   ServerUnaryReactor* ListKeys(CallbackServerContext* context, const pb::ListKeysRequest* request,
                                pb::ListKeysResponse* response) override {
-    return RunAdmin(backend_, context, request, response,
-                    [request](AuthBackend& backend, const admin::Caller& caller) {
-                      return KeyAdmin(backend.store()).List(caller, *request);
-                    });
+    if (request->view() != pb::KEY_VIEW_UNSPECIFIED) {
+      return ListTopSpent(context, request, response);
+    }
+    return RunWithSpend(context, request, response,
+                        [request](AuthBackend& backend, const admin::Caller& caller) {
+                          return KeyAdmin(backend.store()).List(caller, *request);
+                        });
   }
   ServerUnaryReactor* UpdateKey(CallbackServerContext* context, const pb::UpdateKeyRequest* request,
                                 pb::Key* response) override {
@@ -88,6 +98,105 @@ class KeyRpc : public pb::KeyService::CallbackService {
   }
 
  private:
+  static std::vector<pb::Key*> KeysOf(pb::Key& key) { return {&key}; }
+  static std::vector<pb::Key*> KeysOf(pb::ListKeysResponse& list) {
+    std::vector<pb::Key*> keys;
+    for (pb::Key& key : *list.mutable_keys()) keys.push_back(&key);
+    return keys;
+  }
+  static std::string IdOf(const pb::Key& key) {
+    return key.name().substr(key.name().rfind('/') + 1);
+  }
+  static void SetSpend(const std::vector<pb::Key*>& keys,
+                       const billing::v1::ListKeySpendResponse& answer) {
+    std::map<std::string, int64_t> spent;
+    for (const auto& one : answer.spends()) spent[one.key_id()] = one.spent_nano_usd();
+    for (pb::Key* key : keys) key->set_month_spent_usd(admin::FormatUsd(spent[IdOf(*key)]));
+  }
+
+  // A read of keys, and what billing says that they have spent. Without an answer of billing the
+  // field stays unset.
+  template <typename Request, typename Response, typename Read>
+  ServerUnaryReactor* RunWithSpend(CallbackServerContext* context, const Request* request,
+                                   Response* response, Read read) {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return RefuseAdmin(context, caller.error());
+    ServerUnaryReactor* const reactor = context->DefaultReactor();
+    OnWorker(reactor, [reactor, response, read, caller = *std::move(caller)](AuthBackend& backend) {
+      admin::AdminResult<Response> result = read(backend, caller);
+      if (!result) return reactor->Finish(FinishStatus(result.error()));
+      *response = *std::move(result);
+      const std::vector<pb::Key*> keys = KeysOf(*response);
+      if (keys.empty() || !backend.peers().key_spend) return reactor->Finish(grpc::Status::OK);
+      billing::v1::ListKeySpendRequest ask;
+      const std::string& name = keys.front()->name();
+      ask.set_workspace_id(name.substr(11, name.find('/', 11) - 11));  // workspaces/{workspace}/
+      for (const pb::Key* key : keys) ask.add_key_ids(IdOf(*key));
+      backend.peers().key_spend(
+          std::move(ask), [reactor, keys](const Result<billing::v1::ListKeySpendResponse>& answer) {
+            if (answer) SetSpend(keys, *answer);
+            reactor->Finish(grpc::Status::OK);
+          });
+    });
+    return reactor;
+  }
+
+  ServerUnaryReactor* ListTopSpent(CallbackServerContext* context,
+                                   const pb::ListKeysRequest* request,
+                                   pb::ListKeysResponse* response) {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return RefuseAdmin(context, caller.error());
+    auto parts = admin::NameParts("workspaces/*", request->parent(), "parent");
+    if (!parts) return RefuseAdmin(context, parts.error());
+    if (request->view() != pb::KEY_VIEW_TOP_SPENT || !request->page_token().empty() ||
+        !request->query().empty() || !request->filter().empty()) {
+      return RefuseAdmin(context, admin::InvalidField("view",
+                                                      "view is KEY_VIEW_TOP_SPENT, without "
+                                                      "page_token, query and filter")
+                                      .error);
+    }
+    auto size = admin::PageSize(request->page_size());
+    if (!size) return RefuseAdmin(context, size.error());
+    AuthBackend* const backend = backend_.load();
+    if (!backend || !backend->peers().key_spend) {
+      return RefuseAdmin(
+          context, admin::FromError(Unavailable("what keys have spent is not known: auth has no "
+                                                "targets.billing_admin, or is not running")
+                                        .error));
+    }
+    billing::v1::ListKeySpendRequest ask;
+    ask.set_workspace_id(parts->front());
+    ask.set_top(request->page_size() == 0 ? kTopSpent : *size);
+    ServerUnaryReactor* const reactor = context->DefaultReactor();
+    backend->peers().key_spend(
+        std::move(ask), [this, reactor, response, workspace = parts->front()](
+                            const Result<billing::v1::ListKeySpendResponse>& answer) {
+          if (!answer) return reactor->Finish(FinishStatus(admin::FromError(answer.error())));
+          OnWorker(reactor, [reactor, response, workspace, answer = *answer](AuthBackend& backend) {
+            std::vector<std::string> ids;
+            for (const auto& one : answer.spends()) ids.push_back(one.key_id());
+            auto listed = KeyAdmin(backend.store()).ListByIds(workspace, ids);
+            if (!listed) return reactor->Finish(FinishStatus(listed.error()));
+            *response = *std::move(listed);
+            SetSpend(KeysOf(*response), answer);
+            reactor->Finish(grpc::Status::OK);
+          });
+        });
+    return reactor;
+  }
+
+  // Runs the function on a storage thread, or ends the call.
+  void OnWorker(ServerUnaryReactor* reactor, std::function<void(AuthBackend&)> function) {
+    const auto refuse = [reactor](const char* why) {
+      reactor->Finish(FinishStatus(admin::FromError(Unavailable(why).error)));
+    };
+    AuthBackend* const backend = backend_.load();
+    if (!backend) return refuse("auth is not running");
+    const bool posted = backend->workers().Submit(
+        [backend, function = std::move(function)] { function(*backend); });
+    if (!posted) refuse("too many calls are queued");
+  }
+
   const BackendSlot& backend_;
 };
 

@@ -1,13 +1,17 @@
 #include "services/auth/rpc/limit_rpc.h"
 
+#include <google/protobuf/util/field_mask_util.h>
+
+#include <algorithm>
 #include <functional>
-#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "common/admin/access.h"
 #include "common/admin/requests.h"
 #include "common/admin/values.h"
+#include "services/auth/rpc/limit_use.h"
 #include "tollgate/admin/v1/limits.grpc.pb.h"
 
 namespace tollgate::auth {
@@ -16,6 +20,8 @@ namespace {
 namespace av = admin::v1;
 using admin::AdminResult;
 using admin::Caller;
+using google::protobuf::FieldMask;
+using google::protobuf::util::FieldMaskUtil;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
@@ -65,30 +71,25 @@ void ToResource(const AuthStore::Plan& from, av::Plan& into) {
   into.set_shadow(from.shadow);
 }
 
-// The fields to change, as proto names: those of the mask (proto or JSON names), or those that are
-// set in the resource. Fails for one that cannot be changed.
-AdminResult<std::set<std::string>> PathsOf(const google::protobuf::FieldMask& mask,
-                                           const google::protobuf::Message& resource,
-                                           const std::set<std::string>& changeable) {
-  std::set<std::string> paths;
-  const auto& descriptor = *resource.GetDescriptor();
-  if (mask.paths().empty()) {
-    std::vector<const google::protobuf::FieldDescriptor*> fields;
-    resource.GetReflection()->ListFields(resource, &fields);
-    for (const auto* field : fields) {
-      if (changeable.contains(field->name())) paths.insert(field->name());
-    }
-    return paths;
-  }
-  for (const std::string& path : mask.paths()) {
-    const auto* field = descriptor.FindFieldByName(path);
-    if (field == nullptr) field = descriptor.FindFieldByCamelcaseName(path);
-    if (field == nullptr || !changeable.contains(field->name())) {
-      return admin::InvalidField("update_mask", "\"" + path + "\" cannot be changed");
-    }
-    paths.insert(field->name());
-  }
-  return paths;
+// What a mask names; without a mask, what is set in the resource.
+AdminResult<FieldMask> MaskOf(const FieldMask& mask, const google::protobuf::Message& resource,
+                              std::span<const std::string_view> changeable) {
+  auto fields = admin::MaskedFields(mask, resource, changeable);
+  if (!fields) return Fail{fields.error()};
+  FieldMask checked;
+  for (const std::string& field : *fields) checked.add_paths(field);
+  return checked;
+}
+bool Names(const FieldMask& mask, std::string_view field) {
+  return std::ranges::find(mask.paths(), field) != mask.paths().end();
+}
+// Takes over what the mask names; a part of a message changes that part only.
+void Merge(const google::protobuf::Message& from, const FieldMask& mask,
+           google::protobuf::Message& into) {
+  FieldMaskUtil::MergeOptions options;
+  options.set_replace_message_fields(true);
+  options.set_replace_repeated_fields(true);
+  FieldMaskUtil::MergeMessageTo(from, mask, options, &into);
 }
 
 template <typename T>
@@ -108,6 +109,32 @@ class LimitRpc : public av::LimitService::CallbackService {
     });
   }
 
+  ServerUnaryReactor* GetLimitUsage(CallbackServerContext* context,
+                                    const av::GetLimitUsageRequest* request,
+                                    av::LimitUsage* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refuse(context, caller.error());
+    auto parts = admin::NameParts(kLimits, request->name(), "name");
+    if (!parts) return Refuse(context, parts.error());
+    ServerUnaryReactor* const reactor = context->DefaultReactor();
+    AuthBackend* const backend = backend_.load();
+    if (!backend) return Refuse(context, NotRunning());
+    const bool posted = backend->workers().Submit(
+        [backend, reactor, request, response, workspace = parts->front()] {
+          auto limits = backend->store().GetLimits(workspace);
+          if (!limits) {
+            return reactor->Finish(admin::ToStatus(admin::FromError(limits.error())));
+          }
+          response->set_name(request->name());
+          AskForUse(backend->peers(), workspace, *limits, reactor, *response);
+        });
+    if (!posted) {
+      reactor->Finish(
+          admin::ToStatus(admin::FromError(Unavailable("too many calls are queued").error)));
+    }
+    return reactor;
+  }
+
   ServerUnaryReactor* UpdateLimits(CallbackServerContext* context,
                                    const av::UpdateLimitsRequest* request,
                                    av::Limits* response) override {
@@ -116,9 +143,10 @@ class LimitRpc : public av::LimitService::CallbackService {
           const av::Limits& from = request->limits();
           auto parts = admin::NameParts(kLimits, from.name(), "limits.name");
           if (!parts) return Fail{parts.error()};
-          auto paths =
-              PathsOf(request->update_mask(), from, {"plan", "workspace_limits", "model_limits"});
-          if (!paths) return Fail{paths.error()};
+          static constexpr std::string_view kFields[] = {"plan", "workspace_limits",
+                                                         "model_limits"};
+          auto mask = MaskOf(request->update_mask(), from, kFields);
+          if (!mask) return Fail{mask.error()};
           std::string plan;
           if (!from.plan().empty()) {
             auto plan_parts = admin::NameParts(kPlan, from.plan(), "limits.plan");
@@ -128,13 +156,12 @@ class LimitRpc : public av::LimitService::CallbackService {
           auto done =
               backend.store().UpdateLimits(ChangeOf(caller, *request), (*parts)[0],
                                            [&](AuthStore::WorkspaceLimits& limits) -> Result<void> {
-                                             if (paths->contains("plan")) limits.plan = plan;
-                                             if (paths->contains("workspace_limits")) {
-                                               limits.limits = FromProto(from.workspace_limits());
-                                             }
-                                             if (paths->contains("model_limits")) {
-                                               limits.model_limits = FromProto(from.model_limits());
-                                             }
+                                             av::Limits now;
+                                             ToResource((*parts)[0], limits, now);
+                                             Merge(from, *mask, now);
+                                             if (Names(*mask, "plan")) limits.plan = plan;
+                                             limits.limits = FromProto(now.workspace_limits());
+                                             limits.model_limits = FromProto(now.model_limits());
                                              return {};
                                            });
           if (!done) return Fail{done.error()};
@@ -159,8 +186,11 @@ class LimitRpc : public av::LimitService::CallbackService {
           const av::KeyModelLimits& from = request->key_model_limits();
           auto parts = admin::NameParts(kKeyModelLimits, from.name(), "key_model_limits.name");
           if (!parts) return Fail{parts.error()};
-          auto paths = PathsOf(request->update_mask(), from, {"model_limits"});
-          if (!paths) return Fail{paths.error()};
+          static constexpr std::string_view kFields[] = {"model_limits"};
+          if (request->update_mask().paths_size() > 0) {
+            auto mask = MaskOf(request->update_mask(), from, kFields);
+            if (!mask) return Fail{mask.error()};
+          }
           auto done = backend.store().UpdateKeyModelLimits(
               ChangeOf(caller, *request), (*parts)[0], (*parts)[1],
               [&](ModelLimits& limits) -> Result<void> {
@@ -198,25 +228,21 @@ class LimitRpc : public av::LimitService::CallbackService {
           const av::Plan& from = request->plan();
           auto parts = admin::NameParts(kPlan, from.name(), "plan.name");
           if (!parts) return Fail{parts.error()};
-          auto paths = PathsOf(request->update_mask(), from,
-                               {"workspace_limits", "workspace_model_limits", "key_limits",
-                                "key_model_limits", "shadow"});
-          if (!paths) return Fail{paths.error()};
+          static constexpr std::string_view kFields[] = {"workspace_limits",
+                                                         "workspace_model_limits", "key_limits",
+                                                         "key_model_limits", "shadow"};
+          auto mask = MaskOf(request->update_mask(), from, kFields);
+          if (!mask) return Fail{mask.error()};
           auto done = backend.store().UpdatePlan(
               ChangeOf(caller, *request), (*parts)[0], [&](AuthStore::Plan& plan) -> Result<void> {
-                if (paths->contains("workspace_limits")) {
-                  plan.limits.workspace = FromProto(from.workspace_limits());
-                }
-                if (paths->contains("workspace_model_limits")) {
-                  plan.limits.workspace_models = FromProto(from.workspace_model_limits());
-                }
-                if (paths->contains("key_limits")) {
-                  plan.limits.key = FromProto(from.key_limits());
-                }
-                if (paths->contains("key_model_limits")) {
-                  plan.limits.key_models = FromProto(from.key_model_limits());
-                }
-                if (paths->contains("shadow")) plan.shadow = from.shadow();
+                av::Plan now;
+                ToResource(plan, now);
+                Merge(from, *mask, now);
+                plan.limits = {.key = FromProto(now.key_limits()),
+                               .workspace = FromProto(now.workspace_limits()),
+                               .key_models = FromProto(now.key_model_limits()),
+                               .workspace_models = FromProto(now.workspace_model_limits())};
+                plan.shadow = now.shadow();
                 return {};
               });
           if (!done) return Fail{done.error()};
@@ -226,6 +252,15 @@ class LimitRpc : public av::LimitService::CallbackService {
   }
 
  private:
+  static admin::Failure NotRunning() {
+    return admin::FromError(Unavailable("auth is not running").error);
+  }
+  static ServerUnaryReactor* Refuse(CallbackServerContext* context, const admin::Failure& failure) {
+    ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(admin::ToStatus(failure));
+    return reactor;
+  }
+
   template <typename Request>
   static AuthStore::LimitChange ChangeOf(const Caller& caller, const Request& request) {
     return {.request_id = request.request_id(),
@@ -249,7 +284,9 @@ class LimitRpc : public av::LimitService::CallbackService {
     if (!backend) return refuse(admin::FromError(Unavailable("auth is not running").error));
     const bool posted = backend->workers().Submit(
         [backend, reactor, caller = *std::move(caller), function = std::move(function)] {
-          reactor->Finish(admin::ToStatus(function(*backend, caller)));
+          const auto done = function(*backend, caller);
+          if (!done) admin::NoteRefusal(caller, done.error());
+          reactor->Finish(admin::ToStatus(done));
         });
     if (!posted) return refuse(admin::FromError(Unavailable("too many calls are queued").error));
     return reactor;

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "common/admin/caller.h"
+#include "services/auth/testing/store_calls.h"
 #include "tollgate/admin/v1/limits.grpc.pb.h"
 #include "tollgate/common/v1/identity.pb.h"
 
@@ -39,12 +40,8 @@ class LimitRpcTest : public ::testing::Test {
                                   .brand = "tollgate"},
                                  SystemClock::Get());
     ASSERT_TRUE(store);
-    v1::CreateWorkspaceRequest workspace;
-    workspace.set_workspace_id("acme");
-    ASSERT_TRUE((*store)->CreateWorkspace(workspace));
-    v1::CreateKeyRequest key;
-    key.set_workspace_id("acme");
-    key_ = (*store)->CreateKey(key)->key().key_id();
+    MakeWorkspace(**store, "acme");
+    key_ = MakeTestKey(**store, "acme").key().key_id();
     backend_ = std::make_shared<AuthBackend>(std::move(*store), 2, SystemClock::Get());
     ASSERT_TRUE(backend_->Start());
     slot_ = backend_.get();

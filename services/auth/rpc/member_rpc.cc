@@ -20,7 +20,9 @@ constexpr char kMember[] = "workspaces/*/members/*";
 constexpr char kInvitation[] = "workspaces/*/invitations/*";
 constexpr size_t kMaxQuery = 100;
 
-Actor ActorOf(const Caller& caller) { return {.name = caller.actor, .address = caller.address}; }
+Actor ActorOf(const Caller& caller) {
+  return {.name = caller.actor, .address = caller.address, .request_id = caller.request_id};
+}
 
 std::string ResolveMe(const std::string& user, const Caller& caller) {
   return user == "me" ? caller.user_id : user;
@@ -36,9 +38,13 @@ ServerUnaryReactor* Serve(const PeopleSlot& people, CallbackServerContext* conte
     FinishPeople(reactor, Fail{caller.error()});
     return reactor;
   }
-  return RunOnPeople(people, &People::workers, context,
-                     [caller = *std::move(caller), function = std::move(function)](
-                         People& running) { return function(running.store(), caller); });
+  return RunOnPeople(
+      people, &People::workers, context,
+      [caller = *std::move(caller), function = std::move(function)](People& running) {
+        auto done = function(running.store(), caller);
+        if (!done) admin::NoteRefusal(caller, done.error());
+        return done;
+      });
 }
 
 struct Page {
@@ -187,8 +193,10 @@ class InvitationRpc : public pb::InvitationService::CallbackService {
                    auto made = store.CreateInvitation(ActorOf(caller), invitation, *id);
                    if (!made) return Fail{made.error()};
                    Fill(made->invitation, *response->mutable_invitation());
-                   if (!made->token.empty())
-                     response->set_accept_path("/#/invitation/" + made->token);
+                   if (!made->token.empty()) {
+                     response->set_accept_path("/session/v1/invitation?token=" + made->token);
+                   }
+                   response->set_mailed(made->mailed);
                    return {};
                  });
   }
@@ -228,6 +236,9 @@ class InvitationRpc : public pb::InvitationService::CallbackService {
                                        pb::Member* response) override {
     return Serve(people_, context, *request,
                  [=](PeopleStore& store, const Caller& caller) -> AdminResult<void> {
+                   if (request->token().empty()) {
+                     return admin::InvalidField("token", "the token of the invitation is required");
+                   }
                    std::string workspace;
                    auto member = store.AcceptInvitation(ActorOf(caller), caller.user_id,
                                                         request->token(), &workspace);

@@ -16,16 +16,24 @@ constexpr size_t kMaxSlowQueued = 64;
 
 People::People(sql::Database& database, const Clock& clock, const PeopleOptions& options,
                std::unique_ptr<Oidc> oidc)
-    : store_(database, clock, options.times),
+    : store_(database, clock, options.times,
+             options.mail.url.empty() ? MailOutbox()
+                                      : MailOutbox(options.seal_key, options.public_url)),
       sign_in_(store_, options.seal_key, options.oidc_domains),
+      support_(store_.database()),
       oidc_(std::move(oidc)),
       workers_(kWorkers, kMaxQueued, "auth-people"),
       slow_(kSlowThreads, kMaxSlowQueued, "auth-passwords"),
-      provider_(kSlowThreads, kMaxSlowQueued, "auth-oidc") {}
+      provider_(kSlowThreads, kMaxSlowQueued, "auth-oidc") {
+  if (options.mail.url.empty()) return;
+  mailer_.emplace(store_, Mailer::Options{.server = options.mail});
+  mailer_->Start();
+}
 
 People::~People() { Stop(); }
 
 void People::Stop() {
+  if (mailer_) mailer_->Stop();
   if (oidc_) oidc_->Stop();
   provider_.Stop();
   slow_.Stop();

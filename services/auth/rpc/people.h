@@ -6,12 +6,15 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/runtime/thread_pool.h"
+#include "services/auth/people/mailer.h"
 #include "services/auth/people/sign_in.h"
 #include "services/auth/storage/people_store.h"
+#include "services/auth/storage/support_store.h"
 
 namespace tollgate::auth {
 
@@ -21,6 +24,8 @@ struct PeopleOptions {
   SessionTimes times;
   std::string seal_key;  // 32 bytes
   std::vector<std::string> oidc_domains;
+  std::string public_url;      // of the dashboard, for links in mails
+  mail::MailServer mail = {};  // without a url: no mails
 };
 
 class People {
@@ -31,6 +36,7 @@ class People {
 
   PeopleStore& store() { return store_; }
   SignIn& sign_in() { return sign_in_; }
+  SupportStore& support() { return support_; }
   Oidc* oidc() { return oidc_.get(); }  // null: off
 
   // Database calls.
@@ -44,6 +50,8 @@ class People {
  private:
   PeopleStore store_;
   SignIn sign_in_;
+  SupportStore support_;
+  std::optional<Mailer> mailer_;
   std::unique_ptr<Oidc> oidc_;
   ThreadPool workers_;
   ThreadPool slow_, provider_;

@@ -59,6 +59,23 @@ Result<std::unique_ptr<Oidc>> MakeOidc(const config::v1::OidcSettings& settings,
   return std::make_unique<Oidc>(std::move(options), clock);
 }
 
+Result<void> SetMail(const config::v1::PeopleSettings& settings, PeopleOptions& options) {
+  if (settings.smtp_url().empty()) return {};
+  const std::string& url = settings.public_url();
+  if (!url.starts_with("https://") && !url.starts_with("http://")) {
+    return Internal(
+        "auth.people.smtp_url wants auth.people.public_url, the dashboard's address for the links "
+        "in mails");
+  }
+  options.public_url = url;
+  options.mail = {.url = settings.smtp_url(),
+                  .user = settings.smtp_user(),
+                  .password = "",
+                  .from = settings.mail_from(),
+                  .authority_file = settings.smtp_authority_file()};
+  return mail::CheckMailServer("auth.people", settings.smtp_password_file(), options.mail);
+}
+
 }  // namespace
 
 PeoplePart::PeoplePart(const config::v1::AuthSettings& settings, const Clock& clock)
@@ -67,6 +84,7 @@ PeoplePart::PeoplePart(const config::v1::AuthSettings& settings, const Clock& cl
   services_.push_back(MakeUserRpc(slot_));
   services_.push_back(MakeMemberRpc(slot_));
   services_.push_back(MakeInvitationRpc(slot_));
+  services_.push_back(MakeSupportRpc(slot_));
 }
 
 void PeoplePart::Register(grpc::ServerBuilder& builder) {
@@ -75,15 +93,12 @@ void PeoplePart::Register(grpc::ServerBuilder& builder) {
 
 Result<void> PeoplePart::Start(sql::Database& database) {
   const config::v1::PeopleSettings& people = settings_.people();
-  if (!people.smtp_url().empty()) {
-    return Internal(
-        "auth.people.smtp_url is not supported yet: remove it; whoever invites gets the link");
-  }
   auto seal_key = SealKey(settings_);
   if (!seal_key) return Fail{seal_key.error()};
   PeopleOptions options{.seal_key = *seal_key,
                         .oidc_domains = {people.oidc().allowed_domains().begin(),
                                          people.oidc().allowed_domains().end()}};
+  if (auto mail = SetMail(people, options); !mail) return mail;
   if (people.session_idle_minutes() > 0) {
     options.times.idle_us = people.session_idle_minutes() * kMinuteUs;
   }

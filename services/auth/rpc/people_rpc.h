@@ -16,5 +16,6 @@ std::unique_ptr<grpc::Service> MakeSessionRpc(const PeopleSlot& people);
 std::unique_ptr<grpc::Service> MakeUserRpc(const PeopleSlot& people);
 std::unique_ptr<grpc::Service> MakeMemberRpc(const PeopleSlot& people);
 std::unique_ptr<grpc::Service> MakeInvitationRpc(const PeopleSlot& people);
+std::unique_ptr<grpc::Service> MakeSupportRpc(const PeopleSlot& people);
 
 }  // namespace tollgate::auth

@@ -80,17 +80,36 @@ class SessionRpc : public v1::SessionService::CallbackService {
           *response);
     });
   }
+  ServerUnaryReactor* RequestPasswordReset(CallbackServerContext* context,
+                                           const v1::RequestPasswordResetRequest* request,
+                                           v1::RequestPasswordResetResponse*) override {
+    return RunOnPeople(people_, &People::workers, context, [=](People& people) {
+      return people.sign_in().RequestPasswordReset(request->email(), BrowserOf(request->client()));
+    });
+  }
+  ServerUnaryReactor* ResetPassword(CallbackServerContext* context,
+                                    const v1::ResetPasswordRequest* request,
+                                    v1::ResetPasswordResponse* response) override {
+    return RunOnPeople(people_, &People::slow, context, [=](People& people) {
+      return FillSignedIn(people.sign_in().ResetPassword(request->token(), request->new_password(),
+                                                         BrowserOf(request->client())),
+                          *response);
+    });
+  }
   ServerUnaryReactor* StartOidc(CallbackServerContext* context, const v1::StartOidcRequest* request,
                                 v1::StartOidcResponse* response) override {
-    return RunOnPeople(
-        people_, &People::provider, context, [=](People& people) -> AdminResult<void> {
-          if (people.oidc() == nullptr) return NoOidc();
-          auto started = people.oidc()->Start(request->redirect_uri(), request->return_path());
-          if (!started) return Fail{started.error()};
-          response->set_url(started->url);
-          response->set_flow(started->flow);
-          return {};
-        });
+    return RunOnPeople(people_, &People::provider, context,
+                       [=](People& people) -> AdminResult<void> {
+                         if (people.oidc() == nullptr) return NoOidc();
+                         auto taken = people.sign_in().TakeOidcTry(BrowserOf(request->client()));
+                         if (!taken) return taken;
+                         auto started = people.oidc()->Start(
+                             request->redirect_uri(), request->return_path(), request->step_up());
+                         if (!started) return Fail{started.error()};
+                         response->set_url(started->url);
+                         response->set_flow(started->flow);
+                         return {};
+                       });
   }
   ServerUnaryReactor* FinishOidc(CallbackServerContext* context,
                                  const v1::FinishOidcRequest* request,
@@ -98,6 +117,8 @@ class SessionRpc : public v1::SessionService::CallbackService {
     return RunOnPeople(
         people_, &People::provider, context, [=](People& people) -> AdminResult<void> {
           if (people.oidc() == nullptr) return NoOidc();
+          const Browser browser = BrowserOf(request->client());
+          if (auto taken = people.sign_in().TakeOidcTry(browser); !taken) return taken;
           auto finished = people.oidc()->Finish({.flow = request->flow(),
                                                  .state = request->state(),
                                                  .code = request->code(),
@@ -105,8 +126,8 @@ class SessionRpc : public v1::SessionService::CallbackService {
                                                  .redirect_uri = request->redirect_uri()});
           if (!finished) return Fail{finished.error()};
           response->set_return_path(finished->return_path);
-          return FillSession(
-              people.sign_in().ByOidc(finished->person, BrowserOf(request->client())), *response);
+          return FillSession(people.sign_in().ByOidc(finished->person, finished->step_up, browser),
+                             *response);
         });
   }
   ServerUnaryReactor* SignOut(CallbackServerContext* context, const v1::SignOutRequest* request,
@@ -120,9 +141,11 @@ class SessionRpc : public v1::SessionService::CallbackService {
     return RunOnPeople(
         people_, &People::workers, context, [=](People& people) -> AdminResult<void> {
           const Browser browser = BrowserOf(request->client());
-          auto identity = request->token().empty()
-                              ? people.sign_in().ResolveCookie(request->cookie(), browser)
-                              : people.sign_in().ResolveToken(request->token(), browser);
+          const std::string& token = request->token();
+          auto identity = token.empty() ? people.sign_in().ResolveCookie(request->cookie(), browser)
+                          : token.starts_with(kSupportPrefix)
+                              ? people.support().Use(token, browser.address, request->use())
+                              : people.sign_in().ResolveToken(token, browser);
           if (!identity) return Fail{identity.error()};
           if (!*identity) return {};
           *response->mutable_identity() = **std::move(identity);

@@ -17,7 +17,9 @@ using grpc::ServerUnaryReactor;
 
 constexpr int64_t kMaxTokenUs = int64_t{366} * 24 * 3600 * 1'000'000;
 
-Actor ActorOf(const Caller& caller) { return {.name = caller.actor, .address = caller.address}; }
+Actor ActorOf(const Caller& caller) {
+  return {.name = caller.actor, .address = caller.address, .request_id = caller.request_id};
+}
 
 bool IsOperator(const Caller& caller) { return caller.installation || caller.platform_operator; }
 
@@ -136,6 +138,21 @@ class UserRpc : public pb::UserService::CallbackService {
     });
   }
 
+  ServerUnaryReactor* ResetTotp(CallbackServerContext* context, const pb::ResetTotpRequest* request,
+                                pb::User* response) override {
+    return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
+      auto user = UserOf(request->name(), caller, "name");
+      if (!user) return Fail{user.error()};
+      if (*user == caller.user_id) {
+        return admin::Precondition("SAME_PERSON", "another operator must reset yours");
+      }
+      auto view = people.store().ResetTotp(ActorOf(caller), *user);
+      if (!view) return Fail{view.error()};
+      Fill(*view, *response);
+      return {};
+    });
+  }
+
   ServerUnaryReactor* GetPermissions(CallbackServerContext* context,
                                      const pb::GetPermissionsRequest* request,
                                      pb::Permissions* response) override {
@@ -250,9 +267,13 @@ class UserRpc : public pb::UserService::CallbackService {
       FinishPeople(reactor, Fail{caller.error()});
       return reactor;
     }
-    return RunOnPeople(people_, &People::workers, context,
-                       [caller = *std::move(caller), function = std::move(function)](
-                           People& people) { return function(people, caller); });
+    return RunOnPeople(
+        people_, &People::workers, context,
+        [caller = *std::move(caller), function = std::move(function)](People& people) {
+          auto done = function(people, caller);
+          if (!done) admin::NoteRefusal(caller, done.error());
+          return done;
+        });
   }
 
   static Fail<admin::Failure> NotYours() {

@@ -1,3 +1,4 @@
+#include "common/admin/values.h"
 #include "services/auth/admin/workspace_admin.h"
 #include "services/auth/rpc/admin_rpc.h"
 #include "services/auth/rpc/admin_run.h"
@@ -26,17 +27,22 @@ class WorkspaceRpc : public pb::WorkspaceService::CallbackService {
       return RefuseAdmin(context, admin::FromError(Unavailable("auth is not running").error));
     }
     if (!caller->installation && !caller->platform_operator && !backend->self_service()) {
-      return RefuseAdmin(
-          context, admin::PermissionDenied("PERMISSION_DENIED",
-                                           "workspaces are made by operators of the platform here")
-                       .error);
+      const admin::Failure refused =
+          admin::PermissionDenied("PERMISSION_DENIED",
+                                  "workspaces are made by operators of the platform here")
+              .error;
+      admin::NoteRefusal(*caller, refused);
+      return RefuseAdmin(context, refused);
     }
     ServerUnaryReactor* const reactor = context->DefaultReactor();
     const bool posted = backend->workers().Submit(
         [backend, reactor, request, response, caller = *std::move(caller)] {
           auto made = WorkspaceAdmin(backend->store()).Create(caller, *request);
           CountChange("workspace_create", made.ok());
-          if (!made) return reactor->Finish(FinishStatus(made.error()));
+          if (!made) {
+            admin::NoteRefusal(caller, made.error());
+            return reactor->Finish(FinishStatus(made.error()));
+          }
           backend->feed().Wake();
           *response = *std::move(made);
           backend->OpenWallet(
@@ -78,10 +84,30 @@ class WorkspaceRpc : public pb::WorkspaceService::CallbackService {
   ServerUnaryReactor* CloseWorkspace(CallbackServerContext* context,
                                      const pb::CloseWorkspaceRequest* request,
                                      pb::Workspace* response) override {
-    return ChangeAdmin(backend_, context, request, response, "workspace_close",
-                       [request](AuthBackend& backend, const admin::Caller& caller) {
-                         return WorkspaceAdmin(backend.store()).Close(caller, *request);
-                       });
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return RefuseAdmin(context, caller.error());
+    auto parts = admin::NameParts("workspaces/*", request->name(), "name");
+    if (!parts) return RefuseAdmin(context, parts.error());
+    AuthBackend* const backend = backend_.load();
+    if (!backend) {
+      return RefuseAdmin(context, admin::FromError(Unavailable("auth is not running").error));
+    }
+    if (!backend->peers().has_zero_balance) {
+      return RefuseAdmin(context,
+                         admin::Precondition("BALANCE_UNKNOWN",
+                                             "whether the workspace has credit is not known: "
+                                             "targets.billing_admin is not set in the "
+                                             "configuration of auth")
+                             .error);
+    }
+    ServerUnaryReactor* const reactor = context->DefaultReactor();
+    backend->peers().has_zero_balance(
+        parts->front(),
+        [this, reactor, request, response, caller = *std::move(caller)](const Result<bool>& zero) {
+          if (!zero) return reactor->Finish(FinishStatus(admin::FromError(zero.error())));
+          Close(reactor, caller, *request, *zero, response);
+        });
+    return reactor;
   }
   ServerUnaryReactor* ReopenWorkspace(CallbackServerContext* context,
                                       const pb::ReopenWorkspaceRequest* request,
@@ -93,6 +119,26 @@ class WorkspaceRpc : public pb::WorkspaceService::CallbackService {
   }
 
  private:
+  void Close(ServerUnaryReactor* reactor, const admin::Caller& caller,
+             const pb::CloseWorkspaceRequest& request, bool has_zero_balance,
+             pb::Workspace* response) {
+    const auto refuse = [reactor](const char* why) {
+      reactor->Finish(FinishStatus(admin::FromError(Unavailable(why).error)));
+    };
+    AuthBackend* const backend = backend_.load();
+    if (!backend) return refuse("auth is not running");
+    const bool posted =
+        backend->workers().Submit([backend, reactor, caller, &request, has_zero_balance, response] {
+          auto closed = WorkspaceAdmin(backend->store()).Close(caller, request, has_zero_balance);
+          CountChange("workspace_close", closed.ok());
+          if (!closed) return reactor->Finish(FinishStatus(closed.error()));
+          backend->feed().Wake();
+          *response = *std::move(closed);
+          reactor->Finish(grpc::Status::OK);
+        });
+    if (!posted) refuse("too many calls are queued");
+  }
+
   const BackendSlot& backend_;
 };
 

@@ -3,14 +3,17 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "common/base/clock.h"
 #include "common/base/crypto.h"
 #include "common/config/config.h"
 #include "common/json/writer.h"
 #include "common/sql/beside.h"
-#include "services/auth/storage/audit_log.h"
+#include "services/auth/storage/audit_copy.h"
 #include "tollgate/config/v1/config.pb.h"
 
 namespace tollgate::auth {
@@ -20,6 +23,7 @@ constexpr std::string_view kVerb = "verify-audit";
 
 struct Arguments {
   std::string url, config;
+  std::vector<std::string> sources;  // NAME=URL
   AuditCheckpoints checkpoints;
   bool json = false;
 };
@@ -29,44 +33,109 @@ int Failed(const std::string& message, int code) {
   return code;
 }
 
-// The database of a configuration file of auth or of the all-in-one; "" with the error otherwise.
-std::string UrlOf(const std::string& file, std::string& error) {
+// The database of a configuration file of auth or of the all-in-one, and the sources of the latter.
+std::string UrlOf(const std::string& file, std::vector<std::string>& sources, std::string& error) {
   config::v1::AuthConfig auth;
   auto loaded = config::LoadFile(file, auth);
   if (loaded.ok()) return auth.auth().sql().url();
   config::v1::AllInOneConfig all;
-  if (config::LoadFile(file, all).ok()) return all.auth().sql().url();
+  if (config::LoadFile(file, all).ok()) {
+    sources.push_back("billing=" + all.billing().sql().url());
+    return all.auth().sql().url();
+  }
   error = loaded.error();
   return "";
 }
 
-int Verify(const Arguments& arguments) {
+void PrintJson(const FullFinding& finding) {
+  std::string sources;
+  for (const SourceFinding& source : finding.sources) {
+    sources += (sources.empty() ? "" : ",") + json::Writer()
+                                                  .Text("source", source.name)
+                                                  .Number("sequence", source.sequence)
+                                                  .Text("hash", HexEncode(source.hash))
+                                                  .Number("waiting", source.waiting)
+                                                  .Text("problem", source.problem)
+                                                  .Done();
+  }
+  std::puts(json::Writer()
+                .Flag("ok", finding.ok())
+                .Number("sequence", finding.log.sequence)
+                .Text("hash", HexEncode(finding.log.hash))
+                .Number("checkpoints", finding.log.checkpoints)
+                .Raw("sources", "[" + sources + "]")
+                .Text("problem", finding.problem())
+                .Done()
+                .c_str());
+}
+
+void PrintText(const FullFinding& finding) {
+  const auto number = [](int64_t value) { return static_cast<long long>(value); };
+  if (finding.ok()) {
+    std::printf("The audit log is whole: %lld events, hash %s, %lld checkpoints compared\n",
+                number(finding.log.sequence), HexEncode(finding.log.hash).c_str(),
+                number(finding.log.checkpoints));
+  } else {
+    std::printf("THE AUDIT LOG DOES NOT HOLD: %s\n  It holds up to event %lld.\n",
+                finding.problem().c_str(), number(finding.log.sequence));
+  }
+  for (const SourceFinding& source : finding.sources) {
+    if (!source.problem.empty()) {
+      std::printf("%s: %s\n  Compared up to entry %lld.\n", source.name.c_str(),
+                  source.problem.c_str(), number(source.sequence));
+      continue;
+    }
+    std::printf("%s: its %lld entries are whole and in the log, %lld more wait, hash %s\n",
+                source.name.c_str(), number(source.sequence), number(source.waiting),
+                HexEncode(source.hash).c_str());
+  }
+  for (const std::string& name : finding.not_compared) {
+    std::printf("%s: not compared; give its database with --source %s=URL\n", name.c_str(),
+                name.c_str());
+  }
+}
+
+// One source, with the connection that it reads from.
+struct OpenSource {
+  std::unique_ptr<sql::Connection> connection;
+  AuditSource source;
+};
+
+BasicResult<OpenSource, std::string> Open(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos) {
+    return Fail{"--source is NAME=URL, for example billing=sqlite:/path"};
+  }
+  auto connection = sql::ConnectBeside(text.substr(equals + 1), /*read_only=*/true);
+  if (!connection.ok()) return Fail{text.substr(0, equals) + ": " + connection.error().message};
+  AuditSource source = DatabaseSource(text.substr(0, equals), **connection);
+  return OpenSource{*std::move(connection), std::move(source)};
+}
+
+int Verify(Arguments arguments) {
   std::string error = "--database URL or --config FILE is required";
-  const std::string url = arguments.config.empty() ? arguments.url : UrlOf(arguments.config, error);
+  const std::string url =
+      arguments.config.empty() ? arguments.url : UrlOf(arguments.config, arguments.sources, error);
   if (url.empty()) return Failed(error, 2);
   auto connection = sql::ConnectBeside(url, /*read_only=*/true);
   if (!connection.ok()) return Failed(connection.error().message, 1);
-  const auto finding = VerifyAuditLog(**connection, arguments.checkpoints);
-  if (!finding.ok()) return Failed(finding.error().message, 1);
-  const bool ok = finding->problem.empty();
-  if (arguments.json) {
-    std::puts(json::Writer()
-                  .Flag("ok", ok)
-                  .Number("sequence", finding->sequence)
-                  .Text("hash", HexEncode(finding->hash))
-                  .Number("checkpoints", finding->checkpoints)
-                  .Text("problem", finding->problem)
-                  .Done()
-                  .c_str());
-  } else if (ok) {
-    std::printf("The audit log is whole: %lld events, hash %s, %lld checkpoints compared\n",
-                static_cast<long long>(finding->sequence), HexEncode(finding->hash).c_str(),
-                static_cast<long long>(finding->checkpoints));
-  } else {
-    std::printf("THE AUDIT LOG DOES NOT HOLD: %s\n  It holds up to event %lld.\n",
-                finding->problem.c_str(), static_cast<long long>(finding->sequence));
+  std::vector<OpenSource> opened;
+  std::vector<AuditSource> sources;
+  for (const std::string& text : arguments.sources) {
+    auto source = Open(text);
+    if (!source.ok()) return Failed(source.error(), 1);
+    sources.push_back(source->source);
+    opened.push_back(*std::move(source));
   }
-  return ok ? 0 : 1;
+  const auto finding =
+      VerifyAudit(**connection, arguments.checkpoints, sources, SystemClock::Get().WallUs());
+  if (!finding.ok()) return Failed(finding.error().message, 1);
+  if (arguments.json) {
+    PrintJson(*finding);
+  } else {
+    PrintText(*finding);
+  }
+  return finding->ok() ? 0 : 1;
 }
 
 }  // namespace
@@ -84,6 +153,9 @@ std::optional<int> RunAuditCommand(int argc, char** argv) {
       .add_option("--config", arguments.config,
                   "Instead: the configuration file of auth or of the all-in-one")
       ->excludes(url);
+  command.add_option("--source", arguments.sources,
+                     "Also compare with the entries of this service: NAME=URL of its database, for "
+                     "example billing=postgresql://…; the all-in-one's --config has it");
   auto* file = command.add_option("--checkpoints", arguments.checkpoints.file,
                                   "Also compare with the signed checkpoints of this file");
   auto* key = command.add_option("--checkpoint-key", arguments.checkpoints.key_file,
@@ -96,7 +168,7 @@ std::optional<int> RunAuditCommand(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  return Verify(arguments);
+  return Verify(std::move(arguments));
 }
 
 }  // namespace tollgate::auth

@@ -5,40 +5,18 @@
 
 #include "common/base/crypto.h"
 #include "common/checkpoint/checkpoint_file.h"
-#include "services/auth/storage/rows.h"
 
 namespace tollgate::auth {
 
 using sql::SqlResult;
 
 SqlResult<void> AppendAudit(sql::Connection& transaction, AuditRecord record) {
-  std::string previous;
-  auto head =
-      transaction.Query("SELECT audit_sequence, audit_hash FROM auth_head WHERE id = 1 FOR UPDATE",
-                        {}, [&](const sql::Row& row) {
-                          record.sequence = row.Int(0) + 1;
-                          previous = row.Text(1);
-                        });
-  if (!head) return head;
-  record.format = kAuditFormat;
-  record.hash = AuditHash(previous, record);
-  auto added = transaction.Execute(
-      "INSERT INTO audit_event (sequence, at_us, actor, action, workspace_id, subject, detail, "
-      "hash, address, format) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-      {record.sequence, record.at_us, record.actor, record.action, record.workspace_id,
-       record.subject, record.detail, sql::Param::Blob(record.hash), record.address,
-       record.format});
-  if (!added) return Fail{added.error()};
-  auto advanced =
-      transaction.Execute("UPDATE auth_head SET audit_sequence = $1, audit_hash = $2 WHERE id = 1",
-                          {record.sequence, sql::Param::Blob(record.hash)});
-  if (!advanced) return Fail{advanced.error()};
-  return {};
+  return audit::Append(transaction, kAuditTables, std::move(record));
 }
 
 SqlResult<void> ReadAuditLog(sql::Connection& connection, const AuditQuery& query,
                              const std::function<void(AuditRecord)>& add) {
-  std::string text(kSelectAudit);
+  std::string text = audit::SelectRecords(kAuditTables);
   std::vector<sql::Param> params;
   const auto where = [&](std::string_view condition, sql::Param value) {
     params.push_back(value);
@@ -55,7 +33,7 @@ SqlResult<void> ReadAuditLog(sql::Connection& connection, const AuditQuery& quer
   if (query.after > 0) where(query.oldest_first ? "sequence >" : "sequence <", query.after);
   text += query.oldest_first ? " ORDER BY sequence LIMIT " : " ORDER BY sequence DESC LIMIT ";
   text += std::to_string(query.limit);
-  return connection.Query(text, params, [&](const sql::Row& row) { add(ReadAudit(row)); });
+  return connection.Query(text, params, [&](const sql::Row& row) { add(audit::ReadRecord(row)); });
 }
 
 namespace {
@@ -107,12 +85,13 @@ SqlResult<AuditFinding> VerifyAuditLog(sql::Connection& connection,
   }
   auto snapshot = sql::Transaction::Begin(connection, sql::TxMode::kRead);
   if (!snapshot.ok()) return Fail{std::move(snapshot).error()};
-  AuditVerifier verifier;
+  audit::Verifier verifier;
   auto head = heads.begin();
   std::string rewritten;
   auto read = connection.Query(
-      std::string(kSelectAudit) + " ORDER BY sequence", {}, [&](const sql::Row& row) {
-        const AuditRecord record = ReadAudit(row);
+      audit::SelectRecords(kAuditTables) + " ORDER BY sequence", {}, [&](const sql::Row& row) {
+        const AuditRecord record = audit::ReadRecord(row);
+        if (!record.source.empty()) finding.sources.insert(record.source);
         if (!verifier.Add(record) || head == heads.end() || head->first != record.sequence) return;
         if (head->second != record.hash && rewritten.empty()) {
           rewritten = "event " + std::to_string(record.sequence) +
@@ -121,24 +100,19 @@ SqlResult<AuditFinding> VerifyAuditLog(sql::Connection& connection,
         ++head;
       });
   if (!read) return Fail{read.error()};
-  int64_t stored_sequence = 0;
-  std::string stored_hash;
-  int64_t stored = 0;
-  read = connection.Query("SELECT audit_sequence, audit_hash FROM auth_head WHERE id = 1", {},
-                          [&](const sql::Row& row) {
-                            ++stored;
-                            stored_sequence = row.Int(0);
-                            stored_hash = row.Text(1);
-                          });
-  if (!read) return Fail{read.error()};
+  auto stored = audit::ReadHead(connection, kAuditTables);
+  if (!stored) return Fail{stored.error()};
   finding.sequence = verifier.sequence();
   finding.hash = verifier.hash();
   const auto report = [&](std::string problem) {
     if (finding.problem.empty()) finding.problem = std::move(problem);
   };
   if (!rewritten.empty()) report(rewritten);
-  if (stored != 1) report("the stored head of the log is missing");
-  if (!verifier.Finish(stored_sequence, stored_hash)) report(verifier.problem());
+  if (!*stored) {
+    report("the stored head of the log is missing");
+  } else if (!verifier.Finish((*stored)->sequence, (*stored)->hash)) {
+    report(verifier.problem());
+  }
   if (head != heads.end()) {
     report("the log ends with event " + std::to_string(verifier.sequence()) +
            ", a checkpoint has event " + std::to_string(head->first) + ": events were removed");

@@ -4,12 +4,17 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 
+#include "common/audit/log.h"
 #include "common/sql/sql.h"
-#include "services/auth/domain/audit.h"
 
 namespace tollgate::auth {
+
+using AuditRecord = audit::Record;
+
+inline constexpr audit::Tables kAuditTables = {"audit_event", "auth_head"};
 
 // Adds an event to the log within the transaction, which must be one for writing. The caller sets
 // all but sequence, hash and format. Other appends wait until the transaction has ended.
@@ -34,6 +39,8 @@ struct AuditFinding {
   std::string hash;     // 32 bytes
   std::string problem;  // empty: none
   int64_t checkpoints = 0;
+  // Of which services the log has entries.
+  std::set<std::string> sources;
 };
 
 // The name of the log's chain in checkpoints.

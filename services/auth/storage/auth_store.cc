@@ -13,27 +13,9 @@ using sql::SqlResult;
 namespace {
 
 constexpr int kReadAttempts = 3;
-constexpr int kDefaultAuditEvents = 100;
-constexpr int kMaxAuditEvents = 1000;
-// Keep a response below the 4 MiB limit of a gRPC message (rpc::kMaxMessageBytes).
-constexpr int kMaxListed = 10'000;
-constexpr size_t kMaxListedBytes = 3 << 20;
-
 // Names a pepper without telling anything about it.
 std::string PepperId(const std::string& pepper) {
   return HexEncode(HmacSha256(pepper, "pepper id").substr(0, 8));
-}
-
-v1::AuditEvent ToEvent(AuditRecord record) {
-  v1::AuditEvent event;
-  event.set_sequence(record.sequence);
-  event.set_at_us(record.at_us);
-  event.set_actor(std::move(record.actor));
-  event.set_action(std::move(record.action));
-  event.set_workspace_id(std::move(record.workspace_id));
-  event.set_subject(std::move(record.subject));
-  event.set_detail(std::move(record.detail));
-  return event;
 }
 
 }  // namespace
@@ -44,7 +26,7 @@ Result<std::unique_ptr<AuthStore>> AuthStore::Open(StoreOptions options, const C
   if (auto migrated = (*database)->Migrate("auth", kMigrations); !migrated) {
     return Fail{ToError(migrated.error())};
   }
-  const std::string genesis = AuditGenesisHash();
+  const std::string genesis = audit::GenesisHash();
   const auto initialized =
       (*database)->Transact(sql::TxMode::kWrite, [&](sql::Connection& sql) -> SqlResult<void> {
         auto done = sql.Execute(
@@ -205,65 +187,6 @@ Result<std::vector<AuthStore::LiveKey>> AuthStore::LiveKeysAfter(const std::stri
   });
   if (!done) return Fail{done.error()};
   return keys;
-}
-
-Result<v1::ListWorkspacesResponse> AuthStore::ListWorkspaces() {
-  v1::ListWorkspacesResponse response;
-  const std::string text =
-      std::string(kSelectWorkspaces) + " ORDER BY created_at_us, workspace_id LIMIT $1";
-  const auto done = Read([&](sql::Connection& sql) {
-    response.Clear();
-    return sql.Query(text, {kMaxListed},
-                     [&](const sql::Row& row) { *response.add_workspaces() = ReadWorkspace(row); });
-  });
-  if (!done) return Fail{done.error()};
-  return response;
-}
-
-Result<v1::ListKeysResponse> AuthStore::ListKeys(const v1::ListKeysRequest& request) {
-  v1::ListKeysResponse response;
-  std::string text(kSelectKeys);
-  std::vector<sql::Param> params;
-  if (!request.workspace_id().empty()) {
-    text += " WHERE k.workspace_id = $1";
-    params.emplace_back(request.workspace_id());
-  }
-  params.emplace_back(kMaxListed);
-  text += " ORDER BY k.created_at_us, k.key_id LIMIT $" + std::to_string(params.size());
-  const auto done = Read([&](sql::Connection& sql) {
-    response.Clear();
-    size_t bytes = 0;
-    return sql.Query(text, params, [&](const sql::Row& row) {
-      v1::Key key = ReadKey(row);
-      bytes += key.ByteSizeLong() + 8;
-      if (bytes <= kMaxListedBytes) *response.add_keys() = std::move(key);
-    });
-  });
-  if (!done) return Fail{done.error()};
-  return response;
-}
-
-Result<v1::ListAuditEventsResponse> AuthStore::ListAuditEvents(
-    const v1::ListAuditEventsRequest& request) {
-  if (request.limit() < 0) return BadRequest("limit must not be negative.", "limit");
-  v1::ListAuditEventsResponse response;
-  std::string text(kSelectAudit);
-  std::vector<sql::Param> params;
-  if (!request.workspace_id().empty()) {
-    text += " WHERE workspace_id = $1";
-    params.emplace_back(request.workspace_id());
-  }
-  params.emplace_back(request.limit() == 0 ? kDefaultAuditEvents
-                                           : std::min(request.limit(), kMaxAuditEvents));
-  text += " ORDER BY sequence DESC LIMIT $" + std::to_string(params.size());
-  const auto done = Read([&](sql::Connection& sql) {
-    response.Clear();
-    return sql.Query(text, params, [&](const sql::Row& row) {
-      *response.add_events() = ToEvent(ReadAudit(row));
-    });
-  });
-  if (!done) return Fail{done.error()};
-  return response;
 }
 
 BasicResult<int64_t, std::string> AuthStore::VerifyAudit() {

@@ -16,8 +16,8 @@
 #include "common/base/clock.h"
 #include "common/error/error.h"
 #include "common/sql/sql.h"
-#include "services/auth/domain/audit.h"
 #include "services/auth/domain/limit_set.h"
+#include "services/auth/storage/audit_log.h"
 #include "services/auth/storage/key_memory.h"
 #include "tollgate/auth/v1/auth.pb.h"
 
@@ -67,16 +67,6 @@ class AuthStore {
   // Keys that were made with a retired pepper and have not been used since.
   Result<int64_t> KeysOfRetiredPeppers();
 
-  // The admin calls. A change may be repeated with the same request_id: it is applied once. A
-  // request without an id gets a random one, so that a COMMIT with unknown outcome can be retried.
-  Result<v1::CreateWorkspaceResponse> CreateWorkspace(v1::CreateWorkspaceRequest request);
-  Result<v1::ListWorkspacesResponse> ListWorkspaces();
-  Result<v1::CreateKeyResponse> CreateKey(v1::CreateKeyRequest request);
-  Result<v1::ListKeysResponse> ListKeys(const v1::ListKeysRequest& request);
-  Result<v1::SetKeyStateResponse> SetKeyState(v1::SetKeyStateRequest request);
-  Result<v1::SetKeyQuotaResponse> SetKeyQuota(v1::SetKeyQuotaRequest request);
-  Result<v1::ListAuditEventsResponse> ListAuditEvents(const v1::ListAuditEventsRequest& request);
-
   // Limits by model, and plans. A change reaches gateways as a change of every key that it
   // concerns.
   struct WorkspaceLimits {
@@ -84,6 +74,7 @@ class AuthStore {
     LimitValues limits;  // the workspace's own, as its model_limits
     ModelLimits model_limits;
     LimitSet of_plan;
+    bool plan_shadow = false;  // refusals by the plan's limits are only counted
   };
   struct Plan {
     std::string id;
@@ -163,20 +154,14 @@ class AuthStore {
   Result<void> Read(const std::function<sql::SqlResult<void>(sql::Connection&)>& body);
 
  private:
-  // Applies body once per request_id and stores the serialized response that it returns. A repeated
-  // call with the same content gets the stored response.
-  Result<std::string> Apply(const std::string& request_id, std::string_view kind,
-                            const google::protobuf::MessageLite& request, const Body& body);
   sql::SqlResult<Answer> ApplyOnce(Change& change, const std::string& request_id,
                                    const std::string& content, const Body& body);
-  // Gives the keys that the condition names, with the parameter $3, new versions, so that gateways
-  // get them again.
+  // Gives the keys that the condition names, with "?" for the parameter, new versions, so that
+  // gateways get them again.
   static sql::SqlResult<void> Touch(Change& change, const std::string& condition,
                                     const std::string& parameter);
   admin::AdminResult<void> ApplyLimits(const LimitChange& change, std::string_view kind,
                                        const std::function<sql::SqlResult<void>(Change&)>& body);
-  // Reads the key, or refuses the change: there is none with this id.
-  sql::SqlResult<void> FindKey(Change& change, const std::string& key_id, v1::Key& key) const;
   // Stores what the current pepper makes of the digest. Whether it succeeds does not matter: the
   // next lookup of the key tries again.
   void MoveToPepper(const std::string& key_id, std::string_view digest);

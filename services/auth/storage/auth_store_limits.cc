@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kSelectLimits[] =
     "SELECT w.plan, w.requests_per_minute, w.tokens_per_minute, w.concurrent_requests, "
-    "w.model_limits, p.limits FROM workspace w LEFT JOIN plan p ON p.plan_id = w.plan "
+    "w.model_limits, p.limits, p.shadow FROM workspace w LEFT JOIN plan p ON p.plan_id = w.plan "
     "WHERE w.workspace_id = $1";
 constexpr char kSelectKeyLimits[] =
     "SELECT model_limits FROM virtual_key WHERE key_id = $1 AND workspace_id = $2";
@@ -28,7 +28,8 @@ AuthStore::WorkspaceLimits ReadLimits(const sql::Row& row) {
   return {.plan = row.Text(0),
           .limits = {row.Int(1), row.Int(2), row.Int(3)},
           .model_limits = ParseLimits(row.Bytes(4)).workspace_models,
-          .of_plan = ParseLimits(row.Bytes(5))};
+          .of_plan = ParseLimits(row.Bytes(5)),
+          .plan_shadow = row.Int(6) != 0};
 }
 
 AuthStore::Plan ReadPlan(const sql::Row& row) {
@@ -92,11 +93,21 @@ Result<std::vector<AuthStore::Plan>> AuthStore::ListPlans() {
 
 SqlResult<void> AuthStore::Touch(Change& change, const std::string& condition,
                                  const std::string& parameter) {
+  // Locked in the order in which reports of use lock them (StoreUse): neither waits for the other
+  // in a circle. The update alone would lock them in the order in which it finds them.
+  const auto keys = [&condition](const std::string& number) {
+    std::string text = "FROM virtual_key WHERE " + condition;
+    return text.replace(text.find('?'), 1, number);
+  };
+  auto locked =
+      change.connection.Query("SELECT key_id " + keys("$1") + " ORDER BY key_id FOR UPDATE",
+                              {parameter}, [](const sql::Row&) {});
+  if (!locked) return locked;
   auto touched = change.connection.Execute(
       "UPDATE virtual_key SET version = $1 + n.place, updated_at_us = $2 FROM (SELECT key_id AS "
       "id, ROW_NUMBER() OVER "
-      "(ORDER BY key_id) AS place FROM virtual_key WHERE " +
-          condition + ") n WHERE n.id = virtual_key.key_id",
+      "(ORDER BY key_id) AS place " +
+          keys("$3") + ") n WHERE n.id = virtual_key.key_id",
       {change.version, change.now_us, parameter});
   if (!touched) return Fail{touched.error()};
   // At least one: the audit event is stored with the version.
@@ -160,13 +171,14 @@ admin::AdminResult<void> AuthStore::UpdateLimits(LimitChange change,
         {limits->plan, limits->limits.requests_per_minute, limits->limits.tokens_per_minute,
          limits->limits.concurrent_requests, by_model, workspace_id}));
     if (!updated) return updated;
-    if (auto touched = Touch(open, "workspace_id = $3", workspace_id); !touched) return touched;
+    if (auto touched = Touch(open, "workspace_id = ?", workspace_id); !touched) return touched;
     return open.Audit({.actor = change.actor,
                        .action = "workspace.limits",
                        .workspace_id = workspace_id,
                        .subject = workspace_id,
                        .detail = "plan " + limits->plan + "; " + FormatLimits(stored),
-                       .address = change.address});
+                       .address = change.address,
+                       .request_id = change.request_id});
   });
 }
 
@@ -194,13 +206,14 @@ admin::AdminResult<void> AuthStore::UpdateKeyModelLimits(LimitChange change,
         open.connection.Execute("UPDATE virtual_key SET model_limits = $1 WHERE key_id = $2",
                                 {FormatLimits(stored), key_id}));
     if (!updated) return updated;
-    if (auto touched = Touch(open, "key_id = $3", key_id); !touched) return touched;
+    if (auto touched = Touch(open, "key_id = ?", key_id); !touched) return touched;
     return open.Audit({.actor = change.actor,
                        .action = "key.model_limits",
                        .workspace_id = workspace_id,
                        .subject = key_id,
                        .detail = FormatLimits(stored),
-                       .address = change.address});
+                       .address = change.address,
+                       .request_id = change.request_id});
   });
 }
 
@@ -227,15 +240,16 @@ admin::AdminResult<void> AuthStore::UpdatePlan(LimitChange change, const std::st
         "UPDATE SET limits = excluded.limits, shadow = excluded.shadow",
         {plan_id, FormatLimits(plan.limits), int64_t{plan.shadow}}));
     if (!stored) return stored;
-    auto touched = Touch(
-        open, "workspace_id IN (SELECT workspace_id FROM workspace WHERE plan = $3)", plan_id);
+    auto touched =
+        Touch(open, "workspace_id IN (SELECT workspace_id FROM workspace WHERE plan = ?)", plan_id);
     if (!touched) return touched;
     return open.Audit(
         {.actor = change.actor,
          .action = "plan.update",
          .subject = plan_id,
          .detail = std::string(plan.shadow ? "shadow; " : "") + FormatLimits(plan.limits),
-         .address = change.address});
+         .address = change.address,
+         .request_id = change.request_id});
   });
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "common/keys/key_format.h"
+#include "services/auth/testing/store_calls.h"
 
 namespace tollgate::auth {
 namespace {
@@ -22,40 +23,27 @@ class LiveKeysTest : public ::testing::Test {
                                  clock_);
     EXPECT_TRUE(store);
     store_ = std::move(*store);
-    v1::CreateWorkspaceRequest request;
-    request.set_workspace_id("w");
-    EXPECT_TRUE(store_->CreateWorkspace(request));
+    MakeWorkspace(*store_, "w");
   }
   ~LiveKeysTest() override { std::filesystem::remove_all(folder_); }
 
-  v1::CreateKeyResponse CreateKey() {
-    v1::CreateKeyRequest request;
-    request.set_workspace_id("w");
-    auto created = store_->CreateKey(request);
-    EXPECT_TRUE(created);
-    return *created;
-  }
-  void SetState(const v1::CreateKeyResponse& key, v1::KeyState state) {
-    v1::SetKeyStateRequest request;
-    request.set_key_id(key.key().key_id());
-    request.set_state(state);
-    EXPECT_TRUE(store_->SetKeyState(request));
+  TestKey CreateKey() { return MakeTestKey(*store_, "w"); }
+  void SetState(const TestKey& key, v1::KeyState state) {
+    tollgate::auth::SetState(*store_, key, state);
   }
   // As a key has it that was created before there were tags.
-  void RemoveTag(const v1::CreateKeyResponse& key) {
+  void RemoveTag(const TestKey& key) {
     auto database = sql::Database::Open({.url = "sqlite:" + folder_ + "/auth.db"});
     ASSERT_TRUE((*(*database)->Borrow())
                     ->ExecuteScript("UPDATE virtual_key SET filter_tag = 0 WHERE key_id = '" +
                                     key.key().key_id() + "'"));
   }
   v1::KeyChange LastChange() { return store_->ChangedAfter(*store_->Version() - 1, 1)->front(); }
-  uint64_t TagOf(const v1::CreateKeyResponse& key) {
-    return KeyTag(store_->tag_key(), KeyDigest(key.secret()));
-  }
-  bool Has(const LiveKeys& keys, const v1::CreateKeyResponse& key) {
+  uint64_t TagOf(const TestKey& key) { return KeyTag(store_->tag_key(), KeyDigest(key.secret())); }
+  bool Has(const LiveKeys& keys, const TestKey& key) {
     return keys.filter()->MayContain(TagOf(key));
   }
-  static bool HasId(const LiveKeys& keys, const v1::CreateKeyResponse& key) {
+  static bool HasId(const LiveKeys& keys, const TestKey& key) {
     return keys.filter()->MayContain(KeyIdElement(key.key().key_id()));
   }
 
@@ -84,7 +72,7 @@ TEST_F(LiveKeysTest, TheFilterHasEveryKeyThatIsNotRevoked) {
 }
 
 TEST_F(LiveKeysTest, ReadsALargeDatabaseInPartsAndKeepsWhatIsAddedMeanwhile) {
-  std::vector<v1::CreateKeyResponse> all;
+  std::vector<TestKey> all;
   for (int i = 0; i < 7; ++i) all.push_back(CreateKey());
   LiveKeys keys(*store_, {.page_size = 2, .pages = 1, .elements = 3});
   keys.Restart();
@@ -105,7 +93,7 @@ TEST_F(LiveKeysTest, IsBuiltAnewWhenMoreKeysWereAddedThanItWasPlannedFor) {
   keys.Restart();
   ASSERT_TRUE(keys.ReadOn());
   const size_t bytes = keys.filter()->shape().bytes;
-  std::vector<v1::CreateKeyResponse> all;
+  std::vector<TestKey> all;
   for (int i = 0; i < 40; ++i) {
     all.push_back(CreateKey());
     keys.Add(LastChange());

@@ -1,5 +1,6 @@
 // The members of workspaces, and invitations.
 #include "common/base/id.h"
+#include "services/auth/people/try_limits.h"
 #include "services/auth/storage/people_store.h"
 
 namespace tollgate::auth {
@@ -12,6 +13,7 @@ AuditRecord Event(const Actor& actor, std::string action, const std::string& wor
   AuditRecord record;
   record.actor = actor.name;
   record.address = actor.address;
+  record.request_id = actor.request_id;
   record.action = std::move(action);
   record.workspace_id = workspace;
   record.subject = std::move(subject);
@@ -71,6 +73,27 @@ AdminResult<void> WithdrawInvitations(PeopleTx& tx, const Actor& actor,
     if (!audited) return audited;
   }
   return {};
+}
+
+// Whether the link goes by mail.
+AdminResult<bool> MailInvitation(PeopleTx& tx, const MailOutbox& outbox,
+                                 const Invitation& invitation, const std::string& token) {
+  if (!outbox.on()) return false;
+  // Who may invite could otherwise fill anybody's mailbox.
+  if (auto taken = TakeTries(tx, {RecipientSubject(invitation.email)}); !taken) {
+    return Fail{taken.error()};
+  }
+  std::string inviter;
+  constexpr std::string_view kUser = "user:";
+  if (invitation.actor.starts_with(kUser)) {
+    auto person = FindPerson(tx, std::string_view(invitation.actor).substr(kUser.size()));
+    if (!person) return Fail{person.error()};
+    if (*person) inviter = (*person)->email;
+  }
+  return outbox.Put(tx, MailOutbox::kInvitation, invitation.email,
+                    InvitationMail(inviter, invitation.workspace, admin::RoleName(invitation.role),
+                                   outbox.Link("/session/v1/invitation?token=" + token)),
+                    kInvitationUs);
 }
 
 }  // namespace
@@ -189,7 +212,7 @@ AdminResult<PeopleStore::MadeInvitation> PeopleStore::CreateInvitation(
                               std::string(admin::RoleName(invitation.role));
   MadeInvitation made;
   auto done = database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
-    made = {.invitation = invitation, .token = ""};
+    made = {.invitation = invitation, .token = "", .mailed = false};
     auto before = AnswerOfRequest(tx, key, content);
     if (!before) return Fail{before.error()};
     if (*before) {
@@ -233,6 +256,11 @@ AdminResult<PeopleStore::MadeInvitation> PeopleStore::CreateInvitation(
          made.invitation.expires_us});
     if (!added) return Fail{added.error()};
     if (auto kept = RememberRequest(tx, key, content, made.invitation.id); !kept) return kept;
+    auto mailed = MailInvitation(tx, outbox_, made.invitation, made.token);
+    if (!mailed) return Fail{mailed.error()};
+    made.mailed = *mailed;
+    // Whoever has the link has the mailbox: then the inviter does not get it, too.
+    if (made.mailed) made.token.clear();
     return tx.Audit(Event(actor, "invitation.create", invitation.workspace,
                           "invitation:" + made.invitation.id,
                           std::string(admin::RoleName(invitation.role))));

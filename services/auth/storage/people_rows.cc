@@ -145,6 +145,23 @@ AdminResult<std::optional<AccessToken>> FindToken(PeopleTx& tx, std::string_view
   return found;
 }
 
+AdminResult<void> EndPending(PeopleTx& tx, std::string_view user_id) {
+  for (const char* statement : {"DELETE FROM password_reset WHERE user_id = $1",
+                                "DELETE FROM sign_in_link WHERE user_id = $1",
+                                "DELETE FROM sign_in_challenge WHERE user_id = $1"}) {
+    if (auto ended = tx.Execute(statement, {user_id}); !ended) return Fail{ended.error()};
+  }
+  return {};
+}
+
+AdminResult<void> RemoveTotp(PeopleTx& tx, Person& person) {
+  person.totp_sealed.clear();
+  person.totp_pending.clear();
+  if (auto updated = UpdatePerson(tx, person); !updated) return updated;
+  if (auto ended = EndPending(tx, person.user_id); !ended) return ended;
+  return WithoutCount(tx.Execute("DELETE FROM recovery_code WHERE user_id = $1", {person.user_id}));
+}
+
 std::vector<std::string> SplitLines(std::string_view text) {
   std::vector<std::string> lines;
   while (!text.empty()) {

@@ -91,4 +91,40 @@ CREATE TABLE oidc_link (
 ) {strict};
 )"};
 
+// Mails that wait, sealed since links are in them, and links that set a new password.
+inline constexpr char kMail[] = R"(
+CREATE TABLE mail_outbox (
+  mail_id {text} NOT NULL PRIMARY KEY,
+  kind {text} NOT NULL,
+  recipient {text} NOT NULL,
+  sealed {blob} NOT NULL,
+  attempts {int} NOT NULL,
+  next_at_us {int} NOT NULL,
+  created_at_us {int} NOT NULL,
+  expires_at_us {int} NOT NULL
+) {strict};
+CREATE INDEX mail_outbox_due ON mail_outbox (next_at_us);
+CREATE TABLE password_reset (
+  token_hash {blob} NOT NULL PRIMARY KEY,
+  user_id {text} NOT NULL UNIQUE REFERENCES person (user_id),
+  expires_at_us {int} NOT NULL
+) {strict};
+)";
+
+inline constexpr char kSupportSessions[] = R"(
+CREATE TABLE support_session (
+  session_id {text} NOT NULL PRIMARY KEY,
+  token_hash {blob} NOT NULL UNIQUE,
+  workspace_id {text} NOT NULL,
+  user_id {text} NOT NULL,
+  actor {text} NOT NULL,
+  reason {text} NOT NULL,
+  created_at_us {int} NOT NULL,
+  expires_at_us {int} NOT NULL,
+  uses {int} NOT NULL,
+  used_at_us {int} NOT NULL
+) {strict};
+CREATE INDEX support_session_workspace ON support_session (workspace_id, session_id);
+)";
+
 }  // namespace tollgate::auth

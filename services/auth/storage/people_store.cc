@@ -14,6 +14,7 @@ AuditRecord Event(const Actor& actor, std::string action, std::string subject,
   AuditRecord record;
   record.actor = actor.name;
   record.address = actor.address;
+  record.request_id = actor.request_id;
   record.action = std::move(action);
   record.subject = std::move(subject);
   record.detail = std::move(detail);
@@ -113,6 +114,9 @@ AdminResult<PeopleStore::PersonView> PeopleStore::ChangePerson(const Actor& acto
     if (detail.empty()) return {};
     detail.resize(detail.size() - 2);
     if (auto updated = UpdatePerson(tx, person); !updated) return updated;
+    if (!person.active()) {
+      if (auto ended = EndPending(tx, user_id); !ended) return ended;
+    }
     if (ends_sessions) {
       if (auto ended = DeleteSessions(tx, user_id); !ended) return Fail{ended.error()};
     }
@@ -184,6 +188,26 @@ AdminResult<PeopleStore::Link> PeopleStore::CreateLink(const Actor& actor,
   });
   if (!done) return Fail{done.error()};
   return link;
+}
+
+AdminResult<PeopleStore::PersonView> PeopleStore::ResetTotp(const Actor& actor,
+                                                            const std::string& user_id) {
+  PersonView view;
+  auto done = database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
+    auto found = View(tx, user_id);
+    if (!found) return Fail{found.error()};
+    view = *std::move(found);
+    if (view.person.totp_sealed.empty()) {
+      return admin::Precondition("TOTP_OFF", "the user has no second step");
+    }
+    if (auto removed = RemoveTotp(tx, view.person); !removed) return removed;
+    if (auto ended = DeleteSessions(tx, user_id); !ended) return Fail{ended.error()};
+    auto told = outbox_.Tell(tx, view.person, SecurityChange::kTotpReset, "");
+    if (!told) return told;
+    return tx.Audit(Event(actor, "user.reset_totp", "user:" + user_id));
+  });
+  if (!done) return Fail{done.error()};
+  return view;
 }
 
 AdminResult<PeopleStore::Link> PeopleStore::DemonstrationLink(const std::string& workspace) {
@@ -300,6 +324,12 @@ AdminResult<PeopleStore::MadeToken> PeopleStore::CreateToken(const Actor& actor,
          made.token.last_four, tx.now_us(), token.expires_us});
     if (!added) return Fail{added.error()};
     if (auto kept = RememberRequest(tx, key, content, made.token.id); !kept) return kept;
+    auto person = FindPerson(tx, token.user_id);
+    if (!person) return Fail{person.error()};
+    if (*person) {
+      auto told = outbox_.Tell(tx, **person, SecurityChange::kToken, actor.address);
+      if (!told) return told;
+    }
     return tx.Audit(Event(actor, "token.create", "token:" + made.token.id, token.name));
   });
   if (!done) return Fail{done.error()};

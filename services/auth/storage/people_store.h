@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/auth/people/people_rules.h"
+#include "services/auth/storage/mail_outbox.h"
 #include "services/auth/storage/people_tx.h"
 
 namespace tollgate::auth {
@@ -73,6 +74,7 @@ struct AccessToken {
 struct Actor {
   std::string name;  // "user:ID", "cert:NAME", …
   std::string address;
+  std::string request_id = {};  // of the call; may be empty
 };
 
 // ---- Rows, within a transaction. ----
@@ -103,11 +105,13 @@ inline constexpr char kDemonstrationEmail[] = "owner@demo.invalid";
 // ---- What the admin API does. ----
 class PeopleStore {
  public:
-  PeopleStore(sql::Database& database, const Clock& clock, SessionTimes times)
-      : database_(database, clock), times_(times) {}
+  PeopleStore(sql::Database& database, const Clock& clock, SessionTimes times,
+              MailOutbox outbox = {})
+      : database_(database, clock), times_(times), outbox_(std::move(outbox)) {}
 
   PeopleDatabase& database() { return database_; }
   const SessionTimes& times() const { return times_; }
+  const MailOutbox& outbox() const { return outbox_; }
 
   struct PersonView {
     Person person;
@@ -141,6 +145,8 @@ class PeopleStore {
     int64_t expires_us = 0;
   };
   AdminResult<Link> CreateLink(const Actor& actor, const std::string& user_id);
+  // Switches the second step off and ends the person's sessions.
+  AdminResult<PersonView> ResetTotp(const Actor& actor, const std::string& user_id);
 
   AdminResult<std::vector<Session>> ListSessions(const std::string& user_id);
   AdminResult<void> DeleteSession(const Actor& actor, const std::string& user_id,
@@ -172,7 +178,8 @@ class PeopleStore {
 
   struct MadeInvitation {
     Invitation invitation;
-    std::string token;  // empty in a repeated answer
+    std::string token;  // empty in a repeated answer, and when it was mailed
+    bool mailed = false;
   };
   AdminResult<MadeInvitation> CreateInvitation(const Actor& actor, Invitation invitation,
                                                const std::string& request_id);
@@ -190,8 +197,14 @@ class PeopleStore {
  private:
   PeopleDatabase database_;
   const SessionTimes times_;
+  const MailOutbox outbox_;
 };
 
+// Ends what was given out for the account as it was: mailed links that set a password, one-time
+// links, sign-ins that wait for a code. Belongs to every change of what a sign-in wants.
+AdminResult<void> EndPending(PeopleTx& tx, std::string_view user_id);
+// Switches the second step off, with EndPending.
+AdminResult<void> RemoveTotp(PeopleTx& tx, Person& person);
 // Who the session or the token belongs to, as services get to know it.
 common::v1::Identity IdentityOf(const Person& person, const std::vector<Membership>& memberships);
 // LAST_OWNER unless the workspace has an owner besides this member who can sign in.

@@ -1,7 +1,5 @@
 #include "services/auth/storage/people_tx.h"
 
-#include "services/auth/storage/audit_log.h"
-
 namespace tollgate::auth {
 
 using sql::SqlResult;

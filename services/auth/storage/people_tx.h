@@ -10,7 +10,7 @@
 #include "common/admin/failure.h"
 #include "common/base/clock.h"
 #include "common/sql/sql.h"
-#include "services/auth/domain/audit.h"
+#include "services/auth/storage/audit_log.h"
 
 namespace tollgate::auth {
 

@@ -75,28 +75,6 @@ void SplitLines(std::string_view text, const std::function<void(std::string_view
   }
 }
 
-v1::Workspace ReadWorkspace(const sql::Row& row) {
-  v1::Workspace workspace;
-  workspace.set_workspace_id(row.Text(0));
-  workspace.set_name(row.Text(1));
-  ReadLimits(row, 2, *workspace.mutable_limits());
-  workspace.set_created_at_us(row.Int(5));
-  return workspace;
-}
-
-AuditRecord ReadAudit(const sql::Row& row) {
-  return {.sequence = row.Int(0),
-          .at_us = row.Int(1),
-          .actor = row.Text(2),
-          .action = row.Text(3),
-          .workspace_id = row.Text(4),
-          .subject = row.Text(5),
-          .detail = row.Text(6),
-          .hash = row.Text(7),
-          .address = row.Text(8),
-          .format = row.Int(9)};
-}
-
 std::string JoinLines(const google::protobuf::RepeatedPtrField<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) {

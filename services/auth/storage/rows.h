@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "common/sql/sql.h"
-#include "services/auth/domain/audit.h"
+#include "services/auth/storage/audit_log.h"
 #include "tollgate/auth/v1/auth.pb.h"
 
 namespace tollgate::auth {
@@ -29,17 +29,8 @@ v1::Key ReadKeyWithPlan(const sql::Row& row);
 uint64_t ReadFilterTag(const sql::Row& row, std::string_view pepper_id);
 std::string_view ReadPepperId(const sql::Row& row);
 
-inline constexpr std::string_view kSelectWorkspaces =
-    "SELECT workspace_id, name, requests_per_minute, tokens_per_minute, concurrent_requests, "
-    "created_at_us FROM workspace";
 // The column state of a workspace that is closed for good (admin.v1.WorkspaceState).
 inline constexpr int64_t kWorkspaceClosed = 3;
-v1::Workspace ReadWorkspace(const sql::Row& row);
-
-inline constexpr std::string_view kSelectAudit =
-    "SELECT sequence, at_us, actor, action, workspace_id, subject, detail, hash, address, format "
-    "FROM audit_event";
-AuditRecord ReadAudit(const sql::Row& row);
 
 // The column format of a list: one entry per line. The entries have no line breaks
 // (domain/rules.h).

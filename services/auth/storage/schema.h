@@ -10,7 +10,7 @@
 
 namespace tollgate::auth {
 
-inline constexpr std::array<sql::Migration, 6> kMigrations = {
+inline constexpr std::array<sql::Migration, 9> kMigrations = {
     {{1, "keys", R"(
 CREATE TABLE workspace (
   workspace_id {text} NOT NULL PRIMARY KEY,
@@ -69,6 +69,9 @@ ALTER TABLE virtual_key ADD COLUMN monthly_quota {int};
 )"},
      kPeopleMigration,
      {5, "life of keys", kLifeOfKeys},
-     {6, "limits by model, and plans", kLimitsByModel}}};
+     {6, "limits by model, and plans", kLimitsByModel},
+     {7, "mail and password resets", kMail},
+     {8, "support sessions", kSupportSessions},
+     {9, "audit entries of other services", kAuditSources}}};
 
 }  // namespace tollgate::auth

@@ -1,4 +1,5 @@
-// Migration 5: what happens to keys and workspaces over time, and audit events with an address.
+// Migrations 5 and 9: what happens to keys and workspaces over time, and audit events with an
+// address.
 #pragma once
 
 #include <string_view>
@@ -32,6 +33,15 @@ CREATE TABLE key_use (
   PRIMARY KEY (key_id, kind, period, source)
 ) {strict};
 CREATE INDEX key_use_period ON key_use (kind, period);
+)";
+
+// Migration 9: entries that were copied out of the logs of other services, each once.
+inline constexpr std::string_view kAuditSources = R"(
+ALTER TABLE audit_event ADD COLUMN request_id {text} NOT NULL DEFAULT '';
+ALTER TABLE audit_event ADD COLUMN source {text} NOT NULL DEFAULT '';
+ALTER TABLE audit_event ADD COLUMN source_sequence {int} NOT NULL DEFAULT 0;
+ALTER TABLE audit_event ADD COLUMN source_hash {blob};
+CREATE UNIQUE INDEX audit_event_source ON audit_event (source, source_sequence) WHERE source <> '';
 )";
 
 }  // namespace tollgate::auth

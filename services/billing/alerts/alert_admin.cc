@@ -24,7 +24,7 @@ AdminResult<void> CheckChange(const SettingChange& change) {
       return InvalidField("alert_settings.emails", "at most 10 addresses");
     }
     for (const std::string& email : *change.emails) {
-      if (!IsEmail(email)) {
+      if (!mail::IsEmail(email)) {
         return InvalidField("alert_settings.emails", "one of them is no plain e-mail address");
       }
     }
@@ -51,6 +51,22 @@ std::vector<T> Distinct(std::vector<T> list) {
   return list;
 }
 
+// All that the change asks for, as text.
+std::string ContentOf(const SettingChange& change) {
+  std::string text;
+  if (change.emails) {
+    text += "emails";
+    for (const std::string& email : *change.emails) text += " " + email;
+  }
+  if (change.low_balance_nano_usd) text += "\nlow " + std::to_string(*change.low_balance_nano_usd);
+  if (change.cap_percents) {
+    text += "\ncap";
+    for (const int percent : *change.cap_percents) text += " " + std::to_string(percent);
+  }
+  if (change.reload_paused) text += *change.reload_paused ? "\npaused on" : "\npaused off";
+  return text;
+}
+
 }  // namespace
 
 AdminResult<AlertSetting> AlertAdmin::Get(const std::string& workspace) {
@@ -60,23 +76,27 @@ AdminResult<AlertSetting> AlertAdmin::Get(const std::string& workspace) {
 }
 
 AdminResult<AlertSetting> AlertAdmin::Update(const std::string& workspace,
-                                             const SettingChange& change,
-                                             const std::string& actor) {
+                                             const SettingChange& change, const audit::Origin& by) {
   if (auto checked = CheckChange(change); !checked.ok()) return Fail{checked.error()};
-  auto updated = store_.UpdateSetting(workspace, engine_.NowUs(), [&](AlertSetting& setting) {
+  const auto apply = [&](AlertSetting& setting) {
     if (change.emails) setting.emails = Distinct(*change.emails);
     if (change.low_balance_nano_usd) setting.low_balance_nano_usd = *change.low_balance_nano_usd;
     if (change.cap_percents) setting.cap_percents = Distinct(*change.cap_percents);
     if (change.reload_paused) setting.reload_paused = *change.reload_paused;
-    setting.actor = actor;
-  });
+    setting.actor = by.actor;
+  };
+  SeenRequest seen = SeenRequest::kFresh;
+  auto updated =
+      store_.UpdateSetting(workspace, engine_.NowUs(), by, ContentOf(change), apply, seen);
   if (!updated.ok()) return Sql(updated.error());
+  if (seen == SeenRequest::kOther) return admin::RequestIdReused();
   return *std::move(updated);
 }
 
 AdminResult<AlertWebhook> AlertAdmin::CreateWebhook(const std::string& workspace,
                                                     const std::string& url,
-                                                    const std::string& request_id) {
+                                                    const std::string& request_id,
+                                                    const audit::Origin& by) {
   if (const std::string wrong = CheckWebhookUrl(url, engine_.options().allow_private);
       !wrong.empty()) {
     return InvalidField("webhook.url", wrong);
@@ -88,7 +108,7 @@ AdminResult<AlertWebhook> AlertAdmin::CreateWebhook(const std::string& workspace
   webhook.secret = "whsec_" + RandomBase62(40);
   webhook.created_us = engine_.NowUs();
   bool full = false;
-  if (auto added = store_.AddWebhook(webhook, full); !added.ok()) return Sql(added.error());
+  if (auto added = store_.AddWebhook(webhook, by, full); !added.ok()) return Sql(added.error());
   if (full) return admin::Precondition("TOO_MANY_WEBHOOKS", "a workspace has at most 10 webhooks");
   auto stored = store_.FindWebhook(workspace, webhook.id);
   if (!stored.ok()) return Sql(stored.error());
@@ -106,8 +126,9 @@ AdminResult<std::vector<AlertWebhook>> AlertAdmin::Webhooks(const std::string& w
   return *std::move(found);
 }
 
-AdminResult<void> AlertAdmin::DeleteWebhook(const std::string& workspace, const std::string& id) {
-  auto removed = store_.RemoveWebhook(workspace, id);
+AdminResult<void> AlertAdmin::DeleteWebhook(const std::string& workspace, const std::string& id,
+                                            const audit::Origin& by) {
+  auto removed = store_.RemoveWebhook(workspace, id, engine_.NowUs(), by);
   if (!removed.ok()) return Sql(removed.error());
   if (!*removed) return admin::NotFound("there is no such webhook");
   return {};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/admin/failure.h"
+#include "common/audit/log.h"
 #include "services/billing/alerts/alert_engine.h"
 
 namespace tollgate::billing::alerts {
@@ -24,14 +25,16 @@ class AlertAdmin {
 
   admin::AdminResult<AlertSetting> Get(const std::string& workspace);
   admin::AdminResult<AlertSetting> Update(const std::string& workspace, const SettingChange& change,
-                                          const std::string& actor);
+                                          const audit::Origin& by);
   // The secret is empty when the webhook was there.
   admin::AdminResult<AlertWebhook> CreateWebhook(const std::string& workspace,
                                                  const std::string& url,
-                                                 const std::string& request_id);
+                                                 const std::string& request_id,
+                                                 const audit::Origin& by);
   // Without secrets.
   admin::AdminResult<std::vector<AlertWebhook>> Webhooks(const std::string& workspace);
-  admin::AdminResult<void> DeleteWebhook(const std::string& workspace, const std::string& id);
+  admin::AdminResult<void> DeleteWebhook(const std::string& workspace, const std::string& id,
+                                         const audit::Origin& by);
   admin::AdminResult<Sent> TestWebhook(const std::string& workspace, const std::string& id);
 
  private:

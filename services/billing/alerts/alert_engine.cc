@@ -86,14 +86,17 @@ void AlertEngine::Check(const std::string& workspace) {
 Sent AlertEngine::Send(const Delivery& delivery, bool& gone) {
   if (delivery.channel == Channel::kMail) {
     if (options_.mail.url.empty()) return {false, "failed: no mail server is configured"};
-    return SendMail(options_.mail, delivery.target, MailText(delivery, options_.mail.from),
-                    options_.timeout_ms);
+    return mail::SendMail(options_.mail, delivery.target, MailText(delivery, options_.mail.from),
+                          options_.timeout_ms);
   }
   auto webhook = store_.FindWebhook(delivery.workspace, delivery.target);
   if (!webhook.ok()) return {false, "failed: the database did not answer"};
   if (!*webhook) {
     gone = true;
     return {false, "the webhook was deleted"};
+  }
+  if ((*webhook)->secret.empty()) {
+    return {false, "failed: its secret was sealed with another key (alerts.seal_key_file)"};
   }
   WebhookCall call;
   call.url = (*webhook)->url;
@@ -154,6 +157,9 @@ int AlertEngine::DeliverDue() {
 }
 
 Sent AlertEngine::Test(const AlertWebhook& webhook) {
+  if (webhook.secret.empty()) {
+    return {false, "failed: its secret was sealed with another key (alerts.seal_key_file)"};
+  }
   WebhookCall call;
   call.notice = Id::New().ToHex();
   call.url = webhook.url;

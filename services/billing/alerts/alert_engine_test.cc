@@ -5,6 +5,7 @@
 #include <map>
 
 #include "common/base/crypto.h"
+#include "common/base/seal.h"
 #include "services/billing/alerts/testing/alert_world.h"
 
 namespace tollgate::billing::alerts {
@@ -98,7 +99,7 @@ TEST_P(AlertEngineTest, CapReloadAndBooksAreToldToWhomTheyConcern) {
   EXPECT_EQ(Outbox()["books_disagree"], 1);
   while (replica->engine.DeliverDue() > 0) {
   }
-  for (const SmtpListener::Mail& mail : smtp_.mails()) {
+  for (const mail::SmtpListener::Mail& mail : smtp_.mails()) {
     const bool books = mail.text.find("Subject: Books disagree") != std::string::npos;
     EXPECT_EQ(mail.to.front(), books ? "<ops@gate.example>" : "<ann@example.com>");
   }
@@ -109,7 +110,7 @@ TEST_P(AlertEngineTest, ANoticeIsTriedAgainUntilItIsTakenByEachReceiver) {
   auto replica = Make();
   Add(1);
   Set(*replica, MailAt(10));
-  auto webhook = replica->admin.CreateWebhook("acme", hooks_.url(), "r1");
+  auto webhook = replica->admin.CreateWebhook("acme", hooks_.url(), "r1", "ann");
   ASSERT_TRUE(webhook.ok()) << webhook.error().message;
   hooks_.Answer({500, 0, 302});
   smtp_.Refuse(1);
@@ -184,33 +185,79 @@ TEST_P(AlertEngineTest, AReceiverThatNeverTakesANoticeIsGivenUpAfterThreeDays) {
   EXPECT_TRUE(smtp_.mails().empty());
 }
 
+TEST_P(AlertEngineTest, SecretsOfWebhooksAreSealedAndOpenOnlyWithTheirKeyAndInTheirRow) {
+  const std::string key(kSealKeyBytes, 'k');
+  AlertStore plain(*database_);
+  AlertStore sealing(*database_, key);
+  bool full = false;
+  AlertWebhook webhook{"acme", "one", "https://example.com/", "whsec_one", 1};
+  ASSERT_TRUE(plain.AddWebhook(webhook, "ann", full).ok());  // from before there was a key
+  webhook.id = "two";
+  webhook.secret = "whsec_two";
+  ASSERT_TRUE(sealing.AddWebhook(webhook, "ann", full).ok());
+  ASSERT_TRUE(sealing.SealSecrets().ok());
+  ASSERT_TRUE(sealing.SealSecrets().ok());
+  const auto stored = [&](const std::string& what) {
+    std::string all;
+    EXPECT_TRUE(database_
+                    ->Transact(sql::TxMode::kRead,
+                               [&](sql::Connection& db) {
+                                 all.clear();
+                                 return db.Query(
+                                     "SELECT " + what + " FROM alert_webhook ORDER BY id", {},
+                                     [&](const sql::Row& row) { all += row.Text(0) + "\n"; });
+                               })
+                    .ok());
+    return all;
+  };
+  EXPECT_EQ(stored("secret").find("whsec"), std::string::npos);
+  EXPECT_EQ((*sealing.FindWebhook("acme", "one"))->secret, "whsec_one");
+  EXPECT_EQ((*sealing.FindWebhook("acme", "two"))->secret, "whsec_two");
+  EXPECT_EQ((*plain.FindWebhook("acme", "two"))->secret, "");
+  EXPECT_EQ(
+      (*AlertStore(*database_, std::string(kSealKeyBytes, 'x')).FindWebhook("acme", "two"))->secret,
+      "");
+  ASSERT_TRUE(database_
+                  ->Transact(sql::TxMode::kWrite,
+                             [](sql::Connection& db) {
+                               return db.ExecuteScript(
+                                   "UPDATE alert_webhook SET secret = (SELECT secret FROM "
+                                   "alert_webhook WHERE id = 'one')"
+                                   " WHERE id = 'two'");
+                             })
+                  .ok());
+  EXPECT_EQ((*sealing.FindWebhook("acme", "two"))->secret, "");
+}
+
 TEST_P(AlertEngineTest, AWebhooksSecretIsShownOnceAndWhatWaitsForADeletedOneIsDropped) {
   auto replica = Make();
-  auto made = replica->admin.CreateWebhook("acme", hooks_.url(), "r1");
+  auto made = replica->admin.CreateWebhook("acme", hooks_.url(), "r1", "ann");
   ASSERT_TRUE(made.ok());
   EXPECT_EQ(made->secret.size(), 46u);
-  auto again = replica->admin.CreateWebhook("acme", hooks_.url(), "r1");
+  auto again = replica->admin.CreateWebhook("acme", hooks_.url(), "r1", "ann");
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->id, made->id);
   EXPECT_EQ(again->secret, "");
-  EXPECT_EQ(replica->admin.CreateWebhook("acme", "https://example.com/", "r1").error().reason,
-            "REQUEST_ID_REUSED");
+  EXPECT_EQ(
+      replica->admin.CreateWebhook("acme", "https://example.com/", "r1", "ann").error().reason,
+      "REQUEST_ID_REUSED");
   EXPECT_EQ(replica->admin.Webhooks("acme")->front().secret, "");
   EXPECT_TRUE(replica->admin.TestWebhook("acme", made->id)->ok);
   hooks_.Answer({500});
   EXPECT_EQ(replica->admin.TestWebhook("acme", made->id)->result, "500");
   for (int i = 2; i <= 10; ++i) {
-    EXPECT_TRUE(replica->admin.CreateWebhook("acme", hooks_.url(), "r" + std::to_string(i)).ok());
+    EXPECT_TRUE(
+        replica->admin.CreateWebhook("acme", hooks_.url(), "r" + std::to_string(i), "ann").ok());
   }
-  EXPECT_EQ(replica->admin.CreateWebhook("acme", hooks_.url(), "r11").error().reason,
+  EXPECT_EQ(replica->admin.CreateWebhook("acme", hooks_.url(), "r11", "ann").error().reason,
             "TOO_MANY_WEBHOOKS");
   SettingChange change;
   change.low_balance_nano_usd = kNanoPerUsd;
   Set(*replica, change);
   replica->engine.Check("acme");
   EXPECT_EQ(Outbox()["low_balance"], 10);
-  ASSERT_TRUE(replica->admin.DeleteWebhook("acme", made->id).ok());
-  EXPECT_FALSE(replica->admin.DeleteWebhook("acme", made->id).ok());
+  ASSERT_TRUE(replica->admin.DeleteWebhook("acme", made->id, "ann").ok());
+  EXPECT_FALSE(replica->admin.DeleteWebhook("acme", made->id, "ann").ok());
   EXPECT_EQ(Outbox()["low_balance"], 9);
 }
 
@@ -225,7 +272,7 @@ TEST_P(AlertEngineTest, WrongSettingsAreRefused) {
   change = {};
   change.low_balance_nano_usd = -1;
   EXPECT_FALSE(replica->admin.Update("acme", change, "t").ok());
-  EXPECT_FALSE(replica->admin.CreateWebhook("acme", "http://example.com/", "r1").ok());
+  EXPECT_FALSE(replica->admin.CreateWebhook("acme", "http://example.com/", "r1", "ann").ok());
   EXPECT_EQ(replica->admin.Get("acme")->updated_us, 0);
   EXPECT_EQ(replica->admin.Get("acme")->cap_percents, (std::vector<int>{50, 80, 100}));
 }

@@ -1,4 +1,6 @@
 // The part of the store that keeps webhooks and the outbox.
+#include "common/base/base64.h"
+#include "common/base/seal.h"
 #include "services/billing/alerts/alert_store.h"
 #include "services/billing/domain/shard.h"
 
@@ -23,6 +25,14 @@ Delivery ReadDelivery(const Row& row) {
           row.Text(6),  row.Int(7),
           row.Int(8),   static_cast<DeliveryState>(row.Int(9)),
           row.Text(10), row.Int(11)};
+}
+
+// Before what is sealed; a secret itself begins with "whsec_".
+constexpr std::string_view kSealed = "sealed:";
+
+// Bound to its row: one that was copied into another row opens as nothing.
+std::string SealContext(const AlertWebhook& webhook) {
+  return "webhook\n" + webhook.workspace + "\n" + webhook.id;
 }
 
 AlertWebhook ReadWebhook(const Row& row) {
@@ -57,24 +67,58 @@ SqlResult<int64_t> RunOne(sql::Database& database, const std::string& text,
 
 }  // namespace
 
+std::string AlertStore::Stored(const AlertWebhook& webhook) const {
+  if (seal_key_.empty()) return webhook.secret;
+  return std::string(kSealed) + Base64Encode(Seal(seal_key_, SealContext(webhook), webhook.secret));
+}
+
+AlertWebhook AlertStore::Opened(AlertWebhook stored) const {
+  if (!stored.secret.starts_with(kSealed)) return stored;
+  const auto sealed = Base64Decode(std::string_view(stored.secret).substr(kSealed.size()));
+  auto secret =
+      sealed && !seal_key_.empty() ? Unseal(seal_key_, SealContext(stored), *sealed) : std::nullopt;
+  stored.secret = secret.value_or("");
+  return stored;
+}
+
+SqlResult<void> AlertStore::SealSecrets() {
+  if (seal_key_.empty()) return {};
+  auto plain = Many<AlertWebhook>(
+      database_, std::string(kWebhookColumns) + "WHERE secret LIKE 'whsec@_%' ESCAPE '@'", {},
+      ReadWebhook);
+  if (!plain.ok()) return Fail{std::move(plain).error()};
+  for (const AlertWebhook& webhook : *plain) {
+    auto sealed =
+        RunOne(database_,
+               "UPDATE alert_webhook SET secret = $1 WHERE shard = $2 AND workspace = $3"
+               " AND id = $4",
+               {Stored(webhook), LedgerShard(webhook.workspace), webhook.workspace, webhook.id});
+    if (!sealed.ok()) return Fail{std::move(sealed).error()};
+  }
+  return {};
+}
+
 SqlResult<std::vector<AlertWebhook>> AlertStore::Webhooks(const std::string& workspace) {
   return Many<AlertWebhook>(
       database_,
       std::string(kWebhookColumns) + "WHERE shard = $1 AND workspace = $2 ORDER BY created_us, id",
-      {LedgerShard(workspace), workspace}, ReadWebhook);
+      {LedgerShard(workspace), workspace},
+      [this](const Row& row) { return Opened(ReadWebhook(row)); });
 }
 
 SqlResult<std::optional<AlertWebhook>> AlertStore::FindWebhook(const std::string& workspace,
                                                                const std::string& id) {
   auto found = Many<AlertWebhook>(
       database_, std::string(kWebhookColumns) + "WHERE shard = $1 AND workspace = $2 AND id = $3",
-      {LedgerShard(workspace), workspace, id}, ReadWebhook);
+      {LedgerShard(workspace), workspace, id},
+      [this](const Row& row) { return Opened(ReadWebhook(row)); });
   if (!found.ok()) return Fail{std::move(found).error()};
   if (found->empty()) return std::optional<AlertWebhook>();
   return std::optional<AlertWebhook>(std::move(found->front()));
 }
 
-SqlResult<void> AlertStore::AddWebhook(const AlertWebhook& webhook, bool& full) {
+SqlResult<void> AlertStore::AddWebhook(const AlertWebhook& webhook, const audit::Origin& by,
+                                       bool& full) {
   const int32_t shard = LedgerShard(webhook.workspace);
   return database_.Transact(TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
     // A webhook needs settings: without them nothing is ever sent to it. The row also keeps two
@@ -95,13 +139,19 @@ SqlResult<void> AlertStore::AddWebhook(const AlertWebhook& webhook, bool& full) 
     auto added = db.Execute(
         "INSERT INTO alert_webhook (shard, workspace, id, url, secret, created_us)"
         " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (shard, workspace, id) DO NOTHING",
-        {shard, webhook.workspace, webhook.id, webhook.url, webhook.secret, webhook.created_us});
+        {shard, webhook.workspace, webhook.id, webhook.url, Stored(webhook), webhook.created_us});
     if (!added.ok()) return Fail{std::move(added).error()};
-    return {};
+    if (*added == 0) return {};
+    // Without the path, which may be as good as a password.
+    const std::string host = webhook.url.substr(0, webhook.url.find('/', sizeof("https://") - 1));
+    return audit::Append(db, audit::kEntries,
+                         audit::RecordOf(by, webhook.created_us, "webhook.create",
+                                         webhook.workspace, webhook.id, host));
   });
 }
 
-SqlResult<bool> AlertStore::RemoveWebhook(const std::string& workspace, const std::string& id) {
+SqlResult<bool> AlertStore::RemoveWebhook(const std::string& workspace, const std::string& id,
+                                          int64_t now_us, const audit::Origin& by) {
   bool removed = false;
   auto done = database_.Transact(TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
     auto webhook =
@@ -114,7 +164,9 @@ SqlResult<bool> AlertStore::RemoveWebhook(const std::string& workspace, const st
         " target = $3 AND state = 1",
         {LedgerShard(workspace), workspace, id});
     if (!waiting.ok()) return Fail{std::move(waiting).error()};
-    return {};
+    if (!removed) return {};
+    return audit::Append(db, audit::kEntries,
+                         audit::RecordOf(by, now_us, "webhook.delete", workspace, id, ""));
   });
   if (!done.ok()) return Fail{std::move(done).error()};
   return removed;

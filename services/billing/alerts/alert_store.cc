@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "common/base/clock.h"
+#include "common/money/money.h"
 #include "services/billing/alerts/alert_schema.h"
 #include "services/billing/domain/shard.h"
 #include "services/billing/domain/types.h"
@@ -72,6 +73,14 @@ SqlResult<void> WriteSetting(Connection& db, const AlertSetting& setting) {
        percents, setting.reload_paused ? 1 : 0, setting.actor, setting.updated_us});
   if (!done.ok()) return Fail{std::move(done).error()};
   return {};
+}
+
+// For the audit log. Without the addresses: whoever reads the log need not know them.
+std::string TextOf(const AlertSetting& setting) {
+  return std::to_string(setting.emails.size()) + " addresses, low balance " +
+         NanoToDecimalUsd(setting.low_balance_nano_usd) + " USD, cap at " +
+         Join(setting.cap_percents, [](int percent) { return std::to_string(percent); }) +
+         " %, paused reload " + (setting.reload_paused ? "on" : "off");
 }
 
 SqlResult<void> ReadStates(Connection& db, const std::string& workspace,
@@ -180,7 +189,11 @@ SqlResult<void> Insert(Connection& db, const Delivery& row) {
 
 }  // namespace
 
-SqlResult<void> AlertStore::Migrate() { return database_.Migrate(kComponent, AlertMigrations()); }
+SqlResult<void> AlertStore::Migrate() {
+  if (auto done = audit::Migrate(database_); !done.ok()) return done;
+  if (auto done = MigrateRequestIds(database_); !done.ok()) return done;
+  return database_.Migrate(kComponent, AlertMigrations());
+}
 
 SqlResult<AlertSetting> AlertStore::FindSetting(const std::string& workspace) {
   AlertSetting setting;
@@ -191,21 +204,30 @@ SqlResult<AlertSetting> AlertStore::FindSetting(const std::string& workspace) {
 }
 
 SqlResult<AlertSetting> AlertStore::UpdateSetting(const std::string& workspace, int64_t now_us,
-                                                  const Change& change) {
+                                                  const audit::Origin& by,
+                                                  const std::string& content, const Change& change,
+                                                  SeenRequest& seen) {
   AlertSetting setting;
   auto done = database_.Transact(TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
     if (auto read = ReadSetting(db, workspace, setting); !read.ok()) return read;
+    auto looked = SeeRequest(db, by, "alert_settings " + workspace + "\n" + content, now_us);
+    if (!looked.ok()) return Fail{std::move(looked).error()};
+    seen = *looked;
+    if (seen != SeenRequest::kFresh) return {};
     const int64_t limit = setting.low_balance_nano_usd;
     change(setting);
     setting.updated_us = now_us;
     if (auto written = WriteSetting(db, setting); !written.ok()) return written;
-    if (setting.low_balance_nano_usd == limit) return {};
-    auto armed = db.Execute(
-        "UPDATE alert_state SET fired = 0, version = version + 1, changed_us = $1"
-        " WHERE shard = $2 AND workspace = $3 AND kind = 1 AND fired = 1",
-        {now_us, LedgerShard(workspace), workspace});
-    if (!armed.ok()) return Fail{std::move(armed).error()};
-    return {};
+    if (setting.low_balance_nano_usd != limit) {
+      auto armed = db.Execute(
+          "UPDATE alert_state SET fired = 0, version = version + 1, changed_us = $1"
+          " WHERE shard = $2 AND workspace = $3 AND kind = 1 AND fired = 1",
+          {now_us, LedgerShard(workspace), workspace});
+      if (!armed.ok()) return Fail{std::move(armed).error()};
+    }
+    return audit::Append(db, audit::kEntries,
+                         audit::RecordOf(by, now_us, "alert_settings.update", workspace, workspace,
+                                         TextOf(setting)));
   });
   if (!done.ok()) return Fail{std::move(done).error()};
   return setting;

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "common/audit/log.h"
 #include "common/sql/sql.h"
 #include "services/billing/alerts/alert_types.h"
+#include "services/billing/storage/request_ids.h"
 
 namespace tollgate::billing::alerts {
 
@@ -23,27 +25,34 @@ struct Snapshot {
 
 class AlertStore {
  public:
-  explicit AlertStore(sql::Database& database) : database_(database) {}
+  // seal_key: of kSealKeyBytes; the secrets of webhooks are sealed with it. Empty: they are not.
+  explicit AlertStore(sql::Database& database, std::string seal_key = "")
+      : database_(database), seal_key_(std::move(seal_key)) {}
 
   sql::SqlResult<void> Migrate();
 
   // The defaults for a workspace without settings.
   sql::SqlResult<AlertSetting> FindSetting(const std::string& workspace);
   using Change = std::function<void(AlertSetting&)>;
-  // Arms the low balance again when its limit changes.
+  // Arms the low balance again when its limit changes. content: all that the call asks for; a call
+  // that was made before (seen) changes nothing.
   sql::SqlResult<AlertSetting> UpdateSetting(const std::string& workspace, int64_t now_us,
-                                             const Change& change);
+                                             const audit::Origin& by, const std::string& content,
+                                             const Change& change, SeenRequest& seen);
   // Workspaces with settings, and those whose books the ledger has found wrong or had before.
   sql::SqlResult<std::vector<std::string>> Watched();
 
-  // Oldest first.
+  // Oldest first. Here and in FindWebhook the secret is empty if it was sealed with another key.
   sql::SqlResult<std::vector<AlertWebhook>> Webhooks(const std::string& workspace);
   sql::SqlResult<std::optional<AlertWebhook>> FindWebhook(const std::string& workspace,
                                                           const std::string& id);
   // full: there are kMaxWebhooks already. Changes nothing when the id is there.
-  sql::SqlResult<void> AddWebhook(const AlertWebhook& webhook, bool& full);
+  sql::SqlResult<void> AddWebhook(const AlertWebhook& webhook, const audit::Origin& by, bool& full);
+  // Seals the secrets that were stored before there was a key.
+  sql::SqlResult<void> SealSecrets();
   // Drops what waits for it. Whether it was there.
-  sql::SqlResult<bool> RemoveWebhook(const std::string& workspace, const std::string& id);
+  sql::SqlResult<bool> RemoveWebhook(const std::string& workspace, const std::string& id,
+                                     int64_t now_us, const audit::Origin& by);
 
   // One transaction: reads the snapshot, takes the steps that decide returns and whose state is
   // still the same, and stores for each one that notifies what render makes of it. Returns the
@@ -72,7 +81,12 @@ class AlertStore {
   sql::SqlResult<int64_t> OldestWaitingUs();
 
  private:
+  // What is stored of the secret, and back.
+  std::string Stored(const AlertWebhook& webhook) const;
+  AlertWebhook Opened(AlertWebhook stored) const;
+
   sql::Database& database_;
+  const std::string seal_key_;
 };
 
 }  // namespace tollgate::billing::alerts

@@ -1,25 +1,15 @@
 #include "services/billing/alerts/alert_text.h"
 
-#include <ctime>
-
 #include "common/admin/values.h"
-#include "common/base/text.h"
 #include "common/json/json.h"
 #include "common/json/writer.h"
+#include "common/mail/mail.h"
 
 namespace tollgate::billing::alerts {
 namespace {
 
 constexpr size_t kMaxReason = 200;
-
-// One line of valid UTF-8, whatever a provider wrote.
-std::string OneLine(std::string_view text) {
-  std::string line = ToValidUtf8(text, kMaxReason);
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) c = ' ';
-  }
-  return line;
-}
+constexpr size_t kMaxLink = 2000;
 
 std::string Subject(const std::string& kind, const json::Value& notice,
                     const std::string& workspace) {
@@ -61,21 +51,6 @@ std::string Body(const std::string& kind, const json::Value& notice) {
   return "";
 }
 
-// RFC 5322; independent of the locale.
-std::string MailDate(int64_t us) {
-  constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-  constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  const std::time_t seconds = us / 1'000'000;
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  char text[64];
-  std::snprintf(text, sizeof text, "%s, %02d %s %04d %02d:%02d:%02d +0000", kDays[utc.tm_wday],
-                utc.tm_mday, kMonths[utc.tm_mon], utc.tm_year + 1900, utc.tm_hour, utc.tm_min,
-                utc.tm_sec);
-  return text;
-}
-
 }  // namespace
 
 std::string NoticeJson(const std::string& notice, const AlertState& state,
@@ -100,7 +75,8 @@ std::string NoticeJson(const std::string& notice, const AlertState& state,
     case AlertKind::kReloadFailed:
     case AlertKind::kReloadPaused:
       writer.Text("reason",
-                  OneLine(facts.reload_reason.empty() ? "declined" : facts.reload_reason));
+                  mail::OneLine(facts.reload_reason.empty() ? "declined" : facts.reload_reason,
+                                kMaxReason));
       break;
     case AlertKind::kBooksDisagree:
       break;
@@ -122,14 +98,14 @@ std::string MailText(const Delivery& delivery, const std::string& from) {
   auto document = json::Document::Parse(delivery.payload);
   const json::Value notice = document.ok() ? document->root() : json::Value();
   const std::string link = notice ? notice.Find("dashboard_url").string() : "";
-  return "From: Tollgate <" + from + ">\r\nTo: <" + delivery.target +
-         ">\r\nSubject: " + Subject(delivery.kind, notice, delivery.workspace) +
-         "\r\nDate: " + MailDate(delivery.created_us) + "\r\nMessage-ID: <" + delivery.notice +
-         "." + delivery.id + from.substr(from.find('@')) +
-         ">\r\nAuto-Submitted: auto-generated\r\nMIME-Version: 1.0\r\n"
-         "Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\n" +
-         "Workspace: " + delivery.workspace + "\r\n" + Body(delivery.kind, notice) +
-         (link.empty() ? "" : OneLine(link) + "\r\n");
+  return mail::MailText({.from = from,
+                         .to = delivery.target,
+                         .subject = Subject(delivery.kind, notice, delivery.workspace),
+                         .id = delivery.notice + "." + delivery.id,
+                         .at_us = delivery.created_us,
+                         .body = "Workspace: " + delivery.workspace + "\r\n" +
+                                 Body(delivery.kind, notice) +
+                                 (link.empty() ? "" : mail::OneLine(link, kMaxLink) + "\r\n")});
 }
 
 }  // namespace tollgate::billing::alerts

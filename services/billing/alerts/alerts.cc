@@ -5,26 +5,26 @@
 #include <iterator>
 #include <utility>
 
+#include "common/base/crypto.h"
+#include "common/base/seal.h"
 #include "common/observability/log.h"
-#include "services/billing/alerts/receiver_rules.h"
 
 namespace tollgate::billing::alerts {
 namespace {
 
 // A receiver that does not answer holds one of them for one time-out.
 constexpr int kDeliverers = 3;
-constexpr size_t kMaxSecretFile = 16 * 1024;
 constexpr int64_t kDayUs = 86'400'000'000;
 constexpr int64_t kOutboxDays = 30;
 
-Result<std::string> ReadPassword(const std::string& path) {
+Result<std::string> ReadSealKey(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), {}};
-  text = text.substr(0, text.find_first_of("\r\n"));
-  if (!file || text.size() > kMaxSecretFile || text.empty()) {
-    return Internal("billing.alerts.smtp_password_file: no password can be read from " + path);
+  auto key = HexDecode(text.substr(0, text.find_first_of("\r\n")));
+  if (!key || key->size() != kSealKeyBytes) {
+    return Internal("billing.alerts.seal_key_file must have 64 hexadecimal digits: " + path);
   }
-  return text;
+  return *std::move(key);
 }
 
 }  // namespace
@@ -39,30 +39,26 @@ Alerts::Alerts(AlertsOptions options, const Clock& clock, LedgerService& ledger)
 Alerts::~Alerts() { Stop(); }
 
 Result<void> Alerts::CheckSettings() {
-  MailServer& mail = options_.engine.mail;
-  if (mail.url.empty()) {
+  if (!options_.seal_key_file.empty()) {
+    auto key = ReadSealKey(options_.seal_key_file);
+    if (!key.ok()) return Fail{key.error()};
+    seal_key_ = *std::move(key);
+  }
+  MailServer& server = options_.engine.mail;
+  if (server.url.empty()) {
     if (options_.engine.operator_emails.empty()) return {};
     return Internal("billing.alerts.operator_emails needs billing.alerts.smtp_url");
   }
-  if (!mail.url.starts_with("smtp://") && !mail.url.starts_with("smtps://")) {
-    return Internal("billing.alerts.smtp_url must start with smtp:// or smtps://");
-  }
-  if (!IsEmail(mail.from)) {
-    return Internal("billing.alerts.mail_from must be a plain e-mail address");
+  if (auto checked = mail::CheckMailServer("billing.alerts", options_.smtp_password_file, server);
+      !checked.ok()) {
+    return checked;
   }
   for (const std::string& email : options_.engine.operator_emails) {
-    if (!IsEmail(email)) {
+    if (!mail::IsEmail(email)) {
       return Internal(
           "billing.alerts.operator_emails has an entry that is no plain e-mail address");
     }
   }
-  if (mail.user.empty() != options_.smtp_password_file.empty()) {
-    return Internal("billing.alerts: smtp_user and smtp_password_file belong together");
-  }
-  if (mail.user.empty()) return {};
-  auto password = ReadPassword(options_.smtp_password_file);
-  if (!password.ok()) return Fail{password.error()};
-  mail.password = *std::move(password);
   return {};
 }
 
@@ -71,7 +67,7 @@ Result<void> Alerts::Start() {
   auto database = sql::Database::Open(options_.sql);
   if (!database.ok()) return Fail{sql::ToError(database.error())};
   database_ = std::move(*database);
-  store_ = std::make_unique<AlertStore>(*database_);
+  store_ = std::make_unique<AlertStore>(*database_, seal_key_);
   engine_ = std::make_unique<AlertEngine>(options_.engine, clock_, *store_, metrics_);
   admin_ = std::make_unique<AlertAdmin>(*engine_);
   // SQLite: its file is opened now, or the process does not start.
@@ -109,6 +105,7 @@ bool Alerts::Sleep() {
 
 bool Alerts::Migrate() {
   auto migrated = store_->Migrate();
+  if (migrated.ok()) migrated = store_->SealSecrets();
   if (migrated.ok()) {
     open_ = true;
   } else {

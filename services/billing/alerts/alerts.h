@@ -19,6 +19,8 @@ namespace tollgate::billing::alerts {
 struct AlertsOptions {
   sql::Database::Options sql;
   std::string smtp_password_file;
+  // Empty: secrets of webhooks are not sealed.
+  std::string seal_key_file;
   int64_t sweep_us = 30'000'000;
   AlertEngine::Options engine;
 };
@@ -53,6 +55,7 @@ class Alerts {
   bool Stopping();
 
   AlertsOptions options_;
+  std::string seal_key_;
   const Clock& clock_;
   AlertMetrics metrics_;
   std::unique_ptr<sql::Database> database_;

@@ -55,7 +55,7 @@ TEST_P(AlertsTest, AWorkspaceThatSpendsIsToldWithoutASweepAndNoSecretIsLogged) {
   change.emails = {"ann@example.com"};
   change.low_balance_nano_usd = 10 * kNanoPerUsd;
   ASSERT_TRUE(alerts_->admin().Update("acme", change, "t").ok());
-  auto webhook = alerts_->admin().CreateWebhook("acme", hooks_.url(), "r1");
+  auto webhook = alerts_->admin().CreateWebhook("acme", hooks_.url(), "r1", "ann");
   ASSERT_TRUE(webhook.ok());
   hooks_.Answer({500});
   Spend(95);

@@ -8,10 +8,11 @@
 #include <cstring>
 #include <memory>
 
+#include "common/mail/mail.h"
+
 namespace tollgate::billing::alerts {
 namespace {
 
-constexpr size_t kMaxEmail = 254;
 constexpr size_t kMaxUrl = 2048;
 
 struct Network {
@@ -83,30 +84,7 @@ bool Literal(std::string_view host, sockaddr_storage& out) {
   return inet_pton(AF_INET, text.c_str(), &v4.sin_addr) == 1;
 }
 
-bool IsWordCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 }  // namespace
-
-bool IsEmail(std::string_view text) {
-  const size_t at = text.find('@');
-  if (text.size() > kMaxEmail || at == std::string_view::npos || at == 0 || at > 64) return false;
-  const std::string_view domain = text.substr(at + 1);
-  if (domain.empty() || domain.front() == '.' || domain.back() == '.' || domain.front() == '-') {
-    return false;
-  }
-  for (const char c : text.substr(0, at)) {
-    if (!IsWordCharacter(c) &&
-        std::string_view("!#$%&'*+-/=?^_`{|}~.").find(c) == std::string_view::npos) {
-      return false;
-    }
-  }
-  for (const char c : domain) {
-    if (!IsWordCharacter(c) && c != '.' && c != '-') return false;
-  }
-  return text.front() != '-';
-}
 
 bool IsPublicAddress(const sockaddr& address) { return Judge(address, IsPublic4, IsPublic6); }
 
@@ -115,12 +93,6 @@ bool IsLoopbackAddress(const sockaddr& address) {
   return Judge(
       address, [](uint32_t v4) { return v4 >> 24 == 127; },
       [&](const uint8_t* v6) { return std::memcmp(v6, kLoopback6, 16) == 0; });
-}
-
-bool IsLoopbackHost(std::string_view host) {
-  if (host == "localhost") return true;
-  sockaddr_storage address{};
-  return Literal(host, address) && IsLoopbackAddress(reinterpret_cast<sockaddr&>(address));
 }
 
 std::string CheckWebhookUrl(const std::string& url, bool allow_private) {
@@ -141,13 +113,14 @@ std::string CheckWebhookUrl(const std::string& url, bool allow_private) {
     return "the URL must not have a user or a password";
   }
   if (!Part(parsed.get(), CURLUPART_FRAGMENT).empty()) return "the URL must not have a fragment";
-  if (scheme != "https" && !(scheme == "http" && allow_private && IsLoopbackHost(host))) {
+  if (scheme != "https" && !(scheme == "http" && allow_private && mail::IsLoopbackHost(host))) {
     return "the URL must start with https://";
   }
   if (allow_private) return "";
   sockaddr_storage address{};
   const bool literal = Literal(host, address);
-  if (IsLoopbackHost(host) || (literal && !IsPublicAddress(reinterpret_cast<sockaddr&>(address)))) {
+  if (mail::IsLoopbackHost(host) ||
+      (literal && !IsPublicAddress(reinterpret_cast<sockaddr&>(address)))) {
     return "the host must be a public address";
   }
   return "";

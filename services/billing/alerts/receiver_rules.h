@@ -8,10 +8,6 @@
 
 namespace tollgate::billing::alerts {
 
-// One plain mailbox, local@domain: no spaces, quotes, brackets, commas or line ends, so that it is
-// safe in a header and in an SMTP command.
-bool IsEmail(std::string_view text);
-
 // "" or why a webhook must not have this URL. https only; plain http only for the loopback of this
 // machine, and only with allow_private.
 std::string CheckWebhookUrl(const std::string& url, bool allow_private);
@@ -20,7 +16,5 @@ std::string CheckWebhookUrl(const std::string& url, bool allow_private);
 // multicast, reserved or one that stands for another address (IPv4 in IPv6).
 bool IsPublicAddress(const sockaddr& address);
 bool IsLoopbackAddress(const sockaddr& address);
-// Whether the host of a URL is "localhost" or a literal loopback address.
-bool IsLoopbackHost(std::string_view host);
 
 }  // namespace tollgate::billing::alerts

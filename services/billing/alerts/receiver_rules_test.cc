@@ -53,19 +53,5 @@ TEST(ReceiverRulesTest, OnlyHttpsUrlsOfPublicHostsArePermitted) {
   EXPECT_NE(CheckWebhookUrl("https://example.com/" + std::string(3000, 'x'), true), "");
 }
 
-TEST(ReceiverRulesTest, AddressesThatCouldChangeAMailAreRefused) {
-  for (const char* email : {"ann@example.com", "a.b+c@x.example", "o'neil@example.co"}) {
-    EXPECT_TRUE(IsEmail(email)) << email;
-  }
-  for (const char* email :
-       {"", "ann", "@example.com", "ann@", "ann@example.com\r\nBcc: x@y.z", "ann@example.com\n",
-        "ann @example.com", "ann@exa mple.com", "<ann@example.com>", "ann@example.com,b@c.d",
-        "ann@b@c.d", "\"a b\"@example.com", "ann@.example", "ann@example.", "ann@-example",
-        "ann\t@example.com", "-oX@example.com", "ann@ex\xC3\xA4mple.com"}) {
-    EXPECT_FALSE(IsEmail(email)) << email;
-  }
-  EXPECT_FALSE(IsEmail(std::string(300, 'a') + "@example.com"));
-}
-
 }  // namespace
 }  // namespace tollgate::billing::alerts

@@ -4,8 +4,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstring>
 #include <memory>
 #include <mutex>
 
@@ -37,17 +35,6 @@ size_t Discard(char*, size_t size, size_t count, void* seen) {
   auto& total = *static_cast<size_t*>(seen);
   total += size * count;
   return total > kMaxAnswer ? 0 : size * count;
-}
-
-struct Upload {
-  std::string_view rest;
-};
-size_t Take(char* into, size_t size, size_t count, void* from) {
-  auto& upload = *static_cast<Upload*>(from);
-  const size_t length = std::min(size * count, upload.rest.size());
-  std::memcpy(into, upload.rest.data(), length);
-  upload.rest.remove_prefix(length);
-  return length;
 }
 
 struct Door {
@@ -82,48 +69,7 @@ Handle NewHandle(int timeout_ms) {
 // The text is libcurl's own and fixed: nothing of the receiver's gets into it.
 std::string Failed(CURLcode code) { return std::string("failed: ") + curl_easy_strerror(code); }
 
-bool OnLoopback(const std::string& url) {
-  const size_t start = url.find("://");
-  if (start == std::string::npos) return false;
-  std::string host = url.substr(start + 3);
-  host = host.substr(0, host.find('/'));
-  if (const size_t colon = host.rfind(':');
-      colon != std::string::npos && host.find(']', colon) == std::string::npos) {
-    host.resize(colon);
-  }
-  return IsLoopbackHost(host);
-}
-
 }  // namespace
-
-Sent SendMail(const MailServer& server, const std::string& to, const std::string& message,
-              int timeout_ms) {
-  if (!IsEmail(to) || !IsEmail(server.from)) return {false, "failed: not an e-mail address"};
-  const Handle curl = NewHandle(timeout_ms);
-  if (!curl) return {false, "failed: libcurl has no handle"};
-  Upload upload{message};
-  List receivers;
-  Add(receivers, "<" + to + ">");
-  const std::string from = "<" + server.from + ">";
-  curl_easy_setopt(curl.get(), CURLOPT_URL, server.url.c_str());
-  curl_easy_setopt(curl.get(), CURLOPT_PROTOCOLS_STR, "smtp,smtps");
-  // Without it libcurl goes on in plain text when a server, or someone on the way, hides STARTTLS.
-  curl_easy_setopt(curl.get(), CURLOPT_USE_SSL,
-                   OnLoopback(server.url) ? static_cast<long>(CURLUSESSL_NONE)
-                                          : static_cast<long>(CURLUSESSL_ALL));
-  if (!server.user.empty()) {
-    curl_easy_setopt(curl.get(), CURLOPT_USERNAME, server.user.c_str());
-    curl_easy_setopt(curl.get(), CURLOPT_PASSWORD, server.password.c_str());
-  }
-  curl_easy_setopt(curl.get(), CURLOPT_MAIL_FROM, from.c_str());
-  curl_easy_setopt(curl.get(), CURLOPT_MAIL_RCPT, receivers.get());
-  curl_easy_setopt(curl.get(), CURLOPT_UPLOAD, 1L);
-  curl_easy_setopt(curl.get(), CURLOPT_READFUNCTION, &Take);
-  curl_easy_setopt(curl.get(), CURLOPT_READDATA, &upload);
-  const CURLcode code = curl_easy_perform(curl.get());
-  if (code != CURLE_OK) return {false, Failed(code)};
-  return {true, "accepted"};
-}
 
 Sent SendWebhook(const WebhookCall& call) {
   if (const std::string wrong = CheckWebhookUrl(call.url, call.allow_private); !wrong.empty()) {

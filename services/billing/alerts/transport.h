@@ -1,27 +1,15 @@
-// Sends one mail or one webhook with libcurl. Calls block.
+// Sends one webhook with libcurl. Calls block.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "common/mail/mail.h"
+
 namespace tollgate::billing::alerts {
 
-struct MailServer {
-  std::string url;  // smtp://host:port or smtps://host:port; empty: no mails
-  std::string user;
-  std::string password;  // never logged
-  std::string from;
-};
-
-struct Sent {
-  bool ok = false;
-  std::string result;  // "200", "503", "the connection failed", …; never content of the receiver
-};
-
-// message: header and body with CRLF. TLS is required unless the server is on this machine's
-// loopback.
-Sent SendMail(const MailServer& server, const std::string& to, const std::string& message,
-              int timeout_ms);
+using mail::MailServer;
+using mail::Sent;
 
 struct WebhookCall {
   std::string url;

@@ -10,38 +10,51 @@ namespace tollgate::billing {
 namespace {
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
-// Above any price (0.1 USD per token); with the largest token count every cost in nano-USD still
-// fits 64 bits.
-constexpr int64_t kMaxRatePicoUsd = 100'000'000'000;
 constexpr int64_t kMaxClockSkewUs = 24LL * 3600 * 1'000'000;
+
+Candidate FirstOf(const Authorize& authorize) {
+  return {authorize.model, authorize.rates, authorize.price_version, authorize.prompt_bound,
+          authorize.output_bound};
+}
+
+// Empty when there is only one.
+std::vector<Candidate> CandidatesOf(const Authorize& authorize) {
+  if (authorize.fallbacks.empty()) return {};
+  std::vector<Candidate> all = {FirstOf(authorize)};
+  all.insert(all.end(), authorize.fallbacks.begin(), authorize.fallbacks.end());
+  return all;
+}
 
 bool SameBody(const Hold& hold, const Authorize& authorize) {
   return hold.workspace == authorize.workspace && hold.key_id == authorize.key_id &&
-         hold.model == authorize.model && hold.rates == authorize.rates &&
-         hold.price_version == authorize.price_version &&
-         hold.prompt_bound == authorize.prompt_bound &&
-         hold.output_bound == authorize.output_bound &&
+         hold.candidates == CandidatesOf(authorize) &&
+         (hold.candidates.empty() ? hold.Current() : hold.candidates.front()) ==
+             FirstOf(authorize) &&
          hold.key_quota_nano_usd == authorize.key_quota_nano_usd;
 }
 
 bool IsDigest(const std::string& bytes) { return bytes.empty() || bytes.size() == 32; }
 
 bool IsValid(const Authorize& authorize) {
-  const auto rate = [](int64_t pico_usd) { return pico_usd >= 0 && pico_usd <= kMaxRatePicoUsd; };
-  return !authorize.request_id.empty() && IsTokenCount(authorize.prompt_bound) &&
-         IsTokenCount(authorize.output_bound) && authorize.attempt >= 0 &&
-         rate(authorize.rates.input_pico_usd) && rate(authorize.rates.output_pico_usd) &&
-         authorize.model.size() <= 256 && authorize.key_id.size() <= 128 &&
-         authorize.client_request_id.size() <= 128 &&
+  const auto& fallbacks = authorize.fallbacks;
+  return !authorize.request_id.empty() && authorize.attempt >= 0 && IsValid(FirstOf(authorize)) &&
+         fallbacks.size() < kMaxCandidates &&
+         std::ranges::all_of(
+             fallbacks, [](const Candidate& one) { return IsValid(one); }) &&
+         authorize.candidate >= 0 && static_cast<size_t>(authorize.candidate) <= fallbacks.size() &&
+         authorize.key_id.size() <= 128 && authorize.client_request_id.size() <= 128 &&
          authorize.key_quota_nano_usd.value_or(0) >= 0 &&
          IsDigest(authorize.idempotency_key_digest) &&
          authorize.idempotency_body_digest.size() == authorize.idempotency_key_digest.size();
 }
 
-// What must be held for the whole prompt and this much output.
+// What must be held for the whole prompt and this much output, whichever model answers.
 int64_t Price(const Authorize& authorize, int64_t output_tokens) {
-  return HoldNanoUsd(CostPicoUsd(authorize.rates, authorize.prompt_bound,
-                                 std::min(authorize.output_bound, output_tokens)));
+  int64_t dearest_nano_usd = NeededNanoUsd(FirstOf(authorize), output_tokens);
+  for (const Candidate& fallback : authorize.fallbacks) {
+    dearest_nano_usd = std::max(dearest_nano_usd, NeededNanoUsd(fallback, output_tokens));
+  }
+  return dearest_nano_usd;
 }
 
 Hold MakeHold(const Authorize& authorize) {
@@ -54,6 +67,8 @@ Hold MakeHold(const Authorize& authorize) {
   hold.price_version = authorize.price_version;
   hold.prompt_bound = authorize.prompt_bound;
   hold.output_bound = authorize.output_bound;
+  hold.candidates = CandidatesOf(authorize);
+  hold.Ask(authorize.candidate);
   hold.attempt = authorize.attempt;
   hold.key_quota_nano_usd = authorize.key_quota_nano_usd;
   hold.surface = authorize.surface;
@@ -65,6 +80,26 @@ Hold MakeHold(const Authorize& authorize) {
 
 }  // namespace
 
+Reply Batch::Repeat(const Authorize& authorize, Hold& hold, Reply granted) {
+  if (hold.tombstone()) {
+    return Refuse(hold.workspace == authorize.workspace ? Deny::kClosed : Deny::kIdReuse);
+  }
+  if (!SameBody(hold, authorize)) return Refuse(Deny::kIdReuse);
+  if (hold.state != HoldState::kOpen || authorize.attempt < hold.attempt) {
+    return Refuse(Deny::kClosed);
+  }
+  if (authorize.attempt > hold.attempt) {
+    BeginAttempt(hold, authorize.attempt);
+    hold.Ask(authorize.candidate);
+  } else if (authorize.candidate != hold.candidate) {
+    // What a try has reported is never priced anew: the model changes with the try only.
+    return Refuse(Deny::kIdReuse);
+  }
+  granted.authorized_nano_usd =
+      hold.attempt == 0 ? hold.first_authorized_nano_usd : hold.authorized_nano_usd;
+  return granted;
+}
+
 // Takes the hold, or says why not. A repeated id gets the first reply.
 Reply Batch::Execute(const Authorize& authorize) {
   const int64_t created_us = authorize.request_id.unix_ms() * 1000;
@@ -74,20 +109,12 @@ Reply Batch::Execute(const Authorize& authorize) {
   }
   Reply granted;
   granted.ok = true;
-  granted.slice_nano_usd = HoldNanoUsd(CostPicoUsd(authorize.rates, 0, policy_.slice_tokens));
-  if (Hold* hold = FindHold(authorize.request_id)) {
-    if (hold->tombstone()) {
-      return Refuse(hold->workspace == authorize.workspace ? Deny::kClosed : Deny::kIdReuse);
-    }
-    if (!SameBody(*hold, authorize)) return Refuse(Deny::kIdReuse);
-    if (hold->state != HoldState::kOpen || authorize.attempt < hold->attempt) {
-      return Refuse(Deny::kClosed);
-    }
-    if (authorize.attempt > hold->attempt) BeginAttempt(*hold, authorize.attempt);
-    granted.authorized_nano_usd =
-        hold->attempt == 0 ? hold->first_authorized_nano_usd : hold->authorized_nano_usd;
-    return granted;
-  }
+  const Rates& rates =
+      authorize.candidate == 0
+          ? authorize.rates
+          : authorize.fallbacks[static_cast<size_t>(authorize.candidate) - 1].rates;
+  granted.slice_nano_usd = HoldNanoUsd(CostPicoUsd(rates, 0, policy_.slice_tokens));
+  if (Hold* hold = FindHold(authorize.request_id)) return Repeat(authorize, *hold, granted);
   if (!wallet_) return Refuse(Deny::kNoCredit);
   if (wallet_->frozen == Freeze::kFailedCheck) return Refuse(Deny::kFrozenByCheck);
   if (wallet_->frozen != Freeze::kNone) return Refuse(Deny::kFrozen);

@@ -240,6 +240,7 @@ void Batch::SaveBefore(const Operation& operation) {
   before_.commands = out_.commands.size();
   before_.decided = out_.decided_commands.size();
   before_.resolved = out_.resolved_dead_letters.size();
+  before_.audit_notes = out_.audit_notes.size();
   before_.idempotency = out_.idempotency_keys.size();
 }
 
@@ -290,6 +291,12 @@ std::string Batch::BrokenHoldInvariant(const Hold& hold) const {
   }
   if (hold.state != HoldState::kCorrected && hold.charged_nano_usd > hold.authorized_nano_usd) {
     return "charged above the authorized amount";
+  }
+  if (!hold.candidates.empty()) {
+    const auto index = static_cast<size_t>(hold.candidate);
+    if (index >= hold.candidates.size() || hold.Current() != hold.candidates[index]) {
+      return "the price is of none of the models of the request";
+    }
   }
   if (hold.state == HoldState::kOpen) {
     const bool reopened = before_.hold && before_.hold->state != HoldState::kOpen;
@@ -390,6 +397,7 @@ void Batch::Undo(const std::string& workspace, const Id& request_id) {
   out_.commands.resize(before_.commands);
   out_.decided_commands.resize(before_.decided);
   out_.resolved_dead_letters.resize(before_.resolved);
+  out_.audit_notes.resize(before_.audit_notes);
   out_.idempotency_keys.resize(before_.idempotency);
 }
 

@@ -3,6 +3,9 @@
 // attempt.cc, idempotency keys in idempotency.cc, what they share in batch.cc.
 #pragma once
 
+#include <string>
+#include <utility>
+
 #include "services/billing/domain/ledger.h"
 
 namespace tollgate::billing {
@@ -38,9 +41,12 @@ class Batch {
     size_t commands = 0;
     size_t decided = 0;
     size_t resolved = 0;
+    size_t audit_notes = 0;
   };
 
-  Reply Execute(const Authorize& authorize);        // authorize.cc
+  Reply Execute(const Authorize& authorize);  // authorize.cc
+  // Another authorize of a request that has a hold. granted: the reply but for the amount.
+  Reply Repeat(const Authorize& authorize, Hold& hold, Reply granted);
   Reply Execute(const Extend& extend);              // extend.cc
   Reply Execute(const Heartbeat& heartbeat);        // extend.cc
   Reply Execute(const Settle& settle);              // settle.cc
@@ -83,6 +89,19 @@ class Batch {
 
   // corrections.cc. Posts the entries of a correction, or says why that is not possible.
   Deny PostCorrection(const Command& command);
+  // What the audit log says of a command that has changed something. Dated by the decision.
+  template <typename Op>
+  void Audit(const Op& op, std::string action, std::string subject, std::string detail,
+             const std::string& call_id) {
+    out_.audit_notes.push_back({.at_us = now_us_,
+                                .actor = op.actor,
+                                .address = op.address,
+                                .action = std::move(action),
+                                .workspace = op.workspace,
+                                .subject = std::move(subject),
+                                .detail = std::move(detail),
+                                .call_id = call_id});
+  }
   // Posts an entry that moves no money.
   void PostNote(EntryKind kind, const Command& command, const std::string& memo);
   // What is owed is paid from paid credit as soon as that is available: called wherever it may

@@ -17,6 +17,15 @@ void AppendText(std::string& out, std::string_view text) {
   out += text;
 }
 
+void AppendCandidate(std::string& out, const Candidate& candidate) {
+  AppendText(out, candidate.model);
+  AppendInt(out, candidate.rates.input_pico_usd);
+  AppendInt(out, candidate.rates.output_pico_usd);
+  AppendInt(out, candidate.price_version);
+  AppendInt(out, candidate.prompt_bound);
+  AppendInt(out, candidate.output_bound);
+}
+
 void AppendOptional(std::string& out, const std::optional<int64_t>& value) {
   AppendInt(out, value ? 1 : 0);
   AppendInt(out, value.value_or(0));
@@ -48,17 +57,17 @@ std::string AdmissionDetail(const Hold& hold) {
   AppendText(encoded, hold.id.ToBytes());
   AppendInt(encoded, hold.created_us);
   AppendText(encoded, hold.key_id);
-  AppendText(encoded, hold.model);
-  AppendInt(encoded, hold.rates.input_pico_usd);
-  AppendInt(encoded, hold.rates.output_pico_usd);
-  AppendInt(encoded, hold.price_version);
-  AppendInt(encoded, hold.prompt_bound);
-  AppendInt(encoded, hold.output_bound);
+  // Which of the candidates is the current one changes while the hold is open.
+  AppendCandidate(encoded, hold.candidates.empty() ? hold.Current() : hold.candidates.front());
   AppendOptional(encoded, hold.cap_nano_usd);
   AppendOptional(encoded, hold.key_quota_nano_usd);
   AppendInt(encoded, static_cast<int64_t>(hold.surface));
   AppendInt(encoded, hold.streamed ? 1 : 0);
   AppendText(encoded, hold.client_request_id);
+  if (!hold.candidates.empty()) {
+    AppendInt(encoded, static_cast<int64_t>(hold.candidates.size()));
+    for (const Candidate& candidate : hold.candidates) AppendCandidate(encoded, candidate);
+  }
   return Sha256(encoded);
 }
 
@@ -75,6 +84,7 @@ std::string ClosingDetail(const Hold& hold) {
   AppendInt(encoded, hold.cut_by_credit ? 1 : 0);
   AppendInt(encoded, hold.estimated ? 1 : 0);
   AppendInt(encoded, hold.first_token_us);
+  if (!hold.candidates.empty()) AppendInt(encoded, hold.candidate);
   return Sha256(encoded);
 }
 

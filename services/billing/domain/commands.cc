@@ -64,6 +64,8 @@ Reply Batch::Execute(const AddCredit& command) {
          command.granted ? Account::kGranted : Account::kPaid, amount, UtcMonth(now_us_),
          command.command_id, command.actor + ": " + command.reason, detail);
     PayReceivable(command.command_id);
+    Audit(command, command.granted ? "credit.grant" : "credit.add", command.command_id,
+          NanoToDecimalUsd(amount) + " USD: " + command.reason, command.command_id);
   }
   Reply reply;
   reply.ok = true;
@@ -97,6 +99,8 @@ Reply Batch::Execute(const SetCap& command) {
     const std::string memo = "cap=" + (cap ? std::to_string(*cap) : "none") + " " + command.actor;
     Post(EntryKind::kCapChange, Account::kControl, Account::kControl, 0, UtcMonth(now_us_),
          command.command_id, memo, detail);
+    Audit(command, "cap.update", command.workspace, cap ? NanoToDecimalUsd(*cap) + " USD" : "none",
+          command.command_id);
   }
   Reply reply;
   reply.ok = true;
@@ -108,6 +112,7 @@ Reply Batch::Execute(const OpenWallet& command) {
   if (wallet_ == nullptr) {
     FindOrCreateWallet(command.workspace);
     out_.wallets.push_back(command.workspace);
+    Audit(command, "wallet.open", command.workspace, "", command.call_id);
   }
   Reply reply;
   reply.ok = true;
@@ -144,6 +149,8 @@ Reply Batch::Execute(const RepairClock& command) {
        "moved back " + std::to_string(reply.moved_back_us) + " us, " + command.actor + ": " +
            command.reason,
        detail);
+  Audit(command, "clock.repair", command.workspace,
+        std::to_string(reply.moved_back_us) + " us: " + command.reason, command.command_id);
   return reply;
 }
 

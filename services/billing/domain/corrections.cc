@@ -58,13 +58,29 @@ Command MakeCommand(const Correct& correct, int64_t at_us) {
 
 bool SameBody(const Command& stored, const Command& command) {
   return stored.kind == command.kind && stored.amount_nano_usd == command.amount_nano_usd &&
-         stored.granted == command.granted && stored.reference == command.reference;
+         stored.granted == command.granted && stored.reference == command.reference &&
+         (MovesMoney(stored.kind) || stored.reason == command.reason);
 }
 
 std::string MemoOf(const Command& command) {
   std::string memo = command.actor + ": " + command.reason;
   if (!command.decided_by.empty()) memo += " (approved by " + command.decided_by + ")";
   return memo;
+}
+
+// Of the audit log.
+std::string ActionOf(const Command& command) {
+  if (command.kind == CommandKind::kFreeze) return "workspace.freeze";
+  if (command.kind == CommandKind::kUnfreeze) return "workspace.unfreeze";
+  return "adjustment.create";
+}
+
+std::string DetailOf(const Command& command) {
+  if (!MovesMoney(command.kind)) return command.reason;
+  std::string text = std::string(CommandKindName(command.kind)) + " of " +
+                     NanoToDecimalUsd(command.amount_nano_usd) + " USD";
+  if (command.state == CommandState::kPending) text += ", waits for a second person";
+  return text + ": " + command.reason;
 }
 
 }  // namespace
@@ -84,12 +100,14 @@ Reply Batch::Execute(const Correct& correct) {
     PostNote(EntryKind::kCorrectionRequested, command, MemoOf(command));
     state_.commands.emplace(key, command);
     out_.commands.push_back(key);
+    Audit(correct, ActionOf(command), command.command_id, DetailOf(command), command.command_id);
   } else {
     if (const Deny refused = PostCorrection(command); refused != Deny::kNone) {
       return Refuse(refused);
     }
     state_.commands.emplace(key, command);
     out_.commands.push_back(key);
+    Audit(correct, ActionOf(command), command.command_id, DetailOf(command), command.command_id);
   }
   Reply reply;
   reply.ok = true;
@@ -123,6 +141,8 @@ Reply Batch::Execute(const Decide& decide) {
     }
     command = decided;
     out_.decided_commands.push_back(key);
+    Audit(decide, decide.approve ? "adjustment.approve" : "adjustment.reject", command.command_id,
+          decide.reason, decide.call_id);
   } else if (command.state != wanted || command.decided_by != decide.actor) {
     // Decided before, otherwise or by another person; or it never waited.
     return Refuse(Deny::kIdReuse);

@@ -110,6 +110,8 @@ Reply Batch::Execute(const ResolveDeadLetter& resolve) {
   letter.actor = resolve.actor;
   letter.note = resolve.reason;
   out_.resolved_dead_letters.push_back(found->first);
+  Audit(resolve, retry ? "dead_letter.retry" : "dead_letter.write_off",
+        letter.id.ToHex() + "." + std::to_string(letter.number), resolve.reason, resolve.call_id);
   return reply;
 }
 

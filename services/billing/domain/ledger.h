@@ -31,6 +31,13 @@ struct Policy {
   int64_t second_person_above_nano_usd = 100 * kNanoPerUsd;
 };
 
+// What the audit log says of a change: an entry without its place in the chain (decision 56).
+struct AuditNote {
+  int64_t at_us = 0;
+  std::string actor, address, action, workspace, subject, detail;
+  std::string call_id;  // the request_id of the call
+};
+
 // The result of a batch. The state was changed in place; these name the changed rows, each once.
 struct Applied {
   std::vector<Reply> replies;  // in the order of the operations
@@ -48,6 +55,7 @@ struct Applied {
   std::vector<DeadLetter> dead_letters;  // without their numbers; one may be stored already
   std::vector<std::string> resolved_dead_letters;  // DeadLetterKey; must exist
   std::vector<std::string> idempotency_keys;  // IdempotencyRowKey; new or of another request now
+  std::vector<AuditNote> audit_notes;  // of the commands that changed something, in their order
   // Broken invariants: the operation at fault was refused and changed nothing. The caller must
   // raise an alarm for each.
   std::vector<std::string> violations;

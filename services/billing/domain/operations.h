@@ -23,6 +23,8 @@ struct Authorize {
   int64_t price_version = 0;
   int64_t prompt_bound = 0;  // tokens, at most
   int64_t output_bound = 0;
+  // The models that may answer instead, in the order of the tries; part of the body.
+  std::vector<Candidate> fallbacks;
   std::optional<int64_t> key_quota_nano_usd;  // of the key per UTC month
   // As in Hold; a repetition may differ in them.
   Surface surface = Surface::kUnknown;
@@ -32,6 +34,8 @@ struct Authorize {
   std::string idempotency_body_digest;  // may differ only between requests
   // Number of the try, from 0; not part of the body.
   int32_t attempt = 0;
+  // Which model this try asks: 0 the first one, n the fallback n - 1. Changes with the try only.
+  int32_t candidate = 0;
   bool check_only = false;  // only says whether it would be granted; writes nothing
 };
 
@@ -91,6 +95,8 @@ struct AddCredit {
   std::string actor;
   std::string reason;
   bool open_only = false;  // refused when the workspace has no wallet (OpenWallet)
+  // Of the client that asked for it, for the audit log; may be empty, as in those below.
+  std::string address = {};
 };
 
 // Sets the month cap of a workspace; empty removes it.
@@ -100,6 +106,7 @@ struct SetCap {
   std::optional<int64_t> cap_nano_usd;
   std::string actor;
   bool open_only = false;  // as in AddCredit
+  std::string address = {};
 };
 
 // Corrects the ledger by new entries: refund, adjustment, freeze, chargeback, write-off. Above
@@ -114,6 +121,7 @@ struct Correct {
   std::string reason;                 // required
   std::string reference;              // of the payment or dispute; may be empty
   Freeze freeze = Freeze::kOperator;  // kFreeze only: why
+  std::string address = {};
 };
 
 // The second person's word on a pending correction.
@@ -123,11 +131,16 @@ struct Decide {
   bool approve = false;
   std::string actor;  // not the one who asked for it
   std::string reason;
+  std::string address = {};
+  std::string call_id = {};  // the request_id of the decision; may be empty
 };
 
 // Opens the wallet of a new workspace. Changes nothing when it is open (decision 64).
 struct OpenWallet {
   std::string workspace;
+  std::string actor = {};
+  std::string address = {};
+  std::string call_id = {};
 };
 
 // Sets the time of the workspace's newest entry back to now.
@@ -136,6 +149,7 @@ struct RepairClock {
   std::string command_id;  // unique within the workspace
   std::string actor;
   std::string reason;
+  std::string address = {};
 };
 
 // A person's word on a dead letter: applies its settle again, which may be refused again, or gives
@@ -147,6 +161,8 @@ struct ResolveDeadLetter {
   DeadLetterState to = DeadLetterState::kRetried;
   std::string actor;
   std::string reason;  // required
+  std::string address = {};
+  std::string call_id = {};
 };
 
 using Operation = std::variant<Authorize, Extend, Heartbeat, Settle, Void, Expire, AddCredit,

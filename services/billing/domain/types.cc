@@ -34,6 +34,21 @@ Int128 Hold::CostPicoUsd() const {
   return tollgate::CostPicoUsd(rates, billable.prompt, billable.completion);
 }
 
+Candidate Hold::Current() const {
+  return {model, rates, price_version, prompt_bound, output_bound};
+}
+
+void Hold::Ask(int32_t index) {
+  if (candidates.empty()) return;
+  candidate = index;
+  const Candidate& asked = candidates[static_cast<size_t>(index)];
+  model = asked.model;
+  rates = asked.rates;
+  price_version = asked.price_version;
+  prompt_bound = asked.prompt_bound;
+  output_bound = asked.output_bound;
+}
+
 UsageChange& UsageChange::operator+=(const UsageChange& other) {
   requests += other.requests;
   free_requests += other.free_requests;

@@ -11,6 +11,7 @@
 
 #include "common/base/id.h"
 #include "common/money/money.h"
+#include "services/billing/domain/candidate.h"
 
 namespace tollgate::billing {
 
@@ -144,11 +145,16 @@ struct Hold {
   HoldState state = HoldState::kOpen;
   // The body of the authorize. A tombstone (voided before it was opened) has month 0 and no body.
   std::string key_id;
+  // Of the model that the live try asks, or that has answered.
   std::string model;
   Rates rates;
   int64_t price_version = 0;
   int64_t prompt_bound = 0;
   int64_t output_bound = 0;
+  // All models that may answer, the first one included, and which of them the fields above are of.
+  // Empty and 0: there is only one.
+  std::vector<Candidate> candidates;
+  int32_t candidate = 0;
   int32_t month = 0;                          // of the admission
   std::optional<int64_t> cap_nano_usd;        // in force at admission
   std::optional<int64_t> key_quota_nano_usd;  // of the key per month, in force at admission
@@ -185,6 +191,10 @@ struct Hold {
   // The usage that is priced: zero when the request was free.
   Usage BillableUsage() const;
   Int128 CostPicoUsd() const;
+  // The model of the live try, with its price and bounds.
+  Candidate Current() const;
+  // Makes another candidate the current one. The index must be valid.
+  void Ask(int32_t index);
 };
 
 // Accounts of one workspace. free and held are a pair of control accounts: their sum is always

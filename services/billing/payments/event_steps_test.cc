@@ -67,7 +67,7 @@ TEST_P(EventStepsTest, AReplicaThatCrashesWithAnEventLeavesItToAnother) {
 
 TEST_P(EventStepsTest, ADeletedCardDoesNotReturnWithARepeatedEvent) {
   auto replica = Make();
-  auto url = replica->admin.SetupMethod("acme", "r1");
+  auto url = replica->admin.SetupMethod("acme", "r1", "ann");
   ASSERT_TRUE(url.ok());
   const std::string card = stripe_.SaveCard(url->substr(url->rfind('/') + 1));
   const auto saved = stripe_.TakeEvents();

@@ -9,7 +9,7 @@ using sql::Connection;
 using sql::Param;
 using sql::SqlResult;
 
-SqlResult<bool> PaymentStore::AddEvent(const ProviderEvent& event) {
+SqlResult<bool> PaymentStore::AddEvent(const ProviderEvent& event, const audit::Record* record) {
   int64_t added = 0;
   auto done = database_.Transact(sql::TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {
     const std::vector<Param> cells = Cells(event);
@@ -19,7 +19,8 @@ SqlResult<bool> PaymentStore::AddEvent(const ProviderEvent& event) {
                            std::span<const Param>(cells));
     if (!made.ok()) return Fail{std::move(made).error()};
     added = *made;
-    return {};
+    if (added == 0 || record == nullptr) return {};
+    return audit::Append(db, audit::kEntries, *record);
   });
   if (!done.ok()) return Fail{std::move(done).error()};
   return added > 0;

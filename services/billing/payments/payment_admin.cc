@@ -64,7 +64,7 @@ AdminResult<void> PaymentAdmin::NeedsProvider() const {
 }
 
 AdminResult<Payment> PaymentAdmin::Create(const std::string& workspace, int64_t amount_nano_usd,
-                                          const std::string& request_id, const std::string& actor) {
+                                          const std::string& request_id, const audit::Origin& by) {
   if (auto checked = CheckAmount(amount_nano_usd, "payment.amount_usd"); !checked.ok()) {
     return Fail{checked.error()};
   }
@@ -87,11 +87,12 @@ AdminResult<Payment> PaymentAdmin::Create(const std::string& workspace, int64_t 
     payment.provider = engine_.provider().name();
     payment.state = manual ? PaymentState::kAwaitingTransfer : PaymentState::kRequested;
     payment.amount_nano_usd = amount_nano_usd;
-    payment.actor = actor;
+    payment.actor = by.actor;
     payment.created_us = payment.updated_us = tx.now_us();
     payment.check_us = manual ? 0 : tx.now_us();
     if (auto put = tx.Put(payment); !put.ok()) return put;
-    return tx.Log("payment/" + id, "", Name(payment.state), amount_nano_usd, actor, "");
+    return tx.LogCall(by, "payment.create", "payment/" + id, "", Name(payment.state),
+                      amount_nano_usd, "");
   });
   auto made = Finish(done, failure, payment);
   if (!made.ok() || made->state != PaymentState::kRequested) return made;
@@ -121,11 +122,11 @@ AdminResult<std::vector<Payment>> PaymentAdmin::List(const std::string& workspac
 }
 
 AdminResult<Payment> PaymentAdmin::Confirm(const std::string& workspace, const std::string& id,
-                                           const std::string& reference, const std::string& actor) {
+                                           const std::string& reference, const audit::Origin& by) {
   std::optional<Failure> failure;
   Payment payment;
-  auto done = store_.Run(workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    failure.reset();
+  const PaymentStore::Call call = {by, "confirm " + id + "\n" + reference, &failure};
+  auto done = store_.Run(call, workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
     auto found = tx.FindPayment(id);
     if (!found.ok()) return Fail{found.error()};
     if (!*found) {
@@ -143,8 +144,8 @@ AdminResult<Payment> PaymentAdmin::Confirm(const std::string& workspace, const s
     payment.reference = reference;
     payment.check_us = payment.updated_us = tx.now_us();
     if (auto put = tx.Put(payment); !put.ok()) return put;
-    return tx.Log("payment/" + id, Name(PaymentState::kAwaitingTransfer), Name(payment.state),
-                  payment.amount_nano_usd, actor, reference);
+    return tx.LogCall(by, "payment.confirm", "payment/" + id, Name(PaymentState::kAwaitingTransfer),
+                      Name(payment.state), payment.amount_nano_usd, reference);
   });
   auto confirmed = Finish(done, failure, payment);
   if (!confirmed.ok() || confirmed->credited) return confirmed;
@@ -154,11 +155,11 @@ AdminResult<Payment> PaymentAdmin::Confirm(const std::string& workspace, const s
 }
 
 AdminResult<Payment> PaymentAdmin::Cancel(const std::string& workspace, const std::string& id,
-                                          const std::string& reason, const std::string& actor) {
+                                          const std::string& reason, const audit::Origin& by) {
   std::optional<Failure> failure;
   Payment payment;
-  auto done = store_.Run(workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
-    failure.reset();
+  const PaymentStore::Call call = {by, "cancel " + id + "\n" + reason, &failure};
+  auto done = store_.Run(call, workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
     auto found = tx.FindPayment(id);
     if (!found.ok()) return Fail{found.error()};
     if (!*found) {
@@ -178,16 +179,16 @@ AdminResult<Payment> PaymentAdmin::Cancel(const std::string& workspace, const st
     const bool at_once = was == PaymentState::kAwaitingTransfer ||
                          (was == PaymentState::kRequested && payment.checkout_id.empty());
     if (!at_once) {
-      return tx.Log("payment/" + id, Name(was), "cancel_requested", payment.amount_nano_usd, actor,
-                    reason);
+      return tx.LogCall(by, "payment.cancel", "payment/" + id, Name(was), "cancel_requested",
+                        payment.amount_nano_usd, reason);
     }
     payment.state = PaymentState::kCancelled;
     payment.reason = reason;
     payment.check_us = 0;
     payment.updated_us = tx.now_us();
     if (auto put = tx.Put(payment); !put.ok()) return put;
-    return tx.Log("payment/" + id, Name(was), Name(payment.state), payment.amount_nano_usd, actor,
-                  reason);
+    return tx.LogCall(by, "payment.cancel", "payment/" + id, Name(was), Name(payment.state),
+                      payment.amount_nano_usd, reason);
   });
   auto cancelled = Finish(done, failure, payment);
   if (!cancelled.ok() || cancelled->state == PaymentState::kCancelled) return cancelled;
@@ -204,7 +205,7 @@ AdminResult<Payment> PaymentAdmin::Cancel(const std::string& workspace, const st
 AdminResult<Refund> PaymentAdmin::RefundPayment(const std::string& workspace, const std::string& id,
                                                 int64_t amount_nano_usd, const std::string& reason,
                                                 const std::string& request_id,
-                                                const std::string& actor) {
+                                                const audit::Origin& by) {
   if (amount_nano_usd <= 0 || amount_nano_usd % kNanoPerCent != 0) {
     return InvalidField("amount_usd", "a positive amount of whole cents is required");
   }
@@ -251,10 +252,11 @@ AdminResult<Refund> PaymentAdmin::RefundPayment(const std::string& workspace, co
     refund.payment = id;
     refund.amount_nano_usd = amount_nano_usd;
     refund.reason = reason;
-    refund.actor = actor;
+    refund.actor = by.actor;
     refund.created_us = refund.updated_us = refund.check_us = tx.now_us();
     if (auto put = tx.Put(refund); !put.ok()) return put;
-    return tx.Log("refund/" + refund_id, "", Name(refund.state), amount_nano_usd, actor, reason);
+    return tx.LogCall(by, "payment.refund", "refund/" + refund_id, "", Name(refund.state),
+                      amount_nano_usd, reason);
   });
   if (auto stored = Finish(done, failure, 0); !stored.ok()) return Fail{stored.error()};
   engine_.StepRefund(workspace, refund_id);
@@ -275,7 +277,7 @@ AdminResult<std::vector<PaymentMethod>> PaymentAdmin::Methods(const std::string&
 }
 
 AdminResult<void> PaymentAdmin::DeleteMethod(const std::string& workspace, const std::string& id,
-                                             const std::string& actor) {
+                                             const audit::Origin& by) {
   auto methods = store_.Methods(workspace);
   if (!methods.ok()) return Sql(methods.error());
   bool known = false;
@@ -290,14 +292,15 @@ AdminResult<void> PaymentAdmin::DeleteMethod(const std::string& workspace, const
     auto removed = tx.RemoveMethod(id);
     if (!removed.ok()) return Fail{removed.error()};
     if (!*removed) return {};
-    return tx.Log("method/" + id, "saved", "deleted", 0, actor, "");
+    return tx.LogCall(by, "payment_method.delete", "method/" + id, "saved", "deleted", 0, "");
   });
   if (!done.ok()) return Sql(done.error());
   return {};
 }
 
 AdminResult<std::string> PaymentAdmin::SetupMethod(const std::string& workspace,
-                                                   const std::string& request_id) {
+                                                   const std::string& request_id,
+                                                   const audit::Origin& by) {
   if (auto needs = NeedsProvider(); !needs.ok()) return Fail{needs.error()};
   auto customer = engine_.EnsureCustomer(workspace);
   if (!customer.ok()) return ProviderFailed(customer.error());
@@ -312,7 +315,9 @@ AdminResult<std::string> PaymentAdmin::SetupMethod(const std::string& workspace,
   event.workspace = workspace;
   event.received_us = engine_.NowUs();
   event.check_us = event.received_us + 30'000'000;
-  if (auto added = store_.AddEvent(event); !added.ok()) return Sql(added.error());
+  const audit::Record record = audit::RecordOf(by, event.received_us, "payment_method.setup",
+                                               workspace, "workspace/" + workspace, page->id);
+  if (auto added = store_.AddEvent(event, &record); !added.ok()) return Sql(added.error());
   return page->url;
 }
 
@@ -326,7 +331,7 @@ AdminResult<AutoReload> PaymentAdmin::GetReload(const std::string& workspace) {
 
 AdminResult<AutoReload> PaymentAdmin::UpdateReload(const std::string& workspace,
                                                    const ReloadChange& change,
-                                                   const std::string& actor) {
+                                                   const audit::Origin& by) {
   std::optional<Failure> failure;
   AutoReload reload;
   auto done = store_.Run(workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
@@ -344,19 +349,25 @@ AdminResult<AutoReload> PaymentAdmin::UpdateReload(const std::string& workspace,
       failure = checked.error();
       return {};
     }
+    auto seen = tx.See(by, change.Content());
+    if (!seen.ok()) return Fail{seen.error()};
+    if (*seen == SeenRequest::kOther) failure = admin::RequestIdReused().error;
+    reload = *seen == SeenRequest::kFresh ? reload : found->value_or(AutoReload());
+    if (*seen != SeenRequest::kFresh) return {};
     // A higher ceiling ends the pause that the old one has made.
     if (reload.state == ReloadState::kPaused && reload.pause_reason == kPausedByCeiling) {
       Resume(reload);
     }
     RollMonth(reload, tx.now_us());
-    reload.actor = actor;
+    reload.actor = by.actor;
     reload.updated_us = tx.now_us();
     if (auto put = tx.Put(reload); !put.ok()) return put;
     const std::string what = (reload.enabled ? "on" : "off") + std::string(" threshold=") +
                              admin::FormatUsd(reload.threshold_nano_usd) +
                              " amount=" + admin::FormatUsd(reload.amount_nano_usd) +
                              " ceiling=" + admin::FormatUsd(reload.ceiling_nano_usd);
-    return tx.Log("reload", Name(was), Name(reload.state), reload.amount_nano_usd, actor, what);
+    return tx.LogCall(by, "auto_reload.update", "reload", Name(was), Name(reload.state),
+                      reload.amount_nano_usd, what);
   });
   return Finish(done, failure, reload);
 }
@@ -381,7 +392,7 @@ AdminResult<void> PaymentAdmin::CheckReload(const AutoReload& reload) const {
 }
 
 AdminResult<AutoReload> PaymentAdmin::ResumeReload(const std::string& workspace,
-                                                   const std::string& actor) {
+                                                   const audit::Origin& by) {
   std::optional<Failure> failure;
   AutoReload reload;
   auto done = store_.Run(workspace, engine_.NowUs(), [&](WorkspaceTx& tx) -> SqlResult<void> {
@@ -396,10 +407,11 @@ AdminResult<AutoReload> PaymentAdmin::ResumeReload(const std::string& workspace,
     if (reload.state != ReloadState::kPaused && reload.state != ReloadState::kBackoff) return {};
     const ReloadState was = reload.state;
     Resume(reload);
-    reload.actor = actor;
+    reload.actor = by.actor;
     reload.updated_us = tx.now_us();
     if (auto put = tx.Put(reload); !put.ok()) return put;
-    return tx.Log("reload", Name(was), Name(reload.state), 0, actor, "resumed");
+    return tx.LogCall(by, "auto_reload.resume", "reload", Name(was), Name(reload.state), 0,
+                      "resumed");
   });
   return Finish(done, failure, reload);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/admin/failure.h"
+#include "common/audit/log.h"
 #include "services/billing/payments/payment_engine.h"
 
 namespace tollgate::billing::payments {
@@ -19,6 +20,18 @@ struct ReloadChange {
   std::optional<int64_t> threshold_nano_usd;
   std::optional<int64_t> amount_nano_usd;
   std::optional<int64_t> ceiling_nano_usd;
+
+  // All of it, as text.
+  std::string Content() const {
+    const auto text = [](const std::optional<int64_t>& value) {
+      return " " + (value ? std::to_string(*value) : std::string("-"));
+    };
+    return "reload " +
+           std::string(!enabled   ? "-"
+                       : *enabled ? "on"
+                                  : "off") +
+           text(threshold_nano_usd) + text(amount_nano_usd) + text(ceiling_nano_usd);
+  }
 };
 
 class PaymentAdmin {
@@ -26,28 +39,29 @@ class PaymentAdmin {
   explicit PaymentAdmin(PaymentEngine& engine) : engine_(engine), store_(engine.store()) {}
 
   AdminResult<Payment> Create(const std::string& workspace, int64_t amount_nano_usd,
-                              const std::string& request_id, const std::string& actor);
+                              const std::string& request_id, const audit::Origin& by);
   AdminResult<Payment> Get(const std::string& workspace, const std::string& id);
   AdminResult<std::vector<Payment>> List(const std::string& workspace, int limit,
                                          const PaymentStore::Position& before);
   AdminResult<Payment> Confirm(const std::string& workspace, const std::string& id,
-                               const std::string& reference, const std::string& actor);
+                               const std::string& reference, const audit::Origin& by);
   AdminResult<Payment> Cancel(const std::string& workspace, const std::string& id,
-                              const std::string& reason, const std::string& actor);
+                              const std::string& reason, const audit::Origin& by);
   AdminResult<Refund> RefundPayment(const std::string& workspace, const std::string& id,
                                     int64_t amount_nano_usd, const std::string& reason,
-                                    const std::string& request_id, const std::string& actor);
+                                    const std::string& request_id, const audit::Origin& by);
 
   AdminResult<std::vector<PaymentMethod>> Methods(const std::string& workspace);
   AdminResult<void> DeleteMethod(const std::string& workspace, const std::string& id,
-                                 const std::string& actor);
+                                 const audit::Origin& by);
   // The page's URL.
-  AdminResult<std::string> SetupMethod(const std::string& workspace, const std::string& request_id);
+  AdminResult<std::string> SetupMethod(const std::string& workspace, const std::string& request_id,
+                                       const audit::Origin& by);
 
   AdminResult<AutoReload> GetReload(const std::string& workspace);
   AdminResult<AutoReload> UpdateReload(const std::string& workspace, const ReloadChange& change,
-                                       const std::string& actor);
-  AdminResult<AutoReload> ResumeReload(const std::string& workspace, const std::string& actor);
+                                       const audit::Origin& by);
+  AdminResult<AutoReload> ResumeReload(const std::string& workspace, const audit::Origin& by);
 
  private:
   AdminResult<void> NeedsProvider() const;

@@ -287,7 +287,7 @@ TEST_P(PaymentEngineTest, ABalanceThatWasReadBeforeACreditTriggersNothing) {
 
 TEST_P(PaymentEngineTest, ASavedCardOfAnotherCustomerIsNotTaken) {
   auto replica = Make();
-  auto url = replica->admin.SetupMethod("acme", "r1");
+  auto url = replica->admin.SetupMethod("acme", "r1", "ann");
   ASSERT_TRUE(url.ok()) << url.error().message;
   const std::string session = url->substr(url->rfind('/') + 1);
   const std::string card = stripe_.SaveCard(session);

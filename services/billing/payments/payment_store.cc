@@ -1,6 +1,7 @@
 #include "services/billing/payments/payment_store.h"
 
 #include "common/base/text.h"
+#include "common/money/money.h"
 #include "services/billing/domain/shard.h"
 #include "services/billing/payments/payment_rows.h"
 #include "services/billing/payments/payment_schema.h"
@@ -239,7 +240,28 @@ SqlResult<void> WorkspaceTx::Log(std::string subject, std::string_view from, std
   return {};
 }
 
+SqlResult<void> WorkspaceTx::LogCall(const audit::Origin& by, std::string action,
+                                     std::string subject, std::string_view from,
+                                     std::string_view to, int64_t amount_nano_usd,
+                                     std::string_view reason) {
+  std::string detail(from.empty() || from == to ? "" : std::string(from) + " to ");
+  detail += to;
+  if (amount_nano_usd != 0) detail += ", " + NanoToDecimalUsd(amount_nano_usd) + " USD";
+  if (!reason.empty()) detail += ": " + ToValidUtf8(reason, kMaxReason);
+  audit::Record record =
+      audit::RecordOf(by, now_us_, std::move(action), workspace_, subject, std::move(detail));
+  auto logged = Log(std::move(subject), from, to, amount_nano_usd, by.actor, reason);
+  if (!logged.ok()) return logged;
+  return audit::Append(db_, audit::kEntries, std::move(record));
+}
+
+SqlResult<SeenRequest> WorkspaceTx::See(const audit::Origin& by, std::string_view content) {
+  return SeeRequest(db_, by, workspace_ + "\n" + std::string(content), now_us_);
+}
+
 SqlResult<void> PaymentStore::Migrate() {
+  if (auto done = audit::Migrate(database_); !done.ok()) return done;
+  if (auto done = MigrateRequestIds(database_); !done.ok()) return done;
   return database_.Migrate(kComponent, PaymentMigrations());
 }
 
@@ -249,6 +271,18 @@ SqlResult<void> PaymentStore::Run(const std::string& workspace, int64_t now_us,
     WorkspaceTx tx(db, workspace, now_us);
     if (auto locked = tx.Lock(); !locked.ok()) return locked;
     return change(tx);
+  });
+}
+
+SqlResult<void> PaymentStore::Run(const Call& call, const std::string& workspace, int64_t now_us,
+                                  const Change& change) {
+  return Run(workspace, now_us, [&](WorkspaceTx& tx) -> SqlResult<void> {
+    call.failure->reset();
+    auto seen = tx.See(call.by, call.content);
+    if (!seen.ok()) return Fail{std::move(seen).error()};
+    if (*seen != SeenRequest::kOther) return change(tx);
+    *call.failure = admin::RequestIdReused().error;
+    return {};
   });
 }
 

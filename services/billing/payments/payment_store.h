@@ -10,8 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "common/admin/failure.h"
+#include "common/audit/log.h"
 #include "common/sql/sql.h"
 #include "services/billing/payments/payment_types.h"
+#include "services/billing/storage/request_ids.h"
 
 namespace tollgate::billing::payments {
 
@@ -48,6 +51,12 @@ class WorkspaceTx {
   sql::SqlResult<void> Log(std::string subject, std::string_view from, std::string_view to,
                            int64_t amount_nano_usd, std::string_view actor,
                            std::string_view reason);
+  // Whether this call was made before, by its request id. content: all that it asks for.
+  sql::SqlResult<SeenRequest> See(const audit::Origin& by, std::string_view content);
+  // The same for a call of a person, which is in the audit log too: last in the transaction.
+  sql::SqlResult<void> LogCall(const audit::Origin& by, std::string action, std::string subject,
+                               std::string_view from, std::string_view to, int64_t amount_nano_usd,
+                               std::string_view reason);
 
  private:
   sql::Connection& db_;
@@ -68,6 +77,15 @@ class PaymentStore {
   // back.
   using Change = std::function<sql::SqlResult<void>(WorkspaceTx&)>;
   sql::SqlResult<void> Run(const std::string& workspace, int64_t now_us, const Change& change);
+  // The same for a call with a request id. Sets the failure and changes nothing if the id is that
+  // of another call; a repetition runs again. content: all that the call asks for.
+  struct Call {
+    const audit::Origin& by;
+    std::string content;
+    std::optional<admin::Failure>* failure;
+  };
+  sql::SqlResult<void> Run(const Call& call, const std::string& workspace, int64_t now_us,
+                           const Change& change);
 
   sql::SqlResult<std::optional<Payment>> FindPayment(const std::string& workspace,
                                                      const std::string& id);
@@ -92,8 +110,8 @@ class PaymentStore {
   sql::SqlResult<std::vector<PaymentMethod>> Methods(const std::string& workspace);
   sql::SqlResult<std::vector<PaymentEvent>> Events(const std::string& workspace);
 
-  // Stores a webhook's event once; whether it was new.
-  sql::SqlResult<bool> AddEvent(const ProviderEvent& event);
+  // Stores a webhook's event once; whether it was new. A record goes into the audit log with it.
+  sql::SqlResult<bool> AddEvent(const ProviderEvent& event, const audit::Record* record = nullptr);
   sql::SqlResult<std::vector<ProviderEvent>> DueEvents(int64_t now_us, int limit);
   // Leaves the event to the caller until then; false when it is done or another one has it.
   sql::SqlResult<bool> ClaimEvent(const ProviderEvent& seen, int64_t until_us);

@@ -174,7 +174,7 @@ TEST_F(PaymentsTest, StopDoesNotWaitForAProviderThatHangs) {
   std::atomic<int> ran = 0;
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(payments_->pool().Submit([&] {
-      static_cast<void>(payments_->admin().SetupMethod("acme", "s"));
+      static_cast<void>(payments_->admin().SetupMethod("acme", "s", "ann"));
       ++ran;
     }));
   }

@@ -117,6 +117,7 @@ AdminResult<AddCredit> AddCreditOf(const pb::CreateCreditGrantRequest& request,
   command.amount_nano_usd = *amount;
   command.granted = !grant.paid();
   command.actor = caller.actor;
+  command.address = caller.address;
   command.reason = grant.reason();
   command.open_only = true;
   return command;
@@ -150,6 +151,7 @@ AdminResult<Correct> CorrectOf(const pb::CreateAdjustmentRequest& request, const
   command.amount_nano_usd = *amount;
   command.granted = adjustment.granted();
   command.actor = caller.actor;
+  command.address = caller.address;
   command.reason = adjustment.reason();
   command.reference = adjustment.reference();
   return command;
@@ -197,7 +199,7 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
     auto command = AddCreditOf(*request, *caller, options_);
-    if (!command) return Refused(context, command.error());
+    if (!command) return Refused(context, *caller, command.error());
     return Execute(context, *std::move(command), IsGrant, response);
   }
   ServerUnaryReactor* GetCreditGrant(CallbackServerContext* context,
@@ -226,7 +228,7 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
     auto command = CorrectOf(*request, *caller, options_);
-    if (!command) return Refused(context, command.error());
+    if (!command) return Refused(context, *caller, command.error());
     return Execute(context, *std::move(command), IsAdjustment, response);
   }
   ServerUnaryReactor* GetAdjustment(CallbackServerContext* context,
@@ -332,12 +334,15 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
       return Refused(context,
                      admin::InvalidField("reason", "a reason has at most 512 bytes").error);
     }
+    if (auto id = OptionalRequestId(request.request_id()); !id) return Refused(context, id.error());
     Decide decide;
     decide.workspace = parts->front();
     decide.command_id = parts->back();
     decide.approve = approve;
     decide.actor = caller.actor;
     decide.reason = request.reason();
+    decide.address = caller.address;
+    decide.call_id = caller.request_id;
     ServerUnaryReactor* reactor = context->DefaultReactor();
     // First: a decision on what does not exist is NOT_FOUND, on what was decided before a
     // precondition.

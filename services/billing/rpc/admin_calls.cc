@@ -23,6 +23,12 @@ ServerUnaryReactor* Refused(grpc::CallbackServerContext* context, const Failure&
   return reactor;
 }
 
+ServerUnaryReactor* Refused(grpc::CallbackServerContext* context, const admin::Caller& caller,
+                            const Failure& failure) {
+  admin::NoteRefusal(caller, failure);
+  return Refused(context, failure);
+}
+
 void ReadAndFinish(LedgerService& ledger, ServerUnaryReactor* reactor,
                    std::function<AdminResult<void>(sql::Database&)> read) {
   ledger.Read(

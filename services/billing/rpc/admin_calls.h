@@ -17,6 +17,7 @@
 #include "common/admin/filter.h"
 #include "common/admin/paging.h"
 #include "common/admin/values.h"
+#include "common/audit/log.h"
 #include "services/billing/commit/ledger_service.h"
 
 namespace tollgate::billing {
@@ -32,10 +33,16 @@ std::unique_ptr<grpc::Service> MakeAdjustmentAdmin(LedgerService& ledger, AdminO
 std::unique_ptr<grpc::Service> MakeUsageAdmin(LedgerService& ledger);
 std::unique_ptr<grpc::Service> MakeStatementAdmin(LedgerService& ledger);
 std::unique_ptr<grpc::Service> MakeDeadLetterAdmin(LedgerService& ledger);
+std::unique_ptr<grpc::Service> MakeVerificationAdmin(LedgerService& ledger);
+// The audit entries, for auth.
+std::unique_ptr<grpc::Service> MakeAuditSource(LedgerService& ledger);
 
 // Ends the call. What is for logs only is logged.
 void FinishAdmin(grpc::ServerUnaryReactor* reactor, const admin::AdminResult<void>& result);
 grpc::ServerUnaryReactor* Refused(grpc::CallbackServerContext* context,
+                                  const admin::Failure& failure);
+// The same for a caller who was admitted; the audit log says so if a right is missing.
+grpc::ServerUnaryReactor* Refused(grpc::CallbackServerContext* context, const admin::Caller& caller,
                                   const admin::Failure& failure);
 
 // Ends the call with what a blocking read returns; the read fills the response.
@@ -82,6 +89,9 @@ std::string RequestText(const Entry& entry);
 void SetTime(int64_t us, google::protobuf::Timestamp& into);
 // "" is the request_id of a call that may go without one.
 admin::AdminResult<std::string> OptionalRequestId(const std::string& text);
+inline audit::Origin OriginOf(const admin::Caller& caller) {
+  return {caller.actor, caller.address, caller.request_id};
+}
 // Not empty, at most this many bytes.
 admin::AdminResult<void> RequiredText(const std::string& text, size_t limit,
                                       const std::string& field);

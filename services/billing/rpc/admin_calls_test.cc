@@ -48,6 +48,11 @@ TEST_F(AdminRpcTest, ALargeCorrectionWaitsForAnotherOperator) {
   EXPECT_EQ(Approve("large"), "SAME_PERSON");
   EXPECT_EQ(Approve("nothing"), "NOT_FOUND");
   operator_ = "bert";
+  pb::ApproveAdjustmentRequest bad;
+  bad.set_name("workspaces/ws/adjustments/large");
+  bad.set_request_id(std::string(65, 'a'));
+  EXPECT_EQ(Call(*adjustments_, &pb::AdjustmentService::Stub::ApproveAdjustment, bad, adjustment_),
+            "INVALID_FIELD");
   EXPECT_EQ(Approve("large"), "");
   EXPECT_EQ(adjustment_.state(), pb::ADJUSTMENT_STATE_POSTED);
   EXPECT_EQ(adjustment_.actor(), "local:anna");
@@ -192,6 +197,16 @@ TEST_F(AdminRpcTest, TransactionsHaveARunningBalance) {
                                                        : 12U)
         << filter;
   }
+  pb::ListTransactionsRequest range;
+  range.set_parent(kWorkspace);
+  range.set_filter("sequence >= \"3\" AND sequence < \"5\"");
+  pb::ListTransactionsResponse two;
+  ASSERT_EQ(Call(*books_, &pb::LedgerService::Stub::ListTransactions, range, two), "");
+  ASSERT_EQ(two.transactions_size(), 2);
+  EXPECT_EQ(two.transactions(0).name(), "workspaces/ws/transactions/4");
+  EXPECT_EQ(two.transactions(0).balance_usd(), after[4]);
+  range.set_filter("sequence < \"many\"");
+  EXPECT_EQ(Call(*books_, &pb::LedgerService::Stub::ListTransactions, range, two), "INVALID_FIELD");
   // A token continues its own list only.
   pb::ListTransactionsRequest list;
   list.set_parent(kWorkspace);

@@ -88,7 +88,7 @@ class AlertRpc : public av::AlertService::CallbackService {
                                           av::AlertSettings* response) override {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
-    const std::string actor = caller->actor;
+    const audit::Origin by = OriginOf(*caller);
     return Serve(context, [=, this]() -> AdminResult<void> {
       auto parts =
           admin::NameParts(kSettings, request->alert_settings().name(), "alert_settings.name");
@@ -97,7 +97,7 @@ class AlertRpc : public av::AlertService::CallbackService {
       if (!id.ok()) return Fail{id.error()};
       auto change = ChangeOf(*request);
       if (!change.ok()) return Fail{change.error()};
-      return Show(alerts_.admin().Update(parts->front(), *change, actor), response);
+      return Show(alerts_.admin().Update(parts->front(), *change, by), response);
     });
   }
   ServerUnaryReactor* CreateWebhook(CallbackServerContext* context,
@@ -105,12 +105,12 @@ class AlertRpc : public av::AlertService::CallbackService {
                                     av::Webhook* response) override {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this]() -> AdminResult<void> {
+    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
       auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
       if (!parts.ok()) return Fail{parts.error()};
       auto id = admin::RequiredRequestId(request->request_id());
       if (!id.ok()) return Fail{id.error()};
-      return Show(alerts_.admin().CreateWebhook(parts->front(), request->webhook().url(), *id),
+      return Show(alerts_.admin().CreateWebhook(parts->front(), request->webhook().url(), *id, by),
                   response);
     });
   }
@@ -135,10 +135,10 @@ class AlertRpc : public av::AlertService::CallbackService {
                                     av::DeleteWebhookResponse*) override {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this]() -> AdminResult<void> {
+    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
       auto parts = admin::NameParts(kWebhook, request->name(), "name");
       if (!parts.ok()) return Fail{parts.error()};
-      return alerts_.admin().DeleteWebhook((*parts)[0], (*parts)[1]);
+      return alerts_.admin().DeleteWebhook((*parts)[0], (*parts)[1], by);
     });
   }
   ServerUnaryReactor* TestWebhook(CallbackServerContext* context,

@@ -108,6 +108,8 @@ TEST_F(AlertsRpcTest, SettingsChangeByFieldAndStayOtherwise) {
   update.mutable_alert_settings()->set_name("workspaces/acme/alertSettings");
   update.mutable_update_mask()->add_paths("capPercents");
   update.mutable_update_mask()->add_paths("reload_paused");
+  EXPECT_EQ(ReasonOf(Call(&Stub::UpdateAlertSettings, update, settings)), "REQUEST_ID_REUSED");
+  update.set_request_id("r2");
   ASSERT_TRUE(Call(&Stub::UpdateAlertSettings, update, settings).ok());
   av::GetAlertSettingsRequest get;
   get.set_name("workspaces/acme/alertSettings");
@@ -116,6 +118,7 @@ TEST_F(AlertsRpcTest, SettingsChangeByFieldAndStayOtherwise) {
   EXPECT_FALSE(settings.reload_paused());
   EXPECT_EQ(settings.emails(0), "ann@example.com");
   update.mutable_update_mask()->add_paths("name");
+  update.set_request_id("r3");
   EXPECT_EQ(ReasonOf(Call(&Stub::UpdateAlertSettings, update, settings)), "INVALID_FIELD");
 }
 

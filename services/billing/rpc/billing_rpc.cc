@@ -7,9 +7,9 @@
 
 #include "common/rpc/server.h"
 #include "services/billing/rpc/convert.h"
-#include "services/billing/rpc/dead_letter_rpc.h"
-#include "services/billing/rpc/verify_runner.h"
 #include "services/billing/storage/idempotency_keys.h"
+#include "services/billing/storage/key_spend.h"
+#include "services/billing/storage/receipts.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 
 namespace tollgate::billing {
@@ -60,6 +60,9 @@ class BillingRpc : public v1::BillingService::CallbackService {
   }
   ServerUnaryReactor* GetUsage(CallbackServerContext* context, const v1::GetUsageRequest* request,
                                v1::GetUsageResponse* response) override;
+  ServerUnaryReactor* GetReceipt(CallbackServerContext* context,
+                                 const v1::GetReceiptRequest* request,
+                                 v1::GetReceiptResponse* response) override;
   ServerUnaryReactor* StoreAnswer(CallbackServerContext* context,
                                   const v1::StoreAnswerRequest* request,
                                   v1::StoreAnswerResponse* response) override;
@@ -114,6 +117,25 @@ ServerUnaryReactor* BillingRpc::GetUsage(CallbackServerContext* context,
       [response](const UsageReport& report) { FromUsage(report, *response); });
 }
 
+ServerUnaryReactor* BillingRpc::GetReceipt(CallbackServerContext* context,
+                                           const v1::GetReceiptRequest* request,
+                                           v1::GetReceiptResponse* response) {
+  // A key has a workspace: it must not search all of them.
+  if (request->workspace_id().empty() || request->workspace_id() == kAnyWorkspace) {
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(rpc::ToStatus(BadRequest("one workspace must be named", "workspace_id").error));
+    return reactor;
+  }
+  return RunRead(
+      ledger_, context,
+      [request](sql::Database& database) {
+        return ReadReceipt(database, request->workspace_id(), request->id());
+      },
+      [response](const std::optional<ReceiptRecord>& found) {
+        if (found) FromReceipt(*found, *response);
+      });
+}
+
 ServerUnaryReactor* BillingRpc::StoreAnswer(CallbackServerContext* context,
                                             const v1::StoreAnswerRequest* request,
                                             v1::StoreAnswerResponse*) {
@@ -146,127 +168,41 @@ ServerUnaryReactor* BillingRpc::GetAnswer(CallbackServerContext* context,
       [response](std::string& sealed) { response->set_sealed(std::move(sealed)); });
 }
 
-class AdminRpc : public v1::BillingAdminService::CallbackService {
- public:
-  explicit AdminRpc(LedgerService& ledger) : ledger_(ledger), verify_(ledger) {}
+// Far above the largest page of a list.
+constexpr int kMaxSpends = 200;
 
-  ServerUnaryReactor* AddCredit(CallbackServerContext* context, const v1::AddCreditRequest* request,
-                                v1::AddCreditResponse* response) override {
-    return RunCommand(context, ToOperation(*request), WithBalance(response));
-  }
-  ServerUnaryReactor* SetCap(CallbackServerContext* context, const v1::SetCapRequest* request,
-                             v1::SetCapResponse* response) override {
-    return RunCommand(context, ToOperation(*request), WithBalance(response));
-  }
-  ServerUnaryReactor* RepairClock(CallbackServerContext* context,
-                                  const v1::RepairClockRequest* request,
-                                  v1::RepairClockResponse* response) override {
-    return RunCommand(context, ToOperation(*request), [response](const Reply& reply) {
-      response->set_moved_back_us(reply.moved_back_us);
-    });
-  }
-  ServerUnaryReactor* GetBalance(CallbackServerContext* context,
-                                 const v1::GetBalanceRequest* request,
-                                 v1::GetBalanceResponse* response) override {
+class KeySpendRpc : public v1::KeySpendService::CallbackService {
+ public:
+  explicit KeySpendRpc(LedgerService& ledger) : ledger_(ledger) {}
+
+  ServerUnaryReactor* ListKeySpend(CallbackServerContext* context,
+                                   const v1::ListKeySpendRequest* request,
+                                   v1::ListKeySpendResponse* response) override {
+    if (request->key_ids_size() > kMaxSpends || request->top() > kMaxSpends) {
+      ServerUnaryReactor* reactor = context->DefaultReactor();
+      reactor->Finish(rpc::ToStatus(BadRequest("at most 200 keys at once").error));
+      return reactor;
+    }
     return RunRead(
         ledger_, context,
         [request, now_us = ledger_.NowUs()](sql::Database& database) {
-          return ReadBalance(database, request->workspace_id(), now_us);
+          if (request->top() > 0) {
+            return ReadTopSpent(database, request->workspace_id(), request->top(), now_us);
+          }
+          return ReadKeySpend(database, request->workspace_id(),
+                              {request->key_ids().begin(), request->key_ids().end()}, now_us);
         },
-        [response](const Balance& balance) { FromBalance(balance, *response->mutable_balance()); });
-  }
-  ServerUnaryReactor* ListEntries(CallbackServerContext* context,
-                                  const v1::ListEntriesRequest* request,
-                                  v1::ListEntriesResponse* response) override {
-    const int limit = request->limit() <= 0 ? 100 : std::min(request->limit(), 1000);
-    return RunRead(
-        ledger_, context,
-        [request, limit](sql::Database& database) {
-          return ReadEntries(database, request->workspace_id(), limit, request->before_sequence());
-        },
-        [response](const std::vector<Entry>& entries) {
-          for (const Entry& entry : entries) FromEntry(entry, *response->add_entries());
+        [response](const std::vector<KeySpend>& spends) {
+          for (const KeySpend& spend : spends) {
+            auto& into = *response->add_spends();
+            into.set_key_id(spend.key_id);
+            into.set_spent_nano_usd(spend.spent_nano_usd);
+          }
         });
-  }
-  ServerUnaryReactor* ListDeadLetters(CallbackServerContext* context,
-                                      const v1::ListDeadLettersRequest* request,
-                                      v1::ListDeadLettersResponse* response) override {
-    return billing::ListDeadLetters(ledger_, context, request, response);
-  }
-  ServerUnaryReactor* RetryDeadLetter(CallbackServerContext* context,
-                                      const v1::RetryDeadLetterRequest* request,
-                                      v1::RetryDeadLetterResponse* response) override {
-    return billing::RetryDeadLetter(ledger_, context, request, response);
-  }
-  ServerUnaryReactor* WriteOffDeadLetter(CallbackServerContext* context,
-                                         const v1::WriteOffDeadLetterRequest* request,
-                                         v1::WriteOffDeadLetterResponse* response) override {
-    return billing::WriteOffDeadLetter(ledger_, context, request, response);
-  }
-  ServerUnaryReactor* VerifyLedger(CallbackServerContext* context,
-                                   const v1::VerifyLedgerRequest* request,
-                                   v1::VerifyLedgerResponse* response) override {
-    ServerUnaryReactor* reactor = context->DefaultReactor();
-    const bool started = verify_.Start(
-        request->workspace_id(), [context] { return context->IsCancelled(); },
-        [reactor, response](Result<VerifyReport> report) {
-          if (!report.ok()) return reactor->Finish(rpc::ToStatus(report.error()));
-          if (report->stopped) return reactor->Finish(grpc::Status::CANCELLED);
-          FromVerify(*report, *response);
-          reactor->Finish(grpc::Status::OK);
-        });
-    if (!started) {
-      reactor->Finish(
-          {grpc::StatusCode::ABORTED,
-           "ALREADY_RUNNING: a verification of the ledger is under way; wait for it, or "
-           "run `tollgate verify-ledger --database URL` beside it"});
-    }
-    return reactor;
   }
 
  private:
-  template <typename Response>
-  static std::function<void(const Reply&)> WithBalance(Response* response) {
-    return [response](const Reply& reply) {
-      FromBalance(reply.balance, *response->mutable_balance());
-    };
-  }
-
-  ServerUnaryReactor* RunCommand(CallbackServerContext* context, Operation operation,
-                                 std::function<void(const Reply&)> fill) {
-    ServerUnaryReactor* reactor = context->DefaultReactor();
-    std::vector<Operation> operations;
-    operations.push_back(std::move(operation));
-    ledger_.Submit(std::move(operations), [reactor, fill = std::move(fill)](
-                                              Result<std::vector<Reply>> replies) {
-      if (!replies.ok()) return reactor->Finish(rpc::ToStatus(replies.error()));
-      const Reply& reply = replies->front();
-      if (!reply.ok && reply.denied_by == Deny::kUnavailable) {
-        return reactor->Finish(rpc::ToStatus(
-            Unavailable("the ledger of this workspace cannot be written at the moment").error));
-      }
-      if (!reply.ok) {
-        if (reply.denied_by == Deny::kUnknownWorkspace) {
-          return reactor->Finish(
-              rpc::ToStatus(Error{.id = ErrorId::kNotFound,
-                                  .message = "The workspace has no wallet: tollgate workspace open",
-                                  .param = "workspace_id"}));
-        }
-        const bool reused = reply.denied_by == Deny::kIdReuse;
-        return reactor->Finish(rpc::ToStatus(
-            BadRequest(reused ? "this request id was used before with other values"
-                              : "the workspace, the amount or the request id is not valid",
-                       reused ? "request_id" : "")
-                .error));
-      }
-      fill(reply);
-      reactor->Finish(grpc::Status::OK);
-    });
-    return reactor;
-  }
-
   LedgerService& ledger_;
-  VerifyRunner verify_;
 };
 
 template <typename Response, typename Items>
@@ -304,12 +240,14 @@ std::vector<std::unique_ptr<grpc::Service>> MakeRpcServices(LedgerService& ledge
 std::vector<std::unique_ptr<grpc::Service>> MakeAdminServices(LedgerService& ledger,
                                                               AdminOptions admin) {
   std::vector<std::unique_ptr<grpc::Service>> services;
-  services.push_back(std::make_unique<AdminRpc>(ledger));
+  services.push_back(std::make_unique<KeySpendRpc>(ledger));
   services.push_back(MakeLedgerAdmin(ledger));
   services.push_back(MakeAdjustmentAdmin(ledger, admin));
   services.push_back(MakeUsageAdmin(ledger));
   services.push_back(MakeStatementAdmin(ledger));
   services.push_back(MakeDeadLetterAdmin(ledger));
+  services.push_back(MakeVerificationAdmin(ledger));
+  services.push_back(MakeAuditSource(ledger));
   return services;
 }
 

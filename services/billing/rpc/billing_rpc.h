@@ -16,7 +16,7 @@ namespace tollgate::billing {
 
 // BillingService and MeteringService over one ledger, which must outlive them.
 std::vector<std::unique_ptr<grpc::Service>> MakeRpcServices(LedgerService& ledger);
-// BillingAdminService and the services of tollgate.admin.v1 that need nothing but the ledger.
+// The services of the admin address that need nothing but the ledger.
 std::vector<std::unique_ptr<grpc::Service>> MakeAdminServices(LedgerService& ledger,
                                                               AdminOptions admin = {});
 

@@ -1,7 +1,5 @@
 #include "services/billing/rpc/convert.h"
 
-#include "services/billing/domain/dead_letter.h"
-
 namespace tollgate::billing {
 namespace {
 
@@ -30,16 +28,6 @@ Surface ToSurface(v1::Surface surface) {
   return v1::Surface_IsValid(surface) ? static_cast<Surface>(surface) : Surface::kUnknown;
 }
 
-template <typename Request>
-ResolveDeadLetter Resolve(const Request& request, DeadLetterState to) {
-  return {ToId(request.request_id()),
-          request.workspace_id(),
-          request.number(),
-          to,
-          request.actor(),
-          request.reason()};
-}
-
 void FromBucket(const UsageBucket& bucket, v1::UsageBucket& into) {
   into.set_model(bucket.model);
   into.set_day(bucket.day);
@@ -60,6 +48,14 @@ Operation ToOperation(const v1::AuthorizeItem& item) {
   authorize.price_version = item.price().version();
   authorize.prompt_bound = item.prompt_tokens_bound();
   authorize.output_bound = item.output_tokens_bound();
+  for (const v1::FallbackModel& from : item.fallbacks()) {
+    authorize.fallbacks.push_back({from.model(),
+                                   {from.price().input_pico_usd(), from.price().output_pico_usd()},
+                                   from.price().version(),
+                                   from.prompt_tokens_bound(),
+                                   from.output_tokens_bound()});
+  }
+  authorize.candidate = item.candidate();
   authorize.check_only = item.check_only();
   authorize.attempt = item.attempt();
   if (item.has_key_quota_nano_usd()) authorize.key_quota_nano_usd = item.key_quota_nano_usd();
@@ -110,62 +106,6 @@ Operation ToOperation(const v1::MeterOp& meter) {
   return Heartbeat{Id(), meter.workspace_id(), meter.sequence(), Usage(), 0};
 }
 
-Operation ToOperation(const v1::AddCreditRequest& request) {
-  AddCredit command;
-  command.workspace = request.workspace_id();
-  command.command_id = request.request_id();
-  command.amount_nano_usd = request.amount_nano_usd();
-  command.granted = request.granted();
-  command.open_only = true;
-  command.actor = request.actor();
-  command.reason = request.reason();
-  return command;
-}
-
-Operation ToOperation(const v1::SetCapRequest& request) {
-  SetCap command;
-  command.workspace = request.workspace_id();
-  command.command_id = request.request_id();
-  if (request.has_cap_nano_usd()) command.cap_nano_usd = request.cap_nano_usd();
-  command.open_only = true;
-  command.actor = request.actor();
-  return command;
-}
-
-Operation ToOperation(const v1::RepairClockRequest& request) {
-  return RepairClock{request.workspace_id(), request.request_id(), request.actor(),
-                     request.reason()};
-}
-
-ResolveDeadLetter ToResolve(const v1::RetryDeadLetterRequest& request) {
-  return Resolve(request, DeadLetterState::kRetried);
-}
-
-ResolveDeadLetter ToResolve(const v1::WriteOffDeadLetterRequest& request) {
-  return Resolve(request, DeadLetterState::kWrittenOff);
-}
-
-void FromDeadLetter(const DeadLetter& letter, v1::DeadLetter& into) {
-  into.set_request_id(letter.id.ToBytes());
-  into.set_number(letter.number);
-  into.set_workspace_id(letter.workspace);
-  into.set_at_us(letter.at_us);
-  into.set_reason(static_cast<v1::DenyReason>(letter.reason));
-  if (const auto settle = DecodeSettle(letter.operation, letter.id, letter.workspace)) {
-    v1::SettleOp& op = *into.mutable_settle();
-    FromUsage(settle->usage, *op.mutable_usage());
-    op.set_outcome(static_cast<v1::Outcome>(settle->outcome));
-    op.set_cut_by_credit(settle->cut_by_credit);
-    op.set_estimated(settle->estimated);
-    op.set_engine_id(settle->engine);
-    op.set_first_token_us(settle->first_token_us);
-  }
-  into.set_state(static_cast<v1::DeadLetterState>(letter.state));
-  into.set_resolved_us(letter.resolved_us);
-  into.set_actor(letter.actor);
-  into.set_note(letter.note);
-}
-
 void FromReply(const Reply& reply, v1::AuthorizeResult& into) {
   into.set_granted(reply.ok);
   into.set_denied_by(static_cast<v1::DenyReason>(reply.denied_by));
@@ -195,32 +135,33 @@ void FromBalance(const Balance& balance, v1::Balance& into) {
   into.set_open_holds(balance.open_holds);
 }
 
-void FromEntry(const Entry& entry, v1::Entry& into) {
-  into.set_workspace_id(entry.workspace);
-  into.set_sequence(entry.sequence);
-  into.set_kind(std::string(EntryKindName(entry.kind)));
-  into.set_request_id(entry.request);
-  into.set_debit_account(std::string(AccountName(entry.debit)));
-  into.set_credit_account(std::string(AccountName(entry.credit)));
-  into.set_amount_nano_usd(entry.amount_nano_usd);
-  into.set_month(entry.month);
-  into.set_at_us(entry.at_us);
-  into.set_memo(entry.memo);
+void FromReceipt(const ReceiptRecord& record, v1::GetReceiptResponse& into) {
+  const Hold& hold = record.hold;
+  into.set_matches(record.matches);
+  v1::GenerationReceipt& receipt = *into.mutable_receipt();
+  receipt.set_request_id(hold.id.ToBytes());
+  receipt.set_client_request_id(hold.client_request_id);
+  receipt.set_model(hold.model);
+  receipt.set_surface(static_cast<v1::Surface>(hold.surface));
+  receipt.set_streamed(hold.streamed);
+  receipt.set_open(hold.state == HoldState::kOpen);
+  receipt.set_outcome(static_cast<v1::Outcome>(hold.outcome));
+  receipt.set_cut_by_credit(hold.cut_by_credit);
+  receipt.set_estimated(hold.estimated);
+  FromUsage(hold.BillableUsage(), *receipt.mutable_usage());
+  receipt.mutable_price()->set_input_pico_usd(hold.rates.input_pico_usd);
+  receipt.mutable_price()->set_output_pico_usd(hold.rates.output_pico_usd);
+  receipt.mutable_price()->set_version(hold.price_version);
+  receipt.set_charged_nano_usd(hold.charged_nano_usd);
+  receipt.set_created_us(hold.created_us);
+  receipt.set_closed_us(hold.closed_us);
+  receipt.set_first_token_us(hold.first_token_us);
 }
 
 void FromUsage(const UsageReport& report, v1::GetUsageResponse& into) {
   FromBucket(report.total, *into.mutable_total());
   for (const UsageBucket& bucket : report.buckets) FromBucket(bucket, *into.add_buckets());
   FromBalance(report.balance, *into.mutable_balance());
-}
-
-void FromVerify(const VerifyReport& report, v1::VerifyLedgerResponse& into) {
-  into.set_ok(report.ok());
-  into.set_workspaces(report.workspaces);
-  into.set_entries(report.entries);
-  into.set_holds(report.holds);
-  into.set_usage_records(report.usage_records);
-  for (const std::string& violation : report.violations) into.add_violations(violation);
 }
 
 }  // namespace tollgate::billing

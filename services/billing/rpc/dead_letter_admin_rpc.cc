@@ -216,7 +216,7 @@ class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
     ServerUnaryReactor* reactor = context->DefaultReactor();
     std::vector<Operation> operations;
     operations.push_back(ResolveDeadLetter{key->id, key->workspace, key->number, to, caller.actor,
-                                           request.reason()});
+                                           request.reason(), caller.address, caller.request_id});
     ledger_.Submit(std::move(operations), [this, reactor, key = *key,
                                            response](const Result<std::vector<Reply>>& replies) {
       if (!replies.ok()) {

@@ -1,5 +1,6 @@
 #include <set>
 
+#include "common/observability/metrics.h"
 #include "services/billing/domain/testing/ledger_world.h"
 #include "services/billing/rpc/testing/admin_rpc_world.h"
 
@@ -86,6 +87,26 @@ TEST_F(DeadLetterRpcTest, AreListedInPagesReadRetriedAndWrittenOff) {
   EXPECT_EQ(letter_.state(), pb::DEAD_LETTER_STATE_WRITTEN_OFF);
   EXPECT_EQ(List(10).dead_letters_size(), 1);
   EXPECT_EQ(List(10, "", true).dead_letters_size(), 3);
+  const auto charged = 5 * kNanoPerUsd - *ParseDecimalUsdToNano(Balance().available_usd());
+  EXPECT_EQ(charged, 160) << "once";
+}
+
+// It can only be written off, and a retry says so.
+TEST_F(DeadLetterRpcTest, ASettlementThatNamesNoWorkspaceCanOnlyBeWrittenOff) {
+  ASSERT_EQ(OpenWallet(), "");
+  const auto open = [] { return metrics::Gauge("tollgate_billing_dead_letters_open", "").Value(); };
+  const double before = open();
+  const Id id = Id::New();
+  Settle settle = MakeSettle(id, 100, 30);
+  settle.workspace = "No Name!";
+  EXPECT_FALSE(Do({settle}).front().ok);
+  const std::string name = "deadLetters/_." + id.ToHex() + ".1";
+  EXPECT_EQ(open(), before + 1);
+  EXPECT_EQ(Resolve(&Stub::RetryDeadLetter, name), "REFUSED_AGAIN");
+  ASSERT_EQ(Resolve(&Stub::WriteOffDeadLetter, name), "");
+  EXPECT_EQ(letter_.workspace(), "");
+  EXPECT_EQ(letter_.state(), pb::DEAD_LETTER_STATE_WRITTEN_OFF);
+  EXPECT_EQ(open(), before);
 }
 
 TEST_F(DeadLetterRpcTest, WrongNamesTokensAndUnknownCallersAreRefused) {

@@ -94,8 +94,8 @@ AdminResult<EntryQuery> EntryQueryOf(const pb::ListTransactionsRequest& request,
     return admin::InvalidField("page_token", "the page_token is not one of this list");
   }
   static constexpr std::string_view kTexts[] = {"kind"};
-  static constexpr std::string_view kTimes[] = {"create_time"};
-  auto terms = admin::ParseFilter(request.filter(), kTexts, kTimes);
+  static constexpr std::string_view kRanges[] = {"create_time", "sequence"};
+  auto terms = admin::ParseFilter(request.filter(), kTexts, kRanges);
   if (!terms) return Fail{terms.error()};
   for (const admin::FilterTerm& term : *terms) {
     if (term.op == admin::FilterTerm::Op::kEquals) {
@@ -105,9 +105,16 @@ AdminResult<EntryQuery> EntryQueryOf(const pb::ListTransactionsRequest& request,
       }
       continue;
     }
+    const bool at_least = term.op == admin::FilterTerm::Op::kAtLeast;
+    if (term.field == "sequence") {
+      if (!ParseNumber(term.value, at_least ? query.first_sequence : query.end_sequence)) {
+        return admin::InvalidField("filter", "a sequence is a number");
+      }
+      continue;
+    }
     auto us = admin::FilterTime(term);
     if (!us) return Fail{us.error()};
-    (term.op == admin::FilterTerm::Op::kAtLeast ? query.start_us : query.end_us) = *us;
+    (at_least ? query.start_us : query.end_us) = *us;
   }
   return query;
 }
@@ -134,7 +141,10 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
     if (!caller) return Refused(context, caller.error());
     auto parts = admin::NameParts(kBalanceName, request->name(), "name");
     if (!parts) return Refused(context, parts.error());
-    return ChangeBalance(context, billing::OpenWallet{parts->front()}, response);
+    return ChangeBalance(
+        context,
+        billing::OpenWallet{parts->front(), caller->actor, caller->address, caller->request_id},
+        response);
   }
 
   ServerUnaryReactor* RepairClock(CallbackServerContext* context,
@@ -284,7 +294,8 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
     }
     auto id = admin::RequiredRequestId(request.request_id());
     if (!id) return Fail{id.error()};
-    return billing::RepairClock{parts->front(), *std::move(id), caller.actor, request.reason()};
+    return billing::RepairClock{parts->front(), *std::move(id), caller.actor, request.reason(),
+                                caller.address};
   }
 
   static AdminResult<Operation> SetCapOf(const pb::UpdateCapRequest& request,
@@ -302,6 +313,7 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
     command.workspace = parts->front();
     command.command_id = *std::move(id);
     command.actor = caller.actor;
+    command.address = caller.address;
     command.open_only = true;
     if (request.cap().has_cap_usd()) {
       auto usd = admin::ParseUsd(request.cap().cap_usd(), "cap.cap_usd");
@@ -328,6 +340,7 @@ class LedgerAdminRpc : public pb::LedgerService::CallbackService {
     command.command_id = *std::move(id);
     command.kind = kind;
     command.actor = caller.actor;
+    command.address = caller.address;
     command.reason = request.reason();
     return ChangeBalance(context, std::move(command), response);
   }

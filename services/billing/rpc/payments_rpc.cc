@@ -80,7 +80,7 @@ class PaymentRpc : public av::PaymentService::CallbackService {
                                     av::Payment* response) override {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this, actor = caller->actor]() -> AdminResult<void> {
+    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
       auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
       if (!parts.ok()) return Fail{parts.error()};
       auto id = admin::RequiredRequestId(request->request_id());
@@ -88,7 +88,7 @@ class PaymentRpc : public av::PaymentService::CallbackService {
       auto amount = admin::ParseUsd(request->payment().amount_usd(), "payment.amount_usd");
       if (!amount.ok()) return Fail{amount.error()};
       if (auto open = RequireWallet(parts->front()); !open.ok()) return open;
-      return Show(payments_.admin().Create(parts->front(), *amount, *id, actor), response);
+      return Show(payments_.admin().Create(parts->front(), *amount, *id, by), response);
     });
   }
   ServerUnaryReactor* GetPayment(CallbackServerContext* context,
@@ -107,17 +107,18 @@ class PaymentRpc : public av::PaymentService::CallbackService {
                                    av::ListPaymentsResponse* response) override {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this] { return List(*request, *response); });
+    return Serve(context,
+                 [=, this, actor = caller->actor] { return List(*request, actor, *response); });
   }
   ServerUnaryReactor* ConfirmPayment(CallbackServerContext* context,
                                      const av::ConfirmPaymentRequest* request,
                                      av::Payment* response) override {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this, actor = caller->actor]() -> AdminResult<void> {
+    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
       auto parts = NameAndId(kPayment, *request);
       if (!parts.ok()) return Fail{parts.error()};
-      return Show(payments_.admin().Confirm((*parts)[0], (*parts)[1], request->reference(), actor),
+      return Show(payments_.admin().Confirm((*parts)[0], (*parts)[1], request->reference(), by),
                   response);
     });
   }
@@ -126,10 +127,10 @@ class PaymentRpc : public av::PaymentService::CallbackService {
                                     av::Payment* response) override {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this, actor = caller->actor]() -> AdminResult<void> {
+    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
       auto parts = NameAndId(kPayment, *request);
       if (!parts.ok()) return Fail{parts.error()};
-      return Show(payments_.admin().Cancel((*parts)[0], (*parts)[1], request->reason(), actor),
+      return Show(payments_.admin().Cancel((*parts)[0], (*parts)[1], request->reason(), by),
                   response);
     });
   }
@@ -139,7 +140,7 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
     return Serve(context,
-                 [=, this, actor = caller->actor] { return Refund(*request, actor, *response); });
+                 [=, this, by = OriginOf(*caller)] { return Refund(*request, by, *response); });
   }
   ServerUnaryReactor* ReconcilePayments(CallbackServerContext* context,
                                         const av::ReconcilePaymentsRequest* request,
@@ -170,10 +171,10 @@ class PaymentRpc : public av::PaymentService::CallbackService {
                                           av::DeletePaymentMethodResponse* response) override {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this, actor = caller->actor]() -> AdminResult<void> {
+    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
       auto parts = admin::NameParts(kMethod, request->name(), "name");
       if (!parts.ok()) return Fail{parts.error()};
-      return payments_.admin().DeleteMethod((*parts)[0], (*parts)[1], actor);
+      return payments_.admin().DeleteMethod((*parts)[0], (*parts)[1], by);
     });
   }
   ServerUnaryReactor* SetupPaymentMethod(CallbackServerContext* context,
@@ -181,13 +182,13 @@ class PaymentRpc : public av::PaymentService::CallbackService {
                                          av::SetupPaymentMethodResponse* response) override {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this]() -> AdminResult<void> {
+    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
       auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
       if (!parts.ok()) return Fail{parts.error()};
       auto id = admin::RequiredRequestId(request->request_id());
       if (!id.ok()) return Fail{id.error()};
       if (auto open = RequireWallet(parts->front()); !open.ok()) return open;
-      auto url = payments_.admin().SetupMethod(parts->front(), *id);
+      auto url = payments_.admin().SetupMethod(parts->front(), *id, by);
       if (!url.ok()) return Fail{url.error()};
       response->set_setup_url(*url);
       return {};
@@ -209,7 +210,7 @@ class PaymentRpc : public av::PaymentService::CallbackService {
                                        av::AutoReload* response) override {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this, actor = caller->actor]() -> AdminResult<void> {
+    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
       auto parts = admin::NameParts(kReload, request->auto_reload().name(), "auto_reload.name");
       if (!parts.ok()) return Fail{parts.error()};
       auto id = admin::RequiredRequestId(request->request_id());
@@ -217,7 +218,7 @@ class PaymentRpc : public av::PaymentService::CallbackService {
       auto change = ChangeOf(*request);
       if (!change.ok()) return Fail{change.error()};
       if (auto open = RequireWallet(parts->front()); !open.ok()) return open;
-      return Show(payments_.admin().UpdateReload(parts->front(), *change, actor), response);
+      return Show(payments_.admin().UpdateReload(parts->front(), *change, by), response);
     });
   }
   ServerUnaryReactor* ResumeAutoReload(CallbackServerContext* context,
@@ -225,10 +226,10 @@ class PaymentRpc : public av::PaymentService::CallbackService {
                                        av::AutoReload* response) override {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this, actor = caller->actor]() -> AdminResult<void> {
+    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
       auto parts = NameAndId(kReload, *request);
       if (!parts.ok()) return Fail{parts.error()};
-      return Show(payments_.admin().ResumeReload(parts->front(), actor), response);
+      return Show(payments_.admin().ResumeReload(parts->front(), by), response);
     });
   }
 
@@ -261,13 +262,13 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return {};
   }
 
-  AdminResult<void> List(const av::ListPaymentsRequest& request,
+  AdminResult<void> List(const av::ListPaymentsRequest& request, const std::string& actor,
                          av::ListPaymentsResponse& response) {
     auto parts = admin::NameParts(kWorkspace, request.parent(), "parent");
     if (!parts.ok()) return Fail{parts.error()};
     auto size = admin::PageSize(request.page_size());
     if (!size.ok()) return Fail{size.error()};
-    const std::string binding = "ListPayments|" + request.parent();
+    const std::string binding = "ListPayments\n" + actor + "\n" + request.parent();
     auto token = admin::DecodePageToken(binding, request.page_token());
     if (!token.ok()) return Fail{token.error()};
     payments::PaymentStore::Position before;
@@ -289,14 +290,14 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return {};
   }
 
-  AdminResult<void> Refund(const av::RefundPaymentRequest& request, const std::string& actor,
+  AdminResult<void> Refund(const av::RefundPaymentRequest& request, const audit::Origin& by,
                            av::Refund& response) {
     auto parts = NameAndId(kPayment, request);
     if (!parts.ok()) return Fail{parts.error()};
     auto amount = admin::ParseUsd(request.amount_usd(), "amount_usd");
     if (!amount.ok()) return Fail{amount.error()};
     auto refund = payments_.admin().RefundPayment((*parts)[0], (*parts)[1], *amount,
-                                                  request.reason(), request.request_id(), actor);
+                                                  request.reason(), request.request_id(), by);
     if (!refund.ok()) return Fail{refund.error()};
     response.set_payment(request.name());
     response.set_amount_usd(admin::FormatUsd(refund->amount_nano_usd));

@@ -19,7 +19,12 @@ VerifyRunner::~VerifyRunner() {
   if (last.joinable()) last.join();
 }
 
-bool VerifyRunner::Start(std::string workspace, std::function<bool()> cancelled, Done done) {
+bool VerifyRunner::running() {
+  const std::lock_guard lock(mutex_);
+  return running_;
+}
+
+bool VerifyRunner::Start(std::string workspace, Progress progress, Done done) {
   {
     const std::lock_guard lock(mutex_);
     if (running_) return false;
@@ -34,7 +39,7 @@ bool VerifyRunner::Start(std::string workspace, std::function<bool()> cancelled,
   };
   // A reader thread only opens the connection.
   ledger_.Read(
-      [this, workspace = std::move(workspace), cancelled = std::move(cancelled),
+      [this, workspace = std::move(workspace), progress = std::move(progress),
        finish](sql::Database& database) {
         auto connection = database.Connect();
         if (!connection.ok()) return finish(Fail{sql::ToError(connection.error())});
@@ -42,8 +47,8 @@ bool VerifyRunner::Start(std::string workspace, std::function<bool()> cancelled,
         // The one before has ended, or is about to return.
         if (thread_.joinable()) thread_.join();
         thread_ = std::thread(
-            [this, opened = std::move(*connection), workspace, cancelled, finish]() mutable {
-              Run(std::move(opened), workspace, cancelled, finish);
+            [this, opened = std::move(*connection), workspace, progress, finish]() mutable {
+              Run(std::move(opened), workspace, progress, finish);
             });
       },
       [finish](Error refused) { finish(Fail{std::move(refused)}); });
@@ -51,12 +56,12 @@ bool VerifyRunner::Start(std::string workspace, std::function<bool()> cancelled,
 }
 
 void VerifyRunner::Run(std::unique_ptr<sql::Connection> connection, const std::string& workspace,
-                       const std::function<bool()>& cancelled, const Done& done) {
+                       const Progress& progress, const Done& done) {
   VerifyOptions options;
   options.workspace = workspace;
   options.overdue_holds = true;
-  options.progress = [&](const VerifyReport&, const std::string&) {
-    return !stopping_ && !cancelled();
+  options.progress = [&](const VerifyReport& report, const std::string&) {
+    return !stopping_ && progress(report);
   };
   auto report = VerifyLedger(*connection, options);
   connection.reset();

@@ -1,5 +1,5 @@
-// Runs the verification of the ledger for a caller on a thread and a connection of its own, so that
-// a long one takes nothing from the threads that serve requests. One at a time.
+// Runs a verification of the ledger on a thread and a connection of its own, so that a long one
+// takes nothing from the threads that serve requests. One at a time.
 #pragma once
 
 #include <atomic>
@@ -22,14 +22,17 @@ class VerifyRunner {
   // Stops a run that is under way.
   ~VerifyRunner();
 
+  // How far the run is, about once a page; false ends it early.
+  using Progress = std::function<bool(const VerifyReport&)>;
   using Done = std::function<void(Result<VerifyReport>)>;
-  // False when a run is under way. Otherwise done is called once, on any thread. The run ends early
-  // when cancelled returns true.
-  bool Start(std::string workspace, std::function<bool()> cancelled, Done done);
+  // False when a run is under way. Otherwise done is called once, on any thread.
+  bool Start(std::string workspace, Progress progress, Done done);
+  // Whether a run is under way.
+  bool running();
 
  private:
   void Run(std::unique_ptr<sql::Connection> connection, const std::string& workspace,
-           const std::function<bool()>& cancelled, const Done& done);
+           const Progress& progress, const Done& done);
 
   LedgerService& ledger_;
   prometheus::Gauge& violations_;

@@ -45,18 +45,18 @@ TEST_F(VerifyRunnerTest, RunsBesideTheReadersAndOnce) {
   VerifyRunner runner(*ledger_);
   std::promise<void> begun;
   std::promise<bool> left;
-  auto leave = left.get_future().share();
+  auto leave = left.get_future().share();  // whether to go on
   std::promise<Result<VerifyReport>> first;
   bool asked = false;
   ASSERT_TRUE(runner.Start(
       "",
-      [&] {
+      [&](const VerifyReport&) {
         if (!std::exchange(asked, true)) begun.set_value();
         return leave.get();
       },
       [&](Result<VerifyReport> report) { first.set_value(std::move(report)); }));
   begun.get_future().wait();
-  EXPECT_FALSE(runner.Start("", [] { return false; }, [](auto) { FAIL(); }));
+  EXPECT_FALSE(runner.Start("", [](const VerifyReport&) { return true; }, [](auto) { FAIL(); }));
   // More reads than there are reader threads.
   for (int i = 0; i < 16; ++i) {
     std::promise<bool> read;
@@ -65,7 +65,7 @@ TEST_F(VerifyRunnerTest, RunsBesideTheReadersAndOnce) {
         [&](Error) { read.set_value(false); });
     EXPECT_TRUE(read.get_future().get());
   }
-  left.set_value(true);
+  left.set_value(false);
   const auto stopped = first.get_future().get();
   ASSERT_TRUE(stopped.ok());
   EXPECT_TRUE(stopped->stopped);
@@ -73,7 +73,8 @@ TEST_F(VerifyRunnerTest, RunsBesideTheReadersAndOnce) {
 
   std::promise<Result<VerifyReport>> second;
   ASSERT_TRUE(runner.Start(
-      "", [] { return false; }, [&](auto report) { second.set_value(std::move(report)); }));
+      "", [](const VerifyReport&) { return true; },
+      [&](auto report) { second.set_value(std::move(report)); }));
   const auto done = second.get_future().get();
   ASSERT_TRUE(done.ok());
   EXPECT_TRUE(done->ok());
@@ -89,7 +90,8 @@ TEST_F(VerifyRunnerTest, WhatItFindsIsAMetricUntilEverythingVerifies) {
     });
     EXPECT_TRUE(changed.ok());
     std::promise<void> done;
-    EXPECT_TRUE(runner.Start(workspace, [] { return false; }, [&](auto) { done.set_value(); }));
+    EXPECT_TRUE(runner.Start(
+        workspace, [](const VerifyReport&) { return true; }, [&](auto) { done.set_value(); }));
     done.get_future().wait();
     return metrics::Gauge("tollgate_billing_verify_violations", "").Value();
   };

@@ -2,6 +2,7 @@
 #include "common/base/clock.h"
 #include "services/billing/domain/shard.h"
 #include "services/billing/storage/archive_tables.h"
+#include "services/billing/storage/candidates.h"
 #include "services/billing/storage/idempotency_table.h"
 #include "services/billing/storage/schema.h"
 
@@ -402,7 +403,8 @@ std::span<const sql::Migration> Migrations() {
       {2, "shards, partitions, roll-ups, corrections", second, ShardRows},
       {3, "archive", kArchiveTables},
       {4, "idempotency keys", kIdempotencyTable},
-      {5, "runs of the archive, frozen wallets", kArchiveRuns}};
+      {5, "runs of the archive, frozen wallets", kArchiveRuns},
+      {6, "fall-back models", kCandidateColumns}};
   return migrations;
 }
 

@@ -66,21 +66,24 @@ SqlResult<void> ReadMatches(Connection& db, const std::string& asked, const std:
   if (any && !spelled) return {};
   const std::string workspace = any ? spelled->workspace : asked;
   int64_t matches = spelled ? 1 : 0;
-  int64_t newest_us = spelled ? spelled->created_us : INT64_MIN;
   Id newest = spelled ? spelled->id : Id();
-  auto read = db.Query(
-      "SELECT id, admitted_us FROM usage_record WHERE shard = $1 AND workspace = $2"
-      " AND client_request_id = $3 AND client_request_id <> ''",
-      {LedgerShard(workspace), workspace, text}, [&](const Row& row) {
-        const Id id = Id::FromBytes(row.Bytes(0)).value_or(Id());
-        if (spelled && id == spelled->id) return;
-        ++matches;
-        if (row.Int(1) > newest_us) {
-          newest_us = row.Int(1);
-          newest = id;
-        }
-      });
+  // Callers choose the text, and may give one to every request: neither read holds their rows.
+  static const std::string kRows =
+      " FROM usage_record WHERE shard = $1 AND workspace = $2"
+      " AND client_request_id = $3 AND client_request_id <> '' AND id <> $4";
+  static const std::string kNewest = "SELECT id" + kRows + " ORDER BY id DESC LIMIT 1";
+  static const std::string kCount = "SELECT count(*) FROM (SELECT 1" + kRows + " LIMIT " +
+                                    std::to_string(kMaxMatches) + ") AS matching";
+  const std::string own = newest.ToBytes();
+  const std::vector<sql::Param> params = {LedgerShard(workspace), workspace, text,
+                                          sql::Param::Blob(own)};
+  auto read = db.Query(kNewest, params, [&](const Row& row) {
+    newest = std::max(newest, Id::FromBytes(row.Bytes(0)).value_or(Id()));
+  });
+  if (!read.ok()) return read;
+  read = db.Query(kCount, params, [&](const Row& row) { matches += row.Int(0); });
   if (!read.ok() || matches == 0) return read;
+  matches = std::min(matches, kMaxMatches);
   auto hold = ReadHoldOf(db, workspace, newest);
   if (!hold.ok()) return Fail{hold.error()};
   if (!*hold) return {};

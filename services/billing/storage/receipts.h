@@ -10,6 +10,9 @@
 
 namespace tollgate::billing {
 
+// Matches are counted up to here.
+inline constexpr int64_t kMaxMatches = 1000;
+
 struct ReceiptRecord {
   Hold hold;
   std::vector<Entry> entries;  // oldest first

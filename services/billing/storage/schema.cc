@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "services/billing/domain/shard.h"
+#include "services/billing/storage/candidates.h"
 
 namespace tollgate::billing {
 namespace {
@@ -106,6 +107,8 @@ Hold ReadHold(const sql::Row& row) {
   hold.overrun_nano_usd = read.Int();
   hold.closed_us = read.Int();
   hold.first_token_us = read.Int();
+  hold.candidates = DecodeCandidates(read.Text());
+  hold.candidate = read.Int32();
   return hold;
 }
 
@@ -171,44 +174,47 @@ void Cells::Add(const KeyMonth& m) {
 }
 
 void Cells::Add(const Hold& h) {
-  cells_.insert(cells_.end(), {LedgerShard(h.workspace),
-                               sql::Param::Blob(Keep(h.id.ToBytes())),
-                               h.workspace,
-                               static_cast<int>(h.state),
-                               h.key_id,
-                               h.model,
-                               h.rates.input_pico_usd,
-                               h.rates.output_pico_usd,
-                               h.price_version,
-                               h.prompt_bound,
-                               h.output_bound,
-                               h.month,
-                               h.cap_nano_usd,
-                               h.key_quota_nano_usd,
-                               static_cast<int>(h.surface),
-                               h.streamed,
-                               h.client_request_id,
-                               sql::Param::Blob(h.idempotency_key_digest),
-                               h.attempt,
-                               h.first_authorized_nano_usd,
-                               h.authorized_nano_usd,
-                               h.created_us,
-                               h.expires_us,
-                               h.sequence,
-                               h.usage.prompt,
-                               h.usage.cached,
-                               h.usage.cache_write,
-                               h.usage.completion,
-                               h.usage.reasoning,
-                               static_cast<int>(h.outcome),
-                               h.cut_by_credit,
-                               h.estimated,
-                               h.engine,
-                               h.charged_nano_usd,
-                               h.charged_granted_nano_usd,
-                               h.overrun_nano_usd,
-                               h.closed_us,
-                               h.first_token_us});
+  cells_.insert(cells_.end(),
+                {LedgerShard(h.workspace),
+                 sql::Param::Blob(Keep(h.id.ToBytes())),
+                 h.workspace,
+                 static_cast<int>(h.state),
+                 h.key_id,
+                 h.model,
+                 h.rates.input_pico_usd,
+                 h.rates.output_pico_usd,
+                 h.price_version,
+                 h.prompt_bound,
+                 h.output_bound,
+                 h.month,
+                 h.cap_nano_usd,
+                 h.key_quota_nano_usd,
+                 static_cast<int>(h.surface),
+                 h.streamed,
+                 h.client_request_id,
+                 sql::Param::Blob(h.idempotency_key_digest),
+                 h.attempt,
+                 h.first_authorized_nano_usd,
+                 h.authorized_nano_usd,
+                 h.created_us,
+                 h.expires_us,
+                 h.sequence,
+                 h.usage.prompt,
+                 h.usage.cached,
+                 h.usage.cache_write,
+                 h.usage.completion,
+                 h.usage.reasoning,
+                 static_cast<int>(h.outcome),
+                 h.cut_by_credit,
+                 h.estimated,
+                 h.engine,
+                 h.charged_nano_usd,
+                 h.charged_granted_nano_usd,
+                 h.overrun_nano_usd,
+                 h.closed_us,
+                 h.first_token_us,
+                 h.candidates.empty() ? std::string_view() : Keep(EncodeCandidates(h.candidates)),
+                 h.candidate});
 }
 
 void Cells::Add(const Entry& e) {

@@ -4,11 +4,13 @@
 #include <map>
 #include <tuple>
 
+#include "common/audit/log.h"
 #include "common/base/clock.h"
 #include "services/billing/domain/shard.h"
 #include "services/billing/storage/dead_letters.h"
 #include "services/billing/storage/idempotency_keys.h"
 #include "services/billing/storage/schema.h"
+#include "services/billing/storage/verifications.h"
 
 namespace tollgate::billing {
 namespace {
@@ -260,7 +262,8 @@ SqlResult<void> SaveHolds(sql::Connection& db, const State& state, const Applied
   static const std::string kHead = Insert(kHoldColumns, "hold");
   static const std::string kUpdate =
       Update("shard, id",
-             "state, attempt, authorized, expires_us, sequence, prompt, cached, cache_write, "
+             "state, model, input_pico, output_pico, price_version, prompt_bound, output_bound, "
+             "candidate, attempt, authorized, expires_us, sequence, prompt, cached, cache_write, "
              "completion, reasoning, outcome, cut_by_credit, estimated, engine, charged, "
              "charged_granted, overrun, closed_us, first_token_us");
   Cells fresh(applied.new_holds.size(), kHoldCount);
@@ -364,10 +367,25 @@ SqlResult<void> Save(sql::Connection& db, const State& state, const Applied& app
   return Write(db, key_months, kKeyMonthHead, kKeyMonthCount, kKeyMonthUpdate);
 }
 
+// Last: who has locked the head of the audit log waits for nothing until the commit.
+SqlResult<void> SaveAudit(sql::Connection& db, const Applied& applied) {
+  if (applied.audit_notes.empty()) return {};
+  if (auto done = db.Flush(); !done.ok()) return done;
+  std::vector<audit::Record> records;
+  for (const AuditNote& note : applied.audit_notes) {
+    records.push_back(audit::RecordOf({note.actor, note.address, note.call_id}, note.at_us,
+                                      note.action, note.workspace, note.subject, note.detail));
+  }
+  return audit::Append(db, audit::kEntries, records);
+}
+
 }  // namespace
 
 SqlResult<void> MigrateLedger(sql::Database& database) {
-  return database.Migrate(kSchemaComponent, Migrations());
+  auto done = audit::Migrate(database);
+  if (done.ok()) done = database.Migrate(kSchemaComponent, Migrations());
+  if (!done.ok()) return done;
+  return database.Migrate(kVerificationsComponent, VerificationMigrations());
 }
 
 SqlResult<Applied> RunBatch(sql::Connection& connection, std::span<const Operation> operations,
@@ -391,6 +409,7 @@ SqlResult<Applied> RunBatch(sql::Connection& connection, std::span<const Operati
   if (auto done = Save(connection, state, applied); !done.ok()) {
     return Fail{std::move(done).error()};
   }
+  if (auto done = SaveAudit(connection, applied); !done.ok()) return Fail{std::move(done).error()};
   if (auto done = tx->Commit(); !done.ok()) return Fail{std::move(done).error()};
   return applied;
 }

@@ -1,5 +1,7 @@
 #include "services/billing/storage/transactions.h"
 
+#include <algorithm>
+
 #include "services/billing/domain/shard.h"
 #include "services/billing/storage/schema.h"
 
@@ -102,17 +104,17 @@ SqlResult<std::vector<PostedEntry>> ReadPage(Connection& db, const EntryQuery& q
   int64_t newest = 0;
   int64_t balance = 0;
   if (auto read = entries.ReadHead(newest, balance); !read.ok()) return Fail{read.error()};
-  int64_t first = 1;
-  int64_t end = newest + 1;
+  int64_t first = query.first_sequence;
+  int64_t end = std::min(newest + 1, query.end_sequence);
   if (query.start_us > 0) {
     auto found = entries.FirstAt(query.start_us, newest);
     if (!found.ok()) return Fail{found.error()};
-    first = *found;
+    first = std::max(first, *found);
   }
   if (query.end_us < INT64_MAX) {
     auto found = entries.FirstAt(query.end_us, newest);
     if (!found.ok()) return Fail{found.error()};
-    end = *found;
+    end = std::min(end, *found);
   }
   // The balance is known after this entry, and counted back from it.
   int64_t known = newest;

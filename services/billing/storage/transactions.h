@@ -24,6 +24,8 @@ struct EntryQuery {
   std::optional<EntryKind> kind;
   int64_t start_us = 0;        // inclusive
   int64_t end_us = INT64_MAX;  // exclusive
+  int64_t first_sequence = 1;
+  int64_t end_sequence = INT64_MAX;  // exclusive
   int limit = 50;
   // Continues after this entry of the previous page.
   int64_t after_sequence = 0;  // 0: starts with the newest

@@ -115,6 +115,30 @@ TEST_P(AdminReadsTest, CommandsAreListedNewestFirst) {
   EXPECT_FALSE(ReadCommandById(*database_, "other", "r3")->has_value());
 }
 
+// Callers may give one x-request-id to every request.
+TEST_P(AdminReadsTest, MatchesOfAReceiptAreCountedUpToABound) {
+  Run({MakeAddCredit("c", 1'000'000'000)});
+  Id last;
+  int count = 0;
+  for (int batch = 0; batch < 11; ++batch) {
+    const int64_t at = kNowUs + batch * kMinuteUs;
+    std::vector<Operation> authorizes, settles;
+    for (int i = 0; i < 100; ++i) {
+      last = TestId(++count, at + i * 1000);
+      Authorize authorize = MakeAuthorize(last, 100, 50);
+      authorize.client_request_id = "same";
+      authorizes.push_back(authorize);
+      settles.push_back(MakeSettle(last, 100, 10));
+    }
+    Run(authorizes, at);
+    Run(settles, at + kSecondUs);
+  }
+  auto found = ReadReceipt(*database_, "ws", "same");
+  ASSERT_TRUE(found.ok() && found->has_value());
+  EXPECT_EQ((*found)->hold.id, last);
+  EXPECT_EQ((*found)->matches, kMaxMatches);
+}
+
 TEST_P(AdminReadsTest, AReceiptIsFoundByEachOfItsIds) {
   Run({MakeAddCredit("c", 1'000'000)});
   std::vector<Id> ids;

@@ -137,7 +137,12 @@ class Verification {
     if (auto done = CheckWallet(db_, state, rows, findings); !done.ok()) return done;
     if (auto done = CheckDeadLetters(db_, name, findings); !done.ok()) return done;
     UsageCheck usage(db_, state, findings, row_check.quota_held());
-    if (auto done = usage.Run(); !done.ok()) return done;
+    // A large workspace takes long here: whoever watches the run must see that it lives. It stops
+    // later, since a run that is resumed would do this part twice.
+    const auto alive = [&] {
+      if (options_.progress && !options_.progress(report(), name)) wanted_ = false;
+    };
+    if (auto done = usage.Run(alive); !done.ok()) return done;
     return CheckCounts(state, rows, usage.records(), findings);
   }
 
@@ -161,7 +166,9 @@ class Verification {
   }
 
   bool Continue(const std::string& workspace) {
-    if (options_.progress && !options_.progress(report(), workspace)) report().stopped = true;
+    if (!wanted_ || (options_.progress && !options_.progress(report(), workspace))) {
+      report().stopped = true;
+    }
     return !report().stopped;
   }
 
@@ -179,6 +186,7 @@ class Verification {
   const VerifyOptions& options_;
   VerifyProgress progress_;
   bool resumed_ = false;
+  bool wanted_ = true;  // as progress said last
   int64_t cut_us_ = 0;
   int64_t latest_us_ = 0;
   std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();

@@ -162,8 +162,15 @@ void RowCheck::CheckHold(const Hold& hold, const HoldSums& sums) {
     if (hold.state != HoldState::kOpen) --state_.holds_closed;
   }
   if (!sums.admission.empty() && AdmissionDetail(hold) != sums.admission) {
-    findings_.Report(name + ": key, model, rates, price version, bounds, cap, quota, surface or" +
-                     " request id are not those of entry " + std::to_string(sums.admission_entry));
+    findings_.Report(name + ": key, model, rates, price version, bounds, cap, quota, surface, " +
+                     "candidates or request id are not those of entry " +
+                     std::to_string(sums.admission_entry));
+  }
+  const auto asked = static_cast<size_t>(hold.candidate);
+  if (hold.candidates.empty()
+          ? asked != 0
+          : asked >= hold.candidates.size() || hold.Current() != hold.candidates[asked]) {
+    findings_.Report(name + " has the model and the price of none of its candidates");
   }
   if (hold.state == HoldState::kOpen) {
     if (hold.key_quota_nano_usd) {
@@ -193,7 +200,8 @@ void RowCheck::CheckClosed(const Hold& hold, const HoldSums& sums) {
                                        : " has a late correction but is not corrected"));
   }
   if (!sums.closing.empty() && ClosingDetail(hold) != sums.closing) {
-    findings_.Report(name + ": usage, outcome, engine or flags are not those of entry " +
+    findings_.Report(name +
+                     ": usage, outcome, engine, flags or answering model are not those of entry " +
                      std::to_string(sums.closing_entry));
   }
   if (sums.moved != 0) {

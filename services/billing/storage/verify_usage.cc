@@ -35,7 +35,7 @@ UsageCheck::UsageCheck(sql::Connection& db, const WorkspaceState& state, Finding
   days_.first_period = state.cut_us / days_.period_us;
 }
 
-SqlResult<void> UsageCheck::Run() {
+SqlResult<void> UsageCheck::Run(const std::function<void()>& on_page) {
   for (bool more = true; more;) {
     auto page = Page();
     if (!page.ok()) return Fail{std::move(page).error()};
@@ -48,6 +48,7 @@ SqlResult<void> UsageCheck::Run() {
       if (auto done = Compare(*rollup); !done.ok()) return done;
     }
     if (auto done = CheckKeyMonths(); !done.ok()) return done;
+    if (on_page) on_page();
   }
   if (auto done = CompareCount(quarters_); !done.ok()) return done;
   if (auto done = CompareCount(days_); !done.ok()) return done;

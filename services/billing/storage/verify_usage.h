@@ -1,6 +1,7 @@
 // Recomputes the roll-ups and the months of keys from the usage records, key by key.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -18,7 +19,8 @@ class UsageCheck {
   UsageCheck(sql::Connection& db, const WorkspaceState& state, Findings& findings,
              const std::map<std::string, int64_t>& quota_held);
 
-  sql::SqlResult<void> Run();
+  // on_page is called after each page of records.
+  sql::SqlResult<void> Run(const std::function<void()>& on_page = {});
   // Those admitted since the cut.
   int64_t records() const { return records_; }
 

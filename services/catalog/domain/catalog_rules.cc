@@ -19,6 +19,8 @@ namespace {
 
 // Far above any real limit, and small enough that no arithmetic on it overflows.
 constexpr int64_t kMaxLimit = 1'000'000'000'000;
+// The most models that one request may try; also the ledger's limit.
+constexpr size_t kMaxCandidates = 8;
 
 const std::map<std::string, v1::Capability> kCapabilities = {
     {"chat", v1::CAPABILITY_CHAT},           {"completion", v1::CAPABILITY_COMPLETION},
@@ -64,6 +66,7 @@ class Builder {
     // Pools first: models refer to them.
     for (int i = 0; i < file_.pools_size(); ++i) AddPool(i);
     for (int i = 0; i < file_.models_size(); ++i) AddModel(i);
+    for (int i = 0; i < file_.models_size(); ++i) AddFallbacks(i);
     if (file_.has_unlisted()) AddUnlisted();
     if (!problems_.empty()) return Fail{std::move(problems_)};
     // Deterministic: the messages have no map fields.
@@ -149,7 +152,86 @@ class Builder {
     model.set_serving(!from.suspended());
     model.set_engine_model(from.engine_model());
     model.set_allow_chat_template(from.allow_chat_template());
+    model.set_keep_system_messages(from.keep_system_messages());
+    SetReasoningBudget(from, model, report);
     SetCapacity(from, model, report);
+    model.set_zero_retention(from.zero_retention());
+  }
+
+  // All models must have been added.
+  void AddFallbacks(int index) {
+    const config::v1::CatalogModel& from = file_.models(index);
+    const ReportFn report = [&](const std::string& field, const std::string& message) {
+      AddProblem({.list = "models", .index = index, .field = field}, "model \"" + from.id() + "\"",
+                 message);
+    };
+    std::vector<std::string> path = {from.id()};
+    std::vector<std::string> found;
+    if (!CollectFallbacks(from, path, found, report)) return;
+    if (found.size() >= kMaxCandidates) {
+      return report("fallbacks", "must lead to at most " + std::to_string(kMaxCandidates - 1) +
+                                     " models, their own fall-backs included");
+    }
+    for (std::string& id : found) snapshot_.mutable_models(index)->add_fallbacks(std::move(id));
+  }
+
+  // Adds the fall-backs of a model in the order of the tries. path: the models that lead to it.
+  // Stops at the first problem.
+  bool CollectFallbacks(const config::v1::CatalogModel& from, std::vector<std::string>& path,
+                        std::vector<std::string>& found, const ReportFn& report) const {
+    for (const std::string& id : from.fallbacks()) {
+      const auto model = std::ranges::find(file_.models(), id, &config::v1::CatalogModel::id);
+      if (model == file_.models().end()) {
+        report("fallbacks", "\"" + id + "\" is not the id of a model in this file");
+        return false;
+      }
+      if (std::ranges::find(path, id) != path.end()) {
+        report("fallbacks", "\"" + id + "\" leads back to itself");
+        return false;
+      }
+      if (!IsSubstitute(from, *model)) {
+        report("fallbacks", "\"" + id + "\" must generate text as \"" + from.id() +
+                                "\" does: both chat or both completion");
+        return false;
+      }
+      if (std::ranges::find(found, id) != found.end()) continue;
+      // More than that is refused anyway.
+      if (found.size() >= kMaxCandidates) return true;
+      found.push_back(id);
+      path.push_back(id);
+      if (!CollectFallbacks(*model, path, found, report)) return false;
+      path.pop_back();
+    }
+    return true;
+  }
+
+  // Vectors of two models cannot be compared, so that embeddings have no fall-backs.
+  static bool IsSubstitute(const config::v1::CatalogModel& from,
+                           const config::v1::CatalogModel& other) {
+    return std::ranges::any_of(from.capabilities(), [&](const std::string& capability) {
+      return (capability == "chat" || capability == "completion") &&
+             std::ranges::find(other.capabilities(), capability) != other.capabilities().end();
+    });
+  }
+
+  void SetReasoningBudget(const config::v1::CatalogModel& from, v1::Model& model,
+                          const ReportFn& report) {
+    if (!from.reasoning_budget()) return;
+    model.set_reasoning_budget(true);
+    const auto& capabilities = from.capabilities();
+    if (std::find(capabilities.begin(), capabilities.end(), "reasoning") == capabilities.end()) {
+      report("reasoning_budget", "needs the capability reasoning");
+    }
+    for (const v1::Pool& pool : snapshot_.pools()) {
+      if (pool.name() != from.pool()) continue;
+      for (const v1::Engine& engine : pool.engines()) {
+        if (engine.kind() == v1::ENGINE_KIND_VLLM || engine.kind() == v1::ENGINE_KIND_LLAMACPP) {
+          continue;
+        }
+        report("reasoning_budget",
+               "needs engines of the kinds vllm and llamacpp, and \"" + engine.id() + "\" is none");
+      }
+    }
   }
 
   static void SetCapacity(const config::v1::CatalogModel& from, v1::Model& model,

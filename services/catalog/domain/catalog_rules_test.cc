@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "common/config/config.h"
 #include "services/catalog/testing/sample_catalog.h"
 
@@ -71,6 +73,25 @@ TEST(CatalogRules, TheCapacityOfAModelIsCheckedAndTakenOver) {
   EXPECT_THAT(Problem(with("{tokens_per_minute: -1}")), HasSubstr("from 0 (no limit)"));
 }
 
+TEST(CatalogRules, ABudgetOfTheReasoningNeedsEnginesThatTakeIt) {
+  const auto with = [](const std::string& capabilities, const std::string& kind) {
+    std::string text = CatalogWith(
+        "capabilities: [chat, tools, reasoning]",
+        capabilities + "\n    reasoning_budget: true\n" + "    keep_system_messages: true");
+    return text.replace(text.find("kind: llamacpp"), 14, "kind: " + kind);
+  };
+  const std::string reasons = "capabilities: [chat, tools, reasoning]";
+  const auto result = Build(with(reasons, "llamacpp"));
+  ASSERT_TRUE(result) << testing::PrintToString(result.error());
+  EXPECT_TRUE(result->models(0).reasoning_budget());
+  EXPECT_TRUE(result->models(0).keep_system_messages());
+  EXPECT_FALSE(result->models(1).reasoning_budget());
+  EXPECT_FALSE(result->models(1).keep_system_messages());
+  EXPECT_THAT(Problem(with(reasons, "sglang")), HasSubstr("\"engine-2\" is none"));
+  EXPECT_THAT(Problem(with("capabilities: [chat]", "vllm")),
+              HasSubstr("needs the capability reasoning"));
+}
+
 TEST(CatalogRules, TheDigestCoversTheContentNotTheText) {
   const std::string digest = Build(kGoodCatalog)->digest();
   EXPECT_EQ(Build("# a comment\n" + kGoodCatalog)->digest(), digest);
@@ -131,6 +152,69 @@ TEST(CatalogRules, Capabilities) {
               HasSubstr("(did you mean \"tools\"?)"));
   EXPECT_THAT(Problem(CatalogWith("[chat, tools", "[chat, chat")), HasSubstr("is listed twice"));
   EXPECT_THAT(Problem(CatalogWith("[chat, tools", "[tools")), HasSubstr("at least one of chat"));
+}
+
+// A catalog whose models are these, in order: id, capability, fall-backs.
+std::string WithFallbacks(const std::vector<std::array<std::string, 3>>& models) {
+  std::string text = "models:\n";
+  for (const auto& [id, capability, fallbacks] : models) {
+    text += "  - {id: " + id +
+            ", context_window: 10, input_usd_per_million: \"1\", "
+            "output_usd_per_million: \"1\", capabilities: [" +
+            capability +
+            "], pool: main, "
+            "fallbacks: [" +
+            fallbacks + "]}\n";
+  }
+  return text + "pools: [{name: main, engines: [{id: e, base_url: \"http://127.0.0.1:1\"}]}]\n";
+}
+
+TEST(CatalogRules, FallBacksIncludeThoseOfTheFallBacks) {
+  const auto result = Build(WithFallbacks({{"m/a", "chat", "m/b, m/c"},
+                                           {"m/b", "chat", "m/d"},
+                                           {"m/c", "chat", "m/d"},
+                                           {"m/d", "chat", ""}}));
+  ASSERT_TRUE(result) << testing::PrintToString(result.error());
+  EXPECT_THAT(result->models(0).fallbacks(), testing::ElementsAre("m/b", "m/d", "m/c"));
+  EXPECT_THAT(result->models(1).fallbacks(), testing::ElementsAre("m/d"));
+  EXPECT_THAT(result->models(3).fallbacks(), testing::IsEmpty());
+}
+
+TEST(CatalogRules, FallBacksMustExistAndLeadNowhereBack) {
+  EXPECT_THAT(Problem(WithFallbacks({{"m/a", "chat", "m/x"}})),
+              HasSubstr("model \"m/a\": fallbacks: \"m/x\" is not the id of a model"));
+  EXPECT_THAT(Problem(WithFallbacks({{"m/a", "chat", "m/a"}})), HasSubstr("leads back to itself"));
+  // Each model of a loop is reported.
+  const auto loop = Build(
+      WithFallbacks({{"m/a", "chat", "m/b"}, {"m/b", "chat", "m/c"}, {"m/c", "chat", "m/b"}}));
+  ASSERT_FALSE(loop);
+  EXPECT_THAT(loop.error(), testing::Each(HasSubstr("leads back to itself")));
+  EXPECT_EQ(loop.error().size(), 3u);
+}
+
+TEST(CatalogRules, FallBacksGenerateTheSame) {
+  EXPECT_THAT(Problem(WithFallbacks({{"m/a", "embedding", "m/b"}, {"m/b", "embedding", ""}})),
+              HasSubstr("must generate text"));
+  EXPECT_THAT(Problem(WithFallbacks({{"m/a", "chat", "m/b"}, {"m/b", "completion", ""}})),
+              HasSubstr("must generate text"));
+}
+
+TEST(CatalogRules, AtMostSevenFallBacks) {
+  std::vector<std::array<std::string, 3>> models = {{"m/m0", "chat", "m/m1"}};
+  for (int i = 1; i < 8; ++i) {
+    models.push_back({"m/m" + std::to_string(i), "chat", "m/m" + std::to_string(i + 1)});
+  }
+  models.push_back({"m/m8", "chat", ""});
+  EXPECT_THAT(Problem(WithFallbacks(models)), HasSubstr("model \"m/m0\": fallbacks: must lead to"));
+  models.erase(models.begin());
+  EXPECT_EQ(Problem(WithFallbacks(models)), "accepted");
+}
+
+TEST(CatalogRules, RetentionIsTakenOver) {
+  const auto result = Build(CatalogWith("    pool: ", "    zero_retention: true\n    pool: "));
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(result->models(0).zero_retention());
+  EXPECT_FALSE(result->models(1).zero_retention());
 }
 
 TEST(CatalogRules, Dates) {

@@ -18,13 +18,22 @@ struct Home {
 
 // Where each service lives: with its data.
 constexpr Home kHomes[] = {
-    {"AdjustmentService", AdminTarget::kBilling}, {"AlertService", AdminTarget::kBilling},
-    {"AuditService", AdminTarget::kAuth},         {"DeadLetterService", AdminTarget::kBilling},
-    {"InvitationService", AdminTarget::kAuth},    {"KeyService", AdminTarget::kAuth},
-    {"LedgerService", AdminTarget::kBilling},     {"LimitService", AdminTarget::kAuth},
-    {"MemberService", AdminTarget::kAuth},        {"ModelService", AdminTarget::kCatalog},
-    {"PaymentService", AdminTarget::kBilling},    {"StatementService", AdminTarget::kBilling},
-    {"UsageService", AdminTarget::kBilling},      {"UserService", AdminTarget::kAuth},
+    {"AdjustmentService", AdminTarget::kBilling},
+    {"AlertService", AdminTarget::kBilling},
+    {"AuditService", AdminTarget::kAuth},
+    {"DeadLetterService", AdminTarget::kBilling},
+    {"InvitationService", AdminTarget::kAuth},
+    {"KeyService", AdminTarget::kAuth},
+    {"LedgerService", AdminTarget::kBilling},
+    {"LedgerVerificationService", AdminTarget::kBilling},
+    {"LimitService", AdminTarget::kAuth},
+    {"MemberService", AdminTarget::kAuth},
+    {"ModelService", AdminTarget::kCatalog},
+    {"PaymentService", AdminTarget::kBilling},
+    {"StatementService", AdminTarget::kBilling},
+    {"SupportSessionService", AdminTarget::kAuth},
+    {"UsageService", AdminTarget::kBilling},
+    {"UserService", AdminTarget::kAuth},
     {"WorkspaceService", AdminTarget::kAuth},
 };
 

@@ -4,6 +4,7 @@
 #include <google/api/field_behavior.pb.h>
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 #include <string>
 
@@ -19,6 +20,19 @@ std::string Singular(std::string plural) {
   if (plural.ends_with("ies")) return plural.substr(0, plural.size() - 3) + "y";
   if (plural.ends_with("s") && !plural.ends_with("ss")) plural.pop_back();
   return plural;
+}
+
+// "CreateCreditGrant" as "Create credit grant".
+std::string Words(const std::string& name) {
+  std::string words;
+  for (const char c : name) {
+    const bool capital = std::isupper(static_cast<unsigned char>(c)) != 0;
+    if (capital && !words.empty()) words += ' ';
+    words += capital && !words.empty()
+                 ? static_cast<char>(std::tolower(static_cast<unsigned char>(c)))
+                 : c;
+  }
+  return words;
 }
 
 struct Path {
@@ -103,6 +117,11 @@ class Document {
             "Generated from proto/tollgate/admin/v1 by tollgate-admin-openapi; do not edit. Served "
             "by the dashboard under its own address, never by the public API. Amounts and 64-bit "
             "integers are strings. Unknown fields are ignored; answers have every field.");
+    root.At("info").At("license").Set("name", "Apache 2.0").Set("identifier", "Apache-2.0");
+    Node server = Node::Map();
+    server.Set("url", "{base_url}");
+    server.At("variables").At("base_url").Set("default", "http://127.0.0.1:8081");
+    root.Set("servers", Node::List().Add(std::move(server)));
     FindPatched();
     Node tags = Node::List();
     for (const pb::FileDescriptor* file : files_) {
@@ -184,6 +203,7 @@ class Document {
     operation.Set("operationId", method->service()->name() + "_" + method->name() +
                                      (index == 0 ? "" : "_" + std::to_string(index + 1)));
     operation.Set("tags", Node::List().Add(Node::Text(method->service()->name())));
+    operation.Set("summary", Words(method->name()));
     const std::string comment = CommentOf(method);
     if (!comment.empty()) operation.Set("description", comment);
     Node parameters = Node::List();

@@ -4,6 +4,28 @@
 
 namespace tollgate::dashboard {
 
+namespace {
+
+// Of "127.0.0.1:8081", "[::1]:8081", "localhost" and the like.
+bool IsThisMachine(std::string_view address) {
+  return address.starts_with("127.") || address.starts_with("[::1]") || address == "localhost" ||
+         address.starts_with("localhost:") || address.starts_with("localhost/");
+}
+
+}  // namespace
+
+std::string CookieRisk(std::string_view listen, std::string_view public_url) {
+  constexpr std::string_view kHttps = "https://", kHttp = "http://";
+  if (public_url.starts_with(kHttps)) return "";
+  const bool far_url =
+      public_url.starts_with(kHttp) && !IsThisMachine(public_url.substr(kHttp.size()));
+  if (IsThisMachine(listen) && !far_url) return "";
+  return "the dashboard is reached from other machines and dashboard.public_url is not https: "
+         "session cookies go without Secure, and who listens on the network can take sessions "
+         "over; "
+         "put TLS before it and set dashboard.public_url to its https address";
+}
+
 std::string Cookies::Name(std::string_view base) const {
   return (https_ ? "__Host-" : "") + std::string(base);
 }

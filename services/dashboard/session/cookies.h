@@ -35,4 +35,7 @@ class Cookies {
   const bool https_;
 };
 
+// Why cookies are not safe where the dashboard listens and is found; empty: they are.
+std::string CookieRisk(std::string_view listen, std::string_view public_url);
+
 }  // namespace tollgate::dashboard

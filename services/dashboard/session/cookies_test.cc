@@ -33,5 +33,22 @@ TEST(CookiesTest, OnlyTheWholeNameCounts) {
   EXPECT_EQ(cookies.Session(http::HttpRequest()), "");
 }
 
+// Without https a cookie is for this machine.
+TEST(CookiesTest, AnAddressThatOthersReachWithoutHttpsIsARisk) {
+  for (const char* listen : {"127.0.0.1:8081", "localhost:8081", "[::1]:8081"}) {
+    EXPECT_EQ(CookieRisk(listen, ""), "") << listen;
+    EXPECT_EQ(CookieRisk(listen, "http://localhost:8081"), "") << listen;
+    EXPECT_EQ(CookieRisk(listen, "https://dashboard.example.com"), "") << listen;
+    EXPECT_NE(CookieRisk(listen, "http://dashboard.example.com"), "")
+        << "behind a proxy: " << listen;
+  }
+  for (const char* listen : {"0.0.0.0:8081", "[::]:8081", "10.0.0.1:80", ":8081", "dashboard:80",
+                             "localhost.example.com:80"}) {
+    EXPECT_NE(CookieRisk(listen, ""), "") << listen;
+    EXPECT_NE(CookieRisk(listen, "http://10.0.0.1:80"), "") << listen;
+    EXPECT_EQ(CookieRisk(listen, "https://dashboard.example.com"), "") << listen;
+  }
+}
+
 }  // namespace
 }  // namespace tollgate::dashboard

@@ -1,5 +1,6 @@
 // JSON under /session/v1/ (decision 63): how people sign in at the dashboard. Bodies and answers
-// are in README.md. Errors have the form of the admin API's.
+// are in README.md. Errors have the form of the admin API's. Links open a page with a form
+// (form_page.h).
 #pragma once
 
 #include <memory>
@@ -41,6 +42,8 @@ class SessionApi {
   Task<http::HttpResponse> SecondStep(const Call& call);
   Task<http::HttpResponse> Link(const Call& call);
   Task<http::HttpResponse> Invitation(const Call& call);
+  Task<http::HttpResponse> ForgotPassword(const Call& call);
+  Task<http::HttpResponse> ResetPassword(const Call& call);
   Task<http::HttpResponse> SignOut(const Call& call);
   Task<http::HttpResponse> StepUp(const Call& call);
   Task<http::HttpResponse> SetPassword(const Call& call);
@@ -49,11 +52,21 @@ class SessionApi {
   Task<http::HttpResponse> DisableTotp(const Call& call);
   // GET
   Task<http::HttpResponse> Show(const Call& call);
-  Task<http::HttpResponse> FollowLink(const Call& call);
   Task<http::HttpResponse> StartOidc(const Call& call);
   Task<http::HttpResponse> FinishOidc(const Call& call);
 
   Task<http::HttpResponse> Post(const Call& call);
+  // JSON, or what the browser shows after a page's form. session: null when a second step is
+  // wanted.
+  http::HttpResponse Answer(const Call& call, const grpc::Status& status,
+                            const auth::v1::NewSession* session,
+                            const std::string& challenge) const;
+  template <typename Response>
+  http::HttpResponse AnswerOf(const Call& call, const SessionAnswer<Response>& answer) const {
+    return Answer(call, answer.status,
+                  answer.response.has_session() ? &answer.response.session() : nullptr,
+                  answer.response.challenge());
+  }
   http::HttpResponse SignedIn(const auth::v1::NewSession& session) const;
   void SetSession(const auth::v1::NewSession& session, http::HttpResponse& response) const;
   std::string RedirectUri(const http::HttpRequest& request) const;

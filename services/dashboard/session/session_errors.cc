@@ -95,6 +95,7 @@ RenderedStatus Render(const grpc::Status& status) {
   }
   RenderedStatus rendered;
   rendered.http_status = HttpStatus(code);
+  rendered.message = message;
   rendered.body = json::Writer()
                       .Number("code", code)
                       .Text("message", message)

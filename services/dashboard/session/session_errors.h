@@ -10,6 +10,7 @@ namespace tollgate::dashboard {
 
 struct RenderedStatus {
   int http_status = 500;
+  std::string message;  // for people
   std::string body;
   int64_t retry_after_seconds = 0;
 };

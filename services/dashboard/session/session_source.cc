@@ -5,8 +5,8 @@ namespace tollgate::dashboard {
 namespace {
 
 constexpr std::string_view kBearer = "Bearer ";
-// What access tokens of people begin with.
-constexpr std::string_view kTokenPrefix = "tgp_";
+// What access tokens of people, and secrets of support sessions, begin with.
+constexpr std::string_view kTokenPrefix = "tgp_", kSupportPrefix = "tgs_";
 constexpr size_t kMaxSecret = 200;
 
 }  // namespace
@@ -21,10 +21,15 @@ Task<Result<std::optional<Credential>>> SessionSource::Resolve(const http::HttpR
   auth::v1::ResolveRequest resolve;
   if (!header.empty()) {
     // A bearer token counts, not the cookie besides: the CSRF rule is for cookies.
-    if (!header.starts_with(kBearer) || !header.substr(kBearer.size()).starts_with(kTokenPrefix)) {
+    const std::string_view token =
+        header.starts_with(kBearer) ? header.substr(kBearer.size()) : std::string_view();
+    const bool support = token.starts_with(kSupportPrefix);
+    if (!support && !token.starts_with(kTokenPrefix)) {
       co_return co_await next_.Resolve(request, loop);
     }
-    resolve.set_token(std::string(header.substr(kBearer.size())));
+    resolve.set_token(std::string(token));
+    // Goes into the audit log before anything is answered.
+    if (support) resolve.set_use(request.method + " " + request.path);
   } else {
     resolve.set_cookie(cookies_.Session(request));
   }

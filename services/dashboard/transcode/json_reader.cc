@@ -47,10 +47,9 @@ class Reader {
     if (error.empty()) error = what;
     return false;
   }
-  bool FailValue(json::Value value, std::string_view wanted) {
-    std::string_view shown = value.raw();
-    if (shown.size() > 64) shown = "the value";
-    return Fail("invalid value for " + std::string(wanted) + ": " + std::string(shown));
+  // The value itself is not shown: it may be a secret at a wrong place.
+  bool FailValue(json::Value, std::string_view wanted) {
+    return Fail("invalid value for " + std::string(wanted));
   }
   bool Object(json::Value value, pb::Message& message, bool inside_any);
   bool List(json::Value value, pb::Message& message, const pb::FieldDescriptor* field);

@@ -31,12 +31,19 @@ std::string KeyOf(const EngineState& engine, const std::string& engine_model) {
   return engine.id() + '\n' + engine_model;
 }
 
+// The caller wants to know whether one is too long: the longest ones tell.
+void KeepLongest(std::vector<std::string>& texts) {
+  std::nth_element(texts.begin(), texts.begin() + kMaxPrompts, texts.end(),
+                   [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
+  texts.resize(kMaxPrompts);
+}
+
 }  // namespace
 
 struct TokenCounter::Job {
   inference::v1::CountTokensRequest request;
   std::string engine_model;
-  Prompts prompts;  // of a completion
+  Prompts prompts;  // of a completion or an embedding
   int64_t deadline_us = 0;
 
   int64_t MaxTokens() const {
@@ -59,17 +66,25 @@ Task<inference::v1::CountTokensResponse> TokenCounter::Count(
   inference::v1::CountTokensResponse not_counted;
   if (table == nullptr) co_return not_counted;
   const bool completion = request.kind() == inference::v1::REQUEST_KIND_COMPLETION;
-  if (!completion && request.kind() != inference::v1::REQUEST_KIND_CHAT) co_return not_counted;
+  const bool chat = request.kind() == inference::v1::REQUEST_KIND_CHAT;
+  if (request.kind() == inference::v1::REQUEST_KIND_UNSPECIFIED) co_return not_counted;
   const Route* route = table->Find(request.model());
   if (route == nullptr && completion) route = table->unlisted();
   if (route == nullptr || route->engines.empty()) co_return not_counted;
   const auto job = std::make_shared<Job>(
       Job{.request = std::move(request), .engine_model = route->engine_model, .prompts = {}});
   if (job->engine_model.empty()) job->engine_model = job->request.model();
-  if (completion) {
-    auto read = [job] { return ReadPrompts(job->request.members_json()); };
+  if (!chat) {
+    auto read = [job] {
+      return ReadPrompts(job->request.kind(), job->request.members_json(),
+                         job->request.only_above_tokens());
+    };
     auto prompts = co_await Decode(job->request.members_json().size(), std::move(read));
-    if (!prompts || !*prompts || (*prompts)->texts.size() > kMaxPrompts) co_return not_counted;
+    if (!prompts || !*prompts) co_return not_counted;
+    if ((*prompts)->texts.size() > kMaxPrompts) {
+      if (job->request.only_above_tokens() <= 0) co_return not_counted;
+      KeepLongest((*prompts)->texts);
+    }
     job->prompts = **std::move(prompts);
   }
   while (running_ >= kMaxConcurrent) {
@@ -99,6 +114,7 @@ Task<inference::v1::CountTokensResponse> TokenCounter::CountOnEngines(const Rout
     if (count.kind == EngineCount::kCounted) {
       response.set_counted(true);
       response.set_prompt_tokens(count.tokens);
+      response.set_longest_prompt_tokens(count.longest);
     }
     if (count.kind == EngineCount::kNoTokenizer) {
       RememberNoTokenizer(*engine, job->engine_model);
@@ -166,16 +182,17 @@ Task<TokenCounter::EngineCount> TokenCounter::Read(catalog::v1::EngineKind kind,
   auto read = [kind, body = std::move(body)] { return ReadCount(kind, body); };
   const auto tokens = co_await Decode(bytes, std::move(read));
   if (!tokens) co_return EngineCount{EngineCount::kRefused};
-  co_return *tokens ? EngineCount{EngineCount::kCounted, **tokens}
+  co_return *tokens ? EngineCount{EngineCount::kCounted, **tokens, **tokens}
                     : EngineCount{EngineCount::kFailed};
 }
 
 Task<TokenCounter::EngineCount> TokenCounter::CountPrompts(const Job& job, EngineState& engine) {
-  EngineCount sum{EngineCount::kCounted, job.prompts.tokens};
+  EngineCount sum{EngineCount::kCounted, job.prompts.tokens, job.prompts.longest_tokens};
   for (const std::string& text : job.prompts.texts) {
     EngineCount count = co_await CountPrompt(job, engine, text);
     if (count.kind != EngineCount::kCounted) co_return count;
     if (__builtin_add_overflow(sum.tokens, count.tokens, &sum.tokens)) sum.tokens = INT64_MAX;
+    sum.longest = std::max(sum.longest, count.tokens);
   }
   co_return sum;
 }
@@ -215,7 +232,7 @@ Task<TokenCounter::EngineCount> TokenCounter::Post(const Job& job, EngineState& 
   }
   const int status = answer->head.status;
   if (status >= 200 && status < 300) {
-    co_return EngineCount{EngineCount::kCounted, 0, std::move(answer->body)};
+    co_return EngineCount{EngineCount::kCounted, 0, 0, std::move(answer->body)};
   }
   if (status == 404 || status == 405 || status == 501)
     co_return EngineCount{EngineCount::kNoTokenizer};

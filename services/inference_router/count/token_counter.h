@@ -50,6 +50,7 @@ class TokenCounter {
       kFailed,       // another engine may succeed
     } kind = kFailed;
     int64_t tokens = 0;
+    int64_t longest = 0;  // of the longest prompt
     std::string body;
   };
   // One call of Count. Shared with the functions that decode for it.

@@ -53,8 +53,9 @@ class Pool {
   inference::v1::CountTokensResponse Count(
       const std::string& members,
       inference::v1::RequestKind kind = inference::v1::REQUEST_KIND_CHAT,
-      const std::string& model = kModel) {
+      const std::string& model = kModel, int64_t only_above = 0) {
     inference::v1::CountTokensRequest request;
+    request.set_only_above_tokens(only_above);
     request.set_model(model);
     request.set_kind(kind);
     request.set_members_json(members);
@@ -260,10 +261,34 @@ TEST(TokenCounter, ALargeTextIsNotCountedWhenTooManyWait) {
   release.set_value();
 }
 
+TEST(TokenCounter, TellsTheLongestOfSeveralPrompts) {
+  Pool pool({{ENGINE_KIND_VLLM, SimDialect::kVllm}});
+  for (const auto kind :
+       {inference::v1::REQUEST_KIND_COMPLETION, inference::v1::REQUEST_KIND_EMBEDDING}) {
+    const std::string name = kind == inference::v1::REQUEST_KIND_COMPLETION ? "prompt" : "input";
+    const auto counted = pool.Count("\"" + name + R"(":["one","two words","three"])", kind);
+    EXPECT_TRUE(counted.counted());
+    EXPECT_EQ(counted.prompt_tokens(), 4);
+    EXPECT_EQ(counted.longest_prompt_tokens(), 2);
+  }
+}
+
+// Most of 1000 inputs surely fit; of those that may not, the longest tell.
+TEST(TokenCounter, OfManyPromptsOnlyTheLongestAreCounted) {
+  Pool pool({{ENGINE_KIND_VLLM, SimDialect::kVllm}});
+  std::string inputs = R"("input":["short")";
+  for (int i = 0; i < 1000; ++i) inputs += R"(,"another")";
+  for (int i = 1; i <= 40; ++i) inputs += ",\"" + std::string(100 + i, ' ') + "w w\"";
+  const auto counted = pool.Count(inputs + "]", inference::v1::REQUEST_KIND_EMBEDDING, kModel, 100);
+  EXPECT_TRUE(counted.counted());
+  EXPECT_EQ(counted.longest_prompt_tokens(), 2);
+  EXPECT_EQ(pool.Asked(0), 16);
+}
+
 TEST(TokenCounter, UnsupportedRequestsAreNotCounted) {
   Pool pool({{ENGINE_KIND_OLLAMA, SimDialect::kNone}, {ENGINE_KIND_VLLM, SimDialect::kVllm}});
   EXPECT_FALSE(pool.Count(kHello, inference::v1::REQUEST_KIND_CHAT, "ns/other").counted());
-  EXPECT_FALSE(pool.Count(R"("input":"x")", inference::v1::REQUEST_KIND_EMBEDDING).counted());
+  EXPECT_FALSE(pool.Count(R"("input":"x")", inference::v1::REQUEST_KIND_UNSPECIFIED).counted());
   EXPECT_FALSE(pool.Count(R"("no":"prompt")", inference::v1::REQUEST_KIND_COMPLETION).counted());
   std::string many = R"("prompt":["x")";
   for (int i = 0; i < 50; ++i) many += R"(,"x")";

@@ -1,11 +1,17 @@
 #include "services/inference_router/count/tokenizer_call.h"
 
+#include <algorithm>
+
 #include "common/json/json.h"
+#include "services/inference_router/engine/engine_text.h"
 
 namespace tollgate::inference_router {
 namespace {
 
 using catalog::v1::EngineKind;
+
+// The most that a tokenizer adds to a text, at its begin and end.
+constexpr int64_t kTokensAroundText = 16;
 
 // Responses hold one to five values per token.
 json::Limits ResponseLimits() {
@@ -103,6 +109,8 @@ bool MayTokenize(EngineKind kind) {
 bool NeedsTemplateFirst(EngineKind kind) { return kind == catalog::v1::ENGINE_KIND_LLAMACPP; }
 
 TokenizerCall ChatCall(EngineKind kind, std::string_view engine_model, std::string_view members) {
+  const auto fitted = FitText(kind, members);
+  if (fitted) members = *fitted;
   switch (kind) {
     case catalog::v1::ENGINE_KIND_LLAMACPP:
       return {"/apply-template", BodyOf(engine_model, members)};
@@ -117,7 +125,7 @@ TokenizerCall ChatCall(EngineKind kind, std::string_view engine_model, std::stri
 
 TokenizerCall PromptCall(EngineKind kind, std::string_view engine_model,
                          std::string_view prompt_json) {
-  const std::string prompt(prompt_json);
+  const std::string prompt = FitText(kind, prompt_json).value_or(std::string(prompt_json));
   switch (kind) {
     case catalog::v1::ENGINE_KIND_LLAMACPP:
       return {"/tokenize",
@@ -155,10 +163,16 @@ std::optional<std::string> ReadTemplated(std::string_view body) {
   return std::string(document->root().Find("prompt").raw());
 }
 
-std::optional<Prompts> ReadPrompts(std::string_view members) {
+std::optional<Prompts> ReadPrompts(inference::v1::RequestKind kind, std::string_view members,
+                                   int64_t only_above) {
   const auto document = json::Document::Parse(Braced(members), ResponseLimits());
   if (!document.ok()) return std::nullopt;
-  const json::Value prompt = document->root().Find("prompt");
+  const bool embedding = kind == inference::v1::REQUEST_KIND_EMBEDDING;
+  const json::Value prompt = document->root().Find(embedding ? "input" : "prompt");
+  const auto may_exceed = [only_above](json::Value text) {
+    const auto bytes = static_cast<int64_t>(text.raw_string().size());
+    return only_above <= 0 || bytes + kTokensAroundText > only_above;
+  };
   Prompts prompts;
   if (prompt.is_string()) {
     prompts.texts.emplace_back(prompt.raw());
@@ -167,11 +181,12 @@ std::optional<Prompts> ReadPrompts(std::string_view members) {
   if (!prompt.is_array()) return std::nullopt;
   for (const json::Value one : prompt) {
     if (one.is_string()) {
-      prompts.texts.emplace_back(one.raw());
+      if (may_exceed(one)) prompts.texts.emplace_back(one.raw());
     } else if (one.is_array()) {
       prompts.tokens += static_cast<int64_t>(one.size());
+      prompts.longest_tokens = std::max(prompts.longest_tokens, static_cast<int64_t>(one.size()));
     } else if (one.is_number()) {
-      ++prompts.tokens;
+      prompts.longest_tokens = ++prompts.tokens;
     } else {
       return std::nullopt;
     }

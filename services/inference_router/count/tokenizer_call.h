@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tollgate/catalog/v1/catalog.pb.h"
+#include "tollgate/inference/v1/inference.pb.h"
 
 namespace tollgate::inference_router {
 
@@ -37,14 +38,17 @@ std::optional<int64_t> ReadCount(catalog::v1::EngineKind kind, std::string_view 
 // The prompt in a response of /apply-template, as a JSON string literal.
 std::optional<std::string> ReadTemplated(std::string_view body);
 
-// The parts of a completion's `prompt`.
+// The parts of a completion's `prompt` or an embedding's `input`.
 struct Prompts {
-  // Tokens given as ids, which need no tokenizer.
+  // Tokens given as ids, which need no tokenizer: all, and those of the longest list.
   int64_t tokens = 0;
+  int64_t longest_tokens = 0;
   // JSON string literals.
   std::vector<std::string> texts;
 };
-// Empty if the members have no prompt of a known form.
-std::optional<Prompts> ReadPrompts(std::string_view members);
+// Empty if the members have no prompt of a known form. Of several prompts, texts that cannot have
+// more tokens than only_above are left out; 0: none is.
+std::optional<Prompts> ReadPrompts(inference::v1::RequestKind kind, std::string_view members,
+                                   int64_t only_above = 0);
 
 }  // namespace tollgate::inference_router

@@ -75,14 +75,28 @@ TEST(TokenizerCall, ReadsTheResponseOfEachKind) {
 }
 
 TEST(ReadPrompts, AcceptsEveryFormOfPrompt) {
-  const auto read = [](const std::string& prompt) { return ReadPrompts("\"prompt\":" + prompt); };
+  constexpr auto kCompletion = inference::v1::REQUEST_KIND_COMPLETION;
+  const auto read = [](const std::string& prompt) {
+    return ReadPrompts(kCompletion, "\"prompt\":" + prompt);
+  };
   EXPECT_EQ(read(R"("a")")->texts, std::vector<std::string>{R"("a")"});
   EXPECT_EQ(read(R"(["a","b"])")->texts.size(), 2u);
   EXPECT_EQ(read("[1,2,3]")->tokens, 3);
   EXPECT_EQ(read("[[1,2],[3]]")->tokens, 3);
   EXPECT_FALSE(read("{}"));
   EXPECT_FALSE(read("[null]"));
-  EXPECT_FALSE(ReadPrompts(R"("messages":[])"));
+  EXPECT_FALSE(ReadPrompts(kCompletion, R"("messages":[])"));
+  EXPECT_EQ(read("[[1,2],[3,4,5]]")->longest_tokens, 3);
+  const auto input = ReadPrompts(inference::v1::REQUEST_KIND_EMBEDDING, R"("input":["a","b"])");
+  EXPECT_EQ(input->texts.size(), 2u);
+}
+
+TEST(ReadPrompts, OfSeveralOnlyThoseThatMayBeTooLong) {
+  const std::string members =
+      R"("input":["short",")" + std::string(84, 'a') + R"(",")" + std::string(85, 'b') + "\"]";
+  const auto read = ReadPrompts(inference::v1::REQUEST_KIND_EMBEDDING, members, 100);
+  ASSERT_EQ(read->texts.size(), 1u) << "a text may have 16 tokens more than bytes";
+  EXPECT_EQ(read->texts[0][1], 'b');
 }
 
 }  // namespace

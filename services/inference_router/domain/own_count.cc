@@ -42,8 +42,9 @@ int64_t DecodedBytes(std::string_view escaped) {
 OwnCount::OwnCount(int choices) : choices_(std::max(choices, 1)) {}
 
 void OwnCount::Add(const inference::v1::Delta& delta) {
-  int64_t bytes = DecodedBytes(delta.content_json()) + DecodedBytes(delta.reasoning_json()) +
-                  DecodedBytes(delta.refusal_json());
+  const int64_t reasoning = DecodedBytes(delta.reasoning_json());
+  int64_t bytes =
+      DecodedBytes(delta.content_json()) + reasoning + DecodedBytes(delta.refusal_json());
   for (const inference::v1::ToolCallDelta& call : delta.tool_calls()) {
     if (!call.name_json().empty()) {
       ++tool_calls_;
@@ -52,6 +53,7 @@ void OwnCount::Add(const inference::v1::Delta& delta) {
     bytes += DecodedBytes(call.arguments_json());
   }
   bytes_ += bytes;
+  reasoning_bytes_ += reasoning;
   if (bytes > 0) ++chunks_;
 }
 

@@ -28,12 +28,15 @@ class OwnCount {
   // token, so this is close to the real count and never above it.
   int64_t chunks() const { return chunks_; }
   int64_t bytes() const { return bytes_; }
+  // Those of the reasoning.
+  int64_t reasoning_bytes() const { return reasoning_bytes_; }
   // Upper bound in tokens: a visible token has at least one byte.
   int64_t bound() const;
 
  private:
   int64_t chunks_ = 0;
   int64_t bytes_ = 0;
+  int64_t reasoning_bytes_ = 0;
   int64_t tool_calls_ = 0;
   int64_t choices_;
 };

@@ -22,6 +22,7 @@ void TokenMeter::OnDelta(const inference::v1::Delta& delta) {
   const int64_t before = own_.chunks();
   own_.Add(delta);
   if (own_.chunks() == before) return;
+  if (!delta.reasoning_json().empty()) ++reasoning_since_;
   ++since_total_;
   const size_t choice = static_cast<size_t>(delta.choice());
   if (choice < choices_.size()) ++choices_[choice].since;
@@ -56,6 +57,23 @@ void TokenMeter::OnUsage(const EngineUsage& usage) {
   }
   reported_ = true;
   completion_ = std::max(completion_, Sum());
+  AttributeReport();
+}
+
+void TokenMeter::AttributeReport() {
+  const int64_t tokens = completion_ - reported_at_.completion;
+  const int64_t bytes = own_.bytes() - reported_at_.bytes;
+  const int64_t reasoning_bytes = own_.reasoning_bytes() - reported_at_.reasoning_bytes;
+  if (bytes > 0) reasoning_ += tokens * reasoning_bytes / bytes;
+  reported_at_ = {
+      .completion = completion_, .bytes = own_.bytes(), .reasoning_bytes = own_.reasoning_bytes()};
+  reasoning_since_ = 0;
+}
+
+int64_t TokenMeter::reasoning_tokens() const {
+  const int64_t reported = last_ ? last_->reasoning_tokens : 0;
+  return std::clamp<int64_t>(reported > 0 ? reported : reasoning_ + reasoning_since_, 0,
+                             completion_);
 }
 
 bool TokenMeter::IsPlausible(int64_t tokens) const {
@@ -115,8 +133,8 @@ Measured TokenMeter::Measure() const {
     usage.set_cached_tokens(cached);
     usage.set_cache_write_tokens(
         std::clamp<int64_t>(last_->cache_write_tokens, 0, prompt - cached));
-    usage.set_reasoning_tokens(std::clamp<int64_t>(last_->reasoning_tokens, 0, completion));
   }
+  usage.set_reasoning_tokens(std::min(reasoning_tokens(), completion));
   return measured;
 }
 

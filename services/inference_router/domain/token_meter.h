@@ -44,6 +44,8 @@ class TokenMeter {
 
   // Completion tokens so far: the last report plus one per delta since. Never decreases.
   int64_t completion_tokens() const { return completion_; }
+  // Those of them that are reasoning: as the engine reports them, else by the router's own count.
+  int64_t reasoning_tokens() const;
   // From the last plausible report; the bound if only larger counts were reported; else 0.
   int64_t prompt_tokens() const;
   // For an engine that does not report a prompt count.
@@ -59,6 +61,8 @@ class TokenMeter {
     int64_t since = 0;  // deltas since the last report
   };
   int64_t Sum() const;
+  // Of the output tokens since the last report, those of the reasoning are recorded.
+  void AttributeReport();
   int64_t MaxPromptTokens() const;
   void OnPrompt(int64_t reported);
   // At most 2 % above the upper bound of the output (decision 9).
@@ -76,6 +80,15 @@ class TokenMeter {
   int64_t prompt_ = 0;        // from the last report with a plausible prompt count
   bool prompt_implausible_ = false;
   int64_t completion_ = 0;
+  // Reasoning tokens up to the last report, by the share of the bytes that came with it, and where
+  // that report was.
+  int64_t reasoning_ = 0;
+  struct ReportedAt {
+    int64_t completion = 0;
+    int64_t bytes = 0;
+    int64_t reasoning_bytes = 0;
+  } reported_at_;
+  int64_t reasoning_since_ = 0;  // deltas with reasoning since
 };
 
 }  // namespace tollgate::inference_router

@@ -248,5 +248,52 @@ TEST(TokenMeter, ExtremeReportsAreRejectedInEveryMember) {
   }
 }
 
+inference::v1::Delta Reasoning(const std::string& escaped) {
+  inference::v1::Delta delta;
+  delta.set_reasoning_json(escaped);
+  return delta;
+}
+
+// An aborted stream has no final report: its reasoning is in what was received.
+TEST(TokenMeter, ReasoningWithoutAReportIsTheNumberOfItsChunks) {
+  TokenMeter meter(Plain());
+  for (int i = 0; i < 5; ++i) meter.OnDelta(Reasoning("hmm "));
+  for (int i = 0; i < 2; ++i) meter.OnDelta(Text("word "));
+  EXPECT_EQ(meter.reasoning_tokens(), 5);
+  EXPECT_EQ(meter.Measure().usage.reasoning_tokens(), 5);
+  EXPECT_EQ(meter.Measure().usage.completion_tokens(), 7);
+}
+
+TEST(TokenMeter, ReasoningFollowsTheReportsOnEveryChunk) {
+  TokenMeter::Options options = Plain();
+  options.usage_per_choice = true;
+  TokenMeter meter(options);
+  meter.OnUsage(Report(9, 0, 0));
+  meter.OnDelta(Reasoning("three tokens here"));
+  meter.OnUsage(Report(9, 3, 0));
+  meter.OnDelta(Text("two more"));
+  meter.OnUsage(Report(9, 5, 0));
+  meter.OnDelta(Text("x"));
+  EXPECT_EQ(meter.Measure().usage.reasoning_tokens(), 3);
+  EXPECT_EQ(meter.Measure().usage.completion_tokens(), 6);
+}
+
+TEST(TokenMeter, ReasoningIsItsShareOfOneReportForAll) {
+  TokenMeter meter(Plain());
+  meter.OnDelta(Reasoning("123456789"));
+  meter.OnDelta(Text("123"));
+  meter.OnUsage(Report(9, 8));
+  EXPECT_EQ(meter.Measure().usage.reasoning_tokens(), 6);
+}
+
+TEST(TokenMeter, TheEnginesReasoningCountBeatsTheOwnOne) {
+  TokenMeter meter(Plain());
+  meter.OnDelta(Reasoning("123456789"));
+  EngineUsage usage = Report(9, 8);
+  usage.reasoning_tokens = 2;
+  meter.OnUsage(usage);
+  EXPECT_EQ(meter.Measure().usage.reasoning_tokens(), 2);
+}
+
 }  // namespace
 }  // namespace tollgate::inference_router

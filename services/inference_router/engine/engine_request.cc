@@ -24,6 +24,17 @@ bool KnowsCacheSalt(catalog::v1::EngineKind kind) {
   return kind == catalog::v1::ENGINE_KIND_VLLM || kind == catalog::v1::ENGINE_KIND_SGLANG;
 }
 
+std::string_view ReasoningBudgetMember(catalog::v1::EngineKind kind) {
+  switch (kind) {
+    case catalog::v1::ENGINE_KIND_VLLM:
+      return "thinking_token_budget";
+    case catalog::v1::ENGINE_KIND_LLAMACPP:
+      return "thinking_budget_tokens";
+    default:
+      return {};
+  }
+}
+
 std::string CacheSalt(std::string_view key, std::string_view workspace_id,
                       std::string_view own_salt) {
   // The length keeps ("a", "bc") and ("ab", "c") apart.
@@ -35,7 +46,7 @@ std::string CacheSalt(std::string_view key, std::string_view workspace_id,
 
 std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
                             catalog::v1::EngineKind kind, std::string_view engine_model,
-                            std::string_view cache_salt) {
+                            std::string_view cache_salt, TextFitter* fitter) {
   std::string body;
   body.reserve(request.members_json().size() + engine_model.size() + 256);
   body += R"({"model":)";
@@ -52,9 +63,18 @@ std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
     body += R"(,"max_tokens":)";
     body += std::to_string(request.max_tokens());
   }
+  if (request.reasoning_budget_tokens() > 0) {
+    if (const std::string_view name = ReasoningBudgetMember(kind); !name.empty()) {
+      body += ",\"";
+      body += name;
+      body += "\":";
+      body += std::to_string(request.reasoning_budget_tokens());
+    }
+  }
   if (!request.members_json().empty()) {
+    TextFitter own;
     body += ',';
-    body += request.members_json();
+    body += (fitter ? *fitter : own).Fit(kind, request.members_json());
   }
   // Last: of two members with one name, engines take the last.
   if (!cache_salt.empty()) {

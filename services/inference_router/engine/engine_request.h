@@ -1,10 +1,11 @@
 // The body and path of the HTTP request to an engine. The client's prompt is inserted as the bytes
-// received; it is not parsed again.
+// received, except for characters that the engine cannot take (engine_text.h).
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "services/inference_router/engine/engine_text.h"
 #include "tollgate/catalog/v1/catalog.pb.h"
 #include "tollgate/inference/v1/inference.pb.h"
 
@@ -20,14 +21,18 @@ std::string_view EnginePath(inference::v1::RequestKind kind);
 // since 0.5.3; older ones ignore it).
 bool KnowsCacheSalt(catalog::v1::EngineKind kind);
 
+// The member that bounds the tokens of the reasoning (vLLM with a reasoning configuration,
+// llama.cpp since spring 2026); empty: the kind has none.
+std::string_view ReasoningBudgetMember(catalog::v1::EngineKind kind);
+
 // A salt for this workspace and the caller's own salt, as hexadecimal text: the same on every
 // router that has the key, and different for every other pair. key may be empty.
 std::string CacheSalt(std::string_view key, std::string_view workspace_id,
                       std::string_view own_salt);
 
-// cache_salt: empty: none is sent.
+// cache_salt: empty: none is sent. fitter: of this request; null: no text is kept for others.
 std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
                             catalog::v1::EngineKind kind, std::string_view engine_model,
-                            std::string_view cache_salt = {});
+                            std::string_view cache_salt = {}, TextFitter* fitter = nullptr);
 
 }  // namespace tollgate::inference_router

@@ -52,5 +52,18 @@ TEST(EngineRequest, OnlySomeKindsKnowASalt) {
   }
 }
 
+TEST(EngineRequest, TheReasoningIsBoundedWhereTheKindCanDoIt) {
+  inference::v1::GenerateRequest request;
+  request.set_reasoning_budget_tokens(700);
+  EXPECT_NE(BuildEngineBody(request, catalog::v1::ENGINE_KIND_VLLM, "m")
+                .find(R"(,"thinking_token_budget":700)"),
+            std::string::npos);
+  EXPECT_NE(BuildEngineBody(request, catalog::v1::ENGINE_KIND_LLAMACPP, "m")
+                .find(R"(,"thinking_budget_tokens":700)"),
+            std::string::npos);
+  EXPECT_EQ(BuildEngineBody(request, catalog::v1::ENGINE_KIND_OLLAMA, "m").find("700"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace tollgate::inference_router

@@ -1,6 +1,7 @@
 #include "services/inference_router/rpc/link_call.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -46,6 +47,12 @@ void LinkCall::Begin() {
   message_ = std::make_unique<LinkRequest>();
   StartRead(message_.get());
   if (core_->draining) AnnounceDrain();
+  // So that it does not live on for ever with a certificate that has expired or was replaced.
+  loop_.Post([weak = weak_from_this(), &loop = loop_, age_ms = core_->max_link_age_ms] {
+    loop.RunAfter(age_ms * (900 + std::rand() % 200) / 1000, [weak] {
+      if (const auto self = weak.lock()) self->AnnounceDrain();
+    });
+  });
 }
 
 void LinkCall::AnnounceDrain() {

@@ -20,9 +20,10 @@ class LinkCall;
 
 // Shared by the service and its calls.
 struct LinkCore : RequestCore {
-  LinkCore(LoopPool& loops, GenerateHandler handler, BodyLimits limits)
-      : RequestCore(std::move(handler), limits), loops(loops) {}
+  LinkCore(LoopPool& loops, GenerateHandler handler, BodyLimits limits, int64_t max_link_age_ms)
+      : RequestCore(std::move(handler), limits), loops(loops), max_link_age_ms(max_link_age_ms) {}
   LoopPool& loops;
+  const int64_t max_link_age_ms;
   std::mutex mutex;
   std::vector<std::weak_ptr<LinkCall>> links;  // under the mutex
 };

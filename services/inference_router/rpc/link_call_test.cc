@@ -7,6 +7,7 @@
 #include <atomic>
 #include <thread>
 
+#include "common/observability/held_metrics.h"
 #include "common/observability/metrics.h"
 #include "services/inference_router/rpc/testing/link_fixture.h"
 #include "services/inference_router/rpc/testing/silent_router.h"
@@ -58,7 +59,8 @@ TEST_P(LinkBoundsTest, RequestsWhoseCallerLeftWhileNoRouterWasReachableAreFreed)
 }
 
 double GatewayQueuedBytes(const std::string& router) {
-  return metrics::Gauge("tollgate_gateway_link_queued_bytes", "", {{"router", router}}).Value();
+  return metrics::HeldGauge("tollgate_gateway_link_queued_bytes", "", {{"router", router}})
+      ->Value();
 }
 
 TEST_P(LinkBoundsTest, WhatWaitsForARouterIsBoundedAndGoesWithItsCallers) {

@@ -123,8 +123,9 @@ class GenerateCall : public grpc::ServerWriteReactor<GenerateResponse>,
 
 class LinkServerImpl : public LinkServer, public InferenceService::CallbackService {
  public:
-  LinkServerImpl(LoopPool& loops, GenerateHandler handler, CountHandler count, BodyLimits limits)
-      : core_(std::make_shared<Core>(loops, std::move(handler), limits)),
+  LinkServerImpl(LoopPool& loops, GenerateHandler handler, CountHandler count, BodyLimits limits,
+                 int64_t max_link_age_ms)
+      : core_(std::make_shared<Core>(loops, std::move(handler), limits, max_link_age_ms)),
         count_(std::move(count)) {}
 
   grpc::Service* service() override { return this; }
@@ -178,8 +179,10 @@ class LinkServerImpl : public LinkServer, public InferenceService::CallbackServi
 }  // namespace
 
 std::unique_ptr<LinkServer> LinkServer::Make(LoopPool& loops, GenerateHandler handler,
-                                             CountHandler count, BodyLimits limits) {
-  return std::make_unique<LinkServerImpl>(loops, std::move(handler), std::move(count), limits);
+                                             CountHandler count, BodyLimits limits,
+                                             int64_t max_link_age_ms) {
+  return std::make_unique<LinkServerImpl>(loops, std::move(handler), std::move(count), limits,
+                                          max_link_age_ms);
 }
 
 }  // namespace tollgate::inference_router

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "common/error/error.h"
+#include "common/rpc/channel.h"
 #include "common/rpc/link_protocol.h"
 #include "common/runtime/loop.h"
 #include "common/runtime/task.h"
@@ -31,11 +32,12 @@ using CountHandler = std::function<Task<Result<inference::v1::CountTokensRespons
 class LinkServer {
  public:
   // Assigns each new link and each other call to the next loop of the pool. Without a count
-  // handler, CountTokens is unimplemented.
-  static std::unique_ptr<LinkServer> Make(LoopPool& loops, GenerateHandler handler,
-                                          CountHandler count = {},
-                                          BodyLimits limits = {
-                                              .max_body_bytes = kDefaultRouterBodyBytes});
+  // handler, CountTokens is unimplemented. After max_link_age_ms, give or take a tenth, a link asks
+  // its gateway to go on with another one.
+  static std::unique_ptr<LinkServer> Make(
+      LoopPool& loops, GenerateHandler handler, CountHandler count = {},
+      BodyLimits limits = {.max_body_bytes = kDefaultRouterBodyBytes},
+      int64_t max_link_age_ms = rpc::kMaxConnectionAgeMs);
   virtual ~LinkServer() = default;
   // The gRPC service to register.
   virtual grpc::Service* service() = 0;

@@ -212,6 +212,7 @@ TEST(GenerateTest, GenerateStreamsTheSameEvents) {
   Router router(loops, Count);
   auto stub = inference::v1::InferenceService::NewStub(router.Tcp());
   grpc::ClientContext context;
+  context.set_wait_for_ready(true);  // connecting may take longer than one attempt
   auto reader = stub->Generate(&context, Request("m", 300));
   inference::v1::GenerateResponse response;
   int deltas = 0;

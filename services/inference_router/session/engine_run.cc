@@ -82,10 +82,15 @@ void EngineRun::Abort() {
 }
 
 // Some engines index requests by this header (vLLM does), and two requests with the same id
-// interfere. Clients choose x_request_id freely, so it is made unique (decision 26).
+// interfere. Clients choose x_request_id freely, so it is made unique (decision 26), and a further
+// attempt may meet the first one, which the engine has not ended yet.
 std::string EngineRun::EngineRequestId() const {
   const auto id = Id::FromBytes(context_.request.request_id());
-  return context_.request.x_request_id() + (id ? "." + id->ToHex() : "");
+  std::string unique = context_.request.x_request_id();
+  if (id) unique += "." + id->ToHex();
+  if (context_.request.attempt() > 0) unique += "." + std::to_string(context_.request.attempt());
+  if (context_.tries > 1) unique += "-" + std::to_string(context_.tries);
+  return unique;
 }
 
 http::ClientRequest EngineRun::BuildCall() const {
@@ -113,8 +118,9 @@ http::ClientRequest EngineRun::BuildCall() const {
     salt = CacheSalt(context_.host.settings.cache_salt_key, request.workspace_id(),
                      request.cache_salt());
   }
-  call.body = BuildEngineBody(
-      request, kind, route.engine_model.empty() ? request.model() : route.engine_model, salt);
+  call.body = BuildEngineBody(request, kind,
+                              route.engine_model.empty() ? request.model() : route.engine_model,
+                              salt, &context_.fitter);
   return call;
 }
 
@@ -206,6 +212,10 @@ Task<bool> EngineRun::SendStarted() {
 void EngineRun::SaveUsage(int64_t completion_tokens) {
   const int64_t prompt = meter_.prompt_tokens();
   context_.slot->SetUsage(prompt > 0 ? prompt : meter_.prompt_tokens_estimate(), completion_tokens);
+  const int64_t reasoning = std::min(meter_.reasoning_tokens(), completion_tokens);
+  if (reasoning <= saved_reasoning_) return;
+  saved_reasoning_ = reasoning;
+  context_.slot->SetDetails(0, 0, reasoning);
 }
 
 // The ledger accepts only counts that grow, and the engine's prompt count may be below the

@@ -83,6 +83,7 @@ class EngineRun {
   bool started_ = false;
   bool delivered_ = false;
   int64_t first_output_us_ = 0;
+  int64_t saved_reasoning_ = 0;  // tokens, in the journal
 };
 
 }  // namespace tollgate::inference_router

@@ -63,6 +63,7 @@ void HoldKeeper::StartExtension(int64_t total_nano_usd, const common::v1::Usage&
   billing::v1::MeterOp op = NewOp();
   op.mutable_extend()->set_authorized_total_nano_usd(total_nano_usd);
   *op.mutable_extend()->mutable_usage() = usage;
+  reported_output_ |= usage.completion_tokens() > 0;
   spending_.OnExtensionSent();
   loop_.Spawn(SendExtension(shared_from_this(), std::move(op)));
 }
@@ -154,6 +155,7 @@ void HoldKeeper::Heartbeat(const common::v1::Usage& usage) {
   if (closed_ || closed_by_ledger_) return;
   billing::v1::MeterOp op = NewOp();
   *op.mutable_heartbeat()->mutable_usage() = usage;
+  reported_output_ |= usage.completion_tokens() > 0;
   loop_.Spawn(SendHeartbeat(shared_from_this(), std::move(op)));
 }
 

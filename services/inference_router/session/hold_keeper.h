@@ -63,7 +63,9 @@ class HoldKeeper : public std::enable_shared_from_this<HoldKeeper> {
 
   // The ledger has closed the hold: it has expired, or the gateway gave up on this try.
   bool closed_by_ledger() const { return closed_by_ledger_; }
-  // Called once, when that is found.
+  // The ledger was told of output tokens: the hold is charged for them if it expires.
+  bool reported_output() const { return reported_output_; }
+  // Called once, when the ledger is found to have closed the hold.
   void OnClosedByLedger(std::function<void()> callback) { on_closed_ = std::move(callback); }
   // Ends Ensure, now and in future.
   void Interrupt();
@@ -88,6 +90,7 @@ class HoldKeeper : public std::enable_shared_from_this<HoldKeeper> {
   int64_t sequence_without_slot_ = 0;
   bool closed_ = false;
   bool closed_by_ledger_ = false;
+  bool reported_output_ = false;
   bool interrupted_ = false;
 };
 

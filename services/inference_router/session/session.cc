@@ -130,6 +130,7 @@ bool Session::Prepare() {
     failure_ =
         Refusal(ErrorId::kModelNotServing, "",
                 route ? "model suspended, or its pool is empty" : "model not in catalog", 1000);
+    failed_by_model_ = true;
     return false;
   }
   return true;
@@ -172,6 +173,7 @@ Task<bool> Session::HoldUnseenTokens() {
 }
 
 void Session::FailWithoutEngine(const Selection& selection) {
+  failed_by_model_ = true;
   if (selection.no_engine == NoEngine::kSaturated) {
     failure_ = Refusal(ErrorId::kRateLimited, "The model is at capacity. Please retry shortly.",
                        "every engine of the pool is saturated", selection.retry_after_ms);
@@ -179,6 +181,17 @@ void Session::FailWithoutEngine(const Selection& selection) {
     failure_ = Refusal(ErrorId::kModelNotServing, "", "every engine of the pool is down",
                        selection.retry_after_ms);
   }
+}
+
+// Other 4xx of an engine are about the request, which another model would get as it is.
+bool Session::MayAnotherModelAnswer() const {
+  const ErrorId id = failure_.error.id;
+  const int status = failure_.error.row().http_status;
+  return context_.request.keep_hold() && failed_by_model_ && !(run_ && run_->started()) &&
+         !context_.hold->closed_by_ledger() && !context_.hold->reported_output() &&
+         !context_.sink->cancelled() &&
+         (status >= 500 || status == 429 || id == ErrorId::kContextLengthExceeded ||
+          id == ErrorId::kModelNotFound);
 }
 
 // Sets failure_ if so.
@@ -197,7 +210,10 @@ Task<RunOutcome> Session::RunOnEngines() {
   SessionHost& host = context_.host;
   std::vector<EnginePointer> tried;
   for (int i = 0; i < host.settings.max_tries; ++i) {
-    if (IsStopped()) co_return RunOutcome::kFailed;
+    if (IsStopped()) {
+      failed_by_model_ = false;
+      co_return RunOutcome::kFailed;
+    }
     Selection selection =
         SelectEngine(context_.route->engines, tried, host.clock.MonotonicUs(), ++host.rotation);
     if (selection.engine == nullptr) {
@@ -220,10 +236,12 @@ Task<RunOutcome> Session::RunOnEngines() {
 
 // The route holds the engine, so the run may refer to it until the session ends.
 Task<RunOutcome> Session::RunOn(EngineState& engine) {
+  ++context_.tries;
   run_.emplace(context_, engine);
   const RunOutcome outcome = co_await run_->Run();
   if (outcome == RunOutcome::kFailed) {
-    if (!IsStopped()) failure_ = run_->failure();
+    failed_by_model_ = !IsStopped();
+    if (failed_by_model_) failure_ = run_->failure();
     if (failure_.limit != AnswerLimit::kNone) {
       context_.host.metrics.CountAnswerLimit(NameOf(failure_.limit));
     }
@@ -257,10 +275,18 @@ Task<void> Session::Finish(RunOutcome outcome) {
     co_await SendEnd(co_await settlement.Charge(failure_.error));
     co_return;
   }
-  co_await settlement.Release();
-  if (outcome != RunOutcome::kFailed) co_return;
-  if (failure_.error.tokens.prompt_is_lower_bound) co_await CountOverflow();
+  const bool failed = outcome == RunOutcome::kFailed;
+  if (failed && failure_.error.tokens.prompt_is_lower_bound) co_await CountOverflow();
+  // The gateway must learn of a hold that is left: nothing is waited for between this and the send.
+  const bool keep_hold = failed && MayAnotherModelAnswer();
+  if (keep_hold) {
+    settlement.LeaveHold();
+  } else {
+    co_await settlement.Release();
+  }
+  if (!failed) co_return;
   inference::v1::End end;
+  end.set_hold_kept(keep_hold);
   rpc::ToDetail(failure_.error, *end.mutable_error());
   co_await SendEnd(std::move(end));
 }

@@ -35,6 +35,7 @@ class Session {
   Task<RunOutcome> RunOnEngines();
   Task<RunOutcome> RunOn(EngineState& engine);
   void FailWithoutEngine(const Selection& selection);
+  bool MayAnotherModelAnswer() const;
   Task<void> Finish(RunOutcome outcome);
   Task<void> CountOverflow();
   Task<void> SendEnd(inference::v1::End end);
@@ -42,6 +43,7 @@ class Session {
   SessionContext context_;
   std::optional<EngineRun> run_;  // the current or last one
   EngineFailure failure_;         // of a session that fails
+  bool failed_by_model_ = false;  // by its route or its engines, not by the hold or this process
   bool terminated_ = false;
 };
 

@@ -10,6 +10,7 @@
 #include "services/inference_router/balancer/routing_table.h"
 #include "services/inference_router/count/token_counter.h"
 #include "services/inference_router/engine/chunk_reader.h"
+#include "services/inference_router/engine/engine_text.h"
 #include "services/inference_router/rpc/event_sink.h"
 #include "services/inference_router/session/hold_keeper.h"
 #include "services/inference_router/session/router_metrics.h"
@@ -58,6 +59,9 @@ struct SessionContext {
   const int64_t arrived_us;
   // Into the table; null if the model has no route.
   const Route* route = nullptr;
+  // Engines that this session has asked, the present one included.
+  int tries = 0;
+  TextFitter fitter = {};
   // Null if the journal has no slot. Belongs to the settler once the settlement starts.
   JournalSlot* slot = nullptr;
   std::shared_ptr<HoldKeeper> hold;

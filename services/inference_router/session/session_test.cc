@@ -50,6 +50,25 @@ TEST_F(SessionTest, RequestsWithTheSameXRequestIdHaveDifferentIdsAtTheEngine) {
   EXPECT_NE(ids[0], ids[1]);
 }
 
+// The engine may still work on an attempt that the caller no longer waits for.
+TEST_F(SessionTest, AFurtherAttemptHasAnotherIdAtTheEngine) {
+  UseEngines(2);
+  request_.set_x_request_id("mine");
+  const std::string first = "mine." + Id::FromBytes(request_.request_id())->ToHex();
+  Script(R"("status":500)");
+  Run();
+  std::vector<std::string> ids;
+  for (const auto* engine : {&first_, &second_}) {
+    for (const auto& request : engine->requests()) ids.push_back(request.header("x-request-id"));
+  }
+  std::sort(ids.begin(), ids.end());
+  EXPECT_EQ(ids, (std::vector<std::string>{first, first + "-2"}));
+  UseEngines(1);
+  request_.set_attempt(1);
+  Run();
+  EXPECT_EQ(first_.requests().back().header("x-request-id"), first + ".1");
+}
+
 TEST_F(SessionTest, ConnectionsAreReused) {
   Script(R"("tokens":3)");
   UseEngines(1);

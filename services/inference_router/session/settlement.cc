@@ -96,6 +96,10 @@ End Settlement::BuildEnd(const Measured& measured, const Settled& settled) const
   return end;
 }
 
+void Settlement::LeaveHold() {
+  if (JournalSlot* slot = CloseHold()) context_.host.journal.Release(slot);
+}
+
 Task<void> Settlement::Release() {
   billing::v1::MeterOp op = context_.hold->NewOp();
   op.mutable_settle()->set_outcome(billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);

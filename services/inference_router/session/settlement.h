@@ -20,6 +20,9 @@ class Settlement {
   Task<inference::v1::End> Charge(const Error& failure);
   // Releases the hold; nothing is charged.
   Task<void> Release();
+  // Ends this router's part and leaves the hold open for the gateway, which tries another model.
+  // A hold that nobody takes up expires without a charge.
+  void LeaveHold();
 
  private:
   // What is charged. Also counted in the metrics.

@@ -246,7 +246,8 @@ void Journal::Scan(JournalSlot& slot, bool trusted) {
   entry.usage.set_completion_tokens(usage->values[1]);
   entry.usage.set_cached_tokens(cached);
   entry.usage.set_cache_write_tokens(cache_write);
-  entry.usage.set_reasoning_tokens(reasoning);
+  // The two are written one after the other.
+  entry.usage.set_reasoning_tokens(std::min(reasoning, usage->values[1]));
 }
 
 JournalSlot* Journal::Acquire(const JournalStart& start) {

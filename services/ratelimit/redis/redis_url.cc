@@ -45,7 +45,7 @@ BasicResult<Endpoint, std::string> ParseEndpoint(std::string_view text,
     endpoint.port = text.substr(colon + 1);
   }
   if (endpoint.host.empty()) return Fail{std::string("a host is missing")};
-  if (!IsPort(endpoint.port)) return Fail{"\"" + endpoint.port + "\" is not a port"};
+  if (!IsPort(endpoint.port)) return Fail{std::string("what follows the last : is not a port")};
   return endpoint;
 }
 

@@ -9,7 +9,7 @@ inline constexpr rpc::MethodCallers kCallers[] = {
     {"tollgate.ratelimit.v1.RateLimitService/Acquire", rpc::kGateway},
     {"tollgate.ratelimit.v1.RateLimitService/Release", rpc::kGateway},
     {"tollgate.ratelimit.v1.RateLimitService/Renew", rpc::kGateway},
-    {"tollgate.ratelimit.v1.RateLimitService/Peek", rpc::kGateway},
+    {"tollgate.ratelimit.v1.RateLimitService/Peek", rpc::kGateway | rpc::kAuth},
 };
 
 }  // namespace tollgate::ratelimit

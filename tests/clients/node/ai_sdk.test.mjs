@@ -194,6 +194,22 @@ for (const [version, ai] of [[5, await import("ai5")], [7, await import("ai")]])
   const { createOpenAI } = await import(version === 7 ? "@ai-sdk/openai" : "ai5-openai");
   const openai = createOpenAI({ apiKey: facts.keys.good, baseURL });
 
+  // Without `store: false` the client refers to reasoning by its id instead of sending it; version 5 refers to calls, too,
+  // which are not stored.
+  test(`ai ${version}: tools after sealed reasoning, whatever "store" is`, async () => {
+    for (const more of version === 5 ? [{ store: false }] : [{}, { store: false }]) {
+      const result = await ai.generateText({
+        model: openai.responses(model), maxRetries: 0, stopWhen: ai.stepCountIs(3),
+        providerOptions: { openai: { include: ["reasoning.encrypted_content"], ...more } },
+        prompt: sim({ reasoning_tokens: 5,
+          tool_calls: [{ name: "get_weather", arguments: { city: "Rome" } }] }),
+        tools: { get_weather: ai.tool({ inputSchema: city, execute: () => "fine" }) },
+      });
+      assert.deepEqual(result.steps.map((step) => step.finishReason), ["tool-calls", "stop"]);
+      assert.ok(result.steps[0].reasoningText.length > 0);
+    }
+  });
+
   test(`ai ${version}: a reference to a response that is not stored is refused, with advice`, async () => {
     const options = { model: openai.responses(model), maxRetries: 0 };
     const first = await ai.generateText({ ...options, prompt: "hello" });

@@ -45,6 +45,21 @@ for (const name of ["anthropic0", "anthropic1"]) {
       assert.ok(message._request_id);
     });
 
+    test(`${name}: the cost is in the usage when asked for`, async () => {
+      const headers = { "x-tollgate-include-cost": "true" };
+      const whole = await good.messages.create(ask("hello"), { headers });
+      assert.match(whole.usage.cost, /^0\.\d{1,9}$/);
+      const streamed = await good.messages.stream(ask("hello"), { headers }).finalMessage();
+      assert.deepEqual(streamed.content, whole.content);
+    });
+
+    test(`${name}: a wrong key is not tried again`, async () => {
+      const error = await failure(
+        client("sk-tollgate-nonsense", { maxRetries: 5 }).messages.create(ask("x")));
+      assert.equal(error.status, 401);
+      assert.equal(error.headers.get("x-should-retry"), "false");
+    });
+
     test(`${name}: streamed, has the same content`, async () => {
       const whole = await good.messages.create(ask("tell me more"));
       const events = await collect(

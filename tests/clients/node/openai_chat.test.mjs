@@ -193,6 +193,7 @@ for (const name of ["openai6", "openai7"]) {
           assert.equal(error.code, row.code);
           assert.equal(typeof error.type, "string");
           assert.ok(error.requestID);
+          assert.equal(error.headers.get("x-should-retry"), String(row.status >= 429), row.code);
         }
       }
       const error = await failure(chat.create(ask("x", { max_tokens: -1 })));

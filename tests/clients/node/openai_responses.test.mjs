@@ -5,7 +5,7 @@ import { z } from "zod";
 
 import {
   baseURL, citySchema, collect, engineBody, engineRequests, facts, failure, model, newTag, refusals,
-  sim, untilEngine,
+  root, sim, untilEngine,
 } from "./support/facts.mjs";
 
 const weather = { type: "function", name: "get_weather", parameters: citySchema, strict: false };
@@ -35,6 +35,36 @@ for (const name of ["openai6", "openai7"]) {
       assert.equal(answer.store, false);
       assert.equal(answer.incomplete_details, null);
       assert.ok(answer._request_id);
+    });
+
+    test(`${name} responses: input tokens are counted`, async () => {
+      if (responses.inputTokens === undefined) return; // not in the older version
+      const request = ask("how long is this?", { instructions: "be short", tools: [weather] });
+      const count = await responses.inputTokens.count(request);
+      assert.equal(count.object, "response.input_tokens");
+      assert.equal(count.input_tokens, (await responses.create(request)).usage.input_tokens);
+      const error = await failure(responses.inputTokens.count({ model: "sim/none", input: "x" }));
+      assert.equal(error.status, 404);
+    });
+
+    test(`${name} responses: the cost is in the usage when asked for`, async () => {
+      const headers = { "x-tollgate-include-cost": "true" };
+      const whole = await responses.create(ask("hello"), { headers });
+      assert.match(whole.usage.cost, /^0\.\d{1,9}$/);
+      const events = await collect(await responses.create(ask("hello", { stream: true }), { headers }));
+      assert.deepEqual(events.at(-1).response.usage, whole.usage);
+      const receipt = await fetch(`${root}/api/v1/generation?id=${whole.id}`, {
+        headers: { authorization: `Bearer ${facts.keys.good}` },
+      });
+      assert.equal((await receipt.json()).data.total_cost, whole.usage.cost);
+    });
+
+    test(`${name} responses: a wrong key is not tried again`, async () => {
+      const started = Date.now();
+      const error = await failure(client("sk-tollgate-nonsense", { maxRetries: 5 }).responses.create(ask("x")));
+      assert.equal(error.status, 401);
+      assert.equal(error.headers.get("x-should-retry"), "false");
+      assert.ok(Date.now() - started < 5000);
     });
 
     test(`${name} responses: streamed, has the same content`, async () => {
@@ -68,6 +98,23 @@ for (const name of ["openai6", "openai7"]) {
       const events = await collect(await responses.create({ ...request, stream: true }));
       assert.equal(events.filter((event) => event.type === "response.reasoning_summary_text.delta")
         .map((event) => event.delta).join(""), summary);
+    });
+
+    test(`${name} responses: sealed reasoning comes back to the engine`, async () => {
+      const question = { role: "user", content: sim({ reasoning_tokens: 5, tokens: 3 }) };
+      const include = ["reasoning.encrypted_content"];
+      const whole = await responses.create(ask([question], { include, store: false }));
+      const streamed = await responses.stream(ask([question], { include, store: false }))
+        .finalResponse();
+      for (const answer of [whole, streamed]) {
+        const [reasoning, message] = answer.output;
+        assert.match(reasoning.encrypted_content, /^[A-Za-z0-9.+/=]+$/);
+        const tag = newTag();
+        await responses.create(ask([question, { ...reasoning, summary: [] }, message,
+          { role: "user", content: sim({ tag, tokens: 2 }) }]));
+        const kept = (await engineBody(tag)).messages.find((sent) => sent.role === "assistant");
+        assert.equal(kept.reasoning_content, reasoning.summary[0].text);
+      }
     });
 
     test(`${name} responses: a response cut by max_output_tokens is incomplete`, async () => {

@@ -1,4 +1,5 @@
 """The official openai client for Python: models, chat, responses, completions, embeddings."""
+import gzip
 import json
 import threading
 import time
@@ -46,6 +47,27 @@ class Chat(unittest.TestCase):
         with self.assertRaises(openai.NotFoundError):
             self.good.models.retrieve("sim")
 
+    def test_the_cost_is_in_the_usage_when_asked_for(self):
+        whole = self.create("hello", extra_body={"usage": {"include": True}})
+        self.assertRegex(whole.usage.cost, r"^0\.\d{1,9}$")
+        headers = {"x-tollgate-include-cost": "true"}
+        last = list(self.create("hello", stream=True, extra_headers=headers))[-1]
+        self.assertEqual(last.usage.cost, whole.usage.cost)
+        receipt = self.good.get("../api/v1/generation", cast_to=object, options={"params": {"id": whole.id}})
+        self.assertEqual(receipt["data"]["total_cost"], whole.usage.cost)
+
+    def test_input_tokens_of_a_response_are_counted(self):
+        request = {"model": MODEL, "input": "how long is this?", "tools": [FLAT]}
+        count = self.good.responses.input_tokens.count(**request)
+        self.assertEqual(count.object, "response.input_tokens")
+        self.assertEqual(count.input_tokens, self.good.responses.create(**request).usage.input_tokens)
+
+    def test_compressed_requests_are_read(self):
+        body = gzip.compress(json.dumps(ask("hello")).encode())
+        answer = self.good._client.post(f"{BASE_URL}/chat/completions", content=body, headers={
+            "content-encoding": "gzip", "content-type": "application/json", "authorization": "Bearer " + key("good")})
+        self.assertEqual(answer.status_code, 200, answer.text)
+
     def test_chat_streamed_and_not_streamed_are_equal(self):
         whole = self.create(sim(tokens=9))
         self.assertEqual(whole.choices[0].finish_reason, "stop")
@@ -92,6 +114,7 @@ class Chat(unittest.TestCase):
                 self.assertEqual(caught.exception.status_code, status)
                 self.assertEqual(caught.exception.code, code)
                 self.assertTrue(caught.exception.request_id)
+                self.assertEqual(caught.exception.response.headers["x-should-retry"], str(status >= 429).lower())
         with self.assertRaises(openai.BadRequestError) as caught:
             self.create("x", max_tokens=-1)
         self.assertEqual(caught.exception.param, "max_tokens")

@@ -163,6 +163,73 @@ Json Mirrored(const Json& message) {
   return out;
 }
 
+// Texts are joined by a blank line; with parts among them, all become parts.
+Json Joined(const std::vector<Json>& contents) {
+  bool texts = true;
+  for (const Json& content : contents) texts = texts && content.is_string();
+  std::string text;
+  Json parts = Json::Array();
+  for (const Json& content : contents) {
+    for (const Json& part : content.elements()) parts.Add(part);
+    if (!content.is_string() || content.str().empty()) continue;
+    text += (text.empty() ? "" : "\n\n") + content.str();
+    Json part = Json::Object();
+    part.Set("type", "text").Set("text", content);
+    parts.Add(std::move(part));
+  }
+  return texts ? Json(text) : parts;
+}
+
+// Decision 39: of the system messages only the first stays one. Those right behind it join it;
+// later ones go into the next user message, unless an answer or the end comes before: then into the
+// user message just before, or one of their own there.
+Json Folded(const Json& messages) {
+  struct Kept {
+    Json message;
+    std::vector<Json> contents;
+    bool changed = false;
+  };
+  std::vector<Kept> kept;
+  std::vector<Json> waiting;
+  const auto settle = [&] {
+    if (waiting.empty()) return;
+    if (kept.back().message["role"].str() != "user") {
+      Json made = Json::Object();
+      kept.push_back({made.Set("role", "user"), {}});
+    }
+    for (Json& content : waiting) kept.back().contents.push_back(std::move(content));
+    kept.back().changed = true;
+    waiting.clear();
+  };
+  for (const Json& message : messages.elements()) {
+    const std::string role = message["role"].str();
+    if (role == "system" && !kept.empty()) {
+      if (kept.size() == 1 && kept[0].message["role"].str() == "system") {
+        kept[0].contents.push_back(message["content"]);
+        kept[0].changed = true;
+      } else {
+        waiting.push_back(message["content"]);
+      }
+      continue;
+    }
+    if (role == "assistant") settle();
+    Kept one{message, {}};
+    if (role == "user" && !waiting.empty()) {
+      one.contents = std::exchange(waiting, {});
+      one.changed = true;
+    }
+    one.contents.push_back(message["content"]);
+    kept.push_back(std::move(one));
+  }
+  settle();
+  Json out = Json::Array();
+  for (Kept& one : kept) {
+    if (one.changed) one.message.Set("content", Joined(one.contents));
+    out.Add(std::move(one.message));
+  }
+  return out;
+}
+
 void AddMessages(Builder& to) {
   Random& random = to.random_;
   Json messages = Json::Array(), expected = Json::Array();
@@ -193,7 +260,7 @@ void AddMessages(Builder& to) {
     messages.Add(std::move(message));
     expected.Add(std::move(forwarded));
   }
-  to.Becomes("messages", std::move(messages), std::move(expected));
+  to.Becomes("messages", std::move(messages), Folded(expected));
 }
 
 Json Tool(Random& random, const std::string& name) {

@@ -11,11 +11,7 @@ using test::Json;
 
 constexpr int kMaxDepth = 6;
 
-std::string AnyText(Random& random, size_t most) {
-  std::u16string text = RandomText(random, most, false);
-  std::erase(text, u'\0');
-  return ToUtf8(text);
-}
+std::string AnyText(Random& random, size_t most) { return ToUtf8(RandomText(random, most, false)); }
 
 class Writer {
  public:
@@ -85,6 +81,8 @@ Json RandomObject(Random& random, int depth) {
             ? random.Pick<std::string>({"type", "properties", "const", "enum", "", "default",
                                         "maximum", "model", "stream", "null", "role", "__proto__"})
             : AnyText(random, 6);
+    // With it, the replacement of a NUL in another key could make two of one name.
+    if (key.find("\xef\xbf\xbd") != std::string::npos) continue;
     if (!object.has(key)) object.Set(std::move(key), RandomValue(random, depth + 1));
   }
   return object;

@@ -10,7 +10,7 @@ namespace tollgate::fuzz {
 
 // A number with exactly this text.
 test::Json Number(std::string_view text);
-// Any Unicode but NUL, which requests must not contain.
+// Any Unicode, NUL too.
 test::Json RandomString(Random& random);
 // Anything: nested, with nulls, empty objects, numbers beyond every machine type, unique keys.
 test::Json RandomValue(Random& random, int depth = 0);

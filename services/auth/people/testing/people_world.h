@@ -8,6 +8,7 @@
 
 #include "services/auth/people/sign_in.h"
 #include "services/auth/storage/auth_store.h"
+#include "services/auth/testing/store_calls.h"
 #include "tests/support/postgres.h"
 
 namespace tollgate::auth {
@@ -33,14 +34,13 @@ class PeopleTest : public ::testing::TestWithParam<Kind> {
         {.database = {.url = url}, .pepper = std::string(32, 'p'), .brand = "tollgate"}, clock_);
     ASSERT_TRUE(opened) << opened.error().ToString();
     auth_ = std::move(*opened);
-    store_ = std::make_unique<PeopleStore>(auth_->database(), clock_, SessionTimes{});
+    store_ = std::make_unique<PeopleStore>(
+        auth_->database(), clock_, SessionTimes{},
+        mail_ ? MailOutbox(std::string(32, 's'), "https://gate.example/") : MailOutbox());
     sign_in_ = std::make_unique<SignIn>(*store_, std::string(32, 's'),
                                         std::vector<std::string>{"allowed.example"});
     for (const char* workspace : {"acme", "other"}) {
-      v1::CreateWorkspaceRequest request;
-      request.set_workspace_id(workspace);
-      request.set_actor("tester");
-      ASSERT_TRUE(auth_->CreateWorkspace(request));
+      MakeWorkspace(*auth_, workspace);
     }
   }
   void TearDown() override {
@@ -77,10 +77,7 @@ class PeopleTest : public ::testing::TestWithParam<Kind> {
   }
   std::vector<std::string> Actions() {
     std::vector<std::string> actions;
-    v1::ListAuditEventsRequest request;
-    request.set_limit(1000);
-    const auto events = auth_->ListAuditEvents(request);
-    for (const auto& event : events->events()) actions.push_back(event.action());
+    for (const AuditRecord& event : AuditEvents(*auth_)) actions.push_back(event.action);
     return actions;
   }
   // The cookie of a fresh sign-in; "" when it failed.
@@ -95,6 +92,7 @@ class PeopleTest : public ::testing::TestWithParam<Kind> {
     return identity->has_value();
   }
 
+  bool mail_ = false;  // whether mails are put into the outbox
   const Actor kOperator = {.name = "cert:op"};
   std::string folder_;
   ManualClock clock_;

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "common/mail/testing/smtp_listener.h"
 #include "services/billing/alerts/alert_admin.h"
 #include "services/billing/alerts/testing/hook_receiver.h"
-#include "services/billing/alerts/testing/smtp_listener.h"
 #include "services/billing/commit/testing/ledger_world.h"
 #include "services/billing/domain/shard.h"
 #include "services/billing/payments/ledger_port.h"
@@ -95,7 +95,7 @@ class AlertTest : public LedgerWorld {
 
   int next_ = 0;
   ManualClock clock_{1'763'700'000'000'000};
-  SmtpListener smtp_;
+  mail::SmtpListener smtp_;
   HookReceiver hooks_;
 };
 

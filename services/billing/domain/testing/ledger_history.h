@@ -119,18 +119,29 @@ class History {
     op.rates = kRates[Below(5)];
     op.price_version = static_cast<int64_t>(Below(3));
     op.streamed = Below(4) != 0;
+    for (uint64_t more = Below(5) == 0 ? 1 + Below(3) : 0; more > 0; --more) {
+      op.fallbacks.push_back({"fallback" + std::to_string(more), kRates[Below(5)],
+                              static_cast<int64_t>(Below(3)), static_cast<int64_t>(Below(3000)),
+                              static_cast<int64_t>(Below(9000))});
+    }
+    if (!op.fallbacks.empty() && Below(4) == 0) op.candidate = AnyCandidate(op);
     known_.push_back({id, op.workspace});
     if (known_.size() > 40) known_.erase(known_.begin());
     return op;
   }
 
-  // An earlier authorize, for the next try.
+  int32_t AnyCandidate(const Authorize& op) {
+    return static_cast<int32_t>(Below(op.fallbacks.size() + 1));
+  }
+
+  // An earlier authorize, for the next try, perhaps of another model.
   Operation NextTry() {
     for (size_t i = 0; i < std::min<size_t>(sent_.size(), 60); ++i) {
       Operation operation = sent_[sent_.size() - 1 - i];
       auto* authorize = std::get_if<Authorize>(&operation);
       if (authorize == nullptr || Below(3) == 0) continue;
       ++authorize->attempt;
+      authorize->candidate = AnyCandidate(*authorize);
       return operation;
     }
     return NewAuthorize();
@@ -191,6 +202,10 @@ class History {
           }
           if constexpr (requires { op.prompt_bound; }) {
             if (change == 2) ++op.prompt_bound;
+          }
+          if constexpr (requires { op.fallbacks; }) {
+            if (change == 0) op.candidate = AnyCandidate(op) + (Below(8) == 0 ? 1 : 0);
+            if (change == 3 && !op.fallbacks.empty()) ++op.fallbacks.back().rates.input_pico_usd;
           }
           if constexpr (requires { op.amount_nano_usd; }) {
             if (change == 4) ++op.amount_nano_usd;

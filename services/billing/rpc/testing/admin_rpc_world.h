@@ -18,6 +18,7 @@
 #include "tollgate/admin/v1/ledger.grpc.pb.h"
 #include "tollgate/admin/v1/statements.grpc.pb.h"
 #include "tollgate/admin/v1/usage.grpc.pb.h"
+#include "tollgate/admin/v1/verifications.grpc.pb.h"
 
 namespace tollgate::billing {
 
@@ -63,6 +64,7 @@ class AdminRpcTest : public ::testing::Test {
     usage_ = pb::UsageService::NewStub(channel);
     statements_ = pb::StatementService::NewStub(channel);
     dead_letters_ = pb::DeadLetterService::NewStub(channel);
+    verifications_ = pb::LedgerVerificationService::NewStub(channel);
   }
 
   // One call; "" or the reason of the failure.
@@ -137,6 +139,7 @@ class AdminRpcTest : public ::testing::Test {
   std::unique_ptr<pb::UsageService::Stub> usage_;
   std::unique_ptr<pb::StatementService::Stub> statements_;
   std::unique_ptr<pb::DeadLetterService::Stub> dead_letters_;
+  std::unique_ptr<pb::LedgerVerificationService::Stub> verifications_;
   std::string operator_ = "anna";
   pb::CreditGrant grant_;
   pb::Adjustment adjustment_;

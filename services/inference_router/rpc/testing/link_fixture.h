@@ -64,8 +64,9 @@ inline Task<Result<inference::v1::CountTokensResponse>> CountLetters(
 class Router {
  public:
   Router(LoopPool& loops, GenerateHandler handler, int port = 0,
-         BodyLimits limits = {.max_body_bytes = kDefaultRouterBodyBytes})
-      : link_(LinkServer::Make(loops, std::move(handler), CountLetters, limits)) {
+         BodyLimits limits = {.max_body_bytes = kDefaultRouterBodyBytes},
+         int64_t max_link_age_ms = rpc::kMaxConnectionAgeMs)
+      : link_(LinkServer::Make(loops, std::move(handler), CountLetters, limits, max_link_age_ms)) {
     grpc::ServerBuilder builder;
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.AddListeningPort("127.0.0.1:" + std::to_string(port), grpc::InsecureServerCredentials(),

@@ -1,0 +1,26 @@
+// What an answer cost, as members of its usage object, for callers that asked for it.
+#pragma once
+
+#include <string>
+
+#include "gateway/pipeline/canonical_request.h"
+
+namespace tollgate::gateway {
+
+class AnswerCost {
+ public:
+  explicit AnswerCost(const CanonicalRequest& request)
+      : asked_(request.include_cost), rates_(request.rates) {}
+
+  bool asked() const { return asked_; }
+  // `,"cost":…,"cost_details":{…}` for the end of a usage object; empty unless the request asked.
+  // cost: USD, what the ledger has booked, to the nano-dollar. cost_details: tokens times rates to
+  // the pico-dollar, which the cost rounds down once, and cut_by_credit when the answer was.
+  std::string Members(const inference::v1::End& end) const;
+
+ private:
+  const bool asked_;
+  const Rates rates_;
+};
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,28 @@
+// Names of members in errors.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace tollgate::gateway {
+
+// The key of a member may have any length and content: errors show one of at most 64 bytes of
+// [A-Za-z0-9_.-].
+inline bool IsShown(std::string_view key) {
+  return !key.empty() && key.size() <= 64 && std::ranges::all_of(key, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '-';
+  });
+}
+
+// "parent.key", or the parent alone if the key is not shown.
+inline std::string MemberName(std::string_view parent, std::string_view key) {
+  std::string name(parent);
+  if (!IsShown(key)) return name;
+  name += '.';
+  name += key;
+  return name;
+}
+
+}  // namespace tollgate::gateway

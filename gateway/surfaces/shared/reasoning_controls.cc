@@ -1,0 +1,126 @@
+#include "gateway/surfaces/shared/reasoning_controls.h"
+
+#include <string>
+
+#include "gateway/surfaces/shared/engine_fields.h"
+
+namespace tollgate::gateway {
+
+namespace {
+
+// A budget for engines that know levels only: below these tokens it is low, medium; else high.
+constexpr int64_t kMediumFrom = 4096;
+constexpr int64_t kHighFrom = 16384;
+
+// Where a request says how much to reason.
+struct Wish {
+  json::Value enabled, effort, max_tokens;  // of `reasoning`; null: not said
+  json::Value top_effort;                   // `reasoning_effort`
+  int64_t budget = 0;
+};
+
+Fail<Error> Refuse(const char* param, const std::string& problem) {
+  return BadRequest("'" + std::string(param) + "' " + problem, param);
+}
+
+Result<void> CheckTypes(json::Value reasoning, Wish& wish) {
+  if (!wish.enabled.is_null() && !wish.enabled.is_bool()) {
+    return Refuse("reasoning.enabled", "must be true or false.");
+  }
+  if (!wish.effort.is_null()) {
+    if (auto checked = CheckReasoningEffort(wish.effort, "reasoning.effort"); !checked) {
+      return checked;
+    }
+  }
+  if (!wish.max_tokens.is_null()) {
+    wish.budget = wish.max_tokens.Integer().value_or(-1);
+    if (wish.budget < 0) {
+      return Refuse("reasoning.max_tokens", "must be a non-negative integer.");
+    }
+  }
+  const json::Value exclude = reasoning.Find("exclude");
+  if (!exclude.is_null() && !exclude.is_bool()) {
+    return Refuse("reasoning.exclude", "must be true or false.");
+  }
+  return {};
+}
+
+// Two members that ask for different things.
+Result<void> CheckConflicts(const Wish& wish) {
+  const bool by_effort = !wish.effort.is_null();
+  const bool by_budget = !wish.max_tokens.is_null();
+  const bool by_top = !wish.top_effort.is_null();
+  if (by_effort && by_budget) {
+    return Refuse("reasoning.max_tokens", "must not be sent with 'reasoning.effort'.");
+  }
+  if (by_budget && by_top) {
+    return Refuse("reasoning.max_tokens", "must not be sent with 'reasoning_effort'.");
+  }
+  if (by_effort && by_top && wish.effort.string() != wish.top_effort.string()) {
+    return Refuse("reasoning.effort", "differs from 'reasoning_effort'.");
+  }
+  if (wish.enabled.is_null()) return {};
+  const bool on = wish.enabled.boolean();
+  const auto contradicts = [on](json::Value effort) { return effort.StringEquals("none") == on; };
+  if (by_effort && contradicts(wish.effort)) {
+    return Refuse("reasoning.effort", "contradicts 'reasoning.enabled'.");
+  }
+  if (by_budget && (wish.budget == 0) == on) {
+    return Refuse("reasoning.max_tokens", "contradicts 'reasoning.enabled'.");
+  }
+  if (by_top && contradicts(wish.top_effort)) {
+    return Refuse("reasoning.enabled", "contradicts 'reasoning_effort'.");
+  }
+  return {};
+}
+
+std::string_view EffortOf(int64_t budget) {
+  if (budget < kMediumFrom) return R"("low")";
+  return budget < kHighFrom ? R"("medium")" : R"("high")";
+}
+
+}  // namespace
+
+std::string_view ThinkingSwitch(bool on) {
+  return on ? R"({"enable_thinking":true,"thinking":true})"
+            : R"({"enable_thinking":false,"thinking":false})";
+}
+
+Result<void> ReadReasoningControls(json::Value root, const ModelTraits& traits,
+                                   MemberWriter& writer, CanonicalRequest& request) {
+  const json::Value include = root.Find("include_reasoning");
+  request.hides_reasoning = include.is_bool() && !include.boolean();
+  const json::Value reasoning = root.Find("reasoning");
+  if (reasoning.is_null()) return {};
+  Wish wish{.enabled = reasoning.Find("enabled"),
+            .effort = reasoning.Find("effort"),
+            .max_tokens = reasoning.Find("max_tokens"),
+            .top_effort = root.Find("reasoning_effort")};
+  if (auto checked = CheckTypes(reasoning, wish); !checked) return checked;
+  if (auto checked = CheckConflicts(wish); !checked) return checked;
+  if (reasoning.Find("exclude").boolean()) request.hides_reasoning = true;
+  const bool by_effort = !wish.effort.is_null();
+  const bool by_budget = !wish.max_tokens.is_null();
+  if (wish.enabled.is_null() && !by_effort && !by_budget) return {};
+  bool on = true;
+  if (!wish.enabled.is_null()) {
+    on = wish.enabled.boolean();
+  } else {
+    on = by_effort ? !wish.effort.StringEquals("none") : wish.budget > 0;
+  }
+  // Arguments that the client sets for the template take precedence.
+  if (root.Find("chat_template_kwargs").is_null()) {
+    writer.Add("chat_template_kwargs", ThinkingSwitch(on));
+  }
+  if (by_effort && wish.top_effort.is_null()) writer.Add("reasoning_effort", wish.effort.raw());
+  if (wish.budget > 0) {
+    if (traits.bounds_reasoning) {
+      request.reasoning_budget = wish.budget;
+    } else {
+      writer.Add("reasoning_effort", EffortOf(wish.budget));
+    }
+  }
+  return {};
+}
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,49 @@
+#include "gateway/worker/supported_parameters.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "gateway/worker/catalog_view.h"
+
+namespace tollgate::gateway {
+
+namespace {
+
+namespace pb = catalog::v1;
+
+// Parameters that no OpenRouter list has, and that need no capability.
+constexpr std::string_view kAlwaysSupported[] = {
+    "n",          "best_of",         "echo",      "suffix", "length_penalty",
+    "min_tokens", "encoding_format", "dimensions"};
+
+}  // namespace
+
+std::vector<std::string_view> SupportedParameters(const pb::Model& model) {
+  std::vector<std::string_view> names;
+  const auto add = [&](std::initializer_list<std::string_view> more) {
+    names.insert(names.end(), more);
+  };
+  if (HasCapability(model, pb::CAPABILITY_CHAT) ||
+      HasCapability(model, pb::CAPABILITY_COMPLETION)) {
+    add({"max_tokens", "temperature", "top_p", "top_k", "min_p", "frequency_penalty",
+         "presence_penalty", "repetition_penalty", "logit_bias", "logprobs", "seed", "stop"});
+  }
+  if (HasCapability(model, pb::CAPABILITY_CHAT)) {
+    add({"max_completion_tokens", "top_logprobs", "response_format", "structured_outputs"});
+  }
+  if (HasCapability(model, pb::CAPABILITY_TOOLS)) {
+    add({"tools", "tool_choice", "parallel_tool_calls"});
+  }
+  if (HasCapability(model, pb::CAPABILITY_CHAT) && HasCapability(model, pb::CAPABILITY_REASONING)) {
+    add({"reasoning", "include_reasoning", "reasoning_effort"});
+  }
+  return names;
+}
+
+bool SupportsParameter(const pb::Model& model, std::string_view name) {
+  if (std::ranges::find(kAlwaysSupported, name) != std::end(kAlwaysSupported)) return true;
+  const auto supported = SupportedParameters(model);
+  return std::ranges::find(supported, name) != supported.end();
+}
+
+}  // namespace tollgate::gateway

@@ -1,0 +1,319 @@
+// Forgotten passwords.
+#include <gmock/gmock.h>
+
+#include <ctime>
+
+#include "common/base/seal.h"
+#include "services/auth/domain/totp.h"
+#include "services/auth/people/testing/mail_world.h"
+
+namespace tollgate::auth {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kPassword[] = "correct horse battery", kOther[] = "another good password";
+constexpr int64_t kSecond = 1'000'000;
+
+class SignInLinkTest : public MailTest {
+ protected:
+  // Asks and reads the mail; "" when there was none.
+  std::string ResetToken(const std::string& email, const std::string& address = "192.0.2.1") {
+    Deliver(email);
+    auto asked = sign_in_->RequestPasswordReset(email, {.address = address});
+    EXPECT_TRUE(asked.ok()) << asked.error().message;
+    const auto texts = Deliver(email);
+    return texts.empty() ? "" : TokenIn(texts.back());
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Databases, SignInLinkTest,
+                         ::testing::Values(Kind::kSqlite, Kind::kPostgres), [](const auto& info) {
+                           return info.param == Kind::kSqlite ? "sqlite" : "postgres";
+                         });
+
+TEST_P(SignInLinkTest, AForgottenPasswordIsSetOnceWithinAnHour) {
+  Make("anna@x.org", kPassword);
+  const std::string session = Cookie("anna@x.org", kPassword);
+  const std::string real = ResetToken("anna@x.org");
+  ASSERT_EQ(real.size(), 43U);
+  EXPECT_TRUE(Lives(session)) << "asking changes nothing";
+  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(real, "short", {})), "WEAK_PASSWORD");
+  auto reset = sign_in_->ResetPassword(real, kOther, {.address = "192.0.2.1"});
+  ASSERT_TRUE(reset.ok()) << reset.error().message;
+  EXPECT_TRUE(Lives(reset->session.cookie));
+  EXPECT_FALSE(Lives(session)) << "other sessions end";
+  EXPECT_EQ(Cookie("anna@x.org", kPassword), "");
+  EXPECT_NE(Cookie("anna@x.org", kOther), "");
+  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(real, kPassword, {})), "LINK_INVALID") << "once";
+  EXPECT_THAT(Actions(), Contains("user.request_password_reset"));
+  EXPECT_THAT(Actions(), Contains("user.set_password").Times(2));
+  const auto told = Deliver("anna@x.org");
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_THAT(told[0], HasSubstr("password of your Tollgate account was changed"));
+
+  clock_.Advance(3600 * kSecond);
+  const std::string late = ResetToken("anna@x.org");
+  clock_.Advance(3601 * kSecond);
+  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(late, kPassword, {})), "LINK_INVALID") << "an hour";
+  const std::string first = ResetToken("anna@x.org"), second = ResetToken("anna@x.org");
+  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(first, kPassword, {})), "LINK_INVALID")
+      << "a new link replaces the earlier one";
+  EXPECT_TRUE(sign_in_->ResetPassword(second, kPassword, {}).ok());
+}
+
+// The secret of a link is nowhere in the database but as a hash.
+TEST_P(SignInLinkTest, TheTokenIsStoredHashed) {
+  Make("anna@x.org", kPassword);
+  const std::string token = ResetToken("anna@x.org");
+  std::string stored;
+  ASSERT_TRUE(store_->database()
+                  .Read([&](PeopleTx& tx) {
+                    return tx.Query("SELECT token_hash FROM password_reset", {},
+                                    [&](const sql::Row& row) { stored = row.Text(0); });
+                  })
+                  .ok());
+  EXPECT_EQ(stored, HashSecret(token));
+  EXPECT_EQ(Waiting(), 0) << "the mail is gone with its link";
+}
+
+// Whoever has the mailbox does not have the second step.
+TEST_P(SignInLinkTest, TheSecondStepIsWanted) {
+  const Person anna = Make("anna@x.org", kPassword);
+  const std::string cookie = Cookie("anna@x.org", kPassword);
+  ASSERT_TRUE(sign_in_->StartTotp(cookie).ok());
+  std::string secret;
+  ASSERT_TRUE(store_->database()
+                  .Read([&](PeopleTx& tx) -> AdminResult<void> {
+                    auto person = FindPerson(tx, anna.user_id);
+                    secret = *Unseal(std::string(32, 's'), "totp " + anna.user_id,
+                                     (*person)->totp_pending);
+                    return {};
+                  })
+                  .ok());
+  ASSERT_TRUE(
+      sign_in_->ConfirmTotp(cookie, TotpCode(secret, clock_.WallUs() / kTotpStepUs), {}).ok());
+  auto reset = sign_in_->ResetPassword(ResetToken("anna@x.org"), kOther, {});
+  ASSERT_TRUE(reset.ok()) << reset.error().message;
+  EXPECT_EQ(reset->session.cookie, "");
+  ASSERT_NE(reset->challenge, "");
+  EXPECT_EQ(ReasonOf(sign_in_->SecondStep(reset->challenge, "000000", "", {})), "SIGN_IN_FAILED");
+  clock_.Advance(30 * kSecond);
+  EXPECT_TRUE(
+      sign_in_
+          ->SecondStep(reset->challenge, TotpCode(secret, clock_.WallUs() / kTotpStepUs), "", {})
+          .ok());
+}
+
+// Asking is the same statements, rows and answer for every address; who has no account gets no
+// mail.
+TEST_P(SignInLinkTest, AskingDoesNotTellWhoExists) {
+  Make("anna@x.org", kPassword);
+  const Person gone = Make("gone@x.org", kPassword);
+  ASSERT_TRUE(
+      store_->ChangePerson(kOperator, gone.user_id, {.state = PersonState::kDisabled}).ok());
+  Deliver("");
+  int64_t before = Waiting();
+  const auto audited = Actions().size();
+  for (const char* email : {"anna@x.org", "nobody@x.org", "gone@x.org"}) {
+    EXPECT_TRUE(sign_in_->RequestPasswordReset(email, {.address = "192.0.2.1"}).ok()) << email;
+    EXPECT_EQ(Waiting(), ++before) << email;
+  }
+  EXPECT_EQ(Actions().size(), audited);
+  EXPECT_TRUE(sign_in_->RequestPasswordReset("no address\r\nBcc: x@y.z", {}).ok());
+  EXPECT_EQ(Waiting(), before);
+  const size_t sent = smtp_.mails().size();
+  EXPECT_EQ(Deliver("anna@x.org").size(), 1U);
+  EXPECT_EQ(smtp_.mails().size(), sent + 1) << "nobody else got one";
+  EXPECT_EQ(Waiting(), 0);
+}
+
+TEST_P(SignInLinkTest, AskingTakesAsLongForEachAddress) {
+  Make("anna@x.org", kPassword);
+  const auto spent_us = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return time.tv_sec * 1'000'000 + time.tv_nsec / 1000;
+  };
+  const auto measure = [&](const std::string& email) {
+    int64_t best = INT64_MAX;
+    for (int i = 0; i < 5; ++i) {
+      clock_.Advance(1200 * kSecond);
+      const int64_t begin = spent_us();
+      EXPECT_TRUE(sign_in_->RequestPasswordReset(email, {.address = "192.0.2.1"}).ok());
+      best = std::min<int64_t>(best, spent_us() - begin);
+    }
+    return best;
+  };
+  measure("warm@x.org");
+  const int64_t known = measure("anna@x.org"), unknown = measure("nobody@x.org");
+  EXPECT_GT(unknown, known / 3) << known << " µs and " << unknown << " µs";
+  EXPECT_GT(known, unknown / 3) << known << " µs and " << unknown << " µs";
+}
+
+TEST_P(SignInLinkTest, AskingIsLimitedByAccountAndAddress) {
+  for (const char* email : {"anna@x.org", "nobody@x.org"}) {
+    for (int i = 0; i < 3; ++i) {
+      const std::string address = "198.51.100." + std::to_string(i);
+      EXPECT_TRUE(sign_in_->RequestPasswordReset(email, {.address = address}).ok());
+    }
+    EXPECT_EQ(ReasonOf(sign_in_->RequestPasswordReset(email, {.address = "198.51.100.9"})),
+              "THROTTLED")
+        << email;
+  }
+  for (int i = 0; i < 10; ++i) {
+    const std::string email = "p" + std::to_string(i) + "@x.org";
+    EXPECT_TRUE(sign_in_->RequestPasswordReset(email, {.address = "192.0.2.1"}).ok());
+  }
+  EXPECT_EQ(ReasonOf(sign_in_->RequestPasswordReset("q@x.org", {.address = "192.0.2.1"})),
+            "THROTTLED");
+}
+
+// What the provider asks of its people is not left out by way of their mailbox.
+TEST_P(SignInLinkTest, APersonOfTheProviderGetsNoPassword) {
+  const OidcPerson anna = {.issuer = "https://id",
+                           .subject = "s1",
+                           .email = "anna@allowed.example",
+                           .email_verified = true,
+                           .name = "Anna",
+                           .signed_in_us = std::nullopt};
+  ASSERT_TRUE(sign_in_->ByOidc(anna, false, {}).ok());
+  ASSERT_TRUE(sign_in_->RequestPasswordReset("anna@allowed.example", {}).ok());
+  const auto texts = Deliver("anna@allowed.example");
+  ASSERT_EQ(texts.size(), 1U);
+  EXPECT_THAT(texts[0], HasSubstr("sign in with your provider"));
+  EXPECT_EQ(TokenIn(texts[0]), "");
+}
+
+// An operator helps who has lost the second step, and the person is told.
+TEST_P(SignInLinkTest, AnOperatorResetsALostSecondStep) {
+  const Person anna = Make("anna@x.org", kPassword);
+  EXPECT_EQ(ReasonOf(store_->ResetTotp(kOperator, anna.user_id)), "TOTP_OFF");
+  const std::string cookie = Cookie("anna@x.org", kPassword);
+  ASSERT_TRUE(sign_in_->StartTotp(cookie).ok());
+  std::string secret;
+  ASSERT_TRUE(store_->database()
+                  .Read([&](PeopleTx& tx) -> AdminResult<void> {
+                    auto person = FindPerson(tx, anna.user_id);
+                    secret = *Unseal(std::string(32, 's'), "totp " + anna.user_id,
+                                     (*person)->totp_pending);
+                    return {};
+                  })
+                  .ok());
+  auto codes = sign_in_->ConfirmTotp(cookie, TotpCode(secret, clock_.WallUs() / kTotpStepUs), {});
+  ASSERT_TRUE(codes.ok());
+  auto waiting = sign_in_->ByPassword("anna@x.org", kPassword, {.address = "192.0.2.1"});
+  ASSERT_TRUE(waiting.ok());
+  Deliver("anna@x.org");
+  auto reset = store_->ResetTotp(kOperator, anna.user_id);
+  ASSERT_TRUE(reset.ok()) << reset.error().message;
+  EXPECT_TRUE(reset->person.totp_sealed.empty());
+  EXPECT_FALSE(Lives(cookie)) << "sessions end";
+  EXPECT_EQ(ReasonOf(sign_in_->SecondStep(waiting->challenge, "", codes->front(), {})),
+            "SIGN_IN_FAILED")
+      << "recovery codes are gone";
+  EXPECT_NE(Cookie("anna@x.org", kPassword), "") << "the password is enough now";
+  EXPECT_THAT(Actions(), Contains("user.reset_totp"));
+  const auto told = Deliver("anna@x.org");
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_THAT(told[0], HasSubstr("An operator switched off the second step"));
+  EXPECT_EQ(ReasonOf(store_->ResetTotp(kOperator, "nobody")), "NOT_FOUND");
+}
+
+// What was given out for the old state of an account is no way around its new one.
+TEST_P(SignInLinkTest, LinksAndWaitingSignInsEndWithAChangeOfThePassword) {
+  const Person anna = Make("anna@x.org", kPassword);
+  const auto by_link = [&](const std::string& token) {
+    return ReasonOf(sign_in_->ByLink(token, "", {.address = "192.0.2.9"}));
+  };
+  // By the person: mail and link of before are dead.
+  std::string mailed = ResetToken("anna@x.org");
+  std::string link = store_->CreateLink(kOperator, anna.user_id)->token;
+  const std::string cookie = Cookie("anna@x.org", kPassword);
+  ASSERT_TRUE(sign_in_->SetPassword(cookie, kPassword, kOther, {}).ok());
+  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kPassword, {})), "LINK_INVALID");
+  EXPECT_EQ(by_link(link), "LINK_INVALID");
+  // By an operator's link.
+  clock_.Advance(3600 * kSecond);
+  mailed = ResetToken("anna@x.org");
+  link = store_->CreateLink(kOperator, anna.user_id)->token;
+  ASSERT_TRUE(sign_in_->ByLink(link, kPassword, {}).ok());
+  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kOther, {})), "LINK_INVALID");
+  // By mail.
+  clock_.Advance(3600 * kSecond);
+  mailed = ResetToken("anna@x.org");
+  link = store_->CreateLink(kOperator, anna.user_id)->token;
+  ASSERT_TRUE(sign_in_->ResetPassword(mailed, kOther, {}).ok());
+  EXPECT_EQ(by_link(link), "LINK_INVALID");
+  // Whoever was disabled does not come back by an old link once enabled.
+  clock_.Advance(3600 * kSecond);
+  mailed = ResetToken("anna@x.org");
+  link = store_->CreateLink(kOperator, anna.user_id)->token;
+  for (const PersonState state : {PersonState::kDisabled, PersonState::kActive}) {
+    ASSERT_TRUE(store_->ChangePerson(kOperator, anna.user_id, {.state = state}).ok());
+  }
+  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kPassword, {})), "LINK_INVALID");
+  EXPECT_EQ(by_link(link), "LINK_INVALID");
+  EXPECT_NE(Cookie("anna@x.org", kOther), "");
+}
+
+TEST_P(SignInLinkTest, LinksAndWaitingSignInsEndWithTheSecondStep) {
+  const Person anna = Make("anna@x.org", kPassword);
+  const auto switch_on = [&](const std::string& cookie) {
+    EXPECT_TRUE(sign_in_->StartTotp(cookie).ok());
+    std::string secret;
+    EXPECT_TRUE(store_->database()
+                    .Read([&](PeopleTx& tx) -> AdminResult<void> {
+                      auto person = FindPerson(tx, anna.user_id);
+                      secret = *Unseal(std::string(32, 's'), "totp " + anna.user_id,
+                                       (*person)->totp_pending);
+                      return {};
+                    })
+                    .ok());
+    auto codes = sign_in_->ConfirmTotp(cookie, TotpCode(secret, clock_.WallUs() / kTotpStepUs), {});
+    EXPECT_TRUE(codes.ok());
+    return *codes;
+  };
+  const std::string cookie = Cookie("anna@x.org", kPassword);
+  auto codes = switch_on(cookie);
+  // A new password ends the sign-in that waits for a code after the old one.
+  auto waiting = sign_in_->ByPassword("anna@x.org", kPassword, {.address = "192.0.2.1"});
+  ASSERT_TRUE(waiting.ok());
+  auto changed = sign_in_->SetPassword(cookie, kPassword, kOther, {});
+  ASSERT_TRUE(changed.ok());
+  EXPECT_EQ(ReasonOf(sign_in_->SecondStep(waiting->challenge, "", codes.front(), {})),
+            "SIGN_IN_FAILED");
+  // Switched off by the person: what waited for a code, and links, are dead.
+  std::string mailed = ResetToken("anna@x.org");
+  std::string link = store_->CreateLink(kOperator, anna.user_id)->token;
+  ASSERT_TRUE(sign_in_->DisableTotp(changed->cookie, {}).ok());
+  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kPassword, {})), "LINK_INVALID");
+  EXPECT_EQ(ReasonOf(sign_in_->ByLink(link, "", {})), "LINK_INVALID");
+  // By an operator.
+  switch_on(changed->cookie);
+  clock_.Advance(3600 * kSecond);
+  mailed = ResetToken("anna@x.org");
+  link = store_->CreateLink(kOperator, anna.user_id)->token;
+  ASSERT_TRUE(store_->ResetTotp(kOperator, anna.user_id).ok());
+  EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kPassword, {})), "LINK_INVALID");
+  EXPECT_EQ(ReasonOf(sign_in_->ByLink(link, "", {})), "LINK_INVALID");
+}
+
+class WithoutMailTest : public PeopleTest {};
+INSTANTIATE_TEST_SUITE_P(Databases, WithoutMailTest,
+                         ::testing::Values(Kind::kSqlite, Kind::kPostgres), [](const auto& info) {
+                           return info.param == Kind::kSqlite ? "sqlite" : "postgres";
+                         });
+
+TEST_P(WithoutMailTest, AForgottenPasswordIsAMatterForAnOperator) {
+  Make("anna@x.org", kPassword);
+  for (const char* email : {"anna@x.org", "nobody@x.org"}) {
+    auto asked = sign_in_->RequestPasswordReset(email, {});
+    EXPECT_EQ(ReasonOf(asked), "MAIL_OFF");
+    EXPECT_THAT(asked.error().message, HasSubstr("ask an operator"));
+  }
+}
+
+}  // namespace
+}  // namespace tollgate::auth

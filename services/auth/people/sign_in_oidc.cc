@@ -1,0 +1,94 @@
+// SignIn with an OpenID Connect provider.
+#include <algorithm>
+
+#include "common/base/id.h"
+#include "services/auth/people/sign_in_events.h"
+#include "services/auth/people/try_limits.h"
+
+namespace tollgate::auth {
+
+AdminResult<void> SignIn::TakeOidcTry(const Browser& browser) {
+  return TakeTries({OidcAddressSubject(browser.address)});
+}
+
+bool SignIn::DomainAllowed(std::string_view email) const {
+  const std::string_view domain = email.substr(email.find('@') + 1);
+  return std::ranges::any_of(allowed_domains_,
+                             [&](const std::string& allowed) { return allowed == domain; });
+}
+
+AdminResult<NewSession> SignIn::ByOidc(const OidcPerson& claims, bool step_up,
+                                       const Browser& browser) {
+  NewSession session;
+  auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
+    std::string user_id;
+    auto linked = tx.Query("SELECT user_id FROM oidc_link WHERE issuer = $1 AND subject = $2",
+                           {claims.issuer, claims.subject},
+                           [&](const sql::Row& row) { user_id = row.Text(0); });
+    if (!linked) return linked;
+    std::optional<Person> person;
+    if (!user_id.empty()) {
+      auto found = FindPerson(tx, user_id);
+      if (!found) return Fail{found.error()};
+      person = *std::move(found);
+    } else {
+      // The first time. Only an address that the provider has verified counts.
+      auto email = NormalEmail(claims.email, "email");
+      if (!email || !claims.email_verified) return SignInFailed();
+      auto found = FindPersonByEmail(tx, *email);
+      if (!found) return Fail{found.error()};
+      person = *std::move(found);
+      // An attacker may have made an account for an address that is not theirs, with a password:
+      // it must not become the account of whoever really has the address.
+      if (person && !person->email_verified && !person->password_hash.empty()) {
+        return admin::Precondition(
+            "USER_NOT_LINKED",
+            "there is an account with a password for this address: sign in with the password");
+      }
+      if (!person) {
+        int64_t invitations = 0;
+        auto invited =
+            tx.Query("SELECT count(*) FROM invitation WHERE email = $1 AND expires_at_us > $2",
+                     {*email, tx.now_us()}, [&](const sql::Row& row) { invitations = row.Int(0); });
+        if (!invited) return invited;
+        if (invitations == 0 && !DomainAllowed(*email)) return SignInFailed();
+        person = Person();
+        person->user_id = Id::New().ToHex();
+        person->email = *email;
+        person->email_verified = true;
+        if (CheckDisplayName(claims.name, "name").ok()) person->display_name = claims.name;
+        person->created_us = tx.now_us();
+        if (auto inserted = InsertPerson(tx, *person); !inserted) return inserted;
+        const std::string name = "user:" + person->user_id;
+        auto made =
+            tx.Audit(SignInEvent(name, "user.create", name, "by " + claims.issuer, browser));
+        if (!made) return made;
+      }
+      auto added =
+          tx.Execute("INSERT INTO oidc_link (issuer, subject, user_id) VALUES ($1, $2, $3)",
+                     {claims.issuer, claims.subject, person->user_id});
+      if (!added) return Fail{added.error()};
+      if (!person->email_verified) {
+        person->email_verified = true;
+        if (auto updated = UpdatePerson(tx, *person); !updated) return updated;
+      }
+    }
+    if (!person || !person->active()) return SignInFailed();
+    if (step_up) {
+      auto holder = HolderOf(tx, browser.cookie);
+      if (!holder) return Fail{holder.error()};
+      if (holder->person.user_id != person->user_id) return SignInFailed();
+    }
+    // The provider has asked for what it wants of a second step, at the time that it says; a
+    // provider that does not say may have asked long ago.
+    const int64_t signed_in_us = std::min(claims.signed_in_us.value_or(0), tx.now_us());
+    auto opened = Open(tx, *person, browser, claims.issuer, signed_in_us);
+    if (!opened) return Fail{opened.error()};
+    session = *std::move(opened);
+    return {};
+  });
+  if (!done) return Fail{done.error()};
+  return session;
+}
+
+}  // namespace tollgate::auth

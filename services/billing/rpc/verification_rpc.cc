@@ -1,0 +1,209 @@
+#include <chrono>
+
+#include "common/admin/requests.h"
+#include "common/observability/log.h"
+#include "services/billing/rpc/admin_calls.h"
+#include "services/billing/rpc/verify_runner.h"
+#include "services/billing/storage/verifications.h"
+#include "tollgate/admin/v1/verifications.grpc.pb.h"
+
+namespace tollgate::billing {
+namespace {
+
+namespace pb = tollgate::admin::v1;
+
+using admin::AdminResult;
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+
+constexpr std::string_view kName = "ledgerVerifications/*";
+constexpr std::string_view kWorkspaceName = "workspaces/*";
+constexpr auto kReportEach = std::chrono::seconds(1);
+
+void Fill(const Verification& from, pb::LedgerVerification& into) {
+  into.set_name("ledgerVerifications/" + from.id.ToHex());
+  if (!from.workspace.empty()) into.set_workspace("workspaces/" + from.workspace);
+  into.set_state(static_cast<pb::LedgerVerificationState>(from.state));
+  into.set_workspaces(from.report.workspaces);
+  into.set_entries(from.report.entries);
+  into.set_holds(from.report.holds);
+  into.set_usage_records(from.report.usage_records);
+  for (const std::string& violation : from.report.violations) into.add_violations(violation);
+  into.set_actor(from.actor);
+  SetTime(from.created_us, *into.mutable_create_time());
+  if (from.ended_us > 0) SetTime(from.ended_us, *into.mutable_end_time());
+}
+
+AdminResult<Id> IdOf(const std::string& name) {
+  auto parts = admin::NameParts(kName, name, "name");
+  if (!parts) return Fail{parts.error()};
+  const auto id = Id::FromHex(parts->front());
+  if (!id) {
+    return admin::InvalidField("name", "a verification's id is 32 lower-case hexadecimal digits");
+  }
+  return *id;
+}
+
+admin::Failure AlreadyRunning() {
+  return admin::Precondition("ALREADY_RUNNING",
+                             "a verification of the ledger is under way; wait for it or cancel it, "
+                             "or run `tollgate verify-ledger --database URL` beside it")
+      .error;
+}
+
+VerificationState StateOf(const VerifyReport& report) {
+  if (report.stopped) return VerificationState::kBrokenOff;
+  return report.ok() ? VerificationState::kConsistent : VerificationState::kViolated;
+}
+
+class VerificationRpc : public pb::LedgerVerificationService::CallbackService {
+ public:
+  explicit VerificationRpc(LedgerService& ledger) : ledger_(ledger), runner_(ledger) {}
+
+  ServerUnaryReactor* CreateLedgerVerification(CallbackServerContext* context,
+                                               const pb::CreateLedgerVerificationRequest* request,
+                                               pb::LedgerVerification* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    Verification asked;
+    if (const std::string& workspace = request->ledger_verification().workspace();
+        !workspace.empty()) {
+      auto parts = admin::NameParts(kWorkspaceName, workspace, "ledger_verification.workspace");
+      if (!parts) return Refused(context, parts.error());
+      asked.workspace = parts->front();
+    }
+    auto id = OptionalRequestId(request->request_id());
+    if (!id) return Refused(context, id.error());
+    asked.id = Id::New();
+    asked.actor = caller->actor;
+    asked.request_id = *std::move(id);
+    return RunAdminRead(
+        ledger_, context,
+        [this, asked = std::move(asked), by = OriginOf(*caller),
+         response](sql::Database& database) { return Begin(database, asked, by, *response); });
+  }
+
+  ServerUnaryReactor* GetLedgerVerification(CallbackServerContext* context,
+                                            const pb::GetLedgerVerificationRequest* request,
+                                            pb::LedgerVerification* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    auto id = IdOf(request->name());
+    if (!id) return Refused(context, id.error());
+    return RunAdminRead(ledger_, context, [this, id = *id, response](sql::Database& database) {
+      return ReadInto(database, id, *response);
+    });
+  }
+
+  ServerUnaryReactor* ListLedgerVerifications(
+      CallbackServerContext* context, const pb::ListLedgerVerificationsRequest* request,
+      pb::ListLedgerVerificationsResponse* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    auto page = admin::PageOfList(*request, *caller, "ListLedgerVerifications", "", "");
+    if (!page) return Refused(context, page.error());
+    Id before;
+    if (!page->position.empty()) {
+      const auto id = Id::FromHex(page->position);
+      if (!id) {
+        return Refused(context,
+                       admin::InvalidField("page_token", "not a token of this list").error);
+      }
+      before = *id;
+    }
+    return RunAdminRead(
+        ledger_, context,
+        [this, before, page = *page, response](sql::Database& database) -> AdminResult<void> {
+          auto rows = ListVerifications(database, before, page.size + 1, ledger_.NowUs());
+          if (!rows.ok()) return SqlFailure(rows);
+          const bool more = rows->size() > static_cast<size_t>(page.size);
+          if (more) rows->pop_back();
+          for (const Verification& one : *rows) Fill(one, *response->add_ledger_verifications());
+          if (more) {
+            response->set_next_page_token(
+                admin::EncodePageToken(page.binding, rows->back().id.ToHex()));
+          }
+          return {};
+        });
+  }
+
+  ServerUnaryReactor* CancelLedgerVerification(CallbackServerContext* context,
+                                               const pb::CancelLedgerVerificationRequest* request,
+                                               pb::LedgerVerification* response) override {
+    auto caller = admin::Admit(*context, *request);
+    if (!caller) return Refused(context, caller.error());
+    auto id = IdOf(request->name());
+    if (!id) return Refused(context, id.error());
+    return RunAdminRead(ledger_, context,
+                        [this, id = *id, by = OriginOf(*caller),
+                         response](sql::Database& database) -> AdminResult<void> {
+                          auto cancelled = CancelVerification(database, id, by, ledger_.NowUs());
+                          if (!cancelled.ok()) return SqlFailure(cancelled);
+                          return ReadInto(database, id, *response);
+                        });
+  }
+
+ private:
+  AdminResult<void> ReadInto(sql::Database& database, const Id& id,
+                             pb::LedgerVerification& response) {
+    auto found = FindVerification(database, id, ledger_.NowUs());
+    if (!found.ok()) return SqlFailure(found);
+    if (!*found) return admin::NotFound("there is no such verification");
+    Fill(**found, response);
+    return {};
+  }
+
+  AdminResult<void> Begin(sql::Database& database, const Verification& asked,
+                          const audit::Origin& by, pb::LedgerVerification& response) {
+    // A run of this process that has not reported for long still lives.
+    auto begun = BeginVerification(database, asked, by, !runner_.running(), ledger_.NowUs());
+    if (!begun.ok()) return SqlFailure(begun);
+    if (begun->request_reused) return admin::RequestIdReused();
+    if (!begun->verification) return Fail{AlreadyRunning()};
+    if (begun->fresh && !Run(database, asked)) {
+      // Another call began a run of this process meanwhile.
+      (void)EndVerification(database, asked.id, VerificationState::kBrokenOff, {}, ledger_.NowUs());
+      return Fail{AlreadyRunning()};
+    }
+    Fill(*begun->verification, response);
+    return {};
+  }
+
+  // The database outlives the runner's thread.
+  bool Run(sql::Database& database, const Verification& asked) {
+    const auto next = std::make_shared<std::chrono::steady_clock::time_point>();
+    return runner_.Start(
+        asked.workspace,
+        [this, &database, id = asked.id, next](const VerifyReport& report) {
+          const auto now = std::chrono::steady_clock::now();
+          if (now < *next) return true;
+          *next = now + kReportEach;
+          auto wanted = ReportVerification(database, id, report, ledger_.NowUs());
+          // A database that cannot be written for a moment does not end the run.
+          return !wanted.ok() || *wanted;
+        },
+        [this, &database, id = asked.id](Result<VerifyReport> report) {
+          if (!report) {
+            log::Warn("a verification of the ledger was broken off",
+                      {{"verification", id.ToHex()}, {"error", report.error().ToString()}});
+          }
+          const VerifyReport found = report ? *report : VerifyReport{.stopped = true};
+          auto ended = EndVerification(database, id, StateOf(found), found, ledger_.NowUs());
+          if (!ended.ok()) {
+            log::Warn("the end of a verification of the ledger could not be stored",
+                      {{"verification", id.ToHex()}, {"error", ended.error().message}});
+          }
+        });
+  }
+
+  LedgerService& ledger_;
+  VerifyRunner runner_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeVerificationAdmin(LedgerService& ledger) {
+  return std::make_unique<VerificationRpc>(ledger);
+}
+
+}  // namespace tollgate::billing

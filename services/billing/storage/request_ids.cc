@@ -1,0 +1,51 @@
+#include "services/billing/storage/request_ids.h"
+
+#include <optional>
+#include <string>
+
+#include "common/base/crypto.h"
+
+namespace tollgate::billing {
+namespace {
+
+using sql::SqlResult;
+
+// id: of the caller and the call.
+constexpr std::string_view kTable = R"sql(
+CREATE TABLE request_id (
+  id {text} PRIMARY KEY,
+  content {blob} NOT NULL,
+  at_us {int} NOT NULL
+){strict};
+CREATE INDEX request_id_at ON request_id (at_us);
+)sql";
+constexpr sql::Migration kMigrations[] = {{1, "request ids", kTable}};
+
+constexpr int64_t kKeepUs = int64_t{7} * 24 * 3600 * 1'000'000;
+
+}  // namespace
+
+SqlResult<void> MigrateRequestIds(sql::Database& database) {
+  return database.Migrate("billing request ids", kMigrations);
+}
+
+SqlResult<SeenRequest> SeeRequest(sql::Connection& transaction, const audit::Origin& by,
+                                  std::string_view content, int64_t now_us) {
+  if (by.request_id.empty()) return SeenRequest::kFresh;
+  auto pruned = transaction.Execute("DELETE FROM request_id WHERE at_us < $1", {now_us - kKeepUs});
+  if (!pruned.ok()) return Fail{std::move(pruned).error()};
+  const std::string id = by.actor + "\n" + by.request_id;
+  const std::string digest = Sha256(content);
+  auto added = transaction.Execute(
+      "INSERT INTO request_id (id, content, at_us) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING",
+      {id, sql::Param::Blob(digest), now_us});
+  if (!added.ok()) return Fail{std::move(added).error()};
+  if (*added == 1) return SeenRequest::kFresh;
+  std::string known;
+  auto read = transaction.Query("SELECT content FROM request_id WHERE id = $1", {id},
+                                [&](const sql::Row& row) { known = row.Text(0); });
+  if (!read.ok()) return Fail{std::move(read).error()};
+  return known == digest ? SeenRequest::kSame : SeenRequest::kOther;
+}
+
+}  // namespace tollgate::billing

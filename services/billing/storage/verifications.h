@@ -1,0 +1,66 @@
+// The verifications that were asked for over the admin API: one row each, so that every replica of
+// billing knows which one runs, how far it is and what it found.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/audit/log.h"
+#include "common/base/id.h"
+#include "common/sql/sql.h"
+#include "services/billing/storage/verify.h"
+
+namespace tollgate::billing {
+
+inline constexpr std::string_view kVerificationsComponent = "billing verifications";
+std::span<const sql::Migration> VerificationMigrations();
+
+enum class VerificationState : uint8_t {
+  kRunning = 1,
+  kConsistent = 2,
+  kViolated = 3,
+  kCancelled = 4,
+  kBrokenOff = 5,  // its process stopped, or its database failed
+};
+
+struct Verification {
+  Id id;
+  std::string actor;
+  std::string request_id;  // of this actor
+  std::string workspace;   // empty: all
+  VerificationState state = VerificationState::kRunning;
+  int64_t created_us = 0, ended_us = 0;
+  VerifyReport report;
+};
+
+struct Begun {
+  // What runs under this request id now, also when an earlier call began it. Empty: refused.
+  std::optional<Verification> verification;
+  bool fresh = false;           // the caller must run it
+  bool request_reused = false;  // refused: the request id was used for another workspace
+  // Otherwise refused since another one runs.
+};
+// Leaves an audit entry. Ends a verification whose process has not reported for a minute. may_run:
+// otherwise nothing is begun and none is ended, since the caller still runs one.
+sql::SqlResult<Begun> BeginVerification(sql::Database& database, const Verification& asked,
+                                        const audit::Origin& by, bool may_run, int64_t now_us);
+// Stores how far it is. False: it is to end, since an operator cancelled it or another process took
+// it for dead.
+sql::SqlResult<bool> ReportVerification(sql::Database& database, const Id& id,
+                                        const VerifyReport& report, int64_t now_us);
+// kBrokenOff becomes kCancelled where an operator cancelled it. Also ends one that another process
+// took for dead.
+sql::SqlResult<void> EndVerification(sql::Database& database, const Id& id, VerificationState state,
+                                     const VerifyReport& report, int64_t now_us);
+// Leaves an audit entry if the verification runs.
+sql::SqlResult<void> CancelVerification(sql::Database& database, const Id& id,
+                                        const audit::Origin& by, int64_t now_us);
+sql::SqlResult<std::optional<Verification>> FindVerification(sql::Database& database, const Id& id,
+                                                             int64_t now_us);
+// Newest first, at most limit, older than this id unless it is empty.
+sql::SqlResult<std::vector<Verification>> ListVerifications(sql::Database& database,
+                                                            const Id& before, int limit,
+                                                            int64_t now_us);
+
+}  // namespace tollgate::billing

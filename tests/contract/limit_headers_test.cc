@@ -1,0 +1,113 @@
+// The headers that tell what is left of the rate limits, in both families, and how they agree with
+// Retry-After. See docs/design/wire.md 1.2, docs/design/limits.md 6.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+
+#include "tests/contract/endpoint_forms.h"
+#include "tests/contract/target.h"
+
+namespace tollgate::test {
+namespace {
+
+constexpr int64_t kUsd = 1'000'000'000;
+
+class LimitHeadersTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(target().failure, "");
+    if (target().cluster == nullptr) GTEST_SKIP() << "needs a cluster of its own";
+  }
+  Target& target() const { return TargetOf(GetParam()); }
+  HttpResponse Ask(const EndpointForm& form, const ApiKey& key) const {
+    return Http(target().port, "POST", form.path,
+                {{"Authorization", "Bearer " + key.secret}, {"Content-Type", "application/json"}},
+                form.Body({}));
+  }
+  static std::string Name(const EndpointForm& form, const std::string& kind,
+                          const std::string& what) {
+    return form.family == Family::kMessages ? "anthropic-ratelimit-" + kind + "-" + what
+                                            : "x-ratelimit-" + what + "-" + kind;
+  }
+  static double Now() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
+        .count();
+  }
+  // Seconds from now until the reset that the header tells.
+  static double SecondsLeft(const std::string& reset) {
+    std::tm utc{};
+    if (const char* end = strptime(reset.c_str(), "%Y-%m-%dT%H:%M:%SZ", &utc)) {
+      EXPECT_EQ(*end, '\0') << reset;
+      return static_cast<double>(timegm(&utc)) - Now();
+    }
+    double seconds = 0;
+    for (size_t at = 0; at < reset.size();) {
+      char* end = nullptr;
+      const double number = std::strtod(reset.c_str() + at, &end);
+      at = static_cast<size_t>(end - reset.c_str());
+      const std::string unit = reset.substr(at, reset.substr(at).starts_with("ms") ? 2 : 1);
+      EXPECT_TRUE(unit == "ms" || unit == "s" || unit == "m") << reset;
+      if (unit != "ms" && unit != "s" && unit != "m") return -1;
+      seconds += number * (unit == "m" ? 60 : unit == "s" ? 1 : 0.001);
+      at += unit.size();
+    }
+    return seconds;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Limits, LimitHeadersTest, ::testing::Values("allinone", "tcp"),
+                         [](const auto& info) { return info.param; });
+
+// Of a limit of one request a minute nothing is left, and it is whole again when the next request
+// is admitted: reset and Retry-After are the same time.
+TEST_P(LimitHeadersTest, RemainingAndResetAgreeWithRetryAfter) {
+  for (const EndpointForm& form : EndpointForms()) {
+    SCOPED_TRACE(form.path);
+    const ApiKey key = target().cluster->NewCustomer(kUsd, {.limits = {.requests_per_minute = 1}});
+    const HttpResponse first = Ask(form, key);
+    ASSERT_EQ(first.status, 200) << first.body;
+    EXPECT_EQ(first.header(Name(form, "requests", "limit")), "1");
+    EXPECT_EQ(first.header(Name(form, "requests", "remaining")), "0");
+    EXPECT_NEAR(SecondsLeft(first.header(Name(form, "requests", "reset"))), 60, 1.5);
+    EXPECT_FALSE(first.has_header(Name(form, "tokens", "limit")));
+    EXPECT_FALSE(first.has_header("retry-after"));
+
+    const HttpResponse second = Ask(form, key);
+    ASSERT_EQ(second.status, 429) << second.body;
+    EXPECT_EQ(second.header("x-should-retry"), "true");
+    EXPECT_EQ(second.header(Name(form, "requests", "remaining")), "0");
+    const double wait = std::atof(second.header("retry-after").c_str());
+    EXPECT_GE(wait, 55);
+    EXPECT_NEAR(SecondsLeft(second.header(Name(form, "requests", "reset"))), wait, 1.1);
+  }
+}
+
+// Input and output tokens have one limit together: the official names of their own limits are not
+// sent.
+TEST_P(LimitHeadersTest, TokenLimitsAreToldWhereTheyExist) {
+  for (const EndpointForm& form : EndpointForms()) {
+    if (!form.generates) continue;
+    SCOPED_TRACE(form.path);
+    const ApiKey key =
+        target().cluster->NewCustomer(kUsd, {.limits = {.tokens_per_minute = 100'000}});
+    const HttpResponse answer = Ask(form, key);
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    EXPECT_EQ(answer.header(Name(form, "tokens", "limit")), "100000");
+    EXPECT_LT(std::atoll(answer.header(Name(form, "tokens", "remaining")).c_str()), 100'000);
+    EXPECT_GT(std::atoll(answer.header(Name(form, "tokens", "remaining")).c_str()), 90'000);
+    EXPECT_LT(SecondsLeft(answer.header(Name(form, "tokens", "reset"))), 7);
+    EXPECT_FALSE(answer.has_header(Name(form, "requests", "limit")));
+    for (const char* other :
+         {"anthropic-ratelimit-input-tokens-limit", "anthropic-ratelimit-output-tokens-limit"}) {
+      EXPECT_FALSE(answer.has_header(other));
+    }
+    // Never the names of the other family.
+    const bool messages = form.family == Family::kMessages;
+    EXPECT_FALSE(answer.has_header(messages ? "x-ratelimit-limit-tokens"
+                                            : "anthropic-ratelimit-tokens-limit"));
+  }
+}
+
+}  // namespace
+}  // namespace tollgate::test

@@ -1,0 +1,170 @@
+// What an answer cost: in its usage when asked for, and as its receipt. Both are what the ledger
+// has booked. See decisions 4, 8, 10 and 65.
+#include <map>
+
+#include "tests/integration/system_test.h"
+
+namespace tollgate::test {
+namespace {
+
+struct Form {
+  const char* path;
+  const char* body;  // without the closing brace
+  bool streams;
+};
+constexpr Form kForms[] = {
+    {"/v1/chat/completions",
+     R"({"model":"sim/model","messages":[{"role":"user","content":"hello there"}])", true},
+    {"/v1/completions", R"({"model":"sim/text","prompt":"hello there")", true},
+    {"/v1/responses", R"({"model":"sim/model","input":"hello there")", true},
+    {"/v1/embeddings", R"({"model":"sim/embed","input":"hello there")", false},
+    {"/v1/messages",
+     R"({"model":"sim/model","max_tokens":64,"messages":[{"role":"user","content":"hello there"}])",
+     true},
+};
+
+// "0.000000001" for 1.
+std::string Usd(int64_t nano) {
+  std::string decimals = std::to_string(nano % kUsd + kUsd).substr(1);
+  while (!decimals.empty() && decimals.back() == '0') decimals.pop_back();
+  return std::to_string(nano / kUsd) + (decimals.empty() ? "" : "." + decimals);
+}
+
+class GenerationTest : public SystemTest {
+ protected:
+  HttpResponse Ask(const ApiKey& key, const Form& form, const std::string& more,
+                   const HeaderList& headers = {}) {
+    HeaderList all = key.headers();
+    all.insert(all.end(), headers.begin(), headers.end());
+    return Http(cluster().port(), "POST", form.path, all, form.body + more + "}");
+  }
+  HttpResponse Receipt(const ApiKey& key, const std::string& id, const char* method = "GET") {
+    return Http(cluster().port(), method, "/api/v1/generation?id=" + id,
+                // The end of a HEAD without a body is that of the connection.
+                {{"Authorization", "Bearer " + key.secret}, {"Connection", "close"}});
+  }
+  // The last usage object of an answer, streamed or not, and its id.
+  static Json UsageOf(const HttpResponse& answer, std::string* id) {
+    Json usage;
+    const auto take = [&](const Json& from) {
+      if (from["id"].is_string() && id->empty()) *id = from["id"].str();
+      if (from["usage"].is_object()) usage = from["usage"];
+    };
+    if (answer.header("content-type") == "application/json") {
+      take(answer.json());
+      return usage;
+    }
+    for (size_t at = 0; (at = answer.body.find("data: {", at)) != std::string::npos;) {
+      const size_t end = answer.body.find('\n', at);
+      const Json data = Json::Parse(answer.body.substr(at + 6, end - at - 6)).value_or(Json());
+      take(data);
+      take(data["response"]);
+      take(data["message"]);
+      at = end;
+    }
+    return usage;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Systems, GenerationTest, kSystemsAndStores,
+                         [](const auto& info) { return info.param; });
+
+TEST_P(GenerationTest, TheCostIsWhatTheLedgerHasBooked) {
+  for (const Form& form : kForms) {
+    for (const bool stream : {false, true}) {
+      if (stream && !form.streams) continue;
+      SCOPED_TRACE(std::string(form.path) + (stream ? " streamed" : ""));
+      const ApiKey key = Customer();
+      const std::string more = stream ? ",\"stream\":true" : "";
+      const HttpResponse answer = Ask(key, form, more, {{"x-tollgate-include-cost", "true"}});
+      ASSERT_EQ(answer.status, 200) << answer.body;
+      std::string id;
+      const Json usage = UsageOf(answer, &id);
+      const int64_t spent = SpentOf(key);
+      EXPECT_GT(spent, 0);
+      EXPECT_EQ(usage["cost"].str(), Usd(spent)) << answer.body;
+      EXPECT_TRUE(usage["cost_details"]["prompt_cost"].is_string()) << usage.Dump();
+      EXPECT_FALSE(usage["cost_details"].has("cut_by_credit"));
+
+      // By the answer's id, and by the id in its header.
+      if (id.empty()) id = answer.header("x-request-id");
+      for (const std::string& name : {id, answer.header("x-request-id")}) {
+        const HttpResponse receipt = Receipt(key, name);
+        ASSERT_EQ(receipt.status, 200) << receipt.body;
+        const Json data = receipt.json()["data"];
+        EXPECT_EQ(data["id"].str(), id);
+        EXPECT_EQ(data["request_id"].str(), answer.header("x-request-id"));
+        EXPECT_EQ(data["total_cost"].str(), Usd(spent));
+        EXPECT_EQ(data["cost_details"].Dump(), usage["cost_details"].Dump());
+        EXPECT_EQ(data["streamed"].boolean(), stream);
+        EXPECT_EQ(data["status"].str(), "completed");
+        EXPECT_EQ(data["matches"].integer(), 1);
+        EXPECT_GT(data["tokens_prompt"].integer(), 0);
+      }
+      // Who does not ask sees nothing of it.
+      const HttpResponse plain = Ask(Customer(), form, more);
+      EXPECT_EQ(plain.body.find("\"cost"), std::string::npos) << plain.body;
+    }
+  }
+}
+
+TEST_P(GenerationTest, ChatAsksInItsBodyToo) {
+  for (const char* stream : {"false", "true"}) {
+    const ApiKey key = Customer();
+    const HttpResponse answer =
+        Ask(key, kForms[0], R"(,"usage":{"include":true},"stream":)" + std::string(stream));
+    std::string id;
+    EXPECT_EQ(UsageOf(answer, &id)["cost"].str(), Usd(SpentOf(key))) << answer.body;
+  }
+}
+
+// Nothing of other workspaces, not even that there is something.
+TEST_P(GenerationTest, OtherWorkspacesFindNothing) {
+  const ApiKey key = Customer(), other = Customer();
+  const HttpResponse answer = Ask(key, kForms[0], "", {{"X-Request-Id", "shared.name"}});
+  ASSERT_EQ(answer.status, 200);
+  const std::string id = answer.json()["id"].str();
+  const HttpResponse foreign = Receipt(other, id);
+  const HttpResponse unknown = Receipt(other, "chatcmpl-0000000000000000000000");
+  EXPECT_EQ(foreign.status, 404);
+  EXPECT_EQ(foreign.body, unknown.body);
+  EXPECT_EQ(Receipt(other, "shared.name").status, 404);
+  EXPECT_EQ(Receipt(other, "-").status, 404);
+  EXPECT_EQ(Http(cluster().port(), "GET", "/api/v1/generation?id=" + id).status, 401);
+  EXPECT_EQ(Receipt(key, id, "HEAD").status, 200);
+  EXPECT_EQ(Receipt(key, id, "POST").status, 404);
+}
+
+// Decision 65: of several requests with one x-request-id the newest, and how many there are.
+TEST_P(GenerationTest, ARepeatedRequestIdFindsTheNewest) {
+  const ApiKey key = Customer();
+  std::string last;
+  for (int i = 0; i < 3; ++i) {
+    last = Ask(key, kForms[0], "", {{"X-Request-Id", "again"}}).json()["id"].str();
+    ASSERT_TRUE(cluster().WaitIdle(key.workspace_id));
+  }
+  const Json data = Receipt(key, "again").json()["data"];
+  EXPECT_EQ(data["id"].str(), last);
+  EXPECT_EQ(data["request_id"].str(), "again");
+  EXPECT_EQ(data["matches"].integer(), 3);
+}
+
+TEST_P(GenerationTest, AnAnswerCutByCreditSaysSo) {
+  const int64_t credit = Charge(80, 300);
+  const std::string script = R"(,"x_sim":{"tokens":3000,"token_ms":1},"usage":{"include":true})";
+  for (const bool stream : {false, true}) {
+    const ApiKey key = Customer(credit);
+    const HttpResponse answer = Ask(key, kForms[0], script + (stream ? ",\"stream\":true" : ""));
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    std::string id;
+    EXPECT_TRUE(UsageOf(answer, &id)["cost_details"]["cut_by_credit"].boolean()) << answer.body;
+    EXPECT_EQ(answer.header("x-tollgate-cut-by-credit"), stream ? "" : "true");
+    EXPECT_EQ(answer.body.find("\n: x-tollgate-cut-by-credit: true\n\n") != std::string::npos,
+              stream);
+    EXPECT_TRUE(Receipt(key, id).json()["data"]["cut_by_credit"].boolean());
+  }
+  const HttpResponse whole = Ask(Customer(), kForms[0], "");
+  EXPECT_FALSE(whole.has_header("x-tollgate-cut-by-credit"));
+}
+
+}  // namespace
+}  // namespace tollgate::test

@@ -1,0 +1,182 @@
+// The limits at ten times the load, with four whole gateways and three ratelimit processes on one
+// Redis. Small here; ./dev prove limits runs it in full.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+
+#include "tests/limits/gateways.h"
+#include "tests/support/redis.h"
+
+namespace tollgate::test {
+namespace {
+
+using tollgate::testing::TestRedis;
+using tollgate::testing::TestSentinels;
+
+int64_t Setting(const char* name, int64_t otherwise, int64_t least) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::max<int64_t>(least, std::atoll(text));
+}
+
+// Seconds of load per part, once the burst is spent.
+int64_t Seconds() { return Setting("TOLLGATE_LIMITS_SECONDS", 6, 3); }
+// The limit; ten times as many requests are made.
+int64_t PerMinute() { return Setting("TOLLGATE_LIMITS_RATE", 300, 60); }
+constexpr int64_t kConcurrent = 20;
+
+// What the limit admits in this time: its burst and its rate.
+double Admitted(double seconds) { return static_cast<double>(PerMinute()) * (1 + seconds / 60); }
+double PerSecond() { return static_cast<double>(PerMinute()) / 60; }
+
+Gateways::Load TenTimesTheRate() {
+  Gateways::Load load;
+  load.limits.requests_per_minute = PerMinute();
+  load.callers = 40;
+  // An answer takes time, too: half of the pause is left to it.
+  load.pause_ms = std::max<int64_t>(1, 500 * load.callers * 60 / (10 * PerMinute()));
+  return load;
+}
+
+double Deviation(const Gateways::Count& count) {
+  return 100 * (static_cast<double>(count.granted) / Admitted(count.seconds) - 1);
+}
+
+// A line of docs/proofs.md. deviation: in percent; 0 where the limit has no rate.
+void Report(const char* part, int64_t limit, const Gateways::Count& count, double deviation) {
+  std::printf(
+      "LIMITS part=%s seconds=%.1f limit=%lld granted=%lld refused=%lld failed=%lld local=%lld "
+      "deviation=%.2f most=%lld\n",
+      part, count.seconds, static_cast<long long>(limit), static_cast<long long>(count.granted),
+      static_cast<long long>(count.refused), static_cast<long long>(count.failed),
+      static_cast<long long>(count.local), deviation, static_cast<long long>(count.most_running));
+}
+
+class GatewaysTest : public ::testing::Test {
+ protected:
+  void Use(const std::string& redis_url) {
+    // A pause of this machine must not look like a fault of Redis, and a gateway waits for 500 ms.
+    gateways_ = std::make_unique<Gateways>(
+        std::vector<std::string>{"redis_url: " + redis_url, "redis_timeout_ms: 300"});
+    ASSERT_EQ(gateways_->Start(), "");
+  }
+  void TearDown() override {
+    if (!gateways_) return;
+    if (HasFailure()) std::fprintf(stderr, "%s\n", gateways_->Logs().c_str());
+    EXPECT_EQ(gateways_->Stop(), "");
+  }
+  bool BurstIsSpent() {
+    return WaitUntil([&] { return gateways_->Taken().refused > 0; }, 120'000, 20);
+  }
+
+  // Ten times the rate: what is admitted is the limit's, to one per cent and the two requests at
+  // the ends.
+  void Rate() {
+    SCOPED_TRACE("rate");
+    gateways_->StartLoad(TenTimesTheRate());
+    ASSERT_TRUE(BurstIsSpent());
+    const int64_t before = gateways_->Taken().refused;
+    SleepMs(Seconds() * 1000);
+    const Gateways::Count count = gateways_->StopLoad();
+    const double admitted = Admitted(count.seconds);
+    // A decision that took longer than a gateway waits was made by a local share: at most 1.2 times
+    // the rate, and a machine that is this slow proves nothing.
+    EXPECT_EQ(count.local, 0) << "the machine is too busy for exact figures";
+    EXPECT_EQ(count.failed, 0) << count.failure;
+    EXPECT_NEAR(static_cast<double>(count.granted), admitted, admitted / 100 + 2);
+    EXPECT_GT(static_cast<double>(count.refused - before),
+              5 * PerSecond() * static_cast<double>(Seconds()))
+        << "several times the rate was asked for";
+    Report("rate", PerMinute(), count, Deviation(count));
+  }
+
+  // Never more at a time than the limit, counted where the requests run.
+  void Concurrency() {
+    SCOPED_TRACE("concurrency");
+    Gateways::Load load;
+    load.limits.concurrent_requests = kConcurrent;
+    load.callers = 60;
+    load.pause_ms = 100;
+    load.run_ms = 400;
+    gateways_->StartLoad(load);
+    SleepMs(Seconds() * 1000);
+    const Gateways::Count count = gateways_->StopLoad();
+    EXPECT_EQ(count.failed, 0) << count.failure;
+    EXPECT_LE(count.most_running, kConcurrent);
+    EXPECT_GE(count.most_running, kConcurrent - 2) << "the limit is used";
+    EXPECT_GT(count.refused, kConcurrent);
+    Report("concurrency", kConcurrent, count, 0);
+  }
+
+  // A fault while ten times the rate is asked for. Never open: what is admitted in all stays below
+  // the limit and a small part of it while the fault lasts. Never closed: requests are admitted
+  // all the time.
+  void Fault(const char* name, const std::function<void()>& begin,
+             const std::function<bool()>& mend) {
+    SCOPED_TRACE(name);
+    gateways_->StartLoad(TenTimesTheRate());
+    ASSERT_TRUE(BurstIsSpent());
+    const int64_t before = gateways_->Taken().granted;
+    begin();
+    const int64_t begun_us = MonotonicUs();
+    SleepMs(Seconds() * 500);
+    const auto during = static_cast<double>(gateways_->Taken().granted - before);
+    const double fault_s = static_cast<double>(MonotonicUs() - begun_us) / 1e6;
+    ASSERT_TRUE(mend());
+    // Redis decides again.
+    int64_t local = -1;
+    ASSERT_TRUE(WaitUntil(
+        [&] {
+          const int64_t now = gateways_->Taken().local;
+          return std::exchange(local, now) == now;
+        },
+        20'000, 500));
+    const double mended_s = static_cast<double>(MonotonicUs() - begun_us) / 1e6;
+    SleepMs(Seconds() * 500);
+    const Gateways::Count count = gateways_->StopLoad();
+    EXPECT_EQ(count.failed, 0) << count.failure;
+    EXPECT_GE(during, 0.3 * PerSecond() * fault_s - 1) << "all closed";
+    // A local share may begin with a small burst of its own; open would be ten times the rate.
+    EXPECT_LE(during, 3 * PerSecond() * fault_s + 8 * PerSecond()) << "open";
+    EXPECT_LE(static_cast<double>(count.granted),
+              1.2 * Admitted(count.seconds) + 0.4 * PerSecond() * mended_s)
+        << "a second burst";
+    Report(name, PerMinute(), count, Deviation(count));
+  }
+
+  std::unique_ptr<Gateways> gateways_;
+};
+
+TEST_F(GatewaysTest, TenTimesTheLimitAndTheFaultsOfOneRedis) {
+  const auto redis = TestRedis::Start();
+  ASSERT_NE(redis, nullptr);
+  ASSERT_NO_FATAL_FAILURE(Use(redis->url()));
+  ASSERT_NO_FATAL_FAILURE(Rate());
+  ASSERT_NO_FATAL_FAILURE(Concurrency());
+  ASSERT_NO_FATAL_FAILURE(Fault(
+      "stop", [&] { redis->process().Signal(SIGSTOP); },
+      [&] {
+        redis->process().Signal(SIGCONT);
+        return true;
+      }));
+  ASSERT_NO_FATAL_FAILURE(
+      Fault("flush", [&] { EXPECT_EQ(redis->Command({"FLUSHALL"}), "OK"); }, [] { return true; }));
+  ASSERT_NO_FATAL_FAILURE(
+      Fault("kill", [&] { redis->process().Kill(); }, [&] { return redis->Run(); }));
+}
+
+TEST_F(GatewaysTest, AFailoverOfTheSentinelsIsFollowed) {
+  const auto group = TestSentinels::Start();
+  ASSERT_NE(group, nullptr);
+  ASSERT_NO_FATAL_FAILURE(Use(group->url()));
+  ASSERT_NO_FATAL_FAILURE(Fault(
+      "failover", [&] { group->master->process().Kill(); },
+      [&] {
+        return WaitUntil([&] { return group->MasterPort() == group->replica->port(); }, 30'000, 50);
+      }));
+}
+
+}  // namespace
+}  // namespace tollgate::test
