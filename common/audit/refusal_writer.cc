@@ -33,25 +33,12 @@ Record RecordOf(const RefusedCalls::Summary& summary) {
 
 void RefusalWriter::Start() {
   calls_.AddWriter();
-  thread_ = std::thread([this] {
-    std::unique_lock lock(mutex_);
-    while (!stopping_) {
-      lock.unlock();
-      Step();
-      lock.lock();
-      wake_.wait_for(lock, kPeriod, [this] { return stopping_; });
-    }
-  });
+  thread_.Start("audit-refusals", kPeriod, [this] { Step(); });
 }
 
 void RefusalWriter::Stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_all();
-  if (!thread_.joinable()) return;
-  thread_.join();
+  if (!thread_.running()) return;
+  thread_.Stop();
   calls_.RemoveWriter();
   Collect(true);
   Write();

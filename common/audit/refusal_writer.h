@@ -1,14 +1,12 @@
 // Writes the refused calls of the process into an audit log, from a thread of its own.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
-#include <thread>
 #include <vector>
 
 #include "common/audit/log.h"
 #include "common/audit/refused_calls.h"
 #include "common/base/clock.h"
+#include "common/runtime/periodic_thread.h"
 
 namespace tollgate::audit {
 
@@ -38,10 +36,7 @@ class RefusalWriter {
   RefusedCalls& calls_;
   std::vector<Record> waiting_;  // of the thread
   bool failing_ = false;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
-  std::thread thread_;
+  PeriodicThread thread_;
 };
 
 }  // namespace tollgate::audit

@@ -1,7 +1,5 @@
 #include "common/host/loop_watch.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -15,16 +13,7 @@ LoopWatch::LoopWatch(LoopPool& loops, OnTick on_tick)
   for (int i = 0; i < loops_.size(); ++i) {
     posted_us_.push_back(std::make_shared<std::atomic<int64_t>>(0));
   }
-  thread_ = std::thread([this] { Run(); });
-}
-
-LoopWatch::~LoopWatch() {
-  {
-    std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_all();
-  thread_.join();
+  thread_.Start("loop-watch", std::chrono::milliseconds(kPeriodMs), [this] { Check(); });
 }
 
 bool LoopWatch::AllTurn() const {
@@ -35,21 +24,14 @@ bool LoopWatch::AllTurn() const {
   });
 }
 
-void LoopWatch::Run() {
-  pthread_setname_np(pthread_self(), "loop-watch");
-  std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    lock.unlock();
-    for (int i = 0; i < loops_.size(); ++i) {
-      const Posted posted = posted_us_[static_cast<size_t>(i)];
-      if (posted->load() != 0) continue;
-      posted->store(SystemClock::Get().MonotonicUs());
-      loops_.loop(i).Post([posted] { posted->store(0); });
-    }
-    on_tick_(AllTurn());
-    lock.lock();
-    wake_.wait_for(lock, std::chrono::milliseconds(kPeriodMs), [this] { return stopping_; });
+void LoopWatch::Check() {
+  for (int i = 0; i < loops_.size(); ++i) {
+    const Posted posted = posted_us_[static_cast<size_t>(i)];
+    if (posted->load() != 0) continue;
+    posted->store(SystemClock::Get().MonotonicUs());
+    loops_.loop(i).Post([posted] { posted->store(0); });
   }
+  on_tick_(AllTurn());
 }
 
 }  // namespace tollgate::host

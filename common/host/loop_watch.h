@@ -7,11 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <vector>
 
 #include "common/runtime/loop.h"
+#include "common/runtime/periodic_thread.h"
 
 namespace tollgate::host {
 
@@ -25,22 +24,19 @@ class LoopWatch {
   // must outlive the watch.
   using OnTick = std::function<void(bool all_turn)>;
   LoopWatch(LoopPool& loops, OnTick on_tick);
-  ~LoopWatch();
+  ~LoopWatch() { thread_.Stop(); }
 
  private:
   // When the callback was posted to the loop that has not run yet; 0: there is none. Shared with
   // the callbacks.
   using Posted = std::shared_ptr<std::atomic<int64_t>>;
-  void Run();
+  void Check();
   bool AllTurn() const;
 
   LoopPool& loops_;
   const OnTick on_tick_;
   std::vector<Posted> posted_us_;  // of each loop
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
-  std::thread thread_;
+  PeriodicThread thread_;
 };
 
 }  // namespace tollgate::host

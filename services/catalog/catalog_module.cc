@@ -3,12 +3,10 @@
 #include <grpcpp/server_builder.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
 
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
+#include "common/runtime/periodic_thread.h"
 #include "services/catalog/rpc/callers.h"
 #include "services/catalog/rpc/catalog_rpc.h"
 #include "services/catalog/rpc/model_rpc.h"
@@ -49,7 +47,8 @@ class CatalogModule : public Module {
       return Internal("the catalog file is invalid:" + all);
     }
     Publish();
-    thread_ = std::thread([this] { Watch(); });
+    // File reads may block: not on a loop.
+    thread_.Start("catalog-file", kPollPeriod, [this] { Poll(); });
     ready_ = true;
     return {};
   }
@@ -59,12 +58,7 @@ class CatalogModule : public Module {
   void Stop() override {
     ready_ = false;
     publisher_.Close();
-    {
-      std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    wake_.notify_all();
-    if (thread_.joinable()) thread_.join();
+    thread_.Stop();
   }
 
  private:
@@ -73,15 +67,6 @@ class CatalogModule : public Module {
                             "Reads of a changed catalog file, by result.", {{"result", result}});
   }
 
-  // Polls on its own thread: file reads may block.
-  void Watch() {
-    std::unique_lock lock(mutex_);
-    while (!wake_.wait_for(lock, kPollPeriod, [this] { return stopping_; })) {
-      lock.unlock();
-      Poll();
-      lock.lock();
-    }
-  }
   void Poll() {
     catalog::Problems problems;
     switch (source_.Poll(problems)) {
@@ -118,10 +103,7 @@ class CatalogModule : public Module {
   prometheus::Gauge& models_;
   prometheus::Counter& good_;
   prometheus::Counter& bad_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
-  std::thread thread_;
+  PeriodicThread thread_;
   std::atomic<bool> ready_{false};
 };
 

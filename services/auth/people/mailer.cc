@@ -29,26 +29,16 @@ void Count(const char* result) {
 }  // namespace
 
 void Mailer::Start() {
-  thread_ = std::thread([this] {
-    std::unique_lock lock(mutex_);
-    while (!stopped_) {
-      lock.unlock();
-      while (!stopped_ && DeliverDue() > 0) {
-      }
-      ShowOldest();
-      lock.lock();
-      wake_.wait_for(lock, std::chrono::seconds(1), [this] { return stopped_.load(); });
+  thread_.Start("auth-mailer", std::chrono::seconds(1), [this] {
+    while (!stopped_ && DeliverDue() > 0) {
     }
+    ShowOldest();
   });
 }
 
 void Mailer::Stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-  }
-  wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  stopped_ = true;
+  thread_.Stop();
 }
 
 void Mailer::ShowOldest() {

@@ -4,11 +4,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
 
 #include "common/mail/mail.h"
+#include "common/runtime/periodic_thread.h"
 #include "services/auth/storage/people_store.h"
 
 namespace tollgate::auth {
@@ -42,9 +40,7 @@ class Mailer {
   PeopleStore& store_;
   const Options options_;
   std::atomic<bool> stopped_{false};
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::thread thread_;
+  PeriodicThread thread_;
 };
 
 }  // namespace tollgate::auth

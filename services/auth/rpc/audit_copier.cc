@@ -14,29 +14,7 @@ constexpr auto kPeriod = std::chrono::seconds(1);
 
 void AuditCopier::Start() {
   if (sources_.empty()) return;
-  thread_ = std::thread([this] {
-    std::unique_lock lock(mutex_);
-    while (!stopping_) {
-      lock.unlock();
-      Step();
-      lock.lock();
-      wake_.wait_for(lock, kPeriod, [this] { return stopping_; });
-    }
-  });
-}
-
-void AuditCopier::Stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
-
-bool AuditCopier::Stopping() {
-  const std::lock_guard lock(mutex_);
-  return stopping_;
+  thread_.Start("audit-copy", kPeriod, [this] { Step(); });
 }
 
 void AuditCopier::Step() {
@@ -53,7 +31,7 @@ void AuditCopier::Step() {
 }
 
 void AuditCopier::Copy(const AuditSource& source, State& state) {
-  while (!Stopping()) {
+  while (!thread_.stopping()) {
     const auto step = CopyAudit(store_.database(), source);
     if (!step) return Report(source, state, step.error().ToString(), false);
     metrics::Counter("tollgate_auth_audit_copied_total",

@@ -2,13 +2,11 @@
 // own. Every replica does it; each entry is copied once (storage/audit_copy.h).
 #pragma once
 
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "common/runtime/periodic_thread.h"
 #include "services/auth/storage/audit_copy.h"
 #include "services/auth/storage/auth_store.h"
 
@@ -22,7 +20,7 @@ class AuditCopier {
 
   void Start();
   // Waits for a page that is being copied.
-  void Stop();
+  void Stop() { thread_.Stop(); }
 
   // Copies what the sources have. For the thread and for tests.
   void Step();
@@ -36,15 +34,11 @@ class AuditCopier {
   void Copy(const AuditSource& source, State& state);
   // Logs a problem once.
   void Report(const AuditSource& source, State& state, const std::string& problem, bool broken);
-  bool Stopping();
 
   AuthStore& store_;
   const std::vector<AuditSource> sources_;
   std::map<std::string, State> states_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
-  std::thread thread_;
+  PeriodicThread thread_;
 };
 
 }  // namespace tollgate::auth

@@ -21,26 +21,9 @@ Result<void> Housekeeper::Start() {
     if (!opened.ok()) return Internal("auth.audit_checkpoint_key_file: " + opened.error());
     checkpoints_ = std::move(*opened);
   }
-  thread_ = std::thread([this] {
-    std::unique_lock lock(mutex_);
-    while (!stopping_) {
-      lock.unlock();
-      Step();
-      lock.lock();
-      wake_.wait_for(lock, std::chrono::milliseconds(options_.period_ms),
-                     [this] { return stopping_; });
-    }
-  });
+  thread_.Start("auth-housekeep", std::chrono::milliseconds(options_.period_ms),
+                [this] { Step(); });
   return {};
-}
-
-void Housekeeper::Stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
 }
 
 std::string Housekeeper::Checkpoint() { return checkpoints_ ? checkpoints_->Write(store_) : ""; }

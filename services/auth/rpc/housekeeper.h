@@ -3,13 +3,11 @@
 // replica does all of it; each step is idempotent.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
+#include "common/runtime/periodic_thread.h"
 #include "services/auth/storage/audit_checkpoints.h"
 #include "services/auth/storage/auth_store.h"
 
@@ -36,7 +34,7 @@ class Housekeeper {
   ~Housekeeper() { Stop(); }
 
   Result<void> Start();
-  void Stop();
+  void Stop() { thread_.Stop(); }
 
   // One round. For the thread and for tests.
   void Step();
@@ -50,10 +48,7 @@ class Housekeeper {
   const std::function<void()> changed_;
   std::optional<AuditCheckpointWriter> checkpoints_;
   int64_t checkpointed_us_ = 0;  // monotonic
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
-  std::thread thread_;
+  PeriodicThread thread_;
 };
 
 }  // namespace tollgate::auth

@@ -27,33 +27,7 @@ v1::WatchKeysResponse ChangesOf(std::vector<v1::KeyChange> changes, int64_t vers
 }  // namespace
 
 void ChangeFeed::Start() {
-  thread_ = std::thread([this] {
-    std::unique_lock lock(wake_mutex_);
-    while (!stopping_) {
-      woken_ = false;
-      lock.unlock();
-      Step();
-      lock.lock();
-      wake_.wait_for(lock, kPeriod, [this] { return woken_ || stopping_; });
-    }
-  });
-}
-
-void ChangeFeed::Stop() {
-  {
-    std::lock_guard lock(wake_mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
-
-void ChangeFeed::Wake() {
-  {
-    std::lock_guard lock(wake_mutex_);
-    woken_ = true;
-  }
-  wake_.notify_all();
+  thread_.Start("key-changes", kPeriod, [this] { Step(); });
 }
 
 uint64_t ChangeFeed::Subscribe(const v1::WatchKeysRequest& request, Sink sink) {

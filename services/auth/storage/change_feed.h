@@ -8,17 +8,16 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "common/base/clock.h"
 #include "common/observability/metrics.h"
+#include "common/runtime/periodic_thread.h"
 #include "services/auth/storage/auth_store.h"
 #include "services/auth/storage/live_keys.h"
 
@@ -52,9 +51,9 @@ class ChangeFeed {
 
   // Starts the thread that runs Step every 250 ms. Tests call Step without it.
   void Start();
-  void Stop();
+  void Stop() { thread_.Stop(); }
   // Runs the next Step at once. Thread-safe.
-  void Wake();
+  void Wake() { thread_.Wake(); }
 
   // The first messages bring the watcher up to date: the changes after after_version if there are
   // any, or a reset when there are too many. Thread-safe.
@@ -108,11 +107,7 @@ class ChangeFeed {
   std::list<Watcher> watchers_;
   uint64_t next_id_ = 1;
 
-  std::mutex wake_mutex_;
-  std::condition_variable wake_;
-  bool woken_ = false;
-  bool stopping_ = false;
-  std::thread thread_;
+  PeriodicThread thread_;
   std::atomic<bool> healthy_{false};
   std::atomic<int> watcher_count_{0};
 };

@@ -53,27 +53,16 @@ BasicResult<bool, std::string> StateFile::Save() {
 }
 
 void StateFile::Start() {
-  thread_ = std::thread([this] {
-    bool failed = false;
-    std::unique_lock lock(mutex_);
-    while (!wake_.wait_for(lock, kPeriod, [this] { return stopped_; })) {
-      lock.unlock();
-      const auto saved = Save();
-      if (!saved && !failed) log::Error("rates cannot be kept", {{"reason", saved.error()}});
-      failed = !saved.ok();
-      lock.lock();
-    }
+  thread_.Start("rates-file", kPeriod, [this] {
+    const auto saved = Save();
+    if (!saved && !failed_) log::Error("rates cannot be kept", {{"reason", saved.error()}});
+    failed_ = !saved.ok();
   });
 }
 
 void StateFile::Stop() {
-  if (!thread_.joinable()) return;
-  {
-    std::lock_guard lock(mutex_);
-    stopped_ = true;
-  }
-  wake_.notify_all();
-  thread_.join();
+  if (!thread_.running()) return;
+  thread_.Stop();
   const auto saved = Save();
   if (!saved) log::Error("rates cannot be kept", {{"reason", saved.error()}});
 }

@@ -2,12 +2,10 @@
 // grant each subject a second burst.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <string>
-#include <thread>
 
 #include "common/base/clock.h"
+#include "common/runtime/periodic_thread.h"
 #include "services/ratelimit/storage/memory_store.h"
 
 namespace tollgate::ratelimit {
@@ -31,10 +29,8 @@ class StateFile {
   const std::string path_;
   MemoryStore& store_;
   const Clock& clock_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopped_ = false;
-  std::thread thread_;
+  bool failed_ = false;  // of the thread: the last try
+  PeriodicThread thread_;
 };
 
 }  // namespace tollgate::ratelimit
