@@ -115,17 +115,19 @@ class AdminMethodsTest : public AdminWorld {
                                 .json()["auditEntries"][0]["sequence"]
                                 .str());
   }
-  // Whether the log has this action by this actor after the entry; billing's and the catalog's are
+  // Whether the log has this action, with this id of the request, after the entry; billing's are
   // copied within seconds (decision 56).
-  bool Audited(int64_t after, const std::string& action, std::string& seen) {
+  bool Audited(int64_t after, const std::string& action, const std::string& request_id,
+               std::string& seen) {
     return WaitUntil(
         [&] {
           seen.clear();
           const Json page = Admin("GET", "/admin/v1/auditEntries?page_size=200", "").json();
           for (const Json& entry : page["auditEntries"].elements()) {
             if (std::stoll(entry["sequence"].str()) <= after) continue;
-            if (entry["action"].str() == action) return true;
-            seen += entry["action"].str() + " ";
+            const std::string id = entry["requestId"].str();
+            if (entry["action"].str() == action && id == request_id) return true;
+            seen += entry["action"].str() + " (" + id + ") ";
           }
           return false;
         },
@@ -295,8 +297,9 @@ void AdminMethodsTest::CheckSuccess(const MethodDescriptor& method, const Method
   ASSERT_EQ(first.status, 200) << row.method << ": " << first.body;
   if (!row.audit.empty()) {
     std::string seen;
-    EXPECT_TRUE(Audited(before, std::string(row.audit), seen))
-        << row.method << " left no " << row.audit << " in the audit log, but: " << seen;
+    EXPECT_TRUE(Audited(before, std::string(row.audit), call.request_id, seen))
+        << row.method << " left no " << row.audit << " of " << call.request_id
+        << " in the audit log, but: " << seen;
   }
   if (RouteOf(method).verb == "GET") EXPECT_TRUE(row.audit.empty()) << row.method;
   if (call.request_id.empty()) return;

@@ -20,31 +20,17 @@ constexpr char kMember[] = "workspaces/*/members/*";
 constexpr char kInvitation[] = "workspaces/*/invitations/*";
 constexpr size_t kMaxQuery = 100;
 
-Actor ActorOf(const Caller& caller) {
-  return {.name = caller.actor, .address = caller.address, .request_id = caller.request_id};
-}
-
 std::string ResolveMe(const std::string& user, const Caller& caller) {
   return user == "me" ? caller.user_id : user;
 }
 
-template <typename Request>
 ServerUnaryReactor* Serve(const PeopleSlot& people, CallbackServerContext* context,
-                          const Request& request,
+                          const google::protobuf::Message& request,
                           std::function<AdminResult<void>(PeopleStore&, const Caller&)> function) {
-  auto caller = admin::Admit(*context, request);
-  if (!caller) {
-    ServerUnaryReactor* reactor = context->DefaultReactor();
-    FinishPeople(reactor, Fail{caller.error()});
-    return reactor;
-  }
-  return RunOnPeople(
-      people, &People::workers, context,
-      [caller = *std::move(caller), function = std::move(function)](People& running) {
-        auto done = function(running.store(), caller);
-        if (!done) admin::NoteRefusal(caller, done.error());
-        return done;
-      });
+  return AdmitOnPeople(people, context, request,
+                       [function = std::move(function)](People& running, const Caller& caller) {
+                         return function(running.store(), caller);
+                       });
 }
 
 struct Page {

@@ -1,5 +1,6 @@
 #include "services/auth/rpc/people.h"
 
+#include "common/admin/access.h"
 #include "common/observability/log.h"
 #include "services/auth/oidc/oidc.h"
 
@@ -64,6 +65,28 @@ grpc::ServerUnaryReactor* RunOnPeople(const PeopleSlot& slot, ThreadPool& (Peopl
     FinishPeople(reactor, Fail{admin::FromError(Unavailable("too many calls at once").error)});
   }
   return reactor;
+}
+
+Actor ActorOf(const admin::Caller& caller) {
+  return {.name = caller.actor, .address = caller.address, .request_id = caller.request_id};
+}
+
+grpc::ServerUnaryReactor* AdmitOnPeople(
+    const PeopleSlot& slot, grpc::CallbackServerContext* context,
+    const google::protobuf::Message& request,
+    std::function<AdminResult<void>(People&, const admin::Caller&)> function) {
+  auto caller = admin::Admit(*context, request);
+  if (!caller) {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    FinishPeople(reactor, Fail{caller.error()});
+    return reactor;
+  }
+  return RunOnPeople(slot, &People::workers, context,
+                     [caller = *std::move(caller), function = std::move(function)](People& people) {
+                       auto done = function(people, caller);
+                       if (!done) admin::NoteRefusal(caller, done.error());
+                       return done;
+                     });
 }
 
 }  // namespace tollgate::auth

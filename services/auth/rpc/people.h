@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/admin/caller.h"
 #include "common/runtime/thread_pool.h"
 #include "services/auth/people/mailer.h"
 #include "services/auth/people/sign_in.h"
@@ -66,5 +67,15 @@ void FinishPeople(grpc::ServerUnaryReactor* reactor, const AdminResult<void>& re
 grpc::ServerUnaryReactor* RunOnPeople(const PeopleSlot& slot, ThreadPool& (People::*pool)(),
                                       grpc::CallbackServerContext* context,
                                       std::function<AdminResult<void>(People&)> function);
+
+// The caller of an admin method as the one who acts, for the audit log.
+Actor ActorOf(const admin::Caller& caller);
+
+// The same for an admin method: the caller is checked first (common/admin/access.h), and what the
+// function refuses is noted.
+grpc::ServerUnaryReactor* AdmitOnPeople(
+    const PeopleSlot& slot, grpc::CallbackServerContext* context,
+    const google::protobuf::Message& request,
+    std::function<AdminResult<void>(People&, const admin::Caller&)> function);
 
 }  // namespace tollgate::auth

@@ -15,8 +15,6 @@ using admin::Caller;
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
-Actor ActorOf(const Caller& caller) { return {.name = caller.actor, .address = caller.address}; }
-
 void Fill(const SupportSession& session, pb::SupportSession& out) {
   out.set_name("workspaces/" + session.workspace + "/supportSessions/" + session.id);
   out.set_reason(session.reason);
@@ -94,22 +92,10 @@ class SupportRpc : public pb::SupportSessionService::CallbackService {
   }
 
  private:
-  template <typename Request>
-  ServerUnaryReactor* Serve(CallbackServerContext* context, const Request& request,
+  ServerUnaryReactor* Serve(CallbackServerContext* context,
+                            const google::protobuf::Message& request,
                             std::function<AdminResult<void>(People&, const Caller&)> function) {
-    auto caller = admin::Admit(*context, request);
-    if (!caller) {
-      ServerUnaryReactor* reactor = context->DefaultReactor();
-      FinishPeople(reactor, Fail{caller.error()});
-      return reactor;
-    }
-    return RunOnPeople(
-        people_, &People::workers, context,
-        [caller = *std::move(caller), function = std::move(function)](People& people) {
-          auto done = function(people, caller);
-          if (!done) admin::NoteRefusal(caller, done.error());
-          return done;
-        });
+    return AdmitOnPeople(people_, context, request, std::move(function));
   }
 
   const PeopleSlot& people_;

@@ -17,10 +17,6 @@ using grpc::ServerUnaryReactor;
 
 constexpr int64_t kMaxTokenUs = int64_t{366} * 24 * 3600 * 1'000'000;
 
-Actor ActorOf(const Caller& caller) {
-  return {.name = caller.actor, .address = caller.address, .request_id = caller.request_id};
-}
-
 bool IsOperator(const Caller& caller) { return caller.installation || caller.platform_operator; }
 
 // The person of "users/ID" or "users/me".
@@ -258,22 +254,10 @@ class UserRpc : public pb::UserService::CallbackService {
   }
 
  private:
-  template <typename Request>
-  ServerUnaryReactor* Serve(CallbackServerContext* context, const Request& request,
+  ServerUnaryReactor* Serve(CallbackServerContext* context,
+                            const google::protobuf::Message& request,
                             std::function<AdminResult<void>(People&, const Caller&)> function) {
-    auto caller = admin::Admit(*context, request);
-    if (!caller) {
-      ServerUnaryReactor* reactor = context->DefaultReactor();
-      FinishPeople(reactor, Fail{caller.error()});
-      return reactor;
-    }
-    return RunOnPeople(
-        people_, &People::workers, context,
-        [caller = *std::move(caller), function = std::move(function)](People& people) {
-          auto done = function(people, caller);
-          if (!done) admin::NoteRefusal(caller, done.error());
-          return done;
-        });
+    return AdmitOnPeople(people_, context, request, std::move(function));
   }
 
   static Fail<admin::Failure> NotYours() {

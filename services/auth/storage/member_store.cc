@@ -8,19 +8,6 @@ namespace {
 
 constexpr int64_t kInvitationUs = int64_t{7} * 24 * 3600 * 1'000'000;
 
-AuditRecord Event(const Actor& actor, std::string action, const std::string& workspace,
-                  std::string subject, std::string detail = "") {
-  AuditRecord record;
-  record.actor = actor.name;
-  record.address = actor.address;
-  record.request_id = actor.request_id;
-  record.action = std::move(action);
-  record.workspace_id = workspace;
-  record.subject = std::move(subject);
-  record.detail = std::move(detail);
-  return record;
-}
-
 Fail<admin::Failure> NoMember() { return admin::NotFound("there is no such member"); }
 
 AdminResult<Member> FindMember(PeopleTx& tx, const std::string& workspace,
@@ -68,8 +55,8 @@ AdminResult<void> WithdrawInvitations(PeopleTx& tx, const Actor& actor,
     if (MayManage(now, one.role)) continue;
     auto gone = tx.Execute("DELETE FROM invitation WHERE invitation_id = $1", {one.id});
     if (!gone) return Fail{gone.error()};
-    auto audited = tx.Audit(Event(actor, "invitation.delete", workspace, "invitation:" + one.id,
-                                  "the role of its maker changed"));
+    auto audited = tx.Audit(RecordOf(actor, "invitation.delete", workspace, "invitation:" + one.id,
+                                     "the role of its maker changed"));
     if (!audited) return audited;
   }
   return {};
@@ -175,7 +162,7 @@ AdminResult<Member> PeopleStore::SetRole(const Actor& actor, const std::string& 
     auto withdrawn = WithdrawInvitations(tx, actor, workspace, user_id, role);
     if (!withdrawn) return withdrawn;
     if (auto ended = DeleteSessions(tx, user_id); !ended) return Fail{ended.error()};
-    return tx.Audit(Event(actor, "member.update", workspace, "user:" + user_id, detail));
+    return tx.Audit(RecordOf(actor, "member.update", workspace, "user:" + user_id, detail));
   });
   if (!done) return Fail{done.error()};
   return member;
@@ -200,8 +187,8 @@ AdminResult<void> PeopleStore::RemoveMember(const Actor& actor, const std::strin
     auto withdrawn = WithdrawInvitations(tx, actor, workspace, user_id, Role::ROLE_UNSPECIFIED);
     if (!withdrawn) return withdrawn;
     if (auto ended = DeleteSessions(tx, user_id); !ended) return Fail{ended.error()};
-    return tx.Audit(Event(actor, "member.delete", workspace, "user:" + user_id,
-                          std::string(admin::RoleName(member->role))));
+    return tx.Audit(RecordOf(actor, "member.delete", workspace, "user:" + user_id,
+                             std::string(admin::RoleName(member->role))));
   });
 }
 
@@ -261,9 +248,9 @@ AdminResult<PeopleStore::MadeInvitation> PeopleStore::CreateInvitation(
     made.mailed = *mailed;
     // Whoever has the link has the mailbox: then the inviter does not get it, too.
     if (made.mailed) made.token.clear();
-    return tx.Audit(Event(actor, "invitation.create", invitation.workspace,
-                          "invitation:" + made.invitation.id,
-                          std::string(admin::RoleName(invitation.role))));
+    return tx.Audit(RecordOf(actor, "invitation.create", invitation.workspace,
+                             "invitation:" + made.invitation.id,
+                             std::string(admin::RoleName(invitation.role))));
   });
   if (!done) return Fail{done.error()};
   return made;
@@ -292,7 +279,7 @@ AdminResult<void> PeopleStore::DeleteInvitation(const Actor& actor, const std::s
                            {workspace, id});
     if (!gone) return Fail{gone.error()};
     if (*gone == 0) return admin::NotFound("there is no such invitation");
-    return tx.Audit(Event(actor, "invitation.delete", workspace, "invitation:" + id));
+    return tx.Audit(RecordOf(actor, "invitation.delete", workspace, "invitation:" + id));
   });
 }
 
@@ -318,8 +305,9 @@ AdminResult<void> UseInvitation(PeopleTx& tx, const Actor& actor, const Person& 
   if (!used) return Fail{used.error()};
   auto put = PutMembership(tx, invitation.workspace, person.user_id, invitation.role);
   if (!put) return put;
-  return tx.Audit(Event(actor, "invitation.accept", invitation.workspace, "user:" + person.user_id,
-                        std::string(admin::RoleName(invitation.role))));
+  return tx.Audit(RecordOf(actor, "invitation.accept", invitation.workspace,
+                           "user:" + person.user_id,
+                           std::string(admin::RoleName(invitation.role))));
 }
 
 AdminResult<Member> PeopleStore::AcceptInvitation(const Actor& actor, const std::string& user_id,

@@ -11,14 +11,7 @@ constexpr int kMaxTokens = 100;
 
 AuditRecord Event(const Actor& actor, std::string action, std::string subject,
                   std::string detail = "") {
-  AuditRecord record;
-  record.actor = actor.name;
-  record.address = actor.address;
-  record.request_id = actor.request_id;
-  record.action = std::move(action);
-  record.subject = std::move(subject);
-  record.detail = std::move(detail);
-  return record;
+  return RecordOf(actor, std::move(action), "", std::move(subject), std::move(detail));
 }
 
 Fail<admin::Failure> NoPerson() { return admin::NotFound("there is no such user"); }
@@ -46,6 +39,19 @@ AdminResult<std::string> AddLink(PeopleTx& tx, const std::string& user_id) {
 }
 
 }  // namespace
+
+AuditRecord RecordOf(const Actor& actor, std::string action, std::string workspace,
+                     std::string subject, std::string detail) {
+  AuditRecord record;
+  record.actor = actor.name;
+  record.address = actor.address;
+  record.request_id = actor.request_id;
+  record.action = std::move(action);
+  record.workspace_id = std::move(workspace);
+  record.subject = std::move(subject);
+  record.detail = std::move(detail);
+  return record;
+}
 
 AdminResult<PeopleStore::PersonView> PeopleStore::GetPerson(const std::string& user_id) {
   PersonView view;

@@ -77,6 +77,10 @@ struct Actor {
   std::string request_id = {};  // of the call; may be empty
 };
 
+// What the actor did, for the audit log; the workspace is "" for what concerns none.
+AuditRecord RecordOf(const Actor& actor, std::string action, std::string workspace,
+                     std::string subject, std::string detail = "");
+
 // ---- Rows, within a transaction. ----
 AdminResult<std::optional<Person>> FindPerson(PeopleTx& tx, std::string_view user_id);
 AdminResult<std::optional<Person>> FindPersonByEmail(PeopleTx& tx, std::string_view email);

@@ -28,14 +28,8 @@ SupportSession Read(const sql::Row& row) {
 
 AuditRecord Event(const Actor& actor, std::string action, const SupportSession& session,
                   std::string detail) {
-  AuditRecord record;
-  record.actor = actor.name;
-  record.address = actor.address;
-  record.action = std::move(action);
-  record.workspace_id = session.workspace;
-  record.subject = "support_session:" + session.id;
-  record.detail = std::move(detail);
-  return record;
+  return RecordOf(actor, std::move(action), session.workspace, "support_session:" + session.id,
+                  std::move(detail));
 }
 
 AdminResult<std::optional<SupportSession>> FindOne(PeopleTx& tx, const std::string& workspace,
