@@ -1,12 +1,11 @@
 #include "gateway/handlers/report_usage.h"
 
-#include <algorithm>
 #include <limits>
 
+#include "gateway/handlers/ledger_report.h"
 #include "gateway/handlers/usage_report.h"
 #include "gateway/pipeline/authenticate.h"
 #include "gateway/pipeline/limits.h"
-#include "gateway/pipeline/refuse.h"
 
 namespace tollgate::gateway {
 
@@ -14,18 +13,11 @@ namespace {
 
 namespace rl = ratelimit::v1;
 
-Error TooManyReports() {
-  return {.id = ErrorId::kRateLimited,
-          .message = "Too many usage reports of this workspace are waiting.",
-          .retry_after_ms = 1000};
-}
-
 Task<Result<billing::v1::GetUsageResponse>> ReadLedger(Worker& worker, const Exchange& exchange,
                                                        const auth::v1::Key& key,
                                                        const UsagePeriod& period) {
-  const KeyedQueue::Ticket ticket = co_await worker.usage_report_queue->Acquire(key.workspace_id());
-  if (!ticket) co_return Fail{TooManyReports()};
-  if (exchange.disconnected()) co_return Unavailable("the client disconnected");
+  const auto turn = co_await TakeReportTurn(worker, exchange, key.workspace_id());
+  if (!turn) co_return Fail{turn.error()};
   billing::v1::GetUsageRequest request;
   request.set_workspace_id(key.workspace_id());
   request.set_key_id(key.key_id());
@@ -34,10 +26,7 @@ Task<Result<billing::v1::GetUsageResponse>> ReadLedger(Worker& worker, const Exc
   request.set_end_us(period.until_now ? std::numeric_limits<int64_t>::max() : period.end_us);
   auto answer = co_await worker.clients.billing->GetUsage(std::move(request));
   if (answer) co_return std::move(*answer);
-  Error error{.id = ErrorId::kServiceUnavailable};
-  error.retry_after_ms = std::max<int64_t>(answer.error().retry_after_ms, 1000);
-  error.internal = "billing: " + answer.error().ToString();
-  co_return Fail{std::move(error)};
+  co_return Fail{ReportUnavailable(answer.error())};
 }
 
 // What remains of the limits of the key, or of its workspace. Empty when there are none and when
@@ -78,13 +67,7 @@ Task<Result<std::string>> BuildReport(Worker& worker, const Exchange& exchange,
 
 Task<void> ReportUsage(Worker& worker, Exchange& exchange, const Endpoint& endpoint) {
   auto body = co_await BuildReport(worker, exchange, endpoint.credential);
-  if (exchange.disconnected()) co_return worker.metrics.CountClientDisconnect();
-  if (!body) co_return co_await RefuseRequest(worker, exchange, endpoint, std::move(body).error());
-  HttpResponse response;
-  response.headers = {{"content-type", "application/json"}, {"cache-control", "no-store"}};
-  response.body = std::move(*body);
-  worker.metrics.CountRequest(endpoint.name, response.status, "");
-  (void)co_await exchange.Send(std::move(response));
+  co_await SendReport(worker, exchange, endpoint, std::move(body));
 }
 
 }  // namespace tollgate::gateway

@@ -7,9 +7,9 @@
 #include "common/http/server.h"
 #include "common/json/writer.h"
 #include "common/money/money.h"
+#include "gateway/handlers/ledger_report.h"
 #include "gateway/handlers/query.h"
 #include "gateway/pipeline/authenticate.h"
-#include "gateway/pipeline/refuse.h"
 
 namespace tollgate::gateway {
 
@@ -70,12 +70,6 @@ std::string Pricing(const pb::GenerationReceipt& receipt) {
       .Done();
 }
 
-Error TooManyReads() {
-  return {.id = ErrorId::kRateLimited,
-          .message = "Too many receipts and usage reports of this workspace are waiting.",
-          .retry_after_ms = 1000};
-}
-
 Task<Result<std::string>> Find(Worker& worker, const Exchange& exchange,
                                CredentialRule credential) {
   const HttpRequest& request = exchange.request();
@@ -88,20 +82,13 @@ Task<Result<std::string>> Find(Worker& worker, const Exchange& exchange,
   if (!id || !http::IsWellFormedRequestId(*id)) {
     co_return BadRequest("id must be the id of an answer or its x-request-id.", "id");
   }
-  const KeyedQueue::Ticket ticket =
-      co_await worker.usage_report_queue->Acquire((*key)->workspace_id());
-  if (!ticket) co_return Fail{TooManyReads()};
-  if (exchange.disconnected()) co_return Unavailable("the client disconnected");
+  const auto turn = co_await TakeReportTurn(worker, exchange, (*key)->workspace_id());
+  if (!turn) co_return Fail{turn.error()};
   pb::GetReceiptRequest asked;
   asked.set_workspace_id((*key)->workspace_id());
   asked.set_id(*id);
   const auto found = co_await worker.clients.billing->GetReceipt(std::move(asked));
-  if (!found) {
-    Error error{.id = ErrorId::kServiceUnavailable};
-    error.retry_after_ms = std::max<int64_t>(found.error().retry_after_ms, 1000);
-    error.internal = "billing: " + found.error().ToString();
-    co_return Fail{std::move(error)};
-  }
+  if (!found) co_return Fail{ReportUnavailable(found.error())};
   if (!found->has_receipt()) {
     co_return FailWith(ErrorId::kNotFound, "The workspace of this key has no request of this id.");
   }
@@ -153,13 +140,7 @@ std::string RenderGeneration(const pb::GetReceiptResponse& found) {
 
 Task<void> ShowGeneration(Worker& worker, Exchange& exchange, const Endpoint& endpoint) {
   auto body = co_await Find(worker, exchange, endpoint.credential);
-  if (exchange.disconnected()) co_return worker.metrics.CountClientDisconnect();
-  if (!body) co_return co_await RefuseRequest(worker, exchange, endpoint, std::move(body).error());
-  HttpResponse response;
-  response.headers = {{"content-type", "application/json"}, {"cache-control", "no-store"}};
-  response.body = std::move(*body);
-  worker.metrics.CountRequest(endpoint.name, response.status, "");
-  (void)co_await exchange.Send(std::move(response));
+  co_await SendReport(worker, exchange, endpoint, std::move(body));
 }
 
 }  // namespace tollgate::gateway
