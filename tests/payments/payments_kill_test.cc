@@ -78,17 +78,23 @@ class PaymentsKillTest : public ::testing::Test {
   std::unique_ptr<av::PaymentService::Stub> Stub(int i) {
     return av::PaymentService::NewStub(Channel(i));
   }
-  // Asks both processes until one has done it: any replica serves any workspace.
-  bool Call(
+  // Asks both processes until one has done it or refused it: any replica serves any workspace.
+  grpc::Status Call(
       const std::function<grpc::Status(av::PaymentService::Stub&, grpc::ClientContext&)>& call) {
-    return Eventually(20, [&] {
+    grpc::Status status;
+    (void)Eventually(20, [&] {
       for (int i = 0; i < 2; ++i) {
         grpc::ClientContext context;
         context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
-        if (call(*Stub(i), context).ok()) return true;
+        status = call(*Stub(i), context);
+        const bool lost = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+                          status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED ||
+                          status.error_code() == grpc::StatusCode::CANCELLED;
+        if (!lost) return true;
       }
       return false;
     });
+    return status;
   }
   void Enable(const std::string& workspace) {
     ASSERT_TRUE(store_
@@ -118,11 +124,13 @@ class PaymentsKillTest : public ::testing::Test {
     request.mutable_auto_reload()->set_threshold_usd("5");
     request.mutable_auto_reload()->set_amount_usd("10");
     request.mutable_auto_reload()->set_monthly_ceiling_usd("100");
-    request.set_request_id("on");
-    EXPECT_TRUE(Call([&](av::PaymentService::Stub& stub, grpc::ClientContext& context) {
-      av::AutoReload reload;
-      return stub.UpdateAutoReload(&context, request, &reload);
-    })) << workspace;
+    request.set_request_id("on-" + workspace);
+    const grpc::Status set =
+        Call([&](av::PaymentService::Stub& stub, grpc::ClientContext& context) {
+          av::AutoReload reload;
+          return stub.UpdateAutoReload(&context, request, &reload);
+        });
+    ASSERT_TRUE(set.ok()) << workspace << ": " << set.error_message();
   }
   bool Charged(const std::string& workspace) {
     auto reload = store_->FindReload(workspace);
@@ -146,7 +154,7 @@ TEST_F(PaymentsKillTest, EveryTriggerMakesOneChargeAndOneCredit) {
   for (int64_t kill = 0; kill < kills; ++kill) {
     for (int i = 0; i < kPerKill; ++i) {
       workspaces.push_back("w" + std::to_string(workspaces.size()));
-      Enable(workspaces.back());
+      ASSERT_NO_FATAL_FAILURE(Enable(workspaces.back()));
     }
     // The kill comes at a random moment.
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 100'000));

@@ -21,7 +21,7 @@ std::vector<Case> Cases() {
   const auto auth = [&](const std::string& lines) {
     cases.push_back({"tollgate-auth", "auth:\n" + lines});
   };
-  const std::string sql = "  sql: {url: \"sqlite:/nowhere/at/all.db\"}\n";
+  const std::string sql = "  sql: {url: \"sqlite:/dev/null/at/all.db\"}\n";
   // Wrong places and types.
   auth("  pepper: [" + quoted + "]\n" + sql);
   auth("  pepper: {" + quoted + ": 1}\n" + sql);
@@ -67,14 +67,14 @@ std::vector<Case> Cases() {
         {"tollgate-ratelimit", std::string("ratelimit: {redis_url: \"") + url + "\"}\n"});
   }
   cases.push_back({"tollgate-billing",
-                   "billing:\n  sql: {url: \"sqlite:/nowhere/at/all.db\"}\n  alerts: {smtp_url: " +
+                   "billing:\n  sql: {url: \"sqlite:/dev/null/at/all.db\"}\n  alerts: {smtp_url: " +
                        quoted + "}\n"});
   cases.push_back(
       {"tollgate-billing",
-       "billing:\n  sql: {url: \"sqlite:/nowhere/at/all.db\"}\n  payments: {provider: " + quoted +
+       "billing:\n  sql: {url: \"sqlite:/dev/null/at/all.db\"}\n  payments: {provider: " + quoted +
            "}\n"});
   cases.push_back({"tollgate-inference-router",
-                   "router: {data_dir: /nowhere/at/all, cache_salt_key: \"canary/secret\"}\n"});
+                   "router: {data_dir: /dev/null/at/all, cache_salt_key: \"canary/secret\"}\n"});
   cases.push_back({"tollgate-dashboard", "dashboard: {login_token: \"canary/secret\"}\n"});
   return cases;
 }

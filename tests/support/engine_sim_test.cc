@@ -89,6 +89,14 @@ TEST_F(EngineSimTest, ToolsNamedInTheQuestionAreCalledInParallel) {
   EXPECT_TRUE(answer["choices"][0]["message"]["content"].is_null());
 }
 
+TEST_F(EngineSimTest, AScriptedTextCallsNoToolThatTheScriptDoesNotCall) {
+  const Json answer =
+      Post(kChat, Body(std::string(kTools) + R"(,"x_sim":{"text":"all"})", "use get_weather"))
+          .json();
+  EXPECT_EQ(answer["choices"][0]["message"]["content"].str(), "all");
+  EXPECT_EQ(answer["choices"][0]["message"]["tool_calls"].size(), 0u);
+}
+
 TEST_F(EngineSimTest, StreamedToolCallHasItsNameOnceAndItsArgumentsJoinToJson) {
   const SseStream stream = HttpStream(
       sim_.port(), kChat, {},

@@ -134,8 +134,8 @@ WantedCall CallOf(const Json& function, uint64_t seed) {
   return {function["name"].str(), InstanceOfSchema(function["parameters"], seed).Dump()};
 }
 
-// The rule for tools: scripted calls, else a forced choice, else (with "auto") the tools whose
-// names are in the last message, if that is the user's.
+// The rule for tools: the calls of a script with calls or a text, else a forced choice, else (with
+// "auto") the tools whose names are in the last message, if that is the user's.
 std::vector<WantedCall> WantedCalls(const Json& body, const ScriptReader& script, uint64_t seed) {
   std::vector<WantedCall> calls;
   for (const Json& call : script["tool_calls"].elements()) {
@@ -145,7 +145,8 @@ std::vector<WantedCall> WantedCalls(const Json& body, const ScriptReader& script
   }
   const Json& tools = body["tools"];
   const Json& choice = body["tool_choice"];
-  if (!calls.empty() || tools.size() == 0 || choice.str() == "none") return calls;
+  const bool scripted = !calls.empty() || script.has("text");
+  if (scripted || tools.size() == 0 || choice.str() == "none") return calls;
   if (choice.is_object()) {
     calls.push_back(CallOf(ToolNamed(tools, choice["function"]["name"].str()), seed));
     return calls;
