@@ -137,6 +137,17 @@ function(tollgate_test)
     ENVIRONMENT "TOLLGATE_BIN=${CMAKE_BINARY_DIR}/bin;TOLLGATE_SOURCE=${PROJECT_SOURCE_DIR};TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp;ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0;UBSAN_OPTIONS=print_stacktrace=1")
 endfunction()
 
+# tollgate_streamed_tests(integration_tests "*Money*"): the tests of another entry that the filter names once more, as
+# <NAME>_streamed, with engines that are always asked to stream (decision 42).
+function(tollgate_streamed_tests name filter)
+  get_test_property(${name} ENVIRONMENT environment)
+  get_test_property(${name} TIMEOUT timeout)
+  get_test_property(${name} LABELS labels)
+  add_test(NAME ${name}_streamed COMMAND ${name} "--gtest_filter=${filter}")
+  set_tests_properties(${name}_streamed PROPERTIES LABELS "${labels}" TIMEOUT ${timeout}
+    ENVIRONMENT "${environment};TOLLGATE_UNSTREAMED_MAX_TOKENS=-1")
+endfunction()
+
 # tollgate_fuzz(NAME json DEPS … UNDER_TEST common/json/parser.cc …), from <NAME>_fuzz.cc and corpus/<NAME>:
 # the test fuzz_<NAME>_tests, and with Clang and AddressSanitizer also the libFuzzer binary fuzz_<NAME>.
 function(tollgate_fuzz)

@@ -78,6 +78,7 @@ struct ClientCall::State {
   bool unread = true;  // the input may hold bytes of the body that the reader has not seen
   int64_t head_timeout_ms = 0;
   int64_t idle_timeout_ms = 0;
+  bool sent = false;
   bool response_started = false;
   bool aborted = false;
   bool done = false;
@@ -117,6 +118,7 @@ void ClientCall::State::Finish() {
 // Sends the request and waits for the first bytes of the response.
 Task<error_code> ClientCall::State::Exchange(std::string_view head, std::string_view body) {
   error_code error = co_await connection->SendAll(head, body, idle_timeout_ms);
+  sent = sent || !error;
   // A server may respond and close before it has received the whole body: that response is used.
   if (error == asio::error::timed_out || aborted) co_return error;
   error_code read_error =
@@ -174,6 +176,8 @@ ClientCall::~ClientCall() {
   if (state_->connection && state_->done) state_->Finish();
   if (state_->connection) state_->connection->Reset();
 }
+
+bool ClientCall::sent() const { return state_->sent; }
 
 void ClientCall::Abort() {
   state_->aborted = true;

@@ -129,6 +129,8 @@ class ClientCall {
   // If a reused connection is lost before any byte of the response, the request is sent once more
   // on a new connection. Nothing else is retried here.
   Task<ClientResult<ResponseHead>> Send(ClientRequest request);
+  // The whole request has been written, so the server may work on it.
+  bool sent() const;
   // The next bytes of the body, as many as one read of the socket returned, without chunk framing.
   // Valid until the next call. Empty at the end of the body.
   Task<ClientResult<std::string_view>> ReadSome();

@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "common/base/clock.h"
+#include "common/http/keep_alive.h"
 
 namespace tollgate::http {
 namespace {
@@ -104,7 +105,10 @@ Task<error_code> ClientConnection::ConnectSocket(const ClientOptions& options) {
   const auto [error, connected] =
       co_await asio::async_connect(socket_, endpoints, asio::as_tuple(kUseTask));
   error_code ignored;
-  if (!error) socket_.set_option(tcp::no_delay(true), ignored);
+  if (!error) {
+    socket_.set_option(tcp::no_delay(true), ignored);
+    NoticeLostPeers(socket_.native_handle());
+  }
   co_return error;
 }
 

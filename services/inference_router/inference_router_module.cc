@@ -127,6 +127,9 @@ router::WorkerOptions InferenceRouterModule::Options() const {
   if (settings_.max_answer_bytes() > 0) {
     session.max_answer_bytes = std::min(settings_.max_answer_bytes(), kMostAnswerBytes);
   }
+  if (settings_.unstreamed_max_tokens() != 0) {
+    session.unstreamed_max_tokens = settings_.unstreamed_max_tokens();
+  }
   session.cache_salt_key = settings_.cache_salt_key();
   session.patience.no_answer_ms = SecondsOr(settings_.ledger_wait_seconds(), 30);
   session.patience.held_ms = SecondsOr(settings_.held_wait_seconds(), 10);

@@ -1,6 +1,7 @@
 #include "tests/support/cluster.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "tests/support/cluster_member.h"
@@ -12,6 +13,12 @@ namespace {
 std::string Numbered(const std::string& name, int i) {
   return name + (i == 1 ? std::string() : "-" + std::to_string(i));
 }
+// Tests run a second time with engines that are always asked to stream (tollgate_streamed_tests).
+std::string UnstreamedSetting() {
+  const char* tokens = std::getenv("TOLLGATE_UNSTREAMED_MAX_TOKENS");
+  return tokens == nullptr ? "" : std::string("  unstreamed_max_tokens: ") + tokens + "\n";
+}
+
 std::string RouterName(int i) { return Numbered("inference-router", i); }
 bool IsBilling(const std::string& name) { return name.starts_with("billing"); }
 bool IsAuth(const std::string& name) { return name.starts_with("auth"); }
@@ -229,7 +236,7 @@ std::string Cluster::Section(const std::string& name) const {
            Setting("connect_timeout_seconds", options_.connect_timeout_seconds) +
            Setting("idle_timeout_seconds", options_.idle_timeout_seconds) +
            Setting("health_check_seconds", options_.health_check_seconds) +
-           Lines(options_.router_settings);
+           UnstreamedSetting() + Lines(options_.router_settings);
   }
   if (IsGateway(name)) {
     return "gateway:\n  listen: 127.0.0.1:" + std::to_string(http_ports_[PlaceOf(name)]) + "\n" +

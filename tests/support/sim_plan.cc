@@ -392,6 +392,8 @@ std::optional<SimError> MakePlan(const Json& body, SimKind kind, const EngineSim
     plan.script.status = 0;
   }
   if (plan.script.status != 0) return std::nullopt;
+  // As of an engine that streams whatever it is asked for.
+  plan.stream |= !plan.script.raw_chunks.empty() || !plan.script.error_event.empty();
   if (kind == SimKind::kEmbedding) {
     auto error = PlanEmbedding(body, script, options, plan);
     plan.stream = !plan.script.raw_chunks.empty();

@@ -23,7 +23,7 @@ bool EngineState::TryEnter() {
 }
 
 bool EngineState::Available(int64_t now_us) const {
-  return !down_.load(std::memory_order_relaxed) &&
+  return down_since_us_.load(std::memory_order_relaxed) == 0 &&
          backoff_until_us_.load(std::memory_order_relaxed) <= now_us;
 }
 
@@ -42,12 +42,21 @@ void EngineState::OnSuccess() {
   connect_failures_.store(0, std::memory_order_relaxed);
   health_failures_.store(0, std::memory_order_relaxed);
   backoff_until_us_.store(0, std::memory_order_relaxed);
-  down_.store(false, std::memory_order_relaxed);
+  down_since_us_.store(0, std::memory_order_relaxed);
 }
 
-void EngineState::OnHealthFailure(bool definite) {
+void EngineState::OnHealthFailure(bool definite, int64_t now_us) {
   const int failures = health_failures_.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (definite || failures >= 2) down_.store(true, std::memory_order_relaxed);
+  int64_t up = 0;
+  if (definite || failures >= 2) {
+    down_since_us_.compare_exchange_strong(up, std::max<int64_t>(now_us, 1),
+                                           std::memory_order_relaxed);
+  }
+}
+
+int64_t EngineState::DownForUs(int64_t now_us) const {
+  const int64_t since_us = down_since_us_.load(std::memory_order_relaxed);
+  return since_us == 0 ? 0 : std::max<int64_t>(now_us - since_us, 1);
 }
 
 }  // namespace tollgate::inference_router

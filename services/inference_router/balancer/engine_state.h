@@ -26,6 +26,8 @@ class EngineState {
 
   // Not marked down by health checks, and not in back-off after a connect failure.
   bool Available(int64_t now_us) const;
+  // Health checks have failed for this long, in microseconds; 0: the engine is not marked down.
+  int64_t DownForUs(int64_t now_us) const;
   // Milliseconds until the back-off ends; at least 1000.
   int64_t RetryAfterMs(int64_t now_us) const;
 
@@ -35,7 +37,7 @@ class EngineState {
   void OnSuccess();
   // A health check failed. definite: connection refused, which marks the engine down at once; any
   // other failure must happen twice in a row.
-  void OnHealthFailure(bool definite);
+  void OnHealthFailure(bool definite, int64_t now_us);
 
  private:
   const catalog::v1::Engine engine_;
@@ -43,7 +45,7 @@ class EngineState {
   std::atomic<int64_t> running_{0};
   std::atomic<int> connect_failures_{0};
   std::atomic<int> health_failures_{0};
-  std::atomic<bool> down_{false};
+  std::atomic<int64_t> down_since_us_{0};  // 0: not marked down
   std::atomic<int64_t> backoff_until_us_{0};
 };
 

@@ -24,9 +24,9 @@ TEST(EngineState, BacksOffLongerAfterEachConnectFailureAndRecovers) {
 
 TEST(EngineState, OneTimedOutHealthCheckDoesNotMarkItDown) {
   EngineState engine({}, {});
-  engine.OnHealthFailure(false);
+  engine.OnHealthFailure(false, 1);
   EXPECT_TRUE(engine.Available(kNow));
-  engine.OnHealthFailure(false);
+  engine.OnHealthFailure(false, 1);
   EXPECT_FALSE(engine.Available(kNow));
 }
 

@@ -50,8 +50,9 @@ struct HealthChecker::Shared {
     if (answer.ok() && answer->head.status < 500) {
       engine->OnSuccess();
     } else {
-      engine->OnHealthFailure(!answer.ok() &&
-                              answer.error().kind == http::ClientError::Kind::kConnect);
+      engine->OnHealthFailure(
+          !answer.ok() && answer.error().kind == http::ClientError::Kind::kConnect,
+          SystemClock::Get().MonotonicUs());
     }
     const bool is_up = engine->Available(SystemClock::Get().MonotonicUs());
     if (was_up != is_up) {

@@ -34,7 +34,7 @@ TEST(SelectEngine, SkipsTriedAndUnavailableEngines) {
   RoutingTable table(TwoEngines(), nullptr);
   const auto& engines = table.Find("ns/m")->engines;
   EXPECT_EQ(SelectEngine(engines, {engines[0]}, kNow, 0).engine, engines[1]);
-  engines[1]->OnHealthFailure(true);
+  engines[1]->OnHealthFailure(true, 1);
   Selection none = SelectEngine(engines, {engines[0]}, kNow, 0);
   EXPECT_EQ(none.engine, nullptr);
   EXPECT_EQ(none.no_engine, NoEngine::kDown);

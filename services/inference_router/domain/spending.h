@@ -42,6 +42,8 @@ class Spending {
 
   // Number of output tokens that the hold pays for.
   int64_t affordable() const { return affordable_; }
+  // The hold pays for the longest answer that the request allows, so it needs no extension.
+  bool CoversAll() const;
   int64_t authorized_nano_usd() const { return options_.authorized_nano_usd; }
   int64_t tokens_per_second() const { return tokens_per_second_; }
 
@@ -68,7 +70,6 @@ class Spending {
 
  private:
   void Recompute();
-  bool CoversAll() const;
   // Tokens at the observed rate.
   int64_t Within(int64_t seconds) const;
 

@@ -8,6 +8,8 @@ namespace {
 // Text has about four bytes per token; the prompt's bound counts bytes. Used only if the engine
 // reports no prompt count; rounds in the client's favor.
 constexpr int64_t kBytesPerPromptToken = 4;
+// Used only for a whole answer without a count; rounds in the client's favor too.
+constexpr int64_t kBytesPerOutputToken = 5;
 // Above any context window.
 constexpr int64_t kMaxPromptTokens = 100'000'000;
 // Decision 9: a count more than 2 % above the router's own bound is rejected.
@@ -22,10 +24,26 @@ void TokenMeter::OnDelta(const inference::v1::Delta& delta) {
   const int64_t before = own_.chunks();
   own_.Add(delta);
   if (own_.chunks() == before) return;
-  if (!delta.reasoning_json().empty()) ++reasoning_since_;
-  ++since_total_;
-  const size_t choice = static_cast<size_t>(delta.choice());
-  if (choice < choices_.size()) ++choices_[choice].since;
+  AddTokens(static_cast<size_t>(delta.choice()), 1, delta.reasoning_json().empty() ? 0 : 1);
+}
+
+void TokenMeter::OnUncounted(const inference::v1::Delta& delta) {
+  const int64_t before = own_.bytes();
+  const int64_t reasoning_before = own_.reasoning_bytes();
+  own_.Add(delta);
+  const auto tokens = [](int64_t bytes) {
+    return (bytes + kBytesPerOutputToken - 1) / kBytesPerOutputToken;
+  };
+  const int64_t all = tokens(own_.bytes() - before);
+  if (all == 0) return;
+  AddTokens(static_cast<size_t>(delta.choice()), all,
+            std::min(all, tokens(own_.reasoning_bytes() - reasoning_before)));
+}
+
+void TokenMeter::AddTokens(size_t choice, int64_t tokens, int64_t reasoning) {
+  reasoning_since_ += reasoning;
+  since_total_ += tokens;
+  if (choice < choices_.size()) choices_[choice].since += tokens;
   completion_ = std::max(completion_, Sum());
 }
 

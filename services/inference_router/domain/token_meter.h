@@ -40,6 +40,8 @@ class TokenMeter {
 
   // For each chunk: first its deltas, then its usage.
   void OnDelta(const inference::v1::Delta& delta);
+  // A delta that is all that an engine says, without counts: its tokens follow from its size.
+  void OnUncounted(const inference::v1::Delta& delta);
   void OnUsage(const EngineUsage& usage);
 
   // Completion tokens so far: the last report plus one per delta since. Never decreases.
@@ -61,6 +63,7 @@ class TokenMeter {
     int64_t since = 0;  // deltas since the last report
   };
   int64_t Sum() const;
+  void AddTokens(size_t choice, int64_t tokens, int64_t reasoning);
   // Of the output tokens since the last report, those of the reasoning are recorded.
   void AttributeReport();
   int64_t MaxPromptTokens() const;

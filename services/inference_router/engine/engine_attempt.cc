@@ -177,7 +177,9 @@ Task<EngineAttempt::ReadResult> EngineAttempt::Next(EngineBatch& batch) {
     const auto body = co_await call_->ReadAll(max_answer_bytes_);
     if (!body.ok()) co_return EndWait(OnUnstreamedError(body.error()), batch);
     body_read_ = true;
-    co_return EndWait(AddChunk(reader_.ReadWhole(*body, batch.events), batch), batch);
+    const ReadResult result = AddChunk(reader_.ReadWhole(*body, batch.events), batch);
+    batch.chunks.back().whole = true;
+    co_return EndWait(result, batch);
   }
   const auto read = co_await call_->ReadSome();
   if (!read.ok()) co_return EndWait(OnTransportError(read.error()), batch);

@@ -19,6 +19,7 @@ struct EngineBatch {
   struct Chunk {
     size_t events_end = 0;  // one past its last event; it starts where the previous chunk ends
     std::optional<EngineUsage> usage;
+    bool whole = false;  // the complete answer of an engine that did not stream
   };
   std::vector<inference::v1::Event> events;
   std::vector<Chunk> chunks;
@@ -62,6 +63,9 @@ class EngineAttempt {
   const EngineFailure& failure() const { return failure_; }
   // No connection could be opened.
   bool connect_failed() const { return connect_failed_; }
+  // The whole request was sent, so the engine may be working on it.
+  bool sent() const { return call_->sent(); }
+  bool aborted() const { return aborted_; }
 
  private:
   ReadResult Fail(EngineFailure failure);

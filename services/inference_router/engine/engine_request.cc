@@ -46,7 +46,7 @@ std::string CacheSalt(std::string_view key, std::string_view workspace_id,
 
 std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
                             catalog::v1::EngineKind kind, std::string_view engine_model,
-                            std::string_view cache_salt, TextFitter* fitter) {
+                            EngineAnswer answer, std::string_view cache_salt, TextFitter* fitter) {
   std::string body;
   body.reserve(request.members_json().size() + engine_model.size() + 256);
   body += R"({"model":)";
@@ -54,7 +54,7 @@ std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
   if (request.kind() == inference::v1::REQUEST_KIND_EMBEDDING) {
     // Exact, and two to four times smaller. Engines that do not support it send numbers.
     body += R"(,"encoding_format":"base64")";
-  } else {
+  } else if (answer == EngineAnswer::kStreamed) {
     body += R"(,"stream":true,"stream_options":{"include_usage":true)";
     if (ReportsUsageOnEveryChunk(kind)) body += R"(,"continuous_usage_stats":true)";
     body += '}';

@@ -2,6 +2,7 @@
 // received, except for characters that the engine cannot take (engine_text.h).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -30,9 +31,13 @@ std::string_view ReasoningBudgetMember(catalog::v1::EngineKind kind);
 std::string CacheSalt(std::string_view key, std::string_view workspace_id,
                       std::string_view own_salt);
 
+// How an engine answers. Embeddings are always whole.
+enum class EngineAnswer : uint8_t { kStreamed, kWhole };
+
 // cache_salt: empty: none is sent. fitter: of this request; null: no text is kept for others.
 std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
                             catalog::v1::EngineKind kind, std::string_view engine_model,
-                            std::string_view cache_salt = {}, TextFitter* fitter = nullptr);
+                            EngineAnswer answer, std::string_view cache_salt = {},
+                            TextFitter* fitter = nullptr);
 
 }  // namespace tollgate::inference_router

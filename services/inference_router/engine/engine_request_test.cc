@@ -13,20 +13,24 @@ TEST(EngineRequest, InsertsTheClientsMembers) {
   request.set_members_json(R"("messages":[{"role":"user","content":"hi"}],"top_k":3)");
   request.set_max_tokens(7);
   EXPECT_EQ(
-      BuildEngineBody(request, catalog::v1::ENGINE_KIND_VLLM, "a\"b"),
+      BuildEngineBody(request, catalog::v1::ENGINE_KIND_VLLM, "a\"b", EngineAnswer::kStreamed),
       R"({"model":"a\"b","stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true},"max_tokens":7,"messages":[{"role":"user","content":"hi"}],"top_k":3})");
   request.clear_members_json();
   request.set_max_tokens(0);
-  EXPECT_EQ(BuildEngineBody(request, catalog::v1::ENGINE_KIND_LLAMACPP, "m"),
-            R"({"model":"m","stream":true,"stream_options":{"include_usage":true}})");
+  EXPECT_EQ(
+      BuildEngineBody(request, catalog::v1::ENGINE_KIND_LLAMACPP, "m", EngineAnswer::kStreamed),
+      R"({"model":"m","stream":true,"stream_options":{"include_usage":true}})");
+  EXPECT_EQ(BuildEngineBody(request, catalog::v1::ENGINE_KIND_LLAMACPP, "m", EngineAnswer::kWhole),
+            R"({"model":"m"})");
 }
 
 TEST(EngineRequest, TheSaltIsTheLastMember) {
   inference::v1::GenerateRequest request;
   request.set_kind(inference::v1::REQUEST_KIND_EMBEDDING);
   request.set_members_json(R"("input":"x")");
-  EXPECT_EQ(BuildEngineBody(request, catalog::v1::ENGINE_KIND_VLLM, "m", "ab"),
-            R"({"model":"m","encoding_format":"base64","input":"x","cache_salt":"ab"})");
+  EXPECT_EQ(
+      BuildEngineBody(request, catalog::v1::ENGINE_KIND_VLLM, "m", EngineAnswer::kStreamed, "ab"),
+      R"({"model":"m","encoding_format":"base64","input":"x","cache_salt":"ab"})");
 }
 
 TEST(EngineRequest, SaltsAreStableAndDifferForEveryPairOfWorkspaceAndOwnSalt) {
@@ -55,13 +59,15 @@ TEST(EngineRequest, OnlySomeKindsKnowASalt) {
 TEST(EngineRequest, TheReasoningIsBoundedWhereTheKindCanDoIt) {
   inference::v1::GenerateRequest request;
   request.set_reasoning_budget_tokens(700);
-  EXPECT_NE(BuildEngineBody(request, catalog::v1::ENGINE_KIND_VLLM, "m")
+  EXPECT_NE(BuildEngineBody(request, catalog::v1::ENGINE_KIND_VLLM, "m", EngineAnswer::kStreamed)
                 .find(R"(,"thinking_token_budget":700)"),
             std::string::npos);
-  EXPECT_NE(BuildEngineBody(request, catalog::v1::ENGINE_KIND_LLAMACPP, "m")
-                .find(R"(,"thinking_budget_tokens":700)"),
-            std::string::npos);
-  EXPECT_EQ(BuildEngineBody(request, catalog::v1::ENGINE_KIND_OLLAMA, "m").find("700"),
+  EXPECT_NE(
+      BuildEngineBody(request, catalog::v1::ENGINE_KIND_LLAMACPP, "m", EngineAnswer::kStreamed)
+          .find(R"(,"thinking_budget_tokens":700)"),
+      std::string::npos);
+  EXPECT_EQ(BuildEngineBody(request, catalog::v1::ENGINE_KIND_OLLAMA, "m", EngineAnswer::kStreamed)
+                .find("700"),
             std::string::npos);
 }
 

@@ -89,9 +89,11 @@ TEST(EngineText, OnlyWhatMayBeReplacedIsLookedAt) {
 TEST(EngineText, TheBodyOfTheEngineIsFitted) {
   inference::v1::GenerateRequest request;
   request.set_members_json(R"("messages":"\u0000")");
-  EXPECT_NE(BuildEngineBody(request, ENGINE_KIND_VLLM, "m").find(R"("messages":"\u0000")"),
+  EXPECT_NE(BuildEngineBody(request, ENGINE_KIND_VLLM, "m", EngineAnswer::kStreamed)
+                .find(R"("messages":"\u0000")"),
             std::string::npos);
-  EXPECT_NE(BuildEngineBody(request, ENGINE_KIND_OLLAMA, "m").find(R"("messages":"\ufffd")"),
+  EXPECT_NE(BuildEngineBody(request, ENGINE_KIND_OLLAMA, "m", EngineAnswer::kStreamed)
+                .find(R"("messages":"\ufffd")"),
             std::string::npos);
 }
 

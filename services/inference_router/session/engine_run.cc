@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "common/base/id.h"
-#include "services/inference_router/engine/engine_request.h"
 
 namespace tollgate::inference_router {
 namespace {
@@ -23,18 +22,42 @@ TokenMeter::Options MeterOptions(const SessionContext& context, const EngineStat
   return options;
 }
 
-AnswerTimes TimesOf(const SessionSettings& settings) {
-  return {.first_output_ms = settings.first_output_timeout_ms > 0 ? settings.first_output_timeout_ms
-                                                                  : settings.idle_timeout_ms,
-          .silence_ms = settings.idle_timeout_ms,
-          .answer_ms = settings.answer_timeout_ms};
-}
+// The slowest engine that is waited for when it shows nothing before its whole answer.
+constexpr int64_t kSlowestTokenMs = 2'000;
 
 }  // namespace
 
 EngineRun::EngineRun(SessionContext& context, EngineState& engine)
-    : context_(context), engine_(engine), meter_(MeterOptions(context, engine)) {
+    : context_(context),
+      engine_(engine),
+      answer_(AnswerToAsk()),
+      meter_(MeterOptions(context, engine)) {
   closed_choices_.resize(context.request.choices());
+}
+
+// A token that nobody waits for costs a socket read, an event and its count: an answer that its
+// caller does not stream is asked for whole, unless it may have to be cut (decision 42).
+EngineAnswer EngineRun::AnswerToAsk() const {
+  const GenerateRequest& request = context_.request;
+  const int64_t most = request.max_tokens() * request.samples();
+  const bool whole = !request.streamed() && most > 0 &&
+                     most <= context_.host.settings.unstreamed_max_tokens &&
+                     context_.hold->spending().CoversAll();
+  return whole ? EngineAnswer::kWhole : EngineAnswer::kStreamed;
+}
+
+AnswerTimes EngineRun::Times() const {
+  const SessionSettings& settings = context_.host.settings;
+  AnswerTimes times = {.first_output_ms = settings.first_output_timeout_ms > 0
+                                              ? settings.first_output_timeout_ms
+                                              : settings.idle_timeout_ms,
+                       .silence_ms = settings.idle_timeout_ms,
+                       .answer_ms = settings.answer_timeout_ms};
+  if (answer_ == EngineAnswer::kWhole) {
+    times.first_output_ms = std::min(
+        times.answer_ms, times.first_output_ms + context_.request.max_tokens() * kSlowestTokenMs);
+  }
+  return times;
 }
 
 Task<RunOutcome> EngineRun::Run() {
@@ -49,7 +72,7 @@ Task<RunOutcome> EngineRun::Run() {
                          .choices = request.choices(),
                          .window = route.context_window,
                          .max_answer_bytes = host.settings.max_answer_bytes},
-                        TimesOf(host.settings));
+                        Times());
   attempt_ = &attempt;
   RunOutcome outcome = RunOutcome::kFailed;
   if (co_await attempt.Open(BuildCall())) {
@@ -62,9 +85,14 @@ Task<RunOutcome> EngineRun::Run() {
     engine_.OnConnectFailure(host.clock.MonotonicUs());
   }
   attempt_ = nullptr;
-  if (context_.sink->cancelled()) outcome = RunOutcome::kClientGone;
+  if (context_.sink->cancelled()) {
+    outcome = RunOutcome::kClientGone;
+    if (answer_ == EngineAnswer::kWhole && attempt.aborted() && attempt.sent()) {
+      accepted_ = true;
+    }
+  }
   if (outcome == RunOutcome::kFailed) {
-    failure_ = attempt.failure();
+    failure_ = engine_lost_ ? Unreachable("the engine's health checks fail") : attempt.failure();
     if (failure_.not_found && route.unlisted) {  // decision 20
       failure_.error = {.id = ErrorId::kModelNotFound,
                         .message = "The model '" + request.model() + "' is not available.",
@@ -79,6 +107,14 @@ Task<RunOutcome> EngineRun::Run() {
 
 void EngineRun::Abort() {
   if (attempt_ != nullptr) attempt_->Abort();
+}
+
+void EngineRun::EndIfEngineIsLost() {
+  if (answer_ == EngineAnswer::kStreamed || started_ || attempt_ == nullptr) return;
+  const int64_t down_us = engine_.DownForUs(context_.host.clock.MonotonicUs());
+  if (down_us == 0 || down_us < context_.host.settings.lost_engine_ms * 1000) return;
+  engine_lost_ = true;
+  Abort();
 }
 
 // Some engines index requests by this header (vLLM does), and two requests with the same id
@@ -96,13 +132,14 @@ std::string EngineRun::EngineRequestId() const {
 http::ClientRequest EngineRun::BuildCall() const {
   const GenerateRequest& request = context_.request;
   const Route& route = *context_.route;
-  const bool embedding = request.kind() == inference::v1::REQUEST_KIND_EMBEDDING;
+  const bool whole =
+      answer_ == EngineAnswer::kWhole || request.kind() == inference::v1::REQUEST_KIND_EMBEDDING;
   http::ClientRequest call;
   call.method = "POST";
   call.origin = engine_.base().origin;
   call.target = engine_.base().path + std::string(EnginePath(request.kind()));
   call.headers = {{"content-type", "application/json"},
-                  {"accept", embedding ? "application/json" : "text/event-stream"}};
+                  {"accept", whole ? "application/json" : "text/event-stream"}};
   if (!engine_.engine().api_key().empty()) {
     call.headers.emplace_back("authorization", "Bearer " + engine_.engine().api_key());
   }
@@ -120,7 +157,7 @@ http::ClientRequest EngineRun::BuildCall() const {
   }
   call.body = BuildEngineBody(request, kind,
                               route.engine_model.empty() ? request.model() : route.engine_model,
-                              salt, &context_.fitter);
+                              answer_, salt, &context_.fitter);
   return call;
 }
 
@@ -149,7 +186,14 @@ void EngineRun::CountBatch() {
   tokens_due_.clear();
   size_t at = 0;
   for (const EngineBatch::Chunk& chunk : batch_.chunks) {
-    for (; at < chunk.events_end; ++at) meter_.OnDelta(batch_.events[at].delta());
+    for (; at < chunk.events_end; ++at) {
+      const inference::v1::Delta& delta = batch_.events[at].delta();
+      if (chunk.whole && !chunk.usage) {
+        meter_.OnUncounted(delta);
+      } else {
+        meter_.OnDelta(delta);
+      }
+    }
     if (chunk.usage) {
       meter_.OnUsage(*chunk.usage);
       if (meter_.prompt_tokens() > 0) {
@@ -196,7 +240,11 @@ Task<bool> EngineRun::SendStarted() {
   started_ = true;
   const SessionHost& host = context_.host;
   first_output_us_ = std::max<int64_t>(host.clock.MonotonicUs() - context_.arrived_us, 1);
-  host.metrics.time_to_first_token.Observe(static_cast<double>(first_output_us_) / 1e6);
+  if (answer_ == EngineAnswer::kStreamed) {
+    host.metrics.time_to_first_token.Observe(static_cast<double>(first_output_us_) / 1e6);
+  } else {
+    host.metrics.whole_answers.Increment();
+  }
   inference::v1::Event event;
   inference::v1::Started& started = *event.mutable_started();
   if (const auto& report = meter_.last_report()) {

@@ -9,6 +9,7 @@
 
 #include "services/inference_router/domain/token_meter.h"
 #include "services/inference_router/engine/engine_attempt.h"
+#include "services/inference_router/engine/engine_request.h"
 #include "services/inference_router/session/session_context.h"
 
 namespace tollgate::inference_router {
@@ -38,6 +39,9 @@ class EngineRun {
   Task<RunOutcome> Run();
   // Closes the connection to the engine, if one is open; Run returns soon after.
   void Abort();
+  // Ends a run whose engine is lost without a word: one that is not streamed is silent anyway, so
+  // only the health checks tell. Called with every heartbeat.
+  void EndIfEngineIsLost();
   // Ends an answer that was cut: sends the finish reason `length` for every choice that
   // has none (decision 4).
   Task<void> CloseChoices();
@@ -45,7 +49,7 @@ class EngineRun {
   const std::string& engine_id() const { return engine_.id(); }
   const EngineFailure& failure() const { return failure_; }
   // The engine accepted the request; false again after a failure before any output, which is not
-  // charged.
+  // charged. An engine that is asked for a whole answer accepts it by taking the request.
   bool accepted() const { return accepted_; }
   // Started has been sent to the client.
   bool started() const { return started_; }
@@ -58,6 +62,8 @@ class EngineRun {
   common::v1::Usage UsageNow() const;
 
  private:
+  EngineAnswer AnswerToAsk() const;
+  AnswerTimes Times() const;
   http::ClientRequest BuildCall() const;
   std::string EngineRequestId() const;
   Task<RunOutcome> Relay(EngineAttempt& attempt);
@@ -71,7 +77,9 @@ class EngineRun {
 
   SessionContext& context_;
   EngineState& engine_;
+  const EngineAnswer answer_;
   TokenMeter meter_;
+  bool engine_lost_ = false;
   EngineAttempt* attempt_ = nullptr;  // while one is open
   EngineFailure failure_;
 

@@ -7,8 +7,11 @@ namespace tollgate::inference_router {
 RouterMetrics::RouterMetrics()
     : time_to_first_token(
           metrics::Histogram("tollgate_router_time_to_first_token_seconds",
-                             "From the request's arrival at the router to its first delta.",
+                             "From the request's arrival at the router to its first delta, of "
+                             "answers that the engine streams.",
                              metrics::LatencyBounds())),
+      whole_answers(metrics::Counter("tollgate_router_whole_answers_total",
+                                     "Answers that engines were asked for without streaming.")),
       running(metrics::Gauge("tollgate_router_running_requests", "Requests running now.")),
       prompt_tokens(metrics::Counter("tollgate_router_tokens_total", "Tokens settled.",
                                      {{"kind", "prompt"}})),

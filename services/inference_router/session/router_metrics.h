@@ -29,6 +29,7 @@ class RouterMetrics {
   void CountAnswerLimit(std::string_view limit);
 
   prometheus::Histogram& time_to_first_token;
+  prometheus::Counter& whole_answers;
   prometheus::Gauge& running;
   prometheus::Counter& prompt_tokens;
   prometheus::Counter& completion_tokens;

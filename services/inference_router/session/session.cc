@@ -261,6 +261,7 @@ void Session::Terminate() {
 
 void Session::Heartbeat() {
   if (!context_.hold) return;
+  if (run_) run_->EndIfEngineIsLost();
   const bool counts = run_ && run_->accepted();
   context_.hold->Heartbeat(counts ? run_->UsageNow() : common::v1::Usage());
 }

@@ -26,6 +26,12 @@ struct SessionSettings {
   int64_t answer_timeout_ms = 3'600'000;
   // Bytes of one answer; see ChunkReader::Options.
   int64_t max_answer_bytes = ChunkReader::kMaxAnswerBytes;
+  // Output tokens up to which an answer may be asked of the engine without streaming (decision 42);
+  // negative: none is.
+  int64_t unstreamed_max_tokens = 2048;
+  // How long an engine fails its health checks until a request that waits for a whole answer gives
+  // it up. One that is busy may miss some.
+  int64_t lost_engine_ms = 20'000;
   // Keys the salts of prefix caches; may be empty.
   std::string cache_salt_key;
   // How long a used up hold is waited for.

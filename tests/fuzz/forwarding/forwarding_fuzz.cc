@@ -109,7 +109,8 @@ bool RunOne(const Row& row, uint64_t seed) {
     const auto kind = random.Pick({catalog::v1::ENGINE_KIND_VLLM, catalog::v1::ENGINE_KIND_SGLANG,
                                    catalog::v1::ENGINE_KIND_LLAMACPP});
     const std::string model = RandomString(random).str();
-    body = inference_router::BuildEngineBody(request, kind, model);
+    body = inference_router::BuildEngineBody(request, kind, model,
+                                             inference_router::EngineAnswer::kStreamed);
     const std::optional<Json> got = Json::Parse(body);
     if (!inference_router::TakesNul(kind)) made.expected = WithoutNul(made.expected);
     AddRoutersOwn(made, kind, model, made.expected);
