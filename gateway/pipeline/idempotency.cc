@@ -16,10 +16,16 @@ namespace tollgate::gateway {
 namespace {
 
 constexpr size_t kMaxKeyBytes = 255;
-// What is sealed: this line, and the body of an answer with status 200.
+// What is sealed: one of these lines, and the body of an answer with status 200.
 constexpr std::string_view kAnswerHead = "200 application/json\n";
+constexpr std::string_view kCutAnswerHead = "200 application/json cut-by-credit\n";
 
-Task<Result<std::string>> FindAnswer(RequestContext& context) {
+struct KeptAnswer {
+  std::string body;
+  bool cut_by_credit = false;
+};
+
+Task<Result<KeptAnswer>> FindAnswer(RequestContext& context) {
   const std::string& key = context.worker.options.answer_key;
   if (key.empty()) co_return FailWith(ErrorId::kIdempotencyAnswerGone);
   billing::v1::GetAnswerRequest request;
@@ -28,10 +34,13 @@ Task<Result<std::string>> FindAnswer(RequestContext& context) {
   auto kept = co_await context.worker.clients.billing->GetAnswer(std::move(request));
   if (!kept) co_return Unavailable("billing: " + kept.error().ToString());
   const auto answer = Unseal(key, context.idempotency_key_digest, kept->sealed());
-  if (!answer || !answer->starts_with(kAnswerHead)) {
-    co_return FailWith(ErrorId::kIdempotencyAnswerGone);
+  if (answer && answer->starts_with(kAnswerHead)) {
+    co_return KeptAnswer{answer->substr(kAnswerHead.size()), false};
   }
-  co_return answer->substr(kAnswerHead.size());
+  if (answer && answer->starts_with(kCutAnswerHead)) {
+    co_return KeptAnswer{answer->substr(kCutAnswerHead.size()), true};
+  }
+  co_return FailWith(ErrorId::kIdempotencyAnswerGone);
 }
 
 }  // namespace
@@ -67,14 +76,14 @@ Result<void> ReadIdempotencyKey(RequestContext& context) {
   return {};
 }
 
-Task<void> KeepAnswer(RequestContext& context, const std::string& body) {
+Task<void> KeepAnswer(RequestContext& context, const std::string& body, bool cut_by_credit) {
   const std::string& key = context.worker.options.answer_key;
   // Whoever asks for no retention gets none here either.
   if (context.idempotency_key_digest.empty() || key.empty() || body.size() > kMaxKeptBytes ||
       !context.canonical.provider.no_retention.empty()) {
     co_return;
   }
-  std::string answer(kAnswerHead);
+  std::string answer(cut_by_credit ? kCutAnswerHead : kAnswerHead);
   answer += body;
   billing::v1::StoreAnswerRequest request;
   request.set_workspace_id(context.key->workspace_id());
@@ -98,16 +107,17 @@ Task<void> RepeatAnswer(RequestContext& context) {
   HttpResponse response;
   response.headers.emplace_back("content-type", "application/json");
   response.headers.emplace_back("idempotent-replayed", "true");
+  if (answer->cut_by_credit) response.headers.emplace_back(kCutByCreditHeader, "true");
   AppendHeaders(context.limit_headers, response.headers);
   if (context.names_model) {
     // The model that answered then, not the one that would be tried first now.
     json::Limits limits;
     limits.allow_nul = true;  // in what the model said
-    const auto document = json::Document::ParseView(*answer, limits);
+    const auto document = json::Document::ParseView(answer->body, limits);
     const json::Value model = document ? document->root().Find("model") : json::Value();
     if (model.is_string()) response.headers.emplace_back(kModelHeader, model.string());
   }
-  response.body = std::move(*answer);
+  response.body = std::move(answer->body);
   (void)co_await context.exchange.Send(std::move(response));
 }
 

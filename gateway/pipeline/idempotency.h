@@ -22,8 +22,8 @@ std::string IdempotencyBodyDigest(const std::string& path, const std::string& bo
 // Stage, after the body is parsed: sets context.idempotency_key_digest. Fails with 400.
 Result<void> ReadIdempotencyKey(RequestContext& context);
 
-// Keeps a complete answer, if it can be repeated.
-Task<void> KeepAnswer(RequestContext& context, const std::string& body);
+// Keeps a complete answer, if it can be repeated. cut_by_credit: it says so in a header.
+Task<void> KeepAnswer(RequestContext& context, const std::string& body, bool cut_by_credit);
 // Answers a repetition of an answered request: the kept answer, or 409.
 Task<void> RepeatAnswer(RequestContext& context);
 

@@ -124,6 +124,23 @@ TEST_F(IdempotencyTest, TheKeptAnswerIsRepeatedByteByByte) {
   EXPECT_EQ(rig.worker->leases->size(), 0u);
 }
 
+TEST_F(IdempotencyTest, ARepeatedAnswerSaysThatCreditCutIt) {
+  rig.RunOnLoop([&](Loop&) {
+    auto end = End(3, 1);
+    end.mutable_end()->set_cut_by_credit(true);
+    rig.inference->script->Push({Started(), Text("half"), end});
+  });
+  const Answer first = Send("key", Body(), false);
+  ASSERT_EQ(first->status, 200) << first->body;
+  ASSERT_EQ(first->header("x-tollgate-cut-by-credit"), "true");
+  ASSERT_EQ(rig.billing->stored_answers.size(), 1u);
+  Deny(billing::v1::DENY_REASON_IDEMPOTENCY_DONE);
+  rig.billing->kept_answer->set_sealed(rig.billing->stored_answers[0].sealed());
+  const Answer again = Send("key", Body(), false);
+  EXPECT_EQ(again->body, first->body);
+  EXPECT_EQ(again->header("x-tollgate-cut-by-credit"), "true");
+}
+
 // Models may say U+0000.
 TEST_F(IdempotencyTest, ARepeatedAnswerWithNulNamesItsModelToo) {
   catalog::v1::Model& second = *rig.snapshot.add_models();

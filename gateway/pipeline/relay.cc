@@ -158,7 +158,7 @@ Task<void> RelayBody(RequestContext& context, Progress& progress) {
   if (progress.error) co_return co_await RefuseAnswer(context, progress);
   co_await Release(context, progress);
   std::string body = encoder->Finish(progress.end);
-  co_await KeepAnswer(context, body);
+  co_await KeepAnswer(context, body, progress.end.cut_by_credit());
   co_await SendJson(context, std::move(body), progress.end.cut_by_credit());
 }
 
