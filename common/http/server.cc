@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/http/connection.h"
+#include "common/http/keep_alive.h"
 #include "common/http/server_core.h"
 #include "common/http/server_metrics.h"
 #include "common/observability/log.h"

@@ -1,6 +1,7 @@
 #include "tests/limits/gateways.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace tollgate::test {
 namespace {
@@ -19,18 +20,38 @@ int64_t SumOf(const std::string& metrics, const std::string& name) {
   return sum;
 }
 
-// The most intervals that hold at one moment.
-int64_t MostAtOnce(const std::vector<SimRequest>& requests) {
-  std::vector<std::pair<int64_t, int>> changes;
+// The most requests that ran at one moment, and which they were.
+std::pair<int64_t, std::string> MostAtOnce(const std::vector<SimRequest>& requests) {
+  struct Change {
+    int64_t at_us;
+    int by;
+    const SimRequest* request;
+  };
+  std::vector<Change> changes;
   for (const SimRequest& request : requests) {
-    changes.emplace_back(request.received_us, 1);
-    if (!request.running) changes.emplace_back(request.ended_us, -1);
+    changes.push_back({request.received_us, 1, &request});
+    if (!request.running) changes.push_back({request.ended_us, -1, &request});
   }
   // An end counts before a begin of the same microsecond.
-  std::sort(changes.begin(), changes.end());
-  int64_t now = 0, most = 0;
-  for (const auto& [at_us, change] : changes) most = std::max(most, now += change);
-  return most;
+  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+    return std::tie(a.at_us, a.by) < std::tie(b.at_us, b.by);
+  });
+  int64_t now = 0, most = 0, most_us = 0;
+  for (const Change& change : changes) {
+    now += change.by;
+    if (now > most) most_us = change.at_us;
+    most = std::max(most, now);
+  }
+  std::string which;
+  for (const SimRequest& request : requests) {
+    if (request.received_us > most_us || (!request.running && request.ended_us <= most_us))
+      continue;
+    which += request.header("x-request-id") + ": from " +
+             std::to_string(request.received_us - most_us) + " to " +
+             std::to_string(request.ended_us - most_us) + " us" +
+             (request.aborted ? ", aborted" : "") + "\n";
+  }
+  return {most, which};
 }
 
 }  // namespace
@@ -121,7 +142,7 @@ Gateways::Count Gateways::StopLoad() {
   const double seconds = static_cast<double>(MonotonicUs() - from_us_) / 1e6;
   Count count = Taken();
   count.seconds = seconds;
-  count.most_running = MostAtOnce(engine_.requests());
+  std::tie(count.most_running, count.running) = MostAtOnce(engine_.requests());
   return count;
 }
 

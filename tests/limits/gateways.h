@@ -40,6 +40,7 @@ class Gateways {
     double seconds = 0;  // from before the first request until after the last one
     // Requests of this load that the engine worked on at a time, at most.
     int64_t most_running = 0;
+    std::string running;  // which requests those were, for a failure
     std::string failure;  // one of those that failed
   };
   // Starts the load in the background. Taken may be read meanwhile, without most_running.

@@ -104,7 +104,7 @@ class GatewaysTest : public ::testing::Test {
     SleepMs(Seconds() * 1000);
     const Gateways::Count count = gateways_->StopLoad();
     EXPECT_EQ(count.failed, 0) << count.failure;
-    EXPECT_LE(count.most_running, kConcurrent);
+    EXPECT_LE(count.most_running, kConcurrent) << count.running;
     EXPECT_GE(count.most_running, kConcurrent - 2) << "the limit is used";
     EXPECT_GT(count.refused, kConcurrent);
     Report("concurrency", kConcurrent, count, 0);

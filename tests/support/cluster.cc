@@ -235,8 +235,8 @@ std::string Cluster::Section(const std::string& name) const {
            Setting("heartbeat_seconds", options_.heartbeat_seconds) +
            Setting("connect_timeout_seconds", options_.connect_timeout_seconds) +
            Setting("idle_timeout_seconds", options_.idle_timeout_seconds) +
-           Setting("health_check_seconds", options_.health_check_seconds) +
-           UnstreamedSetting() + Lines(options_.router_settings);
+           Setting("health_check_seconds", options_.health_check_seconds) + UnstreamedSetting() +
+           Lines(options_.router_settings);
   }
   if (IsGateway(name)) {
     return "gateway:\n  listen: 127.0.0.1:" + std::to_string(http_ports_[PlaceOf(name)]) + "\n" +
