@@ -234,7 +234,12 @@ void SimService::Continue(SimConnection& connection, Answer& answer) {
   }
   if (!answer.plan.stream) {
     if (script.cut_after >= 0 || script.hang_after >= 0) {
-      if (!answer.plan.body.empty()) SendHalf(connection, answer.plan.body);
+      while (answer.step < std::min(script.cut_after, answer.steps)) Step(answer);
+      if (!answer.plan.body.empty()) {
+        SendHalf(connection, answer.plan.body);
+      } else if (script.cut_after >= 0) {
+        SendHalf(connection, answer.renderer->Whole(answer.tokens, answer.reasoning_tokens));
+      }
       Fault(connection, answer);
       return;
     }

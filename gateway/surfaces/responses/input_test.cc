@@ -184,7 +184,7 @@ TEST(ResponsesInput, SealedReasoning) {
   std::string escaped;  // as some JSON writers send it
   for (const char c : sealed)
     escaped +=
-        c == '/' || c == '=' ? "\\u00" + std::string(c == '/' ? "2f" : "3d") : std::string(1, c);
+        c == '/' || c == '.' ? "\\u002" + std::string(c == '/' ? "f" : "e") : std::string(1, c);
   ASSERT_NE(escaped, sealed);
   EXPECT_EQ(Messages("[" + item(escaped, "") + Assistant("b") + "]"), whole);
   // What cannot be unsealed counts as not sent.
