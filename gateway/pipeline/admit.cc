@@ -124,6 +124,7 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
       const pb::AcquireResult local = worker.local_limiter.CheckSlots(item);
       if (!local.granted()) co_return Denied(context, local);
     }
+    lease.KeepAlive();
     context.lease = std::move(lease);
     context.local_slot = worker.local_limiter.Take(item);
     co_return Result<void>();

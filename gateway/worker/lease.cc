@@ -83,9 +83,10 @@ Task<void> LeaseKeeper::ReleaseAndWait(ratelimit::v1::ReleaseItem item) {
 }
 
 Lease::Lease(LeaseKeeper& keeper, ratelimit::v1::RenewItem item, bool limits_concurrency)
-    : keeper_(&keeper), item_(ReleaseOf(item)), limits_concurrency_(limits_concurrency) {
-  keeper_->Add(std::move(item));
-}
+    : keeper_(&keeper),
+      item_(ReleaseOf(item)),
+      renewal_(std::move(item)),
+      limits_concurrency_(limits_concurrency) {}
 
 ratelimit::v1::ReleaseItem Lease::TakeItem(bool refund) {
   std::exchange(keeper_, nullptr)->Remove(item_.lease_id());

@@ -47,11 +47,15 @@ class Lease {
   // The limiter may or may not have received the request for it yet. limits_concurrency: the lease
   // takes a concurrency slot.
   Lease(LeaseKeeper& keeper, ratelimit::v1::RenewItem item, bool limits_concurrency);
+  // The limiter has granted it. It is renewed from here on, and not before: the limiter restores a
+  // lease that it does not know, above the limit, and then takes the acquire for its repetition.
+  void KeepAlive() { keeper_->Add(std::move(renewal_)); }
   Lease(Lease&& other) noexcept { *this = std::move(other); }
   Lease& operator=(Lease&& other) noexcept {
     if (held()) keeper_->Release(TakeItem(true));
     keeper_ = std::exchange(other.keeper_, nullptr);
     item_ = std::move(other.item_);
+    renewal_ = std::move(other.renewal_);
     limits_concurrency_ = other.limits_concurrency_;
     return *this;
   }
@@ -78,6 +82,7 @@ class Lease {
 
   LeaseKeeper* keeper_ = nullptr;
   ratelimit::v1::ReleaseItem item_;
+  ratelimit::v1::RenewItem renewal_;  // until KeepAlive
   bool limits_concurrency_ = false;
 };
 

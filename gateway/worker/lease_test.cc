@@ -7,10 +7,16 @@
 namespace tollgate::gateway {
 namespace {
 
-Lease MakeLease(testing::Rig& rig, const char* id, bool limits_concurrency = true) {
+Lease AskedLease(testing::Rig& rig, const char* id, bool limits_concurrency = true) {
   ratelimit::v1::RenewItem item;
   item.set_lease_id(id);
   return Lease(*rig.worker->leases, std::move(item), limits_concurrency);
+}
+
+Lease MakeLease(testing::Rig& rig, const char* id, bool limits_concurrency = true) {
+  Lease lease = AskedLease(rig, id, limits_concurrency);
+  lease.KeepAlive();
+  return lease;
 }
 
 TEST(Lease, IsReleasedOnEveryPath) {
@@ -75,6 +81,24 @@ TEST(Lease, WaitsForTheLimiterWhenASlotIsReleased) {
     co_return 0;
   });
   EXPECT_EQ(rig.limiter->released.size(), 3u);
+}
+
+// The limiter would restore a lease that it has not granted yet, and so grant it above the limit.
+TEST(Lease, IsNotRenewedBeforeItIsGranted) {
+  testing::Rig rig;
+  tollgate::testing::RunOn(rig.pool.loop(0), [&](Loop& loop) -> Task<int> {
+    Lease granted = MakeLease(rig, "granted");
+    Lease asked = AskedLease(rig, "asked");
+    Event renewed(loop);
+    rig.limiter->on_renew = [&] { renewed.Set(); };
+    EXPECT_TRUE(co_await renewed.WaitFor(10'000));
+    rig.limiter->on_renew = nullptr;
+    co_return 0;
+  });
+  ASSERT_EQ(rig.limiter->renewed.size(), 1u);
+  ASSERT_EQ(rig.limiter->renewed[0].size(), 1u);
+  EXPECT_EQ(rig.limiter->renewed[0][0].lease_id(), "granted");
+  EXPECT_EQ(rig.limiter->released.size(), 2u) << "the limiter may have granted it";
 }
 
 // A limiter that has lost its state counts the running requests again. What ended while the renewal
