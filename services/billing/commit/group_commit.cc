@@ -1,5 +1,7 @@
 #include "services/billing/commit/group_commit.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -29,9 +31,15 @@ void GroupCommit::Start() {
   const std::lock_guard lock(mutex_);
   running_ = true;
   available_since_us_ = clock_.MonotonicUs();
-  for (size_t i = 0; i < runners_.size(); ++i) threads_.emplace_back([this, i] { WorkerMain(i); });
+  for (size_t i = 0; i < runners_.size(); ++i) {
+    threads_.emplace_back([this, i] { WorkerMain(i); });
+    pthread_setname_np(threads_.back().native_handle(), "ledger-commit");
+  }
   threads_.emplace_back([this] { WatchdogMain(); });
-  if (sync_) sync_thread_ = std::thread([this] { SyncMain(); });
+  pthread_setname_np(threads_.back().native_handle(), "ledger-watch");
+  if (!sync_) return;
+  sync_thread_ = std::thread([this] { SyncMain(); });
+  pthread_setname_np(sync_thread_.native_handle(), "ledger-sync");
 }
 
 void GroupCommit::Stop() {

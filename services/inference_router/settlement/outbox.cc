@@ -1,6 +1,7 @@
 #include "services/inference_router/settlement/outbox.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,6 +43,7 @@ Result<std::unique_ptr<Outbox>> Outbox::Open(const std::string& path, OpenAs ope
   outbox->recovered_ = outbox->pending_;
   outbox->depth_ = static_cast<int64_t>(outbox->pending_.size());
   outbox->thread_ = std::thread([raw = outbox.get()] { raw->Run(); });
+  pthread_setname_np(outbox->thread_.native_handle(), "outbox");
   return outbox;
 }
 
