@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <memory>
 
 #include "common/base/ascii.h"
 
@@ -33,10 +34,14 @@ const unsigned char* Bytes(std::string_view text) {
 std::string Sha256(std::string_view data) {
   // Fetched once: a lookup by name per call would cost more than the hash of a short text.
   static const EVP_MD* const kAlgorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  // Kept: making one costs as much, too.
+  thread_local const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(
+      EVP_MD_CTX_new(), EVP_MD_CTX_free);
   std::string digest(32, '\0');
-  unsigned int length = 0;
-  if (EVP_Digest(data.data(), data.size(), reinterpret_cast<unsigned char*>(digest.data()), &length,
-                 kAlgorithm, nullptr) != 1) {
+  if (EVP_DigestInit_ex2(context.get(), kAlgorithm, nullptr) != 1 ||
+      EVP_DigestUpdate(context.get(), data.data(), data.size()) != 1 ||
+      EVP_DigestFinal_ex(context.get(), reinterpret_cast<unsigned char*>(digest.data()), nullptr) !=
+          1) {
     std::abort();
   }
   return digest;

@@ -63,6 +63,13 @@ bool IsValidUtf8(std::string_view text) {
 
 std::string ToValidUtf8(std::string_view text, size_t max_bytes) {
   std::string out;
+  // Nearly all texts are ASCII only.
+  const std::string_view fits = text.substr(0, max_bytes);
+  const auto ascii = static_cast<size_t>(
+      std::ranges::find_if(fits, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }) -
+      fits.begin());
+  out = text.substr(0, ascii);
+  text.remove_prefix(ascii);
   while (!text.empty()) {
     const size_t valid = Utf8SequenceLength(text);
     const size_t length = std::max<size_t>(valid, 1);

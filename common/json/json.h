@@ -149,6 +149,32 @@ std::string Quoted(std::string_view text);
 std::string Unescape(std::string_view inside);
 // Whether such a literal decodes to text. Stops at the first difference and allocates nothing.
 bool EscapedEquals(std::string_view inside, std::string_view text);
+// The bytes before the quote that ends the string literal whose inside the text begins with. npos
+// if it does not end, is not valid, or has \u escapes, which need a closer look.
+size_t PlainStringLength(std::string_view text);
+
+inline Type Value::type() const { return document_ ? document_->nodes_[node_].type : Type::kNull; }
+
+inline bool Value::KeyEquals(std::string_view key) const {
+  if (!document_) return false;
+  const Document::Node& node = document_->nodes_[node_];
+  if (node.key == Document::kNoKey) return false;
+  // Most keys of a document differ in their length from the one that is looked for.
+  if (!node.key_escaped && node.key_size != key.size()) return false;
+  const std::string_view inside = document_->text().substr(node.key + 1, node.key_size);
+  return node.key_escaped ? EscapedEquals(inside, key) : inside == key;
+}
+
+inline Value::Iterator Value::begin() const {
+  return Iterator(document_, document_ ? node_ + 1 : 0);
+}
+inline Value::Iterator Value::end() const {
+  return Iterator(document_, document_ ? document_->nodes_[node_].next : 0);
+}
+inline Value::Iterator& Value::Iterator::operator++() {
+  node_ = document_->nodes_[node_].next;
+  return *this;
+}
 
 namespace internal {
 // Bytes of literals that Unescape and EscapedEquals have looked at on this thread. Tests bound the

@@ -1,4 +1,5 @@
 // String literals: escaping and decoding.
+#include "common/base/utf8.h"
 #include "common/json/json.h"
 #include "common/json/scan.h"
 
@@ -170,6 +171,27 @@ bool EscapedEquals(std::string_view inside, std::string_view text) {
   }
   internal::decoded_bytes += static_cast<size_t>(p - begin);
   return equal && text.empty();
+}
+
+size_t PlainStringLength(std::string_view text) {
+  const Byte* const begin = reinterpret_cast<const Byte*>(text.data());
+  const Byte* const end = begin + text.size();
+  for (const Byte* p = begin;;) {
+    p = internal::FindSpecial<true>(p, end);
+    if (p == end || *p < 0x20) return std::string_view::npos;
+    if (*p == '"') return static_cast<size_t>(p - begin);
+    if (*p >= 0x80) {
+      const Byte* bad = nullptr;
+      p = utf8::SkipMultiByte(p, end, &bad);
+      if (p == nullptr) return std::string_view::npos;
+      continue;
+    }
+    if (end - p < 2 ||
+        std::string_view("\"\\/bfnrt").find(static_cast<char>(p[1])) == std::string_view::npos) {
+      return std::string_view::npos;
+    }
+    p += 2;
+  }
 }
 
 }  // namespace tollgate::json

@@ -5,8 +5,6 @@
 
 namespace tollgate::json {
 
-Type Value::type() const { return document_ ? document_->nodes_[node_].type : Type::kNull; }
-
 std::string_view Value::raw() const {
   if (!document_) return {};
   const auto& node = document_->nodes_[node_];
@@ -124,29 +122,12 @@ Value Value::Find(std::string_view key) const {
   return {};
 }
 
-Value::Iterator Value::begin() const { return Iterator(document_, document_ ? node_ + 1 : 0); }
-Value::Iterator Value::end() const {
-  return Iterator(document_, document_ ? document_->nodes_[node_].next : 0);
-}
-Value::Iterator& Value::Iterator::operator++() {
-  node_ = document_->nodes_[node_].next;
-  return *this;
-}
-
 std::string Value::key() const {
   if (!document_) return {};
   const auto& node = document_->nodes_[node_];
   if (node.key == Document::kNoKey) return {};
   const std::string_view inside = document_->text().substr(node.key + 1, node.key_size);
   return node.key_escaped ? Unescape(inside) : std::string(inside);
-}
-
-bool Value::KeyEquals(std::string_view key) const {
-  if (!document_) return false;
-  const auto& node = document_->nodes_[node_];
-  if (node.key == Document::kNoKey) return false;
-  const std::string_view inside = document_->text().substr(node.key + 1, node.key_size);
-  return node.key_escaped ? EscapedEquals(inside, key) : inside == key;
 }
 
 size_t Value::key_offset() const {

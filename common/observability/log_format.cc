@@ -22,13 +22,14 @@ constexpr size_t kMinSecretChars = 6;
 // In lower case. A list that was replaced is kept, since another thread may be reading it.
 std::atomic<const std::vector<std::string>*> g_prefixes{nullptr};
 
+bool IsAlphanumeric(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 bool IsTokenChar(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' ||
-         c == '~' || c == '+' || c == '/' || c == '=';
+  return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.' || c == '~' || c == '+' ||
+         c == '/' || c == '=';
 }
-bool IsKeyChar(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
-}
+bool IsKeyChar(char c) { return IsAlphanumeric(c) || c == '-' || c == '_'; }
 
 bool StartsWithNoCase(std::string_view text, std::string_view lower) {
   if (text.size() < lower.size()) return false;
@@ -127,19 +128,23 @@ std::string Redact(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   bool at_word_start = true;
-  while (!text.empty()) {
-    const Secret secret = SecretAt(text, at_word_start);
+  size_t copied = 0;
+  for (size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    const Secret secret =
+        at_word_start || c == ':' ? SecretAt(text.substr(i), at_word_start) : Secret{};
     if (secret.drop > 0) {
-      out.append(text.substr(0, secret.keep));
+      out.append(text.substr(copied, i + secret.keep - copied));
       out += "[redacted]";
-      text.remove_prefix(secret.keep + secret.drop);
+      i += secret.keep + secret.drop;
+      copied = i;
       at_word_start = false;
       continue;
     }
-    at_word_start = !std::isalnum(static_cast<unsigned char>(text[0]));
-    out += text[0];
-    text.remove_prefix(1);
+    at_word_start = !IsAlphanumeric(c);
+    ++i;
   }
+  out.append(text.substr(copied));
   return out;
 }
 

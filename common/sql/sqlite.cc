@@ -109,6 +109,9 @@ class SqliteConnection : public Connection {
   bool healthy() const override { return db_ != nullptr; }
 
   SqlResult<void> Reconnect() override {
+    // Statistics of memory, which nobody reads, would take a lock at each allocation. Refused, and
+    // harmless, where SQLite was used before.
+    [[maybe_unused]] static const int kConfigured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     last_ = nullptr;
     statements_.clear();
     sqlite3* raw = nullptr;

@@ -24,6 +24,7 @@ constexpr char kUsage[] =
   --port N               on 127.0.0.1
   --path P               default /v1/chat/completions
   --header 'Name: value' may be given several times
+  --keys FILE            API keys, a line each, that requests have in turn
   --body-file FILE       the request's JSON body
   --mode M               closed (default), open or streams
   --connections N        default 32; with open: the maximum at a time
@@ -38,6 +39,7 @@ struct Flags {
   std::string path = "/v1/chat/completions";
   std::string headers;
   std::string body;
+  std::vector<std::string> keys;
 };
 
 std::string ReadFile(const char* path) {
@@ -62,7 +64,8 @@ Flags Read(int argc, char** argv) {
       {"mode", 1, nullptr, 'm'},      {"connections", 1, nullptr, 'c'},
       {"rate", 1, nullptr, 'r'},      {"warmup-ms", 1, nullptr, 'u'},
       {"window-ms", 1, nullptr, 'w'}, {"pids", 1, nullptr, 'i'},
-      {"help", 0, nullptr, 'h'},      {nullptr, 0, nullptr, 0}};
+      {"keys", 1, nullptr, 'k'},      {"help", 0, nullptr, 'h'},
+      {nullptr, 0, nullptr, 0}};
   Flags flags;
   for (int option; (option = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
     switch (option) {
@@ -78,6 +81,11 @@ Flags Read(int argc, char** argv) {
       case 'b':
         flags.body = ReadFile(optarg);
         break;
+      case 'k': {
+        std::istringstream lines(ReadFile(optarg));
+        for (std::string key; std::getline(lines, key);) flags.keys.push_back(key);
+        break;
+      }
       case 'm':
         flags.load.mode = ModeOf(optarg);
         break;
@@ -104,10 +112,15 @@ Flags Read(int argc, char** argv) {
         std::exit(option == 'h' ? 0 : 2);
     }
   }
-  flags.load.request =
+  const std::string head =
       "POST " + flags.path + " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(flags.load.port) +
-      "\r\nContent-Type: application/json\r\nUser-Agent: tollgate-bench\r\n" + flags.headers +
+      "\r\nContent-Type: application/json\r\nUser-Agent: tollgate-bench\r\n" + flags.headers;
+  const std::string rest =
       "Content-Length: " + std::to_string(flags.body.size()) + "\r\n\r\n" + flags.body;
+  for (const std::string& key : flags.keys) {
+    flags.load.requests.push_back(head + "Authorization: Bearer " + key + "\r\n" + rest);
+  }
+  if (flags.keys.empty()) flags.load.requests = {head + rest};
   return flags;
 }
 

@@ -20,6 +20,7 @@ namespace {
 struct Connection {
   int fd = -1;
   bool busy = false;
+  std::string_view request;
   size_t sent = 0;
   AnswerReader reader;
 };
@@ -46,6 +47,7 @@ class Generator {
 
   const LoadOptions& options_;
   int epoll_;
+  size_t next_request_ = 0;
   LoadReport report_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Connection*> idle_;
@@ -88,6 +90,7 @@ void Generator::Drop(Connection& connection) {
 
 bool Generator::Start(Connection& connection, int64_t due_us) {
   connection.busy = true;
+  connection.request = options_.requests[next_request_++ % options_.requests.size()];
   connection.sent = 0;
   connection.reader.Start(due_us);
   return Send(connection);
@@ -96,9 +99,9 @@ bool Generator::Start(Connection& connection, int64_t due_us) {
 bool Generator::Send(Connection& connection) {
   // The request fits the socket buffer or the server reads it meanwhile: sending blocks only
   // briefly.
-  while (connection.sent < options_.request.size()) {
-    const ssize_t put = send(connection.fd, options_.request.data() + connection.sent,
-                             options_.request.size() - connection.sent, MSG_NOSIGNAL);
+  while (connection.sent < connection.request.size()) {
+    const ssize_t put = send(connection.fd, connection.request.data() + connection.sent,
+                             connection.request.size() - connection.sent, MSG_NOSIGNAL);
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) {
       Finished(connection, false, "send failed");

@@ -1,5 +1,5 @@
 // The load generator: one thread, epoll, HTTP/1.1 keep-alive connections that all send the same
-// request. Closed loop, open loop, or a number of streams that are held open.
+// requests. Closed loop, open loop, or a number of streams that are held open.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ enum class Mode {
 struct LoadOptions {
   Mode mode = Mode::kClosed;
   int port = 0;
-  std::string request;   // the exact bytes of one request
-  int connections = 32;  // closed, streams; open: the maximum at a time
-  double rate = 100;     // requests per second, open
+  std::vector<std::string> requests;  // the exact bytes of each; sent in turn
+  int connections = 32;               // closed, streams; open: the maximum at a time
+  double rate = 100;                  // requests per second, open
   int64_t warmup_ms = 500;
   int64_t window_ms = 3000;  // the measurement window
   std::vector<int> pids;     // CPU time and memory are sampled at both ends of the window

@@ -21,8 +21,8 @@ class LoadTest : public ::testing::Test {
   void Ask(const std::string& more) {
     const std::string body =
         R"({"model":"sim/model","messages":[{"role":"user","content":"x"}])" + more + "}";
-    options_.request = "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: " +
-                       std::to_string(body.size()) + "\r\n\r\n" + body;
+    options_.requests = {"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: " +
+                         std::to_string(body.size()) + "\r\n\r\n" + body};
   }
   test::EngineSim sim_;
   LoadOptions options_;

@@ -46,18 +46,32 @@ void Check(const std::vector<Event>& events, int choices) {
   }
 }
 
+// Ids of calls are random where the engine gives none.
+std::string WithoutIds(Event event) {
+  for (auto& call : *event.mutable_delta()->mutable_tool_calls()) call.clear_id_json();
+  return event.SerializeAsString();
+}
+
 void Read(std::string_view input, inference::v1::RequestKind kind) {
   const ChunkReader::Options options{.kind = kind, .choices = 2, .window = 4096};
   ChunkReader reader(options);
-  std::vector<Event> events;
+  ChunkReader::Options parse_all = options;
+  parse_all.templates = false;
+  ChunkReader parser(parse_all);
+  std::vector<Event> events, parsed;
   ChunkReader::Status status = ChunkReader::Status::kMore;
   for (size_t begin = 0; begin <= input.size() && status == ChunkReader::Status::kMore;) {
     const size_t end = std::min(input.find('\n', begin), input.size());
     const std::string line(input.substr(begin, end - begin));
     status = reader.Read(line, events);
+    FUZZ_CHECK(parser.Read(line, parsed) == status);
     begin = end + 1;
   }
-  reader.finished();
+  FUZZ_CHECK(parser.finished() == reader.finished());
+  FUZZ_CHECK(events.size() == parsed.size());
+  for (size_t i = 0; i < events.size(); ++i) {
+    FUZZ_CHECK(WithoutIds(events[i]) == WithoutIds(parsed[i]));
+  }
   Check(events, options.choices);
   ChunkReader whole(options);
   events.clear();

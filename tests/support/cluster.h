@@ -168,6 +168,8 @@ class Cluster {
   // Through the admin services. An empty workspace id creates a workspace.
   std::string NewWorkspace(const std::string& id = "", const Limits& limits = {});
   ApiKey NewKey(const std::string& workspace_id, const KeyOptions& options = {});
+  // Keys of another system, at most 500.
+  bool ImportKeys(const std::string& workspace_id, const std::vector<std::string>& secrets);
   // Workspace with credit and one key.
   ApiKey NewCustomer(int64_t nano_usd, const KeyOptions& options = {});
   bool AddCredit(const std::string& workspace_id, int64_t nano_usd);

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "common/base/clock.h"
+#include "common/base/crypto.h"
 #include "common/money/money.h"
 #include "common/rpc/tls.h"
 #include "tests/support/cluster_member.h"
@@ -194,6 +195,19 @@ ApiKey Cluster::NewKey(const std::string& workspace_id, const KeyOptions& option
   pb::CreateKeyResponse response;
   Call(*admin().keys, &pb::KeyService::Stub::CreateKey, request, response);
   return {workspace_id, LastPart(response.key().name()), response.secret()};
+}
+
+bool Cluster::ImportKeys(const std::string& workspace_id, const std::vector<std::string>& secrets) {
+  pb::ImportKeysRequest request;
+  request.set_request_id(NextRequestId());
+  request.set_parent("workspaces/" + workspace_id);
+  for (const std::string& secret : secrets) {
+    pb::ImportedKey& key = *request.add_keys();
+    key.mutable_key()->set_display_name("test");
+    key.set_sha256(Sha256(secret));
+  }
+  pb::ImportKeysResponse response;
+  return Call(*admin().keys, &pb::KeyService::Stub::ImportKeys, request, response, 60).ok();
 }
 
 ApiKey Cluster::NewCustomer(int64_t nano_usd, const KeyOptions& options) {

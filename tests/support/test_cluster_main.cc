@@ -6,14 +6,18 @@
 //
 // With --postgres auth and billing keep their data in a private PostgreSQL server; where PostgreSQL
 // is not installed it exits with 77. --gateway and --router add a line of YAML to those sections of
-// the configuration.
+// the configuration. --models adds models; --workspaces adds workspaces with credit, and --keys
+// that many keys each, of other systems: "scale-<workspace>-<number>-0123456789", counted from 0.
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/support/cluster.h"
@@ -27,12 +31,16 @@ using namespace tollgate::test;
 
 constexpr char kUsage[] =
     "tollgate-test-cluster [--tcp] [--postgres] [--engine URL]... [--keep-requests] [--threads N] "
-    "[--credit-usd N] [--log-level L] [--gateway YAML]... [--router YAML]... [-- WRAPPER...]\n";
+    "[--credit-usd N] [--log-level L] [--gateway YAML]... [--router YAML]... "
+    "[--billing-sql URL] [--models N] [--workspaces N] [--keys N] [-- WRAPPER...]\n";
 
 struct Flags {
   ClusterOptions options;
   std::vector<std::string> engines;
   int64_t credit_usd = 1000;
+  int models = 0;
+  int workspaces = 0;
+  int keys = 1;  // of each of these workspaces
   bool postgres = false;
   bool keep_requests = false;  // served at /sim/requests and /sim/bodies
 };
@@ -71,6 +79,14 @@ Flags Read(int argc, char** argv) {
       flags.credit_usd = std::atoll(value);
     else if (flag == "--log-level")
       flags.options.log_level = value;
+    else if (flag == "--billing-sql")
+      flags.options.billing_sql = value;
+    else if (flag == "--models")
+      flags.models = std::atoi(value);
+    else if (flag == "--workspaces")
+      flags.workspaces = std::atoi(value);
+    else if (flag == "--keys")
+      flags.keys = std::atoi(value);
     else if (flag == "--gateway")
       flags.options.gateway_settings.emplace_back(value);
     else if (flag == "--router")
@@ -82,6 +98,42 @@ Flags Read(int argc, char** argv) {
     ++i;
   }
   return flags;
+}
+
+// Like the last model of the default catalog.
+std::string MoreModels(int count) {
+  std::string text;
+  for (int i = 1; i <= count; ++i) {
+    text += "  - id: sim/more-" + std::to_string(i) +
+            "\n    name: Simulated\n    context_window: 131072\n    max_output_tokens: 65536\n"
+            "    input_usd_per_million: \"1\"\n    output_usd_per_million: \"3\"\n"
+            "    capabilities: [chat]\n    documentation_url: https://example.test/sim\n"
+            "    created: \"2026-01-02\"\n    engine_model: sim/model\n    pool: main\n";
+  }
+  return text;
+}
+
+bool AddWorkspaces(Cluster& cluster, const Flags& flags) {
+  constexpr int kThreads = 16;  // admin calls wait for the disk
+  constexpr int64_t kCredit = 1'000'000'000'000;
+  std::atomic<int> next{0};
+  std::atomic<bool> ok{true};
+  const auto work = [&] {
+    for (int w = next++; w < flags.workspaces && ok; w = next++) {
+      const std::string id = cluster.NewWorkspace("scale-" + std::to_string(w));
+      std::vector<std::string> keys;
+      for (int k = 0; k < flags.keys; ++k) {
+        keys.push_back(id + "-" + std::to_string(k) + "-0123456789");
+        if (keys.size() < 500 && k + 1 < flags.keys) continue;
+        if (!cluster.ImportKeys(id, std::exchange(keys, {}))) ok = false;
+      }
+      if (!cluster.AddCredit(id, kCredit)) ok = false;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+  return ok;
 }
 
 std::string Describe(Cluster& cluster, const EngineSim& engine, int64_t credit_usd) {
@@ -104,6 +156,10 @@ int main(int argc, char** argv) {
     flags.engines.push_back(engine.base_url());
   }
   flags.options.catalog = DefaultCatalog(flags.engines);
+  flags.options.catalog.insert(flags.options.catalog.find("pools:"), MoreModels(flags.models));
+  if (flags.workspaces > 0) {
+    flags.options.gateway_settings.emplace_back("legacy_key_prefixes: [scale-]");
+  }
   std::unique_ptr<tollgate::testing::TestPostgres> postgres;
   if (flags.postgres) {
     postgres = tollgate::testing::TestPostgres::Start();
@@ -117,6 +173,10 @@ int main(int argc, char** argv) {
   Cluster cluster(flags.options);
   if (const std::string error = cluster.Start(30'000); !error.empty()) {
     std::fprintf(stderr, "%s\n", error.c_str());
+    return 1;
+  }
+  if (!AddWorkspaces(cluster, flags)) {
+    std::fputs("the workspaces could not be made\n", stderr);
     return 1;
   }
   std::printf("%s\n", Describe(cluster, engine, flags.credit_usd).c_str());

@@ -22,6 +22,10 @@ json::Limits ChunkLimits() {
   return limits;
 }
 
+// Streams whose chunks are never similar, such as those of several choices in turn, are not worth
+// learning.
+constexpr int kMaxMisses = 8;
+
 bool HasText(const json::Value& value) { return value.is_string() && !value.raw_string().empty(); }
 
 }  // namespace
@@ -39,6 +43,7 @@ ChunkReader::Status ChunkReader::Fail(EngineFailure failure) {
 ChunkReader::Status ChunkReader::Read(std::string_view data, std::vector<Event>& out) {
   usage_.reset();
   if (data == "[DONE]") return Status::kDone;
+  if (const auto status = ReadSimilar(data, out)) return *status;
   json::Limits limits = ChunkLimits();
   limits.max_values = kMaxEventValues;
   auto parsed = json::Document::ParseView(data, limits);
@@ -49,7 +54,63 @@ ChunkReader::Status ChunkReader::Read(std::string_view data, std::vector<Event>&
     if (data.substr(begin).starts_with("[DONE]")) return Status::kDone;
     return Fail(BrokenResponse("chunk is not JSON"));
   }
-  return ReadObject(parsed->root(), out);
+  const size_t before = out.size();
+  const Status status = ReadObject(parsed->root(), out);
+  if (status == Status::kMore) Learn(data, parsed->root(), std::span(out).subspan(before));
+  return status;
+}
+
+std::optional<ChunkReader::Status> ChunkReader::ReadSimilar(std::string_view data,
+                                                            std::vector<Event>& out) {
+  if (!template_.known()) return std::nullopt;
+  Choice& choice = choices_[template_choice_];
+  auto values = choice.finished ? std::nullopt : template_.Match(data);
+  if (!values) {
+    ++misses_;
+    template_.Forget();
+    return std::nullopt;
+  }
+  misses_ = 0;
+  usage_ = values->usage;
+  Event event;
+  Delta& delta = *event.mutable_delta();
+  if (template_piece_ == Piece::kText) {
+    delta.set_content_json(TakeText(values->text, Piece::kText, choice, choice.content));
+  } else {
+    delta.set_reasoning_json(TakeText(values->text, Piece::kReasoning, choice, choice.reasoning));
+  }
+  if (budget_.exceeded()) return Fail(OverLimit(AnswerLimit::kAnswerBytes));
+  if (delta.content_json().empty() && delta.reasoning_json().empty()) return Status::kMore;
+  if (template_choice_ > 0) delta.set_choice(template_choice_);
+  out.push_back(std::move(event));
+  return Status::kMore;
+}
+
+void ChunkReader::Learn(std::string_view data, const json::Value& root,
+                        std::span<const Event> events) {
+  template_.Forget();
+  if (!options_.templates || misses_ > kMaxMisses || events.size() != 1) return;
+  const json::Value choices = root.Find("choices");
+  if (choices.size() != 1) return;
+  const json::Value item = *choices.begin();
+  // A chunk with anything but one text may change more than the text of the answer.
+  if (HasText(item.Find("finish_reason")) || item.Find("logprobs").is_object()) return;
+  json::Value text, reasoning;
+  if (options_.kind == inference::v1::REQUEST_KIND_COMPLETION) {
+    text = item.Find("text");
+  } else {
+    json::Value body = item.Find("delta");
+    if (!body.is_object()) body = item.Find("message");
+    const json::Value calls = body.Find("tool_calls");
+    if (calls.is_array() || calls.is_object() || HasText(body.Find("refusal"))) return;
+    text = body.Find("content");
+    reasoning = body.Find("reasoning_content");
+    if (!HasText(reasoning)) reasoning = body.Find("reasoning");
+  }
+  if (HasText(text) == HasText(reasoning)) return;
+  template_choice_ = events[0].delta().choice();
+  template_piece_ = HasText(text) ? Piece::kText : Piece::kReasoning;
+  template_.Learn(data, HasText(text) ? text : reasoning, root.Find("usage"), usage_);
 }
 
 ChunkReader::Status ChunkReader::ReadWhole(std::string_view body, std::vector<Event>& out) {
@@ -105,9 +166,9 @@ bool ChunkReader::ReadChoice(const json::Value& item, std::vector<Event>& out) {
   return true;
 }
 
-std::string ChunkReader::TakeText(const json::Value& text, Piece kind, Choice& choice,
+std::string ChunkReader::TakeText(std::string_view text, Piece kind, Choice& choice,
                                   SurrogateJoiner& joiner) {
-  std::string joined = joiner.Join(text.raw_string());
+  std::string joined = joiner.Join(text);
   budget_.Take(joined.size() + (choice.last == kind ? 0 : kPieceBytes));
   choice.last = kind;
   return joined;
@@ -117,7 +178,7 @@ AnswerLimit ChunkReader::ReadBody(const json::Value& item, Choice& choice, Delta
   if (options_.kind == inference::v1::REQUEST_KIND_COMPLETION) {
     const json::Value text = item.Find("text");
     if (HasText(text)) {
-      delta.set_content_json(TakeText(text, Piece::kText, choice, choice.content));
+      delta.set_content_json(TakeText(text.raw_string(), Piece::kText, choice, choice.content));
     }
   } else {
     json::Value body = item.Find("delta");
@@ -125,16 +186,19 @@ AnswerLimit ChunkReader::ReadBody(const json::Value& item, Choice& choice, Delta
     if (body.is_object()) {
       const json::Value content = body.Find("content");
       if (HasText(content)) {
-        delta.set_content_json(TakeText(content, Piece::kText, choice, choice.content));
+        delta.set_content_json(
+            TakeText(content.raw_string(), Piece::kText, choice, choice.content));
       }
       json::Value reasoning = body.Find("reasoning_content");
       if (!HasText(reasoning)) reasoning = body.Find("reasoning");
       if (HasText(reasoning)) {
-        delta.set_reasoning_json(TakeText(reasoning, Piece::kReasoning, choice, choice.reasoning));
+        delta.set_reasoning_json(
+            TakeText(reasoning.raw_string(), Piece::kReasoning, choice, choice.reasoning));
       }
       const json::Value refusal = body.Find("refusal");
       if (HasText(refusal)) {
-        delta.set_refusal_json(TakeText(refusal, Piece::kRefusal, choice, choice.refusal));
+        delta.set_refusal_json(
+            TakeText(refusal.raw_string(), Piece::kRefusal, choice, choice.refusal));
       }
       const json::Value calls = body.Find("tool_calls");
       if (calls.is_array() || calls.is_object()) {

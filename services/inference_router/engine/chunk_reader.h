@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "common/json/json.h"
 #include "services/inference_router/domain/engine_usage.h"
 #include "services/inference_router/engine/byte_budget.h"
+#include "services/inference_router/engine/chunk_template.h"
 #include "services/inference_router/engine/engine_error.h"
 #include "services/inference_router/engine/surrogate_joiner.h"
 #include "services/inference_router/engine/tool_calls.h"
@@ -30,6 +32,8 @@ class ChunkReader {
     // Bound of the answer in bytes (H75): text, reasoning, tool calls, log probabilities, and a
     // little for each piece that an encoder may have to hold apart.
     int64_t max_answer_bytes = kMaxAnswerBytes;
+    // False: every chunk is parsed. For tests, which compare both.
+    bool templates = true;
   };
   static constexpr int64_t kMaxAnswerBytes = 32 << 20;
   enum class Status {
@@ -67,12 +71,16 @@ class ChunkReader {
     SurrogateJoiner refusal;
   };
 
+  // Reads a chunk that differs from the last one only in its text and counts; empty: it is another.
+  std::optional<Status> ReadSimilar(std::string_view data, std::vector<inference::v1::Event>& out);
+  // After a chunk that gave these events.
+  void Learn(std::string_view data, const json::Value& root,
+             std::span<const inference::v1::Event> events);
   Status ReadObject(const json::Value& root, std::vector<inference::v1::Event>& out);
   // False: see failure().
   bool ReadChoice(const json::Value& item, std::vector<inference::v1::Event>& out);
   AnswerLimit ReadBody(const json::Value& item, Choice& choice, inference::v1::Delta& delta);
-  std::string TakeText(const json::Value& text, Piece kind, Choice& choice,
-                       SurrogateJoiner& joiner);
+  std::string TakeText(std::string_view text, Piece kind, Choice& choice, SurrogateJoiner& joiner);
   bool ReadFinish(const json::Value& item, Choice& choice, inference::v1::Delta& delta);
   void ReadUsage(const json::Value& root, const json::Value& choices);
   Status Fail(EngineFailure failure);
@@ -82,6 +90,10 @@ class ChunkReader {
   std::vector<Choice> choices_;
   std::optional<EngineUsage> usage_;
   EngineFailure failure_;
+  ChunkTemplate template_;
+  int template_choice_ = 0;
+  Piece template_piece_ = Piece::kNone;
+  int misses_ = 0;  // templates in a row that no chunk was similar to
 };
 
 }  // namespace tollgate::inference_router

@@ -1,6 +1,7 @@
 #include "services/inference_router/engine/engine_request.h"
 
 #include "common/base/crypto.h"
+#include "common/base/memo.h"
 #include "common/json/json.h"
 
 namespace tollgate::inference_router {
@@ -41,7 +42,12 @@ std::string CacheSalt(std::string_view key, std::string_view workspace_id,
   std::string text = "tollgate cache salt 1\n" + std::to_string(workspace_id.size()) + "\n";
   text += workspace_id;
   text += own_salt;
-  return HexEncode(HmacSha256(key, text));
+  const size_t length = text.size();
+  text += key;
+  thread_local Memo<std::string> salts;
+  return salts.Get(text, [&](std::string_view) {
+    return HexEncode(HmacSha256(key, std::string_view(text).substr(0, length)));
+  });
 }
 
 std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
