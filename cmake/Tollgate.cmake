@@ -26,7 +26,6 @@ pkg_check_modules(HIREDIS REQUIRED IMPORTED_TARGET hiredis)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(BROTLI REQUIRED IMPORTED_TARGET libbrotlidec)
 pkg_check_modules(BROTLI_ENCODER REQUIRED IMPORTED_TARGET libbrotlienc)  # for tests
-find_library(TOLLGATE_MALLOC mimalloc REQUIRED)
 find_package(GTest CONFIG REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 
@@ -99,10 +98,6 @@ function(tollgate_binary)
   cmake_parse_arguments(A "" "NAME;PCH" "SRCS;DEPS" ${ARGN})
   add_executable(${A_NAME} ${A_SRCS})
   _tollgate_includes(${A_NAME})
-  if(NOT TOLLGATE_SANITIZE)
-    # First, so that its malloc takes the place of libc's (docs/adr/0024-mimalloc.md).
-    target_link_libraries(${A_NAME} PRIVATE ${TOLLGATE_MALLOC})
-  endif()
   target_link_libraries(${A_NAME} PRIVATE ${A_DEPS})
   set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
   _tollgate_pch(${A_NAME} "${A_PCH}")
