@@ -47,6 +47,7 @@ class UnreachableServices : public ClientFactory {
   std::unique_ptr<BillingAdminClient> BillingAdmin(Loop&) override { return nullptr; }
   std::unique_ptr<MeteringClient> Metering(Loop&) override { return nullptr; }
   std::shared_ptr<rpc::Replicas> AdminReplicas(AdminTarget, Loop&) override { return nullptr; }
+  std::shared_ptr<rpc::Replicas> OtherReplicas(OtherTarget, Loop&) override { return nullptr; }
 };
 
 class GatewayModuleTest : public ::testing::Test {

@@ -67,6 +67,8 @@ constexpr MethodRule kRules[] = {
     // Models and limits.
     {"ModelService/GetModel", "*"},
     {"ModelService/ListModels", "*"},
+    {"CatalogStatusService/GetCatalogStatus", "P"},
+    {"CatalogStatusService/ListModelCapacity", "P"},
     {"LimitService/GetLimits", "OABDVP"},
     {"LimitService/GetLimitUsage", "OABDVP"},
     {"LimitService/UpdateLimits", "P"},
@@ -75,6 +77,14 @@ constexpr MethodRule kRules[] = {
     {"LimitService/GetPlan", "P"},
     {"LimitService/ListPlans", "P"},
     {"LimitService/UpdatePlan", "P"},
+
+    // What the dashboard asks several processes.
+    {"SummaryService/GetSummary", "OABDVP"},
+    {"EngineService/GetEngine", "P"},
+    {"EngineService/ListEngines", "P"},
+    {"EngineService/DrainEngine", "P"},
+    {"EngineService/ResumeEngine", "P"},
+    {"ProcessService/ListProcesses", "P"},
 
     // Money.
     {"LedgerService/GetBalance", "OABDVP"},

@@ -89,8 +89,23 @@ class Factory : public ClientFactory {
         return AdminReplicas(targets_.billing_admin(), "billing", loop);
       case AdminTarget::kCatalog:
         return AdminReplicas(targets_.catalog_admin(), "catalog", loop);
+      case AdminTarget::kRouter: {
+        std::string routers;
+        for (const std::string& one : targets_.router_admin()) {
+          routers += (routers.empty() ? "" : ",") + one;
+        }
+        return AdminReplicas(routers, kRouter, loop);
+      }
+      case AdminTarget::kSelf:
+        return AdminReplicas("", "dashboard", loop);
     }
     return nullptr;
+  }
+  ReplicasPtr OtherReplicas(OtherTarget target, Loop& loop) override {
+    const bool gateway = target == OtherTarget::kGateway;
+    const std::string& addresses = gateway ? targets_.gateways() : targets_.ratelimit();
+    if (addresses.empty() || addresses == "inproc:") return nullptr;
+    return Replicas(addresses, gateway ? "gateway" : "ratelimit", loop);
   }
   void Stop() override {
     std::lock_guard lock(mutex_);

@@ -19,8 +19,8 @@ class ChannelSource;
 class Replicas;
 }  // namespace rpc
 
-// The processes with admin services (decision 62).
-enum class AdminTarget { kAuth, kBilling, kCatalog };
+// The processes with admin services (decision 62). kSelf: this process.
+enum class AdminTarget { kAuth, kBilling, kCatalog, kRouter, kSelf };
 
 // Thread-safe. Usable from a module's Start on. A client belongs to the loop it is created for.
 class ClientFactory {
@@ -35,6 +35,10 @@ class ClientFactory {
   virtual std::unique_ptr<InferenceClient> Inference(Loop& loop) = 0;
   // For calls of any admin service; must be destroyed on the loop.
   virtual std::shared_ptr<rpc::Replicas> AdminReplicas(AdminTarget target, Loop& loop) = 0;
+  // The processes of a service that has no admin services, as far as their gRPC addresses are among
+  // the targets; null: they are not.
+  enum class OtherTarget { kGateway, kRateLimit };
+  virtual std::shared_ptr<rpc::Replicas> OtherReplicas(OtherTarget target, Loop& loop) = 0;
   // Asks no replica for its health any more. Before the loops stop; not on a loop.
   virtual void Stop() {}
 };

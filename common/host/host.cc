@@ -28,6 +28,7 @@
 #include "common/host/library_lines.h"
 #include "common/host/loop_watch.h"
 #include "common/host/plain_text.h"
+#include "common/host/process_info.h"
 #include "common/host/process_metrics.h"
 #include "common/host/service_list.h"
 #include "common/json/writer.h"
@@ -107,6 +108,7 @@ struct ServerPlan {
   void (Module::*register_services)(grpc::ServerBuilder& builder);
   std::span<const rpc::MethodCallers> (Module::*callers)() const;
   std::vector<rpc::MethodCallers> rows;  // of this server, whatever its modules are
+  grpc::Service* process_info;
 };
 
 // Starts a gRPC server. In-process channels always need it; it also listens on the configured
@@ -121,6 +123,7 @@ Result<std::unique_ptr<grpc::Server>> StartServer(const rpc::TlsFiles* tls, cons
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a port in use must be an error
   rpc::CallerRules rules{.rows = plan.rows};
   rules.rows.push_back(rpc::kHealthApi);
+  rules.rows.push_back(kProcessInfoCallers);
   for (const auto& module : modules) {
     const auto rows = (module.get()->*plan.callers)();
     rules.rows.insert(rules.rows.end(), rows.begin(), rows.end());
@@ -146,6 +149,7 @@ Result<std::unique_ptr<grpc::Server>> StartServer(const rpc::TlsFiles* tls, cons
                              listening.back().second.get());
   }
   for (const auto& module : modules) (module.get()->*plan.register_services)(builder);
+  builder.RegisterService(plan.process_info);
   // Responds UNIMPLEMENTED to all other methods. gRPC does not start a server without any service,
   // and the gateway and the dashboard have none.
   static grpc::CallbackGenericService unimplemented, unimplemented_admin;
@@ -204,10 +208,15 @@ class Process {
                                  }});
     loops_.Start();
     modules_ = make_modules(*context_);
-    auto server = StartServer(
-        tls,
-        {"grpc_listen", config_.grpc_listen(), "grpc", &Module::Register, &Module::Callers, {}},
-        modules_, addresses_);
+    auto server = StartServer(tls,
+                              {"grpc_listen",
+                               config_.grpc_listen(),
+                               "grpc",
+                               &Module::Register,
+                               &Module::Callers,
+                               {},
+                               &process_info_},
+                              modules_, addresses_);
     if (!server) return Fail{server.error()};
     server_ = std::move(server).value();
     auto admin_server = StartServer(tls,
@@ -216,7 +225,8 @@ class Process {
                                      "admin_grpc",
                                      &Module::RegisterAdmin,
                                      &Module::AdminCallers,
-                                     {rpc::kAdminApi}},
+                                     {rpc::kAdminApi},
+                                     &admin_process_info_},
                                     modules_, addresses_);
     if (!admin_server) return Fail{admin_server.error()};
     admin_server_ = std::move(admin_server).value();
@@ -296,6 +306,10 @@ class Process {
   const std::string name_;
   const config::v1::HostConfig& config_;
   Clock& clock_ = SystemClock::Get();
+  const ProcessStart start_{name_, clock_.WallUs()};
+  // One for each server.
+  ProcessInfoRpc process_info_{start_, [this] { return ReadyReport(); }};
+  ProcessInfoRpc admin_process_info_{start_, [this] { return ReadyReport(); }};
   LoopPool loops_;
   LoopPool ops_loops_{1};
   std::optional<rpc::TlsFiles> tls_;

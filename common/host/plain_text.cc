@@ -38,9 +38,13 @@ Result<void> CheckPlainText(const config::v1::HostConfig& host,
       {"targets.catalog", targets.catalog()},
       {"targets.auth_admin", targets.auth_admin()},
       {"targets.billing_admin", targets.billing_admin()},
-      {"targets.catalog_admin", targets.catalog_admin()}};
+      {"targets.catalog_admin", targets.catalog_admin()},
+      {"targets.gateways", targets.gateways()}};
   for (const std::string& router : targets.inference_routers()) {
     addresses.emplace_back("targets.inference_routers", router);
+  }
+  for (const std::string& router : targets.router_admin()) {
+    addresses.emplace_back("targets.router_admin", router);
   }
   for (const auto& [field, address] : addresses) {
     if (!HasTcp(address)) continue;

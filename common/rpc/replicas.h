@@ -36,6 +36,10 @@ class Replicas : public std::enable_shared_from_this<Replicas> {
   // other.
   std::shared_ptr<Replica> Pick(const Replica* not_this = nullptr);
 
+  // All of them, for calls to each: in the order of the targets, of a name in that of its
+  // addresses.
+  std::vector<std::shared_ptr<Replica>> All() const { return replicas_; }
+
   // Counts a call that is no retry.
   void CountCall();
   // Whether a call may be sent again: calls that are sent again are at most a tenth of all, and a

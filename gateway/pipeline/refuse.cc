@@ -30,7 +30,7 @@ Task<void> RefuseRequest(Worker& worker, Exchange& exchange, const Endpoint& end
 
 Task<void> Refuse(RequestContext& context, const Error& error) {
   if (context.key) {
-    context.worker.key_use->CountRefusal(context.key->key_id(), error.row().http_status);
+    context.worker.key_use->CountRefusal(context.key->key_id(), error.row());
   }
   return RefuseRequest(context.worker, context.exchange, context.endpoint, error,
                        context.limit_headers);

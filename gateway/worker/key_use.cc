@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kMinuteUs = 60'000'000;
 constexpr int64_t kHourUs = 60 * kMinuteUs;
+constexpr int64_t kQuarterUs = 15 * kMinuteUs;
 constexpr size_t kMaxKeys = 100'000;
 constexpr size_t kMaxAddresses = 1'000;
 constexpr size_t kBatch = 500;
@@ -60,20 +61,17 @@ KeyUseReporter::Use* KeyUseReporter::Find(const std::string& key_id) {
   Use& use = found->second;
   const int64_t now_us = clock_.WallUs();
   const int64_t hour = now_us / kHourUs, minute = now_us / kMinuteUs;
+  const int64_t quarter = now_us / kQuarterUs;
   // What a period had in the end must not be lost with it.
   if (use.changed && minute != use.minute && ended_.size() < kMaxKeys) {
-    auth::v1::KeyUse& ended = ended_.emplace_back();
-    ended.set_key_id(key_id);
-    ended.set_last_used_us(use.last_used_us);
-    ended.set_hour(use.hour);
-    ended.set_requests_in_hour(use.requests);
-    ended.set_minute(use.minute);
-    ended.set_refusals_in_minute(use.refusals);
+    Report(key_id, use, ended_.emplace_back());
   }
   if (use.hour != hour) use.requests = 0;
   if (use.minute != minute) use.refusals = 0;
+  if (use.quarter != quarter) use.refusals_by_code.clear();
   use.hour = hour;
   use.minute = minute;
+  use.quarter = quarter;
   use.changed = true;
   return &use;
 }
@@ -88,9 +86,27 @@ void KeyUseReporter::Count(const std::string& key_id, std::string_view address) 
   }
 }
 
-void KeyUseReporter::CountRefusal(const std::string& key_id, int status) {
-  if (status < 400 || status >= 500 || status == 429) return;
-  if (Use* const use = Find(key_id)) ++use->refusals;
+void KeyUseReporter::CountRefusal(const std::string& key_id, const ErrorRow& row) {
+  Use* const use = Find(key_id);
+  if (use == nullptr) return;
+  ++use->refusals_by_code[row.code];
+  const int status = row.http_status;
+  if (status >= 400 && status < 500 && status != 429) ++use->refusals;
+}
+
+void KeyUseReporter::Report(const std::string& key_id, const Use& use, auth::v1::KeyUse& into) {
+  into.set_key_id(key_id);
+  into.set_last_used_us(use.last_used_us);
+  into.set_hour(use.hour);
+  into.set_requests_in_hour(use.requests);
+  into.set_minute(use.minute);
+  into.set_refusals_in_minute(use.refusals);
+  for (const auto& [code, count] : use.refusals_by_code) {
+    auth::v1::RefusalCount& refusal = *into.add_refusals();
+    refusal.set_quarter(use.quarter);
+    refusal.set_code(std::string(code));
+    refusal.set_count(count);
+  }
 }
 
 Task<void> KeyUseReporter::ReportLater(std::shared_ptr<KeyUseReporter> self) {
@@ -110,12 +126,7 @@ Task<void> KeyUseReporter::Report() {
   for (auto& [key_id, use] : uses_) {
     if (!use.changed) continue;
     auth::v1::KeyUse& report = waiting.emplace_back();
-    report.set_key_id(key_id);
-    report.set_last_used_us(use.last_used_us);
-    report.set_hour(use.hour);
-    report.set_requests_in_hour(use.requests);
-    report.set_minute(use.minute);
-    report.set_refusals_in_minute(use.refusals);
+    Report(key_id, use, report);
     for (const uint64_t address : use.addresses) report.add_addresses(address);
     use.addresses.clear();
     use.changed = false;

@@ -1,10 +1,12 @@
 // How keys are used at one loop, reported to auth in batches: for last_used_time, and for the
-// policy against abuse. Counters are those of the running hour and minute, so a report that is
+// policy against abuse, and for the figures of refusals. Counters are those of the running hour,
+// minute and quarter of an hour, so a report that is
 // repeated changes nothing. What a gateway has not reported when it stops is lost, as is a batch
 // that auth refuses: the same one would be refused again.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,6 +16,7 @@
 
 #include "common/base/clock.h"
 #include "common/clients/clients.h"
+#include "common/error/error.h"
 #include "common/observability/metrics.h"
 #include "common/runtime/loop.h"
 
@@ -28,9 +31,10 @@ class KeyUseReporter : public std::enable_shared_from_this<KeyUseReporter> {
 
   // A request that was authenticated.
   void Count(const std::string& key_id, std::string_view address);
-  // The request was refused with this status. Counted from 400 to 499, but not 429: a customer at
-  // their rate limit is no abuse.
-  void CountRefusal(const std::string& key_id, int status);
+  // The request was answered with the status of this error. Each is counted by its code
+  // (decision 55); as abuse those from 400 to 499, but not 429: a customer at their rate limit is
+  // no abuse.
+  void CountRefusal(const std::string& key_id, const ErrorRow& row);
   // Calls auth no more: its client is about to be destroyed.
   void Stop();
 
@@ -42,9 +46,12 @@ class KeyUseReporter : public std::enable_shared_from_this<KeyUseReporter> {
     int64_t last_used_us = 0;
     int64_t hour = 0, requests = 0;
     int64_t minute = 0, refusals = 0;
+    int64_t quarter = 0;
+    std::map<std::string_view, int64_t> refusals_by_code;  // the texts are those of the catalog
     std::unordered_set<uint64_t> addresses;
     bool changed = false;
   };
+  static void Report(const std::string& key_id, const Use& use, auth::v1::KeyUse& into);
   // Null when too many keys are counted.
   Use* Find(const std::string& key_id);
   void ArmTimer();

@@ -28,7 +28,7 @@ TEST(KeyUseReporter, CountsAreThoseOfTheHourAndTheMinute) {
   WithReporter(clock, [&](KeyUseReporter& reporter, FakeAuth& auth) -> Task<void> {
     reporter.Count("key", "192.0.2.1");
     reporter.Count("key", "192.0.2.1");
-    reporter.CountRefusal("key", 400);
+    reporter.CountRefusal("key", RowOf(ErrorId::kBadRequest));
     co_await reporter.Report();
     clock.Advance(1000);
     reporter.Count("key", "192.0.2.1");
@@ -49,7 +49,7 @@ TEST(KeyUseReporter, TheEndOfAMinuteIsReportedAfterIt) {
   ManualClock clock(100 * 3600LL * 1'000'000);
   WithReporter(clock, [&](KeyUseReporter& reporter, FakeAuth& auth) -> Task<void> {
     reporter.Count("key", "");
-    reporter.CountRefusal("key", 400);
+    reporter.CountRefusal("key", RowOf(ErrorId::kBadRequest));
     clock.Advance(kMinuteUs);
     reporter.Count("key", "");
     co_await reporter.Report();
@@ -96,12 +96,40 @@ TEST(KeyUseReporter, AReportThatAuthRefusesIsDroppedAndCounted) {
 TEST(KeyUseReporter, RateLimitsAndFaultsOfTheServerAreNoRefusals) {
   ManualClock clock;
   WithReporter(clock, [&](KeyUseReporter& reporter, FakeAuth& auth) -> Task<void> {
-    for (const int status : {200, 400, 402, 429, 499, 500, 503}) {
+    for (const ErrorId id :
+         {ErrorId::kBadRequest, ErrorId::kInsufficientCredits, ErrorId::kRateLimited,
+          ErrorId::kServerError, ErrorId::kServiceUnavailable}) {
       reporter.Count("key", "");
-      reporter.CountRefusal("key", status);
+      reporter.CountRefusal("key", RowOf(id));
     }
     co_await reporter.Report();
-    EXPECT_EQ(auth.use_reports.at(0).uses(0).refusals_in_minute(), 3);
+    EXPECT_EQ(auth.use_reports.at(0).uses(0).refusals_in_minute(), 2);
+  });
+}
+
+// Decision 55. The counts of a code are those since the start of the quarter of an hour, so a
+// report that comes twice changes nothing.
+TEST(KeyUseReporter, EveryErrorIsCountedByItsCodeAndQuarterOfAnHour) {
+  ManualClock clock(100 * 3600LL * 1'000'000);
+  WithReporter(clock, [&](KeyUseReporter& reporter, FakeAuth& auth) -> Task<void> {
+    reporter.CountRefusal("key", RowOf(ErrorId::kRateLimited));
+    co_await reporter.Report();
+    reporter.CountRefusal("key", RowOf(ErrorId::kRateLimited));
+    reporter.CountRefusal("key", RowOf(ErrorId::kServiceUnavailable));
+    clock.Advance(15 * kMinuteUs);
+    reporter.CountRefusal("key", RowOf(ErrorId::kRateLimited));
+    co_await reporter.Report();
+    EXPECT_EQ(auth.use_reports.at(0).uses(0).refusals(0).count(), 1);
+    const auto& ended = auth.use_reports.at(1).uses(0);
+    EXPECT_EQ(ended.refusals_size(), 2);
+    EXPECT_EQ(ended.refusals(0).code(), "rate_limited");
+    EXPECT_EQ(ended.refusals(0).quarter(), 400);
+    EXPECT_EQ(ended.refusals(0).count(), 2);
+    EXPECT_EQ(ended.refusals(1).code(), "service_unavailable");
+    const auto& running = auth.use_reports.at(1).uses(1);
+    EXPECT_EQ(running.refusals_size(), 1);
+    EXPECT_EQ(running.refusals(0).quarter(), 401);
+    EXPECT_EQ(running.refusals(0).count(), 1);
   });
 }
 

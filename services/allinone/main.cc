@@ -12,6 +12,19 @@
 #include "services/inference_router/inference_router_module.h"
 #include "services/ratelimit/ratelimit_module.h"
 
+namespace {
+
+// Where this process reaches its own gateway; "" for a port that is chosen at the start, and with
+// TLS, whose certificate is for another name.
+std::string OwnGateway(const tollgate::config::v1::GatewaySettings& gateway) {
+  if (gateway.has_edge_tls()) return "";
+  const std::string listen = gateway.listen().empty() ? "127.0.0.1:8080" : gateway.listen();
+  if (listen.ends_with(":0")) return "";
+  return "http://" + (listen.starts_with("0.0.0.0:") ? "127.0.0.1" + listen.substr(7) : listen);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   return tollgate::host::Main<tollgate::config::v1::AllInOneConfig>(
       argc, argv, "allinone", [](tollgate::HostContext& context, const auto& config) {
@@ -24,6 +37,10 @@ int main(int argc, char** argv) {
           router.set_max_body_bytes(
               std::max(tollgate::kDefaultRouterBodyBytes, 2 * config.gateway().max_body_bytes()));
         }
+        auto dashboard = config.dashboard();
+        if (dashboard.gateway_url().empty() && dashboard.base_url().empty()) {
+          dashboard.set_gateway_url(OwnGateway(config.gateway()));
+        }
         // In order of dependency: a module calls only those before it.
         tollgate::host::Modules modules;
         modules.push_back(tollgate::MakeCatalogModule(context, config.catalog()));
@@ -32,7 +49,7 @@ int main(int argc, char** argv) {
         modules.push_back(tollgate::MakeBillingModule(context, billing));
         modules.push_back(tollgate::MakeInferenceRouterModule(context, router));
         modules.push_back(tollgate::MakeGatewayModule(context, config.gateway()));
-        modules.push_back(tollgate::MakeDashboardModule(context, config.dashboard()));
+        modules.push_back(tollgate::MakeDashboardModule(context, dashboard));
         return modules;
       });
 }

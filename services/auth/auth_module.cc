@@ -36,6 +36,7 @@ class AuthModule : public Module {
         keys_(auth::MakeKeyAdmin(slot_)),
         audit_(auth::MakeAuditAdmin(slot_)),
         limits_(auth::MakeLimitAdmin(slot_)),
+        front_(auth::MakeFrontRpc(slot_)),
         people_(settings, context.clock) {
     options_.database.url = settings.sql().url();
     // One more for the change feed.
@@ -66,7 +67,7 @@ class AuthModule : public Module {
   std::span<const rpc::MethodCallers> Callers() const override { return auth::kCallers; }
   std::span<const rpc::MethodCallers> AdminCallers() const override { return auth::kAdminCallers; }
   void RegisterAdmin(grpc::ServerBuilder& builder) override {
-    for (const auto& service : {&workspaces_, &keys_, &audit_, &limits_}) {
+    for (const auto& service : {&workspaces_, &keys_, &audit_, &limits_, &front_}) {
       builder.RegisterService(service->get());
     }
     people_.Register(builder);
@@ -207,7 +208,7 @@ class AuthModule : public Module {
   bool has_seal_key_ = false;
   auth::BackendSlot slot_{nullptr};
   auth::AuthRpc rpc_;
-  const std::unique_ptr<grpc::Service> workspaces_, keys_, audit_, limits_;
+  const std::unique_ptr<grpc::Service> workspaces_, keys_, audit_, limits_, front_;
   auth::BackendOptions backend_options_;
   std::shared_ptr<BillingAdminClient> billing_;  // null: not configured, or before Start
   std::shared_ptr<rpc::Replicas> billing_replicas_;

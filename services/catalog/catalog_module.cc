@@ -10,6 +10,7 @@
 #include "services/catalog/rpc/callers.h"
 #include "services/catalog/rpc/catalog_rpc.h"
 #include "services/catalog/rpc/model_rpc.h"
+#include "services/catalog/rpc/status_rpc.h"
 #include "services/catalog/storage/catalog_source.h"
 
 namespace tollgate {
@@ -26,6 +27,7 @@ class CatalogModule : public Module {
         publisher_(context.loops.loop(0)),
         rpc_(publisher_),
         model_rpc_(publisher_),
+        status_rpc_(publisher_, context.clock),
         version_(metrics::Gauge("tollgate_catalog_version", "Version of the current snapshot.")),
         models_(metrics::Gauge("tollgate_catalog_models", "Models in the current snapshot.")),
         good_(Reloads("good")),
@@ -36,6 +38,7 @@ class CatalogModule : public Module {
   void Register(grpc::ServerBuilder& builder) override { builder.RegisterService(&rpc_); }
   void RegisterAdmin(grpc::ServerBuilder& builder) override {
     builder.RegisterService(&model_rpc_);
+    builder.RegisterService(&status_rpc_);
   }
   std::span<const rpc::MethodCallers> Callers() const override { return catalog::kCallers; }
 
@@ -71,12 +74,15 @@ class CatalogModule : public Module {
     catalog::Problems problems;
     switch (source_.Poll(problems)) {
       case catalog::CatalogSource::Change::kNone:
+        // A file that was refused may be again what it was before.
+        if (source_.refused().empty()) status_rpc_.Loaded(/*anew=*/false);
         return;
       case catalog::CatalogSource::Change::kNew:
         good_.Increment();
         return Publish();
       case catalog::CatalogSource::Change::kInvalid:
         bad_.Increment();
+        status_rpc_.Refused(problems);
         for (const std::string& problem : problems) {
           log::Error("catalog file refused; keeping the last valid catalog",
                      {{"problem", problem}});
@@ -86,6 +92,7 @@ class CatalogModule : public Module {
   void Publish() {
     const auto& snapshot = *source_.current();
     publisher_.Publish(snapshot);
+    status_rpc_.Loaded(/*anew=*/true);
     version_.Set(static_cast<double>(snapshot.version()));
     models_.Set(snapshot.models_size());
     log::Info("catalog loaded", {{"version", snapshot.version()},
@@ -99,6 +106,7 @@ class CatalogModule : public Module {
   catalog::CatalogPublisher publisher_;
   catalog::CatalogRpc rpc_;
   catalog::ModelRpc model_rpc_;
+  catalog::StatusRpc status_rpc_;
   prometheus::Gauge& version_;
   prometheus::Gauge& models_;
   prometheus::Counter& good_;

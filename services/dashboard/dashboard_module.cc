@@ -1,6 +1,7 @@
 #include "services/dashboard/dashboard_module.h"
 
 #include <grpcpp/channel.h>
+#include <grpcpp/server_builder.h>
 
 #include <atomic>
 #include <map>
@@ -9,7 +10,9 @@
 #include "common/http/server.h"
 #include "common/observability/log.h"
 #include "common/rpc/replicas.h"
+#include "services/dashboard/front/services.h"
 #include "services/dashboard/http/admin_api.h"
+#include "services/dashboard/http/playground.h"
 #include "services/dashboard/http/site.h"
 #include "services/dashboard/session/cookies.h"
 #include "services/dashboard/session/session_api.h"
@@ -27,6 +30,7 @@ class DashboardModule : public Module {
   DashboardModule(HostContext& context, const config::v1::DashboardSettings& settings,
                   const config::v1::TargetsConfig* targets)
       : context_(context),
+        knows_routers_(targets == nullptr || targets->router_admin_size() > 0),
         lacks_targets_(targets != nullptr &&
                        (targets->auth_admin().empty() || targets->billing_admin().empty() ||
                         targets->catalog_admin().empty())),
@@ -34,12 +38,20 @@ class DashboardModule : public Module {
         token_(settings.login_token()),
         trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
         session_options_{.public_url = settings.public_url()},
+        gateway_url_(settings.gateway_url().empty() ? settings.base_url() : settings.gateway_url()),
         site_(settings.base_url()),
         login_(settings.login_token()),
-        login_source_(login_) {}
+        login_source_(login_) {
+    front_services_.push_back(dashboard::MakeEngineService(peers_));
+    front_services_.push_back(dashboard::MakeProcessService(peers_));
+    front_services_.push_back(dashboard::MakeSummaryService(peers_));
+  }
   ~DashboardModule() override { Stop(); }
 
   std::string_view name() const override { return "dashboard"; }
+  void RegisterAdmin(grpc::ServerBuilder& builder) override {
+    for (const auto& service : front_services_) builder.RegisterService(service.get());
+  }
 
   Result<void> Start() override {
     if (lacks_targets_) {
@@ -59,12 +71,13 @@ class DashboardModule : public Module {
     for (int i = 0; i < context_.loops.size(); ++i) {
       Loop& loop = context_.loops.loop(i);
       loop.RunAndWait([&] {
-        for (const AdminTarget target :
-             {AdminTarget::kAuth, AdminTarget::kBilling, AdminTarget::kCatalog}) {
+        for (const AdminTarget target : {AdminTarget::kAuth, AdminTarget::kBilling,
+                                         AdminTarget::kCatalog, AdminTarget::kSelf}) {
           clients_[i][target] = context_.clients.AdminReplicas(target, loop);
         }
       });
     }
+    OpenPeers();
     sessions_ = std::make_unique<dashboard::SessionClient>([this](Loop& loop) {
       return clients_[loop.index()][AdminTarget::kAuth]->Pick()->channel();
     });
@@ -82,6 +95,10 @@ class DashboardModule : public Module {
          }});
     if (!admin_api.ok()) return Fail{admin_api.error()};
     admin_api_ = std::move(*admin_api);
+    auto playground = dashboard::Playground::Make(
+        context_.loops, {.gateway_url = gateway_url_, .public_url = session_options_.public_url});
+    if (!playground.ok()) return Fail{playground.error()};
+    playground_ = std::move(*playground);
 
     http::ServerOptions options;
     options.max_body_bytes = kMaxBodyBytes;
@@ -110,7 +127,11 @@ class DashboardModule : public Module {
     ready_ = false;
     if (server_) server_->Stop();
     server_.reset();
+    if (playground_) playground_->Stop();
     sessions_.reset();
+    if (Loop* const loop = peers_.loop.exchange(nullptr)) {
+      loop->RunAndWait([this] { peers_.peers.reset(); });
+    }
     // Clients must be destroyed on their own loop.
     for (size_t i = 0; i < clients_.size(); ++i) {
       context_.loops.loop(static_cast<int>(i)).RunAndWait([&] { clients_[i] = {}; });
@@ -120,6 +141,26 @@ class DashboardModule : public Module {
 
  private:
   using LoopClients = std::map<AdminTarget, std::shared_ptr<rpc::Replicas>>;
+
+  // What the services of this process ask; all on the first loop.
+  void OpenPeers() {
+    using Other = ClientFactory::OtherTarget;
+    Loop& loop = context_.loops.loop(0);
+    loop.RunAndWait([&] {
+      LoopClients& clients = clients_[0];
+      peers_.peers = std::make_shared<const dashboard::Peers>(dashboard::Peers{
+          .loop = loop,
+          .auth = clients[AdminTarget::kAuth],
+          .billing = clients[AdminTarget::kBilling],
+          .catalog = clients[AdminTarget::kCatalog],
+          .self = clients[AdminTarget::kSelf],
+          .routers =
+              knows_routers_ ? context_.clients.AdminReplicas(AdminTarget::kRouter, loop) : nullptr,
+          .ratelimits = context_.clients.OtherReplicas(Other::kRateLimit, loop),
+          .gateways = context_.clients.OtherReplicas(Other::kGateway, loop)});
+    });
+    peers_.loop = &loop;
+  }
 
   static bool IsAdminApi(const http::HttpRequest& request) {
     return request.path.starts_with(dashboard::kAdminApiPath);
@@ -134,22 +175,31 @@ class DashboardModule : public Module {
       co_await admin_api_->Serve(exchange);
       co_return;
     }
+    if (exchange.request().path.starts_with(dashboard::kPlaygroundPath)) {
+      co_await playground_->Serve(exchange);
+      co_return;
+    }
     co_await exchange.Send(site_.Handle(exchange.request()));
   }
 
   HostContext& context_;
+  const bool knows_routers_;
   const bool lacks_targets_;
   const std::string listen_;
   const std::string token_;
   const std::vector<std::string> trusted_proxies_;
   const dashboard::SessionOptions session_options_;
+  const std::string gateway_url_;
   const dashboard::Site site_;
   dashboard::LoginToken login_;
   dashboard::LoginTokenSource login_source_;
+  dashboard::PeersSlot peers_;
+  std::vector<std::unique_ptr<grpc::Service>> front_services_;
   std::unique_ptr<dashboard::SessionClient> sessions_;
   std::unique_ptr<dashboard::SessionApi> session_api_;
   std::unique_ptr<dashboard::SessionSource> session_source_;
   std::unique_ptr<dashboard::AdminApi> admin_api_;
+  std::unique_ptr<dashboard::Playground> playground_;
   std::vector<LoopClients> clients_;  // by loop index
   std::unique_ptr<http::Server> server_;
   std::atomic<bool> ready_{false};

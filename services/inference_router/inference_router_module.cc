@@ -16,6 +16,7 @@
 #include "common/clients/catalog_cache.h"
 #include "common/http/tls.h"
 #include "common/observability/log.h"
+#include "services/inference_router/admin/engine_admin_rpc.h"
 #include "services/inference_router/balancer/health_checker.h"
 #include "services/inference_router/rpc/callers.h"
 #include "services/inference_router/rpc/link_request.h"
@@ -67,7 +68,13 @@ class InferenceRouterModule : public Module {
   void Register(grpc::ServerBuilder& builder) override {
     builder.RegisterService(link_->service());
   }
+  void RegisterAdmin(grpc::ServerBuilder& builder) override {
+    builder.RegisterService(&engine_admin_);
+  }
   std::span<const rpc::MethodCallers> Callers() const override { return router::kCallers; }
+  std::span<const rpc::MethodCallers> AdminCallers() const override {
+    return router::kAdminCallers;
+  }
   Result<void> Start() override;
   bool Ready() const override { return started_.load() && table_.Get() != nullptr; }
   void Drain(int64_t deadline_us) override;
@@ -88,6 +95,8 @@ class InferenceRouterModule : public Module {
   int lock_file_ = -1;
   std::unique_ptr<router::SettlementFiles> files_;
   router::TableHolder table_;
+  router::DrainedEngines drained_;
+  router::EngineAdminRpc engine_admin_{[this] { return table_.Get(); }, drained_, context_.clock};
   std::unique_ptr<router::RouterMetrics> metrics_;
   std::vector<std::unique_ptr<router::Worker>> workers_;
   // These live on the first loop.
@@ -112,7 +121,7 @@ Result<void> InferenceRouterModule::OpenFiles() {
   auto files = router::SettlementFiles::Open(folder);
   if (!files.ok()) return Fail{std::move(files).error()};
   files_ = std::move(files).value();
-  return {};
+  return drained_.Open(folder + "/drained-engines");
 }
 
 router::WorkerOptions InferenceRouterModule::Options() const {
@@ -193,7 +202,9 @@ void InferenceRouterModule::OnCatalog(const catalog::v1::Snapshot& snapshot) {
   log::Info("catalog updated", {{"version", snapshot.version()},
                                 {"models", snapshot.models_size()},
                                 {"engines", table->engines().size()}});
-  table_.Set(std::move(table));
+  drained_.Mark(*table);
+  table_.Set(table);
+  drained_.Mark(*table);
   health_->CheckNow();
 }
 
@@ -241,6 +252,7 @@ void InferenceRouterModule::Drain(int64_t deadline_us) {
 }
 
 void InferenceRouterModule::Stop() {
+  engine_admin_.Stop();
   if (!started_.exchange(false)) return;
   for (int i = 0; i < context_.loops.size(); ++i) {
     context_.loops.loop(i).RunAndWait([&] { workers_[i]->TerminateAll(); });

@@ -28,6 +28,8 @@ std::vector<Method> AllMethods() {
       const bool is_admin = file.package() == "tollgate.admin.v1" ||
                             service.name().find("Admin") != std::string::npos ||
                             service.name() == "SessionService" ||   // the dashboard's front
+                            service.name() == "FrontService" ||     // its own services
+                            service.name() == "SummaryService" ||   // and of billing
                             service.name() == "KeySpendService" ||  // asked by auth
                             service.name() == "AuditSourceService";
       for (const auto& method : service.method()) {

@@ -7,8 +7,8 @@ SERVICES = {
     "auth": {"admin", "oidc", "people"},
     "billing": {"alerts", "commit", "payments"},
     "catalog": set(),
-    "dashboard": {"http", "openapi", "session", "transcode"},
-    "inference_router": {"balancer", "count", "engine", "session", "settlement"},
+    "dashboard": {"front", "http", "openapi", "session", "transcode"},
+    "inference_router": {"admin", "balancer", "count", "engine", "session", "settlement"},
     "ratelimit": {"redis"},
 }
 REQUIRED = {"dashboard": {"http"}}  # every other service: domain and rpc

@@ -115,7 +115,7 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
     Add(RouterName(i), "tollgate-inference-router", true);
   }
   for (int i = 1; i <= options_.gateways; ++i) {
-    Add(Numbered("gateway", i), "tollgate-gateway", false);
+    Add(Numbered("gateway", i), "tollgate-gateway", true);
   }
   Add("dashboard", "tollgate-dashboard", false);
 }
@@ -127,7 +127,7 @@ void Cluster::Add(const std::string& name, const std::string& binary, bool has_g
   member->name = name;
   member->binary = binary;
   member->has_grpc = has_grpc;
-  member->has_admin_grpc = IsAuth(name) || IsBilling(name) || IsCatalog(name) || name == "allinone";
+  member->has_admin_grpc = !IsGateway(name) && !IsRateLimit(name);
   std::vector<std::string> command = options_.wrapper;
   command.insert(command.end(),
                  {BinaryPath(binary), "--config", dir_.path() + "/" + name + ".yaml"});
@@ -203,6 +203,11 @@ std::string Cluster::Targets(const std::string& for_whom) const {
     const bool around = IsGateway(for_whom) && options_.way_to_router;
     text += "    - " + (around ? options_.way_to_router(address) : address) + "\n";
   }
+  if (for_whom != "dashboard") return text;
+  text += "  gateways: \"" + Replicas("gateway", options_.gateways) + "\"\n  router_admin:\n";
+  for (int i = 1; i <= options_.routers; ++i) {
+    text += "    - " + AdminGrpcOf(RouterName(i)) + "\n";
+  }
   return text;
 }
 
@@ -244,7 +249,11 @@ std::string Cluster::Section(const std::string& name) const {
            Lines(options_.gateway_settings);
   }
   return "dashboard:\n  listen: 127.0.0.1:" + std::to_string(dashboard_port_) +
-         "\n  login_token: ${file:" + dir + "/login_token}\n" + Lines(options_.dashboard_settings);
+         "\n  login_token: ${file:" + dir + "/login_token}\n" +
+         (http_ports_[0] > 0
+              ? "  gateway_url: http://127.0.0.1:" + std::to_string(http_ports_[0]) + "\n"
+              : std::string()) +
+         Lines(options_.dashboard_settings);
 }
 
 std::string Cluster::ConfigOf(const Member& member) const {

@@ -25,6 +25,11 @@ constexpr int64_t kAddressesOfHour = 3;
 
 constexpr int64_t kMinuteUs = 60'000'000;
 constexpr int64_t kHourUs = 60 * kMinuteUs;
+constexpr int64_t kQuarterUs = 15 * kMinuteUs;
+// Refusals are kept for the longest day, and an hour more.
+constexpr int64_t kKeptQuarters = 26 * 4;
+constexpr int kMaxRefusals = 100;
+constexpr size_t kMaxCode = 64;
 constexpr int kMaxUses = 1000;
 constexpr int kMaxAddresses = 1000;
 constexpr size_t kMaxReporter = 64;
@@ -35,6 +40,13 @@ std::string Hex(uint64_t number) {
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
   return text;
+}
+
+bool IsRefusal(const v1::RefusalCount& refusal) {
+  return refusal.count() >= 0 && !refusal.code().empty() && refusal.code().size() <= kMaxCode &&
+         std::ranges::all_of(refusal.code(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+         });
 }
 
 Result<void> CheckReport(const v1::ReportKeyUseRequest& request) {
@@ -48,6 +60,26 @@ Result<void> CheckReport(const v1::ReportKeyUseRequest& request) {
         use.addresses_size() > kMaxAddresses) {
       return BadRequest("A use has a key id, counts from 0 on and at most 1000 addresses.", "uses");
     }
+    if (use.refusals_size() > kMaxRefusals || !std::ranges::all_of(use.refusals(), IsRefusal)) {
+      return BadRequest("A use has at most 100 refusals, each with a code and a count.", "uses");
+    }
+  }
+  return {};
+}
+
+SqlResult<void> WriteRefusals(sql::Connection& sql, const std::string& reporter,
+                              const v1::KeyUse& use, int64_t now_us) {
+  for (const v1::RefusalCount& refusal : use.refusals()) {
+    if (refusal.count() == 0 || refusal.quarter() < 0 ||
+        refusal.quarter() > (now_us + kMaxAheadUs) / kQuarterUs) {
+      continue;
+    }
+    auto put = sql.Execute(
+        "INSERT INTO key_refusal (key_id, quarter, code, source, amount) VALUES ($1, $2, $3, $4,"
+        " $5) ON CONFLICT (key_id, quarter, code, source) DO UPDATE SET amount = excluded.amount"
+        " WHERE excluded.amount > key_refusal.amount",
+        {use.key_id(), refusal.quarter(), refusal.code(), reporter, refusal.count()});
+    if (!put) return Fail{put.error()};
   }
   return {};
 }
@@ -79,7 +111,7 @@ SqlResult<void> WriteUse(sql::Connection& sql, const std::string& reporter, cons
     written = put(kAddressesOfHour, use.hour(), kHourUs, Hex(address), 1);
     if (!written) return written;
   }
-  return {};
+  return WriteRefusals(sql, reporter, use, now_us);
 }
 
 SqlResult<int64_t> SumOf(sql::Connection& sql, const std::string& key_id, int64_t kind,
@@ -255,8 +287,20 @@ Result<void> PruneUse(AuthStore& store) {
           sql.Execute("DELETE FROM key_use WHERE kind = $1 AND period < $2", {kind, before});
       if (!pruned) return Fail{pruned.error()};
     }
+    auto pruned = sql.Execute("DELETE FROM key_refusal WHERE quarter < $1",
+                              {now_us / kQuarterUs - kKeptQuarters});
+    if (!pruned) return Fail{pruned.error()};
     return {};
   });
+}
+
+SqlResult<void> ReadRefusals(sql::Connection& connection, const std::string& workspace,
+                             const std::function<void(RefusalSum)>& add) {
+  return connection.Query(
+      "SELECT r.quarter, r.code, CAST(sum(r.amount) AS BIGINT) FROM virtual_key k"
+      " JOIN key_refusal r ON r.key_id = k.key_id WHERE k.workspace_id = $1"
+      " GROUP BY r.quarter, r.code ORDER BY r.quarter, r.code",
+      {workspace}, [&](const sql::Row& row) { add({row.Int(0), row.Text(1), row.Int(2)}); });
 }
 
 }  // namespace tollgate::auth

@@ -3,6 +3,7 @@
 // it. See docs/design/keys.md.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,16 @@ Result<v1::ReportKeyUseResponse> StoreUse(AuthStore& store, const PolicyOptions&
 // Sets requests_24h of these keys.
 sql::SqlResult<void> AddRequests(sql::Connection& connection, int64_t now_us,
                                  const std::vector<admin::v1::Key*>& keys);
+
+// Calls that gateways answered with an error, of all keys of a workspace, by code and quarter of an
+// hour of Unix time, of the last 26 hours.
+struct RefusalSum {
+  int64_t quarter = 0;
+  std::string code;
+  int64_t count = 0;
+};
+sql::SqlResult<void> ReadRefusals(sql::Connection& connection, const std::string& workspace,
+                                  const std::function<void(RefusalSum)>& add);
 
 // Forgets counts that nobody reads any more.
 Result<void> PruneUse(AuthStore& store);

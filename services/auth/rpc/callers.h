@@ -16,6 +16,8 @@ inline constexpr rpc::MethodCallers kCallers[] = {
 inline constexpr rpc::MethodCallers kAdminCallers[] = {
     // Who is signed in: a question of the dashboard's front only.
     {"tollgate.auth.v1.SessionService/*", rpc::kDashboard},
+    // What the dashboard's own services ask.
+    {"tollgate.auth.v1.FrontService/*", rpc::kDashboard},
 };
 
 }  // namespace tollgate::auth

@@ -10,7 +10,7 @@
 
 namespace tollgate::auth {
 
-inline constexpr std::array<sql::Migration, 9> kMigrations = {
+inline constexpr std::array<sql::Migration, 10> kMigrations = {
     {{1, "keys", R"(
 CREATE TABLE workspace (
   workspace_id {text} NOT NULL PRIMARY KEY,
@@ -72,6 +72,7 @@ ALTER TABLE virtual_key ADD COLUMN monthly_quota {int};
      {6, "limits by model, and plans", kLimitsByModel},
      {7, "mail and password resets", kMail},
      {8, "support sessions", kSupportSessions},
-     {9, "audit entries of other services", kAuditSources}}};
+     {9, "audit entries of other services", kAuditSources},
+     {10, "refusals by code", kKeyRefusals}}};
 
 }  // namespace tollgate::auth

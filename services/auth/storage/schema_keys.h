@@ -1,4 +1,4 @@
-// Migrations 5 and 9: what happens to keys and workspaces over time, and audit events with an
+// Migrations 5, 9 and 10: what happens to keys and workspaces over time, and audit events with an
 // address.
 #pragma once
 
@@ -42,6 +42,19 @@ ALTER TABLE audit_event ADD COLUMN source {text} NOT NULL DEFAULT '';
 ALTER TABLE audit_event ADD COLUMN source_sequence {int} NOT NULL DEFAULT 0;
 ALTER TABLE audit_event ADD COLUMN source_hash {blob};
 CREATE UNIQUE INDEX audit_event_source ON audit_event (source, source_sequence) WHERE source <> '';
+)";
+
+// Migration 10: calls that gateways answered with an error (decision 55).
+inline constexpr std::string_view kKeyRefusals = R"(
+CREATE TABLE key_refusal (
+  key_id {text} NOT NULL,
+  quarter {int} NOT NULL,
+  code {text} NOT NULL,
+  source {text} NOT NULL,
+  amount {int} NOT NULL,
+  PRIMARY KEY (key_id, quarter, code, source)
+) {strict};
+CREATE INDEX key_refusal_quarter ON key_refusal (quarter);
 )";
 
 }  // namespace tollgate::auth

@@ -36,6 +36,8 @@ std::unique_ptr<grpc::Service> MakeDeadLetterAdmin(LedgerService& ledger);
 std::unique_ptr<grpc::Service> MakeVerificationAdmin(LedgerService& ledger);
 // The audit entries, for auth.
 std::unique_ptr<grpc::Service> MakeAuditSource(LedgerService& ledger);
+// What the summary of a workspace needs, for the dashboard. Reads rows of payments and alerts too.
+std::unique_ptr<grpc::Service> MakeSummaryRpc(LedgerService& ledger);
 
 // Ends the call. What is for logs only is logged.
 void FinishAdmin(grpc::ServerUnaryReactor* reactor, const admin::AdminResult<void>& result);

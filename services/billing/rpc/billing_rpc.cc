@@ -248,6 +248,7 @@ std::vector<std::unique_ptr<grpc::Service>> MakeAdminServices(LedgerService& led
   services.push_back(MakeDeadLetterAdmin(ledger));
   services.push_back(MakeVerificationAdmin(ledger));
   services.push_back(MakeAuditSource(ledger));
+  services.push_back(MakeSummaryRpc(ledger));
   return services;
 }
 

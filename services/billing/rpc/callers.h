@@ -24,6 +24,7 @@ inline constexpr rpc::MethodCallers kAdminCallers[] = {
     // auth closes no workspace that has credit.
     {"tollgate.admin.v1.LedgerService/GetBalance", rpc::kAdmins | rpc::kAuth},
     {"tollgate.billing.v1.KeySpendService/ListKeySpend", rpc::kAuth},
+    {"tollgate.billing.v1.SummaryService/ReadSummary", rpc::kDashboard},
     // auth copies the audit entries into its log (decision 56).
     {"tollgate.billing.v1.AuditSourceService/ReadAuditEntries", rpc::kAuth},
 };

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "common/admin/access.h"
 #include "common/admin/requests.h"
 #include "common/admin/values.h"
+#include "services/catalog/rpc/answer.h"
 
 namespace tollgate::catalog {
 namespace {
@@ -80,26 +80,6 @@ AdminResult<pb::ListModelsResponse> List(const Caller& caller, const v1::Snapsho
     response.set_next_page_token(admin::EncodePageToken(page->binding, models[size - 1]->id()));
   }
   return response;
-}
-
-// Answers at once: the snapshot is in memory.
-template <typename Request, typename Response, typename Call>
-grpc::ServerUnaryReactor* Answer(const CatalogPublisher& publisher,
-                                 grpc::CallbackServerContext* context, const Request& request,
-                                 Response* response, Call call) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const auto caller = admin::Admit(*context, request);
-  if (!caller) {
-    reactor->Finish(admin::ToStatus(caller.error()));
-    return reactor;
-  }
-  const auto current = publisher.current();
-  AdminResult<Response> result =
-      Fail{admin::FromError(Unavailable("the catalog is starting").error)};
-  if (current) result = call(*caller, current->snapshot());
-  if (result) *response = *result;
-  reactor->Finish(admin::ToStatus(result));
-  return reactor;
 }
 
 }  // namespace

@@ -32,6 +32,9 @@ class CatalogSource {
   // that it refers to may have changed. kInvalid is returned once per change, with its problems.
   Change Poll(Problems& problems);
 
+  // What is wrong with the file as it was read last; empty: nothing.
+  const Problems& refused() const { return reported_; }
+
   // The last valid snapshot; null before the first.
   const SnapshotPtr& current() const { return current_; }
 

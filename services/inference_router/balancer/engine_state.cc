@@ -1,6 +1,7 @@
 #include "services/inference_router/balancer/engine_state.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tollgate::inference_router {
 namespace {
@@ -22,7 +23,9 @@ bool EngineState::TryEnter() {
   return true;
 }
 
-bool EngineState::Available(int64_t now_us) const {
+bool EngineState::Available(int64_t now_us) const { return !drained() && Healthy(now_us); }
+
+bool EngineState::Healthy(int64_t now_us) const {
   return down_since_us_.load(std::memory_order_relaxed) == 0 &&
          backoff_until_us_.load(std::memory_order_relaxed) <= now_us;
 }
@@ -52,6 +55,27 @@ void EngineState::OnHealthFailure(bool definite, int64_t now_us) {
     down_since_us_.compare_exchange_strong(up, std::max<int64_t>(now_us, 1),
                                            std::memory_order_relaxed);
   }
+}
+
+void EngineState::NoteHealthCheck(int64_t took_us) {
+  health_check_us_.store(std::max<int64_t>(took_us, 1), std::memory_order_relaxed);
+}
+
+void EngineState::NoteFirstOutput(int64_t took_us) {
+  // Two requests at once may lose one of their values: it is an average.
+  const int64_t before = first_output_us_.load(std::memory_order_relaxed);
+  const int64_t after = before == 0 ? took_us : before + (took_us - before) / 8;
+  first_output_us_.store(std::max<int64_t>(after, 1), std::memory_order_relaxed);
+}
+
+void EngineState::NoteFailure(std::string text, int64_t wall_us) {
+  const std::lock_guard lock(mutex_);
+  failure_ = {std::move(text), wall_us};
+}
+
+EngineState::Failure EngineState::last_failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
 }
 
 int64_t EngineState::DownForUs(int64_t now_us) const {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 #include "common/http/client.h"
@@ -24,8 +25,13 @@ class EngineState {
   void Leave() { running_.fetch_sub(1, std::memory_order_relaxed); }
   int64_t running() const { return running_.load(std::memory_order_relaxed); }
 
-  // Not marked down by health checks, and not in back-off after a connect failure.
+  // Neither drained nor unhealthy.
   bool Available(int64_t now_us) const;
+  // Not marked down by health checks, and not in back-off after a connect failure.
+  bool Healthy(int64_t now_us) const;
+  // An operator wants it to get no new requests.
+  bool drained() const { return drained_.load(std::memory_order_relaxed); }
+  void set_drained(bool drained) { drained_.store(drained, std::memory_order_relaxed); }
   // Health checks have failed for this long, in microseconds; 0: the engine is not marked down.
   int64_t DownForUs(int64_t now_us) const;
   // Milliseconds until the back-off ends; at least 1000.
@@ -39,6 +45,19 @@ class EngineState {
   // other failure must happen twice in a row.
   void OnHealthFailure(bool definite, int64_t now_us);
 
+  // For operators: what health checks and requests have shown of it.
+  void NoteHealthCheck(int64_t took_us);
+  void NoteFirstOutput(int64_t took_us);
+  void NoteFailure(std::string text, int64_t wall_us);
+  int64_t health_check_us() const { return health_check_us_.load(std::memory_order_relaxed); }
+  // An average in which a request counts for an eighth; 0: none had output.
+  int64_t first_output_us() const { return first_output_us_.load(std::memory_order_relaxed); }
+  struct Failure {
+    std::string text;
+    int64_t wall_us = 0;  // 0: there was none
+  };
+  Failure last_failure() const;
+
  private:
   const catalog::v1::Engine engine_;
   const http::BaseUrl base_;
@@ -47,6 +66,11 @@ class EngineState {
   std::atomic<int> health_failures_{0};
   std::atomic<int64_t> down_since_us_{0};  // 0: not marked down
   std::atomic<int64_t> backoff_until_us_{0};
+  std::atomic<bool> drained_{false};
+  std::atomic<int64_t> health_check_us_{0};
+  std::atomic<int64_t> first_output_us_{0};
+  mutable std::mutex mutex_;
+  Failure failure_;
 };
 
 }  // namespace tollgate::inference_router

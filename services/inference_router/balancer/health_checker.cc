@@ -44,17 +44,22 @@ struct HealthChecker::Shared {
     }
     request.head_timeout_ms = request.idle_timeout_ms = kCheckTimeoutMs;
     const int64_t now_us = SystemClock::Get().MonotonicUs();
-    const bool was_up = engine->Available(now_us);
+    const bool was_up = engine->Healthy(now_us);
     auto answer = co_await FetchWithin(shared->loop, shared->client, std::move(request), kMaxBody,
                                        kCheckTotalMs);
     if (answer.ok() && answer->head.status < 500) {
       engine->OnSuccess();
+      engine->NoteHealthCheck(SystemClock::Get().MonotonicUs() - now_us);
     } else {
+      engine->NoteFailure(
+          "health check: " + (answer.ok() ? "status " + std::to_string(answer->head.status)
+                                          : answer.error().message),
+          SystemClock::Get().WallUs());
       engine->OnHealthFailure(
           !answer.ok() && answer.error().kind == http::ClientError::Kind::kConnect,
           SystemClock::Get().MonotonicUs());
     }
-    const bool is_up = engine->Available(SystemClock::Get().MonotonicUs());
+    const bool is_up = engine->Healthy(SystemClock::Get().MonotonicUs());
     if (was_up != is_up) {
       if (is_up) {
         log::Info("engine is up", {{"engine", engine->id()}});

@@ -36,6 +36,7 @@ RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingT
       }
       engines.push_back(state);
       engines_.push_back(state);
+      pools_.push_back(pool.name());
     }
   }
   const auto route_of = [&pools](const catalog::v1::Model& model) {
@@ -47,11 +48,21 @@ RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingT
     if (pool != pools.end()) route.engines = pool->second;
     return route;
   };
-  for (const catalog::v1::Model& model : snapshot.models()) routes_[model.id()] = route_of(model);
+  for (const catalog::v1::Model& model : snapshot.models()) {
+    routes_[model.id()] = route_of(model);
+    models_of_pool_.emplace(model.pool(), model.id());
+  }
   if (snapshot.has_unlisted()) {
     unlisted_ = route_of(snapshot.unlisted());
     unlisted_->unlisted = true;
   }
+}
+
+std::vector<std::string> RoutingTable::ModelsOf(const std::string& pool) const {
+  std::vector<std::string> models;
+  const auto [first, last] = models_of_pool_.equal_range(pool);
+  for (auto at = first; at != last; ++at) models.push_back(at->second);
+  return models;
 }
 
 const Route* RoutingTable::Find(std::string_view model) const {

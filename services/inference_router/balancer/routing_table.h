@@ -3,6 +3,7 @@
 // unchanged engines.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,9 @@ class RoutingTable {
   // The route of completions whose id Find does not know; null if the catalog has none.
   const Route* unlisted() const { return unlisted_ ? &*unlisted_ : nullptr; }
   const std::vector<EnginePointer>& engines() const { return engines_; }
+  // The pool of each of engines(), and the ids of the models that a pool serves.
+  const std::vector<std::string>& pools() const { return pools_; }
+  std::vector<std::string> ModelsOf(const std::string& pool) const;
   int64_t version() const { return version_; }
   // Ids of engines left out because their base_url is invalid.
   const std::vector<std::string>& unusable() const { return unusable_; }
@@ -46,6 +50,8 @@ class RoutingTable {
   std::unordered_map<std::string, Route> routes_;
   std::optional<Route> unlisted_;
   std::vector<EnginePointer> engines_;
+  std::vector<std::string> pools_;
+  std::multimap<std::string, std::string> models_of_pool_;
   std::vector<std::string> unusable_;
 };
 

@@ -11,4 +11,10 @@ inline constexpr rpc::MethodCallers kCallers[] = {
     {"tollgate.inference.v1.InferenceService/CountTokens", rpc::kGateway},
 };
 
+// At the admin address.
+inline constexpr rpc::MethodCallers kAdminCallers[] = {
+    // It has checked who asks, and has written the change into the audit log.
+    {"tollgate.inference.v1.EngineAdminService/*", rpc::kDashboard},
+};
+
 }  // namespace tollgate::inference_router

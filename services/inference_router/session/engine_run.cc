@@ -93,6 +93,7 @@ Task<RunOutcome> EngineRun::Run() {
   }
   if (outcome == RunOutcome::kFailed) {
     failure_ = engine_lost_ ? Unreachable("the engine's health checks fail") : attempt.failure();
+    NoteFailure();
     if (failure_.not_found && route.unlisted) {  // decision 20
       failure_.error = {.id = ErrorId::kModelNotFound,
                         .message = "The model '" + request.model() + "' is not available.",
@@ -103,6 +104,13 @@ Task<RunOutcome> EngineRun::Run() {
     attempt.Abort();
   }
   co_return outcome;
+}
+
+// What is the engine's fault and not the caller's, in words that hold nothing of the request.
+void EngineRun::NoteFailure() {
+  const ErrorRow& row = failure_.error.row();
+  if (row.http_status < 500 && row.http_status != 429) return;
+  engine_.NoteFailure("request: " + std::string(row.code), context_.host.clock.WallUs());
 }
 
 void EngineRun::Abort() {
@@ -242,6 +250,7 @@ Task<bool> EngineRun::SendStarted() {
   first_output_us_ = std::max<int64_t>(host.clock.MonotonicUs() - context_.arrived_us, 1);
   if (answer_ == EngineAnswer::kStreamed) {
     host.metrics.time_to_first_token.Observe(static_cast<double>(first_output_us_) / 1e6);
+    engine_.NoteFirstOutput(first_output_us_);
   } else {
     host.metrics.whole_answers.Increment();
   }

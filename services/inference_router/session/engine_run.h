@@ -72,6 +72,7 @@ class EngineRun {
   // The end of an answer whose next token is not paid for.
   Task<RunOutcome> Cut(Coverage coverage);
   Task<bool> SendStarted();
+  void NoteFailure();
   // What is charged after a crash of the router.
   void SaveUsage(int64_t completion_tokens);
 

@@ -1,0 +1,43 @@
+// ProcessInfoService: what this process says of itself, on each of its gRPC servers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/rpc/callers.h"
+#include "tollgate/common/v1/process.grpc.pb.h"
+
+namespace tollgate::host {
+
+inline constexpr rpc::MethodCallers kProcessInfoCallers = {
+    "tollgate.common.v1.ProcessInfoService/*", rpc::kDashboard};
+
+struct ProcessStart {
+  // Makes an id.
+  ProcessStart(std::string service_name, int64_t now_us);
+
+  std::string id;
+  std::string service;
+  int64_t start_us = 0;
+};
+
+class ProcessInfoRpc : public common::v1::ProcessInfoService::CallbackService {
+ public:
+  // Name and readiness of each part, from any thread.
+  using ReadyReport = std::function<std::vector<std::pair<std::string, bool>>()>;
+  ProcessInfoRpc(ProcessStart start, ReadyReport ready)
+      : start_(std::move(start)), ready_(std::move(ready)) {}
+
+  grpc::ServerUnaryReactor* GetProcessInfo(grpc::CallbackServerContext* context,
+                                           const common::v1::GetProcessInfoRequest* request,
+                                           common::v1::GetProcessInfoResponse* response) override;
+
+ private:
+  const ProcessStart start_;
+  const ReadyReport ready_;
+};
+
+}  // namespace tollgate::host

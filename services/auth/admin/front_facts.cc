@@ -1,0 +1,85 @@
+#include "services/auth/admin/front_facts.h"
+
+#include "services/auth/admin/key_policy.h"
+#include "services/auth/domain/rules.h"
+
+namespace tollgate::auth {
+namespace {
+
+using sql::SqlResult;
+using Change = AuthStore::Change;
+
+constexpr int kMaxExpiring = 20;
+constexpr size_t kMaxText = 500;
+
+}  // namespace
+
+Result<v1::ReadWorkspaceFactsResponse> ReadWorkspaceFacts(
+    AuthStore& store, const v1::ReadWorkspaceFactsRequest& request) {
+  v1::ReadWorkspaceFactsResponse response;
+  const auto done = store.Read([&](sql::Connection& sql) -> SqlResult<void> {
+    response.Clear();
+    auto read = sql.Query("SELECT report_time_zone FROM workspace WHERE workspace_id = $1",
+                          {request.workspace_id()},
+                          [&](const sql::Row& row) { response.set_report_time_zone(row.Text(0)); });
+    if (!read) return read;
+    read = sql.Query(
+        "SELECT key_id, name, expires_at_us FROM virtual_key WHERE workspace_id = $1"
+        " AND state = $2 AND expires_at_us >= $3 AND expires_at_us < $4"
+        " ORDER BY expires_at_us, key_id LIMIT $5",
+        {request.workspace_id(), static_cast<int>(v1::KEY_STATE_ACTIVE), request.expire_start_us(),
+         request.expire_end_us(), kMaxExpiring},
+        [&](const sql::Row& row) {
+          v1::ExpiringKey& key = *response.add_expiring_keys();
+          key.set_key_id(row.Text(0));
+          key.set_display_name(row.Text(1));
+          key.set_expire_us(row.Int(2));
+        });
+    if (!read) return read;
+    return ReadRefusals(sql, request.workspace_id(), [&](RefusalSum sum) {
+      v1::RefusalSum& refusal = *response.add_refusals();
+      refusal.set_quarter(sum.quarter);
+      refusal.set_code(std::move(sum.code));
+      refusal.set_count(sum.count);
+    });
+  });
+  if (!done) return Fail{done.error()};
+  return response;
+}
+
+Result<v1::NoteChangeResponse> NoteChange(AuthStore& store, const v1::NoteChangeRequest& request) {
+  for (const std::string* text : {&request.actor(), &request.action(), &request.subject()}) {
+    if (text->empty()) return BadRequest("actor, action and subject are required.", "actor");
+  }
+  for (const std::string* text : {&request.actor(), &request.address(), &request.action(),
+                                  &request.subject(), &request.detail()}) {
+    if (text->size() > kMaxText) return BadRequest("A text is too long.", "detail");
+  }
+  auto id = admin::RequestIdOrNew(request.request_id());
+  if (!id) return BadRequest(id.error().message, "request_id");
+  const AuthStore::Once once{
+      .scope = request.actor(),
+      .request_id = *id,
+      .content = request.action() + '\n' + request.subject() + '\n' + request.detail()};
+  auto answer = store.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
+    AuditRecord record;
+    record.actor = request.actor();
+    record.address = request.address();
+    record.action = request.action();
+    record.subject = request.subject();
+    record.detail = request.detail();
+    record.request_id = request.request_id();
+    if (auto audited = change.Audit(std::move(record)); !audited) return Fail{audited.error()};
+    return std::string("noted");
+  });
+  v1::NoteChangeResponse response;
+  if (answer) return response;
+  if (answer.error().reason == admin::RequestIdReused().error.reason) {
+    response.set_reused(true);
+    return response;
+  }
+  if (answer.error().error) return Fail{*answer.error().error};
+  return Internal("the change was not noted: " + answer.error().message);
+}
+
+}  // namespace tollgate::auth

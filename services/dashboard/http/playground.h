@@ -1,0 +1,50 @@
+// /playground/v1/*: requests of the dashboard's page to the inference API, which are passed to the
+// gateway's public address as they are, with the key that the page sends (decision 63).
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/error/error.h"
+#include "common/http/client.h"
+#include "common/http/exchange.h"
+#include "common/runtime/loop.h"
+
+namespace tollgate::dashboard {
+
+inline constexpr std::string_view kPlaygroundPath = "/playground/";
+
+class Playground {
+ public:
+  struct Options {
+    // Where the gateway is; empty: every request is a 404.
+    std::string gateway_url;
+    std::string public_url;  // of the dashboard; see IsSameOrigin
+    // Requests at a time; more get 503.
+    int max_requests = 64;
+  };
+  // Fails for a URL that is none. Stop must be called before the loops stop.
+  static Result<std::unique_ptr<Playground>> Make(LoopPool& loops, Options options);
+
+  // The body is passed on while it comes. When the browser leaves, the gateway's request is ended.
+  Task<void> Serve(http::Exchange& exchange);
+  // After the last request, not on a loop.
+  void Stop();
+
+ private:
+  Playground(LoopPool& loops, Options options) : loops_(loops), options_(std::move(options)) {}
+  http::ClientRequest RequestTo(const http::BaseUrl& gateway, http::HttpRequest& request) const;
+  Task<void> Pass(http::Exchange& exchange);
+
+  LoopPool& loops_;
+  const Options options_;
+  std::optional<http::BaseUrl> gateway_;
+  std::vector<std::unique_ptr<http::Client>> clients_;  // by loop index
+  std::atomic<int> running_{0};
+};
+
+}  // namespace tollgate::dashboard
