@@ -48,7 +48,7 @@ SqlResult<void> Write(Connection& db, const std::string& text, const std::vector
 
 template <typename T, typename Read>
 SqlResult<std::optional<T>> One(Connection& db, const std::string& text,
-                                std::initializer_list<Param> params, Read read) {
+                                const std::vector<Param>& params, Read read) {
   std::optional<T> found;
   auto done = db.Query(text, params, [&](const Row& row) { found = read(row); });
   if (!done.ok()) return Fail{std::move(done).error()};
@@ -57,7 +57,7 @@ SqlResult<std::optional<T>> One(Connection& db, const std::string& text,
 
 template <typename T, typename Read>
 SqlResult<std::vector<T>> Many(sql::Database& database, const std::string& text,
-                               std::initializer_list<Param> params, Read read) {
+                               const std::vector<Param>& params, Read read) {
   std::vector<T> found;
   auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) {
     found.clear();
@@ -300,12 +300,18 @@ SqlResult<std::optional<Payment>> PaymentStore::FindByProviderId(const std::stri
 
 SqlResult<std::vector<Payment>> PaymentStore::ListPayments(const std::string& workspace, int limit,
                                                            const Position& before) {
-  return Many<Payment>(database_,
-                       kSelectPayment + kOfWorkspace +
-                           " AND (created_us < $3 OR (created_us = $3 AND id < $4))"
-                           " ORDER BY created_us DESC, id DESC LIMIT $5",
-                       {LedgerShard(workspace), workspace, before.created_us, before.id, limit},
-                       ReadPayment);
+  std::vector<sql::Param> params = {LedgerShard(workspace), workspace, before.created_us,
+                                    before.id};
+  std::string text =
+      kSelectPayment + kOfWorkspace + " AND (created_us < $3 OR (created_us = $3 AND id < $4))";
+  const auto next = [&](sql::Param value) {
+    params.push_back(value);
+    return "$" + std::to_string(params.size());
+  };
+  if (before.state) text += " AND state = " + next(static_cast<int>(*before.state));
+  if (before.reload) text += " AND reload = " + next(*before.reload ? 1 : 0);
+  text += " ORDER BY created_us DESC, id DESC LIMIT " + next(limit);
+  return Many<Payment>(database_, text, params, ReadPayment);
 }
 
 SqlResult<std::vector<Payment>> PaymentStore::PaymentsBetween(const std::string& provider,

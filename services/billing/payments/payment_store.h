@@ -90,10 +90,12 @@ class PaymentStore {
   sql::SqlResult<std::optional<Payment>> FindPayment(const std::string& workspace,
                                                      const std::string& id);
   sql::SqlResult<std::optional<Payment>> FindByProviderId(const std::string& provider_id);
-  // Newest first, after this one.
+  // Newest first, after this one, of those that are wanted.
   struct Position {
     int64_t created_us = INT64_MAX;
     std::string id;
+    std::optional<PaymentState> state;  // unset: any
+    std::optional<bool> reload;         // whether auto-reload made it
   };
   sql::SqlResult<std::vector<Payment>> ListPayments(const std::string& workspace, int limit,
                                                     const Position& before);

@@ -262,16 +262,40 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return {};
   }
 
+  static AdminResult<payments::PaymentStore::Position> WantedOf(const std::string& filter) {
+    static constexpr std::string_view kFields[] = {"state", "origin"};
+    auto terms = admin::ParseFilter(filter, kFields);
+    if (!terms.ok()) return Fail{terms.error()};
+    payments::PaymentStore::Position wanted;
+    for (const admin::FilterTerm& term : *terms) {
+      if (term.field == "origin") {
+        if (term.value != "CUSTOMER" && term.value != "AUTO_RELOAD") {
+          return admin::InvalidField("filter", "origin is CUSTOMER or AUTO_RELOAD");
+        }
+        wanted.reload = term.value == "AUTO_RELOAD";
+        continue;
+      }
+      av::PaymentState state;
+      if (!av::PaymentState_Parse("PAYMENT_STATE_" + term.value, &state) || state == 0) {
+        return admin::InvalidField("filter", "there is no state \"" + term.value + "\"");
+      }
+      wanted.state = static_cast<payments::PaymentState>(state);
+    }
+    return wanted;
+  }
   AdminResult<void> List(const av::ListPaymentsRequest& request, const std::string& actor,
                          av::ListPaymentsResponse& response) {
     auto parts = admin::NameParts(kWorkspace, request.parent(), "parent");
     if (!parts.ok()) return Fail{parts.error()};
     auto size = admin::PageSize(request.page_size());
     if (!size.ok()) return Fail{size.error()};
-    const std::string binding = "ListPayments\n" + actor + "\n" + request.parent();
+    auto wanted = WantedOf(request.filter());
+    if (!wanted.ok()) return Fail{wanted.error()};
+    const std::string binding =
+        "ListPayments\n" + actor + "\n" + request.parent() + "\n" + request.filter();
     auto token = admin::DecodePageToken(binding, request.page_token());
     if (!token.ok()) return Fail{token.error()};
-    payments::PaymentStore::Position before;
+    payments::PaymentStore::Position& before = *wanted;
     if (const size_t comma = token->find(','); comma != std::string::npos) {
       before.created_us = std::strtoll(token->c_str(), nullptr, 10);
       before.id = token->substr(comma + 1);

@@ -152,6 +152,28 @@ TEST_F(PaymentsRpcTest, ATransferFromCreationToCreditWithPages) {
   av::ListPaymentsResponse page;
   EXPECT_EQ(ReasonOf(Call(&Stub::ListPayments, list, page)), "INVALID_FIELD");
 
+  // The filter chooses, and a token is for its own filter.
+  const auto count = [&](const std::string& filter) {
+    av::ListPaymentsRequest filtered;
+    filtered.set_parent("workspaces/acme");
+    filtered.set_filter(filter);
+    av::ListPaymentsResponse answer;
+    const grpc::Status status = Call(&Stub::ListPayments, filtered, answer);
+    return status.ok() ? answer.payments_size() : -1;
+  };
+  EXPECT_EQ(count("state = \"SUCCEEDED\""), 1);
+  EXPECT_EQ(count("state = \"AWAITING_TRANSFER\" AND origin = \"CUSTOMER\""), 4);
+  EXPECT_EQ(count("origin = \"AUTO_RELOAD\""), 0);
+  EXPECT_EQ(count("state = \"UNSPECIFIED\""), -1);
+  EXPECT_EQ(count("state = \"PAID\""), -1);
+  EXPECT_EQ(count("origin = \"MAIL\""), -1);
+  list.set_page_token("");
+  list.set_page_size(1);
+  ASSERT_TRUE(Call(&Stub::ListPayments, list, page).ok());
+  list.set_page_token(page.next_page_token());
+  list.set_filter("origin = \"CUSTOMER\"");
+  EXPECT_EQ(ReasonOf(Call(&Stub::ListPayments, list, page)), "INVALID_FIELD");
+
   av::ReconcilePaymentsResponse compared;
   ASSERT_TRUE(Call(&Stub::ReconcilePayments, av::ReconcilePaymentsRequest(), compared).ok());
   EXPECT_EQ(compared.differences_size(), 0);
