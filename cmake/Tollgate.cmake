@@ -137,15 +137,16 @@ function(tollgate_test)
     ENVIRONMENT "TOLLGATE_BIN=${CMAKE_BINARY_DIR}/bin;TOLLGATE_SOURCE=${PROJECT_SOURCE_DIR};TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp;ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0;UBSAN_OPTIONS=print_stacktrace=1")
 endfunction()
 
-# tollgate_streamed_tests(integration_tests "*Money*"): the tests of another entry that the filter names once more, as
-# <NAME>_streamed, with engines that are always asked to stream (decision 42).
-function(tollgate_streamed_tests name filter)
+# tollgate_tests_in_mode(integration_tests streamed "*Money*"): the tests of another entry that the filter names once more,
+# as <NAME>_<mode>, with engines that are always asked to stream (streamed), or only for answers that their callers stream
+# (whole), whatever the size of the answer (decision 42).
+function(tollgate_tests_in_mode name mode filter)
   get_test_property(${name} ENVIRONMENT environment)
   get_test_property(${name} TIMEOUT timeout)
   get_test_property(${name} LABELS labels)
-  add_test(NAME ${name}_streamed COMMAND ${name} "--gtest_filter=${filter}")
-  set_tests_properties(${name}_streamed PROPERTIES LABELS "${labels}" TIMEOUT ${timeout}
-    ENVIRONMENT "${environment};TOLLGATE_UNSTREAMED_MAX_TOKENS=-1")
+  add_test(NAME ${name}_${mode} COMMAND ${name} "--gtest_filter=${filter}")
+  set_tests_properties(${name}_${mode} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout}
+    ENVIRONMENT "${environment};TOLLGATE_ENGINE_MODE=${mode}")
 endfunction()
 
 # tollgate_fuzz(NAME json DEPS … UNDER_TEST common/json/parser.cc …), from <NAME>_fuzz.cc and corpus/<NAME>:

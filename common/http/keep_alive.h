@@ -7,8 +7,8 @@
 
 namespace tollgate::http {
 
-// The kernel probes the idle connection, and ends it after about a minute without an answer. An
-// accepted socket inherits it from the one that listens.
+// The kernel probes the idle connection, and ends it after about a minute without an answer, or
+// without an acknowledgement of what was sent. An accepted socket inherits it from the one that listens.
 inline void NoticeLostPeers(int fd) {
   const int on = 1;
   ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -18,6 +18,10 @@ inline void NoticeLostPeers(int fd) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
   const int count = 3;
   ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+  // The probes wait while sent bytes are not acknowledged, as those of a request to an engine that
+  // has just lost its power.
+  const unsigned int unacknowledged_ms = 60'000;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms, sizeof unacknowledged_ms);
 }
 
 }  // namespace tollgate::http

@@ -48,6 +48,10 @@ grpc::ChannelArguments Arguments(int connect_ms = kConnectMs) {
   // A call waits for a look-up no longer than its own deadline. A stream without one would wait for
   // two minutes, gRPC's default.
   arguments.SetInt(GRPC_ARG_DNS_ARES_QUERY_TIMEOUT_MS, kLookupMs);
+  // Nobody reads its statistics, and no message is compressed.
+  arguments.SetInt(GRPC_ARG_ENABLE_CHANNELZ, 0);
+  arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
+  arguments.SetInt(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   return arguments;
 }

@@ -159,6 +159,7 @@ Figures& Figures::operator+=(const Figures& other) {
   top_ups_unknown += other.top_ups_unknown;
   expired += other.expired;
   entries += other.entries;
+  whole += other.whole;
   return *this;
 }
 
@@ -195,6 +196,14 @@ Figures CompareWithLedger(Cluster& cluster, const EngineSim& engine, const Load&
   CompareTopUps(load, ledger, figures);
   CompareWallets(cluster, load, ledger);
   EXPECT_EQ(cluster.OpenDeadLetters(), 0) << "a settlement was refused";
+  for (const SimRequest& request : engine.requests()) {
+    figures.whole += request.finished && !request.stream ? 1 : 0;
+  }
+  if (EnginesAlwaysStream()) {
+    EXPECT_EQ(figures.whole, 0);
+  } else {
+    EXPECT_GT(figures.whole, 0) << "no engine was asked for a whole answer";
+  }
   const LedgerCheck check = cluster.VerifyLedger();
   EXPECT_TRUE(check.ok) << check.violations;
   figures.entries = check.entries;

@@ -19,6 +19,7 @@ struct Figures {
   int64_t top_ups_unknown = 0;
   int64_t expired = 0;  // holds that nothing but their time-out has ended
   int64_t entries = 0;  // verified
+  int64_t whole = 0;    // answers that an engine made without streaming
   Figures& operator+=(const Figures& other);
 };
 

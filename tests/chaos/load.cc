@@ -92,8 +92,10 @@ void Load::Run(Call& call, const ApiKey& key, int delay_ms, int tokens) {
   call.engine_us = int64_t{1'000} * (delay_ms + 5 * tokens);
   const std::string body =
       R"({"model":"sim/model","messages":[{"role":"user","content":"chaos"}],)" +
+      // With a bound, so that the engine is asked for what is not streamed as a whole (decision
+      // 42).
       std::string(call.streamed ? R"("stream":true,"stream_options":{"include_usage":true},)"
-                                : "") +
+                                : R"("max_tokens":)" + std::to_string(tokens + 10) + ",") +
       R"("x_sim":{"delay_ms":)" + std::to_string(delay_ms) + R"(,"token_ms":5,"tokens":)" +
       std::to_string(tokens) + R"(,"tag":")" + call.tag + R"("}})";
   while (true) {

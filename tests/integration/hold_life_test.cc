@@ -18,6 +18,9 @@ constexpr int64_t kOutputNano = 3'000;  // per token
 constexpr int64_t kSliceTokens = 500;
 // Silent until the head, for longer than a hold lives without a heartbeat; more tokens than the
 // first slice of a hold pays for.
+// Its caller does not stream it, and its hold covers it: the engine is asked for it whole.
+constexpr char kWhole[] =
+    R"(,"max_tokens":400,"x_sim":{"late_headers":true,"delay_ms":8000,"tokens":400}})";
 constexpr char kLateHead[] = R"(,"x_sim":{"late_headers":true,"delay_ms":8000,"tokens":6000}})";
 
 std::string Body(const std::string& more) {
@@ -50,17 +53,20 @@ class HoldLifeTest : public ::testing::Test {
 TEST_F(HoldLifeTest, CreditStaysHeldUntilTheHeadOfTheEngineArrives) {
   const ApiKey streamed = cluster_->NewCustomer(kUsd);
   const ApiKey whole = cluster_->NewCustomer(kUsd);
+  const ApiKey bounded = cluster_->NewCustomer(kUsd);
   auto stream = std::async(std::launch::async, [&] {
     return HttpStream(cluster_->port(), kPath, streamed.headers(),
                       Body(std::string(R"(,"stream":true)") + kLateHead), 30'000);
   });
   auto answer =
       std::async(std::launch::async, [&] { return cluster_->Post(whole, kPath, Body(kLateHead)); });
-  ASSERT_TRUE(WaitUntil([&] { return engine_.running() == 2; }, 5'000));
+  auto bounded_answer =
+      std::async(std::launch::async, [&] { return cluster_->Post(bounded, kPath, Body(kWhole)); });
+  ASSERT_TRUE(WaitUntil([&] { return engine_.running() == 3; }, 5'000));
   const int64_t begun_us = MonotonicUs();
   // Beyond the time to live and the second within which the ledger finds what has expired.
   while (MonotonicUs() - begun_us < 7'500'000) {
-    for (const ApiKey* key : {&streamed, &whole}) {
+    for (const ApiKey* key : {&streamed, &whole, &bounded}) {
       const auto balance = cluster_->Balance(key->workspace_id);
       ASSERT_TRUE(balance);
       ASSERT_EQ(balance->open_holds, 1) << "the hold of a running request has expired";
@@ -75,6 +81,13 @@ TEST_F(HoldLifeTest, CreditStaysHeldUntilTheHeadOfTheEngineArrives) {
   ASSERT_EQ(response.status, 200) << response.body;
   EXPECT_EQ(response.json()["choices"][0]["finish_reason"].str(), "stop");
   EXPECT_EQ(response.json()["usage"]["completion_tokens"].integer(), 6000);
+  const HttpResponse made_whole = bounded_answer.get();
+  ASSERT_EQ(made_whole.status, 200) << made_whole.body;
+  EXPECT_EQ(made_whole.json()["usage"]["completion_tokens"].integer(), 400);
+  if (EnginesAlwaysStream()) return;
+  int64_t asked_whole = 0;
+  for (const SimRequest& request : engine_.requests()) asked_whole += request.stream ? 0 : 1;
+  EXPECT_EQ(asked_whole, 1);
 }
 
 TEST_F(HoldLifeTest, AnOutageOfTheLedgerCutsNoStreamOfACallerWithCredit) {

@@ -49,7 +49,7 @@ class KilledGatewayTest : public ::testing::Test {
 
 TEST_F(KilledGatewayTest, WhatNoCallerGotIsFreeAndWhatWasDeliveredIsPaid) {
   const ApiKey silent = cluster_->NewCustomer(kUsd), whole = cluster_->NewCustomer(kUsd),
-               streamed = cluster_->NewCustomer(kUsd);
+               bounded = cluster_->NewCustomer(kUsd), streamed = cluster_->NewCustomer(kUsd);
   const auto post = [&](const ApiKey& key, const std::string& more) {
     return std::async(std::launch::async, [this, key, more] {
       return HttpStream(cluster_->port(), kPath, key.headers(), Body(more), 30'000);
@@ -57,6 +57,9 @@ TEST_F(KilledGatewayTest, WhatNoCallerGotIsFreeAndWhatWasDeliveredIsPaid) {
   };
   auto before_output = post(silent, R"("stream":true,"x_sim":{"delay_ms":20000,"tag":"silent"})");
   auto not_streamed = post(whole, R"("x_sim":{"token_ms":5,"tokens":4000,"tag":"whole"})");
+  // The engine is asked for it whole.
+  auto made_whole =
+      post(bounded, R"("max_tokens":2000,"x_sim":{"token_ms":5,"tokens":2000,"tag":"bounded"})");
   auto with_output =
       post(streamed, R"("stream":true,"x_sim":{"token_ms":5,"tokens":4000,"tag":"streamed"})");
   const auto generated = [&](const std::string& tag) -> int64_t {
@@ -66,17 +69,20 @@ TEST_F(KilledGatewayTest, WhatNoCallerGotIsFreeAndWhatWasDeliveredIsPaid) {
     return -1;
   };
   ASSERT_TRUE(engine_.WaitFor([&](const EngineSim&) {
-    return generated("silent") == 0 && generated("whole") > 50 && generated("streamed") > 50;
+    return generated("silent") == 0 && generated("bounded") >= 0 && generated("whole") > 50 &&
+           generated("streamed") > 50;
   }));
   cluster_->process("gateway").Kill();
   (void)before_output.get();
   (void)not_streamed.get();
+  (void)made_whole.get();
   const SseStream seen = with_output.get();
   EXPECT_FALSE(seen.done());
   EXPECT_TRUE(engine_.WaitFor([](const EngineSim& sim) { return sim.running() == 0; }, 2'000))
       << "the engines are aborted";
   EXPECT_EQ(Charged(silent), 0);
   EXPECT_EQ(Charged(whole), 0);
+  EXPECT_EQ(Charged(bounded), 0);
   int64_t tokens = 0;
   for (const SseEvent& event : seen.events) {
     tokens += event.json()["choices"][0]["delta"]["content"].str().empty() ? 0 : 1;

@@ -216,6 +216,30 @@ TEST_P(MoneyTest, ClientDisconnectBeforeTheFirstTokenAbortsTheEngine) {
   EXPECT_LE(SpentOf(key), Charge(EngineRequests(tag)[0].prompt_tokens, 0));
 }
 
+// The engine is asked for it whole, and shows nothing before its end: its caller has seen nothing.
+TEST_P(MoneyTest, ACallerWhoLeavesAWholeAnswerPaysThePromptAndTheEngineIsAborted) {
+  const ApiKey key = Customer();
+  const std::string tag = NewTag();
+  int64_t gone_us = 0;
+  {
+    HttpConnection connection(cluster().port());
+    connection.SendRequest(
+        "POST", kChat, key.headers(),
+        ChatBody(R"(,"max_tokens":2000,"x_sim":{"tokens":2000,"token_ms":10,"tag":")" + tag +
+                 R"("})"));
+    ASSERT_TRUE(WaitUntil([&] { return EngineRequests(tag).size() == 1; }, 5000));
+    gone_us = MonotonicUs();
+  }
+  ASSERT_TRUE(WaitUntil([&] { return EnginesRunning() == 0; }, 3000));
+  const auto requests = EngineRequests(tag);
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].stream, EnginesAlwaysStream());
+  EXPECT_TRUE(requests[0].aborted);
+  EXPECT_LE(requests[0].ended_us - gone_us, 500'000);
+  const int64_t produced = EnginesAlwaysStream() ? requests[0].tokens_generated : 0;
+  EXPECT_LE(SpentOf(key), Charge(requests[0].prompt_tokens, produced));
+}
+
 TEST_P(MoneyTest, ImplausibleEngineUsageIsNotCharged) {
   // The engine reports plausible usage while it streams and an implausible one at the end: the last
   // plausible figures are charged. Without any, one token per delta is charged (ADR 0004).
@@ -226,13 +250,19 @@ TEST_P(MoneyTest, ImplausibleEngineUsageIsNotCharged) {
       SCOPED_TRACE(std::string(usage) + (stream ? ", streamed" : ""));
       const ApiKey key = Customer();
       const std::string more = std::string(R"(,"x_sim":{"tokens":10,"usage":")") + usage + R"("})";
+      const Json answer = stream ? Json() : Chat(key, more).json();
       const Json reported =
           stream ? ChatStream(key, R"(,"stream_options":{"include_usage":true})" + more).Usage()
-                 : Chat(key, more).json()["usage"];
-      EXPECT_EQ(reported["completion_tokens"].integer(), 10) << reported.Dump();
-      if (std::string(usage) != "none") EXPECT_EQ(reported["prompt_tokens"].integer(), prompt);
+                 : answer["usage"];
+      // Of an answer that the engine made whole there are no earlier figures: its size counts.
+      const bool whole = !stream && WholeAnswers();
+      const std::string text = answer["choices"][0]["message"]["content"].str();
+      const int64_t expected = whole ? (static_cast<int64_t>(text.size()) + 4) / 5 : 10;
+      EXPECT_EQ(reported["completion_tokens"].integer(), expected) << reported.Dump();
+      if (std::string(usage) != "none" && !whole)
+        EXPECT_EQ(reported["prompt_tokens"].integer(), prompt);
       EXPECT_GT(reported["prompt_tokens"].integer(), 0);
-      EXPECT_EQ(SpentOf(key), Charge(reported["prompt_tokens"].integer(), 10));
+      EXPECT_EQ(SpentOf(key), Charge(reported["prompt_tokens"].integer(), expected));
     }
   }
 }

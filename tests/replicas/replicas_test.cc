@@ -44,8 +44,9 @@ constexpr int64_t kAgainUs = kWaitsUs + 2'500'000;
 // What a change may take while a replica hangs.
 constexpr int64_t kNoticeUs = 2'000'000;
 constexpr int kKeysOfAWorkspace = 40;
-// Longer than an ejection lasts after a first fault.
-constexpr int64_t kReturnMs = 10'000;
+// Longer than any ejection lasts: a replica that was left several times within a minute is left for
+// up to half a minute (ReplicaHealth::kMaxEjectionUs).
+constexpr int64_t kReturnMs = 35'000;
 
 struct Fault {
   std::string name;

@@ -13,10 +13,17 @@ namespace {
 std::string Numbered(const std::string& name, int i) {
   return name + (i == 1 ? std::string() : "-" + std::to_string(i));
 }
-// Tests run a second time with engines that are always asked to stream (tollgate_streamed_tests).
-std::string UnstreamedSetting() {
-  const char* tokens = std::getenv("TOLLGATE_UNSTREAMED_MAX_TOKENS");
-  return tokens == nullptr ? "" : std::string("  unstreamed_max_tokens: ") + tokens + "\n";
+// Tests run again in other modes of asking engines (tollgate_tests_in_mode): "streamed" streams
+// every answer; with "whole" holds and bounds are so large that none is streamed that its caller
+// does not stream.
+constexpr int64_t kWholeTokens = 131'072;
+std::string_view EngineMode() {
+  const char* mode = std::getenv("TOLLGATE_ENGINE_MODE");
+  return mode == nullptr ? "" : mode;
+}
+int64_t UnstreamedMaxTokens() {
+  if (EnginesAlwaysStream()) return -1;
+  return EngineMode() == "whole" ? kWholeTokens : 0;
 }
 
 std::string RouterName(int i) { return Numbered("inference-router", i); }
@@ -48,6 +55,9 @@ std::string Lines(const std::vector<std::string>& settings) {
 }
 
 }  // namespace
+
+bool EnginesAlwaysStream() { return EngineMode() == "streamed"; }
+bool WholeAnswers() { return EngineMode() == "whole"; }
 
 int PortOf(const std::string& address) {
   const size_t colon = address.rfind(':');
@@ -229,7 +239,9 @@ std::string Cluster::Section(const std::string& name) const {
     return "billing:\n  sql:\n    url: " +
            Or(options_.billing_sql, "sqlite:" + dir + "/billing.db") + "\n" +
            Setting("hold_ttl_seconds", options_.hold_ttl_seconds) +
-           Setting("slice_tokens", options_.slice_tokens) +
+           Setting("slice_tokens", options_.slice_tokens == 0 && EngineMode() == "whole"
+                                       ? kWholeTokens
+                                       : options_.slice_tokens) +
            (options_.holds_before_disk ? "  holds_before_disk: true\n" : "") +
            Lines(options_.billing_settings);
   }
@@ -240,7 +252,8 @@ std::string Cluster::Section(const std::string& name) const {
            Setting("heartbeat_seconds", options_.heartbeat_seconds) +
            Setting("connect_timeout_seconds", options_.connect_timeout_seconds) +
            Setting("idle_timeout_seconds", options_.idle_timeout_seconds) +
-           Setting("health_check_seconds", options_.health_check_seconds) + UnstreamedSetting() +
+           Setting("health_check_seconds", options_.health_check_seconds) +
+           Setting("unstreamed_max_tokens", UnstreamedMaxTokens()) +
            Lines(options_.router_settings);
   }
   if (IsGateway(name)) {

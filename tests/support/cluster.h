@@ -70,6 +70,12 @@ struct ClusterOptions {
   std::vector<std::string> wrapper;
 };
 
+// Whether engines are asked to stream every answer in this run of the tests (TOLLGATE_ENGINE_MODE,
+// set by tollgate_tests_in_mode).
+bool EnginesAlwaysStream();
+// Whether they are asked to stream only what callers stream, whatever the size.
+bool WholeAnswers();
+
 // A catalog with these engines: "sim/model" (chat, tools, reasoning; 1 and 3 USD per million
 // tokens), "sim/text" (completion), "sim/vision" (chat, vision), "sim/embed" (embedding),
 // "sim/dual" (chat, embedding), "sim/suspended", "sim/empty" (a pool whose engine is unreachable)

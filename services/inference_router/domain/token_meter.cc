@@ -28,16 +28,23 @@ void TokenMeter::OnDelta(const inference::v1::Delta& delta) {
 }
 
 void TokenMeter::OnUncounted(const inference::v1::Delta& delta) {
-  const int64_t before = own_.bytes();
-  const int64_t reasoning_before = own_.reasoning_bytes();
   own_.Add(delta);
+  AddBySize(delta, 0);
+}
+
+void TokenMeter::OnUnbelieved(const inference::v1::Delta& delta) { AddBySize(delta, 1); }
+
+void TokenMeter::AddBySize(const inference::v1::Delta& delta, int64_t counted) {
+  OwnCount size(options_.choices);
+  size.Add(delta);
   const auto tokens = [](int64_t bytes) {
     return (bytes + kBytesPerOutputToken - 1) / kBytesPerOutputToken;
   };
-  const int64_t all = tokens(own_.bytes() - before);
+  const int64_t all = tokens(size.bytes());
   if (all == 0) return;
-  AddTokens(static_cast<size_t>(delta.choice()), all,
-            std::min(all, tokens(own_.reasoning_bytes() - reasoning_before)));
+  const int64_t reasoning = std::min(all, tokens(size.reasoning_bytes()));
+  AddTokens(static_cast<size_t>(delta.choice()), all - counted,
+            std::max<int64_t>(reasoning - counted, 0));
 }
 
 void TokenMeter::AddTokens(size_t choice, int64_t tokens, int64_t reasoning) {

@@ -43,6 +43,11 @@ class TokenMeter {
   // A delta that is all that an engine says, without counts: its tokens follow from its size.
   void OnUncounted(const inference::v1::Delta& delta);
   void OnUsage(const EngineUsage& usage);
+  // Whether the last report of completion tokens was rejected.
+  bool unbelieved() const { return implausible_; }
+  // After a rejected report: a delta that is all that an engine says, which OnDelta has counted as
+  // one token. Its tokens follow from its size.
+  void OnUnbelieved(const inference::v1::Delta& delta);
 
   // Completion tokens so far: the last report plus one per delta since. Never decreases.
   int64_t completion_tokens() const { return completion_; }
@@ -64,6 +69,8 @@ class TokenMeter {
   };
   int64_t Sum() const;
   void AddTokens(size_t choice, int64_t tokens, int64_t reasoning);
+  // By its bytes, less what was counted of it.
+  void AddBySize(const inference::v1::Delta& delta, int64_t counted);
   // Of the output tokens since the last report, those of the reasoning are recorded.
   void AttributeReport();
   int64_t MaxPromptTokens() const;

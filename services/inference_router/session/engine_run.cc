@@ -194,6 +194,7 @@ void EngineRun::CountBatch() {
   tokens_due_.clear();
   size_t at = 0;
   for (const EngineBatch::Chunk& chunk : batch_.chunks) {
+    const size_t begin = at;
     for (; at < chunk.events_end; ++at) {
       const inference::v1::Delta& delta = batch_.events[at].delta();
       if (chunk.whole && !chunk.usage) {
@@ -204,6 +205,9 @@ void EngineRun::CountBatch() {
     }
     if (chunk.usage) {
       meter_.OnUsage(*chunk.usage);
+      if (chunk.whole && meter_.unbelieved()) {
+        for (size_t i = begin; i < at; ++i) meter_.OnUnbelieved(batch_.events[i].delta());
+      }
       if (meter_.prompt_tokens() > 0) {
         context_.hold->spending().SetPromptTokens(meter_.prompt_tokens());
       }

@@ -157,5 +157,17 @@ TEST_F(WholeAnswerTest, WithoutACountTheTokensFollowFromTheSize) {
   EXPECT_TRUE(outcome.end().estimated());
 }
 
+// A count that cannot be true is like none: the answer is neither charged as one token nor at what
+// the engine claims.
+TEST_F(WholeAnswerTest, AnImplausibleCountIsReplacedByTheSize) {
+  for (const char* usage : {"absurd", "negative"}) {
+    Script(std::string(R"("text":"twenty-three characters","usage":")") + usage + R"(")");
+    request_.set_request_id(Id::New().ToBytes());
+    const Outcome outcome = Run();
+    EXPECT_EQ(outcome.end().usage().completion_tokens(), 5) << usage;
+    EXPECT_TRUE(outcome.end().estimated()) << usage;
+  }
+}
+
 }  // namespace
 }  // namespace tollgate::inference_router

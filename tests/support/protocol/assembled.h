@@ -44,6 +44,13 @@ struct AssembledUsage {
   int64_t cache_write = 0;
   int64_t reasoning = 0;
   friend bool operator==(const AssembledUsage&, const AssembledUsage&) = default;
+  // Of reasoning tokens that no engine reports, both are estimates: by the shares of the bytes, and
+  // by the deltas (ADR 0004). All else is equal.
+  bool SameButForEstimates(AssembledUsage other) const {
+    if (other.reasoning - reasoning > 2 || reasoning - other.reasoning > 2) return false;
+    other.reasoning = reasoning;
+    return other == *this;
+  }
 };
 
 enum class Ending {
