@@ -227,10 +227,15 @@ TEST_P(MoneyTest, ACallerWhoLeavesAWholeAnswerPaysThePromptAndTheEngineIsAborted
         "POST", kChat, key.headers(),
         ChatBody(R"(,"max_tokens":2000,"x_sim":{"tokens":2000,"token_ms":10,"tag":")" + tag +
                  R"("})"));
-    ASSERT_TRUE(WaitUntil([&] { return EngineRequests(tag).size() == 1; }, 5000));
+    ASSERT_TRUE(WaitUntil(
+        [&] {
+          const auto requests = EngineRequests(tag);
+          return requests.size() == 1 && requests[0].running;
+        },
+        5000));
     gone_us = MonotonicUs();
   }
-  ASSERT_TRUE(WaitUntil([&] { return EnginesRunning() == 0; }, 3000));
+  ASSERT_TRUE(WaitUntil([&] { return !EngineRequests(tag)[0].running; }, 3000));
   const auto requests = EngineRequests(tag);
   ASSERT_EQ(requests.size(), 1u);
   EXPECT_EQ(requests[0].stream, EnginesAlwaysStream());
