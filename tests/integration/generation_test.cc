@@ -19,7 +19,7 @@ constexpr Form kForms[] = {
     {"/v1/responses", R"({"model":"sim/model","input":"hello there")", true},
     {"/v1/embeddings", R"({"model":"sim/embed","input":"hello there")", false},
     {"/v1/messages",
-     R"({"model":"sim/model","max_tokens":64,"messages":[{"role":"user","content":"hello there"}])",
+     R"({"model":"sim/model","max_tokens":4000,"messages":[{"role":"user","content":"hello there"}])",
      true},
 };
 
@@ -148,22 +148,58 @@ TEST_P(GenerationTest, ARepeatedRequestIdFindsTheNewest) {
   EXPECT_EQ(data["matches"].integer(), 3);
 }
 
+// Nothing is the key's own: all keys of a workspace see its receipts.
+TEST_P(GenerationTest, AnotherKeyOfTheWorkspaceFindsTheReceipt) {
+  const ApiKey key = Customer(), second = cluster().NewKey(key.workspace_id);
+  const HttpResponse answer = Ask(key, kForms[0], "");
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  ASSERT_TRUE(cluster().WaitIdle(key.workspace_id));
+  const std::string id = answer.json()["id"].str();
+  const HttpResponse receipt = Receipt(second, id);
+  ASSERT_EQ(receipt.status, 200) << receipt.body;
+  EXPECT_EQ(receipt.json()["data"]["id"].str(), id);
+  EXPECT_EQ(receipt.body, Receipt(key, id).body);
+}
+
+// In the usage, in a header or a comment, and in the receipt; and with a reason that clients of the
+// form know.
 TEST_P(GenerationTest, AnAnswerCutByCreditSaysSo) {
   const int64_t credit = Charge(80, 300);
-  const std::string script = R"(,"x_sim":{"tokens":3000,"token_ms":1},"usage":{"include":true})";
-  for (const bool stream : {false, true}) {
-    const ApiKey key = Customer(credit);
-    const HttpResponse answer = Ask(key, kForms[0], script + (stream ? ",\"stream\":true" : ""));
-    ASSERT_EQ(answer.status, 200) << answer.body;
-    std::string id;
-    EXPECT_TRUE(UsageOf(answer, &id)["cost_details"]["cut_by_credit"].boolean()) << answer.body;
-    EXPECT_EQ(answer.header("x-tollgate-cut-by-credit"), stream ? "" : "true");
-    EXPECT_EQ(answer.body.find("\n: x-tollgate-cut-by-credit: true\n\n") != std::string::npos,
-              stream);
-    EXPECT_TRUE(Receipt(key, id).json()["data"]["cut_by_credit"].boolean());
+  const std::string script = R"(,"x_sim":{"tokens":3000,"token_ms":1})";
+  const std::map<std::string, std::string> reasons = {
+      {"/v1/chat/completions", R"("finish_reason":"length")"},
+      {"/v1/completions", R"("finish_reason":"length")"},
+      {"/v1/responses", R"("reason":"max_output_tokens")"},
+      {"/v1/messages", R"("stop_reason":"max_tokens")"}};
+  size_t forms = 0;
+  for (const Form& form : kForms) {
+    if (!form.streams) continue;
+    ++forms;
+    for (const bool stream : {false, true}) {
+      SCOPED_TRACE(std::string(form.path) + (stream ? " streamed" : ""));
+      const ApiKey key = Customer(credit);
+      // Of a completion 16 tokens are wanted unless it says more.
+      const bool completion = form.path == std::string_view("/v1/completions");
+      const HttpResponse answer = Ask(
+          key, form,
+          script + (completion ? ",\"max_tokens\":3000" : "") + (stream ? ",\"stream\":true" : ""),
+          {{"x-tollgate-include-cost", "true"}});
+      ASSERT_EQ(answer.status, 200) << answer.body;
+      std::string id;
+      EXPECT_TRUE(UsageOf(answer, &id)["cost_details"]["cut_by_credit"].boolean()) << answer.body;
+      EXPECT_EQ(answer.header("x-tollgate-cut-by-credit"), stream ? "" : "true");
+      EXPECT_EQ(answer.body.find("\n: x-tollgate-cut-by-credit: true\n\n") != std::string::npos,
+                stream);
+      EXPECT_NE(answer.body.find(reasons.at(form.path)), std::string::npos) << answer.body;
+      ASSERT_TRUE(cluster().WaitIdle(key.workspace_id));
+      const HttpResponse receipt = Receipt(key, id);
+      EXPECT_TRUE(receipt.json()["data"]["cut_by_credit"].boolean()) << receipt.body;
+      const HttpResponse whole = Ask(Customer(), form, stream ? ",\"stream\":true" : "");
+      EXPECT_FALSE(whole.has_header("x-tollgate-cut-by-credit"));
+      EXPECT_EQ(whole.body.find("cut-by-credit"), std::string::npos);
+    }
   }
-  const HttpResponse whole = Ask(Customer(), kForms[0], "");
-  EXPECT_FALSE(whole.has_header("x-tollgate-cut-by-credit"));
+  EXPECT_EQ(forms, reasons.size());
 }
 
 }  // namespace
