@@ -20,8 +20,8 @@ std::string Catalog(const std::string& small_url, const std::string& large_url) 
                         const std::string& output, const std::string& more) {
     return "  - {id: sim/" + id + ", context_window: " + std::to_string(window) +
            ", input_usd_per_million: \"" + input + "\", output_usd_per_million: \"" + output +
-           "\", capabilities: [chat, completion], engine_model: sim/model, pool: " + id + more +
-           "}\n";
+           "\", capabilities: [chat, completion, embedding], engine_model: sim/model, pool: " + id +
+           more + "}\n";
   };
   const auto pool = [](const std::string& name, const std::string& url) {
     return "  - {name: " + name + ", engines: [{id: engine-" + name + ", kind: vllm, base_url: \"" +
@@ -60,6 +60,25 @@ class FallbackSystemTest : public ::testing::TestWithParam<bool> {
     EXPECT_EQ(cluster_->OpenDeadLetters(), 0);
     EXPECT_EQ(cluster_->StopOrderly(), "");
     if (HasFailure()) std::fprintf(stderr, "%s\n", cluster_->Logs().c_str());
+  }
+
+  // An endpoint's own members, and what holds there.
+  struct Surface {
+    const char* body;
+    bool generates = true;   // a text, by a model that the answer names
+    bool has_param = true;   // in the error envelope
+    bool one_model = false;  // `models` is refused
+  };
+  static std::vector<std::pair<const char*, Surface>> Surfaces() {
+    const char* turns = R"("max_tokens":50,"messages":[{"role":"user","content":"hi"}])";
+    const char* count = R"("messages":[{"role":"user","content":"hi"}])";
+    return {{"/v1/chat/completions", {turns}},
+            {"/v1/completions", {R"("prompt":"hi")"}},
+            {"/v1/responses", {R"("input":"hi")"}},
+            {"/v1/responses/input_tokens", {.body = R"("input":"hi")", .generates = false}},
+            {"/v1/embeddings", {.body = R"("input":"hi")", .generates = false, .one_model = true}},
+            {"/v1/messages", {.body = turns, .has_param = false}},
+            {"/v1/messages/count_tokens", {.body = count, .generates = false, .has_param = false}}};
   }
 
   // members: the body without braces and messages.
@@ -221,15 +240,74 @@ TEST_P(FallbackSystemTest, ATermThatNoModelMeetsNamesItsMember) {
 TEST_P(FallbackSystemTest, EverySurfaceNamesTheModelThatAnswers) {
   const ApiKey key = cluster_->NewCustomer(kUsd);
   const std::string list = R"({"models":["sim/dark","sim/large"],)";
-  const std::pair<const char*, std::string> rows[] = {
-      {"/v1/completions", list + R"("prompt":"hi"})"},
-      {"/v1/messages", list + R"("max_tokens":50,"messages":[{"role":"user","content":"hi"}]})"},
-      {"/v1/responses", list + R"("input":"hi"})"}};
-  for (const auto& [path, body] : rows) {
-    const HttpResponse answer = cluster_->Post(key, path, body);
-    ASSERT_EQ(answer.status, 200) << path << answer.body;
-    EXPECT_EQ(answer.json()["model"].str(), "sim/large") << path;
-    EXPECT_EQ(answer.header("x-tollgate-model"), "sim/large") << path;
+  for (const auto& [path, members] : Surfaces()) {
+    if (!members.generates) continue;
+    SCOPED_TRACE(path);
+    const HttpResponse answer = cluster_->Post(key, path, list + members.body + "}");
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    EXPECT_EQ(answer.json()["model"].str(), "sim/large");
+    EXPECT_EQ(answer.header("x-tollgate-model"), "sim/large");
+    const SseStream stream = HttpStream(cluster_->port(), path, key.headers(),
+                                        list + members.body + R"(,"stream":true})", 30'000);
+    ASSERT_EQ(stream.head.status, 200);
+    EXPECT_EQ(stream.head.header("x-tollgate-model"), "sim/large");
+    size_t named = 0;
+    for (const SseEvent& event : stream.events) {
+      const Json data = event.json();
+      for (const Json& object : {data, data["message"], data["response"]}) {
+        if (!object.has("model")) continue;
+        EXPECT_EQ(object["model"].str(), "sim/large") << event.data;
+        ++named;
+      }
+    }
+    EXPECT_GT(named, 0u);
+  }
+}
+
+// The same list of terms on every endpoint; where they cannot be met, the answer names the member:
+// in `param`, and on the Messages endpoints, whose envelope has none, in the text.
+TEST_P(FallbackSystemTest, EverySurfaceReadsTheTerms) {
+  const ApiKey key = cluster_->NewCustomer(kUsd);
+  const std::pair<const char*, const char*> refused[] = {
+      {R"("model":"sim/small","provider":{"max_price":{"prompt":0.999999}})",
+       "provider.max_price.prompt"},
+      {R"("model":"sim/small","provider":{"only":["elsewhere"]})", "provider.only"},
+      {R"("model":"sim/small","provider":{"data_collection":"deny"})", "provider.data_collection"},
+      {R"("model":"sim/small","provider":{"flavour":"sweet"})", "provider.flavour"},
+      {R"("model":"sim/small","provider":"any")", "provider"},
+      {R"("model":"sim/small","models":"sim/large")", "models"},
+      {R"("model":"sim/small","models":["sim/large",5])", "models[1]"},
+      {R"("model":"sim/small","route":"best")", "route"},
+      {R"("model":"sim/small","transforms":["middle-out"])", "transforms"},
+      {R"("model":"sim/small","plugins":[{"id":"web"}])", "plugins"}};
+  const char* const met[] = {
+      R"("model":"sim/small","models":["sim/large"],"route":"fallback")",
+      R"("models":["sim/large","sim/small"],"provider":{"max_price":{"prompt":1}})",
+      R"("model":"sim/small","provider":{"only":["tollgate"],"allow_fallbacks":false})"};
+  for (const auto& [path, members] : Surfaces()) {
+    for (const auto& [terms, name] : refused) {
+      const HttpResponse answer =
+          cluster_->Post(key, path, "{" + std::string(terms) + "," + members.body + "}");
+      SCOPED_TRACE(std::string(path) + " " + terms + " " + answer.body);
+      EXPECT_EQ(answer.status, 400);
+      const Json error = answer.json()["error"];
+      const bool lists = std::string_view(terms).find("\"models\"") != std::string_view::npos;
+      const std::string member = members.one_model && lists ? "models" : name;
+      if (members.has_param) {
+        EXPECT_EQ(error["param"].str(), member);
+      }
+      EXPECT_NE(error["message"].str().find("'" + member + "'"), std::string::npos);
+    }
+    for (const char* terms : met) {
+      const HttpResponse answer =
+          cluster_->Post(key, path, "{" + std::string(terms) + "," + members.body + "}");
+      SCOPED_TRACE(std::string(path) + " " + terms + " " + answer.body);
+      const bool lists = std::string_view(terms).find("\"models\"") != std::string_view::npos;
+      EXPECT_EQ(answer.status, members.one_model && lists ? 400 : 200);
+      if (members.generates) {
+        EXPECT_EQ(answer.json()["model"].str(), "sim/small");
+      }
+    }
   }
 }
 
