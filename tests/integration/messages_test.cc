@@ -61,6 +61,19 @@ void ExpectMessagesError(const HttpResponse& answer, int status, const std::stri
   EXPECT_FALSE(answer.header("x-request-id").empty());
 }
 
+// Decision 38: a NUL from the engine is sent as the escape that JSON has for it.
+TEST_P(MessagesTest, ANulFromTheEngineArrives) {
+  const ApiKey key = Customer();
+  const std::string more =
+      R"(,"tools":[{"name":"f","input_schema":{"type":"object"}}],"x_sim":{"text":"a\u0000b",)"
+      R"("tool_calls":[{"name":"f","arguments":{"a":"\u0000"}}]})";
+  const Checked stream = Stream(key, more);
+  EXPECT_EQ(stream.choices[0].text, std::string("a\0b", 3));
+  ASSERT_EQ(stream.choices[0].calls.size(), 1u);
+  EXPECT_EQ(stream.choices[0].calls[0].arguments, R"({"a":"\u0000"})");
+  EXPECT_EQ(Whole(key, more).choices, stream.choices);
+}
+
 TEST_P(MessagesTest, ThinkingTextAndUsageAreEqualStreamedOrNot) {
   const ApiKey key = Customer();
   const std::string script = R"(,"x_sim":{"tokens":12,"reasoning_tokens":6})";

@@ -99,6 +99,7 @@ TEST_P(ResponsesTest, SealedReasoningComesBackToItsOwnWorkspaceAndModel) {
   };
   EXPECT_EQ(sent_back(key, "sim/model"), text);
   EXPECT_EQ(sent_back(Customer(), "sim/model"), "") << "another workspace";
+  EXPECT_EQ(sent_back(key, "sim/vision"), "") << "another model";
 }
 
 TEST_P(ResponsesTest, StreamEqualsTheUnstreamedResponse) {
@@ -113,6 +114,21 @@ TEST_P(ResponsesTest, StreamEqualsTheUnstreamedResponse) {
   EXPECT_TRUE(streamed.usage->SameButForEstimates(*whole.usage));
   EXPECT_FALSE(whole.choices[0].reasoning.empty());
   EXPECT_EQ(whole.usage->completion, 10);
+}
+
+// Decision 38: a NUL from the engine is sent as the escape that JSON has for it.
+TEST_P(ResponsesTest, ANulFromTheEngineArrives) {
+  const std::string script =
+      R"(,"x_sim":{"text":"a\u0000b","tool_calls":[{"name":"get_weather","arguments":)"
+      R"({"location":"\u0000"}}]})";
+  const std::string input = "[" + Item("user", "Speak.") + "]";
+  const ApiKey key = Customer();
+  const Checked streamed = Streamed(key, input, kWeather + script);
+  EXPECT_EQ(streamed.choices[0].text, std::string("a\0b", 3));
+  ASSERT_EQ(streamed.choices[0].calls.size(), 1u);
+  EXPECT_EQ(streamed.choices[0].calls[0].arguments, R"({"location":"\u0000"})");
+  EXPECT_EQ(CheckResponsesBody(Ask(key, Body(input, kWeather + script)).body).choices,
+            streamed.choices);
 }
 
 TEST_P(ResponsesTest, SystemItemsJoinTheInstructions) {
