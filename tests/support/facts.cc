@@ -4,6 +4,7 @@ namespace tollgate::test {
 
 Json MakeFacts(Cluster& cluster, int64_t credit_usd) {
   constexpr int64_t kUsd = 1'000'000'000;
+  constexpr int kSmallCredits = 20;
   Json keys = Json::Object();
   const ApiKey good = cluster.NewCustomer(credit_usd * kUsd);
   keys.Set("good", good.secret);
@@ -29,11 +30,14 @@ Json MakeFacts(Cluster& cluster, int64_t credit_usd) {
                         .concurrent_requests = 1'000'000};
   keys.Set("roomy", cluster.NewCustomer(credit_usd * kUsd, {.limits = roomy}).secret);
   keys.Set("few_tokens", cluster.NewCustomer(kUsd, {.limits = {.tokens_per_minute = 500}}).secret);
+  Json small_credit = Json::Array();
+  for (int i = 0; i < kSmallCredits; ++i) small_credit.Add(cluster.NewCustomer(kUsd / 1000).secret);
   Json workspaces = Json::Object();
   workspaces.Set("good", good.workspace_id);
   Json facts = Json::Object();
   facts.Set("port", cluster.port()).Set("dashboard_port", cluster.dashboard_port());
   facts.Set("model", "sim/model").Set("simulated", true);
+  facts.Set("small_credit", small_credit);
   return facts.Set("keys", keys).Set("workspaces", workspaces);
 }
 

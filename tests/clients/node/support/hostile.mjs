@@ -16,7 +16,7 @@ export function makeRandom(seed) {
 
 const kPieces = [
   "a", " b", "\n", "\r\n", "\t", "  ", "\"", "\\", "\\n", "data: ", "\n\n", "[DONE]", "</think>",
-  "é", "漢字", "\u{1F642}", "\u{1F468}\u200D\u{1F4BB}", "\u2028", "\u2029", "\u0001", "\u007f",
+  "é", "漢字", "\u{1F642}", "\u{1F468}\u200D\u{1F4BB}", "\u2028", "\u2029", "\u0000", "\u0001", "\u007f",
   "\uFEFF", "{\"x\":", "event: error\n", ": comment", "e\u0301", "\uFFFD", "null", "0",
 ];
 export const randomText = (random, most) =>
