@@ -95,6 +95,11 @@ class Cases:
 
     def tearDown(self):
         self.assertEqual(self.sandbox.proxy.asked, [], "another host was called")
+        # Decision 39, of whatever the agents send.
+        for body in engine_bodies():
+            roles = [message["role"] for message in body["messages"]]
+            self.assertNotIn("system", roles[1:])
+            self.assertNotIn("developer", roles)
 
     def ask(self, prompt, *scripts, session="", **options):
         """Runs the agent to the end of its answer: (text, session)."""
@@ -127,15 +132,19 @@ class Cases:
                          [write["arguments"], read["arguments"]])
 
     def test_a_nul_in_the_output_of_a_tool(self):
-        """The history holds it from then on: the answer after it and the next turn must work."""
+        """The agents send it as it is, and the engine gets it. The history holds it from then on: the answer after it and
+        the next turn must work."""
         call = self.agent.shell_call("printf 'before\\0after'")
         text, session = self.ask("Print it", {"tool_calls": [call]}, {"text": "Printed."})
         self.assertEqual(text, "Printed.")
-        result = [text_of(message) for message in last_with_tools()["messages"] if message["role"] == "tool"][-1]
-        self.assertIn("before", result)
-        self.assertIn("after", result)
+        self.assertIn("before\0after", self.last_result())
         text, _ = self.ask("And now?", {"text": "Still here."}, session=session)
         self.assertEqual(text, "Still here.")
+        self.assertIn("before\0after", self.last_result())
+
+    @staticmethod
+    def last_result():
+        return [text_of(message) for message in last_with_tools()["messages"] if message["role"] == "tool"][-1]
 
     def test_a_resumed_session(self):
         call = self.agent.shell_call("echo tool-result")
