@@ -17,7 +17,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "python"))
 from facts import ENGINE, FACTS, MODEL, ROOT, key  # noqa: E402,F401
 
 PACKAGES = pathlib.Path(os.environ["TOLLGATE_PACKAGES"])
-PAGE = pathlib.Path(os.environ["TOLLGATE_RECIPES"]).read_text(encoding="utf-8")
+TREE = pathlib.Path(os.environ["TOLLGATE_DOCS"]).parent
+PAGE = (TREE / "docs/clients.md").read_text(encoding="utf-8")
+README = (TREE / "README.md").read_text(encoding="utf-8")
 RECIPES = {name: (language, code) for language, name, code in
            re.findall(r"^```(\w+) recipe=([\w-]+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)}
 

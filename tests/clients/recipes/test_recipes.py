@@ -1,14 +1,17 @@
-"""Every recipe of docs/clients.md does what the page says. The code is run as it stands there; a recipe without a case
-here fails the test."""
+"""Every recipe of docs/clients.md, and every program of README.md, does what the page says. The code is run as it stands
+there; a recipe without a case here fails the test."""
+import json
 import os
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "agents"))
-from sandbox import PACKAGES, PAGE, RECIPES, Sandbox, default_script, engine_requests, queue, recipe  # noqa: E402
+from sandbox import (MODEL, PACKAGES, PAGE, README, RECIPES, ROOT, Sandbox, default_script, engine_requests,  # noqa: E402
+                     key, queue, recipe)
 
 NODE = os.environ["TOLLGATE_NODE"]
 TEXT = "A scripted answer."
@@ -40,9 +43,15 @@ class Recipes(unittest.TestCase):
     def run_recipe(self, name, **options):
         """Runs a recipe in its language, and returns what it printed."""
         language, code = RECIPES[name]
+        if language != "sh":
+            return self.run_program(language, code, **options)
+        settings = recipe(f"{name}-settings") if f"{name}-settings" in RECIPES else ""
+        return self.sandbox.shell(settings + code, **options)
+
+    def run_program(self, language, code, **options):
         if language == "python":
             done = self.sandbox.run(str(PACKAGES / "python/venv/bin/python"), "-c", code, **options)
-        elif language == "js":
+        else:
             # Within the folder of the packages, where imports are resolved.
             folder = tempfile.mkdtemp(prefix="recipe-", dir=PACKAGES / "node")
             self.addCleanup(shutil.rmtree, folder)
@@ -50,9 +59,6 @@ class Recipes(unittest.TestCase):
             file.write_text(code, encoding="utf-8")
             guard = PACKAGES / "node/tests/node/support/loopback_only.mjs"
             done = self.sandbox.run(NODE, "--import", str(guard), str(file), **options)
-        else:
-            settings = recipe(f"{name}-settings") if f"{name}-settings" in RECIPES else ""
-            done = self.sandbox.shell(settings + code, **options)
         return done
 
     def succeed(self, name):
@@ -67,6 +73,22 @@ class Recipes(unittest.TestCase):
                          {f"{agent}-settings" for agent in AGENTS})
         blocks = [line for line in PAGE.splitlines() if line.startswith("```") and line != "```"]
         self.assertEqual(len(blocks), len(RECIPES) + 1, "a block is no recipe; the variables at the top are none")
+
+    def test_the_programs_of_the_readme(self):
+        """In the folder of the repository, with the file that `./dev run` has written. The second Python block goes on
+        with the names of the first one."""
+        (self.sandbox.work / ".tollgate").mkdir()
+        (self.sandbox.work / ".tollgate/demo.json").write_text(json.dumps(
+            {"base_url": ROOT, "dashboard_url": ROOT, "api_key": key("good"), "models": [MODEL]}), encoding="utf-8")
+        blocks = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+        self.assertEqual([language for language, _ in blocks], ["python", "js", "python"])
+        self.assertEqual(README.count("\n```"), 2 * len(blocks))
+        (_, openai), (_, node), (_, anthropic) = blocks
+        for language, code, printed in (("python", openai, TEXT), ("js", node, f"{TEXT}\n"),
+                                        ("python", openai + anthropic, f"{TEXT}{TEXT}\n")):
+            with self.subTest(language=language):
+                done = self.run_program(language, code)
+                self.assertEqual((done.code, done.out), (0, printed), done)
 
     def test_curl(self):
         self.assertIn(f'"content":"{TEXT}"', self.succeed("curl"))
