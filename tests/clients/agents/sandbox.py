@@ -47,6 +47,51 @@ class Proxy:
         self._socket.close()
 
 
+class Recorder:
+    """In front of Tollgate: passes bytes on, and keeps what the client sends."""
+
+    def __init__(self):
+        self._sent = []
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = "http://127.0.0.1:%d" % self._socket.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            try:
+                client, _ = self._socket.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", FACTS["port"]))
+            self._sent.append(bytearray())
+            threading.Thread(target=self._pass_on, args=(client, server, self._sent[-1]), daemon=True).start()
+            threading.Thread(target=self._pass_on, args=(server, client, bytearray()), daemon=True).start()
+
+    @staticmethod
+    def _pass_on(source, target, kept):
+        try:
+            while data := source.recv(65536):
+                kept += data
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def bodies(self):
+        """The JSON bodies of requests whose head says how long they are."""
+        for sent in map(bytes, self._sent):
+            while sent:
+                head, _, sent = sent.partition(b"\r\n\r\n")
+                length = re.search(rb"\r\ncontent-length: *(\d+)", head, re.IGNORECASE)
+                size = int(length[1]) if length else 0
+                if size:
+                    yield json.loads(sent[:size])
+                sent = sent[size:]
+
+    def close(self):
+        self._socket.close()
+
+
 class Done:
     """How a program ended: exit code (None: it ran into the limit), standard output, standard error, seconds."""
 
@@ -67,12 +112,13 @@ class Sandbox:
         self.work = self.home / "work"
         self.work.mkdir(parents=True)
         self.proxy = Proxy()
+        self.url = ROOT
 
     def environment(self, key_name):
         return {
             "PATH": f"{PACKAGES}/agents/bin:{PACKAGES}/aider/venv/bin:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(self.home), "TMPDIR": str(self.home), "LANG": "C.UTF-8", "TERM": "dumb",
-            "TOLLGATE_URL": ROOT, "TOLLGATE_API_KEY": key(key_name), "TOLLGATE_MODEL": MODEL,
+            "TOLLGATE_URL": self.url, "TOLLGATE_API_KEY": key(key_name), "TOLLGATE_MODEL": MODEL,
             "HTTP_PROXY": self.proxy.url, "HTTPS_PROXY": self.proxy.url, "ALL_PROXY": self.proxy.url,
             "http_proxy": self.proxy.url, "https_proxy": self.proxy.url, "all_proxy": self.proxy.url,
             "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost",

@@ -5,7 +5,7 @@ import shlex
 import unittest
 import urllib.request
 
-from sandbox import FACTS, ROOT, Sandbox, engine_bodies, engine_requests, queue, recipe
+from sandbox import FACTS, ROOT, Recorder, Sandbox, engine_bodies, engine_requests, queue, recipe
 
 
 class Agent:
@@ -174,6 +174,21 @@ class CodexTest(Cases, unittest.TestCase):
 
 class ClaudeCodeTest(Cases, unittest.TestCase):
     agent = ClaudeCode()
+
+    def test_its_late_system_message_is_folded(self):
+        """It sends one behind its first user turn: the engine gets the text in that turn."""
+        recorder = Recorder()
+        self.addCleanup(recorder.close)
+        self.sandbox.url = recorder.url
+        self.addCleanup(setattr, self.sandbox, "url", ROOT)
+        self.ask("What is late?", {"text": "This."})
+        (sent,) = [body for body in recorder.bodies() if body.get("tools") and body.get("messages")]
+        self.assertEqual([message["role"] for message in sent["messages"]], ["user", "system"])
+        late = text_of(sent["messages"][1])
+        self.assertTrue(late)
+        system, user = last_with_tools()["messages"]
+        self.assertNotIn(late, text_of(system))
+        self.assertEqual(text_of(user), text_of(sent["messages"][0]) + late)
 
 
 class OpencodeTest(Cases, unittest.TestCase):
