@@ -107,13 +107,31 @@ TEST_P(GenerationTest, TheCostIsWhatTheLedgerHasBooked) {
   }
 }
 
-TEST_P(GenerationTest, ChatAsksInItsBodyToo) {
-  for (const char* stream : {"false", "true"}) {
-    const ApiKey key = Customer();
-    const HttpResponse answer =
-        Ask(key, kForms[0], R"(,"usage":{"include":true},"stream":)" + std::string(stream));
-    std::string id;
-    EXPECT_EQ(UsageOf(answer, &id)["cost"].str(), Usd(SpentOf(key))) << answer.body;
+TEST_P(GenerationTest, TheBodyAsksOnEverySurface) {
+  for (const Form& form : kForms) {
+    for (const bool stream : {false, true}) {
+      if (stream && !form.streams) continue;
+      SCOPED_TRACE(std::string(form.path) + (stream ? " streamed" : ""));
+      const ApiKey key = Customer();
+      engine(0).ForgetRequests();
+      engine(1).ForgetRequests();
+      const HttpResponse answer =
+          Ask(key, form,
+              R"(,"usage":{"include":true})" + std::string(stream ? R"(,"stream":true)" : ""));
+      ASSERT_EQ(answer.status, 200) << answer.body;
+      std::string id;
+      EXPECT_EQ(UsageOf(answer, &id)["cost"].str(), Usd(SpentOf(key))) << answer.body;
+      int64_t asked = 0;
+      for (const int index : {0, 1}) {
+        for (const SimRequest& request : engine(index).requests()) {
+          ++asked;
+          const auto body = Json::Parse(request.body);
+          ASSERT_TRUE(body) << request.body;
+          EXPECT_FALSE(body->has("usage")) << request.body;
+        }
+      }
+      EXPECT_EQ(asked, 1);
+    }
   }
 }
 

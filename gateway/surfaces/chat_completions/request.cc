@@ -23,7 +23,6 @@ constexpr FieldRule kRules[] = {
     {"messages", kArray, kConsume},
     {"stream", kBool, kConsume},
     {"stream_options", kObject, kConsume},
-    {"usage", kObject, kConsume},
     {"max_tokens", kInteger, kConsume, 0},
     {"max_completion_tokens", kInteger, kConsume, 0},
     {"tools", kArray, kConsume},
@@ -67,7 +66,6 @@ class Reader {
 
  private:
   Result<void> ReadKnown(const FieldRule& rule, json::Value member);
-  Result<void> ReadUsageOption(json::Value member);
 
   const json::Document& body_;
   const ParseContext& context_;
@@ -77,20 +75,9 @@ class Reader {
   json::Value tools_, tool_choice_;
 };
 
-// {"include":true} asks for the answer's cost, in a stream with its usage.
-Result<void> Reader::ReadUsageOption(json::Value member) {
-  const json::Value include = member.Find("include");
-  if (!include.is_null() && !include.is_bool()) {
-    return BadRequest("'usage.include' must be true or false.", "usage");
-  }
-  request_.include_cost = !include.is_null() && include.boolean();
-  return {};
-}
-
 Result<void> Reader::ReadKnown(const FieldRule& rule, json::Value member) {
   if (rule.name == "response_format") return CheckResponseFormat(member);
   if (rule.name == "reasoning_effort") return CheckReasoningEffort(member, rule.name);
-  if (rule.name == "usage") return ReadUsageOption(member);
   if (rule.name == "stream") request_.stream = member.boolean();
   if (rule.name == "tools") tools_ = member;
   if (rule.name == "tool_choice") tool_choice_ = member;

@@ -53,18 +53,6 @@ TEST(ChatRequest, MembersSetByTheRouterAndNullsAreOmitted) {
   EXPECT_TRUE(json::Document::ParseView("{" + request.members_json + "}").ok());
 }
 
-// OpenRouter's member, which is the gateway's: engines do not see it.
-TEST(ChatRequest, UsageAsksForTheCost) {
-  const CanonicalRequest asks = Good(Body(R"("usage":{"include":true})"));
-  EXPECT_TRUE(asks.include_cost);
-  EXPECT_EQ(asks.members_json, kMessages);
-  for (const char* other : {R"("usage":{"include":false})", R"("usage":{})", R"("usage":null)"}) {
-    EXPECT_FALSE(Good(Body(other)).include_cost) << other;
-  }
-  EXPECT_EQ(Refused(Body(R"("usage":{"include":1})")), "usage");
-  EXPECT_EQ(Refused(Body(R"("usage":true)")), "usage");
-}
-
 TEST(ChatRequest, NullMeansAbsentForEveryOptionalField) {  // decision 17
   std::string nulls;
   for (const char* name : {"stream",

@@ -12,6 +12,7 @@ using enum FieldAction;
 constexpr std::string_view kChatTemplate = "chat_template";
 constexpr std::string_view kTemplateArguments = "chat_template_kwargs";
 constexpr std::string_view kCacheSalt = "cache_salt";
+constexpr std::string_view kUsage = "usage";
 
 // Every member that is here or in a surface's table is decided; all others are forwarded unchanged
 // (decision 17).
@@ -51,6 +52,8 @@ constexpr FieldRule kRules[] = {
     {"route", kAny, kConsume},
     {"transforms", kAny, kConsume},
     {"plugins", kAny, kConsume},
+    // Whether the answer's usage has its cost.
+    {kUsage, kObject, kConsume},
     // Combined with the workspace's own salt by the router, which alone sends one.
     {kCacheSalt, kString, kConsume},
     // Code, or a pattern, that the engine would run in the process that all tenants share.
@@ -193,6 +196,9 @@ Result<void> CheckEngineField(const FieldRule& rule, json::Value value) {
     return BadRequest("'cache_salt' may have at most " + std::to_string(kMaxCacheSalt) + " bytes.",
                       std::string(kCacheSalt));
   }
+  if (rule.name == kUsage && !value.Find("include").is_null() && !value.Find("include").is_bool()) {
+    return BadRequest("'usage.include' must be true or false.", std::string(kUsage));
+  }
   if (rule.name == "stop") return CheckStop(value);
   if (rule.name == "logit_bias") return CheckLogitBias(value);
   return {};
@@ -201,6 +207,7 @@ Result<void> CheckEngineField(const FieldRule& rule, json::Value value) {
 void ReadEngineField(const FieldRule& rule, json::Value member, CanonicalRequest& request) {
   if (rule.name == kChatTemplate) request.template_member = kChatTemplate;
   if (rule.name == kCacheSalt) request.cache_salt = member.string();
+  if (rule.name == kUsage) request.include_cost = member.Find("include").boolean();
 }
 
 Result<void> CheckTemplateArguments(json::Value member, CanonicalRequest& request) {

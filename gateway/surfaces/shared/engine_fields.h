@@ -12,11 +12,12 @@ namespace tollgate::gateway {
 // The rule for a member that is not in the surface's table; null: forwarded unchanged.
 const FieldRule* FindEngineField(json::Value member);
 
-// CheckField, and the checks that a rule cannot express: the items of `stop` and `logit_bias`.
+// CheckField, and the checks that a rule cannot express: the items of `stop` and `logit_bias`,
+// and `usage.include`.
 Result<void> CheckEngineField(const FieldRule& rule, json::Value value);
 
-// Records what the pipeline needs of a checked member of the shared table: template_member and
-// cache_salt.
+// Records what the pipeline needs of a checked member of the shared table: template_member,
+// cache_salt and include_cost.
 void ReadEngineField(const FieldRule& rule, json::Value member, CanonicalRequest& request);
 
 // For chat_template_kwargs, whose members some engines pass on as arguments of the function that

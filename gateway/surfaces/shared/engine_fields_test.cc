@@ -80,6 +80,23 @@ TEST_P(EngineFields, TheOwnCacheSaltDoesNotReachTheEngineAsItIs) {
   EXPECT_EQ(Refused(R"("cache_salt":")" + std::string(1025, 'x') + "\""), "cache_salt");
 }
 
+// OpenRouter's member, which is the gateway's: engines do not see it.
+TEST_P(EngineFields, UsageAsksForTheCost) {
+  const std::string plain = Parse(R"("last":1)")->members_json;
+  const auto asks = Parse(R"("usage":{"include":true},"last":1)");
+  ASSERT_TRUE(asks);
+  EXPECT_TRUE(asks->include_cost);
+  EXPECT_EQ(asks->members_json, plain);
+  for (const char* other : {R"("usage":{"include":false})", R"("usage":{})", R"("usage":null)"}) {
+    const auto request = Parse(std::string(other) + R"(,"last":1)");
+    ASSERT_TRUE(request) << other;
+    EXPECT_FALSE(request->include_cost) << other;
+    EXPECT_EQ(request->members_json, plain) << other;
+  }
+  EXPECT_EQ(Refused(R"("usage":{"include":1})"), "usage");
+  EXPECT_EQ(Refused(R"("usage":true)"), "usage");
+}
+
 TEST_P(EngineFields, WhatTenantsShareIsDropped) {
   std::string members = R"("last":1)";
   for (const char* name : {"priority",

@@ -13,9 +13,9 @@ namespace tollgate::gateway {
 // Checks every member by the surface's rules, or by the shared ones (engine_fields.h), and forwards
 // it unless its rule says otherwise. Null members are treated as absent (decision 17); members
 // without a rule are forwarded unchanged. Members that chat templates can see are added to the
-// prompt's size. Sets template_member and cache_salt of the request, and what routing.h reads; its
-// model and kind are set before. on_member: called after the
-// check for each member with a rule that is not dropped; may be empty.
+// prompt's size. Sets template_member, cache_salt and include_cost of the request, and what
+// routing.h reads; its model and kind are set before. on_member: called after the check for each
+// member with a rule that is not dropped; may be empty.
 Result<void> ReadMembers(
     json::Value body, std::span<const FieldRule> rules, MemberWriter& writer,
     CanonicalRequest& request,
