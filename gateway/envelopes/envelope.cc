@@ -92,6 +92,11 @@ std::string PublicMessage(Family family, const Error& error) {
   return std::string(error.public_message());
 }
 
+int64_t RetryAfterSeconds(int64_t wait_ms) {
+  return wait_ms >= kMaxRetryAfterS * 1000 ? kMaxRetryAfterS
+                                           : std::max<int64_t>((wait_ms + 999) / 1000, 1);
+}
+
 std::string ErrorBody(Family family, const Error& error, std::string_view request_id) {
   return family == Family::kMessages ? MessagesBody(error, request_id)
                                      : json::Writer().Raw("error", OpenAiError(error)).Done();
@@ -102,9 +107,8 @@ HttpResponse RenderError(Family family, const Error& error, const HttpRequest& r
   response.status = error.row().http_status;
   response.headers.emplace_back("content-type", "application/json");
   if (error.row().retryable && error.retry_after_ms > 0) {
-    const int64_t seconds =
-        std::clamp<int64_t>((error.retry_after_ms + 999) / 1000, 1, kMaxRetryAfterS);
-    response.headers.emplace_back("retry-after", std::to_string(seconds));
+    response.headers.emplace_back("retry-after",
+                                  std::to_string(RetryAfterSeconds(error.retry_after_ms)));
   }
   // Official clients obey it before they look at the status (decision 40).
   response.headers.emplace_back("x-should-retry", error.row().retryable ? "true" : "false");

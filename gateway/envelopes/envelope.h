@@ -15,6 +15,10 @@ namespace tollgate::gateway {
 // so and the time is known.
 HttpResponse RenderError(Family family, const Error& error, const HttpRequest& request);
 
+// The value of Retry-After for a wait: whole seconds, rounded up, 1 to 60 (docs/design/limits.md
+// 6).
+int64_t RetryAfterSeconds(int64_t wait_ms);
+
 // The message that the client gets, as worded by the family (decision 32).
 std::string PublicMessage(Family family, const Error& error);
 

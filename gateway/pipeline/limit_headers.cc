@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "common/base/utc_text.h"
+#include "gateway/envelopes/envelope.h"
 
 namespace tollgate::gateway {
 
@@ -30,9 +31,8 @@ Headers MakeLimitHeaders(Family family, const pb::AcquireResult& result, int64_t
                           const pb::LimitStatus& status) {
     if (status.limit() <= 0) return;
     const bool denied = !result.granted() && result.denied_by() == limit_kind;
-    // The limit with the least left need not be the one that makes the caller wait longest.
     const int64_t reset_ms =
-        denied ? std::max(status.reset_ms(), result.retry_after_ms()) : status.reset_ms();
+        denied ? RetryAfterSeconds(result.retry_after_ms()) * 1000 : status.reset_ms();
     headers.emplace_back(NameOf(family, kind, "limit"), std::to_string(status.limit()));
     headers.emplace_back(NameOf(family, kind, "remaining"),
                          std::to_string(std::max<int64_t>(status.remaining(), 0)));

@@ -13,8 +13,9 @@ namespace tollgate::gateway {
 // For the limits that exist, x-ratelimit-{limit,remaining,reset}-{requests,tokens} in the OpenAI
 // family and anthropic-ratelimit-{requests,tokens}-{limit,remaining,reset} in the Messages family:
 // input and output tokens have one limit together. The reset is the time until the limit is full
-// again, never before the Retry-After of a refusal by it; in the Messages family the point in time,
-// in whole seconds, rounded up. now_us: wall clock.
+// again, as the vendors document it; that of the limit that refused is the Retry-After of the
+// refusal, after which this request can be admitted. In the Messages family it is the point in
+// time, in whole seconds, rounded up. now_us: wall clock.
 Headers MakeLimitHeaders(Family family, const ratelimit::v1::AcquireResult& result, int64_t now_us);
 
 void AppendHeaders(const Headers& from, Headers& to);

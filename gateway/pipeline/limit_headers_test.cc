@@ -60,21 +60,48 @@ TEST(LimitHeaders, ResetTimesAreNeverEarly) {
   }
 }
 
-// The reset of the limit that refused agrees with Retry-After; other limits do not change.
-TEST(LimitHeaders, TheResetIsNotBeforeRetryAfter) {
-  ratelimit::v1::AcquireResult result;
-  result.set_denied_by(ratelimit::v1::LIMIT_KIND_TOKENS);
-  result.set_retry_after_ms(9'100);
-  result.mutable_tokens()->set_limit(10);
-  result.mutable_tokens()->set_reset_ms(8'000);
-  result.mutable_requests()->set_limit(10);
-  result.mutable_requests()->set_reset_ms(2'000);
-  const Headers openai = MakeLimitHeaders(Family::kOpenAi, result, kNowUs);
-  EXPECT_EQ(Find(openai, "x-ratelimit-reset-tokens"), "10s");
-  EXPECT_EQ(Find(openai, "x-ratelimit-reset-requests"), "2s");
-  const Headers messages = MakeLimitHeaders(Family::kMessages, result, kNowUs);
-  EXPECT_EQ(Find(messages, "anthropic-ratelimit-tokens-reset"), "2026-02-02T02:40:10Z");
-  EXPECT_EQ(Find(messages, "anthropic-ratelimit-requests-reset"), "2026-02-02T02:40:03Z");
+// docs/design/limits.md 6: the reset of the limit that refused is the Retry-After, with its cap;
+// other limits say when they are whole again.
+TEST(LimitHeaders, TheResetOfARefusalIsItsRetryAfter) {
+  const struct {
+    int64_t retry_ms, reset_ms;
+    const char *openai, *messages;
+  } kCases[] = {
+      {1, 60'000, "1s", "2026-02-02T02:40:02Z"},        // 60 a minute: one a second
+      {29'990, 60'000, "30s", "2026-02-02T02:40:31Z"},  // 2 a minute
+      {9'100, 8'000, "10s", "2026-02-02T02:40:11Z"},    // of another limit of the kind
+      {59'001, 60'000, "1m0s", "2026-02-02T02:41:01Z"},
+      {60'001, 90'000, "1m0s", "2026-02-02T02:41:01Z"},  // capped
+      {120'000, 180'000, "1m0s", "2026-02-02T02:41:01Z"},
+      {0, 60'000, "1s", "2026-02-02T02:40:02Z"},
+  };
+  for (const bool tokens : {false, true}) {
+    for (const auto& c : kCases) {
+      SCOPED_TRACE(c.retry_ms);
+      ratelimit::v1::AcquireResult result;
+      result.set_denied_by(tokens ? ratelimit::v1::LIMIT_KIND_TOKENS
+                                  : ratelimit::v1::LIMIT_KIND_REQUESTS);
+      result.set_retry_after_ms(c.retry_ms);
+      for (auto* status : {result.mutable_tokens(), result.mutable_requests()}) {
+        status->set_limit(10);
+        status->set_reset_ms(2'000);
+      }
+      (tokens ? result.mutable_tokens() : result.mutable_requests())->set_reset_ms(c.reset_ms);
+      const Headers openai = MakeLimitHeaders(Family::kOpenAi, result, kNowUs);
+      const std::string denied = tokens ? "tokens" : "requests";
+      const std::string other = tokens ? "requests" : "tokens";
+      EXPECT_EQ(Find(openai, "x-ratelimit-reset-" + denied), c.openai);
+      EXPECT_EQ(Find(openai, "x-ratelimit-reset-" + other), "2s");
+      const Headers messages = MakeLimitHeaders(Family::kMessages, result, kNowUs);
+      EXPECT_EQ(Find(messages, "anthropic-ratelimit-" + denied + "-reset"), c.messages);
+      EXPECT_EQ(Find(messages, "anthropic-ratelimit-" + other + "-reset"), "2026-02-02T02:40:03Z");
+      result.set_granted(true);
+      EXPECT_EQ(
+          Find(MakeLimitHeaders(Family::kOpenAi, result, kNowUs), "x-ratelimit-reset-" + denied),
+          FormatReset(c.reset_ms))
+          << "whole again";
+    }
+  }
 }
 
 }  // namespace

@@ -105,11 +105,11 @@ TEST_F(RunInferenceTest, EveryResponseHasRateLimitHeaders) {  // docs/design/wir
   limits.mutable_tokens()->set_limit(5000);
   limits.mutable_tokens()->set_remaining(4000);
   limits.mutable_tokens()->set_reset_ms(12'000);
-  const auto expect_headers = [](const Answer& answer, int status) {
+  const auto expect_headers = [](const Answer& answer, int status, const char* reset = "600ms") {
     EXPECT_EQ(answer->status, status);
     EXPECT_EQ(answer->header("x-ratelimit-limit-requests"), "100");
     EXPECT_EQ(answer->header("x-ratelimit-remaining-requests"), "99");
-    EXPECT_EQ(answer->header("x-ratelimit-reset-requests"), "600ms");
+    EXPECT_EQ(answer->header("x-ratelimit-reset-requests"), reset);
     EXPECT_EQ(answer->header("x-ratelimit-limit-tokens"), "5000");
     EXPECT_EQ(answer->header("x-ratelimit-remaining-tokens"), "4000");
     EXPECT_EQ(answer->header("x-ratelimit-reset-tokens"), "12s");
@@ -124,7 +124,10 @@ TEST_F(RunInferenceTest, EveryResponseHasRateLimitHeaders) {  // docs/design/wir
   expect_headers(Send(Body("\"max_tokens\":0,\"stream\":true")), 200);
   limits.set_granted(false);
   limits.set_denied_by(ratelimit::v1::LIMIT_KIND_REQUESTS);
-  expect_headers(Send(), 429);
+  limits.set_retry_after_ms(2'400);
+  const Answer refused = Send();
+  expect_headers(refused, 429, "3s");
+  EXPECT_EQ(refused->header("retry-after"), "3");
 }
 
 TEST_F(RunInferenceTest, StreamsOneWritePerBatch) {

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <tuple>
 
 #include "tests/contract/endpoint_forms.h"
 #include "tests/contract/target.h"
@@ -22,14 +24,30 @@ class LimitHeadersTest : public ::testing::TestWithParam<std::string> {
   }
   Target& target() const { return TargetOf(GetParam()); }
   HttpResponse Ask(const EndpointForm& form, const ApiKey& key) const {
+    return Send(form, key, {});
+  }
+  using Asked = struct Ask;
+  HttpResponse Send(const EndpointForm& form, const ApiKey& key, const Asked& ask) const {
     return Http(target().port, "POST", form.path,
                 {{"Authorization", "Bearer " + key.secret}, {"Content-Type", "application/json"}},
-                form.Body({}));
+                form.Body(ask));
   }
   static std::string Name(const EndpointForm& form, const std::string& kind,
                           const std::string& what) {
     return form.family == Family::kMessages ? "anthropic-ratelimit-" + kind + "-" + what
                                             : "x-ratelimit-" + what + "-" + kind;
+  }
+  // A refusal; the time of the Messages family is rounded up to a whole second.
+  static void ExpectResetIsRetryAfter(const EndpointForm& form, const HttpResponse& refused,
+                                      const std::string& kind) {
+    const double wait = std::atof(refused.header("retry-after").c_str());
+    const double left = SecondsLeft(refused.header(Name(form, kind, "reset")));
+    if (form.family == Family::kMessages) {
+      EXPECT_GT(left, wait - 1.5);
+      EXPECT_LE(left, wait + 1);
+    } else {
+      EXPECT_EQ(left, wait);
+    }
   }
   static double Now() {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
@@ -80,6 +98,64 @@ TEST_P(LimitHeadersTest, RemainingAndResetAgreeWithRetryAfter) {
     const double wait = std::atof(second.header("retry-after").c_str());
     EXPECT_GE(wait, 55);
     EXPECT_NEAR(SecondsLeft(second.header(Name(form, "requests", "reset"))), wait, 1.1);
+  }
+}
+
+// A limit above one: after what GCRA grants at once one is admitted each 60 s / limit, and whole
+// again is later. The reset of the refusal is the same time as its Retry-After.
+TEST_P(LimitHeadersTest, TheResetOfARefusalIsItsRetryAfter) {
+  for (const int64_t limit : {2, 60}) {
+    for (const EndpointForm& form : EndpointForms()) {
+      for (const bool stream : {false, true}) {
+        if (stream && !form.streams) continue;
+        SCOPED_TRACE(form.path + " " + std::to_string(limit) + (stream ? " streamed" : ""));
+        const ApiKey key =
+            target().cluster->NewCustomer(kUsd, {.limits = {.requests_per_minute = limit}});
+        const double started = Now();
+        HttpResponse answer = Send(form, key, {.stream = stream});
+        ASSERT_EQ(answer.status, 200) << answer.body;
+        EXPECT_NEAR(SecondsLeft(answer.header(Name(form, "requests", "reset"))), 60.0 / limit, 1.1)
+            << "whole again";
+        int64_t admitted = 0;
+        for (; answer.status == 200 && admitted < 4 * limit; ++admitted) {
+          answer = Send(form, key, {.stream = stream});
+        }
+        ASSERT_EQ(answer.status, 429) << answer.body;
+        const double elapsed = Now() - started;
+        EXPECT_GE(admitted, limit);
+        EXPECT_LE(static_cast<double>(admitted), static_cast<double>(limit) * (1 + elapsed / 60));
+        const double wait = std::atof(answer.header("retry-after").c_str());
+        EXPECT_LE(wait, std::ceil(60.0 / static_cast<double>(limit)));
+        EXPECT_GE(wait, 60.0 / static_cast<double>(limit) - std::min(elapsed, 5.0));
+        EXPECT_EQ(answer.header(Name(form, "requests", "remaining")), "0");
+        ExpectResetIsRetryAfter(form, answer, "requests");
+      }
+    }
+  }
+}
+
+// Of tokens below and above the longest wait that is told.
+TEST_P(LimitHeadersTest, TheResetOfARefusalForTokensIsItsRetryAfter) {
+  for (const EndpointForm& form : EndpointForms()) {
+    if (!form.generates || form.limit.empty()) continue;
+    for (const bool stream : {false, true}) {
+      // A request may take more than a whole limit; the debt then lasts longer than a minute.
+      for (const auto& [limit, words, least, most] :
+           {std::tuple<int64_t, int64_t, double, double>{1000, 600, 5, 59}, {100, 170, 60, 60}}) {
+        SCOPED_TRACE(form.path + " " + std::to_string(limit) + (stream ? " streamed" : ""));
+        const ApiKey key =
+            target().cluster->NewCustomer(kUsd, {.limits = {.tokens_per_minute = limit}});
+        const Asked ask = {.stream = stream, .limit = "5", .words = words};
+        ASSERT_EQ(Send(form, key, ask).status, 200);
+        ASSERT_TRUE(target().cluster->WaitIdle(key.workspace_id));
+        const HttpResponse refused = Send(form, key, ask);
+        ASSERT_EQ(refused.status, 429) << refused.body;
+        const double wait = std::atof(refused.header("retry-after").c_str());
+        EXPECT_GE(wait, least);
+        EXPECT_LE(wait, most);
+        ExpectResetIsRetryAfter(form, refused, "tokens");
+      }
+    }
   }
 }
 
