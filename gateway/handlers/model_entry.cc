@@ -73,7 +73,7 @@ bool GeneratesText(const pb::Model& model) {
          HasCapability(model, pb::CAPABILITY_COMPLETION);
 }
 
-bool ControlsReasoning(const pb::Model& model) {
+bool Reasons(const pb::Model& model) {
   return HasCapability(model, pb::CAPABILITY_CHAT) &&
          HasCapability(model, pb::CAPABILITY_REASONING);
 }
@@ -104,8 +104,9 @@ std::string TopProvider(int64_t window, int64_t max_output) {
 // The members of `reasoning` in chat requests that have an effect. Without max_tokens, a budget
 // becomes a level of effort.
 std::string ReasoningParameters(const pb::Model& model) {
-  if (!ControlsReasoning(model)) return "[]";
-  Strings names = {"enabled", "effort"};
+  if (!Reasons(model)) return "[]";
+  Strings names;
+  if (model.reasoning_control()) names = {"enabled", "effort"};
   if (model.reasoning_budget()) names.push_back("max_tokens");
   names.push_back("exclude");
   return ArrayOf(names);

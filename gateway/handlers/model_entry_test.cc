@@ -46,7 +46,13 @@ TEST(ModelEntry, ModalitiesAndParametersFollowTheCapabilities) {
   model.add_capabilities(catalog::v1::CAPABILITY_CHAT);
   model.add_capabilities(catalog::v1::CAPABILITY_VISION);
   model.add_capabilities(catalog::v1::CAPABILITY_REASONING);
+  // Engines that cannot be told: the gateway alone can do something.
   std::string entry = RenderModelEntry(model);
+  EXPECT_NE(entry.find(R"("include_reasoning"])"), std::string::npos);
+  EXPECT_EQ(entry.find("reasoning_effort"), std::string::npos);
+  EXPECT_NE(entry.find(R"("reasoning_parameters":["exclude"])"), std::string::npos);
+  model.set_reasoning_control(true);
+  entry = RenderModelEntry(model);
   EXPECT_NE(entry.find(R"("modality":"text+image->text","input_modalities":["text","image"])"),
             std::string::npos);
   EXPECT_NE(entry.find(R"("reasoning","include_reasoning","reasoning_effort"])"),

@@ -124,6 +124,8 @@ struct CanonicalRequest {
   // (decision 34) or about a prompt that does not fit.
   std::string_view prompt_field = "messages";
   bool has_tools = false;
+  // How much to reason, as the caller says it.
+  inference::v1::Reasoning reasoning;
   // The most tokens that the reasoning may take, for engines that bound it; 0: no bound.
   int64_t reasoning_budget = 0;
   // The answer goes without its reasoning text, which is still counted and charged.
@@ -134,5 +136,11 @@ struct CanonicalRequest {
   // SHA-256 of path and raw body (IdempotencyBodyDigest); empty without an Idempotency-Key.
   std::string body_digest;
 };
+
+// Whether engines must be told how much to reason.
+inline bool SaysReasoning(const CanonicalRequest& request) {
+  return request.reasoning.thinking() != inference::v1::REASONING_SWITCH_UNSPECIFIED ||
+         !request.reasoning.effort().empty();
+}
 
 }  // namespace tollgate::gateway

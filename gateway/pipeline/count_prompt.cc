@@ -24,6 +24,7 @@ Task<PromptCount> Count(RequestContext& context, int64_t only_above) {
   request.set_members_json(context.movable ? context.movable->members_json()
                                            : canonical.members_json);
   request.set_only_above_tokens(only_above);
+  if (SaysReasoning(canonical)) *request.mutable_reasoning() = canonical.reasoning;
   const auto answer = co_await context.worker.clients.inference->CountTokens(std::move(request));
   if (!answer) {
     log::Debug("prompt tokens estimated",

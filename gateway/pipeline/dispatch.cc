@@ -72,6 +72,7 @@ void Dispatch(RequestContext& context) {
   }
   request.set_streamed(canonical.stream);
   request.set_reasoning_budget_tokens(canonical.reasoning_budget);
+  if (SaysReasoning(canonical)) *request.mutable_reasoning() = canonical.reasoning;
   SetTry(context, request);
   const size_t members_bytes = request.members_json().size();
   if (IsKept(context, request)) {

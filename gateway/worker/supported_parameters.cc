@@ -35,7 +35,9 @@ std::vector<std::string_view> SupportedParameters(const pb::Model& model) {
     add({"tools", "tool_choice", "parallel_tool_calls"});
   }
   if (HasCapability(model, pb::CAPABILITY_CHAT) && HasCapability(model, pb::CAPABILITY_REASONING)) {
-    add({"reasoning", "include_reasoning", "reasoning_effort"});
+    if (model.reasoning_control()) add({"reasoning"});
+    add({"include_reasoning"});
+    if (model.reasoning_control()) add({"reasoning_effort"});
   }
   return names;
 }

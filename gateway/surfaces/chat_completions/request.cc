@@ -28,6 +28,7 @@ constexpr FieldRule kRules[] = {
     {"tools", kArray, kConsume},
     {"tool_choice", kAny, kConsume},
     {"reasoning", kObject, kConsume},
+    {"reasoning_effort", kString, kConsume},
     {"include_reasoning", kBool, kConsume},
     // Checked and forwarded.
     {"n", kInteger, kForward, 1, 128},
@@ -36,7 +37,6 @@ constexpr FieldRule kRules[] = {
     {"top_logprobs", kInteger, kForward, 0, 20},
     {"parallel_tool_calls", kBool, kForward},
     {"response_format", kObject, kForward},
-    {"reasoning_effort", kString, kForward},
 };
 
 Result<void> CheckResponseFormat(json::Value format) {
@@ -77,7 +77,10 @@ class Reader {
 
 Result<void> Reader::ReadKnown(const FieldRule& rule, json::Value member) {
   if (rule.name == "response_format") return CheckResponseFormat(member);
-  if (rule.name == "reasoning_effort") return CheckReasoningEffort(member, rule.name);
+  if (rule.name == "reasoning_effort") {
+    request_.reasoning.set_effort(member.string());
+    return CheckReasoningEffort(member, rule.name);
+  }
   if (rule.name == "stream") request_.stream = member.boolean();
   if (rule.name == "tools") tools_ = member;
   if (rule.name == "tool_choice") tool_choice_ = member;
@@ -113,7 +116,7 @@ Result<CanonicalRequest> Reader::Read() {
   if (auto read = ReadMembers(root_, kRules, writer_, request_, on_member); !read) {
     return Fail{read.error()};
   }
-  if (auto read = ReadReasoningControls(root_, traits, writer_, request_); !read) {
+  if (auto read = ReadReasoningControls(root_, traits, request_); !read) {
     return Fail{read.error()};
   }
   const auto usage = ReadIncludeUsage(root_);

@@ -164,8 +164,7 @@ Result<void> Reader::ReadMetadata(json::Value metadata) {
   return {};
 }
 
-// Chat templates use one of two names for the switch. Without it they are adaptive; no template has
-// a switch for between_tools.
+// Without a switch models are adaptive; none has one for between_tools.
 Result<void> Reader::ReadThinking(json::Value thinking) {
   const json::Value type = thinking.Find("type");
   if (!type.is_string()) return BadRequest("'thinking.type' must be a string.", "thinking");
@@ -179,10 +178,7 @@ Result<void> Reader::ReadThinking(json::Value thinking) {
     return BadRequest("'thinking.type' must be enabled, adaptive, disabled or between_tools.",
                       "thinking");
   }
-  // Arguments that the client sets for the template take precedence.
-  if ((on || off) && root_.Find("chat_template_kwargs").is_null()) {
-    writer_.Add("chat_template_kwargs", ThinkingSwitch(on));
-  }
+  if (on || off) SetThinking(root_, on, request_);
   if (on && traits_.bounds_reasoning) request_.reasoning_budget = budget.Integer().value_or(0);
   return {};
 }
@@ -193,7 +189,7 @@ Result<void> Reader::ReadOutputConfig(json::Value config) {
     if (auto checked = CheckReasoningEffort(effort, "output_config.effort"); !checked) {
       return checked;
     }
-    writer_.Add("reasoning_effort", effort.raw());
+    request_.reasoning.set_effort(effort.string());
   }
   const json::Value format = config.Find("format");
   return format.is_null() ? Result<void>() : ReadFormat(format);

@@ -142,16 +142,14 @@ INSTANTIATE_TEST_SUITE_P(
         Row{R"("stop_sequences":["a\n", "b"])", R"("stop":["a\n", "b"])"},
         Row{R"("metadata":{"user_id":"u-1","other":2})", R"("user":"u-1")"},
         Row{R"("metadata":{})", ""},
-        // Switches of chat templates (docs/design/wire.md 7.1).
-        Row{R"("thinking":{"type":"enabled","budget_tokens":2048})",
-            R"("chat_template_kwargs":{"enable_thinking":true,"thinking":true})"},
-        Row{R"("thinking":{"type":"disabled"})",
-            R"("chat_template_kwargs":{"enable_thinking":false,"thinking":false})"},
+        // How much to reason is written per kind of engine.
+        Row{R"("thinking":{"type":"enabled","budget_tokens":2048})", ""},
+        Row{R"("thinking":{"type":"disabled"})", ""},
         Row{R"("thinking":{"type":"adaptive","display":"summarized"})", ""},
         Row{R"("thinking":{"type":"between_tools"})", ""},
         Row{R"("thinking":{"type":"disabled"},"chat_template_kwargs":{"x":1})",
             R"("chat_template_kwargs":{"x":1})"},
-        Row{R"("output_config":{"effort":"high"})", R"("reasoning_effort":"high")"},
+        Row{R"("output_config":{"effort":"high"})", ""},
         Row{R"("output_config":{"task_budget":{"type":"tokens","total":5}})", ""},
         Row{R"("output_config":{"format":{"type":"json_schema","schema":{"a": 12345678901234567890}}})",
             R"("response_format":{"type":"json_schema","json_schema":{"name":"output","schema":{"a": 12345678901234567890},"strict":true}})"},
@@ -176,6 +174,24 @@ INSTANTIATE_TEST_SUITE_P(
         Row{R"("stop":["x"],"user":"u","reasoning_effort":"low","response_format":{"type":"text"})",
             ""},
         Row{R"("parallel_tool_calls":true,"functions":[],"function_call":"none")", ""}));
+
+TEST(MessagesRequest, SaysHowMuchToReason) {  // docs/design/wire.md 7.1
+  const auto said = [](const std::string& member) {
+    return Good(R"({"model":"m","max_tokens":1,)" + kMessages + "," + member + "}").reasoning;
+  };
+  EXPECT_EQ(said(R"("thinking":{"type":"enabled","budget_tokens":2048})").thinking(),
+            inference::v1::REASONING_SWITCH_ON);
+  const auto off = said(R"("thinking":{"type":"disabled"})");
+  EXPECT_EQ(off.thinking(), inference::v1::REASONING_SWITCH_OFF);
+  EXPECT_FALSE(off.own_template_arguments());
+  EXPECT_TRUE(said(R"("thinking":{"type":"disabled"},"chat_template_kwargs":{"x":1})")
+                  .own_template_arguments());
+  for (const char* type : {"adaptive", "between_tools"}) {
+    EXPECT_EQ(said(R"("thinking":{"type":")" + std::string(type) + "\"}").ByteSizeLong(), 0u);
+  }
+  EXPECT_EQ(said(R"("output_config":{"effort":"high"})").effort(), "high");
+  EXPECT_EQ(said(R"("reasoning_effort":"low")").effort(), "");
+}
 
 class MessagesRefusal : public ::testing::TestWithParam<Row> {};
 TEST_P(MessagesRefusal, NamesTheField) {

@@ -132,7 +132,7 @@ Result<void> Reader::ReadReasoning(json::Value reasoning) {
   const json::Value effort = reasoning.Find("effort");
   if (effort.is_null()) return {};
   if (auto checked = CheckReasoningEffort(effort, "reasoning.effort"); !checked) return checked;
-  writer_.Add("reasoning_effort", effort.raw());
+  request_.reasoning.set_effort(effort.string());
   return {};
 }
 

@@ -185,7 +185,7 @@ TEST(ResponsesRequest, MembersForTheEngine) {
       // Engine parameters beyond the public format (decision 17), unchanged.
       {R"("x_sim":{"a":[1, 2]},"top_k":7.0,"stop":["z"],"guided_json":{"b":12345678901234567890})",
        R"("x_sim":{"a":[1, 2]},"top_k":7,"stop":["z"],"guided_json":{"b":12345678901234567890})"},
-      {R"("reasoning":{"effort":"high","summary":"auto"})", R"("reasoning_effort":"high")"},
+      {R"("reasoning":{"effort":"high","summary":"auto"})", ""},
       {R"("reasoning":{"effort":null})", ""},
       {R"("text":{"format":{"type":"text"},"verbosity":"high"})", ""},
       {R"("text":{"format":{"type":"json_object"}})",
@@ -215,6 +215,10 @@ TEST(ResponsesRequest, MembersForTheEngine) {
   };
   for (const auto& c : kCases) EXPECT_EQ(Members(c.sent), c.members) << c.sent;
   EXPECT_EQ(Good(Body(R"("n":5,"best_of":7)")).samples, 1);
+  // Written per kind of engine.
+  EXPECT_EQ(Good(Body(R"("reasoning":{"effort":"high"})")).reasoning.effort(), "high");
+  EXPECT_EQ(
+      Good(Body(R"("reasoning":{"effort":null},"reasoning_effort":"low")")).reasoning.effort(), "");
 }
 
 TEST(ResponsesRequest, TemplateFieldsCountAsPrompt) {

@@ -74,20 +74,21 @@ Result<void> CheckConflicts(const Wish& wish) {
   return {};
 }
 
-std::string_view EffortOf(int64_t budget) {
-  if (budget < kMediumFrom) return R"("low")";
-  return budget < kHighFrom ? R"("medium")" : R"("high")";
+const char* EffortOf(int64_t budget) {
+  if (budget < kMediumFrom) return "low";
+  return budget < kHighFrom ? "medium" : "high";
 }
 
 }  // namespace
 
-std::string_view ThinkingSwitch(bool on) {
-  return on ? R"({"enable_thinking":true,"thinking":true})"
-            : R"({"enable_thinking":false,"thinking":false})";
+void SetThinking(json::Value root, bool on, CanonicalRequest& request) {
+  request.reasoning.set_thinking(on ? inference::v1::REASONING_SWITCH_ON
+                                    : inference::v1::REASONING_SWITCH_OFF);
+  request.reasoning.set_own_template_arguments(!root.Find("chat_template_kwargs").is_null());
 }
 
 Result<void> ReadReasoningControls(json::Value root, const ModelTraits& traits,
-                                   MemberWriter& writer, CanonicalRequest& request) {
+                                   CanonicalRequest& request) {
   const json::Value include = root.Find("include_reasoning");
   request.hides_reasoning = include.is_bool() && !include.boolean();
   const json::Value reasoning = root.Find("reasoning");
@@ -108,16 +109,13 @@ Result<void> ReadReasoningControls(json::Value root, const ModelTraits& traits,
   } else {
     on = by_effort ? !wish.effort.StringEquals("none") : wish.budget > 0;
   }
-  // Arguments that the client sets for the template take precedence.
-  if (root.Find("chat_template_kwargs").is_null()) {
-    writer.Add("chat_template_kwargs", ThinkingSwitch(on));
-  }
-  if (by_effort && wish.top_effort.is_null()) writer.Add("reasoning_effort", wish.effort.raw());
+  SetThinking(root, on, request);
+  if (by_effort) request.reasoning.set_effort(wish.effort.string());
   if (wish.budget > 0) {
     if (traits.bounds_reasoning) {
       request.reasoning_budget = wish.budget;
     } else {
-      writer.Add("reasoning_effort", EffortOf(wish.budget));
+      request.reasoning.set_effort(EffortOf(wish.budget));
     }
   }
   return {};

@@ -10,9 +10,6 @@ namespace {
 
 using namespace testing;  // NOLINT: request builders
 
-constexpr char kOn[] = R"("chat_template_kwargs":{"enable_thinking":true,"thinking":true})";
-constexpr char kOff[] = R"("chat_template_kwargs":{"enable_thinking":false,"thinking":false})";
-
 CanonicalRequest Parsed(const std::string& members, bool bounds_reasoning = false) {
   const std::string body = Body(members);
   const auto document = json::Document::ParseView(body);
@@ -24,53 +21,70 @@ CanonicalRequest Parsed(const std::string& members, bool bounds_reasoning = fals
   return request.ok() ? std::move(*request) : CanonicalRequest{};
 }
 
-// The members for the engine besides the messages.
-std::string Sent(const std::string& members, bool bounds_reasoning = false) {
-  const std::string all = Parsed(members, bounds_reasoning).members_json;
-  return all == kMessages ? "" : all.substr(kMessages.size() + 1);
+// What the router is told, such as "on high". None of it is among the members of every engine.
+std::string Said(const std::string& members) {
+  const CanonicalRequest request = Parsed(members);
+  for (const char* name : {"reasoning", "enable_thinking"}) {
+    EXPECT_EQ(request.members_json.find(name), std::string::npos) << request.members_json;
+  }
+  const inference::v1::Reasoning& said = request.reasoning;
+  EXPECT_EQ(SaysReasoning(request), said.ByteSizeLong() > 0);
+  std::string text;
+  if (said.thinking() == inference::v1::REASONING_SWITCH_ON) text = "on";
+  if (said.thinking() == inference::v1::REASONING_SWITCH_OFF) text = "off";
+  if (!said.effort().empty()) text += (text.empty() ? "" : " ") + said.effort();
+  return text;
 }
 
-TEST(ReasoningControls, BecomeWhatEnginesUnderstand) {
+TEST(ReasoningControls, BecomeWhatTheRouterIsTold) {
   const struct {
     const char* reasoning;
-    std::string sent;
+    const char* said;
   } kCases[] = {
       {"{}", ""},
       {"null", ""},
       {R"({"summary":"auto","other":1})", ""},
       {R"({"exclude":true})", ""},
-      {R"({"enabled":true})", kOn},
-      {R"({"enabled":false})", kOff},
+      {R"({"enabled":true})", "on"},
+      {R"({"enabled":false})", "off"},
       {R"({"enabled":null,"effort":null,"max_tokens":null,"exclude":null})", ""},
-      {R"({"effort":"high"})", std::string(kOn) + R"(,"reasoning_effort":"high")"},
-      {R"({"effort":"high","enabled":true})", std::string(kOn) + R"(,"reasoning_effort":"high")"},
-      {R"({"effort":"none"})", std::string(kOff) + R"(,"reasoning_effort":"none")"},
-      {R"({"max_tokens":0})", kOff},
-      {R"({"max_tokens":4095})", std::string(kOn) + R"(,"reasoning_effort":"low")"},
-      {R"({"max_tokens":4096.0})", std::string(kOn) + R"(,"reasoning_effort":"medium")"},
-      {R"({"max_tokens":1e5,"enabled":true})", std::string(kOn) + R"(,"reasoning_effort":"high")"},
+      {R"({"effort":"high"})", "on high"},
+      {R"({"effort":"high","enabled":true})", "on high"},
+      {R"({"effort":"none"})", "off none"},
+      {R"({"max_tokens":0})", "off"},
+      {R"({"max_tokens":4095})", "on low"},
+      {R"({"max_tokens":4096.0})", "on medium"},
+      {R"({"max_tokens":1e5,"enabled":true})", "on high"},
   };
   for (const auto& c : kCases) {
-    EXPECT_EQ(Sent(R"("reasoning":)" + std::string(c.reasoning)), c.sent) << c.reasoning;
+    EXPECT_EQ(Said(R"("reasoning":)" + std::string(c.reasoning)), c.said) << c.reasoning;
   }
 }
 
 TEST(ReasoningControls, ABudgetGoesToEnginesThatBoundTheReasoning) {
   const CanonicalRequest request = Parsed(R"("reasoning":{"max_tokens":700})", true);
   EXPECT_EQ(request.reasoning_budget, 700);
-  EXPECT_EQ(request.members_json, kMessages + "," + kOn);
+  EXPECT_EQ(request.members_json, kMessages);
+  EXPECT_EQ(request.reasoning.thinking(), inference::v1::REASONING_SWITCH_ON);
+  EXPECT_EQ(request.reasoning.effort(), "");
   EXPECT_EQ(Parsed(R"("reasoning":{"max_tokens":700})").reasoning_budget, 0);
 }
 
 TEST(ReasoningControls, TheCallersOwnTemplateArgumentsTakePrecedence) {
-  EXPECT_EQ(
-      Sent(R"("chat_template_kwargs":{"enable_thinking":false},"reasoning":{"enabled":true})"),
-      R"("chat_template_kwargs":{"enable_thinking":false})");
+  const CanonicalRequest request =
+      Parsed(R"("chat_template_kwargs":{"enable_thinking":false},"reasoning":{"enabled":true})");
+  EXPECT_EQ(request.members_json,
+            kMessages + R"(,"chat_template_kwargs":{"enable_thinking":false})");
+  EXPECT_TRUE(request.reasoning.own_template_arguments());
+  EXPECT_FALSE(Parsed(R"("chat_template_kwargs":null,"reasoning":{"enabled":true})")
+                   .reasoning.own_template_arguments());
 }
 
-TEST(ReasoningControls, TheSameEffortTwiceIsSentOnce) {
-  EXPECT_EQ(Sent(R"("reasoning_effort":"low","reasoning":{"effort":"low"})"),
-            R"("reasoning_effort":"low",)" + std::string(kOn));
+TEST(ReasoningControls, TheEffortAloneTurnsNothingOn) {
+  EXPECT_EQ(Said(R"("reasoning_effort":"low")"), "low");
+  EXPECT_EQ(Said(R"("reasoning_effort":"low","reasoning":{"effort":"low"})"), "on low");
+  EXPECT_EQ(Said(R"("reasoning_effort":"low","reasoning":{"enabled":true})"), "on low");
+  EXPECT_EQ(Said(R"("reasoning_effort":null)"), "");
 }
 
 TEST(ReasoningControls, ReasoningIsHiddenOnRequest) {

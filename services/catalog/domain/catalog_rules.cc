@@ -153,7 +153,7 @@ class Builder {
     model.set_engine_model(from.engine_model());
     model.set_allow_chat_template(from.allow_chat_template());
     model.set_keep_system_messages(from.keep_system_messages());
-    SetReasoningBudget(from, model, report);
+    SetReasoning(from, model, report);
     SetCapacity(from, model, report);
     model.set_zero_retention(from.zero_retention());
   }
@@ -214,17 +214,19 @@ class Builder {
     });
   }
 
-  void SetReasoningBudget(const config::v1::CatalogModel& from, v1::Model& model,
-                          const ReportFn& report) {
-    if (!from.reasoning_budget()) return;
-    model.set_reasoning_budget(true);
-    const auto& capabilities = from.capabilities();
-    if (std::find(capabilities.begin(), capabilities.end(), "reasoning") == capabilities.end()) {
+  void SetReasoning(const config::v1::CatalogModel& from, v1::Model& model,
+                    const ReportFn& report) {
+    const bool reasons = std::ranges::count(model.capabilities(), v1::CAPABILITY_REASONING) > 0;
+    model.set_reasoning_control(reasons);
+    model.set_reasoning_budget(from.reasoning_budget());
+    if (from.reasoning_budget() && !reasons) {
       report("reasoning_budget", "needs the capability reasoning");
     }
     for (const v1::Pool& pool : snapshot_.pools()) {
       if (pool.name() != from.pool()) continue;
       for (const v1::Engine& engine : pool.engines()) {
+        if (engine.kind() == v1::ENGINE_KIND_TGI) model.set_reasoning_control(false);
+        if (!from.reasoning_budget()) continue;
         if (engine.kind() == v1::ENGINE_KIND_VLLM || engine.kind() == v1::ENGINE_KIND_LLAMACPP) {
           continue;
         }

@@ -73,6 +73,22 @@ TEST(CatalogRules, TheCapacityOfAModelIsCheckedAndTakenOver) {
   EXPECT_THAT(Problem(with("{tokens_per_minute: -1}")), HasSubstr("from 0 (no limit)"));
 }
 
+// docs/design/wire.md 2.6: every engine of the pool must take it, and TGI takes nothing.
+TEST(CatalogRules, ReasoningIsControlledWhereTheKindsOfEnginesCan) {
+  const auto controls = [](const std::string& capabilities, const std::string& kind) {
+    std::string text = CatalogWith("capabilities: [chat, tools, reasoning]", capabilities);
+    text.replace(text.find("kind: llamacpp"), 14, "kind: " + kind);
+    const auto result = Build(text);
+    return result && result->models(0).reasoning_control();
+  };
+  const std::string reasons = "capabilities: [chat, tools, reasoning]";
+  for (const char* kind : {"vllm", "sglang", "llamacpp", "ollama", "openai"}) {
+    EXPECT_TRUE(controls(reasons, kind)) << kind;
+    EXPECT_FALSE(controls("capabilities: [chat]", kind)) << kind;
+  }
+  EXPECT_FALSE(controls(reasons, "tgi"));
+}
+
 TEST(CatalogRules, ABudgetOfTheReasoningNeedsEnginesThatTakeIt) {
   const auto with = [](const std::string& capabilities, const std::string& kind) {
     std::string text = CatalogWith(

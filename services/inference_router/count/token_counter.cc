@@ -162,7 +162,7 @@ Task<TokenCounter::EngineCount> TokenCounter::CountOn(JobPointer job, EngineStat
 Task<TokenCounter::EngineCount> TokenCounter::CountChat(JobPointer job, EngineState& engine) {
   const catalog::v1::EngineKind kind = engine.engine().kind();
   auto make = [job, kind] {
-    return ChatCall(kind, job->engine_model, job->request.members_json());
+    return ChatCall(kind, job->engine_model, job->request.members_json(), job->request.reasoning());
   };
   auto call = co_await Decode(job->request.members_json().size(), std::move(make));
   if (!call) co_return EngineCount{EngineCount::kRefused};

@@ -4,6 +4,7 @@
 
 #include "common/json/json.h"
 #include "services/inference_router/engine/engine_text.h"
+#include "services/inference_router/engine/reasoning_members.h"
 
 namespace tollgate::inference_router {
 namespace {
@@ -108,9 +109,16 @@ bool MayTokenize(EngineKind kind) {
 
 bool NeedsTemplateFirst(EngineKind kind) { return kind == catalog::v1::ENGINE_KIND_LLAMACPP; }
 
-TokenizerCall ChatCall(EngineKind kind, std::string_view engine_model, std::string_view members) {
+TokenizerCall ChatCall(EngineKind kind, std::string_view engine_model, std::string_view members,
+                       const inference::v1::Reasoning& reasoning) {
   const auto fitted = FitText(kind, members);
   if (fitted) members = *fitted;
+  std::string all = ReasoningMembers(kind, reasoning);
+  if (!all.empty()) {
+    if (!members.empty()) all += ',';
+    all += members;
+    members = all;
+  }
   switch (kind) {
     case catalog::v1::ENGINE_KIND_LLAMACPP:
       return {"/apply-template", BodyOf(engine_model, members)};

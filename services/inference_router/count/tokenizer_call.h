@@ -23,10 +23,10 @@ struct TokenizerCall {
 // tried with vLLM's dialect; those without the endpoint answer 404.
 bool MayTokenize(catalog::v1::EngineKind kind);
 
-// Counts a chat; members as in GenerateRequest. For llama.cpp it only applies the chat template:
-// ReadTemplated returns the prompt for PromptCall.
+// Counts a chat; members and reasoning as in GenerateRequest. For llama.cpp it only applies the
+// chat template: ReadTemplated returns the prompt for PromptCall.
 TokenizerCall ChatCall(catalog::v1::EngineKind kind, std::string_view engine_model,
-                       std::string_view members);
+                       std::string_view members, const inference::v1::Reasoning& reasoning);
 bool NeedsTemplateFirst(catalog::v1::EngineKind kind);
 
 // Counts one prompt, given as a JSON string literal, like /v1/completions.

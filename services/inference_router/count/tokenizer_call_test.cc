@@ -16,7 +16,7 @@ TEST(TokenizerCall, AChatCallUsesTheKindsEndpointWithTheMembersOfTheRequest) {
        {std::pair(ENGINE_KIND_VLLM, "/tokenize"), std::pair(ENGINE_KIND_OPENAI, "/tokenize"),
         std::pair(ENGINE_KIND_SGLANG, "/tokenize"), std::pair(ENGINE_KIND_TGI, "/chat_tokenize"),
         std::pair(ENGINE_KIND_LLAMACPP, "/apply-template")}) {
-    const TokenizerCall call = ChatCall(kind, "a\"b", kMembers);
+    const TokenizerCall call = ChatCall(kind, "a\"b", kMembers, {});
     EXPECT_TRUE(MayTokenize(kind));
     EXPECT_EQ(call.target, target);
     EXPECT_EQ(call.body, body);
@@ -27,7 +27,7 @@ TEST(TokenizerCall, AChatCallUsesTheKindsEndpointWithTheMembersOfTheRequest) {
 
 TEST(TokenizerCall, VllmGetsTemplateMembersAsTemplateArguments) {
   const auto moved = [](const std::string& members) {
-    return ChatCall(ENGINE_KIND_VLLM, "m", members).body;
+    return ChatCall(ENGINE_KIND_VLLM, "m", members, {}).body;
   };
   EXPECT_EQ(moved(R"("messages":[],"reasoning_effort":"low")"),
             R"({"model":"m","messages":[],"chat_template_kwargs":{"reasoning_effort":"low"}})");
@@ -41,6 +41,23 @@ TEST(TokenizerCall, VllmGetsTemplateMembersAsTemplateArguments) {
   const std::string arguments = R"("chat_template_kwargs":{"documents":[]},"messages":[])";
   EXPECT_EQ(moved(arguments),
             R"({"model":"m","messages":[],"chat_template_kwargs":{"documents":[]}})");
+}
+
+// The prompt that is counted is the one that the engine gets.
+TEST(TokenizerCall, TheTemplateSeesHowMuchToReason) {
+  inference::v1::Reasoning reasoning;
+  reasoning.set_thinking(inference::v1::REASONING_SWITCH_OFF);
+  reasoning.set_effort("low");
+  const auto body = [&](EngineKind kind) {
+    return ChatCall(kind, "m", R"("messages":[])", reasoning).body;
+  };
+  EXPECT_EQ(body(ENGINE_KIND_VLLM), R"({"model":"m","messages":[],"chat_template_kwargs":)"
+                                    R"({"enable_thinking":false,"thinking":false,)"
+                                    R"("reasoning_effort":"low"}})");
+  EXPECT_EQ(body(ENGINE_KIND_LLAMACPP),
+            R"({"model":"m","chat_template_kwargs":{"enable_thinking":false,"thinking":false},)"
+            R"("reasoning_effort":"low","messages":[]})");
+  EXPECT_EQ(body(ENGINE_KIND_TGI), R"({"model":"m","messages":[]})");
 }
 
 TEST(TokenizerCall, PromptsAreInsertedUnchanged) {

@@ -3,6 +3,7 @@
 #include "common/base/crypto.h"
 #include "common/base/memo.h"
 #include "common/json/json.h"
+#include "services/inference_router/engine/reasoning_members.h"
 
 namespace tollgate::inference_router {
 
@@ -75,6 +76,12 @@ std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
       body += name;
       body += "\":";
       body += std::to_string(request.reasoning_budget_tokens());
+    }
+  }
+  if (request.has_reasoning()) {
+    if (const std::string members = ReasoningMembers(kind, request.reasoning()); !members.empty()) {
+      body += ',';
+      body += members;
     }
   }
   if (!request.members_json().empty()) {

@@ -71,5 +71,67 @@ TEST(EngineRequest, TheReasoningIsBoundedWhereTheKindCanDoIt) {
             std::string::npos);
 }
 
+// docs/design/wire.md 2.6: what a kind does not understand it does not get.
+TEST(EngineRequest, ReasoningIsSaidInTheWordsOfTheKind) {
+  using namespace catalog::v1;  // NOLINT: engine kinds
+  constexpr auto kOn = inference::v1::REASONING_SWITCH_ON;
+  constexpr auto kOff = inference::v1::REASONING_SWITCH_OFF;
+  constexpr auto kUnsaid = inference::v1::REASONING_SWITCH_UNSPECIFIED;
+  const std::string on = R"(,"chat_template_kwargs":{"enable_thinking":true,"thinking":true})";
+  const std::string off = R"(,"chat_template_kwargs":{"enable_thinking":false,"thinking":false})";
+  const auto effort = [](const std::string& level) {
+    return level.empty() ? "" : R"(,"reasoning_effort":")" + level + "\"";
+  };
+  const struct {
+    inference::v1::ReasoningSwitch thinking;
+    const char* effort;
+    std::string by_template;  // vllm, sglang, llamacpp
+    std::string ollama, openai;
+  } kCases[] = {
+      {kUnsaid, "", "", "", ""},
+      {kOn, "", on, "", ""},
+      {kOff, "", off, "none", "none"},
+      {kOff, "none", off + effort("none"), "none", "none"},
+      {kOff, "high", off + effort("high"), "none", "none"},
+      {kOn, "high", on + effort("high"), "high", "high"},
+      {kUnsaid, "low", effort("low"), "low", "low"},
+      {kUnsaid, "none", effort("none"), "none", "none"},
+      {kOn, "minimal", on + effort("minimal"), "low", "minimal"},
+      {kOn, "xhigh", on + effort("xhigh"), "high", "xhigh"},
+      {kOn, "max", on + effort("max"), "high", "max"},
+  };
+  for (const auto& c : kCases) {
+    inference::v1::GenerateRequest request;
+    request.mutable_reasoning()->set_thinking(c.thinking);
+    request.mutable_reasoning()->set_effort(c.effort);
+    request.set_members_json(R"("messages":[])");
+    const auto sent = [&](EngineKind kind) {
+      return BuildEngineBody(request, kind, "m", EngineAnswer::kWhole);
+    };
+    const auto body = [](const std::string& members) {
+      return R"({"model":"m")" + members + R"(,"messages":[]})";
+    };
+    SCOPED_TRACE(body(c.by_template));
+    for (const EngineKind kind : {ENGINE_KIND_VLLM, ENGINE_KIND_SGLANG, ENGINE_KIND_LLAMACPP}) {
+      EXPECT_EQ(sent(kind), body(c.by_template));
+    }
+    EXPECT_EQ(sent(ENGINE_KIND_OLLAMA), body(effort(c.ollama)));
+    EXPECT_EQ(sent(ENGINE_KIND_OPENAI), body(effort(c.openai)));
+    EXPECT_EQ(sent(ENGINE_KIND_TGI), body(""));
+  }
+}
+
+TEST(EngineRequest, TheCallersOwnTemplateArgumentsAreNotSentTwice) {
+  inference::v1::GenerateRequest request;
+  request.mutable_reasoning()->set_thinking(inference::v1::REASONING_SWITCH_OFF);
+  request.mutable_reasoning()->set_effort("low");
+  request.mutable_reasoning()->set_own_template_arguments(true);
+  request.set_members_json(R"("chat_template_kwargs":{"x":1})");
+  EXPECT_EQ(BuildEngineBody(request, catalog::v1::ENGINE_KIND_VLLM, "m", EngineAnswer::kWhole),
+            R"({"model":"m","reasoning_effort":"low","chat_template_kwargs":{"x":1}})");
+  EXPECT_EQ(BuildEngineBody(request, catalog::v1::ENGINE_KIND_OLLAMA, "m", EngineAnswer::kWhole),
+            R"({"model":"m","reasoning_effort":"none","chat_template_kwargs":{"x":1}})");
+}
+
 }  // namespace
 }  // namespace tollgate::inference_router

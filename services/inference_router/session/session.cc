@@ -302,6 +302,7 @@ Task<void> Session::CountOverflow() {
   request.set_model(context_.request.model());
   request.set_kind(context_.request.kind());
   request.set_members_json(context_.request.members_json());
+  if (context_.request.has_reasoning()) *request.mutable_reasoning() = context_.request.reasoning();
   const auto counted = co_await context_.host.counter->Count(context_.table, std::move(request));
   TokenAccounting& tokens = failure_.error.tokens;
   if (!counted.counted() || counted.prompt_tokens() < tokens.prompt) co_return;

@@ -105,6 +105,7 @@ bool RunOne(const Row& row, uint64_t seed) {
     inference::v1::GenerateRequest request;
     request.set_kind(canonical->kind);
     request.set_members_json(canonical->members_json);
+    *request.mutable_reasoning() = canonical->reasoning;
     request.set_max_tokens(canonical->max_tokens.value_or(0));
     const auto kind = random.Pick({catalog::v1::ENGINE_KIND_VLLM, catalog::v1::ENGINE_KIND_SGLANG,
                                    catalog::v1::ENGINE_KIND_LLAMACPP});
