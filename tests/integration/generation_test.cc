@@ -135,6 +135,38 @@ TEST_P(GenerationTest, TheBodyAsksOnEverySurface) {
   }
 }
 
+// An answer that is given again is the one that was given: with its cost if that had it. The
+// receipt tells it in any case.
+TEST_P(GenerationTest, ARepeatedAnswerHasTheCostThatItHad) {
+  for (const bool first_asks : {false, true}) {
+    const ApiKey key = Customer();
+    const HeaderList once = {{"Idempotency-Key", "again"}};
+    const HeaderList asks = {{"Idempotency-Key", "again"}, {"x-tollgate-include-cost", "true"}};
+    const HttpResponse first = Ask(key, kForms[0], "", first_asks ? asks : once);
+    ASSERT_EQ(first.status, 200) << first.body;
+    const int64_t spent = SpentOf(key);
+    const HttpResponse again = Ask(key, kForms[0], "", first_asks ? once : asks);
+    EXPECT_EQ(again.header("idempotent-replayed"), "true");
+    EXPECT_EQ(again.body, first.body);
+    std::string id;
+    EXPECT_EQ(UsageOf(again, &id)["cost"].str(), first_asks ? Usd(spent) : "") << again.body;
+    EXPECT_EQ(Receipt(key, id).json()["data"]["total_cost"].str(), Usd(spent));
+    EXPECT_EQ(SpentOf(key), spent);
+  }
+}
+
+// Decision 30: it is not in the ledger, so it has no receipt.
+TEST_P(GenerationTest, AnAnswerWithoutAnEngineHasNoReceipt) {
+  const ApiKey key = Customer();
+  const HttpResponse answer = Ask(key, kForms[0], R"(,"max_tokens":0,"usage":{"include":true})");
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  std::string id;
+  EXPECT_EQ(UsageOf(answer, &id)["cost"].str(), "0") << answer.body;
+  EXPECT_EQ(Receipt(key, id).status, 404);
+  EXPECT_EQ(Receipt(key, answer.header("x-request-id")).status, 404);
+  EXPECT_EQ(SpentOf(key), 0);
+}
+
 // Nothing of other workspaces, not even that there is something.
 TEST_P(GenerationTest, OtherWorkspacesFindNothing) {
   const ApiKey key = Customer(), other = Customer();
