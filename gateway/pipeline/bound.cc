@@ -81,9 +81,8 @@ Result<void> BoundTokens(RequestContext& context) {
       std::clamp(EstimatePromptTokens(prompt), bounds.prompt_lower, bounds.prompt_upper);
   if (prompt.longest_tokens > window) return TokenIdsOverflow(context);
   const int64_t asked_output = request.max_tokens.value_or(0);
-  // Each byte may be a token; a tokenizer does not count media (decision 44).
-  bounds.needs_count =
-      prompt.media_parts == 0 && LongestPromptBound(prompt) > window - asked_output;
+  // Each byte may be a token. Of a prompt with media its texts alone are counted (decision 44).
+  bounds.needs_count = LongestPromptBound(prompt) > window - asked_output;
   if (request.kind == inference::v1::REQUEST_KIND_EMBEDDING) return {};  // no output
   // The least that the prompt takes of one window.
   const int64_t taken = prompt.prompts == 1 ? bounds.prompt_lower

@@ -10,20 +10,16 @@ namespace tollgate::gateway {
 
 namespace {
 
-// only_above: as in CountTokensRequest.
-Task<PromptCount> Count(RequestContext& context, int64_t only_above) {
-  CanonicalRequest& canonical = context.canonical;
+// request: with what differs between the uses.
+Task<PromptCount> Count(RequestContext& context, inference::v1::CountTokensRequest request) {
+  const CanonicalRequest& canonical = context.canonical;
   PromptCount count{.tokens = EstimatePromptTokens(canonical.prompt), .estimated = true};
-  // Tokenizers count text only; how many tokens an image becomes is known after the engine ran.
-  if (canonical.prompt.media_parts > 0) co_return count;
-  inference::v1::CountTokensRequest request;
   request.set_x_request_id(context.exchange.request().x_request_id);
   request.set_model(context.model->id());
   request.set_kind(canonical.kind);
   // Of a request that was sent to another model, what is kept of it.
   request.set_members_json(context.movable ? context.movable->members_json()
                                            : canonical.members_json);
-  request.set_only_above_tokens(only_above);
   if (SaysReasoning(canonical)) *request.mutable_reasoning() = canonical.reasoning;
   const auto answer = co_await context.worker.clients.inference->CountTokens(std::move(request));
   if (!answer) {
@@ -33,20 +29,35 @@ Task<PromptCount> Count(RequestContext& context, int64_t only_above) {
   } else if (answer->counted()) {
     count = {.tokens = answer->prompt_tokens(),
              .estimated = false,
-             .longest = answer->longest_prompt_tokens()};
+             .longest = answer->longest_prompt_tokens(),
+             .is_lower_bound = canonical.prompt.media_parts > 0};
+  } else if (answer->least_prompt_tokens() > 0) {
+    count = {.tokens = answer->least_prompt_tokens(),
+             .estimated = false,
+             .longest = answer->least_prompt_tokens(),
+             .is_lower_bound = true};
   }
   co_return count;
 }
 
 }  // namespace
 
-Task<PromptCount> CountPrompt(RequestContext& context) { return Count(context, 0); }
+Task<PromptCount> CountPrompt(RequestContext& context) {
+  // Tokenizers count text only; how many tokens an image becomes is known after the engine ran.
+  const PromptSize& size = context.canonical.prompt;
+  if (size.media_parts > 0) co_return PromptCount{.tokens = EstimatePromptTokens(size)};
+  co_return co_await Count(context, {});
+}
 
 Task<Result<void>> CheckCountedPrompt(RequestContext& context) {
   const CanonicalRequest& canonical = context.canonical;
   const bool several = canonical.prompt.prompts > 1;
   const int64_t room = context.model->context_window() - canonical.max_tokens.value_or(0);
-  auto overflow = FindOverflow(context, co_await Count(context, several ? room : 0));
+  inference::v1::CountTokensRequest request;
+  request.set_only_above_tokens(several ? room : 0);
+  request.set_text_only(canonical.prompt.media_parts > 0);
+  request.set_or_least(true);
+  auto overflow = FindOverflow(context, co_await Count(context, std::move(request)));
   if (overflow) co_return Fail{std::move(*overflow)};
   co_return Result<void>();
 }

@@ -73,6 +73,20 @@ TEST_F(PromptAboveTheWindow, IsRefusedWithoutAnOutputLimit) {  // decision 44
   ExpectNoLeases();
 }
 
+TEST_F(PromptAboveTheWindow, IsRefusedByTheLeastThatItCanHave) {
+  rig.inference->count->set_least_prompt_tokens(1001);
+  const Answer answer = Send(LongChat(2000));
+  EXPECT_EQ(ErrorOf(answer), "400 context_length_exceeded invalid_request_error param=messages");
+  EXPECT_NE(answer->body.find("your input has at least 1001 tokens"), std::string::npos)
+      << answer->body;
+  ASSERT_EQ(rig.inference->counted.size(), 1u);
+  EXPECT_TRUE(rig.inference->counted[0].or_least());
+  EXPECT_FALSE(rig.inference->counted[0].text_only());
+  rig.inference->count->set_least_prompt_tokens(1000);
+  PushEvents({Started(), Text("ok"), Finish(), End(1, 1)});
+  EXPECT_EQ(Send(LongChat(2000))->status, 200);
+}
+
 TEST_F(PromptAboveTheWindow, GoesToTheEngineWhenItFitsOrNobodyCanTell) {
   PushEvents({Started(), Text("ok"), Finish(), End(1, 1)});
   EXPECT_EQ(Send(LongChat(2000))->status, 200) << "no engine can count";

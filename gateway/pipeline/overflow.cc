@@ -12,15 +12,19 @@ std::optional<Error> FindOverflow(const RequestContext& context, const PromptCou
   const int64_t tokens = several ? prompt.longest : prompt.tokens;
   if (prompt.estimated || tokens <= window - max_tokens) return std::nullopt;
   Error error{ErrorId::kContextLengthExceeded};
-  error.tokens = {.limit = window, .prompt = tokens, .output = max_tokens};
+  error.tokens = {.limit = window,
+                  .prompt = tokens,
+                  .output = max_tokens,
+                  .prompt_is_lower_bound = prompt.is_lower_bound};
   SetOverflowParam(context.canonical, error);
   error.message = "This model's maximum context length is " + std::to_string(window) + " tokens. ";
-  const std::string counted = std::to_string(tokens);
+  const std::string at_least = prompt.is_lower_bound ? "at least " : "";
+  const std::string counted = at_least + std::to_string(tokens);
   if (max_tokens == 0) {
     error.message += "However, your input has " + counted + " tokens.";
   } else {
-    error.message += "However, you requested " + std::to_string(tokens + max_tokens) + " tokens (" +
-                     counted + " in the prompt, " + std::to_string(max_tokens) +
+    error.message += "However, you requested " + at_least + std::to_string(tokens + max_tokens) +
+                     " tokens (" + counted + " in the prompt, " + std::to_string(max_tokens) +
                      " for the completion).";
   }
   return error;

@@ -59,10 +59,107 @@ TEST_P(TranslationTest, APromptThatSurelyFitsIsNotCounted) {
   EXPECT_EQ(Tokenized(), before);
 }
 
-TEST_P(TranslationTest, WhereNoEngineCountsTheEngineDecides) {
-  const HttpResponse answer =
-      Post(kChat, R"("messages":[{"role":"user","content":)" + Words(1001) + "}]", "sim/uncounted");
-  EXPECT_EQ(answer.status, 200) << answer.body;
+constexpr char kPicture[] =
+    R"({"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}})";
+
+// The request of a surface with a prompt of so many words, and with an image beside them.
+struct Prompt {
+  const char* path;
+  std::string before, after, param;
+};
+std::vector<Prompt> Prompts() {
+  return {{kChat, R"("messages":[{"role":"user","content":)", "}]", "messages"},
+          {kMessages, R"("max_tokens":9,"messages":[{"role":"user","content":)", "}]", ""},
+          {kResponses, R"("input":)", "", "input"},
+          {kCompletions, R"("prompt":)", "", "prompt"},
+          {kEmbeddings, R"("input":)", "", "input"}};
+}
+std::vector<Prompt> PromptsWithImage() {
+  const std::string chat = R"("messages":[{"role":"user","content":[{"type":"text","text":)";
+  return {
+      {kChat, chat, std::string("},") + kPicture + "]}]", "messages"},
+      {kMessages, R"("max_tokens":9,)" + chat,
+       R"(},{"type":"image","source":{"type":"base64","media_type":"image/png",)"
+       R"("data":"AA=="}}]}])",
+       ""},
+      {kResponses, R"("input":[{"role":"user","content":[{"type":"input_text","text":)",
+       R"(},{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,AA=="}]}])",
+       "input"}};
+}
+
+void ExpectAboveWindow(const HttpResponse& answer, const Prompt& prompt) {
+  EXPECT_EQ(answer.status, 400) << answer.body.substr(0, 500);
+  const Json error = answer.json()["error"];
+  if (std::string(prompt.path) == kMessages) {
+    EXPECT_TRUE(error["message"].str().starts_with("prompt is too long: ")) << answer.body;
+    return;
+  }
+  EXPECT_EQ(error["code"].str(), "context_length_exceeded") << answer.body.substr(0, 500);
+  EXPECT_EQ(error["param"].str(), prompt.param);
+  EXPECT_NE(error["message"].str().find("maximum context length is 1000 tokens"), std::string::npos)
+      << error["message"].str();
+}
+
+TEST_P(TranslationTest, OfAPromptWithAnImageItsTextsDecide) {
+  for (const Prompt& prompt : PromptsWithImage()) {
+    SCOPED_TRACE(prompt.path);
+    const int64_t before = Generated();
+    const HttpResponse answer =
+        Post(prompt.path, prompt.before + Words(1001) + prompt.after, "sim/small");
+    ExpectAboveWindow(answer, prompt);
+    EXPECT_NE(answer.body.find("10"), std::string::npos);
+    EXPECT_EQ(Generated(), before) << "no engine has worked on it";
+    EXPECT_EQ(Post(prompt.path, prompt.before + Words(800) + prompt.after, "sim/small").status,
+              200);
+  }
+}
+
+// Ollama has no tokenizer to ask: what it reports of an answer that is not streamed decides.
+TEST_P(TranslationTest, WithoutATokenizerTheEnginesOwnCountDecides) {
+  std::vector<Prompt> prompts = Prompts();
+  for (Prompt& one : PromptsWithImage()) prompts.push_back(one);
+  for (const char* model : {"sim/silent", "sim/uncounted"}) {
+    for (const Prompt& prompt : prompts) {
+      SCOPED_TRACE(std::string(model) + prompt.path + prompt.before);
+      ExpectAboveWindow(Post(prompt.path, prompt.before + Words(1001) + prompt.after, model),
+                        prompt);
+      const HttpResponse fits = Post(prompt.path, prompt.before + Words(800) + prompt.after, model);
+      EXPECT_EQ(fits.status, 200) << fits.body.substr(0, 500);
+    }
+  }
+}
+
+// It cuts a prompt to its own window without a word, and counts what it has left.
+TEST_P(TranslationTest, AnEngineThatHasCutThePromptDoesNotAnswer) {
+  const std::string cut =
+      R"(,"x_sim":{"usage":{"prompt_tokens":1000,"completion_tokens":5,"total_tokens":1005}})";
+  for (const char* limit : {"", R"(,"max_tokens":9)"}) {
+    for (const Prompt& prompt : Prompts()) {
+      if (std::string(prompt.path) != kChat && std::string(prompt.path) != kCompletions) continue;
+      SCOPED_TRACE(prompt.path + std::string(limit));
+      ExpectAboveWindow(
+          Post(prompt.path, prompt.before + Words(1400) + prompt.after + limit + cut, "sim/silent"),
+          prompt);
+    }
+  }
+  EXPECT_EQ(Spent(), 0);
+}
+
+TEST_P(TranslationTest, AStreamIsRefusedWhereNoTokenizerCouldMakeItFit) {
+  for (const Prompt& prompt : Prompts()) {
+    if (std::string(prompt.path) == kEmbeddings) continue;
+    SCOPED_TRACE(prompt.path);
+    const auto stream = [&](int words, const char* model) {
+      return Post(prompt.path, prompt.before + Words(words) + prompt.after + R"(,"stream":true)",
+                  model);
+    };
+    const int64_t before = Generated();
+    ExpectAboveWindow(stream(8008, "sim/silent"), prompt);
+    EXPECT_EQ(Generated(), before) << "no engine has worked on it";
+    (void)stream(7800, "sim/silent");
+    EXPECT_EQ(Generated(), before + 1) << "it may fit with some tokenizer";
+    ExpectAboveWindow(stream(1001, "sim/uncounted"), prompt);
+  }
 }
 
 }  // namespace

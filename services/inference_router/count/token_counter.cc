@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "services/inference_router/balancer/fetch_within.h"
+#include "services/inference_router/count/prompt_text.h"
 
 #include <utility>
 #include <vector>
@@ -63,17 +64,27 @@ Task<std::optional<std::invoke_result_t<Function&>>> TokenCounter::Decode(size_t
 
 Task<inference::v1::CountTokensResponse> TokenCounter::Count(
     std::shared_ptr<const RoutingTable> table, inference::v1::CountTokensRequest request) {
+  const auto job = std::make_shared<Job>();
+  job->request = std::move(request);
+  auto response = co_await CountJob(std::move(table), job);
+  if (response.counted() || !job->request.or_least()) co_return response;
+  auto least = [job] { return LeastTokens(job->request.kind(), job->request.members_json()); };
+  const auto tokens = co_await Decode(job->request.members_json().size(), std::move(least));
+  response.set_least_prompt_tokens(tokens.value_or(0));
+  co_return response;
+}
+
+Task<inference::v1::CountTokensResponse> TokenCounter::CountJob(
+    std::shared_ptr<const RoutingTable> table, std::shared_ptr<Job> job) {
   inference::v1::CountTokensResponse not_counted;
-  if (table == nullptr) co_return not_counted;
-  const bool completion = request.kind() == inference::v1::REQUEST_KIND_COMPLETION;
-  const bool chat = request.kind() == inference::v1::REQUEST_KIND_CHAT;
-  if (request.kind() == inference::v1::REQUEST_KIND_UNSPECIFIED) co_return not_counted;
-  const Route* route = table->Find(request.model());
+  const inference::v1::RequestKind kind = job->request.kind();
+  if (table == nullptr || kind == inference::v1::REQUEST_KIND_UNSPECIFIED) co_return not_counted;
+  const bool completion = kind == inference::v1::REQUEST_KIND_COMPLETION;
+  const bool chat = kind == inference::v1::REQUEST_KIND_CHAT;
+  const Route* route = table->Find(job->request.model());
   if (route == nullptr && completion) route = table->unlisted();
   if (route == nullptr || route->engines.empty()) co_return not_counted;
-  const auto job = std::make_shared<Job>(
-      Job{.request = std::move(request), .engine_model = route->engine_model, .prompts = {}});
-  if (job->engine_model.empty()) job->engine_model = job->request.model();
+  job->engine_model = route->engine_model.empty() ? job->request.model() : route->engine_model;
   if (!chat) {
     auto read = [job] {
       return ReadPrompts(job->request.kind(), job->request.members_json(),
@@ -162,7 +173,10 @@ Task<TokenCounter::EngineCount> TokenCounter::CountOn(JobPointer job, EngineStat
 Task<TokenCounter::EngineCount> TokenCounter::CountChat(JobPointer job, EngineState& engine) {
   const catalog::v1::EngineKind kind = engine.engine().kind();
   auto make = [job, kind] {
-    return ChatCall(kind, job->engine_model, job->request.members_json(), job->request.reasoning());
+    const auto& request = job->request;
+    const auto texts = request.text_only() ? TextOnly(request.members_json()) : std::nullopt;
+    return ChatCall(kind, job->engine_model, texts ? *texts : request.members_json(),
+                    request.reasoning());
   };
   auto call = co_await Decode(job->request.members_json().size(), std::move(make));
   if (!call) co_return EngineCount{EngineCount::kRefused};

@@ -56,6 +56,8 @@ class TokenCounter {
   // One call of Count. Shared with the functions that decode for it.
   struct Job;
   using JobPointer = std::shared_ptr<const Job>;
+  Task<inference::v1::CountTokensResponse> CountJob(std::shared_ptr<const RoutingTable> table,
+                                                    std::shared_ptr<Job> job);
   Task<inference::v1::CountTokensResponse> CountOnEngines(const Route& route, JobPointer job);
   // An available engine with a tokenizer, other than `excluded`; null if there is none.
   EnginePointer Select(const Route& route, const Job& job, const EngineState* excluded);

@@ -59,6 +59,9 @@ class Pool {
     request.set_model(model);
     request.set_kind(kind);
     request.set_members_json(members);
+    return Count(std::move(request));
+  }
+  inference::v1::CountTokensResponse Count(inference::v1::CountTokensRequest request) {
     return testing::RunOn(loops_.loop(0), [&](Loop& loop) -> Task<CountTokensResponse> {
       if (!counter_) {
         http_ = std::make_unique<http::Client>(loop);
@@ -317,6 +320,45 @@ TEST(TokenCounter, AnImplausibleCountIsCountedAndAnotherEngineIsAsked) {
     EXPECT_EQ(pool.Count(kHello).prompt_tokens(), 9) << "the other engine's count";
   }
   EXPECT_EQ(pool.implausible, 1);
+}
+
+inference::v1::CountTokensRequest OfChat(const std::string& content) {
+  inference::v1::CountTokensRequest request;
+  request.set_model(kModel);
+  request.set_kind(inference::v1::REQUEST_KIND_CHAT);
+  request.set_members_json(R"("messages":[{"role":"user","content":)" + content + "}]");
+  return request;
+}
+
+// decision 44: the texts of a chat with images, in every dialect.
+TEST(TokenCounter, CountsTheTextsAlone) {
+  const std::string text = R"({"type":"text","text":"one two three"})";
+  auto request = OfChat("[" + text + R"(,{"type":"image_url","image_url":{"url":"data:,"}}])");
+  request.set_text_only(true);
+  for (const Member member : {Member{ENGINE_KIND_VLLM, SimDialect::kVllm},
+                              Member{ENGINE_KIND_SGLANG, SimDialect::kSglang},
+                              Member{ENGINE_KIND_LLAMACPP, SimDialect::kLlamaCpp},
+                              Member{ENGINE_KIND_TGI, SimDialect::kTgi}}) {
+    Pool pool({member});
+    const auto plain = pool.Count(OfChat("[" + text + "]"));
+    ASSERT_TRUE(plain.counted());
+    EXPECT_EQ(pool.Count(request).prompt_tokens(), plain.prompt_tokens());
+  }
+}
+
+TEST(TokenCounter, TellsTheLeastWhereNoEngineCounts) {
+  std::string words = "\"w";
+  for (int i = 1; i < 80; ++i) words += " w";
+  auto request = OfChat(words + "\"");
+  Pool silent({{ENGINE_KIND_OLLAMA, SimDialect::kNone}});
+  EXPECT_EQ(silent.Count(request).least_prompt_tokens(), 0) << "it was not asked for";
+  request.set_or_least(true);
+  EXPECT_FALSE(silent.Count(request).counted());
+  EXPECT_EQ(silent.Count(request).least_prompt_tokens(), 10);
+  EXPECT_EQ(silent.Asked(0), 0);
+  Pool counting({{ENGINE_KIND_VLLM, SimDialect::kVllm}});
+  EXPECT_TRUE(counting.Count(request).counted());
+  EXPECT_EQ(counting.Count(request).least_prompt_tokens(), 0);
 }
 
 TEST(TokenCounter, TheSumOfSeveralPromptsDoesNotOverflow) {

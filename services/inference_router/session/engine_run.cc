@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/id.h"
+#include "services/inference_router/engine/context_length.h"
 
 namespace tollgate::inference_router {
 namespace {
@@ -24,6 +25,8 @@ TokenMeter::Options MeterOptions(const SessionContext& context, const EngineStat
 
 // The slowest engine that is waited for when it shows nothing before its whole answer.
 constexpr int64_t kSlowestTokenMs = 2'000;
+// The most that a chat template adds to the bytes of a request.
+constexpr int64_t kMaxTemplateTokens = 8'192;
 
 }  // namespace
 
@@ -92,7 +95,9 @@ Task<RunOutcome> EngineRun::Run() {
     }
   }
   if (outcome == RunOutcome::kFailed) {
-    failure_ = engine_lost_ ? Unreachable("the engine's health checks fail") : attempt.failure();
+    failure_ = engine_lost_    ? Unreachable("the engine's health checks fail")
+               : above_window_ ? AboveWindow()
+                               : attempt.failure();
     NoteFailure();
     if (failure_.not_found && route.unlisted) {  // decision 20
       failure_.error = {.id = ErrorId::kModelNotFound,
@@ -175,6 +180,11 @@ Task<RunOutcome> EngineRun::Relay(EngineAttempt& attempt) {
     const EngineAttempt::ReadResult result = co_await attempt.Next(batch_);
     CountBatch();
     if (context_.sink->cancelled()) co_return RunOutcome::kClientGone;
+    if (IsAboveWindow()) {
+      above_window_ = true;
+      attempt.Abort();
+      co_return RunOutcome::kFailed;
+    }
     if (!batch_.events.empty()) {
       const RunOutcome outcome = co_await ForwardBatch();
       if (outcome != RunOutcome::kCompleted) co_return outcome;
@@ -214,6 +224,36 @@ void EngineRun::CountBatch() {
     }
     tokens_due_.resize(at, meter_.completion_tokens());
   }
+}
+
+bool EngineRun::IsAboveWindow() const {
+  const GenerateRequest& request = context_.request;
+  const int64_t window = context_.route->context_window;
+  const auto& report = meter_.last_report();
+  if (window <= 0 || !report || !report->prompt_tokens) return false;
+  if (request.streamed() && started_) return false;
+  // Of several prompts engines report the sum.
+  const bool chat = request.kind() == inference::v1::REQUEST_KIND_CHAT;
+  if (!chat && request.samples() > 1) return false;
+  // More tokens than bytes is no count (H75).
+  const auto most = static_cast<int64_t>(request.members_json().size()) + kMaxTemplateTokens;
+  const int64_t tokens = *report->prompt_tokens;
+  const bool has_output = request.kind() != inference::v1::REQUEST_KIND_EMBEDDING;
+  return tokens <= most && tokens >= (has_output ? window : window + 1);
+}
+
+EngineFailure EngineRun::AboveWindow() const {
+  EngineFailure failure;
+  failure.error.id = ErrorId::kContextLengthExceeded;
+  failure.error.internal = "the engine's count of the prompt is above the model's window";
+  const int64_t window = context_.route->context_window;
+  // An engine that cuts prompts counts what it has left. With the first token of the answer even a
+  // prompt of exactly the window is above it.
+  const int64_t reported = meter_.last_report()->prompt_tokens.value_or(0);
+  failure.error.tokens = {
+      .limit = window, .prompt = std::max(reported, window + 1), .prompt_is_lower_bound = true};
+  failure.error.message = ContextLengthMessage(failure.error.tokens);
+  return failure;
 }
 
 Task<RunOutcome> EngineRun::ForwardBatch() {

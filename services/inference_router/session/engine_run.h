@@ -68,6 +68,10 @@ class EngineRun {
   std::string EngineRequestId() const;
   Task<RunOutcome> Relay(EngineAttempt& attempt);
   void CountBatch();
+  // The engine's own count says that the prompt does not fit, and the caller has nothing of the
+  // answer: engines that cut such prompts without a word must not answer them (decision 44).
+  bool IsAboveWindow() const;
+  EngineFailure AboveWindow() const;
   Task<RunOutcome> ForwardBatch();
   // The end of an answer whose next token is not paid for.
   Task<RunOutcome> Cut(Coverage coverage);
@@ -81,6 +85,7 @@ class EngineRun {
   const EngineAnswer answer_;
   TokenMeter meter_;
   bool engine_lost_ = false;
+  bool above_window_ = false;
   EngineAttempt* attempt_ = nullptr;  // while one is open
   EngineFailure failure_;
 
