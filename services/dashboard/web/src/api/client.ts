@@ -1,0 +1,48 @@
+// The admin API, typed from docs/admin-openapi.yaml. unwrap() makes an answer or throws an ApiError.
+import createClient from 'openapi-fetch';
+import { ApiError } from './errors';
+import { settle } from './gate';
+import type { paths } from './gen';
+import { currentSession } from './session';
+import type { Answer } from './types';
+
+const SAFE = new Set(['GET', 'HEAD']);
+
+async function send(request: Request): Promise<Response> {
+  const headers = new Headers(request.headers);
+  const session = currentSession();
+  if (session && !SAFE.has(request.method)) headers.set('x-csrf-token', session.csrf_token);
+  try {
+    return await fetch(new Request(request.clone(), { headers, credentials: 'same-origin' }));
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    throw ApiError.offline();
+  }
+}
+
+// When the session has ended, or a fresh sign-in is wanted, the person is asked, and then the same call is sent again.
+// It is safe to repeat: what changes something carries its request id.
+async function guarded(request: Request): Promise<Response> {
+  let response = await send(request);
+  if (!response.ok) {
+    const error = await ApiError.of(response);
+    const need = error.status === 401 ? 'sign-in' : error.reason === 'STEP_UP_REQUIRED' ? 'step-up' : null;
+    if (need === null || !(await settle(need))) throw error;
+    response = await send(request);
+    if (!response.ok) throw await ApiError.of(response);
+  }
+  return response;
+}
+
+export const api = createClient<paths>({ baseUrl: location.origin, fetch: guarded });
+
+export async function unwrap<T>(call: Promise<{ data?: T }>): Promise<Answer<T>> {
+  return (await call).data as Answer<T>;
+}
+
+// Of a call that moves money or makes a secret: made when its dialog opens, so that a repeated click is one command.
+export function newRequestId(): string {
+  // Over plain http there is no randomUUID.
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

@@ -1,0 +1,23 @@
+import type { components } from './gen';
+
+// The API writes every field of an answer, except what its protos mark `optional` and is unset. types.test.ts compares
+// this list with the protos.
+export type Unset = 'capUsd' | 'monthlyQuotaUsd' | 'monthSpentUsd';
+
+// An answer as it arrives: all fields are there. `readonly` and null stay as they are.
+export type Answer<T> = T extends (infer U)[]
+  ? Answer<U>[]
+  : T extends object
+    ? { [K in keyof T as K extends Unset ? never : K]-?: Answer<Exclude<T[K], undefined>> } & {
+        [K in keyof T as K extends Unset ? K : never]?: T[K];
+      }
+    : T;
+
+type Schemas = components['schemas'];
+// Schema<'Key'> is a key as an answer has it.
+export type Schema<Name extends keyof Schemas> = Answer<Schemas[Name]>;
+
+// The last part of a resource's name.
+export function idOf(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1);
+}

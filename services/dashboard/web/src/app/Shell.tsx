@@ -1,0 +1,134 @@
+// The frame around everything that wants a signed-in person.
+import { i18n } from '@lingui/core';
+import { useQuery } from '@tanstack/react-query';
+import { Navigate, Outlet, useLocation } from '@tanstack/react-router';
+import { lazy, Suspense, useEffect, useState } from 'react';
+import { useSession } from '@/api/session';
+import { balanceQuery, POLL, usePermissions, workspaceQuery } from '@/api/workspace';
+import { nanos } from '@/format/money';
+import { IconMenu, IconSearch, IconX } from '@/icons';
+import { Link, IconButton } from '@/ui/controls';
+import { Money } from '@/ui/Money';
+import { polling } from '@/ui/polling';
+import { setTitleEnd } from '@/ui/Page';
+import { RowSkeletons } from '@/ui/states';
+import { ZoneProvider } from '@/ui/Time';
+import { AccountMenu, WorkspaceSwitcher } from './Menus';
+import css from './frame.module.css';
+import { Logo } from './Logo';
+import { operatorNavigation, visible, workspaceNavigation, type NavigationGroup } from './navigation';
+import { paths } from './paths';
+import { lastWorkspace, rememberWorkspace } from './places';
+
+const Palette = lazy(() => import('./Palette'));
+
+export function Shell() {
+  const session = useSession();
+  const { pathname, href } = useLocation();
+  // After a sign-out the page that was seen is not what the next person wants.
+  if (!session) return <Navigate to={paths.signIn} search={(pathname === '/' ? {} : { return: href }) as never} replace />;
+  return <SignedIn pathname={pathname} />;
+}
+
+function SignedIn({ pathname }: { pathname: string }) {
+  const inWorkspace = /^\/w\/([^/]+)/.exec(pathname)?.[1];
+  const named = inWorkspace ? decodeURIComponent(inWorkspace) : null;
+  const operator = pathname.startsWith('/operator');
+  const workspace = operator ? null : (named ?? lastWorkspace());
+  useEffect(() => {
+    if (named) rememberWorkspace(named);
+  }, [named]);
+  const may = usePermissions(workspace);
+  const groups = visible(operator ? operatorNavigation() : workspace ? workspaceNavigation(workspace) : [], may);
+  const details = useQuery({ ...workspaceQuery(workspace ?? ''), enabled: workspace !== null });
+  const name = details.data?.displayName || workspace || '';
+  setTitleEnd(operator ? `${i18n.t({ id: 'frame.operator', message: 'Operator' })} · Tollgate` : name ? `${name} · Tollgate` : 'Tollgate');
+  const [menu, setMenu] = useState(false);
+  const [palette, setPalette] = useState(false);
+  useEffect(() => setMenu(false), [pathname]);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
+        event.preventDefault();
+        setPalette(true);
+      }
+    };
+    window.addEventListener('keydown', onKey);
+    return () => window.removeEventListener('keydown', onKey);
+  }, []);
+  return (
+    <div className={css.shell} data-operator={operator}>
+      <a href="#content" className={css.skip}>
+        {i18n.t({ id: 'frame.skip', message: 'Skip to content' })}
+      </a>
+      <Sidebar groups={groups} pathname={pathname} opened={menu} operator={operator} workspace={workspace} />
+      <header className={css.bar}>
+        <div className={css.menuButton}>
+          <IconButton label={i18n.t({ id: 'frame.menu', message: 'Menu' })} icon={menu ? IconX : IconMenu} aria-expanded={menu} onClick={() => setMenu(!menu)} />
+        </div>
+        <WorkspaceSwitcher workspace={workspace} name={name} operator={operator} />
+        <div className={css.right}>
+          <button type="button" className={css.search} onClick={() => setPalette(true)} aria-label={i18n.t({ id: 'frame.search', message: 'Search' })} aria-keyshortcuts="Control+K">
+            <IconSearch size={16} stroke={1.6} aria-hidden />
+            <span>{i18n.t({ id: 'frame.search', message: 'Search' })}</span>
+            <kbd>Ctrl K</kbd>
+          </button>
+          <AccountMenu />
+        </div>
+      </header>
+      <main id="content" className={css.main} tabIndex={-1}>
+        <ZoneProvider zone={details.data?.reportTimeZone || 'UTC'}>
+          <Suspense fallback={<RowSkeletons />}>
+            <Outlet />
+          </Suspense>
+        </ZoneProvider>
+      </main>
+      {palette && (
+        <Suspense fallback={null}>
+          <Palette workspace={workspace} groups={groups} onClose={() => setPalette(false)} />
+        </Suspense>
+      )}
+    </div>
+  );
+}
+
+function Sidebar({ groups, pathname, opened, operator, workspace }: { groups: NavigationGroup[]; pathname: string; opened: boolean; operator: boolean; workspace: string | null }) {
+  const all = groups.flatMap((group) => group.items.map((item) => item.to));
+  // The longest address that the page is below.
+  const current = all.filter((to) => pathname === to || pathname.startsWith(`${to}/`)).sort((a, b) => b.length - a.length)[0];
+  return (
+    <nav className={css.side} data-opened={opened} aria-label={i18n.t({ id: 'frame.navigation', message: 'Pages' })}>
+      <Link to="/" className={css.brand}>
+        <Logo size={22} /> Tollgate
+        {operator && <span className={css.badge}>{i18n.t({ id: 'frame.operator', message: 'Operator' })}</span>}
+      </Link>
+      {groups.map((group, index) => (
+        <div key={index} className={css.group} role="group" aria-label={group.label}>
+          {group.label && <div className={css.groupName}>{group.label}</div>}
+          {group.items.map(({ to, label, icon: Shown }) => (
+            <Link key={to} to={to} className={css.item} aria-current={to === current ? 'page' : undefined}>
+              <Shown size={18} stroke={1.6} aria-hidden />
+              {label}
+            </Link>
+          ))}
+        </div>
+      ))}
+      {!operator && workspace && <Credit workspace={workspace} />}
+    </nav>
+  );
+}
+
+// Always in sight: may we spend?
+function Credit({ workspace }: { workspace: string }) {
+  const { data } = useQuery({ ...balanceQuery(workspace), ...polling(POLL) });
+  if (!data) return null;
+  const available = nanos(data.availableUsd);
+  return (
+    <div className={css.foot}>
+      {i18n.t({ id: 'frame.credit', message: 'Available credit' })}
+      <span className={css.credit} data-low={available !== null && available <= 0n}>
+        <Money usd={data.availableUsd} style="available" />
+      </span>
+    </div>
+  );
+}

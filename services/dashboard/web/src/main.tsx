@@ -1,0 +1,58 @@
+import { i18n } from '@lingui/core';
+import { I18nProvider } from '@lingui/react';
+import { createTheme, localStorageColorSchemeManager, MantineProvider, mergeThemeOverrides } from '@mantine/core';
+import { Notifications } from '@mantine/notifications';
+import { QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode, useSyncExternalStore } from 'react';
+import { createRoot } from 'react-dom/client';
+import { queryClient } from './api/query';
+import { loadSession } from './api/session';
+import { loadLanguage } from './app/language';
+import { router } from './app/router';
+import './theme/mantine.css';
+import './theme/theme.gen.css';
+import './theme/tokens.css';
+import './theme/base.css';
+import { theme } from './theme/theme';
+
+const schemes = localStorageColorSchemeManager({ key: 'tollgate-scheme' });
+// react-remove-scroll would write a style element; base.css locks the page instead.
+const quiet = createTheme({
+  components: {
+    Modal: { defaultProps: { lockScroll: false } },
+    Drawer: { defaultProps: { lockScroll: false } },
+    Spotlight: { defaultProps: { lockScroll: false } },
+  },
+});
+const merged = mergeThemeOverrides(theme, quiet);
+
+// Everything below the key is drawn anew in the other language.
+function App() {
+  const language = useSyncExternalStore(
+    (listener) => i18n.on('change', listener),
+    () => i18n.locale,
+  );
+  return (
+    <I18nProvider i18n={i18n}>
+      <MantineProvider theme={merged} withCssVariables={false} withGlobalClasses={false} deduplicateInlineStyles colorSchemeManager={schemes} defaultColorScheme="auto">
+        <Notifications position="bottom-right" limit={3} />
+        <QueryClientProvider client={queryClient}>
+          <RouterProvider key={language} router={router} />
+        </QueryClientProvider>
+      </MantineProvider>
+    </I18nProvider>
+  );
+}
+
+// Where the server sends a browser whose sign-in with a provider failed.
+const failed = /^#\/sign-in\/([A-Z_]+)$/.exec(location.hash);
+if (failed) history.replaceState(null, '', `/sign-in?failed=${failed[1]}`);
+
+// Who is signed in decides the first page; when that cannot be known, the sign-in page says why.
+await Promise.all([loadLanguage(), loadSession().catch(() => null)]);
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <App />
+  </StrictMode>,
+);

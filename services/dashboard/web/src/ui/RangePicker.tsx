@@ -1,0 +1,91 @@
+import { i18n } from '@lingui/core';
+import { useState } from 'react';
+import { RANGES, type Range, type RangeName } from '@/format/range';
+import { browserZone, UTC, zoneName } from '@/format/time';
+import { ActionMenu, Button } from './controls';
+import { Dialog } from './Dialog';
+import { Form, SelectField, TextField, useFields } from './fields';
+
+export function rangeLabel(name: RangeName): string {
+  switch (name) {
+    case 'today':
+      return i18n.t({ id: 'range.today', message: 'Today' });
+    case '24h':
+      return i18n.t({ id: 'range.24h', message: 'Last 24 hours' });
+    case '7d':
+      return i18n.t({ id: 'range.7d', message: 'Last 7 days' });
+    case '30d':
+      return i18n.t({ id: 'range.30d', message: 'Last 30 days' });
+    case 'month':
+      return i18n.t({ id: 'range.month', message: 'This month' });
+    case 'last-month':
+      return i18n.t({ id: 'range.lastMonth', message: 'Last month' });
+    case 'custom':
+      return i18n.t({ id: 'range.custom', message: 'Custom…' });
+  }
+}
+
+interface RangePickerProps {
+  value: Range;
+  onChange: (range: Range) => void;
+  zone: string;
+  onZone: (zone: string) => void;
+  reportZone: string; // the workspace's
+}
+
+// The range, and beside it the one zone that the whole page uses.
+export function RangePicker({ value, onChange, zone, onZone, reportZone }: RangePickerProps) {
+  const [custom, setCustom] = useState(false);
+  const zones = [...new Set([UTC, reportZone, browserZone(), zone])];
+  return (
+    <>
+      <SelectField
+        label={i18n.t({ id: 'range.label', message: 'Period' })}
+        value={value.range}
+        options={RANGES.map((name) => ({ value: name, label: name === 'custom' && value.from && value.to ? `${value.from} – ${value.to}` : rangeLabel(name) }))}
+        onChange={(name) => (name === 'custom' ? setCustom(true) : onChange({ range: name as RangeName }))}
+      />
+      <ActionMenu
+        label={i18n.t({ id: 'range.zone', message: 'Time zone' })}
+        target={<Button>{`${zoneName(zone)} ▾`}</Button>}
+        actions={zones.map((one) => ({ label: one === zoneName(one) ? one : `${one} (${zoneName(one)})`, onClick: () => onZone(one) }))}
+      />
+      <Dialog opened={custom} onClose={() => setCustom(false)} title={i18n.t({ id: 'range.customTitle', message: 'Custom period' })}>
+        {custom && (
+          <CustomRange
+            value={value}
+            onDone={(range) => {
+              setCustom(false);
+              if (range) onChange(range);
+            }}
+          />
+        )}
+      </Dialog>
+    </>
+  );
+}
+
+function CustomRange({ value, onDone }: { value: Range; onDone: (range: Range | null) => void }) {
+  const fields = useFields({ from: value.from ?? '', to: value.to ?? '' }, async (typed) => {
+    const missing = i18n.t({ id: 'range.dateMissing', message: 'Choose a day.' });
+    if (!typed.from || !typed.to) fields.setErrors({ from: typed.from ? undefined : missing, to: typed.to ? undefined : missing });
+    else if (typed.to < typed.from) fields.setErrors({ to: i18n.t({ id: 'range.order', message: 'The last day is before the first.' }) });
+    else onDone({ range: 'custom', ...typed });
+  });
+  return (
+    <Form
+      fields={fields}
+      actions={
+        <>
+          <Button onClick={() => onDone(null)}>{i18n.t({ id: 'action.cancel', message: 'Cancel' })}</Button>
+          <Button type="submit" kind="primary">
+            {i18n.t({ id: 'range.apply', message: 'Apply' })}
+          </Button>
+        </>
+      }
+    >
+      <TextField label={i18n.t({ id: 'range.from', message: 'First day' })} type="date" {...fields.bind('from')} />
+      <TextField label={i18n.t({ id: 'range.to', message: 'Last day' })} type="date" {...fields.bind('to')} />
+    </Form>
+  );
+}

@@ -1,0 +1,188 @@
+// Form fields. useFields holds their text, and puts what the server says about a field beside it.
+import { Checkbox, MultiSelect, PasswordInput, Select, Switch, TagsInput, Textarea, TextInput } from '@mantine/core';
+import { useRef, useState, type FormEvent, type ReactNode } from 'react';
+import { violationsByField, asApiError, type ApiError } from '@/api/errors';
+import css from './fields.module.css';
+import { Failure } from './states';
+
+const CLASSES = { label: css.label, description: css.hint, error: css.error };
+
+export interface Fields<V extends object> {
+  values: V;
+  errors: Partial<Record<keyof V | '', string>>;
+  failure: ApiError | null; // what concerns no field
+  busy: boolean;
+  set: <K extends keyof V>(name: K, value: V[K]) => void;
+  setErrors: (errors: Partial<Record<keyof V | '', string>>) => void;
+  // For a field: <TextField label=… {...fields.bind('name')} />
+  bind: <K extends keyof V>(name: K) => { name: string; value: V[K]; onChange: (value: V[K]) => void; error?: string };
+  // Runs submit once at a time; its ApiError becomes errors of fields, and the first of them is focused.
+  onSubmit: (event?: FormEvent<HTMLFormElement>) => void;
+  reset: () => void;
+}
+
+export function useFields<V extends object>(initial: V, submit: (values: V) => Promise<void>): Fields<V> {
+  const [values, setValues] = useState(initial);
+  const [errors, setErrors] = useState<Fields<V>['errors']>({});
+  const [failure, setFailure] = useState<ApiError | null>(null);
+  const [busy, setBusy] = useState(false);
+  const running = useRef(false);
+  const set: Fields<V>['set'] = (name, value) => {
+    setValues((old) => ({ ...old, [name]: value }));
+    setErrors((old) => ({ ...old, [name]: undefined }));
+  };
+  const run = async (form: HTMLFormElement | null) => {
+    if (running.current) return;
+    running.current = true;
+    setBusy(true);
+    setFailure(null);
+    setErrors({});
+    try {
+      await submit(values);
+    } catch (error) {
+      const found = violationsByField(error, Object.keys(values)) as Fields<V>['errors'];
+      setErrors(found);
+      const first = Object.keys(found).find((name) => name !== '');
+      if (first === undefined || found['']) setFailure(asApiError(error));
+      if (first) setTimeout(() => (form?.elements.namedItem(first) as HTMLElement | null)?.focus?.());
+    } finally {
+      running.current = false;
+      setBusy(false);
+    }
+  };
+  return {
+    values, errors, failure, busy, set, setErrors,
+    bind: (name) => ({
+      name: String(name),
+      value: values[name],
+      onChange: (value) => set(name, value),
+      error: errors[name],
+    }),
+    onSubmit: (event) => {
+      event?.preventDefault();
+      // A form in a dialog in a form's page must not send both.
+      event?.stopPropagation();
+      void run(event?.currentTarget ?? null);
+    },
+    reset: () => {
+      setValues(initial);
+      setErrors({});
+      setFailure(null);
+    },
+  };
+}
+
+export function Form<V extends object>({ fields, children, actions }: { fields: Fields<V>; children: ReactNode; actions: ReactNode }) {
+  return (
+    <form className={css.form} onSubmit={fields.onSubmit} noValidate>
+      {children}
+      {fields.failure && <Failure error={fields.failure} />}
+      <div className={css.actions}>{actions}</div>
+    </form>
+  );
+}
+
+interface Base<T> {
+  label: ReactNode;
+  name?: string;
+  value: T;
+  onChange: (value: T) => void;
+  hint?: ReactNode;
+  error?: ReactNode;
+  disabled?: boolean;
+  autoFocus?: boolean;
+  required?: boolean;
+}
+interface TextProps extends Base<string> {
+  placeholder?: string;
+  autoComplete?: string;
+  type?: 'text' | 'email' | 'search' | 'date' | 'url';
+  inputMode?: 'decimal' | 'numeric' | 'text';
+  mono?: boolean;
+  maxLength?: number;
+}
+
+function common<T>({ label, name, hint, error, disabled, autoFocus }: Base<T>) {
+  return { label, name, description: hint, error, disabled, classNames: CLASSES, 'data-autofocus': autoFocus || undefined, size: 'sm' as const };
+}
+
+export function TextField(props: TextProps) {
+  return (
+    <TextInput
+      {...common(props)}
+      value={props.value}
+      onChange={(event) => props.onChange(event.currentTarget.value)}
+      placeholder={props.placeholder}
+      autoComplete={props.autoComplete ?? 'off'}
+      type={props.type ?? 'text'}
+      inputMode={props.inputMode}
+      maxLength={props.maxLength}
+      aria-required={props.required}
+      className={props.mono ? css.mono : undefined}
+      spellCheck={props.mono ? false : undefined}
+    />
+  );
+}
+
+// An amount stays text: what the server sent is what goes back.
+export function AmountField(props: TextProps) {
+  return <TextInput {...common(props)} value={props.value} onChange={(event) => props.onChange(event.currentTarget.value)} leftSection="$" inputMode="decimal" autoComplete="off" placeholder={props.placeholder} />;
+}
+
+export function PasswordField(props: TextProps & { toggleLabel: string }) {
+  return (
+    <PasswordInput
+      {...common(props)}
+      value={props.value}
+      onChange={(event) => props.onChange(event.currentTarget.value)}
+      autoComplete={props.autoComplete ?? 'off'}
+      visibilityToggleButtonProps={{ 'aria-label': props.toggleLabel }}
+    />
+  );
+}
+
+export function TextareaField(props: TextProps & { rows?: number }) {
+  return (
+    <Textarea {...common(props)} value={props.value} onChange={(event) => props.onChange(event.currentTarget.value)} rows={props.rows ?? 3} placeholder={props.placeholder} className={props.mono ? css.mono : undefined} />
+  );
+}
+
+export interface Option {
+  value: string;
+  label: string;
+}
+
+export function SelectField(props: Base<string> & { options: Option[]; searchable?: boolean; placeholder?: string; clearable?: boolean }) {
+  return (
+    <Select
+      {...common(props)}
+      value={props.value === '' && props.clearable ? null : props.value}
+      data={props.options}
+      onChange={(value) => props.onChange(value ?? '')}
+      searchable={props.searchable}
+      clearable={props.clearable}
+      placeholder={props.placeholder}
+      allowDeselect={false}
+      checkIconPosition="right"
+    />
+  );
+}
+
+export function ManyField(props: Base<string[]> & { options: Option[]; placeholder?: string }) {
+  return (
+    <MultiSelect {...common(props)} value={props.value} data={props.options} onChange={props.onChange} placeholder={props.value.length > 0 ? undefined : props.placeholder} searchable clearable={false} hidePickedOptions />
+  );
+}
+
+// Free entries, one after another: addresses, scopes.
+export function EntriesField(props: Base<string[]> & { placeholder?: string }) {
+  return <TagsInput {...common(props)} value={props.value} onChange={props.onChange} placeholder={props.value.length > 0 ? undefined : props.placeholder} splitChars={[',', ' ', '\n']} acceptValueOnBlur />;
+}
+
+export function CheckboxField(props: Base<boolean>) {
+  return <Checkbox {...common(props)} checked={props.value} onChange={(event) => props.onChange(event.currentTarget.checked)} />;
+}
+
+export function SwitchField(props: Base<boolean>) {
+  return <Switch {...common(props)} checked={props.value} onChange={(event) => props.onChange(event.currentTarget.checked)} withThumbIndicator={false} />;
+}

@@ -1,0 +1,28 @@
+import { i18n } from '@lingui/core';
+import { notifications } from '@mantine/notifications';
+import { TextButton } from './states';
+
+// What has been done, with Undo where that is possible. Never a secret, never an error that the person must act on.
+export function toast(text: string, undo?: () => void): void {
+  const id = notifications.show({
+    message: undo ? (
+      <>
+        {text}{' '}
+        <TextButton
+          onClick={() => {
+            notifications.hide(id);
+            undo();
+          }}
+        >
+          {i18n.t({ id: 'action.undo', message: 'Undo' })}
+        </TextButton>
+      </>
+    ) : (
+      text
+    ),
+    autoClose: 8_000,
+    role: 'status',
+    withBorder: true,
+    closeButtonProps: { 'aria-label': i18n.t({ id: 'action.close', message: 'Close' }) },
+  });
+}

@@ -1,0 +1,22 @@
+import { fileURLToPath } from 'node:url';
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vitest/config';
+
+// ./dev web names the folder of the build; by hand it is the same.
+const outDir = process.env.TOLLGATE_WEB_OUT ?? fileURLToPath(new URL('../../../build/web', import.meta.url));
+
+export default defineConfig({
+  plugins: [react()],
+  resolve: { alias: { '@': fileURLToPath(new URL('./src', import.meta.url)) } },
+  build: {
+    outDir,
+    emptyOutDir: true,
+    // The policy of the pages allows no data: addresses.
+    assetsInlineLimit: 0,
+    manifest: 'manifest.json',
+    target: 'es2022',
+  },
+  // Against `./dev run` on its usual ports.
+  server: { proxy: { '/admin': 'http://127.0.0.1:8081', '/session': 'http://127.0.0.1:8081' } },
+  test: { environment: 'node', include: ['src/**/*.test.ts', 'scripts/**/*.test.ts'] },
+});
