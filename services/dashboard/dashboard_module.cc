@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "common/http/server.h"
@@ -37,9 +38,11 @@ class DashboardModule : public Module {
         listen_(settings.listen().empty() ? kDefaultListen : settings.listen()),
         token_(settings.login_token()),
         trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
-        session_options_{.public_url = settings.public_url()},
+        web_folder_(settings.web_folder()),
+        session_options_{.public_url = settings.public_url(),
+                         .base_url = settings.base_url(),
+                         .web = !settings.web_folder().empty()},
         gateway_url_(settings.gateway_url().empty() ? settings.base_url() : settings.gateway_url()),
-        site_(settings.base_url()),
         login_(settings.login_token()),
         login_source_(login_) {
     front_services_.push_back(dashboard::MakeEngineService(peers_));
@@ -64,6 +67,14 @@ class DashboardModule : public Module {
     }
     auto proxies = http::TrustedProxies::Parse(trusted_proxies_);
     if (!proxies.ok()) return Internal("dashboard." + proxies.error().internal);
+    std::unique_ptr<const dashboard::WebFiles> web;
+    if (!web_folder_.empty()) {
+      auto loaded = dashboard::WebFiles::Load(web_folder_,
+                                              session_options_.public_url.starts_with("https://"));
+      if (!loaded.ok()) return Fail{loaded.error()};
+      web = std::move(*loaded);
+    }
+    site_.emplace(session_options_.base_url, std::move(web));
     if (token_.empty())
       log::Info(
           "dashboard.login_token is not set: the admin API takes people and their tokens only");
@@ -179,7 +190,7 @@ class DashboardModule : public Module {
       co_await playground_->Serve(exchange);
       co_return;
     }
-    co_await exchange.Send(site_.Handle(exchange.request()));
+    co_await exchange.Send(site_->Handle(exchange.request()));
   }
 
   HostContext& context_;
@@ -188,9 +199,10 @@ class DashboardModule : public Module {
   const std::string listen_;
   const std::string token_;
   const std::vector<std::string> trusted_proxies_;
+  const std::string web_folder_;
   const dashboard::SessionOptions session_options_;
   const std::string gateway_url_;
-  const dashboard::Site site_;
+  std::optional<dashboard::Site> site_;
   dashboard::LoginToken login_;
   dashboard::LoginTokenSource login_source_;
   dashboard::PeersSlot peers_;

@@ -7,7 +7,7 @@ SERVICES = {
     "auth": {"admin", "oidc", "people"},
     "billing": {"alerts", "commit", "payments"},
     "catalog": set(),
-    "dashboard": {"front", "http", "openapi", "session", "transcode"},
+    "dashboard": {"front", "http", "openapi", "session", "transcode", "web"},
     "inference_router": {"admin", "balancer", "count", "engine", "session", "settlement"},
     "ratelimit": {"redis"},
 }

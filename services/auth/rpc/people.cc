@@ -23,6 +23,7 @@ People::People(sql::Database& database, const Clock& clock, const PeopleOptions&
       sign_in_(store_, options.seal_key, options.oidc_domains),
       support_(store_.database()),
       oidc_(std::move(oidc)),
+      self_service_(options.self_service),
       workers_(kWorkers, kMaxQueued, "auth-people"),
       slow_(kSlowThreads, kMaxSlowQueued, "auth-passwords"),
       provider_(kSlowThreads, kMaxSlowQueued, "auth-oidc") {

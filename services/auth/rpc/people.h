@@ -27,6 +27,7 @@ struct PeopleOptions {
   std::vector<std::string> oidc_domains;
   std::string public_url;      // of the dashboard, for links in mails
   mail::MailServer mail = {};  // without a url: no mails
+  bool self_service = false;   // every person may create workspaces
 };
 
 class People {
@@ -39,6 +40,8 @@ class People {
   SignIn& sign_in() { return sign_in_; }
   SupportStore& support() { return support_; }
   Oidc* oidc() { return oidc_.get(); }  // null: off
+  bool sends_mail() const { return mailer_.has_value(); }
+  bool self_service() const { return self_service_; }
 
   // Database calls.
   ThreadPool& workers() { return workers_; }
@@ -54,6 +57,7 @@ class People {
   SupportStore support_;
   std::optional<Mailer> mailer_;
   std::unique_ptr<Oidc> oidc_;
+  const bool self_service_;
   ThreadPool workers_;
   ThreadPool slow_, provider_;
 };

@@ -98,6 +98,7 @@ Result<void> PeoplePart::Start(sql::Database& database) {
   PeopleOptions options{.seal_key = *seal_key,
                         .oidc_domains = {people.oidc().allowed_domains().begin(),
                                          people.oidc().allowed_domains().end()}};
+  options.self_service = people.self_service_workspaces();
   if (auto mail = SetMail(people, options); !mail) return mail;
   if (people.session_idle_minutes() > 0) {
     options.times.idle_us = people.session_idle_minutes() * kMinuteUs;

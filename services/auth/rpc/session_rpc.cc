@@ -136,6 +136,16 @@ class SessionRpc : public v1::SessionService::CallbackService {
       return people.sign_in().SignOut(request->cookie(), BrowserOf(request->client()));
     });
   }
+  ServerUnaryReactor* DescribeSignIn(CallbackServerContext* context,
+                                     const v1::DescribeSignInRequest*,
+                                     v1::DescribeSignInResponse* response) override {
+    return RunOnPeople(people_, &People::workers, context, [=](People& people) {
+      response->set_oidc(people.oidc() != nullptr);
+      response->set_mail(people.sends_mail());
+      response->set_self_service_workspaces(people.self_service());
+      return AdminResult<void>{};
+    });
+  }
   ServerUnaryReactor* Resolve(CallbackServerContext* context, const v1::ResolveRequest* request,
                               v1::ResolveResponse* response) override {
     return RunOnPeople(

@@ -14,8 +14,9 @@ constexpr std::string_view kPage = R"html(<!doctype html>
 <body>
 <main>
 <h1>Tollgate</h1>
-<p class="lead">An inference gateway. It is managed with the command line or the admin API; there
-are no other pages yet.</p>
+<p class="lead">An inference gateway. The pages of this dashboard are not here: build them with
+<code>./dev web</code> and name the folder, <code>build/web</code>, as
+<code>dashboard.web_folder</code> in the configuration.</p>
 
 <section>
 <h2>Call the API</h2>

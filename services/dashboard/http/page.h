@@ -1,4 +1,5 @@
-// The only HTML page, and the security headers of every response.
+// The page that is shown without a built web application, and the security headers of every
+// response.
 #pragma once
 
 #include <string>

@@ -31,16 +31,20 @@ http::HttpResponse ErrorResponse(const Error& error) {
 
 }  // namespace
 
-Site::Site(const std::string& base_url) : page_(PageHtml(base_url)) {}
+Site::Site(const std::string& base_url, std::unique_ptr<const WebFiles> web)
+    : page_(PageHtml(base_url)), web_(std::move(web)) {}
 
 http::HttpResponse Site::RenderError(const Error& error) { return ErrorResponse(error); }
 
 http::HttpResponse Site::Handle(const http::HttpRequest& request) const {
   const bool get = request.method == "GET";
-  if (get && request.path == "/") return Make(200, "text/html; charset=utf-8", page_);
+  if (request.path == kCspReportPath && request.method == "POST") return CountCspReport();
+  // Also for the forms of links, which need no script.
   if (get && request.path == "/style.css") {
     return Make(200, "text/css; charset=utf-8", std::string(PageCss()));
   }
+  if (web_) return web_->Handle(request);
+  if (get && request.path == "/") return Make(200, "text/html; charset=utf-8", page_);
   return ErrorResponse(Error{.id = ErrorId::kNotFound, .message = "There is no such page."});
 }
 

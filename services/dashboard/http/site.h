@@ -1,17 +1,19 @@
-// The static page of the dashboard.
+// What is shown in a browser: the web application, or without it one static page.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "common/error/error.h"
 #include "common/http/exchange.h"
+#include "services/dashboard/http/web_files.h"
 
 namespace tollgate::dashboard {
 
 class Site {
  public:
-  // base_url: of the public API.
-  explicit Site(const std::string& base_url);
+  // base_url: of the public API. web: null shows the static page.
+  explicit Site(const std::string& base_url, std::unique_ptr<const WebFiles> web = nullptr);
 
   http::HttpResponse Handle(const http::HttpRequest& request) const;
 
@@ -20,6 +22,7 @@ class Site {
 
  private:
   const std::string page_;
+  const std::unique_ptr<const WebFiles> web_;
 };
 
 }  // namespace tollgate::dashboard

@@ -18,12 +18,14 @@ const std::vector<FormPage>& Pages() {
        .lead = "This link signs you in once.",
        .button = "Sign in",
        .secret = "token",
+       .web_path = "/link",
        .fields = {}},
       {.path = "secondStep",
        .title = "Second step",
        .lead = "Enter the six digits of your authenticator app, or a recovery code.",
        .button = "Sign in",
        .secret = "challenge",
+       .web_path = nullptr,
        .fields = {{"code", "Code of the app", "text", "one-time-code"},
                   {"recovery_code", "Or a recovery code", "text", "off"}}},
       {.path = "invitation",
@@ -32,6 +34,7 @@ const std::vector<FormPage>& Pages() {
                "and accept the invitation there.",
        .button = "Make the account",
        .secret = "token",
+       .web_path = "/invitation",
        .fields = {{"display_name", "Your name", "text", "name"},
                   {"password", "Password, at least 10 characters", "password", "new-password"}}},
       {.path = "resetPassword",
@@ -39,6 +42,7 @@ const std::vector<FormPage>& Pages() {
        .lead = "The new password ends all your sessions.",
        .button = "Set the password",
        .secret = "token",
+       .web_path = "/reset-password",
        .fields = {{"new_password", "New password, at least 10 characters", "password",
                    "new-password"}}},
   };
@@ -82,6 +86,17 @@ void AddHeaders(http::Headers& headers) {
 const FormPage* FindFormPage(std::string_view path) {
   const auto found = std::ranges::find(Pages(), path, &FormPage::path);
   return found == Pages().end() ? nullptr : &*found;
+}
+
+std::string WebAddress(const FormPage& page, std::string_view secret) {
+  std::string address = std::string(page.web_path) + "#" + page.secret + "=";
+  for (const char c : secret.substr(0, kMaxSecret)) {
+    // Secrets of ours have no others.
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                       c == '-' || c == '_' || c == '.';
+    if (plain) address += c;
+  }
+  return address;
 }
 
 http::HttpResponse RenderFormPage(const FormPage& page, std::string_view secret, int status,

@@ -25,11 +25,16 @@ struct FormPage {
   const char* button;
   // The hidden field, from the query's parameter of the same name.
   const char* secret;
+  // The page of the web application that does the same; null: there is none.
+  const char* web_path;
   std::vector<FormField> fields;
 };
 
 // Null: there is no such page.
 const FormPage* FindFormPage(std::string_view path);
+
+// The address of web_path, with the secret behind the #: browsers send that to nobody.
+std::string WebAddress(const FormPage& page, std::string_view secret);
 
 // secret: the hidden field's value. problem: what was wrong with the last try; empty: nothing.
 http::HttpResponse RenderFormPage(const FormPage& page, std::string_view secret, int status = 200,

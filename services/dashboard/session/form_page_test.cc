@@ -45,6 +45,13 @@ TEST(FormPageTest, NothingGetsOutOfItsPlace) {
   EXPECT_LT(large.body.size(), 3'000U);
 }
 
+// The application takes over, and nothing of a link changes where it leads.
+TEST(FormPageTest, TheApplicationGetsTheSecretBehindTheHash) {
+  EXPECT_EQ(WebAddress(*FindFormPage("link"), "a-B_9"), "/link#token=a-B_9");
+  EXPECT_EQ(WebAddress(*FindFormPage("resetPassword"), "a\r\nx: y&b=\"<"),
+            "/reset-password#token=axyb");
+}
+
 TEST(FormPageTest, ParametersAreDecoded) {
   EXPECT_EQ(ParameterOf("a=1&token=x%2Fy+z%20&token=2", "token"), "x/y z ");
   EXPECT_EQ(ParameterOf("atoken=1", "token"), "");

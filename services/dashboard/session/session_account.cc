@@ -115,4 +115,17 @@ Task<http::HttpResponse> SessionApi::Show(const Call& call) {
                           .Done());
 }
 
+Task<http::HttpResponse> SessionApi::ShowSite(const Call& call) {
+  const auto answer = co_await client_.DescribeSignIn(call.loop);
+  if (!answer.status.ok()) co_return Failure(answer.status);
+  co_return Json(200,
+                 json::Writer()
+                     .Text("base_url", options_.base_url)
+                     .Text("version", TOLLGATE_VERSION)
+                     .Flag("oidc", answer.response.oidc())
+                     .Flag("mail", answer.response.mail())
+                     .Flag("self_service_workspaces", answer.response.self_service_workspaces())
+                     .Done());
+}
+
 }  // namespace tollgate::dashboard

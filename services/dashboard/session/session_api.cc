@@ -44,10 +44,13 @@ Task<http::HttpResponse> SessionApi::Handle(const http::HttpRequest& request, Lo
   const std::string_view path = std::string_view(request.path).substr(kSessionPath.size());
   if (request.method == "GET") {
     if (path == "session") co_return co_await Show(call);
+    if (path == "site") co_return co_await ShowSite(call);
     if (path == "oidc/start") co_return co_await StartOidc(call);
     if (path == "oidc/callback") co_return co_await FinishOidc(call);
     if (const FormPage* page = FindFormPage(path)) {
-      co_return RenderFormPage(*page, call.Parameter(page->secret));
+      const std::string secret = call.Parameter(page->secret);
+      if (options_.web && page->web_path != nullptr) co_return Redirect(WebAddress(*page, secret));
+      co_return RenderFormPage(*page, secret);
     }
   }
   if (request.method == "POST") co_return co_await Post(call);

@@ -18,6 +18,8 @@ inline constexpr std::string_view kSessionPath = "/session/v1/";
 
 struct SessionOptions {
   std::string public_url;  // of the dashboard; see IsSameOrigin
+  std::string base_url;    // of the public API
+  bool web = false;        // there is a web application: links lead to its pages
 };
 
 class SessionApi {
@@ -52,6 +54,7 @@ class SessionApi {
   Task<http::HttpResponse> DisableTotp(const Call& call);
   // GET
   Task<http::HttpResponse> Show(const Call& call);
+  Task<http::HttpResponse> ShowSite(const Call& call);
   Task<http::HttpResponse> StartOidc(const Call& call);
   Task<http::HttpResponse> FinishOidc(const Call& call);
 

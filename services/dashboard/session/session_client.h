@@ -42,6 +42,10 @@ class SessionClient {
                                                          auth::v1::ResolveRequest request) {
     return CallOn(resolves_, kResolveTimeout, loop, &Stub::Resolve, std::move(request));
   }
+  Task<SessionAnswer<auth::v1::DescribeSignInResponse>> DescribeSignIn(Loop& loop) {
+    return CallOn(resolves_, kResolveTimeout, loop, &Stub::DescribeSignIn,
+                  auth::v1::DescribeSignInRequest());
+  }
   // Calls that wait for a sign-in provider.
   template <typename Request, typename Response>
   Task<SessionAnswer<Response>> CallProvider(Loop& loop, Method<Request, Response> method,
