@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/base/result.h"
+#include "common/error/error.h"
 #include "common/http/exchange.h"
 
 namespace tollgate::dashboard {

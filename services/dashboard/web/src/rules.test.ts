@@ -62,7 +62,7 @@ describe('the texts', () => {
     for (const name of catalogs) {
       const german = texts(root + name.replace(/en\.po$/, 'de.po'));
       for (const [id, english] of texts(root + name)) {
-        const values = (text: string) => [...text.matchAll(/\{(\w+)/g)].map((match) => match[1]).filter((value) => value !== 'one' && value !== 'other').sort().join();
+        const values = (text: string) => [...text.matchAll(/\{(\w+)[,}]/g)].map((match) => match[1]).filter((value) => value !== 'one' && value !== 'other').sort().join();
         if (!german.get(id)) missing.push(`${name}: ${id}`);
         else if (values(german.get(id)!) !== values(english)) missing.push(`${name}: ${id}: other values`);
       }

@@ -342,6 +342,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/v1/catalogStatus": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get catalog status */
+        get: operations["CatalogStatusService_GetCatalogStatus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/models:capacity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List model capacity
+         * @description What all workspaces together may take of each model, by name of the model; those without a limit are left out.
+         */
+        get: operations["CatalogStatusService_ListModelCapacity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/v1/deadLetters/{deadLetter}": {
         parameters: {
             query?: never;
@@ -413,6 +450,80 @@ export interface paths {
          * @description Gives it up: no money moves; an entry of the workspace says who and why. Safe to repeat.
          */
         post: operations["DeadLetterService_WriteOffDeadLetter"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/engines/{engine}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get engine */
+        get: operations["EngineService_GetEngine"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/engines": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List engines
+         * @description By name. Every router is asked.
+         */
+        get: operations["EngineService_ListEngines"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/engines/{engine}:drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Drain engine
+         * @description The routers send it no new requests until it is resumed; running ones go on. Each keeps that over a restart. A router that is added later does not know of it. UNAVAILABLE: a router did not answer, repeat the call.
+         */
+        post: operations["EngineService_DrainEngine"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/engines/{engine}:resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Resume engine */
+        post: operations["EngineService_ResumeEngine"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1180,6 +1291,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/v1/processes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List processes
+         * @description Asks every address among the dashboard's targets now; nothing is stored. By service and address. A process that does not answer within two seconds is in the list without what only it knows.
+         */
+        get: operations["ProcessService_ListProcesses"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/v1/workspaces/{workspace}/statements/{statement}": {
         parameters: {
             query?: never;
@@ -1232,6 +1363,26 @@ export interface paths {
          * @description The document itself. FAILED_PRECONDITION for a month that is archived.
          */
         get: operations["StatementService_DownloadStatement"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/workspaces/{workspace}/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get summary
+         * @description From what billing, auth and the inference routers have. A part whose service does not answer is left out: its fields are unset, and it is named in missing.
+         */
+        get: operations["SummaryService_GetSummary"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1844,6 +1995,27 @@ export interface components {
             readonly monthSpentUsd?: string;
             readonly monthHeldUsd?: string;
         };
+        CatalogStatus: {
+            /**
+             * Format: int64
+             * @description Of the catalog that is served.
+             */
+            version?: string;
+            /** @description SHA-256 of its content in hexadecimal digits. */
+            digest?: string;
+            /** @description When this replica read it. */
+            loadTime?: string | null;
+            /** Format: int32 */
+            models?: number;
+            /** Format: int32 */
+            pools?: number;
+            /** Format: int32 */
+            engines?: number;
+            /** @description The file as it is now was refused: why, with line numbers, at most 100. Empty: what is served is the file. */
+            problems?: string[];
+            /** @description When it was refused. */
+            refuseTime?: string | null;
+        };
         CreateInvitationResponse: {
             invitation?: components["schemas"]["Invitation"] | null;
             /** @description The path of the link at the dashboard's address, for the person who is invited; empty in a repeated answer, and when the link was mailed. */
@@ -1922,6 +2094,54 @@ export interface components {
         DeleteSessionResponse: Record<string, never>;
         DeleteTokenResponse: Record<string, never>;
         DeleteWebhookResponse: Record<string, never>;
+        Engine: {
+            /** @description engines/{engine}, as in the catalog. */
+            name?: string;
+            /** @description vllm, sglang, llamacpp, tgi, ollama or openai. */
+            kind?: string;
+            /** @description The pool that has it, and the models that the pool serves. */
+            pool?: string;
+            models?: string[];
+            /** @enum {string} */
+            state?: "ENGINE_STATE_UNSPECIFIED" | "ENGINE_STATE_UP" | "ENGINE_STATE_PARTLY_UP" | "ENGINE_STATE_DOWN" | "ENGINE_STATE_DRAINED";
+            /**
+             * Format: int64
+             * @description Requests that run on it, of all routers that answered.
+             */
+            runningRequests?: string;
+            /**
+             * Format: int64
+             * @description The most that run on it at a time, of these routers together; 0: no limit.
+             */
+            maxRequests?: string;
+            /** @description By router, in the order of targets.router_admin. */
+            routers?: components["schemas"]["EngineAtRouter"][];
+            /** @description Routers that did not answer: their addresses. */
+            silentRouters?: string[];
+        };
+        /** @description One engine as one router sees it. */
+        EngineAtRouter: {
+            /** @description Its address at the dashboard. */
+            router?: string;
+            /** @description Whether its health checks are answered and it is not left for a while after a failed connection. */
+            healthy?: boolean;
+            drained?: boolean;
+            /** Format: int64 */
+            runningRequests?: string;
+            /**
+             * Format: int64
+             * @description What its last health check took, in microseconds; 0: none was answered.
+             */
+            healthCheckUs?: string;
+            /**
+             * Format: int64
+             * @description Of the newest requests, in microseconds from the request's arrival at the router to the first output: an average in which a request counts for an eighth. 0: none had output.
+             */
+            firstOutputUs?: string;
+            /** @description The newest failure of a connection, health check or request; unset: none since the router started. */
+            lastFailureTime?: string | null;
+            lastFailure?: string;
+        };
         ImportKeysResponse: {
             /** @description In the order of the request. */
             keys?: components["schemas"]["Key"][];
@@ -2092,6 +2312,10 @@ export interface components {
             deadLetters?: components["schemas"]["DeadLetter"][];
             nextPageToken?: string;
         };
+        ListEnginesResponse: {
+            engines?: components["schemas"]["Engine"][];
+            nextPageToken?: string;
+        };
         ListInvitationsResponse: {
             invitations?: components["schemas"]["Invitation"][];
             nextPageToken?: string;
@@ -2108,6 +2332,10 @@ export interface components {
             members?: components["schemas"]["Member"][];
             nextPageToken?: string;
         };
+        ListModelCapacityResponse: {
+            capacities?: components["schemas"]["ModelCapacity"][];
+            nextPageToken?: string;
+        };
         ListModelsResponse: {
             models?: components["schemas"]["Model"][];
             nextPageToken?: string;
@@ -2121,6 +2349,9 @@ export interface components {
         };
         ListPlansResponse: {
             plans?: components["schemas"]["Plan"][];
+        };
+        ListProcessesResponse: {
+            processes?: components["schemas"]["Process"][];
         };
         ListRequestsResponse: {
             /** @description Without entries. */
@@ -2191,6 +2422,13 @@ export interface components {
             readonly workspace?: string;
             /** @description False: taken out of service by the operator. */
             readonly serving?: boolean;
+        };
+        ModelCapacity: {
+            /** @description models/{namespace}/{model} */
+            name?: string;
+            limits?: components["schemas"]["LimitValues"] | null;
+            /** @description Refusals are only counted. */
+            shadow?: boolean;
         };
         Payment: {
             /** @description workspaces/{workspace}/payments/{payment} */
@@ -2265,6 +2503,20 @@ export interface components {
             };
             /** @description Refusals by this plan's limits are only counted (tollgate_ratelimit_shadow_refusals_total). */
             shadow?: boolean;
+        };
+        Process: {
+            /** @description processes/{id}; the id is made at its start. Empty: it does not answer. */
+            name?: string;
+            /** @description auth, billing, catalog, dashboard, gateway, inference-router, ratelimit or allinone. */
+            service?: string;
+            /** @description Where the dashboard asked; empty for the dashboard itself. */
+            address?: string;
+            answers?: boolean;
+            /** @description Whether all of it can serve (as /readyz says), and which parts cannot. */
+            ready?: boolean;
+            notReady?: string[];
+            version?: string;
+            startTime?: string | null;
         };
         QueryUsageResponse: {
             /** @description By time, then by cost, highest first. */
@@ -2439,6 +2691,96 @@ export interface components {
             details: {
                 "@type": string;
             }[];
+        };
+        Summary: {
+            /** @description workspaces/{workspace}/summary */
+            name?: string;
+            /** @description The workspace's zone for reports, and when today began there. */
+            timeZone?: string;
+            startTime?: string | null;
+            /**
+             * Format: int64
+             * @description Requests that hold credit now.
+             */
+            runningRequests?: string;
+            /** @description Of requests admitted today, from the roll-ups. */
+            today?: components["schemas"]["SummaryDay"] | null;
+            /** @description Calls that gateways answered with the status of an error today, by the error's code, the most frequent first. At most half a minute behind; calls are not counted that name no key of the workspace. */
+            refusals?: components["schemas"]["SummaryRefusal"][];
+            /** @description The newest of today's requests that have ended. */
+            recent?: components["schemas"]["SummaryRecent"] | null;
+            /** @description Credit that is left, and what was spent in the last seven days. */
+            availableUsd?: string;
+            weekSpentUsd?: string;
+            /**
+             * Format: int32
+             * @description Full days until the credit is used up at the pace of the last seven days. Unset: nothing was spent.
+             */
+            daysLeft?: number;
+            /** @description What wants a decision or an action. */
+            attention?: components["schemas"]["SummaryAttention"][];
+            /** @description Parts that did not answer: billing, auth, engines. */
+            missing?: string[];
+        };
+        SummaryAttention: {
+            /** @enum {string} */
+            kind?: "ATTENTION_KIND_UNSPECIFIED" | "ATTENTION_KIND_LOW_BALANCE" | "ATTENTION_KIND_AUTO_RELOAD" | "ATTENTION_KIND_CAP" | "ATTENTION_KIND_KEY_EXPIRES" | "ATTENTION_KIND_ENGINES_DOWN" | "ATTENTION_KIND_FROZEN";
+            /** @description What it is about: workspaces/{workspace}/keys/{key} or models/{namespace}/{model}; else empty. */
+            subject?: string;
+            /** @description A name of it for people; may be empty. */
+            displayName?: string;
+            detail?: string;
+            /** @description Of KEY_EXPIRES: when. */
+            time?: string | null;
+            /**
+             * Format: int32
+             * @description Of CAP.
+             */
+            percent?: number;
+            /**
+             * Format: int32
+             * @description Of ENGINES_DOWN: engines of the model that take no requests, of how many.
+             */
+            down?: number;
+            /** Format: int32 */
+            engines?: number;
+        };
+        SummaryDay: {
+            /**
+             * Format: int64
+             * @description Requests that generated something, and requests that generated nothing and are free.
+             */
+            requests?: string;
+            /** Format: int64 */
+            freeRequests?: string;
+            tokens?: components["schemas"]["TokenCounts"] | null;
+            costUsd?: string;
+        };
+        SummaryRecent: {
+            /**
+             * Format: int64
+             * @description How many requests this is about, at most 1,000.
+             */
+            requests?: string;
+            /** @description When the oldest of them was admitted; unset: there are none. */
+            startTime?: string | null;
+            /** @description How many ended how: completed, failed_before_output, failed_mid_stream, client_gone, recovered. */
+            outcomes?: {
+                [key: string]: string;
+            };
+            /**
+             * Format: int64
+             * @description Half of them, and 95 of 100, had their first output in this many microseconds from the request's arrival at the router, or faster. Unset: none had output.
+             */
+            firstTokenP50Us?: string;
+            /** Format: int64 */
+            firstTokenP95Us?: string;
+        };
+        SummaryRefusal: {
+            /** @description For example rate_limited or insufficient_credits (docs/errors.md). */
+            code?: string;
+            /** Format: int64 */
+            count?: string;
         };
         SupportSession: {
             /** @description workspaces/{workspace}/supportSessions/{session} */
@@ -3176,6 +3518,52 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    CatalogStatusService_GetCatalogStatus: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CatalogStatus"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    CatalogStatusService_ListModelCapacity: {
+        parameters: {
+            query?: {
+                /** @description Default 50, at most 200. */
+                pageSize?: number;
+                pageToken?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListModelCapacityResponse"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     DeadLetterService_GetDeadLetter: {
         parameters: {
             query?: never;
@@ -3282,6 +3670,116 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DeadLetter"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    EngineService_GetEngine: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                engine: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Engine"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    EngineService_ListEngines: {
+        parameters: {
+            query?: {
+                /** @description Default 50, at most 200. */
+                pageSize?: number;
+                pageToken?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListEnginesResponse"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    EngineService_DrainEngine: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                engine: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description For the audit log, at most 500 bytes. */
+                    reason?: string;
+                    /** @description Draining again changes nothing, with or without an id. */
+                    requestId?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Engine"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    EngineService_ResumeEngine: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                engine: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    reason?: string;
+                    requestId?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Engine"];
                 };
             };
             default: components["responses"]["Error"];
@@ -4316,6 +4814,8 @@ export interface operations {
                 /** @description Default 50, at most 200. */
                 pageSize?: number;
                 pageToken?: string;
+                /** @description Fields: state (for example SUCCEEDED), origin: CUSTOMER or AUTO_RELOAD; for example: origin = "AUTO_RELOAD". */
+                filter?: string;
             };
             header?: never;
             path: {
@@ -4676,6 +5176,27 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    ProcessService_ListProcesses: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListProcessesResponse"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     StatementService_GetStatement: {
         parameters: {
             query?: never;
@@ -4748,6 +5269,29 @@ export interface operations {
                 };
                 content: {
                     "*/*": unknown;
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    SummaryService_GetSummary: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Summary"];
                 };
             };
             default: components["responses"]["Error"];

@@ -2,7 +2,16 @@ import type { components } from './gen';
 
 // The API writes every field of an answer, except what its protos mark `optional` and is unset. types.test.ts compares
 // this list with the protos.
-export type Unset = 'capUsd' | 'monthlyQuotaUsd' | 'monthSpentUsd';
+export type Unset =
+  | 'availableUsd'
+  | 'capUsd'
+  | 'daysLeft'
+  | 'firstTokenP50Us'
+  | 'firstTokenP95Us'
+  | 'monthlyQuotaUsd'
+  | 'monthSpentUsd'
+  | 'runningRequests'
+  | 'weekSpentUsd';
 
 // An answer as it arrives: all fields are there. `readonly` and null stay as they are.
 export type Answer<T> = T extends (infer U)[]

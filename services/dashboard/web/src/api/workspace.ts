@@ -1,6 +1,7 @@
 // What many pages ask for, each under one query key, so that a figure is the same wherever it stands.
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { api, unwrap } from './client';
+import { useSession } from './session';
 
 export const POLL_FAST = 5_000; // home tiles, running requests, health of engines
 export const POLL = 15_000;
@@ -48,8 +49,29 @@ export function meQuery() {
   });
 }
 
-// Whether the person may call a method of the API here. While it is not known: no.
-export function usePermissions(workspace: string | null): (method: string) => boolean {
+export function summaryQuery(workspace: string) {
+  return queryOptions({
+    queryKey: ['summary', workspace],
+    queryFn: ({ signal }) => unwrap(api.GET('/admin/v1/workspaces/{workspace}/summary', { params: { path: { workspace } }, signal })),
+  });
+}
+
+export function modelsQuery() {
+  return queryOptions({
+    queryKey: ['models'],
+    queryFn: ({ signal }) => unwrap(api.GET('/admin/v1/models', { params: { query: { pageSize: 200 } }, signal })),
+    staleTime: 60_000,
+  });
+}
+
+// Whether the person may call a method of the API here; while it is not known: no. Some roles may change only what they
+// have made: createdBy is the maker, as the API names it.
+export function usePermissions(workspace: string | null): (method: string, createdBy?: string) => boolean {
   const { data } = useQuery(permissionsQuery(workspace));
-  return (method) => data?.has(method) ?? false;
+  const person = useSession()?.user.name.replace('users/', 'user:');
+  return (method, createdBy) => {
+    const permission = data?.get(method);
+    if (!permission) return false;
+    return !permission.ownOnly || createdBy === undefined || createdBy === person;
+  };
 }

@@ -68,9 +68,9 @@ export function RangePicker({ value, onChange, zone, onZone, reportZone }: Range
 function CustomRange({ value, onDone }: { value: Range; onDone: (range: Range | null) => void }) {
   const fields = useFields({ from: value.from ?? '', to: value.to ?? '' }, async (typed) => {
     const missing = i18n.t({ id: 'range.dateMissing', message: 'Choose a day.' });
-    if (!typed.from || !typed.to) fields.setErrors({ from: typed.from ? undefined : missing, to: typed.to ? undefined : missing });
-    else if (typed.to < typed.from) fields.setErrors({ to: i18n.t({ id: 'range.order', message: 'The last day is before the first.' }) });
-    else onDone({ range: 'custom', ...typed });
+    if (!typed.from || !typed.to) return { from: typed.from ? undefined : missing, to: typed.to ? undefined : missing };
+    if (typed.to < typed.from) return { to: i18n.t({ id: 'range.order', message: 'The last day is before the first.' }) };
+    onDone({ range: 'custom', ...typed });
   });
   return (
     <Form

@@ -7,13 +7,14 @@ import { Failure } from './states';
 
 const CLASSES = { label: css.label, description: css.hint, error: css.error };
 
+export type FieldErrors<V extends object> = Partial<Record<keyof V | '', string>>;
+
 export interface Fields<V extends object> {
   values: V;
-  errors: Partial<Record<keyof V | '', string>>;
+  errors: FieldErrors<V>;
   failure: ApiError | null; // what concerns no field
   busy: boolean;
   set: <K extends keyof V>(name: K, value: V[K]) => void;
-  setErrors: (errors: Partial<Record<keyof V | '', string>>) => void;
   // For a field: <TextField label=… {...fields.bind('name')} />
   bind: <K extends keyof V>(name: K) => { name: string; value: V[K]; onChange: (value: V[K]) => void; error?: string };
   // Runs submit once at a time; its ApiError becomes errors of fields, and the first of them is focused.
@@ -21,9 +22,10 @@ export interface Fields<V extends object> {
   reset: () => void;
 }
 
-export function useFields<V extends object>(initial: V, submit: (values: V) => Promise<void>): Fields<V> {
+// submit returns what is wrong with fields, nothing when all went well, or throws an ApiError.
+export function useFields<V extends object>(initial: V, submit: (values: V) => Promise<FieldErrors<V> | void>): Fields<V> {
   const [values, setValues] = useState(initial);
-  const [errors, setErrors] = useState<Fields<V>['errors']>({});
+  const [errors, setErrors] = useState<FieldErrors<V>>({});
   const [failure, setFailure] = useState<ApiError | null>(null);
   const [busy, setBusy] = useState(false);
   const running = useRef(false);
@@ -37,21 +39,25 @@ export function useFields<V extends object>(initial: V, submit: (values: V) => P
     setBusy(true);
     setFailure(null);
     setErrors({});
-    try {
-      await submit(values);
-    } catch (error) {
-      const found = violationsByField(error, Object.keys(values)) as Fields<V>['errors'];
+    const show = (found: FieldErrors<V>) => {
       setErrors(found);
-      const first = Object.keys(found).find((name) => name !== '');
-      if (first === undefined || found['']) setFailure(asApiError(error));
+      const first = Object.keys(found).find((name) => name !== '' && found[name as keyof V]);
       if (first) setTimeout(() => (form?.elements.namedItem(first) as HTMLElement | null)?.focus?.());
+      return first !== undefined;
+    };
+    try {
+      const wrong = await submit(values);
+      if (wrong) show(wrong);
+    } catch (error) {
+      const found = violationsByField(error, Object.keys(values)) as FieldErrors<V>;
+      if (!show(found) || found['']) setFailure(asApiError(error));
     } finally {
       running.current = false;
       setBusy(false);
     }
   };
   return {
-    values, errors, failure, busy, set, setErrors,
+    values, errors, failure, busy, set,
     bind: (name) => ({
       name: String(name),
       value: values[name],

@@ -1,0 +1,34 @@
+import { queryOptions } from '@tanstack/react-query';
+import { api, unwrap } from '@/api/client';
+import type { Schema } from '@/api/types';
+import type { Period } from '@/format/range';
+
+export type UsageRow = Schema<'UsageRow'>;
+export type Interval = 'USAGE_INTERVAL_UNSPECIFIED' | 'USAGE_INTERVAL_QUARTER_HOUR' | 'USAGE_INTERVAL_HOUR' | 'USAGE_INTERVAL_DAY' | 'USAGE_INTERVAL_NONE';
+export type Group = 'USAGE_GROUP_MODEL' | 'USAGE_GROUP_KEY';
+
+export interface UsageAsked {
+  period: () => Period; // at the time of the call: a period that ends now goes on
+  id: string; // what the period is called, for the cache
+  zone: string;
+  interval?: Interval;
+  groupBy?: Group[];
+  top?: number;
+  filter?: string;
+}
+
+export function usageQuery(workspace: string, asked: UsageAsked) {
+  const { id, zone, interval, groupBy, top, filter } = asked;
+  return queryOptions({
+    queryKey: ['usage', workspace, { id, zone, interval, groupBy, top, filter }],
+    queryFn: ({ signal }) => {
+      const { start, end } = asked.period();
+      return unwrap(
+        api.GET('/admin/v1/workspaces/{workspace}/usage:query', {
+          params: { path: { workspace }, query: { startTime: start.toISOString(), endTime: end.toISOString(), timeZone: zone, interval, groupBy, top, filter } },
+          signal,
+        }),
+      );
+    },
+  });
+}

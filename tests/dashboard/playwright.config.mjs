@@ -1,0 +1,33 @@
+import { defineConfig } from '@playwright/test';
+
+export default defineConfig({
+  testDir: '.',
+  testMatch: '*.test.mjs',
+  outputDir: '../results',
+  // One Tollgate for all; tests of a file run one after another.
+  fullyParallel: false,
+  workers: 2,
+  retries: 0,
+  forbidOnly: true,
+  timeout: 60_000,
+  expect: { timeout: 10_000 },
+  reporter: [['list']],
+  globalSetup: './setup.mjs',
+  globalTeardown: './teardown.mjs',
+  use: {
+    baseURL: process.env.TOLLGATE_DASHBOARD,
+    storageState: '../state.json',
+    locale: 'en-US',
+    timezoneId: 'UTC',
+    viewport: { width: 1280, height: 800 },
+    deviceScaleFactor: 1,
+    contextOptions: { reducedMotion: 'reduce' },
+    launchOptions: {
+      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+      args: [
+        ...(process.getuid() === 0 ? ['--no-sandbox'] : []),
+        '--font-render-hinting=none', '--disable-lcd-text', '--force-color-profile=srgb', '--hide-scrollbars', '--disable-gpu', '--disable-dev-shm-usage',
+      ],
+    },
+  },
+});
