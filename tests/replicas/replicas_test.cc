@@ -186,8 +186,10 @@ TEST_F(ReplicasTest, NoCallerNoticesThatAReplicaHangsOrDies) {
     ASSERT_TRUE(WaitUntil([&] { return load_->complete() >= before + 6; }, 20'000));
     ASSERT_TRUE(WaitUntil([&] { return engine_.running() >= Load::kWorkers / 2; }, 20'000));
     const std::string service = services[static_cast<size_t>(i) % services.size()];
+    // Each service is stopped and killed in turn.
+    const size_t turn = static_cast<size_t>(i) / services.size();
     const Fault fault{service + (random() % 2 == 0 ? "" : "-2"),
-                      (static_cast<size_t>(i) + static_cast<size_t>(i) / services.size()) % 2 == 1};
+                      (static_cast<size_t>(i) % services.size() + turn) % 2 == 1};
     done.push_back({fault, MonotonicUs(), 0});
     Begin(fault);
     SleepMs(fault.kill ? kKillMs : kStopMs);
