@@ -272,6 +272,9 @@ class AlertRules(unittest.TestCase):
         self.assertEqual(self.faults(self.GOOD), [])
         self.assertTrue(self.faults(self.GOOD, sources='"tollgate_a_total_old"'))
         self.assertTrue(self.faults(self.GOOD, operations=""))
+        histogram = self.GOOD.replace("tollgate_a_total", "tollgate_a_seconds_bucket")
+        self.assertEqual(self.faults(histogram, 'Histogram("tollgate_a_seconds"', "`tollgate_a_seconds`"), [])
+        self.assertTrue(self.faults(histogram))
         for good, bad in (("tollgate_a_total", "up"), ("warning", "red"), ("action: a", "action: ''"), ("alert: A, ", ""),
                           ("groups", "group"), ("alert", "alrt"), ("]}]", "")):
             self.assertTrue(self.faults(self.GOOD.replace(good, bad)), bad)

@@ -7,7 +7,8 @@ ALERTS = "deploy/prometheus/alerts.yml"
 
 
 def metrics_of(rule):
-    return set(re.findall(r"\btollgate_\w+", rule.get("expr", "")))
+    # The buckets of a histogram are series of the metric that the code names.
+    return {re.sub(r"_bucket$", "", name) for name in re.findall(r"\btollgate_\w+", rule.get("expr", ""))}
 
 
 def faults(text, sources, operations):
