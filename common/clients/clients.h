@@ -48,6 +48,8 @@ class RateLimitClient {
  public:
   virtual ~RateLimitClient() = default;
   virtual Task<Result<ratelimit::v1::AcquireResult>> Acquire(ratelimit::v1::AcquireItem item) = 0;
+  // Says that this gateway lives, so that it is counted while nobody uses it.
+  virtual Task<void> Present() = 0;
   // Returns when the limiter has applied it, or after a few attempts; a lost release is made up for
   // by the expiry of the lease.
   virtual Task<void> Release(ratelimit::v1::ReleaseItem item) = 0;

@@ -1,7 +1,9 @@
 #include <grpcpp/channel.h>
 
+#include "common/base/id.h"
 #include "common/clients/backoff.h"
 #include "common/clients/batcher.h"
+#include "common/clients/limiter_gateways.h"
 #include "common/clients/limiter_stores.h"
 #include "common/clients/make_clients.h"
 #include "common/clients/transport.h"
@@ -36,6 +38,12 @@ constexpr size_t kRenewItems = 1024;  // in one message
 
 struct Done {};
 
+// Names this process among the gateways that call.
+const std::string& ProcessId() {
+  static const std::string id = Id::New().ToBytes();
+  return id;
+}
+
 using AcquireTransport = Transport<AcquireRequest, AcquireResponse>;
 using ReleaseTransport = Transport<ReleaseRequest, ReleaseResponse>;
 using PeekTransport = Transport<PeekRequest, PeekResponse>;
@@ -45,7 +53,7 @@ class RateLimitClientImpl : public RateLimitClient {
  public:
   RateLimitClientImpl(Loop& loop, RenewTransport renew, AcquireTransport acquire,
                       ReleaseTransport release, PeekTransport peek, int in_flight)
-      : loop_(loop), renew_(std::move(renew)), peek_(std::move(peek)) {
+      : loop_(loop), acquire_(acquire), renew_(std::move(renew)), peek_(std::move(peek)) {
     acquires_ = std::make_shared<Batcher<AcquireItem, AcquireResult>>(
         loop,
         [acquire](std::vector<AcquireItem> items, int64_t timeout_ms) {
@@ -63,6 +71,7 @@ class RateLimitClientImpl : public RateLimitClient {
   Task<Result<AcquireResult>> Acquire(AcquireItem item) override {
     return acquires_->Call(std::move(item), kAcquireTimeout);
   }
+  Task<void> Present() override { return SendPresence(acquire_); }
   Task<void> Release(ReleaseItem item) override {
     return ReleaseWithRetries(loop_, releases_, std::move(item));
   }
@@ -78,13 +87,20 @@ class RateLimitClientImpl : public RateLimitClient {
                                                               std::vector<AcquireItem> items,
                                                               int64_t timeout_ms) {
     AcquireRequest request;
+    request.set_gateway_id(ProcessId());
     for (AcquireItem& item : items) *request.add_items() = std::move(item);
     auto response = co_await acquire(std::move(request), timeout_ms);
     if (!response.ok()) co_return Fail{std::move(response).error()};
-    LimiterStores::Get().Saw(response->store_id(), SystemClock::Get().MonotonicUs());
+    const int64_t now_us = SystemClock::Get().MonotonicUs();
+    LimiterStores::Get().Saw(response->store_id(), now_us);
+    LimiterGateways::Get().Saw(response->gateways(), now_us);
     auto& results = *response->mutable_results();
     co_return std::vector<AcquireResult>(std::make_move_iterator(results.begin()),
                                          std::make_move_iterator(results.end()));
+  }
+
+  static Task<void> SendPresence(AcquireTransport acquire) {
+    (void)co_await SendAcquire(std::move(acquire), {}, kAcquireTimeout);
   }
 
   static Task<Result<std::vector<Done>>> SendRelease(ReleaseTransport release,
@@ -130,6 +146,7 @@ class RateLimitClientImpl : public RateLimitClient {
   }
 
   Loop& loop_;
+  AcquireTransport acquire_;
   RenewTransport renew_;
   PeekTransport peek_;
   std::shared_ptr<Batcher<AcquireItem, AcquireResult>> acquires_;

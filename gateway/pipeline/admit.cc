@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/clients/limiter_gateways.h"
 #include "common/observability/log.h"
 #include "gateway/pipeline/limit_headers.h"
 #include "gateway/pipeline/limits.h"
@@ -111,6 +112,7 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
   Lease lease(*worker.leases, RenewOf(item), limits_concurrency);
   auto answer = co_await worker.clients.limiter->Acquire(item);
   if (answer) {
+    worker.local_limiter.Observe(item, *answer, worker.clock.MonotonicUs());
     context.limit_headers =
         MakeLimitHeaders(context.endpoint.family, *answer, worker.clock.WallUs());
     if (!answer->granted()) {
@@ -121,6 +123,7 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
     // loop knows what it runs.
     if (answer->local_share()) {
       worker.metrics.CountLimiterFallback();
+      worker.local_limiter.ShareAmong(LimiterGateways::Get().count());
       const pb::AcquireResult local = worker.local_limiter.CheckSlots(item);
       if (!local.granted()) co_return Denied(context, local);
     }
@@ -137,6 +140,7 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
     log::Warn("rate limiter unreachable; using local limits",
               {{"reason", answer.error().ToString()}});
   }
+  worker.local_limiter.ShareAmong(LimiterGateways::Get().count());
   const pb::AcquireResult local = worker.local_limiter.Acquire(item, now);
   if (!local.granted()) co_return Denied(context, local);
   context.local_slot = worker.local_limiter.Take(item);

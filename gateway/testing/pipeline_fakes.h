@@ -157,6 +157,10 @@ class FakeLimiter : public RateLimitClient {
     }
     co_return answer;
   }
+  Task<void> Present() override {
+    ++presences;
+    co_return;
+  }
   Task<void> Release(ratelimit::v1::ReleaseItem item) override {
     released.push_back(std::move(item));
     return WaitFor(release_applied);
@@ -179,6 +183,7 @@ class FakeLimiter : public RateLimitClient {
     granted.set_granted(true);
     return granted;
   }();
+  int presences = 0;
   std::function<void()> on_call;
   std::string model_at_limit;
   // If set, Release returns after this event.

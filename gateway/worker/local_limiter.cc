@@ -9,16 +9,24 @@ namespace pb = ratelimit::v1;
 namespace {
 
 constexpr int64_t kMinuteUs = 60'000'000;
-// A gateway does not know how many other gateways serve the same keys. With two of them the total
-// is 1.2 times the limit.
-constexpr int64_t kShareNumerator = 6;
+// All gateways together grant 1.2 times the limit: their load is not equal.
+constexpr int64_t kShareNumerator = 12;
 constexpr int64_t kShareDenominator = 10;
+// No debt lasts longer (docs/design/limits.md 3).
+constexpr int64_t kMaxDebtUs = 2 * kMinuteUs;
+
+// What `cost` takes from a rate of `limit` a minute. A cost above the whole burst takes all of it.
+int64_t CostUs(int64_t limit, int64_t cost) {
+  const double interval = static_cast<double>(kMinuteUs) / static_cast<double>(limit);
+  return static_cast<int64_t>(interval * static_cast<double>(std::min(cost, limit)));
+}
 
 }  // namespace
 
 int64_t LocalLimiter::LocalShare(int64_t limit) const {
   // In floating point: limits may be too large to multiply.
-  const double share = static_cast<double>(limit) * kShareNumerator / (kShareDenominator * loops_);
+  const double share = static_cast<double>(limit) * kShareNumerator /
+                       static_cast<double>(kShareDenominator * gateways_ * loops_);
   return std::max<int64_t>(1, static_cast<int64_t>(share));
 }
 
@@ -26,9 +34,7 @@ int64_t LocalLimiter::LocalShare(int64_t limit) const {
 bool LocalLimiter::CheckRate(int64_t limit, int64_t cost, int64_t tat_us, int64_t now_us,
                              int64_t* next_tat_us, int64_t* wait_us) {
   // A cost above the whole burst passes when the burst is unused; otherwise it could never pass.
-  const double interval = static_cast<double>(kMinuteUs) / static_cast<double>(limit);
-  const auto cost_us = static_cast<int64_t>(interval * static_cast<double>(std::min(cost, limit)));
-  const int64_t next = std::max(tat_us, now_us) + cost_us;
+  const int64_t next = std::max(tat_us, now_us) + CostUs(limit, cost);
   if (next - now_us > kMinuteUs) {
     *wait_us = std::max(*wait_us, next - now_us - kMinuteUs);
     return false;
@@ -96,6 +102,33 @@ bool LocalLimiter::CheckRates(const Subject& subject, const pb::SubjectLimits& l
 LocalLimiter::Subject LocalLimiter::Find(const std::string& name) {
   const Subject* found = subjects_.Find(name);
   return found != nullptr ? *found : Subject();
+}
+
+// The limiter says what is left of the limit with the least left. Its time until the limit is whole
+// is that of the share, too. Of other limits only what this loop was granted is known.
+int64_t LocalLimiter::ObservedTat(int64_t limit, int64_t share, int64_t cost,
+                                  const pb::LimitStatus& status, bool granted, int64_t tat_us,
+                                  int64_t now_us) {
+  if (limit <= 0) return tat_us;
+  if (status.limit() == limit) return now_us + std::min(status.reset_ms() * 1000, kMaxDebtUs);
+  if (!granted) return tat_us;
+  return std::min(std::max(tat_us, now_us) + CostUs(share, cost), now_us + kMinuteUs);
+}
+
+void LocalLimiter::Observe(const pb::AcquireItem& item, const pb::AcquireResult& result,
+                           int64_t now_us) {
+  for (const NamedLimits& one : SubjectsOf(item)) {
+    const int64_t requests = one.limits->requests_per_minute();
+    const int64_t tokens = one.limits->tokens_per_minute();
+    if (requests <= 0 && tokens <= 0) continue;
+    Subject subject = Find(one.name);
+    subject.requests_tat_us = ObservedTat(requests, LocalShare(requests), 1, result.requests(),
+                                          result.granted(), subject.requests_tat_us, now_us);
+    subject.tokens_tat_us =
+        ObservedTat(tokens, LocalShare(tokens), std::max<int64_t>(item.estimated_tokens(), 0),
+                    result.tokens(), result.granted(), subject.tokens_tat_us, now_us);
+    subjects_.Insert(one.name, subject);
+  }
 }
 
 pb::AcquireResult LocalLimiter::Acquire(const pb::AcquireItem& item, int64_t now_us) {

@@ -41,6 +41,12 @@ class LocalLimiter {
   // loops: number of event loops among which this process's share is divided.
   explicit LocalLimiter(int loops) : loops_(loops), subjects_(20'000) {}
 
+  // Among how many gateways the limits are divided; 0: nobody has said.
+  void ShareAmong(int64_t gateways) { gateways_ = gateways > 0 ? gateways : kUnknownGateways; }
+  // What the limiter answered: an outage then starts with what was left of each limit, and grants
+  // no second burst.
+  void Observe(const ratelimit::v1::AcquireItem& item, const ratelimit::v1::AcquireResult& result,
+               int64_t now_us);
   // Checks all limits of the item, those in shadow mode excepted; takes from all of them or from
   // none. A granted item must be followed by Take.
   ratelimit::v1::AcquireResult Acquire(const ratelimit::v1::AcquireItem& item, int64_t now_us);
@@ -52,6 +58,7 @@ class LocalLimiter {
 
  private:
   friend class LocalSlot;
+  static constexpr int64_t kUnknownGateways = 2;
   // Each rate as the time at which it will have recovered (GCRA), µs.
   struct Subject {
     int64_t requests_tat_us = 0;
@@ -60,6 +67,9 @@ class LocalLimiter {
   };
 
   int64_t LocalShare(int64_t limit) const;
+  static int64_t ObservedTat(int64_t limit, int64_t share, int64_t cost,
+                             const ratelimit::v1::LimitStatus& status, bool granted, int64_t tat_us,
+                             int64_t now_us);
   static bool CheckRate(int64_t limit, int64_t cost, int64_t tat_us, int64_t now_us,
                         int64_t* next_tat_us, int64_t* wait_us);
   bool CheckSlots(const Subject& subject, const ratelimit::v1::SubjectLimits& limits,
@@ -71,6 +81,7 @@ class LocalLimiter {
   void Release(const std::vector<std::string>& subjects);
 
   const int loops_;
+  int64_t gateways_ = kUnknownGateways;
   SecondChanceMap<Subject> subjects_;
 };
 

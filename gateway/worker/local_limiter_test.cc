@@ -29,6 +29,71 @@ TEST(LocalLimiter, EnforcesItsShareOfTheRequestLimit) {
   EXPECT_TRUE(limiter.Acquire(Item(100, 0, 0, 1), 1'000'000 + 2'000'000).granted());
 }
 
+// The answer of a limiter whose limit of 100 a minute has this much left.
+ratelimit::v1::AcquireResult Left(int64_t requests, bool granted = true) {
+  ratelimit::v1::AcquireResult result;
+  result.set_granted(granted);
+  result.mutable_requests()->set_limit(100);
+  result.mutable_requests()->set_remaining(requests);
+  result.mutable_requests()->set_reset_ms((100 - requests) * 600);
+  return result;
+}
+
+int Burst(LocalLimiter& limiter, const ratelimit::v1::AcquireItem& item, int64_t now_us) {
+  int granted = 0;
+  for (int i = 0; i < 2000; ++i) granted += limiter.Acquire(item, now_us).granted();
+  return granted;
+}
+
+TEST(LocalLimiter, AllGatewaysTogetherHave120PercentHoweverManyThereAre) {
+  for (const int64_t gateways : {1, 2, 3, 4, 8}) {
+    int granted = 0;
+    for (int64_t i = 0; i < gateways; ++i) {
+      LocalLimiter limiter(1);
+      limiter.ShareAmong(gateways);
+      granted += Burst(limiter, Item(1000, 0, 0, 1), 1'000'000);
+    }
+    EXPECT_EQ(granted, 1200) << gateways;
+  }
+  // Of the smallest limits one a minute each.
+  LocalLimiter limiter(1);
+  limiter.ShareAmong(8);
+  EXPECT_EQ(Burst(limiter, Item(2, 0, 0, 1), 1'000'000), 1);
+  LocalLimiter untold(1);
+  untold.ShareAmong(0);
+  EXPECT_EQ(Burst(untold, Item(100, 0, 0, 1), 1'000'000), 60) << "as two";
+}
+
+TEST(LocalLimiter, AnOutageStartsWithWhatWasLeft) {
+  const auto item = Item(100, 0, 0, 1);
+  const int64_t now = 1'000'000;
+  LocalLimiter spent(1);
+  spent.ShareAmong(4);
+  spent.Observe(item, Left(0, false), now);
+  EXPECT_EQ(Burst(spent, item, now), 0) << "no second burst";
+  EXPECT_EQ(Burst(spent, item, now + 2'000'000), 1) << "30 a minute";
+  LocalLimiter half(1);
+  half.ShareAmong(4);
+  half.Observe(item, Left(50), now);
+  EXPECT_EQ(Burst(half, item, now), 15) << "a quarter of 120 % of 50";
+  half.Observe(item, Left(100), now);
+  EXPECT_EQ(Burst(half, item, now), 30) << "the limiter knows better";
+}
+
+// The limiter speaks of the limit with the least left; of the others this loop counts its own.
+TEST(LocalLimiter, LimitsOfWhichNothingIsSaidAreChargedWithWhatWasGranted) {
+  ratelimit::v1::AcquireItem item = Item(100, 0, 0, 1);
+  item.mutable_workspace_limits()->set_requests_per_minute(200);
+  LocalLimiter limiter(1);
+  for (int i = 0; i < 110; ++i) limiter.Observe(item, Left(60), 1'000'000);
+  item.set_key_id("another");
+  item.clear_key_limits();
+  EXPECT_EQ(Burst(limiter, item, 1'000'000), 10) << "120 of the workspace, less 110";
+  for (int i = 0; i < 1000; ++i) limiter.Observe(item, Left(60), 1'000'000);
+  EXPECT_EQ(Burst(limiter, item, 1'000'000), 0);
+  EXPECT_GT(Burst(limiter, item, 2'000'000), 0) << "no debt from what the limiter granted";
+}
+
 TEST(LocalLimiter, EnforcesTokenLimitsAndAdmitsOneHugeRequest) {
   LocalLimiter limiter(1);
   EXPECT_TRUE(limiter.Acquire(Item(0, 1000, 0, 400), 0).granted());

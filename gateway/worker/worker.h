@@ -16,6 +16,7 @@
 #include "gateway/worker/key_use.h"
 #include "gateway/worker/keyed_queue.h"
 #include "gateway/worker/lease.h"
+#include "gateway/worker/limiter_presence.h"
 #include "gateway/worker/local_limiter.h"
 #include "gateway/worker/metrics.h"
 #include "gateway/worker/reasoning_keys.h"
@@ -63,6 +64,7 @@ struct Worker {
                                         options.loops)),
         key_use(std::make_shared<KeyUseReporter>(loop, clock, *clients.auth)),
         leases(std::make_shared<LeaseKeeper>(loop, *clients.limiter)),
+        presence(std::make_shared<LimiterPresence>(loop, *clients.limiter)),
         usage_report_queue(std::make_shared<KeyedQueue>(loop, kMaxWaitingReports)),
         decoders(std::move(decoder_threads)),
         local_limiter(options.loops),
@@ -71,6 +73,7 @@ struct Worker {
     keys->Stop();
     key_use->Stop();
     leases->Stop();
+    presence->Stop();
   }
 
   Loop& loop;
@@ -80,6 +83,8 @@ struct Worker {
   const std::shared_ptr<KeyCache> keys;
   const std::shared_ptr<KeyUseReporter> key_use;
   const std::shared_ptr<LeaseKeeper> leases;
+  // Started at one loop of the process.
+  const std::shared_ptr<LimiterPresence> presence;
   // By workspace: usage reports are free to the client but read the ledger's database.
   static constexpr int kMaxWaitingReports = 64;
   const std::shared_ptr<KeyedQueue> usage_report_queue;

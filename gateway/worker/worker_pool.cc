@@ -57,7 +57,10 @@ void WorkerPool::Start() {
     workers_[static_cast<size_t>(loop.index())] = std::make_shared<Worker>(
         loop, host_.clock, options_, std::move(clients), unknown_key_limiter, decoders, refusals);
   });
-  host_.loops.loop(0).RunAndWait([this] { OpenStreams(); });
+  host_.loops.loop(0).RunAndWait([this] {
+    OpenStreams();
+    workers_[0]->presence->Start();
+  });
 }
 
 void WorkerPool::PostToEach(std::function<void(Worker&)> callback) {

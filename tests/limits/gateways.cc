@@ -76,6 +76,20 @@ Gateways::~Gateways() {
 
 std::string Gateways::Start() { return cluster_->Start(60'000); }
 
+void Gateways::KillLimiters() {
+  for (const std::string& name : cluster_->process_names()) {
+    if (name.starts_with("ratelimit")) cluster_->process(name).Kill();
+  }
+}
+
+std::string Gateways::RestartLimiters() {
+  std::vector<std::string> limiters;
+  for (const std::string& name : cluster_->process_names()) {
+    if (name.starts_with("ratelimit")) limiters.push_back(name);
+  }
+  return cluster_->Restart(limiters, 30'000);
+}
+
 void Gateways::Call(int number) {
   const std::string body =
       R"({"model":"sim/model","max_tokens":1,"messages":[{"role":"user","content":"hi"}],)"

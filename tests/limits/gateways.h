@@ -47,6 +47,10 @@ class Gateways {
   void StartLoad(const Load& load);
   Count Taken();
   Count StopLoad();
+  // All ratelimit processes, with SIGKILL.
+  void KillLimiters();
+  // "" or why they do not run.
+  std::string RestartLimiters();
   // "" or what has crashed; stops all processes.
   std::string Stop() { return cluster_->StopOrderly(); }
   std::string Logs() { return cluster_->Logs(); }

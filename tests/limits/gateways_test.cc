@@ -118,9 +118,9 @@ class GatewaysTest : public ::testing::Test {
     SCOPED_TRACE(name);
     gateways_->StartLoad(TenTimesTheRate());
     ASSERT_TRUE(BurstIsSpent());
+    const int64_t begun_us = MonotonicUs();
     const int64_t before = gateways_->Taken().granted;
     begin();
-    const int64_t begun_us = MonotonicUs();
     SleepMs(Seconds() * 500);
     const auto during = static_cast<double>(gateways_->Taken().granted - before);
     const double fault_s = static_cast<double>(MonotonicUs() - begun_us) / 1e6;
@@ -143,10 +143,14 @@ class GatewaysTest : public ::testing::Test {
     EXPECT_LE(static_cast<double>(count.granted),
               1.2 * Admitted(count.seconds) + 0.4 * PerSecond() * mended_s)
         << "a second burst";
+    during_ = during;
+    fault_s_ = fault_s;
     Report(name, PerMinute(), count, Deviation(count));
   }
 
   std::unique_ptr<Gateways> gateways_;
+  // Of the last fault: what was admitted while it lasted, and how long that was.
+  double during_ = 0, fault_s_ = 0;
 };
 
 TEST_F(GatewaysTest, TenTimesTheLimitAndTheFaultsOfOneRedis) {
@@ -165,6 +169,20 @@ TEST_F(GatewaysTest, TenTimesTheLimitAndTheFaultsOfOneRedis) {
       Fault("flush", [&] { EXPECT_EQ(redis->Command({"FLUSHALL"}), "OK"); }, [] { return true; }));
   ASSERT_NO_FATAL_FAILURE(
       Fault("kill", [&] { redis->process().Kill(); }, [&] { return redis->Run(); }));
+}
+
+// Each gateway has its part of 1.2 times the limit, by how many there are, and of what was left
+// when a limiter last answered: the burst is spent.
+TEST_F(GatewaysTest, WithoutAnyLimiterTheGatewaysTogetherStayWithin120Percent) {
+  const auto redis = TestRedis::Start();
+  ASSERT_NE(redis, nullptr);
+  ASSERT_NO_FATAL_FAILURE(Use(redis->url()));
+  ASSERT_NO_FATAL_FAILURE(Fault(
+      "limiters", [&] { gateways_->KillLimiters(); },
+      [&] { return gateways_->RestartLimiters().empty(); }));
+  // One a minute for each gateway at least (the rule for the smallest limits), and one that was
+  // under way.
+  EXPECT_LE(during_, 1.2 * PerSecond() * fault_s_ + 2 * Gateways::kGateways);
 }
 
 TEST_F(GatewaysTest, AFailoverOfTheSentinelsIsFollowed) {

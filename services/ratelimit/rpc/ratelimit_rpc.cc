@@ -75,8 +75,9 @@ RateLimitRpc::Done FinishOf(grpc::ServerUnaryReactor* reactor) {
 
 }  // namespace
 
-RateLimitRpc::RateLimitRpc(LimiterStore& store)
+RateLimitRpc::RateLimitRpc(LimiterStore& store, const Clock& clock)
     : store_(store),
+      clock_(clock),
       acquired_{&AcquireCounter("granted"), &AcquireCounter("requests"),
                 &AcquireCounter("concurrency"), &AcquireCounter("tokens")},
       shadow_{nullptr, &ShadowCounter("requests"), &ShadowCounter("concurrency"),
@@ -160,6 +161,7 @@ void RateLimitRpc::DoAcquire(const v1::AcquireRequest& request, v1::AcquireRespo
     if (!LeaseOf(item.lease_id())) return done(BadLease());
   }
   response.set_store_id(store_.id());
+  response.set_gateways(gateways_.Saw(request.gateway_id(), clock_.MonotonicUs()));
   if (request.items().empty()) return done(grpc::Status::OK);
   for (int i = 0; i < request.items_size(); ++i) response.add_results();
   const auto parts = std::make_shared<Parts>(request.items_size(), std::move(done));

@@ -5,7 +5,9 @@
 #include <functional>
 #include <memory>
 
+#include "common/base/clock.h"
 #include "common/base/result.h"
+#include "services/ratelimit/rpc/caller_count.h"
 #include "services/ratelimit/storage/limiter_store.h"
 #include "tollgate/ratelimit/v1/ratelimit.grpc.pb.h"
 
@@ -17,7 +19,7 @@ namespace tollgate::ratelimit {
 
 class RateLimitRpc : public v1::RateLimitService::CallbackService {
  public:
-  explicit RateLimitRpc(LimiterStore& store);
+  explicit RateLimitRpc(LimiterStore& store, const Clock& clock = SystemClock::Get());
 
   grpc::ServerUnaryReactor* Acquire(grpc::CallbackServerContext* context,
                                     const v1::AcquireRequest* request,
@@ -47,6 +49,8 @@ class RateLimitRpc : public v1::RateLimitService::CallbackService {
   void Report(const BasicResult<AcquireOutcome, StoreError>& outcome, v1::AcquireResult& result);
 
   LimiterStore& store_;
+  const Clock& clock_;
+  CallerCount gateways_;
   prometheus::Counter* acquired_[4];  // by Kind
   prometheus::Counter* shadow_[4];
   prometheus::Counter& settled_;

@@ -33,7 +33,7 @@ class RateLimitRpcTest : public ::testing::Test {
 
   ManualClock clock_;
   MemoryStore store_{clock_, 30'000'000};
-  RateLimitRpc rpc_{store_};
+  RateLimitRpc rpc_{store_, clock_};
 };
 
 TEST_F(RateLimitRpcTest, ResultsAreInTheOrderOfTheRequest) {
@@ -52,6 +52,24 @@ TEST_F(RateLimitRpcTest, ResultsAreInTheOrderOfTheRequest) {
   EXPECT_EQ(response.results(1).requests().remaining(), 0);
   EXPECT_EQ(response.results(1).requests().reset_ms(), 60'000);
   EXPECT_TRUE(response.results(4).granted());
+}
+
+// Gateways divide the limits among this many while no limiter can be reached.
+TEST_F(RateLimitRpcTest, AnswersSayHowManyGatewaysCall) {
+  v1::AcquireRequest request;
+  v1::AcquireResponse response;
+  ASSERT_TRUE(Acquire(request, response).ok());
+  EXPECT_EQ(response.gateways(), 0) << "a caller that does not say who it is";
+  request.set_gateway_id(std::string(16, 'a'));
+  ASSERT_TRUE(Acquire(request, response).ok());
+  EXPECT_EQ(response.gateways(), 1) << "without an item, too";
+  request.set_gateway_id(std::string(16, 'b'));
+  Add(request, 1, 10);
+  ASSERT_TRUE(Acquire(request, response).ok());
+  EXPECT_EQ(response.gateways(), 2);
+  clock_.Advance(61'000'000);
+  ASSERT_TRUE(Acquire(request, response).ok());
+  EXPECT_EQ(response.gateways(), 1);
 }
 
 TEST_F(RateLimitRpcTest, EveryRefusalReportsItsKind) {
