@@ -7,6 +7,7 @@
 
 #include "tests/support/cluster.h"
 #include "tests/support/engine_sim.h"
+#include "tests/support/stopped_thread.h"
 
 namespace tollgate::test {
 namespace {
@@ -40,6 +41,35 @@ TEST(Health, SaysThatTheGatewayStopsBeforeItRefusesConnections) {
   const std::string logs = cluster.Logs();
   EXPECT_NE(logs.find("\"endpoint\":\"chat_completions\""), std::string::npos);
   EXPECT_EQ(logs.find("\"endpoint\":\"healthz\""), std::string::npos);
+}
+
+// What a load balancer sees of a gateway that hangs, with a check each second and a time-out of one
+// (docs/operations.md).
+TEST(Health, AHungGatewayIsSeenFromOutside) {
+  EngineSim engine;
+  ASSERT_TRUE(engine.Start());
+  ClusterOptions options;
+  options.all_in_one = false;
+  options.catalog = DefaultCatalog({engine.base_url()});
+  options.host_settings = {"core_dumps: true"};  // else only root may stop one of its threads
+  Cluster cluster(options);
+  ASSERT_EQ(cluster.Start(60'000), "");
+  const auto ready = [&] {
+    return Http(cluster.admin_port("gateway"), "GET", "/readyz", {}, "", 1'000).status;
+  };
+  EXPECT_EQ(ready(), 200);
+  cluster.process("gateway").Signal(SIGSTOP);
+  EXPECT_EQ(ready(), 0) << "no answer in time";
+  cluster.process("gateway").Signal(SIGCONT);
+  EXPECT_TRUE(WaitUntil([&] { return ready() == 200; }, 5'000, 50));
+  {
+    const StoppedThread loop(cluster.process("gateway").pid(), "loop-1");
+    ASSERT_TRUE(loop.stopped());
+    EXPECT_TRUE(WaitUntil([&] { return ready() == 503; }, 5'000, 50))
+        << "the check has a loop of its own";
+  }
+  EXPECT_TRUE(WaitUntil([&] { return ready() == 200; }, 5'000, 50));
+  EXPECT_EQ(cluster.StopOrderly(), "");
 }
 
 }  // namespace

@@ -5,8 +5,6 @@
 //
 // TOLLGATE_REPLICA_FAULTS sets the number of faults (7 when not set), TOLLGATE_CHAOS_SEED the seed.
 #include <gtest/gtest.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <csignal>
@@ -23,6 +21,7 @@
 #include "tests/support/engine_sim.h"
 #include "tests/support/postgres.h"
 #include "tests/support/redis.h"
+#include "tests/support/stopped_thread.h"
 
 namespace tollgate::test {
 namespace {
@@ -51,32 +50,6 @@ constexpr int64_t kReturnMs = 35'000;
 struct Fault {
   std::string name;
   bool kill = false;
-};
-
-// Stops one thread of a child, as if it waited for a lock, until it is destroyed.
-class StoppedThread {
- public:
-  StoppedThread(pid_t pid, const std::string& name) {
-    for (const auto& task :
-         std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
-      if (ReadFile(task.path().string() + "/comm") == name + "\n") {
-        thread_ = std::stoi(task.path().filename());
-      }
-    }
-    stopped_ = thread_ != 0 && ::ptrace(PTRACE_SEIZE, thread_, nullptr, nullptr) == 0 &&
-               ::ptrace(PTRACE_INTERRUPT, thread_, nullptr, nullptr) == 0 &&
-               ::waitpid(thread_, nullptr, __WALL) == thread_;
-  }
-  ~StoppedThread() {
-    if (stopped_) ::ptrace(PTRACE_DETACH, thread_, nullptr, nullptr);
-  }
-  StoppedThread(const StoppedThread&) = delete;
-  StoppedThread& operator=(const StoppedThread&) = delete;
-  bool stopped() const { return stopped_; }
-
- private:
-  pid_t thread_ = 0;
-  bool stopped_ = false;
 };
 
 bool IsRouter(const std::string& name) { return name.starts_with("inference-router"); }
