@@ -37,6 +37,14 @@ class ModelLimitsTest : public SystemTest {
     limits.set_requests_per_minute(per_minute);
     Call(&av::LimitService::Stub::UpdateLimits, request);
   }
+  void LimitKeyForModel(const ApiKey& key, const std::string& model, int64_t per_minute) {
+    av::UpdateKeyModelLimitsRequest request;
+    request.mutable_key_model_limits()->set_name("workspaces/" + key.workspace_id + "/keys/" +
+                                                 key.key_id + "/modelLimits");
+    auto& limits = (*request.mutable_key_model_limits()->mutable_model_limits())[model];
+    limits.set_requests_per_minute(per_minute);
+    Call(&av::LimitService::Stub::UpdateKeyModelLimits, request);
+  }
   // Whether a request is answered so within a second.
   bool Answers(const ApiKey& key, int status, HttpResponse* last = nullptr) {
     return WaitUntil(
@@ -94,6 +102,55 @@ TEST_P(ModelLimitsTest, APlanLimitsItsWorkspacesUnlessItIsInShadowMode) {
   }
   set_plan(false);
   EXPECT_TRUE(Answers(key, 429));
+}
+
+TEST_P(ModelLimitsTest, ALimitOfAKeyForAModelIsThatKeysAlone) {
+  const ApiKey key = Customer();
+  const ApiKey other = cluster().NewKey(key.workspace_id);
+  LimitKeyForModel(key, "sim/model", 1);
+  HttpResponse refused;
+  ASSERT_TRUE(Answers(key, 429, &refused));
+  EXPECT_NE(refused.body.find("for this model"), std::string::npos) << refused.body;
+  EXPECT_EQ(Chat(key, "", "sim/vision").status, 200) << "another model";
+  EXPECT_EQ(Chat(other).status, 200) << "another key of the workspace";
+}
+
+// An operator edits the catalog file; nothing is restarted.
+TEST_P(ModelLimitsTest, TheCapacityOfAModelIsOfAllWorkspacesTogether) {
+  const ApiKey one = Customer(), two = Customer();
+  const std::string before = ReadFile(cluster().dir() + "/models.yaml");
+  const std::string id = "id: sim/vision\n";
+  const size_t model = before.find(id);
+  ASSERT_NE(model, std::string::npos);
+  const auto with_capacity = [&](int per_minute) {
+    std::string text = before;
+    text.insert(model + id.size(),
+                "    capacity: {requests_per_minute: " + std::to_string(per_minute) + "}\n");
+    return text;
+  };
+  ASSERT_EQ(Chat(one, "", "sim/vision").status, 200);
+  cluster().WriteCatalog(with_capacity(1));
+  HttpResponse refused;
+  EXPECT_TRUE(WaitUntil(
+      [&] {
+        refused = Chat(one, "", "sim/vision");
+        return refused.status == 429;
+      },
+      10'000, 20));
+  EXPECT_NE(refused.body.find("of all its callers together"), std::string::npos) << refused.body;
+  EXPECT_FALSE(refused.header("retry-after").empty());
+  refused = Chat(two, "", "sim/vision");
+  ExpectError(refused, 429, "rate_limited", "rate_limit_error");
+  EXPECT_NE(refused.body.find("of all its callers together"), std::string::npos) << refused.body;
+  EXPECT_EQ(Chat(two).status, 200) << "another model";
+  cluster().WriteCatalog(with_capacity(100'000));
+  for (const ApiKey& key : {one, two}) {
+    EXPECT_TRUE(WaitUntil([&] { return Chat(key, "", "sim/vision").status == 200; }, 10'000, 20));
+  }
+  cluster().WriteCatalog(before);
+  EXPECT_TRUE(WaitUntil(
+      [&] { return Chat(one, "", "sim/vision").header("x-ratelimit-limit-requests").empty(); },
+      10'000, 20));
 }
 
 }  // namespace
