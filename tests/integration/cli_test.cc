@@ -23,6 +23,7 @@ class CliTest : public ::testing::Test {
     ClusterOptions options;
     options.all_in_one = true;
     options.catalog = DefaultCatalog({engine_.base_url()}, "1", "2");
+    options.admin_sockets = true;
     cluster_ = std::make_unique<Cluster>(options);
     ASSERT_EQ(cluster_->Start(), "");
   }
@@ -36,11 +37,17 @@ class CliTest : public ::testing::Test {
     Json json() const { return Json::Parse(out).value_or(Json()); }
   };
   Outcome Cli(const std::string& arguments) {
+    return Cli(arguments, cluster_->admin_grpc_address("billing"));
+  }
+  // Over the unix socket, where the caller's name counts as verified.
+  Outcome CliAtSocket(const std::string& arguments) {
+    return Cli(arguments, "unix:" + cluster_->dir() + "/allinone.sock");
+  }
+  Outcome Cli(const std::string& arguments, const std::string& target) {
     const std::string out = state_.path() + "/out";
     const std::string error = state_.path() + "/error";
-    const std::string command = "XDG_STATE_HOME=" + state_.path() +
-                                " TOLLGATE_ADMIN=" + cluster_->admin_grpc_address("billing") + " " +
-                                BinaryPath("tollgate") + " --json " + arguments + " >" + out +
+    const std::string command = "XDG_STATE_HOME=" + state_.path() + " TOLLGATE_ADMIN=" + target +
+                                " " + BinaryPath("tollgate") + " --json " + arguments + " >" + out +
                                 " 2>" + error;
     const int status = std::system(command.c_str());  // NOLINT: a shell is what users have
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadFile(out), ReadFile(error)};
@@ -135,6 +142,43 @@ TEST_F(CliTest, AReceiptByTheHeaderAndWhatTcpMayNotDo) {
   const Outcome frozen = Cli("workspace freeze acme --reason test");
   EXPECT_EQ(frozen.code, 1);
   EXPECT_NE(frozen.error.find("step_up_required"), std::string::npos) << frozen.error;
+}
+
+// The way back in for who has lost the password; a link that was used, copied or replaced is worth
+// nothing.
+TEST_F(CliTest, ASignInLinkWorksOnce) {
+  const auto open = [&](const Outcome& made, const std::string& password) {
+    const std::string path = made.json()["path"].str();
+    const std::string token = path.substr(path.find("token=") + 6);
+    return Http(cluster_->dashboard_port(), "POST", "/session/v1/link",
+                {{"content-type", "application/json"}, {"sec-fetch-site", "same-origin"}},
+                R"({"token":")" + token + R"(","new_password":")" + password + "\"}");
+  };
+  const auto sign_in = [&](const std::string& password) {
+    return Http(cluster_->dashboard_port(), "POST", "/session/v1/signIn",
+                {{"content-type", "application/json"}, {"sec-fetch-site", "same-origin"}},
+                R"({"email":"ann@example.com","password":")" + password + "\"}")
+        .status;
+  };
+  const Outcome created = CliAtSocket("user create ann@example.com");
+  ASSERT_EQ(created.code, 0) << created.error;
+  EXPECT_EQ(open(created, "correct horse battery").status, 200);
+  EXPECT_EQ(sign_in("correct horse battery"), 200);
+
+  const Outcome over_tcp = Cli("user link ann@example.com");
+  EXPECT_EQ(over_tcp.code, 1);
+  EXPECT_NE(over_tcp.error.find("step_up_required"), std::string::npos) << over_tcp.error;
+  const Outcome link = CliAtSocket("user link ann@example.com");
+  ASSERT_EQ(link.code, 0) << link.error;
+  ASSERT_NE(link.json()["path"].str().find("token="), std::string::npos) << link.out;
+  const HttpResponse first = open(link, "another horse battery");
+  EXPECT_EQ(first.status, 200) << first.body;
+  const HttpResponse second = open(link, "a third horse battery");
+  EXPECT_EQ(second.status, 401) << second.body;
+  EXPECT_EQ(open(created, "a third horse battery").status, 401);
+  EXPECT_EQ(sign_in("another horse battery"), 200);
+  EXPECT_EQ(sign_in("a third horse battery"), 401);
+  EXPECT_EQ(CliAtSocket("user link nobody@example.com").code, 1);
 }
 
 }  // namespace

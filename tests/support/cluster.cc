@@ -155,7 +155,10 @@ std::string Cluster::Host(const Member& member) const {
          (member.has_grpc ? "\n  grpc_listen: " + Or(member.grpc_address, "127.0.0.1:0")
                           : std::string()) +
          (member.has_admin_grpc
-              ? "\n  admin_grpc_listen: " + Or(member.admin_grpc_address, "127.0.0.1:0")
+              ? "\n  admin_grpc_listen: \"" + Or(member.admin_grpc_address, "127.0.0.1:0") +
+                    (options_.admin_sockets ? ",unix:" + dir_.path() + "/" + member.name + ".sock"
+                                            : std::string()) +
+                    "\""
               : std::string()) +
          "\n  address_file: " + dir_.path() + "/" + member.name + ".addresses" +
          "\n  log_level: " + options_.log_level +

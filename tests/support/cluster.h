@@ -61,6 +61,8 @@ struct ClusterOptions {
   std::string billing_sql;
   // All-in-one only: its modules call each other over in-process gRPC (targets "inproc:").
   bool grpc_in_process = false;
+  // Processes with admin services also listen at "<dir>/<name>.sock": who calls there is known.
+  bool admin_sockets = false;
   // The SQLite ledger grants holds before they are flushed (ADR 0005), as the all-in-one does.
   bool holds_before_disk = false;
   // Cluster over TCP only: where gateways connect to instead of this address of a router, for
