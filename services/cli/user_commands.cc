@@ -132,6 +132,7 @@ void AddLink(CLI::App& group, Invocation& invocation) {
     v1::CreateSignInLinkRequest request;
     request.set_name(NameOf(invocation, *stub, names->user));
     if (request.name().empty()) return;
+    request.set_request_id(invocation.RequestId());
     v1::CreateSignInLinkResponse response;
     if (invocation.Call("auth", [&](auto& context) {
           return stub->CreateSignInLink(&context, request, &response);

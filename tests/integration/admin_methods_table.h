@@ -16,12 +16,21 @@ struct MethodRow {
   // Another body, for the same request_id. With "name=" before it, another name. Empty: the method
   // has no request_id.
   std::string_view other = {};
-  // What the change is called in the audit log; "" for a method that changes nothing.
+  // What the change is called in the audit log; "" for a read.
   std::string_view audit = {};
-  // The reason for which the call is refused here, where a success is not possible.
-  std::string_view fails = {};
+  // Why a method that is no GET leaves nothing there.
+  std::string_view no_audit_because = {};
+  // Who the log says has done it, where it is not the caller.
+  std::string_view actor = {};
+  // Of a method without request_id: the reason for which a repetition is refused. "": it answers as
+  // before, and does no harm.
+  std::string_view again = {};
+  // Of a list without pages: how many there can be.
+  int at_most = 0;
   // Of a list: what is made twice, so that it has two pages.
   std::string_view items = {};
+  // Needs a provider that keeps cards (admin_provider_test.cc).
+  bool provider = false;
 };
 
 std::span<const MethodRow> MethodRows();

@@ -8,6 +8,7 @@
 #include "common/base/id.h"
 #include "tests/integration/people_world.h"
 #include "tests/support/http.h"
+#include "tests/support/totp.h"
 #include "tollgate/billing/v1/billing.grpc.pb.h"
 
 namespace tollgate::test {
@@ -35,7 +36,7 @@ class AdminWorld : public PeopleWorld {
   // A person who has just signed in. The boss is an operator of the platform and, having made it,
   // the owner of the workspace team: every method is open to one or the other.
   struct Browser {
-    std::string email, cookie, csrf;
+    std::string email, cookie, csrf, actor;
     int64_t signed_in_us = 0;
   };
   HttpResponse Send(const Browser& browser, const std::string& verb, const std::string& path,
@@ -54,7 +55,8 @@ class AdminWorld : public PeopleWorld {
         browser.cookie = value.substr(0, value.find(';'));
       }
     }
-    browser.csrf = Send(browser, "GET", "/session/v1/session").json()["csrf_token"].str();
+    const Json session = Send(browser, "GET", "/session/v1/session").json();
+    browser.csrf = session["csrf_token"].str();
     browser.signed_in_us = NowUs();
   }
   Browser NewBrowser(const std::string& email, bool platform_operator) {
@@ -65,7 +67,11 @@ class AdminWorld : public PeopleWorld {
     pb::CreateUserResponse response;
     EXPECT_EQ(As(Operator(), *users_, &pb::UserService::Stub::CreateUser, request, response), "");
     const std::string token = response.sign_in_path().substr(response.sign_in_path().find('=') + 1);
-    Browser browser{.email = email, .cookie = "", .csrf = "", .signed_in_us = 0};
+    Browser browser{.email = email,
+                    .cookie = "",
+                    .csrf = "",
+                    .actor = "user:" + Last(response.user().name()),
+                    .signed_in_us = 0};
     SignIn(browser, "link", R"({"token":")" + token + R"(","new_password":")" + kPassword + "\"}");
     return browser;
   }
@@ -108,7 +114,7 @@ class AdminWorld : public PeopleWorld {
   }
 
   // A new thing of this kind: the last part of its name, unless said otherwise.
-  std::string Make(const std::string& what) {
+  virtual std::string Make(const std::string& what) {
     const std::string id = NewId();
     const std::string ask = "?request_id=" + id;
     if (what == "workspace") return Must(Post("workspaces" + ask, "{}"));
@@ -132,6 +138,34 @@ class AdminWorld : public PeopleWorld {
     if (what == "digest") return Base64Encode(Sha256(id));
     if (what == "user") {
       return Must(Post("users" + ask, R"({"email":")" + id + R"(@example.com"})"), "user.name");
+    }
+    if (what == "user with totp") {
+      const Browser browser = NewBrowser(id + "@example.com", false);
+      const HttpResponse begun = Send(browser, "POST", "/session/v1/totp/start", "{}");
+      const std::string seed = Base32Decode(begun.json()["secret"].str());
+      Must(Send(browser, "POST", "/session/v1/totp/confirm",
+                R"({"code":")" + TotpCode(seed, NowUs() / 30'000'000) + "\"}"),
+           "");
+      return browser.actor.substr(browser.actor.find(':') + 1);
+    }
+    if (what == "session") {  // of the boss, elsewhere
+      Browser elsewhere{
+          .email = boss_.email, .cookie = "", .csrf = "", .actor = "", .signed_in_us = 0};
+      SignIn(elsewhere, "signIn",
+             R"({"email":")" + boss_.email + R"(","password":")" + kPassword + "\"}");
+      return Last(Send(elsewhere, "GET", "/admin/v1/users/me/sessions")
+                      .json()["sessions"][0]["name"]
+                      .str());
+    }
+    if (what == "new id") return id;
+    if (what == "invitation token") {  // of another operator's workspace, for the boss
+      const std::string workspace = Must(Act(second_, "POST", "/admin/v1/workspaces" + ask, "{}"));
+      const HttpResponse invited =
+          Act(second_, "POST",
+              "/admin/v1/workspaces/" + workspace + "/invitations?request_id=" + NewId(),
+              R"({"email":")" + boss_.email + R"(","role":"viewer"})");
+      const std::string path = invited.json()["acceptPath"].str();
+      return path.substr(path.find('=') + 1);
     }
     if (what == "invitation") {
       return Must(Post("workspaces/team/invitations" + ask,
@@ -193,6 +227,12 @@ class AdminWorld : public PeopleWorld {
       return name;
     }
     if (what == "request") return MakeRequest();
+    if (what == "late dead letter") {  // its request became known after it
+      const Id late = Id::New();
+      MakeSettle(late);
+      Authorize(late);
+      return "team." + late.ToHex() + ".1";
+    }
     if (what == "dead letter") return "team." + MakeSettle(Id::New()) + ".1";
     if (what == "month" || what == "soon") {
       const std::time_t now = std::time(nullptr) + (what == "soon" ? 86'400 : 0);
@@ -206,12 +246,19 @@ class AdminWorld : public PeopleWorld {
     return "";
   }
   // A request that was held and settled, as a gateway and a router do it.
-  std::string MakeRequest(const std::string& key_id = "0123456789ab") {
+  std::string MakeRequest(const std::string& key_id = "0123456789ab",
+                          const std::string& workspace = "team") {
     const Id id = Id::New();
+    Authorize(id, key_id, workspace);
+    MakeSettle(id, workspace);
+    return id.ToHex();
+  }
+  void Authorize(const Id& id, const std::string& key_id = "0123456789ab",
+                 const std::string& workspace = "team") {
     billing::v1::AuthorizeRequest request;
     auto* item = request.add_items();
     item->set_request_id(id.ToBytes());
-    item->set_workspace_id("team");
+    item->set_workspace_id(workspace);
     item->set_key_id(key_id);
     item->set_model("sim/model");
     item->mutable_price()->set_input_pico_usd(1000);
@@ -224,14 +271,12 @@ class AdminWorld : public PeopleWorld {
                     ->Authorize(&context, request, &response)
                     .ok());
     EXPECT_TRUE(response.results(0).granted());
-    MakeSettle(id);
-    return id.ToHex();
   }
-  std::string MakeSettle(const Id& id) {
+  std::string MakeSettle(const Id& id, const std::string& workspace = "team") {
     billing::v1::MeterRequest request;
     auto* op = request.add_ops();
     op->set_request_id(id.ToBytes());
-    op->set_workspace_id("team");
+    op->set_workspace_id(workspace);
     op->mutable_settle()->mutable_usage()->set_prompt_tokens(5);
     op->mutable_settle()->mutable_usage()->set_completion_tokens(5);
     op->mutable_settle()->set_outcome(billing::v1::OUTCOME_COMPLETED);

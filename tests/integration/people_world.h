@@ -48,6 +48,7 @@ class PeopleWorld : public ::testing::TestWithParam<std::string> {
     ClusterOptions options;
     options.catalog = DefaultCatalog({"http://127.0.0.1:1"});  // no engine is asked
     options.auth_settings = auth_settings_;
+    options.billing_settings = billing_settings_;
     if (GetParam() == "postgres") {
       auto* server = ::tollgate::testing::TestPostgres::Shared();
       if (!server && ::tollgate::testing::TestPostgres::Required()) FAIL() << "no PostgreSQL";
@@ -116,7 +117,7 @@ class PeopleWorld : public ::testing::TestWithParam<std::string> {
     return {response.user().name().substr(6), response.sign_in_path()};
   }
 
-  std::vector<std::string> auth_settings_;
+  std::vector<std::string> auth_settings_, billing_settings_;
   std::unique_ptr<Cluster> cluster_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<pb::UserService::Stub> users_;

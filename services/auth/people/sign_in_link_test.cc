@@ -229,7 +229,7 @@ TEST_P(SignInLinkTest, LinksAndWaitingSignInsEndWithAChangeOfThePassword) {
   };
   // By the person: mail and link of before are dead.
   std::string mailed = ResetToken("anna@x.org");
-  std::string link = store_->CreateLink(kOperator, anna.user_id)->token;
+  std::string link = store_->CreateLink(kOperator, anna.user_id, "link-1")->token;
   const std::string cookie = Cookie("anna@x.org", kPassword);
   ASSERT_TRUE(sign_in_->SetPassword(cookie, kPassword, kOther, {}).ok());
   EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kPassword, {})), "LINK_INVALID");
@@ -237,19 +237,19 @@ TEST_P(SignInLinkTest, LinksAndWaitingSignInsEndWithAChangeOfThePassword) {
   // By an operator's link.
   clock_.Advance(3600 * kSecond);
   mailed = ResetToken("anna@x.org");
-  link = store_->CreateLink(kOperator, anna.user_id)->token;
+  link = store_->CreateLink(kOperator, anna.user_id, "link-2")->token;
   ASSERT_TRUE(sign_in_->ByLink(link, kPassword, {}).ok());
   EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kOther, {})), "LINK_INVALID");
   // By mail.
   clock_.Advance(3600 * kSecond);
   mailed = ResetToken("anna@x.org");
-  link = store_->CreateLink(kOperator, anna.user_id)->token;
+  link = store_->CreateLink(kOperator, anna.user_id, "link-3")->token;
   ASSERT_TRUE(sign_in_->ResetPassword(mailed, kOther, {}).ok());
   EXPECT_EQ(by_link(link), "LINK_INVALID");
   // Whoever was disabled does not come back by an old link once enabled.
   clock_.Advance(3600 * kSecond);
   mailed = ResetToken("anna@x.org");
-  link = store_->CreateLink(kOperator, anna.user_id)->token;
+  link = store_->CreateLink(kOperator, anna.user_id, "link-4")->token;
   for (const PersonState state : {PersonState::kDisabled, PersonState::kActive}) {
     ASSERT_TRUE(store_->ChangePerson(kOperator, anna.user_id, {.state = state}).ok());
   }
@@ -286,7 +286,7 @@ TEST_P(SignInLinkTest, LinksAndWaitingSignInsEndWithTheSecondStep) {
             "SIGN_IN_FAILED");
   // Switched off by the person: what waited for a code, and links, are dead.
   std::string mailed = ResetToken("anna@x.org");
-  std::string link = store_->CreateLink(kOperator, anna.user_id)->token;
+  std::string link = store_->CreateLink(kOperator, anna.user_id, "link-5")->token;
   ASSERT_TRUE(sign_in_->DisableTotp(changed->cookie, {}).ok());
   EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kPassword, {})), "LINK_INVALID");
   EXPECT_EQ(ReasonOf(sign_in_->ByLink(link, "", {})), "LINK_INVALID");
@@ -294,7 +294,7 @@ TEST_P(SignInLinkTest, LinksAndWaitingSignInsEndWithTheSecondStep) {
   switch_on(changed->cookie);
   clock_.Advance(3600 * kSecond);
   mailed = ResetToken("anna@x.org");
-  link = store_->CreateLink(kOperator, anna.user_id)->token;
+  link = store_->CreateLink(kOperator, anna.user_id, "link-6")->token;
   ASSERT_TRUE(store_->ResetTotp(kOperator, anna.user_id).ok());
   EXPECT_EQ(ReasonOf(sign_in_->ResetPassword(mailed, kPassword, {})), "LINK_INVALID");
   EXPECT_EQ(ReasonOf(sign_in_->ByLink(link, "", {})), "LINK_INVALID");

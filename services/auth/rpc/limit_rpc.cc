@@ -212,12 +212,20 @@ class LimitRpc : public av::LimitService::CallbackService {
 
   ServerUnaryReactor* ListPlans(CallbackServerContext* context, const av::ListPlansRequest* request,
                                 av::ListPlansResponse* response) override {
-    return Run(context, *request, [=](AuthBackend& backend, const Caller&) -> AdminResult<bool> {
-      auto plans = Translate(backend.store().ListPlans());
-      if (!plans) return Fail{plans.error()};
-      for (const AuthStore::Plan& plan : *plans) ToResource(plan, *response->add_plans());
-      return true;
-    });
+    return Run(
+        context, *request, [=](AuthBackend& backend, const Caller& caller) -> AdminResult<bool> {
+          auto page = admin::PageOfList(*request, caller, "ListPlans", "", "");
+          if (!page) return Fail{page.error()};
+          auto plans = Translate(backend.store().ListPlans(page->size + 1, page->position));
+          if (!plans) return Fail{plans.error()};
+          const bool more = plans->size() > static_cast<size_t>(page->size);
+          if (more) plans->pop_back();
+          for (const AuthStore::Plan& plan : *plans) ToResource(plan, *response->add_plans());
+          if (more) {
+            response->set_next_page_token(admin::EncodePageToken(page->binding, plans->back().id));
+          }
+          return true;
+        });
   }
 
   ServerUnaryReactor* UpdatePlan(CallbackServerContext* context,

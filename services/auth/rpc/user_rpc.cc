@@ -126,9 +126,11 @@ class UserRpc : public pb::UserService::CallbackService {
     return Serve(context, *request, [=](People& people, const Caller& caller) -> AdminResult<void> {
       auto user = UserOf(request->name(), caller, "name");
       if (!user) return Fail{user.error()};
-      auto link = people.store().CreateLink(ActorOf(caller), *user);
+      auto id = admin::RequiredRequestId(request->request_id());
+      if (!id) return Fail{id.error()};
+      auto link = people.store().CreateLink(ActorOf(caller), *user, *id);
       if (!link) return Fail{link.error()};
-      response->set_sign_in_path(LinkPath(link->token));
+      if (!link->token.empty()) response->set_sign_in_path(LinkPath(link->token));
       SetTime(link->expires_us, *response->mutable_expire_time());
       return {};
     });

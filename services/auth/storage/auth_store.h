@@ -90,7 +90,8 @@ class AuthStore {
   Result<WorkspaceLimits> GetLimits(const std::string& workspace_id);
   Result<ModelLimits> GetKeyModelLimits(const std::string& workspace_id, const std::string& key_id);
   Result<Plan> GetPlan(const std::string& plan_id);
-  Result<std::vector<Plan>> ListPlans();
+  // By their ids, those after this one.
+  Result<std::vector<Plan>> ListPlans(int limit, const std::string& after = "");
   // edit changes what is stored, or fails; it may run several times.
   template <typename T>
   using Edit = std::function<Result<void>(T&)>;

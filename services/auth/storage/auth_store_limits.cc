@@ -16,7 +16,6 @@ constexpr char kSelectLimits[] =
 constexpr char kSelectKeyLimits[] =
     "SELECT model_limits FROM virtual_key WHERE key_id = $1 AND workspace_id = $2";
 constexpr char kSelectPlans[] = "SELECT plan_id, limits, shadow FROM plan";
-constexpr int kMaxPlans = 1000;
 
 Fail<Error> NoSuch(const std::string& what, const std::string& name) {
   return {Error{.id = ErrorId::kNotFound,
@@ -80,12 +79,12 @@ Result<AuthStore::Plan> AuthStore::GetPlan(const std::string& plan_id) {
   return std::move(*plan);
 }
 
-Result<std::vector<AuthStore::Plan>> AuthStore::ListPlans() {
+Result<std::vector<AuthStore::Plan>> AuthStore::ListPlans(int limit, const std::string& after) {
   std::vector<Plan> plans;
   const auto done = Read([&](sql::Connection& sql) {
     plans.clear();
-    return sql.Query(std::string(kSelectPlans) + " ORDER BY plan_id LIMIT $1", {kMaxPlans},
-                     [&](const sql::Row& row) { plans.push_back(ReadPlan(row)); });
+    return sql.Query(std::string(kSelectPlans) + " WHERE plan_id > $1 ORDER BY plan_id LIMIT $2",
+                     {after, limit}, [&](const sql::Row& row) { plans.push_back(ReadPlan(row)); });
   });
   if (!done) return Fail{done.error()};
   return plans;

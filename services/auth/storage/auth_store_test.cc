@@ -464,7 +464,7 @@ TEST_P(AuthStoreTest, LimitsByModelAndPlansReachEveryKey) {
   }));
   EXPECT_EQ(*store_->Version(), version);
   EXPECT_EQ(store_->GetLimits("acme")->plan, "free");
-  EXPECT_EQ(store_->ListPlans()->size(), 1u);
+  EXPECT_EQ(store_->ListPlans(10)->size(), 1u);
   EXPECT_TRUE(store_->VerifyAudit().ok());
   EXPECT_EQ(AuditEvents(*store_).front().action, "key.model_limits");
 }

@@ -112,6 +112,13 @@ AdminResult<std::optional<Session>> FindSession(PeopleTx& tx, std::string_view c
 
 AdminResult<void> InsertSession(PeopleTx& tx, const Session& session, std::string_view cookie) {
   const std::string hash = HashSecret(cookie);
+  // Of one person's sessions the newest remain.
+  auto ended = tx.Execute(
+      "DELETE FROM session WHERE user_id = $1 AND session_id NOT IN (SELECT session_id FROM "
+      "session "
+      "WHERE user_id = $1 ORDER BY created_at_us DESC, session_id DESC LIMIT $2)",
+      {session.user_id, kMaxSessions - 1});
+  if (!ended) return Fail{ended.error()};
   return WithoutCount(tx.Execute(
       "INSERT INTO session (session_id, token_hash, user_id, address, user_agent, created_at_us, "
       "signed_in_us, used_at_us, expires_at_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",

@@ -179,9 +179,18 @@ AdminResult<PeopleStore::MadePerson> PeopleStore::CreatePerson(const Actor& acto
 }
 
 AdminResult<PeopleStore::Link> PeopleStore::CreateLink(const Actor& actor,
-                                                       const std::string& user_id) {
+                                                       const std::string& user_id,
+                                                       const std::string& request_id) {
+  const std::string key = "sign_in_links:" + actor.name + ":" + request_id;
   Link link;
   auto done = database_.Write([&](PeopleTx& tx) -> AdminResult<void> {
+    link = {};
+    auto before = AnswerOfRequest(tx, key, user_id);
+    if (!before) return Fail{before.error()};
+    if (*before) {
+      link.expires_us = std::strtoll((*before)->c_str(), nullptr, 10);
+      return {};
+    }
     auto view = View(tx, user_id);
     if (!view) return Fail{view.error()};
     if (!view->person.active()) {
@@ -190,6 +199,8 @@ AdminResult<PeopleStore::Link> PeopleStore::CreateLink(const Actor& actor,
     auto token = AddLink(tx, user_id);
     if (!token) return Fail{token.error()};
     link = {*token, tx.now_us() + kLinkUs};
+    auto kept = RememberRequest(tx, key, user_id, std::to_string(link.expires_us));
+    if (!kept) return kept;
     return tx.Audit(Event(actor, "user.create_sign_in_link", "user:" + user_id));
   });
   if (!done) return Fail{done.error()};
@@ -250,8 +261,9 @@ AdminResult<std::vector<Session>> PeopleStore::ListSessions(const std::string& u
     return tx.Query(
         "SELECT session_id, user_id, address, user_agent, created_at_us, signed_in_us, used_at_us, "
         "expires_at_us FROM session WHERE user_id = $1 AND expires_at_us > $2 AND used_at_us > $3 "
-        "ORDER BY created_at_us DESC, session_id DESC LIMIT 100",
-        {user_id, tx.now_us(), tx.now_us() - times_.idle_us}, [&](const sql::Row& row) {
+        "ORDER BY created_at_us DESC, session_id DESC LIMIT $4",
+        {user_id, tx.now_us(), tx.now_us() - times_.idle_us, kMaxSessions},
+        [&](const sql::Row& row) {
           sessions.push_back(Session{row.Text(0), row.Text(1), row.Text(2), row.Text(3), row.Int(4),
                                      row.Int(5), row.Int(6), row.Int(7)});
         });

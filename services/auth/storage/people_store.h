@@ -92,6 +92,8 @@ AdminResult<void> PutMembership(PeopleTx& tx, std::string_view workspace, std::s
 // The session of a cookie, if it lives.
 AdminResult<std::optional<Session>> FindSession(PeopleTx& tx, std::string_view cookie,
                                                 const SessionTimes& times);
+// Of a person; a further one ends the oldest.
+inline constexpr int kMaxSessions = 100;
 AdminResult<void> InsertSession(PeopleTx& tx, const Session& session, std::string_view cookie);
 AdminResult<int64_t> DeleteSessions(PeopleTx& tx, std::string_view user_id,
                                     std::string_view except_session_id = "");
@@ -145,10 +147,11 @@ class PeopleStore {
   };
   AdminResult<MadePerson> CreatePerson(const Actor& actor, const NewPerson& person);
   struct Link {
-    std::string token;
+    std::string token;  // empty in a repeated answer
     int64_t expires_us = 0;
   };
-  AdminResult<Link> CreateLink(const Actor& actor, const std::string& user_id);
+  AdminResult<Link> CreateLink(const Actor& actor, const std::string& user_id,
+                               const std::string& request_id);
   // Switches the second step off and ends the person's sessions.
   AdminResult<PersonView> ResetTotp(const Actor& actor, const std::string& user_id);
 

@@ -134,10 +134,13 @@ AdminResult<void> AlertAdmin::DeleteWebhook(const std::string& workspace, const 
   return {};
 }
 
-AdminResult<Sent> AlertAdmin::TestWebhook(const std::string& workspace, const std::string& id) {
+AdminResult<Sent> AlertAdmin::TestWebhook(const std::string& workspace, const std::string& id,
+                                          const audit::Origin& by) {
   auto found = store_.FindWebhook(workspace, id);
   if (!found.ok()) return Sql(found.error());
   if (!*found) return admin::NotFound("there is no such webhook");
+  auto logged = store_.Log(audit::RecordOf(by, engine_.NowUs(), "webhook.test", workspace, id, ""));
+  if (!logged.ok()) return Sql(logged.error());
   return engine_.Test(**found);
 }
 

@@ -35,7 +35,9 @@ class AlertAdmin {
   admin::AdminResult<std::vector<AlertWebhook>> Webhooks(const std::string& workspace);
   admin::AdminResult<void> DeleteWebhook(const std::string& workspace, const std::string& id,
                                          const audit::Origin& by);
-  admin::AdminResult<Sent> TestWebhook(const std::string& workspace, const std::string& id);
+  // In the audit log before it is sent: a call to an address outside leaves its trace.
+  admin::AdminResult<Sent> TestWebhook(const std::string& workspace, const std::string& id,
+                                       const audit::Origin& by);
 
  private:
   AlertEngine& engine_;

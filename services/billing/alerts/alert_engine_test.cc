@@ -242,9 +242,9 @@ TEST_P(AlertEngineTest, AWebhooksSecretIsShownOnceAndWhatWaitsForADeletedOneIsDr
       replica->admin.CreateWebhook("acme", "https://example.com/", "r1", "ann").error().reason,
       "REQUEST_ID_REUSED");
   EXPECT_EQ(replica->admin.Webhooks("acme")->front().secret, "");
-  EXPECT_TRUE(replica->admin.TestWebhook("acme", made->id)->ok);
+  EXPECT_TRUE(replica->admin.TestWebhook("acme", made->id, "user:ann")->ok);
   hooks_.Answer({500});
-  EXPECT_EQ(replica->admin.TestWebhook("acme", made->id)->result, "500");
+  EXPECT_EQ(replica->admin.TestWebhook("acme", made->id, "user:ann")->result, "500");
   for (int i = 2; i <= 10; ++i) {
     EXPECT_TRUE(
         replica->admin.CreateWebhook("acme", hooks_.url(), "r" + std::to_string(i), "ann").ok());

@@ -150,6 +150,11 @@ SqlResult<void> AlertStore::AddWebhook(const AlertWebhook& webhook, const audit:
   });
 }
 
+SqlResult<void> AlertStore::Log(audit::Record record) {
+  return database_.Transact(
+      TxMode::kWrite, [&](Connection& db) { return audit::Append(db, audit::kEntries, record); });
+}
+
 SqlResult<bool> AlertStore::RemoveWebhook(const std::string& workspace, const std::string& id,
                                           int64_t now_us, const audit::Origin& by) {
   bool removed = false;

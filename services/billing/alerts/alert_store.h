@@ -50,6 +50,8 @@ class AlertStore {
   sql::SqlResult<void> AddWebhook(const AlertWebhook& webhook, const audit::Origin& by, bool& full);
   // Seals the secrets that were stored before there was a key.
   sql::SqlResult<void> SealSecrets();
+  // An audit entry about what changes nothing here.
+  sql::SqlResult<void> Log(audit::Record record);
   // Drops what waits for it. Whether it was there.
   sql::SqlResult<bool> RemoveWebhook(const std::string& workspace, const std::string& id,
                                      int64_t now_us, const audit::Origin& by);

@@ -9,6 +9,12 @@ using sql::Connection;
 using sql::Param;
 using sql::SqlResult;
 
+SqlResult<void> PaymentStore::Log(audit::Record record) {
+  return database_.Transact(sql::TxMode::kWrite, [&](Connection& db) {
+    return audit::Append(db, audit::kEntries, record);
+  });
+}
+
 SqlResult<bool> PaymentStore::AddEvent(const ProviderEvent& event, const audit::Record* record) {
   int64_t added = 0;
   auto done = database_.Transact(sql::TxMode::kWrite, [&](Connection& db) -> SqlResult<void> {

@@ -112,6 +112,8 @@ class PaymentStore {
   sql::SqlResult<std::vector<PaymentMethod>> Methods(const std::string& workspace);
   sql::SqlResult<std::vector<PaymentEvent>> Events(const std::string& workspace);
 
+  // An audit entry about what changes nothing here.
+  sql::SqlResult<void> Log(audit::Record record);
   // Stores a webhook's event once; whether it was new. A record goes into the audit log with it.
   sql::SqlResult<bool> AddEvent(const ProviderEvent& event, const audit::Record* record = nullptr);
   sql::SqlResult<std::vector<ProviderEvent>> DueEvents(int64_t now_us, int limit);

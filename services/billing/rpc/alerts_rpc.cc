@@ -146,10 +146,10 @@ class AlertRpc : public av::AlertService::CallbackService {
                                   av::TestWebhookResponse* response) override {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this]() -> AdminResult<void> {
+    return Serve(context, [=, this, by = OriginOf(*caller)]() -> AdminResult<void> {
       auto parts = admin::NameParts(kWebhook, request->name(), "name");
       if (!parts.ok()) return Fail{parts.error()};
-      auto sent = alerts_.admin().TestWebhook((*parts)[0], (*parts)[1]);
+      auto sent = alerts_.admin().TestWebhook((*parts)[0], (*parts)[1], by);
       if (!sent.ok()) return Fail{sent.error()};
       response->set_delivered(sent->ok);
       response->set_result(sent->result);

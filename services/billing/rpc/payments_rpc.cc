@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/admin/paging.h"
+#include "common/admin/requests.h"
 #include "common/admin/values.h"
 #include "services/billing/rpc/admin_calls.h"
 #include "services/billing/rpc/payments_convert.h"
@@ -147,24 +148,16 @@ class PaymentRpc : public av::PaymentService::CallbackService {
                                         av::ReconcilePaymentsResponse* response) override {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this] { return Reconcile(*request, *response); });
+    return Serve(context,
+                 [=, this, by = OriginOf(*caller)] { return Reconcile(*request, by, *response); });
   }
   ServerUnaryReactor* ListPaymentMethods(CallbackServerContext* context,
                                          const av::ListPaymentMethodsRequest* request,
                                          av::ListPaymentMethodsResponse* response) override {
     auto caller = admin::Admit(*context, *request);
     if (!caller) return Refused(context, caller.error());
-    return Serve(context, [=, this]() -> AdminResult<void> {
-      auto parts = admin::NameParts(kWorkspace, request->parent(), "parent");
-      if (!parts.ok()) return Fail{parts.error()};
-      auto methods = payments_.admin().Methods(parts->front());
-      if (!methods.ok()) return Fail{methods.error()};
-      for (const payments::PaymentMethod& method : *methods) {
-        ToResource(method, *response->add_payment_methods());
-      }
-      if (!methods->empty()) response->mutable_payment_methods(0)->set_used_by_auto_reload(true);
-      return {};
-    });
+    return Serve(context,
+                 [=, this, caller = *caller] { return ListMethods(*request, caller, *response); });
   }
   ServerUnaryReactor* DeletePaymentMethod(CallbackServerContext* context,
                                           const av::DeletePaymentMethodRequest* request,
@@ -314,6 +307,36 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return {};
   }
 
+  // The newest is used by auto-reload.
+  AdminResult<void> ListMethods(const av::ListPaymentMethodsRequest& request,
+                                const admin::Caller& caller,
+                                av::ListPaymentMethodsResponse& response) {
+    auto parts = admin::NameParts(kWorkspace, request.parent(), "parent");
+    if (!parts.ok()) return Fail{parts.error()};
+    auto page = admin::PageOfList(request, caller, "ListPaymentMethods", request.parent(), "");
+    if (!page.ok()) return Fail{page.error()};
+    auto methods = payments_.admin().Methods(parts->front());
+    if (!methods.ok()) return Fail{methods.error()};
+    // The position is the last method of the page before.
+    size_t at = 0;
+    if (!page->position.empty()) {
+      const auto last = std::ranges::find(*methods, page->position, &payments::PaymentMethod::id);
+      if (last == methods->end()) {
+        return admin::InvalidField("page_token", "the list has changed: begin again");
+      }
+      at = static_cast<size_t>(last - methods->begin()) + 1;
+    }
+    const size_t end = std::min(methods->size(), at + static_cast<size_t>(page->size));
+    for (size_t i = at; i < end; ++i) {
+      ToResource((*methods)[i], *response.add_payment_methods());
+      if (i == 0) response.mutable_payment_methods(0)->set_used_by_auto_reload(true);
+    }
+    if (end < methods->size()) {
+      response.set_next_page_token(admin::EncodePageToken(page->binding, (*methods)[end - 1].id));
+    }
+    return {};
+  }
+
   AdminResult<void> Refund(const av::RefundPaymentRequest& request, const audit::Origin& by,
                            av::Refund& response) {
     auto parts = NameAndId(kPayment, request);
@@ -331,7 +354,7 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     return {};
   }
 
-  AdminResult<void> Reconcile(const av::ReconcilePaymentsRequest& request,
+  AdminResult<void> Reconcile(const av::ReconcilePaymentsRequest& request, const audit::Origin& by,
                               av::ReconcilePaymentsResponse& response) {
     const int64_t now_us = payments_.engine().NowUs();
     int64_t end_us = request.has_end_time() ? UsOf(request.end_time()) : now_us;
@@ -343,6 +366,11 @@ class PaymentRpc : public av::PaymentService::CallbackService {
     }
     auto result = payments::Reconcile(payments_.engine(), start_us, end_us);
     if (!result.ok()) return Fail{admin::FromError(result.error())};
+    auto logged = payments_.engine().store().Log(
+        audit::RecordOf(by, now_us, "payment.reconcile", "", "",
+                        std::to_string(result->payments) + " payments, " +
+                            std::to_string(result->differences.size()) + " differences"));
+    if (!logged.ok()) return Fail{admin::FromError(sql::ToError(logged.error()))};
     ToResource(*result, response);
     return {};
   }
