@@ -2,12 +2,10 @@
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 
 #include <chrono>
-#include <cstdio>
 
+#include "tests/support/totp.h"
 #include "tollgate/admin/v1/users.grpc.pb.h"
 #include "tollgate/common/v1/identity.pb.h"
 
@@ -24,36 +22,6 @@ int64_t NowS() {
 
 // What stands behind the sign in "…?token=x" or "…/x".
 std::string TokenOf(const std::string& path) { return path.substr(path.find_last_of("=/") + 1); }
-
-std::string FromBase32(const std::string& text) {
-  std::string bytes;
-  uint32_t bits = 0;
-  int count = 0;
-  for (const char c : text) {
-    const size_t value = std::string("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567").find(c);
-    if (value == std::string::npos) continue;
-    bits = bits << 5 | static_cast<uint32_t>(value);
-    if ((count += 5) < 8) continue;
-    count -= 8;
-    bytes += static_cast<char>(bits >> count & 0xff);
-  }
-  return bytes;
-}
-
-// RFC 6238 with SHA-1, six digits and 30 s.
-std::string TotpCode(const std::string& seed, int64_t step) {
-  unsigned char counter[8];
-  for (int i = 0; i < 8; ++i) counter[i] = static_cast<unsigned char>(step >> (56 - 8 * i));
-  unsigned char mac[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  HMAC(EVP_sha1(), seed.data(), static_cast<int>(seed.size()), counter, sizeof counter, mac, &size);
-  const unsigned at = mac[19] & 15;
-  const uint32_t value = (mac[at] & 0x7fU) << 24 | static_cast<uint32_t>(mac[at + 1]) << 16 |
-                         static_cast<uint32_t>(mac[at + 2]) << 8 | mac[at + 3];
-  char text[7];
-  std::snprintf(text, sizeof text, "%06u", value % 1'000'000);
-  return text;
-}
 
 }  // namespace
 
@@ -168,7 +136,7 @@ void PeopleCalls::SecondStep() {
   const HttpResponse started = Session("totp/start", "{}", true);
   ASSERT_EQ(started.status, 200) << started.body;
   const std::string secret = started.json()["secret"].str();
-  const std::string seed = FromBase32(secret);
+  const std::string seed = Base32Decode(secret);
   ASSERT_TRUE(world_.canaries().Add("TOTP seed", secret));
   ASSERT_TRUE(world_.canaries().Add("TOTP seed in bytes", seed));
   EXPECT_NE(Session("totp/confirm", R"({"code":"000000"})").status, 200);
@@ -244,6 +212,18 @@ void PeopleCalls::AdminCalls(const ApiKey& key) {
                                      R"({"url":")" + world_.echo().url() + "/hook\"}", true);
   ASSERT_TRUE(world_.canaries().Add("webhook secret", webhook.json()["signingSecret"].str()))
       << webhook.body;
+  const HttpResponse support =
+      Admin("POST", workspace + "/supportSessions" + id(), R"({"reason":"a"})", true);
+  const std::string session = support.json()["secret"].str();
+  ASSERT_TRUE(session.starts_with("tgs_")) << support.body;
+  ASSERT_TRUE(world_.canaries().Add("secret of a support session", session.substr(4)));
+  for (const char* path : {"/keys", "/members"}) {
+    world_.CollectAll(Http(port_, "GET", "/admin/v1/" + workspace + path,
+                           {{"authorization", "Bearer " + session}}));
+  }
+  world_.CollectAll(Send("POST", "/admin/v1/" + workspace + "/keys" + id(), "{}",
+                         {{"authorization", "Bearer " + session}}));
+  Admin("POST", support.json()["supportSession"]["name"].str() + ":end", "{}");
   const int before = world_.echo().requests();
   Admin("POST", webhook.json()["name"].str() + ":test", "{}");
   EXPECT_GT(world_.echo().requests(), before) << "the webhook was called";

@@ -78,6 +78,7 @@ ClusterOptions SecretWorld::Options() {
       SecretFile("client secret of OpenID Connect", NewCanary("client secret")) + "}}"};
   options.gateway_settings = {
       "idempotency_key_file: " + SecretFile("key of kept answers", Random(64, kHex)),
+      "reasoning_key_file: " + SecretFile("key of sealed reasoning", Random(64, kHex)),
       "legacy_key_prefixes: [oldbrand_]"};
   options.router_settings = {"cache_salt_key: ${file:" +
                              SecretFile("key of cache salts", NewCanary("cache salt key")) + "}"};

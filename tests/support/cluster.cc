@@ -376,8 +376,13 @@ std::string Cluster::Restart(const std::vector<std::string>& names, int64_t time
 
 std::string Cluster::StopOrderly() {
   std::string wrong;
+  const bool keeps = std::getenv("TOLLGATE_TEST_LOGS") != nullptr;
   for (size_t i = members_.size(); i-- > 0;) {
     Process& process = *members_[i]->process;
+    if (keeps && process.Running()) {  // for the search of tests/secrets
+      WriteFile(dir_.path() + "/" + members_[i]->name + ".metrics",
+                Http(PortOf(members_[i]->admin_address), "GET", "/metrics", {}, "", 2'000).body);
+    }
     const int code = process.Terminate();
     if (const std::string crash = process.Crash(); !crash.empty())
       wrong += crash;

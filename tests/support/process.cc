@@ -19,17 +19,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Copies the logs of a folder to TOLLGATE_TEST_LOGS, where they are searched for secrets once all
-// tests have run (tests/secrets).
+// Copies what the processes of a folder wrote and showed to TOLLGATE_TEST_LOGS, where it is
+// searched for secrets once all tests have run (tests/secrets): logs and metrics, and core files,
+// which there must not be.
 void KeepLogs(const std::string& folder) {
   const char* to = std::getenv("TOLLGATE_TEST_LOGS");
   std::error_code ignored;
   if (to == nullptr) return;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() != ".log") continue;
-    fs::copy_file(entry.path(),
-                  fs::path(to) / (fs::path(folder).filename().string() + "-" +
-                                  entry.path().filename().string()),
+    const std::string name = entry.path().filename();
+    if (!name.ends_with(".log") && !name.ends_with(".metrics") && !name.starts_with("core")) {
+      continue;
+    }
+    fs::copy_file(entry.path(), fs::path(to) / (fs::path(folder).filename().string() + "-" + name),
                   ignored);
   }
 }
