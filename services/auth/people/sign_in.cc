@@ -21,14 +21,28 @@ constexpr size_t kMaxUserAgent = 200;
 SignIn::SignIn(PeopleStore& store, std::string seal_key, std::vector<std::string> allowed_domains)
     : store_(store), seal_key_(std::move(seal_key)), allowed_domains_(std::move(allowed_domains)) {}
 
-AdminResult<void> SignIn::TakeTries(const std::vector<std::string>& subjects) {
-  return store_.database().Write([&](PeopleTx& tx) { return auth::TakeTries(tx, subjects); });
+AdminResult<void> SignIn::TakeTries(const std::vector<std::string>& subjects,
+                                    const Browser& browser) {
+  auto taken = store_.database().Write([&](PeopleTx& tx) { return auth::TakeTries(tx, subjects); });
+  if (taken.ok() || taken.error().reason != "THROTTLED") return taken;
+  // An event for each would let a flood fill the log.
+  auto noted = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
+    auto subject = ExhaustedOf(tx, subjects);
+    if (!subject) return Fail{subject.error()};
+    if (subject->empty()) return {};
+    if (auto first = auth::TakeTries(tx, {NotedSubject(*subject)}); !first) return first;
+    return tx.Audit(SignInEvent("anonymous", "sign_in.throttle", "",
+                                subject->substr(0, subject->find(':')), browser));
+  });
+  if (!noted.ok() && noted.error().reason != "THROTTLED") return noted;
+  return taken;
 }
 
-AdminResult<void> SignIn::Refused(const std::string& user_id, const Browser& browser) {
+AdminResult<void> SignIn::Refused(const std::string& user_id, const char* what,
+                                  const Browser& browser) {
   return store_.database().Write([&](PeopleTx& tx) {
     return tx.Audit(SignInEvent("anonymous", "sign_in.refuse",
-                                user_id.empty() ? "" : "user:" + user_id, "", browser));
+                                user_id.empty() ? "" : "user:" + user_id, what, browser));
   });
 }
 
@@ -90,7 +104,7 @@ AdminResult<SignedIn> SignIn::ByPassword(const std::string& text, const std::str
   // An address that cannot be one is treated as one that has no account.
   const auto normal = NormalEmail(text, "email");
   const std::string email = normal.ok() ? *normal : "?" + text.substr(0, 254);
-  auto taken = TakeTries({AccountSubject(email), AddressSubjectOf(browser)});
+  auto taken = TakeTries({AccountSubject(email), AddressSubjectOf(browser)}, browser);
   if (!taken) return Fail{taken.error()};
   Person person;
   auto read = store_.database().Read([&](PeopleTx& tx) -> AdminResult<void> {
@@ -116,7 +130,8 @@ AdminResult<SignedIn> SignIn::ByPassword(const std::string& text, const std::str
     if (!done) return Fail{done.error()};
   }
   if (!result) {
-    if (auto audited = Refused(person.user_id, browser); !audited) return Fail{audited.error()};
+    if (auto audited = Refused(person.user_id, "password", browser); !audited)
+      return Fail{audited.error()};
     return SignInFailed();
   }
   return *std::move(result);
@@ -143,7 +158,8 @@ AdminResult<bool> SignIn::TakeCode(PeopleTx& tx, Person& person, const std::stri
 AdminResult<NewSession> SignIn::SecondStep(const std::string& challenge, const std::string& code,
                                            const std::string& recovery_code,
                                            const Browser& browser) {
-  if (auto taken = TakeTries({AddressSubjectOf(browser)}); !taken) return Fail{taken.error()};
+  if (auto taken = TakeTries({AddressSubjectOf(browser)}, browser); !taken)
+    return Fail{taken.error()};
   std::optional<NewSession> session;
   const std::string hash = HashSecret(challenge);
   std::string user_id;
@@ -156,9 +172,13 @@ AdminResult<NewSession> SignIn::SecondStep(const std::string& challenge, const s
         [&](const sql::Row& row) { user_id = row.Text(0); });
   });
   if (!find) return Fail{find.error()};
-  if (user_id.empty()) return SignInFailed();
+  if (user_id.empty()) {
+    auto audited = Refused("", "second step of an unknown or expired sign-in", browser);
+    if (!audited) return Fail{audited.error()};
+    return SignInFailed();
+  }
   // Across challenges: each costs a right password, which an attacker may have.
-  if (auto taken = TakeTries({CodeSubject(user_id)}); !taken) return Fail{taken.error()};
+  if (auto taken = TakeTries({CodeSubject(user_id)}, browser); !taken) return Fail{taken.error()};
   auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
     session.reset();
     auto counted = tx.Execute(

@@ -102,14 +102,18 @@ class SignIn {
                                std::optional<int64_t> signed_in_us = std::nullopt);
   AdminResult<SignedIn> OpenOrChallenge(PeopleTx& tx, const Person& person, const Browser& browser,
                                         const std::string& how);
-  // Takes a try of each subject, or fails with THROTTLED.
-  AdminResult<void> TakeTries(const std::vector<std::string>& subjects);
+  // Takes a try of each subject, or fails with THROTTLED; the audit log has that once in ten
+  // minutes for each subject.
+  AdminResult<void> TakeTries(const std::vector<std::string>& subjects, const Browser& browser);
   // The hash of a password that is set by a link.
   AdminResult<std::string> HashOfNew(const std::string& password, const std::string& field);
   // Stores a password that was set by a link, ends the person's sessions and tells the person.
   AdminResult<void> StorePassword(PeopleTx& tx, Person& person, const std::string& hash,
                                   const char* how, const Browser& browser);
-  AdminResult<void> Refused(const std::string& user_id, const Browser& browser);
+  // After TakeTries, which bounds how many of these events there are.
+  AdminResult<void> Refused(const std::string& user_id, const char* what, const Browser& browser);
+  Fail<admin::Failure> RefusedLink(const admin::Failure& failure, const char* what,
+                                   const Browser& browser);
   // Whether the code or the recovery code is right; it is used up.
   AdminResult<bool> TakeCode(PeopleTx& tx, Person& person, const std::string& code,
                              const std::string& recovery_code);

@@ -34,9 +34,17 @@ AdminResult<void> SignIn::StorePassword(PeopleTx& tx, Person& person, const std:
   return tx.Audit(SignInEvent(name, "user.set_password", name, how, browser));
 }
 
+Fail<admin::Failure> SignIn::RefusedLink(const admin::Failure& failure, const char* what,
+                                         const Browser& browser) {
+  if (failure.code != grpc::StatusCode::UNAUTHENTICATED) return Fail{failure};
+  auto audited = Refused("", what, browser);
+  return Fail{audited.ok() ? failure : audited.error()};
+}
+
 AdminResult<SignedIn> SignIn::ByLink(const std::string& token, const std::string& new_password,
                                      const Browser& browser) {
-  if (auto taken = TakeTries({AddressSubjectOf(browser)}); !taken) return Fail{taken.error()};
+  if (auto taken = TakeTries({AddressSubjectOf(browser)}, browser); !taken)
+    return Fail{taken.error()};
   std::string password_hash;
   if (!new_password.empty()) {
     auto made = HashOfNew(new_password, "new_password");
@@ -67,14 +75,15 @@ AdminResult<SignedIn> SignIn::ByLink(const std::string& token, const std::string
     result = *std::move(opened);
     return {};
   });
-  if (!done) return Fail{done.error()};
+  if (!done) return RefusedLink(done.error(), "link", browser);
   return result;
 }
 
 AdminResult<NewSession> SignIn::ByInvitation(const std::string& token,
                                              const std::string& display_name,
                                              const std::string& password, const Browser& browser) {
-  if (auto taken = TakeTries({AddressSubjectOf(browser)}); !taken) return Fail{taken.error()};
+  if (auto taken = TakeTries({AddressSubjectOf(browser)}, browser); !taken)
+    return Fail{taken.error()};
   if (auto name = CheckDisplayName(display_name, "display_name"); !name) return Fail{name.error()};
   auto password_hash = HashOfNew(password, "password");
   if (!password_hash) return Fail{password_hash.error()};
@@ -136,7 +145,8 @@ AdminResult<void> SignIn::RequestPasswordReset(const std::string& text, const Br
 AdminResult<SignedIn> SignIn::ResetPassword(const std::string& token,
                                             const std::string& new_password,
                                             const Browser& browser) {
-  if (auto taken = TakeTries({AddressSubjectOf(browser)}); !taken) return Fail{taken.error()};
+  if (auto taken = TakeTries({AddressSubjectOf(browser)}, browser); !taken)
+    return Fail{taken.error()};
   auto hash = HashOfNew(new_password, "new_password");
   if (!hash) return Fail{hash.error()};
   SignedIn result;
@@ -156,7 +166,7 @@ AdminResult<SignedIn> SignIn::ResetPassword(const std::string& token,
     result = *std::move(opened);
     return {};
   });
-  if (!done) return Fail{done.error()};
+  if (!done) return RefusedLink(done.error(), "password reset", browser);
   return result;
 }
 

@@ -8,7 +8,7 @@
 namespace tollgate::auth {
 
 AdminResult<void> SignIn::TakeOidcTry(const Browser& browser) {
-  return TakeTries({OidcAddressSubject(browser.address)});
+  return TakeTries({OidcAddressSubject(browser.address)}, browser);
 }
 
 bool SignIn::DomainAllowed(std::string_view email) const {

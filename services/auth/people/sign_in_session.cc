@@ -3,7 +3,7 @@
 #include "common/base/crypto.h"
 #include "common/base/seal.h"
 #include "services/auth/domain/totp.h"
-#include "services/auth/people/sign_in.h"
+#include "services/auth/people/sign_in_events.h"
 #include "services/auth/people/try_limits.h"
 
 namespace tollgate::auth {
@@ -73,7 +73,7 @@ AdminResult<NewSession> SignIn::Reauthenticate(const std::string& cookie,
   });
   if (!read) return Fail{read.error()};
   const std::string subject = CodeSubject(holder.person.user_id);
-  if (auto taken = TakeTries({subject, AddressSubjectOf(browser)}); !taken) {
+  if (auto taken = TakeTries({subject, AddressSubjectOf(browser)}, browser); !taken) {
     return Fail{taken.error()};
   }
   const bool matches = hasher_.Matches(holder.person.password_hash, password);
@@ -125,8 +125,10 @@ AdminResult<NewSession> SignIn::SetPassword(const std::string& cookie, const std
     }
   } else {
     const std::string subject = CodeSubject(before.user_id);
-    if (auto taken = TakeTries({subject}); !taken) return Fail{taken.error()};
+    if (auto taken = TakeTries({subject}, browser); !taken) return Fail{taken.error()};
     if (!hasher_.Matches(before.password_hash, current)) {
+      auto audited = Refused(before.user_id, "current password", browser);
+      if (!audited) return Fail{audited.error()};
       return Wrong("the current password is wrong");
     }
   }
@@ -184,7 +186,18 @@ AdminResult<std::vector<std::string>> SignIn::ConfirmTotp(const std::string& coo
                                                           const std::string& code,
                                                           const Browser& browser) {
   const std::vector<std::string> codes = NewRecoveryCodes();
+  std::string user_id;
+  auto read = store_.database().Read([&](PeopleTx& tx) -> AdminResult<void> {
+    auto holder = HolderOf(tx, cookie);
+    if (!holder) return Fail{holder.error()};
+    user_id = holder->person.user_id;
+    return {};
+  });
+  if (!read) return Fail{read.error()};
+  if (auto taken = TakeTries({CodeSubject(user_id)}, browser); !taken) return Fail{taken.error()};
+  bool wrong = false;
   auto done = store_.database().Write([&](PeopleTx& tx) -> AdminResult<void> {
+    wrong = false;
     auto holder = HolderOf(tx, cookie);
     if (!holder) return Fail{holder.error()};
     Person& person = holder->person;
@@ -193,7 +206,12 @@ AdminResult<std::vector<std::string>> SignIn::ConfirmTotp(const std::string& coo
       return admin::Precondition("TOTP_NOT_STARTED", "start the second step before confirming it");
     }
     const auto step = MatchTotp(*secret, code, tx.now_us(), 0);
-    if (!step) return admin::InvalidField("code", "the code is not the one of the app now");
+    wrong = !step;
+    if (wrong) {
+      return tx.Audit(SignInEvent("anonymous", "sign_in.refuse", "user:" + user_id,
+                                  "confirmation of the second step", browser));
+    }
+    if (auto forgot = ForgetTries(tx, CodeSubject(user_id)); !forgot) return forgot;
     person.totp_sealed = person.totp_pending;
     person.totp_pending.clear();
     person.totp_step = *step;
@@ -213,6 +231,7 @@ AdminResult<std::vector<std::string>> SignIn::ConfirmTotp(const std::string& coo
     return tx.Audit(Event(person.user_id, "user.enable_totp", browser));
   });
   if (!done) return Fail{done.error()};
+  if (wrong) return admin::InvalidField("code", "the code is not the one of the app now");
   return codes;
 }
 

@@ -141,6 +141,50 @@ TEST_P(SignInTest, TriesAreLimitedByAddress) {
   EXPECT_EQ(ReasonOf(sign_in_->ByLink("no link", "", {.address = "192.0.2.2"})), "LINK_INVALID");
 }
 
+// Refused sign-ins are in the audit log (docs/design/people.md 8); a flood makes few events.
+TEST_P(SignInTest, WhatIsRefusedIsAuditedAndAFloodMakesOneEvent) {
+  const Person anna = Make("anna@x.org", kPassword);
+  const auto newest = [&] {
+    const AuditRecord event = AuditEvents(*auth_).front();  // the newest
+    return event.action + " " + event.subject + ": " + event.detail + " from " + event.address;
+  };
+  const Browser browser{.address = "192.0.2.1"};
+  EXPECT_EQ(ReasonOf(sign_in_->SecondStep("no challenge", "123456", "", browser)),
+            "SIGN_IN_FAILED");
+  EXPECT_EQ(newest(),
+            "sign_in.refuse : second step of an unknown or expired sign-in from 192.0.2.1");
+  EXPECT_EQ(ReasonOf(sign_in_->ByLink("no link", "", browser)), "LINK_INVALID");
+  EXPECT_EQ(newest(), "sign_in.refuse : link from 192.0.2.1");
+  const std::string cookie = Cookie("anna@x.org", kPassword);
+  const std::string name = "user:" + anna.user_id;
+  EXPECT_EQ(ReasonOf(sign_in_->SetPassword(cookie, "wrong", "a new long password", browser)),
+            "SIGN_IN_FAILED");
+  EXPECT_EQ(newest(), "sign_in.refuse " + name + ": current password from 192.0.2.1");
+  ASSERT_TRUE(sign_in_->StartTotp(cookie).ok());
+  EXPECT_FALSE(sign_in_->ConfirmTotp(cookie, "000000", browser).ok());
+  EXPECT_EQ(newest(),
+            "sign_in.refuse " + name + ": confirmation of the second step from 192.0.2.1");
+
+  const auto throttled = [&] {
+    return std::ranges::count(Actions(), std::string("sign_in.throttle"));
+  };
+  // Links, since they cost no hash of a password.
+  for (int i = 0; i < 100; ++i) (void)sign_in_->ByLink("no link", "", {.address = "192.0.2.7"});
+  EXPECT_EQ(throttled(), 1);
+  EXPECT_EQ(newest(), "sign_in.throttle : address from 192.0.2.7");
+  const auto flood = [&] {
+    for (int i = 0; i < 100; ++i) {
+      (void)sign_in_->ByPassword("a@x.org", "x", {.address = "192.0.2.7"});
+    }
+  };
+  const auto events = Actions().size();
+  flood();
+  EXPECT_EQ(Actions().size(), events) << "until ten minutes have passed";
+  clock_.Advance(601 * kSecond);
+  flood();
+  EXPECT_EQ(throttled(), 2) << "of the account, whose tries ended first";
+}
+
 // A client usually has all addresses of an IPv6 network.
 TEST_P(SignInTest, AnIpv6NetworkIsOneAddress) {
   for (int i = 0; i < 30; ++i) {
@@ -268,6 +312,29 @@ TEST_P(SignInTest, SessionsAreListedAndEnded) {
   EXPECT_FALSE(Lives(first));
   EXPECT_EQ(*store_->RevokeOtherSessions(actor, anna.user_id, second_id), 1);
   EXPECT_TRUE(Lives(second));
+}
+
+TEST_P(SignInTest, OfOnePersonAHundredSessionsRemain) {
+  const Person anna = Make("anna@x.org", kPassword);
+  const std::string first = Cookie("anna@x.org", kPassword);
+  for (int i = 0; i < 100; ++i) {
+    clock_.Advance(10 * kSecond);
+    // As a sign-in does it, without the time that the hash of a password takes.
+    auto opened = store_->database().Write([&](PeopleTx& tx) {
+      const int64_t now_us = tx.now_us();
+      return InsertSession(tx,
+                           {.id = "session" + std::to_string(i),
+                            .user_id = anna.user_id,
+                            .created_us = now_us,
+                            .signed_in_us = now_us,
+                            .used_us = now_us,
+                            .expires_us = now_us + 3600 * kSecond},
+                           "cookie" + std::to_string(i));
+    });
+    ASSERT_TRUE(opened.ok()) << i;
+  }
+  EXPECT_EQ(store_->ListSessions(anna.user_id)->size(), 100U);
+  EXPECT_FALSE(sign_in_->ResolveCookie(first, {})->has_value()) << "the oldest has ended";
 }
 
 TEST_P(SignInTest, WithTheSecondStepAPasswordAloneOpensNothing) {

@@ -17,7 +17,7 @@ struct Kind {
 };
 constexpr std::string_view kAccount = "account:", kReset = "reset:", kRecipient = "recipient:",
                            kCode = "code:", kAddress = "address:", kResetAddress = "reset-address:",
-                           kOidcAddress = "oidc-address:";
+                           kOidcAddress = "oidc-address:", kNoted = "noted:";
 constexpr Kind kKinds[] = {
     {kAccount, {.interval_us = 60 * kSecondUs, .burst = 10}},
     {kCode, {.interval_us = 60 * kSecondUs, .burst = 10}},
@@ -25,6 +25,7 @@ constexpr Kind kKinds[] = {
     {kRecipient, {.interval_us = 3600 * kSecondUs, .burst = 5}},
     {kAddress, {.interval_us = 10 * kSecondUs, .burst = 30}},
     {kResetAddress, {.interval_us = 60 * kSecondUs, .burst = 10}},
+    {kNoted, {.interval_us = 600 * kSecondUs, .burst = 1}},
     {kOidcAddress, {.interval_us = 10 * kSecondUs, .burst = 60}},
 };
 
@@ -55,6 +56,10 @@ std::string ResetAddressSubject(std::string_view address) {
 }
 std::string OidcAddressSubject(std::string_view address) { return Network(kOidcAddress, address); }
 
+std::string NotedSubject(std::string_view subject) {
+  return std::string(kNoted) + std::string(subject);
+}
+
 AdminResult<void> TakeTries(PeopleTx& tx, const std::vector<std::string>& subjects) {
   std::vector<int64_t> full(subjects.size(), 0);
   int64_t wait_us = 0;
@@ -80,6 +85,17 @@ AdminResult<void> TakeTries(PeopleTx& tx, const std::vector<std::string>& subjec
   auto old = tx.Execute("DELETE FROM sign_in_tries WHERE full_at_us < $1", {tx.now_us()});
   if (!old) return Fail{old.error()};
   return {};
+}
+
+AdminResult<std::string> ExhaustedOf(PeopleTx& tx, const std::vector<std::string>& subjects) {
+  for (const std::string& subject : subjects) {
+    int64_t full = 0;
+    auto read = tx.Query("SELECT full_at_us FROM sign_in_tries WHERE subject = $1", {subject},
+                         [&](const sql::Row& row) { full = row.Int(0); });
+    if (!read) return Fail{read.error()};
+    if (WaitForTry(LimitOf(subject), full, tx.now_us()) > 0) return subject;
+  }
+  return std::string();
 }
 
 AdminResult<void> ForgetTries(PeopleTx& tx, const std::string& subject) {

@@ -19,9 +19,13 @@ std::string CodeSubject(std::string_view user_id);     // codes of the second st
 std::string SignInAddressSubject(std::string_view address);  // sign-ins
 std::string ResetAddressSubject(std::string_view address);   // forgotten passwords
 std::string OidcAddressSubject(std::string_view address);    // sign-ins with a provider
+// That tries of this subject were refused: one audit event in ten minutes.
+std::string NotedSubject(std::string_view subject);
 
 // Takes a try of each subject; or of none, and fails with THROTTLED.
 AdminResult<void> TakeTries(PeopleTx& tx, const std::vector<std::string>& subjects);
+// The first of them without a try left; "" for none.
+AdminResult<std::string> ExhaustedOf(PeopleTx& tx, const std::vector<std::string>& subjects);
 AdminResult<void> ForgetTries(PeopleTx& tx, const std::string& subject);
 
 }  // namespace tollgate::auth
