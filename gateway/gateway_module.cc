@@ -7,9 +7,10 @@
 
 #include "common/base/seal.h"
 #include "common/host/descriptors.h"
+#include "common/host/edge_tls.h"
 #include "common/host/memory_limit.h"
+#include "common/host/plain_text.h"
 #include "common/http/server_metrics.h"
-#include "common/http/tls.h"
 #include "common/observability/log.h"
 #include "gateway/edge/edge.h"
 #include "gateway/endpoints.h"
@@ -92,6 +93,7 @@ class GatewayModule : public Module {
         memory_percent_(settings.memory_budget_percent()),
         memory_budget_bytes_(MemoryBudgetBytes(settings)),
         tls_(settings.edge_tls()),
+        insecure_plaintext_(settings.insecure_plaintext()),
         trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
         media_hosts_(settings.media_hosts().begin(), settings.media_hosts().end()),
         idempotency_key_file_(settings.idempotency_key_file()),
@@ -188,19 +190,13 @@ class GatewayModule : public Module {
     auto proxies = http::TrustedProxies::Parse(trusted_proxies_);
     if (!proxies.ok()) return Internal("gateway." + proxies.error().internal);
     edge_options_.server.trusted_proxies = std::move(*proxies);
-    std::vector<http::CertificateFiles> files;
-    if (!tls_.certificate_file().empty() || !tls_.private_key_file().empty()) {
-      files.push_back({tls_.certificate_file(), tls_.private_key_file()});
-    } else if (tls_.further_certificates().empty()) {
-      return {};
-    }
-    for (const auto& further : tls_.further_certificates()) {
-      files.push_back({further.certificate_file(), further.private_key_file()});
-    }
-    auto tls = http::TlsServerContext::Load(std::move(files));
-    if (!tls.ok()) return Internal("gateway.edge_tls: " + tls.error().internal);
+    auto tls = host::LoadEdgeTls(tls_, "gateway.edge_tls");
+    if (!tls.ok()) return Fail{tls.error()};
     edge_options_.server.tls = std::move(*tls);
-    return {};
+    return host::CheckPlainHttp("gateway.listen", listen_, edge_options_.server.tls != nullptr,
+                                insecure_plaintext_ || host_.insecure_plaintext,
+                                "gateway.edge_tls, or, behind a load balancer that ends TLS, "
+                                "gateway.insecure_plaintext: true");
   }
 
   HostContext& host_;
@@ -210,6 +206,7 @@ class GatewayModule : public Module {
   const int memory_percent_;
   const int64_t memory_budget_bytes_;
   const config::v1::EdgeTls tls_;
+  const bool insecure_plaintext_;
   const std::vector<std::string> trusted_proxies_;
   const std::vector<std::string> media_hosts_;
   const std::string idempotency_key_file_;

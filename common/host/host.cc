@@ -205,7 +205,8 @@ class Process {
     context_.emplace(HostContext{loops_, clock_, *clients_, direct_,
                                  [this](std::string_view name, std::string_view address) {
                                    addresses_.Report(name, address);
-                                 }});
+                                 },
+                                 config_.insecure_plaintext()});
     loops_.Start();
     modules_ = make_modules(*context_);
     auto server = StartServer(tls,
@@ -238,6 +239,11 @@ class Process {
     admin_ = std::make_unique<AdminListener>(ops_loops_, name_, [this] { return ReadyReport(); });
     const std::string& ops =
         config_.ops_listen().empty() ? config_.admin_listen() : config_.ops_listen();
+    auto plain = CheckPlainHttp("host.ops_listen", ops, /*has_tls=*/false,
+                                config_.insecure_plaintext() || config_.ops_insecure_plaintext(),
+                                "an address of this machine, or, on a network of your own, "
+                                "host.ops_insecure_plaintext: true");
+    if (!plain) return plain;
     auto listening = admin_->Listen(ops.empty() ? "127.0.0.1:0" : ops);
     if (!listening) return listening;
     addresses_.Report("admin", admin_->address());

@@ -38,6 +38,8 @@ struct HostContext {
   // A module with a listener of its own reports its address, for example ("http",
   // "127.0.0.1:8080"), for the address file. Thread-safe.
   std::function<void(std::string_view name, std::string_view address)> report_address;
+  // host.insecure_plaintext: no address needs TLS.
+  bool insecure_plaintext = false;
 };
 
 namespace host {

@@ -24,7 +24,22 @@ bool HasTcp(const std::string& addresses) {
   return false;
 }
 
+// Whether only this machine reaches an address to listen on.
+bool IsOfThisMachine(std::string_view address) {
+  if (address.starts_with("unix:") || address.starts_with("[::1]:")) return true;
+  const std::string_view host = address.substr(0, address.rfind(':'));
+  return host == "localhost" ||
+         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos);
+}
+
 }  // namespace
+
+Result<void> CheckPlainHttp(std::string_view field, std::string_view address, bool has_tls,
+                            bool allowed, std::string_view remedy) {
+  if (address.empty() || has_tls || allowed || IsOfThisMachine(address)) return {};
+  return Internal(std::string(field) + ": other machines reach \"" + std::string(address) +
+                  "\", and what passes it would not be encrypted: set " + std::string(remedy));
+}
 
 Result<void> CheckPlainText(const config::v1::HostConfig& host,
                             const config::v1::TargetsConfig& targets) {

@@ -49,6 +49,21 @@ TEST(PlainText, UnixSocketsAndThisProcessNeedNoTls) {
   EXPECT_TRUE(CheckPlainText({}, {}).ok());
 }
 
+TEST(PlainText, HttpThatOtherMachinesReachNeedsTlsOrTheExplicitSetting) {
+  for (const char* address : {"0.0.0.0:80", "[::]:80", "10.0.0.1:80", ":80", "127x.example:80"}) {
+    const auto checked =
+        CheckPlainHttp("gateway.listen", address, false, false, "gateway.edge_tls");
+    ASSERT_FALSE(checked.ok()) << address;
+    EXPECT_NE(checked.error().internal.find("gateway.listen"), std::string::npos);
+    EXPECT_NE(checked.error().internal.find("set gateway.edge_tls"), std::string::npos);
+    EXPECT_TRUE(CheckPlainHttp("gateway.listen", address, true, false, "").ok()) << address;
+    EXPECT_TRUE(CheckPlainHttp("gateway.listen", address, false, true, "").ok()) << address;
+  }
+  for (const char* address : {"127.0.0.1:0", "localhost:80", "[::1]:80", "unix:/run/x.sock", ""}) {
+    EXPECT_TRUE(CheckPlainHttp("gateway.listen", address, false, false, "").ok()) << address;
+  }
+}
+
 TEST(PlainText, TlsOrTheExplicitSettingAllowsTcp) {
   config::v1::HostConfig host;
   host.set_grpc_listen("0.0.0.0:7000");

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "common/audit/refusal_writer.h"
+#include "common/host/plain_text.h"
 #include "common/money/money.h"
 #include "services/billing/alerts/alerts.h"
 #include "services/billing/commit/ledger_service.h"
@@ -122,6 +123,8 @@ class BillingModule : public Module {
       : context_(context),
         settings_(settings),
         ledger_(OptionsFrom(settings), context.clock),
+        webhook_listen_(settings.payments().webhook_listen()),
+        webhook_insecure_plaintext_(settings.payments().webhook_insecure_plaintext()),
         payments_(PaymentsFrom(settings), context.clock, ledger_),
         alerts_(AlertsFrom(settings), context.clock, ledger_),
         checkpoints_(MakeCheckpoints(settings, context.clock)),
@@ -150,6 +153,12 @@ class BillingModule : public Module {
     if (!amount.empty() && ParseDecimalUsdToNano(amount).value_or(-1) < 0) {
       return Internal("billing.second_person_above_usd must be an amount in USD such as 100");
     }
+    auto plain =
+        host::CheckPlainHttp("billing.payments.webhook_listen", webhook_listen_, /*has_tls=*/false,
+                             webhook_insecure_plaintext_ || context_.insecure_plaintext,
+                             "an address of this machine, or, behind a proxy that ends TLS, "
+                             "billing.payments.webhook_insecure_plaintext: true");
+    if (!plain.ok()) return plain;
     if (auto started = ledger_.Start(); !started.ok()) return started;
     if (auto started = payments_.Start(context_.loops); !started.ok()) return started;
     if (auto started = alerts_.Start(); !started.ok()) return started;
@@ -191,6 +200,8 @@ class BillingModule : public Module {
   HostContext& context_;
   const config::v1::BillingSettings settings_;
   billing::LedgerService ledger_;
+  const std::string webhook_listen_;
+  const bool webhook_insecure_plaintext_;
   billing::payments::Payments payments_;
   billing::alerts::Alerts alerts_;
   std::unique_ptr<billing::CheckpointWriter> checkpoints_;  // null: off

@@ -8,6 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "common/host/edge_tls.h"
+#include "common/host/plain_text.h"
 #include "common/http/server.h"
 #include "common/observability/log.h"
 #include "common/rpc/replicas.h"
@@ -36,6 +38,8 @@ class DashboardModule : public Module {
                        (targets->auth_admin().empty() || targets->billing_admin().empty() ||
                         targets->catalog_admin().empty())),
         listen_(settings.listen().empty() ? kDefaultListen : settings.listen()),
+        tls_(settings.edge_tls()),
+        insecure_plaintext_(settings.insecure_plaintext()),
         token_(settings.login_token()),
         trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
         web_folder_(settings.web_folder()),
@@ -75,6 +79,13 @@ class DashboardModule : public Module {
       web = std::move(*loaded);
     }
     site_.emplace(session_options_.base_url, std::move(web));
+    auto tls = host::LoadEdgeTls(tls_, "dashboard.edge_tls");
+    if (!tls.ok()) return Fail{tls.error()};
+    auto plain = host::CheckPlainHttp("dashboard.listen", listen_, *tls != nullptr,
+                                      insecure_plaintext_ || context_.insecure_plaintext,
+                                      "dashboard.edge_tls, or, behind a proxy that ends TLS, "
+                                      "dashboard.insecure_plaintext: true");
+    if (!plain) return plain;
     if (token_.empty())
       log::Info(
           "dashboard.login_token is not set: the admin API takes people and their tokens only");
@@ -114,6 +125,7 @@ class DashboardModule : public Module {
     http::ServerOptions options;
     options.max_body_bytes = kMaxBodyBytes;
     options.max_connections = kMaxConnections;
+    options.tls = std::move(*tls);
     options.trusted_proxies = std::move(*proxies);
     options.render_error = [this](const Error& error, const http::HttpRequest& request) {
       return IsAdminApi(request) ? admin_api_->RenderError(error)
@@ -197,6 +209,8 @@ class DashboardModule : public Module {
   const bool knows_routers_;
   const bool lacks_targets_;
   const std::string listen_;
+  const config::v1::EdgeTls tls_;
+  const bool insecure_plaintext_;
   const std::string token_;
   const std::vector<std::string> trusted_proxies_;
   const std::string web_folder_;

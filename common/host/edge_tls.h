@@ -1,0 +1,16 @@
+// TLS of an address for HTTP clients outside: the gateway's and the dashboard's.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "common/http/tls.h"
+#include "tollgate/config/v1/config.pb.h"
+
+namespace tollgate::host {
+
+// Null: there is none. field: of the configuration, for errors, for example "gateway.edge_tls".
+Result<std::shared_ptr<http::TlsServerContext>> LoadEdgeTls(const config::v1::EdgeTls& settings,
+                                                            std::string_view field);
+
+}  // namespace tollgate::host
