@@ -1,0 +1,170 @@
+// The processes of docker-compose.yml start from deploy/config/cluster as it is shipped, with the
+// secrets and certificates of `./dev secrets`, and find each other. Only addresses and folders are
+// others than there.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "tests/support/http.h"
+#include "tests/support/postgres.h"
+#include "tests/support/process.h"
+#include "tests/support/redis.h"
+
+namespace tollgate::test {
+namespace {
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+class ShippedClusterTest : public ::testing::Test {
+ protected:
+  struct Part {
+    std::string name;     // in the compose file
+    std::string service;  // its configuration, program and certificate
+    int ops = 0, port = 0, admin = 0;
+    std::unique_ptr<Process> process;
+  };
+
+  void SetUp() override {
+    const char* source = std::getenv("TOLLGATE_SOURCE");
+    source_ = source == nullptr ? "." : source;
+    const std::string command = "TOLLGATE_SECRETS=" + secrets() + " " + source_ + "/dev secrets >" +
+                                folder_.path() + "/secrets.out 2>&1";
+    ASSERT_EQ(std::system(command.c_str()), 0) << ReadFile(folder_.path() + "/secrets.out");
+    postgres_ = testing::TestPostgres::Shared();
+    if (!postgres_ && testing::TestPostgres::Required()) FAIL() << "no PostgreSQL";
+    if (!postgres_) GTEST_SKIP() << "PostgreSQL is not installed";
+    redis_ = testing::TestRedis::Start({.lines = {"requirepass " + Secret("redis_password")}});
+    ASSERT_NE(redis_, nullptr);
+    for (const char* name : {"ratelimit", "billing", "auth", "catalog", "router-1", "router-2",
+                             "gateway", "dashboard"}) {
+      Part part{.name = name, .service = name};
+      if (part.service.starts_with("router")) part.service = "inference-router";
+      part.ops = testing::FreePort();
+      part.port = testing::FreePort();
+      part.admin = testing::FreePort();
+      parts_.push_back(std::move(part));
+    }
+  }
+  void TearDown() override {
+    for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
+      if (!part->process) continue;
+      EXPECT_EQ(part->process->Terminate(), 0) << part->name << part->process->LogTail();
+    }
+  }
+
+  std::string secrets() const { return folder_.path() + "/secrets"; }
+  std::string Secret(const std::string& name) {
+    std::string text = ReadFile(secrets() + "/" + name);
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    return text;
+  }
+
+  std::string ConfigOf(const Part& part) {
+    std::string text = ReadFile(source_ + "/deploy/config/cluster/" + part.service + ".yaml");
+    EXPECT_FALSE(text.empty()) << part.service;
+    // Clients in containers reach them by name; here, by the ports of this machine.
+    text = Replaced(text, "0.0.0.0:9464", "0.0.0.0:" + std::to_string(part.ops));
+    for (const char* port : {"7000", "8080", "8081"}) {
+      text = Replaced(text, std::string("0.0.0.0:") + port, "0.0.0.0:" + std::to_string(part.port));
+    }
+    text = Replaced(text, "0.0.0.0:7001", "0.0.0.0:" + std::to_string(part.admin));
+    for (const Part& other : parts_) {
+      text = Replaced(text, " " + other.name + ":7000", " 127.0.0.1:" + std::to_string(other.port));
+      text = Replaced(text, "[" + other.name + ":7000", "[127.0.0.1:" + std::to_string(other.port));
+      text = Replaced(text, other.name + ":7001", "127.0.0.1:" + std::to_string(other.admin));
+    }
+    for (const char* database : {"auth", "billing"}) {
+      const std::string shipped =
+          std::string(
+              "postgresql://tollgate:${file:/run/secrets/postgres_password}@postgres:5432/") +
+          database;
+      if (text.find(shipped) == std::string::npos) continue;
+      text = Replaced(text, shipped, postgres_->MakeDatabase(std::string("shipped_") + database));
+    }
+    text = Replaced(text, "redis://redis:6379", redis_->url());
+    text = Replaced(text, "/run/secrets", secrets());
+    text = Replaced(text, "/run/tls", secrets() + "/tls/" + part.service);
+    const std::string data = folder_.path() + "/data/" + part.name;
+    std::filesystem::create_directories(data);
+    text = Replaced(text, "/var/lib/tollgate", data);
+    return Replaced(text, "/etc/tollgate/catalog.yaml",
+                    source_ + "/deploy/config/catalog.demo.yaml");
+  }
+  void Run(Part& part, const std::string& config) {
+    const std::string base = folder_.path() + "/" + part.name;
+    WriteFile(base + ".yaml", config);
+    part.process =
+        std::make_unique<Process>(part.name,
+                                  std::vector<std::string>{BinaryPath("tollgate-" + part.service),
+                                                           "--config", base + ".yaml"},
+                                  base + ".log");
+    ASSERT_TRUE(part.process->Start());
+  }
+  Part& Named(const std::string& name) {
+    for (Part& part : parts_) {
+      if (part.name == name) return part;
+    }
+    return parts_.front();
+  }
+
+  TempDir folder_;
+  std::string source_;
+  testing::TestPostgres* postgres_ = nullptr;
+  std::unique_ptr<testing::TestRedis> redis_;
+  std::vector<Part> parts_;
+};
+
+TEST_F(ShippedClusterTest, AllProcessesStartAndFindEachOther) {
+  for (Part& part : parts_) ASSERT_NO_FATAL_FAILURE(Run(part, ConfigOf(part)));
+  for (Part& part : parts_) {
+    HttpResponse last;
+    EXPECT_TRUE(WaitUntil(
+        [&] {
+          last = Http(part.ops, "GET", "/readyz", {}, "", 1000);
+          return last.status == 200;
+        },
+        60'000, 50))
+        << part.name << ": " << last.status << " " << last.body << "\n"
+        << part.process->LogTail();
+  }
+  // The front doors answer; with the login token the dashboard asks auth.
+  EXPECT_EQ(Http(Named("gateway").port, "GET", "/v1/models").status, 401);
+  const HttpResponse listed = Http(Named("dashboard").port, "GET", "/admin/v1/workspaces",
+                                   {{"authorization", "Bearer " + Secret("dashboard_token")}});
+  EXPECT_EQ(listed.status, 200) << listed.body;
+  // The audit log is anchored outside of its database.
+  const std::string anchors = folder_.path() + "/data/auth/audit.checkpoints";
+  EXPECT_TRUE(WaitUntil([&] { return !ReadFile(anchors).empty(); }, 20'000, 50));
+}
+
+// The reason for plain text is in the file, not in a default.
+TEST_F(ShippedClusterTest, WithoutTheExplicitSettingNothingListensInPlainText) {
+  struct Case {
+    const char *part, *setting, *named;
+  };
+  for (const Case& one : {Case{"gateway", "  insecure_plaintext: true", "gateway.listen"},
+                          Case{"dashboard", "  insecure_plaintext: true", "dashboard.listen"},
+                          Case{"catalog", "  ops_insecure_plaintext: true", "host.ops_listen"}}) {
+    Part& part = Named(one.part);
+    const std::string config = ConfigOf(part);
+    const std::string without = Replaced(config, one.setting, "");
+    ASSERT_NE(config, without) << one.part;
+    ASSERT_NO_FATAL_FAILURE(Run(part, without));
+    ASSERT_TRUE(WaitUntil([&] { return !part.process->Running(); }, 20'000)) << one.part;
+    EXPECT_NE(part.process->exit_code(), 0);
+    EXPECT_NE(part.process->LogTail().find(one.named), std::string::npos)
+        << part.process->LogTail();
+    part.process.reset();
+  }
+}
+
+}  // namespace
+}  // namespace tollgate::test
