@@ -1,7 +1,6 @@
 import { i18n } from '@lingui/core';
 import { I18nProvider } from '@lingui/react';
 import { createTheme, localStorageColorSchemeManager, MantineProvider, mergeThemeOverrides } from '@mantine/core';
-import { Notifications } from '@mantine/notifications';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode, useSyncExternalStore } from 'react';
@@ -36,7 +35,6 @@ function App() {
   return (
     <I18nProvider i18n={i18n}>
       <MantineProvider theme={merged} withCssVariables={false} withGlobalClasses={false} deduplicateInlineStyles colorSchemeManager={schemes} defaultColorScheme="auto">
-        <Notifications position="bottom-right" limit={3} />
         <QueryClientProvider client={queryClient}>
           <RouterProvider key={language} router={router} />
         </QueryClientProvider>

@@ -8,7 +8,7 @@ import { workspacesQuery } from '@/api/workspace';
 import { queryClient } from '@/api/query';
 import { locale } from '@/format/locale';
 import { IconBuilding, IconChevronDown, IconDeviceLaptop, IconLanguage, IconLogout, IconMoon, IconShield, IconSun, IconUser } from '@/icons';
-import { ActionMenu, IconButton, type MenuAction } from '@/ui/controls';
+import { ActionMenu, IconButton, type MenuAction } from '@/ui/Menu';
 import css from './frame.module.css';
 import { switchLanguage } from './language';
 import { accountNavigation } from './navigation';

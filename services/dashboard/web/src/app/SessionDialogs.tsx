@@ -1,16 +1,10 @@
 // The dialogs that a call may wait for (api/gate.ts): the session has ended, or a fresh sign-in is wanted. The page below
 // stays as it is, with what was typed.
-import { i18n } from '@lingui/core';
-import { useEffect, useRef, useState } from 'react';
+import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { onNeed, type Need } from '@/api/gate';
-import { meQuery } from '@/api/workspace';
-import { currentSession, forgetSession, postSession } from '@/api/session';
-import { useQuery } from '@tanstack/react-query';
-import { Button, HrefButton } from '@/ui/controls';
-import { Dialog } from '@/ui/Dialog';
-import { Form, PasswordField, TextField, useFields } from '@/ui/fields';
-import { SignInForm } from './SignInForm';
-import { useSite } from './site';
+import { currentSession, forgetSession } from '@/api/session';
+
+const NeedDialog = lazy(() => import('./NeedDialog'));
 
 export function SessionDialogs() {
   const [need, setNeed] = useState<Need | null>(null);
@@ -32,53 +26,10 @@ export function SessionDialogs() {
     done.current(settled);
     if (!settled && given === 'sign-in') forgetSession();
   };
+  if (need === null) return null;
   return (
-    <>
-      <Dialog opened={need === 'sign-in'} onClose={() => finish(false)} title={i18n.t({ id: 'session.endedTitle', message: 'Your session ended' })}>
-        <p>{i18n.t({ id: 'session.ended', message: 'Sign in to go on; what you typed is kept.' })}</p>
-        {need === 'sign-in' && <SignInForm onDone={() => finish(true)} />}
-      </Dialog>
-      <Dialog opened={need === 'step-up'} onClose={() => finish(false)} title={i18n.t({ id: 'stepUp.title', message: 'Confirm that it is you' })}>
-        {need === 'step-up' && <StepUp onDone={finish} />}
-      </Dialog>
-    </>
-  );
-}
-
-function StepUp({ onDone }: { onDone: (settled: boolean) => void }) {
-  const site = useSite();
-  const { data: me } = useQuery(meQuery());
-  const fields = useFields({ password: '', code: '' }, async ({ password, code }) => {
-    await postSession('stepUp', { password, ...(code ? { code: code.trim() } : {}) });
-    onDone(true);
-  });
-  if (me && !me.hasPassword && site?.oidc) {
-    return (
-      <>
-        <p>{i18n.t({ id: 'stepUp.oidc', message: 'Your provider must ask you again. You come back to this page; what you typed here is lost.' })}</p>
-        <HrefButton kind="primary" href={`/session/v1/oidc/start?step_up=1&return_path=${encodeURIComponent(location.pathname + location.search)}`}>
-          {i18n.t({ id: 'stepUp.provider', message: 'Go to the provider' })}
-        </HrefButton>
-      </>
-    );
-  }
-  return (
-    <>
-      <p>{i18n.t({ id: 'stepUp.why', message: 'This needs a sign-in of the last five minutes.' })}</p>
-      <Form
-        fields={fields}
-        actions={
-          <>
-            <Button onClick={() => onDone(false)}>{i18n.t({ id: 'action.cancel', message: 'Cancel' })}</Button>
-            <Button type="submit" kind="primary" busy={fields.busy}>
-              {i18n.t({ id: 'stepUp.confirm', message: 'Confirm' })}
-            </Button>
-          </>
-        }
-      >
-        <PasswordField label={i18n.t({ id: 'signIn.password', message: 'Password' })} toggleLabel={i18n.t({ id: 'signIn.showPassword', message: 'Show password' })} autoComplete="current-password" autoFocus {...fields.bind('password')} />
-        {me?.totpEnabled && <TextField label={i18n.t({ id: 'signIn.code', message: 'Code of the app' })} autoComplete="one-time-code" inputMode="numeric" {...fields.bind('code')} />}
-      </Form>
-    </>
+    <Suspense fallback={null}>
+      <NeedDialog need={need} onDone={finish} />
+    </Suspense>
   );
 }

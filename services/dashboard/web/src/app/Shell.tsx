@@ -7,12 +7,14 @@ import { useSession } from '@/api/session';
 import { balanceQuery, POLL, usePermissions, workspaceQuery } from '@/api/workspace';
 import { nanos } from '@/format/money';
 import { IconMenu, IconSearch, IconX } from '@/icons';
-import { Link, IconButton } from '@/ui/controls';
+import { Link } from '@/ui/controls';
+import { IconButton } from '@/ui/Menu';
 import { Money } from '@/ui/Money';
 import { polling } from '@/ui/polling';
 import { setTitleEnd } from '@/ui/Page';
 import { RowSkeletons } from '@/ui/states';
 import { ZoneProvider } from '@/ui/Time';
+import { Toasts } from '@/ui/Toasts';
 import { AccountMenu, WorkspaceSwitcher } from './Menus';
 import css from './frame.module.css';
 import { Logo } from './Logo';
@@ -83,6 +85,7 @@ function SignedIn({ pathname }: { pathname: string }) {
           </Suspense>
         </ZoneProvider>
       </main>
+      <Toasts />
       {palette && (
         <Suspense fallback={null}>
           <Palette workspace={workspace} groups={groups} onClose={() => setPalette(false)} />

@@ -5,13 +5,12 @@ import { RowSkeletons } from '@/ui/states';
 import { AuthFrame } from './AuthFrame';
 import { NotFound, PageError } from './errors';
 import { Root } from './Root';
-import { Shell } from './Shell';
 
 type PageModule = Promise<{ default: () => React.ReactNode }>;
 
 const root = createRootRoute({ component: Root, notFoundComponent: NotFound });
 const auth = createRoute({ getParentRoute: () => root, id: 'auth', component: AuthFrame });
-const frame = createRoute({ getParentRoute: () => root, id: 'frame', component: Shell });
+const frame = createRoute({ getParentRoute: () => root, id: 'frame', component: lazyRouteComponent(() => import('./Shell'), 'Shell') });
 
 function page(parent: AnyRoute, path: string, load: () => PageModule): AnyRoute {
   return createRoute({ getParentRoute: () => parent, path, component: lazyRouteComponent(load) });

@@ -2,9 +2,11 @@ import { i18n } from '@lingui/core';
 import { useState } from 'react';
 import { RANGES, type Range, type RangeName } from '@/format/range';
 import { browserZone, UTC, zoneName } from '@/format/time';
-import { ActionMenu, Button } from './controls';
+import { SelectField } from './choices';
+import { Button } from './controls';
 import { Dialog } from './Dialog';
-import { Form, SelectField, TextField, useFields } from './fields';
+import { Form, TextField, useFields } from './fields';
+import { ActionMenu } from './Menu';
 
 export function rangeLabel(name: RangeName): string {
   switch (name) {

@@ -1,10 +1,12 @@
-// Buttons, links that look like them, menus, tabs. Pages take these, never Mantine's own: sizes, names and colours are
+// Buttons, links that look like them, tabs. Pages take these, never Mantine's own: sizes, names and colours are
 // decided here once.
-import { ActionIcon, Button as MantineButton, Menu, SegmentedControl, Tooltip } from '@mantine/core';
+import { Button as MantineButton } from '@mantine/core';
 import { Link as RouterLink, useLocation } from '@tanstack/react-router';
-import type { ComponentProps, ReactNode, Ref } from 'react';
-import { IconDots, type Icon } from '@/icons';
+import { lazy, Suspense, type ComponentProps, type ReactNode, type Ref } from 'react';
+import type { Icon } from '@/icons';
 import css from './controls.module.css';
+
+const Tip = lazy(() => import('./Tip'));
 
 const ICON = { size: 18, stroke: 1.6, 'aria-hidden': true, className: css.icon } as const;
 
@@ -43,30 +45,11 @@ export function Button({ children, kind = 'default', icon: Shown, onClick, type 
       {children}
     </MantineButton>
   );
-  return disabledReason ? <Tip text={disabledReason}>{button}</Tip> : button;
-}
-
-export function Tip({ text, children }: { text: ReactNode; children: ReactNode }) {
+  if (!disabledReason) return button;
   return (
-    <Tooltip label={text} multiline maw={320} withArrow events={{ hover: true, focus: true, touch: true }}>
-      {children as React.JSX.Element}
-    </Tooltip>
-  );
-}
-
-interface IconButtonProps extends Omit<ComponentProps<'button'>, 'children' | 'color'> {
-  label: string;
-  icon: Icon;
-}
-
-// An icon alone has an accessible name and a tooltip. Takes what a menu gives its target.
-export function IconButton({ label, icon: Shown, ...rest }: IconButtonProps) {
-  return (
-    <Tip text={label}>
-      <ActionIcon variant="subtle" size={32} {...(rest as object)} aria-label={label}>
-        <Shown {...ICON} />
-      </ActionIcon>
-    </Tip>
+    <Suspense fallback={button}>
+      <Tip text={disabledReason}>{button}</Tip>
+    </Suspense>
   );
 }
 
@@ -106,66 +89,6 @@ export function HrefButton({ href, children, download, kind = 'default' }: { hre
     <MantineButton component="a" href={href} download={download} className={css.linkButton} variant={VARIANTS[kind]} size="sm">
       {children}
     </MantineButton>
-  );
-}
-
-export interface MenuAction {
-  label: string;
-  onClick: () => void;
-  icon?: Icon;
-  danger?: boolean;
-  // Shown, focusable and without effect, with the reason below the label.
-  disabledReason?: string;
-}
-
-export function ActionMenu({ label, actions, target }: { label: string; actions: (MenuAction | 'line')[]; target?: ReactNode }) {
-  return (
-    <Menu position="bottom-end" width={240} shadow="md">
-      <Menu.Target>
-        {(target as React.JSX.Element) ?? (
-          <ActionIcon variant="subtle" size={28} aria-label={label}>
-            <IconDots {...ICON} />
-          </ActionIcon>
-        )}
-      </Menu.Target>
-      <Menu.Dropdown>
-        {actions.map((action, index) =>
-          action === 'line' ? (
-            <Menu.Divider key={index} />
-          ) : (
-            <Menu.Item
-              key={action.label}
-              className={css.menuItem}
-              color={action.danger ? 'red' : undefined}
-              leftSection={action.icon && <action.icon {...ICON} />}
-              aria-disabled={action.disabledReason ? true : undefined}
-              title={action.disabledReason}
-              onClick={action.disabledReason ? undefined : action.onClick}
-              closeMenuOnClick={!action.disabledReason}
-            >
-              {action.label}
-            </Menu.Item>
-          ),
-        )}
-      </Menu.Dropdown>
-    </Menu>
-  );
-}
-
-export function Segments<T extends string>({ label, value, options, onChange }: {
-  label: string; value: T; options: { value: T; label: string }[]; onChange: (value: T) => void;
-}) {
-  return (
-    <SegmentedControl
-      aria-label={label}
-      className={css.segments}
-      size="sm"
-      radius="sm"
-      value={value}
-      data={options}
-      onChange={(next) => onChange(next as T)}
-      withItemsBorders={false}
-    />
   );
 }
 

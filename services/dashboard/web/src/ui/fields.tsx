@@ -1,5 +1,5 @@
 // Form fields. useFields holds their text, and puts what the server says about a field beside it.
-import { Checkbox, MultiSelect, PasswordInput, Select, Switch, TagsInput, Textarea, TextInput } from '@mantine/core';
+import { PasswordInput, Textarea, TextInput } from '@mantine/core';
 import { useRef, useState, type FormEvent, type ReactNode } from 'react';
 import { violationsByField, asApiError, type ApiError } from '@/api/errors';
 import css from './fields.module.css';
@@ -88,7 +88,7 @@ export function Form<V extends object>({ fields, children, actions }: { fields: 
   );
 }
 
-interface Base<T> {
+export interface FieldProps<T> {
   label: ReactNode;
   name?: string;
   value: T;
@@ -99,7 +99,7 @@ interface Base<T> {
   autoFocus?: boolean;
   required?: boolean;
 }
-interface TextProps extends Base<string> {
+interface TextProps extends FieldProps<string> {
   placeholder?: string;
   autoComplete?: string;
   type?: 'text' | 'email' | 'search' | 'date' | 'url';
@@ -108,7 +108,7 @@ interface TextProps extends Base<string> {
   maxLength?: number;
 }
 
-function common<T>({ label, name, hint, error, disabled, autoFocus }: Base<T>) {
+export function common<T>({ label, name, hint, error, disabled, autoFocus }: FieldProps<T>) {
   return { label, name, description: hint, error, disabled, classNames: CLASSES, 'data-autofocus': autoFocus || undefined, size: 'sm' as const };
 }
 
@@ -151,44 +151,4 @@ export function TextareaField(props: TextProps & { rows?: number }) {
   return (
     <Textarea {...common(props)} value={props.value} onChange={(event) => props.onChange(event.currentTarget.value)} rows={props.rows ?? 3} placeholder={props.placeholder} className={props.mono ? css.mono : undefined} />
   );
-}
-
-export interface Option {
-  value: string;
-  label: string;
-}
-
-export function SelectField(props: Base<string> & { options: Option[]; searchable?: boolean; placeholder?: string; clearable?: boolean }) {
-  return (
-    <Select
-      {...common(props)}
-      value={props.value === '' && props.clearable ? null : props.value}
-      data={props.options}
-      onChange={(value) => props.onChange(value ?? '')}
-      searchable={props.searchable}
-      clearable={props.clearable}
-      placeholder={props.placeholder}
-      allowDeselect={false}
-      checkIconPosition="right"
-    />
-  );
-}
-
-export function ManyField(props: Base<string[]> & { options: Option[]; placeholder?: string }) {
-  return (
-    <MultiSelect {...common(props)} value={props.value} data={props.options} onChange={props.onChange} placeholder={props.value.length > 0 ? undefined : props.placeholder} searchable clearable={false} hidePickedOptions />
-  );
-}
-
-// Free entries, one after another: addresses, scopes.
-export function EntriesField(props: Base<string[]> & { placeholder?: string }) {
-  return <TagsInput {...common(props)} value={props.value} onChange={props.onChange} placeholder={props.value.length > 0 ? undefined : props.placeholder} splitChars={[',', ' ', '\n']} acceptValueOnBlur />;
-}
-
-export function CheckboxField(props: Base<boolean>) {
-  return <Checkbox {...common(props)} checked={props.value} onChange={(event) => props.onChange(event.currentTarget.checked)} />;
-}
-
-export function SwitchField(props: Base<boolean>) {
-  return <Switch {...common(props)} checked={props.value} onChange={(event) => props.onChange(event.currentTarget.checked)} withThumbIndicator={false} />;
 }

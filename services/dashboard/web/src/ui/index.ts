@@ -2,9 +2,13 @@
 export { BarChart, type BarSeries, type Bucket } from './BarChart';
 export { Copy } from './Copy';
 export * from './controls';
+export * from './choices';
 export { DataTable, type Column } from './DataTable';
 export { Confirm, Dialog, DialogActions, SidePanel } from './Dialog';
-export * from './fields';
+export { AmountField, Form, PasswordField, TextareaField, TextField, useFields, type FieldErrors, type Fields } from './fields';
+export { ActionMenu, IconButton, type MenuAction } from './Menu';
+export { Segments } from './Segments';
+export { Tip } from './Tip';
 export { Money } from './Money';
 export { Filters, Page } from './Page';
 export { Freshness, polling } from './polling';

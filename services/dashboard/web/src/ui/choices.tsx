@@ -1,0 +1,43 @@
+// Fields whose value is chosen.
+import { Checkbox, MultiSelect, Select, Switch, TagsInput } from '@mantine/core';
+import { common, type FieldProps } from './fields';
+
+export interface Option {
+  value: string;
+  label: string;
+}
+
+export function SelectField(props: FieldProps<string> & { options: Option[]; searchable?: boolean; placeholder?: string; clearable?: boolean }) {
+  return (
+    <Select
+      {...common(props)}
+      value={props.value === '' && props.clearable ? null : props.value}
+      data={props.options}
+      onChange={(value) => props.onChange(value ?? '')}
+      searchable={props.searchable}
+      clearable={props.clearable}
+      placeholder={props.placeholder}
+      allowDeselect={false}
+      checkIconPosition="right"
+    />
+  );
+}
+
+export function ManyField(props: FieldProps<string[]> & { options: Option[]; placeholder?: string }) {
+  return (
+    <MultiSelect {...common(props)} value={props.value} data={props.options} onChange={props.onChange} placeholder={props.value.length > 0 ? undefined : props.placeholder} searchable clearable={false} hidePickedOptions />
+  );
+}
+
+// Free entries, one after another: addresses, scopes.
+export function EntriesField(props: FieldProps<string[]> & { placeholder?: string }) {
+  return <TagsInput {...common(props)} value={props.value} onChange={props.onChange} placeholder={props.value.length > 0 ? undefined : props.placeholder} splitChars={[',', ' ', '\n']} acceptValueOnBlur />;
+}
+
+export function CheckboxField(props: FieldProps<boolean>) {
+  return <Checkbox {...common(props)} checked={props.value} onChange={(event) => props.onChange(event.currentTarget.checked)} />;
+}
+
+export function SwitchField(props: FieldProps<boolean>) {
+  return <Switch {...common(props)} checked={props.value} onChange={(event) => props.onChange(event.currentTarget.checked)} withThumbIndicator={false} />;
+}
