@@ -31,11 +31,12 @@ struct WorkspaceRow {
   std::string id, name, time_zone;
   pb::WorkspaceState state = pb::WORKSPACE_STATE_ACTIVE;
   int64_t created_us = 0, updated_us = 0, close_us = 0, revision = 0;
+  bool demonstration = false;
 };
 
 constexpr std::string_view kSelect =
     "SELECT workspace_id, name, report_time_zone, state, created_at_us, updated_at_us, "
-    "close_at_us, revision FROM workspace";
+    "close_at_us, revision, demonstration FROM workspace";
 
 WorkspaceRow ReadWorkspaceRow(const sql::Row& row) {
   return {.id = row.Text(0),
@@ -45,7 +46,8 @@ WorkspaceRow ReadWorkspaceRow(const sql::Row& row) {
           .created_us = row.Int(4),
           .updated_us = row.Int(5),
           .close_us = row.Int(6),
-          .revision = row.Int(7)};
+          .revision = row.Int(7),
+          .demonstration = row.Int(8) != 0};
 }
 
 pb::Workspace ToAdmin(const WorkspaceRow& row) {
@@ -58,6 +60,7 @@ pb::Workspace ToAdmin(const WorkspaceRow& row) {
   *to.mutable_update_time() = admin::ToTimestamp(std::max(row.updated_us, row.created_us));
   if (row.close_us > 0) *to.mutable_close_time() = admin::ToTimestamp(row.close_us);
   to.set_etag(std::to_string(row.revision));
+  to.set_demonstration(row.demonstration);
   return to;
 }
 
@@ -165,6 +168,25 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Create(const Caller& caller,
         if (!audited) return Fail{audited.error()};
         return ToAdmin(row).SerializeAsString();
       }));
+}
+
+AdminResult<void> WorkspaceAdmin::MarkDemonstration(const Caller& caller,
+                                                    const std::string& workspace) {
+  const AuthStore::Once once{.scope = caller.actor,
+                             .request_id = "mark-demonstration-" + workspace,
+                             .content = "MarkDemonstration\n" + workspace};
+  const auto done = store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
+    if (auto row = Find(change, workspace); !row) return Fail{row.error()};
+    auto marked = change.connection.Execute(
+        "UPDATE workspace SET demonstration = 1 WHERE workspace_id = $1", {workspace});
+    if (!marked) return Fail{marked.error()};
+    auto audited =
+        change.Audit(EventOf(caller, "workspace.mark_demonstration", workspace, workspace, ""));
+    if (!audited) return Fail{audited.error()};
+    return std::string();
+  });
+  if (!done) return Fail{done.error()};
+  return {};
 }
 
 AdminResult<pb::Workspace> WorkspaceAdmin::Get(const pb::GetWorkspaceRequest& request) {

@@ -16,6 +16,8 @@ class WorkspaceAdmin {
   // Without the wallet, which billing opens. A person who calls becomes the workspace's owner.
   AdminResult<admin::v1::Workspace> Create(const Caller& caller,
                                            const admin::v1::CreateWorkspaceRequest& request);
+  // Marks a workspace whose history is made up. There is no way back.
+  AdminResult<void> MarkDemonstration(const Caller& caller, const std::string& workspace);
   AdminResult<admin::v1::Workspace> Get(const admin::v1::GetWorkspaceRequest& request);
   AdminResult<admin::v1::ListWorkspacesResponse> List(
       const Caller& caller, const admin::v1::ListWorkspacesRequest& request);

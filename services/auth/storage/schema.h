@@ -10,7 +10,7 @@
 
 namespace tollgate::auth {
 
-inline constexpr std::array<sql::Migration, 10> kMigrations = {
+inline constexpr std::array<sql::Migration, 11> kMigrations = {
     {{1, "keys", R"(
 CREATE TABLE workspace (
   workspace_id {text} NOT NULL PRIMARY KEY,
@@ -73,6 +73,9 @@ ALTER TABLE virtual_key ADD COLUMN monthly_quota {int};
      {7, "mail and password resets", kMail},
      {8, "support sessions", kSupportSessions},
      {9, "audit entries of other services", kAuditSources},
-     {10, "refusals by code", kKeyRefusals}}};
+     {10, "refusals by code", kKeyRefusals},
+     {11, "workspaces of demonstrations", R"(
+ALTER TABLE workspace ADD COLUMN demonstration {int} NOT NULL DEFAULT 0;
+)"}}};
 
 }  // namespace tollgate::auth

@@ -300,14 +300,15 @@ SqlResult<std::optional<Payment>> PaymentStore::FindByProviderId(const std::stri
 
 SqlResult<std::vector<Payment>> PaymentStore::ListPayments(const std::string& workspace, int limit,
                                                            const Position& before) {
-  std::vector<sql::Param> params = {LedgerShard(workspace), workspace, before.created_us,
-                                    before.id};
-  std::string text =
-      kSelectPayment + kOfWorkspace + " AND (created_us < $3 OR (created_us = $3 AND id < $4))";
+  std::vector<sql::Param> params = {before.created_us, before.id};
+  std::string text = kSelectPayment + "WHERE (created_us < $1 OR (created_us = $1 AND id < $2))";
   const auto next = [&](sql::Param value) {
     params.push_back(value);
     return "$" + std::to_string(params.size());
   };
+  if (!workspace.empty()) {
+    text += " AND shard = " + next(LedgerShard(workspace)) + " AND workspace = " + next(workspace);
+  }
   if (before.state) text += " AND state = " + next(static_cast<int>(*before.state));
   if (before.reload) text += " AND reload = " + next(*before.reload ? 1 : 0);
   text += " ORDER BY created_us DESC, id DESC LIMIT " + next(limit);

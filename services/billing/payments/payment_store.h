@@ -97,6 +97,7 @@ class PaymentStore {
     std::optional<PaymentState> state;  // unset: any
     std::optional<bool> reload;         // whether auto-reload made it
   };
+  // Newest first. An empty workspace: of all.
   sql::SqlResult<std::vector<Payment>> ListPayments(const std::string& workspace, int limit,
                                                     const Position& before);
   // Of a provider, made in [start, end), in order of their time.

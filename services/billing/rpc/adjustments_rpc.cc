@@ -301,7 +301,8 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
                            CommandQuery query, const Page& page, Response* response, AddFn add) {
     auto parts = admin::NameParts("workspaces/*", parent, "parent");
     if (!parts) return Refused(context, parts.error());
-    query.workspace = parts->front();
+    // "-": of all workspaces, which Admit allows those only who may read everything.
+    query.workspace = parts->front() == "-" ? "" : parts->front();
     query.limit = page.size;
     if (!ParsePosition(page.position, query)) {
       return Refused(

@@ -294,7 +294,9 @@ class PaymentRpc : public av::PaymentService::CallbackService {
       before.id = token->substr(comma + 1);
     }
     // One more than the page says whether there is another page.
-    auto found = payments_.admin().List(parts->front(), *size + 1, before);
+    // "-": of all workspaces, which Admit allows those only who may read everything.
+    const std::string workspace = parts->front() == "-" ? "" : parts->front();
+    auto found = payments_.admin().List(workspace, *size + 1, before);
     if (!found.ok()) return Fail{found.error()};
     const bool more = found->size() > static_cast<size_t>(*size);
     if (more) found->pop_back();

@@ -229,23 +229,30 @@ SqlResult<std::optional<Command>> ReadCommandById(sql::Database& database,
 
 SqlResult<std::vector<Command>> ReadCommands(sql::Database& database, const CommandQuery& query) {
   std::vector<Command> commands;
-  std::string text = "SELECT " + std::string(kCommandColumns) +
-                     " FROM command WHERE shard = $1 AND workspace = $2 AND kind IN (";
+  std::string text = "SELECT " + std::string(kCommandColumns) + " FROM command WHERE kind IN (";
   for (const CommandKind kind : query.kinds) {
     if (text.back() != '(') text += ", ";
     text += std::to_string(static_cast<int>(kind));
   }
   text += ")";
-  std::vector<sql::Param> params = {LedgerShard(query.workspace), query.workspace};
+  std::vector<sql::Param> params;
+  const auto next = [&](sql::Param value) {
+    params.push_back(value);
+    return "$" + std::to_string(params.size());
+  };
+  if (!query.workspace.empty()) {
+    text += " AND shard = " + next(LedgerShard(query.workspace));
+    text += " AND workspace = " + next(query.workspace);
+  }
   if (query.state) {
     text += " AND state = " + std::to_string(static_cast<int>(*query.state));
   }
   if (!query.after_id.empty()) {
-    text += " AND (at_us < $3 OR (at_us = $3 AND id < $4))";
-    params.insert(params.end(), {query.after_us, query.after_id});
+    const std::string at = next(query.after_us);
+    text +=
+        " AND (at_us < " + at + " OR (at_us = " + at + " AND id < " + next(query.after_id) + "))";
   }
-  params.emplace_back(query.limit + 1);
-  text += " ORDER BY at_us DESC, id DESC LIMIT $" + std::to_string(params.size());
+  text += " ORDER BY at_us DESC, id DESC LIMIT " + next(query.limit + 1);
   auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) {
     commands.clear();
     return db.Query(text, params, [&](const Row& row) { commands.push_back(ReadCommand(row)); });

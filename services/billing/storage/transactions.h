@@ -47,7 +47,7 @@ sql::SqlResult<std::optional<Command>> ReadCommandById(sql::Database& database,
                                                        const std::string& workspace,
                                                        const std::string& command_id);
 struct CommandQuery {
-  std::string workspace;
+  std::string workspace;  // empty: of all workspaces
   std::vector<CommandKind> kinds;
   std::optional<CommandState> state;
   int limit = 50;

@@ -4,6 +4,7 @@ import { ApiError } from './errors';
 import { settle } from './gate';
 import type { paths } from './gen';
 import { currentSession } from './session';
+import { forgetSupport, supportSecret } from './support';
 import type { Answer } from './types';
 
 const SAFE = new Set(['GET', 'HEAD']);
@@ -12,6 +13,8 @@ async function send(request: Request): Promise<Response> {
   const headers = new Headers(request.headers);
   const session = currentSession();
   if (session && !SAFE.has(request.method)) headers.set('x-csrf-token', session.csrf_token);
+  const support = supportSecret(request.method, request.url);
+  if (support) headers.set('authorization', `Bearer ${support}`);
   try {
     return await fetch(new Request(request.clone(), { headers, credentials: 'same-origin' }));
   } catch (error) {
@@ -26,6 +29,11 @@ async function guarded(request: Request): Promise<Response> {
   let response = await send(request);
   if (!response.ok) {
     const error = await ApiError.of(response);
+    // The view as support is over: go on as the person.
+    if (error.status === 401 && supportSecret(request.method, request.url)) {
+      forgetSupport();
+      return guarded(request);
+    }
     const need = error.status === 401 ? 'sign-in' : error.reason === 'STEP_UP_REQUIRED' ? 'step-up' : null;
     if (need === null || !(await settle(need))) throw error;
     response = await send(request);

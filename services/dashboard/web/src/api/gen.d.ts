@@ -2936,6 +2936,8 @@ export interface components {
             readonly closeTime?: string | null;
             /** @description Of an update: fails with ABORTED unless it is the current one; "" is not checked. */
             etag?: string;
+            /** @description Its history is made up, for trying Tollgate out: really booked, never charged. */
+            readonly demonstration?: boolean;
         };
     };
     responses: {

@@ -15,6 +15,7 @@ import { setTitleEnd } from '@/ui/Page';
 import { RowSkeletons } from '@/ui/states';
 import { ZoneProvider } from '@/ui/Time';
 import { Toasts } from '@/ui/Toasts';
+import { DemonstrationBand, SupportBand } from './Bands';
 import { AccountMenu, WorkspaceSwitcher } from './Menus';
 import css from './frame.module.css';
 import { Logo } from './Logo';
@@ -80,6 +81,8 @@ function SignedIn({ pathname }: { pathname: string }) {
       </header>
       <main id="content" className={css.main} tabIndex={-1}>
         <ZoneProvider zone={details.data?.reportTimeZone || 'UTC'}>
+          <SupportBand workspace={workspace} name={name} />
+          {named && details.data?.demonstration && <DemonstrationBand />}
           <Suspense fallback={<RowSkeletons />}>
             <Outlet />
           </Suspense>

@@ -2,7 +2,7 @@
 // API (users/me:permissions): who may call none of them does not see the page.
 import { i18n } from '@lingui/core';
 import {
-  IconHome, IconKey, type Icon,
+  IconBox, IconBuilding, IconCash, IconGauge, IconHome, IconKey, IconList, IconReceipt, IconScale, IconServer, IconSettings, IconShield, IconTerminal, IconUsers, type Icon,
 } from '@/icons';
 import { paths } from './paths';
 
@@ -35,10 +35,37 @@ export function workspaceNavigation(workspace: string): NavigationGroup[] {
 
 export function operatorNavigation(): NavigationGroup[] {
   return [
-    { items: [] },
-    { label: i18n.t({ id: 'nav.serve', message: 'Serve' }), items: [] },
-    { label: i18n.t({ id: 'nav.money', message: 'Money' }), items: [] },
-    { label: i18n.t({ id: 'nav.trust', message: 'Trust' }), items: [] },
+    {
+      items: [
+        { to: paths.operator, label: i18n.t({ id: 'nav.overview', message: 'Overview' }), icon: IconGauge, needs: ['EngineService/ListEngines'] },
+        { to: paths.operatorWorkspaces, label: i18n.t({ id: 'nav.workspaces', message: 'Workspaces' }), icon: IconBuilding, needs: ['LedgerService/FreezeWorkspace'] },
+      ],
+    },
+    {
+      label: i18n.t({ id: 'nav.serve', message: 'Serve' }),
+      items: [
+        { to: paths.operatorEngines, label: i18n.t({ id: 'nav.engines', message: 'Engines' }), icon: IconServer, needs: ['EngineService/ListEngines'] },
+        { to: paths.operatorModels, label: i18n.t({ id: 'nav.catalog', message: 'Models' }), icon: IconBox, needs: ['CatalogStatusService/GetCatalogStatus'] },
+        { to: paths.operatorFleet, label: i18n.t({ id: 'nav.fleet', message: 'Processes' }), icon: IconTerminal, needs: ['ProcessService/ListProcesses'] },
+      ],
+    },
+    {
+      label: i18n.t({ id: 'nav.money', message: 'Money' }),
+      items: [
+        { to: paths.operatorPayments, label: i18n.t({ id: 'nav.payments', message: 'Payments' }), icon: IconCash, needs: ['PaymentService/ConfirmPayment'] },
+        { to: paths.operatorRefunds, label: i18n.t({ id: 'nav.refunds', message: 'Refunds to approve' }), icon: IconReceipt, needs: ['AdjustmentService/ApproveAdjustment'] },
+        { to: paths.operatorSettlements, label: i18n.t({ id: 'nav.settlements', message: 'Settlements waiting' }), icon: IconScale, needs: ['DeadLetterService/ListDeadLetters'] },
+        { to: paths.operatorLedger, label: i18n.t({ id: 'nav.ledger', message: 'Ledger check' }), icon: IconShield, needs: ['LedgerVerificationService/ListLedgerVerifications'] },
+      ],
+    },
+    {
+      label: i18n.t({ id: 'nav.trust', message: 'Trust' }),
+      items: [
+        { to: paths.operatorAudit, label: i18n.t({ id: 'nav.audit', message: 'Audit log' }), icon: IconList, needs: ['AuditService/VerifyAuditEntries'] },
+        { to: paths.operatorPeople, label: i18n.t({ id: 'nav.people', message: 'People' }), icon: IconUsers, needs: ['UserService/ListUsers'] },
+        { to: paths.operatorSettings, label: i18n.t({ id: 'nav.plans', message: 'Plans' }), icon: IconSettings, needs: ['LimitService/ListPlans'] },
+      ],
+    },
   ];
 }
 

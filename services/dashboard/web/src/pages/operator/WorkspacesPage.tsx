@@ -1,6 +1,104 @@
 import { i18n } from '@lingui/core';
-import { ApiPage } from '@/ui/ApiPage';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { newRequestId } from '@/api/client';
+import { idOf } from '@/api/types';
+import { usePermissions } from '@/api/workspace';
+import { paths } from '@/app/paths';
+import { IconPlus } from '@/icons';
+import { Button, DataTable, Dialog, EmptyState, Filters, Form, Page, StateChip, TextField, Time, useFields, type Column } from '@/ui';
+import { useChanged } from './parts';
+import { createWorkspace, workspacePagesQuery, type Workspace } from './queries';
 
 export default function WorkspacesPage() {
-  return <ApiPage title={i18n.t({ id: 'operator.workspaces.title', message: 'Workspaces' })} calls={['GET /admin/v1/workspaces']} />;
+  const may = usePermissions(null);
+  const [creating, setCreating] = useState(false);
+  const query = useInfiniteQuery(workspacePagesQuery());
+  const rows = query.data?.pages.flatMap((page) => page.workspaces);
+  return (
+    <Page
+      title={i18n.t({ id: 'operator.workspaces.title', message: 'Workspaces' })}
+      subtitle={i18n.t({ id: 'operator.workspacesText', message: 'Each owns keys and credit. Newest first.' })}
+      actions={may('WorkspaceService/CreateWorkspace') && <Button kind="primary" icon={IconPlus} onClick={() => setCreating(true)}>{i18n.t({ id: 'operator.createWorkspace', message: 'Create workspace' })}</Button>}
+    >
+      <GoTo />
+      <DataTable<Workspace>
+        label={i18n.t({ id: 'operator.workspaces.title', message: 'Workspaces' })}
+        what={i18n.t({ id: 'operator.workspacesWhat', message: 'the workspaces' })}
+        columns={columns()}
+        rows={rows}
+        rowKey={(workspace) => workspace.name}
+        rowLink={(workspace) => paths.operatorWorkspace(idOf(workspace.name))}
+        error={query.error}
+        retry={() => void query.refetch()}
+        hasMore={query.hasNextPage}
+        loadingMore={query.isFetchingNextPage}
+        onMore={() => void query.fetchNextPage()}
+        empty={<EmptyState title={i18n.t({ id: 'operator.noWorkspaces', message: 'No workspaces yet' })}>{i18n.t({ id: 'operator.noWorkspacesText', message: 'A workspace owns the keys and the credit of one customer or team.' })}</EmptyState>}
+      />
+      <Dialog opened={creating} onClose={() => setCreating(false)} title={i18n.t({ id: 'operator.createWorkspace', message: 'Create workspace' })}>
+        {creating && <CreateForm onClose={() => setCreating(false)} />}
+      </Dialog>
+    </Page>
+  );
+}
+
+export function WorkspaceState({ workspace }: { workspace: Workspace }) {
+  if (workspace.state === 'WORKSPACE_STATE_CLOSED') return <StateChip tone="quiet">{i18n.t({ id: 'operator.wsClosed', message: 'Closed' })}</StateChip>;
+  if (workspace.state === 'WORKSPACE_STATE_CLOSING') return <StateChip tone="warn">{i18n.t({ id: 'operator.wsClosing', message: 'Closing' })}</StateChip>;
+  if (workspace.demonstration) return <StateChip tone="info">{i18n.t({ id: 'operator.wsDemonstration', message: 'Demonstration' })}</StateChip>;
+  return <StateChip tone="ok">{i18n.t({ id: 'operator.wsActive', message: 'Active' })}</StateChip>;
+}
+
+function columns(): Column<Workspace>[] {
+  return [
+    { id: 'name', header: i18n.t({ id: 'operator.name', message: 'Name' }), weight: 2, cell: (workspace) => workspace.displayName || idOf(workspace.name) },
+    { id: 'id', header: i18n.t({ id: 'operator.id', message: 'Id' }), weight: 1.5, wide: true, cell: (workspace) => <code>{idOf(workspace.name)}</code> },
+    { id: 'state', header: i18n.t({ id: 'operator.state', message: 'State' }), weight: 1.2, cell: (workspace) => <WorkspaceState workspace={workspace} /> },
+    { id: 'zone', header: i18n.t({ id: 'operator.zone', message: 'Report zone' }), weight: 1.2, wide: true, cell: (workspace) => workspace.reportTimeZone },
+    { id: 'created', header: i18n.t({ id: 'operator.created', message: 'Created' }), weight: 1.2, cell: (workspace) => <Time at={workspace.createTime} /> },
+  ];
+}
+
+// The API finds a workspace by its id; the list cannot be searched for anything else.
+function GoTo() {
+  const navigate = useNavigate();
+  const fields = useFields({ id: '' }, async ({ id }) => {
+    if (id.trim() !== '') await navigate({ to: paths.operatorWorkspace(id.trim()) });
+  });
+  return (
+    <Form fields={fields} actions={<Button type="submit">{i18n.t({ id: 'operator.open', message: 'Open' })}</Button>}>
+      <Filters>
+        <TextField label={i18n.t({ id: 'operator.workspaceId', message: 'Workspace id' })} mono placeholder="acme" {...fields.bind('id')} />
+      </Filters>
+    </Form>
+  );
+}
+
+function CreateForm({ onClose }: { onClose: () => void }) {
+  const changed = useChanged();
+  const navigate = useNavigate();
+  const [requestId] = useState(newRequestId);
+  const fields = useFields({ displayName: '', workspaceId: '', reportTimeZone: 'UTC' }, async (values) => {
+    const made = await createWorkspace(requestId, values.workspaceId.trim(), { displayName: values.displayName.trim(), reportTimeZone: values.reportTimeZone.trim() });
+    await changed();
+    onClose();
+    await navigate({ to: paths.operatorWorkspace(idOf(made.name)) });
+  });
+  return (
+    <Form
+      fields={fields}
+      actions={
+        <>
+          <Button onClick={onClose}>{i18n.t({ id: 'operator.cancel', message: 'Cancel' })}</Button>
+          <Button type="submit" kind="primary" busy={fields.busy}>{i18n.t({ id: 'operator.createWorkspace', message: 'Create workspace' })}</Button>
+        </>
+      }
+    >
+      <TextField label={i18n.t({ id: 'operator.name', message: 'Name' })} autoFocus maxLength={100} {...fields.bind('displayName')} />
+      <TextField label={i18n.t({ id: 'operator.id', message: 'Id' })} mono hint={i18n.t({ id: 'operator.idHint', message: 'Lower-case letters, digits and hyphens; nothing: one is made. It cannot be changed later.' })} {...fields.bind('workspaceId')} />
+      <TextField label={i18n.t({ id: 'operator.zone', message: 'Report zone' })} hint={i18n.t({ id: 'operator.zoneHint', message: 'For days in reports, such as Europe/Berlin.' })} {...fields.bind('reportTimeZone')} />
+    </Form>
+  );
 }

@@ -1,0 +1,36 @@
+// What is above every page of a workspace: that its data is made up, that one looks at it as support.
+import { i18n } from '@lingui/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { api } from '@/api/client';
+import { forgetSupport, useSupport } from '@/api/support';
+import { Time } from '@/ui/Time';
+import { TextButton } from '@/ui/states';
+import css from './Bands.module.css';
+import { paths } from './paths';
+
+export function DemonstrationBand() {
+  return <div className={css.demonstration}>{i18n.t({ id: 'frame.demonstration', message: 'Demonstration data. Really booked, never charged.' })}</div>;
+}
+
+export function SupportBand({ workspace, name }: { workspace: string | null; name: string }) {
+  const support = useSupport();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  if (!support || support.workspace !== workspace) return null;
+  const leave = async () => {
+    forgetSupport();
+    client.clear();
+    await navigate({ to: paths.operatorWorkspace(support.workspace) });
+    // One that cannot be ended now ends by itself.
+    await api
+      .POST('/admin/v1/workspaces/{workspace}/supportSessions/{supportSession}:end', { params: { path: { workspace: support.workspace, supportSession: support.session } }, body: {} as never })
+      .catch(() => undefined);
+  };
+  return (
+    <div className={css.support} role="status">
+      {i18n.t({ id: 'frame.support', message: 'Viewing {name} as support, read-only, recorded.', values: { name } })} {i18n.t({ id: 'frame.supportEnds', message: 'Ends' })} <Time at={support.ends} exact />.{' '}
+      <TextButton onClick={() => void leave()}>{i18n.t({ id: 'frame.leave', message: 'Leave' })}</TextButton>
+    </div>
+  );
+}

@@ -1,0 +1,136 @@
+// Credit that an operator gives, and corrections of the ledger.
+import { i18n } from '@lingui/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { newRequestId } from '@/api/client';
+import type { Schema } from '@/api/types';
+import { typedAmount } from '@/format/money';
+import { AmountField, Button, CheckboxField, DataTable, Dialog, EmptyState, Form, Money, Notice, SelectField, TextField, Time, toast, useFields } from '@/ui';
+import { adjustmentKindName, useChanged } from './parts';
+import { createAdjustment, grantCredit, grantsQuery, type Adjustment } from './queries';
+
+interface MoneyDialogProps {
+  workspace: string;
+  opened: boolean;
+  onClose: () => void;
+}
+
+const notAmount = () => i18n.t({ id: 'operator.notAmount', message: 'An amount like 25 or 0.50.' });
+
+export function GrantTable({ workspace }: { workspace: string }) {
+  const query = useQuery(grantsQuery(workspace));
+  return (
+    <DataTable<Schema<'CreditGrant'>>
+      label={i18n.t({ id: 'operator.grants', message: 'Credit grants' })}
+      what={i18n.t({ id: 'operator.grantsWhat', message: 'the credit grants' })}
+      columns={[
+        { id: 'time', header: i18n.t({ id: 'operator.created', message: 'Created' }), weight: 1.5, cell: (grant) => <Time at={grant.createTime} exact /> },
+        { id: 'kind', header: i18n.t({ id: 'operator.kind', message: 'Kind' }), weight: 1, cell: (grant) => (grant.paid ? i18n.t({ id: 'operator.grantPaid', message: 'Paid outside' }) : i18n.t({ id: 'operator.grantFree', message: 'Granted' })) },
+        { id: 'reason', header: i18n.t({ id: 'operator.reasonColumn', message: 'Reason' }), weight: 2, wide: true, cell: (grant) => grant.reason || '—' },
+        { id: 'actor', header: i18n.t({ id: 'operator.by', message: 'By' }), weight: 1.5, wide: true, cell: (grant) => grant.actor },
+        { id: 'amount', header: i18n.t({ id: 'operator.amount', message: 'Amount' }), weight: 1, align: 'end', cell: (grant) => <Money usd={grant.amountUsd} plus /> },
+      ]}
+      rows={query.data?.creditGrants}
+      rowKey={(grant) => grant.name}
+      error={query.error}
+      retry={() => void query.refetch()}
+      empty={<EmptyState title={i18n.t({ id: 'operator.noGrants', message: 'No credit grants yet' })} />}
+    />
+  );
+}
+
+export function GrantDialog({ workspace, opened, onClose }: MoneyDialogProps) {
+  return (
+    <Dialog opened={opened} onClose={onClose} title={i18n.t({ id: 'operator.grant', message: 'Grant credit' })}>
+      {opened && <GrantForm workspace={workspace} onClose={onClose} />}
+    </Dialog>
+  );
+}
+
+function GrantForm({ workspace, onClose }: Omit<MoneyDialogProps, 'opened'>) {
+  const changed = useChanged();
+  const [requestId] = useState(newRequestId);
+  const [wrong, setWrong] = useState(false);
+  const fields = useFields({ amountUsd: '', reason: '', paid: false }, async (values) => {
+    const amountUsd = typedAmount(values.amountUsd);
+    setWrong(amountUsd === null);
+    if (amountUsd === null) return;
+    await grantCredit(workspace, requestId, { amountUsd, paid: values.paid, reason: values.reason.trim() });
+    await changed();
+    onClose();
+  });
+  return (
+    <Form
+      fields={fields}
+      actions={
+        <>
+          <Button onClick={onClose}>{i18n.t({ id: 'operator.cancel', message: 'Cancel' })}</Button>
+          <Button type="submit" kind="primary" busy={fields.busy}>{i18n.t({ id: 'operator.grant', message: 'Grant credit' })}</Button>
+        </>
+      }
+    >
+      <AmountField label={i18n.t({ id: 'operator.amount', message: 'Amount' })} autoFocus {...fields.bind('amountUsd')} error={wrong ? notAmount() : fields.errors.amountUsd} />
+      <TextField label={i18n.t({ id: 'operator.reason', message: 'Reason, for the books' })} maxLength={500} {...fields.bind('reason')} />
+      <CheckboxField label={i18n.t({ id: 'operator.paidOutside', message: 'The money came in outside of the payment providers' })} hint={i18n.t({ id: 'operator.paidOutsideHint', message: 'Such credit is spent after granted credit, and can be refunded.' })} {...fields.bind('paid')} />
+    </Form>
+  );
+}
+
+const KINDS: Adjustment['kind'][] = ['ADJUSTMENT_KIND_REFUND', 'ADJUSTMENT_KIND_CREDIT', 'ADJUSTMENT_KIND_DEBIT', 'ADJUSTMENT_KIND_CHARGEBACK', 'ADJUSTMENT_KIND_WRITE_OFF'];
+
+function kindText(kind: string): string {
+  switch (kind) {
+    case 'ADJUSTMENT_KIND_REFUND':
+      return i18n.t({ id: 'operator.refundKindText', message: 'Returns unspent paid credit. The money goes back outside of the ledger.' });
+    case 'ADJUSTMENT_KIND_CREDIT':
+      return i18n.t({ id: 'operator.creditKindText', message: 'Adds credit, for example for requests that went wrong.' });
+    case 'ADJUSTMENT_KIND_DEBIT':
+      return i18n.t({ id: 'operator.debitKindText', message: 'Takes credit that is not on hold.' });
+    case 'ADJUSTMENT_KIND_CHARGEBACK':
+      return i18n.t({ id: 'operator.chargebackKindText', message: 'A bank took a payment back. What the credit does not cover is owed, and the workspace is frozen.' });
+    default:
+      return i18n.t({ id: 'operator.writeOffKindText', message: 'Gives up what is owed.' });
+  }
+}
+
+export function AdjustmentDialog({ workspace, opened, onClose }: MoneyDialogProps) {
+  return (
+    <Dialog opened={opened} onClose={onClose} title={i18n.t({ id: 'operator.correct', message: 'Refund or correct' })}>
+      {opened && <AdjustmentForm workspace={workspace} onClose={onClose} />}
+    </Dialog>
+  );
+}
+
+function AdjustmentForm({ workspace, onClose }: Omit<MoneyDialogProps, 'opened'>) {
+  const changed = useChanged();
+  const [requestId] = useState(newRequestId);
+  const [wrong, setWrong] = useState(false);
+  const fields = useFields({ kind: KINDS[0] as string, amountUsd: '', granted: false, reason: '', reference: '' }, async (values) => {
+    const amountUsd = typedAmount(values.amountUsd);
+    setWrong(amountUsd === null);
+    if (amountUsd === null) return;
+    const made = await createAdjustment(workspace, requestId, { kind: values.kind as Adjustment['kind'], amountUsd, granted: values.granted, reason: values.reason.trim(), reference: values.reference.trim() });
+    await changed();
+    if (made.state === 'ADJUSTMENT_STATE_PENDING_APPROVAL') toast(i18n.t({ id: 'operator.waitsForSecond', message: 'It waits for another operator to approve it.' }));
+    onClose();
+  });
+  const choosable = fields.values.kind === 'ADJUSTMENT_KIND_CREDIT' || fields.values.kind === 'ADJUSTMENT_KIND_DEBIT';
+  return (
+    <Form
+      fields={fields}
+      actions={
+        <>
+          <Button onClick={onClose}>{i18n.t({ id: 'operator.cancel', message: 'Cancel' })}</Button>
+          <Button type="submit" kind="danger" busy={fields.busy}>{i18n.t({ id: 'operator.post', message: 'Post correction' })}</Button>
+        </>
+      }
+    >
+      <Notice>{i18n.t({ id: 'operator.secondPerson', message: 'Above the configured amount it waits until another operator approves it. Nothing is ever edited afterwards.' })}</Notice>
+      <SelectField label={i18n.t({ id: 'operator.kind', message: 'Kind' })} hint={kindText(fields.values.kind)} options={KINDS.map((kind) => ({ value: kind, label: adjustmentKindName(kind) }))} {...fields.bind('kind')} />
+      <AmountField label={i18n.t({ id: 'operator.amount', message: 'Amount' })} autoFocus {...fields.bind('amountUsd')} error={wrong ? notAmount() : fields.errors.amountUsd} />
+      {choosable && <CheckboxField label={i18n.t({ id: 'operator.ofGranted', message: 'Of granted instead of paid credit' })} {...fields.bind('granted')} />}
+      <TextField label={i18n.t({ id: 'operator.reason', message: 'Reason, for the books' })} maxLength={500} {...fields.bind('reason')} />
+      <TextField label={i18n.t({ id: 'operator.reference', message: 'Reference' })} hint={i18n.t({ id: 'operator.referenceHint', message: 'Of the payment or dispute, if there is one.' })} maxLength={128} mono {...fields.bind('reference')} />
+    </Form>
+  );
+}
