@@ -16,7 +16,7 @@ export default defineConfig({
   globalTeardown: './teardown.mjs',
   use: {
     baseURL: process.env.TOLLGATE_DASHBOARD,
-    storageState: '../state.json',
+    storageState: 'state.json',
     locale: 'en-US',
     timezoneId: 'UTC',
     viewport: { width: 1280, height: 800 },

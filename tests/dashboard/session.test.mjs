@@ -25,8 +25,9 @@ test('session: a wrong password says so, the right one leads to the page that wa
 });
 
 test('session: a link signs in once, and leaves nothing in the address', async ({ page }) => {
-  tollgate('user', 'create', 'link@demo.invalid');
-  const path = signInLink('link@demo.invalid');
+  const person = `link-${Date.now()}@demo.invalid`;
+  tollgate('user', 'create', person);
+  const path = signInLink(person);
   const token = new URL(path, 'http://x').searchParams.get('token');
   await page.goto(path);
   await expect(page.getByText('This link signs you in once.')).toBeVisible();
@@ -56,6 +57,7 @@ test('session: when it ends in a form, the form is kept and the call goes on', a
 test('session: colours and language are kept', async ({ page }) => {
   await page.goto('/sign-in');
   await signIn(page);
+  await expect(page.locator('h1')).toHaveText('Home');
   await settled(page);
   const account = page.getByRole('button', { name: /^(Account of|Konto von)/ });
   await account.click();
@@ -73,6 +75,7 @@ test('session: colours and language are kept', async ({ page }) => {
 test('session: Ctrl K finds a page', async ({ page }) => {
   await page.goto('/sign-in');
   await signIn(page);
+  await expect(page.locator('h1')).toHaveText('Home');
   await settled(page);
   await page.keyboard.press('Control+k');
   await page.getByRole('dialog').getByRole('textbox', { name: 'Search' }).fill('Keys');

@@ -14,7 +14,7 @@ export default async function setup() {
     const made = tollgate('key', 'create', '--workspace', workspace, '--name', name);
     const calls = { 'checkout-bot': 6, 'search-rerank': 4, 'support-summaries': 2 }[name] ?? 0;
     for (let i = 0; i < calls; i++) await chat(made.secret, demo.models[i % demo.models.length]);
-    if (name === 'nightly-evals') tollgate('key', 'disable', made.key.key_id ?? made.key_id);
+    if (name === 'nightly-evals') tollgate('key', 'disable', made.key_id);
   }
   await chat(demo.api_key, 'demo/none');
 }

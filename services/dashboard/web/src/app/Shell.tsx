@@ -1,7 +1,7 @@
 // The frame around everything that wants a signed-in person.
 import { i18n } from '@lingui/core';
 import { useQuery } from '@tanstack/react-query';
-import { Navigate, Outlet, useLocation } from '@tanstack/react-router';
+import { Outlet, useLocation, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { useSession } from '@/api/session';
 import { balanceQuery, POLL, usePermissions, workspaceQuery } from '@/api/workspace';
@@ -27,9 +27,13 @@ const Palette = lazy(() => import('./Palette'));
 
 export function Shell() {
   const session = useSession();
-  const { pathname, href } = useLocation();
-  // After a sign-out the page that was seen is not what the next person wants.
-  if (!session) return <Navigate to={paths.signIn} search={(pathname === '/' ? {} : { return: href }) as never} replace />;
+  const { pathname } = useLocation();
+  const navigate = useNavigate();
+  // Signed out, or the session has ended and the person did not sign in again.
+  useEffect(() => {
+    if (!session) void navigate({ to: paths.signIn, replace: true });
+  }, [session === null]);
+  if (!session) return null;
   return <SignedIn pathname={pathname} />;
 }
 

@@ -1,16 +1,25 @@
 // Every address and its page; each page is loaded when it is first wanted. The address decides what is seen: pages keep
 // filters, range and zone in its search (app/search.ts), so routes here take any search.
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, type AnyRoute } from '@tanstack/react-router';
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect, type AnyRoute } from '@tanstack/react-router';
+import { currentSession } from '@/api/session';
 import { RowSkeletons } from '@/ui/states';
 import { AuthFrame } from './AuthFrame';
 import { NotFound, PageError } from './errors';
+import { paths } from './paths';
 import { Root } from './Root';
 
 type PageModule = Promise<{ default: () => React.ReactNode }>;
 
 const root = createRootRoute({ component: Root, notFoundComponent: NotFound });
 const auth = createRoute({ getParentRoute: () => root, id: 'auth', component: AuthFrame });
-const frame = createRoute({ getParentRoute: () => root, id: 'frame', component: lazyRouteComponent(() => import('./Shell'), 'Shell') });
+const frame = createRoute({
+  getParentRoute: () => root,
+  id: 'frame',
+  beforeLoad: ({ location }) => {
+    if (!currentSession()) throw redirect({ to: paths.signIn, search: (location.pathname === '/' ? {} : { return: location.href }) as never });
+  },
+  component: lazyRouteComponent(() => import('./Shell'), 'Shell'),
+});
 
 function page(parent: AnyRoute, path: string, load: () => PageModule): AnyRoute {
   return createRoute({ getParentRoute: () => parent, path, component: lazyRouteComponent(load) });

@@ -12,6 +12,8 @@ describe('money', () => {
     expect(money('482.115')).toBe('$482.12');
     expect(money('482.125')).toBe('$482.12');
     expect(money('0.00')).toBe('$0.00');
+    expect(money('0.006')).toBe('$0.01');
+    expect(money('0.0049')).toBe('<$0.01');
   });
   it('never shows more credit than there is', () => {
     expect(money('482.119999999', 'available')).toBe('$482.11');

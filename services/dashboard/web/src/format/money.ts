@@ -48,6 +48,8 @@ function digitsOf(style: MoneyStyle, amount: string): Intl.NumberFormatOptions {
 export function money(amount: string | null | undefined, style: MoneyStyle = 'total', plus = false): string {
   const value = nanos(amount);
   if (amount == null || value === null) return '—';
+  // What is less than a cent is not nothing.
+  if (style === 'total' && value > 0n && value <= 5_000_000n) return `<${money('0.01', style, plus)}`;
   // 0.0000005 is the least that rounds to something in a row.
   if (style === 'row' && value > 0n && value < 500n) return `<${money('0.000001', 'row')}`;
   const format = new Intl.NumberFormat(formatLocale(), {

@@ -21,6 +21,7 @@ export interface Column<T> {
 
 export interface DataTableProps<T> {
   label: string; // what the table lists
+  title?: string; // shown above it
   columns: Column<T>[];
   rows: T[] | undefined; // undefined: not loaded yet
   rowKey: (row: T) => string;
@@ -88,6 +89,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
   return (
     <div className={`${css.frame} ${busy ? css.old : ''}`} aria-busy={busy}>
       {busy && <div className={css.bar} />}
+      {props.title && <h2 className={css.head}>{props.title}</h2>}
       <div ref={scroll} className={virtual ? css.scroll : css.plain}>
         <table className={css.table} aria-label={props.label} aria-rowcount={hasMore ? -1 : rows.length + 1} onKeyDown={onKeyDown}>
           <colgroup>
@@ -137,7 +139,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
 }
 
 function cellClass<T>(column: Column<T>): string | undefined {
-  return [column.align === 'end' ? css.end : '', column.wide ? css.wide : ''].filter(Boolean).join(' ') || undefined;
+  return [column.align === 'end' ? css.end : '', column.wide ? css.wide : '', column.headerHidden ? css.tight : ''].filter(Boolean).join(' ') || undefined;
 }
 
 // The whole row can be clicked; only its first cell takes the focus.

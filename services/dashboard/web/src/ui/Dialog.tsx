@@ -26,6 +26,7 @@ export function Dialog({ opened, onClose, title, children, locked, wide }: Dialo
       onClose={onClose}
       title={title}
       size={wide ? 680 : 480}
+      padding="xl"
       centered
       lockScroll={false}
       withCloseButton={!locked}
@@ -50,6 +51,7 @@ export function SidePanel({ opened, onClose, title, children }: Omit<DialogProps
       title={title}
       position="right"
       size={520}
+      padding="xl"
       lockScroll={false}
       closeButtonProps={close()}
       classNames={{ title: css.title, content: css.panel }}

@@ -62,7 +62,7 @@ interface LinkProps extends Omit<ComponentProps<'a'>, 'href'> {
 // Within the pages; loads the page's code when pointed at.
 export function Link({ to, search, children, ...rest }: LinkProps) {
   return (
-    <RouterLink to={to} search={search as never} {...(rest as object)}>
+    <RouterLink to={to} search={search as never} activeOptions={{ exact: true }} {...(rest as object)}>
       {children}
     </RouterLink>
   );

@@ -9,7 +9,7 @@ import { resolve } from '@/format/range';
 import { absolute, startOfMonth, monthName, UTC } from '@/format/time';
 import { IconPlus } from '@/icons';
 import { UsageChart } from '@/pages/usage/UsageChart';
-import { Card, DataTable, EmptyState, Freshness, LinkButton, Money, Page, polling, rangeLabel, Tile, Tiles, Time, UsedBar, useNow, useZone, type Column } from '@/ui';
+import { DataTable, EmptyState, Freshness, LinkButton, Money, Page, polling, rangeLabel, Tile, Tiles, Time, UsedBar, useNow, useZone, type Column } from '@/ui';
 import { AttentionList } from './Attention';
 import { newestRequestsQuery } from './queries';
 
@@ -17,6 +17,7 @@ type Summary = Schema<'Summary'>;
 type Receipt = Schema<'Receipt'>;
 
 const ROWS = 4;
+const LONG = 90; // days: beyond that nobody has to act
 
 // Can I spend, what did I spend, is something wrong.
 export default function HomePage() {
@@ -72,6 +73,8 @@ function CreditTile({ workspace, summary }: { workspace: string; summary?: Summa
     <Tile label={i18n.t({ id: 'home.credit', message: 'Available credit' })} loading={query.isPending} error={data ? null : query.error} retry={() => void query.refetch()} figure={<Money usd={data?.availableUsd} style="available" />}>
       {held > 0n
         ? i18n.t({ id: 'home.held', message: '{held} held by {count, plural, one {# running request} other {# running requests}}', values: { held: money(data?.heldUsd, 'exact'), count: parseInt(data?.openHolds ?? '0', 10) } })
+        : days !== undefined && days > LONG
+          ? i18n.t({ id: 'home.daysLong', message: 'More than {days} days at this week’s pace', values: { days: LONG } })
         : days !== undefined
           ? i18n.t({ id: 'home.daysLeft', message: '{days, plural, =0 {Less than a day} one {About # day} other {About # days}} at this week’s pace', values: { days } })
           : i18n.t({ id: 'home.nothingHeld', message: 'Nothing on hold' })}
@@ -135,15 +138,15 @@ function NewestRequests({ workspace }: { workspace: string }) {
   const rows = requests.data?.receipts;
   if (rows?.length === 0) return null;
   const columns: Column<Receipt>[] = [
-    { id: 'time', header: i18n.t({ id: 'home.time', message: 'Time' }), weight: 1.1, cell: (one) => <Time at={one.createTime} /> },
     { id: 'model', header: i18n.t({ id: 'home.model', message: 'Model' }), weight: 2, cell: (one) => one.model },
+    { id: 'time', header: i18n.t({ id: 'home.time', message: 'Time' }), weight: 1.1, cell: (one) => <Time at={one.createTime} /> },
     { id: 'tokens', header: i18n.t({ id: 'home.tokensInOut', message: 'Tokens in / out' }), weight: 1.2, align: 'end', wide: true, cell: (one) => `${count(one.tokens?.promptTokens)} / ${count(one.tokens?.completionTokens)}` },
     { id: 'outcome', header: i18n.t({ id: 'home.outcome', message: 'Outcome' }), weight: 1.2, wide: true, cell: (one) => one.outcome.replaceAll('_', ' ') },
     { id: 'cost', header: i18n.t({ id: 'home.cost', message: 'Cost' }), weight: 1, align: 'end', cell: (one) => <Money usd={one.chargedUsd} style="row" /> },
   ];
   return (
-    <Card title={i18n.t({ id: 'home.newest', message: 'Newest requests' })} flush>
       <DataTable<Receipt>
+        title={i18n.t({ id: 'home.newest', message: 'Newest requests' })}
         label={i18n.t({ id: 'home.newest', message: 'Newest requests' })}
         what={i18n.t({ id: 'home.whatRequests', message: 'the newest requests' })}
         columns={columns}
@@ -154,6 +157,5 @@ function NewestRequests({ workspace }: { workspace: string }) {
         retry={() => void requests.refetch()}
         empty={null}
       />
-    </Card>
   );
 }

@@ -129,9 +129,9 @@ function columns(workspace: string): Column<Key>[] {
       weight: 1.1,
       align: 'end',
       wide: true,
-      cell: (key) => (key.monthlyQuotaUsd ? <Money usd={key.monthlyQuotaUsd} /> : <span>{i18n.t({ id: 'keys.noQuota', message: 'No quota' })}</span>),
+      cell: (key) => (key.monthlyQuotaUsd ? <Money usd={key.monthlyQuotaUsd} /> : <span className="quiet">{i18n.t({ id: 'keys.noQuota', message: 'No quota' })}</span>),
     },
     { id: 'used', header: i18n.t({ id: 'keys.lastUsed', message: 'Last used' }), weight: 1.2, wide: true, cell: (key) => <Time at={key.lastUsedTime} none={i18n.t({ id: 'keys.neverUsed', message: 'Never' })} /> },
-    { id: 'actions', header: i18n.t({ id: 'keys.actions', message: 'Actions' }), headerHidden: true, weight: 0.4, align: 'end', wide: true, cell: (key) => <KeyActions workspace={workspace} item={key} /> },
+    { id: 'actions', header: i18n.t({ id: 'keys.actions', message: 'Actions' }), headerHidden: true, weight: 0.5, align: 'end', wide: true, cell: (key) => <KeyActions workspace={workspace} item={key} /> },
   ];
 }
