@@ -17,6 +17,7 @@ const preloadFont: Plugin = {
     },
   },
 };
+const dashboard = `http://127.0.0.1:${process.env.TOLLGATE_DASHBOARD_PORT ?? 8081}`;
 
 export default defineConfig({
   plugins: [react(), preloadFont],
@@ -29,7 +30,7 @@ export default defineConfig({
     manifest: 'manifest.json',
     target: 'es2022',
   },
-  // Against `./dev run` on its usual ports.
-  server: { proxy: { '/admin': 'http://127.0.0.1:8081', '/session': 'http://127.0.0.1:8081' } },
+  // Against `./dev run`.
+  server: { proxy: Object.fromEntries(['/admin/', '/session/', '/playground/'].map((path) => [path, dashboard])) },
   test: { environment: 'node', include: ['src/**/*.test.ts', 'scripts/**/*.test.ts'] },
 });

@@ -103,9 +103,9 @@ function SignedIn({ pathname }: { pathname: string }) {
 }
 
 function Sidebar({ groups, pathname, opened, operator, workspace }: { groups: NavigationGroup[]; pathname: string; opened: boolean; operator: boolean; workspace: string | null }) {
-  const all = groups.flatMap((group) => group.items.map((item) => item.to));
+  const all = groups.flatMap((group) => group.items.flatMap(({ to, also }) => [to, ...(also ? [also] : [])].map((address) => ({ to, address }))));
   // The longest address that the page is below.
-  const current = all.filter((to) => pathname === to || pathname.startsWith(`${to}/`)).sort((a, b) => b.length - a.length)[0];
+  const current = all.filter(({ address }) => pathname === address || pathname.startsWith(`${address}/`)).sort((a, b) => b.address.length - a.address.length)[0]?.to;
   return (
     <nav className={css.side} data-opened={opened} aria-label={i18n.t({ id: 'frame.navigation', message: 'Pages' })}>
       <Link to="/" className={css.brand}>

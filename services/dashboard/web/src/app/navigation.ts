@@ -2,7 +2,7 @@
 // API (users/me:permissions): who may call none of them does not see the page.
 import { i18n } from '@lingui/core';
 import {
-  IconBox, IconBuilding, IconCash, IconGauge, IconHome, IconKey, IconList, IconReceipt, IconScale, IconServer, IconSettings, IconShield, IconTerminal, IconUsers, type Icon,
+  IconBox, IconBuilding, IconCash, IconChartBar, IconGauge, IconHome, IconKey, IconList, IconReceipt, IconScale, IconServer, IconSettings, IconShield, IconTerminal, IconUsers, type Icon,
 } from '@/icons';
 import { paths } from './paths';
 
@@ -11,6 +11,7 @@ export interface NavigationItem {
   label: string;
   icon: Icon;
   needs?: string[];
+  also?: string; // another address that belongs to the page
 }
 export interface NavigationGroup {
   label?: string;
@@ -24,7 +25,10 @@ export function workspaceNavigation(workspace: string): NavigationGroup[] {
     },
     {
       label: i18n.t({ id: 'nav.use', message: 'Use' }),
-      items: [{ to: paths.keys(workspace), label: i18n.t({ id: 'nav.keys', message: 'Keys' }), icon: IconKey, needs: ['KeyService/ListKeys'] }],
+      items: [
+        { to: paths.keys(workspace), label: i18n.t({ id: 'nav.keys', message: 'Keys' }), icon: IconKey, needs: ['KeyService/ListKeys'] },
+        { to: paths.usage(workspace), label: i18n.t({ id: 'nav.usage', message: 'Usage' }), icon: IconChartBar, needs: ['UsageService/QueryUsage'], also: paths.requests(workspace) },
+      ],
     },
     {
       label: i18n.t({ id: 'nav.workspace', message: 'Workspace' }),

@@ -119,3 +119,9 @@ export function duration(us: string | number | null | undefined): string {
   const [value, unit] = ms < 1000 ? [Math.round(ms), 'millisecond'] : [ms / 1000, 'second'];
   return new Intl.NumberFormat(formatLocale(), { style: 'unit', unit: unit as string, maximumSignificantDigits: 3 }).format(value as number);
 }
+
+// "2026-09-27": the day of an instant, as the address and files have it.
+export function dayText(at: Date, zone: string): string {
+  const { year, month, day } = partsIn(at, zone);
+  return `${year}-${String(month).padStart(2, '0')}-${String(day).padStart(2, '0')}`;
+}

@@ -62,7 +62,8 @@ interface LinkProps extends Omit<ComponentProps<'a'>, 'href'> {
 // Within the pages; loads the page's code when pointed at.
 export function Link({ to, search, children, ...rest }: LinkProps) {
   return (
-    <RouterLink to={to} search={search as never} activeOptions={{ exact: true }} {...(rest as object)}>
+    // Exactly: the address of a workspace's home is the beginning of all its pages'.
+    <RouterLink to={to} search={search as never} activeOptions={{ exact: true, includeSearch: false }} {...(rest as object)}>
       {children}
     </RouterLink>
   );

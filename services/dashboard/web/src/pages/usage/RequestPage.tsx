@@ -1,8 +1,36 @@
 import { i18n } from '@lingui/core';
-import { useWorkspace } from '@/app/search';
-import { ApiPage } from '@/ui/ApiPage';
+import { useQuery } from '@tanstack/react-query';
+import { asApiError } from '@/api/errors';
+import { paths } from '@/app/paths';
+import { useParam, useWorkspace } from '@/app/search';
+import { Card, EmptyState, ErrorState, LinkButton, Notice, Page, RowSkeletons } from '@/ui';
+import { ReceiptView } from './ReceiptView';
+import { requestQuery } from './requests';
 
+// Opened by the request's own id, by an x-request-id from an error message, or by the id of an answer.
 export default function RequestPage() {
   const workspace = useWorkspace();
-  return <ApiPage title={i18n.t({ id: 'usage.request.title', message: 'Request' })} calls={[`GET /admin/v1/workspaces/${workspace}/requests/REQUEST`]} />;
+  const request = useParam('request');
+  const found = useQuery(requestQuery(workspace, request));
+  const missing = found.error !== null && asApiError(found.error).status === 404;
+  return (
+    <Page title={i18n.t({ id: 'usage.request.title', message: 'Request' })} subtitle={<code>{request}</code>} back={{ to: paths.requests(workspace), label: i18n.t({ id: 'usage.requests.title', message: 'Requests' }) }} narrow>
+      {found.data && found.data.matches !== '1' && found.data.matches !== '0' && (
+        <Notice>{i18n.t({ id: 'usage.matches', message: '{count, plural, one {# request has this id.} other {# requests have this id; this is the newest.}}', values: { count: found.data.matches } })}</Notice>
+      )}
+      <Card>
+        {found.data ? (
+          <ReceiptView receipt={found.data} workspace={workspace} />
+        ) : missing ? (
+          <EmptyState title={i18n.t({ id: 'usage.noRequest', message: 'No request with this id' })} action={<LinkButton to={paths.requests(workspace)}>{i18n.t({ id: 'usage.allRequests', message: 'All requests' })}</LinkButton>}>
+            {i18n.t({ id: 'usage.noRequestText', message: 'This workspace has none, over all time. A refused call has no receipt, and a running one has it when it has ended.' })}
+          </EmptyState>
+        ) : found.error ? (
+          <ErrorState error={found.error} what={i18n.t({ id: 'usage.whatRequest', message: 'the request' })} retry={() => void found.refetch()} />
+        ) : (
+          <RowSkeletons />
+        )}
+      </Card>
+    </Page>
+  );
 }

@@ -1,0 +1,36 @@
+// The names of keys, for lists that have their ids.
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { api, unwrap } from './client';
+import { idOf, type Schema } from './types';
+
+export interface NamedKey {
+  id: string;
+  name: string;
+  state: Schema<'Key'>['state'];
+}
+
+// The newest 200; of a workspace with more, also those that spent the most.
+export function keyNamesQuery(workspace: string) {
+  return queryOptions({
+    queryKey: ['keys', workspace, 'names'],
+    queryFn: async ({ signal }) => {
+      const list = async (query: { pageSize?: number; view?: 'KEY_VIEW_TOP_SPENT' }) =>
+        unwrap(api.GET('/admin/v1/workspaces/{workspace}/keys', { params: { path: { workspace }, query }, signal }));
+      const newest = await list({ pageSize: 200 });
+      const keys = newest.nextPageToken === '' ? newest.keys : [...newest.keys, ...(await list({ view: 'KEY_VIEW_TOP_SPENT' })).keys];
+      const known = new Map<string, NamedKey>();
+      for (const key of keys) known.set(idOf(key.name), { id: idOf(key.name), name: key.displayName || idOf(key.name), state: key.state });
+      return known;
+    },
+    staleTime: 60_000,
+  });
+}
+
+export function useKeyNames(workspace: string): { nameOf: (id: string) => string; keys: NamedKey[]; find: (id: string) => NamedKey | undefined } {
+  const { data } = useQuery(keyNamesQuery(workspace));
+  return {
+    nameOf: (id) => data?.get(idOf(id))?.name ?? idOf(id),
+    keys: [...(data?.values() ?? [])],
+    find: (id) => data?.get(idOf(id)),
+  };
+}
