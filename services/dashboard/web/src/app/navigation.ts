@@ -28,6 +28,7 @@ export function workspaceNavigation(workspace: string): NavigationGroup[] {
       items: [
         { to: paths.keys(workspace), label: i18n.t({ id: 'nav.keys', message: 'Keys' }), icon: IconKey, needs: ['KeyService/ListKeys'] },
         { to: paths.usage(workspace), label: i18n.t({ id: 'nav.usage', message: 'Usage' }), icon: IconChartBar, needs: ['UsageService/QueryUsage'], also: paths.requests(workspace) },
+        { to: paths.models(workspace), label: i18n.t({ id: 'nav.models', message: 'Models' }), icon: IconBox, needs: ['ModelService/ListModels'] },
       ],
     },
     {
