@@ -2,7 +2,7 @@
 // API (users/me:permissions): who may call none of them does not see the page.
 import { i18n } from '@lingui/core';
 import {
-  IconBox, IconBuilding, IconCash, IconChartBar, IconGauge, IconHome, IconKey, IconList, IconReceipt, IconScale, IconServer, IconSettings, IconShield, IconTerminal, IconUsers, type Icon,
+  IconBox, IconBuilding, IconCash, IconChartBar, IconGauge, IconHome, IconKey, IconList, IconMessage, IconReceipt, IconScale, IconServer, IconSettings, IconShield, IconTerminal, IconUsers, type Icon,
 } from '@/icons';
 import { paths } from './paths';
 
@@ -21,7 +21,11 @@ export interface NavigationGroup {
 export function workspaceNavigation(workspace: string): NavigationGroup[] {
   return [
     {
-      items: [{ to: paths.home(workspace), label: i18n.t({ id: 'nav.home', message: 'Home' }), icon: IconHome }],
+      items: [
+        { to: paths.home(workspace), label: i18n.t({ id: 'nav.home', message: 'Home' }), icon: IconHome },
+        { to: paths.quickstart(workspace), label: i18n.t({ id: 'nav.quickstart', message: 'Quickstart' }), icon: IconTerminal, needs: ['KeyService/CreateKey'] },
+        { to: paths.playground(workspace), label: i18n.t({ id: 'nav.playground', message: 'Playground' }), icon: IconMessage, needs: ['KeyService/CreateKey'] },
+      ],
     },
     {
       label: i18n.t({ id: 'nav.use', message: 'Use' }),
