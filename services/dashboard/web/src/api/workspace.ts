@@ -33,6 +33,15 @@ export function workspaceQuery(workspace: string) {
   });
 }
 
+// The first 200, for names and for who may do what; the page of the members has a list of its own.
+export function membersQuery(workspace: string) {
+  return queryOptions({
+    queryKey: ['members', workspace, 'names'],
+    queryFn: ({ signal }) => unwrap(api.GET('/admin/v1/workspaces/{workspace}/members', { params: { path: { workspace }, query: { pageSize: 200 } }, signal })),
+    staleTime: 60_000,
+  });
+}
+
 export function workspacesQuery() {
   return queryOptions({
     queryKey: ['workspaces'],

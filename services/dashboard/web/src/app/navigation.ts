@@ -37,7 +37,9 @@ export function workspaceNavigation(workspace: string): NavigationGroup[] {
     },
     {
       label: i18n.t({ id: 'nav.workspace', message: 'Workspace' }),
-      items: [],
+      items: [
+        { to: paths.billing(workspace), label: i18n.t({ id: 'nav.billing', message: 'Billing' }), icon: IconCash, needs: ['LedgerService/GetBalance'] },
+      ],
     },
   ];
 }

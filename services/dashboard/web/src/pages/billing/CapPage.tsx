@@ -1,8 +1,114 @@
 import { i18n } from '@lingui/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api, newRequestId, unwrap } from '@/api/client';
+import { queryClient } from '@/api/query';
+import type { Schema } from '@/api/types';
+import { POLL, usePermissions } from '@/api/workspace';
 import { useWorkspace } from '@/app/search';
-import { ApiPage } from '@/ui/ApiPage';
+import { money, nanos, percent, typedAmount } from '@/format/money';
+import { AmountField, Button, Card, Dialog, ErrorState, Form, Money, Notice, polling, RowSkeletons, SwitchField, toast, useFields, UsedBar } from '@/ui';
+import { WhoCan } from '@/ui/WhoCan';
+import { AlertsCard } from './Alerts';
+import css from './billing.module.css';
+import { BillingFrame } from './BillingFrame';
+import { MonthEnd } from './MonthEnd';
+import { capQuery } from './queries';
+
+type Cap = Schema<'Cap'>;
+const used = (cap: Cap) => (nanos(cap.monthSpentUsd) ?? 0n) + (nanos(cap.monthHeldUsd) ?? 0n);
 
 export default function CapPage() {
   const workspace = useWorkspace();
-  return <ApiPage title={i18n.t({ id: 'billing.cap.title', message: 'Cap and alerts' })} calls={[`GET /admin/v1/workspaces/${workspace}/cap`, `GET /admin/v1/workspaces/${workspace}/alertSettings`]} />;
+  const may = usePermissions(workspace);
+  const query = useQuery({ ...capQuery(workspace), ...polling(POLL) });
+  const [changing, setChanging] = useState(false);
+  const cap = query.data;
+  const canChange = may('LedgerService/UpdateCap');
+  return (
+    <BillingFrame workspace={workspace} title={i18n.t({ id: 'billing.cap.title', message: 'Cap and alerts' })}>
+      <div className={css.two}>
+        <Card
+          title={i18n.t({ id: 'billing.cap.card', message: 'Monthly cap' })}
+          actions={
+            cap && canChange && (
+              <Button small onClick={() => setChanging(true)}>
+                {i18n.t({ id: 'billing.cap.change', message: 'Change cap' })}
+              </Button>
+            )
+          }
+        >
+          {cap ? <CapState cap={cap} /> : query.error ? <ErrorState error={query.error} what={i18n.t({ id: 'billing.cap.what', message: 'the cap' })} retry={() => void query.refetch()} /> : <RowSkeletons rows={3} />}
+          {cap && !canChange && <WhoCan workspace={workspace} roles={['owner']} />}
+        </Card>
+        {may('AlertService/GetAlertSettings') && <AlertsCard workspace={workspace} />}
+      </div>
+      <Dialog opened={changing} onClose={() => setChanging(false)} title={i18n.t({ id: 'billing.cap.change', message: 'Change cap' })}>
+        {changing && cap && <CapForm workspace={workspace} cap={cap} onClose={() => setChanging(false)} />}
+      </Dialog>
+    </BillingFrame>
+  );
+}
+
+function CapState({ cap }: { cap: Cap }) {
+  const limit = nanos(cap.capUsd);
+  if (limit === null) {
+    return (
+      <div className={css.stack}>
+        <p>{i18n.t({ id: 'billing.cap.none', message: 'No cap: requests may spend all of the credit.' })}</p>
+        <span className="quiet">{i18n.t({ id: 'billing.cap.spentOnly', message: '{spent} spent this month', values: { spent: money(cap.monthSpentUsd) } })}</span>
+      </div>
+    );
+  }
+  const reached = used(cap) >= limit;
+  return (
+    <div className={css.stack}>
+      {reached && <Notice tone="bad">{i18n.t({ id: 'billing.cap.reached', message: 'Cap reached: requests get 402 insufficient_credits until the month ends or an owner raises the cap.' })}</Notice>}
+      <span>
+        <Money usd={cap.monthSpentUsd} /> {i18n.t({ id: 'billing.ofCap', message: 'of {cap}', values: { cap: money(cap.capUsd) } })} · {percent(used(cap), limit)}
+      </span>
+      <UsedBar used={used(cap)} limit={limit} label={i18n.t({ id: 'billing.capUsed', message: 'Spent and held, of the cap' })} />
+      <span className="quiet">
+        {(nanos(cap.monthHeldUsd) ?? 0n) > 0n && <>{i18n.t({ id: 'billing.cap.held', message: '{held} of it on hold', values: { held: money(cap.monthHeldUsd, 'exact') } })} · </>}
+        <MonthEnd />
+      </span>
+    </div>
+  );
+}
+
+function CapForm({ workspace, cap, onClose }: { workspace: string; cap: Cap; onClose: () => void }) {
+  const [requestId] = useState(newRequestId);
+  const fields = useFields({ limited: cap.capUsd != null, capUsd: cap.capUsd ?? '' }, async (values): Promise<void> => {
+    const capUsd = values.limited ? typedAmount(values.capUsd) : undefined;
+    if (capUsd === null) {
+      fields.setErrors({ capUsd: i18n.t({ id: 'billing.notAmount', message: 'Type an amount in USD, for example 25.00.' }) });
+      return;
+    }
+    const saved = await unwrap(
+      api.PATCH('/admin/v1/workspaces/{workspace}/cap', { params: { path: { workspace }, query: { requestId, updateMask: 'capUsd' } }, body: capUsd === undefined ? {} : { capUsd } }),
+    );
+    queryClient.setQueryData(capQuery(workspace).queryKey, saved);
+    void queryClient.invalidateQueries({ queryKey: ['balance', workspace] });
+    toast(i18n.t({ id: 'billing.cap.saved', message: 'Cap changed; it holds from the next request' }));
+    onClose();
+  });
+  const typed = nanos(typedAmount(fields.values.capUsd));
+  const below = fields.values.limited && typed !== null && typed <= used(cap);
+  return (
+    <Form
+      fields={fields}
+      actions={
+        <>
+          <Button onClick={onClose}>{i18n.t({ id: 'billing.cancel', message: 'Cancel' })}</Button>
+          <Button type="submit" kind={below ? 'danger' : 'primary'} busy={fields.busy}>
+            {i18n.t({ id: 'billing.cap.change', message: 'Change cap' })}
+          </Button>
+        </>
+      }
+    >
+      <SwitchField label={i18n.t({ id: 'billing.cap.limited', message: 'Limit what a month may cost' })} {...fields.bind('limited')} />
+      {fields.values.limited && <AmountField label={i18n.t({ id: 'billing.cap.amount', message: 'Most per UTC month' })} autoFocus {...fields.bind('capUsd')} />}
+      {below && <Notice tone="warn">{i18n.t({ id: 'billing.cap.below', message: '{spent} is spent and held already: with this cap requests get 402 at once, until the month ends.', values: { spent: money(cap.monthSpentUsd) } })}</Notice>}
+    </Form>
+  );
 }

@@ -1,8 +1,111 @@
 import { i18n } from '@lingui/core';
-import { useWorkspace } from '@/app/search';
-import { ApiPage } from '@/ui/ApiPage';
+import { useQuery } from '@tanstack/react-query';
+import type { Schema } from '@/api/types';
+import { workspaceQuery } from '@/api/workspace';
+import { paths } from '@/app/paths';
+import { useParam, useWorkspace } from '@/app/search';
+import { count } from '@/format/money';
+import { IconPrinter } from '@/icons';
+import { Button, Card, DataTable, EmptyState, ErrorState, HrefButton, Money, Notice, Page, RowSkeletons, Time, type Column } from '@/ui';
+import css from './billing.module.css';
+import { monthText } from './month';
+import { statementHref, statementQuery } from './queries';
+
+type Line = Schema<'StatementLine'>;
 
 export default function StatementPage() {
   const workspace = useWorkspace();
-  return <ApiPage title={i18n.t({ id: 'billing.statement.title', message: 'Statement' })} calls={[`GET /admin/v1/workspaces/${workspace}/statements/MONTH`]} />;
+  const month = useParam('month');
+  const query = useQuery(statementQuery(workspace, month));
+  const { data: here } = useQuery(workspaceQuery(workspace));
+  const statement = query.data;
+  return (
+    <Page
+      title={i18n.t({ id: 'billing.statement.title', message: 'Statement {month}', values: { month: monthText(month) } })}
+      subtitle={i18n.t({ id: 'billing.statement.subtitle', message: '{workspace} · UTC month · amounts in USD', values: { workspace: here?.displayName || workspace } })}
+      back={{ to: paths.statements(workspace), label: i18n.t({ id: 'billing.statements.title', message: 'Statements' }) }}
+      actions={
+        <>
+          <HrefButton href={statementHref(workspace, month, 'PDF')} download>
+            PDF
+          </HrefButton>
+          <HrefButton href={statementHref(workspace, month, 'CSV')} download>
+            CSV
+          </HrefButton>
+          <Button icon={IconPrinter} onClick={() => window.print()}>
+            {i18n.t({ id: 'billing.statement.print', message: 'Print' })}
+          </Button>
+        </>
+      }
+    >
+      {statement === undefined ? (
+        query.error ? <ErrorState error={query.error} what={i18n.t({ id: 'billing.statement.what', message: 'the statement' })} retry={() => void query.refetch()} /> : <RowSkeletons />
+      ) : (
+        <>
+          {statement.preliminaryTime && (
+            <Notice>
+              {i18n.t({ id: 'billing.statement.preliminary', message: 'The month has not ended. This is how it stands at' })} <Time at={statement.preliminaryTime} exact />
+            </Notice>
+          )}
+          <div className={css.two}>
+            <Card title={i18n.t({ id: 'billing.statement.sum', message: 'Opening + added − removed − used = closing' })}>
+              <Sum statement={statement} />
+            </Card>
+            <Card title={i18n.t({ id: 'billing.statement.movements', message: 'Movements' })}>
+              {statement.movements.length === 0 ? (
+                <p className="quiet">{i18n.t({ id: 'billing.statement.noMovements', message: 'Nothing was added or removed.' })}</p>
+              ) : (
+                <table className={css.lines}>
+                  <tbody>
+                    {statement.movements.map((line) => (
+                      <tr key={line.item}>
+                        <th scope="row">{line.item}</th>
+                        <td><Money usd={line.amountUsd} style="exact" plus /></td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              )}
+            </Card>
+          </div>
+          <h2>{i18n.t({ id: 'billing.statement.byModel', message: 'Use by model' })}</h2>
+          <Usage lines={statement.usageByModel} total={statement.usedUsd} item={i18n.t({ id: 'billing.statement.model', message: 'Model' })} />
+          <h2>{i18n.t({ id: 'billing.statement.byKey', message: 'Use by key' })}</h2>
+          <Usage lines={statement.usageByKey} total={statement.usedUsd} item={i18n.t({ id: 'billing.statement.key', message: 'Key' })} />
+        </>
+      )}
+    </Page>
+  );
+}
+
+function Sum({ statement }: { statement: Schema<'Statement'> }) {
+  const minus = (usd: string) => (usd === '0.00' ? usd : `-${usd}`);
+  const rows: [string, string][] = [
+    [i18n.t({ id: 'billing.column.opening', message: 'Opening' }), statement.openingUsd],
+    [i18n.t({ id: 'billing.column.added', message: 'Added' }), statement.addedUsd],
+    [i18n.t({ id: 'billing.column.removed', message: 'Removed' }), minus(statement.removedUsd)],
+    [i18n.t({ id: 'billing.column.used', message: 'Used' }), minus(statement.usedUsd)],
+    [i18n.t({ id: 'billing.column.closing', message: 'Closing' }), statement.closingUsd],
+  ];
+  return (
+    <table className={css.sum}>
+      <tbody>
+        {rows.map(([label, usd]) => (
+          <tr key={label}>
+            <th scope="row">{label}</th>
+            <td><Money usd={usd} style="exact" /></td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Usage({ lines, total, item }: { lines: Line[]; total: string; item: string }) {
+  const columns: Column<Line>[] = [
+    { id: 'item', header: item, cell: (line) => line.item, weight: 3, total: i18n.t({ id: 'billing.statement.total', message: 'Total' }) },
+    { id: 'requests', header: i18n.t({ id: 'billing.column.requests', message: 'Requests' }), cell: (line) => count(line.requests), align: 'end', total: '' },
+    { id: 'amount', header: i18n.t({ id: 'billing.column.amount', message: 'Amount' }), cell: (line) => <Money usd={line.amountUsd} style="row" />, align: 'end', total: <Money usd={total} style="row" /> },
+  ];
+  return <DataTable label={item} what={item} columns={columns} rows={lines} rowKey={(line) => line.item} empty={<EmptyState title={i18n.t({ id: 'billing.statement.noUse', message: 'No requests in this month' })} />} />;
 }

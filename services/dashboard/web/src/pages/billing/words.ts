@@ -1,0 +1,82 @@
+// Names of states and kinds of the API, for people.
+import { i18n } from '@lingui/core';
+import type { Schema } from '@/api/types';
+import type { Tone } from '@/ui';
+
+type Payment = Schema<'Payment'>;
+
+export function paymentState(payment: Payment): { tone: Tone | 'quiet'; text: string } {
+  switch (payment.state) {
+    case 'PAYMENT_STATE_REQUESTED':
+      return { tone: 'info', text: i18n.t({ id: 'billing.payment.requested', message: 'Requested' }) };
+    case 'PAYMENT_STATE_SUBMITTED':
+      return { tone: 'info', text: i18n.t({ id: 'billing.payment.submitted', message: 'Not paid yet' }) };
+    case 'PAYMENT_STATE_AWAITING_TRANSFER':
+      return { tone: 'warn', text: i18n.t({ id: 'billing.payment.awaiting', message: 'Awaits transfer' }) };
+    case 'PAYMENT_STATE_SUCCEEDED':
+      if (payment.disputed) return { tone: 'bad', text: i18n.t({ id: 'billing.payment.disputed', message: 'Disputed' }) };
+      return payment.credited
+        ? { tone: 'ok', text: i18n.t({ id: 'billing.payment.credited', message: 'Paid' }) }
+        : { tone: 'info', text: i18n.t({ id: 'billing.payment.paid', message: 'Paid, credit follows' }) };
+    case 'PAYMENT_STATE_DECLINED':
+      return { tone: 'bad', text: i18n.t({ id: 'billing.payment.declined', message: 'Declined' }) };
+    case 'PAYMENT_STATE_CANCELLED':
+      return { tone: 'quiet', text: i18n.t({ id: 'billing.payment.cancelled', message: 'Cancelled' }) };
+    default:
+      return { tone: 'warn', text: i18n.t({ id: 'billing.payment.unknown', message: 'Being clarified' }) };
+  }
+}
+
+// Kinds of ledger entries that people filter by, the frequent ones first.
+export const KINDS = ['topup', 'grant', 'charge', 'settle', 'hold', 'void', 'refund', 'credit_adjustment', 'debit_adjustment', 'chargeback', 'cap_change'] as const;
+
+export function kindName(kind: string): string {
+  switch (kind) {
+    case 'topup':
+      return i18n.t({ id: 'billing.kind.topup', message: 'Payment' });
+    case 'grant':
+      return i18n.t({ id: 'billing.kind.grant', message: 'Granted credit' });
+    case 'hold':
+      return i18n.t({ id: 'billing.kind.hold', message: 'Hold for a request' });
+    case 'extend':
+      return i18n.t({ id: 'billing.kind.extend', message: 'Hold raised' });
+    case 'settle':
+      return i18n.t({ id: 'billing.kind.settle', message: 'Request' });
+    case 'void':
+      return i18n.t({ id: 'billing.kind.void', message: 'Hold returned' });
+    case 'charge':
+      return i18n.t({ id: 'billing.kind.charge', message: 'Charge of a request' });
+    case 'expire_charge':
+      return i18n.t({ id: 'billing.kind.expireCharge', message: 'Charge of an expired hold' });
+    case 'expire_void':
+      return i18n.t({ id: 'billing.kind.expireVoid', message: 'Expired hold returned' });
+    case 'overrun':
+      return i18n.t({ id: 'billing.kind.overrun', message: 'Beyond the credit, not charged' });
+    case 'late_correction':
+      return i18n.t({ id: 'billing.kind.lateCorrection', message: 'Late correction' });
+    case 'cap_change':
+      return i18n.t({ id: 'billing.kind.capChange', message: 'Cap changed' });
+    case 'refund':
+      return i18n.t({ id: 'billing.kind.refund', message: 'Refund' });
+    case 'refund_failed':
+      return i18n.t({ id: 'billing.kind.refundFailed', message: 'Refund came back' });
+    case 'credit_adjustment':
+      return i18n.t({ id: 'billing.kind.creditAdjustment', message: 'Correction, added' });
+    case 'debit_adjustment':
+      return i18n.t({ id: 'billing.kind.debitAdjustment', message: 'Correction, taken' });
+    case 'chargeback':
+      return i18n.t({ id: 'billing.kind.chargeback', message: 'Disputed payment' });
+    case 'chargeback_won':
+      return i18n.t({ id: 'billing.kind.chargebackWon', message: 'Dispute won' });
+    case 'freeze':
+      return i18n.t({ id: 'billing.kind.freeze', message: 'Frozen' });
+    case 'unfreeze':
+      return i18n.t({ id: 'billing.kind.unfreeze', message: 'Unfrozen' });
+    case 'receivable_paid':
+      return i18n.t({ id: 'billing.kind.receivablePaid', message: 'Debt paid' });
+    case 'write_off':
+      return i18n.t({ id: 'billing.kind.writeOff', message: 'Written off' });
+    default:
+      return kind.replaceAll('_', ' ');
+  }
+}
