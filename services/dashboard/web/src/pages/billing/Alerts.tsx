@@ -19,6 +19,7 @@ export function AlertsCard({ workspace }: { workspace: string }) {
   const query = useQuery(alertsQuery(workspace));
   return (
     <Card title={i18n.t({ id: 'billing.alerts', message: 'Alerts' })}>
+      <div className={css.stack}>
       {query.data ? (
         may('AlertService/UpdateAlertSettings') ? <AlertsForm key={query.data.updateTime} workspace={workspace} alerts={query.data} /> : <Facts facts={facts(query.data)} />
       ) : query.error ? (
@@ -31,6 +32,7 @@ export function AlertsCard({ workspace }: { workspace: string }) {
           {i18n.t({ id: 'billing.alerts.webhooks', message: 'Programs are told by webhook:' })} <Link to={paths.settings(workspace)}>{i18n.t({ id: 'billing.alerts.settings', message: 'Settings' })}</Link>
         </p>
       )}
+      </div>
     </Card>
   );
 }

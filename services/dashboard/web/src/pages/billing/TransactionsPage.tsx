@@ -11,7 +11,7 @@ import { UTC } from '@/format/time';
 import { Button, DataTable, EmptyState, Facts, Filters, Link, Money, RangePicker, SelectField, SidePanel, Time, ZoneProvider, type Column } from '@/ui';
 import { BillingFrame } from './BillingFrame';
 import { transactionsQuery } from './queries';
-import { kindName, KINDS } from './words';
+import { kindName, KINDS, memoText } from './words';
 
 type Transaction = Schema<'Transaction'>;
 
@@ -49,7 +49,7 @@ export default function TransactionsPage() {
   const columns: Column<Transaction>[] = [
     { id: 'time', header: i18n.t({ id: 'billing.column.time', message: 'Time' }), cell: (one) => <Time at={one.createTime} exact />, weight: 2 },
     { id: 'kind', header: i18n.t({ id: 'billing.column.kind', message: 'What' }), cell: (one) => kindName(one.kind), weight: 1.8, wide: true },
-    { id: 'memo', header: i18n.t({ id: 'billing.column.memo', message: 'Note' }), cell: (one) => one.memo || <code>{one.request.slice(0, 12)}</code>, weight: 2.2, wide: true },
+    { id: 'memo', header: i18n.t({ id: 'billing.column.memo', message: 'Note' }), cell: (one) => memoText(one) || <code>{one.request.slice(0, 12)}</code>, weight: 2.2, wide: true },
     { id: 'amount', header: i18n.t({ id: 'billing.column.moved', message: 'Moved' }), cell: (one) => <Money usd={one.amountUsd} style="row" />, align: 'end', weight: 1.3, wide: true },
     { id: 'change', header: i18n.t({ id: 'billing.column.change', message: 'Change' }), cell: (one) => <Money usd={one.changeUsd} style="row" plus />, align: 'end', weight: 1.3 },
     { id: 'balance', header: i18n.t({ id: 'billing.column.balance', message: 'Balance' }), cell: (one) => <Money usd={one.balanceUsd} style="row" />, align: 'end', weight: 1.3 },

@@ -1,6 +1,7 @@
 // Names of states and kinds of the API, for people.
 import { i18n } from '@lingui/core';
 import type { Schema } from '@/api/types';
+import { fromNanos, money } from '@/format/money';
 import type { Tone } from '@/ui';
 
 type Payment = Schema<'Payment'>;
@@ -41,7 +42,7 @@ export function kindName(kind: string): string {
     case 'extend':
       return i18n.t({ id: 'billing.kind.extend', message: 'Hold raised' });
     case 'settle':
-      return i18n.t({ id: 'billing.kind.settle', message: 'Request' });
+      return i18n.t({ id: 'billing.kind.settle', message: 'Hold settled' });
     case 'void':
       return i18n.t({ id: 'billing.kind.void', message: 'Hold returned' });
     case 'charge':
@@ -79,4 +80,11 @@ export function kindName(kind: string): string {
     default:
       return kind.replaceAll('_', ' ');
   }
+}
+
+// The note of an entry. A change of the cap is written there as nano-dollars.
+export function memoText(entry: Schema<'Transaction'>): string {
+  const cap = /^cap=(\d+)\b/.exec(entry.memo);
+  if (entry.kind !== 'cap_change' || !cap) return entry.memo;
+  return i18n.t({ id: 'billing.memo.cap', message: 'The cap is {cap}', values: { cap: money(fromNanos(BigInt(cap[1]!))) } });
 }

@@ -1,0 +1,21 @@
+import { i18n } from '@lingui/core';
+import type { Schema } from '@/api/types';
+import { count } from '@/format/money';
+
+export type LimitValues = Schema<'LimitValues'>;
+
+export function kindText(kind: Schema<'LimitUse'>['kind']): string {
+  switch (kind) {
+    case 'LIMIT_KIND_REQUESTS_PER_MINUTE':
+      return i18n.t({ id: 'limits.requests', message: 'Requests per minute' });
+    case 'LIMIT_KIND_TOKENS_PER_MINUTE':
+      return i18n.t({ id: 'limits.tokens', message: 'Tokens per minute' });
+    default:
+      return i18n.t({ id: 'limits.concurrent', message: 'Requests at the same time' });
+  }
+}
+
+// 0 is no limit.
+export function limitText(value: string | undefined): string {
+  return value === undefined || value === '0' ? i18n.t({ id: 'limits.none', message: 'none' }) : count(value);
+}
