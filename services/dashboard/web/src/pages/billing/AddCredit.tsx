@@ -23,8 +23,7 @@ function AddForm({ workspace, onClose }: { workspace: string; onClose: () => voi
   const fields = useFields({ amountUsd: AMOUNTS[1]! }, async (values) => {
     const amountUsd = typedAmount(values.amountUsd);
     if (amountUsd === null) {
-      fields.setErrors({ amountUsd: i18n.t({ id: 'billing.notAmount', message: 'Type an amount in USD, for example 25.00.' }) });
-      return;
+      return { amountUsd: i18n.t({ id: 'billing.notAmount', message: 'Type an amount in USD, for example 25.00.' }) };
     }
     // Another amount is another payment.
     const requestId = request.amount === '' || request.amount === amountUsd ? request.id : newRequestId();

@@ -48,11 +48,10 @@ function facts(alerts: Alerts) {
 function AlertsForm({ workspace, alerts }: { workspace: string; alerts: Alerts }) {
   const [requestId, setRequestId] = useState(newRequestId);
   const initial = { emails: alerts.emails, lowBalanceUsd: alerts.lowBalanceUsd, at50: alerts.capPercents.includes(50), at80: alerts.capPercents.includes(80), at100: alerts.capPercents.includes(100), reloadPaused: alerts.reloadPaused };
-  const fields = useFields(initial, async (values): Promise<void> => {
+  const fields = useFields(initial, async (values) => {
     const lowBalanceUsd = typedAmount(values.lowBalanceUsd || '0');
     if (lowBalanceUsd === null) {
-      fields.setErrors({ lowBalanceUsd: i18n.t({ id: 'billing.notAmount', message: 'Type an amount in USD, for example 25.00.' }) });
-      return;
+      return { lowBalanceUsd: i18n.t({ id: 'billing.notAmount', message: 'Type an amount in USD, for example 25.00.' }) };
     }
     const capPercents = [values.at50 && 50, values.at80 && 80, values.at100 && 100].filter((one): one is number => one !== false);
     try {

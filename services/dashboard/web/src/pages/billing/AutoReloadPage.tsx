@@ -57,12 +57,11 @@ function ReloadForm({ workspace, reload }: { workspace: string; reload: AutoRelo
   const [requestId, setRequestId] = useState(newRequestId);
   const fields = useFields(
     { enabled: reload.enabled, thresholdUsd: reload.thresholdUsd, amountUsd: reload.amountUsd, monthlyCeilingUsd: reload.monthlyCeilingUsd },
-    async (values): Promise<void> => {
+    async (values) => {
       const names = ['thresholdUsd', 'amountUsd', 'monthlyCeilingUsd'] as const;
       const bad = names.filter((name) => typedAmount(values[name]) === null);
       if (bad.length > 0) {
-        fields.setErrors(Object.fromEntries(bad.map((name) => [name, i18n.t({ id: 'billing.notAmount', message: 'Type an amount in USD, for example 25.00.' })])));
-        return;
+        return Object.fromEntries(bad.map((name) => [name, i18n.t({ id: 'billing.notAmount', message: 'Type an amount in USD, for example 25.00.' })]));
       }
       const amounts = Object.fromEntries(names.map((name) => [name, typedAmount(values[name])!]));
       try {

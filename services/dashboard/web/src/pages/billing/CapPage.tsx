@@ -78,11 +78,10 @@ function CapState({ cap }: { cap: Cap }) {
 
 function CapForm({ workspace, cap, onClose }: { workspace: string; cap: Cap; onClose: () => void }) {
   const [requestId] = useState(newRequestId);
-  const fields = useFields({ limited: cap.capUsd != null, capUsd: cap.capUsd ?? '' }, async (values): Promise<void> => {
+  const fields = useFields({ limited: cap.capUsd != null, capUsd: cap.capUsd ?? '' }, async (values) => {
     const capUsd = values.limited ? typedAmount(values.capUsd) : undefined;
     if (capUsd === null) {
-      fields.setErrors({ capUsd: i18n.t({ id: 'billing.notAmount', message: 'Type an amount in USD, for example 25.00.' }) });
-      return;
+      return { capUsd: i18n.t({ id: 'billing.notAmount', message: 'Type an amount in USD, for example 25.00.' }) };
     }
     const saved = await unwrap(
       api.PATCH('/admin/v1/workspaces/{workspace}/cap', { params: { path: { workspace }, query: { requestId, updateMask: 'capUsd' } }, body: capUsd === undefined ? {} : { capUsd } }),

@@ -11,11 +11,11 @@ export interface ModelRow {
   concurrent: string;
 }
 
-const text = (value: string) => (value === '0' ? '' : value);
+const text = (value: string | undefined) => (value === undefined || value === '0' ? '' : value);
 const value = (typed: string) => typed.trim() || '0';
 
-export function rowOf(model: string, limits: LimitValues): ModelRow {
-  return { model, requests: text(limits.requestsPerMinute), tokens: text(limits.tokensPerMinute), concurrent: text(limits.concurrentRequests) };
+export function rowOf(model: string, limits: LimitValues | null): ModelRow {
+  return { model, requests: text(limits?.requestsPerMinute), tokens: text(limits?.tokensPerMinute), concurrent: text(limits?.concurrentRequests) };
 }
 
 export function valuesOf(row: ModelRow): LimitValues {

@@ -1,0 +1,33 @@
+import { i18n } from '@lingui/core';
+import { api, unwrap } from '@/api/client';
+import { queryClient } from '@/api/query';
+import type { Role } from '@/api/session';
+import { idOf, type Schema } from '@/api/types';
+import { Button, Form, SelectField, toast, useFields } from '@/ui';
+import { roleName, ROLES, roleText } from './roles';
+
+export function ChangeRole({ workspace, member, onClose }: { workspace: string; member: Schema<'Member'>; onClose: () => void }) {
+  const name = member.displayName || member.email;
+  const fields = useFields({ role: member.role }, async ({ role }) => {
+    await unwrap(api.PATCH('/admin/v1/workspaces/{workspace}/members/{member}', { params: { path: { workspace, member: idOf(member.name) }, query: { updateMask: 'role' } }, body: { role } }));
+    await queryClient.invalidateQueries({ queryKey: ['members', workspace] });
+    toast(i18n.t({ id: 'members.roleChanged', message: '{name} is now: {role}', values: { name, role: roleName(role) } }));
+    onClose();
+  });
+  return (
+    <Form
+      fields={fields}
+      actions={
+        <>
+          <Button onClick={onClose}>{i18n.t({ id: 'members.cancel', message: 'Cancel' })}</Button>
+          <Button type="submit" kind="primary" busy={fields.busy} disabledReason={fields.values.role === member.role ? i18n.t({ id: 'members.sameRole', message: 'Choose another role first' }) : undefined}>
+            {i18n.t({ id: 'members.changeRole', message: 'Change role' })}
+          </Button>
+        </>
+      }
+    >
+      <p>{i18n.t({ id: 'members.changeText', message: 'It counts at once; the sessions of {name} end.', values: { name } })}</p>
+      <SelectField label={i18n.t({ id: 'members.column.role', message: 'Role' })} hint={roleText(fields.values.role as Role)} options={ROLES.map((role) => ({ value: role, label: roleName(role) }))} autoFocus {...fields.bind('role')} />
+    </Form>
+  );
+}
