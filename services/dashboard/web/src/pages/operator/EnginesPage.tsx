@@ -36,7 +36,7 @@ export default function EnginesPage() {
         <Tile label={i18n.t({ id: 'operator.enginesUp', message: 'Engines up' })} loading={query.isPending} error={query.isLoadingError && query.error} retry={() => void query.refetch()} figure={`${count(up)} / ${count(engines?.length)}`}>
           {i18n.t({ id: 'operator.inPools', message: '{count, plural, one {in # pool} other {in # pools}}', values: { count: pools.size } })}
         </Tile>
-        <Tile label={i18n.t({ id: 'operator.running', message: 'Running requests' })} loading={query.isPending} error={query.isLoadingError && query.error} figure={count(sum(engines?.map((engine) => engine.runningRequests) ?? []))}>
+        <Tile label={i18n.t({ id: 'operator.running', message: 'Running requests' })} loading={query.isPending} error={query.isLoadingError && query.error} figure={count(sum(engines?.map((engine) => engine.runningRequests ?? '0') ?? []))}>
           {i18n.t({ id: 'operator.ofMost', message: 'of {most} at most', values: { most: count(sum(engines?.map((engine) => engine.maxRequests) ?? [])) } })}
         </Tile>
       </Tiles>
@@ -76,7 +76,7 @@ function Load({ engine }: { engine: Engine }) {
   return (
     <>
       <span className="num">{most > 0n ? `${count(engine.runningRequests)} / ${count(engine.maxRequests)}` : count(engine.runningRequests)}</span>
-      {most > 0n && <UsedBar used={BigInt(engine.runningRequests)} limit={most} label={i18n.t({ id: 'operator.load', message: 'Load' })} />}
+      {most > 0n && <UsedBar used={BigInt(engine.runningRequests ?? '0')} limit={most} label={i18n.t({ id: 'operator.load', message: 'Load' })} />}
     </>
   );
 }

@@ -93,7 +93,7 @@ export default function OverviewPage() {
 function OverviewTiles({ all: { engines, processes, letters, checks } }: { all: Overview }) {
   const known = engines.data?.engines ?? [];
   const up = known.filter((engine) => engine.state === 'ENGINE_STATE_UP').length;
-  const running = known.reduce((sum, engine) => sum + BigInt(engine.runningRequests), 0n);
+  const running = known.reduce((sum, engine) => sum + BigInt(engine.runningRequests ?? '0'), 0n);
   const ready = processes.data?.processes.filter((process) => process.answers && process.ready).length ?? 0;
   const dead = first(letters);
   const newest = first(checks)?.ledgerVerifications[0];
