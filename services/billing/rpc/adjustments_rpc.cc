@@ -299,10 +299,12 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
   template <typename Response, typename AddFn>
   ServerUnaryReactor* List(CallbackServerContext* context, const std::string& parent,
                            CommandQuery query, const Page& page, Response* response, AddFn add) {
-    auto parts = admin::NameParts("workspaces/*", parent, "parent");
-    if (!parts) return Refused(context, parts.error());
-    // "-": of all workspaces, which Admit allows those only who may read everything.
-    query.workspace = parts->front() == "-" ? "" : parts->front();
+    // Of all workspaces, which Admit allows those only who may read everything.
+    if (parent != "workspaces/-") {
+      auto parts = admin::NameParts("workspaces/*", parent, "parent");
+      if (!parts) return Refused(context, parts.error());
+      query.workspace = parts->front();
+    }
     query.limit = page.size;
     if (!ParsePosition(page.position, query)) {
       return Refused(

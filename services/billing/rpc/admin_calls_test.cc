@@ -87,6 +87,11 @@ TEST_F(AdminRpcTest, ALargeCorrectionWaitsForAnotherOperator) {
   ASSERT_EQ(Call(*adjustments_, &pb::AdjustmentService::Stub::ListAdjustments, list, page), "");
   ASSERT_EQ(page.adjustments_size(), 1);
   EXPECT_EQ(page.adjustments(0).name(), "workspaces/ws/adjustments/more");
+  // Of all workspaces.
+  list.set_parent("workspaces/-");
+  ASSERT_EQ(Call(*adjustments_, &pb::AdjustmentService::Stub::ListAdjustments, list, page), "");
+  ASSERT_EQ(page.adjustments_size(), 1);
+  EXPECT_EQ(page.adjustments(0).name(), "workspaces/ws/adjustments/more");
 }
 
 // Decision 57.

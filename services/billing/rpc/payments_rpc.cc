@@ -278,8 +278,13 @@ class PaymentRpc : public av::PaymentService::CallbackService {
   }
   AdminResult<void> List(const av::ListPaymentsRequest& request, const std::string& actor,
                          av::ListPaymentsResponse& response) {
-    auto parts = admin::NameParts(kWorkspace, request.parent(), "parent");
-    if (!parts.ok()) return Fail{parts.error()};
+    // "": of all workspaces, which Admit allows those only who may read everything.
+    std::string workspace;
+    if (request.parent() != "workspaces/-") {
+      auto parts = admin::NameParts(kWorkspace, request.parent(), "parent");
+      if (!parts.ok()) return Fail{parts.error()};
+      workspace = parts->front();
+    }
     auto size = admin::PageSize(request.page_size());
     if (!size.ok()) return Fail{size.error()};
     auto wanted = WantedOf(request.filter());
@@ -294,8 +299,6 @@ class PaymentRpc : public av::PaymentService::CallbackService {
       before.id = token->substr(comma + 1);
     }
     // One more than the page says whether there is another page.
-    // "-": of all workspaces, which Admit allows those only who may read everything.
-    const std::string workspace = parts->front() == "-" ? "" : parts->front();
     auto found = payments_.admin().List(workspace, *size + 1, before);
     if (!found.ok()) return Fail{found.error()};
     const bool more = found->size() > static_cast<size_t>(*size);

@@ -137,6 +137,13 @@ TEST_F(PaymentsRpcTest, ATransferFromCreationToCreditWithPages) {
   EXPECT_EQ(confirmed.provider_id(), "bank 17");
 
   av::ListPaymentsRequest list;
+  av::ListPaymentsResponse everywhere;
+  list.set_parent("workspaces/-");
+  list.set_filter("state = \"SUCCEEDED\"");
+  ASSERT_TRUE(Call(&Stub::ListPayments, list, everywhere).ok());
+  ASSERT_EQ(everywhere.payments_size(), 1);
+  EXPECT_EQ(everywhere.payments(0).name(), payment.name());
+  list.clear_filter();
   list.set_parent("workspaces/acme");
   list.set_page_size(2);
   std::vector<std::string> names;

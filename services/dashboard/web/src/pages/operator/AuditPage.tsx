@@ -87,11 +87,12 @@ function columns(): Column<AuditEntry>[] {
 function AuditFilters({ filter, onFilter }: { filter: AuditFilter; onFilter: (filter: AuditFilter) => void }) {
   const fields = useFields(filter, async ({ actor, action, subject }) => onFilter({ actor: actor.trim(), action: action.trim(), subject: subject.trim() }));
   return (
-    <Form fields={fields} actions={<Button type="submit">{i18n.t({ id: 'operator.apply', message: 'Show' })}</Button>}>
+    <Form fields={fields} actions={null}>
       <Filters>
         <TextField label={i18n.t({ id: 'operator.actor', message: 'Who' })} placeholder="user:…" mono {...fields.bind('actor')} />
         <TextField label={i18n.t({ id: 'operator.action', message: 'Did' })} placeholder="key.create" mono {...fields.bind('action')} />
         <TextField label={i18n.t({ id: 'operator.subject', message: 'What' })} mono {...fields.bind('subject')} />
+        <Button type="submit">{i18n.t({ id: 'operator.apply', message: 'Show' })}</Button>
       </Filters>
     </Form>
   );

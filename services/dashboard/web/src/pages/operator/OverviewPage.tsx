@@ -7,7 +7,7 @@ import { POLL, POLL_FAST } from '@/api/workspace';
 import { paths } from '@/app/paths';
 import { count } from '@/format/money';
 import { asDate } from '@/format/time';
-import { Card, DataTable, EmptyState, Freshness, Link, Notice, Page, polling, RowSkeletons, Tile, Tiles, Time, type Tone } from '@/ui';
+import { DataTable, EmptyState, Freshness, Link, Notice, Page, polling, Tile, Tiles, Time, type Tone } from '@/ui';
 import css from './operator.module.css';
 import { EngineState, VerificationState } from './parts';
 import { adjustmentsQuery, catalogQuery, deadLettersQuery, enginesQuery, paymentsQuery, processesQuery, verificationsQuery, type Engine } from './queries';
@@ -83,9 +83,7 @@ export default function OverviewPage() {
         {lines.length === 0 && settled && <Notice tone="ok">{i18n.t({ id: 'operator.nothing', message: 'Nothing needs an operator now.' })}</Notice>}
       </section>
       <OverviewTiles all={all} />
-      <Card title={i18n.t({ id: 'operator.engines.title', message: 'Engines' })} flush>
-        {all.engines.data || all.engines.error ? <EngineList all={all} /> : <RowSkeletons rows={3} />}
-      </Card>
+      <EngineList all={all} />
     </Page>
   );
 }

@@ -68,9 +68,10 @@ function GoTo() {
     if (id.trim() !== '') await navigate({ to: paths.operatorWorkspace(id.trim()) });
   });
   return (
-    <Form fields={fields} actions={<Button type="submit">{i18n.t({ id: 'operator.open', message: 'Open' })}</Button>}>
+    <Form fields={fields} actions={null}>
       <Filters>
         <TextField label={i18n.t({ id: 'operator.workspaceId', message: 'Workspace id' })} mono placeholder="acme" {...fields.bind('id')} />
+        <Button type="submit">{i18n.t({ id: 'operator.open', message: 'Open' })}</Button>
       </Filters>
     </Form>
   );
