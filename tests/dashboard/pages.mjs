@@ -21,7 +21,7 @@ export const pages = [
   { name: 'operator-engines', path: () => '/operator/engines', title: 'Engines', shown: 'sim-1', operator: true },
   { name: 'operator-engine', path: () => '/operator/engines?open=sim-1', title: 'Engines', shown: 'Drain engine', operator: true },
   { name: 'operator-models', path: () => '/operator/models', title: 'Models', shown: 'demo/sim-large', operator: true },
-  { name: 'operator-fleet', path: () => '/operator/fleet', title: 'Processes', shown: 'Ready', operator: true },
+  { name: 'operator-fleet', path: () => '/operator/fleet', title: 'Processes', shown: 'allinone', operator: true },
   { name: 'operator-payments', path: () => '/operator/payments', title: 'Payments', shown: 'No payments to confirm', operator: true },
   { name: 'operator-refunds', path: () => '/operator/refunds', title: 'Refunds to approve', shown: 'Nothing waits for approval', operator: true },
   { name: 'operator-settlements', path: () => '/operator/settlements', title: 'Settlements waiting', shown: 'No settlements wait', operator: true },
