@@ -2031,7 +2031,7 @@ export interface components {
             secretShown?: boolean;
         };
         CreateSignInLinkResponse: {
-            /** @description The path of the link at the dashboard's address. */
+            /** @description The path of the link at the dashboard's address; empty in a repeated answer. */
             signInPath?: string;
             expireTime?: string | null;
         };
@@ -2085,7 +2085,7 @@ export interface components {
             readonly resolveTime?: string | null;
             readonly actor?: string;
             readonly note?: string;
-            /** @description In the answer to a retry: what the request has been charged. */
+            /** @description In the first answer to a retry: what the request has been charged; 0 in a repeated one. */
             readonly chargedUsd?: string;
         };
         DeleteInvitationResponse: Record<string, never>;
@@ -2341,14 +2341,20 @@ export interface components {
             nextPageToken?: string;
         };
         ListPaymentMethodsResponse: {
+            /** @description Newest first. */
             paymentMethods?: components["schemas"]["PaymentMethod"][];
+            /** @description Empty on the last page. */
+            nextPageToken?: string;
         };
         ListPaymentsResponse: {
             payments?: components["schemas"]["Payment"][];
             nextPageToken?: string;
         };
         ListPlansResponse: {
+            /** @description In the order of their names. */
             plans?: components["schemas"]["Plan"][];
+            /** @description Empty on the last page. */
+            nextPageToken?: string;
         };
         ListProcessesResponse: {
             processes?: components["schemas"]["Process"][];
@@ -2359,6 +2365,7 @@ export interface components {
             nextPageToken?: string;
         };
         ListSessionsResponse: {
+            /** @description All of them, newest first: a person has at most 100, a further sign-in ends the oldest. */
             sessions?: components["schemas"]["Session"][];
         };
         ListStatementsResponse: {
@@ -2371,6 +2378,7 @@ export interface components {
             nextPageToken?: string;
         };
         ListTokensResponse: {
+            /** @description All of them, newest first: a person has at most 100. */
             tokens?: components["schemas"]["AccessToken"][];
         };
         ListTransactionsResponse: {
@@ -2382,6 +2390,7 @@ export interface components {
             nextPageToken?: string;
         };
         ListWebhooksResponse: {
+            /** @description All of them: a workspace has at most 10. */
             webhooks?: components["schemas"]["Webhook"][];
         };
         ListWorkspacesResponse: {
@@ -4526,7 +4535,11 @@ export interface operations {
     };
     LimitService_ListPlans: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Default 50, at most 200. */
+                pageSize?: number;
+                pageToken?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -5021,7 +5034,11 @@ export interface operations {
     };
     PaymentService_ListPaymentMethods: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Default 50, at most 200. */
+                pageSize?: number;
+                pageToken?: string;
+            };
             header?: never;
             path: {
                 workspace: string;
@@ -5588,7 +5605,10 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": Record<string, never>;
+                "application/json": {
+                    /** @description 1-64 of [A-Za-z0-9_-]. Repeated with the same id, there is one link, and it is not shown again. */
+                    requestId: string;
+                };
             };
         };
         responses: {
