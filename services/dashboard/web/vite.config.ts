@@ -19,6 +19,8 @@ const preloadFont: Plugin = {
 };
 const dashboard = `http://127.0.0.1:${process.env.TOLLGATE_DASHBOARD_PORT ?? 8081}`;
 
+const dashboard = `http://127.0.0.1:${process.env.TOLLGATE_DASHBOARD_PORT ?? 8081}`;
+
 export default defineConfig({
   plugins: [react(), preloadFont],
   resolve: { alias: { '@': fileURLToPath(new URL('./src', import.meta.url)) } },
@@ -32,5 +34,7 @@ export default defineConfig({
   },
   // Against `./dev run`.
   server: { proxy: Object.fromEntries(['/admin/', '/session/', '/playground/'].map((path) => [path, dashboard])) },
+  // Against `./dev run`. With the browser's Host: calls that change something must come from the same origin.
+  server: { proxy: Object.fromEntries(['/admin/', '/session/', '/playground/'].map((path) => [path, { target: dashboard, changeOrigin: false }])) },
   test: { environment: 'node', include: ['src/**/*.test.ts', 'scripts/**/*.test.ts'] },
 });
