@@ -29,6 +29,16 @@ export const pages = [
   { name: 'operator-audit', path: () => '/operator/audit', title: 'Audit log', shown: 'workspace.create', operator: true },
   { name: 'operator-people', path: () => '/operator/people', title: 'People', shown: 'Olga Operator', operator: true },
   { name: 'operator-plans', path: () => '/operator/settings', title: 'Plans', shown: 'No plans yet', operator: true },
+  { name: 'usage', path: () => `${w}/usage`, title: 'Usage', shown: 'Cost by model' },
+  { name: 'usage-keys', path: () => `${w}/usage?by=key&range=24h&zone=Asia%2FKolkata`, title: 'Usage', shown: 'search-rerank' },
+  { name: 'usage-none', path: () => `${w}/usage?range=custom&from=2026-01-01&to=2026-01-02`, title: 'Usage', shown: 'No requests between' },
+  { name: 'requests', path: () => `${w}/requests`, title: 'Requests', shown: 'checkout-bot' },
+  { name: 'requests-search', path: () => `${w}/requests?id=nothing-like-this`, title: 'Requests', shown: 'No request with this id' },
+  { name: 'request-unknown', path: () => `${w}/requests/nothing-like-this`, title: 'Request', shown: 'No request with this id' },
+  { name: 'models', path: () => `${w}/models`, title: 'Models', shown: 'What would it cost?' },
+  { name: 'model', path: () => `${w}/models/demo/sim-large`, title: 'Simulated Large (no real model)', shown: 'Context window' },
+  { name: 'quickstart', path: () => `${w}/quickstart`, title: 'Quickstart', shown: '3. See what it cost' },
+  { name: 'playground', path: () => `${w}/playground`, title: 'Playground', shown: 'Ask something' },
   { name: 'not-found', path: () => '/nowhere', title: 'There is no such page', shown: 'Go to the start page' },
 ];
 
