@@ -170,25 +170,6 @@ AdminResult<pb::Workspace> WorkspaceAdmin::Create(const Caller& caller,
       }));
 }
 
-AdminResult<void> WorkspaceAdmin::MarkDemonstration(const Caller& caller,
-                                                    const std::string& workspace) {
-  const AuthStore::Once once{.scope = caller.actor,
-                             .request_id = "mark-demonstration-" + workspace,
-                             .content = "MarkDemonstration\n" + workspace};
-  const auto done = store_.ChangeOnce(once, [&](Change& change) -> SqlResult<std::string> {
-    if (auto row = Find(change, workspace); !row) return Fail{row.error()};
-    auto marked = change.connection.Execute(
-        "UPDATE workspace SET demonstration = 1 WHERE workspace_id = $1", {workspace});
-    if (!marked) return Fail{marked.error()};
-    auto audited =
-        change.Audit(EventOf(caller, "workspace.mark_demonstration", workspace, workspace, ""));
-    if (!audited) return Fail{audited.error()};
-    return std::string();
-  });
-  if (!done) return Fail{done.error()};
-  return {};
-}
-
 AdminResult<pb::Workspace> WorkspaceAdmin::Get(const pb::GetWorkspaceRequest& request) {
   auto parts = admin::NameParts(kName, request.name(), "name");
   if (!parts) return Fail{parts.error()};

@@ -105,7 +105,7 @@ function AdjustmentPanel({ adjustment, onDone }: { adjustment: Adjustment; onDon
           onDone();
         }}
       >
-        <p>{i18n.t({ id: 'operator.rejectText', message: 'No money moves. The request stays in the books as rejected.' })}</p>
+        <p>{i18n.t({ id: 'operator.rejectText', message: 'No money moves. The request stays in the ledger as rejected.' })}</p>
       </ReasonDialog>
     </>
   );

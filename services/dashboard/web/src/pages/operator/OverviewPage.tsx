@@ -19,7 +19,7 @@ interface Line {
   label: string;
 }
 
-// A check that is older is as good as none.
+// A check that is older is treated as absent.
 const CHECK_DAYS = 7 * 86_400_000;
 
 function useOverview() {

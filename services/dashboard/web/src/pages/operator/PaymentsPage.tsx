@@ -186,7 +186,7 @@ function RefundForm({ payment, onClose }: { payment: Payment; onClose: () => voi
     >
       <p>{i18n.t({ id: 'operator.refundText', message: 'Unspent paid credit is taken back first, then the provider pays it out. Above the configured amount a second person has to approve.' })}</p>
       <AmountField label={i18n.t({ id: 'operator.amount', message: 'Amount' })} autoFocus {...fields.bind('amountUsd')} error={wrong ? i18n.t({ id: 'operator.notAmount', message: 'An amount like 25 or 0.50.' }) : fields.errors.amountUsd} />
-      <TextField label={i18n.t({ id: 'operator.reason', message: 'Reason, for the books' })} maxLength={500} {...fields.bind('reason')} />
+      <TextField label={i18n.t({ id: 'operator.reason', message: 'Reason, for the ledger' })} maxLength={500} {...fields.bind('reason')} />
     </Form>
   );
 }

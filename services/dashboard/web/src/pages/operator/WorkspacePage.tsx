@@ -105,7 +105,7 @@ function FrozenNotice({ reason }: { reason: string }) {
     reason === 'FREEZE_REASON_DISPUTE'
       ? i18n.t({ id: 'operator.frozenDispute', message: 'A chargeback took more than its credit.' })
       : reason === 'FREEZE_REASON_FAILED_CHECK'
-        ? i18n.t({ id: 'operator.frozenCheck', message: 'Its books failed a check. Check the ledger before it is unfrozen.' })
+        ? i18n.t({ id: 'operator.frozenCheck', message: 'Its entries failed a check. Check the ledger before it is unfrozen.' })
         : i18n.t({ id: 'operator.frozenOperator', message: 'An operator has frozen it.' });
   return (
     <Notice tone="bad">

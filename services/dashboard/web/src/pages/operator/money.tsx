@@ -70,7 +70,7 @@ function GrantForm({ workspace, onClose }: Omit<MoneyDialogProps, 'opened'>) {
       }
     >
       <AmountField label={i18n.t({ id: 'operator.amount', message: 'Amount' })} autoFocus {...fields.bind('amountUsd')} error={wrong ? notAmount() : fields.errors.amountUsd} />
-      <TextField label={i18n.t({ id: 'operator.reason', message: 'Reason, for the books' })} maxLength={500} {...fields.bind('reason')} />
+      <TextField label={i18n.t({ id: 'operator.reason', message: 'Reason, for the ledger' })} maxLength={500} {...fields.bind('reason')} />
       <CheckboxField label={i18n.t({ id: 'operator.paidOutside', message: 'The money came in outside of the payment providers' })} hint={i18n.t({ id: 'operator.paidOutsideHint', message: 'Such credit is spent after granted credit, and can be refunded.' })} {...fields.bind('paid')} />
     </Form>
   );
@@ -129,7 +129,7 @@ function AdjustmentForm({ workspace, onClose }: Omit<MoneyDialogProps, 'opened'>
       <SelectField label={i18n.t({ id: 'operator.kind', message: 'Kind' })} hint={kindText(fields.values.kind)} options={KINDS.map((kind) => ({ value: kind, label: adjustmentKindName(kind) }))} {...fields.bind('kind')} />
       <AmountField label={i18n.t({ id: 'operator.amount', message: 'Amount' })} autoFocus {...fields.bind('amountUsd')} error={wrong ? notAmount() : fields.errors.amountUsd} />
       {choosable && <CheckboxField label={i18n.t({ id: 'operator.ofGranted', message: 'Of granted instead of paid credit' })} {...fields.bind('granted')} />}
-      <TextField label={i18n.t({ id: 'operator.reason', message: 'Reason, for the books' })} maxLength={500} {...fields.bind('reason')} />
+      <TextField label={i18n.t({ id: 'operator.reason', message: 'Reason, for the ledger' })} maxLength={500} {...fields.bind('reason')} />
       <TextField label={i18n.t({ id: 'operator.reference', message: 'Reference' })} hint={i18n.t({ id: 'operator.referenceHint', message: 'Of the payment or dispute, if there is one.' })} maxLength={128} mono {...fields.bind('reference')} />
     </Form>
   );

@@ -122,7 +122,7 @@ interface ReasonDialogProps {
   act: (reason: string, requestId: string) => Promise<unknown>;
 }
 
-// One question that wants a reason for the books. The dialog stays while it fails, with the error inside.
+// One question that wants a reason for the ledger. The dialog stays while it fails, with the error inside.
 export function ReasonDialog(props: ReasonDialogProps) {
   return (
     <Dialog opened={props.opened} onClose={props.onClose} title={props.title}>
@@ -156,7 +156,7 @@ function ReasonForm({ onClose, verb, children, danger, label, optional, act }: R
     >
       {children}
       <TextField
-        label={label ?? i18n.t({ id: 'operator.reason', message: 'Reason, for the books' })}
+        label={label ?? i18n.t({ id: 'operator.reason', message: 'Reason, for the ledger' })}
         maxLength={500}
         autoFocus
         {...fields.bind('reason')}

@@ -1,0 +1,28 @@
+// Workspaces whose history is made up.
+#include "services/auth/admin/workspace_admin.h"
+
+namespace tollgate::auth {
+
+AdminResult<void> WorkspaceAdmin::MarkDemonstration(const Caller& caller,
+                                                    const std::string& workspace) {
+  const AuthStore::Once once{.scope = caller.actor,
+                             .request_id = "mark-demonstration-" + workspace,
+                             .content = "MarkDemonstration\n" + workspace};
+  const auto done =
+      store_.ChangeOnce(once, [&](AuthStore::Change& change) -> sql::SqlResult<std::string> {
+        auto marked = change.connection.Execute(
+            "UPDATE workspace SET demonstration = 1 WHERE workspace_id = $1", {workspace});
+        if (!marked) return Fail{marked.error()};
+        if (*marked == 0) {
+          return change.Refuse(admin::NotFound("there is no workspace " + workspace).error);
+        }
+        auto audited =
+            change.Audit(EventOf(caller, "workspace.mark_demonstration", workspace, workspace, ""));
+        if (!audited) return Fail{audited.error()};
+        return std::string();
+      });
+  if (!done) return Fail{done.error()};
+  return {};
+}
+
+}  // namespace tollgate::auth
