@@ -28,7 +28,7 @@ class ShippedClusterTest : public ::testing::Test {
   struct Part {
     std::string name;     // in the compose file
     std::string service;  // its configuration, program and certificate
-    int ops = 0, port = 0, admin = 0;
+    int ops = 0, port = 0, admin = 0, http = 0;
     std::unique_ptr<Process> process;
   };
 
@@ -50,6 +50,7 @@ class ShippedClusterTest : public ::testing::Test {
       part.ops = testing::FreePort();
       part.port = testing::FreePort();
       part.admin = testing::FreePort();
+      part.http = testing::FreePort();
       parts_.push_back(std::move(part));
     }
   }
@@ -72,8 +73,9 @@ class ShippedClusterTest : public ::testing::Test {
     EXPECT_FALSE(text.empty()) << part.service;
     // Clients in containers reach them by name; here, by the ports of this machine.
     text = Replaced(text, "0.0.0.0:9464", "0.0.0.0:" + std::to_string(part.ops));
-    for (const char* port : {"7000", "8080", "8081"}) {
-      text = Replaced(text, std::string("0.0.0.0:") + port, "0.0.0.0:" + std::to_string(part.port));
+    text = Replaced(text, "0.0.0.0:7000", "0.0.0.0:" + std::to_string(part.port));
+    for (const char* port : {"8080", "8081"}) {
+      text = Replaced(text, std::string("0.0.0.0:") + port, "0.0.0.0:" + std::to_string(part.http));
     }
     text = Replaced(text, "0.0.0.0:7001", "0.0.0.0:" + std::to_string(part.admin));
     for (const Part& other : parts_) {
@@ -136,8 +138,8 @@ TEST_F(ShippedClusterTest, AllProcessesStartAndFindEachOther) {
         << part.process->LogTail();
   }
   // The front doors answer; with the login token the dashboard asks auth.
-  EXPECT_EQ(Http(Named("gateway").port, "GET", "/v1/models").status, 401);
-  const HttpResponse listed = Http(Named("dashboard").port, "GET", "/admin/v1/workspaces",
+  EXPECT_EQ(Http(Named("gateway").http, "GET", "/v1/models").status, 401);
+  const HttpResponse listed = Http(Named("dashboard").http, "GET", "/admin/v1/workspaces",
                                    {{"authorization", "Bearer " + Secret("dashboard_token")}});
   EXPECT_EQ(listed.status, 200) << listed.body;
   // The audit log is anchored outside of its database.

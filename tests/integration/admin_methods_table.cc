@@ -201,7 +201,7 @@ constexpr MethodRow kRows[] = {
      .body = R"({"reason":"a"})",
      .other = R"({"reason":"b"})",
      .audit = "engine.resume"},
-    {.method = "ProcessService/ListProcesses", .name = ""},
+    {.method = "ProcessService/ListProcesses", .name = "", .at_most = 1},
     // Money.
     {.method = "LedgerService/GetBalance", .name = "workspaces/team/balance"},
     {.method = "LedgerService/OpenWallet",
