@@ -81,11 +81,7 @@ class DashboardModule : public Module {
     site_.emplace(session_options_.base_url, std::move(web));
     auto tls = host::LoadEdgeTls(tls_, "dashboard.edge_tls");
     if (!tls.ok()) return Fail{tls.error()};
-    auto plain = host::CheckPlainHttp("dashboard.listen", listen_, *tls != nullptr,
-                                      insecure_plaintext_ || context_.insecure_plaintext,
-                                      "dashboard.edge_tls, or, behind a proxy that ends TLS, "
-                                      "dashboard.insecure_plaintext: true");
-    if (!plain) return plain;
+    if (auto plain = CheckPlain(*tls != nullptr); !plain) return plain;
     if (token_.empty())
       log::Info(
           "dashboard.login_token is not set: the admin API takes people and their tokens only");
@@ -185,6 +181,12 @@ class DashboardModule : public Module {
     peers_.loop = &loop;
   }
 
+  Result<void> CheckPlain(bool has_tls) const {
+    return host::CheckPlainHttp("dashboard.listen", listen_, has_tls,
+                                insecure_plaintext_ || context_.insecure_plaintext,
+                                "dashboard.edge_tls, or, behind a proxy that ends TLS, "
+                                "dashboard.insecure_plaintext: true");
+  }
   static bool IsAdminApi(const http::HttpRequest& request) {
     return request.path.starts_with(dashboard::kAdminApiPath);
   }

@@ -44,9 +44,10 @@ class ShippedClusterTest : public ::testing::Test {
     redis_ = testing::TestRedis::Start({.lines = {"requirepass " + Secret("redis_password")}});
     ASSERT_NE(redis_, nullptr);
     for (const char* name : {"ratelimit", "billing", "auth", "catalog", "router-1", "router-2",
-                             "gateway", "dashboard"}) {
+                             "gateway-1", "dashboard"}) {
       Part part{.name = name, .service = name};
       if (part.service.starts_with("router")) part.service = "inference-router";
+      if (part.service.starts_with("gateway")) part.service = "gateway";
       part.ops = testing::FreePort();
       part.port = testing::FreePort();
       part.admin = testing::FreePort();
@@ -73,6 +74,7 @@ class ShippedClusterTest : public ::testing::Test {
     EXPECT_FALSE(text.empty()) << part.service;
     // Clients in containers reach them by name; here, by the ports of this machine.
     text = Replaced(text, "0.0.0.0:9464", "0.0.0.0:" + std::to_string(part.ops));
+    text = Replaced(text, ",gateway-2:7000", "");  // one is enough
     text = Replaced(text, "0.0.0.0:7000", "0.0.0.0:" + std::to_string(part.port));
     for (const char* port : {"8080", "8081"}) {
       text = Replaced(text, std::string("0.0.0.0:") + port, "0.0.0.0:" + std::to_string(part.http));
@@ -138,7 +140,7 @@ TEST_F(ShippedClusterTest, AllProcessesStartAndFindEachOther) {
         << part.process->LogTail();
   }
   // The front doors answer; with the login token the dashboard asks auth.
-  EXPECT_EQ(Http(Named("gateway").http, "GET", "/v1/models").status, 401);
+  EXPECT_EQ(Http(Named("gateway-1").http, "GET", "/v1/models").status, 401);
   const HttpResponse listed = Http(Named("dashboard").http, "GET", "/admin/v1/workspaces",
                                    {{"authorization", "Bearer " + Secret("dashboard_token")}});
   EXPECT_EQ(listed.status, 200) << listed.body;
@@ -152,7 +154,7 @@ TEST_F(ShippedClusterTest, WithoutTheExplicitSettingNothingListensInPlainText) {
   struct Case {
     const char *part, *setting, *named;
   };
-  for (const Case& one : {Case{"gateway", "  insecure_plaintext: true", "gateway.listen"},
+  for (const Case& one : {Case{"gateway-1", "  insecure_plaintext: true", "gateway.listen"},
                           Case{"dashboard", "  insecure_plaintext: true", "dashboard.listen"},
                           Case{"catalog", "  ops_insecure_plaintext: true", "host.ops_listen"}}) {
     Part& part = Named(one.part);

@@ -407,9 +407,9 @@ AdminResult<AutoReload> PaymentAdmin::ResumeReload(const std::string& workspace,
     auto seen = tx.See(by, "resume");
     if (!seen.ok()) return Fail{seen.error()};
     if (*seen == SeenRequest::kOther) failure = admin::RequestIdReused().error;
-    // A repeated call does not end a pause that came after the first one.
-    if (*seen != SeenRequest::kFresh) return {};
-    if (reload.state != ReloadState::kPaused && reload.state != ReloadState::kBackoff) return {};
+    const bool stopped =
+        reload.state == ReloadState::kPaused || reload.state == ReloadState::kBackoff;
+    if (*seen != SeenRequest::kFresh || !stopped) return {};  // a later pause is not ended
     const ReloadState was = reload.state;
     Resume(reload);
     reload.actor = by.actor;
