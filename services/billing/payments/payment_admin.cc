@@ -4,6 +4,7 @@
 
 #include "common/admin/values.h"
 #include "common/money/money.h"
+#include "services/billing/payments/provider_failed.h"
 #include "services/billing/payments/reload_rules.h"
 
 namespace tollgate::billing::payments {
@@ -22,16 +23,6 @@ constexpr int64_t kMaxLimitNanoUsd = 1'000'000'000 * kNanoPerUsd;
 
 Fail<Failure> Sql(const sql::SqlError& error) {
   return Fail{admin::FromError(sql::ToError(error))};
-}
-
-Fail<Failure> ProviderFailed(const ProviderError& error) {
-  return Fail{Failure{.code = grpc::StatusCode::UNAVAILABLE,
-                      .reason = "PROVIDER_UNAVAILABLE",
-                      .message =
-                          "the payment provider did not do it; repeat the call with the same "
-                          "request_id",
-                      .metadata = {{"code", error.code}},
-                      .retry_after_ms = 5000}};
 }
 
 AdminResult<void> CheckAmount(int64_t amount_nano_usd, const std::string& field) {
