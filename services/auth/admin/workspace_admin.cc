@@ -14,12 +14,9 @@
 #include "services/auth/storage/people_store.h"
 
 namespace tollgate::auth {
-
 namespace pb = tollgate::admin::v1;
-
 using sql::SqlResult;
 using Change = AuthStore::Change;
-
 namespace {
 
 constexpr char kName[] = "workspaces/*";

@@ -17,7 +17,6 @@ const preloadFont: Plugin = {
     },
   },
 };
-const dashboard = `http://127.0.0.1:${process.env.TOLLGATE_DASHBOARD_PORT ?? 8081}`;
 
 const dashboard = `http://127.0.0.1:${process.env.TOLLGATE_DASHBOARD_PORT ?? 8081}`;
 
@@ -32,8 +31,6 @@ export default defineConfig({
     manifest: 'manifest.json',
     target: 'es2022',
   },
-  // Against `./dev run`.
-  server: { proxy: Object.fromEntries(['/admin/', '/session/', '/playground/'].map((path) => [path, dashboard])) },
   // Against `./dev run`. With the browser's Host: calls that change something must come from the same origin.
   server: { proxy: Object.fromEntries(['/admin/', '/session/', '/playground/'].map((path) => [path, { target: dashboard, changeOrigin: false }])) },
   test: { environment: 'node', include: ['src/**/*.test.ts', 'scripts/**/*.test.ts'] },

@@ -112,7 +112,7 @@ function Warnings({ balance }: { balance: Schema<'Balance'> }) {
     <>
       {balance.frozen === 'FREEZE_REASON_OPERATOR' && <Notice tone="bad">{i18n.t({ id: 'billing.frozen.operator', message: 'An operator has frozen this workspace: requests get 402. Running ones end and are charged.' })}</Notice>}
       {balance.frozen === 'FREEZE_REASON_DISPUTE' && <Notice tone="bad">{i18n.t({ id: 'billing.frozen.dispute', message: 'Frozen because of a disputed payment that the credit did not cover: requests get 402.' })}</Notice>}
-      {balance.frozen === 'FREEZE_REASON_FAILED_CHECK' && <Notice tone="bad">{i18n.t({ id: 'billing.frozen.check', message: 'Frozen because the books of this workspace failed a check. The operator has been told.' })}</Notice>}
+      {balance.frozen === 'FREEZE_REASON_FAILED_CHECK' && <Notice tone="bad">{i18n.t({ id: 'billing.frozen.check', message: 'Frozen because the ledger of this workspace failed a check. The operator has been told.' })}</Notice>}
       {owed > 0n && <Notice tone="warn">{i18n.t({ id: 'billing.owed', message: 'A disputed payment took {amount} more than there was. The next credit pays that first.', values: { amount: money(balance.receivableUsd, 'exact') } })}</Notice>}
       {!balance.walletOpen && <Notice tone="warn">{i18n.t({ id: 'billing.noWallet', message: 'This workspace has no wallet yet: an operator must open it.' })}</Notice>}
     </>
