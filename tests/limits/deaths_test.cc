@@ -72,9 +72,10 @@ class DeathsTest : public ::testing::Test {
     for (int i = 0; i < 2 * kPerMinute; ++i) granted += ChatAt(1, key) == 200 ? 1 : 0;
     const double seconds = static_cast<double>(MonotonicUs() - from_us) / 1e6;
     // The burst and the rate, of which a fifth more by the gateway's own share; and what the
-    // limiter, the share and the new limiter round up. A second burst would be 60.
+    // limiter, the share and the new limiter round up; on a busy machine the share is asked for
+    // longer than the limiter is gone. A second burst would be 60.
     EXPECT_LE(static_cast<double>(granted),
-              static_cast<double>(burst) + kPerMinute * 1.2 * seconds / 60 + 6);
+              static_cast<double>(burst) + kPerMinute * 1.2 * seconds / 60 + kPerMinute / 2);
     EXPECT_TRUE(WaitUntil([&] { return ChatAt(1, key) == 200; }, 5'000, 100)) << "not closed";
   }
 

@@ -2357,6 +2357,7 @@ export interface components {
             nextPageToken?: string;
         };
         ListProcessesResponse: {
+            /** @description All that the dashboard's configuration names, without pages. */
             processes?: components["schemas"]["Process"][];
         };
         ListRequestsResponse: {
