@@ -99,6 +99,10 @@ class ShippedClusterTest : public ::testing::Test {
     const std::string data = folder_.path() + "/data/" + part.name;
     std::filesystem::create_directories(data);
     text = Replaced(text, "/var/lib/tollgate", data);
+    text = Replaced(text, "  audit_checkpoint_file:",
+                    "  audit_checkpoint_seconds: 1\n  audit_checkpoint_file:");
+    // The image has the pages there.
+    text = Replaced(text, "  web_folder: /usr/share/tollgate/web\n", "");
     return Replaced(text, "/etc/tollgate/catalog.yaml",
                     source_ + "/deploy/config/catalog.demo.yaml");
   }
@@ -140,11 +144,16 @@ TEST_F(ShippedClusterTest, AllProcessesStartAndFindEachOther) {
         << part.process->LogTail();
   }
   // The front doors answer; with the login token the dashboard asks auth.
-  EXPECT_EQ(Http(Named("gateway-1").http, "GET", "/v1/models").status, 401);
+  EXPECT_EQ(Http(Named("gateway-1").http, "GET", "/api/v1/usage").status, 401);
   const HttpResponse listed = Http(Named("dashboard").http, "GET", "/admin/v1/workspaces",
                                    {{"authorization", "Bearer " + Secret("dashboard_token")}});
   EXPECT_EQ(listed.status, 200) << listed.body;
   // The audit log is anchored outside of its database.
+  EXPECT_EQ(Http(Named("dashboard").http, "POST", "/admin/v1/workspaces",
+                 {{"authorization", "Bearer " + Secret("dashboard_token")}},
+                 R"({"displayName":"Shipped"})")
+                .status,
+            200);
   const std::string anchors = folder_.path() + "/data/auth/audit.checkpoints";
   EXPECT_TRUE(WaitUntil([&] { return !ReadFile(anchors).empty(); }, 20'000, 50));
 }
