@@ -73,8 +73,9 @@ class DashboardModule : public Module {
     if (!proxies.ok()) return Internal("dashboard." + proxies.error().internal);
     std::unique_ptr<const dashboard::WebFiles> web;
     if (!web_folder_.empty()) {
-      auto loaded = dashboard::WebFiles::Load(web_folder_,
-                                              session_options_.public_url.starts_with("https://"));
+      const bool https =
+          session_options_.public_url.starts_with("https://") || !tls_.certificate_file().empty();
+      auto loaded = dashboard::WebFiles::Load(web_folder_, https);
       if (!loaded.ok()) return Fail{loaded.error()};
       web = std::move(*loaded);
     }

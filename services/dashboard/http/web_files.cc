@@ -35,7 +35,7 @@ constexpr std::string_view kPermissions =
     "payment=(), usb=()";
 
 std::string_view TypeOf(const std::string& extension) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kTypes = {{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kTypes = {{
       {".html", "text/html; charset=utf-8"},
       {".js", "text/javascript; charset=utf-8"},
       {".css", "text/css; charset=utf-8"},
@@ -43,6 +43,7 @@ std::string_view TypeOf(const std::string& extension) {
       {".png", "image/png"},
       {".woff2", "font/woff2"},
       {".json", "application/json"},
+      {".txt", "text/plain; charset=utf-8"},
   }};
   const auto* found =
       std::ranges::find(kTypes, extension, &std::pair<std::string_view, std::string_view>::first);

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
 import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
+import { licenses } from './scripts/licenses.ts';
 
 // ./dev web names the folder of the build; by hand it is the same.
 const outDir = process.env.TOLLGATE_WEB_OUT ?? fileURLToPath(new URL('../../../build/web', import.meta.url));
@@ -21,7 +22,7 @@ const preloadFont: Plugin = {
 const dashboard = `http://127.0.0.1:${process.env.TOLLGATE_DASHBOARD_PORT ?? 8081}`;
 
 export default defineConfig({
-  plugins: [react(), preloadFont],
+  plugins: [react(), preloadFont, licenses(fileURLToPath(new URL('.', import.meta.url)))],
   resolve: { alias: { '@': fileURLToPath(new URL('./src', import.meta.url)) } },
   build: {
     outDir,

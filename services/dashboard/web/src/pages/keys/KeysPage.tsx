@@ -119,9 +119,9 @@ export default function KeysPage() {
 
 function columns(workspace: string): Column<Key>[] {
   return [
-    { id: 'name', header: i18n.t({ id: 'keys.name', message: 'Name' }), weight: 2.2, cell: keyName },
+    { id: 'name', header: i18n.t({ id: 'keys.name', message: 'Name' }), weight: 2, cell: keyName },
     { id: 'end', header: i18n.t({ id: 'keys.key', message: 'Key' }), weight: 1.1, wide: true, cell: (key) => <KeyEnd lastFour={key.lastFour} /> },
-    { id: 'state', header: i18n.t({ id: 'keys.state', message: 'State' }), weight: 1.1, cell: (key) => <KeyState state={key.state} /> },
+    { id: 'state', header: i18n.t({ id: 'keys.state', message: 'State' }), weight: 1.2, cell: (key) => <KeyState state={key.state} /> },
     { id: 'spent', header: i18n.t({ id: 'keys.spent', message: 'Spent this month' }), weight: 1.2, align: 'end', cell: (key) => <Money usd={key.monthSpentUsd} /> },
     {
       id: 'quota',
