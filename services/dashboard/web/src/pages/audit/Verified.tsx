@@ -1,0 +1,23 @@
+import { i18n } from '@lingui/core';
+import type { Schema } from '@/api/types';
+import { count } from '@/format/money';
+import { Code, Notice, Time } from '@/ui';
+
+// What was checked, how far it holds, and how to check it oneself.
+export function Verified({ found, last }: { found: Schema<'VerifyAuditEntriesResponse'>; last?: string | null }) {
+  const problems = [found.problem, ...found.sources.map((one) => one.problem && `${one.source}: ${one.problem}`)].filter(Boolean);
+  if (!found.ok || problems.length > 0) {
+    return (
+      <Notice tone="bad" alert>
+        {i18n.t({ id: 'audit.broken', message: 'The chain does not hold after entry {number}: {problem}. The export still works.', values: { number: count(found.sequence), problem: problems.join('; ') || '—' } })}
+      </Notice>
+    );
+  }
+  return (
+    <Notice tone="ok">
+      {i18n.t({ id: 'audit.verified', message: 'Verified: {entries, plural, one {# entry} other {# entries}}, no gap, {checkpoints, plural, one {# signed checkpoint} other {# signed checkpoints}} compared.', values: { entries: parseInt(found.sequence, 10), checkpoints: parseInt(found.checkpoints, 10) } })}{' '}
+      {last && <>{i18n.t({ id: 'audit.through', message: 'Through' })} <Time at={last} exact /></>}
+      <Code label={i18n.t({ id: 'audit.hash', message: 'Hash' })} text={`tollgate audit verify\n${found.hash}`} />
+    </Notice>
+  );
+}
