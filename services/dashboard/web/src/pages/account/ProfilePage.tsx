@@ -1,6 +1,68 @@
 import { i18n } from '@lingui/core';
-import { ApiPage } from '@/ui/ApiPage';
+import { useQuery } from '@tanstack/react-query';
+import { api, unwrap } from '@/api/client';
+import { queryClient } from '@/api/query';
+import { loadSession } from '@/api/session';
+import { idOf, type Schema } from '@/api/types';
+import { meQuery, workspacesQuery } from '@/api/workspace';
+import { paths } from '@/app/paths';
+import { Button, Card, ErrorState, Facts, Form, Link, RowSkeletons, TextField, Time, toast, useFields } from '@/ui';
+import css from './account.module.css';
+import { AccountFrame } from './AccountFrame';
 
 export default function ProfilePage() {
-  return <ApiPage title={i18n.t({ id: 'account.profile.title', message: 'Profile' })} calls={['GET /admin/v1/users/me', 'PATCH /admin/v1/users/me']} />;
+  const query = useQuery(meQuery());
+  const { data: known } = useQuery(workspacesQuery());
+  const me = query.data;
+  const names = new Map(known?.workspaces.map((one) => [one.name, one.displayName]));
+  return (
+    <AccountFrame title={i18n.t({ id: 'account.profile.title', message: 'Profile' })}>
+      <div className={css.narrow}>
+        <Card title={i18n.t({ id: 'account.you', message: 'You' })}>
+          {me ? <Profile key={me.displayName} me={me} /> : query.error ? <ErrorState error={query.error} what={i18n.t({ id: 'account.profile.what', message: 'the profile' })} retry={() => void query.refetch()} /> : <RowSkeletons rows={3} />}
+        </Card>
+        {me && me.memberships.length > 0 && (
+          <Card title={i18n.t({ id: 'account.workspaces', message: 'Workspaces' })}>
+            <Facts
+              facts={me.memberships.map((one) => ({
+                label: <Link to={paths.home(idOf(one.workspace))}>{names.get(one.workspace) || idOf(one.workspace)}</Link>,
+                value: (
+                  <>
+                    {one.role} · <Link to={paths.members(idOf(one.workspace))}>{i18n.t({ id: 'account.leave', message: 'members, leave' })}</Link>
+                  </>
+                ),
+              }))}
+            />
+          </Card>
+        )}
+      </div>
+    </AccountFrame>
+  );
+}
+
+function Profile({ me }: { me: Schema<'User'> }) {
+  const fields = useFields({ displayName: me.displayName }, async ({ displayName }) => {
+    const saved = await unwrap(api.PATCH('/admin/v1/users/{user}', { params: { path: { user: idOf(me.name) }, query: { updateMask: 'displayName' } }, body: { displayName: displayName.trim() } }));
+    queryClient.setQueryData(meQuery().queryKey, saved);
+    await loadSession();
+    toast(i18n.t({ id: 'account.saved', message: 'Profile saved' }));
+  });
+  return (
+    <Form
+      fields={fields}
+      actions={
+        <Button type="submit" kind="primary" busy={fields.busy}>
+          {i18n.t({ id: 'account.save', message: 'Save' })}
+        </Button>
+      }
+    >
+      <TextField label={i18n.t({ id: 'account.name', message: 'Name' })} hint={i18n.t({ id: 'account.nameHint', message: 'Members and the audit log show it.' })} maxLength={100} autoComplete="name" {...fields.bind('displayName')} />
+      <Facts
+        facts={[
+          { label: i18n.t({ id: 'account.email', message: 'E-mail' }), value: me.email },
+          { label: i18n.t({ id: 'account.made', message: 'Account made' }), value: <Time at={me.createTime} exact /> },
+        ]}
+      />
+    </Form>
+  );
 }

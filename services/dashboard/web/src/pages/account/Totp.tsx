@@ -1,0 +1,130 @@
+import { i18n } from '@lingui/core';
+import { useState } from 'react';
+import { asApiError } from '@/api/errors';
+import { settle } from '@/api/gate';
+import { queryClient } from '@/api/query';
+import { loadSession, postSession } from '@/api/session';
+import { meQuery } from '@/api/workspace';
+import { Button, Card, Confirm, Copy, Dialog, DialogActions, Failure, Form, Notice, Secret, StateChip, TextField, useFields } from '@/ui';
+import css from './account.module.css';
+import { Qr } from './Qr';
+
+// The session's own calls: a fresh sign-in is asked for as by the API's.
+async function fresh<T>(path: string, body: Record<string, string> = {}): Promise<T> {
+  try {
+    return await postSession<T>(path, body);
+  } catch (error) {
+    if (asApiError(error).reason !== 'STEP_UP_REQUIRED' || !(await settle('step-up'))) throw error;
+    return postSession<T>(path, body);
+  }
+}
+
+type Step = { secret: string; uri: string } | { codes: string[] };
+
+export function TotpCard({ enabled }: { enabled: boolean }) {
+  const [step, setStep] = useState<Step | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const [disabling, setDisabling] = useState(false);
+  const start = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      setStep(await fresh<{ secret: string; uri: string }>('totp/start'));
+    } catch (caught) {
+      setError(caught);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const done = () => {
+    setStep(null);
+    void queryClient.invalidateQueries({ queryKey: meQuery().queryKey });
+    void queryClient.invalidateQueries({ queryKey: ['sessions'] });
+  };
+  return (
+    <Card title={i18n.t({ id: 'account.totp', message: 'Second step' })} subtitle={enabled ? <StateChip tone="ok">{i18n.t({ id: 'account.totp.on', message: 'On' })}</StateChip> : <StateChip tone="quiet">{i18n.t({ id: 'account.totp.off', message: 'Off' })}</StateChip>}>
+      <div className={css.stack}>
+        <p>{enabled ? i18n.t({ id: 'account.totp.onText', message: 'Signing in asks for a code of your authenticator app, or for one of your recovery codes.' }) : i18n.t({ id: 'account.totp.offText', message: 'A code of an authenticator app, beside your password. A stolen password alone then opens nothing.' })}</p>
+        {error != null && <Failure error={error} />}
+        <div>
+          {enabled ? (
+            <Button onClick={() => setDisabling(true)}>{i18n.t({ id: 'account.totp.disable', message: 'Switch off' })}</Button>
+          ) : (
+            <Button kind="primary" busy={busy} onClick={() => void start()}>
+              {i18n.t({ id: 'account.totp.enable', message: 'Switch on' })}
+            </Button>
+          )}
+        </div>
+      </div>
+      <Dialog
+        opened={step !== null}
+        onClose={() => setStep(null)}
+        locked={step !== null && 'codes' in step}
+        title={step && 'codes' in step ? i18n.t({ id: 'account.totp.codes', message: 'Recovery codes' }) : i18n.t({ id: 'account.totp.enableTitle', message: 'Switch on the second step' })}
+      >
+        {step && ('codes' in step ? <Codes codes={step.codes} onDone={done} /> : <Scan start={step} onCancel={() => setStep(null)} onCodes={(codes) => setStep({ codes })} />)}
+      </Dialog>
+      <Confirm
+        opened={disabling}
+        onClose={() => setDisabling(false)}
+        title={i18n.t({ id: 'account.totp.disableTitle', message: 'Switch off the second step' })}
+        verb={i18n.t({ id: 'account.totp.disable', message: 'Switch off' })}
+        danger
+        act={async () => {
+          await fresh('totp/disable');
+          await queryClient.invalidateQueries({ queryKey: meQuery().queryKey });
+        }}
+      >
+        {i18n.t({ id: 'account.totp.disableText', message: 'Your password alone signs you in then. The recovery codes stop working.' })}
+      </Confirm>
+    </Card>
+  );
+}
+
+function Scan({ start, onCancel, onCodes }: { start: { secret: string; uri: string }; onCancel: () => void; onCodes: (codes: string[]) => void }) {
+  const fields = useFields({ code: '' }, async ({ code }) => {
+    const answer = await fresh<{ recovery_codes: string[] }>('totp/confirm', { code: code.trim() });
+    await loadSession();
+    onCodes(answer.recovery_codes);
+  });
+  return (
+    <Form
+      fields={fields}
+      actions={
+        <>
+          <Button onClick={onCancel}>{i18n.t({ id: 'account.cancel', message: 'Cancel' })}</Button>
+          <Button type="submit" kind="primary" busy={fields.busy}>
+            {i18n.t({ id: 'account.totp.enable', message: 'Switch on' })}
+          </Button>
+        </>
+      }
+    >
+      <p>{i18n.t({ id: 'account.totp.scan', message: 'Scan this with your authenticator app, or type the key there. Then type the code that it shows.' })}</p>
+      <Qr text={start.uri} />
+      <Secret value={start.secret} label={i18n.t({ id: 'account.totp.key', message: 'Key for the app' })} />
+      <TextField label={i18n.t({ id: 'account.totp.code', message: 'Code of the app' })} hint={i18n.t({ id: 'account.totp.codeHint', message: 'Six digits' })} autoComplete="one-time-code" inputMode="numeric" {...fields.bind('code')} />
+    </Form>
+  );
+}
+
+function Codes({ codes, onDone }: { codes: string[]; onDone: () => void }) {
+  return (
+    <>
+      <Notice tone="warn">{i18n.t({ id: 'account.totp.codesText', message: 'Keep these away from your phone. Each signs you in once when the app is lost. They are not shown again. Your other sessions have ended.' })}</Notice>
+      <ol className={css.codes}>
+        {codes.map((code) => (
+          <li key={code}>
+            <code>{code}</code>
+          </li>
+        ))}
+      </ol>
+      <DialogActions>
+        <Copy value={codes.join('\n')} label={i18n.t({ id: 'account.totp.copyCodes', message: 'Copy all' })} />
+        <Button kind="primary" onClick={onDone}>
+          {i18n.t({ id: 'account.totp.saved', message: 'I have kept them' })}
+        </Button>
+      </DialogActions>
+    </>
+  );
+}

@@ -1,0 +1,45 @@
+import { i18n } from '@lingui/core';
+import { useState } from 'react';
+import { api, newRequestId, unwrap } from '@/api/client';
+import { queryClient } from '@/api/query';
+import type { Schema } from '@/api/types';
+import { workspaceQuery } from '@/api/workspace';
+import { isZone } from '@/format/range';
+import { zones } from '@/format/zones';
+import { Button, Form, SelectField, TextField, toast, useFields } from '@/ui';
+
+export function General({ workspace, here }: { workspace: string; here: Schema<'Workspace'> }) {
+  const [requestId, setRequestId] = useState(newRequestId);
+  const fields = useFields({ displayName: here.displayName, reportTimeZone: here.reportTimeZone }, async (values) => {
+    if (!isZone(values.reportTimeZone)) return { reportTimeZone: i18n.t({ id: 'settings.badZone', message: 'Choose a zone of the list.' }) };
+    try {
+      const saved = await unwrap(
+        api.PATCH('/admin/v1/workspaces/{workspace}', { params: { path: { workspace }, query: { requestId, updateMask: 'displayName,reportTimeZone' } }, body: { ...values, displayName: values.displayName.trim(), etag: here.etag } }),
+      );
+      queryClient.setQueryData(workspaceQuery(workspace).queryKey, saved);
+      void queryClient.invalidateQueries({ queryKey: ['workspaces'] });
+      toast(i18n.t({ id: 'settings.saved', message: 'Settings saved' }));
+    } finally {
+      setRequestId(newRequestId());
+    }
+  });
+  return (
+    <Form
+      fields={fields}
+      actions={
+        <Button type="submit" kind="primary" busy={fields.busy}>
+          {i18n.t({ id: 'settings.save', message: 'Save' })}
+        </Button>
+      }
+    >
+      <TextField label={i18n.t({ id: 'settings.name', message: 'Name' })} maxLength={100} {...fields.bind('displayName')} />
+      <SelectField
+        label={i18n.t({ id: 'settings.zone', message: 'Time zone of reports' })}
+        hint={i18n.t({ id: 'settings.zoneHint', message: 'Days of usage reports. Money months stay in UTC.' })}
+        options={zones(here.reportTimeZone).map((zone) => ({ value: zone, label: zone }))}
+        searchable
+        {...fields.bind('reportTimeZone')}
+      />
+    </Form>
+  );
+}
