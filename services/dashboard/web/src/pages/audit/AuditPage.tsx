@@ -10,7 +10,8 @@ import { UTC } from '@/format/time';
 import { IconShield } from '@/icons';
 import { Button, Confirm, DataTable, EmptyState, Filters, HrefButton, Page, RangePicker, SelectField, SidePanel, StateChip, TextField, Time, ZoneProvider, type Column } from '@/ui';
 import { EntryPanel } from './EntryPanel';
-import { auditQuery, exportHref, filterText, verify } from './queries';
+import { filterText } from './filter';
+import { auditQuery, exportHref, verify } from './queries';
 import { Verified } from './Verified';
 import { ACTIONS, actionText, actorText, subjectText, type AuditEntry } from './words';
 

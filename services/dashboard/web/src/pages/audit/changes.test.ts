@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { changesOf, factsOf } from './changes';
-import { filterText } from './queries';
+import { filterText } from './filter';
 
 describe('the audit log', () => {
   it('shows before and after of each changed field', () => {

@@ -31,7 +31,7 @@ export function Support({ workspace, mayEnd }: { workspace: string; mayEnd: bool
                   <Time at={one.createTime} exact /> · {one.actor}
                 </p>
               </div>
-              {one.expireTime > now ? (
+              {(one.expireTime ?? '') > now ? (
                 <>
                   <StateChip tone="warn">{i18n.t({ id: 'settings.support.open', message: 'Open' })}</StateChip>
                   {mayEnd && (
