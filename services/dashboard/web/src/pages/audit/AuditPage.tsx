@@ -63,7 +63,7 @@ export default function AuditPage() {
       weight: 4,
       cell: (one) => (
         <span title={one.action}>
-          <strong>{actorText(one.actor, names)}</strong> {actionText(one.action)} <strong>{subjectText(one, names)}</strong>
+          <strong>{actorText(one.actor, names)}</strong> {actionText(one.action)} <strong>{subjectText(one, names)}</strong> <span className="quiet">{one.detail}</span>
         </span>
       ),
     },

@@ -23,7 +23,7 @@ export function actionText(action: string): string {
     case 'member.update': return i18n.t({ id: 'audit.did.memberUpdate', message: 'changed the role of' });
     case 'member.delete': return i18n.t({ id: 'audit.did.memberDelete', message: 'removed the member' });
     case 'invitation.create': return i18n.t({ id: 'audit.did.invite', message: 'made the invitation' });
-    case 'invitation.accept': return i18n.t({ id: 'audit.did.accept', message: 'accepted an invitation as' });
+    case 'invitation.accept': return i18n.t({ id: 'audit.did.accept', message: 'accepted an invitation' });
     case 'invitation.delete': return i18n.t({ id: 'audit.did.withdraw', message: 'withdrew the invitation' });
     case 'user.create': return i18n.t({ id: 'audit.did.userCreate', message: 'made the account' });
     case 'workspace.create': return i18n.t({ id: 'audit.did.workspaceCreate', message: 'created the workspace' });
@@ -75,10 +75,12 @@ export function actorText(actor: string, names: Map<string, string>): string {
   }
 }
 
+// Empty: who did it is whom it is about.
 export function subjectText(entry: AuditEntry, names: Map<string, string>): string {
+  if (entry.subject === entry.actor) return '';
   const person = /^user:(.+)$/.exec(entry.subject);
   if (person) return names.get(person[1]!) ?? person[1]!.slice(0, 8);
-  const other = /^\w+:([0-9a-f]{32})$/.exec(entry.subject);
+  const other = /^\w+[:/]([0-9a-f]{32})$/.exec(entry.subject);
   if (other) return other[1]!.slice(0, 12);
   return /^[0-9a-f]{32}$/.test(entry.subject) ? entry.subject.slice(0, 12) : entry.subject;
 }
