@@ -52,7 +52,7 @@ function PasswordForm({ hasPassword }: { hasPassword: boolean }) {
         </Button>
       }
     >
-      {hasPassword && <PasswordField label={i18n.t({ id: 'account.current', message: 'Password of now' })} toggleLabel={show} autoComplete="current-password" {...fields.bind('current_password')} />}
+      {hasPassword && <PasswordField label={i18n.t({ id: 'account.current', message: 'Current password' })} toggleLabel={show} autoComplete="current-password" {...fields.bind('current_password')} />}
       <PasswordField label={i18n.t({ id: 'account.new', message: 'New password' })} hint={i18n.t({ id: 'account.newHint', message: 'Long is what counts: several words are good.' })} toggleLabel={show} autoComplete="new-password" {...fields.bind('new_password')} />
       <PasswordField label={i18n.t({ id: 'account.again', message: 'New password, again' })} toggleLabel={show} autoComplete="new-password" {...fields.bind('again')} />
     </Form>

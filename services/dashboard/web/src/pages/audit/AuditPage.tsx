@@ -9,6 +9,7 @@ import { isZone, parseRange, resolve, type Range } from '@/format/range';
 import { UTC } from '@/format/time';
 import { IconShield } from '@/icons';
 import { Button, Confirm, DataTable, EmptyState, Filters, HrefButton, Page, RangePicker, SelectField, SidePanel, StateChip, TextField, Time, ZoneProvider, type Column } from '@/ui';
+import css from './audit.module.css';
 import { EntryPanel } from './EntryPanel';
 import { filterText } from './filter';
 import { auditQuery, exportHref, verify } from './queries';
@@ -56,13 +57,13 @@ export default function AuditPage() {
   const filtered = state.actor !== '' || state.action !== '' || state.subject !== '';
   const clear = () => set({ actor: '', action: '', subject: '' });
   const columns: Column<AuditEntry>[] = [
-    { id: 'time', header: i18n.t({ id: 'audit.column.time', message: 'Time' }), weight: 1.5, cell: (one) => <Time at={one.time} exact /> },
+    { id: 'time', header: i18n.t({ id: 'audit.column.time', message: 'Time' }), weight: 1.5, cell: (one) => <span className={css.wrap}><Time at={one.time} exact /></span> },
     {
       id: 'what',
       header: i18n.t({ id: 'audit.column.what', message: 'Who did what' }),
       weight: 4,
       cell: (one) => (
-        <span title={one.action}>
+        <span className={css.wrap} title={one.action}>
           <strong>{actorText(one.actor, names)}</strong> {actionText(one.action)} <strong>{subjectText(one, names)}</strong> <span className="quiet">{one.detail}</span>
         </span>
       ),

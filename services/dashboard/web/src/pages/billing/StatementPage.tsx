@@ -10,6 +10,7 @@ import { Button, Card, DataTable, EmptyState, ErrorState, HrefButton, Money, Not
 import css from './billing.module.css';
 import { monthText } from './month';
 import { statementHref, statementQuery } from './queries';
+import { movementName } from './words';
 
 type Line = Schema<'StatementLine'>;
 
@@ -59,7 +60,7 @@ export default function StatementPage() {
                   <tbody>
                     {statement.movements.map((line) => (
                       <tr key={line.item}>
-                        <th scope="row">{line.item}</th>
+                        <th scope="row">{movementName(line.item)}</th>
                         <td><Money usd={line.amountUsd} style="exact" plus /></td>
                       </tr>
                     ))}

@@ -82,6 +82,34 @@ export function kindName(kind: string): string {
   }
 }
 
+// Lines of a statement: the API names them in English.
+export function movementName(item: string): string {
+  switch (item) {
+    case 'Top-ups':
+      return i18n.t({ id: 'billing.movement.topups', message: 'Payments' });
+    case 'Granted credit':
+      return i18n.t({ id: 'billing.kind.grant', message: 'Granted credit' });
+    case 'Refunds':
+      return i18n.t({ id: 'billing.movement.refunds', message: 'Refunds' });
+    case 'Refunds that could not be paid out':
+      return i18n.t({ id: 'billing.movement.refundsBack', message: 'Refunds that could not be paid out' });
+    case 'Chargebacks':
+      return i18n.t({ id: 'billing.movement.chargebacks', message: 'Disputed payments' });
+    case 'Chargebacks taken back':
+      return i18n.t({ id: 'billing.movement.chargebacksBack', message: 'Disputes won' });
+    case 'Paid for earlier chargebacks':
+      return i18n.t({ id: 'billing.movement.owed', message: 'Paid for earlier disputes' });
+    case 'Adjustments in your favour':
+      return i18n.t({ id: 'billing.movement.credits', message: 'Corrections in your favour' });
+    case 'Adjustments to your debit':
+      return i18n.t({ id: 'billing.movement.debits', message: 'Corrections to your debit' });
+    case 'Usage':
+      return i18n.t({ id: 'billing.movement.usage', message: 'Use' });
+    default:
+      return item;
+  }
+}
+
 // The note of an entry. A change of the cap is written there as nano-dollars.
 export function memoText(entry: Schema<'Transaction'>): string {
   const cap = /^cap=(\d+)\b/.exec(entry.memo);

@@ -46,11 +46,11 @@ export function EditLimits({ workspace, limits, onClose }: { workspace: string; 
         options={[{ value: '', label: i18n.t({ id: 'limits.planNone', message: 'No plan' }) }, ...(plans?.plans ?? []).map((plan) => ({ value: plan.name, label: idOf(plan.name) }))]}
         {...fields.bind('plan')}
       />
-      <h3>{i18n.t({ id: 'limits.ofAll', message: 'All models together' })}</h3>
+      <h3 className={css.part}>{i18n.t({ id: 'limits.ofAll', message: 'All models together' })}</h3>
       <div className={css.three}>
         <ThreeFields row={fields.values.own} onChange={(change) => fields.set('own', { ...fields.values.own, ...change })} />
       </div>
-      <h3>{i18n.t({ id: 'limits.ofModels', message: 'Single models' })}</h3>
+      <h3 className={css.part}>{i18n.t({ id: 'limits.ofModels', message: 'Single models' })}</h3>
       <ModelRows rows={fields.values.modelLimits} onChange={(rows) => fields.set('modelLimits', rows)} />
     </Form>
   );

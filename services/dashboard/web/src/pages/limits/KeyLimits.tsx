@@ -36,7 +36,7 @@ export function KeyLimits({ workspace, apiKey, mayEdit }: { workspace: string; a
           {i18n.t({ id: 'limits.openKey', message: 'Open the key' })}
         </LinkButton>
       </div>
-      <h3>{i18n.t({ id: 'limits.ofModels', message: 'Single models' })}</h3>
+      <h3 className={css.part}>{i18n.t({ id: 'limits.ofModels', message: 'Single models' })}</h3>
       {query.data === undefined ? (
         query.error ? <ErrorState error={query.error} what={i18n.t({ id: 'limits.what', message: 'the limits' })} retry={() => void query.refetch()} /> : <RowSkeletons rows={2} />
       ) : mayEdit ? (

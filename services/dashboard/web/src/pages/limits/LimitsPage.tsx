@@ -94,9 +94,9 @@ const useColumns: Column<Use>[] = [
     },
     weight: 2,
     cell: (one) => (
-      <>
+      <span className={css.wrap}>
         {one.model || i18n.t({ id: 'limits.allModels', message: 'all models together' })} {one.bindsFirst && <StateChip tone="warn">{i18n.t({ id: 'limits.binds', message: 'binds first' })}</StateChip>}
-      </>
+      </span>
     ),
   },
   {
@@ -105,7 +105,7 @@ const useColumns: Column<Use>[] = [
       return i18n.t({ id: 'limits.column.kind', message: 'Limit' });
     },
     weight: 1.6,
-    cell: (one) => kindText(one.kind),
+    cell: (one) => <span className={css.wrap}>{kindText(one.kind)}</span>,
   },
   {
     id: 'used',
