@@ -2,7 +2,7 @@
 // API (users/me:permissions): who may call none of them does not see the page.
 import { i18n } from '@lingui/core';
 import {
-  IconBox, IconBuilding, IconCash, IconChartBar, IconGauge, IconHome, IconKey, IconList, IconMessage, IconReceipt, IconScale, IconServer, IconSettings, IconShield, IconTerminal, IconUsers, type Icon,
+  IconBox, IconBuilding, IconCash, IconChartBar, IconGauge, IconHome, IconKey, IconList, IconMessage, IconReceipt, IconScale, IconServer, IconSettings, IconShield, IconTerminal, IconUsers, IconUser, IconDeviceLaptop, type Icon,
 } from '@/icons';
 import { paths } from './paths';
 
@@ -41,6 +41,8 @@ export function workspaceNavigation(workspace: string): NavigationGroup[] {
       items: [
         { to: paths.billing(workspace), label: i18n.t({ id: 'nav.billing', message: 'Billing' }), icon: IconCash, needs: ['LedgerService/GetBalance'] },
         { to: paths.members(workspace), label: i18n.t({ id: 'nav.members', message: 'Members' }), icon: IconUsers, needs: ['MemberService/ListMembers'] },
+        { to: paths.audit(workspace), label: i18n.t({ id: 'nav.audit', message: 'Audit log' }), icon: IconList, needs: ['AuditService/ListAuditEntries'] },
+        { to: paths.settings(workspace), label: i18n.t({ id: 'nav.settings', message: 'Settings' }), icon: IconSettings, needs: ['WorkspaceService/UpdateWorkspace', 'AlertService/ListWebhooks'] },
       ],
     },
   ];
@@ -83,7 +85,12 @@ export function operatorNavigation(): NavigationGroup[] {
 }
 
 export function accountNavigation(): NavigationItem[] {
-  return [];
+  return [
+    { to: paths.profile, label: i18n.t({ id: 'nav.profile', message: 'Profile' }), icon: IconUser },
+    { to: paths.security, label: i18n.t({ id: 'nav.security', message: 'Security' }), icon: IconShield },
+    { to: paths.sessions, label: i18n.t({ id: 'nav.sessions', message: 'Sessions' }), icon: IconDeviceLaptop },
+    { to: paths.tokens, label: i18n.t({ id: 'nav.tokens', message: 'Access tokens' }), icon: IconTerminal },
+  ];
 }
 
 // Without the pages that the person may not see, and without empty groups.
