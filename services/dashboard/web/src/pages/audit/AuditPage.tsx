@@ -42,7 +42,7 @@ export default function AuditPage() {
   const may = usePermissions(null);
   const [state, set] = useSearchState(parse);
   const [verifying, setVerifying] = useState(false);
-  const [verified, setVerified] = useState<Schema<'VerifyAuditEntriesResponse'> | null>(null);
+  const [verified, setVerified] = useState<{ found: Schema<'VerifyAuditEntriesResponse'>; at: string } | null>(null);
   const { data: here } = useQuery(workspaceQuery(workspace));
   const { data: members } = useQuery(membersQuery(workspace));
   const names = useMemo(() => new Map(members?.members.map((one) => [idOf(one.name), one.displayName || one.email])), [members]);
@@ -88,7 +88,7 @@ export default function AuditPage() {
           </>
         }
       >
-        {verified ? <Verified found={verified} last={table.rows?.[0]?.time} /> : !may('AuditService/VerifyAuditEntries') && <p className="quiet"><StateChip tone="quiet">{i18n.t({ id: 'audit.chained', message: 'Hash chain' })}</StateChip> {i18n.t({ id: 'audit.chainedText', message: 'The operator verifies it; each entry shows its hash, and the export has them all.' })}</p>}
+        {verified ? <Verified {...verified} /> : !may('AuditService/VerifyAuditEntries') && <p className="quiet"><StateChip tone="quiet">{i18n.t({ id: 'audit.chained', message: 'Hash chain' })}</StateChip> {i18n.t({ id: 'audit.chainedText', message: 'The operator verifies it; each entry shows its hash, and the export has them all.' })}</p>}
         <Filters>
           <RangePicker value={state} onChange={(range) => set({ range: range.range, from: range.from, to: range.to, open: undefined })} zone={state.zone} onZone={(zone) => set({ zone })} reportZone={here?.reportTimeZone || UTC} />
           <SelectField
@@ -126,7 +126,7 @@ export default function AuditPage() {
         <SidePanel opened={opened !== undefined} onClose={() => set({ open: undefined })} title={i18n.t({ id: 'audit.entry', message: 'Entry {number}', values: { number: opened?.sequence ?? '' } })}>
           {opened && <EntryPanel entry={opened} names={names} onActor={() => set({ actor: opened.actor, open: undefined })} onSubject={() => set({ subject: opened.subject, open: undefined })} />}
         </SidePanel>
-        <Confirm opened={verifying} onClose={() => setVerifying(false)} title={i18n.t({ id: 'audit.verifyTitle', message: 'Verify the audit log' })} verb={i18n.t({ id: 'audit.verify', message: 'Verify' })} act={async () => setVerified(await verify())}>
+        <Confirm opened={verifying} onClose={() => setVerifying(false)} title={i18n.t({ id: 'audit.verifyTitle', message: 'Verify the audit log' })} verb={i18n.t({ id: 'audit.verify', message: 'Verify' })} act={async () => setVerified({ found: await verify(), at: new Date().toISOString() })}>
           {i18n.t({ id: 'audit.verifyText', message: 'The hash of every entry of the installation is computed anew, and compared with signed checkpoints and with the logs of the services.' })}
         </Confirm>
       </Page>

@@ -4,7 +4,7 @@ import { count } from '@/format/money';
 import { Code, Notice, Time } from '@/ui';
 
 // What was checked, how far it holds, and how to check it oneself.
-export function Verified({ found, last }: { found: Schema<'VerifyAuditEntriesResponse'>; last?: string | null }) {
+export function Verified({ found, at }: { found: Schema<'VerifyAuditEntriesResponse'>; at: string }) {
   const problems = [found.problem, ...found.sources.map((one) => one.problem && `${one.source}: ${one.problem}`)].filter(Boolean);
   if (!found.ok || problems.length > 0) {
     return (
@@ -16,7 +16,7 @@ export function Verified({ found, last }: { found: Schema<'VerifyAuditEntriesRes
   return (
     <Notice tone="ok">
       {i18n.t({ id: 'audit.verified', message: 'Verified: {entries, plural, one {# entry} other {# entries}}, no gap, {checkpoints, plural, one {# signed checkpoint} other {# signed checkpoints}} compared.', values: { entries: parseInt(found.sequence, 10), checkpoints: parseInt(found.checkpoints, 10) } })}{' '}
-      {last && <>{i18n.t({ id: 'audit.through', message: 'Through' })} <Time at={last} exact /></>}
+      <Time at={at} exact />
       <Code label={i18n.t({ id: 'audit.hash', message: 'Hash' })} text={`tollgate audit verify\n${found.hash}`} />
     </Notice>
   );

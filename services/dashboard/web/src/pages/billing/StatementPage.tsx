@@ -104,9 +104,9 @@ function Sum({ statement }: { statement: Schema<'Statement'> }) {
 
 function Usage({ lines, total, item }: { lines: Line[]; total: string; item: string }) {
   const columns: Column<Line>[] = [
-    { id: 'item', header: item, cell: (line) => line.item, weight: 3, total: i18n.t({ id: 'billing.statement.total', message: 'Total' }) },
-    { id: 'requests', header: i18n.t({ id: 'billing.column.requests', message: 'Requests' }), cell: (line) => count(line.requests), align: 'end', total: '' },
-    { id: 'amount', header: i18n.t({ id: 'billing.column.amount', message: 'Amount' }), cell: (line) => <Money usd={line.amountUsd} style="row" />, align: 'end', total: <Money usd={total} style="row" /> },
+    { id: 'item', header: item, cell: (line) => line.item, weight: 2.4, total: i18n.t({ id: 'billing.statement.total', message: 'Total' }) },
+    { id: 'requests', header: i18n.t({ id: 'billing.column.requests', message: 'Requests' }), cell: (line) => count(line.requests), align: 'end', weight: 1.1, total: '' },
+    { id: 'amount', header: i18n.t({ id: 'billing.column.amount', message: 'Amount' }), cell: (line) => <Money usd={line.amountUsd} style="row" />, align: 'end', weight: 1.5, total: <Money usd={total} style="row" /> },
   ];
   return <DataTable label={item} what={item} columns={columns} rows={lines} rowKey={(line) => line.item} empty={<EmptyState title={i18n.t({ id: 'billing.statement.noUse', message: 'No requests in this month' })} />} />;
 }

@@ -1,7 +1,7 @@
 import { i18n } from '@lingui/core';
 import { useState } from 'react';
 import { api, newRequestId, unwrap } from '@/api/client';
-import { asApiError } from '@/api/errors';
+import { ApiError, asApiError } from '@/api/errors';
 import { queryClient } from '@/api/query';
 import type { Schema } from '@/api/types';
 import { workspaceQuery } from '@/api/workspace';
@@ -13,18 +13,17 @@ import css from './settings.module.css';
 // Closing waits for seven days, and can be cancelled until then.
 export function CloseCard({ workspace, here, mayClose }: { workspace: string; here: Schema<'Workspace'>; mayClose: boolean }) {
   const [dialog, setDialog] = useState<{ kind: 'close' | 'reopen'; requestId: string } | null>(null);
-  const [notEmpty, setNotEmpty] = useState(false);
   const closing = here.state === 'WORKSPACE_STATE_CLOSING';
   const act = async () => {
     if (!dialog) return;
     const call = { params: { path: { workspace } }, body: { requestId: dialog.requestId } };
-    setNotEmpty(false);
     try {
       const saved = await unwrap(dialog.kind === 'close' ? api.POST('/admin/v1/workspaces/{workspace}:close', call) : api.POST('/admin/v1/workspaces/{workspace}:reopen', call));
       queryClient.setQueryData(workspaceQuery(workspace).queryKey, saved);
     } catch (caught) {
-      if (asApiError(caught).reason === 'BALANCE_NOT_ZERO') setNotEmpty(true);
-      throw caught;
+      const error = asApiError(caught);
+      if (error.reason !== 'BALANCE_NOT_ZERO') throw error;
+      throw new ApiError(error.status, i18n.t({ id: 'settings.notZero', message: 'A workspace is closed with a balance of exactly zero: spend the rest or ask the operator for a refund, wait for running requests, and pay what is owed.' }), error.reason, [], {}, error.requestId);
     }
   };
   return (
@@ -64,10 +63,7 @@ export function CloseCard({ workspace, here, mayClose }: { workspace: string; he
       </div>
       <Confirm
         opened={dialog !== null}
-        onClose={() => {
-          setDialog(null);
-          setNotEmpty(false);
-        }}
+        onClose={() => setDialog(null)}
         title={dialog?.kind === 'reopen' ? i18n.t({ id: 'settings.reopenTitle', message: 'Keep workspace open' }) : i18n.t({ id: 'settings.close', message: 'Close workspace' })}
         verb={dialog?.kind === 'reopen' ? i18n.t({ id: 'settings.reopen', message: 'Keep open' }) : i18n.t({ id: 'settings.close', message: 'Close workspace' })}
         danger={dialog?.kind === 'close'}
@@ -79,11 +75,9 @@ export function CloseCard({ workspace, here, mayClose }: { workspace: string; he
         ) : (
           <div className={css.stack}>
             <p>{i18n.t({ id: 'settings.closeConfirm', message: 'In seven days all keys of {name} are revoked and nothing can be called any more. You confirm with your password.', values: { name: here.displayName || workspace } })}</p>
-            {notEmpty && (
-              <Notice tone="warn">
-                {i18n.t({ id: 'settings.notZero', message: 'A workspace is closed with a balance of exactly zero: spend the rest or ask the operator for a refund, wait for running requests, and pay what is owed.' })} <Link to={paths.billing(workspace)}>{i18n.t({ id: 'settings.toBilling', message: 'Open billing' })}</Link>
-              </Notice>
-            )}
+            <p>
+              {i18n.t({ id: 'settings.mustBeZero', message: 'Its balance must be zero.' })} <Link to={paths.billing(workspace)}>{i18n.t({ id: 'settings.toBilling', message: 'Open billing' })}</Link>
+            </p>
           </div>
         )}
       </Confirm>
