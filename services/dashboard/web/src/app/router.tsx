@@ -45,7 +45,7 @@ const signedIn: [string, () => PageModule][] = [
   ['/w/$workspace/requests', () => import('@/pages/usage/RequestsPage')],
   ['/w/$workspace/requests/$request', () => import('@/pages/usage/RequestPage')],
   ['/w/$workspace/models', () => import('@/pages/models/ModelsPage')],
-  ['/w/$workspace/models/$', () => import('@/pages/models/ModelPage')],
+  ['/w/$workspace/models/$namespace/$model', () => import('@/pages/models/ModelPage')],
   ['/w/$workspace/limits', () => import('@/pages/limits/LimitsPage')],
   ['/w/$workspace/billing', () => import('@/pages/billing/BillingPage')],
   ['/w/$workspace/billing/auto-reload', () => import('@/pages/billing/AutoReloadPage')],

@@ -12,7 +12,8 @@ import css from './models.module.css';
 
 export default function ModelPage() {
   const workspace = useWorkspace();
-  const id = useParam('_splat');
+  const [namespace, name] = [useParam('namespace'), useParam('model')];
+  const id = `${namespace}/${name}`;
   const models = useQuery(modelsQuery());
   const model = models.data?.models.find((one) => modelId(one) === id);
   const may = usePermissions(workspace);

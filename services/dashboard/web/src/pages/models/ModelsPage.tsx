@@ -80,7 +80,7 @@ function columns(): Column<Model>[] {
       weight: 2,
       cell: (model) => <span title={model.displayName}>{modelId(model)}</span>,
     },
-    { id: 'copy', header: i18n.t({ id: 'models.copy', message: 'Copy id' }), headerHidden: true, weight: 0.4, wide: true, cell: (model) => <Copy value={modelId(model)} label={i18n.t({ id: 'models.copy', message: 'Copy id' })} bare /> },
+    { id: 'copy', header: i18n.t({ id: 'models.copy', message: 'Copy id' }), headerHidden: true, weight: 0.8, wide: true, cell: (model) => <Copy value={modelId(model)} label={i18n.t({ id: 'models.copy', message: 'Copy id' })} bare /> },
     { id: 'in', header: i18n.t({ id: 'models.col.in', message: 'In / 1M' }), align: 'end', cell: (model) => <Money usd={model.inputUsdPerMillion} style="rate" /> },
     { id: 'out', header: i18n.t({ id: 'models.col.out', message: 'Out / 1M' }), align: 'end', cell: (model) => <Money usd={model.outputUsdPerMillion} style="rate" /> },
     { id: 'window', header: i18n.t({ id: 'models.col.window', message: 'Window' }), align: 'end', wide: true, cell: (model) => count(model.contextWindow) },

@@ -4,12 +4,13 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { asApiError, type ApiError } from '@/api/errors';
 import { useKeyNames } from '@/api/names';
+import { POLL } from '@/api/workspace';
 import { useSearchState, useWorkspace } from '@/app/search';
 import { count, shortCount } from '@/format/money';
 import { resolve } from '@/format/range';
-import { absolute, asDate, dayText } from '@/format/time';
+import { absolute, dayText } from '@/format/time';
 import { IconDownload } from '@/icons';
-import { Button, EmptyState, Failure, Filters, Money, Page, rangeLabel, Segments, Tile, Tiles, useNow, useZone, ZoneProvider } from '@/ui';
+import { Button, EmptyState, Failure, Filters, Money, Page, polling, rangeLabel, Segments, Tile, Tiles, useNow, useZone, ZoneProvider } from '@/ui';
 import { queryClient } from '@/api/query';
 import { csvName, download, usageCsv } from './csv';
 import { usageQuery, type Group, type Interval, type UsageAsked } from './queries';
@@ -30,7 +31,8 @@ function parse(search: Record<string, unknown>): State {
 
 const INTERVALS: Record<'hour' | 'day', Interval> = { hour: 'USAGE_INTERVAL_HOUR', day: 'USAGE_INTERVAL_DAY' };
 const GROUPS: Record<State['by'], Group> = { model: 'USAGE_GROUP_MODEL', key: 'USAGE_GROUP_KEY' };
-const DAY = 86_400_000;
+const MINUTE = 60_000;
+const DAY = 1_440 * MINUTE;
 // More bars than these are no longer bars.
 const MOST_HOURS = 15 * DAY;
 
@@ -50,8 +52,10 @@ function Usage() {
   const now = useNow();
   const [state, set] = useSearchState(parse);
   const { nameOf } = useKeyNames(workspace);
-  // One period for the chart, the sums and the table, so that they cannot differ.
-  const { start, end } = resolve(state, zone, now);
+  // One period for the chart, the sums and the table, so that they cannot differ. One that goes on ends with the minute.
+  const minute = new Date(Math.floor(now.getTime() / MINUTE) * MINUTE);
+  const { start, end: at } = resolve(state, zone, minute);
+  const end = at.getTime() === minute.getTime() ? new Date(at.getTime() + MINUTE) : at;
   const long = end.getTime() - start.getTime() > MOST_HOURS;
   const bars = long ? 'day' : state.bars === 'auto' ? (end.getTime() - start.getTime() <= 2 * DAY ? 'hour' : 'day') : state.bars;
   const terms = [state.key && `key = ${quoted(state.key)}`, state.model && `model = ${quoted(state.model)}`].filter(Boolean);
@@ -59,7 +63,7 @@ function Usage() {
     period: () => ({ start, end }), id: `${start.toISOString()}/${end.toISOString()}`, zone,
     groupBy: [GROUPS[state.by]], ...(terms.length > 0 ? { filter: terms.join(' AND ') } : {}),
   };
-  const sums = useQuery({ ...usageQuery(workspace, { ...asked, interval: 'USAGE_INTERVAL_NONE', top: 100 }), placeholderData: keepPreviousData });
+  const sums = useQuery({ ...usageQuery(workspace, { ...asked, interval: 'USAGE_INTERVAL_NONE', top: 100 }), ...polling(POLL), placeholderData: keepPreviousData });
   const label = state.range === 'custom' && state.from && state.to ? `${state.from} – ${state.to}` : rangeLabel(state.range);
   const totals = sums.data?.totals ?? null;
   const nothing = totals !== null && totals.requests === '0' && totals.freeRequests === '0';
@@ -155,7 +159,7 @@ function Usage() {
         />
       )}
       <p className={css.fresh}>
-        {i18n.t({ id: 'usage.until.note', message: 'From {from} to {to}. Running requests are not in it yet.', values: { from: absolute(asDate(sums.data?.startTime) ?? start, zone, 'minute', now), to: absolute(asDate(sums.data?.endTime) ?? end, zone, 'minute', now) } })}
+        {i18n.t({ id: 'usage.until.note', message: 'From {from} to {to}. Running requests are not in it yet.', values: { from: absolute(start, zone, 'minute', now), to: absolute(end > now ? now : end, zone, 'minute', now) } })}
       </p>
     </Page>
   );
