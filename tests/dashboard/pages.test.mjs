@@ -11,6 +11,8 @@ async function open(page, one) {
   await settled(page);
 }
 
+const literal = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
 // Elements whose text is cut without an ellipsis, and whether the page scrolls sideways.
 function misfits() {
   const found = [];
@@ -36,7 +38,7 @@ for (const one of pages) {
           expect(await page.evaluate(misfits), `${width} px`).toEqual([]);
           await page.screenshot({ path: `${process.env.SHOTS}/${one.name}-${scheme}-${width}.png`, animations: 'disabled', caret: 'hide' });
         }
-        await expect(page).toHaveTitle(new RegExp(`^${one.title} · .*Tollgate$`));
+        await expect(page).toHaveTitle(new RegExp(`^${literal(one.title)} · .*Tollgate$`));
         await expect(page.locator('h1')).toHaveCount(1);
         // Mantine's dialogs have a <header>: two rules of good practice, not of WCAG, which are not in these tags.
         const { violations } = await new AxeBuilder({ page }).withTags(WCAG).analyze();
