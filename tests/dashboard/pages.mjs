@@ -45,7 +45,7 @@ export const pages = [
   { name: 'cap', path: () => `${w}/billing/cap`, title: 'Cap and alerts', shown: '50 % of the cap' },
   { name: 'transactions', path: () => `${w}/billing/transactions`, title: 'Transactions', shown: 'Balance' },
   { name: 'statements', path: () => `${w}/billing/statements`, title: 'Statements', shown: 'running' },
-  { name: 'statement', path: () => `${w}/billing/statements/${new Date().toISOString().slice(0, 7)}`, title: 'Statement [A-Z][a-z]+ [0-9]+', shown: 'Use by model' },
+  { name: 'statement', path: () => `${w}/billing/statements/${new Date().toISOString().slice(0, 7)}`, title: /Statement [A-Z][a-z]+ [0-9]+/, shown: 'Use by model' },
   { name: 'members', path: () => `${w}/members`, title: 'Members', shown: 'Demonstration owner' },
   { name: 'audit', path: () => `${w}/audit`, title: 'Audit log', shown: 'granted credit' },
   { name: 'audit-none', path: () => `${w}/audit?subject=nothing-like-this`, title: 'Audit log', shown: 'No entries in this period' },

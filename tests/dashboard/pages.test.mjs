@@ -11,7 +11,7 @@ async function open(page, one) {
   await settled(page);
 }
 
-const literal = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+const literal = (title) => title.source ?? title.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 // Elements whose text is cut without an ellipsis, and whether the page scrolls sideways.
 function misfits() {
