@@ -51,6 +51,7 @@ TEST_P(FilesTest, NothingThatIsWrittenIsOpenToOtherUsers) {
   std::set<std::string> of_test = Listed(cluster.dir());
   for (const std::string& name : cluster.process_names()) {
     of_test.insert(cluster.dir() + "/" + name + ".yaml");
+    of_test.insert(cluster.dir() + "/" + name + ".metrics");
   }
   ASSERT_EQ(cluster.Start(), "");
   const ApiKey key = cluster.NewCustomer(kUsd);
