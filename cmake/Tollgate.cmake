@@ -26,6 +26,7 @@ pkg_check_modules(HIREDIS REQUIRED IMPORTED_TARGET hiredis)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(BROTLI REQUIRED IMPORTED_TARGET libbrotlidec)
 pkg_check_modules(BROTLI_ENCODER REQUIRED IMPORTED_TARGET libbrotlienc)  # for tests
+find_library(TOLLGATE_JEMALLOC libjemalloc_pic.a REQUIRED)
 find_package(GTest CONFIG REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 
@@ -93,11 +94,21 @@ function(tollgate_library)
   add_library(tollgate::${A_NAME} ALIAS ${target})
 endfunction()
 
+# tollgate_allocator(TARGET): links jemalloc, which takes a tenth less CPU per request than the C library's allocator
+# (docs/performance.md), with its settings. Static: the image needs no package. Sanitizers have their own allocators.
+function(tollgate_allocator target)
+  if(NOT TOLLGATE_SANITIZE)
+    target_sources(${target} PRIVATE "${PROJECT_SOURCE_DIR}/common/host/allocator.cc")
+    target_link_libraries(${target} PRIVATE "${TOLLGATE_JEMALLOC}")
+  endif()
+endfunction()
+
 # tollgate_binary(NAME tollgate-gateway SRCS main.cc DEPS … [PCH …]): an executable in <build>/bin.
 function(tollgate_binary)
   cmake_parse_arguments(A "" "NAME;PCH" "SRCS;DEPS" ${ARGN})
   add_executable(${A_NAME} ${A_SRCS})
   _tollgate_includes(${A_NAME})
+  tollgate_allocator(${A_NAME})
   target_link_libraries(${A_NAME} PRIVATE ${A_DEPS})
   set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
   _tollgate_pch(${A_NAME} "${A_PCH}")

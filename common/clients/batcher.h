@@ -37,8 +37,22 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
   // Further calls are refused at once.
   static constexpr size_t kMaxWaiting = 16'384;
 
-  Batcher(Loop& loop, Send send, int max_in_flight = kMaxInFlight)
-      : loop_(loop), send_(std::move(send)), max_in_flight_(max_in_flight) {}
+  // Within the process, without coroutines: done is called once, on any thread, possibly before the
+  // call returns, and in bounded time.
+  using SendDirect = std::function<void(std::vector<Item> items,
+                                        std::function<void(Result<std::vector<Reply>>)> done)>;
+  enum class When : uint8_t {
+    kEndOfTurn,  // for a service that hands the batch to another thread
+    kAtOnce,     // for one that answers within the call
+  };
+
+  Batcher(Loop& loop, Send send)
+      : loop_(loop), send_(std::move(send)), max_in_flight_(kMaxInFlight) {}
+  Batcher(Loop& loop, SendDirect send, When when)
+      : loop_(loop),
+        send_direct_(std::move(send)),
+        when_(when),
+        max_in_flight_(kMaxInFlightDirect) {}
 
   // How late a timed out call may be found, in milliseconds.
   static constexpr int64_t kSweepMs = 20;
@@ -53,15 +67,12 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
     auto self = this->shared_from_this();
     auto call = std::make_shared<Pending>(loop_, std::move(item), NowUs() + timeout_ms * 1000);
     waiting_.push_back(call);
-    PlanSweep();
-    if (!flush_planned_) {
-      flush_planned_ = true;
-      loop_.AtEndOfTurn([self] {
-        self->flush_planned_ = false;
-        self->Flush();
-      });
+    if (when_ == When::kAtOnce) Flush();
+    if (!call->reply) {
+      PlanSweep();
+      PlanFlush();
+      co_await call->waiter.Suspend();
     }
-    co_await call->waiter.Suspend();
     if (call->reply) co_return std::move(*call->reply);
     co_return FailWith(ErrorId::kServiceUnavailable, "", "the call was cancelled");
   }
@@ -78,18 +89,27 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
   using Batch = std::vector<std::shared_ptr<Pending>>;
 
   static int64_t NowUs() { return SystemClock::Get().MonotonicUs(); }
-  static void Finish(Pending& call, Result<Reply> reply) {
+  static void Finish(Pending& call, Result<Reply> reply, void (Waiter::*resume)(bool)) {
     if (call.reply) return;  // timed out
     call.reply.emplace(std::move(reply));
-    call.waiter.Resume(true);
+    (call.waiter.*resume)(true);
   }
   // Whether it is over: it had no reply within its time.
   static bool Expire(Pending& call, int64_t now_us) {
     if (now_us < call.deadline_us) return false;
-    Finish(call, FailWith(ErrorId::kServiceUnavailable, "", "the service did not answer in time"));
+    Finish(call, FailWith(ErrorId::kServiceUnavailable, "", "the service did not answer in time"),
+           &Waiter::Resume);
     return true;
   }
 
+  void PlanFlush() {
+    if (flush_planned_ || waiting_.empty()) return;
+    flush_planned_ = true;
+    loop_.AtEndOfTurn([self = this->shared_from_this()] {
+      self->flush_planned_ = false;
+      self->Flush();
+    });
+  }
   void PlanSweep() {
     if (sweep_planned_) return;
     sweep_planned_ = true;
@@ -114,36 +134,72 @@ class Batcher : public std::enable_shared_from_this<Batcher<Item, Reply>> {
       auto batch = std::make_shared<Batch>(waiting_.begin(), end);
       waiting_.erase(waiting_.begin(), end);
       running_.push_back(batch);
-      loop_.Spawn(Run(this->shared_from_this(), std::move(batch)));
+      if (send_direct_) {
+        RunDirect(std::move(batch));
+      } else {
+        loop_.Spawn(Run(this->shared_from_this(), std::move(batch)));
+      }
     }
   }
 
-  static Task<void> Run(std::shared_ptr<Batcher> self, std::shared_ptr<Batch> batch) {
+  static std::vector<Item> TakeItems(Batch& batch) {
     std::vector<Item> items;
-    items.reserve(batch->size());
+    items.reserve(batch.size());
+    for (auto& call : batch) items.push_back(std::move(call->item));
+    return items;
+  }
+
+  void RunDirect(std::shared_ptr<Batch> batch) {
+    struct Sent {
+      Sent(std::shared_ptr<Batcher> self, std::shared_ptr<Batch> batch)
+          : self(std::move(self)), batch(std::move(batch)), outside(this->self->loop_) {}
+      const std::shared_ptr<Batcher> self;
+      const std::shared_ptr<Batch> batch;
+      OutsideWork outside;
+      bool calling = true;  // on the loop only
+    };
+    auto sent = std::make_shared<Sent>(this->shared_from_this(), batch);
+    send_direct_(TakeItems(*batch), [sent, &loop = loop_](Result<std::vector<Reply>> replies) {
+      if (Loop::Current() == &loop && sent->calling) {
+        return sent->self->Complete(sent->batch, std::move(replies), &Waiter::Resume);
+      }
+      loop.Post([sent, replies = std::move(replies)]() mutable {
+        sent->self->Complete(sent->batch, std::move(replies), &Waiter::ResumeNow);
+        sent->self->Flush();
+      });
+    });
+    sent->calling = false;
+  }
+
+  static Task<void> Run(std::shared_ptr<Batcher> self, std::shared_ptr<Batch> batch) {
     int64_t deadline_us = 0;
-    for (auto& call : *batch) {
-      items.push_back(std::move(call->item));
-      deadline_us = std::max(deadline_us, call->deadline_us);
-    }
+    for (auto& call : *batch) deadline_us = std::max(deadline_us, call->deadline_us);
     const int64_t left_ms = std::max<int64_t>((deadline_us - NowUs()) / 1000, 1);
-    Result<std::vector<Reply>> replies = co_await self->send_(std::move(items), left_ms);
-    std::erase(self->running_, batch);
+    Result<std::vector<Reply>> replies = co_await self->send_(TakeItems(*batch), left_ms);
+    self->Complete(batch, std::move(replies), &Waiter::Resume);
+    self->Flush();
+  }
+
+  void Complete(const std::shared_ptr<Batch>& batch, Result<std::vector<Reply>> replies,
+                void (Waiter::*resume)(bool)) {
+    std::erase(running_, batch);
     if (replies.ok() && replies->size() != batch->size()) {
       replies = FailWith(ErrorId::kServerError, "", "a batch returned a wrong number of results");
     }
     for (size_t i = 0; i < batch->size(); ++i) {
+      Pending& call = *(*batch)[i];
       if (replies.ok()) {
-        Finish(*(*batch)[i], std::move((*replies)[i]));
+        Finish(call, std::move((*replies)[i]), resume);
       } else {
-        Finish(*(*batch)[i], Fail{replies.error()});
+        Finish(call, Fail{replies.error()}, resume);
       }
     }
-    self->Flush();
   }
 
   Loop& loop_;
   const Send send_;
+  const SendDirect send_direct_;
+  const When when_ = When::kEndOfTurn;
   const int max_in_flight_;
   std::deque<std::shared_ptr<Pending>> waiting_;
   std::vector<std::shared_ptr<Batch>> running_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "common/base/clock.h"
 #include "common/runtime/testing/run_coro.h"
 
@@ -169,6 +171,102 @@ TEST(Batcher, CallsAboveTheBoundAreRefusedAtOnce) {
     EXPECT_EQ(failed, 10);
     gate.opened.Set();
     while (succeeded + failed < all) co_await loop.Sleep(5);
+    co_return 0;
+  });
+}
+
+// A service of the same process, which answers on this or on another thread.
+struct DirectService {
+  using Done = std::function<void(Result<std::vector<int>>)>;
+  std::vector<size_t> batches;
+  std::function<void(std::vector<int>, Done)> answer = [](std::vector<int> items, Done done) {
+    for (int& item : items) item *= 2;
+    done(std::move(items));
+  };
+
+  std::shared_ptr<IntBatcher> Batch(Loop& loop, IntBatcher::When when) {
+    return std::make_shared<IntBatcher>(
+        loop,
+        [this](std::vector<int> items, Done done) {
+          batches.push_back(items.size());
+          answer(std::move(items), std::move(done));
+        },
+        when);
+  }
+};
+
+TEST(DirectBatcher, AnAnswerWithinTheCallDoesNotSuspend) {
+  RunTask([](Loop& loop) -> Task<int> {
+    DirectService service;
+    auto batcher = service.Batch(loop, IntBatcher::When::kAtOnce);
+    int succeeded = 0;
+    int failed = 0;
+    int turns = 0;
+    loop.Post([&turns] { ++turns; });
+    for (int i = 0; i < 3; ++i) co_await CallOne(batcher, i, succeeded, failed);
+    EXPECT_EQ(turns, 0);
+    EXPECT_EQ(succeeded, 3);
+    EXPECT_EQ(service.batches, (std::vector<size_t>{1, 1, 1}));
+    co_return 0;
+  });
+}
+
+TEST(DirectBatcher, CallsOfOneTurnShareABatchThatAnotherThreadAnswers) {
+  RunTask([](Loop& loop) -> Task<int> {
+    DirectService service;
+    std::vector<std::thread> threads;
+    service.answer = [&](std::vector<int> items, DirectService::Done done) {
+      threads.emplace_back([items = std::move(items), done = std::move(done)]() mutable {
+        for (int& item : items) item *= 2;
+        done(std::move(items));
+      });
+    };
+    auto batcher = service.Batch(loop, IntBatcher::When::kEndOfTurn);
+    int succeeded = 0;
+    int failed = 0;
+    for (int i = 0; i < 10; ++i) loop.Spawn(CallOne(batcher, i, succeeded, failed));
+    while (succeeded + failed < 10) co_await loop.Sleep(0);
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(succeeded, 10);
+    EXPECT_EQ(service.batches, (std::vector<size_t>{10}));
+    co_return 0;
+  });
+}
+
+TEST(DirectBatcher, ErrorsAndLostResultsReachEveryCall) {
+  RunTask([](Loop& loop) -> Task<int> {
+    DirectService service;
+    service.answer = [](std::vector<int> items, const DirectService::Done& done) {
+      if (items.size() == 1) return done(Unavailable("away"));
+      items.pop_back();
+      done(std::move(items));
+    };
+    auto batcher = service.Batch(loop, IntBatcher::When::kEndOfTurn);
+    int succeeded = 0;
+    int failed = 0;
+    co_await CallOne(batcher, 1, succeeded, failed);
+    for (int i = 0; i < 4; ++i) loop.Spawn(CallOne(batcher, i, succeeded, failed));
+    while (succeeded + failed < 5) co_await loop.Sleep(0);
+    EXPECT_EQ(failed, 5);
+    co_return 0;
+  });
+}
+
+TEST(DirectBatcher, ALateAnswerOfACallThatTimedOutIsDropped) {
+  RunTask([](Loop& loop) -> Task<int> {
+    DirectService service;
+    std::vector<DirectService::Done> kept;
+    service.answer = [&](std::vector<int>, DirectService::Done done) {
+      kept.push_back(std::move(done));
+    };
+    auto batcher = service.Batch(loop, IntBatcher::When::kEndOfTurn);
+    std::vector<int> failed;
+    loop.Spawn(CallFor(batcher, 1, 30, failed));
+    while (failed.empty()) co_await loop.Sleep(5);
+    kept.front()(std::vector<int>{2});
+    kept.clear();
+    co_await loop.Sleep(0);
+    EXPECT_EQ(failed, (std::vector<int>{1}));
     co_return 0;
   });
 }

@@ -56,16 +56,6 @@ constexpr int64_t kUsageTimeout = 5'000;
 constexpr int64_t kStoreAnswerTimeout = 1'000;
 constexpr int64_t kGetAnswerTimeout = 3'000;
 
-// Moves the results out of the response to a batch.
-template <typename Response, typename Reply>
-Result<std::vector<Reply>> TakeResults(Result<Response> response) {
-  if (!response.ok()) return Fail{std::move(response).error()};
-  auto& results = *response->mutable_results();
-  return std::vector<Reply>(std::make_move_iterator(results.begin()),
-                            std::make_move_iterator(results.end()));
-}
-
-// Sends one batch of items as one message; returns its results.
 // "Ask again" is no answer: whoever calls treats it as it treats a ledger that does not answer.
 template <typename Reply>
 Result<Reply> UnlessUnavailable(Result<Reply> result) {
@@ -75,20 +65,35 @@ Result<Reply> UnlessUnavailable(Result<Reply> result) {
   return result;
 }
 
+// Sends one batch of items as one message; returns its results.
 template <typename Request, typename Response, typename Item, typename Reply>
-Task<Result<std::vector<Reply>>> SendBatch(
-    Transport<Request, Response> transport,
-    google::protobuf::RepeatedPtrField<Item>* (Request::*field)(), std::vector<Item> items,
-    int64_t timeout_ms) {
-  Request request;
-  (request.*field)()->Reserve(static_cast<int>(items.size()));
-  for (Item& item : items) *(request.*field)()->Add() = std::move(item);
-  co_return TakeResults<Response, Reply>(co_await transport(std::move(request), timeout_ms));
+Task<Result<std::vector<Reply>>> SendBatch(Transport<Request, Response> transport,
+                                           ItemsOf<Request, Item> field, std::vector<Item> items,
+                                           int64_t timeout_ms) {
+  co_return TakeResults<Response, Reply>(
+      co_await transport(BatchRequest<Request, Item>(field, std::move(items)), timeout_ms));
 }
 
-using AuthorizeTransport = Transport<AuthorizeRequest, AuthorizeResponse>;
-using VoidTransport = Transport<VoidRequest, VoidResponse>;
-using MeterTransport = Transport<MeterRequest, MeterResponse>;
+// The batches of one kind of call to billing, over gRPC…
+template <typename Reply, typename Request, typename Response, typename Item>
+std::shared_ptr<Batcher<Item, Reply>> MakeBatcher(Loop& loop,
+                                                  Transport<Request, Response> transport,
+                                                  ItemsOf<Request, Item> field) {
+  return std::make_shared<Batcher<Item, Reply>>(
+      loop, [transport = std::move(transport), field](std::vector<Item> items, int64_t timeout_ms) {
+        return SendBatch<Request, Response, Item, Reply>(transport, field, std::move(items),
+                                                         timeout_ms);
+      });
+}
+// … or within the process.
+template <typename Reply, typename Request, typename Response, typename Item>
+std::shared_ptr<Batcher<Item, Reply>> MakeBatcher(Loop& loop, DirectCall<Request, Response> call,
+                                                  ItemsOf<Request, Item> field) {
+  using Batches = Batcher<Item, Reply>;
+  return std::make_shared<Batches>(loop, DirectBatch<Reply>(std::move(call), field),
+                                   Batches::When::kEndOfTurn);
+}
+
 // What a key's owner may read.
 struct ReportTransports {
   Transport<GetUsageRequest, GetUsageResponse> usage;
@@ -104,24 +109,14 @@ class BillingClientImpl : public BillingClient {
   using Authorizes = Batcher<AuthorizeItem, AuthorizeResult>;
   using Voids = Batcher<VoidItem, MeterResult>;
 
-  BillingClientImpl(Loop& loop, AuthorizeTransport authorize, VoidTransport void_holds,
-                    ReportTransports reports, AnswerTransports answers, int in_flight)
-      : loop_(loop), reports_(std::move(reports)), answers_(std::move(answers)) {
-    authorizes_ = std::make_shared<Authorizes>(
-        loop,
-        [authorize](std::vector<AuthorizeItem> items, int64_t timeout_ms) {
-          return SendBatch<AuthorizeRequest, AuthorizeResponse, AuthorizeItem, AuthorizeResult>(
-              authorize, &AuthorizeRequest::mutable_items, std::move(items), timeout_ms);
-        },
-        in_flight);
-    voids_ = std::make_shared<Voids>(
-        loop,
-        [void_holds](std::vector<VoidItem> items, int64_t timeout_ms) {
-          return SendBatch<VoidRequest, VoidResponse, VoidItem, MeterResult>(
-              void_holds, &VoidRequest::mutable_items, std::move(items), timeout_ms);
-        },
-        in_flight);
-  }
+  BillingClientImpl(Loop& loop, std::shared_ptr<Authorizes> authorizes,
+                    std::shared_ptr<Voids> voids, ReportTransports reports,
+                    AnswerTransports answers)
+      : loop_(loop),
+        reports_(std::move(reports)),
+        answers_(std::move(answers)),
+        authorizes_(std::move(authorizes)),
+        voids_(std::move(voids)) {}
 
   Task<Result<AuthorizeResult>> Authorize(AuthorizeItem item) override {
     return AuthorizeWithRetries(loop_, authorizes_, std::move(item), waiting_);
@@ -209,22 +204,14 @@ class MeteringClientImpl : public MeteringClient {
  public:
   using Meters = Batcher<MeterOp, MeterResult>;
 
-  MeteringClientImpl(Loop& loop, MeterTransport meter, int in_flight) {
-    meters_ = std::make_shared<Meters>(
-        loop,
-        [meter](std::vector<MeterOp> ops, int64_t timeout_ms) {
-          return SendBatch<MeterRequest, MeterResponse, MeterOp, MeterResult>(
-              meter, &MeterRequest::mutable_ops, std::move(ops), timeout_ms);
-        },
-        in_flight);
-  }
+  explicit MeteringClientImpl(std::shared_ptr<Meters> meters) : meters_(std::move(meters)) {}
 
   Task<Result<MeterResult>> Meter(MeterOp op, int64_t timeout_ms) override {
     co_return UnlessUnavailable(co_await meters_->Call(std::move(op), timeout_ms));
   }
 
  private:
-  std::shared_ptr<Meters> meters_;
+  const std::shared_ptr<Meters> meters_;
 };
 
 }  // namespace
@@ -235,26 +222,30 @@ std::unique_ptr<BillingClient> MakeBillingClient(Loop& loop, ReplicasPtr replica
                            Over<BillingService>(loop, replicas, &BillingAsync::GetReceipt)};
   AnswerTransports answers{Over<BillingService>(loop, replicas, &BillingAsync::StoreAnswer),
                            Over<BillingService>(loop, replicas, &BillingAsync::GetAnswer)};
-  if (direct != nullptr && direct->authorize && direct->void_holds) {
-    return std::make_unique<BillingClientImpl>(
-        loop, Over(loop, direct->authorize), Over(loop, direct->void_holds), std::move(reports),
-        std::move(answers), Batcher<int, int>::kMaxInFlightDirect);
-  }
+  const bool is_direct = direct != nullptr && direct->authorize && direct->void_holds;
+  const ItemsOf<AuthorizeRequest, AuthorizeItem> authorize = &AuthorizeRequest::mutable_items;
+  const ItemsOf<VoidRequest, VoidItem> void_holds = &VoidRequest::mutable_items;
   return std::make_unique<BillingClientImpl>(
-      loop, Over<BillingService>(loop, replicas, &BillingAsync::Authorize),
-      Over<BillingService>(loop, replicas, &BillingAsync::Void), std::move(reports),
-      std::move(answers), Batcher<int, int>::kMaxInFlight);
+      loop,
+      is_direct
+          ? MakeBatcher<AuthorizeResult>(loop, direct->authorize, authorize)
+          : MakeBatcher<AuthorizeResult>(
+                loop, Over<BillingService>(loop, replicas, &BillingAsync::Authorize), authorize),
+      is_direct ? MakeBatcher<MeterResult>(loop, direct->void_holds, void_holds)
+                : MakeBatcher<MeterResult>(
+                      loop, Over<BillingService>(loop, replicas, &BillingAsync::Void), void_holds),
+      std::move(reports), std::move(answers));
 }
 
 std::unique_ptr<MeteringClient> MakeMeteringClient(Loop& loop, ReplicasPtr replicas,
                                                    const DirectServices* direct) {
-  if (direct != nullptr && direct->meter) {
-    return std::make_unique<MeteringClientImpl>(loop, Over(loop, direct->meter),
-                                                Batcher<int, int>::kMaxInFlightDirect);
-  }
+  const ItemsOf<MeterRequest, MeterOp> ops = &MeterRequest::mutable_ops;
   return std::make_unique<MeteringClientImpl>(
-      loop, Over<MeteringService>(loop, std::move(replicas), &MeteringAsync::Meter),
-      Batcher<int, int>::kMaxInFlight);
+      direct != nullptr && direct->meter
+          ? MakeBatcher<MeterResult>(loop, direct->meter, ops)
+          : MakeBatcher<MeterResult>(
+                loop, Over<MeteringService>(loop, std::move(replicas), &MeteringAsync::Meter),
+                ops));
 }
 
 }  // namespace tollgate

@@ -52,20 +52,45 @@ using RenewTransport = Transport<RenewRequest, RenewResponse>;
 class RateLimitClientImpl : public RateLimitClient {
  public:
   RateLimitClientImpl(Loop& loop, RenewTransport renew, AcquireTransport acquire,
-                      ReleaseTransport release, PeekTransport peek, int in_flight)
+                      ReleaseTransport release, PeekTransport peek)
       : loop_(loop), acquire_(acquire), renew_(std::move(renew)), peek_(std::move(peek)) {
-    acquires_ = std::make_shared<Batcher<AcquireItem, AcquireResult>>(
-        loop,
-        [acquire](std::vector<AcquireItem> items, int64_t timeout_ms) {
+    acquires_ = std::make_shared<Acquires>(
+        loop, [acquire](std::vector<AcquireItem> items, int64_t timeout_ms) {
           return SendAcquire(acquire, std::move(items), timeout_ms);
-        },
-        in_flight);
-    releases_ = std::make_shared<Batcher<ReleaseItem, Done>>(
-        loop,
-        [release](std::vector<ReleaseItem> items, int64_t timeout_ms) {
+        });
+    releases_ = std::make_shared<Releases>(
+        loop, [release](std::vector<ReleaseItem> items, int64_t timeout_ms) {
           return SendRelease(release, std::move(items), timeout_ms);
+        });
+  }
+  // Within the process, where the limiter answers within the call.
+  RateLimitClientImpl(Loop& loop, RenewTransport renew, const DirectServices& direct)
+      : loop_(loop),
+        acquire_(Over(loop, direct.acquire)),
+        renew_(std::move(renew)),
+        peek_(Over(loop, direct.peek)) {
+    acquires_ = std::make_shared<Acquires>(
+        loop,
+        [acquire = direct.acquire](std::vector<AcquireItem> items,
+                                   std::function<void(Result<std::vector<AcquireResult>>)> done) {
+          acquire(AcquireOf(std::move(items)),
+                  [done = std::move(done)](Result<AcquireResponse> response) {
+                    done(TakeAcquired(std::move(response)));
+                  });
         },
-        in_flight);
+        Acquires::When::kAtOnce);
+    releases_ = std::make_shared<Releases>(
+        loop,
+        [release = direct.release](std::vector<ReleaseItem> items,
+                                   std::function<void(Result<std::vector<Done>>)> done) {
+          const size_t count = items.size();
+          release(BatchRequest<ReleaseRequest, ReleaseItem>(&ReleaseRequest::mutable_items,
+                                                            std::move(items)),
+                  [done = std::move(done), count](const Result<ReleaseResponse>& response) {
+                    done(TakeReleased(response, count));
+                  });
+        },
+        Releases::When::kAtOnce);
   }
 
   Task<Result<AcquireResult>> Acquire(AcquireItem item) override {
@@ -83,20 +108,33 @@ class RateLimitClientImpl : public RateLimitClient {
   }
 
  private:
+  using Acquires = Batcher<AcquireItem, AcquireResult>;
+  using Releases = Batcher<ReleaseItem, Done>;
+
+  static AcquireRequest AcquireOf(std::vector<AcquireItem> items) {
+    auto request =
+        BatchRequest<AcquireRequest, AcquireItem>(&AcquireRequest::mutable_items, std::move(items));
+    request.set_gateway_id(ProcessId());
+    return request;
+  }
+  static Result<std::vector<AcquireResult>> TakeAcquired(Result<AcquireResponse> response) {
+    if (response.ok()) {
+      const int64_t now_us = SystemClock::Get().MonotonicUs();
+      LimiterStores::Get().Saw(response->store_id(), now_us);
+      LimiterGateways::Get().Saw(response->gateways(), now_us);
+    }
+    return TakeResults<AcquireResponse, AcquireResult>(std::move(response));
+  }
+  static Result<std::vector<Done>> TakeReleased(const Result<ReleaseResponse>& response,
+                                                size_t count) {
+    if (!response.ok()) return Fail{response.error()};
+    return std::vector<Done>(count);
+  }
+
   static Task<Result<std::vector<AcquireResult>>> SendAcquire(AcquireTransport acquire,
                                                               std::vector<AcquireItem> items,
                                                               int64_t timeout_ms) {
-    AcquireRequest request;
-    request.set_gateway_id(ProcessId());
-    for (AcquireItem& item : items) *request.add_items() = std::move(item);
-    auto response = co_await acquire(std::move(request), timeout_ms);
-    if (!response.ok()) co_return Fail{std::move(response).error()};
-    const int64_t now_us = SystemClock::Get().MonotonicUs();
-    LimiterStores::Get().Saw(response->store_id(), now_us);
-    LimiterGateways::Get().Saw(response->gateways(), now_us);
-    auto& results = *response->mutable_results();
-    co_return std::vector<AcquireResult>(std::make_move_iterator(results.begin()),
-                                         std::make_move_iterator(results.end()));
+    co_return TakeAcquired(co_await acquire(AcquireOf(std::move(items)), timeout_ms));
   }
 
   static Task<void> SendPresence(AcquireTransport acquire) {
@@ -106,16 +144,13 @@ class RateLimitClientImpl : public RateLimitClient {
   static Task<Result<std::vector<Done>>> SendRelease(ReleaseTransport release,
                                                      std::vector<ReleaseItem> items,
                                                      int64_t timeout_ms) {
-    ReleaseRequest request;
-    size_t count = items.size();
-    for (ReleaseItem& item : items) *request.add_items() = std::move(item);
-    auto response = co_await release(std::move(request), timeout_ms);
-    if (!response.ok()) co_return Fail{std::move(response).error()};
-    co_return std::vector<Done>(count);
+    const size_t count = items.size();
+    auto request =
+        BatchRequest<ReleaseRequest, ReleaseItem>(&ReleaseRequest::mutable_items, std::move(items));
+    co_return TakeReleased(co_await release(std::move(request), timeout_ms), count);
   }
 
-  static Task<void> ReleaseWithRetries(Loop& loop,
-                                       std::shared_ptr<Batcher<ReleaseItem, Done>> releases,
+  static Task<void> ReleaseWithRetries(Loop& loop, std::shared_ptr<Releases> releases,
                                        ReleaseItem item) {
     Backoff backoff(100, 2'000);
     for (int attempt = 1;; ++attempt) {
@@ -149,25 +184,22 @@ class RateLimitClientImpl : public RateLimitClient {
   AcquireTransport acquire_;
   RenewTransport renew_;
   PeekTransport peek_;
-  std::shared_ptr<Batcher<AcquireItem, AcquireResult>> acquires_;
-  std::shared_ptr<Batcher<ReleaseItem, Done>> releases_;
+  std::shared_ptr<Acquires> acquires_;
+  std::shared_ptr<Releases> releases_;
 };
 
 }  // namespace
 
 std::unique_ptr<RateLimitClient> MakeRateLimitClient(Loop& loop, ReplicasPtr replicas,
                                                      const DirectServices* direct) {
-  using Batches = Batcher<AcquireItem, AcquireResult>;
   auto renew = Over<RateLimitService>(loop, replicas, &Async::Renew);
   if (direct != nullptr && direct->acquire && direct->release && direct->peek) {
-    return std::make_unique<RateLimitClientImpl>(
-        loop, std::move(renew), Over(loop, direct->acquire), Over(loop, direct->release),
-        Over(loop, direct->peek), Batches::kMaxInFlightDirect);
+    return std::make_unique<RateLimitClientImpl>(loop, std::move(renew), *direct);
   }
   return std::make_unique<RateLimitClientImpl>(
       loop, std::move(renew), Over<RateLimitService>(loop, replicas, &Async::Acquire),
       Over<RateLimitService>(loop, replicas, &Async::Release),
-      Over<RateLimitService>(loop, replicas, &Async::Peek), Batches::kMaxInFlight);
+      Over<RateLimitService>(loop, replicas, &Async::Peek));
 }
 
 }  // namespace tollgate

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "common/clients/direct.h"
 #include "common/rpc/replica_call.h"
@@ -26,11 +28,45 @@ Transport<Request, Response> Over(Loop& loop, std::shared_ptr<rpc::Replicas> rep
   };
 }
 
+// A request's list of items, such as &AuthorizeRequest::mutable_items.
+template <typename Request, typename Item>
+using ItemsOf = google::protobuf::RepeatedPtrField<Item>* (Request::*)();
+
+// One message for a batch of items.
+template <typename Request, typename Item>
+Request BatchRequest(ItemsOf<Request, Item> field, std::vector<Item> items) {
+  Request request;
+  (request.*field)()->Reserve(static_cast<int>(items.size()));
+  for (Item& item : items) *(request.*field)()->Add() = std::move(item);
+  return request;
+}
+
+// Moves the results out of the response to a batch.
+template <typename Response, typename Reply>
+Result<std::vector<Reply>> TakeResults(Result<Response> response) {
+  if (!response.ok()) return Fail{std::move(response).error()};
+  auto& results = *response->mutable_results();
+  return std::vector<Reply>(std::make_move_iterator(results.begin()),
+                            std::make_move_iterator(results.end()));
+}
+
 // Within the process; has no timeout, since the service answers in bounded time.
 template <typename Request, typename Response>
 Transport<Request, Response> Over(Loop& loop, DirectCall<Request, Response> call) {
   return [&loop, call = std::move(call)](Request request, int64_t) {
     return CallDirect<Request, Response>(loop, call, std::move(request));
+  };
+}
+
+// Sends one batch of items as one message within the process, for Batcher.
+template <typename Reply, typename Request, typename Response, typename Item>
+auto DirectBatch(DirectCall<Request, Response> call, ItemsOf<Request, Item> field) {
+  return [call = std::move(call), field](std::vector<Item> items,
+                                         std::function<void(Result<std::vector<Reply>>)> done) {
+    call(BatchRequest<Request, Item>(field, std::move(items)),
+         [done = std::move(done)](Result<Response> response) {
+           done(TakeResults<Response, Reply>(std::move(response)));
+         });
   };
 }
 

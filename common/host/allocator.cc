@@ -1,21 +1,10 @@
-#include "common/host/allocator.h"
-
-#include <malloc.h>
-
-namespace tollgate::host {
-namespace {
-
-// From here on a system call and page faults cost little beside the work on the block.
-constexpr int kLargeBlockBytes = 1 << 20;
-// Setting the one threshold fixes the other at 128 KiB, which would return the ends of the heaps to
-// the system again and again.
-constexpr int kKeptAtEndBytes = 16 << 20;
-
-}  // namespace
-
-void ReturnLargeBlocks() {
-  ::mallopt(M_MMAP_THRESHOLD, kLargeBlockBytes);
-  ::mallopt(M_TRIM_THRESHOLD, kKeptAtEndBytes);
+// Settings of jemalloc, the allocator of all programs; linked into each (cmake/Tollgate.cmake).
+// oversize_threshold: blocks of 1 MiB and more return to the system when they are freed, so that
+// the memory of the process follows the memory that it uses (gateway.memory_budget_bytes).
+// narenas: a process has few threads that allocate much; more arenas would only keep more memory.
+// background_thread: what was freed returns within seconds also where nothing is allocated.
+extern "C" {
+const char* malloc_conf =
+    "oversize_threshold:1048576,narenas:4,background_thread:true,max_background_threads:1,"
+    "dirty_decay_ms:5000,muzzy_decay_ms:0";
 }
-
-}  // namespace tollgate::host

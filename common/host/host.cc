@@ -23,7 +23,6 @@
 #include <thread>
 
 #include "common/host/admin_listener.h"
-#include "common/host/allocator.h"
 #include "common/host/descriptors.h"
 #include "common/host/library_lines.h"
 #include "common/host/loop_watch.h"
@@ -356,7 +355,6 @@ int Run(std::string_view process_name, const config::v1::HostConfig& host,
   log::SetProcessName(std::string(process_name));
   log::SetLevel(LevelByName(host.log_level()));
   LogThread log_thread(host.log_queue_bytes());
-  ReturnLargeBlocks();
   RaiseDescriptorLimit();
   RegisterProcessMetrics(process_name);
 

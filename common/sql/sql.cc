@@ -5,40 +5,17 @@
 
 #include "common/base/clock.h"
 #include "common/sql/drivers.h"
+#include "common/sql/statement_text.h"
 
 namespace tollgate::sql {
 namespace {
 
-// Appends placeholders for the rows: "($1, $2), ($3, $4)".
-void AppendTuples(std::string& text, int rows, int columns) {
-  int place = 1;
-  for (int row = 0; row < rows; ++row) {
-    text += row == 0 ? " (" : ", (";
-    for (int column = 0; column < columns; ++column) {
-      if (column > 0) text += ", ";
-      text += '$';
-      text += std::to_string(place++);
-    }
-    text += ')';
-  }
-}
-
 // The largest power of two that fits, up to 64: there are few distinct statements, so all stay
 // prepared.
-int ChunkRows(Dialect dialect, size_t left) {
-  if (dialect == Dialect::kSqlite) return 1;  // no round trips to save
+int ChunkRows(size_t left) {
   int rows = 64;
   while (static_cast<size_t>(rows) > left) rows /= 2;
   return rows;
-}
-
-// " a = $1 AND b = $2"
-void AppendEquals(std::string& text, std::span<const Connection::KeyColumn> columns) {
-  for (size_t i = 0; i < columns.size(); ++i) {
-    text += i == 0 ? " " : " AND ";
-    text += columns[i].name;
-    text += " = $" + std::to_string(i + 1);
-  }
 }
 
 void ReplaceAll(std::string& text, std::string_view word, std::string_view with) {
@@ -60,7 +37,7 @@ SqlResult<int64_t> Connection::ExecuteRows(std::string_view head, int columns,
   int64_t changed = 0;
   int rows_in_text = 0;
   while (!cells.empty()) {
-    const int rows = ChunkRows(dialect(), cells.size() / columns);
+    const int rows = ChunkRows(cells.size() / columns);
     const size_t count = static_cast<size_t>(rows) * columns;
     if (rows != rows_in_text) {
       text_.assign(head);

@@ -221,6 +221,33 @@ TEST_P(SqlTest, ReadsManyRowsByKeysOfSeveralColumns) {
   }
 }
 
+// Statements are found again by the places of their texts, which may hold other texts by then.
+TEST_P(SqlTest, TextsThatChangeInTheirPlacesAreOtherStatements) {
+  auto connection = Connect();
+  const std::string id(16, 'i');
+  const Param cells[] = {Param::Blob(id), "a", 7, "note"};
+  ASSERT_TRUE(connection->ExecuteRows(kInsert, 4, cells).ok());
+  std::string head = "SELECT note FROM thing WHERE";
+  std::string name = "name";
+  std::string tail = "ORDER BY name";
+  const auto read = [&](const Param& value) {
+    const Connection::KeyColumn key[] = {{name, value.kind()}};
+    std::string seen;
+    auto done = connection->QueryKeys(head, key, std::span(&value, 1), tail,
+                                      [&](const Row& row) { seen = row.Bytes(0); });
+    EXPECT_TRUE(done.ok()) << done.error().message;
+    return seen;
+  };
+  EXPECT_EQ(read("a"), "note");
+  head.replace(7, 4, "name");
+  EXPECT_EQ(read("a"), "a");
+  name = "note";
+  EXPECT_EQ(read("a"), "");
+  EXPECT_EQ(read("note"), "a");
+  tail = "LIMIT 0";
+  EXPECT_EQ(read("note"), "");
+}
+
 TEST_P(SqlTest, APipelineReadsAndWritesInOrder) {
   auto connection = Connect();
   const std::string insert = std::string(kInsert) + " ($1, $2, 1, NULL)";

@@ -3,15 +3,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
+#include <tuple>
 #include <unordered_map>
+#include <vector>
 
 #include "common/observability/log.h"
 #include "common/sql/drivers.h"
 #include "common/sql/sqlite_log_writes.h"
+#include "common/sql/statement_text.h"
 
 namespace tollgate::sql {
 namespace {
@@ -113,6 +118,7 @@ class SqliteConnection : public Connection {
     // harmless, where SQLite was used before.
     [[maybe_unused]] static const int kConfigured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     last_ = nullptr;
+    assembled_.clear();
     statements_.clear();
     sqlite3* raw = nullptr;
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
@@ -165,6 +171,30 @@ class SqliteConnection : public Connection {
     if (!db_) return Fail{NotOpen()};
     if (sqlite3_exec(db_.get(), script.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
       return Fail{MakeError("script")};
+    }
+    return {};
+  }
+
+  // One statement runs once for each row or key: there are no round trips to save.
+  SqlResult<int64_t> ExecuteRows(std::string_view head, int columns, std::span<const Param> cells,
+                                 std::string_view tail) override {
+    auto statement = Assembled(head, columns, {}, tail);
+    if (!statement.ok()) return Fail{std::move(statement).error()};
+    int64_t changed = 0;
+    for (; !cells.empty(); cells = cells.subspan(columns)) {
+      auto run = Run(*statement, cells.first(columns), nullptr);
+      if (!run.ok()) return Fail{std::move(run).error()};
+      changed += sqlite3_changes64(db_.get());
+    }
+    return changed;
+  }
+  SqlResult<void> QueryKeys(std::string_view head, std::span<const KeyColumn> columns,
+                            std::span<const Param> keys, std::string_view tail,
+                            const RowFn& row) override {
+    auto statement = Assembled(head, 0, columns, tail);
+    if (!statement.ok()) return Fail{std::move(statement).error()};
+    for (; !keys.empty(); keys = keys.subspan(columns.size())) {
+      if (auto run = Run(*statement, keys.first(columns.size()), &row); !run.ok()) return run;
     }
     return {};
   }
@@ -239,6 +269,27 @@ class SqliteConnection : public Connection {
     return raw;
   }
 
+  // The statement "head ($1, …) tail" of so many columns, or "head key = $1 AND … tail". Callers
+  // pass the same texts from the same places again and again: the statement is found by these
+  // places, without writing and hashing its text.
+  SqlResult<sqlite3_stmt*> Assembled(std::string_view head, int columns,
+                                     std::span<const KeyColumn> key, std::string_view tail) {
+    Parts& parts = assembled_[{head.data(), key.data(), tail.data()}];
+    if (parts.statement != nullptr && parts.Match(head, columns, key, tail)) return parts.statement;
+    std::string text(head);
+    if (key.empty()) AppendTuples(text, 1, columns);
+    AppendEquals(text, key);
+    text += ' ';
+    text += tail;
+    auto statement = Prepared(text);
+    if (!statement.ok()) return statement;
+    parts = {std::string(head), columns, {}, std::string(tail), *statement};
+    for (const KeyColumn& column : key) parts.key.emplace_back(column.name);
+    // Texts in memory that changes would leave more and more places.
+    if (assembled_.size() > kMostAssembled) assembled_.clear();
+    return statement;
+  }
+
   SqlResult<void> Run(sqlite3_stmt* statement, std::span<const Param> params, const RowFn* row) {
     for (size_t i = 0; i < params.size(); ++i) {
       const Param& param = params[i];
@@ -286,6 +337,24 @@ class SqliteConnection : public Connection {
   using Statements = std::unordered_map<std::string, StatementPtr, Hash, std::equal_to<>>;
   Statements statements_;
   const Statements::value_type* last_ = nullptr;  // the one used last
+  struct Parts {
+    std::string head;
+    int columns = 0;
+    std::vector<std::string> key;
+    std::string tail;
+    sqlite3_stmt* statement = nullptr;  // of statements_
+
+    bool Match(std::string_view other_head, int other_columns, std::span<const KeyColumn> other_key,
+               std::string_view other_tail) const {
+      return head == other_head && columns == other_columns && tail == other_tail &&
+             std::equal(key.begin(), key.end(), other_key.begin(), other_key.end(),
+                        [](const std::string& name, const KeyColumn& column) {
+                          return name == column.name;
+                        });
+    }
+  };
+  static constexpr size_t kMostAssembled = 256;
+  std::map<std::tuple<const void*, const void*, const void*>, Parts> assembled_;
 };
 
 // Syncs the log through a connection of its own that is used for nothing else: one descriptor from

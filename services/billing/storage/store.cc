@@ -286,8 +286,19 @@ SqlResult<void> SaveHolds(sql::Connection& db, const State& state, const Applied
 
 // Adds the changes to the roll-ups, one row per key, model and period (decision 53).
 SqlResult<void> SaveRollUps(sql::Connection& db, const std::vector<UsageChange>& changes) {
-  static const std::string kColumns(kRollUpColumns);
-  const auto save = [&](const std::string& table, auto period_of) {
+  if (changes.empty()) return {};
+  struct Table {
+    std::string head;
+    std::string add_up;
+    explicit Table(const std::string& name)
+        : head(Insert(kRollUpColumns, name)),
+          add_up(AddUp(name, "shard, workspace, key_id, model, period",
+                       "requests, free_requests, prompt, cached, cache_write, completion, "
+                       "reasoning, charged, overrun")) {}
+  };
+  static const Table kQuarters("usage_quarter");
+  static const Table kDays("usage_day");
+  const auto save = [&](const Table& table, auto period_of) {
     std::map<std::tuple<std::string_view, std::string_view, std::string_view, int64_t>, UsageChange>
         rows;
     for (const UsageChange& change : changes) {
@@ -298,15 +309,11 @@ SqlResult<void> SaveRollUps(sql::Connection& db, const std::vector<UsageChange>&
     }
     Cells cells(rows.size(), kRollUpCount);
     for (const auto& [key, row] : rows) cells.AddRollUp(row, std::get<3>(key));
-    return Write(db, cells, "INSERT INTO " + table + " (" + kColumns + ") VALUES", kRollUpCount,
-                 AddUp(table, "shard, workspace, key_id, model, period",
-                       "requests, free_requests, prompt, cached, cache_write, completion, "
-                       "reasoning, charged, overrun"));
+    return Write(db, cells, table.head, kRollUpCount, table.add_up);
   };
-  if (changes.empty()) return {};
-  auto done = save("usage_quarter", [](int64_t at_us) { return at_us / kQuarterUs; });
+  auto done = save(kQuarters, [](int64_t at_us) { return at_us / kQuarterUs; });
   if (!done.ok()) return done;
-  return save("usage_day", [](int64_t at_us) { return int64_t{UtcDay(at_us)}; });
+  return save(kDays, [](int64_t at_us) { return int64_t{UtcDay(at_us)}; });
 }
 
 SqlResult<void> SaveWallets(sql::Connection& db, const State& state, const Applied& applied) {

@@ -1,0 +1,16 @@
+// The repeated parts of statements. Internal to common/sql.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "common/sql/sql.h"
+
+namespace tollgate::sql {
+
+// Appends placeholders for the rows: " ($1, $2), ($3, $4)".
+void AppendTuples(std::string& text, int rows, int columns);
+// Appends " a = $1 AND b = $2".
+void AppendEquals(std::string& text, std::span<const Connection::KeyColumn> columns);
+
+}  // namespace tollgate::sql
