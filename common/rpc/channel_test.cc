@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/rpc/testing/auth_server.h"
+#include "tests/support/port.h"
 
 namespace tollgate::rpc {
 namespace {
@@ -18,15 +19,12 @@ using tollgate::testing::RunOn;
 TEST(ChannelSource, ConnectsSoonToAServerThatStartsLate) {
   LoopPool loops(1);
   loops.Start();
-  int port = 0;
-  {
-    port = AuthServer(loops).port;
-  }
+  const test::TestPort port;
   ChannelSource source;
-  auto stub = AuthService::NewStub(source.Channel("127.0.0.1:" + std::to_string(port), "auth"));
+  auto stub = AuthService::NewStub(source.Channel(port.address(), "auth"));
   auto call = [&](Loop& loop) { return Verify(loop, *stub, "worker", 1'000); };
   EXPECT_FALSE(RunOn(loops.loop(0), call).ok());
-  AuthServer server(loops, "127.0.0.1:" + std::to_string(port));
+  AuthServer server(loops, port.address());
   int64_t start = SystemClock::Get().MonotonicUs();
   while (!RunOn(loops.loop(0), call).ok()) std::this_thread::yield();
   EXPECT_LT(SystemClock::Get().MonotonicUs() - start, 900'000);

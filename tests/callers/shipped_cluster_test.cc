@@ -28,7 +28,7 @@ class ShippedClusterTest : public ::testing::Test {
   struct Part {
     std::string name;     // in the compose file
     std::string service;  // its configuration, program and certificate
-    int ops = 0, port = 0, admin = 0, http = 0;
+    TestPort ops, port, admin, http;
     std::unique_ptr<Process> process;
   };
 
@@ -45,13 +45,10 @@ class ShippedClusterTest : public ::testing::Test {
     ASSERT_NE(redis_, nullptr);
     for (const char* name : {"ratelimit", "billing", "auth", "catalog", "router-1", "router-2",
                              "gateway-1", "dashboard"}) {
-      Part part{.name = name, .service = name};
+      Part part;
+      part.name = part.service = name;
       if (part.service.starts_with("router")) part.service = "inference-router";
       if (part.service.starts_with("gateway")) part.service = "gateway";
-      part.ops = testing::FreePort();
-      part.port = testing::FreePort();
-      part.admin = testing::FreePort();
-      part.http = testing::FreePort();
       parts_.push_back(std::move(part));
     }
   }
@@ -73,17 +70,18 @@ class ShippedClusterTest : public ::testing::Test {
     std::string text = ReadFile(source_ + "/deploy/config/cluster/" + part.service + ".yaml");
     EXPECT_FALSE(text.empty()) << part.service;
     // Clients in containers reach them by name; here, by the ports of this machine.
-    text = Replaced(text, "0.0.0.0:9464", "0.0.0.0:" + std::to_string(part.ops));
+    text = Replaced(text, "0.0.0.0:9464", "0.0.0.0:" + std::to_string(part.ops.number()));
     text = Replaced(text, ",gateway-2:7000", "");  // one is enough
-    text = Replaced(text, "0.0.0.0:7000", "0.0.0.0:" + std::to_string(part.port));
+    text = Replaced(text, "0.0.0.0:7000", "0.0.0.0:" + std::to_string(part.port.number()));
     for (const char* port : {"8080", "8081"}) {
-      text = Replaced(text, std::string("0.0.0.0:") + port, "0.0.0.0:" + std::to_string(part.http));
+      text = Replaced(text, std::string("0.0.0.0:") + port,
+                      "0.0.0.0:" + std::to_string(part.http.number()));
     }
-    text = Replaced(text, "0.0.0.0:7001", "0.0.0.0:" + std::to_string(part.admin));
+    text = Replaced(text, "0.0.0.0:7001", "0.0.0.0:" + std::to_string(part.admin.number()));
     for (const Part& other : parts_) {
-      text = Replaced(text, " " + other.name + ":7000", " 127.0.0.1:" + std::to_string(other.port));
-      text = Replaced(text, "[" + other.name + ":7000", "[127.0.0.1:" + std::to_string(other.port));
-      text = Replaced(text, other.name + ":7001", "127.0.0.1:" + std::to_string(other.admin));
+      text = Replaced(text, " " + other.name + ":7000", " " + other.port.address());
+      text = Replaced(text, "[" + other.name + ":7000", "[" + other.port.address());
+      text = Replaced(text, other.name + ":7001", other.admin.address());
     }
     for (const char* database : {"auth", "billing"}) {
       const std::string shipped =
@@ -136,7 +134,7 @@ TEST_F(ShippedClusterTest, AllProcessesStartAndFindEachOther) {
     HttpResponse last;
     EXPECT_TRUE(WaitUntil(
         [&] {
-          last = Http(part.ops, "GET", "/readyz", {}, "", 1000);
+          last = Http(part.ops.number(), "GET", "/readyz", {}, "", 1000);
           return last.status == 200;
         },
         60'000, 50))
@@ -144,12 +142,12 @@ TEST_F(ShippedClusterTest, AllProcessesStartAndFindEachOther) {
         << part.process->LogTail();
   }
   // The front doors answer; with the login token the dashboard asks auth.
-  EXPECT_EQ(Http(Named("gateway-1").http, "GET", "/api/v1/usage").status, 401);
-  const HttpResponse listed = Http(Named("dashboard").http, "GET", "/admin/v1/workspaces",
+  EXPECT_EQ(Http(Named("gateway-1").http.number(), "GET", "/api/v1/usage").status, 401);
+  const HttpResponse listed = Http(Named("dashboard").http.number(), "GET", "/admin/v1/workspaces",
                                    {{"authorization", "Bearer " + Secret("dashboard_token")}});
   EXPECT_EQ(listed.status, 200) << listed.body;
   // The audit log is anchored outside of its database.
-  EXPECT_EQ(Http(Named("dashboard").http, "POST", "/admin/v1/workspaces",
+  EXPECT_EQ(Http(Named("dashboard").http.number(), "POST", "/admin/v1/workspaces",
                  {{"authorization", "Bearer " + Secret("dashboard_token")}},
                  R"({"displayName":"Shipped"})")
                 .status,

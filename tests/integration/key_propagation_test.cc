@@ -19,6 +19,7 @@
 #include "common/runtime/testing/run_coro.h"
 #include "gateway/worker/key_cache.h"
 #include "tests/support/json.h"
+#include "tests/support/port.h"
 #include "tests/support/postgres.h"
 #include "tests/support/process.h"
 #include "tollgate/admin/v1/keys.grpc.pb.h"
@@ -48,7 +49,7 @@ class Replica {
     const std::string base = dir_.path() + "/" + name_;
     WriteFile(base + ".yaml",
               "host:\n  ops_listen: 127.0.0.1:0\n  insecure_plaintext: true\n  grpc_listen: " +
-                  grpc_ + "\n  admin_grpc_listen: " + admin_ + "\n  address_file: " + base +
+                  grpc() + "\n  admin_grpc_listen: " + admin() + "\n  address_file: " + base +
                   ".addresses\nauth:\n  sql:\n    url: " + url_ +
                   "\n  pepper: pppppppppppppppppppppppppppppppppppp\n");
     std::remove((base + ".addresses").c_str());
@@ -59,22 +60,19 @@ class Replica {
     return WaitUntil(
         [&] {
           const auto addresses = Json::Parse(ReadFile(base + ".addresses"));
-          if (!addresses || !addresses->is_object()) return false;
-          grpc_ = (*addresses)["grpc"].str();
-          admin_ = (*addresses)["admin_grpc"].str();
-          return true;
+          return addresses && addresses->is_object();
         },
         20'000);
   }
   void Kill() { process_->Kill(); }
   std::string Log() const { return process_->LogTail(); }
-  const std::string& grpc() const { return grpc_; }
-  const std::string& admin() const { return admin_; }
+  std::string grpc() const { return grpc_.address(); }
+  std::string admin() const { return admin_.address(); }
 
  private:
   const std::string name_, url_;
   const TempDir& dir_;
-  std::string grpc_ = "127.0.0.1:0", admin_ = "127.0.0.1:0";
+  const TestPort grpc_, admin_;
   std::unique_ptr<Process> process_;
 };
 

@@ -31,8 +31,8 @@ class MailServerTest : public ::testing::Test {
         "people: {public_url: \"http://dashboard.test\", mail_from: "
         "gate@gate.example, smtp_user: gate, smtp_password_file: " +
         dir_.path() + "/password, smtp_authority_file: " + dir_.path() +
-        "/authority.pem, smtp_url: \"" + (mode == "tls" ? "smtps" : "smtp") +
-        "://127.0.0.1:" + std::to_string(port_) + "\"}"};
+        "/authority.pem, smtp_url: \"" + (mode == "tls" ? "smtps" : "smtp") + "://" +
+        port_.address() + "\"}"};
     options.dashboard_settings = {"public_url: http://dashboard.test"};
     if (replicas) {
       auto* server = ::tollgate::testing::TestPostgres::Shared();
@@ -53,7 +53,6 @@ class MailServerTest : public ::testing::Test {
     if (server_) server_->Terminate();
   }
 
-  // At the earlier port when it was started before.
   bool StartServer() {
     const std::string log = dir_.path() + "/server.log." + std::to_string(++starts_);
     const char* source = std::getenv("TOLLGATE_SOURCE");
@@ -61,15 +60,13 @@ class MailServerTest : public ::testing::Test {
         "mail-server",
         std::vector<std::string>{"/usr/bin/python3",
                                  std::string(source ? source : ".") + "/tests/mail/server.py",
-                                 std::to_string(port_), dir_.path(), mode_},
+                                 std::to_string(port_.number()), dir_.path(), mode_},
         log);
     const std::string mark = "{\"port\": ";
     const bool started =
         server_->Start() &&
         WaitUntil([&] { return ReadFile(log).find(mark) != std::string::npos; }, kWaitMs);
     EXPECT_TRUE(started) << "python3-aiosmtpd is needed: " << ReadFile(log);
-    const std::string text = ReadFile(log);
-    if (started) port_ = std::atoi(text.c_str() + text.find(mark) + mark.size());
     return started;
   }
 
@@ -162,7 +159,8 @@ class MailServerTest : public ::testing::Test {
 
   TempDir dir_;
   std::string mode_;
-  int port_ = 0, starts_ = 0, requests_ = 0;
+  const TestPort port_;
+  int starts_ = 0, requests_ = 0;
   std::unique_ptr<Process> server_;
   std::unique_ptr<Cluster> cluster_;
   std::shared_ptr<grpc::Channel> channel_;

@@ -1,11 +1,10 @@
 """A mail server (aiosmtpd) for mail_test.cc: STARTTLS or TLS from the first byte, and a name and password, are required.
 
-server.py PORT FOLDER starttls|tls: port 0 takes a free one. Prints the port as JSON; each mail becomes a file of FOLDER with
+server.py PORT FOLDER starttls|tls. Prints the port as JSON; each mail becomes a file of FOLDER with
 its envelope as JSON in the first line.
 """
 import json
 import os
-import socket
 import ssl
 import sys
 import threading
@@ -47,12 +46,6 @@ class Server(Controller):
 
 
 server = Server(Handler(), hostname="127.0.0.1", port=port, ssl_context=context if mode == "tls" else None)
-if port == 0:
-    # The controller asks itself whether it listens, at the port that it was given.
-    free = socket.socket()
-    free.bind(("127.0.0.1", 0))
-    server.port = free.getsockname()[1]
-    free.close()
 server.start()
 print(json.dumps({"port": server.port}), flush=True)
 threading.Event().wait()

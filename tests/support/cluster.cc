@@ -103,6 +103,7 @@ std::string DefaultCatalog(const std::vector<std::string>& engine_urls,
 
 Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
   http_ports_.resize(static_cast<size_t>(options_.gateways));
+  http_listen_.resize(static_cast<size_t>(options_.gateways));
   WriteFile(dir_.path() + "/pepper", "a pepper for tests that is longer than 32 characters\n");
   WriteFile(dir_.path() + "/login_token", "login-token-for-tests\n");
   WriteCatalog(options_.catalog);
@@ -151,11 +152,10 @@ void Cluster::WriteCatalog(const std::string& text) {
 
 std::string Cluster::Host(const Member& member) const {
   return "host:\n  threads: " + std::to_string(options_.threads) +
-         "\n  ops_listen: " + Or(member.admin_address, "127.0.0.1:0") +
-         (member.has_grpc ? "\n  grpc_listen: " + Or(member.grpc_address, "127.0.0.1:0")
-                          : std::string()) +
+         "\n  ops_listen: " + member.admin_port.address() +
+         (member.has_grpc ? "\n  grpc_listen: " + member.grpc_port.address() : std::string()) +
          (member.has_admin_grpc
-              ? "\n  admin_grpc_listen: \"" + Or(member.admin_grpc_address, "127.0.0.1:0") +
+              ? "\n  admin_grpc_listen: \"" + member.admin_grpc_port.address() +
                     (options_.admin_sockets ? ",unix:" + dir_.path() + "/" + member.name + ".sock"
                                             : std::string()) +
                     "\""
@@ -260,12 +260,12 @@ std::string Cluster::Section(const std::string& name) const {
            Lines(options_.router_settings);
   }
   if (IsGateway(name)) {
-    return "gateway:\n  listen: 127.0.0.1:" + std::to_string(http_ports_[PlaceOf(name)]) + "\n" +
+    return "gateway:\n  listen: " + http_listen_[PlaceOf(name)].address() + "\n" +
            Setting("keep_alive_seconds", options_.keep_alive_seconds) +
            Lines(options_.gateway_settings);
   }
-  return "dashboard:\n  listen: 127.0.0.1:" + std::to_string(dashboard_port_) +
-         "\n  login_token: ${file:" + dir + "/login_token}\n" +
+  return "dashboard:\n  listen: " + dashboard_listen_.address() + "\n  login_token: ${file:" + dir +
+         "/login_token}\n" +
          (http_ports_[0] > 0
               ? "  gateway_url: http://127.0.0.1:" + std::to_string(http_ports_[0]) + "\n"
               : std::string()) +

@@ -1,5 +1,5 @@
 // The whole of Tollgate, for tests: tollgate-allinone, or one process per service over TCP, with
-// configuration, catalog and data in a temporary folder and ports chosen by the kernel.
+// configuration, catalog and data in a temporary folder and ports of its own (port.h).
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/support/http.h"
+#include "tests/support/port.h"
 #include "tests/support/process.h"
 
 namespace tollgate::test {
@@ -228,6 +229,9 @@ class Cluster {
   std::vector<std::unique_ptr<Member>> members_;
   std::once_flag admin_made_;  // tests call from several threads
   std::unique_ptr<Admin, AdminDeleter> admin_;
+  std::vector<TestPort> http_listen_;
+  TestPort dashboard_listen_;
+  // Of those that have started.
   std::vector<int> http_ports_;
   int dashboard_port_ = 0;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tests/support/cluster.h"
+#include "tests/support/port.h"
 
 namespace tollgate::test {
 
@@ -11,7 +12,9 @@ struct Cluster::Member {
   bool has_grpc = false;
   bool has_admin_grpc = false;
   std::unique_ptr<Process> process;
-  // The addresses it is bound to; kept across restarts.
+  // Its ports, its own across restarts.
+  TestPort admin_port, grpc_port, admin_grpc_port;
+  // The addresses it is bound to; empty before its first start.
   std::string admin_address;
   std::string grpc_address;
   std::string admin_grpc_address;

@@ -3,8 +3,10 @@
 #include <condition_variable>
 #include <ctime>
 #include <future>
+#include <optional>
 #include <thread>
 
+#include "tests/support/port.h"
 #include "tests/support/sim_service.h"
 
 namespace tollgate::test {
@@ -13,6 +15,8 @@ struct EngineSim::Impl {
   explicit Impl(EngineSimOptions given) : options(given), service(given), loop(&service) {
     service.Attach(&loop);
     port = options.port;
+    // One that is still free when the engine is stopped and started again.
+    if (port == 0) port = own_port.emplace().number();
   }
   // Runs the task on the loop's thread and waits for it; directly when the loop is not running.
   void OnLoop(std::function<void()> task) {
@@ -29,6 +33,7 @@ struct EngineSim::Impl {
   SimService service;
   SimLoop loop;
   std::thread thread;
+  std::optional<TestPort> own_port;
   int port = 0;
 };
 

@@ -1,9 +1,6 @@
 #include "tests/support/redis.h"
 
-#include <arpa/inet.h>
 #include <hiredis/hiredis.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +8,6 @@
 namespace tollgate::testing {
 namespace {
 
-constexpr int kStartAttempts = 5;
 constexpr int64_t kReadyMs = 10'000;
 constexpr int kSlots = 16384;
 
@@ -37,48 +33,27 @@ std::string TextOf(const redisReply& reply) {
 
 }  // namespace
 
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  int port = 0;
-  if (bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
-      getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0) {
-    port = ntohs(address.sin_port);
-  }
-  close(fd);
-  return port;
-}
-
 std::unique_ptr<TestRedis> TestRedis::Start(const Options& options) {
-  // Another process may take the port before Redis does: then with another one.
-  for (int attempt = 0; attempt < kStartAttempts; ++attempt) {
-    std::unique_ptr<TestRedis> server(new TestRedis());
-    server->port_ = FreePort();
-    server->sentinel_ = options.sentinel;
-    const std::string folder = server->folder_.path();
-    std::string config = "bind 127.0.0.1\nport " + std::to_string(server->port_) + "\ndir " +
-                         folder + "\nsave \"\"\nappendonly no\ndaemonize no\n";
-    if (options.sentinel) {
-      config = "bind 127.0.0.1\nport " + std::to_string(server->port_) + "\ndir " + folder + "\n";
-    }
-    if (options.cluster) {
-      config +=
-          "cluster-enabled yes\ncluster-config-file nodes.conf\ncluster-node-timeout 1000\n"
-          "cluster-port " +
-          std::to_string(FreePort()) + "\n";
-    }
-    for (const std::string& line : options.lines) config += line + "\n";
-    const std::string file = folder + "/redis.conf";
-    test::WriteFile(file, config);
-    const char* program = options.sentinel ? "/usr/bin/redis-sentinel" : "/usr/bin/redis-server";
-    server->process_ = std::make_unique<test::Process>(
-        "redis", std::vector<std::string>{program, file}, folder + "/log");
-    if (server->Run()) return server;
-    std::fprintf(stderr, "redis does not start: %s\n", server->process_->LogTail().c_str());
+  std::unique_ptr<TestRedis> server(new TestRedis());
+  server->sentinel_ = options.sentinel;
+  const std::string folder = server->folder_.path();
+  std::string config =
+      "bind 127.0.0.1\nport " + std::to_string(server->port()) + "\ndir " + folder + "\n";
+  if (!options.sentinel) config += "save \"\"\nappendonly no\ndaemonize no\n";
+  if (options.cluster) {
+    config +=
+        "cluster-enabled yes\ncluster-config-file nodes.conf\ncluster-node-timeout 1000\n"
+        "cluster-port " +
+        std::to_string(server->cluster_port_.number()) + "\n";
   }
+  for (const std::string& line : options.lines) config += line + "\n";
+  const std::string file = folder + "/redis.conf";
+  test::WriteFile(file, config);
+  const char* program = options.sentinel ? "/usr/bin/redis-sentinel" : "/usr/bin/redis-server";
+  server->process_ = std::make_unique<test::Process>(
+      "redis", std::vector<std::string>{program, file}, folder + "/log");
+  if (server->Run()) return server;
+  std::fprintf(stderr, "redis does not start: %s\n", server->process_->LogTail().c_str());
   return nullptr;
 }
 
@@ -94,7 +69,7 @@ bool TestRedis::Run() {
 
 std::string TestRedis::Command(const std::vector<std::string>& words, int timeout_ms) const {
   const timeval timeout{timeout_ms / 1000, (timeout_ms % 1000) * 1000};
-  redisContext* context = redisConnectWithTimeout("127.0.0.1", port_, timeout);
+  redisContext* context = redisConnectWithTimeout("127.0.0.1", port(), timeout);
   if (context == nullptr || context->err != 0) {
     if (context != nullptr) redisFree(context);
     return "ERROR no connection";

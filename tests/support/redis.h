@@ -1,5 +1,5 @@
 // Real Redis servers for tests, from Debian's package: single, replicas with Sentinels, or a
-// Cluster. Ports are free ones of the loopback; everything is killed with the process that started
+// Cluster. Everything is killed with the process that started
 // it.
 #pragma once
 
@@ -7,12 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/port.h"
 #include "tests/support/process.h"
 
 namespace tollgate::testing {
-
-// A port of the loopback that nobody listened on a moment ago.
-int FreePort();
 
 class TestRedis {
  public:
@@ -26,8 +24,8 @@ class TestRedis {
   static std::unique_ptr<TestRedis> Start(const Options& options);
   static std::unique_ptr<TestRedis> Start() { return Start(Options()); }
 
-  int port() const { return port_; }
-  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  int port() const { return port_.number(); }
+  std::string address() const { return port_.address(); }
   std::string url() const { return "redis://" + address(); }
   test::Process& process() { return *process_; }
   // Starts it again on the same port and folder after a kill.
@@ -38,7 +36,7 @@ class TestRedis {
  private:
   TestRedis() = default;
   test::TempDir folder_;
-  int port_ = 0;
+  test::TestPort port_, cluster_port_;
   bool sentinel_ = false;
   std::unique_ptr<test::Process> process_;
 };

@@ -9,6 +9,7 @@
 
 #include "common/rpc/link_protocol.h"
 #include "services/inference_router/rpc/testing/link_fixture.h"
+#include "tests/support/port.h"
 
 namespace tollgate::inference_router {
 namespace {
@@ -193,11 +194,12 @@ TEST_P(LinkReconnectTest, WithoutARouterTheRequestFailsUnsent) {
 }
 
 TEST_P(LinkReconnectTest, ALinkReconnectsToARestartedRouter) {
-  StartRouter(Count);
+  const test::TestPort port;
+  router_ = std::make_unique<Router>(router_loops_, Count, port.number());
+  Connect(router_->Tcp());
   EXPECT_TRUE(Ask("m", 1).ended);
-  int port = router_->port();
   router_->Stop();
-  router_ = std::make_unique<Router>(router_loops_, Count, port);
+  router_ = std::make_unique<Router>(router_loops_, Count, port.number());
   Received received;
   for (int attempt = 0; attempt < 20 && !received.ended; ++attempt) received = Ask("again", 3);
   EXPECT_TRUE(received.ended);

@@ -167,7 +167,7 @@ TEST_F(FailoverStoreTest, WhatWasGrantedWhileRedisStoodStillCountsAfterARefusal)
 
 // A process that never reached Redis neither opens nor closes.
 TEST_F(FailoverStoreTest, WithoutRedisFromTheStartItGrantsTheShareWithoutABurst) {
-  Start("redis://127.0.0.1:" + std::to_string(testing::FreePort()), 1, 4);
+  Start("redis://" + test::TestPort().address(), 1, 4);
   EXPECT_EQ(nodes_[0].store->Share(1000), 300);
   EXPECT_EQ(nodes_[0].store->Share(1), 1);
   EXPECT_EQ(nodes_[0].store->Share(0), 0);

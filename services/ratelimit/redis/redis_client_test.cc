@@ -45,7 +45,8 @@ TEST(RedisClient, TlsChecksTheServersCertificateAndName) {
   authority.WriteCertificate(base + "authority.pem");
   stranger.WriteCertificate(base + "stranger.pem");
   server.Write(base + "redis.pem", base + "redis.key");
-  const int port = testing::FreePort();
+  const test::TestPort tls_port;
+  const int port = tls_port.number();
   const auto redis = TestRedis::Start(
       {.lines = {"tls-port " + std::to_string(port), "tls-cert-file " + base + "redis.pem",
                  "tls-key-file " + base + "redis.key", "tls-ca-cert-file " + base + "authority.pem",
@@ -91,8 +92,8 @@ TEST(RedisClient, AReplicaIsNotWrittenTo) {
 // Nobody may wait for ever for a client that was stopped at the same time.
 TEST(RedisClient, EachCallIsAnsweredOnceWhenTheClientStops) {
   for (int round = 0; round < 300; ++round) {
-    auto client = RedisClient::Make(
-        {.url = *ParseRedisUrl("redis://127.0.0.1:" + std::to_string(testing::FreePort()))});
+    auto client =
+        RedisClient::Make({.url = *ParseRedisUrl("redis://" + test::TestPort().address())});
     ASSERT_TRUE(client);
     (*client)->Start();
     std::atomic<int> asked = 0, answered = 0;
