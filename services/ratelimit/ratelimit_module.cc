@@ -73,8 +73,10 @@ Result<std::shared_ptr<Store>> OpenRedis(const config::v1::RateLimitSettings& se
   store->shared = std::make_unique<FailoverStore>(
       *store->redis, clock,
       ratelimit::FailoverOptions{
-          // The same in all processes with the same configuration.
-          .redis_id = "redis:" + Id::FromBytes(Sha256(settings.redis_url()).substr(0, 16))->ToHex(),
+          // The same in all processes with the same configuration. 2: the form of the keys; those
+          // of another one do not see what this process grants.
+          .redis_id =
+              "redis:2:" + Id::FromBytes(Sha256(settings.redis_url()).substr(0, 16))->ToHex(),
           .lease_us = LeaseUs(settings),
           .share_percent = percent > 0 ? percent : kDefaultSharePercent,
           .replicas = settings.replicas()});

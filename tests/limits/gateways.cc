@@ -20,8 +20,9 @@ int64_t SumOf(const std::string& metrics, const std::string& name) {
   return sum;
 }
 
-// The most requests that ran at one moment, and which they were.
-std::pair<int64_t, std::string> MostAtOnce(const std::vector<SimRequest>& requests) {
+// The most requests that ran at one moment of this time, and which they were.
+std::pair<int64_t, std::string> MostAtOnce(const std::vector<SimRequest>& requests, int64_t from_us,
+                                           int64_t until_us) {
   struct Change {
     int64_t at_us;
     int by;
@@ -38,9 +39,12 @@ std::pair<int64_t, std::string> MostAtOnce(const std::vector<SimRequest>& reques
   });
   int64_t now = 0, most = 0, most_us = 0;
   for (const Change& change : changes) {
+    if (change.at_us > until_us) break;
+    // Also those that ran when the time began.
+    const int64_t running = change.at_us < from_us ? 0 : std::max(now, now + change.by);
     now += change.by;
-    if (now > most) most_us = change.at_us;
-    most = std::max(most, now);
+    if (running > most) most_us = std::max(change.at_us, from_us);
+    most = std::max(most, running);
   }
   std::string which;
   for (const SimRequest& request : requests) {
@@ -156,8 +160,12 @@ Gateways::Count Gateways::StopLoad() {
   const double seconds = static_cast<double>(MonotonicUs() - from_us_) / 1e6;
   Count count = Taken();
   count.seconds = seconds;
-  std::tie(count.most_running, count.running) = MostAtOnce(engine_.requests());
+  std::tie(count.most_running, count.running) = MostRunning(0, MonotonicUs());
   return count;
+}
+
+std::pair<int64_t, std::string> Gateways::MostRunning(int64_t from_us, int64_t until_us) {
+  return MostAtOnce(engine_.requests(), from_us, until_us);
 }
 
 }  // namespace tollgate::test

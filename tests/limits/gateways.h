@@ -43,6 +43,9 @@ class Gateways {
     std::string running;  // which requests those were, for a failure
     std::string failure;  // one of those that failed
   };
+  // The most requests of this load, or the last one, that the engine worked on at a moment of this
+  // time; which those were is in the other one.
+  std::pair<int64_t, std::string> MostRunning(int64_t from_us, int64_t until_us);
   // Starts the load in the background. Taken may be read meanwhile, without most_running.
   void StartLoad(const Load& load);
   Count Taken();

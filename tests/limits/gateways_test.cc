@@ -26,6 +26,8 @@ int64_t Seconds() { return Setting("TOLLGATE_LIMITS_SECONDS", 6, 3); }
 // The limit; ten times as many requests are made.
 int64_t PerMinute() { return Setting("TOLLGATE_LIMITS_RATE", 300, 60); }
 constexpr int64_t kConcurrent = 20;
+// How long a request runs during a fault: a lease is renewed meanwhile.
+constexpr int64_t kRunMs = 4'000;
 
 // What the limit admits in this time: its burst and its rate.
 double Admitted(double seconds) { return static_cast<double>(PerMinute()) * (1 + seconds / 60); }
@@ -148,6 +150,49 @@ class GatewaysTest : public ::testing::Test {
     Report(name, PerMinute(), count, Deviation(count));
   }
 
+  // A fault while more is asked for than may run at a time, and requests run for longer than it
+  // takes to notice. Never above the limit while Redis lives, whatever it has lost; while it is out
+  // of reach each gateway runs at most its part of 1.2 times the limit, or what it ran before.
+  void ConcurrencyFault(const char* name, bool redis_lives, const std::function<void()>& begin,
+                        const std::function<bool()>& mend) {
+    SCOPED_TRACE(name);
+    Gateways::Load load;
+    load.limits.concurrent_requests = kConcurrent;
+    load.callers = 60;
+    load.pause_ms = 100;
+    load.run_ms = kRunMs;
+    gateways_->StartLoad(load);
+    const auto granted_again = [&] {
+      const int64_t now = gateways_->Taken().granted;
+      return WaitUntil([&] { return gateways_->Taken().granted >= now + kConcurrent; }, 60'000, 20);
+    };
+    ASSERT_TRUE(granted_again());
+    const int64_t begun_us = MonotonicUs();
+    begin();
+    if (!redis_lives) SleepMs(Seconds() * 500);
+    ASSERT_TRUE(mend());
+    const int64_t mended_us = MonotonicUs();
+    // What was granted in a gateway's own right ends, and Redis decides again.
+    SleepMs(2 * kRunMs);
+    const int64_t settled_us = MonotonicUs();
+    ASSERT_TRUE(granted_again());
+    SleepMs(Seconds() * 500);
+    const Gateways::Count count = gateways_->StopLoad();
+    EXPECT_EQ(count.failed, 0) << count.failure;
+    const auto before = gateways_->MostRunning(0, begun_us);
+    const auto during = gateways_->MostRunning(begun_us, settled_us);
+    const auto after = gateways_->MostRunning(settled_us, MonotonicUs());
+    EXPECT_LE(before.first, kConcurrent) << before.second;
+    EXPECT_LE(after.first, kConcurrent) << after.second;
+    EXPECT_GE(after.first, kConcurrent - 2) << "the limit is used";
+    EXPECT_LE(during.first, redis_lives ? kConcurrent : kConcurrent + 3 * kConcurrent * 12 / 40)
+        << during.second;
+    std::printf("CONCURRENCY part=%s limit=%lld before=%lld during=%lld after=%lld fault_s=%.1f\n",
+                name, static_cast<long long>(kConcurrent), static_cast<long long>(before.first),
+                static_cast<long long>(during.first), static_cast<long long>(after.first),
+                static_cast<double>(mended_us - begun_us) / 1e6);
+  }
+
   std::unique_ptr<Gateways> gateways_;
   // Of the last fault: what was admitted while it lasted, and how long that was.
   double during_ = 0, fault_s_ = 0;
@@ -169,6 +214,33 @@ TEST_F(GatewaysTest, TenTimesTheLimitAndTheFaultsOfOneRedis) {
       Fault("flush", [&] { EXPECT_EQ(redis->Command({"FLUSHALL"}), "OK"); }, [] { return true; }));
   ASSERT_NO_FATAL_FAILURE(
       Fault("kill", [&] { redis->process().Kill(); }, [&] { return redis->Run(); }));
+}
+
+TEST_F(GatewaysTest, ConcurrencyStaysWithinTheLimitWhateverRedisLoses) {
+  const auto redis = TestRedis::Start();
+  ASSERT_NE(redis, nullptr);
+  ASSERT_NO_FATAL_FAILURE(Use(redis->url()));
+  ASSERT_NO_FATAL_FAILURE(ConcurrencyFault(
+      "flush", true, [&] { EXPECT_EQ(redis->Command({"FLUSHALL"}), "OK"); }, [] { return true; }));
+  ASSERT_NO_FATAL_FAILURE(ConcurrencyFault(
+      "stop", false, [&] { redis->process().Signal(SIGSTOP); },
+      [&] {
+        redis->process().Signal(SIGCONT);
+        return true;
+      }));
+  ASSERT_NO_FATAL_FAILURE(ConcurrencyFault(
+      "kill", false, [&] { redis->process().Kill(); }, [&] { return redis->Run(); }));
+}
+
+TEST_F(GatewaysTest, ConcurrencyStaysWithinTheLimitAfterAFailoverOfTheSentinels) {
+  const auto group = TestSentinels::Start();
+  ASSERT_NE(group, nullptr);
+  ASSERT_NO_FATAL_FAILURE(Use(group->url()));
+  ASSERT_NO_FATAL_FAILURE(ConcurrencyFault(
+      "failover", false, [&] { group->master->process().Kill(); },
+      [&] {
+        return WaitUntil([&] { return group->MasterPort() == group->replica->port(); }, 30'000, 50);
+      }));
 }
 
 // Each gateway has its part of 1.2 times the limit, by how many there are, and of what was left

@@ -15,6 +15,10 @@ constexpr int64_t kPresenceUs = 5'000'000;
 // Assumed by a process that has not reached Redis since it started.
 constexpr int64_t kUnknownReplicas = 3;
 constexpr int64_t kLogIntervalUs = 10'000'000;
+// Leases are renewed by gateways this often (gateway/worker/lease.cc). Two renewals are lost at
+// most before one expires.
+constexpr int64_t kRenewalsUs = 2 * 3'000'000;
+constexpr int64_t kLeastGapUs = 2'000'000;
 constexpr auto kLeaveTime = std::chrono::milliseconds(200);
 
 int64_t StartEmptyUntil(const Clock& clock) { return clock.MonotonicUs() + kWindowNs / 1000; }
@@ -26,11 +30,15 @@ FailoverStore::FailoverStore(RedisClient& client, const Clock& clock,
     : clock_(clock),
       options_(options),
       process_(Id::New().ToHex()),
-      redis_(client, options.redis_id, options.lease_us),
+      redis_(client, options.redis_id, options.lease_us,
+             {.gap_us = std::max(options.lease_us - kRenewalsUs, kLeastGapUs)}),
       local_(clock, options.lease_us, StartEmptyUntil(clock)),
       local_decisions_(metrics::Counter(
           "tollgate_ratelimit_local_decisions_total",
           "Requests checked against this process's share because Redis did not answer.")),
+      unsettled_(metrics::Gauge("tollgate_ratelimit_redis_unsettled_seconds",
+                                "For how long no slots are given because Redis may have lost "
+                                "leases of running requests.")),
       up_(metrics::Gauge("tollgate_ratelimit_redis_up",
                          "1 while Redis answers the limiter, 0 while it does not.")) {}
 
@@ -122,6 +130,9 @@ void FailoverStore::Beat() {
     if (!count) return OnFailure(count.error());
     up_.Set(1);
     counted_ = *count;
+  });
+  redis_.Watch([this](BasicResult<int64_t, StoreError> wait_us) {
+    if (wait_us.ok()) unsettled_.Set(static_cast<double>(*wait_us) / 1e6);
   });
 }
 

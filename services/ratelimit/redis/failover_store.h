@@ -68,6 +68,7 @@ class FailoverStore : public LimiterStore {
   std::atomic<int64_t> counted_{0};  // processes in Redis; 0: not counted yet
   std::atomic<int64_t> logged_us_{0};
   prometheus::Counter& local_decisions_;
+  prometheus::Gauge& unsettled_;
   prometheus::Gauge& up_;
 };
 

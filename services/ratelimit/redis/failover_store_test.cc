@@ -219,13 +219,13 @@ TEST_F(FailoverStoreTest, FollowsTheClustersFailover) {
   const Limits limits{.requests_per_minute = 600};
   EXPECT_EQ(Burst(200, limits), 200);
   EXPECT_EQ(local_, 0);
-  testing::TestRedis* master = cluster->MasterOf(SlotOf("w:a"));
+  testing::TestRedis* master = cluster->MasterOf(SlotOf(RedisStore::TagOf("w:a")));
   ASSERT_NE(master, nullptr);
   master->process().Kill();
   EXPECT_GT(Burst(50, limits), 0);
   EXPECT_GT(local_, 0);
-  ASSERT_TRUE(
-      test::WaitUntil([&] { return cluster->MasterOf(SlotOf("w:a")) != nullptr; }, 30'000, 100));
+  ASSERT_TRUE(test::WaitUntil(
+      [&] { return cluster->MasterOf(SlotOf(RedisStore::TagOf("w:a"))) != nullptr; }, 30'000, 100));
   EXPECT_TRUE(WaitForRedis());
 }
 

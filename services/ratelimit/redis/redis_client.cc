@@ -131,7 +131,8 @@ void RedisClient::Run(const CallPtr& call, const Endpoint& endpoint, bool asking
   call->endpoint = endpoint;
   if (asking) node->Send({"ASKING"}, call->deadline_us, [](auto) {});
   Command command = {call->with_source ? "EVAL" : "EVALSHA",
-                     call->with_source ? call->script->source : call->script->sha1, "1", call->key};
+                     call->with_source ? call->script->source : call->script->sha1, "1", call->key,
+                     node->server_id()};
   command.insert(command.end(), call->arguments.begin(), call->arguments.end());
   node->Send(command, call->deadline_us,
              [this, call](auto reply) { OnReply(call, std::move(reply)); });
@@ -202,6 +203,7 @@ RedisClient::ConnectionPtr RedisClient::Node(const Endpoint& endpoint) {
       RedisConnection::Options{.endpoint = endpoint,
                                .tls = tls_ ? &*tls_ : nullptr,
                                .handshake = Handshake(),
+                               .identify = true,
                                .only_master = options_.url.kind != RedisUrl::Kind::kCluster,
                                .hang_us = 4 * options_.timeout_us},
       [this](const std::string& reason) {

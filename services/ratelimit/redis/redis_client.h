@@ -45,7 +45,8 @@ class RedisClient {
   // Fails what waits and ends the thread. No callback runs afterwards.
   void Stop();
 
-  // Runs the script with one key, "tollgate:{tag}", on the master that has it. The callback runs
+  // Runs the script with one key, "tollgate:{tag}", on the master that has it, and with the id of
+  // that start of the server as a first argument before the others. The callback runs
   // once, on the client's thread or, after Stop, at once. An error: Redis answered with one, or not
   // in time, or is unreachable; in the last two cases the script may have run. Thread-safe.
   void Eval(const RedisScript& script, const std::string& tag, std::vector<std::string> arguments,

@@ -69,8 +69,11 @@ TEST(RedisClient, TlsChecksTheServersCertificateAndName) {
 }
 
 TEST(RedisClient, UserPasswordAndDatabase) {
-  const auto redis = TestRedis::Start({.lines = {"user limits on >a-password ~tollgate:* +@all",
-                                                 "user default on nopass ~* +@all"}});
+  const auto redis = TestRedis::Start(
+      {.lines = {"user limits on >a-password ~tollgate:* -@all +eval +evalsha +info +role "
+                 "+select +cluster|slots +get +set +del +hmget +hset +pttl "
+                 "+pexpire +zadd +zrem +zcard +zremrangebyscore +time",
+                 "user default on nopass ~* +@all"}});
   ASSERT_NE(redis, nullptr);
   RedisOptions options{
       .url = *ParseRedisUrl(redis->url() + "/5"), .user = "limits", .password = "a-password"};

@@ -53,24 +53,39 @@ void RedisConnection::Connected() {
 
 void RedisConnection::Shake() {
   std::vector<Command> commands = options_.handshake;
+  if (options_.identify) commands.push_back({"INFO", "server"});
   if (options_.only_master) commands.push_back({"ROLE"});
   if (commands.empty()) return Ready();
   for (size_t i = 0; i < commands.size(); ++i) {
     const bool last = i + 1 == commands.size();
-    Queue(commands[i], open_until_us_, [this, last](BasicResult<Reply, std::string> reply) {
-      if (closed()) return;
-      if (!reply) return Close(reply.error());
-      const redisReply& answer = **reply;
-      if (answer.type == REDIS_REPLY_ERROR) return Close("refused: " + std::string(answer.str));
-      if (!last) return;
-      if (options_.only_master && (answer.type != REDIS_REPLY_ARRAY || answer.elements == 0 ||
-                                   std::string_view(answer.element[0]->str) != "master")) {
-        return Close("it is not a master");
-      }
-      Ready();
-    });
+    Queue(commands[i], open_until_us_,
+          [this, last, name = commands[i][0]](BasicResult<Reply, std::string> reply) {
+            if (closed()) return;
+            if (!reply) return Close(reply.error());
+            if (const std::string wrong = OnShaken(name, **reply); !wrong.empty()) {
+              return Close(wrong);
+            }
+            if (last) Ready();
+          });
   }
   Flush();
+}
+
+std::string RedisConnection::OnShaken(const std::string& command, const redisReply& answer) {
+  if (answer.type == REDIS_REPLY_ERROR) return "refused: " + std::string(answer.str);
+  if (command == "INFO") {
+    constexpr std::string_view kName = "\nrun_id:";
+    const std::string_view text(answer.str == nullptr ? "" : answer.str, answer.len);
+    const size_t at = text.find(kName);
+    if (at == std::string_view::npos) return "it does not say who it is";
+    const std::string_view rest = text.substr(at + kName.size());
+    server_id_ = rest.substr(0, rest.find_first_of("\r\n"));
+  }
+  if (command == "ROLE" && (answer.type != REDIS_REPLY_ARRAY || answer.elements == 0 ||
+                            std::string_view(answer.element[0]->str) != "master")) {
+    return "it is not a master";
+  }
+  return "";
 }
 
 void RedisConnection::Ready() {

@@ -36,6 +36,8 @@ class RedisConnection : public std::enable_shared_from_this<RedisConnection> {
     boost::asio::ssl::context* tls = nullptr;  // null: plain text
     // Sent first, for example AUTH and SELECT. An error closes the connection.
     std::vector<Command> handshake;
+    // Asks the server who it is: server_id.
+    bool identify = false;
     // Closes a connection to a server that is not a master.
     bool only_master = false;
     // Closes a connection that has not answered a command for this long after its deadline.
@@ -52,6 +54,9 @@ class RedisConnection : public std::enable_shared_from_this<RedisConnection> {
   bool ready() const { return state_ == State::kReady; }
   bool closed() const { return state_ == State::kClosed; }
   const Endpoint& endpoint() const { return options_.endpoint; }
+  // The id that this start of the server has given itself: another one after a restart, and of
+  // another server. Empty before ready, or if it was not asked for.
+  const std::string& server_id() const { return server_id_; }
   // Commands before ready wait for the handshake. The callback runs once: with the reply, or with
   // the reason when it is late or the connection is lost; then the command may have run.
   void Send(const Command& command, int64_t deadline_us, ReplyDone done);
@@ -71,6 +76,8 @@ class RedisConnection : public std::enable_shared_from_this<RedisConnection> {
 
   void Connected();
   void Shake();
+  // Takes the answer of one command of the handshake; "" or why the connection is of no use.
+  std::string OnShaken(const std::string& command, const redisReply& answer);
   void Ready();
   void Queue(const Command& command, int64_t deadline_us, ReplyDone done);
   void Flush();
@@ -83,6 +90,7 @@ class RedisConnection : public std::enable_shared_from_this<RedisConnection> {
   std::unique_ptr<RedisStream> stream_;
   std::unique_ptr<redisReader, FreeReader> reader_;
   State state_ = State::kOpening;
+  std::string server_id_;
   int64_t open_until_us_ = 0;
   std::deque<Pending> pending_;  // in the order of their commands
   // Commands that came before ready.

@@ -1,11 +1,16 @@
 #include "services/ratelimit/redis/redis_store.h"
 
+#include <atomic>
+
 #include "services/ratelimit/redis/scripts.h"
 
 namespace tollgate::ratelimit {
 namespace {
 
 constexpr size_t kPerSubject = 4;
+// Among how many hash tags the scopes are divided: enough for the masters of a large Cluster, and
+// few enough to be written to every second.
+constexpr uint32_t kTags = 128;
 
 // The answer of the acquire script; false if it is not of its form.
 bool ReadAnswer(const redisReply& reply, size_t subjects, bool& held,
@@ -39,18 +44,28 @@ ReplyDone AsNumber(StoreDone<int64_t> done) {
 }  // namespace
 
 RedisStore::RedisStore(RedisClient& client, std::string id, int64_t lease_us,
-                       const Clock* test_clock)
-    : client_(client), id_(std::move(id)), lease_us_(lease_us), test_clock_(test_clock) {}
+                       const Options& options)
+    : client_(client), id_(std::move(id)), lease_us_(lease_us), options_(options) {}
 
-std::string RedisStore::Now() const {
-  return test_clock_ == nullptr ? "" : std::to_string(test_clock_->MonotonicUs());
+// The same in all processes: FNV-1a.
+std::string RedisStore::TagOf(const std::string& scope) {
+  uint32_t hash = 2166136261u;
+  for (const char byte : scope) hash = (hash ^ static_cast<unsigned char>(byte)) * 16777619u;
+  return std::to_string(hash % kTags);
+}
+
+std::vector<std::string> RedisStore::Head(const std::string& scope) const {
+  const Clock* clock = options_.test_clock;
+  return {scope, std::to_string(options_.gap_us),
+          clock == nullptr ? "" : std::to_string(clock->MonotonicUs())};
 }
 
 std::vector<std::string> RedisStore::Arguments(const Claim& claim, const Hints& hints,
                                                bool take) const {
-  std::vector<std::string> arguments = {Now(), claim.lease.ToHex(), std::to_string(lease_us_),
-                                        take ? "take" : "read"};
-  arguments.reserve(4 + 9 * claim.subjects.size());
+  std::vector<std::string> arguments = Head(claim.scope);
+  arguments.reserve(6 + 9 * claim.subjects.size());
+  arguments.insert(arguments.end(),
+                   {claim.lease.ToHex(), std::to_string(lease_us_), take ? "take" : "read"});
   for (size_t i = 0; i < claim.subjects.size(); ++i) {
     const Limits& limits = claim.subjects[i].limits;
     const Cost cost = CostOf(limits, claim.tokens);
@@ -71,7 +86,7 @@ std::vector<std::string> RedisStore::Arguments(const Claim& claim, const Hints& 
 
 void RedisStore::AcquireWith(std::shared_ptr<const Claim> claim, const Hints& hints,
                              StoreDone<Answer> done) {
-  client_.Eval(AcquireScript(), claim->scope, Arguments(*claim, hints, true),
+  client_.Eval(AcquireScript(), TagOf(claim->scope), Arguments(*claim, hints, true),
                [claim, done = std::move(done)](BasicResult<Reply, std::string> reply) {
                  if (!reply) return done(Fail{std::move(reply).error()});
                  Answer answer;
@@ -93,8 +108,10 @@ void RedisStore::Acquire(Claim claim, StoreDone<AcquireOutcome> done) {
 
 void RedisStore::Release(std::string scope, const Id& lease, int64_t actual_tokens, bool refund,
                          StoreDone<bool> done) {
-  client_.Eval(ReleaseScript(), scope,
-               {Now(), lease.ToHex(), std::to_string(actual_tokens), refund ? "1" : "0"},
+  std::vector<std::string> arguments = Head(scope);
+  arguments.insert(arguments.end(),
+                   {lease.ToHex(), std::to_string(actual_tokens), refund ? "1" : "0"});
+  client_.Eval(ReleaseScript(), TagOf(scope), std::move(arguments),
                AsNumber([done = std::move(done)](BasicResult<int64_t, StoreError> known) {
                  if (!known) return done(Fail{std::move(known).error()});
                  done(*known == 1);
@@ -102,11 +119,12 @@ void RedisStore::Release(std::string scope, const Id& lease, int64_t actual_toke
 }
 
 void RedisStore::Renew(Claim claim, StoreDone<Limiter::Renewal> done) {
-  std::vector<std::string> arguments = {Now(), claim.lease.ToHex(), std::to_string(lease_us_)};
+  std::vector<std::string> arguments = Head(claim.scope);
+  arguments.insert(arguments.end(), {claim.lease.ToHex(), std::to_string(lease_us_)});
   for (const SubjectClaim& subject : claim.subjects) {
     if (subject.limits.concurrent_requests > 0) arguments.push_back(subject.name);
   }
-  client_.Eval(RenewScript(), claim.scope, std::move(arguments),
+  client_.Eval(RenewScript(), TagOf(claim.scope), std::move(arguments),
                AsNumber([done = std::move(done)](BasicResult<int64_t, StoreError> renewal) {
                  if (!renewal) return done(Fail{std::move(renewal).error()});
                  done(*renewal == 2   ? Limiter::Renewal::kRestored
@@ -117,7 +135,7 @@ void RedisStore::Renew(Claim claim, StoreDone<Limiter::Renewal> done) {
 
 void RedisStore::Peek(Claim claim, StoreDone<PeekOutcome> done) {
   const auto shared = std::make_shared<const Claim>(std::move(claim));
-  client_.Eval(AcquireScript(), shared->scope, Arguments(*shared, {}, false),
+  client_.Eval(AcquireScript(), TagOf(shared->scope), Arguments(*shared, {}, false),
                [shared, done = std::move(done)](BasicResult<Reply, std::string> reply) {
                  if (!reply) return done(Fail{std::move(reply).error()});
                  bool held = false;
@@ -127,6 +145,26 @@ void RedisStore::Peek(Claim claim, StoreDone<PeekOutcome> done) {
                  }
                  done(Describe(*shared, readings));
                });
+}
+
+void RedisStore::Watch(StoreDone<int64_t> done) {
+  struct Parts {
+    std::atomic<uint32_t> left{kTags};
+    std::atomic<int64_t> longest_us{0};
+    StoreDone<int64_t> done;
+  };
+  const auto parts = std::make_shared<Parts>();
+  parts->done = std::move(done);
+  for (uint32_t tag = 0; tag < kTags; ++tag) {
+    client_.Eval(WatchScript(), std::to_string(tag), Head(""),
+                 AsNumber([parts](BasicResult<int64_t, StoreError> wait) {
+                   int64_t longest_us = parts->longest_us;
+                   while (wait.ok() && *wait > longest_us &&
+                          !parts->longest_us.compare_exchange_weak(longest_us, *wait)) {
+                   }
+                   if (--parts->left == 0) parts->done(int64_t{parts->longest_us});
+                 }));
+  }
 }
 
 void RedisStore::Present(const std::string& process, int64_t life_us, StoreDone<int64_t> done) {

@@ -141,7 +141,7 @@ TEST_F(RedisStoreTest, AnswersAsTheStoreInMemoryInAnyHistory) {
     ASSERT_EQ(server_->Command({"FLUSHALL"}), "OK");
     ManualClock clock;
     MemoryStore memory(clock, kLease);
-    RedisStore redis(*client_, "redis", kLease, &clock);
+    RedisStore redis(*client_, "redis", kLease, {.test_clock = &clock});
     History history(seed);
     int refused = 0;
     for (int step = 0; step < 1500; ++step) {
@@ -206,6 +206,106 @@ TEST_F(RedisStoreTest, ThreeProcessesAdmitTheLimitOnce) {
   }
   ASSERT_TRUE(test::WaitUntil([&] { return answered == kCalls; }, 20'000));
   EXPECT_EQ(granted, 100);
+}
+
+// What is granted while Redis does not know who runs would be above the limit. Nothing of it is for
+// rates. See docs/design/limits.md 4.
+class UnsettledTest : public RedisStoreTest {
+ protected:
+  static constexpr int64_t kGap = 3'000'000, kQuietMs = 4'000;
+  void SetUp() override {
+    RedisStoreTest::SetUp();
+    store_ = Store(*client_);
+    Pass(kQuietMs / 1000);  // what ran before is unknown
+  }
+  std::unique_ptr<RedisStore> Store(RedisClient& client) {
+    return std::make_unique<RedisStore>(client, "redis", kLease,
+                                        RedisStore::Options{.gap_us = kGap, .test_clock = &clock_});
+  }
+  // Seconds in which a process lives.
+  void Pass(int64_t seconds) {
+    for (int64_t i = 0; i <= seconds; ++i) {
+      EXPECT_TRUE(Wait<int64_t>([&](auto done) { store_->Watch(done); }).ok());
+      if (i < seconds) clock_.Advance(1'000'000);
+    }
+  }
+  Claim Slot(uint64_t lease) const {
+    return {.lease = Id::Make(1, 0, lease),
+            .scope = "w:a",
+            .subjects = {{Who::kWorkspace, "all", {.concurrent_requests = 2}}}};
+  }
+  AcquireOutcome Acquire(const Claim& claim) {
+    const auto outcome = Wait<AcquireOutcome>([&](auto done) { store_->Acquire(claim, done); });
+    EXPECT_TRUE(outcome.ok()) << outcome.error();
+    return outcome.ok() ? *outcome : AcquireOutcome{.denied_by = Kind::kRequests};
+  }
+  void TakeBoth() {
+    ASSERT_TRUE(Acquire(Slot(1)).granted());
+    ASSERT_TRUE(Acquire(Slot(2)).granted());
+  }
+  // Redis has lost both leases: no slot is free until they have been renewed, and none afterwards.
+  void ExpectNoThirdSlot() {
+    const AcquireOutcome refused = Acquire(Slot(3));
+    EXPECT_EQ(refused.denied_by, Kind::kConcurrency);
+    EXPECT_EQ(refused.retry_after_ms, kQuietMs);
+    EXPECT_TRUE(Acquire({.lease = Id::New(),
+                         .scope = "w:a",
+                         .subjects = {{Who::kKey, "key:a", {.requests_per_minute = 5}}}})
+                    .granted());
+    Pass(2);
+    EXPECT_EQ(Acquire(Slot(3)).retry_after_ms, kQuietMs - 2000);
+    for (const uint64_t lease : {1, 2}) {
+      EXPECT_EQ(Text(Wait<Limiter::Renewal>([&](auto done) { store_->Renew(Slot(lease), done); })),
+                std::to_string(static_cast<int>(Limiter::Renewal::kRestored)));
+    }
+    Pass(2);
+    EXPECT_EQ(Acquire(Slot(3)).denied_by, Kind::kConcurrency) << "two run";
+    EXPECT_TRUE(
+        Wait<bool>([&](auto done) { store_->Release("w:a", Slot(1).lease, 0, false, done); }).ok());
+    EXPECT_TRUE(Acquire(Slot(3)).granted());
+  }
+  ManualClock clock_;
+  std::unique_ptr<RedisStore> store_;
+};
+
+TEST_F(UnsettledTest, AFlushedRedisGivesNoSlotBeforeTheLeasesAreRenewed) {
+  TakeBoth();
+  ASSERT_EQ(server_->Command({"FLUSHALL"}), "OK");
+  ExpectNoThirdSlot();
+}
+
+// A stop of Redis, or a time without any ratelimit process: leases expire that nobody could renew.
+TEST_F(UnsettledTest, LeasesThatNobodyCouldRenewAreNotTakenForEnded) {
+  TakeBoth();
+  clock_.Advance(10'000'000);
+  ExpectNoThirdSlot();
+}
+
+// As after a fail-over, which loses what the replica had not got: the state is there, of another
+// server.
+TEST_F(UnsettledTest, AnotherServerWithTheStateOfTheFirstMayLackLeases) {
+  TakeBoth();
+  ASSERT_EQ(server_->Command({"SAVE"}), "OK");
+  server_->process().Kill();
+  ASSERT_TRUE(server_->Run());
+  client_->Stop();
+  client_ = Connect();
+  store_ = Store(*client_);
+  EXPECT_EQ(Acquire(Slot(3)).retry_after_ms, kQuietMs);
+  Pass(kQuietMs / 1000);
+  EXPECT_EQ(Acquire(Slot(3)).denied_by, Kind::kConcurrency) << "both were saved";
+}
+
+// A crashed gateway's leases expire while others come: that is not a loss.
+TEST_F(UnsettledTest, LeasesThatExpireWhileOthersAreRenewedHaveEnded) {
+  TakeBoth();
+  Pass(10);
+  EXPECT_TRUE(Acquire(Slot(3)).granted());
+  // A lease that is held is granted again whatever is missing.
+  ASSERT_EQ(server_->Command({"FLUSHALL"}), "OK");
+  EXPECT_FALSE(Acquire(Slot(4)).granted());
+  EXPECT_TRUE(Wait<Limiter::Renewal>([&](auto done) { store_->Renew(Slot(3), done); }).ok());
+  EXPECT_TRUE(Acquire(Slot(3)).granted());
 }
 
 // Redis is asked for the script again after it has forgotten it, and nobody notices.

@@ -3,16 +3,35 @@
 namespace tollgate::ratelimit {
 namespace {
 
-// Shared by the scripts: the time, and the subjects' state.
+// Shared by the scripts: the time, whether Redis knows the leases, and the subjects' state.
 constexpr char kCommon[] = R"lua(
-local base = KEYS[1]
-local now = tonumber(ARGV[1])
+local server, base, GAP, now = ARGV[1], KEYS[1] .. ':' .. ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local ARGV = {unpack(ARGV, 5)}
 if not now then
   local time = redis.call('TIME')
   now = time[1] * 1000000 + time[2]
 end
 local WINDOW, DEBT, FORGET, HOLD = 60000000000, 120000000000, 600000000, 2000000
 local fmod, floor, max, min = math.fmod, math.floor, math.max, math.min
+-- Microseconds until all leases of running requests are here again; 0: they are. Not known after
+-- this key was lost, or the server has changed, or nobody has come for so long that leases may have
+-- expired that nobody could renew.
+local QUIET, SEEN = 4000000, 500000
+local function unsettled()
+  if GAP == 0 then return 0 end
+  local key = KEYS[1] .. ':state'
+  local s = redis.call('HMGET', key, 'server', 'seen', 'until')
+  local seen, till = tonumber(s[2]), tonumber(s[3])
+  if s[1] ~= server or now - seen > GAP then
+    seen, till = 0, now + QUIET
+  end
+  if now - seen > SEEN then
+    redis.call('HSET', key, 'server', server, 'seen', string.format('%.0f', now),
+               'until', string.format('%.0f', till))
+    redis.call('PEXPIRE', key, 60000)
+  end
+  return max(0, till - now)
+end
 local function used(at, rest)
   if not at then return 0 end
   return max(0, min(DEBT, (tonumber(at) - now) * 1000 + tonumber(rest)))
@@ -58,10 +77,10 @@ end
 )lua";
 
 constexpr char kAcquire[] = R"lua(
-local lease, life, take = ARGV[2], tonumber(ARGV[3]), ARGV[4] == 'take'
+local lease, life, take = ARGV[1], tonumber(ARGV[2]), ARGV[3] == 'take'
 local held = take and record(lease)
-local answer, subjects, granted = {held and 1 or 0}, {}, true
-for a = 5, #ARGV, 9 do
+local answer, subjects, granted, wait = {held and 1 or 0}, {}, true, nil
+for a = 4, #ARGV, 9 do
   local s = {name = ARGV[a], shadow = ARGV[a + 1] == '1', r = tonumber(ARGV[a + 2]),
              t = tonumber(ARGV[a + 3]), tpm = tonumber(ARGV[a + 4]), slots = tonumber(ARGV[a + 5])}
   local ur, ut, median, known = read(s.name)
@@ -80,6 +99,11 @@ for a = 5, #ARGV, 9 do
     local key = base .. ':s:' .. s.name
     redis.call('ZREMRANGEBYSCORE', key, '-inf', int(now))
     running = redis.call('ZCARD', key)
+    wait = wait or unsettled()
+    if wait > 0 and not held then
+      -- No slot is free, and the caller computes this wait from the median.
+      running, median = max(running, s.slots), wait * s.slots
+    end
   end
   s.ur, s.ut = ur, ut
   s.pass = (s.r < 0 or ur + min(s.r, WINDOW) <= WINDOW)
@@ -110,7 +134,7 @@ return answer
 )lua";
 
 constexpr char kRelease[] = R"lua(
-local lease, actual, refund = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
+local lease, actual, refund = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
 local r = record(lease)
 if not r then return 0 end
 -- n * WINDOW / limit, rounded down, in steps that stay exact.
@@ -155,27 +179,31 @@ return 1
 )lua";
 
 constexpr char kRenew[] = R"lua(
-local lease, life = ARGV[2], tonumber(ARGV[3])
+local lease, life = ARGV[1], tonumber(ARGV[2])
 local r = record(lease)
 if r then
   renew(lease, r, life)
   return 1
 end
-if #ARGV < 4 then return 0 end
+if #ARGV < 3 then return 0 end
 r = {now, 0, {}}
-for a = 4, #ARGV do r[3][#r[3] + 1] = {ARGV[a], 0, 0, 0, 1} end
+for a = 3, #ARGV do r[3][#r[3] + 1] = {ARGV[a], 0, 0, 0, 1} end
 renew(lease, r, life)
 return 2
 )lua";
 
+constexpr char kWatch[] = R"lua(
+return unsettled()
+)lua";
+
 constexpr char kPresence[] = R"lua(
 local time = redis.call('TIME')
-local now, life = time[1] * 1000000 + time[2], tonumber(ARGV[2])
+local now, life = time[1] * 1000000 + time[2], tonumber(ARGV[3])
 local key = KEYS[1]
 if life == 0 then
-  redis.call('ZREM', key, ARGV[1])
+  redis.call('ZREM', key, ARGV[2])
 else
-  redis.call('ZADD', key, string.format('%.0f', now + life), ARGV[1])
+  redis.call('ZADD', key, string.format('%.0f', now + life), ARGV[2])
   redis.call('PEXPIRE', key, string.format('%.0f', life / 1000 + 1000))
 end
 redis.call('ZREMRANGEBYSCORE', key, '-inf', string.format('%.0f', now))
@@ -194,6 +222,10 @@ const RedisScript& ReleaseScript() {
 }
 const RedisScript& RenewScript() {
   static const RedisScript script(std::string(kCommon) + kRenew);
+  return script;
+}
+const RedisScript& WatchScript() {
+  static const RedisScript script(std::string(kCommon) + kWatch);
   return script;
 }
 const RedisScript& PresenceScript() {
