@@ -109,7 +109,7 @@ void Gateways::Call(int number) {
     if (answer.status == 200 && answer.complete) {
       ++granted_;
     } else if (answer.status == 429) {
-      ++refused_;
+      ++refused_[static_cast<size_t>(number % kGateways)];
     } else {
       ++failed_;
       std::lock_guard lock(mutex_);
@@ -138,14 +138,20 @@ void Gateways::StartLoad(const Load& load) {
   key_ = cluster_->NewKey(workspace);
   engine_.ForgetRequests();
   stopped_ = false;
-  granted_ = refused_ = failed_ = 0;
+  granted_ = failed_ = 0;
+  for (std::atomic<int64_t>& refused : refused_) refused = 0;
   local_before_ = LocalDecisions();
   from_us_ = MonotonicUs();
   for (int i = 0; i < load.callers; ++i) callers_.emplace_back([this, i] { Call(i); });
 }
 
 Gateways::Count Gateways::Taken() {
-  Count count{.granted = granted_, .refused = refused_, .failed = failed_};
+  Count count{.granted = granted_, .failed = failed_};
+  count.least_refused = refused_[0];
+  for (const std::atomic<int64_t>& refused : refused_) {
+    count.refused += refused;
+    count.least_refused = std::min<int64_t>(count.least_refused, refused);
+  }
   count.local = LocalDecisions() - local_before_;
   count.seconds = static_cast<double>(MonotonicUs() - from_us_) / 1e6;
   std::lock_guard lock(mutex_);

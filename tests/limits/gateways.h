@@ -2,6 +2,7 @@
 // and callers over HTTP, each with a connection of its own to one of the gateways.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -33,8 +34,9 @@ class Gateways {
   };
   struct Count {
     int64_t granted = 0;
-    int64_t refused = 0;  // 429
-    int64_t failed = 0;   // anything else
+    int64_t refused = 0;        // 429
+    int64_t least_refused = 0;  // of the gateway that refused the fewest
+    int64_t failed = 0;         // anything else
     // Decisions of a local share, of ratelimit processes and of gateways.
     int64_t local = 0;
     double seconds = 0;  // from before the first request until after the last one
@@ -68,7 +70,8 @@ class Gateways {
   ApiKey key_;
   std::vector<std::thread> callers_;
   std::atomic<bool> stopped_{false};
-  std::atomic<int64_t> granted_{0}, refused_{0}, failed_{0};
+  std::atomic<int64_t> granted_{0}, failed_{0};
+  std::array<std::atomic<int64_t>, kGateways> refused_{};
   int64_t local_before_ = 0, from_us_ = 0;
   std::mutex mutex_;
   std::string failure_;  // under the mutex

@@ -56,6 +56,11 @@ void Report(const char* part, int64_t limit, const Gateways::Count& count, doubl
       static_cast<long long>(count.local), deviation, static_cast<long long>(count.most_running));
 }
 
+// Sentinels that got no processor for two seconds do nothing for the next 30 (their "tilt").
+bool FailedOver(const TestSentinels& group) {
+  return WaitUntil([&] { return group.MasterPort() == group.replica->port(); }, 90'000, 50);
+}
+
 class GatewaysTest : public ::testing::Test {
  protected:
   void Use(const std::string& redis_url) {
@@ -69,8 +74,9 @@ class GatewaysTest : public ::testing::Test {
     if (HasFailure()) std::fprintf(stderr, "%s\n", gateways_->Logs().c_str());
     EXPECT_EQ(gateways_->Stop(), "");
   }
+  // And each gateway has heard of it: in an outage its share begins with what it last heard.
   bool BurstIsSpent() {
-    return WaitUntil([&] { return gateways_->Taken().refused > 0; }, 120'000, 20);
+    return WaitUntil([&] { return gateways_->Taken().least_refused > 0; }, 120'000, 20);
   }
 
   // Ten times the rate: what is admitted is the limit's, to one per cent and the two requests at
@@ -238,9 +244,7 @@ TEST_F(GatewaysTest, ConcurrencyStaysWithinTheLimitAfterAFailoverOfTheSentinels)
   ASSERT_NO_FATAL_FAILURE(Use(group->url()));
   ASSERT_NO_FATAL_FAILURE(ConcurrencyFault(
       "failover", false, [&] { group->master->process().Kill(); },
-      [&] {
-        return WaitUntil([&] { return group->MasterPort() == group->replica->port(); }, 30'000, 50);
-      }));
+      [&] { return FailedOver(*group); }));
 }
 
 // Each gateway has its part of 1.2 times the limit, by how many there are, and of what was left
@@ -262,10 +266,7 @@ TEST_F(GatewaysTest, AFailoverOfTheSentinelsIsFollowed) {
   ASSERT_NE(group, nullptr);
   ASSERT_NO_FATAL_FAILURE(Use(group->url()));
   ASSERT_NO_FATAL_FAILURE(Fault(
-      "failover", [&] { group->master->process().Kill(); },
-      [&] {
-        return WaitUntil([&] { return group->MasterPort() == group->replica->port(); }, 30'000, 50);
-      }));
+      "failover", [&] { group->master->process().Kill(); }, [&] { return FailedOver(*group); }));
 }
 
 }  // namespace

@@ -203,7 +203,7 @@ TEST_F(FailoverStoreTest, FollowsTheSentinels) {
   EXPECT_GT(Burst(100, limits), 0);
   EXPECT_GT(local_, 0);
   ASSERT_TRUE(
-      test::WaitUntil([&] { return group->MasterPort() == group->replica->port(); }, 30'000, 50));
+      test::WaitUntil([&] { return group->MasterPort() == group->replica->port(); }, 90'000, 50));
   ASSERT_TRUE(WaitForRedis());
   // What the replica had received of the counts goes on, and what was granted meanwhile counts.
   EXPECT_LE(Burst(600, limits), 420);
