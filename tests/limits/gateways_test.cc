@@ -74,7 +74,7 @@ class GatewaysTest : public ::testing::Test {
     if (HasFailure()) std::fprintf(stderr, "%s\n", gateways_->Logs().c_str());
     EXPECT_EQ(gateways_->Stop(), "");
   }
-  // And each gateway has heard of it: in an outage its share begins with what it last heard.
+  // And each gateway has seen it: in an outage its share begins with what it was told last.
   bool BurstIsSpent() {
     return WaitUntil([&] { return gateways_->Taken().least_refused > 0; }, 120'000, 20);
   }

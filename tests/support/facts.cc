@@ -38,6 +38,11 @@ Json MakeFacts(Cluster& cluster, int64_t credit_usd) {
   facts.Set("port", cluster.port()).Set("dashboard_port", cluster.dashboard_port());
   facts.Set("model", "sim/model").Set("simulated", true);
   facts.Set("small_credit", small_credit);
+  Json admin = Json::Object();
+  for (const char* process : {"auth", "billing", "catalog", "dashboard"}) {
+    admin.Set(process, cluster.admin_grpc_address(process));
+  }
+  facts.Set("admin", admin);
   return facts.Set("keys", keys).Set("workspaces", workspaces);
 }
 

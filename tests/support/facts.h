@@ -9,7 +9,8 @@ namespace tollgate::test {
 
 // Creates the customers and returns
 //   {"port":…,"dashboard_port":…,"model":"sim/model","simulated":true,"keys":{"good":…,…},
-//    "small_credit":["…",…],"workspaces":{"good":…}}
+//    "small_credit":["…",…],"workspaces":{"good":…},"admin":{"auth":…,…}}
+// admin: the gRPC addresses of the admin services, by process.
 // Keys: good; broke (no credit); capped (the month's cap is reached); over_quota (the
 // key's monthly quota is reached); disabled; revoked; narrow
 // (allowed to use sim/text only); limited (30 requests a minute, one at a time); one_a_minute

@@ -223,6 +223,7 @@ func startGateway(backend string) (string, error) {
 func main() {
 	only := flag.String("only", "", "compare only requests whose target has this text")
 	show := flag.Int("show", 40, "differences to print")
+	real := flag.String("real", "", "tollgate-test-cluster: compare before the real services, not before the scripted backend")
 	flag.Parse()
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
 	if flag.NArg() != 1 {
@@ -235,21 +236,31 @@ func main() {
 			os.Exit(1)
 		}
 	}
+	// Our front ends when its input does, also if this program is killed.
+	startFront := func(backend string) (string, func() error) {
+		front := exec.Command(flag.Arg(0), backend)
+		front.Stderr = os.Stderr
+		input, err := front.StdinPipe()
+		check(err)
+		output, err := front.StdoutPipe()
+		check(err)
+		check(front.Start())
+		address, err := bufio.NewReader(output).ReadString('\n')
+		check(err)
+		return strings.TrimSpace(address), func() error {
+			input.Close()
+			return front.Wait()
+		}
+	}
+	if *real != "" {
+		check(compareReal(*real, startFront))
+		return
+	}
 	backend, err := startBackend()
 	check(err)
 	gateway, err := startGateway(backend)
 	check(err)
-	// Our front ends when its input does, also if this program is killed.
-	front := exec.Command(flag.Arg(0), backend)
-	front.Stderr = os.Stderr
-	input, err := front.StdinPipe()
-	check(err)
-	output, err := front.StdoutPipe()
-	check(err)
-	check(front.Start())
-	address, err := bufio.NewReader(output).ReadString('\n')
-	check(err)
-	address = strings.TrimSpace(address)
+	address, stopFront := startFront(backend)
 
 	var chosen []request
 	perMethod := map[string]int{}
@@ -320,8 +331,7 @@ func main() {
 		}()
 	}
 	group.Wait()
-	input.Close()
-	if err := front.Wait(); err != nil {
+	if err := stopFront(); err != nil {
 		fmt.Printf("the front ended badly: %v\n", err)
 		different++
 	}
