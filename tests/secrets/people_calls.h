@@ -18,6 +18,8 @@ class PeopleCalls {
   void WrongSignIns();
   // Switches the second step on, and uses it and the recovery codes.
   void SecondStep();
+  // Links that come by mail, also of a mail server that was away.
+  void Mails();
   // Tokens, keys, webhooks and payments, rightly and wrongly.
   void AdminCalls(const ApiKey& key);
 

@@ -72,9 +72,11 @@ ClusterOptions SecretWorld::Options() {
                          "        api_key: ${file:" + key_file + "}\n");
   canaries_.Add("pepper", "a pepper for tests that is longer than 32 characters");
   canaries_.Add("login token", "login-token-for-tests");
+  canaries_.Add("password at the mail server of people", MailBox::password());
   options.auth_settings = {
-      "people: {seal_key_file: " + SecretFile("seal key", Random(64, kHex)) +
-      ", oidc: {issuer: \"" + echo_.url() + "\", client_id: tollgate, client_secret_file: " +
+      "people: {" + mails_.Settings() +
+      ", seal_key_file: " + SecretFile("seal key", Random(64, kHex)) + ", oidc: {issuer: \"" +
+      echo_.url() + "\", client_id: tollgate, client_secret_file: " +
       SecretFile("client secret of OpenID Connect", NewCanary("client secret")) + "}}"};
   options.gateway_settings = {
       "idempotency_key_file: " + SecretFile("key of kept answers", Random(64, kHex)),

@@ -8,6 +8,7 @@
 
 #include "tests/secrets/canaries.h"
 #include "tests/secrets/echo_server.h"
+#include "tests/secrets/mail_box.h"
 #include "tests/support/cluster.h"
 #include "tests/support/engine_sim.h"
 #include "tests/support/postgres.h"
@@ -22,6 +23,7 @@ class SecretWorld {
   Cluster& cluster() { return *cluster_; }
   EngineSim& engine() { return engine_; }
   EchoServer& echo() { return echo_; }
+  MailBox& mails() { return mails_; }
   Canaries& canaries() { return canaries_; }
   bool all_in_one() const { return all_in_one_; }
   // What the engine wants as Authorization.
@@ -52,6 +54,7 @@ class SecretWorld {
   const std::string engine_key_;
   EngineSim engine_;
   EchoServer echo_{402};
+  MailBox mails_;
   Canaries canaries_;
   // Secrets that the operator gives are in files of their own.
   TempDir given_;

@@ -301,6 +301,7 @@ void SecretsTest::People() {
   PeopleCalls anna(*world_, cluster().admin_grpc_address("auth"), cluster().dashboard_port());
   ASSERT_NO_FATAL_FAILURE(anna.SignInAsOperator("anna@example.com"));
   ASSERT_NO_FATAL_FAILURE(anna.SecondStep());
+  ASSERT_NO_FATAL_FAILURE(anna.Mails());
   ASSERT_NO_FATAL_FAILURE(anna.AdminCalls(key_));
   ASSERT_NO_FATAL_FAILURE(anna.WrongSignIns());  // last: they are slowed down
 }
