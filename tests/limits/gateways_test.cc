@@ -80,14 +80,19 @@ class GatewaysTest : public ::testing::Test {
   }
 
   // Ten times the rate: what is admitted is the limit's, to one per cent and the two requests at
-  // the ends.
+  // the ends. Once more if the machine stood still for longer than a gateway waits.
   void Rate() {
     SCOPED_TRACE("rate");
-    gateways_->StartLoad(TenTimesTheRate());
-    ASSERT_TRUE(BurstIsSpent());
-    const int64_t before = gateways_->Taken().refused;
-    SleepMs(Seconds() * 1000);
-    const Gateways::Count count = gateways_->StopLoad();
+    Gateways::Count count;
+    int64_t before = 0;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      gateways_->StartLoad(TenTimesTheRate());
+      ASSERT_TRUE(BurstIsSpent());
+      before = gateways_->Taken().refused;
+      SleepMs(Seconds() * 1000);
+      count = gateways_->StopLoad();
+      if (count.local == 0 && count.failed == 0) break;
+    }
     const double admitted = Admitted(count.seconds);
     // A decision that took longer than a gateway waits was made by a local share: at most 1.2 times
     // the rate, and a machine that is this slow proves nothing.
@@ -112,7 +117,8 @@ class GatewaysTest : public ::testing::Test {
     SleepMs(Seconds() * 1000);
     const Gateways::Count count = gateways_->StopLoad();
     EXPECT_EQ(count.failed, 0) << count.failure;
-    EXPECT_LE(count.most_running, kConcurrent) << count.running;
+    // What a gateway decided by its share, because the machine stood still, Redis did not admit.
+    EXPECT_LE(count.most_running, kConcurrent + count.local) << count.running;
     EXPECT_GE(count.most_running, kConcurrent - 2) << "the limit is used";
     EXPECT_GT(count.refused, kConcurrent);
     Report("concurrency", kConcurrent, count, 0);
@@ -174,6 +180,7 @@ class GatewaysTest : public ::testing::Test {
     };
     ASSERT_TRUE(granted_again());
     const int64_t begun_us = MonotonicUs();
+    const int64_t local_before = gateways_->Taken().local;
     begin();
     if (!redis_lives) SleepMs(Seconds() * 500);
     ASSERT_TRUE(mend());
@@ -181,6 +188,7 @@ class GatewaysTest : public ::testing::Test {
     // What was granted in a gateway's own right ends, and Redis decides again.
     SleepMs(2 * kRunMs);
     const int64_t settled_us = MonotonicUs();
+    const int64_t local_until = gateways_->Taken().local;
     ASSERT_TRUE(granted_again());
     SleepMs(Seconds() * 500);
     const Gateways::Count count = gateways_->StopLoad();
@@ -188,10 +196,12 @@ class GatewaysTest : public ::testing::Test {
     const auto before = gateways_->MostRunning(0, begun_us);
     const auto during = gateways_->MostRunning(begun_us, settled_us);
     const auto after = gateways_->MostRunning(settled_us, MonotonicUs());
-    EXPECT_LE(before.first, kConcurrent) << before.second;
-    EXPECT_LE(after.first, kConcurrent) << after.second;
+    // None by a share while Redis answers; on a machine that stands still a few.
+    EXPECT_LE(before.first, kConcurrent + local_before) << before.second;
+    EXPECT_LE(after.first, kConcurrent + count.local - local_until) << after.second;
     EXPECT_GE(after.first, kConcurrent - 2) << "the limit is used";
-    EXPECT_LE(during.first, redis_lives ? kConcurrent : kConcurrent + 3 * kConcurrent * 12 / 40)
+    EXPECT_LE(during.first,
+              kConcurrent + (redis_lives ? local_until - local_before : 3 * kConcurrent * 12 / 40))
         << during.second;
     std::printf("CONCURRENCY part=%s limit=%lld before=%lld during=%lld after=%lld fault_s=%.1f\n",
                 name, static_cast<long long>(kConcurrent), static_cast<long long>(before.first),

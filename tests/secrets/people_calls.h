@@ -18,7 +18,7 @@ class PeopleCalls {
   void WrongSignIns();
   // Switches the second step on, and uses it and the recovery codes.
   void SecondStep();
-  // Links that come by mail, also of a mail server that was away.
+  // Links that come by mail, also of a mail server that was stopped.
   void Mails();
   // Tokens, keys, webhooks and payments, rightly and wrongly.
   void AdminCalls(const ApiKey& key);
