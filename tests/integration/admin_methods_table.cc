@@ -353,7 +353,7 @@ constexpr MethodRow kRows[] = {
     {.method = "LedgerVerificationService/CancelLedgerVerification",
      .name = "ledgerVerifications/{verification}",
      .body = "{}",
-     .no_audit_because = "it has ended; services/billing/rpc tests cancel one that runs"},
+     .no_audit_because = "it has ended; verification_rpc_test.cc cancels one that runs"},
 };
 
 }  // namespace

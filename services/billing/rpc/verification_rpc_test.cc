@@ -39,6 +39,20 @@ class VerificationRpcTest : public AdminRpcTest {
     ASSERT_TRUE(done.get_future().get());
   }
 
+  // The audit log's rows of cancelled verifications: "actor subject".
+  std::vector<std::string> Cancelled() {
+    std::vector<std::string> rows;
+    InDatabase([&](sql::Database& database) {
+      const auto read = database.Transact(sql::TxMode::kRead, [&](sql::Connection& db) {
+        return db.Query(
+            "SELECT actor, subject FROM audit_entry WHERE action = 'ledger_verification.cancel'",
+            {}, [&](const sql::Row& row) { rows.push_back(row.Text(0) + " " + row.Text(1)); });
+      });
+      EXPECT_TRUE(read.ok());
+    });
+    return rows;
+  }
+
   pb::LedgerVerification verification_;
 };
 
@@ -102,7 +116,10 @@ TEST_F(VerificationRpcTest, OneRunsAtATimeAndADeadOneIsReplaced) {
   EXPECT_EQ(verification_.state(), pb::LEDGER_VERIFICATION_STATE_RUNNING);
   pb::CancelLedgerVerificationRequest cancel;
   cancel.set_name(name);
-  ASSERT_EQ(Call(*verifications_, &Stub::CancelLedgerVerification, cancel, verification_), "");
+  for (int times = 0; times < 2; ++times) {
+    ASSERT_EQ(Call(*verifications_, &Stub::CancelLedgerVerification, cancel, verification_), "");
+    EXPECT_EQ(Cancelled(), std::vector{"local:anna " + other.id.ToHex()}) << "one row for both";
+  }
   InDatabase([&](sql::Database& database) {
     const auto wanted = ReportVerification(database, other.id, {}, ledger_->NowUs());
     EXPECT_TRUE(wanted.ok() && !*wanted) << "its process is told so";

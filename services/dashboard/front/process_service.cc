@@ -25,6 +25,9 @@ struct Asked {
   std::shared_ptr<rpc::Replica> replica;
 };
 
+// More than an installation has: a name may have any number of addresses.
+constexpr size_t kMaxAsked = 1000;
+
 std::vector<Asked> Fleet(const Peers& peers) {
   std::vector<Asked> fleet;
   const auto add = [&](const char* service, const ReplicasPtr& replicas) {
@@ -32,6 +35,7 @@ std::vector<Asked> Fleet(const Peers& peers) {
     for (auto& replica : replicas->All()) {
       // Parts of this process are asked once.
       const bool own = replica->address() == rpc::kInprocAdmin;
+      if (fleet.size() >= kMaxAsked) return;
       if (!own || replicas == peers.self) fleet.push_back({service, std::move(replica)});
     }
   };

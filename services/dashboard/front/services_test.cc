@@ -311,5 +311,29 @@ TEST_F(FrontTest, ProcessesSayWhatTheyAreAndSilentOnesAreListed) {
   EXPECT_NE(router.name(), fleet.processes(2).name());
 }
 
+// A target may have any number of addresses; a list without pages has an end.
+TEST_F(FrontTest, AtMostAThousandProcessesAreAskedAndListed) {
+  std::string many;
+  for (int i = 0; i < 1100; ++i) {
+    many += (i > 0 ? ",127.0." : "127.0.") + std::to_string(i / 250) + "." +
+            std::to_string(i % 250 + 1) + ":1";
+  }
+  Loop& loop = loops_.loop(0);
+  loop.RunAndWait([&] {
+    Peers peers = *slot_.peers;
+    peers.gateways = rpc::Replicas::Make(
+        loop, "gateway", many,
+        [](const std::string& target) {
+          return grpc::CreateChannel(target, grpc::InsecureChannelCredentials());
+        },
+        nullptr);
+    slot_.peers = std::make_shared<const Peers>(std::move(peers));
+  });
+  grpc::ClientContext context;
+  pb::ListProcessesResponse fleet;
+  ASSERT_TRUE(processes_->ListProcesses(&context, {}, &fleet).ok());
+  EXPECT_EQ(fleet.processes_size(), 1000);
+}
+
 }  // namespace
 }  // namespace tollgate::dashboard

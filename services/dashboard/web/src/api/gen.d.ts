@@ -2357,7 +2357,7 @@ export interface components {
             nextPageToken?: string;
         };
         ListProcessesResponse: {
-            /** @description All that the dashboard's configuration names, without pages. */
+            /** @description All that the dashboard's configuration names, at most 1,000, without pages. */
             processes?: components["schemas"]["Process"][];
         };
         ListRequestsResponse: {
