@@ -9,6 +9,7 @@
 #include "services/billing/domain/shard.h"
 #include "services/billing/storage/dead_letters.h"
 #include "services/billing/storage/idempotency_keys.h"
+#include "services/billing/storage/row_texts.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/verifications.h"
 
@@ -24,40 +25,6 @@ constexpr KeyColumn kShard = {"shard", Param::Kind::kInt};
 constexpr KeyColumn kWorkspace = {"workspace", Param::Kind::kText};
 constexpr KeyColumn kMonth = {"month", Param::Kind::kInt};
 constexpr KeyColumn kKeyId = {"key_id", Param::Kind::kText};
-
-std::string Select(std::string_view columns, std::string_view table) {
-  return "SELECT " + std::string(columns) + " FROM " + std::string(table) + " WHERE";
-}
-
-std::string Insert(std::string_view columns, std::string_view table) {
-  return "INSERT INTO " + std::string(table) + " (" + std::string(columns) + ") VALUES";
-}
-
-// "ON CONFLICT (key) DO UPDATE SET a = excluded.a, …" of the columns given. With a table:
-// "a = table.a + excluded.a".
-std::string OnConflict(std::string_view key, std::string_view columns, const std::string& table) {
-  std::string text = "ON CONFLICT (" + std::string(key) + ") DO UPDATE SET ";
-  bool first = true;
-  while (!columns.empty()) {
-    const size_t comma = columns.find(", ");
-    const std::string column(columns.substr(0, comma));
-    columns = comma == std::string_view::npos ? std::string_view() : columns.substr(comma + 2);
-    if (!first) text += ", ";
-    first = false;
-    text += column + " = ";
-    if (!table.empty()) text += table + "." + column + " + ";
-    text += "excluded." + column;
-  }
-  return text;
-}
-
-std::string Update(std::string_view key, std::string_view columns) {
-  return OnConflict(key, columns, "");
-}
-
-std::string AddUp(const std::string& table, std::string_view key, std::string_view columns) {
-  return OnConflict(key, columns, table);
-}
 
 template <typename T>
 void SortUnique(std::vector<T>& list) {
@@ -288,16 +255,15 @@ SqlResult<void> SaveHolds(sql::Connection& db, const State& state, const Applied
 SqlResult<void> SaveRollUps(sql::Connection& db, const std::vector<UsageChange>& changes) {
   if (changes.empty()) return {};
   struct Table {
-    std::string head;
-    std::string add_up;
-    explicit Table(const std::string& name)
-        : head(Insert(kRollUpColumns, name)),
-          add_up(AddUp(name, "shard, workspace, key_id, model, period",
-                       "requests, free_requests, prompt, cached, cache_write, completion, "
-                       "reasoning, charged, overrun")) {}
+    std::string head, add_up;
   };
-  static const Table kQuarters("usage_quarter");
-  static const Table kDays("usage_day");
+  const auto table = [](const std::string& name) {
+    return Table{Insert(kRollUpColumns, name),
+                 AddUp(name, "shard, workspace, key_id, model, period",
+                       "requests, free_requests, prompt, cached, cache_write, completion, "
+                       "reasoning, charged, overrun")};
+  };
+  static const Table kQuarters = table("usage_quarter"), kDays = table("usage_day");
   const auto save = [&](const Table& table, auto period_of) {
     std::map<std::tuple<std::string_view, std::string_view, std::string_view, int64_t>, UsageChange>
         rows;
