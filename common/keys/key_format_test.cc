@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <set>
 #include <vector>
 
@@ -23,6 +24,12 @@ TEST(KeyFormat, AMadeKeyParsesAndShowsItsPublicId) {
   EXPECT_FALSE(parsed->legacy);
   // The four characters before the checksum end the secret.
   EXPECT_EQ(key.text.substr(key.text.size() - kKeyChecksumLength - 4, 4), key.last_four);
+}
+
+// What scanners of secrets look for (docs/design/keys.md 5).
+TEST(KeyFormat, KeysHaveThePublishedPattern) {
+  const std::regex pattern("sk-tollgate-[0-9A-Za-z]{61}");
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(std::regex_match(MakeKey(kBrand).text, pattern));
 }
 
 TEST(KeyFormat, NewKeysAreDistinct) {
