@@ -37,10 +37,10 @@ export async function metric(name) {
 }
 
 // Posts to /session/v1/ as the page does; the cookie of the answer.
-export async function session(path, body) {
-  const response = await fetch(`${dashboard}/session/v1/${path}`, {
+export async function session(path, body, at = dashboard) {
+  const response = await fetch(`${at}/session/v1/${path}`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', origin: dashboard },
+    headers: { 'content-type': 'application/json', origin: at },
     body: JSON.stringify(body),
   });
   if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);

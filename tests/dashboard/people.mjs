@@ -1,0 +1,34 @@
+// People who are signed in, calling the admin API as the pages do.
+import { readFileSync } from 'node:fs';
+import { dashboard, owner, session, signInLink, tollgate } from './tollgate.mjs';
+
+// The cookie of an answer, as a browser keeps it.
+export function storageState(cookie) {
+  const [name, value] = cookie.split(';')[0].split(/=(.*)/s);
+  return { cookies: [{ name, value, domain: new URL(dashboard).hostname, path: '/', expires: -1, httpOnly: true, secure: false, sameSite: 'Lax' }], origins: [] };
+}
+
+// Signs in with a one-time link and sets the password of all tests.
+export async function signIn(link, at = dashboard) {
+  const token = new URL(link, 'http://x').searchParams.get('token');
+  return storageState(await session('link', { token, new_password: owner.password }, at));
+}
+
+// A new person; with operator: true one of the platform's.
+export async function newPerson(email, name, { operator = false } = {}) {
+  const made = operator ? tollgate('operator', 'create', email, '--name', name).path : (tollgate('user', 'create', email, '--name', name), signInLink(email));
+  return signIn(made);
+}
+
+// Calls for who is signed in by a storage state, or by the file that has it. Throws what the server refuses.
+export async function callsOf(state, at = dashboard) {
+  const { cookies: [{ name, value }] } = typeof state === 'string' ? JSON.parse(readFileSync(state, 'utf8')) : state;
+  const headers = { cookie: `${name}=${value}`, origin: at, 'content-type': 'application/json' };
+  const { csrf_token } = await (await fetch(`${at}/session/v1/session`, { headers })).json();
+  return async (method, path, body) => {
+    const response = await fetch(`${at}${path}`, { method, headers: { ...headers, 'x-csrf-token': csrf_token }, body: body && JSON.stringify(body) });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return text ? JSON.parse(text) : null;
+  };
+}
