@@ -54,7 +54,7 @@ test.afterAll(() => {
   if (catalogBefore) writeCatalog(catalogBefore);
 });
 
-// Markup of ours is an element of the page only if somebody made it so.
+// Markup of ours is an element of the page only if the page made it so.
 async function harmless(page, where) {
   const found = await page.evaluate(() => ({
     hit: window.hit,

@@ -35,6 +35,7 @@ const signedOut: [string, () => PageModule][] = [
 
 const signedIn: [string, () => PageModule][] = [
   ['/', () => import('@/pages/start/StartPage')],
+  ['/paid', () => import('@/pages/start/PaidPage')],
   ['/new-workspace', () => import('@/pages/start/NewWorkspacePage')],
   ['/w/$workspace', () => import('@/pages/home/HomePage')],
   ['/w/$workspace/quickstart', () => import('@/pages/start/QuickstartPage')],
