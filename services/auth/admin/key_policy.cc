@@ -6,6 +6,8 @@
 
 #include "common/base/crypto.h"
 #include "common/keys/key_format.h"
+#include "common/observability/log.h"
+#include "common/observability/metrics.h"
 #include "services/auth/domain/rules.h"
 
 namespace tollgate::auth {
@@ -22,6 +24,9 @@ namespace {
 constexpr int64_t kRequestsOfHour = 1;
 constexpr int64_t kRefusalsOfMinute = 2;
 constexpr int64_t kAddressesOfHour = 3;
+
+// A key with this label belongs to no program: who uses it has found it where it was laid out.
+constexpr std::string_view kCanaryLabel = "tollgate-canary=true";
 
 constexpr int64_t kMinuteUs = 60'000'000;
 constexpr int64_t kHourUs = 60 * kMinuteUs;
@@ -128,7 +133,40 @@ SqlResult<int64_t> SumOf(sql::Connection& sql, const std::string& key_id, int64_
 // Why the key is to be disabled, and an id of that decision; empty: it is not.
 struct Verdict {
   std::string id, reason;
+  std::string policy = "abuse";
 };
+
+// Those of the used keys that are canaries.
+SqlResult<void> FindCanaries(sql::Connection& sql,
+                             const std::multimap<std::string, const v1::KeyUse*>& uses,
+                             int64_t now_us, std::map<std::string, Verdict>& verdicts) {
+  std::vector<sql::Param> ids;
+  for (auto use = uses.begin(); use != uses.end(); use = uses.upper_bound(use->first)) {
+    ids.emplace_back(use->first);
+  }
+  if (ids.empty()) return {};
+  return sql.QueryIn(
+      "SELECT key_id, labels FROM virtual_key WHERE labels LIKE '%" + std::string(kCanaryLabel) +
+          "%' AND key_id IN",
+      ids, "", [&](const sql::Row& row) {
+        const std::string id = row.Text(0), labels = "\n" + row.Text(1) + "\n";
+        if (labels.find("\n" + std::string(kCanaryLabel) + "\n") == std::string::npos) {
+          return;
+        }
+        verdicts[id] = {"canary-" + id + "-" + std::to_string(now_us / kMinuteUs),
+                        "a canary key was used", "canary"};
+      });
+}
+
+prometheus::Counter& CanaryUses() {
+  return metrics::Counter("tollgate_auth_canary_key_uses_total",
+                          "Reports that a canary key was used, of one key by one gateway each.");
+}
+
+void SoundAlarm(const std::string& key_id) {
+  CanaryUses().Increment();
+  log::Error("a canary key was used: who has it found it where it was laid out", {{"key", key_id}});
+}
 
 SqlResult<Verdict> Judge(sql::Connection& sql, const PolicyOptions& policy, const v1::KeyUse& use) {
   if (policy.refusals_per_minute > 0 && use.refusals_in_minute() > 0) {
@@ -237,12 +275,13 @@ Result<v1::ReportKeyUseResponse> StoreUse(AuthStore& store, const PolicyOptions&
           if (!verdict) return Fail{verdict.error()};
           if (!verdict->id.empty()) verdicts[key_id] = *verdict;
         }
-        return {};
+        return FindCanaries(sql, uses, now_us, verdicts);
       });
   if (!done) return Fail{sql::ToError(done.error())};
   for (const auto& [key_id, verdict] : verdicts) {
+    if (verdict.policy == "canary") SoundAlarm(key_id);
     auto disabled = DisableByPolicy(
-        store, "abuse", verdict.id, "", verdict.reason,
+        store, verdict.policy, verdict.id, "", verdict.reason,
         [&, id = key_id](sql::Connection& sql) -> SqlResult<std::optional<KeyRecord>> {
           std::optional<KeyRecord> found;
           auto read = sql.Query(kSelectKeyRecords + " WHERE k.key_id = $1", {id},
@@ -277,6 +316,7 @@ SqlResult<void> AddRequests(sql::Connection& connection, int64_t now_us,
 }
 
 Result<void> PruneUse(AuthStore& store) {
+  CanaryUses();  // there before the first use, or its increase would be none
   const int64_t now_us = store.clock().WallUs();
   return store.Read([&](sql::Connection& sql) -> SqlResult<void> {
     for (const auto& [kind, before] :

@@ -7,6 +7,8 @@
 namespace tollgate::auth {
 namespace {
 
+namespace pb = tollgate::admin::v1;
+
 class KeyPolicyTest : public AuthWorld {};
 INSTANTIATE_TEST_SUITE_P(Databases, KeyPolicyTest,
                          ::testing::Values(DatabaseKind::kSqlite, DatabaseKind::kPostgres),
@@ -50,6 +52,36 @@ TEST_P(KeyPolicyTest, ReportsOfUseAndChangesOfAllKeysDoNotWaitInACircle) {
   }
   changes.join();
   EXPECT_EQ(deadlocks(), 0);
+}
+
+// Who uses a canary key has found it where it was laid out: it is disabled at once, and the log of
+// the workspace says why. Another key with a label like it is not.
+TEST_P(KeyPolicyTest, ACanaryKeyThatIsUsedIsDisabled) {
+  pb::Key canary, other;
+  (*canary.mutable_labels())["team"] = "a";
+  (*canary.mutable_labels())["tollgate-canary"] = "true";
+  (*other.mutable_labels())["my-tollgate-canary"] = "true";
+  const std::string found = MakeAKey("canary", canary).key().name();
+  const std::string used = MakeAKey("other", other).key().name();
+  v1::ReportKeyUseRequest report;
+  report.set_reporter("gateway");
+  for (const std::string& name : {found, used}) {
+    v1::KeyUse& use = *report.add_uses();
+    use.set_key_id(name.substr(name.rfind('/') + 1));
+    use.set_last_used_us(clock_.WallUs());
+    use.set_hour(clock_.WallUs() / 3'600'000'000);
+    use.set_requests_in_hour(1);
+  }
+  ASSERT_TRUE(StoreUse(*store_, {}, report));
+  EXPECT_EQ(Read(found).state(), pb::KEY_STATE_DISABLED);
+  EXPECT_EQ(Read(used).state(), pb::KEY_STATE_ACTIVE);
+  EXPECT_EQ(Events().back().actor, "policy:canary");
+  EXPECT_EQ(Events().back().action, "key.disable");
+  EXPECT_EQ(Events().back().detail, "a canary key was used");
+  // Reported once more.
+  const size_t events = Events().size();
+  ASSERT_TRUE(StoreUse(*store_, {}, report));
+  EXPECT_EQ(Events().size(), events) << "disabled already";
 }
 
 }  // namespace
