@@ -148,6 +148,8 @@ class LinkClient : public InferenceClient {
  public:
   LinkClient(Loop& loop, RouterTargets routers)
       : loop_(loop), routers_(std::move(routers)), connected_(loop), waiting_(loop) {
+    // All exist from the start, so that alerts see them grow from zero.
+    for (const char* reason : {"full", "no_router", "client_gone"}) NotSent(reason);
     for (const std::string& target : routers_.targets) {
       const auto parts = rpc::SplitTargets(target);
       parts_.insert(parts_.end(), parts.begin(), parts.end());

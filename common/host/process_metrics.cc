@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 
@@ -57,11 +58,11 @@ void RegisterProcessMetrics(std::string_view process_name) {
 
 void UpdateProcessMetrics() {
   // The standard names of Prometheus client libraries.
-  static auto& cpu = metrics::Gauge("process_cpu_seconds_total", "CPU time used, in seconds.");
+  static auto& cpu = metrics::Counter("process_cpu_seconds_total", "CPU time used, in seconds.");
   static auto& resident =
       metrics::Gauge("process_resident_memory_bytes", "Resident memory, in bytes.");
   static auto& descriptors = metrics::Gauge("process_open_fds", "Open file descriptors.");
-  cpu.Set(CpuSeconds());
+  cpu.Increment(std::max(0.0, CpuSeconds() - cpu.Value()));  // scrapes may overlap
   resident.Set(ResidentBytes());
   descriptors.Set(OpenDescriptors());
 }

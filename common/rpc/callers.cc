@@ -47,7 +47,9 @@ const MethodCallers* RowOf(std::span<const MethodCallers> rows, std::string_view
 
 class CallerCheck : public grpc::AuthMetadataProcessor {
  public:
-  explicit CallerCheck(CallerRules rules) : rules_(std::move(rules)) {}
+  explicit CallerCheck(CallerRules rules) : rules_(std::move(rules)) {
+    Refused("unknown");  // alerts see the first increase
+  }
 
   // Nothing here waits: gRPC runs it on the thread that received the call.
   bool IsBlocking() const override { return false; }
@@ -79,6 +81,13 @@ class CallerCheck : public grpc::AuthMetadataProcessor {
   }
 
  private:
+  static prometheus::Counter& Refused(const std::string& caller) {
+    return metrics::Counter("tollgate_rpc_refused_calls_total",
+                            "Calls of other processes that were refused, by the caller in their "
+                            "certificate: a process, operator or unknown.",
+                            {{"caller", caller}});
+  }
+
   // "package.Service/Method"; empty without a path.
   static std::string_view MethodOf(const InputMetadata& metadata) {
     const auto path = metadata.find(":path");
@@ -109,11 +118,7 @@ class CallerCheck : public grpc::AuthMetadataProcessor {
 
   grpc::Status Refuse(std::string_view method, std::string_view uri, const std::string& label,
                       const std::string& why) {
-    metrics::Counter("tollgate_rpc_refused_calls_total",
-                     "Calls of other processes that were refused, by the caller in their "
-                     "certificate: a process, operator or unknown.",
-                     {{"caller", label}})
-        .Increment();
+    Refused(label).Increment();
     // A caller that tries again and again must not fill the log.
     const int64_t now_us = SystemClock::Get().MonotonicUs();
     int64_t next_us = next_log_us_.load(std::memory_order_relaxed);

@@ -55,7 +55,18 @@ Replica::Replica(Loop& loop, std::string service, std::string address,
       ejected_(metrics::HeldGauge("tollgate_rpc_replica_ejected",
                                   "Event loops of this process that do not use this replica at "
                                   "the moment, since it hangs, is gone or fails",
-                                  {{"service", service_}, {"address", address_}})) {}
+                                  {{"service", service_}, {"address", address_}})) {
+  using Reason = ReplicaHealth::Reason;
+  // All exist from the start, so that alerts see them grow from zero.
+  for (const Reason reason :
+       {Reason::kSilent, Reason::kUnreachable, Reason::kNotServing, Reason::kFailing}) {
+    ejections_[reason] = metrics::HeldCounter(
+        "tollgate_rpc_replica_ejections_total",
+        "Ejections of a replica by one event loop, by reason: silent (hangs), unreachable, "
+        "not_serving, failing",
+        {{"service", service_}, {"address", address_}, {"reason", NameOf(reason)}});
+  }
+}
 
 Replica::~Replica() {
   if (ejected()) ejected_->Decrement();
@@ -130,15 +141,7 @@ void Replica::Report(ReplicaHealth::State before) {
   if (ejected()) {
     ejected_->Increment();
     const std::string reason = NameOf(health_.reason());
-    auto& ejections = ejections_[health_.reason()];
-    if (!ejections) {
-      ejections = metrics::HeldCounter(
-          "tollgate_rpc_replica_ejections_total",
-          "Ejections of a replica by one event loop, by reason: silent (hangs), "
-          "unreachable, not_serving, failing",
-          {{"service", service_}, {"address", address_}, {"reason", reason}});
-    }
-    ejections->Increment();
+    ejections_[health_.reason()]->Increment();
     log::Warn("a replica is not used until it answers again",
               {{"service", service_}, {"address", address_}, {"reason", reason}});
   } else if (before == ReplicaHealth::State::kEjected) {

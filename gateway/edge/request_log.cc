@@ -1,5 +1,7 @@
 #include "gateway/edge/request_log.h"
 
+#include "common/observability/latency_bounds.h"
+
 namespace tollgate::gateway {
 
 RequestLog::RequestLog(const EndpointTable& table)
@@ -16,10 +18,10 @@ RequestLog::RequestLog(const EndpointTable& table)
         {name, level,
          &metrics::Histogram("tollgate_http_request_duration_seconds",
                              "From the last byte of the request to the last byte of the response",
-                             metrics::LatencyBounds(), labels),
+                             metrics::AnswerBounds(), labels),
          &metrics::Histogram("tollgate_http_first_byte_seconds",
                              "From the last byte of the request to the first byte of the response",
-                             metrics::LatencyBounds(), labels)});
+                             metrics::FirstTokenBounds(), labels)});
   };
   for (const Endpoint& row : table.rows()) {
     add(row.name, row.is_probe ? log::Level::kDebug : log::Level::kInfo);

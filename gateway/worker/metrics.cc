@@ -1,5 +1,6 @@
 #include "gateway/worker/metrics.h"
 
+#include "common/observability/latency_bounds.h"
 #include "common/observability/metrics.h"
 #include "gateway/worker/key_cache.h"
 
@@ -18,12 +19,25 @@ constexpr const char* kLargeBodiesHelp =
     "many waited.";
 constexpr const char* kKeyHelp = "Virtual key checks, by the result of the loop's cache.";
 
+prometheus::Counter& Denials(const std::string& reason) {
+  return metrics::Counter("tollgate_gateway_denials_total",
+                          "Requests refused by a rate limit or for lack of credit.",
+                          {{"by", reason}});
+}
+
+prometheus::Counter& FallBacks(const std::string& stage) {
+  return metrics::Counter("tollgate_gateway_model_fallbacks_total",
+                          "Requests that went on to another model, since a model's limits did not "
+                          "admit them or its engines failed.",
+                          {{"stage", stage}});
+}
+
 }  // namespace
 
 GatewayMetrics::GatewayMetrics()
     : first_token_(metrics::Histogram("tollgate_gateway_first_token_seconds",
                                       "Time from a request's arrival to its first token.",
-                                      metrics::LatencyBounds())),
+                                      metrics::FirstTokenBounds())),
       prompt_tokens_(metrics::Counter("tollgate_gateway_tokens_total",
                                       "Tokens of finished requests.", {{"kind", "prompt"}})),
       completion_tokens_(metrics::Counter("tollgate_gateway_tokens_total",
@@ -56,6 +70,13 @@ GatewayMetrics::GatewayMetrics()
     key_results_[i] =
         &metrics::Counter("tollgate_gateway_key_cache_total", kKeyHelp, {{"result", kResults[i]}});
   }
+  // All exist from the start, so that alerts see them grow from zero.
+  for (const char* reason :
+       {"requests", "concurrency", "tokens", "no_credit", "cap", "frozen", "key_quota",
+        "frozen_by_check", "held", "idempotency_body", "idempotency_running", "refusals"}) {
+    Denials(reason);
+  }
+  for (const char* stage : {"limits", "engine"}) FallBacks(stage);
 }
 
 void GatewayMetrics::CountRequest(std::string_view endpoint, int status, std::string_view code) {
@@ -88,19 +109,13 @@ void GatewayMetrics::CountDenial(std::string_view reason) {
       return;
     }
   }
-  prometheus::Counter& counter = metrics::Counter(
-      "tollgate_gateway_denials_total", "Requests refused by a rate limit or for lack of credit.",
-      {{"by", std::string(reason)}});
+  prometheus::Counter& counter = Denials(std::string(reason));
   counter.Increment();
   denials_.push_back({"", std::string(reason), 0, &counter});
 }
 
 void GatewayMetrics::CountFallBack(std::string_view stage) {
-  metrics::Counter("tollgate_gateway_model_fallbacks_total",
-                   "Requests that went on to another model, since a model's limits did not admit "
-                   "them or its engines failed.",
-                   {{"stage", std::string(stage)}})
-      .Increment();
+  FallBacks(std::string(stage)).Increment();
 }
 
 void GatewayMetrics::UpdateKeyCache(const KeyCacheCounters& counters) {

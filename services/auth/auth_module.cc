@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "common/keys/key_format.h"
+#include "common/observability/disk_metrics.h"
 #include "common/observability/log.h"
 #include "services/auth/rpc/admin_rpc.h"
 #include "services/auth/rpc/auth_rpc.h"
@@ -39,6 +40,7 @@ class AuthModule : public Module {
         front_(auth::MakeFrontRpc(slot_)),
         people_(settings, context.clock) {
     options_.database.url = settings.sql().url();
+    disk_ = metrics::ReportDatabaseDisk("auth", options_.database.url);
     // One more for the change feed.
     options_.database.connections = threads_ + 1;
     options_.pepper = settings.pepper();
@@ -205,6 +207,7 @@ class AuthModule : public Module {
   const bool reaches_billing_, reaches_limiter_;
   const int threads_;
   auth::StoreOptions options_;
+  std::shared_ptr<void> disk_;  // its metrics
   bool has_seal_key_ = false;
   auth::BackendSlot slot_{nullptr};
   auth::AuthRpc rpc_;

@@ -8,6 +8,7 @@
 #include "common/audit/refusal_writer.h"
 #include "common/host/plain_text.h"
 #include "common/money/money.h"
+#include "common/observability/disk_metrics.h"
 #include "services/billing/alerts/alerts.h"
 #include "services/billing/commit/ledger_service.h"
 #include "services/billing/payments/payments.h"
@@ -122,6 +123,7 @@ class BillingModule : public Module {
   BillingModule(HostContext& context, const config::v1::BillingSettings& settings)
       : context_(context),
         settings_(settings),
+        disk_(metrics::ReportDatabaseDisk("billing", settings.sql().url())),
         ledger_(OptionsFrom(settings), context.clock),
         webhook_listen_(settings.payments().webhook_listen()),
         webhook_insecure_plaintext_(settings.payments().webhook_insecure_plaintext()),
@@ -199,6 +201,7 @@ class BillingModule : public Module {
 
   HostContext& context_;
   const config::v1::BillingSettings settings_;
+  const std::shared_ptr<void> disk_;  // its metrics
   billing::LedgerService ledger_;
   const std::string webhook_listen_;
   const bool webhook_insecure_plaintext_;

@@ -15,6 +15,7 @@
 
 #include "common/clients/catalog_cache.h"
 #include "common/http/tls.h"
+#include "common/observability/disk_metrics.h"
 #include "common/observability/log.h"
 #include "services/inference_router/admin/engine_admin_rpc.h"
 #include "services/inference_router/balancer/health_checker.h"
@@ -94,6 +95,7 @@ class InferenceRouterModule : public Module {
   std::shared_ptr<const http::TlsClientContext> engine_tls_;
   int lock_file_ = -1;
   std::unique_ptr<router::SettlementFiles> files_;
+  std::shared_ptr<void> disk_;
   router::TableHolder table_;
   router::DrainedEngines drained_;
   router::EngineAdminRpc engine_admin_{[this] { return table_.Get(); }, drained_, context_.clock};
@@ -104,6 +106,7 @@ class InferenceRouterModule : public Module {
   std::unique_ptr<Subscription> watch_;
   std::unique_ptr<router::HealthChecker> health_;
   Loop::TimerId gauges_timer_ = 0;
+  int64_t outbox_empty_us_ = 0;  // when it was last seen so; of the gauges' timer
   std::atomic<bool> started_{false};
 };
 
@@ -121,6 +124,7 @@ Result<void> InferenceRouterModule::OpenFiles() {
   auto files = router::SettlementFiles::Open(folder);
   if (!files.ok()) return Fail{std::move(files).error()};
   files_ = std::move(files).value();
+  disk_ = metrics::ReportDisk("router", folder);
   return drained_.Open(folder + "/drained-engines");
 }
 
@@ -210,7 +214,11 @@ void InferenceRouterModule::OnCatalog(const catalog::v1::Snapshot& snapshot) {
 
 void InferenceRouterModule::ScheduleGauges() {
   gauges_timer_ = context_.loops.loop(0).RunAfter(kGaugesMs, [this] {
-    metrics_->outbox_depth.Set(static_cast<double>(files_->outbox().depth()));
+    const int64_t depth = files_->outbox().depth();
+    const int64_t checked_us = context_.clock.MonotonicUs();
+    if (depth == 0 || outbox_empty_us_ == 0) outbox_empty_us_ = checked_us;
+    metrics_->outbox_depth.Set(static_cast<double>(depth));
+    metrics_->outbox_waiting.Set(static_cast<double>(checked_us - outbox_empty_us_) / 1e6);
     if (auto table = table_.Get()) {
       const int64_t now_us = context_.clock.MonotonicUs();
       int available = 0;

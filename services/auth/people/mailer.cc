@@ -20,15 +20,18 @@ int64_t WaitUs(int64_t attempts) {
              : std::min(kLongestWaitUs, kFirstWaitUs << std::max<int64_t>(attempts - 1, 0));
 }
 
-void Count(const char* result) {
-  metrics::Counter("tollgate_auth_mails_total", "Tries to send mails to people, by result.",
-                   {{"result", result}})
-      .Increment();
+prometheus::Counter& Mails(const char* result) {
+  return metrics::Counter("tollgate_auth_mails_total", "Tries to send mails to people, by result.",
+                          {{"result", result}});
 }
+
+void Count(const char* result) { Mails(result).Increment(); }
 
 }  // namespace
 
 void Mailer::Start() {
+  // All exist from the start, so that alerts see them grow from zero.
+  for (const char* result : {"sent", "failed", "given_up"}) Mails(result);
   thread_.Start("auth-mailer", std::chrono::seconds(1), [this] {
     while (!stopped_ && DeliverDue() > 0) {
     }

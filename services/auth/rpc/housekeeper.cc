@@ -8,6 +8,19 @@
 #include "services/auth/admin/workspace_admin.h"
 
 namespace tollgate::auth {
+namespace {
+
+prometheus::Counter& Checkpoints(const char* result) {
+  return metrics::Counter("tollgate_auth_audit_checkpoints_total",
+                          "Signed checkpoints of the audit log, by result.", {{"result", result}});
+}
+
+prometheus::Gauge& RetiredKeys() {
+  return metrics::Gauge("tollgate_auth_keys_of_retired_peppers",
+                        "Keys that were made with a retired pepper and have not been used since.");
+}
+
+}  // namespace
 
 Result<void> Housekeeper::Start() {
   const bool has_file = !options_.checkpoint_file.empty();
@@ -21,6 +34,9 @@ Result<void> Housekeeper::Start() {
     if (!opened.ok()) return Internal("auth.audit_checkpoint_key_file: " + opened.error());
     checkpoints_ = std::move(*opened);
   }
+  // All exist from the start, so that alerts see them grow from zero.
+  for (const char* result : {"done", "failed"}) Checkpoints(result);
+  RetiredKeys();
   thread_.Start("auth-housekeep", std::chrono::milliseconds(options_.period_ms),
                 [this] { Step(); });
   return {};
@@ -40,9 +56,7 @@ void Housekeeper::Step() {
   }
   if (!store_.options().retired_peppers.empty()) {
     if (const auto count = store_.KeysOfRetiredPeppers()) {
-      metrics::Gauge("tollgate_auth_keys_of_retired_peppers",
-                     "Keys that were made with a retired pepper and have not been used since.")
-          .Set(static_cast<double>(*count));
+      RetiredKeys().Set(static_cast<double>(*count));
     }
   }
   const int64_t now_us = store_.clock().MonotonicUs();
@@ -50,10 +64,7 @@ void Housekeeper::Step() {
   if (!checkpoints_ || (checkpointed_us_ != 0 && !due)) return;
   checkpointed_us_ = now_us;
   const std::string failed = Checkpoint();
-  metrics::Counter("tollgate_auth_audit_checkpoints_total",
-                   "Signed checkpoints of the audit log, by result.",
-                   {{"result", failed.empty() ? "done" : "failed"}})
-      .Increment();
+  Checkpoints(failed.empty() ? "done" : "failed").Increment();
   if (failed.empty()) return;
   log::Error("no checkpoint of the audit log was written; the next try follows",
              {{"file", options_.checkpoint_file}, {"reason", failed}});

@@ -17,6 +17,14 @@ prometheus::Counter& Webhooks(const std::string& result) {
                           "Webhooks of the payment provider by result.", {{"result", result}});
 }
 
+// By ProviderError::kind.
+constexpr const char* kProviderErrors[] = {"not_done", "refused", "unknown"};
+
+prometheus::Counter& ProviderErrors(const char* kind) {
+  return metrics::Counter("tollgate_billing_provider_errors_total",
+                          "Failed calls of the payment provider by kind.", {{"kind", kind}});
+}
+
 prometheus::Counter& ReloadsPaused() {
   return metrics::Counter(
       "tollgate_billing_reloads_paused_total",
@@ -64,6 +72,7 @@ PaymentMetrics::PaymentMetrics() {
        {"accepted", "duplicate", "bad_signature", "malformed", "unavailable"}) {
     Webhooks(result);
   }
+  for (const char* kind : kProviderErrors) ProviderErrors(kind);
   ReloadsPaused();
   Mismatches();
   CreditRefused();
@@ -72,19 +81,20 @@ PaymentMetrics::PaymentMetrics() {
   FailedRefunds();
   RefundFailures();
   Payment payment;
-  payment.reload = true;
-  payment.state = PaymentState::kDeclined;
-  Payments(payment);
+  for (const bool reload : {false, true}) {
+    payment.reload = reload;
+    for (auto state = static_cast<uint8_t>(PaymentState::kRequested);
+         state <= static_cast<uint8_t>(PaymentState::kUnknown); ++state) {
+      payment.state = static_cast<PaymentState>(state);
+      Payments(payment);
+    }
+  }
 }
 
 void PaymentMetrics::OnPayment(const Payment& payment) { Payments(payment).Increment(); }
 void PaymentMetrics::OnReloadPaused() { ReloadsPaused().Increment(); }
 void PaymentMetrics::OnProviderError(const ProviderError& error) {
-  constexpr const char* kKinds[] = {"not_done", "refused", "unknown"};
-  metrics::Counter("tollgate_billing_provider_errors_total",
-                   "Failed calls of the payment provider by kind.",
-                   {{"kind", kKinds[static_cast<size_t>(error.kind)]}})
-      .Increment();
+  ProviderErrors(kProviderErrors[static_cast<size_t>(error.kind)]).Increment();
 }
 void PaymentMetrics::OnMismatch() { Mismatches().Increment(); }
 void PaymentMetrics::OnWebhook(const std::string& result) { Webhooks(result).Increment(); }

@@ -8,16 +8,21 @@
 namespace tollgate::dashboard {
 namespace {
 
-void Count(const std::string& result) {
-  metrics::Counter("tollgate_dashboard_logins_total",
-                   "Requests to the admin API, by result of the login.", {{"result", result}})
-      .Increment();
+prometheus::Counter& Logins(const std::string& result) {
+  return metrics::Counter("tollgate_dashboard_logins_total",
+                          "Requests to the admin API, by result of the login.",
+                          {{"result", result}});
 }
+
+void Count(const std::string& result) { Logins(result).Increment(); }
 
 }  // namespace
 
 LoginToken::LoginToken(const std::string& token, const Clock& clock)
-    : configured_(!token.empty()), digest_(Sha256(token)), clock_(clock) {}
+    : configured_(!token.empty()), digest_(Sha256(token)), clock_(clock) {
+  // All exist from the start, so that alerts see them grow from zero.
+  for (const char* result : {"accepted", "refused", "throttled"}) Logins(result);
+}
 
 bool LoginToken::Matches(const http::HttpRequest& request) const {
   constexpr std::string_view kScheme = "Bearer ";

@@ -32,7 +32,9 @@ http::HttpResponse ErrorResponse(const Error& error) {
 }  // namespace
 
 Site::Site(const std::string& base_url, std::unique_ptr<const WebFiles> web)
-    : page_(PageHtml(base_url)), web_(std::move(web)) {}
+    : page_(PageHtml(base_url)), web_(std::move(web)) {
+  MakeCspReportCounter();
+}
 
 http::HttpResponse Site::RenderError(const Error& error) { return ErrorResponse(error); }
 

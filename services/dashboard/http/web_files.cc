@@ -181,11 +181,21 @@ http::HttpResponse WebFiles::Handle(const http::HttpRequest& request) const {
   return response;
 }
 
-http::HttpResponse CountCspReport() {
+namespace {
+
+prometheus::Counter& CspReports() {
   static prometheus::Counter& reports = metrics::Counter(
       "tollgate_dashboard_csp_reports_total",
       "Reports of browsers that the content policy of the pages refused something.");
-  reports.Increment();
+  return reports;
+}
+
+}  // namespace
+
+void MakeCspReportCounter() { CspReports(); }
+
+http::HttpResponse CountCspReport() {
+  CspReports().Increment();
   http::HttpResponse response{.status = 204};
   response.headers.emplace_back("cache-control", "no-store");
   return response;

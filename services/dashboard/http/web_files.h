@@ -44,6 +44,8 @@ class WebFiles {
   std::map<std::string, File, std::less<>> files_;  // by path, "/index.html"
 };
 
+// Makes the counter of reports, so that alerts see it grow from zero.
+void MakeCspReportCounter();
 // The answer to a report of a browser; it is counted.
 http::HttpResponse CountCspReport();
 

@@ -17,12 +17,23 @@ std::optional<Error> RefusalReason(const RequestCore& core,
   return RefuseBody(core.bodies.limits, static_cast<int64_t>(request.members_json().size()));
 }
 
-void CountRefusal(const Error& error) {
-  metrics::Counter("tollgate_router_refused_total",
-                   "Requests of gateways that the router refused before they ran, by error",
-                   {{"error", std::string(error.row().name)}})
-      .Increment();
+namespace {
+
+prometheus::Counter& Refusals(std::string_view error) {
+  return metrics::Counter("tollgate_router_refused_total",
+                          "Requests of gateways that the router refused before they ran, by error.",
+                          {{"error", std::string(error)}});
 }
+
+}  // namespace
+
+void MakeRefusalCounters() {
+  for (const ErrorId error : {ErrorId::kRequestTooLarge, ErrorId::kServiceUnavailable}) {
+    Refusals(RowOf(error).name);
+  }
+}
+
+void CountRefusal(const Error& error) { Refusals(error.row().name).Increment(); }
 
 inference::v1::Event RefusalOf(const Error& error) {
   inference::v1::Event event;

@@ -17,10 +17,15 @@
 
 namespace tollgate::inference_router {
 
+// Makes the counters of refusals, so that alerts see them grow from zero.
+void MakeRefusalCounters();
+
 // The handler and the state of all requests.
 struct RequestCore {
   RequestCore(GenerateHandler handler, BodyLimits limits)
-      : handler(std::move(handler)), bodies{.limits = limits} {}
+      : handler(std::move(handler)), bodies{.limits = limits} {
+    MakeRefusalCounters();
+  }
   GenerateHandler handler;
   BodyBudget bodies;
   std::atomic<bool> draining{false};

@@ -47,6 +47,9 @@ class EngineRun {
   Task<void> CloseChoices();
 
   const std::string& engine_id() const { return engine_.id(); }
+  const EngineState& engine() const { return engine_; }
+  // The engine was asked to stream, so that its first output tells when it began.
+  bool streams() const { return answer_ == EngineAnswer::kStreamed; }
   const EngineFailure& failure() const { return failure_; }
   // The engine accepted the request; false again after a failure before any output, which is not
   // charged. An engine that is asked for a whole answer accepts it by taking the request.

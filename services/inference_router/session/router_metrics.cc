@@ -2,14 +2,41 @@
 
 #include <array>
 
+#include "common/observability/latency_bounds.h"
+
 namespace tollgate::inference_router {
+namespace {
+
+// By ExtendAnswer.
+constexpr std::array kExtendAnswers = {"granted",   "no_answer", "held",
+                                       "no_credit", "cap",       "closed"};
+
+prometheus::Counter& Extensions(const char* answer) {
+  return metrics::Counter("tollgate_router_extensions_total",
+                          "Extensions of holds, by the ledger's answer.", {{"answer", answer}});
+}
+
+prometheus::Counter& Cuts(std::string_view reason) {
+  return metrics::Counter(
+      "tollgate_router_cut_without_answer_total",
+      "Answers ended early because credit stayed held, or the ledger did not answer.",
+      {{"reason", std::string(reason)}});
+}
+
+prometheus::Counter& AnswerLimits(std::string_view limit) {
+  return metrics::Counter("tollgate_router_answer_limits_total",
+                          "Answers of engines ended because they were above a bound.",
+                          {{"limit", std::string(limit)}});
+}
+
+}  // namespace
 
 RouterMetrics::RouterMetrics()
     : time_to_first_token(
           metrics::Histogram("tollgate_router_time_to_first_token_seconds",
                              "From the request's arrival at the router to its first delta, of "
                              "answers that the engine streams.",
-                             metrics::LatencyBounds())),
+                             metrics::FirstTokenBounds())),
       whole_answers(metrics::Counter("tollgate_router_whole_answers_total",
                                      "Answers that engines were asked for without streaming.")),
       running(metrics::Gauge("tollgate_router_running_requests", "Requests running now.")),
@@ -39,32 +66,28 @@ RouterMetrics::RouterMetrics()
                            "Counts of engines' tokenizers that no prompt of that size can have.")),
       outbox_depth(metrics::Gauge("tollgate_router_outbox_depth",
                                   "Settlements not yet acknowledged by the ledger.")),
+      outbox_waiting(metrics::Gauge(
+          "tollgate_router_outbox_waiting_seconds",
+          "Seconds since the outbox was last empty; 0: the ledger has all settlements.")),
       engines_available(
           metrics::Gauge("tollgate_router_engines_available", "Engines not known to be down.")),
-      engines_known(metrics::Gauge("tollgate_router_engines", "Engines in the catalog.")) {}
+      engines_known(metrics::Gauge("tollgate_router_engines", "Engines in the catalog.")) {
+  // All exist from the start, so that alerts see them grow from zero.
+  for (const char* answer : kExtendAnswers) Extensions(answer);
+  for (const char* reason : {"held", "no_answer"}) Cuts(reason);
+  for (const char* limit : {"answer_bytes", "tool_calls", "tool_arguments", "silent_events",
+                            "first_output", "silence", "answer_time"}) {
+    AnswerLimits(limit);
+  }
+}
 
 void RouterMetrics::CountExtension(ExtendAnswer answer) {
-  static constexpr std::array kNames = {"granted",   "no_answer", "held",
-                                        "no_credit", "cap",       "closed"};
-  metrics::Counter("tollgate_router_extensions_total",
-                   "Extensions of holds, by the ledger's answer.",
-                   {{"answer", kNames[static_cast<size_t>(answer)]}})
-      .Increment();
+  Extensions(kExtendAnswers[static_cast<size_t>(answer)]).Increment();
 }
 
-void RouterMetrics::CountCut(std::string_view reason) {
-  metrics::Counter("tollgate_router_cut_without_answer_total",
-                   "Answers ended early because credit stayed held, or the ledger did not answer.",
-                   {{"reason", std::string(reason)}})
-      .Increment();
-}
+void RouterMetrics::CountCut(std::string_view reason) { Cuts(reason).Increment(); }
 
-void RouterMetrics::CountAnswerLimit(std::string_view limit) {
-  metrics::Counter("tollgate_router_answer_limits_total",
-                   "Answers of engines ended because they were above a bound.",
-                   {{"limit", std::string(limit)}})
-      .Increment();
-}
+void RouterMetrics::CountAnswerLimit(std::string_view limit) { AnswerLimits(limit).Increment(); }
 
 void RouterMetrics::CountEngineRequest(const std::string& engine_id, const std::string& outcome) {
   const std::string key = engine_id + '\n' + outcome;

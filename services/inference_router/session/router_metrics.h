@@ -8,6 +8,7 @@
 
 #include "common/observability/metrics.h"
 #include "services/inference_router/domain/spending.h"
+#include "services/inference_router/session/genai_metrics.h"
 
 namespace tollgate::inference_router {
 
@@ -42,8 +43,10 @@ class RouterMetrics {
   prometheus::Counter& not_durable;
   prometheus::Counter& implausible_counts;
   prometheus::Gauge& outbox_depth;
+  prometheus::Gauge& outbox_waiting;
   prometheus::Gauge& engines_available;
   prometheus::Gauge& engines_known;
+  GenAiMetrics genai;
 
  private:
   std::mutex mutex_;

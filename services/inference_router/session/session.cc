@@ -277,6 +277,7 @@ Task<void> Session::Finish(RunOutcome outcome) {
     co_return;
   }
   const bool failed = outcome == RunOutcome::kFailed;
+  settlement.Observe({}, failed ? failure_.error.row().name : "client_gone");
   if (failed && failure_.error.tokens.prompt_is_lower_bound) co_await CountOverflow();
   // The gateway must learn of a hold that is left: nothing is waited for between this and the send.
   const bool keep_hold = failed && MayAnotherModelAnswer();

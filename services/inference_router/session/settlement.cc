@@ -39,6 +39,20 @@ Measured Settlement::Measure() const {
   return measured;
 }
 
+void Settlement::Observe(const common::v1::Usage& usage, std::string_view error) const {
+  if (run_ == nullptr) return;  // no engine had it
+  const SessionHost& host = context_.host;
+  host.metrics.genai.Observe(
+      {.kind = context_.request.kind(),
+       .engine = run_->engine().engine().kind(),
+       .model = context_.route->unlisted ? std::string_view() : context_.request.model(),
+       .error = error,
+       .took_us = host.clock.MonotonicUs() - context_.arrived_us,
+       .first_token_us = run_->streams() ? run_->first_output_us() : 0,
+       .prompt_tokens = usage.prompt_tokens(),
+       .completion_tokens = usage.completion_tokens()});
+}
+
 billing::v1::MeterOp Settlement::BuildSettleOp(const Measured& measured) const {
   billing::v1::MeterOp op = context_.hold->NewOp();
   billing::v1::SettleOp& settle = *op.mutable_settle();
@@ -60,6 +74,7 @@ JournalSlot* Settlement::CloseHold() {
 
 Task<End> Settlement::Charge(const Error& failure) {
   const Measured measured = Measure();
+  Observe(measured.usage, outcome_ == RunOutcome::kFailed ? failure.row().name : "");
   billing::v1::MeterOp op = BuildSettleOp(measured);
   const common::v1::Usage& usage = measured.usage;
   context_.slot->SetUsage(usage.prompt_tokens(), usage.completion_tokens());

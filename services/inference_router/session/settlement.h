@@ -23,6 +23,8 @@ class Settlement {
   // Ends this router's part and leaves the hold open for the gateway, which tries another model.
   // A hold that nobody takes up expires without a charge.
   void LeaveHold();
+  // For the GenAI metrics; Charge calls it itself. error: the name of its row; empty for a success.
+  void Observe(const common::v1::Usage& usage, std::string_view error) const;
 
  private:
   // What is charged. Also counted in the metrics.
