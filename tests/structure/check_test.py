@@ -263,7 +263,7 @@ class Citations(unittest.TestCase):
 
 class AlertRules(unittest.TestCase):
     GOOD = """groups: [{name: g, rules: [{alert: A, expr: 'rate(tollgate_a_total[5m]) > 0', labels: {severity: warning},
-        annotations: {summary: s, action: a}}]}]"""
+        annotations: {summary: s, action: a, runbook: r}}]}]"""
 
     def faults(self, text, sources='Counter("tollgate_a_total"', operations="`tollgate_a_total` growing"):
         return list(rules_alerts.faults(text, sources, operations))
@@ -272,6 +272,9 @@ class AlertRules(unittest.TestCase):
         self.assertEqual(self.faults(self.GOOD), [])
         self.assertTrue(self.faults(self.GOOD, sources='"tollgate_a_total_old"'))
         self.assertTrue(self.faults(self.GOOD, operations=""))
+        self.assertTrue(self.faults(self.GOOD.replace(", runbook: r", "")))
+        own = self.GOOD.replace("rate(tollgate_a_total[5m])", "tollgate:a:rate5m").replace("{name: g, rules: [", "{name: g, rules: [{record: tollgate:a:rate5m, expr: x}, ")
+        self.assertEqual(self.faults(own), [])
         histogram = self.GOOD.replace("tollgate_a_total", "tollgate_a_seconds_bucket")
         self.assertEqual(self.faults(histogram, 'Histogram("tollgate_a_seconds"', "`tollgate_a_seconds`"), [])
         self.assertTrue(self.faults(histogram))

@@ -1,14 +1,16 @@
-"""Rule: the alerts of Prometheus name metrics that the product has and that docs/operations.md explains."""
+"""Rule: the alerts of Prometheus name metrics that the product has and that docs/operations.md explains, and a runbook."""
 import re
 
 import yaml
 
-ALERTS = "deploy/prometheus/alerts.yml"
+FOLDER = "deploy/prometheus/"
+# What Prometheus itself records, and what rules record.
+OWN = re.compile(r"\bup\{|\btollgate:\w+(?::\w+)*")
 
 
 def metrics_of(rule):
     # The buckets of a histogram are series of the metric that the code names.
-    return {re.sub(r"_bucket$", "", name) for name in re.findall(r"\btollgate_\w+", rule.get("expr", ""))}
+    return {re.sub(r"_(?:bucket|count)$", "", name) for name in re.findall(r"\b(?:tollgate|process)_\w+", rule.get("expr", ""))}
 
 
 def faults(text, sources, operations):
@@ -19,10 +21,14 @@ def faults(text, sources, operations):
     except (yaml.YAMLError, KeyError, TypeError) as error:
         yield f"not a file of alert groups: {error}"
         return
-    names = [rule.get("alert") for rule in rules]
+    names = [rule.get("alert") or rule.get("record") for rule in rules]
     for name in sorted({str(name) for name in names if names.count(name) > 1}):
         yield f"the alert {name} stands twice"
     for rule in rules:
+        if "record" in rule:
+            if set(rule) != {"record", "expr"}:
+                yield f"{rule['record']}: a recorded series has a name and an expression"
+            continue
         name = rule.get("alert")
         unknown = set(rule) - {"alert", "expr", "for", "labels", "annotations"}
         if not name or unknown:
@@ -30,10 +36,10 @@ def faults(text, sources, operations):
             continue
         if rule.get("labels", {}).get("severity") not in ("warning", "critical"):
             yield f"{name}: the severity is neither warning nor critical"
-        for wanted in ("summary", "action"):
+        for wanted in ("summary", "action", "runbook"):
             if not rule.get("annotations", {}).get(wanted):
                 yield f"{name}: no {wanted}"
-        if not metrics_of(rule):
+        if not metrics_of(rule) and not OWN.search(rule.get("expr", "")):
             yield f"{name}: no metric of ours"
         for metric in sorted(metrics_of(rule)):
             if f'"{metric}"' not in sources:
@@ -43,8 +49,8 @@ def faults(text, sources, operations):
 
 
 def check_alerts(files, read):
-    if ALERTS not in files:
-        return
-    sources = "\n".join(read(path) for path in files if path.endswith(".cc") and not path.endswith("_test.cc"))
-    for fault in faults(read(ALERTS), sources, read("docs/operations.md")):
-        yield ALERTS, 1, fault
+    sources = "\n".join(read(path) for path in files if path.endswith((".cc", ".h")) and not path.endswith("_test.cc"))
+    for path in sorted(files):
+        if path.startswith(FOLDER) and path.endswith(".yml") and path != FOLDER + "prometheus.yml":
+            for fault in faults(read(path), sources, read("docs/operations.md")):
+                yield path, 1, fault

@@ -8,6 +8,8 @@
 // is not installed it exits with 77. --gateway and --router add a line of YAML to those sections of
 // the configuration. --models adds models; --workspaces adds workspaces with credit, and --keys
 // that many keys each, of other systems: "scale-<workspace>-<number>-0123456789", counted from 0.
+// --redis-url: limiters share that Redis. --certificates: a folder for mutual TLS (cluster.h).
+// --prometheus writes targets for Prometheus's file_sd into that file.
 #include <unistd.h>
 
 #include <atomic>
@@ -32,6 +34,8 @@ using namespace tollgate::test;
 constexpr char kUsage[] =
     "tollgate-test-cluster [--tcp] [--postgres] [--engine URL]... [--keep-requests] [--threads N] "
     "[--credit-usd N] [--log-level L] [--gateway YAML]... [--router YAML]... "
+    "[--auth YAML]... [--billing YAML]... [--ratelimit YAML]... [--host YAML]... [--gateways N] "
+    "[--routers N] [--redis-url URL] [--certificates FOLDER] [--prometheus FILE] "
     "[--billing-sql URL] [--models N] [--workspaces N] [--keys N] [-- WRAPPER...]\n";
 
 struct Flags {
@@ -40,7 +44,8 @@ struct Flags {
   int64_t credit_usd = 1000;
   int models = 0;
   int workspaces = 0;
-  int keys = 1;  // of each of these workspaces
+  int keys = 1;            // of each of these workspaces
+  std::string prometheus;  // a file to write; empty: none
   bool postgres = false;
   bool keep_requests = false;  // served at /sim/requests and /sim/bodies
 };
@@ -91,6 +96,24 @@ Flags Read(int argc, char** argv) {
       flags.options.gateway_settings.emplace_back(value);
     else if (flag == "--router")
       flags.options.router_settings.emplace_back(value);
+    else if (flag == "--auth")
+      flags.options.auth_settings.emplace_back(value);
+    else if (flag == "--billing")
+      flags.options.billing_settings.emplace_back(value);
+    else if (flag == "--ratelimit")
+      flags.options.ratelimit_settings.emplace_back(value);
+    else if (flag == "--host")
+      flags.options.host_settings.emplace_back(value);
+    else if (flag == "--gateways")
+      flags.options.gateways = std::atoi(value);
+    else if (flag == "--routers")
+      flags.options.routers = std::atoi(value);
+    else if (flag == "--redis-url")
+      flags.options.ratelimit_settings.push_back("redis_url: " + std::string(value));
+    else if (flag == "--certificates")
+      flags.options.certificates = value;
+    else if (flag == "--prometheus")
+      flags.prometheus = value;
     else {
       std::fputs(kUsage, stderr);
       std::exit(2);
@@ -140,7 +163,27 @@ std::string Describe(Cluster& cluster, const EngineSim& engine, int64_t credit_u
   Json facts = MakeFacts(cluster, credit_usd);
   Json pids = Json::Array();
   for (const pid_t pid : cluster.pids()) pids.Add(static_cast<int64_t>(pid));
+  facts.Set("auth_admin", cluster.admin_grpc_address("auth"))
+      .Set("billing_admin", cluster.admin_grpc_address("billing"));
   return facts.Set("engine_port", engine.port()).Set("pids", pids).Set("dir", cluster.dir()).Dump();
+}
+
+// One group of targets per process, as file_sd of Prometheus reads it.
+bool WriteTargets(Cluster& cluster, const std::string& file) {
+  Json groups = Json::Array();
+  for (const std::string& name : cluster.process_names()) {
+    Json target = Json::Array();
+    target.Add("127.0.0.1:" + std::to_string(cluster.admin_port(name)));
+    Json labels = Json::Object();
+    labels.Set("instance", name);
+    Json group = Json::Object();
+    groups.Add(group.Set("targets", target).Set("labels", labels));
+  }
+  std::FILE* out = std::fopen(file.c_str(), "we");
+  if (out == nullptr) return false;
+  const std::string text = groups.Dump();
+  const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
+  return std::fclose(out) == 0 && written;
 }
 
 }  // namespace
@@ -177,6 +220,10 @@ int main(int argc, char** argv) {
   }
   if (!AddWorkspaces(cluster, flags)) {
     std::fputs("the workspaces could not be made\n", stderr);
+    return 1;
+  }
+  if (!flags.prometheus.empty() && !WriteTargets(cluster, flags.prometheus)) {
+    std::fprintf(stderr, "%s cannot be written\n", flags.prometheus.c_str());
     return 1;
   }
   std::printf("%s\n", Describe(cluster, engine, flags.credit_usd).c_str());
