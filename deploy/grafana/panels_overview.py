@@ -48,6 +48,8 @@ LIMITS = (
         graph("Limiters", "short", "Redis is up (1); processes that share the limits; separate states that answer.",
               ("min(tollgate_ratelimit_redis_up)", "Redis"), ("max(tollgate_ratelimit_replicas)", "processes"),
               ("max(tollgate_gateway_limiter_stores)", "states")),
+        graph("Slots held back", "s", "For how long none are given, since Redis may have lost leases.",
+              ("max(tollgate_ratelimit_redis_unsettled_seconds)", "held back")),
     )),
     ("Keys", (
         graph("Checks of keys", "reqps", "By the result of the gateway's cache.", (rate("tollgate_gateway_key_cache_total", "result"), "{{result}}")),
