@@ -59,6 +59,7 @@ export function operatorNavigation(): NavigationGroup[] {
     {
       label: i18n.t({ id: 'nav.serve', message: 'Serve' }),
       items: [
+        { to: paths.operatorRequests, label: i18n.t({ id: 'nav.requests', message: 'Requests' }), icon: IconReceipt, needs: ['EngineService/ListEngines'] },
         { to: paths.operatorEngines, label: i18n.t({ id: 'nav.engines', message: 'Engines' }), icon: IconServer, needs: ['EngineService/ListEngines'] },
         { to: paths.operatorModels, label: i18n.t({ id: 'nav.catalog', message: 'Models' }), icon: IconBox, needs: ['CatalogStatusService/GetCatalogStatus'] },
         { to: paths.operatorFleet, label: i18n.t({ id: 'nav.fleet', message: 'Processes' }), icon: IconTerminal, needs: ['ProcessService/ListProcesses'] },

@@ -1,17 +1,21 @@
 import { i18n } from '@lingui/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { api, unwrap } from '@/api/client';
 import { queryClient } from '@/api/query';
-import { postSession, type SignInState } from '@/api/session';
-import { SecondStepForm } from '@/app/SignInForm';
+import { loadSession, postSession, useSession, type SignInState } from '@/api/session';
+import { SecondStepForm, SignInForm } from '@/app/SignInForm';
 import { Button, Form, Notice, Page, PasswordField, TextField, useFields } from '@/ui';
+import { TextButton } from '@/ui/states';
 import { useLinkToken } from './token';
 
 // Opening the page uses nothing up: mail scanners open links, too. Only the button does.
 export default function InvitationPage() {
   const token = useLinkToken();
   const navigate = useNavigate();
+  const session = useSession();
   const [challenge, setChallenge] = useState<string | null>(null);
+  const [hasAccount, setHasAccount] = useState(false);
   const done = () => {
     queryClient.clear();
     void navigate({ to: '/', replace: true });
@@ -36,9 +40,23 @@ export default function InvitationPage() {
       </Page>
     );
   }
+  if (session) {
+    return (
+      <Page title={title}>
+        <Join token={token} name={session.user.display_name} onDone={done} />
+      </Page>
+    );
+  }
+  if (hasAccount) {
+    return (
+      <Page title={title}>
+        <SignInForm onDone={() => void loadSession()} />
+      </Page>
+    );
+  }
   return (
     <Page title={title}>
-      <p>{i18n.t({ id: 'auth.invitation.lead', message: 'Choose a password to make your account. If you have one already, sign in with it and accept the invitation there.' })}</p>
+      <p>{i18n.t({ id: 'auth.invitation.lead', message: 'Choose a password to make your account.' })}</p>
       <Form
         fields={fields}
         actions={
@@ -50,6 +68,28 @@ export default function InvitationPage() {
         <TextField label={i18n.t({ id: 'auth.display_name', message: 'Your name' })} autoComplete="name" autoFocus {...fields.bind('display_name')} />
         <PasswordField label={i18n.t({ id: 'auth.password', message: 'Password' })} hint={i18n.t({ id: 'auth.passwordHint', message: 'At least 10 characters' })} toggleLabel={i18n.t({ id: 'auth.showPassword', message: 'Show password' })} autoComplete="new-password" {...fields.bind('password')} />
       </Form>
+      <TextButton onClick={() => setHasAccount(true)}>{i18n.t({ id: 'auth.invitation.hasAccount', message: 'I have an account' })}</TextButton>
     </Page>
+  );
+}
+
+// For who is signed in: the account is there, only the workspace is new.
+function Join({ token, name, onDone }: { token: string; name: string; onDone: () => void }) {
+  const fields = useFields({}, async () => {
+    await unwrap(api.POST('/admin/v1/invitations:accept', { body: { token } }));
+    await loadSession();
+    onDone();
+  });
+  return (
+    <Form
+      fields={fields}
+      actions={
+        <Button type="submit" kind="primary" busy={fields.busy} wide>
+          {i18n.t({ id: 'auth.invitation.join', message: 'Accept the invitation' })}
+        </Button>
+      }
+    >
+      <p>{i18n.t({ id: 'auth.invitation.as', message: 'You are signed in as {name}. The workspace is added to this account.', values: { name } })}</p>
+    </Form>
   );
 }

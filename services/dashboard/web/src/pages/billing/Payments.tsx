@@ -5,9 +5,9 @@ import { api, newRequestId, unwrap } from '@/api/client';
 import { tableProps } from '@/api/paging';
 import { queryClient } from '@/api/query';
 import { idOf, type Schema } from '@/api/types';
-import { usePermissions } from '@/api/workspace';
+import { POLL, usePermissions } from '@/api/workspace';
 import { money } from '@/format/money';
-import { ActionMenu, Button, Confirm, DataTable, EmptyState, Money, StateChip, TextField, Time, type Column, type MenuAction } from '@/ui';
+import { ActionMenu, Button, Confirm, DataTable, EmptyState, Money, polling, StateChip, TextField, Time, type Column, type MenuAction } from '@/ui';
 import { paymentsQuery } from './queries';
 import { paymentState } from './words';
 
@@ -19,7 +19,7 @@ export function refreshMoney(workspace: string): Promise<unknown> {
 
 // Payments, newest first. origin AUTO_RELOAD: those that auto-reload made. Operators confirm and cancel transfers here.
 export function Payments({ workspace, origin = '' }: { workspace: string; origin?: '' | 'AUTO_RELOAD' }) {
-  const query = useInfiniteQuery(paymentsQuery(workspace, origin));
+  const query = useInfiniteQuery({ ...paymentsQuery(workspace, origin), ...polling(POLL) });
   const may = usePermissions(workspace);
   const [act, setAct] = useState<{ kind: 'confirm' | 'cancel'; payment: Payment; requestId: string } | null>(null);
   const [text, setText] = useState('');

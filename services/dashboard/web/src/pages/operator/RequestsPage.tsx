@@ -1,6 +1,59 @@
+// One request of any workspace, found by an id that a customer or a log names.
 import { i18n } from '@lingui/core';
-import { ApiPage } from '@/ui/ApiPage';
+import { useQuery } from '@tanstack/react-query';
+import { asApiError } from '@/api/errors';
+import { useSearchState } from '@/app/search';
+import { ReceiptView } from '@/pages/usage/ReceiptView';
+import { requestQuery } from '@/pages/usage/requests';
+import { Button, Card, EmptyState, ErrorState, Filters, Form, Page, RowSkeletons, TextField, useFields } from '@/ui';
+import { WorkspaceLink } from './parts';
 
 export default function RequestsPage() {
-  return <ApiPage title={i18n.t({ id: 'operator.requests.title', message: 'Requests of all workspaces' })} calls={['GET /admin/v1/workspaces/-/requests/REQUEST']} />;
+  const [search, setSearch] = useSearchState((raw) => ({ id: typeof raw.id === 'string' ? raw.id : typeof raw.id === 'number' ? String(raw.id) : '' }));
+  return (
+    <Page
+      title={i18n.t({ id: 'operator.requests.title', message: 'Requests' })}
+      subtitle={i18n.t({ id: 'operator.requestsText', message: 'A request of any workspace, by its id, by the id of its answer, or by an x-request-id that the gateway made.' })}
+      narrow
+    >
+      <Find key={search.id} id={search.id} onFind={(id) => setSearch({ id })} />
+      {search.id !== '' && <Found id={search.id} />}
+    </Page>
+  );
+}
+
+function Find({ id, onFind }: { id: string; onFind: (id: string) => void }) {
+  const fields = useFields({ id }, async (values) => onFind(values.id.trim()));
+  return (
+    <Form fields={fields} actions={null}>
+      <Filters>
+        <TextField label={i18n.t({ id: 'operator.requestId', message: 'Request id' })} mono autoFocus={id === ''} {...fields.bind('id')} />
+        <Button type="submit">{i18n.t({ id: 'operator.find', message: 'Find' })}</Button>
+      </Filters>
+    </Form>
+  );
+}
+
+function Found({ id }: { id: string }) {
+  const found = useQuery({ ...requestQuery('-', id), retry: false });
+  if (found.data) {
+    const workspace = found.data.name.split('/')[1] ?? '';
+    return (
+      <Card title={i18n.t({ id: 'operator.workspace.title', message: 'Workspace' })} actions={<WorkspaceLink name={found.data.name} />}>
+        <ReceiptView receipt={found.data} workspace={workspace} />
+      </Card>
+    );
+  }
+  if (found.error === null) return <Card><RowSkeletons /></Card>;
+  return (
+    <Card>
+      {asApiError(found.error).status === 404 ? (
+        <EmptyState title={i18n.t({ id: 'operator.noRequest', message: 'No request with this id' })}>
+          {i18n.t({ id: 'operator.noRequestText', message: 'No workspace has one, over all time. A refused call has no receipt. An x-request-id that a caller chose is found on the pages of its workspace.' })}
+        </EmptyState>
+      ) : (
+        <ErrorState error={found.error} what={i18n.t({ id: 'operator.requestWhat', message: 'the request' })} retry={() => void found.refetch()} />
+      )}
+    </Card>
+  );
 }

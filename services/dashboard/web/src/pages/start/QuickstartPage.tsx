@@ -10,7 +10,7 @@ import { useWorkspace } from '@/app/search';
 import { useSite } from '@/app/site';
 import { createKey, keysChanged } from '@/pages/keys/queries';
 import { Button, Card, CodeTabs, Failure, Form, LinkButton, Notice, Page, Secret, SelectField, TextButton, TextField, useFields } from '@/ui';
-import { snippets } from './snippets';
+import { snippets } from '@/api/snippets';
 import { Waiting } from './Waiting';
 import css from './start.module.css';
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import recipes from './recipes.gen.json';
 import { snippets } from './snippets';
 
-const docs = readFileSync(new URL('../../../../../../docs/clients.md', import.meta.url), 'utf8');
+const docs = readFileSync(new URL('../../../../../docs/clients.md', import.meta.url), 'utf8');
 const NAMES = ['curl', 'openai-python', 'openai-node', 'anthropic-python', 'ai-sdk-compatible', 'claude-code-settings', 'claude-code', 'codex-settings', 'codex'];
 
 it('recipes.gen.json has the blocks of docs/clients.md (vitest run -u writes it)', async () => {
