@@ -1,21 +1,24 @@
 // tollgate-test-cluster: starts the product for scripts (tests/clients, tests/bench), prints one
 // line of JSON with addresses, keys and process ids, and stops everything when its standard input
-// ends.
+// ends. A line "kill NAME" there kills a process, "start NAME" starts it again on the same ports;
+// each is answered with a line of JSON.
 //
 //   {"port":…,"dashboard_port":…,"engine_port":…,"pids":[…],"dir":…,…}    the rest: facts.h
 //
 // With --postgres auth and billing keep their data in a private PostgreSQL server; where PostgreSQL
 // is not installed it exits with 77. --gateway and --router add a line of YAML to those sections of
-// the configuration. --models adds models; --workspaces adds workspaces with credit, and --keys
-// that many keys each, of other systems: "scale-<workspace>-<number>-0123456789", counted from 0.
-// --redis-url: limiters share that Redis. --certificates: a folder for mutual TLS (cluster.h).
-// --prometheus writes targets for Prometheus's file_sd into that file.
-#include <unistd.h>
-
+// the configuration, --dashboard, --auth, --billing, --ratelimit and --host likewise;
+// --admin-sockets adds sockets for the command line, DIR/NAME.sock. --models adds models;
+// --workspaces adds workspaces with credit, and --keys that many keys each, of other systems:
+// "scale-<workspace>-<number>-0123456789", counted from 0. --redis-url: limiters share that Redis.
+// --certificates: a folder for mutual TLS (cluster.h). --prometheus writes targets for Prometheus's
+// file_sd into that file.
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -36,6 +39,7 @@ constexpr char kUsage[] =
     "[--credit-usd N] [--log-level L] [--gateway YAML]... [--router YAML]... "
     "[--auth YAML]... [--billing YAML]... [--ratelimit YAML]... [--host YAML]... [--gateways N] "
     "[--routers N] [--redis-url URL] [--certificates FOLDER] [--prometheus FILE] "
+    "[--dashboard YAML]... [--admin-sockets] "
     "[--billing-sql URL] [--models N] [--workspaces N] [--keys N] [-- WRAPPER...]\n";
 
 struct Flags {
@@ -66,6 +70,10 @@ Flags Read(int argc, char** argv) {
     }
     if (flag == "--postgres") {
       flags.postgres = true;
+      continue;
+    }
+    if (flag == "--admin-sockets") {
+      flags.options.admin_sockets = true;
       continue;
     }
     if (flag == "--keep-requests") {
@@ -114,6 +122,8 @@ Flags Read(int argc, char** argv) {
       flags.options.certificates = value;
     else if (flag == "--prometheus")
       flags.prometheus = value;
+    else if (flag == "--dashboard")
+      flags.options.dashboard_settings.emplace_back(value);
     else {
       std::fputs(kUsage, stderr);
       std::exit(2);
@@ -186,6 +196,27 @@ bool WriteTargets(Cluster& cluster, const std::string& file) {
   return std::fclose(out) == 0 && written;
 }
 
+// "kill NAME" or "start NAME": {} or what went wrong.
+std::string Obey(Cluster& cluster, const std::string& line) {
+  const size_t space = line.find(' ');
+  const std::string verb = line.substr(0, space);
+  const std::string name = space == std::string::npos ? "" : line.substr(space + 1);
+  std::string wrong;
+  const std::vector<std::string> names = cluster.process_names();
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    wrong = "no such process: " + name;
+  } else if (verb == "kill") {
+    cluster.process(name).Kill();
+  } else if (verb == "start") {
+    wrong = cluster.Restart(name, 30'000);
+  } else {
+    wrong = "unknown: " + verb;
+  }
+  Json answer = Json::Object();
+  if (!wrong.empty()) answer.Set("error", wrong);
+  return answer.Dump();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -228,8 +259,9 @@ int main(int argc, char** argv) {
   }
   std::printf("%s\n", Describe(cluster, engine, flags.credit_usd).c_str());
   std::fflush(stdout);
-  char buffer[256];
-  while (read(STDIN_FILENO, buffer, sizeof buffer) > 0) {
+  for (std::string line; std::getline(std::cin, line);) {
+    std::printf("%s\n", Obey(cluster, line).c_str());
+    std::fflush(stdout);
   }
   const std::string wrong = cluster.StopOrderly();
   if (!wrong.empty()) std::fprintf(stderr, "%s\n", wrong.c_str());
