@@ -101,7 +101,7 @@ class Kubernetes(unittest.TestCase):
         self.assertIn("Succeeded", done.stdout)
 
     def test_3_disruption_budgets_hold(self):
-        """A router may go; while it ends its streams, the other one may not."""
+        # A router may go; while it ends its streams, the other one may not.
         first, second = sorted(self.names("inference-router"))
         path = f"/api/v1/namespaces/{chart.NAMESPACE}/pods/"
         budget = f"/apis/policy/v1/namespaces/{chart.NAMESPACE}/poddisruptionbudgets/t-tollgate-inference-router"
