@@ -241,6 +241,8 @@ class Certificates(unittest.TestCase):
             self.assertEqual(volumes["tls"]["secret"]["secretName"], spec["secretName"])
         for service, config in loaded(objects).items():
             self.assertEqual(config["host"]["tls"]["trust_domain"], "example.org", service)
+        env = {one["name"]: one["value"] for one in pods(objects)["operator"][1]["containers"][0]["env"]}
+        self.assertEqual(env["TOLLGATE_TRUST_DOMAIN"], "example.org")
 
     def test_without_them_plain_text_is_said(self):
         for config in loaded(chart.render(chart.TRYING)).values():

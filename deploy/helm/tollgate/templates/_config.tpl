@@ -159,9 +159,7 @@ gateway:
 {{- $ := index . 0 -}}
 {{- $service := index . 1 -}}
 targets:
-  auth: {{ include "tollgate.target" (list $ "auth" "grpc") }}
   ratelimit: {{ include "tollgate.target" (list $ "ratelimit" "grpc") }}
-  billing: {{ include "tollgate.target" (list $ "billing" "grpc") }}
   catalog: {{ include "tollgate.target" (list $ "catalog" "grpc") }}
   auth_admin: {{ include "tollgate.target" (list $ "auth" "admin") }}
   billing_admin: {{ include "tollgate.target" (list $ "billing" "admin") }}
