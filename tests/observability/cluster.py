@@ -91,8 +91,11 @@ class Observed(Daemons):
     def openssl(self, *arguments):
         subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=self.folder)
 
-    def make_secrets(self):
+    def renew_certificates(self):
         subprocess.run([ROOT / "deploy/make-certificates", f"{self.folder}/tls"], check=True, capture_output=True)
+
+    def make_secrets(self):
+        self.renew_certificates()
         self.make_edge_certificate(days=90)
         self.openssl("genpkey", "-algorithm", "ed25519", "-out", "checkpoint.pem")
         os.mkdir(f"{self.folder}/archive")
@@ -176,9 +179,9 @@ class Observed(Daemons):
         body = {"model": "sim/model", "messages": [{"role": "user", "content": "x_sim:" + json.dumps(sim or {"tokens": 20, "token_ms": 2})}]}
         return self.call("POST", "/v1/chat/completions", key, body | more)
 
-    def operator(self, *command):
+    def operator(self, *command, certificate="operators/admin"):
         """The command line, as an operator with a certificate."""
-        folder = f"{self.folder}/tls/operators/admin"
+        folder = f"{self.folder}/tls/{certificate}"
         done = subprocess.run([self.bin / "tollgate", "--json", "--auth-target", self.facts["auth_admin"], "--billing-target",
                                self.facts["billing_admin"], "--tls-ca", f"{folder}/authority.pem", "--tls-cert", f"{folder}/certificate.pem",
                                "--tls-key", f"{folder}/private_key.pem", *command], capture_output=True, text=True,

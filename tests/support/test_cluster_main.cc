@@ -38,7 +38,7 @@ constexpr char kUsage[] =
     "tollgate-test-cluster [--tcp] [--postgres] [--engine URL]... [--keep-requests] [--threads N] "
     "[--credit-usd N] [--log-level L] [--gateway YAML]... [--router YAML]... "
     "[--auth YAML]... [--billing YAML]... [--ratelimit YAML]... [--host YAML]... [--gateways N] "
-    "[--routers N] [--redis-url URL] [--certificates FOLDER] [--prometheus FILE] "
+    "[--routers N] [--ratelimits N] [--redis-url URL] [--certificates FOLDER] [--prometheus FILE] "
     "[--dashboard YAML]... [--admin-sockets] "
     "[--billing-sql URL] [--models N] [--workspaces N] [--keys N] [-- WRAPPER...]\n";
 
@@ -114,6 +114,8 @@ Flags Read(int argc, char** argv) {
       flags.options.host_settings.emplace_back(value);
     else if (flag == "--gateways")
       flags.options.gateways = std::atoi(value);
+    else if (flag == "--ratelimits")
+      flags.options.ratelimits = std::atoi(value);
     else if (flag == "--routers")
       flags.options.routers = std::atoi(value);
     else if (flag == "--redis-url")

@@ -1,0 +1,125 @@
+#!/usr/bin/python3
+"""Fires alerts for real: prove_alerts.py BIN-FOLDER [--record PAGE] [ALERT...]
+
+For each alert the fault that it names is made in a cluster of real processes that a real Prometheus watches; the alert must
+fire, and end after the fault has. Windows, waiting times and thresholds of the shipped rules are shortened, as SHORTER
+says; expressions stay. Alerts without a fault here are listed. The ledger is changed last.
+"""
+import argparse
+import contextlib
+import datetime
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+import yaml
+
+import alert_faults
+import cluster
+
+ROOT = cluster.ROOT
+FOLDER = ROOT / "deploy/prometheus"
+# Seconds instead of the ranges of the rules.
+WINDOWS = {"5m": 10, "10m": 15, "15m": 15, "30m": 12, "1h": 15, "2h": 15, "6h": 18, "26h": 15, "3d": 20, "1d": 15}
+# What would last too long: (alert, from, to).
+SHORTER = (("MailsWait", "> 600", "> 5"), ("SettlementsWait", "> 60", "> 3"), ("AuditCopyLags", "> 60", "> 3"),
+           ("GatewayEvictsConnections", "> 100", "> 5"))
+PATIENCE = 60
+
+
+def shortened(rule):
+    for name, before, after in SHORTER:
+        if rule.get("alert") == name:
+            assert before in rule["expr"], name
+            rule["expr"] = rule["expr"].replace(before, after)
+    rule["expr"] = re.sub(r"\[(\d+[mhd])\]", lambda found: f"[{WINDOWS[found.group(1)]}s]", rule["expr"])
+    if "for" in rule:
+        rule["for"] = "2s"
+    return rule
+
+
+def shipped_rules():
+    names = yaml.safe_load((FOLDER / "prometheus.yml").read_text())["rule_files"]
+    groups = [group for name in names for group in yaml.safe_load((FOLDER / name).read_text())["groups"]]
+    for group in groups:
+        group["rules"] = [shortened(rule) for rule in group["rules"]]
+    return groups
+
+
+class Proof:
+    def __init__(self, observed):
+        self.observed, self.rows, self.failed = observed, [], []
+
+    def firing(self, name):
+        return bool(self.observed.query(f'ALERTS{{alertname="{name}",alertstate="firing"}}'))
+
+    def wait(self, name, wanted):
+        """Seconds until the alert does (not) fire; None: not in time."""
+        begin = time.monotonic()
+        while time.monotonic() - begin < PATIENCE:
+            with contextlib.suppress(OSError):
+                if self.firing(name) == wanted:
+                    return time.monotonic() - begin
+            time.sleep(0.3)
+        return None
+
+    def prove(self, fault):
+        names = [name for name in fault.alerts]
+        fault.begin(self.observed)
+        fired = {name: self.wait(name, True) for name in names}
+        fault.end(self.observed)
+        for name in names:
+            ended = self.wait(name, False) if fault.ends else 0
+            good = fired[name] is not None and ended is not None
+            self.rows.append((name, fault.__doc__, fired[name], ended if fault.ends else None))
+            print(f"{'ok' if good else 'NOT'} {name}: {fault.__doc__}", flush=True)
+            if not good:
+                self.failed.append(f"{name}: {'did not fire' if fired[name] is None else 'did not end'}")
+
+
+def record(page, rows, unproven):
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout.strip()
+    with open(page, "a") as out:
+        out.write(f"\n### alerts, {datetime.date.today()}, commit {commit}\n\n")
+        out.write("Each alert was fired by the fault that it names, in a cluster of real processes watched by a real Prometheus, with the\n"
+                  "shipped expressions and short windows, and ended after the fault. Seconds are those of the short windows.\n\n")
+        out.write("| alert | fault | fired after s | ended after s |\n|---|---|---|---|\n")
+        for name, text, fired, ended in sorted(rows):
+            out.write(f"| {name} | {text} | {fired:.0f} | {'with a restart' if ended is None else f'{ended:.0f}'} |\n")
+        out.write(f"\nNot fired here, tested by `promtool` alone: {', '.join(unproven)}.\n")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("bin")
+    parser.add_argument("alerts", nargs="*")
+    parser.add_argument("--record")
+    options = parser.parse_args()
+    groups = shipped_rules()
+    every = [rule["alert"] for group in groups for rule in group["rules"] if "alert" in rule]
+    faults = [fault() for fault in alert_faults.FAULTS if not options.alerts or set(fault.alerts) & set(options.alerts)]
+    unknown = [name for fault in faults for name in fault.alerts if name not in every]
+    assert not unknown, unknown
+    rules = pathlib.Path(subprocess.run(["mktemp", "--suffix=.yml"], capture_output=True, text=True).stdout.strip())
+    rules.write_text(yaml.safe_dump({"groups": groups}))
+    observed = cluster.Observed(options.bin, flags=alert_faults.FLAGS, rules=[rules])
+    proof = Proof(observed)
+    try:
+        for fault in faults:
+            proof.prove(fault)
+    finally:
+        observed.close()
+        rules.unlink()
+    unproven = [name for name in every if name not in {row[0] for row in proof.rows}]
+    print(f"{len(proof.rows) - len(proof.failed)} of {len(every)} alerts fired; no fault for: {', '.join(unproven)}")
+    for failure in proof.failed:
+        print("FAILED:", failure)
+    if options.record and not proof.failed and not options.alerts:
+        record(options.record, proof.rows, unproven)
+    return 1 if proof.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
