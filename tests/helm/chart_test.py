@@ -90,6 +90,8 @@ class Every(unittest.TestCase):
                     services = [s for s in objects if s["kind"] == "Service" and wanted <= s["metadata"]["labels"].items()]
                     self.assertEqual(len(services), 1, one["metadata"]["name"])
                     self.assertIn("ops", [port["name"] for port in services[0]["spec"]["ports"]])
+                    # Alerts and dashboards ask for the job of the product's own prometheus.yml.
+                    self.assertEqual(services[0]["metadata"]["labels"][one["spec"]["jobLabel"]], "tollgate")
                 if one["kind"] in ("Ingress", "HTTPRoute"):
                     name = one["metadata"]["name"]
                     service = chart.named(objects, "Service", name)
