@@ -43,13 +43,27 @@ function App() {
   );
 }
 
+function Unreachable() {
+  return (
+    <main className="unreachable">
+      <h1>{i18n.t({ id: 'app.unreachable', message: 'Tollgate does not answer' })}</h1>
+      <p role="status">{i18n.t({ id: 'app.unreachableText', message: 'You are still signed in. The page opens by itself as soon as there is an answer.' })}</p>
+    </main>
+  );
+}
+
 // Where the server sends a browser whose sign-in with a provider failed.
 const failed = /^#\/sign-in\/([A-Z_]+)$/.exec(location.hash);
 if (failed) history.replaceState(null, '', `/sign-in?failed=${failed[1]}`);
 
-// Who is signed in decides the first page; when that cannot be known, the sign-in page says why.
-await Promise.all([loadLanguage(), loadSession().catch(() => null)]);
-createRoot(document.getElementById('root')!).render(
+// Who is signed in decides the first page. While that cannot be known nobody is sent to sign in: it is asked again.
+const page = createRoot(document.getElementById('root')!);
+await loadLanguage();
+for (let wait = 1_000; !(await loadSession().then(() => true, () => false)); wait = Math.min(2 * wait, 15_000)) {
+  page.render(<Unreachable />);
+  await new Promise((done) => setTimeout(done, wait));
+}
+page.render(
   <StrictMode>
     <App />
   </StrictMode>,
