@@ -157,19 +157,37 @@ test('cluster: a key is made and used, its cost is on the pages; a viewer reads 
   await viewer.context().close();
 });
 
-test('faults: without billing the page says so, and is whole again when it is back', async ({ browser }) => {
-  const page = await open(browser, 'owner', '/account/profile');
-  await cluster.kill('billing');
-  await page.goto(`${w}/billing`);
-  await expect(page.getByText(/Could not load|not answer|cannot be reached|unavailable/i).first()).toBeVisible({ timeout: 30_000 });
-  await page.screenshot({ path: `${process.env.SHOTS}/fault-billing.png`, animations: 'disabled' });
-  // Nobody is signed out by it.
-  await expect(page).not.toHaveURL(/sign-in/);
-  await cluster.restart('billing');
-  await expect(async () => {
-    const retry = page.getByRole('button', { name: 'Retry' });
-    if (await retry.count()) await retry.first().click();
-    await expect(page.getByText('What the credit is made of').first()).toBeVisible({ timeout: 2_000 });
-  }).toPass({ timeout: 60_000 });
+// shown: what the page shows again when the service is back, without a reload.
+for (const { service, path, shown, role = 'owner' } of [
+  { service: 'billing', path: `${w}/billing`, shown: 'What the credit is made of' },
+  { service: 'auth', path: `${w}/keys`, shown: 'cluster-key' },
+  { service: 'catalog', path: `${w}/models`, shown: 'sim/model' },
+]) {
+  test(`faults: without ${service} the page says so, and is whole again when it is back`, async ({ browser }) => {
+    const page = await open(browser, role, '/account/profile');
+    await cluster.kill(service);
+    await page.goto(path);
+    await expect(page.getByText(/Could not load|not answer|cannot be reached|unavailable/i).first()).toBeVisible({ timeout: 60_000 });
+    await page.screenshot({ path: `${process.env.SHOTS}/fault-${service}.png`, animations: 'disabled' });
+    // Nobody is signed out by it.
+    await expect(page).not.toHaveURL(/sign-in/);
+    await cluster.restart(service);
+    await expect(async () => {
+      const retry = page.getByRole('button', { name: 'Retry' });
+      if (await retry.count()) await retry.first().click();
+      await expect(page.getByText(shown).first()).toBeVisible({ timeout: 2_000 });
+    }).toPass({ timeout: 60_000 });
+    await page.context().close();
+  });
+}
+
+test('faults: a killed inference router is a process without an answer on the page of operators', async ({ browser }) => {
+  const page = await open(browser, 'operator', '/operator/fleet');
+  const row = page.getByRole('row', { name: /inference-router/ });
+  await expect(row).toContainText('Ready');
+  await cluster.kill('inference-router');
+  await expect(row).toContainText('No answer', { timeout: 60_000 });
+  await cluster.restart('inference-router');
+  await expect(row).toContainText('Ready', { timeout: 60_000 });
   await page.context().close();
 });
