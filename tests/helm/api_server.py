@@ -4,7 +4,6 @@ import glob
 import json
 import os
 import shutil
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -15,15 +14,10 @@ import urllib.request
 import yaml
 
 import chart
+from ports import free_ports
 
 PART = os.path.join(chart.PARTS, "kubernetes-v1.36.3")
 TOKEN = "the-token-of-the-test"
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class ApiError(Exception):
@@ -47,7 +41,7 @@ class ApiServer:
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="tollgate-kubernetes-")
         self.processes, self.context = [], ssl._create_unverified_context()
-        etcd, peer, self.port = free_port(), free_port(), free_port()
+        etcd, peer, self.port, kwok = free_ports(4)
         self.url = f"https://127.0.0.1:{self.port}"
         self.write_files()
         self.start("etcd", "--data-dir", self.path("etcd"), "--listen-client-urls", f"http://127.0.0.1:{etcd}",
@@ -64,7 +58,7 @@ class ApiServer:
                    "--horizontal-pod-autoscaler-sync-period", "2s")
         self.start("kube-scheduler", "--kubeconfig", self.path("kubeconfig"), "--leader-elect=false", "--secure-port", "0")
         self.start("kwok", "--kubeconfig", self.path("kubeconfig"), "--config", self.path("stages.yaml"), "--manage-all-nodes=true", "--node-lease-duration-seconds", "40",
-                   "--server-address", f"127.0.0.1:{free_port()}")
+                   "--server-address", f"127.0.0.1:{kwok}")
         wait_for("the default namespace's account", lambda: self.find("/api/v1/namespaces/default/serviceaccounts/default"))
 
     def path(self, name):

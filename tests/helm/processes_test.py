@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,21 +14,11 @@ import urllib.error
 import urllib.request
 
 import chart
+from ports import free_ports
 
 BIN = os.environ.get("TOLLGATE_BIN", "")
 VALUES = chart.merged(chart.GIVEN, {"secrets": {"existingSecret": "", "generate": True}, "tls": {"trustDomain": "example.org"},
                                     "postgresql": {"sslMode": "disable"}, "services": {"billing": {"checkpoints": True}}, "operator": {"enabled": True}})
-
-
-def free_ports(count):
-    """Kept open until all are known, so that each is another one."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def openssl(*arguments):
