@@ -139,9 +139,26 @@ std::vector<WantedKeyMonth> BeginningKeyMonths(std::span<const Operation> operat
   return beginning;
 }
 
-SqlResult<void> LoadKeyMonths(sql::Connection& db, std::span<const WantedKeyMonth> beginning,
-                              int64_t now_us, State& state) {
-  std::vector<WantedKeyMonth> wanted(beginning.begin(), beginning.end());
+// Of requests that begin and go on in this batch: their holds are not in the database yet.
+std::vector<WantedKeyMonth> KeyMonthsOfNewHolds(std::span<const Operation> operations,
+                                                int64_t now_us) {
+  std::vector<WantedKeyMonth> wanted;
+  std::map<Id, const Authorize*> begun;
+  for (const Operation& op : operations) {
+    if (const auto* authorize = std::get_if<Authorize>(&op)) {
+      begun.emplace(authorize->request_id, authorize);
+    } else if (const auto of = begun.find(RequestIdOf(op)); of != begun.end()) {
+      wanted.push_back({of->second->workspace, of->second->key_id, UtcMonth(now_us)});
+    }
+  }
+  return wanted;
+}
+
+SqlResult<void> LoadKeyMonths(sql::Connection& db, std::span<const Operation> operations,
+                              std::span<const WantedKeyMonth> beginning, int64_t now_us,
+                              State& state) {
+  std::vector<WantedKeyMonth> wanted = KeyMonthsOfNewHolds(operations, now_us);
+  wanted.insert(wanted.end(), beginning.begin(), beginning.end());
   for (const auto& [id, hold] : state.holds) {
     if (hold.tombstone()) continue;
     wanted.push_back({hold.workspace, hold.key_id, hold.month});
@@ -209,7 +226,7 @@ SqlResult<void> Load(sql::Connection& db, std::span<const Operation> operations,
   const std::vector<WantedKeyMonth> beginning = BeginningKeyMonths(operations, now_us, state);
   db.Pipeline();
   if (auto done = LoadMonths(db, now_us, state); !done.ok()) return done;
-  if (auto done = LoadKeyMonths(db, beginning, now_us, state); !done.ok()) return done;
+  if (auto done = LoadKeyMonths(db, operations, beginning, now_us, state); !done.ok()) return done;
   if (auto done = db.Flush(); !done.ok()) return done;
   if (auto done = StartKeyMonths(db, beginning, state); !done.ok()) return done;
   return LoadIdempotencyKeys(

@@ -47,6 +47,20 @@ TEST_P(StoreTest, RepliesAndEntriesEqualThoseOfApply) {
   EXPECT_EQ(report->usage_records, stored) << "each was compared with its hold";
 }
 
+// The key's month began with a request that had a quota, and goes on with requests that have none.
+TEST_P(StoreTest, ARequestThatBeginsAndEndsInOneBatchCountsTowardsItsKeysMonth) {
+  Authorize with_quota = MakeAuthorize(TestId(1, kNowUs), 100, 50);
+  with_quota.key_quota_nano_usd = 10'000;
+  Run({MakeAddCredit("c", 10'000), with_quota}, kNowUs);
+  Run({MakeSettle(with_quota.request_id, 100, 0)}, kNowUs);
+  const Id id = TestId(2, kNowUs);
+  const Applied got = Run({MakeAuthorize(id, 100, 50), MakeSettle(id, 100, 0)}, kNowUs);
+  ASSERT_TRUE(got.replies[0].ok && got.replies[1].ok);
+  auto report = VerifyLedger(*database_);
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->ok()) << report->violations.front();
+}
+
 // Several replicas work on one workspace, which does not exist at first.
 TEST_P(StoreTest, RacingReplicasLoseNothing) {
   constexpr int kReplicas = 4;
