@@ -107,6 +107,9 @@ def main():
     observed = cluster.Observed(options.bin, flags=alert_faults.FLAGS, rules=[rules])
     proof = Proof(observed)
     try:
+        # Rules of a rise compare with what was scraped before it.
+        cluster.wait_for("two scrapes of each process", 30, lambda: len(observed.query(
+            "count_over_time(up[1m]) >= 2")) >= len(observed.processes()))
         for fault in faults:
             proof.prove(fault)
     finally:
