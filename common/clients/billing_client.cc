@@ -230,10 +230,16 @@ std::unique_ptr<BillingClient> MakeBillingClient(Loop& loop, ReplicasPtr replica
       is_direct
           ? MakeBatcher<AuthorizeResult>(loop, direct->authorize, authorize)
           : MakeBatcher<AuthorizeResult>(
-                loop, Over<BillingService>(loop, replicas, &BillingAsync::Authorize), authorize),
+                loop,
+                OverStream<BillingService>(loop, replicas, &BillingAsync::Authorize,
+                                           &BillingAsync::AuthorizeCalls),
+                authorize),
       is_direct ? MakeBatcher<MeterResult>(loop, direct->void_holds, void_holds)
                 : MakeBatcher<MeterResult>(
-                      loop, Over<BillingService>(loop, replicas, &BillingAsync::Void), void_holds),
+                      loop,
+                      OverStream<BillingService>(loop, replicas, &BillingAsync::Void,
+                                                 &BillingAsync::VoidCalls),
+                      void_holds),
       std::move(reports), std::move(answers));
 }
 
@@ -244,7 +250,9 @@ std::unique_ptr<MeteringClient> MakeMeteringClient(Loop& loop, ReplicasPtr repli
       direct != nullptr && direct->meter
           ? MakeBatcher<MeterResult>(loop, direct->meter, ops)
           : MakeBatcher<MeterResult>(
-                loop, Over<MeteringService>(loop, std::move(replicas), &MeteringAsync::Meter),
+                loop,
+                OverStream<MeteringService>(loop, std::move(replicas), &MeteringAsync::Meter,
+                                            &MeteringAsync::MeterCalls),
                 ops));
 }
 

@@ -197,8 +197,9 @@ std::unique_ptr<RateLimitClient> MakeRateLimitClient(Loop& loop, ReplicasPtr rep
     return std::make_unique<RateLimitClientImpl>(loop, std::move(renew), *direct);
   }
   return std::make_unique<RateLimitClientImpl>(
-      loop, std::move(renew), Over<RateLimitService>(loop, replicas, &Async::Acquire),
-      Over<RateLimitService>(loop, replicas, &Async::Release),
+      loop, std::move(renew),
+      OverStream<RateLimitService>(loop, replicas, &Async::Acquire, &Async::AcquireCalls),
+      OverStream<RateLimitService>(loop, replicas, &Async::Release, &Async::ReleaseCalls),
       Over<RateLimitService>(loop, replicas, &Async::Peek));
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/clients/direct.h"
 #include "common/rpc/replica_call.h"
+#include "common/rpc/streamed_method.h"
 
 namespace tollgate {
 
@@ -25,6 +26,22 @@ Transport<Request, Response> Over(Loop& loop, std::shared_ptr<rpc::Replicas> rep
   return [&loop, replicas = std::move(replicas), method](Request request, int64_t timeout_ms) {
     return rpc::CallAny<Service>(loop, replicas, method, std::move(request), timeout_ms,
                                  rpc::Moves::kYes);
+  };
+}
+
+// The same, with the calls of a loop to one replica on one stream:
+// OverStream<Service>(loop, replicas, &Async::Method, &Async::MethodCalls).
+template <typename Service, typename Async, typename Request, typename Response, typename Call,
+          typename Reply>
+Transport<Request, Response> OverStream(
+    Loop& loop, std::shared_ptr<rpc::Replicas> replicas,
+    void (Async::*method)(grpc::ClientContext*, const Request*, Response*,
+                          std::function<void(grpc::Status)>),
+    void (Async::*stream)(grpc::ClientContext*, grpc::ClientBidiReactor<Call, Reply>*)) {
+  using Method = rpc::StreamedMethod<Service, Async, Request, Response, Call, Reply>;
+  return [&loop, replicas = std::move(replicas), method = Method{{method}, stream}](
+             Request request, int64_t timeout_ms) {
+    return rpc::CallAny(loop, replicas, method, std::move(request), timeout_ms, rpc::Moves::kYes);
   };
 }
 

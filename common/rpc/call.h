@@ -35,12 +35,12 @@ struct PendingCall {
 class CancelSlot {
  public:
   void Cancel() {
-    if (context_ != nullptr) context_->TryCancel();
+    if (cancel_) cancel_();
   }
-  void Set(grpc::ClientContext* context) { context_ = context; }
+  void Set(std::function<void()> cancel) { cancel_ = std::move(cancel); }
 
  private:
-  grpc::ClientContext* context_ = nullptr;  // null: no call runs
+  std::function<void()> cancel_;  // empty: no call runs
 };
 
 // Calls the method on the loop's thread and returns its response or error. Example:
@@ -66,7 +66,7 @@ Task<Result<Response>> Unary(Loop& loop, std::type_identity_t<Async>* async,
       if (!done) call.context.TryCancel();
     }
   } guard{*call, cancel};
-  if (cancel != nullptr) cancel->Set(&call->context);
+  if (cancel != nullptr) cancel->Set([context = &call->context] { context->TryCancel(); });
   call->waiter = &waiter;
   call->request = std::move(request);
   call->context.set_deadline(std::chrono::system_clock::now() +

@@ -57,6 +57,11 @@ class Replica : public std::enable_shared_from_this<Replica> {
   template <typename Service>
   std::shared_ptr<typename Service::Stub> Stub();
 
+  // An object that a client keeps with the replica, made by make() when it is first asked for; the
+  // type names it. Destroyed with the replica.
+  template <typename T, typename Make>
+  std::shared_ptr<T> Companion(Make make);
+
   // Probes from now on, and calls on_change after each change of the state or of recovering().
   // Until then the replica stays up.
   void Watch(std::function<void()> on_change);
@@ -92,7 +97,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   const std::string service_;
   const std::string address_;
   const std::shared_ptr<grpc::Channel> channel_;
-  std::unordered_map<const void*, std::shared_ptr<void>> stubs_;
+  std::unordered_map<const void*, std::shared_ptr<void>> stubs_;  // and companions
   ReplicaHealth health_;
   std::function<void()> on_change_;
   bool watched_ = false;
@@ -110,6 +115,14 @@ std::shared_ptr<typename Service::Stub> Replica::Stub() {
   std::shared_ptr<void>& stub = stubs_[&tag];
   if (!stub) stub = std::shared_ptr<typename Service::Stub>(Service::NewStub(channel_));
   return std::static_pointer_cast<typename Service::Stub>(stub);
+}
+
+template <typename T, typename Make>
+std::shared_ptr<T> Replica::Companion(Make make) {
+  static const char tag = 0;
+  std::shared_ptr<void>& companion = stubs_[&tag];
+  if (!companion) companion = make();
+  return std::static_pointer_cast<T>(companion);
 }
 
 }  // namespace tollgate::rpc

@@ -1,4 +1,4 @@
-// A unary call to whichever replica of a service is in use.
+// A call to whichever replica of a service is in use.
 #pragma once
 
 #include <memory>
@@ -19,16 +19,27 @@ enum class Moves {
 // How many replicas one call may be sent to.
 inline constexpr int kMaxReplicasOfACall = 3;
 
-// Example:
-//   co_await CallAny<AuthService>(loop, replicas, &Async::VerifyKey, request, 2000, Moves::kYes)
+// A unary method: Ask(loop, replica, request, timeout_ms, cancel) calls it on one replica.
+template <typename Service, typename Async, typename Request, typename Response>
+struct UnaryMethod {
+  using Pointer = void (Async::*)(grpc::ClientContext*, const Request*, Response*,
+                                  std::function<void(grpc::Status)>);
+  Pointer method;
+
+  Task<Result<Response>> Ask(Loop& loop, std::shared_ptr<Replica> replica, Request request,
+                             int64_t timeout_ms, CancelSlot* cancel) const {
+    const auto stub = replica->template Stub<Service>();
+    co_return co_await Unary(loop, stub->async(), method, std::move(request), timeout_ms, cancel);
+  }
+};
+
+// Calls the method: CallAny(loop, replicas, method, request, 2000, Moves::kYes).
 // kServiceUnavailable: no replica answered within the time. It says nothing about whether the call
 // was applied.
-template <typename Service, typename Async, typename Request, typename Response>
-Task<Result<Response>> CallAny(Loop& loop, std::shared_ptr<Replicas> replicas,
-                               void (Async::*method)(grpc::ClientContext*, const Request*,
-                                                     Response*, std::function<void(grpc::Status)>),
-                               std::type_identity_t<Request> request, int64_t timeout_ms,
-                               Moves moves) {
+template <typename Method, typename Request>
+auto CallAny(Loop& loop, std::shared_ptr<Replicas> replicas, Method method, Request request,
+             int64_t timeout_ms, Moves moves)
+    -> decltype(method.Ask(loop, nullptr, std::move(request), timeout_ms, nullptr)) {
   const int64_t deadline_us = SystemClock::Get().MonotonicUs() + timeout_ms * 1000;
   replicas->CountCall();
   std::shared_ptr<Replica> replica = replicas->Pick();
@@ -39,14 +50,13 @@ Task<Result<Response>> CallAny(Loop& loop, std::shared_ptr<Replicas> replicas,
     std::function<void()> abandon;
     if (moves == Moves::kYes) abandon = [&slot] { slot.Cancel(); };
     Replica::Use use(replica, std::move(abandon), true);
-    const auto stub = replica->template Stub<Service>();
     Request copy;
     if (last) {
       copy = std::move(request);
     } else {
       copy = request;
     }
-    auto result = co_await Unary(loop, stub->async(), method, std::move(copy), left_ms, &slot);
+    auto result = co_await method.Ask(loop, replica, std::move(copy), left_ms, &slot);
     const bool answered = result.ok() || result.error().id != ErrorId::kServiceUnavailable;
     if (!use.abandoned()) replica->CallEnded(answered);
     if (answered || last) co_return result;
@@ -55,6 +65,19 @@ Task<Result<Response>> CallAny(Loop& loop, std::shared_ptr<Replicas> replicas,
     if (other == replica || !replicas->TakeRetry()) co_return result;
     replica = std::move(other);
   }
+}
+
+// Example:
+//   co_await CallAny<AuthService>(loop, replicas, &Async::VerifyKey, request, 2000, Moves::kYes)
+template <typename Service, typename Async, typename Request, typename Response>
+Task<Result<Response>> CallAny(Loop& loop, std::shared_ptr<Replicas> replicas,
+                               void (Async::*method)(grpc::ClientContext*, const Request*,
+                                                     Response*, std::function<void(grpc::Status)>),
+                               std::type_identity_t<Request> request, int64_t timeout_ms,
+                               Moves moves) {
+  return CallAny(loop, std::move(replicas),
+                 UnaryMethod<Service, Async, Request, Response>{method}, std::move(request),
+                 timeout_ms, moves);
 }
 
 }  // namespace tollgate::rpc

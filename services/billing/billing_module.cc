@@ -131,7 +131,7 @@ class BillingModule : public Module {
         alerts_(AlertsFrom(settings), context.clock, ledger_),
         checkpoints_(MakeCheckpoints(settings, context.clock)),
         archive_(MakeArchive(settings, ledger_)),
-        services_(billing::MakeRpcServices(ledger_)),
+        rpc_(billing::MakeRpcServices(ledger_)),
         admin_services_(billing::MakeAdminServices(
             ledger_, {.known_caller_above_nano_usd = SecondPersonAbove(settings)})) {
     admin_services_.push_back(billing::MakePaymentRpc(payments_));
@@ -141,7 +141,7 @@ class BillingModule : public Module {
 
   std::string_view name() const override { return "billing"; }
   void Register(grpc::ServerBuilder& builder) override {
-    for (const auto& service : services_) builder.RegisterService(service.get());
+    for (const auto& service : rpc_.services) builder.RegisterService(service.get());
   }
   std::span<const rpc::MethodCallers> Callers() const override { return billing::kCallers; }
   std::span<const rpc::MethodCallers> AdminCallers() const override {
@@ -175,6 +175,7 @@ class BillingModule : public Module {
   }
   bool Ready() const override { return ledger_.Ready(); }
   void Stop() override {
+    rpc_.close_streams();
     refusals_.reset();
     alerts_.Stop();
     payments_.Stop();
@@ -211,7 +212,7 @@ class BillingModule : public Module {
   std::unique_ptr<billing::ArchiveRunner> archive_;         // null: off
   std::unique_ptr<sql::Database> refusal_database_;
   std::unique_ptr<audit::RefusalWriter> refusals_;
-  std::vector<std::unique_ptr<grpc::Service>> services_;
+  billing::RpcServices rpc_;
   std::vector<std::unique_ptr<grpc::Service>> admin_services_;
 };
 

@@ -203,6 +203,7 @@ class RateLimitModule : public Module {
   bool Ready() const override { return ready_; }
   void Stop() override {
     if (!ready_.exchange(false)) return;
+    rpc_->CloseStreams();
     sweeper_->Stop();
     if ((*store_)->shared) (*store_)->shared->Leave();
     if ((*store_)->redis) (*store_)->redis->Stop();

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "common/rpc/call_stream_server.h"
 #include "common/rpc/server.h"
 #include "services/billing/rpc/convert.h"
 #include "services/billing/storage/idempotency_keys.h"
@@ -21,6 +22,8 @@ using grpc::ServerUnaryReactor;
 // Far above what any caller batches; a larger call is refused.
 constexpr int kMaxOperations = 4096;
 
+using rpc::CallStreams;
+
 template <typename Items>
 std::vector<Operation> ToOperations(const Items& items) {
   std::vector<Operation> operations;
@@ -29,34 +32,60 @@ std::vector<Operation> ToOperations(const Items& items) {
   return operations;
 }
 
-// Replies to a call with the results of its operations, in their order.
+// Answers a call with the results of its operations, in their order. The response lives until
+// done.
+template <typename Items, typename Response, typename Done>
+void RunItems(LedgerService& ledger, const Items& items, Response& response, Done done) {
+  if (items.size() > kMaxOperations) {
+    return done(rpc::ToStatus(BadRequest("too many operations in one call").error));
+  }
+  ledger.Submit(ToOperations(items),
+                [&response, done = std::move(done)](Result<std::vector<Reply>> replies) {
+                  if (!replies.ok()) return done(rpc::ToStatus(replies.error()));
+                  for (const Reply& reply : *replies) FromReply(reply, *response.add_results());
+                  done(grpc::Status::OK);
+                });
+}
+
 template <typename Items, typename Response>
 ServerUnaryReactor* RunAll(LedgerService& ledger, CallbackServerContext* context,
                            const Items& items, Response* response) {
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  if (items.size() > kMaxOperations) {
-    reactor->Finish(rpc::ToStatus(BadRequest("too many operations in one call").error));
-    return reactor;
-  }
-  ledger.Submit(ToOperations(items), [reactor, response](Result<std::vector<Reply>> replies) {
-    if (!replies.ok()) return reactor->Finish(rpc::ToStatus(replies.error()));
-    for (const Reply& reply : *replies) FromReply(reply, *response->add_results());
-    reactor->Finish(grpc::Status::OK);
-  });
+  RunItems(ledger, items, *response,
+           [reactor](const grpc::Status& status) { reactor->Finish(status); });
   return reactor;
 }
 
 class BillingRpc : public v1::BillingService::CallbackService {
  public:
-  explicit BillingRpc(LedgerService& ledger) : ledger_(ledger) {}
+  explicit BillingRpc(LedgerService& ledger)
+      : ledger_(ledger),
+        authorizes_([&ledger](const auto& request, auto& response, auto done) {
+          RunItems(ledger, request.items(), response, std::move(done));
+        }),
+        voids_([&ledger](const auto& request, auto& response, auto done) {
+          RunItems(ledger, request.items(), response, std::move(done));
+        }) {}
+  void CloseStreams() {
+    authorizes_.Close();
+    voids_.Close();
+  }
 
   ServerUnaryReactor* Authorize(CallbackServerContext* context, const v1::AuthorizeRequest* request,
                                 v1::AuthorizeResponse* response) override {
     return RunAll(ledger_, context, request->items(), response);
   }
+  grpc::ServerBidiReactor<v1::AuthorizeCallsRequest, v1::AuthorizeCallsResponse>* AuthorizeCalls(
+      CallbackServerContext*) override {
+    return authorizes_.Open();
+  }
   ServerUnaryReactor* Void(CallbackServerContext* context, const v1::VoidRequest* request,
                            v1::VoidResponse* response) override {
     return RunAll(ledger_, context, request->items(), response);
+  }
+  grpc::ServerBidiReactor<v1::VoidCallsRequest, v1::VoidCallsResponse>* VoidCalls(
+      CallbackServerContext*) override {
+    return voids_.Open();
   }
   ServerUnaryReactor* GetUsage(CallbackServerContext* context, const v1::GetUsageRequest* request,
                                v1::GetUsageResponse* response) override;
@@ -71,19 +100,30 @@ class BillingRpc : public v1::BillingService::CallbackService {
 
  private:
   LedgerService& ledger_;
+  CallStreams<v1::AuthorizeCallsRequest, v1::AuthorizeCallsResponse> authorizes_;
+  CallStreams<v1::VoidCallsRequest, v1::VoidCallsResponse> voids_;
 };
 
 class MeteringRpc : public v1::MeteringService::CallbackService {
  public:
-  explicit MeteringRpc(LedgerService& ledger) : ledger_(ledger) {}
+  explicit MeteringRpc(LedgerService& ledger)
+      : ledger_(ledger), meters_([&ledger](const auto& request, auto& response, auto done) {
+          RunItems(ledger, request.ops(), response, std::move(done));
+        }) {}
+  void CloseStreams() { meters_.Close(); }
 
   ServerUnaryReactor* Meter(CallbackServerContext* context, const v1::MeterRequest* request,
                             v1::MeterResponse* response) override {
     return RunAll(ledger_, context, request->ops(), response);
   }
+  grpc::ServerBidiReactor<v1::MeterCallsRequest, v1::MeterCallsResponse>* MeterCalls(
+      CallbackServerContext*) override {
+    return meters_.Open();
+  }
 
  private:
   LedgerService& ledger_;
+  CallStreams<v1::MeterCallsRequest, v1::MeterCallsResponse> meters_;
 };
 
 // Replies to a call from a blocking read: read returns a SqlResult<T>, fill writes the T into the
@@ -230,11 +270,17 @@ void OfferDirect(LedgerService& ledger, DirectServices& direct) {
   };
 }
 
-std::vector<std::unique_ptr<grpc::Service>> MakeRpcServices(LedgerService& ledger) {
-  std::vector<std::unique_ptr<grpc::Service>> services;
-  services.push_back(std::make_unique<BillingRpc>(ledger));
-  services.push_back(std::make_unique<MeteringRpc>(ledger));
-  return services;
+RpcServices MakeRpcServices(LedgerService& ledger) {
+  auto billing = std::make_unique<BillingRpc>(ledger);
+  auto metering = std::make_unique<MeteringRpc>(ledger);
+  RpcServices made;
+  made.close_streams = [billing = billing.get(), metering = metering.get()] {
+    billing->CloseStreams();
+    metering->CloseStreams();
+  };
+  made.services.push_back(std::move(billing));
+  made.services.push_back(std::move(metering));
+  return made;
 }
 
 std::vector<std::unique_ptr<grpc::Service>> MakeAdminServices(LedgerService& ledger,

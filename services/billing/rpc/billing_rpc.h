@@ -1,6 +1,7 @@
 // The gRPC services of the ledger. Handlers only enqueue; the ledger's threads reply.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -15,7 +16,12 @@ class Service;
 namespace tollgate::billing {
 
 // BillingService and MeteringService over one ledger, which must outlive them.
-std::vector<std::unique_ptr<grpc::Service>> MakeRpcServices(LedgerService& ledger);
+struct RpcServices {
+  std::vector<std::unique_ptr<grpc::Service>> services;
+  // Ends the streams of calls: clients go on with another replica.
+  std::function<void()> close_streams;
+};
+RpcServices MakeRpcServices(LedgerService& ledger);
 // The services of the admin address that need nothing but the ledger.
 std::vector<std::unique_ptr<grpc::Service>> MakeAdminServices(LedgerService& ledger,
                                                               AdminOptions admin = {});

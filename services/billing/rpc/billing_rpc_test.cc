@@ -25,7 +25,7 @@ class BillingRpcTest : public ::testing::Test {
     LedgerService::Options options;
     options.sql.url = "sqlite:" + file_;
     ledger_ = std::make_unique<LedgerService>(options, SystemClock::Get());
-    services_ = MakeRpcServices(*ledger_);
+    services_ = MakeRpcServices(*ledger_).services;
     grpc::ServerBuilder builder;
     for (const auto& service : services_) builder.RegisterService(service.get());
     server_ = builder.BuildAndStart();

@@ -8,13 +8,16 @@ namespace tollgate::billing {
 
 inline constexpr rpc::MethodCallers kCallers[] = {
     {"tollgate.billing.v1.BillingService/Authorize", rpc::kGateway},
+    {"tollgate.billing.v1.BillingService/AuthorizeCalls", rpc::kGateway},
     {"tollgate.billing.v1.BillingService/Void", rpc::kGateway},
+    {"tollgate.billing.v1.BillingService/VoidCalls", rpc::kGateway},
     {"tollgate.billing.v1.BillingService/GetUsage", rpc::kGateway},
     {"tollgate.billing.v1.BillingService/GetReceipt", rpc::kGateway},
     {"tollgate.billing.v1.BillingService/StoreAnswer", rpc::kGateway},
     {"tollgate.billing.v1.BillingService/GetAnswer", rpc::kGateway},
     // Heartbeats, extensions and settlements, also those of its outbox after a restart.
     {"tollgate.billing.v1.MeteringService/Meter", rpc::kInferenceRouter},
+    {"tollgate.billing.v1.MeteringService/MeterCalls", rpc::kInferenceRouter},
 };
 
 // What another service may call at the admin address.

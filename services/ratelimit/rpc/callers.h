@@ -7,7 +7,9 @@ namespace tollgate::ratelimit {
 
 inline constexpr rpc::MethodCallers kCallers[] = {
     {"tollgate.ratelimit.v1.RateLimitService/Acquire", rpc::kGateway},
+    {"tollgate.ratelimit.v1.RateLimitService/AcquireCalls", rpc::kGateway},
     {"tollgate.ratelimit.v1.RateLimitService/Release", rpc::kGateway},
+    {"tollgate.ratelimit.v1.RateLimitService/ReleaseCalls", rpc::kGateway},
     {"tollgate.ratelimit.v1.RateLimitService/Renew", rpc::kGateway},
     {"tollgate.ratelimit.v1.RateLimitService/Peek", rpc::kGateway | rpc::kAuth},
 };

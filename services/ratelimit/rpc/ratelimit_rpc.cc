@@ -86,7 +86,18 @@ RateLimitRpc::RateLimitRpc(LimiterStore& store, const Clock& clock)
       refunded_(ReleaseCounter("refunded")),
       unknown_(ReleaseCounter("unknown")),
       restored_(metrics::Counter("tollgate_ratelimit_leases_restored_total",
-                                 "Leases of running requests that the store had lost.")) {}
+                                 "Leases of running requests that the store had lost.")),
+      acquires_([this](const auto& request, auto& response, Done done) {
+        DoAcquire(request, response, std::move(done));
+      }),
+      releases_([this](const auto& request, auto&, Done done) {
+        DoRelease(request, std::move(done));
+      }) {}
+
+void RateLimitRpc::CloseStreams() {
+  acquires_.Close();
+  releases_.Close();
+}
 
 void RateLimitRpc::Report(const BasicResult<AcquireOutcome, StoreError>& outcome,
                           v1::AcquireResult& result) {
@@ -259,6 +270,16 @@ grpc::ServerUnaryReactor* RateLimitRpc::Release(grpc::CallbackServerContext* con
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   DoRelease(*request, FinishOf(reactor));
   return reactor;
+}
+
+grpc::ServerBidiReactor<v1::AcquireCallsRequest, v1::AcquireCallsResponse>*
+RateLimitRpc::AcquireCalls(grpc::CallbackServerContext*) {
+  return acquires_.Open();
+}
+
+grpc::ServerBidiReactor<v1::ReleaseCallsRequest, v1::ReleaseCallsResponse>*
+RateLimitRpc::ReleaseCalls(grpc::CallbackServerContext*) {
+  return releases_.Open();
 }
 
 grpc::ServerUnaryReactor* RateLimitRpc::Renew(grpc::CallbackServerContext* context,

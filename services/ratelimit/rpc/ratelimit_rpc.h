@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/result.h"
+#include "common/rpc/call_stream_server.h"
 #include "services/ratelimit/rpc/caller_count.h"
 #include "services/ratelimit/storage/limiter_store.h"
 #include "tollgate/ratelimit/v1/ratelimit.grpc.pb.h"
@@ -24,15 +25,22 @@ class RateLimitRpc : public v1::RateLimitService::CallbackService {
   grpc::ServerUnaryReactor* Acquire(grpc::CallbackServerContext* context,
                                     const v1::AcquireRequest* request,
                                     v1::AcquireResponse* response) override;
+  grpc::ServerBidiReactor<v1::AcquireCallsRequest, v1::AcquireCallsResponse>* AcquireCalls(
+      grpc::CallbackServerContext* context) override;
   grpc::ServerUnaryReactor* Release(grpc::CallbackServerContext* context,
                                     const v1::ReleaseRequest* request,
                                     v1::ReleaseResponse* response) override;
+  grpc::ServerBidiReactor<v1::ReleaseCallsRequest, v1::ReleaseCallsResponse>* ReleaseCalls(
+      grpc::CallbackServerContext* context) override;
   grpc::ServerUnaryReactor* Renew(grpc::CallbackServerContext* context,
                                   const v1::RenewRequest* request,
                                   v1::RenewResponse* response) override;
   grpc::ServerUnaryReactor* Peek(grpc::CallbackServerContext* context,
                                  const v1::PeekRequest* request,
                                  v1::PeekResponse* response) override;
+
+  // Ends the streams of calls: clients go on with another replica.
+  void CloseStreams();
 
   // The calls without a gRPC context, also used directly within one process. The response must stay
   // valid until done, which runs once, on any thread.
@@ -57,6 +65,8 @@ class RateLimitRpc : public v1::RateLimitService::CallbackService {
   prometheus::Counter& refunded_;
   prometheus::Counter& unknown_;
   prometheus::Counter& restored_;
+  rpc::CallStreams<v1::AcquireCallsRequest, v1::AcquireCallsResponse> acquires_;
+  rpc::CallStreams<v1::ReleaseCallsRequest, v1::ReleaseCallsResponse> releases_;
 };
 
 }  // namespace tollgate::ratelimit
