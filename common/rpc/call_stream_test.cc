@@ -295,7 +295,7 @@ TEST_F(CallStreamTest, AClientThatGoesWhileCallsRunLeavesNothingBehind) {
         nullptr);
     loops.loop(0).Post([&loops, replicas] {
       loops.loop(0).Spawn([](Loop& loop, std::shared_ptr<Replicas> replicas) -> Task<void> {
-        co_await Ask(loop, std::move(replicas), "later", 30'000);
+        (void)co_await Ask(loop, std::move(replicas), "later", 30'000);
       }(loops.loop(0), replicas));
     });
     server.AwaitWaiting(1);
