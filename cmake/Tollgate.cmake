@@ -60,7 +60,7 @@ if(TOLLGATE_SANITIZE)
 endif()
 
 # Precompiled headers. Choose the smallest that suffices: NONE for pure domain code, ASIO for code with
-# coroutines or Beast, GRPC for code with gRPC.
+# coroutines or Beast, GRPC for code with gRPC. Tests get the same with GoogleTest.
 function(_tollgate_pch target kind)
   if(NOT kind OR kind STREQUAL "NONE")
     return()
@@ -136,7 +136,12 @@ function(tollgate_test)
     target_link_libraries(${A_NAME} PRIVATE GTest::gtest_main)
   endif()
   set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  _tollgate_pch(${A_NAME} "${A_PCH}")
+  # With GoogleTest, which takes half of the time of a small test otherwise.
+  if(A_PCH)
+    _tollgate_pch(${A_NAME} "${A_PCH}_TEST")
+  else()
+    _tollgate_pch(${A_NAME} TEST)
+  endif()
   if(NOT A_LABEL)
     set(A_LABEL unit)
   endif()

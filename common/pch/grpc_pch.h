@@ -1,23 +1,6 @@
 #pragma once
 // Precompiled headers of code with gRPC and coroutines.
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <deque>
-#include <functional>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <thread>
-#include <unordered_map>
-#include <utility>
-#include <variant>
-#include <vector>
+#include "common/pch/std_pch.h"
 
 #include <google/protobuf/arena.h>
 #include <google/protobuf/message.h>
