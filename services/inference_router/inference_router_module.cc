@@ -84,6 +84,7 @@ class InferenceRouterModule : public Module {
  private:
   Result<void> OpenFiles();
   router::WorkerOptions Options() const;
+  router::WaitQueueLimits QueueLimits() const;
   Task<void> Serve(inference::v1::GenerateRequest request, std::shared_ptr<router::EventSink> sink);
   Task<Result<inference::v1::CountTokensResponse>> Count(inference::v1::CountTokensRequest request);
   void OnCatalog(const catalog::v1::Snapshot& snapshot);
@@ -146,7 +147,16 @@ router::WorkerOptions InferenceRouterModule::Options() const {
   session.cache_salt_key = settings_.cache_salt_key();
   session.patience.no_answer_ms = SecondsOr(settings_.ledger_wait_seconds(), 30);
   session.patience.held_ms = SecondsOr(settings_.held_wait_seconds(), 10);
+  session.queue_ms = settings_.queue_seconds() < 0 ? 0 : SecondsOr(settings_.queue_seconds(), 10);
   return options;
+}
+
+router::WaitQueueLimits InferenceRouterModule::QueueLimits() const {
+  router::WaitQueueLimits limits;
+  if (settings_.queue_requests() > 0) {
+    limits.max_requests = static_cast<size_t>(settings_.queue_requests());
+  }
+  return limits;
 }
 
 Result<void> InferenceRouterModule::Start() {
@@ -199,7 +209,7 @@ Result<void> InferenceRouterModule::Start() {
 
 void InferenceRouterModule::OnCatalog(const catalog::v1::Snapshot& snapshot) {
   std::shared_ptr<const router::RoutingTable> before = table_.Get();
-  auto table = std::make_shared<const router::RoutingTable>(snapshot, before.get());
+  auto table = std::make_shared<const router::RoutingTable>(snapshot, before.get(), QueueLimits());
   for (const std::string& engine : table->unusable()) {
     log::Error("ignoring an engine with an invalid base_url", {{"engine", engine}});
   }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -72,5 +73,7 @@ class EngineState {
   mutable std::mutex mutex_;
   Failure failure_;
 };
+
+using EnginePointer = std::shared_ptr<EngineState>;
 
 }  // namespace tollgate::inference_router

@@ -1,5 +1,7 @@
 #include "services/inference_router/balancer/routing_table.h"
 
+#include <utility>
+
 namespace tollgate::inference_router {
 namespace {
 
@@ -19,11 +21,18 @@ EnginePointer FindSame(const RoutingTable* previous, const catalog::v1::Engine& 
 
 }  // namespace
 
-RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingTable* previous)
+RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingTable* previous,
+                           WaitQueueLimits limits)
     : version_(snapshot.version()) {
   std::unordered_map<std::string, std::vector<EnginePointer>> pools;
   for (const catalog::v1::Pool& pool : snapshot.pools()) {
     std::vector<EnginePointer>& engines = pools[pool.name()];
+    std::shared_ptr<WaitQueue>& queue = queues_[pool.name()];
+    if (previous != nullptr) {
+      const auto known = previous->queues_.find(pool.name());
+      if (known != previous->queues_.end()) queue = known->second;
+    }
+    if (queue == nullptr) queue = std::make_shared<WaitQueue>(limits);
     for (const catalog::v1::Engine& engine : pool.engines()) {
       EnginePointer state = FindSame(previous, engine);
       if (state == nullptr) {
@@ -39,13 +48,16 @@ RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingT
       pools_.push_back(pool.name());
     }
   }
-  const auto route_of = [&pools](const catalog::v1::Model& model) {
+  const auto route_of = [&pools, this](const catalog::v1::Model& model) {
     Route route;
     route.engine_model = model.engine_model().empty() ? model.id() : model.engine_model();
     route.context_window = model.context_window();
     route.serving = model.serving();
     auto pool = pools.find(model.pool());
-    if (pool != pools.end()) route.engines = pool->second;
+    if (pool != pools.end()) {
+      route.engines = pool->second;
+      route.queue = queues_.at(model.pool());
+    }
     return route;
   };
   for (const catalog::v1::Model& model : snapshot.models()) {
@@ -63,6 +75,12 @@ std::vector<std::string> RoutingTable::ModelsOf(const std::string& pool) const {
   const auto [first, last] = models_of_pool_.equal_range(pool);
   for (auto at = first; at != last; ++at) models.push_back(at->second);
   return models;
+}
+
+size_t RoutingTable::waiting() const {
+  size_t waiting = 0;
+  for (const auto& [pool, queue] : queues_) waiting += queue->waiting();
+  return waiting;
 }
 
 const Route* RoutingTable::Find(std::string_view model) const {

@@ -12,11 +12,10 @@
 #include <vector>
 
 #include "services/inference_router/balancer/engine_state.h"
+#include "services/inference_router/balancer/wait_queue.h"
 #include "tollgate/catalog/v1/catalog.pb.h"
 
 namespace tollgate::inference_router {
-
-using EnginePointer = std::shared_ptr<EngineState>;
 
 struct Route {
   // The model's name on its engines; empty: the requested id.
@@ -27,16 +26,22 @@ struct Route {
   bool unlisted = false;
   // Empty if the pool is missing or has no usable engine.
   std::vector<EnginePointer> engines;
+  // Of the pool, shared by its models. Null if the pool is missing.
+  std::shared_ptr<WaitQueue> queue;
 };
 
 class RoutingTable {
  public:
-  // Shares the unchanged engines of the previous table, which may be null.
-  RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingTable* previous);
+  // Shares the unchanged engines and the queues of the previous table, which may be null. limits: of
+  // each new queue.
+  RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingTable* previous,
+               WaitQueueLimits limits = {});
 
   const Route* Find(std::string_view model) const;
   // The route of completions whose id Find does not know; null if the catalog has none.
   const Route* unlisted() const { return unlisted_ ? &*unlisted_ : nullptr; }
+  // Requests that wait for a place at an engine.
+  size_t waiting() const;
   const std::vector<EnginePointer>& engines() const { return engines_; }
   // The pool of each of engines(), and the ids of the models that a pool serves.
   const std::vector<std::string>& pools() const { return pools_; }
@@ -49,6 +54,7 @@ class RoutingTable {
   int64_t version_;
   std::unordered_map<std::string, Route> routes_;
   std::optional<Route> unlisted_;
+  std::unordered_map<std::string, std::shared_ptr<WaitQueue>> queues_;  // by pool
   std::vector<EnginePointer> engines_;
   std::vector<std::string> pools_;
   std::multimap<std::string, std::string> models_of_pool_;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "services/inference_router/balancer/routing_table.h"
+#include "services/inference_router/balancer/engine_state.h"
 
 namespace tollgate::inference_router {
 

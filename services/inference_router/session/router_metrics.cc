@@ -29,6 +29,14 @@ prometheus::Counter& AnswerLimits(std::string_view limit) {
                           {{"limit", std::string(limit)}});
 }
 
+prometheus::Counter& Queued(const char* outcome) {
+  return metrics::Counter(
+      "tollgate_router_queued_requests_total",
+      "Requests that found all engines of their pool full, by outcome: granted (got a place), "
+      "timed_out, full (the queue had no room), left (the caller went, or the process stopped).",
+      {{"outcome", outcome}});
+}
+
 }  // namespace
 
 RouterMetrics::RouterMetrics()
@@ -46,6 +54,15 @@ RouterMetrics::RouterMetrics()
                                          {{"kind", "completion"}})),
       retries(metrics::Counter("tollgate_router_retries_total",
                                "Requests retried on a second engine.")),
+      queue_granted(Queued("granted")),
+      queue_timed_out(Queued("timed_out")),
+      queue_full(Queued("full")),
+      queue_left(Queued("left")),
+      queue_waiting(metrics::Gauge("tollgate_router_queue_waiting",
+                                   "Requests that wait for a place at an engine now.")),
+      queue_seconds(metrics::Histogram("tollgate_router_queue_seconds",
+                                       "How long requests waited that got a place.",
+                                       metrics::FirstTokenBounds())),
       usage_estimated(metrics::Counter("tollgate_router_usage_estimated_total",
                                        "Settlements with at least one count of the router's own.")),
       usage_mismatches(metrics::Counter("tollgate_router_usage_mismatches_total",

@@ -35,6 +35,13 @@ class RouterMetrics {
   prometheus::Counter& prompt_tokens;
   prometheus::Counter& completion_tokens;
   prometheus::Counter& retries;
+  // Of requests that had to wait: what became of them.
+  prometheus::Counter& queue_granted;
+  prometheus::Counter& queue_timed_out;
+  prometheus::Counter& queue_full;
+  prometheus::Counter& queue_left;
+  prometheus::Gauge& queue_waiting;
+  prometheus::Histogram& queue_seconds;
   prometheus::Counter& usage_estimated;
   prometheus::Counter& usage_mismatches;
   prometheus::Counter& cut_by_credit;

@@ -33,6 +33,8 @@ class Session {
   bool IsStopped();
   Task<bool> HoldUnseenTokens();
   Task<RunOutcome> RunOnEngines();
+  Task<Selection> SelectFirst();
+  Task<WaitQueue::Answer> Wait(WaitQueue& queue, WaitQueue::Request& request, Event& woken);
   Task<RunOutcome> RunOn(EngineState& engine);
   void FailWithoutEngine(const Selection& selection);
   bool MayAnotherModelAnswer() const;
@@ -42,6 +44,7 @@ class Session {
 
   SessionContext context_;
   std::optional<EngineRun> run_;  // the current or last one
+  Event* queued_ = nullptr;       // while it waits for a place at an engine
   EngineFailure failure_;         // of a session that fails
   bool failed_by_model_ = false;  // by its route or its engines, not by the hold or this process
   bool terminated_ = false;

@@ -36,6 +36,9 @@ struct SessionSettings {
   std::string cache_salt_key;
   // How long a used up hold is waited for.
   Patience patience;
+  // How long a request waits for a place when all engines of its pool are full; 0: it is refused at
+  // once.
+  int64_t queue_ms = 0;
   // Engines tried before the first byte of output.
   int max_tries = 2;
 };

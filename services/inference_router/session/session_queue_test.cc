@@ -1,0 +1,98 @@
+// Requests that find all engines of their pool full (balancer/wait_queue.h).
+#include <gtest/gtest.h>
+
+#include "services/inference_router/session/testing/session_fixture.h"
+
+namespace tollgate::inference_router {
+namespace {
+
+class SessionQueueTest : public SessionTest {
+ protected:
+  SessionQueueTest() {
+    options_.session.queue_ms = 20'000;
+    UseEngines(1, 1);
+    EXPECT_TRUE(engine().TryEnter());  // another request's
+    Script(R"("tokens":3)");
+  }
+  EngineState& engine() { return *table_.Get()->engines()[0]; }
+  WaitQueue& queue() { return *table_.Get()->Find("ns/m")->queue; }
+  // The other request ends.
+  void LeavePlace() {
+    engine().Leave();
+    queue().Grant(SystemClock::Get().MonotonicUs());
+  }
+  // Runs then() on the loop when the request waits.
+  static Task<void> WhenWaiting(Loop& loop, WaitQueue& queue, std::function<void()> then) {
+    while (queue.waiting() == 0) co_await loop.Sleep(1);
+    then();
+  }
+  double timed_out() const { return metrics_.queue_timed_out.Value(); }
+};
+
+TEST_F(SessionQueueTest, ARequestWaitsForAPlaceAndIsAnswered) {
+  const double granted = metrics_.queue_granted.Value();
+  const Outcome outcome = Run([&](Loop& loop, RecordingSink&) {
+    loop.Spawn(WhenWaiting(loop, queue(), [this] { LeavePlace(); }));
+  });
+  EXPECT_FALSE(outcome.end().has_error());
+  EXPECT_EQ(outcome.end().usage().completion_tokens(), 3);
+  EXPECT_EQ(metrics_.queue_granted.Value(), granted + 1);
+  EXPECT_EQ(engine().running(), 0);
+}
+
+TEST_F(SessionQueueTest, AtItsDeadlineItIsRateLimitedWithoutACharge) {
+  options_.session.queue_ms = 30;
+  const Outcome outcome = Run();
+  EXPECT_EQ(outcome.end().error().error(), "rate_limited");
+  EXPECT_GE(outcome.end().error().retry_after_ms(), 1000);
+  ASSERT_EQ(ledger_.Settles().size(), 1u);
+  EXPECT_EQ(ledger_.Settles()[0].settle().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
+  EXPECT_EQ(queue().waiting(), 0u);
+  EXPECT_EQ(first_.totals().requests, 0);
+}
+
+TEST_F(SessionQueueTest, ACallerThatLeavesWhileItWaitsPaysNothing) {
+  const Outcome outcome = Run([&](Loop& loop, RecordingSink& sink) {
+    loop.Spawn(WhenWaiting(loop, queue(), [&sink] { sink.Cancel(); }));
+  });
+  EXPECT_FALSE(outcome.started());
+  ASSERT_EQ(ledger_.Settles().size(), 1u);
+  EXPECT_EQ(ledger_.Settles()[0].settle().usage().prompt_tokens(), 0);
+  EXPECT_EQ(queue().waiting(), 0u);
+  LeavePlace();
+  EXPECT_EQ(engine().running(), 0);
+}
+
+// The place is granted and the caller leaves in the same turn: the place is not lost.
+TEST_F(SessionQueueTest, APlaceThatIsGrantedToACallerWhoLeavesIsGivenBack) {
+  Run([&](Loop& loop, RecordingSink& sink) {
+    loop.Spawn(WhenWaiting(loop, queue(), [&] {
+      sink.Cancel();
+      LeavePlace();
+    }));
+  });
+  EXPECT_EQ(engine().running(), 0);
+  EXPECT_EQ(queue().waiting(), 0u);
+}
+
+// Another model may answer at once.
+TEST_F(SessionQueueTest, ARequestWithAnotherModelDoesNotWait) {
+  request_.set_keep_hold(true);
+  const double timed_out_before = timed_out();
+  const Outcome outcome = Run();
+  EXPECT_EQ(outcome.end().error().error(), "rate_limited");
+  EXPECT_TRUE(outcome.end().hold_kept());
+  EXPECT_EQ(timed_out(), timed_out_before);
+}
+
+TEST_F(SessionQueueTest, AHoldThatIsClosedEndsTheWait) {
+  options_.heartbeat_ms = 10;
+  const Outcome outcome = Run([&](Loop& loop, RecordingSink&) {
+    loop.Spawn(WhenWaiting(loop, queue(), [this] { ledger_.closed = true; }));
+  });
+  EXPECT_EQ(outcome.end().error().error(), "service_unavailable");
+  EXPECT_EQ(queue().waiting(), 0u);
+}
+
+}  // namespace
+}  // namespace tollgate::inference_router
