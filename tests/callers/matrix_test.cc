@@ -329,7 +329,7 @@ TEST_F(MatrixTest, ThePairsThatMatterMost) {
       {"dashboard", "billing", false, billing + "Authorize", false},
       {"dashboard", "billing", false, meter, false},
       {"dashboard", "auth", false, verify, false},
-      {"dashboard", "catalog", false, catalog, true},
+      {"dashboard", "catalog", false, catalog, false},
       {"dashboard", "inference-router", false, link, false},
       {"dashboard", "inference-router", true, drain, true},
       {"dashboard", "auth", true, note, true},

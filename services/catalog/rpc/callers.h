@@ -6,7 +6,7 @@
 
 namespace tollgate::catalog {
 
-inline constexpr rpc::CallerSet kReaders = rpc::kGateway | rpc::kInferenceRouter | rpc::kDashboard;
+inline constexpr rpc::CallerSet kReaders = rpc::kGateway | rpc::kInferenceRouter;
 inline constexpr rpc::MethodCallers kCallers[] = {
     {"tollgate.catalog.v1.CatalogService/WatchCatalog", kReaders},
     {"tollgate.catalog.v1.CatalogService/GetCatalog", kReaders},

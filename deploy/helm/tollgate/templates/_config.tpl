@@ -160,7 +160,6 @@ gateway:
 {{- $service := index . 1 -}}
 targets:
   ratelimit: {{ include "tollgate.target" (list $ "ratelimit" "grpc") }}
-  catalog: {{ include "tollgate.target" (list $ "catalog" "grpc") }}
   auth_admin: {{ include "tollgate.target" (list $ "auth" "admin") }}
   billing_admin: {{ include "tollgate.target" (list $ "billing" "admin") }}
   catalog_admin: {{ include "tollgate.target" (list $ "catalog" "admin") }}
