@@ -30,6 +30,19 @@ constexpr int64_t kMaxTemplateTokens = 8'192;
 
 }  // namespace
 
+AnswerTimes TimesOf(const SessionSettings& settings, EngineAnswer answer, int64_t max_tokens) {
+  AnswerTimes times = {.first_output_ms = settings.first_output_timeout_ms > 0
+                                              ? settings.first_output_timeout_ms
+                                              : settings.idle_timeout_ms,
+                       .silence_ms = settings.idle_timeout_ms,
+                       .answer_ms = settings.answer_timeout_ms};
+  if (answer == EngineAnswer::kWhole) {
+    times.first_output_ms =
+        std::min(times.answer_ms, times.first_output_ms + max_tokens * kSlowestTokenMs);
+  }
+  return times;
+}
+
 EngineRun::EngineRun(SessionContext& context, EngineState& engine)
     : context_(context),
       engine_(engine),
@@ -49,20 +62,6 @@ EngineAnswer EngineRun::AnswerToAsk() const {
   return whole ? EngineAnswer::kWhole : EngineAnswer::kStreamed;
 }
 
-AnswerTimes EngineRun::Times() const {
-  const SessionSettings& settings = context_.host.settings;
-  AnswerTimes times = {.first_output_ms = settings.first_output_timeout_ms > 0
-                                              ? settings.first_output_timeout_ms
-                                              : settings.idle_timeout_ms,
-                       .silence_ms = settings.idle_timeout_ms,
-                       .answer_ms = settings.answer_timeout_ms};
-  if (answer_ == EngineAnswer::kWhole) {
-    times.first_output_ms = std::min(
-        times.answer_ms, times.first_output_ms + context_.request.max_tokens() * kSlowestTokenMs);
-  }
-  return times;
-}
-
 Task<RunOutcome> EngineRun::Run() {
   context_.slot->SetEngine(engine_.id());
   if (context_.sink->cancelled()) co_return RunOutcome::kClientGone;
@@ -75,7 +74,7 @@ Task<RunOutcome> EngineRun::Run() {
                          .choices = request.choices(),
                          .window = route.context_window,
                          .max_answer_bytes = host.settings.max_answer_bytes},
-                        Times());
+                        TimesOf(host.settings, answer_, request.max_tokens()));
   attempt_ = &attempt;
   RunOutcome outcome = RunOutcome::kFailed;
   if (co_await attempt.Open(BuildCall())) {

@@ -30,6 +30,10 @@ inline bool IsCut(RunOutcome outcome) {
          outcome == RunOutcome::kCutByNoAnswer;
 }
 
+// The time that an engine has. One that shows nothing before its whole answer needs longer until
+// then: max_tokens, the most that it may generate, at the pace of the slowest that is waited for.
+AnswerTimes TimesOf(const SessionSettings& settings, EngineAnswer answer, int64_t max_tokens);
+
 class EngineRun {
  public:
   // The route of the context is set. Both arguments outlive the run.
@@ -66,7 +70,6 @@ class EngineRun {
 
  private:
   EngineAnswer AnswerToAsk() const;
-  AnswerTimes Times() const;
   http::ClientRequest BuildCall() const;
   std::string EngineRequestId() const;
   Task<RunOutcome> Relay(EngineAttempt& attempt);

@@ -1,0 +1,49 @@
+#include "services/inference_router/session/engine_run.h"
+
+#include <gtest/gtest.h>
+
+namespace tollgate::inference_router {
+namespace {
+
+SessionSettings Settings() {
+  SessionSettings settings;
+  settings.idle_timeout_ms = 60'000;
+  settings.answer_timeout_ms = 900'000;
+  return settings;
+}
+
+// Without a time of its own the first output has that of any silence.
+TEST(EngineTimes, AStreamHasTheConfiguredTimes) {
+  SessionSettings settings = Settings();
+  AnswerTimes times = TimesOf(settings, EngineAnswer::kStreamed, 100'000);
+  EXPECT_EQ(times.first_output_ms, 60'000);
+  EXPECT_EQ(times.silence_ms, 60'000);
+  EXPECT_EQ(times.answer_ms, 900'000);
+  settings.first_output_timeout_ms = 90'000;
+  times = TimesOf(settings, EngineAnswer::kStreamed, 100'000);
+  EXPECT_EQ(times.first_output_ms, 90'000);
+  EXPECT_EQ(times.silence_ms, 60'000);
+}
+
+// The first output of a whole answer is its last: the time for each token comes on top.
+TEST(EngineTimes, AWholeAnswerHasTwoSecondsMoreForEachToken) {
+  SessionSettings settings = Settings();
+  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, 0).first_output_ms, 60'000);
+  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, 100).first_output_ms, 260'000);
+  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, 100).silence_ms, 60'000);
+  settings.first_output_timeout_ms = 90'000;
+  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, 100).first_output_ms, 290'000);
+}
+
+TEST(EngineTimes, NoAnswerHasLongerThanTheWholeAnswerMayTake) {
+  SessionSettings settings = Settings();
+  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, 420).first_output_ms, 900'000);
+  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, 421).first_output_ms, 900'000);
+  // As many as an engine may be asked for without streaming, and far more.
+  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, settings.unstreamed_max_tokens).first_output_ms,
+            900'000);
+  EXPECT_EQ(TimesOf(settings, EngineAnswer::kWhole, 1'000'000'000'000).first_output_ms, 900'000);
+}
+
+}  // namespace
+}  // namespace tollgate::inference_router
