@@ -57,6 +57,9 @@ class RateLimitClient {
   virtual Task<std::vector<std::string>> Renew(std::vector<ratelimit::v1::RenewItem> leases) = 0;
   // Reads what is left of the given limits.
   virtual Task<Result<ratelimit::v1::PeekResponse>> Peek(ratelimit::v1::PeekRequest request) = 0;
+  // Reads what was used of limits in the last hour.
+  virtual Task<Result<ratelimit::v1::GetUseResponse>> GetUse(
+      ratelimit::v1::GetUseRequest request) = 0;
 };
 
 class BillingClient {

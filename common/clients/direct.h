@@ -22,6 +22,7 @@ struct DirectServices {
   DirectCall<ratelimit::v1::AcquireRequest, ratelimit::v1::AcquireResponse> acquire;
   DirectCall<ratelimit::v1::ReleaseRequest, ratelimit::v1::ReleaseResponse> release;
   DirectCall<ratelimit::v1::PeekRequest, ratelimit::v1::PeekResponse> peek;
+  DirectCall<ratelimit::v1::GetUseRequest, ratelimit::v1::GetUseResponse> limit_use;
   DirectCall<billing::v1::AuthorizeRequest, billing::v1::AuthorizeResponse> authorize;
   DirectCall<billing::v1::VoidRequest, billing::v1::VoidResponse> void_holds;
   DirectCall<billing::v1::MeterRequest, billing::v1::MeterResponse> meter;

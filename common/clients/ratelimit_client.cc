@@ -16,6 +16,8 @@ using ratelimit::v1::AcquireItem;
 using ratelimit::v1::AcquireRequest;
 using ratelimit::v1::AcquireResponse;
 using ratelimit::v1::AcquireResult;
+using ratelimit::v1::GetUseRequest;
+using ratelimit::v1::GetUseResponse;
 using ratelimit::v1::PeekRequest;
 using ratelimit::v1::PeekResponse;
 using ratelimit::v1::RateLimitService;
@@ -33,6 +35,8 @@ constexpr int64_t kAcquireTimeout = 500;
 constexpr int64_t kReleaseTimeout = 2'000;
 constexpr int kReleaseAttempts = 4;
 constexpr int64_t kPeekTimeout = 500;
+// For people, not for requests.
+constexpr int64_t kUseTimeout = 2'000;
 constexpr int64_t kRenewTimeout = 1'000;
 constexpr size_t kRenewItems = 1024;  // in one message
 
@@ -47,13 +51,18 @@ const std::string& ProcessId() {
 using AcquireTransport = Transport<AcquireRequest, AcquireResponse>;
 using ReleaseTransport = Transport<ReleaseRequest, ReleaseResponse>;
 using PeekTransport = Transport<PeekRequest, PeekResponse>;
+using UseTransport = Transport<GetUseRequest, GetUseResponse>;
 using RenewTransport = Transport<RenewRequest, RenewResponse>;
 
 class RateLimitClientImpl : public RateLimitClient {
  public:
   RateLimitClientImpl(Loop& loop, RenewTransport renew, AcquireTransport acquire,
-                      ReleaseTransport release, PeekTransport peek)
-      : loop_(loop), acquire_(acquire), renew_(std::move(renew)), peek_(std::move(peek)) {
+                      ReleaseTransport release, PeekTransport peek, UseTransport use)
+      : loop_(loop),
+        acquire_(acquire),
+        renew_(std::move(renew)),
+        peek_(std::move(peek)),
+        use_(std::move(use)) {
     acquires_ = std::make_shared<Acquires>(
         loop, [acquire](std::vector<AcquireItem> items, int64_t timeout_ms) {
           return SendAcquire(acquire, std::move(items), timeout_ms);
@@ -68,7 +77,8 @@ class RateLimitClientImpl : public RateLimitClient {
       : loop_(loop),
         acquire_(Over(loop, direct.acquire)),
         renew_(std::move(renew)),
-        peek_(Over(loop, direct.peek)) {
+        peek_(Over(loop, direct.peek)),
+        use_(Over(loop, direct.limit_use)) {
     acquires_ = std::make_shared<Acquires>(
         loop,
         [acquire = direct.acquire](std::vector<AcquireItem> items,
@@ -105,6 +115,9 @@ class RateLimitClientImpl : public RateLimitClient {
   }
   Task<Result<PeekResponse>> Peek(PeekRequest request) override {
     return peek_(std::move(request), kPeekTimeout);
+  }
+  Task<Result<GetUseResponse>> GetUse(GetUseRequest request) override {
+    return use_(std::move(request), kUseTimeout);
   }
 
  private:
@@ -184,6 +197,7 @@ class RateLimitClientImpl : public RateLimitClient {
   AcquireTransport acquire_;
   RenewTransport renew_;
   PeekTransport peek_;
+  UseTransport use_;
   std::shared_ptr<Acquires> acquires_;
   std::shared_ptr<Releases> releases_;
 };
@@ -193,14 +207,16 @@ class RateLimitClientImpl : public RateLimitClient {
 std::unique_ptr<RateLimitClient> MakeRateLimitClient(Loop& loop, ReplicasPtr replicas,
                                                      const DirectServices* direct) {
   auto renew = Over<RateLimitService>(loop, replicas, &Async::Renew);
-  if (direct != nullptr && direct->acquire && direct->release && direct->peek) {
+  if (direct != nullptr && direct->acquire && direct->release && direct->peek &&
+      direct->limit_use) {
     return std::make_unique<RateLimitClientImpl>(loop, std::move(renew), *direct);
   }
   return std::make_unique<RateLimitClientImpl>(
       loop, std::move(renew),
       OverStream<RateLimitService>(loop, replicas, &Async::Acquire, &Async::AcquireCalls),
       OverStream<RateLimitService>(loop, replicas, &Async::Release, &Async::ReleaseCalls),
-      Over<RateLimitService>(loop, replicas, &Async::Peek));
+      Over<RateLimitService>(loop, replicas, &Async::Peek),
+      Over<RateLimitService>(loop, replicas, &Async::GetUse));
 }
 
 }  // namespace tollgate

@@ -177,6 +177,10 @@ class FakeLimiter : public RateLimitClient {
     peeked.push_back(std::move(request));
     co_return peek_result;
   }
+  // No gateway asks for it.
+  Task<Result<ratelimit::v1::GetUseResponse>> GetUse(ratelimit::v1::GetUseRequest) override {
+    co_return ratelimit::v1::GetUseResponse();
+  }
 
   Result<ratelimit::v1::AcquireResult> answer = [] {
     ratelimit::v1::AcquireResult granted;

@@ -181,6 +181,11 @@ class RateLimitModule : public Module {
           request, std::move(done),
           [this](const auto& in, auto& out, auto end) { rpc_->DoPeek(in, out, std::move(end)); });
     };
+    context.direct.limit_use = [this](const ratelimit::v1::GetUseRequest& request, auto done) {
+      Run<ratelimit::v1::GetUseRequest, ratelimit::v1::GetUseResponse>(
+          request, std::move(done),
+          [this](const auto& in, auto& out, auto end) { rpc_->DoGetUse(in, out, std::move(end)); });
+    };
   }
   ~RateLimitModule() override { Stop(); }
 

@@ -70,10 +70,11 @@ Cost CostOf(const Limits& limits, int64_t tokens) {
   return cost;
 }
 
-bool Passes(const Limits& limits, const Cost& cost, const Reading& reading) {
-  return (limits.requests_per_minute <= 0 || WaitNs(reading.requests_ns, cost.requests_ns) == 0) &&
-         (!cost.slot || reading.running < limits.concurrent_requests) &&
-         (limits.tokens_per_minute <= 0 || WaitNs(reading.tokens_ns, cost.tokens_ns) == 0);
+Refusals RefusalsOf(const Limits& limits, const Cost& cost, const Reading& reading) {
+  return {.requests =
+              limits.requests_per_minute > 0 && WaitNs(reading.requests_ns, cost.requests_ns) > 0,
+          .concurrency = cost.slot && reading.running >= limits.concurrent_requests,
+          .tokens = limits.tokens_per_minute > 0 && WaitNs(reading.tokens_ns, cost.tokens_ns) > 0};
 }
 
 AcquireOutcome Judge(const Claim& claim, std::span<const Reading> readings, bool held) {

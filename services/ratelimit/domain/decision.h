@@ -71,8 +71,14 @@ struct Cost {
   bool slot = false;
 };
 Cost CostOf(const Limits& limits, int64_t tokens);
-// Whether this subject admits the cost.
-bool Passes(const Limits& limits, const Cost& cost, const Reading& reading);
+// Which of a subject's limits do not admit the cost.
+struct Refusals {
+  bool requests = false;
+  bool concurrency = false;
+  bool tokens = false;
+  bool any() const { return requests || concurrency || tokens; }
+};
+Refusals RefusalsOf(const Limits& limits, const Cost& cost, const Reading& reading);
 
 struct AcquireOutcome {
   Kind denied_by = Kind::kNone;

@@ -6,6 +6,8 @@ namespace tollgate::ratelimit {
 namespace {
 
 constexpr int64_t kNsPerUs = 1000;
+// A sweep visits each subject, and there may be as many as were used in an hour.
+constexpr int64_t kDropIntervalUs = 10'000'000;
 // In no scope and no subject.
 constexpr char kSeparator = '\n';
 
@@ -66,7 +68,7 @@ void Limiter::GiveBackSlot(const Share& share) {
 
 AcquireOutcome Limiter::Acquire(const Claim& claim, int64_t now_us) {
   EndExpired(now_us);
-  if (subjects_.size() >= sweep_at_) Sweep(now_us);
+  if (subjects_.size() >= drop_at_) DropIdle(now_us);
   std::vector<Reading> readings;
   std::vector<Subject*> subjects;
   for (const SubjectClaim& subject : claim.subjects) {
@@ -79,19 +81,31 @@ AcquireOutcome Limiter::Acquire(const Claim& claim, int64_t now_us) {
     Renew(claim, now_us);
     return outcome;
   }
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    const Limits& limits = claim.subjects[i].limits;
+    if (limits.concurrent_requests > 0) subjects[i]->use.Running(readings[i].running, now_us);
+    const Refusals refusals = RefusalsOf(limits, CostOf(limits, claim.tokens), readings[i]);
+    if (refusals.any()) subjects[i]->use.Refuse(refusals, now_us);
+  }
   if (!outcome.granted()) return outcome;
   Lease& lease = AddLease(claim, now_us);
+  lease.tokens = std::clamp<int64_t>(claim.tokens, 0, kMaxCountedTokens);
   for (size_t i = 0; i < subjects.size(); ++i) {
     const Limits& limits = claim.subjects[i].limits;
     const Cost cost = CostOf(limits, claim.tokens);
     // A limit in shadow mode takes what it would have granted, so that it refuses as often as it
     // would when enforced.
-    if (limits.shadow && !Passes(limits, cost, readings[i])) continue;
+    if (limits.shadow && RefusalsOf(limits, cost, readings[i]).any()) continue;
     Subject& subject = *subjects[i];
     subject.own = subject.own || cost.requests_ns > 0 || cost.tokens_ns > 0;
-    subject.known_requests.Charge(cost.requests_ns, now_us * kNsPerUs);
-    subject.known_tokens.Charge(cost.tokens_ns, now_us * kNsPerUs);
-    Take(lease, *subjects[i], cost, limits.tokens_per_minute, now_us);
+    const int64_t now_ns = now_us * kNsPerUs;
+    subject.known_requests.Charge(cost.requests_ns, now_ns);
+    subject.known_tokens.Charge(cost.tokens_ns, now_ns);
+    Take(lease, subject, cost, limits.tokens_per_minute, now_us);
+    subject.use.Admit(limits.tokens_per_minute > 0 ? lease.tokens : -1,
+                      limits.requests_per_minute > 0 ? subject.requests.ResetNs(now_ns) : 0,
+                      limits.tokens_per_minute > 0 ? subject.tokens.ResetNs(now_ns) : 0, now_us);
+    if (cost.slot) subject.use.Running(subject.running, now_us);
   }
   return outcome;
 }
@@ -102,18 +116,27 @@ bool Limiter::Release(std::string_view scope, const Id& lease, int64_t actual_to
   const auto found = leases_.find({lease, std::string(scope)});
   if (found == leases_.end()) return false;
   Lease& ended = found->second;
-  for (Share& share : ended.shares) {
-    Settle(share, actual_tokens, refund, now_us - ended.since_us, now_us);
-  }
+  for (const Share& share : ended.shares) Settle(ended, share, actual_tokens, refund, now_us);
   Unlink(ended);
   leases_.erase(found);
   return true;
 }
 
-void Limiter::Settle(Share& share, int64_t actual_tokens, bool refund, int64_t held_us,
+void Limiter::CorrectUse(const Lease& lease, const Share& share, int64_t actual_tokens, bool refund,
+                         int64_t now_us) {
+  if (lease.tokens < 0 || (!refund && share.tokens_per_minute <= 0)) return;
+  const int64_t used = refund ? 0 : std::clamp<int64_t>(actual_tokens, 0, kMaxCountedTokens);
+  share.subject->use.Correct(lease.since_us, refund ? -1 : 0,
+                             share.tokens_per_minute > 0 ? used - lease.tokens : 0, now_us);
+}
+
+void Limiter::Settle(const Lease& lease, const Share& share, int64_t actual_tokens, bool refund,
                      int64_t now_us) {
   const int64_t now_ns = now_us * kNsPerUs;
+  const int64_t held_us = now_us - lease.since_us;
   Subject& subject = *share.subject;
+  if (share.cost.slot) subject.use.Running(subject.running, now_us);
+  CorrectUse(lease, share, actual_tokens, refund, now_us);
   GiveBackSlot(share);
   if (refund) {
     subject.requests.Refund(share.cost.requests_ns, now_ns);
@@ -130,6 +153,7 @@ void Limiter::Settle(Share& share, int64_t actual_tokens, bool refund, int64_t h
   const int64_t actual_ns = CostNs(actual_tokens, share.tokens_per_minute);
   if (actual_ns > share.cost.tokens_ns) {
     subject.tokens.Charge(actual_ns - share.cost.tokens_ns, now_ns);
+    subject.use.TokensUsed(subject.tokens.ResetNs(now_ns), now_us);
   } else {
     subject.tokens.Refund(share.cost.tokens_ns - actual_ns, now_ns);
   }
@@ -142,6 +166,9 @@ Limiter::Renewal Limiter::Renew(const Claim& claim, int64_t now_us) {
     Unlink(found->second);
     found->second.expires_us = now_us + lease_us_;
     Append(found->second);
+    for (const Share& share : found->second.shares) {
+      if (share.cost.slot) share.subject->use.Running(share.subject->running, now_us);
+    }
     return Renewal::kRenewed;
   }
   const auto slot = [](const SubjectClaim& subject) {
@@ -151,7 +178,9 @@ Limiter::Renewal Limiter::Renew(const Claim& claim, int64_t now_us) {
   Lease& lease = AddLease(claim, now_us);
   for (const SubjectClaim& subject : claim.subjects) {
     if (!slot(subject)) continue;
-    Take(lease, FindOrAdd(claim.scope, subject.name), {.slot = true}, 0, now_us);
+    Subject& slots = FindOrAdd(claim.scope, subject.name);
+    Take(lease, slots, {.slot = true}, 0, now_us);
+    slots.use.Running(slots.running, now_us);
   }
   return Renewal::kRestored;
 }
@@ -171,6 +200,12 @@ std::vector<Reading> Limiter::Read(const Claim& claim, int64_t now_us) {
   return readings;
 }
 
+std::vector<MinuteUse> Limiter::ReadUse(std::string_view scope, std::string_view subject,
+                                        int64_t now_us) const {
+  const Subject* found = Find(scope, subject);
+  return found == nullptr ? std::vector<MinuteUse>() : found->use.Read(now_us);
+}
+
 std::vector<Limiter::Recollection> Limiter::Recall(const Claim& claim, int64_t now_us) const {
   std::vector<Recollection> recollections;
   for (const SubjectClaim& subject : claim.subjects) {
@@ -186,7 +221,7 @@ std::vector<Limiter::Recollection> Limiter::Recall(const Claim& claim, int64_t n
 
 void Limiter::Observe(const Claim& claim, const std::vector<Reading>& readings, bool charged,
                       int64_t now_us) {
-  if (subjects_.size() >= sweep_at_) Sweep(now_us);
+  if (subjects_.size() >= drop_at_) DropIdle(now_us);
   const int64_t now_ns = now_us * kNsPerUs;
   for (size_t i = 0; i < claim.subjects.size(); ++i) {
     const Cost cost = charged ? CostOf(claim.subjects[i].limits, claim.tokens) : Cost();
@@ -218,13 +253,20 @@ void Limiter::Restore(std::string_view scope, std::string_view subject, int64_t 
 
 void Limiter::Sweep(int64_t now_us) {
   EndExpired(now_us);
+  if (now_us >= drop_after_us_) DropIdle(now_us);
+}
+
+void Limiter::DropIdle(int64_t now_us) {
   const int64_t now_ns = now_us * kNsPerUs;
-  std::erase_if(subjects_, [&](const auto& entry) {
-    const Subject& subject = entry.second;
-    return subject.leases == 0 && subject.requests.Full(now_ns) && subject.tokens.Full(now_ns) &&
-           now_us - subject.median_at_us >= kForgetHoldUs;
-  });
-  sweep_at_ = std::max<size_t>(1024, 2 * subjects_.size());
+  for (auto at = subjects_.begin(); at != subjects_.end();) {
+    Subject& subject = at->second;
+    const bool idle = subject.use.Forget(now_us) && subject.leases == 0 &&
+                      subject.requests.Full(now_ns) && subject.tokens.Full(now_ns) &&
+                      now_us - subject.median_at_us >= kForgetHoldUs;
+    at = idle ? subjects_.erase(at) : std::next(at);
+  }
+  drop_at_ = std::max<size_t>(1024, 2 * subjects_.size());
+  drop_after_us_ = now_us + kDropIntervalUs;
 }
 
 void Limiter::Append(Lease& lease) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "services/ratelimit/domain/decision.h"
+#include "services/ratelimit/domain/use.h"
 
 namespace tollgate::ratelimit {
 
@@ -49,7 +50,11 @@ class Limiter {
     bool own = false;
   };
   std::vector<Recollection> Recall(const Claim& claim, int64_t now_us) const;
-  // Ends expired leases and drops idle subjects: those with full buckets and no slot.
+  // What was used of a subject in the last hour.
+  std::vector<MinuteUse> ReadUse(std::string_view scope, std::string_view subject,
+                                 int64_t now_us) const;
+  // Ends expired leases and, every ten seconds, drops idle subjects: those with full buckets, no
+  // slot and no use in the last hour.
   void Sweep(int64_t now_us);
 
   // Calls back for each subject whose rates have not recovered.
@@ -70,6 +75,7 @@ class Limiter {
     Bucket tokens;
     int64_t running = 0;  // slots
     int64_t leases = 0;   // that point here
+    UseHistory use;
     // For Recall. What is known to be used: what Observe reported and what was granted here, but
     // not the empty bucket that a process starts with.
     bool own = false;
@@ -93,6 +99,8 @@ class Limiter {
     Id id;
     std::string scope;
     std::vector<Share> shares;
+    // As it was admitted; -1: restored, so that others have counted its use.
+    int64_t tokens = -1;
     int64_t since_us = 0;
     int64_t expires_us = 0;
     // A list in the order of renewal, which is the order of expiry: all lifetimes are equal.
@@ -118,11 +126,15 @@ class Limiter {
   static void Take(Lease& lease, Subject& subject, const Cost& cost, int64_t tokens_per_minute,
                    int64_t now_us);
   static void GiveBackSlot(const Share& share);
-  static void Settle(Share& share, int64_t actual_tokens, bool refund, int64_t held_us,
+  static void Settle(const Lease& lease, const Share& share, int64_t actual_tokens, bool refund,
                      int64_t now_us);
+  // Corrects what was counted of the lease when it was admitted.
+  static void CorrectUse(const Lease& lease, const Share& share, int64_t actual_tokens, bool refund,
+                         int64_t now_us);
   void Append(Lease& lease);
   void Unlink(Lease& lease);
   void EndExpired(int64_t now_us);
+  void DropIdle(int64_t now_us);
 
   const int64_t lease_us_;
   const int64_t first_full_ns_;
@@ -131,8 +143,9 @@ class Limiter {
   std::unordered_map<LeaseKey, Lease, LeaseKeyHash> leases_;
   Lease* oldest_ = nullptr;
   Lease* newest_ = nullptr;
-  // A sweep at this number of subjects keeps memory proportional to the subjects in use.
-  size_t sweep_at_ = 1024;
+  // Dropping idle ones at this number of subjects keeps memory proportional to those in use.
+  size_t drop_at_ = 1024;
+  int64_t drop_after_us_ = 0;
   int64_t expired_ = 0;
 };
 

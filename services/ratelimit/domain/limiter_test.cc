@@ -267,14 +267,14 @@ TEST(Limiter, IdleSubjectsAreDropped) {
   Limiter limiter(kLease);
   Call call{.key = {.requests_per_minute = 100, .tokens_per_minute = 1000}, .tokens = 1};
   for (uint64_t i = 0; i < 20'000; ++i) {
-    const int64_t now = kStart + static_cast<int64_t>(i) * 10'000;
+    const int64_t now = kStart + static_cast<int64_t>(i) * kSecond;
     call.key_id = "k" + std::to_string(i);
     ASSERT_TRUE(Acquire(limiter, i, call, now).granted());
     limiter.Release("w", LeaseId(i), 1, false, now);
   }
-  // Only the buckets of the last 600 ms are not full; the sweeps drop all other subjects.
-  EXPECT_LE(limiter.subjects(), 1100u);
-  limiter.Sweep(kStart + 1000 * kSecond);
+  // Those of the last hour are still told; all others are dropped as new ones come.
+  EXPECT_LE(limiter.subjects(), 2 * 3601u);
+  limiter.Sweep(kStart + 30'000 * kSecond);
   EXPECT_EQ(limiter.subjects(), 0u);
 }
 
@@ -311,6 +311,112 @@ TEST(Limiter, SlotsInUseEqualLiveLeasesInAnyOrderOfCalls) {
     ASSERT_EQ(Peek(limiter, call, now).concurrency.remaining,
               std::max<int64_t>(limit - static_cast<int64_t>(live.size()), 0));
   }
+}
+
+constexpr int64_t kMinute = 60 * kSecond;
+// The start of a minute.
+constexpr int64_t kHour = 100 * kMinute;
+
+std::vector<MinuteUse> UseOfKey(const Limiter& limiter, int64_t now) {
+  return limiter.ReadUse("w", "key:k", now);
+}
+
+// Requests and refusals count in their minute, tokens with the request that used them: the estimate
+// while it runs, then what it used. What a later stage gives back was not used.
+TEST(Limiter, UseIsWhatWasAdmittedRefusedAndSettled) {
+  Limiter limiter(kLease);
+  const Call call{.key = {.requests_per_minute = 3, .tokens_per_minute = 10'000}, .tokens = 500};
+  ASSERT_TRUE(Acquire(limiter, 1, call, kHour).granted());
+  ASSERT_TRUE(Acquire(limiter, 2, call, kHour).granted());
+  ASSERT_TRUE(Acquire(limiter, 3, call, kHour).granted());
+  ASSERT_FALSE(Acquire(limiter, 4, call, kHour).granted());
+  ASSERT_FALSE(Acquire(limiter, 5, call, kHour).granted());
+  const MinuteUse first{.minute = 100,
+                        .requests = 3,
+                        .tokens = 1500,
+                        .requests_peak_us = 60'000'000,
+                        .tokens_peak_us = 9'000'000,
+                        .refused_requests = 2};
+  EXPECT_EQ(UseOfKey(limiter, kHour), std::vector{first});
+  // It ends in the next minute, and counts in the one in which it was admitted.
+  const int64_t later = kHour + kMinute;
+  limiter.Release("w", LeaseId(1), 40, false, kHour + 20 * kSecond);
+  ASSERT_TRUE(Renew(limiter, 2, call, kHour + 25 * kSecond) == Limiter::Renewal::kRenewed);
+  ASSERT_TRUE(Renew(limiter, 3, call, kHour + 25 * kSecond) == Limiter::Renewal::kRenewed);
+  ASSERT_TRUE(Renew(limiter, 2, call, kHour + 45 * kSecond) == Limiter::Renewal::kRenewed);
+  ASSERT_TRUE(limiter.Release("w", LeaseId(3), 0, true, kHour + 45 * kSecond));
+  ASSERT_TRUE(limiter.Release("w", LeaseId(2), 9000, false, later));
+  const auto told = UseOfKey(limiter, later);
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0].requests, 2u) << "the third was given back";
+  EXPECT_EQ(told[0].tokens, 9040);
+  EXPECT_EQ(told[0].refused_requests, 2u);
+  EXPECT_EQ(told[1].requests, 0u);
+  EXPECT_EQ(told[1].tokens, 0);
+  EXPECT_EQ(told[1].tokens_peak_us, 51'000'000u) << "8,500 more than the estimate";
+}
+
+TEST(Limiter, UseIsToldForTheMinuteThatRunsAndThe59BeforeIt) {
+  Limiter limiter(kLease);
+  const Call call{.key = {.requests_per_minute = 100}};
+  for (uint64_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(Acquire(limiter, i, call, kHour + static_cast<int64_t>(i) * kMinute).granted());
+    limiter.Sweep(kHour + static_cast<int64_t>(i) * kMinute);
+  }
+  const auto told = UseOfKey(limiter, kHour + 100 * kMinute - 1);
+  ASSERT_EQ(told.size(), 60u);
+  EXPECT_EQ(told.front().minute, 140u);
+  EXPECT_EQ(told.back().minute, 199u);
+  EXPECT_EQ(UseOfKey(limiter, kHour + 100 * kMinute).size(), 59u);
+  EXPECT_EQ(UseOfKey(limiter, kHour + 200 * kMinute).size(), 0u);
+}
+
+// Also of minutes in which no request began.
+TEST(Limiter, TheMostSlotsOfAMinuteAreThoseThatWereHeldInIt) {
+  Limiter limiter(kLease);
+  const Call call{.key = {.concurrent_requests = 3}};
+  for (uint64_t i = 1; i <= 3; ++i) ASSERT_TRUE(Acquire(limiter, i, call, kHour).granted());
+  ASSERT_FALSE(Acquire(limiter, 4, call, kHour).granted());
+  ASSERT_TRUE(limiter.Release("w", LeaseId(3), 0, false, kHour + kSecond));
+  // Two run on, and renew their leases every three seconds.
+  for (int64_t at = kHour + 3 * kSecond; at < kHour + 3 * kMinute; at += 3 * kSecond) {
+    ASSERT_EQ(Renew(limiter, 1, call, at), Limiter::Renewal::kRenewed);
+    ASSERT_EQ(Renew(limiter, 2, call, at), Limiter::Renewal::kRenewed);
+  }
+  // They end at the start of a minute.
+  ASSERT_TRUE(limiter.Release("w", LeaseId(1), 0, false, kHour + 3 * kMinute));
+  ASSERT_TRUE(limiter.Release("w", LeaseId(2), 0, false, kHour + 3 * kMinute));
+  const auto told = UseOfKey(limiter, kHour + 4 * kMinute);
+  ASSERT_EQ(told.size(), 4u);
+  EXPECT_EQ(told[0].running_peak, 3u);
+  EXPECT_EQ(told[0].refused_concurrency, 1u);
+  for (size_t i = 1; i < 4; ++i) EXPECT_EQ(told[i].running_peak, 2u) << i;
+}
+
+// A request that two limits refuse counts at both, and one that another refuses at none.
+TEST(Limiter, ARefusalCountsAtEachLimitThatRefuses) {
+  Limiter limiter(kLease);
+  const Call call{.key = {.requests_per_minute = 1}, .workspace = {.requests_per_minute = 2}};
+  ASSERT_TRUE(Acquire(limiter, 1, call, kHour).granted());
+  ASSERT_FALSE(Acquire(limiter, 2, call, kHour).granted());
+  Call other = call;
+  other.key_id = "other";
+  ASSERT_TRUE(Acquire(limiter, 3, other, kHour).granted());
+  ASSERT_FALSE(Acquire(limiter, 4, call, kHour).granted());
+  EXPECT_EQ(UseOfKey(limiter, kHour)[0].refused_requests, 2u);
+  const MinuteUse workspace = limiter.ReadUse("w", "all", kHour)[0];
+  EXPECT_EQ(workspace.refused_requests, 1u);
+  EXPECT_EQ(workspace.requests, 2u);
+}
+
+// Limits in shadow mode tell what they would have refused.
+TEST(Limiter, UseOfALimitInShadowModeIsThatOfEnforcement) {
+  Limiter limiter(kLease);
+  const Call call{.key = {.requests_per_minute = 2, .shadow = true}};
+  for (uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(Acquire(limiter, i, call, kHour).granted());
+  const auto told = UseOfKey(limiter, kHour);
+  EXPECT_EQ(told[0].requests, 2u);
+  EXPECT_EQ(told[0].refused_requests, 3u);
 }
 
 TEST(Limiter, NegativeAmountsChangeNothing) {

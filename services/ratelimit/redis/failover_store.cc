@@ -125,6 +125,18 @@ void FailoverStore::Peek(Claim claim, StoreDone<PeekOutcome> done) {
   });
 }
 
+void FailoverStore::ReadUse(UseQuery query, StoreDone<UseAnswer> done) {
+  const auto shared = std::make_shared<const UseQuery>(std::move(query));
+  redis_.ReadUse(*shared, [this, shared, done = std::move(done)](auto answer) {
+    if (answer.ok()) return done(std::move(answer));
+    OnFailure(answer.error());
+    local_.ReadUse(*shared, [&done](BasicResult<UseAnswer, StoreError> own) {
+      if (own.ok()) own->minutes_known = false;
+      done(std::move(own));
+    });
+  });
+}
+
 void FailoverStore::Beat() {
   redis_.Present(process_, kPresenceUs, [this](BasicResult<int64_t, StoreError> count) {
     if (!count) return OnFailure(count.error());

@@ -39,6 +39,7 @@ class FailoverStore : public LimiterStore {
                StoreDone<bool> done) override;
   void Renew(Claim claim, StoreDone<Limiter::Renewal> done) override;
   void Peek(Claim claim, StoreDone<PeekOutcome> done) override;
+  void ReadUse(UseQuery query, StoreDone<UseAnswer> done) override;
   const std::string& id() const override { return redis_.id(); }
 
   // Counts the processes. To be called about every second.

@@ -1,6 +1,10 @@
 #include "services/ratelimit/redis/redis_store.h"
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
+#include <cstring>
+#include <optional>
 
 #include "services/ratelimit/redis/scripts.h"
 
@@ -28,6 +32,68 @@ bool ReadAnswer(const redisReply& reply, size_t subjects, bool& held,
                         .median_hold_us = values[3]->integer});
   }
   return true;
+}
+
+// The packed form of MinuteUse in scripts.cc.
+constexpr size_t kPackedMinute = 40;
+MinuteUse UnpackMinute(const char* bytes) {
+  static_assert(std::endian::native == std::endian::little);
+  const auto take = [&bytes](auto& into) {
+    std::memcpy(&into, bytes, sizeof into);
+    bytes += sizeof into;
+  };
+  MinuteUse use;
+  take(use.minute);
+  take(use.requests);
+  take(use.tokens);
+  take(use.requests_peak_us);
+  take(use.tokens_peak_us);
+  take(use.running_peak);
+  take(use.refused_requests);
+  take(use.refused_concurrency);
+  take(use.refused_tokens);
+  return use;
+}
+
+// The minutes that are told of a subject; none if the reply is not of its form.
+std::optional<std::vector<MinuteUse>> ReadMinutes(const redisReply& reply, int64_t now_us) {
+  if (reply.type != REDIS_REPLY_ARRAY) return std::nullopt;
+  std::vector<MinuteUse> minutes;
+  for (size_t i = 0; i < reply.elements; ++i) {
+    const redisReply& packed = *reply.element[i];
+    if (packed.type != REDIS_REPLY_STRING || packed.len != kPackedMinute) return std::nullopt;
+    minutes.push_back(UnpackMinute(packed.str));
+  }
+  const int64_t now = now_us / kMinuteUs;
+  std::erase_if(minutes, [now](const MinuteUse& use) {
+    return use.minute + kMinutesOfUse <= now || use.minute > now;
+  });
+  std::ranges::sort(minutes, {}, &MinuteUse::minute);
+  return minutes;
+}
+
+std::optional<UseAnswer> ReadUseAnswer(const redisReply& reply, size_t subjects) {
+  if (reply.type != REDIS_REPLY_ARRAY || reply.elements != 2 + subjects ||
+      reply.element[0]->type != REDIS_REPLY_INTEGER ||
+      reply.element[1]->type != REDIS_REPLY_INTEGER) {
+    return std::nullopt;
+  }
+  UseAnswer answer{.now_us = reply.element[0]->integer, .counted_us = reply.element[1]->integer};
+  for (size_t i = 0; i < subjects; ++i) {
+    const redisReply& one = *reply.element[2 + i];
+    if (one.type != REDIS_REPLY_ARRAY || one.elements != kPerSubject + 1) return std::nullopt;
+    for (size_t j = 0; j < kPerSubject; ++j) {
+      if (one.element[j]->type != REDIS_REPLY_INTEGER) return std::nullopt;
+    }
+    auto minutes = ReadMinutes(*one.element[kPerSubject], answer.now_us);
+    if (!minutes) return std::nullopt;
+    answer.subjects.push_back({{.requests_ns = one.element[0]->integer,
+                                .tokens_ns = one.element[1]->integer,
+                                .running = one.element[2]->integer,
+                                .median_hold_us = one.element[3]->integer},
+                               *std::move(minutes)});
+  }
+  return answer;
 }
 
 Fail<StoreError> BadAnswer() { return {"Redis's answer does not have the form of the script's"}; }
@@ -63,9 +129,10 @@ std::vector<std::string> RedisStore::Head(const std::string& scope) const {
 std::vector<std::string> RedisStore::Arguments(const Claim& claim, const Hints& hints,
                                                bool take) const {
   std::vector<std::string> arguments = Head(claim.scope);
-  arguments.reserve(6 + 9 * claim.subjects.size());
+  arguments.reserve(7 + 9 * claim.subjects.size());
   arguments.insert(arguments.end(),
-                   {claim.lease.ToHex(), std::to_string(lease_us_), take ? "take" : "read"});
+                   {claim.lease.ToHex(), std::to_string(lease_us_), take ? "take" : "read",
+                    std::to_string(std::clamp<int64_t>(claim.tokens, 0, kMaxCountedTokens))});
   for (size_t i = 0; i < claim.subjects.size(); ++i) {
     const Limits& limits = claim.subjects[i].limits;
     const Cost cost = CostOf(limits, claim.tokens);
@@ -144,6 +211,19 @@ void RedisStore::Peek(Claim claim, StoreDone<PeekOutcome> done) {
                    return done(BadAnswer());
                  }
                  done(Describe(*shared, readings));
+               });
+}
+
+void RedisStore::ReadUse(UseQuery query, StoreDone<UseAnswer> done) {
+  std::vector<std::string> arguments = Head(query.scope);
+  arguments.insert(arguments.end(), query.subjects.begin(), query.subjects.end());
+  client_.Eval(UseScript(), TagOf(query.scope), std::move(arguments),
+               [count = query.subjects.size(),
+                done = std::move(done)](BasicResult<Reply, std::string> reply) {
+                 if (!reply) return done(Fail{std::move(reply).error()});
+                 auto answer = ReadUseAnswer(**reply, count);
+                 if (!answer) return done(BadAnswer());
+                 done(*std::move(answer));
                });
 }
 

@@ -34,6 +34,7 @@ class RedisStore : public LimiterStore {
                StoreDone<bool> done) override;
   void Renew(Claim claim, StoreDone<Limiter::Renewal> done) override;
   void Peek(Claim claim, StoreDone<PeekOutcome> done) override;
+  void ReadUse(UseQuery query, StoreDone<UseAnswer> done) override;
   const std::string& id() const override { return id_; }
 
   // The hash tag of a scope's keys.

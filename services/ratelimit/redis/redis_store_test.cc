@@ -45,6 +45,22 @@ std::string Text(const BasicResult<PeekOutcome, StoreError>& outcome) {
   if (!outcome) return "error " + outcome.error();
   return Text(outcome->requests) + " " + Text(outcome->tokens) + " " + Text(outcome->concurrency);
 }
+std::string Text(const BasicResult<UseAnswer, StoreError>& answer) {
+  if (!answer) return "error " + answer.error();
+  std::ostringstream text;
+  text << answer->now_us << " " << answer->minutes_known;
+  for (const UseAnswer::Of& of : answer->subjects) {
+    text << "\n"
+         << of.reading.requests_ns << " " << of.reading.tokens_ns << " " << of.reading.running;
+    for (const MinuteUse& use : of.minutes) {
+      text << "\n  " << use.minute << ": " << use.requests << " " << use.tokens << " peaks "
+           << use.requests_peak_us << " " << use.tokens_peak_us << " " << use.running_peak
+           << " refused " << use.refused_requests << " " << use.refused_concurrency << " "
+           << use.refused_tokens;
+    }
+  }
+  return text.str();
+}
 template <typename T>
 std::string Text(const BasicResult<T, StoreError>& value) {
   return value ? std::to_string(static_cast<int>(*value)) : "error " + value.error();
@@ -148,7 +164,17 @@ TEST_F(RedisStoreTest, AnswersAsTheStoreInMemoryInAnyHistory) {
       clock.Advance(history.Pause());
       const Claim claim = history.SomeClaim();
       const std::string at = "seed " + std::to_string(seed) + " step " + std::to_string(step);
-      switch (history.Number(8)) {
+      switch (history.Number(9)) {
+        case 8: {
+          UseQuery query{.scope = claim.scope};
+          for (const SubjectClaim& subject : claim.subjects) {
+            query.subjects.push_back(subject.name);
+          }
+          ASSERT_EQ(Text(Wait<UseAnswer>([&](auto done) { redis.ReadUse(query, done); })),
+                    Text(Wait<UseAnswer>([&](auto done) { memory.ReadUse(query, done); })))
+              << at;
+          break;
+        }
         case 0: {
           ASSERT_EQ(Text(Wait<Limiter::Renewal>([&](auto done) { redis.Renew(claim, done); })),
                     Text(Wait<Limiter::Renewal>([&](auto done) { memory.Renew(claim, done); })))
@@ -185,6 +211,37 @@ TEST_F(RedisStoreTest, AnswersAsTheStoreInMemoryInAnyHistory) {
     }
     EXPECT_GT(refused, 50) << "a history that nothing refuses tests nothing";
   }
+}
+
+// Use is known from the first watch on, and no longer after Redis has lost its data.
+TEST_F(RedisStoreTest, UseIsCountedSinceRedisHasItsData) {
+  ManualClock clock;
+  clock.Advance(1'000'000);
+  RedisStore store(*client_, "redis", kLease, {.test_clock = &clock});
+  const auto counted_us = [&] {
+    const auto answer = Wait<UseAnswer>([&](auto done) { store.ReadUse({.scope = "w:a"}, done); });
+    return answer ? answer->counted_us : -1;
+  };
+  EXPECT_EQ(counted_us(), 0);
+  ASSERT_TRUE(Wait<int64_t>([&](auto done) { store.Watch(done); }));
+  clock.Advance(5'000'000);
+  ASSERT_TRUE(Wait<int64_t>([&](auto done) { store.Watch(done); }));
+  EXPECT_EQ(counted_us(), 5'000'000);
+  ASSERT_EQ(server_->Command({"FLUSHALL"}), "OK");
+  EXPECT_EQ(counted_us(), 0);
+}
+
+// An hour after the last use nothing of it is left in Redis.
+TEST_F(RedisStoreTest, UseLeavesRedisByItself) {
+  RedisStore store(*client_, "redis", kLease);
+  const Claim claim{.lease = Id::New(),
+                    .scope = "w:a",
+                    .subjects = {{Who::kKey, "key:k", {.requests_per_minute = 5}}}};
+  ASSERT_TRUE(Wait<AcquireOutcome>([&](auto done) { store.Acquire(claim, done); }));
+  const std::string key = "tollgate:{" + RedisStore::TagOf("w:a") + "}:w:a:u:key:k";
+  const int64_t left_ms = std::stoll(server_->Command({"PTTL", key}));
+  EXPECT_GT(left_ms, 3'600'000);
+  EXPECT_LE(left_ms, 3'660'000);
 }
 
 // Several processes on one Redis admit the limit once, to the request.

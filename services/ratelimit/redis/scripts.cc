@@ -67,20 +67,52 @@ end
 local function write(lease, r, life)
   redis.call('SET', base .. ':l:' .. lease, cmsgpack.pack(r), 'PX', int(life / 1000 + 1000))
 end
+-- What was used in a minute, as domain/use.h: MinuteUse, in its order. The cells of an hour are a ring.
+local USE, RING, REQUESTS, TOKENS, REQUESTS_PEAK, TOKENS_PEAK, RUNNING_PEAK, REFUSED =
+  '<I4I4i8I4I4I4I4I4I4', 64, 2, 3, 4, 5, 6, 7
+local MINUTE, TOLD, MOST = floor(now / 60000000), 60, 1000000000000
+local function usekey(name) return base .. ':u:' .. name end
+local function cell(name, minute)
+  local raw = redis.call('HGET', usekey(name), int(fmod(minute, RING)))
+  local c = raw and {struct.unpack(USE, raw)}
+  if c and c[1] == minute then return c end
+  if minute ~= MINUTE then return nil end
+  return {minute, 0, 0, 0, 0, 0, 0, 0, 0, new = true}
+end
+local function put(name, c)
+  local key = usekey(name)
+  redis.call('HSET', key, int(fmod(c[1], RING)), struct.pack(USE, unpack(c, 1, 9)))
+  if c.new then redis.call('PEXPIRE', key, (TOLD + 1) * 60000) end
+end
+local function raise(c, field, value)
+  if value <= c[field] then return false end
+  c[field] = value
+  return true
+end
+local function us(ns) return (ns - fmod(ns, 1000)) / 1000 end
+local function slots(name) return redis.call('ZCOUNT', base .. ':s:' .. name, '(' .. int(now), '+inf') end
 local function renew(lease, r, life)
+  -- The first renewal of a minute notes the slots that were taken before it.
+  local noted = r[2] > 0 and floor((r[2] - life) / 60000000) == MINUTE
   r[2] = now + life
   for _, s in ipairs(r[3]) do
-    if s[5] == 1 then ends(base .. ':s:' .. s[1], lease, r[2], life) end
+    if s[5] == 1 then
+      ends(base .. ':s:' .. s[1], lease, r[2], life)
+      if not noted then
+        local c = cell(s[1], MINUTE)
+        if raise(c, RUNNING_PEAK, slots(s[1])) then put(s[1], c) end
+      end
+    end
   end
   write(lease, r, life)
 end
 )lua";
 
 constexpr char kAcquire[] = R"lua(
-local lease, life, take = ARGV[1], tonumber(ARGV[2]), ARGV[3] == 'take'
+local lease, life, take, tokens = ARGV[1], tonumber(ARGV[2]), ARGV[3] == 'take', tonumber(ARGV[4])
 local held = take and record(lease)
 local answer, subjects, granted, wait = {held and 1 or 0}, {}, true, nil
-for a = 4, #ARGV, 9 do
+for a = 5, #ARGV, 9 do
   local s = {name = ARGV[a], shadow = ARGV[a + 1] == '1', r = tonumber(ARGV[a + 2]),
              t = tonumber(ARGV[a + 3]), tpm = tonumber(ARGV[a + 4]), slots = tonumber(ARGV[a + 5])}
   local ur, ut, median, known = read(s.name)
@@ -99,6 +131,7 @@ for a = 4, #ARGV, 9 do
     local key = base .. ':s:' .. s.name
     redis.call('ZREMRANGEBYSCORE', key, '-inf', int(now))
     running = redis.call('ZCARD', key)
+    s.running = running
     wait = wait or unsettled()
     if wait > 0 and not held then
       -- No slot is free, and the caller computes this wait from the median.
@@ -106,9 +139,10 @@ for a = 4, #ARGV, 9 do
     end
   end
   s.ur, s.ut = ur, ut
-  s.pass = (s.r < 0 or ur + min(s.r, WINDOW) <= WINDOW)
-       and (s.t < 0 or ut + min(s.t, WINDOW) <= WINDOW)
-       and (s.slots == 0 or running < s.slots)
+  local refused = {s.r >= 0 and ur + min(s.r, WINDOW) > WINDOW,
+                   s.slots > 0 and running >= s.slots,
+                   s.t >= 0 and ut + min(s.t, WINDOW) > WINDOW}
+  s.pass, s.refused = not (refused[1] or refused[2] or refused[3]), refused
   if not s.pass and not s.shadow then granted = false end
   subjects[#subjects + 1] = s
   answer[#answer + 1] = ur
@@ -118,8 +152,33 @@ for a = 4, #ARGV, 9 do
 end
 if held then
   renew(lease, held, life)
-elseif take and granted then
-  local r = {now, now + life, {}}
+elseif take then
+  for _, s in ipairs(subjects) do
+    local running = s.running or 0
+    if granted or not s.pass or running > 0 then
+      local c = cell(s.name, MINUTE)
+      local changed = raise(c, RUNNING_PEAK, running)
+      if not s.pass then
+        for i = 1, 3 do
+          if s.refused[i] then c[REFUSED + i - 1] = c[REFUSED + i - 1] + 1 end
+        end
+        changed = true
+      elseif granted then
+        c[REQUESTS] = c[REQUESTS] + 1
+        if s.r >= 0 then raise(c, REQUESTS_PEAK, us(min(DEBT, s.ur + s.r))) end
+        if s.t >= 0 then
+          c[TOKENS] = c[TOKENS] + tokens
+          raise(c, TOKENS_PEAK, us(min(DEBT, s.ut + s.t)))
+        end
+        if s.slots > 0 then raise(c, RUNNING_PEAK, running + 1) end
+        changed = true
+      end
+      if changed then put(s.name, c) end
+    end
+  end
+end
+if take and granted and not held then
+  local r = {now, now + life, {}, tokens}
   for _, s in ipairs(subjects) do
     if s.pass then
       if s.r >= 0 then store(s.name, 'r', min(DEBT, s.ur + s.r)) end
@@ -150,10 +209,28 @@ local function cost(n, limit)
   end
   return min(DEBT, total)
 end
+local admitted = floor(r[1] / 60000000)
+local counted = r[4] and r[4] >= 0 and admitted + TOLD > MINUTE
 for _, s in ipairs(r[3]) do
   local name, cr, ct, tpm = s[1], s[2], s[3], s[4]
   local ur, ut, median, known = read(name)
-  if s[5] == 1 then redis.call('ZREM', base .. ':s:' .. name, lease) end
+  -- The cell of this minute, once it has changed.
+  local c = nil
+  if s[5] == 1 then
+    local now_cell = cell(name, MINUTE)
+    if raise(now_cell, RUNNING_PEAK, slots(name)) then c = now_cell end
+    redis.call('ZREM', base .. ':s:' .. name, lease)
+  end
+  if counted and (refund or tpm > 0) then
+    local of = admitted == MINUTE and c or cell(name, admitted)
+    if of and not of.new then
+      if refund then of[REQUESTS] = max(0, of[REQUESTS] - 1) end
+      if tpm > 0 then
+        of[TOKENS] = max(0, of[TOKENS] + (refund and 0 or min(MOST, max(0, actual))) - r[4])
+      end
+      if admitted == MINUTE then c = of else put(name, of) end
+    end
+  end
   if refund then
     if cr > 0 and ur > 0 then store(name, 'r', max(0, ur - cr)) end
     if ct > 0 and ut > 0 then store(name, 't', max(0, ut - ct)) end
@@ -167,12 +244,16 @@ for _, s in ipairs(r[3]) do
     if tpm > 0 then
       local used_ns = cost(actual, tpm)
       if used_ns > ct then
-        store(name, 't', min(DEBT, ut + used_ns - ct))
+        local debt = min(DEBT, ut + used_ns - ct)
+        store(name, 't', debt)
+        c = c or cell(name, MINUTE)
+        raise(c, TOKENS_PEAK, us(debt))
       elseif ut > 0 and used_ns < ct then
         store(name, 't', max(0, ut - (ct - used_ns)))
       end
     end
   end
+  if c then put(name, c) end
 end
 redis.call('DEL', base .. ':l:' .. lease)
 return 1
@@ -186,14 +267,25 @@ if r then
   return 1
 end
 if #ARGV < 3 then return 0 end
-r = {now, 0, {}}
+r = {now, 0, {}, -1}
 for a = 3, #ARGV do r[3][#r[3] + 1] = {ARGV[a], 0, 0, 0, 1} end
 renew(lease, r, life)
 return 2
 )lua";
 
 constexpr char kWatch[] = R"lua(
+redis.call('SET', KEYS[1] .. ':since', int(now), 'NX')
 return unsettled()
+)lua";
+
+constexpr char kUse[] = R"lua(
+local since = tonumber(redis.call('GET', KEYS[1] .. ':since')) or now
+local answer = {now, now - since}
+for _, name in ipairs(ARGV) do
+  local ur, ut, median = read(name)
+  answer[#answer + 1] = {ur, ut, slots(name), median, redis.call('HVALS', usekey(name))}
+end
+return answer
 )lua";
 
 constexpr char kPresence[] = R"lua(
@@ -226,6 +318,10 @@ const RedisScript& RenewScript() {
 }
 const RedisScript& WatchScript() {
   static const RedisScript script(std::string(kCommon) + kWatch);
+  return script;
+}
+const RedisScript& UseScript() {
+  static const RedisScript script(std::string(kCommon) + kUse);
   return script;
 }
 const RedisScript& PresenceScript() {

@@ -11,7 +11,8 @@ inline constexpr rpc::MethodCallers kCallers[] = {
     {"tollgate.ratelimit.v1.RateLimitService/Release", rpc::kGateway},
     {"tollgate.ratelimit.v1.RateLimitService/ReleaseCalls", rpc::kGateway},
     {"tollgate.ratelimit.v1.RateLimitService/Renew", rpc::kGateway},
-    {"tollgate.ratelimit.v1.RateLimitService/Peek", rpc::kGateway | rpc::kAuth},
+    {"tollgate.ratelimit.v1.RateLimitService/Peek", rpc::kGateway},
+    {"tollgate.ratelimit.v1.RateLimitService/GetUse", rpc::kAuth},
 };
 
 }  // namespace tollgate::ratelimit

@@ -20,6 +20,14 @@ inline Limits FromProto(const v1::SubjectLimits& limits) {
 inline std::string WorkspaceScope(const std::string& workspace_id) { return "w:" + workspace_id; }
 inline std::string ModelScope(const std::string& model) { return "m:" + model; }
 
+// The names of subjects within their scope.
+inline constexpr char kWholeScope[] = "all";
+inline std::string KeySubject(const std::string& key_id) { return "key:" + key_id; }
+inline std::string KeyModelSubject(const std::string& key_id, const std::string& model) {
+  return "key:" + key_id + ":model:" + model;
+}
+inline std::string ModelSubject(const std::string& model) { return "model:" + model; }
+
 // The limits of the workspace and its keys: one scope, so that one step decides on all of them.
 template <typename Message>
 Claim WorkspaceClaim(const Message& message, const Id& lease, int64_t tokens) {
@@ -28,11 +36,11 @@ Claim WorkspaceClaim(const Message& message, const Id& lease, int64_t tokens) {
     const Limits values = FromProto(limits);
     if (!values.none()) claim.subjects.push_back({who, std::move(name), values});
   };
-  add(Who::kKey, "key:" + message.key_id(), message.key_limits());
-  add(Who::kWorkspace, "all", message.workspace_limits());
-  add(Who::kKeyModel, "key:" + message.key_id() + ":model:" + message.model(),
+  add(Who::kKey, KeySubject(message.key_id()), message.key_limits());
+  add(Who::kWorkspace, kWholeScope, message.workspace_limits());
+  add(Who::kKeyModel, KeyModelSubject(message.key_id(), message.model()),
       message.key_model_limits());
-  add(Who::kWorkspaceModel, "model:" + message.model(), message.workspace_model_limits());
+  add(Who::kWorkspaceModel, ModelSubject(message.model()), message.workspace_model_limits());
   return claim;
 }
 
@@ -43,8 +51,22 @@ std::optional<Claim> ModelClaim(const Message& message, const Id& lease, int64_t
   if (limits.none()) return std::nullopt;
   return Claim{.lease = lease,
                .scope = ModelScope(message.model()),
-               .subjects = {{Who::kModel, "all", limits}},
+               .subjects = {{Who::kModel, kWholeScope, limits}},
                .tokens = tokens};
+}
+
+// The scope and the subject that an item asks for.
+inline std::string ScopeOf(const v1::UseItem& item) {
+  return item.workspace_id().empty() ? ModelScope(item.model())
+                                     : WorkspaceScope(item.workspace_id());
+}
+inline std::string SubjectOf(const v1::UseItem& item) {
+  if (item.workspace_id().empty()) return kWholeScope;
+  if (item.key_id().empty()) {
+    return item.model().empty() ? kWholeScope : ModelSubject(item.model());
+  }
+  return item.model().empty() ? KeySubject(item.key_id())
+                              : KeyModelSubject(item.key_id(), item.model());
 }
 
 }  // namespace tollgate::ratelimit

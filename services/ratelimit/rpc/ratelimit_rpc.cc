@@ -1,5 +1,6 @@
 #include "services/ratelimit/rpc/ratelimit_rpc.h"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <utility>
@@ -256,6 +257,86 @@ void RateLimitRpc::DoPeek(const v1::PeekRequest& request, v1::PeekResponse& resp
   });
 }
 
+namespace {
+
+// Subjects that are read in one step: Redis serves nobody else meanwhile.
+constexpr int kReadTogether = 16;
+constexpr int kMaxUseItems = 1000;
+
+int64_t InUse(int64_t used_ns, int64_t limit) { return limit - RemainingOf(used_ns, limit); }
+
+void ToProto(const MinuteUse& use, const Limits& limits, int64_t now_us, v1::MinuteUse& into) {
+  constexpr int64_t kNsPerUs = 1000;
+  into.set_minutes_ago(static_cast<int32_t>(now_us / kMinuteUs - use.minute));
+  into.set_requests(use.requests);
+  into.set_tokens(use.tokens);
+  if (limits.requests_per_minute > 0) {
+    into.set_requests_peak(InUse(use.requests_peak_us * kNsPerUs, limits.requests_per_minute));
+  }
+  if (limits.tokens_per_minute > 0) {
+    into.set_tokens_peak(InUse(use.tokens_peak_us * kNsPerUs, limits.tokens_per_minute));
+  }
+  if (limits.concurrent_requests > 0) into.set_concurrency_peak(use.running_peak);
+  into.set_refused_by_requests(use.refused_requests);
+  into.set_refused_by_tokens(use.refused_tokens);
+  into.set_refused_by_concurrency(use.refused_concurrency);
+}
+
+void ToProto(const UseAnswer::Of& use, const v1::SubjectLimits& limits, int64_t now_us,
+             v1::UseResult& into) {
+  Claim claim{.subjects = {{.limits = FromProto(limits)}}};
+  claim.subjects.front().limits.shadow = false;
+  const PeekOutcome left = Describe(claim, {&use.reading, 1});
+  ToProto(left.requests, *into.mutable_requests());
+  ToProto(left.tokens, *into.mutable_tokens());
+  ToProto(left.concurrency, *into.mutable_concurrency());
+  for (const MinuteUse& minute : use.minutes) {
+    ToProto(minute, claim.subjects.front().limits, now_us, *into.add_minutes());
+  }
+}
+
+}  // namespace
+
+void RateLimitRpc::DoGetUse(const v1::GetUseRequest& request, v1::GetUseResponse& response,
+                            Done done) {
+  if (request.items_size() > kMaxUseItems) {
+    return done({grpc::StatusCode::INVALID_ARGUMENT, "at most 1,000 items"});
+  }
+  response.set_minutes_known(true);
+  response.set_counted_ms(INT64_MAX);
+  for (int i = 0; i < request.items_size(); ++i) response.add_results();
+  // Neighbours of one scope are read together.
+  std::vector<std::pair<int, UseQuery>> queries;
+  for (int i = 0; i < request.items_size(); ++i) {
+    std::string scope = ScopeOf(request.items(i));
+    if (queries.empty() || queries.back().second.scope != scope ||
+        queries.back().second.subjects.size() == kReadTogether) {
+      queries.push_back({i, {.scope = std::move(scope)}});
+    }
+    queries.back().second.subjects.push_back(SubjectOf(request.items(i)));
+  }
+  // Answers come on any thread.
+  const auto mutex = std::make_shared<std::mutex>();
+  const auto parts = std::make_shared<Parts>(static_cast<int>(queries.size()) + 1, std::move(done));
+  for (auto& [first, query] : queries) {
+    store_.ReadUse(std::move(query), [&request, &response, first, mutex, parts](auto answer) {
+      if (answer.ok()) {
+        std::lock_guard lock(*mutex);
+        for (size_t i = 0; i < answer->subjects.size(); ++i) {
+          const int at = first + static_cast<int>(i);
+          ToProto(answer->subjects[i], request.items(at).limits(), answer->now_us,
+                  *response.mutable_results(at));
+        }
+        response.set_minutes_known(response.minutes_known() && answer->minutes_known);
+        response.set_minute_ms(answer->now_us % kMinuteUs / 1000);
+        response.set_counted_ms(std::min(response.counted_ms(), answer->counted_us / 1000));
+      }
+      parts->End(ErrorOf(answer));
+    });
+  }
+  parts->End(nullptr);
+}
+
 grpc::ServerUnaryReactor* RateLimitRpc::Acquire(grpc::CallbackServerContext* context,
                                                 const v1::AcquireRequest* request,
                                                 v1::AcquireResponse* response) {
@@ -295,6 +376,14 @@ grpc::ServerUnaryReactor* RateLimitRpc::Peek(grpc::CallbackServerContext* contex
                                              v1::PeekResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   DoPeek(*request, *response, FinishOf(reactor));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* RateLimitRpc::GetUse(grpc::CallbackServerContext* context,
+                                               const v1::GetUseRequest* request,
+                                               v1::GetUseResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  DoGetUse(*request, *response, FinishOf(reactor));
   return reactor;
 }
 

@@ -38,6 +38,9 @@ class RateLimitRpc : public v1::RateLimitService::CallbackService {
   grpc::ServerUnaryReactor* Peek(grpc::CallbackServerContext* context,
                                  const v1::PeekRequest* request,
                                  v1::PeekResponse* response) override;
+  grpc::ServerUnaryReactor* GetUse(grpc::CallbackServerContext* context,
+                                   const v1::GetUseRequest* request,
+                                   v1::GetUseResponse* response) override;
 
   // Ends the streams of calls: clients go on with another replica.
   void CloseStreams();
@@ -49,6 +52,7 @@ class RateLimitRpc : public v1::RateLimitService::CallbackService {
   void DoRelease(const v1::ReleaseRequest& request, Done done);
   void DoRenew(const v1::RenewRequest& request, v1::RenewResponse& response, Done done);
   void DoPeek(const v1::PeekRequest& request, v1::PeekResponse& response, Done done);
+  void DoGetUse(const v1::GetUseRequest& request, v1::GetUseResponse& response, Done done);
 
  private:
   struct Admission;

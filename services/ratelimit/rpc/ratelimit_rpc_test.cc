@@ -143,6 +143,69 @@ TEST_F(RateLimitRpcTest, ReleaseRenewAndPeek) {
   EXPECT_EQ(store_.Sweep().leases, 2u);
 }
 
+// Each subject by itself, in the units of its limits, whatever the order of the questions.
+TEST_F(RateLimitRpcTest, UseIsToldOfEachSubjectInItsUnits) {
+  clock_.Advance(90'000'000);
+  v1::AcquireRequest request;
+  for (uint64_t i = 1; i <= 4; ++i) {
+    v1::AcquireItem& item = Add(request, i, 3);
+    item.mutable_workspace_limits()->set_tokens_per_minute(1000);
+    item.set_model("a/b");
+    item.mutable_key_model_limits()->set_concurrent_requests(9);
+    item.mutable_model_limits()->set_requests_per_minute(50);
+    item.set_estimated_tokens(100);
+  }
+  v1::AcquireResponse response;
+  ASSERT_TRUE(Acquire(request, response).ok());
+  v1::GetUseRequest ask;
+  const auto add = [&](const char* workspace, const char* key, const char* model) {
+    v1::UseItem& item = *ask.add_items();
+    item.set_workspace_id(workspace);
+    item.set_key_id(key);
+    item.set_model(model);
+    return item.mutable_limits();
+  };
+  add("w", "k", "")->set_requests_per_minute(3);
+  add("", "", "a/b")->set_requests_per_minute(50);
+  add("w", "", "")->set_tokens_per_minute(1000);
+  add("w", "k", "a/b")->set_concurrent_requests(9);
+  add("w", "other", "")->set_requests_per_minute(3);
+  v1::GetUseResponse use;
+  ASSERT_TRUE(Call([&](auto done) { rpc_.DoGetUse(ask, use, done); }).ok());
+  EXPECT_TRUE(use.minutes_known());
+  EXPECT_EQ(use.minute_ms(), clock_.MonotonicUs() % 60'000'000 / 1000);
+  EXPECT_EQ(use.counted_ms(), 90'000);
+  ASSERT_EQ(use.results_size(), 5);
+  const auto& key = use.results(0);
+  EXPECT_EQ(key.requests().remaining(), 0);
+  EXPECT_EQ(key.tokens().limit(), 0);
+  ASSERT_EQ(key.minutes_size(), 1);
+  EXPECT_EQ(key.minutes(0).minutes_ago(), 0);
+  EXPECT_EQ(key.minutes(0).requests(), 3);
+  EXPECT_EQ(key.minutes(0).requests_peak(), 3);
+  EXPECT_EQ(key.minutes(0).refused_by_requests(), 1);
+  EXPECT_EQ(use.results(1).minutes(0).requests(), 3) << "the model's capacity";
+  EXPECT_EQ(use.results(1).minutes(0).refused_by_requests(), 0);
+  EXPECT_EQ(use.results(2).minutes(0).tokens(), 300);
+  EXPECT_EQ(use.results(2).minutes(0).tokens_peak(), 300);
+  EXPECT_EQ(use.results(2).minutes(0).requests_peak(), 0) << "no such limit";
+  EXPECT_EQ(use.results(3).minutes(0).concurrency_peak(), 3);
+  EXPECT_EQ(use.results(4).minutes_size(), 0);
+  EXPECT_EQ(use.results(4).requests().remaining(), 3);
+  clock_.Advance(60'000'000);
+  use.Clear();
+  ASSERT_TRUE(Call([&](auto done) { rpc_.DoGetUse(ask, use, done); }).ok());
+  EXPECT_EQ(use.results(0).minutes(0).minutes_ago(), 1);
+}
+
+TEST_F(RateLimitRpcTest, AQuestionForTooMuchUseIsRefused) {
+  v1::GetUseRequest ask;
+  for (int i = 0; i < 1001; ++i) ask.add_items()->set_workspace_id("w");
+  v1::GetUseResponse use;
+  EXPECT_EQ(Call([&](auto done) { rpc_.DoGetUse(ask, use, done); }).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+}
+
 // Key, workspace, key and model, workspace and model, capacity of the model: each refuses by
 // itself, is named, and then nothing stays taken from the others.
 TEST_F(RateLimitRpcTest, EachOfTheFiveSubjectsRefusesAndTheOthersTakeNothing) {

@@ -19,6 +19,25 @@ using StoreError = std::string;
 template <typename T>
 using StoreDone = std::function<void(BasicResult<T, StoreError>)>;
 
+// Subjects of one scope.
+struct UseQuery {
+  std::string scope;
+  std::vector<std::string> subjects;
+};
+struct UseAnswer {
+  struct Of {
+    Reading reading;
+    std::vector<MinuteUse> minutes;  // in order of time
+  };
+  std::vector<Of> subjects;
+  // The clock by which minutes are counted.
+  int64_t now_us = 0;
+  // For how long uses have been counted without a loss.
+  int64_t counted_us = 0;
+  // False: only the readings are known, and of this process's share.
+  bool minutes_known = true;
+};
+
 class LimiterStore {
  public:
   virtual ~LimiterStore() = default;
@@ -29,6 +48,8 @@ class LimiterStore {
                        StoreDone<bool> done) = 0;
   virtual void Renew(Claim claim, StoreDone<Limiter::Renewal> done) = 0;
   virtual void Peek(Claim claim, StoreDone<PeekOutcome> done) = 0;
+  // What was used in the last hour, and what is used now. Takes nothing.
+  virtual void ReadUse(UseQuery query, StoreDone<UseAnswer> done) = 0;
   // Names the state: the same for all stores that share it (AcquireResponse.store_id).
   virtual const std::string& id() const = 0;
 };

@@ -6,7 +6,7 @@
 namespace tollgate::ratelimit {
 
 MemoryStore::MemoryStore(const Clock& clock, int64_t lease_us, int64_t full_at_us)
-    : clock_(clock), id_("memory:" + Id::New().ToHex()) {
+    : clock_(clock), id_("memory:" + Id::New().ToHex()), started_us_(clock.MonotonicUs()) {
   for (size_t i = 0; i < kShards; ++i) {
     shards_.push_back(std::make_unique<Shard>(lease_us, full_at_us));
   }
@@ -47,6 +47,23 @@ void MemoryStore::Renew(Claim claim, StoreDone<Limiter::Renewal> done) {
 
 void MemoryStore::Peek(Claim claim, StoreDone<PeekOutcome> done) {
   done(Describe(claim, Read(claim)));
+}
+
+void MemoryStore::ReadUse(UseQuery query, StoreDone<UseAnswer> done) {
+  Shard& shard = ShardOf(query.scope);
+  Claim claim{.scope = std::move(query.scope)};
+  for (std::string& name : query.subjects) claim.subjects.push_back({.name = std::move(name)});
+  std::unique_lock lock(shard.mutex);
+  UseAnswer answer{.now_us = clock_.MonotonicUs()};
+  const std::vector<Reading> readings = shard.limiter.Read(claim, answer.now_us);
+  for (size_t i = 0; i < readings.size(); ++i) {
+    const std::string& name = claim.subjects[i].name;
+    answer.subjects.push_back(
+        {readings[i], shard.limiter.ReadUse(claim.scope, name, answer.now_us)});
+  }
+  lock.unlock();
+  answer.counted_us = answer.now_us - started_us_;
+  done(std::move(answer));
 }
 
 std::vector<Reading> MemoryStore::Read(const Claim& claim) {

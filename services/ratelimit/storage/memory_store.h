@@ -21,6 +21,7 @@ class MemoryStore : public LimiterStore {
                StoreDone<bool> done) override;
   void Renew(Claim claim, StoreDone<Limiter::Renewal> done) override;
   void Peek(Claim claim, StoreDone<PeekOutcome> done) override;
+  void ReadUse(UseQuery query, StoreDone<UseAnswer> done) override;
   const std::string& id() const override { return id_; }
 
   std::vector<Reading> Read(const Claim& claim);
@@ -52,6 +53,7 @@ class MemoryStore : public LimiterStore {
 
   const Clock& clock_;
   const std::string id_;
+  const int64_t started_us_;
   std::vector<std::unique_ptr<Shard>> shards_;
 };
 
