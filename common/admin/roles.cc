@@ -71,6 +71,8 @@ constexpr MethodRule kRules[] = {
     {"CatalogStatusService/ListModelCapacity", "P"},
     {"LimitService/GetLimits", "OABDVP"},
     {"LimitService/GetLimitUsage", "OABDVP"},
+    {"LimitService/GetKeyLimitUsage", "OABDVP"},
+    {"LimitService/ListKeyLimitUsage", "OABDVP"},
     {"LimitService/UpdateLimits", "P"},
     {"LimitService/GetKeyModelLimits", "OABDVP"},
     {"LimitService/UpdateKeyModelLimits", "OA"},

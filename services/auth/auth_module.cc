@@ -165,8 +165,9 @@ class AuthModule : public Module {
   void OpenLimiter() {
     Loop& loop = context_.loops.loop(0);
     loop.RunAndWait([&] { limiter_ = context_.clients.RateLimit(loop); });
-    backend_options_.peers.peek = AskOn<ratelimit::v1::PeekRequest, ratelimit::v1::PeekResponse>(
-        loop, limiter_, &RateLimitClient::Peek);
+    backend_options_.peers.limit_use =
+        AskOn<ratelimit::v1::GetUseRequest, ratelimit::v1::GetUseResponse>(
+            loop, limiter_, &RateLimitClient::GetUse);
   }
   template <typename Request, typename Response, typename Client>
   static auth::Peers::Ask<Request, Response> AskOn(

@@ -167,6 +167,8 @@ constexpr MethodRow kRows[] = {
     {.method = "ModelService/ListModels", .name = ""},
     {.method = "LimitService/GetLimits", .name = "workspaces/team/limits"},
     {.method = "LimitService/GetLimitUsage", .name = "workspaces/team/limits"},
+    {.method = "LimitService/GetKeyLimitUsage", .name = "workspaces/team/keys/{key}/limits"},
+    {.method = "LimitService/ListKeyLimitUsage", .name = kTeam},
     {.method = "LimitService/UpdateLimits",
      .name = "workspaces/{workspace}/limits",
      .body = R"({"workspaceLimits":{"requestsPerMinute":"10"}})",

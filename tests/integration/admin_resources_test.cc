@@ -100,6 +100,12 @@ TEST_P(AdminResourcesTest, TheUseOfLimitsIsWhatTheLimiterCounts) {
   EXPECT_EQ(uses[2]["model"].str(), "sim/model");
   EXPECT_EQ(uses[2]["remaining"].str(), "1");
   EXPECT_TRUE(uses[2]["bindsFirst"].boolean()) << "half of it is used";
+  EXPECT_EQ(uses[0]["hour"]["used"].str(), "1");
+  EXPECT_EQ(uses[0]["hour"]["peak"].str(), "1");
+  EXPECT_EQ(uses[0]["hour"]["refused"].str(), "0");
+  ASSERT_EQ(uses[0]["hour"]["minutes"].size(), 1U);
+  EXPECT_EQ(uses[0]["hour"]["minutes"][0]["used"].str(), "1");
+  EXPECT_EQ(uses[1]["hour"]["peak"].str(), "1");
 }
 
 }  // namespace

@@ -37,8 +37,8 @@ struct Peers {
   // Whether the workspace has no credit, holds none and owes none.
   Ask<std::string, bool> has_zero_balance;
   Ask<billing::v1::ListKeySpendRequest, billing::v1::ListKeySpendResponse> key_spend;
-  // What is left of limits.
-  Ask<ratelimit::v1::PeekRequest, ratelimit::v1::PeekResponse> peek;
+  // What is left of limits, and what was used of them.
+  Ask<ratelimit::v1::GetUseRequest, ratelimit::v1::GetUseResponse> limit_use;
 };
 
 struct BackendOptions {

@@ -3,7 +3,8 @@
 #include <google/protobuf/util/field_mask_util.h>
 
 #include <algorithm>
-#include <functional>
+#include <cstdlib>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
 constexpr char kLimits[] = "workspaces/*/limits";
+constexpr char kKeyLimits[] = "workspaces/*/keys/*/limits";
 constexpr char kKeyModelLimits[] = "workspaces/*/keys/*/modelLimits";
 constexpr char kPlan[] = "plans/*";
 constexpr char kPlanPrefix[] = "plans/";
@@ -112,27 +114,64 @@ class LimitRpc : public av::LimitService::CallbackService {
   ServerUnaryReactor* GetLimitUsage(CallbackServerContext* context,
                                     const av::GetLimitUsageRequest* request,
                                     av::LimitUsage* response) override {
-    auto caller = admin::Admit(*context, *request);
-    if (!caller) return Refuse(context, caller.error());
-    auto parts = admin::NameParts(kLimits, request->name(), "name");
-    if (!parts) return Refuse(context, parts.error());
-    ServerUnaryReactor* const reactor = context->DefaultReactor();
-    AuthBackend* const backend = backend_.load();
-    if (!backend) return Refuse(context, NotRunning());
-    const bool posted = backend->workers().Submit(
-        [backend, reactor, request, response, workspace = parts->front()] {
-          auto limits = backend->store().GetLimits(workspace);
-          if (!limits) {
-            return reactor->Finish(admin::ToStatus(admin::FromError(limits.error())));
-          }
+    return AskLimiter(
+        context, *request, [=](AuthBackend& backend, const Caller&) -> AdminResult<Uses> {
+          auto parts = admin::NameParts(kLimits, request->name(), "name");
+          if (!parts) return Fail{parts.error()};
+          auto limits = Translate(backend.store().GetLimits(parts->front()));
+          if (!limits) return Fail{limits.error()};
           response->set_name(request->name());
-          AskForUse(backend->peers(), workspace, *limits, reactor, *response);
+          if (!limits->plan.empty()) response->set_plan(kPlanPrefix + limits->plan);
+          return Uses{SubjectsOf(parts->front(), *limits, *response), UseDetail::kMinutes};
         });
-    if (!posted) {
-      reactor->Finish(
-          admin::ToStatus(admin::FromError(Unavailable("too many calls are queued").error)));
-    }
-    return reactor;
+  }
+
+  ServerUnaryReactor* GetKeyLimitUsage(CallbackServerContext* context,
+                                       const av::GetKeyLimitUsageRequest* request,
+                                       av::LimitUsage* response) override {
+    return AskLimiter(
+        context, *request, [=](AuthBackend& backend, const Caller&) -> AdminResult<Uses> {
+          auto parts = admin::NameParts(kKeyLimits, request->name(), "name");
+          if (!parts) return Fail{parts.error()};
+          auto key = Translate(backend.store().KeyWithLimits((*parts)[0], (*parts)[1]));
+          if (!key) return Fail{key.error()};
+          response->set_name(request->name());
+          return Uses{SubjectsOf(*key, *response), UseDetail::kMinutes};
+        });
+  }
+
+  ServerUnaryReactor* ListKeyLimitUsage(CallbackServerContext* context,
+                                        const av::ListKeyLimitUsageRequest* request,
+                                        av::ListKeyLimitUsageResponse* response) override {
+    return AskLimiter(
+        context, *request, [=](AuthBackend& backend, const Caller& caller) -> AdminResult<Uses> {
+          auto parts = admin::NameParts("workspaces/*", request->parent(), "parent");
+          if (!parts) return Fail{parts.error()};
+          auto page =
+              admin::PageOfList(*request, caller, "ListKeyLimitUsage", request->parent(), "");
+          if (!page) return Fail{page.error()};
+          auto keys = Translate(backend.store().KeysWithLimits(
+              parts->front(), PlaceOf(page->position), page->size + 1));
+          if (!keys) return Fail{keys.error()};
+          Uses uses{{}, UseDetail::kHour};
+          int taken = 0;
+          for (const v1::Key& key : *keys) {
+            auto usage = std::make_unique<av::LimitUsage>();
+            const auto subjects = SubjectsOf(key, *usage);
+            if (taken == page->size ||
+                (taken > 0 && uses.subjects.size() + subjects.size() > kMaxUseSubjects)) {
+              response->set_next_page_token(admin::EncodePageToken(
+                  page->binding, PositionOf((*keys)[static_cast<size_t>(taken) - 1])));
+              break;
+            }
+            ++taken;
+            if (subjects.empty()) continue;
+            usage->set_name("workspaces/" + parts->front() + "/keys/" + key.key_id() + "/limits");
+            response->mutable_key_limits()->AddAllocated(usage.release());
+            uses.subjects.insert(uses.subjects.end(), subjects.begin(), subjects.end());
+          }
+          return uses;
+        });
   }
 
   ServerUnaryReactor* UpdateLimits(CallbackServerContext* context,
@@ -260,14 +299,11 @@ class LimitRpc : public av::LimitService::CallbackService {
   }
 
  private:
-  static admin::Failure NotRunning() {
-    return admin::FromError(Unavailable("auth is not running").error);
-  }
-  static ServerUnaryReactor* Refuse(CallbackServerContext* context, const admin::Failure& failure) {
-    ServerUnaryReactor* const reactor = context->DefaultReactor();
-    reactor->Finish(admin::ToStatus(failure));
-    return reactor;
-  }
+  // What to ask the limiter for.
+  struct Uses {
+    std::vector<UseSubject> subjects;
+    UseDetail detail = UseDetail::kHour;
+  };
 
   template <typename Request>
   static AuthStore::LimitChange ChangeOf(const Caller& caller, const Request& request) {
@@ -281,6 +317,28 @@ class LimitRpc : public av::LimitService::CallbackService {
   template <typename Request, typename Function>
   ServerUnaryReactor* Run(CallbackServerContext* context, const Request& request,
                           Function function) {
+    return OnWorker(context, request,
+                    [function = std::move(function)](AuthBackend& backend, const Caller& caller,
+                                                     ServerUnaryReactor* reactor) {
+                      const auto done = function(backend, caller);
+                      if (!done) admin::NoteRefusal(caller, done.error());
+                      reactor->Finish(admin::ToStatus(done));
+                    });
+  }
+  // As Run; the function says what to ask the limiter for, whose answer completes the response.
+  template <typename Request, typename Function>
+  ServerUnaryReactor* AskLimiter(CallbackServerContext* context, const Request& request,
+                                 Function function) {
+    return OnWorker(context, request,
+                    [function = std::move(function)](AuthBackend& backend, const Caller& caller,
+                                                     ServerUnaryReactor* reactor) {
+                      AdminResult<Uses> uses = function(backend, caller);
+                      if (!uses) return reactor->Finish(admin::ToStatus(uses.error()));
+                      AskForUse(backend.peers(), std::move(uses->subjects), uses->detail, reactor);
+                    });
+  }
+  template <typename Request, typename Body>
+  ServerUnaryReactor* OnWorker(CallbackServerContext* context, const Request& request, Body body) {
     ServerUnaryReactor* const reactor = context->DefaultReactor();
     const auto refuse = [&](const admin::Failure& failure) {
       reactor->Finish(admin::ToStatus(failure));
@@ -290,14 +348,20 @@ class LimitRpc : public av::LimitService::CallbackService {
     if (!caller) return refuse(caller.error());
     AuthBackend* const backend = backend_.load();
     if (!backend) return refuse(admin::FromError(Unavailable("auth is not running").error));
-    const bool posted = backend->workers().Submit(
-        [backend, reactor, caller = *std::move(caller), function = std::move(function)] {
-          const auto done = function(*backend, caller);
-          if (!done) admin::NoteRefusal(caller, done.error());
-          reactor->Finish(admin::ToStatus(done));
-        });
+    const bool posted =
+        backend->workers().Submit([backend, reactor, caller = *std::move(caller),
+                                   body = std::move(body)] { body(*backend, caller, reactor); });
     if (!posted) return refuse(admin::FromError(Unavailable("too many calls are queued").error));
     return reactor;
+  }
+
+  // The position of a list of keys: "created:key_id" of the last one.
+  static std::string PositionOf(const v1::Key& key) {
+    return std::to_string(key.created_at_us()) + ":" + key.key_id();
+  }
+  static AuthStore::KeyPlace PlaceOf(const std::string& position) {
+    if (position.empty()) return {};
+    return {std::strtoll(position.c_str(), nullptr, 10), position.substr(position.find(':') + 1)};
   }
 
   static AdminResult<bool> ReadLimits(AuthBackend& backend, const std::string& name,

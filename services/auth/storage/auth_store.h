@@ -89,6 +89,14 @@ class AuthStore {
   };
   Result<WorkspaceLimits> GetLimits(const std::string& workspace_id);
   Result<ModelLimits> GetKeyModelLimits(const std::string& workspace_id, const std::string& key_id);
+  // A key, and those that work after one of them, newest first, with the limits that apply.
+  struct KeyPlace {
+    int64_t created_at_us = INT64_MAX;
+    std::string key_id;
+  };
+  Result<v1::Key> KeyWithLimits(const std::string& workspace_id, const std::string& key_id);
+  Result<std::vector<v1::Key>> KeysWithLimits(const std::string& workspace_id,
+                                              const KeyPlace& after, int limit);
   Result<Plan> GetPlan(const std::string& plan_id);
   // By their ids, those after this one.
   Result<std::vector<Plan>> ListPlans(int limit, const std::string& after = "");

@@ -1,6 +1,7 @@
 // Limits by model and plans: AuthStore's calls for them.
 #include "common/admin/requests.h"
 #include "services/auth/storage/auth_store.h"
+#include "services/auth/storage/rows.h"
 #include "tollgate/auth/v1/auth.pb.h"
 
 namespace tollgate::auth {
@@ -65,6 +66,37 @@ Result<ModelLimits> AuthStore::GetKeyModelLimits(const std::string& workspace_id
   if (!done) return Fail{done.error()};
   if (!limits) return NoSuch("key", key_id);
   return std::move(*limits);
+}
+
+Result<v1::Key> AuthStore::KeyWithLimits(const std::string& workspace_id,
+                                         const std::string& key_id) {
+  std::optional<v1::Key> key;
+  const auto done = Read([&](sql::Connection& sql) {
+    key.reset();
+    return sql.Query(std::string(kSelectKeys) + " WHERE k.key_id = $1 AND k.workspace_id = $2",
+                     {key_id, workspace_id},
+                     [&](const sql::Row& row) { key = ReadKeyWithPlan(row); });
+  });
+  if (!done) return Fail{done.error()};
+  if (!key) return NoSuch("key", key_id);
+  return std::move(*key);
+}
+
+Result<std::vector<v1::Key>> AuthStore::KeysWithLimits(const std::string& workspace_id,
+                                                       const KeyPlace& after, int limit) {
+  std::vector<v1::Key> keys;
+  const auto done = Read([&](sql::Connection& sql) {
+    keys.clear();
+    return sql.Query(std::string(kSelectKeys) +
+                         " WHERE k.workspace_id = $1 AND k.state = $2 AND "
+                         "(k.created_at_us, k.key_id) < ($3, $4) "
+                         "ORDER BY k.created_at_us DESC, k.key_id DESC LIMIT $5",
+                     {workspace_id, int64_t{v1::KEY_STATE_ACTIVE}, after.created_at_us,
+                      after.key_id, int64_t{limit}},
+                     [&](const sql::Row& row) { keys.push_back(ReadKeyWithPlan(row)); });
+  });
+  if (!done) return Fail{done.error()};
+  return keys;
 }
 
 Result<AuthStore::Plan> AuthStore::GetPlan(const std::string& plan_id) {

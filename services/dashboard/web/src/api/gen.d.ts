@@ -865,9 +865,49 @@ export interface paths {
         };
         /**
          * Get limit usage
-         * @description How much of each limit is left at the moment, as the limiter counts it; takes nothing. Limits of a plan in shadow mode are left out. While the limiters do not share their state, it is what one of them knows.
+         * @description How much of each limit of a workspace is left at the moment, and what was used of it in the last hour, as the limiter counts it; takes nothing. Limits of a plan in shadow mode are left out. While the limiters do not share their state, it is what one of them knows, and nothing of the hour.
          */
         get: operations["LimitService_GetLimitUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/workspaces/{workspace}/keys/{key}/limits:usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get key limit usage
+         * @description The same of the limits of one key.
+         */
+        get: operations["LimitService_GetKeyLimitUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/workspaces/{workspace}/keys:limitUsage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List key limit usage
+         * @description The same of all keys that work and have limits, newest first, without LimitHour.minutes.
+         */
+        get: operations["LimitService_ListKeyLimitUsage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2248,11 +2288,51 @@ export interface components {
             /** @description Unset while it runs. */
             readonly endTime?: string | null;
         };
+        /** @description What was used of one limit in the minute that runs and the 59 before it. */
+        LimitHour: {
+            /**
+             * Format: int64
+             * @description Requests that were admitted, or their tokens: of those that still run, the estimate. 0 for a limit of concurrent requests, of which only the peak says something.
+             */
+            used?: string;
+            /**
+             * Format: int64
+             * @description The most that was in use at a time: the limit less what remained.
+             */
+            peak?: string;
+            /**
+             * Format: int64
+             * @description Requests that this limit refused. One that several limits refuse counts at each.
+             */
+            refused?: string;
+            /** @description In order of time. Minutes without use are left out. */
+            minutes?: components["schemas"]["LimitMinute"][];
+        };
+        /** @description The fields as in LimitHour, of one minute. A request, with its tokens, counts in the minute in which it was admitted. */
+        LimitMinute: {
+            /** @description To the second. */
+            startTime?: string | null;
+            /** Format: int64 */
+            used?: string;
+            /** Format: int64 */
+            peak?: string;
+            /** Format: int64 */
+            refused?: string;
+            /**
+             * Format: int32
+             * @description 0: the minute that runs. At most 59.
+             */
+            minutesAgo?: number;
+        };
         LimitUsage: {
-            /** @description workspaces/{workspace}/limits */
+            /** @description workspaces/{workspace}/limits or workspaces/{workspace}/keys/{key}/limits */
             name?: string;
             /** @description Those of all models first, then by model. Empty: there are no limits. */
             uses?: components["schemas"]["LimitUse"][];
+            /** @description Since when the limiter has counted, if that is not the whole hour: it has lost its state then, or has started. */
+            countedSince?: string | null;
+            /** @description The plan of the workspace, whose limits apply where it has none of its own; plans/{plan}, empty: none. Set for the limits of a workspace. */
+            plan?: string;
         };
         /** @description What is left of one limit. */
         LimitUse: {
@@ -2268,6 +2348,8 @@ export interface components {
             resetTime?: string | null;
             /** @description Of the limits that are in use, the one with the smallest part left: it will refuse first. */
             bindsFirst?: boolean;
+            /** @description Unset: not known, because the limiters do not share their state at the moment. */
+            hour?: components["schemas"]["LimitHour"] | null;
         };
         /** @description 0 is no limit. At most 1,000,000,000,000. */
         LimitValues: {
@@ -2318,6 +2400,12 @@ export interface components {
         };
         ListInvitationsResponse: {
             invitations?: components["schemas"]["Invitation"][];
+            nextPageToken?: string;
+        };
+        ListKeyLimitUsageResponse: {
+            /** @description Keys without limits are left out, so that a page may be short or empty before the last one. */
+            keyLimits?: components["schemas"]["LimitUsage"][];
+            /** @description Empty on the last page. */
             nextPageToken?: string;
         };
         ListKeysResponse: {
@@ -4419,6 +4507,57 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LimitUsage"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    LimitService_GetKeyLimitUsage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workspace: string;
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LimitUsage"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    LimitService_ListKeyLimitUsage: {
+        parameters: {
+            query?: {
+                /** @description Keys to look at: default 50, at most 200. A page ends early after 1,000 limits by key and model. */
+                pageSize?: number;
+                pageToken?: string;
+            };
+            header?: never;
+            path: {
+                workspace: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListKeyLimitUsageResponse"];
                 };
             };
             default: components["responses"]["Error"];
