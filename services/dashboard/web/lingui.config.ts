@@ -9,7 +9,7 @@ const config: LinguiConfig = {
   format: formatter({ origins: false, explicitIdAsDefault: true }),
   orderBy: 'messageId',
   catalogs: [
-    { path: '<rootDir>/src/locales/{locale}', include: ['<rootDir>/src/app', '<rootDir>/src/ui', '<rootDir>/src/api', '<rootDir>/src/format'] },
+    { path: '<rootDir>/src/locales/{locale}', include: ['<rootDir>/src/app', '<rootDir>/src/ui', '<rootDir>/src/api', '<rootDir>/src/format', '<rootDir>/src/main.tsx'] },
     { path: '<rootDir>/src/pages/{name}/locales/{locale}', include: ['<rootDir>/src/pages/{name}'] },
   ],
   catalogsMergePath: '<rootDir>/src/locales/{locale}.gen',

@@ -3,9 +3,10 @@ import { useQuery } from '@tanstack/react-query';
 import type { Need } from '@/api/gate';
 import { postSession } from '@/api/session';
 import { meQuery } from '@/api/workspace';
-import { Button, HrefButton } from '@/ui/controls';
+import { HrefButton } from '@/ui/controls';
 import { Dialog } from '@/ui/Dialog';
-import { Form, PasswordField, TextField, useFields } from '@/ui/fields';
+import { PasswordField, TextField, useFields } from '@/ui/fields';
+import { DialogForm } from '@/ui/forms';
 import { SignInForm } from './SignInForm';
 import { useSite } from './site';
 
@@ -45,20 +46,10 @@ function StepUp({ onDone }: { onDone: (settled: boolean) => void }) {
   return (
     <>
       <p>{i18n.t({ id: 'stepUp.why', message: 'This needs a sign-in of the last five minutes.' })}</p>
-      <Form
-        fields={fields}
-        actions={
-          <>
-            <Button onClick={() => onDone(false)}>{i18n.t({ id: 'action.cancel', message: 'Cancel' })}</Button>
-            <Button type="submit" kind="primary" busy={fields.busy}>
-              {i18n.t({ id: 'stepUp.confirm', message: 'Confirm' })}
-            </Button>
-          </>
-        }
-      >
+      <DialogForm fields={fields} verb={i18n.t({ id: 'stepUp.confirm', message: 'Confirm' })} onCancel={() => onDone(false)}>
         <PasswordField label={i18n.t({ id: 'signIn.password', message: 'Password' })} toggleLabel={i18n.t({ id: 'signIn.showPassword', message: 'Show password' })} autoComplete="current-password" autoFocus {...fields.bind('password')} />
         {me?.totpEnabled && <TextField label={i18n.t({ id: 'signIn.code', message: 'Code of the app' })} autoComplete="one-time-code" inputMode="numeric" {...fields.bind('code')} />}
-      </Form>
+      </DialogForm>
     </>
   );
 }

@@ -5,7 +5,8 @@ import { browserZone, UTC, zoneName } from '@/format/time';
 import { SelectField } from './choices';
 import { Button } from './controls';
 import { Dialog } from './Dialog';
-import { Form, TextField, useFields } from './fields';
+import { TextField, useFields } from './fields';
+import { DialogForm } from './forms';
 import { ActionMenu } from './Menu';
 
 export function rangeLabel(name: RangeName): string {
@@ -75,19 +76,9 @@ function CustomRange({ value, onDone }: { value: Range; onDone: (range: Range | 
     onDone({ range: 'custom', ...typed });
   });
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={() => onDone(null)}>{i18n.t({ id: 'action.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="primary">
-            {i18n.t({ id: 'range.apply', message: 'Apply' })}
-          </Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'range.apply', message: 'Apply' })} onCancel={() => onDone(null)}>
       <TextField label={i18n.t({ id: 'range.from', message: 'First day' })} type="date" {...fields.bind('from')} />
       <TextField label={i18n.t({ id: 'range.to', message: 'Last day' })} type="date" {...fields.bind('to')} />
-    </Form>
+    </DialogForm>
   );
 }

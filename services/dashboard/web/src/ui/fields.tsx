@@ -14,6 +14,7 @@ export interface Fields<V extends object> {
   errors: FieldErrors<V>;
   failure: ApiError | null; // what concerns no field
   busy: boolean;
+  changed: boolean; // from what it showed at first
   set: <K extends keyof V>(name: K, value: V[K]) => void;
   // For a field: <TextField label=… {...fields.bind('name')} />
   bind: <K extends keyof V>(name: K) => { name: string; value: V[K]; onChange: (value: V[K]) => void; error?: string };
@@ -58,6 +59,7 @@ export function useFields<V extends object>(initial: V, submit: (values: V) => P
   };
   return {
     values, errors, failure, busy, set,
+    changed: JSON.stringify(values) !== JSON.stringify(initial),
     bind: (name) => ({
       name: String(name),
       value: values[name],

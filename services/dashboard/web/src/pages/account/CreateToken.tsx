@@ -5,7 +5,7 @@ import { queryClient } from '@/api/query';
 import { usePerson } from '@/api/session';
 import { idOf } from '@/api/types';
 import { startOfDay, UTC } from '@/format/time';
-import { Button, Dialog, DialogActions, Form, ManyField, Notice, Secret, SelectField, TextField, useFields } from '@/ui';
+import { Button, Dialog, DialogActions, DialogForm, ManyField, Notice, Secret, SelectField, TextField, useFields } from '@/ui';
 
 const DAYS = ['7', '30', '90', '365'];
 
@@ -51,21 +51,11 @@ function CreateForm({ onClose, onSecret }: { onClose: () => void; onSecret: (sec
     return undefined;
   });
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onClose}>{i18n.t({ id: 'account.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="primary" busy={fields.busy}>
-            {i18n.t({ id: 'account.token.create', message: 'Create token' })}
-          </Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'account.token.create', message: 'Create token' })} onCancel={onClose}>
       <TextField label={i18n.t({ id: 'account.token.name', message: 'Name' })} placeholder={i18n.t({ id: 'account.token.nameHint', message: 'What uses it' })} autoFocus {...fields.bind('displayName')} />
       <ManyField label={i18n.t({ id: 'account.token.roles', message: 'Rights' })} hint={i18n.t({ id: 'account.token.rolesHint', message: 'Of the roles that you have, the token uses these.' })} options={[...new Set(roles)].map((role) => ({ value: role, label: role }))} {...fields.bind('roles')} />
       <ManyField label={i18n.t({ id: 'account.token.workspaces', message: 'Only in these workspaces' })} placeholder={i18n.t({ id: 'account.token.allWorkspaces', message: 'all of yours' })} options={person.memberships.map((one) => ({ value: one.workspace, label: idOf(one.workspace) }))} {...fields.bind('workspaces')} />
       <SelectField label={i18n.t({ id: 'account.token.expires', message: 'Expires in' })} options={DAYS.map((value) => ({ value, label: i18n.t({ id: 'account.token.days', message: '{count, plural, one {# day} other {# days}}', values: { count: parseInt(value, 10) } }) }))} {...fields.bind('days')} />
-    </Form>
+    </DialogForm>
   );
 }

@@ -6,7 +6,7 @@ import { loadSession } from '@/api/session';
 import { idOf, type Schema } from '@/api/types';
 import { meQuery, workspacesQuery } from '@/api/workspace';
 import { paths } from '@/app/paths';
-import { Button, Card, ErrorState, Facts, Form, Link, RowSkeletons, TextField, Time, toast, useFields } from '@/ui';
+import { Card, ErrorState, Facts, Link, RowSkeletons, SettingsForm, TextField, Time, useSettings } from '@/ui';
 import css from './account.module.css';
 import { AccountFrame } from './AccountFrame';
 
@@ -19,7 +19,7 @@ export default function ProfilePage() {
     <AccountFrame title={i18n.t({ id: 'account.profile.title', message: 'Profile' })}>
       <div className={css.narrow}>
         <Card title={i18n.t({ id: 'account.you', message: 'You' })}>
-          {me ? <Profile key={me.displayName} me={me} /> : query.error ? <ErrorState error={query.error} what={i18n.t({ id: 'account.profile.what', message: 'the profile' })} retry={() => void query.refetch()} /> : <RowSkeletons rows={3} />}
+          {me ? <Profile me={me} /> : query.error ? <ErrorState error={query.error} what={i18n.t({ id: 'account.profile.what', message: 'the profile' })} retry={() => void query.refetch()} /> : <RowSkeletons rows={3} />}
         </Card>
         {me && me.memberships.length > 0 && (
           <Card title={i18n.t({ id: 'account.workspaces', message: 'Workspaces' })}>
@@ -41,21 +41,15 @@ export default function ProfilePage() {
 }
 
 function Profile({ me }: { me: Schema<'User'> }) {
-  const fields = useFields({ displayName: me.displayName }, async ({ displayName }) => {
+  const stored = { displayName: me.displayName };
+  const save = async ({ displayName }: typeof stored) => {
     const saved = await unwrap(api.PATCH('/admin/v1/users/{user}', { params: { path: { user: idOf(me.name) }, query: { updateMask: 'displayName' } }, body: { displayName: displayName.trim() } }));
     queryClient.setQueryData(meQuery().queryKey, saved);
     await loadSession();
-    toast(i18n.t({ id: 'account.saved', message: 'Profile saved' }));
-  });
+  };
+  const fields = useSettings(stored, save, i18n.t({ id: 'account.saved', message: 'Profile saved' }));
   return (
-    <Form
-      fields={fields}
-      actions={
-        <Button type="submit" kind="primary" busy={fields.busy}>
-          {i18n.t({ id: 'account.save', message: 'Save' })}
-        </Button>
-      }
-    >
+    <SettingsForm fields={fields}>
       <TextField label={i18n.t({ id: 'account.name', message: 'Name' })} hint={i18n.t({ id: 'account.nameHint', message: 'Members and the audit log show it.' })} maxLength={100} autoComplete="name" {...fields.bind('displayName')} />
       <Facts
         facts={[
@@ -63,6 +57,6 @@ function Profile({ me }: { me: Schema<'User'> }) {
           { label: i18n.t({ id: 'account.made', message: 'Account made' }), value: <Time at={me.createTime} exact /> },
         ]}
       />
-    </Form>
+    </SettingsForm>
   );
 }

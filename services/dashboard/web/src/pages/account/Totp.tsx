@@ -5,7 +5,7 @@ import { settle } from '@/api/gate';
 import { queryClient } from '@/api/query';
 import { loadSession, postSession } from '@/api/session';
 import { meQuery } from '@/api/workspace';
-import { Button, Card, Confirm, Copy, Dialog, DialogActions, Failure, Form, Notice, Secret, StateChip, TextField, useFields } from '@/ui';
+import { Button, Card, Confirm, Copy, Dialog, DialogActions, DialogForm, Failure, Notice, Secret, StateChip, TextField, useFields } from '@/ui';
 import css from './account.module.css';
 import { Qr } from './Qr';
 
@@ -89,22 +89,12 @@ function Scan({ start, onCancel, onCodes }: { start: { secret: string; uri: stri
     onCodes(answer.recovery_codes);
   });
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onCancel}>{i18n.t({ id: 'account.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="primary" busy={fields.busy}>
-            {i18n.t({ id: 'account.totp.enable', message: 'Switch on' })}
-          </Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'account.totp.enable', message: 'Switch on' })} onCancel={onCancel}>
       <p>{i18n.t({ id: 'account.totp.scan', message: 'Scan this with your authenticator app, or type the key there. Then type the code that it shows.' })}</p>
       <Qr text={start.uri} />
       <Secret value={start.secret} label={i18n.t({ id: 'account.totp.key', message: 'Key for the app' })} />
       <TextField label={i18n.t({ id: 'account.totp.code', message: 'Code of the app' })} hint={i18n.t({ id: 'account.totp.codeHint', message: 'Six digits' })} autoComplete="one-time-code" inputMode="numeric" {...fields.bind('code')} />
-    </Form>
+    </DialogForm>
   );
 }
 

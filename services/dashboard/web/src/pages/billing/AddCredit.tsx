@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { api, newRequestId, unwrap } from '@/api/client';
 import { idOf, type Schema } from '@/api/types';
 import { money, typedAmount } from '@/format/money';
-import { AmountField, Button, Dialog, DialogActions, Form, Secret, Segments, useFields } from '@/ui';
+import { AmountField, Button, Dialog, DialogActions, DialogForm, Secret, Segments, useFields } from '@/ui';
 import { refreshMoney } from './Payments';
 
 const AMOUNTS = ['25.00', '50.00', '100.00', '250.00'];
@@ -47,17 +47,7 @@ function AddForm({ workspace, onClose }: { workspace: string; onClose: () => voi
     );
   }
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onClose}>{i18n.t({ id: 'billing.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="primary" busy={fields.busy}>
-            {i18n.t({ id: 'billing.add.verb', message: 'Add credit' })}
-          </Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'billing.add.verb', message: 'Add credit' })} onCancel={onClose}>
       <Segments
         label={i18n.t({ id: 'billing.add.usual', message: 'Usual amounts' })}
         value={fields.values.amountUsd}
@@ -65,6 +55,6 @@ function AddForm({ workspace, onClose }: { workspace: string; onClose: () => voi
         onChange={(value) => fields.set('amountUsd', value)}
       />
       <AmountField label={i18n.t({ id: 'billing.add.amount', message: 'Amount' })} hint={i18n.t({ id: 'billing.add.hint', message: 'In USD, whole cents. Where cards are accepted, the next page is the payment provider’s.' })} autoFocus {...fields.bind('amountUsd')} />
-    </Form>
+    </DialogForm>
   );
 }

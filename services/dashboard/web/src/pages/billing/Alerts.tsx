@@ -1,13 +1,12 @@
 import { i18n } from '@lingui/core';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import { api, newRequestId, unwrap } from '@/api/client';
+import { api, unwrap } from '@/api/client';
 import { queryClient } from '@/api/query';
 import type { Schema } from '@/api/types';
 import { usePermissions } from '@/api/workspace';
 import { paths } from '@/app/paths';
 import { typedAmount } from '@/format/money';
-import { AmountField, Button, Card, CheckboxField, EntriesField, ErrorState, Facts, Form, Link, Money, RowSkeletons, SwitchField, toast, useFields } from '@/ui';
+import { AmountField, Card, CheckboxField, EntriesField, ErrorState, Facts, Link, Money, RowSkeletons, SettingsForm, SwitchField, useSettings } from '@/ui';
 import css from './billing.module.css';
 import { alertsQuery } from './queries';
 
@@ -21,7 +20,7 @@ export function AlertsCard({ workspace }: { workspace: string }) {
     <Card title={i18n.t({ id: 'billing.alerts', message: 'Alerts' })}>
       <div className={css.stack}>
       {query.data ? (
-        may('AlertService/UpdateAlertSettings') ? <AlertsForm key={query.data.updateTime} workspace={workspace} alerts={query.data} /> : <Facts facts={facts(query.data)} />
+        may('AlertService/UpdateAlertSettings') ? <AlertsForm workspace={workspace} alerts={query.data} /> : <Facts facts={facts(query.data)} />
       ) : query.error ? (
         <ErrorState error={query.error} what={i18n.t({ id: 'billing.alerts.what', message: 'the alerts' })} retry={() => void query.refetch()} />
       ) : (
@@ -46,36 +45,24 @@ function facts(alerts: Alerts) {
 }
 
 function AlertsForm({ workspace, alerts }: { workspace: string; alerts: Alerts }) {
-  const [requestId, setRequestId] = useState(newRequestId);
-  const initial = { emails: alerts.emails, lowBalanceUsd: alerts.lowBalanceUsd, at50: alerts.capPercents.includes(50), at80: alerts.capPercents.includes(80), at100: alerts.capPercents.includes(100), reloadPaused: alerts.reloadPaused };
-  const fields = useFields(initial, async (values) => {
+  const stored = { emails: alerts.emails, lowBalanceUsd: alerts.lowBalanceUsd, at50: alerts.capPercents.includes(50), at80: alerts.capPercents.includes(80), at100: alerts.capPercents.includes(100), reloadPaused: alerts.reloadPaused };
+  const save = async (values: typeof stored, requestId: string) => {
     const lowBalanceUsd = typedAmount(values.lowBalanceUsd || '0');
     if (lowBalanceUsd === null) {
       return { lowBalanceUsd: i18n.t({ id: 'billing.notAmount', message: 'Type an amount in USD, for example 25.00.' }) };
     }
     const capPercents = [values.at50 && 50, values.at80 && 80, values.at100 && 100].filter((one): one is number => one !== false);
-    try {
-      const saved = await unwrap(
-        api.PATCH('/admin/v1/workspaces/{workspace}/alertSettings', {
-          params: { path: { workspace }, query: { requestId, updateMask: 'emails,lowBalanceUsd,capPercents,reloadPaused' } },
-          body: { emails: values.emails, lowBalanceUsd, capPercents, reloadPaused: values.reloadPaused },
-        }),
-      );
-      queryClient.setQueryData(alertsQuery(workspace).queryKey, saved);
-      toast(i18n.t({ id: 'billing.alerts.saved', message: 'Alerts saved' }));
-    } finally {
-      setRequestId(newRequestId());
-    }
-  });
+    const saved = await unwrap(
+      api.PATCH('/admin/v1/workspaces/{workspace}/alertSettings', {
+        params: { path: { workspace }, query: { requestId, updateMask: 'emails,lowBalanceUsd,capPercents,reloadPaused' } },
+        body: { emails: values.emails, lowBalanceUsd, capPercents, reloadPaused: values.reloadPaused },
+      }),
+    );
+    queryClient.setQueryData(alertsQuery(workspace).queryKey, saved);
+  };
+  const fields = useSettings(stored, save, i18n.t({ id: 'billing.alerts.saved', message: 'Alerts saved' }));
   return (
-    <Form
-      fields={fields}
-      actions={
-        <Button type="submit" kind="primary" busy={fields.busy}>
-          {i18n.t({ id: 'billing.save', message: 'Save' })}
-        </Button>
-      }
-    >
+    <SettingsForm fields={fields}>
       <EntriesField label={i18n.t({ id: 'billing.alerts.emails', message: 'E-mail addresses' })} hint={i18n.t({ id: 'billing.alerts.emailsHint', message: 'At most 10; Enter after each' })} {...fields.bind('emails')} />
       <AmountField label={i18n.t({ id: 'billing.alerts.low', message: 'When available credit is below' })} hint={i18n.t({ id: 'billing.alerts.lowHint', message: '0 switches it off. Told once, and again after the credit was well above.' })} {...fields.bind('lowBalanceUsd')} />
       <div className={css.stack} role="group" aria-label={i18n.t({ id: 'billing.alerts.percents', message: 'When the month’s spend reaches' })}>
@@ -85,6 +72,6 @@ function AlertsForm({ workspace, alerts }: { workspace: string; alerts: Alerts }
         <CheckboxField label={i18n.t({ id: 'billing.alerts.at100', message: '100 % of the cap' })} {...fields.bind('at100')} />
       </div>
       <SwitchField label={i18n.t({ id: 'billing.alerts.reload', message: 'When auto-reload is paused' })} {...fields.bind('reloadPaused')} />
-    </Form>
+    </SettingsForm>
   );
 }

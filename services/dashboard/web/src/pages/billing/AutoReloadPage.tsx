@@ -9,7 +9,7 @@ import { POLL, usePermissions } from '@/api/workspace';
 import { useWorkspace } from '@/app/search';
 import { absolute, UTC } from '@/format/time';
 import { money, nanos, typedAmount } from '@/format/money';
-import { AmountField, Button, Card, ErrorState, Facts, Failure, Form, Money, Notice, polling, RowSkeletons, StateChip, SwitchField, toast, useFields, UsedBar, type Tone } from '@/ui';
+import { AmountField, Button, Card, ErrorState, Facts, Failure, Money, Notice, polling, RowSkeletons, SettingsForm, StateChip, SwitchField, UsedBar, useSettings, type Tone } from '@/ui';
 import { WhoCan } from '@/ui/WhoCan';
 import css from './billing.module.css';
 import { BillingFrame } from './BillingFrame';
@@ -34,7 +34,7 @@ export default function AutoReloadPage() {
           {reload === undefined ? (
             query.error ? <ErrorState error={query.error} what={i18n.t({ id: 'billing.reload.what', message: 'auto-reload' })} retry={() => void query.refetch()} /> : <RowSkeletons rows={4} />
           ) : canEdit ? (
-            <ReloadForm key={reload.updateTime} workspace={workspace} reload={reload} />
+            <ReloadForm workspace={workspace} reload={reload} />
           ) : (
             <div className={css.stack}>
               <Facts facts={readOnly(reload)} />
@@ -54,44 +54,30 @@ export default function AutoReloadPage() {
 }
 
 function ReloadForm({ workspace, reload }: { workspace: string; reload: AutoReload }) {
-  const [requestId, setRequestId] = useState(newRequestId);
-  const fields = useFields(
-    { enabled: reload.enabled, thresholdUsd: reload.thresholdUsd, amountUsd: reload.amountUsd, monthlyCeilingUsd: reload.monthlyCeilingUsd },
-    async (values) => {
-      const names = ['thresholdUsd', 'amountUsd', 'monthlyCeilingUsd'] as const;
-      const bad = names.filter((name) => typedAmount(values[name]) === null);
-      if (bad.length > 0) {
-        return Object.fromEntries(bad.map((name) => [name, i18n.t({ id: 'billing.notAmount', message: 'Type an amount in USD, for example 25.00.' })]));
-      }
-      const amounts = Object.fromEntries(names.map((name) => [name, typedAmount(values[name])!]));
-      try {
-        const saved = await unwrap(
-          api.PATCH('/admin/v1/workspaces/{workspace}/autoReload', {
-            params: { path: { workspace }, query: { requestId, updateMask: 'enabled,thresholdUsd,amountUsd,monthlyCeilingUsd' } },
-            body: { enabled: values.enabled, ...amounts },
-          }),
-        );
-        queryClient.setQueryData(autoReloadQuery(workspace).queryKey, saved);
-        toast(i18n.t({ id: 'billing.reload.saved', message: 'Auto-reload saved' }));
-      } finally {
-        setRequestId(newRequestId());
-      }
-    },
-  );
+  const stored = { enabled: reload.enabled, thresholdUsd: reload.thresholdUsd, amountUsd: reload.amountUsd, monthlyCeilingUsd: reload.monthlyCeilingUsd };
+  const save = async (values: typeof stored, requestId: string) => {
+    const names = ['thresholdUsd', 'amountUsd', 'monthlyCeilingUsd'] as const;
+    const bad = names.filter((name) => typedAmount(values[name]) === null);
+    if (bad.length > 0) {
+      return Object.fromEntries(bad.map((name) => [name, i18n.t({ id: 'billing.notAmount', message: 'Type an amount in USD, for example 25.00.' })]));
+    }
+    const amounts = Object.fromEntries(names.map((name) => [name, typedAmount(values[name])!]));
+    const saved = await unwrap(
+      api.PATCH('/admin/v1/workspaces/{workspace}/autoReload', {
+        params: { path: { workspace }, query: { requestId, updateMask: 'enabled,thresholdUsd,amountUsd,monthlyCeilingUsd' } },
+        body: { enabled: values.enabled, ...amounts },
+      }),
+    );
+    queryClient.setQueryData(autoReloadQuery(workspace).queryKey, saved);
+  };
+  const fields = useSettings(stored, save, i18n.t({ id: 'billing.reload.saved', message: 'Auto-reload saved' }));
   return (
-    <Form
-      fields={fields}
-      actions={
-        <Button type="submit" kind="primary" busy={fields.busy}>
-          {i18n.t({ id: 'billing.save', message: 'Save' })}
-        </Button>
-      }
-    >
+    <SettingsForm fields={fields}>
       <SwitchField label={i18n.t({ id: 'billing.reload.enabled', message: 'Charge the saved card when credit is low' })} {...fields.bind('enabled')} />
       <AmountField label={i18n.t({ id: 'billing.reload.threshold', message: 'When available credit is below' })} {...fields.bind('thresholdUsd')} />
       <AmountField label={i18n.t({ id: 'billing.reload.amount', message: 'Add' })} hint={i18n.t({ id: 'billing.reload.amountHint', message: 'Whole cents, one charge' })} {...fields.bind('amountUsd')} />
       <AmountField label={i18n.t({ id: 'billing.reload.ceiling', message: 'At most in a month' })} hint={i18n.t({ id: 'billing.reload.ceilingHint', message: 'Auto-reload pauses there until the next UTC month.' })} {...fields.bind('monthlyCeilingUsd')} />
-    </Form>
+    </SettingsForm>
   );
 }
 

@@ -7,7 +7,7 @@ import type { Schema } from '@/api/types';
 import { POLL, usePermissions } from '@/api/workspace';
 import { useWorkspace } from '@/app/search';
 import { money, nanos, percent, typedAmount } from '@/format/money';
-import { AmountField, Button, Card, Dialog, ErrorState, Form, Money, Notice, polling, RowSkeletons, SwitchField, toast, useFields, UsedBar } from '@/ui';
+import { AmountField, Button, Card, Dialog, DialogForm, ErrorState, Money, Notice, polling, RowSkeletons, SwitchField, toast, UsedBar, useFields } from '@/ui';
 import { WhoCan } from '@/ui/WhoCan';
 import { AlertsCard } from './Alerts';
 import css from './billing.module.css';
@@ -94,20 +94,10 @@ function CapForm({ workspace, cap, onClose }: { workspace: string; cap: Cap; onC
   const typed = nanos(typedAmount(fields.values.capUsd));
   const below = fields.values.limited && typed !== null && typed <= used(cap);
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onClose}>{i18n.t({ id: 'billing.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind={below ? 'danger' : 'primary'} busy={fields.busy}>
-            {i18n.t({ id: 'billing.cap.change', message: 'Change cap' })}
-          </Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'billing.cap.change', message: 'Change cap' })} onCancel={onClose} danger={below}>
       <SwitchField label={i18n.t({ id: 'billing.cap.limited', message: 'Limit what a month may cost' })} {...fields.bind('limited')} />
       {fields.values.limited && <AmountField label={i18n.t({ id: 'billing.cap.amount', message: 'Most per UTC month' })} autoFocus {...fields.bind('capUsd')} />}
       {below && <Notice tone="warn">{i18n.t({ id: 'billing.cap.below', message: '{spent} is spent and held already: with this cap requests get 402 at once, until the month ends.', values: { spent: money(cap.monthSpentUsd) } })}</Notice>}
-    </Form>
+    </DialogForm>
   );
 }

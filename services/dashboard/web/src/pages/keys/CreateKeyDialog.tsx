@@ -5,7 +5,7 @@ import { newRequestId } from '@/api/client';
 import { modelsQuery } from '@/api/workspace';
 import { typedAmount } from '@/format/money';
 import { dayStart } from '@/format/range';
-import { AmountField, Button, Dialog, DialogActions, EntriesField, Form, ManyField, TextButton, TextField, useFields, useZone } from '@/ui';
+import { AmountField, Button, Dialog, DialogActions, DialogForm, EntriesField, ManyField, TextButton, TextField, useFields, useZone } from '@/ui';
 import { NewSecret } from './NewSecret';
 import { createKey, keysChanged, type Key } from './queries';
 
@@ -78,17 +78,7 @@ function CreateForm({ workspace, onMade, onCancel }: { workspace: string; onMade
     onMade({ key: answer.key as Key, secret: answer.secret });
   });
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onCancel}>{i18n.t({ id: 'keys.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="primary" busy={fields.busy}>
-            {i18n.t({ id: 'keys.create', message: 'Create key' })}
-          </Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'keys.create', message: 'Create key' })} onCancel={onCancel}>
       <TextField label={i18n.t({ id: 'keys.name', message: 'Name' })} hint={i18n.t({ id: 'keys.nameHint', message: 'What will use it, for example checkout-bot' })} autoFocus required maxLength={100} {...fields.bind('displayName')} />
       {more ? (
         <>
@@ -110,6 +100,6 @@ function CreateForm({ workspace, onMade, onCancel }: { workspace: string; onMade
           <TextButton onClick={() => setMore(true)}>{i18n.t({ id: 'keys.more', message: 'More options' })}</TextButton>
         </div>
       )}
-    </Form>
+    </DialogForm>
   );
 }

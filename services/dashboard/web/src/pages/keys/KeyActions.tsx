@@ -8,7 +8,7 @@ import { idOf } from '@/api/types';
 import { usePermissions } from '@/api/workspace';
 import { count } from '@/format/money';
 import { IconBan, IconCircleCheck, IconRefresh, IconTrash } from '@/icons';
-import { ActionMenu, Button, Confirm, Dialog, DialogActions, errorText, Form, SelectField, Time, toast, useFields, type MenuAction } from '@/ui';
+import { ActionMenu, Button, Confirm, Dialog, DialogActions, DialogForm, errorText, SelectField, Time, toast, useFields, type MenuAction } from '@/ui';
 import { NewSecret } from './NewSecret';
 import { disableKey, enableKey, keyName, keysChanged, revokeKey, rotateKey, type Key } from './queries';
 
@@ -132,19 +132,9 @@ function RotateForm({ workspace, item, onDone, onCancel }: Omit<ActProps, 'opene
     onDone({ secret: answer.secret, ends: answer.rotated?.expireTime ?? null });
   });
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onCancel}>{i18n.t({ id: 'keys.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="primary" busy={fields.busy}>
-            {i18n.t({ id: 'keys.rotate', message: 'Rotate key' })}
-          </Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'keys.rotate', message: 'Rotate key' })} onCancel={onCancel}>
       <p>{i18n.t({ id: 'keys.rotateText', message: 'A new key with the same settings is made. The old one goes on working for the overlap, so that you can change what uses it.' })}</p>
       <SelectField label={i18n.t({ id: 'keys.overlap', message: 'Overlap' })} options={OVERLAPS.map((seconds) => ({ value: String(seconds), label: overlapName(seconds) }))} {...fields.bind('overlap')} />
-    </Form>
+    </DialogForm>
   );
 }

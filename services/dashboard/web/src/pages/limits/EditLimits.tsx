@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { api, newRequestId, unwrap } from '@/api/client';
 import { queryClient } from '@/api/query';
 import { idOf, type Schema } from '@/api/types';
-import { Button, Form, SelectField, toast, useFields } from '@/ui';
+import { DialogForm, SelectField, toast, useFields } from '@/ui';
 import css from './limits.module.css';
 import { mapOf, ModelRows, rowOf, ThreeFields, valuesOf } from './ModelRows';
 import { limitsQuery, plansQuery } from './queries';
@@ -29,17 +29,7 @@ export function EditLimits({ workspace, limits, onClose }: { workspace: string; 
     },
   );
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onClose}>{i18n.t({ id: 'limits.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="primary" busy={fields.busy}>
-            {i18n.t({ id: 'limits.edit', message: 'Change limits' })}
-          </Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'limits.edit', message: 'Change limits' })} onCancel={onClose}>
       <SelectField
         label={i18n.t({ id: 'limits.planLabel', message: 'Plan' })}
         hint={i18n.t({ id: 'limits.planHint', message: 'Its limits hold where the workspace has none of its own.' })}
@@ -52,6 +42,6 @@ export function EditLimits({ workspace, limits, onClose }: { workspace: string; 
       </div>
       <h3 className={css.part}>{i18n.t({ id: 'limits.ofModels', message: 'Single models' })}</h3>
       <ModelRows rows={fields.values.modelLimits} onChange={(rows) => fields.set('modelLimits', rows)} />
-    </Form>
+    </DialogForm>
   );
 }

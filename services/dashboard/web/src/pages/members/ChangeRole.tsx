@@ -3,7 +3,7 @@ import { api, unwrap } from '@/api/client';
 import { queryClient } from '@/api/query';
 import type { Role } from '@/api/session';
 import { idOf, type Schema } from '@/api/types';
-import { Button, Form, SelectField, toast, useFields } from '@/ui';
+import { DialogForm, SelectField, toast, useFields } from '@/ui';
 import { roleName, ROLES, roleText } from './roles';
 
 export function ChangeRole({ workspace, member, onClose }: { workspace: string; member: Schema<'Member'>; onClose: () => void }) {
@@ -15,19 +15,9 @@ export function ChangeRole({ workspace, member, onClose }: { workspace: string; 
     onClose();
   });
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onClose}>{i18n.t({ id: 'members.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="primary" busy={fields.busy} disabledReason={fields.values.role === member.role ? i18n.t({ id: 'members.sameRole', message: 'Choose another role first' }) : undefined}>
-            {i18n.t({ id: 'members.changeRole', message: 'Change role' })}
-          </Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'members.changeRole', message: 'Change role' })} onCancel={onClose} disabledReason={fields.values.role === member.role ? i18n.t({ id: 'members.sameRole', message: 'Choose another role first' }) : undefined}>
       <p>{i18n.t({ id: 'members.changeText', message: 'It counts at once; the sessions of {name} end.', values: { name } })}</p>
       <SelectField label={i18n.t({ id: 'members.column.role', message: 'Role' })} hint={roleText(fields.values.role as Role)} options={ROLES.map((role) => ({ value: role, label: roleName(role) }))} autoFocus {...fields.bind('role')} />
-    </Form>
+    </DialogForm>
   );
 }

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { api, newRequestId, unwrap } from '@/api/client';
 import { queryClient } from '@/api/query';
 import type { Role } from '@/api/session';
-import { Button, Dialog, DialogActions, Form, Notice, Secret, SelectField, TextField, useFields } from '@/ui';
+import { Button, Dialog, DialogActions, DialogForm, Notice, Secret, SelectField, TextField, useFields } from '@/ui';
 import { managed, roleName, roleText } from './roles';
 
 interface Made {
@@ -53,19 +53,9 @@ function InviteForm({ workspace, own, onClose, onMade }: { workspace: string; ow
     onMade({ email, link: answer.acceptPath ? location.origin + answer.acceptPath : '' });
   });
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onClose}>{i18n.t({ id: 'members.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="primary" busy={fields.busy}>
-            {i18n.t({ id: 'members.invite', message: 'Invite' })}
-          </Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'members.invite', message: 'Invite' })} onCancel={onClose}>
       <TextField label={i18n.t({ id: 'members.column.email', message: 'E-mail' })} type="email" autoFocus {...fields.bind('email')} />
       <SelectField label={i18n.t({ id: 'members.column.role', message: 'Role' })} hint={roleText(fields.values.role as Role)} options={managed(own).map((role) => ({ value: role, label: roleName(role) }))} {...fields.bind('role')} />
-    </Form>
+    </DialogForm>
   );
 }

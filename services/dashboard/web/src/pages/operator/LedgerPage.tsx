@@ -7,7 +7,7 @@ import { POLL, usePermissions } from '@/api/workspace';
 import { useSearchState } from '@/app/search';
 import { count } from '@/format/money';
 import { IconShield } from '@/icons';
-import { Button, DataTable, Dialog, EmptyState, Facts, Form, Notice, Page, polling, SidePanel, TextField, Time, useFields, type Column } from '@/ui';
+import { Button, DataTable, Dialog, DialogForm, EmptyState, Facts, Notice, Page, polling, SidePanel, TextField, Time, useFields, type Column } from '@/ui';
 import css from './operator.module.css';
 import { useChanged, VerificationState, WorkspaceLink } from './parts';
 import { cancelVerification, startVerification, verificationsQuery, type Verification } from './queries';
@@ -141,16 +141,8 @@ function StartForm({ onClose }: { onClose: () => void }) {
     onClose();
   });
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onClose}>{i18n.t({ id: 'operator.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="primary" busy={fields.busy}>{i18n.t({ id: 'operator.startCheck', message: 'Check the ledger' })}</Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'operator.startCheck', message: 'Check the ledger' })} onCancel={onClose}>
       <TextField label={i18n.t({ id: 'operator.onlyWorkspace', message: 'Only this workspace (id)' })} hint={i18n.t({ id: 'operator.onlyWorkspaceHint', message: 'Nothing: all of them.' })} autoFocus mono {...fields.bind('workspace')} />
-    </Form>
+    </DialogForm>
   );
 }

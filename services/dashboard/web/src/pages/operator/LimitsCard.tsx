@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { newRequestId } from '@/api/client';
 import { idOf, type Schema } from '@/api/types';
 import { usePermissions } from '@/api/workspace';
-import { Button, Card, Dialog, ErrorState, Facts, Form, RowSkeletons, SelectField, TextField, useFields } from '@/ui';
+import { Button, Card, Dialog, DialogForm, ErrorState, Facts, RowSkeletons, SelectField, TextField, useFields } from '@/ui';
 import { limitText } from './ModelsPage';
 import { useChanged } from './parts';
 import { limitsQuery, plansQuery, updateLimits } from './queries';
@@ -69,15 +69,7 @@ function LimitsForm({ workspace, limits, onClose }: { workspace: string; limits:
     onClose();
   });
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onClose}>{i18n.t({ id: 'operator.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="primary" busy={fields.busy}>{i18n.t({ id: 'operator.changeLimits', message: 'Change limits' })}</Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'operator.changeLimits', message: 'Change limits' })} onCancel={onClose}>
       <SelectField
         label={i18n.t({ id: 'operator.plan', message: 'Plan' })}
         clearable
@@ -88,6 +80,6 @@ function LimitsForm({ workspace, limits, onClose }: { workspace: string; limits:
       {LIMITS.map((name) => (
         <TextField key={name} label={limitLabel(name)} inputMode="numeric" {...fields.bind(name)} error={wrong && !isWhole(fields.values[name]) ? i18n.t({ id: 'operator.wholeNumber', message: 'A whole number, or nothing for no limit.' }) : fields.errors[name]} />
       ))}
-    </Form>
+    </DialogForm>
   );
 }

@@ -7,7 +7,7 @@ import { POLL, usePermissions } from '@/api/workspace';
 import { useSearchState } from '@/app/search';
 import { typedAmount } from '@/format/money';
 import { IconRefresh } from '@/icons';
-import { AmountField, Button, Confirm, Copy, DataTable, Dialog, DialogActions, EmptyState, Facts, Filters, Form, Money, Notice, Page, polling, SelectField, SidePanel, TextField, Time, useFields, type Column } from '@/ui';
+import { AmountField, Button, Confirm, Copy, DataTable, Dialog, DialogActions, DialogForm, EmptyState, Facts, Filters, Money, Notice, Page, polling, SelectField, SidePanel, TextField, Time, useFields, type Column } from '@/ui';
 import css from './operator.module.css';
 import { PaymentState, ReasonDialog, useChanged, WorkspaceLink } from './parts';
 import { cancelPayment, confirmPayment, paymentsQuery, reconcilePayments, refundPayment, type Payment } from './queries';
@@ -175,19 +175,11 @@ function RefundForm({ payment, onClose }: { payment: Payment; onClose: () => voi
     onClose();
   });
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onClose}>{i18n.t({ id: 'operator.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="danger" busy={fields.busy}>{i18n.t({ id: 'operator.refundPayment', message: 'Refund payment' })}</Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'operator.refundPayment', message: 'Refund payment' })} onCancel={onClose} danger>
       <p>{i18n.t({ id: 'operator.refundText', message: 'Unspent paid credit is taken back first, then the provider pays it out. Above the configured amount a second person has to approve.' })}</p>
       <AmountField label={i18n.t({ id: 'operator.amount', message: 'Amount' })} autoFocus {...fields.bind('amountUsd')} error={wrong ? i18n.t({ id: 'operator.notAmount', message: 'An amount like 25 or 0.50.' }) : fields.errors.amountUsd} />
       <TextField label={i18n.t({ id: 'operator.reason', message: 'Reason, for the ledger' })} maxLength={500} {...fields.bind('reason')} />
-    </Form>
+    </DialogForm>
   );
 }
 

@@ -7,7 +7,7 @@ import { idOf } from '@/api/types';
 import { usePermissions } from '@/api/workspace';
 import { useSearchState } from '@/app/search';
 import { IconPlus } from '@/icons';
-import { Button, CheckboxField, Confirm, DataTable, Dialog, DialogActions, EmptyState, Facts, Form, Link, Page, Secret, SidePanel, StateChip, TextField, Time, useFields, type Column } from '@/ui';
+import { Button, CheckboxField, Confirm, DataTable, Dialog, DialogActions, DialogForm, EmptyState, Facts, Link, Page, Secret, SidePanel, StateChip, TextField, Time, useFields, type Column } from '@/ui';
 import { paths } from '@/app/paths';
 import css from './operator.module.css';
 import { useChanged } from './parts';
@@ -218,18 +218,10 @@ function AddForm({ onClose, onMade }: { onClose: () => void; onMade: (link: stri
     else onClose();
   });
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onClose}>{i18n.t({ id: 'operator.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="primary" busy={fields.busy}>{i18n.t({ id: 'operator.addPerson', message: 'Add person' })}</Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'operator.addPerson', message: 'Add person' })} onCancel={onClose}>
       <TextField label={i18n.t({ id: 'operator.email', message: 'E-mail' })} type="email" autoFocus required {...fields.bind('email')} />
       <TextField label={i18n.t({ id: 'operator.name', message: 'Name' })} {...fields.bind('displayName')} />
       <CheckboxField label={i18n.t({ id: 'operator.asOperator', message: 'Operator of this installation' })} hint={i18n.t({ id: 'operator.promoteText', message: 'Operators read everything of this installation, and decide on money, engines and people.' })} {...fields.bind('platformOperator')} />
-    </Form>
+    </DialogForm>
   );
 }

@@ -5,7 +5,7 @@ import { newRequestId } from '@/api/client';
 import { idOf } from '@/api/types';
 import { usePermissions } from '@/api/workspace';
 import { IconPlus } from '@/icons';
-import { Button, CheckboxField, DataTable, Dialog, EmptyState, Form, Page, StateChip, TextField, useFields } from '@/ui';
+import { Button, CheckboxField, DataTable, Dialog, DialogForm, EmptyState, Page, StateChip, TextField, useFields } from '@/ui';
 import { isWhole, limitLabel, LIMITS, shownLimit } from './LimitsCard';
 import { limitText } from './ModelsPage';
 import { useChanged } from './parts';
@@ -65,19 +65,11 @@ function PlanForm({ plan, onClose }: { plan: Plan | null; onClose: () => void })
     return <TextField key={key} label={`${whose}: ${limitLabel(name)}`} inputMode="numeric" {...fields.bind(key)} error={wrong && !isWhole(fields.values[key]) ? i18n.t({ id: 'operator.wholeNumber', message: 'A whole number, or nothing for no limit.' }) : fields.errors[key]} />;
   };
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onClose}>{i18n.t({ id: 'operator.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="primary" busy={fields.busy}>{plan ? i18n.t({ id: 'operator.save', message: 'Save plan' }) : i18n.t({ id: 'operator.createPlan', message: 'Create plan' })}</Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={plan ? i18n.t({ id: 'operator.save', message: 'Save plan' }) : i18n.t({ id: 'operator.createPlan', message: 'Create plan' })} onCancel={onClose}>
       {!plan && <TextField label={i18n.t({ id: 'operator.id', message: 'Id' })} mono autoFocus {...fields.bind('id')} />}
       {LIMITS.map((name) => field('w', name))}
       {LIMITS.map((name) => field('k', name))}
       <CheckboxField label={i18n.t({ id: 'operator.shadow', message: 'Only count what would be refused' })} {...fields.bind('shadow')} />
-    </Form>
+    </DialogForm>
   );
 }

@@ -10,7 +10,7 @@ import { usePermissions } from '@/api/workspace';
 import { paths } from '@/app/paths';
 import { count } from '@/format/money';
 import { asDate } from '@/format/time';
-import { Button, DataTable, Dialog, EmptyState, Form, TextField, Time, useFields, useNow } from '@/ui';
+import { Button, DataTable, Dialog, DialogForm, EmptyState, TextField, Time, useFields, useNow } from '@/ui';
 import { AREA, createSupportSession, endSupportSession, supportSessionsQuery } from './queries';
 
 export function SupportCard({ workspace }: { workspace: string }) {
@@ -66,17 +66,9 @@ function SupportForm({ workspace, onClose }: { workspace: string; onClose: () =>
     await navigate({ to: paths.home(workspace) });
   });
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onClose}>{i18n.t({ id: 'operator.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="primary" busy={fields.busy}>{i18n.t({ id: 'operator.view', message: 'View' })}</Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'operator.view', message: 'View' })} onCancel={onClose}>
       <p>{i18n.t({ id: 'operator.supportText', message: 'You see what its owner sees, for an hour at most, and can change nothing. Every call is in the workspace’s audit log.' })}</p>
       <TextField label={i18n.t({ id: 'operator.supportReason', message: 'Reason, which its owners read' })} autoFocus maxLength={500} {...fields.bind('reason')} />
-    </Form>
+    </DialogForm>
   );
 }

@@ -7,7 +7,7 @@ import { idOf } from '@/api/types';
 import { usePermissions } from '@/api/workspace';
 import { paths } from '@/app/paths';
 import { IconPlus } from '@/icons';
-import { Button, DataTable, Dialog, EmptyState, Filters, Form, Page, StateChip, TextField, Time, useFields, type Column } from '@/ui';
+import { Button, DataTable, Dialog, DialogForm, EmptyState, Filters, Form, Page, StateChip, TextField, Time, useFields, type Column } from '@/ui';
 import { useChanged } from './parts';
 import { createWorkspace, workspacePagesQuery, type Workspace } from './queries';
 
@@ -88,18 +88,10 @@ function CreateForm({ onClose }: { onClose: () => void }) {
     await navigate({ to: paths.operatorWorkspace(idOf(made.name)) });
   });
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onClose}>{i18n.t({ id: 'operator.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="primary" busy={fields.busy}>{i18n.t({ id: 'operator.createWorkspace', message: 'Create workspace' })}</Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'operator.createWorkspace', message: 'Create workspace' })} onCancel={onClose}>
       <TextField label={i18n.t({ id: 'operator.name', message: 'Name' })} autoFocus maxLength={100} {...fields.bind('displayName')} />
       <TextField label={i18n.t({ id: 'operator.id', message: 'Id' })} mono hint={i18n.t({ id: 'operator.idHint', message: 'Lower-case letters, digits and hyphens; nothing: one is made. It cannot be changed later.' })} {...fields.bind('workspaceId')} />
       <TextField label={i18n.t({ id: 'operator.zone', message: 'Report zone' })} hint={i18n.t({ id: 'operator.zoneHint', message: 'For days in reports, such as Europe/Berlin.' })} {...fields.bind('reportTimeZone')} />
-    </Form>
+    </DialogForm>
   );
 }

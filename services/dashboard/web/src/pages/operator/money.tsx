@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { newRequestId } from '@/api/client';
 import type { Schema } from '@/api/types';
 import { typedAmount } from '@/format/money';
-import { AmountField, Button, CheckboxField, DataTable, Dialog, EmptyState, Form, Money, Notice, SelectField, TextField, Time, toast, useFields } from '@/ui';
+import { AmountField, CheckboxField, DataTable, Dialog, DialogForm, EmptyState, Money, Notice, SelectField, TextField, Time, toast, useFields } from '@/ui';
 import { adjustmentKindName, useChanged } from './parts';
 import { createAdjustment, grantCredit, grantsQuery, type Adjustment } from './queries';
 
@@ -60,19 +60,11 @@ function GrantForm({ workspace, onClose }: Omit<MoneyDialogProps, 'opened'>) {
     onClose();
   });
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onClose}>{i18n.t({ id: 'operator.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="primary" busy={fields.busy}>{i18n.t({ id: 'operator.grant', message: 'Grant credit' })}</Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'operator.grant', message: 'Grant credit' })} onCancel={onClose}>
       <AmountField label={i18n.t({ id: 'operator.amount', message: 'Amount' })} autoFocus {...fields.bind('amountUsd')} error={wrong ? notAmount() : fields.errors.amountUsd} />
       <TextField label={i18n.t({ id: 'operator.reason', message: 'Reason, for the ledger' })} maxLength={500} {...fields.bind('reason')} />
       <CheckboxField label={i18n.t({ id: 'operator.paidOutside', message: 'The money came in outside of the payment providers' })} hint={i18n.t({ id: 'operator.paidOutsideHint', message: 'Such credit is spent after granted credit, and can be refunded.' })} {...fields.bind('paid')} />
-    </Form>
+    </DialogForm>
   );
 }
 
@@ -116,21 +108,13 @@ function AdjustmentForm({ workspace, onClose }: Omit<MoneyDialogProps, 'opened'>
   });
   const choosable = fields.values.kind === 'ADJUSTMENT_KIND_CREDIT' || fields.values.kind === 'ADJUSTMENT_KIND_DEBIT';
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onClose}>{i18n.t({ id: 'operator.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="danger" busy={fields.busy}>{i18n.t({ id: 'operator.post', message: 'Post correction' })}</Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'operator.post', message: 'Post correction' })} onCancel={onClose} danger>
       <Notice>{i18n.t({ id: 'operator.secondPerson', message: 'Above the configured amount it waits until another operator approves it. Nothing is ever edited afterwards.' })}</Notice>
       <SelectField label={i18n.t({ id: 'operator.kind', message: 'Kind' })} hint={kindText(fields.values.kind)} options={KINDS.map((kind) => ({ value: kind, label: adjustmentKindName(kind) }))} {...fields.bind('kind')} />
       <AmountField label={i18n.t({ id: 'operator.amount', message: 'Amount' })} autoFocus {...fields.bind('amountUsd')} error={wrong ? notAmount() : fields.errors.amountUsd} />
       {choosable && <CheckboxField label={i18n.t({ id: 'operator.ofGranted', message: 'Of granted instead of paid credit' })} {...fields.bind('granted')} />}
       <TextField label={i18n.t({ id: 'operator.reason', message: 'Reason, for the ledger' })} maxLength={500} {...fields.bind('reason')} />
       <TextField label={i18n.t({ id: 'operator.reference', message: 'Reference' })} hint={i18n.t({ id: 'operator.referenceHint', message: 'Of the payment or dispute, if there is one.' })} maxLength={128} mono {...fields.bind('reference')} />
-    </Form>
+    </DialogForm>
   );
 }

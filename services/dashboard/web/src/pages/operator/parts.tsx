@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { newRequestId } from '@/api/client';
 import { paths } from '@/app/paths';
-import { Button, Dialog, Form, Link, StateChip, TextField, useFields, type Tone } from '@/ui';
+import { Dialog, DialogForm, Link, StateChip, TextField, useFields, type Tone } from '@/ui';
 import { AREA, type Adjustment, type DeadLetter, type Engine, type Payment, type Process, type Verification } from './queries';
 
 type Shown = [Tone | 'quiet', string];
@@ -143,17 +143,7 @@ function ReasonForm({ onClose, verb, children, danger, label, optional, act }: R
     onClose();
   });
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onClose}>{i18n.t({ id: 'operator.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind={danger ? 'danger' : 'primary'} busy={fields.busy}>
-            {verb}
-          </Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={verb} onCancel={onClose} danger={danger}>
       {children}
       <TextField
         label={label ?? i18n.t({ id: 'operator.reason', message: 'Reason, for the ledger' })}
@@ -162,6 +152,6 @@ function ReasonForm({ onClose, verb, children, danger, label, optional, act }: R
         {...fields.bind('reason')}
         error={missing ? i18n.t({ id: 'operator.reasonMissing', message: 'Say why; the audit log keeps it.' }) : fields.errors.reason}
       />
-    </Form>
+    </DialogForm>
   );
 }

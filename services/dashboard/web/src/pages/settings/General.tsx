@@ -1,37 +1,25 @@
 import { i18n } from '@lingui/core';
-import { useState } from 'react';
-import { api, newRequestId, unwrap } from '@/api/client';
+import { api, unwrap } from '@/api/client';
 import { queryClient } from '@/api/query';
 import type { Schema } from '@/api/types';
 import { workspaceQuery } from '@/api/workspace';
 import { isZone } from '@/format/range';
 import { zones } from '@/format/zones';
-import { Button, Form, SelectField, TextField, toast, useFields } from '@/ui';
+import { SelectField, SettingsForm, TextField, useSettings } from '@/ui';
 
 export function General({ workspace, here }: { workspace: string; here: Schema<'Workspace'> }) {
-  const [requestId, setRequestId] = useState(newRequestId);
-  const fields = useFields({ displayName: here.displayName, reportTimeZone: here.reportTimeZone }, async (values) => {
+  const stored = { displayName: here.displayName, reportTimeZone: here.reportTimeZone };
+  const save = async (values: typeof stored, requestId: string) => {
     if (!isZone(values.reportTimeZone)) return { reportTimeZone: i18n.t({ id: 'settings.badZone', message: 'Choose a zone of the list.' }) };
-    try {
-      const saved = await unwrap(
-        api.PATCH('/admin/v1/workspaces/{workspace}', { params: { path: { workspace }, query: { requestId, updateMask: 'displayName,reportTimeZone' } }, body: { ...values, displayName: values.displayName.trim(), etag: here.etag } }),
-      );
-      queryClient.setQueryData(workspaceQuery(workspace).queryKey, saved);
-      void queryClient.invalidateQueries({ queryKey: ['workspaces'] });
-      toast(i18n.t({ id: 'settings.saved', message: 'Settings saved' }));
-    } finally {
-      setRequestId(newRequestId());
-    }
-  });
+    const saved = await unwrap(
+      api.PATCH('/admin/v1/workspaces/{workspace}', { params: { path: { workspace }, query: { requestId, updateMask: 'displayName,reportTimeZone' } }, body: { ...values, displayName: values.displayName.trim(), etag: here.etag } }),
+    );
+    queryClient.setQueryData(workspaceQuery(workspace).queryKey, saved);
+    void queryClient.invalidateQueries({ queryKey: ['workspaces'] });
+  };
+  const fields = useSettings(stored, save, i18n.t({ id: 'settings.saved', message: 'Settings saved' }));
   return (
-    <Form
-      fields={fields}
-      actions={
-        <Button type="submit" kind="primary" busy={fields.busy}>
-          {i18n.t({ id: 'settings.save', message: 'Save' })}
-        </Button>
-      }
-    >
+    <SettingsForm fields={fields}>
       <TextField label={i18n.t({ id: 'settings.name', message: 'Name' })} maxLength={100} {...fields.bind('displayName')} />
       <SelectField
         label={i18n.t({ id: 'settings.zone', message: 'Time zone of reports' })}
@@ -40,6 +28,6 @@ export function General({ workspace, here }: { workspace: string; here: Schema<'
         searchable
         {...fields.bind('reportTimeZone')}
       />
-    </Form>
+    </SettingsForm>
   );
 }

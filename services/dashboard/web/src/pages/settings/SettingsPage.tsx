@@ -21,7 +21,7 @@ export default function SettingsPage() {
         {here === undefined ? (
           query.error ? <ErrorState error={query.error} what={i18n.t({ id: 'settings.what', message: 'the workspace' })} retry={() => void query.refetch()} /> : <RowSkeletons rows={4} />
         ) : may('WorkspaceService/UpdateWorkspace') ? (
-          <General key={here.etag} workspace={workspace} here={here} />
+          <General workspace={workspace} here={here} />
         ) : (
           <>
             <Facts

@@ -6,7 +6,7 @@ import { asApiError } from '@/api/errors';
 import { queryClient } from '@/api/query';
 import { idOf, type Schema } from '@/api/types';
 import { usePermissions } from '@/api/workspace';
-import { Button, Card, Confirm, Dialog, DialogActions, ErrorState, errorText, Form, Notice, RowSkeletons, Secret, StateChip, TextField, Time, useFields, type Tone } from '@/ui';
+import { Button, Card, Confirm, Dialog, DialogActions, DialogForm, ErrorState, errorText, Notice, RowSkeletons, Secret, StateChip, TextField, Time, useFields, type Tone } from '@/ui';
 import { webhooksQuery } from './queries';
 import css from './settings.module.css';
 
@@ -133,18 +133,8 @@ function AddForm({ workspace, onClose, onAdded }: { workspace: string; onClose: 
     onAdded(made.signingSecret);
   });
   return (
-    <Form
-      fields={fields}
-      actions={
-        <>
-          <Button onClick={onClose}>{i18n.t({ id: 'settings.cancel', message: 'Cancel' })}</Button>
-          <Button type="submit" kind="primary" busy={fields.busy}>
-            {i18n.t({ id: 'settings.webhook.add', message: 'Add webhook' })}
-          </Button>
-        </>
-      }
-    >
+    <DialogForm fields={fields} verb={i18n.t({ id: 'settings.webhook.add', message: 'Add webhook' })} onCancel={onClose}>
       <TextField label={i18n.t({ id: 'settings.webhook.url', message: 'Address' })} hint={i18n.t({ id: 'settings.webhook.urlHint', message: 'https, on the public internet' })} type="url" autoFocus {...fields.bind('url')} />
-    </Form>
+    </DialogForm>
   );
 }
