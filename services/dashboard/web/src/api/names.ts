@@ -26,10 +26,15 @@ export function keyNamesQuery(workspace: string) {
   });
 }
 
-export function useKeyNames(workspace: string): { nameOf: (id: string) => string; keys: NamedKey[]; find: (id: string) => NamedKey | undefined } {
-  const { data } = useQuery(keyNamesQuery(workspace));
+export function namesIn(known: Map<string, NamedKey> | undefined): (id: string) => string {
+  return (id) => known?.get(idOf(id))?.name ?? idOf(id);
+}
+
+// wanted: whether a name is shown; without it no call is made.
+export function useKeyNames(workspace: string, wanted = true): { nameOf: (id: string) => string; keys: NamedKey[]; find: (id: string) => NamedKey | undefined } {
+  const { data } = useQuery({ ...keyNamesQuery(workspace), enabled: wanted });
   return {
-    nameOf: (id) => data?.get(idOf(id))?.name ?? idOf(id),
+    nameOf: namesIn(data),
     keys: [...(data?.values() ?? [])],
     find: (id) => data?.get(idOf(id)),
   };

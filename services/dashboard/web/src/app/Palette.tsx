@@ -1,18 +1,44 @@
-// Ctrl K: the pages that the person may see, and a request by its id.
+// Ctrl K: the pages that the person may see, keys by the beginning of their name or of their public part, and a request by
+// its id.
 import { i18n } from '@lingui/core';
 import { Spotlight, spotlight, type SpotlightActionData } from '@mantine/spotlight';
+import { useDebouncedValue } from '@mantine/hooks';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import { IconSearch } from '@/icons';
+import { api, unwrap } from '@/api/client';
+import { idOf } from '@/api/types';
+import { usePermissions } from '@/api/workspace';
+import { IconKey, IconSearch } from '@/icons';
 import { accountNavigation, type NavigationGroup } from './navigation';
 import { paths } from './paths';
 
 const REQUEST = /^(req_[0-9A-Za-z]+|[0-9a-f]{32}|(chatcmpl|msg|resp)[-_][0-9A-Za-z]+)$/;
+// "sk-brand-" and the public part of a key, as much of it as is typed; what comes after it is secret and stays here.
+const KEY = /^sk-[0-9a-z]+-([0-9A-Za-z]{1,12})/;
+const MOST_KEYS = 8;
+
+// The server's list, which finds by the beginning: of the name, the public part and the last four characters.
+function useFoundKeys(workspace: string | null, typed: string) {
+  const may = usePermissions(workspace);
+  const [settled] = useDebouncedValue(typed, 150);
+  const query = KEY.exec(settled)?.[1] ?? settled;
+  const enabled = workspace !== null && query.length > 1 && query.length <= 100 && may('KeyService/ListKeys');
+  const { data } = useQuery({
+    queryKey: ['keys', workspace, 'found', query],
+    queryFn: ({ signal }) => unwrap(api.GET('/admin/v1/workspaces/{workspace}/keys', { params: { path: { workspace: workspace ?? '' }, query: { query, pageSize: MOST_KEYS } }, signal })),
+    enabled,
+    placeholderData: keepPreviousData,
+  });
+  return enabled ? (data?.keys ?? []) : [];
+}
 
 export default function Palette({ workspace, groups, onClose }: { workspace: string | null; groups: NavigationGroup[]; onClose: () => void }) {
   const navigate = useNavigate();
   const [typed, setTyped] = useState('');
   useEffect(() => spotlight.open(), []);
+  const text = typed.trim();
+  const keys = useFoundKeys(workspace, text);
   const actions: SpotlightActionData[] = [...groups.flatMap((group) => group.items.map((item) => ({ ...item, group: group.label }))), ...accountNavigation()].map((item) => ({
     id: item.to,
     label: item.label,
@@ -20,9 +46,19 @@ export default function Palette({ workspace, groups, onClose }: { workspace: str
     leftSection: <item.icon size={18} stroke={1.6} aria-hidden />,
     onClick: () => void navigate({ to: item.to }),
   }));
-  const request = typed.trim();
-  if (workspace && REQUEST.test(request)) {
-    actions.unshift({ id: 'request', label: i18n.t({ id: 'palette.request', message: 'Open request {request}', values: { request } }), keywords: request, onClick: () => void navigate({ to: paths.request(workspace, request) }) });
+  for (const key of workspace ? keys : []) {
+    const id = idOf(key.name);
+    actions.push({
+      id: key.name,
+      label: key.displayName || id,
+      description: i18n.t({ id: 'palette.key', message: 'Key {id}, sk-…{lastFour}', values: { id, lastFour: key.lastFour } }),
+      keywords: typed, // found by the server
+      leftSection: <IconKey size={18} stroke={1.6} aria-hidden />,
+      onClick: () => void navigate({ to: paths.key(workspace ?? '', id) }),
+    });
+  }
+  if (workspace && REQUEST.test(text)) {
+    actions.unshift({ id: 'request', label: i18n.t({ id: 'palette.request', message: 'Open request {request}', values: { request: text } }), keywords: typed, onClick: () => void navigate({ to: paths.request(workspace, text) }) });
   }
   return (
     <Spotlight
@@ -34,7 +70,7 @@ export default function Palette({ workspace, groups, onClose }: { workspace: str
       shortcut={null}
       highlightQuery
       nothingFound={i18n.t({ id: 'palette.nothing', message: 'Nothing found' })}
-      searchProps={{ leftSection: <IconSearch size={18} stroke={1.6} aria-hidden />, placeholder: i18n.t({ id: 'palette.hint', message: 'A page, or a request id' }), 'aria-label': i18n.t({ id: 'frame.search', message: 'Search' }) }}
+      searchProps={{ leftSection: <IconSearch size={18} stroke={1.6} aria-hidden />, placeholder: i18n.t({ id: 'palette.hint', message: 'A page, a key, or a request id' }), 'aria-label': i18n.t({ id: 'frame.search', message: 'Search' }) }}
       transitionProps={{ transition: 'fade', duration: 120 }}
     />
   );

@@ -7,7 +7,8 @@ export interface Option {
   label: string;
 }
 
-export function SelectField(props: FieldProps<string> & { options: Option[]; searchable?: boolean; placeholder?: string; clearable?: boolean }) {
+// onLook: the field is focused or pointed at, and its options will be wanted.
+export function SelectField(props: FieldProps<string> & { options: Option[]; searchable?: boolean; placeholder?: string; clearable?: boolean; onLook?: () => void }) {
   return (
     <Select
       {...common(props)}
@@ -18,6 +19,8 @@ export function SelectField(props: FieldProps<string> & { options: Option[]; sea
       clearable={props.clearable}
       placeholder={props.placeholder}
       allowDeselect={false}
+      onFocus={props.onLook}
+      onPointerEnter={props.onLook}
       checkIconPosition="right"
     />
   );

@@ -1,6 +1,7 @@
 // What both tabs of Usage share: their tabs, the period with its zone, and the filters by key and model.
 import { i18n } from '@lingui/core';
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { useKeyNames } from '@/api/names';
 import { modelsQuery, usePermissions, workspaceQuery } from '@/api/workspace';
 import { paths } from '@/app/paths';
@@ -53,8 +54,10 @@ export function PeriodPicker({ workspace, asked, set }: { workspace: string; ask
   );
 }
 
+// The options of both fields are asked for when one looks at them: a view has three calls at most.
 export function ModelSelect({ value, onChange }: { value: string | undefined; onChange: (model: string | undefined) => void }) {
-  const { data } = useQuery(modelsQuery());
+  const [looked, setLooked] = useState(false);
+  const { data } = useQuery({ ...modelsQuery(), enabled: looked });
   const ids = [...new Set([...(value ? [value] : []), ...(data?.models.map((one) => one.name.replace(/^models\//, '')) ?? [])])];
   return (
     <div className={css.pick}>
@@ -63,6 +66,7 @@ export function ModelSelect({ value, onChange }: { value: string | undefined; on
       value={value ?? ''}
       options={[{ value: '', label: i18n.t({ id: 'usage.filter.allModels', message: 'All models' }) }, ...ids.map((id) => ({ value: id, label: id }))]}
       onChange={(model) => onChange(model || undefined)}
+      onLook={() => setLooked(true)}
       searchable
     />
     </div>
@@ -70,7 +74,8 @@ export function ModelSelect({ value, onChange }: { value: string | undefined; on
 }
 
 export function KeySelect({ workspace, value, onChange }: { workspace: string; value: string | undefined; onChange: (key: string | undefined) => void }) {
-  const { keys, find } = useKeyNames(workspace);
+  const [looked, setLooked] = useState(false);
+  const { keys, find } = useKeyNames(workspace, looked || value !== undefined);
   const unknown = value && !find(value) ? [{ value, label: value }] : [];
   const taken = new Map<string, number>();
   for (const { name } of keys) taken.set(name, (taken.get(name) ?? 0) + 1);
@@ -85,6 +90,7 @@ export function KeySelect({ workspace, value, onChange }: { workspace: string; v
         ...keys.map(({ id, name }) => ({ value: id, label: (taken.get(name) ?? 0) > 1 ? `${name} (${id})` : name })),
       ]}
       onChange={(key) => onChange(key || undefined)}
+      onLook={() => setLooked(true)}
       searchable
     />
     </div>

@@ -3,7 +3,7 @@ import { i18n } from '@lingui/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { asApiError, type ApiError } from '@/api/errors';
-import { useKeyNames } from '@/api/names';
+import { keyNamesQuery, namesIn, useKeyNames } from '@/api/names';
 import { POLL } from '@/api/workspace';
 import { useSearchState, useWorkspace } from '@/app/search';
 import { count, shortCount } from '@/format/money';
@@ -51,7 +51,7 @@ function Usage() {
   const zone = useZone();
   const now = useNow();
   const [state, set] = useSearchState(parse);
-  const { nameOf } = useKeyNames(workspace);
+  const { nameOf } = useKeyNames(workspace, state.by === 'key' || state.key !== undefined);
   // One period for the chart, the sums and the table, so that they cannot differ. One that goes on ends with the minute.
   const minute = new Date(Math.floor(now.getTime() / MINUTE) * MINUTE);
   const { start, end: at } = resolve(state, zone, minute);
@@ -73,7 +73,7 @@ function Usage() {
     <Page
       title={i18n.t({ id: 'usage.usage.title', message: 'Usage' })}
       subtitle={i18n.t({ id: 'usage.about', message: 'Amounts in USD, as the ledger booked them. A request counts when it was admitted.' })}
-      actions={<Export workspace={workspace} asked={asked} interval={INTERVALS[bars]} nameOf={nameOf} />}
+      actions={<Export workspace={workspace} asked={asked} interval={INTERVALS[bars]} />}
     >
       <UsageTabs workspace={workspace} />
       <Filters>
@@ -166,7 +166,7 @@ function Usage() {
 }
 
 // The whole range, asked for again in one call: one snapshot, with all groups that the API names.
-function Export({ workspace, asked, interval, nameOf }: { workspace: string; asked: UsageAsked; interval: Interval; nameOf: (key: string) => string }) {
+function Export({ workspace, asked, interval }: { workspace: string; asked: UsageAsked; interval: Interval }) {
   const zone = useZone();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<ApiError | null>(null);
@@ -175,8 +175,9 @@ function Export({ workspace, asked, interval, nameOf }: { workspace: string; ask
     setError(null);
     try {
       const report = await queryClient.fetchQuery(usageQuery(workspace, { ...asked, interval, groupBy: ['USAGE_GROUP_MODEL', 'USAGE_GROUP_KEY'], top: 100 }));
+      const names = await queryClient.ensureQueryData(keyNamesQuery(workspace));
       const { start, end } = asked.period();
-      if (report.totals) download(csvName(workspace, dayText(start, zone), dayText(new Date(end.getTime() - 1), zone), zone), usageCsv(report.rows, report.totals, nameOf));
+      if (report.totals) download(csvName(workspace, dayText(start, zone), dayText(new Date(end.getTime() - 1), zone), zone), usageCsv(report.rows, report.totals, namesIn(names)));
     } catch (caught) {
       setError(asApiError(caught));
     } finally {
