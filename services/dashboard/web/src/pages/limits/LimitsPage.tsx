@@ -2,30 +2,35 @@ import { i18n } from '@lingui/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { idOf, type Schema } from '@/api/types';
-import { POLL_FAST, usePermissions } from '@/api/workspace';
+import { POLL, POLL_FAST, usePermissions } from '@/api/workspace';
 import { paths } from '@/app/paths';
 import { useSearchState, useWorkspace } from '@/app/search';
 import { count, percent } from '@/format/money';
-import { Button, DataTable, Dialog, EmptyState, Freshness, Link, Money, Notice, Page, polling, SidePanel, StateChip, Time, UsedBar, type Column } from '@/ui';
+import { clock } from '@/format/time';
+import { Button, DataTable, Dialog, EmptyState, Failure, Freshness, Link, Money, Notice, Page, polling, RowSkeletons, SidePanel, useZone, type Column } from '@/ui';
 import { EditLimits } from './EditLimits';
 import { KeyLimits } from './KeyLimits';
 import css from './limits.module.css';
-import { limitedKeysQuery, limitsQuery, limitUsageQuery } from './queries';
-import { kindText, limitText } from './words';
+import { keyLimitUsageQuery, limitedKeysQuery, limitsQuery, limitUsageQuery } from './queries';
+import { FreeAgain, Hour, InUse, inUse, LimitName, Refused, type Use } from './Use';
+import { kindText, limitText, modelText } from './words';
 
-type Use = Schema<'LimitUse'>;
 type Key = Schema<'Key'>;
-
-const used = (use: Use) => BigInt(use.limit) - BigInt(use.remaining);
+type Kind = Use['kind'];
 
 export default function LimitsPage() {
   const workspace = useWorkspace();
+  const zone = useZone();
   const may = usePermissions(workspace);
   const [editing, setEditing] = useState(false);
   const [{ key }, set] = useSearchState((search) => ({ key: typeof search.key === 'string' ? search.key : undefined }));
-  const limits = useQuery(limitsQuery(workspace));
+  // Only what the dialog changes.
+  const limits = useQuery({ ...limitsQuery(workspace), enabled: editing });
   const usage = useQuery({ ...limitUsageQuery(workspace), ...polling(POLL_FAST) });
   const keys = useQuery(limitedKeysQuery(workspace));
+  const keyUsage = useQuery({ ...keyLimitUsageQuery(workspace), ...polling(POLL) });
+  const usesOf = new Map(keyUsage.data?.keyLimits.map((one) => [one.name.replace(/\/limits$/, ''), one.uses]));
+  const refusing = usage.data?.uses.reduce<Use | null>((most, one) => (one.hour && BigInt(one.hour.refused) > BigInt(most?.hour?.refused ?? '0') ? one : most), null);
   const first = usage.data?.uses.find((one) => one.bindsFirst);
   const opened = keys.data?.keys.find((one) => idOf(one.name) === key);
   return (
@@ -36,14 +41,23 @@ export default function LimitsPage() {
           {i18n.t({ id: 'limits.subtitle', message: 'What is over a limit gets 429 and may try again' })} · <Freshness query={usage} />
         </>
       }
-      actions={may('LimitService/UpdateLimits') && limits.data && <Button onClick={() => setEditing(true)}>{i18n.t({ id: 'limits.edit', message: 'Change limits' })}</Button>}
+      actions={may('LimitService/UpdateLimits') && <Button onClick={() => setEditing(true)}>{i18n.t({ id: 'limits.edit', message: 'Change limits' })}</Button>}
     >
       {first && (
-        <Notice tone={used(first) * 10n >= BigInt(first.limit) * 8n ? 'warn' : 'info'}>
+        <Notice tone={inUse(first) * 10n >= BigInt(first.limit) * 8n ? 'warn' : 'info'}>
           {i18n.t({
             id: 'limits.first',
             message: 'Refuses first: {kind}, {model}. {used} of {limit} are in use ({part}).',
-            values: { kind: kindText(first.kind), model: first.model || i18n.t({ id: 'limits.allModels', message: 'all models together' }), used: count(used(first)), limit: count(first.limit), part: percent(used(first), BigInt(first.limit)) },
+            values: { kind: kindText(first.kind), model: modelText(first.model), used: count(inUse(first)), limit: count(first.limit), part: percent(inUse(first), BigInt(first.limit)) },
+          })}
+        </Notice>
+      )}
+      {refusing && (
+        <Notice tone="warn">
+          {i18n.t({
+            id: 'limits.refusing',
+            message: 'Refused most in the last hour: {kind}, {model}, {count, plural, one {# request} other {# requests}}.',
+            values: { kind: kindText(refusing.kind), model: modelText(refusing.model), count: refusing.hour?.refused ?? '0' },
           })}
         </Notice>
       )}
@@ -59,7 +73,11 @@ export default function LimitsPage() {
         empty={<EmptyState title={i18n.t({ id: 'limits.noneTitle', message: 'No limits' })}>{i18n.t({ id: 'limits.noneText', message: 'This workspace may use as much as its credit and its cap allow.' })}</EmptyState>}
       />
       <p className="quiet">
-        {limits.data?.plan ? i18n.t({ id: 'limits.plan', message: 'Plan: {plan}.', values: { plan: idOf(limits.data.plan) } }) : i18n.t({ id: 'limits.noPlan', message: 'No plan.' })}{' '}
+        {i18n.t({ id: 'limits.aboutHour', message: 'The last hour is the minute that runs and the 59 before it. Bars: the most that was in use in each minute; a mark: requests were refused.' })}{' '}
+        {usage.data?.countedSince && i18n.t({ id: 'limits.countedSince', message: 'Counted since {time} only: the limiter has started then, or lost its state.', values: { time: clock(usage.data.countedSince, zone) } })}
+      </p>
+      <p className="quiet">
+        {usage.data?.plan ? i18n.t({ id: 'limits.plan', message: 'Plan: {plan}.', values: { plan: idOf(usage.data.plan) } }) : i18n.t({ id: 'limits.noPlan', message: 'No plan.' })}{' '}
         {!may('LimitService/UpdateLimits') && i18n.t({ id: 'limits.operators', message: 'The operator of this installation can change these limits.' })}{' '}
         <Link to={paths.cap(workspace)}>{i18n.t({ id: 'limits.cap', message: 'The monthly cap is in Billing.' })}</Link>
       </p>
@@ -67,7 +85,7 @@ export default function LimitsPage() {
       <DataTable
         label={i18n.t({ id: 'limits.keys', message: 'Keys' })}
         what={i18n.t({ id: 'limits.keys.what', message: 'the keys' })}
-        columns={keyColumns}
+        columns={keyColumns(usesOf)}
         rows={keys.data?.keys}
         rowKey={(one) => idOf(one.name)}
         onOpen={(one) => set({ key: idOf(one.name) })}
@@ -80,7 +98,7 @@ export default function LimitsPage() {
         {opened && <KeyLimits workspace={workspace} apiKey={opened} mayEdit={may('LimitService/UpdateKeyModelLimits')} />}
       </SidePanel>
       <Dialog opened={editing} onClose={() => setEditing(false)} title={i18n.t({ id: 'limits.edit', message: 'Change limits' })} wide>
-        {editing && limits.data && <EditLimits workspace={workspace} limits={limits.data} onClose={() => setEditing(false)} />}
+        {editing && (limits.data ? <EditLimits workspace={workspace} limits={limits.data} onClose={() => setEditing(false)} /> : limits.error ? <Failure error={limits.error} retry={() => void limits.refetch()} /> : <RowSkeletons />)}
       </Dialog>
     </Page>
   );
@@ -88,37 +106,38 @@ export default function LimitsPage() {
 
 const useColumns: Column<Use>[] = [
   {
-    id: 'model',
-    get header() {
-      return i18n.t({ id: 'limits.column.of', message: 'Of' });
-    },
-    weight: 2,
-    cell: (one) => (
-      <span className={css.wrap}>
-        {one.model || i18n.t({ id: 'limits.allModels', message: 'all models together' })} {one.bindsFirst && <StateChip tone="warn">{i18n.t({ id: 'limits.binds', message: 'binds first' })}</StateChip>}
-      </span>
-    ),
-  },
-  {
-    id: 'kind',
+    id: 'limit',
     get header() {
       return i18n.t({ id: 'limits.column.kind', message: 'Limit' });
     },
-    weight: 1.6,
-    cell: (one) => <span className={css.wrap}>{kindText(one.kind)}</span>,
+    weight: 2,
+    cell: (one) => <LimitName use={one} />,
   },
   {
     id: 'used',
     get header() {
       return i18n.t({ id: 'limits.column.used', message: 'In use' });
     },
-    weight: 1.8,
-    cell: (one) => (
-      <div className={css.used}>
-        <UsedBar used={used(one)} limit={BigInt(one.limit)} label={kindText(one.kind)} />
-        <span className="num">{i18n.t({ id: 'limits.usedOf', message: '{used} of {limit}', values: { used: count(used(one)), limit: count(one.limit) } })}</span>
-      </div>
-    ),
+    weight: 1.5,
+    cell: (one) => <InUse use={one} />,
+  },
+  {
+    id: 'hour',
+    get header() {
+      return i18n.t({ id: 'limits.column.hour', message: 'Last hour' });
+    },
+    weight: 1.9,
+    cell: (one) => <Hour use={one} />,
+  },
+  {
+    id: 'refused',
+    get header() {
+      return i18n.t({ id: 'limits.column.refused', message: 'Refused' });
+    },
+    align: 'end',
+    weight: 0.9,
+    wide: true,
+    cell: (one) => <Refused use={one} />,
   },
   {
     id: 'resets',
@@ -127,66 +146,34 @@ const useColumns: Column<Use>[] = [
     },
     weight: 1.4,
     wide: true,
-    cell: (one) =>
-      one.kind === 'LIMIT_KIND_CONCURRENT_REQUESTS' ? i18n.t({ id: 'limits.asTheyEnd', message: 'as requests end' }) : <Time at={one.resetTime} exact none={i18n.t({ id: 'limits.free', message: 'now' })} />,
+    cell: (one) => <FreeAgain use={one} />,
   },
 ];
 
-const keyColumns: Column<Key>[] = [
-  {
-    id: 'key',
-    get header() {
-      return i18n.t({ id: 'limits.column.key', message: 'Key' });
-    },
-    weight: 2,
-    cell: (one) => one.displayName || idOf(one.name),
-  },
-  {
-    id: 'requests',
-    get header() {
-      return i18n.t({ id: 'limits.requests', message: 'Requests per minute' });
-    },
-    align: 'end',
-    weight: 1.4,
-    wide: true,
-    cell: (one) => limitText(one.limits?.requestsPerMinute),
-  },
-  {
-    id: 'tokens',
-    get header() {
-      return i18n.t({ id: 'limits.tokens', message: 'Tokens per minute' });
-    },
-    align: 'end',
-    weight: 1.3,
-    wide: true,
-    cell: (one) => limitText(one.limits?.tokensPerMinute),
-  },
-  {
-    id: 'concurrent',
-    get header() {
-      return i18n.t({ id: 'limits.column.concurrent', message: 'At the same time' });
-    },
-    align: 'end',
-    weight: 1.3,
-    wide: true,
-    cell: (one) => limitText(one.limits?.concurrentRequests),
-  },
-  {
-    id: 'spent',
-    get header() {
-      return i18n.t({ id: 'limits.column.spent', message: 'Spent this month' });
-    },
-    align: 'end',
-    weight: 1.3,
-    cell: (one) => <Money usd={one.monthSpentUsd} />,
-  },
-  {
-    id: 'quota',
-    get header() {
-      return i18n.t({ id: 'limits.column.quota', message: 'Monthly quota' });
-    },
-    align: 'end',
-    weight: 1.2,
-    cell: (one) => (one.monthlyQuotaUsd == null ? i18n.t({ id: 'limits.none', message: 'none' }) : <Money usd={one.monthlyQuotaUsd} />),
-  },
-];
+function keyColumns(usesOf: Map<string, Use[]>): Column<Key>[] {
+  // The limit that holds, which may be the plan's, with the last hour below it.
+  const ofKind = (kind: Kind, own: (key: Key) => string | undefined) => (key: Key) => {
+    const use = usesOf.get(key.name)?.find((one) => one.kind === kind && one.model === '');
+    if (!use) return limitText(own(key));
+    return (
+      <div className={css.two}>
+        <span className="num">{count(use.limit)}</span>
+        <span className={use.hour && use.hour.refused !== '0' ? `${css.under} ${css.refused}` : css.under}>
+          {!use.hour
+            ? '—'
+            : use.hour.refused === '0'
+              ? i18n.t({ id: 'limits.peak', message: 'peak {peak}', values: { peak: count(use.hour.peak) } })
+              : i18n.t({ id: 'limits.refusedCount', message: '{count, plural, one {# refused} other {# refused}}', values: { count: use.hour.refused } })}
+        </span>
+      </div>
+    );
+  };
+  return [
+    { id: 'key', header: i18n.t({ id: 'limits.column.key', message: 'Key' }), weight: 2, cell: (one) => one.displayName || idOf(one.name) },
+    { id: 'requests', header: i18n.t({ id: 'limits.requests', message: 'Requests per minute' }), align: 'end', weight: 1.4, wide: true, cell: ofKind('LIMIT_KIND_REQUESTS_PER_MINUTE', (one) => one.limits?.requestsPerMinute) },
+    { id: 'tokens', header: i18n.t({ id: 'limits.tokens', message: 'Tokens per minute' }), align: 'end', weight: 1.3, wide: true, cell: ofKind('LIMIT_KIND_TOKENS_PER_MINUTE', (one) => one.limits?.tokensPerMinute) },
+    { id: 'concurrent', header: i18n.t({ id: 'limits.column.concurrent', message: 'At the same time' }), align: 'end', weight: 1.3, wide: true, cell: ofKind('LIMIT_KIND_CONCURRENT_REQUESTS', (one) => one.limits?.concurrentRequests) },
+    { id: 'spent', header: i18n.t({ id: 'limits.column.spent', message: 'Spent this month' }), align: 'end', weight: 1.3, cell: (one) => <Money usd={one.monthSpentUsd} /> },
+    { id: 'quota', header: i18n.t({ id: 'limits.column.quota', message: 'Monthly quota' }), align: 'end', weight: 1.2, cell: (one) => (one.monthlyQuotaUsd == null ? i18n.t({ id: 'limits.none', message: 'none' }) : <Money usd={one.monthlyQuotaUsd} />) },
+  ];
+}

@@ -15,6 +15,22 @@ export function limitUsageQuery(workspace: string) {
   });
 }
 
+// Of the keys that work and have limits, what was used of them in the last hour. In the order of limitedKeysQuery.
+export function keyLimitUsageQuery(workspace: string) {
+  return queryOptions({
+    queryKey: ['limits', workspace, 'keys'],
+    queryFn: ({ signal }) => unwrap(api.GET('/admin/v1/workspaces/{workspace}/keys:limitUsage', { params: { path: { workspace }, query: { pageSize: 200 } }, signal })),
+  });
+}
+
+// Of one key, with every minute.
+export function oneKeyLimitUsageQuery(workspace: string, key: string) {
+  return queryOptions({
+    queryKey: ['limits', workspace, 'keys', key],
+    queryFn: ({ signal }) => unwrap(api.GET('/admin/v1/workspaces/{workspace}/keys/{key}/limits:usage', { params: { path: { workspace, key } }, signal })),
+  });
+}
+
 // Keys that work, with their own limits.
 export function limitedKeysQuery(workspace: string) {
   return queryOptions({

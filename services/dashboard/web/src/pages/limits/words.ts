@@ -15,6 +15,10 @@ export function kindText(kind: Schema<'LimitUse'>['kind']): string {
   }
 }
 
+export function modelText(model: string): string {
+  return model || i18n.t({ id: 'limits.allModels', message: 'all models together' });
+}
+
 // 0 is no limit.
 export function limitText(value: string | undefined): string {
   return value === undefined || value === '0' ? i18n.t({ id: 'limits.none', message: 'none' }) : count(value);
