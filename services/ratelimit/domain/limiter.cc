@@ -84,6 +84,8 @@ AcquireOutcome Limiter::Acquire(const Claim& claim, int64_t now_us) {
   for (size_t i = 0; i < subjects.size(); ++i) {
     const Limits& limits = claim.subjects[i].limits;
     if (limits.concurrent_requests > 0) subjects[i]->use.Running(readings[i].running, now_us);
+    // What is granted passes all limits that are enforced.
+    if (outcome.granted() && !limits.shadow) continue;
     const Refusals refusals = RefusalsOf(limits, CostOf(limits, claim.tokens), readings[i]);
     if (refusals.any()) subjects[i]->use.Refuse(refusals, now_us);
   }
