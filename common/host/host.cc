@@ -35,11 +35,14 @@
 #include "common/rpc/callers.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/tls.h"
+#include "common/tracing/tracer.h"
 
 namespace tollgate::host {
 namespace {
 
 constexpr int kDefaultDrainSeconds = 30;
+// How long the end of a process waits for the collector of traces.
+constexpr int64_t kTracesMs = 2'000;
 
 // The addresses that were bound, by name; written to the address file for scripts and tests.
 class BoundAddresses {
@@ -199,6 +202,9 @@ class Process {
       tls_.emplace(std::move(tls).value());
     }
     const rpc::TlsFiles* tls = tls_ ? &*tls_ : nullptr;
+    if (auto tracing = tracing::Start(config_.tracing(), {name_, start_.id}); !tracing) {
+      return tracing;
+    }
     channels_ = std::make_unique<rpc::ChannelSource>(tls);
     clients_ = MakeClientFactory(targets, *channels_, direct_);
     context_.emplace(HostContext{loops_, clock_, *clients_, direct_,
@@ -285,6 +291,7 @@ class Process {
     while (!modules_.empty()) modules_.pop_back();
     admin_server_.reset();
     server_.reset();
+    tracing::Stop(kTracesMs);
     if (!config_.address_file().empty()) unlink(config_.address_file().c_str());
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +34,8 @@ struct HttpRequest {
   std::string peer_address;
   // For the code that routes requests; initially -1.
   int route = -1;
+  // What that code keeps with the request until it is done; initially null.
+  std::shared_ptr<void> attachment;
 
   // The value of a header; empty if it is absent.
   std::string_view header(std::string_view lower_name) const {

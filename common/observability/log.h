@@ -21,7 +21,7 @@ struct Field {
   Field(std::string_view key, int value) : Field(key, static_cast<int64_t>(value)) {}
   Field(std::string_view key, size_t value) : Field(key, static_cast<int64_t>(value)) {}
 
-  std::string_view key;
+  std::string_view key;  // empty: the field is left out
   std::string value;
   bool number = false;
 };

@@ -156,6 +156,7 @@ std::string FormatLine(Level level, int64_t wall_us, std::string_view process,
       .Text("process", Shown(process))
       .Text("message", Shown(message));
   for (const Field& field : fields) {
+    if (field.key.empty()) continue;
     if (field.number) {
       line.Raw(field.key, field.value);
     } else {

@@ -14,6 +14,11 @@ TEST(FormatLine, IsOneJsonObjectWithUtcMicroseconds) {
             "\"message\":\"slow\",\"ms\":42,\"stage\":\"admit\"}\n");
 }
 
+TEST(FormatLine, LeavesOutAFieldWithoutAName) {
+  EXPECT_EQ(FormatLine(Level::kWarn, 0, "gateway", "slow", {{"", "x"}, {"stage", "admit"}}),
+            FormatLine(Level::kWarn, 0, "gateway", "slow", {{"stage", "admit"}}));
+}
+
 TEST(FormatLine, EscapesTextAndReplacesInvalidUtf8) {
   const std::string line = FormatLine(Level::kInfo, 0, "p", "a\"b\\c\nd\te\x01g\xFFh\xC3\xA9", {});
   EXPECT_NE(line.find(R"("message":"a\"b\\c\nd\te\u0001g?h)"

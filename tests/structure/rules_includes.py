@@ -4,7 +4,7 @@ import re
 from tree import SOURCE, is_test
 
 # A folder of common/ may include those before it in this list, and itself.
-COMMON_ORDER = ["base", "coding", "money", "checkpoint", "keys", "error", "json", "config", "observability", "runtime", "http", "mail", "sql", "audit", "rpc",
+COMMON_ORDER = ["base", "coding", "money", "checkpoint", "keys", "error", "json", "config", "observability", "runtime", "http", "mail", "sql", "audit", "rpc", "tracing",
                 "admin", "clients", "host"]
 
 
