@@ -2,6 +2,7 @@
 
 #include "gateway/edge/cors.h"
 #include "gateway/edge/request_log.h"
+#include "gateway/edge/request_trace.h"
 
 namespace tollgate::gateway {
 
@@ -23,6 +24,11 @@ struct Edge::State {
     if (request.route < 0) return {AnswerUnmatched(request), std::nullopt};
     if (!judge_head) return {};
     return judge_head(table.rows()[static_cast<size_t>(request.route)], request, loop);
+  }
+
+  // Null: none matches.
+  const Endpoint* EndpointOf(const HttpRequest& request) const {
+    return request.route < 0 ? nullptr : &table.rows()[static_cast<size_t>(request.route)];
   }
 
   const EndpointTable table;
@@ -49,15 +55,15 @@ Edge::Edge(LoopPool& loops, EdgeOptions options, EndpointTable table, ErrorRende
   options.server.on_done = [state](const HttpRequest& request,
                                    const http::RequestSummary& summary) {
     state->request_log.OnDone(request, summary);
+    EndTrace(request, summary, state->EndpointOf(request));
   };
   auto handler = [state](Exchange& exchange) -> Task<void> {
     state->request_log.OnStarted();
     HttpRequest& request = exchange.mutable_request();
     request.route = state->table.Find(request.method, request.path);
-    if (request.route >= 0) {
-      const Endpoint& endpoint = state->table.rows()[static_cast<size_t>(request.route)];
-      return endpoint.handler(exchange, endpoint);
-    }
+    const Endpoint* const endpoint = state->EndpointOf(request);
+    if (endpoint == nullptr || !endpoint->is_probe) BeginTrace(request);
+    if (endpoint != nullptr) return endpoint->handler(exchange, *endpoint);
     return SendResponse(exchange, state->AnswerUnmatched(request));
   };
   server_ = std::make_unique<http::Server>(loops, std::move(options.server), std::move(handler));

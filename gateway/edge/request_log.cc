@@ -1,6 +1,7 @@
 #include "gateway/edge/request_log.h"
 
 #include "common/observability/latency_bounds.h"
+#include "gateway/edge/request_trace.h"
 
 namespace tollgate::gateway {
 
@@ -64,7 +65,8 @@ void RequestLog::OnDone(const HttpRequest& request, const http::RequestSummary& 
               {"bytes_in", static_cast<int64_t>(summary.body_bytes_in)},
               {"bytes_out", static_cast<int64_t>(summary.body_bytes_out)},
               {"client_gone", static_cast<int>(summary.client_disconnected)},
-              {"peer", request.peer_address}});
+              {"peer", request.peer_address},
+              TraceField(request)});
 }
 
 }  // namespace tollgate::gateway

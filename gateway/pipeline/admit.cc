@@ -93,6 +93,7 @@ int64_t EstimateTotalTokens(const TokenBounds& bounds) {
 }
 
 Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
+  const StageTimer timer(context.trace, Stage::kAdmit);
   const auth::v1::Key& key = *context.key;
   Worker& worker = context.worker;
   pb::AcquireItem item;
@@ -102,6 +103,7 @@ Task<Result<void>> Admit(RequestContext& context, int64_t tokens) {
   item.set_workspace_id(key.workspace_id());
   item.set_key_id(key.key_id());
   item.set_estimated_tokens(tokens);
+  item.set_traceparent(TraceparentOf(context.trace, Stage::kAdmit));
   bool limits_concurrency = false;
   ForEachLimit(item, [&](pb::SubjectLimits& limits) {
     // Exempt: a token debt of other requests must not refuse this one.

@@ -31,7 +31,8 @@ Task<Result<KeyPtr>> AuthenticateRequest(Worker& worker, const HttpRequest& requ
       FindKey(request, rule, worker.options.brand, worker.options.legacy_key_prefixes);
   if (!text) co_return Fail{text.error()};
   auto key = co_await worker.keys->Get(KeyDigest(*text), request.peer_address,
-                                       PublicIdOf(*text, worker.options.brand));
+                                       PublicIdOf(*text, worker.options.brand),
+                                       TraceparentOf(TraceOf(request), Stage::kAuthenticate));
   if (!key) co_return Fail{key.error()};
   if (*key == nullptr) co_return FailWith(ErrorId::kInvalidApiKey);
   const auto usable = CheckKey(**key, worker.clock.WallUs(), request.peer_address);
@@ -40,6 +41,7 @@ Task<Result<KeyPtr>> AuthenticateRequest(Worker& worker, const HttpRequest& requ
 }
 
 Task<Result<void>> Authenticate(RequestContext& context) {
+  const StageTimer timer(context.trace, Stage::kAuthenticate);
   auto key = co_await AuthenticateRequest(context.worker, context.exchange.request(),
                                           context.endpoint.credential);
   if (!key) co_return Fail{key.error()};

@@ -118,10 +118,12 @@ pb::AuthorizeItem MakeAuthorizeItem(const RequestContext& context) {
   }
   // No engine sees it, so nothing needs to be held or voided (decision 30).
   item.set_check_only(context.canonical.max_tokens == 0);
+  item.set_traceparent(TraceparentOf(context.trace, Stage::kAuthorize));
   return item;
 }
 
 Task<Result<void>> AuthorizeSpend(RequestContext& context) {
+  const StageTimer timer(context.trace, Stage::kAuthorize);
   Worker& worker = context.worker;
   if (auto allowed = CheckRefusals(context); !allowed) co_return allowed;
   // Armed before the call: billing may place the hold even if its response is lost. Voiding a hold

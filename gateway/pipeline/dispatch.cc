@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "common/base/ascii.h"
 #include "gateway/pipeline/candidates.h"
+#include "gateway/pipeline/trace_request.h"
 
 namespace tollgate::gateway {
 
@@ -13,18 +13,6 @@ namespace {
 constexpr size_t kMaxMovedBytes = 64 << 10;
 // One with further models to try is, up to this size: prompts that are too long for the first one.
 constexpr size_t kMaxKeptBytes = 4 << 20;
-
-// W3C trace context: version-traceid-parentid-flags in lower-case hexadecimal.
-bool IsTraceparent(std::string_view text) {
-  if (text.size() != 55) return false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    const bool dash = i == 2 || i == 35 || i == 52;
-    const bool hex = HexValue(c) >= 0 && !IsUpper(c);
-    if (dash ? c != '-' : !hex) return false;
-  }
-  return true;
-}
 
 // What differs between two tries.
 void SetTry(RequestContext& context, inference::v1::GenerateRequest& request) {
@@ -67,9 +55,7 @@ void Dispatch(RequestContext& context) {
   request.set_samples(canonical.samples);
   request.set_prompt_media_parts(static_cast<int32_t>(canonical.prompt.media_parts));
   request.set_catalog_version(context.catalog->snapshot().version());
-  if (const std::string_view trace = http.header("traceparent"); IsTraceparent(trace)) {
-    request.set_traceparent(std::string(trace));
-  }
+  PassTraceOn(context, request);
   request.set_streamed(canonical.stream);
   request.set_reasoning_budget_tokens(canonical.reasoning_budget);
   if (SaysReasoning(canonical)) *request.mutable_reasoning() = canonical.reasoning;

@@ -19,7 +19,8 @@ Task<bool> MoveToAnotherRouter(RequestContext& context) {
     log::Warn("a request whose inference router was lost could not be moved to another one",
               {{"x_request_id", context.exchange.request().x_request_id},
                {"reason", answer ? billing::v1::DenyReason_Name(answer->denied_by())
-                                 : answer.error().ToString()}});
+                                 : answer.error().ToString()},
+               TraceField(context.exchange.request())});
     co_return false;
   }
   if (context.exchange.disconnected()) co_return false;

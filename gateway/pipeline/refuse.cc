@@ -15,8 +15,10 @@ HttpResponse MakeRefusal(Worker& worker, const HttpRequest& request, const Endpo
   if (row.http_status >= 500) {
     log::Warn("request failed", {{"x_request_id", request.x_request_id},
                                  {"endpoint", endpoint.name},
-                                 {"error", error.ToString()}});
+                                 {"error", error.ToString()},
+                                 TraceField(request)});
   }
+  if (RequestTrace* trace = TraceOf(request)) trace->error = &row;
   worker.metrics.CountRequest(endpoint.name, row.http_status, row.code);
   return RenderError(endpoint.family, error, request);
 }

@@ -17,6 +17,7 @@
 #include "gateway/pipeline/refuse.h"
 #include "gateway/pipeline/respond.h"
 #include "gateway/pipeline/stream_writer.h"
+#include "gateway/pipeline/trace_request.h"
 
 namespace tollgate::gateway {
 
@@ -48,17 +49,23 @@ struct Progress {
   bool nothing_came() const { return !started && !any_delta && !ended && !error; }
 };
 
-void RecordDelta(RequestContext& context, Progress& progress) {
+void RecordDelta(RequestContext& context, const pb::Delta& delta, Progress& progress) {
   ++progress.deltas;
+  if (delta.finish_reason() != pb::FINISH_REASON_UNSPECIFIED) {
+    RecordFinish(context, delta.finish_reason());
+  }
   if (progress.any_delta) return;
   progress.any_delta = true;
-  const int64_t waited_us = context.worker.clock.MonotonicUs() - context.arrived_us;
+  const int64_t now_us = context.worker.clock.MonotonicUs();
+  if (context.trace != nullptr) context.trace->of(Stage::kStream).begin_us = now_us;
+  const int64_t waited_us = now_us - context.arrived_us;
   context.worker.metrics.ObserveFirstToken(static_cast<double>(waited_us) / 1e6);
 }
 
 void RecordEnd(RequestContext& context, const pb::End& end, Progress& progress) {
   progress.ended = true;
   progress.end = end;
+  RecordUsage(context, end);
   if (!end.has_error()) return;
   progress.error = rpc::FromDetail(end.error());
   SetOverflowParam(context.canonical, *progress.error);
@@ -121,7 +128,9 @@ Task<void> RefuseAnswer(RequestContext& context, Progress& progress) {
 void RecordBrokenStream(RequestContext& context, const Error& error) {
   log::Warn("stream failed", {{"x_request_id", context.exchange.request().x_request_id},
                               {"endpoint", context.endpoint.name},
-                              {"error", error.ToString()}});
+                              {"error", error.ToString()},
+                              TraceField(context.exchange.request())});
+  if (context.trace != nullptr) context.trace->error = &error.row();
   context.worker.metrics.CountRequest(context.endpoint.name, 200, error.row().code);
 }
 
@@ -140,7 +149,7 @@ Task<void> RelayBody(RequestContext& context, Progress& progress) {
     for (const pb::Event& event : *batch) {
       if (event.has_started()) progress.started = true;
       if (event.has_delta()) {
-        RecordDelta(context, progress);
+        RecordDelta(context, event.delta(), progress);
         collected_bytes += static_cast<int64_t>(event.delta().ByteSizeLong());
         if (collected_bytes > context.worker.options.max_collected_bytes) {
           context.generation->Cancel();
@@ -169,7 +178,7 @@ std::string Encode(RequestContext& context, const std::vector<pb::Event>& batch,
   out.reserve(256 * batch.size());  // envelope of a chunk and one or two tokens
   for (const pb::Event& event : batch) {
     if (event.has_delta()) {
-      RecordDelta(context, progress);
+      RecordDelta(context, event.delta(), progress);
       encoder.OnDelta(event.delta(), out);
     } else if (event.has_started()) {
       progress.started = true;

@@ -8,6 +8,7 @@
 #include "common/base/id.h"
 #include "gateway/edge/endpoint.h"
 #include "gateway/edge/exchange.h"
+#include "gateway/edge/request_trace.h"
 #include "gateway/pipeline/canonical_request.h"
 #include "gateway/pipeline/surface.h"
 #include "gateway/worker/hold_guard.h"
@@ -38,6 +39,11 @@ struct Candidate {
   TokenBounds bounds;
 };
 
+struct RequestContext;
+// Tells the trace what the pipeline knows of the request, if it will be exported
+// (trace_request.cc).
+void DescribeTrace(const RequestContext& context);
+
 struct RequestContext {
   RequestContext(Worker& worker, Exchange& exchange, const Endpoint& endpoint,
                  const Surface& surface)
@@ -48,8 +54,12 @@ struct RequestContext {
         catalog(worker.catalog),
         id(exchange.request().id.empty() ? Id::New() : exchange.request().id),
         arrived_us(worker.clock.MonotonicUs()),
+        trace(TraceOf(exchange.request())),
         body_memory(exchange.memory()),
         kept_memory(exchange.memory()) {}
+  ~RequestContext() {
+    if (trace != nullptr) DescribeTrace(*this);
+  }
 
   Worker& worker;
   Exchange& exchange;
@@ -60,6 +70,8 @@ struct RequestContext {
   // (decision 26).
   const Id id;
   const int64_t arrived_us;  // monotonic
+  // Null: the request is not traced. Lives as long as the request.
+  RequestTrace* const trace;
 
   // Of a body that was decoded; of any other the server counts it.
   MemoryReservation body_memory;       // decode_body

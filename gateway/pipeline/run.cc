@@ -10,6 +10,7 @@
 #include "gateway/pipeline/parse.h"
 #include "gateway/pipeline/refuse.h"
 #include "gateway/pipeline/relay.h"
+#include "gateway/pipeline/trace_request.h"
 
 namespace tollgate::gateway {
 
@@ -42,6 +43,7 @@ Task<void> RunInference(Worker& worker, const Surface& surface, Exchange& exchan
     stage = co_await CheckPromptFits(context);
     if (!co_await ContinueOrRefuse(context, stage)) co_return;
   }
+  BeginRoute(context);
   Dispatch(context);
   co_await Relay(context);
 }

@@ -66,7 +66,7 @@ bool KeyCache::StreamIsLive(int64_t now_us) const {
 }
 
 Task<Result<KeyPtr>> KeyCache::Get(std::string digest, std::string_view peer,
-                                   std::string_view key_id) {
+                                   std::string_view key_id, std::string traceparent) {
   const int64_t now = clock_.MonotonicUs();
   if (const CachedKey* cached = known_.Find(digest)) {
     const int64_t age = now - cached->verified_us;
@@ -87,7 +87,7 @@ Task<Result<KeyPtr>> KeyCache::Get(std::string digest, std::string_view peer,
     ++counters_.filtered;
     co_return KeyPtr();
   }
-  co_return co_await Fetch(std::move(digest), peer);
+  co_return co_await Fetch(std::move(digest), peer, std::move(traceparent));
 }
 
 std::optional<KeyPtr> KeyCache::Peek(const std::string& digest) {
@@ -122,7 +122,8 @@ Task<bool> KeyCache::IsMadeUp(std::string_view digest, std::string_view key_id) 
   co_return filter_ && !filter_->MayContain(digest, key_id);
 }
 
-Task<Result<KeyPtr>> KeyCache::Fetch(std::string digest, std::string_view peer) {
+Task<Result<KeyPtr>> KeyCache::Fetch(std::string digest, std::string_view peer,
+                                     std::string traceparent) {
   std::shared_ptr<Lookup> lookup;
   if (const auto found = in_flight_.find(digest); found != in_flight_.end()) {
     lookup = found->second;
@@ -132,7 +133,7 @@ Task<Result<KeyPtr>> KeyCache::Fetch(std::string digest, std::string_view peer) 
       ++counters_.throttled;
       co_return Unavailable("too many unknown keys from this address", wait_us / 1000 + 1);
     }
-    lookup = Start(digest, std::string(peer));
+    lookup = Start(digest, std::string(peer), std::move(traceparent));
   }
   co_await lookup->done.Wait();
   if (!lookup->result) ++counters_.unavailable;
@@ -167,11 +168,13 @@ Task<Result<KeyPtr>> KeyCache::Revalidate(std::string digest, CachedKey cached) 
 }
 
 std::shared_ptr<KeyCache::Lookup> KeyCache::Start(const std::string& digest,
-                                                  std::optional<std::string> peer) {
+                                                  std::optional<std::string> peer,
+                                                  std::string traceparent) {
   std::shared_ptr<Lookup>& entry = in_flight_[digest];
   if (entry) return entry;
   entry = std::make_shared<Lookup>(loop_);
   entry->peer = std::move(peer);
+  entry->traceparent = std::move(traceparent);
   std::shared_ptr<Lookup> started = entry;
   loop_.Spawn(Run(shared_from_this(), digest, started));
   return started;
@@ -192,6 +195,7 @@ Task<void> KeyCache::Run(std::shared_ptr<KeyCache> self, std::string digest,
     lookup->resets = self->reset_count_;
     auth::v1::VerifyKeyRequest request;
     request.set_key_digest(digest);
+    request.set_traceparent(lookup->traceparent);
     const auto answer = co_await self->auth_.VerifyKey(std::move(request));
     if (self->Finish(digest, *lookup, answer)) co_return;
   }

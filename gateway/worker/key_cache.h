@@ -65,7 +65,9 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
 
   // The key with this digest, null if auth has none. Fails with 503 when that cannot be determined.
   // peer: the client's address. key_id: the public id in the key, empty for a legacy key.
-  Task<Result<KeyPtr>> Get(std::string digest, std::string_view peer, std::string_view key_id = {});
+  // traceparent: of a request that is traced, for the look-up that it starts; else empty.
+  Task<Result<KeyPtr>> Get(std::string digest, std::string_view peer, std::string_view key_id = {},
+                           std::string traceparent = {});
 
   // What the cache can say without asking auth; nullopt: only Get can. A found key does not count
   // as a hit: the request that asks has yet to Get it.
@@ -104,6 +106,7 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
     Event done;
     // The address that is charged if nothing is found. A known key is not charged.
     std::optional<std::string> peer;
+    std::string traceparent;  // of the request that started it
     int attempts = 0;
     // When the current attempt began.
     int64_t stream_version = kNoVersion;
@@ -113,7 +116,8 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
 
   // Joins the lookup of this key that is in flight, or starts one.
   std::shared_ptr<Lookup> Start(const std::string& digest,
-                                std::optional<std::string> peer = std::nullopt);
+                                std::optional<std::string> peer = std::nullopt,
+                                std::string traceparent = {});
   static Task<void> Run(std::shared_ptr<KeyCache> self, std::string digest,
                         std::shared_ptr<Lookup> lookup);
   // Ends a lookup that is not made.
@@ -134,7 +138,7 @@ class KeyCache : public std::enable_shared_from_this<KeyCache> {
   // called.
   Task<bool> IsMadeUp(std::string_view digest, std::string_view key_id);
   // For a key that is not cached.
-  Task<Result<KeyPtr>> Fetch(std::string digest, std::string_view peer);
+  Task<Result<KeyPtr>> Fetch(std::string digest, std::string_view peer, std::string traceparent);
   // For a cached key that is too old, or whose changes may have been missed.
   Task<Result<KeyPtr>> Revalidate(std::string digest, CachedKey cached);
   bool StreamIsLive(int64_t now_us) const;

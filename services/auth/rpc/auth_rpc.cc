@@ -1,13 +1,17 @@
 #include "services/auth/rpc/auth_rpc.h"
 
 #include <chrono>
+#include <span>
 
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
 #include "common/rpc/server.h"
+#include "common/tracing/call_spans.h"
 
 namespace tollgate::auth {
 namespace {
+
+constexpr tracing::CallName kVerifyKey{"tollgate.auth", "tollgate.auth.v1.AuthService/VerifyKey"};
 
 // Runs call(store) on a storage thread and responds with its result. done gets the result first.
 template <typename Response, typename Call, typename Done>
@@ -63,10 +67,12 @@ grpc::ServerUnaryReactor* AuthRpc::VerifyKey(grpc::CallbackServerContext* contex
                                              const v1::VerifyKeyRequest* request,
                                              v1::VerifyKeyResponse* response) {
   const auto begin = std::chrono::steady_clock::now();
+  const auto spans = tracing::BeginCall(kVerifyKey, std::span(request, 1));
   return RunOnStore(
       backend_, context, response,
       [request](AuthStore& store) { return store.VerifyKey(*request); },
-      [this, begin](AuthBackend&, const Result<v1::VerifyKeyResponse>& result) {
+      [this, begin, spans](AuthBackend&, const Result<v1::VerifyKeyResponse>& result) {
+        EndCall(spans, result ? "" : result.error().row().name);
         (!result ? failed_ : result->found() ? found_ : unknown_).Increment();
         seconds_.Observe(
             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());

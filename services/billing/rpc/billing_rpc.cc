@@ -7,6 +7,7 @@
 
 #include "common/rpc/call_stream_server.h"
 #include "common/rpc/server.h"
+#include "common/tracing/call_spans.h"
 #include "services/billing/rpc/convert.h"
 #include "services/billing/storage/idempotency_keys.h"
 #include "services/billing/storage/key_spend.h"
@@ -18,6 +19,10 @@ namespace {
 
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
+
+constexpr tracing::CallName kAuthorize{"tollgate.billing",
+                                       "tollgate.billing.v1.BillingService/Authorize"};
+constexpr tracing::CallName kMeter{"tollgate.billing", "tollgate.billing.v1.MeteringService/Meter"};
 
 // Far above what any caller batches; a larger call is refused.
 constexpr int kMaxOperations = 4096;
@@ -35,12 +40,15 @@ std::vector<Operation> ToOperations(const Items& items) {
 // Answers a call with the results of its operations, in their order. The response lives until
 // done.
 template <typename Items, typename Response, typename Done>
-void RunItems(LedgerService& ledger, const Items& items, Response& response, Done done) {
+void RunItems(LedgerService& ledger, const Items& items, Response& response,
+              tracing::CallSpansPtr spans, Done done) {
   if (items.size() > kMaxOperations) {
     return done(rpc::ToStatus(BadRequest("too many operations in one call").error));
   }
   ledger.Submit(ToOperations(items),
-                [&response, done = std::move(done)](Result<std::vector<Reply>> replies) {
+                [&response, spans = std::move(spans),
+                 done = std::move(done)](Result<std::vector<Reply>> replies) {
+                  EndCall(spans, replies.ok() ? "" : replies.error().row().name);
                   if (!replies.ok()) return done(rpc::ToStatus(replies.error()));
                   for (const Reply& reply : *replies) FromReply(reply, *response.add_results());
                   done(grpc::Status::OK);
@@ -49,9 +57,10 @@ void RunItems(LedgerService& ledger, const Items& items, Response& response, Don
 
 template <typename Items, typename Response>
 ServerUnaryReactor* RunAll(LedgerService& ledger, CallbackServerContext* context,
-                           const Items& items, Response* response) {
+                           const Items& items, Response* response,
+                           tracing::CallSpansPtr spans = nullptr) {
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  RunItems(ledger, items, *response,
+  RunItems(ledger, items, *response, std::move(spans),
            [reactor](const grpc::Status& status) { reactor->Finish(status); });
   return reactor;
 }
@@ -61,10 +70,11 @@ class BillingRpc : public v1::BillingService::CallbackService {
   explicit BillingRpc(LedgerService& ledger)
       : ledger_(ledger),
         authorizes_([&ledger](const auto& request, auto& response, auto done) {
-          RunItems(ledger, request.items(), response, std::move(done));
+          RunItems(ledger, request.items(), response,
+                   tracing::BeginCall(kAuthorize, request.items()), std::move(done));
         }),
         voids_([&ledger](const auto& request, auto& response, auto done) {
-          RunItems(ledger, request.items(), response, std::move(done));
+          RunItems(ledger, request.items(), response, nullptr, std::move(done));
         }) {}
   void CloseStreams() {
     authorizes_.Close();
@@ -73,7 +83,8 @@ class BillingRpc : public v1::BillingService::CallbackService {
 
   ServerUnaryReactor* Authorize(CallbackServerContext* context, const v1::AuthorizeRequest* request,
                                 v1::AuthorizeResponse* response) override {
-    return RunAll(ledger_, context, request->items(), response);
+    return RunAll(ledger_, context, request->items(), response,
+                  tracing::BeginCall(kAuthorize, request->items()));
   }
   grpc::ServerBidiReactor<v1::AuthorizeCallsRequest, v1::AuthorizeCallsResponse>* AuthorizeCalls(
       CallbackServerContext*) override {
@@ -108,13 +119,15 @@ class MeteringRpc : public v1::MeteringService::CallbackService {
  public:
   explicit MeteringRpc(LedgerService& ledger)
       : ledger_(ledger), meters_([&ledger](const auto& request, auto& response, auto done) {
-          RunItems(ledger, request.ops(), response, std::move(done));
+          RunItems(ledger, request.ops(), response, tracing::BeginCall(kMeter, request.ops()),
+                   std::move(done));
         }) {}
   void CloseStreams() { meters_.Close(); }
 
   ServerUnaryReactor* Meter(CallbackServerContext* context, const v1::MeterRequest* request,
                             v1::MeterResponse* response) override {
-    return RunAll(ledger_, context, request->ops(), response);
+    return RunAll(ledger_, context, request->ops(), response,
+                  tracing::BeginCall(kMeter, request->ops()));
   }
   grpc::ServerBidiReactor<v1::MeterCallsRequest, v1::MeterCallsResponse>* MeterCalls(
       CallbackServerContext*) override {
@@ -247,26 +260,30 @@ class KeySpendRpc : public v1::KeySpendService::CallbackService {
 
 template <typename Response, typename Items>
 void RunDirect(LedgerService& ledger, const Items& items,
-               std::function<void(Result<Response>)> done) {
-  ledger.Submit(ToOperations(items), [done = std::move(done)](Result<std::vector<Reply>> replies) {
-    if (!replies.ok()) return done(Fail{std::move(replies).error()});
-    Response response;
-    for (const Reply& reply : *replies) FromReply(reply, *response.add_results());
-    done(std::move(response));
-  });
+               std::function<void(Result<Response>)> done, tracing::CallSpansPtr spans = nullptr) {
+  ledger.Submit(ToOperations(items),
+                [done = std::move(done), spans](Result<std::vector<Reply>> replies) {
+                  EndCall(spans, replies.ok() ? "" : replies.error().row().name);
+                  if (!replies.ok()) return done(Fail{std::move(replies).error()});
+                  Response response;
+                  for (const Reply& reply : *replies) FromReply(reply, *response.add_results());
+                  done(std::move(response));
+                });
 }
 
 }  // namespace
 
 void OfferDirect(LedgerService& ledger, DirectServices& direct) {
   direct.authorize = [&ledger](const v1::AuthorizeRequest& request, auto done) {
-    RunDirect<v1::AuthorizeResponse>(ledger, request.items(), std::move(done));
+    RunDirect<v1::AuthorizeResponse>(ledger, request.items(), std::move(done),
+                                     tracing::BeginCall(kAuthorize, request.items()));
   };
   direct.void_holds = [&ledger](const v1::VoidRequest& request, auto done) {
     RunDirect<v1::VoidResponse>(ledger, request.items(), std::move(done));
   };
   direct.meter = [&ledger](const v1::MeterRequest& request, auto done) {
-    RunDirect<v1::MeterResponse>(ledger, request.ops(), std::move(done));
+    RunDirect<v1::MeterResponse>(ledger, request.ops(), std::move(done),
+                                 tracing::BeginCall(kMeter, request.ops()));
   };
 }
 

@@ -159,7 +159,11 @@ http::ClientRequest EngineRun::BuildCall() const {
     call.headers.emplace_back("x-request-id", EngineRequestId());
   }
   if (!request.traceparent().empty()) {
-    call.headers.emplace_back("traceparent", request.traceparent());
+    call.headers.emplace_back("traceparent", context_.trace ? context_.trace->AttemptTraceparent()
+                                                            : request.traceparent());
+    if (!request.tracestate().empty()) {
+      call.headers.emplace_back("tracestate", request.tracestate());
+    }
   }
   const catalog::v1::EngineKind kind = engine_.engine().kind();
   std::string salt;

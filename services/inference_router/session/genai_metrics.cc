@@ -27,6 +27,8 @@ const std::vector<double>& TokenBounds() {
   return *bounds;
 }
 
+}  // namespace
+
 const char* OperationOf(inference::v1::RequestKind kind) {
   switch (kind) {
     case inference::v1::REQUEST_KIND_COMPLETION:
@@ -38,7 +40,6 @@ const char* OperationOf(inference::v1::RequestKind kind) {
   }
 }
 
-// vllm, llamacpp, …
 std::string ProviderOf(catalog::v1::EngineKind kind) {
   std::string name = catalog::v1::EngineKind_Name(kind);
   constexpr std::string_view kPrefix = "ENGINE_KIND_";
@@ -46,8 +47,6 @@ std::string ProviderOf(catalog::v1::EngineKind kind) {
   for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return name;
 }
-
-}  // namespace
 
 GenAiMetrics::Histograms GenAiMetrics::Make(const GenAiAnswer& answer) {
   metrics::Labels labels{

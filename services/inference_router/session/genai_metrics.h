@@ -15,6 +15,11 @@
 
 namespace tollgate::inference_router {
 
+// By the conventions: "chat", "text_completion" or "embeddings".
+const char* OperationOf(inference::v1::RequestKind kind);
+// "vllm", "llamacpp", …
+std::string ProviderOf(catalog::v1::EngineKind kind);
+
 struct GenAiAnswer {
   inference::v1::RequestKind kind = inference::v1::REQUEST_KIND_UNSPECIFIED;
   catalog::v1::EngineKind engine = catalog::v1::ENGINE_KIND_UNSPECIFIED;

@@ -94,7 +94,9 @@ void HoldKeeper::MarkClosedByLedger() {
   log::Warn(
       "the ledger has closed the hold of a running request: it expired, or the gateway gave up "
       "on this try; the request is ended",
-      {{"request_id", HexEncode(options_.request_id)}, {"attempt", options_.attempt}});
+      {{"request_id", HexEncode(options_.request_id)},
+       {"attempt", options_.attempt},
+       {options_.trace_id.empty() ? "" : "trace_id", options_.trace_id}});
   answered_.NotifyAll();
   if (auto callback = std::exchange(on_closed_, {})) callback();
 }

@@ -42,6 +42,7 @@ class HoldKeeper : public std::enable_shared_from_this<HoldKeeper> {
     // Number of the try (MeterOp.attempt).
     int32_t attempt = 0;
     Spending::Options spending;
+    std::string trace_id;  // for log lines, in hexadecimal; empty: the request is not traced
     // Deadline of one operation at the ledger.
     int64_t timeout_ms = 2000;
   };

@@ -24,8 +24,10 @@ Rates RatesOf(const inference::v1::GenerateRequest& request) {
                IsEmbedding(request) ? 0 : std::max<int64_t>(price.output_pico_usd(), 0)};
 }
 
-HoldKeeper::Options HoldOptions(const inference::v1::GenerateRequest& request) {
+HoldKeeper::Options HoldOptions(const inference::v1::GenerateRequest& request,
+                                const std::optional<RunTrace>& trace) {
   HoldKeeper::Options options;
+  if (trace) options.trace_id = trace->TraceIdHex();
   options.request_id = request.request_id();
   options.workspace_id = request.workspace_id();
   options.attempt = request.attempt();
@@ -90,6 +92,7 @@ Session::Session(SessionHost& host, std::shared_ptr<const RoutingTable> table,
   stored.set_choices(
       std::clamp(stored.choices(), 1, IsEmbedding(stored) ? kMaxInputs : kMaxChoices));
   stored.set_samples(std::max(stored.samples(), stored.choices()));
+  context_.trace = RunTrace::Begin(stored, context_.arrived_us);
   host.metrics.running.Increment();
 }
 
@@ -106,6 +109,18 @@ Task<void> Session::Run() {
   }
   if (sink.cancelled()) outcome = RunOutcome::kClientGone;
   co_await Finish(outcome);
+  if (context_.trace) EndTrace(outcome);
+}
+
+void Session::EndTrace(RunOutcome outcome) {
+  RunTrace::Outcome ended;
+  if (outcome == RunOutcome::kFailed) ended.error = &failure_.error.row();
+  ended.client_gone = outcome == RunOutcome::kClientGone;
+  ended.cut = IsCut(outcome);
+  if (context_.route != nullptr && !context_.route->unlisted) {
+    ended.model = context_.request.model();
+  }
+  context_.trace->End(ended, context_.host.clock.MonotonicUs());
 }
 
 bool Session::Prepare() {
@@ -115,7 +130,7 @@ bool Session::Prepare() {
       host.journal.Acquire({request.request_id(), request.workspace_id(), request.key_id(),
                             request.model(), request.streamed(), request.attempt()});
   context_.hold = std::make_shared<HoldKeeper>(host.loop, host.metering, host.clock, context_.slot,
-                                               host.metrics, HoldOptions(request));
+                                               host.metrics, HoldOptions(request, context_.trace));
   if (context_.slot == nullptr) {
     failure_ = Refusal(ErrorId::kServerError, "",
                        "no journal slot: invalid id, name too long, or disk full");
@@ -346,7 +361,18 @@ Task<RunOutcome> Session::RunOnEngines() {
 Task<RunOutcome> Session::RunOn(EngineState& engine) {
   ++context_.tries;
   run_.emplace(context_, engine);
+  const Clock& clock = context_.host.clock;
+  if (context_.trace) {
+    context_.trace->BeginAttempt(engine.id(), engine.engine().kind(), clock.MonotonicUs());
+  }
   const RunOutcome outcome = co_await run_->Run();
+  if (context_.trace) {
+    const bool failed = outcome == RunOutcome::kFailed;
+    const int64_t first_us = run_->first_output_us();
+    context_.trace->EndAttempt(failed ? &run_->failure().error.row() : nullptr,
+                               first_us > 0 ? context_.arrived_us + first_us : 0,
+                               clock.MonotonicUs());
+  }
   if (outcome == RunOutcome::kFailed) {
     failed_by_model_ = !IsStopped();
     if (failed_by_model_) failure_ = run_->failure();

@@ -30,6 +30,7 @@ class Session {
   bool Prepare();
   const Route* FindRoute() const;
   void Abort();
+  void EndTrace(RunOutcome outcome);
   bool IsStopped();
   Task<bool> HoldUnseenTokens();
   Task<RunOutcome> RunOnEngines();

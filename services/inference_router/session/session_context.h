@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/base/clock.h"
 #include "common/http/client.h"
+#include "common/observability/log.h"
 #include "services/inference_router/balancer/routing_table.h"
 #include "services/inference_router/count/token_counter.h"
 #include "services/inference_router/engine/chunk_reader.h"
@@ -14,6 +16,7 @@
 #include "services/inference_router/rpc/event_sink.h"
 #include "services/inference_router/session/hold_keeper.h"
 #include "services/inference_router/session/router_metrics.h"
+#include "services/inference_router/session/run_trace.h"
 #include "services/inference_router/settlement/settler.h"
 
 namespace tollgate::inference_router {
@@ -74,7 +77,13 @@ struct SessionContext {
   // Null if the journal has no slot. Belongs to the settler once the settlement starts.
   JournalSlot* slot = nullptr;
   std::shared_ptr<HoldKeeper> hold;
+  // Empty: the request is not traced.
+  std::optional<RunTrace> trace = {};
 
+  // The field of log lines about the request.
+  log::Field TraceField() const {
+    return trace ? log::Field("trace_id", trace->TraceIdHex()) : log::Field("", "");
+  }
   // Upper bound of the tokens in the choices that the engine generates and does not return
   // (best_of).
   int64_t UnseenTokens() const;

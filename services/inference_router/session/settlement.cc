@@ -29,9 +29,10 @@ Measured Settlement::Measure() const {
   RouterMetrics& metrics = context_.host.metrics;
   if (measured.mismatch) {
     metrics.usage_mismatches.Increment();
-    log::Warn(
-        "engine reported implausible usage",
-        {{"engine", run_->engine_id()}, {"request_id", HexEncode(context_.request.request_id())}});
+    log::Warn("engine reported implausible usage",
+              {{"engine", run_->engine_id()},
+               {"request_id", HexEncode(context_.request.request_id())},
+               context_.TraceField()});
   }
   if (measured.estimated) metrics.usage_estimated.Increment();
   metrics.prompt_tokens.Increment(static_cast<double>(measured.usage.prompt_tokens()));
@@ -80,7 +81,14 @@ Task<End> Settlement::Charge(const Error& failure) {
   context_.slot->SetUsage(usage.prompt_tokens(), usage.completion_tokens());
   context_.slot->SetDetails(usage.cached_tokens(), usage.cache_write_tokens(),
                             usage.reasoning_tokens());
+  const Clock& clock = context_.host.clock;
+  if (context_.trace) {
+    context_.trace->SetUsage(usage);
+    context_.trace->BeginSettle(clock.MonotonicUs());
+    op.set_traceparent(context_.trace->SettleTraceparent());
+  }
   const Settled settled = co_await context_.host.settler.Settle(std::move(op), CloseHold());
+  if (context_.trace) context_.trace->EndSettle(clock.MonotonicUs());
   if (settled.durability == Durability::kOutbox) {
     context_.host.metrics.settled_through_outbox.Increment();
   }

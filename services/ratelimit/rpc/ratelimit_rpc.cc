@@ -7,10 +7,14 @@
 #include <vector>
 
 #include "common/observability/metrics.h"
+#include "common/tracing/call_spans.h"
 #include "services/ratelimit/rpc/claims.h"
 
 namespace tollgate::ratelimit {
 namespace {
+
+constexpr tracing::CallName kAcquire{"tollgate.ratelimit",
+                                     "tollgate.ratelimit.v1.RateLimitService/Acquire"};
 
 void ToProto(const Status& status, v1::LimitStatus& into) {
   into.set_limit(status.limit);
@@ -175,6 +179,12 @@ void RateLimitRpc::DoAcquire(const v1::AcquireRequest& request, v1::AcquireRespo
   response.set_store_id(store_.id());
   response.set_gateways(gateways_.Saw(request.gateway_id(), clock_.MonotonicUs()));
   if (request.items().empty()) return done(grpc::Status::OK);
+  if (const auto spans = tracing::BeginCall(kAcquire, request.items())) {
+    done = [spans, done = std::move(done)](const grpc::Status& status) {
+      EndCall(spans, status.ok() ? "" : "service_unavailable");
+      done(status);
+    };
+  }
   for (int i = 0; i < request.items_size(); ++i) response.add_results();
   const auto parts = std::make_shared<Parts>(request.items_size(), std::move(done));
   for (int i = 0; i < request.items_size(); ++i) {
