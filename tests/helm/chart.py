@@ -141,6 +141,7 @@ TEXTS = {
     "services.gateway.tlsSecret": "edge", "services.dashboard.tlsSecret": "edge", "services.inference-router.storageClass": "fast",
     "ingress.className": "nginx", "ingress.tlsSecret": "edge", "ingress.dashboardHost": "d.example",
     "defaults.priorityClassName": "high", "tls.secrets.prefix": "given-",
+    "tracing.otlpEndpoint": "otel-collector.monitoring:4317",
 }
 LISTS = {
     "image.pullSecrets": ["pull"], "commonLabels": {"team": "a"}, "image.digests": {"gateway": "sha256:" + "0" * 64},
@@ -154,6 +155,7 @@ LISTS = {
     "defaults.extraVolumeMounts": [{"name": "more", "mountPath": "/more"}],
     "networkPolicy.clients": [{"ipBlock": {"cidr": "10.0.0.0/8"}}], "networkPolicy.engines": [{"ipBlock": {"cidr": "10.1.0.0/16"}}],
     "networkPolicy.databases": [{"ipBlock": {"cidr": "10.2.0.0/16"}}], "networkPolicy.redis": [{"ipBlock": {"cidr": "10.3.0.0/16"}}],
+    "networkPolicy.collector": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}],
     "networkPolicy.internet": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}}], "networkPolicy.prometheus": [],
     "gatewayApi.dashboardHostnames": ["d.example"], "monitoring.labels": {"release": "p"},
     "services.gateway.config": {"gateway": {"keep_alive_seconds": 20, "trusted_proxies": ["10.0.0.0/8"]}},

@@ -57,6 +57,8 @@ ClusterOptions SecretWorld::Options() {
   ClusterOptions options;
   options.all_in_one = all_in_one_;
   options.log_level = "debug";
+  options.host_settings = {"tracing: {otlp_endpoint: \"" + collector_.address() +
+                           "\", sample_ratio: 1, queue_bytes: 33554432}"};
   options.idle_timeout_seconds = 5;
   if (postgres_ != nullptr) {
     for (std::string* url : {&options.auth_sql, &options.billing_sql}) {
@@ -130,6 +132,7 @@ std::vector<std::string> SecretWorld::Search() {
     for (std::string& one : canaries_.FindIn(where, text)) found.push_back(std::move(one));
   };
   add("a metric", metrics_);
+  add("a trace", collector_.bytes());
   for (const auto& entry : fs::recursive_directory_iterator(cluster_->dir())) {
     if (entry.is_regular_file() && !IsGiven(entry.path())) {
       add("file " + entry.path().filename().string(), ReadFile(entry.path()));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/tracing/testing/fake_collector.h"
 #include "tests/secrets/canaries.h"
 #include "tests/secrets/echo_server.h"
 #include "tests/secrets/mail_box.h"
@@ -23,6 +24,8 @@ class SecretWorld {
   Cluster& cluster() { return *cluster_; }
   EngineSim& engine() { return engine_; }
   EchoServer& echo() { return echo_; }
+  // What was sent to it so far.
+  std::string traces() { return collector_.bytes(); }
   MailBox& mails() { return mails_; }
   Canaries& canaries() { return canaries_; }
   bool all_in_one() const { return all_in_one_; }
@@ -40,8 +43,8 @@ class SecretWorld {
   // Of all processes, in between: a process that is restarted forgets its metrics.
   void CollectMetrics();
 
-  // What was found in answers, metrics, logs and whatever the processes wrote into files and
-  // databases. After the processes have stopped.
+  // What was found in answers, metrics, traces, logs and whatever the processes wrote into files
+  // and databases. After the processes have stopped.
   std::vector<std::string> Search();
 
  private:
@@ -55,6 +58,8 @@ class SecretWorld {
   EngineSim engine_;
   EchoServer echo_{402};
   MailBox mails_;
+  // Every request is traced.
+  tracing::FakeCollector collector_;
   Canaries canaries_;
   // Secrets that the operator gives are in files of their own.
   TempDir given_;

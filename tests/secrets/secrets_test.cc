@@ -327,6 +327,9 @@ TEST_P(SecretsTest, NothingThatIsSecretIsWrittenOrAnsweredAnywhere) {
     if (entry.is_regular_file()) files += ReadFile(entry.path());
   }
   EXPECT_FALSE(known.FindIn("files", files).empty());
+  Canaries traced;
+  ASSERT_TRUE(traced.Add("workspace of a key", key_.workspace_id));
+  EXPECT_FALSE(traced.FindIn("traces", world_->traces()).empty());
 }
 
 }  // namespace

@@ -88,6 +88,8 @@ std::string SimService::RequestList(bool bodies, const std::string& tag) const {
             ",\"aborted\":" + flag(request.aborted) + ",\"cut\":" + flag(request.cut) +
             ",\"prompt_tokens\":" + std::to_string(request.prompt_tokens) +
             ",\"tokens_generated\":" + std::to_string(request.tokens_generated) +
+            ",\"traceparent\":" + JsonQuoted(request.header("traceparent")) +
+            ",\"tracestate\":" + JsonQuoted(request.header("tracestate")) +
             (bodies ? ",\"body\":" + JsonQuoted(request.body) : "") + "}";
   }
   return "{\"requests\":[" + list + "]}";
