@@ -33,6 +33,14 @@ tls:
   authority_file: /run/tls/ca.crt
   trust_domain: {{ $.Values.tls.trustDomain }}
 {{- end }}
+{{- with $.Values.tracing }}
+{{- if .otlpEndpoint }}
+tracing:
+  otlp_endpoint: {{ .otlpEndpoint | quote }}
+  sample_ratio: {{ .sampleRatio }}
+  trust_client_sampling: {{ .trustClientSampling }}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{/* (list $ DATABASE) */}}
