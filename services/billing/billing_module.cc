@@ -18,6 +18,7 @@
 #include "services/billing/rpc/payments_rpc.h"
 #include "services/billing/storage/archive_runner.h"
 #include "services/billing/storage/checkpoint_writer.h"
+#include "services/billing/storage/rollup_runner.h"
 
 namespace tollgate {
 namespace {
@@ -118,6 +119,17 @@ std::unique_ptr<billing::ArchiveRunner> MakeArchive(const config::v1::BillingSet
       [&ledger] { return ledger.Ready(); });
 }
 
+billing::RollUpRunner::Options RollUpsFrom(const config::v1::BillingSettings& settings) {
+  billing::RollUpRunner::Options options;
+  // Behind the entries that they come from: a power failure never takes these alone.
+  options.sql = OptionsFrom(settings).sql;
+  options.sql.deferred_sync = true;
+  // The first time they come from all entries.
+  options.sql.statement_timeout_ms = 600'000;
+  options.sql.idle_in_transaction_ms = 600'000;
+  return options;
+}
+
 class BillingModule : public Module {
  public:
   BillingModule(HostContext& context, const config::v1::BillingSettings& settings)
@@ -131,12 +143,16 @@ class BillingModule : public Module {
         alerts_(AlertsFrom(settings), context.clock, ledger_),
         checkpoints_(MakeCheckpoints(settings, context.clock)),
         archive_(MakeArchive(settings, ledger_)),
+        rollups_(RollUpsFrom(settings), context.clock, [this] { return ledger_.Ready(); }),
         rpc_(billing::MakeRpcServices(ledger_)),
         admin_services_(billing::MakeAdminServices(
             ledger_, {.known_caller_above_nano_usd = SecondPersonAbove(settings)})) {
     admin_services_.push_back(billing::MakePaymentRpc(payments_));
     admin_services_.push_back(billing::MakeAlertRpc(alerts_));
     billing::OfferDirect(ledger_, context.direct);
+    ledger_.OnCommitted([this](std::span<const billing::Operation> operations) {
+      rollups_.OnCommitted(operations);
+    });
   }
 
   std::string_view name() const override { return "billing"; }
@@ -171,6 +187,7 @@ class BillingModule : public Module {
     if (archive_ != nullptr) {
       if (auto started = archive_->Start(); !started.ok()) return started;
     }
+    rollups_.Start();
     return checkpoints_ == nullptr ? Result<void>() : checkpoints_->Start();
   }
   bool Ready() const override { return ledger_.Ready(); }
@@ -181,6 +198,7 @@ class BillingModule : public Module {
     payments_.Stop();
     if (checkpoints_ != nullptr) checkpoints_->Stop();
     if (archive_ != nullptr) archive_->Stop();
+    rollups_.Stop();
     ledger_.Stop();
   }
 
@@ -210,6 +228,7 @@ class BillingModule : public Module {
   billing::alerts::Alerts alerts_;
   std::unique_ptr<billing::CheckpointWriter> checkpoints_;  // null: off
   std::unique_ptr<billing::ArchiveRunner> archive_;         // null: off
+  billing::RollUpRunner rollups_;
   std::unique_ptr<sql::Database> refusal_database_;
   std::unique_ptr<audit::RefusalWriter> refusals_;
   billing::RpcServices rpc_;

@@ -150,6 +150,7 @@ AdminResult<Report> ReportOf(const pb::QueryUsageRequest& request, int64_t now_u
     return admin::InvalidField("top", "top is 1 to 100, or 0 for 5");
   }
   if (request.top() > 0) report.top = request.top();
+  if (report.query.by_key) report.query.top = report.top;
   static constexpr std::string_view kTexts[] = {"key", "model"};
   auto terms = admin::ParseFilter(request.filter(), kTexts);
   if (!terms) return Fail{terms.error()};
@@ -164,7 +165,9 @@ using Group = std::pair<std::string, std::string>;  // model, key
 // The groups with the highest cost.
 std::map<Group, int64_t> TopGroups(const std::vector<UsageSum>& rows, size_t top) {
   std::map<Group, int64_t> cost;
-  for (const UsageSum& row : rows) cost[{row.model, row.key_id}] += row.sums.charged_nano_usd;
+  for (const UsageSum& row : rows) {
+    if (!row.other) cost[{row.model, row.key_id}] += row.sums.charged_nano_usd;
+  }
   std::vector<std::pair<int64_t, Group>> order;
   for (const auto& [group, nano_usd] : cost) order.emplace_back(-nano_usd, group);
   std::sort(order.begin(), order.end());
@@ -195,7 +198,7 @@ void Fill(const Report& report, const std::vector<UsageSum>& sums, pb::QueryUsag
   UsageChange totals;
   for (const UsageSum& sum : sums) {
     totals += sum.sums;
-    const auto kept = top.find({sum.model, sum.key_id});
+    const auto kept = sum.other ? top.end() : top.find({sum.model, sum.key_id});
     const Key key = kept == top.end() ? Key{sum.interval, true, 0, {}}
                                       : Key{sum.interval, false, -kept->second, kept->first};
     rows[key] += sum.sums;

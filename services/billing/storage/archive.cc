@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "services/billing/domain/shard.h"
 #include "services/billing/storage/archive_files.h"
+#include "services/billing/storage/rollups.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/verify_entries.h"
 #include "services/billing/storage/verify_usage.h"
@@ -178,6 +179,8 @@ SqlResult<std::vector<ArchivedMonth>> ArchiveLedger(Connection& db, const Archiv
     if (!read.ok()) return Fail{std::move(read).error()};
     if (month == 0) return std::vector<ArchivedMonth>();
   }
+  // Whatever is archived is in the roll-ups: its entries go.
+  if (auto done = FoldLedger(db, options.stop); !done.ok()) return Fail{std::move(done).error()};
   std::vector<ArchivedMonth> archived;
   for (; month < options.before; month = NextMonth(month)) {
     if (options.now_us < UtcMonthStartUs(NextMonth(month)) + kArchiveAfterUs) {

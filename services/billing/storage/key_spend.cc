@@ -1,15 +1,23 @@
 #include "services/billing/storage/key_spend.h"
 
+#include <algorithm>
+#include <map>
+
 #include "common/base/clock.h"
 #include "services/billing/domain/shard.h"
+#include "services/billing/storage/rollup_changes.h"
 
 namespace tollgate::billing {
 namespace {
 
 using sql::SqlResult;
 
-// The first day of the month; there are no later days than today's.
+// The first day of the month, and of the next one.
 int64_t FirstDay(int64_t now_us) { return UtcDay(UtcMonthStartUs(UtcMonth(now_us))); }
+int64_t EndDay(int64_t now_us) {
+  const int32_t month = UtcMonth(now_us);
+  return UtcDay(UtcMonthStartUs(month % 100 == 12 ? month + 89 : month + 1));
+}
 
 }  // namespace
 
@@ -25,8 +33,9 @@ SqlResult<std::vector<KeySpend>> ReadKeySpend(sql::Database& database, const std
       int64_t spent = 0;
       auto read = db.Query(
           "SELECT CAST(coalesce(sum(charged), 0) AS BIGINT) FROM usage_day WHERE shard = $1"
-          " AND workspace = $2 AND key_id = $3 AND period >= $4",
-          {shard, workspace, key_id, first_day}, [&](const sql::Row& row) { spent = row.Int(0); });
+          " AND workspace = $2 AND key_id = $3 AND period >= $4 AND period < $5",
+          {shard, workspace, key_id, first_day, EndDay(now_us)},
+          [&](const sql::Row& row) { spent = row.Int(0); });
       if (!read.ok()) return read;
       if (spent != 0) spends.push_back({key_id, spent});
     }
@@ -36,18 +45,71 @@ SqlResult<std::vector<KeySpend>> ReadKeySpend(sql::Database& database, const std
   return spends;
 }
 
+namespace {
+
+// While the roll-ups are being made: all keys of the month.
+SqlResult<void> ReadTopOfDays(sql::Connection& db, const std::string& workspace, int limit,
+                              int64_t now_us, std::vector<KeySpend>& spends) {
+  return db.Query(
+      "SELECT key_id, CAST(sum(charged) AS BIGINT) AS spent FROM usage_day WHERE shard = $1"
+      " AND workspace = $2 AND period >= $3 AND period < $4 GROUP BY key_id"
+      " HAVING sum(charged) > 0 ORDER BY spent DESC, key_id LIMIT $5",
+      {LedgerShard(workspace), workspace, FirstDay(now_us), EndDay(now_us), limit},
+      [&](const sql::Row& row) { spends.push_back({row.Text(0), row.Int(1)}); });
+}
+
+// The roll-up has an index by what was charged. What has changed since is added: only those keys
+// can stand elsewhere than there.
+SqlResult<void> ReadTopOfMonth(sql::Connection& db, const std::string& workspace, int limit,
+                               int32_t month, const FreshChanges& fresh,
+                               std::vector<KeySpend>& spends) {
+  const int32_t shard = LedgerShard(workspace);
+  std::map<std::string, int64_t> changed;
+  for (const RequestChange& request : fresh.changes.requests) {
+    if (request.admitted_us < fresh.cut.base_us || UtcMonth(request.admitted_us) != month) continue;
+    changed[request.key_id] += request.charged_nano_usd;
+  }
+  // Those with as much as the last one, whose names decide, included.
+  int64_t least = 0;
+  const int64_t wanted = limit + static_cast<int64_t>(changed.size());
+  auto read = db.Query(
+      "SELECT charged FROM key_spend_month WHERE shard = $1 AND workspace = $2 AND period = $3"
+      " ORDER BY charged DESC LIMIT 1 OFFSET $4",
+      {shard, workspace, month, wanted}, [&](const sql::Row& row) { least = row.Int(0); });
+  if (!read.ok()) return read;
+  read = db.Query(
+      "SELECT key_id, charged FROM key_spend_month WHERE shard = $1 AND workspace = $2"
+      " AND period = $3 AND charged >= $4",
+      {shard, workspace, month, std::max<int64_t>(least, 1)}, [&](const sql::Row& row) {
+        if (!changed.contains(row.Text(0))) spends.push_back({row.Text(0), row.Int(1)});
+      });
+  if (!read.ok()) return read;
+  for (auto& [key, charged] : changed) {
+    read = db.Query(
+        "SELECT charged FROM key_spend_month WHERE shard = $1 AND workspace = $2 AND period = $3"
+        " AND key_id = $4",
+        {shard, workspace, month, key}, [&](const sql::Row& row) { charged += row.Int(0); });
+    if (!read.ok()) return read;
+    if (charged > 0) spends.push_back({key, charged});
+  }
+  std::ranges::sort(spends, [](const KeySpend& a, const KeySpend& b) {
+    return std::pair(-a.spent_nano_usd, a.key_id) < std::pair(-b.spent_nano_usd, b.key_id);
+  });
+  if (spends.size() > static_cast<size_t>(limit)) spends.resize(limit);
+  return {};
+}
+
+}  // namespace
+
 SqlResult<std::vector<KeySpend>> ReadTopSpent(sql::Database& database, const std::string& workspace,
                                               int limit, int64_t now_us) {
-  const int64_t first_day = FirstDay(now_us);
   std::vector<KeySpend> spends;
-  auto done = database.Transact(sql::TxMode::kRead, [&](sql::Connection& db) {
+  auto done = database.Transact(sql::TxMode::kRead, [&](sql::Connection& db) -> SqlResult<void> {
     spends.clear();
-    return db.Query(
-        "SELECT key_id, CAST(sum(charged) AS BIGINT) AS spent FROM usage_day WHERE shard = $1"
-        " AND workspace = $2 AND period >= $3 GROUP BY key_id"
-        " HAVING sum(charged) > 0 ORDER BY spent DESC, key_id LIMIT $4",
-        {LedgerShard(workspace), workspace, first_day, limit},
-        [&](const sql::Row& row) { spends.push_back({row.Text(0), row.Int(1)}); });
+    auto fresh = ReadFreshChanges(db, workspace);
+    if (!fresh.ok()) return Fail{std::move(fresh).error()};
+    if (!*fresh) return ReadTopOfDays(db, workspace, limit, now_us, spends);
+    return ReadTopOfMonth(db, workspace, limit, UtcMonth(now_us), **fresh, spends);
   });
   if (!done.ok()) return Fail{done.error()};
   return spends;

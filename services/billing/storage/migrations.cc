@@ -4,6 +4,7 @@
 #include "services/billing/storage/archive_tables.h"
 #include "services/billing/storage/candidates.h"
 #include "services/billing/storage/idempotency_table.h"
+#include "services/billing/storage/rollup_tables.h"
 #include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {
@@ -398,13 +399,20 @@ std::span<const sql::Migration> Migrations() {
     Replace(script, "{roll_up}", kRollUp);
     return script;
   }();
+  // The version before writes nothing here: they are made from its entries when billing runs.
+  static const std::string roll_ups = [] {
+    std::string script(kRollUpTables);
+    Replace(script, "{workspace_roll_up}", kWorkspaceRollUp);
+    return script;
+  }();
   static const sql::Migration migrations[] = {
       {1, "ledger", kFirst},
       {2, "shards, partitions, roll-ups, corrections", second, ShardRows},
       {3, "archive", kArchiveTables},
       {4, "idempotency keys", kIdempotencyTable},
       {5, "runs of the archive, frozen wallets", kArchiveRuns},
-      {6, "fall-back models", kCandidateColumns}};
+      {6, "fall-back models", kCandidateColumns},
+      {7, "roll-ups that follow the entries", roll_ups}};
   return migrations;
 }
 

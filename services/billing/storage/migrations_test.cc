@@ -4,6 +4,8 @@
 #include "services/billing/domain/chain.h"
 #include "services/billing/domain/shard.h"
 #include "services/billing/storage/reports.h"
+#include "services/billing/storage/rollup_tables.h"
+#include "services/billing/storage/rollups.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/testing/ledger_database.h"
 
@@ -114,6 +116,7 @@ TEST_P(MigrationsTest, KeepsTheRowsOfTheFirstVersion) {
                             "archive_workspace", "archive_run", "idempotency"}) {
     Must("DROP TABLE " + std::string(table), {});
   }
+  for (const std::string_view table : kRollUpNames) Must("DROP TABLE " + std::string(table), {});
   Must("DELETE FROM schema_migration WHERE component = 'billing'", {});
   ASSERT_TRUE(database_->Migrate(kSchemaComponent, Migrations().first(1)).ok());
 
@@ -142,6 +145,9 @@ TEST_P(MigrationsTest, KeepsTheRowsOfTheFirstVersion) {
   // The hold goes on, and the command is known.
   EXPECT_TRUE(Run({MakeSettle(open, 100, 20)}).replies.front().ok);
   EXPECT_TRUE(Run({MakeAddCredit("c", 100'000)}).entries.empty());
+  ExpectVerified();
+  const auto rolled_up = FoldLedger(*connection_);
+  ASSERT_TRUE(rolled_up.ok()) << rolled_up.error().message;
   ExpectVerified();
 }
 

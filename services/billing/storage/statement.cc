@@ -8,6 +8,7 @@
 #include "common/money/money.h"
 #include "services/billing/domain/shard.h"
 #include "services/billing/domain/types.h"
+#include "services/billing/storage/rollup_changes.h"
 #include "services/billing/storage/verify_state.h"
 
 namespace tollgate::billing {
@@ -18,12 +19,6 @@ using sql::SqlResult;
 
 Fail<sql::SqlError> Refuse(std::string why) {
   return Fail{sql::SqlError{sql::ErrorKind::kOther, std::move(why)}};
-}
-
-// What entries add to the posted credit, as a column.
-std::string NetColumn() {
-  return "CAST(sum(CASE WHEN credit IN (3, 4) THEN amount ELSE 0 END -"
-         " CASE WHEN debit IN (3, 4) THEN amount ELSE 0 END) AS BIGINT)";
 }
 
 std::string NameOf(EntryKind kind) {
@@ -56,46 +51,41 @@ std::string NameOf(EntryKind kind) {
 
 int32_t NextMonth(int32_t month) { return month % 100 == 12 ? month + 89 : month + 1; }
 
-// Reads the statement of one month, or of all months up to it.
+using Movements = std::map<std::pair<int32_t, int64_t>, int64_t>;  // by month and kind
+using UsageLines = std::map<std::string, StatementUsage>;          // by model or key
+
+// Reads the statement of one month, or of all months up to it: from the roll-ups, and the entries
+// that are not in them yet (ADR 0025).
 class Reader {
  public:
   Reader(sql::Connection& db, const std::string& workspace, int32_t month)
       : db_(db), shard_(LedgerShard(workspace)) {
     statement_.workspace = workspace;
     statement_.month = month;
-    start_us_ = UtcMonthStartUs(month);
-    end_us_ = UtcMonthStartUs(NextMonth(month));
   }
 
   SqlResult<Statement> Read() {
     if (auto done = ReadArchive(); !done.ok()) return Fail{std::move(done).error()};
-    if (cut_us_ > start_us_) {
+    if (cut_us_ > UtcMonthStartUs(statement_.month)) {
       return Refuse("month " + std::to_string(statement_.month) +
                     " is archived; its entries are in the files of the archive");
     }
-    if (auto done = ReadBalances(); !done.ok()) return Fail{std::move(done).error()};
-    if (auto done = ReadMovements(); !done.ok()) return Fail{std::move(done).error()};
-    if (auto done = ReadUsage("model", statement_.by_model); !done.ok()) {
-      return Fail{std::move(done).error()};
-    }
-    if (auto done = ReadUsage("key_id", statement_.by_key); !done.ok()) {
-      return Fail{std::move(done).error()};
-    }
-    int64_t sum = statement_.opening_nano_usd;
+    if (auto done = ReadRollUps(/*usage=*/true); !done.ok()) return Fail{std::move(done).error()};
+    if (auto done = CheckWallet(); !done.ok()) return Fail{std::move(done).error()};
+    Move(statement_);
     int64_t used = 0;
     for (const StatementLine& line : statement_.movements) {
-      sum += line.amount_nano_usd;
       if (line.name == kUsageLine) used = -line.amount_nano_usd;
     }
+    statement_.by_model = LinesOf(models_);
+    statement_.by_key = LinesOf(keys_);
     const auto total = [](const std::vector<StatementLine>& lines) {
       int64_t all = 0;
       for (const StatementLine& line : lines) all += line.amount_nano_usd;
       return all;
     };
-    if (sum != statement_.closing_nano_usd || total(statement_.by_model) != used ||
-        total(statement_.by_key) != used) {
-      return Refuse("the entries of " + statement_.workspace +
-                    " contradict each other; run tollgate verify-ledger");
+    if (total(statement_.by_model) != used || total(statement_.by_key) != used) {
+      return Refuse(Contradiction());
     }
     return std::move(statement_);
   }
@@ -103,105 +93,140 @@ class Reader {
   // Up to the reader's month.
   SqlResult<std::vector<Statement>> ReadAll() {
     if (auto done = ReadArchive(); !done.ok()) return Fail{std::move(done).error()};
-    // By month and name of the movement.
-    std::map<int32_t, std::map<std::string, int64_t>> months;
-    if (auto done = ReadMovementsByMonth(months); !done.ok()) return Fail{std::move(done).error()};
+    if (auto done = ReadRollUps(/*usage=*/false); !done.ok()) return Fail{std::move(done).error()};
+    if (auto done = CheckWallet(); !done.ok()) return Fail{std::move(done).error()};
     int32_t month = statement_.month;
-    if (!months.empty()) month = std::min(month, months.begin()->first);
-    // What the first entries that are left follow; an archive ends with a month.
-    if (archived_ > 0) month = std::min(statement_.month, UtcMonth(cut_us_));
+    // Month 0 is what the archive had.
+    const auto first = movements_.lower_bound({1, 0});
+    if (first != movements_.end()) month = std::min(month, first->first.first);
+    // An archive ends with a month.
+    if (cut_us_ > 0) month = std::min(statement_.month, UtcMonth(cut_us_));
     std::vector<Statement> statements;
-    int64_t balance = archived_nano_usd_;
     for (; month <= statement_.month; month = NextMonth(month)) {
       Statement& one = statements.emplace_back();
       one.workspace = statement_.workspace;
       one.month = month;
-      one.opening_nano_usd = balance;
-      for (const auto& [name, amount] : months[month]) {
-        one.movements.push_back({name, 0, amount});
-        balance += amount;
-      }
-      one.closing_nano_usd = balance;
+      Move(one);
     }
     return statements;
   }
 
  private:
-  // By day in the database, which knows no months in both kinds.
-  SqlResult<void> ReadMovementsByMonth(std::map<int32_t, std::map<std::string, int64_t>>& months) {
-    constexpr int64_t kDayUs = 86'400'000'000;
-    return db_.Query(
-        "SELECT at_us / 86400000000, kind, " + NetColumn() +
-            " FROM entry WHERE shard = $1 AND workspace = $2 AND sequence > $3 AND at_us < $4"
-            " GROUP BY 1, 2 ORDER BY 1, 2",
-        {shard_, statement_.workspace, archived_, end_us_}, [&](const Row& row) {
-          auto& lines = months[UtcMonth(row.Int(0) * kDayUs)];
-          if (row.Int(2) != 0) lines[NameOf(static_cast<EntryKind>(row.Int(1)))] += row.Int(2);
-        });
+  std::string Contradiction() const {
+    return "the entries of " + statement_.workspace +
+           " contradict each other; run tollgate verify-ledger";
   }
 
+  // Until when the entries are archived.
   SqlResult<void> ReadArchive() {
-    return db_.Query(
-        "SELECT sequence, state FROM archive_workspace WHERE shard = $1 AND workspace = $2",
-        {shard_, statement_.workspace}, [&](const Row& row) {
-          const auto state = DecodeState(row.Bytes(1));
-          if (!state) return;
-          archived_ = row.Int(0);
-          cut_us_ = state->cut_us;
-          archived_nano_usd_ = state->sums[static_cast<size_t>(Account::kPaid)] +
-                               state->sums[static_cast<size_t>(Account::kGranted)];
-        });
+    return db_.Query("SELECT state FROM archive_workspace WHERE shard = $1 AND workspace = $2",
+                     {shard_, statement_.workspace}, [&](const Row& row) {
+                       const auto state = DecodeState(row.Bytes(0));
+                       if (!state) return;
+                       cut_us_ = state->cut_us;
+                       archived_ = state->sequence;
+                       archived_nano_usd_ = state->sums[static_cast<size_t>(Account::kPaid)] +
+                                            state->sums[static_cast<size_t>(Account::kGranted)];
+                     });
   }
 
-  SqlResult<void> ReadBalances() {
-    const std::string text = "SELECT " + NetColumn() +
-                             " FROM entry WHERE shard = $1 AND workspace = $2 AND sequence > $3"
-                             " AND at_us < $4";
-    for (const auto& [until_us, balance] : {std::pair(start_us_, &statement_.opening_nano_usd),
-                                            std::pair(end_us_, &statement_.closing_nano_usd)}) {
+  // usage: also what the usage of the reader's month is made of.
+  SqlResult<void> ReadRollUps(bool usage) {
+    auto cut = ReadRollUpCut(db_, statement_.workspace);
+    if (!cut.ok()) return Fail{std::move(cut).error()};
+    int64_t sequence = archived_;
+    // Roll-ups that are being made begin behind the archive.
+    if (*cut && (*cut)->sequence >= archived_) {
+      sequence = (*cut)->sequence;
       auto read = db_.Query(
-          text, {shard_, statement_.workspace, archived_, until_us},
-          [&, into = balance](const Row& row) { *into = archived_nano_usd_ + row.Int(0); });
+          "SELECT month, kind, amount FROM statement_month WHERE shard = $1 AND workspace = $2",
+          {shard_, statement_.workspace}, [&](const Row& row) {
+            movements_[{static_cast<int32_t>(row.Int(0)), row.Int(1)}] += row.Int(2);
+          });
+      if (read.ok() && usage) read = ReadUsage();
       if (!read.ok()) return read;
+    } else {
+      movements_[{0, 0}] = archived_nano_usd_;
+    }
+    return ReadEntries(sequence);
+  }
+
+  SqlResult<void> ReadUsage() {
+    return db_.Query(
+        "SELECT key_id, model, requests, amount FROM statement_usage WHERE shard = $1"
+        " AND workspace = $2 AND month = $3",
+        {shard_, statement_.workspace, statement_.month},
+        [&](const Row& row) { AddUsage(row.Text(0), row.Text(1), {row.Int(2), row.Int(3)}); });
+  }
+
+  // Those behind this one.
+  SqlResult<void> ReadEntries(int64_t sequence) {
+    for (bool more = true; more;) {
+      auto changes = ReadRollUpChanges(db_, statement_.workspace, sequence, kMostFreshEntries);
+      if (!changes.ok()) return Fail{std::move(changes).error()};
+      if (changes->gap) return Refuse(Contradiction());
+      for (const auto& [row, amount] : changes->movements) movements_[row] += amount;
+      for (const auto& [row, line] : changes->usage) {
+        const auto& [month, key, model] = row;
+        if (month == statement_.month) AddUsage(key, model, line);
+      }
+      more = changes->more;
+      sequence = changes->last;
     }
     return {};
   }
 
-  SqlResult<void> ReadMovements() {
-    std::map<std::string, int64_t> lines;
-    auto read = db_.Query("SELECT kind, " + NetColumn() +
-                              " FROM entry WHERE shard = $1 AND workspace = $2 AND sequence > $3"
-                              " AND at_us >= $4 AND at_us < $5 GROUP BY kind ORDER BY kind",
-                          {shard_, statement_.workspace, archived_, start_us_, end_us_},
-                          [&](const Row& row) {
-                            const std::string name = NameOf(static_cast<EntryKind>(row.Int(0)));
-                            if (row.Int(1) != 0) lines[name] += row.Int(1);
-                          });
+  void AddUsage(const std::string& key, const std::string& model, const StatementUsage& line) {
+    for (StatementUsage* sum : {&keys_[key], &models_[model]}) {
+      sum->requests += line.requests;
+      sum->amount_nano_usd += line.amount_nano_usd;
+    }
+  }
+
+  // All movements are what the wallet has.
+  SqlResult<void> CheckWallet() {
+    int64_t posted = 0;
+    auto read =
+        db_.Query("SELECT paid + granted FROM wallet WHERE shard = $1 AND workspace = $2",
+                  {shard_, statement_.workspace}, [&](const Row& row) { posted = row.Int(0); });
     if (!read.ok()) return read;
-    for (const auto& [name, amount] : lines) statement_.movements.push_back({name, 0, amount});
+    for (const auto& [row, amount] : movements_) posted -= amount;
+    if (posted != 0) return Refuse(Contradiction());
     return {};
   }
 
-  SqlResult<void> ReadUsage(const std::string& column, std::vector<StatementLine>& into) {
-    return db_.Query(
-        "SELECT u." + column +
-            ", count(DISTINCT e.request), CAST(sum(CASE WHEN e.debit IN (3, 4) THEN e.amount"
-            " WHEN e.credit IN (3, 4) THEN -e.amount ELSE 0 END) AS BIGINT)"
-            " FROM entry e JOIN usage_record u ON u.shard = e.shard AND u.id = e.request"
-            " WHERE e.shard = $1 AND e.workspace = $2 AND e.sequence > $3 AND e.at_us >= $4"
-            " AND e.at_us < $5 AND e.kind IN (9, 11) GROUP BY u." +
-            column + " ORDER BY u." + column,
-        {shard_, statement_.workspace, archived_, start_us_, end_us_},
-        [&](const Row& row) { into.push_back({row.Text(0), row.Int(1), row.Int(2)}); });
+  // Balances and movements of the statement's month.
+  void Move(Statement& statement) const {
+    std::map<std::string, int64_t> lines;
+    for (const auto& [row, amount] : movements_) {
+      const auto& [month, kind] = row;
+      if (month < statement.month) statement.opening_nano_usd += amount;
+      if (month == statement.month && amount != 0) {
+        lines[NameOf(static_cast<EntryKind>(kind))] += amount;
+      }
+    }
+    statement.closing_nano_usd = statement.opening_nano_usd;
+    for (const auto& [name, amount] : lines) {
+      statement.movements.push_back({name, 0, amount});
+      statement.closing_nano_usd += amount;
+    }
+  }
+
+  static std::vector<StatementLine> LinesOf(const UsageLines& usage) {
+    std::vector<StatementLine> lines;
+    for (const auto& [name, sum] : usage) {
+      if (sum != StatementUsage()) lines.push_back({name, sum.requests, sum.amount_nano_usd});
+    }
+    return lines;
   }
 
   sql::Connection& db_;
   const int32_t shard_;
-  int64_t start_us_ = 0;
-  int64_t end_us_ = 0;
+  int64_t cut_us_ = 0;
   int64_t archived_ = 0;
   int64_t archived_nano_usd_ = 0;
-  int64_t cut_us_ = 0;
+  Movements movements_;
+  UsageLines models_, keys_;
   Statement statement_;
 };
 

@@ -11,7 +11,7 @@ namespace tollgate::billing {
 
 struct StatementLine {
   std::string name;
-  int64_t requests = 0;  // of usage
+  int64_t requests = 0;  // of usage: those whose first charge is in the month
   int64_t amount_nano_usd = 0;
 };
 
@@ -36,7 +36,7 @@ sql::SqlResult<Statement> ReadStatement(sql::Connection& db, const std::string& 
                                         int32_t month, int64_t now_us);
 
 // The statements of all months from the first that is not archived to the running one, oldest
-// first, without usage by model and key. One pass over the workspace's entries.
+// first, without usage by model and key.
 sql::SqlResult<std::vector<Statement>> ReadStatements(sql::Connection& db,
                                                       const std::string& workspace, int64_t now_us);
 

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
+#include <unordered_map>
 
+#include "common/base/clock.h"
+#include "common/base/id.h"
 #include "services/billing/domain/shard.h"
+#include "services/billing/storage/rollup_changes.h"
 #include "services/billing/storage/schema.h"
 
 namespace tollgate::billing {
@@ -16,14 +21,29 @@ using sql::SqlResult;
 
 constexpr int64_t kDayUs = 86'400LL * 1'000'000;
 
+constexpr std::string_view kRequestSums =
+    "CAST(CASE WHEN prompt + completion > 0 THEN 1 ELSE 0 END AS BIGINT),"
+    " CAST(CASE WHEN prompt + completion > 0 THEN 0 ELSE 1 END AS BIGINT),"
+    " prompt, cached, cache_write, completion, reasoning, charged, overrun";
+
 int64_t RoundUp(int64_t value, int64_t unit) {
   return value / unit * unit + (value % unit > 0 ? unit : 0);
 }
 
+// Ids are at most 7 days older and 24 hours newer than the admission (docs/design/ledger.md 3).
+constexpr int64_t kOldestIdUs = 8 * kDayUs;
+constexpr int64_t kNewestIdUs = 2 * kDayUs;
+
+std::string IdAt(int64_t us) {
+  return Id::Make(std::clamp<int64_t>(us / 1000, 0, (int64_t{1} << 48) - 1), 0, 0).ToBytes();
+}
+
 class Sums {
  public:
-  Sums(Connection& db, const UsageQuery& query)
-      : db_(db), query_(query), shard_(LedgerShard(query.workspace)) {}
+  // fresh: what is behind the roll-ups of the workspace, which are then read; null: those by key
+  // are.
+  Sums(Connection& db, const UsageQuery& query, const FreshChanges* fresh)
+      : db_(db), query_(query), fresh_(fresh), shard_(LedgerShard(query.workspace)) {}
 
   SqlResult<void> Read() {
     const int64_t start_us = query_.bounds_us.front();
@@ -33,16 +53,14 @@ class Sums {
     if (first_quarter >= last_quarter) return AddRequests(start_us, end_us);
     if (auto done = AddRequests(start_us, first_quarter); !done.ok()) return done;
     if (auto done = AddRequests(last_quarter, end_us); !done.ok()) return done;
+    if (fresh_ != nullptr) AddFresh(first_quarter, last_quarter);
     const int64_t first_day = RoundUp(first_quarter, kDayUs);
     const int64_t last_day = last_quarter / kDayUs * kDayUs;
     if (!query_.whole_days || first_day >= last_day) {
       return AddQuarters(first_quarter, last_quarter);
     }
-    if (auto done = AddQuarters(first_quarter, first_day); !done.ok()) {
-      return done;
-    }
-    if (auto done = AddRollUp("usage_day", "", kDayUs, first_day, last_day); !done.ok())
-      return done;
+    if (auto done = AddQuarters(first_quarter, first_day); !done.ok()) return done;
+    if (auto done = AddDays(first_day, last_day); !done.ok()) return done;
     return AddQuarters(last_day, last_quarter);
   }
 
@@ -50,7 +68,8 @@ class Sums {
     std::vector<UsageSum> rows;
     for (auto& [key, sums] : sums_) {
       if (sums.requests == 0 && sums.free_requests == 0 && sums.charged_nano_usd == 0) continue;
-      rows.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::move(sums)});
+      rows.push_back(
+          {std::get<0>(key), std::get<1>(key), std::get<2>(key), false, std::move(sums)});
     }
     return rows;
   }
@@ -69,14 +88,48 @@ class Sums {
     return text;
   }
 
+  SqlResult<void> AddDays(int64_t start_us, int64_t end_us) {
+    if (fresh_ != nullptr) return AddWorkspace("workspace_day", kDayUs, start_us, end_us);
+    return AddRollUp("usage_day", "", kDayUs, start_us, end_us);
+  }
+
   // Names the keys and models, which stand before the period in the key: else all quarters that the
   // workspace has ever used would be read.
   SqlResult<void> AddQuarters(int64_t start_us, int64_t end_us) {
+    if (fresh_ != nullptr) return AddWorkspace("workspace_quarter", kQuarterUs, start_us, end_us);
     return AddRollUp("usage_quarter",
                      " AND (key_id, model) IN (SELECT DISTINCT key_id, model FROM usage_day"
                      " WHERE shard = $1 AND workspace = $2" +
                          std::string(query_.key_id ? " AND key_id = $5)" : ")"),
                      kQuarterUs, start_us, end_us);
+  }
+
+  SqlResult<void> AddWorkspace(const std::string& table, int64_t unit_us, int64_t start_us,
+                               int64_t end_us) {
+    if (start_us >= end_us) return {};
+    std::vector<sql::Param> params = {shard_, query_.workspace, start_us / unit_us,
+                                      end_us / unit_us};
+    const std::string text =
+        "SELECT period, model, shard, requests, free_requests, prompt, cached, cache_write,"
+        " completion, reasoning, charged, overrun FROM " +
+        table + Where("period", params);
+    return db_.Query(text, params, [&](const Row& row) {
+      Add("", row.Text(1), row.Int(0) * unit_us, ReadSums(row));
+    });
+  }
+
+  void AddFresh(int64_t start_us, int64_t end_us) {
+    for (const RequestChange& request : fresh_->changes.requests) {
+      if (request.ended && IsIn(request, start_us, end_us)) {
+        Add(request.key_id, request.model, request.admitted_us, request.sums);
+      }
+    }
+  }
+
+  bool IsIn(const RequestChange& request, int64_t start_us, int64_t end_us) const {
+    return request.admitted_us >= start_us && request.admitted_us < end_us &&
+           request.admitted_us >= fresh_->cut.base_us &&
+           (!query_.model || request.model == *query_.model);
   }
 
   SqlResult<void> AddRollUp(const std::string& table, const std::string& keys, int64_t unit_us,
@@ -96,16 +149,45 @@ class Sums {
 
   SqlResult<void> AddRequests(int64_t start_us, int64_t end_us) {
     if (start_us >= end_us) return {};
+    if (fresh_ != nullptr) return AddRequestsOfDay(start_us, end_us);
     std::vector<sql::Param> params = {shard_, query_.workspace, start_us, end_us};
-    const std::string text =
-        "SELECT key_id, model, admitted_us,"
-        " CAST(CASE WHEN prompt + completion > 0 THEN 1 ELSE 0 END AS BIGINT),"
-        " CAST(CASE WHEN prompt + completion > 0 THEN 0 ELSE 1 END AS BIGINT),"
-        " prompt, cached, cache_write, completion, reasoning, charged, overrun FROM usage_record" +
-        Where("admitted_us", params);
+    const std::string text = "SELECT key_id, model, admitted_us, " + std::string(kRequestSums) +
+                             " FROM usage_record" + Where("admitted_us", params);
     return db_.Query(text, params, [&](const Row& row) {
       Add(row.Text(0), row.Text(1), row.Int(2), ReadSums(row));
     });
+  }
+
+  // Requests are found by their key: those of all keys that were used on the day.
+  SqlResult<void> AddRequestsOfDay(int64_t start_us, int64_t end_us) {
+    const std::string oldest = IdAt(start_us - kOldestIdUs);
+    const std::string newest = IdAt(end_us + kNewestIdUs);
+    std::vector<sql::Param> params = {
+        shard_,   query_.workspace, start_us / kDayUs,        (end_us - 1) / kDayUs,
+        start_us, end_us,           sql::Param::Blob(oldest), sql::Param::Blob(newest)};
+    std::string text =
+        "SELECT u.key_id, model, admitted_us, " + std::string(kRequestSums) +
+        " FROM (SELECT DISTINCT key_id FROM key_spend_day WHERE shard = $1 AND workspace = $2"
+        " AND period >= $3 AND period <= $4) k CROSS JOIN usage_record u WHERE u.shard = $1"
+        " AND u.workspace = $2 AND u.key_id = k.key_id AND admitted_us >= $5 AND admitted_us < $6"
+        " AND u.id >= $7 AND u.id < $8";
+    if (query_.model) {
+      params.emplace_back(*query_.model);
+      text += " AND model = $9";
+    }
+    // A key whose first request of the day has just ended is not among them.
+    std::set<std::string, std::less<>> keys;
+    auto read = db_.Query(text, params, [&](const Row& row) {
+      keys.emplace(row.Bytes(0));
+      Add(row.Text(0), row.Text(1), row.Int(2), ReadSums(row));
+    });
+    if (!read.ok()) return read;
+    for (const RequestChange& request : fresh_->changes.requests) {
+      if (!request.ended || keys.contains(request.key_id)) continue;
+      if (!IsIn(request, start_us, end_us)) continue;
+      Add(request.key_id, request.model, request.admitted_us, request.sums);
+    }
+    return {};
   }
 
   static UsageChange ReadSums(const Row& row) {
@@ -128,18 +210,159 @@ class Sums {
 
   Connection& db_;
   const UsageQuery& query_;
+  const FreshChanges* const fresh_;
   const int32_t shard_;
   std::map<std::tuple<size_t, std::string, std::string>, UsageChange> sums_;
 };
+
+// The groups with the highest cost of a workspace with many keys.
+class TopKeys {
+ public:
+  TopKeys(Connection& db, const UsageQuery& query, const FreshChanges& fresh)
+      : db_(db), query_(query), fresh_(fresh), shard_(LedgerShard(query.workspace)) {}
+
+  SqlResult<std::vector<UsageSum>> Read() {
+    if (auto done = ReadBounds(); !done.ok()) return Fail{std::move(done).error()};
+    if (auto done = FindTop(); !done.ok()) return Fail{std::move(done).error()};
+    UsageQuery all = query_;
+    all.by_model = all.by_key = false;
+    Sums totals(db_, all, &fresh_);
+    if (auto done = totals.Read(); !done.ok()) return Fail{std::move(done).error()};
+    std::map<size_t, UsageChange> others;
+    for (UsageSum& sum : totals.Take()) others[sum.interval] = std::move(sum.sums);
+    if (auto done = ReadTop(others); !done.ok()) return Fail{std::move(done).error()};
+    for (auto& [interval, sums] : others) {
+      if (sums.requests == 0 && sums.free_requests == 0 && sums.charged_nano_usd == 0) continue;
+      rows_.push_back({interval, "", "", true, std::move(sums)});
+    }
+    return std::move(rows_);
+  }
+
+ private:
+  using Group = std::pair<std::string, std::string>;  // model, key
+
+  // What no group of a key can exceed: what the key was charged in all days, or months, that the
+  // period touches.
+  SqlResult<void> ReadBounds() {
+    const int64_t start_us = query_.bounds_us.front();
+    const int64_t last_us = query_.bounds_us.back() - 1;
+    const bool days = last_us / kDayUs - start_us / kDayUs < kMostDays;
+    std::unordered_map<std::string, int64_t> bounds;
+    auto read = db_.Query(
+        "SELECT key_id, charged FROM " + std::string(days ? "key_spend_day" : "key_spend_month") +
+            " WHERE shard = $1 AND workspace = $2 AND period >= $3 AND period <= $4",
+        {shard_, query_.workspace, days ? start_us / kDayUs : UtcMonth(start_us),
+         days ? last_us / kDayUs : UtcMonth(last_us)},
+        [&](const Row& row) { bounds[row.Text(0)] += row.Int(1); });
+    if (!read.ok()) return read;
+    for (const RequestChange& request : fresh_.changes.requests) {
+      bounds[request.key_id] += std::max<int64_t>(request.charged_nano_usd, 0);
+    }
+    for (auto& [key, bound] : bounds) bounds_.emplace_back(-bound, key);
+    std::ranges::sort(bounds_);
+    return {};
+  }
+
+  UsageQuery OfKey(const std::string& key) const {
+    UsageQuery one = query_;
+    one.key_id = key;
+    one.by_key = true;
+    return one;
+  }
+
+  // Keys in the order of their bounds, until none can be among the top any more.
+  SqlResult<void> FindTop() {
+    for (const auto& [negative_bound, key] : bounds_) {
+      // Of equal ones the name decides, which is not known yet.
+      if (top_.size() == query_.top && top_.rbegin()->first < negative_bound) break;
+      UsageQuery one = OfKey(key);
+      one.bounds_us = {query_.bounds_us.front(), query_.bounds_us.back()};
+      one.whole_days = true;
+      Sums sums(db_, one, nullptr);
+      if (auto done = sums.Read(); !done.ok()) return done;
+      for (const UsageSum& sum : sums.Take()) {
+        top_.emplace(-sum.sums.charged_nano_usd, Group(sum.model, sum.key_id));
+      }
+      while (top_.size() > query_.top) top_.erase(std::prev(top_.end()));
+    }
+    return {};
+  }
+
+  // By interval; takes them from the others.
+  SqlResult<void> ReadTop(std::map<size_t, UsageChange>& others) {
+    std::set<Group> groups;
+    std::set<std::string> keys;
+    for (const auto& [cost, group] : top_) {
+      groups.insert(group);
+      keys.insert(group.second);
+    }
+    for (const std::string& key : keys) {
+      const UsageQuery one = OfKey(key);
+      Sums sums(db_, one, nullptr);
+      if (auto done = sums.Read(); !done.ok()) return done;
+      for (UsageSum& sum : sums.Take()) {
+        if (!groups.contains(Group(sum.model, sum.key_id))) continue;
+        UsageChange& rest = others[sum.interval];
+        const UsageChange& c = sum.sums;
+        UsageChange taken;
+        taken.requests = -c.requests;
+        taken.free_requests = -c.free_requests;
+        taken.usage = {-c.usage.prompt, -c.usage.cached, -c.usage.cache_write, -c.usage.completion,
+                       -c.usage.reasoning};
+        taken.charged_nano_usd = -c.charged_nano_usd;
+        taken.overrun_nano_usd = -c.overrun_nano_usd;
+        rest += taken;
+        rows_.push_back(std::move(sum));
+      }
+    }
+    return {};
+  }
+
+  // A longer period is told by months.
+  static constexpr int64_t kMostDays = 16;
+
+  Connection& db_;
+  const UsageQuery& query_;
+  const FreshChanges& fresh_;
+  const int32_t shard_;
+  std::vector<std::pair<int64_t, std::string>> bounds_;  // negative, key
+  std::set<std::pair<int64_t, Group>> top_;              // negative cost
+  std::vector<UsageSum> rows_;
+};
+
+// A request that was corrected since the roll-ups were cut: its sums in them are not known.
+bool IsCorrectedIn(const UsageQuery& query, const FreshChanges& fresh) {
+  return std::ranges::any_of(fresh.changes.requests, [&](const RequestChange& request) {
+    return request.corrected && !request.ended &&
+           request.admitted_us < query.bounds_us.back() + kDayUs &&
+           request.admitted_us > query.bounds_us.front() - kDayUs;
+  });
+}
+
+SqlResult<std::vector<UsageSum>> ReadSums(Connection& db, const UsageQuery& query) {
+  const FreshChanges* fresh = nullptr;
+  std::optional<FreshChanges> changes;
+  // One key is read by key. All groups by key are no less than the roll-ups by key.
+  if (!query.key_id && (!query.by_key || query.top > 0)) {
+    auto read = ReadFreshChanges(db, query.workspace);
+    if (!read.ok()) return Fail{std::move(read).error()};
+    changes = *std::move(read);
+    if (changes && !IsCorrectedIn(query, *changes)) fresh = &*changes;
+  }
+  if (fresh != nullptr && query.by_key) return TopKeys(db, query, *fresh).Read();
+  Sums sums(db, query, fresh);
+  if (auto read = sums.Read(); !read.ok()) return Fail{std::move(read).error()};
+  return sums.Take();
+}
 
 }  // namespace
 
 SqlResult<std::vector<UsageSum>> QueryUsage(sql::Database& database, const UsageQuery& query) {
   std::vector<UsageSum> rows;
   auto done = database.Transact(sql::TxMode::kRead, [&](Connection& db) -> SqlResult<void> {
-    Sums sums(db, query);
-    if (auto read = sums.Read(); !read.ok()) return read;
-    rows = sums.Take();
+    auto read = ReadSums(db, query);
+    if (!read.ok()) return Fail{std::move(read).error()};
+    rows = *std::move(read);
     return {};
   });
   if (!done.ok()) return Fail{std::move(done).error()};

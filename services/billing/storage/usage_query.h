@@ -19,14 +19,19 @@ struct UsageQuery {
   bool whole_days = false;
   bool by_model = false;
   bool by_key = false;
+  // By key: only so many groups, those with the highest cost (ties by model and key), and what the
+  // others have together. 0: all groups. More groups may come than asked for.
+  size_t top = 0;
 };
 struct UsageSum {
   size_t interval = 0;  // bounds_us[interval] is its begin
   std::string model;    // empty unless by_model
   std::string key_id;   // empty unless by_key
+  bool other = false;   // of all groups that are not named; both are empty
   UsageChange sums;     // its names are empty
 };
-// In no order; intervals without requests are left out.
+// Exact at every moment: roll-ups that follow the entries are read with the entries behind them
+// (ADR 0025). In no order; intervals without requests are left out.
 sql::SqlResult<std::vector<UsageSum>> QueryUsage(sql::Database& database, const UsageQuery& query);
 
 }  // namespace tollgate::billing

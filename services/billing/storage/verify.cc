@@ -7,6 +7,7 @@
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/verify_entries.h"
 #include "services/billing/storage/verify_progress.h"
+#include "services/billing/storage/verify_rollups.h"
 #include "services/billing/storage/verify_strays.h"
 #include "services/billing/storage/verify_usage.h"
 #include "services/billing/storage/verify_wallet.h"
@@ -143,6 +144,7 @@ class Verification {
       if (options_.progress && !options_.progress(report(), name)) wanted_ = false;
     };
     if (auto done = usage.Run(alive); !done.ok()) return done;
+    if (auto done = CheckRollUps(db_, state, findings, alive); !done.ok()) return done;
     return CheckCounts(state, rows, usage.records(), findings);
   }
 

@@ -9,9 +9,9 @@ using sql::Row;
 using sql::SqlResult;
 
 // Keyed by shard and workspace, so that each workspace costs one look into the key.
-constexpr const char* kByWorkspace[] = {"wallet",    "cap_month",     "key_month",
-                                        "entry",     "command",       "usage_record",
-                                        "usage_day", "usage_quarter", "archive_workspace"};
+constexpr const char* kByWorkspace[] = {
+    "wallet",    "cap_month",     "key_month",         "entry",     "command", "usage_record",
+    "usage_day", "usage_quarter", "archive_workspace", "rollup_cut"};
 // Keyed by shard and id.
 constexpr const char* kById[] = {"hold", "dead_letter"};
 

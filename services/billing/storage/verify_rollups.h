@@ -1,0 +1,18 @@
+// Compares the roll-ups that follow the entries (ADR 0025) with the roll-ups by key, which the
+// usage records have proved, and with the entries.
+#pragma once
+
+#include <functional>
+
+#include "common/sql/sql.h"
+#include "services/billing/storage/verify_findings.h"
+#include "services/billing/storage/verify_state.h"
+
+namespace tollgate::billing {
+
+// state: of the workspace, after all its entries. on_page is called after each page of rows.
+// Roll-ups that are being made are not compared.
+sql::SqlResult<void> CheckRollUps(sql::Connection& db, const WorkspaceState& state,
+                                  Findings& findings, const std::function<void()>& on_page);
+
+}  // namespace tollgate::billing
