@@ -1,6 +1,9 @@
 // The list of keys: pages, prefix, state and label.
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "common/admin/filter.h"
 #include "common/admin/values.h"
@@ -31,7 +34,21 @@ struct KeyQuery {
   std::string label;  // "name=value"
   int64_t before_us = INT64_MAX;
   std::string before_id;
+
+  // What the text of the statement says, of a key that was found by its beginning.
+  bool Takes(const KeyRecord& record) const {
+    if (state != 0 && record.key.state() != state) return false;
+    if (label.empty()) return true;
+    const size_t equals = label.find('=');
+    const auto found = record.labels.find(label.substr(0, equals));
+    return found != record.labels.end() && found->second == label.substr(equals + 1);
+  }
 };
+// More keys than these with the same beginning are no longer few: the list in the order of creation
+// is then read until the page is full.
+constexpr int kFewKeys = 20'000;
+// Keys that are read at once.
+constexpr size_t kTogether = 200;
 
 AdminResult<KeyQuery> QueryOf(const pb::ListKeysRequest& request, const std::string& workspace,
                               const std::string& position) {
@@ -74,8 +91,73 @@ int64_t Characters(std::string_view utf8) {
   return std::ranges::count_if(utf8, [](char c) { return (c & 0xc0) != 0x80; });
 }
 
+// Newest first.
+struct Found {
+  int64_t created_us = 0;
+  std::string key_id;
+  bool operator<(const Found& other) const {
+    return std::pair(created_us, key_id) > std::pair(other.created_us, other.key_id);
+  }
+};
+
+// Keys whose name, public part or last four characters begin with the prefix, by the indexes of
+// each. Nothing when there are more than kFewKeys.
+SqlResult<std::optional<std::set<Found>>> FindByPrefix(sql::Connection& sql,
+                                                       const KeyQuery& query) {
+  // Behind all text that begins so: the last character there is.
+  static const std::string kEnd = "\xf4\x8f\xbf\xbf";
+  const std::string lower = LowerAscii(query.prefix);
+  std::set<Found> found;
+  for (const auto& [column, prefix] :
+       {std::pair("lower(name)", &lower), std::pair("key_id", &query.prefix),
+        std::pair("last_four", &query.prefix)}) {
+    const std::string end = *prefix + kEnd;
+    int seen = 0;
+    const std::string text =
+        "SELECT created_at_us, key_id FROM virtual_key WHERE workspace_id = $1"
+        " AND " +
+        std::string(column) + " >= $2 AND " + column + " < $3 LIMIT " +
+        std::to_string(kFewKeys + 1);
+    auto read = sql.Query(text, {query.workspace, *prefix, end}, [&](const sql::Row& row) {
+      ++seen;
+      found.insert({row.Int(0), row.Text(1)});
+    });
+    if (!read) return Fail{std::move(read).error()};
+    if (seen > kFewKeys) return std::optional<std::set<Found>>();
+  }
+  return std::optional(std::move(found));
+}
+
+SqlResult<void> ReadFound(sql::Connection& sql, const KeyQuery& query, const std::set<Found>& found,
+                          size_t limit, const std::function<void(KeyRecord)>& add) {
+  auto next = query.before_id.empty() ? found.begin()
+                                      : found.upper_bound({query.before_us, query.before_id});
+  size_t added = 0;
+  while (next != found.end() && added < limit) {
+    std::vector<sql::Param> ids;
+    for (; next != found.end() && ids.size() < kTogether; ++next) ids.emplace_back(next->key_id);
+    std::map<Found, KeyRecord> records;
+    auto read =
+        sql.QueryIn(kSelectKeyRecords + " WHERE k.key_id IN", ids, "", [&](const sql::Row& row) {
+          KeyRecord record = ReadKeyRecord(row);
+          const Found place{record.key.created_at_us(), record.key.key_id()};
+          if (query.Takes(record)) records.emplace(place, std::move(record));
+        });
+    if (!read) return read;
+    for (auto& [place, record] : records) {
+      if (added++ < limit) add(std::move(record));
+    }
+  }
+  return {};
+}
+
 SqlResult<void> ReadPage(sql::Connection& sql, const KeyQuery& query, int limit,
                          const std::function<void(KeyRecord)>& add) {
+  if (!query.prefix.empty()) {
+    auto found = FindByPrefix(sql, query);
+    if (!found) return Fail{std::move(found).error()};
+    if (*found) return ReadFound(sql, query, **found, static_cast<size_t>(limit), add);
+  }
   std::string text = kSelectKeyRecords + " WHERE k.workspace_id = $1";
   std::vector<sql::Param> params = {query.workspace};
   const auto next = [&](sql::Param value) {

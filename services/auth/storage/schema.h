@@ -10,7 +10,7 @@
 
 namespace tollgate::auth {
 
-inline constexpr std::array<sql::Migration, 11> kMigrations = {
+inline constexpr std::array<sql::Migration, 12> kMigrations = {
     {{1, "keys", R"(
 CREATE TABLE workspace (
   workspace_id {text} NOT NULL PRIMARY KEY,
@@ -76,6 +76,7 @@ ALTER TABLE virtual_key ADD COLUMN monthly_quota {int};
      {10, "refusals by code", kKeyRefusals},
      {11, "workspaces of demonstrations", R"(
 ALTER TABLE workspace ADD COLUMN demonstration {int} NOT NULL DEFAULT 0;
-)"}}};
+)"},
+     {12, "how keys are found", kKeyIndexes}}};
 
 }  // namespace tollgate::auth

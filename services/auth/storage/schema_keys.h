@@ -1,5 +1,5 @@
-// Migrations 5, 9 and 10: what happens to keys and workspaces over time, and audit events with an
-// address.
+// Migrations 5, 9, 10 and 12: what happens to keys and workspaces over time, audit events with an
+// address, and how keys are found.
 #pragma once
 
 #include <string_view>
@@ -55,6 +55,15 @@ CREATE TABLE key_refusal (
   PRIMARY KEY (key_id, quarter, code, source)
 ) {strict};
 CREATE INDEX key_refusal_quarter ON key_refusal (quarter);
+)";
+
+// Migration 12: keys are found by the beginnings of what people type, and by their state, in
+// workspaces with very many.
+inline constexpr std::string_view kKeyIndexes = R"(
+CREATE INDEX virtual_key_named ON virtual_key (workspace_id, lower(name), created_at_us, key_id);
+CREATE INDEX virtual_key_ids ON virtual_key (workspace_id, key_id, created_at_us);
+CREATE INDEX virtual_key_last_four ON virtual_key (workspace_id, last_four, created_at_us, key_id);
+CREATE INDEX virtual_key_state ON virtual_key (workspace_id, state, created_at_us, key_id);
 )";
 
 }  // namespace tollgate::auth

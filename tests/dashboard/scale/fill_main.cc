@@ -19,6 +19,7 @@
 #include "services/auth/admin/workspace_admin.h"
 #include "services/auth/storage/auth_store.h"
 #include "services/auth/storage/people_store.h"
+#include "services/billing/storage/rollups.h"
 #include "services/billing/storage/schema.h"
 #include "services/billing/storage/store.h"
 #include "tollgate/config/v1/config.pb.h"
@@ -140,6 +141,8 @@ class Requests {
         std::fprintf(stderr, "%lld requests\n", static_cast<long long>(n));
       }
     }
+    // As the running ledger does all the time.
+    if (auto done = FoldLedger(**connection); !done) return Fail{done.error().message};
     if (const auto log = (*database)->MakeLogSync(); log != nullptr) log->Sync();
     return {};
   }
