@@ -1,0 +1,217 @@
+"""What docker-compose.yml promises, read from it: hardened containers, pinned images, networks that let through what the table
+of callers needs, and configurations that the programs themselves accept."""
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import yaml
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import compose  # noqa: E402
+from compose import ROOT  # noqa: E402
+
+PARTS = os.environ.get("TOLLGATE_PARTS", os.path.expanduser("~/.cache/tollgate/parts"))
+COMPOSE = f"{PARTS}/docker-compose-v2.40.3/docker-compose"
+COLLECTOR = f"{PARTS}/collector-v0.160.0/otelcol"
+# One is enough, or more than one is not ours to do: their own projects say how.
+SINGLE = {"load-balancer", "postgresql", "redis", "prometheus", "alertmanager", "otel-collector", "grafana"}
+
+
+def read(path):
+    with open(f"{ROOT}/{path}", encoding="utf-8") as file:
+        return file.read()
+
+
+class FactsTest(unittest.TestCase):
+    def setUp(self):
+        self.full, self.minimal = compose.load("full"), compose.load("minimal")
+        self.all = compose.load()["services"]
+
+    def sharing(self, project, one, other):
+        there = compose.networks(project["services"][one])
+        return [name for name in compose.networks(project["services"][other]) if name in there]
+
+    def test_every_container_is_hardened(self):
+        for name, service in self.all.items():
+            with self.subTest(name):
+                self.assertTrue(service["read_only"])
+                self.assertEqual(service["cap_drop"], ["ALL"])
+                self.assertEqual(service["security_opt"], ["no-new-privileges:true"])
+                self.assertNotIn(service.get("user", "10001"), ("root", "0"))
+                self.assertNotIn("privileged", service)
+                self.assertTrue(service["pids_limit"])
+                self.assertTrue(service["logging"]["options"]["max-size"])
+                for mount in service.get("volumes", []):
+                    # What is of this machine is read-only.
+                    self.assertTrue(not mount.startswith(".") or mount.endswith(":ro"), mount)
+                    self.assertNotIn("docker.sock", mount)
+                if name not in ("operator", "otel-collector"):
+                    self.assertTrue(service["healthcheck"]["test"])
+                    self.assertEqual(service["restart"], "unless-stopped")
+
+    def test_images_are_pinned_and_ours_run_as_their_user(self):
+        for name, service in self.all.items():
+            image = service["image"]
+            if not image.startswith("tollgate/"):
+                self.assertRegex(image, r":v?\d+\.\d+(\.\d+)?(-[a-z]+)?$", name)
+        stages, bases = {}, set()
+        for line in read("deploy/docker/Dockerfile").splitlines():
+            if found := re.match(r"FROM (\S+) AS (\S+)", line):
+                stage = found[2]
+                stages[stage] = stages.get(found[1], "root")
+                bases |= set() if found[1] in stages else {found[1]}
+            elif line.startswith("USER "):
+                stages[stage] = line.split()[1]
+        self.assertEqual(bases, {"${BASE}"})
+        self.assertRegex(read("deploy/docker/Dockerfile"), r"(?m)^ARG BASE=debian:bookworm-\d{8}-slim(@sha256:[0-9a-f]{64})?$")
+        for service in self.all.values():
+            if service["image"].startswith("tollgate/"):
+                self.assertEqual(stages[service["build"]["target"]], "10001:10001", service["image"])
+
+    def test_the_full_profile_has_two_of_what_may_be_two(self):
+        count = {}
+        for name in self.full["services"]:
+            count[compose.component(name)] = count.get(compose.component(name), 0) + 1
+        self.assertEqual({name for name, number in count.items() if number == 1}, SINGLE)
+        self.assertEqual({number for name, number in count.items() if name not in SINGLE}, {2})
+        # All that it needs is in the profile.
+        for project in (self.full, self.minimal):
+            for name, service in project["services"].items():
+                self.assertLessEqual(set(service.get("depends_on", {})), set(project["services"]), name)
+
+    def test_networks_let_through_what_the_table_of_callers_has(self):
+        table = yaml.safe_load(read("deploy/helm/tollgate/files/callers.yaml"))
+        for project in (self.full, self.minimal):
+            by = {}
+            for name in [*project["services"], "operator"]:
+                by.setdefault(compose.component(name), []).append(name)
+            project["services"]["operator"] = self.all["operator"]
+            for call in table["calls"]:
+                for caller in by.get(call["from"], []):
+                    for callee in by.get(call["to"], []):
+                        self.assertTrue(self.sharing(project, caller, callee), (caller, callee))
+            # The databases are reached by those that the table names.
+            for data in ("postgresql", "redis"):
+                callers = {one["from"] for one in table["calls"] if one["to"] == data} - {"migrate"}
+                reach = {compose.component(name) for name in project["services"] if self.sharing(project, name, by[data][0])}
+                self.assertLessEqual(callers, reach)
+                self.assertEqual(reach - {"postgresql", "redis"}, {"auth", "billing", "ratelimit"})
+
+    def test_engines_reach_inference_routers_and_nothing_else(self):
+        for project in (self.full, self.minimal):
+            engines = [name for name in project["services"] if name.startswith("engine-")]
+            self.assertTrue(engines)
+            for engine in engines:
+                self.assertEqual(list(compose.networks(project["services"][engine])), ["engines"])
+                self.assertEqual({compose.component(name) for name in project["services"] if self.sharing(project, engine, name)},
+                                 {"inference-router", "engine-sim"})
+            self.assertTrue(project["networks"]["engines"]["internal"])
+            self.assertEqual({name for name, network in project["networks"].items() if not (network or {}).get("internal")}, {"outside"})
+
+    def test_only_the_load_balancer_can_be_reached_from_other_machines(self):
+        opened = compose.load("full", {"TOLLGATE_LISTEN": "0.0.0.0"})["services"]
+        for name, service in opened.items():
+            for port in service.get("ports", []):
+                self.assertEqual(port.startswith("127.0.0.1:"), not (name == "load-balancer" and port.endswith((":8443", ":8444"))), port)
+        for service in self.full["services"].values():
+            for port in service.get("ports", []):
+                self.assertTrue(port.startswith("127.0.0.1:"), port)
+
+    def test_no_secret_is_in_the_environment_or_a_command(self):
+        for name, service in self.all.items():
+            for key, value in service.get("environment", {}).items():
+                self.assertTrue(key.endswith("_FILE") or not re.search("PASSWORD|TOKEN|SECRET|PEPPER", key), f"{name}: {key}={value}")
+            # It has what its configuration names, and nothing else.
+            config = next((mount.split(":")[0] for mount in service.get("volumes", []) if "/config.yaml" in mount), "")
+            if "config/cluster" in config:
+                named = set(re.findall(r"/run/secrets/(\w+)", read(config)))
+                self.assertEqual(named, set(service.get("secrets", [])), name)
+
+    def test_prometheus_asks_every_process_of_its_profile(self):
+        for project, name in ((self.full, "full.yml"), (self.minimal, "prometheus.yml")):
+            scraped = {target for job in yaml.safe_load(read(f"deploy/prometheus/{name}"))["scrape_configs"]
+                       for static in job["static_configs"] for target in static["targets"]}
+            ours = {f"{one}:9464" for one, service in project["services"].items()
+                    if service["image"].startswith("tollgate/") and not one.startswith("engine-")}
+            self.assertEqual({one for one in scraped if one.endswith(":9464")}, ours)
+            prometheus = next(one for one in project["services"] if compose.component(one) == "prometheus")
+            for target in scraped:
+                self.assertTrue(self.sharing(project, prometheus, target.split(":")[0]), target)
+
+    def test_stops_wait_for_answers(self):
+        """A stop lasts longer than the process waits for its answers, and that is longer than a minute and a half."""
+        for name, config in (("gateway-1", "gateway"), ("router-1", "inference-router")):
+            host = yaml.safe_load(read(f"deploy/config/cluster/{config}.yaml"))["host"]
+            self.assertGreaterEqual(host["drain_seconds"], 100)
+            self.assertGreater(compose.seconds(self.all[name]["stop_grace_period"]), host["drain_seconds"] + 5)
+        self.assertGreater(compose.seconds(self.all["load-balancer"]["stop_grace_period"]),
+                           compose.seconds(re.search(r"hard-stop-after (\S+)", read("deploy/haproxy/haproxy.cfg"))[1]))
+
+
+class ProgramsTest(unittest.TestCase):
+    """What the real programs say."""
+
+    def check(self, *command, **more):
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **more)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_docker_compose_reads_what_we_read(self):
+        if not os.path.exists(COMPOSE):
+            self.skipTest("no docker compose: ./dev parts docker-compose")
+        environment = {**os.environ, "TOLLGATE_SECRETS": "/secrets", "TOLLGATE_LISTEN": "0.0.0.0"}
+        for profile in ("minimal", "full", "operator"):
+            shown = yaml.safe_load(self.check(COMPOSE, "-f", compose.FILE, "--profile", profile, "config", env=environment))
+            ours = compose.load(profile, environment)["services"]
+            self.assertEqual(set(shown["services"]), set(ours))
+            for name, service in ours.items():
+                theirs = shown["services"][name]
+                self.assertEqual(theirs["image"], service["image"])
+                self.assertEqual({network: (one or {}).get("aliases", []) for network, one in theirs["networks"].items()},
+                                 compose.networks(service))
+                self.assertEqual(set(theirs.get("environment", {}).items()),
+                                 {(key, str(value)) for key, value in service.get("environment", {}).items()})
+                mounts = {(one["source"] if one["type"] == "volume" else os.path.relpath(one["source"], ROOT), one["target"])
+                          for one in theirs.get("volumes", [])}
+                self.assertEqual(mounts, {
+                    (source if not source.startswith((".", "/")) else os.path.relpath(os.path.join(ROOT, source), ROOT), place)
+                    for source, place in (one.split(":")[:2] for one in service.get("volumes", []))}, name)
+                # "$$" is "$" for both; docker compose prints it as it was written.
+                self.assertEqual([one.replace("$$", "$") for one in theirs.get("command") or []], service.get("command", []))
+        done = subprocess.run([COMPOSE, "-f", "-", "config", "-q"], input="services: {a: {image: b, comand: [c]}}", text=True,
+                              capture_output=True, check=False)
+        self.assertNotEqual(done.returncode, 0, "it takes what is wrong, so its word proves nothing")
+
+    def test_prometheus_and_alertmanager_take_their_files(self):
+        for name in ("full.yml", "prometheus.yml"):
+            self.check("promtool", "check", "config", f"{ROOT}/deploy/prometheus/{name}")
+        self.check("amtool", "check-config", f"{ROOT}/deploy/alertmanager/alertmanager.yml")
+
+    def test_haproxy_takes_its_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.check(f"{ROOT}/deploy/make-certificates", f"{folder}/tls")
+            text = read("deploy/haproxy/haproxy.cfg").replace("/run/edge-tls", f"{folder}/tls/servers/load-balancer")
+            with open(f"{folder}/haproxy.cfg", "w", encoding="utf-8") as file:
+                file.write(text.replace("/run/tls", f"{folder}/tls"))
+            self.check("haproxy", "-c", "-f", file.name)
+
+    def test_the_collector_takes_its_file(self):
+        if not os.path.exists(COLLECTOR):
+            self.skipTest("no collector: ./dev parts collector")
+        with tempfile.TemporaryDirectory() as folder:
+            self.check(f"{ROOT}/deploy/make-certificates", f"{folder}/tls")
+            text = read("deploy/otel/collector.yaml").replace("/run/tls", f"{folder}/tls/servers/otel-collector")
+            with open(f"{folder}/collector.yaml", "w", encoding="utf-8") as file:
+                file.write(text.replace("/var/lib/otelcol", folder))
+            self.check(COLLECTOR, "validate", f"--config={file.name}")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

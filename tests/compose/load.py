@@ -1,0 +1,54 @@
+"""Calls of the official client, one after the other in several threads, until standard input ends: load.py BASE_URL KEY CALLERS.
+One line of JSON for each: how it went. The client's own retries are off, so that nothing is hidden."""
+import json
+import sys
+import threading
+import time
+
+from openai import APIError, APIStatusError, OpenAI
+
+BASE, KEY, CALLERS = sys.argv[1], sys.argv[2], int(sys.argv[3])
+stop, lock = threading.Event(), threading.Lock()
+
+
+def call(client, streamed):
+    """What a caller sees: output that arrived, whether the answer is whole, an error."""
+    seen = {"streamed": streamed, "output": 0, "whole": False, "error": "", "begun": time.monotonic()}
+    try:
+        answer = client.chat.completions.create(model="demo/sim-small", messages=[{"role": "user", "content": "hello"}],
+                                                stream=streamed, max_tokens=300)
+        if streamed:
+            for chunk in answer:
+                seen["output"] += bool(chunk.choices and chunk.choices[0].delta.content)
+                seen["whole"] = seen["whole"] or bool(chunk.choices and chunk.choices[0].finish_reason)
+        else:
+            seen["output"], seen["whole"] = 1, answer.choices[0].finish_reason is not None
+    except APIStatusError as error:
+        seen["error"] = f"{error.status_code} {error.message}"
+    except APIError as error:  # also of a connection
+        seen["error"] = f"{type(error).__name__} {error.message}"
+    except Exception as error:  # what a cut connection comes to in the library below
+        seen["error"] = f"{type(error).__name__} {error}"
+    seen["ended"] = time.monotonic()
+    return seen
+
+
+def work(number):
+    client = OpenAI(base_url=BASE, api_key=KEY, max_retries=0, timeout=180)
+    turn = number
+    while not stop.is_set():
+        seen = call(client, turn % 3 != 0)
+        turn += 1
+        with lock:
+            print(json.dumps(seen), flush=True)
+        if seen["error"]:
+            time.sleep(0.05)  # no busy loop
+
+
+threads = [threading.Thread(target=work, args=(number,)) for number in range(CALLERS)]
+for thread in threads:
+    thread.start()
+sys.stdin.read()
+stop.set()
+for thread in threads:
+    thread.join()
