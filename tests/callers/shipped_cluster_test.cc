@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "tests/support/http.h"
 #include "tests/support/postgres.h"
@@ -87,11 +88,14 @@ class ShippedClusterTest : public ::testing::Test {
       const std::string shipped =
           std::string(
               "postgresql://tollgate:${file:/run/secrets/postgres_password}@postgres:5432/") +
-          database;
+          database + "?sslmode=verify-full&sslrootcert=/run/tls/authority.pem";
       if (text.find(shipped) == std::string::npos) continue;
       text = Replaced(text, shipped, postgres_->MakeDatabase(std::string("shipped_") + database));
     }
-    text = Replaced(text, "redis://redis:6379", redis_->url());
+    // The databases of this machine's tests have no TLS; tests/compose has them as shipped.
+    text = Replaced(text, "rediss://redis:6379", redis_->url());
+    text = Replaced(text, "  redis_authority_file: /run/tls/authority.pem\n", "");
+    text = Replaced(text, "/run/edge-tls", secrets() + "/tls/servers/" + part.service);
     text = Replaced(text, "/run/secrets", secrets());
     text = Replaced(text, "/run/tls", secrets() + "/tls/" + part.service);
     const std::string data = folder_.path() + "/data/" + part.name;
@@ -113,6 +117,17 @@ class ShippedClusterTest : public ::testing::Test {
                                                            "--config", base + ".yaml"},
                                   base + ".log");
     ASSERT_TRUE(part.process->Start());
+  }
+  // What a front door answers over TLS: status and body.
+  std::pair<int, std::string> Ask(const Part& part, const std::string& path,
+                                  const std::string& more = "") {
+    const std::string address = part.service + ":" + std::to_string(part.http.number());
+    const std::string command =
+        "curl -sS --noproxy '*' --cacert " + secrets() + "/tls/authority.pem --resolve " + address +
+        ":127.0.0.1 -o " + folder_.path() + "/answer -w '%{http_code}' " + more + " https://" +
+        address + path + " >" + folder_.path() + "/status 2>" + folder_.path() + "/error";
+    if (std::system(command.c_str()) != 0) return {0, ReadFile(folder_.path() + "/error")};
+    return {std::stoi(ReadFile(folder_.path() + "/status")), ReadFile(folder_.path() + "/answer")};
   }
   Part& Named(const std::string& name) {
     for (Part& part : parts_) {
@@ -142,16 +157,14 @@ TEST_F(ShippedClusterTest, AllProcessesStartAndFindEachOther) {
         << part.process->LogTail();
   }
   // The front doors answer; with the login token the dashboard asks auth.
-  EXPECT_EQ(Http(Named("gateway-1").http.number(), "GET", "/api/v1/usage").status, 401);
-  const HttpResponse listed = Http(Named("dashboard").http.number(), "GET", "/admin/v1/workspaces",
-                                   {{"authorization", "Bearer " + Secret("dashboard_token")}});
-  EXPECT_EQ(listed.status, 200) << listed.body;
+  EXPECT_EQ(Ask(Named("gateway-1"), "/api/v1/usage").first, 401);
+  const std::string token = "-H 'Authorization: Bearer " + Secret("dashboard_token") + "'";
+  const auto listed = Ask(Named("dashboard"), "/admin/v1/workspaces", token);
+  EXPECT_EQ(listed.first, 200) << listed.second;
   // The audit log is anchored outside of its database.
-  EXPECT_EQ(Http(Named("dashboard").http.number(), "POST", "/admin/v1/workspaces",
-                 {{"authorization", "Bearer " + Secret("dashboard_token")}},
-                 R"({"displayName":"Shipped"})")
-                .status,
-            200);
+  const auto made =
+      Ask(Named("dashboard"), "/admin/v1/workspaces", token + R"( -d '{"displayName":"Shipped"}')");
+  EXPECT_EQ(made.first, 200) << made.second;
   const std::string anchors = folder_.path() + "/data/auth/audit.checkpoints";
   EXPECT_TRUE(WaitUntil([&] { return !ReadFile(anchors).empty(); }, 20'000, 50));
 }
@@ -159,14 +172,19 @@ TEST_F(ShippedClusterTest, AllProcessesStartAndFindEachOther) {
 // The reason for plain text is in the file, not in a default.
 TEST_F(ShippedClusterTest, WithoutTheExplicitSettingNothingListensInPlainText) {
   struct Case {
-    const char *part, *setting, *named;
+    const char *part, *from, *to, *named;  // the lines from one that begins so to before another
   };
-  for (const Case& one : {Case{"gateway-1", "  insecure_plaintext: true", "gateway.listen"},
-                          Case{"dashboard", "  insecure_plaintext: true", "dashboard.listen"},
-                          Case{"catalog", "  ops_insecure_plaintext: true", "host.ops_listen"}}) {
+  for (const Case& one :
+       {Case{"gateway-1", "  edge_tls:", "  # The network", "gateway.listen"},
+        Case{"dashboard", "  edge_tls:", "  login_token:", "dashboard.listen"},
+        Case{"catalog", "  ops_insecure_plaintext:", "  grpc_listen:", "host.ops_listen"}}) {
     Part& part = Named(one.part);
     const std::string config = ConfigOf(part);
-    const std::string without = Replaced(config, one.setting, "");
+    std::string without = config;
+    const size_t from = config.find(one.from);
+    const size_t to = config.find(one.to, from);
+    ASSERT_NE(to, std::string::npos) << one.part;
+    without.erase(from, to - from);
     ASSERT_NE(config, without) << one.part;
     ASSERT_NO_FATAL_FAILURE(Run(part, without));
     ASSERT_TRUE(WaitUntil([&] { return !part.process->Running(); }, 20'000)) << one.part;

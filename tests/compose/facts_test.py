@@ -135,7 +135,7 @@ class FactsTest(unittest.TestCase):
                 self.assertEqual(named, set(service.get("secrets", [])), name)
 
     def test_prometheus_asks_every_process_of_its_profile(self):
-        for project, name in ((self.full, "full.yml"), (self.minimal, "prometheus.yml")):
+        for project, name in ((self.full, "full/prometheus.yml"), (self.minimal, "prometheus.yml")):
             scraped = {target for job in yaml.safe_load(read(f"deploy/prometheus/{name}"))["scrape_configs"]
                        for static in job["static_configs"] for target in static["targets"]}
             ours = {f"{one}:9464" for one, service in project["services"].items()
@@ -190,7 +190,7 @@ class ProgramsTest(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0, "it takes what is wrong, so its word proves nothing")
 
     def test_prometheus_and_alertmanager_take_their_files(self):
-        for name in ("full.yml", "prometheus.yml"):
+        for name in ("full/prometheus.yml", "prometheus.yml"):
             self.check("promtool", "check", "config", f"{ROOT}/deploy/prometheus/{name}")
         self.check("amtool", "check-config", f"{ROOT}/deploy/alertmanager/alertmanager.yml")
 

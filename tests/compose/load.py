@@ -12,11 +12,12 @@ stop, lock = threading.Event(), threading.Lock()
 
 
 def call(client, streamed):
-    """What a caller sees: output that arrived, whether the answer is whole, an error."""
-    seen = {"streamed": streamed, "output": 0, "whole": False, "error": "", "begun": time.monotonic()}
+    """What a caller sees: whether its answer has begun, output that arrived, whether it is whole, an error."""
+    seen = {"streamed": streamed, "begun": False, "output": 0, "whole": False, "error": "", "seconds": time.monotonic()}
     try:
         answer = client.chat.completions.create(model="demo/sim-small", messages=[{"role": "user", "content": "hello"}],
                                                 stream=streamed, max_tokens=300)
+        seen["begun"] = True
         if streamed:
             for chunk in answer:
                 seen["output"] += bool(chunk.choices and chunk.choices[0].delta.content)
@@ -29,7 +30,7 @@ def call(client, streamed):
         seen["error"] = f"{type(error).__name__} {error.message}"
     except Exception as error:  # what a cut connection comes to in the library below
         seen["error"] = f"{type(error).__name__} {error}"
-    seen["ended"] = time.monotonic()
+    seen["seconds"] = round(time.monotonic() - seen["seconds"], 3)
     return seen
 
 
