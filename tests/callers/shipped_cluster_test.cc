@@ -79,6 +79,7 @@ class ShippedClusterTest : public ::testing::Test {
                       "0.0.0.0:" + std::to_string(part.http.number()));
     }
     text = Replaced(text, "0.0.0.0:7001", "0.0.0.0:" + std::to_string(part.admin.number()));
+    text = Replaced(text, "[router:7000]", "[router-1:7000, router-2:7000]");
     for (const Part& other : parts_) {
       text = Replaced(text, " " + other.name + ":7000", " " + other.port.address());
       text = Replaced(text, "[" + other.name + ":7000", "[" + other.port.address());

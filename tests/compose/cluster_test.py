@@ -2,131 +2,36 @@
 each service killed and stopped under load, failures counted."""
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
-import time
 import unittest
-import urllib.request
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import compose  # noqa: E402
-from compose import ROOT  # noqa: E402
-from facts_test import COLLECTOR  # noqa: E402
-from machine import Machine  # noqa: E402
+from cluster import CALLERS, NAME, Cluster, Load  # noqa: E402
 
-NAME = "api.example.test"
-CALLERS = 6
 # Each fault has calls before, during and after it.
 CALLS = 8
-
-
-class Load:
-    """Callers of the official client."""
-
-    def __init__(self, address, key, authority):
-        self.process = subprocess.Popen(
-            [f"{PACKAGES}/python/venv/bin/python", f"{HERE}/load.py", f"https://{NAME}:8443/v1", key, str(CALLERS)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env={"PATH": "/usr/bin:/bin", "SSL_CERT_FILE": authority, "NO_PROXY": "*"})
-        self.calls = []
-
-    def more(self, count):
-        """Waits until so many calls more have ended."""
-        for _ in range(count):
-            line = self.process.stdout.readline()
-            assert line, "the callers ended"
-            self.calls.append(json.loads(line))
-
-    def end(self):
-        self.process.stdin.close()
-        with self.process.stdout:
-            for line in self.process.stdout:
-                self.calls.append(json.loads(line))
-        assert self.process.wait(200) == 0
-
-    def failed(self):
-        return [one for one in self.calls if not one["whole"]]
 
 
 class ClusterTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.mkdtemp(prefix="tollgate-compose-")
-        os.chmod(cls.folder, 0o755)
-        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-        environment = {"TOLLGATE_SECRETS": f"{cls.folder}/secrets", "TOLLGATE_EDGE_NAMES": f"DNS:{NAME}"}
-        done = subprocess.run([f"{ROOT}/dev", "secrets"], env={**os.environ, **environment}, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        os.chmod(f"{cls.folder}/secrets", 0o755)  # the mode of the mount point does not matter to a container engine
-        project = compose.load("full", environment)
-        project["services"]["operator"] = compose.load("operator", environment)["services"]["operator"]
-        absent = ["grafana/grafana"] + ([] if os.path.exists(COLLECTOR) else ["otel/opentelemetry-collector-contrib"])
-        for image in absent:
-            print(f"NOT RUN: {image}, which cannot be had here", file=sys.stderr)
-        cls.machine = Machine(cls.folder, project, PROGRAMS, WEB, COLLECTOR, absent)
-        cls.addClassCleanup(cls.machine.end)
-        operator = cls.machine.containers.pop("operator")
-        # A container of its own that stays, for commands.
-        operator.command = lambda: ["sleep", "infinity"]
-        cls.machine.up()
-        operator.start()
-        cls.machine.containers["operator"] = operator
-        cls.operator = operator
-        deadline = time.monotonic() + 30
-        while operator.execute("tollgate", "--help").returncode != 0:
-            assert time.monotonic() < deadline, operator.log()
-            time.sleep(0.1)
-        with open("/etc/hosts", "a", encoding="utf-8") as file:
-            file.write(f"{cls.machine.containers['load-balancer'].addresses['outside']} {NAME}\n")
-        for command in (["workspace", "create", "Demo", "--id", "demo"], ["credit", "add", "--workspace", "demo", "50"]):
-            cls.tollgate(*command)
-        cls.key = json.loads(cls.tollgate("--json", "key", "create", "--workspace", "demo", "--name", "test"))["secret"]  # shown once
+        cls.cluster = Cluster(PROGRAMS, WEB, PACKAGES)
+        cls.machine = cls.cluster.machine
 
-    @classmethod
-    def tollgate(cls, *arguments):
-        done = cls.operator.execute("tollgate", *arguments)
-        assert done.returncode == 0, done.stderr + done.stdout
-        return done.stdout
-
-    def load(self):
-        return Load(NAME, self.key, f"{self.folder}/secrets/tls/authority.pem")
-
-    def get(self, name, network, port, path):
-        with urllib.request.urlopen(f"http://{self.machine.containers[name].addresses[network]}:{port}{path}", timeout=30) as answer:
-            return json.loads(answer.read())
-
-    def all_used(self):
-        """Whether no process has left a replica, and the load balancer has both gateways."""
-        for one in self.machine.of("gateway") + self.machine.of("inference-router"):
-            with urllib.request.urlopen(f"http://{one.addresses['inside']}:9464/metrics", timeout=30) as answer:
-                lines = answer.read().decode().split("\n")
-            if any(line.startswith("tollgate_rpc_replica_ejected{") and not line.endswith(" 0") for line in lines):
-                return False
-        with urllib.request.urlopen(f"http://{self.machine.containers['load-balancer'].addresses['monitoring']}:8404/metrics", timeout=30) as answer:
-            text = answer.read().decode()
-        return text.count('haproxy_server_status{proxy="gateways",server="gateway') and sum(
-            line.startswith('haproxy_server_status{proxy="gateways"') and 'state="UP"' in line and line.endswith(" 1")
-            for line in text.split("\n")) == 2
-
-    def wait(self, what, condition, timeout=90):
-        deadline = time.monotonic() + timeout
-        while not condition():
-            self.assertLess(time.monotonic(), deadline, what)
-            time.sleep(0.2)
+    def get(self, *place):
+        return json.loads(self.cluster.get(*place))
 
     def test_1_a_chat_of_the_official_client_through_tls(self):
-        load = self.load()
+        load = Load(self.cluster)
         load.more(2 * CALLERS)
         load.end()
         self.assertEqual(load.failed(), [])
         for streamed in (True, False):
             self.assertTrue([one for one in load.calls if one["streamed"] == streamed and one["output"]])
-        charged = json.loads(self.tollgate("--json", "usage", "demo"))["usage"][-1]["requests"]
-        self.assertEqual(charged, len(load.calls))
+        self.assertEqual(self.cluster.requests(), len(load.calls))
 
     def test_2_no_killed_replica_is_noticed_but_by_answers_that_it_had_begun(self):
         """The names are those of the compose file. Answers that had begun at a killed gateway, router or engine are lost."""
@@ -134,8 +39,8 @@ class ClusterTest(unittest.TestCase):
         for name in [one for one in self.machine.project["services"] if one.endswith("-2")] + ["redis"]:
             with self.subTest(name):
                 container = self.machine.containers[name]
-                self.wait("all replicas are used", self.all_used)
-                load = self.load()
+                self.cluster.wait("all replicas are used", self.cluster.all_used)
+                load = Load(self.cluster)
                 load.more(CALLS)
                 container.kill()
                 load.more(2 * CALLS)
@@ -152,8 +57,8 @@ class ClusterTest(unittest.TestCase):
         for name in [one for one in self.machine.project["services"] if one.endswith("-1") and not one.startswith("engine-")]:
             with self.subTest(name):
                 container = self.machine.containers[name]
-                self.wait("all replicas are used", self.all_used)
-                load = self.load()
+                self.cluster.wait("all replicas are used", self.cluster.all_used)
+                load = Load(self.cluster)
                 load.more(CALLS)
                 self.assertEqual(container.stop(), (0, True), container.log())
                 load.more(CALLS)
@@ -170,8 +75,8 @@ class ClusterTest(unittest.TestCase):
             absent = () if "otel-collector" in self.machine.containers else ("otel-collector",)
             return [(one["scrapeUrl"], one["lastError"]) for one in targets
                     if one["health"] != "up" and one["labels"]["job"] not in absent]
-        self.wait("every target is read", lambda: unread() == [])
-        self.wait("an Alertmanager", lambda: len(self.get("prometheus", "monitoring", 9090, "/api/v1/alertmanagers")["data"]["activeAlertmanagers"]) == 1)
+        self.cluster.wait("every target is read", lambda: unread() == [])
+        self.cluster.wait("an Alertmanager", lambda: len(self.get("prometheus", "monitoring", 9090, "/api/v1/alertmanagers")["data"]["activeAlertmanagers"]) == 1)
         self.assertEqual(self.get("alertmanager", "monitoring", 9093, "/api/v2/status")["cluster"]["status"], "disabled")
 
     def test_5_plain_text_is_refused(self):
@@ -184,7 +89,7 @@ class ClusterTest(unittest.TestCase):
                 ("load-balancer", "billing-1", "inside", 7001, False), ("load-balancer", "gateway-1", "edge", 8080, True)):
             done = there[caller].execute("bash", "-c", f"timeout 3 bash -c 'exec 3<>/dev/tcp/{there[callee].addresses[network]}/{port}'")
             self.assertEqual(done.returncode == 0, reached, (caller, callee, port))
-        sql = ["env", f"PGPASSWORD={open(self.folder + '/secrets/postgres_password', encoding='utf-8').read()}", "psql", "-h", "postgres",
+        sql = ["env", f"PGPASSWORD={open(self.cluster.secrets + '/postgres_password', encoding='utf-8').read()}", "psql", "-h", "postgres",
                "-U", "tollgate", "-d", "billing", "-Atc", "select 1"]
         for mode, code in (("disable", 2), ("require", 0)):
             done = there["auth-1"].execute("env", f"PGSSLMODE={mode}", *sql)
@@ -201,12 +106,12 @@ class ClusterTest(unittest.TestCase):
                 self.assertEqual("error:" in done.stderr, not certificate, f"{host}: {done.stderr}")
 
     def test_6_the_dashboard_answers_behind_the_load_balancer(self):
-        done = subprocess.run(["curl", "-sS", "--cacert", f"{self.folder}/secrets/tls/authority.pem", f"https://{NAME}:8444/"],
+        done = subprocess.run(["curl", "-sS", "--cacert", f"{self.cluster.secrets}/tls/authority.pem", f"https://{NAME}:8444/"],
                               capture_output=True, text=True, check=False)
         self.assertIn("<!doctype html", done.stdout.lower(), done.stderr)
 
     def test_7_the_books_are_right(self):
-        self.assertEqual(self.operator.execute("tollgate", "verify-ledger", timeout=120).returncode, 0)
+        self.assertEqual(self.cluster.operator.execute("tollgate", "verify-ledger", timeout=120).returncode, 0)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Calls of the official client, one after the other in several threads, until standard input ends: load.py BASE_URL KEY CALLERS.
+"""Calls of the official client, one after the other in several threads, until standard input ends: load.py BASE_URL KEY CALLERS TOKENS.
 One line of JSON for each: how it went. The client's own retries are off, so that nothing is hidden."""
 import json
 import sys
@@ -7,16 +7,16 @@ import time
 
 from openai import APIError, APIStatusError, OpenAI
 
-BASE, KEY, CALLERS = sys.argv[1], sys.argv[2], int(sys.argv[3])
+BASE, KEY, CALLERS, TOKENS = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 stop, lock = threading.Event(), threading.Lock()
 
 
-def call(client, streamed):
+def call(client, streamed, tokens):
     """What a caller sees: whether its answer has begun, output that arrived, whether it is whole, an error."""
     seen = {"streamed": streamed, "begun": False, "output": 0, "whole": False, "error": "", "seconds": time.monotonic()}
     try:
         answer = client.chat.completions.create(model="demo/sim-small", messages=[{"role": "user", "content": "hello"}],
-                                                stream=streamed, max_tokens=300)
+                                                stream=streamed, max_tokens=tokens + 100, extra_body={"x_sim": {"tokens": tokens}})
         seen["begun"] = True
         if streamed:
             for chunk in answer:
@@ -38,7 +38,9 @@ def work(number):
     client = OpenAI(base_url=BASE, api_key=KEY, max_retries=0, timeout=180)
     turn = number
     while not stop.is_set():
-        seen = call(client, turn % 3 != 0)
+        # Every fourth caller's streams are the longest, the others' short, and every third call is not streamed.
+        streamed = turn % 3 != 0
+        seen = call(client, streamed, TOKENS if streamed and number % 4 == 0 else 120)
         turn += 1
         with lock:
             print(json.dumps(seen), flush=True)

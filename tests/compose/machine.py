@@ -25,11 +25,12 @@ export PGDATA=/var/lib/postgresql/data PATH=$PATH:/usr/lib/postgresql/15/bin
 shift
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
   initdb --username="$POSTGRES_USER" --pwfile="$POSTGRES_PASSWORD_FILE" --auth=scram-sha-256 --no-sync >/dev/null
-  pg_ctl start --wait --silent -o "$* -c listen_addresses="
+  postgres -c fsync=off "$@" -c listen_addresses= & server=$!
+  until pg_isready -q; do sleep 0.1; done
   export PGPASSWORD=$(cat "$POSTGRES_PASSWORD_FILE")
-  psql -q -U "$POSTGRES_USER" -d postgres -c "CREATE DATABASE $POSTGRES_USER"
-  for file in /docker-entrypoint-initdb.d/*; do psql -q -U "$POSTGRES_USER" -d "$POSTGRES_USER" -f "$file"; done
-  pg_ctl stop --wait --silent
+  psql -q -U "$POSTGRES_USER" -d postgres -c "CREATE DATABASE $POSTGRES_USER TEMPLATE template0"
+  for file in /docker-entrypoint-initdb.d/*; do psql -q -v ON_ERROR_STOP=1 -U "$POSTGRES_USER" -d "$POSTGRES_USER" -f "$file"; done
+  kill -INT $server && wait $server
 fi
 exec postgres -c listen_addresses='*' -c fsync=off "$@"
 """
@@ -260,17 +261,18 @@ class Machine:
             if waiting:
                 time.sleep(0.2)
 
-    def up(self, timeout=240):
+    def up(self, timeout=240, not_yet=()):
         """docker compose up --wait: each when what it depends on is healthy."""
-        pending = dict(self.containers)
+        pending = {name: one for name, one in self.containers.items() if name not in not_yet}
+        wanted = list(pending)
         while pending:
             ready = [name for name, one in pending.items() if not set(one.service.get("depends_on", {})) & set(pending)]
             for name in ready:
                 self.wait_healthy([other for other in pending[name].service.get("depends_on", {}) if other in self.containers], timeout)
                 pending.pop(name).start()
-        self.wait_healthy(self.containers, timeout)
+        self.wait_healthy(wanted, timeout)
 
     def end(self):
         for one in self.containers.values():
-            if one.runs():
+            if one.process:
                 one.kill()

@@ -51,6 +51,6 @@ def faults(text, sources, operations):
 def check_alerts(files, read):
     sources = "\n".join(read(path) for path in files if path.endswith((".cc", ".h")) and not path.endswith("_test.cc"))
     for path in sorted(files):
-        if path.startswith(FOLDER) and path.endswith(".yml") and path != FOLDER + "prometheus.yml":
+        if path.startswith(FOLDER) and path.endswith(".yml") and not path.endswith("/prometheus.yml"):
             for fault in faults(read(path), sources, read("docs/operations.md")):
                 yield path, 1, fault

@@ -1,0 +1,54 @@
+"""What the scripts of this folder share: a cluster of docker-compose.yml, callers whose failures are counted, a line for the record.
+
+    tests/operations/run PROGRAMS WEB PACKAGES SCRIPT
+
+TOLLGATE_OPERATIONS=full makes answers of a minute and more rounds; without it they are short."""
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "compose"))
+
+from cluster import Cluster, Load  # noqa: E402
+
+FULL = os.environ.get("TOLLGATE_OPERATIONS") == "full"
+# The longest answers: 60 tokens a second.
+LONGEST = 3600 if FULL else 600
+ROUNDS = 3 if FULL else 1
+CALLERS = 12 if FULL else 8
+# Answers that must end before and after each step.
+CALLS = 2 * CALLERS
+
+
+def start(change=lambda project: []):
+    return Cluster(*sys.argv[1:4], change)
+
+
+def load(cluster):
+    return Load(cluster, CALLERS, LONGEST)
+
+
+def check(condition, what):
+    if not condition:
+        raise SystemExit(f"FAILED: {what}")
+
+
+def none_failed(calls, what):
+    failed = [one for one in calls.calls if not one["whole"]]
+    check(not failed, f"{what}: {json.dumps(failed[:5], indent=1)}")
+
+
+def books_are_right(cluster, calls):
+    """The ledger verifies, and each whole answer was charged once."""
+    cluster.tollgate("verify-ledger", timeout=300)
+    whole = sum(one["whole"] for one in calls.calls)
+    cluster.wait("every answer is charged", lambda: cluster.requests() >= whole, 60)
+    check(cluster.requests() == whole, f"{whole} whole answers, {cluster.requests()} charged")
+
+
+def record(name, calls, **more):
+    longest = max((one["seconds"] for one in calls.calls), default=0)
+    failed = sum(not one["whole"] for one in calls.calls)
+    facts = {"calls": len(calls.calls), "failed": failed, "longest_s": round(longest), **more}
+    print(f"OPERATION {name} " + " ".join(f"{key}={value}" for key, value in facts.items()), flush=True)

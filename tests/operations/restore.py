@@ -1,0 +1,76 @@
+"""The database is lost and restored from pg_basebackup and archived WAL to a point in time, under load. Callers get errors only while it is
+unreachable; afterwards the cluster works without a restart, the ledger verifies, and what was charged until that time is there."""
+import json
+import shutil
+import time
+
+from operation import CALLS, check, load, record, start
+
+
+def with_archive(project):
+    shell = project["services"]["postgres"]["command"]
+    check("archive_mode=off" in shell[2], "the compose file does not say archive_mode")
+    shell[2] = shell[2].replace("archive_mode=off", "archive_mode=on")
+    return []
+
+
+def password():
+    with open(f"{cluster.secrets}/postgres_password", encoding="utf-8") as file:
+        return file.read()
+
+
+def on_postgres(*command):
+    done = postgres.execute("env", f"PGPASSWORD={password()}", "PGSSLMODE=require", *command, timeout=120)
+    check(done.returncode == 0, f"{command}: {done.stderr}")
+    return done.stdout.strip()
+
+
+def sql(text, database="billing"):
+    return on_postgres("psql", "-h", "127.0.0.1", "-U", "tollgate", "-d", database, "-Atc", text)
+
+
+cluster = start(with_archive)
+postgres = cluster.machine.containers["postgres"]
+on_postgres("pg_basebackup", "-h", "127.0.0.1", "-U", "tollgate", "-D", "/archive/base", "-X", "none", "-c", "fast")
+calls = load(cluster)
+calls.more(CALLS)
+until = sql("select clock_timestamp()")
+charged = cluster.requests()
+calls.more(CALLS)
+late = json.loads(cluster.tollgate("--json", "workspace", "create", "Late", "--id", "late"))
+sql("select pg_switch_wal()")
+cluster.wait("the WAL is archived", lambda: sql("select last_archived_wal >= pg_walfile_name(pg_current_wal_lsn() - 16777216) from pg_stat_archiver") == "t", 60)
+
+postgres.kill()
+lost = time.monotonic()
+data = f"{cluster.folder}/volumes/postgres"
+shutil.rmtree(data)
+shutil.move(f"{cluster.folder}/volumes/archive/base", data)
+with open(f"{data}/postgresql.auto.conf", "a", encoding="utf-8") as file:
+    file.write(f"restore_command = 'cp /archive/%f %p'\nrecovery_target_time = '{until}'\nrecovery_target_action = promote\n")
+open(f"{data}/recovery.signal", "w", encoding="utf-8").close()
+postgres.start()
+cluster.machine.wait_healthy(["postgres"], 120)
+cluster.wait("the recovery ends", lambda: sql("select pg_is_in_recovery()") == "f", 120)
+back = time.monotonic()
+cluster.machine.wait_healthy([name for name in cluster.machine.containers if name.startswith(("billing-", "auth-"))], 120)
+
+
+def answers():
+    """Ten calls in a row that are answered."""
+    calls.more(10)
+    return all(one["whole"] for one in calls.calls[-10:])
+
+
+cluster.wait("calls are answered", answers, 120)
+served = time.monotonic()
+before = len(calls.calls)
+calls.more(CALLS)
+calls.end()
+failed = [one for one in calls.calls[before:] if not one["whole"]]
+check(not failed, f"calls failed after the restore: {failed[:3]}")
+check(cluster.operator.execute("tollgate", "balance", "late").returncode != 0, "a workspace from after the point in time is there")
+check(cluster.requests() >= charged, f"{charged} requests were charged at the point in time, {cluster.requests()} after the restore")
+cluster.tollgate("verify-ledger", timeout=300)
+letters = len(json.loads(cluster.tollgate("--json", "deadletter", "list")).get("dead_letters", []))
+record("restore", calls, lost_s=round(back - lost), served_again_s=round(served - lost), dead_letters=letters)
