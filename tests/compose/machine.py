@@ -26,7 +26,7 @@ shift
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
   initdb --username="$POSTGRES_USER" --pwfile="$POSTGRES_PASSWORD_FILE" --auth=scram-sha-256 --no-sync >/dev/null
   postgres -c fsync=off "$@" -c listen_addresses= & server=$!
-  until pg_isready -q; do sleep 0.1; done
+  until pg_isready -q; do kill -0 $server && sleep 0.1; done
   export PGPASSWORD=$(cat "$POSTGRES_PASSWORD_FILE")
   psql -q -U "$POSTGRES_USER" -d postgres -c "CREATE DATABASE $POSTGRES_USER TEMPLATE template0"
   for file in /docker-entrypoint-initdb.d/*; do psql -q -v ON_ERROR_STOP=1 -U "$POSTGRES_USER" -d "$POSTGRES_USER" -f "$file"; done
