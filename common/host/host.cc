@@ -320,8 +320,8 @@ class Process {
   Clock& clock_ = SystemClock::Get();
   const ProcessStart start_{name_, clock_.WallUs()};
   // One for each server.
-  ProcessInfoRpc process_info_{start_, [this] { return ReadyReport(); }};
-  ProcessInfoRpc admin_process_info_{start_, [this] { return ReadyReport(); }};
+  ProcessInfoRpc process_info_{start_, [this] { return ReadyReport(); }, SystemClock::Get()};
+  ProcessInfoRpc admin_process_info_{start_, [this] { return ReadyReport(); }, SystemClock::Get()};
   LoopPool loops_;
   LoopPool ops_loops_{1};
   std::optional<rpc::TlsFiles> tls_;

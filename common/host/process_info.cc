@@ -17,6 +17,7 @@ grpc::ServerUnaryReactor* ProcessInfoRpc::GetProcessInfo(
   for (const auto& [part, ready] : ready_()) {
     if (!ready) response->add_not_ready(part);
   }
+  response->set_now_us(clock_.WallUs());
   response->set_ready(response->not_ready_size() == 0);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(grpc::Status::OK);

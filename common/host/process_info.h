@@ -7,13 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/rpc/callers.h"
 #include "tollgate/common/v1/process.grpc.pb.h"
 
 namespace tollgate::host {
 
 inline constexpr rpc::MethodCallers kProcessInfoCallers = {
-    "tollgate.common.v1.ProcessInfoService/*", rpc::kDashboard};
+    "tollgate.common.v1.ProcessInfoService/*", rpc::kAdmins};
 
 struct ProcessStart {
   // Makes an id.
@@ -28,8 +29,8 @@ class ProcessInfoRpc : public common::v1::ProcessInfoService::CallbackService {
  public:
   // Name and readiness of each part, from any thread.
   using ReadyReport = std::function<std::vector<std::pair<std::string, bool>>()>;
-  ProcessInfoRpc(ProcessStart start, ReadyReport ready)
-      : start_(std::move(start)), ready_(std::move(ready)) {}
+  ProcessInfoRpc(ProcessStart start, ReadyReport ready, const Clock& clock)
+      : start_(std::move(start)), ready_(std::move(ready)), clock_(clock) {}
 
   grpc::ServerUnaryReactor* GetProcessInfo(grpc::CallbackServerContext* context,
                                            const common::v1::GetProcessInfoRequest* request,
@@ -38,6 +39,7 @@ class ProcessInfoRpc : public common::v1::ProcessInfoService::CallbackService {
  private:
   const ProcessStart start_;
   const ReadyReport ready_;
+  const Clock& clock_;
 };
 
 }  // namespace tollgate::host

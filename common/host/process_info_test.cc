@@ -9,7 +9,8 @@ namespace {
 TEST(ProcessInfo, SaysWhatDoesNotServe) {
   std::vector<std::pair<std::string, bool>> parts = {{"auth", true}, {"billing", false}};
   const ProcessStart start("allinone", 17);
-  ProcessInfoRpc rpc(start, [&] { return parts; });
+  const ManualClock clock(4'000'000);
+  ProcessInfoRpc rpc(start, [&] { return parts; }, clock);
   grpc::ServerBuilder builder;
   builder.RegisterService(&rpc);
   const auto server = builder.BuildAndStart();
@@ -22,6 +23,7 @@ TEST(ProcessInfo, SaysWhatDoesNotServe) {
   };
   EXPECT_EQ(ask().service(), "allinone");
   EXPECT_EQ(ask().start_us(), 17);
+  EXPECT_EQ(ask().now_us(), 4'000'000) << "so that others see how far its clock is off";
   EXPECT_EQ(ask().id(), start.id);
   EXPECT_NE(start.id, ProcessStart("allinone", 17).id);
   EXPECT_FALSE(ask().version().empty());

@@ -5,15 +5,27 @@
 #include <memory>
 #include <mutex>
 
+#include "common/base/clock.h"
+
 namespace tollgate::http {
 namespace {
 
 constexpr size_t kMaxAnswer = size_t{4} << 20;
 
+// Where a body goes.
+struct Received {
+  HttpAnswer& answer;
+  const int64_t sent_us;
+};
+
 size_t Append(char* data, size_t size, size_t count, void* into) {
-  auto* body = static_cast<std::string*>(into);
-  if (body->size() + size * count > kMaxAnswer) return 0;
-  body->append(data, size * count);
+  const auto* received = static_cast<Received*>(into);
+  std::string& body = received->answer.body;
+  if (body.empty()) {
+    received->answer.first_byte_us = SystemClock::Get().MonotonicUs() - received->sent_us;
+  }
+  if (body.size() + size * count > kMaxAnswer) return 0;
+  body.append(data, size * count);
   return size * count;
 }
 
@@ -90,15 +102,18 @@ HttpAnswer Send(const HttpCall& call) {
     return answer;
   }
   const std::string form = Encode(call.form);
+  const std::string& content = call.json.empty() ? form : call.json;
+  Received received{answer, SystemClock::Get().MonotonicUs()};
   std::string url = call.url;
   List headers;
   if (!call.bearer.empty()) Add(headers, "Authorization: Bearer " + call.bearer);
   Add(headers, "Expect:");
   for (const auto& [name, value] : call.headers) Add(headers, name + ": " + value);
   if (call.method == "POST") {
+    if (!call.json.empty()) Add(headers, "Content-Type: application/json");
     curl_easy_setopt(curl.get(), CURLOPT_POST, 1L);
-    curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDSIZE, static_cast<long>(form.size()));
-    curl_easy_setopt(curl.get(), CURLOPT_COPYPOSTFIELDS, form.c_str());
+    curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDSIZE, static_cast<long>(content.size()));
+    curl_easy_setopt(curl.get(), CURLOPT_COPYPOSTFIELDS, content.c_str());
   } else {
     if (!form.empty()) url += "?" + form;
     if (call.method != "GET") {
@@ -108,8 +123,13 @@ HttpAnswer Send(const HttpCall& call) {
   curl_easy_setopt(curl.get(), CURLOPT_URL, url.c_str());
   curl_easy_setopt(curl.get(), CURLOPT_HTTPHEADER, headers.get());
   curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, &Append);
-  curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &answer.body);
+  curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &received);
   curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
+  // Debian's libcurl keeps the system's authorities in a folder, which stays.
+  if (!call.authority_file.empty()) {
+    curl_easy_setopt(curl.get(), CURLOPT_CAINFO, call.authority_file.c_str());
+  }
+  if (!call.use_proxy) curl_easy_setopt(curl.get(), CURLOPT_PROXY, "");
   curl_easy_setopt(curl.get(), CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(curl.get(), CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT_MS,

@@ -174,7 +174,7 @@ rpc::CallerSet AllowedBy(const std::string& process, bool is_admin, const std::s
       {{"ratelimit", false}, ratelimit::kCallers},
   };
   // Every process says at each address what it is.
-  if (IsProcessInfo(method)) return rpc::kDashboard;
+  if (IsProcessInfo(method)) return rpc::kDashboard | rpc::kOperator;
   const auto table = tables.find({process, is_admin});
   if (table != tables.end()) {
     for (const rpc::MethodCallers& row : table->second) {

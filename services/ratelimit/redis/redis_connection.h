@@ -13,10 +13,16 @@
 #include <string>
 #include <vector>
 
+#include "common/base/redis_url.h"
 #include "common/base/result.h"
-#include "services/ratelimit/redis/redis_url.h"
 
 namespace tollgate::ratelimit {
+
+using redis::Endpoint;
+using redis::ParseEndpoint;
+using redis::ParseRedisUrl;
+using redis::RedisUrl;
+using redis::SlotOf;
 
 struct FreeReply {
   void operator()(redisReply* reply) const { freeReplyObject(reply); }

@@ -7,9 +7,15 @@
 #include <memory>
 #include <string>
 
-#include "services/ratelimit/redis/redis_url.h"
+#include "common/base/redis_url.h"
 
 namespace tollgate::ratelimit {
+
+using redis::Endpoint;
+using redis::ParseEndpoint;
+using redis::ParseRedisUrl;
+using redis::RedisUrl;
+using redis::SlotOf;
 
 class RedisStream {
  public:

@@ -7,7 +7,7 @@
 
 #include "common/base/result.h"
 
-namespace tollgate::ratelimit {
+namespace tollgate::redis {
 
 struct Endpoint {
   std::string host;
@@ -37,4 +37,4 @@ BasicResult<Endpoint, std::string> ParseEndpoint(std::string_view text,
 // The hash slot of Redis Cluster that a key with this hash tag, the part in braces, belongs to.
 int SlotOf(std::string_view tag);
 
-}  // namespace tollgate::ratelimit
+}  // namespace tollgate::redis

@@ -1,8 +1,8 @@
-#include "services/ratelimit/redis/redis_url.h"
+#include "common/base/redis_url.h"
 
 #include <gtest/gtest.h>
 
-namespace tollgate::ratelimit {
+namespace tollgate::redis {
 namespace {
 
 TEST(RedisUrl, ReadsTheThreeForms) {
@@ -47,4 +47,4 @@ TEST(RedisUrl, SlotsAreThoseOfRedisCluster) {
 }
 
 }  // namespace
-}  // namespace tollgate::ratelimit
+}  // namespace tollgate::redis

@@ -1,10 +1,10 @@
-#include "services/ratelimit/redis/redis_url.h"
+#include "common/base/redis_url.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
 
-namespace tollgate::ratelimit {
+namespace tollgate::redis {
 namespace {
 
 constexpr int kSlots = 16384;
@@ -112,4 +112,4 @@ int SlotOf(std::string_view tag) {
   return crc % kSlots;
 }
 
-}  // namespace tollgate::ratelimit
+}  // namespace tollgate::redis
