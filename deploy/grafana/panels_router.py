@@ -23,6 +23,10 @@ ROUTER = (
     ("Engines", (
         graph("Runs", "reqps", "By engine and outcome.", (rate("tollgate_router_engine_requests_total", "engine, outcome"), "{{engine}} {{outcome}}")),
         graph("Available", "short", "Engines that routers know, and those that they may use.", ("max(tollgate_router_engines)", "known"), ("min(tollgate_router_engines_available)", "available")),
+        graph("Load by engine", "short", "Running requests, of all routers.", ("sum by (engine) (tollgate_router_engine_running_requests)", "{{engine}}"),
+              ("sum by (engine) (tollgate_router_engine_max_requests) > 0", "{{engine}} at most")),
+        graph("Up by engine", "short", "Routers that send it requests.", ("sum by (engine) (tollgate_router_engine_available >= 0)", "{{engine}}")),
+        graph("Output by engine", "short", "Tokens per second of answers that ended.", (rate("tollgate_router_engine_output_tokens_total", "engine"), "{{engine}}"), stacked=True),
         graph("Retries and whole answers", "reqps", "Requests tried on a second engine; answers that were not streamed by the engine.",
               (rate("tollgate_router_retries_total"), "retries"), (rate("tollgate_router_whole_answers_total"), "whole")),
         graph("Bounds", "ops", "Answers that were ended at a bound.", (rate("tollgate_router_answer_limits_total", "limit"), "{{limit}}")),

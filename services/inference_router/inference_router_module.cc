@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -107,7 +109,8 @@ class InferenceRouterModule : public Module {
   std::unique_ptr<Subscription> watch_;
   std::unique_ptr<router::HealthChecker> health_;
   Loop::TimerId gauges_timer_ = 0;
-  int64_t outbox_empty_us_ = 0;  // when it was last seen so; of the gauges' timer
+  int64_t outbox_empty_us_ = 0;          // when it was last seen so; of the gauges' timer
+  std::set<std::string> shown_engines_;  // that have metrics; of the same timer
   std::atomic<bool> started_{false};
 };
 
@@ -232,7 +235,17 @@ void InferenceRouterModule::ScheduleGauges() {
     if (auto table = table_.Get()) {
       const int64_t now_us = context_.clock.MonotonicUs();
       int available = 0;
-      for (const auto& engine : table->engines()) available += engine->Available(now_us) ? 1 : 0;
+      std::set<std::string> gone = std::move(shown_engines_);
+      shown_engines_.clear();
+      for (const auto& engine : table->engines()) {
+        const bool takes = engine->Available(now_us);
+        available += takes ? 1 : 0;
+        metrics_->SetEngine(engine->id(), takes, engine->running(),
+                            engine->engine().max_concurrency());
+        shown_engines_.insert(engine->id());
+        gone.erase(engine->id());
+      }
+      for (const std::string& engine : gone) metrics_->DropEngine(engine);
       metrics_->engines_available.Set(available);
       metrics_->engines_known.Set(static_cast<double>(table->engines().size()));
     }

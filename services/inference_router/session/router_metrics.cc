@@ -117,4 +117,37 @@ void RouterMetrics::CountEngineRequest(const std::string& engine_id, const std::
   counter->Increment();
 }
 
+void RouterMetrics::CountEngineTokens(const std::string& engine_id, int64_t output_tokens) {
+  std::lock_guard lock(mutex_);
+  prometheus::Counter*& counter = engine_tokens_[engine_id];
+  if (counter == nullptr) {
+    counter = &metrics::Counter("tollgate_router_engine_output_tokens_total",
+                                "Output tokens of answers of an engine that ended and are charged.",
+                                {{"engine", engine_id}});
+  }
+  counter->Increment(static_cast<double>(output_tokens));
+}
+
+void RouterMetrics::SetEngine(const std::string& engine_id, bool available, int64_t running,
+                              int64_t most) {
+  SetEngineState(engine_id, available ? 1 : 0, running, most);
+}
+
+void RouterMetrics::SetEngineState(const std::string& engine_id, double available, int64_t running,
+                                   int64_t most) {
+  metrics::Gauge("tollgate_router_engine_available",
+                 "1 while this router sends the engine new requests, 0 while it is down or "
+                 "drained, -1 since the catalog has dropped it.",
+                 {{"engine", engine_id}})
+      .Set(available);
+  metrics::Gauge("tollgate_router_engine_running_requests",
+                 "Requests of this router that run on the engine now.", {{"engine", engine_id}})
+      .Set(static_cast<double>(running));
+  metrics::Gauge("tollgate_router_engine_max_requests",
+                 "The most that may run on it at a time (max_concurrency of the catalog); 0: no "
+                 "limit.",
+                 {{"engine", engine_id}})
+      .Set(static_cast<double>(most));
+}
+
 }  // namespace tollgate::inference_router

@@ -1,6 +1,7 @@
 // The metrics of the router. Thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -19,6 +20,13 @@ class RouterMetrics {
   // Counts one run on one engine. outcome: ok, cut_by_credit, client_gone, or the name of the
   // error's row.
   void CountEngineRequest(const std::string& engine_id, const std::string& outcome);
+
+  // Of an answer that ended, reported with its charge.
+  void CountEngineTokens(const std::string& engine_id, int64_t output_tokens);
+  // An engine of the catalog as it is now. running and most: requests; most 0: no limit.
+  void SetEngine(const std::string& engine_id, bool available, int64_t running, int64_t most);
+  // An engine that the catalog has dropped. A metric cannot be taken back: its state becomes -1.
+  void DropEngine(const std::string& engine_id) { SetEngineState(engine_id, -1, 0, 0); }
 
   void CountExtension(ExtendAnswer answer);
   // Counts an answer that ended before its time without a lack of credit. reason: held or
@@ -56,8 +64,12 @@ class RouterMetrics {
   GenAiMetrics genai;
 
  private:
+  void SetEngineState(const std::string& engine_id, double available, int64_t running,
+                      int64_t most);
+
   std::mutex mutex_;
   std::unordered_map<std::string, prometheus::Counter*> engine_requests_;
+  std::unordered_map<std::string, prometheus::Counter*> engine_tokens_;
 };
 
 }  // namespace tollgate::inference_router
