@@ -47,7 +47,7 @@ class CallStreamConnection : public grpc::ClientBidiReactor<Call, Reply> {
   using Open = std::function<void(grpc::ClientContext*, grpc::ClientBidiReactor<Call, Reply>*)>;
   struct Signal {
     CallStreamConnection* from = nullptr;
-    std::unique_ptr<Reply> reply;             // null: the stream is over
+    std::unique_ptr<Reply> reply;               // null: the stream is over
     std::optional<grpc::StatusCode> code = {};  // of the stream
     std::string text = {};
   };

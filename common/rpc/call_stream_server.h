@@ -199,7 +199,7 @@ class CallStreams {
     const int64_t old_us_;
     std::shared_ptr<Stream> self_;  // until OnDone
     std::mutex mutex_;
-    std::shared_ptr<Running> reading_;               // the next call is read into it
+    std::shared_ptr<Running> reading_;              // the next call is read into it
     std::deque<std::shared_ptr<Running>> replies_;  // the first one is being written
     int running_ = 0;  // calls that are served or whose replies wait, and the announcement
     bool paused_ = false;

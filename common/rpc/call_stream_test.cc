@@ -28,9 +28,8 @@ using ratelimit::v1::AcquireResponse;
 using ratelimit::v1::RateLimitService;
 using tollgate::testing::RunOn;
 using Async = RateLimitService::StubInterface::async_interface;
-using Method =
-    StreamedMethod<RateLimitService, Async, AcquireRequest, AcquireResponse, AcquireCallsRequest,
-                   AcquireCallsResponse>;
+using Method = StreamedMethod<RateLimitService, Async, AcquireRequest, AcquireResponse,
+                              AcquireCallsRequest, AcquireCallsResponse>;
 using Status = grpc::Status;
 
 // Answers a call with its gateway id as the store's; "later…" when it is told to, "error" with a
@@ -152,8 +151,7 @@ class CallStreamTest : public ::testing::Test {
   }
   // The store's id of the answer, or the error's name.
   std::string Call(const std::string& what, int64_t timeout_ms = 10'000) {
-    auto result =
-        RunOn(loop(), [&](Loop& loop) { return Ask(loop, replicas_, what, timeout_ms); });
+    auto result = RunOn(loop(), [&](Loop& loop) { return Ask(loop, replicas_, what, timeout_ms); });
     return result.ok() ? result->store_id() : std::string(result.error().row().name);
   }
   // Starts a call that Await returns the answer to.

@@ -75,9 +75,8 @@ Task<Result<Response>> CallAny(Loop& loop, std::shared_ptr<Replicas> replicas,
                                                      Response*, std::function<void(grpc::Status)>),
                                std::type_identity_t<Request> request, int64_t timeout_ms,
                                Moves moves) {
-  return CallAny(loop, std::move(replicas),
-                 UnaryMethod<Service, Async, Request, Response>{method}, std::move(request),
-                 timeout_ms, moves);
+  return CallAny(loop, std::move(replicas), UnaryMethod<Service, Async, Request, Response>{method},
+                 std::move(request), timeout_ms, moves);
 }
 
 }  // namespace tollgate::rpc

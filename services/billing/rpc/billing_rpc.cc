@@ -45,14 +45,13 @@ void RunItems(LedgerService& ledger, const Items& items, Response& response,
   if (items.size() > kMaxOperations) {
     return done(rpc::ToStatus(BadRequest("too many operations in one call").error));
   }
-  ledger.Submit(ToOperations(items),
-                [&response, spans = std::move(spans),
-                 done = std::move(done)](Result<std::vector<Reply>> replies) {
-                  EndCall(spans, replies.ok() ? "" : replies.error().row().name);
-                  if (!replies.ok()) return done(rpc::ToStatus(replies.error()));
-                  for (const Reply& reply : *replies) FromReply(reply, *response.add_results());
-                  done(grpc::Status::OK);
-                });
+  ledger.Submit(ToOperations(items), [&response, spans = std::move(spans),
+                                      done = std::move(done)](Result<std::vector<Reply>> replies) {
+    EndCall(spans, replies.ok() ? "" : replies.error().row().name);
+    if (!replies.ok()) return done(rpc::ToStatus(replies.error()));
+    for (const Reply& reply : *replies) FromReply(reply, *response.add_results());
+    done(grpc::Status::OK);
+  });
 }
 
 template <typename Items, typename Response>

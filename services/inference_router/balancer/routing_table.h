@@ -32,8 +32,8 @@ struct Route {
 
 class RoutingTable {
  public:
-  // Shares the unchanged engines and the queues of the previous table, which may be null. limits: of
-  // each new queue.
+  // Shares the unchanged engines and the queues of the previous table, which may be null. limits:
+  // of each new queue.
   RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingTable* previous,
                WaitQueueLimits limits = {});
 

@@ -209,104 +209,6 @@ bool Session::MayAnotherModelAnswer() const {
           id == ErrorId::kModelNotFound);
 }
 
-namespace {
-
-// Wakes a session from another thread, also when it has ended meanwhile.
-struct Wake {
-  explicit Wake(Loop& loop) : outside(loop), event(loop) {}
-  OutsideWork outside;
-  Event event;
-};
-
-// What a request takes of an engine, roughly: output is dearer than a prompt, and few answers are
-// as long as they may be.
-int64_t CostOf(const inference::v1::GenerateRequest& request) {
-  constexpr int64_t kUsualOutput = 512;
-  constexpr int64_t kOutputWeight = 4;
-  const int64_t output = request.max_tokens() > 0
-                             ? std::min<int64_t>(request.max_tokens(), kUsualOutput)
-                             : kUsualOutput;
-  return std::max<int64_t>(request.prompt_tokens_bound(), 1) +
-         output * request.samples() * kOutputWeight;
-}
-
-}  // namespace
-
-// The first engine of the session, for which it may have to wait. Without one, it is told why.
-Task<Selection> Session::SelectFirst() {
-  SessionHost& host = context_.host;
-  const auto& request = context_.request;
-  const Route& route = *context_.route;
-  const auto wake = std::make_shared<Wake>(host.loop);
-  WaitQueue::Request place;
-  place.workspace = request.workspace_id();
-  place.cost = CostOf(request);
-  place.bytes = static_cast<int64_t>(request.members_json().size());
-  place.engines = &route.engines;
-  place.wake = [wake] { wake->outside.loop().Post([wake] { wake->event.Set(); }); };
-  // Another model may answer at once.
-  const bool may_wait = host.settings.queue_ms > 0 && !request.keep_hold();
-  WaitQueue::Answer answer =
-      route.queue->Enter(place, may_wait, host.clock.MonotonicUs(), ++host.rotation);
-  if (answer.entered == WaitQueue::Entered::kFull && may_wait) host.metrics.queue_full.Increment();
-  if (answer.entered == WaitQueue::Entered::kWaiting) {
-    answer = co_await Wait(*route.queue, place, wake->event);
-  }
-  co_return std::move(answer.selection);
-}
-
-Task<WaitQueue::Answer> Session::Wait(WaitQueue& queue, WaitQueue::Request& request, Event& woken) {
-  // Engines recover and are added without a Leave.
-  constexpr int64_t kLookMs = 250;
-  SessionHost& host = context_.host;
-  RouterMetrics& metrics = host.metrics;
-  const int64_t begun_us = host.clock.MonotonicUs();
-  const int64_t until_us = begun_us + host.settings.queue_ms * 1000;
-  // The coroutine may be destroyed while it waits.
-  struct Guard {
-    SessionHost& host;
-    WaitQueue& queue;
-    WaitQueue::Request& request;
-    Event*& queued;
-    ~Guard() {
-      queued = nullptr;
-      host.metrics.queue_waiting.Decrement();
-      const int64_t now_us = host.clock.MonotonicUs();
-      const auto answer = queue.Withdraw(request, now_us);
-      if (answer.selection.engine == nullptr) return;
-      answer.selection.engine->Leave();
-      queue.Grant(now_us);
-    }
-  } guard{host, queue, request, queued_};
-  metrics.queue_waiting.Increment();
-  queued_ = &woken;
-  for (;;) {
-    const int64_t now_us = host.clock.MonotonicUs();
-    const int64_t left_ms = (until_us - now_us) / 1000;
-    if (woken.is_set() || left_ms <= 0) break;
-    if (!co_await woken.WaitFor(std::min(left_ms, kLookMs))) queue.Grant(host.clock.MonotonicUs());
-  }
-  const bool left = context_.sink->cancelled() || terminated_ || context_.hold->closed_by_ledger();
-  if (left) {
-    metrics.queue_left.Increment();
-    co_return WaitQueue::Answer{};
-  }
-  const int64_t now_us = host.clock.MonotonicUs();
-  WaitQueue::Answer answer = queue.Withdraw(request, now_us);
-  switch (answer.entered) {
-    case WaitQueue::Entered::kGranted:
-      metrics.queue_granted.Increment();
-      metrics.queue_seconds.Observe(static_cast<double>(now_us - begun_us) / 1e6);
-      break;
-    case WaitQueue::Entered::kFull:
-      metrics.queue_full.Increment();
-      break;
-    default:
-      metrics.queue_timed_out.Increment();
-  }
-  co_return answer;
-}
-
 // Sets failure_ if so.
 bool Session::IsStopped() {
   if (context_.hold->closed_by_ledger()) {
@@ -329,7 +231,7 @@ Task<RunOutcome> Session::RunOnEngines() {
     }
     Selection selection;
     if (i == 0) {
-      selection = co_await SelectFirst();
+      selection = co_await wait_.First();
     } else {
       selection =
           SelectEngine(context_.route->engines, tried, host.clock.MonotonicUs(), ++host.rotation);
@@ -384,7 +286,7 @@ Task<RunOutcome> Session::RunOn(EngineState& engine) {
 }
 
 void Session::Abort() {
-  if (queued_ != nullptr) queued_->Set();
+  wait_.Abort();
   if (run_) run_->Abort();
   context_.hold->Interrupt();
 }

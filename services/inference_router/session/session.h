@@ -8,6 +8,7 @@
 
 #include "services/inference_router/balancer/select_engine.h"
 #include "services/inference_router/session/engine_run.h"
+#include "services/inference_router/session/engine_wait.h"
 #include "services/inference_router/session/session_context.h"
 
 namespace tollgate::inference_router {
@@ -34,8 +35,6 @@ class Session {
   bool IsStopped();
   Task<bool> HoldUnseenTokens();
   Task<RunOutcome> RunOnEngines();
-  Task<Selection> SelectFirst();
-  Task<WaitQueue::Answer> Wait(WaitQueue& queue, WaitQueue::Request& request, Event& woken);
   Task<RunOutcome> RunOn(EngineState& engine);
   void FailWithoutEngine(const Selection& selection);
   bool MayAnotherModelAnswer() const;
@@ -44,8 +43,8 @@ class Session {
   Task<void> SendEnd(inference::v1::End end);
 
   SessionContext context_;
+  EngineWait wait_{context_};
   std::optional<EngineRun> run_;  // the current or last one
-  Event* queued_ = nullptr;       // while it waits for a place at an engine
   EngineFailure failure_;         // of a session that fails
   bool failed_by_model_ = false;  // by its route or its engines, not by the hold or this process
   bool terminated_ = false;
