@@ -1,4 +1,5 @@
 import { expect, settled, test } from './fixture.mjs';
+import { keyId } from './pages.mjs';
 import { owner, signInLink, tollgate, workspace } from './tollgate.mjs';
 
 test.use({ storageState: { cookies: [], origins: [] } });
@@ -82,4 +83,25 @@ test('session: Ctrl K finds a page', async ({ page }) => {
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   await expect(page.locator('h1')).toHaveText('Keys');
+});
+
+test('session: Ctrl K finds keys by the beginning of their name and of what they look like', async ({ page }) => {
+  await page.goto('/sign-in');
+  await signIn(page);
+  await expect(page.locator('h1')).toHaveText('Home');
+  await settled(page);
+  const search = page.getByRole('dialog').getByRole('textbox', { name: 'Search' });
+  const found = page.getByRole('dialog').getByRole('button', { name: /checkout-bot/ });
+  const id = keyId('checkout-bot');
+  // A whole secret may be pasted: only its public part leaves the page.
+  for (const typed of ['Checkout', `sk-tollgate-${id}${'x'.repeat(49)}`]) {
+    await page.keyboard.press('Control+k');
+    const asked = page.waitForRequest((request) => request.url().includes('/keys?'));
+    await search.fill(typed);
+    await expect(found).toBeVisible();
+    expect((await asked).url()).not.toContain('xxx');
+    await page.screenshot({ path: `${process.env.SHOTS}/palette-key.png`, animations: 'disabled' });
+    await found.click();
+    await expect(page.locator('h1')).toHaveText('checkout-bot');
+  }
 });

@@ -10,7 +10,7 @@ export interface SparkMinute {
 
 const MINUTES = 60;
 const STEP = 2;
-const HEIGHT = 20;
+const HEIGHT = 16;
 const TOP = 4; // for the marks
 
 export function Spark({ label, minutes }: { label: string; minutes: SparkMinute[] }) {

@@ -39,6 +39,7 @@ export function Button({ children, kind = 'default', icon: Shown, onClick, type 
       loading={busy}
       data-autofocus={autoFocus || undefined}
       aria-disabled={disabledReason ? true : undefined}
+      className={disabledReason ? css.off : undefined}
       leftSection={Shown && <Shown {...ICON} />}
       onClick={disabledReason ? (event) => event.preventDefault() : onClick}
     >

@@ -74,7 +74,7 @@ export default function LimitsPage() {
       />
       <p className="quiet">
         {i18n.t({ id: 'limits.aboutHour', message: 'The last hour is the minute that runs and the 59 before it. Bars: the most that was in use in each minute; a mark: requests were refused.' })}{' '}
-        {usage.data?.countedSince && i18n.t({ id: 'limits.countedSince', message: 'Counted since {time} only: the limiter has started then, or lost its state.', values: { time: clock(usage.data.countedSince, zone) } })}
+        {usage.data?.countedSince && i18n.t({ id: 'limits.countedSince', message: 'Counted since {time} only: the limiter started then, or lost its state.', values: { time: clock(usage.data.countedSince, zone) } })}
       </p>
       <p className="quiet">
         {usage.data?.plan ? i18n.t({ id: 'limits.plan', message: 'Plan: {plan}.', values: { plan: idOf(usage.data.plan) } }) : i18n.t({ id: 'limits.noPlan', message: 'No plan.' })}{' '}

@@ -3,7 +3,7 @@ import { i18n } from '@lingui/core';
 import type { Schema } from '@/api/types';
 import { count, share } from '@/format/money';
 import { clock } from '@/format/time';
-import { Spark, Time, UsedBar, useZone } from '@/ui';
+import { Spark, UsedBar, useZone } from '@/ui';
 import css from './limits.module.css';
 import { kindText, modelText } from './words';
 
@@ -67,6 +67,8 @@ export function Refused({ use }: { use: Use }) {
 }
 
 export function FreeAgain({ use }: { use: Use }) {
+  const zone = useZone();
   if (isConcurrency(use)) return <>{i18n.t({ id: 'limits.asTheyEnd', message: 'as requests end' })}</>;
-  return <Time at={use.resetTime} exact none={i18n.t({ id: 'limits.free', message: 'now' })} />;
+  // Two minutes at most: the day is clear.
+  return <span className="num">{use.resetTime ? clock(use.resetTime, zone) : i18n.t({ id: 'limits.free', message: 'now' })}</span>;
 }
