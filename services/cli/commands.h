@@ -32,4 +32,9 @@ void AddAlertCommands(CLI::App& app, Invocation& invocation);
 // user list|create|invite|link|disable|enable, operator list|create.
 void AddUserCommands(CLI::App& app, Invocation& invocation);
 
+// doctor.
+void AddDoctorCommand(CLI::App& app, Invocation& invocation);
+// top.
+void AddTopCommand(CLI::App& app, Invocation& invocation);
+
 }  // namespace tollgate::cli

@@ -1,0 +1,31 @@
+// One engine, asked as an inference router asks it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "services/cli/doctor/check.h"
+#include "tollgate/config/v1/config.pb.h"
+
+namespace tollgate::cli {
+
+struct EngineToAsk {
+  config::v1::CatalogEngine engine;
+  // Names of the models at the engine that it must serve, and which of them are for chats.
+  struct Model {
+    std::string name;
+    bool chat = false;
+    bool completion = false;
+  };
+  std::vector<Model> models;
+  // router.engine_authority_file.
+  std::string authority_file;
+  int timeout_ms = 10'000;
+  // Sends one request of one token for each model.
+  bool generate = false;
+};
+
+Findings AskEngine(const EngineToAsk& asked);
+
+}  // namespace tollgate::cli
