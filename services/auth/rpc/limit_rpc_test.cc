@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <tuple>
 
 #include "common/admin/caller.h"
 #include "services/auth/testing/store_calls.h"
@@ -42,7 +43,13 @@ class LimitRpcTest : public ::testing::Test {
     ASSERT_TRUE(store);
     MakeWorkspace(**store, "acme");
     key_ = MakeTestKey(**store, "acme").key().key_id();
-    backend_ = std::make_shared<AuthBackend>(std::move(*store), 2, SystemClock::Get());
+    BackendOptions options;
+    options.peers.limit_use = [this](const ratelimit::v1::GetUseRequest& question, auto done) {
+      asked_ = question;
+      done(use_);
+    };
+    backend_ =
+        std::make_shared<AuthBackend>(std::move(*store), 2, SystemClock::Get(), std::move(options));
     ASSERT_TRUE(backend_->Start());
     slot_ = backend_.get();
   }
@@ -68,6 +75,9 @@ class LimitRpcTest : public ::testing::Test {
 
   std::string folder_;
   std::string key_;
+  // What the limiter was asked, and answers.
+  ratelimit::v1::GetUseRequest asked_;
+  ratelimit::v1::GetUseResponse use_;
   BackendSlot slot_{nullptr};
   std::unique_ptr<grpc::Service> service_ = MakeLimitAdmin(slot_);
   std::shared_ptr<AuthBackend> backend_;
@@ -167,6 +177,101 @@ TEST_F(LimitRpcTest, BadCallsAreRefusedWithTheirCodes) {
   av::Plan found;
   EXPECT_EQ(Call(&av::LimitService::Stub::GetPlan, plan, found).error_code(),
             grpc::StatusCode::NOT_FOUND);
+}
+
+// One limit of a request rate, with two minutes of use.
+void AddUse(ratelimit::v1::GetUseResponse& use) {
+  use.set_minutes_known(true);
+  use.set_counted_ms(3'600'000);
+  ratelimit::v1::UseResult& result = *use.add_results();
+  result.mutable_requests()->set_limit(5);
+  result.mutable_requests()->set_remaining(1);
+  for (const auto& [ago, requests, peak, refused] :
+       {std::tuple(7, 4, 5, 2), std::tuple(0, 3, 4, 0)}) {
+    ratelimit::v1::MinuteUse& minute = *result.add_minutes();
+    minute.set_minutes_ago(ago);
+    minute.set_requests(requests);
+    minute.set_requests_peak(peak);
+    minute.set_refused_by_requests(refused);
+  }
+}
+
+// The hour is the sum of its minutes, with the highest peak; a list leaves the minutes out.
+TEST_F(LimitRpcTest, TheUseOfKeysIsThatOfTheLimiter) {
+  Start();
+  av::UpdateKeyModelLimitsRequest update;
+  update.mutable_key_model_limits()->set_name("workspaces/acme/keys/" + key_ + "/modelLimits");
+  (*update.mutable_key_model_limits()->mutable_model_limits())["a/b"].set_requests_per_minute(5);
+  av::KeyModelLimits limits;
+  ASSERT_TRUE(Call(&av::LimitService::Stub::UpdateKeyModelLimits, update, limits).ok());
+  MakeTestKey(backend_->store(), "acme");  // without limits: left out
+  AddUse(use_);
+
+  av::GetKeyLimitUsageRequest get;
+  get.set_name("workspaces/acme/keys/" + key_ + "/limits");
+  av::LimitUsage usage;
+  auto status = Call(&av::LimitService::Stub::GetKeyLimitUsage, get, usage, false);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(asked_.items_size(), 1);
+  EXPECT_EQ(asked_.items(0).workspace_id(), "acme");
+  EXPECT_EQ(asked_.items(0).key_id(), key_);
+  EXPECT_EQ(asked_.items(0).model(), "a/b");
+  EXPECT_EQ(asked_.items(0).limits().requests_per_minute(), 5);
+  ASSERT_EQ(usage.uses_size(), 1);
+  EXPECT_EQ(usage.uses(0).model(), "a/b");
+  EXPECT_EQ(usage.uses(0).remaining(), 1);
+  EXPECT_EQ(usage.uses(0).hour().used(), 7);
+  EXPECT_EQ(usage.uses(0).hour().peak(), 5);
+  EXPECT_EQ(usage.uses(0).hour().refused(), 2);
+  ASSERT_EQ(usage.uses(0).hour().minutes_size(), 2);
+  EXPECT_EQ(usage.uses(0).hour().minutes(0).minutes_ago(), 7);
+  EXPECT_EQ(usage.uses(0).hour().minutes(1).start_time().seconds() -
+                usage.uses(0).hour().minutes(0).start_time().seconds(),
+            420);
+  EXPECT_FALSE(usage.has_counted_since());
+
+  av::ListKeyLimitUsageRequest list;
+  list.set_parent("workspaces/acme");
+  av::ListKeyLimitUsageResponse listed;
+  status = Call(&av::LimitService::Stub::ListKeyLimitUsage, list, listed, false);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(listed.key_limits_size(), 1);
+  EXPECT_EQ(listed.key_limits(0).name(), get.name());
+  EXPECT_EQ(listed.key_limits(0).uses(0).hour().used(), 7);
+  EXPECT_EQ(listed.key_limits(0).uses(0).hour().minutes_size(), 0);
+  EXPECT_EQ(listed.next_page_token(), "");
+  // The newest key comes first and has none: its page is empty, and goes on.
+  list.set_page_size(1);
+  ASSERT_TRUE(Call(&av::LimitService::Stub::ListKeyLimitUsage, list, listed, false).ok());
+  EXPECT_EQ(listed.key_limits_size(), 0);
+  ASSERT_NE(listed.next_page_token(), "");
+  list.set_page_token(listed.next_page_token());
+  ASSERT_TRUE(Call(&av::LimitService::Stub::ListKeyLimitUsage, list, listed, false).ok());
+  ASSERT_EQ(listed.key_limits_size(), 1);
+  EXPECT_EQ(listed.next_page_token(), "");
+}
+
+// Nothing is said of an hour that is not known, and since when it is known.
+TEST_F(LimitRpcTest, AnHourThatIsNotWholeIsSaidToBe) {
+  Start();
+  av::UpdateLimitsRequest update;
+  update.mutable_limits()->set_name("workspaces/acme/limits");
+  update.mutable_limits()->mutable_workspace_limits()->set_requests_per_minute(5);
+  av::Limits limits;
+  ASSERT_TRUE(Call(&av::LimitService::Stub::UpdateLimits, update, limits).ok());
+  AddUse(use_);
+  use_.set_counted_ms(60'000);
+  av::GetLimitUsageRequest get;
+  get.set_name("workspaces/acme/limits");
+  av::LimitUsage usage;
+  ASSERT_TRUE(Call(&av::LimitService::Stub::GetLimitUsage, get, usage).ok());
+  EXPECT_TRUE(usage.has_counted_since());
+  EXPECT_TRUE(usage.uses(0).has_hour());
+  use_.set_minutes_known(false);
+  ASSERT_TRUE(Call(&av::LimitService::Stub::GetLimitUsage, get, usage).ok());
+  EXPECT_FALSE(usage.uses(0).has_hour());
+  EXPECT_FALSE(usage.has_counted_since());
+  EXPECT_EQ(usage.uses(0).remaining(), 1);
 }
 
 }  // namespace
