@@ -222,7 +222,7 @@ class TracingTest(unittest.TestCase):
         for _ in range(400):
             self.assertEqual(world.ask({}, key="sk-tg-none").status, 401)
         limited = world.metric("tollgate_tracing_failures_limited_total")
-        self.receiver.stop()
+        self.stop()  # sends the rest
         roots = len([span for span in self.receiver.spans if span.name == CHAT_SPAN])
         self.assertGreaterEqual(roots, 90)
         self.assertLessEqual(roots + limited, 400)
