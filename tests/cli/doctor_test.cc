@@ -250,6 +250,7 @@ TEST_F(DoctorTest, ASecretThatOthersCanReadIsAWarning) {
 
 TEST_F(DoctorTest, CertificatesThatAreOfNoUseAreNamedWithTheReason) {
   const testing::TestCertificate authority("authority"), other("other authority");
+  ::chmod(folder_.path().c_str(), 0755);  // what others cannot get to, they cannot read
   const auto look = [&](const testing::TestCertificate& certificate,
                         const testing::TestCertificate& authority_of_all, mode_t mode) {
     certificate.Write(At("certificate.pem"), At("key.pem"));

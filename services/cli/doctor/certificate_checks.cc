@@ -1,7 +1,6 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -14,7 +13,7 @@
 #include "common/rpc/certificate_file.h"
 #include "common/rpc/peer.h"
 #include "common/rpc/tls.h"
-#include "services/cli/doctor/checks.h"
+#include "services/cli/doctor/probe.h"
 
 namespace tollgate::cli {
 namespace {
@@ -172,9 +171,7 @@ class Look {
   }
 
   void Mode() {
-    struct stat status{};
-    if (::stat(wanted_.private_key_file.c_str(), &status) != 0) return;
-    if ((status.st_mode & (S_IROTH | S_IWOTH | S_IWGRP)) == 0) return;
+    if (!OthersReach(wanted_.private_key_file)) return;
     Add(Warning(wanted_.subject, "other users can read or change " + wanted_.private_key_file,
                 "chmod 600 " + wanted_.private_key_file));
   }

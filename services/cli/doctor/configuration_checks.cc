@@ -1,6 +1,5 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 
 #include "common/config/substitute.h"
 #include "common/host/plain_text.h"
-#include "services/cli/doctor/checks.h"
+#include "services/cli/doctor/probe.h"
 
 namespace tollgate::cli {
 namespace {
@@ -40,15 +39,6 @@ void ForEachString(const Message& message, const std::string& prefix, const Visi
       visit(path, *field, reflection->GetString(message, field));
     }
   }
-}
-
-// Whether users beside the owner and the group may read the file, and get to it.
-bool OthersRead(const std::string& path) {
-  struct stat file{}, folder{};
-  std::error_code failed;
-  const std::string parent = fs::absolute(path, failed).parent_path().string();
-  return ::stat(path.c_str(), &file) == 0 && (file.st_mode & S_IROTH) != 0 &&
-         ::stat(parent.c_str(), &folder) == 0 && (folder.st_mode & S_IXOTH) != 0;
 }
 
 std::string FolderOf(const std::string& path) {
@@ -126,7 +116,7 @@ class FilesOf {
   }
 
   void LookAtMode(const std::string& field, const std::string& file) {
-    if (!OthersRead(file)) return;
+    if (!OthersReach(file)) return;
     Note(field, "every user of this machine can read " + file, "chmod 600 " + file,
          Verdict::kWarning);
   }

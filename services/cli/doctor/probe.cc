@@ -6,6 +6,7 @@
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "common/admin/caller.h"
 #include "common/rpc/tls.h"
@@ -115,6 +117,19 @@ Finding ClockFinding(const std::string& subject, const ClockReading& reading) {
     return Warning(subject, "its clock is " + text, advice);
   }
   return Ok(subject, "its clock is " + text);
+}
+
+bool OthersReach(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0 || (status.st_mode & (S_IROTH | S_IWOTH)) == 0) {
+    return false;
+  }
+  std::error_code failed;
+  std::filesystem::path folder = std::filesystem::canonical(path, failed).parent_path();
+  for (; !failed && folder.has_relative_path(); folder = folder.parent_path()) {
+    if (::stat(folder.c_str(), &status) != 0 || (status.st_mode & S_IXOTH) == 0) return false;
+  }
+  return true;
 }
 
 std::string Duration(int64_t us) {

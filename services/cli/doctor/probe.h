@@ -32,6 +32,10 @@ struct ClockReading {
 ClockReading ReadClock(int64_t theirs_us, int64_t asked_us, int64_t answered_us);
 Finding ClockFinding(const std::string& subject, const ClockReading& reading);
 
+// Whether users beside the owner and the group may read or write the file, and get to it through
+// all of its folders.
+bool OthersReach(const std::string& path);
+
 // "12 ms", "1.5 s".
 std::string Duration(int64_t us);
 // "12.0 GiB".
