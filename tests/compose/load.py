@@ -13,7 +13,7 @@ stop, lock = threading.Event(), threading.Lock()
 
 def call(client, streamed, tokens):
     """What a caller sees: whether its answer has begun, output that arrived, whether it is whole, an error."""
-    seen = {"streamed": streamed, "begun": False, "output": 0, "whole": False, "error": "", "seconds": time.monotonic()}
+    seen = {"at": time.monotonic(), "streamed": streamed, "begun": False, "output": 0, "whole": False, "error": "", "seconds": time.monotonic()}
     try:
         answer = client.chat.completions.create(model="demo/sim-small", messages=[{"role": "user", "content": "hello"}],
                                                 stream=streamed, max_tokens=tokens + 100, extra_body={"x_sim": {"tokens": tokens}})
