@@ -201,6 +201,8 @@ void Link::Deliver(LinkResponse& message) {
       stream.over = true;
       stream.holder = nullptr;
       if (IsRefusal(frame.event().end())) stream.sent = false;
+      // It may come before the router says so for the link.
+      draining_ = draining_ || frame.event().end().error().internal() == kLinkRefusal;
       outgoing_.Drop(stream);  // it may be refused before all of its body is sent
     }
     stream.events.push_back(std::move(*frame.mutable_event()));

@@ -1,4 +1,5 @@
 // A lost router (decision 52): the request moves to another one, or is refused and free.
+#include "common/rpc/link_protocol.h"
 #include "gateway/testing/pipeline_fixture.h"
 
 namespace tollgate::gateway {
@@ -26,6 +27,12 @@ class Move : public testing::PipelineFixture {
     script->batches.assign(batches.begin(), batches.end());
     rig.inference->later.push_back(script);
     return *script;
+  }
+  static testing::pb::Event Declined() {
+    auto event = testing::Failed("service_unavailable", 1000);
+    event.mutable_end()->set_not_run(true);
+    event.mutable_end()->mutable_error()->set_internal(kLinkRefusal);
+    return event;
   }
   static Error Lost() { return Error{ErrorId::kServiceUnavailable, "", "", 1000}; }
   static std::vector<testing::pb::Event> Whole() {
@@ -76,6 +83,39 @@ TEST_F(Move, ItMovesOnce) {
   EXPECT_EQ(ErrorOf(answer).substr(0, 23), "503 service_unavailable");
   EXPECT_EQ(rig.inference->started.size(), 2u);
   ExpectRefusedOnce();
+}
+
+// A router that is stopping says so, but what was sent before that arrives is refused.
+TEST_F(Move, WhatAStoppingRouterRefusesGoesToAnotherWithTheSameHold) {
+  for (const char* stream : {"", kStream}) {
+    rig.billing->authorized.clear();
+    rig.inference->started.clear();
+    rig.inference->script->batches = {{Declined()}};
+    Then({{Declined()}});  // all are restarted, one after the other
+    Then({Whole()});
+    const Answer answer = Send(Body(stream));
+    EXPECT_EQ(answer->status, 200) << answer->body;
+    EXPECT_NE(answer->body.find("hello"), std::string::npos);
+    EXPECT_EQ(rig.billing->authorized.size(), 1u);
+    ASSERT_EQ(rig.inference->started.size(), 3u);
+    for (const auto& again : rig.inference->started) {
+      EXPECT_EQ(again.SerializeAsString(), rig.inference->started[0].SerializeAsString());
+    }
+    rig.RunOnLoop([&](Loop& loop) {
+      rig.inference->script = std::make_shared<Script>();
+      rig.inference->script->more = std::make_unique<Notify>(loop);
+    });
+  }
+  EXPECT_TRUE(rig.billing->voided.empty());
+  ExpectNoLeases();
+}
+
+TEST_F(Move, ItIsRefusedWhenEveryRouterIsStopping) {
+  rig.inference->script->batches = {{Declined()}};
+  for (int i = 0; i < 20; ++i) Then({{Declined()}});
+  const Answer answer = Send();
+  EXPECT_EQ(ErrorOf(answer).substr(0, 23), "503 service_unavailable");
+  EXPECT_EQ(rig.inference->started.size(), 4u);
 }
 
 TEST_F(Move, WithoutBillingsWordItIsRefused) {

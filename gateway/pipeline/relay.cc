@@ -8,6 +8,7 @@
 #include "common/http/sse.h"
 #include "common/observability/log.h"
 #include "common/rpc/error_detail.h"
+#include "common/rpc/link_protocol.h"
 #include "gateway/pipeline/dispatch.h"
 #include "gateway/pipeline/fall_back.h"
 #include "gateway/pipeline/idempotency.h"
@@ -25,6 +26,10 @@ namespace {
 
 namespace pb = inference::v1;
 
+// Routers that stop one after the other, as in an update; a request meets hardly more than one of
+// them.
+constexpr int kMostDeclines = 3;
+
 // What has been received of the generation so far.
 struct Progress {
   bool started = false;
@@ -32,6 +37,8 @@ struct Progress {
   int64_t deltas = 0;
   bool ended = false;
   bool released = false;
+  // How often a router that is stopping did not take the request.
+  int declined = 0;
   pb::End end;
   // Why the generation failed.
   std::optional<Error> error;
@@ -111,6 +118,21 @@ Task<bool> TryElsewhere(RequestContext& context, Progress& progress, const Error
   co_return true;
 }
 
+// The router is stopping and refused the request before anything of it ran, which the gateway
+// learns when it has sent it. True: another one gets it, with the same hold.
+bool SendToAnother(RequestContext& context, Progress& progress,
+                   const Result<std::vector<pb::Event>>& batch) {
+  if (!batch || batch->size() != 1 || !batch->front().has_end()) return false;
+  const pb::End& end = batch->front().end();
+  if (!end.not_run() || end.error().internal() != kLinkRefusal) return false;
+  if (context.movable == nullptr || progress.declined == kMostDeclines) return false;
+  ++progress.declined;
+  *progress.running = nullptr;
+  SendAgain(context);
+  *progress.running = context.generation.get();
+  return true;
+}
+
 // It is not sent again.
 void ForgetRequest(RequestContext& context) {
   context.movable.reset();
@@ -141,6 +163,7 @@ Task<void> RelayBody(RequestContext& context, Progress& progress) {
   while (!progress.ended && !progress.error) {
     auto batch = co_await context.generation->Next();
     if (context.exchange.disconnected()) co_return;
+    if (SendToAnother(context, progress, batch)) continue;
     if (!batch) {
       if (co_await TryElsewhere(context, progress, batch.error())) continue;
       progress.error = std::move(batch.error());
@@ -208,6 +231,7 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
     co_await writer->EndWait();
     connected = !context.exchange.disconnected();
     if (!connected) break;
+    if (SendToAnother(context, progress, batch)) continue;
     if (!batch && co_await TryElsewhere(context, progress, batch.error())) continue;
     std::string out;
     if (batch) {
