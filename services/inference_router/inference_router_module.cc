@@ -273,7 +273,10 @@ Task<Result<inference::v1::CountTokensResponse>> InferenceRouterModule::Count(
 
 void InferenceRouterModule::Drain(int64_t deadline_us) {
   link_->Drain();
-  while (link_->running() > 0 && context_.clock.MonotonicUs() < deadline_us) {
+  // After this the links have a second, which is too little for ends that a busy machine has not
+  // sent yet.
+  while ((link_->running() > 0 || !link_->all_sent()) &&
+         context_.clock.MonotonicUs() < deadline_us) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   if (link_->running() > 0) {

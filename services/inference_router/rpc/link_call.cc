@@ -164,6 +164,7 @@ void LinkCall::Queue(uint64_t id, Event event, int64_t bytes) {
     *queue_.Add(id, bytes).mutable_event() = std::move(event);
   }
   full_ = full_ || queue_.queued_bytes() >= kMaxLinkEventBytes;
+  SetUnsent(true);
   if (flush_planned_) return;
   flush_planned_ = true;
   loop_.AtEndOfTurn([self = shared_from_this()] {
@@ -189,7 +190,12 @@ void LinkCall::Flush() {
     finished_ = true;
     return;
   }
-  if (const LinkResponse* message = queue_.Next()) StartWrite(message);
+  if (const LinkResponse* message = queue_.Next()) return StartWrite(message);
+  SetUnsent(false);
+}
+
+void LinkCall::SetUnsent(bool unsent) {
+  if (std::exchange(unsent_, unsent) != unsent) core_->unsent_links += unsent ? 1 : -1;
 }
 
 void LinkCall::WakeProducers() {
@@ -202,6 +208,7 @@ void LinkCall::WakeProducers() {
 void LinkCall::Close() {
   if (closed_) return;
   closed_ = true;
+  SetUnsent(false);
   queue_.Clear();
   bodies_.Clear();
   auto sinks = std::move(sinks_);

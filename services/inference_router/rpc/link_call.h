@@ -63,6 +63,7 @@ class LinkCall
   void Queue(uint64_t id, inference::v1::Event event, int64_t bytes);
   void QueuePieces(uint64_t id, const inference::v1::Event& event);
   void Flush();
+  void SetUnsent(bool unsent);
   void WakeProducers();
   void Close();
 
@@ -79,6 +80,7 @@ class LinkCall
   std::unordered_map<uint64_t, std::shared_ptr<RequestSink>> sinks_;
   bool full_ = false;  // producers wait until half of kMaxLinkEventBytes is written
   bool flush_planned_ = false;
+  bool unsent_ = false;  // counted in core_->unsent_links
   bool closed_ = false;
   bool finished_ = false;
 };

@@ -30,6 +30,9 @@ struct RequestCore {
   BodyBudget bodies;
   std::atomic<bool> draining{false};
   std::atomic<int> running{0};
+  // Links with events that gRPC has not written: ends of requests that run no more may be among
+  // them.
+  std::atomic<int> unsent_links{0};
 };
 
 // Why the router does not run the request, if it does not.

@@ -140,6 +140,7 @@ class LinkServerImpl : public LinkServer, public InferenceService::CallbackServi
     }
   }
   int running() const override { return core_->running; }
+  bool all_sent() const override { return core_->unsent_links == 0; }
 
  private:
   grpc::ServerBidiReactor<LinkRequest, LinkResponse>* Link(

@@ -49,6 +49,9 @@ class LinkServer {
   virtual void Drain() = 0;
   // Number of running requests.
   virtual int running() const = 0;
+  // Whether gRPC has written all events of the links: what ran last has reached its gateway, or
+  // nearly.
+  virtual bool all_sent() const = 0;
 };
 
 }  // namespace tollgate::inference_router

@@ -19,6 +19,13 @@ using inference::v1::GenerateRequest;
 using ::tollgate::testing::RunOn;
 using namespace testing;  // NOLINT: the router and its client
 
+// Whether it is true within ten seconds.
+bool Comes(const std::function<bool()>& done) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!done() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  return done();
+}
+
 TEST_P(LinkTest, TokensAreCountedByAConnectedRouter) {
   StartRouter(Count);
   const auto count = [&](std::string members) {
@@ -156,6 +163,42 @@ TEST_P(LinkTest, ADrainingRouterRefusesNewRequestsAndFinishesTheRunningOnes) {
     EXPECT_TRUE(received.ended);
     co_return 0;
   });
+}
+
+// A router that stops waits for what gateways have not taken: an answer without its end is cut.
+TEST_P(LinkTest, EventsAreUnsentUntilTheGatewayTakesThem) {
+  if (!GetParam()) return;       // no window in a process
+  constexpr int kRequests = 16;  // 3.8 MB in all, more than the window of a connection
+  constexpr int kEvents = 12;
+  StartRouter([](GenerateRequest, std::shared_ptr<EventSink> sink) -> Task<void> {
+    for (int i = 0; i < kEvents; ++i) co_await sink->Send(TextEvent(std::string(20'000, 'x')));
+    co_await sink->Send(EndEvent());
+  });
+  EXPECT_TRUE(router_->link().all_sent());
+  const auto stub = inference::v1::InferenceService::NewStub(router_->Tcp());
+  grpc::ClientContext context;
+  const auto stream = stub->Link(&context);
+  inference::v1::LinkRequest start;
+  for (int i = 1; i <= kRequests; ++i) {
+    auto& frame = *start.add_frames();
+    frame.set_stream_id(static_cast<uint64_t>(i));
+    *frame.mutable_start() = Request("m", 1);
+  }
+  ASSERT_TRUE(stream->Write(start));
+  // All have ended, and their events wait.
+  EXPECT_TRUE(Comes([&] { return !router_->link().all_sent() && router_->link().running() == 0; }));
+  inference::v1::LinkResponse message;
+  int taken = 0;
+  int ended = 0;
+  while (ended < kRequests && stream->Read(&message)) {
+    for (const auto& event : message.frames()) {
+      taken += event.event().has_delta() ? 1 : 0;
+      ended += event.event().has_end() ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(taken, kRequests * kEvents);
+  EXPECT_TRUE(Comes([&] { return router_->link().all_sent(); }));
+  context.TryCancel();
 }
 
 TEST_P(LinkTest, CancelledRequestsLeaveNoState) {
