@@ -209,7 +209,7 @@ TEST_F(DoctorTest, AWrongLineIsNamedByFileLineAndField) {
                             "unknown field \"listn\" in GatewaySettings (did you mean"))
       << diagnosis.text();
   EXPECT_TRUE(Look("auth.yaml", "auth:\n  pepper: x\ntargets:\n  auth: a:1\nhost: [1]\n")
-                  .Has("configuration", "failure", "auth.yaml", "host"));
+                  .Has("configuration", "failure", "auth.yaml", "HostConfig"));
   EXPECT_TRUE(Look("router.yaml", "router: {}\nbilling: {}\nunknown: 1\n")
                   .Has("configuration", "failure", "router.yaml", "unknown"));
   EXPECT_TRUE(Diagnosis(RunTollgate("--json doctor --config " + At("no-such-file")))
