@@ -1,7 +1,7 @@
-#include <unistd.h>
 #include <chrono>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <mutex>
