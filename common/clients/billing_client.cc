@@ -227,19 +227,18 @@ std::unique_ptr<BillingClient> MakeBillingClient(Loop& loop, ReplicasPtr replica
   const ItemsOf<VoidRequest, VoidItem> void_holds = &VoidRequest::mutable_items;
   return std::make_unique<BillingClientImpl>(
       loop,
-      is_direct
-          ? MakeBatcher<AuthorizeResult>(loop, direct->authorize, authorize)
-          : MakeBatcher<AuthorizeResult>(
-                loop,
-                OverStream<BillingService>(loop, replicas, &BillingAsync::Authorize,
-                                           &BillingAsync::AuthorizeCalls),
-                authorize),
-      is_direct ? MakeBatcher<MeterResult>(loop, direct->void_holds, void_holds)
-                : MakeBatcher<MeterResult>(
+      is_direct ? MakeBatcher<AuthorizeResult>(loop, direct->authorize, authorize)
+                : MakeBatcher<AuthorizeResult>(
                       loop,
-                      OverStream<BillingService>(loop, replicas, &BillingAsync::Void,
-                                                 &BillingAsync::VoidCalls),
-                      void_holds),
+                      OverStream<BillingService>(loop, replicas, &BillingAsync::Authorize,
+                                                 &BillingAsync::AuthorizeCalls),
+                      authorize),
+      is_direct
+          ? MakeBatcher<MeterResult>(loop, direct->void_holds, void_holds)
+          : MakeBatcher<MeterResult>(loop,
+                                     OverStream<BillingService>(loop, replicas, &BillingAsync::Void,
+                                                                &BillingAsync::VoidCalls),
+                                     void_holds),
       std::move(reports), std::move(answers));
 }
 

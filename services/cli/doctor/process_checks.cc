@@ -1,4 +1,4 @@
-#include <chrono>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>

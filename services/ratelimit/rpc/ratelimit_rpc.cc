@@ -95,9 +95,8 @@ RateLimitRpc::RateLimitRpc(LimiterStore& store, const Clock& clock)
       acquires_([this](const auto& request, auto& response, Done done) {
         DoAcquire(request, response, std::move(done));
       }),
-      releases_([this](const auto& request, auto&, Done done) {
-        DoRelease(request, std::move(done));
-      }) {}
+      releases_(
+          [this](const auto& request, auto&, Done done) { DoRelease(request, std::move(done)); }) {}
 
 void RateLimitRpc::CloseStreams() {
   acquires_.Close();
