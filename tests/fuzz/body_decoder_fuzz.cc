@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (whole.status == Status::kDone) FUZZ_CHECK(whole.text == stepwise.text);
 
   const std::string text(bytes);
-  const Outcome back = Decode(coding, coding::testing::Encode(coding, text), 1 << 20);
+  const Outcome back = Decode(coding, tollgate::coding::testing::Encode(coding, text), 1 << 20);
   const bool bounded = text.size() > kLimits.ratio_from_bytes || text.size() > kLimits.max_bytes;
   FUZZ_CHECK(bounded || (back.status == Status::kDone && back.text == text));
   return 0;
