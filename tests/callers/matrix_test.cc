@@ -388,7 +388,7 @@ TEST_F(MatrixTest, AServiceIsNotTakenForAnother) {
 }
 
 TEST_F(MatrixTest, EngineKeysGoToInferenceRoutersOnly) {
-  for (const char* caller : {"inference-router", "gateway", "dashboard"}) {
+  for (const char* caller : {"inference-router", "gateway"}) {
     for (const bool asks : {true, false}) {
       const auto files = rpc::TlsFiles::Open(certificates_->Of(caller));
       ASSERT_TRUE(files.ok());

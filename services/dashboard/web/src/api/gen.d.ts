@@ -2774,7 +2774,7 @@ export interface components {
             item?: string;
             /**
              * Format: int64
-             * @description Of usage by model and by key.
+             * @description Of usage by model and by key. A request counts in the month of its first charge.
              */
             requests?: string;
             amountUsd?: string;
