@@ -197,7 +197,6 @@ class ProductionTest(Pods, unittest.TestCase):
             used |= {(peer, pod.component, port) for (peer, port), packets in self.node.network.used(pod).items() if packets}
         unused = {(one["from"], one["to"], one["port"]) for one in table["calls"]
                   if (one["from"], one["to"], str(table["ports"][one["port"]])) not in used}
-        # The code would let the dashboard read the catalog; it asks catalog's admin service instead.
         self.assertEqual(unused, set())
 
     def test_9_who_is_not_in_the_table_is_refused(self):
