@@ -41,7 +41,8 @@ for (const one of pages) {
           await page.setViewportSize({ width, height: width < 768 ? 844 : 800 });
           if (width === WIDTHS[0]) await open(page, one);
           await settled(page);
-          expect(await page.evaluate(misfits), `${width} px`).toEqual([]);
+          // What reacts to the new width may need a moment.
+          await expect.poll(() => page.evaluate(misfits), `${width} px`).toEqual([]);
           if (width > 320) await page.screenshot({ path: `${process.env.SHOTS}/${one.name}-${scheme}-${width}.png`, animations: 'disabled', caret: 'hide' });
         }
         await page.setViewportSize({ width: 1280, height: 800 });
