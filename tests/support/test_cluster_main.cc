@@ -247,7 +247,7 @@ int main(int argc, char** argv) {
     flags.options.billing_sql = postgres->MakeDatabase("billing");
   }
   Cluster cluster(flags.options);
-  if (const std::string error = cluster.Start(30'000); !error.empty()) {
+  if (const std::string error = cluster.Start(90'000); !error.empty()) {
     std::fprintf(stderr, "%s\n", error.c_str());
     return 1;
   }
