@@ -8,6 +8,7 @@
 #include <grpcpp/support/client_callback.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -82,6 +83,8 @@ class CallStreamConnection : public grpc::ClientBidiReactor<Call, Reply> {
     lock.unlock();
     if (!writing) EndWrites();
   }
+  // Puts no signals any more: the loop may be gone.
+  void Detach() { detached_ = true; }
   void Cancel() {
     context_.TryCancel();
     Close();
@@ -108,11 +111,12 @@ class CallStreamConnection : public grpc::ClientBidiReactor<Call, Reply> {
   }
   void OnReadDone(bool ok) override {
     if (!ok) return Close();
-    inbox_->Put({this, std::exchange(reply_, std::make_unique<Reply>())});
+    auto reply = std::exchange(reply_, std::make_unique<Reply>());
+    if (!detached_) inbox_->Put({this, std::move(reply)});
     this->StartRead(reply_.get());
   }
   void OnDone(const grpc::Status& status) override {
-    inbox_->Put({this, nullptr, status.error_code(), status.error_message()});
+    if (!detached_) inbox_->Put({this, nullptr, status.error_code(), status.error_message()});
     std::lock_guard lock(mutex_);
     done_ = true;
     done_signal_.notify_all();
@@ -123,6 +127,7 @@ class CallStreamConnection : public grpc::ClientBidiReactor<Call, Reply> {
   std::unique_ptr<Reply> reply_;
   std::mutex mutex_;
   std::deque<Call> calls_;  // the first one is being written
+  std::atomic<bool> detached_{false};
   bool closing_ = false;
   bool done_ = false;
   std::condition_variable done_signal_;
@@ -151,7 +156,10 @@ class CallStream {
   ~CallStream() {
     *alive_ = false;
     inbox_->Close();
-    for (const auto& connection : connections_) connection->Cancel();
+    for (const auto& connection : connections_) {
+      connection->Detach();
+      connection->Cancel();
+    }
     for (const auto& connection : connections_) connection->WaitUntilDone();
   }
   CallStream(const CallStream&) = delete;
