@@ -172,7 +172,7 @@ class Container:
     def execute(self, *command, timeout=60):
         """docker compose exec."""
         return subprocess.run(["nsenter", "-t", str(self.process.pid), "-n", "-m", "-r", "-w", *self.dress(list(command))],
-                              capture_output=True, text=True, timeout=timeout, check=False)
+                              capture_output=True, text=True, errors="replace", timeout=timeout, check=False)
 
     def healthy(self):
         check = self.service.get("healthcheck")

@@ -134,7 +134,7 @@ class TracingTest(unittest.TestCase):
 
     def check_numbers(self, found, answer, receipt, stream):
         root, attempt = found[CHAT_SPAN].attributes, found[ATTEMPT].attributes
-        tokens = (receipt["tokens_prompt"], receipt["tokens_completion"])
+        tokens = (receipt["native_tokens_prompt"], receipt["native_tokens_completion"])
         self.assertEqual(answer.usage(), tokens)
         for attributes in (root, attempt, found[GENERATE].attributes):
             self.assertEqual((attributes["gen_ai.usage.input_tokens"], attributes["gen_ai.usage.output_tokens"]), tokens)

@@ -275,7 +275,7 @@ func (c *realComparison) report(reads int) error {
 			}
 		}
 	}
-	if c.different > 0 || missing > 0 || len(moving) > 4 || readRoutes(c.read) < 48 {
+	if c.different > 0 || missing > 0 || len(moving) > 8 || readRoutes(c.read) < 48 {
 		return status.Error(codes.FailedPrecondition, "the real services are not answered for equally, or too few of them answer")
 	}
 	return nil
