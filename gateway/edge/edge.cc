@@ -23,7 +23,10 @@ struct Edge::State {
     request.route = table.Find(request.method, request.path);
     if (request.route < 0) return {AnswerUnmatched(request), std::nullopt};
     if (!judge_head) return {};
-    return judge_head(table.rows()[static_cast<size_t>(request.route)], request, loop);
+    const Endpoint& endpoint = *EndpointOf(request);
+    // An accepted one's begins anew, with its handler.
+    if (!endpoint.is_probe) BeginTrace(request);
+    return judge_head(endpoint, request, loop);
   }
 
   // Null: none matches.

@@ -30,6 +30,7 @@ http::HeadVerdict JudgePublic(Worker& worker, const Endpoint& endpoint,
 
 Task<std::optional<HttpResponse>> LookUp(Worker& worker, const Endpoint& endpoint,
                                          const HttpRequest& request) {
+  const StageTimer timer(TraceOf(request), Stage::kAuthenticate);
   std::optional<HttpResponse> refusal;
   const auto key = co_await AuthenticateRequest(worker, request, endpoint.credential);
   if (!key) refusal = MakeRefusal(worker, request, endpoint, key.error());
@@ -44,7 +45,9 @@ http::HeadVerdict JudgeHead(Worker& worker, const Endpoint& endpoint, const Http
       endpoint.credential == CredentialRule::kNone) {
     return JudgePublic(worker, endpoint, request);
   }
+  // The span of what takes no time names the stage that refused the request.
   const auto refuse = [&](const Error& error) {
+    const StageTimer timer(TraceOf(request), Stage::kAuthenticate);
     return http::HeadVerdict{MakeRefusal(worker, request, endpoint, error), std::nullopt};
   };
   const auto text = FindKey(request, endpoint.credential, worker.options.brand,

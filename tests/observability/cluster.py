@@ -112,8 +112,8 @@ class Observed(Daemons):
 
     def start_cluster(self, flags):
         key = f"{self.folder}/checkpoint.pem"
-        command = [str(self.bin / "tollgate-test-cluster"), "--tcp", "--certificates", f"{self.folder}/tls", "--redis-url",
-                   f"redis://127.0.0.1:{self.redis_port}", "--prometheus", self.targets,
+        command = [str(self.bin / "tollgate-test-cluster"), "--tcp", "--certificates", f"{self.folder}/tls",
+                   "--engine-concurrency", "64", "--redis-url", f"redis://127.0.0.1:{self.redis_port}", "--prometheus", self.targets,
                    "--gateway", f"edge_tls: {{certificate_file: {self.folder}/edge.pem, private_key_file: {self.folder}/edge.key}}",
                    "--auth", f"audit_checkpoint_key_file: {key}", "--auth", f"audit_checkpoint_file: {self.folder}/audit.checkpoints",
                    "--auth", "audit_checkpoint_seconds: 1",

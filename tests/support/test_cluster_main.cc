@@ -9,6 +9,7 @@
 // is not installed it exits with 77. --gateway and --router add a line of YAML to those sections of
 // the configuration, --dashboard, --auth, --billing, --ratelimit and --host likewise;
 // --admin-sockets adds sockets for the command line, DIR/NAME.sock. --models adds models;
+// --engine-concurrency sets the max_concurrency of the engines;
 // --workspaces adds workspaces with credit, and --keys that many keys each, of other systems:
 // "scale-<workspace>-<number>-0123456789", counted from 0. --redis-url: limiters share that Redis.
 // --certificates: a folder for mutual TLS (cluster.h). --prometheus writes targets for Prometheus's
@@ -35,7 +36,8 @@ namespace {
 using namespace tollgate::test;
 
 constexpr char kUsage[] =
-    "tollgate-test-cluster [--tcp] [--postgres] [--engine URL]... [--keep-requests] [--threads N] "
+    "tollgate-test-cluster [--tcp] [--postgres] [--engine URL]... [--engine-concurrency N] "
+    "[--keep-requests] [--threads N] "
     "[--credit-usd N] [--log-level L] [--gateway YAML]... [--router YAML]... "
     "[--auth YAML]... [--billing YAML]... [--ratelimit YAML]... [--host YAML]... [--gateways N] "
     "[--routers N] [--ratelimits N] [--redis-url URL] [--certificates FOLDER] [--prometheus FILE] "
@@ -45,6 +47,7 @@ constexpr char kUsage[] =
 struct Flags {
   ClusterOptions options;
   std::vector<std::string> engines;
+  int64_t engine_concurrency = 0;  // of each engine; 0: no limit
   int64_t credit_usd = 1000;
   int models = 0;
   int workspaces = 0;
@@ -86,6 +89,8 @@ Flags Read(int argc, char** argv) {
     }
     if (flag == "--engine")
       flags.engines.emplace_back(value);
+    else if (flag == "--engine-concurrency")
+      flags.engine_concurrency = std::atoll(value);
     else if (flag == "--threads")
       flags.options.threads = std::atoi(value);
     else if (flag == "--credit-usd")
@@ -231,7 +236,7 @@ int main(int argc, char** argv) {
     if (!engine.Start()) return 1;
     flags.engines.push_back(engine.base_url());
   }
-  flags.options.catalog = DefaultCatalog(flags.engines);
+  flags.options.catalog = DefaultCatalog(flags.engines, "3", flags.engine_concurrency);
   flags.options.catalog.insert(flags.options.catalog.find("pools:"), MoreModels(flags.models));
   if (flags.workspaces > 0) {
     flags.options.gateway_settings.emplace_back("legacy_key_prefixes: [scale-]");

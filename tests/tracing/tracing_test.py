@@ -16,7 +16,7 @@ import unittest
 import grpc
 
 from receiver import Receiver
-from world import World, free_port, new_ids
+from world import CHAT, World, free_port, new_ids
 
 PROGRAM = sys.argv[1]
 SERVER, CLIENT = 2, 3
@@ -178,6 +178,18 @@ class TracingTest(unittest.TestCase):
             root = self.by_name(spans)[CHAT_SPAN]
             self.assertEqual(root.parent, "")
             self.assertEqual(root.attributes["tollgate.request.id"], made, "the request's own id")
+
+    def test_what_is_refused_by_its_head_ends_in_authenticate(self):
+        world = self.start(", sample_ratio: 0")
+        trace, caller = new_ids()
+        head = (f"POST {CHAT} HTTP/1.1\r\nHost: t\r\nAuthorization: Bearer sk-tg-none\r\nContent-Length: 9\r\n"
+                f"traceparent: {traceparent(trace, caller, '01')}\r\n\r\n")
+        with socket.create_connection(("127.0.0.1", world.facts["port"]), timeout=30) as client:
+            client.sendall(head.encode())  # and no body
+            self.assertIn(b" 401 ", client.recv(64))
+        found = self.by_name(self.receiver.wait_for(trace, [CHAT_SPAN, "authenticate"]))
+        for name in (CHAT_SPAN, "authenticate"):
+            self.assertEqual(found[name].attributes["error.type"], "invalid_api_key")
 
     def test_every_failure_is_exported_though_nothing_is_sampled(self):
         world = self.start(", sample_ratio: 0")

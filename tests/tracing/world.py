@@ -90,7 +90,7 @@ class World:
                          {"authorization": "Bearer " + self.facts["keys"][key]})
         if found.status != 200:
             raise AssertionError(found.body)
-        return json.loads(found.body)
+        return json.loads(found.body)["data"]
 
     def metric(self, name, **labels):
         """The sum over all processes."""
