@@ -73,6 +73,7 @@ LEDGER = (
         graph("Checkpoints", "ops", "Signed heads of the ledger.", (rate("tollgate_billing_checkpoints_total"), "written"), (rate("tollgate_billing_checkpoint_failures_total"), "failed")),
         graph("Archive", "short", "Months that were archived, failed runs; in a day.", ("sum(increase(tollgate_billing_archived_months_total[1d]))", "months"),
               ("sum(increase(tollgate_billing_archive_failures_total[1d]))", "failures")),
+        graph("Roll-ups", "ops", "Rounds that failed: reports stay exact and become slow.", (rate("tollgate_billing_rollup_failures_total"), "failed")),
         graph("Frozen", "ops", "Workspaces that were frozen.", (rate("tollgate_billing_frozen_workspaces_total"), "frozen")),
         graph("Disk", "percentunit", "Free where databases are files.", ('min by (instance, folder) (tollgate_disk_free_bytes / tollgate_disk_size_bytes)', "{{instance}} {{folder}}")),
     )),

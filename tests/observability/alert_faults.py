@@ -350,6 +350,27 @@ class LedgerCheckpoints(Fault):
         os.rename(self.file + ".kept", self.file)
 
 
+class RollUps(Calls):
+    """the database refuses to write a roll-up"""
+    alerts = ("LedgerRollUpsFail",)
+
+    def change(self, observed, statement):
+        with contextlib.closing(sqlite3.connect(f"{observed.facts['dir']}/billing.db", timeout=20)) as database:
+            database.execute(statement)
+            database.commit()
+
+    def begin(self, observed):
+        self.change(observed, "CREATE TRIGGER refused BEFORE INSERT ON workspace_quarter BEGIN SELECT RAISE(ABORT, 'refused'); END")
+        super().begin(observed)
+
+    def call(self, observed):
+        observed.chat()
+
+    def end(self, observed):
+        super().end(observed)
+        self.change(observed, "DROP TRIGGER refused")
+
+
 class ChangedEntry(Fault):
     """an amount in the ledger is changed; it is put back"""
     alerts = ("LedgerDoesNotVerify",)
@@ -370,4 +391,4 @@ class ChangedEntry(Fault):
 
 FAULTS = (CatalogStops, LimiterStops, LimitersStop, RedisStops, BillingStops, EngineErrors, SlowEngine, AbsurdUsage, SilentEngine, BadCatalog, DeadEngine,
           DeadEngines, Idle, OneHost, Bodies, LargeBody, GatewayStops, WrongCaller, EdgeCertificate, OwnCertificate, MailServerDown,
-          LedgerCheckpoints, ChangedEntry)
+          LedgerCheckpoints, RollUps, ChangedEntry)
