@@ -5,6 +5,7 @@
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
 #include "services/billing/storage/archive.h"
+#include "services/billing/storage/background_connection.h"
 
 namespace tollgate::billing {
 namespace {
@@ -91,14 +92,14 @@ void ArchiveRunner::Main() {
 
 std::string ArchiveRunner::Run(int64_t now_us) {
   const int32_t before = MonthsBefore(UtcMonth(now_us), options_.months);
-  auto database = sql::Database::Open(options_.sql);
-  if (!database.ok()) return database.error().message;
-  auto db = (*database)->Connect();
-  if (!db.ok()) return db.error().message;
-  auto newest = NewestArchived(**db);
+  std::unique_ptr<sql::Connection> db;
+  if (auto connected = EnsureConnected(options_.sql, &db); !connected.ok()) {
+    return connected.error().message;
+  }
+  auto newest = NewestArchived(*db);
   if (!newest.ok()) return newest.error().message;
   if (finished_ && *newest >= MonthsBefore(before, 1)) return "";
-  auto claimed = Claim(**db, now_us);
+  auto claimed = Claim(*db, now_us);
   if (!claimed.ok()) return claimed.error().message;
   if (!*claimed) return "";
   finished_ = false;
@@ -111,7 +112,7 @@ std::string ArchiveRunner::Run(int64_t now_us) {
     const std::lock_guard lock(mutex_);
     return stopping_;
   };
-  auto archived = ArchiveLedger(**db, archive);
+  auto archived = ArchiveLedger(*db, archive);
   if (!archived.ok()) return archived.error().message;
   finished_ = true;
   for (const ArchivedMonth& month : *archived) {

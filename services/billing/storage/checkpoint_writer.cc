@@ -5,6 +5,7 @@
 #include "common/base/workspace_id.h"
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
+#include "services/billing/storage/background_connection.h"
 
 namespace tollgate::billing {
 namespace {
@@ -51,16 +52,8 @@ void CheckpointWriter::Main() {
   std::unique_ptr<sql::Connection> connection;
   do {
     std::string failed;
-    if (connection == nullptr || !connection->healthy()) {
-      auto database = sql::Database::Open(options_.sql);
-      auto opened = database.ok()
-                        ? (*database)->Connect()
-                        : sql::SqlResult<std::unique_ptr<sql::Connection>>(Fail{database.error()});
-      if (opened.ok()) {
-        connection = std::move(*opened);
-      } else {
-        failed = opened.error().message;
-      }
+    if (auto connected = EnsureConnected(options_.sql, &connection); !connected.ok()) {
+      failed = connected.error().message;
     }
     if (failed.empty()) failed = Write(*connection);
     if (failed.empty()) {

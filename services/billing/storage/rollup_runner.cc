@@ -6,6 +6,7 @@
 
 #include "common/observability/log.h"
 #include "common/observability/metrics.h"
+#include "services/billing/storage/background_connection.h"
 #include "services/billing/storage/rollups.h"
 
 namespace tollgate::billing {
@@ -64,16 +65,8 @@ void RollUpRunner::Main() {
   while (Sleep()) {
     if (!ready_()) continue;
     std::string failed;
-    if (connection == nullptr || !connection->healthy()) {
-      auto database = sql::Database::Open(options_.sql);
-      auto opened = database.ok()
-                        ? (*database)->Connect()
-                        : sql::SqlResult<std::unique_ptr<sql::Connection>>(Fail{database.error()});
-      if (opened.ok()) {
-        connection = std::move(*opened);
-      } else {
-        failed = opened.error().message;
-      }
+    if (auto connected = EnsureConnected(options_.sql, &connection); !connected.ok()) {
+      failed = connected.error().message;
     }
     if (failed.empty()) failed = Round(*connection);
     if (failed.empty()) continue;
