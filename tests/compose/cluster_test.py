@@ -48,10 +48,15 @@ class ClusterTest(unittest.TestCase):
                 self.machine.wait_healthy([name], 120)
                 load.more(CALLS)
                 load.end()
-                lost = [one for one in load.failed() if one["streamed"] and one["begun"]] if compose.component(name) in begun else []
+                lost = [one for one in load.failed() if one["streamed"] and self.had_begun(one, name)] if compose.component(name) in begun else []
                 self.assertEqual([one for one in load.failed() if one not in lost], [], name)
                 self.assertLessEqual(len(lost), CALLERS)
                 print(f"COMPOSE kill {name}: calls={len(load.calls)} lost_begun={len(lost)} failed=0", file=sys.stderr)
+
+    @staticmethod
+    def had_begun(call, name):
+        """The head of a killed gateway's answer may have come to the load balancer, which then asks no other, and not to the caller."""
+        return call["begun"] or (compose.component(name) == "gateway" and call["error"].startswith("APIConnectionError"))
 
     def test_3_no_stop_of_a_replica_is_noticed(self):
         for name in [one for one in self.machine.project["services"] if one.endswith("-1") and not one.startswith("engine-")]:

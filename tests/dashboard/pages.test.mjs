@@ -20,7 +20,10 @@ const literal = (title) => title.source ?? title.replace(/[.*+?^${}()|[\]\\]/g, 
 // Elements whose text is cut without an ellipsis, and whether the page scrolls sideways.
 function misfits() {
   const found = [];
-  if (document.documentElement.scrollWidth > window.innerWidth) found.push(`sideways: ${document.documentElement.scrollWidth}`);
+  if (document.documentElement.scrollWidth > window.innerWidth) {
+    const wide = [...document.querySelectorAll('body *')].filter((one) => one.getBoundingClientRect().right > window.innerWidth);
+    found.push(`sideways: ${document.documentElement.scrollWidth}`, ...wide.map((one) => one.outerHTML.slice(0, 120)));
+  }
   for (const element of document.querySelectorAll('h1, h2, td, th, button, a, dd, p, label')) {
     const style = getComputedStyle(element);
     const cut = style.overflowX !== 'visible' && style.textOverflow !== 'ellipsis' && element.scrollWidth > element.clientWidth + 1;
