@@ -50,9 +50,9 @@ class Load:
 
 class Cluster:
     """The profile "full". change(project) may change what the file says before it runs; it returns the names of services that
-    are not started yet."""
+    are not started yet. before_up(machine) may change the containers."""
 
-    def __init__(self, programs, web, packages, change=lambda project: []):
+    def __init__(self, programs, web, packages, change=lambda project: [], before_up=lambda machine: None):
         self.packages = packages
         self.folder = tempfile.mkdtemp(prefix="tollgate-compose-")
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
@@ -72,6 +72,7 @@ class Cluster:
         self.operator = self.machine.containers["operator"]
         # A container of its own that stays, for commands.
         self.operator.command = lambda: ["sleep", "infinity"]
+        before_up(self.machine)
         self.machine.up(not_yet=["operator", *later])
         self.operator.start()
         self.wait("the operator's container", lambda: self.operator.execute("tollgate", "--help").returncode == 0, 30)

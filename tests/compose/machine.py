@@ -89,6 +89,8 @@ class Container:
         self.machine, self.name, self.service = machine, name, service
         self.image = service["image"].split(":")[0]
         self.folder, self.process, self.addresses = f"{machine.folder}/{name}", None, {}
+        # Where our images' programs are from, and the files that the project names. Tests of upgrades change them.
+        self.programs, self.root = machine.programs, ROOT
         run("ip", "netns", "add", name)
         run("ip", "-n", name, "link", "set", "lo", "up")
         for place, network in enumerate(compose.networks(service)):
@@ -125,13 +127,13 @@ class Container:
                 source = f"{self.machine.folder}/volumes/{source}"
                 os.makedirs(source, exist_ok=True)
                 os.chown(source, self.uid(), self.uid())  # as the folder in the image
-            yield os.path.normpath(os.path.join(ROOT, source)), place.lstrip("/"), "ro" in options
+            yield os.path.normpath(os.path.join(self.root, source)), place.lstrip("/"), "ro" in options
         for secret in self.service.get("secrets", []):
             yield os.path.join(ROOT, self.machine.project["secrets"][secret]["file"]), f"run/secrets/{secret}", True
         if self.image.startswith("tollgate/"):
             kind = self.image.removeprefix("tollgate/")
             program = "tollgate" if kind == "operator" else f"tollgate-{kind}"
-            yield f"{self.machine.programs}/{program}", f"usr/local/bin/{program}", True
+            yield f"{self.programs}/{program}", f"usr/local/bin/{program}", True
             yield f"{ROOT}/deploy/docker/health", "usr/local/bin/tollgate-health", True
             if kind == "dashboard":
                 yield self.machine.web, "usr/share/tollgate/web", True

@@ -21,8 +21,8 @@ CALLERS = 12 if FULL else 8
 CALLS = 2 * CALLERS
 
 
-def start(change=lambda project: []):
-    return Cluster(*sys.argv[1:4], change)
+def start(change=lambda project: [], before_up=lambda machine: None):
+    return Cluster(*sys.argv[1:4], change, before_up)
 
 
 def load(cluster):
