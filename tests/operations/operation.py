@@ -29,6 +29,23 @@ def load(cluster):
     return Load(cluster, CALLERS, LONGEST)
 
 
+def secret(cluster, name):
+    with open(f"{cluster.secrets}/{name}", encoding="utf-8") as file:
+        return file.read().strip()
+
+
+def on_postgres(cluster, *command):
+    """What a command in the database's container prints, which may connect to it."""
+    done = cluster.machine.containers["postgres"].execute("env", f"PGPASSWORD={secret(cluster, 'postgres_password')}", "PGSSLMODE=require",
+                                                          *command, timeout=120)
+    check(done.returncode == 0, f"{command}: {done.stderr}")
+    return done.stdout.strip()
+
+
+def query(cluster, text):
+    return on_postgres(cluster, "psql", "-h", "127.0.0.1", "-U", "tollgate", "-d", "billing", "-Atc", text)
+
+
 def check(condition, what):
     if not condition:
         raise SystemExit(f"FAILED: {what}")

@@ -4,7 +4,7 @@ import json
 import shutil
 import time
 
-from operation import CALLS, check, load, record, start
+from operation import CALLS, check, load, on_postgres, query, record, start
 
 
 def with_archive(project):
@@ -14,24 +14,13 @@ def with_archive(project):
     return []
 
 
-def password():
-    with open(f"{cluster.secrets}/postgres_password", encoding="utf-8") as file:
-        return file.read()
-
-
-def on_postgres(*command):
-    done = postgres.execute("env", f"PGPASSWORD={password()}", "PGSSLMODE=require", *command, timeout=120)
-    check(done.returncode == 0, f"{command}: {done.stderr}")
-    return done.stdout.strip()
-
-
-def sql(text, database="billing"):
-    return on_postgres("psql", "-h", "127.0.0.1", "-U", "tollgate", "-d", database, "-Atc", text)
+def sql(text):
+    return query(cluster, text)
 
 
 cluster = start(with_archive)
 postgres = cluster.machine.containers["postgres"]
-on_postgres("pg_basebackup", "-h", "127.0.0.1", "-U", "tollgate", "-D", "/archive/base", "-X", "none", "-c", "fast")
+on_postgres(cluster, "pg_basebackup", "-h", "127.0.0.1", "-U", "tollgate", "-D", "/archive/base", "-X", "none", "-c", "fast")
 calls = load(cluster)
 calls.more(CALLS)
 until = sql("select clock_timestamp()")
