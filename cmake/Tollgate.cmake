@@ -34,12 +34,9 @@ find_package(Boost 1.81 REQUIRED)
 
 find_program(TOLLGATE_CCACHE ccache)
 if(TOLLGATE_CCACHE)
-  file(RELATIVE_PATH TOLLGATE_ROOT_FROM_BUILD "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}")
-  string(REGEX REPLACE "/$" "" TOLLGATE_ROOT_FROM_BUILD "${TOLLGATE_ROOT_FROM_BUILD}")
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/compile" "${PROJECT_SOURCE_DIR}"
-                                  "${TOLLGATE_ROOT_FROM_BUILD}")
-  # Debug information names files relative to the build folder, too.
-  add_compile_options(-ffile-compilation-dir=.)
+  # ccache requires this setting for precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+                                  ${TOLLGATE_CCACHE})
 endif()
 
 # Asio and Beast are compiled once, in common/runtime/asio_impl.cc. All targets have the same definitions,
