@@ -45,6 +45,8 @@ PROCESSES = (
     )),
     ("Machines", (
         graph("Disk", "percentunit", "Free where a process keeps its files.", ("min by (instance, folder) (tollgate_disk_free_bytes / tollgate_disk_size_bytes)", "{{instance}} {{folder}}")),
+        graph("Spans", "ops", "Of traced requests, by what became of them; calls of the collector that failed.", (rate("tollgate_tracing_spans_total", "result"), "{{result}}"),
+              (rate("tollgate_tracing_failed_calls_total"), "failed calls")),
         graph("Log lines dropped", "ops", "The reader of standard error is too slow.", (rate("tollgate_log_lines_dropped_total", "instance"), "{{instance}}")),
     )),
 )

@@ -117,7 +117,8 @@ class Observed(Daemons):
                    "--gateway", f"edge_tls: {{certificate_file: {self.folder}/edge.pem, private_key_file: {self.folder}/edge.key}}",
                    "--auth", f"audit_checkpoint_key_file: {key}", "--auth", f"audit_checkpoint_file: {self.folder}/audit.checkpoints",
                    "--auth", "audit_checkpoint_seconds: 1",
-                   # A mail server that is down.
+                   # A collector of traces that is down, and a mail server.
+                   "--host", f"tracing: {{otlp_endpoint: '127.0.0.1:{free_port()}'}}",
                    "--auth", f"people: {{smtp_url: 'smtp://127.0.0.1:{free_port()}', mail_from: gate@example.test, "
                              "public_url: 'https://gate.example.test'}",
                    "--billing", f"checkpoint_key_file: {key}", "--billing", f"checkpoint_file: {self.folder}/ledger.checkpoints",
