@@ -24,7 +24,6 @@ struct Edge::State {
     if (request.route < 0) return {AnswerUnmatched(request), std::nullopt};
     if (!judge_head) return {};
     const Endpoint& endpoint = *EndpointOf(request);
-    // An accepted one's begins anew, with its handler.
     if (!endpoint.is_probe) BeginTrace(request);
     return judge_head(endpoint, request, loop);
   }

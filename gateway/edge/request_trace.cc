@@ -159,7 +159,7 @@ std::string TraceparentOf(const RequestTrace* trace, Stage stage) {
 }
 
 void BeginTrace(HttpRequest& request) {
-  if (!tracing::Enabled()) return;
+  if (!tracing::Enabled() || request.attachment) return;
   request.attachment = std::make_shared<RequestTrace>(MakeTrace(request, NowUs()));
 }
 

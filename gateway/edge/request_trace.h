@@ -63,7 +63,7 @@ log::Field TraceField(const HttpRequest& request);
 // the first time.
 std::string TraceparentOf(const RequestTrace* trace, Stage stage);
 
-// When the request begins, if requests are traced.
+// When the request begins, if requests are traced: when its head is judged, else with its handler.
 void BeginTrace(HttpRequest& request);
 // When it has ended: exports its spans if it is sampled or has failed. endpoint: null when none
 // matches.
