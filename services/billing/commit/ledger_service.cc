@@ -184,7 +184,8 @@ void LedgerService::ReaderMain() {
       job.refused(Unavailable("billing: the caller has left").error);
       continue;
     }
-    const sql::CancelScope scope(job.cancelled);
+    // Stop waits for what runs.
+    const sql::CancelScope scope([this, &job] { return stopping_ || job.cancelled(); });
     job.read(*database_);
   }
 }
@@ -194,7 +195,7 @@ void LedgerService::NextStep() { step_begun_ = std::chrono::steady_clock::now();
 bool LedgerService::Sleep(int64_t ms) {
   step_begun_ = kIdle;
   std::unique_lock lock(mutex_);
-  return !wake_.wait_for(lock, std::chrono::milliseconds(ms), [this] { return stopping_; });
+  return !wake_.wait_for(lock, std::chrono::milliseconds(ms), [this] { return stopping_.load(); });
 }
 
 void LedgerService::MaintenanceMain() {

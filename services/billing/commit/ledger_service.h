@@ -98,7 +98,7 @@ class LedgerService {
   std::atomic<bool> open_ = false;
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool stopping_ = false;
+  std::atomic<bool> stopping_ = false;
   struct ReadJob {
     std::function<void(sql::Database&)> read;
     std::function<void(Error)> refused;

@@ -159,6 +159,29 @@ TEST(LedgerServiceOutageTest, ADatabaseThatStandsStillIsNoticedWithoutTraffic) {
   EXPECT_TRUE(Eventually([&] { return ledger.Ready(); }));
 }
 
+// Stop would wait for as long as the statement takes.
+TEST_P(LedgerServiceTest, StopEndsAReadThatRuns) {
+  LedgerService ledger(options_, SystemClock::Get());
+  ASSERT_TRUE(ledger.Start().ok());
+  ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
+  std::promise<void> begun;
+  std::promise<bool> ended;
+  ledger.Read(
+      [&](sql::Database& database) {
+        auto connection = database.Borrow();
+        begun.set_value();
+        ended.set_value((*connection)
+                            ->Query("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 "
+                                    "FROM c) SELECT count(*) FROM c",
+                                    {}, [](const sql::Row&) {})
+                            .ok());
+      },
+      [&](Error) { begun.set_value(); });
+  begun.get_future().get();
+  ledger.Stop();
+  EXPECT_FALSE(ended.get_future().get());
+}
+
 TEST(LedgerServiceStartTest, AFileThatCannotBeOpenedIsAnError) {
   LedgerService::Options options;
   options.sql.url = "sqlite:/nonexistent/folder/ledger.db";

@@ -277,8 +277,8 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
     const std::string workspace = command.workspace;
     const std::string id = command.command_id;
     SubmitAdmin(ledger_, reactor, std::move(command),
-                [this, reactor, workspace, id, fits, response](const Reply&) {
-                  ReadAndFinish(ledger_, reactor, [=](sql::Database& database) {
+                [this, context, reactor, workspace, id, fits, response](const Reply&) {
+                  ReadAndFinish(ledger_, context, reactor, [=](sql::Database& database) {
                     return ReadInto(database, workspace, id, fits, *response);
                   });
                 });
@@ -350,7 +350,7 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
     // First: a decision on what does not exist is NOT_FOUND, on what was decided before a
     // precondition.
     ledger_.Read(
-        [this, reactor, decide, response](sql::Database& database) {
+        [this, context, reactor, decide, response](sql::Database& database) {
           auto found =
               ReadInto(database, decide.workspace, decide.command_id, IsAdjustment, *response);
           if (!found) return FinishAdmin(reactor, found);
@@ -365,11 +365,13 @@ class AdjustmentRpc : public pb::AdjustmentService::CallbackService {
                                admin::Precondition("ALREADY_DECIDED",
                                                    "the adjustment does not wait for a decision"));
           }
-          SubmitAdmin(ledger_, reactor, decide, [this, reactor, decide, response](const Reply&) {
-            ReadAndFinish(ledger_, reactor, [=](sql::Database& again) {
-              return ReadInto(again, decide.workspace, decide.command_id, IsAdjustment, *response);
-            });
-          });
+          SubmitAdmin(ledger_, reactor, decide,
+                      [this, context, reactor, decide, response](const Reply&) {
+                        ReadAndFinish(ledger_, context, reactor, [=](sql::Database& again) {
+                          return ReadInto(again, decide.workspace, decide.command_id, IsAdjustment,
+                                          *response);
+                        });
+                      });
         },
         [reactor](const Error& refused) { FinishAdmin(reactor, Fail{admin::FromError(refused)}); });
     return reactor;

@@ -29,19 +29,22 @@ ServerUnaryReactor* Refused(grpc::CallbackServerContext* context, const admin::C
   return Refused(context, failure);
 }
 
-void ReadAndFinish(LedgerService& ledger, ServerUnaryReactor* reactor,
+void ReadAndFinish(LedgerService& ledger, grpc::CallbackServerContext* context,
+                   ServerUnaryReactor* reactor,
                    std::function<AdminResult<void>(sql::Database&)> read) {
   ledger.Read(
       [reactor, read = std::move(read)](sql::Database& database) {
         FinishAdmin(reactor, read(database));
       },
-      [reactor](const Error& refused) { FinishAdmin(reactor, Fail{admin::FromError(refused)}); });
+      [reactor](const Error& refused) { FinishAdmin(reactor, Fail{admin::FromError(refused)}); },
+      // Valid until Finish, which both functions above end with.
+      [context] { return context->IsCancelled(); });
 }
 
 ServerUnaryReactor* RunAdminRead(LedgerService& ledger, grpc::CallbackServerContext* context,
                                  std::function<AdminResult<void>(sql::Database&)> read) {
   ServerUnaryReactor* reactor = context->DefaultReactor();
-  ReadAndFinish(ledger, reactor, std::move(read));
+  ReadAndFinish(ledger, context, reactor, std::move(read));
   return reactor;
 }
 

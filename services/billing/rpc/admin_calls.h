@@ -47,8 +47,10 @@ grpc::ServerUnaryReactor* Refused(grpc::CallbackServerContext* context,
 grpc::ServerUnaryReactor* Refused(grpc::CallbackServerContext* context, const admin::Caller& caller,
                                   const admin::Failure& failure);
 
-// Ends the call with what a blocking read returns; the read fills the response.
-void ReadAndFinish(LedgerService& ledger, grpc::ServerUnaryReactor* reactor,
+// Ends the call with what a blocking read returns; the read fills the response. Its statements end
+// when the caller leaves or its deadline passes.
+void ReadAndFinish(LedgerService& ledger, grpc::CallbackServerContext* context,
+                   grpc::ServerUnaryReactor* reactor,
                    std::function<admin::AdminResult<void>(sql::Database&)> read);
 // The same for a call that is only a read.
 grpc::ServerUnaryReactor* RunAdminRead(

@@ -352,5 +352,50 @@ TEST_F(AdminRpcTest, UsageIsGroupedAndItsTotalsAreThoseOfTheWallet) {
       << "more than 366 days";
 }
 
+// A service whose read would never end.
+class EndlessReads : public pb::UsageService::CallbackService {
+ public:
+  explicit EndlessReads(LedgerService& ledger) : ledger_(ledger) {}
+  grpc::ServerUnaryReactor* QueryUsage(grpc::CallbackServerContext* context,
+                                       const pb::QueryUsageRequest*,
+                                       pb::QueryUsageResponse*) override {
+    return RunAdminRead(ledger_, context, [](sql::Database& database) -> admin::AdminResult<void> {
+      auto connection = database.Borrow();
+      auto read = (*connection)
+                      ->Query(
+                          "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
+                          "SELECT count(*) FROM c",
+                          {}, [](const sql::Row&) {});
+      if (!read.ok()) return SqlFailure(read);
+      return {};
+    });
+  }
+
+ private:
+  LedgerService& ledger_;
+};
+
+// Else a few reports that nobody waits for any more would keep all threads of the ledger's reads.
+TEST_F(AdminRpcTest, AReadEndsWithItsCall) {
+  ASSERT_EQ(OpenWallet(), "");
+  EndlessReads service(*ledger_);
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service);
+  const auto server = builder.BuildAndStart();
+  const auto stub = pb::UsageService::NewStub(
+      grpc::CreateChannel("127.0.0.1:" + std::to_string(port), grpc::InsecureChannelCredentials()));
+  for (int i = 0; i < 4; ++i) {  // more than there are threads
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(50));
+    pb::QueryUsageResponse response;
+    EXPECT_EQ(stub->QueryUsage(&context, pb::QueryUsageRequest(), &response).error_code(),
+              grpc::StatusCode::DEADLINE_EXCEEDED);
+  }
+  EXPECT_EQ(Balance().available_usd(), "0.00") << "a thread reads it";
+  server->Shutdown();
+}
+
 }  // namespace
 }  // namespace tollgate::billing

@@ -50,7 +50,8 @@ class AuditSourceRpc : public v1::AuditSourceService::CallbackService {
           response->set_head_hash(page->head.hash);
           reactor->Finish(grpc::Status::OK);
         },
-        [reactor](const Error& refused) { reactor->Finish(rpc::ToStatus(refused)); });
+        [reactor](const Error& refused) { reactor->Finish(rpc::ToStatus(refused)); },
+        [context] { return context->IsCancelled(); });
     return reactor;
   }
 

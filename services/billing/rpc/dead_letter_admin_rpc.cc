@@ -217,7 +217,7 @@ class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
     std::vector<Operation> operations;
     operations.push_back(ResolveDeadLetter{key->id, key->workspace, key->number, to, caller.actor,
                                            request.reason(), caller.address, caller.request_id});
-    ledger_.Submit(std::move(operations), [this, reactor, key = *key,
+    ledger_.Submit(std::move(operations), [this, context, reactor, key = *key,
                                            response](const Result<std::vector<Reply>>& replies) {
       if (!replies.ok()) {
         return FinishAdmin(reactor, Fail{admin::FromError(replies.error())});
@@ -227,7 +227,7 @@ class DeadLetterRpc : public pb::DeadLetterService::CallbackService {
         return FinishAdmin(reactor, Fail{WhyRefused(reply.denied_by)});
       }
       response->set_charged_usd(admin::FormatUsd(reply.charged_nano_usd));
-      ReadAndFinish(ledger_, reactor, [key, response](sql::Database& database) {
+      ReadAndFinish(ledger_, context, reactor, [key, response](sql::Database& database) {
         return ReadInto(database, key, *response);
       });
     });
