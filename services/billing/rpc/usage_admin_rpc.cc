@@ -4,6 +4,7 @@
 #include "services/billing/rpc/admin_calls.h"
 #include "services/billing/rpc/usage_intervals.h"
 #include "services/billing/storage/receipts.h"
+#include "services/billing/storage/schema.h"
 #include "services/billing/storage/usage_query.h"
 #include "tollgate/admin/v1/usage.grpc.pb.h"
 
@@ -102,7 +103,9 @@ struct Report {
 };
 
 AdminResult<void> ReadPeriod(const pb::QueryUsageRequest& request, int64_t now_us, Report& report) {
-  const int64_t end_us = request.has_end_time() ? ToUs(request.end_time()) : now_us;
+  // The end of the running quarter of an hour: nothing is later than now, and its roll-up is there.
+  const int64_t end_us =
+      request.has_end_time() ? ToUs(request.end_time()) : (now_us / kQuarterUs + 1) * kQuarterUs;
   const int64_t start_us =
       request.has_start_time() ? ToUs(request.start_time()) : end_us - 7 * kDayUs;
   // Far from where microseconds overflow.

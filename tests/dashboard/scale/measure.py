@@ -14,6 +14,7 @@ import math
 import os
 import shutil
 import socket
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -90,9 +91,22 @@ class Product:
         self.log.close()
 
 
+def wait_until_rolled_up(home):
+    """Billing begins with what the filling has left: in an installation that is used, the roll-ups are seconds behind."""
+    database = sqlite3.connect(f"file:{home}/data/billing.db?mode=ro", uri=True)
+    (last,) = database.execute("SELECT MAX(sequence) FROM entry WHERE workspace = 'demo'").fetchone()
+    while True:
+        cut = database.execute("SELECT sequence FROM rollup_cut WHERE workspace = 'demo'").fetchone()
+        if cut and cut[0] >= last:
+            break
+        time.sleep(1)
+    database.close()
+
+
 def calls_of(product):
     """The pages and what they ask for, with ids of this installation put in."""
-    now = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+    # As the pages ask: to the end of the running quarter of an hour.
+    now = datetime.datetime.fromtimestamp(-(-time.time() // 900) * 900, datetime.timezone.utc)
     ago = lambda days: (now - datetime.timedelta(days=days)).isoformat().replace("+00:00", "Z")
     end = now.isoformat().replace("+00:00", "Z")
     w = "workspaces/demo/"
@@ -169,6 +183,7 @@ def main():
                             "--keys", str(options.keys), "--members", str(options.members)], check=True, env=env)
         product = Product(options.bin, home, env)
         try:
+            wait_until_rolled_up(home)
             rows = measure(product)
         finally:
             product.stop()

@@ -5544,9 +5544,9 @@ export interface operations {
     UsageService_QueryUsage: {
         parameters: {
             query?: {
-                /** @description At most 366 days. Default: 7 days before end_time. */
+                /** @description At most 366 days. Default: 7 days before end_time. Sums are kept by quarter of an hour: a period that begins or ends between two is exact, too, but reads that quarter request by request, which takes seconds in a workspace with millions of requests. */
                 startTime?: string;
-                /** @description Exclusive. Default: now. */
+                /** @description Exclusive. Default: the end of the running quarter of an hour. */
                 endTime?: string;
                 interval?: "USAGE_INTERVAL_UNSPECIFIED" | "USAGE_INTERVAL_QUARTER_HOUR" | "USAGE_INTERVAL_HOUR" | "USAGE_INTERVAL_DAY" | "USAGE_INTERVAL_NONE";
                 /** @description Days begin at midnight there: an IANA name, for example "Europe/Berlin"; default UTC. */
