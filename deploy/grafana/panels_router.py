@@ -25,6 +25,8 @@ ROUTER = (
         graph("Available", "short", "Engines that routers know, and those that they may use.", ("max(tollgate_router_engines)", "known"), ("min(tollgate_router_engines_available)", "available")),
         graph("Load by engine", "short", "Running requests, of all routers.", ("sum by (engine) (tollgate_router_engine_running_requests)", "{{engine}}"),
               ("sum by (engine) (tollgate_router_engine_max_requests) > 0", "{{engine}} at most")),
+        graph("Choices", "reqps", "Engines chosen, by reason: prefix, given most of the prompt before; load, least to do; only, no other could be chosen.", (rate("tollgate_router_choices_total", "reason"), "{{reason}}"), stacked=True),
+        graph("Work by engine", "short", "Tokens that engines still have to do, of all routers: prompts not read yet, and four times the output that is expected.", ("sum by (engine) (tollgate_router_engine_outstanding_tokens)", "{{engine}}")),
         graph("Waiting for engines", "short", "Requests that found all engines of their pool full.", ("sum by (instance) (tollgate_router_queue_waiting)", "{{instance}}")),
         graph("End of the wait", "reqps", "By outcome: a place was free, or none in time, or the queue was full, or the caller left.", (rate("tollgate_router_queued_requests_total", "outcome"), "{{outcome}}")),
         graph("Up by engine", "short", "Routers that send it requests.", ("sum by (engine) (tollgate_router_engine_available >= 0)", "{{engine}}")),

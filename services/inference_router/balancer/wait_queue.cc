@@ -21,7 +21,7 @@ WaitQueue::Answer WaitQueue::Enter(Request& request, bool may_wait, int64_t now_
                                    uint64_t rotation) {
   Answer answer;
   if (waiting_.load() == 0) {
-    answer.selection = SelectEngine(*request.engines, {}, now_us, rotation);
+    answer.selection = SelectEngine(*request.engines, {}, now_us, rotation, request.need);
     if (answer.selection.engine != nullptr) {
       answer.entered = Entered::kGranted;
       return answer;
@@ -68,7 +68,7 @@ WaitQueue::Answer WaitQueue::Withdraw(Request& request, int64_t now_us) {
   switch (request.state_) {
     case Request::State::kGranted:
       answer.entered = Entered::kGranted;
-      answer.selection.engine = std::move(request.engine_);
+      answer.selection = std::move(request.granted_);
       break;
     case Request::State::kRefused:
       answer.entered = Entered::kFull;
@@ -148,13 +148,13 @@ void WaitQueue::GrantAll(int64_t now_us, std::vector<std::function<void()>>& wak
   auto at = order_.begin();
   for (int passed_over = 0; at != order_.end() && passed_over < kMostPassedOver;) {
     Request& next = **at;
-    Selection selection = SelectEngine(*next.engines, {}, now_us, last_number_);
+    Selection selection = SelectEngine(*next.engines, {}, now_us, last_number_, next.need);
     ++at;
     if (selection.engine == nullptr) {
       ++passed_over;
       continue;
     }
-    next.engine_ = std::move(selection.engine);
+    next.granted_ = std::move(selection);
     now_tag_ = next.tag_;
     Remove(next);
     next.state_ = Request::State::kGranted;

@@ -33,13 +33,14 @@ class WaitQueue {
     int64_t bytes = 0;
     // Lives as long as the request.
     const std::vector<EnginePointer>* engines = nullptr;
+    EngineNeed need;
     // Called once, on any thread, when it is granted or refused. Must not call the queue.
     std::function<void()> wake;
 
    private:
     friend class WaitQueue;
     enum class State : uint8_t { kNew, kWaiting, kGranted, kRefused } state_ = State::kNew;
-    EnginePointer engine_;
+    Selection granted_;
     int64_t tag_ = 0;  // when its turn is, in tokens
     uint64_t number_ = 0;
   };

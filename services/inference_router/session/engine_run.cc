@@ -182,6 +182,7 @@ Task<RunOutcome> EngineRun::Relay(EngineAttempt& attempt) {
     batch_.Clear();
     const EngineAttempt::ReadResult result = co_await attempt.Next(batch_);
     CountBatch();
+    context_.work.OnOutput(meter_.completion_tokens());
     if (context_.sink->cancelled()) co_return RunOutcome::kClientGone;
     if (IsAboveWindow()) {
       above_window_ = true;

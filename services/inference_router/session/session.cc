@@ -148,6 +148,7 @@ bool Session::Prepare() {
     failed_by_model_ = true;
     return false;
   }
+  context_.SetNeed();
   return true;
 }
 
@@ -233,8 +234,8 @@ Task<RunOutcome> Session::RunOnEngines() {
     if (i == 0) {
       selection = co_await wait_.First();
     } else {
-      selection =
-          SelectEngine(context_.route->engines, tried, host.clock.MonotonicUs(), ++host.rotation);
+      selection = SelectEngine(context_.route->engines, tried, host.clock.MonotonicUs(),
+                               ++host.rotation, context_.need);
     }
     if (selection.engine == nullptr) {
       if (i == 0 && IsStopped()) {
@@ -244,9 +245,11 @@ Task<RunOutcome> Session::RunOnEngines() {
       }
       co_return RunOutcome::kFailed;
     }
+    context_.work.Enter(selection.engine, selection.work, context_.need.work.output);
     if (i > 0) host.metrics.retries.Increment();
+    host.metrics.CountChoice(selection.reason);
     const RunOutcome outcome = co_await RunOn(*selection.engine);
-    selection.engine->Leave();
+    context_.work.Leave();
     context_.route->queue->Grant(host.clock.MonotonicUs());
     host.metrics.CountEngineRequest(
         selection.engine->id(),
