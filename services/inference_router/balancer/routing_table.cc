@@ -34,6 +34,7 @@ RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingT
       if (known != previous->parts_.end()) parts = known->second;
     }
     if (parts.queue == nullptr) parts.queue = std::make_shared<WaitQueue>(limits);
+    if (parts.retries == nullptr) parts.retries = std::make_shared<RetryBudget>();
     for (const catalog::v1::Engine& engine : pool.engines()) {
       EnginePointer state = FindSame(previous, engine);
       if (state == nullptr) {
@@ -62,6 +63,7 @@ RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingT
       const PoolParts& parts = parts_.at(model.pool());
       route.engines = pool->second;
       route.queue = parts.queue;
+      route.retries = parts.retries;
       if (route.engines.size() > 1) route.prefixes = parts.prefixes;
       route.shared_cache =
           std::all_of(route.engines.begin(), route.engines.end(),

@@ -13,6 +13,7 @@
 
 #include "services/inference_router/balancer/engine_state.h"
 #include "services/inference_router/balancer/prefix_table.h"
+#include "services/inference_router/balancer/retry_budget.h"
 #include "services/inference_router/balancer/wait_queue.h"
 #include "tollgate/catalog/v1/catalog.pb.h"
 
@@ -29,6 +30,8 @@ struct Route {
   std::vector<EnginePointer> engines;
   // Of the pool, shared by its models. Null if the pool is missing.
   std::shared_ptr<WaitQueue> queue;
+  // Of the pool. Null if the pool is missing.
+  std::shared_ptr<RetryBudget> retries;
   // Of the pool. Null if it has fewer than two engines.
   std::shared_ptr<PrefixTable> prefixes;
   // All engines share their prefix cache among workspaces, says the operator.
@@ -59,6 +62,7 @@ class RoutingTable {
   // What all requests for a pool share.
   struct PoolParts {
     std::shared_ptr<WaitQueue> queue;
+    std::shared_ptr<RetryBudget> retries;
     std::shared_ptr<PrefixTable> prefixes;
   };
 

@@ -26,8 +26,6 @@ struct Candidates {
   std::vector<Candidate> list;  // can take a request
   int64_t load = 0;             // of all that are up
   int64_t up = 0;
-  int64_t paused = 0;
-  int64_t paused_us = INT64_MAX;  // until the first of the paused ones can
 };
 
 bool Holds(const std::vector<EnginePointer>& engines, const EnginePointer& engine) {
@@ -43,10 +41,7 @@ void Find(const std::vector<EnginePointer>& engines, const std::vector<EnginePoi
     const int64_t load = engine->Load(now_us);
     ++found.up;
     found.load += load;
-    if (const int64_t paused_us = engine->PausedUs(now_us); paused_us > 0) {
-      ++found.paused;
-      found.paused_us = std::min(found.paused_us, paused_us);
-    } else if (!engine->IsFull()) {
+    if (engine->PausedUs(now_us) == 0 && !engine->IsFull()) {
       found.list.push_back(
           {.engine = &engine, .load = load, .cache_full = engine->CacheIsFull(now_us)});
     }
@@ -131,6 +126,14 @@ void Remember(const EngineNeed& need, uint16_t engine, int64_t now_us) {
 
 }  // namespace
 
+int64_t PauseMs(const std::vector<EnginePointer>& engines, int64_t now_us) {
+  int64_t first_us = INT64_MAX;
+  for (const EnginePointer& engine : engines) {
+    if (engine->Available(now_us)) first_us = std::min(first_us, engine->PausedUs(now_us));
+  }
+  return first_us == INT64_MAX ? 0 : (first_us + 999) / 1000;
+}
+
 Selection SelectEngine(const std::vector<EnginePointer>& engines,
                        const std::vector<EnginePointer>& tried, int64_t now_us, uint64_t rotation,
                        const EngineNeed& need) {
@@ -158,10 +161,8 @@ Selection SelectEngine(const std::vector<EnginePointer>& engines,
     found.list.erase(found.list.begin() + (best - found.list.data()));
   }
   selection.no_engine = found.up > 0 ? NoEngine::kSaturated : NoEngine::kDown;
-  selection.retry_after_ms = 1000;
-  if (found.up > 0 && found.paused == found.up) {
-    selection.retry_after_ms = std::max<int64_t>(found.paused_us / 1000, 1000);
-  } else if (found.up == 0 && !engines.empty()) {
+  selection.retry_after_ms = std::max<int64_t>(PauseMs(engines, now_us), 1000);
+  if (found.up == 0 && !engines.empty()) {
     selection.retry_after_ms = INT64_MAX;
     for (const EnginePointer& engine : engines) {
       selection.retry_after_ms = std::min(selection.retry_after_ms, engine->RetryAfterMs(now_us));

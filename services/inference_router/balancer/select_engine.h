@@ -42,6 +42,10 @@ struct Selection {
   int64_t retry_after_ms = 0;
 };
 
+// Milliseconds until the first engine can be asked again, if all that are up have asked for a
+// pause; else 0.
+int64_t PauseMs(const std::vector<EnginePointer>& engines, int64_t now_us);
+
 // Skips the engines in `tried`. The same arguments and states of engines give the same answer;
 // `rotation` breaks ties evenly if it grows by one per call.
 Selection SelectEngine(const std::vector<EnginePointer>& engines,

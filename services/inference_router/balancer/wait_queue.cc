@@ -67,7 +67,7 @@ WaitQueue::Answer WaitQueue::Enter(Request& request, bool may_wait, int64_t now_
   WakeAll(wakes);
   if (answer.entered == Entered::kFull) {
     answer.selection.no_engine = NoEngine::kSaturated;
-    answer.selection.retry_after_ms = RetryAfterMs();
+    answer.selection.retry_after_ms = std::max(RetryAfterMs(), PauseMs(*request.engines, now_us));
   }
   return answer;
 }
@@ -105,7 +105,7 @@ WaitQueue::Answer WaitQueue::Withdraw(Request& request, int64_t now_us) {
     const bool up = std::any_of(request.engines->begin(), request.engines->end(),
                                 [&](const auto& engine) { return engine->Available(now_us); });
     answer.selection.no_engine = up ? NoEngine::kSaturated : NoEngine::kDown;
-    answer.selection.retry_after_ms = RetryMs();
+    answer.selection.retry_after_ms = std::max(RetryMs(), PauseMs(*request.engines, now_us));
   }
   return answer;
 }

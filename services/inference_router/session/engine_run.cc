@@ -98,6 +98,9 @@ Task<RunOutcome> EngineRun::Run() {
                : above_window_ ? AboveWindow()
                                : attempt.failure();
     NoteFailure();
+    if (failure_.pause_ms > 0) {
+      engine_.PauseUntil(host.clock.MonotonicUs() + failure_.pause_ms * 1000);
+    }
     if (failure_.not_found && route.unlisted) {  // decision 20
       failure_.error = {.id = ErrorId::kModelNotFound,
                         .message = "The model '" + request.model() + "' is not available.",

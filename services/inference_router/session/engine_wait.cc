@@ -35,10 +35,11 @@ Task<Selection> EngineWait::First() {
   place.engines = &route.engines;
   place.need = context_.need;
   place.wake = [wake] { wake->outside.loop().Post([wake] { wake->event.Set(); }); };
-  // Another model may answer at once.
-  const bool may_wait = host.settings.queue_ms > 0 && !request.keep_hold();
-  WaitQueue::Answer answer =
-      route.queue->Enter(place, may_wait, host.clock.MonotonicUs(), ++host.rotation);
+  // Another model may answer at once, and a pause may be longer than the wait.
+  const int64_t now_us = host.clock.MonotonicUs();
+  const bool may_wait = host.settings.queue_ms > 0 && !request.keep_hold() &&
+                        PauseMs(route.engines, now_us) < host.settings.queue_ms;
+  WaitQueue::Answer answer = route.queue->Enter(place, may_wait, now_us, ++host.rotation);
   if (answer.entered == WaitQueue::Entered::kFull && may_wait) host.metrics.queue_full.Increment();
   if (answer.entered == WaitQueue::Entered::kWaiting) {
     answer = co_await Wait(*route.queue, place, wake->event);

@@ -57,6 +57,10 @@ RouterMetrics::RouterMetrics()
                                          {{"kind", "completion"}})),
       retries(metrics::Counter("tollgate_router_retries_total",
                                "Requests retried on a second engine.")),
+      retries_refused(metrics::Counter("tollgate_router_retries_refused_total",
+                                       "Failed requests not tried on a second engine, since too "
+                                       "many of the pool's requests have "
+                                       "been retried lately.")),
       queue_granted(Queued("granted")),
       queue_timed_out(Queued("timed_out")),
       queue_full(Queued("full")),

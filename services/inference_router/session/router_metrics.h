@@ -49,6 +49,7 @@ class RouterMetrics {
   prometheus::Counter& prompt_tokens;
   prometheus::Counter& completion_tokens;
   prometheus::Counter& retries;
+  prometheus::Counter& retries_refused;
   // Of requests that had to wait: what became of them.
   prometheus::Counter& queue_granted;
   prometheus::Counter& queue_timed_out;

@@ -246,7 +246,11 @@ Task<RunOutcome> Session::RunOnEngines() {
       co_return RunOutcome::kFailed;
     }
     context_.work.Enter(selection.engine, selection.work, context_.need.work.output);
-    if (i > 0) host.metrics.retries.Increment();
+    if (!MayTry(i)) {
+      context_.work.Leave();
+      context_.route->queue->Grant(host.clock.MonotonicUs());
+      co_return RunOutcome::kFailed;
+    }
     host.metrics.CountChoice(selection.reason);
     const RunOutcome outcome = co_await RunOn(*selection.engine);
     context_.work.Leave();
@@ -260,6 +264,19 @@ Task<RunOutcome> Session::RunOnEngines() {
     tried.push_back(std::move(selection.engine));
   }
   co_return RunOutcome::kFailed;
+}
+
+// number: of the try, from 0.
+bool Session::MayTry(int number) {
+  SessionHost& host = context_.host;
+  RetryBudget& budget = *context_.route->retries;
+  if (number == 0) {
+    budget.OnRequest();
+    return true;
+  }
+  const bool may = budget.TryTake(host.clock.MonotonicUs());
+  (may ? host.metrics.retries : host.metrics.retries_refused).Increment();
+  return may;
 }
 
 // The route holds the engine, so the run may refer to it until the session ends.

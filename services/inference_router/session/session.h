@@ -35,6 +35,7 @@ class Session {
   bool IsStopped();
   Task<bool> HoldUnseenTokens();
   Task<RunOutcome> RunOnEngines();
+  bool MayTry(int number);
   Task<RunOutcome> RunOn(EngineState& engine);
   void FailWithoutEngine(const Selection& selection);
   bool MayAnotherModelAnswer() const;
