@@ -27,8 +27,8 @@ class EngineState {
   const catalog::v1::Engine& engine() const { return engine_; }
   const http::BaseUrl& base() const { return base_; }
 
-  // Differs from that of every other engine of this process, as long as it has fewer than 65,535;
-  // never 0.
+  // Engines are numbered as they are made, from 1, and again from 1 after 65,535: two of one number
+  // would only share hints (prefix_table.h).
   uint16_t number() const { return number_; }
 
   // Counts one more request, and its work in tokens (work_meter.h). False if max_concurrency

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "services/inference_router/balancer/engine_state.h"
@@ -22,6 +23,12 @@ enum class ChoiceReason : uint8_t {
   kPrefix,  // it was given most of the prompt before
   kLoad,    // it has least to do
 };
+
+// For metrics and traces, such as "prefix".
+constexpr std::string_view NameOf(ChoiceReason reason) {
+  constexpr std::string_view kNames[] = {"only", "prefix", "load"};
+  return kNames[static_cast<size_t>(reason)];
+}
 
 // What is known of a request. The pointers may be null: then no prefix is looked for.
 struct EngineNeed {

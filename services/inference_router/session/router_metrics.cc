@@ -29,9 +29,6 @@ prometheus::Counter& AnswerLimits(std::string_view limit) {
                           {{"limit", std::string(limit)}});
 }
 
-// By ChoiceReason.
-constexpr std::array kChoices = {"only", "prefix", "load"};
-
 prometheus::Counter& Queued(const char* outcome) {
   return metrics::Counter(
       "tollgate_router_queued_requests_total",
@@ -97,12 +94,13 @@ RouterMetrics::RouterMetrics()
           metrics::Gauge("tollgate_router_engines_available", "Engines not known to be down.")),
       engines_known(metrics::Gauge("tollgate_router_engines", "Engines in the catalog.")) {
   // All exist from the start, so that alerts see them grow from zero.
-  for (size_t i = 0; i < kChoices.size(); ++i) {
-    choices_[i] = &metrics::Counter("tollgate_router_choices_total",
-                                    "Choices of an engine, by reason: prefix (it was given most of "
-                                    "the prompt before), load (it "
-                                    "has least to do), only (no other could be chosen).",
-                                    {{"reason", kChoices[i]}});
+  for (const auto reason : {ChoiceReason::kOnly, ChoiceReason::kPrefix, ChoiceReason::kLoad}) {
+    choices_[static_cast<size_t>(reason)] =
+        &metrics::Counter("tollgate_router_choices_total",
+                          "Choices of an engine, by reason: prefix (it was given most of "
+                          "the prompt before), load (it "
+                          "has least to do), only (no other could be chosen).",
+                          {{"reason", std::string(NameOf(reason))}});
   }
   for (const char* answer : kExtendAnswers) Extensions(answer);
   for (const char* reason : {"held", "no_answer"}) Cuts(reason);

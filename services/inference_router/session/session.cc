@@ -252,7 +252,7 @@ Task<RunOutcome> Session::RunOnEngines() {
       co_return RunOutcome::kFailed;
     }
     host.metrics.CountChoice(selection.reason);
-    const RunOutcome outcome = co_await RunOn(*selection.engine);
+    const RunOutcome outcome = co_await RunOn(*selection.engine, selection.reason);
     context_.work.Leave();
     context_.route->queue->Grant(host.clock.MonotonicUs());
     host.metrics.CountEngineRequest(
@@ -280,12 +280,13 @@ bool Session::MayTry(int number) {
 }
 
 // The route holds the engine, so the run may refer to it until the session ends.
-Task<RunOutcome> Session::RunOn(EngineState& engine) {
+Task<RunOutcome> Session::RunOn(EngineState& engine, ChoiceReason reason) {
   ++context_.tries;
   run_.emplace(context_, engine);
   const Clock& clock = context_.host.clock;
   if (context_.trace) {
-    context_.trace->BeginAttempt(engine.id(), engine.engine().kind(), clock.MonotonicUs());
+    context_.trace->BeginAttempt(engine.id(), engine.engine().kind(), NameOf(reason),
+                                 clock.MonotonicUs());
   }
   const RunOutcome outcome = co_await run_->Run();
   if (context_.trace) {

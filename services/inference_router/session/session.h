@@ -36,7 +36,7 @@ class Session {
   Task<bool> HoldUnseenTokens();
   Task<RunOutcome> RunOnEngines();
   bool MayTry(int number);
-  Task<RunOutcome> RunOn(EngineState& engine);
+  Task<RunOutcome> RunOn(EngineState& engine, ChoiceReason reason);
   void FailWithoutEngine(const Selection& selection);
   bool MayAnotherModelAnswer() const;
   Task<void> Finish(RunOutcome outcome);
