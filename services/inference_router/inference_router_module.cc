@@ -241,7 +241,7 @@ void InferenceRouterModule::ScheduleGauges() {
         const bool takes = engine->Available(now_us);
         available += takes ? 1 : 0;
         metrics_->SetEngine(engine->id(), takes, engine->running(),
-                            engine->engine().max_concurrency());
+                            engine->engine().max_concurrency(), engine->work());
         shown_engines_.insert(engine->id());
         gone.erase(engine->id());
       }

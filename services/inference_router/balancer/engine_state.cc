@@ -8,19 +8,59 @@ namespace {
 
 constexpr int64_t kFirstBackoffUs = 1'000'000;
 constexpr int64_t kMaxBackoffUs = 15'000'000;
+// Older gauges say nothing: an engine's load changes within seconds.
+constexpr int64_t kGaugesFreshUs = 10'000'000;
+// Of a request of another process, in tokens: half of a usual answer, and its prompt's share.
+constexpr int64_t kWorkOfOthers = 1'500;
+constexpr int64_t kFullCachePermille = 970;
+
+uint16_t NextNumber() {
+  static std::atomic<uint32_t> last{0};
+  return static_cast<uint16_t>(last.fetch_add(1, std::memory_order_relaxed) % 65'535 + 1);
+}
 
 }  // namespace
 
 EngineState::EngineState(catalog::v1::Engine engine, http::BaseUrl base)
-    : engine_(std::move(engine)), base_(std::move(base)) {}
+    : engine_(std::move(engine)), base_(std::move(base)), number_(NextNumber()) {}
 
-bool EngineState::TryEnter() {
+bool EngineState::TryEnter(int64_t work) {
   const int64_t limit = engine_.max_concurrency();
   int64_t running = running_.load(std::memory_order_relaxed);
   do {
     if (limit > 0 && running >= limit) return false;
   } while (!running_.compare_exchange_weak(running, running + 1, std::memory_order_relaxed));
+  work_.fetch_add(work, std::memory_order_relaxed);
   return true;
+}
+
+void EngineState::Leave(int64_t work) {
+  work_.fetch_sub(work, std::memory_order_relaxed);
+  running_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool EngineState::IsFull() const {
+  const int64_t limit = engine_.max_concurrency();
+  return limit > 0 && running() >= limit;
+}
+
+void EngineState::SetGauges(const EngineGauges& gauges, int64_t now_us) {
+  gauge_requests_.store(gauges.requests, std::memory_order_relaxed);
+  gauge_cache_permille_.store(gauges.cache_permille, std::memory_order_relaxed);
+  gauges_us_.store(now_us, std::memory_order_relaxed);
+}
+
+int64_t EngineState::Load(int64_t now_us) const {
+  const int64_t read_us = gauges_us_.load(std::memory_order_relaxed);
+  if (read_us == 0 || now_us - read_us > kGaugesFreshUs) return work();
+  const int64_t others = gauge_requests_.load(std::memory_order_relaxed) - running();
+  return work() + std::max<int64_t>(others, 0) * kWorkOfOthers;
+}
+
+bool EngineState::CacheIsFull(int64_t now_us) const {
+  const int64_t read_us = gauges_us_.load(std::memory_order_relaxed);
+  return read_us != 0 && now_us - read_us <= kGaugesFreshUs &&
+         gauge_cache_permille_.load(std::memory_order_relaxed) >= kFullCachePermille;
 }
 
 bool EngineState::Available(int64_t now_us) const { return !drained() && Healthy(now_us); }
@@ -28,6 +68,17 @@ bool EngineState::Available(int64_t now_us) const { return !drained() && Healthy
 bool EngineState::Healthy(int64_t now_us) const {
   return down_since_us_.load(std::memory_order_relaxed) == 0 &&
          backoff_until_us_.load(std::memory_order_relaxed) <= now_us;
+}
+
+void EngineState::PauseUntil(int64_t until_us) {
+  int64_t before = paused_until_us_.load(std::memory_order_relaxed);
+  while (before < until_us &&
+         !paused_until_us_.compare_exchange_weak(before, until_us, std::memory_order_relaxed)) {
+  }
+}
+
+int64_t EngineState::PausedUs(int64_t now_us) const {
+  return std::max<int64_t>(paused_until_us_.load(std::memory_order_relaxed) - now_us, 0);
 }
 
 int64_t EngineState::RetryAfterMs(int64_t now_us) const {

@@ -1,4 +1,4 @@
-// The state of one engine, shared by all requests of this process: running requests and health.
+// The state of one engine, shared by all requests of this process: its load and its health.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,12 @@
 
 namespace tollgate::inference_router {
 
+// What an engine reports of itself, whoever uses it: set by what reads its metrics.
+struct EngineGauges {
+  int64_t requests = 0;        // running and waiting on it, of all its callers
+  int64_t cache_permille = 0;  // of its KV cache that is in use, in thousandths
+};
+
 // Thread-safe. Shared: stays alive while a request uses it, even after the catalog drops it.
 class EngineState {
  public:
@@ -21,10 +27,29 @@ class EngineState {
   const catalog::v1::Engine& engine() const { return engine_; }
   const http::BaseUrl& base() const { return base_; }
 
-  // Counts one more request. False if max_concurrency requests are running.
-  bool TryEnter();
-  void Leave() { running_.fetch_sub(1, std::memory_order_relaxed); }
+  // Engines are numbered as they are made, from 1, and again from 1 after 65,535: two of one number
+  // would only share hints (prefix_table.h).
+  uint16_t number() const { return number_; }
+
+  // Counts one more request, and its work in tokens (work_meter.h). False if max_concurrency
+  // requests are running.
+  bool TryEnter(int64_t work = 0);
+  // work: what is left of it.
+  void Leave(int64_t work = 0);
+  // Work has been done, in tokens.
+  void OnWorkDone(int64_t work) { work_.fetch_sub(work, std::memory_order_relaxed); }
   int64_t running() const { return running_.load(std::memory_order_relaxed); }
+  // The work of this process that the engine still has to do, in tokens.
+  int64_t work() const { return work_.load(std::memory_order_relaxed); }
+  // max_concurrency requests are running.
+  bool IsFull() const;
+
+  void SetGauges(const EngineGauges& gauges, int64_t now_us);
+  // work(), and as long as its gauges are fresh an estimate of the work of others.
+  int64_t Load(int64_t now_us) const;
+  // Its gauges are fresh and say that its KV cache has no room: a further request would wait, or
+  // push another one out.
+  bool CacheIsFull(int64_t now_us) const;
 
   // Neither drained nor unhealthy.
   bool Available(int64_t now_us) const;
@@ -35,6 +60,10 @@ class EngineState {
   void set_drained(bool drained) { drained_.store(drained, std::memory_order_relaxed); }
   // Health checks have failed for this long, in microseconds; 0: the engine is not marked down.
   int64_t DownForUs(int64_t now_us) const;
+  // The engine has said that it takes no request before this time.
+  void PauseUntil(int64_t until_us);
+  // Microseconds until then; 0: it is not paused.
+  int64_t PausedUs(int64_t now_us) const;
   // Milliseconds until the back-off ends; at least 1000.
   int64_t RetryAfterMs(int64_t now_us) const;
 
@@ -62,7 +91,13 @@ class EngineState {
  private:
   const catalog::v1::Engine engine_;
   const http::BaseUrl base_;
+  const uint16_t number_;
   std::atomic<int64_t> running_{0};
+  std::atomic<int64_t> work_{0};
+  std::atomic<int64_t> gauge_requests_{0};
+  std::atomic<int64_t> gauge_cache_permille_{0};
+  std::atomic<int64_t> gauges_us_{0};  // 0: it has none
+  std::atomic<int64_t> paused_until_us_{0};
   std::atomic<int> connect_failures_{0};
   std::atomic<int> health_failures_{0};
   std::atomic<int64_t> down_since_us_{0};  // 0: not marked down

@@ -30,5 +30,25 @@ TEST(EngineState, OneTimedOutHealthCheckDoesNotMarkItDown) {
   EXPECT_FALSE(engine.Available(kNow));
 }
 
+TEST(EngineState, CountsTheWorkOfWhoEntersUntilItIsDoneOrLeft) {
+  catalog::v1::Engine narrow;
+  narrow.set_max_concurrency(1);
+  EngineState engine(narrow, {});
+  EXPECT_TRUE(engine.TryEnter(700));
+  EXPECT_TRUE(engine.IsFull());
+  EXPECT_FALSE(engine.TryEnter(500)) << "and counts nothing";
+  engine.OnWorkDone(600);
+  EXPECT_EQ(engine.work(), 100);
+  engine.Leave(100);
+  EXPECT_EQ(engine.work(), 0);
+  EXPECT_FALSE(engine.IsFull());
+}
+
+TEST(EngineState, EnginesHaveNumbersOfTheirOwn) {
+  EngineState a({}, {}), b({}, {});
+  EXPECT_NE(a.number(), b.number());
+  EXPECT_NE(a.number(), 0);
+}
+
 }  // namespace
 }  // namespace tollgate::inference_router

@@ -1,5 +1,6 @@
 #include "services/inference_router/balancer/routing_table.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tollgate::inference_router {
@@ -27,12 +28,13 @@ RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingT
   std::unordered_map<std::string, std::vector<EnginePointer>> pools;
   for (const catalog::v1::Pool& pool : snapshot.pools()) {
     std::vector<EnginePointer>& engines = pools[pool.name()];
-    std::shared_ptr<WaitQueue>& queue = queues_[pool.name()];
+    PoolParts& parts = parts_[pool.name()];
     if (previous != nullptr) {
-      const auto known = previous->queues_.find(pool.name());
-      if (known != previous->queues_.end()) queue = known->second;
+      const auto known = previous->parts_.find(pool.name());
+      if (known != previous->parts_.end()) parts = known->second;
     }
-    if (queue == nullptr) queue = std::make_shared<WaitQueue>(limits);
+    if (parts.queue == nullptr) parts.queue = std::make_shared<WaitQueue>(limits);
+    if (parts.retries == nullptr) parts.retries = std::make_shared<RetryBudget>();
     for (const catalog::v1::Engine& engine : pool.engines()) {
       EnginePointer state = FindSame(previous, engine);
       if (state == nullptr) {
@@ -47,6 +49,9 @@ RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingT
       engines_.push_back(state);
       pools_.push_back(pool.name());
     }
+    if (engines.size() > 1 && parts.prefixes == nullptr) {
+      parts.prefixes = std::make_shared<PrefixTable>(engines.size());
+    }
   }
   const auto route_of = [&pools, this](const catalog::v1::Model& model) {
     Route route;
@@ -55,8 +60,14 @@ RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingT
     route.serving = model.serving();
     auto pool = pools.find(model.pool());
     if (pool != pools.end()) {
+      const PoolParts& parts = parts_.at(model.pool());
       route.engines = pool->second;
-      route.queue = queues_.at(model.pool());
+      route.queue = parts.queue;
+      route.retries = parts.retries;
+      if (route.engines.size() > 1) route.prefixes = parts.prefixes;
+      route.shared_cache =
+          std::all_of(route.engines.begin(), route.engines.end(),
+                      [](const auto& engine) { return engine->engine().shared_cache(); });
     }
     return route;
   };
@@ -79,7 +90,7 @@ std::vector<std::string> RoutingTable::ModelsOf(const std::string& pool) const {
 
 size_t RoutingTable::waiting() const {
   size_t waiting = 0;
-  for (const auto& [pool, queue] : queues_) waiting += queue->waiting();
+  for (const auto& [pool, parts] : parts_) waiting += parts.queue->waiting();
   return waiting;
 }
 

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "services/inference_router/balancer/engine_state.h"
+#include "services/inference_router/balancer/prefix_table.h"
+#include "services/inference_router/balancer/retry_budget.h"
 #include "services/inference_router/balancer/wait_queue.h"
 #include "tollgate/catalog/v1/catalog.pb.h"
 
@@ -28,12 +30,18 @@ struct Route {
   std::vector<EnginePointer> engines;
   // Of the pool, shared by its models. Null if the pool is missing.
   std::shared_ptr<WaitQueue> queue;
+  // Of the pool. Null if the pool is missing.
+  std::shared_ptr<RetryBudget> retries;
+  // Of the pool. Null if it has fewer than two engines.
+  std::shared_ptr<PrefixTable> prefixes;
+  // All engines share their prefix cache among workspaces, says the operator.
+  bool shared_cache = false;
 };
 
 class RoutingTable {
  public:
-  // Shares the unchanged engines and the queues of the previous table, which may be null. limits:
-  // of each new queue.
+  // Shares the unchanged engines and the parts of pools of the previous table, which may be null.
+  // limits: of each new queue.
   RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingTable* previous,
                WaitQueueLimits limits = {});
 
@@ -51,10 +59,17 @@ class RoutingTable {
   const std::vector<std::string>& unusable() const { return unusable_; }
 
  private:
+  // What all requests for a pool share.
+  struct PoolParts {
+    std::shared_ptr<WaitQueue> queue;
+    std::shared_ptr<RetryBudget> retries;
+    std::shared_ptr<PrefixTable> prefixes;
+  };
+
   int64_t version_;
   std::unordered_map<std::string, Route> routes_;
   std::optional<Route> unlisted_;
-  std::unordered_map<std::string, std::shared_ptr<WaitQueue>> queues_;  // by pool
+  std::unordered_map<std::string, PoolParts> parts_;  // by pool
   std::vector<EnginePointer> engines_;
   std::vector<std::string> pools_;
   std::multimap<std::string, std::string> models_of_pool_;

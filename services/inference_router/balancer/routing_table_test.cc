@@ -18,6 +18,24 @@ TEST(RoutingTable, KeepsUnchangedEnginesAndTheirLoad) {
   EXPECT_NE(current.engines()[1], previous.engines()[1]);
 }
 
+TEST(RoutingTable, KeepsWhatAPoolHasLearntOfPrompts) {
+  RoutingTable previous(TwoEngines(), nullptr);
+  RoutingTable current(TwoEngines(1), &previous);
+  ASSERT_NE(previous.Find("ns/m")->prefixes, nullptr);
+  EXPECT_EQ(current.Find("ns/m")->prefixes, previous.Find("ns/m")->prefixes);
+  catalog::v1::Snapshot one = TwoEngines();
+  one.mutable_pools(0)->mutable_engines()->RemoveLast();
+  EXPECT_EQ(RoutingTable(one, nullptr).Find("ns/m")->prefixes, nullptr) << "nothing to choose";
+}
+
+TEST(RoutingTable, ACacheIsSharedByWorkspacesOnlyIfAllEnginesShareIt) {
+  catalog::v1::Snapshot snapshot = TwoEngines();
+  snapshot.mutable_pools(0)->mutable_engines(0)->set_shared_cache(true);
+  EXPECT_FALSE(RoutingTable(snapshot, nullptr).Find("ns/m")->shared_cache);
+  snapshot.mutable_pools(0)->mutable_engines(1)->set_shared_cache(true);
+  EXPECT_TRUE(RoutingTable(snapshot, nullptr).Find("ns/m")->shared_cache);
+}
+
 TEST(RoutingTable, LeavesOutAnEngineWithAnInvalidBaseUrl) {
   catalog::v1::Snapshot snapshot = TwoEngines();
   snapshot.mutable_pools(0)->mutable_engines(0)->set_base_url("nonsense");

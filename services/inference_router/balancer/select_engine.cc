@@ -1,36 +1,168 @@
 #include "services/inference_router/balancer/select_engine.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace tollgate::inference_router {
+namespace {
+
+// Of a larger pool two are compared, taken at random: the better of two is nearly as good as the
+// best, and routers whose figures are alike do not all choose the same.
+constexpr size_t kMostCompared = 8;
+// An engine is preferred for what it has cached if its load is at most this share of the mean…
+constexpr int64_t kBoundPercent = 125;
+// … and if it may have cached at least this share of the prompt: a common line at the beginning of
+// all prompts is no reason to send them all to one engine.
+constexpr int64_t kLeastCachedPercent = 50;
+
+struct Candidate {
+  const EnginePointer* engine;
+  int64_t load;
+  int64_t cached = 0;  // bytes of the prompt
+  bool cache_full;
+};
+
+struct Candidates {
+  std::vector<Candidate> list;  // can take a request
+  int64_t load = 0;             // of all that are up
+  int64_t up = 0;
+};
+
+bool Holds(const std::vector<EnginePointer>& engines, const EnginePointer& engine) {
+  return std::find(engines.begin(), engines.end(), engine) != engines.end();
+}
+
+void Find(const std::vector<EnginePointer>& engines, const std::vector<EnginePointer>& tried,
+          int64_t now_us, uint64_t rotation, Candidates& found) {
+  found.list.clear();
+  for (size_t i = 0; i < engines.size(); ++i) {
+    const EnginePointer& engine = engines[(i + rotation) % engines.size()];
+    if (!engine->Available(now_us) || Holds(tried, engine)) continue;
+    const int64_t load = engine->Load(now_us);
+    ++found.up;
+    found.load += load;
+    if (engine->PausedUs(now_us) == 0 && !engine->IsFull()) {
+      found.list.push_back(
+          {.engine = &engine, .load = load, .cache_full = engine->CacheIsFull(now_us)});
+    }
+  }
+}
+
+// The longest beginning that each engine was given.
+void FindCached(const EngineNeed& need, int64_t now_us, Candidates& found) {
+  if (need.prefix == nullptr || need.prefixes == nullptr) return;
+  const auto points = need.prefix->points();
+  size_t without = found.list.size();
+  for (auto point = points.rbegin(); point != points.rend() && without > 0; ++point) {
+    need.prefixes->Find(point->hash, now_us, [&](uint16_t number) {
+      for (Candidate& candidate : found.list) {
+        if (candidate.cached > 0 || (*candidate.engine)->number() != number) continue;
+        candidate.cached = point->bytes;
+        --without;
+      }
+    });
+  }
+}
+
+int64_t WorkAt(const Candidate& candidate, const EngineNeed& need) {
+  int64_t prompt = need.work.prompt;
+  if (candidate.cached > 0) {
+    const int64_t bytes = std::max<int64_t>(need.prefix->bytes(), 1);
+    prompt -=
+        static_cast<int64_t>(static_cast<double>(prompt) * static_cast<double>(candidate.cached) /
+                             static_cast<double>(bytes));
+  }
+  return prompt + need.work.output * kOutputWeight;
+}
+
+// Null if no engine has enough of the prompt, or those that have are too busy.
+Candidate* BestCached(const EngineNeed& need, Candidates& found) {
+  Candidate* best = nullptr;
+  for (Candidate& candidate : found.list) {
+    if (candidate.cached == 0 || candidate.cache_full) continue;
+    if (candidate.cached * 100 < need.prefix->bytes() * kLeastCachedPercent) continue;
+    // With the request itself: the first one of an idle pool is above no bound.
+    const int64_t most = found.load * kBoundPercent / (100 * found.up) + WorkAt(candidate, need);
+    if (candidate.load > most) continue;
+    if (best == nullptr || candidate.cached > best->cached ||
+        (candidate.cached == best->cached && candidate.load < best->load)) {
+      best = &candidate;
+    }
+  }
+  return best;
+}
+
+// What must be done until this request is.
+bool IsBetter(const Candidate& a, const Candidate& b, const EngineNeed& need) {
+  if (a.cache_full != b.cache_full) return b.cache_full;
+  return a.load + WorkAt(a, need) < b.load + WorkAt(b, need);
+}
+
+uint64_t Scramble(uint64_t value) {
+  value = (value + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9;
+  value = (value ^ value >> 29) * 0x94d049bb133111eb;
+  return value ^ value >> 32;
+}
+
+Candidate* LeastLoaded(const EngineNeed& need, uint64_t rotation, Candidates& found) {
+  std::vector<Candidate>& list = found.list;
+  if (list.size() > kMostCompared) {
+    const uint64_t random = Scramble(rotation);
+    const size_t first = (random & UINT32_MAX) % list.size();
+    const size_t second = (first + 1 + (random >> 32) % (list.size() - 1)) % list.size();
+    return IsBetter(list[second], list[first], need) ? &list[second] : &list[first];
+  }
+  Candidate* best = &list.front();
+  for (Candidate& candidate : list) {
+    if (IsBetter(candidate, *best, need)) best = &candidate;
+  }
+  return best;
+}
+
+void Remember(const EngineNeed& need, uint16_t engine, int64_t now_us) {
+  if (need.prefix == nullptr || need.prefixes == nullptr) return;
+  for (const auto& point : need.prefix->points()) need.prefixes->Add(point.hash, engine, now_us);
+}
+
+}  // namespace
+
+int64_t PauseMs(const std::vector<EnginePointer>& engines, int64_t now_us) {
+  int64_t first_us = INT64_MAX;
+  for (const EnginePointer& engine : engines) {
+    if (engine->Available(now_us)) first_us = std::min(first_us, engine->PausedUs(now_us));
+  }
+  return first_us == INT64_MAX ? 0 : (first_us + 999) / 1000;
+}
 
 Selection SelectEngine(const std::vector<EnginePointer>& engines,
-                       const std::vector<EnginePointer>& tried, int64_t now_us, uint64_t rotation) {
+                       const std::vector<EnginePointer>& tried, int64_t now_us, uint64_t rotation,
+                       const EngineNeed& need) {
+  thread_local Candidates found;  // keeps its memory
+  found = {.list = std::move(found.list)};
+  Find(engines, tried, now_us, rotation, found);
+  const bool only = found.list.size() == 1;
+  if (!only && !found.list.empty()) FindCached(need, now_us, found);
   Selection selection;
-  bool saturated = false;
-  // Another thread may take the last place of an engine between the comparison and TryEnter; then
-  // the next best engine is taken.
-  std::vector<EnginePointer> full;
-  for (size_t round = 0; round <= engines.size(); ++round) {
-    EnginePointer best;
-    for (size_t i = 0; i < engines.size(); ++i) {
-      const EnginePointer& engine = engines[(i + rotation) % engines.size()];
-      if (!engine->Available(now_us)) continue;
-      if (std::find(tried.begin(), tried.end(), engine) != tried.end()) continue;
-      if (std::find(full.begin(), full.end(), engine) != full.end()) continue;
-      if (best == nullptr || engine->running() < best->running()) best = engine;
-    }
-    if (best == nullptr) break;
-    if (best->TryEnter()) {
-      selection.engine = std::move(best);
+  // Another thread may take the last place of an engine before TryEnter does; then the next best
+  // one is taken.
+  while (!found.list.empty()) {
+    Candidate* best = BestCached(need, found);
+    selection.reason = only              ? ChoiceReason::kOnly
+                       : best != nullptr ? ChoiceReason::kPrefix
+                                         : ChoiceReason::kLoad;
+    if (best == nullptr) best = LeastLoaded(need, rotation, found);
+    const EnginePointer& engine = *best->engine;
+    selection.work = WorkAt(*best, need);
+    if (engine->TryEnter(selection.work)) {
+      Remember(need, engine->number(), now_us);
+      selection.engine = engine;
       return selection;
     }
-    saturated = true;
-    full.push_back(std::move(best));
+    found.list.erase(found.list.begin() + (best - found.list.data()));
   }
-  selection.no_engine = saturated ? NoEngine::kSaturated : NoEngine::kDown;
-  selection.retry_after_ms = 1000;
-  if (!saturated && !engines.empty()) {
+  selection.no_engine = found.up > 0 ? NoEngine::kSaturated : NoEngine::kDown;
+  selection.retry_after_ms = std::max<int64_t>(PauseMs(engines, now_us), 1000);
+  if (found.up == 0 && !engines.empty()) {
     selection.retry_after_ms = INT64_MAX;
     for (const EnginePointer& engine : engines) {
       selection.retry_after_ms = std::min(selection.retry_after_ms, engine->RetryAfterMs(now_us));

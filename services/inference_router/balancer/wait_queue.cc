@@ -10,6 +10,26 @@ constexpr int64_t kMinRetryMs = 1'000;
 constexpr int64_t kMaxRetryMs = 60'000;
 // Of which the average of grants consists: a new interval counts for an eighth.
 constexpr int64_t kIntervals = 8;
+// A workspace that floods the pool leaves one place of so many to the others…
+constexpr int64_t kPlacesPerSpare = 16;
+// … as long as one of them has come within this time.
+constexpr int64_t kOthersUs = 60'000'000;
+
+struct Places {
+  int64_t all = 0;
+  int64_t free = 0;
+};
+
+Places CountPlaces(const std::vector<EnginePointer>& engines, int64_t now_us) {
+  Places places;
+  for (const EnginePointer& engine : engines) {
+    const int64_t most = engine->engine().max_concurrency();
+    if (!engine->Available(now_us) || engine->PausedUs(now_us) > 0) continue;
+    places.all += most;
+    places.free += std::max<int64_t>(most - engine->running(), 0);
+  }
+  return places;
+}
 
 void WakeAll(const std::vector<std::function<void()>>& wakes) {
   for (const auto& wake : wakes) wake();
@@ -21,7 +41,7 @@ WaitQueue::Answer WaitQueue::Enter(Request& request, bool may_wait, int64_t now_
                                    uint64_t rotation) {
   Answer answer;
   if (waiting_.load() == 0) {
-    answer.selection = SelectEngine(*request.engines, {}, now_us, rotation);
+    answer.selection = SelectEngine(*request.engines, {}, now_us, rotation, request.need);
     if (answer.selection.engine != nullptr) {
       answer.entered = Entered::kGranted;
       return answer;
@@ -34,6 +54,7 @@ WaitQueue::Answer WaitQueue::Enter(Request& request, bool may_wait, int64_t now_
   std::vector<std::function<void()>> wakes;
   {
     std::lock_guard lock(mutex_);
+    Note(request.workspace, now_us);
     if (!may_wait || !MakeRoom(request, wakes)) {
       answer.entered = Entered::kFull;
     } else {
@@ -46,7 +67,7 @@ WaitQueue::Answer WaitQueue::Enter(Request& request, bool may_wait, int64_t now_
   WakeAll(wakes);
   if (answer.entered == Entered::kFull) {
     answer.selection.no_engine = NoEngine::kSaturated;
-    answer.selection.retry_after_ms = RetryAfterMs();
+    answer.selection.retry_after_ms = std::max(RetryAfterMs(), PauseMs(*request.engines, now_us));
   }
   return answer;
 }
@@ -68,7 +89,7 @@ WaitQueue::Answer WaitQueue::Withdraw(Request& request, int64_t now_us) {
   switch (request.state_) {
     case Request::State::kGranted:
       answer.entered = Entered::kGranted;
-      answer.selection.engine = std::move(request.engine_);
+      answer.selection = std::move(request.granted_);
       break;
     case Request::State::kRefused:
       answer.entered = Entered::kFull;
@@ -84,7 +105,7 @@ WaitQueue::Answer WaitQueue::Withdraw(Request& request, int64_t now_us) {
     const bool up = std::any_of(request.engines->begin(), request.engines->end(),
                                 [&](const auto& engine) { return engine->Available(now_us); });
     answer.selection.no_engine = up ? NoEngine::kSaturated : NoEngine::kDown;
-    answer.selection.retry_after_ms = RetryMs();
+    answer.selection.retry_after_ms = std::max(RetryMs(), PauseMs(*request.engines, now_us));
   }
   return answer;
 }
@@ -142,19 +163,45 @@ void WaitQueue::Remove(Request& request) {
   waiting_.store(order_.size());
 }
 
+void WaitQueue::Note(const std::string& workspace, int64_t now_us) {
+  if (last_.workspace != workspace) {
+    std::swap(last_, other_);
+    last_.workspace = workspace;
+  }
+  last_.us = now_us;
+}
+
+bool WaitQueue::Floods(const Request& request, int64_t spare, int64_t now_us) const {
+  const auto workspace = workspaces_.find(request.workspace);
+  if (static_cast<int64_t>(workspace->second.waiting.size()) <= spare) return false;
+  const Caller& other = last_.workspace == request.workspace ? other_ : last_;
+  return now_us - other.us < kOthersUs;
+}
+
+// Without spare places each request of the others would wait for the next end of an answer, after
+// all that came before it.
 void WaitQueue::GrantAll(int64_t now_us, std::vector<std::function<void()>>& wakes) {
   // All have the engines of one pool, but for those from before a change of the catalog.
   constexpr int kMostPassedOver = 8;
+  if (order_.empty()) return;
+  Places places = CountPlaces(*(*order_.begin())->engines, now_us);
+  const int64_t spare = places.all / kPlacesPerSpare;
   auto at = order_.begin();
   for (int passed_over = 0; at != order_.end() && passed_over < kMostPassedOver;) {
     Request& next = **at;
-    Selection selection = SelectEngine(*next.engines, {}, now_us, last_number_);
+    if (spare > 0 && places.free <= spare && Floods(next, spare, now_us)) {
+      ++at;
+      ++passed_over;
+      continue;
+    }
+    Selection selection = SelectEngine(*next.engines, {}, now_us, last_number_, next.need);
     ++at;
     if (selection.engine == nullptr) {
       ++passed_over;
       continue;
     }
-    next.engine_ = std::move(selection.engine);
+    --places.free;
+    next.granted_ = std::move(selection);
     now_tag_ = next.tag_;
     Remove(next);
     next.state_ = Request::State::kGranted;

@@ -33,13 +33,14 @@ class WaitQueue {
     int64_t bytes = 0;
     // Lives as long as the request.
     const std::vector<EnginePointer>* engines = nullptr;
+    EngineNeed need;
     // Called once, on any thread, when it is granted or refused. Must not call the queue.
     std::function<void()> wake;
 
    private:
     friend class WaitQueue;
     enum class State : uint8_t { kNew, kWaiting, kGranted, kRefused } state_ = State::kNew;
-    EnginePointer engine_;
+    Selection granted_;
     int64_t tag_ = 0;  // when its turn is, in tokens
     uint64_t number_ = 0;
   };
@@ -84,6 +85,9 @@ class WaitQueue {
   void Add(Request& request);
   void Remove(Request& request);
   void GrantAll(int64_t now_us, std::vector<std::function<void()>>& wakes);
+  void Note(const std::string& workspace, int64_t now_us);
+  // The workspace has many waiting, and others ask for the pool, too.
+  bool Floods(const Request& request, int64_t spare, int64_t now_us) const;
 
   const WaitQueueLimits limits_;
   std::atomic<size_t> waiting_{0};
@@ -93,6 +97,12 @@ class WaitQueue {
   int64_t bytes_ = 0;
   int64_t now_tag_ = 0;  // of the request that was granted last
   uint64_t last_number_ = 0;
+  struct Caller {
+    std::string workspace;
+    int64_t us = INT64_MIN / 2;
+  };
+  Caller last_;              // who came last
+  Caller other_;             // … and another one before
   int64_t granted_us_ = 0;   // when one was granted last
   int64_t interval_us_ = 0;  // between grants while some wait, an average
 };

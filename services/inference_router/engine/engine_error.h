@@ -31,6 +31,9 @@ struct EngineFailure {
   bool try_elsewhere = false;
   // The engine does not know the model (or the path).
   bool not_found = false;
+  // Milliseconds for which the engine wants no request (Retry-After of a 429 or 503); 0: it has not
+  // said so.
+  int64_t pause_ms = 0;
   // Not kNone: the answer was ended because it was above this bound.
   AnswerLimit limit = AnswerLimit::kNone;
 };

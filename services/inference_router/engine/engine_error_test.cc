@@ -40,6 +40,19 @@ TEST(EngineError, ForwardsRetryAfter) {
   EXPECT_EQ(Answer(503, "", "99999").retry_after_ms, 60'000);
 }
 
+// ADR 0030.
+TEST(EngineError, OnlyAnEngineThatSaysWhenWantsAPause) {
+  const auto pause_ms = [](int status, const char* retry_after) {
+    return ClassifyResponse(status, "", retry_after, 8192).pause_ms;
+  };
+  EXPECT_EQ(pause_ms(429, "7"), 7'000);
+  EXPECT_EQ(pause_ms(503, "3"), 3'000);
+  EXPECT_EQ(pause_ms(503, "99999"), 60'000);
+  for (const char* nothing : {"", "soon", "-1"}) EXPECT_EQ(pause_ms(429, nothing), 0) << nothing;
+  EXPECT_EQ(pause_ms(500, "7"), 0);
+  EXPECT_EQ(pause_ms(400, "7"), 0);
+}
+
 TEST(EngineError, ContextLengthTakesPrecedenceOverAnyStatus) {
   const std::string text = "Context size has been exceeded.";
   for (int status : {400, 422, 500, 503, 404}) {

@@ -98,6 +98,9 @@ Task<RunOutcome> EngineRun::Run() {
                : above_window_ ? AboveWindow()
                                : attempt.failure();
     NoteFailure();
+    if (failure_.pause_ms > 0) {
+      engine_.PauseUntil(host.clock.MonotonicUs() + failure_.pause_ms * 1000);
+    }
     if (failure_.not_found && route.unlisted) {  // decision 20
       failure_.error = {.id = ErrorId::kModelNotFound,
                         .message = "The model '" + request.model() + "' is not available.",
@@ -182,6 +185,7 @@ Task<RunOutcome> EngineRun::Relay(EngineAttempt& attempt) {
     batch_.Clear();
     const EngineAttempt::ReadResult result = co_await attempt.Next(batch_);
     CountBatch();
+    context_.work.OnOutput(meter_.completion_tokens());
     if (context_.sink->cancelled()) co_return RunOutcome::kClientGone;
     if (IsAboveWindow()) {
       above_window_ = true;

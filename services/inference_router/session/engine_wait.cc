@@ -14,18 +14,6 @@ struct Wake {
   Event event;
 };
 
-// What a request takes of an engine, roughly: output is dearer than a prompt, and few answers are
-// as long as they may be.
-int64_t CostOf(const inference::v1::GenerateRequest& request) {
-  constexpr int64_t kUsualOutput = 512;
-  constexpr int64_t kOutputWeight = 4;
-  const int64_t output = request.max_tokens() > 0
-                             ? std::min<int64_t>(request.max_tokens(), kUsualOutput)
-                             : kUsualOutput;
-  return std::max<int64_t>(request.prompt_tokens_bound(), 1) +
-         output * request.samples() * kOutputWeight;
-}
-
 }  // namespace
 
 Task<Selection> EngineWait::First() {
@@ -34,7 +22,7 @@ Task<Selection> EngineWait::First() {
   const Route& route = *context_.route;
   if (route.queue->waiting() == 0) {  // the usual case, without allocations
     Selection selection =
-        SelectEngine(route.engines, {}, host.clock.MonotonicUs(), ++host.rotation);
+        SelectEngine(route.engines, {}, host.clock.MonotonicUs(), ++host.rotation, context_.need);
     if (selection.engine != nullptr || selection.no_engine == NoEngine::kDown) {
       co_return selection;
     }
@@ -42,14 +30,16 @@ Task<Selection> EngineWait::First() {
   const auto wake = std::make_shared<Wake>(host.loop);
   WaitQueue::Request place;
   place.workspace = request.workspace_id();
-  place.cost = CostOf(request);
+  place.cost = context_.need.work.total();
   place.bytes = static_cast<int64_t>(request.members_json().size());
   place.engines = &route.engines;
+  place.need = context_.need;
   place.wake = [wake] { wake->outside.loop().Post([wake] { wake->event.Set(); }); };
-  // Another model may answer at once.
-  const bool may_wait = host.settings.queue_ms > 0 && !request.keep_hold();
-  WaitQueue::Answer answer =
-      route.queue->Enter(place, may_wait, host.clock.MonotonicUs(), ++host.rotation);
+  // Another model may answer at once, and a pause may be longer than the wait.
+  const int64_t now_us = host.clock.MonotonicUs();
+  const bool may_wait = host.settings.queue_ms > 0 && !request.keep_hold() &&
+                        PauseMs(route.engines, now_us) < host.settings.queue_ms;
+  WaitQueue::Answer answer = route.queue->Enter(place, may_wait, now_us, ++host.rotation);
   if (answer.entered == WaitQueue::Entered::kFull && may_wait) host.metrics.queue_full.Increment();
   if (answer.entered == WaitQueue::Entered::kWaiting) {
     answer = co_await Wait(*route.queue, place, wake->event);
@@ -77,7 +67,7 @@ Task<WaitQueue::Answer> EngineWait::Wait(WaitQueue& queue, WaitQueue::Request& r
       const int64_t now_us = host.clock.MonotonicUs();
       const auto answer = queue.Withdraw(request, now_us);
       if (answer.selection.engine == nullptr) return;
-      answer.selection.engine->Leave();
+      answer.selection.engine->Leave(answer.selection.work);
       queue.Grant(now_us);
     }
   } guard{host, queue, request, woken_};

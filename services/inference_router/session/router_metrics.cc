@@ -54,6 +54,10 @@ RouterMetrics::RouterMetrics()
                                          {{"kind", "completion"}})),
       retries(metrics::Counter("tollgate_router_retries_total",
                                "Requests retried on a second engine.")),
+      retries_refused(metrics::Counter("tollgate_router_retries_refused_total",
+                                       "Failed requests not tried on a second engine, since too "
+                                       "many of the pool's requests have "
+                                       "been retried lately.")),
       queue_granted(Queued("granted")),
       queue_timed_out(Queued("timed_out")),
       queue_full(Queued("full")),
@@ -90,12 +94,24 @@ RouterMetrics::RouterMetrics()
           metrics::Gauge("tollgate_router_engines_available", "Engines not known to be down.")),
       engines_known(metrics::Gauge("tollgate_router_engines", "Engines in the catalog.")) {
   // All exist from the start, so that alerts see them grow from zero.
+  for (const auto reason : {ChoiceReason::kOnly, ChoiceReason::kPrefix, ChoiceReason::kLoad}) {
+    choices_[static_cast<size_t>(reason)] =
+        &metrics::Counter("tollgate_router_choices_total",
+                          "Choices of an engine, by reason: prefix (it was given most of "
+                          "the prompt before), load (it "
+                          "has least to do), only (no other could be chosen).",
+                          {{"reason", std::string(NameOf(reason))}});
+  }
   for (const char* answer : kExtendAnswers) Extensions(answer);
   for (const char* reason : {"held", "no_answer"}) Cuts(reason);
   for (const char* limit : {"answer_bytes", "tool_calls", "tool_arguments", "silent_events",
                             "first_output", "silence", "answer_time"}) {
     AnswerLimits(limit);
   }
+}
+
+void RouterMetrics::CountChoice(ChoiceReason reason) {
+  choices_[static_cast<size_t>(reason)]->Increment();
 }
 
 void RouterMetrics::CountExtension(ExtendAnswer answer) {
@@ -129,12 +145,12 @@ void RouterMetrics::CountEngineTokens(const std::string& engine_id, int64_t outp
 }
 
 void RouterMetrics::SetEngine(const std::string& engine_id, bool available, int64_t running,
-                              int64_t most) {
-  SetEngineState(engine_id, available ? 1 : 0, running, most);
+                              int64_t most, int64_t work) {
+  SetEngineState(engine_id, available ? 1 : 0, running, most, work);
 }
 
 void RouterMetrics::SetEngineState(const std::string& engine_id, double available, int64_t running,
-                                   int64_t most) {
+                                   int64_t most, int64_t work) {
   metrics::Gauge("tollgate_router_engine_available",
                  "1 while this router sends the engine new requests, 0 while it is down or "
                  "drained, -1 since the catalog has dropped it.",
@@ -148,6 +164,12 @@ void RouterMetrics::SetEngineState(const std::string& engine_id, double availabl
                  "limit.",
                  {{"engine", engine_id}})
       .Set(static_cast<double>(most));
+  metrics::Gauge(
+      "tollgate_router_engine_outstanding_tokens",
+      "Work of this router's requests that the engine still has to do: tokens of prompts "
+      "that it has not read yet, and four times the output that is expected.",
+      {{"engine", engine_id}})
+      .Set(static_cast<double>(work));
 }
 
 }  // namespace tollgate::inference_router

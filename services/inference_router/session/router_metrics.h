@@ -1,6 +1,7 @@
 // The metrics of the router. Thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -8,6 +9,7 @@
 #include <unordered_map>
 
 #include "common/observability/metrics.h"
+#include "services/inference_router/balancer/select_engine.h"
 #include "services/inference_router/domain/spending.h"
 #include "services/inference_router/session/genai_metrics.h"
 
@@ -17,16 +19,20 @@ class RouterMetrics {
  public:
   RouterMetrics();
 
+  // Counts one choice of an engine.
+  void CountChoice(ChoiceReason reason);
   // Counts one run on one engine. outcome: ok, cut_by_credit, client_gone, or the name of the
   // error's row.
   void CountEngineRequest(const std::string& engine_id, const std::string& outcome);
 
   // Of an answer that ended, reported with its charge.
   void CountEngineTokens(const std::string& engine_id, int64_t output_tokens);
-  // An engine of the catalog as it is now. running and most: requests; most 0: no limit.
-  void SetEngine(const std::string& engine_id, bool available, int64_t running, int64_t most);
+  // An engine of the catalog as it is now. running and most: requests; most 0: no limit. work: of
+  // this router's requests, in tokens (balancer/work_meter.h).
+  void SetEngine(const std::string& engine_id, bool available, int64_t running, int64_t most,
+                 int64_t work);
   // An engine that the catalog has dropped. A metric cannot be taken back: its state becomes -1.
-  void DropEngine(const std::string& engine_id) { SetEngineState(engine_id, -1, 0, 0); }
+  void DropEngine(const std::string& engine_id) { SetEngineState(engine_id, -1, 0, 0, 0); }
 
   void CountExtension(ExtendAnswer answer);
   // Counts an answer that ended before its time without a lack of credit. reason: held or
@@ -43,6 +49,7 @@ class RouterMetrics {
   prometheus::Counter& prompt_tokens;
   prometheus::Counter& completion_tokens;
   prometheus::Counter& retries;
+  prometheus::Counter& retries_refused;
   // Of requests that had to wait: what became of them.
   prometheus::Counter& queue_granted;
   prometheus::Counter& queue_timed_out;
@@ -64,9 +71,11 @@ class RouterMetrics {
   GenAiMetrics genai;
 
  private:
-  void SetEngineState(const std::string& engine_id, double available, int64_t running,
-                      int64_t most);
+  void SetEngineState(const std::string& engine_id, double available, int64_t running, int64_t most,
+                      int64_t work);
 
+  // By ChoiceReason.
+  std::array<prometheus::Counter*, 3> choices_{};
   std::mutex mutex_;
   std::unordered_map<std::string, prometheus::Counter*> engine_requests_;
   std::unordered_map<std::string, prometheus::Counter*> engine_tokens_;

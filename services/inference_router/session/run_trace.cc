@@ -40,9 +40,9 @@ std::optional<RunTrace> RunTrace::Begin(const inference::v1::GenerateRequest& re
 }
 
 void RunTrace::BeginAttempt(std::string_view engine_id, catalog::v1::EngineKind kind,
-                            int64_t now_us) {
+                            std::string_view reason, int64_t now_us) {
   attempts_made_ = std::min(attempts_made_ + 1, kMostAttempts);
-  *current() = {.engine_id = engine_id, .kind = kind, .begin_us = now_us};
+  *current() = {.engine_id = engine_id, .kind = kind, .reason = reason, .begin_us = now_us};
 }
 
 void RunTrace::EndAttempt(const ErrorRow* error, int64_t first_output_us, int64_t now_us) {
@@ -102,7 +102,8 @@ void RunTrace::End(const Outcome& outcome, int64_t now_us) const {
     span.attributes = {{"gen_ai.operation.name", operation},
                        {"gen_ai.provider.name", ProviderOf(attempt.kind)},
                        {"gen_ai.request.model", model},
-                       {"tollgate.engine.id", std::string(attempt.engine_id)}};
+                       {"tollgate.engine.id", std::string(attempt.engine_id)},
+                       {"tollgate.engine.reason", std::string(attempt.reason)}};
     if (attempt.first_output_us != 0) {
       span.events.push_back({"first token", attempt.first_output_us});
     }

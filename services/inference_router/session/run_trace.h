@@ -22,8 +22,9 @@ class RunTrace {
   static std::optional<RunTrace> Begin(const inference::v1::GenerateRequest& request,
                                        int64_t now_us);
 
-  // An engine is asked; it outlives the session.
-  void BeginAttempt(std::string_view engine_id, catalog::v1::EngineKind kind, int64_t now_us);
+  // An engine is asked; it outlives the session. reason: why it was chosen, a literal.
+  void BeginAttempt(std::string_view engine_id, catalog::v1::EngineKind kind,
+                    std::string_view reason, int64_t now_us);
   // error: why it failed; null: it did not.
   void EndAttempt(const ErrorRow* error, int64_t first_output_us, int64_t now_us);
   // For the present engine.
@@ -53,6 +54,7 @@ class RunTrace {
   struct Attempt {
     std::string_view engine_id;
     catalog::v1::EngineKind kind = catalog::v1::ENGINE_KIND_UNSPECIFIED;
+    std::string_view reason;
     int64_t begin_us = 0;
     int64_t end_us = 0;  // 0: it runs
     int64_t first_output_us = 0;

@@ -25,6 +25,13 @@ inference::v1::GenerateRequest RequestWith(const std::string& traceparent) {
   return request;
 }
 
+std::string TextOf(const otlp::v1::Span& span, const std::string& attribute) {
+  for (const auto& one : span.attributes()) {
+    if (one.key() == attribute) return one.value().string_value();
+  }
+  return "";
+}
+
 class RunTraceTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -52,10 +59,10 @@ TEST_F(RunTraceTest, WithoutATraceOfTheGatewayThereIsNone) {
 TEST_F(RunTraceTest, EnginesAndTheSettlementAreSpansOfTheRun) {
   auto trace = RunTrace::Begin(RequestWith(kSampled), now_);
   ASSERT_TRUE(trace);
-  trace->BeginAttempt("gpu-1", catalog::v1::ENGINE_KIND_VLLM, now_ + 1);
+  trace->BeginAttempt("gpu-1", catalog::v1::ENGINE_KIND_VLLM, "prefix", now_ + 1);
   const std::string first = trace->AttemptTraceparent();
   trace->EndAttempt(&RowOf(ErrorId::kUpstreamError), 0, now_ + 2);
-  trace->BeginAttempt("gpu-2", catalog::v1::ENGINE_KIND_VLLM, now_ + 3);
+  trace->BeginAttempt("gpu-2", catalog::v1::ENGINE_KIND_VLLM, "load", now_ + 3);
   EXPECT_NE(trace->AttemptTraceparent(), first);
   trace->EndAttempt(nullptr, now_ + 4, now_ + 5);
   trace->BeginSettle(now_ + 6);
@@ -77,6 +84,8 @@ TEST_F(RunTraceTest, EnginesAndTheSettlementAreSpansOfTheRun) {
   EXPECT_EQ(spans[1].name(), "chat sim/model");
   EXPECT_EQ(spans[1].status().code(), otlp::v1::STATUS_CODE_ERROR);
   EXPECT_EQ(spans[1].events_size(), 0);
+  EXPECT_EQ(TextOf(spans[1], "tollgate.engine.reason"), "prefix");
+  EXPECT_EQ(TextOf(spans[2], "tollgate.engine.reason"), "load");
   EXPECT_EQ(spans[2].events(0).name(), "first token");
   EXPECT_EQ(spans[3].name(), "settle");
 }
@@ -97,7 +106,7 @@ TEST_F(RunTraceTest, ARunThatIsNotSampledIsExportedOnlyWhenItFails) {
 TEST_F(RunTraceTest, MoreEnginesThanAreRecordedDoNoHarm) {
   auto trace = RunTrace::Begin(RequestWith(kSampled), now_);
   for (int i = 0; i < 20; ++i) {
-    trace->BeginAttempt("gpu", catalog::v1::ENGINE_KIND_VLLM, now_ + i);
+    trace->BeginAttempt("gpu", catalog::v1::ENGINE_KIND_VLLM, "load", now_ + i);
     trace->EndAttempt(nullptr, 0, now_ + i);
   }
   trace->End({}, now_ + 30);

@@ -148,6 +148,7 @@ bool Session::Prepare() {
     failed_by_model_ = true;
     return false;
   }
+  context_.SetNeed();
   return true;
 }
 
@@ -233,8 +234,8 @@ Task<RunOutcome> Session::RunOnEngines() {
     if (i == 0) {
       selection = co_await wait_.First();
     } else {
-      selection =
-          SelectEngine(context_.route->engines, tried, host.clock.MonotonicUs(), ++host.rotation);
+      selection = SelectEngine(context_.route->engines, tried, host.clock.MonotonicUs(),
+                               ++host.rotation, context_.need);
     }
     if (selection.engine == nullptr) {
       if (i == 0 && IsStopped()) {
@@ -244,9 +245,15 @@ Task<RunOutcome> Session::RunOnEngines() {
       }
       co_return RunOutcome::kFailed;
     }
-    if (i > 0) host.metrics.retries.Increment();
-    const RunOutcome outcome = co_await RunOn(*selection.engine);
-    selection.engine->Leave();
+    context_.work.Enter(selection.engine, selection.work, context_.need.work.output);
+    if (!MayTry(i)) {
+      context_.work.Leave();
+      context_.route->queue->Grant(host.clock.MonotonicUs());
+      co_return RunOutcome::kFailed;
+    }
+    host.metrics.CountChoice(selection.reason);
+    const RunOutcome outcome = co_await RunOn(*selection.engine, selection.reason);
+    context_.work.Leave();
     context_.route->queue->Grant(host.clock.MonotonicUs());
     host.metrics.CountEngineRequest(
         selection.engine->id(),
@@ -259,13 +266,27 @@ Task<RunOutcome> Session::RunOnEngines() {
   co_return RunOutcome::kFailed;
 }
 
+// number: of the try, from 0.
+bool Session::MayTry(int number) {
+  SessionHost& host = context_.host;
+  RetryBudget& budget = *context_.route->retries;
+  if (number == 0) {
+    budget.OnRequest();
+    return true;
+  }
+  const bool may = budget.TryTake(host.clock.MonotonicUs());
+  (may ? host.metrics.retries : host.metrics.retries_refused).Increment();
+  return may;
+}
+
 // The route holds the engine, so the run may refer to it until the session ends.
-Task<RunOutcome> Session::RunOn(EngineState& engine) {
+Task<RunOutcome> Session::RunOn(EngineState& engine, ChoiceReason reason) {
   ++context_.tries;
   run_.emplace(context_, engine);
   const Clock& clock = context_.host.clock;
   if (context_.trace) {
-    context_.trace->BeginAttempt(engine.id(), engine.engine().kind(), clock.MonotonicUs());
+    context_.trace->BeginAttempt(engine.id(), engine.engine().kind(), NameOf(reason),
+                                 clock.MonotonicUs());
   }
   const RunOutcome outcome = co_await run_->Run();
   if (context_.trace) {

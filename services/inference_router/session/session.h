@@ -35,7 +35,8 @@ class Session {
   bool IsStopped();
   Task<bool> HoldUnseenTokens();
   Task<RunOutcome> RunOnEngines();
-  Task<RunOutcome> RunOn(EngineState& engine);
+  bool MayTry(int number);
+  Task<RunOutcome> RunOn(EngineState& engine, ChoiceReason reason);
   void FailWithoutEngine(const Selection& selection);
   bool MayAnotherModelAnswer() const;
   Task<void> Finish(RunOutcome outcome);

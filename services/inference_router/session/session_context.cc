@@ -1,6 +1,48 @@
 #include "services/inference_router/session/session_context.h"
 
+#include <algorithm>
+
+#include "common/base/crypto.h"
+
 namespace tollgate::inference_router {
+namespace {
+
+// What an answer may be expected to take when its caller allows more, in tokens.
+constexpr int64_t kUsualOutput = 512;
+// As in TokenMeter: what a prompt has when the gateway says only what it has at most.
+constexpr int64_t kBoundPerToken = 4;
+
+RequestWork WorkOf(const inference::v1::GenerateRequest& request) {
+  RequestWork work;
+  work.prompt = request.prompt_tokens_estimate() > 0
+                    ? request.prompt_tokens_estimate()
+                    : request.prompt_tokens_bound() / kBoundPerToken;
+  work.prompt = std::max<int64_t>(work.prompt, 1);
+  if (request.kind() == inference::v1::REQUEST_KIND_EMBEDDING) return work;
+  const int64_t each = request.max_tokens() > 0
+                           ? std::min<int64_t>(request.max_tokens(), kUsualOutput)
+                           : kUsualOutput;
+  work.output = each * std::max(request.samples(), 1);
+  return work;
+}
+
+// Of what an engine's cache tells apart. Keyed, so that no caller can make prompts that collide.
+uint64_t PrefixSeed(const inference::v1::GenerateRequest& request, const Route& route) {
+  static const uint64_t key = HashBytes(1, RandomBytes(32));
+  const uint64_t seed = HashBytes(key, request.model());
+  if (route.shared_cache) return seed;
+  return HashBytes(HashBytes(seed, request.workspace_id()), request.cache_salt());
+}
+
+}  // namespace
+
+void SessionContext::SetNeed() {
+  need.work = WorkOf(request);
+  if (route->prefixes == nullptr) return;
+  prefix = PrefixChain(PrefixSeed(request, *route), PromptBytes(request.members_json()));
+  need.prefix = &prefix;
+  need.prefixes = route->prefixes.get();
+}
 
 int64_t SessionContext::UnseenTokens() const {
   const int64_t per_choice = request.max_tokens() > 0 ? request.max_tokens()

@@ -73,6 +73,11 @@ struct SessionContext {
   const Route* route = nullptr;
   // Engines that this session has asked, the present one included.
   int tries = 0;
+  // For the choice of an engine.
+  PrefixChain prefix = {};
+  EngineNeed need = {};
+  // Of the engine that is asked.
+  WorkMeter work = {};
   TextFitter fitter = {};
   // Null if the journal has no slot. Belongs to the settler once the settlement starts.
   JournalSlot* slot = nullptr;
@@ -87,6 +92,8 @@ struct SessionContext {
   // Upper bound of the tokens in the choices that the engine generates and does not return
   // (best_of).
   int64_t UnseenTokens() const;
+  // Sets prefix and need, of a context with a route.
+  void SetNeed();
 };
 
 }  // namespace tollgate::inference_router

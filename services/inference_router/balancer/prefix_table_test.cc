@@ -1,0 +1,77 @@
+#include "services/inference_router/balancer/prefix_table.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace tollgate::inference_router {
+namespace {
+
+constexpr int64_t kNow = 5'000'000'000;
+
+std::set<int> Find(const PrefixTable& table, uint64_t hash, int64_t now_us = kNow) {
+  std::set<int> engines;
+  table.Find(hash, now_us, [&](uint16_t engine) { engines.insert(engine); });
+  return engines;
+}
+// Hashes of one set.
+uint64_t Hash(uint64_t tag) { return tag << 32 | 5; }
+
+TEST(PrefixTable, FindsTheEnginesThatWereGivenABeginning) {
+  PrefixTable table(8);
+  EXPECT_EQ(Find(table, Hash(1)), std::set<int>{});
+  table.Add(Hash(1), 3, kNow);
+  table.Add(Hash(1), 4, kNow);
+  table.Add(Hash(1), 4, kNow);
+  table.Add(Hash(2), 5, kNow);
+  EXPECT_EQ(Find(table, Hash(1)), (std::set<int>{3, 4}));
+  EXPECT_EQ(Find(table, Hash(2)), std::set<int>{5});
+  EXPECT_EQ(Find(table, Hash(0)), std::set<int>{}) << "free entries are no hash";
+}
+
+TEST(PrefixTable, TheEntryUsedLongestAgoMakesRoom) {
+  PrefixTable table(8);
+  int64_t now_us = kNow;
+  for (uint64_t tag = 1; tag <= PrefixTable::kWays; ++tag) {
+    table.Add(Hash(tag), 1, now_us += 10'000'000);
+  }
+  table.Add(Hash(1), 1, now_us += 10'000'000);  // used again
+  table.Add(Hash(99), 1, now_us += 10'000'000);
+  EXPECT_EQ(Find(table, Hash(2), now_us), std::set<int>{});
+  for (const uint64_t tag : {1, 3, 8, 99}) {
+    EXPECT_EQ(Find(table, Hash(tag), now_us), std::set<int>{1}) << tag;
+  }
+}
+
+TEST(PrefixTable, AnEntryThatIsNotUsedExpires) {
+  PrefixTable table(8);
+  table.Add(Hash(1), 1, kNow);
+  EXPECT_EQ(Find(table, Hash(1), kNow + PrefixTable::kExpiryUs - 5'000'000), std::set<int>{1});
+  EXPECT_EQ(Find(table, Hash(1), kNow + PrefixTable::kExpiryUs + 5'000'000), std::set<int>{});
+}
+
+TEST(PrefixTable, ItsMemoryIsBounded) {
+  EXPECT_EQ(PrefixTable(1).bytes(), 256u << 10);
+  EXPECT_EQ(PrefixTable(8).bytes(), 1u << 20);
+  EXPECT_EQ(PrefixTable(100'000).bytes(), 8u << 20);
+}
+
+// With the thread sanitizer.
+TEST(PrefixTable, LoopsMayUseItAtOnce) {
+  PrefixTable table(2);
+  std::vector<std::thread> threads;
+  for (uint16_t engine = 1; engine <= 4; ++engine) {
+    threads.emplace_back([&table, engine] {
+      for (uint64_t i = 0; i < 20'000; ++i) {
+        table.Add(Hash(i % 16 + 1), engine, kNow);
+        table.Find(Hash(i % 16 + 1), kNow, [](uint16_t found) { EXPECT_LE(found, 4); });
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace tollgate::inference_router

@@ -1,0 +1,50 @@
+#include "services/inference_router/balancer/retry_budget.h"
+
+#include <gtest/gtest.h>
+
+namespace tollgate::inference_router {
+namespace {
+
+constexpr int64_t kNow = 1'000'000'000;
+
+// Takes all that there is at one moment.
+int TakeAll(RetryBudget& budget, int64_t now_us) {
+  int taken = 0;
+  while (budget.TryTake(now_us)) ++taken;
+  return taken;
+}
+
+TEST(RetryBudget, AFifthOfTheRequestsMayBeRetried) {
+  RetryBudget budget;
+  TakeAll(budget, kNow);
+  for (int i = 0; i < 100; ++i) budget.OnRequest();
+  EXPECT_EQ(TakeAll(budget, kNow), 20);
+}
+
+TEST(RetryBudget, WhenAllRequestsFailAFifthIsRetried) {
+  RetryBudget budget;
+  int retried = 0;
+  for (int i = 0; i < 10'000; ++i) {  // a thousand a second
+    budget.OnRequest();
+    retried += budget.TryTake(kNow + i * 1'000) ? 1 : 0;
+  }
+  EXPECT_GE(retried, 2'000);
+  EXPECT_LE(retried, 2'000 + RetryBudget::kFirst + 11) << "one a second, and those of the start";
+}
+
+TEST(RetryBudget, APoolWithFewRequestsMayRetryOnceASecond) {
+  RetryBudget budget;
+  TakeAll(budget, kNow);
+  EXPECT_FALSE(budget.TryTake(kNow + 999'999));
+  EXPECT_TRUE(budget.TryTake(kNow + 1'000'000));
+  EXPECT_FALSE(budget.TryTake(kNow + 1'000'000));
+}
+
+TEST(RetryBudget, WhatQuietTimesSaveIsBounded) {
+  RetryBudget budget;
+  for (int i = 0; i < 100'000; ++i) budget.OnRequest();
+  EXPECT_EQ(TakeAll(budget, kNow), RetryBudget::kMostSaved + 1);
+}
+
+}  // namespace
+}  // namespace tollgate::inference_router

@@ -1,0 +1,85 @@
+// A second try on another engine (ADR 0030): within the pool's budget, not before the time that an
+// engine has asked for, and never twice billed.
+#include <gtest/gtest.h>
+
+#include "services/inference_router/session/testing/session_fixture.h"
+
+namespace tollgate::inference_router {
+namespace {
+
+class SessionRetryTest : public SessionTest {
+ protected:
+  SessionRetryTest() { UseEngines(2); }
+  RetryBudget& budget() { return *table_.Get()->Find("ns/m")->retries; }
+  int64_t NowUs() const { return SystemClock::Get().MonotonicUs(); }
+  Outcome Ask(const std::string& script) {
+    Script(script);
+    ledger_.ops.clear();
+    request_.set_request_id(Id::New().ToBytes());
+    return Run();
+  }
+  int64_t asked() { return first_.totals().requests + second_.totals().requests; }
+};
+
+TEST_F(SessionRetryTest, WithinTheBudgetAnotherEngineIsAskedAndOneAnswerIsBilled) {
+  const double retries = metrics_.retries.Value();
+  const Outcome outcome = Ask(R"("status":500)");
+  EXPECT_TRUE(outcome.end().has_error());
+  EXPECT_EQ(asked(), 2);
+  EXPECT_EQ(metrics_.retries.Value(), retries + 1);
+  EXPECT_EQ(ledger_.Settles().size(), 1u);
+}
+
+TEST_F(SessionRetryTest, WhenTheBudgetIsUsedUpTheFirstFailureIsTheAnswer) {
+  while (budget().TryTake(NowUs())) {
+  }
+  const double refused = metrics_.retries_refused.Value();
+  const Outcome outcome = Ask(R"("status":500)");
+  EXPECT_EQ(outcome.end().error().error(), "server_error");
+  EXPECT_EQ(asked(), 1);
+  EXPECT_EQ(metrics_.retries_refused.Value(), refused + 1);
+  ASSERT_EQ(ledger_.Settles().size(), 1u);
+  EXPECT_EQ(ledger_.Settles()[0].settle().outcome(), billing::v1::OUTCOME_FAILED_BEFORE_OUTPUT);
+  EXPECT_EQ(ledger_.Settles()[0].settle().usage().prompt_tokens(), 0);
+  for (const auto& engine : table_.Get()->engines()) EXPECT_EQ(engine->running(), 0);
+}
+
+TEST_F(SessionRetryTest, RequestsThatAreAnsweredMakeTheBudget) {
+  while (budget().TryTake(NowUs())) {
+  }
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(Ask(R"("tokens":1)").end().has_error());
+  EXPECT_TRUE(budget().TryTake(NowUs())) << "a fifth of them";
+}
+
+TEST_F(SessionRetryTest, AnEngineThatSaidWhenIsNotAskedUntilThen) {
+  const Outcome outcome = Ask(R"("status":503,"headers":{"Retry-After":"60"})");
+  EXPECT_EQ(outcome.end().error().error(), "service_unavailable");
+  EXPECT_EQ(asked(), 2);
+  for (const auto& engine : table_.Get()->engines()) {
+    EXPECT_GT(engine->PausedUs(NowUs()), 50'000'000);
+    EXPECT_TRUE(engine->Available(NowUs())) << "it is up";
+  }
+  // Longer than any request waits.
+  options_.session.queue_ms = 10'000;
+  const Outcome next = Ask(R"("tokens":1)");
+  EXPECT_EQ(next.end().error().error(), "rate_limited");
+  EXPECT_GT(next.end().error().retry_after_ms(), 50'000);
+  EXPECT_EQ(asked(), 2);
+  EXPECT_EQ(ledger_.Settles().size(), 1u);
+}
+
+TEST_F(SessionRetryTest, AnEngineThatSaidNothingIsAskedAgain) {
+  Ask(R"("status":503)");
+  EXPECT_FALSE(Ask(R"("tokens":1)").end().has_error());
+}
+
+TEST_F(SessionRetryTest, ARequestWaitsForTheEndOfAShortPause) {
+  UseEngines(1);
+  table_.Get()->engines()[0]->PauseUntil(NowUs() + 300'000);
+  options_.session.queue_ms = 10'000;
+  EXPECT_FALSE(Ask(R"("tokens":1)").end().has_error());
+  EXPECT_EQ(table_.Get()->engines()[0]->PausedUs(NowUs()), 0);
+}
+
+}  // namespace
+}  // namespace tollgate::inference_router
