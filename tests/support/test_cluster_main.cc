@@ -236,7 +236,7 @@ int main(int argc, char** argv) {
     if (!engine.Start()) return 1;
     flags.engines.push_back(engine.base_url());
   }
-  flags.options.catalog = DefaultCatalog(flags.engines, "3", flags.engine_concurrency);
+  flags.options.catalog = DefaultCatalog(flags.engines, "1", "3", flags.engine_concurrency);
   flags.options.catalog.insert(flags.options.catalog.find("pools:"), MoreModels(flags.models));
   if (flags.workspaces > 0) {
     flags.options.gateway_settings.emplace_back("legacy_key_prefixes: [scale-]");
