@@ -78,6 +78,16 @@ EngineState::Failure EngineState::last_failure() const {
   return failure_;
 }
 
+EngineLoad EngineState::load() const {
+  const std::lock_guard lock(mutex_);
+  return load_;
+}
+
+void EngineState::NoteLoad(const EngineLoad& load) {
+  const std::lock_guard lock(mutex_);
+  load_ = load;
+}
+
 int64_t EngineState::DownForUs(int64_t now_us) const {
   const int64_t since_us = down_since_us_.load(std::memory_order_relaxed);
   return since_us == 0 ? 0 : std::max<int64_t>(now_us - since_us, 1);

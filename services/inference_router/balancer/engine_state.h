@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/http/client.h"
+#include "services/inference_router/balancer/engine_load.h"
 #include "tollgate/catalog/v1/catalog.pb.h"
 
 namespace tollgate::inference_router {
@@ -46,6 +47,11 @@ class EngineState {
   // other failure must happen twice in a row.
   void OnHealthFailure(bool definite, int64_t now_us);
 
+  // What the engine's own metrics say of its load, if they are read (health_checker.h); look at
+  // Fresh. It is of all its callers, running() of this router's alone.
+  EngineLoad load() const;
+  void NoteLoad(const EngineLoad& load);
+
   // For operators: what health checks and requests have shown of it.
   void NoteHealthCheck(int64_t took_us);
   void NoteFirstOutput(int64_t took_us);
@@ -72,6 +78,7 @@ class EngineState {
   std::atomic<int64_t> first_output_us_{0};
   mutable std::mutex mutex_;
   Failure failure_;
+  EngineLoad load_;
 };
 
 using EnginePointer = std::shared_ptr<EngineState>;
