@@ -127,6 +127,8 @@ ChunkReader::Status ChunkReader::ReadWhole(std::string_view body, std::vector<Ev
 }
 
 ChunkReader::Status ChunkReader::ReadObject(const json::Value& root, std::vector<Event>& out) {
+  // llama.cpp begins the answers to several prompts so.
+  if (root.is_null()) return Status::kMore;
   if (!root.is_object()) return Fail(BrokenResponse("chunk is not an object"));
   const json::Value choices = root.Find("choices");
   if (!choices.is_array() && IsErrorObject(root)) {

@@ -265,6 +265,7 @@ TEST(ChunkReader, InvalidChunksAreUpstreamErrors) {
   }
   ChunkReader reader(Chat());
   ReadOne(reader, "  ");
+  ReadOne(reader, "null");  // llama.cpp, before the answers to several prompts
   ReadOne(reader, " [DONE] ", Status::kDone);
 }
 

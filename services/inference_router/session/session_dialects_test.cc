@@ -142,6 +142,7 @@ TEST_F(SessionDialects, LlamaCppWithTwoPrompts) {
   request_.set_choices(2);
   const Outcome outcome = Answer(
       catalog::v1::ENGINE_KIND_LLAMACPP,
+      R"("data: null\n\n",)"
       R"({"choices":[{"text":"one two three","index":0,"logprobs":null,"finish_reason":null}],"object":"text_completion","id":"c"},)"
       R"({"choices":[{"text":"four five","index":1,"logprobs":null,"finish_reason":null}],"object":"text_completion","id":"c"},)"
       R"({"choices":[{"text":"","index":0,"logprobs":null,"finish_reason":"length"}],"object":"text_completion","usage":{"completion_tokens":3,"prompt_tokens":9,"total_tokens":12,"prompt_tokens_details":{"cached_tokens":0}},"id":"c"},)"
