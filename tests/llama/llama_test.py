@@ -202,6 +202,14 @@ class Structure(Case):
         messages = [*HELLO, first, {"role": "tool", "tool_call_id": first["tool_calls"][0]["id"], "content": "rain"}]
         self.booked_as_told(self.chat(messages=messages, tools=[WEATHER]))
 
+    def test_a_call_that_was_cut_is_the_requests_fault(self):
+        call = {"id": "a", "type": "function", "function": {"name": "get_weather", "arguments": '{"city":"Ber'}}
+        before = there.usage()
+        messages = [*HELLO, {"role": "assistant", "content": None, "tool_calls": [call]}, {"role": "tool", "tool_call_id": "a", "content": "?"}]
+        status, body = there.ask(CHAT, model="tiny/chat", messages=messages, tools=[WEATHER])
+        self.assertEqual((status, body["error"]["code"]), (400, "bad_request"), body)
+        self.assertEqual(there.usage(), before)
+
     def test_reasoning_of_earlier_turns_reaches_the_template(self):
         def prompt(**member):
             messages = [*HELLO, {"role": "assistant", "content": "Hello.", **member}, *HELLO]
