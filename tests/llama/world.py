@@ -239,6 +239,8 @@ class World:
 
     def usage(self):
         """Tokens of the ledger, of all requests so far: of prompts without those of caches, and of answers."""
+        # What a caller has left is booked a moment later.
+        wait_for("the end of all requests", lambda: self.metric("running_requests") == 0)
         totals = json.loads(self.get("/api/v1/usage"))["totals"]
         return totals["input_tokens"] - totals["cached_tokens"], totals["output_tokens"]
 
