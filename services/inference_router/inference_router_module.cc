@@ -242,6 +242,7 @@ void InferenceRouterModule::ScheduleGauges() {
         available += takes ? 1 : 0;
         metrics_->SetEngine(engine->id(), takes, engine->running(),
                             engine->engine().max_concurrency(), engine->work());
+        metrics_->SetEngineLoad(engine->id(), engine->load(), now_us);
         shown_engines_.insert(engine->id());
         gone.erase(engine->id());
       }

@@ -60,6 +60,7 @@ constexpr FieldRule kRules[] = {
     {"custom_logit_processor", kAny, kRefuse},
     {"logits_processors", kAny, kRefuse},
     {"stop_regex", kAny, kRefuse},
+    {"chat_parser", kAny, kRefuse},
     // Effects beyond the request: these select queues, slots, adapters, sessions, caches or request
     // ids that tenants share, configure the readers of media, open connections, or bypass
     // max_tokens and n.
@@ -68,6 +69,7 @@ constexpr FieldRule kRules[] = {
     {"session_id", kAny, kDrop},
     {"ngram_corpus_id", kAny, kDrop},
     {"custom_params", kAny, kDrop},
+    {"custom_labels", kAny, kDrop},
     {"mm_processor_kwargs", kAny, kDrop},
     {"media_io_kwargs", kAny, kDrop},
     {"images_config", kAny, kDrop},

@@ -46,7 +46,8 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 TEST_P(EngineFields, CodeIsRefused) {
-  for (const char* name : {"custom_logit_processor", "logits_processors", "stop_regex"}) {
+  for (const char* name :
+       {"custom_logit_processor", "logits_processors", "stop_regex", "chat_parser"}) {
     EXPECT_EQ(Refused("\"" + std::string(name) + R"(":"x")"), name);
     EXPECT_EQ(Refused("\"" + std::string(name) + "\":null"), "accepted") << "null is absent";
   }
@@ -121,7 +122,8 @@ TEST_P(EngineFields, WhatTenantsShareIsDropped) {
                            "vllm_xargs",
                            "image_data",
                            "multi_modal_data",
-                           "prompt_embeds"}) {
+                           "prompt_embeds",
+                           "custom_labels"}) {
     members += ",\"" + std::string(name) + "\":\"x\"";
   }
   EXPECT_EQ(Parse(members)->members_json, Parse(R"("last":1)")->members_json);

@@ -8,11 +8,9 @@ namespace {
 
 constexpr int64_t kFirstBackoffUs = 1'000'000;
 constexpr int64_t kMaxBackoffUs = 15'000'000;
-// Older gauges say nothing: an engine's load changes within seconds.
-constexpr int64_t kGaugesFreshUs = 10'000'000;
 // Of a request of another process, in tokens: half of a usual answer, and its prompt's share.
 constexpr int64_t kWorkOfOthers = 1'500;
-constexpr int64_t kFullCachePermille = 970;
+constexpr double kFullCache = 0.97;
 
 uint16_t NextNumber() {
   static std::atomic<uint32_t> last{0};
@@ -44,23 +42,15 @@ bool EngineState::IsFull() const {
   return limit > 0 && running() >= limit;
 }
 
-void EngineState::SetGauges(const EngineGauges& gauges, int64_t now_us) {
-  gauge_requests_.store(gauges.requests, std::memory_order_relaxed);
-  gauge_cache_permille_.store(gauges.cache_permille, std::memory_order_relaxed);
-  gauges_us_.store(now_us, std::memory_order_relaxed);
-}
-
 int64_t EngineState::Load(int64_t now_us) const {
-  const int64_t read_us = gauges_us_.load(std::memory_order_relaxed);
-  if (read_us == 0 || now_us - read_us > kGaugesFreshUs) return work();
-  const int64_t others = gauge_requests_.load(std::memory_order_relaxed) - running();
+  if (now_us >= reported_until_us_.load(std::memory_order_relaxed)) return work();
+  const int64_t others = reported_requests_.load(std::memory_order_relaxed) - running();
   return work() + std::max<int64_t>(others, 0) * kWorkOfOthers;
 }
 
 bool EngineState::CacheIsFull(int64_t now_us) const {
-  const int64_t read_us = gauges_us_.load(std::memory_order_relaxed);
-  return read_us != 0 && now_us - read_us <= kGaugesFreshUs &&
-         gauge_cache_permille_.load(std::memory_order_relaxed) >= kFullCachePermille;
+  return now_us < reported_until_us_.load(std::memory_order_relaxed) &&
+         reported_full_.load(std::memory_order_relaxed);
 }
 
 bool EngineState::Available(int64_t now_us) const { return !drained() && Healthy(now_us); }
@@ -127,6 +117,20 @@ void EngineState::NoteFailure(std::string text, int64_t wall_us) {
 EngineState::Failure EngineState::last_failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;
+}
+
+EngineLoad EngineState::load() const {
+  const std::lock_guard lock(mutex_);
+  return load_;
+}
+
+void EngineState::NoteLoad(const EngineLoad& load) {
+  const std::lock_guard lock(mutex_);
+  load_ = load;
+  reported_requests_.store(std::max<int64_t>(load.queued, 0) + std::max<int64_t>(load.running, 0),
+                           std::memory_order_relaxed);
+  reported_full_.store(load.cache_use >= kFullCache, std::memory_order_relaxed);
+  reported_until_us_.store(load.fresh_until_us, std::memory_order_relaxed);
 }
 
 int64_t EngineState::DownForUs(int64_t now_us) const {

@@ -8,15 +8,10 @@
 #include <string>
 
 #include "common/http/client.h"
+#include "services/inference_router/balancer/engine_load.h"
 #include "tollgate/catalog/v1/catalog.pb.h"
 
 namespace tollgate::inference_router {
-
-// What an engine reports of itself, whoever uses it: set by what reads its metrics.
-struct EngineGauges {
-  int64_t requests = 0;        // running and waiting on it, of all its callers
-  int64_t cache_permille = 0;  // of its KV cache that is in use, in thousandths
-};
 
 // Thread-safe. Shared: stays alive while a request uses it, even after the catalog drops it.
 class EngineState {
@@ -44,10 +39,9 @@ class EngineState {
   // max_concurrency requests are running.
   bool IsFull() const;
 
-  void SetGauges(const EngineGauges& gauges, int64_t now_us);
-  // work(), and as long as its gauges are fresh an estimate of the work of others.
+  // work(), and as long as what it reports is fresh an estimate of the work of others.
   int64_t Load(int64_t now_us) const;
-  // Its gauges are fresh and say that its KV cache has no room: a further request would wait, or
+  // It reports, and that is fresh, that its KV cache has no room: a further request would wait, or
   // push another one out.
   bool CacheIsFull(int64_t now_us) const;
 
@@ -75,6 +69,11 @@ class EngineState {
   // other failure must happen twice in a row.
   void OnHealthFailure(bool definite, int64_t now_us);
 
+  // What the engine's own metrics say of its load, if they are read (health_checker.h); look at
+  // Fresh. It is of all its callers, running() of this router's alone.
+  EngineLoad load() const;
+  void NoteLoad(const EngineLoad& load);
+
   // For operators: what health checks and requests have shown of it.
   void NoteHealthCheck(int64_t took_us);
   void NoteFirstOutput(int64_t took_us);
@@ -94,9 +93,10 @@ class EngineState {
   const uint16_t number_;
   std::atomic<int64_t> running_{0};
   std::atomic<int64_t> work_{0};
-  std::atomic<int64_t> gauge_requests_{0};
-  std::atomic<int64_t> gauge_cache_permille_{0};
-  std::atomic<int64_t> gauges_us_{0};  // 0: it has none
+  // Of load_, for the choice of an engine: without a lock.
+  std::atomic<int64_t> reported_requests_{0};
+  std::atomic<bool> reported_full_{false};
+  std::atomic<int64_t> reported_until_us_{0};
   std::atomic<int64_t> paused_until_us_{0};
   std::atomic<int> connect_failures_{0};
   std::atomic<int> health_failures_{0};
@@ -107,6 +107,7 @@ class EngineState {
   std::atomic<int64_t> first_output_us_{0};
   mutable std::mutex mutex_;
   Failure failure_;
+  EngineLoad load_;
 };
 
 using EnginePointer = std::shared_ptr<EngineState>;

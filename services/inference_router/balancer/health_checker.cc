@@ -1,6 +1,9 @@
 #include "services/inference_router/balancer/health_checker.h"
 
 #include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <utility>
 
 #include "common/base/clock.h"
 #include "common/observability/log.h"
@@ -13,6 +16,12 @@ namespace {
 constexpr int64_t kCheckTimeoutMs = 2'000;
 constexpr int64_t kCheckTotalMs = 4'000;
 constexpr size_t kMaxBody = 1 << 20;
+// vLLM's metrics are about 100 KiB for each model.
+constexpr size_t kMaxMetrics = 4 << 20;
+// How many rounds a load stands for: one that comes late or is lost changes nothing.
+constexpr int64_t kRoundsFresh = 3;
+// How long an engine whose metrics have no load is not asked for it again.
+constexpr int64_t kNoLoadUs = 60'000'000;
 
 std::string_view HealthPath(catalog::v1::EngineKind kind) {
   switch (kind) {
@@ -34,18 +43,43 @@ struct HealthChecker::Shared {
   int64_t interval_ms;
   Loop::TimerId timer = 0;
   bool stopped = false;
+  // Until when (monotonic µs) an engine, by id, is not asked for its load.
+  std::unordered_map<std::string, int64_t> no_load_until_us;
 
-  static Task<void> Check(std::shared_ptr<Shared> shared, EnginePointer engine) {
+  static http::ClientRequest Get(const EngineState& engine, std::string_view path) {
     http::ClientRequest request;
-    request.origin = engine->base().origin;
-    request.target = engine->base().path + std::string(HealthPath(engine->engine().kind()));
-    if (!engine->engine().api_key().empty()) {
-      request.headers.emplace_back("authorization", "Bearer " + engine->engine().api_key());
+    request.origin = engine.base().origin;
+    request.target = engine.base().path + std::string(path);
+    if (!engine.engine().api_key().empty()) {
+      request.headers.emplace_back("authorization", "Bearer " + engine.engine().api_key());
     }
     request.head_timeout_ms = request.idle_timeout_ms = kCheckTimeoutMs;
+    return request;
+  }
+
+  // That an engine's load is not known is no failure of it.
+  static Task<void> ReadLoadOf(std::shared_ptr<Shared> shared, EnginePointer engine) {
+    const catalog::v1::EngineKind kind = engine->engine().kind();
+    const int64_t now_us = SystemClock::Get().MonotonicUs();
+    if (!MayReportLoad(kind) || shared->no_load_until_us[engine->id()] > now_us) co_return;
+    auto answer = co_await FetchWithin(shared->loop, shared->client, Get(*engine, "/metrics"),
+                                       kMaxMetrics, kCheckTotalMs);
+    if (!answer.ok()) co_return;
+    auto load = answer->head.status == 200 ? ReadLoad(kind, answer->body) : std::nullopt;
+    if (!load) {
+      shared->no_load_until_us[engine->id()] = now_us + kNoLoadUs;
+      co_return;
+    }
+    load->fresh_until_us =
+        SystemClock::Get().MonotonicUs() + kRoundsFresh * shared->interval_ms * 1000;
+    engine->NoteLoad(*load);
+  }
+
+  static Task<void> Check(std::shared_ptr<Shared> shared, EnginePointer engine) {
     const int64_t now_us = SystemClock::Get().MonotonicUs();
     const bool was_up = engine->Healthy(now_us);
-    auto answer = co_await FetchWithin(shared->loop, shared->client, std::move(request), kMaxBody,
+    auto answer = co_await FetchWithin(shared->loop, shared->client,
+                                       Get(*engine, HealthPath(engine->engine().kind())), kMaxBody,
                                        kCheckTotalMs);
     if (answer.ok() && answer->head.status < 500) {
       engine->OnSuccess();
@@ -67,11 +101,15 @@ struct HealthChecker::Shared {
         log::Warn("engine is down", {{"engine", engine->id()}});
       }
     }
+    if (is_up) co_await ReadLoadOf(shared, engine);
   }
 
   static void Round(const std::shared_ptr<Shared>& shared) {
     std::shared_ptr<const RoutingTable> table = shared->table();
     if (table == nullptr) return;
+    if (shared->no_load_until_us.size() > 2 * table->engines().size()) {
+      shared->no_load_until_us.clear();  // of engines that the catalog has dropped
+    }
     for (const EnginePointer& engine : table->engines()) shared->loop.Spawn(Check(shared, engine));
   }
 

@@ -1,4 +1,5 @@
-// Sends health checks to every engine of the catalog. Lives on one loop.
+// Sends health checks to every engine of the catalog, and reads the load of those that report it
+// (engine_load.h). Lives on one loop.
 #pragma once
 
 #include <functional>

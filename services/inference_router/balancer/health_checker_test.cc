@@ -13,11 +13,18 @@ class HealthCheckerTest : public ::testing::Test {
  protected:
   HealthCheckerTest() {
     EXPECT_TRUE(sim_.Start());
+    SetKind(catalog::v1::ENGINE_KIND_VLLM);
+  }
+  void SetKind(catalog::v1::EngineKind kind) {
     catalog::v1::Snapshot snapshot;
     auto& engine = *snapshot.add_pools()->add_engines();
     engine.set_id("e");
+    engine.set_kind(kind);
     engine.set_base_url(sim_.base_url());
     table_ = std::make_shared<const RoutingTable>(snapshot, nullptr);
+  }
+  bool Fresh() const {
+    return table_->engines()[0]->load().Fresh(SystemClock::Get().MonotonicUs());
   }
   bool Up() const { return table_->engines()[0]->Available(SystemClock::Get().MonotonicUs()); }
   // Runs the checker until the engine is up, or down; false on timeout.
@@ -70,6 +77,67 @@ TEST_F(HealthCheckerTest, ASuccessfulCheckEndsTheBackoff) {
     EXPECT_FALSE(Up());
     checker.CheckNow();
     EXPECT_TRUE(co_await Until(loop, true));
+    co_return true;
+  });
+}
+
+TEST_F(HealthCheckerTest, ReadsWhatTheEngineSaysOfItsLoad) {
+  testing::RunTask([&](Loop& loop) -> Task<bool> {
+    http::Client client(loop);
+    HealthChecker checker(loop, client, [this] { return table_; }, 100);
+    const EnginePointer engine = table_->engines()[0];
+    EXPECT_FALSE(Fresh());
+    checker.Start();
+    for (int i = 0; i < 400 && !Fresh(); ++i) co_await loop.Sleep(5);
+    EXPECT_EQ(engine->load().running, 0);
+    EXPECT_EQ(engine->load().queued, 0);
+    EXPECT_EQ(engine->load().cache_use, 0);
+
+    // Of another caller.
+    http::ClientRequest request;
+    request.method = "POST";
+    request.origin = engine->base().origin;
+    request.target = "/v1/chat/completions";
+    request.body =
+        R"({"model":"sim/model","messages":[{"role":"user","content":"a"}],"stream":true,)"
+        R"("x_sim":{"delay_ms":60000}})";
+    http::ClientCall call(client);
+    EXPECT_TRUE((co_await call.Send(std::move(request))).ok());
+    for (int i = 0; i < 400 && engine->load().running != 1; ++i) co_await loop.Sleep(5);
+    EXPECT_EQ(engine->load().running, 1);
+    call.Abort();
+    co_return true;
+  });
+}
+
+TEST_F(HealthCheckerTest, TheLoadOfAnEngineThatIsGoneIsNotFresh) {
+  testing::RunTask([&](Loop& loop) -> Task<bool> {
+    http::Client client(loop);
+    HealthChecker checker(loop, client, [this] { return table_; }, 100);
+    checker.Start();
+    for (int i = 0; i < 400 && !Fresh(); ++i) co_await loop.Sleep(5);
+    EXPECT_TRUE(Fresh());
+    sim_.SetListening(false);
+    for (int i = 0; i < 400 && Fresh(); ++i) co_await loop.Sleep(5);
+    EXPECT_FALSE(Fresh());
+    sim_.SetListening(true);
+    for (int i = 0; i < 400 && !Fresh(); ++i) co_await loop.Sleep(5);
+    EXPECT_TRUE(Fresh());
+    co_return true;
+  });
+}
+
+TEST_F(HealthCheckerTest, AnEngineWithoutSuchMetricsIsUpAndItsLoadUnknown) {
+  SetKind(catalog::v1::ENGINE_KIND_TGI);
+  testing::RunTask([&](Loop& loop) -> Task<bool> {
+    http::Client client(loop);
+    HealthChecker checker(loop, client, [this] { return table_; }, 100);
+    table_->engines()[0]->OnHealthFailure(true, 1);
+    checker.Start();
+    EXPECT_TRUE(co_await Until(loop, true));
+    sim_.SetListening(false);
+    EXPECT_TRUE(co_await Until(loop, false)) << "a round later";
+    EXPECT_FALSE(Fresh());
     co_return true;
   });
 }

@@ -105,7 +105,7 @@ TEST(SelectEngine, OfALargePoolTheLastPlaceIsFound) {
 
 TEST(SelectEngine, FreshGaugesCountTheWorkOfOthers) {
   const auto engines = Engines(2);
-  engines[0]->SetGauges({.requests = 4}, kNow);
+  engines[0]->NoteLoad({.queued = 1, .running = 3, .fresh_until_us = kNow + 10'000'000});
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(SelectEngine(engines, {}, kNow, 0, Need(1'000)).engine, engines[1]) << i;
   }
@@ -117,14 +117,14 @@ TEST(SelectEngine, FreshGaugesCountTheWorkOfOthers) {
 TEST(SelectEngine, OwnRequestsAreNotCountedTwiceWithGauges) {
   const auto engines = Engines(1);
   ASSERT_TRUE(engines[0]->TryEnter(500));
-  engines[0]->SetGauges({.requests = 1}, kNow);
+  engines[0]->NoteLoad({.running = 1, .fresh_until_us = kNow + 1});
   EXPECT_EQ(engines[0]->Load(kNow), 500);
 }
 
 TEST(SelectEngine, AnEngineWhoseCacheIsFullIsTheLastToBeAsked) {
   const auto engines = Engines(2);
   ASSERT_TRUE(engines[1]->TryEnter(100'000));
-  engines[0]->SetGauges({.requests = 0, .cache_permille = 990}, kNow);
+  engines[0]->NoteLoad({.cache_use = 0.99, .fresh_until_us = kNow + 1});
   EXPECT_EQ(SelectEngine(engines, {}, kNow, 0, Need(100)).engine, engines[1]);
   EXPECT_EQ(SelectEngine(engines, {engines[1]}, kNow, 0, Need(100)).engine, engines[0]);
 }

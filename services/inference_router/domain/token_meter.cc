@@ -18,7 +18,10 @@ constexpr int64_t kTolerancePercent = 2;
 }  // namespace
 
 TokenMeter::TokenMeter(const Options& options)
-    : options_(options), own_(options.choices), choices_(std::max(options.choices, 1)) {}
+    : options_(options), own_(options.choices), choices_(std::max(options.choices, 1)) {
+  const auto each = static_cast<size_t>(std::max(options.choices_per_prompt, 0));
+  if (each > 0) prompts_.resize((choices_.size() + each - 1) / each);
+}
 
 void TokenMeter::OnDelta(const inference::v1::Delta& delta) {
   const int64_t before = own_.chunks();
@@ -59,7 +62,11 @@ void TokenMeter::OnUsage(const EngineUsage& usage) {
   const bool of_one_choice =
       options_.usage_per_choice && usage.choice >= 0 && choice < choices_.size();
   last_ = usage;
-  if (of_one_choice && options_.prompt_per_choice) last_->prompt_tokens.reset();
+  if (of_one_choice && !prompts_.empty()) {
+    AddUpPrompts(choice);
+  } else if (of_one_choice && options_.prompt_per_choice) {
+    last_->prompt_tokens.reset();
+  }
   if (last_->prompt_tokens) OnPrompt(*last_->prompt_tokens);
   if (!usage.completion_tokens) return;
   const int64_t reported = *usage.completion_tokens;
@@ -83,6 +90,23 @@ void TokenMeter::OnUsage(const EngineUsage& usage) {
   reported_ = true;
   completion_ = std::max(completion_, Sum());
   AttributeReport();
+}
+
+void TokenMeter::AddUpPrompts(size_t choice) {
+  const int64_t reported = last_->prompt_tokens.value_or(0);
+  if (reported <= 0 || reported > MaxPromptTokens()) return;  // is not believed
+  prompts_[choice / static_cast<size_t>(options_.choices_per_prompt)] = *last_;
+  int64_t prompt = 0, cached = 0, written = 0;
+  for (const std::optional<EngineUsage>& one : prompts_) {
+    if (!one) return last_->prompt_tokens.reset();  // the sum is not known yet
+    const int64_t tokens = *one->prompt_tokens;
+    prompt += tokens;
+    cached += std::clamp<int64_t>(one->cached_tokens, 0, tokens);
+    written += std::clamp<int64_t>(one->cache_write_tokens, 0, tokens);
+  }
+  last_->prompt_tokens = prompt;
+  last_->cached_tokens = cached;
+  last_->cache_write_tokens = written;
 }
 
 void TokenMeter::AttributeReport() {

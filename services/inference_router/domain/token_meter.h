@@ -31,10 +31,14 @@ class TokenMeter {
     int64_t prompt_tokens_estimate = 0;
     // Upper bound of the output that is charged but never sent to the client (best_of).
     int64_t unseen_tokens = 0;
-    // The engine reports usage on every chunk, for the choice of that chunk only (vLLM, SGLang).
+    // The engine reports usage on every chunk, for the choice of that chunk only (vLLM, SGLang), or
+    // for each choice at its end (llama.cpp).
     bool usage_per_choice = false;
     // The prompt count of such a report is that of one choice, and prompts differ between choices.
     bool prompt_per_choice = false;
+    // No report covers all choices: the counts of their prompts are added up, one prompt for each
+    // so many choices in a row (llama.cpp). 0: the last report is of everything.
+    int choices_per_prompt = 0;
   };
   explicit TokenMeter(const Options& options);
 
@@ -74,6 +78,8 @@ class TokenMeter {
   // Of the output tokens since the last report, those of the reasoning are recorded.
   void AttributeReport();
   int64_t MaxPromptTokens() const;
+  // Turns what last_ says of one prompt into what is known of all.
+  void AddUpPrompts(size_t choice);
   void OnPrompt(int64_t reported);
   // At most 2 % above the upper bound of the output (decision 9).
   bool IsPlausible(int64_t tokens) const;
@@ -87,7 +93,9 @@ class TokenMeter {
   std::optional<EngineUsage> last_;
   bool reported_ = false;     // a plausible report was received
   bool implausible_ = false;  // the last report was rejected
-  int64_t prompt_ = 0;        // from the last report with a plausible prompt count
+  // With choices_per_prompt: of each prompt that was reported.
+  std::vector<std::optional<EngineUsage>> prompts_;
+  int64_t prompt_ = 0;  // from the last report with a plausible prompt count
   bool prompt_implausible_ = false;
   int64_t completion_ = 0;
   // Reasoning tokens up to the last report, by the share of the bytes that came with it, and where

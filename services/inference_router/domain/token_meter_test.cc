@@ -184,6 +184,73 @@ TEST(TokenMeter, OnlyTheLastReportCoversSeveralPrompts) {
   EXPECT_FALSE(meter.Measure().estimated);
 }
 
+// llama.cpp: each choice ends with a report of its own, and none covers all.
+TEST(TokenMeter, ReportsOfSingleChoicesAddUpWithoutATotal) {
+  TokenMeter::Options options = Plain();
+  options.choices = 2;
+  options.usage_per_choice = true;
+  options.choices_per_prompt = 2;
+  TokenMeter meter(options);
+  meter.OnDelta(Text("one two three", 0));
+  meter.OnDelta(Text("four five", 1));
+  EngineUsage first = Report(10, 4, 1);
+  first.cached_tokens = 6;
+  meter.OnUsage(first);
+  EXPECT_EQ(meter.completion_tokens(), 5) << "the other choice by its deltas";
+  EXPECT_EQ(meter.prompt_tokens(), 10);
+  EngineUsage second = Report(10, 3, 0);
+  second.cached_tokens = 6;
+  meter.OnUsage(second);
+  const Measured measured = meter.Measure();
+  EXPECT_EQ(measured.usage.completion_tokens(), 7);
+  EXPECT_EQ(measured.usage.prompt_tokens(), 10) << "both answer one prompt";
+  EXPECT_EQ(measured.usage.cached_tokens(), 6);
+  EXPECT_FALSE(measured.estimated);
+  EXPECT_FALSE(measured.mismatch);
+}
+
+TEST(TokenMeter, PromptsThatAreReportedOneByOneAddUp) {
+  TokenMeter::Options options = Plain();
+  options.choices = 4;  // two each of two prompts
+  options.usage_per_choice = true;
+  options.prompt_per_choice = true;
+  options.choices_per_prompt = 2;
+  options.prompt_tokens_estimate = 30;
+  TokenMeter meter(options);
+  for (int choice = 0; choice < 4; ++choice) meter.OnDelta(Text("one two three", choice));
+  EngineUsage usage = Report(10, 3, 0);
+  usage.cached_tokens = 4;
+  meter.OnUsage(usage);
+  usage.choice = 1;
+  meter.OnUsage(usage);
+  EXPECT_EQ(meter.prompt_tokens(), 0) << "the second prompt is not reported yet";
+  EXPECT_EQ(meter.Measure().usage.prompt_tokens(), 30) << "if the stream breaks here";
+  usage = Report(12, 3, 2);
+  usage.cached_tokens = 99;
+  meter.OnUsage(usage);
+  usage.choice = 3;
+  meter.OnUsage(usage);
+  EXPECT_EQ(meter.Measure().usage.prompt_tokens(), 22);
+  EXPECT_EQ(meter.Measure().usage.cached_tokens(), 16) << "no more of a prompt than it has";
+  EXPECT_EQ(meter.Measure().usage.completion_tokens(), 12);
+  EXPECT_FALSE(meter.Measure().estimated);
+}
+
+TEST(TokenMeter, AnAbsurdCountOfOneOfSeveralPromptsIsRejected) {
+  for (const int64_t absurd : {int64_t{-1}, INT64_MAX}) {
+    TokenMeter::Options options = Plain();
+    options.choices = 2;
+    options.usage_per_choice = true;
+    options.choices_per_prompt = 1;
+    TokenMeter meter(options);
+    meter.OnDelta(Text("one two three", 0));
+    meter.OnDelta(Text("one two three", 1));
+    meter.OnUsage(Report(10, 3, 0));
+    meter.OnUsage(Report(absurd, 3, 1));
+    EXPECT_TRUE(meter.Measure().mismatch) << absurd;
+  }
+}
+
 TEST(TokenMeter, UnseenTokensArePlausible) {
   TokenMeter::Options options = Plain();
   options.unseen_tokens = 100;

@@ -1,6 +1,7 @@
 #include "services/inference_router/engine/chunk_reader.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tollgate::inference_router {
 namespace {
@@ -126,6 +127,8 @@ ChunkReader::Status ChunkReader::ReadWhole(std::string_view body, std::vector<Ev
 }
 
 ChunkReader::Status ChunkReader::ReadObject(const json::Value& root, std::vector<Event>& out) {
+  // llama.cpp begins the answers to several prompts so.
+  if (root.is_null()) return Status::kMore;
   if (!root.is_object()) return Fail(BrokenResponse("chunk is not an object"));
   const json::Value choices = root.Find("choices");
   if (!choices.is_array() && IsErrorObject(root)) {
@@ -244,6 +247,7 @@ bool ChunkReader::ReadFinish(const json::Value& item, Choice& choice, Delta& del
   if (choice.refusal.pending()) delta.mutable_refusal_json()->append("\\ufffd");
   delta.set_finish_reason(finish);
   choice.finished = true;
+  last_finished_ = static_cast<int>(&choice - choices_.data());
   return true;
 }
 
@@ -265,6 +269,9 @@ void ChunkReader::ReadUsage(const json::Value& root, const json::Value& choices)
   read.cached_tokens = count(prompt_details, "cached_tokens");
   read.cache_write_tokens = count(prompt_details, "cache_write_tokens");
   read.reasoning_tokens = count(usage.Find("completion_tokens_details"), "reasoning_tokens");
+  if (read.reasoning_tokens == 0) {
+    read.reasoning_tokens = count(usage, "reasoning_tokens");  // SGLang
+  }
   if (choices.is_array() && choices.size() == 1) {
     const json::Value only = *choices.begin();
     read.choice = 0;
@@ -272,6 +279,8 @@ void ChunkReader::ReadUsage(const json::Value& root, const json::Value& choices)
       const int64_t index = only.Find("index").Integer().value_or(-1);
       read.choice = index >= 0 && index < kMaxChoices ? static_cast<int>(index) : -1;
     }
+  } else if (options_.usage_follows_choice) {
+    read.choice = std::exchange(last_finished_, -1);
   }
 }
 

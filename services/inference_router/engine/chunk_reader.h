@@ -29,6 +29,9 @@ class ChunkReader {
     int choices = 1;
     // Context window of the model in tokens, for error messages; 0 = unknown.
     int64_t window = 0;
+    // A report of usage without choices is of the choice that has just ended, not of all
+    // (llama.cpp).
+    bool usage_follows_choice = false;
     // Bound of the answer in bytes (H75): text, reasoning, tool calls, log probabilities, and a
     // little for each piece that an encoder may have to hold apart.
     int64_t max_answer_bytes = kMaxAnswerBytes;
@@ -87,6 +90,7 @@ class ChunkReader {
 
   Options options_;
   ByteBudget budget_;
+  int last_finished_ = -1;  // the choice that ended last, until its usage
   std::vector<Choice> choices_;
   std::optional<EngineUsage> usage_;
   EngineFailure failure_;

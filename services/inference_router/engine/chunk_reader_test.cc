@@ -198,6 +198,43 @@ TEST(ChunkReader, ReadsUsageOnAnyChunk) {
   EXPECT_EQ(reader.usage()->completion_tokens, -3);
 }
 
+TEST(ChunkReader, ReadsTheReasoningTokensOfSglang) {
+  ChunkReader reader(Chat());
+  ReadOne(
+      reader,
+      R"({"choices":[],"usage":{"prompt_tokens":9,"total_tokens":14,"completion_tokens":5,"prompt_tokens_details":null,"reasoning_tokens":3}})");
+  ASSERT_TRUE(reader.usage());
+  EXPECT_EQ(reader.usage()->reasoning_tokens, 3);
+}
+
+// llama.cpp, with n: 2.
+TEST(ChunkReader, AReportAfterTheEndOfAChoiceIsOfThatChoice) {
+  const auto report = [](int tokens) {
+    return R"({"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":)" +
+           std::to_string(tokens) + "}}";
+  };
+  const auto finish = [](int choice) {
+    return R"({"choices":[{"finish_reason":"length","index":)" + std::to_string(choice) +
+           R"(,"delta":{}}]})";
+  };
+  ChunkReader::Options options = Chat(2);
+  options.usage_follows_choice = true;
+  ChunkReader reader(options);
+  ReadOne(reader, finish(1));
+  ReadOne(reader, report(5));
+  EXPECT_EQ(reader.usage()->choice, 1);
+  ReadOne(reader, finish(0));
+  ReadOne(reader, report(7));
+  EXPECT_EQ(reader.usage()->choice, 0);
+  ReadOne(reader, report(12));
+  EXPECT_EQ(reader.usage()->choice, -1) << "one for each";
+
+  ChunkReader of_others(Chat(2));
+  ReadOne(of_others, finish(1));
+  ReadOne(of_others, report(12));
+  EXPECT_EQ(of_others.usage()->choice, -1) << "of all choices";
+}
+
 TEST(ChunkReader, AnErrorInTheStreamIsClassifiedAndItsTextDropped) {
   const std::pair<const char*, ErrorId> rows[] = {
       {R"({"error":{"message":"CUDA out of memory: secret","type":"InternalServerError","code":500}})",
@@ -228,6 +265,7 @@ TEST(ChunkReader, InvalidChunksAreUpstreamErrors) {
   }
   ChunkReader reader(Chat());
   ReadOne(reader, "  ");
+  ReadOne(reader, "null");  // llama.cpp, before the answers to several prompts
   ReadOne(reader, " [DONE] ", Status::kDone);
 }
 

@@ -10,6 +10,9 @@ namespace tollgate::inference_router {
 namespace {
 
 constexpr int64_t kMaxRetryAfterMs = 60'000;
+// llama.cpp's 500 when an earlier tool call in the request has arguments that are no JSON, such as
+// those of an answer that was cut: no engine can do better.
+constexpr std::string_view kBadArguments = "Failed to parse tool call arguments as JSON";
 
 EngineFailure Make(ErrorId id, std::string message, std::string internal) {
   EngineFailure failure;
@@ -201,6 +204,7 @@ EngineFailure ClassifyResponse(int status, std::string_view body, std::string_vi
   if (status >= 500 && (status < 502 || status > 504)) {
     const int inside = StatusInside(root, status);
     if (inside == 400 || inside == 422 || inside == 429) effective = inside;
+    if (TextOf(root).starts_with(kBadArguments)) effective = 400;
   } else if (status == 424 || status == 400) {
     const int inside = StatusInside(root, status);
     if (inside == 429 || inside >= 500) effective = inside;

@@ -32,6 +32,16 @@ TEST(EngineError, MapsEachStatusToItsRow) {
   }
 }
 
+TEST(EngineError, ArgumentsThatAreNoJsonAreTheRequestsFault) {
+  const EngineFailure failure = ClassifyResponse(
+      500,
+      R"({"error":{"code":500,"message":"Failed to parse tool call arguments as JSON: [json.exception.parse_error.101] parse error at line 1, column 12: SECRET","type":"server_error"}})",
+      "", 8192);
+  EXPECT_EQ(failure.error.id, ErrorId::kBadRequest);
+  EXPECT_FALSE(failure.try_elsewhere);
+  EXPECT_EQ(failure.error.ToString().find("SECRET"), std::string::npos);
+}
+
 TEST(EngineError, ForwardsRetryAfter) {
   EXPECT_EQ(Answer(429, "", "7").retry_after_ms, 7000);
   EXPECT_EQ(Answer(429, "", "0").retry_after_ms, 1000);

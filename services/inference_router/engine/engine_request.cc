@@ -1,14 +1,33 @@
 #include "services/inference_router/engine/engine_request.h"
 
+#include <algorithm>
+
 #include "common/base/crypto.h"
 #include "common/base/memo.h"
 #include "common/json/json.h"
 #include "services/inference_router/engine/reasoning_members.h"
+#include "services/inference_router/engine/response_format.h"
 
 namespace tollgate::inference_router {
 
 bool ReportsUsageOnEveryChunk(catalog::v1::EngineKind kind) {
   return kind == catalog::v1::ENGINE_KIND_VLLM || kind == catalog::v1::ENGINE_KIND_SGLANG;
+}
+
+bool ReportsUsageOfEachChoice(catalog::v1::EngineKind kind) {
+  return kind == catalog::v1::ENGINE_KIND_LLAMACPP;
+}
+
+int ChoicesPerPrompt(const inference::v1::GenerateRequest& request) {
+  const int choices = std::max(request.choices(), 1);
+  if (request.kind() != inference::v1::REQUEST_KIND_COMPLETION) return choices;
+  json::Limits limits;
+  limits.allow_lone_surrogates = true;
+  limits.allow_nul = true;
+  const auto members = json::Document::Parse("{" + request.members_json() + "}", limits);
+  if (!members.ok()) return 1;
+  return static_cast<int>(
+      std::clamp<int64_t>(members->root().Find("n").Integer().value_or(1), 1, choices));
 }
 
 std::string_view EnginePath(inference::v1::RequestKind kind) {
@@ -87,7 +106,9 @@ std::string BuildEngineBody(const inference::v1::GenerateRequest& request,
   if (!request.members_json().empty()) {
     TextFitter own;
     body += ',';
-    body += (fitter ? *fitter : own).Fit(kind, request.members_json());
+    const std::string_view members = (fitter ? *fitter : own).Fit(kind, request.members_json());
+    const auto with_format = FitResponseFormat(kind, members);
+    body += with_format ? std::string_view(*with_format) : members;
   }
   // Last: of two members with one name, engines take the last.
   if (!cache_salt.empty()) {

@@ -15,6 +15,14 @@ namespace tollgate::inference_router {
 // The engine can report usage on every chunk, for the choice of that chunk (vLLM, SGLang).
 bool ReportsUsageOnEveryChunk(catalog::v1::EngineKind kind);
 
+// The engine reports usage of each choice at its end, and never of all (llama.cpp). In a whole
+// answer it reports the first choice alone, so several are asked for as a stream.
+bool ReportsUsageOfEachChoice(catalog::v1::EngineKind kind);
+
+// How many choices in a row answer one prompt: those of a chat, `n` of a completion with several
+// prompts.
+int ChoicesPerPrompt(const inference::v1::GenerateRequest& request);
+
 // "/v1/chat/completions", "/v1/completions" or "/v1/embeddings".
 std::string_view EnginePath(inference::v1::RequestKind kind);
 

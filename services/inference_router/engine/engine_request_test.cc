@@ -24,6 +24,31 @@ TEST(EngineRequest, InsertsTheClientsMembers) {
             R"({"model":"m"})");
 }
 
+TEST(EngineRequest, TgiGetsAFormatInItsWords) {
+  inference::v1::GenerateRequest request;
+  request.set_members_json(R"("response_format":{"type":"json_object"})");
+  EXPECT_EQ(BuildEngineBody(request, catalog::v1::ENGINE_KIND_TGI, "m", EngineAnswer::kWhole),
+            R"({"model":"m","response_format":{"type":"json_object","value":{"type":"object"}}})");
+}
+
+TEST(EngineRequest, ChoicesOfACompletionAreThoseOfEachPrompt) {
+  inference::v1::GenerateRequest request;
+  request.set_kind(inference::v1::REQUEST_KIND_CHAT);
+  request.set_choices(3);
+  EXPECT_EQ(ChoicesPerPrompt(request), 3) << "a chat is one prompt";
+  request.set_kind(inference::v1::REQUEST_KIND_COMPLETION);
+  request.set_members_json(R"("prompt":["a","b","c"])");
+  EXPECT_EQ(ChoicesPerPrompt(request), 1);
+  request.set_choices(6);
+  request.set_members_json(R"("prompt":["a","b","c"],"n":2)");
+  EXPECT_EQ(ChoicesPerPrompt(request), 2);
+  for (const char* n : {"0", "-1", "99999999999999999999", "\"2\"", "null"}) {
+    request.set_members_json(R"("prompt":["a"],"n":)" + std::string(n));
+    EXPECT_GE(ChoicesPerPrompt(request), 1) << n;
+    EXPECT_LE(ChoicesPerPrompt(request), 6) << n;
+  }
+}
+
 TEST(EngineRequest, TheSaltIsTheLastMember) {
   inference::v1::GenerateRequest request;
   request.set_kind(inference::v1::REQUEST_KIND_EMBEDDING);

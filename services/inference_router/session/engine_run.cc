@@ -10,6 +10,12 @@ namespace {
 
 using inference::v1::GenerateRequest;
 
+// Of several choices, each has a report of its own.
+bool SeparateReports(const GenerateRequest& request, const EngineState& engine) {
+  return request.choices() > 1 && request.kind() != inference::v1::REQUEST_KIND_EMBEDDING &&
+         ReportsUsageOfEachChoice(engine.engine().kind());
+}
+
 TokenMeter::Options MeterOptions(const SessionContext& context, const EngineState& engine) {
   const GenerateRequest& request = context.request;
   TokenMeter::Options options;
@@ -20,6 +26,10 @@ TokenMeter::Options MeterOptions(const SessionContext& context, const EngineStat
   options.usage_per_choice = ReportsUsageOnEveryChunk(engine.engine().kind());
   options.prompt_per_choice =
       request.kind() == inference::v1::REQUEST_KIND_COMPLETION && request.choices() > 1;
+  if (SeparateReports(request, engine)) {
+    options.usage_per_choice = true;
+    options.choices_per_prompt = ChoicesPerPrompt(request);
+  }
   return options;
 }
 
@@ -56,7 +66,7 @@ EngineRun::EngineRun(SessionContext& context, EngineState& engine)
 EngineAnswer EngineRun::AnswerToAsk() const {
   const GenerateRequest& request = context_.request;
   const int64_t most = request.max_tokens() * request.samples();
-  const bool whole = !request.streamed() && most > 0 &&
+  const bool whole = !request.streamed() && most > 0 && !SeparateReports(request, engine_) &&
                      most <= context_.host.settings.unstreamed_max_tokens &&
                      context_.hold->spending().CoversAll();
   return whole ? EngineAnswer::kWhole : EngineAnswer::kStreamed;
@@ -73,6 +83,7 @@ Task<RunOutcome> EngineRun::Run() {
                         {.kind = request.kind(),
                          .choices = request.choices(),
                          .window = route.context_window,
+                         .usage_follows_choice = SeparateReports(request, engine_),
                          .max_answer_bytes = host.settings.max_answer_bytes},
                         TimesOf(host.settings, answer_, request.max_tokens()));
   attempt_ = &attempt;

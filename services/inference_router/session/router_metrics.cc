@@ -149,6 +149,25 @@ void RouterMetrics::SetEngine(const std::string& engine_id, bool available, int6
   SetEngineState(engine_id, available ? 1 : 0, running, most, work);
 }
 
+void RouterMetrics::SetEngineLoad(const std::string& engine_id, const EngineLoad& load,
+                                  int64_t now_us) {
+  const EngineLoad shown = load.Fresh(now_us) ? load : EngineLoad{};
+  metrics::Gauge("tollgate_router_engine_queue",
+                 "Requests that wait at the engine, of all its callers, by its own metrics; -1: "
+                 "not known.",
+                 {{"engine", engine_id}})
+      .Set(static_cast<double>(shown.queued));
+  metrics::Gauge("tollgate_router_engine_reported_running",
+                 "Requests that the engine works on, of all its callers, by its own metrics; -1: "
+                 "not known.",
+                 {{"engine", engine_id}})
+      .Set(static_cast<double>(shown.running));
+  metrics::Gauge("tollgate_router_engine_cache_use_ratio",
+                 "Share of the engine's KV cache in use, by its own metrics; -1: not known.",
+                 {{"engine", engine_id}})
+      .Set(shown.cache_use);
+}
+
 void RouterMetrics::SetEngineState(const std::string& engine_id, double available, int64_t running,
                                    int64_t most, int64_t work) {
   metrics::Gauge("tollgate_router_engine_available",

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "common/observability/metrics.h"
+#include "services/inference_router/balancer/engine_load.h"
 #include "services/inference_router/balancer/select_engine.h"
 #include "services/inference_router/domain/spending.h"
 #include "services/inference_router/session/genai_metrics.h"
@@ -31,8 +32,13 @@ class RouterMetrics {
   // this router's requests, in tokens (balancer/work_meter.h).
   void SetEngine(const std::string& engine_id, bool available, int64_t running, int64_t most,
                  int64_t work);
+  // What its own metrics say of its load; not known, or not fresh: -1.
+  void SetEngineLoad(const std::string& engine_id, const EngineLoad& load, int64_t now_us);
   // An engine that the catalog has dropped. A metric cannot be taken back: its state becomes -1.
-  void DropEngine(const std::string& engine_id) { SetEngineState(engine_id, -1, 0, 0, 0); }
+  void DropEngine(const std::string& engine_id) {
+    SetEngineState(engine_id, -1, 0, 0, 0);
+    SetEngineLoad(engine_id, {}, 0);
+  }
 
   void CountExtension(ExtendAnswer answer);
   // Counts an answer that ended before its time without a lack of credit. reason: held or

@@ -1,0 +1,45 @@
+#include "services/inference_router/engine/response_format.h"
+
+#include "common/json/json.h"
+
+namespace tollgate::inference_router {
+namespace {
+
+constexpr std::string_view kMember = "response_format";
+
+// Of an object of any form.
+constexpr std::string_view kAnyObject = R"({"type":"object"})";
+
+// The schema as TGI wants it; empty: the format stays as it is.
+std::string SchemaOf(const json::Value& format) {
+  if (!format.is_object() || format.Find("value")) return "";
+  if (format.Find("type").StringEquals("json_object")) return std::string(kAnyObject);
+  if (!format.Find("type").StringEquals("json_schema")) return "";
+  const json::Value schema = format.Find("json_schema").Find("schema");
+  return std::string(schema.is_object() ? schema.raw() : kAnyObject);
+}
+
+}  // namespace
+
+std::optional<std::string> FitResponseFormat(catalog::v1::EngineKind kind,
+                                             std::string_view members) {
+  if (kind != catalog::v1::ENGINE_KIND_TGI) return std::nullopt;
+  // A name with escapes is written out by nobody.
+  if (members.find(kMember) == std::string_view::npos) return std::nullopt;
+  json::Limits limits;
+  limits.allow_lone_surrogates = true;
+  limits.allow_nul = true;
+  limits.max_values = 2'000'000;
+  const auto document = json::Document::Parse("{" + std::string(members) + "}", limits);
+  if (!document.ok()) return std::nullopt;
+  const json::Value format = document->root().Find(kMember);
+  const std::string schema = SchemaOf(format);
+  if (schema.empty()) return std::nullopt;
+  std::string out = std::string(members);
+  // The offset counts the brace before the members.
+  out.replace(format.offset() - 1, format.raw().size(),
+              R"({"type":"json_object","value":)" + schema + "}");
+  return out;
+}
+
+}  // namespace tollgate::inference_router
