@@ -155,20 +155,4 @@ class WrongTokenizer(Catalog):
         self.server.shutdown()
 
 
-class Flood(Calls):
-    """an engine sends more than it was allowed, at once, for a caller with little credit"""
-    alerts = ("LedgerOverrun",)
-
-    def begin(self, observed):
-        self.keys = iter(observed.facts["small_credit"])
-        super().begin(observed)
-
-    def call(self, observed):
-        text = {"id": "a", "object": "chat.completion.chunk", "model": "sim/model",
-                "choices": [{"index": 0, "delta": {"content": "word " * 4000}, "finish_reason": None}]}
-        last = text | {"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}],
-                       "usage": {"prompt_tokens": 10, "completion_tokens": 4000, "total_tokens": 4010}}
-        observed.chat({"raw_chunks": [text, last, "data: [DONE]\n\n"]}, key=next(self.keys), stream=True)
-
-
-FAULTS = (EngineErrors, SlowEngine, AbsurdUsage, SilentEngine, LargeBody, BadCatalog, Flood, WrongTokenizer, DeadEngine, DeadEngines)
+FAULTS = (EngineErrors, SlowEngine, AbsurdUsage, SilentEngine, LargeBody, BadCatalog, WrongTokenizer, DeadEngine, DeadEngines)

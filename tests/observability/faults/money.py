@@ -100,11 +100,13 @@ class RefundRefused(Fault):
     def begin(self, observed):
         workspace, _ = new_customer(observed, "refund-refused")
         STRIPE.pay(start_payment(observed, workspace))
-        payment = wait_for_state(observed, workspace, "succeeded")
+        payment = wait_for_state(observed, workspace, "succeeded")["payment"]
+        cluster.wait_for("the credit", 20, lambda: change_database(
+            observed, "billing", "SELECT id FROM payment WHERE id = ? AND credited = 1", (payment,)))
         change_database(observed, "billing", "CREATE TRIGGER refused BEFORE INSERT ON command WHEN NEW.id LIKE 'refund-failed-%' "
                                              "BEGIN SELECT RAISE(ABORT, 'refused'); END")
         STRIPE.refund_status = "failed"
-        observed.operator("payment", "refund", payment["id"], "20", "--workspace", workspace, "--reason", "test")
+        observed.operator("payment", "refund", payment, "20", "--workspace", workspace, "--reason", "test")
 
     def end(self, observed):
         STRIPE.refund_status = "succeeded"

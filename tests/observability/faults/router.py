@@ -1,5 +1,6 @@
 """The router's files, its disk, and what it says to the ledger."""
 import contextlib
+import http.client
 import os
 import pathlib
 import shutil
@@ -9,21 +10,21 @@ import threading
 import time
 
 import cluster
-from faults.base import Fault, Stopped, change_database
+from faults.base import Fault, Stopped, change_database, new_customer
 
 
-def start_answer(observed, **script):
+def start_answer(observed, key=None, **script):
     """A streamed answer that the router works on."""
-    thread = threading.Thread(target=answer, args=(observed, script), daemon=True)
+    thread = threading.Thread(target=answer, args=(observed, key, script), daemon=True)
     thread.start()
     router = observed.processes()["inference-router"]
     cluster.wait_for("a running answer", 15, lambda: "\ntollgate_router_running_requests 1\n" in observed.metrics_of(router))
     return thread
 
 
-def answer(observed, script):
-    with contextlib.suppress(OSError):  # the fault may end it
-        observed.chat(script, stream=True)
+def answer(observed, key, script):
+    with contextlib.suppress(OSError, http.client.HTTPException):  # the fault may end it
+        observed.chat(script, key, stream=True)
 
 
 class RouterStart(Fault):
@@ -87,16 +88,20 @@ class BillingHangs(Fault):
 
 
 class RouterPauses(Fault):
-    """a router stands still for longer than its holds last"""
-    alerts = ("RouterLosesHolds",)
+    """a router stands still for longer than its holds last, and the credit is taken meanwhile"""
+    alerts = ("RouterLosesHolds", "LedgerOverrun")
 
     def begin(self, observed):
         self.billing = observed.replace("billing", lambda text: text.replace("hold_ttl_seconds: 60", "hold_ttl_seconds: 6"))
-        start_answer(observed, tokens=400, token_ms=100)
-        pid = observed.pid_of("inference-router")
-        os.kill(pid, signal.SIGSTOP)
-        time.sleep(12)
-        os.kill(pid, signal.SIGCONT)
+        workspace, key = new_customer(observed, "router-pauses")
+        start_answer(observed, key, tokens=400, token_ms=100)
+        time.sleep(3)  # before the first heartbeat
+        router = observed.pid_of("inference-router")
+        os.kill(router, signal.SIGSTOP)
+        wallet = "SELECT paid + granted FROM wallet WHERE workspace = ? AND open_holds = 0"
+        left = cluster.wait_for("the end of the hold", 40, lambda: change_database(observed, "billing", wallet, (workspace,)))[0][0]
+        observed.operator("adjustment", "create", "debit", f"{left / 1e9:.9f}", "--workspace", workspace, "--reason", "test")
+        os.kill(router, signal.SIGCONT)
 
     def put_back(self, observed):
         observed.restore("billing", self.billing)
@@ -134,10 +139,9 @@ class FullDisk(Stopped):
         shutil.copytree(before, self.folder / "router")
         self.router = observed.replace("inference-router", lambda text: text.replace(f"data_dir: {before}", f"data_dir: {self.folder}/router"))
         running = start_answer(observed, tokens=30, token_ms=100)
-        with open(self.folder / "fill", "wb") as file, contextlib.suppress(OSError):
+        with open(self.folder / "fill", "wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(4096))
-                file.flush()
         super().begin(observed)
         running.join()
 
