@@ -52,6 +52,10 @@ def shipped_rules():
     return groups
 
 
+def seconds(number):
+    return "-" if number is None else f"{number:.0f} s"
+
+
 class Proof:
     def __init__(self, observed):
         self.observed, self.rows, self.failed = observed, [], []
@@ -85,7 +89,7 @@ class Proof:
             ended = self.wait(name, False, fault.patience) if fault.ends else 0
             good = fired[name] is not None and ended is not None
             self.rows.append((name, fault.__doc__, fired[name], ended if fault.ends else None))
-            print(f"{'ok' if good else 'NOT'} {name}: {fault.__doc__}", flush=True)
+            print(f"{'ok' if good else 'NOT'} {name}: {fault.__doc__} (fired after {seconds(fired[name])}, ended after {seconds(ended)})", flush=True)
             if not good:
                 self.failed.append(f"{name}: {'did not fire' if fired[name] is None else 'did not end'}")
         fault.put_back(self.observed)

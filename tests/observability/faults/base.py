@@ -3,6 +3,7 @@ import contextlib
 import os
 import pathlib
 import signal
+import socket
 import sqlite3
 import threading
 
@@ -70,6 +71,38 @@ def new_customer(observed, name, usd="5"):
     observed.operator("workspace", "create", name, "--id", name)
     observed.operator("credit", "add", usd, "--workspace", name)
     return name, observed.operator("key", "create", "--workspace", name, "--name", name)["secret"]
+
+
+class Pipe:
+    """Passes connections to an address on, while flows is set."""
+
+    def __init__(self, target):
+        host, _, port = target.rpartition(":")
+        self.target, self.flows = (host, int(port)), threading.Event()
+        self.flows.set()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(self.target)
+            for pair in ((client, server), (server, client)):
+                threading.Thread(target=self.pump, args=pair, daemon=True).start()
+
+    def pump(self, source, sink):
+        try:
+            while data := source.recv(65536):
+                self.flows.wait()
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            source.close()
+            sink.close()
 
 
 class FolderInsteadOfFile:

@@ -2,11 +2,9 @@
 import os
 import re
 import signal
-import socket
-import threading
 import time
 
-from faults.base import Calls, Fault, FolderInsteadOfFile, Stopped, change_database
+from faults.base import Calls, Fault, FolderInsteadOfFile, Pipe, Stopped, change_database
 from faults.edge import connect
 
 
@@ -71,38 +69,6 @@ class KeyUses(Calls):
     def end(self, observed):
         super().end(observed)
         change_database(observed, "auth", "DROP TRIGGER refused")
-
-
-class Pipe:
-    """Passes the connections to an address on, until it is closed by freeze()."""
-
-    def __init__(self, target):
-        host, _, port = target.rpartition(":")
-        self.target, self.flows = (host, int(port)), threading.Event()
-        self.flows.set()
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            server = socket.create_connection(self.target)
-            for pair in ((client, server), (server, client)):
-                threading.Thread(target=self.pump, args=pair, daemon=True).start()
-
-    def pump(self, source, sink):
-        try:
-            while data := source.recv(65536):
-                self.flows.wait()
-                sink.sendall(data)
-            sink.shutdown(socket.SHUT_WR)
-        except OSError:
-            source.close()
-            sink.close()
 
 
 class GatewayWithoutAuth(Fault):

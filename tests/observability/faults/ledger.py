@@ -77,7 +77,10 @@ class ChangedHead(Calls):
     def begin(self, observed):
         self.workspace, self.key = new_customer(observed, "changed-head")
         self.head = change_database(observed, "billing", "SELECT head FROM wallet WHERE workspace = ?", (self.workspace,))[0][0]
+        observed.tell("kill billing")  # a process checks each wallet before it uses it first
         change_database(observed, "billing", "UPDATE wallet SET head = ? WHERE workspace = ?", (bytes(32), self.workspace))
+        observed.tell("start billing")
+        time.sleep(3)  # its counters are scraped
         super().begin(observed)
 
     def call(self, observed):
@@ -94,7 +97,7 @@ class OneWorkspace(Calls):
 
     def begin(self, observed):
         self.workspace, self.key = new_customer(observed, "isolated")
-        change_database(observed, "billing", f"CREATE TRIGGER refused BEFORE INSERT ON hold WHEN NEW.workspace = '{self.workspace}' "
+        change_database(observed, "billing", f"CREATE TRIGGER refused_hold BEFORE INSERT ON hold WHEN NEW.workspace = '{self.workspace}' "
                                              "BEGIN SELECT RAISE(ABORT, 'refused'); END")
         super().begin(observed)
 
@@ -103,7 +106,7 @@ class OneWorkspace(Calls):
 
     def end(self, observed):
         super().end(observed)
-        change_database(observed, "billing", "DROP TRIGGER refused")
+        change_database(observed, "billing", "DROP TRIGGER refused_hold")
 
 
 class LockedDatabase(Calls):

@@ -103,14 +103,14 @@ class RefundRefused(Fault):
         payment = wait_for_state(observed, workspace, "succeeded")["payment"]
         cluster.wait_for("the credit", 20, lambda: change_database(
             observed, "billing", "SELECT id FROM payment WHERE id = ? AND credited = 1", (payment,)))
-        change_database(observed, "billing", "CREATE TRIGGER refused BEFORE INSERT ON command WHEN NEW.id LIKE 'refund-failed-%' "
+        change_database(observed, "billing", "CREATE TRIGGER refused_credit BEFORE INSERT ON command WHEN NEW.id LIKE 'refund-failed-%' "
                                              "BEGIN SELECT RAISE(ABORT, 'refused'); END")
         STRIPE.refund_status = "failed"
         observed.operator("payment", "refund", payment, "20", "--workspace", workspace, "--reason", "test")
 
     def end(self, observed):
         STRIPE.refund_status = "succeeded"
-        change_database(observed, "billing", "DROP TRIGGER refused")
+        change_database(observed, "billing", "DROP TRIGGER refused_credit")
 
 
 class Reloads(Fault):

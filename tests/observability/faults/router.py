@@ -3,14 +3,14 @@ import contextlib
 import http.client
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import threading
-import time
 
 import cluster
-from faults.base import Fault, Stopped, change_database, new_customer
+from faults.base import Fault, Pipe, Stopped, change_database, new_customer
 
 
 def start_answer(observed, key=None, **script):
@@ -87,24 +87,30 @@ class BillingHangs(Fault):
         self.running.join()
 
 
-class RouterPauses(Fault):
-    """a router stands still for longer than its holds last, and the credit is taken meanwhile"""
+class CutFromBilling(Fault):
+    """a router does not reach billing for longer than its holds last, and the credit is taken meanwhile"""
     alerts = ("RouterLosesHolds", "LedgerOverrun")
 
     def begin(self, observed):
-        self.billing = observed.replace("billing", lambda text: text.replace("hold_ttl_seconds: 60", "hold_ttl_seconds: 6"))
-        workspace, key = new_customer(observed, "router-pauses")
+        target = re.search(r'\n  billing: "([^"]*)"', observed.config("inference-router")).group(1)
+        self.pipe = Pipe(target)
+        self.running = {
+            "billing": observed.replace("billing", lambda text: text.replace("hold_ttl_seconds: 60", "hold_ttl_seconds: 6")),
+            "inference-router": observed.replace("inference-router", lambda text: text.replace(
+                f'  billing: "{target}"', f'  billing: "{self.pipe.address}"')),
+        }
+        workspace, key = new_customer(observed, "cut-from-billing")
         start_answer(observed, key, tokens=400, token_ms=100)
-        time.sleep(3)  # before the first heartbeat
-        router = observed.pid_of("inference-router")
-        os.kill(router, signal.SIGSTOP)
+        self.pipe.flows.clear()
         wallet = "SELECT paid + granted FROM wallet WHERE workspace = ? AND open_holds = 0"
         left = cluster.wait_for("the end of the hold", 40, lambda: change_database(observed, "billing", wallet, (workspace,)))[0][0]
         observed.operator("adjustment", "create", "debit", f"{left / 1e9:.9f}", "--workspace", workspace, "--reason", "test")
-        os.kill(router, signal.SIGCONT)
+        self.pipe.flows.set()
 
     def put_back(self, observed):
-        observed.restore("billing", self.billing)
+        for name, running in self.running.items():
+            observed.restore(name, running)
+        self.pipe.listener.close()
 
 
 class HoldIsGone(Fault):
@@ -166,4 +172,4 @@ class BillingIsGone(Stopped):
         running.join()
 
 
-FAULTS = (OutboxIsGone, OutboxIsDamaged, JournalIsDamaged, BillingHangs, RouterPauses, HoldIsGone, FullDisk)
+FAULTS = (OutboxIsGone, OutboxIsDamaged, JournalIsDamaged, BillingHangs, CutFromBilling, HoldIsGone, FullDisk, BillingIsGone)
