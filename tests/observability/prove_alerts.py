@@ -79,6 +79,9 @@ class Proof:
         except (Exception, SystemExit) as failure:  # the others are tried
             traceback.print_exc()
             self.failed.append(f"{type(fault).__name__}: {failure}")
+            for undo in (fault.end, fault.put_back):
+                with contextlib.suppress(Exception, SystemExit):
+                    undo(self.observed)
 
     def run(self, fault):
         names = fault.alerts

@@ -85,14 +85,16 @@ class Pipe:
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
-        while True:
-            try:
+        with contextlib.suppress(OSError):  # until the listener is closed
+            while True:
                 client, _ = self.listener.accept()
-            except OSError:
-                return
-            server = socket.create_connection(self.target)
-            for pair in ((client, server), (server, client)):
-                threading.Thread(target=self.pump, args=pair, daemon=True).start()
+                try:
+                    server = socket.create_connection(self.target)
+                except OSError:
+                    client.close()
+                    continue
+                for pair in ((client, server), (server, client)):
+                    threading.Thread(target=self.pump, args=pair, daemon=True).start()
 
     def pump(self, source, sink):
         try:

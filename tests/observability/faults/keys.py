@@ -105,9 +105,11 @@ class MadeUpKeys(Calls):
         super().begin(observed)
 
     def call(self, observed):
+        body = b'{"model":"sim/model","messages":[{"role":"user","content":"Hello"}]}'
         for connection in self.open:
             self.number += 1
-            connection.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer old-%040d\r\n\r\n" % self.number)
+            connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                               b"Authorization: Bearer old-%040d\r\nContent-Length: %d\r\n\r\n%s" % (self.number, len(body), body))
         for connection in self.open:
             connection.recv(4000)
 

@@ -13,13 +13,18 @@ import cluster
 from faults.base import Fault, Pipe, Stopped, change_database, new_customer
 
 
-def start_answer(observed, key=None, **script):
-    """A streamed answer that the router works on."""
-    thread = threading.Thread(target=answer, args=(observed, key, script), daemon=True)
-    thread.start()
+def start_answers(observed, count, key=None, **script):
+    """Streamed answers that the router works on."""
+    threads = [threading.Thread(target=answer, args=(observed, key, script), daemon=True) for _ in range(count)]
+    for thread in threads:
+        thread.start()
     router = observed.processes()["inference-router"]
-    cluster.wait_for("a running answer", 15, lambda: "\ntollgate_router_running_requests 1\n" in observed.metrics_of(router))
-    return thread
+    cluster.wait_for("running answers", 15, lambda: f"\ntollgate_router_running_requests {count}\n" in observed.metrics_of(router))
+    return threads
+
+
+def start_answer(observed, key=None, **script):
+    return start_answers(observed, 1, key, **script)[0]
 
 
 def answer(observed, key, script):
@@ -133,7 +138,7 @@ class HoldIsGone(Fault):
 
 
 class FullDisk(Stopped):
-    """the disk of a router is full, and billing hangs while an answer ends"""
+    """the disk of a router is full, and billing hangs while answers end"""
     alerts = ("DiskFills", "DiskFull", "AnswersNotRecorded")
     process = "billing"
 
@@ -144,12 +149,14 @@ class FullDisk(Stopped):
         before = f"{observed.facts['dir']}/router"
         shutil.copytree(before, self.folder / "router")
         self.router = observed.replace("inference-router", lambda text: text.replace(f"data_dir: {before}", f"data_dir: {self.folder}/router"))
-        running = start_answer(observed, tokens=30, token_ms=100)
+        # More than fit into the rest of the outbox's last page.
+        running = start_answers(observed, 40, tokens=60, token_ms=200)
         with open(self.folder / "fill", "wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(4096))
         super().begin(observed)
-        running.join()
+        for thread in running:
+            thread.join()
 
     def end(self, observed):
         (self.folder / "fill").unlink()
