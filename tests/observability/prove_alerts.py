@@ -138,8 +138,8 @@ def main():
         for fault in chosen:
             proof.prove(fault)
         if proof.failed and options.logs:
-            shutil.copytree(observed.facts["dir"], options.logs, dirs_exist_ok=True)
-            shutil.copytree(observed.folder, options.logs, dirs_exist_ok=True, ignore=shutil.ignore_patterns("tsdb"))
+            shutil.copytree(observed.facts["dir"], f"{options.logs}/cluster", dirs_exist_ok=True)
+            shutil.copytree(observed.folder, f"{options.logs}/beside", dirs_exist_ok=True, ignore=shutil.ignore_patterns("tsdb", "disk"))
     finally:
         observed.close()
         rules.unlink()

@@ -91,21 +91,21 @@ class ChangedHead(Calls):
         change_database(observed, "billing", "UPDATE wallet SET head = ?, frozen = 0 WHERE workspace = ?", (self.head, self.workspace))
 
 
-class OneWorkspace(Calls):
-    """the database refuses the holds of one workspace"""
+class SomeWorkspaces(Fault):
+    """the database refuses the holds of five workspaces"""
     alerts = ("LedgerWorkspacesIsolated",)
 
     def begin(self, observed):
-        self.workspace, self.key = new_customer(observed, "isolated")
-        change_database(observed, "billing", f"CREATE TRIGGER refused_hold BEFORE INSERT ON hold WHEN NEW.workspace = '{self.workspace}' "
+        keys = [new_customer(observed, f"isolated-{number}")[1] for number in range(5)]
+        change_database(observed, "billing", "CREATE TRIGGER refused_hold BEFORE INSERT ON hold WHEN NEW.workspace LIKE 'isolated-%' "
                                              "BEGIN SELECT RAISE(ABORT, 'refused'); END")
-        super().begin(observed)
-
-    def call(self, observed):
-        observed.chat(key=self.key)
+        calls = [threading.Thread(target=observed.chat, kwargs={"key": key}) for key in keys]
+        for call in calls:
+            call.start()
+        for call in calls:
+            call.join()
 
     def end(self, observed):
-        super().end(observed)
         change_database(observed, "billing", "DROP TRIGGER refused_hold")
 
 
@@ -196,4 +196,5 @@ class ClockStep(Fault):
         observed.restore("billing", self.billing)
 
 
-FAULTS = (BillingStops, LedgerCheckpoints, RollUps, ChangedHead, OneWorkspace, LockedDatabase, DiskRefusesWrites, AuditHead, ClockStep, ChangedEntry)
+FAULTS = (BillingStops, LedgerCheckpoints, RollUps, ChangedHead, SomeWorkspaces, LockedDatabase, DiskRefusesWrites, AuditHead, ClockStep,
+          ChangedEntry)
