@@ -144,7 +144,8 @@ def main():
         observed.close()
         rules.unlink()
     unproven = [name for name in every if name not in {row[0] for row in proof.rows}]
-    print(f"{len(proof.rows) - len(proof.failed)} of {len(every)} alerts fired; no fault for: {', '.join(unproven)}")
+    without = [name for name in every if not any(name in fault.alerts for fault in faults.FAULTS)]
+    print(f"{len(proof.rows) - len(proof.failed)} of {len(every)} alerts fired; no fault for: {', '.join(without)}")
     for failure in proof.failed:
         print("FAILED:", failure)
     if options.record and not proof.failed and not options.alerts:

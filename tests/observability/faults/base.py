@@ -2,6 +2,7 @@
 import contextlib
 import os
 import pathlib
+import resource
 import signal
 import socket
 import sqlite3
@@ -71,6 +72,11 @@ def new_customer(observed, name, usd="5"):
     observed.operator("workspace", "create", name, "--id", name)
     observed.operator("credit", "add", usd, "--workspace", name)
     return name, observed.operator("key", "create", "--workspace", name, "--name", name)["secret"]
+
+
+def limit_files(pid, most):
+    """Writes beyond it fail as on a full disk, in a process that ignores SIGXFSZ: Python does, and what it starts with restore_signals=False."""
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
 
 
 class Pipe:

@@ -9,7 +9,7 @@ import threading
 import time
 
 import cluster
-from faults.base import Calls, Fault, FolderInsteadOfFile, Stopped, change_database, new_customer
+from faults.base import Calls, Fault, FolderInsteadOfFile, Stopped, change_database, limit_files, new_customer
 
 
 class BillingStops(Stopped):
@@ -136,14 +136,13 @@ class DiskRefusesWrites(Calls):
     alerts = ("LedgerRefusesCalls",)
 
     def begin(self, observed):
-        # Python ignores SIGXFSZ, and so does what it starts: writes beyond the limit fail as they do on a full disk.
         self.billing = observed.replace("billing", restore_signals=False)
-        resource.prlimit(self.billing.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        limit_files(self.billing.pid, 0)
         super().begin(observed)
 
     def end(self, observed):
         super().end(observed)
-        resource.prlimit(self.billing.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        limit_files(self.billing.pid, resource.RLIM_INFINITY)
 
     def put_back(self, observed):
         observed.restore("billing", self.billing)

@@ -4,27 +4,23 @@ import http.client
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import subprocess
 import threading
 
 import cluster
-from faults.base import Fault, Pipe, Stopped, change_database, new_customer
-
-
-def start_answers(observed, count, key=None, **script):
-    """Streamed answers that the router works on."""
-    threads = [threading.Thread(target=answer, args=(observed, key, script), daemon=True) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    router = observed.processes()["inference-router"]
-    cluster.wait_for("running answers", 15, lambda: f"\ntollgate_router_running_requests {count}\n" in observed.metrics_of(router))
-    return threads
+from faults.base import Fault, Pipe, Stopped, change_database, limit_files, new_customer
 
 
 def start_answer(observed, key=None, **script):
-    return start_answers(observed, 1, key, **script)[0]
+    """A streamed answer that the router works on."""
+    thread = threading.Thread(target=answer, args=(observed, key, script), daemon=True)
+    thread.start()
+    router = observed.processes()["inference-router"]
+    cluster.wait_for("a running answer", 15, lambda: "\ntollgate_router_running_requests 1\n" in observed.metrics_of(router))
+    return thread
 
 
 def answer(observed, key, script):
@@ -137,10 +133,9 @@ class HoldIsGone(Fault):
                               "--reason", "the hold is back")
 
 
-class FullDisk(Stopped):
-    """the disk of a router is full, and billing hangs while answers end"""
-    alerts = ("DiskFills", "DiskFull", "AnswersNotRecorded")
-    process = "billing"
+class FullDisk(Fault):
+    """the disk of a router is full"""
+    alerts = ("DiskFills", "DiskFull")
 
     def begin(self, observed):
         self.folder = pathlib.Path(observed.folder) / "disk"
@@ -149,22 +144,36 @@ class FullDisk(Stopped):
         before = f"{observed.facts['dir']}/router"
         shutil.copytree(before, self.folder / "router")
         self.router = observed.replace("inference-router", lambda text: text.replace(f"data_dir: {before}", f"data_dir: {self.folder}/router"))
-        # More than fit into the rest of the outbox's last page.
-        running = start_answers(observed, 40, tokens=60, token_ms=200)
         with open(self.folder / "fill", "wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(4096))
-        super().begin(observed)
-        for thread in running:
-            thread.join()
 
     def end(self, observed):
         (self.folder / "fill").unlink()
-        super().end(observed)
 
     def put_back(self, observed):
         observed.restore("inference-router", self.router)
         subprocess.run(["umount", self.folder], check=True)
+
+
+class NoRecord(Stopped):
+    """the disk of a router refuses what it writes, and billing hangs while an answer ends"""
+    alerts = ("AnswersNotRecorded",)
+    process = "billing"
+
+    def begin(self, observed):
+        self.router = observed.replace("inference-router", restore_signals=False)
+        running = start_answer(observed, tokens=30, token_ms=100)
+        limit_files(self.router.pid, 0)
+        super().begin(observed)
+        running.join()
+
+    def end(self, observed):
+        limit_files(self.router.pid, resource.RLIM_INFINITY)
+        super().end(observed)
+
+    def put_back(self, observed):
+        observed.restore("inference-router", self.router)
 
 
 class BillingIsGone(Stopped):
@@ -179,4 +188,4 @@ class BillingIsGone(Stopped):
         running.join()
 
 
-FAULTS = (OutboxIsGone, OutboxIsDamaged, JournalIsDamaged, BillingHangs, CutFromBilling, HoldIsGone, FullDisk, BillingIsGone)
+FAULTS = (OutboxIsGone, OutboxIsDamaged, JournalIsDamaged, BillingHangs, CutFromBilling, HoldIsGone, FullDisk, NoRecord, BillingIsGone)
