@@ -85,6 +85,9 @@ class Proof:
 
     def run(self, fault):
         names = fault.alerts
+        for name in names:  # an earlier fault may still fire it
+            if not fault.fires_before and self.wait(name, False, fault.patience) is None:
+                raise AssertionError(f"{name} fires before its fault")
         fault.begin(self.observed)
         fired = {name: self.wait(name, True, fault.patience) for name in names}
         fault.end(self.observed)

@@ -12,6 +12,7 @@ import threading
 class Fault:
     alerts = ()
     ends = True  # else with the next restart of the process
+    fires_before = False  # its alerts fire since the cluster runs
     patience = 60  # seconds until its alerts fire, and until they end
 
     def begin(self, observed):
@@ -75,7 +76,8 @@ def new_customer(observed, name, usd="5"):
 
 
 def limit_files(pid, most):
-    """Writes beyond it fail as on a full disk, in a process that ignores SIGXFSZ: Python does, and what it starts with restore_signals=False."""
+    """Writes beyond it fail as on a full disk, in a process that ignores SIGXFSZ: Python does, and what it starts with
+    restore_signals=False."""
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
 
 

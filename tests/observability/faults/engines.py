@@ -102,6 +102,7 @@ class DeadEngines(Catalog):
 class DeadEngine(Catalog):
     """one engine of the catalog does not answer; it ends when it is taken out"""
     alerts = ("EngineDown",)
+    fires_before = True
 
     def begin(self, observed):
         self.file = pathlib.Path(observed.facts["dir"]) / "models.yaml"
