@@ -30,7 +30,8 @@ SHORTER = (("MailsWait", "> 600", "> 5"), ("SettlementsWait", "> 60", "> 3"), ("
            ("GatewayEvictsConnections", "> 100", "> 5"), ("GatewaySlowClients", "> 1000", "> 5"),
            ("GatewayLinkQueues", "> 64e6", "> 2e6"), ("PaymentUnknown", "> 600", "> 3"), ("NoticesWait", "> 3600", "> 5"))
 # Why an alert cannot be fired here.
-WITHOUT_FAULT = {"LedgerArchiveFails": "billing looks once an hour whether a month is to be archived"}
+WITHOUT_FAULT = {"GatewayDropsVoids": "a gateway tries for ten minutes, or until 32,768 wait",
+                 "LedgerArchiveFails": "billing looks once an hour whether a month is to be archived"}
 
 
 def shortened(rule):

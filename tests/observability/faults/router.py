@@ -176,16 +176,4 @@ class NoRecord(Stopped):
         observed.restore("inference-router", self.router)
 
 
-class BillingIsGone(Stopped):
-    """billing hangs for more than 10 minutes after a call failed"""
-    alerts = ("GatewayDropsVoids",)
-    process = "billing"
-    patience = 700
-
-    def begin(self, observed):
-        running = start_answer(observed, delay_ms=2000, status=500, error_body="no")
-        super().begin(observed)
-        running.join()
-
-
-FAULTS = (OutboxIsGone, OutboxIsDamaged, JournalIsDamaged, BillingHangs, CutFromBilling, HoldIsGone, FullDisk, NoRecord, BillingIsGone)
+FAULTS = (OutboxIsGone, OutboxIsDamaged, JournalIsDamaged, BillingHangs, CutFromBilling, HoldIsGone, FullDisk, NoRecord)
