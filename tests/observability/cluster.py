@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import ssl
@@ -50,7 +51,7 @@ class Daemons:
 
     def start(self, name, *command, **more):
         with open(f"{self.folder}/{name}.log", "ab") as log:
-            process = subprocess.Popen(command, stdout=more.pop("stdout", log), stderr=log, cwd=self.folder, **more)
+            process = subprocess.Popen(command, cwd=self.folder, **({"stdout": log, "stderr": log} | more))
         self.running.append(process)
         return process
 
@@ -61,6 +62,8 @@ class Daemons:
         for process in reversed(self.running):
             if process.stdin:
                 process.stdin.close()  # the cluster stops in order
+            elif process.poll() is not None:
+                continue
             else:
                 process.terminate()
             try:
@@ -131,6 +134,41 @@ class Observed(Daemons):
             raise SystemExit("no cluster: " + self.log("cluster"))
         self.facts = json.loads(line)
 
+    def tell(self, line):
+        """"kill NAME" or "start NAME" to the cluster."""
+        self.cluster.stdin.write(line.encode() + b"\n")
+        self.cluster.stdin.flush()
+        answer = json.loads(self.cluster.stdout.readline())
+        if "error" in answer:
+            raise SystemExit(f"{line}: {answer['error']}")
+
+    def config(self, name):
+        return pathlib.Path(f"{self.facts['dir']}/{name}.yaml").read_text()
+
+    def replace(self, name, edit=lambda text: text, binary=None, prefix=(), **more):
+        """Runs a process of the cluster with another configuration or program, or within another command, at the same addresses."""
+        config = pathlib.Path(f"{self.folder}/{name}.yaml")
+        config.write_text(edit(self.config(name)))
+        program = binary or self.bin / f"tollgate-{re.sub(r'-[0-9]+$', '', name)}"
+        self.tell(f"kill {name}")
+        process = self.start(name, *prefix, str(program), "--config", str(config), **more)
+        address = self.processes()[name]
+        try:
+            wait_for(f"{name} with another configuration", 30, lambda: get(f"http://{address}/readyz"))
+        except SystemExit as failure:
+            raise SystemExit(f"{failure}\n{self.log(name)}") from failure
+        return process
+
+    def restore(self, name, process):
+        """Ends a process of replace() and starts the cluster's own."""
+        process.terminate()
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self.tell(f"start {name}")
+
     def start_prometheus(self):
         self.port = free_port()
         config = {"global": {"scrape_interval": self.scrape, "evaluation_interval": self.scrape},
@@ -150,12 +188,12 @@ class Observed(Daemons):
         port = int(self.processes()[name].rpartition(":")[2])
         inodes = {row.split()[9] for row in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
                   if row.split()[1].endswith(f":{port:04X}") and row.split()[3] == "0A"}
-        for pid in self.facts["pids"]:
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+                for link in (process / "fd").iterdir():
                     with contextlib.suppress(OSError):
                         if os.readlink(link)[8:-1] in inodes:
-                            return pid
+                            return int(process.name)
         raise SystemExit(f"{name} is not running")
 
     def metrics_of(self, address):
