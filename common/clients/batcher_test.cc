@@ -37,7 +37,7 @@ std::shared_ptr<IntBatcher> MakeBatcher(Loop& loop, Gate& gate) {
 }
 
 Task<void> CallOne(std::shared_ptr<IntBatcher> batcher, int item, int& succeeded, int& failed) {
-  auto reply = co_await batcher->Call(item, 1'000);
+  auto reply = co_await batcher->Call(item, 30'000);
   if (!reply.ok()) {
     ++failed;
   } else if (*reply == item * 2) {
