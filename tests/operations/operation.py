@@ -21,8 +21,12 @@ CALLERS = 12 if FULL else 8
 CALLS = 2 * CALLERS
 
 
+CLUSTERS = []
+
+
 def start(change=lambda project: [], before_up=lambda machine: None):
-    return Cluster(*sys.argv[1:4], change, before_up)
+    CLUSTERS.append(Cluster(*sys.argv[1:4], change, before_up))
+    return CLUSTERS[-1]
 
 
 def load(cluster):
@@ -53,6 +57,10 @@ def check(condition, what):
 
 def none_failed(calls, what):
     failed = [one for one in calls.calls if not one["whole"]]
+    if failed:
+        for gateway in CLUSTERS[-1].machine.of("gateway"):
+            said = [line for line in gateway.log(1_000_000).split("\n") if '"request failed"' in line]
+            print(f"{gateway.name}:", *said[-10:], sep="\n", flush=True)
     check(not failed, f"{what}: {json.dumps(failed[:5], indent=1)}")
 
 
