@@ -1,4 +1,5 @@
-"""Passwords, tokens and keys are replaced one after the other under load: no request fails, no answer is cut, and the old ones no longer work."""
+"""Passwords, tokens and keys are replaced one after the other under load: no request fails, no answer is cut, and Redis no longer takes the old
+password."""
 import os
 import secrets
 

@@ -5544,7 +5544,7 @@ export interface operations {
     UsageService_QueryUsage: {
         parameters: {
             query?: {
-                /** @description At most 366 days. Default: 7 days before end_time. Sums are kept by quarter of an hour: a period that begins or ends between two is exact, too, but reads that quarter request by request, which takes seconds in a workspace with millions of requests. */
+                /** @description At most 366 days. Default: 7 days before end_time. Sums are kept by quarter of an hour: a period that begins or ends between two is exact, too, but reads that quarter request by request, which takes minutes in a workspace with millions of requests. */
                 startTime?: string;
                 /** @description Exclusive. Default: the end of the running quarter of an hour. */
                 endTime?: string;
