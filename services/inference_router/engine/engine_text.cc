@@ -5,6 +5,7 @@
 
 #include "common/base/ascii.h"
 #include "common/json/json.h"
+#include "services/inference_router/engine/request_members.h"
 
 namespace tollgate::inference_router {
 namespace {
@@ -105,11 +106,7 @@ std::vector<Edit> FitToolCalls(const json::Document& document, bool nul) {
 // Empty if nothing is to be replaced.
 std::optional<std::string> FitInner(std::string_view members, bool nul) {
   if (!MayHoldInnerEscape(members, nul)) return std::nullopt;
-  json::Limits limits;
-  limits.allow_lone_surrogates = true;
-  limits.allow_nul = true;
-  limits.max_values = 2'000'000;
-  const auto document = json::Document::Parse("{" + std::string(members) + "}", limits);
+  const auto document = ParseMembers(members);
   if (!document.ok()) return std::nullopt;
   const std::vector<Edit> edits = FitToolCalls(*document, nul);
   if (edits.empty()) return std::nullopt;

@@ -1,6 +1,7 @@
 #include "services/inference_router/engine/response_format.h"
 
 #include "common/json/json.h"
+#include "services/inference_router/engine/request_members.h"
 
 namespace tollgate::inference_router {
 namespace {
@@ -26,11 +27,7 @@ std::optional<std::string> FitResponseFormat(catalog::v1::EngineKind kind,
   if (kind != catalog::v1::ENGINE_KIND_TGI) return std::nullopt;
   // A name with escapes is written out by nobody.
   if (members.find(kMember) == std::string_view::npos) return std::nullopt;
-  json::Limits limits;
-  limits.allow_lone_surrogates = true;
-  limits.allow_nul = true;
-  limits.max_values = 2'000'000;
-  const auto document = json::Document::Parse("{" + std::string(members) + "}", limits);
+  const auto document = ParseMembers(members);
   if (!document.ok()) return std::nullopt;
   const json::Value format = document->root().Find(kMember);
   const std::string schema = SchemaOf(format);

@@ -11,20 +11,7 @@ class SessionDialects : public SessionTest {
  protected:
   // chunks: objects, sent as events, in JSON.
   Outcome Answer(EngineKind kind, const std::string& chunks, const std::string& end = "[DONE]") {
-    catalog::v1::Snapshot snapshot;
-    auto& model = *snapshot.add_models();
-    model.set_id("ns/m");
-    model.set_pool("p");
-    model.set_engine_model("sim/model");
-    model.set_serving(true);
-    model.set_context_window(131'072);
-    auto& pool = *snapshot.add_pools();
-    pool.set_name("p");
-    auto& engine = *pool.add_engines();
-    engine.set_id("first");
-    engine.set_kind(kind);
-    engine.set_base_url(first_.base_url());
-    table_.Set(std::make_shared<const RoutingTable>(snapshot, nullptr));
+    UseEngines(1, 0, kind);
     const std::string last = end.empty() ? "" : ",\"data: " + end + "\\n\\n\"";
     const bool chat = request_.kind() == inference::v1::REQUEST_KIND_CHAT;
     request_.set_members_json((chat ? R"("messages":[{"role":"user","content":"hello there"}])"

@@ -189,7 +189,8 @@ class SessionTest : public ::testing::Test {
   }
 
   // engines: how many of the two simulated engines the catalog lists.
-  void UseEngines(int engines, int64_t max_concurrency = 0) {
+  void UseEngines(int engines, int64_t max_concurrency = 0,
+                  catalog::v1::EngineKind kind = catalog::v1::ENGINE_KIND_VLLM) {
     catalog::v1::Snapshot snapshot;
     auto& model = *snapshot.add_models();
     model.set_id("ns/m");
@@ -202,7 +203,7 @@ class SessionTest : public ::testing::Test {
     for (int i = 0; i < engines; ++i) {
       auto& engine = *pool.add_engines();
       engine.set_id(i == 0 ? "first" : "second");
-      engine.set_kind(catalog::v1::ENGINE_KIND_VLLM);
+      engine.set_kind(kind);
       engine.set_base_url(i == 0 ? first_.base_url() : second_.base_url());
       engine.set_max_concurrency(max_concurrency);
     }
