@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/rpc/connect_errno.h"
 #include "common/rpc/resolver.h"
 #include "common/rpc/tls.h"
 
@@ -94,7 +95,9 @@ struct ChannelSource::State {
   grpc::Server* admin_server = nullptr;
 };
 
-ChannelSource::ChannelSource(const TlsFiles* tls) : tls_(tls), state_(std::make_unique<State>()) {}
+ChannelSource::ChannelSource(const TlsFiles* tls) : tls_(tls), state_(std::make_unique<State>()) {
+  KeepErrnoOfConnect();
+}
 ChannelSource::~ChannelSource() = default;
 
 void ChannelSource::SetServers(grpc::Server* server, grpc::Server* admin_server) {

@@ -18,6 +18,7 @@
 #include "common/base/clock.h"
 #include "common/base/id.h"
 #include "common/json/writer.h"
+#include "common/rpc/connect_errno.h"
 #include "common/rpc/tls.h"
 #include "tollgate/common/v1/error.pb.h"
 
@@ -83,6 +84,7 @@ std::shared_ptr<grpc::Channel> Invocation::Connect(const std::string& own_target
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   // Otherwise the resolver also queries a TXT record and waits for it.
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+  rpc::KeepErrnoOfConnect();
   return grpc::CreateCustomChannel(target, credentials, arguments);
 }
 

@@ -17,6 +17,7 @@
 #include <filesystem>
 
 #include "common/admin/caller.h"
+#include "common/rpc/connect_errno.h"
 #include "common/rpc/tls.h"
 
 namespace tollgate::cli {
@@ -89,6 +90,7 @@ BasicResult<std::shared_ptr<grpc::Channel>, std::string> OpenChannel(const Docto
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  rpc::KeepErrnoOfConnect();
   return grpc::CreateCustomChannel(address, credentials, arguments);
 }
 
