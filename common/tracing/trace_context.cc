@@ -22,18 +22,20 @@ bool ReadByte(const char* digits, uint8_t& byte) {
   return high >= 0 && low >= 0;
 }
 
-void AppendByte(uint8_t byte, std::string& out) {
+// Returns the place behind its two digits. Every request of a traced process formats five ids.
+char* WriteByte(uint8_t byte, char* out) {
   static constexpr char kDigits[] = "0123456789abcdef";
-  out += kDigits[byte >> 4];
-  out += kDigits[byte & 15];
+  out[0] = kDigits[byte >> 4];
+  out[1] = kDigits[byte & 15];
+  return out + 2;
 }
 
 }  // namespace
 
 std::string TraceContext::TraceIdHex() const {
-  std::string hex;
-  hex.reserve(2 * trace_id.size());
-  for (const uint8_t byte : trace_id) AppendByte(byte, hex);
+  std::string hex(2 * trace_id.size(), '0');
+  char* out = hex.data();
+  for (const uint8_t byte : trace_id) out = WriteByte(byte, out);
   return hex;
 }
 
@@ -65,15 +67,15 @@ std::optional<TraceContext> ParseTraceparent(std::string_view text) {
 }
 
 std::string FormatTraceparent(const TraceContext& context) {
-  std::string text;
-  text.reserve(kTraceparentLength);
-  text += "00-";
-  for (const uint8_t byte : context.trace_id) AppendByte(byte, text);
-  text += '-';
+  std::string text(kTraceparentLength, '-');
+  WriteByte(0, text.data());
+  char* out = text.data() + kTraceAt;
+  for (const uint8_t byte : context.trace_id) out = WriteByte(byte, out);
+  out = text.data() + kSpanAt;
   for (int shift = 56; shift >= 0; shift -= 8) {
-    AppendByte(static_cast<uint8_t>(context.span_id >> shift), text);
+    out = WriteByte(static_cast<uint8_t>(context.span_id >> shift), out);
   }
-  text += context.sampled ? "-01" : "-00";
+  WriteByte(context.sampled ? kSampledFlag : 0, text.data() + kFlagsAt);
   return text;
 }
 

@@ -25,7 +25,7 @@ class Recording:
                                 check=True, capture_output=True, text=True).stdout
         folded = "".join(f"{stack} {count}\n" for stack, count in sorted(fold(script).items()))
         with open(path, "w") as out:
-            subprocess.run([FLAMEGRAPH, "--title", title, "--minwidth", "1", "--hash", "--countname", "samples"],
+            subprocess.run([FLAMEGRAPH, "--title", title, "--minwidth", "4", "--hash", "--countname", "samples"],
                            input=folded, stdout=out, check=True, text=True)
         os.remove(self.data)
 
