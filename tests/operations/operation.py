@@ -10,7 +10,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "compose"))
 
-from cluster import Cluster, Load  # noqa: E402
+from cluster import NAME, Cluster, Load  # noqa: E402, F401
 from machine import run  # noqa: E402
 
 FULL = os.environ.get("TOLLGATE_OPERATIONS") == "full"
@@ -30,8 +30,14 @@ def start(change=lambda project: [], before_up=lambda machine: None):
     return CLUSTERS[-1]
 
 
-def load(cluster):
-    return Load(cluster, CALLERS, LONGEST)
+def load(cluster, **more):
+    return Load(cluster, CALLERS, LONGEST, **more)
+
+
+def metric(cluster, name, family):
+    """The sum of a process's series that begin so: a name, or a name with the first of its labels."""
+    lines = cluster.get(name, "inside", 9464, "/metrics").split("\n")
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(family) and line[len(family)] in "{,} ")
 
 
 def secret(cluster, name):
@@ -54,11 +60,6 @@ def query(cluster, text):
 def check(condition, what):
     if not condition:
         raise SystemExit(f"FAILED: {what}")
-
-
-def outbox_depth(cluster, router):
-    lines = cluster.get(router.name, "inside", 9464, "/metrics").split("\n")
-    return next(float(line.split()[1]) for line in lines if line.startswith("tollgate_router_outbox_depth "))
 
 
 def cut_from_billing(cluster, router):

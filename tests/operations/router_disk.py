@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 
-from operation import CALLS, check, cut_from_billing, join_billing, load, none_failed, outbox_depth, query, record, start
+from operation import CALLS, check, cut_from_billing, join_billing, load, metric, none_failed, query, record, start
 
 # What the simulated engine takes for the answers that are not streamed: 120 tokens, 60 a second.
 ENGINE_S = 2
@@ -32,7 +32,7 @@ calls.more(CALLS)
 router = cluster.machine.containers["router-1"]
 cut_from_billing(cluster, router)
 # Answers end there, and their callers have them whole: the outbox has their settlements.
-cluster.wait("answers end in the outbox", lambda: outbox_depth(cluster, router) >= 2, 60)
+cluster.wait("answers end in the outbox", lambda: metric(cluster, router.name, "tollgate_router_outbox_depth") >= 2, 60)
 expired = holds(EXPIRED_CHARGED) + holds(EXPIRED_VOID)
 router.kill()
 killed_at = time.monotonic()
