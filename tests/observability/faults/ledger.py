@@ -112,6 +112,7 @@ class SomeWorkspaces(Fault):
 class OneWorkspace(Calls):
     """the database refuses the holds of one workspace"""
     alerts = ("LedgerWorkspaceNotWritten",)
+    patience = 330  # one that an earlier fault has left counts for five minutes
     pause = 0.5
 
     def begin(self, observed):
@@ -217,5 +218,5 @@ class ClockStep(Fault):
         observed.restore("billing", self.billing)
 
 
-FAULTS = (BillingStops, LedgerCheckpoints, RollUps, ChangedHead, SomeWorkspaces, OneWorkspace, LockedDatabase, DiskRefusesWrites, AuditHead, ClockStep,
-          ChangedEntry)
+FAULTS = (OneWorkspace, BillingStops, LedgerCheckpoints, RollUps, ChangedHead, SomeWorkspaces, LockedDatabase, DiskRefusesWrites, AuditHead,
+          ClockStep, ChangedEntry)
