@@ -64,6 +64,8 @@ LEDGER = (
         graph("Queue", "short", "Operations that wait for a batch.", ("sum by (instance) (tollgate_billing_queue_operations)", "{{instance}}")),
         times("Deferred sync", "Of the log of SQLite.", "tollgate_billing_sync_seconds"),
         graph("Refused at once", "ops", "The queue is full or the database unreachable.", (rate("tollgate_billing_refused_calls_total"), "refused")),
+        graph("Isolated workspaces", "short", "That could not be written within the last five minutes, and not since.",
+              ("sum by (instance) (tollgate_billing_workspaces_isolated)", "{{instance}}")),
         graph("Failed batches", "ops", "By class of the error; workspaces that got batches of their own.",
               (rate("tollgate_billing_database_errors_total", "class"), "{{class}}"), (rate("tollgate_billing_isolated_workspaces_total"), "isolated")),
     )),

@@ -38,6 +38,8 @@ constexpr int64_t kMostAnswerBytes = 128 << 20;
 constexpr size_t kMinCacheSaltKey = 32;
 // How long terminated requests may take to settle when the process exits.
 constexpr int64_t kTerminateUs = 2'000'000;
+// How long a router that stops tries to deliver what is left in its outbox.
+constexpr int64_t kDeliverUs = 5'000'000;
 
 int64_t SecondsOr(int32_t seconds, int64_t fallback) {
   return (seconds > 0 ? seconds : fallback) * 1000;
@@ -284,6 +286,12 @@ void InferenceRouterModule::Drain(int64_t deadline_us) {
     log::Warn("drain deadline reached; terminating the running requests",
               {{"requests", link_->running()}});
   }
+  // Whoever drains a machine may take its disk away afterwards.
+  const int64_t deliver_until_us = std::min(deadline_us, context_.clock.MonotonicUs() + kDeliverUs);
+  while (files_ != nullptr && files_->outbox().depth() > 0 &&
+         context_.clock.MonotonicUs() < deliver_until_us) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
 
 void InferenceRouterModule::Stop() {
@@ -310,6 +318,13 @@ void InferenceRouterModule::Stop() {
     catalog_.reset();
     health_.reset();
   });
+  const int64_t left = files_->outbox().depth();
+  if (left > 0) {
+    log::Warn(
+        "stopped with settlements that the ledger has not got: keep router.data_dir, the next "
+        "start delivers them",
+        {{"settlements", left}});
+  }
   files_->MarkStopped();
 }
 

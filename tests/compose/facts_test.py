@@ -74,6 +74,26 @@ class FactsTest(unittest.TestCase):
             if service["image"].startswith("tollgate/"):
                 self.assertEqual(stages[service["build"]["target"]], "10001:10001", service["image"])
 
+    def test_every_image_and_the_base_of_ours_can_be_one_with_a_digest(self):
+        variables = set(re.findall(r"TOLLGATE_IMAGE_[A-Z_]+(?=:-)", read("docker-compose.yml")))
+        digests = {name: f"r.example/{name.lower()}@sha256:{number:064x}" for number, name in enumerate(sorted(variables))}
+        taken = set()
+        for name, service in compose.load(environment=digests)["services"].items():
+            self.assertRegex(service["image"], r"^r\.example/\w+@sha256:[0-9a-f]{64}$", name)
+            taken.add(service["image"])
+            if "build" in service:
+                self.assertEqual(service["build"]["args"]["BASE"], digests["TOLLGATE_IMAGE_BASE"], name)
+        self.assertEqual(taken, set(digests.values()) - {digests["TOLLGATE_IMAGE_BASE"]})
+        # One name for one image.
+        usual = {service["image"] for service in self.all.values()}
+        self.assertEqual(len(usual), len(taken))
+        # Without the variable the base is the Dockerfile's.
+        self.assertEqual({service["build"]["args"]["BASE"] for service in self.all.values() if "build" in service},
+                         set(re.findall(r"(?m)^ARG BASE=(\S+)$", read("deploy/docker/Dockerfile"))))
+        page = read("docs/operations/compose.md")
+        for name in variables:
+            self.assertIn(f"`{name.removeprefix('TOLLGATE_IMAGE_')}`", page)
+
     def test_the_full_profile_has_two_of_what_may_be_two(self):
         count = {}
         for name in self.full["services"]:

@@ -1,4 +1,4 @@
-"""Calls of the official client, one after the other in several threads, until standard input ends: load.py BASE_URL KEY CALLERS TOKENS.
+"""Calls of the official client, one after the other in several threads, until standard input ends: load.py BASE_URL KEY CALLERS TOKENS MODEL.
 One line of JSON for each: how it went. The client's own retries are off, so that nothing is hidden."""
 import json
 import sys
@@ -7,7 +7,7 @@ import time
 
 from openai import APIError, APIStatusError, OpenAI
 
-BASE, KEY, CALLERS, TOKENS = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+BASE, KEY, CALLERS, TOKENS, MODEL = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
 stop, lock = threading.Event(), threading.Lock()
 
 
@@ -15,7 +15,7 @@ def call(client, streamed, tokens):
     """What a caller sees: whether its answer has begun, output that arrived, whether it is whole, an error."""
     seen = {"at": time.monotonic(), "streamed": streamed, "begun": False, "output": 0, "whole": False, "error": "", "seconds": time.monotonic()}
     try:
-        answer = client.chat.completions.create(model="demo/sim-small", messages=[{"role": "user", "content": "hello"}],
+        answer = client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": "hello"}],
                                                 stream=streamed, max_tokens=tokens + 100, extra_body={"x_sim": {"tokens": tokens}})
         seen["begun"] = True
         if streamed:

@@ -139,10 +139,29 @@ class Switches(unittest.TestCase):
         compare(chart.values_of(), root, "")
         for wrong, message in [({"gatway": {}}, "gatway"), ({"tls": {"mode": "on"}}, "mode"), ({"services": {"mailer": {}}}, "mailer"),
                                ({"services": {"gateway": {"replica": 1}}}, "replica"), ({"services": {"gateway": {"webhooks": True}}}, "webhooks"),
-                               ({"postgresql": {"port": "x"}}, "port"), ({"redis": {"url": "http://r"}}, "url")]:
+                               ({"postgresql": {"port": "x"}}, "port"), ({"redis": {"url": "http://r"}}, "url"),
+                               ({"image": {"digests": {"gatway": "sha256:" + "0" * 64}}}, "gatway"),
+                               ({"image": {"digests": {"gateway": "sha256:" + "0" * 63}}}, "digests"),
+                               ({"image": {"digests": {"gateway": "latest"}}}, "digests")]:
             objects, error = chart.template(chart.merged(chart.GIVEN, wrong))
             self.assertIsNone(objects, wrong)
             self.assertIn(message, error)
+
+    def test_a_digest_replaces_the_tag_wherever_the_image_runs(self):
+        """Also in Jobs, in the operator's pod and in what is for trying."""
+        names = chart.schema()["properties"]["image"]["properties"]["digests"]["propertyNames"]["enum"]
+        digests = {name: f"sha256:{number:064x}" for number, name in enumerate(names)}
+        values = chart.merged(chart.TRYING, {"image": {"registry": "r.example/", "digests": digests}, "operator": {"enabled": True}})
+        found, owners = {}, set()
+        for owner, pod in chart.pod_templates(chart.render(values, extra=("--is-upgrade",))):
+            owners.add(owner["kind"])
+            for container in pod["spec"].get("initContainers", []) + pod["spec"]["containers"]:
+                if "tollgate/" in container["image"]:
+                    name, _, digest = container["image"].removeprefix("r.example/tollgate/").partition("@")
+                    found.setdefault(name, set()).add(digest)
+                    self.assertEqual(digest, digests[name], owner["metadata"]["name"])
+        self.assertEqual(set(found), set(names))
+        self.assertEqual(owners, {"Deployment", "StatefulSet", "Job", "Pod"})
 
     def test_what_is_missing_is_said(self):
         for without, message in [("secrets", "secrets.existingSecret"), ("postgresql", "postgresql.host"), ("redis", "redis.url"),

@@ -133,6 +133,14 @@ class Pod:
         return subprocess.run(["nsenter", "-t", str(self.process.pid), "-n", "-m", "-r", "-w", *self.dress(list(command))],
                               capture_output=True, text=True, timeout=timeout, check=False)
 
+    def execute_beside(self, program, *arguments, timeout=90):
+        """kubectl debug: a program of another image, with the volumes, the user and the network of this container. The file is opened
+        outside of the container's root."""
+        with open(f"{self.node.programs}/{program}", "rb") as file:
+            return subprocess.run(["nsenter", "-t", str(self.process.pid), "-n", "-m", "-r", "-w",
+                                   *self.dress([f"/proc/self/fd/{file.fileno()}", *arguments])],
+                                  capture_output=True, text=True, timeout=timeout, check=False, pass_fds=[file.fileno()])
+
     def port(self, name):
         return next(one["containerPort"] for one in self.container["ports"] if one["name"] == name)
 

@@ -31,6 +31,11 @@ PRODUCTION = {
     # The third router is started by the test of scaling.
     "services": {"billing": {"checkpoints": True}, "inference-router": {"replicas": 3}},
 }
+# What the doctor looks at beside a process of a service, with its files and in its network.
+DOCTOR = {"auth": ["database"], "billing": ["database"], "catalog": ["engine"], "dashboard": [], "gateway": ["process", "machine"],
+          "inference-router": ["machine"], "ratelimit": ["redis"]}
+# What it may find here: a database that is faster than safe, a machine with few files, a catalog that may not call engines.
+OF_THIS_TEST = ("fsync is off", "the process may open", "cannot be reached: Timeout")
 TRYING = {
     "secrets": {"generate": True}, "tls": {"mode": "off"}, "postgresql": {"mode": "builtin"}, "redis": {"mode": "builtin"},
     "simulatedEngines": {"enabled": True}, "operator": {"enabled": True}, "autoscaling": {"mode": "none"}, "defaults": {"replicas": 1},
@@ -151,6 +156,8 @@ class ProductionTest(Pods, unittest.TestCase):
                 begun.wait()
                 code, told, ended = pod.stop()
                 for answer in answers:
+                    if cut := answer.exception():
+                        self.fail(f"{cut!r} with an answer; {pod.name} ended with {code} after {ended:.1f} s: {pod.log()[-4000:]}")
                     self.assert_whole(*answer.result())
                     self.assertGreater(answer.result()[2], told, "it ended before the pod was told to stop")
                 self.assertEqual(code, 0, pod.log()[-1000:])
@@ -198,6 +205,21 @@ class ProductionTest(Pods, unittest.TestCase):
         unused = {(one["from"], one["to"], one["port"]) for one in table["calls"]
                   if (one["from"], one["to"], str(table["ports"][one["port"]])) not in used}
         self.assertEqual(unused, set())
+
+    def test_9_the_doctor_sees_the_installation(self):
+        """The commands of docs/operations/kubernetes.md: in the operator's pod, and beside a process of each service."""
+        done = self.node.of("operator")[0].execute("tollgate", "--json", "doctor", timeout=90)
+        found = {one["subject"].split(" ")[0]: one["result"] for one in json.loads(done.stdout)["checks"] if one["check"] == "process"}
+        self.assertEqual((done.returncode, found), (0, {"auth": "ok", "billing": "ok"}), done.stdout)
+        for name, looked_at in DOCTOR.items():
+            with self.subTest(name):
+                done = self.node.of(name)[0].execute_beside("tollgate", "--json", "doctor", "--config", "/etc/tollgate/config.yaml")
+                checks = json.loads(done.stdout)["checks"]
+                seen = {one["check"] for one in checks if one["result"] != "skipped"}
+                self.assertTrue({"configuration", "certificate", *looked_at} <= seen, done.stdout)
+                wrong = [one for one in checks if one["result"] in ("failure", "warning")
+                         and not any(text in one["finding"] for text in OF_THIS_TEST)]
+                self.assertEqual(wrong, [])
 
     def test_9_who_is_not_in_the_table_is_refused(self):
         """The last test: its refusals are counted."""

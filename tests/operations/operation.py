@@ -10,7 +10,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "compose"))
 
-from cluster import Cluster, Load  # noqa: E402
+from cluster import NAME, Cluster, Load  # noqa: E402, F401
+from machine import run  # noqa: E402
 
 FULL = os.environ.get("TOLLGATE_OPERATIONS") == "full"
 # The longest answers: 60 tokens a second.
@@ -29,8 +30,14 @@ def start(change=lambda project: [], before_up=lambda machine: None):
     return CLUSTERS[-1]
 
 
-def load(cluster):
-    return Load(cluster, CALLERS, LONGEST)
+def load(cluster, **more):
+    return Load(cluster, CALLERS, LONGEST, **more)
+
+
+def metric(cluster, name, family):
+    """The sum of a process's series that begin so: a name, or a name with the first of its labels."""
+    lines = cluster.get(name, "inside", 9464, "/metrics").split("\n")
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(family) and line[len(family)] in "{,} ")
 
 
 def secret(cluster, name):
@@ -55,12 +62,29 @@ def check(condition, what):
         raise SystemExit(f"FAILED: {what}")
 
 
-def none_failed(calls, what):
-    failed = [one for one in calls.calls if not one["whole"]]
+def cut_from_billing(cluster, router):
+    """Nothing that it sends to billing arrives: no refusal either, as with a lost network."""
+    billing = ", ".join(one.addresses["inside"] for one in cluster.machine.of("billing"))
+    for command in ("add table inet cut", "add chain inet cut out { type filter hook output priority 0; }",
+                    f"add rule inet cut out ip daddr {{ {billing} }} drop"):
+        run("ip", "netns", "exec", router.name, "nft", command)
+
+
+def join_billing(router):
+    run("ip", "netns", "exec", router.name, "nft", "delete table inet cut")
+
+
+# What gateways and routers say when they refuse a request, end its answer, or lose one another.
+SAID = ('"request failed"', '"stream failed"', "could not be moved", '"level":"warn"', '"level":"error"')
+
+
+def none_failed(calls, what, allowed=lambda call: False):
+    """No call failed but those that this operation may end."""
+    failed = [one for one in calls.failed() if not allowed(one)]
     if failed:
-        for gateway in CLUSTERS[-1].machine.of("gateway"):
-            said = [line for line in gateway.log(1_000_000).split("\n") if '"request failed"' in line]
-            print(f"{gateway.name}:", *said[-10:], sep="\n", flush=True)
+        for process in CLUSTERS[-1].machine.of("gateway") + CLUSTERS[-1].machine.of("inference-router"):
+            said = [line for line in process.log(1_000_000).split("\n") if any(text in line for text in SAID)]
+            print(f"{process.name}:", *said[-20:], sep="\n", flush=True)
     check(not failed, f"{what}: {json.dumps(failed[:5], indent=1)}")
 
 

@@ -301,6 +301,7 @@ void GroupCommit::WatchdogMain() {
   while (true) {
     std::vector<std::shared_ptr<Call>> late;
     size_t waiting;
+    size_t failing;
     {
       std::unique_lock lock(mutex_);
       stop_wake_.wait_for(lock, std::chrono::milliseconds(50), [this] { return stopping_; });
@@ -313,10 +314,14 @@ void GroupCommit::WatchdogMain() {
         calls_.pop_front();
       }
       waiting = queue_.size();
+      failing = queue_.Failing(now);
       // An isolated workspace may be tried again.
       if (queue_.isolated() > 0 && waiting > 0) wake_.notify_one();
     }
-    if (observer_) observer_->OnQueue(waiting);
+    if (observer_) {
+      observer_->OnQueue(waiting);
+      observer_->OnFailing(failing);
+    }
     for (const auto& call : late) {
       Finish(*call, Unavailable("billing: the database did not respond in time"));
     }

@@ -56,6 +56,8 @@ class GroupCommitObserver {
   virtual void OnRefused() {}
   // Batches of this workspace fail; from now on it gets batches of its own.
   virtual void OnIsolated(const std::string& workspace, const sql::SqlError& error) {}
+  // Several times a second: how many of these workspaces still fail (OperationQueue::Failing).
+  virtual void OnFailing(size_t workspaces) {}
   // Wallet and entries of this workspace contradict each other; it is frozen.
   virtual void OnBroken(const std::string& workspace, const std::string& what) {}
 };

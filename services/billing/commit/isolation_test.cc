@@ -131,6 +131,15 @@ TEST_F(IsolationTest, AWorkspaceWithBrokenBooksIsReported) {
   EXPECT_EQ(events.broken(), std::vector<std::string>{"ws4"});
 }
 
+TEST_F(IsolationTest, HowManyWorkspacesFailIsTold) {
+  Start();
+  EXPECT_TRUE(events.WaitForFailing(0));
+  db.bad = {{"ws2", ErrorKind::kUnique}, {"ws4", ErrorKind::kUnique}};
+  auto calls = SubmitTogether(6);
+  for (auto& [workspace, call] : calls) (void)Only(call);
+  EXPECT_TRUE(events.WaitForFailing(2));
+}
+
 TEST_F(IsolationTest, WhatWaitsOfAnIsolatedWorkspaceIsBounded) {
   options.isolated_retry_ms = 60'000;
   Start();

@@ -76,6 +76,9 @@ struct LedgerMetrics::Metrics {
   prometheus::Counter& isolated =
       metrics::Counter("tollgate_billing_isolated_workspaces_total",
                        "Workspaces that got batches of their own because their batches failed.");
+  prometheus::Gauge& isolated_now =
+      metrics::Gauge("tollgate_billing_workspaces_isolated",
+                     "Workspaces that have batches of their own and failed within five minutes.");
   prometheus::Counter& frozen =
       metrics::Counter("tollgate_billing_frozen_workspaces_total",
                        "Workspaces frozen because wallet and entries contradict each other. Page.");
@@ -132,6 +135,10 @@ void LedgerMetrics::OnIsolated(const std::string& workspace, const sql::SqlError
   metrics_->isolated.Increment();
   log::Warn("the ledger of one workspace cannot be written; the others go on",
             {{"workspace", workspace}, {"error", error.message}});
+}
+
+void LedgerMetrics::OnFailing(size_t workspaces) {
+  metrics_->isolated_now.Set(static_cast<double>(workspaces));
 }
 
 void LedgerMetrics::OnBroken(const std::string& workspace, const std::string& what) {

@@ -18,6 +18,7 @@ class LedgerMetrics : public GroupCommitObserver {
   void OnError(const sql::SqlError& error) override;
   void OnRefused() override;
   void OnIsolated(const std::string& workspace, const sql::SqlError& error) override;
+  void OnFailing(size_t workspaces) override;
   void OnBroken(const std::string& workspace, const std::string& what) override;
   void SetOpenHolds(int64_t count);
   // Called regularly. Counts and logs when a clock has jumped.

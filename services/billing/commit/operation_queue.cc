@@ -13,6 +13,7 @@ constexpr size_t kMaxIsolated = 256;
 // Isolated workspaces without operations that are remembered.
 constexpr size_t kMaxRemembered = 1024;
 constexpr int64_t kIsolatedAtLeastUs = 5'000'000;
+constexpr int64_t kFailingForUs = 300'000'000;
 
 }  // namespace
 
@@ -53,8 +54,8 @@ void OperationQueue::EraseIfIdle(Lane& lane) {
     return;
   }
   if (lane.isolated) {
-    if (isolated_ <= kMaxRemembered) return;
-    --isolated_;
+    if (isolated_.size() <= kMaxRemembered) return;
+    isolated_.erase(&lane);
   }
   lanes_.erase(lanes_.find(*lane.workspace));
 }
@@ -160,7 +161,7 @@ bool OperationQueue::Isolate(const std::string& workspace, int64_t now_us, int64
   lane.failed_us = now_us;
   lane.retry_us = retry_us;
   if (std::exchange(lane.isolated, true)) return false;
-  ++isolated_;
+  isolated_.insert(&lane);
   return true;
 }
 
@@ -171,8 +172,13 @@ bool OperationQueue::Heal(const std::string& workspace, int64_t now_us) {
     return false;
   }
   found->second.isolated = false;
-  --isolated_;
+  isolated_.erase(&found->second);
   return true;
+}
+
+size_t OperationQueue::Failing(int64_t now_us) const {
+  return static_cast<size_t>(std::ranges::count_if(
+      isolated_, [&](const Lane* lane) { return now_us - lane->failed_us <= kFailingForUs; }));
 }
 
 std::vector<QueuedOperation> OperationQueue::Clear() {

@@ -9,6 +9,7 @@
 #include <deque>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "services/billing/commit/call.h"
@@ -44,7 +45,10 @@ class OperationQueue {
 
   size_t size() const { return urgent_ + normal_; }
   size_t urgent() const { return urgent_; }
-  size_t isolated() const { return isolated_; }
+  size_t isolated() const { return isolated_.size(); }
+  // Isolated workspaces that failed within the last five minutes: an isolation ends with a success
+  // only, and nobody may ask anything of a workspace any more.
+  size_t Failing(int64_t now_us) const;
   // How many lanes and operations were looked at, for tests.
   int64_t steps() const { return steps_; }
   // Removes and returns everything.
@@ -81,7 +85,7 @@ class OperationQueue {
   std::deque<Lane*> isolated_lanes_;
   size_t urgent_ = 0;
   size_t normal_ = 0;
-  size_t isolated_ = 0;
+  std::unordered_set<const Lane*> isolated_;
   bool isolated_batch_ = false;  // one at a time
   int64_t batches_ = 0;
   int64_t steps_ = 0;

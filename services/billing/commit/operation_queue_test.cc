@@ -134,5 +134,20 @@ TEST_F(OperationQueueTest, IsolatedWorkspacesAreInOneBatchAtATimeUntilTheyHeal) 
   EXPECT_EQ(queue.isolated(), 1U);
 }
 
+// What the gauge shows, and its alert waits for: not a workspace that failed once and asks for
+// nothing any more.
+TEST_F(OperationQueueTest, AWorkspaceFailsUntilItHealsOrForFiveMinutesAfterItsLastFailure) {
+  constexpr int64_t kMinuteUs = 60'000'000;
+  EXPECT_EQ(queue.Failing(0), 0U);
+  queue.Isolate("a", 0, 0);
+  queue.Isolate("b", 0, 0);
+  queue.Isolate("a", 4 * kMinuteUs, 0);
+  EXPECT_EQ(queue.Failing(5 * kMinuteUs), 2U);
+  EXPECT_EQ(queue.Failing(6 * kMinuteUs), 1U) << "b has not failed again";
+  EXPECT_EQ(queue.isolated(), 2U) << "which keeps batches of its own";
+  ASSERT_TRUE(queue.Heal("a", 6 * kMinuteUs));
+  EXPECT_EQ(queue.Failing(6 * kMinuteUs), 0U);
+}
+
 }  // namespace
 }  // namespace tollgate::billing

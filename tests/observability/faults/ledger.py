@@ -109,6 +109,29 @@ class SomeWorkspaces(Fault):
         change_database(observed, "billing", "DROP TRIGGER refused_hold")
 
 
+class OneWorkspace(Calls):
+    """the database refuses the holds of one workspace"""
+    alerts = ("LedgerWorkspaceNotWritten",)
+    patience = 330  # one that an earlier fault has left counts for five minutes
+    pause = 0.5
+
+    def begin(self, observed):
+        self.key = new_customer(observed, "not-written")[1]
+        change_database(observed, "billing", "CREATE TRIGGER refused_one BEFORE INSERT ON hold WHEN NEW.workspace = 'not-written' "
+                                             "BEGIN SELECT RAISE(ABORT, 'refused'); END")
+        super().begin(observed)
+
+    def call(self, observed):
+        observed.chat(key=self.key)
+
+    def end(self, observed):
+        # Its calls go on: the first that is written five seconds after the last failure ends it.
+        change_database(observed, "billing", "DROP TRIGGER refused_one")
+
+    def put_back(self, observed):
+        super().end(observed)
+
+
 class LockedDatabase(Calls):
     """another session locks the database for more than a second again and again"""
     alerts = ("LedgerCommitsSlowly",)
@@ -195,5 +218,5 @@ class ClockStep(Fault):
         observed.restore("billing", self.billing)
 
 
-FAULTS = (BillingStops, LedgerCheckpoints, RollUps, ChangedHead, SomeWorkspaces, LockedDatabase, DiskRefusesWrites, AuditHead, ClockStep,
-          ChangedEntry)
+FAULTS = (OneWorkspace, BillingStops, LedgerCheckpoints, RollUps, ChangedHead, SomeWorkspaces, LockedDatabase, DiskRefusesWrites, AuditHead,
+          ClockStep, ChangedEntry)

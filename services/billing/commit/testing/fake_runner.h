@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -140,9 +141,19 @@ class Events : public GroupCommitObserver {
     const std::lock_guard lock(mutex_);
     isolated_.push_back(workspace);
   }
+  void OnFailing(size_t workspaces) override {
+    const std::lock_guard lock(mutex_);
+    failing_ = workspaces;
+    told_.notify_all();
+  }
   void OnBroken(const std::string& workspace, const std::string& what) override {
     const std::lock_guard lock(mutex_);
     broken_.push_back(workspace);
+  }
+  // Whether so many workspaces fail before long.
+  bool WaitForFailing(size_t workspaces) {
+    std::unique_lock lock(mutex_);
+    return told_.wait_for(lock, std::chrono::seconds(30), [&] { return failing_ == workspaces; });
   }
   std::vector<std::string> isolated() {
     const std::lock_guard lock(mutex_);
@@ -155,6 +166,8 @@ class Events : public GroupCommitObserver {
 
  private:
   std::mutex mutex_;
+  std::condition_variable told_;
+  std::optional<size_t> failing_;
   std::vector<std::string> isolated_;
   std::vector<std::string> broken_;
 };

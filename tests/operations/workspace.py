@@ -1,0 +1,109 @@
+"""A workspace gets engines of its own while it has load, as docs/operations/workspace-load.md says, is stopped and goes on, and goes back to the
+shared ones. No request fails but those that began while it was stopped, no answer is cut."""
+import atexit
+import json
+import os
+import tempfile
+import time
+import urllib.request
+
+from operation import CALLS, NAME, books_are_right, check, load, metric, none_failed, record, start
+
+MODEL = "demo/own"
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../deploy/config/catalog.demo.yaml"), encoding="utf-8") as file:
+    SHARED = file.read()
+OWN = SHARED.replace("models:\n", f"""models:
+  - id: {MODEL}
+    engine_model: demo/sim-small
+    context_window: 32768
+    max_output_tokens: 8192
+    input_usd_per_million: "0.10"
+    output_usd_per_million: "0.40"
+    capabilities: [chat, tools, reasoning]
+    pool: own
+    workspace: demo
+    fallbacks: [demo/sim-small]
+""", 1).replace("pools:\n", """pools:
+  - name: own
+    engines:
+      - id: own-1
+        kind: vllm
+        base_url: ${env:TOLLGATE_ENGINE_2}
+        max_concurrency: 64
+""", 1)
+# Of this file as containers see it: a file that is mounted alone keeps its inode.
+with tempfile.NamedTemporaryFile("w", suffix=".yaml", delete=False) as catalog:
+    catalog.write(SHARED)
+os.chmod(catalog.name, 0o644)
+atexit.register(os.unlink, catalog.name)
+
+
+def with_own_catalog(project):
+    for name in ("catalog-1", "catalog-2"):
+        service = project["services"][name]
+        service["volumes"] = [one.replace("./deploy/config/catalog.demo.yaml", catalog.name) for one in service["volumes"]]
+        check(any(one.startswith(catalog.name) for one in service["volumes"]), f"{name} has another catalog")
+    return []
+
+
+def write(text):
+    with open(catalog.name, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def models(key):
+    request = urllib.request.Request(f"http://{NAME}:8080/v1/models", headers={"Authorization": f"Bearer {key}"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return {one["id"] for one in json.load(answer)["data"]}
+
+
+def everywhere(key, there):
+    """Several times, since the load balancer has two gateways."""
+    return all((MODEL in models(key)) == there for _ in range(4))
+
+
+def on_own(name):
+    return metric(cluster, name, 'tollgate_router_engine_requests_total{engine="own-1"')
+
+
+cluster = start(with_own_catalog)
+routers = ("router-1", "router-2")
+cluster.tollgate("workspace", "create", "Other", "--id", "other")
+other = json.loads(cluster.tollgate("--json", "key", "create", "--workspace", "other", "--name", "test"))["secret"]
+shared = load(cluster)
+shared.more(CALLS)
+write(OWN)
+cluster.wait("the workspace has its model", lambda: everywhere(cluster.key, True))
+check(everywhere(other, False), "another workspace has the model, too")
+# The customer changes the name of the model; what runs ends where it is.
+own = load(cluster, model=MODEL)
+shared.end()
+own.more(CALLS)
+cluster.wait("the engine of its own has work from both routers", lambda: all(on_own(name) > 0 for name in routers))
+before = time.monotonic()
+cluster.tollgate("workspace", "freeze", "demo", "--reason", "a flood")
+stopped = time.monotonic()
+while time.monotonic() < stopped + 5:
+    own.more(CALLS)
+begins = time.monotonic()
+cluster.tollgate("workspace", "unfreeze", "demo", "--reason", "it is over")
+goes_on = time.monotonic()
+own.more(2 * CALLS)
+back = load(cluster)
+own.end()
+cluster.wait("nothing runs on its engine", lambda: not sum(
+    metric(cluster, name, 'tollgate_router_engine_running_requests{engine="own-1"') for name in routers))
+write(SHARED)
+cluster.wait("the model is gone", lambda: everywhere(cluster.key, False))
+back.more(CALLS)
+back.end()
+refused = [one for one in own.calls if one["error"].startswith("402 ")]
+check(refused, "a workspace that is stopped is served")
+for one in refused:
+    check(not one["begun"] and one["at"] + one["seconds"] >= before and one["at"] <= goes_on, f"refused while it was not stopped: {one}")
+for one in own.calls:
+    check(not stopped + 1 < one["at"] < begins - 1 or one in refused, f"served while it was stopped: {one}")
+own.calls = shared.calls + own.calls + back.calls
+none_failed(own, "a workspace that moves to engines of its own", allowed=lambda one: one in refused)
+books_are_right(cluster, own)
+record("workspace", own, refused=len(refused))
