@@ -15,6 +15,7 @@
 #include "gateway/edge/edge.h"
 #include "gateway/endpoints.h"
 #include "gateway/envelopes/envelope.h"
+#include "gateway/pipeline/await_ledger.h"
 #include "gateway/pipeline/judge_head.h"
 #include "gateway/pipeline/media_hosts.h"
 #include "gateway/worker/worker_pool.h"
@@ -119,6 +120,7 @@ class GatewayModule : public Module {
     }
     if (auto planned = PlanConnections(); !planned) return planned;
     if (auto read = ReadSecurity(); !read) return read;
+    gateway::LedgerWaiters::Get();  // its metrics exist from the start
     workers_.Start();
     edge_options_.server.memory = std::make_shared<MemoryBudget>(memory_budget_bytes_);
     edge_options_.server.metrics = std::make_shared<http::ServerMetrics>();

@@ -37,9 +37,7 @@ using billing::v1::VoidResponse;
 using BillingAsync = BillingService::StubInterface::async_interface;
 using MeteringAsync = MeteringService::StubInterface::async_interface;
 
-// Milliseconds. New work fails closed after three seconds (decision 50).
-constexpr int64_t kAuthorizeTimeout = 3'000;
-constexpr int64_t kAuthorizeAttemptTimeout = 1'000;
+// Milliseconds.
 constexpr int64_t kVoidAttemptTimeout = 2'000;
 // By then the hold has expired.
 constexpr int64_t kVoidPatience = 90'000;
@@ -48,9 +46,6 @@ constexpr int64_t kRefusalPatience = 600'000;
 // Voids of one client that may be under way. While billing is unreachable each refused request adds
 // one; further holds are left to expire.
 constexpr int kMaxVoids = 32'768;
-// Authorizes of one client that may wait for a ledger that does not answer; further ones fail at
-// once, so that an outage does not fill the gateway with requests.
-constexpr int kMaxWaiting = 1'024;
 constexpr int64_t kUsageTimeout = 5'000;
 // A caller waits for these.
 constexpr int64_t kStoreAnswerTimeout = 1'000;
@@ -118,8 +113,8 @@ class BillingClientImpl : public BillingClient {
         authorizes_(std::move(authorizes)),
         voids_(std::move(voids)) {}
 
-  Task<Result<AuthorizeResult>> Authorize(AuthorizeItem item) override {
-    return AuthorizeWithRetries(loop_, authorizes_, std::move(item), waiting_);
+  Task<Result<AuthorizeResult>> Authorize(AuthorizeItem item, int64_t timeout_ms) override {
+    return AuthorizeOnce(authorizes_, std::move(item), timeout_ms);
   }
   void Void(VoidItem item) override {
     if (*voids_running_ >= kMaxVoids) return voids_dropped_.Increment();
@@ -139,33 +134,9 @@ class BillingClientImpl : public BillingClient {
   }
 
  private:
-  // Idempotent by the item's id: a retry returns the lost answer and holds nothing twice.
-  static Task<Result<AuthorizeResult>> AuthorizeWithRetries(Loop& loop,
-                                                            std::shared_ptr<Authorizes> authorizes,
-                                                            AuthorizeItem item,
-                                                            std::shared_ptr<int> waiting) {
-    struct Waiter {
-      ~Waiter() {
-        if (count) --*count;
-      }
-      std::shared_ptr<int> count;  // null: does not wait yet
-    } waiter;
-    int64_t deadline_us = SystemClock::Get().MonotonicUs() + kAuthorizeTimeout * 1000;
-    Backoff backoff(50, 400);
-    for (int64_t left_ms = kAuthorizeTimeout;;) {
-      auto result = UnlessUnavailable(
-          co_await authorizes->Call(item, std::min(left_ms, kAuthorizeAttemptTimeout)));
-      if (result.ok() || result.error().id != ErrorId::kServiceUnavailable) co_return result;
-      int64_t wait_ms = backoff.NextMs();
-      left_ms = (deadline_us - SystemClock::Get().MonotonicUs()) / 1000 - wait_ms;
-      if (left_ms <= 0) co_return result;
-      if (!waiter.count) {
-        if (*waiting >= kMaxWaiting) co_return result;
-        ++*waiting;
-        waiter.count = waiting;
-      }
-      co_await loop.Sleep(wait_ms);
-    }
+  static Task<Result<AuthorizeResult>> AuthorizeOnce(std::shared_ptr<Authorizes> authorizes,
+                                                     AuthorizeItem item, int64_t timeout_ms) {
+    co_return UnlessUnavailable(co_await authorizes->Call(std::move(item), timeout_ms));
   }
 
   static Task<void> VoidInBackground(Loop& loop, std::shared_ptr<Voids> voids, VoidItem item,
@@ -191,7 +162,6 @@ class BillingClientImpl : public BillingClient {
   AnswerTransports answers_;
   std::shared_ptr<Authorizes> authorizes_;
   std::shared_ptr<Voids> voids_;
-  std::shared_ptr<int> waiting_ = std::make_shared<int>(0);
   // Shared by the voids, which may outlive the client.
   std::shared_ptr<int> voids_running_ = std::make_shared<int>(0);
   prometheus::Counter& voids_dropped_ = metrics::Counter(

@@ -65,7 +65,10 @@ class RateLimitClient {
 class BillingClient {
  public:
   virtual ~BillingClient() = default;
-  virtual Task<Result<billing::v1::AuthorizeResult>> Authorize(billing::v1::AuthorizeItem item) = 0;
+  // One attempt within the time. Idempotent by the item's id: a repetition returns the lost answer
+  // and holds nothing twice.
+  virtual Task<Result<billing::v1::AuthorizeResult>> Authorize(billing::v1::AuthorizeItem item,
+                                                               int64_t timeout_ms) = 0;
   // Sent in the background, and retried until it is answered or the hold has expired, a refusal for
   // ten minutes.
   virtual void Void(billing::v1::VoidItem item) = 0;

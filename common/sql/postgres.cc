@@ -6,6 +6,7 @@
 
 #include "common/sql/drivers.h"
 #include "common/sql/postgres_cancel.h"
+#include "common/sql/postgres_connect.h"
 #include "common/sql/postgres_params.h"
 #include "common/sql/postgres_result.h"
 
@@ -19,6 +20,12 @@ constexpr int kCancelCheckMs = 20;
 constexpr std::string_view kQueryCancelled = "57014";
 // How long the end of a cancelled statement is waited for.
 constexpr std::chrono::seconds kCancelWait(1);
+// The server ends a statement after statement_timeout_ms. An answer that comes so much later still
+// will not come: the server stands still, or its machine is gone.
+constexpr int kAnswerGraceMs = 2000;
+constexpr std::string_view kNoLimit = "statement_timeout = 0";
+
+using SteadyClock = std::chrono::steady_clock;
 
 class PostgresConnection : public Connection {
  public:
@@ -35,25 +42,9 @@ class PostgresConnection : public Connection {
     types_.clear();
     pending_.clear();
     pipeline_ = false;
+    unlimited_ = unlimited_transaction_ = false;
     connection_.reset();
-    const std::string seconds = std::to_string(std::max(2, options_.connect_timeout_ms / 1000));
-    // synchronous_commit=on even if the default of the server is weaker. The options come after the
-    // URL, so that the URL cannot override them.
-    std::string settings =
-        "-c synchronous_commit=on -c client_min_messages=warning -c timezone=UTC"
-        " -c tcp_user_timeout=5000 -c idle_in_transaction_session_timeout=" +
-        std::to_string(options_.idle_in_transaction_ms) +
-        " -c statement_timeout=" + std::to_string(options_.statement_timeout_ms) +
-        " -c lock_timeout=" + std::to_string(options_.lock_timeout_ms);
-    if (options_.by_key_only) {
-      settings +=
-          " -c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off"
-          " -c enable_hashjoin=off -c enable_mergejoin=off";
-    }
-    const char* keys[] = {"connect_timeout", "tcp_user_timeout", "keepalives_idle",
-                          "dbname",          "options",          nullptr};
-    const char* values[] = {seconds.c_str(), "5000", "5", url_.c_str(), settings.c_str(), nullptr};
-    connection_.reset(PQconnectdbParams(keys, values, /*expand_dbname=*/1));
+    connection_.reset(OpenPostgres(url_, options_));
     if (!healthy()) {
       SqlError error{ErrorKind::kConnection, Trimmed("postgresql: connect: ")};
       connection_.reset();
@@ -127,7 +118,7 @@ class PostgresConnection : public Connection {
     if (PQpipelineSync(connection_.get()) == 0) done = Fail{Dropped("pipeline")};
     for (const Sent& sent : pending) {
       if (!healthy()) break;
-      const ResultPtr result(PQgetResult(connection_.get()));
+      const ResultPtr result = Next();
       // Behind a failed statement.
       const bool skipped = PQresultStatus(result.get()) == PGRES_PIPELINE_ABORTED;
       auto checked = skipped ? SqlResult<void>() : Check(result.get(), sent.what);
@@ -139,11 +130,11 @@ class PostgresConnection : public Connection {
         if (sent.rows) PassRows(result.get(), sent.rows);
         committed_ = std::string_view(PQcmdStatus(result.get())) == "COMMIT";
       }
-      while (ResultPtr more{PQgetResult(connection_.get())}) continue;
+      while (ResultPtr more = Next()) continue;
     }
     if (healthy()) {
-      const ResultPtr end(PQgetResult(connection_.get()));
-      if (PQresultStatus(end.get()) != PGRES_PIPELINE_SYNC ||
+      const ResultPtr end = Next();
+      if (!healthy() || PQresultStatus(end.get()) != PGRES_PIPELINE_SYNC ||
           PQexitPipelineMode(connection_.get()) == 0) {
         if (done.ok()) done = Fail{Dropped("pipeline")};
         connection_.reset();
@@ -154,8 +145,14 @@ class PostgresConnection : public Connection {
 
   SqlResult<void> ExecuteScript(const std::string& script) override {
     if (!healthy()) return Fail{Lost()};
-    const ResultPtr result(PQexec(connection_.get(), script.c_str()));
-    return Check(result.get(), "script");
+    // A script that lifts the server's limit lifts this one.
+    if (script.find(kNoLimit) != std::string::npos) {
+      const bool local = script.find("SET LOCAL") != std::string::npos;
+      (local ? unlimited_transaction_ : unlimited_) = true;
+    }
+    auto result = Finish(PQsendQuery(connection_.get(), script.c_str()), "script");
+    if (!result.ok()) return Fail{std::move(result).error()};
+    return {};
   }
 
   SqlResult<void> Begin(TxMode mode) override {
@@ -170,6 +167,7 @@ class PostgresConnection : public Connection {
     if (!pipeline_) return Fail{Lost()};
     auto done = SendPlain("COMMIT");
     if (done.ok()) done = Flush();
+    unlimited_transaction_ = false;
     if (done.ok()) {
       // COMMIT of a failed transaction reports ROLLBACK.
       if (committed_) return done;
@@ -189,11 +187,13 @@ class PostgresConnection : public Connection {
       // A session that is still in its transaction must not be used again.
       if (!ExecuteScript("ROLLBACK").ok()) connection_.reset();
     }
+    unlimited_transaction_ = false;
   }
 
  private:
   SqlError Lost() const { return {ErrorKind::kConnection, "postgresql: the connection is lost"}; }
   std::string Trimmed(std::string text) const {
+    if (!connection_) return text + "no answer in time, the connection is given up";
     text += PQerrorMessage(connection_.get());
     while (!text.empty() && text.back() == '\n') text.pop_back();
     return text;
@@ -221,6 +221,34 @@ class PostgresConnection : public Connection {
     return Fail{std::move(error)};
   }
 
+  SteadyClock::time_point AnswerBy() const {
+    const bool limited =
+        options_.statement_timeout_ms > 0 && !unlimited_ && !unlimited_transaction_;
+    if (!limited) return SteadyClock::time_point::max();
+    return SteadyClock::now() +
+           std::chrono::milliseconds(options_.statement_timeout_ms + kAnswerGraceMs);
+  }
+  // The next result; null at the end. A server that does not answer in time loses the connection.
+  ResultPtr Next() {
+    if (!connection_) return nullptr;
+    if (WaitForResult(connection_.get(), AnswerBy()))
+      return ResultPtr(PQgetResult(connection_.get()));
+    connection_.reset();
+    return nullptr;
+  }
+  // The last result of what was sent.
+  SqlResult<ResultPtr> Finish(int sent, std::string_view what) {
+    ResultPtr last;
+    while (sent == 1) {
+      ResultPtr next = Next();
+      if (!next) break;
+      last = std::move(next);
+    }
+    if (!connection_) last.reset();
+    if (auto ok = Check(last.get(), what); !ok.ok()) return Fail{std::move(ok).error()};
+    return last;
+  }
+
   // What the connection's message says, and no more of the connection.
   SqlError Dropped(const std::string& what) {
     SqlError error{ErrorKind::kConnection, Trimmed("postgresql: " + what + ": ")};
@@ -240,8 +268,9 @@ class PostgresConnection : public Connection {
       }
       pending_.push_back({"prepare", {}, text});
     } else {
-      const ResultPtr result(PQprepare(connection_.get(), name.c_str(), text.c_str(), 0, nullptr));
-      if (auto ok = Check(result.get(), "prepare"); !ok.ok()) return Fail{std::move(ok).error()};
+      auto prepared = Finish(
+          PQsendPrepare(connection_.get(), name.c_str(), text.c_str(), 0, nullptr), "prepare");
+      if (!prepared.ok()) return Fail{std::move(prepared).error()};
     }
     return statements_.emplace(text, std::move(name)).first->second.c_str();
   }
@@ -282,10 +311,9 @@ class PostgresConnection : public Connection {
     auto name = Prepared(sql);
     if (!name.ok()) return Fail{std::move(name).error()};
     if (CancelScope::Active()) return RunCancellable(*name);
-    ResultPtr result(PQexecPrepared(connection_.get(), *name, params_.count(), params_.values(),
-                                    params_.lengths(), params_.formats(), /*resultFormat=*/1));
-    if (auto ok = Check(result.get(), "execute"); !ok.ok()) return Fail{std::move(ok).error()};
-    return result;
+    return Finish(PQsendQueryPrepared(connection_.get(), *name, params_.count(), params_.values(),
+                                      params_.lengths(), params_.formats(), /*resultFormat=*/1),
+                  "execute");
   }
 
   // Waits in steps, and asks the server to end the statement when the caller has left.
@@ -296,19 +324,21 @@ class PostgresConnection : public Connection {
                                     params_.lengths(), params_.formats(),
                                     /*resultFormat=*/1) == 0;
     bool cancelled = false;
-    std::chrono::steady_clock::time_point give_up;
+    auto give_up = AnswerBy();
     while (!lost && PQisBusy(connection) != 0) {
       pollfd waiting{PQsocket(connection), POLLIN, 0};
       const int ready = poll(&waiting, 1, kCancelCheckMs);
-      if (ready <= 0 && cancelled && std::chrono::steady_clock::now() > give_up) {
+      if (ready <= 0 && SteadyClock::now() > give_up) {
         // The server does not react; it will find that the connection is closed.
         connection_.reset();
-        return Fail{CancelledError()};
+        if (cancelled) return Fail{CancelledError()};
+        auto late = Check(nullptr, "execute");
+        return Fail{std::move(late).error()};
       }
       if (ready > 0) lost = PQconsumeInput(connection) == 0;
       if (ready > 0 || cancelled || !CancelScope::Cancelled()) continue;
       cancelled = true;
-      give_up = std::chrono::steady_clock::now() + kCancelWait;
+      give_up = SteadyClock::now() + kCancelWait;
       CancelAside(connection);
     }
     ResultPtr result(PQgetResult(connection));
@@ -360,6 +390,9 @@ class PostgresConnection : public Connection {
 
   const std::string url_;
   const Database::Options options_;
+  // Scripts have lifted the limit of statements, for the session or until the transaction ends.
+  bool unlimited_ = false;
+  bool unlimited_transaction_ = false;
   std::unique_ptr<PGconn, CloseConn> connection_;
   std::unordered_map<std::string, std::string, Hash, std::equal_to<>> statements_;
   std::unordered_map<std::string, PostgresRowType> types_;  // by table
@@ -371,29 +404,6 @@ class PostgresConnection : public Connection {
 };
 
 }  // namespace
-
-SqlResult<void> CheckPostgresUrl(const std::string& url) {
-  char* message = nullptr;
-  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(
-      PQconninfoParse(url.c_str(), &message), &PQconninfoFree);
-  PQfreemem(message);
-  bool good = options != nullptr;
-  // A password with signs that are not percent-encoded ends early, and its rest becomes another
-  // part, which errors of connecting show.
-  for (const auto* at = options.get(); good && at->keyword != nullptr; ++at) {
-    const std::string_view keyword = at->keyword;
-    const std::string_view value = at->val == nullptr ? "" : at->val;
-    if (keyword == "port") good = value.find_first_not_of("0123456789,") == std::string_view::npos;
-    if (keyword == "host" || keyword == "dbname") {
-      good = value.find('@') == std::string_view::npos;
-    }
-  }
-  if (good) return {};
-  return Fail{SqlError{ErrorKind::kOther,
-                       "the storage URL cannot be read: it must be "
-                       "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with every sign of user and "
-                       "password but letters and digits percent-encoded (%40 for @)"}};
-}
 
 SqlResult<std::unique_ptr<Connection>> ConnectPostgres(const std::string& url,
                                                        const Database::Options& options) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "common/sql/beside.h"
 #include "common/sql/sql.h"
 #include "tests/support/postgres.h"
 
@@ -104,6 +105,110 @@ TEST_F(PostgresTest, AConnectionIsNotUsedAgainWhileACancelIsOnItsWay) {
   EXPECT_FALSE(connection_->healthy());
   server_->Thaw();
   ExpectUsableAgain();
+}
+
+// Of several servers, whichever takes writes: before a fail-over, and after it.
+TEST_F(PostgresTest, OfSeveralServersThePrimaryIsUsed) {
+  const auto standby = server_->StartStandby();
+  ASSERT_TRUE(standby);
+  Database::Options options;
+  options.url = testing::TestPostgres::UrlOf({standby.get(), server_.get()}, "postgres");
+  const auto database = Database::Open(options);
+  ASSERT_TRUE(database.ok());
+  const auto connection = (*database)->Connect();
+  ASSERT_TRUE(connection.ok()) << connection.error().message;
+  const auto made = (*connection)->ExecuteScript("CREATE TABLE t (a BIGINT)");
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  ASSERT_TRUE((*connection)->Execute("INSERT INTO t VALUES (1)").ok());
+  server_->Kill();
+  EXPECT_EQ((*connection)->Execute("INSERT INTO t VALUES (2)").error().kind,
+            ErrorKind::kConnection);
+  EXPECT_FALSE((*connection)->Reconnect().ok()) << "a standby takes no writes";
+  ASSERT_TRUE(standby->Promote());
+  ASSERT_TRUE((*connection)->Reconnect().ok());
+  int64_t rows = 0;
+  ASSERT_TRUE((*connection)->Execute("INSERT INTO t VALUES (3)").ok());
+  ASSERT_TRUE((*connection)
+                  ->Query("SELECT count(*) FROM t", {}, [&](const Row& row) { rows = row.Int(0); })
+                  .ok());
+  EXPECT_EQ(rows, 2) << "what was acknowledged is there";
+}
+
+// Commands that only read may name a standby.
+TEST_F(PostgresTest, AStandbyThatIsNamedAloneMayBeRead) {
+  const auto standby = server_->StartStandby();
+  ASSERT_TRUE(standby);
+  const auto connection = ConnectBeside(standby->Url("postgres"), /*read_only=*/true);
+  ASSERT_TRUE(connection.ok()) << connection.error().message;
+  EXPECT_TRUE((*connection)->Query("SELECT 1", {}, [](const Row&) {}).ok());
+}
+
+// Its connections stay open, and it ends no statement: the thread that waits would be lost.
+TEST_F(PostgresTest, AServerThatStandsStillIsGivenUp) {
+  Database::Options options;
+  options.url = server_->Url("postgres");
+  options.statement_timeout_ms = 200;
+  const auto database = Database::Open(options);
+  ASSERT_TRUE(database.ok());
+  const auto given_up = [&](const char* what, const auto& call, ErrorKind kind) {
+    SCOPED_TRACE(what);
+    auto connection = (*database)->Connect();
+    ASSERT_TRUE(connection.ok()) << connection.error().message;
+    ASSERT_TRUE((*connection)->Begin(TxMode::kWrite).ok());
+    server_->FreezeAll();
+    // Ends the test where nothing else would.
+    std::promise<void> ended;
+    std::thread rescue([&, end = ended.get_future()] {
+      if (end.wait_for(std::chrono::seconds(10)) == std::future_status::timeout) server_->ThawAll();
+    });
+    const auto began = std::chrono::steady_clock::now();
+    const SqlResult<void> done = call(**connection);
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(6));
+    EXPECT_FALSE((*connection)->healthy());
+    ended.set_value();
+    rescue.join();
+    server_->ThawAll();
+    ASSERT_FALSE(done.ok());
+    EXPECT_EQ(done.error().kind, kind) << done.error().message;
+    ASSERT_TRUE((*connection)->Reconnect().ok());
+    EXPECT_TRUE((*connection)->Execute("SELECT 1").ok());
+  };
+  given_up(
+      "statement",
+      [](Connection& connection) { return connection.Query("SELECT 1", {}, [](const Row&) {}); },
+      ErrorKind::kConnection);
+  given_up(
+      "script", [](Connection& connection) { return connection.ExecuteScript("SELECT 1"); },
+      ErrorKind::kConnection);
+  given_up(
+      "pipeline",
+      [](Connection& connection) {
+        connection.Pipeline();
+        (void)connection.Execute("SELECT 1");
+        return connection.Flush();
+      },
+      ErrorKind::kConnection);
+  given_up(
+      "commit", [](Connection& connection) { return connection.Commit(); },
+      ErrorKind::kCommitUnknown);
+}
+
+// Migrations and verifications take as long as they take.
+TEST_F(PostgresTest, AScriptThatLiftsTheServersLimitLiftsTheWaitToo) {
+  Database::Options options;
+  options.url = server_->Url("postgres");
+  options.statement_timeout_ms = 100;
+  const auto database = Database::Open(options);
+  ASSERT_TRUE(database.ok());
+  const auto connection = (*database)->Connect();
+  ASSERT_TRUE(connection.ok());
+  ASSERT_TRUE((*connection)->Begin(TxMode::kWrite).ok());
+  ASSERT_TRUE((*connection)->ExecuteScript("SET LOCAL statement_timeout = 0").ok());
+  EXPECT_TRUE((*connection)->Query("SELECT pg_sleep(2.5)", {}, [](const Row&) {}).ok());
+  ASSERT_TRUE((*connection)->Commit().ok());
+  const auto limited = (*connection)->Query("SELECT pg_sleep(2.5)", {}, [](const Row&) {});
+  ASSERT_FALSE(limited.ok());
+  EXPECT_EQ(limited.error().kind, ErrorKind::kRetry) << "the server ends it";
 }
 
 // A plan that reads a whole table would stay when a table that was small has grown.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/money/money.h"
+#include "gateway/pipeline/await_ledger.h"
 #include "gateway/pipeline/refusals.h"
 
 namespace tollgate::gateway {
@@ -130,7 +131,7 @@ Task<Result<void>> AuthorizeSpend(RequestContext& context) {
   // that does not exist is harmless.
   HoldGuard hold(*worker.clients.billing, context.id, context.key->workspace_id());
   if (context.canonical.max_tokens == 0) hold.Disarm();
-  auto answer = co_await worker.clients.billing->Authorize(MakeAuthorizeItem(context));
+  auto answer = co_await AuthorizeOrWait(context);
   if (!answer) {
     // Whatever the error is, a failure of billing is a 503 and never a 402.
     Error error{ErrorId::kServiceUnavailable};

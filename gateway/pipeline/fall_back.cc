@@ -7,6 +7,7 @@
 #include "common/observability/log.h"
 #include "gateway/pipeline/admit.h"
 #include "gateway/pipeline/authorize.h"
+#include "gateway/pipeline/await_ledger.h"
 #include "gateway/pipeline/candidates.h"
 #include "gateway/pipeline/count_prompt.h"
 
@@ -28,7 +29,7 @@ Task<Result<void>> AdmitCurrent(RequestContext& context) {
 // The same request's next try, of the current candidate.
 Task<Result<void>> TellLedger(RequestContext& context) {
   ++context.attempt;
-  auto answer = co_await context.worker.clients.billing->Authorize(MakeAuthorizeItem(context));
+  auto answer = co_await AuthorizeOrWait(context);
   if (answer && answer->granted()) {
     context.authorization = std::move(*answer);
     co_return Result<void>();

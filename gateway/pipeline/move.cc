@@ -1,7 +1,7 @@
 #include "gateway/pipeline/move.h"
 
 #include "common/observability/log.h"
-#include "gateway/pipeline/authorize.h"
+#include "gateway/pipeline/await_ledger.h"
 #include "gateway/pipeline/dispatch.h"
 
 namespace tollgate::gateway {
@@ -11,8 +11,7 @@ Task<bool> MoveToAnotherRouter(RequestContext& context) {
   if (context.moved || !context.movable || !context.generation->sent()) co_return false;
   context.moved = true;
   ++context.attempt;
-  const auto answer =
-      co_await context.worker.clients.billing->Authorize(MakeAuthorizeItem(context));
+  const auto answer = co_await AuthorizeOrWait(context);
   const bool granted = answer && answer->granted();
   context.worker.metrics.CountMove(granted);
   if (!granted) {

@@ -203,7 +203,8 @@ class FakeLimiter : public RateLimitClient {
 
 class FakeBilling : public BillingClient {
  public:
-  Task<Result<billing::v1::AuthorizeResult>> Authorize(billing::v1::AuthorizeItem item) override {
+  Task<Result<billing::v1::AuthorizeResult>> Authorize(billing::v1::AuthorizeItem item,
+                                                       int64_t) override {
     authorized.push_back(item);
     if (on_call) on_call();
     co_return answer;

@@ -189,6 +189,11 @@ class Switches(unittest.TestCase):
             everything = chart.merged(chart.GIVEN, {"monitoring": {"rules": True, "dashboards": True}, "postgresql": {"mode": "builtin"}})
             self.assertEqual(chart.render(everything, chart=archive), chart.render(everything))
 
+    def test_each_of_several_database_servers_is_named_with_its_port(self):
+        text = json.dumps(chart.render(chart.merged(chart.GIVEN, {"postgresql": {"host": "db-1,db-2", "port": 6432}})))
+        for database in ("auth", "billing"):
+            self.assertIn(f"@db-1:6432,db-2:6432/{database}?", text)
+
     def test_services_with_a_disk_are_stateful(self):
         objects = chart.render(chart.merged(chart.GIVEN, {"services": {"auth": {"checkpoints": False}, "billing": {"checkpoints": True}}}))
         stateful = {one["metadata"]["name"] for one in objects if one["kind"] == "StatefulSet"}

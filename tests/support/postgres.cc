@@ -96,7 +96,7 @@ bool WaitForSuccess(pid_t pid) {
 
 bool TestPostgres::Required() { return std::getenv("TOLLGATE_REQUIRE_POSTGRES") != nullptr; }
 
-std::unique_ptr<TestPostgres> TestPostgres::Start() {
+std::unique_ptr<TestPostgres> TestPostgres::Make() {
   std::unique_ptr<TestPostgres> server(new TestPostgres);
   server->bin_ = FindBin();
   if (server->bin_.empty()) return nullptr;
@@ -105,6 +105,13 @@ std::unique_ptr<TestPostgres> TestPostgres::Start() {
   server->root_ = root;
   std::error_code error;
   fs::permissions(root, fs::perms::all, error);
+  return server;
+}
+
+std::unique_ptr<TestPostgres> TestPostgres::Start() {
+  auto server = Make();
+  if (!server) return nullptr;
+  const std::string& root = server->root_;
   const std::string log = root + "/log";
   if (!WaitForSuccess(Spawn(Unprivileged({server->bin_ + "/initdb", "-D", root + "/data", "-U",
                                           "tollgate", "-A", "trust", "-E", "UTF8", "--locale",
@@ -114,6 +121,37 @@ std::unique_ptr<TestPostgres> TestPostgres::Start() {
     return nullptr;
   }
   return server;
+}
+
+std::unique_ptr<TestPostgres> TestPostgres::StartStandby() {
+  auto standby = Make();
+  if (!standby) return nullptr;
+  const std::string data = standby->root_ + "/data";
+  // -R: it follows this server once it runs.
+  if (!WaitForSuccess(
+          Spawn(Unprivileged({bin_ + "/pg_basebackup", "-D", data, "-R", "-X", "stream", "-c",
+                              "fast", "--no-sync", "-d", "user=tollgate host=" + root_}),
+                standby->log_file())) ||
+      !standby->Run()) {
+    return nullptr;
+  }
+  // After the copy, so that the standby does not wait for another one when it is the primary.
+  if (!Execute("ALTER SYSTEM SET synchronous_standby_names = '*'") ||
+      !Execute("SELECT pg_reload_conf()")) {
+    return nullptr;
+  }
+  return standby;
+}
+
+bool TestPostgres::Promote() { return Execute("SELECT pg_promote(true, 60)"); }
+
+bool TestPostgres::Execute(const std::string& sql) const {
+  PGconn* connection = PQconnectdb(Url("postgres").c_str());
+  PGresult* result = PQexec(connection, sql.c_str());
+  const ExecStatusType status = PQresultStatus(result);
+  PQclear(result);
+  PQfinish(connection);
+  return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
 TestPostgres* TestPostgres::Shared() {
@@ -129,6 +167,13 @@ TestPostgres::~TestPostgres() {
 
 std::string TestPostgres::Url(const std::string& database) const {
   return "postgresql:///" + database + "?user=tollgate&host=" + root_;
+}
+
+std::string TestPostgres::UrlOf(const std::vector<const TestPostgres*>& servers,
+                                const std::string& database) {
+  std::string hosts;
+  for (const TestPostgres* server : servers) hosts += (hosts.empty() ? "" : ",") + server->root_;
+  return "postgresql:///" + database + "?user=tollgate&host=" + hosts;
 }
 
 std::string TestPostgres::MakeDatabase(const std::string& name) {
@@ -180,6 +225,7 @@ void TestPostgres::Kill() {
   kill(pid_, SIGSTOP);  // no new ones
   const std::vector<pid_t> pids = Pids(Part::kAll);
   for (const pid_t pid : pids) kill(pid, SIGKILL);
+  frozen_.clear();
   waitpid(pid_, nullptr, 0);
   // A backend that has not exited yet keeps the shared memory, and the next start would fail.
   WaitForEnd(pids);
@@ -195,6 +241,17 @@ void TestPostgres::KillSession(pid_t pid) {
 void TestPostgres::Freeze() { kill(pid_, SIGSTOP); }
 
 void TestPostgres::Thaw() { kill(pid_, SIGCONT); }
+
+void TestPostgres::FreezeAll() {
+  Freeze();  // no new ones
+  frozen_ = Pids(Part::kAll);
+  for (const pid_t pid : frozen_) kill(pid, SIGSTOP);
+}
+
+void TestPostgres::ThawAll() {
+  for (const pid_t pid : frozen_) kill(pid, SIGCONT);
+  frozen_.clear();
+}
 
 void TestPostgres::Stop() {
   if (pid_ <= 0) return;

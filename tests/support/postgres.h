@@ -15,6 +15,11 @@ class TestPostgres {
   // Null when PostgreSQL is not installed; then tests skip, unless TOLLGATE_REQUIRE_POSTGRES is
   // set. Takes about two seconds; a binary's tests should share one (Shared).
   static std::unique_ptr<TestPostgres> Start();
+  // A standby of this server, which from then on acknowledges no commit that the standby does not
+  // have. It answers reads only until Promote. Null when it could not be made.
+  std::unique_ptr<TestPostgres> StartStandby();
+  // Makes a standby the primary.
+  bool Promote();
   // One for the whole test binary, started on first use and stopped at exit. May be null.
   static TestPostgres* Shared();
   // Whether a missing server must fail the test instead of skipping it.
@@ -27,6 +32,9 @@ class TestPostgres {
   // Creates an empty database of that name (letters, digits, _) and returns its connection URL.
   std::string MakeDatabase(const std::string& name);
   std::string Url(const std::string& database) const;
+  // The URL of a database that has one of several servers as its primary, in this order.
+  static std::string UrlOf(const std::vector<const TestPostgres*>& servers,
+                           const std::string& database);
   std::string log_file() const { return root_ + "/log"; }
 
   // The processes of the server: its parent, those that serve a connection, all of them.
@@ -37,6 +45,9 @@ class TestPostgres {
   // Stops the process that takes connections and requests to cancel (SIGSTOP), and lets it go on.
   // Sessions go on meanwhile.
   void Freeze();
+  // Stops all of its processes, and lets them go on: connections stay open, nothing is answered.
+  void FreezeAll();
+  void ThawAll();
   void Thaw();
   // Fast shutdown, closing connections.
   void Stop();
@@ -50,9 +61,14 @@ class TestPostgres {
 
  private:
   TestPostgres() = default;
+  // With an empty folder of its own; null when PostgreSQL is not installed.
+  static std::unique_ptr<TestPostgres> Make();
+  // One statement as the superuser; whether it succeeded.
+  bool Execute(const std::string& sql) const;
   std::string bin_;
   std::string root_;
   pid_t pid_ = -1;
+  std::vector<pid_t> frozen_;
 };
 
 }  // namespace tollgate::testing

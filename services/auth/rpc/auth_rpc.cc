@@ -68,15 +68,24 @@ grpc::ServerUnaryReactor* AuthRpc::VerifyKey(grpc::CallbackServerContext* contex
                                              v1::VerifyKeyResponse* response) {
   const auto begin = std::chrono::steady_clock::now();
   const auto spans = tracing::BeginCall(kVerifyKey, std::span(request, 1));
+  const auto count = [this, begin, spans](const Result<v1::VerifyKeyResponse>& result) {
+    EndCall(spans, result ? "" : result.error().row().name);
+    (!result ? failed_ : result->found() ? found_ : unknown_).Increment();
+    seconds_.Observe(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  };
+  // While the database is unreachable, the storage threads may all be waiting for it.
+  if (AuthBackend* const backend = backend_.load()) {
+    if (auto vouched = backend->store().Vouch(*request)) {
+      count(*vouched);
+      if (*vouched) *response = std::move(**vouched);
+      return rpc::Answer(context, *vouched ? Result<void>() : Fail{vouched->error()});
+    }
+  }
   return RunOnStore(
       backend_, context, response,
       [request](AuthStore& store) { return store.VerifyKey(*request); },
-      [this, begin, spans](AuthBackend&, const Result<v1::VerifyKeyResponse>& result) {
-        EndCall(spans, result ? "" : result.error().row().name);
-        (!result ? failed_ : result->found() ? found_ : unknown_).Increment();
-        seconds_.Observe(
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-      });
+      [count](AuthBackend&, const Result<v1::VerifyKeyResponse>& result) { count(result); });
 }
 
 grpc::ServerWriteReactor<v1::WatchKeysResponse>* AuthRpc::WatchKeys(

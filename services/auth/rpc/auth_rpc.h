@@ -1,5 +1,5 @@
 // AuthService: key lookups and the change stream, for gateways. Handlers only submit work to the
-// storage threads.
+// storage threads, except what is answered from memory.
 #pragma once
 
 #include <atomic>

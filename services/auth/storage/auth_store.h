@@ -46,6 +46,8 @@ class AuthStore {
   KeyMemory& memory() { return memory_; }
   // While true, VerifyKey answers from memory and does not ask the database.
   void set_vouching(bool vouching) { vouching_ = vouching; }
+  // The answer from memory; nullopt while the database is to be asked. Never blocks.
+  std::optional<Result<v1::VerifyKeyResponse>> Vouch(const v1::VerifyKeyRequest& request) const;
 
   // The version of the latest change.
   Result<int64_t> Version();
@@ -163,6 +165,9 @@ class AuthStore {
   Result<void> Read(const std::function<sql::SqlResult<void>(sql::Connection&)>& body);
 
  private:
+  // The same for what gateways wait for: fails after three seconds without an answer, so that a
+  // database that stands still is noticed while their keys are still valid.
+  Result<void> ReadSoon(const std::function<sql::SqlResult<void>(sql::Connection&)>& body);
   sql::SqlResult<Answer> ApplyOnce(Change& change, const std::string& request_id,
                                    const std::string& content, const Body& body);
   // Gives the keys that the condition names, with "?" for the parameter, new versions, so that

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "common/observability/log.h"
 
@@ -57,14 +58,34 @@ void ChangeFeed::Unsubscribe(uint64_t watcher) {
 
 void ChangeFeed::Step() {
   const auto polled = Poll();
-  if (polled) read_us_ = clock_.MonotonicUs();
   // From memory, for a while: the keys in use go on working (decision 58).
   const bool vouches =
       !polled && version_ >= 0 && clock_.MonotonicUs() - read_us_ <= options_.vouch_us;
   store_.set_vouching(vouches);
   if (vouches) Ping(/*vouched=*/true);
-  if (healthy_.exchange(polled.ok()) && !polled) {
-    log::Warn("key database unreachable", {{"error", polled.error().ToString()}});
+  TellHealth(polled, vouches);
+  if (polled) read_us_ = clock_.MonotonicUs();
+}
+
+void ChangeFeed::TellHealth(const Result<void>& polled, bool vouches) {
+  constexpr int64_t kSecond = 1'000'000;
+  const int64_t unreachable_us = version_ >= 0 ? clock_.MonotonicUs() - read_us_ : 0;
+  unreachable_metric_.Set(polled ? 0.0 : static_cast<double>(unreachable_us) / kSecond);
+  const bool was_healthy = healthy_.exchange(polled.ok());
+  const bool vouched = std::exchange(vouched_, vouches);
+  if (polled && !was_healthy && read_us_ > 0) {
+    log::Info("key database reached again", {{"unreachable_seconds", unreachable_us / kSecond}});
+  }
+  if (!polled && was_healthy) {
+    log::Warn(
+        "key database unreachable: keys in memory go on working, others get 503",
+        {{"error", polled.error().ToString()}, {"vouch_seconds", options_.vouch_us / kSecond}});
+  }
+  if (!polled && vouched && !vouches) {
+    log::Error(
+        "key database unreachable for longer than auth.vouch_seconds: gateways refuse all keys "
+        "with 503 once they have had no contact for 30 s",
+        {{"error", polled.error().ToString()}});
   }
 }
 

@@ -46,7 +46,11 @@ class ChangeFeed {
         options_(options),
         live_keys_(store, options.live_keys),
         version_metric_(metrics::Gauge("tollgate_auth_key_version",
-                                       "Version of the latest change of keys that was sent.")) {}
+                                       "Version of the latest change of keys that was sent.")),
+        unreachable_metric_(metrics::Gauge(
+            "tollgate_auth_database_unreachable_seconds",
+            "Seconds since auth last read its database, while that is unreachable; else 0. Until "
+            "auth.vouch_seconds keys in memory go on working.")) {}
   ~ChangeFeed() { Stop(); }
 
   // Starts the thread that runs Step every 250 ms. Tests call Step without it.
@@ -90,6 +94,8 @@ class ChangeFeed {
   void SendFilters();
   std::shared_ptr<const v1::WatchKeysResponse> PieceAt(size_t offset) const;
   void Ping(bool vouched);
+  // Logs what has changed, and sets the metric.
+  void TellHealth(const Result<void>& polled, bool vouches);
 
   AuthStore& store_;
   const Clock& clock_;
@@ -97,6 +103,8 @@ class ChangeFeed {
   // Used by the thread of Step only.
   LiveKeys live_keys_;
   prometheus::Gauge& version_metric_;
+  prometheus::Gauge& unreachable_metric_;
+  bool vouched_ = false;  // at the end of the last Step
   // The version that all caught-up watchers have got; -1 before the first read. Used by the thread
   // of Step only.
   int64_t version_ = -1;

@@ -23,10 +23,14 @@ constexpr int kExpiryBatch = 256;
 // (docs/design/failures.md).
 constexpr int kIdleInTransactionMs = 1000;
 constexpr int kLockTimeoutMs = 300;
+// A server that stands still, or whose machine is gone, keeps a writer for so long and two seconds
+// more, and with it the workspaces of its batch: less than a fail-over takes.
+constexpr int kStatementTimeoutMs = 5000;
 
 sql::Database::Options ForWriters(sql::Database::Options options) {
   options.idle_in_transaction_ms = kIdleInTransactionMs;
   options.lock_timeout_ms = kLockTimeoutMs;
+  options.statement_timeout_ms = kStatementTimeoutMs;
   options.by_key_only = true;
   return options;
 }

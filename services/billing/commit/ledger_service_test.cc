@@ -159,6 +159,39 @@ TEST(LedgerServiceOutageTest, ADatabaseThatStandsStillIsNoticedWithoutTraffic) {
   EXPECT_TRUE(Eventually([&] { return ledger.Ready(); }));
 }
 
+// The batch that was under way must not keep its workspace for as long as the old server stands
+// still, while there is a new one.
+TEST(LedgerServiceOutageTest, WhenThePrimaryStandsStillItsSuccessorServesTheSameWorkspace) {
+  auto server = testing::TestPostgres::Start();
+  if (!server) GTEST_SKIP() << "PostgreSQL is not installed";
+  const auto standby = server->StartStandby();
+  ASSERT_TRUE(standby);
+  LedgerService::Options options;
+  options.sql.url = testing::TestPostgres::UrlOf({server.get(), standby.get()}, "postgres");
+  options.sql.connections = 1;
+  SystemClock& clock = SystemClock::Get();
+  LedgerService ledger(options, clock);
+  ASSERT_TRUE(ledger.Start().ok());
+  ASSERT_TRUE(Eventually([&] { return ledger.Ready(); }));
+  ASSERT_TRUE((*Do(ledger, {MakeAddCredit("c", 1000)}))[0].ok);
+  server->FreezeAll();
+  const Id id = TestId(1, clock.WallUs());
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_FALSE(Do(ledger, {MakeAuthorize(id, 100, 50)}).ok());
+  EXPECT_TRUE(standby->Promote());
+  bool granted = false;
+  while (!granted && std::chrono::steady_clock::now() - began < std::chrono::seconds(20)) {
+    const auto replies = Do(ledger, {MakeAuthorize(id, 100, 50)});
+    granted = replies.ok() && (*replies)[0].ok;
+    if (!granted) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_TRUE(granted) << "within less than a fail-over takes";
+  server->Kill();
+  EXPECT_EQ(BalanceOfWs(ledger).held_nano_usd, 200);
+  EXPECT_EQ(BalanceOfWs(ledger).open_holds, 1);
+  ExpectVerified(ledger);
+}
+
 // Stop would wait for as long as the statement takes.
 TEST_P(LedgerServiceTest, StopEndsAReadThatRuns) {
   LedgerService ledger(options_, SystemClock::Get());

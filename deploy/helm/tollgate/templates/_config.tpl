@@ -50,7 +50,7 @@ tracing:
 {{- $builtin := eq $sql.mode "builtin" -}}
 {{- $host := ternary (printf "%s-postgresql" (include "tollgate.fullname" $)) $sql.host $builtin -}}
 {{- $port := ternary 5432 $sql.port $builtin -}}
-postgresql://{{ $sql.user }}:${file:/run/secrets/postgres_password}@{{ $host }}:{{ int $port }}/{{ index $sql.databases (index . 1) }}?sslmode={{ ternary "disable" $sql.sslMode $builtin }}
+postgresql://{{ $sql.user }}:${file:/run/secrets/postgres_password}@{{ splitList "," $host | join (printf ":%d," (int $port)) }}:{{ int $port }}/{{ index $sql.databases (index . 1) }}?sslmode={{ ternary "disable" $sql.sslMode $builtin }}
 {{- if and $sql.caSecret (not $builtin) }}&sslrootcert=/run/postgresql-ca/ca.crt{{ end -}}
 {{- end -}}
 
