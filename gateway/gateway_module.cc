@@ -11,6 +11,7 @@
 #include "common/host/memory_limit.h"
 #include "common/host/plain_text.h"
 #include "common/http/server_metrics.h"
+#include "common/keys/key_format.h"
 #include "common/observability/log.h"
 #include "gateway/edge/edge.h"
 #include "gateway/endpoints.h"
@@ -41,6 +42,7 @@ gateway::PipelineOptions ReadPipelineOptions(const GatewaySettings& settings) {
   for (const std::string& host : settings.media_hosts()) {
     options.media_hosts.push_back(gateway::ReadMediaHostRule(host).value_or(""));
   }
+  options.debug_keys = {settings.debug_keys().begin(), settings.debug_keys().end()};
   if (!settings.idempotency_key_file().empty()) {
     const auto keys = ReadSealKeys(settings.idempotency_key_file());
     if (keys.size() == 1) options.answer_key = keys.front();
@@ -97,6 +99,7 @@ class GatewayModule : public Module {
         insecure_plaintext_(settings.insecure_plaintext()),
         trusted_proxies_(settings.trusted_proxies().begin(), settings.trusted_proxies().end()),
         media_hosts_(settings.media_hosts().begin(), settings.media_hosts().end()),
+        debug_keys_(settings.debug_keys().begin(), settings.debug_keys().end()),
         idempotency_key_file_(settings.idempotency_key_file()),
         drain_notice_seconds_(settings.drain_notice_seconds()),
         reasoning_key_file_(settings.reasoning_key_file()),
@@ -180,6 +183,13 @@ class GatewayModule : public Module {
                         "\" is neither a host nor \"*.\" and a host, without scheme and port");
       }
     }
+    for (const std::string& key : debug_keys_) {
+      if (!IsKeyId(key)) {
+        return Internal("gateway.debug_keys: the entry of " + std::to_string(key.size()) +
+                        " characters is not the public id of a key: 12 letters and digits, as the "
+                        "dashboard shows it, never the whole key");
+      }
+    }
     if (!idempotency_key_file_.empty() && ReadSealKeys(idempotency_key_file_).size() != 1) {
       return Internal("gateway.idempotency_key_file: " + idempotency_key_file_ +
                       " does not have 64 hexadecimal digits; make one with openssl rand -hex 32");
@@ -211,6 +221,7 @@ class GatewayModule : public Module {
   const bool insecure_plaintext_;
   const std::vector<std::string> trusted_proxies_;
   const std::vector<std::string> media_hosts_;
+  const std::vector<std::string> debug_keys_;
   const std::string idempotency_key_file_;
   const int32_t drain_notice_seconds_;
   std::atomic<bool> accepting_{true};

@@ -116,6 +116,11 @@ TEST_F(GatewayModuleTest, InvalidSettingsPreventTheStart) {
   settings_.set_memory_budget_percent(101);
   EXPECT_NE(problem().find("gateway.memory_budget_percent"), std::string::npos);
   settings_.clear_memory_budget_percent();
+  settings_.add_debug_keys("sk-tollgate-a-whole-key");
+  EXPECT_NE(problem().find("gateway.debug_keys"), std::string::npos);
+  EXPECT_EQ(problem().find("a-whole-key"), std::string::npos) << "no secret in a log";
+  settings_.set_debug_keys(0, "0123456789ab");
+  EXPECT_EQ(problem(), "");
   settings_.set_address_connection_percent(-1);
   EXPECT_NE(problem().find("gateway.address_connection_percent"), std::string::npos);
   settings_.clear_address_connection_percent();

@@ -120,6 +120,8 @@ struct CanonicalRequest {
   std::string_view template_member;
   // The client's own salt of the engine's prefix cache; empty: none.
   std::string cache_salt;
+  // What the client names its session by (session_name.h); empty: nothing.
+  std::string session;
   // The field with the prompt: the param of an error about images for a text-only model
   // (decision 34) or about a prompt that does not fit.
   std::string_view prompt_field = "messages";

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "gateway/pipeline/candidates.h"
+#include "gateway/pipeline/debug_header.h"
 #include "gateway/pipeline/trace_request.h"
 
 namespace tollgate::gateway {
@@ -58,6 +59,9 @@ void Dispatch(RequestContext& context) {
   PassTraceOn(context, request);
   request.set_streamed(canonical.stream);
   request.set_reasoning_budget_tokens(canonical.reasoning_budget);
+  request.set_session(std::move(canonical.session));
+  context.explains_choice = MayExplain(context);
+  request.set_explain_choice(context.explains_choice);
   if (SaysReasoning(canonical)) *request.mutable_reasoning() = canonical.reasoning;
   SetTry(context, request);
   const size_t members_bytes = request.members_json().size();
@@ -73,6 +77,7 @@ void Dispatch(RequestContext& context) {
 
 void SendAgain(RequestContext& context) {
   inference::v1::GenerateRequest& kept = *context.movable;
+  context.choice.clear();  // of the try before
   SetTry(context, kept);
   if (HasNextCandidate(context) || (!context.moved && IsKept(context, kept))) {
     context.generation = context.worker.clients.inference->Start(kept);

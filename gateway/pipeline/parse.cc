@@ -10,6 +10,7 @@
 #include "common/json/json.h"
 #include "gateway/pipeline/content_type.h"
 #include "gateway/pipeline/idempotency.h"
+#include "gateway/pipeline/session_name.h"
 
 namespace tollgate::gateway {
 namespace {
@@ -86,13 +87,20 @@ Result<CanonicalRequest> Decode(const Surface& surface, const ParseContext& cont
     return BadRequest("The request body is not valid JSON: " + document.error().message + ".");
   }
   auto canonical = surface.ParseRequest(*document, ForModelsOf(document->root(), context));
-  if (canonical) canonical->body_digest = digest;
+  if (!canonical) return canonical;
+  canonical->body_digest = digest;
+  canonical->session = SessionNameOf(document->root());
   return canonical;
 }
 
 // The header asks for what `usage.include` of chat completions asks for, on every endpoint.
 bool AsksForCost(const HttpRequest& request) {
   return http::EqualsIgnoreCase(request.header("x-tollgate-include-cost"), "true");
+}
+
+void ReadHeaders(const HttpRequest& request, CanonicalRequest& canonical) {
+  if (AsksForCost(request)) canonical.include_cost = true;
+  if (const auto session = SessionNameOf(request); !session.empty()) canonical.session = session;
 }
 
 std::string DigestPath(const HttpRequest& request) {
@@ -123,7 +131,7 @@ Result<void> Parse(RequestContext& context) {
                           std::exchange(request.body, std::string()), DigestPath(request));
   if (!canonical) return Fail{canonical.error()};
   context.canonical = std::move(*canonical);
-  if (AsksForCost(request)) context.canonical.include_cost = true;
+  ReadHeaders(request, context.canonical);
   return {};
 }
 
@@ -141,7 +149,7 @@ Task<Result<void>> ParseBesideLoop(RequestContext& context) {
   if (!canonical) co_return Unavailable("too many large bodies wait to be decoded");
   if (!*canonical) co_return Fail{canonical->error()};
   context.canonical = std::move(**canonical);
-  if (AsksForCost(request)) context.canonical.include_cost = true;
+  ReadHeaders(request, context.canonical);
   // Nothing was decoded: the stages after this one must not see the empty request.
   if (client_gone->load()) co_return Unavailable("the client disconnected");
   co_return Result<void>();

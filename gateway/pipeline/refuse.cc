@@ -4,6 +4,7 @@
 
 #include "common/observability/log.h"
 #include "gateway/envelopes/envelope.h"
+#include "gateway/pipeline/debug_header.h"
 #include "gateway/pipeline/limit_headers.h"
 #include "gateway/pipeline/refusals.h"
 
@@ -34,8 +35,11 @@ Task<void> Refuse(RequestContext& context, const Error& error) {
   if (context.key) {
     context.worker.key_use->CountRefusal(context.key->key_id(), error.row());
   }
-  return RefuseRequest(context.worker, context.exchange, context.endpoint, error,
-                       context.limit_headers);
+  HttpResponse response =
+      MakeRefusal(context.worker, context.exchange.request(), context.endpoint, error);
+  if (response.status == 429) AppendHeaders(context.limit_headers, response.headers);
+  if (!context.choice.empty()) response.headers.emplace_back(kDebugHeader, context.choice);
+  (void)co_await context.exchange.Send(std::move(response));
 }
 
 Task<void> ReleaseAndRefuse(RequestContext& context, Error error) {

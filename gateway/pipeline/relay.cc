@@ -9,6 +9,7 @@
 #include "common/observability/log.h"
 #include "common/rpc/error_detail.h"
 #include "common/rpc/link_protocol.h"
+#include "gateway/pipeline/debug_header.h"
 #include "gateway/pipeline/dispatch.h"
 #include "gateway/pipeline/fall_back.h"
 #include "gateway/pipeline/idempotency.h"
@@ -170,6 +171,7 @@ Task<void> RelayBody(RequestContext& context, Progress& progress) {
       break;
     }
     for (const pb::Event& event : *batch) {
+      RecordChoice(context, event);
       if (event.has_started()) progress.started = true;
       if (event.has_delta()) {
         RecordDelta(context, event.delta(), progress);
@@ -200,6 +202,7 @@ std::string Encode(RequestContext& context, const std::vector<pb::Event>& batch,
   std::string out;
   out.reserve(256 * batch.size());  // envelope of a chunk and one or two tokens
   for (const pb::Event& event : batch) {
+    RecordChoice(context, event);
     if (event.has_delta()) {
       RecordDelta(context, event.delta(), progress);
       encoder.OnDelta(event.delta(), out);
@@ -218,6 +221,15 @@ std::string Encode(RequestContext& context, const std::vector<pb::Event>& batch,
   return out;
 }
 
+// By a header, or once the status has been sent by a comment before the answer.
+void TellChoice(const RequestContext& context, StreamWriter& writer, bool& told, std::string& out) {
+  if (std::exchange(told, true)) return;
+  if (!writer.begun()) return writer.SetHeaders(AnswerHeaders(context));
+  std::string comment;
+  http::AppendSseComment(comment, std::string(kDebugHeader) + ": " + context.choice);
+  out.insert(0, comment);
+}
+
 Task<void> RelayStream(RequestContext& context, Progress& progress) {
   const auto encoder =
       context.surface.MakeStreamEncoder(context.canonical, MakeResponseStamp(context));
@@ -225,6 +237,7 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
       context.exchange, *encoder, context.worker.options.keep_alive_ms, AnswerHeaders(context));
   writer->Open();
   bool connected = true;
+  bool told = false;
   while (connected && !progress.ended && !progress.error) {
     writer->BeginWait();
     auto batch = co_await context.generation->Next();
@@ -247,7 +260,9 @@ Task<void> RelayStream(RequestContext& context, Progress& progress) {
     }
     // Limits and credit are released before the client sees the end of the stream.
     if (progress.ended || progress.error) co_await Release(context, progress);
-    if (!out.empty()) connected = co_await writer->Write(std::move(out));
+    if (out.empty()) continue;
+    if (!context.choice.empty()) TellChoice(context, *writer, told, out);
+    connected = co_await writer->Write(std::move(out));
   }
   writer->Close();
   if (connected && progress.hold_kept() && !writer->begun()) co_return;

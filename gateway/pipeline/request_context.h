@@ -101,6 +101,10 @@ struct RequestContext {
   // The idempotency key's request has been answered: nothing is held, its answer is repeated.
   bool repeats_answer = false;             // authorize
   std::unique_ptr<Generation> generation;  // dispatch
+  // The router is asked which engine it has chosen, and what it said for the header
+  // (debug_header.h); empty: nothing yet.
+  bool explains_choice = false;  // dispatch
+  std::string choice;            // relay
   // Number of the try at billing and the routers: another router, or another model.
   int32_t attempt = 0;
   // Once: a router was lost, and another one has the request.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "gateway/pipeline/debug_header.h"
 #include "gateway/pipeline/limit_headers.h"
 
 namespace tollgate::gateway {
@@ -14,6 +15,7 @@ ResponseStamp MakeResponseStamp(const RequestContext& context) {
 Headers AnswerHeaders(const RequestContext& context) {
   Headers headers = context.limit_headers;
   if (context.names_model) headers.emplace_back(kModelHeader, context.model->id());
+  if (!context.choice.empty()) headers.emplace_back(kDebugHeader, context.choice);
   return headers;
 }
 

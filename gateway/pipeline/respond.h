@@ -15,7 +15,7 @@ ResponseStamp MakeResponseStamp(const RequestContext& context);
 // The model that answers, where several could: callers may not see it in a body before its end.
 inline constexpr std::string_view kModelHeader = "x-tollgate-model";
 
-// The rate-limit headers, and kModelHeader.
+// The rate-limit headers, kModelHeader and kDebugHeader.
 Headers AnswerHeaders(const RequestContext& context);
 
 // Says that the answer ends early because the credit or a cap is used up: a header, and in a stream

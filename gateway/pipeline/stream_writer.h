@@ -25,6 +25,8 @@ class StreamWriter : public std::enable_shared_from_this<StreamWriter> {
 
   // Starts the keep-alive timer.
   void Open() { ArmTimer(); }
+  // Replaces those of the constructor; before the status is sent.
+  void SetHeaders(Headers headers) { headers_ = std::move(headers); }
   // The status has been sent.
   bool begun() const { return begun_; }
   // Comments are written between these two calls only, while the request waits for the engine.

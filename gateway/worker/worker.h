@@ -33,6 +33,8 @@ struct PipelineOptions {
   // Hosts of media URLs, in lower case, as in GatewaySettings; empty: every host.
   std::vector<std::string> media_hosts;
   int64_t keep_alive_ms = 15'000;
+  // Public ids of the keys that may be told of engines (GatewaySettings.debug_keys).
+  std::vector<std::string> debug_keys;
   // Seals the answers that are kept for repetitions (seal.h); empty: none is kept.
   std::string answer_key;
   // Null: reasoning is never sealed.

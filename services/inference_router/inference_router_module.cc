@@ -88,7 +88,7 @@ class InferenceRouterModule : public Module {
  private:
   Result<void> OpenFiles();
   router::WorkerOptions Options() const;
-  router::WaitQueueLimits QueueLimits() const;
+  router::RoutingOptions TableOptions() const;
   Task<void> Serve(inference::v1::GenerateRequest request, std::shared_ptr<router::EventSink> sink);
   Task<Result<inference::v1::CountTokensResponse>> Count(inference::v1::CountTokensRequest request);
   void OnCatalog(const catalog::v1::Snapshot& snapshot);
@@ -156,12 +156,15 @@ router::WorkerOptions InferenceRouterModule::Options() const {
   return options;
 }
 
-router::WaitQueueLimits InferenceRouterModule::QueueLimits() const {
-  router::WaitQueueLimits limits;
+router::RoutingOptions InferenceRouterModule::TableOptions() const {
+  router::RoutingOptions options;
   if (settings_.queue_requests() > 0) {
-    limits.max_requests = static_cast<size_t>(settings_.queue_requests());
+    options.queue.max_requests = static_cast<size_t>(settings_.queue_requests());
   }
-  return limits;
+  options.slow_start_us =
+      settings_.slow_start_seconds() < 0 ? 0 : SecondsOr(settings_.slow_start_seconds(), 10) * 1000;
+  options.now_us = context_.clock.MonotonicUs();
+  return options;
 }
 
 Result<void> InferenceRouterModule::Start() {
@@ -214,16 +217,17 @@ Result<void> InferenceRouterModule::Start() {
 
 void InferenceRouterModule::OnCatalog(const catalog::v1::Snapshot& snapshot) {
   std::shared_ptr<const router::RoutingTable> before = table_.Get();
-  auto table = std::make_shared<const router::RoutingTable>(snapshot, before.get(), QueueLimits());
+  const router::RoutingOptions options = TableOptions();
+  auto table = std::make_shared<const router::RoutingTable>(snapshot, before.get(), options);
   for (const std::string& engine : table->unusable()) {
     log::Error("ignoring an engine with an invalid base_url", {{"engine", engine}});
   }
   log::Info("catalog updated", {{"version", snapshot.version()},
                                 {"models", snapshot.models_size()},
                                 {"engines", table->engines().size()}});
-  drained_.Mark(*table);
+  drained_.Mark(*table, options.now_us);
   table_.Set(table);
-  drained_.Mark(*table);
+  drained_.Mark(*table, options.now_us);
   health_->CheckNow();
 }
 
@@ -244,6 +248,7 @@ void InferenceRouterModule::ScheduleGauges() {
         available += takes ? 1 : 0;
         metrics_->SetEngine(engine->id(), takes, engine->running(),
                             engine->engine().max_concurrency(), engine->work());
+        metrics_->SetEngineShare(engine->id(), engine->Share(now_us));
         metrics_->SetEngineLoad(engine->id(), engine->load(), now_us);
         shown_engines_.insert(engine->id());
         gone.erase(engine->id());

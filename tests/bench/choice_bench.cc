@@ -1,6 +1,6 @@
-// The cost of choosing an engine: hashing the beginnings of a prompt, and the choice itself, in
-// nanoseconds, by the size of the prompt and the number of engines. Prints one line each. All loops
-// share the table, so the last lines run on two threads.
+// The cost of choosing an engine: hashing the beginnings of a prompt, and the choice itself, of a
+// request that names its session, in nanoseconds, by the size of the prompt and the number of
+// engines. Prints one line each. All loops share the table, so the last lines run on two threads.
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -45,7 +45,8 @@ double Measure(const std::vector<EnginePointer>& engines, PrefixTable& table, si
       }
       const EngineNeed need{.work = {.prompt = static_cast<int64_t>(bytes) / 4, .output = 200},
                             .prefix = &chain,
-                            .prefixes = &table};
+                            .prefixes = &table,
+                            .session = static_cast<uint64_t>(i % kPrompts) * 0x9e3779b97f4a7c15};
       const Selection selection =
           SelectEngine(engines, {}, kNowUs + i, static_cast<uint64_t>(i), need);
       sum += selection.engine->number();

@@ -19,6 +19,8 @@ namespace {
 
 // Far above any real limit, and small enough that no arithmetic on it overflows.
 constexpr int64_t kMaxLimit = 1'000'000'000'000;
+// Of an engine: what makes a larger difference is no relation of machines.
+constexpr int32_t kMaxWeight = 1'000;
 // The most models that one request may try; also the ledger's limit.
 constexpr size_t kMaxCandidates = 8;
 
@@ -31,6 +33,9 @@ const std::map<std::string, v1::EngineKind> kEngineKinds = {
     {"vllm", v1::ENGINE_KIND_VLLM},         {"sglang", v1::ENGINE_KIND_SGLANG},
     {"llamacpp", v1::ENGINE_KIND_LLAMACPP}, {"tgi", v1::ENGINE_KIND_TGI},
     {"ollama", v1::ENGINE_KIND_OLLAMA},     {"openai", v1::ENGINE_KIND_OPENAI}};
+
+const std::map<std::string, v1::Priority> kPriorities = {
+    {"high", v1::PRIORITY_HIGH}, {"normal", v1::PRIORITY_UNSPECIFIED}, {"low", v1::PRIORITY_LOW}};
 
 // One half of a model id, or the name of a pool or an engine.
 bool IsName(std::string_view text) {
@@ -121,6 +126,11 @@ class Builder {
       report("base_url", bad);
     }
     if (from.max_concurrency() < 0) report("max_concurrency", "must not be negative");
+    const int32_t weight = from.has_weight() ? from.weight() : 1;
+    if (weight < 0 || weight > kMaxWeight) {
+      report("weight",
+             "must be from 0 (only while no other engine can) to " + std::to_string(kMaxWeight));
+    }
     v1::Engine& engine = *pool.add_engines();
     engine.set_id(from.id());
     if (kind != kEngineKinds.end()) engine.set_kind(kind->second);
@@ -128,6 +138,7 @@ class Builder {
     engine.set_api_key(from.api_key());
     engine.set_max_concurrency(from.max_concurrency());
     engine.set_shared_cache(from.shared_cache());
+    engine.set_weight(weight);
   }
 
   using ReportFn = std::function<void(const std::string& field, const std::string& message)>;
@@ -155,6 +166,7 @@ class Builder {
     model.set_keep_system_messages(from.keep_system_messages());
     SetReasoning(from, model, report);
     SetCapacity(from, model, report);
+    SetPriority(from, model, report);
     model.set_zero_retention(from.zero_retention());
   }
 
@@ -252,6 +264,15 @@ class Builder {
     capacity.set_tokens_per_minute(limits.tokens_per_minute());
     capacity.set_concurrent_requests(limits.concurrent_requests());
     capacity.set_shadow(limits.shadow());
+  }
+
+  static void SetPriority(const config::v1::CatalogModel& from, v1::Model& model,
+                          const ReportFn& report) {
+    const auto found = kPriorities.find(from.priority().empty() ? "normal" : from.priority());
+    if (found == kPriorities.end()) {
+      return report("priority", NotOneOf(kPriorities, from.priority()));
+    }
+    model.set_priority(found->second);
   }
 
   // The terms for ids that the file does not list, as a model without an id.

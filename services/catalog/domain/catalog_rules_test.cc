@@ -73,6 +73,42 @@ TEST(CatalogRules, TheCapacityOfAModelIsCheckedAndTakenOver) {
   EXPECT_THAT(Problem(with("{tokens_per_minute: -1}")), HasSubstr("from 0 (no limit)"));
 }
 
+TEST(CatalogRules, AnEngineHasAWeightOfOneUnlessTheFileSaysAnother) {
+  const auto with = [](const std::string& weight) {
+    return CatalogWith("max_concurrency: 64", "weight: " + weight);
+  };
+  const auto weight = [](const std::string& text, int engine) {
+    const auto result = Build(text);
+    return result ? result->pools(0).engines(engine).weight() : -1;
+  };
+  EXPECT_EQ(weight(kGoodCatalog, 0), 1);
+  EXPECT_EQ(weight(with("4"), 0), 4);
+  EXPECT_EQ(weight(with("4"), 1), 1);
+  EXPECT_EQ(weight(with("0"), 0), 0) << "said, and not the default";
+  EXPECT_EQ(weight(with("1000"), 0), 1000);
+  for (const char* bad : {"-1", "1001"}) {
+    EXPECT_THAT(Problem(with(bad)),
+                HasSubstr("engine \"engine-1\": weight: must be from 0 (only while no other engine "
+                          "can) to 1000"));
+  }
+  EXPECT_NE(Problem(with("0.5")), "accepted");
+}
+
+TEST(CatalogRules, APriorityIsOneOfThree) {
+  const auto with = [](const std::string& priority) {
+    return CatalogWith("    pool: ", "    priority: " + priority + "\n    pool: ");
+  };
+  const std::pair<const char*, v1::Priority> known[] = {
+      {"high", v1::PRIORITY_HIGH}, {"normal", v1::PRIORITY_UNSPECIFIED}, {"low", v1::PRIORITY_LOW}};
+  for (const auto& [name, priority] : known) {
+    const auto result = Build(with(name));
+    ASSERT_TRUE(result) << testing::PrintToString(result.error());
+    EXPECT_EQ(result->models(0).priority(), priority);
+    EXPECT_EQ(result->models(1).priority(), v1::PRIORITY_UNSPECIFIED);
+  }
+  EXPECT_THAT(Problem(with("hihg")), HasSubstr("(did you mean \"high\"?)"));
+}
+
 // docs/design/wire.md 2.6: every engine of the pool must take it, and TGI takes nothing.
 TEST(CatalogRules, ReasoningIsControlledWhereTheKindsOfEnginesCan) {
   const auto controls = [](const std::string& capabilities, const std::string& kind) {

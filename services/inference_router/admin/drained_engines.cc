@@ -44,10 +44,10 @@ Result<void> DrainedEngines::Set(const std::string& engine, bool drained) {
   return {};
 }
 
-void DrainedEngines::Mark(const RoutingTable& table) const {
+void DrainedEngines::Mark(const RoutingTable& table, int64_t now_us) const {
   const std::lock_guard lock(mutex_);
   for (const EnginePointer& engine : table.engines()) {
-    engine->set_drained(ids_.contains(engine->id()));
+    engine->SetDrained(ids_.contains(engine->id()), now_us);
   }
 }
 

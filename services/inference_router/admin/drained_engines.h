@@ -18,8 +18,8 @@ class DrainedEngines {
   // Writes the file, which blocks. An error changes nothing. Mark the table then.
   Result<void> Set(const std::string& engine, bool drained);
   // Marks the engines of a table. Before the table is used, and again when it is: Set may come
-  // between.
-  void Mark(const RoutingTable& table) const;
+  // between. now_us: monotonic; resumed engines begin their slow start.
+  void Mark(const RoutingTable& table, int64_t now_us) const;
   std::set<std::string> ids() const;
 
  private:

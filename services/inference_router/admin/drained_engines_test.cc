@@ -35,14 +35,14 @@ TEST_F(DrainedEnginesTest, ADrainedEngineGetsNoRequestsUntilItIsResumed) {
   ASSERT_TRUE(drained.Open(path_).ok());
   EXPECT_EQ(Selected(table), "a");
   ASSERT_TRUE(drained.Set("a", true).ok());
-  drained.Mark(table);
+  drained.Mark(table, 1);
   EXPECT_EQ(Selected(table), "b");
   EXPECT_TRUE(table.engines()[0]->Healthy(1)) << "drained is not unhealthy";
   ASSERT_TRUE(drained.Set("b", true).ok());
-  drained.Mark(table);
+  drained.Mark(table, 1);
   EXPECT_EQ(Selected(table), "");
   ASSERT_TRUE(drained.Set("a", false).ok());
-  drained.Mark(table);
+  drained.Mark(table, 1);
   EXPECT_EQ(Selected(table), "a");
 }
 
@@ -57,11 +57,11 @@ TEST_F(DrainedEnginesTest, ARestartAndAChangedCatalogKeepIt) {
   ASSERT_TRUE(again.Open(path_).ok());
   EXPECT_EQ(again.ids(), std::set<std::string>{"a"});
   const RoutingTable table(TwoEngines(), nullptr);
-  again.Mark(table);
+  again.Mark(table, 1);
   // Another concurrency: the state of the engine is a new one.
   const RoutingTable changed(TwoEngines(7), &table);
   EXPECT_NE(changed.engines()[0], table.engines()[0]);
-  again.Mark(changed);
+  again.Mark(changed, 1);
   EXPECT_EQ(Selected(changed), "b");
 }
 

@@ -61,7 +61,7 @@ grpc::ServerUnaryReactor* EngineAdminRpc::SetDrain(grpc::CallbackServerContext* 
     if (!known) return {};
     if (auto set = drained_.Set(request->engine_id(), request->drained()); !set) return set;
     // The catalog may have changed meanwhile.
-    drained_.Mark(*table_());
+    drained_.Mark(*table_(), clock_.MonotonicUs());
     log::Info(request->drained() ? "engine drained" : "engine resumed",
               {{"engine", request->engine_id()}});
     return {};

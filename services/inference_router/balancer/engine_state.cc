@@ -11,6 +11,10 @@ constexpr int64_t kMaxBackoffUs = 15'000'000;
 // Of a request of another process, in tokens: half of a usual answer, and its prompt's share.
 constexpr int64_t kWorkOfOthers = 1'500;
 constexpr double kFullCache = 0.97;
+// Of an engine's share, in thousandths: the whole, and where a slow start begins. Less would be
+// less than one request for long.
+constexpr int64_t kWholeShare = 1'000;
+constexpr int64_t kFirstShare = 100;
 
 uint16_t NextNumber() {
   static std::atomic<uint32_t> last{0};
@@ -19,8 +23,12 @@ uint16_t NextNumber() {
 
 }  // namespace
 
-EngineState::EngineState(catalog::v1::Engine engine, http::BaseUrl base)
-    : engine_(std::move(engine)), base_(std::move(base)), number_(NextNumber()) {}
+EngineState::EngineState(catalog::v1::Engine engine, http::BaseUrl base, int64_t slow_start_us)
+    : engine_(std::move(engine)),
+      base_(std::move(base)),
+      number_(NextNumber()),
+      slow_start_us_(slow_start_us),
+      weight_(engine_.has_weight() ? engine_.weight() : 1) {}
 
 bool EngineState::TryEnter(int64_t work) {
   const int64_t limit = engine_.max_concurrency();
@@ -53,6 +61,21 @@ bool EngineState::CacheIsFull(int64_t now_us) const {
          reported_full_.load(std::memory_order_relaxed);
 }
 
+int64_t EngineState::Share(int64_t now_us) const {
+  if (slow_start_us_ == 0) return weight() * kWholeShare;
+  if (backoff_until_us_.load(std::memory_order_relaxed) != 0) return weight() * kFirstShare;
+  const int64_t since_us = slow_since_us();
+  if (since_us == 0 || now_us - since_us >= slow_start_us_) return weight() * kWholeShare;
+  const int64_t part = std::max<int64_t>(now_us - since_us, 0) * kWholeShare / slow_start_us_;
+  return weight() * std::max(part, kFirstShare);
+}
+
+void EngineState::SetDrained(bool drained, int64_t now_us) {
+  if (drained == this->drained()) return;
+  if (!drained) BeginSlowStart(now_us);
+  drained_.store(drained, std::memory_order_relaxed);
+}
+
 bool EngineState::Available(int64_t now_us) const { return !drained() && Healthy(now_us); }
 
 bool EngineState::Healthy(int64_t now_us) const {
@@ -82,7 +105,10 @@ void EngineState::OnConnectFailure(int64_t now_us) {
   backoff_until_us_.store(now_us + backoff_us, std::memory_order_relaxed);
 }
 
-void EngineState::OnSuccess() {
+void EngineState::OnSuccess(int64_t now_us) {
+  const bool was_away = down_since_us_.load(std::memory_order_relaxed) != 0 ||
+                        backoff_until_us_.load(std::memory_order_relaxed) != 0;
+  if (was_away) BeginSlowStart(now_us);  // before it is up again
   connect_failures_.store(0, std::memory_order_relaxed);
   health_failures_.store(0, std::memory_order_relaxed);
   backoff_until_us_.store(0, std::memory_order_relaxed);

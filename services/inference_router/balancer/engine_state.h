@@ -16,7 +16,9 @@ namespace tollgate::inference_router {
 // Thread-safe. Shared: stays alive while a request uses it, even after the catalog drops it.
 class EngineState {
  public:
-  EngineState(catalog::v1::Engine engine, http::BaseUrl base);
+  // slow_start_us: over which an engine that has come back gets a growing share; 0: it has its
+  // whole share at once.
+  EngineState(catalog::v1::Engine engine, http::BaseUrl base, int64_t slow_start_us = 0);
 
   const std::string& id() const { return engine_.id(); }
   const catalog::v1::Engine& engine() const { return engine_; }
@@ -45,13 +47,27 @@ class EngineState {
   // push another one out.
   bool CacheIsFull(int64_t now_us) const;
 
+  // What it can do in relation to the other engines of its pool, as the catalog says; 0: it takes
+  // new requests only while no other can.
+  int64_t weight() const { return weight_.load(std::memory_order_relaxed); }
+  void set_weight(int64_t weight) { weight_.store(weight, std::memory_order_relaxed); }
+  // The weight in thousandths; while it starts slowly, a growing part of it, from a tenth on. An
+  // engine that may be asked again after failed connections, and has not answered yet, has a tenth.
+  int64_t Share(int64_t now_us) const;
+  // It is new, or has come back, at this time; 0: its slow start is over.
+  void BeginSlowStart(int64_t since_us) {
+    slow_since_us_.store(since_us, std::memory_order_relaxed);
+  }
+  int64_t slow_since_us() const { return slow_since_us_.load(std::memory_order_relaxed); }
+
   // Neither drained nor unhealthy.
   bool Available(int64_t now_us) const;
   // Not marked down by health checks, and not in back-off after a connect failure.
   bool Healthy(int64_t now_us) const;
   // An operator wants it to get no new requests.
   bool drained() const { return drained_.load(std::memory_order_relaxed); }
-  void set_drained(bool drained) { drained_.store(drained, std::memory_order_relaxed); }
+  // One that is resumed begins its slow start.
+  void SetDrained(bool drained, int64_t now_us);
   // Health checks have failed for this long, in microseconds; 0: the engine is not marked down.
   int64_t DownForUs(int64_t now_us) const;
   // The engine has said that it takes no request before this time.
@@ -63,8 +79,9 @@ class EngineState {
 
   // Backs off for 1 s, then 2, 4 … up to 15 s.
   void OnConnectFailure(int64_t now_us);
-  // The engine answered a request or a health check.
-  void OnSuccess();
+  // The engine answered a request or a health check. If it was down or in back-off, its slow start
+  // begins.
+  void OnSuccess(int64_t now_us);
   // A health check failed. definite: connection refused, which marks the engine down at once; any
   // other failure must happen twice in a row.
   void OnHealthFailure(bool definite, int64_t now_us);
@@ -91,6 +108,7 @@ class EngineState {
   const catalog::v1::Engine engine_;
   const http::BaseUrl base_;
   const uint16_t number_;
+  const int64_t slow_start_us_;
   std::atomic<int64_t> running_{0};
   std::atomic<int64_t> work_{0};
   // Of load_, for the choice of an engine: without a lock.
@@ -103,6 +121,8 @@ class EngineState {
   std::atomic<int64_t> down_since_us_{0};  // 0: not marked down
   std::atomic<int64_t> backoff_until_us_{0};
   std::atomic<bool> drained_{false};
+  std::atomic<int64_t> weight_;
+  std::atomic<int64_t> slow_since_us_{0};
   std::atomic<int64_t> health_check_us_{0};
   std::atomic<int64_t> first_output_us_{0};
   mutable std::mutex mutex_;

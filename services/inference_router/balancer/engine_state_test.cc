@@ -18,7 +18,7 @@ TEST(EngineState, BacksOffLongerAfterEachConnectFailureAndRecovers) {
   EXPECT_EQ(engine.RetryAfterMs(kNow), 2000);
   for (int i = 0; i < 100; ++i) engine.OnConnectFailure(kNow);
   EXPECT_TRUE(engine.Available(kNow + 15'000 * kMs));
-  engine.OnSuccess();
+  engine.OnSuccess(kNow);
   EXPECT_TRUE(engine.Available(kNow));
 }
 

@@ -82,8 +82,9 @@ struct HealthChecker::Shared {
                                        Get(*engine, HealthPath(engine->engine().kind())), kMaxBody,
                                        kCheckTotalMs);
     if (answer.ok() && answer->head.status < 500) {
-      engine->OnSuccess();
-      engine->NoteHealthCheck(SystemClock::Get().MonotonicUs() - now_us);
+      const int64_t answered_us = SystemClock::Get().MonotonicUs();
+      engine->OnSuccess(answered_us);
+      engine->NoteHealthCheck(answered_us - now_us);
     } else {
       engine->NoteFailure(
           "health check: " + (answer.ok() ? "status " + std::to_string(answer->head.status)

@@ -16,14 +16,14 @@ PrefixTable::PrefixTable(size_t engines)
     : sets_(std::bit_ceil(std::clamp(engines * kBytesPerEngine, kLeastBytes, kMostBytes)) /
             sizeof(Set)) {}
 
-void PrefixTable::Add(uint64_t hash, uint16_t engine, int64_t now_us) {
+void PrefixTable::Write(uint64_t hash, uint16_t engine, int64_t now_us, bool moves) {
   const uint16_t now = TimeOf(now_us);
   Set& set = sets_[hash & (sets_.size() - 1)];
   std::atomic<uint64_t>* oldest = nullptr;
   int oldest_age = -1;
   for (auto& word : set.words) {
     const uint64_t entry = word.load(std::memory_order_relaxed);
-    if (entry != 0 && TagOf(entry) == TagOf(hash) && EngineOf(entry) == engine) {
+    if (entry != 0 && TagOf(entry) == TagOf(hash) && (moves || EngineOf(entry) == engine)) {
       oldest = &word;
       break;
     }

@@ -1,7 +1,7 @@
 // Which engines of a pool have been given which beginnings of prompts (prefix_chain.h), and so may
-// still have them in their caches. Of fixed size: the entry of a set that was used longest ago
-// makes room. Shared by all loops without a lock: each entry is one atomic word, and a race between
-// two loops costs at most an entry, which is only a hint.
+// still have them in their caches, and which engine had a session last. Of fixed size: the entry of
+// a set that was used longest ago makes room. Shared by all loops without a lock: each entry is one
+// atomic word, and a race between two loops costs at most an entry, which is only a hint.
 #pragma once
 
 #include <array>
@@ -32,7 +32,9 @@ class PrefixTable {
     }
   }
   // The engine was given this beginning now.
-  void Add(uint64_t hash, uint16_t engine, int64_t now_us);
+  void Add(uint64_t hash, uint16_t engine, int64_t now_us) { Write(hash, engine, now_us, false); }
+  // As Add, and no other engine is found for this hash any more.
+  void Move(uint64_t hash, uint16_t engine, int64_t now_us) { Write(hash, engine, now_us, true); }
   size_t bytes() const { return sets_.size() * sizeof(Set); }
 
  private:
@@ -50,6 +52,7 @@ class PrefixTable {
   static uint16_t Age(uint64_t entry, uint16_t now) {
     return static_cast<uint16_t>(now - static_cast<uint16_t>(entry));
   }
+  void Write(uint64_t hash, uint16_t engine, int64_t now_us, bool moves);
   const Set& SetOf(uint64_t hash) const { return sets_[hash & (sets_.size() - 1)]; }
 
   std::vector<Set> sets_;

@@ -31,6 +31,15 @@ TEST(PrefixTable, FindsTheEnginesThatWereGivenABeginning) {
   EXPECT_EQ(Find(table, Hash(0)), std::set<int>{}) << "free entries are no hash";
 }
 
+TEST(PrefixTable, AfterAMoveOnlyTheNewEngineIsFound) {
+  PrefixTable table(8);
+  table.Move(Hash(1), 3, kNow);
+  table.Move(Hash(2), 3, kNow);
+  table.Move(Hash(1), 4, kNow);
+  EXPECT_EQ(Find(table, Hash(1)), std::set<int>{4});
+  EXPECT_EQ(Find(table, Hash(2)), std::set<int>{3}) << "of another session";
+}
+
 TEST(PrefixTable, TheEntryUsedLongestAgoMakesRoom) {
   PrefixTable table(8);
   int64_t now_us = kNow;

@@ -6,6 +6,7 @@
 namespace tollgate::inference_router {
 namespace {
 
+// All but the weight, which a known engine may change.
 bool Same(const catalog::v1::Engine& a, const catalog::v1::Engine& b) {
   return a.id() == b.id() && a.kind() == b.kind() && a.base_url() == b.base_url() &&
          a.api_key() == b.api_key() && a.max_concurrency() == b.max_concurrency() &&
@@ -20,10 +21,35 @@ EnginePointer FindSame(const RoutingTable* previous, const catalog::v1::Engine& 
   return nullptr;
 }
 
+// A new engine's cache is empty. Of a known one only the terms have changed, and at the start of a
+// router all are alike.
+EnginePointer MakeEngine(const catalog::v1::Engine& engine, http::BaseUrl base,
+                         const RoutingTable* previous, const RoutingOptions& options) {
+  auto state = std::make_shared<EngineState>(engine, std::move(base), options.slow_start_us);
+  if (previous == nullptr) return state;
+  state->BeginSlowStart(options.now_us);
+  for (const EnginePointer& known : previous->engines()) {
+    if (known->id() != engine.id() || known->engine().base_url() != engine.base_url()) continue;
+    state->BeginSlowStart(known->slow_since_us());
+  }
+  return state;
+}
+
+PriorityClass ClassOf(catalog::v1::Priority priority) {
+  switch (priority) {
+    case catalog::v1::PRIORITY_HIGH:
+      return PriorityClass::kHigh;
+    case catalog::v1::PRIORITY_LOW:
+      return PriorityClass::kLow;
+    default:
+      return PriorityClass::kNormal;
+  }
+}
+
 }  // namespace
 
 RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingTable* previous,
-                           WaitQueueLimits limits)
+                           const RoutingOptions& options)
     : version_(snapshot.version()) {
   std::unordered_map<std::string, std::vector<EnginePointer>> pools;
   for (const catalog::v1::Pool& pool : snapshot.pools()) {
@@ -33,7 +59,7 @@ RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingT
       const auto known = previous->parts_.find(pool.name());
       if (known != previous->parts_.end()) parts = known->second;
     }
-    if (parts.queue == nullptr) parts.queue = std::make_shared<WaitQueue>(limits);
+    if (parts.queue == nullptr) parts.queue = std::make_shared<WaitQueue>(options.queue);
     if (parts.retries == nullptr) parts.retries = std::make_shared<RetryBudget>();
     for (const catalog::v1::Engine& engine : pool.engines()) {
       EnginePointer state = FindSame(previous, engine);
@@ -43,7 +69,9 @@ RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingT
           unusable_.push_back(engine.id());
           continue;
         }
-        state = std::make_shared<EngineState>(engine, *std::move(base));
+        state = MakeEngine(engine, *std::move(base), previous, options);
+      } else {
+        state->set_weight(engine.has_weight() ? engine.weight() : 1);
       }
       engines.push_back(state);
       engines_.push_back(state);
@@ -58,6 +86,7 @@ RoutingTable::RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingT
     route.engine_model = model.engine_model().empty() ? model.id() : model.engine_model();
     route.context_window = model.context_window();
     route.serving = model.serving();
+    route.priority = ClassOf(model.priority());
     auto pool = pools.find(model.pool());
     if (pool != pools.end()) {
       const PoolParts& parts = parts_.at(model.pool());

@@ -36,14 +36,25 @@ struct Route {
   std::shared_ptr<PrefixTable> prefixes;
   // All engines share their prefix cache among workspaces, says the operator.
   bool shared_cache = false;
+  // Of the model's requests, when they wait.
+  PriorityClass priority = PriorityClass::kNormal;
+};
+
+struct RoutingOptions {
+  // Of each new queue.
+  WaitQueueLimits queue;
+  // Of each engine (EngineState), and when the table is made; monotonic.
+  int64_t slow_start_us = 0;
+  int64_t now_us = 0;
 };
 
 class RoutingTable {
  public:
-  // Shares the unchanged engines and the parts of pools of the previous table, which may be null.
-  // limits: of each new queue.
+  // Shares the unchanged engines, to which it gives their weights, and the parts of pools of the
+  // previous table, which may be null. An engine that the previous one does not have begins a slow
+  // start.
   RoutingTable(const catalog::v1::Snapshot& snapshot, const RoutingTable* previous,
-               WaitQueueLimits limits = {});
+               const RoutingOptions& options = {});
 
   const Route* Find(std::string_view model) const;
   // The route of completions whose id Find does not know; null if the catalog has none.

@@ -18,6 +18,45 @@ TEST(RoutingTable, KeepsUnchangedEnginesAndTheirLoad) {
   EXPECT_NE(current.engines()[1], previous.engines()[1]);
 }
 
+TEST(RoutingTable, AChangedWeightKeepsTheEngineAndItsLoad) {
+  RoutingTable previous(TwoEngines(), nullptr);
+  ASSERT_TRUE(previous.engines()[0]->TryEnter());
+  catalog::v1::Snapshot changed = TwoEngines();
+  changed.mutable_pools(0)->mutable_engines(0)->set_weight(0);
+  RoutingTable current(changed, &previous);
+  ASSERT_EQ(current.engines()[0], previous.engines()[0]);
+  EXPECT_EQ(current.engines()[0]->running(), 1);
+  EXPECT_EQ(current.engines()[0]->weight(), 0);
+  RoutingTable back(TwoEngines(), &current);
+  EXPECT_EQ(back.engines()[0]->weight(), 1);
+}
+
+TEST(RoutingTable, OnlyAnEngineThatIsAddedLaterStartsSlowly) {
+  const RoutingOptions options = {.slow_start_us = 10'000, .now_us = 1'000'000};
+  catalog::v1::Snapshot one = TwoEngines();
+  one.mutable_pools(0)->mutable_engines()->RemoveLast();
+  RoutingTable first(one, nullptr, options);
+  EXPECT_EQ(first.engines()[0]->Share(options.now_us), 1'000) << "the start of the router";
+  RoutingTable second(TwoEngines(), &first, options);
+  EXPECT_EQ(second.engines()[0]->Share(options.now_us), 1'000);
+  EXPECT_EQ(second.engines()[1]->Share(options.now_us), 100);
+  EXPECT_EQ(second.engines()[1]->Share(options.now_us + 5'000), 500);
+  // The same engines, whose state is new since max_concurrency is another.
+  RoutingTable third(TwoEngines(7), &second, {.slow_start_us = 10'000, .now_us = 1'005'000});
+  EXPECT_NE(third.engines()[1], second.engines()[1]);
+  EXPECT_EQ(third.engines()[0]->Share(1'005'000), 1'000);
+  EXPECT_EQ(third.engines()[1]->Share(1'005'000), 500) << "goes on";
+}
+
+TEST(RoutingTable, RequestsOfAModelHaveItsPriority) {
+  catalog::v1::Snapshot snapshot = TwoEngines();
+  EXPECT_EQ(RoutingTable(snapshot, nullptr).Find("ns/m")->priority, PriorityClass::kNormal);
+  snapshot.mutable_models(0)->set_priority(catalog::v1::PRIORITY_HIGH);
+  EXPECT_EQ(RoutingTable(snapshot, nullptr).Find("ns/m")->priority, PriorityClass::kHigh);
+  snapshot.mutable_models(0)->set_priority(catalog::v1::PRIORITY_LOW);
+  EXPECT_EQ(RoutingTable(snapshot, nullptr).Find("ns/m")->priority, PriorityClass::kLow);
+}
+
 TEST(RoutingTable, KeepsWhatAPoolHasLearntOfPrompts) {
   RoutingTable previous(TwoEngines(), nullptr);
   RoutingTable current(TwoEngines(1), &previous);

@@ -6,25 +6,32 @@
 namespace tollgate::inference_router {
 namespace {
 
-// Of a larger pool two are compared, taken at random: the better of two is nearly as good as the
-// best, and routers whose figures are alike do not all choose the same.
+// Of a larger pool two are compared, taken at random by their shares: the better of two is nearly
+// as good as the best, and routers whose figures are alike do not all choose the same.
 constexpr size_t kMostCompared = 8;
-// An engine is preferred for what it has cached if its load is at most this share of the mean…
-constexpr int64_t kBoundPercent = 125;
+// An engine is preferred for what it has cached, or for a session, if its load is at most so many
+// times the mean of its share…
+constexpr double kBound = 1.25;
 // … and if it may have cached at least this share of the prompt: a common line at the beginning of
-// all prompts is no reason to send them all to one engine.
+// all prompts is no reason to send them all to one engine. Another engine that may have so much
+// more of it goes before that of the session, whose name may stand for more than one conversation.
 constexpr int64_t kLeastCachedPercent = 50;
 
 struct Candidate {
   const EnginePointer* engine;
   int64_t load;
+  int64_t share;
   int64_t cached = 0;  // bytes of the prompt
   bool cache_full;
+  bool has_session = false;
 };
 
 struct Candidates {
   std::vector<Candidate> list;  // can take a request
-  int64_t load = 0;             // of all that are up
+  // Of all that are up: of those with a weight, or, where none of these can take a request, of
+  // those without.
+  int64_t load = 0;
+  int64_t share = 0;
   int64_t up = 0;
 };
 
@@ -35,22 +42,51 @@ bool Holds(const std::vector<EnginePointer>& engines, const EnginePointer& engin
 void Find(const std::vector<EnginePointer>& engines, const std::vector<EnginePointer>& tried,
           int64_t now_us, uint64_t rotation, Candidates& found) {
   found.list.clear();
+  int64_t load_of_standby = 0;
+  int64_t standby = 0;
+  size_t weighted = 0;  // in the list
   for (size_t i = 0; i < engines.size(); ++i) {
     const EnginePointer& engine = engines[(i + rotation) % engines.size()];
     if (!engine->Available(now_us) || Holds(tried, engine)) continue;
     const int64_t load = engine->Load(now_us);
+    const int64_t share = engine->Share(now_us);
     ++found.up;
-    found.load += load;
+    found.share += share;
+    if (share > 0) {
+      found.load += load;
+    } else {
+      load_of_standby += load;
+      ++standby;
+    }
     if (engine->PausedUs(now_us) == 0 && !engine->IsFull()) {
-      found.list.push_back(
-          {.engine = &engine, .load = load, .cache_full = engine->CacheIsFull(now_us)});
+      found.list.push_back({.engine = &engine,
+                            .load = load,
+                            .share = share,
+                            .cache_full = engine->CacheIsFull(now_us)});
+      weighted += share > 0 ? 1 : 0;
     }
   }
+  if (weighted == found.list.size()) return;
+  if (weighted > 0) {
+    std::erase_if(found.list, [](const Candidate& candidate) { return candidate.share == 0; });
+    return;
+  }
+  for (Candidate& candidate : found.list) candidate.share = 1;
+  found.load = load_of_standby;
+  found.share = standby;
 }
 
-// The longest beginning that each engine was given.
-void FindCached(const EngineNeed& need, int64_t now_us, Candidates& found) {
-  if (need.prefix == nullptr || need.prefixes == nullptr) return;
+// The longest beginning that each engine was given, and the one that had the session.
+void FindKnown(const EngineNeed& need, int64_t now_us, Candidates& found) {
+  if (need.prefixes == nullptr) return;
+  if (need.session != 0) {
+    need.prefixes->Find(need.session, now_us, [&](uint16_t number) {
+      for (Candidate& candidate : found.list) {
+        if ((*candidate.engine)->number() == number) candidate.has_session = true;
+      }
+    });
+  }
+  if (need.prefix == nullptr) return;
   const auto points = need.prefix->points();
   size_t without = found.list.size();
   for (auto point = points.rbegin(); point != points.rend() && without > 0; ++point) {
@@ -75,27 +111,48 @@ int64_t WorkAt(const Candidate& candidate, const EngineNeed& need) {
   return prompt + need.work.output * kOutputWeight;
 }
 
+// With the request itself: the first one of an idle pool is above no bound.
+bool IsWithinBound(const Candidate& candidate, const EngineNeed& need, const Candidates& found) {
+  const double mean = static_cast<double>(found.load) * static_cast<double>(candidate.share) /
+                      static_cast<double>(found.share);
+  return static_cast<double>(candidate.load) <=
+         mean * kBound + static_cast<double>(WorkAt(candidate, need));
+}
+
+// What must be done until this request is, in relation to what the engine can do.
+bool IsBetter(const Candidate& a, const Candidate& b, const EngineNeed& need) {
+  if (a.cache_full != b.cache_full) return b.cache_full;
+  return static_cast<double>(a.load + WorkAt(a, need)) / static_cast<double>(a.share) <
+         static_cast<double>(b.load + WorkAt(b, need)) / static_cast<double>(b.share);
+}
+
 // Null if no engine has enough of the prompt, or those that have are too busy.
 Candidate* BestCached(const EngineNeed& need, Candidates& found) {
   Candidate* best = nullptr;
   for (Candidate& candidate : found.list) {
     if (candidate.cached == 0 || candidate.cache_full) continue;
     if (candidate.cached * 100 < need.prefix->bytes() * kLeastCachedPercent) continue;
-    // With the request itself: the first one of an idle pool is above no bound.
-    const int64_t most = found.load * kBoundPercent / (100 * found.up) + WorkAt(candidate, need);
-    if (candidate.load > most) continue;
+    if (!IsWithinBound(candidate, need, found)) continue;
     if (best == nullptr || candidate.cached > best->cached ||
-        (candidate.cached == best->cached && candidate.load < best->load)) {
+        (candidate.cached == best->cached && IsBetter(candidate, *best, need))) {
       best = &candidate;
     }
   }
   return best;
 }
 
-// What must be done until this request is.
-bool IsBetter(const Candidate& a, const Candidate& b, const EngineNeed& need) {
-  if (a.cache_full != b.cache_full) return b.cache_full;
-  return a.load + WorkAt(a, need) < b.load + WorkAt(b, need);
+// Null if there is none, it is too busy, or `cached` has much more of the prompt.
+Candidate* OfSession(const EngineNeed& need, const Candidate* cached, Candidates& found) {
+  for (Candidate& candidate : found.list) {
+    if (!candidate.has_session || candidate.cache_full) continue;
+    if (!IsWithinBound(candidate, need, found)) continue;
+    if (cached != nullptr &&
+        (cached->cached - candidate.cached) * 100 >= need.prefix->bytes() * kLeastCachedPercent) {
+      continue;
+    }
+    return &candidate;
+  }
+  return nullptr;
 }
 
 uint64_t Scramble(uint64_t value) {
@@ -104,12 +161,26 @@ uint64_t Scramble(uint64_t value) {
   return value ^ value >> 32;
 }
 
+// By their shares, without the one at `skipped`.
+size_t PickAtRandom(const std::vector<Candidate>& list, uint64_t random, size_t skipped) {
+  int64_t all = 0;
+  for (size_t i = 0; i < list.size(); ++i) all += i == skipped ? 0 : list[i].share;
+  auto at = static_cast<int64_t>(random % static_cast<uint64_t>(all));
+  size_t picked = 0;
+  for (size_t i = 0; i < list.size() && at >= 0; ++i) {
+    if (i == skipped) continue;
+    at -= list[i].share;
+    picked = i;
+  }
+  return picked;
+}
+
 Candidate* LeastLoaded(const EngineNeed& need, uint64_t rotation, Candidates& found) {
   std::vector<Candidate>& list = found.list;
   if (list.size() > kMostCompared) {
     const uint64_t random = Scramble(rotation);
-    const size_t first = (random & UINT32_MAX) % list.size();
-    const size_t second = (first + 1 + (random >> 32) % (list.size() - 1)) % list.size();
+    const size_t first = PickAtRandom(list, random, list.size());
+    const size_t second = PickAtRandom(list, Scramble(random), first);
     return IsBetter(list[second], list[first], need) ? &list[second] : &list[first];
   }
   Candidate* best = &list.front();
@@ -120,7 +191,9 @@ Candidate* LeastLoaded(const EngineNeed& need, uint64_t rotation, Candidates& fo
 }
 
 void Remember(const EngineNeed& need, uint16_t engine, int64_t now_us) {
-  if (need.prefix == nullptr || need.prefixes == nullptr) return;
+  if (need.prefixes == nullptr) return;
+  if (need.session != 0) need.prefixes->Move(need.session, engine, now_us);
+  if (need.prefix == nullptr) return;
   for (const auto& point : need.prefix->points()) need.prefixes->Add(point.hash, engine, now_us);
 }
 
@@ -141,18 +214,22 @@ Selection SelectEngine(const std::vector<EnginePointer>& engines,
   found = {.list = std::move(found.list)};
   Find(engines, tried, now_us, rotation, found);
   const bool only = found.list.size() == 1;
-  if (!only && !found.list.empty()) FindCached(need, now_us, found);
+  if (!only && !found.list.empty()) FindKnown(need, now_us, found);
   Selection selection;
   // Another thread may take the last place of an engine before TryEnter does; then the next best
   // one is taken.
   while (!found.list.empty()) {
-    Candidate* best = BestCached(need, found);
-    selection.reason = only              ? ChoiceReason::kOnly
-                       : best != nullptr ? ChoiceReason::kPrefix
-                                         : ChoiceReason::kLoad;
+    Candidate* const cached = BestCached(need, found);
+    Candidate* const session = OfSession(need, cached, found);
+    Candidate* best = session != nullptr ? session : cached;
+    selection.reason = only                 ? ChoiceReason::kOnly
+                       : session != nullptr ? ChoiceReason::kSession
+                       : cached != nullptr  ? ChoiceReason::kPrefix
+                                            : ChoiceReason::kLoad;
     if (best == nullptr) best = LeastLoaded(need, rotation, found);
     const EnginePointer& engine = *best->engine;
     selection.work = WorkAt(*best, need);
+    selection.outstanding = best->load;
     if (engine->TryEnter(selection.work)) {
       Remember(need, engine->number(), now_us);
       selection.engine = engine;

@@ -1,6 +1,7 @@
-// Selects the engine of a request among those of its pool (ADR 0029): where its session goes, else
-// where most of its prompt may be cached, as long as that engine has not much more to do than the
-// others; else where there is least to do.
+// Selects the engine of a request among those of its pool (ADR 0029, ADR 0032): where its session
+// goes, else where most of its prompt may be cached, as long as that engine has not much more to do
+// than the others; else where there is least to do. What an engine has to do counts in relation to
+// its share (EngineState::Share).
 #pragma once
 
 #include <cstdint>
@@ -19,14 +20,16 @@ enum class NoEngine : uint8_t { kNone, kDown, kSaturated };
 
 // Why this engine was selected.
 enum class ChoiceReason : uint8_t {
-  kOnly,    // no other could be
-  kPrefix,  // it was given most of the prompt before
-  kLoad,    // it has least to do
+  kOnly,     // no other could be
+  kSession,  // it had the caller's session last
+  kPrefix,   // it was given most of the prompt before
+  kLoad,     // it has least to do
 };
+constexpr size_t kChoiceReasons = 4;
 
 // For metrics and traces, such as "prefix".
 constexpr std::string_view NameOf(ChoiceReason reason) {
-  constexpr std::string_view kNames[] = {"only", "prefix", "load"};
+  constexpr std::string_view kNames[kChoiceReasons] = {"only", "session", "prefix", "load"};
   return kNames[static_cast<size_t>(reason)];
 }
 
@@ -36,6 +39,8 @@ struct EngineNeed {
   const PrefixChain* prefix = nullptr;
   // Of the pool. Learns what was selected.
   PrefixTable* prefixes = nullptr;
+  // Of the caller's session, for the same table; 0: it has named none.
+  uint64_t session = 0;
 };
 
 struct Selection {
@@ -44,6 +49,8 @@ struct Selection {
   EnginePointer engine;
   // The request's work there in tokens, without what may be cached.
   int64_t work = 0;
+  // What the engine had to do before, in tokens.
+  int64_t outstanding = 0;
   ChoiceReason reason = ChoiceReason::kOnly;
   NoEngine no_engine = NoEngine::kNone;
   int64_t retry_after_ms = 0;

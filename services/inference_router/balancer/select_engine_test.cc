@@ -143,14 +143,157 @@ TEST(SelectEngine, AnEngineThatAskedForAPauseIsNotAskedUntilItIsOver) {
   EXPECT_EQ(SelectEngine(engines, {}, kNow + 7'000'000, 0, Need(100)).engine, engines[0]);
 }
 
+// ---- weights, ADR 0032 ----
+
+std::vector<EnginePointer> Weighted(const std::vector<int>& weights, int64_t most = 0,
+                                    int64_t slow_start_us = 0) {
+  std::vector<EnginePointer> engines;
+  for (const int weight : weights) {
+    catalog::v1::Engine engine;
+    engine.set_weight(weight);
+    engine.set_max_concurrency(most);
+    engines.push_back(std::make_shared<EngineState>(engine, http::BaseUrl(), slow_start_us));
+  }
+  return engines;
+}
+
+// Requests that stay, as when all engines are as slow as their weights say.
+void Fill(const std::vector<EnginePointer>& engines, int requests, int64_t now_us = kNow) {
+  for (int i = 0; i < requests; ++i) {
+    ASSERT_NE(SelectEngine(engines, {}, now_us, static_cast<uint64_t>(i), Need(100)).engine,
+              nullptr);
+  }
+}
+
+TEST(SelectEngineWeights, WorkIsGivenInProportionToTheWeights) {
+  const auto engines = Weighted({1, 2, 5});
+  Fill(engines, 800);
+  EXPECT_NEAR(static_cast<double>(engines[0]->work()), 10'000, 200);
+  EXPECT_NEAR(static_cast<double>(engines[1]->work()), 20'000, 200);
+  EXPECT_NEAR(static_cast<double>(engines[2]->work()), 50'000, 200);
+}
+
+TEST(SelectEngineWeights, OfALargePoolTheyCountToo) {
+  std::vector<int> weights(16, 1);
+  weights.resize(32, 9);
+  const auto engines = Weighted(weights);
+  Fill(engines, 16 * 50 + 16 * 450);
+  int64_t small = 0;
+  for (size_t i = 0; i < 16; ++i) small += engines[i]->running();
+  EXPECT_GE(small, 720) << "their share is 800";
+  EXPECT_LE(small, 880) << "two taken evenly would often be two small ones: above 1,300";
+  for (size_t i = 16; i < 32; ++i) EXPECT_NEAR(static_cast<double>(engines[i]->running()), 450, 45);
+}
+
+TEST(SelectEngineWeights, WithoutAWeightInTheCatalogItIsOne) {
+  EXPECT_EQ(Engines(1)[0]->weight(), 1);
+  EXPECT_EQ(Engines(1)[0]->Share(kNow), Weighted({1})[0]->Share(kNow));
+}
+
+TEST(SelectEngineWeights, AnEngineOfWeightZeroTakesRequestsOnlyWhileNoOtherCan) {
+  const auto engines = Weighted({0, 1, 1}, 2);
+  Fill(engines, 4);
+  EXPECT_EQ(engines[0]->running(), 0);
+  EXPECT_EQ(SelectEngine(engines, {}, kNow, 0, Need(100)).engine, engines[0]) << "they are full";
+  engines[2]->Leave(100);
+  EXPECT_EQ(SelectEngine(engines, {}, kNow, 0, Need(100)).engine, engines[2]);
+  engines[1]->OnHealthFailure(true, 1);
+  EXPECT_EQ(SelectEngine(engines, {engines[2]}, kNow, 0, Need(100)).engine, engines[0])
+      << "one is down, and the other has failed";
+  EXPECT_EQ(SelectEngine(engines, {}, kNow, 0, Need(100)).no_engine, NoEngine::kSaturated);
+}
+
+TEST(SelectEngineWeights, SeveralOfWeightZeroShareWhatTheyGet) {
+  const auto engines = Weighted({0, 1, 0});
+  engines[1]->PauseUntil(kNow + 1);
+  Fill(engines, 10);
+  EXPECT_EQ(engines[0]->running(), 5);
+  EXPECT_EQ(engines[2]->running(), 5);
+  EXPECT_EQ(SelectEngine(engines, {}, kNow + 1, 0, Need(100)).engine, engines[1]);
+}
+
+TEST(SelectEngineWeights, TheBoundOnCachedPromptsCountsByWeight) {
+  const std::string prompt(40'000, 'a');
+  const PrefixChain chain(1, prompt);
+  const auto reason_with = [&](int weight) {
+    const auto engines = Weighted({weight, 1});
+    PrefixTable table(2);
+    for (const auto& point : chain.points()) table.Add(point.hash, engines[0]->number(), kNow);
+    EXPECT_TRUE(engines[0]->TryEnter(60'000));
+    EXPECT_TRUE(engines[1]->TryEnter(20'000));
+    EngineNeed need = Need(10'000);
+    need.prefix = &chain;
+    need.prefixes = &table;
+    return SelectEngine(engines, {}, kNow, 0, need).reason;
+  };
+  EXPECT_EQ(reason_with(1), ChoiceReason::kLoad) << "its share is 40,000, and it has 60,000";
+  EXPECT_EQ(reason_with(3), ChoiceReason::kPrefix) << "its share is 60,000";
+}
+
+// ---- slow start, ADR 0032 ----
+
+constexpr int64_t kSlowUs = 10'000'000;
+
+TEST(SelectEngineSlowStart, AnEngineThatCameBackGetsAGrowingShare) {
+  const auto shares = [](int64_t after_us) {
+    const auto engines = Weighted({1, 1}, 0, kSlowUs);
+    engines[0]->OnHealthFailure(true, kNow - 1);
+    engines[0]->OnSuccess(kNow);
+    Fill(engines, 1'000, kNow + after_us);
+    return static_cast<double>(engines[0]->running()) / 1'000;
+  };
+  EXPECT_NEAR(shares(0), 1.0 / 11, 0.01) << "a tenth of the other's";
+  EXPECT_NEAR(shares(kSlowUs / 4), 1.0 / 5, 0.01);
+  EXPECT_NEAR(shares(kSlowUs / 2), 1.0 / 3, 0.01);
+  EXPECT_NEAR(shares(kSlowUs), 1.0 / 2, 0.01);
+}
+
+TEST(SelectEngineSlowStart, AnEngineThatIsAskedAgainAfterAFailedConnectionBeginsWhenItAnswers) {
+  const auto engine = Weighted({4}, 0, kSlowUs)[0];
+  EXPECT_EQ(engine->Share(kNow), 4'000) << "at the start of a router all are alike";
+  engine->OnConnectFailure(kNow);
+  const int64_t later_us = kNow + 5 * kSlowUs;
+  EXPECT_TRUE(engine->Available(later_us));
+  EXPECT_EQ(engine->Share(later_us), 400);
+  engine->OnSuccess(later_us);
+  EXPECT_EQ(engine->Share(later_us), 400);
+  EXPECT_EQ(engine->Share(later_us + kSlowUs / 2), 2'000);
+  engine->OnSuccess(later_us + kSlowUs / 2);
+  EXPECT_EQ(engine->Share(later_us + kSlowUs / 2), 2'000) << "a further answer begins nothing";
+  EXPECT_EQ(engine->Share(later_us + kSlowUs), 4'000);
+}
+
+TEST(SelectEngineSlowStart, AnEngineThatOperatorsResumeBeginsIt) {
+  const auto engine = Weighted({1}, 0, kSlowUs)[0];
+  engine->SetDrained(false, kNow);
+  EXPECT_EQ(engine->Share(kNow), 1'000) << "it was not drained";
+  engine->SetDrained(true, kNow);
+  engine->SetDrained(false, kNow);
+  EXPECT_EQ(engine->Share(kNow), 100);
+}
+
+TEST(SelectEngineSlowStart, ItRefusesNothingAndWithoutATimeThereIsNone) {
+  const auto engines = Weighted({1, 1}, 1, kSlowUs);
+  engines[0]->OnHealthFailure(true, kNow - 1);
+  engines[0]->OnSuccess(kNow);
+  Fill(engines, 2);
+  EXPECT_EQ(engines[0]->running(), 1) << "the other one is full";
+  const auto off = Weighted({1})[0];
+  off->OnConnectFailure(kNow);
+  EXPECT_EQ(off->Share(kNow), 1'000);
+  off->OnSuccess(kNow);
+  EXPECT_EQ(off->Share(kNow), 1'000);
+}
+
 // Prompts of 40,000 bytes, 10,000 tokens.
 class SelectEnginePrefix : public ::testing::Test {
  protected:
-  Selection Select(const std::string& prompt, uint64_t seed = 1) {
+  Selection Select(const std::string& prompt, uint64_t seed = 1, uint64_t session = 0) {
     const PrefixChain chain(seed, prompt);
     EngineNeed need = Need(static_cast<int64_t>(prompt.size()) / 4);
     need.prefix = &chain;
     need.prefixes = &table_;
+    need.session = session;
     return SelectEngine(engines_, {}, kNow, ++rotation_, need);
   }
   std::vector<EnginePointer> engines_ = Engines(4);
@@ -206,6 +349,88 @@ TEST_F(SelectEnginePrefix, AnEngineThatIsDownIsNotPreferred) {
   const Selection first = Select(begin_);
   first.engine->OnHealthFailure(true, 1);
   EXPECT_NE(Select(begin_).engine, first.engine);
+}
+
+// ---- sessions, ADR 0032 ----
+
+class SelectEngineSession : public SelectEnginePrefix {
+ protected:
+  static constexpr uint64_t kSession = 0x1234567812345678;
+  // Prompts without anything in common.
+  Selection Say(uint64_t session, int64_t tokens = 100) {
+    return Select(std::string(static_cast<size_t>(tokens) * 4, static_cast<char>('a' + said_++)), 1,
+                  session);
+  }
+  int said_ = 0;
+};
+
+TEST_F(SelectEngineSession, ASessionGoesToItsEngineWhateverItSays) {
+  const Selection first = Say(kSession);
+  EXPECT_EQ(first.reason, ChoiceReason::kLoad);
+  for (int i = 0; i < 8; ++i) {
+    const Selection next = Say(kSession);
+    EXPECT_EQ(next.engine, first.engine) << i;
+    EXPECT_EQ(next.reason, ChoiceReason::kSession);
+    next.engine->Leave(next.work);
+  }
+}
+
+TEST_F(SelectEngineSession, AnotherSessionAndARequestWithoutOneAreNotBound) {
+  const Selection first = Say(kSession);
+  EXPECT_EQ(Say(kSession + 1).reason, ChoiceReason::kLoad);
+  EXPECT_EQ(Say(0).reason, ChoiceReason::kLoad);
+  EXPECT_EQ(Say(0).reason, ChoiceReason::kLoad);
+  EXPECT_EQ(first.engine->running(), 1) << "each went where there was nothing to do";
+}
+
+TEST_F(SelectEngineSession, AnEngineFarAboveItsShareLosesTheSession) {
+  const Selection first = Say(kSession);
+  ASSERT_TRUE(first.engine->TryEnter(50'000));
+  const Selection moved = Say(kSession);
+  EXPECT_NE(moved.engine, first.engine);
+  EXPECT_EQ(moved.reason, ChoiceReason::kLoad);
+  first.engine->Leave(50'000);
+  EXPECT_EQ(Say(kSession).engine, moved.engine) << "to the engine that had it last";
+}
+
+TEST_F(SelectEngineSession, AnEngineThatIsDownLosesTheSession) {
+  const Selection first = Say(kSession);
+  first.engine->OnHealthFailure(true, 1);
+  const Selection moved = Say(kSession);
+  EXPECT_NE(moved.engine, first.engine);
+  first.engine->OnSuccess(kNow);
+  EXPECT_EQ(Say(kSession).engine, moved.engine);
+}
+
+// What begins a compacted conversation, such as a system prompt, may be on many engines.
+TEST_F(SelectEngineSession, OfEnginesWithTheSamePrefixTheSessionDecides) {
+  const Selection first = Select(begin_, 1, kSession);
+  first.engine->Leave(first.work);
+  ASSERT_TRUE(first.engine->TryEnter(50'000));
+  const Selection other = Select(begin_);
+  ASSERT_NE(other.engine, first.engine);
+  other.engine->Leave(other.work);
+  first.engine->Leave(50'000);
+  for (int i = 0; i < 4; ++i) {
+    const Selection next = Select(begin_ + "more", 1, kSession);
+    EXPECT_EQ(next.engine, first.engine);
+    EXPECT_EQ(next.reason, ChoiceReason::kSession);
+    next.engine->Leave(next.work);
+  }
+}
+
+// A name such as `user` may stand for all that one program sends.
+TEST_F(SelectEngineSession, AnEngineWithFarMoreOfThePromptGoesBeforeTheSession) {
+  const Selection prompt = Select(begin_);
+  prompt.engine->Leave(prompt.work);
+  ASSERT_TRUE(prompt.engine->TryEnter(1));
+  const Selection session = Say(kSession, 1);
+  ASSERT_NE(session.engine, prompt.engine);
+  session.engine->Leave(session.work);
+  prompt.engine->Leave(1);
+  const Selection both = Select(begin_ + "more", 1, kSession);
+  EXPECT_EQ(both.engine, prompt.engine);
+  EXPECT_EQ(both.reason, ChoiceReason::kPrefix);
 }
 
 }  // namespace

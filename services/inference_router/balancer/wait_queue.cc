@@ -15,6 +15,11 @@ constexpr int64_t kPlacesPerSpare = 16;
 // … as long as one of them has come within this time.
 constexpr int64_t kOthersUs = 60'000'000;
 
+// By PriorityClass: what a token costs a class of its turn, the inverse of its weight.
+constexpr int64_t kTurnPerToken[] = {1, 4, 16};
+// Requests of a class that are passed over in one look at the queue.
+constexpr int kMostPassedOver = 8;
+
 struct Places {
   int64_t all = 0;
   int64_t free = 0;
@@ -116,21 +121,40 @@ int64_t WaitQueue::RetryAfterMs() const {
 }
 
 int64_t WaitQueue::RetryMs() const {
-  const auto waiting = static_cast<int64_t>(order_.size()) + 1;
+  const auto waiting = static_cast<int64_t>(size_) + 1;
   return std::clamp(waiting * interval_us_ / 1000, kMinRetryMs, kMaxRetryMs);
+}
+
+// The class with most requests by its weight, the one that comes included: neither can a flood of
+// one class push out the others, nor one of a lower class keep a higher one out.
+WaitQueue::Class& WaitQueue::MostCrowded(PriorityClass coming) {
+  size_t most = static_cast<size_t>(coming);
+  size_t most_turns = 0;
+  for (size_t i = 0; i < kClasses; ++i) {
+    const size_t waiting = classes_[i].order.size() + (i == static_cast<size_t>(coming) ? 1 : 0);
+    const size_t turns = waiting * static_cast<size_t>(kTurnPerToken[i]);
+    if (turns < most_turns) continue;  // of two alike the lower one
+    most = i;
+    most_turns = turns;
+  }
+  return classes_[most];
 }
 
 // The newest of the workspace with most requests goes, so that a flood refuses its own.
 bool WaitQueue::MakeRoom(Request& request, std::vector<std::function<void()>>& wakes) {
-  while (order_.size() >= limits_.max_requests || bytes_ + request.bytes > limits_.max_bytes) {
+  if (request.bytes > limits_.max_bytes) return false;
+  while (size_ >= limits_.max_requests || bytes_ + request.bytes > limits_.max_bytes) {
+    Class& crowded = MostCrowded(request.priority);
     Workspace* most = nullptr;
-    for (auto& [name, workspace] : workspaces_) {
+    for (auto& [name, workspace] : crowded.workspaces) {
       if (most == nullptr || workspace.waiting.size() > most->waiting.size()) most = &workspace;
     }
-    if (most == nullptr) return false;  // it is too large by itself
-    const auto own = workspaces_.find(request.workspace);
-    const size_t own_waiting = own == workspaces_.end() ? 0 : own->second.waiting.size();
-    if (own_waiting + 1 >= most->waiting.size()) return false;
+    if (most == nullptr) return false;  // the others are within their shares
+    if (&crowded == &ClassOf(request)) {
+      const auto own = crowded.workspaces.find(request.workspace);
+      const size_t own_waiting = own == crowded.workspaces.end() ? 0 : own->second.waiting.size();
+      if (own_waiting + 1 >= most->waiting.size()) return false;
+    }
     Request& newest = **most->waiting.rbegin();
     Remove(newest);
     newest.state_ = Request::State::kRefused;
@@ -140,27 +164,30 @@ bool WaitQueue::MakeRoom(Request& request, std::vector<std::function<void()>>& w
 }
 
 // Start-time fair queueing: a workspace's request has its turn when what the workspace was given
-// before is matched by what the others were.
+// before is matched by what the others of its class were. Classes take turns in the same way.
 void WaitQueue::Add(Request& request) {
-  Workspace& workspace = workspaces_[request.workspace];
-  request.tag_ = std::max(now_tag_, workspace.next_tag);
+  Class& own = ClassOf(request);
+  if (own.order.empty()) own.tag = std::max(now_tag_, own.tag);
+  Workspace& workspace = own.workspaces[request.workspace];
+  request.tag_ = std::max(own.now_tag, workspace.next_tag);
   workspace.next_tag = request.tag_ + std::max<int64_t>(request.cost, 1);
   request.number_ = ++last_number_;
   request.state_ = Request::State::kWaiting;
   workspace.waiting.insert(&request);
-  order_.insert(&request);
+  own.order.insert(&request);
   bytes_ += request.bytes;
-  if (order_.size() == 1) granted_us_ = 0;  // the time without a queue is no interval
-  waiting_.store(order_.size());
+  if (++size_ == 1) granted_us_ = 0;  // the time without a queue is no interval
+  waiting_.store(size_);
 }
 
 void WaitQueue::Remove(Request& request) {
-  const auto workspace = workspaces_.find(request.workspace);
+  Class& own = ClassOf(request);
+  const auto workspace = own.workspaces.find(request.workspace);
   workspace->second.waiting.erase(&request);
-  if (workspace->second.waiting.empty()) workspaces_.erase(workspace);
-  order_.erase(&request);
+  if (workspace->second.waiting.empty()) own.workspaces.erase(workspace);
+  own.order.erase(&request);
   bytes_ -= request.bytes;
-  waiting_.store(order_.size());
+  waiting_.store(--size_);
 }
 
 void WaitQueue::Note(const std::string& workspace, int64_t now_us) {
@@ -171,43 +198,65 @@ void WaitQueue::Note(const std::string& workspace, int64_t now_us) {
   last_.us = now_us;
 }
 
-bool WaitQueue::Floods(const Request& request, int64_t spare, int64_t now_us) const {
-  const auto workspace = workspaces_.find(request.workspace);
+bool WaitQueue::Floods(const Request& request, int64_t spare, int64_t now_us) {
+  const Class& own = ClassOf(request);
+  const auto workspace = own.workspaces.find(request.workspace);
   if (static_cast<int64_t>(workspace->second.waiting.size()) <= spare) return false;
   const Caller& other = last_.workspace == request.workspace ? other_ : last_;
   return now_us - other.us < kOthersUs;
 }
 
+void WaitQueue::OnGranted(Request& request, int64_t now_us) {
+  Class& own = ClassOf(request);
+  own.now_tag = request.tag_;
+  now_tag_ = own.tag;
+  own.tag +=
+      std::max<int64_t>(request.cost, 1) * kTurnPerToken[static_cast<size_t>(request.priority)];
+  Remove(request);
+  request.state_ = Request::State::kGranted;
+  if (granted_us_ > 0) interval_us_ += (now_us - granted_us_ - interval_us_) / kIntervals;
+  granted_us_ = now_us;
+}
+
 // Without spare places each request of the others would wait for the next end of an answer, after
 // all that came before it.
 void WaitQueue::GrantAll(int64_t now_us, std::vector<std::function<void()>>& wakes) {
-  // All have the engines of one pool, but for those from before a change of the catalog.
-  constexpr int kMostPassedOver = 8;
-  if (order_.empty()) return;
-  Places places = CountPlaces(*(*order_.begin())->engines, now_us);
-  const int64_t spare = places.all / kPlacesPerSpare;
-  auto at = order_.begin();
-  for (int passed_over = 0; at != order_.end() && passed_over < kMostPassedOver;) {
-    Request& next = **at;
-    if (spare > 0 && places.free <= spare && Floods(next, spare, now_us)) {
-      ++at;
-      ++passed_over;
-      continue;
+  if (size_ == 0) return;
+  struct Look {
+    std::set<Request*, Order>::iterator at;
+    int passed_over = 0;
+  };
+  std::array<Look, kClasses> looks;
+  for (size_t i = 0; i < kClasses; ++i) looks[i].at = classes_[i].order.begin();
+  // The class whose turn it is, of those in which one is left to look at.
+  const auto next_class = [&] {
+    size_t next = kClasses;
+    for (size_t i = 0; i < kClasses; ++i) {
+      const bool done =
+          looks[i].at == classes_[i].order.end() || looks[i].passed_over == kMostPassedOver;
+      if (!done && (next == kClasses || classes_[i].tag < classes_[next].tag)) next = i;
     }
-    Selection selection = SelectEngine(*next.engines, {}, now_us, last_number_, next.need);
-    ++at;
+    return next;
+  };
+  // All have the engines of one pool, but for those from before a change of the catalog.
+  Places places = CountPlaces(*(*looks[next_class()].at)->engines, now_us);
+  const int64_t spare = places.all / kPlacesPerSpare;
+  for (size_t of = next_class(); of < kClasses; of = next_class()) {
+    Look& look = looks[of];
+    Request& next = **look.at;
+    ++look.at;
+    Selection selection;
+    if (spare == 0 || places.free > spare || !Floods(next, spare, now_us)) {
+      selection = SelectEngine(*next.engines, {}, now_us, last_number_, next.need);
+    }
     if (selection.engine == nullptr) {
-      ++passed_over;
+      ++look.passed_over;
       continue;
     }
     --places.free;
     next.granted_ = std::move(selection);
-    now_tag_ = next.tag_;
-    Remove(next);
-    next.state_ = Request::State::kGranted;
+    OnGranted(next, now_us);
     wakes.push_back(std::move(next.wake));
-    if (granted_us_ > 0) interval_us_ += (now_us - granted_us_ - interval_us_) / kIntervals;
-    granted_us_ = now_us;
   }
 }
 

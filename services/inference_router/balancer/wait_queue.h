@@ -1,7 +1,9 @@
-// Requests that wait until an engine of their pool has room, in a fair order: workspaces take turns
-// by what they have been given, so that one that sends many requests delays its own (ADR 0028).
+// Requests that wait until an engine of their pool has room, in a fair order: first classes of
+// priority take turns by their weights, then within a class workspaces by what they have been
+// given, so that one that sends many requests delays its own (ADR 0028, ADR 0032).
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -15,9 +17,12 @@
 
 namespace tollgate::inference_router {
 
+// Of each, while requests of all wait, the tokens that are given are four times those of the next.
+enum class PriorityClass : uint8_t { kHigh, kNormal, kLow };
+
 struct WaitQueueLimits {
   // Requests that wait at a time, and the bytes of their bodies. When one more comes, the newest of
-  // the workspace that has most waiting is refused.
+  // the workspace that has most waiting is refused, in the class that has most by its weight.
   size_t max_requests = 1024;
   int64_t max_bytes = 256 << 20;
 };
@@ -28,6 +33,7 @@ class WaitQueue {
   // One request; its owner keeps it until it is granted or has withdrawn.
   struct Request {
     std::string workspace;
+    PriorityClass priority = PriorityClass::kNormal;
     // What it takes of an engine, in tokens; at least 1.
     int64_t cost = 1;
     int64_t bytes = 0;
@@ -78,24 +84,34 @@ class WaitQueue {
     int64_t next_tag = 0;  // of its next request
     std::set<Request*, Order> waiting;
   };
+  struct Class {
+    std::set<Request*, Order> order;
+    std::unordered_map<std::string, Workspace> workspaces;  // with requests that wait
+    int64_t now_tag = 0;                                    // of its request that was granted last
+    int64_t tag = 0;                                        // when its turn is among the classes
+  };
+  static constexpr size_t kClasses = 3;
 
   // Under the mutex.
   int64_t RetryMs() const;
+  Class& ClassOf(const Request& request) { return classes_[static_cast<size_t>(request.priority)]; }
+  Class& MostCrowded(PriorityClass coming);
   bool MakeRoom(Request& request, std::vector<std::function<void()>>& wakes);
   void Add(Request& request);
   void Remove(Request& request);
   void GrantAll(int64_t now_us, std::vector<std::function<void()>>& wakes);
+  void OnGranted(Request& request, int64_t now_us);
   void Note(const std::string& workspace, int64_t now_us);
   // The workspace has many waiting, and others ask for the pool, too.
-  bool Floods(const Request& request, int64_t spare, int64_t now_us) const;
+  bool Floods(const Request& request, int64_t spare, int64_t now_us);
 
   const WaitQueueLimits limits_;
   std::atomic<size_t> waiting_{0};
   mutable std::mutex mutex_;
-  std::set<Request*, Order> order_;
-  std::unordered_map<std::string, Workspace> workspaces_;  // with requests that wait
+  std::array<Class, kClasses> classes_;  // by PriorityClass
+  size_t size_ = 0;                      // requests that wait, as waiting_
   int64_t bytes_ = 0;
-  int64_t now_tag_ = 0;  // of the request that was granted last
+  int64_t now_tag_ = 0;  // of the class that was given a place last
   uint64_t last_number_ = 0;
   struct Caller {
     std::string workspace;

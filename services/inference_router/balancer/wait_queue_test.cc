@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "services/inference_router/balancer/routing_table.h"
 #include "services/inference_router/balancer/testing/two_engines.h"
@@ -159,7 +160,7 @@ TEST_F(WaitQueueTest, AnEngineThatRecoversIsUsedAtTheNextLook) {
   engines()[0]->OnHealthFailure(true, 1);
   running_.clear();
   for (const auto& engine : engines()) engine->Leave();
-  engines()[0]->OnSuccess();
+  engines()[0]->OnSuccess(now_us_);
   queue_.Grant(now_us_);
   EXPECT_EQ(ones_.back().woken, 1);
 }
@@ -176,6 +177,103 @@ TEST_F(WaitQueueTest, RetryAfterFollowsHowFastPlacesBecomeFree) {
   // A place each 10 s: the average follows.
   EXPECT_GT(queue_.RetryAfterMs(), 10'000);
   EXPECT_LE(queue_.RetryAfterMs(), 60'000);
+}
+
+// ---- classes of priority, ADR 0032 ----
+
+class WaitQueueClasses : public WaitQueueTest {
+ protected:
+  One& Wait(const std::string& workspace, PriorityClass priority, int64_t cost = 100) {
+    One& one = Make(workspace, cost);
+    one.request.priority = priority;
+    EXPECT_EQ(Enter(one), Entered::kWaiting) << workspace;
+    return one;
+  }
+  // So many places become free; a workspace that was given one asks again at once.
+  std::map<std::string, int> Give(int places, const std::map<std::string, PriorityClass>& classes) {
+    std::map<std::string, int> given;
+    for (int i = 0; i < places; ++i) {
+      const std::string next = Next();
+      ++given[next];
+      Wait(next, classes.at(next));
+    }
+    return given;
+  }
+};
+
+TEST_F(WaitQueueClasses, AHigherClassIsGivenFourTimesAsMuchAndNoneStarves) {
+  Fill();
+  const std::map<std::string, PriorityClass> classes = {{"low", PriorityClass::kLow},
+                                                        {"normal", PriorityClass::kNormal},
+                                                        {"high", PriorityClass::kHigh}};
+  for (const auto& [name, priority] : classes) {
+    Wait(name, priority);
+    Wait(name, priority);
+  }
+  auto given = Give(210, classes);
+  EXPECT_NEAR(given["high"], 160, 3);
+  EXPECT_NEAR(given["normal"], 40, 3);
+  EXPECT_NEAR(given["low"], 10, 3);
+}
+
+TEST_F(WaitQueueClasses, ARequestOfAHigherClassPassesThoseThatWaitedBefore) {
+  Fill();
+  for (const char* workspace : {"a", "b", "c", "d"}) Wait(workspace, PriorityClass::kLow);
+  EXPECT_EQ(Next(), "a");
+  EXPECT_EQ(Next(), "b");
+  Wait("urgent", PriorityClass::kHigh);
+  EXPECT_EQ(Next(), "urgent");
+  EXPECT_EQ(Next(), "c");
+}
+
+TEST_F(WaitQueueClasses, WithinAClassWorkspacesTakeTurnsAsBefore) {
+  Fill();
+  for (int i = 0; i < 4; ++i) Wait("flood", PriorityClass::kHigh);
+  EXPECT_EQ(Next(), "flood");
+  Wait("quiet", PriorityClass::kHigh);
+  const std::string next = Next();
+  EXPECT_EQ(next == "quiet" ? next : Next(), "quiet");
+}
+
+// A workspace may use models of two classes.
+TEST_F(WaitQueueClasses, OneWorkspaceInTwoClassesWaitsInEach) {
+  Fill();
+  for (int i = 0; i < 3; ++i) Wait("a", PriorityClass::kLow);
+  One& urgent = Wait("a", PriorityClass::kHigh);
+  Next();
+  Next();
+  EXPECT_EQ(urgent.woken, 2) << "at the latest second, not behind the others of its workspace";
+}
+
+TEST_F(WaitQueueClasses, ALowFloodMakesRoomForAHigherClass) {
+  Fill();
+  std::vector<One*> low;
+  for (int i = 0; i < 8; ++i) low.push_back(&Wait("low" + std::to_string(i), PriorityClass::kLow));
+  Wait("high", PriorityClass::kHigh);
+  int refused = 0;
+  for (One* one : low) refused += one->woken;
+  EXPECT_EQ(refused, 1);
+  EXPECT_EQ(queue_.waiting(), 8u);
+}
+
+TEST_F(WaitQueueClasses, AHighFloodLeavesALowerClassItsShareOfTheQueue) {
+  WaitQueue large({.max_requests = 42, .max_bytes = 1'000});
+  Fill();
+  std::deque<One> high(42);
+  int number = 0;
+  const auto enter = [&](One& one, PriorityClass priority) {
+    one.request.workspace = "w" + std::to_string(++number);
+    one.request.priority = priority;
+    one.request.engines = &engines();
+    one.request.wake = [&one] { ++one.woken; };
+    return large.Enter(one.request, true, now_us_, ++rotation_).entered;
+  };
+  for (One& one : high) ASSERT_EQ(enter(one, PriorityClass::kHigh), Entered::kWaiting);
+  One low, more;
+  EXPECT_EQ(enter(low, PriorityClass::kLow), Entered::kWaiting) << "42 are more than its 16";
+  EXPECT_EQ(enter(more, PriorityClass::kHigh), Entered::kFull)
+      << "41 are more than 16 for each low";
+  EXPECT_EQ(low.woken, 0);
 }
 
 // A place that becomes free while a request enters is not lost, whatever the order of the two.

@@ -89,7 +89,7 @@ Task<RunOutcome> EngineRun::Run() {
   attempt_ = &attempt;
   RunOutcome outcome = RunOutcome::kFailed;
   if (co_await attempt.Open(BuildCall())) {
-    engine_.OnSuccess();
+    engine_.OnSuccess(host.clock.MonotonicUs());
     accepted_ = true;
     context_.slot->SetAccepted();
     SaveUsage(meter_.completion_tokens());
@@ -325,6 +325,7 @@ Task<bool> EngineRun::SendStarted() {
     started.set_cache_write_tokens(std::clamp<int64_t>(
         report->cache_write_tokens, 0, started.prompt_tokens() - started.cached_tokens()));
   }
+  if (context_.choice) *started.mutable_choice() = *context_.choice;
   return context_.sink->Send(std::move(event));
 }
 

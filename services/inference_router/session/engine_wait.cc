@@ -30,6 +30,7 @@ Task<Selection> EngineWait::First() {
   const auto wake = std::make_shared<Wake>(host.loop);
   WaitQueue::Request place;
   place.workspace = request.workspace_id();
+  place.priority = route.priority;
   place.cost = context_.need.work.total();
   place.bytes = static_cast<int64_t>(request.members_json().size());
   place.engines = &route.engines;
@@ -43,6 +44,7 @@ Task<Selection> EngineWait::First() {
   if (answer.entered == WaitQueue::Entered::kFull && may_wait) host.metrics.queue_full.Increment();
   if (answer.entered == WaitQueue::Entered::kWaiting) {
     answer = co_await Wait(*route.queue, place, wake->event);
+    context_.waited_us = host.clock.MonotonicUs() - now_us;
   }
   co_return std::move(answer.selection);
 }

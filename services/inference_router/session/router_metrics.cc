@@ -94,13 +94,13 @@ RouterMetrics::RouterMetrics()
           metrics::Gauge("tollgate_router_engines_available", "Engines not known to be down.")),
       engines_known(metrics::Gauge("tollgate_router_engines", "Engines in the catalog.")) {
   // All exist from the start, so that alerts see them grow from zero.
-  for (const auto reason : {ChoiceReason::kOnly, ChoiceReason::kPrefix, ChoiceReason::kLoad}) {
-    choices_[static_cast<size_t>(reason)] =
+  for (size_t reason = 0; reason < kChoiceReasons; ++reason) {
+    choices_[reason] =
         &metrics::Counter("tollgate_router_choices_total",
-                          "Choices of an engine, by reason: prefix (it was given most of "
-                          "the prompt before), load (it "
-                          "has least to do), only (no other could be chosen).",
-                          {{"reason", std::string(NameOf(reason))}});
+                          "Choices of an engine, by reason: session (it had the caller's session "
+                          "last), prefix (it was given most of the prompt before), load (it has "
+                          "least to do), only (no other could be chosen).",
+                          {{"reason", std::string(NameOf(static_cast<ChoiceReason>(reason)))}});
   }
   for (const char* answer : kExtendAnswers) Extensions(answer);
   for (const char* reason : {"held", "no_answer"}) Cuts(reason);
@@ -147,6 +147,14 @@ void RouterMetrics::CountEngineTokens(const std::string& engine_id, int64_t outp
 void RouterMetrics::SetEngine(const std::string& engine_id, bool available, int64_t running,
                               int64_t most, int64_t work) {
   SetEngineState(engine_id, available ? 1 : 0, running, most, work);
+}
+
+void RouterMetrics::SetEngineShare(const std::string& engine_id, int64_t share) {
+  metrics::Gauge("tollgate_router_engine_weight",
+                 "What the engine counts for in the choice: its weight in the catalog, less while "
+                 "it starts slowly. 0: it gets requests only while no other engine can take them.",
+                 {{"engine", engine_id}})
+      .Set(static_cast<double>(share) / 1000);
 }
 
 void RouterMetrics::SetEngineLoad(const std::string& engine_id, const EngineLoad& load,

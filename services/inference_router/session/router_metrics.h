@@ -32,11 +32,14 @@ class RouterMetrics {
   // this router's requests, in tokens (balancer/work_meter.h).
   void SetEngine(const std::string& engine_id, bool available, int64_t running, int64_t most,
                  int64_t work);
+  // Its weight in thousandths as it counts now, less during a slow start.
+  void SetEngineShare(const std::string& engine_id, int64_t share);
   // What its own metrics say of its load; not known, or not fresh: -1.
   void SetEngineLoad(const std::string& engine_id, const EngineLoad& load, int64_t now_us);
   // An engine that the catalog has dropped. A metric cannot be taken back: its state becomes -1.
   void DropEngine(const std::string& engine_id) {
     SetEngineState(engine_id, -1, 0, 0, 0);
+    SetEngineShare(engine_id, 0);
     SetEngineLoad(engine_id, {}, 0);
   }
 
@@ -81,7 +84,7 @@ class RouterMetrics {
                       int64_t work);
 
   // By ChoiceReason.
-  std::array<prometheus::Counter*, 3> choices_{};
+  std::array<prometheus::Counter*, kChoiceReasons> choices_{};
   std::mutex mutex_;
   std::unordered_map<std::string, prometheus::Counter*> engine_requests_;
   std::unordered_map<std::string, prometheus::Counter*> engine_tokens_;

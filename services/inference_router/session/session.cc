@@ -252,6 +252,7 @@ Task<RunOutcome> Session::RunOnEngines() {
       co_return RunOutcome::kFailed;
     }
     host.metrics.CountChoice(selection.reason);
+    context_.NoteChoice(selection);
     const RunOutcome outcome = co_await RunOn(*selection.engine, selection.reason);
     context_.work.Leave();
     context_.route->queue->Grant(host.clock.MonotonicUs());
@@ -373,6 +374,7 @@ Task<void> Session::CountOverflow() {
 Task<void> Session::SendEnd(inference::v1::End end) {
   if (context_.sink->cancelled()) co_return;
   inference::v1::Event event;
+  if (context_.choice && !(run_ && run_->started())) *end.mutable_choice() = *context_.choice;
   *event.mutable_end() = std::move(end);
   co_await context_.sink->Send(std::move(event));
 }

@@ -1,4 +1,4 @@
-// Which engine a request gets, and what it counts there (ADR 0029).
+// Which engine a request gets, and what it counts there (ADR 0029, ADR 0032).
 #include <gtest/gtest.h>
 
 #include "services/inference_router/session/testing/session_fixture.h"
@@ -52,6 +52,88 @@ TEST_F(SessionChoiceTest, TheSamePromptOfAnotherWorkspaceIsANewOne) {
   request_.clear_cache_salt();
   Run();
   EXPECT_EQ(first_.totals().requests, 2) << "the first workspace, without a salt";
+}
+
+TEST_F(SessionChoiceTest, ASessionOfAWorkspaceStaysOnItsEngineWhateverItSays) {
+  request_.set_session("conversation-1");
+  Say("hello");
+  RunOnTheFirst();
+  for (const char* text : {"compacted", "rewritten", "once more"}) {
+    messages_.clear();
+    Say(text);
+    Run();
+  }
+  EXPECT_EQ(first_.totals().requests, 4);
+  EXPECT_EQ(second_.totals().requests, 0);
+}
+
+// Whoever guesses a name learns nothing of other workspaces, and models do not share caches.
+TEST_F(SessionChoiceTest, ANameOfASessionMeansSomethingInItsWorkspaceOnly) {
+  request_.set_session("conversation-1");
+  Say("hello");
+  RunOnTheFirst();
+  const auto engine_of = [this](const std::string& workspace, const std::string& session) {
+    request_.set_workspace_id(workspace);
+    request_.set_session(session);
+    request_.set_explain_choice(true);
+    messages_.clear();
+    Say("hello");
+    const Outcome outcome = Run();
+    return outcome.started() ? outcome.events[0].started().choice().reason() : "";
+  };
+  EXPECT_EQ(engine_of("other", "conversation-1"), "load");
+  EXPECT_EQ(engine_of("ws", "conversation-2"), "load");
+  EXPECT_EQ(engine_of("ws", ""), "load");
+  EXPECT_EQ(engine_of("ws", "conversation-1"), "session");
+}
+
+TEST_F(SessionChoiceTest, TheChoiceIsExplainedToThoseWhoMayKnow) {
+  Say(std::string(4'000, 'x'));
+  RunOnTheFirst();
+  ASSERT_TRUE(engine(0).TryEnter(77));
+  ASSERT_TRUE(engine(1).TryEnter(77));
+  request_.set_explain_choice(true);
+  Say("and now?");
+  const Outcome outcome = Run();
+  ASSERT_TRUE(outcome.started());
+  const inference::v1::EngineChoice& choice = outcome.events[0].started().choice();
+  EXPECT_EQ(choice.engine_id(), "first");
+  EXPECT_EQ(choice.reason(), "prefix");
+  EXPECT_EQ(choice.outstanding_tokens(), 77);
+  EXPECT_EQ(choice.retries(), 0);
+  EXPECT_EQ(choice.waited_us(), 0);
+  EXPECT_FALSE(outcome.end().has_choice()) << "said once";
+  engine(0).Leave(77);
+  engine(1).Leave(77);
+}
+
+TEST_F(SessionChoiceTest, WithoutBeingAskedNoEngineIsNamed) {
+  Say("hello");
+  const Outcome good = Run();
+  ASSERT_TRUE(good.started());
+  EXPECT_FALSE(good.events[0].started().has_choice());
+  Script(R"("status":500)");
+  request_.set_request_id(Id::New().ToBytes());
+  const Outcome bad = Run();
+  EXPECT_TRUE(bad.end().has_error());
+  for (const auto& outcome : {good, bad}) {
+    EXPECT_FALSE(outcome.end().has_choice());
+    for (const auto& event : outcome.events) {
+      EXPECT_EQ(event.SerializeAsString().find("first"), std::string::npos);
+      EXPECT_EQ(event.SerializeAsString().find("second"), std::string::npos);
+    }
+  }
+}
+
+TEST_F(SessionChoiceTest, AFailureSaysWhichEngineWasAskedLast) {
+  Script(R"("status":503)");
+  request_.set_explain_choice(true);
+  const Outcome outcome = Run();
+  EXPECT_FALSE(outcome.started());
+  ASSERT_TRUE(outcome.end().has_choice());
+  EXPECT_EQ(outcome.end().choice().retries(), 1);
+  EXPECT_EQ(outcome.end().choice().reason(), "only") << "the other one has failed";
+  EXPECT_EQ(first_.totals().requests + second_.totals().requests, 2);
 }
 
 TEST_F(SessionChoiceTest, TheWorkOfARequestIsCountedUntilItIsDone) {

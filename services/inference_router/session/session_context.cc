@@ -34,7 +34,25 @@ uint64_t PrefixSeed(const inference::v1::GenerateRequest& request, const Route& 
   return HashBytes(HashBytes(seed, request.workspace_id()), request.cache_salt());
 }
 
+// Of a session. Its name means something in its workspace only, also where the caches are shared.
+uint64_t SessionHash(const inference::v1::GenerateRequest& request) {
+  if (request.session().empty()) return 0;
+  static const uint64_t key = HashBytes(2, RandomBytes(32));
+  const uint64_t seed = HashBytes(HashBytes(key, request.model()), request.workspace_id());
+  return std::max<uint64_t>(HashBytes(seed, request.session()), 1);
+}
+
 }  // namespace
+
+void SessionContext::NoteChoice(const Selection& selection) {
+  if (!request.explain_choice()) return;
+  inference::v1::EngineChoice& made = choice.emplace();
+  made.set_engine_id(selection.engine->id());
+  made.set_reason(std::string(NameOf(selection.reason)));
+  made.set_outstanding_tokens(selection.outstanding);
+  made.set_retries(tries);
+  made.set_waited_us(waited_us);
+}
 
 void SessionContext::SetNeed() {
   need.work = WorkOf(request);
@@ -42,6 +60,7 @@ void SessionContext::SetNeed() {
   prefix = PrefixChain(PrefixSeed(request, *route), PromptBytes(request.members_json()));
   need.prefix = &prefix;
   need.prefixes = route->prefixes.get();
+  need.session = SessionHash(request);
 }
 
 int64_t SessionContext::UnseenTokens() const {

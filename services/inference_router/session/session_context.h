@@ -76,8 +76,11 @@ struct SessionContext {
   // For the choice of an engine.
   PrefixChain prefix = {};
   EngineNeed need = {};
-  // Of the engine that is asked.
+  // Of the engine that is asked; its choice only if the request wants to know (explain_choice).
   WorkMeter work = {};
+  std::optional<inference::v1::EngineChoice> choice = {};
+  // That it waited for its first engine, in microseconds.
+  int64_t waited_us = 0;
   TextFitter fitter = {};
   // Null if the journal has no slot. Belongs to the settler once the settlement starts.
   JournalSlot* slot = nullptr;
@@ -94,6 +97,8 @@ struct SessionContext {
   int64_t UnseenTokens() const;
   // Sets prefix and need, of a context with a route.
   void SetNeed();
+  // Sets choice, if it is wanted.
+  void NoteChoice(const Selection& selection);
 };
 
 }  // namespace tollgate::inference_router

@@ -40,6 +40,16 @@ TEST_F(SessionQueueTest, ARequestWaitsForAPlaceAndIsAnswered) {
   EXPECT_EQ(engine().running(), 0);
 }
 
+TEST_F(SessionQueueTest, TheExplainedChoiceSaysHowLongItWaited) {
+  request_.set_explain_choice(true);
+  const Outcome outcome = Run([&](Loop& loop, RecordingSink&) {
+    loop.Spawn(WhenWaiting(loop, queue(), [this] { LeavePlace(); }));
+  });
+  ASSERT_TRUE(outcome.started());
+  EXPECT_EQ(outcome.events[0].started().choice().engine_id(), "first");
+  EXPECT_GT(outcome.events[0].started().choice().waited_us(), 0);
+}
+
 TEST_F(SessionQueueTest, AtItsDeadlineItIsRateLimitedWithoutACharge) {
   options_.session.queue_ms = 30;
   const Outcome outcome = Run();
