@@ -24,8 +24,9 @@ const std::set<std::pair<int, std::string>> kErrors = {
     {400, "bad_request"},        {429, "rate_limited"},        {500, "server_error"},
     {502, "server_error"},       {502, "service_unavailable"}, {503, "model_unavailable"},
     {503, "service_unavailable"}};
+// A stream that has begun with a comment also fails so when no engine is there (decision 25).
 const std::set<std::string> kCodesInStream = {"server_error", "service_unavailable", "rate_limited",
-                                              "bad_request"};
+                                              "bad_request", "model_unavailable"};
 
 // "[engine.number.tag.place]"
 struct Mark {
