@@ -41,14 +41,14 @@ def openssl(*arguments):
     subprocess.run(["openssl", *arguments], check=True, capture_output=True)
 
 
-def certify(name):
-    """Writes a new certificate and key for localhost, replacing those of that name."""
+def certify(name, names="DNS:localhost,IP:127.0.0.1", days=1):
+    """Writes a new certificate and key for localhost, replacing those of that name. Negative days: it has expired."""
     openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=" + name,
             "-keyout", folder + "/new.key", "-out", folder + "/new.csr")
     with open(folder + "/names", "w", encoding="utf-8") as file:
-        file.write("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+        file.write(f"subjectAltName={names}\n")
     openssl("x509", "-req", "-in", folder + "/new.csr", "-CA", authority, "-CAkey", folder + "/authority.key",
-            "-CAcreateserial", "-days", "1", "-extfile", folder + "/names", "-out", folder + "/new.pem")
+            "-CAcreateserial", "-days", str(days), "-extfile", folder + "/names", "-out", folder + "/new.pem")
     os.replace(folder + "/new.key", f"{folder}/{name}.key")
     os.replace(folder + "/new.pem", f"{folder}/{name}.pem")
 
@@ -445,12 +445,12 @@ class Tls(Conformance, unittest.TestCase):
 class TlsFront:
     """Terminates TLS in front of a plain engine, and counts connections."""
 
-    def __init__(self, engine_port):
+    def __init__(self, engine_port, certificate="edge"):
         self.engine_port = engine_port
         self.handshakes = 0
         self.loop = asyncio.new_event_loop()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(folder + "/edge.pem", folder + "/edge.key")
+        context.load_cert_chain(f"{folder}/{certificate}.pem", f"{folder}/{certificate}.key")
         context.set_alpn_protocols(["h2", "http/1.1"])
         server = self.loop.run_until_complete(asyncio.start_server(self.serve, "127.0.0.1", 0, ssl=context))
         self.port = server.sockets[0].getsockname()[1]
@@ -488,7 +488,8 @@ class HttpsEngine(unittest.TestCase):
             if time.monotonic() > deadline:
                 raise AssertionError("no engine")
         with open(address, encoding="utf-8") as file:
-            cls.front = TlsFront(int(json.load(file)["http"].rsplit(":", 1)[1]))
+            cls.engine_port = int(json.load(file)["http"].rsplit(":", 1)[1])
+        cls.front = TlsFront(cls.engine_port)
 
     @classmethod
     def tearDownClass(cls):
@@ -523,6 +524,36 @@ class HttpsEngine(unittest.TestCase):
         self.assertIn((status, json.loads(text)["error"]["code"]),
                       ((502, "service_unavailable"), (503, "model_unavailable")))
         self.assertEqual(self.front.handshakes, before)
+
+    def test_an_engine_with_a_wrong_certificate_is_down_and_the_log_says_why(self):
+        certify("other-name", names="DNS:elsewhere.example")
+        certify("expired", days=-1)
+        trusted = ("--router", f"engine_authority_file: {authority}")
+        for certificate, flags, reason in (
+                ("other-name", trusted, "TLS: certificate: hostname mismatch"),
+                ("expired", trusted, "TLS: certificate: certificate has expired"),
+                ("edge", (), "TLS: certificate: unable to get local issuer certificate")):
+            with self.subTest(reason):
+                front = TlsFront(self.engine_port, certificate)
+                self.addCleanup(front.stop)
+                cluster = Cluster("--engine", f"https://localhost:{front.port}", *flags)
+                self.addCleanup(cluster.stop)
+                self.assertIn(reason, self.why_down(cluster))
+                status, text = self.ask(cluster)
+                self.assertEqual((status, json.loads(text)["error"]["code"]), (503, "model_unavailable"))
+                self.assertEqual(front.handshakes, 0)
+
+    @staticmethod
+    def why_down(cluster):
+        """The reason in the log once its first engine is down."""
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            with open(cluster.facts["dir"] + "/allinone.log", encoding="utf-8") as log:
+                for line in log:
+                    if '"engine is down"' in line and '"sim-1"' in line:
+                        return json.loads(line).get("reason", "none")
+            time.sleep(0.05)
+        return "it is not down"
 
 
 if __name__ == "__main__":

@@ -39,6 +39,11 @@ struct EngineSimOptions {
   // At most this many requests run at a time; more get 429. 0: no limit.
   int64_t max_running = 0;
   SimDialect dialect = SimDialect::kVllm;
+  // In the marks of answers and in the journal, to tell engines apart.
+  std::string name = "sim";
+  // File to which a line of JSON is added for each request that is answered, before the answer, so
+  // that it survives a kill. Empty: none.
+  std::string journal;
 };
 
 // A snapshot of one request to a generating endpoint. Times are monotonic microseconds

@@ -1,6 +1,7 @@
 // tollgate-engine-sim: the simulated engine as a program. It answers with generated text.
 #include <getopt.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -33,6 +34,8 @@ constexpr char kUsage[] =
   --flat-errors            errors in the old form of vLLM
   --dialect NAME           tokenizer endpoints of: vllm (default), sglang, sglang-old, llamacpp,
                            tgi or none
+  --name NAME              in marks and in the journal, with the process's id
+  --journal FILE           add a line of JSON for each request
 )";
 
 enum Option {
@@ -53,6 +56,8 @@ enum Option {
   kDetails,
   kFlat,
   kDialect,
+  kName,
+  kJournal,
   kHelp
 };
 
@@ -137,6 +142,12 @@ void Apply(int option, const char* value, Flags& flags) {
     case kDialect:
       options.dialect = DialectNamed(value);
       return;
+    case kName:
+      options.name = value + std::string("x") + std::to_string(getpid());
+      return;
+    case kJournal:
+      options.journal = value;
+      return;
     case kHelp:
       std::fputs(kUsage, stdout);
       std::exit(0);
@@ -163,6 +174,8 @@ Flags Read(int argc, char** argv) {
                                     {"usage-details", 0, nullptr, kDetails},
                                     {"flat-errors", 0, nullptr, kFlat},
                                     {"dialect", 1, nullptr, kDialect},
+                                    {"name", 1, nullptr, kName},
+                                    {"journal", 1, nullptr, kJournal},
                                     {"help", 0, nullptr, kHelp},
                                     {nullptr, 0, nullptr, 0}};
   Flags flags;

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <fstream>
+#include <string>
+
 #include "tests/support/http.h"
 #include "tests/support/sim_text.h"
 
@@ -252,6 +256,84 @@ TEST_F(EngineSimTest, QueuedScriptsGoToChatRequestsThatOfferTools) {
   EXPECT_EQ(text(Post(kChat, Body(tools))), "second");
   EXPECT_EQ(Post("/sim/queue", "[]").json()["left"].integer(-1), 1);
   EXPECT_NE(text(Post(kChat, Body(tools))), "third");
+}
+
+TEST_F(EngineSimTest, EachTokenOfAMarkedAnswerNamesEngineRequestTagAndPlace) {
+  const std::string script =
+      R"(,"x_sim":{"marked":true,"tokens":2,"reasoning_tokens":1,"tag":"t"})";
+  EXPECT_EQ(Post(kChat, Body(script)).json()["choices"][0]["message"]["content"].str(),
+            "[sim.1.t.1][sim.1.t.2]");
+  const SseStream stream = Stream(script);
+  EXPECT_EQ(stream.Text("reasoning"), "[sim.2.t.0]");
+  EXPECT_EQ(stream.Text(), "[sim.2.t.1][sim.2.t.2]");
+  EXPECT_EQ(stream.events.size(), 6u) << "one event per token, a role, the finish and the end";
+}
+
+TEST_F(EngineSimTest, DrawnFaultsStandAboveTheScriptOfARequestUntilTheyAreTakenBack) {
+  const std::string own = R"(,"x_sim":{"tag":"t","tokens":9})";
+  Post("/sim/faults",
+       R"({"percent":100,"seed":1,"scripts":[{"status":500,"error_body":"bad {mark}"}]})");
+  const HttpResponse refused = Post(kChat, Body(own));
+  EXPECT_EQ(refused.status, 500);
+  EXPECT_EQ(refused.body, "bad sim.1.t");
+  Post("/sim/faults", R"({"percent":0})");
+  EXPECT_EQ(Post(kChat, Body(own)).status, 200);
+}
+
+TEST_F(EngineSimTest, ARawResponseIsSentAsItIs) {
+  HttpConnection connection(sim_.port(), 5'000);
+  connection.SendRequest(
+      "POST", kChat, {},
+      Body(R"(,"x_sim":{"tag":"t","raw_response":"HTTP/1.1 418 {mark}\r\ncontent-le"})"));
+  EXPECT_EQ(connection.ReadHead().status, 0);
+  EXPECT_EQ(connection.error(), "closed");
+  // After two tokens of a stream, the connection is kept.
+  HttpConnection stream(sim_.port(), 5'000);
+  stream.SendRequest(
+      "POST", kChat, {},
+      Body(R"(,"stream":true,"x_sim":{"marked":true,"tokens":9,"tag":"t","raw_after_tokens":2,)"
+           R"("raw_response":"0\r\n\r\n","raw_end":"keep"})"));
+  EXPECT_EQ(stream.ReadHead().status, 200);
+  std::string bytes;
+  for (std::string more; !(more = stream.ReadSome()).empty();) bytes += more;
+  EXPECT_TRUE(stream.ended_properly());
+  EXPECT_NE(bytes.find("[sim.2.t.1]"), std::string::npos);
+  EXPECT_EQ(bytes.find("[sim.2.t.2]"), std::string::npos);
+  EXPECT_EQ(stream.Request("GET", "/health").status, 200);
+}
+
+TEST_F(EngineSimTest, BytesBehindAnAnswerFollowItAtOnce) {
+  HttpConnection connection(sim_.port(), 5'000);
+  connection.SendRequest(
+      "POST", kChat, {},
+      Body(R"(,"x_sim":{"behind":"HTTP/1.1 418 x\r\ncontent-length: 0\r\n\r\n"})"));
+  EXPECT_EQ(connection.ReadResponse().status, 200);
+  EXPECT_EQ(connection.ReadResponse().status, 418);
+}
+
+TEST_F(EngineSimTest, HealthChecksAnswerAsTheScriptSays) {
+  Post("/sim/script", R"({"health_status":401})");
+  EXPECT_EQ(Http(sim_.port(), "GET", "/health").status, 401);
+}
+
+TEST(EngineSimJournalTest, TellsEachRequestBeforeItsAnswer) {
+  const std::string file = ::testing::TempDir() + "engine_sim_journal";
+  std::remove(file.c_str());
+  EngineSimOptions options;
+  options.name = "e1";
+  options.journal = file;
+  EngineSim sim(options);
+  ASSERT_TRUE(sim.Start());
+  Http(sim.port(), "POST", kChat, {}, Body(R"(,"x_sim":{"tag":"t","tokens":7,"status":500})"));
+  Http(sim.port(), "POST", kChat, {}, Body(R"(,"x_sim":{"tag":"u","tokens":7})"));
+  std::ifstream in(file);
+  std::string first, second, third;
+  std::getline(in, first);
+  std::getline(in, second);
+  EXPECT_FALSE(std::getline(in, third));
+  EXPECT_NE(first.find(R"("engine":"e1","number":1,"tag":"t")"), std::string::npos) << first;
+  EXPECT_NE(second.find(R"("number":2,"tag":"u")"), std::string::npos) << second;
+  EXPECT_NE(second.find(R"("tokens":7)"), std::string::npos) << second;
 }
 
 }  // namespace

@@ -113,6 +113,13 @@ void ReadScript(const ScriptReader& from, const EngineSimOptions& options, SimSc
   }
   script.repeat_last = from.integer("repeat_last", 0);
   script.raw_type = from["raw_type"].str();
+  script.marked = from["marked"].boolean();
+  script.fault = from["fault"].str();
+  if (from.has("raw_response")) script.raw_response = from["raw_response"].str();
+  script.raw_after = from.integer("raw_after_tokens", -1);
+  script.raw_end = from["raw_end"].str();
+  script.cut_reset = from["cut_reset"].boolean();
+  script.behind = from["behind"].str();
   if (const int64_t bytes = from.integer("split_bytes", 0); bytes > 0)
     script.raw_chunks = CutEvery(static_cast<size_t>(bytes), script.raw_chunks);
 }
@@ -357,7 +364,38 @@ std::optional<SimError> PlanEmbedding(const Json& body, const ScriptReader& scri
   return std::nullopt;
 }
 
+// Each token says which one it is: "[engine.request.tag.place]".
+void MarkTokens(SimPlan& plan) {
+  const std::string begin = "[" + plan.mark + "." + plan.script.tag + ".";
+  for (SimChoice& choice : plan.choices) {
+    int64_t place = 0;
+    for (SimSegment& segment : choice.segments) {
+      if (segment.kind == SimSegment::Kind::kTool) continue;
+      segment.pieces.clear();
+      for (int64_t i = 0; i < segment.count; ++i) {
+        segment.pieces.push_back(begin + std::to_string(place++) + "]");
+      }
+    }
+  }
+}
+
+void Replace(std::string& text, std::string_view what, const std::string& by) {
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
+    text.replace(at, what.size(), by);
+  }
+}
+
 }  // namespace
+
+std::string SimPlan::Filled(const std::string& text) const {
+  constexpr size_t kFill = 5 << 20;
+  std::string filled = text;
+  Replace(filled, "{mark}", mark + "." + script.tag);
+  if (filled.find("{fill}") != std::string::npos) {
+    Replace(filled, "{fill}", std::string(kFill, 'x'));
+  }
+  return filled;
+}
 
 int64_t SimPlan::steps() const {
   int64_t most = 0;
@@ -371,9 +409,10 @@ int64_t SimPlan::steps() const {
 
 std::optional<SimError> MakePlan(const Json& body, SimKind kind, const EngineSimOptions& options,
                                  const Json& default_script, SimPlan& plan,
-                                 std::map<std::string, int64_t>* refused) {
+                                 std::map<std::string, int64_t>* refused, const Json& fault) {
   if (auto error = CheckShape(body, kind, options)) return error;
-  const Json own_script = OwnScript(body);
+  Json own_script = OwnScript(body);
+  for (const Json::Member& member : fault.members()) own_script.Set(member.first, member.second);
   const ScriptReader script(own_script, default_script);
   const bool chat = kind == SimKind::kChat;
   plan.chat = chat;
@@ -412,6 +451,7 @@ std::optional<SimError> MakePlan(const Json& body, SimKind kind, const EngineSim
       wanted.is_number() ? wanted.integer() : (chat ? rest : std::min<int64_t>(rest, 16));
   if (!chat) {
     CompletePrompts(body, script, options, budget, plan);
+    if (plan.script.marked) MarkTokens(plan);
     return std::nullopt;
   }
   const int64_t n = std::clamp<int64_t>(body["n"].integer(1), 1, 128);
@@ -421,6 +461,7 @@ std::optional<SimError> MakePlan(const Json& body, SimKind kind, const EngineSim
         MakeChoice(body, script, options, MixHash(static_cast<uint64_t>(i), seed), budget));
     plan.choices.back().prompt_tokens = plan.prompt_tokens;
   }
+  if (plan.script.marked) MarkTokens(plan);
   return std::nullopt;
 }
 

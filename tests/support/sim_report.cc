@@ -34,6 +34,11 @@ void SimService::SetDefaultScript(const std::string& json_object) {
   default_script_ = Json::Parse(json_object).value_or(Json());
 }
 
+void SimService::SetFaults(const std::string& json_object) {
+  std::lock_guard lock(mutex_);
+  faults_.Set(Json::Parse(json_object).value_or(Json()));
+}
+
 size_t SimService::SetQueue(const std::string& json_list) {
   std::lock_guard lock(mutex_);
   const size_t left = queue_.size();

@@ -126,6 +126,10 @@ void SimService::OnRequest(SimConnection& connection, SimHttpRequest request) {
     SetDefaultScript(request.body);
     return Respond(connection, 200, "{}");
   }
+  if (path == "/sim/faults" && request.method == "POST") {
+    SetFaults(request.body);
+    return Respond(connection, 200, "{}");
+  }
   if (path == "/sim/queue" && request.method == "POST") {
     const std::string left = std::to_string(SetQueue(request.body));
     return Respond(connection, 200, R"({"left":)" + left + "}");
@@ -149,7 +153,8 @@ void SimService::Generate(SimConnection& connection, SimHttpRequest request, Sim
       queue_.pop_front();
     }
     const Json& script = queued ? *queued : default_script_;
-    error = body ? MakePlan(*body, kind, options_, script, answer->plan, &refused_)
+    answer->plan.mark = options_.name + "." + std::to_string(record->fixed.number);
+    error = body ? MakePlan(*body, kind, options_, script, answer->plan, &refused_, faults_.Next())
                  : SimError{400, "BadRequestError", "the body is not JSON", ""};
     record->fixed.stream = answer->plan.stream;
     record->fixed.prompt_tokens = answer->plan.prompt_tokens;
@@ -161,6 +166,9 @@ void SimService::Generate(SimConnection& connection, SimHttpRequest request, Sim
     }
   }
   requests_.fetch_add(1);
+  if (!options_.journal.empty()) {
+    WriteToJournal(options_.journal, options_.name, record->fixed, answer->plan);
+  }
   if (!error && options_.max_running > 0 && running_.load() >= options_.max_running) {
     error = SimError{429, "TooManyRequestsError", "The engine is at capacity.", ""};
   }
@@ -221,24 +229,27 @@ void SimService::Continue(SimConnection& connection, Answer& answer) {
     answer.record->cut = true;
     return loop_->Close(connection, true);
   }
+  if (script.raw_response && script.raw_after < 0) return SendRawResponse(connection, answer);
   if (script.status != 0) {
     answer.record->status = script.status;
-    const std::string body = script.error_body.value_or(RenderError(
-        {script.status, "InternalServerError", "scripted failure", ""}, answer.plan.flat_errors));
+    const std::string body = answer.plan.Filled(script.error_body.value_or(RenderError(
+        {script.status, "InternalServerError", "scripted failure", ""}, answer.plan.flat_errors)));
     const auto headers = script.headers;
     const int status = script.status;
     answer.record->cut = true;
     Ended(answer);
     connection.answer.reset();  // frees the script too
-    return Respond(connection, status, body, "application/json", headers);
+    const bool page = body.starts_with("<");
+    return Respond(connection, status, body, page ? "text/html" : "application/json", headers);
   }
   if (!answer.plan.stream) {
-    if (script.cut_after >= 0 || script.hang_after >= 0) {
+    if (script.cut_after >= 0 || script.hang_after >= 0 || script.raw_after >= 0) {
       while (answer.step < std::min(script.cut_after, answer.steps)) Step(answer);
       if (!answer.plan.body.empty()) {
-        SendHalf(connection, answer.plan.body);
-      } else if (script.cut_after >= 0) {
-        SendHalf(connection, answer.renderer->Whole(answer.tokens, answer.reasoning_tokens));
+        if (!SendHalf(connection, answer.plan.body)) return;
+      } else if (script.cut_after >= 0 || script.raw_after >= 0) {
+        const std::string whole = answer.renderer->Whole(answer.tokens, answer.reasoning_tokens);
+        if (!SendHalf(connection, whole)) return;
       }
       Fault(connection, answer);
       return;
@@ -251,8 +262,9 @@ void SimService::Continue(SimConnection& connection, Answer& answer) {
     answer.record->finished = true;
     finished_.fetch_add(1);
     Ended(answer);
+    const std::string behind = answer.plan.Filled(script.behind);
     connection.answer.reset();
-    return Respond(connection, 200, body);
+    return Respond(connection, 200, body, "application/json", {}, behind);
   }
   if (!answer.begun) {
     answer.begun = true;
@@ -264,11 +276,30 @@ void SimService::Continue(SimConnection& connection, Answer& answer) {
 }
 
 // The head and the first half of an answer that is not streamed.
-void SimService::SendHalf(SimConnection& connection, const std::string& body) {
+bool SimService::SendHalf(SimConnection& connection, const std::string& body) {
   connection.out += std::string("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n") + kServer +
                     "content-length: " + std::to_string(body.size()) + "\r\n\r\n" +
                     body.substr(0, body.size() / 2);
-  loop_->Flush(connection);
+  return loop_->Flush(connection);
+}
+
+void SimService::SendRawResponse(SimConnection& connection, Answer& answer) {
+  const SimScript& script = answer.plan.script;
+  const std::string end = script.raw_end;
+  answer.record->cut = true;
+  connection.out += answer.plan.Filled(*script.raw_response);
+  if (end == "hang") {
+    answer.hanging = true;
+    loop_->Flush(connection);
+    return;
+  }
+  if (end == "reset") {
+    if (loop_->Flush(connection)) loop_->Close(connection, true);
+    return;
+  }
+  Ended(answer);
+  if (end != "keep") connection.close_when_sent = true;
+  loop_->EndAnswer(connection);
 }
 
 // Everything due is sent in one write.
@@ -287,7 +318,8 @@ void SimService::SendEvents(SimConnection& connection, Answer& answer) {
            answer.events.size() < kMaxUnsent) {
       if (answer.step == answer.plan.script.cut_after ||
           answer.step == answer.plan.script.hang_after ||
-          answer.step == answer.plan.script.error_after) {
+          answer.step == answer.plan.script.error_after ||
+          answer.step == answer.plan.script.raw_after) {
         faulted = true;
         break;
       }
@@ -331,12 +363,16 @@ bool SimService::Fault(SimConnection& connection, Answer& answer) {
     FinishStream(connection, answer);
     return true;
   }
+  if (script.raw_after >= 0) {
+    SendRawResponse(connection, answer);
+    return true;
+  }
   if (script.hang_after >= 0 && (!answer.plan.stream || answer.step == script.hang_after)) {
     answer.hanging = true;  // until the client disconnects
     return true;
   }
   answer.record->cut = true;
-  loop_->Close(connection, false);
+  loop_->Close(connection, script.cut_reset);
   return true;
 }
 
@@ -357,7 +393,7 @@ void SimService::FinishStream(SimConnection& connection, Answer& answer) {
   }
   if (!script.no_done) answer.events += "data: [DONE]\n\n";
   if (!answer.events.empty()) AppendChunk(connection.out, answer.events);
-  connection.out += "0\r\n\r\n";
+  connection.out += "0\r\n\r\n" + answer.plan.Filled(script.behind);
   Ended(answer);
   loop_->EndAnswer(connection);
 }
@@ -375,7 +411,8 @@ void SimService::SendRaw(SimConnection& connection, Answer& answer) {
       if (loop_->Flush(connection)) Fault(connection, answer);
       return;
     }
-    AppendChunk(connection.out, chunks[static_cast<size_t>(std::min(answer.step, listed - 1))]);
+    const std::string& chunk = chunks[static_cast<size_t>(std::min(answer.step, listed - 1))];
+    AppendChunk(connection.out, answer.plan.Filled(chunk));
     ++answer.step;
     answer.next_us += answer.token_us;
   }
@@ -412,12 +449,14 @@ void SimService::OnGone(SimConnection& connection) {
 
 void SimService::Respond(SimConnection& connection, int status, const std::string& body,
                          const char* type,
-                         const std::vector<std::pair<std::string, std::string>>& headers) {
+                         const std::vector<std::pair<std::string, std::string>>& headers,
+                         const std::string& behind) {
   std::string head =
       "HTTP/1.1 " + std::to_string(status) + " " + ReasonOf(status) + "\r\n" + kServer;
   if (!body.empty()) head += std::string("content-type: ") + type + "\r\n";
   for (const auto& header : headers) head += header.first + ": " + header.second + "\r\n";
-  connection.out += head + "content-length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  connection.out +=
+      head + "content-length: " + std::to_string(body.size()) + "\r\n\r\n" + body + behind;
   loop_->EndAnswer(connection);
 }
 
@@ -442,12 +481,14 @@ void SimService::Drip(SimConnection& connection, int64_t every_ms) {
 }
 
 void SimService::Health(SimConnection& connection) {
-  int64_t drip_ms = 0;
+  int64_t drip_ms = 0, status = 0;
   {
     std::lock_guard lock(mutex_);
     drip_ms = default_script_["health_drip_ms"].integer(0);
+    status = default_script_["health_status"].integer(0);
   }
   if (drip_ms > 0) return Drip(connection, drip_ms);
+  if (status > 0) return Respond(connection, static_cast<int>(status), "");
   Respond(connection, healthy_.load() ? 200 : 503, "");
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/support/engine_sim.h"
+#include "tests/support/sim_faults.h"
 #include "tests/support/sim_net.h"
 #include "tests/support/sim_plan.h"
 #include "tests/support/sim_render.h"
@@ -44,6 +45,8 @@ class SimService : public SimLoop::Handler {
   // Scripts for the next chat requests that offer tools, one each, instead of the default script;
   // returns how many of the scripts before were not used.
   size_t SetQueue(const std::string& json_list);
+  // See SimFaults::Set.
+  void SetFaults(const std::string& json_object);
   void SetHealthy(bool healthy) { healthy_.store(healthy); }
 
  private:
@@ -56,12 +59,15 @@ class SimService : public SimLoop::Handler {
   bool Fault(SimConnection& connection, Answer& answer);
   void FinishStream(SimConnection& connection, Answer& answer);
   void SendRaw(SimConnection& connection, Answer& answer);
-  void SendHalf(SimConnection& connection, const std::string& body);
+  // False: the connection is gone.
+  bool SendHalf(SimConnection& connection, const std::string& body);
+  void SendRawResponse(SimConnection& connection, Answer& answer);
   void SendEvents(SimConnection& connection, Answer& answer);
   void Ended(Answer& answer);
   void Respond(SimConnection& connection, int status, const std::string& body,
                const char* type = "application/json",
-               const std::vector<std::pair<std::string, std::string>>& headers = {});
+               const std::vector<std::pair<std::string, std::string>>& headers = {},
+               const std::string& behind = "");
   void RespondError(SimConnection& connection, const SimError& error);
   // Answers a tokenizer call; false when the request is not one.
   void Drip(SimConnection& connection, int64_t every_ms);
@@ -80,6 +86,7 @@ class SimService : public SimLoop::Handler {
   mutable std::mutex mutex_;  // guards the members below
   Json default_script_;
   std::deque<Json> queue_;
+  SimFaults faults_;
   std::map<std::string, int64_t> refused_;  // by tag; see MakePlan
   std::vector<std::shared_ptr<SimRecord>> records_;
   std::atomic<int64_t> tokenizer_requests_{0}, requests_{0}, running_{0}, finished_{0}, aborted_{0},

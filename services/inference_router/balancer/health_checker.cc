@@ -34,6 +34,19 @@ std::string_view HealthPath(catalog::v1::EngineKind kind) {
   }
 }
 
+// What is wrong, for operators; empty: the engine is well. It is also well when it does not know
+// the path: not every proxy in front of an engine passes it on. An engine that refuses the
+// credential of the catalog would refuse every request (decision 22).
+std::string Judge(const http::ClientResult<http::WholeResponse>& answer) {
+  if (!answer.ok()) return answer.error().message;
+  const int status = answer->head.status;
+  const std::string text = "status " + std::to_string(status);
+  if (status == 401 || status == 403) {
+    return text + ", the engine refuses its api_key of the catalog";
+  }
+  return status < 500 ? "" : text;
+}
+
 }  // namespace
 
 struct HealthChecker::Shared {
@@ -81,15 +94,13 @@ struct HealthChecker::Shared {
     auto answer = co_await FetchWithin(shared->loop, shared->client,
                                        Get(*engine, HealthPath(engine->engine().kind())), kMaxBody,
                                        kCheckTotalMs);
-    if (answer.ok() && answer->head.status < 500) {
+    const std::string wrong = Judge(answer);
+    if (wrong.empty()) {
       const int64_t answered_us = SystemClock::Get().MonotonicUs();
       engine->OnSuccess(answered_us);
       engine->NoteHealthCheck(answered_us - now_us);
     } else {
-      engine->NoteFailure(
-          "health check: " + (answer.ok() ? "status " + std::to_string(answer->head.status)
-                                          : answer.error().message),
-          SystemClock::Get().WallUs());
+      engine->NoteFailure("health check: " + wrong, SystemClock::Get().WallUs());
       engine->OnHealthFailure(
           !answer.ok() && answer.error().kind == http::ClientError::Kind::kConnect,
           SystemClock::Get().MonotonicUs());
@@ -99,7 +110,7 @@ struct HealthChecker::Shared {
       if (is_up) {
         log::Info("engine is up", {{"engine", engine->id()}});
       } else {
-        log::Warn("engine is down", {{"engine", engine->id()}});
+        log::Warn("engine is down", {{"engine", engine->id()}, {"reason", wrong}});
       }
     }
     if (is_up) co_await ReadLoadOf(shared, engine);

@@ -67,6 +67,29 @@ TEST_F(HealthCheckerTest, AnAnswerThatDripsIsAFailedCheck) {  // H75
   });
 }
 
+// A wrong api_key in the catalog (decision 22): requests would fail, so they get none.
+TEST_F(HealthCheckerTest, AnEngineThatRefusesItsKeyIsDownAndSaysWhy) {
+  testing::RunTask([&](Loop& loop) -> Task<bool> {
+    http::Client client(loop);
+    HealthChecker checker(loop, client, [this] { return table_; }, 100);
+    checker.Start();
+    for (const std::string status : {"401", "403"}) {
+      sim_.SetDefaultScript(R"({"health_status":)" + status + "}");
+      EXPECT_TRUE(co_await Until(loop, false)) << status;
+      EXPECT_EQ(
+          table_->engines()[0]->last_failure().text,
+          "health check: status " + status + ", the engine refuses its api_key of the catalog");
+      sim_.SetDefaultScript("{}");
+      EXPECT_TRUE(co_await Until(loop, true)) << status;
+    }
+    // A proxy that does not pass the path on.
+    sim_.SetDefaultScript(R"({"health_status":404})");
+    co_await loop.Sleep(500);
+    EXPECT_TRUE(Up());
+    co_return true;
+  });
+}
+
 TEST_F(HealthCheckerTest, ASuccessfulCheckEndsTheBackoff) {
   testing::RunTask([&](Loop& loop) -> Task<bool> {
     http::Client client(loop);

@@ -1,0 +1,212 @@
+// The product survives engines that fail at random: they are killed, stopped, slowed down, garbled
+// and restarted under load. Every caller gets a whole answer, an error of the catalog or a failure
+// in the stream, in time: never silence, never an engine's own text, never text of two engines
+// joined. Afterwards the ledger is exact and every counter of work is zero. See
+// docs/design/failures.md row 11 and decisions 7, 22, 23, 25, 52.
+//
+// TOLLGATE_ENGINE_FAULTS_SECONDS sets the time of the faults (5 when not set), and
+// TOLLGATE_ENGINE_FAULTS_SEED the seed.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/chaos/load.h"
+#include "tests/engine_faults/books.h"
+#include "tests/engine_faults/callers.h"
+#include "tests/engine_faults/engines.h"
+#include "tests/engine_faults/garbles.h"
+#include "tests/engine_faults/schedule.h"
+#include "tests/support/cluster.h"
+
+namespace tollgate::test {
+namespace {
+
+constexpr int kPoolEngines = 4;
+constexpr int kHoldTtlSeconds = 20;
+constexpr int kKeepAliveSeconds = 2;
+constexpr int kSilenceSeconds = 3;
+constexpr int kAnswerSeconds = 8;
+constexpr int kQueueSeconds = 2;
+// What a loaded machine may add.
+constexpr int64_t kSlackUs = 6'000'000;
+// Before the first event of an engine a stream has comments from here on (decision 25).
+constexpr int64_t kLongestWaitUs = (kKeepAliveSeconds + kSilenceSeconds) * 1'000'000 + kSlackUs;
+// A place, then one engine, and another one.
+constexpr int64_t kSlowestUs = (kQueueSeconds + 2 * kAnswerSeconds) * 1'000'000 + kSlackUs;
+// From the end of the faults until every engine gets requests again.
+constexpr int64_t kRepairMs = 10'000;
+constexpr int64_t kIdleMs = 15'000;
+constexpr double kMoreFiles = 150;  // connections that are kept
+
+// One pool of several engines, and one of a single engine.
+std::string CatalogOf(const std::vector<std::unique_ptr<EngineProcess>>& engines) {
+  const auto model = [](const std::string& id, const std::string& capabilities,
+                        const std::string& pool) {
+    return "  - id: " + id +
+           "\n    name: Simulated\n    context_window: 131072\n    max_output_tokens: 65536\n"
+           "    input_usd_per_million: \"" +
+           Load::kInputPrice + "\"\n    output_usd_per_million: \"" + Load::kOutputPrice +
+           "\"\n    capabilities: [" + capabilities +
+           "]\n    engine_model: sim/model\n    pool: " + pool + "\n";
+  };
+  std::string text = "models:\n" + model("sim/model", "chat, tools, reasoning", "main") +
+                     model("sim/text", "completion", "main") +
+                     model("sim/embed", "embedding", "main") +
+                     model("sim/lone", "chat, tools, reasoning", "lone") + "pools:\n";
+  for (size_t i = 0; i < engines.size(); ++i) {
+    if (i == 0) text += "  - name: main\n    engines:\n";
+    if (i == kPoolEngines) text += "  - name: lone\n    engines:\n";
+    text += "      - id: " + engines[i]->name() +
+            "\n        kind: vllm\n        base_url: " + engines[i]->url() +
+            "\n        max_concurrency: 6\n";
+  }
+  return text;
+}
+
+class EngineFaultsTest : public ::testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    for (int i = 1; i <= kPoolEngines + 1; ++i) {
+      engines_.push_back(std::make_unique<EngineProcess>("e" + std::to_string(i), folder_.path()));
+      ASSERT_TRUE(engines_.back()->Start());
+    }
+    ClusterOptions options;
+    options.all_in_one = GetParam();
+    options.routers = 2;
+    options.hold_ttl_seconds = kHoldTtlSeconds;
+    options.idle_timeout_seconds = kSilenceSeconds;
+    options.keep_alive_seconds = kKeepAliveSeconds;
+    options.router_settings = {"answer_timeout_seconds: " + std::to_string(kAnswerSeconds),
+                               "queue_seconds: " + std::to_string(kQueueSeconds)};
+    options.catalog = CatalogOf(engines_);
+    cluster_ = std::make_unique<Cluster>(options);
+    ASSERT_EQ(cluster_->Start(), "");
+    ASSERT_TRUE(WaitUntil([&] { return EnginesAvailable(); }, 10'000, 50));
+    callers_ = std::make_unique<Callers>(*cluster_, seed_);
+  }
+  void TearDown() override {
+    if (callers_) callers_->Stop();
+    if (!cluster_) return;
+    EXPECT_EQ(cluster_->StopOrderly(), "");
+    if (HasFailure()) std::fprintf(stderr, "%s\n", cluster_->Logs().c_str());
+  }
+
+  // The sum of a metric over all processes and labels. Of direct calls within one process there are
+  // no links; else -1 when no process has it.
+  double Sum(const std::string& name) {
+    double sum = 0;
+    bool any = GetParam() && name.ends_with("_bytes");
+    for (const std::string& process : cluster_->process_names()) {
+      const std::string text = Http(cluster_->admin_port(process), "GET", "/metrics").body;
+      for (size_t at = 0; (at = text.find("\n" + name, at)) != std::string::npos;) {
+        at += name.size() + 1;
+        if (text[at] != '{' && text[at] != ' ') continue;
+        if (text[at] == '{') at = text.find("} ", at) + 1;
+        sum += std::atof(text.c_str() + at + 1);
+        any = true;
+      }
+    }
+    return any ? sum : -1;
+  }
+  double Routers() const { return GetParam() ? 1 : 2; }
+  bool EnginesAvailable() {
+    return Sum("tollgate_router_engines_available") ==
+           Routers() * static_cast<double>(engines_.size());
+  }
+  void ExpectIdle();
+
+  const int64_t seconds_ = FromEnvironment("TOLLGATE_ENGINE_FAULTS_SECONDS", 5);
+  const int64_t seed_ = FromEnvironment("TOLLGATE_ENGINE_FAULTS_SEED", 1);
+  TempDir folder_;
+  std::vector<std::unique_ptr<EngineProcess>> engines_;
+  std::unique_ptr<Cluster> cluster_;
+  std::unique_ptr<Callers> callers_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Systems, EngineFaultsTest, ::testing::Values(true, false),
+                         [](const auto& info) { return info.param ? "allinone" : "tcp"; });
+
+// Nothing is counted as work that nobody does.
+void EngineFaultsTest::ExpectIdle() {
+  for (const char* gauge :
+       {"tollgate_http_requests_in_flight", "tollgate_http_memory_bytes",
+        "tollgate_router_running_requests", "tollgate_router_engine_running_requests",
+        "tollgate_router_engine_outstanding_tokens", "tollgate_router_queue_waiting",
+        "tollgate_router_incoming_body_bytes", "tollgate_router_link_queued_bytes",
+        "tollgate_router_outbox_depth", "tollgate_billing_open_holds",
+        "tollgate_billing_queue_operations", "tollgate_ratelimit_leases"}) {
+    double value = 0;
+    EXPECT_TRUE(WaitUntil([&] { return (value = Sum(gauge)) == 0; }, kIdleMs, 50))
+        << gauge << " is " << value;
+  }
+  for (const auto& engine : engines_) {
+    EXPECT_TRUE(WaitUntil([&] { return engine->Running() == 0; }, kIdleMs, 20))
+        << engine->name() << " works for nobody";
+  }
+}
+
+TEST_P(EngineFaultsTest, EveryCallerGetsAnAnswerAnErrorOrAFailureInTheStream) {
+  std::fprintf(stderr, "seed %lld\n", static_cast<long long>(seed_));
+  callers_->AskEverything();
+  const double files = Sum("process_open_fds");
+  FaultSchedule schedule(engines_, seed_);
+  callers_->Start();
+  schedule.Run(seconds_ * 1000);
+  ASSERT_TRUE(schedule.Repair()) << "an engine does not start";
+  const int64_t repaired_us = MonotonicUs();
+  EXPECT_TRUE(WaitUntil([&] { return EnginesAvailable(); }, kRepairMs, 50))
+      << "an engine that is back gets no requests";
+  const int64_t available_us = MonotonicUs() - repaired_us;
+  callers_->Stop();
+  const size_t faulty = callers_->calls().size();
+  callers_->AskEverything();
+  for (size_t i = faulty; i < callers_->calls().size(); ++i) {
+    const FaultCall& call = callers_->calls()[i];
+    EXPECT_EQ(call.verdict.end, Verdict::End::kWhole)
+        << call.tag << " failed with healthy engines: " << call.verdict.status << " "
+        << call.verdict.code;
+  }
+  ExpectIdle();
+  EXPECT_LE(Sum("process_open_fds"), files + kMoreFiles) << "connections are not closed";
+
+  const Journals journals = ReadJournals(engines_);
+  const FaultFigures figures = CompareBooks(*cluster_, *callers_, journals, kHoldTtlSeconds);
+  EXPECT_LE(figures.longest_wait_us, kLongestWaitUs) << "a stream was silent";
+  EXPECT_LE(figures.slowest_us, kSlowestUs);
+  EXPECT_GT(figures.whole, 0);
+  EXPECT_GT(figures.refused, 0) << "nothing was shown";
+  EXPECT_GT(figures.failed, 0) << "nothing was shown";
+  EXPECT_GT(figures.retried, 0) << "nothing was shown";
+  int64_t drawn = 0;
+  for (const auto& [name, times] : journals.faults) drawn += times;
+  if (seconds_ >= 120) {
+    for (const Json& garble : Garbles()) {
+      EXPECT_GT(journals.faults.count(garble["fault"].str()), 0u) << garble["fault"].str();
+    }
+  }
+  for (const auto& [error, times] : figures.errors) {
+    std::fprintf(stderr, "%lld of %s\n", static_cast<long long>(times), error.c_str());
+  }
+  const FaultCounts& counts = schedule.counts();
+  std::printf(
+      "ENGINE_FAULTS | %s | %lld | %lld | %lld, %lld, %lld, %lld, %lld | %lld | %zu | %lld | %lld "
+      "| "
+      "%lld | %lld | %lld | %.1f s | %.1f s | %.1f s | %lld |\n",
+      GetParam() ? "all-in-one" : "cluster", static_cast<long long>(seed_),
+      static_cast<long long>(seconds_), static_cast<long long>(counts.kills),
+      static_cast<long long>(counts.stops), static_cast<long long>(counts.slow),
+      static_cast<long long>(counts.garbled), static_cast<long long>(counts.unhealthy),
+      static_cast<long long>(drawn), callers_->calls().size(),
+      static_cast<long long>(figures.whole), static_cast<long long>(figures.refused),
+      static_cast<long long>(figures.failed), static_cast<long long>(figures.left),
+      static_cast<long long>(figures.retried), static_cast<double>(figures.longest_wait_us) / 1e6,
+      static_cast<double>(figures.slowest_us) / 1e6, static_cast<double>(available_us) / 1e6,
+      static_cast<long long>(figures.entries));
+}
+
+}  // namespace
+}  // namespace tollgate::test

@@ -1,0 +1,19 @@
+// What an engine can do wrong with one answer.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "tests/support/json.h"
+
+namespace tollgate::test {
+
+// In every text of an engine that no caller may ever see.
+inline constexpr std::string_view kEngineBody = "engine-body";
+// The one that is an engine's refusal of the request, which callers get as 400.
+inline constexpr std::string_view kRefusal = "422";
+
+// Scripts of the simulated engine (tests/support/README.md); "fault" is the name.
+const std::vector<Json>& Garbles();
+
+}  // namespace tollgate::test
