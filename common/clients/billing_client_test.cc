@@ -107,7 +107,7 @@ TEST_F(BillingClientTest, ARefusalIsPassedOn) {
   billing_.refuse = true;
   auto result = Authorize();
   ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.error().id, ErrorId::kBadRequest);
+  EXPECT_EQ(result.error().id, ErrorId::kBadRequest) << result.error().ToString();
   EXPECT_EQ(billing_.authorizes, 1);
 }
 

@@ -222,10 +222,12 @@ class CallStream {
       sent = current_->Send(call);
     }
     pending.connection = current_;
-    if (sent != Connection::Sent::kYes) {
+    if (sent == Connection::Sent::kTooMany) {
       pending.answer.emplace(Answer{Unavailable("too many calls wait for one replica")});
       return false;
     }
+    // kClosing: a new stream that ended at once, as at a server that does not know the method. Its
+    // end is in the inbox by now or soon, and answers this call.
     pending_.emplace(number, &pending);
     PlanSweep();
     return true;
